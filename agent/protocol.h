@@ -95,6 +95,7 @@ enum {
 	PRB_WIRE_CAN_CALLS = 256,  /**< its logpoints are of calls, too */
 	PRB_WIRE_CAN_TORCH = 512,  /**< knows the flag of eval for steps of torch */
 	PRB_WIRE_CAN_SITES = 1024, /**< knows the flag of eval for sampled allocations */
+	PRB_WIRE_CAN_SITES_NATIVE = 2048, /**< samples them with C frames */
 };
 
 /** Flags of pause. */

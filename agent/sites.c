@@ -54,20 +54,26 @@ static object *begin(object *self, object *arguments)
 	object *recipe = py->PyTuple_GetItem(arguments, 0);
 	object *codes = py->PyTuple_GetItem(arguments, 1);
 	const char *why;
+	intptr_t count;
+	uint64_t native;
 
 	(void)self;
 	if (!recipe || !codes)
 		return NULL;
 	if (prba_sites_header())
 		return text("another client samples allocations");
-	if (!py->PyTuple_Size || py->PyTuple_Size(recipe) != PRB_SITES_RECIPE)
+	count = py->PyTuple_Size ? py->PyTuple_Size(recipe) : 0;
+	if (count != PRB_SITES_RECIPE && count != PRB_SITES_OLD_RECIPE)
 		return text("the client is of another version");
-	for (unsigned i = 0; i < PRB_SITES_RECIPE; i++)
-		prba_sites_recipe[i] = number(recipe, i);
+	for (intptr_t i = 0; i < PRB_SITES_RECIPE; i++)
+		prba_sites_recipe[i] = i < count ? number(recipe, i) : 0;
 	if (py->PyErr_Occurred())
 		return NULL;
+	native = prba_sites_recipe[PRB_SITES_NATIVE];
+	prba_sites_recipe[PRB_SITES_NATIVE] = 0;
 	if (!walk_is_right(codes))
 		return text("this thread's own frames are not found where the client says");
+	prba_sites_recipe[PRB_SITES_NATIVE] = native;
 	if (prba_sites_open(prba_sites_recipe[PRB_SITES_MEAN]))
 		return text("there is no memory for the samples");
 	was_on = true;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 
 #include "agent/finalization.h"
 #include "agent/libc.h"
@@ -20,13 +21,14 @@ uint8_t prba_sites_filter[PRBA_SITES_FILTER];
 
 /* In one mapping. The tables are open addressing; 0 is empty. */
 struct memory {
+	uint64_t blocks[BLOCKS];
+	uint64_t codes[CODES];
+	/* From here on others read it. */
 	union {
 		struct prb_sites_header header;
 		char page[PRB_SITES_HEADER];
 	};
-	uint64_t words[PRB_SITES_WORDS];
-	uint64_t blocks[BLOCKS];
-	uint64_t codes[CODES];
+	uint64_t words[];
 };
 
 /* Only holders of the main interpreter's GIL touch it. Others count here. */
@@ -59,9 +61,16 @@ static void take_out(uint64_t *table, size_t size, size_t at)
 	}
 }
 
+static size_t length_of(size_t words)
+{
+	return sizeof(struct memory) + words * sizeof(uint64_t);
+}
+
 int prba_sites_open(uint64_t mean)
 {
-	void *fresh = mmap(NULL, sizeof(*memory), PROT_READ | PROT_WRITE,
+	size_t words =
+		prba_sites_recipe[PRB_SITES_NATIVE] ? PRB_SITES_NATIVE_WORDS : PRB_SITES_WORDS;
+	void *fresh = mmap(NULL, length_of(words), PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (fresh == MAP_FAILED)
@@ -72,7 +81,7 @@ int prba_sites_open(uint64_t mean)
 	memset(prba_sites_filter, 0, sizeof(prba_sites_filter));
 	life = prba_finalization_number();
 	memory->header = (struct prb_sites_header){.version = PRB_SITES_VERSION,
-						   .words = PRB_SITES_WORDS,
+						   .words = words,
 						   .mean = mean,
 						   .began = prba_ring_clock(CLOCK_MONOTONIC)};
 	return 0;
@@ -88,13 +97,13 @@ void prba_sites_close(void)
 	for (size_t i = 0; life == prba_finalization_number() && i < CODES; i++)
 		if (was->codes[i])
 			py->Py_DecRef((object *)(uintptr_t)was->codes[i]);
-	munmap(was, sizeof(*was));
+	munmap(was, length_of(was->header.words));
 }
 
 void prba_sites_drop(void)
 {
 	if (memory)
-		munmap(memory, sizeof(*memory));
+		munmap(memory, length_of(memory->header.words));
 	memory = NULL;
 	memset(prba_sites_filter, 0, sizeof(prba_sites_filter));
 }
@@ -121,23 +130,45 @@ void prba_sites_tell_count(void)
 	memory->header.other_bytes = __atomic_load_n(&other_bytes, __ATOMIC_RELAXED);
 }
 
-/** A reader sees it when `head` is beyond it. */
-static void append(const uint64_t *words, size_t count)
+/** Words from @p at on, counted from the beginning. A reader sees them when `head` is beyond. */
+static void put(uint64_t at, const uint64_t *words, size_t count)
 {
-	uint64_t head = memory->header.head;
-
 	for (size_t i = 0; i < count; i++)
-		memory->words[(head + i) & (PRB_SITES_WORDS - 1)] = words[i];
-	__atomic_store_n(&memory->header.head, head + count, __ATOMIC_RELEASE);
+		memory->words[(at + i) & (memory->header.words - 1)] = words[i];
 }
 
-/** Keeps a code object alive, so that its address says what it is until it was read. */
-static uint64_t hold(uint64_t code)
+static void publish(size_t count)
 {
+	__atomic_store_n(&memory->header.head, memory->header.head + count, __ATOMIC_RELEASE);
+}
+
+/**
+ * Copies the stack from @p sp on, as far as it goes; how many words. The kernel copies, so that
+ * what lies behind the stack need not be known.
+ */
+static size_t put_stack(uint64_t at, uint64_t sp)
+{
+	size_t first = at & (memory->header.words - 1), all = PRB_SITES_STACK;
+	size_t part = (memory->header.words - first) * sizeof(uint64_t);
+	struct iovec here[2] = {{&memory->words[first], part < all ? part : all},
+				{memory->words, part < all ? all - part : 0}};
+	struct iovec there = {(void *)(uintptr_t)sp, all}; /* NOLINT(performance-no-int-to-ptr) */
+	long copied = syscall(SYS_process_vm_readv, getpid(), here, 2UL, &there, 1UL, 0UL);
+
+	return copied > 0 ? (size_t)copied / sizeof(uint64_t) : 0;
+}
+
+/**
+ * Keeps a code object alive, so that its address says what it is until it was read. @p word has it,
+ * perhaps with a mark; or is 0, of a frame that has none.
+ */
+static uint64_t hold(uint64_t word)
+{
+	uint64_t code = word & ~UINT64_C(1);
 	size_t at = place_of(memory->codes, CODES, code);
 
-	if (memory->codes[at])
-		return code;
+	if (memory->codes[at] || !code)
+		return word;
 	if (code_count >= CODES / 2) {
 		memory->header.codes_dropped++;
 		return 0;
@@ -145,7 +176,7 @@ static uint64_t hold(uint64_t code)
 	code_count++;
 	py->Py_IncRef((object *)(uintptr_t)code);
 	memory->codes[at] = code;
-	return code;
+	return word;
 }
 
 static void remember(const void *block)
@@ -171,6 +202,7 @@ void prba_sites_allocated(const void *block, size_t size, const void *thread)
 {
 	static struct prba_sites_stack stack; /* under the GIL, and not on a stack that may end */
 	static uint64_t record[PRB_SITES_RECORD];
+	uint64_t registers[PRB_SITES_REGISTERS], at = memory ? memory->header.head : 0;
 	int error = errno;
 
 	if (!memory)
@@ -183,12 +215,22 @@ void prba_sites_allocated(const void *block, size_t size, const void *thread)
 	record[3] = size;
 	record[4] = 0;
 	for (unsigned i = 0; i < stack.count; i++) {
-		record[PRB_SITES_ALLOCATED_WORDS + 2 * i] = hold(stack.words[2 * i]);
-		record[PRB_SITES_ALLOCATED_WORDS + 2 * i + 1] = stack.words[2 * i + 1];
+		uint64_t *words = &record[PRB_SITES_ALLOCATED_WORDS + 2 * i];
+		bool has_code = stack.words[2 * i];
+
+		words[0] = hold(stack.words[2 * i]);
+		words[1] = words[0] || !has_code ? stack.words[2 * i + 1] : 0;
 	}
 	remember(block);
 	prba_sites_tell_count();
-	append(record, PRB_SITES_ALLOCATED_WORDS + 2 * stack.count);
+	at += PRB_SITES_ALLOCATED_WORDS + 2 * stack.count;
+	if (prba_sites_recipe[PRB_SITES_NATIVE]) {
+		prba_sites_registers(registers);
+		put(at, registers, PRB_SITES_REGISTERS);
+		record[4] = PRB_SITES_REGISTERS + put_stack(at + PRB_SITES_REGISTERS, registers[1]);
+	}
+	put(memory->header.head, record, PRB_SITES_ALLOCATED_WORDS + 2 * stack.count);
+	publish(PRB_SITES_ALLOCATED_WORDS + 2 * stack.count + record[4]);
 	errno = error;
 }
 
@@ -211,7 +253,8 @@ bool prba_sites_freed(const void *block)
 	record[0] = PRB_SITES_FIRST(PRB_SITES_FREED, 0, 0, 0);
 	record[1] = (uint64_t)prba_ring_clock(CLOCK_MONOTONIC);
 	record[2] = (uint64_t)(uintptr_t)block;
-	append(record, PRB_SITES_FREED_WORDS);
+	put(memory->header.head, record, PRB_SITES_FREED_WORDS);
+	publish(PRB_SITES_FREED_WORDS);
 	errno = error;
 	return true;
 }

@@ -8,10 +8,15 @@
  * what a reader has not read in time is overwritten, which `head` tells. Only holders of the main
  * interpreter's GIL write.
  *
- * An allocation is a word of its kind and sizes, the thread, the time, the address, the size, and
- * two words for each frame, innermost first: the code object and the raw position in it. Code
- * objects are kept alive until the client has read them. If there are too many, further ones are
- * not kept, and their word is 0. A freed block is the first word, the time and the address.
+ * An allocation is a word of its kind and sizes, the thread, the time, the address, the size, the
+ * length of what stands behind the frames, and two words for each frame, innermost first: the code
+ * object and the raw position in it. Code objects are kept alive until the client has read them. If
+ * there are too many, further ones are not kept, and both words are 0. A freed block is the first
+ * word, the time and the address.
+ *
+ * If the client has asked for C frames, the registers and the bytes of the stack stand behind the
+ * frames. There are also frames that mark the way into C then: 0 and the frame's address. Bit 0 of
+ * a code object's address says that its frame is the first of an eval loop (3.11).
  */
 #ifndef PRB_AGENT_SITES_FORMAT_H
 #define PRB_AGENT_SITES_FORMAT_H
@@ -22,14 +27,20 @@ enum {
 	PRB_SITES_VERSION = 1,
 	PRB_SITES_HEADER = 4096,
 	PRB_SITES_WORDS = 1 << 18,
-	PRB_SITES_FRAMES = 128, /**< of one stack, innermost first */
+	PRB_SITES_NATIVE_WORDS = 1 << 20, /**< the same where stacks are copied */
+	PRB_SITES_FRAMES = 128,		  /**< of one stack, innermost first */
 };
 
 enum prb_sites_kind { PRB_SITES_ALLOCATED = 1, PRB_SITES_FREED };
 
 /** Words of a record in front of its frames. */
 enum { PRB_SITES_ALLOCATED_WORDS = 5, PRB_SITES_FREED_WORDS = 3 };
-enum { PRB_SITES_RECORD = PRB_SITES_ALLOCATED_WORDS + 2 * PRB_SITES_FRAMES };
+/** The pc, the stack pointer, then x86_64: rbx, rbp, r12 to r15; aarch64: x19 to x30. */
+enum { PRB_SITES_REGISTERS = 14, PRB_SITES_STACK = 32768 /* bytes, at most */ };
+enum {
+	PRB_SITES_RECORD = PRB_SITES_ALLOCATED_WORDS + 2 * PRB_SITES_FRAMES,
+	PRB_SITES_NATIVE_RECORD = PRB_SITES_RECORD + PRB_SITES_REGISTERS + PRB_SITES_STACK / 8,
+};
 
 /** The first word: kind, number of frames, whether there were more, thread. */
 #define PRB_SITES_FIRST(kind, frames, more, tid) \
@@ -64,6 +75,10 @@ enum prb_sites_recipe {
 	PRB_SITES_OWNER,
 	PRB_SITES_SHIM, /**< owners from this one on are no frames of Python */
 	PRB_SITES_TAGS, /**< bits to be cleared in the code's address */
+	PRB_SITES_OLD_RECIPE,
+	/* Only for agents with PRB_WIRE_CAN_SITES_NATIVE. */
+	PRB_SITES_NATIVE = PRB_SITES_OLD_RECIPE, /**< 1: C frames are wanted */
+	PRB_SITES_ENTRY, /**< in the frame: 1 byte, the first of its loop; 0: not told so */
 	PRB_SITES_RECIPE,
 };
 

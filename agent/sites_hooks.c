@@ -25,8 +25,11 @@ struct allocator {
  * thread that holds the GIL changes them. Since 3.12 interpreters may have separate GILs; then
  * some bytes may be missing from the count, and nothing else goes wrong.
  */
-static int64_t left, gap;
-static struct allocator below[DOMAINS];
+static struct {
+	int64_t left;
+	struct allocator below[DOMAINS];
+} hot __attribute__((aligned(64))); /* "obj" is in one line of the cache with it */
+static int64_t gap;
 static bool installed[DOMAINS], on;
 static bool others_call;     /* threads of another GIL may be in our code */
 static uint64_t mean, state; /* state: of the random numbers */
@@ -61,9 +64,9 @@ static int64_t next_gap(void)
 static __attribute__((noinline, cold)) void sample(const void *block, size_t size)
 {
 	const void *thread = on ? prba_sites_thread() : NULL;
-	int64_t bytes = gap - left;
+	int64_t bytes = gap - hot.left;
 
-	gap = left = on ? next_gap() : INT64_MAX;
+	gap = hot.left = on ? next_gap() : INT64_MAX;
 	prba_sites_count(bytes, !thread);
 	if (block && thread)
 		prba_sites_allocated(block, size, thread);
@@ -79,7 +82,7 @@ SELDOM void *realloc_noted(void *context, void *block, size_t size, const struct
 {
 	prba_sites_freed(block);
 	block = to->realloc(context, block, size);
-	if (left < 0)
+	if (hot.left < 0)
 		sample(block, size);
 	return block;
 }
@@ -106,32 +109,34 @@ SELDOM void free_noted(void *context, void *block, const struct allocator *to)
 	to->free(context, block);
 }
 
-#define ALLOCATORS(domain)                                                                         \
-	static void *malloc_##domain(void *context, size_t size)                                   \
-	{                                                                                          \
-		left -= (int64_t)size;                                                             \
-		return LIKELY(left >= 0) ? below[domain - 1].malloc(context, size)                 \
-					 : malloc_noted(context, size, &below[domain - 1]);        \
-	}                                                                                          \
-	static void *calloc_##domain(void *context, size_t count, size_t size)                     \
-	{                                                                                          \
-		left -= (int64_t)(count * size);                                                   \
-		return LIKELY(left >= 0) ? below[domain - 1].calloc(context, count, size)          \
-					 : calloc_noted(context, count, size, &below[domain - 1]); \
-	}                                                                                          \
-	static void *realloc_##domain(void *context, void *block, size_t size)                     \
-	{                                                                                          \
-		left -= (int64_t)size;                                                             \
-		return LIKELY(left >= 0 && !prba_sites_filter[prba_sites_hash(block)])             \
-			       ? below[domain - 1].realloc(context, block, size)                   \
-			       : realloc_noted(context, block, size, &below[domain - 1]);          \
-	}                                                                                          \
-	static void free_##domain(void *context, void *block)                                      \
-	{                                                                                          \
-		if (LIKELY(!prba_sites_filter[prba_sites_hash(block)]))                            \
-			below[domain - 1].free(context, block);                                    \
-		else                                                                               \
-			free_noted(context, block, &below[domain - 1]);                            \
+#define ALLOCATORS(domain)                                                                      \
+	static void *malloc_##domain(void *context, size_t size)                                \
+	{                                                                                       \
+		hot.left -= (int64_t)size;                                                      \
+		return LIKELY(hot.left >= 0)                                                    \
+			       ? hot.below[OBJ - domain].malloc(context, size)                  \
+			       : malloc_noted(context, size, &hot.below[OBJ - domain]);         \
+	}                                                                                       \
+	static void *calloc_##domain(void *context, size_t count, size_t size)                  \
+	{                                                                                       \
+		hot.left -= (int64_t)(count * size);                                            \
+		return LIKELY(hot.left >= 0)                                                    \
+			       ? hot.below[OBJ - domain].calloc(context, count, size)           \
+			       : calloc_noted(context, count, size, &hot.below[OBJ - domain]);  \
+	}                                                                                       \
+	static void *realloc_##domain(void *context, void *block, size_t size)                  \
+	{                                                                                       \
+		hot.left -= (int64_t)size;                                                      \
+		return LIKELY(hot.left >= 0 && !prba_sites_filter[prba_sites_hash(block)])      \
+			       ? hot.below[OBJ - domain].realloc(context, block, size)          \
+			       : realloc_noted(context, block, size, &hot.below[OBJ - domain]); \
+	}                                                                                       \
+	static void free_##domain(void *context, void *block)                                   \
+	{                                                                                       \
+		if (LIKELY(!prba_sites_filter[prba_sites_hash(block)]))                         \
+			hot.below[OBJ - domain].free(context, block);                           \
+		else                                                                            \
+			free_noted(context, block, &hot.below[OBJ - domain]);                   \
 	}
 
 ALLOCATORS(MEM)
@@ -164,14 +169,14 @@ const char *prba_sites_install(uint64_t bytes)
 	state = ((uint64_t)prba_ring_clock(CLOCK_MONOTONIC) ^ (uint64_t)getpid() << 32) *
 			0x9e3779b97f4a7c15u |
 		1;
-	gap = left = next_gap();
+	gap = hot.left = next_gap();
 	on = true;
 	for (int domain = MEM; domain <= OBJ; domain++) {
 		struct allocator allocator = ours[domain - 1];
 
 		if (look(domain, &found))
 			continue;
-		below[domain - 1] = found;
+		hot.below[OBJ - domain] = found;
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		/* Whoever reads both half and half calls ours or theirs, with what theirs needs. */
 		allocator.context = found.context;
@@ -184,8 +189,8 @@ const char *prba_sites_install(uint64_t bytes)
 void prba_sites_silence(void)
 {
 	on = false;
-	prba_sites_count(gap - left, false);
-	gap = left = INT64_MAX;
+	prba_sites_count(gap - hot.left, false);
+	gap = hot.left = INT64_MAX;
 	memset(prba_sites_filter, 0, sizeof(prba_sites_filter));
 }
 
@@ -209,7 +214,7 @@ bool prba_sites_remove(void)
 	for (int domain = MEM; domain <= OBJ; domain++) {
 		if (!installed[domain - 1] || !look(domain, &found))
 			continue;
-		py->PyMem_SetAllocator(domain, &below[domain - 1]);
+		py->PyMem_SetAllocator(domain, &hot.below[OBJ - domain]);
 		installed[domain - 1] = false;
 		others_call |= has_other_gils();
 	}

@@ -17,6 +17,45 @@ struct prba_sites_stack {
 	bool more; /**< there are others */
 };
 
+/**
+ * The registers of the calling function, which are its caller's but for pc and stack pointer, or
+ * lie on the stack from there on: pc, stack pointer, those that functions preserve.
+ */
+static inline __attribute__((always_inline)) void prba_sites_registers(
+	uint64_t ret[PRB_SITES_REGISTERS])
+{
+#if defined(__x86_64__)
+	ret[8] = ret[9] = ret[10] = ret[11] = ret[12] = ret[13] = 0;
+	__asm__ volatile("leaq 0(%%rip), %%rax\n\t"
+			 "movq %%rax, 0(%0)\n\t"
+			 "movq %%rsp, 8(%0)\n\t"
+			 "movq %%rbx, 16(%0)\n\t"
+			 "movq %%rbp, 24(%0)\n\t"
+			 "movq %%r12, 32(%0)\n\t"
+			 "movq %%r13, 40(%0)\n\t"
+			 "movq %%r14, 48(%0)\n\t"
+			 "movq %%r15, 56(%0)"
+			 :
+			 : "r"(ret)
+			 : "rax", "memory");
+#elif defined(__aarch64__)
+	__asm__ volatile("adr x9, .\n\t"
+			 "mov x10, sp\n\t"
+			 "stp x9, x10, [%0]\n\t"
+			 "stp x19, x20, [%0, 16]\n\t"
+			 "stp x21, x22, [%0, 32]\n\t"
+			 "stp x23, x24, [%0, 48]\n\t"
+			 "stp x25, x26, [%0, 64]\n\t"
+			 "stp x27, x28, [%0, 80]\n\t"
+			 "stp x29, x30, [%0, 96]"
+			 :
+			 : "r"(ret)
+			 : "x9", "x10", "memory");
+#else
+#error "no registers for this architecture"
+#endif
+}
+
 /* sites_walk.c */
 
 extern uint64_t prba_sites_recipe[PRB_SITES_RECIPE];
@@ -31,7 +70,7 @@ bool prba_sites_walk(const void *thread, bool careful, struct prba_sites_stack *
 
 /* sites_buffer.c */
 
-/** 0 or an errno value. */
+/** 0 or an errno value. To be called when the recipe is known. */
 int prba_sites_open(uint64_t mean);
 /** The buffer goes, and what is held is released if it is of this interpreter. */
 void prba_sites_close(void);
@@ -47,13 +86,16 @@ void prba_sites_count(int64_t bytes, bool other);
 /** Writes the sums into the header. */
 void prba_sites_tell_count(void);
 
-/** By address: 0: such a block was not sampled. Neighbours are neighbours: caches like that. */
-enum { PRBA_SITES_FILTER = 1 << 15 };
+/**
+ * By address: 0: no such block was sampled. Each free() looks, so what counts is how much of it
+ * comes into the caches: neighbours are neighbours, and one byte is of 64.
+ */
+enum { PRBA_SITES_FILTER = 1 << 17, PRBA_SITES_GRAIN = 6 };
 extern uint8_t prba_sites_filter[PRBA_SITES_FILTER] __attribute__((visibility("hidden")));
 
 static inline size_t prba_sites_hash(const void *block)
 {
-	return (uintptr_t)block >> 4 & (PRBA_SITES_FILTER - 1);
+	return (uintptr_t)block >> PRBA_SITES_GRAIN & (PRBA_SITES_FILTER - 1);
 }
 
 /* sites_hooks.c */

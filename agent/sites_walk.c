@@ -77,6 +77,19 @@ static bool first_frame(uint64_t thread, bool careful, uint64_t *ret)
 	       first_of_cframe(thread, *ret, careful, ret);
 }
 
+/** 3.11: whether it is the first frame of an eval loop. */
+static bool mark_entry(uint64_t frame, bool careful, uint64_t *word)
+{
+	uint8_t entry = 0;
+
+	if (!recipe[PRB_SITES_NATIVE] || !recipe[PRB_SITES_ENTRY])
+		return true;
+	if (!load(frame + recipe[PRB_SITES_ENTRY], &entry, 1, careful))
+		return false;
+	*word |= entry != 0;
+	return true;
+}
+
 /** One frame's words; *shim: it is none of Python's. */
 static bool read_frame(uint64_t frame, bool careful, uint64_t words[2], uint64_t *previous,
 		       bool *shim)
@@ -92,6 +105,13 @@ static bool read_frame(uint64_t frame, bool careful, uint64_t words[2], uint64_t
 	    !load(frame + recipe[PRB_SITES_OWNER], &owner, 1, careful))
 		return false;
 	*shim = !words[0] || owner >= recipe[PRB_SITES_SHIM];
+	if (*shim) {
+		words[0] = 0;
+		words[1] = frame;
+		return true;
+	}
+	if (!mark_entry(frame, careful, &words[0]))
+		return false;
 	if (recipe[PRB_SITES_POSITION_SIZE] == sizeof(uint64_t))
 		return load64(frame + recipe[PRB_SITES_POSITION], &words[1], careful);
 	if (!load(frame + recipe[PRB_SITES_POSITION], &position, sizeof(position), careful))
@@ -117,7 +137,7 @@ bool prba_sites_walk(const void *thread, bool careful, struct prba_sites_stack *
 			return true;
 		if (!read_frame(frame, careful, words, &frame, &shim))
 			return false;
-		if (shim)
+		if (shim && !recipe[PRB_SITES_NATIVE])
 			continue;
 		memcpy(ret->words + 2 * ret->count++, words, sizeof(words));
 	}

@@ -246,6 +246,15 @@ void prba_stepping_end(void)
 	now.lost = stepper->end();
 }
 
+bool prba_stepping_settle(void)
+{
+	bool over = prba_stepping_is_over();
+
+	if (over)
+		prba_stepping_end();
+	return over;
+}
+
 const char *prba_stepping_lost(void)
 {
 	return now.lost;

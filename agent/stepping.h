@@ -43,6 +43,10 @@ bool prba_stepping_arrived(void);
 /** Takes out of the interpreter what is there of a step, if there is one. As the beginning. */
 void prba_stepping_end(void);
 
+/** Takes out what is left of a step whose thread has come to its line, as the end does. False: a
+ * step is on, and stays so. */
+bool prba_stepping_settle(void);
+
 /** Why the thread of the last step could not come to its line any more (static); else "". */
 const char *prba_stepping_lost(void);
 

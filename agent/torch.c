@@ -27,6 +27,7 @@ static struct {
 	const void *leader; /* the optimizer whose steps count; only compared */
 	const void *inside; /* the optimizer whose step() runs now */
 	int64_t began, own; /* when it did, and what of the step was ours then */
+	uint32_t mark;	    /* where the GPU was */
 	int64_t strange;
 	int64_t number;	     /* of the last step */
 	uint32_t ppm;	     /* share of steps to sample */
@@ -124,6 +125,18 @@ static void begin_step(int64_t at)
 	prba_torch.memory = step->sampled && told != py->_Py_TrueStruct ? told : NULL;
 	if (!prba_torch.memory)
 		py->Py_DecRef(told);
+	if (!step->sampled)
+		return;
+	prba_torch_gpu_begin();
+	step->mark = prba_torch_gpu_mark();
+}
+
+static struct prba_torch_span span_of(enum prba_torch_stage stage)
+{
+	return (struct prba_torch_span){.stage = stage,
+					.seq = step->calls,
+					.number = step->number,
+					.local = prba_torch_rows_local()};
 }
 
 static void end_step(int64_t at)
@@ -131,8 +144,12 @@ static void end_step(int64_t at)
 	bool sampled = step->sampled;
 
 	step->sampled = false;
-	if (sampled)
+	if (sampled) {
+		const struct prba_torch_span span = span_of(PRBA_TORCH_STEP);
+
+		prba_torch_gpu_end(step->mark, &span);
 		py->Py_DecRef(prba_torch_call(prba_torch.helpers.end, NULL, NULL));
+	}
 	step->sampled = sampled;
 	if (sampled && step->data >= 0) {
 		struct prba_torch_row row = {.stage = PRBA_TORCH_DATA,
@@ -164,6 +181,7 @@ static void pass(int64_t at, int64_t number)
 		step->number = number;
 	if (known)
 		end_step(at);
+	prba_torch_gpu_read(prba_torch_rows_local());
 	now.number = number >= 0 ? number : known ? step->number : 0;
 	if (!now.told)
 		prba_torch_watch(now.number);
@@ -187,6 +205,7 @@ static object *before(object *self, object *arguments)
 	(void)self;
 	if (prba_torch_is_on()) {
 		now.inside = prba_torch_argument(arguments, 0);
+		now.mark = step->sampled ? prba_torch_gpu_mark() : 0;
 		now.began = prba_torch_now();
 		now.own = step->own;
 	}
@@ -195,6 +214,7 @@ static object *before(object *self, object *arguments)
 
 static void put_optimizer(object *optimizer, int64_t duration)
 {
+	const struct prba_torch_span span = span_of(PRBA_TORCH_OPTIMIZER);
 	object *type = py->PyObject_Type(optimizer);
 	object *name = type ? py->PyObject_GetAttrString(type, "__name__") : NULL;
 	struct prba_torch_row row = {.stage = PRBA_TORCH_OPTIMIZER,
@@ -205,8 +225,11 @@ static void put_optimizer(object *optimizer, int64_t duration)
 				     .began = now.began,
 				     .duration = duration,
 				     .own = now.own,
-				     .memory = true};
+				     .memory = true,
+				     .before = -1};
 
+	prba_torch_gpu_end(now.mark, &span);
+	now.mark = 0;
 	if (!row.name)
 		row.name = "optimizer";
 	prba_torch_rows_put(&row);
@@ -274,10 +297,11 @@ static object *begin(object *self, object *arguments)
 {
 	struct prba_torch_helpers *h = &prba_torch.helpers;
 	object *helpers = py->PyTuple_GetItem(arguments, 0);
-	static const char *const names[] = {"begin",  "end",	 "name",  "inputs", "outputs",
-					    "at_end", "step_of", "watch", "known"};
-	object **places[] = {&h->begin,	 &h->end,     &h->name,	 &h->inputs, &h->outputs,
-			     &h->at_end, &h->step_of, &h->watch, &h->known};
+	static const char *const names[] = {"begin",   "end",	 "name",    "inputs",
+					    "outputs", "at_end", "step_of", "watch",
+					    "known",   "device", "stream"};
+	object **places[] = {&h->begin,	  &h->end,   &h->name,	&h->inputs, &h->outputs, &h->at_end,
+			     &h->step_of, &h->watch, &h->known, &h->device, &h->stream};
 	object *found[sizeof(names) / sizeof(*names)];
 	int error;
 
@@ -337,13 +361,14 @@ static object *count(object *self, object *arguments)
 static object *stop(object *self, object *arguments)
 {
 	struct prba_torch_helpers h = prba_torch.helpers;
-	object *held[] = {h.begin,  h.end,     h.name,	h.inputs, h.outputs,
-			  h.at_end, h.step_of, h.watch, h.known,  prba_torch.memory};
+	object *held[] = {h.begin,   h.end,   h.name,  h.inputs, h.outputs, h.at_end,
+			  h.step_of, h.watch, h.known, h.device, h.stream,  prba_torch.memory};
 	bool was = prba_torch_is_on();
 
 	(void)self, (void)arguments;
 	if (was && step->sampled)
 		py->Py_DecRef(prba_torch_call(h.end, NULL, NULL));
+	prba_torch_gpu_stop();
 	prba_torch.on = false;
 	memset(step, 0, sizeof(*step));
 	memset(&prba_torch.helpers, 0, sizeof(prba_torch.helpers));
@@ -368,6 +393,7 @@ PRBA_EXPORT int probing_torch_apply(void)
 
 void prba_torch_forked(void)
 {
+	prba_torch_gpu_forget();
 	prba_torch.on = false;
 }
 
@@ -388,4 +414,5 @@ struct prba_method prba_torch_methods[PRBA_TORCH_METHODS] = {
 	{"torch_variable", prba_torch_variable, METH_VARARGS, NULL},
 	{"torch_comm", prba_torch_comm, METH_VARARGS, NULL},
 	{"torch_pass_end", prba_torch_pass_end, METH_VARARGS, NULL},
+	{"torch_gpu_waits", prba_torch_gpu_waits, METH_VARARGS, NULL},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Training steps of torch and the calls of its modules, as rows of python.torch_calls and
- * python.torch_step_timing.
+ * @file Training steps of torch and the calls of its modules, as rows of python.torch_calls,
+ * python.torch_gpu and python.torch_step_timing.
  *
  * An optimizer's step ends a training step; torch calls us before and after it. In a sampled step,
  * torch also calls us before and after each call of a module, and when gradients arrive. These
@@ -21,7 +21,7 @@
 #include "agent/agent.h"
 #include "agent/python_table.h"
 
-enum { PRBA_TORCH_METHODS = 16 };
+enum { PRBA_TORCH_METHODS = 17 };
 
 /** For the names of agent/torch.py, which says what they are. */
 extern struct prba_method prba_torch_methods[PRBA_TORCH_METHODS];

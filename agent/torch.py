@@ -11,6 +11,7 @@
 #   torch_before(optimizer, …), torch_after(optimizer, …)      around an optimizer's step
 #   torch_pre(module, inputs), torch_post(module, inputs, output)   around a module's call
 #   torch_grad_begin(call), torch_grad_end(call), torch_pass_end(call)
+#   torch_gpu_waits()                  whether times of the GPU are still to come
 # Nothing here raises into the program: C takes what is raised in a helper for "no".
 MOST_MODULES = 8000
 MOST_TENSORS = 8  # of a call, whose gradients are watched
@@ -290,7 +291,9 @@ def torch_on():
 
     helpers = {"watch": watch_step, "begin": install_hooks, "end": remove_hooks, "name": name_module,
                "inputs": watch_inputs, "outputs": watch_outputs, "at_end": watch_end,
-               "step_of": steps_of, "known": torch_known}
+               "step_of": steps_of, "known": torch_known,
+               "device": getattr(torch._C, "_cuda_getDevice", None),
+               "stream": getattr(torch._C, "_cuda_getCurrentRawStream", None)}
     try:
         world = int(os.environ.get("WORLD_SIZE", -1))
     except ValueError:
@@ -404,6 +407,9 @@ def sample_steps(job, count, seconds):
     try:
         torch_rate(torch_configured(), count)
         while torch_count() - first < count and time.time() < end and not torch_problem[0]:
+            wake.acquire(True, 0.02)
+        torch_rate(torch_configured(), 0)
+        while torch_gpu_waits() and time.time() < end and not torch_problem[0]:
             wake.acquire(True, 0.02)
     finally:
         torch_exact[0] -= 1

@@ -18,7 +18,9 @@ struct open_call {
 	uintptr_t place; /* on the C stack */
 	const void *module;
 	int64_t began, own;
+	int64_t memory; /* before it */
 	uint32_t call;
+	uint32_t mark; /* of the GPU */
 };
 
 /** What one thread is in. */
@@ -34,6 +36,7 @@ struct call {
 	int64_t began, own; /* backward; 0: no gradient has arrived */
 	int64_t parent;
 	uint32_t module, micro;
+	uint32_t mark; /* of the GPU, backward */
 	uint16_t depth;
 	int16_t waits; /* gradients of inputs that have not arrived; -1: backward is not followed */
 	bool to_end;   /* it lasts until the end of the backward pass */
@@ -48,6 +51,8 @@ static struct {
 	const void *root; /* the outermost module of the step; only compared */
 	bool end_is_told; /* of the backward pass that runs */
 	int64_t pass_began, pass_own;
+	unsigned long pass_thread; /* which runs it */
+	uintptr_t pass_place;	   /* on its C stack */
 } now;
 
 #define step (&prba_torch.step)
@@ -148,6 +153,28 @@ static void watch_inputs(struct call *call, uint32_t number, object *inputs)
 		call->waits = 0;
 }
 
+/**
+ * A backward pass that raised has no end of its own. Its thread goes on at a place of the stack
+ * that is outside of it, or, of one that ran in a thread of autograd, the thread of the step goes
+ * on.
+ */
+static bool is_left(const struct lane *lane, uintptr_t place)
+{
+	if (!now.open || lane->depth)
+		return false;
+	return lane->thread == now.pass_thread ? place > now.pass_place + NEAR : lane == now.lanes;
+}
+
+static void forget_pass(void)
+{
+	uint32_t count = step->calls < PRBA_TORCH_CALLS ? step->calls : PRBA_TORCH_CALLS;
+
+	for (uint32_t i = 0; i < count; i++)
+		now.calls[i].done |= now.calls[i].began != 0;
+	now.open = 0;
+	now.end_is_told = false;
+}
+
 static void enter(object *module, object *inputs, int64_t entered, uintptr_t place)
 {
 	struct lane *lane = find_lane();
@@ -158,6 +185,8 @@ static void enter(object *module, object *inputs, int64_t entered, uintptr_t pla
 	if (!lane)
 		return;
 	drop_left(lane, place, module);
+	if (is_left(lane, place))
+		forget_pass();
 	if (lane->depth == DEEPEST) {
 		lane->over++;
 		return;
@@ -186,6 +215,8 @@ static void enter(object *module, object *inputs, int64_t entered, uintptr_t pla
 			watch_inputs(call, open->call, inputs);
 	}
 	lane->depth++;
+	open->memory = prba_torch_memory();
+	open->mark = prba_torch_gpu_mark();
 	open->began = prba_torch_now();
 	/* What this call of ours takes will have been added by then. */
 	open->own = step->own + (open->began - entered);
@@ -208,6 +239,14 @@ object *prba_torch_pre(object *self, object *arguments)
 	return prba_torch_none();
 }
 
+static void end_on_gpu(uint32_t mark, enum prba_torch_stage stage, uint32_t module, int64_t seq)
+{
+	const struct prba_torch_span span = {stage, module, seq, step->number,
+					     prba_torch_rows_local()};
+
+	prba_torch_gpu_end(mark, &span);
+}
+
 static void put_forward(const struct lane *lane, const struct open_call *open, int64_t entered)
 {
 	const struct call *call = open->call < PRBA_TORCH_CALLS ? &now.calls[open->call] : NULL;
@@ -223,8 +262,10 @@ static void put_forward(const struct lane *lane, const struct open_call *open, i
 		.own = open->own,
 		.duration = duration < 0 ? 0 : duration,
 		.memory = true,
+		.before = open->memory,
 	};
 
+	end_on_gpu(open->mark, row.stage, row.module, row.seq);
 	if (!lane->depth && !now.open)
 		step->forward += row.duration;
 	prba_torch_rows_put(&row);
@@ -290,13 +331,14 @@ static void put_backward(struct call *call, int64_t entered)
 		.duration = duration < 0 ? 0 : duration,
 	};
 
+	end_on_gpu(call->mark, row.stage, row.module, row.seq);
 	call->done = true;
 	now.open--;
 	prba_torch_rows_put(&row);
 }
 
 /** The first gradient of its outputs: grad_begin(id, gradient). */
-static void begin_backward(struct call *call, int64_t entered)
+static void begin_backward(struct call *call, int64_t entered, uintptr_t place)
 {
 	if (!now.end_is_told) {
 		object *told = prba_torch_call(prba_torch.helpers.at_end, id_of(0), NULL);
@@ -304,9 +346,12 @@ static void begin_backward(struct call *call, int64_t entered)
 		now.end_is_told = told != NULL;
 		now.pass_began = entered;
 		now.pass_own = step->own;
+		now.pass_thread = py->PyThread_get_thread_ident();
+		now.pass_place = place;
 		py->Py_DecRef(told);
 	}
 	now.open++;
+	call->mark = prba_torch_gpu_mark();
 	call->began = prba_torch_now();
 	call->own = step->own + (call->began - entered);
 }
@@ -322,7 +367,7 @@ object *prba_torch_grad_begin(object *self, object *arguments)
 	entered = prba_torch_now();
 	call = call_of(prba_torch_integer(prba_torch_argument(arguments, 0)));
 	if (call && !call->began && !call->done)
-		begin_backward(call, entered);
+		begin_backward(call, entered, (uintptr_t)__builtin_frame_address(0));
 	prba_torch_leave(entered);
 	return prba_torch_none();
 }

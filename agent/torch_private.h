@@ -23,6 +23,7 @@ struct prba_torch_helpers {
 	object *at_end;		  /**< calls us at the end of this backward pass */
 	object *watch;		  /**< writes the rows of watched expressions, for a step */
 	object *step_of;	  /**< steps that an optimizer has made; -1: unknown */
+	object *device, *stream;  /**< torch's number of the GPU, and its stream there; or None */
 	object *known;		  /**< the dictionary of numbers by the addresses of modules */
 };
 
@@ -35,6 +36,7 @@ struct prba_torch_step {
 	int64_t backward;  /**< ns in backward passes, from the first gradient that arrives */
 	int64_t optimizer; /**< ns in optimizers */
 	int64_t own;	   /**< ns in functions of ours */
+	uint32_t mark;	   /**< of the GPU when it began: prba_torch_gpu_mark() */
 	uint32_t micro;	   /**< calls of the outermost module in training */
 	uint32_t calls;	   /**< of modules */
 	uint32_t generation; /**< differs in each sampled step; never 0 */
@@ -100,6 +102,7 @@ enum prba_torch_stage {
 	PRBA_TORCH_BACKWARD,
 	PRBA_TORCH_OPTIMIZER,
 	PRBA_TORCH_DATA,
+	PRBA_TORCH_STEP, /**< all of it; of the GPU's times only */
 	PRBA_TORCH_STAGES,
 };
 
@@ -110,8 +113,17 @@ struct prba_torch_row {
 	int64_t seq, parent; /**< numbers of calls in the step; parent < 0: none */
 	uint32_t depth, micro;
 	int64_t began, duration; /**< ns */
-	int64_t own; /**< ns of the step that were ours before it began: see time_offset */
-	bool memory; /**< with columns of memory */
+	int64_t own;	/**< ns of the step that were ours before it began: see time_offset */
+	bool memory;	/**< with columns of memory */
+	int64_t before; /**< what prba_torch_memory() was when it began; < 0: unknown */
+};
+
+/** What a time of the GPU is of. */
+struct prba_torch_span {
+	enum prba_torch_stage stage;
+	uint32_t module;       /**< its number; 0: of no module */
+	int64_t seq;	       /**< of the call in the step */
+	int64_t number, local; /* of the step, as in prba_torch_step, and counted by us */
 };
 
 /** Opens the rings. 0 or a negative errno value. */
@@ -119,7 +131,29 @@ int prba_torch_rows_open(void);
 void prba_torch_rows_put(const struct prba_torch_row *row);
 /** The row of the step that has ended at @p now. */
 void prba_torch_rows_step(int64_t now);
+/** A time of the GPU; milliseconds. */
+void prba_torch_rows_gpu(const struct prba_torch_span *span, double milliseconds);
+/** The number of the step that is running, counted since recording began. */
+int64_t prba_torch_rows_local(void);
+/** Bytes that torch has allocated on the GPU, or resident ones of the process; -1: unknown. */
+int64_t prba_torch_memory(void);
 /** torch_module(path, class), bytes: its number; 0: there are too many. */
 object *prba_torch_module(object *self, object *arguments);
+
+/* torch_gpu.c */
+
+/** A sampled step begins. */
+void prba_torch_gpu_begin(void);
+/** Where the GPU will be when it has done what it was told so far: a number; 0: it has none. */
+uint32_t prba_torch_gpu_mark(void);
+/** What began at @p mark has been told to the GPU; the mark is given back. */
+void prba_torch_gpu_end(uint32_t mark, const struct prba_torch_span *of);
+/** Writes the rows of steps that are long over; @p local is the number of the one that is. */
+void prba_torch_gpu_read(int64_t local);
+/** Gives back everything to the driver, or, in a child after fork(), just forgets it. */
+void prba_torch_gpu_stop(void);
+void prba_torch_gpu_forget(void);
+/** For the table of methods: torch_gpu_waits(), whether times of the last steps will be read. */
+object *prba_torch_gpu_waits(object *self, object *arguments);
 
 #endif

@@ -26,6 +26,7 @@ enum call_column {
 	ALLOCATED,
 	MAX_ALLOCATED,
 	CACHED,
+	ALLOCATED_DELTA,
 	WORLD_SIZE,
 	CALL_COLUMNS,
 };
@@ -33,7 +34,19 @@ static const char call_columns[] =
 	"step integer, local_step integer, micro_step integer, seq integer, parent integer, "
 	"depth integer, module text, class text, stage text, duration real [ms], "
 	"time_offset real [ms], allocated integer [bytes], max_allocated integer [bytes], "
-	"cached integer [bytes], world_size integer";
+	"cached integer [bytes], allocated_delta integer [bytes], world_size integer";
+
+enum gpu_column {
+	G_STEP,
+	G_LOCAL,
+	G_SEQ,
+	G_MODULE,
+	G_STAGE,
+	G_DURATION,
+	GPU_COLUMNS,
+};
+static const char gpu_columns[] = "step integer, local_step integer, seq integer, module text, "
+				  "stage text, duration real [ms]";
 
 enum step_column {
 	T_STEP,
@@ -59,7 +72,7 @@ static const char step_columns[] =
 static const char *const stages[PRBA_TORCH_STAGES] = {
 	[PRBA_TORCH_FORWARD] = "forward",   [PRBA_TORCH_RECOMPUTE] = "recompute",
 	[PRBA_TORCH_BACKWARD] = "backward", [PRBA_TORCH_OPTIMIZER] = "optimizer",
-	[PRBA_TORCH_DATA] = "data",
+	[PRBA_TORCH_DATA] = "data",	    [PRBA_TORCH_STEP] = "step",
 };
 
 /** A text that many rows have: interned, if the ring has room. */
@@ -70,7 +83,7 @@ struct text {
 };
 
 static struct {
-	intptr_t calls, steps;
+	intptr_t calls, steps, gpu;
 	int64_t local; /* steps that have ended */
 	struct text stages[PRBA_TORCH_STAGES];
 	struct text paths[PRBA_TORCH_MODULES], classes[PRBA_TORCH_MODULES];
@@ -179,22 +192,41 @@ static int64_t resident(void)
 	return (int64_t)strtoull(at, NULL, 10) * sysconf(_SC_PAGESIZE);
 }
 
-/** Of the GPU if it is used: (allocated, its highest value, cached); else of the process. */
-static void put_memory(struct probing_cell *allocated, struct probing_cell *highest,
-		       struct probing_cell *cached)
+struct memory {
+	int64_t allocated, highest, cached; /* -1: unknown */
+};
+
+/** Of the GPU if it is used, else of the process. */
+static struct memory tell_memory(void)
 {
-	struct probing_cell *cells[] = {allocated, highest, cached};
 	object *told = prba_torch.memory ? prba_torch_call(prba_torch.memory, NULL, NULL) : NULL;
+	struct memory memory = {-1, -1, -1};
 
 	if (!told) {
-		*allocated = integer_or_null(resident());
-		return;
+		memory.allocated = resident();
+		return memory;
 	}
-	for (int i = 0; i < 3; i++)
-		if (cells[i])
-			*cells[i] =
-				integer_or_null(prba_torch_integer(prba_torch_argument(told, i)));
+	memory.allocated = prba_torch_integer(prba_torch_argument(told, 0));
+	memory.highest = prba_torch_integer(prba_torch_argument(told, 1));
+	memory.cached = prba_torch_integer(prba_torch_argument(told, 2));
 	py->Py_DecRef(told);
+	return memory;
+}
+
+int64_t prba_torch_memory(void)
+{
+	return tell_memory().allocated;
+}
+
+static void put_memory(const struct prba_torch_row *row, struct probing_cell *cells)
+{
+	const struct memory memory = tell_memory();
+
+	cells[ALLOCATED] = integer_or_null(memory.allocated);
+	cells[MAX_ALLOCATED] = integer_or_null(memory.highest);
+	cells[CACHED] = integer_or_null(memory.cached);
+	if (row->before >= 0 && memory.allocated >= 0)
+		cells[ALLOCATED_DELTA] = integer(memory.allocated - row->before);
 }
 
 void prba_torch_rows_put(const struct prba_torch_row *row)
@@ -217,8 +249,44 @@ void prba_torch_rows_put(const struct prba_torch_row *row)
 	int error = errno;
 
 	if (row->memory)
-		put_memory(&cells[ALLOCATED], &cells[MAX_ALLOCATED], &cells[CACHED]);
+		put_memory(row, cells);
 	probing_ring_append(rows.calls, 0, cells);
+	errno = error;
+}
+
+int64_t prba_torch_rows_local(void)
+{
+	return rows.local + 1;
+}
+
+static struct probing_cell shared_text(const struct text *t)
+{
+	int64_t place = t->text ? probing_ring_intern(rows.gpu, t->text, t->length) : 0;
+
+	if (place > 0)
+		return (struct probing_cell){PROBING_INTERNED, 0, {.integer = place}};
+	return plain_text(t->text);
+}
+
+void prba_torch_rows_gpu(const struct prba_torch_span *span, double milliseconds_of_gpu)
+{
+	int error = errno;
+
+	if (rows.gpu <= 0)
+		rows.gpu = probing_ring_create("python.torch_gpu", gpu_columns, 4 << 20);
+
+	struct probing_cell cells[GPU_COLUMNS] = {
+		[G_STEP] = integer(span->number),
+		[G_LOCAL] = integer(span->local),
+		[G_SEQ] = integer(span->seq),
+		[G_MODULE] = span->module ? shared_text(&rows.paths[span->module])
+					  : (struct probing_cell){},
+		[G_STAGE] = shared_text(&rows.stages[span->stage]),
+		[G_DURATION] = {PROBING_REAL, 0, {.real = milliseconds_of_gpu}},
+	};
+
+	if (rows.gpu > 0)
+		probing_ring_append(rows.gpu, 0, cells);
 	errno = error;
 }
 
@@ -244,7 +312,7 @@ void prba_torch_rows_step(int64_t now)
 		cells[T_DATA] = milliseconds_or_null(step->data);
 		cells[T_FORWARD] = milliseconds(step->forward);
 		cells[T_BACKWARD] = milliseconds(step->backward);
-		put_memory(&cells[T_ALLOCATED], NULL, NULL);
+		cells[T_ALLOCATED] = integer_or_null(prba_torch_memory());
 	}
 	probing_ring_append(rows.steps, 0, cells);
 	errno = error;

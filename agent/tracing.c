@@ -10,6 +10,7 @@
 #include "agent/breaks.h"
 #include "agent/identity_cache.h"
 #include "agent/finalization.h"
+#include "agent/stepping.h"
 #include "agent/tracing_places.h"
 
 /** Events, as the interpreter has them. */
@@ -276,6 +277,9 @@ static const char *refusal(object *frame)
 	if (prba_places_is_audited())
 		return "the program has hooks for audits (sys.addaudithook()), which would be "
 		       "called while its threads are changed: Python 3.12 needs no such change";
+	if (!prba_stepping_settle())
+		return "a step is on, which takes the same place before Python 3.12: let its "
+		       "thread come to its line first";
 	problem = prba_places_find(&now.at, frame, traced, profiled);
 	if (!problem && deaf())
 		problem = "the program has a tracer or profiler of its own in some thread "

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/str.h"
+#include "cluster/interpreters.h"
 #include "cluster/rank_set.h"
-#include "python/python.h"
 #include "python/repr/object.h"
-#include "target/mem/view.h"
-#include "values/expression.h"
 
 enum {
 	MAX_GROUPS = 4096,
@@ -17,11 +17,12 @@ enum {
 		1 << 17, /* of all groups together: the process's own numbers are not trusted */
 	MAX_RANK = 1 << 20,
 	MAX_NAME = 100,
+	POINTER_OFFSET = 16, /* of the C++ object's address, behind PyObject_HEAD */
+	FIRST_WORD = 4,	     /* behind the table of functions and the reference counts */
 };
 
 struct reading {
-	struct prb_python *py;
-	struct prb_mem *mem;
+	const struct prb_inside *inside;
 	struct prb_groups *groups;
 	struct prb_rank_set members;
 	size_t total;
@@ -45,7 +46,7 @@ static bool note_member(void *context, uint64_t key, uint64_t value __attribute_
 	int64_t rank;
 	long *place;
 
-	r->err = prb_object_int(r->py, r->mem, key, &rank);
+	r->err = prb_object_int(r->inside->py, r->inside->mem, key, &rank);
 	if (!r->err && (rank < 0 || rank > MAX_RANK || ++r->total > MAX_MEMBERS))
 		r->err = prb_error_create(PRB_ERROR_BAD_DATA, "no group of ranks");
 	if (r->err)
@@ -70,7 +71,7 @@ static struct prb_error *read_members(struct reading *r, uint64_t ranks, char **
 	prb_auto_str struct prb_str text = {};
 
 	r->members.list.count = 0;
-	PRB_TRY(prb_object_dict_each(r->py, r->mem, ranks, note_member, r));
+	PRB_TRY(prb_object_dict_each(r->inside->py, r->inside->mem, ranks, note_member, r));
 	PRB_TRY(prb_steal(&r->err));
 	if (!r->members.list.count)
 		return NULL;
@@ -96,6 +97,7 @@ static bool note_group(void *context, uint64_t object, uint64_t ranks)
 	}
 	*group = (struct prb_group){.object = object};
 	err = read_members(r, ranks, &group->members);
+	group->size = r->members.list.count;
 	if (err && err->code != PRB_ERROR_NOMEM)
 		prb_error_destroy(err);
 	else
@@ -114,7 +116,7 @@ static bool note_name(void *context, uint64_t object, uint64_t name)
 		if (group->object != object || group->name)
 			continue;
 		prb_auto_error struct prb_error *err =
-			prb_object_str(r->py, r->mem, name, MAX_NAME, &text);
+			prb_object_str(r->inside->py, r->inside->mem, name, MAX_NAME, &text);
 		if (!err)
 			group->name = prb_str_take(&text);
 	}
@@ -122,67 +124,64 @@ static bool note_name(void *context, uint64_t object, uint64_t name)
 }
 
 /** Walks a dict of torch's module, if there is one of that name. */
-static struct prb_error *walk(struct reading *r, uint64_t interp, const char *name,
+static struct prb_error *walk(struct reading *r, const char *name,
 			      bool (*visit)(void *context, uint64_t key, uint64_t value))
 {
-	const struct prb_py_scope scope = {.interp = interp};
 	prb_auto_free char *expression =
 		prb_format("sys.modules['torch.distributed.distributed_c10d'].%s", name);
-	struct prb_py_value value;
+	uint64_t dict;
 
 	if (!expression)
 		return prb_error_nomem();
-	PRB_TRY(prb_python_find(r->py, r->mem, &scope, expression, NULL, &value));
-	prb_str_deinit(&value.text);
-	if (value.object)
-		PRB_TRY(prb_object_dict_each(r->py, r->mem, value.object, visit, r));
+	PRB_TRY(prb_inside_find(r->inside, expression, &dict));
+	if (dict)
+		PRB_TRY(prb_object_dict_each(r->inside->py, r->inside->mem, dict, visit, r));
 	return prb_steal(&r->err);
 }
 
-static struct prb_error *read_runtime(struct reading *r)
+/**
+ * The rank of the process in its first group, of @p size ranks: two integers of the C++ object,
+ * which pybind11's object points to. They are searched for, as their place differs between
+ * versions: behind the reference counts, at addresses of pointers.
+ */
+static long find_own_rank(struct prb_mem *mem, uint64_t object, size_t size)
 {
-	struct prb_py_threads threads;
-	struct prb_error *err = NULL;
+	uint64_t place;
+	int32_t words[32];
 
-	PRB_TRY(prb_python_threads(r->py, r->mem, &threads));
-	for (size_t i = 0; i < threads.interps.count && !err; i++) {
-		uint64_t interp = threads.interps.items[i].address;
+	prb_auto_error struct prb_error *err =
+		prb_mem_read(mem, object + POINTER_OFFSET, &place, sizeof(place));
+	if (!err)
+		err = prb_mem_read(mem, place, words, sizeof(words));
+	for (size_t i = FIRST_WORD; !err && i + 1 < PRB_ARRAY_SIZE(words); i += 2)
+		if (words[i] >= 0 && (size_t)words[i] < size && (size_t)words[i + 1] == size)
+			return words[i];
+	return -1;
+}
 
-		if (!threads.interps.items[i].main)
-			continue;
-		err = walk(r, interp, "_pg_group_ranks", note_group);
-		if (!err && r->groups->list.count)
-			err = walk(r, interp, "_pg_names", note_name);
-	}
-	prb_py_threads_deinit(&threads);
-	return err;
+static struct prb_error *read_inside(void *context, const struct prb_inside *inside)
+{
+	struct reading *r = context;
+	struct prb_groups *groups = r->groups;
+
+	r->inside = inside;
+	PRB_TRY(walk(r, "_pg_group_ranks", note_group));
+	if (!groups->list.count)
+		return NULL;
+	/* The first one is that of all ranks. */
+	groups->world_size = (long)groups->list.items[0].size;
+	groups->rank = find_own_rank(inside->mem, groups->list.items[0].object,
+				     groups->list.items[0].size);
+	return walk(r, "_pg_names", note_name);
 }
 
 struct prb_error *prb_groups_read(struct prb_target *target, struct prb_groups *ret)
 {
-	struct prb_modules *modules = NULL;
-	struct prb_pythons pythons = {};
-	struct prb_view *view;
-	struct prb_python **py;
+	struct reading reading = {.groups = ret};
 	struct prb_error *err;
 
-	PRB_TRY(prb_view_create(target->mem, &view));
-	err = prb_pythons_open(target, view, false, &modules, &pythons);
-	prb_vec_each (py, &pythons.list) {
-		struct reading reading = {.py = *py, .mem = prb_view_mem(view), .groups = ret};
-
-		if (!err)
-			err = read_runtime(&reading);
-		prb_vec_free(&reading.members.list);
-	}
-	prb_pythons_deinit(&pythons);
-	prb_view_destroy(view);
-	prb_modules_destroy(modules);
-	/* Without torch there is no such module, and what changes while it is read has no groups.
-	 */
-	if (err && err->code != PRB_ERROR_NOMEM) {
-		prb_error_destroy(err);
-		err = NULL;
-	}
+	ret->rank = ret->world_size = -1;
+	err = prb_inside_each(target, read_inside, &reading);
+	prb_vec_free(&reading.members.list);
 	return err;
 }

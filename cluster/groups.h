@@ -7,6 +7,7 @@
 #ifndef PRB_CLUSTER_GROUPS_H
 #define PRB_CLUSTER_GROUPS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -17,10 +18,13 @@ struct prb_group {
 	uint64_t object; /**< address of the ProcessGroup */
 	char *name;	 /**< that torch gave it; NULL if unknown */
 	char *members;	 /**< its global ranks, "0-3,7"; NULL if they could not be read */
+	size_t size;	 /**< how many they are */
 };
 
 struct prb_groups {
 	PRB_VEC(struct prb_group) list; /**< in the order of their creation */
+	long rank, world_size; /**< of the process in the first one, which has all ranks; -1:
+				  unknown */
 };
 
 /** Reads the groups of @p target; none if it does not use torch.distributed. */

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "cluster/launcher.h"
+#include "cluster/rank_inside.h"
 #include "proc/process.h"
 #include "target/spec/command_line.h"
 #include "target/target.h"
@@ -152,18 +153,39 @@ static const char *role(const struct prb_str *environment)
 	return name && strcmp(name, "default") != 0 ? name : NULL;
 }
 
+/** The variables of its launcher, or of its own; none if it is no rank, or gone. */
+static struct prb_error *read_environment(const struct prb_python_process *p, struct prb_str *ret)
+{
+	prb_auto_target struct prb_target *target = NULL;
+
+	prb_auto_error struct prb_error *gone = prb_target_open_process(p->process.pid, &target);
+	if (gone)
+		return NULL;
+	if (p->rank >= 0) {
+		gone = prb_target_read_file(target, ret, "environ");
+		return NULL;
+	}
+	if (!prb_rank_inside_is_likely(&p->process, target))
+		return NULL;
+	return prb_rank_inside_read(target, ret);
+}
+
+/** The job's name; processes for which nothing names one have their parent in common. */
+static char *name_candidate(const struct prb_python_process *p, const struct prb_str *environment)
+{
+	if (p->rank >= 0 || variable(environment, "MASTER_ADDR") ||
+	    variable(environment, "SLURM_JOB_ID"))
+		return name_job(environment);
+	return prb_format("torch started by %d", (int)p->process.ppid);
+}
+
 static struct prb_error *add_candidate(struct candidates *candidates,
 				       const struct prb_python_process *p)
 {
-	prb_auto_target struct prb_target *target = NULL;
 	prb_auto_str struct prb_str environment = {};
 	struct candidate *c;
 
-	prb_auto_error struct prb_error *gone = prb_target_open_process(p->process.pid, &target);
-	if (!gone)
-		gone = prb_target_read_file(target, &environment, "environ");
-	if (gone)
-		return NULL;
+	PRB_TRY(read_environment(p, &environment));
 
 	struct prb_process_job job = prb_process_job(&environment);
 	if (job.rank < 0 || job.rank > MAX_WORLD)
@@ -172,7 +194,7 @@ static struct prb_error *add_candidate(struct candidates *candidates,
 	if (!c)
 		return prb_error_nomem();
 	*c = (struct candidate){.process = p,
-				.name = name_job(&environment),
+				.name = name_candidate(p, &environment),
 				.job = job,
 				.local_size = number(&environment, "LOCAL_WORLD_SIZE"),
 				.group = number(&environment, "GROUP_RANK"),
@@ -198,7 +220,7 @@ static struct candidate *find(struct candidates *candidates, pid_t pid)
 }
 
 /**
- * Walks up from each candidate. A candidate below one of the same job is its child: dropped. One
+ * Walks up from each candidate. A candidate below one of the same rank is its child: dropped. One
  * above a candidate of another job of its user is a launcher: dropped.
  */
 static void drop_relatives(struct candidates *candidates)
@@ -213,7 +235,7 @@ static void drop_relatives(struct candidates *candidates)
 			struct prb_process between = {};
 
 			if (above && same_job(above, c))
-				c->dropped = true;
+				c->dropped |= above->job.rank == c->job.rank;
 			else if (above)
 				above->dropped = true;
 			prb_auto_error struct prb_error *err = prb_process_describe(pid, &between);
@@ -341,7 +363,7 @@ struct prb_error *prb_jobs_find(struct prb_jobs *ret)
 
 	PRB_TRY(prb_process_list(&all));
 	prb_vec_each (p, &all.list)
-		if (p->rank >= 0 && !p->refusal)
+		if (!p->refusal)
 			PRB_TRY(add_candidate(&candidates, p));
 	return make_jobs(&candidates, ret);
 }

@@ -4,8 +4,9 @@
  *
  * A launcher (torchrun, mpirun, srun) gives each rank its number in the environment. Processes of
  * the same user whose environments name the same job belong together. Of a rank and its children,
- * which inherit the environment, the outermost process is the rank; a launcher that is itself
- * a rank of an outer job is left out.
+ * which inherit the environment, the outermost process is the rank; a launcher that is itself a
+ * rank of an outer job is left out. A process without such variables is asked for what it has
+ * itself (rank_inside.h).
  *
  * Environments are the words of their processes: a process can claim any rank of its own user's
  * jobs, and no rank of another user's. Texts are escaped when they are printed.

@@ -10,6 +10,7 @@
 #include "base/pool.h"
 #include "base/str.h"
 #include "cluster/call.h"
+#include "cluster/flight.h"
 #include "cluster/pace_spots.h"
 #include "cluster/worker.h"
 #include "dump/idle.h"
@@ -26,6 +27,8 @@ void prb_seen_deinit(struct prb_seen *seen)
 	free(seen->holder);
 	prb_pace_destroy(seen->pace);
 	prb_call_destroy(seen->call);
+	prb_flight_destroy(seen->flight);
+	free(seen->no_flight);
 }
 
 void prb_round_deinit(struct prb_round *round)

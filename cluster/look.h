@@ -27,6 +27,7 @@ enum prb_movement {
 
 struct prb_pace;
 struct prb_call;
+struct prb_flight;
 
 /** A rank as it was seen at one moment. */
 struct prb_seen {
@@ -44,6 +45,10 @@ struct prb_seen {
 	int64_t ran_ns; /**< processor time of the main thread so far; -1 if unknown */
 	bool gone;	/**< there is no such process (any more) */
 	char *worker;	/**< what the worker is at that its data loader waits for, or NULL */
+
+	/* Of the first and the last look only. */
+	struct prb_flight *flight; /**< what torch's flight recorder says (flight.h), or NULL */
+	char *no_flight;	   /**< why it says nothing, or NULL: it was not asked */
 
 	/* Of the last look only. */
 	struct prb_call *call; /**< the arguments of `collective` (call.h), or NULL */
@@ -71,6 +76,9 @@ struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool la
 				 struct prb_round *ret) PRB_MUST_CHECK;
 void prb_round_deinit(struct prb_round *round);
 #define prb_auto_round __attribute__((cleanup(prb_round_deinit)))
+
+/** Asks the flight recorder of each rank that was read: `flight` and `no_flight`. */
+struct prb_error *prb_round_ask_recorders(struct prb_round *round) PRB_MUST_CHECK;
 
 /** Looks at the main thread only, and at no worker. */
 struct prb_error *prb_look_brief(struct prb_target *target, struct prb_seen *seen) PRB_MUST_CHECK;

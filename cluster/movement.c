@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "cluster/flight.h"
+
 /* Share of a processor that a thread uses which waits and is woken now and then, as those of
  * watchdogs and of waits with a time limit are: measured 0.001 to 0.01. */
 static const double IDLE_SHARE = 0.05;
@@ -47,6 +49,9 @@ static enum prb_movement movement(const struct prb_round *rounds, size_t count, 
 		if (n && !same_stack(rounds[n - 1].list.items[i].main, seen->main))
 			return PRB_MOVES;
 	}
+	/* Two calls of one collective from the same line have the same stack. */
+	if (!prb_flight_is_same(first->flight, last->flight))
+		return PRB_MOVES;
 	if (first->ran_ns < 0 || last->ran_ns < 0 || seconds <= 0 ||
 	    (double)(last->ran_ns - first->ran_ns) / 1e9 <= IDLE_SHARE * seconds)
 		return PRB_STILL;

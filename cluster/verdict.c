@@ -27,6 +27,7 @@ void prb_verdict_deinit(struct prb_verdict *verdict)
 	prb_vec_free(&verdict->ranks.list);
 	prb_str_deinit(&verdict->sentence);
 	prb_str_deinit(&verdict->evidence);
+	prb_str_deinit(&verdict->rests_on);
 	prb_str_deinit(&verdict->refuted_by);
 	prb_str_deinit(&verdict->next);
 }
@@ -330,6 +331,8 @@ static struct prb_error *judge(const struct prb_evidence *e)
 		return NULL;
 	PRB_TRY(judge_cycle(e, true, &found));
 	if (!found)
+		PRB_TRY(prb_verdict_find_flight(e, &found));
+	if (!found)
 		PRB_TRY(prb_verdict_find_waits(e, &found));
 	if (!found)
 		PRB_TRY(judge_cycle(e, false, &found));
@@ -372,6 +375,39 @@ static void suggest(const struct prb_evidence *e)
 	prb_str_puts(&e->verdict->next, e->bundle ? "dump" : "cluster dump --native");
 }
 
+/** What was read of how many ranks, and why there are no flight recorders. */
+static struct prb_error *tell_grounds(const struct prb_evidence *e)
+{
+	struct prb_str *s = &e->verdict->rests_on;
+	const struct prb_seen *seen;
+	const char *why = NULL;
+	size_t stacks = 0, asked = 0;
+	struct prb_rank_set with = {};
+	struct prb_error *err = NULL;
+
+	prb_vec_each (seen, &e->round->list) {
+		stacks += seen->main != NULL;
+		asked += seen->flight || seen->no_flight;
+		why = why ? why : seen->no_flight;
+		if (seen->flight && !err)
+			err = add_rank(&with, seen->rank->rank);
+	}
+	prb_str_printf(s, "the stacks of %zu of %zu ranks, seen for %.1f s", stacks, rank_count(e),
+		       e->round->span);
+	if (with.list.count) {
+		prb_str_puts(s, with.list.count == 1 ? "; the flight recorder of "
+						     : "; the flight recorders of ");
+		prb_verdict_put_ranks(s, &with);
+	}
+	if (asked > with.list.count) {
+		prb_str_puts(s,
+			     with.list.count ? ", not of the others: " : "; no flight recorder: ");
+		prb_text_escape(s, why);
+	}
+	prb_vec_free(&with.list);
+	return err;
+}
+
 struct prb_error *prb_verdict_find(const struct prb_job *job, const struct prb_round *round,
 				   const char *bundle, const struct prb_reach *reach,
 				   struct prb_verdict *ret)
@@ -381,6 +417,9 @@ struct prb_error *prb_verdict_find(const struct prb_job *job, const struct prb_r
 	PRB_TRY(judge(&e));
 	PRB_TRY(tell_collectives(&e));
 	PRB_TRY(tell_others(&e));
+	PRB_TRY(tell_grounds(&e));
 	suggest(&e);
-	return ret->sentence.failed || ret->evidence.failed ? prb_error_nomem() : NULL;
+	return ret->sentence.failed || ret->evidence.failed || ret->rests_on.failed
+		       ? prb_error_nomem()
+		       : NULL;
 }

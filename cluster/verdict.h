@@ -36,6 +36,7 @@ struct prb_verdict {
 	struct prb_rank_set ranks; /**< to blame; empty where none is */
 	struct prb_str sentence;   /**< one sentence */
 	struct prb_str evidence;   /**< lines, each ended by a line feed */
+	struct prb_str rests_on;   /**< what was read, and what was not */
 	const char *confidence;	   /**< "high", "medium", "low"; static */
 	struct prb_str refuted_by; /**< what would show that it is wrong */
 	struct prb_str next;	   /**< a command, or "" */

@@ -35,6 +35,12 @@ void prb_verdict_sort(struct prb_verdict *verdict);
 void prb_verdict_put_process(struct prb_str *s, const struct prb_rank *rank);
 
 /**
+ * Judges by the numbers of collectives that flight recorders have. *found: there is a verdict, also
+ * with evidence for it.
+ */
+struct prb_error *prb_verdict_find_flight(const struct prb_evidence *e, bool *found) PRB_MUST_CHECK;
+
+/**
  * Judges who waits for whom: ranks that others wait for, and that wait for none, are late; ranks
  * that wait for each other have called different things. *found: there is a verdict.
  */

@@ -46,27 +46,29 @@ long prb_waits_index(const struct prb_round *round, long rank)
 		       : -1;
 }
 
-/** Reads "0-3,7", which may come from another machine: what makes no sense names no member. */
-static void note_members(const struct prb_round *round, struct prb_waiters *group)
+size_t prb_waits_note_members(const struct prb_round *round, const char *members, bool *ret)
 {
-	for (const char *at = group->members; *at;) {
+	size_t size = 0;
+
+	for (const char *at = members; *at;) {
 		char *end;
 		long from = strtol(at, &end, 10), to = from;
 
 		if (end == at || from < 0)
-			return;
+			return size;
 		if (*end == '-')
 			to = strtol(end + 1, &end, 10);
 		if (to < from || to > MAX_RANK)
-			return;
-		group->size += (size_t)(to - from + 1);
+			return size;
+		size += (size_t)(to - from + 1);
 		for (size_t i = lower_bound(round, from);
 		     i < round->list.count && round->list.items[i].rank->rank <= to; i++)
-			group->is_member[i] = true;
+			ret[i] = true;
 		at = *end == ',' ? end + 1 : end;
 		if (*end && *end != ',')
-			return;
+			return size;
 	}
+	return size;
 }
 
 static bool same_members(const char *a, const char *b)
@@ -93,7 +95,7 @@ static struct prb_error *group_of(struct prb_waits *waits, size_t world,
 	if (!group->is_member)
 		return prb_error_nomem();
 	if (members) {
-		note_members(waits->round, group);
+		group->size = prb_waits_note_members(waits->round, members, group->is_member);
 		return NULL;
 	}
 	memset(group->is_member, true, waits->round->list.count);
@@ -101,8 +103,7 @@ static struct prb_error *group_of(struct prb_waits *waits, size_t world,
 	return NULL;
 }
 
-/** Operations for which all members give tensors of one size. */
-static bool is_uniform(const char *collective)
+bool prb_waits_is_uniform(const char *collective)
 {
 	static const char *const names[] = {"all_reduce", "broadcast", "reduce",
 					    "all_gather", "gather",    "scatter"};
@@ -126,7 +127,7 @@ enum prb_difference prb_waits_compare(const struct prb_seen *a, const struct prb
 	if (a->unnamed == b->unnamed && x && y) {
 		if (x->peer >= 0 && y->peer >= 0 && x->peer != y->peer)
 			return PRB_OTHER_ROOT;
-		if (x->data && y->data && is_uniform(a->collective) &&
+		if (x->data && y->data && prb_waits_is_uniform(a->collective) &&
 		    strcmp(x->data, y->data) != 0)
 			return PRB_OTHER_DATA;
 	}

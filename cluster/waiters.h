@@ -45,6 +45,13 @@ struct prb_error *prb_waits_find(const struct prb_round *round, size_t world,
 void prb_waits_deinit(struct prb_waits *waits);
 #define prb_auto_waits __attribute__((cleanup(prb_waits_deinit)))
 
+/** Notes the ranks of "0-3,7" by their index in the round; how many ranks it names. What makes no
+ * sense, as from another machine, names none. */
+size_t prb_waits_note_members(const struct prb_round *round, const char *members, bool *ret);
+
+/** True for operations for which all members give tensors of one size. */
+bool prb_waits_is_uniform(const char *collective);
+
 /** The index of rank @p rank in the round; -1 if it is not there. */
 long prb_waits_index(const struct prb_round *round, long rank);
 

@@ -8,6 +8,7 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "cluster/call.h"
+#include "cluster/flight.h"
 #include "cluster/pace_spots.h"
 #include "cluster/wire_private.h"
 
@@ -305,6 +306,8 @@ static struct prb_error *read_seen(struct prb_looks *looks, const json_t *value,
 	PRB_TRY(prb_str_copy(text_of(value, "holder"), &seen->holder));
 	PRB_TRY(read_pace(value, seen));
 	PRB_TRY(read_call(json_object_get(value, "call"), seen));
+	PRB_TRY(prb_flight_take(json_object_get(value, "flight"), &seen->flight));
+	PRB_TRY(prb_str_copy(text_of(value, "no_flight"), &seen->no_flight));
 	return read_dump(looks, value, seen);
 }
 

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/pool.h"
 #include "cluster/call.h"
+#include "cluster/flight.h"
 #include "cluster/pace_spots.h"
 #include "cluster/wire_private.h"
 
@@ -116,6 +117,9 @@ static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool al
 		put_pace(json, seen->pace);
 	if (seen->call)
 		put_call(json, seen->call);
+	if (seen->flight)
+		prb_flight_put(json, "flight", seen->flight);
+	prb_json_text(json, "no_flight", seen->no_flight);
 	prb_json_integer(json, "main", seen->main ? seen->main->tid : 0);
 	prb_json_open(json, "threads", '[');
 	if (seen->main && !all)

@@ -50,7 +50,7 @@ static struct prb_error *consider(struct workers *workers, pid_t pid)
 
 	if (err && err->code == PRB_ERROR_NOMEM)
 		return prb_steal(&err);
-	/* Other children are no workers. */
+	/* Other descendants are no workers. Those of a fork server are not our children. */
 	if (err || !dump->threads.count || !is_in(&dump->threads.items[0], LOOP) ||
 	    !is_in(&dump->threads.items[0], FETCH))
 		return NULL;
@@ -88,8 +88,7 @@ struct prb_error *prb_worker_describe(pid_t pid, const struct prb_dump_thread *t
 		err = NULL;
 	}
 	for (size_t i = 0; i < children.list.count && i < MAX_WORKERS && !err; i++)
-		if (children.list.items[i].ppid == pid)
-			err = consider(&workers, children.list.items[i].pid);
+		err = consider(&workers, children.list.items[i].pid);
 	if (!err && workers.count)
 		err = put_worker(&workers, ret);
 	prb_dump_destroy(workers.at_work);

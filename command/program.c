@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -31,12 +32,17 @@ static void become(const struct prb_program *program, pid_t parent)
 {
 	int in = program->in >= 0 ? program->in : open("/dev/null", O_RDONLY);
 
-	setpgid(0, 0);
+	if (program->terminal)
+		setsid();
+	else
+		setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(CANNOT_RUN);
 	reset_signals();
 	if (dup2(in, 0) < 0 || dup2(program->out, 1) < 0 || dup2(program->err, 2) < 0)
+		_exit(CANNOT_RUN);
+	if (program->terminal && ioctl(0, TIOCSCTTY, 0))
 		_exit(CANNOT_RUN);
 	/* Ours are closed by exec; those that a caller inherited may not be. */
 	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);

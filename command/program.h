@@ -2,7 +2,8 @@
 /**
  * @file Starts a program as a child that ends with us: however this process ends, the kernel
  * kills the child then. The child has default signals, a process group of its own, so that a
- * terminal's Ctrl-C is not for it, and no other descriptors than those that it is given.
+ * terminal's Ctrl-C is not for it unless it has that terminal, and no other descriptors than those
+ * that it is given.
  *
  * Threading: the child dies with the thread that starts it, which so has to live as long.
  */
@@ -18,6 +19,7 @@ struct prb_program {
 	char *const *words; /**< with a NULL at the end; without `itself`, $PATH has the first */
 	bool itself;	    /**< the program is this one */
 	int in, out, err;   /**< its descriptors 0 to 2; `in` -1: nothing to read */
+	bool terminal;	    /**< `in` is a terminal that nobody has yet: it is for that one */
 	/** Runs in the child before it becomes the program, to set its environment; or NULL. */
 	void (*prepare)(const void *context);
 	const void *context;

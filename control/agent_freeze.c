@@ -1,27 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/agent_freeze.h"
 
-#include <time.h>
-
 #include "control/agent_client.h"
 
 /** The agent has sent more: it waits for no answer, since the pause ends or the code is opened. */
 static bool agent_goes_on(void *agent)
 {
 	return prb_agent_has_more(agent);
-}
-
-/** Looks several times for a waiter: a thread may run for an instant between two waits. */
-static bool is_waited_for(const struct prb_freeze *f)
-{
-	enum { LOOKS = 5, NAP_NS = 500000 };
-
-	for (int i = 0; i < LOOKS; i++) {
-		if (prb_stop_threads_waits_for_gil(f->pid, &f->gil))
-			return true;
-		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-	}
-	return false;
 }
 
 void prb_freeze_stop(struct prb_freeze *f, bool mutex_is_held, uint8_t at[PRB_WIRE_FROZEN_SIZE])
@@ -35,7 +20,7 @@ void prb_freeze_stop(struct prb_freeze *f, bool mutex_is_held, uint8_t at[PRB_WI
 	if (!hold)
 		frozen.running =
 			prb_stop_threads_waiting(&f->stopped, f->pid, &f->gil, mutex_is_held);
-	if (!hold && !mutex_is_held && frozen.running && is_waited_for(f)) {
+	if (!hold && !mutex_is_held && frozen.running && f->stopped.at_gil) {
 		prb_stop_threads_end(&f->stopped);
 		hold = true;
 	}

@@ -7,8 +7,6 @@
 #include "control/agent_load.h"
 #include "control/eval.h"
 
-/** The recorder has a mutex, which a thread of the program may hold for ever. */
-static const double SECONDS = 5;
 enum { MOST_BYTES = 32 << 20 };
 
 /** Each line is a document of its own. */
@@ -35,10 +33,10 @@ static struct prb_error *join(const struct prb_str *lines, struct prb_str *ret)
 	return ret->failed ? prb_error_nomem() : NULL;
 }
 
-struct prb_error *prb_flight_dump(struct prb_target *target, struct prb_str *ret)
+struct prb_error *prb_flight_dump(struct prb_target *target, double seconds, struct prb_str *ret)
 {
 	__attribute__((cleanup(prb_eval_result_deinit))) struct prb_eval_result result = {};
-	const struct prb_eval how = {.flags = PRB_WIRE_TORCH, .timeout = SECONDS};
+	const struct prb_eval how = {.flags = PRB_WIRE_TORCH, .timeout = seconds};
 	prb_auto_str struct prb_str word = {};
 	struct prb_agent *agent;
 	struct prb_error *err;
@@ -59,7 +57,7 @@ struct prb_error *prb_flight_dump(struct prb_target *target, struct prb_str *ret
 		return prb_error_create(PRB_ERROR_TIMEOUT,
 					"the flight recorder did not answer within %g s: a thread "
 					"of the process may hold its mutex",
-					SECONDS);
+					seconds);
 	default:
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"the agent of that process is older and cannot ask the "

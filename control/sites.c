@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/sites.h"
 
+#include <elf.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +20,16 @@ static const double LOOK_SECONDS = 0.05, LATE_SECONDS = 20, KEEP_SECONDS = 10;
 
 enum { TEXT_MAX = 256, PY_3_6 = 0x0306 };
 
+_Static_assert((int)PRB_SITES_FRAMES == (int)PRB_SITES_FRAMES_MOST, "frames of one stack");
+
 struct reader {
 	const struct prb_sites_options *options;
 	struct prb_sites_facts *facts;
 	struct prb_mem *mem;
-	uint64_t buffer, at; /* the next word, counted from the beginning */
-	uint64_t *words;     /* a copy of what is new */
-	struct prb_str said; /* by the agent */
+	uint64_t buffer, at;  /* the next word, counted from the beginning */
+	uint64_t *words;      /* a copy of what is new */
+	struct prb_str said;  /* by the agent */
+	size_t size, largest; /* of the buffer and of a record, in words */
 	bool ended, read_all, cancelled;
 	double since, by; /* when it began, and when to leave it alone */
 	struct prb_error *failure;
@@ -84,6 +88,9 @@ static void make_recipe(const struct prb_python *py, const struct prb_sites_opti
 	ret[PRB_SITES_OWNER] = ret[PRB_SITES_HAS_OWNER] ? (uint64_t)l->frame_owner : 0;
 	ret[PRB_SITES_SHIM] = shims ? (uint64_t)b->owner_interpreter : UINT64_MAX;
 	ret[PRB_SITES_TAGS] = b->tagged_refs ? 3 : 0;
+	ret[PRB_SITES_NATIVE] = options->native;
+	if (!objects && !shims)
+		ret[PRB_SITES_ENTRY] = (uint64_t)l->frame_is_entry;
 }
 
 /** Differences of times do not overflow. */
@@ -92,11 +99,22 @@ static int64_t time_of(uint64_t word)
 	return (int64_t)(word & UINT64_MAX >> 2);
 }
 
+/** What stands behind the frames, at @p at of @p count words; its length. */
+static size_t parse_stack(const uint64_t *at, size_t count, struct prb_sites_sample *ret)
+{
+	if (count < PRB_SITES_REGISTERS)
+		return count;
+	ret->registers = at;
+	ret->stack = at + PRB_SITES_REGISTERS;
+	ret->stack_length = (count - PRB_SITES_REGISTERS) * sizeof(*at);
+	return count;
+}
+
 /** A record at @p at of @p count words; its length, 0 if it is none. */
 static size_t parse(const uint64_t *at, size_t count, struct prb_sites_sample *ret)
 {
 	uint64_t kind = count ? at[0] & 0xff : 0;
-	size_t frames = count ? at[0] >> 8 & 0xffff : 0;
+	size_t frames = count ? at[0] >> 8 & 0xffff : 0, length;
 
 	*ret = (struct prb_sites_sample){.freed = kind == PRB_SITES_FREED};
 	if (kind == PRB_SITES_FREED && count >= PRB_SITES_FREED_WORDS) {
@@ -114,13 +132,31 @@ static size_t parse(const uint64_t *at, size_t count, struct prb_sites_sample *r
 	ret->bytes = PRB_MIN(at[3], PRB_SITES_LARGEST);
 	ret->frames = at + PRB_SITES_ALLOCATED_WORDS;
 	ret->count = (unsigned)frames;
-	return PRB_SITES_ALLOCATED_WORDS + 2 * frames;
+	length = PRB_SITES_ALLOCATED_WORDS + 2 * frames;
+	if (at[4] > PRB_SITES_NATIVE_RECORD - PRB_SITES_RECORD || at[4] > count - length)
+		return 0;
+	return length + parse_stack(at + length, (size_t)at[4], ret);
+}
+
+void prb_sites_registers(const struct prb_sites_sample *sample, uint16_t machine,
+			 struct prb_regs *ret)
+{
+	/* By DWARF number, in the order of the record. */
+	static const uint8_t x86_64[] = {3, 6, 12, 13, 14, 15};
+	static const uint8_t aarch64[] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30};
+	const uint8_t *numbers = machine == EM_X86_64 ? x86_64 : aarch64;
+	size_t count = machine == EM_X86_64 ? sizeof(x86_64) : sizeof(aarch64);
+
+	*ret = (struct prb_regs){.machine = machine, .pc = sample->registers[0]};
+	prb_regs_set(ret, prb_regs_sp(machine), sample->registers[1]);
+	for (size_t i = 0; i < count; i++)
+		prb_regs_set(ret, numbers[i], sample->registers[2 + i]);
 }
 
 static struct prb_error *read_header(struct reader *r, struct prb_sites_header *ret)
 {
 	PRB_TRY(prb_mem_read(r->mem, r->buffer, ret, sizeof(*ret)));
-	if (ret->version != PRB_SITES_VERSION || ret->words != PRB_SITES_WORDS || ret->head < r->at)
+	if (ret->version != PRB_SITES_VERSION || ret->words != r->size || ret->head < r->at)
 		return prb_error_create(PRB_ERROR_BAD_DATA,
 					"the buffer of allocations at %#" PRIx64 " is damaged",
 					r->buffer);
@@ -130,8 +166,8 @@ static struct prb_error *read_header(struct reader *r, struct prb_sites_header *
 /** Copies @p count words from where we are. */
 static struct prb_error *copy(struct reader *r, size_t count)
 {
-	size_t first = r->at % PRB_SITES_WORDS;
-	size_t part = PRB_MIN(count, PRB_SITES_WORDS - first);
+	size_t first = r->at % r->size;
+	size_t part = PRB_MIN(count, r->size - first);
 	uint64_t words = r->buffer + PRB_SITES_HEADER;
 
 	PRB_TRY(prb_mem_read(r->mem, words + first * sizeof(*r->words), r->words,
@@ -168,11 +204,11 @@ static struct prb_error *look(struct reader *r)
 
 	PRB_TRY(read_header(r, &header));
 	count = header.head - r->at;
-	if (count <= PRB_SITES_WORDS) {
+	if (count <= r->size) {
 		PRB_TRY(copy(r, (size_t)count));
 		PRB_TRY(read_header(r, &header));
 	}
-	if (header.head - r->at + PRB_SITES_RECORD > PRB_SITES_WORDS) {
+	if (header.head - r->at + r->largest > r->size) {
 		r->facts->lost += (header.head - r->at) * sizeof(*r->words);
 		r->at = header.head;
 	} else {
@@ -276,13 +312,18 @@ static struct prb_error *run(struct prb_agent *agent, struct reader *r, const st
 	return err;
 }
 
-static struct prb_error *check_agent(struct prb_agent *agent)
+static struct prb_error *check_agent(struct prb_agent *agent, bool native)
 {
-	if (prb_agent_hello(agent)->capabilities & PRB_WIRE_CAN_SITES)
+	uint32_t can = prb_agent_hello(agent)->capabilities;
+	const char *what =
+		can & PRB_WIRE_CAN_SITES
+			? "the agent of that process is older and does not sample C frames"
+			: "the agent of that process is older and does not sample "
+			  "allocations, or there is no Python";
+
+	if (can & (native ? PRB_WIRE_CAN_SITES_NATIVE : PRB_WIRE_CAN_SITES))
 		return NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
-					       "the agent of that process is older and does not "
-					       "sample allocations, or there is no Python"),
+	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED, "%s", what),
 			      "'probing PID eject' removes it");
 }
 
@@ -293,6 +334,8 @@ struct prb_error *prb_sites_run(struct prb_agent *agent, struct prb_python *py,
 	struct reader r = {.options = options,
 			   .facts = ret,
 			   .mem = py->target->mem,
+			   .size = options->native ? PRB_SITES_NATIVE_WORDS : PRB_SITES_WORDS,
+			   .largest = options->native ? PRB_SITES_NATIVE_RECORD : PRB_SITES_RECORD,
 			   .since = prb_clock_seconds(),
 			   .by = prb_clock_seconds() + options->seconds + LATE_SECONDS};
 	uint64_t recipe[PRB_SITES_RECIPE];
@@ -300,12 +343,12 @@ struct prb_error *prb_sites_run(struct prb_agent *agent, struct prb_python *py,
 	struct prb_error *err;
 
 	*ret = (struct prb_sites_facts){};
-	PRB_TRY(check_agent(agent));
+	PRB_TRY(check_agent(agent, options->native));
 	make_recipe(py, options, recipe);
 	prb_str_printf(&code, "sample\n%.3f", options->seconds);
-	for (size_t i = 0; i < PRB_SITES_RECIPE; i++)
+	for (size_t i = 0; i < (options->native ? PRB_SITES_RECIPE : PRB_SITES_OLD_RECIPE); i++)
 		prb_str_printf(&code, " %" PRIu64, recipe[i]);
-	r.words = malloc(PRB_SITES_WORDS * sizeof(*r.words));
+	r.words = malloc(r.size * sizeof(*r.words));
 	err = code.failed || !r.words ? prb_error_nomem() : run(agent, &r, &code);
 	free(r.words);
 	prb_str_deinit(&r.said);

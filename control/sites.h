@@ -19,10 +19,14 @@
 #include "base/str.h"
 #include "control/agent_client.h"
 #include "python/python.h"
+#include "target/regs.h"
 #include "target/target.h"
 
 /** Blocks that are larger count as so many bytes, and sums do not overflow. */
 #define PRB_SITES_LARGEST (UINT64_C(1) << 40)
+
+/** Of one stack. */
+enum { PRB_SITES_FRAMES_MOST = 128 };
 
 /** A sampled allocation, or the end of one. */
 struct prb_sites_sample {
@@ -31,15 +35,23 @@ struct prb_sites_sample {
 	uint32_t tid;
 	int64_t time;		 /**< ns of CLOCK_MONOTONIC */
 	uint64_t address, bytes; /**< at most PRB_SITES_LARGEST */
-	/** Innermost first, valid during the call: code object (0: unknown) and raw position. */
+	/**
+	 * Innermost first, valid during the call: code object (0: unknown) and raw position. With C
+	 * frames as agent/sites_format.h says, with marks and ways into C.
+	 */
 	const uint64_t *frames;
 	unsigned count;
+	/** With C frames: for prb_sites_registers(), and the stack that they are of. Or NULL. */
+	const uint64_t *registers;
+	const void *stack;
+	size_t stack_length;
 };
 
 struct prb_sites_options {
 	double seconds;
 	uint64_t mean;	 /**< bytes for each sample */
 	uint64_t interp; /**< the main interpreter */
+	bool native;	 /**< C frames, too */
 	/** Its code objects live at least until the function returns. */
 	struct prb_error *(*take)(void *context, const struct prb_sites_sample *sample);
 	bool (*ends)(void *context); /**< true: the user has seen enough */
@@ -62,6 +74,10 @@ bool prb_sites_parse_size(const char *text, uint64_t *ret);
 
 /** NULL if allocations of this Python can be sampled. */
 struct prb_error *prb_sites_refusal(const struct prb_python *py) PRB_MUST_CHECK;
+
+/** The registers of a sample that has them, of a process on that machine. */
+void prb_sites_registers(const struct prb_sites_sample *sample, uint16_t machine,
+			 struct prb_regs *ret);
 
 /** Samples. *ret is valid without an error. */
 struct prb_error *prb_sites_run(struct prb_agent *agent, struct prb_python *py,

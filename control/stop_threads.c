@@ -17,7 +17,7 @@
 enum {
 	STOP_MS = 2000, /* for one thread; it takes microseconds */
 	ROUNDS = 40,	/* how often threads are waited for that do not wait where they can stand */
-	ROUNDS_GIL = 400, /* and those that come there, if they get a processor */
+	ROUNDS_COMING = 2000, /* and those that come there, once they get a processor */
 	NAP_NS = 500000,
 	WORK_NS = ROUNDS * NAP_NS, /* who has had so much of it is at work */
 	MAX_ROUNDS_ALL = 1000,
@@ -226,10 +226,13 @@ static bool is_at_work(struct prb_stopped_threads *s, pid_t tid)
 	return !run;
 }
 
-/** True if a thread is expected to come to where it can stand. */
-static bool comes(struct prb_stopped_threads *s, pid_t tid, struct call call)
+/** Counts a thread that is expected to come to where it can stand. */
+static void count_coming(struct prb_stopped_threads *s, pid_t tid, struct call call)
 {
-	return handles_gil(call, s->gil) || (call.number == -1 && !is_at_work(s, tid));
+	bool at_gil = handles_gil(call, s->gil);
+
+	s->at_gil |= at_gil;
+	s->coming += at_gil || (call.number == -1 && !is_at_work(s, tid));
 }
 
 /** Stops a thread that waits; one that does not is left alone, or let go at once. */
@@ -239,7 +242,7 @@ static struct prb_error *stop_waiting(struct prb_stopped_threads *s, pid_t tid)
 	double pause;
 
 	if (!can_stand_in(call, s->gil)) {
-		s->coming += comes(s, tid, call);
+		count_coming(s, tid, call);
 		return NULL;
 	}
 	PRB_TRY(seize(s, tid));
@@ -282,10 +285,14 @@ bool prb_stop_threads_waits_for_gil(pid_t pid, const struct prb_gil_locks *gil)
 	return err && err->code == PRB_ERROR_CANCELLED;
 }
 
-/** True if those are to be looked for again that could not be stopped. */
+/**
+ * True if those are to be looked for again that could not be stopped. A thread that waits for the
+ * GIL comes only while its mutex is held. Others may have to wait for a processor first.
+ */
 static bool may_stand_soon(const struct prb_stopped_threads *s, bool mutex_is_held, int round)
 {
-	return (round < ROUNDS || (mutex_is_held && s->coming && round < ROUNDS_GIL)) &&
+	return (mutex_is_held || !s->at_gil) &&
+	       (round < ROUNDS || (s->coming && round < ROUNDS_COMING)) &&
 	       !(s->is_over && s->is_over(s->context));
 }
 
@@ -297,6 +304,7 @@ static uint32_t stop_in_rounds(struct prb_stopped_threads *s, bool mutex_is_held
 		unsigned found;
 
 		s->coming = 0;
+		s->at_gil = false;
 
 		struct prb_error *err = for_new(s, &found, stop_other);
 		bool forbidden = err != NULL;

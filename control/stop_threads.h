@@ -36,7 +36,8 @@ struct prb_stopped_threads {
 
 	/* What follows is that of prb_stop_threads_waiting(). */
 	PRB_VEC(struct prb_thread_run) runs; /**< threads that were seen at work */
-	unsigned coming;
+	unsigned coming;		     /**< threads that are expected to wait soon */
+	bool at_gil; /**< a thread waits in a condition variable of the GIL */
 };
 
 /**
@@ -51,9 +52,10 @@ struct prb_error *prb_stop_threads_all(struct prb_stopped_threads *stopped,
  * Stops the threads that wait in a system call and are not the agent's, so that none of them takes
  * the GIL, and none stands where it holds a lock of the C library that the agent's may need; nor
  * where it waits in a condition variable of the GIL @p gil, which it leaves soon while its mutex is
- * held. Where that is not known none is stopped, for who waits there must not be. One that runs is
- * expected to wait soon, as long as it did not have 20 ms of a processor. Gives the number of those
- * that run on: threads at work in C code, and all where ptrace is not allowed.
+ * held: if one waits there and the mutex is not held, this ends at once, with `at_gil`. Where that
+ * is not known none is stopped, for who waits there must not be. One that runs is expected to wait
+ * soon, as long as it did not have 20 ms of a processor; it gets about a second for that. Gives the
+ * number of those that run on: threads at work in C code, and all where ptrace is not allowed.
  */
 uint32_t prb_stop_threads_waiting(struct prb_stopped_threads *stopped, pid_t pid,
 				  const struct prb_gil_locks *gil, bool mutex_is_held);

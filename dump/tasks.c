@@ -78,12 +78,17 @@ static bool read_counters(const struct prb_tasks *tasks, const struct prb_task_w
 				: reread(task->counters_fd, buffer, size);
 }
 
+void prb_task_note_counters(const struct prb_tasks *tasks, struct prb_task_watch *task)
+{
+	if (!read_counters(tasks, task, task->counters, sizeof(task->counters)))
+		task->counters[0] = '\0';
+}
+
 void prb_task_note(struct prb_tasks *tasks, struct prb_task_watch *task)
 {
 	char stat[512];
 
-	if (!read_counters(tasks, task, task->counters, sizeof(task->counters)))
-		task->counters[0] = '\0';
+	prb_task_note_counters(tasks, task);
 	if (task->stat_fd < 0)
 		return; /* its state is what opening told */
 	if (reread(task->stat_fd, stat, sizeof(stat)))
@@ -92,18 +97,32 @@ void prb_task_note(struct prb_tasks *tasks, struct prb_task_watch *task)
 		task->state = errno == ESRCH ? 'X' : 0;
 }
 
-bool prb_task_times(const struct prb_tasks *tasks, const struct prb_task_watch *task,
-		    struct prb_task_times *ret)
+static bool parse_times(const struct prb_tasks *tasks, const char *counters,
+			struct prb_task_times *ret)
 {
-	const char *at = task->counters;
 	char *end;
 
-	if (tasks->by_status || !*at)
+	if (tasks->by_status || !*counters)
 		return false;
-	ret->ran = strtoll(at, &end, 10);
+	ret->ran = strtoll(counters, &end, 10);
 	ret->waited = strtoll(end, &end, 10);
 	ret->turns = strtoll(end, &end, 10);
 	return *end == '\n';
+}
+
+bool prb_task_times(const struct prb_tasks *tasks, const struct prb_task_watch *task,
+		    struct prb_task_times *ret)
+{
+	return parse_times(tasks, task->counters, ret);
+}
+
+bool prb_task_times_now(const struct prb_tasks *tasks, const struct prb_task_watch *task,
+			struct prb_task_times *ret)
+{
+	char counters[sizeof(task->counters)];
+
+	return read_counters(tasks, task, counters, sizeof(counters)) &&
+	       parse_times(tasks, counters, ret);
 }
 
 static bool still_asleep(const struct prb_task_watch *task)

@@ -55,6 +55,9 @@ struct prb_error *prb_tasks_update(struct prb_tasks *tasks, struct prb_target *t
 /** Notes state and counters of one thread now. */
 void prb_task_note(struct prb_tasks *tasks, struct prb_task_watch *task);
 
+/** Notes its counters alone. */
+void prb_task_note_counters(const struct prb_tasks *tasks, struct prb_task_watch *task);
+
 /**
  * True if the thread is no more, or waits to be buried: a first thread that has ended stays in the
  * list while others run. Not if its state is unknown: a core may not tell it, and for a live one
@@ -79,9 +82,19 @@ struct prb_task_times {
 	int64_t turns;	/**< how often it got one */
 };
 
+static inline bool prb_task_times_equal(const struct prb_task_times *a,
+					const struct prb_task_times *b)
+{
+	return a->ran == b->ran && a->waited == b->waited && a->turns == b->turns;
+}
+
 /** The times as they were noted last; false if they are not known. */
 bool prb_task_times(const struct prb_tasks *tasks, const struct prb_task_watch *task,
 		    struct prb_task_times *ret);
+
+/** The times as they are now, which are not noted; false if they are not known. */
+bool prb_task_times_now(const struct prb_tasks *tasks, const struct prb_task_watch *task,
+			struct prb_task_times *ret);
 
 /** The tid of a thread as it knows it itself: in its own pid namespace. */
 pid_t prb_task_inner_tid(struct prb_target *t, pid_t tid);

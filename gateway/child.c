@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -29,6 +31,13 @@ static void set_environment(const void *context)
 	setenv("NO_COLOR", "1", 1);
 }
 
+static void set_terminal_environment(const void *context)
+{
+	set_environment(context);
+	unsetenv("NO_COLOR");
+	setenv("TERM", "xterm-256color", 1);
+}
+
 /** A descriptor from which @p input can be read, whoever writes when. */
 static struct prb_error *open_input(const struct prb_str *input, int *ret)
 {
@@ -45,18 +54,29 @@ static struct prb_error *open_input(const struct prb_str *input, int *ret)
 	return NULL;
 }
 
+/** "probing WORDS…" for exec; the words stay those of the list. */
+static char **command_line(const struct prb_words *words)
+{
+	static char program[] = "probing";
+	char **list = calloc(words->list.count + 2, sizeof(*list));
+
+	if (!list)
+		return NULL;
+	list[0] = program;
+	for (size_t i = 0; i < words->list.count; i++)
+		list[i + 1] = words->list.items[i];
+	return list;
+}
+
 struct prb_error *prb_child_start(struct prb_child *child, struct prb_words *words,
 				  const struct prb_str *input, int out)
 {
 	prb_auto_close int in = -1, out_read = -1, out_write = -1, err_read = -1, err_write = -1;
-	prb_auto_free char **list = calloc(words->list.count + 2, sizeof(*list));
+	prb_auto_free char **list = command_line(words);
 	int pipes[2];
 
 	if (!list)
 		return prb_error_nomem();
-	list[0] = (char[]){"probing"};
-	for (size_t i = 0; i < words->list.count; i++)
-		list[i + 1] = words->list.items[i];
 	PRB_TRY(open_input(input, &in));
 	if (out < 0) {
 		if (pipe2(pipes, O_CLOEXEC))
@@ -81,6 +101,48 @@ struct prb_error *prb_child_start(struct prb_child *child, struct prb_words *wor
 	PRB_TRY(prb_program_start(&program, &child->pid));
 	child->out = prb_steal_fd(&out_read);
 	child->err = prb_steal_fd(&err_read);
+	return NULL;
+}
+
+/** A new terminal: our end, and that of the command. */
+static struct prb_error *open_terminal(const struct winsize *size, int *ours, int *theirs)
+{
+	struct termios modes;
+
+	*ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	if (*ours < 0 || grantpt(*ours) || unlockpt(*ours))
+		return prb_error_os(errno, "cannot make a terminal");
+	/* By the descriptor: no path leads to another one. */
+	*theirs = ioctl(*ours, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (*theirs < 0 || ioctl(*ours, TIOCSWINSZ, size) || tcgetattr(*theirs, &modes))
+		return prb_error_os(errno, "cannot open a new terminal");
+	modes.c_iflag = (modes.c_iflag & ~(tcflag_t)IXON) | IUTF8;
+	modes.c_cc[VSUSP] = modes.c_cc[VQUIT] = _POSIX_VDISABLE;
+	if (tcsetattr(*theirs, TCSANOW, &modes))
+		return prb_error_os(errno, "cannot set up a terminal");
+	return NULL;
+}
+
+struct prb_error *prb_child_start_terminal(struct prb_child *child, const struct prb_words *words,
+					   const struct winsize *size)
+{
+	prb_auto_close int ours = -1, theirs = -1;
+	prb_auto_free char **list = command_line(words);
+
+	if (!list)
+		return prb_error_nomem();
+	PRB_TRY(open_terminal(size, &ours, &theirs));
+
+	const struct prb_program program = {.words = list,
+					    .itself = true,
+					    .in = theirs,
+					    .out = theirs,
+					    .err = theirs,
+					    .terminal = true,
+					    .prepare = set_terminal_environment};
+
+	PRB_TRY(prb_program_start(&program, &child->pid));
+	child->out = prb_steal_fd(&ours);
 	return NULL;
 }
 

@@ -12,6 +12,7 @@
 #define PRB_GATEWAY_CHILD_H
 
 #include <stdbool.h>
+#include <sys/ioctl.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -20,7 +21,7 @@
 
 struct prb_child {
 	pid_t pid;	    /**< 0: it was not started, or has been reaped */
-	int out;	    /**< its stdout; -1 once that has ended */
+	int out;	    /**< its stdout, or its terminal; -1 once that has ended */
 	int err;	    /**< its stderr; -1 once that has ended */
 	struct prb_str log; /**< what it wrote to stderr, or the first 64 KiB of that */
 	double until;	    /**< it is killed then, by the monotonic clock; 0: never */
@@ -36,6 +37,13 @@ struct prb_child {
  */
 struct prb_error *prb_child_start(struct prb_child *child, struct prb_words *words,
 				  const struct prb_str *input, int out) PRB_MUST_CHECK;
+
+/**
+ * Starts it in a new terminal of that size: what is written to child->out is typed there, and what
+ * it shows is read there. Ctrl-C is for the command; no key stops it or has it write a core.
+ */
+struct prb_error *prb_child_start_terminal(struct prb_child *child, const struct prb_words *words,
+					   const struct winsize *size) PRB_MUST_CHECK;
 
 /** Reads stderr, kills a late one, and reaps it if it has ended. To be called now and then. */
 void prb_child_tend(struct prb_child *child, double now);

@@ -24,6 +24,7 @@ enum {
 	PRB_GATEWAY_MAX_BODY = 1 << 20, /**< of a request */
 	PRB_GATEWAY_MAX_ANSWER = 64 << 20, /**< of what is not streamed */
 	PRB_GATEWAY_HEAD = 64 << 10,	   /**< of an answer, before its status is sent */
+	PRB_GATEWAY_MAX_TYPED = 64 << 10,  /**< into a terminal that does not read it */
 	PRB_ROUTE_MAX_PARAMS = 8,
 	PRB_ROUTE_NAME = 32, /**< size of a part of an address that names something */
 };
@@ -46,9 +47,12 @@ struct prb_route {
 	const char *summary;
 	const char *media; /**< of the answer */
 	struct prb_param params[PRB_ROUTE_MAX_PARAMS + 1];
-	bool writes; /**< it changes a target: only with --allow-write */
-	bool alias;  /**< an address of other programs, for what another route does */
-	bool whole;  /**< its body is no object of parameters, but for `answer` to read */
+	bool writes;	    /**< it changes a target: only with --allow-write */
+	bool quiet;	    /**< that is told once for all, when what it is about begins */
+	bool alias;	    /**< an address of other programs, for what another route does */
+	bool made;	    /**< the answer's status is 201 */
+	bool whole;	    /**< its body is no object of parameters, but for `answer` to read */
+	const char *schema; /**< of the answer, in schemas.json; NULL: it is no JSON */
 	struct prb_error *(*answer)(struct prb_request *r);
 };
 extern const struct prb_route prb_routes[]; /**< ends with an entry without a path */
@@ -97,12 +101,14 @@ struct prb_request {
 	struct prb_child child;
 	/** Makes the reply of what the command printed, `reply`; NULL: that is the answer. */
 	struct prb_error *(*finish)(struct prb_request *r);
-	bool tells_failure; /**< what was printed is the answer, also if the command failed */
-	bool overview;	    /**< it has no command: it waits for the next overview */
-	bool lasts;	    /**< it holds something until its client leaves, and answers at once */
-	double every;	    /**< its command runs again and again: events; 0: it is run once */
-	size_t sent;	    /**< of the event that is the reply */
-	bool over;	    /**< no event follows */
+	bool tells_failure;   /**< what was printed is the answer, also if the command failed */
+	bool overview;	      /**< it has no command: it waits for the next overview */
+	unsigned terminal;    /**< its command runs in this one; 0: in none */
+	struct prb_str typed; /**< what is still to be given to it */
+	bool lasts;   /**< it holds something until its client leaves, and answers at once */
+	double every; /**< its command runs again and again: events; 0: it is run once */
+	size_t sent;  /**< of the event that is the reply */
+	bool over;    /**< no event follows */
 
 	unsigned status;
 	const char *media, *policy;
@@ -128,6 +134,7 @@ struct prb_gateway {
 	PRB_VEC(struct prb_request *) waiting; /**< those with a command */
 	PRB_VEC(struct prb_connection *) connections;
 	PRB_VEC(struct prb_child) dying;
+	unsigned terminals; /**< that were opened so far */
 	double now;
 	bool ends;
 };
@@ -197,6 +204,8 @@ struct prb_error *prb_param_word(struct prb_request *r, const char *name,
 bool prb_may_write(const struct prb_request *r);
 /** Tells the user of the gateway on stderr what is about to change a target. */
 void prb_write_audit(const struct prb_request *r);
+/** The name of a thread to run code on; NULL: the usual one. */
+struct prb_error *prb_thread_check(const char *thread) PRB_MUST_CHECK;
 struct prb_error *prb_answer_eval(struct prb_request *r) PRB_MUST_CHECK;
 /** Lasts as long as its client waits: who leaves holds nothing any more. */
 struct prb_error *prb_answer_pause(struct prb_request *r) PRB_MUST_CHECK;
@@ -204,6 +213,15 @@ struct prb_error *prb_answer_config(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_resume(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_step(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_debugpy(struct prb_request *r) PRB_MUST_CHECK;
+
+/* terminal.c: a prompt in a terminal, which lasts as long as its client reads. */
+struct prb_error *prb_answer_terminal(struct prb_request *r) PRB_MUST_CHECK;
+/** Starts its command, which is in r->words. */
+struct prb_error *prb_terminal_begin(struct prb_request *r) PRB_MUST_CHECK;
+/** Types, and sets the size. */
+struct prb_error *prb_answer_type(struct prb_request *r) PRB_MUST_CHECK;
+/** Gives the terminal as much of what was typed as it takes now. */
+void prb_terminal_tend(struct prb_request *r);
 
 /* openapi.c, page.c, recordings_routes.c, mcp_route.c */
 struct prb_error *prb_answer_mcp(struct prb_request *r) PRB_MUST_CHECK;

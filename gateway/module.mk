@@ -10,6 +10,11 @@ $(O)/gateway/skills.o: $(O)/gateway/skills.inc
 $(O)/gateway/skills.inc: build-aux/embed-skills $(wildcard gateway/skills/*.md)
 	$(Q)mkdir -p $(@D) && $< $(sort $(filter %.md,$^)) > $@.new && mv $@.new $@
 
+# What answers look like.
+$(O)/gateway/openapi.o: $(O)/gateway/schemas.inc
+$(O)/gateway/schemas.inc: build-aux/embed-schemas gateway/schemas.json docs/dump.schema.json
+	$(Q)mkdir -p $(@D) && $< $(filter %.json,$^) > $@.new && mv $@.new $@
+
 # Pages that coding assistants can read.
 MCP_PAGES := $(patsubst %,docs/%.md,cookbook glossary memory profiling training values)
 $(O)/gateway/mcp_resources.o: $(O)/gateway/pages.inc

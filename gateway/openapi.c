@@ -3,8 +3,14 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "gateway/gateway_private.h"
+
+/** Definitions of schemas.json and docs/dump.schema.json. */
+static const char SCHEMAS[] =
+#include "gateway/schemas.inc"
+	;
 
 static const char *const TYPES[] = {
 	[PRB_PARAM_TEXT] = "string",
@@ -43,6 +49,8 @@ static void put_parameters(struct prb_json *json, const struct prb_route *route)
 			      "Id of a target: a process has its pid");
 	if (strstr(route->path, "{profile}"))
 		put_parameter(json, "profile", "path", PRB_PARAM_TEXT, "Id of a recording");
+	if (strstr(route->path, "{terminal}"))
+		put_parameter(json, "terminal", "path", PRB_PARAM_TEXT, "Name of a terminal");
 	if (strstr(route->path, "{skill}"))
 		put_parameter(json, "skill", "path", PRB_PARAM_TEXT, "Name of a diagnosis");
 	for (const struct prb_param *p = route->params; p->name && !strcmp(route->method, "GET");
@@ -67,18 +75,29 @@ static void put_body(struct prb_json *json, const struct prb_route *route)
 		prb_json_close(json, '}');
 }
 
+static void put_answer(struct prb_json *json, const char *status, const char *summary,
+		       const char *media, const char *schema)
+{
+	prb_json_open(json, status, '{');
+	prb_json_text(json, "description", summary);
+	prb_json_open(json, "content", '{');
+	prb_json_open(json, media ? media : "application/json", '{');
+	if (schema) {
+		prb_auto_free char *place = prb_format("#/components/schemas/%s", schema);
+
+		prb_json_open(json, "schema", '{');
+		prb_json_text(json, "$ref", place);
+		prb_json_close(json, '}');
+	}
+	for (unsigned i = 0; i < 3; i++)
+		prb_json_close(json, '}');
+}
+
 static void put_answers(struct prb_json *json, const struct prb_route *route)
 {
 	prb_json_open(json, "responses", '{');
-	prb_json_open(json, "200", '{');
-	prb_json_text(json, "description", route->summary);
-	prb_json_open(json, "content", '{');
-	prb_json_open(json, route->media ? route->media : "application/json", '{');
-	for (unsigned i = 0; i < 3; i++)
-		prb_json_close(json, '}');
-	prb_json_open(json, "default", '{');
-	prb_json_text(json, "description", "An object 'error' with code, message and hint");
-	prb_json_close(json, '}');
+	put_answer(json, route->made ? "201" : "200", route->summary, route->media, route->schema);
+	put_answer(json, "default", "Why there is no answer", NULL, "error");
 	prb_json_close(json, '}');
 }
 
@@ -99,29 +118,39 @@ static void put_route(struct prb_json *json, const struct prb_route *route)
 	prb_json_close(json, '}');
 }
 
+static void put_components(struct prb_json *json)
+{
+	prb_json_open(json, "components", '{');
+	prb_json_open(json, "securitySchemes", '{');
+	prb_json_open(json, "token", '{');
+	prb_json_text(json, "type", "http");
+	prb_json_text(json, "scheme", "bearer");
+	prb_json_close(json, '}');
+	prb_json_close(json, '}');
+	prb_json_open(json, "schemas", '{');
+	prb_str_puts(json->out, SCHEMAS);
+	prb_json_close(json, '}');
+	prb_json_close(json, '}');
+	prb_json_open(json, "security", '[');
+	prb_json_open(json, NULL, '{');
+	prb_json_open(json, "token", '[');
+	prb_json_close(json, ']');
+	prb_json_close(json, '}');
+	prb_json_close(json, ']');
+}
+
 struct prb_error *prb_answer_openapi(struct prb_request *r)
 {
 	struct prb_json json = {&r->reply};
 
 	prb_json_open(&json, NULL, '{');
-	prb_json_text(&json, "openapi", "3.0.3");
+	prb_json_text(&json, "openapi", "3.1.0");
 	prb_json_open(&json, "info", '{');
 	prb_json_text(&json, "title", "Probing");
-	prb_json_text(&json, "version", PRB_VERSION);
+	/* Of the interface, whose addresses begin with it; the program's is what /v1 answers. */
+	prb_json_text(&json, "version", "1");
 	prb_json_close(&json, '}');
-	prb_json_open(&json, "components", '{');
-	prb_json_open(&json, "securitySchemes", '{');
-	prb_json_open(&json, "token", '{');
-	prb_json_text(&json, "type", "http");
-	prb_json_text(&json, "scheme", "bearer");
-	for (unsigned i = 0; i < 3; i++)
-		prb_json_close(&json, '}');
-	prb_json_open(&json, "security", '[');
-	prb_json_open(&json, NULL, '{');
-	prb_json_open(&json, "token", '[');
-	prb_json_close(&json, ']');
-	prb_json_close(&json, '}');
-	prb_json_close(&json, ']');
+	put_components(&json);
 	prb_json_open(&json, "paths", '{');
 	for (const struct prb_route *route = prb_routes; route->path; route++) {
 		/* Routes of one address follow each other. */

@@ -76,6 +76,12 @@ static void put_headers(struct prb_request *r, struct MHD_Response *response)
 	}
 	if (r->status == 401)
 		put(response, "WWW-Authenticate", "Bearer");
+	if (r->terminal && r->status == 200) {
+		prb_auto_free char *name = prb_format("t%u", r->terminal);
+
+		if (name)
+			put(response, "Probing-Terminal", name);
+	}
 	if (r->set_cookie)
 		put_cookie(r, response);
 	put_warnings(r, response);

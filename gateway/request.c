@@ -159,7 +159,7 @@ static void answer(struct prb_request *r)
 		err = prb_error_hint(
 			prb_error_create(PRB_ERROR_PERMISSION, "this gateway changes no target"),
 			"start it with --allow-write");
-	if (!err && r->route->writes)
+	if (!err && r->route->writes && !r->route->quiet)
 		prb_write_audit(r);
 	if (!err)
 		err = r->route->answer(r);

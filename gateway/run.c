@@ -60,8 +60,9 @@ static size_t running(const struct prb_gateway *g, bool lasting)
 
 static void begin(struct prb_request *r)
 {
-	struct prb_error *err =
-		prb_child_start(&r->child, &r->words, r->has_input ? &r->input : NULL, -1);
+	struct prb_error *err = r->terminal ? prb_terminal_begin(r)
+					    : prb_child_start(&r->child, &r->words,
+							      r->has_input ? &r->input : NULL, -1);
 
 	if (err) {
 		fail(r, err);
@@ -152,7 +153,10 @@ static void watch(struct prb_request *r, double now)
 					 PRB_GATEWAY_MAX_ANSWER >> 20));
 		return;
 	}
-	if (r->child.out < 0 && r->child.ended)
+	if (r->terminal)
+		/* Its client wants to know the name, whatever is shown when. */
+		set_ready(r);
+	else if (r->child.out < 0 && r->child.ended)
 		finish(r);
 	else if (!r->finish && !(r->every > 0) && r->reply.length &&
 		 (r->lasts || r->reply.length >= PRB_GATEWAY_HEAD || now > r->since + HEAD_SECONDS))
@@ -258,6 +262,7 @@ void prb_requests_tend(struct prb_gateway *g)
 		bool was = r->child.pid != 0;
 
 		tend(r, busy < PRB_GATEWAY_MAX_CHILDREN);
+		prb_terminal_tend(r);
 		busy += !was && r->child.pid && !r->lasts;
 	}
 }
@@ -276,7 +281,8 @@ ssize_t prb_request_read(void *context, uint64_t at, char *buffer, size_t max)
 	got = r->child.out >= 0 ? read(r->child.out, buffer, max) : 0;
 	if (got > 0)
 		return got;
-	if (!got && r->child.out >= 0) {
+	/* That of a terminal is an error. */
+	if (r->child.out >= 0 && (!got || (errno != EAGAIN && errno != EINTR))) {
 		close(r->child.out);
 		r->child.out = -1;
 	}
@@ -290,7 +296,8 @@ ssize_t prb_request_read(void *context, uint64_t at, char *buffer, size_t max)
 
 	/* A client must not take a part for the whole: the answer has no end then. */
 	prb_error_destroy(err);
-	return err ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
+	return err && !r->terminal ? MHD_CONTENT_READER_END_WITH_ERROR
+				   : MHD_CONTENT_READER_END_OF_STREAM;
 }
 
 static void take_out(struct prb_gateway *g, const struct prb_request *r)
@@ -327,6 +334,7 @@ void prb_request_forget(struct prb_request *r)
 		free(r->values[i]);
 	prb_words_deinit(&r->words);
 	prb_str_deinit(&r->input);
+	prb_str_deinit(&r->typed);
 	prb_str_deinit(&r->body);
 	prb_str_deinit(&r->reply);
 	free(r->file);

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "target/recorded/recorded.h"
@@ -238,6 +239,22 @@ struct prb_error *prb_served_list(const struct prb_served *served, struct prb_st
 					       "the list of processes cannot be understood");
 }
 
+/** As all others have it, so that nobody has to ask what is there. */
+static json_t *describe_ended(const struct prb_served_target *t)
+{
+	static const char *const UNKNOWN[] = {
+		"file",	       "version", "rank", "unreadable",	 "threads",
+		"cpu_seconds", "rss",	  "swap", "cpu_percent", "limit",
+		"limit_used",  "main",	  "step", "gil_holder"};
+	json_t *item = json_pack("{s:s, s:s, s:i, s:b, s:[], s:i, s:[s]}", "id", t->id, "kind",
+				 "process", "pid", (int)t->pid, "ended", 1, "argv", "gil_waiters",
+				 0, "troubles", "has ended");
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(UNKNOWN); i++)
+		json_object_set_new(item, UNKNOWN[i], json_null());
+	return item;
+}
+
 static void add_ended(const struct prb_served *served, json_t *targets)
 {
 	for (size_t i = 0; i < served->named.count; i++) {
@@ -245,10 +262,7 @@ static void add_ended(const struct prb_served *served, json_t *targets)
 		json_t *item = t->pid && has_ended(t) ? listed(targets, t->pid) : NULL;
 
 		if (!item && t->pid && has_ended(t))
-			json_array_append_new(
-				targets, json_pack("{s:s, s:s, s:i, s:b, s:[], s:[s]}", "id", t->id,
-						   "kind", "process", "pid", (int)t->pid, "ended",
-						   1, "argv", "troubles", "has ended"));
+			json_array_append_new(targets, describe_ended(t));
 		json_decref(item);
 	}
 }

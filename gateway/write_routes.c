@@ -69,7 +69,7 @@ static struct prb_error *take_whole(struct prb_request *r)
 	return NULL;
 }
 
-static struct prb_error *check_thread(const char *thread)
+struct prb_error *prb_thread_check(const char *thread)
 {
 	if (!thread || !strcmp(thread, "agent") || !strcmp(thread, "main"))
 		return NULL;
@@ -83,7 +83,7 @@ struct prb_error *prb_answer_eval(struct prb_request *r)
 
 	if (!code)
 		return prb_error_create(PRB_ERROR_USAGE, "the parameter 'code' is missing");
-	PRB_TRY(check_thread(prb_param(r, "thread")));
+	PRB_TRY(prb_thread_check(prb_param(r, "thread")));
 	PRB_TRY(begin(r, "eval"));
 	PRB_TRY(prb_words_add(&r->words, "--timeout=20s"));
 	PRB_TRY(prb_param_word(r, "thread", "thread"));

@@ -154,7 +154,7 @@ class Lldb(Debugger):
         asynchronous = debugger.GetAsync()
         debugger.SetAsync(False)
         try:
-            debugger.HandleCommand("process continue")
+            self.process().Continue()  # "process continue" would show the place in C
         finally:
             debugger.SetAsync(asynchronous)
 

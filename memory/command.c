@@ -37,6 +37,7 @@ static struct prb_error *show_once(struct prb_target *target, const struct prb_m
 	prb_auto_memory struct prb_memory memory = {};
 
 	PRB_TRY(prb_memory_read(target, s, &memory));
+	PRB_TRY(prb_memory_read_gpus(&memory));
 	return s->json ? prb_memory_put_json(&memory, s->rows, out)
 		       : prb_memory_put_text(&memory, s->rows, out);
 }
@@ -118,8 +119,9 @@ static struct prb_error *check(const struct prb_cli *cli, const struct prb_memor
 	if ((s->watch > 0) + (s->growth > 0) + (s->sites > 0) + (s->diff != NULL) > 1)
 		return prb_error_create(PRB_ERROR_USAGE, "--watch, --growth, --sites and --diff "
 							 "exclude each other");
-	if ((s->every || s->output) && s->sites <= 0)
-		return prb_error_create(PRB_ERROR_USAGE, "--every and --output are for --sites");
+	if ((s->every || s->output || s->cc) && s->sites <= 0)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--every, --cc and --output are for --sites");
 	if (s->output)
 		PRB_TRY(prb_memory_sites_check_output(s->output));
 	if (s->count && s->watch <= 0)
@@ -181,6 +183,8 @@ const struct prb_command prb_command_memory = {
 			 PLACE(sites)},
 			{"every", 0, PRB_OPTION_TEXT, "SIZE",
 			 "With --sites: bytes for each sample [512KiB]", PLACE(every)},
+			{"cc", 'C', PRB_OPTION_FLAG, NULL, "With --sites: C and C++ functions, too",
+			 PLACE(cc)},
 			{"output", 'o', PRB_OPTION_TEXT, "FILE",
 			 "With --sites: write a flame graph, too (.html, .svg, .collapsed)",
 			 PRB_COMPLETE_FILE, offsetof(struct prb_memory_settings, output)},

@@ -228,8 +228,11 @@ struct prb_error *prb_memory_compare(const struct prb_memory *before,
 		prb_growth_deinit(&growth);
 		PRB_TRY(err);
 	}
-	if (s->json) {
+	if (!s->json) {
+		PRB_TRY(prb_memory_put_malloc_growth(before, after, s->rows, out));
+	} else {
 		prb_json_close(&json, ']');
+		PRB_TRY(prb_memory_put_malloc_growth_json(before, after, s->rows, &json));
 		prb_json_close(&json, '}');
 		prb_str_putc(out, '\n');
 	}

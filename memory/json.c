@@ -21,6 +21,24 @@ static void put_process(const struct prb_memory_process *p, struct prb_json *jso
 	prb_json_close(json, '}');
 }
 
+static void put_gpus(const struct prb_memory *m, struct prb_json *json)
+{
+	const struct prb_memory_gpu *gpu;
+
+	prb_json_text(json, "gpu_error", m->no_gpu.length ? prb_str_text(&m->no_gpu) : NULL);
+	prb_json_open(json, "gpus", '[');
+	prb_vec_each (gpu, &m->gpus) {
+		prb_json_open(json, NULL, '{');
+		prb_json_integer(json, "gpu", gpu->index);
+		prb_json_text(json, "name", gpu->name[0] ? gpu->name : NULL);
+		prb_json_integer(json, "bytes", gpu->own);
+		prb_json_natural(json, "used", gpu->used);
+		prb_json_natural(json, "total", gpu->total);
+		prb_json_close(json, '}');
+	}
+	prb_json_close(json, ']');
+}
+
 static struct prb_error *put_types(struct prb_census *census, struct prb_json *json)
 {
 	prb_auto_free struct prb_census_type *types = NULL;
@@ -124,6 +142,8 @@ struct prb_error *prb_memory_put_json(const struct prb_memory *m, int rows, stru
 	prb_json_open(&json, NULL, '{');
 	prb_json_integer(&json, "pid", m->target->pid);
 	put_process(&m->process, &json);
+	prb_memory_put_malloc_json(&m->malloc, rows, &json);
+	put_gpus(m, &json);
 	prb_json_text(&json, "error", m->no_python ? m->no_python->message : NULL);
 	prb_json_open(&json, "interpreters", '[');
 	prb_vec_each (i, &m->interpreters) {

@@ -5,6 +5,8 @@
 #ifndef PRB_MEMORY_MEMORY_H
 #define PRB_MEMORY_MEMORY_H
 
+#include "base/json.h"
+#include "memory/malloc.h"
 #include "target/target.h"
 #include "values/census/census.h"
 #include "values/census/growth.h"
@@ -15,6 +17,7 @@ struct prb_memory_settings {
 	double growth, watch, max_seconds;
 	const char *diff; /**< the earlier snapshot or core; or NULL */
 	double sites;	  /**< seconds; 0: not given */
+	bool cc;	  /**< C frames, too */
 	const char *every, *output;
 	int rows, count;
 };
@@ -24,6 +27,13 @@ struct prb_memory_process {
 	int64_t rss, peak, pss, anonymous, file, shared, huge, swap;
 	int64_t limit, used; /**< of the control group with the least room */
 	bool told;	     /**< rss is known */
+};
+
+/** What the process holds of a GPU, in bytes; used and total -1: unknown. */
+struct prb_memory_gpu {
+	unsigned index;
+	char name[96];
+	int64_t own, used, total;
 };
 
 struct prb_memory_interpreter {
@@ -39,12 +49,18 @@ struct prb_memory {
 	struct prb_view *view;
 	struct prb_pythons pythons;
 	struct prb_memory_process process;
+	struct prb_malloc malloc;
+	PRB_VEC(struct prb_memory_gpu) gpus;
+	struct prb_str no_gpu; /**< why there are none, of a process that has loaded CUDA */
 	PRB_VEC(struct prb_memory_interpreter) interpreters;
 	struct prb_error *no_python; /**< why there are none */
 };
 
 /* process.c */
 void prb_memory_read_process(struct prb_target *target, struct prb_memory_process *ret);
+
+/* gpu.c */
+struct prb_error *prb_memory_read_gpus(struct prb_memory *memory) PRB_MUST_CHECK;
 
 /* read.c */
 /** Without the objects; for prb_memory_deinit() also after an error. */
@@ -90,6 +106,17 @@ struct prb_error *prb_memory_groups(struct prb_census *census, struct prb_memory
 /* command.c */
 /** Waits; false if Ctrl-C ended the wait. */
 bool prb_memory_wait(double seconds);
+
+/* malloc_show.c */
+void prb_memory_put_malloc(const struct prb_malloc *malloc, struct prb_str *s);
+void prb_memory_put_malloc_json(const struct prb_malloc *malloc, int rows, struct prb_json *json);
+/** The sizes of which there are more blocks, the most bytes first. */
+struct prb_error *prb_memory_put_malloc_growth(const struct prb_memory *before,
+					       const struct prb_memory *after, int rows,
+					       struct prb_str *s) PRB_MUST_CHECK;
+struct prb_error *prb_memory_put_malloc_growth_json(const struct prb_memory *before,
+						    const struct prb_memory *after, int rows,
+						    struct prb_json *json) PRB_MUST_CHECK;
 
 /* growth.c */
 struct prb_error *prb_memory_growth(struct prb_target *target, const struct prb_memory_settings *s,

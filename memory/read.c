@@ -63,7 +63,9 @@ struct prb_error *prb_memory_read(struct prb_target *target, const struct prb_me
 	/* Of a process without Python there still are the kernel's numbers. */
 	if (ret->no_python && (ret->no_python->code != PRB_ERROR_UNSUPPORTED || !ret->process.told))
 		return prb_steal(&ret->no_python);
-	return take(ret, &limits);
+	PRB_TRY(take(ret, &limits));
+	return prb_malloc_read(target, s->max_seconds > 0 ? s->max_seconds : PRB_CENSUS_SECONDS,
+			       &ret->malloc);
 }
 
 void prb_memory_deinit(struct prb_memory *m)
@@ -75,6 +77,9 @@ void prb_memory_deinit(struct prb_memory *m)
 		prb_error_destroy(i->error);
 	}
 	prb_vec_free(&m->interpreters);
+	prb_malloc_deinit(&m->malloc);
+	prb_vec_free(&m->gpus);
+	prb_str_deinit(&m->no_gpu);
 	prb_pythons_deinit(&m->pythons);
 	prb_view_destroy(m->view);
 	prb_modules_destroy(m->modules);

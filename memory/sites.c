@@ -30,6 +30,8 @@ struct taker {
 	struct prb_memory_sites *sites;
 	struct prb_python *py;
 	struct prb_codes *codes;
+	struct prb_site_natives *natives; /* NULL: Python frames alone */
+	uint32_t frames[PRB_SITES_FRAMES_MOST];
 	PRB_VEC(struct place) places;
 	struct prb_number_map place_numbers; /* by a hash of both */
 	struct prb_number_map blocks;	     /* by address: the last sample there */
@@ -77,12 +79,31 @@ static struct prb_error *frame_of(struct taker *t, uint64_t code, uint64_t posit
 	return NULL;
 }
 
+/* With its C frames. */
+static struct prb_error *native_stack_of(struct taker *t, const struct prb_sites_sample *sample,
+					 uint32_t *ret)
+{
+	size_t count = 0;
+
+	for (unsigned i = 0; i < sample->count; i++) {
+		const uint64_t *words = &sample->frames[2 * i];
+
+		if (!prb_site_is_shim(words))
+			PRB_TRY(frame_of(t, words[0] & ~UINT64_C(1), words[1],
+					 &t->frames[count++]));
+	}
+	return prb_site_natives_stack(t->natives, sample, t->frames, sample->more ? t->cut : 0,
+				      ret);
+}
+
 static struct prb_error *stack_of(struct taker *t, const struct prb_sites_sample *sample,
 				  uint32_t *ret)
 {
 	struct prb_tree *tree = t->sites->recording->tree;
 	uint32_t frame;
 
+	if (t->natives && sample->registers)
+		return native_stack_of(t, sample, ret);
 	*ret = sample->more ? t->cut : sample->count ? 0 : t->none;
 	for (unsigned i = sample->count; i-- > 0;) {
 		PRB_TRY(frame_of(t, sample->frames[2 * i], sample->frames[2 * i + 1], &frame));
@@ -135,6 +156,7 @@ static struct prb_error *sample(struct taker *t, struct prb_agent *agent, double
 	const struct prb_sites_options options = {.seconds = seconds,
 						  .mean = t->sites->mean,
 						  .interp = interp,
+						  .native = t->natives,
 						  .take = take,
 						  .ends = user_has_enough,
 						  .context = t};
@@ -144,12 +166,14 @@ static struct prb_error *sample(struct taker *t, struct prb_agent *agent, double
 	PRB_TRY(prb_tree_note(tree, "<callers beyond 128 frames>", &t->cut));
 	PRB_TRY(prb_tree_note(tree, "<not in Python>", &t->none));
 	PRB_TRY(prb_tree_note(tree, "<unknown code>", &t->unknown));
-	return prb_sites_run(agent, t->py, &options, &t->sites->facts);
+	PRB_TRY(prb_sites_run(agent, t->py, &options, &t->sites->facts));
+	return t->natives ? prb_site_natives_name(t->natives, t->sites) : NULL;
 }
 
 static void taker_deinit(struct taker *t)
 {
 	prb_codes_destroy(t->codes);
+	prb_site_natives_destroy(t->natives);
 	prb_vec_free(&t->places);
 	prb_number_map_deinit(&t->place_numbers);
 	prb_number_map_deinit(&t->blocks);
@@ -190,20 +214,25 @@ static struct prb_error *keep_rows(struct prb_agent *agent, const struct prb_mem
 	return NULL;
 }
 
-static struct prb_error *take_through(struct prb_agent *agent, struct prb_python *py,
-				      uint64_t interp, const struct prb_memory_settings *s,
+static struct prb_error *take_through(struct prb_agent *agent, struct prb_memory *m,
+				      const struct prb_memory_interpreter *of,
+				      const struct prb_memory_settings *s,
 				      struct prb_memory_sites *ret)
 {
-	struct taker t = {.sites = ret, .py = py};
-	struct prb_error *err;
+	struct taker t = {.sites = ret, .py = of->py};
+	struct prb_error *err = NULL;
 
 	if (prb_term_is(stderr) && !s->json)
 		fprintf(stderr,
 			"sampling allocations of %d; Ctrl-C ends it and shows what there "
 			"is\n",
-			(int)py->target->pid);
+			(int)m->target->pid);
+	ret->native = s->cc;
+	if (s->cc)
+		err = prb_site_natives_create(m, of->py, ret->recording, &t.natives);
 	prb_interrupt_catch(NULL);
-	err = sample(&t, agent, s->sites, interp);
+	if (!err)
+		err = sample(&t, agent, s->sites, of->state.address);
 	prb_interrupt_release();
 	taker_deinit(&t);
 	return err || ret->facts.gone ? err : keep_rows(agent, ret);
@@ -227,7 +256,7 @@ struct prb_error *prb_memory_sites_take(struct prb_memory *m, const struct prb_m
 	PRB_TRY(prb_recording_create(&ret->recording));
 	PRB_TRY(describe(m, first->py, ret->recording));
 	PRB_TRY(prb_agent_reach(m->target, true, &agent));
-	err = take_through(agent, first->py, first->state.address, s, ret);
+	err = take_through(agent, m, first, s, ret);
 	prb_agent_close(agent);
 	return err;
 }

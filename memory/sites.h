@@ -27,7 +27,8 @@ struct prb_memory_sites {
 	struct prb_sites_facts facts;
 	uint64_t mean;
 	PRB_VEC(struct prb_memory_sample) samples;
-	bool full; /**< there were more than are kept */
+	bool native; /**< with C frames */
+	bool full;   /**< there were more than are kept */
 };
 
 /** A function, a line of it, or a whole stack. */
@@ -49,10 +50,39 @@ struct prb_error *prb_memory_sites_take(struct prb_memory *memory,
 					struct prb_memory_sites *ret) PRB_MUST_CHECK;
 void prb_memory_sites_deinit(struct prb_memory_sites *sites);
 
+/* sites_native.c */
+struct prb_site_natives;
+/** Borrows all. @p py: the Python that is sampled. */
+struct prb_error *prb_site_natives_create(const struct prb_memory *memory,
+					  const struct prb_python *py,
+					  struct prb_recording *recording,
+					  struct prb_site_natives **ret) PRB_MUST_CHECK;
+void prb_site_natives_destroy(struct prb_site_natives *natives);
+/**
+ * The stack of a sample that has C frames, called from @p root. @p python: the tree's frames for
+ * those of its frames that are no way into C.
+ */
+struct prb_error *prb_site_natives_stack(struct prb_site_natives *natives,
+					 const struct prb_sites_sample *sample,
+					 const uint32_t *python, uint32_t root,
+					 uint32_t *ret) PRB_MUST_CHECK;
+/** Names the C frames of all samples; those of the interpreter itself are left out. */
+struct prb_error *prb_site_natives_name(struct prb_site_natives *natives,
+					struct prb_memory_sites *sites) PRB_MUST_CHECK;
+/** Of a frame's two words: Python called C there. */
+static inline bool prb_site_is_shim(const uint64_t words[2])
+{
+	return !words[0] && words[1];
+}
+
 /* sites_sum.c */
-/** By line of the innermost frames, the most bytes first. */
+/** By line of the innermost frames, and of the Python frames that called C; the most bytes first.
+ */
 struct prb_error *prb_memory_sites_lines(const struct prb_memory_sites *sites,
 					 struct prb_memory_site_list *ret) PRB_MUST_CHECK;
+/** The stack of the Python function that called the C function which @p stack ends in; 0: it ends
+ * in none, or none called it. */
+uint32_t prb_memory_python_caller(const struct prb_tree *tree, uint32_t stack);
 /** By stack; @p leaks: only of what leaks, the most bytes that are alive first. */
 struct prb_error *prb_memory_sites_stacks(const struct prb_memory_sites *sites, bool leaks,
 					  struct prb_memory_site_list *ret) PRB_MUST_CHECK;

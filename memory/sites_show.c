@@ -40,12 +40,12 @@ static void put_frame(const struct prb_tree *tree, uint32_t stack, struct prb_st
 	prb_auto_str struct prb_str place = {};
 
 	prb_text_escape(s, f->name);
-	if (!f->file)
+	if (!prb_function_file(f))
 		return;
 	prb_function_put_place(&place, f, line);
-	prb_str_puts(s, " (");
+	prb_str_puts(s, f->file ? " (" : " ");
 	prb_text_escape(s, prb_str_text(&place));
-	prb_str_putc(s, ')');
+	prb_str_puts(s, f->file ? ")" : "");
 	s->failed |= place.failed;
 }
 
@@ -133,6 +133,7 @@ static struct prb_error *put_lines(const struct prb_memory_sites *sites, int row
 					 : "\nno allocation was sampled\n");
 	for (size_t i = 0; i < PRB_MIN(lines.list.count, (size_t)rows); i++) {
 		struct prb_share share;
+		uint32_t caller;
 
 		line = &lines.list.items[i];
 		share = prb_share_of(line->bytes, whole, (double)sites->samples.count);
@@ -142,6 +143,11 @@ static struct prb_error *put_lines(const struct prb_memory_sites *sites, int row
 		put_right(s, line->alive_bytes, prb_text_bytes);
 		prb_str_puts(s, "  ");
 		put_frame(tree, line->stack, s);
+		caller = prb_memory_python_caller(tree, line->stack);
+		if (caller) {
+			prb_str_puts(s, " ← ");
+			put_frame(tree, caller, s);
+		}
 		prb_str_putc(s, '\n');
 	}
 	if (lines.list.count > (size_t)rows)
@@ -198,6 +204,7 @@ static void put_json_frame(const struct prb_tree *tree, uint32_t stack, struct p
 
 	prb_json_text(json, "function", f->name);
 	prb_json_text(json, "file", f->file);
+	prb_json_text(json, "module", f->module);
 	if (line > 0)
 		prb_json_integer(json, "line", line);
 	else
@@ -207,6 +214,8 @@ static void put_json_frame(const struct prb_tree *tree, uint32_t stack, struct p
 static void put_json_site(const struct prb_tree *tree, const struct prb_memory_site *site,
 			  bool whole, struct prb_json *json)
 {
+	uint32_t caller = prb_memory_python_caller(tree, site->stack);
+
 	prb_json_open(json, NULL, '{');
 	put_json_frame(tree, site->stack, json);
 	prb_json_integer(json, "bytes", llround(site->bytes));
@@ -214,6 +223,11 @@ static void put_json_site(const struct prb_tree *tree, const struct prb_memory_s
 	prb_json_integer(json, "alive_bytes", llround(site->alive_bytes));
 	prb_json_integer(json, "alive_blocks", llround(site->alive_blocks));
 	prb_json_integer(json, "samples", (int64_t)site->samples);
+	if (!whole && caller) {
+		prb_json_open(json, "python", '{');
+		put_json_frame(tree, caller, json);
+		prb_json_close(json, '}');
+	}
 	if (whole) {
 		prb_json_open(json, "callers", '[');
 		for (uint32_t at = tree->stacks.items[site->stack].parent; at;
@@ -256,6 +270,7 @@ struct prb_error *prb_memory_sites_json(const struct prb_memory *m,
 	prb_json_real(&json, "seconds", seconds_of(f), 3);
 	prb_json_integer(&json, "every", (int64_t)sites->mean);
 	prb_json_integer(&json, "samples", (int64_t)sites->samples.count);
+	prb_json_bool(&json, "native", sites->native);
 	prb_json_integer(&json, "bytes", (int64_t)f->bytes);
 	prb_json_integer(&json, "other_bytes", (int64_t)f->other_bytes);
 	prb_json_integer(&json, "lost_bytes", (int64_t)f->lost);

@@ -40,7 +40,7 @@ static int by_alive(const void *a, const void *b)
 
 /* Adds a sample to the sum of its key. */
 static struct prb_error *add(const struct prb_memory_sites *sites,
-			     const struct prb_memory_sample *sample, uint32_t key,
+			     const struct prb_memory_sample *sample, uint64_t key,
 			     struct prb_number_map *numbers, struct prb_memory_site_list *ret)
 {
 	double blocks = blocks_of(sites, sample->bytes), bytes = blocks * (double)sample->bytes;
@@ -72,6 +72,26 @@ static bool leaks(const struct prb_memory_sites *sites, const struct prb_memory_
 	       (double)(f->ended - sample->time) > PRB_MEMORY_TAIL * (double)(f->ended - f->began);
 }
 
+uint32_t prb_memory_python_caller(const struct prb_tree *tree, uint32_t stack)
+{
+	uint32_t at = stack;
+
+	while (at && prb_tree_function_of(tree, at)->kind == PRB_FUNCTION_NATIVE)
+		at = tree->stacks.items[at].parent;
+	return at == stack || !at || prb_tree_function_of(tree, at)->kind != PRB_FUNCTION_PYTHON
+		       ? 0
+		       : at;
+}
+
+/* A line, and of C functions also the line of Python that called them. */
+static uint64_t line_of(const struct prb_tree *tree, uint32_t stack)
+{
+	uint32_t caller = prb_memory_python_caller(tree, stack);
+
+	return (caller ? (uint64_t)tree->stacks.items[caller].frame + 1 : 0) << 32 |
+	       tree->stacks.items[stack].frame;
+}
+
 static struct prb_error *sum(const struct prb_memory_sites *sites, bool whole, bool leaking,
 			     struct prb_memory_site_list *ret)
 {
@@ -84,7 +104,7 @@ static struct prb_error *sum(const struct prb_memory_sites *sites, bool whole, b
 		if (!err && (!leaking || leaks(sites, sample)))
 			err = add(sites, sample,
 				  whole ? sample->stack
-					: sites->recording->tree->stacks.items[sample->stack].frame,
+					: line_of(sites->recording->tree, sample->stack),
 				  &numbers, ret);
 	prb_number_map_deinit(&numbers);
 	if (err)
@@ -138,8 +158,8 @@ static void put_row(const struct prb_tree *tree, const struct prb_memory_site *s
 
 	prb_text_escape(s, f->name);
 	prb_str_putc(s, '\t');
-	if (f->file)
-		prb_text_escape(s, f->file);
+	if (prb_function_file(f))
+		prb_text_escape(s, prb_function_file(f));
 	prb_str_putc(s, '\t');
 	if (line > 0)
 		prb_str_printf(s, "%d", line);

@@ -110,6 +110,30 @@ static void put_process(const struct prb_memory *m, struct prb_str *s)
 	prb_str_puts(s, " left\n");
 }
 
+static void put_gpus(const struct prb_memory *m, struct prb_str *s)
+{
+	const struct prb_memory_gpu *gpu;
+
+	if (m->no_gpu.length)
+		prb_str_printf(s, "  GPU: not known: %s\n", prb_str_text(&m->no_gpu));
+	prb_vec_each (gpu, &m->gpus) {
+		prb_str_printf(s, "  GPU %u", gpu->index);
+		if (gpu->name[0]) {
+			prb_str_puts(s, ", ");
+			prb_text_escape(s, gpu->name);
+		}
+		prb_str_puts(s, ": ");
+		prb_text_bytes(s, (double)gpu->own);
+		if (gpu->total >= 0) {
+			prb_str_puts(s, " · all processes ");
+			prb_text_bytes(s, (double)gpu->used);
+			prb_str_puts(s, " of ");
+			prb_text_bytes(s, (double)gpu->total);
+		}
+		prb_str_putc(s, '\n');
+	}
+}
+
 void prb_memory_put_head(const struct prb_memory *m, struct prb_str *s)
 {
 	struct prb_process process = {};
@@ -317,6 +341,7 @@ struct prb_error *prb_memory_put_text(const struct prb_memory *m, int rows, stru
 
 	prb_memory_put_head(m, s);
 	put_process(m, s);
+	put_gpus(m, s);
 	if (m->no_python) {
 		prb_str_puts(s, "\nno Python objects: ");
 		prb_text_escape(s, m->no_python->message);
@@ -324,6 +349,7 @@ struct prb_error *prb_memory_put_text(const struct prb_memory *m, int rows, stru
 	}
 	prb_vec_each (i, &m->interpreters)
 		PRB_TRY(put_interpreter(m, i, rows, s));
+	prb_memory_put_malloc(&m->malloc, s);
 	put_rest(m, s);
 	return s->failed ? prb_error_nomem() : NULL;
 }

@@ -162,8 +162,10 @@ static struct prb_error *read_step(struct prb_overview_row *row, bool seldom)
 {
 	if (row->step < 0 && !seldom)
 		return NULL;
-	struct prb_error *err = prb_last_step(row->target, &row->step);
+	struct prb_last_step last;
+	struct prb_error *err = prb_last_step(row->target, INT64_MAX, &last);
 
+	row->step = last.number;
 	if (!err || err->code == PRB_ERROR_NOMEM)
 		return err;
 	prb_error_destroy(err);

@@ -13,6 +13,7 @@
 #include "perf/program.h"
 #include "perf/progress.h"
 #include "perf/rotate.h"
+#include "perf/steps.h"
 #include "perf/torch.h"
 #include "command/term.h"
 #include "base/checked.h"
@@ -138,7 +139,7 @@ struct prb_error *prb_performance_keep(const struct prb_performance_targets *tar
 
 	PRB_TRY(prb_store_create(s->output, &store));
 	if (s->when)
-		PRB_TRY(prb_store_keep_when(store, s->when, around_of(s)));
+		PRB_TRY(prb_store_keep_when(store, s->when, around_of(s), prb_performance_steps));
 	return record(targets, s, store, !s->no_source, note, ret);
 }
 

@@ -19,6 +19,8 @@ struct prb_exact_node {
 	uint64_t calls;
 	double forward, backward, recompute;
 	double self_forward, self_backward; /**< without the modules that were called */
+	double gpu_forward, gpu_backward;   /**< of the GPU, over gpu_steps; forward of both */
+	double memory;			    /**< bytes of the GPU that forward has allocated */
 };
 
 /** What the sampled steps were made of; milliseconds. */
@@ -28,6 +30,9 @@ struct prb_exact {
 	uint64_t steps, micro;		      /**< sampled steps, and the passes in them */
 	uint64_t others;		      /**< steps between them */
 	double duration, data, forward, backward, optimizer;
+	uint64_t gpu_steps; /**< sampled steps for which the GPU's times are known */
+	double gpu, gpu_optimizer;
+	bool gpu_memory; /**< bytes of nodes are known */
 	/** Medians of a sampled step, of one that is not, and of what hooks took; NaN: none. */
 	double sampled, unsampled, own;
 	double p50, p99; /**< of all steps */

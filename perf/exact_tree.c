@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tree of calls of modules, summed up over the steps that were sampled, as text and JSON. */
+/* The tree of calls of modules, summed up over the steps that were sampled. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "base/map.h"
-#include "base/text.h"
 #include "perf/exact.h"
 
-enum { NONE = PRB_EXACT_NONE, SHARE_WIDTH = 8, TIME_WIDTH = 10, CALLS_WIDTH = 7 };
+enum { NONE = PRB_EXACT_NONE };
 /** A process may write what it likes to its rings. */
 enum { DEEPEST = 200, MOST_NODES = 20000 };
 
@@ -88,11 +86,19 @@ static bool is_module(const struct prb_torch_call_row *row)
 	return row->class && row->stage <= PRB_TORCH_CALL_BACKWARD;
 }
 
-static void count(struct prb_exact *e, uint32_t index, const struct prb_torch_call_row *row)
+static double known(double value)
+{
+	return isfinite(value) ? value : 0;
+}
+
+static void count(struct prb_exact *e, const struct prb_torch_rings *rings, uint32_t index,
+		  const struct prb_torch_call_row *row)
 {
 	struct prb_exact_node *node = &e->nodes.items[index];
 	struct prb_exact_node *above = node->parent == NONE ? NULL : &e->nodes.items[node->parent];
+	double gpu = known(prb_torch_rings_gpu(rings, row->local, row->seq, row->stage));
 
+	*(row->stage == PRB_TORCH_CALL_BACKWARD ? &node->gpu_backward : &node->gpu_forward) += gpu;
 	if (row->stage == PRB_TORCH_CALL_BACKWARD) {
 		node->backward += row->duration;
 		node->self_backward += row->duration;
@@ -101,6 +107,8 @@ static void count(struct prb_exact *e, uint32_t index, const struct prb_torch_ca
 		return;
 	}
 	node->calls++;
+	node->memory += known(row->memory);
+	e->gpu_memory |= isfinite(row->memory);
 	*(row->stage == PRB_TORCH_CALL_FORWARD ? &node->forward : &node->recompute) +=
 		row->duration;
 	node->self_forward += row->duration;
@@ -150,7 +158,7 @@ static struct prb_error *add_step(struct maker *m, size_t begin, size_t end)
 
 		PRB_TRY(node_of(m, places[i].index, &node));
 		if (node != NONE)
-			count(m->exact, node, row);
+			count(m->exact, m->rings, node, row);
 	}
 	return NULL;
 }
@@ -199,7 +207,7 @@ static struct prb_error *add_medians(const struct prb_torch_rings *rings, struct
 		return prb_error_nomem();
 	prb_vec_each (step, &rings->steps) {
 		if (step->kind == 's') {
-			own[sampled] = isfinite(step->own) ? step->own / 1e3 : 0;
+			own[sampled] = known(step->own) / 1e3;
 			one[sampled++] = step->duration;
 		} else if (step->kind == 'u') {
 			other[others++] = step->duration;
@@ -215,6 +223,23 @@ static struct prb_error *add_medians(const struct prb_torch_rings *rings, struct
 	return NULL;
 }
 
+static void add_gpu(struct maker *m)
+{
+	const struct prb_torch_gpu_row *row;
+	size_t index;
+
+	prb_vec_each (row, &m->rings->gpu) {
+		if (!prb_number_map_get(&m->sampled, (uint64_t)row->local, &index))
+			continue;
+		if (row->stage == PRB_TORCH_CALL_OPTIMIZER)
+			m->exact->gpu_optimizer += row->duration;
+		if (row->stage != PRB_TORCH_CALL_STAGES)
+			continue;
+		m->exact->gpu_steps++;
+		m->exact->gpu += row->duration;
+	}
+}
+
 static struct prb_error *add_steps(struct maker *m)
 {
 	struct prb_exact *e = m->exact;
@@ -228,13 +253,13 @@ static struct prb_error *add_steps(struct maker *m)
 		e->steps++;
 		e->micro += step->micro > 0 ? (uint64_t)step->micro : 0;
 		/* What hooks took is in no part of the step. */
-		e->duration +=
-			fmax(step->duration - (isfinite(step->own) ? step->own / 1e3 : 0), 0);
-		e->data += isfinite(step->data) ? step->data : 0;
-		e->forward += isfinite(step->forward) ? step->forward : 0;
-		e->backward += isfinite(step->backward) ? step->backward : 0;
-		e->optimizer += isfinite(step->optimizer) ? step->optimizer : 0;
+		e->duration += fmax(step->duration - known(step->own) / 1e3, 0);
+		e->data += known(step->data);
+		e->forward += known(step->forward);
+		e->backward += known(step->backward);
+		e->optimizer += known(step->optimizer);
 	}
+	add_gpu(m);
 	if (!e->steps)
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "no training step ended meanwhile");
 	return add_medians(m->rings, e);
@@ -260,192 +285,4 @@ struct prb_error *prb_exact_make(const struct prb_torch_rings *rings, struct prb
 void prb_exact_deinit(struct prb_exact *exact)
 {
 	prb_vec_free(&exact->nodes);
-}
-
-static void put_right(struct prb_str *s, const char *text, size_t width)
-{
-	size_t has = prb_text_width(text);
-
-	prb_text_spaces(s, width > has ? width - has : 0);
-	prb_str_puts(s, text);
-}
-
-/** Of one step. */
-static void put_time(struct prb_str *s, const struct prb_exact *e, double milliseconds)
-{
-	prb_auto_str struct prb_str text = {};
-
-	if (milliseconds > 0)
-		prb_text_duration(&text, milliseconds / 1e3 / (double)e->steps);
-	put_right(s, prb_str_text(&text), TIME_WIDTH);
-}
-
-static void put_share(struct prb_str *s, const struct prb_exact *e, double milliseconds)
-{
-	prb_auto_str struct prb_str text = {};
-
-	prb_str_printf(&text, "%.1f %%", e->duration > 0 ? 100 * milliseconds / e->duration : 0);
-	put_right(s, prb_str_text(&text), SHARE_WIDTH);
-}
-
-static double total_of(const struct prb_exact_node *node)
-{
-	return node->forward + node->backward + node->recompute;
-}
-
-/** The path of a module below that of the one above it. */
-static const char *short_path(const struct prb_exact *e, const struct prb_exact_node *node)
-{
-	const char *above = node->parent == NONE ? NULL : e->nodes.items[node->parent].path;
-	size_t length = above ? strlen(above) : 0;
-
-	return above && !strncmp(node->path, above, length) && node->path[length] == '.'
-		       ? node->path + length + 1
-		       : node->path;
-}
-
-static void put_node(struct prb_str *s, const struct prb_exact *e,
-		     const struct prb_exact_node *node)
-{
-	prb_auto_str struct prb_str calls = {};
-
-	put_share(s, e, total_of(node));
-	put_time(s, e, total_of(node));
-	put_time(s, e, node->forward + node->recompute);
-	put_time(s, e, node->backward);
-	put_time(s, e, node->self_forward + node->self_backward);
-	prb_str_printf(&calls, "%.3g", (double)node->calls / (double)e->steps);
-	put_right(s, prb_str_text(&calls), CALLS_WIDTH);
-	prb_text_spaces(s, 2 + 2 * (size_t)node->depth);
-	prb_text_escape(s, short_path(e, node));
-	prb_str_puts(s, ": ");
-	prb_text_escape(s, node->class);
-	prb_str_putc(s, '\n');
-}
-
-static void put_nodes(struct prb_str *s, const struct prb_exact *e, uint32_t first)
-{
-	/* DEEPEST bounds this. */
-	for (uint32_t i = first; i != NONE; i = e->nodes.items[i].next) {
-		put_node(s, e, &e->nodes.items[i]);
-		put_nodes(s, e, e->nodes.items[i].first);
-	}
-}
-
-static void put_part(struct prb_str *s, const struct prb_exact *e, const char *name,
-		     double milliseconds)
-{
-	if (milliseconds <= 0)
-		return;
-	put_share(s, e, milliseconds);
-	put_time(s, e, milliseconds);
-	prb_text_spaces(s, 3 * TIME_WIDTH + CALLS_WIDTH + 2);
-	prb_str_printf(s, "%s\n", name);
-}
-
-static double modules_of(const struct prb_exact *e)
-{
-	double sum = 0;
-
-	for (uint32_t i = e->first; i != NONE; i = e->nodes.items[i].next)
-		sum += total_of(&e->nodes.items[i]);
-	return sum;
-}
-
-static double rest_of(const struct prb_exact *e)
-{
-	return e->duration - modules_of(e) - e->optimizer - e->data;
-}
-
-static void put_head(struct prb_str *s, const struct prb_exact *e,
-		     const struct prb_exact_about *about)
-{
-	prb_str_printf(s, "%d  ", about->pid);
-	prb_text_escape(s, about->command ? about->command : "");
-	prb_str_puts(s, "\nPython ");
-	prb_text_escape(s, about->python ? about->python : "?");
-	prb_str_printf(s, " · %llu steps timed, %llu between them · median ",
-		       (unsigned long long)e->steps, (unsigned long long)e->others);
-	prb_text_duration(s, e->p50 / 1e3);
-	prb_str_puts(s, ", 99 % within ");
-	prb_text_duration(s, e->p99 / 1e3);
-	if (e->micro > e->steps)
-		prb_str_printf(s, " · %.3g passes a step", (double)e->micro / (double)e->steps);
-	prb_str_puts(s, "\n\n");
-}
-
-static void put_cost(struct prb_str *s, const struct prb_exact *e)
-{
-	prb_str_puts(s, "cost: a timed step took ");
-	prb_text_duration(s, e->sampled / 1e3);
-	if (isfinite(e->unsampled)) {
-		prb_str_puts(s, ", one between them ");
-		prb_text_duration(s, e->unsampled / 1e3);
-	}
-	prb_str_puts(s, " (medians); functions of the agent took ");
-	prb_text_duration(s, e->own / 1e3);
-	prb_str_puts(s, " of it, which is not in the times above\n");
-}
-
-struct prb_error *prb_exact_text(const struct prb_exact *e, const struct prb_exact_about *about,
-				 struct prb_str *s)
-{
-	put_head(s, e, about);
-	prb_str_puts(s, "   share  per step   forward  backward      self  calls  module\n");
-	put_nodes(s, e, e->first);
-	put_part(s, e, "optimizer", e->optimizer);
-	put_part(s, e, "before the first module: data", e->data);
-	put_part(s, e, "other", rest_of(e));
-	put_cost(s, e);
-	return s->failed ? prb_error_nomem() : NULL;
-}
-
-static void put_nodes_json(struct prb_json *json, const struct prb_exact *e)
-{
-	const struct prb_exact_node *node;
-
-	prb_json_open(json, "nodes", '[');
-	prb_vec_each (node, &e->nodes) {
-		prb_json_open(json, NULL, '{');
-		prb_json_natural(json, "parent", node->parent == NONE ? -1 : (int64_t)node->parent);
-		prb_json_text(json, "path", node->path);
-		prb_json_text(json, "class", node->class);
-		prb_json_integer(json, "calls", (int64_t)node->calls);
-		prb_json_real(json, "forward_ms", node->forward, 6);
-		prb_json_real(json, "recompute_ms", node->recompute, 6);
-		prb_json_real(json, "backward_ms", node->backward, 6);
-		prb_json_signed(json, "self_forward_ms", node->self_forward, 6);
-		prb_json_signed(json, "self_backward_ms", node->self_backward, 6);
-		prb_json_close(json, '}');
-	}
-	prb_json_close(json, ']');
-}
-
-struct prb_error *prb_exact_json(const struct prb_exact *e, const struct prb_exact_about *about,
-				 struct prb_str *s)
-{
-	struct prb_json json = {.out = s};
-
-	prb_json_open(&json, NULL, '{');
-	prb_json_integer(&json, "pid", about->pid);
-	prb_json_text(&json, "command", about->command);
-	prb_json_text(&json, "python", about->python);
-	prb_json_integer(&json, "steps", (int64_t)e->steps);
-	prb_json_integer(&json, "steps_between", (int64_t)e->others);
-	prb_json_integer(&json, "passes", (int64_t)e->micro);
-	prb_json_real(&json, "duration_ms", e->duration, 6);
-	prb_json_real(&json, "data_ms", e->data, 6);
-	prb_json_real(&json, "forward_ms", e->forward, 6);
-	prb_json_real(&json, "backward_ms", e->backward, 6);
-	prb_json_real(&json, "optimizer_ms", e->optimizer, 6);
-	prb_json_signed(&json, "other_ms", rest_of(e), 6);
-	prb_json_real(&json, "median_ms", e->p50, 6);
-	prb_json_real(&json, "p99_ms", e->p99, 6);
-	prb_json_real(&json, "timed_median_ms", e->sampled, 6);
-	prb_json_real(&json, "between_median_ms", e->unsampled, 6);
-	prb_json_real(&json, "agent_median_ms", e->own, 6);
-	put_nodes_json(&json, e);
-	prb_json_close(&json, '}');
-	prb_str_putc(s, '\n');
-	return s->failed ? prb_error_nomem() : NULL;
 }

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "profile/wall_parts.h"
 
 void prb_performance_json_function(struct prb_json *json, const struct prb_tree_function *f,
 				   bool lines, int32_t line)
@@ -17,8 +18,28 @@ void prb_performance_json_function(struct prb_json *json, const struct prb_tree_
 		prb_json_natural(json, "first_line", f->file ? f->first_line : -1);
 }
 
+static void put_parts(struct prb_json *json, const struct prb_recording *r,
+		      const struct prb_report_row *row, const struct prb_wall_parts *parts)
+{
+	size_t count;
+	const struct prb_wall_part *list = prb_wall_parts_of(parts, row, &count);
+
+	prb_json_open(json, "parts", '[');
+	for (size_t i = 0; i < count; i++) {
+		const struct prb_profile_wait *wait = &r->waits.items[list[i].wait];
+
+		prb_json_open(json, NULL, '{');
+		prb_json_text(json, "state", prb_run_state_name(list[i].state));
+		prb_performance_json_wait(json, r, wait);
+		prb_json_integer(json, "wall_ns", list[i].wall);
+		prb_json_close(json, '}');
+	}
+	prb_json_close(json, ']');
+}
+
 static void put_functions(struct prb_json *json, const struct prb_recording *r,
-			  const struct prb_report *report, bool lines)
+			  const struct prb_report *report, bool lines,
+			  const struct prb_wall_parts *parts)
 {
 	const struct prb_report_row *row;
 
@@ -35,9 +56,27 @@ static void put_functions(struct prb_json *json, const struct prb_recording *r,
 		prb_json_real(json, "share", self.share, 6);
 		prb_json_real(json, "share_low", self.low, 6);
 		prb_json_real(json, "share_high", self.high, 6);
+		if (parts)
+			put_parts(json, r, row, parts);
 		prb_json_close(json, '}');
 	}
 	prb_json_close(json, ']');
+}
+
+static struct prb_error *put_all_functions(struct prb_json *json, const struct prb_recording *r,
+					   const struct prb_profile_choice *choice,
+					   const struct prb_report *report)
+{
+	struct prb_wall_parts parts;
+
+	if (choice->weight != PRB_WEIGHT_WALL) {
+		put_functions(json, r, report, choice->lines, NULL);
+		return NULL;
+	}
+	PRB_TRY(prb_wall_parts_make(r, choice, &parts));
+	put_functions(json, r, report, choice->lines, &parts);
+	prb_wall_parts_deinit(&parts);
+	return NULL;
 }
 
 static void put_process(struct prb_json *json, pid_t pid, const char *command, const char *python,
@@ -149,7 +188,7 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 	prb_json_integer(&json, "unseen_children_ns", recording->unseen_children);
 	put_windows(&json, recording);
 	put_states(&json, report);
-	put_functions(&json, recording, report, choice->lines);
+	PRB_TRY(put_all_functions(&json, recording, choice, report));
 	put_processes(&json, recording);
 	put_threads(&json, recording);
 	err = prb_performance_waits_json(recording, choice, &json);

@@ -112,6 +112,10 @@ struct prb_error *prb_performance_waits_text(const struct prb_recording *recordi
 					     const struct prb_profile_choice *choice,
 					     struct prb_str *s) PRB_MUST_CHECK;
 
+/** The members of an object that say what a thread waited for: for, what, owner. */
+void prb_performance_json_wait(struct prb_json *json, const struct prb_recording *recording,
+			       const struct prb_profile_wait *wait);
+
 /** As above, for programs. */
 struct prb_error *prb_performance_waits_json(const struct prb_recording *recording,
 					     const struct prb_profile_choice *choice,

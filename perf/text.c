@@ -8,8 +8,11 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "profile/wall_parts.h"
 
-enum { MOST_ROWS = 30, WIDEST_NAME = 40 };
+enum { MOST_ROWS = 30, WIDEST_NAME = 40, MOST_PARTS = 3 };
+
+static const double least_part = 0.01; /* of what is worth a line */
 
 static const char *plural(uint64_t count)
 {
@@ -99,16 +102,39 @@ static void put_row(const struct prb_recording *r, const struct prb_report *repo
 	prb_str_putc(s, '\n');
 }
 
+/** What the row's own time was, below it: "98.1 %  waiting in Queue.get". */
+static void put_parts(const struct prb_recording *r, const struct prb_report *report,
+		      const struct prb_report_row *row, const struct prb_wall_parts *parts,
+		      struct prb_str *s)
+{
+	size_t count;
+	const struct prb_wall_part *list = prb_wall_parts_of(parts, row, &count);
+
+	if ((double)row->self < least_part * (double)report->weight)
+		return;
+	for (size_t i = 0; i < PRB_MIN(count, (size_t)MOST_PARTS); i++) {
+		double share = (double)list[i].wall / (double)row->self;
+
+		if (share < least_part)
+			return;
+		prb_str_printf(s, "                             %5.1f %%  ", 100 * share);
+		prb_wall_part_text(r, &list[i], s);
+		prb_str_putc(s, '\n');
+	}
+}
+
 static void put_rows(const struct prb_recording *r, const struct prb_report *report, bool lines,
-		     struct prb_str *s)
+		     const struct prb_wall_parts *parts, struct prb_str *s)
 {
 	size_t shown = PRB_MIN(report->rows.count, (size_t)MOST_ROWS);
 
 	if (!report->rows.count)
 		return;
 	prb_str_puts(s, "\n    self      95 %    total  function\n");
-	for (size_t i = 0; i < shown; i++)
+	for (size_t i = 0; i < shown; i++) {
 		put_row(r, report, &report->rows.items[i], lines, s);
+		put_parts(r, report, &report->rows.items[i], parts, s);
+	}
 	if (shown < report->rows.count)
 		prb_str_printf(s, "  … %zu more; --json and files have them all\n",
 			       report->rows.count - shown);
@@ -168,10 +194,24 @@ static void put_left_out(const struct prb_recording *r, struct prb_str *s)
 	}
 }
 
+/** Where many samples were not taken at all. */
+static void put_missed(const struct prb_profile_cost *c, struct prb_str *s)
+{
+	enum { SHARE = 10 };
+	unsigned long long missed = c->missed, all = c->times + c->missed;
+
+	if (missed > all / SHARE)
+		prb_str_printf(s,
+			       "too busy for this rate: %llu of %llu samples were missed; sums are "
+			       "exact, the bounds are wider\n",
+			       missed, all);
+}
+
 static void put_cost(const struct prb_recording *r, struct prb_str *s)
 {
 	const struct prb_profile_cost *c = &r->cost;
 
+	put_missed(c, s);
 	prb_str_printf(s, "cost: %llu stop%s", (unsigned long long)c->stops, plural(c->stops));
 	if (c->stops)
 		prb_str_printf(s, " of %.0f µs (99 %%: %.0f µs, longest %.0f µs), %.1f ms in all",
@@ -186,10 +226,15 @@ struct prb_error *prb_performance_text(const struct prb_recording *recording,
 				       const struct prb_profile_choice *choice,
 				       const struct prb_report *report, struct prb_str *s)
 {
+	struct prb_wall_parts parts = {};
+
 	put_head(recording, report, choice, s);
-	if (choice->weight == PRB_WEIGHT_WALL)
+	if (choice->weight == PRB_WEIGHT_WALL) {
 		put_states(report, s);
-	put_rows(recording, report, choice->lines, s);
+		PRB_TRY(prb_wall_parts_make(recording, choice, &parts));
+	}
+	put_rows(recording, report, choice->lines, &parts, s);
+	prb_wall_parts_deinit(&parts);
 	PRB_TRY(prb_performance_waits_text(recording, choice, s));
 	prb_str_putc(s, '\n');
 	put_unseen(recording, s);

@@ -65,6 +65,14 @@ struct prb_error *prb_performance_waits_text(const struct prb_recording *r,
 	return s->failed ? prb_error_nomem() : NULL;
 }
 
+void prb_performance_json_wait(struct prb_json *json, const struct prb_recording *r,
+			       const struct prb_profile_wait *wait)
+{
+	prb_json_text(json, "for", prb_wait_kind_name(wait->kind));
+	prb_json_text(json, "what", wait->what);
+	prb_json_natural(json, "owner", wait->owner ? r->threads.items[wait->owner - 1].tid : -1);
+}
+
 struct prb_error *prb_performance_waits_json(const struct prb_recording *r,
 					     const struct prb_profile_choice *choice,
 					     struct prb_json *json)
@@ -80,10 +88,7 @@ struct prb_error *prb_performance_waits_json(const struct prb_recording *r,
 		const struct prb_profile_wait *wait = &r->waits.items[sum->wait];
 
 		prb_json_open(json, NULL, '{');
-		prb_json_text(json, "for", prb_wait_kind_name(wait->kind));
-		prb_json_text(json, "what", wait->what);
-		prb_json_natural(json, "owner",
-				 wait->owner ? r->threads.items[wait->owner - 1].tid : -1);
+		prb_performance_json_wait(json, r, wait);
 		prb_json_natural(json, "tid",
 				 sum->threads == 1 ? r->threads.items[sum->thread].tid : -1);
 		prb_json_integer(json, "threads", (int64_t)sum->threads);

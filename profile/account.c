@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "profile/account.h"
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 
 /* The last run of the thread if that goes on, or a new one. */
@@ -49,6 +50,8 @@ static void place_cpu(struct prb_recording *recording, struct prb_subject *subje
 struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb_subject *subject,
 				     const struct prb_stack_sample *sample, int64_t now)
 {
+	int64_t waited = sample->times.waited - subject->times.waited;
+	int64_t placed = PRB_MIN(subject->queued, PRB_MAX(waited, (int64_t)0));
 	struct prb_run *run;
 
 	subject->wait = sample->wait;
@@ -57,7 +60,8 @@ struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb
 	run->samples++;
 	run->reads++;
 	run->wall += now - subject->seen;
-	run->queue += sample->times.waited - subject->times.waited;
+	run->queue += waited - placed;
+	subject->queued -= placed;
 	subject->unplaced += sample->times.ran - subject->times.ran;
 	/* A thread without Python has nothing to tell apart, unless its C frames are read. */
 	if (sample->state == PRB_RUN_ON_CPU || (!subject->states.count && !recording->native)) {
@@ -70,18 +74,35 @@ struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb
 	subject->times = sample->times;
 	subject->seen = now;
 	subject->asleep = sample->asleep;
+	subject->held = sample->held;
 	recording->cost.unreadable += sample->unreadable;
 	return NULL;
 }
 
 struct prb_error *prb_account_same(struct prb_recording *recording, struct prb_subject *subject,
-				   int64_t now)
+				   uint32_t samples, int64_t now)
 {
 	struct prb_run *run;
 
 	PRB_TRY(find_run(recording, subject, subject->stack, subject->state, &run));
-	run->samples++;
+	run->samples += samples;
 	run->wall += now - subject->seen;
+	subject->seen = now;
+	return NULL;
+}
+
+struct prb_error *prb_account_queued(struct prb_recording *recording, struct prb_subject *subject,
+				     int64_t now)
+{
+	int64_t waited = now - subject->seen;
+	struct prb_run *run;
+
+	PRB_TRY(find_run(recording, subject, subject->stack, PRB_RUN_QUEUED, &run));
+	run->samples++;
+	run->wall += waited;
+	run->queue += waited;
+	subject->queued += waited;
+	subject->state = PRB_RUN_QUEUED;
 	subject->seen = now;
 	return NULL;
 }

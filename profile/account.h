@@ -16,9 +16,15 @@ struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb
 				     const struct prb_stack_sample *sample,
 				     int64_t now) PRB_MUST_CHECK;
 
-/** A sample that found that the thread has not run since the last one. */
+/** @p samples samples, the last one at @p now, that found that the thread has not run since those
+ * before. */
 struct prb_error *prb_account_same(struct prb_recording *recording, struct prb_subject *subject,
-				   int64_t now) PRB_MUST_CHECK;
+				   uint32_t samples, int64_t now) PRB_MUST_CHECK;
+
+/** A sample at @p now that found that the thread has had no processor since it was let go, at the
+ * sample before or earlier: it waits for one, where it was. */
+struct prb_error *prb_account_queued(struct prb_recording *recording, struct prb_subject *subject,
+				     int64_t now) PRB_MUST_CHECK;
 
 /** The thread has ended: what it used since its last sample, if the kernel still tells. */
 void prb_account_last(const struct prb_tasks *tasks, struct prb_subject *subject,

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "profile/workers.h"
 
 enum { UNMADE = UINT32_MAX };
 
@@ -23,7 +24,9 @@ struct maker {
 	const struct prb_module_name *names;
 	size_t count;
 	bool calls;
-	struct made *made;	  /* of each stack */
+	struct made *made; /* of each stack, and then of each as one of autograd's threads */
+	bool *is_worker;   /* of each thread */
+	struct prb_workers workers;
 	PRB_VEC(uint32_t) frames; /* of the stack that is being made, innermost first */
 };
 
@@ -185,7 +188,7 @@ static struct prb_error *push_node(struct maker *m, const struct prb_tree_functi
 		    0, stack);
 }
 
-static struct prb_error *make(struct maker *m, uint32_t stack, struct made *ret)
+static struct prb_error *make(struct maker *m, uint32_t stack, bool worker, struct made *ret)
 {
 	uint64_t last = 0;
 	size_t modules;
@@ -193,6 +196,8 @@ static struct prb_error *make(struct maker *m, uint32_t stack, struct made *ret)
 
 	PRB_TRY(list_frames(m, stack, &modules));
 	ret->part = find_part(m, &ret->unknown);
+	if (worker)
+		ret->part = PRB_STEP_BACKWARD;
 	ret->stack = 0;
 	PRB_TRY(push(m,
 		     &(struct prb_tree_function){.kind = PRB_FUNCTION_NOTE,
@@ -218,10 +223,35 @@ static struct prb_error *make(struct maker *m, uint32_t stack, struct made *ret)
 	return NULL;
 }
 
-static struct prb_error *made_of(struct maker *m, uint32_t stack, struct made **ret)
+static struct prb_error *made_of(struct maker *m, const struct prb_run *run, struct made **ret)
 {
-	*ret = &m->made[stack];
-	return (*ret)->stack == UNMADE ? make(m, stack, *ret) : NULL;
+	bool worker = m->is_worker[run->thread];
+
+	*ret = &m->made[run->stack + (worker ? m->from->tree->stacks.count : 0)];
+	return (*ret)->stack == UNMADE ? make(m, run->stack, worker, *ret) : NULL;
+}
+
+static struct prb_error *add_workers(struct maker *m)
+{
+	const struct prb_run *run;
+	struct made *made;
+
+	for (size_t i = 0; i < m->from->threads.count; i++)
+		m->is_worker[i] = prb_worker_is(&m->from->threads.items[i]);
+	prb_vec_each (run, &m->from->runs) {
+		struct prb_run *copy;
+
+		if (!m->is_worker[run->thread] || run->wall <= 0)
+			continue;
+		PRB_TRY(made_of(m, run, &made));
+		copy = prb_vec_push(&m->workers.runs);
+		if (!copy)
+			return prb_error_nomem();
+		*copy = *run;
+		copy->stack = made->stack;
+	}
+	prb_workers_sort(&m->workers);
+	return NULL;
 }
 
 /* Threads that ran anything of a step. */
@@ -232,7 +262,9 @@ static struct prb_error *choose_threads(struct maker *m, bool *chosen, bool *any
 
 	*any = false;
 	prb_vec_each (run, &m->from->runs) {
-		PRB_TRY(made_of(m, run->stack, &made));
+		if (m->is_worker[run->thread])
+			continue;
+		PRB_TRY(made_of(m, run, &made));
 		/* Waiting for data is also what data loading's own threads do. */
 		if (made->part == PRB_STEP_FORWARD || made->part == PRB_STEP_BACKWARD ||
 		    made->part == PRB_STEP_OPTIMIZER) {
@@ -264,6 +296,20 @@ static struct prb_error *copy_threads(struct maker *m, const bool *chosen, uint3
 	return NULL;
 }
 
+static struct prb_error *copy_run(struct maker *m, const struct prb_run *run,
+				  enum prb_step_part part)
+{
+	struct prb_run *copy;
+
+	if (part == PRB_STEP_BACKWARD && m->workers.runs.count && run->wall > 0)
+		return prb_workers_split(&m->workers, run, m->to);
+	copy = prb_vec_push(&m->to->runs);
+	if (!copy)
+		return prb_error_nomem();
+	*copy = *run;
+	return NULL;
+}
+
 static struct prb_error *copy_runs(struct maker *m, const bool *chosen, const uint32_t *numbers,
 				   struct prb_by_module *ret)
 {
@@ -273,21 +319,18 @@ static struct prb_error *copy_runs(struct maker *m, const bool *chosen, const ui
 	if (!steps)
 		return prb_error_nomem();
 	prb_vec_each (run, &m->from->runs) {
+		struct prb_run copy = *run;
 		struct made *made;
-		struct prb_run *copy;
 
 		if (!chosen[run->thread])
 			continue;
-		PRB_TRY(made_of(m, run->stack, &made));
-		copy = prb_vec_push(&m->to->runs);
-		if (!copy)
-			return prb_error_nomem();
-		*copy = *run;
-		copy->thread = numbers[run->thread];
-		copy->stack = made->stack;
+		PRB_TRY(made_of(m, run, &made));
+		copy.thread = numbers[run->thread];
+		copy.stack = made->stack;
 		/* What threads wait for is not a matter of modules. */
-		copy->wait = 0;
-		copy->wait_kind = PRB_WAIT_NONE;
+		copy.wait = 0;
+		copy.wait_kind = PRB_WAIT_NONE;
+		PRB_TRY(copy_run(m, &copy, made->part));
 		ret->unknown += made->unknown ? run->wall : 0;
 		ret->steps += made->part == PRB_STEP_OPTIMIZER && !steps[run->thread];
 		steps[run->thread] = made->part == PRB_STEP_OPTIMIZER;
@@ -320,11 +363,13 @@ static struct prb_error *transform(struct maker *m, struct prb_by_module *ret)
 	prb_auto_free uint32_t *numbers = calloc(m->from->threads.count + 1, sizeof(*numbers));
 	bool any;
 
-	m->made = calloc(m->from->tree->stacks.count + 1, sizeof(*m->made));
-	if (!chosen || !numbers || !m->made)
+	m->made = calloc(2 * m->from->tree->stacks.count + 1, sizeof(*m->made));
+	m->is_worker = calloc(m->from->threads.count + 1, sizeof(*m->is_worker));
+	if (!chosen || !numbers || !m->made || !m->is_worker)
 		return prb_error_nomem();
-	for (size_t i = 0; i < m->from->tree->stacks.count; i++)
+	for (size_t i = 0; i < 2 * m->from->tree->stacks.count; i++)
 		m->made[i].stack = UNMADE;
+	PRB_TRY(add_workers(m));
 	PRB_TRY(choose_threads(m, chosen, &any));
 	if (!any)
 		return prb_error_hint(
@@ -349,6 +394,8 @@ struct prb_error *prb_by_module(const struct prb_recording *recording,
 	m.to = to;
 	err = transform(&m, ret);
 	free(m.made);
+	free(m.is_worker);
+	prb_workers_deinit(&m.workers);
 	prb_vec_free(&m.frames);
 	PRB_TRY(err);
 	ret->recording = prb_steal(&to);

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "profile/diff.h"
 #include "profile/format.h"
+#include "profile/wait_sums.h"
 
 static const char page[] =
 #include "profile/page.inc"
@@ -256,10 +257,37 @@ static struct prb_error *put_tree(struct writer *w)
 	return NULL;
 }
 
-static struct prb_error *put_runs(struct writer *w)
+/* What threads waited for, by number; the first is nothing that is known. */
+static struct prb_error *put_waits(struct writer *w)
+{
+	const struct prb_recording *r = w->recording;
+
+	prb_json_open(&w->json, "waits", '[');
+	for (uint32_t i = 0; i < r->waits.count; i++) {
+		prb_auto_str struct prb_str text = {};
+
+		if (r->waits.items[i].kind != PRB_WAIT_NONE)
+			prb_wait_text(r, i, &text);
+		prb_json_text(&w->json, NULL, prb_str_text(&text));
+		PRB_TRY(flush(w));
+	}
+	prb_json_close(&w->json, ']');
+	return NULL;
+}
+
+/* Bit 0: it held the GIL; bit 1: it was blocked; above them what it waited for. */
+static int64_t flags_of(const struct prb_run *run)
 {
 	const struct prb_profile_choice gil = {.weight = PRB_WEIGHT_GIL};
 	const struct prb_profile_choice blocked = {.weight = PRB_WEIGHT_BLOCKED};
+	bool runs = run->state == PRB_RUN_ON_CPU || run->state == PRB_RUN_QUEUED;
+
+	return (prb_run_weight(run, &gil) > 0) | (prb_run_weight(run, &blocked) > 0) << 1 |
+	       (runs ? 0 : (int64_t)run->wait << 2);
+}
+
+static struct prb_error *put_runs(struct writer *w)
+{
 	const struct prb_run *run;
 
 	prb_json_open(&w->json, "runs", '[');
@@ -275,8 +303,7 @@ static struct prb_error *put_runs(struct writer *w)
 		put_number(w, run->cpu);
 		put_number(w, run->queue);
 		prb_json_real(&w->json, NULL, run->cpu_squares, 0);
-		put_number(w, (prb_run_weight(run, &gil) > 0) | (prb_run_weight(run, &blocked) > 0)
-									<< 1);
+		put_number(w, flags_of(run));
 		PRB_TRY(flush(w));
 	}
 	prb_json_close(&w->json, ']');
@@ -324,6 +351,7 @@ static struct prb_error *put_data(struct writer *w)
 		PRB_TRY(put_comparison(w));
 	PRB_TRY(put_texts(w));
 	PRB_TRY(put_tree(w));
+	PRB_TRY(put_waits(w));
 	PRB_TRY(put_runs(w));
 	PRB_TRY(put_source(w));
 	prb_json_close(&w->json, '}');

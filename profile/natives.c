@@ -38,6 +38,7 @@ struct prb_natives {
 	bool names_at_once;
 	bool made_code; /* code was met that is in no module */
 	bool lost;	/* code was met that is in no mapping we know */
+	bool given;	/* the copy is of others, who are on it */
 	int64_t refresh_from, refresh_until;
 };
 
@@ -214,8 +215,37 @@ struct prb_error *prb_natives_copy(struct prb_natives *n, const struct prb_nativ
 	uint64_t sp = 0;
 
 	n->regs = *regs;
+	n->given = false;
 	prb_regs_get(regs, prb_regs_sp(regs->machine), &sp);
 	return prb_stack_copy_make(&n->copy, sp, length_to_copy(thread, sp));
+}
+
+struct prb_error *prb_natives_give(struct prb_natives *n, const struct prb_regs *regs,
+				   const void *bytes, size_t length)
+{
+	uint64_t sp = 0;
+
+	n->regs = *regs;
+	n->given = true;
+	prb_regs_get(regs, prb_regs_sp(regs->machine), &sp);
+	return prb_stack_copy_give(&n->copy, sp, bytes, length);
+}
+
+/* The frames of who made the copy; one is left in any case. */
+static void leave_out_givers(struct prb_natives *n)
+{
+	const struct prb_c_frame *frames = n->stack.frames.items;
+	const struct prb_module *giver =
+		n->stack.frames.count ? prb_modules_find(newest(n)->modules, frames[0].pc) : NULL;
+	size_t theirs = 0;
+
+	while (giver && theirs + 1 < n->stack.frames.count &&
+	       prb_modules_find(newest(n)->modules, prb_c_frame_code(&frames[theirs])) == giver)
+		theirs++;
+	n->stack.frames.count -= theirs;
+	memmove(n->stack.frames.items, frames + theirs, n->stack.frames.count * sizeof(*frames));
+	if (n->stack.frames.count)
+		n->regs.pc = n->stack.frames.items[0].pc;
 }
 
 /* More than was copied was asked for: true if that is to be tried. */
@@ -297,7 +327,9 @@ struct prb_error *prb_natives_unwind(struct prb_natives *n, const struct prb_pyt
 
 	*ret = PRB_NATIVE_SHORT;
 	PRB_TRY(walk(n));
-	if (n->stack.reason && n->copy.ran_out && wants_more(n, thread))
+	if (n->given)
+		leave_out_givers(n);
+	if (n->stack.reason && n->copy.ran_out && !n->given && wants_more(n, thread))
 		return NULL;
 	images = newest(n);
 	if (!n->stack.reason) {

@@ -11,7 +11,7 @@
  * The modules of the process are looked for anew when they are not what they were, at most so often
  * that it takes a small part of the time.
  *
- * Threading: one thread at a time. Internal to profile/. Borrows the target and the recording.
+ * Threading: one thread at a time. Borrows the target and the recording.
  */
 #ifndef PRB_PROFILE_NATIVES_H
 #define PRB_PROFILE_NATIVES_H
@@ -58,6 +58,14 @@ struct prb_error *prb_natives_refresh(struct prb_natives *natives, int64_t now) 
 struct prb_error *prb_natives_copy(struct prb_natives *natives,
 				   const struct prb_native_thread *thread,
 				   const struct prb_regs *regs) PRB_MUST_CHECK;
+
+/**
+ * Takes a copy that others have made, of @p length bytes from the stack pointer of @p regs on. The
+ * innermost function is theirs: its frames, and those of its module that it was called by, are left
+ * out.
+ */
+struct prb_error *prb_natives_give(struct prb_natives *natives, const struct prb_regs *regs,
+				   const void *bytes, size_t length) PRB_MUST_CHECK;
 
 /**
  * Unwinds the copy, and merges it with @p frames of @p py, which may be none and NULL. @p all: the

@@ -27,6 +27,11 @@ static int64_t read_clock(clockid_t clock)
 	return clock_gettime(clock, &t) ? -1 : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static void note_clock(struct prb_sampled *p)
+{
+	p->cpu_now = PRB_MAX(read_clock(p->clock), p->cpu_now);
+}
+
 /* Of all children that it has waited for, and of those that they have; -1 where it is gone. */
 static int64_t read_children_clock(const struct prb_sampled *p)
 {
@@ -54,11 +59,16 @@ static struct prb_error *sample_one(struct prb_sampled *p, size_t index)
 	struct prb_subject *subject = &p->subjects.list.items[index];
 	struct prb_task_watch *task = &p->subjects.tasks.list.items[index];
 	struct prb_stack_sample sample;
+	int64_t now;
 
 	if (subject->ended || (p->tid && subject->tid != p->tid))
 		return NULL;
-	if (subject->asleep && prb_task_slept(&p->subjects.tasks, task, true))
-		return prb_account_same(p->recording, subject, prb_clock_ns());
+	now = prb_clock_ns();
+	if (subject->asleep && (subject->unmoved || prb_task_slept(&p->subjects.tasks, task, true)))
+		return prb_account_same(p->recording, subject, 1, now);
+	if (subject->held && subject->unmoved)
+		return prb_account_queued(p->recording, subject, now);
+	p->ran_any = true;
 	prb_task_note(&p->subjects.tasks, task);
 	if (!prb_task_has_ended(task))
 		PRB_TRY(prb_stack_read(&p->reader, index, &sample));
@@ -70,13 +80,22 @@ static struct prb_error *sample_one(struct prb_sampled *p, size_t index)
 	/* C frames tell by themselves. */
 	p->stateless_ran |= !p->reader.natives && !subject->states.count &&
 			    sample.times.turns != subject->times.turns;
-	return prb_account_sample(p->recording, subject, &sample, prb_clock_ns());
+	now = prb_clock_ns();
+	prb_quiet_watch(subject, sample.times.ran - subject->times.ran, now);
+	return prb_account_sample(p->recording, subject, &sample, now);
 }
 
-static struct prb_error *sample_all(struct prb_sampled *p)
+/* Those that have not run for long only if somebody has. *ret_others_slept: nobody has. */
+static struct prb_error *sample_all(struct prb_sampled *p, bool others_slept)
 {
-	p->ended_any = p->stateless_ran = p->reader.stale = false;
-	for (size_t i = 0; i < p->subjects.list.count; i++)
+	const size_t *index;
+
+	p->ran_any = p->ended_any = p->stateless_ran = false;
+	prb_stack_begin_round(&p->reader);
+	if (others_slept)
+		prb_vec_each (index, &p->quiet.watched)
+			PRB_TRY(sample_one(p, *index));
+	for (size_t i = 0; !others_slept && i < p->subjects.list.count; i++)
 		PRB_TRY(sample_one(p, i));
 	return NULL;
 }
@@ -91,7 +110,9 @@ static struct prb_error *refresh(struct prb_sampled *p, int64_t now)
 
 	if (!wanted || now < p->refresh_from)
 		return NULL;
+	PRB_TRY(prb_quiet_settle(&p->quiet));
 	PRB_TRY(prb_subjects_refresh(&p->subjects, now));
+	PRB_TRY(prb_quiet_sort(&p->quiet, now));
 	p->refresh_from = now + (prb_clock_thread_ns() - used) * REFRESH_SHARE;
 	p->refresh_until = now + REFRESH_NS;
 	return NULL;
@@ -113,6 +134,7 @@ void prb_sampled_stop(struct prb_sampled *p)
 	prb_stack_let_go(&p->reader, true);
 	prb_stack_end(&p->reader);
 	prb_awaits_destroy(prb_steal(&p->awaits));
+	prb_quiet_end(&p->quiet);
 	prb_subjects_end(&p->subjects);
 	prb_codes_destroy(prb_steal(&p->codes));
 	p->subjects = (struct prb_subjects){.folder = -1};
@@ -179,6 +201,7 @@ struct prb_error *prb_sampled_switch_native(struct prb_sampled *p, bool native)
 {
 	struct prb_subject *subject;
 
+	PRB_TRY(prb_quiet_settle(&p->quiet));
 	p->native = native;
 	if (native && !p->natives) {
 		PRB_TRY(open_natives(p));
@@ -188,7 +211,7 @@ struct prb_error *prb_sampled_switch_native(struct prb_sampled *p, bool native)
 	/* Those that sleep have other stacks now. */
 	prb_vec_each (subject, &p->subjects.list)
 		subject->asleep = false;
-	return NULL;
+	return prb_quiet_sort(&p->quiet, p->reader.woke);
 }
 
 /* The process as the program that it runs now. */
@@ -202,6 +225,8 @@ static struct prb_error *look_at(struct prb_sampled *p)
 	if (p->modules)
 		prb_codes_watch_modules(p->codes);
 	PRB_TRY(begin(&p->subjects, p->target, p->recording, p->number));
+	prb_quiet_begin(&p->quiet, &p->subjects, p->clock);
+	PRB_TRY(prb_quiet_sort(&p->quiet, 0));
 	if (p->native)
 		PRB_TRY(open_natives(p));
 	p->reader.subjects = p->reader.causes.subjects = &p->subjects;
@@ -236,6 +261,7 @@ struct prb_error *prb_sampled_begin(struct prb_sampled *p)
 struct prb_error *prb_sampled_renew(struct prb_sampled *p)
 {
 	PRB_TRY(prb_subjects_renew(&p->subjects));
+	PRB_TRY(prb_quiet_sort(&p->quiet, 0));
 	if (p->cpu_begin >= 0)
 		p->cpu_begin = p->cpu_now = read_clock(p->clock);
 	return NULL;
@@ -269,6 +295,7 @@ static struct prb_error *part(struct prb_sampled *p, struct carried *ret)
 					  prb_steal(&p->natives)};
 	p->target = NULL;
 	ret->seen = p->reader.woke;
+	PRB_TRY(prb_quiet_settle(&p->quiet));
 	prb_vec_each (subject, &p->subjects.list) {
 		PRB_TRY(prb_account_rest(p->recording, subject));
 		p->recording->threads.items[subject->number].ended = true;
@@ -317,40 +344,67 @@ static struct prb_error *ran_another(struct prb_sampled *p, enum prb_sampled_sta
 	return NULL;
 }
 
+/* What is new must be known before; *ret_runs: how many there were before the samples. */
+static struct prb_error *get_ready(struct prb_sampled *p, bool *ret_others_slept, size_t *ret_runs)
+{
+	int64_t now = p->reader.woke;
+
+	PRB_TRY(refresh(p, now));
+	if (p->reader.natives)
+		PRB_TRY(prb_natives_refresh(p->natives, now));
+	if (p->awaits)
+		PRB_TRY(prb_awaits_refresh(p->awaits, now));
+	*ret_others_slept = !p->tid && prb_quiet_look(&p->quiet);
+	if (!*ret_others_slept)
+		PRB_TRY(prb_quiet_settle(&p->quiet));
+	*ret_runs = p->recording->runs.count;
+	return NULL;
+}
+
 struct prb_error *prb_sampled_round(struct prb_sampled *p, int64_t woke,
 				    enum prb_sampled_state *ret)
 {
-	size_t runs = p->recording->runs.count;
+	bool others_slept = false;
+	size_t runs = 0;
 	struct prb_error *err;
 
 	*ret = PRB_SAMPLED_ENDED;
 	p->reader.woke = woke;
-	err = refresh(p, woke);
-	if (!err && p->reader.natives)
-		err = prb_natives_refresh(p->natives, woke);
-	if (!err && p->awaits)
-		err = prb_awaits_refresh(p->awaits, woke);
+	err = get_ready(p, &others_slept, &runs);
 	if (!err)
-		err = sample_all(p);
+		err = sample_all(p, others_slept);
 	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
 		return NULL;
 	PRB_TRY(err);
-	p->cpu_now = PRB_MAX(read_clock(p->clock), p->cpu_now);
+	if (others_slept)
+		p->cpu_now = PRB_MAX(p->quiet.now, p->cpu_now);
+	else
+		note_clock(p);
 	/* What was read meanwhile of another program is worth nothing. */
-	err = prb_target_same_program(p->target, NULL);
+	err = p->ran_any ? prb_target_same_program(p->target, NULL) : NULL;
 	if (err) {
 		prb_error_destroy(err);
 		prb_account_undo(p->recording, &p->subjects, runs);
 		return ran_another(p, ret);
 	}
+	if (!p->tid)
+		PRB_TRY(prb_quiet_sampled(&p->quiet, others_slept, prb_clock_ns()));
 	*ret = all_ended(p) ? PRB_SAMPLED_ENDED : PRB_SAMPLED_RUNS;
 	return NULL;
+}
+
+struct prb_error *prb_sampled_settle(struct prb_sampled *p)
+{
+	if (!p->over)
+		note_clock(p);
+	return prb_quiet_settle(&p->quiet);
 }
 
 struct prb_error *prb_sampled_finish(struct prb_sampled *p)
 {
 	struct prb_subject *subject;
 
+	PRB_TRY(prb_quiet_settle(&p->quiet));
 	prb_vec_each (subject, &p->subjects.list)
 		PRB_TRY(prb_account_rest(p->recording, subject));
 	return NULL;

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "target/target.h"
+#include "profile/quiet.h"
 #include "profile/recording.h"
 #include "profile/stack.h"
 
@@ -42,13 +43,14 @@ struct prb_sampled {
 	struct prb_target *target;
 	PRB_VEC(struct prb_sampled_past) past;
 	struct prb_subjects subjects;
+	struct prb_quiet quiet;
 	struct prb_codes *codes;
 	struct prb_awaits *awaits;   /**< NULL: without tasks */
 	struct prb_natives *natives; /**< NULL: Python frames alone */
 	struct prb_stack_reader reader;
-	int64_t refresh_from, refresh_until; /**< when the next listing may be, and must be */
-	bool ended_any, stateless_ran;	     /**< in this round */
-	bool over;			     /**< no more of it is sampled */
+	int64_t refresh_from, refresh_until;	/**< when the next listing may be, and must be */
+	bool ran_any, ended_any, stateless_ran; /**< in this round */
+	bool over;				/**< no more of it is sampled */
 	clockid_t clock;
 	int64_t cpu_begin, cpu_now;	      /**< of the whole process; begin < 0: unknown */
 	int64_t children_begin, children_now; /**< of the children that it has waited for */
@@ -74,6 +76,9 @@ struct prb_error *prb_sampled_round(struct prb_sampled *p, int64_t woke,
 
 /** From now on C frames are read too, or not any more. */
 struct prb_error *prb_sampled_switch_native(struct prb_sampled *p, bool native) PRB_MUST_CHECK;
+
+/** The recording is to have all samples that were taken. */
+struct prb_error *prb_sampled_settle(struct prb_sampled *p) PRB_MUST_CHECK;
 
 /** What its threads used and no sample has is given to where they were. */
 struct prb_error *prb_sampled_finish(struct prb_sampled *p) PRB_MUST_CHECK;

@@ -18,6 +18,7 @@
 #include "profile/schedule.h"
 #include "profile/source.h"
 #include "ptrace/stop.h"
+#include "ptrace/unstopped.h"
 #include "target/spec/command_line.h"
 
 enum {
@@ -317,12 +318,14 @@ static int64_t sum_up_unseen(const struct sampler *s)
 	return PRB_MAX(unseen, (int64_t)0);
 }
 
-/* What it cost so far, and how long it has taken. */
-static void sum_up(struct sampler *s, int64_t now)
+/* What it found and cost so far, and how long it has taken. */
+static struct prb_error *sum_up(struct sampler *s, int64_t now)
 {
 	struct prb_recording *recording = s->recording;
 	struct prb_sampled *const *slot;
 
+	prb_vec_each (slot, &s->processes)
+		PRB_TRY(prb_sampled_settle(*slot));
 	recording->duration = now - recording->begun;
 	recording->cost.own_cpu = read_own_clock() - s->own_before;
 	recording->cost.again = 0;
@@ -338,6 +341,7 @@ static void sum_up(struct sampler *s, int64_t now)
 		else
 			recording->process_cpu = cpu;
 	}
+	return NULL;
 }
 
 /* What was written or shown is not kept. */
@@ -367,22 +371,23 @@ static struct prb_error *store(struct sampler *s)
 	tell_begun(s);
 	if (!store || !prb_store_is_due(store, s->recording, now))
 		return NULL;
-	sum_up(s, now);
+	PRB_TRY(sum_up(s, now));
 	PRB_TRY(prb_store_put(store, s->recording, now, &complete));
 	if (complete)
 		cut(s);
 	return NULL;
 }
 
-static void tell_progress(struct sampler *s)
+static struct prb_error *tell_progress(struct sampler *s)
 {
 	int64_t now = prb_clock_ns();
 
 	if (!s->options->progress || now < s->progress_at)
-		return;
+		return NULL;
 	s->progress_at = now + PROGRESS_NS;
-	sum_up(s, now);
+	PRB_TRY(sum_up(s, now));
 	s->options->progress(s->recording);
+	return NULL;
 }
 
 static struct prb_error *show(struct sampler *s)
@@ -392,7 +397,7 @@ static struct prb_error *show(struct sampler *s)
 
 	if (!live || !prb_live_is_due(live, now))
 		return NULL;
-	sum_up(s, now);
+	PRB_TRY(sum_up(s, now));
 	PRB_TRY(prb_live_put(live, s->recording, now));
 	cut(s);
 	return NULL;
@@ -423,7 +428,7 @@ static struct prb_error *run_all(struct sampler *s)
 		PRB_TRY(run_round(s, &more));
 		PRB_TRY(store(s));
 		PRB_TRY(show(s));
-		tell_progress(s);
+		PRB_TRY(tell_progress(s));
 	}
 	return NULL;
 }
@@ -601,7 +606,7 @@ static struct prb_error *finish(struct sampler *s)
 		prb_sampled_note_children(*p);
 		PRB_TRY(prb_sampled_finish(*p));
 	}
-	sum_up(s, prb_clock_ns());
+	PRB_TRY(sum_up(s, prb_clock_ns()));
 	if (s->options->done_fd)
 		close(s->options->done_fd);
 	PRB_TRY(name_natives(s));
@@ -615,9 +620,13 @@ static struct prb_error *finish(struct sampler *s)
 static struct prb_error *run_first(struct sampler *s)
 {
 	prb_auto_urgent struct prb_urgent urgent = {};
+	struct prb_error *err;
 
 	prb_urgent_begin(&urgent);
-	return run_all(s);
+	prb_unstopped_keep(true);
+	err = run_all(s);
+	prb_unstopped_keep(false);
+	return err;
 }
 
 static struct prb_error *record(struct sampler *s)

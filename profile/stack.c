@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "proc/process.h"
 #include "target/task.h"
 #include "ptrace/stop.h"
 
@@ -27,7 +29,8 @@ struct reading {
 	struct prb_stack_reader *reader;
 	struct prb_subject *subject;
 	struct prb_task_watch *task;
-	struct prb_mem *mem;
+	struct prb_view *view;
+	struct prb_mem *mem; /* of that */
 	size_t frames;
 	struct prb_cause_frame innermost;
 	uint64_t holder; /* the state that holds the GIL for which it competes; 0: none */
@@ -37,7 +40,14 @@ struct reading {
 	bool certain;	 /* without Python frames it is what it looks like, by its C frames */
 };
 
-static struct prb_error *prepare(struct reading *r)
+static void look_through(struct reading *r, struct prb_view *view)
+{
+	r->view = view;
+	r->mem = prb_view_mem(view);
+}
+
+/* A view of its own, which knows which pages it needs; *ret_new: not yet. */
+static struct prb_error *use_own_view(struct reading *r, bool *ret_new)
 {
 	struct prb_subject *subject = r->subject;
 
@@ -45,10 +55,31 @@ static struct prb_error *prepare(struct reading *r)
 		prb_view_destroy(prb_steal(&subject->view));
 		subject->reads = 0;
 	}
+	*ret_new = !subject->view;
 	if (!subject->view)
 		PRB_TRY(prb_view_create(r->reader->subjects->target->mem, &subject->view));
 	subject->reads++;
-	r->mem = prb_view_mem(subject->view);
+	look_through(r, subject->view);
+	return NULL;
+}
+
+/*
+ * What is read for a thread that has slept since before this round of samples may have been read in
+ * this round for another one: most is the same for all, and it need not have a view of its own.
+ */
+static struct prb_error *use_view_for_sleep(struct reading *r, const struct prb_task_times *times)
+{
+	struct prb_stack_reader *reader = r->reader;
+	bool new;
+
+	if (!prb_task_times_equal(times, &r->subject->times)) {
+		PRB_TRY(use_own_view(r, &new));
+		prb_view_new_epoch(r->view);
+		return NULL;
+	}
+	if (!reader->shared)
+		PRB_TRY(prb_view_create(reader->subjects->target->mem, &reader->shared));
+	look_through(r, reader->shared);
 	return NULL;
 }
 
@@ -144,7 +175,7 @@ static struct prb_error *walk(struct reading *r)
 	r->holder = 0;
 	r->reader->frames.list.count = 0;
 	prb_codes_begin(r->reader->codes);
-	PRB_TRY(prb_view_prefetch(r->subject->view));
+	PRB_TRY(prb_view_prefetch(r->view));
 	prb_vec_each (state, &r->subject->states)
 		PRB_TRY(walk_state(r, state));
 	if (r->reader->awaits && !r->broken)
@@ -152,7 +183,7 @@ static struct prb_error *walk(struct reading *r)
 	return NULL;
 }
 
-static struct prb_error *take_note(struct reading *r, const char *text,
+static struct prb_error *take_note(const struct reading *r, const char *text,
 				   struct prb_stack_sample *ret)
 {
 	struct prb_tree *tree = r->reader->subjects->recording->tree;
@@ -241,7 +272,7 @@ static struct prb_error *read_asleep(struct reading *r, struct prb_stack_sample 
 	if (!prb_task_times(&s->tasks, r->task, &ret->times))
 		return NULL;
 	PRB_TRY(prb_task_read_call(s->target, &call));
-	prb_view_new_epoch(r->subject->view);
+	PRB_TRY(use_view_for_sleep(r, &ret->times));
 	PRB_TRY(walk(r));
 	if (r->reader->natives && !call.sp)
 		return NULL;
@@ -284,7 +315,7 @@ static struct prb_error *read_held(struct reading *r, struct prb_stop *stop,
 		PRB_TRY(prb_natives_copy(r->reader->natives, &r->subject->native, &regs));
 	}
 	PRB_TRY(walk(r));
-	prb_task_note(tasks, r->task);
+	prb_task_note_counters(tasks, r->task);
 	if (!prb_task_times(tasks, r->task, &ret->times))
 		return prb_error_os(ESRCH, "thread %d is gone", r->task->tid);
 	return NULL;
@@ -319,7 +350,7 @@ static struct prb_error *hold(struct reading *r, struct prb_stop *stop,
 	int64_t stopped_at;
 	bool ran, woke = false;
 
-	prb_view_new_epoch(r->subject->view);
+	prb_view_new_epoch(r->view);
 	PRB_TRY(prb_stop_ask(stop));
 	PRB_TRY(prb_stop_wait(stop, STOP_TIMEOUT_MS));
 	stopped_at = prb_clock_ns();
@@ -410,14 +441,23 @@ static struct prb_error *read_stopped(struct reading *r, bool doubt, struct prb_
 				      bool *ret_done)
 {
 	struct prb_tasks *tasks = &r->reader->subjects->tasks;
+	struct prb_task_times now;
 	struct prb_error *err;
 	struct prb_stop stop;
 	double pause;
 	char state;
+	bool new;
 
 	*ret_done = false;
+	PRB_TRY(use_own_view(r, &new));
+	/* What is read of a thread that runs is worth nothing, but where it lies is known then. */
+	if (new)
+		PRB_TRY(walk(r));
 	PRB_TRY(seize(r, &stop));
-	prb_task_note(tasks, r->task);
+	if (!prb_task_times_now(tasks, r->task, &now) ||
+	    !prb_task_times(tasks, r->task, &ret->times) ||
+	    !prb_task_times_equal(&now, &ret->times))
+		prb_task_note(tasks, r->task);
 	state = r->task->state;
 	prb_task_times(tasks, r->task, &ret->times);
 	err = hold(r, &stop, ret);
@@ -425,6 +465,7 @@ static struct prb_error *read_stopped(struct reading *r, bool doubt, struct prb_
 		return err;
 
 	bool stopped = stop.stopped;
+	ret->held = stopped && !err;
 	prb_stop_end(&stop, &pause);
 	if (stopped && !err)
 		prb_pauses_add(r->reader->pauses, pause);
@@ -485,13 +526,32 @@ static struct prb_error *read_somehow(struct reading *r, struct prb_stack_sample
 	return NULL;
 }
 
+/* Another recording lets go of a thread soon, which may take its time on a busy machine. */
+static bool is_recorder(pid_t tracer)
+{
+	struct prb_process other, own;
+	prb_auto_error struct prb_error *err = prb_process_describe(tracer, &other);
+	bool same;
+
+	if (err)
+		return err->code == PRB_ERROR_NO_PROCESS;
+	err = prb_process_describe(getpid(), &own);
+	same = !err && other.comm && own.comm && !strcmp(other.comm, own.comm);
+	if (!err)
+		prb_process_deinit(&own);
+	prb_process_deinit(&other);
+	return same;
+}
+
 /* That nothing was stopped yet may be because others just did, and not one for all of the time. */
 static bool is_in_turn(const struct prb_stack_reader *reader)
 {
 	enum { PATIENCE_NS = 300 * 1000 * 1000 };
 
 	return reader->tracers ||
-	       (reader->tracer && reader->woke - reader->subjects->recording->begun < PATIENCE_NS);
+	       (reader->tracer &&
+		(reader->woke - reader->subjects->recording->begun < PATIENCE_NS ||
+		 is_recorder(reader->tracer)));
 }
 
 /* Somebody else may trace it for now; that nothing at all may be stopped ends the recording. */
@@ -512,6 +572,20 @@ static struct prb_error *refused(struct reading *r, struct prb_error *err,
 	return take(r, ret);
 }
 
+/*
+ * A thread whose stack is not read. One that still has not run is looked at closely, so that it
+ * need not be the next time.
+ */
+static struct prb_error *tell_state(const struct reading *r, struct prb_stack_sample *ret)
+{
+	struct prb_task call = {.tid = r->task->tid, .state = r->task->state, .syscall = -1};
+
+	if (ret->times.turns == r->subject->times.turns && ret->state != PRB_RUN_ON_CPU)
+		PRB_TRY(prb_task_read_call(r->reader->subjects->target, &call));
+	ret->asleep = call.sp != 0;
+	return take_note(r, "<not in Python>", ret);
+}
+
 struct prb_error *prb_stack_read(struct prb_stack_reader *reader, size_t index,
 				 struct prb_stack_sample *ret)
 {
@@ -525,14 +599,20 @@ struct prb_error *prb_stack_read(struct prb_stack_reader *reader, size_t index,
 	*ret = (struct prb_stack_sample){.state = state_of(r.task->state)};
 	prb_task_times(&reader->subjects->tasks, r.task, &ret->times);
 	if (!r.subject->states.count && !reader->natives)
-		return take_note(&r, "<not in Python>", ret);
-	PRB_TRY(prepare(&r));
+		return tell_state(&r, ret);
 	err = read_somehow(&r, ret);
 	return err ? refused(&r, err, ret) : NULL;
 }
 
+void prb_stack_begin_round(struct prb_stack_reader *reader)
+{
+	reader->stale = false;
+	prb_view_destroy(prb_steal(&reader->shared));
+}
+
 void prb_stack_end(struct prb_stack_reader *reader)
 {
+	prb_view_destroy(prb_steal(&reader->shared));
 	prb_vec_free(&reader->late);
 	prb_causes_deinit(&reader->causes);
 	reader->causes = (struct prb_causes){};

@@ -21,10 +21,11 @@
 struct prb_stack_reader {
 	struct prb_subjects *subjects;
 	struct prb_codes *codes;
-	struct prb_causes causes;      /**< what threads that sleep wait for */
-	struct prb_awaits *awaits;     /**< NULL: without tasks of asyncio */
-	struct prb_natives *natives;   /**< NULL: Python frames alone */
-	uint32_t root;		       /**< which all stacks are calls from; 0: none */
+	struct prb_causes causes;    /**< what threads that sleep wait for */
+	struct prb_awaits *awaits;   /**< NULL: without tasks of asyncio */
+	struct prb_natives *natives; /**< NULL: Python frames alone */
+	struct prb_view *shared; /**< of threads that have slept since before this round, or NULL */
+	uint32_t root;		 /**< which all stacks are calls from; 0: none */
 	struct prb_py_frames frames;   /**< of the thread that is read, where they are merged */
 	int64_t woke;		       /**< when we got our processor for this round of samples */
 	struct prb_pauses *pauses;     /**< of each stop; borrowed */
@@ -43,6 +44,7 @@ struct prb_stack_sample {
 	bool gil;      /**< it holds the GIL */
 	bool unreadable;
 	bool gone;   /**< the thread has ended: this is no sample */
+	bool held;   /**< it was stopped when the times were noted */
 	bool asleep; /**< it is certain that it had no processor when the times were noted */
 };
 
@@ -52,6 +54,9 @@ struct prb_stack_sample {
  */
 struct prb_error *prb_stack_read(struct prb_stack_reader *reader, size_t index,
 				 struct prb_stack_sample *ret) PRB_MUST_CHECK;
+
+/** Before a round of samples, of one thread after another. */
+void prb_stack_begin_round(struct prb_stack_reader *reader);
 
 /** Ends what it owns, when the last thread was let go of. */
 void prb_stack_end(struct prb_stack_reader *reader);

@@ -90,3 +90,17 @@ struct prb_error *prb_stack_copy_make(struct prb_stack_copy *copy, uint64_t sp, 
 	PRB_TRY(read_pages(copy, sp - BELOW, length ? length + BELOW : 0));
 	return copy->end == copy->begin && length ? read_pages(copy, sp, length) : NULL;
 }
+
+struct prb_error *prb_stack_copy_give(struct prb_stack_copy *copy, uint64_t sp, const void *bytes,
+				      size_t length)
+{
+	length = sp > UINT64_MAX - PRB_STACK_MOST ? 0 : PRB_MIN(length, (size_t)PRB_STACK_MOST);
+	if (!make_room(copy, length + 1))
+		return prb_error_nomem();
+	if (length)
+		memcpy(copy->bytes, bytes, length);
+	copy->begin = copy->used = sp;
+	copy->end = sp + length;
+	copy->all = copy->ran_out = false;
+	return NULL;
+}

@@ -47,4 +47,8 @@ void prb_stack_copy_deinit(struct prb_stack_copy *copy);
 struct prb_error *prb_stack_copy_make(struct prb_stack_copy *copy, uint64_t sp,
 				      size_t length) PRB_MUST_CHECK;
 
+/** Takes what others have copied from @p sp on. */
+struct prb_error *prb_stack_copy_give(struct prb_stack_copy *copy, uint64_t sp, const void *bytes,
+				      size_t length) PRB_MUST_CHECK;
+
 #endif

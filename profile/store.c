@@ -60,12 +60,13 @@ struct prb_error *prb_store_create(const char *path, struct prb_store **ret)
 	return err;
 }
 
-struct prb_error *prb_store_keep_when(struct prb_store *store, const char *condition, double around)
+struct prb_error *prb_store_keep_when(struct prb_store *store, const char *condition, double around,
+				      prb_store_steps_fn *steps)
 {
 	const int64_t part = (int64_t)(around * 1e9 / 4);
 
 	store->chunk_ns = PRB_MIN(PRB_MAX(part, second), usual_chunk_ns);
-	return prb_store_when_create(condition, around, &store->file.when);
+	return prb_store_when_create(condition, around, steps, &store->file.when);
 }
 
 static bool in_hurry(struct prb_store *store)

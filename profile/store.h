@@ -30,10 +30,20 @@ bool prb_store_is_path(const char *path);
  */
 struct prb_error *prb_store_create(const char *path, struct prb_store **ret) PRB_MUST_CHECK;
 
+/** Steps that a process records by itself. */
+struct prb_store_step {
+	int64_t number; /**< of the last one */
+	int64_t ended;	/**< when, in nanoseconds since the epoch */
+	double longest; /**< ms, of those that ended after @p since; 0: none did */
+};
+
+/** Called by the thread that writes; false if the process records none, or it is not known. */
+typedef bool prb_store_steps_fn(pid_t pid, int64_t since, struct prb_store_step *ret);
+
 /** Before it begins: only what is within @p around seconds of moments at which @p condition holds
  * stays in the file (store_when.h). PRB_ERROR_USAGE if the condition cannot be understood. */
-struct prb_error *prb_store_keep_when(struct prb_store *store, const char *condition,
-				      double around) PRB_MUST_CHECK;
+struct prb_error *prb_store_keep_when(struct prb_store *store, const char *condition, double around,
+				      prb_store_steps_fn *steps) PRB_MUST_CHECK;
 
 /** Gives the file its name, replacing a file that had it, and begins to write. */
 struct prb_error *prb_store_begin(struct prb_store *store,

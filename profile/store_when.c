@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -27,6 +28,12 @@ struct watched {
 	bool seen; /* in this chunk */
 };
 
+struct step_row {
+	int64_t number;
+	double ms;
+	bool known;
+};
+
 struct prb_store_when {
 	sqlite3 *db;
 	sqlite3_stmt *test, *put;
@@ -36,12 +43,17 @@ struct prb_store_when {
 	PRB_VEC(uint32_t) frames, stacks; /* function of a frame, frame of a stack */
 	PRB_VEC(struct prb_profile_wait) waits;
 	int64_t begin, end; /* of the last window; end 0: there was none */
+	prb_store_steps_fn *steps;
+	bool wants_steps;		    /* the condition is about them */
+	int64_t asked;			    /* when, since the epoch; 0: not yet */
+	PRB_VEC(struct step_row) step_rows; /* of each process, now */
 };
 
 static const char schema[] =
 	"CREATE TABLE threads (tid INTEGER, name TEXT, func TEXT, state TEXT, waiting TEXT, "
 	"waits_for TEXT, holder INTEGER, waited_ms REAL, cpu_ms REAL, wall_ms REAL, "
-	"runqueue_ms REAL, gil_ms REAL, gil_wait_ms REAL, blocked_ms REAL)";
+	"runqueue_ms REAL, gil_ms REAL, gil_wait_ms REAL, blocked_ms REAL, step INTEGER, "
+	"step_ms REAL)";
 
 static struct prb_error *failure(struct prb_store_when *when)
 {
@@ -55,16 +67,19 @@ static struct prb_error *failure(struct prb_store_when *when)
 		prb_error_create(PRB_ERROR_USAGE, "--when: %s", sqlite3_errmsg(when->db)),
 		"it is an expression, or a SELECT, over the table `threads`: tid, "
 		"name, func, state, waiting, waits_for, holder, waited_ms, cpu_ms, "
-		"wall_ms, runqueue_ms, gil_ms, gil_wait_ms, blocked_ms");
+		"wall_ms, runqueue_ms, gil_ms, gil_wait_ms, blocked_ms, step, step_ms");
 }
 
 /* Questions only: there is no other table. */
 static int authorize(void *context, int action, const char *first, const char *second,
 		     const char *schema_name, const char *trigger)
 {
-	(void)context;
+	struct prb_store_when *when = context;
+
 	(void)schema_name;
 	(void)trigger;
+	if (action == SQLITE_READ && !strncasecmp(second, "step", 4))
+		when->wants_steps = true;
 	if (action == SQLITE_SELECT || action == SQLITE_RECURSIVE)
 		return SQLITE_OK;
 	if (action == SQLITE_READ)
@@ -102,10 +117,10 @@ static struct prb_error *prepare(struct prb_store_when *when, const char *condit
 	if (sqlite3_exec(when->db, schema, NULL, NULL, NULL) ||
 	    sqlite3_prepare_v2(when->db,
 			       "INSERT INTO threads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-			       "?, ?)",
+			       "?, ?, ?, ?)",
 			       -1, &when->put, NULL))
 		return failure(when);
-	sqlite3_set_authorizer(when->db, authorize, NULL);
+	sqlite3_set_authorizer(when->db, authorize, when);
 	if (sqlite3_prepare_v2(when->db, sql, -1, &when->test, &rest))
 		return failure(when);
 	if (!when->test || rest[strspn(rest, " \t\n;")])
@@ -115,7 +130,7 @@ static struct prb_error *prepare(struct prb_store_when *when, const char *condit
 }
 
 struct prb_error *prb_store_when_create(const char *condition, double around,
-					struct prb_store_when **ret)
+					prb_store_steps_fn *steps, struct prb_store_when **ret)
 {
 	struct prb_store_when *when = calloc(1, sizeof(*when));
 	struct prb_error *err;
@@ -123,6 +138,7 @@ struct prb_error *prb_store_when_create(const char *condition, double around,
 	if (!when)
 		return prb_error_nomem();
 	when->around = (int64_t)(around * 1e9);
+	when->steps = steps;
 	err = prepare(when, condition);
 	if (err)
 		prb_store_when_destroy(when);
@@ -145,6 +161,7 @@ void prb_store_when_destroy(struct prb_store_when *when)
 	prb_vec_free(&when->frames);
 	prb_vec_free(&when->stacks);
 	prb_vec_free(&when->waits);
+	prb_vec_free(&when->step_rows);
 	free(when);
 }
 
@@ -244,6 +261,9 @@ static struct prb_error *put_row(struct prb_store_when *when, const struct prb_b
 {
 	const struct watched *w = &when->now.items[i], *last = &when->before.items[i];
 	const struct prb_profile_thread *thread = &b->threads.items[i];
+	const struct step_row *step = thread->process < when->step_rows.count
+					      ? &when->step_rows.items[thread->process]
+					      : NULL;
 	const struct prb_profile_wait *wait =
 		w->kind != PRB_WAIT_NONE ? &when->waits.items[w->wait] : NULL;
 	sqlite3_stmt *put = when->put;
@@ -268,8 +288,48 @@ static struct prb_error *put_row(struct prb_store_when *when, const struct prb_b
 	bind_ms(put, 12, w->gil - last->gil);
 	bind_ms(put, 13, w->gil_wait - last->gil_wait);
 	bind_ms(put, 14, w->blocked - last->blocked);
+	if (step && step->known) {
+		sqlite3_bind_int64(put, 15, step->number);
+		sqlite3_bind_double(put, 16, step->ms);
+	}
 	sqlite3_step(put);
 	return sqlite3_reset(put) ? failure(when) : NULL;
+}
+
+/* The present step has lasted since the last one ended, and may be the longest. */
+static void learn_step(struct prb_store_when *when, pid_t pid, int64_t now, struct step_row *ret)
+{
+	struct prb_store_step step;
+
+	*ret = (struct step_row){};
+	if (!when->steps(pid, when->asked, &step))
+		return;
+	ret->known = true;
+	ret->number = step.number;
+	ret->ms = PRB_MAX(step.longest, (double)(now - step.ended) / 1e6);
+}
+
+static struct prb_error *learn_steps(struct prb_store_when *when, const struct prb_batch *b)
+{
+	struct timespec time;
+	int64_t now;
+
+	if (!when->wants_steps || !when->steps)
+		return NULL;
+	clock_gettime(CLOCK_REALTIME, &time);
+	now = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+	if (!when->asked)
+		when->asked = (int64_t)(b->about.started * 1e9);
+	when->step_rows.count = 0;
+	for (size_t i = 0; i <= b->others.count; i++) {
+		struct step_row *row = prb_vec_push(&when->step_rows);
+
+		if (!row)
+			return prb_error_nomem();
+		learn_step(when, i ? b->others.items[i - 1].pid : b->about.pid, now, row);
+	}
+	when->asked = now;
+	return NULL;
 }
 
 static struct prb_error *put_rows(struct prb_store_when *when, const struct prb_batch *b)
@@ -321,6 +381,7 @@ struct prb_error *prb_store_when_ask(struct prb_store_when *when, const struct p
 	if (b->renamed)
 		return NULL;
 	PRB_TRY(look_at(when, b));
+	PRB_TRY(learn_steps(when, b));
 	PRB_TRY(put_rows(when, b));
 	PRB_TRY(test(when, &holds));
 	keep_state(when, b->cut);

@@ -12,11 +12,13 @@
 
 #include "base/str.h"
 #include "profile/batch.h"
+#include "profile/store.h"
 
 struct prb_store_when;
 
 /** PRB_ERROR_USAGE if @p condition, an expression or a SELECT, cannot be understood. */
 struct prb_error *prb_store_when_create(const char *condition, double around,
+					prb_store_steps_fn *steps,
 					struct prb_store_when **ret) PRB_MUST_CHECK;
 void prb_store_when_destroy(struct prb_store_when *when);
 

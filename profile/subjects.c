@@ -83,6 +83,7 @@ static struct prb_error *add_subject(struct prb_subjects *s, const struct prb_ta
 
 	if (!subject)
 		return prb_error_nomem();
+	s->changes++;
 	subject->tid = task->tid;
 	subject->seen = now;
 	subject->ended = prb_task_has_ended(task);
@@ -95,6 +96,7 @@ static struct prb_error *end_subject(struct prb_subjects *s, struct prb_subject 
 {
 	struct prb_error *err = prb_account_rest(s->recording, subject);
 
+	s->changes++;
 	if (!is_shared(s, subject))
 		s->recording->threads.items[subject->number].ended = true;
 	free_subject(subject);

@@ -35,12 +35,17 @@ struct prb_subject {
 	struct prb_view *view; /**< of its stack; NULL until it is needed */
 	unsigned reads;	       /**< through that view */
 	struct prb_native_thread native;
-	bool asleep; /**< it was, for certain, when its counters were noted */
+	bool asleep;	       /**< it was, for certain, when its counters were noted */
+	bool held;	       /**< it was stopped when its counters were noted */
+	bool unmoved;	       /**< they are still the same for this sample, as is known already */
+	bool watched;	       /**< its counters are looked at for each sample (quiet.h), */
+	int64_t watched_until; /**< for so long */
 	bool ended;
 	bool refused; /**< another tracer had it when it was to be stopped last */
 	struct prb_task_times times;
 	int64_t seen;	  /**< when it was sampled last */
 	int64_t unplaced; /**< time on a processor that no sample has yet */
+	int64_t queued;	  /**< time in the run queue that samples have, and counters had not yet */
 	size_t run;	  /**< its last run in the recording, plus one; 0: none */
 	uint32_t stack;	  /**< of its last sample; 0: there was none */
 	uint32_t wait;	  /**< what it waited for then */
@@ -64,6 +69,7 @@ struct prb_subjects {
 	bool starts;			  /**< the process began just now: Python may come later */
 	int64_t since;			  /**< when it began, if so */
 	int64_t search_at;		  /**< when it is looked for again */
+	uint64_t changes;		  /**< how often the list was not the same as before */
 	bool shares;	 /**< there were very many threads: later ones have one row, */
 	uint32_t shared; /**< with this number in the recording */
 };

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "ptrace/arch.h"
@@ -199,7 +200,7 @@ static struct prb_error *look(struct prb_stop *stop, struct waiting *w, pid_t *g
  */
 struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, bool patient, int *status)
 {
-	enum { POLLS = 64, SHORT = 1000 };
+	enum { POLLS = 64, SHORTEST_NAP_NS = 100000, LONGEST_NAP_NS = 1000000, NAP_SHARE = 4 };
 	/* Seconds: it was not for want of our processor, if it took longer. */
 	static const double polled = 200e-6, unpolled = 30e-6;
 	int polls_most = stop->shares ? 0 : POLLS;
@@ -216,9 +217,12 @@ struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, bool pa
 			break;
 		/* Somebody else's thread may have taken the signal: look again from time to time.
 		 * The shorter that is, the better is known when it stopped. */
-		long nap = polls < SHORT ? 100000 : 1000000;
+		double waited = prb_clock_seconds() - begin;
+		long nap = PRB_MAX((long)(waited * 1e9 / NAP_SHARE), (long)SHORTEST_NAP_NS);
 		if (polls >= polls_most)
-			sigtimedwait(&chld, NULL, &(struct timespec){.tv_nsec = nap});
+			sigtimedwait(
+				&chld, NULL,
+				&(struct timespec){.tv_nsec = PRB_MIN(nap, (long)LONGEST_NAP_NS)});
 		stop->shares = polls >= polls_most && prb_clock_seconds() - begin < longest;
 	}
 	return WIFSTOPPED(*status) ? NULL : prb_stop_lose(stop);

@@ -21,6 +21,7 @@ static _Thread_local struct {
 	int begun; /* how often */
 	timer_t timers[TIMERS];
 	size_t count;  /* of those that there are */
+	bool keep;     /* when they are not needed for now */
 	sigset_t mask; /* of before */
 } own;
 
@@ -30,6 +31,18 @@ static void set(timer_t timer, long ms)
 		.it_value = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}};
 
 	timer_settime(timer, 0, &once, NULL);
+}
+
+static void set_all(long ms)
+{
+	for (size_t i = 0; i < own.count; i++, ms *= GROWTH)
+		set(own.timers[i], ms);
+}
+
+static void delete_timers(void)
+{
+	while (own.count)
+		timer_delete(own.timers[--own.count]);
 }
 
 /*
@@ -54,11 +67,9 @@ void prb_unstopped_begin(void)
 	pthread_sigmask(SIG_BLOCK, &held, &own.mask);
 	event.sigev_notify_thread_id = gettid();
 	/* One that has fired fires again only when its signal is taken: so there are several. */
-	for (long ms = PATIENCE_MS; own.count < TIMERS; own.count++, ms *= GROWTH) {
-		if (timer_create(CLOCK_MONOTONIC, &event, &own.timers[own.count]))
-			return;
-		set(own.timers[own.count], ms);
-	}
+	while (own.count < TIMERS && !timer_create(CLOCK_MONOTONIC, &event, &own.timers[own.count]))
+		own.count++;
+	set_all(PATIENCE_MS);
 }
 
 void prb_unstopped_extend(void)
@@ -86,9 +97,18 @@ void prb_unstopped_end(void)
 {
 	if (--own.begun)
 		return;
-	while (own.count)
-		timer_delete(own.timers[--own.count]);
+	if (own.keep)
+		set_all(0);
+	else
+		delete_timers();
 	if (!sigismember(&own.mask, SIGCONT))
 		take_signal();
 	pthread_sigmask(SIG_SETMASK, &own.mask, NULL);
+}
+
+void prb_unstopped_keep(bool keep)
+{
+	own.keep = keep;
+	if (!keep && !own.begun)
+		delete_timers();
 }

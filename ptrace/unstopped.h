@@ -11,6 +11,8 @@
 #ifndef PRB_PTRACE_UNSTOPPED_H
 #define PRB_PTRACE_UNSTOPPED_H
 
+#include <stdbool.h>
+
 /** Holds job control off, and SIGCHLD for waiters for stops, until it is ended as often. Where
  * there is no timer to be had, SIGSTOP is not. Begun already, it is extended. */
 void prb_unstopped_begin(void);
@@ -21,5 +23,9 @@ void prb_unstopped_extend(void);
 
 /** As before; what came from a terminal takes effect. */
 void prb_unstopped_end(void);
+
+/** Whether what the next begin needs is kept at an end, for a thread that begins very often. Off
+ * again, nothing is left. */
+void prb_unstopped_keep(bool keep);
 
 #endif

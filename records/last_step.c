@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "records/last_step.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -14,25 +15,35 @@ static bool has_steps(const struct prb_ring *ring)
 	       (!strcmp(h->schema, "python") && !strcmp(h->name, "torch_step_timing"));
 }
 
-static int step_column(const struct prb_ring *ring)
+static int find_column(const struct prb_ring *ring, const char *name, uint32_t type)
 {
 	for (uint32_t i = 0; i < ring->header.column_count; i++)
-		if (!strcmp(ring->columns[i].name, "step") &&
-		    ring->columns[i].type == PRB_RING_INTEGER)
+		if (!strcmp(ring->columns[i].name, name) && ring->columns[i].type == type)
 			return (int)i;
 	return -1;
 }
 
+static double real_of(const struct prb_ring_item *row, int column)
+{
+	double value = 0;
+
+	if (column >= 0 && !(row->nulls >> column & 1))
+		memcpy(&value, &row->cells[column], sizeof(value));
+	return isfinite(value) ? value : 0;
+}
+
 /** The rows of the last two chunks: the last one may have just been begun. */
-static struct prb_error *read_end(struct prb_ring *ring, uint32_t pid, int64_t *time, int64_t *ret)
+static struct prb_error *read_end(struct prb_ring *ring, uint32_t pid, int64_t since,
+				  struct prb_last_step *ret)
 {
 	const struct prb_ring_range always = PRB_RING_ALWAYS;
 	uint64_t chunk = ring->end >> ring->header.chunk_shift;
-	int column = step_column(ring);
+	int step = find_column(ring, "step", PRB_RING_INTEGER);
+	int duration = find_column(ring, "duration", PRB_RING_REAL);
 	struct prb_ring_item row;
 	bool more = true;
 
-	if (column < 0)
+	if (step < 0)
 		return NULL;
 	prb_ring_skip(ring, chunk ? chunk - 1 : 0);
 	for (;;) {
@@ -40,27 +51,30 @@ static struct prb_error *read_end(struct prb_ring *ring, uint32_t pid, int64_t *
 		if (!more)
 			return NULL;
 		while (prb_ring_next_row(ring, &row)) {
-			if ((pid && row.pid != pid) || row.nulls >> column & 1 || row.time < *time)
+			if ((pid && row.pid != pid) || row.nulls >> step & 1)
 				continue;
-			*time = row.time;
-			*ret = (int64_t)row.cells[column];
+			if (row.time > since)
+				ret->longest = fmax(ret->longest, real_of(&row, duration));
+			if (row.time < ret->ended)
+				continue;
+			ret->ended = row.time;
+			ret->number = (int64_t)row.cells[step];
 		}
 	}
 }
 
-struct prb_error *prb_last_step(struct prb_target *target, int64_t *ret)
+struct prb_error *prb_last_step(struct prb_target *target, int64_t since, struct prb_last_step *ret)
 {
 	struct prb_ring_files files = {};
 	struct prb_error *err = prb_ring_files_find(target, &files);
-	int64_t time = INT64_MIN;
 
-	*ret = -1;
+	*ret = (struct prb_last_step){.number = -1, .ended = INT64_MIN};
 	for (size_t i = 0; !err && i < files.list.count; i++) {
 		prb_auto_ring struct prb_ring *ring = NULL;
 
 		err = prb_ring_files_open(&files, i, &ring);
 		if (!err && !ring->cold && has_steps(ring))
-			err = read_end(ring, files.pid, &time, ret);
+			err = read_end(ring, files.pid, since, ret);
 		if (err && err->code != PRB_ERROR_NOMEM)
 			prb_error_destroy(prb_steal(&err));
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The last training step that a process has recorded (training_logs, torch_step_timing),
- * without reading the steps before.
+ * @file The last training steps that a process has recorded (training_logs, torch_step_timing),
+ * without reading those long before.
  *
  * Threading: that of the target.
  */
@@ -11,7 +11,14 @@
 #include "base/error.h"
 #include "target/target.h"
 
-/** *ret is -1 if it has recorded none. Rings that cannot be read are left out. */
-struct prb_error *prb_last_step(struct prb_target *target, int64_t *ret) PRB_MUST_CHECK;
+struct prb_last_step {
+	int64_t number; /**< of the last one; -1: none was recorded */
+	int64_t ended;	/**< when that was, in nanoseconds since the epoch */
+	double longest; /**< ms, of the last ones that ended after @p since; 0: none did */
+};
+
+/** Rings that cannot be read are left out. @p since: nanoseconds since the epoch. */
+struct prb_error *prb_last_step(struct prb_target *target, int64_t since,
+				struct prb_last_step *ret) PRB_MUST_CHECK;
 
 #endif

@@ -2,6 +2,7 @@
 #include "records/torch_rings.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -41,6 +42,14 @@ static double real(const struct prb_ring_item *row, int column)
 		return NAN;
 	memcpy(&value, &row->cells[column], sizeof(value));
 	return value >= 0 && value < 1e12 ? value : NAN;
+}
+
+/** A difference of bytes; NaN: not known. */
+static double change(const struct prb_ring_item *row, int column)
+{
+	int64_t value = has(row, column) ? (int64_t)row->cells[column] : INT64_MAX;
+
+	return value > highest || value < -highest ? NAN : (double)value;
 }
 
 static struct prb_error *text(const struct prb_ring_item *row, int column, struct prb_pool *pool,
@@ -112,6 +121,7 @@ static struct prb_error *add_call(const struct prb_ring *ring, const struct prb_
 		.parent = integer(row, find(ring, "parent", PRB_RING_INTEGER)),
 		.duration = real(row, find(ring, "duration", PRB_RING_REAL)),
 		.offset = real(row, find(ring, "time_offset", PRB_RING_REAL)),
+		.memory = NAN,
 		.tid = row->tid,
 	};
 	struct prb_torch_call_row *place;
@@ -125,6 +135,8 @@ static struct prb_error *add_call(const struct prb_ring *ring, const struct prb_
 		return NULL;
 	if (!call.module)
 		PRB_TRY(prb_pool_share(ret->pool, "?", &call.module));
+	if (has(row, find(ring, "cached", PRB_RING_INTEGER)))
+		call.memory = change(row, find(ring, "allocated_delta", PRB_RING_INTEGER));
 	place = prb_vec_push(&ret->calls);
 	if (!place)
 		return prb_error_nomem();
@@ -132,7 +144,42 @@ static struct prb_error *add_call(const struct prb_ring *ring, const struct prb_
 	return NULL;
 }
 
-static struct prb_error *read_ring(struct prb_ring *ring, bool steps, uint32_t pid, int64_t since,
+static struct prb_error *add_gpu(const struct prb_ring *ring, const struct prb_ring_item *row,
+				 struct prb_torch_rings *ret)
+{
+	const char *stage;
+	struct prb_torch_gpu_row gpu = {
+		.local = integer(row, find(ring, "local_step", PRB_RING_INTEGER)),
+		.seq = integer(row, find(ring, "seq", PRB_RING_INTEGER)),
+		.duration = real(row, find(ring, "duration", PRB_RING_REAL)),
+	};
+	struct prb_torch_gpu_row *place;
+
+	PRB_TRY(text(row, find(ring, "stage", PRB_RING_TEXT), ret->pool, &stage));
+	gpu.stage = stage_named(stage);
+	if (gpu.local < 0 || gpu.seq < 0 || !isfinite(gpu.duration) ||
+	    (gpu.stage == PRB_TORCH_CALL_STAGES && (!stage || strcmp(stage, "step") != 0)))
+		return NULL;
+	place = prb_vec_push(&ret->gpu);
+	if (!place)
+		return prb_error_nomem();
+	*place = gpu;
+	return NULL;
+}
+
+typedef struct prb_error *add_row(const struct prb_ring *ring, const struct prb_ring_item *row,
+				  struct prb_torch_rings *ret);
+
+static const struct {
+	const char *name;
+	add_row *add;
+} rings_of_torch[] = {
+	{"torch_step_timing", add_step},
+	{"torch_calls", add_call},
+	{"torch_gpu", add_gpu},
+};
+
+static struct prb_error *read_ring(struct prb_ring *ring, add_row *add, uint32_t pid, int64_t since,
 				   struct prb_torch_rings *ret)
 {
 	const struct prb_ring_range range = {since, INT64_MAX};
@@ -146,9 +193,9 @@ static struct prb_error *read_ring(struct prb_ring *ring, bool steps, uint32_t p
 		while (prb_ring_next_row(ring, &row)) {
 			if (row.time < since || (pid && row.pid != pid))
 				continue;
-			if (ret->calls.count + ret->steps.count >= MOST_ROWS)
+			if (ret->calls.count + ret->steps.count + ret->gpu.count >= MOST_ROWS)
 				return NULL;
-			PRB_TRY((steps ? add_step : add_call)(ring, &row, ret));
+			PRB_TRY(add(ring, &row, ret));
 		}
 	}
 }
@@ -157,15 +204,38 @@ static struct prb_error *read_file(struct prb_ring_files *files, size_t index, i
 				   struct prb_torch_rings *ret)
 {
 	prb_auto_ring struct prb_ring *ring = NULL;
-	bool steps, calls;
 
 	PRB_TRY(prb_ring_files_open(files, index, &ring));
-	steps = !strcmp(ring->header.name, "torch_step_timing");
-	calls = !strcmp(ring->header.name, "torch_calls");
-	if (strcmp(ring->header.schema, "python") != 0 || (!steps && !calls))
-		return NULL;
-	ret->found = true;
-	return read_ring(ring, steps, files->pid, since, ret);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(rings_of_torch); i++) {
+		if (strcmp(ring->header.schema, "python") != 0 ||
+		    strcmp(ring->header.name, rings_of_torch[i].name) != 0)
+			continue;
+		ret->found = true;
+		return read_ring(ring, rings_of_torch[i].add, files->pid, since, ret);
+	}
+	return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct prb_torch_gpu_row *one = a, *other = b;
+
+	if (one->local != other->local)
+		return one->local < other->local ? -1 : 1;
+	if (one->seq != other->seq)
+		return one->seq < other->seq ? -1 : 1;
+	return one->stage < other->stage ? -1 : one->stage > other->stage;
+}
+
+double prb_torch_rings_gpu(const struct prb_torch_rings *rings, int64_t local, int64_t seq,
+			   enum prb_torch_call_stage stage)
+{
+	const struct prb_torch_gpu_row key = {local, seq, stage, 0}, *found;
+
+	if (!rings->gpu.count)
+		return NAN;
+	found = bsearch(&key, rings->gpu.items, rings->gpu.count, sizeof(key), compare);
+	return found ? found->duration : NAN;
 }
 
 struct prb_error *prb_torch_rings_read(struct prb_target *target, int64_t since,
@@ -184,6 +254,8 @@ struct prb_error *prb_torch_rings_read(struct prb_target *target, int64_t since,
 			prb_error_destroy(prb_steal(&err));
 	}
 	prb_ring_files_deinit(&files);
+	if (!err && ret->gpu.count)
+		qsort(ret->gpu.items, ret->gpu.count, sizeof(*ret->gpu.items), compare);
 	return err;
 }
 
@@ -191,6 +263,7 @@ void prb_torch_rings_deinit(struct prb_torch_rings *rings)
 {
 	prb_vec_free(&rings->steps);
 	prb_vec_free(&rings->calls);
+	prb_vec_free(&rings->gpu);
 	prb_pool_destroy(rings->pool);
 	*rings = (struct prb_torch_rings){};
 }

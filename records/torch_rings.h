@@ -42,12 +42,21 @@ struct prb_torch_call_row {
 	enum prb_torch_call_stage stage;
 	const char *module, *class; /**< class NULL: it is no module */
 	double duration, offset;    /**< milliseconds; offset since the step began */
+	double memory; /**< bytes that it has allocated; NaN: not known, or not the GPU's */
 	uint32_t tid;
+};
+
+/** How long the GPU was at a call, or at a step: stage PRB_TORCH_CALL_STAGES. */
+struct prb_torch_gpu_row {
+	int64_t local, seq;
+	enum prb_torch_call_stage stage;
+	double duration; /**< milliseconds */
 };
 
 struct prb_torch_rings {
 	PRB_VEC(struct prb_torch_step_row) steps; /**< as they ended */
 	PRB_VEC(struct prb_torch_call_row) calls; /**< as they ended */
+	PRB_VEC(struct prb_torch_gpu_row) gpu;	  /**< by local, seq and stage */
 	struct prb_pool *pool;
 	bool found; /**< the process has such rings */
 };
@@ -58,6 +67,9 @@ struct prb_torch_rings {
  */
 struct prb_error *prb_torch_rings_read(struct prb_target *target, int64_t since,
 				       struct prb_torch_rings *ret) PRB_MUST_CHECK;
+/** Milliseconds that the GPU was at a call; NaN: not known. */
+double prb_torch_rings_gpu(const struct prb_torch_rings *rings, int64_t local, int64_t seq,
+			   enum prb_torch_call_stage stage);
 void prb_torch_rings_deinit(struct prb_torch_rings *rings);
 
 #endif

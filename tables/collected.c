@@ -89,7 +89,19 @@ static const struct prb_collected_column torch_calls[] = {
 		      "the process"},
 	{"max_allocated", "The highest value of that so far; NULL without a GPU"},
 	{"cached", "What torch keeps of the GPU's memory; NULL without a GPU"},
+	{"allocated_delta", "How much more that is than when it began; of forward only"},
 	{"world_size", "Processes in the job"},
+	{},
+};
+
+static const struct prb_collected_column torch_gpu[] = {
+	{"step", "Number of the training step, as in python.torch_trace"},
+	{"local_step", "The same, counted since recording began"},
+	{"seq", "Number of the call in its step, as in python.torch_trace"},
+	{"module", "Path of the module; NULL: it is no module"},
+	{"stage", "forward, recompute, backward, optimizer, or step: all of it"},
+	{"duration", "From when the GPU came to the call's work until it had done it; gaps in "
+		     "which it waited for the program are part of it"},
 	{},
 };
 
@@ -120,6 +132,8 @@ static const struct prb_collected_column torch_trace[] = {
 	{"max_allocated", "The highest value of that so far; NULL without a GPU", "max_allocated",
 	 "bytes"},
 	{"cached", "What torch keeps of the GPU's memory; NULL without a GPU", "cached", "bytes"},
+	{"allocated_delta", "How much more allocated is than when it began; of forward only",
+	 "allocated_delta", "bytes"},
 	{"world_size", "Processes in the job", "world_size"},
 	{},
 };
@@ -213,6 +227,8 @@ const struct prb_collected prb_collected_tables[] = {
 	{"python", "torch_trace",
 	 "Calls of torch's modules in sampled training steps, with the usual names of columns",
 	 PRB_START_TORCH, torch_trace, "python", "torch_calls"},
+	{"python", "torch_gpu", "How long the GPU took for calls in sampled training steps",
+	 PRB_START_TORCH, torch_gpu},
 	{"python", "torch_step_timing", "Training steps of torch", PRB_START_TORCH,
 	 torch_step_timing},
 	{"python", "comm_collective",

@@ -68,7 +68,7 @@ static struct prb_error *row(struct prb_scan *scan, const struct prb_nvml *nvml,
 	if (nvml->capability && prb_nvml_ok(nvml, nvml->capability(gpu, &major, &minor),
 					    "compute_capability", &reasons))
 		prb_put_format(scan, CAPABILITY, "%d.%d", major, minor);
-	if (nvml->memory && prb_nvml_ok(nvml, nvml->memory(gpu, &memory), "memory", &reasons))
+	if (prb_nvml_ok(nvml, prb_nvml_memory(nvml, gpu, &memory), "memory", &reasons))
 		prb_put_integer(scan, MEMORY_TOTAL, (int64_t)memory.total);
 	if (nvml->power_limit &&
 	    prb_nvml_ok(nvml, nvml->power_limit(gpu, &number), "power_limit", &reasons))

@@ -124,7 +124,7 @@ static struct prb_error *put_present(struct prb_scan *scan, const struct prb_nvm
 		prb_put_real(scan, GPU_UTIL, rates.gpu);
 		prb_put_real(scan, MEMORY_UTIL, rates.memory);
 	}
-	if (gpu && nvml->memory && prb_nvml_ok(nvml, nvml->memory(gpu, &memory), "memory", reasons))
+	if (gpu && prb_nvml_ok(nvml, prb_nvml_memory(nvml, gpu, &memory), "memory", reasons))
 		prb_put_integer(scan, MEMORY_USED, (int64_t)memory.used);
 	if (gpu && nvml->temperature &&
 	    prb_nvml_ok(nvml, nvml->temperature(gpu, 0, &number), "temperature", reasons))

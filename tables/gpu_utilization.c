@@ -52,7 +52,7 @@ static struct prb_error *row(struct prb_scan *scan, const struct prb_nvml *nvml,
 		prb_put_real(scan, GPU_UTIL, rates.gpu);
 		prb_put_real(scan, MEMORY_UTIL, rates.memory);
 	}
-	if (nvml->memory && prb_nvml_ok(nvml, nvml->memory(gpu, &memory), "memory", &reasons)) {
+	if (prb_nvml_ok(nvml, prb_nvml_memory(nvml, gpu, &memory), "memory", &reasons)) {
 		prb_put_integer(scan, MEMORY_USED, (int64_t)memory.used);
 		prb_put_integer(scan, MEMORY_FREE, (int64_t)memory.free);
 		prb_put_integer(scan, MEMORY_TOTAL, (int64_t)memory.total);

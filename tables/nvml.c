@@ -27,7 +27,8 @@ static const struct {
 	{"nvmlDeviceGetPciInfo_v3", offsetof(struct prb_nvml, pci)},
 	{"nvmlDeviceGetMinorNumber", offsetof(struct prb_nvml, minor)},
 	{"nvmlDeviceGetCudaComputeCapability", offsetof(struct prb_nvml, capability)},
-	{"nvmlDeviceGetMemoryInfo", offsetof(struct prb_nvml, memory)},
+	{"nvmlDeviceGetMemoryInfo", offsetof(struct prb_nvml, memory_v1)},
+	{"nvmlDeviceGetMemoryInfo_v2", offsetof(struct prb_nvml, memory_v2)},
 	{"nvmlDeviceGetUtilizationRates", offsetof(struct prb_nvml, rates)},
 	{"nvmlDeviceGetTemperature", offsetof(struct prb_nvml, temperature)},
 	{"nvmlDeviceGetPowerUsage", offsetof(struct prb_nvml, power)},
@@ -44,26 +45,25 @@ static const char *reason_of(const struct prb_nvml *nvml, int code)
 	return reason ? reason : "an error without a name";
 }
 
-bool prb_nvml_open(struct prb_scan *scan, struct prb_nvml *ret)
+bool prb_nvml_open(struct prb_nvml *ret, struct prb_str *why)
 {
 	*ret = (struct prb_nvml){.library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL)};
 	if (!ret->library) {
-		prb_scan_note(scan, "no GPU can be seen: %s is not installed here", library_name);
+		prb_str_printf(why, "%s is not installed here", library_name);
 		return false;
 	}
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(functions); i++)
 		*(void **)((char *)ret + functions[i].place) =
 			dlsym(ret->library, functions[i].name);
 	if (!ret->init || !ret->shutdown || !ret->count || !ret->device) {
-		prb_scan_note(scan, "no GPU can be seen: %s lacks functions that are needed",
-			      library_name);
+		prb_str_printf(why, "%s lacks functions that are needed", library_name);
 		dlclose(ret->library);
 		return false;
 	}
 	int code = ret->init();
 	if (code == PRB_NVML_SUCCESS)
 		return true;
-	prb_scan_note(scan, "no GPU can be seen: %s: %s", library_name, reason_of(ret, code));
+	prb_str_printf(why, "%s: %s", library_name, reason_of(ret, code));
 	dlclose(ret->library);
 	return false;
 }
@@ -72,6 +72,17 @@ void prb_nvml_close(struct prb_nvml *nvml)
 {
 	nvml->shutdown();
 	dlclose(nvml->library);
+}
+
+int prb_nvml_memory(const struct prb_nvml *nvml, prb_nvml_gpu gpu, struct prb_nvml_memory *ret)
+{
+	struct prb_nvml_memory_v2 memory = {.version = PRB_NVML_MEMORY_V2};
+
+	if (nvml->memory_v2 && nvml->memory_v2(gpu, &memory) == PRB_NVML_SUCCESS) {
+		*ret = (struct prb_nvml_memory){memory.total, memory.free, memory.used};
+		return PRB_NVML_SUCCESS;
+	}
+	return nvml->memory_v1 ? nvml->memory_v1(gpu, ret) : PRB_NVML_FUNCTION_NOT_FOUND;
 }
 
 bool prb_nvml_ok(const struct prb_nvml *nvml, int code, const char *what, struct prb_str *reasons)
@@ -89,12 +100,17 @@ struct prb_error *prb_nvml_each(struct prb_scan *scan,
 							 unsigned index, prb_nvml_gpu gpu,
 							 const char *reason))
 {
+	prb_auto_str struct prb_str why = {};
 	struct prb_error *err = NULL;
 	struct prb_nvml nvml;
 	unsigned count = 0;
 
-	if (!prb_scan_machine(scan) || !prb_nvml_open(scan, &nvml))
+	if (!prb_scan_machine(scan))
 		return NULL;
+	if (!prb_nvml_open(&nvml, &why)) {
+		prb_scan_note(scan, "no GPU can be seen: %s", prb_str_text(&why));
+		return NULL;
+	}
 	int code = nvml.count(&count);
 	if (code != PRB_NVML_SUCCESS)
 		prb_scan_note(scan, "no GPU can be seen: %s", reason_of(&nvml, code));

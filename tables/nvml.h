@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file NVIDIA's management library, as far as tables need it. It comes with the driver and is
- * loaded when a table of GPUs is read; nothing of it is needed to build.
+ * loaded when GPUs are asked for; nothing of it is needed to build.
  *
  * Threading: one thread at a time.
  */
@@ -13,6 +13,12 @@
 
 struct prb_nvml_memory {
 	unsigned long long total, free, used; /* bytes */
+};
+
+/** The same of newer drivers, where `used` is without what the driver has for itself. */
+struct prb_nvml_memory_v2 {
+	unsigned version; /* PRB_NVML_MEMORY_V2 */
+	unsigned long long total, reserved, free, used;
 };
 
 struct prb_nvml_rates {
@@ -54,12 +60,14 @@ struct prb_nvml_sample {
 
 enum {
 	PRB_NVML_SUCCESS = 0,
+	PRB_NVML_FUNCTION_NOT_FOUND = 13,
 	PRB_NVML_INSUFFICIENT_SIZE = 7,
 	PRB_NVML_CLOCK_SM = 1,
 	PRB_NVML_CLOCK_MEMORY = 2,
 	PRB_NVML_GPU_SAMPLES = 1,
 	PRB_NVML_MEMORY_SAMPLES = 2,
 	PRB_NVML_NAME_SIZE = 96,
+	PRB_NVML_MEMORY_V2 = sizeof(struct prb_nvml_memory_v2) | 2 << 24,
 };
 
 /** A GPU; the library's own. */
@@ -80,7 +88,8 @@ struct prb_nvml {
 	int (*pci)(prb_nvml_gpu gpu, struct prb_nvml_pci *pci);
 	int (*minor)(prb_nvml_gpu gpu, unsigned *number);
 	int (*capability)(prb_nvml_gpu gpu, int *major, int *minor);
-	int (*memory)(prb_nvml_gpu gpu, struct prb_nvml_memory *memory);
+	int (*memory_v1)(prb_nvml_gpu gpu, struct prb_nvml_memory *memory);
+	int (*memory_v2)(prb_nvml_gpu gpu, struct prb_nvml_memory_v2 *memory);
 	int (*rates)(prb_nvml_gpu gpu, struct prb_nvml_rates *rates);
 	int (*temperature)(prb_nvml_gpu gpu, int sensor, unsigned *degrees);
 	int (*power)(prb_nvml_gpu gpu, unsigned *milliwatts);
@@ -91,8 +100,8 @@ struct prb_nvml {
 	int (*processes)(prb_nvml_gpu gpu, unsigned *count, struct prb_nvml_process *list);
 };
 
-/** Loads and starts the library. False, with a note that says why, if there are no GPUs to see. */
-bool prb_nvml_open(struct prb_scan *scan, struct prb_nvml *ret);
+/** Loads and starts the library. False, with the reason in @p why, if there are no GPUs to see. */
+bool prb_nvml_open(struct prb_nvml *ret, struct prb_str *why);
 void prb_nvml_close(struct prb_nvml *nvml);
 
 /**
@@ -104,6 +113,9 @@ struct prb_error *prb_nvml_each(struct prb_scan *scan,
 							 const struct prb_nvml *nvml,
 							 unsigned index, prb_nvml_gpu gpu,
 							 const char *reason)) PRB_MUST_CHECK;
+
+/** What of a GPU's memory is used, as nvidia-smi counts; the code of the driver. */
+int prb_nvml_memory(const struct prb_nvml *nvml, prb_nvml_gpu gpu, struct prb_nvml_memory *ret);
 
 /** True if a call succeeded; else notes in @p reasons that @p what is missing, and why. */
 bool prb_nvml_ok(const struct prb_nvml *nvml, int code, const char *what, struct prb_str *reasons);

@@ -49,7 +49,8 @@ static const char query[] =
 static struct prb_error *scan(struct prb_scan *scan)
 {
 	prb_auto_str struct prb_str json = {};
-	struct prb_error *err = prb_flight_dump(prb_instant_target(scan->instant), &json);
+	struct prb_error *err =
+		prb_flight_dump(prb_instant_target(scan->instant), PRB_FLIGHT_SECONDS, &json);
 
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND)) {
 		prb_scan_note(scan, "torch.flight_recorder is empty: the process has no agent that "

@@ -170,7 +170,10 @@ static struct prb_error *find_once(void *context)
 	prb_error_destroy(a->err);
 	a->err = find(a->pythons, parts, a->table);
 	if (a->err)
-		return NULL;
+		/* It may lie in memory that was not copied: the next attempt copies that too. */
+		return prb_view_misses(a->shared->view)
+			       ? prb_error_create(a->err->code, "%s", a->err->message)
+			       : NULL;
 	for (size_t i = 0; i < PRB_MIN(parts->list.count, (size_t)TRIED_MAX); i++)
 		PRB_TRY(show(a->scan, parts, a->table, &parts->list.items[i]));
 	return parts->torn || parts->garbled

@@ -267,7 +267,7 @@ static const struct prb_option options[] = {
 	{"rate", 'r', PRB_OPTION_NUMBER, "HZ", "Samples a second on average; without it 100",
 	 PRB_COMPLETE_NOTHING, offsetof(struct settings, rate)},
 	{"mode", 'm', PRB_OPTION_TEXT, "MODE",
-	 "Weigh time on a processor, waiting for one, or time that passed", PRB_COMPLETE_NOTHING,
+	 "What is weighed: cpu, runqueue, gil, blocked or wall time", PRB_COMPLETE_NOTHING,
 	 offsetof(struct settings, mode)},
 	{"tid", 0, PRB_OPTION_NUMBER, "TID", "Only the thread TID", PRB_COMPLETE_NOTHING,
 	 offsetof(struct settings, tid)},

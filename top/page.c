@@ -153,7 +153,7 @@ static const char help[] =
 	"v           in the table of threads: stack of that thread with variables and source\n"
 	"a           all threads again\n"
 	"s           sort by self, total or name\n"
-	"m           time on a processor (cpu), or time that passed (wall)\n"
+	"m           what is weighed: cpu, wall, runqueue, gil or blocked time\n"
 	"l           each line of a function by itself\n"
 	"n           C and C++ frames too, or not; forgets what was seen\n"
 	"w           the last interval, 10 s, 1 m, or all since the reset\n"

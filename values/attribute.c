@@ -173,6 +173,8 @@ static struct prb_error *find_descriptor(struct prb_search *s, const struct prb_
 	if (!is_data_descriptor(s, found))
 		return NULL;
 	PRB_TRY(prb_known_field(s, type, owner, name, done));
+	if (!*done)
+		PRB_TRY(prb_known_descriptor(s, found, owner, name, done));
 	return *done ? NULL
 		     : prb_search_needs_code(s, "its '%.200s' is a %s of %s: computed by code",
 					     name, its->name, owner->name);

@@ -124,10 +124,15 @@ static struct prb_error *find_part(struct prb_search *s, const struct prb_type *
 	return NULL;
 }
 
-/* Of frames and series of pandas. */
-static struct prb_error *find_of_pandas(struct prb_search *s, const struct prb_type *owner,
+/* Of frames and series of pandas and polars. */
+static struct prb_error *find_of_frames(struct prb_search *s, const struct prb_type *owner,
 					const char *name, bool *ret)
 {
+	static const struct {
+		const char *name;
+		struct prb_error *(*part)(struct prb_repr *r, uint64_t object, const char *name,
+					  uint64_t *part, const char **type);
+	} packages[] = {{"pandas", prb_repr_pandas_part}, {"polars", prb_repr_polars_part}};
 	prb_auto_str struct prb_str text = {};
 	struct prb_str *out = s->r->out;
 	struct prb_error *err;
@@ -137,10 +142,13 @@ static struct prb_error *find_of_pandas(struct prb_search *s, const struct prb_t
 		return NULL;
 	s->r->out = &text;
 	err = prb_repr_put_module(s->r, owner);
-	if (!err && !strncmp(prb_str_text(&text), "pandas", strlen("pandas"))) {
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(packages) && !err; i++) {
+		if (strncmp(prb_str_text(&text), packages[i].name, strlen(packages[i].name)) != 0)
+			continue;
 		prb_str_truncate(&text, 0);
-		err = prb_repr_pandas_part(s->r, s->object, name, &object, &s->type);
+		err = packages[i].part(s->r, s->object, name, &object, &s->type);
 		*ret = !err;
+		break;
 	}
 	s->r->out = out;
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND) || prb_error_catch(&err, PRB_ERROR_BAD_DATA))
@@ -208,7 +216,7 @@ struct prb_error *prb_known_field(struct prb_search *s, const struct prb_type *t
 	PRB_TRY(find_field(s, owner, name, ret));
 	if (!*ret)
 		PRB_TRY(find_part(s, owner, name, ret));
-	return *ret ? NULL : find_of_pandas(s, owner, name, ret);
+	return *ret ? NULL : find_of_frames(s, owner, name, ret);
 }
 
 /* Whether it is the function of that module with that qualified name. */
@@ -230,6 +238,60 @@ static struct prb_error *is_function(struct prb_search *s, uint64_t function, co
 	return prb_repr_text_is(s->r, text, qualname, ret);
 }
 
+/* The attribute that the object keeps in its __dict__. *ret is false if there is none. */
+static struct prb_error *take_own(struct prb_search *s, const char *name, bool *ret)
+{
+	struct prb_error *err = prb_repr_instance_get(s->r, s->object, name, &s->object);
+
+	*ret = !err;
+	prb_error_catch(&err, PRB_ERROR_NOT_FOUND);
+	return err;
+}
+
+/* Name and value of a member of an Enum. */
+static struct prb_error *find_of_enum(struct prb_search *s, const struct prb_type *owner,
+				      const char *name, bool *ret)
+{
+	prb_auto_str struct prb_str module = {};
+	struct prb_str *out = s->r->out;
+	bool value = !strcmp(name, "value");
+	struct prb_error *err;
+
+	if (strcmp(owner->name, "Enum") != 0 || (!value && strcmp(name, "name") != 0))
+		return NULL;
+	s->r->out = &module;
+	err = prb_repr_put_module(s->r, owner);
+	s->r->out = out;
+	PRB_TRY(err);
+	return strcmp(prb_str_text(&module), "enum.") == 0
+		       ? take_own(s, value ? "_value_" : "_name_", ret)
+		       : NULL;
+}
+
+struct prb_error *prb_known_descriptor(struct prb_search *s, uint64_t descriptor,
+				       const struct prb_type *owner, const char *name, bool *ret)
+{
+	uint64_t method, key;
+	struct prb_type *its;
+	bool known = false;
+
+	*ret = false;
+	PRB_TRY(find_of_enum(s, owner, name, ret));
+	if (*ret)
+		return NULL;
+	PRB_TRY(prb_repr_type_of(s->r, descriptor, &its));
+	PRB_TRY(prb_search_class(s, its, "__get__", &method, NULL));
+	if (method)
+		PRB_TRY(is_function(s, method, "sqlalchemy.orm.attributes",
+				    "InstrumentedAttribute.__get__", &known));
+	if (!known)
+		return NULL;
+	/* What has been loaded is in the __dict__ under its key; what has not, it would load. */
+	PRB_TRY(prb_repr_attribute(s->r, descriptor, "key", &key));
+	PRB_TRY(prb_repr_text_is(s->r, key, name, &known));
+	return known ? take_own(s, name, ret) : NULL;
+}
+
 struct prb_error *prb_known_column(struct prb_search *s, const char *name, bool *ret)
 {
 	prb_auto_str struct prb_str text = {};
@@ -238,7 +300,7 @@ struct prb_error *prb_known_column(struct prb_search *s, const char *name, bool 
 	struct prb_error *err;
 	struct prb_type *type;
 	uint64_t method;
-	bool known;
+	bool known, polars = false;
 
 	*ret = false;
 	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));
@@ -250,10 +312,14 @@ struct prb_error *prb_known_column(struct prb_search *s, const char *name, bool 
 	PRB_TRY(err);
 	PRB_TRY(is_function(s, method, "pandas.core.frame", "DataFrame.__getitem__", &known));
 	if (!known)
+		PRB_TRY(is_function(s, method, "polars.dataframe.frame", "DataFrame.__getitem__",
+				    &polars));
+	if (!known && !polars)
 		return NULL;
 	s->r->out = &text;
 	s->r->start = 0;
-	err = prb_repr_pandas_column(s->r, s->object, name);
+	err = polars ? prb_repr_polars_column(s->r, s->object, name)
+		     : prb_repr_pandas_column(s->r, s->object, name);
 	s->r->out = out;
 	s->r->start = start;
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND) || prb_error_catch(&err, PRB_ERROR_BAD_DATA))

@@ -59,7 +59,12 @@ struct prb_error *prb_search_needs_code(const struct prb_search *s, const char *
 struct prb_error *prb_known_field(struct prb_search *s, const struct prb_type *type,
 				  const struct prb_type *owner, const char *name,
 				  bool *ret) PRB_MUST_CHECK;
-/** True, and found, if the object is a frame of pandas that has a column of that name. */
+/** True, and found, if it is known where the code of the data descriptor, of that class, gets the
+ * attribute from. */
+struct prb_error *prb_known_descriptor(struct prb_search *s, uint64_t descriptor,
+				       const struct prb_type *owner, const char *name,
+				       bool *ret) PRB_MUST_CHECK;
+/** True, and found, if the object is a frame of pandas or polars that has a column of that name. */
 struct prb_error *prb_known_column(struct prb_search *s, const char *name,
 				   bool *ret) PRB_MUST_CHECK;
 /** True, and found, if @p function is a __getattr__ that is known and has that name. */

@@ -9,6 +9,7 @@ mkdirSync("dist");
 const { metafile } = await build({
 	entryPoints: ["src/main.tsx"],
 	bundle: true,
+	splitting: true,
 	minify: true,
 	format: "esm",
 	target: "es2021",

@@ -70,6 +70,8 @@ static struct prb_error *look(struct prb_cluster *c, size_t count)
 		if (i > LOOKS - count && nanosleep(&rest, NULL))
 			return prb_error_create(PRB_ERROR_CANCELLED, "interrupted");
 		PRB_TRY(prb_round_make(c->job, c->settings->native, i == LOOKS - 1, &c->rounds[i]));
+		if (count == LOOKS && (i == 0 || i == LOOKS - 1))
+			PRB_TRY(prb_round_ask_recorders(&c->rounds[i]));
 	}
 	if (count == LOOKS)
 		prb_movement_note(c->rounds, LOOKS);

@@ -255,6 +255,7 @@ static void put_verdict(struct prb_str *s, const struct prb_verdict *v)
 {
 	prb_str_printf(s, "%s: %s\n", prb_verdict_name(v->kind), prb_str_text(&v->sentence));
 	put_lines(s, "evidence", prb_str_text(&v->evidence));
+	put_lines(s, "rests on", prb_str_text(&v->rests_on));
 	put_lines(s, "confidence", v->confidence);
 	put_lines(s, "wrong if", prb_str_text(&v->refuted_by));
 	put_lines(s, "next", prb_str_text(&v->next));
@@ -275,6 +276,7 @@ static void put_verdict_json(struct prb_str *s, const struct prb_cluster *c,
 	prb_json_close(&json, ']');
 	prb_json_text(&json, "sentence", prb_str_text(&v->sentence));
 	prb_json_text(&json, "evidence", prb_str_text(&v->evidence));
+	prb_json_text(&json, "rests_on", prb_str_text(&v->rests_on));
 	prb_json_text(&json, "confidence", v->confidence);
 	prb_json_text(&json, "wrong_if", prb_str_text(&v->refuted_by));
 	prb_json_text(&json, "next", prb_str_text(&v->next));

@@ -10,9 +10,11 @@ from .command import open_session
 from .debugger import traced_by_us
 from .errors import Problem
 
-TRIES = 5  # to find a safe place
+TRIES = 8  # to find a safe place
 PASSES = ("waiting for a lock", "in a restartable sequence")  # why not, which is over soon
-BREATH_SECONDS = 0.02  # that the process runs before it is looked at again
+# For how long the process runs before it is looked at again, at first; then twice as long each time: on a
+# busy machine its threads get no processor at once.
+BREATH_SECONDS = 0.02
 
 
 class Hijacked:
@@ -37,6 +39,7 @@ def hijack(debugger, control):
 
 
 def find(debugger, control):
+    breath = BREATH_SECONDS
     for _ in range(TRIES):
         with open_session(debugger) as session:
             threads = session.hijackable()
@@ -48,7 +51,8 @@ def find(debugger, control):
         if place:
             which, text = control.run(place.tid, place.ways_out, False)
         elif traced_by_us(debugger.pid()) and any(each.why.startswith(PASSES) for each in threads):
-            which, text = breathe(debugger, control, threads[0].tid)
+            which, text = breathe(debugger, control, threads[0].tid, breath)
+            breath *= 2
         else:
             break
         if which == run.EXITED:
@@ -59,9 +63,9 @@ def find(debugger, control):
     raise refusal(threads)
 
 
-def breathe(debugger, control, tid):
+def breathe(debugger, control, tid, seconds):
     """Lets the process run for a moment. SIGURG, which is not passed on, ends that."""
-    timer = threading.Timer(BREATH_SECONDS, os.kill, (debugger.pid(), run.SIGURG))
+    timer = threading.Timer(seconds, os.kill, (debugger.pid(), run.SIGURG))
     timer.start()
     try:
         return control.run(tid, (), False)
@@ -81,9 +85,16 @@ def choose(threads, preferred):
 def refusal(threads):
     if not threads:
         return Problem("the process has no threads")
-    return Problem("no thread is at a place where a function may be called (thread %d is %s): "
-                   "let the process run for a moment, and try again"
-                   % (threads[0].tid, threads[0].why))
+    return Problem("no thread is at a place where a function may be called (%s): let the process run for "
+                   "a moment, and try again" % reasons(threads))
+
+
+def reasons(threads):
+    """Why not, each once, with the first of the threads that it is true of."""
+    found = {}
+    for each in threads:
+        found.setdefault(each.why, each.tid)
+    return "; ".join("thread %d is %s" % (tid, why) for why, tid in list(found.items())[:3])
 
 
 TYPES = {1: "char", 4: "int"}

@@ -3,7 +3,7 @@
 //
 // A run is one or more samples in a row of one thread with the same stack in the same state. Stacks
 // have numbers; that of a caller is lower than those of what it calls. Times are nanoseconds.
-import { plain } from "./text.js";
+import { floor, plain } from "./text.js";
 
 const COLUMNS = ["thread", "stack", "state", "samples", "begin", "wall", "cpu", "runqueue", "squares",
 	"flags"];
@@ -22,6 +22,7 @@ function columns(flat, names) {
 export function read(text) {
 	const data = JSON.parse(text);
 	data.texts = data.texts.map(plain);
+	data.waits = data.waits.map(plain);
 	data.functions = columns(data.functions, ["kind", "name", "file", "line"]);
 	data.frames = columns(data.frames, ["function", "line"]);
 	data.stacks = columns([0, 0].concat(data.stacks), ["parent", "frame"]);
@@ -29,6 +30,7 @@ export function read(text) {
 	// The time that passed while a thread held the GIL, and while it waited for something else.
 	["gil", "blocked"].forEach((name, bit) =>
 		runs[name] = runs.wall.map((wall, i) => runs.flags[i] >> bit & 1 ? wall : 0));
+	runs.wait = runs.flags.map((flags) => floor(flags / 4));
 	const source = data.source;
 	data.source = new Map();
 	for (let i = 0; i < source.length; i += 3) {

@@ -7,7 +7,7 @@ import { Overview } from "./overview.js";
 import { checks, choices, shareText, showDetails, Table } from "./panes.js";
 import { timePicture, treePicture } from "./pictures.js";
 import { abs, amount, button, byId, duration, element, max, min, percent, plain, round, weighBytes } from "./text.js";
-import { matchedWeight, matcher, weigh } from "./weigh.js";
+import { hasParts, matchedWeight, matcher, partsOf, weigh } from "./weigh.js";
 
 const data = read(byId("data").textContent);
 if (data.bytes)
@@ -213,7 +213,13 @@ function boxText({ row, box }) {
 	if (data.before)
 		return `${d.name}${place}\n${stackChanges(data, weighed, stack).join("\n")}`;
 	return `${d.name}${place}\ntotal ${shareText(weighed, weighed.total[stack])}\nself ${
-		shareText(weighed, weighed.self[stack])}`;
+		shareText(weighed, weighed.self[stack])}${partsText(stack)}`;
+}
+
+// The most of what the time of a box was, a line each.
+function partsText(stack) {
+	const list = hasParts(weighed) ? partsOf(data, weighed, (each) => each === stack) : [];
+	return list.slice(0, 3).map(([text, weight]) => `\n${percent(weight, weighed.total[stack])} ${text}`).join("");
 }
 
 function showTip(event) {

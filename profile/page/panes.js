@@ -3,7 +3,7 @@
 import { describe, where } from "./data.js";
 import { boundsOfChange, changesOf, changeText, pointsText } from "./diff.js";
 import { abs, amount, boundsText, button, element, max, min, percent, round } from "./text.js";
-import { functionsOf, neighbours, weigh } from "./weigh.js";
+import { functionsOf, hasParts, neighbours, partsOf, weigh } from "./weigh.js";
 
 const MOST_ROWS = 300, MOST_NEIGHBOURS = 12;
 
@@ -109,6 +109,17 @@ function neighbourTable(data, weighed, title, list, choose) {
 	return [element("h3", {}, title), element("table", {}, element("tbody", {}, ...rows)), ...more];
 }
 
+// On a processor, waiting for one, asleep for what.
+function partsTable(data, weighed, place) {
+	if (!hasParts(weighed))
+		return [];
+	const list = partsOf(data, weighed, (stack) => weighed.place[stack] === place);
+	const whole = list.reduce((sum, [, weight]) => sum + weight, 0);
+	const rows = list.slice(0, MOST_NEIGHBOURS).map(([text, weight]) =>
+		cells(element("tr", {}), percent(weight, whole), text));
+	return [element("h3", {}, "What its time was"), element("table", { id: "parts" }, element("tbody", {}, ...rows))];
+}
+
 // The lines of a function that ran, and those around them, with what each of them weighs.
 function sourceTable(data, weighed, place) {
 	const number = weighed.view.lines ? data.frames.function[place] : place;
@@ -165,6 +176,7 @@ export function showDetails(container, data, weighed, place, choose, shut) {
 	const { callers, callees } = neighbours(weighed, place);
 	container.replaceChildren(button("×", shut, { id: "shut", title: "Close" }), element("h2", {}, d.name), element("small", {}, where(d)),
 		...["self", "total"].map((key) => element("p", {}, `${key} ${text(key)}`)),
+		...partsTable(data, weighed, place),
 		...neighbourTable(data, weighed, "Called by", callers, choose),
 		...neighbourTable(data, weighed, "Calls", callees, choose),
 		...sourceTable(data, weighed, place));

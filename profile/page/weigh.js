@@ -149,6 +149,27 @@ export function neighbours(weighed, place) {
 	return { callers: sorted(callers), callees: sorted(callees) };
 }
 
+// What the time of all stacks inside of those that are meant was: [[text, weight]], the most first.
+export function partsOf(data, weighed, isMeant) {
+	const inside = new Uint8Array(weighed.count), sums = new Map();
+	for (let i = 1; i < weighed.count; i++)
+		if (weighed.stands[i] === i)
+			inside[i] = inside[weighed.caller[i]] || isMeant(i) ? 1 : 0;
+	const { stack, wait, state, count } = data.runs;
+	for (let i = 0; i < count; i++) {
+		const weight = inside[weighed.stands[stack[i]]] ? runWeight(data, weighed.view, i) : 0;
+		const text = data.waits[wait[i]] || data.states[state[i]];
+		if (weight > 0)
+			sums.set(text, (sums.get(text) ?? 0) + weight);
+	}
+	return [...sums].sort((a, b) => b[1] - a[1]);
+}
+
+// Whether what is weighed has parts that are worth telling: time on a processor is just that.
+export function hasParts({ before, view }) {
+	return !before && (view.weight === "wall" || view.weight === "blocked");
+}
+
 // A test of places from what was typed: a text, or a /regular expression/; null if there is none.
 // Throws for a bad expression.
 export function matcher(data, typed, lines) {

@@ -93,6 +93,19 @@ struct prb_error *prb_repr_pandas_part(struct prb_repr *r, uint64_t object, cons
 struct prb_error *prb_repr_pandas_column(struct prb_repr *r, uint64_t object,
 					 const char *name) PRB_MUST_CHECK;
 
+/** Prints with @p put, and as an ordinary object what that does not know (PRB_ERROR_BAD_DATA,
+ * PRB_ERROR_FAULT, PRB_ERROR_NOT_FOUND). */
+struct prb_error *prb_repr_put_or_default(struct prb_repr *r, uint64_t object,
+					  struct prb_type *type,
+					  prb_repr_handler *put) PRB_MUST_CHECK;
+
+/* object_polars.c: the same of polars */
+prb_repr_handler prb_repr_handle_polars_frame, prb_repr_handle_polars_series;
+struct prb_error *prb_repr_polars_part(struct prb_repr *r, uint64_t object, const char *name,
+				       uint64_t *part, const char **type) PRB_MUST_CHECK;
+struct prb_error *prb_repr_polars_column(struct prb_repr *r, uint64_t object,
+					 const char *name) PRB_MUST_CHECK;
+
 /* object_torch.c */
 prb_repr_handler prb_repr_handle_tensor, prb_repr_handle_torch_size, prb_repr_handle_torch_dtype,
 	prb_repr_handle_torch_device;

@@ -310,9 +310,8 @@ static struct prb_error *put_index(struct prb_repr *r, uint64_t object, struct p
 	return NULL;
 }
 
-/* As an ordinary object if it is not as we know it. */
-static struct prb_error *put_or_default(struct prb_repr *r, uint64_t object, struct prb_type *type,
-					prb_repr_handler *put)
+struct prb_error *prb_repr_put_or_default(struct prb_repr *r, uint64_t object,
+					  struct prb_type *type, prb_repr_handler *put)
 {
 	size_t start = r->out->length;
 	unsigned depth = r->depth;
@@ -332,17 +331,17 @@ static struct prb_error *put_or_default(struct prb_repr *r, uint64_t object, str
 struct prb_error *prb_repr_handle_data_frame(struct prb_repr *r, uint64_t object,
 					     struct prb_type *type)
 {
-	return put_or_default(r, object, type, put_frame);
+	return prb_repr_put_or_default(r, object, type, put_frame);
 }
 
 struct prb_error *prb_repr_handle_series(struct prb_repr *r, uint64_t object, struct prb_type *type)
 {
-	return put_or_default(r, object, type, put_series);
+	return prb_repr_put_or_default(r, object, type, put_series);
 }
 
 struct prb_error *prb_repr_handle_index(struct prb_repr *r, uint64_t object, struct prb_type *type)
 {
-	return put_or_default(r, object, type, put_index);
+	return prb_repr_put_or_default(r, object, type, put_index);
 }
 
 /* Of a frame: its shape is the lengths of its axes, the other way round. */

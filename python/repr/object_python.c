@@ -33,6 +33,8 @@ static const struct {
 	{"pandas.core.series", "Series", prb_repr_handle_series},
 	{"pathlib", "PurePath", prb_repr_handle_path},
 	{"pathlib._local", "PurePath", prb_repr_handle_path},
+	{"polars.dataframe.frame", "DataFrame", prb_repr_handle_polars_frame},
+	{"polars.series.series", "Series", prb_repr_handle_polars_series},
 	{"socket", "socket", prb_repr_handle_socket},
 	{"re", "RegexFlag", prb_repr_handle_global_enum},
 	{"threading", "BoundedSemaphore", prb_repr_handle_semaphore},

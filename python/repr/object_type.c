@@ -36,18 +36,26 @@ static size_t bytes_needed(const struct prb_layout *l)
 static struct prb_error *check_metatype(struct prb_repr *r, uint64_t address, uint64_t metatype,
 					uint64_t flags)
 {
-	enum { NEVER_READY_UNTIL = 0x0309 };
+	enum { NEVER_READY_UNTIL = 0x0309, LEVELS = 8 };
 
 	if (!metatype && !(flags & (PRB_PY_READY | PRB_PY_HEAP_TYPE)) &&
 	    r->layout->version <= NEVER_READY_UNTIL)
 		return NULL;
-	if (prb_python_is_builtin(r->py, metatype, PRB_BUILTIN_TYPE))
-		return NULL;
-	if (metatype != address)
+	/* The type of the metaclass is one, too, and so on up to type, whose type is itself. */
+	for (unsigned level = 0; level < LEVELS; level++) {
+		uint64_t above;
+
+		if (prb_python_is_builtin(r->py, metatype, PRB_BUILTIN_TYPE))
+			return NULL;
 		PRB_TRY(prb_repr_word(r, metatype + (uint64_t)r->layout->type_flags, &flags));
-	if (!(flags & PRB_PY_TYPE))
-		return prb_repr_bad(address, "not a type");
-	return NULL;
+		if (!(flags & PRB_PY_TYPE))
+			break;
+		PRB_TRY(prb_repr_word(r, metatype + (uint64_t)r->layout->object_type, &above));
+		if (above == metatype)
+			return NULL;
+		metatype = above;
+	}
+	return prb_repr_bad(address, "not a type");
 }
 
 /* All but its name, which lies elsewhere. */

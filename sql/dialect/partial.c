@@ -288,19 +288,53 @@ static bool add_part(struct splitter *s, bool key, const char *before, struct sp
 	return !s->failed;
 }
 
+/** The first comma in a span that is in no bracket, or its end. */
+static size_t find_comma(const struct splitter *s, struct span span)
+{
+	size_t depth = 0;
+
+	for (size_t i = span.from; i < span.to; i++) {
+		depth += is(s, i, "(");
+		depth -= is(s, i, ")");
+		if (!depth && is(s, i, ","))
+			return i;
+	}
+	return span.to;
+}
+
+/** Ranks give sketches, which can be merged. */
+static bool split_sketch(struct splitter *s, size_t at, struct span arguments, struct prb_str *out)
+{
+	const struct span value = {arguments.from, find_comma(s, arguments)};
+	bool quantile = is(s, at, "approx_quantile");
+	size_t part;
+
+	if (value.from == value.to || !is_plain(s, value) ||
+	    arguments.to - value.to != (quantile ? 2 : 0) ||
+	    (quantile && token(s, value.to + 1)->kind != PRB_TOKEN_NUMBER))
+		return false;
+	s->aggregates = true;
+	if (!add_part(s, false, quantile ? "approx_quantile_sketch(" : "approx_distinct_sketch(",
+		      value, ")", &part))
+		return false;
+	prb_str_printf(out, " %s(c%zu",
+		       quantile ? "approx_quantile_merge" : "approx_distinct_merge", part);
+	put_text(s, (struct span){value.to, arguments.to}, out);
+	prb_str_putc(out, ')');
+	return true;
+}
+
 /** One call of an aggregate: its parts, and how they are put together. */
 static bool split_call(struct splitter *s, size_t at, size_t end, struct prb_str *out)
 {
 	const struct span all = {at, end}, argument = {at + 2, end - 1};
-	size_t one, two, depth = 0;
+	size_t one, two;
 
-	for (size_t i = argument.from; i < argument.to; i++) {
-		depth += is(s, i, "(");
-		depth -= is(s, i, ")");
-		if (!depth && is(s, i, ","))
-			return false; /* min(a, b) of one row */
-	}
-	if (argument.from >= argument.to || !is_plain(s, argument))
+	if (is(s, at, "approx_count_distinct") || is(s, at, "approx_quantile"))
+		return split_sketch(s, at, argument, out);
+	/* min(a, b) is of one row. */
+	if (argument.from >= argument.to || find_comma(s, argument) < argument.to ||
+	    !is_plain(s, argument))
 		return false;
 	s->aggregates = true;
 	if (is(s, argument.from, "distinct")) {
@@ -366,7 +400,9 @@ static bool is_column(const struct splitter *s, size_t i)
 /** Appends what the span is over the rows of the ranks; false if that cannot be said. */
 static bool translate(struct splitter *s, struct span span, bool aliases, struct prb_str *out)
 {
-	static const char *const aggregates[] = {"count", "sum", "total", "min", "max", "avg"};
+	static const char *const aggregates[] = {
+		"count",	  "sum", "total", "min", "max", "avg", "approx_count_distinct",
+		"approx_quantile"};
 
 	for (size_t i = span.from; i < span.to;) {
 		size_t k = 0;

@@ -2,7 +2,7 @@
 /**
  * @file Splits a statement over one table of all ranks of a job ("global.SCHEMA.TABLE") into what
  * each rank does by itself and what is left to do with its rows: conditions, LIMIT, and aggregates
- * by groups (count, sum, total, min, max, avg).
+ * by groups (count, sum, total, min, max, avg, approx_count_distinct, approx_quantile).
  *
  * Only what is plainly right is split; other statements (joins, subqueries, DISTINCT, window
  * functions, other aggregates) are left as they are, and need all rows.

@@ -126,7 +126,9 @@ static const char *elsewhere(const char *message, const char *sql)
 	} known[] = {
 		{"no such function: percentile", "", "percentile_cont(column, 0.9)"},
 		{"no such function: quantile", "", "percentile_cont(column, 0.9)"},
-		{"no such function: approx_percentile", "", "percentile_cont(column, 0.9)"},
+		{"no such function: approx_percentile", "", "approx_quantile(column, 0.9)"},
+		{"no such function: approx_distinct", "", "approx_count_distinct(column)"},
+		{"no such function: uniq", "", "approx_count_distinct(column)"},
 		{"no such function: string_agg", "", "group_concat(column, ', ')"},
 		{"no such function: listagg", "", "group_concat(column, ', ')"},
 		{"no such function: array_agg", "", "json_group_array(column)"},

@@ -122,6 +122,10 @@ struct prb_error *prb_functions_register(sqlite3 *db, const struct prb_functions
 	if (rc == SQLITE_OK)
 		rc = register_aggregates(db, prb_deviation_aggregates);
 	if (rc == SQLITE_OK)
+		rc = register_aggregates(db, prb_distinct_aggregates);
+	if (rc == SQLITE_OK)
+		rc = register_aggregates(db, prb_quantile_aggregates);
+	if (rc == SQLITE_OK)
 		return NULL;
 	if (rc == SQLITE_NOMEM)
 		return prb_error_nomem();

@@ -23,7 +23,7 @@ extern const struct prb_function prb_time_functions[];
 extern const struct prb_function prb_regex_functions[];
 extern const struct prb_function prb_text_functions[];
 
-/** An aggregate that is a window function too. */
+/** An aggregate; a window function too if it has `inverse` and `value`. */
 struct prb_aggregate {
 	const char *name; /**< NULL ends a table */
 	int arguments;
@@ -35,6 +35,8 @@ struct prb_aggregate {
 
 extern const struct prb_aggregate prb_percentile_aggregates[];
 extern const struct prb_aggregate prb_deviation_aggregates[];
+extern const struct prb_aggregate prb_distinct_aggregates[];
+extern const struct prb_aggregate prb_quantile_aggregates[];
 
 /** Ends the statement with an error, which is taken. */
 void prb_function_fail(sqlite3_context *context, struct prb_error *err);

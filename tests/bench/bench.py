@@ -28,6 +28,7 @@ import queries
 import recordings
 import rings
 import sampling
+import views
 
 HERE = Path(__file__).resolve().parent
 PEERS = ("py-spy", "pystack")
@@ -255,6 +256,7 @@ def main():
     page += inject.page(args, args.python, sys.modules[__name__])
     page += sampling.page(args, args.python)
     page += recordings.page(args, args.python)
+    page += views.page(args, args.python)
     page += gateway.page(args, args.python)
     page += pauses(args, args.python)
     page += gaps(args, args.python)

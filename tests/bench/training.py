@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shares and durations of modules beside torch.profiler's, of the same calls at the same time.
+"""Shares and durations of modules beside torch.profiler's.
 
 The program names the calls of its modules for torch.profiler (tests/bench/training_models.py). Of the
-shares, those steps count that lie in the recording. Of --exact, each timed call is compared with the
-range that ended nearest to it.
+shares, those steps count that lie in the recording. Durations of --exact are compared with those of
+steps just before and after, since each tool would time the other's hooks, too: medians, by module.
 
 Usage: training.py --probing PROGRAM [--python PYTHON] [--samples N] [--model NAME …]
 """
@@ -20,7 +20,8 @@ HERE = Path(__file__).resolve().parent
 MODELS = ("transformer", "resnet", "rnn", "shared", "checkpointing")
 RATE = 500
 FEWEST = 20  # calls of a module that are compared
-SHORTEST = 200  # µs: of shorter calls, what both tools add themselves is more than what is asked
+ROUNDS, SECONDS = 3, 2
+SHORTEST = 200  # µs: of shorter calls, what a tool adds itself is more than what is asked
 
 
 class Program:
@@ -81,28 +82,25 @@ def compare_shares(probing, program, samples):
 
 
 def compare_calls(probing, program):
-    _, events = program.during([probing, "-p", program.pid, "perf", "--torch", "--exact", "--json",
-                                "--steps", "40"])
+    of = collections.defaultdict(list), collections.defaultdict(list)
+    for _ in range(ROUNDS):
+        _, events = program.during(["sleep", str(SECONDS)])
+        for name, _, length in events:
+            of[0][name].append(length)
+        subprocess.run([probing, "-p", program.pid, "perf", "--torch", "--exact", "--json", "--steps",
+                        "30"], stdout=subprocess.DEVNULL, check=True)
     done = subprocess.run(
         [probing, "-p", program.pid, "query", "-f", "json",
-         "SELECT module, timestamp AS ended, duration FROM python.torch_calls "
-         "WHERE stage IN ('forward', 'recompute')"], stdout=subprocess.PIPE, check=True)
-    ends = collections.defaultdict(list)
-    for name, start, length in events:
-        ends[name].append((start + length, length))
-    ratios = collections.defaultdict(list)
+         "SELECT module, duration FROM python.torch_calls WHERE stage IN ('forward', 'recompute')"],
+        stdout=subprocess.PIPE, check=True)
     for row in json.loads(done.stdout):
-        of = sorted(ends[row["module"]])
-        ended = row["ended"] * 1e6
-        place = bisect.bisect(of, (ended,))
-        near = [each for each in of[max(place - 1, 0):place + 1] if each[1] > SHORTEST]
-        if near:
-            length = min(near, key=lambda each: abs(each[0] - ended))[1]
-            ratios[row["module"]].append(row["duration"] * 1e3 / length)
-    medians = {name: statistics.median(each) for name, each in ratios.items()
-               if len(each) >= FEWEST}
-    worst = max((abs(ratio - 1), name) for name, ratio in medians.items())
-    return sum(map(len, ratios.values())), len(medians), worst
+        of[1][row["module"]].append(row["duration"] * 1e3)
+    theirs, ours = ({name: statistics.median(each) for name, each in one.items() if len(each) >= FEWEST}
+                    for one in of)
+    ratios = {name: ours[name] / length for name, length in theirs.items()
+              if name in ours and length > SHORTEST}
+    worst = max((abs(ratio - 1), name) for name, ratio in ratios.items())
+    return sum(map(len, of[1].values())), len(ratios), worst
 
 
 def main():

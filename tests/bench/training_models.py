@@ -141,10 +141,16 @@ class Ranges:
     def __init__(self, model):
         self.names = {module: "model." + name if name else "model"
                       for name, module in model.named_modules()}
-        self.open = []
+        self.open, self.handles = [], []
+
+    def add(self):
         for module in self.names:
-            module.register_forward_pre_hook(self.enter)
-            module.register_forward_hook(self.leave)
+            self.handles.append(module.register_forward_pre_hook(self.enter))
+            self.handles.append(module.register_forward_hook(self.leave))
+
+    def remove(self):
+        while self.handles:
+            self.handles.pop().remove()
 
     def enter(self, module, _):
         self.open.append(record_function("## " + self.names[module]))
@@ -174,7 +180,7 @@ def main():
     torch.set_num_threads(1)
     model = MODELS[sys.argv[1]]()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
-    Ranges(model)
+    ranges = Ranges(model)
     profiler = None
     print("ready", flush=True)
     while True:
@@ -188,11 +194,13 @@ def main():
                 optimizer.step()
         word = told()
         if word == "begin":
+            ranges.add()
             profiler = profile(activities=[ProfilerActivity.CPU])
             profiler.__enter__()
             print("begun", flush=True)
         elif word == "end":
             profiler.__exit__(None, None, None)
+            ranges.remove()
             print(json.dumps(events(profiler)), flush=True)
 
 

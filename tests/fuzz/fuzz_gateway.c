@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Any texts as what a request to a gateway says of itself: who is let in must have the token or the
- * cookie, must name our host, and must come from no page but ours. And any bytes as what a command
- * wrote to stderr, which becomes an error.
+ * cookie, must name our host, and must come from no page but ours. Any texts as an address with its
+ * parameters and body: what is taken of them becomes words of a command line. And any bytes as what
+ * a command wrote to stderr, which becomes an error.
  */
 #include <netinet/in.h>
 
 #include "gateway/access.h"
 #include "gateway/child.h"
+#include "gateway/gateway_private.h"
 #include "tests/fuzz/input.h"
 
 enum {
@@ -95,6 +97,78 @@ static void fuzz_access(struct input *input)
 	prb_access_deinit(&access);
 }
 
+/** What the arguments of an address are taken of. */
+static struct input *arguments;
+
+/** In the place of libmicrohttpd's. */
+static int give_arguments(struct MHD_Connection *mhd, enum MHD_ValueKind kind,
+			  MHD_KeyValueIteratorN tell, void *context)
+{
+	int count = 0;
+	bool more = true;
+
+	(void)mhd;
+	for (; more && count < 16 && arguments->size; count++) {
+		char *name = take_text(arguments), *value = take_text(arguments);
+
+		more = name && tell(context, kind, name, strlen(name), value,
+				    value ? strlen(value) : 0) == MHD_YES;
+		free(name);
+		free(value);
+	}
+	return count;
+}
+
+static void check_taken(const struct prb_request *r)
+{
+	static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+	if (r->id[strspn(r->id, LETTERS)] && !r->route->alias)
+		abort();
+	if (r->name[strspn(r->name, LETTERS)])
+		abort();
+	for (size_t i = 0; r->route->params[i].name; i++) {
+		const char *value = r->values[i];
+
+		if (!value)
+			continue;
+		if (r->route->params[i].type == PRB_PARAM_TEXT)
+			continue;
+		/* It can be no option, and no path. */
+		if (*value == '-' || strchr(value, '/'))
+			abort();
+	}
+}
+
+static void fuzz_request(struct input *input)
+{
+	static char get[] = "GET", post[] = "POST", delete[] = "DELETE";
+	char *const methods[] = {get, post, delete};
+	struct prb_request r = {.method = methods[input_u8(input) % PRB_ARRAY_SIZE(methods)]};
+	char *body;
+
+	r.path = take_text(input);
+	body = take_text(input);
+	arguments = input;
+	prb_mhd.get_connection_values_n = give_arguments;
+	if (body)
+		prb_str_puts(&r.body, body);
+	if (r.path) {
+		struct prb_error *err = prb_route_find(&r);
+
+		if (!err)
+			err = prb_params_take(&r);
+		if (!err)
+			check_taken(&r);
+		prb_error_destroy(err);
+	}
+	for (size_t i = 0; i < PRB_ROUTE_MAX_PARAMS; i++)
+		free(r.values[i]);
+	prb_str_deinit(&r.body);
+	free(r.path);
+	free(body);
+}
+
 static void fuzz_log(struct input *input)
 {
 	struct prb_child child = {.status = 1 << 8, .ended = true};
@@ -114,8 +188,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
 
-	if (input_u8(&input) & 1)
+	uint8_t kind = input_u8(&input);
+
+	if (kind & 1)
 		fuzz_log(&input);
+	else if (kind & 2)
+		fuzz_request(&input);
 	else
 		fuzz_access(&input);
 	return 0;

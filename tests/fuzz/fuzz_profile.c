@@ -13,8 +13,30 @@
 #include "profile/join.h"
 #include "profile/load.h"
 #include "profile/range.h"
+#include "profile/wall_parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What the time of each row was. */
+static void explain(const struct prb_recording *recording, const struct prb_profile_choice *choice)
+{
+	struct prb_wall_parts parts;
+	struct prb_error *err = prb_wall_parts_make(recording, choice, &parts);
+
+	for (size_t i = 0; !err && i < parts.list.count; i++) {
+		const struct prb_wall_part *part = &parts.list.items[i];
+		struct prb_report_row row = {.function = part->function, .line = part->line};
+		prb_auto_str struct prb_str text = {};
+		size_t count;
+
+		if (!prb_wall_parts_of(&parts, &row, &count) || !count)
+			abort();
+		prb_wall_part_text(recording, part, &text);
+	}
+	if (!err)
+		prb_wall_parts_deinit(&parts);
+	prb_error_destroy(err);
+}
 
 static void write_all(const struct prb_recording *recording)
 {
@@ -30,6 +52,7 @@ static void write_all(const struct prb_recording *recording)
 		if (!err)
 			prb_report_deinit(&report);
 		prb_error_destroy(err);
+		explain(recording, &choice);
 		prb_error_destroy(prb_profile_formats[i]->write(recording, &choice, &sink));
 		prb_str_deinit(&sink.text);
 		close(sink.fd);

@@ -57,7 +57,7 @@ MAX_FILE = 800
 MAX_ROOM = 16000  # lines of C; generated tables of layouts do not count
 SOFT_FUNCTION, MAX_FUNCTION = 60, 120
 NO_SPDX = re.compile(
-    r"(^|/)(LICENSE|\.gitignore|\.gitattributes)$|\.(json|lock|bin|core|snapshot|png|svg|zst|gz|xz)$"
+    r"(^|/)(LICENSE|\.gitignore|\.gitattributes)$|\.(json|lock|bin|core|snapshot|png|svg|zst|gz|xz|profile)$"
     r"|(^|/)(corpus|data)/|^COPYING")
 SOURCES = (".c", ".h")
 # What codespell takes for mistakes: agen.asend(), formats of struct.unpack(), "%swith", ".format nd".

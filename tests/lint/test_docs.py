@@ -4,7 +4,8 @@
 A block of a page is run again if a comment in front of it says "replay: docs/demo.py": its commands
 are about that program, which is started for the page, and what they print must be what the page
 shows, but for pids, addresses, times and the like. With "type: docs/demo.py" it is one command,
-on a terminal, and what is typed at its prompts. With "gdb: docs/demo.py" they are commands of gdb, which
+on a terminal, and what is typed at its prompts. With "recorded: docs/examples" they are about recordings
+in that folder, and print exactly that. With "gdb: docs/demo.py" they are commands of gdb, which
 holds that program, and with "lldb: docs/demo.py" of LLDB.
 
 Run as a program, writes what the commands print now into the pages, and the figures of
@@ -45,6 +46,7 @@ OF_JOBS = ("NCCL_", "CUDA_", "TORCH_", "OMP_")
 TRIES = 12
 
 REPLAY = re.compile(r"<!-- replay: (\S+) -->\n```console\n(.*?)^```$", re.S | re.M)
+RECORDED = re.compile(r"<!-- recorded: (\S+) -->\n```console\n(.*?)^```$", re.S | re.M)
 TYPED = re.compile(r"<!-- type: (\S+) -->\n```console\n\$ (.*?)\n(.*?)^```$", re.S | re.M)
 IN_DEBUGGER = re.compile(r"<!-- (gdb|lldb): (\S+) -->\n```console\n(.*?)^```$", re.S | re.M)
 PROMPT = re.compile(r"^(\d+ >>> | +\.\.\. ?)(.*)$", re.M)
@@ -251,7 +253,9 @@ SAME = [
     (r"/tmp/tmp\w+", "FOLDER"),
     (r"(?<![\w.])\d+\.\d+(?![\w.])", "NUMBER"),
     (r"(?<=127\.0\.0\.1:)\d+", "PORT"),
-    (r"(?<!demo)\.py:\d+", ".py:LINE"),
+    (r"\(C frame \d+, ", "(C frame N, "),
+    (r"\S*/(?=demo_steps\.py)", "docs/"),
+    (r"(?<!demo)(?<!demo_steps)\.py:\d+", ".py:LINE"),
     (r"(?<![\w.:])\d{2,}(?![\w.])", "NUMBER"),
     (r" +", " "),
     (r"─+", "─"),
@@ -444,6 +448,32 @@ def test_transcripts_are_what_is_printed(page):
                 assert normal(printed) == normal(shown), command
 
 
+def run_recorded(folder, line):
+    """What a command about recordings of a folder prints, on both streams."""
+    words = shlex.split(line)
+    assert words[0] == "probing"
+    return subprocess.run([BINARY, *words[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=ROOT / folder,
+                          env=dict(os.environ, PROBING_TARGET="", TZ="UTC"), text=True, check=False).stdout
+
+
+def shortened(printed, shown):
+    """What is printed, without the lines in whose place the page has a line of "…"."""
+    lines = printed.rstrip("\n").split("\n")
+    if "…" in shown:
+        first, last = shown.index("…"), len(shown) - shown.index("…") - 1
+        lines[first:len(lines) - last] = ["…"]
+    return lines
+
+
+@needs_binary
+@pytest.mark.parametrize("page", [p for p in PAGES if RECORDED.search(p.read_text())], ids=name_of)
+def test_recordings_are_shown_as_they_are(page):
+    for folder, block in RECORDED.findall(page.read_text()):
+        for line, shown in commands_of(block):
+            lines = shown.rstrip("\n").split("\n")
+            assert shortened(run_recorded(folder, line), lines) == lines, line
+
+
 def conversation(program, line, shown):
     """What a terminal shows while the lines that @shown has behind its prompts are typed."""
     line = re.sub(r"\b\d+\b", str(program.pid), line)
@@ -469,13 +499,16 @@ def test_conversations_are_as_shown(page):
 
 def in_debugger(start, program, lines):
     """What gdb or LLDB prints for each line, errors too."""
-    commands = ["set print thread-events off"] if start is debuggers.gdb else []
+    commands = ["set print thread-events off"] if start is debuggers.gdb else [
+        "settings set stop-line-count-before 0", "settings set stop-line-count-after 0",
+        "settings set stop-disassembly-display never"]
     for number, line in enumerate(lines):
         commands += [("line%d" % number,), debuggers.tried(start, line)]
-    session = start(*commands, ("end",), arguments=["-p", program.pid])
-    # Whether the busy thread has the GIL just then is chance.
-    return [re.sub(r"^warning: probing: thread \d+ ran on meanwhile\n", "", session.part(
-        "line%d" % number), flags=re.M) for number in range(len(lines))]
+    session = start(*commands, ("end",), arguments=["-p", program.pid], cwd=program.folder.name)
+    # Whether the busy thread has the GIL just then is chance; of a stop, LLDB tells the place in C.
+    return [re.sub(r"^warning: probing: thread \d+ ran on meanwhile\n|^Process \d+ (?:resuming|stopped)\n|"
+                   r"^\* thread #\d+, name = .*\n|^ +frame #0: .*probing_agent_break_stops.*\n", "",
+                   session.part("line%d" % number), flags=re.M) for number in range(len(lines))]
 
 
 def sessions(name):
@@ -625,6 +658,10 @@ def update(page):
                 text = text.replace("<!-- replay: %s -->\n```console\n%s```" % (script, block),
                                     "<!-- replay: %s -->\n```console\n%s```" % (script,
                                                                                 "\n".join(new)))
+    for folder, block in RECORDED.findall(text):
+        new = ["$ %s\n%s\n" % (line.replace("\n", "\n> "), "\n".join(shortened(
+            run_recorded(folder, line), shown.rstrip("\n").split("\n")))) for line, shown in commands_of(block)]
+        text = text.replace(block, "\n".join(new))
     if text != page.read_text():
         page.write_text(text)
         print("%s: written" % name_of(page))

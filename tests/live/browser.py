@@ -143,13 +143,13 @@ class Browser:
     def hover(self, x, y):
         self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
-    def press(self, key, control=False):
+    def press(self, key, control=False, shift=False):
         """A key by its name in the DOM: "a", "Enter", "ArrowDown"."""
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 and not control else None)
         code = {"Enter": 13, "Tab": 9, "Escape": 27, "ArrowUp": 38, "ArrowDown": 40, " ": 32}.get(
             key, ord(key.upper()) if len(key) == 1 else 0)
         for kind in ("keyDown", "keyUp"):
-            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, modifiers=2 if control else 0,
+            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, modifiers=2 * control + 8 * shift,
                       windowsVirtualKeyCode=code, **({"text": text} if text and kind == "keyDown" else {}))
 
     def screenshot(self, path):

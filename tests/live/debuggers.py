@@ -107,7 +107,7 @@ def others(kind):
         reason="no other version of %s is here: 'make test-debuggers' gets some" % kind))]
 
 
-def gdb(*commands, arguments=(), env=None, program="gdb"):
+def gdb(*commands, arguments=(), env=None, program="gdb", cwd=None):
     """Runs gdb on a script: commands, among which (NAME,) is a mark in the output."""
     lines = ["set confirm off", "source %s" % (PLUGIN / "probing-gdb.py")]
     for command in commands:
@@ -120,12 +120,12 @@ def gdb(*commands, arguments=(), env=None, program="gdb"):
         return Session(subprocess.run(
             [program, "-nx", "-q", "-batch", "-x", script, *map(str, arguments)], text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
-            check=False, env=dict(environment(), **(env or {})), errors="surrogateescape"))
+            check=False, env=dict(environment(), **(env or {})), errors="surrogateescape", cwd=cwd))
     finally:
         os.unlink(script)
 
 
-def lldb(*commands, arguments=(), env=None, program=None):
+def lldb(*commands, arguments=(), env=None, program=None, cwd=None):
     """The same with LLDB: this machine's, or another that knows where its module is."""
     lines = ["-O", "command script import %s" % (PLUGIN / "probing_lldb.py")]
     for command in commands:
@@ -134,7 +134,7 @@ def lldb(*commands, arguments=(), env=None, program=None):
     env = dict(environment() if program else lldb_environment(), **(env or {}))
     done = subprocess.run([program or "lldb", "--no-use-colors", "-x", "-b", *map(str, arguments), *lines],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, timeout=120, check=False, env=env, errors="surrogateescape")
+                          text=True, timeout=120, check=False, env=env, errors="surrogateescape", cwd=cwd)
     # LLDB repeats what it is told.
     done.stdout = "".join(line for line in done.stdout.splitlines(True)
                           if not line.startswith("(lldb) "))

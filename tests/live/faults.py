@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the tests of injection share: targets that check themselves, libraries to load into them, and
 what a target must look like after it."""
+import copy
 import itertools
 import json
 import os
@@ -201,9 +202,12 @@ class Look:
         except (OSError, KeyError):
             return "0"  # it has ended meanwhile
 
-    def differences(self, before, threads=True, code=True):
-        """What is not as it was."""
+    def differences(self, before, threads=True, code=True, masks=True):
+        """What is not as it was. Some calls have other @masks while they wait."""
         wrong = []
+        if not masks:
+            before = copy.copy(before)
+            before.masks, before.signals = {}, dict(before.signals, SigBlk=self.signals["SigBlk"])
         for key in (("descriptors", "signals") + (("threads",) if threads else ()) +
                     (("code",) if code else ())):
             if getattr(self, key) != getattr(before, key):
@@ -217,21 +221,21 @@ class Look:
         return wrong
 
 
-def look_settled(pid):
+def look_settled(pid, masks=True):
     """A look at a process that is not just about to change: threads begin with signals blocked."""
     look = Look(pid)
     for _ in range(20):
         time.sleep(0.002)
         look, before = Look(pid), look
-        if not look.differences(before):
+        if not look.differences(before, masks=masks):
             break
     return look
 
 
-def wait_until_same(before, threads=True, timeout=10):
+def wait_until_same(before, threads=True, timeout=10, masks=True):
     """The helping thread needs a moment to end."""
     end = time.monotonic() + timeout
-    while wrong := Look(before.pid).differences(before, threads):
+    while wrong := Look(before.pid).differences(before, threads, masks=masks):
         assert time.monotonic() < end, wrong
         time.sleep(0.002)
 
@@ -304,11 +308,12 @@ class Cell:
 
 
 def inject_once(cell, build, target, refusals=(TIMEOUT,), words=(), threads=True, between=None,
-                library=None, settled=True, env=None):
+                library=None, settled=True, env=None, masks=True):
     """Injects a target, which must not notice. It may be refused with one of these exit codes. Where
-    the target is not @settled, descriptors and threads come and go by themselves."""
+    the target is not @settled, descriptors and threads come and go by themselves; without @masks it
+    changes those, and looks after them itself."""
     target.wait_for_progress()
-    before, library = look_settled(target.pid), library or build.library()
+    before, library = look_settled(target.pid, masks), library or build.library()
     if between:
         between(target)
     began = time.monotonic()
@@ -323,7 +328,7 @@ def inject_once(cell, build, target, refusals=(TIMEOUT,), words=(), threads=True
     by_name = "meanwhile" not in err and (code or out["way"] == "by its path")
     assert not by_name or bool(code) != is_mapped(target.pid, library), (code, err)
     if settled:
-        wait_until_same(before, threads)
+        wait_until_same(before, threads, masks=masks)
     look = Look(target.pid)
     assert not look.traced and look.stopped == before.stopped
     assert not target.shared[target.ERRORS], target.shared[target.DETAIL]

@@ -7,53 +7,48 @@ import signal
 import socket
 import subprocess
 
-import pytest
-
 import support
+import training
 from environment import PROGRAMS, wait_until
 
-PYTHON = "/usr/bin/python3"
 PROGRAM = PROGRAMS / "training" / "ranks.py"
 MOVES, ABSENT, MISMATCH, LATE, CYCLE, DEVICE, UNKNOWN = 0, 11, 12, 13, 14, 15, 16
 
 
 class Job:
-    """Three ranks on this machine."""
+    """Ranks on this machine."""
 
-    WORLD = 3
-
-    def __init__(self, stack, file, users=(0, 0, 0), address="127.0.0.1", **variables):
-        if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
-                          check=False).returncode:
-            pytest.skip("torch is not installed for " + PYTHON)
+    def __init__(self, stack, file, users=(0, 0, 0), address="127.0.0.1", world=3, torch=training.SYSTEM, **variables):
+        torch.check()
+        self.world = world
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.file = file
         self.name = "%s:%d" % (address, port)
         self.ranks = []
-        for rank in range(self.WORLD):
+        for rank in range(world):
             env = dict(os.environ, MASTER_ADDR=address, MASTER_PORT=str(port), RANK=str(rank),
-                       LOCAL_RANK=str(rank), WORLD_SIZE=str(self.WORLD), OMP_NUM_THREADS="1",
-                       PYTHONDONTWRITEBYTECODE="1", HOME="/", **variables)
-            command = [PYTHON, PROGRAM, file]
-            if users[rank]:
-                command = as_user(users[rank], command)
+                       LOCAL_RANK=str(rank), WORLD_SIZE=str(world), OMP_NUM_THREADS="1",
+                       PYTHONDONTWRITEBYTECODE="1", HOME="/", **torch.env, **variables)
+            command = [torch.exe, PROGRAM, file]
+            if users[rank % len(users)]:
+                command = as_user(users[rank % len(users)], command)
             self.ranks.append(stack.enter_context(
                 support.Program(command, env=env, start_new_session=True)))
             stack.callback(end_group, self.ranks[-1].pid)
         for rank in self.ranks:
-            assert rank.line(timeout=120) == "ready"
+            assert rank.line(timeout=400) == "ready"
 
     def pids(self):
         return [rank.pid for rank in self.ranks]
 
     def do(self, word, *ranks):
-        for rank in ranks or range(self.WORLD):
+        for rank in ranks or range(self.world):
             self.ranks[rank].send(word.encode() + b"\n")
 
     def done(self, *ranks):
-        for rank in ranks or range(self.WORLD):
+        for rank in ranks or range(self.world):
             assert self.ranks[rank].line(timeout=120) == "done"
 
     def waits(self, *ranks):

@@ -56,6 +56,12 @@ static void test_aggregates(void **state)
 		 "SELECT _host AS \"_host\", c0 AS \"name\", min(c1) AS \"min(lineno)\", max(c2) "
 		 "AS "
 		 "\"max(lineno)\" FROM global.\"x\" GROUP BY _host, c0"},
+		{"SELECT approx_count_distinct(func), round(approx_quantile(depth + 1, 0.99), 1) "
+		 "AS q FROM global.s.t",
+		 "SELECT _rank, _pid, approx_distinct_sketch(func) AS c0, "
+		 "approx_quantile_sketch(depth + 1) AS c1 FROM s.t GROUP BY 1, 2",
+		 "SELECT approx_distinct_merge(c0) AS \"approx_count_distinct(func)\", round ( "
+		 "approx_quantile_merge(c1, 0.99) , 1 ) AS \"q\" FROM global.\"x\""},
 		{"SELECT _rank, sum(depth) + 1, count(DISTINCT func) FROM global.s.t GROUP BY "
 		 "_rank",
 		 "SELECT _rank, _pid, sum(depth) AS c0, (func) AS c1 FROM s.t GROUP BY 1, 2, 4",

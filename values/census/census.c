@@ -86,7 +86,7 @@ uint32_t prb_census_find(const struct prb_census *c, uint64_t address)
 
 /*
  * Freed memory still holds the type of what was there; the word of the count then is a pointer to
- * the next free block, or 0.
+ * the next free block, or 0. So it is in memory of C that begins with two types.
  */
 static bool plausible_count(const struct prb_layout *l, uint64_t count)
 {
@@ -97,6 +97,18 @@ static bool plausible_count(const struct prb_layout *l, uint64_t count)
 	if (l->version < PY_3_12)
 		return count && count < count_max;
 	return (uint32_t)count && !(count >> 32 & 0xffff);
+}
+
+/* A program that is not position-independent has objects at addresses as low as counts are. */
+static bool is_object(struct prb_census *c, uint64_t count)
+{
+	uint64_t type;
+
+	return count >= address_min && count % sizeof(uint64_t) == 0 && !c->alone &&
+	       prb_census_try(c,
+			      prb_mem_read_u64(c->mem, count + (uint64_t)c->py->layout.object_type,
+					       &type)) &&
+	       prb_census_entry(c, type);
 }
 
 struct prb_census_entry *prb_census_look_at(struct prb_census *c, uint64_t object)
@@ -116,7 +128,7 @@ struct prb_census_entry *prb_census_look_at(struct prb_census *c, uint64_t objec
 	}
 	memcpy(&type, header + l->object_type, sizeof(type));
 	memcpy(&count, header + l->object_refcnt, sizeof(count));
-	return plausible_count(l, count) ? prb_census_entry(c, type) : NULL;
+	return plausible_count(l, count) && !is_object(c, count) ? prb_census_entry(c, type) : NULL;
 }
 
 bool prb_census_is_backed(struct prb_census *c, uint64_t address, uint64_t bytes)
@@ -313,6 +325,7 @@ struct prb_error *prb_census_create(struct prb_python *py, struct prb_mem *mem, 
 	PRB_TRY(prb_blocks_create(mem, &c->blocks));
 	c->mem = prb_blocks_mem(c->blocks);
 	prb_repr_init(&c->repr, py, c->mem, NULL, NULL);
+	prb_repr_init(&c->fresh, py, c->base, NULL, NULL);
 	prb_repr_init(&c->classes, py, c->mem, NULL, NULL);
 	PRB_TRY(walk(c));
 	c->seconds = prb_clock_seconds() - start;
@@ -337,6 +350,7 @@ void prb_census_destroy(struct prb_census *c)
 	}
 	if (c->mem) {
 		prb_repr_deinit(&c->repr);
+		prb_repr_deinit(&c->fresh);
 		prb_repr_deinit(&c->classes);
 	}
 	prb_blocks_destroy(c->blocks);

@@ -73,17 +73,78 @@ static void follow_fields(struct prb_census *c, uint32_t parent, uint64_t object
 	}
 }
 
-static void follow_list(struct prb_census *c, uint32_t index, uint64_t object)
+/* True of what is large, of a process that runs: its table may be elsewhere by now. */
+static bool moves(const struct prb_census *c, uint64_t count)
+{
+	return count >= CHUNK && !c->alone && c->py->target && c->py->target->live;
+}
+
+struct list_head {
+	uint64_t size, items, room;
+};
+
+static bool read_list(struct prb_census *c, struct prb_mem *mem, uint64_t object,
+		      struct list_head *ret)
 {
 	const struct prb_layout *l = &c->py->layout;
-	uint64_t size, words[2]; /* items, room */
+	uint64_t words[2];
 
-	if (!prb_census_try(c, prb_mem_read_u64(c->mem, object + (uint64_t)l->var_size, &size)) ||
-	    !read_words(c, object + (uint64_t)l->list_items, 2, words) || size > words[1])
+	if (!prb_census_try(c, prb_mem_read_u64(mem, object + (uint64_t)l->var_size, &ret->size)) ||
+	    !prb_census_try(
+		    c, prb_mem_read(mem, object + (uint64_t)l->list_items, words, sizeof(words))))
+		return false;
+	ret->items = words[0];
+	ret->room = words[1];
+	return ret->size <= ret->room;
+}
+
+/* As they are now, not as they were when memory near them was first read. */
+static void follow_words_now(struct prb_census *c, uint32_t parent, uint64_t address,
+			     uint64_t count)
+{
+	enum { MANY = 2048 };
+	uint64_t words[MANY];
+
+	for (uint64_t i = 0; count <= count_max && i < count && !prb_census_is_late(c); i += MANY) {
+		uint64_t n = PRB_MIN(count - i, (uint64_t)MANY);
+
+		if (!prb_census_try(c, prb_mem_read(c->base, address + i * WORD, words, n * WORD)))
+			return;
+		for (uint64_t j = 0; j < n; j++)
+			if (words[j] && !prb_census_refer(c, parent, words[j]))
+				return;
+	}
+}
+
+/*
+ * What a running program appends to soon has its items elsewhere, and what was read of it before is
+ * worth nothing. A list that has moved meanwhile is followed again.
+ */
+static void follow_growing_list(struct prb_census *c, uint32_t index, uint64_t object)
+{
+	enum { AGAIN = 8 };
+	struct list_head head, after;
+
+	for (int i = 0; i < AGAIN && !c->fatal && read_list(c, c->base, object, &head); i++) {
+		follow_words_now(c, index, head.items, head.size);
+		if (c->holder || !read_list(c, c->base, object, &after) ||
+		    after.items == head.items)
+			return;
+	}
+}
+
+static void follow_list(struct prb_census *c, uint32_t index, uint64_t object)
+{
+	struct list_head head;
+
+	if (!read_list(c, c->mem, object, &head))
 		return;
-	if (words[1] < count_max && prb_census_is_backed(c, words[0], words[1] * WORD))
-		prb_census_own(c, index, words[1] * WORD);
-	follow_words(c, index, words[0], size, UINT64_MAX);
+	if (head.room < count_max && prb_census_is_backed(c, head.items, head.room * WORD))
+		prb_census_own(c, index, head.room * WORD);
+	if (moves(c, head.size))
+		follow_growing_list(c, index, object);
+	else
+		follow_words(c, index, head.items, head.size, UINT64_MAX);
 }
 
 static void follow_tuple(struct prb_census *c, uint32_t index, uint64_t object)
@@ -95,17 +156,18 @@ static void follow_tuple(struct prb_census *c, uint32_t index, uint64_t object)
 		follow_words(c, index, object + (uint64_t)l->tuple_items, size, UINT64_MAX);
 }
 
-static void follow_table(struct prb_census *c, uint32_t index, const struct prb_dict_table *table)
+static void follow_table(struct prb_census *c, struct prb_mem *mem, uint32_t index,
+			 const struct prb_dict_table *table)
 {
-	enum { ENTRIES = CHUNK };
+	enum { ENTRIES = 4 * CHUNK };
 	uint64_t words[3 * ENTRIES];
 
 	for (uint64_t i = 0; !c->alone && i < table->count && !prb_census_is_late(c);
 	     i += ENTRIES) {
 		uint64_t n = PRB_MIN(table->count - i, (uint64_t)ENTRIES);
 
-		if (!read_words(c, table->entries + i * table->words * WORD, n * table->words,
-				words))
+		if (!prb_census_try(c, prb_mem_read(mem, table->entries + i * table->words * WORD,
+						    words, n * table->words * WORD)))
 			return;
 		for (uint64_t j = 0; j < n; j++) {
 			const uint64_t *entry = words + j * table->words;
@@ -131,6 +193,26 @@ static void follow_values(struct prb_census *c, uint32_t index, uint64_t keys, u
 	prb_census_own(c, index, header + PRB_MAX(table.count, (uint64_t)1) * WORD);
 }
 
+/* As follow_growing_list(). */
+static void follow_growing_dict(struct prb_census *c, uint32_t index, uint64_t object)
+{
+	enum { AGAIN = 8 };
+	const uint64_t place = object + (uint64_t)c->py->layout.dict_keys;
+	struct prb_dict_table table;
+	uint64_t keys, after;
+
+	for (int i = 0; i < AGAIN && !c->fatal; i++) {
+		if (!prb_census_try(c, prb_mem_read_u64(c->base, place, &keys)))
+			return;
+		if (!prb_census_try(c, prb_dict_table_read(&c->fresh, keys, &table)))
+			continue;
+		follow_table(c, c->base, index, &table);
+		if (c->holder || !prb_census_try(c, prb_mem_read_u64(c->base, place, &after)) ||
+		    after == keys)
+			return;
+	}
+}
+
 static void follow_dict(struct prb_census *c, uint32_t index, uint64_t object)
 {
 	const struct prb_layout *l = &c->py->layout;
@@ -139,10 +221,18 @@ static void follow_dict(struct prb_census *c, uint32_t index, uint64_t object)
 
 	if (!prb_census_try(c, prb_mem_read_u64(c->mem, object + (uint64_t)l->dict_keys, &keys)) ||
 	    !prb_census_try(c,
-			    prb_mem_read_u64(c->mem, object + (uint64_t)l->dict_values, &values)) ||
-	    !prb_census_try(c, prb_dict_table_read(&c->repr, keys, &table)))
+			    prb_mem_read_u64(c->mem, object + (uint64_t)l->dict_values, &values)))
 		return;
-	follow_table(c, index, &table);
+	/* What is no table any more was one when this was read. */
+	if (!prb_census_try(c, prb_dict_table_read(&c->repr, keys, &table))) {
+		if (!c->fatal && moves(c, CHUNK))
+			follow_growing_dict(c, index, object);
+		return;
+	}
+	if (moves(c, table.count))
+		follow_growing_dict(c, index, object);
+	else
+		follow_table(c, c->mem, index, &table);
 	/* Empty dicts share a table of one slot, and in some versions values. */
 	if (table.indices ? table.size <= 1 : table.count <= 1)
 		return;
@@ -360,6 +450,16 @@ static void follow_weakref(struct prb_census *c, uint32_t index, uint64_t object
 	follow_fields(c, index, object, head + FIELDS * WORD, size);
 }
 
+/* Its dict; its state is C's, and what lies behind both may be a subclass's. */
+static void follow_module(struct prb_census *c, uint32_t index, uint64_t object, uint64_t size)
+{
+	enum { FIELDS = 5 }; /* dict, definition, state, weak references, name */
+	uint64_t head = (uint64_t)c->py->layout.object_size;
+
+	follow_fields(c, index, object, head, head + WORD);
+	follow_fields(c, index, object, head + FIELDS * WORD, size);
+}
+
 /* What is special about objects of a kind; fields and attributes are followed beside. */
 static void follow_kind(struct prb_census *c, uint32_t index, uint64_t object,
 			const struct prb_census_entry *type)
@@ -429,6 +529,11 @@ void prb_census_follow(struct prb_census *c, uint32_t index)
 	}
 	if (type.kind == PRB_CENSUS_WEAKREF) {
 		follow_weakref(c, index, object, size);
+		follow_managed(c, index, object, &type);
+		return;
+	}
+	if (type.kind == PRB_CENSUS_MODULE) {
+		follow_module(c, index, object, size);
 		follow_managed(c, index, object, &type);
 		return;
 	}

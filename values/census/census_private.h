@@ -22,6 +22,7 @@ enum prb_census_kind {
 	PRB_CENSUS_SET,
 	PRB_CENSUS_DEQUE,
 	PRB_CENSUS_WEAKREF,
+	PRB_CENSUS_MODULE,
 	PRB_CENSUS_GENERATOR,
 	PRB_CENSUS_FRAME,
 	PRB_CENSUS_BYTEARRAY,
@@ -65,6 +66,7 @@ struct prb_census {
 	uint64_t interp;
 	struct prb_blocks *blocks;
 	struct prb_repr repr;	 /**< reader of tables */
+	struct prb_repr fresh;	 /**< the same, of memory as it is now */
 	struct prb_repr classes; /**< reader of types */
 	PRB_VEC(struct prb_census_node) nodes;
 	uint32_t *table; /**< index + 1 into nodes, 0 empty; open addressing */

@@ -25,6 +25,7 @@ struct prb_error *prb_measure_create(struct prb_python *py, struct prb_mem *mem,
 	c->alone = true;
 	c->deadline = INFINITY;
 	prb_repr_init(&c->repr, py, mem, NULL, NULL);
+	prb_repr_init(&c->fresh, py, mem, NULL, NULL);
 	prb_repr_init(&c->classes, py, mem, NULL, NULL);
 	return NULL;
 }

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "values/census/census_private.h"
 
 enum {
@@ -32,6 +33,7 @@ static const struct {
 	{"frozenset", PRB_CENSUS_SET},
 	{"generator", PRB_CENSUS_GENERATOR},
 	{"mmap.mmap", PRB_CENSUS_MMAP},
+	{"module", PRB_CENSUS_MODULE},
 	{"numpy.ndarray", PRB_CENSUS_NDARRAY},
 	{"set", PRB_CENSUS_SET},
 	{"torch._C.TensorBase", PRB_CENSUS_TENSOR},
@@ -110,12 +112,25 @@ static void renew_reader(struct prb_census *c)
 	prb_repr_init(&c->classes, c->py, c->mem, NULL, NULL);
 }
 
+/* What is taken for a type, but is other memory, may have the flags of one, and hardly its name. */
+static bool is_name(const char *name)
+{
+	enum { WHOLE = 120 }; /* a longer one may have been cut within a character */
+	uint32_t code_point = 0;
+
+	for (const char *at = name; *at; at += prb_text_decode(at, &code_point))
+		if (code_point == PRB_TEXT_INVALID && at - name < WHOLE)
+			return false;
+	return *name && code_point != PRB_TEXT_INVALID;
+}
+
 static bool read_entry(struct prb_census *c, uint64_t address, struct prb_census_entry *ret)
 {
 	struct prb_type *type;
 
 	renew_reader(c);
-	if (!prb_census_try(c, prb_repr_type(&c->classes, address, &type)))
+	if (!prb_census_try(c, prb_repr_type(&c->classes, address, &type)) ||
+	    type->basicsize < c->py->layout.object_size || !is_name(type->name))
 		return false;
 	*ret = (struct prb_census_entry){
 		.address = address,

@@ -195,7 +195,7 @@ export function Activity({ route }: { route: Route }) {
 			{dump && (
 				<p class="facts">
 					{dump.target.argv.join(" ")} · Python {dump.target.python?.version ?? "?"} · {threads.length} threads ·{" "}
-					{dump.paused_threads} paused for {dump.pause_us.toFixed(0)} µs
+					{dump.paused_threads} paused{dump.pause_us !== null && ` for ${dump.pause_us.toFixed(0)} µs`}
 				</p>
 			)}
 			{dump?.warnings.map((text) => <p class="failure" key={text}>{text}</p>)}

@@ -3,7 +3,6 @@
 // of one column.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
 import type { Row } from "./api";
 
 const STROKES = ["#3b7dd8", "#d9822b", "#2f9e6e", "#b0499c", "#8a6d3b", "#c23030"];

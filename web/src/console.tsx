@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Python that runs in the target, as `probing eval` runs it. A text area, not a terminal: code of several
-// lines is edited as a whole, screen readers can read the answers, and no style is set inline.
+// Python that runs in the target: pieces of code, as `probing eval` runs them, and `probing repl` in a terminal.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Ran } from "./store";
 import { NotAllowed, useAllowed } from "./allowed";
+import { later } from "./later";
 import { Failure } from "./parts";
 import { change, type Route } from "./route";
 import { forgetRuns, run, useStore } from "./store";
+
+const Repl = later(async () => (await import("./terminal")).Repl);
 
 function Answer({ one }: { one: Ran }) {
 	const { answer } = one;
@@ -42,6 +44,8 @@ export function Console({ route }: { route: Route }) {
 	// Where we are in what was run before; its end is what is being written.
 	const [at, setAt] = useState<number | null>(null);
 	const draft = useRef("");
+	// Not a part of the address: a link that somebody follows must not open one.
+	const [terminal, setTerminal] = useState(false);
 	const busy = list.some((one) => !one.answer && !one.error);
 
 	useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [list.length, busy]);
@@ -79,6 +83,8 @@ export function Console({ route }: { route: Route }) {
 		return <p>Choose a target above.</p>;
 	if (allowed === false)
 		return <NotAllowed what="run code in them" />;
+	if (terminal)
+		return <section aria-label="Console"><Repl id={id} thread={thread} close={() => setTerminal(false)} /></section>;
 	return (
 		<section aria-label="Console">
 			<ol class="transcript" role="log" aria-label="What was run">
@@ -96,6 +102,7 @@ export function Console({ route }: { route: Route }) {
 						<option value="agent">a thread of its own</option><option value="main">the main thread</option>
 					</select></label>
 					<button type="button" onClick={() => forgetRuns(id)}>Clear</button>
+					<button type="button" id="terminal" disabled={!allowed} onClick={() => setTerminal(true)}>Open a terminal</button>
 					<span class="faint">Enter runs a line, Ctrl-Enter all, Shift-Enter begins a new line; ↑ and ↓ bring back what was run.
 						The code changes the process.</span>
 				</div>

@@ -6,6 +6,8 @@ import { Failure, useAsked } from "./parts";
 import { change, type Route } from "./route";
 
 const MOST = 200;
+// What is no container says so; an error of one that is must be seen.
+const HAS_ITEMS = "_error NOT LIKE '% have no items that can be told'";
 
 function Part({ id, name, type, value, address }: { id: string; name: string; type: string; value: string | null; address: number | null }) {
 	const [open, setOpen] = useState(false);
@@ -24,21 +26,24 @@ function Parts({ id, address }: { id: string; address: number }) {
 	const place = Math.trunc(address);
 	const asked = useAsked(`parts ${id} ${place}`, 0, async () => {
 		const [attributes, items] = await Promise.all([
-			api.query(id, `SELECT name, type, value, value_address FROM python.attributes(${place}) WHERE name IS NOT NULL LIMIT ${MOST + 1}`),
-			api.query(id, `SELECT coalesce(key, number) AS name, type, value, value_address FROM python.items(${place}) WHERE number IS NOT NULL LIMIT ${MOST + 1}`),
+			api.query(id, `SELECT name, type, value, value_address, _error FROM python.attributes(${place}) LIMIT ${MOST + 1}`),
+			api.query(id, `SELECT coalesce(key, number) AS name, type, value, value_address, _error FROM python.items(${place}) WHERE number IS NOT NULL OR ${HAS_ITEMS} LIMIT ${MOST + 1}`),
 		]);
-		return [...items.value.map((row) => ({ ...row, name: `[${row["name"]}]` })), ...attributes.value] as api.Row[];
+		return [...items.value.map((row) => ({ ...row, name: row["name"] === null ? null : `[${row["name"]}]` })), ...attributes.value] as api.Row[];
 	});
+	const rows = asked.value?.filter((row) => row["name"] !== null) ?? [];
+	const doubts = new Set(asked.value?.flatMap((row) => row["_error"] === null ? [] : [String(row["_error"])]));
 	return (
 		<ul class="parts">
 			<Failure error={asked.error} />
-			{asked.value?.slice(0, MOST).map((row, index) => (
+			{[...doubts].map((text) => <li key={text} class="failure">{text}</li>)}
+			{rows.slice(0, MOST).map((row, index) => (
 				<Part key={index} id={id} name={String(row["name"])} type={String(row["type"] ?? "")}
 					value={row["value"] === null ? null : String(row["value"])}
 					address={row["value_address"] === null ? null : Number(row["value_address"])} />
 			))}
 			{asked.value && !asked.value.length && <li>Nothing in it.</li>}
-			{asked.value && asked.value.length > MOST && <li>… and more: use SQL.</li>}
+			{rows.length > MOST && <li>… and more: use SQL.</li>}
 		</ul>
 	);
 }
@@ -49,7 +54,7 @@ export function Inspect({ route }: { route: Route }) {
 	const tid = Number(route.values.get("tid")) || undefined;
 	const frame = Number(route.values.get("frame")) || 0;
 	const asked = useAsked(`value ${id} ${expression} ${tid} ${frame}`, 0,
-		async () => expression && id ? api.value(id, expression, { frame, ...(tid ? { tid } : {}) }) : null);
+		async () => expression && id ? api.evaluated(id, expression, { frame, ...(tid ? { tid } : {}) }) : null);
 	const submit = (event: SubmitEvent) => {
 		event.preventDefault();
 		const form = new FormData(event.currentTarget as HTMLFormElement);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import "@xterm/xterm/css/xterm.css";
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Activity } from "./activity";
@@ -6,6 +7,7 @@ import * as api from "./api";
 import { Console } from "./console";
 import { Debug } from "./debug";
 import { Inspect } from "./inspect";
+import { later } from "./later";
 import { MemoryPanel } from "./memory";
 import { Overview } from "./overview";
 import { Palette, type Choice } from "./palette";
@@ -13,10 +15,12 @@ import { useAsked } from "./parts";
 import { Profiles } from "./profile";
 import { BOOK } from "./queries";
 import { change, link, useRoute } from "./route";
-import { Sql } from "./sql";
 import { savedQueries, useStore } from "./store";
+import "uplot/dist/uPlot.min.css";
 import "./style.css";
-import { Torch } from "./torch";
+
+const Sql = later(async () => (await import("./sql")).Sql);
+const Torch = later(async () => (await import("./torch")).Torch);
 
 const PANELS = [
 	["overview", "Overview", Overview], ["activity", "Activity", Activity], ["profile", "Profile", Profiles],

@@ -27,8 +27,8 @@ function Process({ process }: { process: api.Memory["process"] }) {
 	);
 }
 
-function Objects({ census }: { census: api.Census }) {
-	if (census.error)
+function Objects({ census }: { census: api.Memory["interpreters"][number] }) {
+	if (census.error !== null)
 		return <p class="failure">{census.error}</p>;
 	const small = census.small_objects;
 	return (
@@ -68,14 +68,13 @@ function Grown({ grown }: { grown: api.Growth }) {
 					<p class="facts" id="grown">
 						in {grown.seconds.toFixed(1)} s: {signed(one.objects, count(Math.abs(one.objects)))} objects, {signed(one.bytes, bytes(Math.abs(one.bytes)))}
 					</p>
-					{one.error && <p class="failure">{one.error}</p>}
 					{one.doubt && <p class="failure">{one.doubt}</p>}
 					<Table caption="What holds what is new" heads={["Held by", "Objects", "Bytes", "For example"]}
-						rows={(one.holders ?? []).slice(0, MOST).map((holder) => [
+						rows={one.holders.slice(0, MOST).map((holder) => [
 							holder.holder ?? (holder.garbage ? "only cycles: garbage that was not collected yet" : "C code"),
 							signed(holder.objects, count(Math.abs(holder.objects))), signed(holder.bytes, bytes(Math.abs(holder.bytes))), holder.example ?? ""])} />
 					<Table caption="Types that changed" heads={["Type", "Objects", "Bytes"]}
-						rows={(one.types ?? []).slice(0, MOST).map((type) => [
+						rows={one.types.slice(0, MOST).map((type) => [
 							type.type, signed(type.objects, count(Math.abs(type.objects))), signed(type.bytes, bytes(Math.abs(type.bytes)))])} />
 				</div>
 			))}

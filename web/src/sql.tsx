@@ -173,7 +173,7 @@ export function Sql({ route }: { route: Route }) {
 						<li key={`${table.schema}.${table.name}`}>
 							<details>
 								<summary title={table.doc}>{table.schema === "main" ? "" : `${table.schema}.`}{table.name}</summary>
-								<ul>{table.columns.map((column) => <li key={column.name} title={column.doc}>{column.name}</li>)}</ul>
+								<ul>{table.columns.map((column) => <li key={column.name} title={column.doc ?? undefined}>{column.name}</li>)}</ul>
 							</details>
 						</li>
 					))}

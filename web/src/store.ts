@@ -68,7 +68,7 @@ export async function run(id: string, code: string, thread: string) {
 	ran.set(id, [...(ran.get(id) ?? []), one].slice(-200));
 	changed();
 	try {
-		one.answer = await api.evaluate(id, code, thread);
+		one.answer = await api.run(id, code, thread);
 	} catch (caught) {
 		one.error = asError(caught);
 	}

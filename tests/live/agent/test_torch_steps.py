@@ -348,17 +348,21 @@ def text(value): return Cell(3, len(value), Cell.Value(text=value))
 later = time.time_ns() + 600 * 10**9
 calls = agent.probing_ring_create(b"python.torch_calls", CALLS, 8 << 20)
 steps = agent.probing_ring_create(b"python.torch_step_timing", STEPS, 2 << 20)
-assert calls > 0 and steps > 0
+gpu = agent.probing_ring_create(b"python.torch_gpu", GPU, 2 << 20)
+assert calls > 0 and steps > 0 and gpu > 0
 for local in (1 << 40, -5, (1 << 63) - 1, 7):
     agent.probing_ring_append(steps, later, (Cell * 13)(
         number(1), number(local), text(b"sampled"), number(1), number(1),
         real(float("inf") if local == 7 else 5.0), real(float("nan")), real(-1), real(1e300), real(1.0),
         real(1e30), number(-1), number(1)))
 for seq in range(20000):
-    agent.probing_ring_append(calls, later, (Cell * 15)(
+    agent.probing_ring_append(calls, later, (Cell * 16)(
         number(1), number(1 << 40), number(1), number(seq), number(seq - 1), number(0),
         text(b"m\\x1b[31m%d" % seq), text(b"C\\xff"), text(b"forward" if seq % 3 else b"backward"),
-        real(1e11), real(1.0), number(0), number(0), number(0), number(1)))
+        real(1e11), real(1.0), number(0), number(0), number(0), number(seq << 50), number(1)))
+    agent.probing_ring_append(gpu, later, (Cell * 6)(
+        number(1), number(1 << 40), number(seq - 2), text(b"m\\x1b[31m"),
+        text((b"step", b"forward", b"backward", b"\\x1b")[seq % 4]), real((1e300, -1.0, 1e11)[seq % 3])))
 """
 
 
@@ -366,8 +370,11 @@ def hostile_code():
     """A process can write what it likes to its rings: a chain of 20,000 calls, numbers without sense."""
     source = (support.ROOT / "agent/torch_rows.c").read_text()
     columns = ["".join(re.findall('"([^"]*)"', re.search(
-        r"%s_columns\[\] =(.*?);" % name, source, re.S).group(1))) for name in ("call", "step")]
-    return HOSTILE.replace("CALLS", repr(columns[0].encode())).replace("STEPS", repr(columns[1].encode()))
+        r"%s_columns\[\] =(.*?);" % name, source, re.S).group(1))) for name in ("call", "step", "gpu")]
+    text = HOSTILE
+    for name, of in zip(("CALLS", "STEPS", "GPU"), columns):
+        text = text.replace(name, repr(of.encode()))
+    return text
 
 
 def test_rows_of_a_hostile_process(probing, fresh):

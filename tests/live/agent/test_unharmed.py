@@ -4,6 +4,7 @@ what of that stays in a process."""
 import json
 import os
 import signal
+import time
 
 import pytest
 
@@ -37,6 +38,16 @@ def cost(pid):
     with open("/proc/%d/maps" % pid, encoding="utf-8") as maps:
         mappings = maps.read().count("\n")
     return agent.descriptors(pid), len(agent.tasks(pid)), mappings, agent.memory(pid)
+
+
+def lowest(pid, now):
+    """The same, by the smallest of some looks at what is resident: objects of the program itself, some
+    megabytes of them, come and go."""
+    ends = time.monotonic() + 5
+    while time.monotonic() < ends:
+        time.sleep(0.05)
+        now = now[:3] + (min(now[3], agent.memory(pid)),)
+    return now
 
 
 def compare(before, after, free_threaded=False):
@@ -73,7 +84,7 @@ def test_a_program_that_checks_itself(interpreter, target, probing):
         for _ in range(count):
             cycle(EVALS // CYCLES)
             sent += 1
-        return cost(process.pid)
+        return lowest(process.pid, cost(process.pid))
 
     # What is needed once, and what the program's own collector takes away some time, comes to its
     # end in the first half.

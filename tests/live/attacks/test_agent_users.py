@@ -28,6 +28,15 @@ with Client("\\0" + sys.argv[1]) as client:
 HAS_MOUNTS = needs("no mount namespaces here", "unshare", "-m", "mount", "-t", "tmpfs", "none", "/tmp")
 
 
+def other_tmp(*more):
+    """Shell words that mount a folder in place of /tmp, in which a checkout below /tmp is still seen."""
+    places = {os.path.realpath(each) for each in (support.ROOT, os.path.dirname(support.BINARY))}
+    seen = ["mkdir -p /mnt%s && mount --rbind %s /mnt%s" % (each[len("/tmp"):], each, each[len("/tmp"):])
+            for each in sorted(places) if each.startswith("/tmp/")]
+    return " && ".join(["mount -t tmpfs -o mode=1777 none /mnt", *seen, "mount --move /mnt /tmp", *more,
+                        'exec "$@"'])
+
+
 def abstract_names(pid):
     """Sockets that could be the agent's of that process."""
     with open("/proc/%d/net/unix" % pid, encoding="ascii", errors="replace") as file:
@@ -46,7 +55,7 @@ def steals(name):
 @needs("no user namespaces here", "unshare", "-m", "unshare", "-U", "true")
 def test_a_user_namespace_that_knows_nobody(probing):
     """Without a file for the socket, all users would look like the process's own."""
-    command = ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o ro none /tmp && exec \"$@\"", "sh",
+    command = ["unshare", "-m", "sh", "-c", other_tmp("mount -o remount,ro /tmp"), "sh",
                "setpriv", "--reuid", VICTIM, "--regid", VICTIM, "--clear-groups", "unshare", "-U",
                SYSTEM_PYTHON, "-c", SCRIPT]
     with Started(command, rest=1, cwd="/", env={"PATH": os.environ["PATH"]}) as process:
@@ -60,8 +69,8 @@ def test_a_user_namespace_that_knows_nobody(probing):
 @pytest.fixture
 def squatted():
     """A folder in place of /tmp in which the attacker has made the victim's folder."""
-    script = ("mount -t tmpfs -o mode=1777 none /tmp && mkdir -m 700 /tmp/probing-%d && "
-              "chown %d /tmp/probing-%d && exec \"$@\"" % (VICTIM, ATTACKER, VICTIM))
+    script = other_tmp("mkdir -m 700 /tmp/probing-%d" % VICTIM,
+                       "chown %d /tmp/probing-%d" % (ATTACKER, VICTIM))
     return ["unshare", "-m", "sh", "-c", script, "sh", "setpriv", "--reuid", VICTIM, "--regid",
             VICTIM, "--clear-groups", SYSTEM_PYTHON, "-c", SCRIPT]
 
@@ -85,8 +94,7 @@ def test_all_names_are_taken(probing, squatted):
 @HAS_MOUNTS
 def test_a_service_that_cannot_be_noted(probing, newest):
     """Somebody else has made the folder that tells which services there are."""
-    script = ("mount -t tmpfs -o mode=1777 none /tmp && mkdir -m 700 /tmp/probing-0 && "
-              "chown %d /tmp/probing-0 && exec \"$@\"" % ATTACKER)
+    script = other_tmp("mkdir -m 700 /tmp/probing-0", "chown %d /tmp/probing-0" % ATTACKER)
     inside = ["unshare", "-m", "sh", "-c", script, "sh"]
     with Started([*inside, newest.exe, "-c", SCRIPT], rest=1,
                  env=dict(newest.env, XDG_RUNTIME_DIR="")) as process:

@@ -145,6 +145,50 @@ def test_a_form_of_another_page(gateway, program):
     assert gateway.ask("/v1/targets").json["targets"][0]["paused"] is None
 
 
+TERMINAL = ("/v1/targets/%d/repl", {}), ("/v1/terminals/t1", {"input": "1\r"})
+
+
+@pytest.mark.parametrize("path, body", TERMINAL)
+def test_terminals_are_not_for_pages_of_others(own, program, path, body):
+    gateway = own
+    path = path.replace("%d", str(program.pid))
+    cookie = session(gateway)
+    for headers, status in (({}, 403), ({"Probing-Request": "1", "Origin": "https://attacker.example"}, 403),
+                            ({"Probing-Request": "1", "Origin": "null"}, 403),
+                            ({"Probing-Request": "1", "Sec-Fetch-Site": "cross-site"}, 403)):
+        answer = gateway.ask(path, body, token=False, headers={"Cookie": cookie, **headers})
+        assert answer.status == status, (headers, answer)
+    assert gateway.ask(path, body, token=False).status == 401
+    assert gateway.ask(path, body, token="wrong").status == 401
+    assert gateway.ask("%s?token=%s" % (path, gateway.token), body, token=False).status in (401, 403)
+    assert gateway.ask(path, body, host="attacker.example").status == 403
+    # A link that is followed opens none.
+    assert gateway.ask(path, token=False, headers={"Cookie": cookie, "Sec-Fetch-Site": "cross-site",
+                                                   "Sec-Fetch-Mode": "navigate"}).status == 405
+    assert not gateway.children()
+
+
+def test_terminals_are_opened_by_who_may_write(program):
+    with Gateway(program.pid) as reader:
+        for path, body in TERMINAL:
+            answer = reader.ask(path.replace("%d", str(program.pid)), body)
+            assert (answer.status, answer.error["code"]) == (403, "permission"), answer
+        assert not reader.children()
+
+
+@pytest.mark.parametrize("origin, status", [("https://attacker.example", 403), ("null", 403), (None, 200)])
+def test_there_is_no_websocket(gateway, program, origin, status):
+    """Browsers let any page open one, with our cookie; events are no better."""
+    upgrade = {"Cookie": session(gateway), "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+               "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", **({"Origin": origin} if origin else {})}
+    answer = gateway.ask("/v1", token=False, headers=upgrade)
+    assert answer.status == status and "upgrade" not in answer.headers and "sec-websocket-accept" not in answer.headers
+    if origin:
+        answer = gateway.ask("/v1/targets/%d/events" % program.pid, token=False, headers={
+            "Cookie": session(gateway), "Accept": "text/event-stream", "Origin": origin})
+        assert answer.status == 403, answer
+
+
 def test_our_own_page(gateway, program):
     answer = gateway.ask("/v1/targets/%d/eval" % program.pid, {"code": "40 + 2"}, token=False,
                          headers={"Cookie": session(gateway), "Probing-Request": "1",

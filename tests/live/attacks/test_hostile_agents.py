@@ -86,11 +86,12 @@ def test_ctrl_c_ends_an_endless_answer():
             command.communicate()
 
 
+@pytest.mark.parametrize("options", [(), ("--cc",)], ids=["python", "cc"])
 @pytest.mark.parametrize("kind", ["wild", "random", "endless"])
-def test_samples_of_allocations(probing, kind):
+def test_samples_of_allocations(probing, kind, options):
     """Whatever the buffer holds, the command ends, and says what it could not use."""
     with HostileAgent(kind) as target:
-        done = probing(target.pid, "memory", "--sites", "1s", "--json",
+        done = probing(target.pid, "memory", "--sites", "1s", "--json", *options,
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)))
         assert done.code in (OK, FAILED), done
         if done.code == OK:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Ranks and hosts that lie about collectives and process groups: root's verdict comes, and is escaped."""
+import contextlib
 import json
 import os
 import pathlib
@@ -8,11 +9,22 @@ import tempfile
 import pytest
 
 import jobs
+import support
 from sockets_support import SYSTEM_PYTHON
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not SYSTEM_PYTHON,
                                 reason="needs root, and the system's Python for the other user")
 ATTACKER = 2001
+ENDLESS = """#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+case $2 in
+data) exec cat /dev/zero;;
+errors) yes >&2 & sleep 2; kill $!; exit 1;;
+deep) head -c 1000000 /dev/zero | tr '\\0' '['; exit 0;;
+esac
+shift 2
+exec sh -c "$1"
+"""
 # What torch's module is called, without torch; with groups and arguments that nobody has.
 RANK = r"""
 import sys, time, types
@@ -88,3 +100,56 @@ def test_hosts_that_lie():
             done = jobs.cluster("cluster", "hang", "--hosts", "a", env=env)
             assert done.returncode == 1 and "a frame that is not in the list" in done.stderr, done
         assert ranks[0].pid
+
+
+def test_hosts_that_never_end():
+    """Data without end, lines without end on stderr, brackets without end: each is named."""
+    with jobs.ranks(SYSTEM_PYTHON, 1) as ranks, tempfile.TemporaryDirectory() as folder:
+        ssh = pathlib.Path(folder, "ssh")
+        ssh.write_text(ENDLESS)
+        ssh.chmod(0o755)
+        env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), PROBING_REMOTE_PROGRAM=str(support.BINARY))
+        words = ("--hosts", "data,errors,deep,good", "--timeout", "100s", jobs.ADDRESS)
+        done = jobs.cluster("cluster", "nodes", "--json", *words, env=env)
+        assert done.returncode == 0, done
+        assert json.loads(done.stdout)[0]["ranks"][0]["pid"] == ranks[0].pid
+        for host, why in (("data", "the answer is too long"), ("deep", "its answer cannot be understood"), ("errors", "")):
+            assert "warning: %s: %s" % (host, why) in done.stderr, done
+        assert len(done.stderr) < 20000
+        done = jobs.cluster("cluster", "query", "SELECT count(*) FROM global.python.threads", *words, env=env)
+        assert "1 of 1 ranks answered: 0\n" in done.stderr and "data: the answer is too long\n" in done.stderr, done
+
+
+# What a process says of itself is its user's: title, modules, environment.
+INSIDE = r"""
+import ctypes, mmap, os, sys, time, types
+ctypes.CDLL(None).prctl(15, b"ray::\x1b[2Jx", 0, 0, 0)
+class Loop(dict):
+    pass
+loop = {b"RANK": b"\x1b[2J", b"WORLD_SIZE": b"99999999999999999999", b"x" * 100000: b"y", 7: 8, "RANK": "0",
+        b"MASTER_ADDR": b"\x1b[31m'"}
+loop[b"LOCAL_RANK"] = loop
+os.environ._data = (loop, Loop(loop), 7, None)[int(sys.argv[1]) % 4]
+module = types.ModuleType("torch.distributed.distributed_c10d")
+sys.modules[module.__name__] = module
+class Group:
+    __slots__ = ("pointer",)
+group = Group()
+group.pointer = 1 << 60
+module._pg_group_ranks = {group: {number: number for number in range(4)}}
+module._pg_names = {}
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+def test_processes_that_look_like_ranks():
+    with contextlib.ExitStack() as stack:
+        for number in range(4):
+            process = stack.enter_context(support.Program(
+                ["setpriv", "--reuid", ATTACKER, "--regid", ATTACKER, "--clear-groups", SYSTEM_PYTHON, "-c", INSIDE,
+                 number], cwd="/"))
+            assert process.line() == "ready"
+        done = jobs.cluster("cluster", "nodes")
+        assert done.returncode in (0, 1) and "\x1b" not in done.stdout + done.stderr, done
+        assert "Traceback" not in done.stderr and done.returncode >= 0

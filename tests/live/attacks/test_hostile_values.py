@@ -72,3 +72,21 @@ def test_tables_and_dumps(liar):
         ask(liar.pid, "query", "SELECT count(*), sum(length(x.value)) FROM python.locals l, "
             "python.attributes(l.address) a, python.%s(a.value_address) x "
             "WHERE l.name <> 'many' AND l.name <> 'large'" % table)
+
+
+@pytest.fixture
+def framed(newest):
+    """Frames that pass for those of polars."""
+    with support.Target(newest, PROGRAM.with_name("hostile_frames.py")) as process:
+        process.names = list(iter(process.line, "ready"))
+        support.wait_for_sleep(process.pid, "pipe_read")
+        yield process
+
+
+def test_frames_of_data(framed):
+    ask(framed.pid, "dump", "--locals")
+    for name in framed.names:
+        for function in ("%s", "%s.shape", "%s.columns", "%s['x']"):
+            done = ask(framed.pid, "print", function % name)
+            assert (done.returncode == 0) == bool(done.stdout), (name, function, done)
+    assert b"DataFrame({}, shape=(18446744073709551615, 0))" in ask(framed.pid, "print", "none").stdout

@@ -84,6 +84,38 @@ time.sleep(600)
 """
 
 
+# Arenas of malloc() that lead to nowhere, round, or through blocks of all sizes.
+HEAPS = """
+import ctypes, mmap, random, struct, sys, time
+HEAP, COUNT = 64 << 20, 6
+room = mmap.mmap(-1, (COUNT + 1) * HEAP)
+start = ctypes.addressof(ctypes.c_char.from_buffer(room))
+first = -start % HEAP
+for number in range(COUNT):
+    at, kind = first + number * HEAP, sys.argv[1]
+    size = random.choice((4096, 8 << 20, HEAP))
+    before = start + at - HEAP if number and kind != "first" else 0
+    arena = start + at + 48 if not before else start + first + 48
+    if kind == "wild":
+        arena, before, size = random.choice((arena, 0, 1 << 63)), random.choice((0, before, HEAP)), HEAP
+    room[at:at + 32] = struct.pack("<4Q", arena, before, size, HEAP)
+    if kind == "wild":
+        room[at + 48:at + 48 + (1 << 20)] = random.randbytes(1 << 20)
+        continue
+    place, step = at + 48 + (0 if before else 2208), 32
+    while place + 16 < at + size and place < at + (8 << 20):
+        room[place:place + 16] = struct.pack("<QQ", 0, step | 5)
+        place, step = place + step, step + 16 if kind == "sizes" else 32
+block = ctypes.CDLL(None).malloc
+block.restype = ctypes.c_void_p
+print("ready", flush=True)
+if kind != "sizes":
+    ctypes.c_uint64.from_address(block(1000) - 8).value = 0 if kind == "first" else 1 << 62
+while True:
+    time.sleep(100)
+"""
+
+
 def limited():
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
@@ -137,6 +169,16 @@ def test_huge(names):
         assert found["doubt"] and "the rest is missing" in found["doubt"]
         done = run(process.pid, "memory", "--max-time", "1s", preexec_fn=limited)
         assert done.returncode == OK, done.stderr
+
+
+@pytest.mark.parametrize("kind", ["first", "sizes", "wild"])
+def test_arenas(kind):
+    """Chains of blocks are followed as far as they make sense, and never for ever."""
+    with program(HEAPS, kind) as process:
+        for words in ("memory", "--json"), ("memory", "--growth", "1ms"):
+            done = run(process.pid, *words, preexec_fn=limited)
+            assert done.returncode == OK, done.stderr
+            harmless(done.stdout)
 
 
 def test_nobody_reads_roots():

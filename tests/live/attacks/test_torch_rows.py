@@ -71,7 +71,7 @@ def test_a_link_in_place_of_the_file(stranger, folder, theirs):
 
 
 @pytest.mark.parametrize("table", ["torch.overhead", "python.torch_trace", "python.torch_step_timing",
-                                   "python.comm_collective", "comm_metrics"])
+                                   "python.torch_gpu", "python.comm_collective", "comm_metrics"])
 def test_tables(stranger, table):
     done = ask(stranger.pid, "query", "SELECT * FROM %s LIMIT 30000" % table)
     assert done.returncode == OK or "nothing records" in done.stderr.decode(), done

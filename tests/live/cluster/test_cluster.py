@@ -101,19 +101,25 @@ def test_the_slow_rank(job):
     assert nothing.returncode == 1 and "no rank was seen in a collective" in nothing.stderr
     job.do("uneven")
     job.waits(0, 2)
-    found = None
+    # On a starved machine few looks fall into so many seconds: a rank stands out in one of some tries.
+    found = text = None
 
     def is_found():
         nonlocal found
-        found = json.loads(job.cluster("slow", job.name, "--json", "--duration", "3s").stdout)
-        return found["slow"] == 1
+        done = job.cluster("slow", job.name, "--json", "--duration", "3s")
+        found = json.loads(done.stdout or '{"slow": null}')
+        return found["slow"] == 1 and found["longer"] and found["longer"][0]["function"] == "read_file ranks.py"
 
-    wait_until(is_found, 60)
-    assert found["longer"][0]["function"] == "read_file ranks.py", found
+    def is_told():
+        nonlocal text
+        text = job.cluster("slow", str(job.pids()[0]), "--duration", "2s").stdout
+        return "slow: rank 1 (pid %d) keeps the others" % job.pids()[1] in text and \
+            "longer      read_file ranks.py" in text
+
+    wait_until(is_found, 100)
     assert found["others_wait"] > found["waits"]
-    text = job.cluster("slow", str(job.pids()[0]), "--duration", "2s").stdout
-    assert "slow: rank 1 (pid %d) keeps the others" % job.pids()[1] in text
-    assert "longer      read_file ranks.py" in text and "RANK    LOOKS  WAITING" in text
+    wait_until(is_told, 100)
+    assert "RANK    LOOKS  WAITING" in text
     assert job.hang(MOVES)["verdict"] == "moves"
 
     # One profile of all, in which the ranks are the outermost frames.

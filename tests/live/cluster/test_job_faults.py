@@ -4,12 +4,15 @@ sure. One job goes through those after which its ranks can go on."""
 import contextlib
 import json
 import os
+import pathlib
 import signal
 import subprocess
 
 import pytest
 
+import hung_mount
 import support
+import training
 from environment import wait_until
 from rank_job import ABSENT, LATE, MISMATCH, MOVES, UNKNOWN, Job
 
@@ -24,14 +27,19 @@ int cudaStreamSynchronize(const char *file)
 """
 
 
+@pytest.fixture(name="torch", params=training.TORCHES, ids=repr, scope="module")
+def fixture_torch(request):
+    return request.param
+
+
 @pytest.fixture(name="job", scope="module")
-def fixture_job(tmp_path_factory):
+def fixture_job(tmp_path_factory, torch):
     folder = tmp_path_factory.mktemp("job")
     library = folder / "libcudart.so"
     subprocess.run(["cc", "-g", "-shared", "-fPIC", "-xc", "-o", str(library), "-"], input=CUDA,
                    text=True, check=True)
     with contextlib.ExitStack() as stack:
-        yield Job(stack, str(folder / "go"), FAKE_CUDA=str(library))
+        yield Job(stack, str(folder / "go"), torch=torch, FAKE_CUDA=str(library))
 
 
 def drain(job, rank, data=b""):
@@ -88,7 +96,15 @@ def test_what_keeps_a_rank(job):
     job.done()
 
 
-def test_ranks_that_called_different_things(tmp_path):
+def test_a_file_system_that_hangs(job):
+    with hung_mount.mounted(job.file + ".mount"):
+        job.do("save_far", 1)
+        job.do("meet", 0, 2)
+        job.hang(LATE, "never entered barrier", "it is at save_far ranks.py:", ".mount/checkpoint", ranks=[1])
+    job.done()
+
+
+def test_ranks_that_called_different_things(tmp_path, torch):
     # Rank 2 has what it was sent, and has gone on: only the roots tell that it is not to blame.
     cases = [("roots", LATE, "or rank 1 has called something else: it is in broadcast", [2], "low")]
     if support.LONG:
@@ -97,17 +113,17 @@ def test_ranks_that_called_different_things(tmp_path):
                   ("around", MISMATCH, "ranks 0-2 wait for each other", [0, 1, 2], "high")]
     for word, verdict, text, ranks, confidence in cases:
         with contextlib.ExitStack() as stack:
-            job = Job(stack, str(tmp_path / word))
+            job = Job(stack, str(tmp_path / word), torch=torch)
             job.do(word)
             found = job.hang(verdict, text, ranks=ranks)
             assert found["confidence"] == confidence, found
 
 
 if support.LONG:
-    def test_tensors_of_different_sizes(tmp_path):
+    def test_tensors_of_different_sizes(tmp_path, torch):
         """gloo ends some of the ranks, or lets them wait for ever: nobody is blamed with certainty then."""
         with contextlib.ExitStack() as stack:
-            job = Job(stack, str(tmp_path / "go"))
+            job = Job(stack, str(tmp_path / "go"), torch=torch)
             job.do("shapes")
             done = None
 
@@ -122,14 +138,13 @@ if support.LONG:
                 assert "(1000000,) float32" in json.loads(done.stdout)["sentence"], done
             assert done.returncode == ABSENT or json.loads(done.stdout)["confidence"] != "high", done
 
-    def test_ranks_that_end(tmp_path):
+    def test_ranks_that_end(tmp_path, torch):
         for word, text in (("leave", "no process"), ("killed", "no process")):
             with contextlib.ExitStack() as stack:
-                job = Job(stack, str(tmp_path / word))
+                job = Job(stack, str(tmp_path / word), torch=torch)
                 job.do(word, 2)
                 if word == "killed":
-                    children = "/proc/%d/task/%d/children" % (job.pids()[2], job.pids()[2])
-                    wait_until(lambda path=children: open(path, encoding="ascii").read().split(), 60)
-                    with open(children, encoding="ascii") as file:
-                        os.kill(int(file.read().split()[0]), signal.SIGKILL)
+                    worker = pathlib.Path(job.file + ".worker")
+                    wait_until(lambda path=worker: path.exists() and path.read_text().endswith("\n"), 200)
+                    os.kill(int(worker.read_text()), signal.SIGKILL)
                 job.hang(ABSENT, text, ranks=[2])

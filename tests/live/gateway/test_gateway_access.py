@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import tempfile
 
 import pytest
 
@@ -40,7 +41,8 @@ def program():
 
 @pytest.fixture(scope="module")
 def gateway(program):
-    with Gateway(program.pid, "--allow-write") as running:
+    with tempfile.TemporaryDirectory() as state, \
+            Gateway(program.pid, "--allow-write", XDG_STATE_HOME=state) as running:
         yield running
 
 
@@ -74,6 +76,11 @@ def test_axe_finds_nothing_serious(gateway, program, dark, size):
             assert findings(page) == [], panel
         page.push("#go")
         page.wait("!!document.getElementById('palette')")
+        assert findings(page) == []
+        page.press("Escape")
+        page.show("console", target=program.pid)
+        page.push("#terminal")
+        page.wait("document.querySelector('.xterm-rows')?.textContent.includes('>>> ')")
         assert findings(page) == []
         assert not page.errors
 
@@ -114,6 +121,80 @@ def test_keys_are_enough(gateway, program):
         assert page.value("location.hash").startswith("#/sql")
         page.press("1")
         page.wait("location.hash.startsWith('#/overview')")
+        assert not page.errors
+
+
+def reach(page, expression):
+    """Goes on with Tab to the element `e` of which that is true."""
+    page.wait("[...document.querySelectorAll('main *')].some((e) => %s)" % expression)
+    for _ in range(150):
+        page.press("Tab")
+        if page.focused(expression):
+            return
+    pytest.fail("%s is never reached" % expression)
+
+
+def go(page, panel):
+    page.press("k", control=True)
+    page.wait("document.activeElement?.id == 'palette'")
+    page.type("panel " + panel)
+    page.wait("document.querySelectorAll('#choices li').length == 1")
+    page.press("Enter")
+    page.wait("!document.getElementById('palette') && location.hash.startsWith('#/%s')" % panel)
+
+
+def test_each_panel_by_keys(gateway, program):
+    """What changes something too, and without a mouse."""
+    with Page(gateway) as page:
+        page.sees("MainThread")
+        go(page, "profile")
+        reach(page, "e.name == 'duration'")
+        page.press("a", control=True)
+        page.type("600")
+        page.press("Enter")
+        page.sees("running", "Draw what there is now")
+        for button, then in (("Stop", "finished"), ("Delete", "Nothing was recorded yet")):
+            reach(page, "e.textContent == '%s'" % button)
+            page.press("Enter")
+            page.sees(then)
+            # What is deleted while it is drawn is not there, and the browser says so.
+            page.wait("!document.querySelector('iframe') || document.querySelector('iframe').contentDocument === null")
+        go(page, "torch")
+        page.sees("No module of torch")
+        go(page, "memory")
+        reach(page, "e.type == 'number'")
+        page.press("a", control=True)
+        page.type("0.5")
+        reach(page, "e.id == 'grow' && !e.disabled")
+        page.press("Enter")
+        page.wait("!!document.getElementById('grown')")
+        go(page, "inspect")
+        reach(page, "e.name == 'expression'")
+        page.type("held")
+        page.press("Enter")
+        page.sees("bytearray")
+        reach(page, "e.classList.contains('fold')")
+        page.press("Enter")
+        page.sees("[0]")
+        go(page, "sql")
+        reach(page, "e.id == 'editor'")
+        page.press("a", control=True)
+        page.press("Backspace")
+        page.type("SELECT 6 * 7 AS answer")
+        page.press("Enter", control=True)
+        page.wait("document.querySelector('#rows tbody td')?.textContent == '42'")
+        go(page, "console")
+        reach(page, "e.id == 'code'")
+        page.type("6 * 7")
+        page.press("Enter", control=True)
+        page.wait("document.querySelector('.result')?.textContent == '42'")
+        go(page, "debug")
+        reach(page, "e.id == 'hold' && !e.disabled")
+        page.press("Enter")
+        page.sees("Paused by this page")
+        reach(page, "e.id == 'resume'")
+        page.press("Enter")
+        page.sees("ran again after")
         assert not page.errors
 
 

@@ -33,8 +33,8 @@ def program():
 
 
 @pytest.fixture(scope="module")
-def gateway(program):
-    with Gateway(program.pid, "--allow-write") as running:
+def gateway(program, tmp_path_factory):
+    with Gateway(program.pid, "--allow-write", XDG_STATE_HOME=str(tmp_path_factory.mktemp("state"))) as running:
         yield running
 
 
@@ -82,6 +82,69 @@ def test_code_is_run(page, program):
     page.wait("!!document.getElementById('editor')")
     page.show("console", target=program.pid)
     page.sees("ZeroDivisionError")
+
+
+SHOWN = "document.querySelector('.xterm-rows')?.textContent.includes(%s)"
+
+
+def test_a_terminal(page, program):
+    """A prompt that is typed in, with completion, history and Ctrl-C; it ends with the panel."""
+    page.show("console", target=program.pid)
+    page.push("#terminal")
+    page.wait(SHOWN % json.dumps("%d >>> " % program.pid))
+    page.wait("document.activeElement?.classList.contains('xterm-helper-textarea')")
+    page.type("'forty' + 'two'")
+    page.press("Enter")
+    page.wait(SHOWN % json.dumps("'fortytwo'"))
+    page.type("while True: time.sle")
+    page.press("Tab")
+    page.wait(SHOWN % json.dumps("time.sleep"))
+    page.type("(0.01)")
+    page.press("Enter")
+    page.press("Enter")
+    page.wait(SHOWN % json.dumps("time.sleep(0.01)"))
+    page.press("c", control=True)
+    page.wait(SHOWN % json.dumps("KeyboardInterrupt"))
+    page.press("ArrowUp")
+    page.press("ArrowUp")
+    page.press("Enter")
+    page.wait("document.querySelector('.xterm-rows').textContent.split(%s).length == 3" % json.dumps("'fortytwo'"))
+    # Keys of the page are keys of the terminal in it.
+    page.press("?")
+    assert not page.value("document.querySelector('dialog').open")
+    # What a process prints is shown, and leads nowhere; colours are styles that a script sets.
+    page.press("u", control=True)
+    page.type("print('\\x1b]8;;http://attacker.example/\\x07link\\x1b]8;;\\x07 \\x1b[38;2;1;200;3m<img src=x onerror=alert(1)>\\x1b]2;title\\x07')")
+    page.press("Enter")
+    page.wait(SHOWN % json.dumps("link <img src=x onerror=alert(1)>"))
+    assert page.value("document.querySelectorAll('#repl img, #repl a').length") == 0
+    assert "title" not in page.value("document.title")
+    for width in (500, 1280):
+        page.send("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
+        page.wait("document.documentElement.scrollWidth <= %d && document.querySelector('.xterm-screen').clientWidth > %d" % (
+            width, width - 100))
+    page.press("Tab", shift=True)
+    page.wait("!document.activeElement.closest('#repl')")
+    page.push("#close")
+    page.wait("!!document.getElementById('code')")
+    wait_until(lambda: not page.gateway.children(), "the command is left")
+
+
+def test_a_terminal_ends_with_its_panel(page, program):
+    page.show("console", target=program.pid)
+    page.push("#terminal")
+    page.wait(SHOWN % json.dumps("%d >>> " % program.pid))
+    page.show("sql", target=program.pid)
+    wait_until(lambda: not page.gateway.children(), "the command is left")
+    # An address opens none.
+    page.show("console", target=program.pid)
+    page.wait("!!document.getElementById('code')")
+    page.push("#terminal")
+    page.wait(SHOWN % json.dumps("%d >>> " % program.pid))
+    page.press("d", control=True)
+    page.sees("It has ended")
+    page.send("Page.reload")
+    page.wait("!!document.getElementById('code')")
 
 
 def test_pause_step_and_resume(page, program):

@@ -208,17 +208,6 @@ def test_addresses_of_other_programs(gateway, program):
     assert graph.status == 200 and graph.body.startswith(b"<!DOCTYPE html>"), graph
 
 
-def test_openapi_names_all_that_there_is(gateway):
-    document = gateway.ask("/v1/openapi.json").json
-    assert document["openapi"].startswith("3.")
-    for path, methods in document["paths"].items():
-        for method in methods:
-            asked = path.replace("{id}", "0").replace("{profile}", "p0")
-            answer = gateway.ask(asked, method=method.upper())
-            # What is wrong is the id, or a parameter that is missing: never the address.
-            assert answer.status not in (405, 500), (path, answer)
-
-
 def test_connections_are_kept(gateway, program):
     connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=60)
     for path in ("/v1", "/v1/targets/%d/query?sql=select+1" % program.pid, "/v1/nothing", "/v1"):

@@ -120,3 +120,22 @@ def test_eval_sees_the_selected_frame(start, sleeper):  # noqa: F811
     assert debuggers.answers(session, "added") == "7"
     assert "there is no frame 9: they go from 0 to 2" in session.part("none")
     assert sleeper.alive()
+
+
+@both
+def test_other_source(start, target, known):  # noqa: F811
+    """Lines from one to another, and a function by the name that the frame has for it."""
+    path = debuggers.PROGRAMS / "sleeper.py"
+    lines = path.read_text().splitlines()
+    outer = next(number for number, line in enumerate(lines, 1) if line.startswith("def outer("))
+    process = target("sleeper.py", interpreter=known)
+    session = attached(
+        start, process, ("span",), "probing list 2,4", ("function",), "probing ls outer",
+        ("far",), debuggers.tried(start, "probing list 2,4711"),
+        ("none",), debuggers.tried(start, "probing list nosuch"),
+        ("wrong",), debuggers.tried(start, "probing list 4,2"), ("end",))
+    assert re.findall(r"^[ >] +(\d+)(?:  |$)", session.part("span"), re.M) == ["2", "3", "4"], session
+    assert re.search(r"^ +%d  def outer\(" % outer, session.part("function"), re.M), session
+    assert debuggers.printed(session, "far").splitlines()[-1].endswith(lines[-1].strip())
+    assert "'nosuch' is neither a line nor a function that this frame sees: " in session.part("none")
+    assert "'4,2' are no lines" in session.part("wrong")

@@ -14,3 +14,12 @@ from debuggers import known, sleeper  # noqa: F401 (fixtures)
 def test_errors_of_sql_point_at_the_place(start, sleeper, sql, says):
     session = attached(start, sleeper, ("error",), tried(start, "probing query " + sql))
     assert "probing: " + says in session.part("error") + "\n", session
+
+
+@both
+def test_sampling_needs_the_process_to_run(start, sleeper):
+    """Why it cannot be sampled here, and what to type instead."""
+    session = attached(start, sleeper, ("told",), tried(start, "probing flamegraph --cc"))
+    told = session.part("told")
+    assert "holds process %d, and only one program can stop its threads" % sleeper.pid in told, session
+    assert "'detach'" in told and "'probing %d perf'" % sleeper.pid in told, session

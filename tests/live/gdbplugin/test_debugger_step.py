@@ -63,6 +63,21 @@ def test_over_and_out(start, interpreter):
     assert found == [told[1], own[1], own[2], after, fails] + behind[:2], session
 
 
+@both
+@on_each
+def test_breakpoints_and_logpoints_after_a_step(start, interpreter):
+    """What is left of a step, where its thread stands, is in nobody's way."""
+    found, session = stepped(
+        start, interpreter, "probing step", "probing break-py debug_steps.py:%d" % line_of("recurse(2)"),
+        "continue", "probing break-py -d 2", "probing next", "probing trace --calls leaf",
+        "probing trace clear", "probing next")
+    assert re.search(r"^Python breakpoint 2, turn  \S*debug_steps\.py:%d$" % line_of("recurse(2)"),
+                     session.out, re.M), session
+    assert found == [("leaf", line_of("doubled = number")), ("turn", line_of("    return total")),
+                     ("<module>", line_of("time.sleep"))], session
+    assert re.search("^logpoint [0-9]+$", session.out, re.M), session
+
+
 @debuggers.needs_gdb
 def test_what_is_refused(newest):
     with support.Target(newest, PROGRAM) as process:

@@ -200,3 +200,53 @@ def test_core(probing, target, newest, tmp_path):
     assert "a core file does not have the kernel's figures" in text.out
     grown = probing(str(core), "memory", "--growth", "1s")
     assert grown.code == 3 and "growth needs a process that runs" in grown.err
+
+
+LOADS = "import ctypes, sys; ctypes.CDLL(sys.argv[1]); print('ready', flush=True); input()"
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no compiler for the sample")
+def test_gpu(probing, tmp_path):
+    """Of a process that has loaded CUDA: what the driver says of it, or that it does not."""
+    for name, source in (("libcuda.so.1", "cuda_driver.c"), ("libnvidia-ml.so.1", "nvidia_ml.c")):
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / name, PROGRAMS / source], check=True)
+    with support.Program(["/usr/bin/python3", "-c", LOADS, tmp_path / "libcuda.so.1"]) as process:
+        assert process.line() == "ready"
+        env = {"LD_LIBRARY_PATH": str(tmp_path), "GPU_PID": str(process.pid)}
+        gpus = json.loads(probing(process.pid, "memory", "--json", env=env).out)
+        assert gpus["gpu_error"] is None and gpus["gpus"] == [
+            {"gpu": 0, "name": "NVIDIA H200", "bytes": 50000000000, "used": 50754820096,
+             "total": 150754820096}]
+        text = probing(process.pid, "memory", env=env).out
+        assert "\n  GPU 0, NVIDIA H200: 46.6 GiB · all processes 47.3 GiB of 140 GiB\n" in text, text
+        for changed, words in (({"GPU_PID": "1"}, "NVIDIA's driver does not name this process"),
+                               ({"NO_DRIVER": "1"}, "libnvidia-ml.so.1: Driver Not Loaded"),
+                               ({"LD_LIBRARY_PATH": ""}, "libnvidia-ml.so.1 is not installed here")):
+            found = json.loads(probing(process.pid, "memory", "--json", env={**env, **changed}).out)
+            assert found["gpu_error"] == words and found["gpus"] == [], found
+            assert "\n  GPU: not known: " + words in probing(
+                process.pid, "memory", env={**env, **changed}).out
+
+
+LOOKS_LIKE = """
+import ctypes
+class First:
+    pass
+class Second:
+    pass
+# Memory of C that begins with two types is no object of the second one.
+words = (ctypes.c_size_t * 8)(id(First), id(Second), 1)
+kept = ctypes.c_void_p(ctypes.addressof(words))
+print("ready", flush=True)
+input()
+"""
+
+
+def test_memory_that_looks_like_objects(probing, interpreter):
+    if not interpreter.has_ctypes:
+        pytest.skip("it has no ctypes")
+    with support.Program([interpreter.exe, "-c", LOOKS_LIKE], env=interpreter.env) as process:
+        assert process.line() == "ready"
+        found = types(census(probing, process))
+        assert "__main__.Second" not in found and "__main__.First" not in found
+        assert all(name.isprintable() and not name.startswith("<") for name in found), found

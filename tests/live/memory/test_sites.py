@@ -163,6 +163,45 @@ def test_flame_graphs(target, newest, tmp_path, name):
         assert '"bytes":true' in text and '"heavy"' in text
 
 
+@pytest.mark.parametrize("interpreter", SUPPORTED, ids=repr)
+def test_c_frames(probing, target, interpreter):
+    """C functions stand where they were called, and those of the interpreter itself are left out."""
+    process = target("allocating.py", interpreter=interpreter)
+    found = json.loads(sample(process, "--cc", "--json", count="sort 4000"))
+    assert found["native"] and found["lost_bytes"] == found["nameless_frames"] == 0, found
+    kept = [row for row in found["leaks"] if row["function"] == "compare"]
+    whole = sum(row["alive_bytes"] for row in kept)
+    assert 0.5 < whole / (4000 * 4000) < 1.6, found["leaks"]
+    for row in kept:
+        check_c_callers(row["callers"])
+    native = [row for row in found["sites"] if row["module"]]
+    assert native and {row["python"]["function"] for row in native if "python" in row} & {"sort", "compare"}
+    with open(kept[0]["file"], encoding="utf-8") as file:
+        assert "bytes(4000)" in file.read().split("\n")[kept[0]["line"] - 1]
+    assert do(process, 10) == "did 10"
+    check_gone(probing, process)
+    assert do(process, 10) == "did 10"
+
+
+def check_c_callers(callers):
+    names = [frame["function"] for frame in callers]
+    at = names.index("sort")
+    assert names[at + 1:at + 3] == ["main", "<module>"], names
+    assert all(frame["module"] for frame in callers[:at]), callers
+    assert any("/libc" in frame["module"] for frame in callers[:at]), callers
+    assert not any(name.startswith(("_PyEval", "PyObject_")) for name in names), names
+
+
+def test_c_frames_as_text(target, newest, tmp_path):
+    process = target("allocating.py", interpreter=newest)
+    out = sample(process, "--cc", "-o", str(tmp_path / "out.collapsed"), count="sort 4000")
+    assert "  compare (allocating.py:" in out and " [libc.so.6]\n" in out, out
+    stacks = (tmp_path / "out.collapsed").read_text("utf-8")
+    (line,) = [line for line in stacks.splitlines() if ";compare (" in line]
+    places = [line.find(word) for word in ("<module> ", ";sort ", " [libc.so.6];", ";compare ")]
+    assert places[0] == 0 and places == sorted(places), line
+
+
 def test_its_time_is_over(probing, target, newest):
     """Without Ctrl-C it ends by itself, also of a process that does nothing."""
     process = target("allocating.py", interpreter=newest)
@@ -283,6 +322,7 @@ def test_free_threaded(probing, target, interpreter):
 @pytest.mark.parametrize("options, words", [
     (["--sites", "1s", "--growth", "1s"], "exclude each other"),
     (["--every", "4KiB"], "are for --sites"),
+    (["--cc"], "are for --sites"),
     (["--sites", "1s", "--every", "2GiB"], "--every cannot be '2GiB'"),
     (["--sites", "1s", "-o", "x.pb.gz"], "pprof is of times"),
 ])

@@ -118,6 +118,29 @@ def test_referrers_of_nothing(resting):
     assert row["_error"] == "no object was found there" and row["type"] is None
 
 
+TYPES = """
+import json, sys, torch
+kept = []
+for dtype in sorted({each for each in vars(torch).values() if isinstance(each, torch.dtype)}, key=str):
+    try:
+        kept.append(torch.empty(4, dtype=dtype))
+    except (RuntimeError, NotImplementedError, TypeError):
+        pass
+print(json.dumps({str(each.dtype)[6:]: 4 * each.element_size() for each in kept}), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("torch", training.TORCHES, ids=repr)
+def test_types(torch):
+    torch.check()
+    with support.Program([torch.exe, "-c", TYPES], env=dict(os.environ, **torch.env)) as program:
+        truth = json.loads(program.line(timeout=400))
+        assert len(truth) > 10
+        rows = ask(program.pid, "SELECT dtype, bytes FROM torch.tensors WHERE holder LIKE '%kept[%'")
+        assert {row["dtype"]: row["bytes"] for row in rows} == truth
+
+
 def test_without_torch(target):
     process = target("leaks.py")
     for table in ("modules", "tensors", "optimizers", "processes"):

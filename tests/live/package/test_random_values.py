@@ -3,9 +3,11 @@
 
 import ast
 import collections
+import shutil
 
 import pytest
 import support
+import tables
 from programs import random_values
 from test_walked import probing
 
@@ -55,14 +57,33 @@ def in_any_order(found):
     return found
 
 
-@pytest.mark.parametrize("seed", range(support.count(2, 20)))
+SEEDS = pytest.mark.parametrize("seed", range(support.count(2, 20)))
+
+
+def compare(found, seed, ordered):
+    """Each object that a script sees, with one made here."""
+    kept = found.thread().frames[-1].globals["kept"]
+    assert len(kept) == COUNT
+    for value, own in zip(kept, random_values.generate(seed, COUNT)):
+        wanted = told(own)
+        assert read(value, ordered) == (wanted if ordered else in_any_order(wanted))
+
+
+@SEEDS
 def test_they_are_equal(target, interpreter, seed):
     process = target("random_values.py", seed, COUNT, interpreter=interpreter)
-    ordered = interpreter.version >= (3, 6)
     with probing.attach(process.pid) as program:
-        kept = program.thread().frames[-1].globals["kept"]
-        assert len(kept) == COUNT
-        for value, own in zip(kept, random_values.generate(seed, COUNT)):
-            wanted = told(own)
-            assert read(value, ordered) == (wanted if ordered else in_any_order(wanted))
+        compare(program, seed, interpreter.version >= (3, 6))
     assert process.alive()
+
+
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+@SEEDS
+def test_they_are_equal_in_a_core(target, interpreter, seed, tmp_path):
+    """Of another seed, so that the long form compares twice as many."""
+    seed += 1000
+    process = target("random_values.py", seed, COUNT, interpreter=interpreter)
+    core = tables.core_of(process.pid, tmp_path)
+    with probing.attach(str(core)) as program:
+        compare(program, seed, interpreter.version >= (3, 6))
+    core.unlink()

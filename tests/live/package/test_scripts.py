@@ -204,7 +204,10 @@ def loads():
 
 def test_loaders_and_modules_of_torch(loads):
     out = shown_once("loaders", loads, r"(?s)(worker \d, pid \d+ in __getitem__ .*){2}")
-    assert re.match("loader of Numbers: 5 batches asked for, 1 received, 4 not yet taken\n", out)
+    # Two batches for each worker were asked for, and one more when the first was taken.
+    assert re.match("loader of Numbers: 5 batches asked for, 1 received, 4 not yet taken\n"
+                    "  results of workers: none wait\n"
+                    "(  worker [01], pid .*, more work waits\n){2}$", out), out
     assert [line.rpartition(": ")[::2] for line in shown("modules", loads).splitlines()] == [
         ("model Net", "300 parameters, 1.2 KiB"), ("  first Linear", "220 parameters, 0.9 KiB"),
         ("  inner Sequential", "80 parameters, 0.3 KiB"),

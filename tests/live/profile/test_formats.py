@@ -12,6 +12,7 @@ import pytest
 import pprof_file
 import profiles
 import support
+import trace_file
 
 OK, FAILED, USAGE = range(3)
 HOSTILE = support.HERE / "programs" / "hostile_names.py"
@@ -64,23 +65,17 @@ def read_pprof(file):
 
 
 def read_trace(file):
-    """Calls are put together again; they must lie inside of each other, the outer one first."""
-    data = json.loads(file.read_text())
-    calls, inside = {}, {}
-    for event in data["traceEvents"]:
-        assert event["ph"] in "XM" and isinstance(event["name"], str)
-        if event["ph"] == "M" or event["cat"] == "state":
-            continue
-        begin = round(1000 * event["ts"])
-        end = begin + round(1000 * event["dur"])
-        stack = calls.setdefault((event["pid"], event["tid"]), [])
-        while stack and stack[-1][1] <= begin:
-            yield ended(stack, inside)
-        assert not stack or stack[-1][0] <= begin and end <= stack[-1][1], "slices overlap"
-        if stack:
-            inside[id(stack[-1])] = inside.get(id(stack[-1]), 0) + end - begin
-        stack.append([begin, end, event["name"]])
-    for stack in calls.values():
+    """Calls are put together again, from slices that lie inside of each other."""
+    for slices in trace_file.read(file).slices.values():
+        stack, inside = [], {}
+        for begin, end, name, category in slices:
+            if category == "state":
+                continue
+            while stack and stack[-1][1] <= begin:
+                yield ended(stack, inside)
+            if stack:
+                inside[id(stack[-1])] = inside.get(id(stack[-1]), 0) + end - begin
+            stack.append([begin, end, name])
         while stack:
             yield ended(stack, inside)
 
@@ -215,6 +210,47 @@ def test_weights(probing, working, tmp_path, extension, mode):
         else:
             assert abs(weights[row["func"]] * unit - row["total_ns"]) < 0.02 * report[
                 "weight_ns"], row
+
+
+def test_trace_of_several_processes(probing, tmp_path):
+    """Calls, states and names of each thread, in a form that no viewer drops anything of."""
+    file, script = tmp_path / "run.trace.json", tmp_path / "of_the_trace.py"
+    script.write_bytes(profiles.PROGRAM.read_bytes())
+    with support.Target(NEWEST, script, 1) as one, support.Target(NEWEST, script, 1) as two:
+        for target in one, two:
+            assert target.line() == "ready"
+            target.send(b"go 600\n")
+        done = probing("/of_the_trace/", "perf", "--all", "-m", "wall", "-d", "1s", "-o", file)
+    assert done.code == OK and not done.err, done
+    trace = trace_file.read(file)
+    pids = {one.pid, two.pid}
+    assert {pid for kind, pid, _ in trace.names if kind == "process_name"} == pids
+    for wanted in pids:
+        assert {name for (kind, pid, _), name in trace.names.items() if (kind, pid) == ("thread_name", wanted)} == {
+            "MainThread", "idle-0"}
+    assert {"python", "state"} <= {category for slices in trace.slices.values() for *_, category in slices}
+
+
+def slice_of(name, ts, dur, **more):
+    return {"ph": "X", "name": name, "cat": "python", "pid": 1, "tid": 2, "ts": ts, "dur": dur, **more}
+
+
+@pytest.mark.parametrize("says, events", [
+    ("overlap", [slice_of("a", 0, 10), slice_of("b", 5, 10)]),
+    ("overlap", [slice_of("inner", 0, 5), slice_of("outer", 0, 10)]),
+    ("go back", [slice_of("a", 10, 5), slice_of("b", 0, 5)]),
+    ("dur", [{key: value for key, value in slice_of("a", 0, 1).items() if key != "dur"}]),
+    ("ts", [slice_of("a", "0", 1)]), ("times", [slice_of("a", 0, -1)]),
+    ("phase", [slice_of("a", 0, 1, ph="B")]), ("nothing inside", [slice_of("s", 0, 9, cat="state"), slice_of("a", 1, 1)]),
+    ("without a name", [slice_of("a", 0, 1, tid=3)])])
+def test_bad_traces_are_told(says, events):
+    """What stands in for a viewer refuses what it would not show."""
+    named = [{"ph": "M", "name": kind, "pid": 1, "tid": 2, "args": {"name": "x"}} for kind in trace_file.NAMES]
+    good = {"displayTimeUnit": "ms", "otherData": {}, "traceEvents": named + [slice_of("a", 0, 10), slice_of("b", 5, 5)]}
+    assert len(trace_file.Trace(good).slices[1, 2]) == 2
+    with pytest.raises(trace_file.Wrong) as told:
+        trace_file.Trace({**good, "traceEvents": named + events})
+    assert says in str(told.value)
 
 
 def test_csv(probing, working, tmp_path):

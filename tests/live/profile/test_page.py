@@ -129,6 +129,25 @@ def test_wall_by_thread_and_state(page, working):
     assert asleep >= 0.66 * whole and "Condition.wait" not in found(page)
 
 
+def test_what_the_time_was(page, working):
+    """A wall-clock view says of each box, and of each function, what its time was."""
+    page.value("pick('weights', 'wall'); pick('pictures', 'functions'); [...document.querySelectorAll("
+               "'#functions button')].find((each) => each.textContent === 'Condition.wait').click()")
+    parts = page.value("[...document.querySelectorAll('#parts tr')].map((row) => row.innerText.split('\\t'))")
+    assert sum(float(share.split()[0]) for share, _ in parts) > 99, parts
+    assert float(parts[0][0].split()[0]) > 95 and "a lock" in parts[0][1], parts
+    page.value("pick('pictures', 'icicle')")
+    depth = page.value("probing.chart.picture.rows.length")
+    row = next(number for number in range(depth) for box in page.value("boxes(%d)" % number)
+               if box["name"] == "Condition.wait")
+    box = next(i for i, each in enumerate(page.value("boxes(%d)" % row)) if each["name"] == "Condition.wait")
+    page.hover(*page.value("middle(%d, %d)" % (row, box)))
+    text = page.value("id('tip').textContent")
+    assert re.search(r"\nself .*\n(?:9\d\.\d|100\.0) % a lock", text), text
+    page.value("pick('weights', 'cpu')")
+    assert page.value("document.getElementById('parts') === null")
+
+
 def test_gil_and_blocked(page, working):
     """Two threads wait for a lock all the time; who runs Python holds the GIL."""
     _, report = working

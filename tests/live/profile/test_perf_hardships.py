@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -161,6 +162,34 @@ def test_threads_come_and_go(probing, tmp_path):
     result = json.loads(probing(file, "perf", "--json").out)
     assert result["weight_ns"] <= result["process_cpu_ns"] * 1.001
     assert len(result["threads"]) > 10
+
+
+def test_the_machine_is_overloaded(probing, tmp_path):
+    """Eight programs want the processor that the recorder has: what it misses is said, and sums stay exact."""
+    file, processor = tmp_path / "run.profile", min(os.sched_getaffinity(0))
+    with contextlib.ExitStack() as stack:
+        programs = [stack.enter_context(running()) for _ in range(8)]
+        for each in programs:
+            os.sched_setaffinity(each.pid, [processor])
+        target, before = programs[0], profiles.counted(programs[0].pid)
+        recording = Recording(target.pid, "-d", "300s", "-r", 5000, "-o", file)
+        os.sched_setaffinity(recording.pid, [processor])
+        counted_for(target, 0.1)
+        while not told(file, "SELECT count(*) FROM totals"):
+            counted_for(target, 0.1)
+        counted_for(target, 0.5)
+        recording.interrupt()
+        code, out, err = recording.end()
+        most = profiles.counted(target.pid) - before
+        goes_on(target)
+    assert code == OK and not err, err
+    whole(file)
+    result = json.loads(probing(file, "perf", "--json").out)
+    assert 0.4e9 < result["weight_ns"] <= most and profiles.shares(result)["<module>"] > 90, result
+    told_of = [int(number) for number in re.search(r"(\d+) missed, (\d+) late", out).groups()]
+    cost = result["cost"]
+    assert told_of == [cost["missed"], cost["late"]] and sum(told_of) > 0, cost
+    assert ("too busy for this rate" in out) == (cost["missed"] > (cost["times"] + cost["missed"]) // 10), out
 
 
 def state_of(target):

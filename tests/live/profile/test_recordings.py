@@ -173,12 +173,12 @@ def test_tables(probing, busy, tmp_path):
 def test_the_cookbook(probing, busy, tmp_path):
     file = tmp_path / "run.profile"
     assert probing(busy.pid, "perf", "-d", "1s", "-o", file).code == OK
-    queries = re.findall(r'^\$ probing run.profile query "(.*?)"$',
+    queries = re.findall(r'^\$ probing monday.profile query "(.*?)"$',
                          (support.ROOT / "docs/cookbook.md").read_text(), re.S | re.M)
-    assert len(queries) >= 11
+    assert len(queries) >= 12
     for sql in queries:
         found = query(probing, file, sql.replace("\n> ", "\n").replace("'decode'", "'burn'")
-                      .replace("'train'", "'work'"))
+                      .replace("'train_step'", "'work'"))
         assert found and all(value is not None for row in found for value in row.values()), sql
 
 

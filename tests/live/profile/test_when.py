@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import pathlib
 import re
 import sqlite3
 import time
@@ -15,6 +16,8 @@ import support
 OK, FAILED, USAGE = range(3)
 EXAMPLES = re.findall(r'^\$ probing 4242 perf --when "(.*)" .*-o', (support.ROOT / "docs/profiling.md").read_text(),
                       re.M)
+SLOW_STEPS = re.search(r'^probing -t run.profile -t 4242 query "(.*?)"$', (
+    support.ROOT / "docs/cookbook.md").read_text(), re.S | re.M)[1]
 WITH_GIL = [i for i in support.INTERPRETERS if i.version >= (3, 8) and not i.free_threaded]
 
 
@@ -90,6 +93,28 @@ def test_a_select(target, probing, tmp_path):
     assert len(result["windows"]) >= 2 and "busy" in profiles.shares(result)
     covered = sum(window["end_ns"] - window["begin_ns"] for window in result["windows"])
     assert abs(result["weight_ns"] - covered) < 0.1 * covered + 1e8
+
+
+def test_a_slow_step(target, probing, tmp_path):
+    """The program says itself how long its steps take."""
+    (tmp_path / "data").mkdir(mode=0o700)
+    process = target("says_steps.py", support.ROOT / "package", env={
+        "PROBING_DATA_DIR": str(tmp_path / "data"),
+        "PROBING_AGENT": str(pathlib.Path(support.BINARY).with_name("libprobing-agent.so"))})
+    file = tmp_path / "run.profile"
+    recording = profiles.Recording(process.pid, "--when", "step_ms > 30000 AND step >= 1000",
+                                   "--around", "1s", "-o", file)
+    recording.samples()
+    until(lambda: file.exists() and rows(file, "SELECT duration_ns > 2000000000 FROM recording")[0][0])
+    assert not rows(file, "SELECT * FROM windows")
+    order(process, b"slow")
+    until(lambda: rows(file, "SELECT * FROM windows"))
+    recording.interrupt()
+    code, out, err = recording.end()
+    assert code == OK and not err and "1 window of it, " in out, (out, err)
+    joined = probing("-t", file, "-t", process.pid, "query", "-f", "json", SLOW_STEPS)
+    assert (1000, "slow") in {(row["step"], row["qualname"]) for row in json.loads(joined.out)}, joined
+    assert process.alive()
 
 
 def test_it_never_holds(target, probing, tmp_path):

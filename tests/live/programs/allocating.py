@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Allocates as it is told: for each number on stdin so many rounds, which it reports. Of a round
 30,000 bytes are freed at once by one function, 10,000 by another one, and 4,000 stay. A line "trace"
-starts tracemalloc, "untrace" stops it, "fork" has a child do a round, "sub" another interpreter
-allocate 30 MB ("sub stays": and stay); with "threads" two threads allocate all the time. Runs on all versions of
+starts tracemalloc, "untrace" stops it, "fork" has a child do a round, "sort N" has the C library call
+a function N times that keeps 4,000 bytes, "sub" another interpreter allocate 30 MB ("sub stays": and stay); with "threads" two threads allocate all the time. Runs on all versions of
 Python 3."""
 import os
 import sys
@@ -32,6 +32,21 @@ def one_round():
 def rounds(count):
     for _ in range(count):
         one_round()
+
+
+def compare(_one, _other):
+    kept.append(bytes(4000))
+    return 0
+
+
+def sort(count):
+    """By qsort(): C code between the Python functions."""
+    import ctypes
+    compares = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(compare)
+    numbers = (ctypes.c_int * 2)(1, 2)
+    qsort = ctypes.CDLL(None).qsort
+    for _ in range(count):
+        qsort(numbers, 2, 4, compares)
 
 
 def churn():
@@ -79,6 +94,8 @@ def main():
             tracemalloc.stop()
         elif word in ("sub", "sub stays"):
             in_another_interpreter(word == "sub stays")
+        elif word.startswith("sort "):
+            sort(int(word[5:]))
         elif word == "fork":
             word = in_child()
         else:

@@ -312,7 +312,7 @@ int main(int argc, char **argv)
 		{"sigsuspend", in_sigsuspend},
 	};
 	const char *name = argc > 2 ? argv[2] : "";
-	sigset_t alarm_set;
+	sigset_t alarm_set, blocked, now;
 
 	fault_open(argv[1]);
 	if (pipe(pipes))
@@ -325,6 +325,9 @@ int main(int argc, char **argv)
 	sigaddset(&alarm_set, SIGALRM);
 	sigaddset(&alarm_set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &alarm_set, NULL);
+	sigemptyset(&blocked);
+	sigprocmask(SIG_SETMASK, NULL, &blocked);
+	sigemptyset(&now);
 	fault_ready();
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		while (!strcmp(calls[i].name, name) && !shared->stop) {
@@ -332,6 +335,9 @@ int main(int argc, char **argv)
 
 			calls[i].run();
 			took = (fault_now() - start) * 1000;
+			sigprocmask(SIG_SETMASK, NULL, &now);
+			if (memcmp(&now, &blocked, sizeof(now)))
+				fault_wrong(9000);
 			if (took < timeout_ms - early_ms)
 				fault_wrong((int64_t)(-10000 - took));
 			shared->took = (int64_t)(took * 1000);

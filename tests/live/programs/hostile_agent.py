@@ -22,8 +22,8 @@ import threading
 import time
 
 HELLO_REPLY, STDOUT, DONE, OTHER = 64, 65, 69, 99
-INTERRUPTED, CAN_SITES = 2, 1024
-WORDS = 1 << 18
+INTERRUPTED, CAN_SITES = 2, 1024 | 2048
+WORDS, WORDS_OF_STACKS = 1 << 18, 1 << 20
 
 
 def frame(kind, payload, request):
@@ -42,31 +42,43 @@ def receive(connection, size):
 
 def next_request(connection):
     length, _, request = struct.unpack("<IHH", receive(connection, 8))
-    receive(connection, length)
-    return request
+    return request, receive(connection, length)
 
 
-def fill(buffer, kind):
+def with_stacks(count):
+    """Records that have registers and stacks: of nowhere, of themselves, cut off."""
+    words = []
+    while len(words) < count:
+        frames, stack = random.randrange(5), random.choice((0, 3, 14, 20, 2000, 4110, 4111))
+        words += [1 | frames << 8 | random.randrange(9) << 32, 7, random.randrange(1 << 40), 4096, stack]
+        words += [random.choice((0, 1, random.randrange(1 << 48))) for _ in range(2 * frames)]
+        words += [random.choice((0, 1 << 63, random.randrange(1 << 47))) for _ in range(stack)]
+    return struct.pack("<%dQ" % count, *words[:count])
+
+
+def fill(buffer, kind, size, stacks):
     """A header and words as in agent/sites_format.h, that contradict themselves in all ways."""
     head = 0
     for round in range(1 if kind == "random" else 1 << 60):
-        words = bytearray(os.urandom(8 * WORDS))
-        for at in range(0, 8 * WORDS, 8 * 64):
+        words = bytearray(stacks or os.urandom(8 * size))
+        for at in range(0, 0 if stacks else 8 * size, 8 * 64):
             words[at:at + 8] = struct.pack("<Q", random.choice((1, 2, 1 | 40 << 8, 1 | 200 << 8, 3)))
         buffer[4096:] = bytes(words)
-        head += random.choice((1, 5, WORDS // 2, WORDS - 400, WORDS, 1 << 62 if round == 20 else 9))
-        buffer[:80] = struct.pack("<10Q", 1, WORDS, 65536, 1, 1 << 62, head, 1 << 63, 1, 2, 3)
+        head += random.choice((1, 5, size // 2, size - 400, size, 1 << 62 if round == 20 else 9))
+        buffer[:80] = struct.pack("<10Q", 1, size, 65536, 1, 1 << 62, head, 1 << 63, 1, 2, 3)
         time.sleep(0.01)
 
 
 def sample(kind, connection):
-    request = next_request(connection)
-    buffer = mmap.mmap(-1, 4096 + 8 * WORDS)
+    request, code = next_request(connection)
+    size = WORDS_OF_STACKS if len(code[code.index(b"sample\n"):].split()) > 18 else WORDS
+    stacks = with_stacks(size) if size == WORDS_OF_STACKS else None
+    buffer = mmap.mmap(-1, 4096 + 8 * size)
     address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
     if kind == "wild":
         address = 4096 * 3
     else:
-        threading.Thread(target=fill, args=(buffer, kind), daemon=True).start()
+        threading.Thread(target=fill, args=(buffer, kind, size, stacks), daemon=True).start()
         time.sleep(0.2)
     connection.sendall(frame(STDOUT, b"buffer %d\n" % address, request))
     time.sleep(0.5)
@@ -76,7 +88,7 @@ def sample(kind, connection):
 
 
 def harm(kind, connection):
-    request = next_request(connection)
+    request, _ = next_request(connection)
     if kind == "huge":
         connection.sendall(struct.pack("<IHH", 0xfffffff0, HELLO_REPLY, request))
     if kind in ("silent", "huge"):
@@ -87,7 +99,7 @@ def harm(kind, connection):
         sample(kind, connection)
     if kind == "deaf":
         time.sleep(600)
-    request = next_request(connection)
+    request, _ = next_request(connection)
     while kind == "flood":
         connection.sendall(frame(STDOUT, b"x" * 65536, request))
     while kind == "drip":

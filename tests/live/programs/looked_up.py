@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Values of all kinds that an expression can reach; prints {expression: repr()} and sleeps."""
 import collections
+import enum
 import json
 import os
 import sys
@@ -37,6 +38,15 @@ class Coded(object):
     __getitem__ = __len__ = __getattr__
 
 
+class Colour(enum.Enum):
+    red, green = 1, "g"
+
+
+class Computed(enum.Enum):
+    one = 1
+    value = property(lambda self: "computed")
+
+
 class Node(Base):
     kind = "node"
     doubled = property(lambda self: [2])
@@ -51,6 +61,7 @@ class Node(Base):
         self.queue = collections.deque(range(200), 150)
         self.user = collections.UserDict(key=[7])
         self.error = ValueError("reason", 3)
+        self.colour, self.computed = Colour.green, Computed.one
         self.Pair = collections.namedtuple("Pair", "x y")(3, 4)
 
     def method(self, argument):
@@ -72,6 +83,7 @@ class Node(Base):
             self.queue[0] self.queue[-1] self.queue[77] self.user['key'][0] self.error.args[1]
             self.error.__cause__ slice_.start slice_.stop vars(self.slotted) dir(self.slotted)
             vars(self.user) self.__dict__ dir(os.path) self.method.__code__.co_argcount
+            self.colour.value self.colour.name Colour.red.value
             os.sep sys.maxsize collections.OrderedDict len None.__doc__[0] int str.__name__
             """.replace("None.__doc__[0]", "").replace("str.__name__", "").split()
         truth = {}

@@ -178,11 +178,14 @@ int nvmlDeviceGetSamples(void *device, int kind, unsigned long long after, int *
 
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *list)
 {
+	const char *pid = getenv("GPU_PID");
+
 	(void)device;
 	if (*count < 2)
 		return INSUFFICIENT_SIZE;
 	*count = 2;
-	list[0] = (struct process){.pid = 4242, .memory = 50000000000ULL};
+	list[0] =
+		(struct process){.pid = pid ? (unsigned)atoi(pid) : 4242, .memory = 50000000000ULL};
 	list[1] = (struct process){.pid = 4243, .memory = ~0ULL};
 	return SUCCESS;
 }

@@ -57,6 +57,7 @@ def test_values_are_those_of_the_program(asleep):
     ("self.coded[0]", "the __getitem__ of Coded is code"),
     ("len(self.coded)", "the __len__ of Coded is code"),
     ("self.lazy", "its 'lazy' is computed by code (Lazy of Node)"),
+    ("self.computed.value", "its 'value' is a property of Computed: computed by code"),
     ("self.slotted.right", "no attribute 'right'"), ("self['key']", "without running code"),
     ("argument[0]", "without running code"), ("self.items['key']", "without running code"),
     ("self" + ".items" * 1000, "over 4096 bytes"), ("self" + "[0]" * 300, "without running code"),

@@ -127,15 +127,3 @@ def test_core_and_snapshot(frames, tmp_path):
                                         "name = '%s'" % name)
         assert live == tables.query(saved, "SELECT value FROM python.locals WHERE depth = 0 AND "
                                            "name = '%s'" % name)
-
-
-def test_polars_says_where_its_data_is():
-    """In memory of Rust, which nothing describes: no value is claimed."""
-    python = packages.need("polars")
-    code = "import sys, polars\nframe = polars.DataFrame({'a': [1, 2]})\nprint(1, flush=True)\n" \
-           "sys.stdin.read()"
-    with support.Program([python, "-c", code]) as program:
-        program.line()
-        shown = printed(program.pid, "frame")
-        assert re.fullmatch(r"<polars\.dataframe\.frame\.DataFrame _df=<([\w.]+\.)?PyDataFrame object "
-                            r"at 0x\w+>>", shown), shown

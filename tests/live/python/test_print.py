@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 
+import packages
 import pytest
 import support
 import tables
@@ -159,3 +160,16 @@ printf '%s\\n' "${COMPREPLY[@]}"
             env={"PATH": "%s:/usr/bin:/bin" % os.path.dirname(support.BINARY)})
     assert (done.stdout.decode(), done.stderr.decode()) == ("holder.plain\n", "")
     assert not (tmp_path / "harmed").exists()
+
+
+def test_objects_of_an_orm():
+    """What SQLAlchemy has loaded of an object is what it has; what it would load is said to need code."""
+    with support.Program([packages.need("sqlalchemy"), PROGRAMS / "mapped.py"]) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+        assert [value(process.pid, each) for each in (
+            "order.total", "order.user_id", "user.name", "user.orders[0].total",
+            "user.orders[0].user.name", "len(user.orders)")] == ["1.25", "1", "'ann'", "2.0", "'ann'", "1"]
+        code, out, err = printed(process.pid, "order.user")
+        assert code == FAILED and not out
+        assert "its 'user' is a InstrumentedAttribute of Order: computed by code, which is not run" in err

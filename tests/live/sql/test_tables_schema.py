@@ -19,7 +19,7 @@ NAMES = ["%s.%s" % (row["table_schema"], row["table_name"]) for row in TABLES]
 # Names of tables that programs record.
 COLLECTED = {"python.trace_event", "python.variables", "python.memory", "memory_usage", "memory_allocations",
              "profiling_data", "training_logs", "python.torch_calls", "python.torch_trace",
-             "python.torch_step_timing", "python.comm_collective", "comm_metrics"}
+             "python.torch_gpu", "python.torch_step_timing", "python.comm_collective", "comm_metrics"}
 # They need no target, or need an argument.
 OF_MACHINE = {name for name in NAMES
               if name.split(".")[0] in ("system", "gpu", "information_schema")}

@@ -22,6 +22,8 @@ class Slow(Dataset):
         return 1
 
     def __getitem__(self, index):
+        with open(sys.argv[1] + ".worker", "w", encoding="ascii") as file:
+            file.write("%d\n" % os.getpid())
         while not os.path.exists(sys.argv[1]):
             time.sleep(0.05)
         return index
@@ -120,6 +122,16 @@ def save():
     dist.barrier()
 
 
+def save_far():
+    """A checkpoint on a file system that may hang."""
+    try:
+        with open(sys.argv[1] + ".mount/checkpoint", "wb") as file:
+            torch.save({"weight": tensor}, file)
+    except OSError:
+        pass
+    dist.barrier()
+
+
 def meet():
     dist.barrier()
 
@@ -212,11 +224,12 @@ def leave():
     sys.exit(0)
 
 
-dist.init_process_group("gloo")
-# Of ranks 0 and 1, 1 and 2, 2 and 0.
-pairs = [dist.new_group(sorted((first, (first + 1) % 3))) for first in range(3)] \
-    if dist.get_world_size() == 3 else []
-print("ready", flush=True)
-for line in sys.stdin:
-    globals()[line.strip()]()
-    print("done", flush=True)
+if __name__ == "__main__":
+    dist.init_process_group("gloo")
+    # Of ranks 0 and 1, 1 and 2, 2 and 0.
+    pairs = [dist.new_group(sorted((first, (first + 1) % 3))) for first in range(3)] \
+        if dist.get_world_size() == 3 else []
+    print("ready", flush=True)
+    for line in sys.stdin:
+        globals()[line.strip()]()
+        print("done", flush=True)

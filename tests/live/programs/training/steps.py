@@ -2,9 +2,10 @@
 """Trains a small model, as far as its stdin says, and prints losses to the last bit.
 
 Lines: "run N" makes N steps and prints their losses, "accumulate N" steps of three passes each, "go"
-steps until the next line, "raise" a step whose innermost module raises, "anew" begins again with
-another model, "other N" steps of another optimizer besides, "told N" steps that probing.step()
-numbers 10, 20, …
+steps until the next line, "churn" the same with another model each time, "raise" a step whose
+innermost module raises, "hook", "gradient" and "optimizer" one in which such a hook or the
+optimizer's closure does, "anew" begins again with another model, "other N" steps of another
+optimizer besides, "told N" steps that probing.step() numbers 10, 20, …
 """
 import json
 import select
@@ -88,6 +89,29 @@ class Trainer:
         return losses
 
 
+def fails(*_):
+    raise ValueError("broken")
+
+
+def fail(trainer, where):
+    """A step that raises."""
+    net = trainer.net
+    handles = {"hook": lambda: [net.head.register_forward_hook(fails)],
+               "gradient": lambda: [net.embed.weight.register_hook(fails)]}.get(where, list)()
+    net.blocks[1].broken.broken = where == "raise"
+    try:
+        if where == "optimizer":
+            trainer.optimizer.step(fails)
+        trainer.step()
+        return "it did not raise"
+    except ValueError as error:
+        return str(error)
+    finally:
+        net.blocks[1].broken.broken = False
+        for handle in handles:
+            handle.remove()
+
+
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -98,18 +122,15 @@ def main():
     for line in sys.stdin:
         word, _, number = line.strip().partition(" ")
         result = []
-        if word == "raise":
-            trainer.net.blocks[1].broken.broken = True
-            try:
-                trainer.step()
-            except ValueError as error:
-                result = str(error)
-            trainer.net.blocks[1].broken.broken = False
+        if word in ("raise", "hook", "gradient", "optimizer"):
+            result = fail(trainer, word)
         elif word == "anew":
             torch.manual_seed(1)
             trainer = Trainer()
             trainer.step()
-        while word == "go" and not select.select([sys.stdin], [], [], 0)[0]:
+        while word in ("go", "churn") and not select.select([sys.stdin], [], [], 0)[0]:
+            if word == "churn":
+                trainer = Trainer()
             trainer.step()
         for i in range(int(number or 0)):
             result += trainer.step(3 if word == "accumulate" else 1)

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cluster/flight.h"
+#include "cluster/groups.h"
+#include "cluster/look.h"
+#include "target/target.h"
+
+/* A recorder has a mutex, which a thread may hold for ever: seconds that one rank has for its
+ * answer, and all ranks of a machine together. */
+static const double EACH = 1, ALL = 2;
+
+/** The recorder of gloo does not know the members of groups; torch's Python code does. */
+static struct prb_error *add_groups(struct prb_target *target, struct prb_flight *flight)
+{
+	struct prb_groups groups = {};
+	struct prb_error *err = prb_groups_read(target, &groups);
+	const struct prb_group *group;
+
+	prb_vec_each (group, &groups.list)
+		if (!err && group->name && group->members)
+			err = prb_flight_add_members(flight, group->name, group->members);
+	prb_groups_deinit(&groups);
+	return err;
+}
+
+static struct prb_error *ask(struct prb_seen *seen, double seconds)
+{
+	prb_auto_target struct prb_target *target = NULL;
+	prb_auto_error struct prb_error *gone = prb_target_open_process(seen->rank->pid, &target);
+
+	if (gone)
+		return prb_str_copy(gone->message, &seen->no_flight);
+	PRB_TRY(prb_flight_read(target, seconds, &seen->flight, &seen->no_flight));
+	return seen->flight ? add_groups(target, seen->flight) : NULL;
+}
+
+struct prb_error *prb_round_ask_recorders(struct prb_round *round)
+{
+	double began = prb_clock_seconds();
+	struct prb_seen *seen;
+
+	prb_vec_each (seen, &round->list) {
+		double left = ALL - (prb_clock_seconds() - began);
+
+		if (!seen->main)
+			continue;
+		/* No thread of it can answer. */
+		if (seen->state == 'T' || seen->state == 't')
+			PRB_TRY(prb_str_copy("the process is stopped", &seen->no_flight));
+		else if (left <= 0)
+			PRB_TRY(prb_str_copy("other ranks took all the time for it",
+					     &seen->no_flight));
+		else
+			PRB_TRY(ask(seen, PRB_MIN(left, EACH)));
+	}
+	return NULL;
+}

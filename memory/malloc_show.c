@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What glibc's allocator has handed out, and what grew of it, as text and as JSON. */
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "dwarf/elf/module.h"
+#include "memory/memory.h"
+#include "profile/tree.h"
+
+enum {
+	HEAD = 8,      /* bytes of a chunk that are not the caller's */
+	SMALL = 100,   /* less than one part of so many is not worth a row */
+	LEAST = 65536, /* nor is less growth at all */
+	WIDTH = 11,
+};
+
+void prb_memory_put_malloc(const struct prb_malloc *m, struct prb_str *s)
+{
+	if (!m->known) {
+		if (m->reason)
+			prb_str_printf(s, "\nmalloc: not known: %s\n", m->reason);
+		return;
+	}
+	prb_str_printf(s, "\nmalloc: %u arena%s, ", m->arenas, m->arenas == 1 ? "" : "s");
+	prb_text_bytes(s, (double)m->bytes);
+	prb_str_puts(s, ": ");
+	prb_memory_put_count(s, (int64_t)m->blocks);
+	prb_str_puts(s, " blocks of ");
+	prb_text_bytes(s, (double)m->used);
+	prb_str_puts(s, ", ");
+	prb_text_bytes(s, (double)(m->bytes - PRB_MIN(m->used, m->bytes)));
+	prb_str_puts(s, " free; ");
+	prb_memory_put_count(s, (int64_t)m->mapped_blocks);
+	prb_str_puts(s, " large blocks of ");
+	prb_text_bytes(s, (double)m->mapped_bytes);
+	prb_str_puts(s, " beside\n");
+	if (m->unseen)
+		prb_str_puts(s, "  there are more mappings than were looked through\n");
+}
+
+/* A size of which there are more blocks than before. */
+struct change {
+	const struct prb_malloc_size *now;
+	int64_t blocks, bytes;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct change *one = a, *other = b;
+
+	return one->bytes > other->bytes ? -1 : one->bytes < other->bytes;
+}
+
+static int64_t all_bytes(const struct prb_malloc *m)
+{
+	return (int64_t)(m->used + m->mapped_bytes);
+}
+
+/* Those that grew, the most first. Freed by the caller. */
+static struct prb_error *changes(const struct prb_malloc *before, const struct prb_malloc *after,
+				 struct change **ret, size_t *ret_count)
+{
+	const struct prb_malloc_size *size;
+	prb_auto_free struct change *list = calloc(after->sizes.count + 1, sizeof(*list));
+	size_t count = 0;
+
+	if (!list)
+		return prb_error_nomem();
+	prb_vec_each (size, &after->sizes) {
+		int64_t more = (int64_t)(size->blocks - prb_malloc_size(before, size->size).blocks);
+
+		if (more > 0)
+			list[count++] = (struct change){size, more, more * (int64_t)size->size};
+	}
+	qsort(list, count, sizeof(*list), by_bytes);
+	*ret = prb_steal(&list);
+	*ret_count = count;
+	return NULL;
+}
+
+/* The library whose address most blocks of a size begin with, as those of C++ objects do. */
+static const char *module_of(const struct prb_memory *m, const struct prb_malloc_size *size)
+{
+	const struct prb_module *module = m->modules && size->votes * 2 > size->blocks
+						  ? prb_modules_find(m->modules, size->word)
+						  : NULL;
+
+	return module && *module->path ? module->path : NULL;
+}
+
+static void put_right(struct prb_str *s, const struct prb_str *text)
+{
+	size_t has = prb_text_width(prb_str_text(text));
+
+	prb_text_spaces(s, WIDTH > has ? WIDTH - has : 0);
+	prb_str_puts(s, prb_str_text(text));
+}
+
+static void put_change(const struct prb_memory *m, const struct change *change, struct prb_str *s)
+{
+	prb_auto_str struct prb_str blocks = {}, bytes = {};
+	const char *module = module_of(m, change->now);
+	uint64_t most = change->now->size - HEAD;
+
+	prb_str_putc(&blocks, '+');
+	prb_memory_put_count(&blocks, change->blocks);
+	prb_memory_put_change(&bytes, (double)change->bytes);
+	put_right(s, &blocks);
+	put_right(s, &bytes);
+	prb_str_puts(s, "  blocks of up to ");
+	prb_memory_put_count(s, (int64_t)most);
+	prb_str_puts(s, " bytes");
+	if (module) {
+		prb_str_puts(s, ", which begin with an address of ");
+		prb_text_escape(s, prb_tree_short_path(module));
+	}
+	prb_str_putc(s, '\n');
+}
+
+struct prb_error *prb_memory_put_malloc_growth(const struct prb_memory *before,
+					       const struct prb_memory *after, int rows,
+					       struct prb_str *s)
+{
+	prb_auto_free struct change *list = NULL;
+	size_t count;
+
+	if (!before->malloc.known || !after->malloc.known)
+		return NULL;
+	PRB_TRY(changes(&before->malloc, &after->malloc, &list, &count));
+	if (!count || list[0].bytes < LEAST)
+		return NULL;
+	prb_str_puts(s, "\n     blocks      bytes  by malloc, for Python's larger objects, too: ");
+	prb_memory_put_change(s, (double)(all_bytes(&after->malloc) - all_bytes(&before->malloc)));
+	prb_str_putc(s, '\n');
+	for (size_t i = 0; i < PRB_MIN(count, (size_t)rows); i++)
+		if (list[i].bytes >= list[0].bytes / SMALL)
+			put_change(after, &list[i], s);
+	return NULL;
+}
+
+static void put_size(const struct prb_malloc_size *size, struct prb_json *json)
+{
+	prb_json_integer(json, "block_bytes", (int64_t)(size->size - HEAD));
+	prb_json_integer(json, "now_blocks", (int64_t)size->blocks);
+	prb_json_integer(json, "now_bytes", (int64_t)(size->blocks * size->size));
+}
+
+struct prb_error *prb_memory_put_malloc_growth_json(const struct prb_memory *before,
+						    const struct prb_memory *after, int rows,
+						    struct prb_json *json)
+{
+	prb_auto_free struct change *list = NULL;
+	size_t count;
+
+	if (!before->malloc.known || !after->malloc.known) {
+		prb_json_null(json, "malloc");
+		return NULL;
+	}
+	PRB_TRY(changes(&before->malloc, &after->malloc, &list, &count));
+	prb_json_open(json, "malloc", '{');
+	prb_json_integer(json, "bytes", all_bytes(&after->malloc) - all_bytes(&before->malloc));
+	prb_json_open(json, "sizes", '[');
+	for (size_t i = 0; i < PRB_MIN(count, (size_t)rows); i++) {
+		prb_json_open(json, NULL, '{');
+		prb_json_integer(json, "blocks", list[i].blocks);
+		prb_json_integer(json, "bytes", list[i].bytes);
+		put_size(list[i].now, json);
+		prb_json_text(json, "begin_in", module_of(after, list[i].now));
+		prb_json_close(json, '}');
+	}
+	prb_json_close(json, ']');
+	prb_json_close(json, '}');
+	return NULL;
+}
+
+void prb_memory_put_malloc_json(const struct prb_malloc *m, int rows, struct prb_json *json)
+{
+	static const struct prb_malloc none = {};
+	prb_auto_free struct change *list = NULL;
+	size_t count = 0;
+
+	prb_json_open(json, "malloc", '{');
+	prb_json_text(json, "error", m->known ? NULL : m->reason);
+	if (m->known) {
+		prb_error_destroy(changes(&none, m, &list, &count));
+		prb_json_integer(json, "arenas", m->arenas);
+		prb_json_integer(json, "bytes", (int64_t)m->bytes);
+		prb_json_integer(json, "blocks", (int64_t)m->blocks);
+		prb_json_integer(json, "used", (int64_t)m->used);
+		prb_json_integer(json, "mapped_blocks", (int64_t)m->mapped_blocks);
+		prb_json_integer(json, "mapped_bytes", (int64_t)m->mapped_bytes);
+		prb_json_bool(json, "unseen", m->unseen);
+		prb_json_open(json, "sizes", '[');
+		for (size_t i = 0; i < PRB_MIN(count, (size_t)rows); i++) {
+			prb_json_open(json, NULL, '{');
+			put_size(list[i].now, json);
+			prb_json_close(json, '}');
+		}
+		prb_json_close(json, ']');
+	}
+	prb_json_close(json, '}');
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "perf/steps.h"
+
+#include "base/cleanup.h"
+#include "records/last_step.h"
+#include "target/spec/target_spec.h"
+
+bool prb_performance_steps(pid_t pid, int64_t since, struct prb_store_step *ret)
+{
+	prb_auto_error struct prb_error *err = NULL;
+	struct prb_last_step last = {.number = -1};
+	struct prb_target *target;
+
+	err = prb_target_open_process(pid, &target);
+	if (err)
+		return false;
+	err = prb_last_step(target, since, &last);
+	prb_target_destroy(target);
+	*ret = (struct prb_store_step){last.number, last.ended, last.longest};
+	return !err && last.number >= 0;
+}

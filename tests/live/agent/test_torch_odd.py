@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Trainings that go wrong, models that go away, and what only looks like torch."""
+import json
+
+import pytest
+
+import support
+from environment import FAILED, OK, UNSUPPORTED
+from test_torch_steps import ALL, HOOKS, rows, running, set_share, steps  # noqa: F401 (fixtures)
+
+STAND_IN = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import torch
+print("ready", flush=True)
+for line in sys.stdin:
+    torch.nn.Module()()
+    print("called", flush=True)
+"""
+
+
+@pytest.mark.parametrize("where", ["raise", "hook", "gradient", "optimizer"])
+def test_what_raises_is_followed_by_whole_steps(probing, steps, where):  # noqa: F811
+    set_share(probing, steps, ALL)
+    steps.do("run 3")
+    assert steps.do(where) == "broken"
+    steps.do("run 3")
+    # Nothing is taken for a part of the pass that raised.
+    found = rows(probing, steps, "SELECT step, stage, depth, parent, module FROM python.torch_trace "
+                                 "WHERE stage IN ('forward', 'recompute', 'backward') ORDER BY local_step, seq")
+    assert {row["module"] for row in found if row["stage"] == "recompute"} <= {
+        "net.kept", "net.kept.inner", "net.kept.broken", "net.kept.inner.0", "net.kept.inner.1",
+        "net.kept.inner.2"}
+    whole = [row for row in found if row["module"] == "net"]
+    assert {(row["depth"], row["parent"]) for row in whole} == {(0, None)}
+    for step in sorted({row["step"] for row in found}):
+        stages = [row["stage"] for row in whole if row["step"] == step]
+        assert stages.count("backward") == 1 and stages.count("forward") in (1, 2), (step, stages)
+    set_share(probing, steps, "torch.profiling=off")
+    assert probing(steps.pid, "eval", HOOKS).out == "(0, 0)\n"
+    assert len(steps.do("run 2")) == 2
+
+
+def test_models_that_go_away(probing, steps):  # noqa: F811
+    """Each step has a model of its own: names are found, and nothing is kept of those that are gone."""
+    set_share(probing, steps, ALL)
+    steps.program.send(b"churn\n")
+    found = []
+    for _ in range(20):
+        done = probing(steps.pid, "perf", "--torch", "--json", "-r", "500", "-d", "1s")
+        assert done.code == OK or "no module of torch ran" in done.err, done
+        found = json.loads(done.out)["nodes"] if done.code == OK else []
+        if any(node["name"] == "forward" for node in found):
+            break
+    assert any(node["name"] == "forward" for node in found), found
+    steps.stop()
+    names = {row["module"] for row in rows(probing, steps, "SELECT module FROM python.torch_trace "
+                                                           "WHERE stage = 'forward'")}
+    assert {"net", "net.embed", "net.blocks.0"} <= names and len(names) < 30, names
+    steps.do("run 3")
+    done = probing(steps.pid, "eval", "import gc; gc.collect(); import torch; sum(isinstance(each, "
+                                      "torch.nn.GRUCell) for each in gc.get_objects())")
+    assert done.out == "1\n", done
+
+
+def test_a_stand_in(probing, tmp_path):
+    """A module named torch that is none: clear words, and no harm."""
+    folder = tmp_path / "torch"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("from torch import nn\n")
+    (folder / "nn.py").write_text("class Module:\n    def __call__(self):\n        pass\n")
+    with support.Program(["/usr/bin/python3", "-c", STAND_IN, tmp_path]) as process:
+        assert process.line() == "ready"
+        done = probing(process.pid, "perf", "--torch", "-d", "100ms")
+        assert done.code == FAILED and "no module of torch ran" in done.err, done
+        done = probing(process.pid, "perf", "--torch", "--exact", "-d", "1s")
+        assert done.code == UNSUPPORTED and "this torch has no hooks of modules, or is no torch" in done.err
+        for table in ("modules", "tensors", "optimizers"):
+            done = probing(process.pid, "query", "SELECT count(*) FROM torch." + table)
+            assert done.code == OK and "is empty" in done.err, done
+        process.send(b"\n")
+        assert process.line() == "called"

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ranks of which no variable of a launcher tells: of torch.multiprocessing, and of Ray."""
+import contextlib
+import json
+import socket
+
+import jobs
+import support
+import training
+from environment import OK, wait_until
+from rank_job import LATE, end_group
+
+PYTHON = "/usr/bin/python3"
+
+# Ray gives its workers a title, over their environment, and Ray Train sets variables in the process.
+RAY = """
+import ctypes, os, sys, time
+ctypes.CDLL(None).prctl(15, b"ray::RayTrainWo", 0, 0, 0)
+os.environ.update(RANK=sys.argv[1], WORLD_SIZE="2", LOCAL_RANK=sys.argv[1], MASTER_ADDR=sys.argv[2],
+                  MASTER_PORT="29500")
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+def test_ranks_that_a_program_starts_itself():
+    training.check()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with contextlib.ExitStack() as stack:
+        parent = stack.enter_context(support.Program(
+            [PYTHON, support.HERE / "programs/training/spawned.py", port], start_new_session=True))
+        stack.callback(end_group, parent.pid)
+        for _ in range(3):
+            assert parent.line(timeout=120) == "ready"
+        done = jobs.cluster("cluster", "nodes", "--json", parent.pid)
+        assert done.returncode == OK, done
+        job, = json.loads(done.stdout)
+        assert job["job"] == "torch started by %d" % parent.pid and job["world_size"] == 3 and job["complete"]
+        assert [each["rank"] for each in job["ranks"]] == [0, 1, 2]
+
+        done = None
+
+        def is_found():
+            nonlocal done
+            done = jobs.cluster("cluster", "hang", "--json", parent.pid)
+            return done.returncode == LATE and json.loads(done.stdout)["confidence"] == "high"
+
+        wait_until(is_found, 60)
+        found = json.loads(done.stdout)
+        assert found["ranks"] == [1] and "never entered all_reduce; it is at load spawned.py:" in found["sentence"]
+
+
+def test_ranks_of_ray():
+    with contextlib.ExitStack() as stack:
+        ranks = [stack.enter_context(support.Program([PYTHON, "-c", RAY, rank, jobs.ADDRESS]))
+                 for rank in range(2)]
+        for rank in ranks:
+            assert rank.line() == "ready"
+        done = jobs.cluster("cluster", "nodes", "--json", jobs.ADDRESS)
+        assert done.returncode == OK, done
+        job, = json.loads(done.stdout)
+        assert job["job"] == "torch %s:29500" % jobs.ADDRESS
+        assert [(each["rank"], each["local_rank"], each["pid"]) for each in job["ranks"]] == \
+            [(number, number, rank.pid) for number, rank in enumerate(ranks)]

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The OpenAPI document of `probing serve`: it names all that there is, and answers are what it says."""
+import json
+import os
+import subprocess
+
+import pytest
+
+import support
+from deadlock import deadlocked  # noqa: F401
+from gateway_client import Gateway, wait_until
+
+jsonschema = pytest.importorskip("jsonschema")
+NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
+
+
+@pytest.fixture(scope="module")
+def program():
+    with support.Program([NEWEST.exe, support.HERE / "programs" / "web_debugged.py"],
+                         env=dict(os.environ, RANK="3", WORLD_SIZE="8")) as running:
+        assert running.line() == "ready"
+        yield running
+
+
+@pytest.fixture(scope="module")
+def gateway(program):
+    with Gateway(program.pid, "--allow-write") as running:
+        yield running
+
+
+def no_twice(pairs):
+    names = [name for name, _ in pairs]
+    assert len(names) == len(set(names)), names
+    return dict(pairs)
+
+
+class Description:
+    def __init__(self, text):
+        self.document = json.loads(text, object_pairs_hook=no_twice)
+
+    def check(self, method, path, answer):
+        """That an answer, or one of its lines, is what is said of it; its value."""
+        kinds = self.document["paths"][path][method.lower()]["responses"]
+        content = kinds.get(str(answer.status), kinds["default"])["content"]
+        assert str(answer.status) in kinds or answer.status >= 400, answer
+        [media] = content
+        if "schema" not in content[media]:
+            return None
+        value = answer.json
+        self.matches(value, content[media]["schema"])
+        return value
+
+    def matches(self, value, schema):
+        resolver = jsonschema.RefResolver("", self.document)
+        jsonschema.Draft202012Validator(schema, resolver=resolver).validate(value)
+
+
+@pytest.fixture(scope="module")
+def description(gateway):
+    return Description(gateway.ask("/v1/openapi.json").text)
+
+
+def test_it_is_the_one_of_the_docs(description):
+    with open(support.ROOT / "docs" / "openapi.json", encoding="utf-8") as file:
+        assert json.load(file) == description.document
+
+
+def test_it_names_what_there_is(gateway, description):
+    assert description.document["openapi"].startswith("3.")
+    for path, methods in description.document["paths"].items():
+        for method in methods:
+            asked = path.replace("{id}", "0").replace("{profile}", "p0").replace("{skill}", "hang").replace("{terminal}", "t0")
+            answer = gateway.ask(asked, method=method.upper())
+            # What is JSON has a description.
+            for answers in methods[method]["responses"].values():
+                for media, content in answers["content"].items():
+                    assert ("schema" in content) == (media in ("application/json", "application/x-ndjson")) or path in (
+                        "/mcp", "/v1/openapi.json"), path
+            # What is wrong is the id, or a parameter that is missing: never the address.
+            assert answer.status not in (405, 500), (path, answer)
+            assert answer.status != 404 or "there is no /" not in answer.text, answer
+
+
+def test_answers_are_what_it_says(gateway, program, description):
+    at = "/v1/targets/%d" % program.pid
+
+    def ask(method, path, body=None, query=""):
+        asked = path.replace("/v1/targets/{id}", at).replace("{skill}", "hang") + query
+        return description.check(method, path, gateway.ask(asked, body, method))
+
+    for path in ("/v1", "/v1/targets", "/v1/overview", "/v1/tables", "/v1/skills", "/v1/profiles",
+                 "/v1/targets/{id}/skills/{skill}", "/v1/targets/{id}/memory", "/v1/targets/{id}/config"):
+        assert ask("GET", path), path
+    ask("GET", "/v1/targets/{id}/stacks", query="?locals=1&native=1&source=1")
+    ask("GET", "/v1/targets/{id}/query", query="?sql=SELECT+1+AS+a,+NULL+AS+b,+'c'+AS+c")
+    ask("GET", "/v1/query", query="?sql=SELECT+1.5+AS+a")
+    ask("POST", "/v1/targets/{id}/query", {"sql": "SELECT * FROM python.threads"})
+    ask("POST", "/v1/query", {"sql": "SELECT nothing FROM nowhere"})
+    ask("GET", "/v1/targets/{id}/value", query="?expression=held&max-items=2")
+    ask("GET", "/v1/targets/{id}/memory", query="?growth=0.3")
+    ask("POST", "/v1/targets/{id}/config", {"key": "probing.sample_rate", "value": "0.5"})
+    ask("POST", "/v1/targets/{id}/eval", {"code": "print(1); 1 / 0"})
+    ask("POST", "/v1/targets/{id}/eval", {"code": "6 * 7"})
+
+
+def test_what_is_paused(gateway, program, description):
+    """Lines of a pause, and what is done meanwhile."""
+    at = "/v1/targets/%d" % program.pid
+    command = [support.BINARY, str(program.pid), "debug", "--pause", "--json"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as holder:
+        lines = [json.loads(holder.stdout.readline())]
+        description.check("GET", "/v1/targets", gateway.ask("/v1/targets"))
+        for body in ({}, {"time": 0.01}):
+            description.check("POST", "/v1/targets/{id}/step", gateway.ask(at + "/step", body))
+        description.check("POST", "/v1/targets/{id}/resume", gateway.ask(at + "/resume", {}))
+        lines.append(json.loads(holder.stdout.readline()))
+    [place] = description.document["paths"]["/v1/targets/{id}/pause"]["post"]["responses"]["200"]["content"].values()
+    for line in lines:
+        description.matches(line, place["schema"])
+
+
+def test_recordings(gateway, program, description):
+    made = description.check("POST", "/v1/targets/{id}/profiles", gateway.ask(
+        "/v1/targets/%d/profiles" % program.pid, {"duration": 600}))
+    path = "/v1/profiles/" + made["id"]
+    description.check("GET", "/v1/profiles", gateway.ask("/v1/profiles"))
+    description.check("POST", "/v1/profiles/{profile}/stop", gateway.ask(path + "/stop", {}))
+    wait_until(lambda: gateway.ask("/v1/profiles").json["profiles"][0]["state"] == "finished", "it does not stop")
+    description.check("GET", "/v1/profiles/{profile}", gateway.ask(path))
+    description.check("DELETE", "/v1/profiles/{profile}", gateway.ask(path, method="DELETE"))
+    description.check("DELETE", "/v1/profiles/{profile}", gateway.ask(path, method="DELETE"))
+
+
+def test_targets_of_all_kinds(description, deadlocked, tmp_path):
+    """Files, what has ended, what cannot be read, and what is wrong."""
+    file = tmp_path / "one.snapshot"
+    subprocess.run([support.BINARY, str(deadlocked.pid), "snapshot", "-o", file], check=True, stderr=subprocess.DEVNULL)
+    with support.Program(["sleep", "600"]) as other, support.Program(["sleep", "600"]) as gone:
+        with Gateway(deadlocked.pid, file, other.pid, gone.pid) as gateway:
+            gone.kill()
+            wait_until(lambda: gateway.ask("/v1/overview").json["targets"][-1]["ended"], "it does not end")
+            for path in ("/v1/targets", "/v1/overview"):
+                told = description.check("GET", path, gateway.ask(path))
+                assert len(told["targets"]) == 4
+            for target in (other.pid, gone.pid, "f1"):
+                for what in ("stacks", "memory"):
+                    description.check("GET", "/v1/targets/{id}/" + what, gateway.ask("/v1/targets/%s/%s" % (target, what)))

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing memory`: what the C library's malloc() has handed out, and what of it grows."""
+import ctypes
+import json
+
+import pytest
+
+from environment import OK
+from test_memory import growth, read
+from test_sites import do
+
+pytestmark = pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"),
+                                reason="glibc has mallinfo2() from 2.33 on")
+
+
+@pytest.fixture
+def process(target, newest):
+    return target("mallocs.py", interpreter=newest)
+
+
+def grown(process, *words):
+    def act():
+        for word in words:
+            assert do(process, word) == "did"
+
+    return json.loads(growth(process, act, "--json", "--rows", "1000"))["malloc"]
+
+
+def by_size(found):
+    return {row["block_bytes"]: row for row in found["sizes"]}
+
+
+def test_the_same_as_glibc_says(probing, process):
+    """Its own figures, with small blocks, large ones, and the arenas of threads."""
+    for word in "blocks 20000 100", "blocks 3 5000000", "thread 30000 200", "thread 7 300000", "blocks 500 3000":
+        assert do(process, word) == "did"
+    arena, mapped, mapped_bytes, used, fast = (int(word) for word in do(process, "info").split())
+    found = read(probing, process)["malloc"]
+    assert found["error"] is None and not found["unseen"], found
+    assert found["arenas"] >= 3 and found["bytes"] == arena, found
+    assert (found["mapped_blocks"], found["mapped_bytes"]) == (mapped, mapped_bytes), found
+    # Their arenas count the head of each, and Python has allocated a little since.
+    assert abs(found["used"] - used - fast) < 65536 + 8192 * found["arenas"], (found, used, fast)
+
+
+def test_sizes_that_grow(process):
+    """The blocks of a leak are told by their size and number."""
+    found = grown(process, "blocks 4000 1000", "thread 300 20000", "blocks 5 3000000")
+    sizes = by_size(found)
+    # A few may be where freed ones were.
+    assert 3980 <= sizes[1000]["blocks"] <= 4000 and sizes[20008]["blocks"] == 300, sizes
+    # A large block has whole pages.
+    assert sum(sizes[size]["blocks"] for size in sizes if 3000000 < size < 3004096) == 5, sizes
+    assert found["bytes"] > 4000 * 1000 + 300 * 20000 + 5 * 3000000
+
+
+def test_which_library(process):
+    """Objects of C++ begin with an address in their library: so do these."""
+    out = growth(process, lambda: do(process, "pointers 3000 500"))
+    (line,) = [line for line in out.split("\n") if "blocks of up to 504 bytes" in line]
+    assert line.startswith(("     +2,9", "     +3,000")) and "+1.5 MiB  blocks" in line, out
+    assert line.endswith("which begin with an address of libc.so.6"), out
+
+
+def test_text(probing, process):
+    done = probing(process.pid, "memory")
+    assert done.code == OK and "\nmalloc: 1 arena, " in done.out, done
+    assert " large blocks of " in done.out
+
+
+def test_no_time(probing, process):
+    """What cannot be read is said."""
+    assert do(process, "blocks 20000 1000") == "did"
+    done = probing(process.pid, "memory", "--max-time", "0.000001ms")
+    assert done.code == OK, done
+    assert "\nmalloc: not known: there was no time to read all of it\n" in done.out, done
