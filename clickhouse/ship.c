@@ -243,8 +243,9 @@ static struct prb_error *rest(struct prb_ship *ship, double seconds)
 		p = prb_vec_push(&polled);
 		*p = (struct pollfd){.fd = process->pidfd, .events = POLLIN};
 	}
-	p = prb_vec_push(&polled);
-	*p = (struct pollfd){.fd = ship->metrics.from_child, .events = POLLIN};
+	p = prb_vec_push(&polled); /* there is room */
+	if (p)
+		*p = (struct pollfd){.fd = ship->metrics.from_child, .events = POLLIN};
 	poll(polled.items, polled.count, (int)(seconds * 1000) + 1);
 	for (size_t i = 0; i < ship->processes.count; i++)
 		ship->processes.items[i].ended |= (polled.items[i + 1].revents & POLLIN) != 0;

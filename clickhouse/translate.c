@@ -15,10 +15,18 @@
 
 enum { MAX_DEPTH = 200, MAX_LENGTH = 1 << 20 };
 
+/** What goes before a token, each time that it is written. */
+struct insertion {
+	size_t token;
+	const char *before;
+	const char *after; /* behind the condition for the job; NULL: without that */
+};
+
 struct translation {
 	const struct prb_clickhouse_url *url;
 	const char *text;
 	PRB_VEC(struct prb_token) tokens; /* without spaces and comments */
+	PRB_VEC(struct insertion) insertions;
 	struct prb_str *out;
 	unsigned depth;
 };
@@ -138,7 +146,75 @@ static void put_view(struct translation *t, const struct prb_collected *view)
 	put(t, ")");
 }
 
-static void put_table(struct translation *t, const char *schema, const char *name)
+/** The next token of this SELECT, not of a subquery, that is one of @p words; its end if none is.
+ */
+static size_t find_word(const struct translation *t, size_t from, const char *const *words)
+{
+	for (size_t i = from; i < t->tokens.count; i++) {
+		if (is(t, i, "("))
+			i = partner(t, i);
+		else if (is(t, i, ")"))
+			return i;
+		else
+			for (const char *const *word = words; *word; word++)
+				if (is(t, i, *word))
+					return i;
+	}
+	return t->tokens.count;
+}
+
+static bool insert(struct translation *t, size_t token, const char *before, const char *after)
+{
+	struct insertion *known;
+
+	prb_vec_each (known, &t->insertions)
+		if (known->token == token && !strcmp(known->before, before))
+			return true;
+	known = prb_vec_push(&t->insertions);
+	if (known)
+		*known = (struct insertion){token, before, after};
+	return known;
+}
+
+/**
+ * The job as a condition of the SELECT whose table is at @p i, so that servers aggregate their own
+ * rows. False if it has other tables, too: then it is one of a subquery.
+ */
+static bool add_condition(struct translation *t, size_t i)
+{
+	static const char *const rest[] = {"group", "having",	"order",  "limit",
+					   "union", "settings", "window", NULL};
+	static const char *const all[] = {"where",  "group",	"having",   "order", "limit",
+					  "union",  "settings", "window",   "join",  ",",
+					  "sample", "final",	"prewhere", "array", NULL};
+	size_t at = find_word(t, i, all);
+
+	if (!i || !is(t, i - 1, "from"))
+		return false;
+	if (is(t, at, "where"))
+		return insert(t, at + 1, "", " AND ( ") &&
+		       insert(t, find_word(t, at + 1, rest), ") ", NULL);
+	for (const char *const *word = rest; *word; word++)
+		if (is(t, at, *word))
+			return insert(t, at, "WHERE ", "");
+	return (at == t->tokens.count || is(t, at, ")")) && insert(t, at, "WHERE ", "");
+}
+
+static void put_insertions(struct translation *t, size_t token)
+{
+	for (size_t i = t->insertions.count; i-- > 0;) {
+		const struct insertion *one = &t->insertions.items[i];
+
+		if (one->token != token)
+			continue;
+		prb_str_puts(t->out, one->before);
+		if (one->after)
+			put_job(t, "");
+		prb_str_puts(t->out, one->after ? one->after : "");
+	}
+}
+
+static void put_table(struct translation *t, size_t at, const char *schema, const char *name)
 {
 	const struct prb_collected *known = prb_collected_find(schema, name);
 
@@ -148,7 +224,7 @@ static void put_table(struct translation *t, const char *schema, const char *nam
 	}
 	if (known)
 		name = known->name;
-	if (!t->url->job) {
+	if (!t->url->job || add_condition(t, at)) {
 		put_source(t, schema, name);
 		return;
 	}
@@ -240,7 +316,7 @@ static size_t write_table(struct translation *t, size_t i)
 	for (const char *at = prb_str_text(&name); *at; at++)
 		if (!prb_token_is_name_byte(*at) || *at == '$' || (unsigned char)*at > 127)
 			return 0;
-	put_table(t, which, prb_str_text(&name));
+	put_table(t, i, which, prb_str_text(&name));
 	if (!has_alias(t, i + (schema.length ? 3 : 1)))
 		prb_str_printf(t->out, "AS `%s` ", prb_str_text(&name));
 	return schema.length ? 3 : 1;
@@ -508,6 +584,7 @@ static struct prb_error *write_all(struct translation *t, size_t from, size_t to
 	if (t->depth++ == MAX_DEPTH)
 		return prb_error_create(PRB_ERROR_USAGE, "the statement is nested too deeply");
 	for (size_t i = from, taken; i < to; i += taken) {
+		put_insertions(t, i);
 		PRB_TRY(write_one(t, i, &taken));
 		/* Subqueries of WITH, used twice by another one, and so on. */
 		if (t->out->length > MAX_LENGTH)
@@ -516,6 +593,7 @@ static struct prb_error *write_all(struct translation *t, size_t from, size_t to
 						"get it",
 						MAX_LENGTH >> 20);
 	}
+	put_insertions(t, to);
 	t->depth--;
 	return NULL;
 }
@@ -542,15 +620,23 @@ static struct prb_error *find_tokens(struct translation *t, size_t length)
 	return t->tokens.count ? NULL : prb_error_create(PRB_ERROR_USAGE, "there is no query");
 }
 
+/** With the names that our statements have. */
+static const char SHOW_TABLES[] =
+	"SELECT replaceRegexpOne(name, '^(user|python|main|profile|probing)_', '\\\\1.') AS name "
+	"FROM system.tables WHERE database = currentDatabase() ORDER BY name ";
+
 struct prb_error *prb_clickhouse_translate(const struct prb_clickhouse_url *url, const char *sql,
 					   size_t length, struct prb_str *ret)
 {
 	struct translation t = {.url = url, .text = sql, .out = ret};
 	struct prb_error *err = find_tokens(&t, length);
 
-	if (!err)
+	if (!err && t.tokens.count == 2 && is(&t, 0, "show") && is(&t, 1, "tables"))
+		prb_str_puts(ret, SHOW_TABLES);
+	else if (!err)
 		err = write_all(&t, 0, t.tokens.count);
 	prb_vec_free(&t.tokens);
+	prb_vec_free(&t.insertions);
 	if (!err && ret->failed)
 		return prb_error_nomem();
 	return err;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows of this machine's rings for a ClickHouse database. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/commands/cluster.h"
 #include "cli/commands/ship_end.h"
 #include "clickhouse/ship.h"
 #include "command/exit.h"
+#include "profile/store.h"
 #include "target/spec/target_spec.h"
 
 /** The processes of a job's ranks; @p names has room for their pids. */
@@ -37,6 +40,8 @@ static struct prb_error *add_word(struct prb_cluster *c, const char *word,
 		targets->items[targets->count++] = word;
 		return NULL;
 	}
+	if (access(word, F_OK) && prb_store_is_path(word))
+		return prb_error_os(errno, "cannot read %.200s", word);
 	err = prb_jobs_choose(&c->jobs, word, &c->job);
 	if (!err)
 		add_ranks(c->job, targets, names);

@@ -72,6 +72,9 @@ static struct prb_error *run(struct printing *p, struct prb_clickhouse *server,
 	if (!err)
 		return ending;
 	prb_error_destroy(ending);
+	if (server->code == PRB_CLICKHOUSE_UNKNOWN_TABLE)
+		return prb_error_hint(err, "'SHOW TABLES' lists those that were sent: rows of "
+					   "rings, profile.samples and probing.metrics");
 	return err->hint ? err
 			 : prb_error_hint(err, "the statement as ClickHouse got it: %s",
 					  prb_str_text(sql));

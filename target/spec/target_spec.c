@@ -216,6 +216,9 @@ struct prb_error *prb_spec_open_in(const char *text, const struct prb_core_place
 {
 	enum prb_spec_kind kind = prb_spec_kind(text);
 
+	if (!strncmp(text, "clickhouse://", 13) || !strncmp(text, "clickhouses://", 14))
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"a ClickHouse database is a target of 'query' only");
 	if (kind != PRB_SPEC_CORE)
 		PRB_TRY(prb_spec_refuse_places(text, places));
 	switch (kind) {

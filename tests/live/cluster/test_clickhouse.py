@@ -155,6 +155,7 @@ def test_kills_of_either_lose_and_double_nothing(target, tmp_path):
             else:
                 server.kill()
                 server.start()
+        writer.write(10)  # of a daemon that has just been started: it can be told to end by now
         wait_for(lambda: (count(server, "kills.user_stored") or 0) >= writer.count, start.log.read_text)
         shipping.send_signal(signal.SIGTERM)
         assert shipping.wait(60) == 0

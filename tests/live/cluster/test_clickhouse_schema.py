@@ -259,6 +259,18 @@ SAME = [
 ]
 
 
+def test_tables_and_those_that_are_not_there(server, writer, probing, tmp_path):
+    writer.write(1)
+    assert ship(tmp_path, "--to", server.url("named"), "--once", "--metrics", "1s", writer.pid).returncode == 0
+    assert ask(server, "named", "SHOW TABLES") == [{"name": "probing.metrics"}, {"name": "user.stored"}]
+    result = probing(server.url("named"), "query", "SELECT * FROM python.threads")
+    assert result.code == 1 and "'SHOW TABLES' lists those that were sent" in result.err, result
+    result = probing(server.url("named"), "backtrace")
+    assert result.code == 3 and "a target of 'query' only" in result.err, result
+    done = ship(tmp_path, "--to", server.url("named"), "--once", tmp_path / "none.profile")
+    assert done.returncode == 1 and "cannot read %s" % (tmp_path / "none.profile") in done.stderr, done
+
+
 @pytest.mark.parametrize("number", range(len(SAME)))
 def test_statements_mean_the_same(server, writer, probing, tmp_path, number):
     if count(server, "same.user_stored") is None:
@@ -267,14 +279,34 @@ def test_statements_mean_the_same(server, writer, probing, tmp_path, number):
     else:
         writer.write(1000)
     here = probing(writer.pid, "query", "-f", "csv", SAME[number])
-    there = subprocess.run([support.BINARY, server.url("same"), "query", "-f", "csv", SAME[number]],
-                           capture_output=True, text=True, timeout=60, check=False,
-                           env=clickhouse_server.environment("/nowhere"))
-    assert here.code == 0 and there.returncode == 0, (here, there)
-    if "UNION ALL" in SAME[number]:  # the order is that of the last part there
-        assert sorted(there.stdout.split()) == sorted(here.out.split())
-    else:
-        assert numbers(there.stdout) == numbers(here.out), there
+    for job in ("", "torch 10.1.2.3:29500"):
+        there = subprocess.run([support.BINARY, server.url("same", job=job), "query", "-f", "csv", SAME[number]],
+                               capture_output=True, text=True, timeout=60, check=False,
+                               env=clickhouse_server.environment("/nowhere"))
+        assert here.code == 0 and there.returncode == 0, (here, there)
+        if "UNION ALL" in SAME[number]:  # the order is that of the last part there
+            assert sorted(there.stdout.split()) == sorted(here.out.split())
+        else:
+            assert numbers(there.stdout) == numbers(here.out), there
+
+
+def test_a_job_has_no_rows_of_others(server, writer, tmp_path):
+    """Wherever the statement has a table, and whatever its conditions are."""
+    writer.write(10)
+    assert ship(tmp_path, "--to", server.url("jobs"), "--once", writer.pid).returncode == 0
+    server.ask("INSERT INTO jobs.user_stored (job, number, kind) SELECT 'other', number, kind FROM jobs.user_stored")
+    for sql, n in (("SELECT count(*) AS n FROM user.stored", 10),
+                   ("SELECT count(*) AS n FROM user.stored WHERE number < 2 OR number > 7", 4),
+                   ("SELECT count(*) AS n FROM (SELECT number FROM user.stored WHERE number < 2 OR 1) x", 10),
+                   ("SELECT count(*) AS n FROM user.stored AS s WHERE number IN (SELECT number FROM user.stored "
+                    "WHERE number = 1 OR number = 2) OR 0", 2),
+                   ("SELECT count(*) AS n FROM user.stored a JOIN user.stored b ON a.number = b.number", 10),
+                   ("SELECT sum(n) AS n FROM (SELECT count(*) AS n FROM user.stored UNION ALL "
+                    "SELECT count(*) AS n FROM user.stored WHERE 1 OR 1)", 20),
+                   ("WITH few AS (SELECT number FROM user.stored GROUP BY number) SELECT count(*) AS n FROM few", 10),
+                   ("SELECT number AS n FROM user.stored GROUP BY number HAVING count(*) = 1 ORDER BY n DESC LIMIT 1",
+                    9)):
+        assert ask(server, "jobs", sql, job="torch 10.1.2.3:29500") == [{"n": n}], sql
 
 
 def numbers(text):

@@ -14,7 +14,8 @@ import pytest
 import clickhouse_server
 import support
 from clickhouse_server import OPENER, free_ports, needs_clickhouse
-from test_clickhouse import Writer, count, daemon, wait_for
+from files_support import AS_USER, PYTHON, USER, folder, needs_root  # noqa: F401 (fixtures)
+from test_clickhouse import AGENT, Writer, count, daemon, wait_for
 
 ROOT = Path(__file__).resolve().parents[3]
 DEPLOY = ROOT / "docs/deploy"
@@ -157,6 +158,53 @@ def test_the_manifest_is_yaml():
     assert {mount["name"] for mount in container["volumeMounts"]} == \
         {volume["name"] for volume in pod["volumes"]}
     assert container["command"] == ["probing", "node"]
+
+
+def test_the_manifest_is_one_of_kubernetes():
+    yaml = pytest.importorskip("yaml")
+    validate = pytest.importorskip("kubernetes_validate")
+    manifest, = yaml.safe_load_all((DEPLOY / "daemonset.yaml").read_text())
+    validate.validate(manifest, validate.latest_version(), strict=True)
+
+
+@needs_clickhouse
+@needs_root
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed")
+def test_the_rights_of_the_unit_suffice(folder, tmp_path):  # noqa: F811
+    """For rings and metrics of another user's process; the manifest gives the same rights."""
+    rights = re.search("^CapabilityBoundingSet=(.*)$", (DEPLOY / "probing-node.service").read_text(), re.M)[1]
+    rights = [right[4:].lower() for right in rights.split()]
+    assert all('"%s"' % right.upper() in (DEPLOY / "daemonset.yaml").read_text() for right in rights)
+    data = folder / "data"
+    data.mkdir(mode=0o700)
+    os.chown(data, USER, USER)
+    shutil.copytree(ROOT / "package", folder / "package")
+    shutil.copy(AGENT, folder / "agent.so")
+    shutil.copy(support.HERE / "programs/stored.py", folder)
+    process = subprocess.Popen(
+        [PYTHON, str(folder / "stored.py"), str(folder / "package")], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, **AS_USER,
+        env=dict(os.environ, PROBING_DATA_DIR=str(data), PROBING_AGENT=str(folder / "agent.so")))
+    try:
+        assert process.stdout.readline().startswith(b"ready")
+        process.stdin.write(b"100\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        with clickhouse_server.running() as server, subprocess.Popen(
+                ["setpriv", "--bounding-set", "-all,+" + ",+".join(rights), "--inh-caps", "-all",
+                 "--no-new-privs", support.BINARY, "node", "--to", server.url("rights"), "--every", "100ms",
+                 "--metrics", "1s"], env=clickhouse_server.environment(tmp_path), stdin=subprocess.DEVNULL,
+                stderr=open(tmp_path / "log", "w")) as node:
+            mine = "WHERE pid = %d AND uid = %d" % (process.pid, USER)
+            try:
+                wait_for(lambda: count(server, "rights.user_stored " + mine) == 100 and
+                         count(server, "rights.probing_metrics %s AND metric = 'probing_threads'" % mine),
+                         (tmp_path / "log").read_text)
+            finally:
+                node.terminate()
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_what_it_costs(tmp_path):
