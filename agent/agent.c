@@ -13,12 +13,12 @@
 #include <sys/un.h>
 
 #include "agent/breaks.h"
-#include "agent/crash.h"
+#include "crash/crash.h"
 #include "agent/debugger.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/protocol.h"
 #include "agent/python.h"
-#include "agent/python_table.h"
+#include "inside/python_table.h"
 #include "agent/work.h"
 #include "agent/server.h"
 

@@ -10,7 +10,7 @@
 #include "agent/connection.h"
 #include "agent/finalization.h"
 #include "agent/logpoints.h"
-#include "agent/python_table.h"
+#include "inside/python_table.h"
 #include "agent/sites.h"
 #include "agent/torch.h"
 #include "agent/tracing.h"

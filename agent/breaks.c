@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "agent/debugger.h"
-#include "agent/libc.h"
-#include "agent/status.h"
+#include "inside/libc.h"
+#include "inside/status.h"
 #include "agent/stepping.h"
 #include "agent/tracing.h"
 

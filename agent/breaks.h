@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
-#include "agent/python_table.h"
+#include "inside/python_table.h"
 
 enum { PRBA_BREAKS_METHODS = 3 };
 

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 
 #include "agent/connection.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/socket.h"
 
 /** Code that is to end and does not gets another interrupt after so long. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/server.h"
 
 enum { TEXTS = 2 /* the current text, and the next one while it is written */ };

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "agent/libc.h"
+#include "inside/libc.h"
 
 enum {
 	FIRST_IN = 16 << 10,

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "agent/libc.h"
-#include "agent/python_table.h"
+#include "inside/libc.h"
+#include "inside/python_table.h"
 
 /** Of the state; what is above counts the interpreters. */
 enum { ENDING = 1, KNOWN = 2, ONE = 4 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/connection.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 
 enum { PATH_SIZE = 4096, LIBRARIES = 4 };
 

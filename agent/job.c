@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 
 #include "agent/connection.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/pause.h"
 #include "agent/work.h"
 

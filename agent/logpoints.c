@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/recorder.h"
 #include "agent/ring_write.h"
 

@@ -8,7 +8,7 @@
 #ifndef PRB_AGENT_LOGPOINTS_H
 #define PRB_AGENT_LOGPOINTS_H
 
-#include "agent/python_table.h"
+#include "inside/python_table.h"
 
 enum { PRBA_LOGPOINTS_METHODS = 4 };
 

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "agent/connection.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/finalization.h"
-#include "agent/python_table.h"
-#include "agent/status.h"
+#include "inside/python_table.h"
+#include "inside/status.h"
 
 enum {
 	PENDING_MAX = 32,

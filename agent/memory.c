@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "agent/config.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/ring_write.h"
-#include "agent/status.h"
+#include "inside/status.h"
 
 enum { MEMORY, PEAK, VIRTUAL, BLOCKS, STEP, COLUMNS };
 

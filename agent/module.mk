@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # What is loaded into the target: by itself, never with sanitizers, which a process that was not
 # built with them cannot load.
-AGENT_OBJECTS := $(patsubst %.c,$(O)/%.o,$(wildcard agent/*.c))
+AGENT_SOURCES += $(wildcard agent/*.c)
+AGENT_OBJECTS := $(AGENT_SOURCES:%.c=$(O)/%.o)
 AGENT := $(O)/libprobing-agent.so
 
 all: $(AGENT)
 
-$(O)/agent/%.o: agent/%.c GNUmakefile agent/module.mk
+$(AGENT_OBJECTS): $(O)/%.o: %.c GNUmakefile agent/module.mk
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) -U_FORTIFY_SOURCE $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) \
 		-fno-stack-protector -MMD -MP -c -o $@ $<
@@ -20,7 +21,5 @@ $(AGENT): $(AGENT_OBJECTS) agent/agent.map
 		-Wl,-soname,libprobing-agent.so -Wl,--version-script=agent/agent.map \
 		-Wl,--no-undefined -Wl,-z,now -Wl,-z,relro -Wl,--hash-style=both \
 		-Wl,--compress-debug-sections=zlib -o $@ $(AGENT_OBJECTS)
-
-$(O)/agent/crash_python.o: agent/crash.py
 
 -include $(AGENT_OBJECTS:.o=.d)

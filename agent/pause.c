@@ -6,7 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/connection.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/pause_private.h"
 #include "agent/python.h"
 

@@ -2,11 +2,11 @@
 #include <string.h>
 
 #include "agent/connection.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/pause.h"
 #include "agent/pause_private.h"
 #include "agent/python.h"
-#include "agent/status.h"
+#include "inside/status.h"
 
 enum { LOOK_US = 50000 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "agent/connection.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/pause.h"
 #include "agent/pause_private.h"
 #include "agent/python.h"

@@ -8,7 +8,7 @@
 #include "agent/connection.h"
 #include "agent/finalization.h"
 #include "agent/main_thread.h"
-#include "agent/python_table.h"
+#include "inside/python_table.h"
 
 struct prba_python_table prba_python;
 static const struct prba_python_table *const py = &prba_python;

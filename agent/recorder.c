@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/config.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/python.h"
 #include "agent/ring_private.h"
 #include "agent/torch.h"

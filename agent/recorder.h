@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
-#include "agent/python_table.h"
+#include "inside/python_table.h"
 
 /**
  * Takes the dictionary of helpers: `inner` (the context variable), `open`, `sample`, `event`,

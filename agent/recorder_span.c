@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/recorder.h"
 #include "agent/ring_private.h"
 

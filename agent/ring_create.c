@@ -9,11 +9,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/ring_limits.h"
 #include "agent/ring_private.h"
 #include "agent/ring_write.h"
-#include "agent/status.h"
+#include "inside/status.h"
 
 enum { DEFAULT_BYTES = 4 << 20, MAX_BYTES = 1 << 30, CHUNK_SHIFT = 9, MIN_CHUNKS = 4 };
 

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 
 #include "agent/config.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/ring.h"
-#include "agent/status.h"
+#include "inside/status.h"
 
 enum { MAX_LEFT = 256, NAME = 48, SECONDS_OF_DAY = 86400 };
 

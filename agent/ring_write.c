@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/ring_private.h"
 
 enum {

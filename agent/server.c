@@ -11,15 +11,15 @@
 #include "agent/clients.h"
 #include "agent/config.h"
 #include "agent/connection.h"
-#include "agent/crash.h"
+#include "crash/crash.h"
 #include "agent/debugger.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/memory.h"
 #include "agent/pause.h"
 #include "agent/python.h"
 #include "agent/work.h"
 #include "agent/socket.h"
-#include "agent/status.h"
+#include "inside/status.h"
 #include "agent/wake.h"
 
 enum {

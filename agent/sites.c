@@ -8,7 +8,7 @@
 
 #include "agent/connection.h"
 #include "agent/finalization.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/ring_private.h"
 #include "agent/ring_write.h"
 #include "agent/sites_private.h"

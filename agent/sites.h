@@ -24,7 +24,7 @@
 
 #include <stdbool.h>
 
-#include "agent/python_table.h"
+#include "inside/python_table.h"
 
 enum { PRBA_SITES_METHODS = 5 };
 

@@ -6,7 +6,7 @@
 #include <sys/uio.h>
 
 #include "agent/finalization.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/ring_private.h"
 #include "agent/sites_private.h"
 

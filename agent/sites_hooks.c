@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/ring_private.h"
 #include "agent/sites_private.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/sites_private.h"
 
 enum { CHAIN_FRAMES, CHAIN_CFRAME, CHAIN_DIRECT, MOST_SHIMS = 4096 };

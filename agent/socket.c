@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "agent/connection.h"
-#include "agent/libc.h"
-#include "agent/status.h"
+#include "inside/libc.h"
+#include "inside/status.h"
 
 enum { HIGH_FD = 200, BACKLOG = 16 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "agent/breaks.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/finalization.h"
 #include "agent/stepping_private.h"
 

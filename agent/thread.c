@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "agent/libc.h"
-#include "agent/status.h"
+#include "inside/libc.h"
+#include "inside/status.h"
 
 enum { SIGSET_BYTES = 8 }; /* of the kernel; that of libc is larger */
 

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
-#include "agent/python_table.h"
+#include "inside/python_table.h"
 
 enum { PRBA_TORCH_METHODS = 17 };
 

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/torch_private.h"
 
 static const struct prba_python_table *const py = &prba_python;

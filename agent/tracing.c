@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/breaks.h"
-#include "agent/identity_cache.h"
+#include "inside/identity_cache.h"
 #include "agent/finalization.h"
 #include "agent/stepping.h"
 #include "agent/tracing_places.h"

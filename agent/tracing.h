@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 
-#include "agent/python_table.h"
+#include "inside/python_table.h"
 
 enum { PRBA_TRACING_METHODS = 5 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/connection.h"
-#include "agent/libc.h"
+#include "inside/libc.h"
 #include "agent/socket.h"
 
 int prba_wake_open(struct prba_wake *w)

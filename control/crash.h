@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Has the agent of a process write a crash record when the process dies (agent/crash.h), and
+ * @file Has the agent of a process write a crash record when the process dies (crash/crash.h), and
  * says where such records are.
  *
  * Threading: one thread at a time for one connection.

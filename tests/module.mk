@@ -24,8 +24,9 @@ $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBS)
 
 # What is loaded into the target is no part of the library.
-$(O)/tests/unit/test_identity_cache: $(O)/agent/identity_cache.o
-$(O)/tests/unit/test_ring: $(patsubst %,$(O)/agent/%.o,config ring_create ring_limits ring_write status)
+$(O)/tests/unit/test_identity_cache: $(O)/inside/identity_cache.o
+$(O)/tests/unit/test_ring: $(O)/inside/status.o \
+	$(patsubst %,$(O)/agent/%.o,config ring_create ring_limits ring_write)
 
 -include $(UNIT_TESTS:=.d)
 
@@ -69,7 +70,7 @@ check-sanitized: $(O)/libprobing.so test-interpreters ## unit tests and some liv
 # Threads that write to one ring. What a reader does is not seen: it reads the file. A child after
 # fork() has lost the threads that it would be blamed for.
 TSAN_SOURCES := tests/unit/test_ring.c records/ring.c records/cold_read.c $(wildcard base/*.c proc/*.c) \
-	$(patsubst %,agent/%.c,config ring_create ring_limits ring_write status)
+	inside/status.c $(patsubst %,agent/%.c,config ring_create ring_limits ring_write)
 .PHONY: check-tsan
 check-tsan: ## the unit tests of rings with clang's ThreadSanitizer
 	@mkdir -p $(O)/tsan

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Crash records: cores that the process wrote itself (agent/crash.h). Notes of the owner "PROBING"
+ * Crash records: cores that the process wrote itself (crash/crash.h). Notes of the owner "PROBING"
  * hold texts of /proc as they were, each with its name and a NUL in front.
  */
 #include <limits.h>

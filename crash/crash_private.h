@@ -7,8 +7,8 @@
  * All of it lies in one mapping that is made when the handlers are installed: nothing is allocated
  * when the process crashes. Its pages take up no memory until then.
  */
-#ifndef PRB_AGENT_CRASH_PRIVATE_H
-#define PRB_AGENT_CRASH_PRIVATE_H
+#ifndef PRB_CRASH_PRIVATE_H
+#define PRB_CRASH_PRIVATE_H
 
 #include <signal.h>
 #include <stdbool.h>
@@ -16,8 +16,8 @@
 #include <stdint.h>
 #include <sys/procfs.h>
 
-#include "agent/crash.h"
-#include "agent/crash_raw.h"
+#include "crash/crash.h"
+#include "crash/crash_raw.h"
 
 enum {
 	PRBA_CRASH_PAGE = 4096,

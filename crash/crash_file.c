@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/crash_private.h"
+#include "crash/crash_private.h"
 
 enum {
 	PAGE = PRBA_CRASH_PAGE,

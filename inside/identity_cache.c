@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/identity_cache.h"
+#include "inside/identity_cache.h"
 
 #include <stddef.h>
 #include <stdint.h>

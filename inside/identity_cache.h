@@ -6,10 +6,10 @@
  *
  * Threading: the caller holds the GIL.
  */
-#ifndef PRB_AGENT_IDENTITY_CACHE_H
-#define PRB_AGENT_IDENTITY_CACHE_H
+#ifndef PRB_INSIDE_IDENTITY_CACHE_H
+#define PRB_INSIDE_IDENTITY_CACHE_H
 
-#include "agent/python_table.h"
+#include "inside/python_table.h"
 
 enum { PRBA_KNOWN = 4096 };
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "agent/crash_private.h"
+#include "crash/crash_private.h"
 
 enum {
 	ROUNDS = 4,	  /* threads may start others until all are stopped */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/status.h"
+#include "inside/status.h"
 
 #include <fcntl.h>
 #include <stdio.h>

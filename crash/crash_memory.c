@@ -6,7 +6,7 @@
  */
 #include <sys/uio.h>
 
-#include "agent/crash_private.h"
+#include "crash/crash_private.h"
 
 enum {
 	PAGE = PRBA_CRASH_PAGE,
