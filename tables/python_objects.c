@@ -67,7 +67,7 @@ static struct prb_error *put_repr(struct prb_scan *scan, const struct prb_interp
 {
 	prb_auto_str struct prb_str text = {};
 
-	static const struct prb_repr_options options = {.max_objects = 1, .marked = true};
+	const struct prb_repr_options options = prb_instant_repr(scan->instant);
 
 	PRB_TRY(prb_object_repr(i->py, prb_heap_mem(heap), object, &options, &text));
 	PRB_TRY(prb_custom_expand(i->py->target->custom, &text));

@@ -55,9 +55,7 @@ static struct prb_error *begin_objects(struct prb_value_parts *parts)
 {
 	prb_objects_destroy(parts->objects);
 	parts->objects = NULL;
-	return prb_objects_create(parts->py, parts->mem,
-				  &(struct prb_repr_options){.max_objects = 1, .marked = true},
-				  &parts->objects);
+	return prb_objects_create(parts->py, parts->mem, &parts->options, &parts->objects);
 }
 
 /* In whichever Python takes it for an object. */
@@ -218,6 +216,7 @@ static struct prb_error *find_parts(struct prb_scan *scan, struct prb_value_part
 {
 	struct prb_pythons *pythons;
 
+	parts->options = prb_instant_repr(scan->instant);
 	PRB_TRY(prb_instant_pythons(scan->instant, &pythons, &parts->mem));
 	if (!prb_instant_target(scan->instant)->moves ||
 	    prb_instant_mode(scan->instant) == PRB_DUMP_NONBLOCKING)

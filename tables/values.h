@@ -29,6 +29,7 @@ struct prb_value_parts {
 	struct prb_mem *mem;
 	uint64_t object;
 	struct prb_objects *objects;
+	struct prb_repr_options options; /**< of their texts */
 	PRB_VEC(struct prb_value_part) list;
 	bool torn;	       /**< it was changing while it was read */
 	bool garbled;	       /**< a text says that something could not be read */

@@ -33,31 +33,6 @@ struct job {
 	const struct prb_texts *scripts;
 };
 
-/* Levels of containers in what has no more instances to be looked into. */
-enum { CONTAINERS = 3, MAX_DEPTH = 64 };
-
-struct prb_repr_options prb_value_limits(int depth, int max_value, int max_items,
-					 const struct prb_repr_options *usual)
-{
-	struct prb_repr_options limits = *usual;
-
-	if (depth) {
-		limits.max_objects = (unsigned)PRB_MIN(depth, MAX_DEPTH);
-		limits.max_depth = limits.max_objects + CONTAINERS;
-	}
-	if (max_value)
-		limits.max_text = (unsigned)max_value;
-	if (max_items)
-		limits.max_items = limits.max_attributes = (unsigned)max_items;
-	limits.long_attributes = max_value || max_items;
-	/* The whole is as long as what was asked for may be. */
-	if (depth || max_value || max_items)
-		limits.max_total = PRB_MAX(limits.max_total, PRB_VALUE_TOTAL);
-	if (limits.max_text > limits.max_total / 2)
-		limits.max_total = limits.max_text < UINT_MAX / 2 ? 2 * limits.max_text : UINT_MAX;
-	return limits;
-}
-
 static struct prb_error *job_init(struct job *job, const struct prb_dump_settings *s,
 				  bool main_only)
 {
@@ -67,7 +42,7 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 	if (s->subprocesses && s->tid)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--subprocesses and --tid exclude each other");
-	if (!s->locals && (s->all_names || s->depth || s->max_value || s->max_items))
+	if (!s->locals && (s->all_names || prb_value_limited(&s->values)))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--all-names, --depth, --max-value and --max-items are of "
 					"--locals, which is not given");
@@ -79,8 +54,8 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 					 s->native),
 			"'--native=all' shows the interpreter's own C frames, too");
 	*job = (struct job){
-		.values = prb_value_limits(s->depth, s->max_value, s->max_items,
-					   &(struct prb_repr_options){.max_objects = 1}),
+		.values =
+			prb_value_options(&s->values, &(struct prb_repr_options){.max_objects = 1}),
 		.options = {.mode = s->nonblocking ? PRB_DUMP_NONBLOCKING
 				    : s->freeze	   ? PRB_DUMP_FREEZE
 						   : PRB_DUMP_DEFAULT,

@@ -11,14 +11,14 @@
 #include "command/command.h"
 #include "base/error.h"
 #include "cli/commands/extensions.h"
-#include "python/repr/object.h"
+#include "values/limits.h"
 
 /** Must be the first member of the settings of a command that uses PRB_DUMP_OPTIONS. */
 struct prb_dump_settings {
 	int tid; /**< 0: not given */
 	bool locals, all_names, source;
 	const char *native; /**< NULL: none; "": C and C++ frames; "all" */
-	int depth, max_value, max_items;
+	struct prb_value_limits values;
 	bool nonblocking, freeze;
 	bool subprocesses;
 	bool no_fold, full_paths, full_names;
@@ -54,9 +54,11 @@ struct prb_dump_settings {
 		PRB_DUMP_SHORT("locals", 'l', locals, "Show arguments and local variables"),     \
 		PRB_DUMP_FLAG("all-names", all_names,                                            \
 			      "With --locals: modules, functions and classes of modules, too"),  \
-		PRB_DUMP_NUMBER("depth", depth, "Values: levels of instances with attributes"),  \
-		PRB_DUMP_NUMBER("max-value", max_value, "Values: characters of a text"),         \
-		PRB_DUMP_NUMBER("max-items", max_items, "Values: items and attributes of each"), \
+		PRB_DUMP_NUMBER("depth", values.depth,                                           \
+				"Values: levels of instances with attributes"),                  \
+		PRB_DUMP_NUMBER("max-value", values.max_value, "Values: characters of a text"),  \
+		PRB_DUMP_NUMBER("max-items", values.max_items,                                   \
+				"Values: items and attributes of each"),                         \
 		{"native",                                                                       \
 		 'n',                                                                            \
 		 PRB_OPTION_TEXT,                                                                \
@@ -79,13 +81,6 @@ struct prb_dump_settings {
 		PRB_DUMP_FLAG("full-names", full_names, "Show complete names of C++ functions"), \
 		PRB_EXTENSION_OPTION(struct prb_dump_settings, scripts),                         \
 		PRB_DUMP_FLAG("json", json, "Print JSON")
-
-/** Bytes of a value, where its limits are the user's own. */
-enum { PRB_VALUE_TOTAL = 20000 };
-
-/** The limits that three options give; those that are 0 stay @p usual. */
-struct prb_repr_options prb_value_limits(int depth, int max_value, int max_items,
-					 const struct prb_repr_options *usual);
 
 /** Dumps the target of @p cli to stdout; @p main_only: only its main thread. */
 struct prb_error *prb_dump_command(const struct prb_cli *cli,

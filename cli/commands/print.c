@@ -17,10 +17,11 @@
 #include "target/spec/target_spec.h"
 
 /* Whoever asks for one value wants to see more of it than a list of variables shows. */
-enum { ITEMS = 100, TEXT = 2000, MAX_LIMIT = 100 << 20 };
+enum { ITEMS = 100, TEXT = 2000 };
 
 struct print_settings {
-	int tid, depth, max_value, max_items;
+	int tid;
+	struct prb_value_limits values;
 	const char *frame;
 	bool type, json, names;
 	struct prb_texts scripts;
@@ -118,9 +119,7 @@ static struct prb_error *check(const struct prb_cli *cli, const struct print_set
 	if (!cli->argument_count && !s->names)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no expression given"),
 				      "for example 'probing 4242 print self.step'");
-	if (s->max_value > MAX_LIMIT || s->max_items > MAX_LIMIT)
-		return prb_error_create(PRB_ERROR_USAGE, "no more than %d can be shown", MAX_LIMIT);
-	return NULL;
+	return prb_value_check(&s->values);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
@@ -129,13 +128,12 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	struct prb_found_object found = {};
 	struct prb_target *target;
 	unsigned frame;
-	struct prb_repr_options options =
-		prb_value_limits(s->depth, s->max_value, s->max_items,
-				 &(struct prb_repr_options){.max_objects = 1,
-							    .max_attributes = ITEMS,
-							    .max_items = ITEMS,
-							    .max_text = TEXT,
-							    .max_total = PRB_VALUE_TOTAL});
+	struct prb_repr_options options = prb_value_options(
+		&s->values, &(struct prb_repr_options){.max_objects = 1,
+						       .max_attributes = ITEMS,
+						       .max_items = ITEMS,
+						       .max_text = TEXT,
+						       .max_total = PRB_VALUE_TOTAL});
 
 	PRB_TRY(check(cli, s));
 	PRB_TRY(prb_frame_number(s->frame, &frame));
@@ -186,11 +184,12 @@ const struct prb_command prb_command_print = {
 			 "In this Python frame: 0 is the innermost [0]", PRB_COMPLETE_NOTHING,
 			 offsetof(struct print_settings, frame), .for_clients = true},
 			NUMBER("depth", "N", "Levels of instances that show their attributes [1]",
-			       depth),
+			       values.depth),
 			NUMBER("max-value", "N",
-			       "Characters of a text, and at least of the whole [2000]", max_value),
+			       "Characters of a text, and at least of the whole [2000]",
+			       values.max_value),
 			NUMBER("max-items", "N", "Items and attributes of each object [100]",
-			       max_items),
+			       values.max_items),
 			{"type", 't', PRB_OPTION_FLAG, NULL,
 			 "Print its type and where it lies as well", PRB_COMPLETE_NOTHING,
 			 offsetof(struct print_settings, type), .for_clients = true},

@@ -19,6 +19,7 @@ struct query_settings {
 	bool wide, all, nonblocking, freeze;
 	int limit;
 	double timeout, watch;
+	struct prb_value_limits values;
 	struct prb_texts scripts;
 };
 
@@ -63,6 +64,7 @@ static struct prb_error *query_init(struct prb_query *query, const struct query_
 	prb_session_set_mode(query->session, s->nonblocking ? PRB_DUMP_NONBLOCKING
 					     : s->freeze    ? PRB_DUMP_FREEZE
 							    : PRB_DUMP_DEFAULT);
+	prb_session_set_values(query->session, &s->values);
 	PRB_TRY(prb_query_open(query, cli, s->all));
 	return load_extensions(query, s, cli);
 }
@@ -113,7 +115,7 @@ static struct prb_error *check(const struct query_settings *s, bool prompt)
 					"--nonblocking and --freeze exclude each other");
 	if (prompt && s->watch > 0)
 		return prb_error_create(PRB_ERROR_USAGE, "--watch needs a query");
-	return NULL;
+	return prb_value_check(&s->values);
 }
 
 /** The target is a database: the statement goes there. */
@@ -128,7 +130,7 @@ static struct prb_error *run_there(const struct prb_cli *cli, const struct query
 					"are given",
 					cli->targets.count);
 	if (prompt || s->relay || s->watch > 0 || s->all || s->nonblocking || s->freeze ||
-	    s->scripts.count)
+	    s->scripts.count || prb_value_limited(&s->values))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"a ClickHouse database takes one statement and --format, "
 					"--wide, --limit, --timeout");
@@ -223,6 +225,15 @@ const struct prb_command prb_command_query = {
 			{"freeze", 0, PRB_OPTION_FLAG, NULL,
 			 "Stop all threads that run, at one instant", PRB_COMPLETE_NOTHING,
 			 offsetof(struct query_settings, freeze), .for_clients = true},
+			{"depth", 0, PRB_OPTION_NUMBER, "N",
+			 "Values: levels of instances with attributes", PRB_COMPLETE_NOTHING,
+			 offsetof(struct query_settings, values.depth), .for_clients = true},
+			{"max-value", 0, PRB_OPTION_NUMBER, "N", "Values: characters of a text",
+			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, values.max_value),
+			 .for_clients = true},
+			{"max-items", 0, PRB_OPTION_NUMBER, "N",
+			 "Values: items and attributes of each", PRB_COMPLETE_NOTHING,
+			 offsetof(struct query_settings, values.max_items), .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct query_settings),
 	.target_use = PRB_TARGET_ANY,

@@ -88,6 +88,12 @@ enum prb_dump_mode prb_instant_mode(const struct prb_instant *instant)
 	return instant->session->mode;
 }
 
+struct prb_repr_options prb_instant_repr(const struct prb_instant *instant)
+{
+	return prb_value_options(&instant->session->values,
+				 &(struct prb_repr_options){.max_objects = 1, .marked = true});
+}
+
 double prb_instant_time(const struct prb_instant *instant)
 {
 	return instant->time;
@@ -99,6 +105,8 @@ static struct prb_error *make_dump(struct prb_instant *instant)
 	struct prb_dump_options options = {
 		.mode = instant->session->mode,
 		.locals = plan->needs & PRB_NEED_LOCALS,
+		.values = prb_value_limited(&instant->session->values) ? &instant->session->dumped
+								       : NULL,
 		.no_values = !(plan->needs & PRB_NEED_VALUES),
 		.native = plan->needs & PRB_NEED_NATIVE,
 		.native_all = plan->needs & PRB_NEED_NATIVE_ALL,

@@ -38,6 +38,9 @@ struct prb_target *prb_instant_target(struct prb_instant *instant);
 /** False while a snapshot is recorded that shall hold no values of variables. */
 bool prb_instant_values(const struct prb_instant *instant);
 
+/** How values are shown: shortly, or as the user wants them. */
+struct prb_repr_options prb_instant_repr(const struct prb_instant *instant);
+
 /** How threads that run may be read. */
 enum prb_dump_mode prb_instant_mode(const struct prb_instant *instant);
 

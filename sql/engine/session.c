@@ -196,6 +196,12 @@ void prb_session_set_mode(struct prb_session *session, enum prb_dump_mode mode)
 	session->mode = mode;
 }
 
+void prb_session_set_values(struct prb_session *session, const struct prb_value_limits *limits)
+{
+	session->values = *limits;
+	session->dumped = prb_value_options(limits, &(struct prb_repr_options){.max_objects = 1});
+}
+
 const struct prb_error *prb_session_failure(const struct prb_session *session)
 {
 	return session->failure;

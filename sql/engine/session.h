@@ -26,6 +26,7 @@
 #include "target/target.h"
 #include "dump/dump.h"
 #include "sql/spec/table.h"
+#include "values/limits.h"
 
 struct prb_session;
 struct prb_statement;
@@ -118,6 +119,8 @@ void prb_session_settle(struct prb_session *session);
 void prb_session_set_timeout(struct prb_session *session, double seconds);
 /** How threads are read; see dump/dump.h. */
 void prb_session_set_mode(struct prb_session *session, enum prb_dump_mode mode);
+/** How much is shown of values. */
+void prb_session_set_values(struct prb_session *session, const struct prb_value_limits *limits);
 
 /** The first error of a target that was left out, or NULL; the session's. */
 const struct prb_error *prb_session_failure(const struct prb_session *session);

@@ -46,11 +46,13 @@ struct prb_session {
 	struct prb_error *error;   /**< of a scan, richer than what SQLite passes on; or NULL */
 	struct prb_error *failure; /**< see prb_session_failure() */
 	enum prb_dump_mode mode;
-	double timeout;	       /**< seconds; 0: none */
-	size_t text_max;       /**< bytes of a cell's text; longer ones are cut */
-	uint64_t memory_limit; /**< of what a statement collects, bytes */
-	int64_t memory_before; /**< SQLite's, when the statement began */
-	double deadline;       /**< CLOCK_MONOTONIC seconds; 0: none */
+	struct prb_value_limits values;
+	struct prb_repr_options dumped; /**< variables of a dump, by these */
+	double timeout;			/**< seconds; 0: none */
+	size_t text_max;		/**< bytes of a cell's text; longer ones are cut */
+	uint64_t memory_limit;		/**< of what a statement collects, bytes */
+	int64_t memory_before;		/**< SQLite's, when the statement began */
+	double deadline;		/**< CLOCK_MONOTONIC seconds; 0: none */
 	/** For functions: the time when the statement began, and whether it must end. */
 	struct prb_functions_host host;
 	atomic_bool cancelled;

@@ -86,6 +86,52 @@ static struct prb_error *set_text_max(struct prb_session *session, const char *v
 	return NULL;
 }
 
+/* The limit at @p offset of those of values. */
+static struct prb_error *set_limit(struct prb_session *session, size_t offset, const char *value)
+{
+	struct prb_value_limits limits = session->values;
+	char *end;
+	unsigned long long number = strtoull(value, &end, 10);
+
+	if (*value < '0' || *value > '9' || *end || number > PRB_VALUE_MOST)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"a number up to %d, or 0 for the usual one",
+					PRB_VALUE_MOST);
+	*(int *)((char *)&limits + offset) = (int)number;
+	prb_session_set_values(session, &limits);
+	return NULL;
+}
+
+static void get_depth(const struct prb_session *session, struct prb_str *ret)
+{
+	prb_str_printf(ret, "%d", session->values.depth);
+}
+
+static struct prb_error *set_depth(struct prb_session *session, const char *value)
+{
+	return set_limit(session, offsetof(struct prb_value_limits, depth), value);
+}
+
+static void get_items(const struct prb_session *session, struct prb_str *ret)
+{
+	prb_str_printf(ret, "%d", session->values.max_items);
+}
+
+static struct prb_error *set_items(struct prb_session *session, const char *value)
+{
+	return set_limit(session, offsetof(struct prb_value_limits, max_items), value);
+}
+
+static void get_value(const struct prb_session *session, struct prb_str *ret)
+{
+	prb_str_printf(ret, "%d", session->values.max_value);
+}
+
+static struct prb_error *set_value(struct prb_session *session, const char *value)
+{
+	return set_limit(session, offsetof(struct prb_value_limits, max_value), value);
+}
+
 const struct prb_setting prb_settings[] = {
 	{"probing.query.memory", "MiB of our own memory that a query may collect rows in",
 	 get_memory, set_memory},
@@ -97,6 +143,12 @@ const struct prb_setting prb_settings[] = {
 	 set_timeout},
 	{"probing.text.max", "Bytes of a cell's text; what is longer is cut, and ends in …",
 	 get_text_max, set_text_max},
+	{"probing.values.depth", "Levels of instances that show their attributes; 0: as usual",
+	 get_depth, set_depth},
+	{"probing.values.max_items", "Items and attributes of each value; 0: as usual", get_items,
+	 set_items},
+	{"probing.values.max_value", "Characters of a text in a value; 0: as usual", get_value,
+	 set_value},
 	{},
 };
 

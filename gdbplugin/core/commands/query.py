@@ -5,6 +5,8 @@ from ..command import Command, Option, open_session, read_file
 from ..debugger import FORMATS
 from ..errors import Problem
 
+LIMITS = {"depth", "max-value", "max-items"}
+
 
 def unquoted(sql):
     """Without the quotes that a shell would want around it."""
@@ -26,7 +28,10 @@ The SQL is what follows, to the end of the line; several statements are separate
   probing query SELECT func, count(*) FROM python.stacks GROUP BY func"""
     options = (Option("format", "one of " + ", ".join(FORMATS), "FORMAT", "f", "format"),
                Option("input", "read the SQL from a file", "FILE", "i", "file"),
-               Option("wide", "do not make tables fit the width of the screen", short="w"))
+               Option("wide", "do not make tables fit the width of the screen", short="w"),
+               Option("depth", "values: levels of instances with attributes", "N"),
+               Option("max-value", "values: characters of a text", "N"),
+               Option("max-items", "values: items and attributes of each", "N"))
 
     def run(self, debugger, words):
         options, sql = self.parse(words)
@@ -41,6 +46,8 @@ The SQL is what follows, to the end of the line; several statements are separate
         sql = unquoted(sql)
         with open_session(debugger) as session:
             try:
+                for name in LIMITS & options.keys():
+                    session.set("probing.values." + name.replace("-", "_"), options[name])
                 session.print(sql, output_format, "wide" in options)
             finally:
                 for text in session.warnings:

@@ -16,7 +16,7 @@ import pytest
 import support
 import tables
 from debuggers import known, sleeper, sleeping  # noqa: F401 (fixtures)
-from debuggers import gdb, query_commands, same_rows, shell_rows
+from debuggers import gdb, query_commands, same_rows, shell_rows, tried
 
 pytestmark = debuggers.needs_gdb
 
@@ -251,6 +251,16 @@ def test_settings(sleeper):
     assert "shared" in session.part("locals") and "'ce…" in session.part("locals"), session
     assert "sleeper.py:13" in session.part("stack"), session
     assert "\x1b[" in session.part("color") and "\x1b[" not in session.part("plain")
+
+
+def test_how_much_a_query_shows(sleeper):
+    shared = "-f json SELECT value FROM python.locals WHERE name = 'shared' LIMIT 1"
+    session = attached(sleeper, ("usual",), "probing query " + shared,
+                       ("short",), "probing query --max-value 3 " + shared,
+                       ("wrong",), tried(gdb, "probing query --depth deep SELECT 1"))
+    assert session.rows("usual") == [{"value": "'cell'"}], session
+    assert session.rows("short") == [{"value": "'cel'…+1"}], session
+    assert "probing.values.depth cannot be 'deep'" in session.out + session.err, session
 
 
 def test_width(sleeper):

@@ -84,11 +84,40 @@ def test_errors_say_what_to_do(newest, words, code, said):
     assert (got, out) == (code, "") and said in err, err
 
 
+def asked(target, sql, *options):
+    done = subprocess.run([support.BINARY, "-t", str(target), "query", "-f", "json", *options, sql],
+                          stdout=subprocess.PIPE, check=True)
+    return [row[name] for row in json.loads(done.stdout) for name in row]
+
+
+LOCAL = "SELECT value FROM python.locals WHERE depth = 0 AND name = '%s'"
+WHOLE = ("--depth", "3", "--max-items", "1000", "--max-value", "1000")
+
+
+def test_sql_shows_as_much_as_is_wanted(asleep):
+    """Variables, attributes and objects, by options and by SET."""
+    inner, argument = LOCAL % "self", LOCAL % "argument"
+    usual, whole = asked(asleep.pid, inner)[0], asked(asleep.pid, inner, *WHOLE)[0]
+    assert whole == value(asleep.pid, *WHOLE, "self") and len(whole) > len(usual)
+    assert asked(asleep.pid, argument, "--max-value", "3") == ["'giv'…+2"]
+    assert asked(asleep.pid, "SET probing.values.max_value = 3; " + argument) == ["'giv'…+2"]
+    parts = "SELECT a.value FROM python.locals l, python.attributes(l.address) a " \
+            "WHERE l.depth = 0 AND l.name = 'self' AND a.name = 'queue'"
+    assert asked(asleep.pid, parts, "--max-items", "2") == ["deque([50, 51, …+148], maxlen=150)"]
+    objects = "SELECT repr FROM python.objects WHERE type = 'collections.deque'"
+    assert "deque([50, 51, …+148], maxlen=150)" in asked(asleep.pid, objects, "--max-items", "2")
+    with pytest.raises(subprocess.CalledProcessError):
+        asked(asleep.pid, "SELECT 1", "--max-items", "999999999")
+    with pytest.raises(subprocess.CalledProcessError):
+        asked(asleep.pid, "SET probing.values.depth = 'deep'")
+
+
 @pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
 def test_core_tells_the_same(asleep, tmp_path):
     core = tables.core_of(asleep.pid, tmp_path)
     for expression, told in asleep.truth.items():
         assert (expression, value(core, "--max-items", "1000", expression)) == (expression, told)
+    assert asked(core, LOCAL % "self", *WHOLE) == asked(asleep.pid, LOCAL % "self", *WHOLE)
 
 
 def test_snapshot_has_attributes_of_variables(newest, tmp_path):
