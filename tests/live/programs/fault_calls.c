@@ -312,7 +312,8 @@ int main(int argc, char **argv)
 		{"sigsuspend", in_sigsuspend},
 	};
 	const char *name = argc > 2 ? argv[2] : "";
-	sigset_t alarm_set, blocked, now;
+	static sigset_t blocked, now; /* musl's have bytes that nobody writes */
+	sigset_t alarm_set;
 
 	fault_open(argv[1]);
 	if (pipe(pipes))
@@ -325,9 +326,7 @@ int main(int argc, char **argv)
 	sigaddset(&alarm_set, SIGALRM);
 	sigaddset(&alarm_set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &alarm_set, NULL);
-	sigemptyset(&blocked);
 	sigprocmask(SIG_SETMASK, NULL, &blocked);
-	sigemptyset(&now);
 	fault_ready();
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		while (!strcmp(calls[i].name, name) && !shared->stop) {
