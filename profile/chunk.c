@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/pack.h"
 
 enum {
 	LEVEL = 3,
@@ -147,15 +148,10 @@ struct prb_error *prb_chunk_encode(const struct prb_chunk *chunk, const struct p
 	if (!sums)
 		return prb_error_nomem();
 	put_columns(&encoder);
-	size = ZSTD_compressBound(columns.length);
-	packed = malloc(size);
-	if (columns.failed || !packed)
+	if (columns.failed)
 		return prb_error_nomem();
-	size = ZSTD_compress(packed, size, prb_str_text(&columns), columns.length,
-			     chunk->small ? LEVEL_SMALL : LEVEL);
-	if (ZSTD_isError(size))
-		return prb_error_create(PRB_ERROR_FAILED, "cannot compress samples: %s",
-					ZSTD_getErrorName(size));
+	PRB_TRY(prb_pack(prb_str_text(&columns), columns.length, chunk->small ? LEVEL_SMALL : LEVEL,
+			 &packed, &size));
 	prb_str_append(ret, packed, size);
 	return ret->failed ? prb_error_nomem() : NULL;
 }

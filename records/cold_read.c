@@ -63,11 +63,24 @@ static struct prb_error *take_chunk(struct prb_ring *ring, const struct prb_cold
 	return NULL;
 }
 
+static struct prb_error *take_strings(struct prb_ring *ring, const struct prb_cold_part *part)
+{
+	bool good;
+
+	PRB_TRY(unpack(ring, part, ring->strings, ring->header.string_bytes, false, &good));
+	if (good)
+		return NULL;
+	/* Lengths that no text has: rows that name one are damaged, too. */
+	memset(ring->strings, 0xff, ring->header.string_bytes);
+	ring->damaged++;
+	return NULL;
+}
+
 struct prb_error *prb_cold_next_chunk(struct prb_ring *ring, const struct prb_ring_range *range,
 				      bool *ret)
 {
 	struct prb_cold_part part;
-	bool found = false, unused;
+	bool found = false;
 	uint64_t got;
 
 	*ret = false;
@@ -80,8 +93,7 @@ struct prb_error *prb_cold_next_chunk(struct prb_ring *ring, const struct prb_ri
 		if (part.kind == PRB_COLD_CHUNK)
 			PRB_TRY(take_chunk(ring, &part, range, &found));
 		else if (part.kind == PRB_COLD_STRINGS && ring->header.string_bytes)
-			PRB_TRY(unpack(ring, &part, ring->strings, ring->header.string_bytes, false,
-				       &unused));
+			PRB_TRY(take_strings(ring, &part));
 		ring->offset += sizeof(part) + part.size;
 	}
 	*ret = found;

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/own_file.h"
+#include "base/pack.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "records/cold.h"
@@ -99,16 +99,12 @@ static struct prb_error *begin(struct prb_cold *cold, const struct prb_ring *rin
 static struct prb_error *put_part(struct prb_cold *cold, struct prb_cold_part *part,
 				  const char *data, size_t size)
 {
-	size_t room = ZSTD_compressBound(size);
-	prb_auto_free char *packed = malloc(room);
+	prb_auto_free char *packed = NULL;
+	size_t length;
 
-	if (!packed)
-		return prb_error_nomem();
-	room = ZSTD_compress(packed, room, data, size, LEVEL);
-	if (ZSTD_isError(room))
-		return prb_error_create(PRB_ERROR_FAILED, "zstd: %s", ZSTD_getErrorName(room));
-	part->size = (uint32_t)room;
-	return put_whole(cold, part, sizeof(*part), packed, room);
+	PRB_TRY(prb_pack(data, size, LEVEL, &packed, &length));
+	part->size = (uint32_t)length;
+	return put_whole(cold, part, sizeof(*part), packed, length);
 }
 
 /** The strings that rows of the chunk may name, if there are more than the file has. */

@@ -32,12 +32,10 @@ static double real_of(const struct prb_ring_item *row, int column)
 	return isfinite(value) ? value : 0;
 }
 
-/** The rows of the last two chunks: the last one may have just been begun. */
-static struct prb_error *read_end(struct prb_ring *ring, uint32_t pid, int64_t since,
-				  struct prb_last_step *ret)
+/** Rows of chunks in @p range. */
+static struct prb_error *read_rows(struct prb_ring *ring, const struct prb_ring_range *range,
+				   uint32_t pid, int64_t since, struct prb_last_step *ret)
 {
-	const struct prb_ring_range always = PRB_RING_ALWAYS;
-	uint64_t chunk = ring->end >> ring->header.chunk_shift;
 	int step = find_column(ring, "step", PRB_RING_INTEGER);
 	int duration = find_column(ring, "duration", PRB_RING_REAL);
 	struct prb_ring_item row;
@@ -45,9 +43,8 @@ static struct prb_error *read_end(struct prb_ring *ring, uint32_t pid, int64_t s
 
 	if (step < 0)
 		return NULL;
-	prb_ring_skip(ring, chunk ? chunk - 1 : 0);
 	for (;;) {
-		PRB_TRY(prb_ring_next_chunk(ring, &always, &more));
+		PRB_TRY(prb_ring_next_chunk(ring, range, &more));
 		if (!more)
 			return NULL;
 		while (prb_ring_next_row(ring, &row)) {
@@ -63,6 +60,25 @@ static struct prb_error *read_end(struct prb_ring *ring, uint32_t pid, int64_t s
 	}
 }
 
+/** The last row may lie in the last chunk but one: the last one may have just been begun. */
+static struct prb_error *read_ring(struct prb_ring_files *files, size_t index, int64_t since,
+				   struct prb_last_step *ret)
+{
+	const struct prb_ring_range always = PRB_RING_ALWAYS, recent = {since, INT64_MAX};
+	prb_auto_ring struct prb_ring *ring = NULL, *again = NULL;
+	uint64_t chunk;
+
+	PRB_TRY(prb_ring_files_open(files, index, &ring));
+	if (ring->cold || !has_steps(ring))
+		return NULL;
+	chunk = ring->end >> ring->header.chunk_shift;
+	prb_ring_skip(ring, chunk ? chunk - 1 : 0);
+	PRB_TRY(read_rows(ring, &always, files->pid, since, ret));
+	/* There may be more chunks since then, of many short steps. */
+	PRB_TRY(prb_ring_files_open(files, index, &again));
+	return read_rows(again, &recent, files->pid, since, ret);
+}
+
 struct prb_error *prb_last_step(struct prb_target *target, int64_t since, struct prb_last_step *ret)
 {
 	struct prb_ring_files files = {};
@@ -70,11 +86,7 @@ struct prb_error *prb_last_step(struct prb_target *target, int64_t since, struct
 
 	*ret = (struct prb_last_step){.number = -1, .ended = INT64_MIN};
 	for (size_t i = 0; !err && i < files.list.count; i++) {
-		prb_auto_ring struct prb_ring *ring = NULL;
-
-		err = prb_ring_files_open(&files, i, &ring);
-		if (!err && !ring->cold && has_steps(ring))
-			err = read_end(ring, files.pid, since, ret);
+		err = read_ring(&files, i, since, ret);
 		if (err && err->code != PRB_ERROR_NOMEM)
 			prb_error_destroy(prb_steal(&err));
 	}

@@ -322,6 +322,7 @@ static struct prb_error *write_file(const struct prb_recorder *r, const struct p
 	w->path = path;
 	w->zstd = zstd;
 	ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, COMPRESSION_LEVEL);
+	ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
 	PRB_TRY(put_body(w));
 	return put_header(w, target);
 }

@@ -40,7 +40,7 @@ CONTAINED = {
     r"(libdwarf.*/)?(libdwarf|dwarf)\.h": ("dwarf",),
     r"bfd\.h|demangle\.h|libiberty(/.*)?\.h": ("dwarf",),
     # Debug sections, snapshots and cores, and chunks of samples.
-    r"(zstd|zlib|lzma)\.h|lzma/.*": ("dwarf", "target", "profile", "records"),
+    r"(zstd|zlib|lzma)\.h|lzma/.*": ("base", "dwarf", "target", "profile", "records"),
     r"jansson\.h": ("cluster", "gateway"),
     r"curl/.*": ("clickhouse",),
     r"microhttpd\.h": ("gateway",),

@@ -19,6 +19,8 @@ PART = 10000  # rows; the ring has room for some 34,000
 ALL = "SELECT count(*) AS n, count(DISTINCT number) AS different, min(number) AS first, max(number) AS last, " \
     "sum(length(text)) AS bytes, count(DISTINCT kind) AS kinds FROM user.stored"
 
+WRONG = "SELECT count(*) AS n FROM user.stored WHERE kind IS NOT 'kind' || (number % 7)"
+
 
 def expected(count):
     return {"n": count, "different": count, "first": 0, "last": count - 1,
@@ -132,13 +134,18 @@ def test_killed_recorders_lose_and_invent_nothing(probing, writer):
     code, err = ended(process)
     assert code == 0 and "stored" in err
     assert query(probing, writer.pid) == expected(writer.count)
-    # A damaged part is left out, and said.
-    with files[0].open("r+b") as file:
-        file.seek(files[0].stat().st_size // 2)
-        file.write(b"\0" * 64)
-    done = probing(writer.pid, "query", "-f", "json", ALL)
-    row = json.loads(done.out)[0]
-    assert row["n"] == row["different"] <= writer.count and row["last"] == writer.count - 1
+    # A damaged part is left out, wherever the damage is.
+    whole = files[0].read_bytes()
+    frame = whole.index(b"\x28\xb5\x2f\xfd")  # the first one, of strings
+    for place in [frame + 12] + [len(whole) * part // 16 for part in range(1, 16)]:
+        with files[0].open("r+b") as file:
+            file.seek(place)
+            file.write(b"\0" * 64)
+        row = query(probing, writer.pid)
+        assert row["n"] == row["different"] < writer.count and row["last"] == writer.count - 1, place
+        assert query(probing, writer.pid, WRONG)["n"] == 0, place
+        files[0].write_bytes(whole)
+    assert query(probing, writer.pid) == expected(writer.count)
 
 
 def test_another_folder_and_what_is_too_old(probing, writer, tmp_path):
