@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "records/files.h"
+#include "records/ring_private.h"
 
 static bool has_steps(const struct prb_ring *ring)
 {
@@ -32,10 +33,29 @@ static double real_of(const struct prb_ring_item *row, int column)
 	return isfinite(value) ? value : 0;
 }
 
-/** Rows of chunks in @p range. */
-static struct prb_error *read_rows(struct prb_ring *ring, const struct prb_ring_range *range,
-				   uint32_t pid, int64_t since, struct prb_last_step *ret)
+/** Leaves out chunks before those after @p since, but not the last two, which have the last row:
+ * the last chunk may have just been begun. */
+static struct prb_error *skip_old(struct prb_ring *ring, int64_t since)
 {
+	const struct prb_ring_range recent = {since, INT64_MAX};
+	uint64_t last = ring->end >> ring->header.chunk_shift, chunk = last ? last - 1 : 0;
+	struct prb_ring_bounds bounds;
+	bool there = true;
+
+	while (chunk > ring->chunk) {
+		PRB_TRY(prb_ring_read_bounds(ring, chunk - 1, &bounds, &there));
+		if (!there || !prb_ring_bounds_meet(ring, chunk - 1, &bounds, &recent))
+			break;
+		chunk--;
+	}
+	prb_ring_skip(ring, chunk);
+	return NULL;
+}
+
+static struct prb_error *read_rows(struct prb_ring *ring, uint32_t pid, int64_t since,
+				   struct prb_last_step *ret)
+{
+	const struct prb_ring_range always = PRB_RING_ALWAYS;
 	int step = find_column(ring, "step", PRB_RING_INTEGER);
 	int duration = find_column(ring, "duration", PRB_RING_REAL);
 	struct prb_ring_item row;
@@ -43,8 +63,9 @@ static struct prb_error *read_rows(struct prb_ring *ring, const struct prb_ring_
 
 	if (step < 0)
 		return NULL;
+	PRB_TRY(skip_old(ring, since));
 	for (;;) {
-		PRB_TRY(prb_ring_next_chunk(ring, range, &more));
+		PRB_TRY(prb_ring_next_chunk(ring, &always, &more));
 		if (!more)
 			return NULL;
 		while (prb_ring_next_row(ring, &row)) {
@@ -60,23 +81,13 @@ static struct prb_error *read_rows(struct prb_ring *ring, const struct prb_ring_
 	}
 }
 
-/** The last row may lie in the last chunk but one: the last one may have just been begun. */
 static struct prb_error *read_ring(struct prb_ring_files *files, size_t index, int64_t since,
 				   struct prb_last_step *ret)
 {
-	const struct prb_ring_range always = PRB_RING_ALWAYS, recent = {since, INT64_MAX};
-	prb_auto_ring struct prb_ring *ring = NULL, *again = NULL;
-	uint64_t chunk;
+	prb_auto_ring struct prb_ring *ring = NULL;
 
 	PRB_TRY(prb_ring_files_open(files, index, &ring));
-	if (ring->cold || !has_steps(ring))
-		return NULL;
-	chunk = ring->end >> ring->header.chunk_shift;
-	prb_ring_skip(ring, chunk ? chunk - 1 : 0);
-	PRB_TRY(read_rows(ring, &always, files->pid, since, ret));
-	/* There may be more chunks since then, of many short steps. */
-	PRB_TRY(prb_ring_files_open(files, index, &again));
-	return read_rows(again, &recent, files->pid, since, ret);
+	return ring->cold || !has_steps(ring) ? NULL : read_rows(ring, files->pid, since, ret);
 }
 
 struct prb_error *prb_last_step(struct prb_target *target, int64_t since, struct prb_last_step *ret)

@@ -30,7 +30,7 @@ def until(condition):
     end = time.monotonic() + 90
     while not condition():
         assert time.monotonic() < end
-        time.sleep(0.5)
+        time.sleep(0.02)
 
 
 def order(process, line):
