@@ -57,6 +57,18 @@ bool prb_function_bytes(sqlite3_context *context, sqlite3_value *value, const ch
 	return *text != NULL;
 }
 
+struct prb_error *prb_function_fraction(sqlite3_context *context, sqlite3_value *value, double *ret)
+{
+	int type = sqlite3_value_numeric_type(value);
+
+	*ret = type == SQLITE_NULL ? NAN : sqlite3_value_double(value);
+	if (type == SQLITE_NULL ||
+	    (type != SQLITE_TEXT && type != SQLITE_BLOB && *ret >= 0 && *ret <= 1))
+		return NULL;
+	return prb_error_create(PRB_ERROR_USAGE, "%s(): the fraction must be from 0 to 1",
+				prb_aggregate_self(context)->name);
+}
+
 bool prb_function_number(sqlite3_context *context, sqlite3_value *value, const char *name,
 			 double *ret)
 {

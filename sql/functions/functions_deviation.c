@@ -15,11 +15,6 @@ struct moments {
 	bool failed;
 };
 
-static const struct prb_aggregate *self(sqlite3_context *context)
-{
-	return sqlite3_user_data(context);
-}
-
 static void step(sqlite3_context *context, int count, sqlite3_value **values)
 {
 	struct moments *m = sqlite3_aggregate_context(context, sizeof(*m));
@@ -32,7 +27,7 @@ static void step(sqlite3_context *context, int count, sqlite3_value **values)
 	}
 	if (m->failed || sqlite3_value_type(values[0]) == SQLITE_NULL)
 		return;
-	if (!prb_function_number(context, values[0], self(context)->name, &value)) {
+	if (!prb_function_number(context, values[0], prb_aggregate_self(context)->name, &value)) {
 		m->failed = true;
 		return;
 	}
@@ -75,7 +70,7 @@ static void inverse(sqlite3_context *context, int count, sqlite3_value **values)
 static void value(sqlite3_context *context)
 {
 	const struct moments *m = sqlite3_aggregate_context(context, 0);
-	const char *name = self(context)->name;
+	const char *name = prb_aggregate_self(context)->name;
 	bool population = strstr(name, "_pop") != NULL, deviation = !strncmp(name, "std", 3);
 	double variance;
 

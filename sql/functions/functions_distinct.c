@@ -40,11 +40,6 @@ struct distinct {
 	bool failed;
 };
 
-static const struct prb_aggregate *self(sqlite3_context *context)
-{
-	return sqlite3_user_data(context);
-}
-
 static void fail(sqlite3_context *context, struct distinct *d, struct prb_error *err)
 {
 	sqlite3_free(d->memory);
@@ -225,7 +220,7 @@ static void merge(sqlite3_context *context, int count, sqlite3_value **values)
 	else if (!valid)
 		fail(context, d,
 		     prb_error_create(PRB_ERROR_USAGE, "%s(): this is no sketch",
-				      self(context)->name));
+				      prb_aggregate_self(context)->name));
 }
 
 /** Ertl's sigma, for registers that are empty. */

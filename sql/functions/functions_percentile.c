@@ -57,14 +57,9 @@ static bool is_exact(sqlite3_value *value)
 	       fabs(sqlite3_value_double(value)) <= exact_max;
 }
 
-static const struct prb_aggregate *self(sqlite3_context *context)
-{
-	return sqlite3_user_data(context);
-}
-
 static bool is_disc(sqlite3_context *context)
 {
-	return !strcmp(self(context)->name, "percentile_disc");
+	return !strcmp(prb_aggregate_self(context)->name, "percentile_disc");
 }
 
 static void fail(sqlite3_context *context, struct sample *sample, struct prb_error *err)
@@ -82,15 +77,11 @@ static bool read_arguments(sqlite3_context *context, struct sample *sample, int 
 
 	sample->fraction = 0.5;
 	if (count > 1) {
-		int type = sqlite3_value_numeric_type(values[1]);
+		struct prb_error *err =
+			prb_function_fraction(context, values[1], &sample->fraction);
 
-		sample->fraction = type == SQLITE_NULL ? NAN : sqlite3_value_double(values[1]);
-		if (type != SQLITE_NULL && !(type != SQLITE_TEXT && type != SQLITE_BLOB &&
-					     sample->fraction >= 0 && sample->fraction <= 1)) {
-			fail(context, sample,
-			     prb_error_create(PRB_ERROR_USAGE,
-					      "%s(): the fraction must be from 0 to 1",
-					      self(context)->name));
+		if (err) {
+			fail(context, sample, err);
 			return false;
 		}
 	}
@@ -99,7 +90,7 @@ static bool read_arguments(sqlite3_context *context, struct sample *sample, int 
 		return true;
 	fail(context, sample,
 	     prb_error_create(PRB_ERROR_USAGE, "%s(): the order is 'asc' or 'desc'",
-			      self(context)->name));
+			      prb_aggregate_self(context)->name));
 	return false;
 }
 
@@ -116,7 +107,7 @@ static void step(sqlite3_context *context, int count, sqlite3_value **values)
 		return;
 	if (!sample->values.count && !read_arguments(context, sample, count, values))
 		return;
-	if (!prb_function_number(context, values[0], self(context)->name, &value)) {
+	if (!prb_function_number(context, values[0], prb_aggregate_self(context)->name, &value)) {
 		sample->failed = true;
 		values_free(&sample->values);
 		return;
@@ -126,7 +117,7 @@ static void step(sqlite3_context *context, int count, sqlite3_value **values)
 		     prb_error_create(PRB_ERROR_USAGE,
 				      "%s(): over %d values in one group; group by more, or take a "
 				      "part of the rows",
-				      self(context)->name, PRB_PERCENTILE_MAX));
+				      prb_aggregate_self(context)->name, PRB_PERCENTILE_MAX));
 		return;
 	}
 	if (!values_push(&sample->values, value)) {

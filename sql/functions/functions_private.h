@@ -38,6 +38,12 @@ extern const struct prb_aggregate prb_deviation_aggregates[];
 extern const struct prb_aggregate prb_distinct_aggregates[];
 extern const struct prb_aggregate prb_quantile_aggregates[];
 
+/** The one whose function is called with @p context. */
+static inline const struct prb_aggregate *prb_aggregate_self(sqlite3_context *context)
+{
+	return sqlite3_user_data(context);
+}
+
 /** Ends the statement with an error, which is taken. */
 void prb_function_fail(sqlite3_context *context, struct prb_error *err);
 
@@ -50,6 +56,11 @@ void prb_function_text(sqlite3_context *context, struct prb_str *s);
 /** Text of an argument, not NULL; false, and out of memory reported, if it cannot be had. */
 bool prb_function_bytes(sqlite3_context *context, sqlite3_value *value, const char **text,
 			size_t *length);
+
+/** The fraction that an argument of an aggregate is; NAN for NULL. PRB_ERROR_USAGE for what is no
+ * number from 0 to 1. */
+struct prb_error *prb_function_fraction(sqlite3_context *context, sqlite3_value *value,
+					double *ret) PRB_MUST_CHECK;
 
 /**
  * The number that an argument is. False for NULL, and, with an error reported, for what is no

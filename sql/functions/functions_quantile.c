@@ -48,11 +48,6 @@ struct quantile {
 	bool failed;
 };
 
-static const struct prb_aggregate *self(sqlite3_context *context)
-{
-	return sqlite3_user_data(context);
-}
-
 static void free_memory(struct quantile *q)
 {
 	sqlite3_free(q->values);
@@ -165,7 +160,7 @@ static bool add_value(struct quantile *q, double value)
 static struct quantile *get(sqlite3_context *context, sqlite3_value *fraction)
 {
 	struct quantile *q = sqlite3_aggregate_context(context, sizeof(*q));
-	int type;
+	struct prb_error *err;
 
 	if (!q) {
 		sqlite3_result_error_nomem(context);
@@ -173,15 +168,11 @@ static struct quantile *get(sqlite3_context *context, sqlite3_value *fraction)
 	}
 	if (q->failed || q->begun || !fraction)
 		return q->failed ? NULL : q;
-	type = sqlite3_value_numeric_type(fraction);
 	q->begun = true;
-	q->fraction = type == SQLITE_NULL ? NAN : sqlite3_value_double(fraction);
-	if (type == SQLITE_NULL ||
-	    (type != SQLITE_TEXT && type != SQLITE_BLOB && q->fraction >= 0 && q->fraction <= 1))
+	err = prb_function_fraction(context, fraction, &q->fraction);
+	if (!err)
 		return q;
-	fail(context, q,
-	     prb_error_create(PRB_ERROR_USAGE, "%s(): the fraction must be from 0 to 1",
-			      self(context)->name));
+	fail(context, q, err);
 	return NULL;
 }
 
@@ -195,7 +186,7 @@ static void step(sqlite3_context *context, int count, sqlite3_value **values)
 	q = get(context, count > 1 ? values[1] : NULL);
 	if (!q)
 		return;
-	if (!prb_function_number(context, values[0], self(context)->name, &value)) {
+	if (!prb_function_number(context, values[0], prb_aggregate_self(context)->name, &value)) {
 		free_memory(q);
 		q->failed = true;
 	} else if (!add_value(q, value)) {
@@ -278,7 +269,7 @@ static void merge(sqlite3_context *context, int count, sqlite3_value **values)
 	else if (!valid)
 		fail(context, q,
 		     prb_error_create(PRB_ERROR_USAGE, "%s(): this is no sketch",
-				      self(context)->name));
+				      prb_aggregate_self(context)->name));
 }
 
 /** The rank of the first value that at least the fraction of all does not exceed. */
