@@ -22,7 +22,7 @@
 
 enum {
 	SHIFT = 20,	 /* a chunk has at most 1 << SHIFT runs */
-	OPEN_CHUNKS = 2, /* at the end of one that is written: they still grow */
+	OPEN_CHUNKS = 2, /* the last ones of a recording in progress: they still grow */
 	QUIET_S = 60,	 /* a recorder writes once a second: this one was killed */
 	MOST_STACK = 1 << 16,
 };
@@ -90,7 +90,7 @@ static uint64_t identify(const struct prb_ship *ship, const struct prb_recording
 	return prb_siphash(2, 4, key, prb_str_text(&text), text.length);
 }
 
-/** What the process says, if it is the one that was recorded, and not another with its number. */
+/** Asks the recorded process for its job and rank, unless another process has its pid by now. */
 static struct prb_error *ask_process(const struct prb_ship_source *source, char **ret, long *rank)
 {
 	prb_auto_target struct prb_target *target = NULL;
@@ -314,7 +314,7 @@ static void set_string(struct prb_ring_item *row, unsigned column, const char *t
 	set_text(row, column, text, text ? strlen(text) : 0);
 }
 
-/** "outermost;…;innermost". Of one that is longer than any, the outermost are left out. */
+/** "outermost;…;innermost". A stack over MOST_STACK bytes loses its outermost frames. */
 static void put_stack(const struct prb_tree *tree, uint32_t stack, struct prb_str *s)
 {
 	PRB_VEC(const char *) names = {};
@@ -324,8 +324,10 @@ static void put_stack(const struct prb_tree *tree, uint32_t stack, struct prb_st
 	for (uint32_t at = stack; at && length < MOST_STACK; at = tree->stacks.items[at].parent) {
 		const char **name = prb_vec_push(&names);
 
-		if (!name)
+		if (!name) {
+			s->failed = true;
 			break;
+		}
 		*name = prb_tree_function_of(tree, at)->name;
 		length += strlen(*name) + 1;
 	}
