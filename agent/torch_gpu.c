@@ -19,7 +19,7 @@ enum {
 	SPANS = 1 << 14,
 	LATER = 3,    /* steps after which events are read */
 	GIVEN_UP = 8, /* steps after which nobody waits for them any more */
-	A_STEP = 64,  /* spans that are read in a step, besides a quarter of those that wait */
+	A_STEP = 64,  /* spans read in a step, plus a quarter of the waiting ones */
 	SEARCHED = 8, /* free events that are looked at for one of the same context */
 	RELAXED = 2,  /* CU_STREAM_CAPTURE_MODE_RELAXED: what we do ends no capture of others */
 	NOT_READY = 600,

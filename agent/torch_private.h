@@ -148,7 +148,7 @@ void prba_torch_gpu_begin(void);
 uint32_t prba_torch_gpu_mark(void);
 /** What began at @p mark has been told to the GPU; the mark is given back. */
 void prba_torch_gpu_end(uint32_t mark, const struct prba_torch_span *of);
-/** Writes the rows of steps that are long over; @p local is the number of the one that is. */
+/** Writes the rows of steps that ended some steps ago; @p local: the number of the present one. */
 void prba_torch_gpu_read(int64_t local);
 /** Gives back everything to the driver, or, in a child after fork(), just forgets it. */
 void prba_torch_gpu_stop(void);

@@ -8,8 +8,8 @@
 #include "base/error.h"
 
 /**
- * *ret is a zstd frame of @p data, for the caller to free, and *ret_size its size. It ends with a
- * checksum, so that whoever decompresses it is told of damage. PRB_ERROR_NOMEM, PRB_ERROR_FAILED.
+ * Compresses @p data to a zstd frame with a checksum, so that decompressing a damaged frame fails.
+ * The caller frees *ret, which has *ret_size bytes. PRB_ERROR_NOMEM, PRB_ERROR_FAILED.
  */
 struct prb_error *prb_pack(const char *data, size_t size, int level, char **ret,
 			   size_t *ret_size) PRB_MUST_CHECK;

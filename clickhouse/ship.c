@@ -158,7 +158,7 @@ static void end(struct prb_ship *ship)
 	prb_clickhouse_close(&ship->server);
 }
 
-/** One that is refused is known as long as its file is there, so that it is said once. */
+/** A refused ring stays in the list while its file exists, so that its warning is given once. */
 static bool is_gone(const struct prb_ship_source *source)
 {
 	struct stat st;

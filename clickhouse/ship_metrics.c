@@ -256,7 +256,7 @@ static void be_child(const struct prb_ship *ship, int out, pid_t parent)
 		snprintf(names[i], sizeof(names[i]), "%d", (int)ship->processes.items[i].pid);
 		words[count++] = names[i];
 	}
-	/* All are read then, and those that are followed are taken. */
+	/* Too many to name: the child prints all processes, and only the followed ones are used. */
 	if (named && ship->processes.count > MOST_NAMED)
 		words[3] = NULL;
 	execv("/proc/self/exe", words);

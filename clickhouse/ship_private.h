@@ -193,7 +193,8 @@ void prb_ship_place_metric(const struct prb_ring_item *row, struct prb_str *job,
 
 /** Follows a recording; nothing if it is known. */
 struct prb_error *prb_ship_add_recording(struct prb_ship *ship, const char *path) PRB_MUST_CHECK;
-/** Finds recordings that are made in the background, and looks at those that are followed. */
+/** Adds background recordings that are new, and sees which chunks of the known ones are complete.
+ */
 struct prb_error *prb_ship_find_recordings(struct prb_ship *ship) PRB_MUST_CHECK;
 struct prb_error *prb_ship_read_recording(struct prb_ship *ship, struct prb_ship_source *source,
 					  const struct prb_row_place *place) PRB_MUST_CHECK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What torch's flight recorder of a rank says of its process groups: the number of the last
- * collective that the rank has called in each, and of those that have not ended.
+ * @file What the flight recorder of a rank says of each process group: the number of the last
+ * collective that the rank called, and the numbers of collectives that have not ended.
  *
  * The recorder is asked by the agent. A rank without one is not asked: nothing is loaded.
  * All texts are the process's own, or another machine's: bounded here, escaped when printed.
@@ -31,7 +31,7 @@ struct prb_flight_group {
 	char *name;    /**< that torch gave it: "0" */
 	char *about;   /**< "default_pg"; NULL: the program has not said */
 	char *members; /**< "0-3,7"; NULL: unknown */
-	long entered;  /**< number of the last one that was called; 0: none */
+	long entered;  /**< number of the last collective that the rank called; 0: none */
 	PRB_VEC(struct prb_flight_call) open; /**< by number, the first few */
 };
 

@@ -28,7 +28,7 @@ struct together {
 	long stuck; /* number of the first collective that some rank cannot end; 0: none */
 	const struct entry *first;	    /* a rank that is in there */
 	const struct prb_flight_call *call; /* its */
-	const struct entry *other;	    /* one that has called another one instead, or NULL */
+	const struct entry *other;	    /* a rank that called a different collective, or NULL */
 	bool *late;			    /* by the index in the round: has not called it */
 	size_t late_count;
 	bool complete; /* the recorders of all members were read */
@@ -118,7 +118,7 @@ static bool is_other(const struct prb_flight_call *a, const struct prb_flight_ca
 		strcmp(a->data, b->data) != 0);
 }
 
-/** Finds the first collective of the group that some rank cannot end, and who is in there. */
+/** Finds the first collective of the group that a rank called and cannot end, and that rank. */
 static void find_stuck(const struct flights *f, struct together *t)
 {
 	for (size_t i = t->from; i < t->to; i++) {
