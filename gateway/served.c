@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "target/recorded/recorded.h"
+#include "target/snapshot/bundle.h"
 #include "target/spec/target_spec.h"
 #include "target/target.h"
 
@@ -57,6 +58,35 @@ static struct prb_error *add(struct prb_served *served, const char *text)
 	return prb_str_copy(place->id, &place->name);
 }
 
+/** Each rank that is saved in a bundle is a target. */
+static struct prb_error *add_bundle(struct prb_served *served, const char *path)
+{
+	enum { MOST = 4096 };
+	prb_auto_bundle struct prb_bundle bundle = PRB_NO_BUNDLE;
+	const struct prb_bundle_member *member;
+	size_t count = 0;
+
+	PRB_TRY(prb_bundle_open(path, &bundle));
+	prb_vec_each (member, &bundle.members)
+		count += member->kind == PRB_BUNDLE_SNAPSHOT;
+	if (!count)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s has no snapshot", path);
+	if (count > MOST)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "%s has snapshots of %zu ranks", path,
+					 count),
+			"no more than %d are served: name some, as '%s/0'", MOST, path);
+	prb_vec_each (member, &bundle.members) {
+		prb_auto_free char *name = prb_format("%s/%ld", path, member->number);
+
+		if (!name)
+			return prb_error_nomem();
+		if (member->kind == PRB_BUNDLE_SNAPSHOT)
+			PRB_TRY(add(served, name));
+	}
+	return NULL;
+}
+
 struct prb_error *prb_served_init(struct prb_served *served, const struct prb_texts *targets,
 				  const struct prb_core_places *places)
 {
@@ -65,7 +95,8 @@ struct prb_error *prb_served_init(struct prb_served *served, const struct prb_te
 	if (!targets->count)
 		PRB_TRY(prb_spec_refuse_places("a process", &served->places));
 	for (size_t i = 0; i < targets->count; i++)
-		PRB_TRY(add(served, targets->items[i]));
+		PRB_TRY(prb_bundle_probe(targets->items[i]) ? add_bundle(served, targets->items[i])
+							    : add(served, targets->items[i]));
 	return NULL;
 }
 

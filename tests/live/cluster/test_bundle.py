@@ -12,6 +12,7 @@ import pytest
 
 import jobs
 import support
+from gateway_client import Gateway
 
 PYTHON = "/usr/bin/python3"
 UNKNOWN, OK, FAILED, USAGE = 16, 0, 1, 2
@@ -64,6 +65,20 @@ def test_all_is_there_when_the_job_is_gone(tmp_path):
     assert several.returncode == USAGE and "choose one by '%s/0'" % file in several.stderr
     none = jobs.cluster("%s/7" % file, "dump")
     assert none.returncode == FAILED and "has no snapshot of rank 7" in none.stderr
+
+
+def test_each_rank_is_served(tmp_path):
+    file = tmp_path / "hang.probing"
+    with jobs.ranks(PYTHON, 2) as ranks:
+        assert jobs.cluster("cluster", "hang", jobs.ADDRESS, "--save", file).returncode == UNKNOWN
+        pids = [rank.pid for rank in ranks]
+    with Gateway(file) as gateway:
+        targets = gateway.ask("/v1/targets").json["targets"]
+        assert [target["file"] for target in targets] == ["%s/%d" % (file, rank) for rank in range(2)]
+        for target, pid in zip(targets, pids):
+            stacks = gateway.ask("/v1/targets/%s/stacks" % target["id"]).json
+            assert stacks["target"]["pid"] == pid
+            assert "step" in [frame["func"] for frame in stacks["threads"][0]["frames"]]
 
 
 def test_redacted_and_refused(tmp_path):
