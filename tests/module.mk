@@ -99,7 +99,7 @@ check-long: $(O)/probing $(O)/libprobing.so ## the long counts of the same tests
 	$(Q)tests/tools/test-interpreters --musl
 	$(Q)tests/tools/test-debuggers
 	$(Q)tests/tools/test-packages
-	$(Q)tests/tools/test-torch
+	$(Q)tests/tools/test-torch trixie sid index
 	$(Q)+$(MAKE) -s check-tsan $(O)/tests/unit/test_ring
 	$(Q)PROBING_KILLS=1000 tests/tools/unit-tests $(O)/tests/unit/test_ring
 	$(Q)PROBING_LONG=1 PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/live
