@@ -220,7 +220,7 @@ def test_ranks_on_several_hosts(open_path):
         assert json.loads(slow.stdout)["slow"] == 2, slow
 
         # A host that does not answer is named, and its ranks are not called absent.
-        part = cluster("hang", "--hosts", "a,slow,odd,nowhere", "--timeout", "3s", "--json",
+        part = cluster("hang", "--hosts", "a,slow,odd,nowhere", "--timeout", "10s", "--json",
                        job.name)
         verdict = json.loads(part.stdout)
         assert "slow: no answer in time" in part.stderr
