@@ -51,6 +51,7 @@ __asm__(".pushsection .rodata\n"
 	"prba_torch_comm_text:\n"
 	".incbin \"agent/torch_comm.py\"\n"
 	"prba_torch_watch_text:\n"
+	".incbin \"package/probing/_watched.py\"\n"
 	".incbin \"agent/torch_watch.py\"\n"
 	"prba_sites_text:\n"
 	".incbin \"agent/sites.py\"\n"
@@ -137,8 +138,8 @@ static object *emit(object *self, object *arguments)
 /**
  * part(number): the text of 1 agent/prompt.py, 2 agent/complete.py, 3 agent/breaks.py,
  * 4 agent/monitoring.py, 5 agent/tracing.py, 6 agent/loop.py, 7 agent/logpoints.py,
- * 8 agent/calls.py, 9 agent/torch.py, 10 agent/torch_comm.py, 11 agent/torch_watch.py,
- * 12 agent/sites.py.
+ * 8 agent/calls.py, 9 agent/torch.py, 10 agent/torch_comm.py, 11 agent/torch_watch.py behind
+ * package/probing/_watched.py, 12 agent/sites.py.
  */
 static object *part(object *self, object *arguments)
 {

@@ -410,11 +410,13 @@ static struct prb_error *tell_grounds(const struct prb_evidence *e)
 
 struct prb_error *prb_verdict_find(const struct prb_job *job, const struct prb_round *round,
 				   const char *bundle, const struct prb_reach *reach,
-				   struct prb_verdict *ret)
+				   const struct prb_ras *ras, struct prb_verdict *ret)
 {
 	const struct prb_evidence e = {job, round, bundle, reach, ret};
 
 	PRB_TRY(judge(&e));
+	if (ras && reach->ras_said)
+		PRB_TRY(prb_verdict_weigh_ras(&e, reach->ras_said, ras));
 	PRB_TRY(tell_collectives(&e));
 	PRB_TRY(tell_others(&e));
 	PRB_TRY(tell_grounds(&e));
