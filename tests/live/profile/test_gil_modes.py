@@ -84,7 +84,9 @@ def test_fight(interpreter, tmp_path):
         waits[pair] = waits.get(pair, 0) + wait["wall_ns"]
     for waiter in ("one", "other"):
         known = sum(ns for (name, owner), ns in waits.items() if name == waiter and owner)
-        assert known > 0.8 * sum(ns for (name, _), ns in waits.items() if name == waiter), waits
+        # Between two that have it, on a busy machine, nobody does: the next one waits for a processor.
+        whole = sum(ns for (name, _), ns in waits.items() if name == waiter)
+        assert known / whole > sum(held.values()) / told[waiter]["fought"] - 0.15, (waits, told)
         for owner in held:
             off[waiter, owner] = waits.get((waiter, owner), 0) / known - held[owner] / sum(held.values())
     assert max(map(abs, off.values())) < support.count(0.15, 0.06), (off, told, waits)
