@@ -203,7 +203,7 @@ def ask(*words):
 
 
 def look(process, name, parts=PARTS):
-    for part in parts:
+    for part in parts[::support.count(3, 1)]:
         done = ask(process.pid, "print", part % name)
         assert (done.returncode == 0) == bool(done.stdout) and (done.returncode == 0 or done.stderr), (name, part)
 
@@ -237,7 +237,7 @@ def test_generators_and_tasks():
         names = process.line().split()
         assert process.line() == "ready" and len(names) > 100
         support.wait_for_sleep(process.pid, "pipe_read")
-        for name in names[::support.count(7, 1)]:
+        for name in names[::support.count(13, 1)]:
             prefix = "gi" if name[0] == "g" else "cr"
             of = "%s" if name[0] == "g" else "%s._coro"
             look(process, name, ("%s", "{0}.{1}_frame".format(of, prefix), "%s._coro", "%s._fut_waiter",
@@ -254,9 +254,9 @@ def test_too_much():
         support.wait_for_sleep(process.pid, "pipe_read")
         for name in ("items", "strings", "listed", "table", "bag", "rows"):
             look(process, name)
-        look(process, "items", ("%s.n999999", "%s.nothing"))
-        look(process, "table", ("%s[999999]", "%s[-7]", "%s['nothing']"))
-        look(process, "strings", ("%s.text", "%s.raw", "len(%s.text)"))
+        look(process, "items", ("%s.n999999",))
+        look(process, "table", ("%s[999999]",))
+        look(process, "strings", ("%s.text",))
         tables(process, "l.name IN ('items', 'strings', 'listed', 'table', 'bag', 'rows')")
         ask(process.pid, "dump", "--locals", "--all-names")
         assert process.alive()
