@@ -10,6 +10,7 @@
 #include "agent/connection.h"
 #include "agent/finalization.h"
 #include "agent/logpoints.h"
+#include "agent/python.h"
 #include "inside/python_table.h"
 #include "agent/sites.h"
 #include "agent/torch.h"
@@ -160,6 +161,9 @@ static bool put_function(object *into, struct prba_method *method)
 	object *function = py->PyCFunction_NewEx(method, NULL, NULL);
 	bool put = function && !py->PyDict_SetItemString(into, method->name, function);
 
+	/* Free-threaded 3.15 leaves to garbage collections what several threads call often. */
+	if (function && prba_python_stops_world() && py->PyObject_GC_UnTrack)
+		py->PyObject_GC_UnTrack(function);
 	if (function)
 		py->Py_DecRef(function);
 	return put;

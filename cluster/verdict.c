@@ -228,11 +228,56 @@ static size_t count_outside(const struct prb_evidence *e)
 	return count;
 }
 
+/**
+ * True if the rank waits for the operation anew: it sleeps where it slept in the first look, but
+ * not since then. Sleeps that a loop repeats, and those that our own stops ended, tell nothing.
+ */
+static bool waits_anew(const struct prb_evidence *e, const struct prb_seen *seen)
+{
+	static const char futex[] = "futex";
+	const struct prb_dump_frame *frame;
+
+	if (seen->unnamed || seen->gpu || seen->main->idle_seconds < 0 ||
+	    prb_evidence_slept(e, seen) || !seen->main->waits_for ||
+	    strncmp(seen->main->waits_for, futex, strlen(futex)) != 0)
+		return false;
+	prb_vec_each (frame, &seen->main->frames)
+		if (frame->kind != PRB_FRAME_PYTHON)
+			return false;
+	return true;
+}
+
+/** All ranks that wait in collectives have left them meanwhile, and come back: one is slow. */
+static bool judge_slow(const struct prb_evidence *e)
+{
+	struct prb_verdict *v = e->verdict;
+	size_t waiting = count_waiting(e);
+
+	for (size_t i = 0; i < rank_count(e); i++)
+		if (prb_evidence_waits(prb_evidence_seen(e, i)) &&
+		    !waits_anew(e, prb_evidence_seen(e, i)))
+			return false;
+	if (!waiting)
+		return false;
+	v->kind = PRB_VERDICT_MOVES;
+	v->confidence = "medium";
+	prb_str_printf(
+		&v->sentence,
+		"the job does not hang: all %zu ranks that wait in collectives have left them "
+		"and come back within %.1f s",
+		waiting, e->round->span);
+	prb_str_puts(&v->refuted_by, "a loop with a time limit wakes them, and not the others");
+	prb_str_puts(&v->next, "probing cluster slow");
+	return true;
+}
+
 static bool judge_moves(const struct prb_evidence *e)
 {
 	struct prb_verdict *v = e->verdict;
 	size_t moving = count_moving(e);
 
+	if (judge_slow(e))
+		return true;
 	/* Ranks that stay in a collective wait for a rank that never enters one: it is late. */
 	if (!moving || (count_waiting(e) && count_outside(e)))
 		return false;

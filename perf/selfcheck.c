@@ -37,15 +37,24 @@ extern const char prb_selfcheck_program[];
 
 extern char **environ;
 
-enum { MOST_PYTHONS = 32, MOST_FUNCTIONS = 8, RATE = 500 };
+enum { MOST_PYTHONS = 32, MOST_FUNCTIONS = 32, RATE = 500 };
 
 /* More than what chance explains, and than what measuring costs. */
 static const double allowed = 0.01, deviations = 4;
-static const double usual_seconds = 3;
+static const double usual_seconds = 6;
 
+/* What a function says that it used. */
 struct function {
-	char name[32];
-	double truth[PRB_WEIGHTS]; /* seconds on a processor, and that passed */
+	char mode[16], name[32];
+	double seconds;
+};
+
+/* How far a mode is off. */
+struct error_of_mode {
+	bool known; /* the program said what is right */
+	bool wrong;
+	double most;   /* the largest error of a share, 0 to 1 */
+	double chance; /* with a probability of 95 % it is below that */
 };
 
 struct child {
@@ -59,9 +68,7 @@ struct outcome {
 	double seconds;	    /* how long it is to be recorded */
 	char *version;
 	double samples;
-	double off[PRB_WEIGHTS]; /* the largest error of a share, 0 to 1 */
-	double chance[PRB_WEIGHTS];
-	bool wrong[PRB_WEIGHTS];
+	struct error_of_mode modes[PRB_WEIGHTS];
 	double sum; /* error of the whole time on a processor, as a part of it */
 };
 
@@ -135,8 +142,7 @@ static size_t read_truth(const char *said, struct function *functions)
 	     line += strcspn(line, "\n"), line += *line == '\n') {
 		struct function *f = &functions[count];
 
-		count += sscanf(line, "%31s %lf %lf", f->name, &f->truth[PRB_WEIGHT_CPU],
-				&f->truth[PRB_WEIGHT_WALL]) == 3;
+		count += sscanf(line, "%15s %31s %lf", f->mode, f->name, &f->seconds) == 3;
 	}
 	return count;
 }
@@ -152,32 +158,44 @@ static int64_t total_of(const struct prb_recording *r, const struct prb_report *
 	return 0;
 }
 
+static void compare_share(double found, double share, double samples, struct error_of_mode *ret)
+{
+	double off = fabs(found - share);
+	double error = sqrt(share * (1 - share) / fmax(samples, 1));
+
+	ret->most = fmax(ret->most, off);
+	ret->chance = fmax(ret->chance, 2 * error);
+	ret->wrong |= off > deviations * error + allowed;
+}
+
+/* Shares of the functions that measured themselves for this mode, among each other. */
 static struct prb_error *compare(const struct prb_recording *r, const struct function *functions,
 				 size_t count, enum prb_weight weight, struct outcome *outcome)
 {
 	const struct prb_profile_choice choice = {.weight = weight};
+	struct error_of_mode *mode = &outcome->modes[weight];
+	int64_t found[MOST_FUNCTIONS] = {};
+	double truth = 0, sum = 0;
 	struct prb_report report;
-	double truth = 0, found = 0;
 
 	PRB_TRY(prb_report_make(r, &choice, &report));
 	for (size_t i = 0; i < count; i++) {
-		truth += functions[i].truth[weight];
-		found += (double)total_of(r, &report, functions[i].name);
+		if (strcmp(functions[i].mode, prb_weight_words[weight].mode))
+			continue;
+		found[i] = total_of(r, &report, functions[i].name);
+		truth += functions[i].seconds;
+		sum += (double)found[i];
 	}
-	for (size_t i = 0; i < count && truth > 0 && found > 0; i++) {
-		double share = functions[i].truth[weight] / truth;
-		double off = fabs((double)total_of(r, &report, functions[i].name) / found - share);
-		double error = sqrt(share * (1 - share) / fmax(report.samples, 1));
-
-		outcome->off[weight] = fmax(outcome->off[weight], off);
-		outcome->chance[weight] = fmax(outcome->chance[weight], 2 * error);
-		outcome->wrong[weight] |= off > deviations * error + allowed;
-	}
+	for (size_t i = 0; i < count && truth > 0 && sum > 0; i++)
+		if (!strcmp(functions[i].mode, prb_weight_words[weight].mode))
+			compare_share((double)found[i] / sum, functions[i].seconds / truth,
+				      report.samples * sum / (double)report.weight, mode);
+	mode->known = truth > 0;
+	mode->wrong |= truth > 0 && !(sum > 0);
 	if (weight == PRB_WEIGHT_CPU) {
 		outcome->samples = report.samples;
-		outcome->sum = truth > 0 ? found / 1e9 / truth - 1 : 0;
+		outcome->sum = truth > 0 ? sum / 1e9 / truth - 1 : 0;
 	}
-	outcome->wrong[weight] |= !(truth > 0) || !(found > 0);
 	prb_report_deinit(&report);
 	return NULL;
 }
@@ -211,8 +229,9 @@ static struct prb_error *check_one(struct outcome *outcome)
 		return prb_error_create(PRB_ERROR_FAILED, "it does not run the program");
 	count = read_truth(prb_str_text(&child.said), functions);
 	PRB_TRY(prb_str_copy(recording->python, &outcome->version));
-	PRB_TRY(compare(recording, functions, count, PRB_WEIGHT_CPU, outcome));
-	return compare(recording, functions, count, PRB_WEIGHT_WALL, outcome);
+	for (unsigned i = 0; i < PRB_WEIGHTS; i++)
+		PRB_TRY(compare(recording, functions, count, (enum prb_weight)i, outcome));
+	return NULL;
 }
 
 static bool is_python(const char *name)
@@ -267,10 +286,35 @@ static void find_pythons(struct pythons *p)
 	}
 }
 
-static void put_weight(struct prb_str *s, const struct outcome *o, enum prb_weight weight)
+static void put_modes(struct prb_str *s, const struct outcome *o)
 {
-	prb_str_printf(s, "%5.2f %s %4.2f   ", 100 * o->off[weight],
-		       o->wrong[weight] ? "WRONG" : "     ", 100 * o->chance[weight]);
+	for (unsigned i = 0; i < PRB_WEIGHTS; i++) {
+		const struct error_of_mode *mode = &o->modes[i];
+
+		if (mode->known)
+			prb_str_printf(s, "%5.2f (%5.2f)  ", 100 * mode->most, 100 * mode->chance);
+		else
+			prb_str_puts(s, "           –   ");
+	}
+}
+
+static bool is_wrong(const struct outcome *o)
+{
+	bool wrong = false;
+
+	for (unsigned i = 0; i < PRB_WEIGHTS; i++)
+		wrong |= o->modes[i].wrong;
+	return wrong || !o->modes[PRB_WEIGHT_CPU].known;
+}
+
+static void put_wrong(struct prb_str *s, const struct outcome *o)
+{
+	if (!is_wrong(o))
+		return;
+	prb_str_puts(s, "   WRONG:");
+	for (unsigned i = 0; i < PRB_WEIGHTS; i++)
+		if (o->modes[i].wrong)
+			prb_str_printf(s, " %s", prb_weight_words[i].mode);
 }
 
 static void put_text(struct prb_str *s, const struct outcome *o, const struct prb_error *err)
@@ -278,32 +322,37 @@ static void put_text(struct prb_str *s, const struct outcome *o, const struct pr
 	if (err) {
 		prb_str_puts(s, "not checked: ");
 		prb_text_escape(s, err->message);
+		prb_str_puts(s, "   ");
 	} else {
 		prb_text_column(s, o->version ? o->version : "?", 9);
-		prb_str_printf(s, "%7.0f   ", o->samples);
-		put_weight(s, o, PRB_WEIGHT_CPU);
-		put_weight(s, o, PRB_WEIGHT_WALL);
-		prb_str_printf(s, "%+6.2f %%", 100 * o->sum);
+		prb_str_printf(s, "%7.0f  ", o->samples);
+		put_modes(s, o);
+		prb_str_printf(s, "%+6.2f %%  ", 100 * o->sum);
 	}
-	prb_str_puts(s, "   ");
 	prb_text_escape(s, o->python);
+	if (!err)
+		put_wrong(s, o);
 	prb_str_putc(s, '\n');
 }
 
 static void put_json(struct prb_json *json, const struct outcome *o, const struct prb_error *err)
 {
-	static const enum prb_weight weights[] = {PRB_WEIGHT_CPU, PRB_WEIGHT_WALL};
-
 	prb_json_open(json, NULL, '{');
 	prb_json_text(json, "path", o->python);
 	prb_json_text(json, "python", o->version);
 	prb_json_text(json, "error", err ? err->message : NULL);
 	prb_json_real(json, "independent_samples", o->samples, 1);
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(weights); i++) {
-		prb_json_open(json, prb_weight_words[weights[i]].mode, '{');
-		prb_json_real(json, "off", o->off[weights[i]], 6);
-		prb_json_real(json, "chance", o->chance[weights[i]], 6);
-		prb_json_bool(json, "wrong", o->wrong[weights[i]]);
+	for (unsigned i = 0; i < PRB_WEIGHTS; i++) {
+		const struct error_of_mode *mode = &o->modes[i];
+
+		if (!mode->known) {
+			prb_json_null(json, prb_weight_words[i].mode);
+			continue;
+		}
+		prb_json_open(json, prb_weight_words[i].mode, '{');
+		prb_json_real(json, "off", mode->most, 6);
+		prb_json_real(json, "chance", mode->chance, 6);
+		prb_json_bool(json, "wrong", mode->wrong);
 		prb_json_close(json, '}');
 	}
 	prb_json_signed(json, "sum_off", o->sum, 6);
@@ -320,8 +369,7 @@ static struct prb_error *check_all(const struct pythons *pythons, double seconds
 		struct prb_error *err = check_one(&outcome);
 
 		*ret_checked += !err;
-		*ret_wrong +=
-			!err && (outcome.wrong[PRB_WEIGHT_CPU] || outcome.wrong[PRB_WEIGHT_WALL]);
+		*ret_wrong += !err && is_wrong(&outcome);
 		if (json)
 			put_json(json, &outcome, err);
 		else
@@ -338,8 +386,9 @@ struct prb_error *prb_performance_selfcheck(double seconds, bool as_json)
 {
 	__attribute__((cleanup(pythons_deinit))) struct pythons pythons = {};
 	static const char head[] =
-		"           indep.   cpu: points off   wall: points off  sum\n"
-		"Python    samples   most   (chance)   most   (chance)   on a CPU\n";
+		"           indep.  points off, at most (chance)\n"
+		"Python    samples       cpu           wall         runqueue         gil         "
+		"blocked      sum\n";
 	prb_auto_str struct prb_str text = {};
 	struct prb_json json = {&text};
 	size_t checked = 0, wrong = 0;

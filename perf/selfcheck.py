@@ -1,11 +1,35 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Functions that measure themselves, for `probing perf --selfcheck`. It says "ready", runs at the first
-# line of stdin, prints what each function used of a processor and how long it took, and waits for the end.
+# Functions that measure themselves, for `probing perf --selfcheck`. It says "ready", runs for as many seconds as
+# the first line of stdin says, and prints what each function used: "MODE NAME SECONDS". Then it waits for the end.
+import os
 import sys
+import threading
 import time
 
-cpu, wall = getattr(time, "thread_time", time.process_time), getattr(time, "monotonic")
+cpu, wall = getattr(time, "thread_time", time.process_time), time.monotonic
+counters = os.open("/proc/self/task/%d/schedstat" % os.getpid(), os.O_RDONLY)
 spent = {}
+
+
+def spend(mode, name, seconds):
+    spent[mode, name] = spent.get((mode, name), 0.0) + seconds
+
+
+def times():
+    """Of the main thread, by mode."""
+    passed, ran, queued = wall(), cpu(), int(os.pread(counters, 99, 0).split()[1]) / 1e9
+    return {"cpu": ran, "wall": passed, "runqueue": queued, "blocked": passed - ran - queued}
+
+
+def measure(modes, seconds, *functions):
+    end = wall() + seconds
+    while wall() < end:
+        for function in functions:
+            before = times()
+            function()
+            after = times()
+            for mode in modes:
+                spend(mode, function.__name__, after[mode] - before[mode])
 
 
 def burn(seconds):
@@ -13,6 +37,8 @@ def burn(seconds):
     while cpu() < end:
         sum(range(100))
 
+
+# On a processor, and the time that passed.
 
 def short():
     burn(0.003)
@@ -36,20 +62,116 @@ def waiting():
     time.sleep(0.004)
 
 
-def check(seconds):
-    end = wall() + seconds
-    while wall() < end:
-        for function in (short, long, many, waiting):
-            before = cpu(), wall()
-            function()
-            used = spent.setdefault(function.__name__, [0.0, 0.0])
-            used[0] += cpu() - before[0]
-            used[1] += wall() - before[1]
+# Blocked: another thread answers after a while.
+
+def answer():
+    while True:
+        order = os.read(orders[0], 1)
+        time.sleep(0.006 if order == b"l" else 0.002)
+        if order == b"l":
+            lock.release()
+        else:
+            os.write(answers[1], b"x")
 
 
+def locked():
+    os.write(orders[1], b"l")
+    lock.acquire()
+
+
+def reads():
+    os.write(orders[1], b"r")
+    os.read(answers[0], 1)
+
+
+def sleeps():
+    time.sleep(0.003)
+
+
+# In the run queue: another process wants the same processor.
+
+def queued():
+    burn(0.002)
+
+
+def queued_long():
+    burn(0.006)
+
+
+def queued_asleep():
+    time.sleep(0.002)
+
+
+def crowd(seconds):
+    allowed = os.sched_getaffinity(0)
+    parent, end = os.getpid(), wall() + seconds
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+    except OSError:
+        return
+    child = os.fork()
+    while not child and wall() < end and os.getppid() == parent:
+        sum(range(100))
+    if not child:
+        os._exit(0)
+    measure(["runqueue"], seconds, queued, queued_long, queued_asleep)
+    os.waitpid(child, 0)
+    os.sched_setaffinity(0, allowed)
+
+
+# The GIL: threads want it all the time, and one that finds it has just got it notes that. None loses it again
+# before it has done so.
+
+def hold(name):
+    if holder[0] != name:
+        now = wall()
+        spend("gil", holder[0], now - holder[1])
+        holder[:] = name, now
+    return wall()
+
+
+def work(name, size, end):
+    begun.wait()
+    while hold(name) < end:
+        sum(range(size))
+
+
+def small_steps(end):
+    work("small_steps", 1000, end)
+
+
+def steps(end):
+    work("steps", 100000, end)
+
+
+def large_steps(end):
+    work("large_steps", 400000, end)
+
+
+def fight(seconds):
+    threads = [threading.Thread(target=function, args=(wall() + seconds,))
+               for function in (small_steps, steps, large_steps)]
+    for thread in threads:
+        thread.start()
+    begun.set()
+    for thread in threads:
+        thread.join()
+    hold(None)
+    del spent["gil", None]
+
+
+holder, begun, lock = [None, wall()], threading.Event(), threading.Lock()
+orders, answers = os.pipe(), os.pipe()
+lock.acquire()
 sys.stdout.write("ready\n")
 sys.stdout.flush()
-check(float(sys.stdin.readline()))
-sys.stdout.write("".join("%s %.6f %.6f\n" % (name, spent[name][0], spent[name][1]) for name in spent) + "end\n")
+seconds = float(sys.stdin.readline())
+measure(["cpu", "wall"], seconds / 2, short, long, many, waiting)
+crowd(seconds / 6)
+threading.Thread(target=answer, daemon=True).start()
+measure(["blocked"], seconds / 6, locked, reads, sleeps)
+if getattr(sys, "_is_gil_enabled", lambda: True)():
+    fight(seconds / 6)
+sys.stdout.write("".join("%s %s %.6f\n" % (mode, name, spent[mode, name]) for mode, name in spent) + "end\n")
 sys.stdout.flush()
 sys.stdin.readline()

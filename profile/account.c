@@ -47,11 +47,22 @@ static void place_cpu(struct prb_recording *recording, struct prb_subject *subje
 	subject->unplaced = 0;
 }
 
+/* A wait that was over before the sample may have been anywhere: in the sleep that it ended, say.
+ */
+static void place_queue(struct prb_subject *subject, struct prb_run *run)
+{
+	run->queue += subject->unplaced_queue;
+	subject->unplaced_queue = 0;
+	subject->queue_stack = run->stack;
+}
+
 struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb_subject *subject,
 				     const struct prb_stack_sample *sample, int64_t now)
 {
 	int64_t waited = sample->times.waited - subject->times.waited;
 	int64_t placed = PRB_MIN(subject->queued, PRB_MAX(waited, (int64_t)0));
+	/* A thread without Python has nothing to tell apart, unless its C frames are read. */
+	bool alike = !subject->states.count && !recording->native;
 	struct prb_run *run;
 
 	subject->wait = sample->wait;
@@ -60,11 +71,12 @@ struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb
 	run->samples++;
 	run->reads++;
 	run->wall += now - subject->seen;
-	run->queue += waited - placed;
 	subject->queued -= placed;
+	subject->unplaced_queue += waited - placed;
 	subject->unplaced += sample->times.ran - subject->times.ran;
-	/* A thread without Python has nothing to tell apart, unless its C frames are read. */
-	if (sample->state == PRB_RUN_ON_CPU || (!subject->states.count && !recording->native)) {
+	if (sample->state == PRB_RUN_QUEUED || alike)
+		place_queue(subject, run);
+	if (sample->state == PRB_RUN_ON_CPU || alike) {
 		place_cpu(recording, subject, run);
 		subject->ran = true;
 		subject->cpu_stack = sample->stack;
@@ -102,6 +114,7 @@ struct prb_error *prb_account_queued(struct prb_recording *recording, struct prb
 	run->wall += waited;
 	run->queue += waited;
 	subject->queued += waited;
+	place_queue(subject, run);
 	subject->state = PRB_RUN_QUEUED;
 	subject->seen = now;
 	return NULL;
@@ -115,6 +128,8 @@ void prb_account_last(const struct prb_tasks *tasks, struct prb_subject *subject
 	if (!prb_task_times(tasks, task, &times) || times.ran < subject->times.ran)
 		return;
 	subject->unplaced += times.ran - subject->times.ran;
+	subject->unplaced_queue +=
+		PRB_MAX(times.waited - subject->times.waited - subject->queued, (int64_t)0);
 	subject->times = times;
 }
 
@@ -122,11 +137,20 @@ struct prb_error *prb_account_rest(struct prb_recording *recording, struct prb_s
 {
 	struct prb_run *run;
 
-	if (!subject->unplaced || !subject->stack)
+	if (!subject->stack)
 		return NULL;
-	PRB_TRY(find_run(recording, subject, subject->ran ? subject->cpu_stack : subject->stack,
-			 subject->ran ? PRB_RUN_ON_CPU : subject->state, &run));
-	place_cpu(recording, subject, run);
+	if (subject->unplaced) {
+		PRB_TRY(find_run(recording, subject,
+				 subject->ran ? subject->cpu_stack : subject->stack,
+				 subject->ran ? PRB_RUN_ON_CPU : subject->state, &run));
+		place_cpu(recording, subject, run);
+	}
+	if (subject->unplaced_queue) {
+		PRB_TRY(find_run(recording, subject,
+				 subject->queue_stack ? subject->queue_stack : subject->stack,
+				 subject->queue_stack ? PRB_RUN_QUEUED : subject->state, &run));
+		place_queue(subject, run);
+	}
 	return NULL;
 }
 
@@ -148,7 +172,7 @@ void prb_account_undo(struct prb_recording *recording, struct prb_subjects *subj
 		if (subject->run <= runs)
 			continue;
 		subject->ran = false;
-		subject->stack = 0;
+		subject->stack = subject->queue_stack = 0;
 	}
 	prb_account_cut(recording, subjects, runs);
 }

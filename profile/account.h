@@ -32,7 +32,7 @@ void prb_account_last(const struct prb_tasks *tasks, struct prb_subject *subject
 
 /**
  * No more samples will come: what the thread used of a processor since it was seen on one belongs
- * to where that was; or, if it never was, to where it was seen.
+ * to where that was; or, if it never was, to where it was seen. So does what it waited for one.
  */
 struct prb_error *prb_account_rest(struct prb_recording *recording,
 				   struct prb_subject *subject) PRB_MUST_CHECK;

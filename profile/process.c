@@ -281,7 +281,7 @@ void prb_sampled_start(struct prb_sampled *p, int64_t now)
 /* Its first thread goes on, with what it has counted so far. */
 struct carried {
 	struct prb_task_times times;
-	int64_t unplaced, seen;
+	int64_t unplaced, unplaced_queue, seen;
 };
 
 static struct prb_error *part(struct prb_sampled *p, struct carried *ret)
@@ -300,7 +300,8 @@ static struct prb_error *part(struct prb_sampled *p, struct carried *ret)
 		PRB_TRY(prb_account_rest(p->recording, subject));
 		p->recording->threads.items[subject->number].ended = true;
 		if (subject->tid == p->pid)
-			*ret = (struct carried){subject->times, subject->unplaced, subject->seen};
+			*ret = (struct carried){subject->times, subject->unplaced,
+						subject->unplaced_queue, subject->seen};
 	}
 	prb_sampled_stop(p);
 	return NULL;
@@ -323,6 +324,7 @@ static struct prb_error *go_on_with_next(struct prb_sampled *p)
 			continue;
 		subject->times = carried.times;
 		subject->unplaced = carried.unplaced;
+		subject->unplaced_queue = carried.unplaced_queue;
 	}
 	return NULL;
 }

@@ -28,7 +28,9 @@ struct watched {
 	bool seen; /* in this chunk */
 };
 
+/* The steps of a process. */
 struct step_row {
+	int64_t since; /* those that ended later are new; 0: not yet asked */
 	int64_t number;
 	double ms;
 	bool known;
@@ -45,8 +47,7 @@ struct prb_store_when {
 	int64_t begin, end; /* of the last window; end 0: there was none */
 	prb_store_steps_fn *steps;
 	bool wants_steps;		    /* the condition is about them */
-	int64_t asked;			    /* when, since the epoch; 0: not yet */
-	PRB_VEC(struct step_row) step_rows; /* of each process, now */
+	PRB_VEC(struct step_row) step_rows; /* of each process */
 };
 
 static const char schema[] =
@@ -296,17 +297,21 @@ static struct prb_error *put_row(struct prb_store_when *when, const struct prb_b
 	return sqlite3_reset(put) ? failure(when) : NULL;
 }
 
-/* The present step has lasted since the last one ended, and may be the longest. */
-static void learn_step(struct prb_store_when *when, pid_t pid, int64_t now, struct step_row *ret)
+/*
+ * The present step has lasted since the last one ended, and may be the longest. The next question
+ * is about what ended after that one, not after this moment: a step may have ended, and not be
+ * recorded yet. But where the clock was set back, steps end before that one.
+ */
+static void learn_step(struct prb_store_when *when, pid_t pid, int64_t now, struct step_row *row)
 {
 	struct prb_store_step step;
 
-	*ret = (struct step_row){};
-	if (!when->steps(pid, when->asked, &step))
+	row->known = when->steps(pid, row->since, &step);
+	if (!row->known)
 		return;
-	ret->known = true;
-	ret->number = step.number;
-	ret->ms = PRB_MAX(step.longest, (double)(now - step.ended) / 1e6);
+	row->since = PRB_MIN(step.ended, now);
+	row->number = step.number;
+	row->ms = PRB_MAX(step.longest, (double)(now - step.ended) / 1e6);
 }
 
 static struct prb_error *learn_steps(struct prb_store_when *when, const struct prb_batch *b)
@@ -318,17 +323,16 @@ static struct prb_error *learn_steps(struct prb_store_when *when, const struct p
 		return NULL;
 	clock_gettime(CLOCK_REALTIME, &time);
 	now = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-	if (!when->asked)
-		when->asked = (int64_t)(b->about.started * 1e9);
-	when->step_rows.count = 0;
 	for (size_t i = 0; i <= b->others.count; i++) {
-		struct step_row *row = prb_vec_push(&when->step_rows);
+		struct step_row *row = i < when->step_rows.count ? &when->step_rows.items[i]
+								 : prb_vec_push(&when->step_rows);
 
 		if (!row)
 			return prb_error_nomem();
+		if (!row->since)
+			row->since = (int64_t)(b->about.started * 1e9);
 		learn_step(when, i ? b->others.items[i - 1].pid : b->about.pid, now, row);
 	}
-	when->asked = now;
 	return NULL;
 }
 

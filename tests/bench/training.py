@@ -28,10 +28,10 @@ SHORTEST = 200  # µs: of shorter calls, what torch itself does for a call is mo
 
 
 class Program:
-    def __init__(self, python, model, device):
+    def __init__(self, python, model, device="cpu", env=None):
         self.process = subprocess.Popen([python, HERE / "training_models.py", model, device],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        bufsize=1)
+                                        bufsize=1, env=env)
         self.pid = str(self.process.pid)
         self.expect("ready")
 
@@ -71,17 +71,18 @@ def true_shares(events, begin, end):
     return {name: length / total["step"] for name, length in total.items()}
 
 
-def compare_shares(probing, program, samples):
+def compare_shares(probing, program, *how):
+    """What was recorded, and by name: torch.profiler's share, ours and its bounds."""
     found, events = program.during([probing, "-p", program.pid, "perf", "--torch", "--json", "-r",
-                                    str(RATE), "-d", "%ds" % (samples / RATE * 1.3)])
-    seen = collections.Counter()
+                                    str(RATE), *how])
+    seen = collections.defaultdict(lambda: [0, 0, 0])
     for node in found["nodes"]:
-        seen[node["path"] or node["name"]] += node["share"]
+        one = seen[node["path"] or node["name"]]
+        one[:] = [one[0] + node["share"], one[1] + node["share_low"], one[2] + node["share_high"]]
     # What is between the steps is no part of theirs.
     begin = found["timestamp"] * 1e6
     truth = true_shares(events, begin, begin + found["duration_ns"] / 1e3)
-    worst = max((abs(seen[name] - share), name) for name, share in truth.items() if name != "step")
-    return found, len(truth) - 1, worst
+    return found, {name: (share, *seen[name]) for name, share in truth.items() if name != "step"}
 
 
 def by_call(rows):
@@ -150,14 +151,15 @@ def main():
     print("|---" * 10 + "|")
     for model in options.model or MODELS:
         with Program(options.python, model, options.device) as program:
-            found, count, (points, name) = compare_shares(probing, program, options.samples)
+            found, shares = compare_shares(probing, program, "-d", "%ds" % (options.samples / RATE * 1.3))
+            points, name = max((abs(ours - share), name) for name, (share, ours, _, _) in shares.items())
             calls, clock = compare_calls(probing, program, "clock", options.steps)
             _, profiler = compare_calls(probing, program, "profiler", options.steps)
             cost = compare_cost(probing, program)
         worst = ["%.1f %% (%s)" % max((100 * abs(more), name) for name, more in one.items()) if one else "-"
                  for one in (*clock, *profiler)]
         print("| %s | %d (%d independent) | %d | %.1f points (%s) | %d | %s | %.1f %% |" % (
-            model, found["samples"], found["independent_samples"], count, 100 * points, name, calls,
+            model, found["samples"], found["independent_samples"], len(shares), 100 * points, name, calls,
             " | ".join(worst), 100 * cost), flush=True)
 
 

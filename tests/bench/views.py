@@ -17,7 +17,7 @@ import recordings
 import sampling
 
 sys.path += [str(Path(__file__).resolve().parents[1] / "live"), str(Path(__file__).resolve().parents[1])]
-HOURS, SHORT_S, ROUNDS = 3, 20, 5
+HOURS, SHORT_S, TOP_S, ROUNDS = 3, 20, 10, 5
 HIT = "document.getElementById('path').textContent"
 DRAW = "Array.from({ length: 9 }, () => { probing.chart.draw(); return probing.chart.drawn; }).sort((a, b) => a - b)[4]"
 
@@ -129,28 +129,55 @@ def starts(args, python):
     return lines
 
 
-def answers(args, python, threads):
-    """From a key to the page that it brings."""
+def seconds_used(pid):
+    with open("/proc/%d/stat" % pid, encoding="ascii") as file:
+        user, system = file.read().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def share_used(top):
+    """Of a processor, by the command while nothing is typed."""
+    before, begin = seconds_used(top.process.pid), time.monotonic()
+    while time.monotonic() < begin + TOP_S:
+        top.take()
+    return 100 * (seconds_used(top.process.pid) - before) / (time.monotonic() - begin)
+
+
+def pressed(top, key, head):
+    """Milliseconds from a key to the page that it brings; all of it, for the last line is drawn last."""
+    begin = time.perf_counter()
+    top.send(key)
+    top.shows(lambda text: head in text and "q quit" in text.rpartition("\n")[2])
+    return 1e3 * (time.perf_counter() - begin)
+
+
+def of_top(args, python, threads):
+    """How soon it answers keys, and what it uses of a processor, by view."""
     os.environ["PROBING_BINARY"] = args.probing
-    from terminal import Terminal
-    times = []
-    with sampling.Counted(python, threads) as target, Terminal(target.pid, "top", size=(40, 120)) as top:
-        top.until("function")
+    try:
+        from screen import Screen
+    except ImportError as error:
+        print("top: left out, %s" % error, file=sys.stderr)
+        return []
+    lines, answers = [], []
+    with sampling.Counted(python, threads) as target, Screen(target.pid, "top", size=(40, 120)) as top:
+        top.shows("self  trend")
+        for key, head, name in (("t", "tid  name", "threads"), ("c", "total     self  call", "the call tree"),
+                                ("f", "self  trend", "functions")):
+            answers.append(pressed(top, key, head))
+            lines.append(row("`top` uses of a processor, %d threads, showing %s" % (threads, name),
+                             [share_used(top)], "%"))
         for _ in range(ROUNDS):
-            for key, text in (("t", "state"), ("f", "function")):
-                begin = time.perf_counter()
-                top.send(key)
-                top.until(text)
-                times.append(1e3 * (time.perf_counter() - begin))
+            answers += [pressed(top, "t", "tid  name"), pressed(top, "f", "self  trend")]
         top.send("q")
-        top.end()
-    return row("`top` answers a key, %d threads" % threads, times)
+        top.ended()
+    return [row("`top` answers a key, %d threads" % threads, answers), *lines]
 
 
 def page(args, python):
     lines = ["", "### Looking at recordings", "", "| what | median | min | max | |", "|---|---|---|---|---|"]
     return (lines + of_recordings(args, python) + starts(args, python) +
-            [answers(args, python, threads) for threads in (9, 500)])
+            of_top(args, python, 9) + of_top(args, python, 500))
 
 
 def main():

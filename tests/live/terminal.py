@@ -8,11 +8,13 @@ import signal
 import struct
 import subprocess
 import termios
+import time
 
 import support
 
 
 MOST = 1 << 22  # bytes between two texts that are waited for
+PATIENCE = 300  # seconds
 
 
 def environment(**more):
@@ -53,9 +55,11 @@ class Terminal:
         return bool(chunk)
 
     def until(self, text, timeout=20):
-        """What is printed up to this text, without it."""
+        """What is printed up to this text, without it. At most so long passes between two things that are printed,
+        for what prints all the time PATIENCE in all."""
+        end = time.monotonic() + PATIENCE
         while text.encode() not in self.printed:
-            assert self.read(timeout), "no %r in %r" % (text, self.printed)
+            assert self.read(timeout) and time.monotonic() < end, "no %r in %r" % (text, self.printed)
         before, _, self.printed = self.printed.partition(text.encode())
         return before.decode().replace("\r\n", "\n")
 

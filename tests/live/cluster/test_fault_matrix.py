@@ -84,14 +84,17 @@ class Matrix:
         self.job, self.table = job, table
         self.last = job.world - 1
 
-    def see(self, fault, start, kinds, ranks, *texts):
-        """@start makes the fault; its verdict must be of @kinds, with these ranks and texts."""
+    def see(self, fault, start, kinds, ranks, *texts, may_end=False):
+        """@start makes the fault; its verdict must be of @kinds, with these ranks and texts. Where @may_end, gloo
+        may have ended all ranks: then there is no job any more."""
         before = places(self.job)
         start()
         settle(self.job, before)
         found, code = judge(self.job, "hang")
-        self.table.add(fault, found, code in kinds and ranks in (None, found["ranks"]) and
-                       all(text in found["sentence"] for text in texts))
+        if may_end and not found and not any(places(self.job)):
+            found = {"verdict": "ended", "ranks": self.but(), "sentence": "no job"}
+        self.table.add(fault, found, found.get("verdict") == "ended" or (
+            code in kinds and ranks in (None, found["ranks"]) and all(text in found["sentence"] for text in texts)))
         return found
 
     def but(self, *left_out):
@@ -234,7 +237,7 @@ def mismatch(matrix):
 
 def shapes(matrix):
     """gloo ends ranks, or lets them wait for ever."""
-    found = matrix.see("tensors of other sizes", matrix.told("shapes"), [MISMATCH, ABSENT, LATE], None)
+    found = matrix.see("tensors of other sizes", matrix.told("shapes"), [MISMATCH, ABSENT, LATE], None, may_end=True)
     if found.get("verdict") == "late":
         matrix.table.rows[-1]["right"] = found["confidence"] == "low"
 
@@ -257,7 +260,7 @@ def crash(matrix):
         matrix.job.waits(*matrix.but(matrix.last))
         os.kill(pid, signal.SIGKILL)
 
-    found = matrix.see("crashed rank", start, [ABSENT], None, "no process")
+    found = matrix.see("crashed rank", start, [ABSENT], None, "no process", may_end=True)
     # gloo ends some others, too.
     matrix.table.rows[-1]["right"] &= matrix.last in found.get("ranks", [])
 
@@ -270,7 +273,7 @@ def dead_worker(matrix):
         wait_until(lambda: worker.exists() and worker.read_text().endswith("\n"), 200)
         os.kill(int(worker.read_text()), signal.SIGKILL)
 
-    found = matrix.see("dead data loader worker", start, [ABSENT], None, "no process")
+    found = matrix.see("dead data loader worker", start, [ABSENT], None, "no process", may_end=True)
     matrix.table.rows[-1]["right"] &= matrix.last in found.get("ranks", [])
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import jobs
 import packages
+import slurm
 import support
 import training
 from environment import OK, PROGRAMS, wait_until
@@ -30,22 +31,25 @@ def check_job(way):
     torch, path = find_ray()
     # Ray's sockets need a short path.
     with tempfile.TemporaryDirectory(prefix="ray") as folder, contextlib.ExitStack() as stack:
+        # Its daemons are no children of ours.
+        stack.callback(slurm.end_all, "RAY_TEST=" + folder)
         file, port = os.path.join(folder, "go"), str(free_port())
         job = stack.enter_context(support.Program(
             [torch.exe, PROGRAMS / "training" / "ray_job.py", file, way, folder, port],
-            env=dict(os.environ, RAY_USAGE_STATS_ENABLED="0", OMP_NUM_THREADS="1", PYTHONPATH=path, **torch.env)))
-        assert job.line(timeout=200) == "ready"
+            env=dict(os.environ, RAY_USAGE_STATS_ENABLED="0", RAY_TEST=folder, OMP_NUM_THREADS="1",
+                     PYTHONPATH=path, **torch.env)))
+        assert job.line(timeout=600) == "ready"
         done = None
 
         def is_late():
             nonlocal done
             done = jobs.cluster("cluster", "hang", "--json", job.pid)
-            return done.returncode == LATE and json.loads(done.stdout)["ranks"] == [1]
+            found = json.loads(done.stdout) if done.returncode == LATE else {}
+            return found.get("ranks") == [1] and found["confidence"] == "high"
 
-        wait_until(is_late, 200)
+        wait_until(is_late, 600)
         found = json.loads(done.stdout)
         assert "never entered all_reduce; it is at stall ray_job.py:" in found["sentence"], found
-        assert found["confidence"] == "high"
         done = jobs.cluster("cluster", "attach", "--json", job.pid)
         assert done.returncode == OK, done
         each, = json.loads(done.stdout)
@@ -53,7 +57,7 @@ def check_job(way):
         assert all("ray::" in rank["command"] for rank in each["ranks"]), each
         assert "all_reduce" in each["ranks"][0]["main_thread"] and "stall" in each["ranks"][1]["main_thread"], each
         with open(file, "w", encoding="ascii"):
-            assert job.line(timeout=200) == "done"
+            assert job.line(timeout=600) == "done"
 
 
 if support.LONG:
