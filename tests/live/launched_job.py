@@ -112,8 +112,10 @@ class LaunchedJob(Job):
             run = ["-c", TORCHRUN] if torch is training.SYSTEM else ["-m", "torch.distributed.run"]
             return [torch.exe, *run, "--nproc_per_node=%d" % self.world, "--master_addr=127.0.0.1",
                     "--master_port=%d" % free_port(), *rank[1:]]
-        if not shutil.which(launcher):
-            pytest.skip("openmpi is not installed" if launcher == "mpirun" else "slurm is not installed")
         if launcher == "mpirun":
+            if not shutil.which("mpirun"):
+                pytest.skip("openmpi is not installed")
             return ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(self.world), *rank]
+        if not shutil.which("srun"):
+            pytest.skip("slurm is not installed")
         return ["srun", "--quiet", "--mem=0", "--mpi=none", "-n", str(self.world), *rank]
