@@ -10,6 +10,7 @@
 #include "agent/connection.h"
 #include "agent/finalization.h"
 #include "agent/logpoints.h"
+#include "agent/python.h"
 #include "inside/python_table.h"
 #include "agent/sites.h"
 #include "agent/torch.h"
@@ -51,6 +52,7 @@ __asm__(".pushsection .rodata\n"
 	"prba_torch_comm_text:\n"
 	".incbin \"agent/torch_comm.py\"\n"
 	"prba_torch_watch_text:\n"
+	".incbin \"package/probing/_watched.py\"\n"
 	".incbin \"agent/torch_watch.py\"\n"
 	"prba_sites_text:\n"
 	".incbin \"agent/sites.py\"\n"
@@ -137,8 +139,8 @@ static object *emit(object *self, object *arguments)
 /**
  * part(number): the text of 1 agent/prompt.py, 2 agent/complete.py, 3 agent/breaks.py,
  * 4 agent/monitoring.py, 5 agent/tracing.py, 6 agent/loop.py, 7 agent/logpoints.py,
- * 8 agent/calls.py, 9 agent/torch.py, 10 agent/torch_comm.py, 11 agent/torch_watch.py,
- * 12 agent/sites.py.
+ * 8 agent/calls.py, 9 agent/torch.py, 10 agent/torch_comm.py, 11 agent/torch_watch.py behind
+ * package/probing/_watched.py, 12 agent/sites.py.
  */
 static object *part(object *self, object *arguments)
 {
@@ -159,6 +161,9 @@ static bool put_function(object *into, struct prba_method *method)
 	object *function = py->PyCFunction_NewEx(method, NULL, NULL);
 	bool put = function && !py->PyDict_SetItemString(into, method->name, function);
 
+	/* Free-threaded 3.15 leaves to garbage collections what several threads call often. */
+	if (function && prba_python_stops_world() && py->PyObject_GC_UnTrack)
+		py->PyObject_GC_UnTrack(function);
 	if (function)
 		py->Py_DecRef(function);
 	return put;

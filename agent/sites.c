@@ -63,7 +63,8 @@ static object *begin(object *self, object *arguments)
 	if (prba_sites_header())
 		return text("another client samples allocations");
 	count = py->PyTuple_Size ? py->PyTuple_Size(recipe) : 0;
-	if (count != PRB_SITES_RECIPE && count != PRB_SITES_OLD_RECIPE)
+	if (count != PRB_SITES_NATIVE_RECIPE && count != PRB_SITES_OLD_RECIPE &&
+	    count != PRB_SITES_RECIPE)
 		return text("the client is of another version");
 	for (intptr_t i = 0; i < PRB_SITES_RECIPE; i++)
 		prba_sites_recipe[i] = i < count ? number(recipe, i) : 0;

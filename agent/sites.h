@@ -7,8 +7,9 @@
  * distributed distances in bytes, whose mean the client sets. A sample goes to a buffer
  * (sites_format.h) with its Python stack; when the block is freed, that is recorded too.
  *
- * The allocators take no lock, allocate nothing and call nothing of Python but what reads the
- * current thread state, and counts references. Their context is that of the allocator below, so
+ * The allocators allocate nothing and call nothing of Python but what reads the current thread
+ * state, and counts references. They take no lock, but in free-threaded builds one of their own for
+ * samples. Their context is that of the allocator below, so
  * that a thread that reads the old and the new one half and half does no harm. The domain "raw",
  * which is used without the GIL, stays as it is: nobody could say when the last thread has left our
  * code.
@@ -16,8 +17,8 @@
  * They are removed if they are still on top. Else another allocator calls them, and they stay as a
  * way through; the library must not be unmapped then.
  *
- * Threading: the caller of what is not an allocator holds the GIL. Builds without a GIL are
- * refused by the client. Errors: nothing is raised into the program.
+ * Threading: the caller of what is not an allocator holds the GIL, or is attached to the
+ * interpreter in a build without one. Errors: nothing is raised into the program.
  */
 #ifndef PRB_AGENT_SITES_H
 #define PRB_AGENT_SITES_H

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the allocators write, and what they remember: sampled blocks, and code objects. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 
 #include "agent/finalization.h"
+#include "agent/python.h"
 #include "inside/libc.h"
 #include "agent/ring_private.h"
 #include "agent/sites_private.h"
@@ -13,6 +15,7 @@
 enum {
 	BLOCKS = 1 << 16, /* places for blocks that were sampled; half of them are used at most */
 	CODES = 1 << 15,  /* the same of code objects */
+	LOCK_US = 10000,
 };
 
 static const struct prba_python_table *const py = &prba_python;
@@ -31,7 +34,7 @@ struct memory {
 	uint64_t words[];
 };
 
-/* Only holders of the main interpreter's GIL touch it. Others count here. */
+/* Only holders of the main interpreter's GIL touch it, or of the lock. Others count here. */
 static struct memory *memory;
 static uint64_t bytes_in_all, other_bytes;
 static unsigned block_count, code_count;
@@ -39,6 +42,29 @@ static int life; /* of the interpreter that the code objects are of */
 
 /* So small that it stays in the first level of the cache; where it is full, it says "perhaps". */
 enum { FILTER_FULL = UINT8_MAX };
+
+static _Atomic uint32_t lock; /* 1: taken, 2: others wait */
+
+void prba_sites_lock(void)
+{
+	int error = errno;
+	uint32_t none = 0;
+
+	if (!prba_python_stops_world() || atomic_compare_exchange_strong(&lock, &none, 1))
+		return;
+	while (atomic_exchange(&lock, 2))
+		prba_wait_for(&lock, 2, LOCK_US);
+	errno = error;
+}
+
+void prba_sites_unlock(void)
+{
+	int error = errno;
+
+	if (prba_python_stops_world() && atomic_exchange(&lock, 0) == 2)
+		syscall(SYS_futex, &lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	errno = error;
+}
 
 static size_t place_of(const uint64_t *table, size_t size, uint64_t key)
 {
@@ -93,7 +119,9 @@ void prba_sites_close(void)
 
 	if (!was)
 		return;
+	prba_sites_lock();
 	memory = NULL;
+	prba_sites_unlock();
 	for (size_t i = 0; life == prba_finalization_number() && i < CODES; i++)
 		if (was->codes[i])
 			py->Py_DecRef((object *)(uintptr_t)was->codes[i]);
@@ -106,6 +134,7 @@ void prba_sites_drop(void)
 		munmap(memory, length_of(memory->header.words));
 	memory = NULL;
 	memset(prba_sites_filter, 0, sizeof(prba_sites_filter));
+	lock = 0;
 }
 
 struct prb_sites_header *prba_sites_header(void)
@@ -234,14 +263,14 @@ void prba_sites_allocated(const void *block, size_t size, const void *thread)
 	errno = error;
 }
 
-bool prba_sites_freed(const void *block)
+static bool forget(const void *block)
 {
 	uint64_t record[PRB_SITES_FREED_WORDS];
 	uint8_t *filter = &prba_sites_filter[prba_sites_hash(block)];
 	int error = errno;
 	size_t at;
 
-	if (!memory || !block || !prba_sites_thread())
+	if (!memory)
 		return false;
 	at = place_of(memory->blocks, BLOCKS, (uint64_t)(uintptr_t)block);
 	if (!memory->blocks[at])
@@ -257,4 +286,16 @@ bool prba_sites_freed(const void *block)
 	publish(PRB_SITES_FREED_WORDS);
 	errno = error;
 	return true;
+}
+
+bool prba_sites_freed(const void *block)
+{
+	bool known;
+
+	if (!memory || !block || !(prba_python_stops_world() || prba_sites_thread()))
+		return false;
+	prba_sites_lock();
+	known = forget(block);
+	prba_sites_unlock();
+	return known;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The allocators. Everything up to sample() is called for each object that Python makes. */
+#include <linux/membarrier.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "inside/libc.h"
+#include "agent/python.h"
 #include "agent/ring_private.h"
 #include "agent/sites_private.h"
 
-enum { MEM = 1, OBJ = 2, DOMAINS = 2 };
+enum { MEM = 1, OBJ = 2, DOMAINS = 2, SLOTS = 1024 };
 
 static const struct prba_python_table *const py = &prba_python;
 
@@ -20,16 +22,26 @@ struct allocator {
 	void (*free)(void *context, void *block);
 };
 
+/** Bytes until the next sample, and the whole distance. */
+struct counter {
+	int64_t left, gap;
+};
+
 /**
- * Bytes until the next sample, and the whole distance. All threads share them: usually only the
- * thread that holds the GIL changes them. Since 3.12 interpreters may have separate GILs; then
- * some bytes may be missing from the count, and nothing else goes wrong.
+ * All threads share the counter: usually only the thread that holds the GIL changes it. Since 3.12
+ * interpreters may have separate GILs; then some bytes may be missing from the count, and nothing
+ * else goes wrong.
  */
 static struct {
-	int64_t left;
+	struct counter counter;
 	struct allocator below[DOMAINS];
 } hot __attribute__((aligned(64))); /* "obj" is in one line of the cache with it */
-static int64_t gap;
+
+/** In free-threaded builds threads have counters; two that share one may lose some bytes. */
+static struct {
+	struct counter counter;
+} slots[SLOTS] __attribute__((aligned(64)));
+
 static bool installed[DOMAINS], on;
 static bool others_call;     /* threads of another GIL may be in our code */
 static uint64_t mean, state; /* state: of the random numbers */
@@ -61,15 +73,31 @@ static int64_t next_gap(void)
 	return 1 + (int64_t)(exponential(state) * (double)mean);
 }
 
-static __attribute__((noinline, cold)) void sample(const void *block, size_t size)
+static inline struct counter *own_counter(void)
+{
+	uint64_t thread;
+
+#if defined(__x86_64__)
+	__asm__("movq %%fs:0, %0" : "=r"(thread));
+#else
+	__asm__("mrs %0, tpidr_el0" : "=r"(thread));
+#endif
+	return &slots[thread * 0x9e3779b97f4a7c15u >> 54].counter;
+}
+
+_Static_assert(SLOTS == 1 << (64 - 54), "the slots that a hash has");
+
+static __attribute__((noinline, cold)) void sample(struct counter *counter, const void *block,
+						   size_t size)
 {
 	const void *thread = on ? prba_sites_thread() : NULL;
-	int64_t bytes = gap - hot.left;
 
-	gap = hot.left = on ? next_gap() : INT64_MAX;
-	prba_sites_count(bytes, !thread);
+	prba_sites_lock();
+	prba_sites_count(counter->gap - counter->left, !thread);
+	counter->gap = counter->left = on ? next_gap() : INT64_MAX;
 	if (block && thread)
 		prba_sites_allocated(block, size, thread);
+	prba_sites_unlock();
 }
 
 #define LIKELY(condition) __builtin_expect(condition, 1)
@@ -78,28 +106,31 @@ static __attribute__((noinline, cold)) void sample(const void *block, size_t siz
 #define SELDOM static __attribute__((noinline, cold))
 
 /* A block that was to be moved and was not, since there is no memory, is taken for freed. */
-SELDOM void *realloc_noted(void *context, void *block, size_t size, const struct allocator *to)
+SELDOM void *realloc_noted(void *context, void *block, size_t size, const struct allocator *to,
+			   struct counter *counter)
 {
 	prba_sites_freed(block);
 	block = to->realloc(context, block, size);
-	if (hot.left < 0)
-		sample(block, size);
+	if (counter->left < 0)
+		sample(counter, block, size);
 	return block;
 }
 
-SELDOM void *malloc_noted(void *context, size_t size, const struct allocator *to)
+SELDOM void *malloc_noted(void *context, size_t size, const struct allocator *to,
+			  struct counter *counter)
 {
 	void *block = to->malloc(context, size);
 
-	sample(block, size);
+	sample(counter, block, size);
 	return block;
 }
 
-SELDOM void *calloc_noted(void *context, size_t count, size_t size, const struct allocator *to)
+SELDOM void *calloc_noted(void *context, size_t count, size_t size, const struct allocator *to,
+			  struct counter *counter)
 {
 	void *block = to->calloc(context, count, size);
 
-	sample(block, count * size);
+	sample(counter, block, count * size);
 	return block;
 }
 
@@ -109,49 +140,92 @@ SELDOM void free_noted(void *context, void *block, const struct allocator *to)
 	to->free(context, block);
 }
 
-#define ALLOCATORS(domain)                                                                      \
-	static void *malloc_##domain(void *context, size_t size)                                \
-	{                                                                                       \
-		hot.left -= (int64_t)size;                                                      \
-		return LIKELY(hot.left >= 0)                                                    \
-			       ? hot.below[OBJ - domain].malloc(context, size)                  \
-			       : malloc_noted(context, size, &hot.below[OBJ - domain]);         \
-	}                                                                                       \
-	static void *calloc_##domain(void *context, size_t count, size_t size)                  \
-	{                                                                                       \
-		hot.left -= (int64_t)(count * size);                                            \
-		return LIKELY(hot.left >= 0)                                                    \
-			       ? hot.below[OBJ - domain].calloc(context, count, size)           \
-			       : calloc_noted(context, count, size, &hot.below[OBJ - domain]);  \
-	}                                                                                       \
-	static void *realloc_##domain(void *context, void *block, size_t size)                  \
-	{                                                                                       \
-		hot.left -= (int64_t)size;                                                      \
-		return LIKELY(hot.left >= 0 && !prba_sites_filter[prba_sites_hash(block)])      \
-			       ? hot.below[OBJ - domain].realloc(context, block, size)          \
-			       : realloc_noted(context, block, size, &hot.below[OBJ - domain]); \
-	}                                                                                       \
-	static void free_##domain(void *context, void *block)                                   \
-	{                                                                                       \
-		if (LIKELY(!prba_sites_filter[prba_sites_hash(block)]))                         \
-			hot.below[OBJ - domain].free(context, block);                           \
-		else                                                                            \
-			free_noted(context, block, &hot.below[OBJ - domain]);                   \
+#define ALLOCATORS(domain, build, COUNTER)                                                       \
+	static void *malloc_##domain##build(void *context, size_t size)                          \
+	{                                                                                        \
+		struct counter *counter = COUNTER;                                               \
+                                                                                                 \
+		counter->left -= (int64_t)size;                                                  \
+		return LIKELY(counter->left >= 0)                                                \
+			       ? hot.below[OBJ - domain].malloc(context, size)                   \
+			       : malloc_noted(context, size, &hot.below[OBJ - domain], counter); \
+	}                                                                                        \
+	static void *calloc_##domain##build(void *context, size_t count, size_t size)            \
+	{                                                                                        \
+		struct counter *counter = COUNTER;                                               \
+                                                                                                 \
+		counter->left -= (int64_t)(count * size);                                        \
+		return LIKELY(counter->left >= 0)                                                \
+			       ? hot.below[OBJ - domain].calloc(context, count, size)            \
+			       : calloc_noted(context, count, size, &hot.below[OBJ - domain],    \
+					      counter);                                          \
+	}                                                                                        \
+	static void *realloc_##domain##build(void *context, void *block, size_t size)            \
+	{                                                                                        \
+		struct counter *counter = COUNTER;                                               \
+                                                                                                 \
+		counter->left -= (int64_t)size;                                                  \
+		return LIKELY(counter->left >= 0 && !prba_sites_filter[prba_sites_hash(block)])  \
+			       ? hot.below[OBJ - domain].realloc(context, block, size)           \
+			       : realloc_noted(context, block, size, &hot.below[OBJ - domain],   \
+					       counter);                                         \
 	}
 
-ALLOCATORS(MEM)
-ALLOCATORS(OBJ)
+#define RELEASES(domain)                                                      \
+	static void free_##domain(void *context, void *block)                 \
+	{                                                                     \
+		if (LIKELY(!prba_sites_filter[prba_sites_hash(block)]))       \
+			hot.below[OBJ - domain].free(context, block);         \
+		else                                                          \
+			free_noted(context, block, &hot.below[OBJ - domain]); \
+	}
 
-static const struct allocator ours[DOMAINS] = {
-	{NULL, malloc_MEM, calloc_MEM, realloc_MEM, free_MEM},
-	{NULL, malloc_OBJ, calloc_OBJ, realloc_OBJ, free_OBJ},
+ALLOCATORS(MEM, , &hot.counter)
+ALLOCATORS(OBJ, , &hot.counter)
+ALLOCATORS(MEM, _free_threaded, own_counter())
+ALLOCATORS(OBJ, _free_threaded, own_counter())
+RELEASES(MEM)
+RELEASES(OBJ)
+
+static const struct allocator with_gil[DOMAINS] =
+	{
+		{NULL, malloc_MEM, calloc_MEM, realloc_MEM, free_MEM},
+		{NULL, malloc_OBJ, calloc_OBJ, realloc_OBJ, free_OBJ},
+},
+			      without_gil[DOMAINS] = {
+				      {NULL, malloc_MEM_free_threaded, calloc_MEM_free_threaded,
+				       realloc_MEM_free_threaded, free_MEM},
+				      {NULL, malloc_OBJ_free_threaded, calloc_OBJ_free_threaded,
+				       realloc_OBJ_free_threaded, free_OBJ},
 };
+
+static const struct allocator *ours(int domain)
+{
+	return &(prba_python_stops_world() ? without_gil : with_gil)[domain - 1];
+}
 
 /** The allocator of a domain; true if that is ours. */
 static bool look(int domain, struct allocator *ret)
 {
 	py->PyMem_GetAllocator(domain, ret);
-	return ret->malloc == ours[domain - 1].malloc;
+	return ret->malloc == ours(domain)->malloc;
+}
+
+/** Distances to the first samples. */
+static void begin_to_count(void)
+{
+	hot.counter.gap = hot.counter.left = next_gap();
+	for (size_t i = 0; prba_python_stops_world() && i < SLOTS; i++)
+		slots[i].counter.gap = slots[i].counter.left = next_gap();
+}
+
+/** Until the next beginning; gives the bytes since the last sample. */
+static int64_t end_to_count(struct counter *counter)
+{
+	int64_t bytes = counter->gap - counter->left;
+
+	counter->gap = counter->left = INT64_MAX;
+	return bytes;
 }
 
 const char *prba_sites_install(uint64_t bytes)
@@ -169,15 +243,18 @@ const char *prba_sites_install(uint64_t bytes)
 	state = ((uint64_t)prba_ring_clock(CLOCK_MONOTONIC) ^ (uint64_t)getpid() << 32) *
 			0x9e3779b97f4a7c15u |
 		1;
-	gap = hot.left = next_gap();
+	begin_to_count();
 	on = true;
 	for (int domain = MEM; domain <= OBJ; domain++) {
-		struct allocator allocator = ours[domain - 1];
+		struct allocator allocator = *ours(domain);
 
 		if (look(domain, &found))
 			continue;
 		hot.below[OBJ - domain] = found;
+		/* Threads that call ours without a GIL see what is below. */
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (prba_python_stops_world())
+			syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0);
 		/* Whoever reads both half and half calls ours or theirs, with what theirs needs. */
 		allocator.context = found.context;
 		py->PyMem_SetAllocator(domain, &allocator);
@@ -189,9 +266,27 @@ const char *prba_sites_install(uint64_t bytes)
 void prba_sites_silence(void)
 {
 	on = false;
-	prba_sites_count(gap - hot.left, false);
-	gap = hot.left = INT64_MAX;
+	prba_sites_lock();
+	prba_sites_count(end_to_count(&hot.counter), false);
+	for (size_t i = 0; prba_python_stops_world() && i < SLOTS; i++)
+		prba_sites_count(end_to_count(&slots[i].counter), false);
 	memset(prba_sites_filter, 0, sizeof(prba_sites_filter));
+	prba_sites_unlock();
+}
+
+/**
+ * Without a GIL some thread may be in our code. After the threads have stopped once none is: there
+ * is no place in it where they stop. False: they cannot be stopped (3.13).
+ */
+static bool see_threads_off(void)
+{
+	if (!prba_python_stops_world())
+		return true;
+	if (prba_python_pause_refusal())
+		return false;
+	prba_python_stop_world();
+	prba_python_start_world();
+	return true;
 }
 
 /** From 3.12 on each interpreter may have a GIL of its own; ours says nothing of its threads. */
@@ -208,6 +303,7 @@ static bool has_other_gils(void)
 bool prba_sites_remove(void)
 {
 	struct allocator found;
+	bool removed = false;
 
 	if (on)
 		prba_sites_silence();
@@ -217,7 +313,10 @@ bool prba_sites_remove(void)
 		py->PyMem_SetAllocator(domain, &hot.below[OBJ - domain]);
 		installed[domain - 1] = false;
 		others_call |= has_other_gils();
+		removed = true;
 	}
+	if (removed)
+		others_call |= !see_threads_off();
 	return !installed[0] && !installed[1];
 }
 

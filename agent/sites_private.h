@@ -70,6 +70,9 @@ bool prba_sites_walk(const void *thread, bool careful, struct prba_sites_stack *
 
 /* sites_buffer.c */
 
+/** One thread at a time, in free-threaded builds; else nothing: the GIL does that. */
+void prba_sites_lock(void);
+void prba_sites_unlock(void);
 /** 0 or an errno value. To be called when the recipe is known. */
 int prba_sites_open(uint64_t mean);
 /** The buffer goes, and what is held is released if it is of this interpreter. */
@@ -78,6 +81,7 @@ void prba_sites_close(void);
 void prba_sites_drop(void);
 /** NULL: there is none. */
 struct prb_sites_header *prba_sites_header(void);
+/** For who has called prba_sites_lock(). */
 void prba_sites_allocated(const void *block, size_t size, const void *thread);
 /** A block that was sampled is about to be freed; true if it was. */
 bool prba_sites_freed(const void *block);

@@ -90,6 +90,26 @@ static bool mark_entry(uint64_t frame, bool careful, uint64_t *word)
 	return true;
 }
 
+/** Free-threaded builds run copies of the bytecode; the reader sees the position in the original.
+ */
+static bool in_the_original(uint64_t frame, uint64_t code, bool careful, uint64_t *position)
+{
+	uint64_t copies, start;
+	uint32_t copy;
+
+	if (!recipe[PRB_SITES_COPY])
+		return true;
+	if (!load(frame + recipe[PRB_SITES_COPY], &copy, sizeof(copy), careful))
+		return false;
+	if (!copy)
+		return true;
+	if (!load64(code + recipe[PRB_SITES_COPIES], &copies, careful) ||
+	    !load64(copies + sizeof(copies) * (1 + (uint64_t)copy), &start, careful))
+		return false;
+	*position += code + recipe[PRB_SITES_BYTES] - start;
+	return true;
+}
+
 /** One frame's words; *shim: it is none of Python's. */
 static bool read_frame(uint64_t frame, bool careful, uint64_t words[2], uint64_t *previous,
 		       bool *shim)
@@ -110,10 +130,10 @@ static bool read_frame(uint64_t frame, bool careful, uint64_t words[2], uint64_t
 		words[1] = frame;
 		return true;
 	}
-	if (!mark_entry(frame, careful, &words[0]))
-		return false;
 	if (recipe[PRB_SITES_POSITION_SIZE] == sizeof(uint64_t))
-		return load64(frame + recipe[PRB_SITES_POSITION], &words[1], careful);
+		return load64(frame + recipe[PRB_SITES_POSITION], &words[1], careful) &&
+		       in_the_original(frame, words[0], careful, &words[1]) &&
+		       mark_entry(frame, careful, &words[0]);
 	if (!load(frame + recipe[PRB_SITES_POSITION], &position, sizeof(position), careful))
 		return false;
 	words[1] = (uint64_t)(int64_t)position;

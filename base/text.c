@@ -272,3 +272,13 @@ void prb_text_duration(struct prb_str *s, double seconds)
 				       (unsigned)(total / 3600 % 24));
 	}
 }
+
+size_t prb_text_command_length(const char *data, size_t length)
+{
+	enum { MOST_EMPTY = 8 }; /* a program may be given some empty words */
+	size_t end = length;
+
+	while (end && !data[end - 1])
+		end--;
+	return end && length - end > MOST_EMPTY ? end + 1 : length;
+}

@@ -59,4 +59,10 @@ void prb_text_bytes(struct prb_str *s, double bytes);
 /** Appends a duration: "38 µs", "1.2 ms", "3 s", "2 m 10 s", "3 h 5 m", "2 d 4 h". */
 void prb_text_duration(struct prb_str *s, double seconds);
 
+/**
+ * How much of /proc/PID/cmdline is words: programs that set their title (setproctitle, Ray) leave
+ * the rest of their old arguments behind it, as empty words.
+ */
+size_t prb_text_command_length(const char *data, size_t length);
+
 #endif

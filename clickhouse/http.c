@@ -184,6 +184,17 @@ static struct prb_error *make_address(const struct prb_http *http,
 	return ret->failed ? prb_error_nomem() : NULL;
 }
 
+/** Whom to trust, as curl and Python are told it; libcurl itself reads no environment for that. */
+static void set_authorities(CURL *handle)
+{
+	const char *file = getenv("SSL_CERT_FILE"), *folder = getenv("SSL_CERT_DIR");
+
+	if (file && *file)
+		curl.easy_setopt(handle, CURLOPT_CAINFO, file);
+	if (folder && *folder)
+		curl.easy_setopt(handle, CURLOPT_CAPATH, folder);
+}
+
 static void set_up(struct transfer *t, const char *address)
 {
 	const struct prb_http_request *r = t->request;
@@ -208,6 +219,7 @@ static void set_up(struct transfer *t, const char *address)
 		curl.easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)(r->timeout_s * 1000) + 1);
 	curl.easy_setopt(h, CURLOPT_FRESH_CONNECT, (long)r->once);
 	curl.easy_setopt(h, CURLOPT_FORBID_REUSE, (long)r->once);
+	set_authorities(h);
 }
 
 static enum prb_http_end end_of(CURLcode code, long status)
@@ -220,10 +232,33 @@ static enum prb_http_end end_of(CURLcode code, long status)
 	case CURLE_COULDNT_RESOLVE_PROXY:
 	case CURLE_SSL_CONNECT_ERROR:
 	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
 		return PRB_HTTP_NOT_SENT;
 	default:
 		return PRB_HTTP_UNKNOWN;
 	}
+}
+
+static struct prb_error *failure(const struct prb_http *http, CURLcode code)
+{
+	struct prb_error *err = prb_error_create(
+		code == CURLE_OPERATION_TIMEDOUT ? PRB_ERROR_TIMEOUT : PRB_ERROR_FAILED,
+		"no answer of %s: %s", http->base,
+		*http->failure ? http->failure : curl.easy_strerror(code));
+	const bool tls = !strncmp(http->base, "https:", strlen("https:"));
+	double secured = 0;
+
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		return prb_error_hint(err, "if an authority of your own has signed the server's "
+					   "certificate, SSL_CERT_FILE names its file");
+	/* A server without TLS may wait for more. */
+	curl.easy_getinfo(http->handle, CURLINFO_APPCONNECT_TIME, &secured);
+	if (code == CURLE_SSL_CONNECT_ERROR ||
+	    (code == CURLE_OPERATION_TIMEDOUT && tls && !(secured > 0)))
+		return prb_error_hint(err,
+				      "clickhouses:// is for a port that uses TLS, clickhouse:// "
+				      "for one that does not");
+	return err;
 }
 
 /** Until it is over, or the caller ends it. */
@@ -271,12 +306,7 @@ struct prb_error *prb_http_send(struct prb_http *http, const struct prb_http_req
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		return prb_error_create(PRB_ERROR_CANCELLED, "the request to %s was cancelled",
 					http->base);
-	if (code != CURLE_OK)
-		return prb_error_create(code == CURLE_OPERATION_TIMEDOUT ? PRB_ERROR_TIMEOUT
-									 : PRB_ERROR_FAILED,
-					"no answer of %s: %s", http->base,
-					*http->failure ? http->failure : curl.easy_strerror(code));
-	return NULL;
+	return code == CURLE_OK ? NULL : failure(http, code);
 }
 
 #else

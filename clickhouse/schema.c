@@ -12,12 +12,13 @@
 /* What each table has. `_ring` and `_row` name a row for ever: see ship.h. */
 static const struct {
 	const char *name, *type, *codec;
+	bool few; /* values: they are numbered where the server can */
 } lead[] = {
-	{"job", "String", NULL},
-	{"host", "String", NULL},
+	{"job", "String", NULL, true},
+	{"host", "String", NULL, true},
 	{"uid", "UInt32", NULL},
 	{"rank", "Nullable(Int32)", NULL},
-	{"role", "Nullable(String)", NULL},
+	{"role", "Nullable(String)", NULL, true},
 	{"pid", "UInt32", NULL},
 	{"tid", "UInt32", NULL},
 	{"timestamp", "Float64", "Gorilla, LZ4"},
@@ -84,27 +85,47 @@ static struct prb_table_column *find(const struct prb_clickhouse_table *table, c
 	return NULL;
 }
 
+/** True if the column is of that type, or can be made. */
+static bool can_be(const struct prb_clickhouse_table *table, const struct prb_table_column *column)
+{
+	const struct prb_table_column *known = find(table, column->name), *other;
+
+	if (known)
+		return known->type == column->type;
+	prb_vec_each (other, &table->others)
+		if (!strcasecmp(other->name, column->name))
+			return false;
+	return true;
+}
+
 /** Which column of the table a column of the ring is; *ret->name is "" if there is none yet. */
 static struct prb_error *choose(const struct prb_clickhouse_table *table,
 				const struct prb_ring_column *column, struct prb_table_column *ret)
 {
-	const struct prb_table_column *known;
-
 	if (!is_name(column->name))
 		return prb_error_create(PRB_ERROR_UNSUPPORTED, "the name of a column is no word");
 	ret->type = (enum prb_ring_type)column->type;
 	snprintf(ret->name, sizeof(ret->name), "%s%s", column->name,
 		 is_lead(column->name) ? "_" : "");
-	known = find(table, ret->name);
-	if (!known || known->type == ret->type)
+	if (can_be(table, ret))
 		return NULL;
 	snprintf(ret->name, sizeof(ret->name), "%s__%s", column->name, types[column->type].suffix);
-	known = find(table, ret->name);
-	return !known || known->type == ret->type
-		       ? NULL
-		       : prb_error_create(PRB_ERROR_UNSUPPORTED,
-					  "its column %s has another type in ClickHouse",
-					  column->name);
+	return can_be(table, ret) ? NULL
+				  : prb_error_create(PRB_ERROR_UNSUPPORTED,
+						     "its column %s has another type in ClickHouse",
+						     column->name);
+}
+
+/** Texts that are numbered, and indices: before, both were experiments. */
+static bool has_more(const struct prb_clickhouse *server)
+{
+	return prb_clickhouse_is_from(server, 20, 3);
+}
+
+static void put_type(const struct prb_clickhouse *server, const char *type, bool few,
+		     struct prb_str *s)
+{
+	prb_str_printf(s, few && has_more(server) ? " LowCardinality(%s)" : " %s", type);
 }
 
 static void put_codec(const struct prb_clickhouse *server, const char *codec, struct prb_str *s)
@@ -124,7 +145,8 @@ static struct prb_error *make(struct prb_clickhouse *server,
 	prb_str_printf(&sql, "CREATE TABLE IF NOT EXISTS `%s`.`%s` (", server->url.database,
 		       table->name);
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(lead); i++) {
-		prb_str_printf(&sql, "%s`%s` %s", i ? ", " : "", lead[i].name, lead[i].type);
+		prb_str_printf(&sql, "%s`%s`", i ? ", " : "", lead[i].name);
+		put_type(server, lead[i].type, lead[i].few, &sql);
 		put_codec(server, lead[i].codec, &sql);
 	}
 	for (uint32_t i = 0; i < count; i++) {
@@ -133,9 +155,15 @@ static struct prb_error *make(struct prb_clickhouse *server,
 		if (ours && is_lead(columns[i].name))
 			continue;
 		PRB_TRY(choose(table, &columns[i], &column));
-		prb_str_printf(&sql, ", `%s` %s", column.name, types[column.type].type);
+		prb_str_printf(&sql, ", `%s`", column.name);
+		/* What our own tables say in words repeats itself. */
+		put_type(server, types[column.type].type, ours && column.type == PRB_RING_TEXT,
+			 &sql);
 		steps |= !strcmp(column.name, "step") && column.type == PRB_RING_INTEGER;
 	}
+	/* Within a job, later steps have later times: conditions on them leave most rows out. */
+	if (has_more(server))
+		prb_str_puts(&sql, ", INDEX `_time` timestamp TYPE minmax GRANULARITY 1");
 	prb_str_printf(&sql,
 		       ") ENGINE = MergeTree PARTITION BY _shipped ORDER BY (job, %sifNull(rank, "
 		       "-1), _ring, _row)",
@@ -144,20 +172,24 @@ static struct prb_error *make(struct prb_clickhouse *server,
 			  : prb_clickhouse_ask(server, prb_str_text(&sql), NULL);
 }
 
+/** True if @p said is @p type, or what is the same in RowBinary. */
+static bool is_type(const char *said, size_t length, const char *type)
+{
+	static const char before[] = "LowCardinality(";
+
+	if (length > strlen(before) && !strncmp(said, before, strlen(before))) {
+		said += strlen(before);
+		length -= strlen(before) + 1;
+	}
+	return strlen(type) == length && !memcmp(type, said, length);
+}
+
 /** A column that each table has: bytes of another type would be read as something else. */
 static struct prb_error *take_lead(struct prb_clickhouse_table *table, int number, const char *type,
 				   size_t length)
 {
-	prb_auto_str struct prb_str wanted = {}, said = {};
-
-	prb_str_printf(&wanted, "LowCardinality(%s)", lead[number].type);
-	prb_str_append(&said, type, PRB_MIN(length, (size_t)100));
-	if (wanted.failed || said.failed)
-		return prb_error_nomem();
 	table->lead |= 1u << number;
-	/* The same in RowBinary. */
-	if (!strcmp(prb_str_text(&said), lead[number].type) ||
-	    !strcmp(prb_str_text(&said), prb_str_text(&wanted)))
+	if (is_type(type, length, lead[number].type))
 		return NULL;
 	return prb_error_create(PRB_ERROR_BAD_DATA,
 				"the column %s of %s has to be %s, and is another type",
@@ -169,30 +201,27 @@ static struct prb_error *take_column(struct prb_clickhouse_table *table, const c
 				     size_t length)
 {
 	const char *tab = memchr(line, '\t', length);
-	struct prb_table_column *column;
+	struct prb_table_column column = {.type = PRB_RING_TYPES}, *slot;
 	size_t name = tab ? (size_t)(tab - line) : 0, type = length - name - 1;
-	char text[PRB_TABLE_COLUMN];
 
 	if (!tab || !name || name >= PRB_TABLE_COLUMN)
 		return NULL;
-	memcpy(text, line, name);
-	text[name] = '\0';
-	if (is_lead(text))
-		return take_lead(table, lead_of(text), tab + 1, type);
-	for (enum prb_ring_type t = 0; t < PRB_RING_TYPES; t++) {
-		if (strlen(types[t].type) != type || memcmp(types[t].type, tab + 1, type) != 0)
-			continue;
-		if (table->columns.count == PRB_TABLE_COLUMNS - 1)
-			return prb_error_create(PRB_ERROR_BAD_DATA, "%s has over %d columns",
-						table->name, PRB_TABLE_COLUMNS - 2);
-		column = prb_vec_push(&table->columns);
-		if (!column)
-			return prb_error_nomem();
-		memcpy(column->name, line, name);
-		column->type = t;
-		if (!is_name(column->name))
-			table->columns.count--;
-	}
+	memcpy(column.name, line, name);
+	if (is_lead(column.name))
+		return take_lead(table, lead_of(column.name), tab + 1, type);
+	if (!is_name(column.name))
+		return NULL;
+	for (enum prb_ring_type t = 0; t < PRB_RING_TYPES; t++)
+		if (is_type(tab + 1, type, types[t].type))
+			column.type = t;
+	if (table->columns.count + table->others.count == PRB_TABLE_COLUMNS - 1)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "%s has over %d columns", table->name,
+					PRB_TABLE_COLUMNS - 2);
+	slot = column.type == PRB_RING_TYPES ? prb_vec_push(&table->others)
+					     : prb_vec_push(&table->columns);
+	if (!slot)
+		return prb_error_nomem();
+	*slot = column;
 	return NULL;
 }
 
@@ -207,7 +236,7 @@ static struct prb_error *read_columns(struct prb_clickhouse *server,
 	if (!sql)
 		return prb_error_nomem();
 	PRB_TRY(prb_clickhouse_ask(server, sql, &text));
-	table->columns.count = 0;
+	table->columns.count = table->others.count = 0;
 	table->lead = 0;
 	for (const char *at = prb_str_text(&text); *at;) {
 		size_t length = strcspn(at, "\n");
@@ -307,6 +336,7 @@ struct prb_error *prb_table_prepare(struct prb_clickhouse *server,
 void prb_table_deinit(struct prb_clickhouse_table *table)
 {
 	prb_vec_free(&table->columns);
+	prb_vec_free(&table->others);
 }
 
 /** Partitions are days: "2026-01-02". */

@@ -38,6 +38,7 @@ struct prb_table_column {
 struct prb_clickhouse_table {
 	char name[PRB_TABLE_NAME];
 	PRB_VEC(struct prb_table_column) columns; /**< but for those that each table has */
+	PRB_VEC(struct prb_table_column) others;  /**< of types that rings do not have */
 	uint32_t lead;				  /**< bit N: it has number N of those */
 	bool made;				  /**< by us, just now: it has no rows */
 	bool known;

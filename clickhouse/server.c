@@ -22,17 +22,26 @@ static const char KEEP_S[] = "60", END_S[] = "1";
 struct prb_error *prb_clickhouse_open(const char *url, const char *password_file,
 				      struct prb_clickhouse *ret)
 {
-	prb_auto_free char *password = NULL;
 	struct prb_error *err;
 
 	*ret = (struct prb_clickhouse){};
 	PRB_TRY(prb_clickhouse_url_parse(url, &ret->url));
-	err = prb_clickhouse_password(password_file, &password);
-	if (!err)
-		err = prb_http_create(&ret->url, password, &ret->http);
+	err = prb_clickhouse_log_in(ret, password_file);
 	if (err)
 		prb_clickhouse_close(ret);
 	return err;
+}
+
+struct prb_error *prb_clickhouse_log_in(struct prb_clickhouse *server, const char *password_file)
+{
+	prb_auto_free char *password = NULL;
+	struct prb_http *http;
+
+	PRB_TRY(prb_clickhouse_password(password_file, &password));
+	PRB_TRY(prb_http_create(&server->url, password, &http));
+	prb_http_destroy(server->http);
+	server->http = http;
+	return NULL;
 }
 
 void prb_clickhouse_close(struct prb_clickhouse *server)
@@ -201,14 +210,13 @@ static struct prb_error *make_database(struct prb_clickhouse *server)
 
 struct prb_error *prb_clickhouse_greet(struct prb_clickhouse *server)
 {
-	const int unknown_database = 81;
 	prb_auto_str struct prb_str text = {};
 	struct prb_error *err;
 
 	if (server->major)
 		return NULL;
 	err = prb_clickhouse_ask(server, "SELECT version()", &text);
-	if (err && server->code == unknown_database) {
+	if (err && server->code == PRB_CLICKHOUSE_UNKNOWN_DATABASE) {
 		prb_error_destroy(err);
 		PRB_TRY(make_database(server));
 		err = prb_clickhouse_ask(server, "SELECT version()", &text);

@@ -23,6 +23,7 @@
 enum {
 	PRB_CLICKHOUSE_SESSION = 33, /**< bytes of a session's name with its NUL */
 	PRB_CLICKHOUSE_UNKNOWN_TABLE = 60,
+	PRB_CLICKHOUSE_UNKNOWN_DATABASE = 81,
 	PRB_CLICKHOUSE_LOCKED = 373, /**< the session's last request is about to end */
 };
 
@@ -40,6 +41,9 @@ struct prb_clickhouse {
 struct prb_error *prb_clickhouse_open(const char *url, const char *password_file,
 				      struct prb_clickhouse *ret) PRB_MUST_CHECK;
 void prb_clickhouse_close(struct prb_clickhouse *server);
+/** Reads the password again, for the next requests. */
+struct prb_error *prb_clickhouse_log_in(struct prb_clickhouse *server,
+					const char *password_file) PRB_MUST_CHECK;
 
 /** Asks for its version, unless it is known. */
 struct prb_error *prb_clickhouse_greet(struct prb_clickhouse *server) PRB_MUST_CHECK;

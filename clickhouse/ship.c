@@ -254,22 +254,36 @@ static struct prb_error *rest(struct prb_ship *ship, double seconds)
 	return NULL;
 }
 
+/** A password may be changed while a daemon runs: its file is read again. */
+static struct prb_error *bear_refusal(struct prb_ship *ship)
+{
+	struct prb_error *err = prb_clickhouse_log_in(&ship->server, ship->options->password_file);
+
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err); /* it is being written: later */
+	return NULL;
+}
+
 /** What an unreachable server is, is said once. */
 static struct prb_error *bear(struct prb_ship *ship, struct prb_error *err, double *retry)
 {
+	const bool refused = err->code == PRB_ERROR_PERMISSION;
 	prb_auto_str struct prb_str text = {};
 
 	if (ship->options->once || err->code == PRB_ERROR_NOMEM ||
 	    err->code == PRB_ERROR_UNSUPPORTED || err->code == PRB_ERROR_USAGE ||
-	    err->code == PRB_ERROR_PERMISSION || err->code == PRB_ERROR_OS)
+	    (refused && !ship->options->patient && !ship->server.major) ||
+	    err->code == PRB_ERROR_OS)
 		return err;
 	if (!*retry && !ship->stopping) {
-		prb_str_printf(&text, "%s; rows wait", err->message);
+		prb_str_printf(&text, "%s; rows wait%s%s", err->message, err->hint ? "\n" : "",
+			       err->hint ? err->hint : "");
 		prb_warn(prb_str_text(&text));
 	}
 	*retry = *retry ? PRB_MIN(2 * *retry, MOST_RETRY) : FIRST_RETRY;
 	prb_error_destroy(err);
-	return NULL;
+	return refused ? bear_refusal(ship) : NULL;
 }
 
 struct timing {

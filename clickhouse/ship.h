@@ -42,6 +42,7 @@ struct prb_ship_options {
 	int max_size;			 /**< MiB of cold files; 0: 1024 */
 	int keep_days;			 /**< rows that were sent earlier are removed; 0: never */
 	bool once;			 /**< ends when what there is was sent */
+	bool patient;			 /**< waits for a password that is right, too */
 	const struct prb_texts *targets; /**< pids and folders of rings; none: all there are */
 };
 

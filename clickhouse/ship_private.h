@@ -48,7 +48,8 @@ struct prb_ship_source {
 	bool placed;		/**< `next` is known */
 	bool refused;		/**< its names or columns cannot be had there */
 
-	size_t table; /**< index */
+	size_t table;		  /**< index, if `has_table` */
+	bool has_table, prepared; /**< `prepared`: `places` is known, too */
 	struct prb_table_places places;
 
 	uint64_t next; /**< number of the first slot that is not known to have arrived */

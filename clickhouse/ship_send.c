@@ -93,8 +93,9 @@ static struct prb_error *prepare(struct prb_ship *ship, struct prb_ship_source *
 
 	PRB_TRY(prb_table_name(&source->header, source->kind != PRB_SHIP_RING, name));
 	PRB_TRY(find_table(ship, name, source->uid, &source->table));
+	source->has_table = true;
 	return prb_table_prepare(&ship->server, &ship->tables.items[source->table].there,
-				 &source->header, source->columns, source->kind == PRB_SHIP_METRICS,
+				 &source->header, source->columns, source->kind != PRB_SHIP_RING,
 				 &source->places);
 }
 
@@ -135,6 +136,11 @@ static void take_place(struct prb_ship *ship, size_t table, uint64_t id, uint64_
 	}
 }
 
+static bool is_to_place(const struct prb_ship_source *source, size_t table)
+{
+	return source->prepared && source->table == table && !source->placed && !source->refused;
+}
+
 /** Asks how far the rings of a table have arrived. */
 static struct prb_error *place(struct prb_ship *ship, size_t table)
 {
@@ -146,7 +152,7 @@ static struct prb_error *place(struct prb_ship *ship, size_t table)
 	for (size_t i = 0; i < ship->sources.count; i++) {
 		struct prb_ship_source *source = ship->sources.items[i];
 
-		if (source->table != table || source->placed || source->refused)
+		if (!is_to_place(source, table))
 			continue;
 		begin_at(ship, source);
 		prb_str_printf(&sql, "%s%" PRIu64, count++ ? ", " : "", source->id);
@@ -168,7 +174,7 @@ static struct prb_error *place(struct prb_ship *ship, size_t table)
 	for (size_t i = 0; i < ship->sources.count; i++) {
 		struct prb_ship_source *source = ship->sources.items[i];
 
-		if (source->table != table || source->placed || source->refused)
+		if (!is_to_place(source, table))
 			continue;
 		source->placed = true;
 		prb_ship_rewind(source);
@@ -176,23 +182,65 @@ static struct prb_error *place(struct prb_ship *ship, size_t table)
 	return NULL;
 }
 
+/** The server does not take rows of this table now: the others go on. */
+static struct prb_error *put_off(struct prb_ship *ship, struct prb_ship_table *table,
+				 struct prb_error *err)
+{
+	const bool no_database = ship->server.code == PRB_CLICKHOUSE_UNKNOWN_DATABASE;
+	prb_auto_str struct prb_str text = {};
+
+	if (ship->options->once)
+		return err;
+	/* What somebody has dropped is made again: a database when its server is greeted. */
+	if (no_database)
+		ship->server.major = 0;
+	if (no_database || ship->server.code == PRB_CLICKHOUSE_UNKNOWN_TABLE)
+		table->there.known = false;
+	if (!table->wait) {
+		prb_str_printf(&text, "%s: %s; its rows wait", table->there.name, err->message);
+		prb_warn(prb_str_text(&text));
+	}
+	table->wait = table->wait ? PRB_MIN(2 * table->wait, MOST_WAIT) : FIRST_WAIT;
+	table->next_try = prb_clock_seconds() + table->wait;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+/** What keeps a ring from being sent: only the failures of its table, and its own, are borne. */
+static struct prb_error *bear_source(struct prb_ship *ship, struct prb_ship_source *source,
+				     struct prb_error *err)
+{
+	if (err->code == PRB_ERROR_FAILED && ship->server.code)
+		return put_off(ship, &ship->tables.items[source->table], err);
+	return refuse(ship, source, err);
+}
+
 static struct prb_error *place_all(struct prb_ship *ship)
 {
+	const double now = prb_clock_seconds();
 	bool any = false;
 
 	for (size_t i = 0; i < ship->sources.count; i++) {
 		struct prb_ship_source *source = ship->sources.items[i];
 		struct prb_error *err;
 
-		if (source->placed || source->refused)
+		if (source->placed || source->refused ||
+		    (source->has_table && ship->tables.items[source->table].next_try > now))
 			continue;
+		ship->server.code = 0;
 		err = prepare(ship, source);
+		source->prepared = !err;
 		if (err)
-			PRB_TRY(refuse(ship, source, err));
+			PRB_TRY(bear_source(ship, source, err));
 		any = true;
 	}
-	for (size_t i = 0; any && i < ship->tables.count; i++)
-		PRB_TRY(place(ship, i));
+	for (size_t i = 0; any && i < ship->tables.count; i++) {
+		struct prb_error *err = place(ship, i);
+
+		if (err && err->code == PRB_ERROR_FAILED && ship->server.code)
+			err = put_off(ship, &ship->tables.items[i], err);
+		PRB_TRY(err);
+	}
 	return NULL;
 }
 
@@ -269,20 +317,6 @@ static struct prb_error *send_batch(struct prb_ship *ship, size_t index, bool *k
 	return arrived(ship, index);
 }
 
-/** The server does not take rows of this table now: the others go on. */
-static void put_off(struct prb_ship_table *table, struct prb_error *err)
-{
-	prb_auto_str struct prb_str text = {};
-
-	if (!table->wait) {
-		prb_str_printf(&text, "%s: %s; its rows wait", table->there.name, err->message);
-		prb_warn(prb_str_text(&text));
-	}
-	table->wait = table->wait ? PRB_MIN(2 * table->wait, MOST_WAIT) : FIRST_WAIT;
-	table->next_try = prb_clock_seconds() + table->wait;
-	prb_error_destroy(err);
-}
-
 static struct prb_error *send_table(struct prb_ship *ship, size_t index, bool *more)
 {
 	struct prb_ship_table *table = &ship->tables.items[index];
@@ -296,19 +330,14 @@ static struct prb_error *send_table(struct prb_ship *ship, size_t index, bool *m
 		if (err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_PERMISSION ||
 		    !ship->server.code)
 			return err;
-		/* A table that somebody has dropped is made again. */
-		if (ship->server.code == PRB_CLICKHOUSE_UNKNOWN_TABLE)
-			table->there.known = false;
 		*more = true;
 		if (known && ship->server.code == PRB_CLICKHOUSE_LOCKED) {
 			prb_error_destroy(err);
 			table->next_try = prb_clock_seconds() + LOCK_REST;
 			return NULL;
 		}
-		if (!ended) {
-			put_off(table, err);
-			return NULL;
-		}
+		if (!ended)
+			return put_off(ship, table, err);
 		prb_error_destroy(err); /* the session had ended: another one */
 		return NULL;
 	}

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -79,8 +78,10 @@ static struct prb_error *take_session(struct prb_ship_state *state)
 	return prb_ship_state_note_session(state);
 }
 
+/** Ours alone: a child that reads metrics and outlives us for a moment does not keep it. */
 static struct prb_error *lock(struct prb_ship_state *state, const char *name)
 {
+	const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	prb_auto_free char *other = prb_format("%s.lock", name);
 
 	if (!other)
@@ -89,9 +90,9 @@ static struct prb_error *lock(struct prb_ship_state *state, const char *name)
 		openat(state->folder_fd, other, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (state->lock < 0)
 		return prb_error_os(errno, "cannot make %s/%s", state->folder, other);
-	if (!flock(state->lock, LOCK_EX | LOCK_NB))
+	if (!fcntl(state->lock, F_SETLK, &all))
 		return take_session(state);
-	if (errno != EWOULDBLOCK)
+	if (errno != EAGAIN && errno != EACCES)
 		return prb_error_os(errno, "cannot lock %s/%s", state->folder, other);
 	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
 					       "another process ships to this database already"),

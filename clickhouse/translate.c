@@ -20,6 +20,7 @@ struct insertion {
 	size_t token;
 	const char *before;
 	const char *after; /* behind the condition for the job; NULL: without that */
+	size_t from, to;   /* then these tokens, too */
 };
 
 struct translation {
@@ -163,6 +164,13 @@ static size_t find_word(const struct translation *t, size_t from, const char *co
 	return t->tokens.count;
 }
 
+/** What may be behind conditions, and what behind a table: the first that is not its alias. */
+static const char *const rest[] = {"group", "having",	"order",  "limit",
+				   "union", "settings", "window", NULL};
+static const char *const behind_table[] = {"where",  "group",	 "having",   "order", "limit",
+					   "union",  "settings", "window",   "join",  ",",
+					   "sample", "final",	 "prewhere", "array", NULL};
+
 static bool insert(struct translation *t, size_t token, const char *before, const char *after)
 {
 	struct insertion *known;
@@ -172,7 +180,7 @@ static bool insert(struct translation *t, size_t token, const char *before, cons
 			return true;
 	known = prb_vec_push(&t->insertions);
 	if (known)
-		*known = (struct insertion){token, before, after};
+		*known = (struct insertion){token, before, after, 0, 0};
 	return known;
 }
 
@@ -182,12 +190,7 @@ static bool insert(struct translation *t, size_t token, const char *before, cons
  */
 static bool add_condition(struct translation *t, size_t i)
 {
-	static const char *const rest[] = {"group", "having",	"order",  "limit",
-					   "union", "settings", "window", NULL};
-	static const char *const all[] = {"where",  "group",	"having",   "order", "limit",
-					  "union",  "settings", "window",   "join",  ",",
-					  "sample", "final",	"prewhere", "array", NULL};
-	size_t at = find_word(t, i, all);
+	size_t at = find_word(t, i, behind_table);
 
 	if (!i || !is(t, i - 1, "from"))
 		return false;
@@ -198,6 +201,89 @@ static bool add_condition(struct translation *t, size_t i)
 		if (is(t, at, *word))
 			return insert(t, at, "WHERE ", "");
 	return (at == t->tokens.count || is(t, at, ")")) && insert(t, at, "WHERE ", "");
+}
+
+/** Columns that are part of the order of our tables, where they must not be NULL. */
+static const struct {
+	const char *name, *before;
+} ordered[] = {
+	{"step", "AND ifNull(`step`, -1) "},
+	{"rank", "AND ifNull(`rank`, -1) "},
+};
+
+/** Behind the number at @p i, or 0 if there is none. */
+static size_t skip_number(const struct translation *t, size_t i)
+{
+	i += is(t, i, "-");
+	return is_of(t, i, PRB_TOKEN_NUMBER) ? i + 1 : 0;
+}
+
+/** Behind what a column is compared with by the operator at @p i, or 0 if that is no number. */
+static size_t skip_comparison(const struct translation *t, size_t i)
+{
+	static const char *const signs[] = {"=", "==", "<", "<=", ">", ">=", NULL};
+
+	if (is(t, i, "between")) {
+		i = skip_number(t, i + 1);
+		return i && is(t, i, "and") ? skip_number(t, i + 1) : 0;
+	}
+	if (is(t, i, "in") && is(t, i + 1, "(")) {
+		for (i = skip_number(t, i + 2); i && is(t, i, ",");)
+			i = skip_number(t, i + 1);
+		return i && is(t, i, ")") ? i + 1 : 0;
+	}
+	for (const char *const *sign = signs; *sign; sign++)
+		if (is(t, i, *sign))
+			return skip_number(t, i + 1);
+	return 0;
+}
+
+/** If one of `ordered` is compared at @p i: says the same of what the order of the table has. */
+static bool add_ordered(struct translation *t, size_t i, size_t end)
+{
+	size_t name = is_name(t, i) && is(t, i + 1, ".") ? i + 2 : i;
+	size_t behind = skip_comparison(t, name + 1);
+
+	if (!behind || (behind != end && !is(t, behind, "and")))
+		return true;
+	for (size_t n = 0; n < PRB_ARRAY_SIZE(ordered); n++) {
+		struct insertion *known;
+		bool there = false;
+
+		if (!is(t, name, ordered[n].name))
+			continue;
+		prb_vec_each (known, &t->insertions)
+			there |= known->from == name + 1;
+		known = there ? NULL : prb_vec_push(&t->insertions);
+		if (known)
+			*known = (struct insertion){behind, ordered[n].before, NULL, name + 1,
+						    behind};
+		return there || known;
+	}
+	return true;
+}
+
+/**
+ * Conditions on columns of the table at @p i that its order is to be searched for: ClickHouse looks
+ * for `ifNull(step, -1)` itself. Only what all rows must meet: there, false and NULL are the same.
+ */
+static bool add_key_conditions(struct translation *t, size_t i)
+{
+	const size_t where = find_word(t, i, behind_table), end = find_word(t, where + 1, rest);
+	bool first = true, between = false;
+
+	if (!i || !is(t, i - 1, "from") || !is(t, where, "where"))
+		return true;
+	/* Whether CASE finds false or NULL does matter. */
+	for (size_t at = where + 1; at < end && !is(t, at, "case"); at++) {
+		if (first && !add_ordered(t, at, end))
+			return false;
+		first = is(t, at, "and") && !between;
+		between = is(t, at, "between") || (between && !is(t, at, "and"));
+		if (is(t, at, "("))
+			at = partner(t, at);
+	}
+	return true;
 }
 
 static void put_insertions(struct translation *t, size_t token)
@@ -211,6 +297,13 @@ static void put_insertions(struct translation *t, size_t token)
 		if (one->after)
 			put_job(t, "");
 		prb_str_puts(t->out, one->after ? one->after : "");
+		for (size_t at = one->from; at < one->to; at++) {
+			const struct prb_token *copied = &t->tokens.items[at];
+
+			prb_str_append(t->out, t->text + copied->start,
+				       copied->end - copied->start);
+			prb_str_putc(t->out, ' ');
+		}
 	}
 }
 
@@ -225,6 +318,7 @@ static void put_table(struct translation *t, size_t at, const char *schema, cons
 	if (known)
 		name = known->name;
 	if (!t->url->job || add_condition(t, at)) {
+		t->out->failed |= !add_key_conditions(t, at);
 		put_source(t, schema, name);
 		return;
 	}

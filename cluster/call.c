@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cluster/groups.h"
+#include "cluster/training_thread.h"
 #include "cluster/why.h"
 #include "dump/dump.h"
 
@@ -90,13 +91,11 @@ static struct prb_error *read_variables(const struct prb_dump_frame *frame, stru
 static struct prb_error *read_frame(struct prb_target *target, const struct prb_seen *seen,
 				    struct prb_call *call, uint64_t *group, bool *all)
 {
-	const struct prb_dump_options options = {.locals = true,
-						 .main_only = true,
-						 .no_waits = true,
-						 .no_command = true,
-						 .values = &short_values};
-	__attribute__((cleanup(prb_seen_deinit))) struct prb_seen again = {};
+	struct prb_dump_options options = {
+		.locals = true, .no_waits = true, .no_command = true, .values = &short_values};
+	__attribute__((cleanup(prb_seen_deinit))) struct prb_seen again = {.trains = seen->trains};
 
+	prb_training_thread_only(seen, &options);
 	PRB_TRY(prb_dump_create(target, &options, &again.dump));
 	if (!again.dump->threads.count)
 		return NULL;

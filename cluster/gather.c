@@ -93,6 +93,8 @@ static struct prb_error *start(struct gathering *g, struct prb_answer *answer)
 	if (!answer->words.list.count)
 		return NULL;
 	PRB_TRY(prb_words_end(&answer->words, &list));
+	if (answer->spools && answer->spool < 0)
+		PRB_TRY(prb_answer_spool(answer));
 	if (pipe2(ends, O_CLOEXEC))
 		return prb_error_os(errno, "cannot make a pipe");
 	out = ends[0];
@@ -299,12 +301,14 @@ static struct prb_error *run_all(struct gathering *g, struct prb_answers *answer
 struct prb_error *prb_gather(struct prb_answers *answers, const struct prb_gather_options *options)
 {
 	struct gathering *g = calloc(1, sizeof(*g));
+	const struct prb_answer *answer;
 	struct prb_error *err;
 
 	if (!g)
 		return prb_error_nomem();
 	g->options = options;
-	g->count = answers->list.count;
+	prb_vec_each (answer, &answers->list)
+		g->count += answer->words.list.count > 0;
 	g->began = prb_clock_seconds();
 	err = run_all(g, answers);
 	end_all(g);

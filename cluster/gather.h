@@ -21,10 +21,11 @@ struct prb_answer {
 	struct prb_words words; /**< the program that asks; none: nobody is asked */
 	bool itself;		/**< that is this program */
 	int in;			/**< what it reads, owned; -1: nothing */
-	int spool;	    /**< an empty file that takes what it prints, owned; -1: `out` does */
-	uint64_t spooled;   /**< bytes in there */
-	struct prb_str out; /**< what it printed */
-	char *error;	    /**< why there is no answer, one line; NULL: there is one */
+	bool spools;		/**< what it prints goes to a file without a name, else to `out` */
+	int spool;		/**< that file, from its start on, owned; -1: none */
+	uint64_t spooled;	/**< bytes in there */
+	struct prb_str out;	/**< what it printed */
+	char *error;		/**< why there is no answer, one line; NULL: there is one */
 };
 
 struct prb_answers {
@@ -34,7 +35,8 @@ struct prb_answers {
 /** Appends one that reads nothing and has no words yet. NULL when out of memory. */
 struct prb_answer *prb_answers_add(struct prb_answers *answers, const char *host);
 
-/** Gives it a file without a name for what it prints. */
+/** Opens that file. prb_gather() does so for each when it starts: thousands are not open at once.
+ */
 struct prb_error *prb_answer_spool(struct prb_answer *answer) PRB_MUST_CHECK;
 
 /** What is done with an answer as soon as it is there; may take its `out`. Errors end all. */

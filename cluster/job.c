@@ -17,6 +17,7 @@
 
 enum {
 	MAX_ANCESTORS = 64,
+	MOST_TOLD = 5,	     /* jobs in a message */
 	MAX_WORLD = 1 << 20, /* a world size beyond this is no number of processes */
 	MAX_LOCAL = 4096,    /* ranks on one machine that are listed although they are missing */
 };
@@ -423,6 +424,33 @@ static pid_t any_pid(const struct prb_job *job)
 	return 0;
 }
 
+/** Appends a job as people name one: "4242 (torch 127.0.0.1:29500, 8 ranks)". */
+static void put_choice(struct prb_str *s, const struct prb_job *job)
+{
+	prb_str_printf(s, "%s%d (", s->length ? ", " : "", (int)any_pid(job));
+	prb_text_escape(s, job->name);
+	prb_str_printf(s, ", %zu rank%s)", job->ranks.count, job->ranks.count == 1 ? "" : "s");
+}
+
+/** No job is @p text: which there are. */
+static struct prb_error *no_such_job(const struct prb_jobs *jobs, const char *text)
+{
+	struct prb_error *err =
+		prb_error_create(PRB_ERROR_NOT_FOUND, "no job on this machine is '%.100s'", text);
+	prb_auto_str struct prb_str list = {};
+	const struct prb_job *job;
+
+	if (!jobs->list.count)
+		return prb_error_hint(err, "no distributed job runs here; --hosts asks other "
+					   "machines");
+	prb_vec_each (job, &jobs->list)
+		if (job < jobs->list.items + MOST_TOLD)
+			put_choice(&list, job);
+	return prb_error_hint(err, "there %s %s%s", jobs->list.count == 1 ? "is" : "are",
+			      prb_str_text(&list),
+			      jobs->list.count > MOST_TOLD ? ", …: 'probing cluster nodes'" : "");
+}
+
 struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text, struct prb_job **ret)
 {
 	__attribute__((cleanup(prb_launched_deinit))) struct prb_launched launched = {};
@@ -440,9 +468,7 @@ struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text, struc
 			continue;
 		*ret = job;
 		found++;
-		prb_str_printf(&list, "%s%d (", found > 1 ? ", " : "", (int)any_pid(job));
-		prb_text_escape(&list, job->name);
-		prb_str_printf(&list, ", %zu ranks)", job->ranks.count);
+		put_choice(&list, job);
 	}
 	if (found == 1)
 		return NULL;
@@ -451,9 +477,7 @@ struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text, struc
 			prb_error_create(PRB_ERROR_USAGE, "%zu jobs run on this machine", found),
 			"name one by the pid of a rank or launcher: %s", prb_str_text(&list));
 	if (text)
-		return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
-						       "no job on this machine is '%.100s'", text),
-				      "'probing cluster nodes' lists them");
+		return no_such_job(jobs, text);
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_NOT_FOUND, "no distributed job runs on this machine"),
 		"ranks are found by RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK or PMI_RANK in "

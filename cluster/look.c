@@ -12,6 +12,7 @@
 #include "cluster/call.h"
 #include "cluster/flight.h"
 #include "cluster/pace_spots.h"
+#include "cluster/training_thread.h"
 #include "cluster/worker.h"
 #include "dump/idle.h"
 #include "dump/tasks.h"
@@ -141,10 +142,11 @@ static void find_collective(struct prb_seen *seen)
 
 static void find_main(struct prb_seen *seen)
 {
+	pid_t wanted = seen->trains ? seen->trains : seen->dump->main_tid;
 	const struct prb_dump_thread *thread;
 
 	prb_vec_each (thread, &seen->dump->threads)
-		if (thread->tid == seen->dump->main_tid || !seen->main)
+		if (thread->tid == wanted || !seen->main)
 			seen->main = thread;
 }
 
@@ -210,8 +212,9 @@ static bool needs_native(const struct prb_seen *seen, bool last)
 
 struct prb_error *prb_look_brief(struct prb_target *target, struct prb_seen *seen)
 {
-	struct prb_dump_options options = {.main_only = true, .no_waits = true, .no_command = true};
+	struct prb_dump_options options = {.no_waits = true, .no_command = true};
 
+	prb_training_thread_only(seen, &options);
 	PRB_TRY(make_dump(target, &options, seen));
 	if (!needs_native(seen, false))
 		return NULL;
@@ -220,12 +223,12 @@ struct prb_error *prb_look_brief(struct prb_target *target, struct prb_seen *see
 }
 
 /** True if the C stack of the main thread shows that it is in a collective. */
-static struct prb_error *waits_in_c(struct prb_target *target, bool *ret)
+static struct prb_error *waits_in_c(struct prb_target *target, pid_t trains, bool *ret)
 {
-	const struct prb_dump_options options = {
-		.native = true, .main_only = true, .no_waits = true, .no_command = true};
-	__attribute__((cleanup(prb_seen_deinit))) struct prb_seen seen = {};
+	struct prb_dump_options options = {.native = true, .no_waits = true, .no_command = true};
+	__attribute__((cleanup(prb_seen_deinit))) struct prb_seen seen = {.trains = trains};
 
+	prb_training_thread_only(&seen, &options);
 	PRB_TRY(make_dump(target, &options, &seen));
 	*ret = seen.collective;
 	return NULL;
@@ -233,17 +236,17 @@ static struct prb_error *waits_in_c(struct prb_target *target, bool *ret)
 
 static struct prb_error *look(struct prb_seen *seen, bool native, bool last)
 {
-	const struct prb_dump_options whole = {.native = native}, brief = {.native = native,
-									   .main_only = true,
-									   .no_waits = true,
-									   .no_command = true};
+	const struct prb_dump_options whole = {.native = native};
+	struct prb_dump_options brief = {.native = native, .no_waits = true, .no_command = true};
 	prb_auto_target struct prb_target *target = NULL;
 	bool in_c = false;
 
 	PRB_TRY(prb_target_open_process(seen->rank->pid, &target));
+	PRB_TRY(prb_training_thread_find(target, seen));
+	prb_training_thread_only(seen, &brief);
 	PRB_TRY(make_dump(target, last ? &whole : &brief, seen));
 	if (!native && needs_native(seen, last))
-		PRB_TRY(waits_in_c(target, &in_c));
+		PRB_TRY(waits_in_c(target, seen->trains, &in_c));
 	if (in_c)
 		PRB_TRY(make_dump(target, &(struct prb_dump_options){.native = true}, seen));
 	if (!seen->main)

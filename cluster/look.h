@@ -31,10 +31,12 @@ struct prb_flight;
 
 /** A rank as it was seen at one moment. */
 struct prb_seen {
-	const struct prb_rank *rank;	    /**< borrowed from the job */
-	struct prb_dump *dump;		    /**< NULL if it could not be read: see `error` */
-	char *error;			    /**< why, or NULL */
-	const struct prb_dump_thread *main; /**< the dump's; NULL if it has none */
+	const struct prb_rank *rank; /**< borrowed from the job */
+	struct prb_dump *dump;	     /**< NULL if it could not be read: see `error` */
+	char *error;		     /**< why, or NULL */
+	pid_t trains;		     /**< the thread that trains, if that is not the main thread; 0
+					(training_thread.h) */
+	const struct prb_dump_thread *main; /**< it or the main thread, the dump's; NULL: none */
 	const char *collective; /**< name of the collective operation that the main thread is in,
 				   the dump's; NULL if it is in none */
 	const struct prb_dump_frame *caller; /**< the frame that called it; NULL if unknown */

@@ -50,7 +50,8 @@ static struct prb_error *look_once(struct prb_target **targets, const struct prb
 				   struct prb_round *round)
 {
 	for (size_t i = 0; i < job->ranks.count; i++) {
-		struct prb_seen brief = {.rank = &job->ranks.items[i]};
+		struct prb_seen brief = {.rank = &job->ranks.items[i],
+					 .trains = round->list.items[i].trains};
 		struct prb_error *err = NULL, *unread;
 
 		target_of(targets, job, i);

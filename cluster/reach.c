@@ -11,7 +11,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cluster/ras.h"
 #include "remote/ssh_words.h"
 
 enum { MAX_LINE = 1 << 16 };
@@ -170,8 +169,10 @@ struct prb_error *prb_reach_find(struct prb_reach *reach, struct prb_hosts *ret)
 		return find_nodes(reach, ret);
 	if (reach->kubernetes)
 		return find_pods(reach, ret);
-	if (reach->ras)
-		return prb_ras_find(reach->ras, ret);
+	if (reach->ras) {
+		PRB_TRY(prb_ras_read(reach->ras, &reach->ras_said));
+		return prb_ras_hosts(reach->ras_said, reach->ras, ret);
+	}
 	return reach->host_file ? read_file(reach->host_file, ret)
 				: prb_hosts_parse(reach->hosts, ret);
 }
@@ -181,6 +182,8 @@ void prb_reach_close(struct prb_reach *reach)
 	if (reach->bring_fd >= 0)
 		close(reach->bring_fd);
 	reach->bring_fd = -1;
+	prb_ras_destroy(reach->ras_said);
+	reach->ras_said = NULL;
 }
 
 static struct prb_error *add_slurm(const struct prb_reach *r, const char *host,

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "cluster/gather.h"
 #include "cluster/hosts.h"
+#include "cluster/ras.h"
 
 /** As the user says it; at most one of the first five is set. */
 struct prb_reach {
@@ -23,11 +24,12 @@ struct prb_reach {
 	const char *host_file;	/**< one or more of them on each line, "#" begins a comment */
 	const char *slurm;	/**< number of a Slurm job */
 	const char *kubernetes; /**< label selector of its pods */
-	const char *ras;	/**< address of NCCL's RAS service, which knows the hosts: ras.h */
+	const char *ras;	/**< address of NCCL's RAS service, which knows the hosts */
 	const char *space;	/**< Kubernetes: the namespace, or NULL */
 	const char *container;	/**< Kubernetes: the container of each pod, or NULL */
 	const char *bring;	/**< a program that needs no libraries, to be run there; or NULL */
 	int bring_fd;		/**< it, open; -1 without */
+	struct prb_ras *ras_said; /**< what RAS said when the hosts were found; owned, or NULL */
 };
 
 /** True if other machines are asked. */
@@ -39,7 +41,7 @@ bool prb_reach_is_served(const char *host);
 /** PRB_ERROR_USAGE if what the user said makes no sense. */
 struct prb_error *prb_reach_check(const struct prb_reach *reach) PRB_MUST_CHECK;
 
-/** Finds the hosts, nodes or pods. Opens what is to be brought, for prb_reach_close(). */
+/** Finds the hosts, nodes or pods. Sets `bring_fd` and `ras_said`, for prb_reach_close(). */
 struct prb_error *prb_reach_find(struct prb_reach *reach, struct prb_hosts *ret) PRB_MUST_CHECK;
 void prb_reach_close(struct prb_reach *reach);
 

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cluster/rank_set.h"
+#include "cluster/relay.h"
 
 enum { MAX_RANK = 1 << 20 };
 
@@ -91,38 +92,40 @@ void prb_rows_destroy(struct prb_rows *rows)
 }
 
 static struct prb_error *add_answer(struct prb_rows *rows, struct prb_answers *answers,
-				    const char *host, const char *sql)
+				    const char *host, const char *const *words)
 {
-	const char *words[] = {"cluster", "rows", "--json", sql, rows->options.job, NULL};
-	const char *slurm = rows->options.reach->slurm;
-	prb_auto_free char *step =
-		slurm && !rows->options.job ? prb_format("slurm:%s", slurm) : NULL;
 	struct prb_answer *answer = prb_answers_add(answers, host);
 
-	if (!answer || (slurm && !rows->options.job && !step))
+	if (!answer)
 		return prb_error_nomem();
-	if (step)
-		words[4] = step;
 	if (host)
 		return prb_reach_ask(rows->options.reach, answer, words);
 	answer->itself = true;
 	PRB_TRY(prb_words_add(&answer->words, "probing"));
-	for (const char **word = words; *word; word++)
+	for (const char *const *word = words; *word; word++)
 		PRB_TRY(prb_words_add(&answer->words, "%s", *word));
 	return NULL;
 }
 
 static struct prb_error *ask(struct prb_rows *rows, const char *sql, struct prb_answers *answers)
 {
+	const struct prb_rows_options *o = &rows->options;
+	const char *words[] = {"cluster", "rows", "--json", sql, o->job, NULL};
+	const struct prb_gather_options options = {.deadline_s = o->deadline_s, .hurry = o->hurry};
+	prb_auto_free char *step =
+		o->reach->slurm && !o->job ? prb_format("slurm:%s", o->reach->slurm) : NULL;
 	char *const *host;
 
-	if (!rows->options.hosts->list.count)
-		PRB_TRY(add_answer(rows, answers, NULL, sql));
-	prb_vec_each (host, &rows->options.hosts->list)
-		PRB_TRY(add_answer(rows, answers, *host, sql));
-	return prb_gather(answers,
-			  &(struct prb_gather_options){.deadline_s = rows->options.deadline_s,
-						       .hurry = rows->options.hurry});
+	if (o->reach->slurm && !o->job && !step)
+		return prb_error_nomem();
+	if (step)
+		words[4] = step;
+	if (!o->hosts->list.count)
+		PRB_TRY(add_answer(rows, answers, NULL, words));
+	prb_vec_each (host, &o->hosts->list)
+		PRB_TRY(add_answer(rows, answers, *host, words));
+	return o->tree ? prb_relay_gather(o->reach, words, answers, &options)
+		       : prb_gather(answers, &options);
 }
 
 static struct prb_error *lack(struct prb_rows *rows, const struct prb_answer *answer,

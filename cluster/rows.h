@@ -26,6 +26,7 @@ struct prb_rows_options {
 	double deadline_s;	       /**< that each host has */
 	bool hurry;		       /**< a few that are late are not waited for */
 	bool strict;		       /**< a rank or host that does not answer is an error */
+	bool tree;		       /**< some of the hosts ask the others: relay.h */
 };
 
 struct prb_error *prb_rows_create(const struct prb_rows_options *options,

@@ -21,8 +21,8 @@ static struct prb_error *ask_for_snapshot(struct prb_answer *answer, pid_t pid, 
 	PRB_TRY(prb_words_add(&answer->words, "--output=-"));
 	if (redact)
 		PRB_TRY(prb_words_add(&answer->words, "--redact"));
-	answer->itself = true;
-	return prb_answer_spool(answer);
+	answer->itself = answer->spools = true;
+	return NULL;
 }
 
 static void tell(prb_save_warn *warn, long rank, const char *why)

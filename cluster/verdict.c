@@ -11,6 +11,9 @@
 #include "cluster/verdict_private.h"
 #include "cluster/why.h"
 
+/* So much of the time of the looks: whoever has slept for less was awake meanwhile. */
+static const double NOT_SINCE = 0.7;
+
 const char *prb_verdict_name(enum prb_verdict_kind kind)
 {
 	static const char *const names[] = {
@@ -228,11 +231,56 @@ static size_t count_outside(const struct prb_evidence *e)
 	return count;
 }
 
+/**
+ * True if the rank waits for the operation anew: it sleeps where it slept in the first look, but
+ * not since then. Sleeps that a loop repeats, and those that our own stops ended, tell nothing.
+ */
+static bool waits_anew(const struct prb_evidence *e, const struct prb_seen *seen)
+{
+	static const char futex[] = "futex";
+	const struct prb_dump_frame *frame;
+
+	if (seen->unnamed || seen->gpu || seen->main->idle_seconds < 0 ||
+	    seen->main->idle_seconds > NOT_SINCE * e->round->span || !seen->main->waits_for ||
+	    strncmp(seen->main->waits_for, futex, strlen(futex)) != 0)
+		return false;
+	prb_vec_each (frame, &seen->main->frames)
+		if (frame->kind != PRB_FRAME_PYTHON)
+			return false;
+	return true;
+}
+
+/** All ranks that wait in collectives have left them meanwhile, and come back: one is slow. */
+static bool judge_slow(const struct prb_evidence *e)
+{
+	struct prb_verdict *v = e->verdict;
+	size_t waiting = count_waiting(e);
+
+	for (size_t i = 0; i < rank_count(e); i++)
+		if (prb_evidence_waits(prb_evidence_seen(e, i)) &&
+		    !waits_anew(e, prb_evidence_seen(e, i)))
+			return false;
+	if (!waiting)
+		return false;
+	v->kind = PRB_VERDICT_MOVES;
+	v->confidence = "medium";
+	prb_str_printf(
+		&v->sentence,
+		"the job does not hang: all %zu ranks that wait in collectives have left them "
+		"and come back within %.1f s",
+		waiting, e->round->span);
+	prb_str_puts(&v->refuted_by, "a loop with a time limit wakes them, and not the others");
+	prb_str_puts(&v->next, "probing cluster slow");
+	return true;
+}
+
 static bool judge_moves(const struct prb_evidence *e)
 {
 	struct prb_verdict *v = e->verdict;
 	size_t moving = count_moving(e);
 
+	if (judge_slow(e))
+		return true;
 	/* Ranks that stay in a collective wait for a rank that never enters one: it is late. */
 	if (!moving || (count_waiting(e) && count_outside(e)))
 		return false;
@@ -410,11 +458,13 @@ static struct prb_error *tell_grounds(const struct prb_evidence *e)
 
 struct prb_error *prb_verdict_find(const struct prb_job *job, const struct prb_round *round,
 				   const char *bundle, const struct prb_reach *reach,
-				   struct prb_verdict *ret)
+				   const struct prb_ras *ras, struct prb_verdict *ret)
 {
 	const struct prb_evidence e = {job, round, bundle, reach, ret};
 
 	PRB_TRY(judge(&e));
+	if (ras && reach->ras_said)
+		PRB_TRY(prb_verdict_weigh_ras(&e, reach->ras_said, ras));
 	PRB_TRY(tell_collectives(&e));
 	PRB_TRY(tell_others(&e));
 	PRB_TRY(tell_grounds(&e));

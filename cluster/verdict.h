@@ -47,10 +47,12 @@ const char *prb_verdict_name(enum prb_verdict_kind kind);
 
 /**
  * @p round: the last of several looks at @p job, in which movements are noted. @p bundle: where it
- * is saved, for the command to go on with; NULL: the job still runs, and @p reach leads to it.
+ * is saved, for the command to go on with; NULL: the job still runs, and @p reach leads to it. @p
+ * ras: what NCCL's RAS service says after the looks, or NULL; what it said before is with @p reach.
  */
 struct prb_error *prb_verdict_find(const struct prb_job *job, const struct prb_round *round,
 				   const char *bundle, const struct prb_reach *reach,
+				   const struct prb_ras *ras,
 				   struct prb_verdict *ret) PRB_MUST_CHECK;
 void prb_verdict_deinit(struct prb_verdict *verdict);
 #define prb_auto_verdict __attribute__((cleanup(prb_verdict_deinit)))

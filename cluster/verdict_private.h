@@ -3,6 +3,7 @@
 #ifndef PRB_CLUSTER_VERDICT_PRIVATE_H
 #define PRB_CLUSTER_VERDICT_PRIVATE_H
 
+#include "cluster/ras.h"
 #include "cluster/verdict.h"
 
 /** What the looks at a job show of each rank. */
@@ -45,5 +46,12 @@ struct prb_error *prb_verdict_find_flight(const struct prb_evidence *e, bool *fo
  * that wait for each other have called different things. *found: there is a verdict.
  */
 struct prb_error *prb_verdict_find_waits(const struct prb_evidence *e, bool *found) PRB_MUST_CHECK;
+
+/**
+ * Adds what NCCL's RAS service said @p before and @p after the looks to the evidence. It confirms
+ * or doubts that a rank is late, and names one where the stacks name none.
+ */
+struct prb_error *prb_verdict_weigh_ras(const struct prb_evidence *e, const struct prb_ras *before,
+					const struct prb_ras *after) PRB_MUST_CHECK;
 
 #endif

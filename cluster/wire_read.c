@@ -478,7 +478,10 @@ struct prb_error *prb_looks_finish(struct prb_looks *looks, struct prb_job *job,
 				   struct prb_round *round)
 {
 	if (!looks->list.count)
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "no host has a rank of the job");
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_NOT_FOUND, "no host has a rank of the job"),
+			"JOB is a part of its name, or is left out if a host runs one "
+			"job only");
 	qsort(looks->list.items, looks->list.count, sizeof(*looks->list.items), by_rank);
 	drop_doubles(looks);
 	PRB_TRY(add_missing(looks));

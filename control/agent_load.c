@@ -146,7 +146,8 @@ static const char *why_it_stays(const struct prb_inject_result *r)
 		return "this C library unmaps no library";
 	case PRB_AGENT_STAYS_ALLOCATOR:
 		return "allocators of 'memory --sites' may still be called: by one that was "
-		       "installed later (tracemalloc?), or by another interpreter";
+		       "installed later (tracemalloc?), by another interpreter, or by a thread "
+		       "that needs no GIL";
 	}
 	return "something else has opened it as well";
 }

@@ -50,10 +50,6 @@ struct prb_error *prb_sites_refusal(const struct prb_python *py)
 {
 	const struct prb_layout *l = &py->layout;
 
-	if (l->free_threaded)
-		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"allocations of a free-threaded Python are not sampled: "
-					"its allocators cannot be replaced while threads use them");
 	if (l->version < PY_3_6 || l->thread_id < 0 || l->thread_interp < 0)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"allocations are sampled in Python 3.6 and later");
@@ -91,6 +87,19 @@ static void make_recipe(const struct prb_python *py, const struct prb_sites_opti
 	ret[PRB_SITES_NATIVE] = options->native;
 	if (!objects && !shims)
 		ret[PRB_SITES_ENTRY] = (uint64_t)l->frame_is_entry;
+	if (l->free_threaded && l->frame_tlbc_index > 0 && l->code_tlbc > 0) {
+		ret[PRB_SITES_COPY] = (uint64_t)l->frame_tlbc_index;
+		ret[PRB_SITES_COPIES] = (uint64_t)l->code_tlbc;
+		ret[PRB_SITES_BYTES] = (uint64_t)l->code_bytes;
+	}
+}
+
+/** How much of the recipe is sent: older agents do without the rest, or refuse all of it. */
+static size_t recipe_length(const struct prb_python *py, bool native)
+{
+	return py->layout.free_threaded ? PRB_SITES_RECIPE
+	       : native			? PRB_SITES_NATIVE_RECIPE
+					: PRB_SITES_OLD_RECIPE;
 }
 
 /** Differences of times do not overflow. */
@@ -346,7 +355,7 @@ struct prb_error *prb_sites_run(struct prb_agent *agent, struct prb_python *py,
 	PRB_TRY(check_agent(agent, options->native));
 	make_recipe(py, options, recipe);
 	prb_str_printf(&code, "sample\n%.3f", options->seconds);
-	for (size_t i = 0; i < (options->native ? PRB_SITES_RECIPE : PRB_SITES_OLD_RECIPE); i++)
+	for (size_t i = 0; i < recipe_length(py, options->native); i++)
 		prb_str_printf(&code, " %" PRIu64, recipe[i]);
 	r.words = malloc(r.size * sizeof(*r.words));
 	err = code.failed || !r.words ? prb_error_nomem() : run(agent, &r, &code);

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "target/core/core.h"
 #include "proc/signal_text.h"
 #include "proc/text.h"
@@ -421,7 +422,9 @@ struct prb_error *prb_describe_names(struct prb_capture *c, struct prb_python *p
 
 static struct prb_error *split_argv(const struct prb_str *cmdline, struct prb_dump *dump)
 {
-	for (size_t at = 0; at < cmdline->length;) {
+	size_t end = prb_text_command_length(cmdline->data, cmdline->length);
+
+	for (size_t at = 0; at < end;) {
 		char **slot = prb_vec_push(&dump->argv);
 
 		if (!slot)

@@ -499,6 +499,7 @@ static struct prb_error *look_for_frames(struct search *s, const struct prb_py_t
  * A thread may lend its state to another one and keep it meanwhile. Such a state has the GIL while
  * that thread sleeps; so does one whose thread is in a call that does not release the GIL, which
  * has its frames on its own stack. What is lent has no owner: no sleep proves anything then.
+ * In a build without a GIL it is attached instead.
  */
 static struct prb_error *doubt(struct search *s, size_t index)
 {
@@ -507,7 +508,7 @@ static struct prb_error *doubt(struct search *s, size_t index)
 	struct prb_tasks *tasks = s->owners->tasks;
 	enum found found;
 
-	if (!state->holds_gil || !owner->task || owner->task->state != 'S' ||
+	if (!(state->holds_gil || state->attached) || !owner->task || owner->task->state != 'S' ||
 	    !prb_task_slept(tasks, owner->task, false))
 		return NULL;
 	PRB_TRY(look_for_frames(s, state, owner->task, &found));

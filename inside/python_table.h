@@ -98,6 +98,7 @@ typedef int prba_tracer(object *self, object *frame, int event, object *argument
 	X(object *, PyThreadState_GetFrame, (void *))                     \
 	X(object *, PyEval_GetFrame, (void))                              \
 	X(void, Py_IncRef, (object *))                                    \
+	X(void, PyObject_GC_UnTrack, (void *))                            \
 	X(intptr_t, PyTuple_Size, (object *))                             \
 	X(intptr_t, PyDict_Size, (object *))                              \
 	X(object *, PyDict_Copy, (object *))                              \

@@ -28,7 +28,9 @@ enum { BEFORE_IS_USED = 1, IS_MAPPED = 2, NOT_MAIN = 4, BITS = 7 };
 static const uint64_t HEAP = 64 << 20, PAGES_MOST = 4 << 20;
 
 struct walk {
+	struct prb_target *target;
 	struct prb_mem *mem;
+	uint64_t heap; /* that is walked: of its head, or 0 for the main one */
 	double until;
 	uint64_t begin, end; /* of what is in the window */
 	uint64_t pages;	     /* that were looked at */
@@ -155,33 +157,59 @@ static bool is_chunk(uint64_t head, uint64_t at, uint64_t end, bool main)
 	       !(head & IS_MAPPED) && !(main && head & NOT_MAIN);
 }
 
+/* At the start of each heap but the main one. */
+struct heap_head {
+	uint64_t arena, before, size, writable;
+};
+
+/* Where the heap ends by now, which was @end: a program that allocates moves it. */
+static uint64_t end_now(struct walk *w, uint64_t end)
+{
+	prb_auto_error struct prb_error *err = NULL;
+	struct prb_maps maps = {};
+	struct heap_head head = {};
+	const struct prb_map *map;
+
+	if (w->heap) {
+		err = prb_mem_read(w->mem, w->heap, &head, sizeof(head));
+		return err || head.size > HEAP ? end : PRB_MAX(end, w->heap + head.size);
+	}
+	err = prb_target_read_maps(w->target, &maps);
+	prb_vec_each (map, &maps.list)
+		if (!strcmp(map->path, "[heap]"))
+			end = PRB_MAX(end, map->end);
+	prb_maps_deinit(&maps);
+	return end;
+}
+
 /* The head of the chunk at @at; 0 if there is none. What was just being changed is read again. */
-static uint64_t head_at(struct walk *w, uint64_t at, uint64_t end, bool main)
+static uint64_t head_at(struct walk *w, uint64_t at, uint64_t *end)
 {
 	for (int i = 0; i < AGAIN; i++) {
 		uint64_t head;
 
-		if (!fetch(w, at, 2 * sizeof(head), end))
+		if (!fetch(w, at, 2 * sizeof(head), *end))
 			return 0;
 		head = word_at(w, at + sizeof(head));
-		if (is_chunk(head, at, end, main))
+		if (is_chunk(head, at, *end, !w->heap))
 			return head;
-		if (!main && !(head & ~(uint64_t)BITS) && end - at <= LAST_FENCE)
+		if (w->heap && !(head & ~(uint64_t)BITS) && *end - at <= LAST_FENCE)
 			return head; /* the last one of a heap that is full */
 		w->end = w->begin;
+		*end = end_now(w, *end);
 	}
 	return 0;
 }
 
-/* All chunks from @at to @end. *ret_right: they lead there. */
-static struct prb_error *walk_chunks(struct walk *w, uint64_t at, uint64_t end, bool main,
+/* All chunks from @at to *@end. *ret_right: they lead there. */
+static struct prb_error *walk_chunks(struct walk *w, uint64_t at, uint64_t *end,
 				     struct prb_malloc *m, bool *ret_right)
 {
 	uint64_t size = 0, word = 0; /* of the one before, whose use the next one tells */
 
 	*ret_right = false;
-	while (at < end) {
-		uint64_t head = head_at(w, at, end, main);
+	while (at < *end) {
+		uint64_t head = head_at(w, at, end);
 
 		if (!head)
 			return NULL;
@@ -193,7 +221,7 @@ static struct prb_error *walk_chunks(struct walk *w, uint64_t at, uint64_t end, 
 		size = head & ~(uint64_t)BITS;
 		if (!size)
 			break;
-		word = fetch(w, at, CHUNK_LEAST, end) ? word_at(w, at + FENCE) : 0;
+		word = fetch(w, at, CHUNK_LEAST, *end) ? word_at(w, at + FENCE) : 0;
 		at += size;
 		size = size == FENCE ? 0 : size;
 	}
@@ -201,7 +229,8 @@ static struct prb_error *walk_chunks(struct walk *w, uint64_t at, uint64_t end, 
 	return NULL;
 }
 
-static struct prb_error *add_heap(struct walk *w, uint64_t from, uint64_t end, bool main, int times,
+/* The heap from @from to *@end; that at w->heap. */
+static struct prb_error *add_heap(struct walk *w, uint64_t from, uint64_t *end, int times,
 				  struct prb_malloc *m, bool *ret_right)
 {
 	struct prb_error *err = NULL;
@@ -211,18 +240,13 @@ static struct prb_error *add_heap(struct walk *w, uint64_t from, uint64_t end, b
 		struct prb_malloc one = {};
 
 		w->begin = w->end = 0;
-		err = walk_chunks(w, from, end, main, &one, ret_right);
+		err = walk_chunks(w, from, end, &one, ret_right);
 		if (!err && *ret_right)
 			err = join(m, &one);
 		prb_malloc_deinit(&one);
 	}
 	return err;
 }
-
-/* At the start of each heap but the main one. */
-struct heap_head {
-	uint64_t arena, before, size, writable;
-};
 
 static bool is_heap(struct walk *w, uint64_t at, uint64_t end, struct heap_head *ret)
 {
@@ -236,18 +260,19 @@ static bool is_heap(struct walk *w, uint64_t at, uint64_t end, struct heap_head 
 
 /* The first heap of an arena also has the arena, whose length depends on glibc. */
 static struct prb_error *add_other_heap(struct walk *w, uint64_t at, const struct heap_head *head,
-					struct prb_malloc *m, bool *ret_right)
+					uint64_t *end, struct prb_malloc *m, bool *ret_right)
 {
 	enum { ARENA_LEAST = 0x800, ARENA_MOST = 0x900 };
-	uint64_t first = at + head->arena % HEAP, end = at + head->size;
+	uint64_t first = at + head->arena % HEAP;
 
 	*ret_right = false;
+	*end = at + head->size;
+	w->heap = at;
 	if (head->before)
-		return add_heap(w, first, end, false, AGAIN, m, ret_right);
+		return add_heap(w, first, end, AGAIN, m, ret_right);
 	for (int i = 0; i < AGAIN && !*ret_right && !w->late; i++)
 		for (uint64_t size = ARENA_LEAST; size < ARENA_MOST && !*ret_right; size += FENCE)
-			PRB_TRY(add_heap(w, round_up(first + size, FENCE), end, false, 1, m,
-					 ret_right));
+			PRB_TRY(add_heap(w, round_up(first + size, FENCE), end, 1, m, ret_right));
 	return NULL;
 }
 
@@ -328,7 +353,7 @@ static bool is_anonymous(const struct prb_map *map)
 /* Heaps begin where they are aligned; what else there is may be blocks of their own. */
 static struct prb_error *add_map(struct walk *w, const struct prb_map *map, struct prb_malloc *m)
 {
-	uint64_t from = map->start;
+	uint64_t from = map->start, end;
 	bool right;
 
 	for (uint64_t at = round_up(from, HEAP); at < map->end && at >= map->start; at += HEAP) {
@@ -336,15 +361,15 @@ static struct prb_error *add_map(struct walk *w, const struct prb_map *map, stru
 
 		if (!is_heap(w, at, map->end, &head))
 			continue;
-		PRB_TRY(add_other_heap(w, at, &head, m, &right));
+		PRB_TRY(add_other_heap(w, at, &head, &end, m, &right));
 		if (!right) {
 			m->reason = "an arena is not understood, or changes too fast";
 			continue;
 		}
 		m->arenas++;
-		m->bytes += head.size;
+		m->bytes += end - at;
 		PRB_TRY(add_mapped(w, from, at, m));
-		from = at + head.size;
+		from = end;
 	}
 	return add_mapped(w, from, map->end, m);
 }
@@ -352,6 +377,7 @@ static struct prb_error *add_map(struct walk *w, const struct prb_map *map, stru
 static struct prb_error *add_all(struct walk *w, const struct prb_maps *maps, struct prb_malloc *m)
 {
 	const struct prb_map *map;
+	uint64_t end;
 	bool right;
 
 	prb_vec_each (map, &maps->list) {
@@ -359,9 +385,11 @@ static struct prb_error *add_all(struct walk *w, const struct prb_maps *maps, st
 			PRB_TRY(add_map(w, map, m));
 		if (strcmp(map->path, "[heap]"))
 			continue;
-		PRB_TRY(add_heap(w, map->start, map->end, true, AGAIN, m, &right));
+		w->heap = 0;
+		end = map->end;
+		PRB_TRY(add_heap(w, map->start, &end, AGAIN, m, &right));
 		m->arenas += right;
-		m->bytes += right ? map->end - map->start : 0;
+		m->bytes += right ? end - map->start : 0;
 		m->known |= right;
 	}
 	if (w->late)
@@ -400,6 +428,7 @@ struct prb_error *prb_malloc_read(struct prb_target *target, double max_seconds,
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return prb_error_nomem();
+	w->target = target;
 	w->mem = target->mem;
 	w->until = prb_clock_seconds() + max_seconds;
 	w->pagemap = -1;

@@ -126,8 +126,14 @@ struct prb_error *prb_memory_put_malloc_growth(const struct prb_memory *before,
 	prb_auto_free struct change *list = NULL;
 	size_t count;
 
-	if (!before->malloc.known || !after->malloc.known)
+	if (!before->malloc.known || !after->malloc.known) {
+		const struct prb_malloc *unknown =
+			after->malloc.known ? &before->malloc : &after->malloc;
+
+		if (unknown->reason && after->target->live)
+			prb_str_printf(s, "\nmalloc: not known: %s\n", unknown->reason);
 		return NULL;
+	}
 	PRB_TRY(changes(&before->malloc, &after->malloc, &list, &count));
 	if (!count || list[0].bytes < LEAST)
 		return NULL;

@@ -192,6 +192,8 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 	put_processes(&json, recording);
 	put_threads(&json, recording);
 	err = prb_performance_waits_json(recording, choice, &json);
+	if (!err)
+		err = prb_performance_ranks_json(recording, &json);
 	put_cost(&json, &recording->cost);
 	prb_json_close(&json, '}');
 	prb_str_putc(s, '\n');

@@ -127,6 +127,13 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 				       const struct prb_report *report,
 				       struct prb_str *s) PRB_MUST_CHECK;
 
+/** Of a recording of the ranks of a job: appends which of them does something else than the others,
+ * and what; nothing of other recordings, and if no rank stands out. */
+struct prb_error *prb_performance_ranks_text(const struct prb_recording *recording,
+					     struct prb_str *s) PRB_MUST_CHECK;
+struct prb_error *prb_performance_ranks_json(const struct prb_recording *recording,
+					     struct prb_json *json) PRB_MUST_CHECK;
+
 /** Appends what changed between two recordings that are joined, as a table or as JSON. */
 struct prb_error *prb_performance_diff(const struct prb_recording *joined,
 				       const struct prb_profile_choice *choice, bool as_json,

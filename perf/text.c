@@ -241,6 +241,7 @@ struct prb_error *prb_performance_text(const struct prb_recording *recording,
 				       : "; --mode wall shows where threads wait");
 	prb_wall_parts_deinit(&parts);
 	PRB_TRY(prb_performance_waits_text(recording, choice, s));
+	PRB_TRY(prb_performance_ranks_text(recording, s));
 	prb_str_putc(s, '\n');
 	put_unseen(recording, s);
 	put_unseen_children(recording, s);

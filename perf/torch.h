@@ -16,6 +16,7 @@ struct prb_torch_node {
 	const char *path;    /**< of a module; NULL for a part */
 	const char *class;   /**< the same, without its module */
 	int64_t self, total; /**< ns */
+	uint64_t samples;    /**< that met it */
 	unsigned depth;
 };
 

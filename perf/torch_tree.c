@@ -116,13 +116,17 @@ static struct prb_error *make(struct maker *m, const struct prb_by_module *by,
 
 	for (uint32_t i = 1; i < m->tree->stacks.count; i++)
 		describe(m, i);
-	prb_vec_each (run, &by->recording->runs)
+	prb_vec_each (run, &by->recording->runs) {
 		m->nodes[run->stack].self += prb_run_weight(run, choice);
+		m->nodes[run->stack].samples += run->samples;
+	}
 	/* Callers have lower numbers than what they call. */
 	for (size_t i = m->tree->stacks.count; i-- > 1;) {
 		m->nodes[i].total += m->nodes[i].self;
-		if (m->nodes[i].parent != NONE)
-			m->nodes[m->nodes[i].parent].total += m->nodes[i].total;
+		if (m->nodes[i].parent == NONE)
+			continue;
+		m->nodes[m->nodes[i].parent].total += m->nodes[i].total;
+		m->nodes[m->nodes[i].parent].samples += m->nodes[i].samples;
 	}
 	return list(m, NONE, NONE, ret);
 }
@@ -292,6 +296,7 @@ struct prb_error *prb_torch_tree_json(const struct prb_recording *r,
 		prb_json_text(&json, "class", node->class);
 		prb_json_integer(&json, "self_ns", node->self);
 		prb_json_integer(&json, "total_ns", node->total);
+		prb_json_integer(&json, "samples", (int64_t)node->samples);
 		put_share_json(&json, tree, node);
 		prb_json_close(&json, '}');
 	}

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "proc/process_private.h"
 #include "proc/text.h"
 
@@ -71,7 +72,8 @@ static struct prb_error *read_argv(struct prb_process *process)
 
 	if (!prb_proc_read(process->pid, "cmdline", &text))
 		return text.failed ? prb_error_nomem() : NULL;
-	for (size_t at = 0, length; at < text.length; at += length + 1) {
+	size_t end = prb_text_command_length(text.data, text.length);
+	for (size_t at = 0, length; at < end; at += length + 1) {
 		char **item = prb_vec_push(&process->argv);
 
 		length = strlen(text.data + at);

@@ -119,6 +119,7 @@ struct prb_py_thread {
 	pid_t tid;	  /**< native_thread_id as the target sees it (its pid namespace); 0 before
 			       3.11 */
 	bool holds_gil;
+	bool attached;	      /**< in a build without a GIL: some thread uses it to run Python */
 	bool interp_collects; /**< its interpreter is collecting garbage */
 	bool gc;	      /**< the same, and it holds the GIL: most likely it does so itself */
 };

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "proc/cgroup.h"
 #include "proc/process.h"
 #include "proc/signal_text.h"
@@ -373,7 +374,8 @@ static struct prb_error *put_cmdline(struct row *row)
 	PRB_TRY(prb_fact_file(row->scan, &row->missing, &text, "cmdline"));
 	if (!text.length)
 		return NULL;
-	size_t length = text.length - !text.data[text.length - 1];
+	size_t length = prb_text_command_length(text.data, text.length);
+	length -= !text.data[length - 1];
 	for (size_t i = 0; i < length; i++)
 		if (!text.data[i])
 			text.data[i] = ' ';

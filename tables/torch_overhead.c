@@ -9,6 +9,7 @@
 #include "sql/engine/instant.h"
 #include "sql/spec/table.h"
 
+enum { AHEAD = 8 }; /* steps in which a program comes as far ahead of its GPU as it was */
 enum { KIND, STEPS, DURATION, OWN, PAIRS, OVERHEAD, LOW, HIGH };
 
 static const struct prb_column columns[] = {
@@ -21,9 +22,10 @@ static const struct prb_column columns[] = {
 	[OWN] = {"own", PRB_COLUMN_REAL, "Median of what functions of the agent took in a step",
 		 "us"},
 	[PAIRS] = {"pairs", PRB_COLUMN_INTEGER,
-		   "Steps that were compared with hook-free ones just before and after them"},
+		   "Steps that were compared with hook-free ones near them"},
 	[OVERHEAD] = {"overhead", PRB_COLUMN_REAL,
-		      "How much longer a step takes than a hook-free one: median of the pairs",
+		      "How much longer a step takes than a hook-free one: median of the pairs. "
+		      "With a GPU: together with the steps after it, in which Python catches up",
 		      "%"},
 	[LOW] = {"overhead_low", PRB_COLUMN_REAL,
 		 "Bounds of that, with a probability of 95 %; NULL for fewer than 6 pairs", "%"},
@@ -112,6 +114,35 @@ static double free_beside(const struct prb_torch_rings *rings, size_t i)
 	return count ? sum / count : NAN;
 }
 
+/** Percent that a sampled step takes longer than those beside it; NaN: there is none. */
+static double than_beside(const struct prb_torch_rings *rings, size_t i)
+{
+	return 100 * (rings->steps.items[i].duration / free_beside(rings, i) - 1);
+}
+
+/**
+ * The same where Python runs ahead of a GPU: it falls back in a sampled step, and needs less time
+ * for some steps after it. NaN: another sampled step is near.
+ */
+static double with_later_ones(const struct prb_torch_rings *rings, size_t i)
+{
+	const struct prb_torch_step_row *steps = rings->steps.items;
+	double before = 0, after = 0;
+
+	if (i < AHEAD || rings->steps.count - i <= AHEAD)
+		return NAN;
+	for (size_t at = i - AHEAD; at <= i + AHEAD; at++) {
+		const struct prb_torch_step_row *step = &steps[at];
+
+		if ((uint64_t)step->local - (uint64_t)steps[i].local != (uint64_t)at - i ||
+		    (step->kind != 'u' && at != i))
+			return NAN;
+		*(at < i ? &before : &after) += step->duration - (at == i ? 0 : own_of(step));
+	}
+	before /= AHEAD;
+	return 100 * (after - (AHEAD + 1) * before) / before;
+}
+
 static void add(struct sample *s, double duration, double own)
 {
 	s->owns[s->steps] = own * 1e3;
@@ -134,7 +165,7 @@ static void fill(const struct prb_torch_rings *rings, struct sample *sampled,
 {
 	for (size_t i = 0; i < rings->steps.count; i++) {
 		const struct prb_torch_step_row *step = &rings->steps.items[i];
-		double own = own_of(step), beside = free_beside(rings, i);
+		double own = own_of(step), ratio;
 
 		if (step->kind == 'u') {
 			add(unsampled, step->duration, own);
@@ -142,9 +173,10 @@ static void fill(const struct prb_torch_rings *rings, struct sample *sampled,
 			unsampled->ratios[unsampled->pairs++] = 100 * own / (step->duration - own);
 		} else if (step->kind == 's') {
 			add(sampled, step->duration, own);
-			if (beside > 0)
-				sampled->ratios[sampled->pairs++] =
-					100 * (step->duration / beside - 1);
+			ratio = rings->gpu.count ? with_later_ones(rings, i)
+						 : than_beside(rings, i);
+			if (isfinite(ratio))
+				sampled->ratios[sampled->pairs++] = ratio;
 		}
 	}
 }

@@ -7,6 +7,7 @@
 #include "command/command.h"
 #include "command/output.h"
 #include "cluster/ras.h"
+#include "cluster/relay.h"
 #include "cluster/wire.h"
 #include "target/spec/target_spec.h"
 #include "base/checked.h"
@@ -25,6 +26,22 @@ static struct prb_error *run_look(struct prb_cluster *c)
 		return c->job ? NULL : prb_cluster_save_nothing(&none, c->last);
 	prb_looks_write(c->job ? c->job : &none, c->last, c->settings->all, &text);
 	return prb_output(&text);
+}
+
+/** The words after the action: how to ask, and what each host runs. */
+static struct prb_error *run_relay(struct prb_cluster *c)
+{
+	prb_auto_words struct prb_words words = {};
+	char **list;
+
+	if (c->cli->argument_count < 3 || !c->settings->hosts)
+		return prb_error_create(PRB_ERROR_USAGE, "no hosts to ask, or no words for them");
+	for (size_t i = 2; i < c->cli->argument_count; i++)
+		PRB_TRY(prb_words_add(&words, "%s", c->cli->arguments[i]));
+	PRB_TRY(prb_words_end(&words, &list));
+	PRB_TRY(prb_reach_find(&c->reach, &c->hosts));
+	return prb_relay_serve(&c->reach, &c->hosts, c->cli->arguments[1], list,
+			       prb_cluster_timeout(c));
 }
 
 static const struct action {
@@ -46,7 +63,7 @@ static const struct action {
 	       {"ship", prb_cluster_ship, 0, 0, true, true},
 	       {"look", run_look, 0, LOOKS, true, true},
 	       {"own", run_look, 0, LOOKS, true, true, .own = true},
-	       {"relay", prb_cluster_relay, 0, 0, true, false}};
+	       {"relay", run_relay, 0, 0, true, false}};
 
 static const struct action *find_action(const char *name)
 {
@@ -56,16 +73,22 @@ static const struct action *find_action(const char *name)
 	return NULL;
 }
 
+/** Refuses hosts where only this machine can be meant. */
+static struct prb_error *check_hosts(const struct action *action, const struct prb_cluster *c)
+{
+	if (!prb_reach_is_far(&c->reach) || !action->this_machine)
+		return NULL;
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_USAGE, "'%s' is of this machine: no --hosts",
+				 action->name),
+		"tables of all hosts are named global.SCHEMA.TABLE: global.python.threads");
+}
+
 static struct prb_error *check(const struct action *action, const struct prb_cluster *c)
 {
 	const struct prb_cluster_settings *s = c->settings;
 
 	PRB_TRY(prb_reach_check(&c->reach));
-	if (prb_reach_is_far(&c->reach) && action->this_machine)
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_USAGE, "'%s' is of this machine: no --hosts",
-					 action->name),
-			"tables of all hosts are named global.SCHEMA.TABLE: global.python.threads");
 	if (s->save && !strcmp(s->save, "-") && action->run != run_look)
 		return prb_error_create(PRB_ERROR_USAGE, "the verdict is for stdout: --save FILE");
 	if (s->output && action->run != prb_cluster_perf)
@@ -75,9 +98,9 @@ static struct prb_error *check(const struct action *action, const struct prb_clu
 		return prb_error_create(PRB_ERROR_USAGE, "--to, --password-file, --state, "
 							 "--every, --metrics and --once are "
 							 "for 'ship'");
-	if (s->tree && (!s->hosts || s->save || s->bring))
+	if (s->tree && !s->hosts && !s->host_file && !s->ras)
 		return prb_error_create(PRB_ERROR_USAGE,
-					"--tree is for --hosts, without --save and --bring");
+					"--tree is for --hosts, --host-file and --ras");
 	if (s->redact && !s->save)
 		return prb_error_create(PRB_ERROR_USAGE, "--redact is for --save");
 	if (s->save && action->looks != LOOKS)
@@ -96,14 +119,12 @@ static bool is_asked(const struct action *action)
 static struct prb_error *prepare(const struct action *action, struct prb_cluster *c,
 				 const char *job)
 {
-	PRB_TRY(check(action, c));
+	PRB_TRY(check_hosts(action, c));
 	if (action->own && !job)
 		return prb_error_create(PRB_ERROR_USAGE, "no target given");
 	c->paces = action->paces || (action->run == run_look && c->settings->duration > 0);
 	if (job && prb_spec_kind(job) == PRB_SPEC_BUNDLE)
 		return prb_cluster_load(c, job);
-	if (action->run == prb_cluster_relay)
-		return NULL;
 	if (prb_reach_is_far(&c->reach))
 		return prb_cluster_gather(c, job);
 	PRB_TRY(prb_jobs_find(&c->jobs));
@@ -127,6 +148,9 @@ static struct prb_error *run_action(const struct action *action, struct prb_clus
 	const char *job =
 		c->cli->argument_count > place ? c->cli->arguments[place] : c->cli->target;
 
+	PRB_TRY(check(action, c));
+	if (action->run == run_relay)
+		return run_relay(c);
 	if (action->run != prb_cluster_ship && c->cli->argument_count > action->words + 2)
 		return prb_error_create(PRB_ERROR_USAGE, "unexpected word '%s'",
 					c->cli->arguments[action->words + 2]);
@@ -141,7 +165,7 @@ static struct prb_error *run_action(const struct action *action, struct prb_clus
 			return NULL;
 	}
 	if (action->run == prb_cluster_ship) {
-		PRB_TRY(check(action, c));
+		PRB_TRY(check_hosts(action, c));
 		return prb_cluster_ship(c);
 	}
 	PRB_TRY(prepare(action, c, job));

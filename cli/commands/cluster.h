@@ -82,26 +82,6 @@ double prb_cluster_span(const struct prb_cluster *c);
 /** Has each host look at its ranks, and makes one job of them. Hosts without answer are named. */
 struct prb_error *prb_cluster_gather(struct prb_cluster *c, const char *job) PRB_MUST_CHECK;
 
-/** Appends the words of a look as a host runs it: cluster ACTION, options, JOB. */
-struct prb_error *prb_cluster_words(const struct prb_cluster *c, const char *action,
-				    const char *job, struct prb_words *ret) PRB_MUST_CHECK;
-/** The hosts to ask go to c->hosts, what each is asked to *ret, which @p words owns. */
-struct prb_error *prb_cluster_begin_looks(struct prb_cluster *c, const char *job,
-					  struct prb_words *words, char ***ret) PRB_MUST_CHECK;
-
-/* Hosts that ask other hosts: cluster_tree.c. */
-
-/**
- * Asks some of the hosts of @p answers, which ask the others. What they answer is added to @p
- * looks, and of those answers nobody is left to be asked: their words are gone.
- */
-struct prb_error *prb_cluster_ask_relays(struct prb_cluster *c, const char *job,
-					 struct prb_looks *looks,
-					 struct prb_answers *answers) PRB_MUST_CHECK;
-
-/** The action "relay": asks the hosts, itself the first of them, and prints what each answers. */
-struct prb_error *prb_cluster_relay(struct prb_cluster *c) PRB_MUST_CHECK;
-
 /** Reads the job of the bundle @p path. */
 struct prb_error *prb_cluster_load(struct prb_cluster *c, const char *path) PRB_MUST_CHECK;
 

@@ -104,7 +104,8 @@ static struct prb_error *run_global(struct prb_cluster *c, struct prb_query *que
 						 .job = job,
 						 .deadline_s = prb_cluster_timeout(c),
 						 .hurry = !c->settings->timeout,
-						 .strict = c->settings->strict};
+						 .strict = c->settings->strict,
+						 .tree = c->settings->tree};
 	prb_auto_str struct prb_str receipt = {};
 	struct prb_rows *rows;
 	struct prb_error *err;

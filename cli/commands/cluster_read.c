@@ -11,6 +11,7 @@
 #include "cluster/movement.h"
 #include "cluster/pace.h"
 #include "cluster/reach.h"
+#include "cluster/relay.h"
 #include "cluster/save.h"
 #include "cluster/why.h"
 #include "cluster/wire.h"
@@ -132,12 +133,17 @@ static struct prb_error *take(void *context, struct prb_answer *answer)
 		PRB_TRY(prb_looks_add(in->looks, answer->host, answer->out.data, answer->out.length,
 				      &answer->error));
 	prb_str_deinit(&answer->out);
+	/* Of thousands of hosts. */
+	if (answer->spool >= 0)
+		close(prb_steal_fd(&answer->spool));
 	return NULL;
 }
 
-static void warn_of(const struct prb_answers *answers)
+/** Names the hosts without an answer; how many. */
+static size_t warn_of(const struct prb_answers *answers)
 {
 	const struct prb_answer *answer;
+	size_t count = 0;
 
 	prb_vec_each (answer, &answers->list) {
 		prb_auto_str struct prb_str text = {};
@@ -148,16 +154,32 @@ static void warn_of(const struct prb_answers *answers)
 		prb_str_puts(&text, ": ");
 		prb_text_escape(&text, answer->error);
 		prb_warn(prb_str_text(&text));
+		count++;
 	}
+	return count;
 }
 
-struct prb_error *prb_cluster_words(const struct prb_cluster *c, const char *action,
-				    const char *job, struct prb_words *ret)
+static struct prb_error *nobody_answered(const struct prb_cluster *c, size_t count)
+{
+	struct prb_error *err =
+		count == 1
+			? prb_error_create(PRB_ERROR_FAILED, "the only host did not answer")
+			: prb_error_create(PRB_ERROR_FAILED, "none of %zu hosts answered", count);
+
+	return prb_error_hint(err, c->reach.slurm || c->reach.kubernetes
+					   ? "probing has to be installed there; --bring sends one"
+					   : "'ssh HOST probing --version' has to work without a "
+					     "password or a question; --bring sends a probing");
+}
+
+/** Appends the words of a look as a host runs it. */
+static struct prb_error *add_words(const struct prb_cluster *c, const char *job,
+				   struct prb_words *ret)
 {
 	const struct prb_cluster_settings *s = c->settings;
 
 	PRB_TRY(prb_words_add(ret, "cluster"));
-	PRB_TRY(prb_words_add(ret, "%s", action));
+	PRB_TRY(prb_words_add(ret, "look"));
 	PRB_TRY(prb_words_add(ret, "--interval=%.0fms", interval_of(c) * 1000));
 	if (c->paces)
 		PRB_TRY(prb_words_add(ret, "--duration=%.0fms", duration_of(c) * 1000));
@@ -174,29 +196,17 @@ struct prb_error *prb_cluster_words(const struct prb_cluster *c, const char *act
 	return job ? prb_words_add(ret, "%s", job) : NULL;
 }
 
-struct prb_error *prb_cluster_begin_looks(struct prb_cluster *c, const char *job,
-					  struct prb_words *words, char ***ret)
+static struct prb_error *ask(struct prb_cluster *c, char *const *words, struct prb_answers *answers)
 {
-	PRB_TRY(prb_cluster_words(c, "look", job, words));
-	PRB_TRY(prb_words_end(words, ret));
-	return prb_reach_find(&c->reach, &c->hosts);
-}
-
-static struct prb_error *ask(struct prb_cluster *c, const char *job, struct prb_answers *answers)
-{
-	prb_auto_words struct prb_words words = {};
 	char *const *host;
-	char **list;
 
-	PRB_TRY(prb_cluster_begin_looks(c, job, &words, &list));
 	prb_vec_each (host, &c->hosts.list) {
 		struct prb_answer *answer = prb_answers_add(answers, *host);
 
 		if (!answer)
 			return prb_error_nomem();
-		if (c->settings->save)
-			PRB_TRY(prb_answer_spool(answer));
-		PRB_TRY(prb_reach_ask(&c->reach, answer, (const char *const *)list));
+		answer->spools = c->settings->save;
+		PRB_TRY(prb_reach_ask(&c->reach, answer, (const char *const *)words));
 	}
 	return NULL;
 }
@@ -204,11 +214,14 @@ static struct prb_error *ask(struct prb_cluster *c, const char *job, struct prb_
 static struct prb_error *gather(struct prb_cluster *c, const char *job, struct intake *in)
 {
 	prb_auto_answers struct prb_answers answers = {};
+	prb_auto_words struct prb_words words = {};
 	struct prb_error *err;
+	char **list;
 
-	PRB_TRY(ask(c, job, &answers));
-	if (c->settings->tree)
-		PRB_TRY(prb_cluster_ask_relays(c, job, in->looks, &answers));
+	PRB_TRY(add_words(c, job, &words));
+	PRB_TRY(prb_words_end(&words, &list));
+	PRB_TRY(prb_reach_find(&c->reach, &c->hosts));
+	PRB_TRY(ask(c, list, &answers));
 	if (in->fd >= 0)
 		PRB_TRY(prb_bundle_begin(in->fd));
 	const struct prb_gather_options options = {
@@ -217,10 +230,13 @@ static struct prb_error *gather(struct prb_cluster *c, const char *job, struct i
 		.handler = take,
 		.context = in};
 
-	err = prb_gather(&answers, &options);
+	err = c->settings->tree
+		      ? prb_relay_gather(&c->reach, (const char *const *)list, &answers, &options)
+		      : prb_gather(&answers, &options);
 	if (!err && in->fd >= 0)
 		err = prb_bundle_end(in->fd);
-	warn_of(&answers);
+	if (warn_of(&answers) == answers.list.count && !err)
+		err = nobody_answered(c, answers.list.count);
 	c->job = &c->merged;
 	c->saved = in->saved;
 	return err ? err : prb_looks_finish(in->looks, &c->merged, c->last);

@@ -300,7 +300,18 @@ struct prb_error *prb_cluster_hang(struct prb_cluster *c)
 {
 	prb_auto_verdict struct prb_verdict verdict = {};
 	prb_auto_str struct prb_str text = {};
-	PRB_TRY(prb_verdict_find(c->job, c->last, c->bundle, &c->reach, &verdict));
+	struct prb_ras *ras = NULL;
+	struct prb_error *err;
+
+	if (c->reach.ras && !c->bundle) {
+		prb_auto_error struct prb_error *silent = prb_ras_read(c->reach.ras, &ras);
+
+		if (silent)
+			prb_warn(silent->message);
+	}
+	err = prb_verdict_find(c->job, c->last, c->bundle, &c->reach, ras, &verdict);
+	prb_ras_destroy(ras);
+	PRB_TRY(err);
 	if (c->settings->json)
 		put_verdict_json(&text, c, &verdict);
 	else

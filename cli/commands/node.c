@@ -52,7 +52,8 @@ static int run_ship(const struct node_settings *s)
 						 .every = s->every,
 						 .metrics = s->metrics,
 						 .max_size = s->max_size,
-						 .keep_days = s->keep};
+						 .keep_days = s->keep,
+						 .patient = true};
 	struct prb_ship_sums sums = {};
 	struct prb_error *err = prb_ship_run(&options, &sums);
 

@@ -252,13 +252,16 @@ static struct prb_error *look(struct record *r, bool first)
 	for (size_t i = 0; i < r->targets.count; i++) {
 		struct prb_target *target = r->targets.items[i];
 		struct prb_error *err = add_rings(r, target);
+		const bool found = !err;
 		prb_auto_str struct prb_str stat = {};
 
 		if (!err && r->settings->subprocesses)
 			err = add_children(r, target->pid);
 		if (!err)
 			err = prb_target_read_file(target, &stat, "stat");
-		if (err && (first || err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_OS))
+		/* One that ends right now is stored as it is. */
+		if (err && ((first && !found) || err->code == PRB_ERROR_NOMEM ||
+			    err->code == PRB_ERROR_OS))
 			return err;
 		if (!err && !strstr(prb_str_text(&stat), ") Z ") &&
 		    !strstr(prb_str_text(&stat), ") X "))

@@ -167,7 +167,8 @@ void prb_lines_decode(enum prb_line_format format, const uint8_t *table, size_t 
 	}
 }
 
-/* Free-threaded builds run a copy of the bytecode per thread; the frame says which. */
+/* Free-threaded builds run a copy of the bytecode per thread; the frame says which. Without an
+ * address it is a position in the original. */
 static struct prb_error *code_start(struct prb_python *py, struct prb_mem *mem,
 				    const struct prb_py_frame *frame, uint64_t *ret)
 {
@@ -176,7 +177,7 @@ static struct prb_error *code_start(struct prb_python *py, struct prb_mem *mem,
 	uint32_t index;
 
 	*ret = frame->code + (uint64_t)l->code_bytes;
-	if (!l->free_threaded || l->frame_tlbc_index <= 0 || l->code_tlbc <= 0)
+	if (!frame->address || !l->free_threaded || l->frame_tlbc_index <= 0 || l->code_tlbc <= 0)
 		return NULL;
 	PRB_TRY(prb_mem_read_u32(mem, frame->address + (uint64_t)l->frame_tlbc_index, &index));
 	if (!index)

@@ -9,6 +9,7 @@ enum {
 	MAX_INTERPRETERS = 4096,
 	MAX_THREADS = 262144,
 	MAX_THREAD_STRUCT = 1024, /* we read at most so much of a thread state */
+	STATUS_ACTIVE = 1 << 4,	  /* in _status, from 3.12 on */
 };
 
 static struct prb_error *read_u32_at(struct prb_mem *mem, uint64_t base, int32_t offset,
@@ -141,6 +142,7 @@ static struct prb_error *read_thread(struct prb_python *py, struct prb_mem *mem,
 	const struct prb_layout *l = &py->layout;
 	uint8_t data[MAX_THREAD_STRUCT];
 	uint64_t back, native = 0;
+	uint32_t status = 0;
 	size_t size = (size_t)l->thread_size < sizeof(data) ? (size_t)l->thread_size : sizeof(data);
 
 	PRB_TRY(prb_mem_read(mem, address, data, size));
@@ -162,6 +164,9 @@ static struct prb_error *read_thread(struct prb_python *py, struct prb_mem *mem,
 	memcpy(&ret->pthread, data + l->thread_id, sizeof(ret->pthread));
 	if (l->thread_native_id != PRB_ABSENT)
 		memcpy(&native, data + l->thread_native_id, sizeof(native));
+	if (l->free_threaded && l->thread_status != PRB_ABSENT)
+		memcpy(&status, data + l->thread_status, sizeof(status));
+	ret->attached = status & STATUS_ACTIVE;
 	ret->tid = native < INT32_MAX ? (pid_t)native : 0;
 	memcpy(next, data + l->thread_next, sizeof(*next));
 	return NULL;
@@ -170,7 +175,7 @@ static struct prb_error *read_thread(struct prb_python *py, struct prb_mem *mem,
 static bool layout_fits(const struct prb_layout *l)
 {
 	const int32_t members[] = {l->thread_interp, l->thread_id, l->thread_next,
-				   l->thread_native_id};
+				   l->thread_native_id, l->thread_status};
 
 	if (l->thread_size <= 0)
 		return false;

@@ -38,7 +38,7 @@ sys.stdin.read()
 
 def processor(pid):
     words = Path("/proc/%d/stat" % pid).read_text().rsplit(")", 1)[1].split()
-    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")  # with children that have ended
 
 
 def own():
@@ -96,12 +96,12 @@ def rate(probing, agent, rows, folder):
         measure(server, "curl", rows, lambda: [post(server, part) for part in parts])
 
 
-def idle(probing, agent, count, seconds, folder):
+def idle(probing, agent, count, seconds, folder, *words):
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(clickhouse_server.running())
         for number in range(count):
-            stack.enter_context(writer(agent, folder / ("idle%d" % number), 10))
-        node = subprocess.Popen([probing, "node", "--to", server.url("idle"), "--state", folder / "state"],
+            stack.enter_context(writer(agent, folder / ("idle%d%s" % (number, "".join(words))), 10))
+        node = subprocess.Popen([probing, "node", "--to", server.url("idle"), "--state", folder / "state", *words],
                                 env=clickhouse_server.environment(folder), stderr=subprocess.DEVNULL)
         stack.callback(node.wait)
         stack.callback(node.terminate)
@@ -115,8 +115,8 @@ def idle(probing, agent, count, seconds, folder):
         used = sum(map(processor, parts)) - before
         rss, pss = ([sum(int(re.search(r"^%s: +(\d+)" % what, Path("/proc/%d/smaps_rollup" % pid).read_text(),
                                        re.M)[1]) for pid in parts) for what in ("Rss", "Pss")])
-        print("idle     %d processes with rings: %.2f %% of a processor; %.1f MiB resident, %.1f MiB of its own"
-              % (count, used * 100 / seconds, rss / 1024, pss / 1024))
+        print("idle     %d processes with rings %s: %.2f %% of a processor; %.1f MiB resident, %.1f MiB of its own"
+              % (count, " ".join(words), used * 100 / seconds, rss / 1024, pss / 1024), flush=True)
 
 
 def clickhouse_server_has(server, rows):
@@ -126,30 +126,41 @@ def clickhouse_server_has(server, rows):
         return False
 
 
+JOB = "torch 10.1.2.3:29500"
 SHARD = "<shard><replica><host>127.0.0.1</host><port>%d</port></replica></shard>"
 FILL = """INSERT INTO training.user_calls (job, host, uid, rank, pid, tid, timestamp, _ring, _row, _shipped, step, module,
 stage, duration, offset, allocated, cached) SELECT 'torch 10.1.2.3:29500', 'node1', 1000, bitAnd(n, 7), 42, 42,
 1700000000 + n / 1000, 1, n + 10, today(), intDiv(n, 100), concat('model.layers.', toString(n %% 48)),
 'forward', n %% 1009 * 0.5, n * 0.25, n, n FROM (SELECT number + %d AS n FROM system.numbers LIMIT %d)"""
+BY_RANK = "SELECT rank, count(*) AS n, avg(duration) AS mean FROM user.calls GROUP BY rank ORDER BY rank"
 ASKED = {
-    "by rank": "SELECT rank, count(*) AS n, avg(duration) AS mean FROM user.calls GROUP BY rank ORDER BY rank",
-    "some steps": "SELECT rank, max(duration) AS longest FROM user.calls WHERE job = 'torch 10.1.2.3:29500' AND "
-                  "step BETWEEN 50000 AND 50999 GROUP BY rank ORDER BY rank",
+    "by rank": BY_RANK,
+    "by rank of a job": BY_RANK,
+    "some steps of a job": "SELECT rank, max(duration) AS longest FROM user.calls WHERE step BETWEEN 50000 AND "
+                           "50999 GROUP BY rank ORDER BY rank",
     "by module": "SELECT module, percentile_cont(0.99) WITHIN GROUP (ORDER BY duration) AS p99 FROM user.calls "
                  "GROUP BY module ORDER BY p99 DESC LIMIT 10",
 }
 
 
-def fastest(probing, servers, database, sql, folder):
+def fastest(probing, servers, url, sql, folder):
     """Seconds of the fastest of some runs, and the least that all servers used of processors."""
     times, used = [], []
-    for _ in range(5):
+    for _ in range(7):
         start, before = time.monotonic(), sum(processor(server.process.pid) for server in servers)
-        subprocess.run([probing, servers[0].url(database), "query", sql], check=True, stdout=subprocess.DEVNULL,
+        subprocess.run([probing, url, "query", sql], check=True, stdout=subprocess.DEVNULL,
                        env=clickhouse_server.environment(folder))
         times.append(time.monotonic() - start)
         used.append(sum(processor(server.process.pid) for server in servers) - before)
     return min(times), min(used)
+
+
+def link(source, to):
+    """What a server never changes is there once for all of them, on the disk and in memory."""
+    if source.endswith((".bin", ".mrk")):
+        os.link(source, to)
+    else:
+        shutil.copy2(source, to)
 
 
 def shards(probing, agent, count, rows, folder):
@@ -168,7 +179,8 @@ def shards(probing, agent, count, rows, folder):
             servers[0].ask(FILL % (first, min(PART, rows - first)))
         servers[0].kill()
         for server in servers[1:]:  # making the same rows again would take minutes
-            shutil.copytree(servers[0].folder / "data", server.folder / "data", dirs_exist_ok=True)
+            shutil.copytree(servers[0].folder / "data", server.folder / "data", dirs_exist_ok=True,
+                            copy_function=link)
         for server in servers:
             server.start()
         servers[0].ask("CREATE DATABASE whole")
@@ -176,8 +188,10 @@ def shards(probing, agent, count, rows, folder):
                        "ENGINE = Distributed(all, training, user_calls)")
         for name, sql in ASKED.items():
             for database, number in (("training", 1), ("whole", count)):
-                print("shards   %-10s over %d of %d rows: %.2f s, %.2f s of processors" % (
-                    name, number, rows, *fastest(probing, servers, database, sql, folder)), flush=True)
+                url = servers[0].url(database, job=JOB if "of a job" in name else "")
+                seconds, used = fastest(probing, servers, url, sql, folder)
+                print("shards   %-18s over %d of %d rows: %.2f s; of processors %.2f s, %.3f s for each" %
+                      (name, number, rows, seconds, used, used / number), flush=True)
     finally:
         for server in servers:
             server.stop()
@@ -187,7 +201,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--probing", required=True)
     parser.add_argument("--rows", type=int, default=2000000)
-    parser.add_argument("--processes", type=int, default=64)
+    parser.add_argument("--processes", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--shards", type=int, default=0)
     parser.add_argument("--shard-rows", type=int, default=10000000)
@@ -198,7 +212,8 @@ def main():
         if options.rows:
             rate(probing, agent, options.rows, Path(folder))
         if options.processes:
-            idle(probing, agent, options.processes, options.seconds, Path(folder))
+            for words in ((), ("--metrics", "15s")):
+                idle(probing, agent, options.processes, options.seconds, Path(folder), *words)
         if options.shards:
             shards(probing, agent, options.shards, options.shard_rows, Path(folder))
 

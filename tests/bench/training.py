@@ -2,11 +2,11 @@
 """Shares and durations of modules beside torch.profiler's.
 
 The program names the calls of its modules for torch.profiler (tests/bench/training_models.py). Of the
-shares, those steps count that lie in the recording. Durations of --exact are compared with those of
-steps just before and after, since each tool would time the other's hooks, too; and with those of hooks
-that only look at the clock: torch.profiler itself takes time for each operation.
+shares, those steps count that lie in the recording. Durations of --exact are compared with those that
+the program itself tells of the same calls, by a clock and by torch.profiler, both within forward.
 
-Usage: training.py --probing PROGRAM [--python PYTHON] [--samples N] [--model NAME …]
+Usage: training.py --probing PROGRAM [--python PYTHON] [--samples N] [--steps N] [--model NAME …]
+       [--device DEVICE]
 """
 import argparse
 import bisect
@@ -15,22 +15,23 @@ import json
 import os
 import statistics
 import subprocess
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 MODELS = ("transformer", "resnet", "rnn", "shared", "checkpointing")
 RATE = 500
 FEWEST = 20  # calls of a module that are compared
-ROUNDS, SECONDS = 3, 2
+ROUNDS, SECONDS = 5, 4
 DETAILS = os.environ.get("DETAILS")
-SHORTEST = 200  # µs: of shorter calls, what a tool adds itself is more than what is asked
+SHORTEST = 200  # µs: of shorter calls, what torch itself does for a call is more than what is asked
 
 
 class Program:
-    def __init__(self, python, model):
-        self.process = subprocess.Popen([python, HERE / "training_models.py", model],
+    def __init__(self, python, model, device="cpu", env=None):
+        self.process = subprocess.Popen([python, HERE / "training_models.py", model, device],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        bufsize=1)
+                                        bufsize=1, env=env)
         self.pid = str(self.process.pid)
         self.expect("ready")
 
@@ -70,49 +71,69 @@ def true_shares(events, begin, end):
     return {name: length / total["step"] for name, length in total.items()}
 
 
-def compare_shares(probing, program, samples):
+def compare_shares(probing, program, *how):
+    """What was recorded, and by name: torch.profiler's share, ours and its bounds."""
     found, events = program.during([probing, "-p", program.pid, "perf", "--torch", "--json", "-r",
-                                    str(RATE), "-d", "%ds" % (samples / RATE * 1.3)])
-    seen = collections.Counter()
+                                    str(RATE), *how])
+    seen = collections.defaultdict(lambda: [0, 0, 0])
     for node in found["nodes"]:
-        seen[node["path"] or node["name"]] += node["share"]
+        one = seen[node["path"] or node["name"]]
+        one[:] = [one[0] + node["share"], one[1] + node["share_low"], one[2] + node["share_high"]]
     # What is between the steps is no part of theirs.
     begin = found["timestamp"] * 1e6
     truth = true_shares(events, begin, begin + found["duration_ns"] / 1e3)
-    worst = max((abs(seen[name] - share), name) for name, share in truth.items() if name != "step")
-    return found, len(truth) - 1, worst
+    return found, {name: (share, *seen[name]) for name, share in truth.items() if name != "step"}
 
 
-def middle(lengths):
-    """The mean without the extremes: a module may be called in several ways."""
-    lengths = sorted(lengths)
-    cut = len(lengths) // 20
-    return statistics.mean(lengths[cut:len(lengths) - cut])
+def by_call(rows):
+    """Of each module and step, the durations in the order in which the calls began."""
+    found = collections.defaultdict(list)
+    for name, step, _, duration in sorted(rows, key=lambda row: row[1:3]):
+        found[name, step].append(duration)
+    return found
 
 
-def compare_calls(probing, program):
-    of = [collections.defaultdict(list) for _ in range(3)]
-    for _ in range(ROUNDS):
-        for by, lengths in (("begin", of[0]), ("clock", of[2])):
-            _, events = program.during(["sleep", str(SECONDS)], by)
-            for name, _, length in events:
-                lengths[name].append(length)
-        subprocess.run([probing, "-p", program.pid, "perf", "--torch", "--exact", "--json", "--steps",
-                        "30"], stdout=subprocess.DEVNULL, check=True)
+def compare_calls(probing, program, by, count):
+    """By how much calls of each module are longer for us than by the other clock: medians, of modules that
+    call none, and of those that call others."""
+    begin = time.time()
+    _, theirs = program.during([probing, "-p", program.pid, "perf", "--torch", "--exact", "--json",
+                                "--steps", str(count)], by)
     done = subprocess.run(
         [probing, "-p", program.pid, "query", "-f", "json",
-         "SELECT module, duration FROM python.torch_calls WHERE stage IN ('forward', 'recompute')"],
+         "SELECT module, step, seq, 1000 * duration AS us FROM python.torch_calls "
+         "WHERE stage IN ('forward', 'recompute') AND timestamp > %f" % begin],
         stdout=subprocess.PIPE, check=True)
-    for row in json.loads(done.stdout):
-        of[1][row["module"]].append(row["duration"] * 1e3)
-    theirs, ours, clock = ({name: middle(each) for name, each in one.items() if len(each) >= FEWEST}
-                           for one in of)
-    names = [name for name, length in theirs.items() if name in ours and length > SHORTEST]
-    for name in names if DETAILS else ():
-        print("%-28s %9.1f µs, torch.profiler %+5.1f %%, a clock %+5.1f %%" % (
-            name, ours[name], 100 * (theirs[name] / ours[name] - 1), 100 * (clock[name] / ours[name] - 1)))
-    worst = [max((abs(ours[name] / other[name] - 1), name) for name in names) for other in (theirs, clock)]
-    return sum(map(len, of[1].values())), len(names), worst
+    ours = by_call([list(row.values()) for row in json.loads(done.stdout)])
+    pairs = collections.defaultdict(list)
+    for key, lengths in by_call(theirs).items():
+        if len(ours.get(key, [])) == len(lengths):
+            pairs[key[0]] += zip(ours[key], lengths)
+    found = {}, {}
+    for name, each in pairs.items():
+        length = statistics.median(length for _, length in each)
+        if len(each) >= FEWEST and length > SHORTEST:
+            more = statistics.median(our / length - 1 for our, length in each)
+            found[any(other.startswith(name + ".") for other in pairs)][name] = more
+            if DETAILS:
+                print("%-28s %5d calls, %9.1f µs by %s, %+5.2f %%" % (
+                    name, len(each), length, by, 100 * more))
+    return sum(map(len, pairs.values())), found
+
+
+def compare_cost(probing, program):
+    """How much longer steps are while samples are taken: medians of steps just before and after."""
+    found = []
+    for _ in range(ROUNDS):
+        _, before = program.during(["sleep", str(SECONDS / 2)], "steps")
+        taken, steps = program.during([probing, "-p", program.pid, "perf", "--torch", "--json", "-r",
+                                       "100", "-d", "%ds" % SECONDS], "steps")
+        _, after = program.during(["sleep", str(SECONDS / 2)], "steps")
+        end = taken["timestamp"] + taken["duration_ns"] / 1e9
+        within = [length for began, length in steps if taken["timestamp"] <= began < end]
+        found.append(statistics.median(within) / statistics.median(
+            length for _, length in before + after) - 1)
+    return statistics.median(found)
 
 
 def main():
@@ -120,19 +141,26 @@ def main():
     parser.add_argument("--probing", required=True)
     parser.add_argument("--python", default="/usr/bin/python3")
     parser.add_argument("--samples", type=int, default=5000)
+    parser.add_argument("--steps", type=int, default=30, help="that are timed")
     parser.add_argument("--model", action="append", choices=MODELS)
+    parser.add_argument("--device", default="cpu", help="of the models, as torch names it")
     options = parser.parse_args()
     probing = os.path.abspath(options.probing)
-    print("| model | samples | parts and modules | largest difference of a share | calls timed | modules "
-          "| largest difference of a duration | the same, to a clock |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| model | samples | parts and modules | largest difference of a share | calls | to a clock, of modules "
+          "without others | with others | to torch.profiler | with others | cost at 100 Hz |")
+    print("|---" * 10 + "|")
     for model in options.model or MODELS:
-        with Program(options.python, model) as program:
-            found, count, (points, name) = compare_shares(probing, program, options.samples)
-            calls, modules, worst = compare_calls(probing, program)
-        print("| %s | %d (%d independent) | %d | %.1f points (%s) | %d | %d | %.1f %% (%s) | %.1f %% (%s) |" % (
-            model, found["samples"], found["independent_samples"], count, 100 * points, name, calls, modules,
-            100 * worst[0][0], worst[0][1], 100 * worst[1][0], worst[1][1]), flush=True)
+        with Program(options.python, model, options.device) as program:
+            found, shares = compare_shares(probing, program, "-d", "%ds" % (options.samples / RATE * 1.3))
+            points, name = max((abs(ours - share), name) for name, (share, ours, _, _) in shares.items())
+            calls, clock = compare_calls(probing, program, "clock", options.steps)
+            _, profiler = compare_calls(probing, program, "profiler", options.steps)
+            cost = compare_cost(probing, program)
+        worst = ["%.1f %% (%s)" % max((100 * abs(more), name) for name, more in one.items()) if one else "-"
+                 for one in (*clock, *profiler)]
+        print("| %s | %d (%d independent) | %d | %.1f points (%s) | %d | %s | %.1f %% |" % (
+            model, found["samples"], found["independent_samples"], len(shares), 100 * points, name, calls,
+            " | ".join(worst), 100 * cost), flush=True)
 
 
 if __name__ == "__main__":

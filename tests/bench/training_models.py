@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trains one of some small models; torch.profiler times its modules meanwhile, when it is told to.
 
-Usage: training_models.py MODEL. Lines of stdin: "begin" starts torch.profiler at the next step, "clock"
-only looks at the clock when modules are called and return, "end" ends either and prints a list of [name, begin in µs since the epoch, duration in µs]: of "step", "backward",
-"optimizer" and the paths of modules.
+Usage: training_models.py MODEL DEVICE. Lines of stdin: "begin" starts torch.profiler at the next step, "end" ends
+it and prints a list of [name, begin in µs since the epoch, duration in µs]: of "step", "backward",
+"optimizer" and the paths of modules. "clock" and "profiler" time each call of a module within its forward,
+by a clock or by torch.profiler; "end" then prints a list of [path, number of the step, number of the call,
+duration in µs]. "steps" only has "end" print when steps began, in seconds since the epoch, and how many µs they took.
 """
 import json
 import select
@@ -142,7 +144,7 @@ class Ranges:
     def __init__(self, model):
         self.names = {module: "model." + name if name else "model"
                       for name, module in model.named_modules()}
-        self.open, self.handles, self.events = [], [], None
+        self.open, self.handles = [], []
 
     def add(self):
         for module in self.names:
@@ -154,18 +156,74 @@ class Ranges:
             self.handles.pop().remove()
 
     def enter(self, module, _):
-        if self.events is not None:
-            self.open.append(time.perf_counter())
-            return
         self.open.append(record_function("## " + self.names[module]))
         self.open[-1].__enter__()
 
-    def leave(self, module, *_):
-        if self.events is not None:
-            begin = self.open.pop()
-            self.events.append([self.names[module], begin * 1e6, (time.perf_counter() - begin) * 1e6])
-            return
+    def leave(self, *_):
         self.open.pop().__exit__(None, None, None)
+
+
+class Calls:
+    """Times calls of modules within their forward, while other tools have hooks outside of it.
+
+    What those take is no part of a call: of each one, it is the time that is not in its forward.
+    """
+
+    def __init__(self, model, profiled):
+        self.names = {module: "model." + name if name else "model"
+                      for name, module in model.named_modules()}
+        self.profiled, self.original = profiled, nn.Module.__call__
+        self.open, self.step = [], 0
+        self.calls, self.hooks = [], []  # seconds: in its forward; of that, in hooks of calls in it
+
+    def add(self):
+        # Names of modules are looked for in variables, unless these begin so.
+        def call(_module, *args, **kwargs):
+            return self.outside(_module, args, kwargs)
+
+        nn.Module.__call__ = call
+        for module in self.names:
+            module.forward = self.inside(module.forward)
+
+    def remove(self):
+        nn.Module.__call__ = self.original
+        for module in self.names:
+            del module.forward
+
+    def outside(self, _module, args, kwargs):
+        if _module not in self.names:
+            return self.original(_module, *args, **kwargs)
+        found = [self.names[_module], self.step, len(self.calls), 0.0]
+        self.calls.append(found)
+        self.hooks.append(0.0)
+        self.open.append(found)
+        begin = time.perf_counter()
+        result = self.original(_module, *args, **kwargs)
+        whole = time.perf_counter() - begin
+        self.open.pop()
+        if self.open:
+            self.hooks[self.open[-1][2]] += whole - found[3] + self.hooks[found[2]]
+        return result
+
+    def inside(self, forward):
+        def timed(*args, **kwargs):
+            found = self.open[-1]
+            begin = time.perf_counter()
+            if self.profiled:
+                with record_function("## %d" % found[2]):
+                    result = forward(*args, **kwargs)
+            else:
+                result = forward(*args, **kwargs)
+            found[3] = time.perf_counter() - begin
+            return result
+
+        return timed
+
+    def told(self, ranges):
+        """The calls; by torch.profiler, if these are its ranges."""
+        lengths = {int(name): length for name, _, length in ranges if name.isdigit()}
+        return [[name, step, number, lengths.get(number, length * 1e6) - 1e6 * hooks]
+                for (name, step, number, length), hooks in zip(self.calls, self.hooks)]
 
 
 def events(profiler):
@@ -183,41 +241,64 @@ def told():
     return sys.stdin.readline().strip() if select.select([sys.stdin], [], [], 0)[0] else None
 
 
+class Tool:
+    """What times calls or steps, until it is told to end."""
+
+    def __init__(self, word, model):
+        self.word, self.profiler, self.steps = word, None, []
+        self.timer = Ranges(model) if word == "begin" else None if word == "steps" else \
+            Calls(model, word == "profiler")
+        if self.timer:
+            self.timer.add()
+        if word in ("begin", "profiler"):
+            self.profiler = profile(activities=[ProfilerActivity.CPU])
+            self.profiler.__enter__()
+
+    def step(self, number, began):
+        self.steps.append([began[0], (time.perf_counter() - began[1]) * 1e6])
+        if isinstance(self.timer, Calls):
+            self.timer.step = number + 1
+
+    def end(self):
+        if self.profiler:
+            self.profiler.__exit__(None, None, None)
+        if self.timer:
+            self.timer.remove()
+        found = events(self.profiler) if self.profiler else []
+        return found if self.word == "begin" else self.steps if self.word == "steps" else \
+            self.timer.told(found)
+
+
 def main():
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    model = MODELS[sys.argv[1]]()
+    device = torch.device(sys.argv[2])
+    model = MODELS[sys.argv[1]]().to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
-    ranges = Ranges(model)
-    profiler = None
+    tool, number = None, 0
     print("ready", flush=True)
     while True:
-        batch = model.batch()
+        began = time.time(), time.perf_counter()
         with record_function("## step"):
+            batch = model.batch().to(device)
             loss = model(batch).square().mean()
             optimizer.zero_grad()
             with record_function("## backward"):
                 loss.backward()
             with record_function("## optimizer"):
                 optimizer.step()
+        number += 1
+        if tool:
+            tool.step(number, began)
         word = told()
-        if word == "begin":
-            ranges.add()
-            profiler = profile(activities=[ProfilerActivity.CPU])
-            profiler.__enter__()
+        if word == "end":
+            print(json.dumps(tool.end()), flush=True)
+            tool = None
+        elif word:
+            tool = Tool(word, model)
+            tool.step(number, began)
+            tool.steps.clear()
             print("begun", flush=True)
-        elif word == "clock":
-            ranges.events = []
-            ranges.add()
-            print("begun", flush=True)
-        elif word == "end" and ranges.events is not None:
-            ranges.remove()
-            print(json.dumps(ranges.events), flush=True)
-            ranges.events = None
-        elif word == "end":
-            profiler.__exit__(None, None, None)
-            ranges.remove()
-            print(json.dumps(events(profiler)), flush=True)
 
 
 main()

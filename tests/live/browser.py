@@ -38,7 +38,8 @@ class Browser:
         self._process = subprocess.Popen(
             ["bash", "-c", 'exec "$@" 3<&%d 4>&%d' % (to_read, to_write), "bash", COMMAND,
              "--user-data-dir=" + self._folder.name, "--window-size=%d,%d" % size, *OPTIONS],
-            pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            env=dict(os.environ, TMPDIR=self._folder.name), pass_fds=(to_read, to_write),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)
         os.close(to_write)
         self.pid = self._process.pid

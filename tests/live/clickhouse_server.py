@@ -106,8 +106,8 @@ class Server:
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode(errors="replace")) from None
 
-    def rows(self, sql):
-        text = self.ask(sql + " FORMAT JSON", output_format_json_quote_64bit_integers="0")
+    def rows(self, sql, **parameters):
+        text = self.ask(sql + " FORMAT JSON", output_format_json_quote_64bit_integers="0", **parameters)
         return json.loads(text)["data"]
 
 

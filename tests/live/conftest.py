@@ -134,7 +134,7 @@ def pytest_terminal_summary(terminalreporter):
 @pytest.fixture(scope="session")
 def newest():
     """One ordinary interpreter, the newest: for what does not depend on the version."""
-    plain = [i for i in support.INTERPRETERS if not i.free_threaded and not i.debug_build]
+    plain = [i for i in support.INTERPRETERS if i.plain]
     assert plain, "no Python 3 interpreter found"
     return plain[-1]
 

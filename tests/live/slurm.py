@@ -44,9 +44,9 @@ def free_ports(count):
         return [each.getsockname()[1] for each in sockets]
 
 
-def end_all(conf):
+def end_all(variable):
     """Its daemons, the keepers of its steps, and what runs in its jobs, by their environment."""
-    word = ("SLURM_CONF=" + conf).encode()
+    word = variable.encode()
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError, ValueError):
             with open("/proc/%d/environ" % int(name), "rb") as environ:
@@ -83,5 +83,5 @@ def running():
             stack.callback(daemon.kill)
         wait_until(lambda: b"idle" in subprocess.run(
             ["sinfo"], env=env, capture_output=True, check=False).stdout, 60)
-        stack.callback(end_all, conf)
+        stack.callback(end_all, "SLURM_CONF=" + conf)
         yield env

@@ -15,6 +15,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BINARY = os.environ.get("PROBING_BINARY", str(ROOT / "build" / "probing"))
 LONG = os.environ.get("PROBING_LONG", "") not in ("", "0")
+# Names of `test-interpreters --list`, divided by commas: the tests run on these alone.
+CHOSEN = [name for name in os.environ.get("PROBING_INTERPRETERS", "").split(",") if name]
 
 
 def count(short, long):
@@ -45,6 +47,12 @@ class Interpreter:
         return self.name
 
     @property
+    def plain(self):
+        """What tests that need one ordinary interpreter run on: a release build with a GIL, or
+        what was chosen by name."""
+        return bool(CHOSEN) or not (self.free_threaded or self.debug_build)
+
+    @property
     def has_ctypes(self):
         """Builds may lack it, and those of 3.4 and 3.5 crash in it when made by a new compiler."""
         if self.version < (3, 6):
@@ -64,6 +72,8 @@ def _all_interpreters():
     )
     musl, others = [], []
     for entry in json.loads(listing.stdout.decode()):
+        if CHOSEN and entry["name"] not in CHOSEN:
+            continue
         (musl if entry.get("libc") == "musl" else others).append(Interpreter(entry))
     return others, musl
 
@@ -76,8 +86,8 @@ def one_per_version(first=(3, 4), last=(3, 99), usable=lambda interpreter: True)
     """A plain build of each version there is: what the longest tests run on."""
     chosen = {}
     for interpreter in INTERPRETERS:
-        plain = not interpreter.free_threaded and not interpreter.debug_build
-        if plain and usable(interpreter) and first <= interpreter.version <= last:
+        fits = first <= interpreter.version and (interpreter.version <= last or CHOSEN)
+        if interpreter.plain and usable(interpreter) and fits:
             chosen.setdefault(interpreter.version, interpreter)
     return list(chosen.values())
 

@@ -88,6 +88,8 @@ def snapshot_of(target, folder):
 def chosen_interpreters():
     """One plain build each of the versions whose tables are tested, and the special builds of 3.13:
     an old one, and those between which the interpreter changed most."""
+    if support.CHOSEN:
+        return support.INTERPRETERS
     plain = [i for i in support.one_per_version()
              if i.version in ((3, 8), (3, 11), (3, 13), (3, 14))]
     special = [i for i in support.INTERPRETERS

@@ -158,12 +158,24 @@ static void test_duration(void **state)
 	}
 }
 
+static void test_command_length(void **state)
+{
+	char title[] = "ray::Worker.run\0\0\0\0\0\0\0\0\0\0\0\0";
+	char empty[12] = "";
+
+	(void)state;
+	assert_int_equal(prb_text_command_length(title, sizeof(title)), 16);
+	assert_int_equal(prb_text_command_length("a\0b\0\0", 6), 6);
+	assert_int_equal(prb_text_command_length(empty, sizeof(empty)), sizeof(empty));
+	assert_int_equal(prb_text_command_length("", 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decode),	 cmocka_unit_test(test_width),
 		cmocka_unit_test(test_escape),	 cmocka_unit_test(test_layout),
-		cmocka_unit_test(test_duration),
+		cmocka_unit_test(test_duration), cmocka_unit_test(test_command_length),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

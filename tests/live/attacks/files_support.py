@@ -14,7 +14,8 @@ import pytest
 
 import support
 
-USER, GROUP = 2001, 2345
+# Files of tests that run side by side have users of their own: folders in /tmp are named by them.
+USER, GROUP = 2100 + 10 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]), 2345
 # One that every user may run: others may lie in a folder of root.
 PYTHON = next((python for python in (sys.executable, "/usr/bin/python3")
                if Path(os.path.realpath(python)).parts[:2] not in (("/", "root"), ("/", "home"))),

@@ -67,7 +67,7 @@ os.setuid(int(sys.argv[3]))
 """ + FRAME
 
 
-@pytest.mark.parametrize("user", [0, USER])
+@pytest.mark.parametrize("user", [0, USER], ids=["root", "user"])
 @pytest.mark.parametrize("link", ["/outside.py", "../../outside.py", "{folder}/outside.py"])
 def test_links_do_not_leave_the_root(folder, user, link):
     """Of a container: its root has a file at that path, or it has none."""
@@ -83,7 +83,8 @@ def test_links_do_not_leave_the_root(folder, user, link):
 
 
 @pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
-@pytest.mark.parametrize("owner, shown", [(0, [SECRET.decode().strip()]), (USER, [])])
+@pytest.mark.parametrize("owner, shown", [(0, [SECRET.decode().strip()]), (USER, [])],
+                         ids=["root", "user"])
 def test_core_names_a_file_of_root(folder, owner, shown):
     """The paths in a core file are the word of whom it belongs to."""
     secret = write(folder / "secret", SECRET, 0o600)

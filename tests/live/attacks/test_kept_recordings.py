@@ -97,7 +97,7 @@ def test_notes_of_another_user_are_not_asked(folder, process):
         shutil.rmtree(place)
 
 
-@pytest.mark.parametrize("owner", [0, OTHER])
+@pytest.mark.parametrize("owner", [0, OTHER], ids=["root", "other"])
 def test_a_folder_that_was_taken(process, owner):
     """The user, whose folder somebody else has made: nothing is recorded, and it is said why."""
     place = Path("/tmp/probing-%d" % USER)

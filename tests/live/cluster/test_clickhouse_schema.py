@@ -54,6 +54,42 @@ def test_columns_of_other_types_are_not_written_to(server, writer, tmp_path):
     assert "1 rings were refused" in done.stderr and count(server, "strange.user_stored") == 0, done
 
 
+def test_a_newer_table_is_written_to(server, writer, tmp_path):
+    """Columns that this version does not know, texts that are numbered, and types that no ring has."""
+    server.ask("CREATE DATABASE newer")
+    table = OLD.replace("job String", "job LowCardinality(String), later Array(String) DEFAULT ['x'], code "
+                        "FixedString(2)").replace("number Nullable(Int64)", "number DateTime, number__real "
+                        "Nullable(Float64), kind LowCardinality(Nullable(String)), text String")
+    server.ask(table % "newer", allow_experimental_low_cardinality_type="1")
+    writer.write(100)
+    done = ship(tmp_path, "--to", server.url("newer"), "--once", writer.pid)
+    assert done.returncode == 0 and " 100 rows of 1 rings" in done.stderr, done
+    assert server.rows("SELECT DISTINCT later, text, toUInt32(number) AS number, number__real AS real, job FROM "
+                       "newer.user_stored") == [{"later": ["x"], "text": "", "number": 0, "real": None,
+                                                 "job": "torch 10.1.2.3:29500"}]
+    assert ask(server, "newer", "SELECT max(number__integer) AS high, max(text__text) AS text, count(DISTINCT "
+               "kind) AS kinds FROM user.stored") == [{"high": 99, "text": "x" * 49, "kinds": 7}]
+
+
+def test_a_table_that_takes_nothing_keeps_no_other_back(server, target, tmp_path):
+    """One that somebody made otherwise: its rows wait until that is put right, and metrics come."""
+    writer = Writer(target, tmp_path / "data")
+    writer.write(100)
+    server.ask("CREATE DATABASE blocked")
+    server.ask("CREATE TABLE blocked.user_stored (number Nullable(Int64)) ENGINE = Memory")
+    done = ship(tmp_path / "once", "--to", server.url("blocked"), "--once", writer.pid)
+    assert done.returncode == 1 and "ClickHouse: " in done.stderr, done
+    with daemon(tmp_path, "--to", server.url("blocked"), "--every", "100ms", "--metrics", "100ms", writer.pid) as start:
+        start()
+        wait_for(lambda: count(server, "blocked.probing_metrics"), start.log.read_text)
+        assert "user_stored: ClickHouse: " in start.log.read_text() and "; its rows wait" in start.log.read_text()
+        server.ask("DROP TABLE blocked.user_stored")
+        wait_for(lambda: count(server, "blocked.user_stored") == 100, start.log.read_text)
+        server.ask("DROP DATABASE blocked")
+        writer.write(10)
+        wait_for(lambda: count(server, "blocked.user_stored") in (10, 110), start.log.read_text)
+
+
 def test_old_days_go_and_others_stay(server, writer, tmp_path):
     """`node --keep-days`: by the day on which rows were sent."""
     writer.write(10)

@@ -11,6 +11,7 @@ import tempfile
 
 import pytest
 
+import jobs
 import support
 from environment import wait_until
 from rank_job import ABSENT, CYCLE, LATE, MISMATCH, MOVES, Job, main_wait
@@ -126,6 +127,11 @@ def test_the_slow_rank(job):
     file = job.file + ".profile"
     done = job.cluster("perf", job.name, "--duration", "1s", "-o", file)
     assert done.returncode == 0, done
+    # What it does instead of waiting is told.
+    assert "\nrank 1 differs most: " in done.stdout and "read_file" in done.stdout.split("differs most")[1], done.stdout
+    odd = json.loads(subprocess.run([support.BINARY, file, "perf", "--json"], capture_output=True, check=True,
+                                    text=True).stdout)["odd_rank"]
+    assert odd["pid"] == job.pids()[1] and "read_file" in [each["func"] for each in odd["functions"]], odd
     rows = subprocess.run([support.BINARY, file, "query", "-f", "json",
                            "SELECT pid, command FROM profile.processes"],
                           capture_output=True, check=True, text=True)
@@ -242,5 +248,11 @@ def test_no_job():
                             capture_output=True, check=False, text=True)
     assert result.returncode == 1 and "no job on this machine is 'torch 192.0.2.1:1'" in \
         result.stderr
+    with jobs.ranks("/usr/bin/python3", 2) as ranks:
+        result = subprocess.run([support.BINARY, "cluster", "hang", "torch 192.0.2.1:1"],
+                                capture_output=True, check=False, text=True)
+        # Others may run here, too.
+        assert result.returncode == 1 and ", 2 ranks)" in result.stderr or "cluster nodes" in result.stderr, result
+        assert ranks[0].pid
     usage = subprocess.run([support.BINARY, "cluster", "mend"], capture_output=True, check=False)
     assert usage.returncode == 2 and b"nodes, dump, hang, slow, perf" in usage.stderr

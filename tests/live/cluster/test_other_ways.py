@@ -81,3 +81,42 @@ def test_hosts_that_ask_others():
         assert done.stderr.count("warning") == 2, done.stderr
         usage = jobs.cluster("cluster", "nodes", "--tree", env=env)
         assert usage.returncode == USAGE and "--tree is for --hosts" in usage.stderr
+        usage = jobs.cluster("cluster", "nodes", "--tree", "--hosts", "a,b:9922", env=env)
+        assert usage.returncode == USAGE and "'b:9922' is a served process, which asks no others" in usage.stderr
+
+        # Rows and snapshots come the same way.
+        log.unlink()
+        done = jobs.cluster("cluster", "query", "--json", "--tree", "--hosts", hosts, "SELECT _host, _rank, func FROM "
+                            "global.python.backtrace WHERE depth = 0 AND func = 'step' ORDER BY 1, 2", jobs.ADDRESS,
+                            env=env)
+        assert done.returncode == OK, done
+        assert json.loads(done.stdout) == [{"_host": host, "_rank": rank, "func": "step"}
+                                           for host in ("a", "b", "c", "d", "e", "f", "lame") for rank in (0, 1)]
+        assert "dead1: ssh: connect to host dead1 port 22: Connection refused\n" in done.stderr
+        assert " cluster relay --hosts=a,b,dead1 " in log.read_text(), log.read_text()
+
+        log.unlink()
+        file = pathlib.Path(folder, "hang.probing")
+        done = jobs.cluster("cluster", "hang", "--tree", "--save", file, "--hosts", hosts, jobs.ADDRESS, env=env)
+        assert done.returncode == UNKNOWN and "%s: snapshots of 2 of 2 ranks" % file in done.stdout, done
+        assert done.stderr.count("Connection refused") == 2, done.stderr
+        done = jobs.cluster(file, "query", "-f", "json", "SELECT _rank, value FROM python.locals WHERE name = 'loss' "
+                            "ORDER BY 1")
+        assert [row["value"] for row in json.loads(done.stdout)] == ["0", "1"]
+
+
+def test_a_copy_for_hosts_that_ask_others():
+    """The relay was brought, and brings itself to the others."""
+    with tempfile.TemporaryDirectory() as folder, jobs.ranks(PYTHON, 1) as ranks:
+        ssh, log = pathlib.Path(folder, "ssh"), pathlib.Path(folder, "log")
+        ssh.write_text(SSH)
+        ssh.chmod(0o755)
+        env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), LOG=str(log), HOST="here",
+                   TMPDIR=folder, PROBING_REMOTE_PROGRAM="/nonexistent")
+        done = jobs.cluster("cluster", "nodes", "--json", "--tree", "--bring", support.BINARY, "--hosts", "a,b,c,d",
+                            jobs.ADDRESS, env=env)
+        assert done.returncode == OK and not done.stderr, done
+        assert json.loads(done.stdout)[0]["ranks"][0]["pid"] == ranks[0].pid
+        asked = sorted(tuple(line.split()[:2]) for line in log.read_text().splitlines() if "exec sh" in line)
+        assert asked == [("a", "b"), ("c", "d"), ("here", "a"), ("here", "c")], log.read_text()
+        assert not list(pathlib.Path(folder).glob("probing.*"))

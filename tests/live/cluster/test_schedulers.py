@@ -127,7 +127,10 @@ def test_a_copy_is_brought_and_removed(bin_path):
     env = environment(bin_path, "ssh", LOCAL_SSH, PROBING_REMOTE_PROGRAM="/nonexistent")
     with jobs.ranks(PYTHON, 2) as ranks:
         words = ("--hosts", "a", jobs.ADDRESS)
-        assert jobs.cluster("cluster", "nodes", *words, env=env).returncode == FAILED
+        done = jobs.cluster("cluster", "nodes", *words, env=env)
+        assert done.returncode == FAILED and "a: " in done.stderr and "the only host did not answer" in done.stderr
+        done = jobs.cluster("cluster", "nodes", "--hosts", "a,b", env=env)
+        assert "none of 2 hosts answered" in done.stderr and "'ssh HOST probing --version'" in done.stderr, done
         found = read_ranks(env, "--bring", support.BINARY, *words)
         assert [each[2] for each in found] == [each.pid for each in ranks]
         assert not glob.glob(str(bin_path / "probing.*"))

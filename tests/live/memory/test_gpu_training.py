@@ -171,9 +171,22 @@ def mean_step(probing, pid, share):
 def test_what_it_costs(probing, going):
     """While the GPU has enough to do, nothing but the agent's events and what they replace."""
     found = [mean_step(probing, going.pid, share) for share in ("0.000001", "0.1", "0.000001")]
-    assert probing(going.pid, "config", "torch.profiling=off").code == OK
     print(found)
     assert found[1] < 1.1 * max(found[0], found[2])
+    assert probing(going.pid, "config", "torch.profiling=off").code == OK
+
+
+def test_overhead(probing, going):
+    """By the run itself, at the default rate: Python is late in a sampled step, and catches up."""
+    assert probing(going.pid, "config", "torch.profiling=on").code == OK
+
+    def of():
+        return {row["kind"]: row for row in ask(going.pid, "SELECT * FROM torch.overhead")}
+    wait_until(lambda: of().get("sampled", {}).get("pairs", 0) >= 6, 200)
+    found = of()
+    assert probing(going.pid, "config", "torch.profiling=off").code == OK
+    print(found)
+    assert found["all"]["overhead"] < 1 and found["unsampled"]["overhead"] < 0.5, found
 
 
 def test_losses_to_the_last_bit(probing, training):

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+import support
 from environment import OK
 from test_memory import growth, read
 from test_sites import do
@@ -74,3 +75,27 @@ def test_no_time(probing, process):
     done = probing(process.pid, "memory", "--max-time", "0.000001ms")
     assert done.code == OK, done
     assert "\nmalloc: not known: there was no time to read all of it\n" in done.out, done
+
+
+GROWS = """
+import ctypes, time
+malloc = ctypes.CDLL(None).malloc
+malloc.restype, malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+for _ in range(200000):
+    malloc(200)
+print("ready", flush=True)
+for _ in range(5000):
+    for _ in range(100):
+        malloc(400)
+    time.sleep(0.001)
+time.sleep(3600)
+"""
+
+
+def test_a_heap_that_grows(probing, newest):
+    """The end moves while the blocks before it are counted."""
+    with support.Program([newest.exe, "-c", GROWS], env=newest.env) as process:
+        assert process.line() == "ready"
+        for _ in range(support.count(3, 30)):
+            found = read(probing, process)["malloc"]
+            assert found["error"] is None and by_size(found)[200]["now_blocks"] >= 200000, found

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`probing perf --torch`: shares of modules and parts of the step, compared with the program's own
 clocks."""
+import contextlib
 import json
 import re
+import socket
 import subprocess
 
 import pytest
@@ -69,6 +71,33 @@ def test_shares(program):
     paths = [node["path"] for node in nodes if node["path"]]
     assert paths.index("model.head") > paths.index("model.layers.1")
     assert bounds["model.layers.1.attn"]["class"] == "MultiheadAttention"
+
+
+@pytest.fixture(params=training.TORCHES, ids=repr)
+def rank(request):
+    """The first of two, which waits for its data loader and for the other one."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    with contextlib.ExitStack() as stack:
+        found = [stack.enter_context(request.param.start("parts.py", env=dict(
+            MASTER_ADDR="127.0.0.1", MASTER_PORT=port, RANK=each, WORLD_SIZE="2"))) for each in "01"]
+        assert found[0].line(timeout=400) == "ready"
+        yield found[0]
+
+
+def test_data_loading_and_communication(rank):
+    found, (seconds, data, communication) = measured(rank, "-d", "%ds" % support.count(3, 30), "-r", "200")
+    seen = shares(found)
+    # Both wait, so other programs that need the processors take little from them.
+    assert seen["data loading"] == pytest.approx(data / seconds, abs=0.1), (found["nodes"], data, seconds)
+    assert seen["communication"] == pytest.approx(communication / seconds, abs=0.1), (
+        found["nodes"], communication, seconds)
+    assert seen["data loading"] > 0.1 < seen["communication"]
+    assert all(node["samples"] > 0 for node in found["nodes"])
+    # With --exact, all that is before the first module.
+    found, (seconds, data, communication) = measured(rank, "--exact", "--steps", "10")
+    assert found["data_ms"] / found["duration_ms"] == pytest.approx((data + communication) / seconds, abs=0.1)
 
 
 def sampled(probing, process, *options, until, path=None):

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`probing memory --sites`: which lines allocate, what they leave behind, and that it goes again."""
 import json
+import os
 import signal
 import subprocess
 import time
 
 import pytest
 
+import pauses
 import support
 from environment import OK, UNSUPPORTED, USAGE
 
-SUPPORTED = [each for each in support.INTERPRETERS
-             if each.version >= (3, 7) and not each.free_threaded]
+SUPPORTED = [each for each in support.INTERPRETERS if each.version >= (3, 7)]
+WITHOUT_GIL = [each for each in SUPPORTED if each.free_threaded]
+# Where threads cannot be stopped, some thread may still be in the library.
+STAYING = {each.exe for each in WITHOUT_GIL if not pauses.agent_holds(each)}
 ROUNDS = 5000
 HEAVY, LIGHT, LEAK = 30000, 10000, 4000
 EVERY = 65536
@@ -80,7 +84,10 @@ def check_gone(probing, process):
     """Nothing of it is left: else the library could not be unmapped."""
     done = probing(process.pid, "eject", "--json")
     assert done.code == OK, done
-    assert not is_mapped(process.pid), done
+    if os.readlink("/proc/%d/exe" % process.pid) in STAYING:
+        assert is_mapped(process.pid) and "needs no GIL" in json.loads(done.out)["reason"], done
+    else:
+        assert not is_mapped(process.pid), done
 
 
 def by_function(found):
@@ -298,9 +305,10 @@ def test_another_interpreter_stays(probing, target, newest):
     assert do(process, 10) == "did 10"
 
 
-def test_on_and_off_under_load(probing, target, newest):
+@pytest.mark.parametrize("interpreter", support.one_per_version()[-1:] + WITHOUT_GIL, ids=repr)
+def test_on_and_off_under_load(probing, target, interpreter):
     """Threads that allocate all the time, and check what they have, do not notice."""
-    process = target("allocating.py", "threads", interpreter=newest)
+    process = target("allocating.py", "threads", interpreter=interpreter)
     for _ in range(support.count(10, 1000)):
         done = probing(process.pid, "memory", "--sites", "1ms", "--every", "4KiB", "--json")
         assert done.code == OK, done
@@ -310,13 +318,29 @@ def test_on_and_off_under_load(probing, target, newest):
     assert do(process, 10) == "did 10"
 
 
-@pytest.mark.parametrize(
-    "interpreter", [each for each in support.INTERPRETERS if each.free_threaded], ids=repr)
-def test_free_threaded(probing, target, interpreter):
+@pytest.mark.parametrize("interpreter", WITHOUT_GIL, ids=repr)
+def test_threads_at_once(probing, target, interpreter):
+    """Threads that run beside each other: each is counted, each block's end is seen, and the lines
+    are those of the code, also where a thread has a copy of its bytecode."""
     process = target("allocating.py", interpreter=interpreter)
-    done = probing(process.pid, "memory", "--sites", "1s")
-    assert done.code == UNSUPPORTED and "free-threaded" in done.err, done
-    assert not is_mapped(process.pid)
+    found = json.loads(sample(process, "--json", count="beside 1500"))
+    assert found["lost_bytes"] == found["untracked"] == found["nameless_frames"] == 0, found
+    expected = 4 * 1500 * (HEAVY + LIGHT + LEAK)
+    assert 0.97 * expected <= found["bytes"] <= 1.3 * expected, found["bytes"]
+    sites = by_function(found)
+    with open(sites["heavy"]["file"], encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    for name, size, words in (("heavy", HEAVY, "bytes(30000)"), ("light", LIGHT, "bytearray(10000)"),
+                              ("leak", LEAK, "bytes(4000)")):
+        assert abs(sites[name]["bytes"] / (4 * 1500 * size) - 1) < 0.25, (name, sites)
+        assert words in lines[sites[name]["line"] - 1], sites[name]
+    (kept,) = [row for row in found["leaks"] if row["function"] == "leak"]
+    assert 0.6 < kept["alive_bytes"] / (4 * 1500 * LEAK) < 1.5, kept
+    for name in "heavy", "light":
+        assert not [row for row in found["leaks"] if row["function"] == name], found["leaks"]
+    assert do(process, 10) == "did 10"
+    check_gone(probing, process)
+    assert do(process, 10) == "did 10"
 
 
 @pytest.mark.parametrize("options, words", [

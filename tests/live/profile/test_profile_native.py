@@ -17,7 +17,7 @@ PROGRAM = support.HERE / "programs" / "profiled_native.py"
 SECONDS = support.count(4, 60)
 CHURN = support.count(3, 40)
 WITH_CTYPES = [each for each in support.one_per_version((3, 8)) if each.has_ctypes]
-NEWEST = [each for each in WITH_CTYPES if each.version <= (3, 13)][-1]
+NEWEST = [each for each in support.one_per_version((3, 8), (3, 13)) if each.has_ctypes][-1]
 
 
 def build(folder, name, *options):

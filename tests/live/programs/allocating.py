@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Allocates as it is told: for each number on stdin so many rounds, which it reports. Of a round
 30,000 bytes are freed at once by one function, 10,000 by another one, and 4,000 stay. A line "trace"
-starts tracemalloc, "untrace" stops it, "fork" has a child do a round, "sort N" has the C library call
+starts tracemalloc, "untrace" stops it, "beside N" has four threads do N rounds each, "fork" has a child do a round, "sort N" has the C library call
 a function N times that keeps 4,000 bytes, "sub" another interpreter allocate 30 MB ("sub stays": and stay); with "threads" two threads allocate all the time. Runs on all versions of
 Python 3."""
 import os
@@ -76,6 +76,14 @@ def in_another_interpreter(stays):
         interpreters.destroy(made)
 
 
+def beside(count):
+    threads = [threading.Thread(target=rounds, args=(count,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def main():
     if sys.argv[1:] == ["threads"]:
         for _ in range(2):
@@ -96,6 +104,8 @@ def main():
             in_another_interpreter(word == "sub stays")
         elif word.startswith("sort "):
             sort(int(word[5:]))
+        elif word.startswith("beside "):
+            beside(int(word[7:]))
         elif word == "fork":
             word = in_child()
         else:

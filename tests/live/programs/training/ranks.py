@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One rank of a job on gloo: does what each line of its stdin says, and prints when it is done."""
+"""One rank of a job on gloo: does what each line of its stdin says, and prints when it is done.
+
+The ranks of a launcher have $RANK_FIFOS instead, a folder with two fifos for each."""
 import ctypes
 import os
 import sys
@@ -152,7 +154,7 @@ def sharded():
     for layer in range(3):
         parts = [torch.empty(4) for _ in range(dist.get_world_size())]
         dist.all_gather(parts, tensor)
-        if layer == 1 and dist.get_rank() == 2:
+        if layer == 1 and dist.get_rank() == min(2, dist.get_world_size() - 1):
             stall()
         dist.all_reduce(torch.cat(parts))
 
@@ -202,8 +204,8 @@ def roots():
 
 
 def forgotten():
-    """Rank 2 leaves out a call."""
-    if dist.get_rank() != 2:
+    """Rank 2, or the last one, leaves out a call."""
+    if dist.get_rank() != min(2, dist.get_world_size() - 1):
         dist.all_reduce(tensor)
     dist.all_reduce(tensor)
     dist.all_reduce(tensor)
@@ -224,7 +226,22 @@ def leave():
     sys.exit(0)
 
 
+def take_place():
+    """What MPI and Slurm call a rank is not what torch calls it."""
+    for name, others in (("RANK", ("OMPI_COMM_WORLD_RANK", "SLURM_PROCID")),
+                         ("WORLD_SIZE", ("OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"))):
+        for other in others:
+            if other in os.environ:
+                os.environ.setdefault(name, os.environ[other])
+    folder = os.environ.get("RANK_FIFOS")
+    if folder:
+        sys.stdin = open("%s/in%s" % (folder, os.environ["RANK"]), encoding="ascii")
+        os.dup2(os.open("%s/out%s" % (folder, os.environ["RANK"]), os.O_WRONLY), 1)
+        print(os.getpid(), flush=True)
+
+
 if __name__ == "__main__":
+    take_place()
     dist.init_process_group("gloo")
     # Of ranks 0 and 1, 1 and 2, 2 and 0.
     pairs = [dist.new_group(sorted((first, (first + 1) % 3))) for first in range(3)] \
