@@ -194,16 +194,20 @@ def in_chains(stack):
 @pytest.mark.parametrize("variant", ["functions", "generators", "methods", "lines"])
 @pytest.mark.parametrize("interpreter", support.one_per_version((3, 6)), ids=repr)
 def test_no_impossible_stacks(probing, tmp_path, interpreter, variant):
-    file = tmp_path / "churn.collapsed"
+    """On a busy machine a thread may have no processor for the second after which a stop is given up."""
+    file, seconds, stacks = tmp_path / "churn.collapsed", support.count(2, 60), []
     with support.Target(interpreter, support.HERE / "programs" / "churn.py", variant, 1) as target:
         assert target.line() == "ready"
-        result = probing(target.pid, "perf", "-d", "%ds" % support.count(2, 60), "-r", 1000,
-                         "--lines", "-o", file)
-    assert result.code == OK and " 0 unreadable\n" in result.out, result
-    stacks = [line.rpartition(" ")[0] for line in file.read_text().splitlines()]
+        for _ in range(10):
+            result = probing(target.pid, "perf", "-d", "%ds" % seconds, "-r", 1000, "--lines", "-o", file)
+            assert result.code == OK, result
+            assert int(re.search(r" (\d+) unreadable\n", result.out)[1]) <= seconds, result
+            stacks += [line.rpartition(" ")[0] for line in file.read_text().splitlines()]
+            if len(stacks) > 20:
+                break
     assert len(stacks) > 20
     for stack in stacks:
-        if "<not in Python>" in stack:
+        if "<not in Python>" in stack or "<unreadable>" in stack:
             continue
         assert not test_churn.impossible(in_chains(stack)), stack
 
