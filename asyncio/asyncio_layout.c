@@ -142,12 +142,12 @@ static struct prb_error *overlay_section(struct prb_module *module, struct prb_m
 
 static void start_with_table(const struct prb_layout *python, struct prb_asyncio_layout *layout)
 {
+	const struct prb_asyncio_layout *table = prb_asyncio_table_find(python);
+
 	for (unsigned i = 0; i < FIELDS; i++)
 		*field(layout, i) = PRB_ABSENT;
-	for (const struct prb_asyncio_layout *table = prb_asyncio_tables; table->version; table++)
-		if (table->version == python->version &&
-		    table->free_threaded == python->free_threaded)
-			*layout = *table;
+	if (table)
+		*layout = *table;
 	layout->version = python->version;
 	layout->free_threaded = python->free_threaded;
 }

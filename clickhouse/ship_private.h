@@ -61,6 +61,8 @@ struct prb_ship_source {
 	struct prb_ring *open; /**< the ring, or one of its cold files */
 	uint64_t limit;	       /**< first slot of the open chunk that is not finished */
 	double blocked;	       /**< since when the slot `sent` is not finished; 0: it is */
+	uint64_t blocked_head; /**< `head` at that time */
+	uint64_t given_up;     /**< slots before it are not waited for any more */
 	struct prb_cold cold;  /**< where what waits is stored */
 	uint64_t lost, unfinished;
 

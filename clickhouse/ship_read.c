@@ -172,11 +172,16 @@ static bool pass(struct prb_ship_source *source)
 	const uint64_t slots = (uint64_t)source->header.chunks << source->header.chunk_shift;
 	const double now = prb_clock_seconds();
 
-	if (source->blocked <= 0)
+	if (source->blocked <= 0) {
 		source->blocked = now;
+		source->blocked_head = source->head;
+	}
 	if (!source->ended && now - source->blocked < GIVE_UP_S &&
-	    source->head - source->limit < slots / 2)
+	    source->limit >= source->given_up && source->head - source->limit < slots / 2)
 		return false;
+	/* Those that were reserved by then have been waited for as long. */
+	if (now - source->blocked >= GIVE_UP_S)
+		source->given_up = source->blocked_head;
 	source->blocked = 0;
 	source->unfinished++;
 	source->sent = source->limit + 1;
@@ -244,6 +249,15 @@ static void skip_missing(struct prb_ship_source *source)
 	source->sent = ring->end;
 }
 
+/** A damaged ring of an ended process may say that it has more than there is: nobody adds it. */
+static void end_for_good(struct prb_ship_source *source)
+{
+	if (!source->ended || source->sent >= source->head)
+		return;
+	source->lost += source->head - source->sent;
+	source->sent = source->head;
+}
+
 struct prb_error *prb_ship_read(struct prb_ship *ship, struct prb_ship_source *source, uint16_t day)
 {
 	const double limit = prb_clock_seconds() + TURN_S;
@@ -269,6 +283,8 @@ struct prb_error *prb_ship_read(struct prb_ship *ship, struct prb_ship_source *s
 			/* After a cold file comes another one, or the ring. */
 			more = source->open->cold;
 			skip_missing(source);
+			if (!more)
+				end_for_good(source);
 			end_reading(source);
 			if (!more)
 				return NULL;

@@ -11,9 +11,6 @@
 #include "cluster/verdict_private.h"
 #include "cluster/why.h"
 
-/* So much of the time of the looks: whoever has slept for less was awake meanwhile. */
-static const double NOT_SINCE = 0.7;
-
 const char *prb_verdict_name(enum prb_verdict_kind kind)
 {
 	static const char *const names[] = {
@@ -241,7 +238,7 @@ static bool waits_anew(const struct prb_evidence *e, const struct prb_seen *seen
 	const struct prb_dump_frame *frame;
 
 	if (seen->unnamed || seen->gpu || seen->main->idle_seconds < 0 ||
-	    seen->main->idle_seconds > NOT_SINCE * e->round->span || !seen->main->waits_for ||
+	    prb_evidence_slept(e, seen) || !seen->main->waits_for ||
 	    strncmp(seen->main->waits_for, futex, strlen(futex)) != 0)
 		return false;
 	prb_vec_each (frame, &seen->main->frames)

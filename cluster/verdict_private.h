@@ -26,6 +26,12 @@ static inline bool prb_evidence_waits(const struct prb_seen *seen)
 	return seen->collective && seen->movement != PRB_MOVES;
 }
 
+/** True if the main thread has slept for nearly all the time of the looks, or longer. */
+static inline bool prb_evidence_slept(const struct prb_evidence *e, const struct prb_seen *seen)
+{
+	return seen->main && seen->main->idle_seconds > 0.7 * e->round->span;
+}
+
 /** Appends "rank 3" or "ranks 0-2,5". */
 void prb_verdict_put_ranks(struct prb_str *s, const struct prb_rank_set *set);
 

@@ -48,6 +48,19 @@ static bool is_sure(const struct prb_seen *waiting)
 	       (waiting->call && waiting->call->known && !waiting->gpu);
 }
 
+/** True if the rank, or one that waits in a collective, has slept as long as it was looked at. Else
+ * all of them may have gone on, and come back to where they were. */
+static bool is_stuck(const struct prb_evidence *e, const struct prb_seen *late)
+{
+	if (prb_evidence_slept(e, late))
+		return true;
+	for (size_t i = 0; i < e->round->list.count; i++)
+		if (prb_evidence_waits(prb_evidence_seen(e, i)) &&
+		    prb_evidence_slept(e, prb_evidence_seen(e, i)))
+			return true;
+	return false;
+}
+
 /** The group whose members differ most in what they called; NULL: in none they do. */
 static const struct prb_waiters *find_worst(const struct prb_waits *waits)
 {
@@ -102,7 +115,9 @@ static struct prb_error *judge_late(const struct prb_evidence *e, const struct p
 	if (!late)
 		return NULL;
 	v->kind = PRB_VERDICT_LATE;
-	v->confidence = late->movement == PRB_STILL && is_sure(waiting) ? "high" : "medium";
+	v->confidence = late->movement == PRB_STILL && is_sure(waiting) && is_stuck(e, late)
+				? "high"
+				: "medium";
 	prb_verdict_put_ranks(&v->sentence, &v->ranks);
 	if (v->ranks.list.count == 1)
 		prb_verdict_put_process(&v->sentence, late->rank);

@@ -28,6 +28,7 @@ struct probing_error *probing_look_up(struct probing *p, int64_t tid, unsigned d
 	struct prb_repr_options options = {
 		.max_items = MAX_ITEMS,
 		.max_objects = 1,
+		.objects_alone = true,
 		.max_attributes = MAX_ITEMS,
 		.max_text = (unsigned)p->session->text_max,
 		.max_total = (unsigned)p->session->text_max,

@@ -34,9 +34,11 @@ static void put_changes(struct prb_str *s, int64_t objects, int64_t bytes)
 static struct prb_error *put_path(struct prb_census *census, const struct prb_growth_holder *h,
 				  struct prb_str *s)
 {
-	if (h->object != PRB_CENSUS_NONE)
+	if (h->count > 1 && h->pattern)
+		prb_str_puts(s, h->pattern);
+	else if (h->object != PRB_CENSUS_NONE)
 		return prb_census_path(census, h->object, s);
-	if (h->root)
+	else if (h->root)
 		prb_text_escape(s, h->root);
 	else
 		prb_str_puts(s, h->garbage ? "only cycles: garbage that was not collected yet"
@@ -56,6 +58,10 @@ static struct prb_error *put_holder(struct prb_census *census, const struct prb_
 	    prb_census_type(census, object.type, &type)) {
 		prb_str_puts(s, ": ");
 		prb_text_escape(s, type.name);
+	}
+	if (h->count > 1) {
+		prb_str_puts(s, ", each of ");
+		prb_memory_put_count(s, h->count);
 	}
 	for (unsigned i = 0; i < PRB_GROWTH_TYPES && h->types[i].name; i++) {
 		prb_str_puts(s, i ? ", " : "  (");
@@ -95,6 +101,31 @@ static void put_process(const struct prb_memory *before, const struct prb_memory
 				"code, or of the allocator\n");
 }
 
+/** Those that are small beside the largest are noise, and only summed up. */
+static struct prb_error *put_holders(const struct prb_memory_interpreter *now,
+				     const struct prb_growth *g, struct prb_str *s)
+{
+	int64_t objects = g->other_objects, bytes = g->other_bytes;
+	uint64_t others = g->others;
+	const struct prb_growth_holder *h;
+
+	prb_vec_each (h, &g->holders) {
+		if (h->bytes * 200 >= g->holders.items[0].bytes) {
+			PRB_TRY(put_holder(now->census, h, s));
+			continue;
+		}
+		others += h->count;
+		objects += h->objects;
+		bytes += h->bytes;
+	}
+	if (others) {
+		put_changes(s, objects, bytes);
+		prb_memory_put_count(s, (int64_t)others);
+		prb_str_puts(s, others == 1 ? " other place\n" : " other places\n");
+	}
+	return NULL;
+}
+
 static struct prb_error *put_interpreter(const struct prb_memory *before,
 					 const struct prb_memory *after,
 					 const struct prb_memory_interpreter *now,
@@ -118,11 +149,7 @@ static struct prb_error *put_interpreter(const struct prb_memory *before,
 		prb_str_puts(s, "no type grew\n");
 	if (g->holders.count)
 		prb_str_puts(s, "\n    objects      bytes  held by\n");
-	for (size_t i = 0; i < g->holders.count; i++)
-		/* What is small beside the largest is noise. */
-		if (g->holders.items[i].bytes * 200 >= g->holders.items[0].bytes)
-			PRB_TRY(put_holder(now->census, &g->holders.items[i], s));
-	return NULL;
+	return put_holders(now, g, s);
 }
 
 static struct prb_error *put_json(const struct prb_memory_interpreter *now,
@@ -167,6 +194,7 @@ static struct prb_error *put_json(const struct prb_memory_interpreter *now,
 			prb_json_integer(json, "address", (int64_t)object.address);
 		else
 			prb_json_null(json, "address");
+		prb_json_integer(json, "count", h->count);
 		prb_json_integer(json, "objects", h->objects);
 		prb_json_integer(json, "bytes", h->bytes);
 		prb_json_text(json, "example", example.length ? prb_str_text(&example) : NULL);
@@ -181,6 +209,9 @@ static struct prb_error *put_json(const struct prb_memory_interpreter *now,
 		prb_json_close(json, '}');
 	}
 	prb_json_close(json, ']');
+	prb_json_integer(json, "other_holders", (int64_t)g->others);
+	prb_json_integer(json, "other_objects", g->other_objects);
+	prb_json_integer(json, "other_bytes", g->other_bytes);
 	prb_json_close(json, '}');
 	return NULL;
 }

@@ -8,7 +8,7 @@ static const struct prb_column columns[] = {
 	[NAME] = {"name", PRB_COLUMN_TEXT, "Name of the attribute"},
 	[KIND] = {"kind", PRB_COLUMN_TEXT,
 		  "Where it is: dict (its __dict__), slot (of __slots__, or a field of a C type), "
-		  "or computed "
+		  "local (a variable of a generator, coroutine or frame), or computed "
 		  "(a property or other descriptor, which is not called)"},
 	[TYPE] = {"type", PRB_COLUMN_TEXT,
 		  "Type of its value; of what is computed, the descriptor's"},
@@ -27,9 +27,10 @@ static const struct prb_column columns[] = {
 
 static const char *kind_name(enum prb_attribute_kind kind)
 {
-	return kind == PRB_ATTRIBUTE_DICT   ? "dict"
-	       : kind == PRB_ATTRIBUTE_SLOT ? "slot"
-					    : "computed";
+	return kind == PRB_ATTRIBUTE_DICT    ? "dict"
+	       : kind == PRB_ATTRIBUTE_SLOT  ? "slot"
+	       : kind == PRB_ATTRIBUTE_LOCAL ? "local"
+					     : "computed";
 }
 
 static bool add(void *context, const struct prb_attribute *a)
@@ -54,7 +55,7 @@ static bool add(void *context, const struct prb_attribute *a)
 static struct prb_error *find(struct prb_value_parts *parts)
 {
 	return prb_object_attributes(parts->py, parts->mem, parts->object,
-				     PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT |
+				     PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT | PRB_ATTRIBUTE_LOCAL |
 					     PRB_ATTRIBUTE_COMPUTED,
 				     add, parts, &parts->torn);
 }

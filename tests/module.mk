@@ -17,6 +17,9 @@ TESTED = $(O)/probing
 LIVE = PROBING_CI='$(CI)' CI=1 PROBING_BINARY=$(abspath $(TESTED)) \
 	PROBING_FAULT_STEPS=$(abspath $(FAULT_STEPS)) PROBING_SAMPLE=$(SAMPLE) \
 	$(or $(PYTHON),python3) -m pytest -q -o cache_dir=$(abspath $(O)/pytest-cache)
+LIVE_NEEDS = $(O)/probing $(O)/probing-inject $(O)/probing-inject-static $(O)/libprobing.so wheel deb static fault-steps
+# Which tests `make check-long` runs: all of them take hours, a folder or a file minutes.
+LONG ?= tests/live
 # How pytest ends if only such tests failed: AGAIN of tests/ledgers.py.
 ONLY_THOSE := 10
 
@@ -46,7 +49,7 @@ check-unit: $(UNIT_TESTS) ## unit tests
 	$(Q)PROBING_CI='$(CI)' tests/tools/unit-tests $^
 
 .PHONY: check-live
-check-live: $(O)/probing $(O)/probing-inject $(O)/probing-inject-static $(O)/libprobing.so wheel deb static fault-steps test-interpreters usable-gdb ## tests on real interpreters and processes
+check-live: $(LIVE_NEEDS) test-interpreters usable-gdb ## tests on real interpreters and processes
 	$(Q)PROBING_REPEAT=$(REPEAT) $(LIVE) $(BESIDE) tests/live || { \
 		[ $$? = $(ONLY_THOSE) ] || exit 1; \
 		echo "check-live: these are run once more; a second failure counts" >&2; \
@@ -91,7 +94,8 @@ check-faults: $(O)/probing fault-steps ## the fault matrix of injection, 200 run
 		tests/tools/check-faults $(FAULT_CELLS)
 
 .PHONY: check-long
-check-long: $(O)/probing $(O)/libprobing.so ## the long counts of the same tests, and builds no package provides
+check-long: override SAMPLE := 0
+check-long: $(LIVE_NEEDS) ## the long counts of the same tests, and builds no package provides; LONG=tests/live/ROOM: some of them
 	$(Q)tests/tools/test-interpreters
 	$(Q)tests/tools/test-interpreters --free-threaded
 	$(Q)tests/tools/test-interpreters --free-threaded --exported
@@ -102,7 +106,7 @@ check-long: $(O)/probing $(O)/libprobing.so ## the long counts of the same tests
 	$(Q)tests/tools/test-torch trixie sid index
 	$(Q)+$(MAKE) -s check-tsan $(O)/tests/unit/test_ring
 	$(Q)PROBING_KILLS=1000 tests/tools/unit-tests $(O)/tests/unit/test_ring
-	$(Q)PROBING_LONG=1 PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/live
+	$(Q)PROBING_LONG=1 $(LIVE) $(BESIDE) $(LONG)
 
 .PHONY: test-debuggers
 test-debuggers: ## fetch the versions of gdb and LLDB that tests run beside this machine's own

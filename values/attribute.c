@@ -281,7 +281,11 @@ struct prb_error *prb_search_attribute(struct prb_search *s, const char *name)
 {
 	struct prb_type *type;
 	uint64_t found = 0;
+	bool done;
 
+	PRB_TRY(prb_search_of_frame(s, name, &done));
+	if (done)
+		return NULL;
 	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));
 	if (!strcmp(name, "__class__")) {
 		/* A class may say something else of its instances. */

@@ -145,5 +145,5 @@ struct prb_error *prb_search_complete(struct prb_search *s,
 	if (base.failed)
 		return prb_error_nomem();
 	PRB_TRY(find(s));
-	return s->object ? add_attributes(&c) : NULL;
+	return s->object && s->view == PRB_SEARCH_OBJECT ? add_attributes(&c) : NULL;
 }

@@ -85,6 +85,9 @@ static struct prb_error *find_index(struct prb_search *s)
 	if (*s->at != ']')
 		return not_understood(s);
 	s->at++;
+	if (s->view == PRB_SEARCH_VARIABLES && is_text)
+		return prb_search_variable(s, prb_str_text(&key));
+	PRB_TRY(prb_search_end_view(s, true));
 	return is_text ? prb_search_text_item(s, prb_str_text(&key))
 		       : prb_search_number_item(s, number);
 }
@@ -154,6 +157,7 @@ static struct prb_error *find_call(struct prb_search *s, const char *name, const
 		if (*s->at != ')')
 			return not_understood(s);
 		PRB_TRY(check_object(s));
+		PRB_TRY(prb_search_end_view(s, true));
 		s->at++;
 		s->nested--;
 		s->from = from;
@@ -197,6 +201,8 @@ struct prb_error *prb_python_find(struct prb_python *py, struct prb_mem *mem,
 					PRB_EXPRESSION_MAX);
 
 	struct prb_error *err = find_whole(&s);
+	if (!err)
+		err = prb_search_end_view(&s, false);
 	if (!err && s.value.failed)
 		err = prb_error_nomem();
 	if (err) {

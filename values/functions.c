@@ -141,15 +141,15 @@ static struct prb_error *collect(struct names *names, unsigned kinds)
 	return prb_steal(&names->err);
 }
 
-/* The text goes to where the value is kept. */
-static struct prb_error *begin_text(struct prb_search *s, const char *type)
+void prb_search_begin_text(struct prb_search *s, const char *type)
 {
 	s->object = 0;
 	s->type = type;
 	s->r->out = &s->value;
 	s->r->start = 0;
+	s->r->nest[s->r->depth] = 0;
+	s->r->instances &= ~(UINT64_C(1) << s->r->depth);
 	s->r->depth++;
-	return NULL;
 }
 
 static struct prb_error *put_vars(struct names *names)
@@ -166,6 +166,7 @@ static struct prb_error *put_vars(struct names *names)
 		PRB_TRY(prb_repr_object(r, named->object));
 	}
 	prb_str_putc(r->out, '}');
+	prb_repr_cut(r);
 	return NULL;
 }
 
@@ -188,7 +189,7 @@ struct prb_error *prb_search_vars(struct prb_search *s)
 	if (!names.list.count && !prb_repr_has_dict(s->r, type))
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s: %s objects have no __dict__",
 					s->looked_into, s->from, type->name);
-	PRB_TRY(begin_text(s, "dict"));
+	prb_search_begin_text(s, "dict");
 	return put_vars(&names);
 }
 
@@ -253,6 +254,7 @@ static struct prb_error *put_names(struct names *names)
 		PRB_TRY(prb_repr_quote_raw(r, &name));
 	}
 	prb_str_putc(r->out, ']');
+	prb_repr_cut(r);
 	return NULL;
 }
 
@@ -275,6 +277,6 @@ struct prb_error *prb_search_dir(struct prb_search *s)
 		if (!prb_type_is(type, "module"))
 			PRB_TRY(collect_class(&names, type));
 	}
-	PRB_TRY(begin_text(s, "list"));
+	prb_search_begin_text(s, "list");
 	return put_names(&names);
 }

@@ -57,7 +57,32 @@ static int32_t cause_place(const struct prb_repr *r)
 	return exception_word(r, 4);
 }
 
+static int32_t coro_place(const struct prb_repr *r)
+{
+	return prb_repr_future_field(r, "_coro");
+}
+
+static int32_t waiter_place(const struct prb_repr *r)
+{
+	return prb_repr_future_field(r, "_fut_waiter");
+}
+
+static int32_t loop_place(const struct prb_repr *r)
+{
+	return prb_repr_future_field(r, "_loop");
+}
+
+static int32_t next_traceback_place(const struct prb_repr *r)
+{
+	return r->layout->object_size;
+}
+
 static const struct field fields[] = {
+	{"_asyncio.Future", "_loop", loop_place},
+	{"_asyncio.Task", "_coro", coro_place},
+	{"_asyncio.Task", "_fut_waiter", waiter_place},
+	{"_asyncio.Task", "_loop", loop_place},
+	{"traceback", "tb_next", next_traceback_place},
 	{"function", "__code__", code_place},
 	{"function", "__name__", name_place},
 	{"function", "__qualname__", qualname_place},

@@ -123,6 +123,7 @@ static struct prb_error *put_repr(struct prb_parts *parts, const struct prb_part
 
 	struct prb_error *err = prb_repr_object(&parts->repr, wanted->object);
 
+	prb_repr_cut(&parts->repr);
 	prb_repr_again(&parts->repr, NULL, &parts->unused);
 	return err;
 }
@@ -181,6 +182,8 @@ static struct prb_error *read_part(struct prb_parts *parts, const struct prb_par
 
 	struct prb_error *err = find(&s, wanted);
 
+	if (!err)
+		err = prb_search_end_view(&s, false);
 	parts->answer.text = s.value;
 	PRB_TRY(err);
 	if (s.object)

@@ -25,6 +25,14 @@ struct prb_class_cache {
 	} entries[PRB_CLASS_CACHE_SIZE];
 };
 
+/** What the value so far is: the object, or what no object of the target is: its frame, or the dict
+ * of the variables in that. */
+enum prb_search_view {
+	PRB_SEARCH_OBJECT,
+	PRB_SEARCH_FRAME,
+	PRB_SEARCH_VARIABLES,
+};
+
 struct prb_search {
 	struct prb_repr *r;
 	struct prb_class_cache *cache; /**< NULL: none */
@@ -34,9 +42,10 @@ struct prb_search {
 	int looked_into;       /**< bytes of what an index or a name stands behind */
 	unsigned nested;       /**< functions around it */
 	uint64_t object;       /**< found so far; 0: it is what `value` has */
-	struct prb_str value;  /**< text of what is no object */
-	const char *type;      /**< type of that */
-	bool *needs_code;      /**< set where only code could tell; NULL: nobody asks */
+	enum prb_search_view view;
+	struct prb_str value; /**< text of what is no object */
+	const char *type;     /**< type of that */
+	bool *needs_code;     /**< set where only code could tell; NULL: nobody asks */
 };
 
 /* names.c */
@@ -75,6 +84,16 @@ struct prb_error *prb_known_getattr(struct prb_search *s, uint64_t function, con
 struct prb_error *prb_known_container(struct prb_search *s, uint64_t function,
 				      bool *ret) PRB_MUST_CHECK;
 
+/* frames.c: frames of generators and coroutines, which mostly are no objects, and their variables
+ */
+/** True, and found, if it is an attribute that leads to a frame, or is known of one. */
+struct prb_error *prb_search_of_frame(struct prb_search *s, const char *name,
+				      bool *ret) PRB_MUST_CHECK;
+/** A variable. */
+struct prb_error *prb_search_variable(struct prb_search *s, const char *name) PRB_MUST_CHECK;
+/** Replaces a view by its text, and refuses to do so where @p more is to be looked up in it. */
+struct prb_error *prb_search_end_view(struct prb_search *s, bool more) PRB_MUST_CHECK;
+
 /* items.c */
 struct prb_error *prb_search_text_item(struct prb_search *s, const char *key) PRB_MUST_CHECK;
 struct prb_error *prb_search_number_item(struct prb_search *s, int64_t number) PRB_MUST_CHECK;
@@ -86,6 +105,8 @@ struct prb_error *prb_search_complete(struct prb_search *s,
 				      struct prb_str *out) PRB_MUST_CHECK;
 
 /* functions.c */
+/** The text of what is no object of the target goes to where the value is kept. */
+void prb_search_begin_text(struct prb_search *s, const char *type);
 struct prb_error *prb_search_len(struct prb_search *s) PRB_MUST_CHECK;
 struct prb_error *prb_search_vars(struct prb_search *s) PRB_MUST_CHECK;
 struct prb_error *prb_search_dir(struct prb_search *s) PRB_MUST_CHECK;

@@ -130,6 +130,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	unsigned frame;
 	struct prb_repr_options options = prb_value_options(
 		&s->values, &(struct prb_repr_options){.max_objects = 1,
+						       .objects_alone = true,
 						       .max_attributes = ITEMS,
 						       .max_items = ITEMS,
 						       .max_text = TEXT,

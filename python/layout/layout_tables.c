@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "base/checked.h"
+#include "python/layout/asyncio_table.h"
 #include "python/layout/layout_tables.h"
 
 #define FIELD(name, path) {#name, path, offsetof(struct prb_layout, name)},
@@ -34,6 +35,15 @@ const struct prb_layout *prb_layout_table(uint16_t version, bool free_threaded, 
 	if (!table && debug_build && version >= DEBUG_LIKE_RELEASE)
 		table = find(version, free_threaded, false);
 	return table;
+}
+
+const struct prb_asyncio_layout *prb_asyncio_table_find(const struct prb_layout *python)
+{
+	for (const struct prb_asyncio_layout *table = prb_asyncio_tables; table->version; table++)
+		if (table->version == python->version &&
+		    table->free_threaded == python->free_threaded)
+			return table;
+	return NULL;
 }
 
 /* A pthread_mutex_t has 48 bytes there and 40 on x86_64; the GIL has two, the runtime one GIL. */

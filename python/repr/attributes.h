@@ -4,8 +4,9 @@
  *
  * Told are, in this order: what is in its __dict__ (a dict, or the values that an instance keeps in
  * its place), in the order of insertion; its slots and the fields of C types, which member
- * descriptors of its classes describe; and, if they are wanted, the names of what its classes would
- * compute (properties and other descriptors), which are named and never called.
+ * descriptors of its classes describe; and, if they are wanted, the variables of a generator,
+ * coroutine or frame that has not ended, and the names of what its classes would compute
+ * (properties and other descriptors), which are named and never called.
  *
  * Nothing is taken from memory that does not fit together: an object whose parts are of different
  * moments is told as far as it can be, and `torn` says that more may be missing.
@@ -23,6 +24,7 @@ enum prb_attribute_kind {
 	PRB_ATTRIBUTE_DICT = 1 << 0,	 /**< in its __dict__ */
 	PRB_ATTRIBUTE_SLOT = 1 << 1,	 /**< of __slots__, or a field of a C type */
 	PRB_ATTRIBUTE_COMPUTED = 1 << 2, /**< `object` is the descriptor */
+	PRB_ATTRIBUTE_LOCAL = 1 << 3,	 /**< a variable of its frame */
 };
 
 struct prb_attribute {

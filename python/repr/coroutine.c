@@ -215,7 +215,7 @@ static bool is_one_of(const struct prb_type *type, const char *const *names, siz
 	return false;
 }
 
-static bool has_frame(const struct prb_type *type)
+bool prb_coroutine_is(const struct prb_type *type)
 {
 	static const char *const names[] = {"coroutine", "generator", "async_generator"};
 
@@ -241,7 +241,7 @@ static struct prb_error *follow(struct prb_repr *r, struct prb_await_chain *chai
 	PRB_TRY(prb_repr_type_of(r, *object, &type));
 	if (passes_on(type))
 		return prb_repr_member(r, *object, 0, object);
-	if (!has_frame(type)) {
+	if (!prb_coroutine_is(type)) {
 		chain->end = *object;
 		*object = 0;
 		return NULL;
@@ -289,7 +289,7 @@ struct prb_error *prb_coroutine_name(struct prb_repr *r, uint64_t object, struct
 	uint64_t name;
 
 	PRB_TRY(prb_repr_type_of(r, object, &type));
-	if (has_frame(type) && r->layout->generator_qualname >= 0) {
+	if (prb_coroutine_is(type) && r->layout->generator_qualname >= 0) {
 		PRB_TRY(prb_repr_word(r, object + (uint64_t)r->layout->generator_qualname, &name));
 		return prb_object_str(r->py, r->mem, name, NAME_MAX_LENGTH, ret);
 	}

@@ -31,6 +31,9 @@ struct prb_await_chain {
 	uint64_t end; /**< what the innermost awaits and has no frame (a future); 0: nothing */
 };
 
+/** True for coroutines, generators and asynchronous generators. */
+bool prb_coroutine_is(const struct prb_type *type);
+
 /** Reads what one generator or coroutine does, ret->object; *awaited: the object it waits for, or
  * 0. */
 struct prb_error *prb_coroutine_read(struct prb_repr *r, struct prb_coroutine *ret,

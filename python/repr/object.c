@@ -34,6 +34,7 @@ static struct prb_repr_options limits(const struct prb_repr_options *options)
 		.max_text = options->max_text ? options->max_text : TEXT,
 		.max_total = options->max_total ? options->max_total : TOTAL,
 		.max_objects = options->max_objects,
+		.objects_alone = options->objects_alone,
 		.max_attributes = options->max_attributes ? options->max_attributes : ATTRIBUTES,
 		.long_attributes = options->long_attributes,
 		.marked = options->marked,
@@ -96,6 +97,7 @@ bool prb_repr_enter(struct prb_repr *r, uint64_t object, const char *again)
 		prb_str_puts(r->out, "…");
 		return false;
 	}
+	r->instances &= ~(UINT64_C(1) << r->depth);
 	r->nest[r->depth++] = object;
 	return true;
 }
@@ -211,8 +213,7 @@ struct prb_error *prb_repr_object(struct prb_repr *r, uint64_t object)
 	return err;
 }
 
-/* Cuts what is over the limit, not inside of a character. */
-static void cut(struct prb_repr *r)
+void prb_repr_cut(struct prb_repr *r)
 {
 	size_t end = r->start + r->max.max_total;
 
@@ -227,7 +228,7 @@ static void cut(struct prb_repr *r)
 static struct prb_error *put_repr(struct prb_repr *r, uint64_t object)
 {
 	PRB_TRY(prb_repr_object(r, object));
-	cut(r);
+	prb_repr_cut(r);
 	return r->out->failed ? prb_error_nomem() : NULL;
 }
 

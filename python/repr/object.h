@@ -31,6 +31,7 @@ struct prb_repr_options {
 	/** Levels of instances, counted like max_depth, that show their attributes; 0: none. Where
 	 * there are no options at all it is 1. */
 	unsigned max_objects;
+	bool objects_alone;	 /**< containers around them do not count for that */
 	unsigned max_attributes; /**< of one of them; 0: default (12) */
 	bool long_attributes;	 /**< not shorter than values that stand alone */
 	bool marked;		 /**< the caller calls prb_custom_expand() of target/custom.h */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All attributes of an object: its __dict__, its slots, and the names of what is computed. */
+/* All attributes of an object: its __dict__, its slots, variables of its frame, and the names of
+ * what is computed. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -192,6 +193,27 @@ static struct prb_error *show_computed(struct walk *w, const struct prb_type *ty
 	return dict ? prb_repr_dict_each(w->r, dict, visit_class, w) : NULL;
 }
 
+/* Of a frame, or of what has one. */
+static struct prb_error *show_variables(struct walk *w)
+{
+	const struct prb_py_local *local;
+	struct prb_py_locals locals;
+	struct prb_py_frame frame;
+	bool found;
+
+	PRB_TRY(prb_repr_frame_of(w->r, w->object, &frame, &found));
+	if (!found)
+		return NULL;
+	PRB_TRY(prb_python_locals(w->r->py, w->r->mem, &frame, &locals));
+	prb_vec_each (local, &locals.list)
+		if (local->object && !w->done)
+			tell(w, &(struct prb_attribute){.kind = PRB_ATTRIBUTE_LOCAL,
+							.name = local->name,
+							.object = local->object});
+	prb_py_locals_deinit(&locals);
+	return NULL;
+}
+
 struct prb_error *prb_repr_attributes(struct prb_repr *r, uint64_t object, unsigned kinds,
 				      prb_attribute_visit *visit, void *context)
 {
@@ -201,6 +223,8 @@ struct prb_error *prb_repr_attributes(struct prb_repr *r, uint64_t object, unsig
 		PRB_TRY(end_of(&w, prb_repr_instance_each(r, object, visit_entry, &w)));
 	if (kinds & PRB_ATTRIBUTE_SLOT && !w.done)
 		PRB_TRY(walk_classes(&w, show_members));
+	if (kinds & PRB_ATTRIBUTE_LOCAL && !w.done)
+		PRB_TRY(show_variables(&w));
 	if (kinds & PRB_ATTRIBUTE_COMPUTED && !w.done)
 		PRB_TRY(walk_classes(&w, show_computed));
 	return NULL;

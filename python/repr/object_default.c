@@ -126,17 +126,30 @@ static struct prb_error *put_plain(struct prb_repr *r, uint64_t object, struct p
 	return err;
 }
 
+/* How deep the object lies, as max_objects counts it. */
+static unsigned level(const struct prb_repr *r)
+{
+	uint64_t around = r->depth < PRB_REPR_NEST ? (UINT64_C(1) << r->depth) - 1 : UINT64_MAX;
+
+	return r->max.objects_alone ? (unsigned)__builtin_popcountll(r->instances & around)
+				    : r->depth;
+}
+
 struct prb_error *prb_repr_handle_default(struct prb_repr *r, uint64_t object,
 					  struct prb_type *type)
 {
 	struct list list = {.r = r, .chosen = prb_repr_chosen(r, type)};
 	bool plain;
 
+	/* Its metaclass may print it by code of its own, but it is a class. */
+	if (type->flags & PRB_PY_TYPE)
+		return prb_repr_handle_type(r, object, type);
 	prb_str_putc(r->out, '<');
 	PRB_TRY(prb_repr_put_module(r, type));
 	PRB_TRY(prb_repr_put_qualname(r, type));
 	PRB_TRY(put_plain(r, object, type, &plain));
-	if (r->depth < r->max.max_objects && prb_repr_enter(r, object, NULL)) {
+	if (level(r) < r->max.max_objects && prb_repr_enter(r, object, NULL)) {
+		r->instances |= UINT64_C(1) << (r->depth - 1);
 		PRB_TRY(put_attributes(r, object, &list));
 		prb_repr_leave(r);
 	}

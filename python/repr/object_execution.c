@@ -53,21 +53,59 @@ struct prb_error *prb_repr_put_suspension(struct prb_repr *r, uint64_t object)
 }
 
 /* Up to 3.10 the object is the frame; then it points to it, behind the frame that it came from. */
-struct prb_error *prb_repr_handle_frame(struct prb_repr *r, uint64_t object, struct prb_type *type)
+static struct prb_error *open_frame(struct prb_repr *r, uint64_t object, struct prb_py_frame *ret)
 {
-	auto_code code = {};
-	struct prb_py_frame frame;
-	struct prb_py_location at;
-	uint64_t address = object, file;
+	uint64_t address = object;
 
 	if (r->layout->behaviour->chain != PRB_CHAIN_PYFRAME)
 		PRB_TRY(prb_repr_member(r, object, 1, &address));
-	PRB_TRY(prb_python_frame_at(r->py, r->mem, address, &frame));
-	PRB_TRY(prb_python_code(r->py, r->mem, frame.code, &code));
-	PRB_TRY(prb_python_location(r->py, r->mem, &frame, &at));
-	PRB_TRY(prb_repr_word(r, frame.code + (uint64_t)r->layout->code_filename, &file));
-	prb_str_printf(r->out, "<%s at %#llx, file ", type->name, (unsigned long long)object);
+	return prb_python_frame_at(r->py, r->mem, address, ret);
+}
+
+struct prb_error *prb_repr_frame_of(struct prb_repr *r, uint64_t object, struct prb_py_frame *ret,
+				    bool *found)
+{
+	struct prb_coroutine coroutine = {.object = object};
+	struct prb_type *type;
+	uint64_t awaited;
+
+	*found = false;
+	PRB_TRY(prb_repr_type_of(r, object, &type));
+	if (prb_type_is(type, "frame")) {
+		PRB_TRY(open_frame(r, object, ret));
+		*found = true;
+		return NULL;
+	}
+	if (!prb_coroutine_is(type))
+		return NULL;
+
+	struct prb_error *err = prb_coroutine_read(r, &coroutine, &awaited);
+
+	*found = !err && coroutine.state != PRB_COROUTINE_FINISHED;
+	*ret = coroutine.frame;
+	return prb_error_catch(&err, PRB_ERROR_UNSUPPORTED) ? NULL : err;
+}
+
+struct prb_error *prb_repr_put_frame(struct prb_repr *r, const struct prb_py_frame *frame,
+				     const char *name, uint64_t object)
+{
+	auto_code code = {};
+	struct prb_py_location at;
+	uint64_t file;
+
+	PRB_TRY(prb_python_code(r->py, r->mem, frame->code, &code));
+	PRB_TRY(prb_python_location(r->py, r->mem, frame, &at));
+	PRB_TRY(prb_repr_word(r, frame->code + (uint64_t)r->layout->code_filename, &file));
+	prb_str_printf(r->out, "<%s at %#llx, file ", name, (unsigned long long)object);
 	PRB_TRY(prb_repr_object(r, file));
 	prb_str_printf(r->out, ", line %d, code %s>", at.line, code.name ? code.name : "?");
 	return NULL;
+}
+
+struct prb_error *prb_repr_handle_frame(struct prb_repr *r, uint64_t object, struct prb_type *type)
+{
+	struct prb_py_frame frame;
+
+	PRB_TRY(open_frame(r, object, &frame));
+	return prb_repr_put_frame(r, &frame, type->name, object);
 }

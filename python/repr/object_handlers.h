@@ -63,7 +63,7 @@ prb_repr_handler prb_repr_handle_type, prb_repr_handle_super, prb_repr_handle_mo
 /* object_misc.c */
 prb_repr_handler prb_repr_handle_exception, prb_repr_handle_memoryview, prb_repr_handle_weakref,
 	prb_repr_handle_pattern, prb_repr_handle_structseq, prb_repr_handle_array,
-	prb_repr_handle_import_error;
+	prb_repr_handle_import_error, prb_repr_handle_context_variable;
 /** Prints a number of a struct format code from 8 readable bytes; false for other codes. */
 bool prb_repr_put_number(struct prb_repr *r, char code, const uint8_t *bytes);
 
@@ -123,6 +123,11 @@ prb_repr_part prb_repr_ndarray_part, prb_repr_tensor_part;
 prb_repr_handler prb_repr_handle_frame;
 /** Appends ", suspended at prog.py:12" and the like for a generator or coroutine. */
 struct prb_error *prb_repr_put_suspension(struct prb_repr *r, uint64_t object) PRB_MUST_CHECK;
+
+/* object_future.c */
+prb_repr_handler prb_repr_handle_future;
+/** Where a task or future has the object that its attribute of that name gives; -1 if unknown. */
+int32_t prb_repr_future_field(const struct prb_repr *r, const char *name);
 
 /* object_io.c */
 prb_repr_handler prb_repr_handle_file, prb_repr_handle_socket;

@@ -306,3 +306,20 @@ struct prb_error *prb_repr_handle_array(struct prb_repr *r, uint64_t object, str
 	prb_repr_leave(r);
 	return NULL;
 }
+
+struct prb_error *prb_repr_handle_context_variable(struct prb_repr *r, uint64_t object,
+						   struct prb_type *type __attribute__((unused)))
+{
+	uint64_t name, value;
+
+	PRB_TRY(prb_repr_member(r, object, 0, &name));
+	PRB_TRY(prb_repr_member(r, object, 1, &value));
+	prb_str_puts(r->out, "<ContextVar name=");
+	PRB_TRY(prb_repr_object(r, name));
+	if (value) {
+		prb_str_puts(r->out, " default=");
+		PRB_TRY(prb_repr_object(r, value));
+	}
+	prb_str_printf(r->out, " at %#llx>", (unsigned long long)object);
+	return NULL;
+}

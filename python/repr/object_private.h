@@ -120,6 +120,7 @@ struct prb_repr {
 	unsigned level; /**< objects that are being printed */
 	unsigned depth; /**< those of them that are containers */
 	uint64_t nest[PRB_REPR_NEST]; /**< these containers */
+	uint64_t instances;	      /**< a bit for each of them that shows its attributes */
 };
 
 /* object.c: state, dispatch, containers */
@@ -133,6 +134,9 @@ void prb_repr_deinit(struct prb_repr *r);
 
 /** Prints any object; what cannot be read shows as unreadable. */
 struct prb_error *prb_repr_object(struct prb_repr *r, uint64_t object) PRB_MUST_CHECK;
+
+/** Cuts what is over the limit of the whole, not inside of a character. */
+void prb_repr_cut(struct prb_repr *r);
 
 /** Bytes that may still be printed before the rest is left out. */
 size_t prb_repr_room(const struct prb_repr *r);
@@ -322,6 +326,14 @@ struct prb_error *prb_repr_member_of(struct prb_repr *r, uint64_t descriptor,
 struct prb_error *prb_repr_member_value(struct prb_repr *r, uint64_t object,
 					const struct prb_member *member, uint64_t *ret,
 					struct prb_str *text) PRB_MUST_CHECK;
+
+/* object_execution.c */
+/** The frame that the object is, or has; none (*found) of another object, and once it has ended. */
+struct prb_error *prb_repr_frame_of(struct prb_repr *r, uint64_t object, struct prb_py_frame *ret,
+				    bool *found) PRB_MUST_CHECK;
+/** Appends the frame as repr() shows the object @p object that it has, or would have. */
+struct prb_error *prb_repr_put_frame(struct prb_repr *r, const struct prb_py_frame *frame,
+				     const char *name, uint64_t object) PRB_MUST_CHECK;
 
 /* object_attributes.c */
 /** As prb_object_attributes(); whether it is torn is in r->torn. */

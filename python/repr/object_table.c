@@ -38,6 +38,10 @@ static const struct {
 	{"ImportError", prb_repr_handle_import_error},
 	{"NoneType", handle_none},
 	{"NotImplementedType", handle_not_implemented},
+	{"_asyncio.Future", prb_repr_handle_future},
+	{"_asyncio.Task", prb_repr_handle_future},
+	{"ContextVar", prb_repr_handle_context_variable}, /* up to 3.9 */
+	{"_contextvars.ContextVar", prb_repr_handle_context_variable},
 	{"_io.BufferedRandom", prb_repr_handle_file},
 	{"_io.BufferedReader", prb_repr_handle_file},
 	{"_io.BufferedWriter", prb_repr_handle_file},

@@ -21,6 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import allocations
+import census
 import gateway
 import inject
 import looks
@@ -261,6 +263,8 @@ def main():
     page += pauses(args, args.python)
     page += gaps(args, args.python)
     page += rings.page(args)
+    page += allocations.page(args, args.python)
+    page += census.page(args, args.python)
     text = "\n".join(page) + "\n"
     if args.out:
         Path(args.out).write_text(text)

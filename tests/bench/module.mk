@@ -5,7 +5,7 @@ BENCH_ROUNDS ?= 20
 $(O)/peers/.stamp: tests/bench/module.mk
 	$(Q)python3 -m venv $(O)/peers
 	$(Q)$(O)/peers/bin/pip install -q py-spy pystack || echo "bench: some peers cannot be installed"
-	$(Q)for peer in pyinjector memray; do $(O)/peers/bin/pip install -q $$peer || \
+	$(Q)for peer in pyinjector memray numpy; do $(O)/peers/bin/pip install -q $$peer || \
 		echo "bench: $$peer cannot be installed"; done
 	$(Q)rm -rf $(O)/peers/original
 	$(Q)python3 -m venv --copies $(O)/peers/original
@@ -51,15 +51,10 @@ bench-events: $(AGENT) $(O)/peers/telemetry/.stamp ## measure recording from Pyt
 	$(Q)python3 tests/bench/events.py --agent $(CURDIR)/$(AGENT) $$($(O)/peers/telemetry/bin/python -c \
 		'import opentelemetry.sdk' && echo --peers $(O)/peers/telemetry/bin/python)
 
-$(O)/peers/memray/.stamp: tests/bench/module.mk
-	$(Q)python3 -m venv $(O)/peers/memray
-	$(Q)$(O)/peers/memray/bin/pip install -q memray || echo "bench: memray cannot be installed"
-	$(Q)touch $@
-
 .PHONY: bench-allocations
-bench-allocations: $(O)/probing $(AGENT) $(O)/peers/memray/.stamp ## measure memory --sites, beside tracemalloc and memray
-	$(Q)python3 tests/bench/allocations.py --binary $(CURDIR)/$(O)/probing $$($(O)/peers/memray/bin/python -c \
-		'import memray' && echo --peers $(O)/peers/memray/bin/python)
+bench-allocations: $(O)/probing $(AGENT) $(O)/peers/.stamp ## measure memory, and --sites beside tracemalloc and memray
+	$(Q)python3 tests/bench/allocations.py --probing $(CURDIR)/$(O)/probing --peers $(O)/peers
+	$(Q)python3 tests/bench/census.py --probing $(CURDIR)/$(O)/probing
 
 .PHONY: bench-scripts
 bench-scripts: $(O)/probing $(O)/libprobing.so ## measure scripts, beside CPython's for gdb; writes docs/scripting.md

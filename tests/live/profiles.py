@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What tests of recordings share: running the command, and what it says."""
+import contextlib
 import json
 import signal
+import sqlite3
 import subprocess
+import sys
 import time
 
 import support
@@ -37,10 +40,21 @@ class Recording:
 
     def samples(self):
         """Waits until it samples: then its priority or its waiting shows it."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + support.count(20, 120)
         while "hrtimer_nanosleep" not in self._wchan():
             assert time.monotonic() < end and self._process.poll() is None, self.end()
             time.sleep(0.001)
+
+    def until_taken(self, file, count):
+        """Ends it when its file has so many samples on a processor; what it printed."""
+        end = time.monotonic() + support.count(120, 1800)
+        while taken(file) < count:
+            assert time.monotonic() < end and self._process.poll() is None, (taken(file), self.end())
+            time.sleep(0.1)
+        self.interrupt()
+        code, out, err = self.end()
+        assert code == 0 and not err, (code, err)
+        return out
 
     def _wchan(self):
         try:
@@ -48,6 +62,38 @@ class Recording:
                 return file.read()
         except OSError:
             return ""
+
+
+def told(file, query):
+    """What a recording that is written says, once it does: it may be busy, or not be there yet."""
+    try:
+        with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % file, uri=True)) as database:
+            return (database.execute(query).fetchone() or (0,))[0]
+    except sqlite3.OperationalError:
+        return 0
+
+
+def taken(file):
+    """How many samples of threads on a processor are in a recording that is written."""
+    return told(file, "SELECT sum(samples) FROM totals JOIN states USING (state) "
+                      "WHERE name = 'on a processor'") or 0
+
+
+@contextlib.contextmanager
+def tracer_of(pid):
+    """Another process that traces the main thread, as a debugger does, and lets it run; gives its pid."""
+    tracer = subprocess.Popen(
+        [sys.executable, "-c",
+         "import ctypes, sys\n"
+         "libc = ctypes.CDLL(None)\n"
+         "while libc.ptrace(0x4206, int(sys.argv[1]), None, None): pass\n"
+         "print('seized', flush=True)\n"
+         "sys.stdin.read()\n", str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert tracer.stdout.readline() == b"seized\n"
+        yield tracer.pid
+    finally:
+        tracer.communicate()
 
 
 def profile(pid, *options):
@@ -59,6 +105,12 @@ def counted(pid, tid=None, what=0):
     """Nanoseconds that a thread had a processor, or (1) waited for one, as the kernel counts."""
     with open("/proc/%d/task/%d/schedstat" % (pid, tid or pid), encoding="ascii") as file:
         return int(file.read().split()[what])
+
+
+def readable(result):
+    """Whether all could be read, but for moments in which another tool had the thread: tests beside this one look
+    at all processes, and then a thread is theirs for as long as a busy machine lets them."""
+    return result["cost"]["unreadable"] <= 2 + 0.005 * result["cost"]["times"]
 
 
 def shares(result):

@@ -60,9 +60,10 @@ class Job:
         return subprocess.run([support.BINARY, "cluster", *words], capture_output=True,
                               check=False, timeout=120, text=True)
 
-    def hang(self, expected, *texts, ranks=None):
+    def hang(self, expected, *texts, ranks=None, confidence=None):
         """The verdict as soon as it is the expected one: ranks take their time to get there, and on
-        a starved machine a look may lack what it searches for some milliseconds only."""
+        a starved machine a look may lack what it searches for some milliseconds only. High confidence takes ranks
+        that have waited for all the time of the looks."""
         result = good = None
 
         def is_there():
@@ -71,7 +72,8 @@ class Job:
             if result.returncode != expected:
                 return False
             found = json.loads(result.stdout)
-            if all(text in found["sentence"] for text in texts) and ranks in (None, found["ranks"]):
+            if all(text in found["sentence"] for text in texts) and ranks in (None, found["ranks"]) and \
+                    confidence in (None, found["confidence"]):
                 good = found
             return good
 

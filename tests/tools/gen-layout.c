@@ -11,7 +11,7 @@
  * is a debug or free-threaded build is found out. See docs/howto/add-python-version.md.
  *
  * With --asyncio, FILE holds the extension module _asyncio (which some interpreters have built
- * in), and what is written is its row of asyncio/asyncio_tables.c.
+ * in), and what is written is its row of python/layout/tables/asyncio.c.
  */
 #include <errno.h>
 #include <fcntl.h>

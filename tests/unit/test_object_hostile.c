@@ -6,9 +6,13 @@
 #include <limits.h>
 #include <signal.h>
 
+#include "base/checked.h"
 #include "python/repr/attributes.h"
+#include "python/repr/items.h"
 #include "tests/unit/liar.h"
 #include "tests/unit/object_child.h"
+#include "target/target.h"
+#include "values/part.h"
 
 static const struct prb_repr_options limits = {
 	.max_depth = 5,
@@ -31,7 +35,34 @@ static bool any_attribute(void *context, const struct prb_attribute *attribute)
 	return ++*(unsigned *)context < 1000;
 }
 
-/* Everything that object.h and attributes.h offer, on one address. */
+/* What an expression would look up in it. */
+static void ask_parts(struct prb_python *py, struct prb_mem *mem, uint64_t address)
+{
+	static const char *const names[] = {"x", "__class__", "__name__", "args", "shape", "value"};
+	struct prb_part_wanted wanted = {.object = address, .text_max = limits.max_total};
+	const struct prb_part_answer *answer;
+	static const struct prb_target_ops nothing = {};
+	struct prb_target without_extensions = {.ops = &nothing};
+	struct prb_parts *parts;
+	bool needs_code;
+
+	py->target = &without_extensions;
+	assert_null(prb_parts_create(py, mem, &parts));
+	for (wanted.part = PRB_PART_SELF; wanted.part <= PRB_PART_TEXT; wanted.part++) {
+		for (size_t i = 0; i < PRB_ARRAY_SIZE(names); i++) {
+			wanted.name = names[i];
+			wanted.index = (int64_t)i - 1;
+			prb_error_destroy(prb_parts_read(parts, &wanted, &answer, &needs_code));
+			assert_true(answer->text.length < 1 << 16);
+			if (wanted.part != PRB_PART_ATTRIBUTE && wanted.part != PRB_PART_INDEX)
+				break;
+		}
+	}
+	prb_parts_destroy(parts);
+	py->target = NULL;
+}
+
+/* Everything that object.h, attributes.h and items.h offer, on one address. */
 static void ask(struct prb_python *py, struct prb_mem *mem, uint64_t address)
 {
 	prb_auto_str struct prb_str text = {};
@@ -48,6 +79,7 @@ static void ask(struct prb_python *py, struct prb_mem *mem, uint64_t address)
 	prb_error_destroy(prb_object_attribute(py, mem, address, "x", &found));
 	prb_error_destroy(
 		prb_object_attributes(py, mem, address, UINT_MAX, any_attribute, &count, NULL));
+	prb_error_destroy(prb_object_items(py, mem, address, nothing, &count, NULL));
 	prb_error_destroy(prb_object_int(py, mem, address, &number));
 }
 
@@ -64,6 +96,8 @@ static void lie_about(struct child *child, uint64_t address, unsigned rounds)
 		liar.rate = rates[i % 4];
 		ask(&child->py, &liar.mem, address);
 	}
+	liar.rate = 100;
+	ask_parts(&child->py, &liar.mem, address);
 	liar.rate = 0;
 	/* Not where an object begins. */
 	for (unsigned offset = 8; offset < 128; offset += 8)

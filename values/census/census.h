@@ -101,6 +101,9 @@ uint32_t prb_census_find(const struct prb_census *census, uint64_t address);
  */
 struct prb_error *prb_census_path(struct prb_census *census, uint32_t index,
 				  struct prb_str *ret) PRB_MUST_CHECK;
+/** The same for all that are reached so: items of containers are "[…]", and are not looked for. */
+struct prb_error *prb_census_pattern(struct prb_census *census, uint32_t index,
+				     struct prb_str *ret) PRB_MUST_CHECK;
 
 /** Called for each object that refers to one of interest, once for each pair. */
 typedef struct prb_error *prb_census_holder(void *context, uint32_t holder, uint32_t object);

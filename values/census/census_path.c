@@ -156,9 +156,12 @@ static const char *other_way(const char *parent)
 	return NULL;
 }
 
-/* The step from @p parent to @p child; *namespace: the parent is the dict of an object's names. */
-static void put_step(struct prb_census *c, uint32_t parent, uint32_t child, bool *namespace,
-		     struct prb_str *ret)
+/*
+ * The step from @p parent to @p child; *namespace: the parent is the dict of an object's names.
+ * @p any: whichever item of a container it is.
+ */
+static void put_step(struct prb_census *c, uint32_t parent, uint32_t child, bool any,
+		     bool *namespace, struct prb_str *ret)
 {
 	enum prb_census_kind kind = entry_of(c, parent)->kind;
 	uint64_t address = c->nodes.items[parent].address;
@@ -168,6 +171,10 @@ static void put_step(struct prb_census *c, uint32_t parent, uint32_t child, bool
 		*namespace = false;
 		if (put_as_attribute(&s, address, ret))
 			return;
+	}
+	if (is_container(kind) && any) {
+		prb_str_puts(ret, "[…]");
+		return;
 	}
 	if (is_container(kind) && put_item(&s, address, kind, ret))
 		return;
@@ -210,7 +217,8 @@ static void put_place(const struct prb_census *c, uint32_t parent, struct prb_st
 	prb_str_puts(ret, "()");
 }
 
-struct prb_error *prb_census_path(struct prb_census *c, uint32_t index, struct prb_str *ret)
+static struct prb_error *put_path(struct prb_census *c, uint32_t index, bool any,
+				  struct prb_str *ret)
 {
 	uint32_t steps[STEPS_MAX], count = 0, at = index;
 	bool modules, namespace = false;
@@ -241,10 +249,20 @@ struct prb_error *prb_census_path(struct prb_census *c, uint32_t index, struct p
 			i = STEPS_SHOWN / 2;
 			namespace = false;
 		}
-		put_step(c, steps[i], steps[i - 1], &namespace, ret);
+		put_step(c, steps[i], steps[i - 1], any, &namespace, ret);
 	}
 	if (namespace)
 		prb_str_puts(ret, ".__dict__");
 	put_place(c, at, ret);
 	return c->fatal ? prb_steal(&c->fatal) : ret->failed ? prb_error_nomem() : NULL;
+}
+
+struct prb_error *prb_census_path(struct prb_census *c, uint32_t index, struct prb_str *ret)
+{
+	return put_path(c, index, false, ret);
+}
+
+struct prb_error *prb_census_pattern(struct prb_census *c, uint32_t index, struct prb_str *ret)
+{
+	return put_path(c, index, true, ret);
 }

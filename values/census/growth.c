@@ -6,7 +6,12 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/map.h"
 #include "values/census/census_private.h"
+
+/* Of so many holders the ways to them are looked for; of so many, new objects are counted at once.
+ */
+enum { NAMED_MAX = 20000, PART_MAX = 64 };
 
 /* The balance of what one object holds. */
 struct balance {
@@ -21,11 +26,20 @@ struct root {
 	struct balance balance;
 };
 
+/* What grew: an object, or a root. */
+struct found {
+	uint32_t object; /* PRB_CENSUS_NONE: the root */
+	uint32_t holder; /* where it is in the result; PRB_CENSUS_NONE: nowhere */
+	const struct root *root;
+	struct balance balance;
+};
+
 struct comparison {
 	struct prb_census *before, *after;
 	struct balance *balances; /* of each object of the later census */
 	uint32_t *holders;	  /* of each new object: as parents are told in nodes */
 	PRB_VEC(struct root) roots;
+	PRB_VEC(struct found) found;
 	struct prb_growth *ret;
 };
 
@@ -143,75 +157,169 @@ static int compare_holders(const void *a, const void *b)
 	return order ? order : compare_numbers(one->objects, other->objects);
 }
 
+static int compare_found(const void *a, const void *b)
+{
+	const struct found *one = a, *other = b;
+	int order = compare_numbers(one->balance.bytes, other->balance.bytes);
+
+	return order ? order : compare_numbers(one->balance.objects, other->balance.objects);
+}
+
 static bool grew(const struct balance *balance)
 {
 	return balance->bytes > 0 && balance->objects > 0;
 }
 
-static struct prb_error *list_holders(struct comparison *cmp, size_t most)
+/* All that grew, the most first. */
+static struct prb_error *find_holders(struct comparison *cmp)
 {
-	struct prb_growth *g = cmp->ret;
 	const struct root *root;
+	struct found *found;
 
 	for (uint32_t i = 0; i < cmp->after->nodes.count; i++) {
-		struct prb_growth_holder *holder;
-
 		if (!grew(&cmp->balances[i]))
 			continue;
+		found = prb_vec_push(&cmp->found);
+		if (!found)
+			return prb_error_nomem();
+		*found = (struct found){.object = i, .balance = cmp->balances[i]};
+	}
+	prb_vec_each (root, &cmp->roots) {
+		if (!grew(&root->balance))
+			continue;
+		found = prb_vec_push(&cmp->found);
+		if (!found)
+			return prb_error_nomem();
+		*found = (struct found){
+			.object = PRB_CENSUS_NONE, .root = root, .balance = root->balance};
+	}
+	if (cmp->found.count)
+		qsort(cmp->found.items, cmp->found.count, sizeof(*cmp->found.items), compare_found);
+	return NULL;
+}
+
+/* The one with this pattern, else none; FNV-1a of the text is looked for first. */
+static struct prb_growth_holder *find_like(struct comparison *cmp, struct prb_number_map *known,
+					   const char *pattern, uint64_t *key)
+{
+	struct prb_growth_holder *holder;
+	size_t number;
+
+	*key = 0xcbf29ce484222325u;
+	for (const char *at = pattern; *at; at++)
+		*key = (*key ^ (unsigned char)*at) * 0x100000001b3u;
+	for (; prb_number_map_get(known, *key, &number); ++*key) {
+		holder = &cmp->ret->holders.items[number];
+		if (!strcmp(holder->pattern, pattern))
+			return holder;
+	}
+	return NULL;
+}
+
+static struct prb_error *add_holder(struct comparison *cmp, struct prb_number_map *known,
+				    struct found *found)
+{
+	struct prb_growth *g = cmp->ret;
+	prb_auto_str struct prb_str pattern = {};
+	struct prb_growth_holder *holder = NULL;
+	uint64_t key = 0;
+
+	if (found->object != PRB_CENSUS_NONE) {
+		PRB_TRY(prb_census_pattern(cmp->after, found->object, &pattern));
+		holder = find_like(cmp, known, prb_str_text(&pattern), &key);
+	}
+	if (!holder) {
+		if (pattern.length && !prb_number_map_put(known, key, g->holders.count))
+			return prb_error_nomem();
 		holder = prb_vec_push(&g->holders);
 		if (!holder)
 			return prb_error_nomem();
-		*holder = (struct prb_growth_holder){.object = i,
-						     .example = PRB_CENSUS_NONE,
-						     .objects = cmp->balances[i].objects,
-						     .bytes = cmp->balances[i].bytes};
+		holder->object = found->object;
+		holder->example = PRB_CENSUS_NONE;
+		if (pattern.length)
+			PRB_TRY(prb_str_copy(prb_str_text(&pattern), &holder->pattern));
 	}
-	prb_vec_each (root, &cmp->roots) {
-		struct prb_growth_holder *holder =
-			grew(&root->balance) ? prb_vec_push(&g->holders) : NULL;
+	if (found->root) {
+		holder->root = found->root->root ? root_text(found->root->root) : NULL;
+		holder->root_of = found->root->root;
+		holder->garbage = found->root->garbage;
+	}
+	holder->count++;
+	holder->objects += found->balance.objects;
+	holder->bytes += found->balance.bytes;
+	found->holder = (uint32_t)(holder - g->holders.items);
+	return NULL;
+}
 
-		if (!holder)
-			continue;
-		*holder = (struct prb_growth_holder){.object = PRB_CENSUS_NONE,
-						     .root = root->root ? root_text(root->root)
-									: NULL,
-						     .root_of = root->root,
-						     .garbage = root->garbage,
-						     .example = PRB_CENSUS_NONE,
-						     .objects = root->balance.objects,
-						     .bytes = root->balance.bytes};
-	}
+static void drop_holder(struct prb_growth_holder *holder)
+{
+	free(holder->root);
+	free(holder->pattern);
+}
+
+static void leave_out(struct prb_growth *g, const struct balance *balance, uint64_t count)
+{
+	g->others += count;
+	g->other_objects += balance->objects;
+	g->other_bytes += balance->bytes;
+}
+
+/* The first @p most, with the numbers that those that were found have for them. */
+static struct prb_error *sort_holders(struct comparison *cmp, size_t most)
+{
+	struct prb_growth *g = cmp->ret;
+	prb_auto_free uint32_t *places = malloc((g->holders.count + 1) * sizeof(*places));
+	struct found *found;
+
+	if (!places)
+		return prb_error_nomem();
+	for (uint32_t i = 0; i < g->holders.count; i++)
+		g->holders.items[i].number = i;
 	if (g->holders.count)
 		qsort(g->holders.items, g->holders.count, sizeof(*g->holders.items),
 		      compare_holders);
-	for (size_t i = most; i < g->holders.count; i++)
-		free(g->holders.items[i].root);
+	for (uint32_t i = 0; i < g->holders.count; i++)
+		places[g->holders.items[i].number] = i < most ? i : PRB_CENSUS_NONE;
+	prb_vec_each (found, &cmp->found)
+		found->holder =
+			found->holder == PRB_CENSUS_NONE ? PRB_CENSUS_NONE : places[found->holder];
+	for (size_t i = most; i < g->holders.count; i++) {
+		struct prb_growth_holder *holder = &g->holders.items[i];
+
+		leave_out(g, &(struct balance){holder->bytes, holder->objects}, holder->count);
+		drop_holder(holder);
+	}
 	g->holders.count = PRB_MIN(g->holders.count, most);
 	return NULL;
 }
 
-/* What new objects one holder has, summed up by type. */
-struct tally {
-	uint64_t *objects, *bytes; /* of each type */
-	uint32_t *first;	   /* an object of it */
-};
-
-static bool holds(const struct comparison *cmp, const struct prb_growth_holder *holder,
-		  uint32_t object)
+static struct prb_error *list_holders(struct comparison *cmp, size_t most)
 {
-	uint32_t of = cmp->holders[object];
+	struct prb_number_map known = {};
+	struct prb_error *err = NULL;
 
-	if (of == object)
-		return false;
-	if (of < cmp->after->nodes.count)
-		return of == holder->object;
-	return holder->object == PRB_CENSUS_NONE &&
-	       holder->garbage == prb_census_is_garbage(cmp->after, object) &&
-	       same_root(holder->root_of, root_of(cmp->after, of));
+	PRB_TRY(find_holders(cmp));
+	for (size_t i = 0; i < cmp->found.count && !err; i++) {
+		struct found *found = &cmp->found.items[i];
+
+		found->holder = PRB_CENSUS_NONE;
+		if (i < NAMED_MAX)
+			err = add_holder(cmp, &known, found);
+		else
+			leave_out(cmp->ret, &found->balance, 1);
+	}
+	prb_number_map_deinit(&known);
+	return err ? err : sort_holders(cmp, most);
 }
 
+/* New objects of a holder, summed up by type. */
+struct tally {
+	uint64_t objects, bytes;
+	uint32_t first; /* an object of it */
+};
+
 static void name_types(struct comparison *cmp, struct prb_growth_holder *holder,
-		       const struct tally *tally)
+		       struct tally *tallies)
 {
 	struct prb_census *c = cmp->after;
 
@@ -220,37 +328,76 @@ static void name_types(struct comparison *cmp, struct prb_growth_holder *holder,
 		struct prb_census_type type;
 
 		for (size_t i = 0; i < c->types.count; i++)
-			if (tally->objects[i] &&
-			    (best == c->types.count || tally->bytes[i] > tally->bytes[best]))
+			if (tallies[i].objects &&
+			    (best == c->types.count || tallies[i].bytes > tallies[best].bytes))
 				best = i;
 		if (!prb_census_type(c, best, &type))
 			return;
 		holder->types[n].name = type.name;
-		holder->types[n].objects = tally->objects[best];
+		holder->types[n].objects = tallies[best].objects;
 		if (!n)
-			holder->example = tally->first[best];
-		tally->objects[best] = 0;
+			holder->example = tallies[best].first;
+		tallies[best].objects = 0;
 	}
 }
 
-static struct prb_error *describe_holder(struct comparison *cmp, struct prb_growth_holder *holder)
+/* The number of the holder that a new object is told of, or PRB_CENSUS_NONE. */
+static uint32_t number_of(const struct comparison *cmp, const uint32_t *numbers, uint32_t object)
+{
+	const struct prb_growth *g = cmp->ret;
+	uint32_t of = cmp->holders[object];
+
+	if (of == object)
+		return PRB_CENSUS_NONE;
+	if (of < cmp->after->nodes.count)
+		return numbers[of];
+	for (uint32_t i = 0; i < g->holders.count; i++)
+		if (g->holders.items[i].object == PRB_CENSUS_NONE &&
+		    g->holders.items[i].garbage == prb_census_is_garbage(cmp->after, object) &&
+		    same_root(g->holders.items[i].root_of, root_of(cmp->after, of)))
+			return i;
+	return PRB_CENSUS_NONE;
+}
+
+/* Which types the new objects of PART_MAX holders have, from @p first on. */
+static void describe_part(struct comparison *cmp, const uint32_t *numbers, uint32_t first,
+			  struct tally *tallies)
 {
 	struct prb_census *c = cmp->after;
-	prb_auto_free uint64_t *objects = calloc(c->types.count + 1, sizeof(*objects));
-	prb_auto_free uint64_t *bytes = calloc(c->types.count + 1, sizeof(*bytes));
+	size_t types = c->types.count,
+	       count = PRB_MIN(cmp->ret->holders.count - first, (size_t)PART_MAX);
 
-	prb_auto_free uint32_t *first = calloc(c->types.count + 1, sizeof(*first));
-
-	if (!objects || !bytes || !first)
-		return prb_error_nomem();
+	memset(tallies, 0, count * types * sizeof(*tallies));
 	for (uint32_t i = 0; i < c->nodes.count; i++) {
-		if (!holds(cmp, holder, i))
+		uint32_t number = number_of(cmp, numbers, i);
+		struct tally *tally;
+
+		if (number < first || number - first >= count)
 			continue;
-		if (!objects[c->nodes.items[i].type]++)
-			first[c->nodes.items[i].type] = i;
-		bytes[c->nodes.items[i].type] += c->nodes.items[i].bytes;
+		tally = &tallies[(number - first) * types + c->nodes.items[i].type];
+		tally->first = tally->objects++ ? tally->first : i;
+		tally->bytes += c->nodes.items[i].bytes;
 	}
-	name_types(cmp, holder, &(struct tally){objects, bytes, first});
+	for (size_t i = 0; i < count; i++)
+		name_types(cmp, &cmp->ret->holders.items[first + i], tallies + i * types);
+}
+
+static struct prb_error *describe_holders(struct comparison *cmp)
+{
+	struct prb_census *c = cmp->after;
+	prb_auto_free uint32_t *numbers = malloc((c->nodes.count + 1) * sizeof(*numbers));
+	prb_auto_free struct tally *tallies =
+		malloc((PART_MAX * c->types.count + 1) * sizeof(*tallies));
+	const struct found *found;
+
+	if (!numbers || !tallies)
+		return prb_error_nomem();
+	memset(numbers, 0xff, c->nodes.count * sizeof(*numbers)); /* PRB_CENSUS_NONE */
+	prb_vec_each (found, &cmp->found)
+		if (found->object != PRB_CENSUS_NONE)
+			numbers[found->object] = found->holder;
+	for (uint32_t first = 0; first < cmp->ret->holders.count; first += PART_MAX)
+		describe_part(cmp, numbers, first, tallies);
 	return NULL;
 }
 
@@ -297,21 +444,21 @@ static struct prb_error *list_types(struct comparison *cmp)
 
 static struct prb_error *compare(struct comparison *cmp, size_t most)
 {
-	prb_auto_free uint32_t *gone = NULL;
-	struct prb_growth_holder *holder;
+	uint32_t *gone;
+	struct prb_error *err;
 
 	cmp->balances = calloc(cmp->after->nodes.count + 1, sizeof(*cmp->balances));
 	cmp->holders = calloc(cmp->after->nodes.count + 1, sizeof(*cmp->holders));
-	gone = malloc((cmp->before->nodes.count + 1) * sizeof(*gone));
-	if (!cmp->balances || !cmp->holders || !gone)
+	if (!cmp->balances || !cmp->holders)
 		return prb_error_nomem();
 	PRB_TRY(list_types(cmp));
 	PRB_TRY(balance_one(cmp, cmp->after, cmp->before, 1, cmp->holders));
-	PRB_TRY(balance_one(cmp, cmp->before, cmp->after, -1, gone));
+	gone = malloc((cmp->before->nodes.count + 1) * sizeof(*gone));
+	err = gone ? balance_one(cmp, cmp->before, cmp->after, -1, gone) : prb_error_nomem();
+	free(gone);
+	PRB_TRY(err);
 	PRB_TRY(list_holders(cmp, most));
-	prb_vec_each (holder, &cmp->ret->holders)
-		PRB_TRY(describe_holder(cmp, holder));
-	return NULL;
+	return describe_holders(cmp);
 }
 
 struct prb_error *prb_growth_create(struct prb_census *before, struct prb_census *after,
@@ -325,6 +472,7 @@ struct prb_error *prb_growth_create(struct prb_census *before, struct prb_census
 	free(cmp.balances);
 	free(cmp.holders);
 	prb_vec_free(&cmp.roots);
+	prb_vec_free(&cmp.found);
 	if (err)
 		prb_growth_deinit(ret);
 	return err;
@@ -335,7 +483,7 @@ void prb_growth_deinit(struct prb_growth *growth)
 	struct prb_growth_holder *holder;
 
 	prb_vec_each (holder, &growth->holders)
-		free(holder->root);
+		drop_holder(holder);
 	prb_vec_free(&growth->holders);
 	prb_vec_free(&growth->types);
 }

@@ -8,6 +8,9 @@
  * the time shows its balance. A memory that is freed and used again for an object of the same type
  * is not told apart.
  *
+ * Holders that are reached in the same way but for the item of a container, such as the history of
+ * each session, are one: a leak may be spread over thousands of them.
+ *
  * Threading: as census.h. Memory: some 20 bytes for each object of the later census.
  */
 #ifndef PRB_VALUES_CENSUS_GROWTH_H
@@ -27,6 +30,9 @@ enum { PRB_GROWTH_TYPES = 3 };
 
 struct prb_growth_holder {
 	uint32_t object; /**< of the later census; PRB_CENSUS_NONE: see `root` */
+	char *pattern;	 /**< how each is reached: "app.SESSIONS[…].history"; NULL: it is one */
+	uint32_t count;	 /**< how many are one; `object` is that which grew most */
+	uint32_t number; /**< for growth.c */
 	const struct prb_census_root *root_of; /**< for growth.c */
 	char *root;   /**< "batch in train()", or NULL for what nothing was found to hold */
 	bool garbage; /**< of that: only cycles hold it */
@@ -43,6 +49,8 @@ struct prb_growth {
 	int64_t objects, bytes;			   /**< of all together */
 	PRB_VEC(struct prb_growth_type) types;	   /**< those that changed, the most growth first */
 	PRB_VEC(struct prb_growth_holder) holders; /**< those that grew, the most first */
+	uint64_t others;			   /**< holders beyond those */
+	int64_t other_objects, other_bytes;
 };
 
 /** @p most: of the holders that are wanted. */

@@ -43,7 +43,7 @@ def test_a_job_from_a_late_rank_to_a_dead_one(job):
     # Rank 1 reads its stdin, while the others wait for it.
     job.do("gather", 0, 2)
     job.waits(0, 2)
-    late = job.hang(LATE)
+    late = job.hang(LATE, confidence="high")
     assert late["verdict"] == "late" and late["ranks"] == [1] and late["confidence"] == "high"
     assert "rank 1 (pid %d) never entered all_reduce; it is at <module> ranks.py:" % job.pids()[1] \
         in late["sentence"]
@@ -220,7 +220,7 @@ def test_ranks_on_several_hosts(open_path):
         assert json.loads(slow.stdout)["slow"] == 2, slow
 
         # A host that does not answer is named, and its ranks are not called absent.
-        part = cluster("hang", "--hosts", "a,slow,odd,nowhere", "--timeout", "3s", "--json",
+        part = cluster("hang", "--hosts", "a,slow,odd,nowhere", "--timeout", "10s", "--json",
                        job.name)
         verdict = json.loads(part.stdout)
         assert "slow: no answer in time" in part.stderr

@@ -115,11 +115,56 @@ def check_growth(found):
     assert grown["bytearray"] == 1200 and "__main__.Slotted" not in grown
 
 
-def test_growth_of_c(target, newest):
+def test_growth_of_c(target, interpreter):
     """What a C library leaks is in no object; that it is so much is told."""
-    process = target("leaks_of_c.py", interpreter=newest)
+    if not interpreter.has_ctypes:
+        pytest.skip("it has no ctypes")
+    process = target("leaks_of_c.py", interpreter=interpreter)
     out = growth(process, lambda: leak(process, 3))
     assert "more than half of it is not in Python objects: memory of C code" in out, out
+
+
+SPREAD = """
+import sys
+class Session(object):
+    def __init__(self):
+        self.history = []
+class Service(object):
+    def __init__(self):
+        self.sessions = dict(("user %d" % i, Session()) for i in range(300))
+        self.queues = [[] for _ in range(500)]
+service = Service()
+print("ready")
+sys.stdout.flush()
+total = 0
+for line in sys.stdin:
+    for session in service.sessions.values():
+        session.history.append("request number %d" % total)
+        total += 1
+    for queue in service.queues:
+        queue.append(total + 0.5)
+        total += 1
+    print("leaked")
+    sys.stdout.flush()
+"""
+
+
+def test_growth_that_is_spread(interpreter):
+    """A leak into a thousand lists is told once, and not as a thousand small ones."""
+    with support.Program([interpreter.exe, "-c", SPREAD], env=interpreter.env) as process:
+        assert process.line() == "ready"
+        leak(process, 1)
+        found = json.loads(growth(process, lambda: leak(process, 4), "--json"))["interpreters"][0]
+        text = growth(process, lambda: leak(process, 4), "--rows", "1")
+    holders = {row["holder"]: row for row in found["holders"]}
+    for name, count in ("__main__.service.sessions[…].history", 300), ("__main__.service.queues[…]", 500):
+        holder = holders[name]
+        # Some of the new ones may lie where others were freed.
+        assert holder["type"] == "list" and 0.9 * count <= holder["count"] <= count, holder
+        assert 3 * count < holder["objects"] <= 4 * count, holder
+        assert holder["example"].startswith(name.split("[")[0] + "["), holder
+    assert "  __main__.service.sessions[…].history: list, each of " in text, text
+    assert " other places\n" in text, text
 
 
 def test_growth_of_tensors(probing):

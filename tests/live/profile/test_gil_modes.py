@@ -10,6 +10,7 @@ import profiles
 import support
 
 PROGRAM = support.HERE / "programs" / "modes.py"
+FIGHT = support.HERE / "programs" / "gil_fight.py"
 
 
 def perf(process, *options):
@@ -52,6 +53,44 @@ def test_gil(interpreter, tmp_path):
     text = subprocess.run([support.BINARY, path, "perf", "--mode", "gil"], capture_output=True,
                           check=True).stdout.decode()
     assert "wants: the GIL, held by " in text and " of holding the GIL" in text
+
+
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 7)), ids=repr)
+def test_fight(interpreter, tmp_path):
+    """Who had it and who waited for whom, beside what the threads themselves say, of the time that passed."""
+    path = str(tmp_path / "x.profile")
+    with support.Target(interpreter, FIGHT) as process:
+        assert process.line() == "ready"
+        recording = profiles.Recording(process.pid, "-d", "300s", "-r", 500, "--json", "-m", "gil", "-o", path)
+        recording.samples()
+        process.send(b"go %d\n" % support.count(3, 20))
+        told = json.loads(process.line(timeout=300))
+        recording.interrupt()
+        result = recording.result()
+    names = {thread["tid"]: thread["name"] for thread in result["threads"]}
+    rows = query(path, "SELECT name, gil_ms, gil_wait_ms FROM profile.threads")
+    counted = {row["name"]: row for row in rows}
+    off = {}
+    for name, of in told.items():
+        # It never sleeps for anything but the GIL; while it waits for a processor, it may want that too.
+        least, most = of["fought"] - of["ran"] - of["waited"], of["fought"] - of["ran"]
+        waited = counted[name]["gil_wait_ms"]
+        off["waits", name] = (waited - min(max(waited, least), most)) / of["fought"]
+        if of["held"]:
+            off["holds", name] = (counted[name]["gil_ms"] - of["held"]) / of["fought"]
+    held, waits = {name: of["held"] for name, of in told.items()}, {}
+    for wait in result["waits"]:
+        pair = names[wait["tid"]], names.get(wait["owner"])
+        waits[pair] = waits.get(pair, 0) + wait["wall_ns"]
+    for waiter in ("one", "other"):
+        known = sum(ns for (name, owner), ns in waits.items() if name == waiter and owner)
+        # Between two that have it, on a busy machine, nobody does: the next one waits for a processor.
+        whole = sum(ns for (name, _), ns in waits.items() if name == waiter)
+        assert known / whole > sum(held.values()) / told[waiter]["fought"] - 0.15, (waits, told)
+        for owner in held:
+            off[waiter, owner] = waits.get((waiter, owner), 0) / known - held[owner] / sum(held.values())
+    assert max(map(abs, off.values())) < support.count(0.15, 0.06), (off, told, waits)
+    support.report("the GIL, %s: at most %.1f %% off" % (interpreter, 100 * max(map(abs, off.values()))))
 
 
 @pytest.mark.parametrize("interpreter", support.one_per_version((3, 7)), ids=repr)

@@ -9,13 +9,14 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import time
 
 import pytest
 
 import pauses
 import profiles
 import support
-from profiles import Recording
+from profiles import Recording, told
 
 OK = 0
 NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
@@ -77,15 +78,6 @@ def whole(file):
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-def told(file, query):
-    """What a recording that is written says, once it does: it may be busy, or not be there yet."""
-    try:
-        with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % file, uri=True)) as database:
-            return (database.execute(query).fetchone() or (0,))[0]
-    except sqlite3.OperationalError:
-        return 0
-
-
 def test_killed_at_any_moment(probing, tmp_path):
     """Nothing is left stopped, and the file is no file yet or a whole one."""
     file, chance, shown = tmp_path / "run.profile", random.Random(1), 0
@@ -96,9 +88,7 @@ def test_killed_at_any_moment(probing, tmp_path):
             if number % 4:
                 recording.samples()
             # Anywhere in the start, between two samples, in one, or in a write.
-            end = os.times().elapsed + chance.random() * (0.2 if number % 4 else 0.05)
-            while os.times().elapsed < end:
-                pass
+            time.sleep(chance.random() * (0.2 if number % 4 else 0.05))
             recording.kill()
             recording.end()
             goes_on(target)
@@ -267,6 +257,28 @@ def test_gdb_comes_and_goes():
         result = recording.result()
         goes_on(target)
     assert result["weight_ns"] > 0.5e9 and profiles.shares(result)["<module>"] > 50, result
+
+
+def test_what_cannot_be_read_is_kept():
+    """While somebody else traces it, samples are `<unreadable>`, and weigh what it used."""
+    with running() as target:
+        before = profiles.counted(target.pid)
+        recording = Recording(target.pid, "-d", "300s", "-r", 500, "--json")
+        recording.samples()
+        counted_for(target, 0.3)
+        begin = profiles.counted(target.pid)
+        with profiles.tracer_of(target.pid):
+            counted_for(target, 0.5)
+        end = profiles.counted(target.pid)
+        counted_for(target, 0.3)
+        recording.interrupt()
+        result = recording.result()
+        most = profiles.counted(target.pid) - before
+        goes_on(target)
+    weights = {row["func"]: row["self_ns"] for row in result["functions"]}
+    assert 0.4e9 < weights["<unreadable>"] < end - begin + 0.1e9, (weights, end - begin)
+    assert result["cost"]["unreadable"] > 0 and "<module>" in weights
+    assert sum(weights.values()) == result["weight_ns"] and 1e9 < result["weight_ns"] <= most, (weights, most)
 
 
 def test_the_clock_jumps(tmp_path):

@@ -10,6 +10,15 @@ SHARED = {"rows": [1, (2, 3)], 7: "seven", -1: "minus", 2 ** 80: "large", "it's"
 descriptor = os.pipe()[0]
 
 
+def rows_of(name, values):
+    for row in values:
+        yield name, row
+
+
+def raises(value):
+    raise ValueError(value)
+
+
 class Base(object):
     limit = 10
     table = {"base": [0]}
@@ -67,6 +76,12 @@ class Node(Base):
     def method(self, argument):
         seen = {"argument": argument}
         free, slice_ = SHARED, slice(1, 5)
+        rows = rows_of("table", [5, 6])
+        next(rows)
+        try:
+            raises("given")
+        except ValueError as error:
+            caught = error
 
         def inner(cell=argument):
             return free, cell
@@ -82,10 +97,17 @@ class Node(Base):
             type(self) type(self).__name__ type(self.Pair).__mro__[1] type(type(self)) len(self.Pair)
             self.queue[0] self.queue[-1] self.queue[77] self.user['key'][0] self.error.args[1]
             self.error.__cause__ slice_.start slice_.stop vars(self.slotted) dir(self.slotted)
-            vars(self.user) self.__dict__ dir(os.path) self.method.__code__.co_argcount
+            vars(self.user) self.user.__dict__ dir(os.path) self.method.__code__.co_argcount
             self.colour.value self.colour.name Colour.red.value
+            rows.gi_frame.f_locals['row'] rows.gi_frame.f_locals rows.gi_frame.f_lineno
+            rows.gi_frame.f_code.co_name rows.gi_code.co_name rows.gi_running
+            rows.gi_frame.f_globals['SHARED']['rows']
+            caught.__traceback__.tb_next.tb_frame.f_locals['value']
+            caught.__traceback__.tb_next.tb_frame.f_lineno
             os.sep sys.maxsize collections.OrderedDict len None.__doc__[0] int str.__name__
             """.replace("None.__doc__[0]", "").replace("str.__name__", "").split()
+        if sys.version_info < (3, 11):  # a dict in another order
+            expressions.remove("rows.gi_frame.f_locals")
         truth = {}
         for expression in expressions:
             truth[expression] = repr(eval(expression, globals(), locals()))

@@ -77,8 +77,9 @@ def py_right_0():
 def churn(seconds):
     end = clock() + seconds
     while clock() < end:
-        py_left_0()
-        py_right_0()
+        for _ in range(100):  # the clock is a system call, at which a thread is caught more often
+            py_left_0()
+            py_right_0()
     print("done", flush=True)
 
 

@@ -24,12 +24,13 @@ OTHERS = {  # by another text than repr()
                     r"_exception=None>",
     "Future, failed": r"<concurrent\..*Future _state='FINISHED' _result=None "
                       r"_exception=ValueError\('lost',?\)>",
-    "asyncio.Task": r"<_asyncio\.Task .*>",
+    "asyncio.Task": r"<Task pending (name='Task-1' )?coro=<coroutine object wait at 0x\w+, .*>.*>",
     "Logger": r"<logging\.Logger name='a\.b' level=0 parent=.* handlers=\[\] disabled=False>",
     "Queue": r"<queue\.Queue maxsize=5 queue=deque\(\['job'\]\) unfinished_tasks=1.*>",
     "list": r"\[1, \[2, \[3, \[4, \[…\+1\]\]\]\]\]",
 }
 OLD = {  # of these versions, what else
+    "asyncio.Task": ((3, 7), r"<_asyncio\.Task object at 0x\w+>"),
     "Flag": ((3, 11), r"<(re\.)?RegexFlag.*>"),
     "frame": ((3, 7), r"<frame .*>"),
     "generic alias": ((3, 7), r".*"),
@@ -118,6 +119,69 @@ def test_a_generator_goes_on(newest, tmp_path):
             process.send(b"next\n")
             assert process.line() == "ready"
             support.wait_for_sleep(process.pid, "pipe_read")
+
+
+TASKS = """
+import asyncio, contextvars, sys
+
+request = contextvars.ContextVar("request", default=None)
+
+async def wait(event):
+    inner = [7]
+    await event.wait()
+
+async def fails():
+    raise ValueError("lost")
+
+async def gives():
+    return [1, 2]
+
+def show(waits, gave, failed, cancelled, future, given, request, anything):
+    print("ready", flush=True)
+    sys.stdin.read()
+
+async def main():
+    loop, event = asyncio.get_event_loop(), asyncio.Event()
+    waits, cancelled = loop.create_task(wait(event)), loop.create_task(wait(event))
+    gave, failed = loop.create_task(gives()), loop.create_task(fails())
+    if hasattr(waits, "set_name"):
+        waits.set_name("worker")
+    await asyncio.wait([gave, failed])
+    cancelled.cancel()
+    await asyncio.wait([cancelled])
+    future, given = loop.create_future(), loop.create_future()
+    given.set_result("x")
+    show(waits, gave, failed, cancelled, future, given, request, {"all": [waits, waits]})
+
+asyncio.new_event_loop().run_until_complete(main())
+"""
+
+
+def test_tasks_and_futures(interpreter, tmp_path):
+    if interpreter.version < (3, 7):
+        pytest.skip("nothing tells how tasks lie in memory there")
+    program = tmp_path / "tasks.py"
+    program.write_text(TASKS)
+    with support.Target(interpreter, program) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+
+        def shown(expression):
+            return subprocess.check_output([support.BINARY, str(process.pid), "print", expression]).decode()[:-1]
+
+        waits = r"<Task pending%s coro=<coroutine object wait at 0x\w+, awaits at tasks\.py:\d+> " \
+                r"wait_for=<Future pending>>" % (" name='worker'" if interpreter.version >= (3, 8) else "")
+        ended = r"(?: name='Task-\d+')? coro=<coroutine object %s at 0x\w+, finished>"
+        for name, text in (("waits", waits), ("gave", "<Task finished" + ended % "gives" + r" result=\[1, 2\]>"),
+                           ("failed", "<Task finished" + ended % "fails" + r" exception=ValueError\('lost'\)>"),
+                           ("cancelled", "<Task cancelled" + ended % "wait" + ">"),
+                           ("future", "<Future pending>"), ("given", "<Future finished result='x'>"),
+                           ("request", r"<ContextVar name='request' default=None at 0x\w+>"),
+                           ("anything", r"\{'all': \[%s, %s\]\}" % (waits, waits)),
+                           ("waits._coro.cr_frame.f_locals['inner']", r"\[7\]"),
+                           ("waits._coro.cr_await", r"<coroutine object Event\.wait at .*>"),
+                           ("waits._fut_waiter", "<Future pending>"), ("waits._loop", "<.*EventLoop.*>")):
+            assert re.fullmatch(text, shown(name)), (name, shown(name))
 
 
 DERIVED = """

@@ -59,6 +59,7 @@ def test_how_much_is_shown(asleep):
     assert value(asleep.pid, "--max-value", "3", "argument") == "'giv'…+2"
     assert "<__main__.Slotted left=[True]" in value(asleep.pid, "--depth", "2", "self")
     assert "<__main__.Slotted object at 0x" in value(asleep.pid, "self")
+    assert "'slotted': <__main__.Slotted left=[True]" in value(asleep.pid, "self.__dict__")
     found = json.loads(value(asleep.pid, "--json", "len(self.items)"))
     assert found == {"expression": "len(self.items)", "type": "int", "value": "2",
                      "address": None, "changed": False}

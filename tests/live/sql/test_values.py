@@ -41,6 +41,10 @@ def check(session):
     assert attributes(session, "slice_", "a.kind = 'slot'") == \
         [("start", "slot", "int", "1"), ("stop", "slot", "int", "5"),
          ("step", "slot", "NoneType", "None")]
+    rows = session.query(
+        "SELECT a.name, a.value, a.class FROM python.locals l, python.attributes(l.address) a "
+        "WHERE l.name = 'rows' AND l.depth = 0 AND a.kind = 'local'")
+    assert sorted(rows) == [("name", "'table'", None), ("row", "5", None), ("values", "[5, 6]", None)]
     items = session.query("SELECT i.number, i.key, i.type, i.value FROM python.locals l, "
                           "python.items(l.address) i WHERE l.name = 'seen'")
     assert items == [(0, "'argument'", "str", "'given'")]

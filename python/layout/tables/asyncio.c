@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Written by tests/tools/gen-layouts from the DWARF of _asyncio, the newest patch releases. */
-#include "asyncio/asyncio_layout.h"
+#include "python/layout/asyncio_table.h"
 
 /* None of the fields, which those that there are replace. */
 #pragma GCC diagnostic ignored "-Woverride-init"
