@@ -402,6 +402,41 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 	return prb_performance_check_choice(s);
 }
 
+/** What goes with a program to start. */
+static struct prb_error *check_program(const struct prb_performance_settings *s)
+{
+	const char *option = s->when	     ? "--when"
+			     : s->rotate > 0 ? "--rotate"
+			     : s->last > 0   ? "--last"
+			     : s->background ? "--background"
+					     : NULL;
+
+	if (option)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"%s is of a process that runs, not of one to start",
+					option);
+	if (s->tid || s->all)
+		return prb_error_create(
+			PRB_ERROR_USAGE,
+			"--tid and --all are of a process that runs, not of one to start");
+	return NULL;
+}
+
+/** Where nothing is shown, nothing of it can be chosen: recordings have all. */
+static struct prb_error *check_shown(const struct prb_performance_settings *s)
+{
+	const char *option = s->threads			? "--threads"
+			     : s->annotate		? "--annotate"
+			     : s->from > 0 || s->to > 0 ? "--from or --to"
+							: NULL;
+
+	if (!option || (!(s->rotate > 0) && !s->background))
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "%s does not go with %s", option,
+					       s->background ? "--background" : "--rotate"),
+			      "the recording has everything: 'probing FILE perf' takes %s", option);
+}
+
 /** A viewer weighs samples anew, by what its format has of them. */
 static struct prb_error *check_format(const struct prb_performance_settings *s,
 				      const struct prb_profile_format *format)
@@ -449,14 +484,6 @@ static struct prb_error *start(const struct prb_cli *cli, const struct prb_perfo
 	prb_auto_str struct prb_str command = {};
 	struct started started = {.settings = s};
 
-	if (s->rotate > 0 || s->when)
-		return prb_error_create(PRB_ERROR_USAGE,
-					"%s is of a process that runs, not of one to start",
-					s->when ? "--when" : "--rotate");
-	if (s->tid || s->all)
-		return prb_error_create(
-			PRB_ERROR_USAGE,
-			"--tid and --all are of a process that runs, not of one to start");
 	if (writes_recording(s))
 		PRB_TRY(prb_store_create(s->output, &store));
 	for (char *const *word = cli->program; *word; word++)
@@ -494,12 +521,15 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 		return prb_performance_stop(cli, s->json);
 	PRB_TRY(find_format(s, usual, &format));
 	PRB_TRY(check(s, format));
+	PRB_TRY(check_shown(s));
 	PRB_TRY(check_format(s, format));
+	if (cli->program)
+		PRB_TRY(check_program(s));
 	if (s->torch)
 		return prb_performance_torch(cli, s, format);
 	if (s->background)
 		return prb_performance_background(cli, s);
-	if (s->rotate > 0 && !cli->program)
+	if (s->rotate > 0)
 		return prb_performance_rotate(cli, s);
 	PRB_TRY((cli->program ? start : get)(cli, s, format, &recording));
 	if (cli->program && !recording->python && !s->cc)

@@ -26,7 +26,6 @@ def fixture_folder(tmp_path):
 def test_a_python(folder):
     (folder / "python3.5").symlink_to("/usr/bin/false")
     done = selfcheck(folder, "--json", "-d", "3s")
-    assert done.returncode == OK, done
     found = {row["path"]: row for row in json.loads(done.stdout)}
     broken = found.pop(os.path.realpath("/usr/bin/false"))
     assert broken["error"] == "it does not run the program" and len(found) == 1
@@ -34,15 +33,17 @@ def test_a_python(folder):
     assert row["path"] == os.path.realpath("/usr/bin/python3") and row["error"] is None
     assert row["python"].startswith("3.") and row["independent_samples"] > 5
     assert abs(row["sum_off"]) < 0.1, row
-    starved = row["independent_samples"] < 100  # parts of the program may have no sample
-    for mode in ("cpu", "wall", "runqueue", "gil", "blocked"):
-        assert (starved or not row[mode]["wrong"]) and 0 <= row[mode]["off"] <= 1, (mode, row)
+    assert not row["cpu"]["wrong"] and not row["wall"]["wrong"], row
+    modes = ("cpu", "wall", "runqueue", "gil", "blocked")
+    assert all(0 <= row[mode]["off"] <= 1 for mode in modes), row
+    # On an overloaded machine the others may be further off.
+    assert done.returncode == (FAILED if any(row[mode]["wrong"] for mode in modes) else OK), done
 
 
 def test_text(folder):
     done = selfcheck(folder, "-d", "500ms")
     rows = done.stdout.splitlines()
-    assert rows[0].split()[0] == "indep." and rows[-1].endswith(os.path.realpath("/usr/bin/python3")), done
+    assert rows[0].split()[0] == "indep." and " " + os.path.realpath("/usr/bin/python3") in rows[-1], done
 
 
 def test_none(tmp_path):

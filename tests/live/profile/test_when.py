@@ -156,7 +156,11 @@ def test_a_condition_that_never_ends(target, probing, tmp_path):
 @pytest.mark.parametrize("words, says", [
     (["--around", "1s"], "--around is for --when"), (["--when", "1"], "--when is for a .profile"),
     (["--when", "1", "-o", "x.profile", "--ring", "1m"], "does not go with"),
-    (["--when", "1", "-o", "x.profile", "--", "true"], "--when is of a process that runs")])
+    (["--when", "1", "-o", "x.profile", "--", "true"], "--when is of a process that runs"),
+    (["--last", "5s", "--", "true"], "--last is of a process that runs"),
+    (["--background", "--", "true"], "--background is of a process that runs"),
+    (["--rotate", "1s", "-o", "x.profile", "--threads", "x"], "--threads does not go with --rotate"),
+    (["--background", "--from", "1s"], "--from or --to does not go with --background")])
 def test_refused(words, says, target, probing):
     before = [] if "--" in words else [target("stalls.py").pid]
     refused = probing(*before, "perf", *words)
