@@ -136,7 +136,7 @@ def test_memory_of_the_agent_itself(interpreter, target, probing):
         assert used[1] - before[1] <= (4 if interpreter.free_threaded else 2) << 20, (before, used)
 
 
-def test_many_evaluations_do_not_grow_it(loaded):
+def test_many_evaluations_do_not_grow_it(loaded, newest):
     process, path = loaded()
     code = "import threading\nclass A: pass\nprint(A())\n[A() for i in range(10)]"
 
@@ -154,7 +154,8 @@ def test_many_evaluations_do_not_grow_it(loaded):
     some(support.count(3000, 10000))
     wait_until(lambda: len(agent.ours(process.pid)) == 1)
     assert agent.descriptors(process.pid) == before[1]
-    assert agent.memory(process.pid) - before[0] < 1 << 20
+    # Without a GIL the collector runs later, and what it frees stays with the heaps of threads.
+    assert agent.memory(process.pid) - before[0] < (8 if newest.free_threaded else 1) << 20
 
 
 def test_an_evaluation_is_quick(loaded, probing):
