@@ -147,7 +147,7 @@ static struct prb_error *take_relay(void *context, struct prb_answer *relay)
 
 	while (strcmp(r->answers->list.items[first].host, relay->host) != 0)
 		first++;
-	for (uint64_t at = 0, from; !err && relay->spool >= 0; at = from) {
+	for (uint64_t at = 0, from = 0; !err && relay->spool >= 0; at = from) {
 		json_t *head = read_head(relay, at, &from);
 		json_int_t place = json_integer_value(json_object_get(head, "host"));
 		json_int_t length = json_integer_value(json_object_get(head, "length"));

@@ -72,13 +72,14 @@ static struct prb_error *read_argv(struct prb_process *process)
 
 	if (!prb_proc_read(process->pid, "cmdline", &text))
 		return text.failed ? prb_error_nomem() : NULL;
-	size_t end = prb_text_command_length(text.data, text.length);
+	const char *words = prb_str_text(&text);
+	size_t end = prb_text_command_length(words, text.length);
 	for (size_t at = 0, length; at < end; at += length + 1) {
 		char **item = prb_vec_push(&process->argv);
 
-		length = strlen(text.data + at);
+		length = strlen(words + at);
 		if (item)
-			*item = strdup(text.data + at);
+			*item = strdup(words + at);
 		if (!item || !*item)
 			return prb_error_nomem();
 	}
