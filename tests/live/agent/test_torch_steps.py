@@ -281,7 +281,9 @@ def test_exact(probing, steps):
             node["forward_ms"] + node["recompute_ms"] -
             sum(each["forward_ms"] + each["recompute_ms"] for each in below), abs=1e-4)
     assert found["forward_ms"] == pytest.approx(nodes[0]["forward_ms"], abs=1e-4)
-    assert found["other_ms"] > 0 and 0 < found["agent_median_ms"] < found["timed_median_ms"]
+    parts = sum(found[part + "_ms"] for part in ("data", "forward", "backward", "optimizer", "other"))
+    assert found["duration_ms"] == pytest.approx(parts, abs=1e-3) and found["other_ms"] > 0
+    assert 0 < found["agent_median_ms"] < found["timed_median_ms"]
     text = probing(steps.pid, "perf", "--torch", "--exact", "--steps", "3")
     assert text.code == OK, text
     lines = [line.rpartition("  ")[2] for line in text.out.split("\n")]

@@ -78,7 +78,7 @@ def job_env(**more):
 
 
 def test_names_of_functions_files_and_threads(server, folder, tmp_path):  # noqa: F811
-    env = job_env(RANK="3", MASTER_ADDR="10.1.2.3")
+    env = job_env(RANK="3", MASTER_ADDR="10.1.2.15")
     with program(BURN, repr(ODD), env=env) as process:
         path = tmp_path / "run.profile"
         done = run(process.pid, "perf", "--duration", "500ms", "-o", path)
@@ -101,10 +101,10 @@ def test_names_of_functions_files_and_threads(server, folder, tmp_path):  # noqa
 
 
 @pytest.mark.parametrize("address, rank", [
-    ("10.1.2.3\t'; DROP TABLE x; --\n\\", "3"),
+    ("10.1.2.15\t'; DROP TABLE x; --\n\\", "3"),
     ("a" * 5000, "3"),
     ("\udcff\x1b[2J", "3"),
-    ("10.1.2.3", "99999999999999999999"),
+    ("10.1.2.15", "99999999999999999999"),
 ], ids=["statement", "long", "bytes", "rank"])
 def test_a_job_is_text(server, folder, tmp_path, address, rank):  # noqa: F811
     """Which its processes choose: it gets into no statement, and no other column."""

@@ -23,7 +23,7 @@ def server():
 
 @pytest.fixture
 def writer(target, tmp_path):
-    return Writer(target, tmp_path / "data", RANK="3", WORLD_SIZE="4", MASTER_ADDR="10.1.2.3",
+    return Writer(target, tmp_path / "data", RANK="3", WORLD_SIZE="4", MASTER_ADDR="10.1.2.12",
                   MASTER_PORT="29500")
 
 
@@ -66,7 +66,7 @@ def test_a_newer_table_is_written_to(server, writer, tmp_path):
     assert done.returncode == 0 and " 100 rows of 1 rings" in done.stderr, done
     assert server.rows("SELECT DISTINCT later, text, toUInt32(number) AS number, number__real AS real, job FROM "
                        "newer.user_stored") == [{"later": ["x"], "text": "", "number": 0, "real": None,
-                                                 "job": "torch 10.1.2.3:29500"}]
+                                                 "job": "torch 10.1.2.12:29500"}]
     assert ask(server, "newer", "SELECT max(number__integer) AS high, max(text__text) AS text, count(DISTINCT "
                "kind) AS kinds FROM user.stored") == [{"high": 99, "text": "x" * 49, "kinds": 7}]
 
@@ -233,7 +233,7 @@ def test_shards_are_one_database_and_a_dead_one_is_named(target, tmp_path):
             config.write_text(config.read_text().replace("</yandex>", more + "</yandex>"))
             each.start()
             writer = Writer(target, tmp_path / ("data%d" % number), RANK=str(number), WORLD_SIZE="2",
-                            MASTER_ADDR="10.1.2.3", MASTER_PORT="2950%d" % number)
+                            MASTER_ADDR="10.1.2.12", MASTER_PORT="2950%d" % number)
             writer.write(1000)
             done = ship(tmp_path, "--to", each.url("training"), "--once", writer.pid)
             assert done.returncode == 0, done
@@ -315,7 +315,7 @@ def test_statements_mean_the_same(server, writer, probing, tmp_path, number):
     else:
         writer.write(1000)
     here = probing(writer.pid, "query", "-f", "csv", SAME[number])
-    for job in ("", "torch 10.1.2.3:29500"):
+    for job in ("", "torch 10.1.2.12:29500"):
         there = subprocess.run([support.BINARY, server.url("same", job=job), "query", "-f", "csv", SAME[number]],
                                capture_output=True, text=True, timeout=60, check=False,
                                env=clickhouse_server.environment("/nowhere"))
@@ -342,7 +342,7 @@ def test_a_job_has_no_rows_of_others(server, writer, tmp_path):
                    ("WITH few AS (SELECT number FROM user.stored GROUP BY number) SELECT count(*) AS n FROM few", 10),
                    ("SELECT number AS n FROM user.stored GROUP BY number HAVING count(*) = 1 ORDER BY n DESC LIMIT 1",
                     9)):
-        assert ask(server, "jobs", sql, job="torch 10.1.2.3:29500") == [{"n": n}], sql
+        assert ask(server, "jobs", sql, job="torch 10.1.2.12:29500") == [{"n": n}], sql
 
 
 def numbers(text):

@@ -24,7 +24,7 @@ def newer():
 
 
 def test_all_of_it(newer, target, probing, tmp_path):
-    writer = Writer(target, tmp_path / "data", RANK="3", WORLD_SIZE="4", MASTER_ADDR="10.1.2.3",
+    writer = Writer(target, tmp_path / "data", RANK="3", WORLD_SIZE="4", MASTER_ADDR="10.1.2.14",
                     MASTER_PORT="29500")
     writer.write(1000)
     path = tmp_path / "run.profile"

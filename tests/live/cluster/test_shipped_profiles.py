@@ -78,7 +78,7 @@ def test_background_recordings_come_by_themselves(server, target, tmp_path):
     run = tmp_path / "run"
     run.mkdir(mode=0o700)
     env = {"XDG_RUNTIME_DIR": str(run)}
-    process = target("profiled.py", env={"RANK": "2", "WORLD_SIZE": "4", "MASTER_ADDR": "10.1.2.3",
+    process = target("profiled.py", env={"RANK": "2", "WORLD_SIZE": "4", "MASTER_ADDR": "10.1.2.13",
                                          "MASTER_PORT": "29500"})
     perf = [support.BINARY, str(process.pid), "perf"]
     done = subprocess.run([*perf, "--background", "--json"], env=dict(os.environ, **env), check=True,
@@ -93,7 +93,7 @@ def test_background_recordings_come_by_themselves(server, target, tmp_path):
         total = here(path, "SELECT count(*) AS n FROM profile.samples")[0]["n"]
         wait_for(lambda: count(server, "behind.profile_samples") == total, start.log.read_text)
         assert ask(server, "behind", "SELECT DISTINCT job, rank FROM profile.samples") == \
-            [{"job": "torch 10.1.2.3:29500", "rank": 2}]
+            [{"job": "torch 10.1.2.13:29500", "rank": 2}]
         process.kill()
         assert shipping.wait(60) == 0, start.log.read_text()
 
@@ -175,14 +175,14 @@ def exported(pid):
 
 
 def test_metrics_are_those_of_export(server, target, tmp_path):
-    writer = Writer(target, tmp_path / "data", RANK="3", WORLD_SIZE="4", MASTER_ADDR="10.1.2.3",
+    writer = Writer(target, tmp_path / "data", RANK="3", WORLD_SIZE="4", MASTER_ADDR="10.1.2.13",
                     MASTER_PORT="29500")
     done = ship(tmp_path, "--to", server.url("metered"), "--once", "--metrics", "1s", writer.pid)
     assert done.returncode == 0, done
     rows = ask(server, "metered", "SELECT metric, label FROM probing.metrics WHERE pid = %d" % writer.pid)
     assert {(row["metric"], row["label"]) for row in rows} == exported(writer.pid)
     assert ask(server, "metered", "SELECT DISTINCT job, rank, uid, pid FROM probing.metrics") == \
-        [{"job": "torch 10.1.2.3:29500", "rank": 3, "uid": os.geteuid(), "pid": writer.pid}]
+        [{"job": "torch 10.1.2.13:29500", "rank": 3, "uid": os.geteuid(), "pid": writer.pid}]
     row, = ask(server, "metered", "SELECT value FROM probing.metrics WHERE metric = 'probing_up'")
     assert row == {"value": 1}
     assert not list((tmp_path / "probing").glob("*.ring"))
