@@ -19,6 +19,8 @@ class Pause:
 
     def __init__(self, pid, *options, wait=True, env=None, binary=support.BINARY):
         self.pid = pid
+        if "--within" not in options:
+            options += ("--within", "30s")  # on a busy machine 2 s may be too short
         self.process = subprocess.Popen(
             [binary, "-t", str(pid)] + OPTIONS + list(options), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, **(env or {})))
