@@ -132,11 +132,12 @@ struct prb_error *prb_heap_type_name(struct prb_heap *h, uint64_t address, const
 		struct prb_error *err = put_name(h, address, &name);
 
 		if (prb_error_catch(&err, PRB_ERROR_FAULT) ||
-		    prb_error_catch(&err, PRB_ERROR_BAD_DATA)) {
+		    prb_error_catch(&err, PRB_ERROR_BAD_DATA))
 			prb_str_truncate(&name, 0);
-			prb_str_printf(&name, "<type at %#llx>", (unsigned long long)address);
-		}
 		PRB_TRY(err);
+		/* A class may also be called "". */
+		if (!name.length)
+			prb_str_printf(&name, "<type at %#llx>", (unsigned long long)address);
 		entry->name = prb_str_take(&name);
 		if (!entry->name)
 			return prb_error_nomem();
