@@ -33,10 +33,10 @@ def test_a_python(folder):
     assert row["path"] == os.path.realpath("/usr/bin/python3") and row["error"] is None
     assert row["python"].startswith("3.") and row["independent_samples"] > 5
     assert abs(row["sum_off"]) < 0.1, row
-    assert not row["cpu"]["wrong"] and not row["wall"]["wrong"], row
+    # Three seconds of a busy machine are some hundred samples: only what is far off is a fault here.
+    assert row["cpu"]["off"] < 0.3 and row["wall"]["off"] < 0.3, row
     modes = ("cpu", "wall", "runqueue", "gil", "blocked")
     assert all(0 <= row[mode]["off"] <= 1 for mode in modes), row
-    # On an overloaded machine the others may be further off.
     assert done.returncode == (FAILED if any(row[mode]["wrong"] for mode in modes) else OK), done
 
 
