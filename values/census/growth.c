@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/map.h"
+#include "base/pool.h"
 #include "values/census/census_private.h"
 
 /* Of so many holders the ways to them are looked for; of so many, new objects are counted at once.
@@ -198,47 +199,46 @@ static struct prb_error *find_holders(struct comparison *cmp)
 	return NULL;
 }
 
-/* The one with this pattern, else none; FNV-1a of the text is looked for first. */
-static struct prb_growth_holder *find_like(struct comparison *cmp, struct prb_number_map *known,
-					   const char *pattern, uint64_t *key)
-{
-	struct prb_growth_holder *holder;
-	size_t number;
+/* Where holders with the same pattern are in the result. */
+struct patterns {
+	struct prb_pool *texts;
+	struct prb_number_map numbers; /* by the address of a text */
+};
 
-	*key = 0xcbf29ce484222325u;
-	for (const char *at = pattern; *at; at++)
-		*key = (*key ^ (unsigned char)*at) * 0x100000001b3u;
-	for (; prb_number_map_get(known, *key, &number); ++*key) {
-		holder = &cmp->ret->holders.items[number];
-		if (!strcmp(holder->pattern, pattern))
-			return holder;
-	}
-	return NULL;
-}
-
-static struct prb_error *add_holder(struct comparison *cmp, struct prb_number_map *known,
-				    struct found *found)
+/* A new holder for the pattern of an object, or the one that has it already. */
+static struct prb_error *use_holder(struct comparison *cmp, struct patterns *patterns,
+				    uint32_t object, struct prb_growth_holder **ret)
 {
 	struct prb_growth *g = cmp->ret;
 	prb_auto_str struct prb_str pattern = {};
-	struct prb_growth_holder *holder = NULL;
-	uint64_t key = 0;
+	const char *text = NULL;
+	size_t number;
 
-	if (found->object != PRB_CENSUS_NONE) {
-		PRB_TRY(prb_census_pattern(cmp->after, found->object, &pattern));
-		holder = find_like(cmp, known, prb_str_text(&pattern), &key);
-	}
-	if (!holder) {
-		if (pattern.length && !prb_number_map_put(known, key, g->holders.count))
+	if (object != PRB_CENSUS_NONE)
+		PRB_TRY(prb_census_pattern(cmp->after, object, &pattern));
+	if (pattern.length) {
+		PRB_TRY(prb_pool_share(patterns->texts, prb_str_text(&pattern), &text));
+		if (prb_number_map_get(&patterns->numbers, (uintptr_t)text, &number)) {
+			*ret = &g->holders.items[number];
+			return NULL;
+		}
+		if (!prb_number_map_put(&patterns->numbers, (uintptr_t)text, g->holders.count))
 			return prb_error_nomem();
-		holder = prb_vec_push(&g->holders);
-		if (!holder)
-			return prb_error_nomem();
-		holder->object = found->object;
-		holder->example = PRB_CENSUS_NONE;
-		if (pattern.length)
-			PRB_TRY(prb_str_copy(prb_str_text(&pattern), &holder->pattern));
 	}
+	*ret = prb_vec_push(&g->holders);
+	if (!*ret)
+		return prb_error_nomem();
+	(*ret)->object = object;
+	(*ret)->example = PRB_CENSUS_NONE;
+	return text ? prb_str_copy(text, &(*ret)->pattern) : NULL;
+}
+
+static struct prb_error *add_holder(struct comparison *cmp, struct patterns *patterns,
+				    struct found *found)
+{
+	struct prb_growth_holder *holder;
+
+	PRB_TRY(use_holder(cmp, patterns, found->object, &holder));
 	if (found->root) {
 		holder->root = found->root->root ? root_text(found->root->root) : NULL;
 		holder->root_of = found->root->root;
@@ -247,7 +247,7 @@ static struct prb_error *add_holder(struct comparison *cmp, struct prb_number_ma
 	holder->count++;
 	holder->objects += found->balance.objects;
 	holder->bytes += found->balance.bytes;
-	found->holder = (uint32_t)(holder - g->holders.items);
+	found->holder = (uint32_t)(holder - cmp->ret->holders.items);
 	return NULL;
 }
 
@@ -295,20 +295,22 @@ static struct prb_error *sort_holders(struct comparison *cmp, size_t most)
 
 static struct prb_error *list_holders(struct comparison *cmp, size_t most)
 {
-	struct prb_number_map known = {};
-	struct prb_error *err = NULL;
+	struct patterns patterns = {};
+	struct prb_error *err;
 
 	PRB_TRY(find_holders(cmp));
+	err = prb_pool_create(&patterns.texts);
 	for (size_t i = 0; i < cmp->found.count && !err; i++) {
 		struct found *found = &cmp->found.items[i];
 
 		found->holder = PRB_CENSUS_NONE;
 		if (i < NAMED_MAX)
-			err = add_holder(cmp, &known, found);
+			err = add_holder(cmp, &patterns, found);
 		else
 			leave_out(cmp->ret, &found->balance, 1);
 	}
-	prb_number_map_deinit(&known);
+	prb_number_map_deinit(&patterns.numbers);
+	prb_pool_destroy(patterns.texts);
 	return err ? err : sort_holders(cmp, most);
 }
 
