@@ -101,6 +101,11 @@ struct named {
 	int64_t least, most;	      /* of their counts */
 };
 
+static size_t named_count(const struct named *named)
+{
+	return named->job.list.count + named->own.list.count;
+}
+
 static void named_deinit(struct named *named)
 {
 	prb_vec_free(&named->job.list);
@@ -146,7 +151,7 @@ static struct prb_error *add_named(const struct weighing *w,
 {
 	long index = index_of(w, communicator, rank);
 	struct prb_rank_set *set = index >= 0 ? &ret->job : &ret->own;
-	bool first = !ret->job.list.count && !ret->own.list.count;
+	bool first = !named_count(ret);
 	long *place = prb_vec_push(&set->list);
 
 	if (!place)
@@ -157,17 +162,26 @@ static struct prb_error *add_named(const struct weighing *w,
 	return NULL;
 }
 
-/** Divides the ranks that answered into those that have launched most, and the others. */
-static struct prb_error *divide(const struct weighing *w,
-				const struct prb_ras_communicator *communicator, int operation,
-				struct named *most, struct named *fewer)
+/** How often the ranks that answered have launched an operation, at most. */
+static int64_t highest_count(const struct prb_ras_communicator *communicator, int operation)
 {
 	const struct prb_ras_rank *rank;
-	int64_t highest = 0;
+	int64_t highest = INT64_MIN;
 
 	prb_vec_each (rank, &communicator->ranks)
 		if (!rank->missing)
 			highest = PRB_MAX(highest, rank->counts[operation]);
+	return highest;
+}
+
+/** Splits the ranks that answered: those with the highest count, and those with a lower one. */
+static struct prb_error *divide(const struct weighing *w,
+				const struct prb_ras_communicator *communicator, int operation,
+				struct named *most, struct named *fewer)
+{
+	const int64_t highest = highest_count(communicator, operation);
+	const struct prb_ras_rank *rank;
+
 	prb_vec_each (rank, &communicator->ranks) {
 		int64_t count = rank->counts[operation];
 
@@ -187,8 +201,7 @@ static struct prb_error *put_division(const struct weighing *w,
 
 	PRB_TRY(divide(w, communicator, operation, &most, &fewer));
 	put_named(s, &most);
-	prb_str_puts(s, most.job.list.count + most.own.list.count == 1 ? " has launched "
-								       : " have launched ");
+	prb_str_puts(s, named_count(&most) == 1 ? " has launched " : " have launched ");
 	prb_text_escape(s, communicator->operations[operation]);
 	put_counts(s, &most);
 	prb_str_puts(s, ", ");
@@ -222,11 +235,11 @@ static struct prb_error *weigh_missing(struct weighing *w,
 		if (rank->missing)
 			PRB_TRY(add_named(w, communicator, rank, 0, &missing));
 	}
-	if ((!missing.job.list.count && !missing.own.list.count) || w->told++ >= MOST_TOLD)
+	if (!named_count(&missing) || w->told++ >= MOST_TOLD)
 		return NULL;
 	begin_line(w);
 	put_named(s, &missing);
-	prb_str_puts(s, missing.job.list.count + missing.own.list.count == 1
+	prb_str_puts(s, named_count(&missing) == 1
 				? dead ? " is considered dead in " : " does not answer it in "
 			: dead ? " are considered dead in "
 			       : " do not answer it in ");
@@ -235,36 +248,26 @@ static struct prb_error *weigh_missing(struct weighing *w,
 	return NULL;
 }
 
-/** True if the ranks that answered have not all launched the operation as often. */
-static bool differs(const struct prb_ras_communicator *communicator, int operation)
-{
-	const struct prb_ras_rank *rank, *first = NULL;
-
-	prb_vec_each (rank, &communicator->ranks) {
-		if (rank->missing)
-			continue;
-		first = first ? first : rank;
-		if (rank->counts[operation] != first->counts[operation])
-			return true;
-	}
-	return false;
-}
-
-static void note_behind(struct weighing *w, const struct prb_ras_communicator *communicator,
+/** Marks the ranks that have launched the operation less often than others; false: there are none.
+ */
+static bool note_behind(struct weighing *w, const struct prb_ras_communicator *communicator,
 			int operation)
 {
+	const int64_t highest = highest_count(communicator, operation);
 	const struct prb_ras_rank *rank;
-	int64_t highest = 0;
+	bool any = false;
 
-	prb_vec_each (rank, &communicator->ranks)
-		if (!rank->missing)
-			highest = PRB_MAX(highest, rank->counts[operation]);
 	prb_vec_each (rank, &communicator->ranks) {
-		long index = rank->missing ? -1 : index_of(w, communicator, rank);
+		long index;
 
-		if (index >= 0 && rank->counts[operation] < highest)
+		if (rank->missing || rank->counts[operation] == highest)
+			continue;
+		any = true;
+		index = index_of(w, communicator, rank);
+		if (index >= 0)
 			w->behind[index] = true;
 	}
+	return any;
 }
 
 static struct prb_error *weigh_counts(struct weighing *w,
@@ -273,9 +276,8 @@ static struct prb_error *weigh_counts(struct weighing *w,
 	struct prb_str *s = &w->e->verdict->evidence;
 
 	for (int i = 0; i < PRB_RAS_OPERATIONS && communicator->operations[i]; i++) {
-		if (!differs(communicator, i))
+		if (!note_behind(w, communicator, i))
 			continue;
-		note_behind(w, communicator, i);
 		if (!w->odd) {
 			w->odd = communicator;
 			w->operation = i;
@@ -412,7 +414,7 @@ static void confirm_late(const struct weighing *w)
 		v->confidence = "high";
 	if (!none || !gpu || w->grown || !w->same)
 		return;
-	/* Who has launched what the others wait for on their GPUs does not keep them. */
+	/* The GPUs of the others wait for a collective that this rank has launched, too. */
 	v->confidence = "low";
 	prb_str_truncate(&v->refuted_by, 0);
 	prb_str_puts(&v->refuted_by,
