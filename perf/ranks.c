@@ -108,13 +108,14 @@ static struct prb_error *find_odd(struct ranks *ranks)
 	for (size_t i = 0; i < ranks->functions; i++) {
 		double its = ranks->shares[ranks->odd * ranks->functions + i];
 		double others = of_others(ranks, ranks->odd, i);
-		struct excess *place =
-			fabs(its - others) >= LEAST_OF_FUNCTION ? prb_vec_push(&ranks->list) : NULL;
+		struct excess *place;
 
-		if (!place && fabs(its - others) >= LEAST_OF_FUNCTION)
+		if (fabs(its - others) < LEAST_OF_FUNCTION)
+			continue;
+		place = prb_vec_push(&ranks->list);
+		if (!place)
 			return prb_error_nomem();
-		if (place)
-			*place = (struct excess){(uint32_t)i, its, others};
+		*place = (struct excess){(uint32_t)i, its, others};
 	}
 	if (ranks->list.count)
 		qsort(ranks->list.items, ranks->list.count, sizeof(struct excess), by_difference);
