@@ -14,6 +14,10 @@ import sys
 import time
 import tracemalloc
 import zlib
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "live" / "programs"))
+import allocating_much  # noqa: E402
 
 try:
     import numpy
@@ -101,27 +105,9 @@ def arrays(count):
             numpy.concatenate([part, base[32:]]).sum()
 
 
-# memray traces calls, for which Python makes frame and method objects that it then counts: so these
-# functions have few of them.
-def pairs():
-    return [[i * 1000003, i + 0.5] for i in range(20000)]
-
-
-def texts():
-    return ["text number %d" % i for i in range(20000)]
-
-
-def keys():
-    return {i * 7: (i, i) for i in range(20000)}
-
-
-def pieces(data=bytes(200000)):
-    return [data[i:i + 900] for i in range(0, 200000, 100)]
-
-
 def totals(count):
     for _ in range(count):
-        pairs(), texts(), keys(), pieces(), json.loads(TEXT)
+        allocating_much.work(1), json.loads(TEXT)
 
 
 class Traced:

@@ -15,23 +15,13 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+PROGRAMS = HERE.parent / "live" / "programs"
 ROUNDS, TURNS, FEW_TURNS = 4, 5, 1
 OBJECTS = 300000
 WORKS = (("objects", OBJECTS, "ns an object, made and freed"), ("build", 60, "builds lists and dicts"),
          ("parse", 30, "parses JSON"), ("compiler", 1, "compiles Python"), ("requests", 20, "answers requests"),
          ("service", 8, "a service"), ("arrays", 10, "small arrays of numpy"))
 TOTALS = 20
-SUMS = """
-import collections, json, sys
-from memray import AllocatorType, FileReader
-sums = collections.Counter()
-skipped = (AllocatorType.FREE, AllocatorType.MUNMAP, AllocatorType.PYMALLOC_FREE, AllocatorType.MMAP)
-for record in FileReader(sys.argv[1]).get_allocation_records():
-    if record.allocator not in skipped:
-        names = [frame[0] for frame in record.stack_trace(max_stacks=2) if not frame[0].startswith("<")]
-        sums[names[0] if names else ""] += record.size
-print(json.dumps(sums))
-"""
 
 
 class Program:
@@ -145,7 +135,7 @@ def totals(probing, python, folder):
     subprocess.run([python, "-m", "memray", "run", "--trace-python-allocators", "-q", "-o", capture, "-c",
                     "import sys; sys.path.insert(0, %r); import allocation_works; allocation_works.totals(%d)" % (
                         str(HERE), TOTALS)], check=True)
-    done = subprocess.run([python, "-c", SUMS, capture], stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([python, str(PROGRAMS / "memray_sums.py"), capture], stdout=subprocess.PIPE, check=True)
     sums = json.loads(done.stdout.decode())
     ours = {}
     for row in found["sites"]:

@@ -15,6 +15,18 @@ PROGRAM = PROGRAMS / "training" / "ranks.py"
 MOVES, ABSENT, MISMATCH, LATE, CYCLE, DEVICE, UNKNOWN = 0, 11, 12, 13, 14, 15, 16
 
 
+def drain(job, rank, data=b""):
+    """The other end of the fifo of a rank: gives it some bytes, or takes what it has."""
+    path = "%s.fifo%d" % (job.file, rank)
+    fd = os.open(path, os.O_RDWR if data else os.O_RDONLY)
+    if data:
+        os.write(fd, data)
+    while not data and os.read(fd, 65536):
+        pass
+    os.close(fd)
+    os.unlink(path)
+
+
 class Job:
     """Ranks on this machine."""
 

@@ -127,7 +127,7 @@ def test_the_slow_rank(job):
     file = job.file + ".profile"
     done = job.cluster("perf", job.name, "--duration", "1s", "-o", file)
     assert done.returncode == 0, done
-    # What it does instead of waiting is told.
+    # The output names what it does instead of waiting.
     assert "\nrank 1 differs most: " in done.stdout and "read_file" in done.stdout.split("differs most")[1], done.stdout
     odd = json.loads(subprocess.run([support.BINARY, file, "perf", "--json"], capture_output=True, check=True,
                                     text=True).stdout)["odd_rank"]

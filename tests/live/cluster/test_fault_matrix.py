@@ -19,7 +19,7 @@ import support
 import training
 from environment import wait_until
 from launched_job import LAUNCHERS, LaunchedJob
-from rank_job import ABSENT, CYCLE, LATE, MISMATCH, MOVES, Job
+from rank_job import ABSENT, CYCLE, LATE, MISMATCH, MOVES, Job, drain
 
 LIMIT = 0.95
 
@@ -47,7 +47,7 @@ class Table:
 
 
 def places(job):
-    """Where the main threads are; None for one that is gone."""
+    """The place of each main thread; None if the process has ended."""
     found = []
     for rank in job.ranks:
         done = subprocess.run([support.BINARY, str(rank.pid), "dump", "--json"], capture_output=True, text=True,
@@ -136,22 +136,12 @@ class Matrix:
         for word, text in (("hold_gil", "holds the GIL"), ("lose_gil", "the GIL is held by thread")):
             self.see("GIL held in C" + (", by another thread" if word == "lose_gil" else ""),
                      self.told(word, self.last, others="gather"), [LATE], [self.last], text)
-            self.fifo(self.last, b"x")
+            drain(self.job, self.last, b"x")
             self.job.done()
-
-    def fifo(self, rank, data=b""):
-        path = "%s.fifo%d" % (self.job.file, rank)
-        fd = os.open(path, os.O_RDWR if data else os.O_RDONLY)
-        if data:
-            os.write(fd, data)
-        while not data and os.read(fd, 65536):
-            pass
-        os.close(fd)
-        os.unlink(path)
 
     def checkpoint(self):
         self.see("checkpoint on a fifo", self.told("save", 0, others="meet"), [LATE], [0], "go.fifo0")
-        self.fifo(0)
+        drain(self.job, 0)
         self.job.done()
         with hung_mount.mounted(self.job.file + ".mount"):
             self.see("checkpoint on a hung FUSE", self.told("save_far", self.last, others="meet"), [LATE, ABSENT],

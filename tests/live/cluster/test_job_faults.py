@@ -14,7 +14,7 @@ import hung_mount
 import support
 import training
 from environment import wait_until
-from rank_job import ABSENT, LATE, MISMATCH, MOVES, UNKNOWN, Job
+from rank_job import ABSENT, LATE, MISMATCH, MOVES, UNKNOWN, Job, drain
 
 
 CUDA = """#include <unistd.h>
@@ -40,18 +40,6 @@ def fixture_job(tmp_path_factory, torch):
                    text=True, check=True)
     with contextlib.ExitStack() as stack:
         yield Job(stack, str(folder / "go"), torch=torch, FAKE_CUDA=str(library))
-
-
-def drain(job, rank, data=b""):
-    """The other end of the fifo of a rank: gives it some bytes, or takes what it has."""
-    path = "%s.fifo%d" % (job.file, rank)
-    fd = os.open(path, os.O_RDWR if data else os.O_RDONLY)
-    if data:
-        os.write(fd, data)
-    while not data and os.read(fd, 65536):
-        pass
-    os.close(fd)
-    os.unlink(path)
 
 
 def test_a_rank_that_stalls(job):

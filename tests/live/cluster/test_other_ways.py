@@ -59,13 +59,17 @@ def test_ranks_that_are_served():
         assert wrong.returncode != OK and hosts[0] in wrong.stderr, wrong
 
 
+def of_hosts(folder, **variables):
+    """The environment in which ssh is a stand-in, and the log of what it was asked."""
+    ssh, log = pathlib.Path(folder, "ssh"), pathlib.Path(folder, "log")
+    ssh.write_text(SSH)
+    ssh.chmod(0o755)
+    return dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), LOG=str(log), HOST="here", **variables), log
+
+
 def test_hosts_that_ask_others():
     with tempfile.TemporaryDirectory() as folder, jobs.ranks(PYTHON, 2) as ranks:
-        ssh, log = pathlib.Path(folder, "ssh"), pathlib.Path(folder, "log")
-        ssh.write_text(SSH)
-        ssh.chmod(0o755)
-        env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), LOG=str(log), HOST="here",
-                   PROBING_REMOTE_PROGRAM=str(support.BINARY))
+        env, log = of_hosts(folder, PROBING_REMOTE_PROGRAM=str(support.BINARY))
         hosts = "a,b,dead1,c,d,e,lame,f,dead2"
         done = jobs.cluster("cluster", "nodes", "--json", "--tree", "--hosts", hosts, jobs.ADDRESS, env=env)
         assert done.returncode == OK, done
@@ -108,11 +112,7 @@ def test_hosts_that_ask_others():
 def test_a_copy_for_hosts_that_ask_others():
     """The relay was brought, and brings itself to the others."""
     with tempfile.TemporaryDirectory() as folder, jobs.ranks(PYTHON, 1) as ranks:
-        ssh, log = pathlib.Path(folder, "ssh"), pathlib.Path(folder, "log")
-        ssh.write_text(SSH)
-        ssh.chmod(0o755)
-        env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), LOG=str(log), HOST="here",
-                   TMPDIR=folder, PROBING_REMOTE_PROGRAM="/nonexistent")
+        env, log = of_hosts(folder, TMPDIR=folder, PROBING_REMOTE_PROGRAM="/nonexistent")
         done = jobs.cluster("cluster", "nodes", "--json", "--tree", "--bring", support.BINARY, "--hosts", "a,b,c,d",
                             jobs.ADDRESS, env=env)
         assert done.returncode == OK and not done.stderr, done

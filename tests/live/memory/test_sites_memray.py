@@ -9,17 +9,7 @@ from environment import PROGRAMS
 from test_sites import Sampling, do
 
 SCRIPT = PROGRAMS / "allocating_much.py"
-COUNTED = """
-import collections, json, sys
-from memray import AllocatorType, FileReader
-sums = collections.Counter()
-skipped = (AllocatorType.FREE, AllocatorType.MUNMAP, AllocatorType.PYMALLOC_FREE, AllocatorType.MMAP)
-for record in FileReader(sys.argv[1]).get_allocation_records():
-    if record.allocator not in skipped:
-        names = [frame[0] for frame in record.stack_trace(max_stacks=2) if not frame[0].startswith("<")]
-        sums[names[0] if names else ""] += record.size
-print(json.dumps(sums))
-"""
+SUMS = PROGRAMS / "memray_sums.py"
 FUNCTIONS = ("pairs", "texts", "keys", "pieces")
 ROUNDS = 10
 EVERY = 16384
@@ -30,7 +20,7 @@ def counted(python, folder):
     capture = folder / "capture"
     subprocess.run([python, "-m", "memray", "run", "--trace-python-allocators", "-q", "-o", capture, SCRIPT,
                     str(ROUNDS)], check=True, stdout=subprocess.DEVNULL)
-    done = subprocess.run([python, "-c", COUNTED, capture], check=True, stdout=subprocess.PIPE)
+    done = subprocess.run([python, SUMS, capture], check=True, stdout=subprocess.PIPE)
     return json.loads(done.stdout.decode())
 
 

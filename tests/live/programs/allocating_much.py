@@ -25,12 +25,17 @@ def work(count):
         pairs(), texts(), keys(), pieces()
 
 
-if len(sys.argv) > 1:
-    work(int(sys.argv[1]))
-    sys.exit()
-print("ready")
-sys.stdout.flush()
-for line in sys.stdin:
-    work(int(line))
-    print("did %s" % line.strip())
+def main():
+    if len(sys.argv) > 1:
+        work(int(sys.argv[1]))
+        return
+    print("ready")
     sys.stdout.flush()
+    for line in sys.stdin:
+        work(int(line))
+        print("did %s" % line.strip())
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
