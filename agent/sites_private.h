@@ -81,7 +81,7 @@ void prba_sites_close(void);
 void prba_sites_drop(void);
 /** NULL: there is none. */
 struct prb_sites_header *prba_sites_header(void);
-/** For who has called prba_sites_lock(). */
+/** The caller holds prba_sites_lock(). */
 void prba_sites_allocated(const void *block, size_t size, const void *thread);
 /** A block that was sampled is about to be freed; true if it was. */
 bool prba_sites_freed(const void *block);

@@ -184,7 +184,7 @@ static struct prb_error *make_address(const struct prb_http *http,
 	return ret->failed ? prb_error_nomem() : NULL;
 }
 
-/** Whom to trust, as curl and Python are told it; libcurl itself reads no environment for that. */
+/** Trusted certificates: libcurl does not read these variables itself, as curl and Python do. */
 static void set_authorities(CURL *handle)
 {
 	const char *file = getenv("SSL_CERT_FILE"), *folder = getenv("SSL_CERT_DIR");

@@ -48,8 +48,10 @@ static bool is_sure(const struct prb_seen *waiting)
 	       (waiting->call && waiting->call->known && !waiting->gpu);
 }
 
-/** True if the rank, or one that waits in a collective, has slept as long as it was looked at. Else
- * all of them may have gone on, and come back to where they were. */
+/**
+ * True if this rank, or one that waits in a collective, slept during all of the looks. Otherwise
+ * all of them may have gone on, and come back to where they were.
+ */
 static bool is_stuck(const struct prb_evidence *e, const struct prb_seen *late)
 {
 	if (prb_evidence_slept(e, late))

@@ -101,7 +101,7 @@ static void put_process(const struct prb_memory *before, const struct prb_memory
 				"code, or of the allocator\n");
 }
 
-/** Those that are small beside the largest are noise, and only summed up. */
+/** Holders that are small beside the largest one are noise: only their sum is shown. */
 static struct prb_error *put_holders(const struct prb_memory_interpreter *now,
 				     const struct prb_growth *g, struct prb_str *s)
 {
