@@ -9,92 +9,91 @@
 
 enum {
 	PAGE = 4096,
-	BLOCK_PAGES = 4, /* more at once costs more than it saves where objects lie scattered */
-	BLOCK = BLOCK_PAGES * PAGE,
-	SLOTS = PRB_BLOCKS_MAX / BLOCK,
-	SLOT_BITS = 12,
-	ALL_PAGES = (1 << BLOCK_PAGES) - 1,
+	GROUP_PAGES = 16, /* that lie side by side here, too, so that they can be read at once */
+	GROUP = GROUP_PAGES * PAGE,
+	SLOTS = PRB_BLOCKS_MAX / PAGE,
+	GROUP_BITS = 10,
 };
 
-_Static_assert(SLOTS == 1 << SLOT_BITS, "the hash gives SLOT_BITS bits");
+_Static_assert(SLOTS == GROUP_PAGES << GROUP_BITS, "the hash gives GROUP_BITS bits");
 
-struct slot {
-	uint64_t number; /* address / BLOCK */
-	bool held;
-	uint8_t pages; /* bit N: page N was read */
-};
+/* Of a slot, beside the address of its page. One that is held and not there cannot be read. */
+enum { HELD = 1, THERE = 2 };
 
 struct prb_blocks {
 	struct prb_mem mem; /* first: the cache is a memory source itself */
 	struct prb_mem *base;
-	char *data; /* SLOTS blocks; those that are not used cost nothing */
-	struct slot slots[SLOTS];
+	char *data; /* SLOTS pages; those that are not used cost nothing */
+	uint64_t slots[SLOTS];
 };
 
-/* Reads a block, page by page where not all of it is there. */
-static struct prb_error *fill(struct prb_blocks *blocks, struct slot *slot, char *data)
+static size_t slot_of(uint64_t page)
 {
-	uint64_t address = slot->number * BLOCK;
-	struct prb_error *err = prb_mem_read(blocks->base, address, data, BLOCK);
+	size_t group = (size_t)(page / GROUP * 0x9e3779b97f4a7c15u >> (64 - GROUP_BITS));
 
-	slot->pages = ALL_PAGES;
-	if (!prb_error_catch(&err, PRB_ERROR_FAULT))
-		return err;
-
-	struct prb_block pages[BLOCK_PAGES];
-
-	for (unsigned i = 0; i < BLOCK_PAGES; i++)
-		pages[i] = (struct prb_block){address + i * PAGE, PAGE, data + i * PAGE, false};
-	PRB_TRY(prb_mem_read_many(blocks->base, pages, BLOCK_PAGES));
-	slot->pages = 0;
-	for (unsigned i = 0; i < BLOCK_PAGES; i++)
-		slot->pages |= (uint8_t)(pages[i].ok << i);
-	return NULL;
+	return group * GROUP_PAGES + page / PAGE % GROUP_PAGES;
 }
 
-static size_t slot_of(uint64_t number)
+static bool is_held(const struct prb_blocks *blocks, uint64_t page)
 {
-	return (size_t)(number * 0x9e3779b97f4a7c15u >> (64 - SLOT_BITS));
+	return (blocks->slots[slot_of(page)] & ~(uint64_t)THERE) == (page | HELD);
 }
 
-/* The block's data; *pages says which of its pages are there. */
-static struct prb_error *hold(struct prb_blocks *blocks, uint64_t number, const char **ret,
-			      uint8_t *pages)
+/*
+ * How many pages are read at once: as many as were read before this one without a gap. So what lies
+ * in order is read in large pieces, and of what is scattered nothing in vain.
+ */
+static size_t pages_at_once(const struct prb_blocks *blocks, uint64_t page)
 {
-	size_t index = slot_of(number);
-	struct slot *slot = &blocks->slots[index];
-	char *data = blocks->data + index * BLOCK;
+	size_t most = GROUP_PAGES - page / PAGE % GROUP_PAGES, count = 1;
 
-	if (slot->number != number || !slot->held) {
-		slot->number = number;
-		slot->held = false;
-		PRB_TRY(fill(blocks, slot, data));
-		slot->held = true;
+	while (count < most && is_held(blocks, page - count * PAGE))
+		count++;
+	return count;
+}
+
+/* Reads a page, and some that follow it; one by one where not all are there. */
+static struct prb_error *fill(struct prb_blocks *blocks, uint64_t page)
+{
+	size_t slot = slot_of(page), count = pages_at_once(blocks, page);
+	struct prb_block pages[GROUP_PAGES];
+	struct prb_error *err;
+
+	for (size_t i = 0; i < count; i++) {
+		pages[i] = (struct prb_block){page + i * PAGE, PAGE,
+					      blocks->data + (slot + i) * PAGE, true};
+		blocks->slots[slot + i] = 0;
 	}
-	*ret = data;
-	*pages = slot->pages;
+	err = prb_mem_read(blocks->base, page, pages[0].buffer, count * PAGE);
+	if (prb_error_catch(&err, PRB_ERROR_FAULT))
+		err = prb_mem_read_many(blocks->base, pages, count);
+	PRB_TRY(err);
+	for (size_t i = 0; i < count; i++)
+		blocks->slots[slot + i] = pages[i].address | HELD | (pages[i].ok ? THERE : 0);
 	return NULL;
 }
 
-/* The pages that a range within one block touches, as bits. */
-static uint8_t pages_of(uint64_t offset, size_t length)
+/* The page's data; NULL if it cannot be read. */
+static struct prb_error *hold(struct prb_blocks *blocks, uint64_t page, const char **ret)
 {
-	unsigned first = (unsigned)(offset / PAGE), last = (unsigned)((offset + length - 1) / PAGE);
+	size_t slot = slot_of(page);
 
-	return (uint8_t)((2u << last) - (1u << first));
+	if (!is_held(blocks, page))
+		PRB_TRY(fill(blocks, page));
+	*ret = blocks->slots[slot] & THERE ? blocks->data + slot * PAGE : NULL;
+	return NULL;
 }
 
-/* One part of a read, within one block. What cannot be had as a page may be there by itself. */
+/* One part of a read, within one page. What cannot be had as a page may be there by itself. */
 static struct prb_error *read_part(struct prb_blocks *blocks, uint64_t address, void *buffer,
 				   size_t length)
 {
 	const char *data;
-	uint8_t pages, needed = pages_of(address % BLOCK, length);
 
-	PRB_TRY(hold(blocks, address / BLOCK, &data, &pages));
-	if ((pages & needed) != needed)
+	PRB_TRY(hold(blocks, address - address % PAGE, &data));
+	if (!data)
 		return prb_mem_read(blocks->base, address, buffer, length);
-	memcpy(buffer, data + address % BLOCK, length);
+	memcpy(buffer, data + address % PAGE, length);
 	return NULL;
 }
 
@@ -102,7 +101,7 @@ static struct prb_error *blocks_read(struct prb_mem *mem, uint64_t address, void
 				     size_t length)
 {
 	while (length) {
-		size_t part = PRB_MIN(length, BLOCK - address % BLOCK);
+		size_t part = PRB_MIN(length, PAGE - address % PAGE);
 
 		PRB_TRY(read_part((struct prb_blocks *)mem, address, buffer, part));
 		buffer = (char *)buffer + part;
@@ -148,17 +147,19 @@ struct prb_mem *prb_blocks_mem(struct prb_blocks *blocks)
 
 const void *prb_blocks_at(struct prb_blocks *blocks, uint64_t address, size_t length)
 {
-	const char *data;
-	uint8_t pages;
-	uint64_t offset = address % BLOCK;
+	uint64_t offset = address % PAGE, page = address - offset;
+	const char *data, *next;
 
-	if (!length || offset + length > BLOCK)
+	if (!length || length > PAGE || address % GROUP + length > GROUP)
 		return NULL;
 
-	prb_auto_error struct prb_error *err = hold(blocks, address / BLOCK, &data, &pages);
-	uint8_t needed = pages_of(offset, length);
+	prb_auto_error struct prb_error *err = hold(blocks, page, &data);
 
-	return !err && (pages & needed) == needed ? data + offset : NULL;
+	if (!err && data && offset + length > PAGE) {
+		err = hold(blocks, page + PAGE, &next);
+		data = err || !next ? NULL : data;
+	}
+	return !err && data ? data + offset : NULL;
 }
 
 void prb_blocks_drop(struct prb_blocks *blocks)
@@ -166,15 +167,14 @@ void prb_blocks_drop(struct prb_blocks *blocks)
 	uintptr_t begin = ((uintptr_t)blocks->data + PAGE - 1) & -(uintptr_t)PAGE;
 	uintptr_t end = ((uintptr_t)blocks->data + PRB_BLOCKS_MAX) & -(uintptr_t)PAGE;
 
-	for (size_t i = 0; i < SLOTS; i++)
-		blocks->slots[i].held = false;
+	memset(blocks->slots, 0, sizeof(blocks->slots));
 	(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 void prb_blocks_forget(struct prb_blocks *blocks, uint64_t address)
 {
-	struct slot *slot = &blocks->slots[slot_of(address / BLOCK)];
+	uint64_t page = address - address % PAGE;
 
-	if (slot->number == address / BLOCK)
-		slot->held = false;
+	if (is_held(blocks, page))
+		blocks->slots[slot_of(page)] = 0;
 }

@@ -314,18 +314,31 @@ static void test_blocks(void **state)
 	prb_blocks_forget(blocks, NODES + 8);
 	assert_null(prb_mem_read_u64(prb_blocks_mem(blocks), NODES, &value));
 	assert_int_equal(value, 43);
-	/* Across the end of a block, which is one read for each. */
-	put(NODES + 0x4000 - 4, 0x1122334455667788);
+	/* Across the end of a page, and of what lies side by side in the cache, too. */
+	put(NODES + 0x1000 - 4, 0x1122334455667788);
 	prb_blocks_forget(blocks, NODES);
-	assert_null(prb_blocks_at(blocks, NODES + 0x4000 - 4, 8));
-	assert_null(prb_mem_read_u64(prb_blocks_mem(blocks), NODES + 0x4000 - 4, &value));
+	assert_non_null(prb_blocks_at(blocks, NODES + 0x1000 - 4, 8));
+	assert_null(prb_blocks_at(blocks, NODES + 0x10000 - 4, 8));
+	assert_null(prb_mem_read_u64(prb_blocks_mem(blocks), NODES + 0x1000 - 4, &value));
 	assert_int_equal(value, 0x1122334455667788);
-	/* A block of which a page is missing. */
-	source.hole = NODES + 0x9000;
-	struct prb_error *err = prb_mem_read_u64(prb_blocks_mem(blocks), NODES + 0x9000, &value);
+	/* What lies in order is read in ever larger pieces, and what does not, as single pages. */
+	prb_blocks_drop(blocks);
+	reads = source.reads;
+	for (uint64_t at = NODES; at < NODES + 0x8000; at += 0x1000)
+		assert_non_null(prb_blocks_at(blocks, at, 8));
+	assert_int_equal(source.reads, reads + 4);
+	assert_non_null(prb_blocks_at(blocks, NODES + 0xf000, 8));
+	assert_int_equal(source.reads, reads + 5);
+	/* A page that is missing, also where it is read with others. */
+	prb_blocks_drop(blocks);
+	source.hole = NODES + 0x2000;
+	struct prb_error *err = prb_mem_read_u64(prb_blocks_mem(blocks), NODES + 0x2000, &value);
 	assert_true(prb_error_catch(&err, PRB_ERROR_FAULT));
-	assert_null(prb_blocks_at(blocks, NODES + 0x9000, 8));
-	assert_non_null(prb_blocks_at(blocks, NODES + 0xa000, 8));
+	prb_blocks_forget(blocks, NODES + 0x2000);
+	assert_non_null(prb_blocks_at(blocks, NODES, 8));
+	assert_non_null(prb_blocks_at(blocks, NODES + 0x1000, 8));
+	assert_null(prb_blocks_at(blocks, NODES + 0x2000, 8));
+	assert_non_null(prb_blocks_at(blocks, NODES + 0x3000, 8));
 	prb_blocks_destroy(blocks);
 }
 
