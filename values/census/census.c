@@ -10,15 +10,19 @@
 #include "values/census/census_private.h"
 #include "values/heap/heap.h"
 
-enum { PY_3_12 = 0x030c, FIRST_TABLE = 1 << 16 };
+enum {
+	PY_3_12 = 0x030c,
+	FIRST_TABLE = 1 << 16,
+	INDEX = (1 << 26) - 1, /* the bits of a slot that are the index of a node, plus 1 */
+};
+
+static const uint64_t mix = 0x9e3779b97f4a7c15u;
 
 /* Addresses of objects. */
 struct known {
 	uint64_t *items;
 	size_t count, capacity;
 };
-
-static const uint64_t address_min = 1 << 16, address_max = UINT64_C(1) << 47;
 
 void prb_census_set_doubt(struct prb_census *c, const char *reason)
 {
@@ -42,9 +46,19 @@ bool prb_census_try(struct prb_census *c, struct prb_error *err)
 	return false;
 }
 
+/* Objects that lie beside each other have slots in the same line of the processor's cache. */
 static size_t slot_of(uint64_t address, size_t size)
 {
-	return (size_t)(address * 0x9e3779b97f4a7c15u >> 24) & (size - 1);
+	enum { NEAR = 256, STEP = 16, LINE = NEAR / STEP };
+	size_t line = (size_t)(address / NEAR * mix >> 24);
+
+	return (line * LINE + address / STEP % LINE) & (size - 1);
+}
+
+/* What a slot has beside the index, so that nodes are rarely looked at in vain. */
+static uint32_t tag_of(uint64_t address)
+{
+	return (uint32_t)(address * mix >> 32) & ~(uint32_t)INDEX;
 }
 
 static bool grow_table(struct prb_census *c)
@@ -55,11 +69,12 @@ static bool grow_table(struct prb_census *c)
 	if (!table)
 		return false;
 	for (size_t i = 0; i < c->nodes.count; i++) {
-		size_t slot = slot_of(c->nodes.items[i].address, size);
+		uint64_t address = c->nodes.items[i].address;
+		size_t slot = slot_of(address, size);
 
 		while (table[slot])
 			slot = (slot + 1) & (size - 1);
-		table[slot] = (uint32_t)i + 1;
+		table[slot] = tag_of(address) | ((uint32_t)i + 1);
 	}
 	free(c->table);
 	c->table = table;
@@ -70,18 +85,27 @@ static bool grow_table(struct prb_census *c)
 /* The slot of an object, or the empty one where it belongs. */
 static size_t find_slot(const struct prb_census *c, uint64_t address)
 {
+	uint32_t tag = tag_of(address), found;
 	size_t slot = slot_of(address, c->table_size);
 
-	while (c->table[slot] && c->nodes.items[c->table[slot] - 1].address != address)
-		slot = (slot + 1) & (c->table_size - 1);
+	for (; (found = c->table[slot]); slot = (slot + 1) & (c->table_size - 1))
+		if ((found & ~(uint32_t)INDEX) == tag &&
+		    c->nodes.items[(found & INDEX) - 1].address == address)
+			break;
 	return slot;
+}
+
+void prb_census_expect(const struct prb_census *c, const uint64_t *objects, size_t count)
+{
+	for (size_t i = 0; !c->holder && i < count; i++)
+		__builtin_prefetch(&c->table[slot_of(objects[i], c->table_size)]);
 }
 
 uint32_t prb_census_find(const struct prb_census *c, uint64_t address)
 {
 	size_t slot = c->table_size ? find_slot(c, address) : 0;
 
-	return c->table_size && c->table[slot] ? c->table[slot] - 1 : PRB_CENSUS_NONE;
+	return c->table_size && c->table[slot] ? (c->table[slot] & INDEX) - 1 : PRB_CENSUS_NONE;
 }
 
 /*
@@ -104,7 +128,7 @@ static bool is_object(struct prb_census *c, uint64_t count)
 {
 	uint64_t type;
 
-	return count >= address_min && count % sizeof(uint64_t) == 0 && !c->alone &&
+	return prb_census_is_address(count) && !c->alone &&
 	       prb_census_try(c,
 			      prb_mem_read_u64(c->mem, count + (uint64_t)c->py->layout.object_type,
 					       &type)) &&
@@ -118,7 +142,7 @@ struct prb_census_entry *prb_census_look_at(struct prb_census *c, uint64_t objec
 	const uint8_t *header;
 	uint64_t type, count;
 
-	if (object % sizeof(uint64_t) || object < address_min || object >= address_max)
+	if (!prb_census_is_address(object))
 		return NULL;
 	header = c->alone ? NULL : prb_blocks_at(c->blocks, object, (size_t)l->object_size);
 	if (!header) {
@@ -139,7 +163,7 @@ bool prb_census_is_backed(struct prb_census *c, uint64_t address, uint64_t bytes
 	/* A snapshot may have a large object without its contents. */
 	if (bytes <= unchecked || c->alone)
 		return bytes < bytes_max;
-	return bytes < bytes_max && address < address_max &&
+	return bytes < bytes_max && address < PRB_CENSUS_ADDRESS_MAX &&
 	       prb_census_try(c, prb_mem_read_u8(c->mem, address + bytes - 1, &byte)) &&
 	       prb_census_try(c, prb_mem_read_u8(c->mem, address + bytes / 2, &byte));
 }
@@ -167,7 +191,7 @@ static bool add(struct prb_census *c, uint32_t parent, uint64_t object, size_t s
 	}
 	*node = (struct prb_census_node){
 		.address = object, .type = (uint32_t)(type - c->types.items), .parent = parent};
-	c->table[slot] = (uint32_t)c->nodes.count;
+	c->table[slot] = tag_of(object) | (uint32_t)c->nodes.count;
 	type->count++;
 	prb_census_note_pool(c, object - type->before, bytes);
 	type->bytes += bytes;
@@ -180,24 +204,39 @@ static bool add(struct prb_census *c, uint32_t parent, uint64_t object, size_t s
 	return true;
 }
 
+/* Tells a reference to a known object, if it is of interest. */
+static bool tell(struct prb_census *c, uint32_t parent, uint64_t object)
+{
+	uint32_t index = c->wanted;
+
+	if (index == PRB_CENSUS_NONE)
+		index = prb_census_find(c, object);
+	else if (object != c->nodes.items[index].address)
+		return true;
+	if (index != PRB_CENSUS_NONE && !c->fatal)
+		c->fatal = c->holder(c->context, parent, index);
+	return !c->fatal;
+}
+
 bool prb_census_refer(struct prb_census *c, uint32_t parent, uint64_t object)
 {
 	size_t slot;
 
 	if (c->alone)
 		return true;
+	if (c->holder)
+		return tell(c, parent, object);
 	slot = find_slot(c, object);
-	if (c->holder) {
-		if (c->table[slot] &&
-		    (c->wanted == PRB_CENSUS_NONE || c->table[slot] == c->wanted + 1)) {
-			struct prb_error *err = c->holder(c->context, parent, c->table[slot] - 1);
-
-			if (err)
-				c->fatal = err;
-		}
-		return !c->fatal;
-	}
 	return c->table[slot] ? true : add(c, parent, object, slot);
+}
+
+bool prb_census_matters(const struct prb_census *c, uint64_t object)
+{
+	if (!prb_census_is_address(object))
+		return false;
+	if (c->holder && c->wanted != PRB_CENSUS_NONE)
+		return object == c->nodes.items[c->wanted].address;
+	return (prb_census_find(c, object) == PRB_CENSUS_NONE) == !c->holder;
 }
 
 void prb_census_own(struct prb_census *c, uint32_t index, uint64_t bytes)
@@ -249,7 +288,7 @@ static bool list_known(struct prb_census *c, struct known *ret)
 	}
 	if (!prb_census_try(c, err))
 		return !c->fatal;
-	while (!err && more && ret->count < c->max_objects && prb_clock_seconds() < c->deadline) {
+	while (!err && more && ret->count < c->max_objects && !prb_census_is_late(c)) {
 		uint64_t *known;
 
 		err = prb_heap_next(heap, &object, &more);
@@ -270,13 +309,14 @@ static bool list_known(struct prb_census *c, struct known *ret)
 
 static void add_unheld(struct prb_census *c, const struct known *known, size_t *next)
 {
-	const uint64_t *object;
+	enum { AHEAD = 16 };
 
-	prb_vec_each (object, known) {
-		if (c->fatal || *next < c->nodes.count)
-			return;
-		if (prb_census_find(c, *object) == PRB_CENSUS_NONE &&
-		    prb_census_refer(c, PRB_CENSUS_NONE, *object))
+	for (size_t i = 0; i < known->count && !c->fatal && *next == c->nodes.count; i++) {
+		if (i % AHEAD == 0)
+			prb_census_expect(c, known->items + i,
+					  PRB_MIN(known->count - i, (size_t)AHEAD));
+		if (prb_census_find(c, known->items[i]) == PRB_CENSUS_NONE &&
+		    prb_census_refer(c, PRB_CENSUS_NONE, known->items[i]))
 			follow_all(c, next);
 	}
 }
@@ -318,7 +358,7 @@ struct prb_error *prb_census_create(struct prb_python *py, struct prb_mem *mem, 
 	c->base = mem;
 	c->interp = interp;
 	c->max_objects = limits && limits->max_objects
-				 ? PRB_MIN(limits->max_objects, (uint64_t)INT32_MAX)
+				 ? PRB_MIN(limits->max_objects, (uint64_t)INDEX)
 				 : PRB_CENSUS_OBJECTS;
 	c->deadline =
 		start + (limits && limits->max_seconds ? limits->max_seconds : PRB_CENSUS_SECONDS);

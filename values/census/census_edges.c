@@ -20,7 +20,7 @@ static bool is_weak(struct prb_census *c, uint64_t object)
 	uint64_t type;
 	const struct prb_census_entry *entry;
 
-	if (object % WORD || object < 1 << 16 ||
+	if (!prb_census_is_address(object) ||
 	    !prb_census_try(
 		    c,
 		    prb_mem_read_u64(c->mem, object + (uint64_t)c->py->layout.object_type, &type)))
@@ -42,6 +42,7 @@ static void follow_words(struct prb_census *c, uint32_t parent, uint64_t address
 
 		if (!read_words(c, address + i * WORD, n, words))
 			return;
+		prb_census_expect(c, words, n);
 		for (uint64_t j = 0; j < n; j++)
 			if (words[j] & mask && !prb_census_refer(c, parent, words[j] & mask))
 				return;
@@ -58,18 +59,25 @@ static void follow_fields(struct prb_census *c, uint32_t parent, uint64_t object
 
 	if (!count || c->alone || !read_words(c, object + from, count, words))
 		return;
-	for (uint64_t i = 0; i < count; i++) {
-		uint64_t word = words[i];
-
-		if (!word || word % WORD)
-			continue;
-		/* What is known is either no weak reference, or held by something else already. */
-		if (!c->holder && prb_census_find(c, word) != PRB_CENSUS_NONE)
-			continue;
-		if (is_weak(c, word))
-			continue;
-		if (!prb_census_refer(c, parent, word))
+	/* What is known is either no weak reference, or held by something else already. */
+	for (uint64_t i = 0; i < count; i++)
+		if (prb_census_matters(c, words[i]) && !is_weak(c, words[i]) &&
+		    !prb_census_refer(c, parent, words[i]))
 			return;
+}
+
+/* Behind what all objects of the kind have: a list's or dict's own fields are no references. */
+static uint64_t fields_from(const struct prb_census *c, enum prb_census_kind kind)
+{
+	const struct prb_layout *l = &c->py->layout;
+
+	switch (kind) {
+	case PRB_CENSUS_LIST:
+		return (uint64_t)l->list_items + 2 * WORD; /* items, and how many fit */
+	case PRB_CENSUS_DICT:
+		return (uint64_t)PRB_MAX(l->dict_keys, l->dict_values) + WORD;
+	default:
+		return (uint64_t)l->object_size;
 	}
 }
 
@@ -550,7 +558,7 @@ void prb_census_follow(struct prb_census *c, uint32_t index)
 	/* From 3.15 on a bytearray keeps its bytes in an object, which is no other's. */
 	if (type.kind == PRB_CENSUS_TUPLE || type.kind == PRB_CENSUS_BYTEARRAY)
 		return;
-	follow_fields(c, index, object, head, size);
+	follow_fields(c, index, object, fields_from(c, type.kind), size);
 	/* Slots that a metaclass's or C type's instances have behind their fields. */
 	if (type.kind == PRB_CENSUS_WORDS && type.item == WORD) {
 		uint64_t count;

@@ -69,7 +69,7 @@ struct prb_census {
 	struct prb_repr fresh;	 /**< the same, of memory as it is now */
 	struct prb_repr classes; /**< reader of types */
 	PRB_VEC(struct prb_census_node) nodes;
-	uint32_t *table; /**< index + 1 into nodes, 0 empty; open addressing */
+	uint32_t *table; /**< index + 1 into nodes and a tag, 0 empty; open addressing */
 	size_t table_size;
 	PRB_VEC(struct prb_census_entry) types;
 	uint32_t *type_table;
@@ -102,9 +102,23 @@ void prb_census_set_doubt(struct prb_census *c, const char *reason);
 /** Keeps errors that end the walk, and forgets those of one object. False if there was one. */
 bool prb_census_try(struct prb_census *c, struct prb_error *err);
 
+/** Where objects may lie, also of programs that are not position-independent. */
+#define PRB_CENSUS_ADDRESS_MAX (UINT64_C(1) << 48)
+static inline bool prb_census_is_address(uint64_t word)
+{
+	const uint64_t least = 1 << 16;
+
+	return word % sizeof(word) == 0 && word >= least && word < PRB_CENSUS_ADDRESS_MAX;
+}
+
 /* census.c */
+/** False if a word is no address, or a reference to what is there would change and tell nothing. */
+bool prb_census_matters(const struct prb_census *c, uint64_t object);
 /** A reference from @p parent to what may be an object; false if the walk is to end. */
 bool prb_census_refer(struct prb_census *c, uint32_t parent, uint64_t object);
+
+/** References to these are about to be told: their slots are brought near, all at the same time. */
+void prb_census_expect(const struct prb_census *c, const uint64_t *objects, size_t count);
 
 /** The type of what may be an object at @p object; NULL if none is there. */
 struct prb_census_entry *prb_census_look_at(struct prb_census *c, uint64_t object);
