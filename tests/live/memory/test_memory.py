@@ -139,7 +139,7 @@ sys.stdout.flush()
 total = 0
 for line in sys.stdin:
     for session in service.sessions.values():
-        session.history.append("request number %d" % total)
+        session.history.append("request number %60d" % total)
         total += 1
     for queue in service.queues:
         queue.append(total + 0.5)
@@ -282,6 +282,13 @@ class Second:
 # Memory of C that begins with two types is no object of the second one.
 words = (ctypes.c_size_t * 8)(id(First), id(Second), 1)
 kept = ctypes.c_void_p(ctypes.addressof(words))
+class Own:
+    pass
+# Nor is the array of an instance's attributes, one of which is a class, while its dict shows it.
+own = Own()
+own.one = own.other = 1
+own.kind = Own
+shown = vars(own)
 print("ready", flush=True)
 input()
 """
@@ -294,6 +301,7 @@ def test_memory_that_looks_like_objects(probing, interpreter):
         assert process.line() == "ready"
         found = types(census(probing, process))
         assert "__main__.Second" not in found and "__main__.First" not in found
+        assert found["__main__.Own"]["objects"] == 1
         assert all(name.isprintable() and not name.startswith("<type at") for name in found), found
 
 
