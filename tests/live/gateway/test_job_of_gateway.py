@@ -11,6 +11,7 @@ import urllib.parse
 import pytest
 
 import jobs
+import simulated
 import support
 import web_page
 from gateway_client import Gateway, wait_until
@@ -165,6 +166,12 @@ def test_what_a_request_names_is_a_target(everything, tmp_path, pids, target):
             assert gateway.ask("/v1/job", {}).status == 405
 
 
+def page_test(test):
+    for mark in web_page.MARKS:
+        test = mark(test)
+    return test
+
+
 USERS = [2001, 2001, 2002]
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 
@@ -211,6 +218,21 @@ def test_a_job_on_other_machines(hosts):
             assert page.value("document.querySelectorAll('.class a').length") == 0
 
 
+@page_test
+def test_a_job_of_a_thousand_ranks(tmp_path):
+    """Simulated from what two real ones answered."""
+    with job_of(2, 29508, source=simulated.RANK % 30):
+        looks = jobs.cluster("cluster", "look", name_of(29508)).stdout
+    hosts, _ = simulated.write(str(tmp_path), looks, 1024, 8, late=37, dead=0)
+    with Gateway("--hosts", ",".join(hosts), **simulated.environment(str(tmp_path))) as gateway, Page(gateway) as page:
+        page.show("job")
+        page.sees("1024 of 1024 ranks read", "2 classes of stacks", "1:[37]", "1023:[0-36,38-1023]", "load rank.py", "host00004, pid")
+        page.push(".class button", 1)
+        page.sees("and 511 more: 511:[513-1023]")
+        assert page.value("document.querySelectorAll('.class .ranks li').length") == 512
+        assert not page.errors
+
+
 @needs_root
 def test_hosts_are_asked_by_one_request_at_a_time(hosts):
     with Gateway("--hosts", "slow", **hosts[1]) as gateway, contextlib.ExitStack() as stack:
@@ -248,12 +270,6 @@ def page(opened, pids):
     opened.show("job", target=pids[0])
     yield opened
     assert not opened.errors, json.dumps(opened.errors)
-
-
-def page_test(test):
-    for mark in web_page.MARKS:
-        test = mark(test)
-    return test
 
 
 @page_test
