@@ -315,8 +315,6 @@ def test_the_tree_is_folded_by_keys(page):
     page.press(" ")
     page.wait("location.hash.includes('all=1')")
     page.sees("4:[0-3]")
-    page.press(" ")
-    page.wait("!location.hash.includes('all=1')")
 
 
 @page_test
