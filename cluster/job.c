@@ -30,6 +30,9 @@ struct candidate {
 	long local_size, group; /**< ranks on its host, and the number of the host; -1: unknown */
 	bool loopback;		/**< the job's address is this machine's own */
 	bool dropped;
+	bool asked;    /**< the next two were looked for */
+	char *claimed; /**< the job that its own os.environ names */
+	long claims;   /**< rank in that; -1: none */
 };
 
 struct candidates {
@@ -44,6 +47,7 @@ static void candidates_deinit(struct candidates *candidates)
 		free(c->name);
 		free(c->slurm);
 		free(c->role);
+		free(c->claimed);
 	}
 	prb_vec_free(&candidates->list);
 }
@@ -241,10 +245,35 @@ static struct candidate *find(struct candidates *candidates, pid_t pid)
 }
 
 /**
+ * True if the program @p above has taken the place of @p c in its own os.environ, as programs do
+ * that Slurm or MPI starts. What it starts then inherits the place.
+ */
+static struct prb_error *has_taken(struct candidate *above, const struct candidate *c, bool *ret)
+{
+	prb_auto_target struct prb_target *target = NULL;
+	prb_auto_str struct prb_str environment = {};
+
+	if (!above->asked) {
+		prb_auto_error struct prb_error *gone =
+			prb_target_open_process(above->process->process.pid, &target);
+
+		if (!gone)
+			PRB_TRY(prb_rank_inside_read(target, &environment));
+		above->asked = true;
+		above->claims = prb_process_job(&environment).rank;
+		above->claimed = name_job(&environment);
+		if (!above->claimed)
+			return prb_error_nomem();
+	}
+	*ret = above->claims == c->job.rank && !strcmp(above->claimed, c->name);
+	return NULL;
+}
+
+/**
  * Walks up from each candidate. A candidate below one of the same rank is its child: dropped. One
  * above a candidate of another job of its user is a launcher: dropped.
  */
-static void drop_relatives(struct candidates *candidates)
+static struct prb_error *drop_relatives(struct candidates *candidates)
 {
 	struct candidate *c;
 
@@ -254,16 +283,19 @@ static void drop_relatives(struct candidates *candidates)
 		for (unsigned n = 0; pid > 1 && n < MAX_ANCESTORS; n++) {
 			struct candidate *above = find(candidates, pid);
 			struct prb_process between = {};
+			bool taken = above && same_job(above, c) && above->job.rank == c->job.rank;
 
-			if (above && same_job(above, c))
-				c->dropped |= above->job.rank == c->job.rank;
-			else if (above)
+			if (above && !same_job(above, c))
+				PRB_TRY(has_taken(above, c, &taken));
+			c->dropped |= taken;
+			if (above && !same_job(above, c) && !taken)
 				above->dropped = true;
 			prb_auto_error struct prb_error *err = prb_process_describe(pid, &between);
 			pid = err ? 0 : between.ppid;
 			prb_process_deinit(&between);
 		}
 	}
+	return NULL;
 }
 
 static struct prb_rank *find_rank(struct prb_job *job, long number)
@@ -361,7 +393,7 @@ static struct prb_error *make_jobs(struct candidates *candidates, struct prb_job
 	struct candidate *c;
 	struct prb_job *job;
 
-	drop_relatives(candidates);
+	PRB_TRY(drop_relatives(candidates));
 	prb_vec_each (c, &candidates->list)
 		if (!c->dropped)
 			PRB_TRY(add_rank(ret, c));

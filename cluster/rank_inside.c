@@ -83,10 +83,10 @@ struct prb_error *prb_rank_inside_read(struct prb_target *target, struct prb_str
 {
 	struct variables v = {.out = ret};
 	struct prb_groups groups = {};
-	struct prb_error *err = prb_inside_each(target, read_variables, &v);
+	struct prb_error *err = prb_inside_each(target, NULL, read_variables, &v);
 
 	if (!err && !v.ranked)
-		err = prb_groups_read(target, &groups);
+		err = prb_groups_read(target, NULL, &groups);
 	if (!err && groups.rank >= 0) {
 		prb_str_printf(ret, "RANK=%ld", groups.rank);
 		prb_str_putc(ret, '\0');

@@ -21,7 +21,10 @@
 #include "base/str.h"
 #include "base/text.h"
 
-enum { LOOKS = PRB_CLUSTER_LOOKS };
+enum {
+	LOOKS = PRB_CLUSTER_LOOKS,
+	MOST_WATCHED = 128, /* ranks that are kept open from one look to the next */
+};
 
 /* A longer time tells a slow rank from a stuck one more surely. Looks in between see ranks that run
  * in a loop and come to the same place again. */
@@ -57,11 +60,11 @@ double prb_cluster_span(const struct prb_cluster *c)
 
 struct prb_error *prb_cluster_pace(struct prb_cluster *c)
 {
-	PRB_TRY(prb_round_make(c->job, false, false, c->last));
+	PRB_TRY(prb_round_make(c->job, false, false, NULL, c->last));
 	return prb_pace_take(c->job, duration_of(c), c->last);
 }
 
-static struct prb_error *look(struct prb_cluster *c, size_t count)
+static struct prb_error *look_on(struct prb_cluster *c, size_t count, struct prb_watch *watches)
 {
 	double rest_s = interval_of(c) / (LOOKS - 1);
 	const struct timespec rest = {(time_t)rest_s,
@@ -70,13 +73,33 @@ static struct prb_error *look(struct prb_cluster *c, size_t count)
 	for (size_t i = LOOKS - count; i < LOOKS; i++) {
 		if (i > LOOKS - count && nanosleep(&rest, NULL))
 			return prb_error_create(PRB_ERROR_CANCELLED, "interrupted");
-		PRB_TRY(prb_round_make(c->job, c->settings->native, i == LOOKS - 1, &c->rounds[i]));
+		PRB_TRY(prb_round_make(c->job, c->settings->native, i == LOOKS - 1, watches,
+				       &c->rounds[i]));
 		if (count == LOOKS && (i == 0 || i == LOOKS - 1))
-			PRB_TRY(prb_round_ask_recorders(&c->rounds[i]));
+			PRB_TRY(prb_round_ask_recorders(&c->rounds[i], watches,
+							i ? &c->rounds[0] : NULL));
 	}
 	if (count == LOOKS)
 		prb_movement_note(c->rounds, LOOKS);
 	return prb_why_note(c->last);
+}
+
+static struct prb_error *look(struct prb_cluster *c, size_t count)
+{
+	size_t ranks = c->job->ranks.count;
+	prb_auto_free struct prb_watch *watches = NULL;
+	struct prb_error *err;
+
+	/* Each takes some descriptors. */
+	if (ranks <= MOST_WATCHED) {
+		watches = calloc(ranks + 1, sizeof(*watches));
+		if (!watches)
+			return prb_error_nomem();
+	}
+	err = look_on(c, count, watches);
+	for (size_t i = 0; watches && i < ranks; i++)
+		prb_watch_deinit(&watches[i]);
+	return err;
 }
 
 /** Snapshots come first: whoever kills a job that hangs may do it any moment. */

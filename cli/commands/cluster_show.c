@@ -182,7 +182,7 @@ struct prb_error *prb_cluster_nodes(struct prb_cluster *c)
 			job, c->last->list.count ? c->last : (const struct prb_round *)&round};
 
 		if (!c->last->list.count)
-			PRB_TRY(prb_round_make(job, false, true, &round));
+			PRB_TRY(prb_round_make(job, false, true, NULL, &round));
 		if (c->settings->json)
 			put_job_json(&json, &shown);
 		else

@@ -2,6 +2,7 @@
 """Ranks of which no variable of a launcher tells: of torch.multiprocessing, and of Ray."""
 import contextlib
 import json
+import os
 import socket
 
 import jobs
@@ -21,6 +22,30 @@ os.environ.update(RANK=sys.argv[1], WORLD_SIZE="2", LOCAL_RANK=sys.argv[1], MAST
 print("ready", flush=True)
 time.sleep(1000)
 """
+
+# What a program does that Slurm starts, for torch; then it starts a program, as data loaders start a fork server.
+TAKES_ITS_PLACE = """
+import os, subprocess, sys
+os.environ.update(RANK=os.environ["SLURM_PROCID"], WORLD_SIZE="2", MASTER_ADDR=sys.argv[1], MASTER_PORT="29500")
+child = subprocess.Popen([sys.executable, "-c", "import sys; print('ready', flush=True); sys.stdin.read()"])
+child.wait()
+"""
+
+
+def test_what_a_rank_starts_is_no_rank():
+    with contextlib.ExitStack() as stack:
+        ranks = [stack.enter_context(support.Program(
+            [PYTHON, "-c", TAKES_ITS_PLACE, jobs.ADDRESS],
+            env=dict(os.environ, SLURM_JOB_ID=jobs.ADDRESS, SLURM_STEP_ID="0", SLURM_PROCID=rank, SLURM_NTASKS="2")))
+                 for rank in "01"]
+        for rank in ranks:
+            assert rank.line() == "ready"
+        done = jobs.cluster("cluster", "nodes", "--json", jobs.ADDRESS)
+        assert done.returncode == OK, done
+        job, = json.loads(done.stdout)
+        assert job["job"] == "slurm %s.0" % jobs.ADDRESS
+        assert [(each["rank"], each["pid"]) for each in job["ranks"]] == \
+            [(number, rank.pid) for number, rank in enumerate(ranks)]
 
 
 def test_ranks_that_a_program_starts_itself():
