@@ -61,16 +61,36 @@ static void rank_deinit(struct prb_rank *rank)
 	free(rank->role);
 }
 
-void prb_job_keep(struct prb_job *job, pid_t pid)
+static void keep_ranks(struct prb_job *job, const pid_t *pids, size_t count)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < job->ranks.count; i++)
-		if (job->ranks.items[i].pid == pid && !kept)
-			job->ranks.items[kept++] = job->ranks.items[i];
+	for (size_t i = 0; i < job->ranks.count; i++) {
+		struct prb_rank *rank = &job->ranks.items[i];
+		bool keep = false;
+
+		for (size_t j = 0; j < count; j++)
+			keep |= rank->pid && rank->pid == pids[j];
+		if (keep)
+			job->ranks.items[kept++] = *rank;
 		else
-			rank_deinit(&job->ranks.items[i]);
+			rank_deinit(rank);
+	}
 	job->ranks.count = kept;
+}
+
+void prb_jobs_keep(struct prb_jobs *jobs, const pid_t *pids, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < jobs->list.count; i++) {
+		keep_ranks(&jobs->list.items[i], pids, count);
+		if (jobs->list.items[i].ranks.count)
+			jobs->list.items[kept++] = jobs->list.items[i];
+		else
+			prb_job_deinit(&jobs->list.items[i]);
+	}
+	jobs->list.count = kept;
 }
 
 void prb_job_deinit(struct prb_job *job)

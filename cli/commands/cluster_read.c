@@ -162,26 +162,6 @@ static struct prb_error *take(void *context, struct prb_answer *answer)
 	return NULL;
 }
 
-/** Names the hosts without an answer; how many. */
-static size_t warn_of(const struct prb_answers *answers)
-{
-	const struct prb_answer *answer;
-	size_t count = 0;
-
-	prb_vec_each (answer, &answers->list) {
-		prb_auto_str struct prb_str text = {};
-
-		if (!answer->error)
-			continue;
-		prb_text_escape(&text, answer->host);
-		prb_str_puts(&text, ": ");
-		prb_text_escape(&text, answer->error);
-		prb_warn(prb_str_text(&text));
-		count++;
-	}
-	return count;
-}
-
 static struct prb_error *nobody_answered(const struct prb_cluster *c, size_t count)
 {
 	struct prb_error *err =
@@ -193,6 +173,31 @@ static struct prb_error *nobody_answered(const struct prb_cluster *c, size_t cou
 					   ? "probing has to be installed there; --bring sends one"
 					   : "'ssh HOST probing --version' has to work without a "
 					     "password or a question; --bring sends a probing");
+}
+
+struct prb_error *prb_cluster_warn(struct prb_cluster *c, const struct prb_answers *answers)
+{
+	const struct prb_answer *answer;
+
+	prb_vec_each (answer, &answers->list) {
+		prb_auto_str struct prb_str text = {};
+		struct prb_unanswered *place;
+
+		if (!answer->error)
+			continue;
+		prb_text_escape(&text, answer->host);
+		prb_str_puts(&text, ": ");
+		prb_text_escape(&text, answer->error);
+		prb_warn(prb_str_text(&text));
+		place = prb_vec_push(&c->unanswered);
+		if (!place)
+			return prb_error_nomem();
+		*place = (struct prb_unanswered){};
+		PRB_TRY(prb_str_copy(answer->host, &place->host));
+		PRB_TRY(prb_str_copy(answer->error, &place->error));
+	}
+	return c->unanswered.count == answers->list.count ? nobody_answered(c, answers->list.count)
+							  : NULL;
 }
 
 /** Appends the words of a look as a host runs it. */
@@ -258,8 +263,8 @@ static struct prb_error *gather(struct prb_cluster *c, const char *job, struct i
 		      : prb_gather(&answers, &options);
 	if (!err && in->fd >= 0)
 		err = prb_bundle_end(in->fd);
-	if (warn_of(&answers) == answers.list.count && !err)
-		err = nobody_answered(c, answers.list.count);
+	if (!err)
+		err = prb_cluster_warn(c, &answers);
 	c->job = &c->merged;
 	c->saved = in->saved;
 	return err ? err : prb_looks_finish(in->looks, &c->merged, c->last);
