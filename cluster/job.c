@@ -29,10 +29,13 @@ struct candidate {
 	struct prb_process_job job;
 	long local_size, group; /**< ranks on its host, and the number of the host; -1: unknown */
 	bool loopback;		/**< the job's address is this machine's own */
+	bool launched;		/**< its launcher has set RANK, as torchrun does */
 	bool dropped;
-	bool asked;    /**< the next two were looked for */
+	bool asked;    /**< the next three were looked for */
 	char *claimed; /**< the job that its own os.environ names */
-	long claims;   /**< rank in that; -1: none */
+	long claims;   /**< rank in that, or in its process group; -1: none */
+	struct prb_process_job claimed_job;
+	bool own; /**< it has its place from there: a program has started its ranks itself */
 };
 
 struct candidates {
@@ -223,7 +226,8 @@ static struct prb_error *add_candidate(struct candidates *candidates,
 				.job = job,
 				.local_size = number(&environment, "LOCAL_WORLD_SIZE"),
 				.group = number(&environment, "GROUP_RANK"),
-				.loopback = is_loopback(variable(&environment, "MASTER_ADDR"))};
+				.loopback = is_loopback(variable(&environment, "MASTER_ADDR")),
+				.launched = variable(&environment, "RANK") != NULL};
 	PRB_TRY(prb_str_copy(variable(&environment, "SLURM_JOB_ID"), &c->slurm));
 	PRB_TRY(prb_str_copy(role(&environment), &c->role));
 	return c->name ? NULL : prb_error_nomem();
@@ -244,35 +248,63 @@ static struct candidate *find(struct candidates *candidates, pid_t pid)
 	return NULL;
 }
 
-/**
- * True if the program @p above has taken the place of @p c in its own os.environ, as programs do
- * that Slurm or MPI starts. What it starts then inherits the place.
- */
-static struct prb_error *has_taken(struct candidate *above, const struct candidate *c, bool *ret)
+/** Reads the place that the program has taken itself, or its process group has given it. */
+static struct prb_error *ask_inside(struct candidate *c)
 {
 	prb_auto_target struct prb_target *target = NULL;
 	prb_auto_str struct prb_str environment = {};
 
-	if (!above->asked) {
-		prb_auto_error struct prb_error *gone =
-			prb_target_open_process(above->process->process.pid, &target);
+	if (c->asked)
+		return NULL;
+	prb_auto_error struct prb_error *gone =
+		prb_target_open_process(c->process->process.pid, &target);
+	if (!gone)
+		PRB_TRY(prb_rank_inside_read(target, &environment));
+	c->asked = true;
+	c->claims = number(&environment, "RANK");
+	c->claimed_job = prb_process_job(&environment);
+	c->claimed = name_job(&environment);
+	return c->claimed ? NULL : prb_error_nomem();
+}
 
-		if (!gone)
-			PRB_TRY(prb_rank_inside_read(target, &environment));
-		above->asked = true;
-		above->claims = prb_process_job(&environment).rank;
-		above->claimed = name_job(&environment);
-		if (!above->claimed)
-			return prb_error_nomem();
-	}
-	*ret = above->claims == c->job.rank && !strcmp(above->claimed, c->name);
+/**
+ * @p c has the variables of @p above, which has started it: it is its child, unless that is no rank
+ * itself, but a program that starts ranks inside a Slurm or MPI job.
+ */
+static struct prb_error *drop_child(struct candidate *above, struct candidate *c)
+{
+	c->dropped = true;
+	if (c->launched)
+		return NULL;
+	PRB_TRY(ask_inside(above));
+	if (above->claims >= 0)
+		return NULL;
+	PRB_TRY(ask_inside(c));
+	if (c->claims < 0 ||
+	    (c->claims == c->job.rank && c->claimed_job.world_size == c->job.world_size))
+		return NULL;
+	above->dropped = true;
+	c->dropped = false;
+	c->own = true;
+	c->job = c->claimed_job;
 	return NULL;
 }
 
 /**
- * Walks up from each candidate. A candidate below one of the same rank is its child: dropped. One
- * above a candidate of another job of its user is a launcher: dropped.
+ * @p above and @p c are of different jobs: @p above is a launcher; or it has taken its place in its
+ * own os.environ, as programs do that Slurm or MPI starts, and what it starts inherits that.
  */
+static struct prb_error *drop_launcher(struct candidate *above, struct candidate *c)
+{
+	PRB_TRY(ask_inside(above));
+	if (above->claims == c->job.rank && !strcmp(above->claimed, c->name))
+		c->dropped = true;
+	else
+		above->dropped = true;
+	return NULL;
+}
+
+/** Walks up from each candidate to find launchers and children of ranks, which are no ranks. */
 static struct prb_error *drop_relatives(struct candidates *candidates)
 {
 	struct candidate *c;
@@ -280,16 +312,16 @@ static struct prb_error *drop_relatives(struct candidates *candidates)
 	prb_vec_each (c, &candidates->list) {
 		pid_t pid = c->process->process.ppid;
 
-		for (unsigned n = 0; pid > 1 && n < MAX_ANCESTORS; n++) {
+		for (unsigned n = 0; pid > 1 && n < MAX_ANCESTORS && !c->dropped; n++) {
 			struct candidate *above = find(candidates, pid);
 			struct prb_process between = {};
-			bool taken = above && same_job(above, c) && above->job.rank == c->job.rank;
 
-			if (above && !same_job(above, c))
-				PRB_TRY(has_taken(above, c, &taken));
-			c->dropped |= taken;
-			if (above && !same_job(above, c) && !taken)
-				above->dropped = true;
+			if (above && same_job(above, c) && above->own)
+				c->dropped = true;
+			else if (above && same_job(above, c) && above->job.rank == c->job.rank)
+				PRB_TRY(drop_child(above, c));
+			else if (above && !same_job(above, c))
+				PRB_TRY(drop_launcher(above, c));
 			prb_auto_error struct prb_error *err = prb_process_describe(pid, &between);
 			pid = err ? 0 : between.ppid;
 			prb_process_deinit(&between);

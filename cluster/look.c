@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -18,6 +19,8 @@
 #include "dump/tasks.h"
 #include "proc/process.h"
 #include "target/target.h"
+
+enum { MOST_TRIES = 20 /* to see a thread wait for the GIL */ };
 
 void prb_seen_deinit(struct prb_seen *seen)
 {
@@ -245,6 +248,35 @@ static struct prb_error *waits_in_c(struct prb_watch *watch, pid_t trains, bool 
 	return NULL;
 }
 
+/**
+ * True if the main thread may wait for the GIL, and was awake just then: whoever waits for it wakes
+ * every 5 ms.
+ */
+static bool may_want_gil(const struct prb_seen *seen)
+{
+	const struct prb_dump_thread *thread;
+
+	if (!seen->main || seen->main->gil || strcmp(seen->main->state, "running") != 0)
+		return false;
+	prb_vec_each (thread, &seen->dump->threads)
+		if (thread != seen->main && thread->gil && !strcmp(thread->gil, "holds"))
+			return true;
+	return false;
+}
+
+/** Looks again as long as that is so. */
+static struct prb_error *see_it_wait(struct prb_watch *watch,
+				     const struct prb_dump_options *options, struct prb_seen *seen)
+{
+	const struct timespec pause = {.tv_nsec = 3000000};
+
+	for (unsigned n = 0; n < MOST_TRIES && may_want_gil(seen); n++) {
+		nanosleep(&pause, NULL);
+		PRB_TRY(make_dump(watch, options, seen));
+	}
+	return NULL;
+}
+
 static struct prb_error *look(struct prb_watch *watch, struct prb_seen *seen, bool native,
 			      bool last)
 {
@@ -257,6 +289,8 @@ static struct prb_error *look(struct prb_watch *watch, struct prb_seen *seen, bo
 	PRB_TRY(prb_training_thread_find(watch, seen));
 	prb_training_thread_only(seen, &brief);
 	PRB_TRY(make_dump(watch, last ? &whole : &brief, seen));
+	if (last)
+		PRB_TRY(see_it_wait(watch, &whole, seen));
 	if (!native && needs_native(seen, last))
 		PRB_TRY(waits_in_c(watch, seen->trains, &in_c));
 	if (in_c)

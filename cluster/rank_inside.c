@@ -25,7 +25,7 @@ bool prb_rank_inside_is_likely(const struct prb_process *process, struct prb_tar
 struct variables {
 	const struct prb_inside *inside;
 	struct prb_str *out;
-	bool ranked; /* one of them is a rank */
+	bool ranked; /* RANK is one of them: launchers of MPI and Slurm know less */
 };
 
 static bool is_wanted(const char *name)
@@ -65,7 +65,7 @@ static bool note_variable(void *context, uint64_t key, uint64_t value)
 		return true;
 	prb_str_printf(v->out, "%s=%s", prb_str_text(&name), prb_str_text(&text));
 	prb_str_putc(v->out, '\0');
-	v->ranked |= !strcmp(name.data, "RANK") || !strcmp(name.data, "SLURM_PROCID");
+	v->ranked |= !strcmp(name.data, "RANK");
 	return true;
 }
 

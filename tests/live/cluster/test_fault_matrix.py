@@ -58,7 +58,7 @@ def places(job):
 
 
 def settle(job, before):
-    """Until it has begun, and does not move any more."""
+    """Until it has begun, and does not move any more; where it is then."""
     last = []
 
     def is_still():
@@ -68,6 +68,7 @@ def settle(job, before):
         return last == previous != before
 
     wait_until(is_still, 200)
+    return last
 
 
 def judge(job, *words):
@@ -96,8 +97,12 @@ class Matrix:
         may have ended all ranks: then there is no job any more."""
         before = places(self.job)
         start()
-        settle(self.job, before)
-        found, code = judge(self.job, "hang")
+        for _ in range(5):
+            places_before = settle(self.job, before)
+            found, code = judge(self.job, "hang")
+            # Starved ranks may rest for a while on their way.
+            if places(self.job) == places_before:
+                break
         if may_end and not found and not any(places(self.job)):
             found = {"verdict": "ended", "ranks": self.but(), "sentence": "no job"}
         self.table.add(fault, found, found.get("verdict") == "ended" or (
