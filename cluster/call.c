@@ -88,7 +88,7 @@ static struct prb_error *read_variables(const struct prb_dump_frame *frame, stru
 }
 
 /** The frame of the function of torch.distributed, with its variables, if it is still that call. */
-static struct prb_error *read_frame(struct prb_target *target, const struct prb_seen *seen,
+static struct prb_error *read_frame(struct prb_watch *watch, const struct prb_seen *seen,
 				    struct prb_call *call, uint64_t *group, bool *all)
 {
 	struct prb_dump_options options = {
@@ -96,7 +96,7 @@ static struct prb_error *read_frame(struct prb_target *target, const struct prb_
 	__attribute__((cleanup(prb_seen_deinit))) struct prb_seen again = {.trains = seen->trains};
 
 	prb_training_thread_only(seen, &options);
-	PRB_TRY(prb_dump_create(target, &options, &again.dump));
+	PRB_TRY(prb_dump_create_with(watch->target, &options, &watch->found, &again.dump));
 	if (!again.dump->threads.count)
 		return NULL;
 	prb_seen_find(&again);
@@ -126,7 +126,7 @@ static struct prb_error *find_group(const struct prb_groups *groups, uint64_t ob
 	return NULL;
 }
 
-static struct prb_error *read_call(struct prb_target *target, const struct prb_seen *seen,
+static struct prb_error *read_call(struct prb_watch *watch, const struct prb_seen *seen,
 				   struct prb_call *call)
 {
 	struct prb_groups groups = {};
@@ -134,15 +134,16 @@ static struct prb_error *read_call(struct prb_target *target, const struct prb_s
 	bool all = false;
 
 	if (seen->called)
-		PRB_TRY(read_frame(target, seen, call, &group, &all));
-	struct prb_error *err = all ? NULL : prb_groups_read(target, &groups);
+		PRB_TRY(read_frame(watch, seen, call, &group, &all));
+	struct prb_error *err =
+		all ? NULL : prb_groups_read(watch->target, &watch->found.pythons, &groups);
 	if (!err)
 		err = find_group(&groups, group, all, call);
 	prb_groups_deinit(&groups);
 	return err;
 }
 
-struct prb_error *prb_call_read(struct prb_target *target, struct prb_seen *seen)
+struct prb_error *prb_call_read(struct prb_watch *watch, struct prb_seen *seen)
 {
 	struct prb_error *err;
 
@@ -152,7 +153,7 @@ struct prb_error *prb_call_read(struct prb_target *target, struct prb_seen *seen
 	if (!seen->call)
 		return prb_error_nomem();
 	seen->call->peer = -1;
-	err = read_call(target, seen, seen->call);
+	err = read_call(watch, seen, seen->call);
 	/* The stack was read: what is not known of the call is no reason to lose it. */
 	if (err && err->code != PRB_ERROR_NOMEM) {
 		prb_error_destroy(err);

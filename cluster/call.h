@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "cluster/look.h"
-#include "target/target.h"
 
 struct prb_call {
 	long peer;     /**< whom it sends to or receives from, or the root of the collective; -1 */
@@ -26,7 +25,7 @@ struct prb_call {
 void prb_call_destroy(struct prb_call *call);
 
 /** Reads the call that @p seen is in; leaves `call` NULL if it is in none. */
-struct prb_error *prb_call_read(struct prb_target *target, struct prb_seen *seen) PRB_MUST_CHECK;
+struct prb_error *prb_call_read(struct prb_watch *watch, struct prb_seen *seen) PRB_MUST_CHECK;
 
 /** True if that operation is between two ranks: whoever receives needs one that sends. */
 bool prb_call_is_between_two(const char *collective);

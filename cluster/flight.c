@@ -327,7 +327,7 @@ struct prb_error *prb_flight_read(struct prb_target *target, double seconds,
 		err = prb_flight_parse(&json, ret);
 	if (!err || err->code == PRB_ERROR_NOMEM)
 		return err;
-	*why = strdup(err->code == PRB_ERROR_NOT_FOUND ? "no agent is loaded" : err->message);
+	*why = strdup(err->code == PRB_ERROR_NOT_FOUND ? PRB_FLIGHT_NO_AGENT : err->message);
 	prb_error_destroy(err);
 	return *why ? NULL : prb_error_nomem();
 }

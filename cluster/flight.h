@@ -39,6 +39,9 @@ struct prb_flight {
 	PRB_VEC(struct prb_flight_group) groups;
 };
 
+/** Why there is none, mostly. */
+#define PRB_FLIGHT_NO_AGENT "no agent is loaded"
+
 /**
  * Asks the recorder of @p target, for at most @p seconds. *ret stays NULL without one, and *why is
  * set to the reason, for the caller to free. PRB_ERROR_NOMEM is the only error.

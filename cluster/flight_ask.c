@@ -17,7 +17,7 @@ static const double EACH = 1, ALL = 2;
 static struct prb_error *add_groups(struct prb_target *target, struct prb_flight *flight)
 {
 	struct prb_groups groups = {};
-	struct prb_error *err = prb_groups_read(target, &groups);
+	struct prb_error *err = prb_groups_read(target, NULL, &groups);
 	const struct prb_group *group;
 
 	prb_vec_each (group, &groups.list)
@@ -27,23 +27,38 @@ static struct prb_error *add_groups(struct prb_target *target, struct prb_flight
 	return err;
 }
 
-static struct prb_error *ask(struct prb_seen *seen, double seconds)
+static struct prb_error *ask_target(struct prb_target *target, struct prb_seen *seen,
+				    double seconds)
 {
-	prb_auto_target struct prb_target *target = NULL;
-	prb_auto_error struct prb_error *gone = prb_target_open_process(seen->rank->pid, &target);
-
-	if (gone)
-		return prb_str_copy(gone->message, &seen->no_flight);
 	PRB_TRY(prb_flight_read(target, seconds, &seen->flight, &seen->no_flight));
 	return seen->flight ? add_groups(target, seen->flight) : NULL;
 }
 
-struct prb_error *prb_round_ask_recorders(struct prb_round *round)
+static struct prb_error *ask(struct prb_watch *watch, struct prb_seen *seen, double seconds)
+{
+	prb_auto_target struct prb_target *target = NULL;
+
+	if (watch && watch->target)
+		return ask_target(watch->target, seen, seconds);
+
+	prb_auto_error struct prb_error *gone = prb_target_open_process(seen->rank->pid, &target);
+	if (gone)
+		return prb_str_copy(gone->message, &seen->no_flight);
+	return ask_target(target, seen, seconds);
+}
+
+static bool had_no_agent(const struct prb_seen *seen)
+{
+	return seen->no_flight && !strcmp(seen->no_flight, PRB_FLIGHT_NO_AGENT);
+}
+
+struct prb_error *prb_round_ask_recorders(struct prb_round *round, struct prb_watch *watches,
+					  const struct prb_round *before)
 {
 	double began = prb_clock_seconds();
-	struct prb_seen *seen;
 
-	prb_vec_each (seen, &round->list) {
+	for (size_t i = 0; i < round->list.count; i++) {
+		struct prb_seen *seen = &round->list.items[i];
 		double left = ALL - (prb_clock_seconds() - began);
 
 		if (!seen->main)
@@ -51,11 +66,13 @@ struct prb_error *prb_round_ask_recorders(struct prb_round *round)
 		/* No thread of it can answer. */
 		if (seen->state == 'T' || seen->state == 't')
 			PRB_TRY(prb_str_copy("the process is stopped", &seen->no_flight));
+		else if (before && had_no_agent(&before->list.items[i]))
+			PRB_TRY(prb_str_copy(PRB_FLIGHT_NO_AGENT, &seen->no_flight));
 		else if (left <= 0)
 			PRB_TRY(prb_str_copy("other ranks took all the time for it",
 					     &seen->no_flight));
 		else
-			PRB_TRY(ask(seen, PRB_MIN(left, EACH)));
+			PRB_TRY(ask(watches ? &watches[i] : NULL, seen, PRB_MIN(left, EACH)));
 	}
 	return NULL;
 }

@@ -175,13 +175,14 @@ static struct prb_error *read_inside(void *context, const struct prb_inside *ins
 	return walk(r, "_pg_names", note_name);
 }
 
-struct prb_error *prb_groups_read(struct prb_target *target, struct prb_groups *ret)
+struct prb_error *prb_groups_read(struct prb_target *target, const struct prb_pythons *pythons,
+				  struct prb_groups *ret)
 {
 	struct reading reading = {.groups = ret};
 	struct prb_error *err;
 
 	ret->rank = ret->world_size = -1;
-	err = prb_inside_each(target, read_inside, &reading);
+	err = prb_inside_each(target, pythons, read_inside, &reading);
 	prb_vec_free(&reading.members.list);
 	return err;
 }

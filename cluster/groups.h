@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
+#include "python/python.h"
 #include "target/target.h"
 
 struct prb_group {
@@ -27,8 +28,12 @@ struct prb_groups {
 				  unknown */
 };
 
-/** Reads the groups of @p target; none if it does not use torch.distributed. */
-struct prb_error *prb_groups_read(struct prb_target *target, struct prb_groups *ret) PRB_MUST_CHECK;
+/**
+ * Reads the groups of @p target; none if it does not use torch.distributed. @p pythons: as for
+ * prb_inside_each().
+ */
+struct prb_error *prb_groups_read(struct prb_target *target, const struct prb_pythons *pythons,
+				  struct prb_groups *ret) PRB_MUST_CHECK;
 void prb_groups_deinit(struct prb_groups *groups);
 
 #endif

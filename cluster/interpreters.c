@@ -33,20 +33,24 @@ static struct prb_error *each_interpreter(struct prb_python *py, struct prb_mem 
 	return err;
 }
 
-struct prb_error *prb_inside_each(struct prb_target *target, prb_inside_reader *read, void *context)
+struct prb_error *prb_inside_each(struct prb_target *target, const struct prb_pythons *pythons,
+				  prb_inside_reader *read, void *context)
 {
 	struct prb_modules *modules = NULL;
-	struct prb_pythons pythons = {};
+	struct prb_pythons own = {};
 	struct prb_view *view;
 	struct prb_python **py;
-	struct prb_error *err;
+	struct prb_error *err = NULL;
 
 	PRB_TRY(prb_view_create(target->mem, &view));
-	err = prb_pythons_open(target, view, false, &modules, &pythons);
-	prb_vec_each (py, &pythons.list)
+	if (!pythons || !pythons->list.count) {
+		err = prb_pythons_open(target, view, false, &modules, &own);
+		pythons = &own;
+	}
+	prb_vec_each (py, &pythons->list)
 		if (!err)
 			err = each_interpreter(*py, prb_view_mem(view), read, context);
-	prb_pythons_deinit(&pythons);
+	prb_pythons_deinit(&own);
 	prb_view_destroy(view);
 	prb_modules_destroy(modules);
 	if (err && err->code != PRB_ERROR_NOMEM) {

@@ -26,10 +26,11 @@ typedef struct prb_error *prb_inside_reader(void *context, const struct prb_insi
 
 /**
  * Calls @p read for each. What changes while it is read, and what is not there, is no error: then
- * less was read. PRB_ERROR_NOMEM is the only error.
+ * less was read. @p pythons: those of the target; NULL or none: they are looked for.
+ * PRB_ERROR_NOMEM is the only error.
  */
-struct prb_error *prb_inside_each(struct prb_target *target, prb_inside_reader *read,
-				  void *context) PRB_MUST_CHECK;
+struct prb_error *prb_inside_each(struct prb_target *target, const struct prb_pythons *pythons,
+				  prb_inside_reader *read, void *context) PRB_MUST_CHECK;
 
 /** The object that an expression (values/expression.h) of modules is; 0: none. */
 struct prb_error *prb_inside_find(const struct prb_inside *inside, const char *expression,

@@ -29,7 +29,13 @@ struct candidate {
 	struct prb_process_job job;
 	long local_size, group; /**< ranks on its host, and the number of the host; -1: unknown */
 	bool loopback;		/**< the job's address is this machine's own */
+	bool launched;		/**< its launcher has set RANK, as torchrun does */
 	bool dropped;
+	bool asked;    /**< the next three were looked for */
+	char *claimed; /**< the job that its own os.environ names */
+	long claims;   /**< rank in that, or in its process group; -1: none */
+	struct prb_process_job claimed_job;
+	bool own; /**< it has its place from there: a program has started its ranks itself */
 };
 
 struct candidates {
@@ -44,6 +50,7 @@ static void candidates_deinit(struct candidates *candidates)
 		free(c->name);
 		free(c->slurm);
 		free(c->role);
+		free(c->claimed);
 	}
 	prb_vec_free(&candidates->list);
 }
@@ -54,16 +61,36 @@ static void rank_deinit(struct prb_rank *rank)
 	free(rank->role);
 }
 
-void prb_job_keep(struct prb_job *job, pid_t pid)
+static void keep_ranks(struct prb_job *job, const pid_t *pids, size_t count)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < job->ranks.count; i++)
-		if (job->ranks.items[i].pid == pid && !kept)
-			job->ranks.items[kept++] = job->ranks.items[i];
+	for (size_t i = 0; i < job->ranks.count; i++) {
+		struct prb_rank *rank = &job->ranks.items[i];
+		bool keep = false;
+
+		for (size_t j = 0; j < count; j++)
+			keep |= rank->pid && rank->pid == pids[j];
+		if (keep)
+			job->ranks.items[kept++] = *rank;
 		else
-			rank_deinit(&job->ranks.items[i]);
+			rank_deinit(rank);
+	}
 	job->ranks.count = kept;
+}
+
+void prb_jobs_keep(struct prb_jobs *jobs, const pid_t *pids, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < jobs->list.count; i++) {
+		keep_ranks(&jobs->list.items[i], pids, count);
+		if (jobs->list.items[i].ranks.count)
+			jobs->list.items[kept++] = jobs->list.items[i];
+		else
+			prb_job_deinit(&jobs->list.items[i]);
+	}
+	jobs->list.count = kept;
 }
 
 void prb_job_deinit(struct prb_job *job)
@@ -199,7 +226,8 @@ static struct prb_error *add_candidate(struct candidates *candidates,
 				.job = job,
 				.local_size = number(&environment, "LOCAL_WORLD_SIZE"),
 				.group = number(&environment, "GROUP_RANK"),
-				.loopback = is_loopback(variable(&environment, "MASTER_ADDR"))};
+				.loopback = is_loopback(variable(&environment, "MASTER_ADDR")),
+				.launched = variable(&environment, "RANK") != NULL};
 	PRB_TRY(prb_str_copy(variable(&environment, "SLURM_JOB_ID"), &c->slurm));
 	PRB_TRY(prb_str_copy(role(&environment), &c->role));
 	return c->name ? NULL : prb_error_nomem();
@@ -220,30 +248,86 @@ static struct candidate *find(struct candidates *candidates, pid_t pid)
 	return NULL;
 }
 
+/** Reads the place that the program has taken itself, or its process group has given it. */
+static struct prb_error *ask_inside(struct candidate *c)
+{
+	prb_auto_target struct prb_target *target = NULL;
+	prb_auto_str struct prb_str environment = {};
+
+	if (c->asked)
+		return NULL;
+	prb_auto_error struct prb_error *gone =
+		prb_target_open_process(c->process->process.pid, &target);
+	if (!gone)
+		PRB_TRY(prb_rank_inside_read(target, &environment));
+	c->asked = true;
+	c->claims = number(&environment, "RANK");
+	c->claimed_job = prb_process_job(&environment);
+	c->claimed = name_job(&environment);
+	return c->claimed ? NULL : prb_error_nomem();
+}
+
 /**
- * Walks up from each candidate. A candidate below one of the same rank is its child: dropped. One
- * above a candidate of another job of its user is a launcher: dropped.
+ * @p c has the variables of @p above, which has started it: it is its child, unless that is no rank
+ * itself, but a program that starts ranks inside a Slurm or MPI job.
  */
-static void drop_relatives(struct candidates *candidates)
+static struct prb_error *drop_child(struct candidate *above, struct candidate *c)
+{
+	c->dropped = true;
+	if (c->launched)
+		return NULL;
+	PRB_TRY(ask_inside(above));
+	if (above->claims >= 0)
+		return NULL;
+	PRB_TRY(ask_inside(c));
+	if (c->claims < 0 ||
+	    (c->claims == c->job.rank && c->claimed_job.world_size == c->job.world_size))
+		return NULL;
+	above->dropped = true;
+	c->dropped = false;
+	c->own = true;
+	c->job = c->claimed_job;
+	return NULL;
+}
+
+/**
+ * @p above and @p c are of different jobs: @p above is a launcher; or it has taken its place in its
+ * own os.environ, as programs do that Slurm or MPI starts, and what it starts inherits that.
+ */
+static struct prb_error *drop_launcher(struct candidate *above, struct candidate *c)
+{
+	PRB_TRY(ask_inside(above));
+	if (above->claims == c->job.rank && !strcmp(above->claimed, c->name))
+		c->dropped = true;
+	else
+		above->dropped = true;
+	return NULL;
+}
+
+/** Walks up from each candidate to find launchers and children of ranks, which are no ranks. */
+static struct prb_error *drop_relatives(struct candidates *candidates)
 {
 	struct candidate *c;
 
 	prb_vec_each (c, &candidates->list) {
 		pid_t pid = c->process->process.ppid;
 
-		for (unsigned n = 0; pid > 1 && n < MAX_ANCESTORS; n++) {
+		for (unsigned n = 0; pid > 1 && n < MAX_ANCESTORS && !c->dropped; n++) {
 			struct candidate *above = find(candidates, pid);
 			struct prb_process between = {};
 
-			if (above && same_job(above, c))
-				c->dropped |= above->job.rank == c->job.rank;
-			else if (above)
-				above->dropped = true;
+			if (above && same_job(above, c) && above->own)
+				c->dropped = true;
+			else if (above && same_job(above, c) && above->job.rank == c->job.rank)
+				PRB_TRY(drop_child(above, c));
+			else if (above && !same_job(above, c))
+				PRB_TRY(drop_launcher(above, c));
 			prb_auto_error struct prb_error *err = prb_process_describe(pid, &between);
 			pid = err ? 0 : between.ppid;
 			prb_process_deinit(&between);
 		}
 	}
+	return NULL;
 }
 
 static struct prb_rank *find_rank(struct prb_job *job, long number)
@@ -341,7 +425,7 @@ static struct prb_error *make_jobs(struct candidates *candidates, struct prb_job
 	struct candidate *c;
 	struct prb_job *job;
 
-	drop_relatives(candidates);
+	PRB_TRY(drop_relatives(candidates));
 	prb_vec_each (c, &candidates->list)
 		if (!c->dropped)
 			PRB_TRY(add_rank(ret, c));

@@ -54,8 +54,8 @@ void prb_jobs_deinit(struct prb_jobs *jobs);
 void prb_job_deinit(struct prb_job *job);
 #define prb_auto_jobs __attribute__((cleanup(prb_jobs_deinit)))
 
-/** Leaves out all ranks but that of process @p pid. */
-void prb_job_keep(struct prb_job *job, pid_t pid);
+/** Leaves out all ranks but those of the processes @p pids, and jobs without any. */
+void prb_jobs_keep(struct prb_jobs *jobs, const pid_t *pids, size_t count);
 
 /**
  * Chooses the job that @p text means: the pid of one of its ranks, of an ancestor of all of them

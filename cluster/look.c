@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -19,6 +20,8 @@
 #include "proc/process.h"
 #include "target/target.h"
 
+enum { MOST_TRIES = 20 /* to see a thread wait for the GIL */ };
+
 void prb_seen_deinit(struct prb_seen *seen)
 {
 	prb_dump_destroy(seen->dump);
@@ -30,6 +33,13 @@ void prb_seen_deinit(struct prb_seen *seen)
 	prb_call_destroy(seen->call);
 	prb_flight_destroy(seen->flight);
 	free(seen->no_flight);
+}
+
+void prb_watch_deinit(struct prb_watch *watch)
+{
+	prb_dump_found_deinit(&watch->found);
+	prb_target_destroy(watch->target);
+	*watch = (struct prb_watch){};
 }
 
 void prb_round_deinit(struct prb_round *round)
@@ -187,11 +197,15 @@ static void forget(struct prb_seen *seen)
 	seen->gpu = false;
 }
 
-static struct prb_error *make_dump(struct prb_target *target,
-				   const struct prb_dump_options *options, struct prb_seen *seen)
+static struct prb_error *make_dump(struct prb_watch *watch, const struct prb_dump_options *options,
+				   struct prb_seen *seen)
 {
 	forget(seen);
-	PRB_TRY(prb_dump_create(target, options, &seen->dump));
+	/* Python stays where it is; libraries come. */
+	if (options->native)
+		PRB_TRY(prb_dump_create(watch->target, options, &seen->dump));
+	else
+		PRB_TRY(prb_dump_create_with(watch->target, options, &watch->found, &seen->dump));
 	if (!seen->dump->threads.count)
 		return NULL;
 	prb_seen_find(seen);
@@ -210,52 +224,84 @@ static bool needs_native(const struct prb_seen *seen, bool last)
 		 (!strncmp(frame->module, "torch.", 6) || !strncmp(frame->module, "horovod.", 8))));
 }
 
-struct prb_error *prb_look_brief(struct prb_target *target, struct prb_seen *seen)
+struct prb_error *prb_look_brief(struct prb_watch *watch, struct prb_seen *seen)
 {
 	struct prb_dump_options options = {.no_waits = true, .no_command = true};
 
 	prb_training_thread_only(seen, &options);
-	PRB_TRY(make_dump(target, &options, seen));
+	PRB_TRY(make_dump(watch, &options, seen));
 	if (!needs_native(seen, false))
 		return NULL;
 	options.native = true;
-	return make_dump(target, &options, seen);
+	return make_dump(watch, &options, seen);
 }
 
 /** True if the C stack of the main thread shows that it is in a collective. */
-static struct prb_error *waits_in_c(struct prb_target *target, pid_t trains, bool *ret)
+static struct prb_error *waits_in_c(struct prb_watch *watch, pid_t trains, bool *ret)
 {
 	struct prb_dump_options options = {.native = true, .no_waits = true, .no_command = true};
 	__attribute__((cleanup(prb_seen_deinit))) struct prb_seen seen = {.trains = trains};
 
 	prb_training_thread_only(&seen, &options);
-	PRB_TRY(make_dump(target, &options, &seen));
+	PRB_TRY(make_dump(watch, &options, &seen));
 	*ret = seen.collective;
 	return NULL;
 }
 
-static struct prb_error *look(struct prb_seen *seen, bool native, bool last)
+/**
+ * True if the main thread may wait for the GIL, and was awake just then: whoever waits for it wakes
+ * every 5 ms.
+ */
+static bool may_want_gil(const struct prb_seen *seen)
+{
+	const struct prb_dump_thread *thread;
+
+	if (!seen->main || seen->main->gil || strcmp(seen->main->state, "running") != 0)
+		return false;
+	prb_vec_each (thread, &seen->dump->threads)
+		if (thread != seen->main && thread->gil && !strcmp(thread->gil, "holds"))
+			return true;
+	return false;
+}
+
+/** Looks again as long as that is so. */
+static struct prb_error *see_it_wait(struct prb_watch *watch,
+				     const struct prb_dump_options *options, struct prb_seen *seen)
+{
+	const struct timespec pause = {.tv_nsec = 3000000};
+
+	for (unsigned n = 0; n < MOST_TRIES && may_want_gil(seen); n++) {
+		nanosleep(&pause, NULL);
+		PRB_TRY(make_dump(watch, options, seen));
+	}
+	return NULL;
+}
+
+static struct prb_error *look(struct prb_watch *watch, struct prb_seen *seen, bool native,
+			      bool last)
 {
 	const struct prb_dump_options whole = {.native = native};
 	struct prb_dump_options brief = {.native = native, .no_waits = true, .no_command = true};
-	prb_auto_target struct prb_target *target = NULL;
 	bool in_c = false;
 
-	PRB_TRY(prb_target_open_process(seen->rank->pid, &target));
-	PRB_TRY(prb_training_thread_find(target, seen));
+	if (!watch->target)
+		PRB_TRY(prb_target_open_process(seen->rank->pid, &watch->target));
+	PRB_TRY(prb_training_thread_find(watch, seen));
 	prb_training_thread_only(seen, &brief);
-	PRB_TRY(make_dump(target, last ? &whole : &brief, seen));
+	PRB_TRY(make_dump(watch, last ? &whole : &brief, seen));
+	if (last)
+		PRB_TRY(see_it_wait(watch, &whole, seen));
 	if (!native && needs_native(seen, last))
-		PRB_TRY(waits_in_c(target, seen->trains, &in_c));
+		PRB_TRY(waits_in_c(watch, seen->trains, &in_c));
 	if (in_c)
-		PRB_TRY(make_dump(target, &(struct prb_dump_options){.native = true}, seen));
+		PRB_TRY(make_dump(watch, &(struct prb_dump_options){.native = true}, seen));
 	if (!seen->main)
 		return NULL;
-	PRB_TRY(read_counters(target, seen));
+	PRB_TRY(read_counters(watch->target, seen));
 	if (!last)
 		return NULL;
-	PRB_TRY(prb_idle_fill(target, seen->dump, NULL));
-	PRB_TRY(prb_call_read(target, seen));
+	PRB_TRY(prb_idle_fill(watch->target, seen->dump, NULL));
+	PRB_TRY(prb_call_read(watch, seen));
 	return prb_worker_describe(seen->rank->pid, seen->main, &seen->worker);
 }
 
@@ -270,8 +316,20 @@ static bool is_zombie(pid_t pid)
 	return zombie;
 }
 
+/** Looks at a rank, and keeps nothing of one that cannot be read. */
+static struct prb_error *look_at(struct prb_watch *watches, size_t i, struct prb_seen *seen,
+				 bool native, bool last)
+{
+	struct prb_watch once = {}, *watch = watches ? &watches[i] : &once;
+	struct prb_error *err = look(watch, seen, native, last);
+
+	if (err || !watches)
+		prb_watch_deinit(watch);
+	return err;
+}
+
 struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool last,
-				 struct prb_round *ret)
+				 struct prb_watch *watches, struct prb_round *ret)
 {
 	const struct prb_rank *rank;
 
@@ -287,7 +345,8 @@ struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool la
 		if (seen->gone)
 			continue;
 
-		prb_auto_error struct prb_error *err = look(seen, native, last);
+		prb_auto_error struct prb_error *err =
+			look_at(watches, ret->list.count - 1, seen, native, last);
 		if (!err)
 			continue;
 		if (err->code == PRB_ERROR_NOMEM)

@@ -69,21 +69,33 @@ struct prb_round {
 	struct prb_pool *pool; /**< of the texts of dumps that came from elsewhere, or NULL */
 };
 
+/** What looks at one rank share: its process, and where Python is in it. Starts as {}. */
+struct prb_watch {
+	struct prb_target *target; /**< NULL: not opened yet */
+	struct prb_dump_found found;
+};
+void prb_watch_deinit(struct prb_watch *watch);
+
 /**
  * Looks at all ranks of @p job once; with @p native, at the C stacks of all threads too. The @p
  * last look is closer: at the workers that data loaders wait for, and at the arguments of
- * collectives.
+ * collectives. @p watches: one for each rank, or NULL; ranks that cannot be read have none
+ * afterwards.
  */
 struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool last,
-				 struct prb_round *ret) PRB_MUST_CHECK;
+				 struct prb_watch *watches, struct prb_round *ret) PRB_MUST_CHECK;
 void prb_round_deinit(struct prb_round *round);
 #define prb_auto_round __attribute__((cleanup(prb_round_deinit)))
 
-/** Asks the flight recorder of each rank that was read: `flight` and `no_flight`. */
-struct prb_error *prb_round_ask_recorders(struct prb_round *round) PRB_MUST_CHECK;
+/**
+ * Asks the flight recorder of each rank that was read: `flight` and `no_flight`. @p before: a round
+ * in which they were asked already, or NULL; ranks that had no agent then have none.
+ */
+struct prb_error *prb_round_ask_recorders(struct prb_round *round, struct prb_watch *watches,
+					  const struct prb_round *before) PRB_MUST_CHECK;
 
-/** Looks at the main thread only, and at no worker. */
-struct prb_error *prb_look_brief(struct prb_target *target, struct prb_seen *seen) PRB_MUST_CHECK;
+/** Looks at the main thread only, and at no worker. @p watch has a target. */
+struct prb_error *prb_look_brief(struct prb_watch *watch, struct prb_seen *seen) PRB_MUST_CHECK;
 
 /** Frees what it owns. */
 void prb_seen_deinit(struct prb_seen *seen);

@@ -17,13 +17,13 @@ static const double PERIOD = 0.02;
  * that follow each other see the same step, so that they count for less than they are. */
 static const double MATTERS = 0.1, ERRORS = 4;
 
-static void target_of(struct prb_target **targets, const struct prb_job *job, size_t i)
+static void open_rank(struct prb_watch *watch, const struct prb_rank *rank)
 {
 	struct prb_error *err;
 
-	if (targets[i] || !job->ranks.items[i].pid)
+	if (watch->target || !rank->pid)
 		return;
-	err = prb_target_open_process(job->ranks.items[i].pid, &targets[i]);
+	err = prb_target_open_process(rank->pid, &watch->target);
 	prb_error_destroy(err);
 }
 
@@ -46,7 +46,7 @@ static struct prb_error *note(struct prb_pace *pace, const struct prb_seen *seen
 	return prb_pace_count(pace, prb_str_text(&name), 1);
 }
 
-static struct prb_error *look_once(struct prb_target **targets, const struct prb_job *job,
+static struct prb_error *look_once(struct prb_watch *watches, const struct prb_job *job,
 				   struct prb_round *round)
 {
 	for (size_t i = 0; i < job->ranks.count; i++) {
@@ -54,10 +54,10 @@ static struct prb_error *look_once(struct prb_target **targets, const struct prb
 					 .trains = round->list.items[i].trains};
 		struct prb_error *err = NULL, *unread;
 
-		target_of(targets, job, i);
-		if (!targets[i])
+		open_rank(&watches[i], &job->ranks.items[i]);
+		if (!watches[i].target)
 			continue;
-		unread = prb_look_brief(targets[i], &brief);
+		unread = prb_look_brief(&watches[i], &brief);
 		if (!unread)
 			err = note(round->list.items[i].pace, &brief);
 		prb_error_destroy(unread);
@@ -67,7 +67,7 @@ static struct prb_error *look_once(struct prb_target **targets, const struct prb
 	return NULL;
 }
 
-static struct prb_error *look_on(struct prb_target **targets, const struct prb_job *job,
+static struct prb_error *look_on(struct prb_watch *watches, const struct prb_job *job,
 				 double seconds, struct prb_round *round)
 {
 	double end = prb_clock_seconds() + seconds;
@@ -77,7 +77,7 @@ static struct prb_error *look_on(struct prb_target **targets, const struct prb_j
 
 		if (begin >= end)
 			return NULL;
-		PRB_TRY(look_once(targets, job, round));
+		PRB_TRY(look_once(watches, job, round));
 		rest = begin + PERIOD - prb_clock_seconds();
 		if (rest > 0 && nanosleep(&(struct timespec){0, (long)(rest * 1e9)}, NULL))
 			return prb_error_create(PRB_ERROR_CANCELLED, "interrupted");
@@ -86,20 +86,20 @@ static struct prb_error *look_on(struct prb_target **targets, const struct prb_j
 
 struct prb_error *prb_pace_take(const struct prb_job *job, double seconds, struct prb_round *round)
 {
-	prb_auto_free struct prb_target **targets = calloc(job->ranks.count + 1, sizeof(*targets));
+	prb_auto_free struct prb_watch *watches = calloc(job->ranks.count + 1, sizeof(*watches));
 	struct prb_error *err;
 	struct prb_seen *seen;
 
-	if (!targets)
+	if (!watches)
 		return prb_error_nomem();
 	prb_vec_each (seen, &round->list) {
 		seen->pace = calloc(1, sizeof(*seen->pace));
 		if (!seen->pace)
 			return prb_error_nomem();
 	}
-	err = look_on(targets, job, seconds, round);
+	err = look_on(watches, job, seconds, round);
 	for (size_t i = 0; i < job->ranks.count; i++)
-		prb_target_destroy(targets[i]);
+		prb_watch_deinit(&watches[i]);
 	return err;
 }
 

@@ -25,7 +25,7 @@ bool prb_rank_inside_is_likely(const struct prb_process *process, struct prb_tar
 struct variables {
 	const struct prb_inside *inside;
 	struct prb_str *out;
-	bool ranked; /* one of them is a rank */
+	bool ranked; /* RANK is one of them: launchers of MPI and Slurm know less */
 };
 
 static bool is_wanted(const char *name)
@@ -65,7 +65,7 @@ static bool note_variable(void *context, uint64_t key, uint64_t value)
 		return true;
 	prb_str_printf(v->out, "%s=%s", prb_str_text(&name), prb_str_text(&text));
 	prb_str_putc(v->out, '\0');
-	v->ranked |= !strcmp(name.data, "RANK") || !strcmp(name.data, "SLURM_PROCID");
+	v->ranked |= !strcmp(name.data, "RANK");
 	return true;
 }
 
@@ -83,10 +83,10 @@ struct prb_error *prb_rank_inside_read(struct prb_target *target, struct prb_str
 {
 	struct variables v = {.out = ret};
 	struct prb_groups groups = {};
-	struct prb_error *err = prb_inside_each(target, read_variables, &v);
+	struct prb_error *err = prb_inside_each(target, NULL, read_variables, &v);
 
 	if (!err && !v.ranked)
-		err = prb_groups_read(target, &groups);
+		err = prb_groups_read(target, NULL, &groups);
 	if (!err && groups.rank >= 0) {
 		prb_str_printf(ret, "RANK=%ld", groups.rank);
 		prb_str_putc(ret, '\0');

@@ -18,7 +18,7 @@ struct node {
 	const char *name; /* the pool's, so that equal texts are one pointer */
 	const char *wait; /* what the ranks that end here wait for, if it is the same; else NULL */
 	bool waits;	  /* some rank ends here */
-	struct prb_rank_set ranks;
+	struct prb_rank_set ranks, ends; /* and of them, those whose stack ends here */
 	PRB_VEC(struct node *) children;
 };
 
@@ -37,6 +37,7 @@ static void node_deinit(struct node *node)
 	}
 	prb_vec_free(&node->children);
 	prb_vec_free(&node->ranks.list);
+	prb_vec_free(&node->ends.list);
 }
 
 void prb_merged_destroy(struct prb_merged *merged)
@@ -48,15 +49,15 @@ void prb_merged_destroy(struct prb_merged *merged)
 	free(merged);
 }
 
-static struct prb_error *note_rank(struct node *node, long rank)
+static struct prb_error *note_rank(struct prb_rank_set *set, long rank)
 {
-	size_t count = node->ranks.list.count;
+	size_t count = set->list.count;
 	long *place;
 
 	/* Ranks come in ascending order; two threads of one rank may have the same frame. */
-	if (count && node->ranks.list.items[count - 1] == rank)
+	if (count && set->list.items[count - 1] == rank)
 		return NULL;
-	place = prb_vec_push(&node->ranks.list);
+	place = prb_vec_push(&set->list);
 	if (!place)
 		return prb_error_nomem();
 	*place = rank;
@@ -74,7 +75,7 @@ static struct prb_error *descend(struct prb_merged *merged, struct node **at, co
 		if ((*child)->name != name)
 			continue;
 		*at = *child;
-		return note_rank(*at, rank);
+		return note_rank(&(*at)->ranks, rank);
 	}
 	fresh = calloc(1, sizeof(*fresh));
 	child = fresh ? prb_vec_push(&(*at)->children) : NULL;
@@ -85,7 +86,7 @@ static struct prb_error *descend(struct prb_merged *merged, struct node **at, co
 	fresh->name = name;
 	*child = fresh;
 	*at = fresh;
-	return note_rank(fresh, rank);
+	return note_rank(&fresh->ranks, rank);
 }
 
 /** "Trainer.step  train.py:41", escaped. */
@@ -103,8 +104,8 @@ static void put_frame(struct prb_str *s, const struct prb_dump_frame *frame)
 		prb_str_printf(s, ":%d", frame->line);
 }
 
-static struct prb_error *note_wait(struct prb_merged *merged, struct node *node,
-				   const struct prb_dump_thread *thread)
+static struct prb_error *note_end(struct prb_merged *merged, struct node *node,
+				  const struct prb_dump_thread *thread, long rank)
 {
 	const char *text = thread->waits_for ? thread->waits_for : thread->state;
 	const char *wait;
@@ -115,7 +116,7 @@ static struct prb_error *note_wait(struct prb_merged *merged, struct node *node,
 	else if (node->wait != wait)
 		node->wait = NULL;
 	node->waits = true;
-	return NULL;
+	return note_rank(&node->ends, rank);
 }
 
 static struct prb_error *add_thread(struct prb_merged *merged, const struct prb_dump_thread *thread,
@@ -145,7 +146,7 @@ static struct prb_error *add_thread(struct prb_merged *merged, const struct prb_
 		prb_text_escape(&text, thread->error);
 		PRB_TRY(descend(merged, &at, prb_str_text(&text), rank));
 	}
-	return text.failed ? prb_error_nomem() : note_wait(merged, at, thread);
+	return text.failed ? prb_error_nomem() : note_end(merged, at, thread, rank);
 }
 
 static int by_count(const void *a, const void *b)
@@ -209,6 +210,14 @@ static bool same_ranks(const struct node *a, const struct node *b)
 	return a->ranks.list.count == b->ranks.list.count;
 }
 
+/** "1021:[0-36,38-1023]" */
+static void put_set(struct prb_str *s, const struct prb_rank_set *set)
+{
+	prb_str_printf(s, "%zu:[", set->list.count);
+	prb_rank_set_text(s, set);
+	prb_str_putc(s, ']');
+}
+
 static void put_node(const struct node *node, const struct node *parent, unsigned depth,
 		     size_t width, struct prb_str *s)
 {
@@ -216,11 +225,8 @@ static void put_node(const struct node *node, const struct node *parent, unsigne
 	bool alone = parent && same_ranks(parent, node);
 	prb_auto_str struct prb_str ranks = {};
 
-	if (!alone) {
-		prb_str_putc(&ranks, '[');
-		prb_rank_set_text(&ranks, &node->ranks);
-		prb_str_putc(&ranks, ']');
-	}
+	if (!alone)
+		put_set(&ranks, &node->ranks);
 	prb_text_column(s, prb_str_text(&ranks), width);
 	prb_text_spaces(s, INDENT * (depth < INDENTED ? depth : INDENTED) + 2);
 	prb_str_puts(s, node->name);
@@ -240,8 +246,8 @@ static size_t set_width(const struct node *node)
 	struct node *const *child;
 	size_t widest;
 
-	prb_rank_set_text(&text, &node->ranks);
-	widest = text.length + 2;
+	put_set(&text, &node->ranks);
+	widest = text.length;
 	prb_vec_each (child, &node->children) {
 		size_t width = set_width(*child);
 
@@ -259,17 +265,24 @@ void prb_merged_text(const struct prb_merged *merged, struct prb_str *s)
 		put_node(*thread, NULL, 0, width, s);
 }
 
+static void put_ranks(const struct prb_rank_set *set, struct prb_json *json, const char *key)
+{
+	const long *rank;
+
+	prb_json_open(json, key, '[');
+	prb_vec_each (rank, &set->list)
+		prb_json_integer(json, NULL, *rank);
+	prb_json_close(json, ']');
+}
+
 static void put_json(const struct node *node, struct prb_json *json)
 {
 	struct node *const *child;
-	const long *rank;
 
 	prb_json_open(json, NULL, '{');
 	prb_json_text(json, "name", node->name);
-	prb_json_open(json, "ranks", '[');
-	prb_vec_each (rank, &node->ranks.list)
-		prb_json_integer(json, NULL, *rank);
-	prb_json_close(json, ']');
+	put_ranks(&node->ranks, json, "ranks");
+	put_ranks(&node->ends, json, "ends");
 	prb_json_text(json, "waits_for", node->waits ? node->wait : NULL);
 	prb_json_open(json, "children", '[');
 	prb_vec_each (child, &node->children)

@@ -26,7 +26,7 @@ void prb_merged_destroy(struct prb_merged *merged);
 /** Appends the tree as text. A chain of frames with the same ranks names them once. */
 void prb_merged_text(const struct prb_merged *merged, struct prb_str *s);
 
-/** Appends it as an array of nodes: name, ranks, children. */
+/** Appends it as an array of nodes: name, ranks, those of them whose stack ends there, children. */
 void prb_merged_json(const struct prb_merged *merged, struct prb_json *json, const char *key);
 
 #endif

@@ -34,7 +34,7 @@ static bool is_training(const struct prb_dump_thread *thread)
 	return false;
 }
 
-struct prb_error *prb_training_thread_find(struct prb_target *target, struct prb_seen *seen)
+struct prb_error *prb_training_thread_find(struct prb_watch *watch, struct prb_seen *seen)
 {
 	static const char ray[] = "ray::";
 	const struct prb_dump_options options = {.no_waits = true, .no_command = true};
@@ -44,7 +44,7 @@ struct prb_error *prb_training_thread_find(struct prb_target *target, struct prb
 	seen->trains = 0;
 	if (!seen->rank->command || strncmp(seen->rank->command, ray, strlen(ray)) != 0)
 		return NULL;
-	PRB_TRY(prb_dump_create(target, &options, &dump));
+	PRB_TRY(prb_dump_create_with(watch->target, &options, &watch->found, &dump));
 	prb_vec_each (thread, &dump->threads)
 		if (!seen->trains && thread->tid != dump->main_tid && is_training(thread))
 			seen->trains = thread->tid;

@@ -11,7 +11,7 @@
 #include "cluster/look.h"
 
 /** Sets `trains` of @p seen, a rank of which nothing has been read yet. */
-struct prb_error *prb_training_thread_find(struct prb_target *target,
+struct prb_error *prb_training_thread_find(struct prb_watch *watch,
 					   struct prb_seen *seen) PRB_MUST_CHECK;
 
 /** Makes @p options those of a dump of that thread alone. */

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "command/command.h"
+#include "command/words.h"
 #include "remote/remote_token.h"
 
 struct prb_gateway_options {
@@ -27,11 +28,14 @@ struct prb_gateway_options {
 	const struct prb_token *token;
 	const struct prb_texts *targets;      /**< none: all that may be read */
 	const struct prb_core_places *places; /**< of core files among them, or NULL */
-	const struct prb_texts *hosts;	      /**< further names that requests may use; or NULL */
-	const char *certificate, *key;	      /**< files for TLS, or NULL */
-	bool plain;			      /**< other machines may use it without TLS */
-	bool allow_write;		      /**< requests may run code in targets */
-	bool read_only; /**< not even those of the own user on a unix socket */
+	/** Options and JOB for 'cluster': where the ranks of the job on other machines are. NULL:
+	 * it is on this one. */
+	const struct prb_words *job;
+	const struct prb_texts *hosts; /**< further names that requests may use; or NULL */
+	const char *certificate, *key; /**< files for TLS, or NULL */
+	bool plain;		       /**< other machines may use it without TLS */
+	bool allow_write;	       /**< requests may run code in targets */
+	bool read_only;		       /**< not even those of the own user on a unix socket */
 	/**
 	 * Connections to the address `adopted_at` are received from this socket, each as one
 	 * SCM_RIGHTS descriptor; at its end the gateway ends. -1: none.

@@ -105,6 +105,7 @@ struct prb_request {
 	bool overview;	      /**< it has no command: it waits for the next overview */
 	unsigned terminal;    /**< its command runs in this one; 0: in none */
 	struct prb_str typed; /**< what is still to be given to it */
+	bool alone;	      /**< its command is not run beside that of another such request */
 	bool lasts;   /**< it holds something until its client leaves, and answers at once */
 	double every; /**< its command runs again and again: events; 0: it is run once */
 	size_t sent;  /**< of the event that is the reply */

@@ -224,6 +224,40 @@ static struct prb_error *answer_config(struct prb_request *r)
 	return NULL;
 }
 
+/** Where the user of the gateway says that the job is; a request has no say in that. */
+static struct prb_error *far_job_words(struct prb_request *r, const char *const *flags)
+{
+	const struct prb_words *job = r->gateway->options.job;
+
+	PRB_TRY(prb_words_add(&r->words, "cluster"));
+	PRB_TRY(prb_words_add(&r->words, "dump"));
+	PRB_TRY(prb_words_add(&r->words, "--json"));
+	for (; *flags; flags++)
+		PRB_TRY(prb_words_add(&r->words, "%s", *flags));
+	for (size_t i = 0; i < job->list.count; i++)
+		PRB_TRY(prb_words_add(&r->words, "%s", job->list.items[i]));
+	return NULL;
+}
+
+static struct prb_error *answer_job(struct prb_request *r)
+{
+	const char *flags[3] = {}, *target = prb_param(r, "target");
+	size_t n = 0;
+
+	if (prb_param_flag(r, "all"))
+		flags[n++] = "--all";
+	if (prb_param_flag(r, "native"))
+		flags[n++] = "--native";
+	PRB_TRY(r->gateway->options.job
+			? far_job_words(r, flags)
+			: prb_served_words_job(&r->gateway->served, target ? target : "", flags,
+					       &r->words));
+	r->limit = 60;
+	r->alone = true;
+	prb_request_start(r);
+	return NULL;
+}
+
 static struct prb_error *answer_metrics(struct prb_request *r)
 {
 	PRB_TRY(prb_words_add(&r->words, "export"));
@@ -287,6 +321,12 @@ const struct prb_route prb_routes[] = {
 	 .params = {QUERY_PARAMS}, .schema = "rows", .answer = answer_query_all},
 	{"POST", "/v1/query", "Rows of SQL over all targets that are served",
 	 .params = {QUERY_PARAMS}, .schema = "rows", .answer = answer_query_all},
+	{"GET", "/v1/job", "Stacks of all ranks of a job as one tree; docs/json.md has the members",
+	 .params = {{"target", PRB_PARAM_TEXT,
+		     "Id of one of its ranks, if several jobs are served; not with --hosts"},
+		    {"all", PRB_PARAM_FLAG, "All threads, not only main threads"},
+		    {"native", PRB_PARAM_FLAG, "C and C++ frames too"}},
+	 .schema = "job", .answer = answer_job},
 	{"GET", "/v1/tables", "Tables of SQL with their columns", .schema = "tables",
 	 .answer = answer_tables},
 	{"GET", "/v1/skills", "Named diagnoses", .schema = "skills", .answer = answer_skills},

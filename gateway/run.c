@@ -58,6 +58,17 @@ static size_t running(const struct prb_gateway *g, bool lasting)
 	return count;
 }
 
+/** Another request of its kind is being answered: it waits. */
+static bool waits_its_turn(const struct prb_request *r)
+{
+	const struct prb_gateway *g = r->gateway;
+
+	for (size_t i = 0; r->alone && i < g->waiting.count; i++)
+		if (g->waiting.items[i]->alone && g->waiting.items[i]->child.pid)
+			return true;
+	return false;
+}
+
 static void begin(struct prb_request *r)
 {
 	struct prb_error *err = r->terminal ? prb_terminal_begin(r)
@@ -101,7 +112,8 @@ void prb_request_start(struct prb_request *r)
 	}
 	if (!wait_for_answer(r))
 		return;
-	if (r->lasts || running(r->gateway, false) < PRB_GATEWAY_MAX_CHILDREN)
+	if (r->lasts ||
+	    (running(r->gateway, false) < PRB_GATEWAY_MAX_CHILDREN && !waits_its_turn(r)))
 		begin(r);
 }
 
@@ -241,7 +253,7 @@ static void tend(struct prb_request *r, bool may_begin)
 		r->since = now;
 		r->state = PRB_REQUEST_QUEUED;
 	}
-	if (r->state == PRB_REQUEST_QUEUED && may_begin)
+	if (r->state == PRB_REQUEST_QUEUED && may_begin && !waits_its_turn(r))
 		begin(r);
 	else if (r->state == PRB_REQUEST_QUEUED && now > r->since + r->limit)
 		fail(r,

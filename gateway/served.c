@@ -25,6 +25,7 @@ void prb_served_deinit(struct prb_served *served)
 		if (t->pidfd >= 0)
 			close(t->pidfd);
 		free(t->name);
+		free(t->bundle);
 	}
 	prb_vec_free(&served->named);
 }
@@ -81,8 +82,10 @@ static struct prb_error *add_bundle(struct prb_served *served, const char *path)
 
 		if (!name)
 			return prb_error_nomem();
-		if (member->kind == PRB_BUNDLE_SNAPSHOT)
-			PRB_TRY(add(served, name));
+		if (member->kind != PRB_BUNDLE_SNAPSHOT)
+			continue;
+		PRB_TRY(add(served, name));
+		PRB_TRY(prb_str_copy(path, &served->named.items[served->named.count - 1].bundle));
 	}
 	return NULL;
 }
@@ -184,6 +187,72 @@ struct prb_error *prb_served_words_all(const struct prb_served *served, struct p
 		return prb_error_create(PRB_ERROR_NO_PROCESS, "all processes that were served have "
 							      "ended");
 	return add_places(served, words);
+}
+
+/** Chooses, where no target is: any process, or else a rank of the only bundle. */
+static struct prb_error *choose_job(const struct prb_served *served,
+				    const struct prb_served_target **ret)
+{
+	const struct prb_served_target *rank = NULL, *t;
+
+	prb_vec_each (t, &served->named) {
+		if (t->pid) {
+			*ret = NULL;
+			return NULL;
+		}
+		if (!t->bundle)
+			continue;
+		if (rank && strcmp(rank->bundle, t->bundle) != 0)
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_USAGE, "several jobs are served here"),
+				"choose one by a rank: target=%s or target=%s", rank->id, t->id);
+		rank = t;
+	}
+	*ret = rank;
+	return rank ? NULL
+		    : prb_error_create(PRB_ERROR_NOT_FOUND, "no rank of a job is served here");
+}
+
+/** Appends the words before JOB. */
+static struct prb_error *add_job_action(const struct prb_served *served, bool bundle,
+					const char *const *flags, struct prb_words *words)
+{
+	bool some = served->named.count && !bundle;
+
+	for (size_t i = 0; some && i < served->named.count; i++) {
+		const struct prb_served_target *t = &served->named.items[i];
+
+		if (!t->pid || has_ended(t))
+			continue;
+		PRB_TRY(prb_words_add(words, "-t"));
+		PRB_TRY(prb_words_add(words, "%s", t->name));
+	}
+	if (some && !words->list.count)
+		return prb_error_create(PRB_ERROR_NO_PROCESS, "all processes that were served have "
+							      "ended");
+	PRB_TRY(prb_words_add(words, "cluster"));
+	PRB_TRY(prb_words_add(words, some ? "served" : "dump"));
+	PRB_TRY(prb_words_add(words, "--json"));
+	for (; *flags; flags++)
+		PRB_TRY(prb_words_add(words, "%s", *flags));
+	return prb_words_add(words, "--");
+}
+
+struct prb_error *prb_served_words_job(const struct prb_served *served, const char *id,
+				       const char *const *flags, struct prb_words *words)
+{
+	const struct prb_served_target *target = NULL;
+
+	if (*id)
+		PRB_TRY(find(served, id, &target));
+	else if (served->named.count)
+		PRB_TRY(choose_job(served, &target));
+	if (target && !target->pid && !target->bundle)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "target '%s' is no rank of a job", id);
+	PRB_TRY(add_job_action(served, target && target->bundle, flags, words));
+	if (target && target->bundle)
+		return prb_words_add(words, "%s", target->bundle);
+	return *id ? prb_words_add(words, "%s", id) : NULL;
 }
 
 struct prb_error *prb_served_check(const struct prb_served *served, const char *id)

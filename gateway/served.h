@@ -21,9 +21,10 @@
 
 struct prb_served_target {
 	char id[16];
-	pid_t pid;  /**< 0: a file */
-	int pidfd;  /**< of the process; -1 for a file */
-	char *name; /**< for -t: the pid, or as the user gave it */
+	pid_t pid;    /**< 0: a file */
+	int pidfd;    /**< of the process; -1 for a file */
+	char *name;   /**< for -t: the pid, or as the user gave it */
+	char *bundle; /**< the file of a whole job that it is a rank of; NULL: none */
 	bool recording;
 };
 
@@ -51,6 +52,15 @@ struct prb_error *prb_served_words(const struct prb_served *served, const char *
 
 /** Appends what means all of them to 'query' and 'export'. */
 struct prb_error *prb_served_words_all(const struct prb_served *served,
+				       struct prb_words *words) PRB_MUST_CHECK;
+
+/**
+ * Appends the command that merges the stacks of a job as JSON: of the job that the target @p id is
+ * a rank of; "": of the only one. Of a job that runs, only ranks that are served are in it.
+ * @p flags: further options, ending with NULL.
+ */
+struct prb_error *prb_served_words_job(const struct prb_served *served, const char *id,
+				       const char *const *flags,
 				       struct prb_words *words) PRB_MUST_CHECK;
 
 /** Changes what `list --json` printed into the answer to "what is served here?". */

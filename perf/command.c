@@ -33,6 +33,8 @@
 static const double default_seconds = 10, usual_around = 10;
 static const int default_rate = 100, highest_rate = 20000;
 
+enum { CHUNK_RUNS = 16384 }; /* of a recording that is written when it is made already */
+
 #define auto_choice __attribute__((cleanup(prb_performance_choice_deinit)))
 
 /** What is recorded of a program that is started, and where to. */
@@ -505,6 +507,46 @@ static struct prb_error *show_all(const struct prb_recording *recording,
 	if (format)
 		PRB_TRY(prb_performance_write(recording, &chosen.choice, s, format));
 	return format && !s->json ? NULL : show(recording, &chosen.choice, s);
+}
+
+/** Writes it as if it had been recorded to that file. */
+static struct prb_error *keep_recording(const struct prb_recording *recording, const char *path)
+{
+	prb_auto_store struct prb_store *store = NULL;
+
+	struct prb_recording part = *recording;
+
+	PRB_TRY(prb_store_create(path, &store));
+	part.runs.count = 0;
+	PRB_TRY(prb_store_begin(store, &part));
+	for (size_t left = recording->runs.count; left; left -= part.runs.count) {
+		part.runs.items = recording->runs.items + recording->runs.count - left;
+		part.runs.count = PRB_MIN(left, (size_t)CHUNK_RUNS);
+		PRB_TRY(prb_store_put_rest(store, &part));
+	}
+	part.runs.count = 0;
+	return prb_store_finish(store, &part);
+}
+
+struct prb_error *prb_performance_check(const struct prb_performance_settings *s)
+{
+	const struct prb_profile_format *format;
+
+	PRB_TRY(find_format(s, NULL, &format));
+	PRB_TRY(check(s, format));
+	return check_format(s, format);
+}
+
+struct prb_error *prb_performance_show(struct prb_recording **recording,
+				       const struct prb_performance_settings *s)
+{
+	const struct prb_profile_format *format;
+
+	PRB_TRY(find_format(s, NULL, &format));
+	if (writes_recording(s))
+		PRB_TRY(keep_recording(*recording, s->output));
+	PRB_TRY(prepare(s, recording));
+	return show_all(*recording, s, format);
 }
 
 struct prb_error *prb_performance_run(const struct prb_cli *cli,

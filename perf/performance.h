@@ -67,6 +67,16 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 				      const struct prb_performance_settings *settings,
 				      const struct prb_profile_format *usual) PRB_MUST_CHECK;
 
+/** Checks the settings of prb_performance_show(), before what it shows is there. */
+struct prb_error *prb_performance_check(const struct prb_performance_settings *settings)
+	PRB_MUST_CHECK;
+
+/** Prints the table of a recording with its runs in order, and writes the file, as
+ * prb_performance_run() does. It may be changed. */
+struct prb_error *prb_performance_show(struct prb_recording **recording,
+				       const struct prb_performance_settings *settings)
+	PRB_MUST_CHECK;
+
 struct prb_performance_targets;
 struct prb_performance_note;
 /** Records to the .profile that the settings name; @p note: NULL, or has it noted. *ret has no

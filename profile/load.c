@@ -319,12 +319,34 @@ static struct prb_error *read_all(struct prb_load *load)
 	return prb_tasks_view(load->about, load->tasks, &load->renamed);
 }
 
-static struct prb_error *open_load(struct prb_load *load, const char *path)
+static struct prb_error *open_load(struct prb_load *load, const char *path, int fd)
 {
 	PRB_TRY(prb_str_copy(path, &load->path));
 	PRB_TRY(prb_recording_create(&load->about));
+	if (fd >= 0) {
+		PRB_TRY(prb_load_file_open_copy(&load->file, fd));
+		return read_all(load);
+	}
 	PRB_TRY(prb_load_file_open(&load->file, path));
 	return prb_error_prefix(read_all(load), "%s", path);
+}
+
+/* With @p fd, of what is there, whatever the path is. */
+static struct prb_error *open_any(const char *path, int fd, bool tasks, struct prb_load **ret)
+{
+	struct prb_load *load = calloc(1, sizeof(*load));
+	struct prb_error *err;
+
+	if (!load)
+		return prb_error_nomem();
+	load->file.fd = -1;
+	load->tasks = tasks;
+	err = open_load(load, path, fd);
+	if (err)
+		prb_load_destroy(load);
+	else
+		*ret = load;
+	return err;
 }
 
 struct prb_error *prb_load_open(const char *path, struct prb_load **ret)
@@ -334,19 +356,12 @@ struct prb_error *prb_load_open(const char *path, struct prb_load **ret)
 
 struct prb_error *prb_load_open_view(const char *path, bool tasks, struct prb_load **ret)
 {
-	struct prb_load *load = calloc(1, sizeof(*load));
-	struct prb_error *err;
+	return open_any(path, -1, tasks, ret);
+}
 
-	if (!load)
-		return prb_error_nomem();
-	load->file.fd = -1;
-	load->tasks = tasks;
-	err = open_load(load, path);
-	if (err)
-		prb_load_destroy(load);
-	else
-		*ret = load;
-	return err;
+struct prb_error *prb_load_open_copy(int fd, struct prb_load **ret)
+{
+	return open_any(NULL, fd, false, ret);
 }
 
 void prb_load_destroy(struct prb_load *load)

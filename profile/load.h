@@ -20,6 +20,8 @@ struct prb_error *prb_load_open(const char *path, struct prb_load **ret) PRB_MUS
 /** As above; with @p tasks, those of asyncio are in place of the event loop (tasks_view.h). */
 struct prb_error *prb_load_open_view(const char *path, bool tasks,
 				     struct prb_load **ret) PRB_MUST_CHECK;
+/** Of the bytes that @p fd has, a file without a name: they are read at once. */
+struct prb_error *prb_load_open_copy(int fd, struct prb_load **ret) PRB_MUST_CHECK;
 void prb_load_destroy(struct prb_load *load);
 
 /** All but the runs, which it has none of; borrowed until the end of @p load. */
@@ -59,6 +61,9 @@ struct prb_error *prb_load_runs(struct prb_load *load, bool in_order) PRB_MUST_C
 /** A whole recording at once; the caller's. */
 struct prb_error *prb_profile_load(const char *path, bool in_order,
 				   struct prb_recording **ret) PRB_MUST_CHECK;
+
+/** The same in order, of the bytes that @p fd has, a file without a name. */
+struct prb_error *prb_profile_load_copy(int fd, struct prb_recording **ret) PRB_MUST_CHECK;
 
 /** As above; with @p tasks, those of asyncio are in place of the event loop (tasks_view.h). */
 struct prb_error *prb_profile_load_view(const char *path, bool in_order, bool tasks,

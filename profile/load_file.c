@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -17,7 +18,8 @@
 enum {
 	HEADER = 100, /* bytes, of an SQLite file */
 	BUSY_MS = 5000,
-	MOST_OBJECTS = 1000, /* tables, indices and views of whoever had the file since */
+	MOST_COPIED = 1 << 30, /* bytes of a database that is read at once */
+	MOST_OBJECTS = 1000,   /* tables, indices and views of whoever had the file since */
 };
 
 static const struct {
@@ -195,13 +197,9 @@ static struct prb_error *check_schema(sqlite3 *db, bool *source)
 	return err;
 }
 
-/* Whoever recorded was killed within a change. */
-static struct prb_error *open_recovered(int fd, int journal, sqlite3 **ret)
+/* Takes the bytes over. */
+static struct prb_error *open_in_memory(unsigned char *data, size_t size, sqlite3 **ret)
 {
-	unsigned char *data;
-	size_t size;
-
-	PRB_TRY(prb_load_file_recover(fd, journal, &data, &size));
 	if (sqlite3_open_v2(":memory:", ret,
 			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX,
 			    NULL)) {
@@ -213,6 +211,16 @@ static struct prb_error *open_recovered(int fd, int journal, sqlite3 **ret)
 		return failure(*ret);
 	confine(*ret);
 	return NULL;
+}
+
+/* Whoever recorded was killed within a change. */
+static struct prb_error *open_recovered(int fd, int journal, sqlite3 **ret)
+{
+	unsigned char *data;
+	size_t size;
+
+	PRB_TRY(prb_load_file_recover(fd, journal, &data, &size));
+	return open_in_memory(data, size, ret);
 }
 
 static struct prb_error *open_database(struct prb_load_file *file, const char *path)
@@ -252,6 +260,29 @@ struct prb_error *prb_load_file_open(struct prb_load_file *file, const char *pat
 	if (!err)
 		err = open_database(file, path);
 	return prb_error_prefix(err, "%s", path);
+}
+
+struct prb_error *prb_load_file_open_copy(struct prb_load_file *file, int fd)
+{
+	unsigned char *data;
+	struct stat st;
+	size_t done = 0;
+
+	*file = (struct prb_load_file){.fd = -1};
+	PRB_TRY(check_header(fd));
+	if (fstat(fd, &st) || st.st_size > MOST_COPIED)
+		return bad("it is too large");
+	data = sqlite3_malloc64((sqlite3_uint64)st.st_size);
+	for (ssize_t got = 1; data && done < (size_t)st.st_size && got > 0; done += (size_t)got) {
+		got = pread(fd, data + done, (size_t)st.st_size - done, (off_t)done);
+		got = PRB_MAX(got, 0);
+	}
+	if (!data || done < (size_t)st.st_size) {
+		sqlite3_free(data);
+		return data ? bad("it cannot be read") : prb_error_nomem();
+	}
+	PRB_TRY(open_in_memory(data, done, &file->db));
+	return check_schema(file->db, &file->source);
 }
 
 void prb_load_file_close(struct prb_load_file *file)

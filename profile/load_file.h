@@ -25,6 +25,8 @@ struct prb_load_file {
  * is of one moment, also while it is still being written. The result is to be ended always.
  */
 struct prb_error *prb_load_file_open(struct prb_load_file *file, const char *path) PRB_MUST_CHECK;
+/** As above, of the bytes that @p fd has, which are read at once: a file without a name. */
+struct prb_error *prb_load_file_open_copy(struct prb_load_file *file, int fd) PRB_MUST_CHECK;
 void prb_load_file_close(struct prb_load_file *file);
 
 /** Prepares a statement that reads. */

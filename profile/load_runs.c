@@ -316,6 +316,26 @@ static void settle_ring(const struct prb_load *load)
 		prb_recording_clip(load->about, load->gone, INT64_MAX);
 }
 
+static struct prb_error *take_all(struct prb_load *load, bool in_order, struct prb_recording **ret)
+{
+	struct prb_error *err = prb_load_runs(load, in_order);
+
+	if (!err)
+		settle_ring(load);
+	if (!err)
+		*ret = prb_steal(&load->about);
+	prb_load_destroy(load);
+	return err;
+}
+
+struct prb_error *prb_profile_load_copy(int fd, struct prb_recording **ret)
+{
+	struct prb_load *load;
+
+	PRB_TRY(prb_load_open_copy(fd, &load));
+	return take_all(load, true, ret);
+}
+
 struct prb_error *prb_profile_load(const char *path, bool in_order, struct prb_recording **ret)
 {
 	return prb_profile_load_view(path, in_order, false, ret);
@@ -325,14 +345,7 @@ struct prb_error *prb_profile_load_view(const char *path, bool in_order, bool ta
 					struct prb_recording **ret)
 {
 	struct prb_load *load;
-	struct prb_error *err;
 
 	PRB_TRY(prb_load_open_view(path, tasks, &load));
-	err = prb_load_runs(load, in_order);
-	if (!err)
-		settle_ring(load);
-	if (!err)
-		*ret = prb_steal(&load->about);
-	prb_load_destroy(load);
-	return err;
+	return take_all(load, in_order, ret);
 }

@@ -252,7 +252,9 @@ static struct prb_error *put_and_wait(struct prb_store *store,
 
 struct prb_error *prb_store_put_rest(struct prb_store *store, const struct prb_recording *recording)
 {
-	return put_and_wait(store, recording, false);
+	PRB_TRY(put_and_wait(store, recording, false));
+	store->chunk++;
+	return NULL;
 }
 
 void prb_store_rename(struct prb_store *store, uint32_t *renamed, size_t count)

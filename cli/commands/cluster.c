@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands/cluster.h"
 #include "command/command.h"
 #include "command/output.h"
-#include "cluster/ras.h"
 #include "cluster/relay.h"
 #include "cluster/wire.h"
 #include "target/spec/target_spec.h"
@@ -50,19 +48,21 @@ static const struct action {
 	size_t words; /* that it takes before JOB */
 	size_t looks; /* at the ranks, before it runs */
 	bool any_job, this_machine, paces;
-	bool own; /* of the target alone: what clients of a served process may ask for */
+	bool own; /* of the targets alone: what clients of these may learn */
 } actions[] = {{"nodes", prb_cluster_nodes, 0, 0, true, false},
 	       {"ranks", prb_cluster_nodes, 0, 0, true, false},
 	       {"attach", prb_cluster_nodes, 0, 0, true, false},
 	       {"dump", prb_cluster_dump, 0, 1, false, false},
 	       {"hang", prb_cluster_hang, 0, LOOKS, false, false},
 	       {"slow", prb_cluster_slow, 0, 0, false, false, true},
-	       {"perf", prb_cluster_perf, 0, 0, false, true, false},
+	       {"perf", prb_cluster_perf, 0, 0, false, false, false},
+	       {"sample", prb_cluster_sample, 0, 0, false, true, false},
 	       {"query", prb_cluster_query, 1, 0, false, true},
 	       {"rows", prb_cluster_rows, 1, 0, false, true},
 	       {"ship", prb_cluster_ship, 0, 0, true, true},
 	       {"look", run_look, 0, LOOKS, true, true},
 	       {"own", run_look, 0, LOOKS, true, true, .own = true},
+	       {"served", prb_cluster_dump, 0, 1, false, true, .own = true},
 	       {"relay", run_relay, 0, 0, true, false}};
 
 static const struct action *find_action(const char *name)
@@ -112,7 +112,22 @@ static struct prb_error *check(const struct action *action, const struct prb_clu
 /** True for what another host asks this one for. */
 static bool is_asked(const struct action *action)
 {
-	return action->run == run_look || action->run == prb_cluster_rows;
+	return action->run == run_look || action->run == prb_cluster_rows ||
+	       action->run == prb_cluster_sample;
+}
+
+/** Leaves out all jobs and ranks but the targets, before anything is said of them. */
+static struct prb_error *keep_own(const struct action *action, struct prb_cluster *c)
+{
+	const struct prb_texts *targets = &c->cli->targets;
+	pid_t pids[PRB_MAX_TEXTS];
+
+	for (size_t i = 0; i < targets->count; i++)
+		pids[i] = (pid_t)atoi(targets->items[i]);
+	prb_jobs_keep(&c->jobs, pids, targets->count);
+	if (c->jobs.list.count || is_asked(action))
+		return NULL;
+	return prb_error_create(PRB_ERROR_NOT_FOUND, "no target is a rank of a distributed job");
 }
 
 /** Chooses the job and looks at its ranks, as far as the action needs it. */
@@ -120,14 +135,16 @@ static struct prb_error *prepare(const struct action *action, struct prb_cluster
 				 const char *job)
 {
 	PRB_TRY(check_hosts(action, c));
-	if (action->own && !job)
+	if (action->own && !c->cli->target)
 		return prb_error_create(PRB_ERROR_USAGE, "no target given");
 	c->paces = action->paces || (action->run == run_look && c->settings->duration > 0);
-	if (job && prb_spec_kind(job) == PRB_SPEC_BUNDLE)
+	if (job && !action->own && prb_spec_kind(job) == PRB_SPEC_BUNDLE)
 		return prb_cluster_load(c, job);
 	if (prb_reach_is_far(&c->reach))
 		return prb_cluster_gather(c, job);
 	PRB_TRY(prb_jobs_find(&c->jobs));
+	if (action->own)
+		PRB_TRY(keep_own(action, c));
 	if (!action->any_job || action->looks || job) {
 		struct prb_error *err = prb_jobs_choose(&c->jobs, job, &c->job);
 
@@ -137,16 +154,15 @@ static struct prb_error *prepare(const struct action *action, struct prb_cluster
 	}
 	if (!c->job)
 		return NULL;
-	if (action->own && job)
-		prb_job_keep(c->job, atoi(job));
 	return c->paces ? prb_cluster_pace(c) : prb_cluster_look(c, action->looks);
 }
 
 static struct prb_error *run_action(const struct action *action, struct prb_cluster *c)
 {
-	size_t place = action->own ? SIZE_MAX : action->words + 1;
-	const char *job =
-		c->cli->argument_count > place ? c->cli->arguments[place] : c->cli->target;
+	size_t place = action->words + 1;
+	const char *job = c->cli->argument_count > place ? c->cli->arguments[place]
+			  : action->own			 ? NULL
+							 : c->cli->target;
 
 	PRB_TRY(check(action, c));
 	if (action->run == run_relay)
@@ -168,6 +184,9 @@ static struct prb_error *run_action(const struct action *action, struct prb_clus
 		PRB_TRY(check_hosts(action, c));
 		return prb_cluster_ship(c);
 	}
+	if (action->run == prb_cluster_perf && prb_reach_is_far(&c->reach) &&
+	    !(job && prb_spec_kind(job) == PRB_SPEC_BUNDLE))
+		return prb_cluster_perf_far(c, job);
 	PRB_TRY(prepare(action, c, job));
 	return action->run(c);
 }
@@ -182,20 +201,17 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 			prb_error_create(PRB_ERROR_USAGE, "what to do with the job is not given"),
 			"one of: nodes, dump, hang, slow, perf, query, ship");
 	c.last = &c.rounds[LOOKS - 1];
-	c.reach = (struct prb_reach){.hosts = c.settings->hosts,
-				     .host_file = c.settings->host_file,
-				     .slurm = c.settings->slurm,
-				     .kubernetes = c.settings->kubernetes,
-				     .space = c.settings->space,
-				     .container = c.settings->container,
-				     .bring = c.settings->bring,
-				     .ras = c.settings->ras,
-				     .bring_fd = -1};
+	c.reach = PRB_REACH_OF(c.settings);
 
 	struct prb_error *err = run_action(action, &c);
 	for (size_t i = 0; i < LOOKS; i++)
 		prb_round_deinit(&c.rounds[i]);
 	prb_job_deinit(&c.merged);
+	for (size_t i = 0; i < c.unanswered.count; i++) {
+		free(c.unanswered.items[i].host);
+		free(c.unanswered.items[i].error);
+	}
+	prb_vec_free(&c.unanswered);
 	prb_hosts_deinit(&c.hosts);
 	prb_reach_close(&c.reach);
 	prb_jobs_deinit(&c.jobs);
@@ -255,56 +271,31 @@ const struct prb_command prb_command_cluster = {
 			{"native", 'n', PRB_OPTION_FLAG, NULL, "Add C and C++ frames",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, native),
 			 .for_clients = true},
-			{"hosts", 0, PRB_OPTION_TEXT, "HOSTS",
-			 "Ranks of these hosts, through ssh: node[01-16],login",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, hosts)},
-			{"host-file", 0, PRB_OPTION_TEXT, "FILE",
-			 "The same, with the hosts from a file, as of MPI", PRB_COMPLETE_FILE,
-			 offsetof(struct prb_cluster_settings, host_file)},
-			{"slurm", 0, PRB_OPTION_TEXT, "JOBID",
-			 "Ranks of this Slurm job, through srun", PRB_COMPLETE_NOTHING,
-			 offsetof(struct prb_cluster_settings, slurm)},
-			{"kubernetes", 0, PRB_OPTION_TEXT, "LABELS",
-			 "Ranks in the pods with these labels, through kubectl",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, kubernetes)},
-			{"ras", 0, PRB_OPTION_TEXT, "ADDRESS",
-			 "Ranks of the hosts that NCCL's RAS service names [" PRB_RAS_ADDRESS "]",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, ras),
-			 .otherwise = PRB_RAS_ADDRESS},
-			{"namespace", 0, PRB_OPTION_TEXT, "NAME", "Of the pods",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, space)},
-			{"container", 0, PRB_OPTION_TEXT, "NAME", "Of each pod",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, container)},
-			{"bring", 0, PRB_OPTION_TEXT, "FILE",
-			 "Run a copy of this static probing there, and remove it afterwards",
-			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, bring)},
-			{"save", 0, PRB_OPTION_TEXT,
-			 "FILE", "'hang': keep a snapshot of every rank in one file, first",
+			PRB_REACH_OPTIONS(struct prb_cluster_settings),
+			{"save", 0, PRB_OPTION_TEXT, "FILE",
+			 "'hang': keep a snapshot of every rank in one file, first",
 			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, save)},
 			{"redact", 0, PRB_OPTION_FLAG, NULL, "'--save': omit values of variables",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, redact)},
-			{"tree", 0, PRB_OPTION_FLAG, NULL,
-			 "'--hosts': some of the hosts ask the others, for thousands of hosts",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, tree)},
 			{"strict", 0, PRB_OPTION_FLAG, NULL,
 			 "'query': fail if a rank does not answer", PRB_COMPLETE_NOTHING,
 			 offsetof(struct prb_cluster_settings, strict)},
-			{"timeout", 0, PRB_OPTION_SECONDS,
-			 "TIME", "How long each host has for its answer (default: 20s)",
+			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
+			 "How long each host has for its answer (default: 20s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, timeout)},
-			{"duration", 'd', PRB_OPTION_SECONDS,
-			 "TIME", "How long 'slow' and 'perf' look at the ranks (default: 10s)",
+			{"duration", 'd', PRB_OPTION_SECONDS, "TIME",
+			 "How long 'slow' and 'perf' look at the ranks (default: 10s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, duration),
 			 .for_clients = true},
-			{"output", 'o', PRB_OPTION_TEXT,
-			 "FILE", "'perf': write the profile to this file", PRB_COMPLETE_FILE,
+			{"output", 'o', PRB_OPTION_TEXT, "FILE",
+			 "'perf': write the profile to this file", PRB_COMPLETE_FILE,
 			 offsetof(struct prb_cluster_settings, output)},
 			{"to", 0, PRB_OPTION_TEXT, "URL",
 			 "'ship': clickhouse://[USER@]HOST[:PORT]/DATABASE", PRB_COMPLETE_NOTHING,
 			 offsetof(struct prb_cluster_settings, to)},
-			{"password-file", 0, PRB_OPTION_TEXT,
-			 "FILE", "'ship': its password [$PROBING_CLICKHOUSE_PASSWORD]",
-			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, password_file)},
+			{"password-file", 0, PRB_OPTION_TEXT, "FILE",
+			 "'ship': its password [$PROBING_CLICKHOUSE_PASSWORD]", PRB_COMPLETE_FILE,
+			 offsetof(struct prb_cluster_settings, password_file)},
 			{"state", 0, PRB_OPTION_TEXT, "FOLDER",
 			 "'ship': what was sent, and rows that wait [~/.local/state/probing]",
 			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, state)},

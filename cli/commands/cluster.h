@@ -6,6 +6,8 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/vec.h"
+#include "cli/commands/reach_options.h"
 #include "cluster/gather.h"
 #include "cluster/hosts.h"
 #include "cluster/job.h"
@@ -17,13 +19,18 @@
 enum { PRB_CLUSTER_LOOKS = 5 };
 
 struct prb_cluster_settings {
-	bool json, all, native, redact, strict, tree;
+	bool json, all, native, redact, strict;
 	double interval, timeout, duration;
 	const char *save, *output;
 	const char *to, *password_file, *state; /**< of 'ship' */
 	double every, metrics;
 	bool once;
-	const char *hosts, *host_file, *slurm, *kubernetes, *space, *container, *bring, *ras;
+	PRB_REACH_MEMBERS;
+};
+
+/** A host that gave no answer, and why. Both are owned. */
+struct prb_unanswered {
+	char *host, *error;
 };
 
 /** One run of the command. */
@@ -37,6 +44,7 @@ struct prb_cluster {
 	struct prb_job merged;
 	struct prb_reach reach;
 	struct prb_hosts hosts;
+	PRB_VEC(struct prb_unanswered) unanswered; /**< of them */
 	struct prb_round rounds[PRB_CLUSTER_LOOKS];
 	struct prb_round *last; /**< the last round, in which everything is read */
 	size_t saved;		/**< snapshots */
@@ -52,6 +60,9 @@ struct prb_error *prb_cluster_dump(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_hang(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_slow(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_perf(struct prb_cluster *c) PRB_MUST_CHECK;
+struct prb_error *prb_cluster_sample(struct prb_cluster *c) PRB_MUST_CHECK;
+/** 'perf' of the ranks of @p job, or of the only one, on other machines. */
+struct prb_error *prb_cluster_perf_far(struct prb_cluster *c, const char *job) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_query(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_rows(struct prb_cluster *c) PRB_MUST_CHECK;
 /** Returns after a signal to end, or, with --once, when everything was sent. */
@@ -81,6 +92,11 @@ double prb_cluster_span(const struct prb_cluster *c);
 
 /** Has each host look at its ranks, and makes one job of them. Hosts without answer are named. */
 struct prb_error *prb_cluster_gather(struct prb_cluster *c, const char *job) PRB_MUST_CHECK;
+
+/** Warns of each host without an answer, and appends it to c->unanswered; PRB_ERROR_FAILED if none
+ * has answered. */
+struct prb_error *prb_cluster_warn(struct prb_cluster *c,
+				   const struct prb_answers *answers) PRB_MUST_CHECK;
 
 /** Reads the job of the bundle @p path. */
 struct prb_error *prb_cluster_load(struct prb_cluster *c, const char *path) PRB_MUST_CHECK;

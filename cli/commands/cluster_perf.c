@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `probing cluster perf`: one profile of all ranks of this machine. */
+/* `probing cluster perf`: one profile of all ranks. Each host samples its own, and sends a
+ * recording. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "cli/commands/cluster.h"
+#include "cluster/relay.h"
+#include "command/exit.h"
+#include "command/output.h"
+#include "perf/gathered.h"
 #include "perf/performance.h"
+#include "perf/processes.h"
+#include "profile/load.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/text.h"
+
+enum { MOST_HOSTS = 512 }; /* each has a file open until all have answered */
 
 /** The ranks that have a process. */
 struct running {
@@ -22,6 +38,7 @@ static void running_deinit(struct running *running)
 	prb_vec_free(&running->names);
 	prb_vec_free(&running->pids);
 }
+#define auto_running __attribute__((cleanup(running_deinit)))
 
 static struct prb_error *add(struct running *running, const struct prb_rank *rank)
 {
@@ -35,24 +52,296 @@ static struct prb_error *add(struct running *running, const struct prb_rank *ran
 	return *name ? NULL : prb_error_nomem();
 }
 
+static struct prb_error *find_running(const struct prb_job *job, struct running *ret)
+{
+	const struct prb_rank *rank;
+
+	prb_vec_each (rank, &job->ranks)
+		if (rank->pid)
+			PRB_TRY(add(ret, rank));
+	return NULL;
+}
+
+static struct prb_performance_settings settings_of(const struct prb_cluster *c)
+{
+	return (struct prb_performance_settings){.duration = c->settings->duration,
+						 .output = c->settings->output,
+						 .cc = c->settings->native,
+						 .json = c->settings->json};
+}
+
 struct prb_error *prb_cluster_perf(struct prb_cluster *c)
 {
-	__attribute__((cleanup(running_deinit))) struct running running = {};
-	const struct prb_rank *rank;
+	struct prb_performance_settings settings = settings_of(c);
+	auto_running struct running running = {};
 
 	if (c->bundle)
 		return prb_error_create(PRB_ERROR_USAGE, "a profile is of a job that runs");
-	prb_vec_each (rank, &c->job->ranks)
-		if (rank->pid)
-			PRB_TRY(add(&running, rank));
+	PRB_TRY(find_running(c->job, &running));
 
 	const struct prb_performance_several several = {running.pids.items, running.names.items,
 							running.pids.count};
-	const struct prb_performance_settings settings = {.duration = c->settings->duration,
-							  .output = c->settings->output,
-							  .cc = c->settings->native,
-							  .json = c->settings->json,
-							  .several = &several};
-
+	settings.several = &several;
 	return prb_performance_run(c->cli, &settings, NULL);
+}
+
+/* The part of a host. */
+
+static struct prb_error *send_file(int fd)
+{
+	char chunk[64 << 10];
+	ssize_t got;
+
+	while ((got = read(fd, chunk, sizeof(chunk))) > 0)
+		PRB_TRY(prb_output_bytes(chunk, (size_t)got));
+	return got < 0 ? prb_error_os(errno, "cannot read the recording") : prb_output_flush();
+}
+
+static struct prb_error *record_to(const struct prb_cluster *c, const struct running *running,
+				   const char *path)
+{
+	__attribute__((cleanup(
+		prb_performance_targets_deinit))) struct prb_performance_targets targets = {};
+	prb_auto_recording struct prb_recording *without_runs = NULL;
+	const struct prb_performance_several several = {running->pids.items, running->names.items,
+							running->pids.count};
+	struct prb_performance_settings settings = settings_of(c);
+
+	settings.several = &several;
+	settings.output = path;
+	PRB_TRY(prb_performance_open(c->cli, &settings, &targets));
+	return prb_performance_keep(&targets, &settings, NULL, &without_runs);
+}
+
+/** Prints the recording of the ranks of this machine; nothing if there are none. */
+struct prb_error *prb_cluster_sample(struct prb_cluster *c)
+{
+	const char *base = getenv("TMPDIR");
+	prb_auto_free char *folder =
+		prb_format("%s/probing-ranks-XXXXXX", base && *base ? base : "/tmp");
+	auto_running struct running running = {};
+	prb_auto_free char *path = NULL;
+	prb_auto_close int fd = -1;
+	struct prb_error *err;
+
+	if (c->job)
+		PRB_TRY(find_running(c->job, &running));
+	if (!running.pids.count)
+		return NULL;
+	if (!folder)
+		return prb_error_nomem();
+	/* New, and of mode 0700. */
+	if (!mkdtemp(folder))
+		return prb_error_os(errno, "cannot make %s", folder);
+	path = prb_format("%s/ranks.profile", folder);
+	err = path ? record_to(c, &running, path) : prb_error_nomem();
+	if (!err) {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			err = prb_error_os(errno, "cannot open %s", path);
+	}
+	/* Before it is sent: whoever receives it may go away. */
+	if (path)
+		unlink(path);
+	rmdir(folder);
+	return err ? err : send_file(fd);
+}
+
+/* The part of the one that asks. */
+
+static struct prb_error *add_words(const struct prb_cluster *c, const char *job,
+				   struct prb_words *ret)
+{
+	const struct prb_cluster_settings *s = c->settings;
+
+	PRB_TRY(prb_words_add(ret, "cluster"));
+	PRB_TRY(prb_words_add(ret, "sample"));
+	PRB_TRY(prb_words_add(ret, "--duration=%.0fms", prb_cluster_span(c) * 1000));
+	if (s->native)
+		PRB_TRY(prb_words_add(ret, "--native"));
+	if (!job && s->slurm)
+		return prb_words_add(ret, "slurm:%s", s->slurm);
+	return job ? prb_words_add(ret, "%s", job) : NULL;
+}
+
+/** What each host has sent, in the order of the answers. */
+struct parts {
+	PRB_VEC(struct prb_recording *) list; /* NULL: nothing */
+	const struct prb_answers *answers;
+};
+
+static void parts_deinit(struct parts *parts)
+{
+	struct prb_recording **part;
+
+	prb_vec_each (part, &parts->list)
+		prb_recording_destroy(*part);
+	prb_vec_free(&parts->list);
+}
+
+static struct prb_error *take(void *context, struct prb_answer *answer)
+{
+	struct parts *parts = context;
+	struct prb_recording **place = &parts->list.items[answer - parts->answers->list.items];
+	struct prb_error *err = NULL;
+
+	if (!answer->error && answer->spooled)
+		err = prb_profile_load_copy(answer->spool, place);
+	if (answer->spool >= 0)
+		close(prb_steal_fd(&answer->spool));
+	if (!err || err->code == PRB_ERROR_NOMEM)
+		return err;
+	answer->error = prb_format("its recording cannot be read: %s", err->message);
+	prb_error_destroy(err);
+	return answer->error ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *ask(struct prb_cluster *c, const char *job, struct prb_answers *answers,
+			     struct parts *parts)
+{
+	prb_auto_words struct prb_words words = {};
+	char *const *host;
+	char **list;
+
+	PRB_TRY(add_words(c, job, &words));
+	PRB_TRY(prb_words_end(&words, &list));
+	prb_vec_each (host, &c->hosts.list) {
+		struct prb_answer *answer = prb_answers_add(answers, *host);
+		struct prb_recording **part = prb_vec_push(&parts->list);
+
+		if (!answer || !part)
+			return prb_error_nomem();
+		*part = NULL;
+		answer->spools = true;
+		PRB_TRY(prb_reach_ask(&c->reach, answer, (const char *const *)list));
+	}
+	parts->answers = answers;
+
+	const struct prb_gather_options options = {.deadline_s = prb_cluster_span(c) +
+								 prb_cluster_timeout(c),
+						   .handler = take,
+						   .context = parts};
+
+	return c->settings->tree
+		       ? prb_relay_gather(&c->reach, (const char *const *)list, answers, &options)
+		       : prb_gather(answers, &options);
+}
+
+/** Seconds by which it began after @p asked; -1 if its clock is not ours. */
+static double began_after(const struct prb_recording *part, double asked, double timeout)
+{
+	double later = part->started - asked;
+
+	/* It was asked then, and began before its time was over. Clocks are never quite the same.
+	 */
+	return later >= -timeout && later <= timeout ? later + timeout : -1;
+}
+
+static void warn_of(const char *host, const char *what)
+{
+	prb_auto_str struct prb_str text = {};
+
+	prb_text_escape(&text, host);
+	prb_str_puts(&text, ": ");
+	prb_text_escape(&text, what);
+	prb_warn(prb_str_text(&text));
+}
+
+static struct prb_error *add_part(struct prb_gathered *gathered, const struct prb_recording *part,
+				  const char *host, double later)
+{
+	prb_auto_free char *suffix = prb_format(" (%s)", host);
+	struct prb_error *err;
+
+	if (!suffix)
+		return prb_error_nomem();
+	if (later < 0)
+		warn_of(host, "its clock is not that of this machine: its samples are shown from "
+			      "the beginning on");
+	err = prb_gathered_add(gathered, part, suffix, (int64_t)(fmax(later, 0) * 1e9));
+	if (!err || err->code != PRB_ERROR_BAD_DATA)
+		return err;
+	warn_of(host, err->message);
+	prb_error_destroy(err);
+	return NULL;
+}
+
+static struct prb_error *put_together(const struct prb_cluster *c, const struct parts *parts,
+				      double asked, struct prb_gathered *gathered)
+{
+	const double timeout = prb_cluster_timeout(c);
+	struct prb_recording *const *part;
+	double first = INFINITY;
+
+	prb_vec_each (part, &parts->list) {
+		double later = *part ? began_after(*part, asked, timeout) : -1;
+
+		first = later >= 0 ? fmin(first, later) : first;
+	}
+	first = isinf(first) ? timeout : first;
+	gathered->all->started = asked + first - timeout;
+	for (size_t i = 0; i < parts->list.count; i++) {
+		const struct prb_recording *one = parts->list.items[i];
+		double later = one ? began_after(one, asked, timeout) : -1;
+
+		if (one)
+			PRB_TRY(add_part(gathered, one, parts->answers->list.items[i].host,
+					 later < 0 ? -1 : later - first));
+	}
+	prb_gathered_settle(gathered);
+	return NULL;
+}
+
+static struct prb_error *show(const struct prb_cluster *c, const struct parts *parts, double asked)
+{
+	const struct prb_performance_settings settings = settings_of(c);
+	struct prb_gathered gathered = {};
+	struct prb_error *err;
+
+	PRB_TRY(prb_recording_create(&gathered.all));
+	err = put_together(c, parts, asked, &gathered);
+	if (!err && !gathered.all->pid)
+		err = prb_error_hint(
+			prb_error_create(PRB_ERROR_NOT_FOUND, "no host has a rank of the job"),
+			"'probing cluster nodes' with the same options lists them");
+	if (!err)
+		err = prb_performance_show(&gathered.all, &settings);
+	prb_recording_destroy(gathered.all);
+	return err;
+}
+
+static struct prb_error *check_hosts(const struct prb_cluster *c)
+{
+	char *const *host;
+
+	if (c->hosts.list.count > MOST_HOSTS)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"'perf' takes the profiles of %d hosts at most",
+					MOST_HOSTS);
+	prb_vec_each (host, &c->hosts.list)
+		if (c->reach.hosts && prb_reach_is_served(*host))
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_USAGE,
+						 "'%s' is a served process, which sends no "
+						 "recording to 'cluster perf'",
+						 *host),
+				"'probing %s perf' samples that one", *host);
+	return NULL;
+}
+
+struct prb_error *prb_cluster_perf_far(struct prb_cluster *c, const char *job)
+{
+	const struct prb_performance_settings settings = settings_of(c);
+	__attribute__((cleanup(parts_deinit))) struct parts parts = {};
+	prb_auto_answers struct prb_answers answers = {};
+	struct timespec now;
+
+	c->paces = true;
+	PRB_TRY(prb_performance_check(&settings));
+	PRB_TRY(prb_reach_find(&c->reach, &c->hosts));
+	PRB_TRY(check_hosts(c));
+	clock_gettime(CLOCK_REALTIME, &now);
+	PRB_TRY(ask(c, job, &answers, &parts));
+	PRB_TRY(prb_cluster_warn(c, &answers));
+	return show(c, &parts, (double)now.tv_sec + (double)now.tv_nsec / 1e9);
 }

@@ -21,7 +21,10 @@
 #include "base/str.h"
 #include "base/text.h"
 
-enum { LOOKS = PRB_CLUSTER_LOOKS };
+enum {
+	LOOKS = PRB_CLUSTER_LOOKS,
+	MOST_WATCHED = 128, /* ranks that are kept open from one look to the next */
+};
 
 /* A longer time tells a slow rank from a stuck one more surely. Looks in between see ranks that run
  * in a loop and come to the same place again. */
@@ -57,11 +60,11 @@ double prb_cluster_span(const struct prb_cluster *c)
 
 struct prb_error *prb_cluster_pace(struct prb_cluster *c)
 {
-	PRB_TRY(prb_round_make(c->job, false, false, c->last));
+	PRB_TRY(prb_round_make(c->job, false, false, NULL, c->last));
 	return prb_pace_take(c->job, duration_of(c), c->last);
 }
 
-static struct prb_error *look(struct prb_cluster *c, size_t count)
+static struct prb_error *look_on(struct prb_cluster *c, size_t count, struct prb_watch *watches)
 {
 	double rest_s = interval_of(c) / (LOOKS - 1);
 	const struct timespec rest = {(time_t)rest_s,
@@ -70,13 +73,33 @@ static struct prb_error *look(struct prb_cluster *c, size_t count)
 	for (size_t i = LOOKS - count; i < LOOKS; i++) {
 		if (i > LOOKS - count && nanosleep(&rest, NULL))
 			return prb_error_create(PRB_ERROR_CANCELLED, "interrupted");
-		PRB_TRY(prb_round_make(c->job, c->settings->native, i == LOOKS - 1, &c->rounds[i]));
+		PRB_TRY(prb_round_make(c->job, c->settings->native, i == LOOKS - 1, watches,
+				       &c->rounds[i]));
 		if (count == LOOKS && (i == 0 || i == LOOKS - 1))
-			PRB_TRY(prb_round_ask_recorders(&c->rounds[i]));
+			PRB_TRY(prb_round_ask_recorders(&c->rounds[i], watches,
+							i ? &c->rounds[0] : NULL));
 	}
 	if (count == LOOKS)
 		prb_movement_note(c->rounds, LOOKS);
 	return prb_why_note(c->last);
+}
+
+static struct prb_error *look(struct prb_cluster *c, size_t count)
+{
+	size_t ranks = c->job->ranks.count;
+	prb_auto_free struct prb_watch *watches = NULL;
+	struct prb_error *err;
+
+	/* Each takes some descriptors. */
+	if (ranks <= MOST_WATCHED) {
+		watches = calloc(ranks + 1, sizeof(*watches));
+		if (!watches)
+			return prb_error_nomem();
+	}
+	err = look_on(c, count, watches);
+	for (size_t i = 0; watches && i < ranks; i++)
+		prb_watch_deinit(&watches[i]);
+	return err;
 }
 
 /** Snapshots come first: whoever kills a job that hangs may do it any moment. */
@@ -139,26 +162,6 @@ static struct prb_error *take(void *context, struct prb_answer *answer)
 	return NULL;
 }
 
-/** Names the hosts without an answer; how many. */
-static size_t warn_of(const struct prb_answers *answers)
-{
-	const struct prb_answer *answer;
-	size_t count = 0;
-
-	prb_vec_each (answer, &answers->list) {
-		prb_auto_str struct prb_str text = {};
-
-		if (!answer->error)
-			continue;
-		prb_text_escape(&text, answer->host);
-		prb_str_puts(&text, ": ");
-		prb_text_escape(&text, answer->error);
-		prb_warn(prb_str_text(&text));
-		count++;
-	}
-	return count;
-}
-
 static struct prb_error *nobody_answered(const struct prb_cluster *c, size_t count)
 {
 	struct prb_error *err =
@@ -170,6 +173,31 @@ static struct prb_error *nobody_answered(const struct prb_cluster *c, size_t cou
 					   ? "probing has to be installed there; --bring sends one"
 					   : "'ssh HOST probing --version' has to work without a "
 					     "password or a question; --bring sends a probing");
+}
+
+struct prb_error *prb_cluster_warn(struct prb_cluster *c, const struct prb_answers *answers)
+{
+	const struct prb_answer *answer;
+
+	prb_vec_each (answer, &answers->list) {
+		prb_auto_str struct prb_str text = {};
+		struct prb_unanswered *place;
+
+		if (!answer->error)
+			continue;
+		prb_text_escape(&text, answer->host);
+		prb_str_puts(&text, ": ");
+		prb_text_escape(&text, answer->error);
+		prb_warn(prb_str_text(&text));
+		place = prb_vec_push(&c->unanswered);
+		if (!place)
+			return prb_error_nomem();
+		*place = (struct prb_unanswered){};
+		PRB_TRY(prb_str_copy(answer->host, &place->host));
+		PRB_TRY(prb_str_copy(answer->error, &place->error));
+	}
+	return c->unanswered.count == answers->list.count ? nobody_answered(c, answers->list.count)
+							  : NULL;
 }
 
 /** Appends the words of a look as a host runs it. */
@@ -235,8 +263,8 @@ static struct prb_error *gather(struct prb_cluster *c, const char *job, struct i
 		      : prb_gather(&answers, &options);
 	if (!err && in->fd >= 0)
 		err = prb_bundle_end(in->fd);
-	if (warn_of(&answers) == answers.list.count && !err)
-		err = nobody_answered(c, answers.list.count);
+	if (!err)
+		err = prb_cluster_warn(c, &answers);
 	c->job = &c->merged;
 	c->saved = in->saved;
 	return err ? err : prb_looks_finish(in->looks, &c->merged, c->last);

@@ -182,7 +182,7 @@ struct prb_error *prb_cluster_nodes(struct prb_cluster *c)
 			job, c->last->list.count ? c->last : (const struct prb_round *)&round};
 
 		if (!c->last->list.count)
-			PRB_TRY(prb_round_make(job, false, true, &round));
+			PRB_TRY(prb_round_make(job, false, true, NULL, &round));
 		if (c->settings->json)
 			put_job_json(&json, &shown);
 		else
@@ -195,6 +195,16 @@ struct prb_error *prb_cluster_nodes(struct prb_cluster *c)
 	return prb_output(&text);
 }
 
+/** Why a rank is not in the tree; NULL: it is. */
+static const char *why_unread(const struct prb_seen *seen)
+{
+	if (seen->main)
+		return NULL;
+	return seen->error	  ? seen->error
+	       : !seen->rank->pid ? "no process has this rank"
+				  : "it has no thread that could be read";
+}
+
 /** A line for each rank that is not in the tree, with the reason. */
 static void put_unread(struct prb_str *s, const struct prb_round *round)
 {
@@ -204,38 +214,68 @@ static void put_unread(struct prb_str *s, const struct prb_round *round)
 		if (seen->main)
 			continue;
 		prb_str_printf(s, "rank %ld: ", seen->rank->rank);
-		prb_text_escape(s, seen->error	      ? seen->error
-				   : !seen->rank->pid ? "no process has this rank"
-						      : "it has no thread that could be read");
+		prb_text_escape(s, why_unread(seen));
 		prb_str_putc(s, '\n');
 	}
 }
 
+static void put_seen_json(struct prb_json *json, const struct prb_seen *seen)
+{
+	prb_json_open(json, NULL, '{');
+	prb_json_integer(json, "rank", seen->rank->rank);
+	prb_json_text(json, "host", seen->rank->host);
+	prb_json_natural(json, "pid", seen->rank->pid ? seen->rank->pid : -1);
+	prb_json_natural(json, "tid", seen->main && seen->main->tid ? seen->main->tid : -1);
+	prb_json_text(json, "unread", why_unread(seen));
+	prb_json_close(json, '}');
+}
+
+static void put_dump_json(struct prb_str *s, const struct prb_cluster *c,
+			  const struct prb_merged *merged)
+{
+	const struct prb_unanswered *host;
+	const struct prb_seen *seen;
+	struct prb_json json = {s};
+
+	prb_json_open(&json, NULL, '{');
+	prb_json_text(&json, "job", c->job->name);
+	prb_json_natural(&json, "world_size", c->job->world_size);
+	prb_json_text(&json, "bundle", c->bundle);
+	prb_merged_json(merged, &json, "stacks");
+	prb_json_open(&json, "unread", '[');
+	prb_vec_each (seen, &c->last->list)
+		if (!seen->main)
+			prb_json_integer(&json, NULL, seen->rank->rank);
+	prb_json_close(&json, ']');
+	prb_json_open(&json, "ranks", '[');
+	prb_vec_each (seen, &c->last->list)
+		put_seen_json(&json, seen);
+	prb_json_close(&json, ']');
+	prb_json_open(&json, "unanswered", '[');
+	prb_vec_each (host, &c->unanswered) {
+		prb_json_open(&json, NULL, '{');
+		prb_json_text(&json, "host", host->host);
+		prb_json_text(&json, "error", host->error);
+		prb_json_close(&json, '}');
+	}
+	prb_json_close(&json, ']');
+	prb_json_close(&json, '}');
+	prb_str_putc(s, '\n');
+}
+
 struct prb_error *prb_cluster_dump(struct prb_cluster *c)
 {
-	const struct prb_round *round = c->last;
 	prb_auto_str struct prb_str text = {};
-	struct prb_json json = {&text};
 	struct prb_merged *merged;
 
-	PRB_TRY(prb_merged_create(round, c->settings->all, &merged));
+	PRB_TRY(prb_merged_create(c->last, c->settings->all, &merged));
 	if (c->settings->json) {
-		prb_json_open(&json, NULL, '{');
-		prb_json_text(&json, "job", c->job->name);
-		prb_json_natural(&json, "world_size", c->job->world_size);
-		prb_merged_json(merged, &json, "stacks");
-		prb_json_open(&json, "unread", '[');
-		for (size_t i = 0; i < round->list.count; i++)
-			if (!round->list.items[i].main)
-				prb_json_integer(&json, NULL, round->list.items[i].rank->rank);
-		prb_json_close(&json, ']');
-		prb_json_close(&json, '}');
-		prb_str_putc(&text, '\n');
+		put_dump_json(&text, c, merged);
 	} else {
 		put_job(&text, c, c->job);
 		prb_str_putc(&text, '\n');
 		prb_merged_text(merged, &text);
-		put_unread(&text, round);
+		put_unread(&text, c->last);
 	}
 	prb_merged_destroy(merged);
 	return prb_output(&text);

@@ -8,18 +8,26 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "cli/commands/reach_options.h"
+#include "cluster/hosts.h"
+#include "cluster/reach.h"
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/output.h"
+#include "command/words.h"
 #include "gateway/gateway.h"
 #include "remote/serve.h"
 
 struct serve_settings {
 	const char *address;
 	const char *certificate, *key;
-	struct prb_texts hosts;
+	struct prb_texts names;
 	bool plain, allow_write, read_only, open, json;
+	const char *job;
+	PRB_REACH_MEMBERS;
 };
+
+static const struct prb_option reach_options[] = {PRB_REACH_OPTIONS(struct serve_settings), {}};
 
 /** Signals end the gateway, which then cleans up: from before there is anything to clean up. */
 static void block_signals(void)
@@ -93,9 +101,42 @@ static struct prb_error *collect(const struct prb_cli *cli, struct prb_texts *re
 	return NULL;
 }
 
+/** What `cluster` is told of a job on other machines; none: it is on this one. */
+static struct prb_error *add_job(const struct serve_settings *s, const struct prb_texts *targets,
+				 struct prb_words *ret)
+{
+	const struct prb_reach reach = PRB_REACH_OF(s);
+	prb_auto_hosts struct prb_hosts hosts = {};
+	char *const *host;
+
+	PRB_TRY(prb_reach_check(&reach));
+	if (!prb_reach_is_far(&reach))
+		return s->job || s->tree ? prb_error_create(PRB_ERROR_USAGE,
+							    "--job and --tree are for --hosts and "
+							    "its like")
+					 : NULL;
+	if (targets->count)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"a job on other machines is not served beside TARGET");
+	if (s->hosts)
+		PRB_TRY(prb_hosts_parse(s->hosts, &hosts));
+	prb_vec_each (host, &hosts.list)
+		if (prb_reach_is_served(*host))
+			return prb_error_create(PRB_ERROR_USAGE,
+						"'%s' is a served process, whose token 'serve' has "
+						"not",
+						*host);
+	PRB_TRY(prb_words_add_options(ret, reach_options, s));
+	if (!s->job)
+		return NULL;
+	PRB_TRY(prb_words_add(ret, "--"));
+	return prb_words_add(ret, "%s", s->job);
+}
+
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct serve_settings *s = settings;
+	prb_auto_words struct prb_words job = {};
 	struct prb_gateway *gateway;
 	struct prb_texts targets;
 	struct prb_token token;
@@ -106,6 +147,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--allow-write and --read-only are opposites");
 	PRB_TRY(collect(cli, &targets));
+	PRB_TRY(add_job(s, &targets, &job));
 	PRB_TRY(prb_token_choose(cli->token_file, &token));
 	block_signals();
 	PRB_TRY(prb_gateway_create(
@@ -114,7 +156,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 			.token = &token,
 			.targets = &targets,
 			.places = &cli->places,
-			.hosts = &s->hosts,
+			.job = job.list.count ? &job : NULL,
+			.hosts = &s->names,
 			.certificate = s->certificate,
 			.key = s->key,
 			.plain = s->plain,
@@ -146,7 +189,9 @@ const struct prb_command prb_command_serve = {
 		"Over a port, targets are only read; --allow-write lets whoever has the token "
 		"pause "
 		"them and run code in them. At a unix socket your own user may do so, unless "
-		"--read-only is given. Each such request is told on stderr.",
+		"--read-only is given. Each such request is told on stderr.\n\n"
+		"With --hosts and its like, the panel Job has the ranks of these machines, read as "
+		"'cluster dump' does. No request can name another one.",
 	.options =
 		(const struct prb_option[]){
 			{"address", 'a', PRB_OPTION_TEXT, "ADDR",
@@ -156,7 +201,7 @@ const struct prb_command prb_command_serve = {
 			 PRB_COMPLETE_NOTHING, offsetof(struct serve_settings, open)},
 			{"host", 0, PRB_OPTION_TEXTS, "NAME:PORT",
 			 "Another name by which browsers reach it", PRB_COMPLETE_NOTHING,
-			 offsetof(struct serve_settings, hosts)},
+			 offsetof(struct serve_settings, names)},
 			{"cert", 0, PRB_OPTION_TEXT, "FILE", "Certificate for TLS, PEM",
 			 PRB_COMPLETE_FILE, offsetof(struct serve_settings, certificate)},
 			{"key", 0, PRB_OPTION_TEXT, "FILE", "Its key, PEM", PRB_COMPLETE_FILE,
@@ -169,6 +214,10 @@ const struct prb_command prb_command_serve = {
 			{"read-only", 0, PRB_OPTION_FLAG, NULL,
 			 "Let no request change a target, not even at a unix socket",
 			 PRB_COMPLETE_NOTHING, offsetof(struct serve_settings, read_only)},
+			PRB_REACH_OPTIONS(struct serve_settings),
+			{"job", 0, PRB_OPTION_TEXT, "JOB",
+			 "The job on these machines, if they have several: a part of its name",
+			 PRB_COMPLETE_NOTHING, offsetof(struct serve_settings, job)},
 			{"json", 0, PRB_OPTION_FLAG, NULL, "Print the address as JSON",
 			 PRB_COMPLETE_NOTHING, offsetof(struct serve_settings, json)},
 			{},
@@ -183,6 +232,7 @@ const struct prb_command prb_command_serve = {
 			{"probing serve --open", "All processes, in a browser"},
 			{"probing serve 4242 train.py", "Two processes"},
 			{"probing serve core.4242 hang.snapshot", "Files"},
+			{"probing serve --hosts node[01-16]", "A job on sixteen machines, too"},
 			{"probing serve -a unix:/run/user/1000/probing.sock", "For programs here"},
 			{},
 		},

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What `cluster hang` takes for 1,024 and 10,000 simulated ranks, 8 on each host, behind an ssh that
-answers after 50 ms; without dead hosts, with 5 % dead, and of a file."""
+answers after 50 ms; without dead hosts, with 5 % dead, and of a file. With --local, for real ranks of torch on
+this machine, the last of which is late."""
 import argparse
+import contextlib
 import os
 import resource
 import subprocess
@@ -60,12 +62,32 @@ def merge(probing, hosts, folder):
     return run([probing, "cluster", "hang", path], os.environ)
 
 
+def local(probing, count):
+    """Ranks on gloo. Prints the fastest of some runs, and the least that one used of processors."""
+    os.environ["PROBING_BINARY"] = probing
+    from rank_job import Job
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        job = Job(stack, os.path.join(folder, "go"), world=count)
+        job.do("gather", *range(count - 1))
+        job.waits(*range(count - 1))
+        command = [probing, "cluster", "hang", job.name]
+        runs = [run(command, os.environ) for _ in range(7)]
+        print("%d ranks of this machine: %.2f s; of processors %.2f s; %.0f MB" %
+              (count, *map(min, zip(*runs))))
+        print(subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()[0])
+
+
 def main():
     """Prints a table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--probing", required=True)
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--local", type=int, help="so many ranks of this machine instead")
     args = parser.parse_args()
+    args.probing = os.path.abspath(args.probing)
+    if args.local:
+        local(args.probing, args.local)
+        return
     looks = record(args.probing, args.python)
     print("| ranks | hosts | dead | seconds | processor | memory |\n|---|---|---|---|---|---|")
     for count in (1024, 10000):

@@ -61,7 +61,7 @@ class Job:
 
     def done(self, *ranks):
         for rank in ranks or range(self.world):
-            assert self.ranks[rank].line(timeout=120) == "done"
+            assert self.ranks[rank].line(timeout=400) == "done"
 
     def waits(self, *ranks):
         """Until the main threads of these ranks sleep in a collective."""

@@ -7,6 +7,9 @@ import type { components, paths } from "../generated/schema";
 type Schemas = components["schemas"];
 export type Target = Schemas["listed"];
 export type Seen = Schemas["seen"];
+export type Job = Schemas["job"];
+export type JobNode = Schemas["job_node"];
+export type JobRank = Schemas["job_rank"];
 export type Skill = Schemas["skill"];
 export type Thread = Schemas["thread"];
 export type Dump = Schemas["dump"];
@@ -91,6 +94,7 @@ const at = (id: string) => ({ path: { id } });
 
 export const server = () => value(client.GET("/v1"));
 export const overview = () => value(client.GET("/v1/overview"));
+export const job = (query: Gets["/v1/job"]["query"]) => value(client.GET("/v1/job", { params: { query } }));
 export const skills = () => value(client.GET("/v1/skills"));
 export const skill = (id: string, name: string) =>
 	value(client.GET("/v1/targets/{id}/skills/{skill}", { params: { path: { id, skill: name } } }));

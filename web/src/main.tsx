@@ -7,6 +7,7 @@ import * as api from "./api";
 import { Console } from "./console";
 import { Debug } from "./debug";
 import { Inspect } from "./inspect";
+import { JobPanel } from "./job";
 import { later } from "./later";
 import { MemoryPanel } from "./memory";
 import { Overview } from "./overview";
@@ -25,10 +26,10 @@ const Torch = later(async () => (await import("./torch")).Torch);
 const PANELS = [
 	["overview", "Overview", Overview], ["activity", "Activity", Activity], ["profile", "Profile", Profiles],
 	["torch", "Torch", Torch], ["memory", "Memory", MemoryPanel], ["inspect", "Inspect", Inspect], ["sql", "SQL", Sql],
-	["console", "Console", Console], ["debug", "Debug", Debug],
+	["console", "Console", Console], ["debug", "Debug", Debug], ["job", "Job", JobPanel],
 ] as const;
 
-const KEYS = [["Ctrl-K", "go to a panel, target, query or diagnosis"], ["1 – 9", "panels"], ["/", "filter"], ["p", "pause, go on"],
+const KEYS = [["Ctrl-K", "go to a panel, target, query or diagnosis"], ["1 – 9, 0", "panels"], ["/", "filter"], ["p", "pause, go on"],
 	["t", "choose a target"], ["?", "this help"]];
 
 const named = ({ id, argv, file, ended }: api.Target) => `${id} ${(argv?.join(" ") ?? file ?? "").slice(0, 60)}${ended ? " (ended)" : ""}`;
@@ -77,7 +78,7 @@ function Page() {
 			}
 			if (event.ctrlKey || event.metaKey || event.altKey || place.closest("input, select, textarea, dialog, #editor"))
 				return;
-			const panel = PANELS[Number(event.key) - 1];
+			const panel = /^\d$/.test(event.key) ? PANELS[(Number(event.key) + 9) % 10] : undefined;
 			if (panel)
 				location.hash = link(panel[0], { target });
 			else if (event.key === "/")

@@ -52,7 +52,7 @@ def session(gateway):
     return cookie.split(";")[0]
 
 
-PATHS = ["/v1", "/v1/targets", "/v1/overview", "/v1/skills", "/v1/tables", "/v1/openapi.json", "/apis/callstack", "/query?sql=x",
+PATHS = ["/v1", "/v1/targets", "/v1/overview", "/v1/job", "/v1/skills", "/v1/tables", "/v1/openapi.json", "/apis/callstack", "/query?sql=x",
          "/metrics", "/main.js", "/nothing"]
 
 

@@ -2,7 +2,10 @@
 """Ranks of which no variable of a launcher tells: of torch.multiprocessing, and of Ray."""
 import contextlib
 import json
+import os
 import socket
+
+import pytest
 
 import jobs
 import support
@@ -22,22 +25,51 @@ print("ready", flush=True)
 time.sleep(1000)
 """
 
+# What a program does that Slurm starts, for torch; then it starts a program, as data loaders start a fork server.
+TAKES_ITS_PLACE = """
+import os, subprocess, sys
+os.environ.update(RANK=os.environ["SLURM_PROCID"], WORLD_SIZE="2", MASTER_ADDR=sys.argv[1], MASTER_PORT="29500")
+child = subprocess.Popen([sys.executable, "-c", "import sys; print('ready', flush=True); sys.stdin.read()"])
+child.wait()
+"""
 
-def test_ranks_that_a_program_starts_itself():
+
+def test_what_a_rank_starts_is_no_rank():
+    with contextlib.ExitStack() as stack:
+        ranks = [stack.enter_context(support.Program(
+            [PYTHON, "-c", TAKES_ITS_PLACE, jobs.ADDRESS],
+            env=dict(os.environ, SLURM_JOB_ID=jobs.ADDRESS, SLURM_STEP_ID="0", SLURM_PROCID=rank, SLURM_NTASKS="2")))
+                 for rank in "01"]
+        for rank in ranks:
+            assert rank.line() == "ready"
+        done = jobs.cluster("cluster", "nodes", "--json", jobs.ADDRESS)
+        assert done.returncode == OK, done
+        job, = json.loads(done.stdout)
+        assert job["job"] == "slurm %s.0" % jobs.ADDRESS
+        assert [(each["rank"], each["pid"]) for each in job["ranks"]] == \
+            [(number, rank.pid) for number, rank in enumerate(ranks)]
+
+
+@pytest.mark.parametrize("slurm", [False, True], ids=["alone", "slurm"])
+def test_ranks_that_a_program_starts_itself(slurm):
+    """Also in a job of Slurm: then all processes have the variables of its one task."""
     training.check()
+    variables = {"SLURM_JOB_ID": jobs.ADDRESS, "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "1"}
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with contextlib.ExitStack() as stack:
         parent = stack.enter_context(support.Program(
-            [PYTHON, support.HERE / "programs/training/spawned.py", port], start_new_session=True))
+            [PYTHON, support.HERE / "programs/training/spawned.py", port], start_new_session=True,
+            env=dict(os.environ, **(variables if slurm else {}))))
         stack.callback(end_group, parent.pid)
         for _ in range(3):
             assert parent.line(timeout=120) == "ready"
         done = jobs.cluster("cluster", "nodes", "--json", parent.pid)
         assert done.returncode == OK, done
         job, = json.loads(done.stdout)
-        assert job["job"] == "torch started by %d" % parent.pid and job["world_size"] == 3 and job["complete"]
+        assert job["job"] == ("slurm %s.0" % jobs.ADDRESS if slurm else "torch started by %d" % parent.pid)
+        assert job["world_size"] == 3 and job["complete"]
         assert [each["rank"] for each in job["ranks"]] == [0, 1, 2]
 
         done = None

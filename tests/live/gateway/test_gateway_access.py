@@ -27,6 +27,7 @@ FULL = {
     "sql": ("rows in", None),
     "console": ("Run", None),
     "debug": ("keeper", None),
+    "job": ("Classes: ranks with the same stack", None),
 }
 VALUES = {"inspect": {"expression": "held"}, "sql": {"sql": "SELECT name, tid FROM python.threads"}}
 
@@ -225,6 +226,10 @@ def test_ranks_are_a_grid(gateway, program):
         page.wait("document.querySelector('.ranks strong')?.textContent == '3'")
         page.push(".ranks a")
         page.wait("location.hash == '#/activity?target=%d'" % program.pid)
+        page.show("overview")
+        page.push("#whole")
+        page.wait("location.hash == '#/job?target=%d'" % program.pid)
+        page.sees("1 of 8 ranks read")
         assert not page.errors
 
 
@@ -251,8 +256,10 @@ def opened(gateway):
 def test_a_target_that_dies_in_any_panel():
     panels = PANELS[::support.count(2, 1)]
     with contextlib.ExitStack() as stack:
-        programs = [stack.enter_context(support.Program([NEWEST.exe, PROGRAMS / "web_debugged.py"]))
-                    for _ in panels]
+        programs = [stack.enter_context(support.Program(
+            [NEWEST.exe, PROGRAMS / "web_debugged.py"],
+            env=dict(os.environ, RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(place))))
+                    for place, _ in enumerate(panels, 1)]
         for program in programs:
             assert program.line() == "ready"
         gateway = stack.enter_context(Gateway("--allow-write", *[program.pid for program in programs]))

@@ -81,6 +81,7 @@ async def main(seconds):
 
 
 def run(seconds):
+    spent.clear()
     loop = asyncio.new_event_loop()
     loop.run_until_complete(main(seconds))
     loop.close()
