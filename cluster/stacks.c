@@ -210,6 +210,14 @@ static bool same_ranks(const struct node *a, const struct node *b)
 	return a->ranks.list.count == b->ranks.list.count;
 }
 
+/** "1021:[0-36,38-1023]" */
+static void put_set(struct prb_str *s, const struct prb_rank_set *set)
+{
+	prb_str_printf(s, "%zu:[", set->list.count);
+	prb_rank_set_text(s, set);
+	prb_str_putc(s, ']');
+}
+
 static void put_node(const struct node *node, const struct node *parent, unsigned depth,
 		     size_t width, struct prb_str *s)
 {
@@ -217,11 +225,8 @@ static void put_node(const struct node *node, const struct node *parent, unsigne
 	bool alone = parent && same_ranks(parent, node);
 	prb_auto_str struct prb_str ranks = {};
 
-	if (!alone) {
-		prb_str_putc(&ranks, '[');
-		prb_rank_set_text(&ranks, &node->ranks);
-		prb_str_putc(&ranks, ']');
-	}
+	if (!alone)
+		put_set(&ranks, &node->ranks);
 	prb_text_column(s, prb_str_text(&ranks), width);
 	prb_text_spaces(s, INDENT * (depth < INDENTED ? depth : INDENTED) + 2);
 	prb_str_puts(s, node->name);
@@ -241,8 +246,8 @@ static size_t set_width(const struct node *node)
 	struct node *const *child;
 	size_t widest;
 
-	prb_rank_set_text(&text, &node->ranks);
-	widest = text.length + 2;
+	put_set(&text, &node->ranks);
+	widest = text.length;
 	prb_vec_each (child, &node->children) {
 		size_t width = set_width(*child);
 

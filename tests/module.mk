@@ -27,6 +27,7 @@ $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBS)
 
 # What is loaded into the target is no part of the library.
+$(O)/tests/unit/test_gathered: $(O)/perf/gathered.o
 $(O)/tests/unit/test_identity_cache: $(O)/inside/identity_cache.o
 $(O)/tests/unit/test_ring: $(O)/inside/status.o \
 	$(patsubst %,$(O)/agent/%.o,config ring_create ring_limits ring_write)

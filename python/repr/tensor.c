@@ -70,6 +70,7 @@ static const struct {
 	{"int7", 1},
 	{"float8_e8m0fnu", 1},
 	{"float4_e2m1fn_x2", 1},
+	{"bcomplex32", 4}, /* from torch 2.14 on */
 };
 
 static const char *const devices[] = {

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -39,7 +40,7 @@ class Browser:
             ["bash", "-c", 'exec "$@" 3<&%d 4>&%d' % (to_read, to_write), "bash", COMMAND,
              "--user-data-dir=" + self._folder.name, "--window-size=%d,%d" % size, *OPTIONS],
             env=dict(os.environ, TMPDIR=self._folder.name), pass_fds=(to_read, to_write),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         os.close(to_read)
         os.close(to_write)
         self.pid = self._process.pid
@@ -59,7 +60,7 @@ class Browser:
 
     def __exit__(self, *_):
         self._watch.cancel()
-        self._process.kill()
+        os.killpg(self.pid, signal.SIGKILL)  # with all that write below the folder
         self._process.wait()
         os.close(self._to)
         os.close(self._from)

@@ -7,6 +7,8 @@ import { change, link, type Route } from "./route";
 
 /** Cells of ranks that are shown at once. */
 const MOST = 512;
+/** The innermost calls of a class, which tell it from others. */
+const CALLS = 3;
 /** Of a world; the environment of a rank may say anything. */
 const MOST_RANKS = 1 << 20;
 
@@ -88,7 +90,7 @@ function One({ found, places }: { found: Class; places: Places }) {
 		<article class="thread class">
 			<h3>
 				<button type="button" aria-expanded={open} title="Show the ranks" onClick={() => setOpen(!open)}>{rankSet(found.ranks)}</button>
-				<span>{found.path[found.path.length - 1] ?? "no frame"}</span>
+				<span>{found.path.slice(-CALLS).reverse().join(" ← ") || "no frame"}</span>
 				<span class="state">{found.thread}</span>
 				{found.waits && <span>{found.waits}</span>}
 				<span class="faint">for example {address ? <a href={address}>rank {example}</a> : `rank ${example}`} {places.text(example)}</span>

@@ -28,22 +28,26 @@ function memory({ rss, limit, limit_used }: api.Seen): string {
 /** A cell for each rank: what its main thread does, by colour and by text. */
 function Ranks({ rows }: { rows: api.Seen[] }) {
 	const ranked = rows.filter(({ rank }) => typeof rank === "number").sort((a, b) => Number(a.rank) - Number(b.rank));
-	if (!ranked.length)
+	const [first] = ranked;
+	if (!first)
 		return null;
 	return (
-		<ol class="ranks" aria-label="Ranks">
-			{ranked.map((row) => {
-				const state = row.troubles[0] ?? row.main?.state ?? "not read";
-				return (
-					<li key={row.id}>
-						<a class={row.troubles.length ? "wrong" : state} href={link("activity", { target: row.id })}
-							title={`rank ${row.rank}, process ${row.id}: ${doing(row)}`}>
-							<strong>{row.rank}</strong> <span>{state}</span> <span class="faint">{row.main?.func ?? ""}</span>
-						</a>
-					</li>
-				);
-			})}
-		</ol>
+		<>
+			<ol class="ranks" aria-label="Ranks">
+				{ranked.map((row) => {
+					const state = row.troubles[0] ?? row.main?.state ?? "not read";
+					return (
+						<li key={row.id}>
+							<a class={row.troubles.length ? "wrong" : state} href={link("activity", { target: row.id })}
+								title={`rank ${row.rank}, process ${row.id}: ${doing(row)}`}>
+								<strong>{row.rank}</strong> <span>{state}</span> <span class="faint">{row.main?.func ?? ""}</span>
+							</a>
+						</li>
+					);
+				})}
+			</ol>
+			<p><a id="whole" href={link("job", { target: first.id })}>The stacks of all ranks as one tree</a></p>
+		</>
 	);
 }
 

@@ -49,7 +49,7 @@ def test_a_job_from_a_late_rank_to_a_dead_one(job):
         in late["sentence"]
     assert "ranks 0,2 are in all_reduce, called at ranks.py:" in late["evidence"]
     tree = job.cluster("dump", str(job.pids()[0])).stdout
-    assert "[0-2]" in tree and "[0,2]" in tree and "gather  ranks.py:" in tree
+    assert "3:[0-2]" in tree and "2:[0,2]" in tree and "gather  ranks.py:" in tree
     rows = job.cluster("query", "SELECT _rank FROM python.backtrace WHERE func = 'all_reduce' "
                        "ORDER BY 1", job.name)
     assert rows.stdout.split()[-2:] == ["0", "2"], rows
@@ -215,7 +215,7 @@ def test_ranks_on_several_hosts(open_path):
         assert [(rank["host"], rank["pid"]) for rank in nodes["ranks"]] == \
             list(zip("aab", job.pids()))
         tree = cluster("dump", "--hosts", "a,b", job.name).stdout
-        assert "[0,1]" in tree and "[0-2]" in tree
+        assert "2:[0,1]" in tree and "3:[0-2]" in tree
         slow = cluster("slow", "--hosts", "a,b", "--json", "--duration", "500ms", job.name)
         assert json.loads(slow.stdout)["slow"] == 2, slow
 

@@ -161,6 +161,7 @@ CHANGES = [
     "UPDATE threads SET cpu_ns = 9223372036854775807",
     "UPDATE recording SET duration_ns = 9223372036854775807",
     "UPDATE recording SET started = 1e300",
+    "UPDATE recording SET started = started - 3600",
     "UPDATE recording SET own_cpu_ns = 9223372036854775807",
     "UPDATE processes SET command = char(27) || '[2J'",
     "UPDATE stacks SET parent = 0",
@@ -191,5 +192,7 @@ def test_hosts_that_lie(job, tmp_path):
             assert "\x1b" not in done.stdout + done.stderr and done.returncode in (OK, FAILED), (change, done)
             assert done.returncode == FAILED or pids[2] in [one["pid"] for one in json.loads(done.stdout)["processes"]], (change, done)
             assert done.returncode == OK or "odd: " in done.stderr, (change, done)
+            if change and "3600" in change:
+                assert "odd: its clock is not that of this machine" in done.stderr and len(json.loads(done.stdout)["processes"]) == 3
     finally:
         bad.write_bytes(kept)

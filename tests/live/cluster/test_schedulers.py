@@ -92,6 +92,10 @@ def test_a_slurm_job(bin_path):
         hang = jobs.cluster("cluster", "hang", "--slurm", job, env=env)
         assert hang.returncode == UNKNOWN and "rank 2 is at step rank.py:3" in hang.stdout, hang
 
+        told = json.loads(jobs.cluster("cluster", "perf", "--slurm", job, "--duration", "500ms", "--json", env=env).stdout)
+        assert [(one["pid"], one["command"]) for one in told["processes"]] == [
+            (each[2], "rank %d (%s)" % (each[0], host)) for each in far]
+
         none = jobs.cluster("cluster", "hang", "--slurm", "4711000", env=env)
         assert none.returncode == FAILED and "squeue: " in none.stderr, none
         usage = jobs.cluster("cluster", "hang", "--slurm", "1; true", env=env)

@@ -226,6 +226,10 @@ def test_ranks_are_a_grid(gateway, program):
         page.wait("document.querySelector('.ranks strong')?.textContent == '3'")
         page.push(".ranks a")
         page.wait("location.hash == '#/activity?target=%d'" % program.pid)
+        page.show("overview")
+        page.push("#whole")
+        page.wait("location.hash == '#/job?target=%d'" % program.pid)
+        page.sees("1 of 8 ranks read")
         assert not page.errors
 
 

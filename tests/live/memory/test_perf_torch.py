@@ -88,16 +88,18 @@ def rank(request):
 
 def test_data_loading_and_communication(rank):
     found, (seconds, data, communication) = measured(rank, "-d", "%ds" % support.count(3, 30), "-r", "200")
-    seen = shares(found)
-    # Both wait, so other programs that need the processors take little from them.
-    assert seen["data loading"] == pytest.approx(data / seconds, abs=0.1), (found["nodes"], data, seconds)
-    assert seen["communication"] == pytest.approx(communication / seconds, abs=0.1), (
-        found["nodes"], communication, seconds)
-    assert seen["data loading"] > 0.1 < seen["communication"]
+    nodes = {node["name"]: node for node in found["nodes"]}
+    assert len(nodes) == len(found["nodes"])
+    # Both wait, so other programs that need the processors take little from them; the program's clocks
+    # run longer than the samples, over steps that are not quite alike on a busy machine.
+    for name, true in ("data loading", data / seconds), ("communication", communication / seconds):
+        assert nodes[name]["share_low"] - 0.1 <= true <= nodes[name]["share_high"] + 0.1, (
+            nodes[name], true, found["nodes"])
+        assert nodes[name]["share"] > 0.1
     assert all(node["samples"] > 0 for node in found["nodes"])
-    # With --exact, all that is before the first module.
+    # With --exact, all that is before the first module: both of these, and what happens between them.
     found, (seconds, data, communication) = measured(rank, "--exact", "--steps", "10")
-    assert found["data_ms"] / found["duration_ms"] == pytest.approx((data + communication) / seconds, abs=0.1)
+    assert (data + communication) / seconds - 0.1 < found["data_ms"] / found["duration_ms"] < 1
 
 
 def sampled(probing, process, *options, until, path=None):
