@@ -64,7 +64,7 @@ static struct prb_error *fill(struct prb_blocks *blocks, uint64_t page)
 					      blocks->data + (slot + i) * PAGE, true};
 		blocks->slots[slot + i] = 0;
 	}
-	err = prb_mem_read(blocks->base, page, pages[0].buffer, count * PAGE);
+	err = prb_mem_read(blocks->base, page, blocks->data + slot * PAGE, count * PAGE);
 	if (prb_error_catch(&err, PRB_ERROR_FAULT))
 		err = prb_mem_read_many(blocks->base, pages, count);
 	PRB_TRY(err);
