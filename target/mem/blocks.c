@@ -56,15 +56,15 @@ static size_t pages_at_once(const struct prb_blocks *blocks, uint64_t page)
 static struct prb_error *fill(struct prb_blocks *blocks, uint64_t page)
 {
 	size_t slot = slot_of(page), count = pages_at_once(blocks, page);
-	char *data = blocks->data + slot * PAGE;
 	struct prb_block pages[GROUP_PAGES];
 	struct prb_error *err;
 
 	for (size_t i = 0; i < count; i++) {
-		pages[i] = (struct prb_block){page + i * PAGE, PAGE, data + i * PAGE, true};
+		pages[i] = (struct prb_block){page + i * PAGE, PAGE,
+					      blocks->data + (slot + i) * PAGE, true};
 		blocks->slots[slot + i] = 0;
 	}
-	err = prb_mem_read(blocks->base, page, data, count * PAGE);
+	err = prb_mem_read(blocks->base, page, blocks->data + slot * PAGE, count * PAGE);
 	if (prb_error_catch(&err, PRB_ERROR_FAULT))
 		err = prb_mem_read_many(blocks->base, pages, count);
 	PRB_TRY(err);
