@@ -205,6 +205,8 @@ CONFIGS = [("mpirun", training.SYSTEM, 2, False)]
 if support.LONG:
     CONFIGS = [(launcher, torch, 4, False) for launcher in ("ssh", *LAUNCHERS)
                for torch in [training.SYSTEM, *NEW]]
+    # torchrun cannot do without libuv, which Debian's torch lacks.
+    CONFIGS = [each for each in CONFIGS if each[0] != "torchrun" or "USE_LIBUV" not in each[1].env]
     CONFIGS += [("ssh", torch, 4, True) for torch in NEW]
     CONFIGS += [("ssh", training.SYSTEM, world, False) for world in (2, 3, 8, 16)]
     CONFIGS += [(launcher, NEW[n % len(NEW)], world, False) for n, (launcher, world) in
