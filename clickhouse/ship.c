@@ -387,6 +387,8 @@ static struct prb_error *save(struct prb_ship *ship)
 		memset(state->session, 0, sizeof(state->session));
 		PRB_TRY(prb_ship_state_note_session(state));
 	}
+	/* A disk that is full has room again once the rows that have arrived are removed. */
+	prb_error_destroy(prb_ship_prune(ship));
 	return prb_ship_state_save(state);
 }
 
