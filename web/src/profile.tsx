@@ -35,6 +35,7 @@ export function Profiles({ route }: { route: Route }) {
 		void attempt(async () => {
 			const made = await api.record(id, {
 				duration: Number(form.get("duration")), mode: String(form.get("mode")), native: form.has("native") });
+			setTurn(0);
 			change({ profile: made.id, before: null });
 		});
 	};
@@ -78,8 +79,10 @@ export function Profiles({ route }: { route: Route }) {
 							{compared && <span class="faint"> orange takes more of the time than before, blue less</span>}
 						</p>
 					)}
-					<iframe key={`${current.id} ${current.state} ${turn} ${compared}`} title="Flame graph"
-						src={api.profileLink(current.id, "html", compared || undefined)} />
+					{(current.state !== "running" || turn > 0) && (
+						<iframe key={`${current.id} ${current.state} ${turn} ${compared}`} title="Flame graph"
+							src={api.profileLink(current.id, "html", compared || undefined)} />
+					)}
 				</>
 			)}
 			{!list.value?.length && <p>Nothing was recorded yet.</p>}

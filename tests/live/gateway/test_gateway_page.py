@@ -219,10 +219,11 @@ def test_a_flame_graph(page, program):
     page.value("document.querySelector('[name=duration]').value = '600'")
     page.push("#record")
     page.sees("running", "Draw what there is now")
-    page.wait("!!document.querySelector('iframe')")
     [made] = page.gateway.ask("/v1/profiles").json["profiles"]
     wait_until(lambda: b"spin" in page.gateway.ask(
         "/v1/profiles/%s?format=collapsed" % made["id"]).body, "nothing was recorded")
+    page.push("#redraw")
+    page.wait("!!document.querySelector('iframe')")
     page.value("[...document.querySelectorAll('button')].find((b) => b.textContent == 'Stop').click()")
     page.sees("finished", "speedscope")
     # The graph has no origin: the page cannot look into it, nor it into the page.
