@@ -542,7 +542,8 @@ def test_threads_of_the_agent(probing, target):
     for _ in range(support.count(10, 200)):
         assert probing(process.pid, "eval", "1 + 1").code == OK
         for thread in support.dump(process.pid)["threads"]:
-            assert not (thread["os_name"].startswith("probing-") and thread["error"]), thread
+            # One that ends right then has no name any more.
+            assert not ((thread["os_name"] or "").startswith("probing-") and thread["error"]), thread
     after = next(p for p in dumped(probing("list", "--json")) if p["pid"] == process.pid)
     assert after["agent"] == "running" and len(support.thread_ids(process.pid)) > before["threads"]
     assert after["threads"] == before["threads"] == 5
