@@ -7,7 +7,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/pool.h"
 #include "base/str.h"
 
 /* Of times, in ns: nothing that is added up gets larger. */
@@ -116,18 +115,8 @@ static struct prb_error *add_threads(struct prb_recording *all, const struct prb
 {
 	const struct prb_profile_thread *thread;
 
-	prb_vec_each (thread, &part->threads) {
-		struct prb_profile_thread *slot = prb_vec_push(&all->threads);
-
-		if (!slot)
-			return prb_error_nomem();
-		*slot = (struct prb_profile_thread){.process = first + thread->process,
-						    .tid = thread->tid,
-						    .cpu = thread->cpu,
-						    .ended = thread->ended};
-		PRB_TRY(prb_str_copy(thread->name, &slot->name));
-		PRB_TRY(prb_str_copy(thread->os_name, &slot->os_name));
-	}
+	prb_vec_each (thread, &part->threads)
+		PRB_TRY(prb_recording_copy_thread(all, thread, first + thread->process));
 	return NULL;
 }
 
@@ -164,22 +153,6 @@ static struct prb_error *add_runs(struct prb_recording *all, const struct prb_re
 	return NULL;
 }
 
-static struct prb_error *add_lines(struct prb_recording *all, const struct prb_recording *part)
-{
-	const struct prb_profile_line *line;
-
-	prb_vec_each (line, &part->lines) {
-		struct prb_profile_line *slot = prb_vec_push(&all->lines);
-
-		if (!slot)
-			return prb_error_nomem();
-		*slot = (struct prb_profile_line){.line = line->line};
-		PRB_TRY(prb_pool_share(all->tree->pool, line->file, &slot->file));
-		PRB_TRY(prb_str_copy(line->text, &slot->text));
-	}
-	return NULL;
-}
-
 static void add_cost(struct prb_profile_cost *all, const struct prb_profile_cost *part)
 {
 	all->stops += part->stops;
@@ -205,7 +178,7 @@ static bool spend(int64_t *weight, int64_t more)
 	return true;
 }
 
-/* That no sum of its times with those that are there overflows. */
+/* Checks that no sum of times overflows once this part is added. */
 static struct prb_error *check_times(struct prb_gathered *gathered,
 				     const struct prb_recording *part, int64_t shift)
 {
@@ -246,7 +219,7 @@ struct prb_error *prb_gathered_add(struct prb_gathered *gathered, const struct p
 	PRB_TRY(add_waits(all, part, first_thread, &n));
 	PRB_TRY(add_threads(all, part, first));
 	PRB_TRY(add_runs(all, part, first_thread, &n, shift));
-	PRB_TRY(add_lines(all, part));
+	PRB_TRY(prb_recording_copy_lines(all, part));
 	all->rate = part->rate;
 	all->native |= part->native;
 	all->unseen_children += part->unseen_children;

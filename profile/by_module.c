@@ -291,19 +291,11 @@ static struct prb_error *copy_threads(struct maker *m, const bool *chosen, uint3
 {
 	for (size_t i = 0; i < m->from->threads.count; i++) {
 		const struct prb_profile_thread *thread = &m->from->threads.items[i];
-		struct prb_profile_thread *copy;
 
 		if (!chosen[i])
 			continue;
 		numbers[i] = (uint32_t)m->to->threads.count;
-		copy = prb_vec_push(&m->to->threads);
-		if (!copy)
-			return prb_error_nomem();
-		copy->tid = thread->tid;
-		copy->cpu = thread->cpu;
-		copy->ended = thread->ended;
-		PRB_TRY(prb_str_copy(thread->name, &copy->name));
-		PRB_TRY(prb_str_copy(thread->os_name, &copy->os_name));
+		PRB_TRY(prb_recording_copy_thread(m->to, thread, 0));
 	}
 	return NULL;
 }

@@ -6,7 +6,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/pool.h"
 #include "base/str.h"
 
 enum { UNMATCHED = UINT32_MAX };
@@ -236,16 +235,8 @@ static struct prb_error *add_threads(struct prb_recording *r, const struct prb_r
 {
 	const struct prb_profile_thread *thread;
 
-	prb_vec_each (thread, &from->threads) {
-		struct prb_profile_thread *slot = prb_vec_push(&r->threads);
-
-		if (!slot)
-			return prb_error_nomem();
-		*slot = (struct prb_profile_thread){
-			.tid = thread->tid, .cpu = thread->cpu, .ended = thread->ended};
-		PRB_TRY(prb_str_copy(thread->name, &slot->name));
-		PRB_TRY(prb_str_copy(thread->os_name, &slot->os_name));
-	}
+	prb_vec_each (thread, &from->threads)
+		PRB_TRY(prb_recording_copy_thread(r, thread, 0));
 	return NULL;
 }
 
@@ -263,22 +254,6 @@ static struct prb_error *add_runs(struct prb_recording *r, const struct prb_reco
 		slot->thread += (uint32_t)threads;
 		slot->stack = n->stacks[run->stack];
 		slot->wait = 0; /* its kind says enough */
-	}
-	return NULL;
-}
-
-static struct prb_error *add_lines(struct prb_recording *r, const struct prb_recording *from)
-{
-	const struct prb_profile_line *line;
-
-	prb_vec_each (line, &from->lines) {
-		struct prb_profile_line *slot = prb_vec_push(&r->lines);
-
-		if (!slot)
-			return prb_error_nomem();
-		*slot = (struct prb_profile_line){.line = line->line};
-		PRB_TRY(prb_pool_share(r->tree->pool, line->file, &slot->file));
-		PRB_TRY(prb_str_copy(line->text, &slot->text));
 	}
 	return NULL;
 }
@@ -343,7 +318,7 @@ static struct prb_error *join(struct prb_recording *r, const struct prb_recordin
 	PRB_TRY(add_threads(r, after));
 	PRB_TRY(add_runs(r, before, &old_numbers, 0));
 	PRB_TRY(add_runs(r, after, &new_numbers, r->before_threads));
-	return add_lines(r, after);
+	return prb_recording_copy_lines(r, after);
 }
 
 struct prb_error *prb_recording_join(const struct prb_recording *before,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/pool.h"
 #include "base/siphash.h"
 #include "base/str.h"
 
@@ -114,6 +115,37 @@ struct prb_error *prb_recording_create(struct prb_recording **ret)
 	else
 		*ret = recording;
 	return err;
+}
+
+struct prb_error *prb_recording_copy_thread(struct prb_recording *recording,
+					    const struct prb_profile_thread *thread,
+					    uint32_t process)
+{
+	struct prb_profile_thread *slot = prb_vec_push(&recording->threads);
+
+	if (!slot)
+		return prb_error_nomem();
+	*slot = (struct prb_profile_thread){
+		.process = process, .tid = thread->tid, .cpu = thread->cpu, .ended = thread->ended};
+	PRB_TRY(prb_str_copy(thread->name, &slot->name));
+	return prb_str_copy(thread->os_name, &slot->os_name);
+}
+
+struct prb_error *prb_recording_copy_lines(struct prb_recording *recording,
+					   const struct prb_recording *from)
+{
+	const struct prb_profile_line *line;
+
+	prb_vec_each (line, &from->lines) {
+		struct prb_profile_line *slot = prb_vec_push(&recording->lines);
+
+		if (!slot)
+			return prb_error_nomem();
+		*slot = (struct prb_profile_line){.line = line->line};
+		PRB_TRY(prb_pool_share(recording->tree->pool, line->file, &slot->file));
+		PRB_TRY(prb_str_copy(line->text, &slot->text));
+	}
+	return NULL;
 }
 
 void prb_recording_drop_lines(struct prb_recording *recording)

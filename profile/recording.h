@@ -226,6 +226,13 @@ static inline pid_t prb_recording_pid(const struct prb_recording *recording, uin
 /** Replaces a text of the recording, which somebody else may be about to write, by a copy. */
 struct prb_error *prb_recording_replace(struct prb_recording *recording, char **text,
 					const char *by) PRB_MUST_CHECK;
+/** Appends a copy of a thread of another recording, as one of @p process. */
+struct prb_error *prb_recording_copy_thread(struct prb_recording *recording,
+					    const struct prb_profile_thread *thread,
+					    uint32_t process) PRB_MUST_CHECK;
+/** Appends copies of the source lines of another recording. */
+struct prb_error *prb_recording_copy_lines(struct prb_recording *recording,
+					   const struct prb_recording *from) PRB_MUST_CHECK;
 /** Forgets the source lines. */
 void prb_recording_drop_lines(struct prb_recording *recording);
 
