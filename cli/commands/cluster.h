@@ -93,6 +93,18 @@ double prb_cluster_span(const struct prb_cluster *c);
 /** Has each host look at its ranks, and makes one job of them. Hosts without answer are named. */
 struct prb_error *prb_cluster_gather(struct prb_cluster *c, const char *job) PRB_MUST_CHECK;
 
+/**
+ * Has each of c->hosts run @p words, and hands the answers to the handler of @p options, whose
+ * deadline is set here. The answers are in their order; with @p spools, each is a file.
+ */
+struct prb_error *prb_cluster_ask(struct prb_cluster *c, struct prb_words *words, bool spools,
+				  struct prb_gather_options options,
+				  struct prb_answers *answers) PRB_MUST_CHECK;
+
+/** Appends JOB to the words for a host, if it is told which. */
+struct prb_error *prb_cluster_add_job(const struct prb_cluster *c, const char *job,
+				      struct prb_words *words) PRB_MUST_CHECK;
+
 /** Warns of each host without an answer, and appends it to c->unanswered; PRB_ERROR_FAILED if none
  * has answered. */
 struct prb_error *prb_cluster_warn(struct prb_cluster *c,

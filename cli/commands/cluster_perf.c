@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "cli/commands/cluster.h"
-#include "cluster/relay.h"
 #include "command/exit.h"
 #include "command/output.h"
 #include "perf/gathered.h"
@@ -85,7 +84,7 @@ struct prb_error *prb_cluster_perf(struct prb_cluster *c)
 	return prb_performance_run(c->cli, &settings, NULL);
 }
 
-/* The part of a host. */
+/* What a host does that is asked. */
 
 static struct prb_error *send_file(int fd)
 {
@@ -147,7 +146,7 @@ struct prb_error *prb_cluster_sample(struct prb_cluster *c)
 	return err ? err : send_file(fd);
 }
 
-/* The part of the one that asks. */
+/* What the machine does that asks the hosts. */
 
 static struct prb_error *add_words(const struct prb_cluster *c, const char *job,
 				   struct prb_words *ret)
@@ -159,9 +158,7 @@ static struct prb_error *add_words(const struct prb_cluster *c, const char *job,
 	PRB_TRY(prb_words_add(ret, "--duration=%.0fms", prb_cluster_span(c) * 1000));
 	if (s->native)
 		PRB_TRY(prb_words_add(ret, "--native"));
-	if (!job && s->slurm)
-		return prb_words_add(ret, "slurm:%s", s->slurm);
-	return job ? prb_words_add(ret, "%s", job) : NULL;
+	return prb_cluster_add_job(c, job, ret);
 }
 
 /** What each host has sent, in the order of the answers. */
@@ -200,31 +197,19 @@ static struct prb_error *ask(struct prb_cluster *c, const char *job, struct prb_
 			     struct parts *parts)
 {
 	prb_auto_words struct prb_words words = {};
-	char *const *host;
-	char **list;
 
 	PRB_TRY(add_words(c, job, &words));
-	PRB_TRY(prb_words_end(&words, &list));
-	prb_vec_each (host, &c->hosts.list) {
-		struct prb_answer *answer = prb_answers_add(answers, *host);
+	for (size_t i = 0; i < c->hosts.list.count; i++) {
 		struct prb_recording **part = prb_vec_push(&parts->list);
 
-		if (!answer || !part)
+		if (!part)
 			return prb_error_nomem();
 		*part = NULL;
-		answer->spools = true;
-		PRB_TRY(prb_reach_ask(&c->reach, answer, (const char *const *)list));
 	}
 	parts->answers = answers;
-
-	const struct prb_gather_options options = {.deadline_s = prb_cluster_span(c) +
-								 prb_cluster_timeout(c),
-						   .handler = take,
-						   .context = parts};
-
-	return c->settings->tree
-		       ? prb_relay_gather(&c->reach, (const char *const *)list, answers, &options)
-		       : prb_gather(answers, &options);
+	return prb_cluster_ask(c, &words, true,
+			       (struct prb_gather_options){.handler = take, .context = parts},
+			       answers);
 }
 
 /** Seconds by which it began after @p asked; -1 if its clock is not ours. */

@@ -200,6 +200,14 @@ struct prb_error *prb_cluster_warn(struct prb_cluster *c, const struct prb_answe
 							  : NULL;
 }
 
+struct prb_error *prb_cluster_add_job(const struct prb_cluster *c, const char *job,
+				      struct prb_words *words)
+{
+	if (!job && c->settings->slurm)
+		return prb_words_add(words, "slurm:%s", c->settings->slurm);
+	return job ? prb_words_add(words, "%s", job) : NULL;
+}
+
 /** Appends the words of a look as a host runs it. */
 static struct prb_error *add_words(const struct prb_cluster *c, const char *job,
 				   struct prb_words *ret)
@@ -219,52 +227,52 @@ static struct prb_error *add_words(const struct prb_cluster *c, const char *job,
 		PRB_TRY(prb_words_add(ret, "--save=-"));
 	if (s->redact)
 		PRB_TRY(prb_words_add(ret, "--redact"));
-	if (!job && s->slurm)
-		return prb_words_add(ret, "slurm:%s", s->slurm);
-	return job ? prb_words_add(ret, "%s", job) : NULL;
+	return prb_cluster_add_job(c, job, ret);
 }
 
-static struct prb_error *ask(struct prb_cluster *c, char *const *words, struct prb_answers *answers)
+struct prb_error *prb_cluster_ask(struct prb_cluster *c, struct prb_words *words, bool spools,
+				  struct prb_gather_options options, struct prb_answers *answers)
 {
 	char *const *host;
+	char **list;
 
+	PRB_TRY(prb_words_end(words, &list));
 	prb_vec_each (host, &c->hosts.list) {
 		struct prb_answer *answer = prb_answers_add(answers, *host);
 
 		if (!answer)
 			return prb_error_nomem();
-		answer->spools = c->settings->save;
-		PRB_TRY(prb_reach_ask(&c->reach, answer, (const char *const *)words));
+		answer->spools = spools;
+		PRB_TRY(prb_reach_ask(&c->reach, answer, (const char *const *)list));
 	}
-	return NULL;
+	options.deadline_s = prb_cluster_span(c) + prb_cluster_timeout(c);
+	return c->settings->tree
+		       ? prb_relay_gather(&c->reach, (const char *const *)list, answers, &options)
+		       : prb_gather(answers, &options);
 }
 
 static struct prb_error *gather(struct prb_cluster *c, const char *job, struct intake *in)
 {
+	const struct prb_gather_options options = {.hurry = !c->settings->timeout &&
+							    !c->settings->save,
+						   .handler = take,
+						   .context = in};
 	prb_auto_answers struct prb_answers answers = {};
 	prb_auto_words struct prb_words words = {};
-	struct prb_error *err;
-	char **list;
+	struct prb_error *err, *warned;
 
 	PRB_TRY(add_words(c, job, &words));
-	PRB_TRY(prb_words_end(&words, &list));
 	PRB_TRY(prb_reach_find(&c->reach, &c->hosts));
-	PRB_TRY(ask(c, list, &answers));
 	if (in->fd >= 0)
 		PRB_TRY(prb_bundle_begin(in->fd));
-	const struct prb_gather_options options = {
-		.deadline_s = prb_cluster_span(c) + prb_cluster_timeout(c),
-		.hurry = !c->settings->timeout && !c->settings->save,
-		.handler = take,
-		.context = in};
-
-	err = c->settings->tree
-		      ? prb_relay_gather(&c->reach, (const char *const *)list, &answers, &options)
-		      : prb_gather(&answers, &options);
+	err = prb_cluster_ask(c, &words, c->settings->save, options, &answers);
 	if (!err && in->fd >= 0)
 		err = prb_bundle_end(in->fd);
-	if (!err)
-		err = prb_cluster_warn(c, &answers);
+	warned = prb_cluster_warn(c, &answers);
+	if (err)
+		prb_error_destroy(warned);
+	else
+		err = warned;
 	c->job = &c->merged;
 	c->saved = in->saved;
 	return err ? err : prb_looks_finish(in->looks, &c->merged, c->last);
