@@ -229,11 +229,7 @@ static struct prb_error *far_job_words(struct prb_request *r, const char *const 
 {
 	const struct prb_words *job = r->gateway->options.job;
 
-	PRB_TRY(prb_words_add(&r->words, "cluster"));
-	PRB_TRY(prb_words_add(&r->words, "dump"));
-	PRB_TRY(prb_words_add(&r->words, "--json"));
-	for (; *flags; flags++)
-		PRB_TRY(prb_words_add(&r->words, "%s", *flags));
+	PRB_TRY(prb_served_words_merge(&r->words, "dump", flags));
 	for (size_t i = 0; i < job->list.count; i++)
 		PRB_TRY(prb_words_add(&r->words, "%s", job->list.items[i]));
 	return NULL;

@@ -213,6 +213,17 @@ static struct prb_error *choose_job(const struct prb_served *served,
 		    : prb_error_create(PRB_ERROR_NOT_FOUND, "no rank of a job is served here");
 }
 
+struct prb_error *prb_served_words_merge(struct prb_words *words, const char *action,
+					 const char *const *flags)
+{
+	PRB_TRY(prb_words_add(words, "cluster"));
+	PRB_TRY(prb_words_add(words, "%s", action));
+	PRB_TRY(prb_words_add(words, "--json"));
+	for (; *flags; flags++)
+		PRB_TRY(prb_words_add(words, "%s", *flags));
+	return NULL;
+}
+
 /** Appends the words before JOB. */
 static struct prb_error *add_job_action(const struct prb_served *served, bool bundle,
 					const char *const *flags, struct prb_words *words)
@@ -230,11 +241,7 @@ static struct prb_error *add_job_action(const struct prb_served *served, bool bu
 	if (some && !words->list.count)
 		return prb_error_create(PRB_ERROR_NO_PROCESS, "all processes that were served have "
 							      "ended");
-	PRB_TRY(prb_words_add(words, "cluster"));
-	PRB_TRY(prb_words_add(words, some ? "served" : "dump"));
-	PRB_TRY(prb_words_add(words, "--json"));
-	for (; *flags; flags++)
-		PRB_TRY(prb_words_add(words, "%s", *flags));
+	PRB_TRY(prb_served_words_merge(words, some ? "served" : "dump", flags));
 	return prb_words_add(words, "--");
 }
 

@@ -54,6 +54,11 @@ struct prb_error *prb_served_words(const struct prb_served *served, const char *
 struct prb_error *prb_served_words_all(const struct prb_served *served,
 				       struct prb_words *words) PRB_MUST_CHECK;
 
+/** Appends `cluster ACTION --json`, which merges the stacks of a job, and @p flags, which end with
+ * NULL. */
+struct prb_error *prb_served_words_merge(struct prb_words *words, const char *action,
+					 const char *const *flags) PRB_MUST_CHECK;
+
 /**
  * Appends the command that merges the stacks of a job as JSON: of the job that the target @p id is
  * a rank of; "": of the only one. Of a job that runs, only ranks that are served are in it.
