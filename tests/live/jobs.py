@@ -2,6 +2,7 @@
 """Jobs for `probing cluster` whose ranks need no torch: Python processes with the variables of a launcher."""
 import contextlib
 import os
+import shutil
 import subprocess
 import tempfile
 
@@ -32,6 +33,17 @@ odd) cat %s; exit 0;;
 esac
 exec setpriv --reuid $user --regid $user --clear-groups sh -c "$3"
 """
+
+
+def reach_hosts(folder, ssh):
+    """Puts that `ssh` and a probing for its hosts into @folder; the environment in which they are found."""
+    folder.chmod(0o755)
+    (folder / "ssh").write_text(ssh)
+    shutil.copy(support.BINARY, folder / "probing")
+    for name in ("ssh", "probing"):
+        (folder / name).chmod(0o755)
+    return dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), HOME=str(folder),
+                PROBING_REMOTE_PROGRAM=str(folder / "probing"))
 
 
 @contextlib.contextmanager

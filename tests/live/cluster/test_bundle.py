@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -104,12 +103,7 @@ def test_redacted_and_refused(tmp_path):
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 def test_a_bundle_of_several_hosts(open_path):
     (open_path / "odd.json").write_text("no bundle")
-    (open_path / "ssh").write_text(jobs.SSH % (open_path / "odd.json"))
-    shutil.copy(support.BINARY, open_path / "probing")
-    for name in ("ssh", "probing"):
-        os.chmod(open_path / name, 0o755)
-    env = dict(os.environ, PATH="%s:%s" % (open_path, os.environ["PATH"]), HOME=str(open_path),
-               PROBING_REMOTE_PROGRAM=str(open_path / "probing"))
+    env = jobs.reach_hosts(open_path, jobs.SSH % (open_path / "odd.json"))
     file = open_path / "all.probing"
     with jobs.ranks(PYTHON, 3, USERS):
         done = jobs.cluster("cluster", "hang", jobs.ADDRESS, "--hosts", "node2001,node2002,node2003,odd",

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -188,12 +187,7 @@ exec setpriv --reuid $user --regid $user --clear-groups sh -c "$3"
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 def test_ranks_on_several_hosts(open_path):
-    (open_path / "ssh").write_text(SSH % (STRANGER, STRANGER + 1))
-    shutil.copy(support.BINARY, open_path / "probing")
-    for name in ("ssh", "probing"):
-        os.chmod(open_path / name, 0o755)
-    env = dict(os.environ, PATH="%s:%s" % (open_path, os.environ["PATH"]), HOME=str(open_path),
-               PROBING_REMOTE_PROGRAM=str(open_path / "probing"))
+    env = jobs.reach_hosts(open_path, SSH % (STRANGER, STRANGER + 1))
 
     def cluster(*words):
         return subprocess.run([support.BINARY, "cluster", *words], capture_output=True, text=True,

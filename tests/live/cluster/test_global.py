@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import shutil
 import socket
 import tempfile
 
@@ -96,15 +95,9 @@ def test_what_the_ranks_do_by_themselves():
 def test_ranks_of_several_hosts():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        os.chmod(folder, 0o755)
         odd = folder / "odd.json"
         odd.write_text('[{"_rank": 77, "_pid": "x", "func": {"a": 1}}, 5, null]')
-        (folder / "ssh").write_text(jobs.SSH % odd)
-        shutil.copy(support.BINARY, folder / "probing")
-        for each in ("ssh", "probing"):
-            os.chmod(folder / each, 0o755)
-        env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), HOME=name,
-                   PROBING_REMOTE_PROGRAM=str(folder / "probing"))
+        env = jobs.reach_hosts(folder, jobs.SSH % odd)
         sql = "SELECT _host, _rank, func FROM global.python.backtrace WHERE depth = 0 ORDER BY _rank"
         with jobs.ranks(PYTHON, 3, USERS) as ranks:
             found, receipt = rows(sql, jobs.ADDRESS, "--hosts", "node2001,node2002,nowhere", env=env)

@@ -34,6 +34,14 @@ child.wait()
 """
 
 
+def the_job(name):
+    """Of that name, as `nodes` tells it."""
+    done = jobs.cluster("cluster", "nodes", "--json", name)
+    assert done.returncode == OK, done
+    job, = json.loads(done.stdout)
+    return job
+
+
 def test_what_a_rank_starts_is_no_rank():
     with contextlib.ExitStack() as stack:
         ranks = [stack.enter_context(support.Program(
@@ -42,9 +50,7 @@ def test_what_a_rank_starts_is_no_rank():
                  for rank in "01"]
         for rank in ranks:
             assert rank.line() == "ready"
-        done = jobs.cluster("cluster", "nodes", "--json", jobs.ADDRESS)
-        assert done.returncode == OK, done
-        job, = json.loads(done.stdout)
+        job = the_job(jobs.ADDRESS)
         assert job["job"] == "slurm %s.0" % jobs.ADDRESS
         assert [(each["rank"], each["pid"]) for each in job["ranks"]] == \
             [(number, rank.pid) for number, rank in enumerate(ranks)]
@@ -65,9 +71,7 @@ def test_ranks_that_a_program_starts_itself(slurm):
         stack.callback(end_group, parent.pid)
         for _ in range(3):
             assert parent.line(timeout=120) == "ready"
-        done = jobs.cluster("cluster", "nodes", "--json", parent.pid)
-        assert done.returncode == OK, done
-        job, = json.loads(done.stdout)
+        job = the_job(parent.pid)
         assert job["job"] == ("slurm %s.0" % jobs.ADDRESS if slurm else "torch started by %d" % parent.pid)
         assert job["world_size"] == 3 and job["complete"]
         assert [each["rank"] for each in job["ranks"]] == [0, 1, 2]
@@ -90,9 +94,7 @@ def test_ranks_of_ray():
                  for rank in range(2)]
         for rank in ranks:
             assert rank.line() == "ready"
-        done = jobs.cluster("cluster", "nodes", "--json", jobs.ADDRESS)
-        assert done.returncode == OK, done
-        job, = json.loads(done.stdout)
+        job = the_job(jobs.ADDRESS)
         assert job["job"] == "torch %s:29500" % jobs.ADDRESS
         assert [(each["rank"], each["local_rank"], each["pid"]) for each in job["ranks"]] == \
             [(number, number, rank.pid) for number, rank in enumerate(ranks)]

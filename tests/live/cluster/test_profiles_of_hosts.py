@@ -48,17 +48,11 @@ def job():
     """Ranks of two hosts, and the environment in which these are reached."""
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        folder.chmod(0o755)
         (folder / "odd").write_text("no recording")
-        (folder / "ssh").write_text(jobs.SSH % (folder / "odd"))
-        shutil.copy(support.BINARY, folder / "probing")
-        for name in ("ssh", "probing"):
-            (folder / name).chmod(0o755)
         # Each host has its own temporary files, which have to go away.
         (folder / "tmp").mkdir()
         (folder / "tmp").chmod(0o1777)
-        env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), HOME=str(folder), TMPDIR=str(folder / "tmp"),
-                   PROBING_REMOTE_PROGRAM=str(folder / "probing"))
+        env = dict(jobs.reach_hosts(folder, jobs.SSH % (folder / "odd")), TMPDIR=str(folder / "tmp"))
         ranks = stack.enter_context(jobs.ranks(PYTHON, 3, USERS, SOURCE))
         yield folder, env, [rank.pid for rank in ranks]
 

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import tempfile
 import urllib.parse
 
@@ -183,16 +182,11 @@ def hosts():
     """A job on two hosts, which are users of this machine, and the environment in which ssh reaches them."""
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        folder.chmod(0o755)
-        (folder / "ssh").write_text(jobs.SSH.replace("case $2", "echo \"$2\" >>%s/log; case $2" % folder) % "/dev/null")
+        env = jobs.reach_hosts(folder, jobs.SSH.replace("case $2", "echo \"$2\" >>%s/log; case $2" % folder) % "/dev/null")
         (folder / "log").write_text("")
         (folder / "log").chmod(0o666)
-        shutil.copy(support.BINARY, folder / "probing")
-        for name in ("ssh", "probing"):
-            (folder / name).chmod(0o755)
         started = stack.enter_context(job_of(3, 29504, USERS))
-        yield folder, dict(PATH="%s:%s" % (folder, os.environ["PATH"]), PROBING_REMOTE_PROGRAM=str(folder / "probing")), \
-            [rank.pid for rank in started]
+        yield folder, env, [rank.pid for rank in started]
 
 
 @needs_root
