@@ -264,7 +264,7 @@ static bool may_want_gil(const struct prb_seen *seen)
 	return false;
 }
 
-/** Looks again as long as that is so. */
+/** Looks again until the thread is seen asleep, or does not want the GIL. */
 static struct prb_error *see_it_wait(struct prb_watch *watch,
 				     const struct prb_dump_options *options, struct prb_seen *seen)
 {

@@ -101,7 +101,7 @@ static struct prb_error *collect(const struct prb_cli *cli, struct prb_texts *re
 	return NULL;
 }
 
-/** What `cluster` is told of a job on other machines; none: it is on this one. */
+/** Options and JOB for `cluster` if the job runs on other machines; no words if it runs here. */
 static struct prb_error *add_job(const struct serve_settings *s, const struct prb_texts *targets,
 				 struct prb_words *ret)
 {

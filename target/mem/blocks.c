@@ -17,13 +17,13 @@ enum {
 
 _Static_assert(SLOTS == GROUP_PAGES << GROUP_BITS, "the hash gives GROUP_BITS bits");
 
-/* Of a slot, beside the address of its page. One that is held and not there cannot be read. */
+/* Bits of a slot, below the address of its page. HELD without THERE: the page cannot be read. */
 enum { HELD = 1, THERE = 2 };
 
 struct prb_blocks {
 	struct prb_mem mem; /* first: the cache is a memory source itself */
 	struct prb_mem *base;
-	char *data; /* SLOTS pages; those that are not used cost nothing */
+	char *data; /* SLOTS pages; unused ones take no memory */
 	uint64_t slots[SLOTS];
 };
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""python.referrers(): who holds an object, and the shortest way to each, of a process, a core and a snapshot."""
+"""python.referrers() names the same holders and the same shortest ways in a process, a core and a snapshot."""
 import json
 import shutil
 
