@@ -140,6 +140,17 @@ static void put_rows(const struct prb_recording *r, const struct prb_report *rep
 			       report->rows.count - shown);
 }
 
+/** Processes without any thread could not be read. */
+static bool is_left_out(const struct prb_recording *r, const struct prb_profile_process *other)
+{
+	const struct prb_profile_thread *thread;
+
+	prb_vec_each (thread, &r->threads)
+		if (thread->process == (uint32_t)(other - r->others.items) + 1)
+			return false;
+	return true;
+}
+
 /** Threads that began and ended between two looks are in no row. */
 static void put_unseen(const struct prb_recording *r, struct prb_str *s)
 {
@@ -148,7 +159,7 @@ static void put_unseen(const struct prb_recording *r, struct prb_str *s)
 	int64_t seen = 0, whole = r->process_cpu;
 
 	prb_vec_each (other, &r->others)
-		whole += PRB_MAX(other->cpu, 0);
+		whole += is_left_out(r, other) ? 0 : PRB_MAX(other->cpu, (int64_t)0);
 	if (r->process_cpu < 0 || r->tid)
 		return;
 	prb_vec_each (thread, &r->threads)
@@ -175,22 +186,18 @@ static void put_unseen_children(const struct prb_recording *r, struct prb_str *s
 	prb_str_puts(s, " on a processor, of children that ended before they were found\n");
 }
 
-/** Processes without any thread could not be read. */
 static void put_left_out(const struct prb_recording *r, struct prb_str *s)
 {
 	const struct prb_profile_process *other;
 
 	prb_vec_each (other, &r->others) {
-		const struct prb_profile_thread *thread;
-		bool any = false;
-
-		prb_vec_each (thread, &r->threads)
-			any |= thread->process == (uint32_t)(other - r->others.items) + 1;
-		if (any)
+		if (!is_left_out(r, other))
 			continue;
 		prb_str_printf(s, "left out: %d ", (int)other->pid);
 		prb_text_escape(s, other->command ? other->command : "");
-		prb_str_puts(s, ", which ended or could not be read\n");
+		prb_str_puts(s, ", which ended or could not be read, with ");
+		put_time(s, PRB_MAX(other->cpu, (int64_t)0));
+		prb_str_puts(s, " on a processor\n");
 	}
 }
 

@@ -241,9 +241,14 @@ static struct prb_error *look_at(struct prb_sampled *p)
 
 static struct prb_error *open_program(struct prb_sampled *p)
 {
-	PRB_TRY(prb_target_open_process(p->pid, &p->target));
 	PRB_TRY(name_command(p));
+	PRB_TRY(prb_target_open_process(p->pid, &p->target));
 	return look_at(p);
+}
+
+static struct prb_error *is_gone(const struct prb_sampled *p)
+{
+	return prb_error_os(ESRCH, "process %d is gone", (int)p->pid);
 }
 
 struct prb_error *prb_sampled_begin(struct prb_sampled *p)
@@ -252,10 +257,24 @@ struct prb_error *prb_sampled_begin(struct prb_sampled *p)
 	p->target = p->borrowed;
 	p->cpu_now = clock_getcpuclockid(p->pid, &p->clock) ? -1 : read_clock(p->clock);
 	if (p->starts)
-		return open_program(p);
+		return p->cpu_now < 0 ? is_gone(p) : open_program(p);
 	PRB_TRY(look_at(p));
 	p->cpu_begin = p->cpu_now = read_clock(p->clock);
-	return p->cpu_begin < 0 ? prb_error_os(ESRCH, "process %d is gone", (int)p->pid) : NULL;
+	return p->cpu_begin < 0 ? is_gone(p) : NULL;
+}
+
+void prb_sampled_leave_out(struct prb_sampled *p)
+{
+	p->over = p->left_out = true;
+	prb_sampled_stop(p);
+}
+
+void prb_sampled_note_left_out(struct prb_sampled *p)
+{
+	int64_t now = p->left_out ? read_clock(p->clock) : -1;
+
+	p->left_out = now >= 0;
+	p->cpu_now = PRB_MAX(now, p->cpu_now);
 }
 
 struct prb_error *prb_sampled_renew(struct prb_sampled *p)

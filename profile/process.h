@@ -51,6 +51,7 @@ struct prb_sampled {
 	int64_t refresh_from, refresh_until;	/**< when the next listing may be, and must be */
 	bool ran_any, ended_any, stateless_ran; /**< in this round */
 	bool over;				/**< no more of it is sampled */
+	bool left_out;				/**< it runs, but could not be read */
 	clockid_t clock;
 	int64_t cpu_begin, cpu_now;	      /**< of the whole process; begin < 0: unknown */
 	int64_t children_begin, children_now; /**< of the children that it has waited for */
@@ -59,8 +60,14 @@ struct prb_sampled {
 /** Looks at it, and notes its counters. The result is to be ended always. */
 struct prb_error *prb_sampled_begin(struct prb_sampled *p) PRB_MUST_CHECK;
 
+/** It could not begin: from now on only its clock is read, while it runs. */
+void prb_sampled_leave_out(struct prb_sampled *p);
+
 /** Some time later: notes its threads and all counters anew. */
 struct prb_error *prb_sampled_renew(struct prb_sampled *p) PRB_MUST_CHECK;
+
+/** Of one that was left out: notes what it has used, and whether it has ended. */
+void prb_sampled_note_left_out(struct prb_sampled *p);
 
 /** Notes what its children have used that it has waited for, all of which have ended. */
 void prb_sampled_note_children(struct prb_sampled *p);

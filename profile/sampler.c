@@ -114,9 +114,16 @@ static bool is_known(const struct sampler *s, pid_t pid)
 	struct prb_sampled *const *p;
 
 	prb_vec_each (p, &s->processes)
-		if ((*p)->pid == pid && !(*p)->over)
+		if ((*p)->pid == pid && (!(*p)->over || (*p)->left_out))
 			return true;
 	return false;
+}
+
+/* It ended before anything of it was read: for the recording it is one that was never found. */
+static void forget_last(struct sampler *s)
+{
+	free(s->processes.items[--s->processes.count]);
+	s->recording->others.count--;
 }
 
 /* One that cannot be read is named, and left out. */
@@ -136,11 +143,14 @@ static struct prb_error *add_child(struct sampler *s, pid_t pid)
 		prb_sampled_start(p, s->woke);
 		return NULL;
 	}
-	p->over = true;
-	prb_sampled_stop(p);
+	prb_sampled_leave_out(p);
+	if (!s->program && !s->children_at)
+		p->cpu_begin = p->cpu_now;
 	if (err->code == PRB_ERROR_NOMEM)
 		return err;
 	prb_log("profile", 1, "process %d is left out: %s", (int)pid, err->message);
+	if (p->cpu_now < 0)
+		forget_last(s);
 	prb_error_destroy(err);
 	return NULL;
 }
@@ -171,6 +181,7 @@ static struct prb_error *find_children(struct sampler *s)
 	if (!s->options->children || s->woke < s->children_at)
 		return NULL;
 	for (size_t i = 0; i < count; i++) {
+		prb_sampled_note_left_out(s->processes.items[i]);
 		if (s->processes.items[i]->over || has_known_ancestor(s, i))
 			continue;
 		prb_sampled_note_children(s->processes.items[i]);
@@ -312,7 +323,7 @@ static int64_t sum_up_unseen(const struct sampler *s)
 
 		if (p->number <= s->options->others_count)
 			unseen += p->children_now - p->children_begin;
-		else if (p->over && p->cpu_begin >= 0)
+		else if (p->over && !p->left_out && p->cpu_begin >= 0)
 			unseen -= p->cpu_now;
 	}
 	return PRB_MAX(unseen, (int64_t)0);
@@ -324,8 +335,10 @@ static struct prb_error *sum_up(struct sampler *s, int64_t now)
 	struct prb_recording *recording = s->recording;
 	struct prb_sampled *const *slot;
 
-	prb_vec_each (slot, &s->processes)
+	prb_vec_each (slot, &s->processes) {
 		PRB_TRY(prb_sampled_settle(*slot));
+		prb_sampled_note_left_out(*slot);
+	}
 	recording->duration = now - recording->begun;
 	recording->cost.own_cpu = read_own_clock() - s->own_before;
 	recording->cost.again = 0;

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Several processes as one recording: children that start and end, and all that a name matches."""
 import json
+import os
+import pathlib
+import re
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -135,6 +140,34 @@ def test_children_that_end_at_once(tmp_path):
     assert abs(result["unseen_children_ns"] + found - (after - before)) <= 0.1 * (after - before) + 2e7
     assert ("not seen: " in out) == (result["unseen_children_ns"] * 100 >
                                      result["unseen_children_ns"] + found + result["process_cpu_ns"])
+
+
+# A process whose program its user may not read is not dumpable: only root may read it.
+UNREADABLE = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.argv[1], "-c", "while :; do :; done"])
+while time.process_time() < 1: pass
+child.kill()
+child.wait()
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_child_that_may_not_be_read():
+    """It is named once, with what it used, which is not told of others."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        shell = shutil.copy("/bin/sh", folder)
+        os.chmod(shell, 0o711)
+        result = subprocess.run(
+            [support.BINARY, "perf", "--subprocesses", "--", INTERPRETERS[-1].exe, "-c", UNREADABLE,
+             shell], capture_output=True, check=False, timeout=120, env=INTERPRETERS[-1].env,
+            cwd="/", user=65534, group=65534, extra_groups=[])
+    assert result.returncode == 0, result.stderr
+    lines = [line for line in result.stderr.decode().splitlines() if line.startswith("left out: ")]
+    assert len(lines) == 1, result.stderr
+    assert re.search(shell + " -c .* ended or could not be read, with .*s on a processor$", lines[0])
+    assert b"of threads that ended" not in result.stderr
 
 
 EARLIER = """

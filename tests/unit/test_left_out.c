@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Children that a recording finds, and that are gone before anything of them is read. */
+#include "tests/unit/sleeper.h"
+
+#include "profile/sampler.h"
+
+static void pauses(void *context)
+{
+	(void)context;
+	for (;;)
+		pause();
+}
+
+/* A child that was there when children were listed. */
+static struct prb_error *give(void *context, pid_t pid, pid_t **ret, size_t *ret_count)
+{
+	(void)pid;
+	*ret = calloc(1, sizeof(**ret));
+	assert_non_null(*ret);
+	**ret = *(const pid_t *)context;
+	*ret_count = 1;
+	return NULL;
+}
+
+static pid_t gone(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+static void test_gone(void **state)
+{
+	struct child parent;
+	pid_t child = gone();
+	struct prb_recording *recording = NULL;
+
+	(void)state;
+	start(&parent, pauses, NULL);
+	await(&parent, 'S', NULL);
+	ok(prb_profile_record(parent.target,
+			      &(struct prb_profile_options){.seconds = 0.2,
+							    .rate = 100,
+							    .native = true,
+							    .children = give,
+							    .context = &child},
+			      &recording));
+	assert_int_equal(recording->others.count, 0);
+	assert_int_equal(recording->unseen_children, 0);
+	prb_recording_destroy(recording);
+	finish(&parent);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_gone)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
