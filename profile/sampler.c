@@ -341,6 +341,7 @@ static struct prb_error *sum_up(struct sampler *s, int64_t now)
 	}
 	recording->duration = now - recording->begun;
 	recording->cost.own_cpu = read_own_clock() - s->own_before;
+	recording->cost.duration = recording->duration;
 	recording->cost.again = 0;
 	recording->unseen_children = sum_up_unseen(s);
 	prb_pauses_sum_up(&s->pauses, &recording->cost);

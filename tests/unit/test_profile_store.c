@@ -54,7 +54,8 @@ static struct prb_recording *make(void)
 	r->runs.items[1].samples = 300;
 	r->runs.items[1].cpu_squares = 12345.6789;
 	r->runs.items[2].queue = 123456789;
-	r->cost = (struct prb_profile_cost){7, 38.5, 90.25, 140, 300.125, 12345, 100, 3, 4, 1, 2};
+	r->cost = (struct prb_profile_cost){7,	 38.5, 90.25, 140, 300.125, 12345,
+					    100, 3,    4,     1,   2,	    r->duration};
 	return r;
 }
 
