@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "command/commands.h"
+#include "command/descriptors.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
 #include "command/output.h"
@@ -494,6 +495,7 @@ static struct prb_error *start(const struct prb_cli *cli, const struct prb_perfo
 	started.store = store;
 	started.source = wants_source(s, format);
 	prb_output_aside();
+	prb_descriptors_raise();
 	return prb_program_record(cli->program, record_program, &started, ret);
 }
 

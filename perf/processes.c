@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "command/descriptors.h"
 #include "perf/performance.h"
 #include "proc/subprocesses.h"
 #include "target/spec/target_spec.h"
@@ -66,6 +67,7 @@ struct prb_error *prb_performance_open(const struct prb_cli *cli,
 {
 	struct prb_target **slot;
 
+	prb_descriptors_raise();
 	if (s->several)
 		return open_several(s->several, ret);
 	if (s->all)
