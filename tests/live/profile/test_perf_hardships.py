@@ -393,3 +393,6 @@ def test_another_thread_runs_another_program(tmp_path, first, other, options):
     assert result["weight_ns"] <= result["process_cpu_ns"] + 0.05e9, (result["weight_ns"], result["process_cpu_ns"])
     if options:
         assert result["weight_ns"] > 0.7 * result["process_cpu_ns"], out
+
+
+
