@@ -379,6 +379,12 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 						       "a comparison cannot be written as %s",
 						       format->name),
 				      "it is a table, --json, or a .html file");
+	if (s->tid && (s->subprocesses || s->all))
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "--tid is a thread of one process, and %s "
+						       "is for several",
+						       s->all ? "--all" : "--subprocesses"),
+				      "--threads shows those whose names match");
 	if (s->rate > highest_rate)
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
 	if (s->keep && !(s->rotate > 0))

@@ -155,8 +155,7 @@ void prb_sampled_end(struct prb_sampled *p)
 	p->target = NULL;
 }
 
-/* One that has ended has none any more; then it is what it was. */
-static struct prb_error *name_command(struct prb_sampled *p)
+struct prb_error *prb_sampled_name(struct prb_sampled *p)
 {
 	prb_auto_str struct prb_str text = {};
 	struct prb_process process;
@@ -241,7 +240,7 @@ static struct prb_error *look_at(struct prb_sampled *p)
 
 static struct prb_error *open_program(struct prb_sampled *p)
 {
-	PRB_TRY(name_command(p));
+	PRB_TRY(prb_sampled_name(p));
 	PRB_TRY(prb_target_open_process(p->pid, &p->target));
 	return look_at(p);
 }
@@ -253,7 +252,6 @@ static struct prb_error *is_gone(const struct prb_sampled *p)
 
 struct prb_error *prb_sampled_begin(struct prb_sampled *p)
 {
-	p->subjects.folder = -1;
 	p->target = p->borrowed;
 	p->cpu_now = clock_getcpuclockid(p->pid, &p->clock) ? -1 : read_clock(p->clock);
 	if (p->starts)

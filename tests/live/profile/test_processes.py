@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -107,6 +108,10 @@ def test_usage():
     result = subprocess.run([support.BINARY, "perf", "--all", "--", "true"], capture_output=True,
                             check=False)
     assert result.returncode == 2 and b"not of one to start" in result.stderr
+    for option in "--all", "--subprocesses":
+        result = subprocess.run([support.BINARY, str(os.getpid()), "perf", option, "--tid", "1"],
+                                capture_output=True, check=False)
+        assert result.returncode == 2 and b"--tid is a thread of one process" in result.stderr
 
 
 BRIEF = """
@@ -152,22 +157,45 @@ child.wait()
 """
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
-def test_child_that_may_not_be_read():
-    """It is named once, with what it used, which is not told of others."""
+def left_out(program):
+    """Of a program of another user that starts unreadable shells: the path of one, the lines, and all that is printed."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         shell = shutil.copy("/bin/sh", folder)
         os.chmod(shell, 0o711)
         result = subprocess.run(
-            [support.BINARY, "perf", "--subprocesses", "--", INTERPRETERS[-1].exe, "-c", UNREADABLE,
-             shell], capture_output=True, check=False, timeout=120, env=INTERPRETERS[-1].env,
+            [support.BINARY, "perf", "--subprocesses", "--", INTERPRETERS[-1].exe, "-c", program, shell],
+            capture_output=True, check=False, timeout=120, env=INTERPRETERS[-1].env,
             cwd="/", user=65534, group=65534, extra_groups=[])
     assert result.returncode == 0, result.stderr
     lines = [line for line in result.stderr.decode().splitlines() if line.startswith("left out: ")]
+    return shell, lines, result
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_child_that_may_not_be_read():
+    """It is named once, with what it used, which is not told of others."""
+    shell, lines, result = left_out(UNREADABLE)
     assert len(lines) == 1, result.stderr
     assert re.search(shell + " -c .* ended or could not be read, with .*s on a processor$", lines[0])
     assert b"of threads that ended" not in result.stderr
+
+
+MANY_UNREADABLE = """
+import subprocess, sys, time
+children = [subprocess.Popen([sys.argv[1], "-c", "read line"], stdin=subprocess.PIPE) for _ in range(12)]
+while time.process_time() < 1: pass
+for child in children:
+    child.communicate(b"\\n")
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_many_children_that_may_not_be_read():
+    """Ten of them are named."""
+    shell, lines, result = left_out(MANY_UNREADABLE)
+    assert len(lines) == 11 and all(shell in line for line in lines[:-1]), result.stderr
+    assert re.search(r"^left out: 2 more, with .*s on a processor; --json has them all$", lines[-1]), lines
 
 
 EARLIER = """
@@ -204,3 +232,114 @@ def waited_for(pid):
     with open("/proc/%d/stat" % pid, encoding="ascii") as file:
         numbers = file.read().rpartition(")")[2].split()
     return (int(numbers[13]) + int(numbers[14])) * 10000000
+
+
+# Forks a child that has its command line, and ends when it is told, and so does the child, once it has used some time.
+FAMILY = """
+import os, sys, time
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end: pass
+here, there = os.pipe()
+child = os.fork()
+if not child:
+    os.read(here, 1)
+    burn(1)
+    os._exit(0)
+print("ready", flush=True)
+input()
+os.write(there, b"x")
+os.waitpid(child, 0)
+print("done", flush=True)
+input()
+"""
+
+
+def test_a_child_that_has_the_name_too():
+    """What it used is its own row, and was seen."""
+    with support.Program([INTERPRETERS[-1].exe, "-c", FAMILY, "a-name-for-both"]) as program:
+        program.line()
+        recording = subprocess.Popen(
+            [support.BINARY, "/a-name-for-both$/", "perf", "--all", "--subprocesses", "--json"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        profiles.samples(recording)
+        program.send(b"\n")
+        assert program.line(60) == "done"
+        recording.send_signal(signal.SIGINT)
+        out, err = recording.communicate(timeout=60)
+    assert recording.returncode == 0, err
+    result = json.loads(out)
+    assert len(result["processes"]) == 2 and result["processes"][1]["cpu_ns"] > 0.9e9, result["processes"]
+    assert result["unseen_children_ns"] < 3e8, result["unseen_children_ns"]
+
+
+# Its child has waited for a child of its own, which has used a second, before it is recorded.
+EARLIER_STILL = """
+import subprocess, sys
+child = ("import subprocess, sys\\n"
+         "subprocess.call([sys.executable, '-c', 'import time\\\\nwhile time.process_time() < 1: pass'])\\n"
+         "print('burned', flush=True)\\ninput()")
+child = subprocess.Popen([sys.executable, "-c", child], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+assert child.stdout.readline() == b"burned\\n"
+print("ready", flush=True)
+input()
+child.communicate(b"\\n")
+print("done", flush=True)
+input()
+"""
+
+
+def test_what_children_of_a_child_have_used_before():
+    with support.Program([INTERPRETERS[-1].exe, "-c", EARLIER_STILL]) as program:
+        program.line()
+        recording = profiles.Recording(program.pid, "--subprocesses", "--json")
+        recording.samples()
+        program.send(b"\n")
+        assert program.line(60) == "done"
+        recording.interrupt()
+        result = recording.result()
+    assert result["unseen_children_ns"] < 5e8, result["unseen_children_ns"]
+
+
+BUSY_CHILD = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "print('runs', flush=True)\\nwhile True: pass"], stdout=subprocess.PIPE)
+child.stdout.readline()
+print(child.pid, flush=True)
+try:
+    input()
+finally:
+    child.kill()
+    child.wait()
+"""
+
+
+def test_a_child_that_a_debugger_has():
+    """It is told as unreadable, and ends no recording of the others."""
+    with support.Program([INTERPRETERS[-1].exe, "-c", BUSY_CHILD]) as program:
+        child = int(program.line())
+        with profiles.tracer_of(child):
+            recording = profiles.Recording(program.pid, "--subprocesses", "--json", "-d", "1s")
+            code, out, err = recording.end()
+        program.send(b"\n")
+        program.wait()
+    assert code == 0, err
+    result = json.loads(out)
+    weights = {row["func"]: row["self_ns"] for row in result["functions"]}
+    assert weights["<unreadable>"] > 0 and weights["<unreadable>"] > 0.9 * result["weight_ns"], weights
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_one_of_all_is_of_another_user():
+    """It is left out, with a warning, and the other one is recorded."""
+    interpreter, user = INTERPRETERS[-1], {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
+    words = [interpreter.exe, "-c", "print('ready', flush=True)\nwhile True: pass", "named-by-two-users"]
+    with support.Program(words, env=interpreter.env) as other, \
+            support.Program(words, env=interpreter.env, **user) as own:
+        assert other.line() == own.line() == "ready"
+        result = subprocess.run(
+            [support.BINARY, "/named-by-two-users$/", "perf", "--all", "--json", "-d", "500ms"],
+            capture_output=True, check=False, env=interpreter.env, **user)
+    assert result.returncode == 0, result.stderr
+    assert [process["pid"] for process in json.loads(result.stdout)["processes"]] == [own.pid]
+    assert b"warning: " in result.stderr and b"%d" % other.pid in result.stderr, result.stderr
