@@ -343,3 +343,18 @@ def test_one_of_all_is_of_another_user():
     assert result.returncode == 0, result.stderr
     assert [process["pid"] for process in json.loads(result.stdout)["processes"]] == [own.pid]
     assert b"warning: " in result.stderr and b"%d" % other.pid in result.stderr, result.stderr
+
+
+def test_c_functions_of_all(tmp_path):
+    """Each process has its libraries at other places; the functions of each have their names."""
+    words = [INTERPRETERS[-1].exe, "-c", "print('ready', flush=True)\nwhile True: sum(range(1000))", "named-with-c"]
+    stacks = tmp_path / "x.collapsed"
+    with support.Program(words, env=INTERPRETERS[-1].env) as one, \
+            support.Program(words, env=INTERPRETERS[-1].env) as two:
+        assert one.line() == two.line() == "ready"
+        subprocess.run([support.BINARY, "/named-with-c$/", "perf", "--all", "--cc", "-d", "2s", "-o", stacks],
+                       stdout=subprocess.DEVNULL, check=True, timeout=120)
+    lines = stacks.read_text().splitlines()
+    for pid in one.pid, two.pid:
+        own = [line for line in lines if line.startswith("%d " % pid)]
+        assert any(";PyEval_EvalCode" in line for line in own), own
