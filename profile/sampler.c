@@ -134,15 +134,16 @@ static void forget_last(struct sampler *s)
 	free(row->python);
 }
 
+/* One that is about to end has no memory any more, and so no command line. */
 static bool has_ended(pid_t pid)
 {
 	struct prb_process process;
 	prb_auto_error struct prb_error *err = prb_process_describe(pid, &process);
+	bool ended = err || process.kind == PRB_PROCESS_ZOMBIE || !process.argv.count;
 
-	if (err)
-		return true;
-	prb_process_deinit(&process);
-	return process.kind == PRB_PROCESS_ZOMBIE;
+	if (!err)
+		prb_process_deinit(&process);
+	return ended;
 }
 
 /* One that cannot be read is named, and left out. */
