@@ -256,7 +256,7 @@ input()
 
 
 def test_a_child_that_has_the_name_too():
-    """What it used is its own row, and was seen."""
+    """What it used is told once: the row of the process has it, but for what was left when it was seen last."""
     with support.Program([INTERPRETERS[-1].exe, "-c", FAMILY, "a-name-for-both"]) as program:
         program.line()
         recording = subprocess.Popen(
@@ -269,8 +269,9 @@ def test_a_child_that_has_the_name_too():
         out, err = recording.communicate(timeout=60)
     assert recording.returncode == 0, err
     result = json.loads(out)
-    assert len(result["processes"]) == 2 and result["processes"][1]["cpu_ns"] > 0.9e9, result["processes"]
-    assert result["unseen_children_ns"] < 3e8, result["unseen_children_ns"]
+    assert len(result["processes"]) == 2, result["processes"]
+    used = result["processes"][1]["cpu_ns"]
+    assert used > 0 and used + result["unseen_children_ns"] < 1.4e9, (used, result["unseen_children_ns"])
 
 
 # Its child has waited for a child of its own, which has used a second, before it is recorded.

@@ -107,7 +107,7 @@ def test_what_a_part_has_cost(probing, busy, tmp_path):
     cost = re.compile(r"cost( of the whole recording, \d.*?s)?: (.*)$", re.M)
     part = probing(file, "perf", "--from", "1900ms")
     words, text = cost.search(part.out).groups()
-    assert re.match(r" of the whole recording, 2(\.\d+)? s$", words), part.out
+    assert re.match(r" of the whole recording, \d[\d.]* s$", words), part.out
     assert cost.search(made.out).groups() == (None, text)
     whole_cost = json.loads(probing(file, "perf", "--json").out)["cost"]
     result = json.loads(probing(file, "perf", "--json", "--last", "100ms").out)
