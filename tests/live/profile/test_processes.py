@@ -24,6 +24,11 @@ def started(interpreter, *options):
                           env=interpreter.env, check=False)
 
 
+def own_name(name):
+    """One that no process of other tests has."""
+    return "%s-%d" % (name, os.getpid())
+
+
 def shares(recording):
     return {row["func"]: row["total_ns"] / recording["weight_ns"]
             for row in recording["functions"]}
@@ -257,10 +262,10 @@ input()
 
 def test_a_child_that_has_the_name_too():
     """What it used is told once: the row of the process has it, but for what was left when it was seen last."""
-    with support.Program([INTERPRETERS[-1].exe, "-c", FAMILY, "a-name-for-both"]) as program:
+    with support.Program([INTERPRETERS[-1].exe, "-c", FAMILY, own_name("a-name-for-both")]) as program:
         program.line()
         recording = subprocess.Popen(
-            [support.BINARY, "/a-name-for-both$/", "perf", "--all", "--subprocesses", "--json"],
+            [support.BINARY, "/%s$/" % own_name("a-name-for-both"), "perf", "--all", "--subprocesses", "--json"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         profiles.samples(recording)
         program.send(b"\n")
@@ -334,12 +339,12 @@ def test_a_child_that_a_debugger_has():
 def test_one_of_all_is_of_another_user():
     """It is left out, with a warning, and the other one is recorded."""
     interpreter, user = INTERPRETERS[-1], {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
-    words = [interpreter.exe, "-c", "print('ready', flush=True)\nwhile True: pass", "named-by-two-users"]
+    words = [interpreter.exe, "-c", "print('ready', flush=True)\nwhile True: pass", own_name("named-by-two-users")]
     with support.Program(words, env=interpreter.env) as other, \
             support.Program(words, env=interpreter.env, **user) as own:
         assert other.line() == own.line() == "ready"
         result = subprocess.run(
-            [support.BINARY, "/named-by-two-users$/", "perf", "--all", "--json", "-d", "500ms"],
+            [support.BINARY, "/%s$/" % own_name("named-by-two-users"), "perf", "--all", "--json", "-d", "500ms"],
             capture_output=True, check=False, env=interpreter.env, **user)
     assert result.returncode == 0, result.stderr
     assert [process["pid"] for process in json.loads(result.stdout)["processes"]] == [own.pid]
@@ -348,12 +353,12 @@ def test_one_of_all_is_of_another_user():
 
 def test_c_functions_of_all(tmp_path):
     """Each process has its libraries at other places; the functions of each have their names."""
-    words = [INTERPRETERS[-1].exe, "-c", "print('ready', flush=True)\nwhile True: sum(range(1000))", "named-with-c"]
+    words = [INTERPRETERS[-1].exe, "-c", "print('ready', flush=True)\nwhile True: sum(range(1000))", own_name("named-with-c")]
     stacks = tmp_path / "x.collapsed"
     with support.Program(words, env=INTERPRETERS[-1].env) as one, \
             support.Program(words, env=INTERPRETERS[-1].env) as two:
         assert one.line() == two.line() == "ready"
-        subprocess.run([support.BINARY, "/named-with-c$/", "perf", "--all", "--cc", "-d", "2s", "-o", stacks],
+        subprocess.run([support.BINARY, "/%s$/" % own_name("named-with-c"), "perf", "--all", "--cc", "-d", "2s", "-o", stacks],
                        stdout=subprocess.DEVNULL, check=True, timeout=120)
     lines = stacks.read_text().splitlines()
     for pid in one.pid, two.pid:
