@@ -156,6 +156,9 @@ def test_what_a_dead_rank_has_left(stack, program, launcher):
     assert found == [[pids[0], None]], (pids, child, done)
     hang = jobs.cluster("cluster", "hang", name)
     assert hang.returncode == ABSENT and "absent: rank 1 has no process" in hang.stdout, hang
+    rows = jobs.cluster("cluster", "query", "--json", "SELECT _rank FROM process.info", name)
+    assert json.loads(rows.stdout) == [{"_rank": 0}], rows
+    assert rows.stderr == "probing: warning: rank 1 has no process, and no rows\n", rows
 
 
 def sleeps_between_looks(pid):
