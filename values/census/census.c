@@ -402,6 +402,7 @@ void prb_census_destroy(struct prb_census *c)
 	free(c->type_table);
 	free(c->pools);
 	free(c->garbage);
+	prb_census_forget_places(c);
 	prb_error_destroy(c->fatal);
 	free(c);
 }
