@@ -165,18 +165,19 @@ void prb_census_own(struct prb_census *c, uint32_t index, uint64_t bytes);
 
 /* census_roots.c */
 void prb_census_add_modules(struct prb_census *c);
-void prb_census_add_frames(struct prb_census *c);
+/** The variables of all frames; @p nameless: and what else they have. */
+void prb_census_add_frames(struct prb_census *c, bool nameless);
 
 /* census_garbage.c */
 void prb_census_find_garbage(struct prb_census *c);
 
-/* census_pools.c */
 /* census_places.c */
 /** The first place of an object in a container; false if there is none. */
 bool prb_census_find_place(struct prb_census *c, uint64_t container, uint64_t child,
 			   struct prb_census_place *ret);
 void prb_census_forget_places(struct prb_census *c);
 
+/* census_pools.c */
 void prb_census_note_pool(struct prb_census *c, uint64_t block, uint64_t bytes);
 
 /* census_tensors.c */
