@@ -80,7 +80,7 @@ def comm_begin(group, operation, arguments):
     import time
 
     try:
-        now = time.time()
+        now = time.monotonic()
         row = comm_of(group, operation, arguments)
         torch_comm(b"begin", *(row + (None,)))
         return now, row
@@ -108,7 +108,7 @@ def comm_began(begun, work):
 def comm_ended(began, row):
     import time
 
-    torch_comm(b"end", *(row + (int((time.time() - began) * 1e9),)))
+    torch_comm(b"end", *(row + (int((time.monotonic() - began) * 1e9),)))
 
 
 def around_wait(inner, calls):
