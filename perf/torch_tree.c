@@ -98,8 +98,12 @@ static struct prb_error *list(const struct maker *m, uint32_t stack, uint32_t pa
 			      struct prb_torch_tree *ret)
 {
 	for (uint32_t i = next_child(m, stack, NONE); i != NONE; i = next_child(m, stack, i)) {
-		struct prb_torch_node *added = prb_vec_push(&ret->list);
+		struct prb_torch_node *added;
 
+		/* Threads that are no part of this ran it. */
+		if (!m->nodes[i].samples && !m->nodes[i].total)
+			continue;
+		added = prb_vec_push(&ret->list);
 		if (!added)
 			return prb_error_nomem();
 		*added = m->nodes[i];

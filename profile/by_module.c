@@ -266,8 +266,20 @@ static struct prb_error *add_workers(struct maker *m)
 	return NULL;
 }
 
-/* Threads that ran anything of a step. */
-static struct prb_error *choose_threads(struct maker *m, bool *chosen, bool *any)
+/* Whether a thread that is in this part runs the steps. */
+static bool is_of_steps(const struct maker *m, const struct prb_run *run, enum prb_step_part part,
+			bool waits)
+{
+	/* Waiting for data is also what data loading's own threads do. */
+	if (waits)
+		return part == PRB_STEP_COMMUNICATION ||
+		       (part == PRB_STEP_DATA &&
+			m->from->threads.items[run->thread].tid == m->from->pid);
+	return part == PRB_STEP_FORWARD || part == PRB_STEP_BACKWARD || part == PRB_STEP_OPTIMIZER;
+}
+
+/* Threads that ran anything of a step; or, of one that waits all the time, those that wait. */
+static struct prb_error *choose_threads(struct maker *m, bool waits, bool *chosen, bool *any)
 {
 	const struct prb_run *run;
 	struct made *made;
@@ -277,12 +289,10 @@ static struct prb_error *choose_threads(struct maker *m, bool *chosen, bool *any
 		if (m->is_worker[run->thread])
 			continue;
 		PRB_TRY(made_of(m, run, &made));
-		/* Waiting for data is also what data loading's own threads do. */
-		if (made->part == PRB_STEP_FORWARD || made->part == PRB_STEP_BACKWARD ||
-		    made->part == PRB_STEP_OPTIMIZER) {
-			chosen[run->thread] = true;
-			*any = true;
-		}
+		if (!is_of_steps(m, run, made->part, waits))
+			continue;
+		chosen[run->thread] = true;
+		*any = true;
 	}
 	return NULL;
 }
@@ -375,7 +385,9 @@ static struct prb_error *transform(struct maker *m, struct prb_by_module *ret)
 	for (size_t i = 0; i < 2 * m->from->tree->stacks.count; i++)
 		m->made[i].stack = UNMADE;
 	PRB_TRY(add_workers(m));
-	PRB_TRY(choose_threads(m, chosen, &any));
+	PRB_TRY(choose_threads(m, false, chosen, &any));
+	if (!any)
+		PRB_TRY(choose_threads(m, true, chosen, &any));
 	if (!any)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_NOT_FOUND,

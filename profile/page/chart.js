@@ -32,7 +32,7 @@ export class Chart {
 		this.right = 1;
 		this.focus = null; // { row, box }
 		this.hover = null;
-		this.drawn = 0; // milliseconds that drawing took
+		this.drawn = -1; // milliseconds that drawing took, which a coarse clock may call 0
 	}
 
 	show(picture, upwards) {

@@ -3,7 +3,9 @@
 clocks."""
 import contextlib
 import json
+import os
 import re
+import signal
 import socket
 import subprocess
 
@@ -75,8 +77,8 @@ def test_shares(program):
 
 
 @pytest.fixture(params=training.TORCHES, ids=repr)
-def rank(request):
-    """The first of two, which waits for its data loader and for the other one."""
+def ranks(request):
+    """Two, of which the first waits for its data loader and for the other one."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -84,10 +86,11 @@ def rank(request):
         found = [stack.enter_context(request.param.start("parts.py", env=dict(
             MASTER_ADDR="127.0.0.1", MASTER_PORT=port, RANK=each, WORLD_SIZE="2"))) for each in "01"]
         assert found[0].line(timeout=400) == "ready"
-        yield found[0]
+        yield found
 
 
-def test_data_loading_and_communication(rank):
+def test_data_loading_and_communication(ranks):
+    rank = ranks[0]
     found, (seconds, data, communication) = measured(rank, "-d", "%ds" % support.count(3, 30), "-r", "200")
     nodes = {node["name"]: node for node in found["nodes"]}
     assert len(nodes) == len(found["nodes"])
@@ -101,6 +104,18 @@ def test_data_loading_and_communication(rank):
     # With --exact, all that is before the first module: both of these, and what happens between them.
     found, (seconds, data, communication) = measured(rank, "--exact", "--steps", "10")
     assert (data + communication) / seconds - 0.1 < found["data_ms"] / found["duration_ms"] < 1
+
+
+def test_a_step_that_does_not_end(ranks):
+    """Nothing runs but the wait for the other rank, which is stopped."""
+    os.kill(ranks[1].pid, signal.SIGSTOP)
+    for _ in range(20):
+        found = json.loads(subprocess.run(
+            [support.BINARY, str(ranks[0].pid), "perf", "--torch", "--json", "-d", "1s"],
+            stdout=subprocess.PIPE, check=True, timeout=100).stdout)
+        if found["nodes"][0]["share"] == 1:
+            break
+    assert [node["name"] for node in found["nodes"]] == ["communication"] and not found["steps"], found
 
 
 def sampled(probing, process, *options, until, path=None):
