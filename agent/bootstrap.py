@@ -11,6 +11,8 @@ import sys
 
 get_ident = _thread.get_ident
 lock = _thread.allocate_lock()
+loading = _thread.RLock()
+loaded_parts = set()
 threads = {}  # who evaluates: {ident: (job, Session or None)}
 sessions = {}  # at a prompt: {job: Session}
 numbered = [0]
@@ -356,9 +358,12 @@ def find_frame(ident, tid, depth, must, line, name, file):
 
 
 def load(number, name):
-    """What is needed by few is compiled when it first is."""
-    if name not in globals():
-        exec(compile(part(number), AGENT, "exec"), globals())
+    """What is needed by few is compiled when it first is. A second client waits for the first: if it
+    ran the text again, what the first one has begun would be forgotten."""
+    with loading:
+        if number not in loaded_parts:
+            exec(compile(part(number), AGENT, "exec"), globals())
+            loaded_parts.add(number)
     return globals()[name]
 
 

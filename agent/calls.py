@@ -62,6 +62,7 @@ class Call:
 
     def __init__(self, point, frame, arguments, now):
         self.arguments, self.began_at, self.error = arguments, now, None
+        self.code = frame.f_code
         self.thread, self.number = get_ident(), span_number()
         self.around = span_parent()
         stack = stacks.get(self.thread)
@@ -120,6 +121,7 @@ class Calls(Logpoint):
         key = key_of(frame)
         if BY_TRACING and key in self.open:
             return  # a generator goes on
+        self.open.pop(key, None)  # of a generator that ended without an event, where this one is now
         try:
             if self.condition and not eval(self.condition, frame.f_globals, frame.f_locals):
                 return
@@ -206,7 +208,8 @@ def left(frame, value=None, error=None):
     busy.add(thread)
     try:
         for point in list(breaks.values()):
-            if point.calls and key_of(frame) in point.open:
+            call = point.open.get(key_of(frame)) if point.calls else None
+            if call and call.code is frame.f_code:
                 point.leave(frame, value, error)
     finally:
         busy.discard(thread)

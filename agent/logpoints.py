@@ -71,7 +71,9 @@ class Follower:
 
         self.job, self.as_json, self.line = job, as_json, line
         self.rows, self.lost = collections.deque(), 0
-        self.wake = _thread.allocate_lock()
+        # Released once for each time that it is waited for: a second one, before the waiter has noticed
+        # the first, would end the process in a debug build of 3.13 and 3.14.
+        self.wake, self.releases = _thread.allocate_lock(), [None]
         self.wake.acquire()
 
     def add(self, row):
@@ -80,9 +82,15 @@ class Follower:
             return
         self.rows.append(row)
         try:
-            self.wake.release()
-        except RuntimeError:
-            pass
+            self.releases.pop()
+        except IndexError:
+            return
+        self.wake.release()
+
+    def wait(self, seconds):
+        """Until there are rows, or so long."""
+        if self.wake.acquire(True, seconds):
+            self.releases.append(None)
 
     def print(self):
         """False if the client is gone."""
@@ -268,10 +276,10 @@ def follow(job, point, seconds, mode):
         return DONE
     follower = Follower(job, "j" in mode, point.line_of)
     point.follower = follower if prints else None
-    end = time.time() + seconds if seconds else None
+    end = time.monotonic() + seconds if seconds else None
     try:
-        while (end is None or time.time() < end) and breaks.get(point.number) is point:
-            follower.wake.acquire(True, LOOK if end is None else max(0.0, min(LOOK, end - time.time())))
+        while (end is None or time.monotonic() < end) and breaks.get(point.number) is point:
+            follower.wait(LOOK if end is None else max(0.0, min(LOOK, end - time.monotonic())))
             if not follower.print():
                 break
         follower.print()

@@ -402,14 +402,15 @@ def sample_steps(job, count, seconds):
     torch_exact[0] += 1
     wake = _thread.allocate_lock()
     wake.acquire()
-    first, end = torch_count(), time.time() + seconds
+    first, end = torch_count(), time.monotonic() + seconds
     torch_problem[0] = ""
     try:
-        torch_rate(torch_configured(), count)
-        while torch_count() - first < count and time.time() < end and not torch_problem[0]:
+        while torch_count() - first < count and time.monotonic() < end and not torch_problem[0]:
+            # Again and again: another client may have wanted fewer, and be done.
+            torch_rate(torch_configured(), count - (torch_count() - first))
             wake.acquire(True, 0.02)
         torch_rate(torch_configured(), 0)
-        while torch_gpu_waits() and time.time() < end and not torch_problem[0]:
+        while torch_gpu_waits() and time.monotonic() < end and not torch_problem[0]:
             wake.acquire(True, 0.02)
     finally:
         torch_exact[0] -= 1

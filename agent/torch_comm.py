@@ -11,6 +11,7 @@ OPERATIONS = ("allreduce", "allreduce_coalesced", "broadcast", "reduce", "allgat
 MOST_PENDING = 256
 comm_pending = {}  # {id(work): (weak reference to it, when it began, its row)}
 comm_undo = []
+comm_home = [0]  # the process: a child after fork() has these wrappers, and may get its own beside them
 
 
 def comm_of(group, operation, arguments):
@@ -79,8 +80,10 @@ def around_operation(inner, operation, calls):
 def comm_begin(group, operation, arguments):
     import time
 
+    if posix.getpid() != comm_home[0]:
+        return None
     try:
-        now = time.time()
+        now = time.monotonic()
         row = comm_of(group, operation, arguments)
         torch_comm(b"begin", *(row + (None,)))
         return now, row
@@ -108,7 +111,7 @@ def comm_began(begun, work):
 def comm_ended(began, row):
     import time
 
-    torch_comm(b"end", *(row + (int((time.time() - began) * 1e9),)))
+    torch_comm(b"end", *(row + (int((time.monotonic() - began) * 1e9),)))
 
 
 def around_wait(inner, calls):
@@ -145,6 +148,8 @@ def around_prepare(inner, calls):
 
 
 def comm_prepared():
+    if posix.getpid() != comm_home[0]:
+        return
     try:
         model = sys._getframe(2).f_locals.get("self")
         group = getattr(model, "process_group", None)
@@ -174,6 +179,7 @@ def comm_on():
     c10d = sys.modules.get("torch._C._distributed_c10d")
     if comm_undo or c10d is None or "torch.distributed.distributed_c10d" not in sys.modules:
         return
+    comm_home[0] = posix.getpid()
     calls = [comm_begin, comm_began, comm_waited, comm_prepared]
     nothing = lambda *_: None  # noqa: E731: it must not need this module
     comm_undo.append(lambda: calls.__setitem__(slice(None), [nothing] * 4))

@@ -7,6 +7,7 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "control/agent_embedded.h"
@@ -107,6 +108,20 @@ static struct prb_error *started(const struct prb_target *t, int64_t value)
 				   "namespace other users look like its own");
 }
 
+/** Starts it. While another command starts or stops it, again and again, for some seconds. */
+static struct prb_error *start(struct prb_target *t, const struct prb_inject_request *request,
+			       struct prb_inject_result *ret)
+{
+	const long first_ns = 10000000, last_ns = 640000000;
+
+	for (long ns = first_ns;; ns *= 2) {
+		PRB_TRY(prb_pause_state_blame(t, prb_inject(t, request, ret)));
+		if (ret->value != -EBUSY || ns > last_ns)
+			return NULL;
+		nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+	}
+}
+
 struct prb_error *prb_agent_load(struct prb_target *t, struct prb_inject_result *ret)
 {
 	struct prb_inject_request request = {.symbol = "probing_agent_start", .again = true};
@@ -118,7 +133,7 @@ struct prb_error *prb_agent_load(struct prb_target *t, struct prb_inject_result 
 
 	struct prb_error *err = check_python(request.modules);
 	if (!err)
-		err = prb_pause_state_blame(t, prb_inject(t, &request, ret));
+		err = start(t, &request, ret);
 	prb_modules_destroy(request.modules);
 	PRB_TRY(err);
 	prb_agent_tidy(t);

@@ -254,7 +254,10 @@ static int poll_buffer(void *context)
 	if (r->failure)
 		return -1;
 	listen(r);
-	r->cancelled |= r->options->ends(r->options->context);
+	if (!r->cancelled && r->options->ends(r->options->context)) {
+		r->cancelled = true;
+		r->by = PRB_MIN(r->by, prb_clock_seconds() + LATE_SECONDS);
+	}
 	if (r->buffer && !r->read_all)
 		r->failure = look(r);
 	r->read_all |= r->ended && !r->failure;

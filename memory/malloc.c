@@ -19,13 +19,15 @@ enum {
 	PAGE = 4096,
 	PAGES_AT_ONCE = 4096,
 	IS_PRESENT = 63,	  /* the bit of an entry in pagemap */
+	IS_SWAPPED = 62,	  /* another one */
 	MAPPED_LEAST = 128 << 10, /* smaller blocks have no mapping */
 };
 
 /* Of the word that has the size. */
 enum { BEFORE_IS_USED = 1, IS_MAPPED = 2, NOT_MAIN = 4, BITS = 7 };
 
-static const uint64_t HEAP = 64 << 20, PAGES_MOST = 4 << 20;
+/* Pages that are read, and pages of which is asked whether they are there: a terabyte in 2 s. */
+static const uint64_t HEAP = 64 << 20, PAGES_MOST = 4 << 20, ASKED_MOST = 1 << 28;
 
 struct walk {
 	struct prb_target *target;
@@ -34,6 +36,7 @@ struct walk {
 	double until;
 	uint64_t begin, end; /* of what is in the window */
 	uint64_t pages;	     /* that were looked at */
+	uint64_t asked;	     /* of so many it was asked whether they are there */
 	uint64_t next;	     /* behind the last large block */
 	bool late;
 	int pagemap;
@@ -323,7 +326,7 @@ static size_t look_for_pages(struct walk *w, uint64_t at, uint64_t end)
  */
 static struct prb_error *add_mapped(struct walk *w, uint64_t at, uint64_t end, struct prb_malloc *m)
 {
-	while (at < end && w->pages < PAGES_MOST && !w->late) {
+	while (at < end && w->pages < PAGES_MOST && w->asked < ASKED_MOST && !w->late) {
 		size_t pages = look_for_pages(w, at, end), count = 0;
 
 		w->next = at;
@@ -337,6 +340,7 @@ static struct prb_error *add_mapped(struct walk *w, uint64_t at, uint64_t end, s
 					at + i * PAGE, sizeof(w->heads[i]), w->heads[i], false};
 		PRB_TRY(take_pages(w, count, end, m));
 		w->pages += count;
+		w->asked += pages;
 		w->late |= prb_clock_seconds() > w->until;
 		at = PRB_MAX(at + pages * PAGE, w->next);
 	}
@@ -350,6 +354,20 @@ static bool is_anonymous(const struct prb_map *map)
 	       (!*map->path || !strncmp(map->path, "[anon:", 6));
 }
 
+/**
+ * True if the page at @p at has contents. A read of a page without makes it, and a table for it:
+ * in a reservation of terabytes, one for each place of a heap, that takes gigabytes.
+ */
+static bool has_contents(struct walk *w, uint64_t at)
+{
+	uint64_t entry = 0;
+
+	if (w->late || pread(w->pagemap, &entry, sizeof(entry),
+			     (off_t)(at / PAGE * sizeof(entry))) != sizeof(entry))
+		return false;
+	return entry >> IS_PRESENT & 1 || entry >> IS_SWAPPED & 1;
+}
+
 /* Heaps begin where they are aligned; what else there is may be blocks of their own. */
 static struct prb_error *add_map(struct walk *w, const struct prb_map *map, struct prb_malloc *m)
 {
@@ -359,7 +377,7 @@ static struct prb_error *add_map(struct walk *w, const struct prb_map *map, stru
 	for (uint64_t at = round_up(from, HEAP); at < map->end && at >= map->start; at += HEAP) {
 		struct heap_head head;
 
-		if (!is_heap(w, at, map->end, &head))
+		if (!has_contents(w, at) || !is_heap(w, at, map->end, &head))
 			continue;
 		PRB_TRY(add_other_heap(w, at, &head, &end, m, &right));
 		if (!right) {

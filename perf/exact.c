@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "command/term.h"
@@ -19,11 +20,27 @@
 
 enum { STEPS = 10 };
 static const double default_seconds = 60;
+/** How late an agent may end, and how often it is looked whether it is. */
+static const double LATE_SECONDS = 20, LOOK_SECONDS = 0.2;
 
+/** Who waits for the steps. */
+struct waiting {
+	double by; /**< when to leave the agent alone */
+	bool interrupted, late;
+};
+
+/** One Ctrl-C ends the sampling. A process that hangs does not do so: two end the wait for it. */
 static int interruptions(void *context)
 {
-	(void)context;
-	return prb_interrupted() ? 1 : 0;
+	struct waiting *w = context;
+	unsigned count = prb_interrupt_count();
+	double now = prb_clock_seconds();
+
+	if (count && !w->interrupted)
+		w->by = PRB_MIN(w->by, now + LATE_SECONDS);
+	w->interrupted = count;
+	w->late = now > w->by;
+	return w->late || count > 1 ? -1 : (int)count;
 }
 
 static int64_t realtime(void)
@@ -49,13 +66,17 @@ static struct prb_error *refusal(struct prb_str *text)
 static struct prb_error *sample(struct prb_target *target, struct prb_agent *agent,
 				const struct prb_performance_settings *s)
 {
-	struct prb_eval how = {.flags = PRB_WIRE_TORCH, .interruptions = interruptions};
+	double seconds = s->duration > 0 ? s->duration : default_seconds;
+	struct waiting waiting = {.by = prb_clock_seconds() + seconds + LATE_SECONDS};
+	struct prb_eval how = {.flags = PRB_WIRE_TORCH,
+			       .interruptions = interruptions,
+			       .look = LOOK_SECONDS,
+			       .context = &waiting};
 	struct prb_eval_result result = {};
 	prb_auto_str struct prb_str code = {};
 	struct prb_error *err;
 
-	prb_str_printf(&code, "exact\n%d\n%.3f", s->steps ? s->steps : STEPS,
-		       s->duration > 0 ? s->duration : default_seconds);
+	prb_str_printf(&code, "exact\n%d\n%.3f", s->steps ? s->steps : STEPS, seconds);
 	if (code.failed)
 		return prb_error_nomem();
 	if (prb_term_is(stderr))
@@ -64,6 +85,10 @@ static struct prb_error *sample(struct prb_target *target, struct prb_agent *age
 	prb_interrupt_catch(NULL);
 	err = prb_eval_run(agent, &how, "<probing>", &code, &result);
 	prb_interrupt_release();
+	if (waiting.late && prb_error_catch(&err, PRB_ERROR_CANCELLED))
+		err = prb_error_hint(
+			prb_error_create(PRB_ERROR_TIMEOUT, "the agent does not end the sampling"),
+			"'probing PID' shows what the process does instead");
 	if (!err && result.outcome == PRB_WIRE_RAISED)
 		err = refusal(result.has_traceback ? &result.traceback : &result.err);
 	else if (!err && result.outcome != PRB_WIRE_INTERRUPTED)

@@ -165,6 +165,18 @@ static struct prb_error *read_again(struct torch *t)
 	return NULL;
 }
 
+/** Nothing else would end the sampling. */
+static struct prb_error *check_counter(const struct torch *t)
+{
+	if (!t->settings->steps || t->settings->duration > 0 || t->counter.optimizer)
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+					       "--steps cannot end: no optimizer there counts its "
+					       "steps (plain SGD never does, others from their "
+					       "first step on)"),
+			      "--duration ends after a time; with --exact the agent counts steps");
+}
+
 static bool count_steps(struct torch *t)
 {
 	prb_auto_error struct prb_error *err = NULL;
@@ -310,6 +322,7 @@ static struct prb_error *record_and_show(struct torch *t, const struct prb_profi
 
 	PRB_TRY(choose(t->settings, &choice));
 	PRB_TRY(read_model(t));
+	PRB_TRY(check_counter(t));
 	PRB_TRY(record(t, &recording));
 	PRB_TRY(list_names(t, &names, &orders));
 	err = prb_by_module(recording, names, t->modules.count, false, &by);

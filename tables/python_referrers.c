@@ -59,11 +59,18 @@ static struct prb_error *put(struct prb_scan *scan, const struct prb_table_censu
 static struct prb_error *put_all(struct prb_scan *scan, const struct prb_table_census *c,
 				 uint32_t object, int64_t address)
 {
+	const char *before = prb_census_doubt(c->census), *doubt;
 	struct referrers r = {};
 	struct prb_error *err = prb_census_referrers(c->census, object, add, &r);
 
 	for (size_t i = 0; !err && i < r.list.count; i++)
 		err = put(scan, c, r.list.items[i], address);
+	doubt = prb_census_doubt(c->census);
+	if (!err && doubt != before)
+		prb_scan_note(scan, "python.referrers: %s", doubt);
+	if (!err && !r.list.count)
+		prb_scan_note(scan, "python.referrers is empty: no object refers to it; a variable "
+				    "of a frame or C code may hold it");
 	prb_vec_free(&r.list);
 	return err;
 }

@@ -163,8 +163,22 @@ static struct prb_error *interp_stack_end(struct prb_repr *r, uint64_t frame, ui
 	if (l->behaviour->tagged_refs)
 		return prb_repr_word(r, frame + (uint64_t)l->frame_stack_top, ret);
 	PRB_TRY(prb_mem_read_u32(r->mem, frame + (uint64_t)l->frame_stack_top, &count));
-	*ret = frame + (uint64_t)l->frame_localsplus + (uint64_t)count * 8;
+	*ret = count > 2 * SLOTS_MAX /* -1 while it runs */
+		       ? 0
+		       : frame + (uint64_t)l->frame_localsplus + (uint64_t)count * 8;
 	return NULL;
+}
+
+struct prb_error *prb_frame_stack_end(struct prb_repr *r, uint64_t frame, uint64_t *ret)
+{
+	const struct prb_layout *l = r->layout;
+
+	*ret = 0;
+	if (l->behaviour->chain != PRB_CHAIN_PYFRAME)
+		return l->frame_stack_top > 0 ? interp_stack_end(r, frame, ret) : NULL;
+	return l->pyframe_stack_top > 0 || l->pyframe_stack_depth > 0
+		       ? pyframe_stack_end(r, frame, ret)
+		       : NULL;
 }
 
 static struct prb_error *read_interp_frame(struct prb_repr *r, struct prb_coroutine *ret,

@@ -39,6 +39,13 @@ bool prb_coroutine_is(const struct prb_type *type);
 struct prb_error *prb_coroutine_read(struct prb_repr *r, struct prb_coroutine *ret,
 				     uint64_t *awaited) PRB_MUST_CHECK;
 
+/**
+ * The address above the topmost item on a frame's value stack, of a frame object up to 3.10. 0: it
+ * is not known, since the frame executes, and has not saved it for a call.
+ */
+struct prb_error *prb_frame_stack_end(struct prb_repr *r, uint64_t frame,
+				      uint64_t *ret) PRB_MUST_CHECK;
+
 /** Follows the awaits from @p object; *ret holds what was read also when an error ends it. */
 struct prb_error *prb_await_chain_read(struct prb_repr *r, uint64_t object,
 				       struct prb_await_chain *ret) PRB_MUST_CHECK;

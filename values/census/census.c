@@ -332,7 +332,11 @@ static struct prb_error *walk(struct prb_census *c)
 	if (list_known(c, &known)) {
 		prb_census_add_modules(c);
 		follow_all(c, &next);
-		prb_census_add_frames(c);
+		/* Named ways first: a value without a name tells little, and what the stack of a
+		 * frame up to 3.10 had before is no holder. */
+		prb_census_add_frames(c, false);
+		follow_all(c, &next);
+		prb_census_add_frames(c, true);
 		follow_all(c, &next);
 		c->unheld_from = c->nodes.count;
 		bytes = c->bytes;
@@ -398,6 +402,7 @@ void prb_census_destroy(struct prb_census *c)
 	prb_vec_free(&c->types);
 	prb_vec_free(&c->roots);
 	prb_vec_free(&c->tensors);
+	prb_census_forget_places(c);
 	free(c->table);
 	free(c->type_table);
 	free(c->pools);

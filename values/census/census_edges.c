@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "python/repr/coroutine.h"
 #include "values/census/census_private.h"
 
-enum { CHUNK = 64, WORD = 8, TAG = 3 };
+enum { CHUNK = 64, WORD = 8, TAG = 3, PY_3_10 = 0x030a };
 
 static const uint64_t count_max = UINT64_C(1) << 36;
 
@@ -44,7 +45,9 @@ static void follow_words(struct prb_census *c, uint32_t parent, uint64_t address
 			return;
 		prb_census_expect(c, words, n);
 		for (uint64_t j = 0; j < n; j++)
-			if (words[j] & mask && !prb_census_refer(c, parent, words[j] & mask))
+			/* From 3.14 on a slot of a frame may be a number. */
+			if (words[j] & mask && (words[j] & ~mask) != TAG &&
+			    !prb_census_refer(c, parent, words[j] & mask))
 				return;
 	}
 }
@@ -351,6 +354,20 @@ static void follow_managed(struct prb_census *c, uint32_t index, uint64_t object
 		follow_values(c, index, keys, values);
 }
 
+/*
+ * The items on its value stack, such as what a loop iterates over, or what a coroutine awaits. Of a
+ * frame that executes they are not known.
+ */
+static void follow_stack(struct prb_census *c, uint32_t parent, uint64_t frame, uint64_t locals,
+			 uint64_t most)
+{
+	uint64_t start = frame + (uint64_t)c->py->layout.frame_localsplus + locals * WORD, end;
+
+	if (prb_census_try(c, prb_frame_stack_end(&c->repr, frame, &end)) && end > start &&
+	    end - start <= most * WORD && (end - start) % WORD == 0)
+		follow_words(c, parent, start, (end - start) / WORD, ~(uint64_t)TAG);
+}
+
 void prb_census_follow_frame(struct prb_census *c, uint32_t parent, uint64_t frame)
 {
 	const struct prb_layout *l = &c->py->layout;
@@ -381,8 +398,42 @@ void prb_census_follow_frame(struct prb_census *c, uint32_t parent, uint64_t fra
 			prb_census_refer(c, parent, word);
 	}
 	follow_words(c, parent, frame + (uint64_t)l->frame_localsplus, locals, ~(uint64_t)TAG);
+	follow_stack(c, parent, frame, locals, stack);
 	if (parent < c->nodes.count)
 		prb_census_own(c, parent, (locals + stack) * WORD);
+}
+
+/*
+ * Up to 3.10: variables, then the value stack. What lies above its top was there before. While a
+ * frame executes the top is not known: all is followed, also what nothing holds any more.
+ */
+static void follow_pyframe(struct prb_census *c, uint32_t index, uint64_t object,
+			   const struct prb_census_entry *type)
+{
+	const struct prb_layout *l = &c->py->layout;
+	uint64_t from = object + type->size, count = 0, end;
+
+	if (type->item)
+		prb_census_try(c, prb_mem_read_u64(c->mem, object + (uint64_t)l->var_size, &count));
+	follow_fields(c, index, object, (uint64_t)l->object_size, type->size);
+	if (count >= 1 << 20 || !prb_census_try(c, prb_frame_stack_end(&c->repr, object, &end)))
+		return;
+	if (!end || end < object + (uint64_t)l->pyframe_localsplus ||
+	    end > from + count * type->item)
+		end = from + count * type->item;
+	if (end > from)
+		follow_fields(c, index, object, type->size, end - object);
+}
+
+/* Up to 3.9 a byte stands behind the frame, and what was in memory before behind that. */
+static void follow_old_generator(struct prb_census *c, uint32_t index, uint64_t object,
+				 uint64_t size)
+{
+	const struct prb_layout *l = &c->py->layout;
+	uint64_t behind = (uint64_t)l->generator_frame + WORD;
+
+	follow_fields(c, index, object, (uint64_t)l->object_size, behind);
+	follow_fields(c, index, object, behind + (l->version < PY_3_10 ? WORD : 0), size);
 }
 
 /* Generators and frame objects hold a frame, or a pointer to one. */
@@ -391,18 +442,14 @@ static void follow_framed(struct prb_census *c, uint32_t index, uint64_t object,
 {
 	const struct prb_layout *l = &c->py->layout;
 	bool generator = type->kind == PRB_CENSUS_GENERATOR;
-	uint64_t frame = object + (uint64_t)l->generator_frame, size = type->size,
-		 items = type->item;
+	uint64_t frame = object + (uint64_t)l->generator_frame, size = type->size;
 
+	if (l->behaviour->chain == PRB_CHAIN_PYFRAME && !generator) {
+		follow_pyframe(c, index, object, type);
+		return;
+	}
 	if (l->behaviour->chain == PRB_CHAIN_PYFRAME) {
-		uint64_t count = 0;
-
-		if (items)
-			prb_census_try(c, prb_mem_read_u64(c->mem, object + (uint64_t)l->var_size,
-							   &count));
-		follow_fields(c, index, object, (uint64_t)l->object_size, size);
-		if (count < 1 << 20)
-			follow_fields(c, index, object, size, size + count * items);
+		follow_old_generator(c, index, object, size);
 		return;
 	}
 	follow_fields(c, index, object, (uint64_t)l->object_size,

@@ -7,7 +7,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "python/repr/attributes.h"
-#include "python/repr/items.h"
 #include "values/census/census_private.h"
 #include "values/census/torch_modules.h"
 
@@ -17,23 +16,10 @@ enum { STEPS_MAX = 200, STEPS_SHOWN = 12, KEY_MAX = 40 };
 struct search {
 	struct prb_census *c;
 	uint64_t child;
-	uint64_t key;	/* of the item that it is */
-	uint64_t index; /* how many items lie before it */
+	struct prb_census_place place;
 	bool found;
-	bool is_key;
 	char name[KEY_MAX * 4];
 };
-
-static bool visit_item(void *context, uint64_t key, uint64_t value)
-{
-	struct search *s = context;
-
-	s->key = key;
-	s->is_key = key == s->child;
-	s->found = value == s->child || s->is_key;
-	s->index += !s->found;
-	return !s->found;
-}
 
 static bool visit_attribute(void *context, const struct prb_attribute *attribute)
 {
@@ -42,7 +28,6 @@ static bool visit_attribute(void *context, const struct prb_attribute *attribute
 	if (attribute->object != s->child)
 		return true;
 	s->found = true;
-	s->key = attribute->key;
 	snprintf(s->name, sizeof(s->name), "%s", attribute->name);
 	return false;
 }
@@ -52,19 +37,19 @@ static struct prb_error *put_key(struct search *s, struct prb_str *ret)
 	const struct prb_repr_options options = {
 		.max_text = KEY_MAX, .max_total = KEY_MAX * 2, .max_items = 3, .max_depth = 2};
 	struct prb_str key = {};
-	const char *name = s->c->names ? prb_torch_name(s->c->names, s->key) : NULL;
+	const char *name = s->c->names ? prb_torch_name(s->c->names, s->place.key) : NULL;
 
 	if (name) {
-		prb_str_printf(ret, s->is_key ? ".<key %s>" : "[%s]", name);
+		prb_str_printf(ret, s->place.is_key ? ".<key %s>" : "[%s]", name);
 		return NULL;
 	}
 
-	struct prb_error *err = prb_object_repr(s->c->py, s->c->mem, s->key, &options, &key);
+	struct prb_error *err = prb_object_repr(s->c->py, s->c->mem, s->place.key, &options, &key);
 
 	if (!err) {
-		prb_str_puts(ret, s->is_key ? ".<key " : "[");
+		prb_str_puts(ret, s->place.is_key ? ".<key " : "[");
 		prb_text_escape(ret, prb_str_text(&key));
-		prb_str_puts(ret, s->is_key ? ">" : "]");
+		prb_str_puts(ret, s->place.is_key ? ">" : "]");
 	}
 	prb_str_deinit(&key);
 	return err;
@@ -74,18 +59,14 @@ static struct prb_error *put_key(struct search *s, struct prb_str *ret)
 static bool put_item(struct search *s, uint64_t parent, enum prb_census_kind kind,
 		     struct prb_str *ret)
 {
-	s->found = false;
-	s->index = 0;
-	if (!prb_census_try(s->c,
-			    prb_object_items(s->c->py, s->c->mem, parent, visit_item, s, NULL)) ||
-	    !s->found)
+	if (!prb_census_find_place(s->c, parent, s->child, &s->place))
 		return false;
-	if (s->key)
+	if (s->place.key)
 		return prb_census_try(s->c, put_key(s, ret));
 	if (kind == PRB_CENSUS_SET)
 		prb_str_puts(ret, "{…}");
 	else
-		prb_str_printf(ret, "[%llu]", (unsigned long long)s->index);
+		prb_str_printf(ret, "[%llu]", (unsigned long long)s->place.index);
 	return true;
 }
 
@@ -130,13 +111,10 @@ static bool put_as_attribute(struct search *s, uint64_t dict, struct prb_str *re
 	struct prb_str name = {};
 	bool done;
 
-	s->found = false;
-	s->index = 0;
-	if (!prb_census_try(s->c,
-			    prb_object_items(s->c->py, s->c->mem, dict, visit_item, s, NULL)) ||
-	    !s->found || !s->key)
+	if (!prb_census_find_place(s->c, dict, s->child, &s->place) || !s->place.key)
 		return false;
-	done = prb_census_try(s->c, prb_object_str(s->c->py, s->c->mem, s->key, KEY_MAX, &name));
+	done = prb_census_try(s->c,
+			      prb_object_str(s->c->py, s->c->mem, s->place.key, KEY_MAX, &name));
 	if (done) {
 		prb_str_putc(ret, '.');
 		prb_text_escape(ret, prb_str_text(&name));

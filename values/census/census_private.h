@@ -5,6 +5,7 @@
 #ifndef PRB_VALUES_CENSUS_CENSUS_PRIVATE_H
 #define PRB_VALUES_CENSUS_CENSUS_PRIVATE_H
 
+#include "base/map.h"
 #include "python/repr/object_private.h"
 #include "target/mem/blocks.h"
 #include "values/census/census.h"
@@ -58,7 +59,22 @@ struct prb_census_root {
 	bool modules;
 };
 
-enum { PRB_CENSUS_ROOTS = 1 << 20, PRB_CENSUS_REJECTED = 1 << 12 };
+/** Where an object is in a container. */
+struct prb_census_place {
+	uint64_t key;	/**< of a dict; else 0 */
+	uint64_t index; /**< how many items lie before it */
+	bool is_key;
+};
+
+/** Places of all objects in a container, for which they were asked more than once. */
+struct prb_census_places {
+	uint64_t container;
+	bool tried, whole;	       /**< whole: all are there */
+	struct prb_number_map numbers; /**< by object: index, twice, and 1 for a key */
+	PRB_VEC(uint64_t) keys;	       /**< by index */
+};
+
+enum { PRB_CENSUS_ROOTS = 1 << 20, PRB_CENSUS_REJECTED = 1 << 12, PRB_CENSUS_PLACES = 8 };
 
 struct prb_census {
 	struct prb_python *py;
@@ -88,8 +104,10 @@ struct prb_census {
 	unsigned pieces; /**< of tables, since the clock was looked at */
 	bool late;
 	const char *doubt;
-	struct prb_error *fatal; /**< ended the walk */
-	bool alone;		 /**< one object is measured: its references are not followed */
+	struct prb_error *fatal;			    /**< ended the walk */
+	struct prb_census_places places[PRB_CENSUS_PLACES]; /**< of those asked for last */
+	size_t next_places;
+	bool alone; /**< one object is measured: its references are not followed */
 	const struct prb_torch_modules *names; /**< of keys, or NULL */
 	/* Instead of being added, references are told; wanted NONE: those to all objects. */
 	uint32_t wanted;
@@ -147,10 +165,17 @@ void prb_census_own(struct prb_census *c, uint32_t index, uint64_t bytes);
 
 /* census_roots.c */
 void prb_census_add_modules(struct prb_census *c);
-void prb_census_add_frames(struct prb_census *c);
+/** The variables of all frames; @p nameless: and what else they have. */
+void prb_census_add_frames(struct prb_census *c, bool nameless);
 
 /* census_garbage.c */
 void prb_census_find_garbage(struct prb_census *c);
+
+/* census_places.c */
+/** The first place of an object in a container; false if there is none. */
+bool prb_census_find_place(struct prb_census *c, uint64_t container, uint64_t child,
+			   struct prb_census_place *ret);
+void prb_census_forget_places(struct prb_census *c);
 
 /* census_pools.c */
 void prb_census_note_pool(struct prb_census *c, uint64_t block, uint64_t bytes);

@@ -39,7 +39,7 @@ static void add_variable(struct prb_census *c, const struct prb_py_local *local,
 		prb_census_refer(c, root, local->object);
 }
 
-static void add_frame(struct prb_census *c, const struct prb_py_frame *frame)
+static void add_frame(struct prb_census *c, const struct prb_py_frame *frame, bool nameless)
 {
 	struct prb_py_local *local;
 	struct prb_py_locals locals;
@@ -56,7 +56,7 @@ static void add_frame(struct prb_census *c, const struct prb_py_frame *frame)
 		prb_py_locals_deinit(&locals);
 	}
 	/* What else the frame holds: function, code, and values without a name. */
-	if (c->roots.count < PRB_CENSUS_ROOTS && add_root(c, "<value>", name, &root)) {
+	if (nameless && c->roots.count < PRB_CENSUS_ROOTS && add_root(c, "<value>", name, &root)) {
 		if (c->py->layout.behaviour->chain == PRB_CHAIN_PYFRAME)
 			prb_census_refer(c, root, frame->address);
 		else
@@ -90,7 +90,7 @@ static void read_frames(struct prb_census *c, const struct prb_py_thread *thread
 	}
 }
 
-static void add_thread(struct prb_census *c, const struct prb_py_thread *thread)
+static void add_thread(struct prb_census *c, const struct prb_py_thread *thread, bool nameless)
 {
 	struct prb_py_frames frames = {};
 
@@ -98,7 +98,7 @@ static void add_thread(struct prb_census *c, const struct prb_py_thread *thread)
 	/* Outermost first: what a caller has as "model" is "self" in what it calls. */
 	for (size_t i = PRB_MIN(frames.list.count, (size_t)FRAMES_MAX); i-- > 0;)
 		if (!frames.list.items[i].hidden)
-			add_frame(c, &frames.list.items[i]);
+			add_frame(c, &frames.list.items[i], nameless);
 	prb_py_frames_deinit(&frames);
 }
 
@@ -115,7 +115,7 @@ void prb_census_add_modules(struct prb_census *c)
 		prb_census_refer(c, root, modules);
 }
 
-void prb_census_add_frames(struct prb_census *c)
+void prb_census_add_frames(struct prb_census *c, bool nameless)
 {
 	const struct prb_py_thread *thread;
 	struct prb_py_threads threads;
@@ -124,6 +124,6 @@ void prb_census_add_frames(struct prb_census *c)
 		return;
 	prb_vec_each (thread, &threads.list)
 		if (thread->interp == c->interp && !c->fatal)
-			add_thread(c, thread);
+			add_thread(c, thread, nameless);
 	prb_py_threads_deinit(&threads);
 }

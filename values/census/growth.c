@@ -411,25 +411,34 @@ static int compare_types(const void *a, const void *b)
 	return order ? order : strcmp(one->name, other->name);
 }
 
-static struct prb_error *list_types(struct comparison *cmp)
+/* Where each type of the earlier census is in its list. A program may make classes without end. */
+static struct prb_error *number_types(const struct comparison *cmp, struct prb_number_map *ret)
+{
+	for (size_t i = 0; i < cmp->before->types.count; i++)
+		if (!prb_number_map_put(ret, cmp->before->types.items[i].address, i))
+			return prb_error_nomem();
+	return NULL;
+}
+
+static struct prb_error *add_types(struct comparison *cmp, const struct prb_number_map *numbers)
 {
 	struct prb_growth *g = cmp->ret;
 	struct prb_census_type now;
 
 	for (size_t i = 0; prb_census_type(cmp->after, i, &now); i++) {
-		const struct prb_census_entry *past;
 		struct prb_growth_type *type, change = {.name = now.name,
 							.objects = (int64_t)now.count,
 							.bytes = (int64_t)now.bytes,
 							.now_objects = now.count,
 							.now_bytes = now.bytes};
+		size_t number;
 
-		prb_vec_each (past, &cmp->before->types)
-			if (past->address == now.address) {
-				change.objects -= (int64_t)past->count;
-				change.bytes -= (int64_t)past->bytes;
-				break;
-			}
+		if (prb_number_map_get(numbers, now.address, &number)) {
+			const struct prb_census_entry *past = &cmp->before->types.items[number];
+
+			change.objects -= (int64_t)past->count;
+			change.bytes -= (int64_t)past->bytes;
+		}
 		g->objects += change.objects;
 		g->bytes += change.bytes;
 		if (!change.objects && !change.bytes)
@@ -442,6 +451,17 @@ static struct prb_error *list_types(struct comparison *cmp)
 	if (g->types.count)
 		qsort(g->types.items, g->types.count, sizeof(*g->types.items), compare_types);
 	return NULL;
+}
+
+static struct prb_error *list_types(struct comparison *cmp)
+{
+	struct prb_number_map numbers = {};
+	struct prb_error *err = number_types(cmp, &numbers);
+
+	if (!err)
+		err = add_types(cmp, &numbers);
+	prb_number_map_deinit(&numbers);
+	return err;
 }
 
 static struct prb_error *compare(struct comparison *cmp, size_t most)

@@ -252,3 +252,75 @@ def test_from_the_prompt_and_from_python(called, probing, newest):
     lines = done.stdout.decode().splitlines()
     assert "called.py:5 if number > 0  number  hit" in lines[0] and lines[1:] == ["2", "1 removed"], done
     assert b"there is no logpoint 77" in done.stderr
+
+
+def test_several_begin_at_once(logged, shared, probing, newest):
+    """Clients that come at the same moment, before the agent has ever traced, each get their rows."""
+    for _ in range(support.count(3, 20)):
+        process = logged(newest)
+        tracings = [Tracing(process.pid, "logged.py:%d" % RETURNS, "number") for _ in range(4)]
+        for tracing in tracings:
+            line = tracing.line()
+            assert "number=" in line, (line, tracing.end())
+        assert all(tracing.end()[0] == OK for tracing in tracings)
+        assert "no logpoints" in watched(probing, process)
+        runs_on(shared)
+
+
+FROZEN = """
+import time
+time.time = lambda: 1000000.5
+def tick():
+    time.sleep(0.001)
+print("ready", flush=True)
+while True:
+    tick()
+"""
+
+
+def test_a_clock_that_is_set(probing, newest):
+    """However the time of day goes, as when a machine gets it anew, a trace ends after its time."""
+    with support.Program([newest.exe, "-c", FROZEN], env=newest.env) as process:
+        assert process.line() == "ready"
+        done = probing(process.pid, "trace", "--calls", "tick", "--for", "300ms")
+        assert done.code == OK and "recorded" in done.err, done
+
+
+ABANDONED = """
+import time
+def rows(count):
+    for each in range(count):
+        yield each
+def other():
+    yield 1
+    raise ValueError("no")
+def fails():
+    made = other()
+    next(made)
+    try:
+        next(made)
+    except ValueError:
+        pass
+def whole():
+    for each in rows(2):
+        pass
+print("ready", flush=True)
+while True:
+    next(rows(3))
+    fails()
+    whole()
+    time.sleep(0.001)
+"""
+
+
+def test_generators_that_are_dropped(interpreter):
+    """From 3.13 on they end without an event: what is told of them is not of another one."""
+    with support.Program([interpreter.exe, "-c", ABANDONED], env=interpreter.env) as process:
+        assert process.line() == "ready"
+        # Most calls are over the rate.
+        tracing = Tracing(process.pid, "--calls", "rows", "--json", "--rate", "20")
+        told = [json.loads(tracing.line()) for _ in range(support.count(40, 200))]
+        assert tracing.end()[0] == OK and process.alive()
+        assert {row["function_name"] for row in told} == {"rows"}, told
+        assert {row.get("error") for row in told} <= {None, "GeneratorExit"}, told
+        assert {row["arguments"]["count"] for row in told if "error" not in row} == {"2"}, told

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trainings that go wrong, models that go away, and what only looks like torch."""
 import json
+import os
 
 import pytest
 
 import support
+import training
 from environment import FAILED, OK, UNSUPPORTED
 from test_torch_steps import ALL, HOOKS, rows, running, set_share, steps  # noqa: F401 (fixtures)
 
@@ -80,3 +82,41 @@ def test_a_stand_in(probing, tmp_path):
             assert done.code == OK and "is empty" in done.err, done
         process.send(b"\n")
         assert process.line() == "called"
+
+
+FORKED = """
+import os, sys
+import torch
+import torch.distributed as dist
+print("ready", flush=True)
+sys.stdin.readline()
+if os.fork():
+    os.wait()
+    sys.exit()
+dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)
+print("%d" % os.getpid(), flush=True)
+sys.stdin.readline()
+for _ in range(5):
+    dist.all_reduce(torch.ones(3))
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_operations_in_a_child(probing, tmp_path):
+    """Those of a child after fork() are told once, though its parent was recorded, too."""
+    training.check()
+    with support.Program([training.PYTHON, "-c", FORKED, tmp_path / "store"]) as process:
+        assert process.line(timeout=100) == "ready"
+        assert probing(process.pid, "config", ALL).code == OK
+        process.send(b"\n")
+        child = process.line(timeout=100)
+        try:
+            assert probing(child, "config", ALL).code == OK
+            process.send(b"\n")
+            assert process.line(timeout=100) == "done"
+            found = json.loads(probing(child, "query", "-f", "json", "SELECT record, count(*) AS n FROM "
+                                       "python.comm_collective GROUP BY record ORDER BY record").out)
+        finally:
+            os.kill(int(child), 9)
+    assert found == [{"record": "begin", "n": 5}, {"record": "end", "n": 5}]

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -329,6 +331,41 @@ def test_exact_files(probing, steps, tmp_path):
         path = tmp_path / ("x" + ending)
         done = probing(steps.pid, "perf", "--torch", "--exact", "--steps", "2", "-o", path)
         assert done.code == OK and words in path.read_text(), done
+    steps.stop()
+
+
+def exact(steps, *options):
+    return subprocess.Popen([support.BINARY, str(steps.pid), "perf", "--torch", "--exact", *options],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_two_at_once(steps):
+    """Each gets its steps, also when another one is done before."""
+    steps.go()
+    running = [exact(steps, "--json", "--steps", str(count)) for count in (3, 30, 30)]
+    found = [json.loads(each.communicate(timeout=300)[0]) for each in running]
+    # What the others wanted is in the rows, too.
+    assert [each["steps"] >= count for each, count in zip(found, (3, 30, 30))] == [True] * 3, found
+    steps.stop()
+
+
+def test_a_process_that_stands_still(steps, probing):
+    """Ctrl-C ends the command also if the process does not end the sampling."""
+    steps.go()
+    since = time.time()
+    with exact(steps, "--steps", "1000000", "-d", "3600s") as command:
+        try:
+            # Before the agent is there, it has no rows, nor the process a table.
+            while "forward" not in probing(steps.pid, "query", "-f", "csv", "SELECT stage FROM "
+                                           "python.torch_calls WHERE timestamp > %f LIMIT 1" % since).out:
+                assert command.poll() is None
+            os.kill(steps.pid, signal.SIGSTOP)
+            while command.poll() is None:
+                command.send_signal(signal.SIGINT)
+                time.sleep(0.02)
+        finally:
+            os.kill(steps.pid, signal.SIGCONT)
+            command.kill()
     steps.stop()
 
 

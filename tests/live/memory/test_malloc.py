@@ -99,3 +99,28 @@ def test_a_heap_that_grows(probing, newest):
         for _ in range(support.count(3, 30)):
             found = read(probing, process)["malloc"]
             assert found["error"] is None and by_size(found)[200]["now_blocks"] >= 200000, found
+
+
+RESERVES = """
+import mmap
+space = mmap.mmap(-1, 1 << 40, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)
+print("ready", flush=True)
+input()
+"""
+
+
+def tables_of(process):
+    """Bytes of its page tables."""
+    with open("/proc/%d/status" % process.pid) as file:
+        (line,) = [line for line in file if line.startswith("VmPTE:")]
+    return int(line.split()[1]) << 10
+
+
+def test_reserved_memory_stays_empty(probing, newest):
+    """A terabyte that a program has reserved is looked through without filling it with page tables."""
+    with support.Program([newest.exe, "-c", RESERVES], env=newest.env) as process:
+        assert process.line() == "ready"
+        before = tables_of(process)
+        found = read(probing, process)["malloc"]
+        assert found["error"] is None and found["arenas"] >= 1, found
+        assert tables_of(process) < before + (1 << 20)

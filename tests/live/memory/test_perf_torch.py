@@ -13,6 +13,7 @@ import pytest
 
 import support
 import training
+from environment import UNSUPPORTED
 
 
 @pytest.fixture(params=training.TORCHES, ids=repr)
@@ -166,3 +167,26 @@ def test_recording(probing, target, tmp_path):
     assert probing(str(process.pid), "perf", "-d", "50ms", "-o", path).code == 0
     done = probing(str(path), "perf", "--torch")
     assert done.code == 3 and "--torch needs a process that runs; this is a recording" in done.err
+
+
+PLAIN = """
+import torch
+model = torch.nn.Linear(10, 10)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+print("ready", flush=True)
+while True:
+    optimizer.zero_grad()
+    model(torch.ones(5, 10)).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_steps_that_nobody_counts(probing):
+    """Plain SGD counts no steps: that is said, rather than to wait for them for ever."""
+    training.check()
+    with support.Program([training.PYTHON, "-c", PLAIN]) as process:
+        assert process.line(timeout=100) == "ready"
+        done = probing(process.pid, "perf", "--torch", "--steps", "3")
+        assert done.code == UNSUPPORTED and "--steps cannot end" in done.err, done
+        done = probing(process.pid, "perf", "--torch", "--steps", "3", "-d", "200ms")
+        assert "--steps cannot end" not in done.err, done
