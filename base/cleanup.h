@@ -20,10 +20,12 @@ static inline void prb_free_guard(void *p)
 	free(*(void **)p);
 }
 
+/** Forgets the descriptor: its number may be another file's at once. */
 static inline void prb_close_guard(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
+	*fd = -1;
 }
 
 static inline void prb_fclose_guard(FILE **file)

@@ -221,14 +221,12 @@ static void kill_child(struct prb_jail *jail)
 static int finish(struct prb_jail *jail)
 {
 	prb_close_guard(&jail->socket);
-	jail->socket = -1;
 	/* A child that is already ending keeps its exit status. */
 	kill_child(jail);
 
 	int status = reap(jail);
 
 	prb_close_guard(&jail->pidfd);
-	jail->pidfd = -1;
 	return status;
 }
 

@@ -287,7 +287,6 @@ static struct prb_error *start_child(struct prb_ship *ship)
 		return NULL;
 	m->child = 0;
 	prb_close_guard(&m->from_child);
-	m->from_child = -1;
 	return prb_error_os(errno, "cannot start ourselves");
 }
 
@@ -330,7 +329,6 @@ void prb_ship_end_metrics(struct prb_ship *ship)
 	}
 	m->child = 0;
 	prb_close_guard(&m->from_child);
-	m->from_child = -1;
 	prb_ring_maker_deinit(&m->ring);
 	prb_str_deinit(&m->text);
 }
@@ -346,7 +344,6 @@ static struct prb_error *finish(struct prb_ship *ship, bool late)
 	waitpid(m->child, &status, 0);
 	m->child = 0;
 	prb_close_guard(&m->from_child);
-	m->from_child = -1;
 	m->readings++;
 	if (late)
 		err = prb_error_create(PRB_ERROR_TIMEOUT, "it took over %.0f s", READ_S);

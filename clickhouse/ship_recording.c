@@ -15,7 +15,7 @@
 #include "base/siphash.h"
 #include "clickhouse/ship_private.h"
 #include "command/exit.h"
-#include "profile/known.h"
+#include "records/known.h"
 #include "profile/load.h"
 #include "proc/process.h"
 #include "profile/wait_sums.h"

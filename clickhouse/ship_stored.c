@@ -139,7 +139,7 @@ static struct prb_error *is_over(const struct prb_ship *ship, const char *name, 
 	*ret = ring && end << ring->header.chunk_shift <= next;
 	/* If this file is still being written, it is closed: the next chunk begins a new file. */
 	if (*ret && source)
-		prb_close_guard(&source->cold.fd), source->cold.fd = -1;
+		prb_close_guard(&source->cold.fd);
 	return NULL;
 }
 

@@ -20,11 +20,13 @@ enum {
 	MOST_AT_ONCE = 256,
 	MOST_PROMPT = 10, /* one of so many may be late before the others hurry */
 	MOST_OUTPUT = 256 << 20,
-	MOST_ERRORS = 4096, /* of stderr; the rest is dropped */
+	MOST_ERRORS = 65536, /* of stderr; the rest is dropped */
 	CHUNK = 65536,
 };
 
 static const uint64_t MOST_SPOOLED = 64ULL << 30;
+
+static const char PROBING[] = "probing: ", PROBING_WARNS[] = "probing: warning: ";
 
 /** A program that runs. */
 struct runner {
@@ -34,6 +36,8 @@ struct runner {
 	double until;
 	struct prb_str errors;
 	bool late, too_much, full;
+	int status; /**< once `ended` */
+	bool ended; /**< and was reaped */
 };
 
 struct gathering {
@@ -45,6 +49,9 @@ struct gathering {
 
 /* Late hosts get at least this many seconds. */
 static const double LEAST_REST = 3;
+
+/* Seconds until one is looked at again that has printed all. */
+static const double LOOK_AGAIN = 0.02;
 
 struct prb_answer *prb_answers_add(struct prb_answers *answers, const char *host)
 {
@@ -164,10 +171,44 @@ static void take(struct runner *r, int *fd)
 			       PRB_MIN((size_t)got, MOST_ERRORS - r->errors.length));
 }
 
-/** The first line of what it said, which is the reason mostly. */
+static bool begins_with(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+/** What ssh and others print behind the reason: that a program has failed. */
+static bool tells_nothing(const char *line)
+{
+	return !line[strspn(line, " \t\r")] || begins_with(line, PROBING_WARNS) ||
+	       strstr(line, "exit code") || strstr(line, "exit status");
+}
+
+/**
+ * The line that is the reason: probing's own error, or else the last one. Before that there may be
+ * what the shell's start-up files have said, or a warning of ssh in a frame of @ signs. The text is
+ * divided. NULL: it says nothing.
+ */
+static const char *find_reason(char *text)
+{
+	const char *last = NULL, *empty = NULL;
+	char *rest = NULL;
+
+	for (char *line = strtok_r(text, "\r\n", &rest); line;
+	     line = strtok_r(NULL, "\r\n", &rest)) {
+		if (begins_with(line, PROBING) && !begins_with(line, PROBING_WARNS))
+			return line + strlen(PROBING);
+		if (tells_nothing(line))
+			empty = line;
+		else
+			last = line;
+	}
+	return last ? last : empty;
+}
+
 static char *explain(struct runner *r, int status)
 {
-	char *text = r->errors.length ? r->errors.data : NULL;
+	const char *program = r->answer->itself ? "it" : r->answer->words.list.items[0];
+	const char *reason = r->errors.length ? find_reason(r->errors.data) : NULL;
 
 	if (r->late)
 		return strdup("no answer in time");
@@ -175,23 +216,24 @@ static char *explain(struct runner *r, int status)
 		return strdup("there is no space for its answer");
 	if (r->too_much)
 		return strdup("the answer is too long");
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127 && !text)
+	if (reason)
+		return strdup(reason);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		return strdup("there is no probing there");
-	if (!text)
-		return prb_format("%s ended with %d",
-				  r->answer->itself ? "it" : r->answer->words.list.items[0],
-				  status);
-	text[strcspn(text, "\n")] = '\0';
-	return strdup(!strncmp(text, "probing: ", 9) ? text + 9 : text);
+	if (WIFSIGNALED(status))
+		return prb_format("%s was ended by signal %d", program, WTERMSIG(status));
+	return prb_format("%s ended with exit code %d", program, WEXITSTATUS(status));
 }
 
 static struct prb_error *finish(struct gathering *g, size_t i)
 {
 	struct runner *r = &g->runners[i];
-	int status = 0;
 
-	while (waitpid(r->pid, &status, 0) < 0 && errno == EINTR)
+	while (!r->ended && waitpid(r->pid, &r->status, 0) < 0 && errno == EINTR)
 		;
+
+	const int status = r->status;
+
 	if (r->late || r->too_much || !WIFEXITED(status) || WEXITSTATUS(status))
 		r->answer->error = explain(r, status);
 	bool failed =
@@ -206,6 +248,24 @@ static struct prb_error *finish(struct gathering *g, size_t i)
 	return g->options->handler ? g->options->handler(g->options->context, answer) : NULL;
 }
 
+/**
+ * Takes the rest of what it said, if it has ended: an ssh that leaves a connection for later ones
+ * (ControlPersist) leaves a process, too, which keeps the pipe open.
+ */
+static void tend_errors(struct runner *r)
+{
+	if (r->out >= 0 || r->err < 0 || waitpid(r->pid, &r->status, WNOHANG) != r->pid)
+		return;
+	r->ended = true;
+	fcntl(r->err, F_SETFL, O_NONBLOCK);
+	for (size_t before = SIZE_MAX; r->err >= 0 && before != r->errors.length;) {
+		before = r->errors.length;
+		take(r, &r->err);
+	}
+	if (r->err >= 0)
+		close(prb_steal_fd(&r->err));
+}
+
 /** Waits for output of any of them until the first deadline. */
 static struct prb_error *wait_for_any(struct gathering *g)
 {
@@ -216,6 +276,9 @@ static struct prb_error *wait_for_any(struct gathering *g)
 		list[2 * i] = (struct pollfd){.fd = g->runners[i].out, .events = POLLIN};
 		list[2 * i + 1] = (struct pollfd){.fd = g->runners[i].err, .events = POLLIN};
 		first = PRB_MIN(first, g->runners[i].until);
+		/* That it ends is not told by a pipe. */
+		if (g->runners[i].out < 0)
+			first = PRB_MIN(first, now + LOOK_AGAIN);
 	}
 	if (poll(list, 2 * g->running, (int)(PRB_MAX(first - now, 0) * 1000) + 1) < 0)
 		return errno == EINTR ? prb_error_create(PRB_ERROR_CANCELLED, "interrupted")
@@ -239,6 +302,7 @@ static struct prb_error *tend(struct gathering *g)
 	for (size_t i = g->running; i-- > 0;) {
 		struct runner *r = &g->runners[i];
 
+		tend_errors(r);
 		if (!r->late && (now >= r->until || r->too_much) && (r->out >= 0 || r->err >= 0)) {
 			r->late = now >= r->until;
 			kill(r->pid, SIGKILL);
@@ -269,8 +333,10 @@ static void hurry(struct gathering *g)
 static void end_all(struct gathering *g)
 {
 	for (size_t i = 0; i < g->running; i++) {
-		kill(g->runners[i].pid, SIGKILL);
-		waitpid(g->runners[i].pid, NULL, 0);
+		if (!g->runners[i].ended) {
+			kill(g->runners[i].pid, SIGKILL);
+			waitpid(g->runners[i].pid, NULL, 0);
+		}
 		if (g->runners[i].out >= 0)
 			close(g->runners[i].out);
 		if (g->runners[i].err >= 0)

@@ -32,6 +32,11 @@ static struct prb_error *add(struct prb_hosts *hosts, char *name, const char *te
 
 	if (!name)
 		return prb_error_nomem();
+	/* Files of schedulers have a line for each processor of a host. */
+	if (hosts->list.count && !strcmp(hosts->list.items[hosts->list.count - 1], name)) {
+		free(name);
+		return NULL;
+	}
 	/* What begins with a dash would be an option of ssh. */
 	if (!*name || *name == '-' || hosts->list.count == PRB_MAX_HOSTS) {
 		free(name);
@@ -119,4 +124,38 @@ struct prb_error *prb_hosts_parse(const char *text, struct prb_hosts *ret)
 			return NULL;
 		item = at + 1;
 	}
+}
+
+struct named {
+	const char *name;
+	size_t place;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+struct prb_error *prb_hosts_unite(struct prb_hosts *hosts)
+{
+	size_t count = hosts->list.count, kept = 0;
+	prb_auto_free struct named *named = calloc(count + 1, sizeof(*named));
+
+	if (!named)
+		return prb_error_nomem();
+	for (size_t i = 0; i < count; i++)
+		named[i] = (struct named){hosts->list.items[i], i};
+	qsort(named, count, sizeof(*named), by_name);
+	/* Backwards: the name that it is compared with is not freed yet. */
+	for (size_t i = count; i-- > 1;)
+		if (!strcmp(named[i].name, named[i - 1].name))
+			free(prb_steal(&hosts->list.items[named[i].place]));
+	for (size_t i = 0; i < count; i++)
+		if (hosts->list.items[i])
+			hosts->list.items[kept++] = hosts->list.items[i];
+	hosts->list.count = kept;
+	return NULL;
 }

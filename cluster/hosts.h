@@ -18,6 +18,9 @@ struct prb_hosts {
  * make no sense, and for more than 16,384 hosts.
  */
 struct prb_error *prb_hosts_parse(const char *text, struct prb_hosts *ret) PRB_MUST_CHECK;
+/** Leaves out hosts that were named before. */
+struct prb_error *prb_hosts_unite(struct prb_hosts *hosts) PRB_MUST_CHECK;
+
 void prb_hosts_deinit(struct prb_hosts *hosts);
 #define prb_auto_hosts __attribute__((cleanup(prb_hosts_deinit)))
 

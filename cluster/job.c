@@ -2,8 +2,11 @@
 #include "cluster/job.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -29,8 +32,12 @@ struct candidate {
 	struct prb_process_job job;
 	long local_size, group; /**< ranks on its host, and the number of the host; -1: unknown */
 	bool loopback;		/**< the job's address is this machine's own */
+	ino_t network;		/**< the network namespace that such an address is of; 0: any */
 	bool launched;		/**< its launcher has set RANK, as torchrun does */
 	bool dropped;
+	pid_t task;    /**< the process that Slurm has started for the rank, or 0 */
+	bool led;      /**< its leader runs */
+	pid_t other;   /**< another process that claims the same rank, or 0 */
 	bool asked;    /**< the next three were looked for */
 	char *claimed; /**< the job that its own os.environ names */
 	long claims;   /**< rank in that, or in its process group; -1: none */
@@ -137,6 +144,15 @@ static long number(const struct prb_str *environment, const char *name)
 	return text && !*end && value >= 0 && value <= MAX_WORLD ? value : -1;
 }
 
+static pid_t task_of(const struct prb_str *environment)
+{
+	const char *text = variable(environment, "SLURM_TASK_PID");
+	char *end;
+	long value = text ? strtol(text, &end, 10) : 0;
+
+	return text && !*end && value > 0 && value <= INT_MAX ? (pid_t)value : 0;
+}
+
 /** Names the job of an environment with a rank; NULL if nothing tells one job from another. */
 static char *name_job(const struct prb_str *environment)
 {
@@ -171,6 +187,29 @@ static bool is_loopback(const char *address)
 {
 	return address && (!strcmp(address, "localhost") || !strncmp(address, "127.", 4) ||
 			   !strcmp(address, "::1"));
+}
+
+bool prb_job_is_of_one_machine(const char *name)
+{
+	static const char torch[] = "torch ";
+	const char *colon = name ? strrchr(name, ':') : NULL;
+	prb_auto_free char *address =
+		!strncmp(name, torch, strlen(torch)) && colon
+			? strndup(name + strlen(torch), (size_t)(colon - name) - strlen(torch))
+			: NULL;
+
+	return is_loopback(address);
+}
+
+/** Containers have loopback addresses of their own: the same one is another job in each. 0:
+ * unknown. */
+static ino_t network_of(pid_t pid)
+{
+	char path[40];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+	return stat(path, &st) ? 0 : st.st_ino;
 }
 
 /** "default" is what torchrun calls all ranks if nobody says otherwise. */
@@ -226,8 +265,11 @@ static struct prb_error *add_candidate(struct candidates *candidates,
 				.job = job,
 				.local_size = number(&environment, "LOCAL_WORLD_SIZE"),
 				.group = number(&environment, "GROUP_RANK"),
+				.task = task_of(&environment),
 				.loopback = is_loopback(variable(&environment, "MASTER_ADDR")),
 				.launched = variable(&environment, "RANK") != NULL};
+	if (c->loopback)
+		c->network = network_of(p->process.pid);
 	PRB_TRY(prb_str_copy(variable(&environment, "SLURM_JOB_ID"), &c->slurm));
 	PRB_TRY(prb_str_copy(role(&environment), &c->role));
 	return c->name ? NULL : prb_error_nomem();
@@ -235,7 +277,8 @@ static struct prb_error *add_candidate(struct candidates *candidates,
 
 static bool same_job(const struct candidate *a, const struct candidate *b)
 {
-	return a->process->process.uid == b->process->process.uid && !strcmp(a->name, b->name);
+	return a->process->process.uid == b->process->process.uid && a->network == b->network &&
+	       !strcmp(a->name, b->name);
 }
 
 static struct candidate *find(struct candidates *candidates, pid_t pid)
@@ -347,20 +390,120 @@ static struct prb_error *job_of(struct prb_jobs *jobs, const struct candidate *c
 
 	prb_vec_each (job, &jobs->list) {
 		*ret = job;
-		if (job->uid == c->process->process.uid && !strcmp(job->name, c->name))
+		if (job->uid == c->process->process.uid && job->network == c->network &&
+		    !strcmp(job->name, c->name))
 			return NULL;
 	}
 	*ret = job = prb_vec_push(&jobs->list);
 	if (!job)
 		return prb_error_nomem();
 	job->uid = c->process->process.uid;
+	job->network = c->network;
 	job->world_size = c->job.world_size;
 	job->name = strdup(c->name);
 	PRB_TRY(prb_str_copy(c->slurm, &job->slurm));
 	return job->name ? NULL : prb_error_nomem();
 }
 
-/** Two processes that claim the same rank: the first keeps it, as it began first. */
+static bool same_rank(const struct candidate *a, const struct candidate *b)
+{
+	return same_job(a, b) && a->job.rank == b->job.rank;
+}
+
+/** Ranks of its job that have the same parent, which is their launcher mostly; itself counts. */
+static size_t count_siblings(const struct candidates *candidates, const struct candidate *c)
+{
+	const struct candidate *other;
+	size_t count = 0;
+
+	prb_vec_each (other, &candidates->list)
+		count += !other->dropped &&
+			 other->process->process.ppid == c->process->process.ppid &&
+			 same_job(other, c);
+	return count;
+}
+
+/**
+ * Chooses between two processes that claim the same rank: one of an earlier run of the job that did
+ * not end, or a daemon that a rank has started, has another parent than the ranks have.
+ */
+static bool is_rather(const struct candidates *candidates, const struct candidate *a,
+		      const struct candidate *b)
+{
+	size_t like_a = count_siblings(candidates, a), like_b = count_siblings(candidates, b);
+
+	return like_a != like_b ? like_a > like_b
+				: a->process->process.start_time <= b->process->process.start_time;
+}
+
+/** Leaves one process for each rank, and notes another that claims it. */
+static void drop_doubles(struct candidates *candidates)
+{
+	for (size_t i = 0; i < candidates->list.count; i++) {
+		struct candidate *kept = &candidates->list.items[i];
+
+		for (size_t k = i + 1; k < candidates->list.count && !kept->dropped; k++) {
+			struct candidate *c = &candidates->list.items[k];
+
+			if (c->dropped || !same_rank(kept, c))
+				continue;
+			if (is_rather(candidates, kept, c)) {
+				c->dropped = true;
+				kept->other = c->process->process.pid;
+			} else {
+				kept->dropped = true;
+				c->other = kept->process->process.pid;
+			}
+		}
+	}
+}
+
+static bool is_running(pid_t pid)
+{
+	struct prb_process process = {};
+	prb_auto_error struct prb_error *err = prb_process_describe(pid, &process);
+	bool running = !err && process.kind == PRB_PROCESS_PROGRAM;
+
+	prb_process_deinit(&process);
+	return running;
+}
+
+/** The process that Slurm has started for the rank, or the leader of its process group, which is
+ * the rank or its launcher mostly. */
+static pid_t leader_of(const struct candidate *c)
+{
+	return c->task > 0 ? c->task : getpgid(c->process->process.pid);
+}
+
+/** True if @p c, whose leader has ended, is no rank because @p other is one. */
+static bool is_left(const struct candidate *c, const struct candidate *other)
+{
+	return !other->dropped && other->led && same_job(c, other) && !other->task == !c->task &&
+	       (c->task || c->process->process.ppid != other->process->process.ppid);
+}
+
+/**
+ * Drops what ranks that have ended have left, such as workers of a data loader: they have the
+ * rank's variables. Where the leaders of all have ended, it tells nothing, nor where the launcher
+ * of the others is their parent, too.
+ */
+static void drop_left(struct candidates *candidates)
+{
+	struct candidate *c, *other;
+
+	prb_vec_each (c, &candidates->list)
+		if (!c->dropped) {
+			pid_t leader = leader_of(c);
+
+			c->led = leader <= 0 || leader == c->process->process.pid ||
+				 is_running(leader);
+		}
+	prb_vec_each (c, &candidates->list)
+		if (!c->dropped && !c->led)
+			prb_vec_each (other, &candidates->list)
+				c->dropped |= is_left(c, other);
+}
+
 static struct prb_error *add_rank(struct prb_jobs *jobs, struct candidate *c)
 {
 	prb_auto_str struct prb_str command = {};
@@ -368,17 +511,14 @@ static struct prb_error *add_rank(struct prb_jobs *jobs, struct candidate *c)
 	struct prb_job *job;
 
 	PRB_TRY(job_of(jobs, c, &job));
-	rank = find_rank(job, c->job.rank);
-	if (rank && rank->pid)
-		return NULL;
-	if (!rank)
-		rank = prb_vec_push(&job->ranks);
+	rank = prb_vec_push(&job->ranks);
 	if (!rank)
 		return prb_error_nomem();
 	prb_command_line_text(&command, &c->process->process);
 	*rank = (struct prb_rank){.rank = c->job.rank,
 				  .local_rank = c->job.local_rank,
 				  .pid = c->process->process.pid,
+				  .other = c->other,
 				  .command = prb_str_take(&command),
 				  .role = prb_steal(&c->role)};
 	return rank->command ? NULL : prb_error_nomem();
@@ -403,8 +543,11 @@ static struct prb_error *add_missing(struct prb_job *job, long first, long count
 static struct prb_error *complete_job(struct prb_job *job, const struct candidate *c)
 {
 	long world = job->world_size, local = c->local_size;
+	/* Rank 0 may call its own machine so, and be alone there, as in a PyTorchJob of Kubernetes.
+	 */
+	bool together = local > 0 ? local == world : c->loopback && c->job.rank > 0;
 
-	if (world > 0 && world <= MAX_LOCAL && (c->loopback || local == world))
+	if (world > 0 && world <= MAX_LOCAL && together)
 		PRB_TRY(add_missing(job, 0, world));
 	else if (local > 0 && local <= MAX_LOCAL && c->job.local_rank >= 0 &&
 		 c->job.local_rank <= c->job.rank)
@@ -426,6 +569,8 @@ static struct prb_error *make_jobs(struct candidates *candidates, struct prb_job
 	struct prb_job *job;
 
 	PRB_TRY(drop_relatives(candidates));
+	drop_left(candidates);
+	drop_doubles(candidates);
 	prb_vec_each (c, &candidates->list)
 		if (!c->dropped)
 			PRB_TRY(add_rank(ret, c));

@@ -26,6 +26,8 @@
 struct prb_rank {
 	long rank;
 	long local_rank; /**< -1: unknown */
+	pid_t other;	 /**< another process that claims the rank, and was left out; 0: none */
+	const char *other_host; /**< where that runs, as `host` */
 	pid_t pid;     /**< 0: no process has this rank, although the job has it on this machine */
 	char *command; /**< the command line, for people; NULL without a process */
 	char *role;    /**< what its environment calls its role; NULL: nothing */
@@ -35,6 +37,7 @@ struct prb_rank {
 struct prb_job {
 	char *name; /**< "torch 127.0.0.1:29500", "slurm 4711.0", … */
 	uid_t uid;
+	ino_t network;			/**< namespace of the loopback address in the name, or 0 */
 	char *slurm;			/**< number of the Slurm job that it runs in, or NULL */
 	long world_size;		/**< -1: unknown */
 	bool complete;			/**< all ranks of the job are on this machine */
@@ -47,6 +50,9 @@ struct prb_jobs {
 
 /** The name of the job that an environment with a rank belongs to, for the caller to free. */
 char *prb_job_name(const struct prb_str *environment);
+
+/** True if a job of that name has the address of a machine's own loopback interface. */
+bool prb_job_is_of_one_machine(const char *name);
 
 /** Finds all jobs of which we may read at least one process. */
 struct prb_error *prb_jobs_find(struct prb_jobs *ret) PRB_MUST_CHECK;

@@ -56,7 +56,8 @@ struct prb_seen {
 	struct prb_call *call; /**< the arguments of `collective` (call.h), or NULL */
 	enum prb_movement movement;
 	bool entered;	   /**< it was in a collective at any look */
-	char state_before; /**< `state` of the first look */
+	char state_before; /**< `state` of an earlier look: another one than in the last, if any was
+			    */
 	char *cycle;	   /**< its threads that wait for each other's locks, in words, or NULL */
 	char *holder;	   /**< the thread that holds the lock of the main thread; the same */
 	struct prb_pace *pace; /**< of many looks (pace.h), or NULL */

@@ -62,6 +62,17 @@ static enum prb_movement movement(const struct prb_round *rounds, size_t count, 
 	return PRB_SPINS;
 }
 
+/** The state in the first look; or in a later one, if only that is not the one of the last look: a
+ * profiler stops threads for moments, and a debugger for good. */
+static char state_before(const struct prb_round *rounds, size_t count, size_t i)
+{
+	char now = rounds[count - 1].list.items[i].state, before = rounds[0].list.items[i].state;
+
+	for (size_t n = 1; n + 1 < count && before == now; n++)
+		before = rounds[n].list.items[i].state;
+	return before;
+}
+
 void prb_movement_note(struct prb_round *rounds, size_t count)
 {
 	struct prb_round *last = &rounds[count - 1];
@@ -71,7 +82,7 @@ void prb_movement_note(struct prb_round *rounds, size_t count)
 		struct prb_seen *seen = &last->list.items[i];
 
 		seen->movement = movement(rounds, count, i);
-		seen->state_before = rounds[0].list.items[i].state;
+		seen->state_before = state_before(rounds, count, i);
 		for (size_t n = 0; n < count; n++)
 			seen->entered |= rounds[n].list.items[i].collective != NULL;
 	}

@@ -17,6 +17,9 @@ static const double PERIOD = 0.02;
  * that follow each other see the same step, so that they count for less than they are. */
 static const double MATTERS = 0.1, ERRORS = 4;
 
+/* Fewer looks may see one step only, whose error is none. */
+enum { LEAST_LOOKS = 20 };
+
 static void open_rank(struct prb_watch *watch, const struct prb_rank *rank)
 {
 	struct prb_error *err;
@@ -145,7 +148,7 @@ struct prb_error *prb_pace_judge(const struct prb_round *round, struct prb_slown
 	if (difference < MATTERS || shares[0] - ret->waits < MATTERS / 2)
 		return NULL;
 	ret->slow = least;
-	ret->sure = difference > ERRORS * error;
+	ret->sure = ret->looks >= LEAST_LOOKS && difference > ERRORS * error;
 	return NULL;
 }
 

@@ -158,7 +158,7 @@ static struct prb_error *find_pods(const struct prb_reach *r, struct prb_hosts *
 	return NULL;
 }
 
-struct prb_error *prb_reach_find(struct prb_reach *reach, struct prb_hosts *ret)
+static struct prb_error *find_hosts(struct prb_reach *reach, struct prb_hosts *ret)
 {
 	if (reach->bring) {
 		reach->bring_fd = open(reach->bring, O_RDONLY | O_CLOEXEC);
@@ -175,6 +175,13 @@ struct prb_error *prb_reach_find(struct prb_reach *reach, struct prb_hosts *ret)
 	}
 	return reach->host_file ? read_file(reach->host_file, ret)
 				: prb_hosts_parse(reach->hosts, ret);
+}
+
+struct prb_error *prb_reach_find(struct prb_reach *reach, struct prb_hosts *ret)
+{
+	PRB_TRY(find_hosts(reach, ret));
+	/* A host that is asked twice has its ranks twice. */
+	return prb_hosts_unite(ret);
 }
 
 void prb_reach_close(struct prb_reach *reach)

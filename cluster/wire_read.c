@@ -37,6 +37,7 @@ struct prb_looks {
 	double span;
 	PRB_VEC(struct prb_dump_frame) frames; /**< of the document that is being read */
 	size_t before_last; /**< items of the list before the last host was added */
+	bool master_only;   /**< so far, only a rank 0 that calls itself by a loopback address */
 	bool lacking;	    /**< a host has not answered */
 };
 
@@ -327,6 +328,49 @@ static struct prb_error *add_rank(struct prb_looks *looks, const char *host, con
 	return read_seen(looks, value, &told->seen);
 }
 
+/**
+ * True if the document has rank 0 alone of several, which calls its own machine "localhost", as in
+ * a PyTorchJob of Kubernetes: the other ranks call that machine by its name.
+ */
+static bool is_master_only(const json_t *document, const char *job)
+{
+	json_t *ranks = json_object_get(document, "ranks"), *rank;
+	bool only = true;
+	size_t i;
+
+	json_array_foreach(ranks, i, rank) only &=
+		integer_of(rank, "rank", -1) == 0 || integer_of(rank, "pid", 0) == 0;
+	return only && integer_of(document, "world_size", -1) > 1 && prb_job_is_of_one_machine(job);
+}
+
+static bool same_port(const char *a, const char *b)
+{
+	const char *x = strrchr(a, ':'), *y = strrchr(b, ':');
+
+	return x && y && !strcmp(x, y);
+}
+
+static struct prb_error *name_job(struct prb_looks *looks, const json_t *document, const char *job)
+{
+	const bool master_only = is_master_only(document, job), first = !looks->job;
+	bool same = first || !strcmp(looks->job, job);
+
+	if (!same && looks->master_only != master_only && same_port(looks->job, job) &&
+	    looks->world_size == integer_of(document, "world_size", -1)) {
+		same = true;
+		if (looks->master_only)
+			free(prb_steal(&looks->job));
+	}
+	if (!same)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "the hosts have ranks of different jobs: "
+						       "'%.200s' and '%.200s'",
+						       looks->job, job),
+				      "name one: probing cluster hang JOB --hosts …");
+	looks->master_only = first ? master_only : looks->master_only && master_only;
+	return looks->job ? NULL : prb_str_copy(job, &looks->job);
+}
+
 static struct prb_error *add_document(struct prb_looks *looks, const char *host,
 				      const json_t *document)
 {
@@ -337,14 +381,7 @@ static struct prb_error *add_document(struct prb_looks *looks, const char *host,
 
 	if (!json_array_size(ranks))
 		return NULL;
-	if (looks->job && strcmp(looks->job, job) != 0)
-		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
-						       "the hosts have ranks of different jobs: "
-						       "'%.200s' and '%.200s'",
-						       looks->job, job),
-				      "name one: probing cluster hang JOB --hosts …");
-	if (!looks->job)
-		PRB_TRY(prb_str_copy(job, &looks->job));
+	PRB_TRY(name_job(looks, document, job));
 	looks->uid = (uid_t)integer_of(document, "uid", 0);
 	looks->world_size = PRB_MAX(looks->world_size, integer_of(document, "world_size", -1));
 	looks->span = json_is_number(span) ? json_number_value(span) : 0;
@@ -411,19 +448,43 @@ static int by_rank(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static void drop_doubles(struct prb_looks *looks)
+/** Two hosts have a process of that rank. A loopback address is of one host alone. */
+static struct prb_error *note_double(const struct prb_looks *looks, struct prb_rank *kept,
+				     const struct prb_rank *rank)
+{
+	/* Two names of one machine. */
+	if (!rank->pid || (rank->pid == kept->pid && !strcmp(rank->command, kept->command)))
+		return NULL;
+	if (prb_job_is_of_one_machine(looks->job) && kept->host && rank->host)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "%.200s and %.200s have each a job '%.200s'",
+						       kept->host, rank->host, looks->job),
+				      "its address is that of one machine: ask one of them");
+	kept->other = rank->pid;
+	kept->other_host = rank->host;
+	return NULL;
+}
+
+/** Leaves out ranks that another host has, too. */
+static struct prb_error *drop_doubles(struct prb_looks *looks)
 {
 	size_t kept = 0;
+	struct prb_error *err = NULL;
 
 	for (size_t i = 0; i < looks->list.count; i++) {
 		struct told *told = &looks->list.items[i];
+		struct told *before = kept ? &looks->list.items[kept - 1] : NULL;
 
-		if (kept && looks->list.items[kept - 1].rank.rank == told->rank.rank)
-			told_deinit(told);
-		else
+		if (!before || before->rank.rank != told->rank.rank) {
 			looks->list.items[kept++] = *told;
+			continue;
+		}
+		if (!err)
+			err = note_double(looks, &before->rank, &told->rank);
+		told_deinit(told);
 	}
 	looks->list.count = kept;
+	return err;
 }
 
 /** Adds the ranks up to the job's size that no host has. */
@@ -483,7 +544,7 @@ struct prb_error *prb_looks_finish(struct prb_looks *looks, struct prb_job *job,
 			"JOB is a part of its name, or is left out if a host runs one "
 			"job only");
 	qsort(looks->list.items, looks->list.count, sizeof(*looks->list.items), by_rank);
-	drop_doubles(looks);
+	PRB_TRY(drop_doubles(looks));
 	PRB_TRY(add_missing(looks));
 	return hand_over(looks, job, round);
 }

@@ -43,8 +43,8 @@ enum prb_completion {
 	PRB_COMPLETE_VALUE,   /**< names of values in the target */
 };
 
-/** More values of one option than this are refused. */
-enum { PRB_MAX_TEXTS = 128 };
+/** More values of one option than this are refused. A bundle that is served has as many ranks. */
+enum { PRB_MAX_TEXTS = 4096 };
 
 /** The values of an option that may be given more than once, borrowed from the arguments. */
 struct prb_texts {

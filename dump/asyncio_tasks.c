@@ -33,6 +33,7 @@ struct attempt {
 	struct prb_asyncio_reading *reading;
 	PRB_VEC(struct prb_task_watch *) watched; /* threads that may change asyncio's tasks */
 	PRB_VEC(struct prb_stop) stops;
+	double patience; /* with other commands that read it */
 };
 
 static const char clock_key[] = "clock:monotonic";
@@ -183,7 +184,7 @@ static struct prb_error *stop_watched(struct attempt *a, bool everyone)
 		if (!stop)
 			return prb_error_nomem();
 
-		struct prb_error *err = prb_stop_seize((*task)->tid, stop);
+		struct prb_error *err = prb_stop_seize_after((*task)->tid, &a->patience, stop);
 
 		if (err && err->code != PRB_ERROR_NO_PROCESS)
 			return err;
@@ -355,6 +356,7 @@ struct prb_error *prb_asyncio_reading_create(struct prb_target *target, struct p
 	pid_t recorded = TASKS_VIEW + (pid_t)(index % PYTHONS_MAX);
 	struct prb_mem *mem = prb_snapshot_thread_mem(target, recorded);
 	__attribute__((cleanup(attempt_guard))) struct attempt a = {
+		.patience = PRB_STOP_PATIENCE,
 		.target = target,
 		.modules = modules,
 		.py = py,

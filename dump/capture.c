@@ -33,6 +33,18 @@ void prb_capture_clear(struct prb_capture_thread *thread)
 	prb_error_destroy(prb_steal(&thread->frames_error));
 }
 
+/* Who had it when threads were listed may have gone to sleep before it was read. */
+static void look_at_gil(struct prb_capture_thread *thread, struct prb_mem *mem)
+{
+	struct prb_py_thread *state = &thread->state;
+	uint64_t holder;
+	struct prb_error *err = prb_python_gil_holder(thread->py, mem, state->gil, &holder);
+
+	if (!err)
+		state->holds_gil = holder == state->address;
+	prb_error_destroy(err);
+}
+
 struct prb_error *prb_capture_walk(struct prb_capture_thread *thread, struct prb_mem *mem)
 {
 	prb_capture_clear(thread);
@@ -41,6 +53,7 @@ struct prb_error *prb_capture_walk(struct prb_capture_thread *thread, struct prb
 
 	struct prb_error *err =
 		prb_python_frames(thread->py, mem, thread->state.address, &thread->frames);
+	look_at_gil(thread, mem);
 	if (err && ends_dump(err))
 		return err;
 	thread->frames_error = err;
@@ -186,7 +199,7 @@ static struct prb_error *stop_once(struct prb_capture *c, struct prb_capture_thr
 	double pause;
 
 	prb_view_new_epoch(view);
-	PRB_TRY(prb_stop_seize(thread->task->tid, &stop));
+	PRB_TRY(prb_stop_seize_after(thread->task->tid, &c->patience, &stop));
 
 	struct prb_error *err = prb_stop_ask(&stop);
 	if (!err)

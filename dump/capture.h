@@ -50,6 +50,7 @@ struct prb_capture {
 	struct prb_wait_context *waits;
 	struct prb_dump *dump;
 	PRB_VEC(struct prb_capture_thread) threads;
+	double patience; /**< with other commands that read it; PRB_STOP_PATIENCE at first */
 
 	/* While threads are decoded from the same instant of the same memory: what is known of
 	 * its code objects. See prb_capture_share(). */

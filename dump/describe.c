@@ -250,13 +250,26 @@ static struct prb_error *recall_error(struct prb_capture *c,
 	return prb_str_copy(prb_str_text(&error), &out->error);
 }
 
+/* Threads are read one after the other: of two that had it then, the first is its holder. */
+static bool has_holder(const struct prb_capture *c, const struct prb_capture_thread *thread)
+{
+	const struct prb_capture_thread *other;
+
+	for (other = c->threads.items; other < thread; other++)
+		if (other->py == thread->py && other->state.gil == thread->state.gil &&
+		    other->state.holds_gil)
+			return true;
+	return false;
+}
+
 struct prb_error *prb_describe_thread(struct prb_capture *c, struct prb_capture_thread *thread)
 {
 	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	bool holds = thread->py && thread->state.holds_gil && !has_holder(c, thread);
 
 	out->state = thread->task ? prb_state_name(thread->task->state) : "threadless";
-	if (thread->py && !out->gil && waits_for_gil(thread))
-		out->gil = "waits";
+	out->gil = holds ? "holds" : thread->py && waits_for_gil(thread) ? "waits" : NULL;
+	out->gc = holds && thread->state.gc;
 	remember(c, thread);
 	if (thread->recorded)
 		PRB_TRY(recall_error(c, thread, out));

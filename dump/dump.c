@@ -96,8 +96,6 @@ static struct prb_error *add_candidate(struct maker *m, const struct candidate *
 	out->interpreter = state->interp_id;
 	out->ident = owner->self;
 	out->note = owner->task ? NULL : owner->reason;
-	out->gc = state->gc;
-	out->gil = state->holds_gil ? "holds" : NULL;
 	return NULL;
 }
 
@@ -493,7 +491,8 @@ struct prb_error *prb_dump_create_with(struct prb_target *target,
 				       struct prb_dump_found *found, struct prb_dump **ret)
 {
 	struct prb_dump_options actual = *options;
-	struct maker m = {.capture = {.target = target, .options = &actual}};
+	struct maker m = {
+		.capture = {.target = target, .options = &actual, .patience = PRB_STOP_PATIENCE}};
 
 	m.found = may_share(target, options, found) ? found : &m.own;
 	m.capture.dump = calloc(1, sizeof(*m.capture.dump));

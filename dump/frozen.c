@@ -192,7 +192,9 @@ static struct prb_error *read_frozen(struct frozen *f)
 
 static struct prb_error *freeze(struct prb_capture *c, bool threadless)
 {
-	struct frozen f = {.capture = c, .threadless = threadless, .stops = {.tasks = &c->tasks}};
+	struct frozen f = {.capture = c,
+			   .threadless = threadless,
+			   .stops = {.tasks = &c->tasks, .patience = PRB_STOP_PATIENCE}};
 	struct prb_error *err = prb_view_create(c->target->mem, &f.view);
 
 	if (!err)

@@ -132,7 +132,7 @@ struct prb_error *prb_steady_read(struct prb_target *t, struct prb_tasks *tasks,
 				  struct prb_view *view, prb_steady_attempt *attempt, void *context,
 				  bool *steady)
 {
-	struct prb_stops stops = {.tasks = tasks};
+	struct prb_stops stops = {.tasks = tasks, .patience = PRB_STOP_PATIENCE};
 	struct prb_error *err, *stopped;
 
 	prb_view_new_epoch(view);

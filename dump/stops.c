@@ -30,7 +30,7 @@ static struct prb_error *seize(struct prb_stops *s, bool everyone)
 		if (!must_stop(s, i, everyone))
 			continue;
 
-		struct prb_error *err = prb_stop_seize(stop->tid, stop);
+		struct prb_error *err = prb_stop_seize_after(stop->tid, &s->patience, stop);
 		if (err && err->code != PRB_ERROR_NO_PROCESS)
 			return err;
 		prb_error_destroy(err);

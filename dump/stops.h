@@ -20,6 +20,7 @@
 
 struct prb_stops {
 	struct prb_tasks *tasks;
+	double patience;	       /**< PRB_STOP_PATIENCE at first */
 	PRB_VEC(struct prb_stop) list; /**< one for each task, in the same order */
 	PRB_VEC(bool) restless;	       /**< the same: it ran when it should have slept */
 };

@@ -3,15 +3,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "proc/text.h"
 
-enum { MAX_TASKS = 262144 /* a snapshot may claim any number */ };
+enum {
+	MAX_TASKS = 262144, /* a snapshot may claim any number */
+	FILES_OF_ONE = 2,
+};
+
+/* Descriptors that threads of all processes keep open. */
+static atomic_uint kept_files;
 
 static bool reread(int fd, char *buffer, size_t size)
 {
@@ -56,12 +64,46 @@ static char parse_stat(const char *text, char *name, size_t size)
 	return close[2];
 }
 
+/* -1 if it cannot be; *gone: because there is no such thread any more. */
+static int open_fact(struct prb_target *t, pid_t tid, const char *name, bool *gone)
+{
+	int fd;
+	prb_auto_error struct prb_error *err =
+		prb_target_open_fact(t, &fd, "task/%d/%s", tid, name);
+
+	*gone = err && (err->code == PRB_ERROR_NOT_FOUND || err->code == PRB_ERROR_NO_PROCESS);
+	return err ? -1 : fd;
+}
+
+static const char *counters_name(const struct prb_tasks *tasks)
+{
+	return tasks->by_status ? "status" : "schedstat";
+}
+
+/* By the descriptor that is kept, or one for now; errno is ESRCH if there is no such thread. */
+static bool read_fact(const struct prb_tasks *tasks, const struct prb_task_watch *task, int kept,
+		      const char *name, char *buffer, size_t size)
+{
+	prb_auto_close int fd = -1;
+	bool gone = false;
+
+	if (kept >= 0 || !task->reopens)
+		return reread(kept, buffer, size);
+	fd = open_fact(tasks->target, task->tid, name, &gone);
+	if (reread(fd, buffer, size))
+		return true;
+	if (fd < 0)
+		errno = gone ? ESRCH : EBADF;
+	return false;
+}
+
 /* Without `schedstat`: both context switch counts of `status`. */
-static bool read_switches(int fd, char *buffer, size_t size)
+static bool read_switches(const struct prb_tasks *tasks, const struct prb_task_watch *task,
+			  char *buffer, size_t size)
 {
 	char text[4096];
 
-	if (!reread(fd, text, sizeof(text)))
+	if (!read_fact(tasks, task, task->counters_fd, counters_name(tasks), text, sizeof(text)))
 		return false;
 
 	const char *switches = strstr(text, "voluntary_ctxt_switches:");
@@ -74,8 +116,9 @@ static bool read_switches(int fd, char *buffer, size_t size)
 static bool read_counters(const struct prb_tasks *tasks, const struct prb_task_watch *task,
 			  char *buffer, size_t size)
 {
-	return tasks->by_status ? read_switches(task->counters_fd, buffer, size)
-				: reread(task->counters_fd, buffer, size);
+	return tasks->by_status ? read_switches(tasks, task, buffer, size)
+				: read_fact(tasks, task, task->counters_fd, counters_name(tasks),
+					    buffer, size);
 }
 
 void prb_task_note_counters(const struct prb_tasks *tasks, struct prb_task_watch *task)
@@ -89,9 +132,9 @@ void prb_task_note(struct prb_tasks *tasks, struct prb_task_watch *task)
 	char stat[512];
 
 	prb_task_note_counters(tasks, task);
-	if (task->stat_fd < 0)
+	if (task->stat_fd < 0 && !task->reopens)
 		return; /* its state is what opening told */
-	if (reread(task->stat_fd, stat, sizeof(stat)))
+	if (read_fact(tasks, task, task->stat_fd, "stat", stat, sizeof(stat)))
 		task->state = parse_stat(stat, task->name, sizeof(task->name));
 	else
 		task->state = errno == ESRCH ? 'X' : 0;
@@ -125,11 +168,11 @@ bool prb_task_times_now(const struct prb_tasks *tasks, const struct prb_task_wat
 	       parse_times(tasks, counters, ret);
 }
 
-static bool still_asleep(const struct prb_task_watch *task)
+static bool still_asleep(const struct prb_tasks *tasks, const struct prb_task_watch *task)
 {
 	char stat[512];
 
-	return reread(task->stat_fd, stat, sizeof(stat)) &&
+	return read_fact(tasks, task, task->stat_fd, "stat", stat, sizeof(stat)) &&
 	       parse_stat(stat, NULL, 0) == task->state;
 }
 
@@ -137,20 +180,9 @@ bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task, 
 {
 	char counters[sizeof(task->counters)];
 
-	return asleep(task->state) && (seen_off || still_asleep(task)) &&
+	return asleep(task->state) && (seen_off || still_asleep(tasks, task)) &&
 	       read_counters(tasks, task, counters, sizeof(counters)) &&
 	       !strcmp(counters, task->counters);
-}
-
-/* -1 if it cannot be; *gone: because there is no such thread any more. */
-static int open_fact(struct prb_target *t, pid_t tid, const char *name, bool *gone)
-{
-	int fd;
-	prb_auto_error struct prb_error *err =
-		prb_target_open_fact(t, &fd, "task/%d/%s", tid, name);
-
-	*gone = err && (err->code == PRB_ERROR_NOT_FOUND || err->code == PRB_ERROR_NO_PROCESS);
-	return err ? -1 : fd;
 }
 
 /* The last number of NSpid is the tid in the innermost namespace. */
@@ -183,17 +215,43 @@ static bool has_our_tids(struct prb_target *t)
 	return prb_task_inner_tid(t, t->pid) == t->pid;
 }
 
-/* Files of 2 × threads stay open, up to what the descriptor limit lets us have. */
+/* Half of what the descriptor limit lets us have is for everything else. */
+static bool may_keep(void)
+{
+	struct rlimit limit = {};
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (atomic_fetch_add(&kept_files, FILES_OF_ONE) + FILES_OF_ONE <= limit.rlim_cur / 2)
+		return true;
+	atomic_fetch_sub(&kept_files, FILES_OF_ONE);
+	return false;
+}
+
+static void close_task(struct prb_task_watch *task)
+{
+	if (task->counters_fd < 0 && task->stat_fd < 0)
+		return;
+	prb_close_guard(&task->counters_fd);
+	prb_close_guard(&task->stat_fd);
+	task->counters_fd = task->stat_fd = -1;
+	atomic_fetch_sub(&kept_files, FILES_OF_ONE);
+}
+
+/* Files of 2 × threads stay open, up to a number; those of others are opened for each look. */
 static void open_task(struct prb_tasks *tasks, struct prb_target *t, struct prb_task_watch *task)
 {
-	bool gone;
+	bool gone = false;
 
 	task->stat_fd = task->counters_fd = -1;
 	if (!t->local)
 		return;
-	task->counters_fd =
-		open_fact(t, task->tid, tasks->by_status ? "status" : "schedstat", &gone);
-	task->stat_fd = open_fact(t, task->tid, "stat", &gone);
+	if (may_keep()) {
+		task->counters_fd = open_fact(t, task->tid, counters_name(tasks), &gone);
+		task->stat_fd = open_fact(t, task->tid, "stat", &gone);
+		if (task->counters_fd < 0 && task->stat_fd < 0)
+			atomic_fetch_sub(&kept_files, FILES_OF_ONE);
+	}
+	task->reopens = !gone && (task->counters_fd < 0 || task->stat_fd < 0);
 	task->state = gone ? 'X' : 0;
 	prb_task_note(tasks, task);
 }
@@ -277,19 +335,12 @@ struct prb_error *prb_tasks_create(struct prb_target *t, struct prb_tasks *ret)
 	prb_auto_str struct prb_str names = {};
 	pid_t tid;
 
-	*ret = (struct prb_tasks){.by_status = !has_schedstat()};
+	*ret = (struct prb_tasks){.by_status = !has_schedstat(), .target = t};
 	PRB_TRY(prb_target_list(t, &names, "task"));
 	ret->other_tids = !has_our_tids(t);
 	for (char *at = names.data; (tid = next_tid(&at));)
 		PRB_TRY(add_task(ret, t, tid));
 	return NULL;
-}
-
-static void close_task(struct prb_task_watch *task)
-{
-	prb_close_guard(&task->counters_fd);
-	prb_close_guard(&task->stat_fd);
-	task->counters_fd = task->stat_fd = -1;
 }
 
 struct prb_error *prb_tasks_update(struct prb_tasks *tasks, struct prb_target *t)

@@ -34,12 +34,14 @@ struct prb_task_watch {
 	/* The rest belongs to tasks.c. */
 	char counters[64];
 	int counters_fd, stat_fd;
+	bool reopens; /* they are opened for each look */
 };
 
 struct prb_tasks {
 	PRB_VEC(struct prb_task_watch) list; /**< by tid */
-	bool by_status;	 /**< no `schedstat` here: context switches are compared */
-	bool other_tids; /**< the target is in a pid namespace of its own */
+	bool by_status;		   /**< no `schedstat` here: context switches are compared */
+	bool other_tids;	   /**< the target is in a pid namespace of its own */
+	struct prb_target *target; /**< borrowed */
 };
 
 /** Lists the threads of @p t and notes their counters. */

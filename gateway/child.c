@@ -17,7 +17,7 @@
 #include "command/program.h"
 #include "command/exit.h"
 
-enum { MAX_LOG = 64 << 10 };
+enum { MAX_LOG = 1 << 20 };
 
 /** One that was told to end is made to, after so many seconds. */
 static const double PATIENCE = 2;

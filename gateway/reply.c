@@ -7,6 +7,10 @@
 #include "base/json.h"
 #include "gateway/gateway_private.h"
 
+/** Warnings at most, and their bytes: the headers of an answer have little room, and clients take
+ * no more than a hundred. */
+enum { MOST_WARNINGS = 32, MOST_BYTES = 8 << 10, OF_A_HEADER = 20 };
+
 /** Answers are data: a browser that shows one runs nothing of it, and loads nothing. */
 static const char DATA_POLICY[] = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
@@ -37,16 +41,25 @@ static void put_cookie(struct prb_request *r, struct MHD_Response *response)
 		put(response, "Set-Cookie", line);
 }
 
-/** Warnings of the command, one header for each. */
+/** Warnings of the command, one header for each, as far as there is room for headers. */
 static void put_warnings(struct prb_request *r, struct MHD_Response *response)
 {
 	prb_auto_str struct prb_str text = {};
-	char *save = NULL;
+	size_t bytes = 0, count = 0, left_out = 0;
+	char *save = NULL, more[64];
 
 	prb_child_warnings(&r->child, &text);
 	for (char *line = text.data ? strtok_r(text.data, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save))
-		put(response, "Probing-Warning", line);
+	     line = strtok_r(NULL, "\n", &save)) {
+		bytes += strlen(line) + OF_A_HEADER;
+		if (bytes <= MOST_BYTES && count++ < MOST_WARNINGS)
+			put(response, "Probing-Warning", line);
+		else
+			left_out++;
+	}
+	snprintf(more, sizeof(more), "%zu more warnings", left_out);
+	if (left_out)
+		put(response, "Probing-Warning", more);
 }
 
 static void put_headers(struct prb_request *r, struct MHD_Response *response)

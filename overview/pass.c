@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "command/descriptors.h"
 #include "dump/idle.h"
 #include "proc/cgroup.h"
 #include "proc/text.h"
@@ -525,11 +526,9 @@ static void take_descriptors(struct prb_overview *o)
 {
 	struct rlimit limit = {};
 
+	prb_descriptors_raise();
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-	getrlimit(RLIMIT_NOFILE, &limit);
 	o->most_open = limit.rlim_cur > FILES_FOR_OTHERS
 			       ? PRB_MIN((limit.rlim_cur - FILES_FOR_OTHERS) / FILES_OF_ONE, 4096)
 			       : 0;

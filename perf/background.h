@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "command/command.h"
 #include "perf/performance.h"
-#include "profile/known.h"
+#include "records/known.h"
 
 /** Has a recording noted as soon as it has begun, so that it is found by its process. */
 struct prb_performance_note {

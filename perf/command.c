@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "command/commands.h"
+#include "command/descriptors.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
 #include "command/output.h"
@@ -51,15 +52,19 @@ static bool is_cancelled(void *context)
 	return prb_interrupted();
 }
 
-static void tell_begin(const struct prb_target *target, double seconds)
+/** Without an end of its own: until Ctrl-C. A series says so once (rotate.c). */
+static void tell_begin(const struct prb_target *target, const struct prb_profile_options *options)
 {
 	prb_auto_str struct prb_str text = {};
 
-	if (!prb_term_is(stderr))
+	if (!prb_term_is(stderr) || options->end_at)
 		return;
-	prb_text_duration(&text, seconds);
-	fprintf(stderr, "sampling %d for %s; Ctrl-C ends it and shows what there is\n",
-		(int)target->pid, prb_str_text(&text));
+	if (options->seconds > 0) {
+		prb_str_puts(&text, " for ");
+		prb_text_duration(&text, options->seconds);
+	}
+	fprintf(stderr, "sampling %d%s; Ctrl-C ends it and shows what there is\n", (int)target->pid,
+		prb_str_text(&text));
 }
 
 static double around_of(const struct prb_performance_settings *s)
@@ -104,7 +109,7 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 	if (target->local && !s->several)
 		PRB_TRY(prb_performance_command_line(target, &command));
 	options.command = s->several ? s->several->names[0] : command;
-	tell_begin(target, options.seconds);
+	tell_begin(target, &options);
 	prb_progress_begin();
 	prb_interrupt_catch(NULL);
 	err = prb_profile_record(target, &options, ret);
@@ -374,6 +379,12 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 						       "a comparison cannot be written as %s",
 						       format->name),
 				      "it is a table, --json, or a .html file");
+	if (s->tid && (s->subprocesses || s->all))
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "--tid is a thread of one process, and %s "
+						       "is for several",
+						       s->all ? "--all" : "--subprocesses"),
+				      "--threads shows those whose names match");
 	if (s->rate > highest_rate)
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
 	if (s->keep && !(s->rotate > 0))
@@ -494,6 +505,7 @@ static struct prb_error *start(const struct prb_cli *cli, const struct prb_perfo
 	started.store = store;
 	started.source = wants_source(s, format);
 	prb_output_aside();
+	prb_descriptors_raise();
 	return prb_program_record(cli->program, record_program, &started, ret);
 }
 

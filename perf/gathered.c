@@ -162,6 +162,7 @@ static void add_cost(struct prb_profile_cost *all, const struct prb_profile_cost
 	all->missed += part->missed;
 	all->unreadable += part->unreadable;
 	all->own_cpu += part->own_cpu;
+	all->duration = PRB_MAX(all->duration, part->duration);
 	all->pause_total += part->pause_total;
 	/* Those of the worst machine: of all together they are not known. */
 	all->pause_p50 = PRB_MAX(all->pause_p50, part->pause_p50);

@@ -131,6 +131,7 @@ static void put_states(struct prb_json *json, const struct prb_report *report)
 static void put_cost(struct prb_json *json, const struct prb_profile_cost *c)
 {
 	prb_json_open(json, "cost", '{');
+	prb_json_integer(json, "duration_ns", c->duration);
 	prb_json_integer(json, "stops", (int64_t)c->stops);
 	prb_json_real(json, "pause_p50_us", c->pause_p50, 1);
 	prb_json_real(json, "pause_p99_us", c->pause_p99, 1);

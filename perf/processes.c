@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "command/descriptors.h"
+#include "command/exit.h"
 #include "perf/performance.h"
 #include "proc/subprocesses.h"
 #include "target/spec/target_spec.h"
@@ -31,12 +33,27 @@ static struct prb_error *open_one(pid_t pid, struct prb_performance_targets *ret
 	return NULL;
 }
 
+/* Some may have ended since they were listed, and others be of other users: the rest is there. */
 static struct prb_error *open_each(const struct prb_pids *pids, struct prb_performance_targets *ret)
 {
+	struct prb_error *failure = NULL;
 	const pid_t *pid;
 
-	prb_vec_each (pid, &pids->list)
-		PRB_TRY(open_one(*pid, ret));
+	prb_vec_each (pid, &pids->list) {
+		struct prb_error *err = open_one(*pid, ret);
+
+		if (!err)
+			continue;
+		if (err->code != PRB_ERROR_NO_PROCESS && err->code != PRB_ERROR_NOMEM)
+			prb_warn(err->message);
+		prb_error_destroy(failure);
+		failure = err;
+		if (err->code == PRB_ERROR_NOMEM)
+			return err;
+	}
+	if (!ret->list.count)
+		return failure;
+	prb_error_destroy(failure);
 	return NULL;
 }
 
@@ -66,6 +83,7 @@ struct prb_error *prb_performance_open(const struct prb_cli *cli,
 {
 	struct prb_target **slot;
 
+	prb_descriptors_raise();
 	if (s->several)
 		return open_several(s->several, ret);
 	if (s->all)

@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "command/descriptors.h"
 #include "command/exit.h"
 #include "ptrace/held_start.h"
 
@@ -67,6 +68,7 @@ static _Noreturn void run_program(char *const *words, const struct child *ends)
 
 	while (read(ends->go, &ignored, sizeof(ignored)) < 0 && errno == EINTR)
 		;
+	prb_descriptors_restore();
 	execvp(*words, words);
 	reason = errno;
 	if (write(ends->failed, &reason, sizeof(reason)) < 0)

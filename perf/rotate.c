@@ -28,6 +28,7 @@
 #include "perf/processes.h"
 #include "command/interrupt.h"
 #include "command/output.h"
+#include "command/term.h"
 #include "profile/store.h"
 
 /* A file of the series. */
@@ -325,8 +326,20 @@ static bool wait_for_oldest(const struct series *s, int64_t until)
 	return ppoll(&fd, 1, until == INT64_MAX ? NULL : &time, &mask) > 0;
 }
 
+static void tell_begin(const struct series *s)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (!prb_term_is(stderr))
+		return;
+	prb_text_duration(&text, s->settings->rotate);
+	fprintf(stderr, "sampling %d, to a new file after each %s; Ctrl-C ends it\n",
+		(int)s->targets->list.items[0]->pid, prb_str_text(&text));
+}
+
 static struct prb_error *run_series(struct series *s)
 {
+	tell_begin(s);
 	PRB_TRY(start(s, prb_clock_ns()));
 	while (s->recorders.count) {
 		int64_t next = next_at(s);

@@ -2,6 +2,7 @@
 #include "perf/performance.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command/output.h"
@@ -10,7 +11,7 @@
 #include "base/text.h"
 #include "profile/wall_parts.h"
 
-enum { MOST_ROWS = 30, WIDEST_NAME = 40, MOST_PARTS = 3 };
+enum { MOST_ROWS = 30, WIDEST_NAME = 40, MOST_PARTS = 3, MOST_LEFT_OUT = 10 };
 
 static const double least_part = 0.01; /* of what is worth a line */
 
@@ -140,26 +141,27 @@ static void put_rows(const struct prb_recording *r, const struct prb_report *rep
 			       report->rows.count - shown);
 }
 
-/** Processes without any thread could not be read. */
-static bool is_left_out(const struct prb_recording *r, const struct prb_profile_process *other)
+/** Of each process but the first, by number: those without any thread could not be read. */
+static struct prb_error *find_read(const struct prb_recording *r, bool **ret)
 {
 	const struct prb_profile_thread *thread;
 
+	*ret = calloc(r->others.count + 1, sizeof(**ret));
+	if (!*ret)
+		return prb_error_nomem();
 	prb_vec_each (thread, &r->threads)
-		if (thread->process == (uint32_t)(other - r->others.items) + 1)
-			return false;
-	return true;
+		(*ret)[thread->process] = true;
+	return NULL;
 }
 
 /** Threads that began and ended between two looks are in no row. */
-static void put_unseen(const struct prb_recording *r, struct prb_str *s)
+static void put_unseen(const struct prb_recording *r, const bool *read, struct prb_str *s)
 {
 	const struct prb_profile_thread *thread;
-	const struct prb_profile_process *other;
 	int64_t seen = 0, whole = r->process_cpu;
 
-	prb_vec_each (other, &r->others)
-		whole += is_left_out(r, other) ? 0 : PRB_MAX(other->cpu, (int64_t)0);
+	for (size_t i = 0; i < r->others.count; i++)
+		whole += read[i + 1] ? PRB_MAX(r->others.items[i].cpu, (int64_t)0) : 0;
 	if (r->process_cpu < 0 || r->tid)
 		return;
 	prb_vec_each (thread, &r->threads)
@@ -186,45 +188,101 @@ static void put_unseen_children(const struct prb_recording *r, struct prb_str *s
 	prb_str_puts(s, " on a processor, of children that ended before they were found\n");
 }
 
-static void put_left_out(const struct prb_recording *r, struct prb_str *s)
+static int most_time_first(const void *a, const void *b)
 {
-	const struct prb_profile_process *other;
+	const struct prb_profile_process *x = *(const struct prb_profile_process *const *)a;
+	const struct prb_profile_process *y = *(const struct prb_profile_process *const *)b;
 
-	prb_vec_each (other, &r->others) {
-		if (!is_left_out(r, other))
-			continue;
-		prb_str_printf(s, "left out: %d ", (int)other->pid);
-		prb_text_escape(s, other->command ? other->command : "");
-		prb_str_puts(s, ", which ended or could not be read, with ");
-		put_time(s, PRB_MAX(other->cpu, (int64_t)0));
-		prb_str_puts(s, " on a processor\n");
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? 1 : -1;
+	return (x > y) - (x < y);
+}
+
+static void put_used(int64_t cpu, struct prb_str *s)
+{
+	if (cpu >= 0) {
+		prb_str_puts(s, ", with ");
+		put_time(s, cpu);
+		prb_str_puts(s, " on a processor");
 	}
 }
 
+/** What runs a command that may not be read again and again has very many. */
+static struct prb_error *put_left_out(const struct prb_recording *r, const bool *read,
+				      struct prb_str *s)
+{
+	prb_auto_free const struct prb_profile_process **list =
+		calloc(r->others.count + 1, sizeof(struct prb_profile_process *));
+	int64_t cpu = -1;
+	size_t count = 0;
+
+	if (!list)
+		return prb_error_nomem();
+	for (size_t i = 0; i < r->others.count; i++)
+		if (!read[i + 1])
+			list[count++] = &r->others.items[i];
+	qsort(list, count, sizeof(*list), most_time_first);
+	for (size_t i = 0; i < count && i < MOST_LEFT_OUT; i++) {
+		prb_str_printf(s, "left out: %d ", (int)list[i]->pid);
+		prb_text_escape(s, list[i]->command ? list[i]->command : "");
+		prb_str_puts(s, ", which ended or could not be read");
+		put_used(list[i]->cpu, s);
+		prb_str_putc(s, '\n');
+	}
+	if (count <= MOST_LEFT_OUT)
+		return NULL;
+	for (size_t i = MOST_LEFT_OUT; i < count; i++)
+		if (list[i]->cpu >= 0)
+			cpu = PRB_MAX(cpu, (int64_t)0) + list[i]->cpu;
+	prb_str_printf(s, "left out: %zu more", count - MOST_LEFT_OUT);
+	put_used(cpu, s);
+	prb_str_puts(s, "; --json has them all\n");
+	return NULL;
+}
+
+/** What is in no row, and why. */
+static struct prb_error *put_missing(const struct prb_recording *r, bool left_out,
+				     struct prb_str *s)
+{
+	prb_auto_free bool *read = NULL;
+
+	PRB_TRY(find_read(r, &read));
+	put_unseen(r, read, s);
+	put_unseen_children(r, s);
+	return left_out ? put_left_out(r, read, s) : NULL;
+}
+
 /** Where many samples were not taken at all. */
-static void put_missed(const struct prb_profile_cost *c, struct prb_str *s)
+static void put_missed(const struct prb_profile_cost *c, bool part, struct prb_str *s)
 {
 	enum { SHARE = 10 };
 	unsigned long long missed = c->missed, all = c->times + c->missed;
 
 	if (missed > all / SHARE)
 		prb_str_printf(s,
-			       "too busy for this rate: %llu of %llu samples were missed; sums are "
-			       "exact, the bounds are wider\n",
-			       missed, all);
+			       "too busy for this rate: %llu of %llu samples%s were missed; sums "
+			       "are exact, the bounds are wider\n",
+			       missed, all, part ? " of the whole recording" : "");
 }
 
+/** What one part of a recording has cost is not known. */
 static void put_cost(const struct prb_recording *r, struct prb_str *s)
 {
 	const struct prb_profile_cost *c = &r->cost;
+	bool part = c->duration > r->duration;
 
-	put_missed(c, s);
-	prb_str_printf(s, "cost: %llu stop%s", (unsigned long long)c->stops, plural(c->stops));
+	put_missed(c, part, s);
+	prb_str_puts(s, "cost");
+	if (part) {
+		prb_str_puts(s, " of the whole recording, ");
+		put_time(s, c->duration);
+	}
+	prb_str_printf(s, ": %llu stop%s", (unsigned long long)c->stops, plural(c->stops));
 	if (c->stops)
 		prb_str_printf(s, " of %.0f µs (99 %%: %.0f µs, longest %.0f µs), %.1f ms in all",
 			       c->pause_p50, c->pause_p99, c->pause_max, c->pause_total / 1e3);
 	prb_str_printf(s, " · own CPU %.1f %% · %llu missed, %llu late, %llu unreadable\n",
-		       percent((double)c->own_cpu, (double)r->duration),
+		       percent((double)c->own_cpu, (double)c->duration),
 		       (unsigned long long)c->missed, (unsigned long long)c->late,
 		       (unsigned long long)c->unreadable);
 }
@@ -250,9 +308,7 @@ struct prb_error *prb_performance_text(const struct prb_recording *recording,
 	PRB_TRY(prb_performance_waits_text(recording, choice, s));
 	PRB_TRY(prb_performance_ranks_text(recording, s));
 	prb_str_putc(s, '\n');
-	put_unseen(recording, s);
-	put_unseen_children(recording, s);
-	put_left_out(recording, s);
+	PRB_TRY(put_missing(recording, true, s));
 	put_cost(recording, s);
 	return s->failed ? prb_error_nomem() : NULL;
 }
@@ -268,8 +324,7 @@ struct prb_error *prb_performance_tell_file(const struct prb_recording *recordin
 	if (prb_profile_end_text(recording->end))
 		prb_str_printf(&s, " (%s)", prb_profile_end_text(recording->end));
 	prb_str_putc(&s, '\n');
-	put_unseen(recording, &s);
-	put_unseen_children(recording, &s);
+	PRB_TRY(put_missing(recording, false, &s));
 	put_cost(recording, &s);
 	PRB_TRY(prb_output(&s));
 	return prb_output_flush();

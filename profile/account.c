@@ -59,12 +59,15 @@ static void place_queue(struct prb_subject *subject, struct prb_run *run)
 struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb_subject *subject,
 				     const struct prb_stack_sample *sample, int64_t now)
 {
-	int64_t waited = sample->times.waited - subject->times.waited;
-	int64_t placed = PRB_MIN(subject->queued, PRB_MAX(waited, (int64_t)0));
+	/* What is less is another thread's, which runs another program and got this number. */
+	int64_t waited = PRB_MAX(sample->times.waited - subject->times.waited, (int64_t)0);
+	int64_t placed = PRB_MIN(subject->queued, waited);
 	/* A thread without Python has nothing to tell apart, unless its C frames are read. */
 	bool alike = !subject->states.count && !recording->native;
 	struct prb_run *run;
 
+	subject->before = (struct prb_subject_before){now, subject->times, subject->unplaced,
+						      subject->unplaced_queue, subject->queued};
 	subject->wait = sample->wait;
 	subject->gil = sample->gil;
 	PRB_TRY(find_run(recording, subject, sample->stack, sample->state, &run));
@@ -73,7 +76,7 @@ struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb
 	run->wall += now - subject->seen;
 	subject->queued -= placed;
 	subject->unplaced_queue += waited - placed;
-	subject->unplaced += sample->times.ran - subject->times.ran;
+	subject->unplaced += PRB_MAX(sample->times.ran - subject->times.ran, (int64_t)0);
 	if (sample->state == PRB_RUN_QUEUED || alike)
 		place_queue(subject, run);
 	if (sample->state == PRB_RUN_ON_CPU || alike) {
@@ -164,13 +167,25 @@ void prb_account_cut(struct prb_recording *recording, struct prb_subjects *subje
 			subject->run = 0;
 }
 
-void prb_account_undo(struct prb_recording *recording, struct prb_subjects *subjects, size_t runs)
+void prb_account_undo(struct prb_recording *recording, struct prb_subjects *subjects, size_t runs,
+		      int64_t since)
 {
 	struct prb_subject *subject;
 
+	for (size_t i = runs; i < recording->runs.count; i++)
+		recording->threads.items[recording->runs.items[i].thread].cpu -=
+			recording->runs.items[i].cpu;
 	prb_vec_each (subject, &subjects->list) {
+		const struct prb_subject_before *before = &subject->before;
+
 		if (subject->run <= runs)
 			continue;
+		if (before->at >= since) {
+			subject->times = before->times;
+			subject->unplaced = before->unplaced;
+			subject->unplaced_queue = before->unplaced_queue;
+			subject->queued = before->queued;
+		}
 		subject->ran = false;
 		subject->stack = subject->queue_stack = 0;
 	}

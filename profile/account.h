@@ -40,7 +40,9 @@ struct prb_error *prb_account_rest(struct prb_recording *recording,
 /** Keeps the first @p runs runs only: the others are written, and threads begin new ones. */
 void prb_account_cut(struct prb_recording *recording, struct prb_subjects *subjects, size_t runs);
 
-/** As above, for runs that are worth nothing: threads in them were never seen there. */
-void prb_account_undo(struct prb_recording *recording, struct prb_subjects *subjects, size_t runs);
+/** As above, for runs that are worth nothing: threads in them were never seen there, and what was
+ * counted at @p since or later is not counted yet. */
+void prb_account_undo(struct prb_recording *recording, struct prb_subjects *subjects, size_t runs,
+		      int64_t since);
 
 #endif

@@ -97,6 +97,7 @@ static void put_cost(struct writer *w)
 	const struct prb_profile_cost *c = &w->recording->cost;
 
 	prb_json_open(&w->json, "cost", '{');
+	prb_json_integer(&w->json, "duration", c->duration);
 	prb_json_integer(&w->json, "stops", (int64_t)c->stops);
 	prb_json_real(&w->json, "p50", c->pause_p50, 1);
 	prb_json_real(&w->json, "p99", c->pause_p99, 1);

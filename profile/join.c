@@ -10,8 +10,9 @@
 
 enum { UNMATCHED = UINT32_MAX };
 
-/* How functions are told apart: by whole paths, the last two parts of them, or the last one. */
-enum precision { WHOLE_PATH, FOLDER_AND_FILE, FILE_ALONE };
+/* How functions are told apart: by all of their names; without the pid where the name is that of a
+ * process; and by the last two parts of paths, or the last one. */
+enum precision { WHOLE_NAME, WHOLE_PATH, FOLDER_AND_FILE, FILE_ALONE };
 
 /* Functions that are not matched yet, in the order of their keys. */
 struct side {
@@ -38,12 +39,21 @@ static const char *path_end(const char *path, enum precision precision)
 {
 	const char *at = path ? path + strlen(path) : "";
 
-	if (!path || precision == WHOLE_PATH)
+	if (!path || precision <= WHOLE_PATH)
 		return path ? path : at;
 	for (unsigned slashes = precision == FILE_ALONE ? 1 : 2; at > path; at--)
 		if (at[-1] == '/' && !--slashes)
 			break;
 	return at;
+}
+
+/* "python3 train.py" of "4242 python3 train.py"; other notes begin with a bracket. */
+static const char *name_of(const struct prb_tree_function *f, enum precision precision)
+{
+	size_t digits = f->kind == PRB_FUNCTION_NOTE ? strspn(f->name, "0123456789") : 0;
+
+	return precision != WHOLE_NAME && digits && f->name[digits] == ' ' ? f->name + digits + 1
+									   : f->name;
 }
 
 static int compare_keys(const struct prb_tree_function *a, const struct prb_tree_function *b,
@@ -52,7 +62,7 @@ static int compare_keys(const struct prb_tree_function *a, const struct prb_tree
 	int order = (a->kind > b->kind) - (a->kind < b->kind);
 
 	if (!order)
-		order = strcmp(a->name, b->name);
+		order = strcmp(name_of(a, precision), name_of(b, precision));
 	if (!order)
 		order = strcmp(path_end(a->file, precision), path_end(b->file, precision));
 	return order ? order
@@ -67,11 +77,14 @@ struct sorting {
 static int compare_functions(const void *x, const void *y, void *context)
 {
 	const struct sorting *sorting = context;
-	const struct prb_tree_function *a = &sorting->tree->functions.items[*(const uint32_t *)x];
-	const struct prb_tree_function *b = &sorting->tree->functions.items[*(const uint32_t *)y];
+	const uint32_t *i = x, *k = y;
+	const struct prb_tree_function *a = &sorting->tree->functions.items[*i];
+	const struct prb_tree_function *b = &sorting->tree->functions.items[*k];
 	int order = compare_keys(a, b, sorting->precision);
 
-	return order ? order : (a->first_line > b->first_line) - (a->first_line < b->first_line);
+	if (!order)
+		order = (a->first_line > b->first_line) - (a->first_line < b->first_line);
+	return order ? order : (*i > *k) - (*i < *k);
 }
 
 static const struct prb_tree_function *at(const struct side *side, size_t i)
@@ -151,7 +164,7 @@ static void match(struct matcher *m, enum precision precision)
 		size_t others = order < 0 ? 0 : group(&m->after, j, precision);
 
 		if (!order && count <= MOST_ALIKE && others <= MOST_ALIKE &&
-		    (precision == WHOLE_PATH || count == others))
+		    (precision <= WHOLE_PATH || count == others))
 			match_group(m, i, count, j, others);
 		i += count;
 		j += others;
@@ -171,6 +184,7 @@ static struct prb_error *match_functions(const struct prb_recording *before,
 		return prb_error_nomem();
 	for (size_t i = 0; i < count; i++)
 		m->match[i] = UNMATCHED;
+	match(m, WHOLE_NAME);
 	match(m, WHOLE_PATH);
 	match(m, FOLDER_AND_FILE);
 	match(m, FILE_ALONE);

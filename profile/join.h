@@ -4,7 +4,8 @@
  *
  * Functions are equal if they have the same name and file, wherever in the file they are; else if
  * the ends of their paths are the same, so that a program may have moved to another folder. Lines
- * are compared by their distance from the line where the function begins.
+ * are compared by their distance from the line where the function begins. Processes are equal if
+ * their command lines are.
  *
  * Threading: one thread at a time.
  */

@@ -214,6 +214,7 @@ static struct prb_error *read_recording(struct prb_load *load, struct prb_row *r
 	about->end = prb_schema_end_of(prb_row_text(row));
 	load->totals_s = prb_row_integer(row, 1, INT32_MAX);
 	take_cost(row, &about->cost);
+	about->cost.duration = about->duration;
 	if (sqlite3_column_type(row->stmt, row->cell) != SQLITE_NULL)
 		about->ring = (int64_t)(prb_row_real(row, 1e9) * 1e9);
 	else

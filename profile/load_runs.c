@@ -172,7 +172,7 @@ static struct prb_error *read_chunk(struct prb_load_cursor *c)
 		c->next = (size_t)PRB_MAX(sqlite3_column_int64(c->stmt, 0), (sqlite3_int64)c->next);
 	prb_row_number(&row, c->next++);
 	chunk.begin = prb_row_integer(&row, 0, INT64_MAX);
-	if (first && about->ring)
+	if (first && about->ring && c->next > 1)
 		c->load->gone = chunk.begin;
 	chunk.unit = prb_row_integer(&row, 1, 1000000000);
 	chunk.runs = (size_t)prb_row_integer(&row, 1, PRB_CHUNK_MOST_RUNS);

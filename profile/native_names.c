@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/siphash.h"
 #include "dwarf/lines/lines.h"
 #include "dwarf/lines/short_name.h"
 
@@ -17,10 +18,12 @@ struct named {
 
 struct naming {
 	struct prb_recording *recording;
-	const struct prb_native_place *places;
-	uint32_t *place_of;    /* by frame: number of its place, plus one; 0: it is none */
-	struct prb_tree *tree; /* the new one */
-	struct named *named;   /* by place; count 0: not looked up yet */
+	struct prb_native_place *places; /* as unify() has them */
+	size_t count;
+	uint32_t *place_of;	      /* by frame: number of its place, plus one; 0: it is none */
+	struct prb_tree *tree;	      /* the new one */
+	struct named *named;	      /* by place */
+	struct prb_number_map builds; /* the first place in each, by build-id */
 	PRB_VEC(uint32_t) frames;
 	const struct prb_native_images *images; /* whose resolver it is */
 	struct prb_resolver *resolver;
@@ -105,6 +108,56 @@ static struct prb_error *add_lines(struct naming *n, const struct prb_native_pla
 	return NULL;
 }
 
+static bool is_same_file(struct prb_module *a, struct prb_module *b)
+{
+	return a && !strcmp(prb_module_build_id(a), prb_module_build_id(b)) &&
+	       !strcmp(a->path, b->path);
+}
+
+/*
+ * Many processes run the same programs, whose debug information takes long to open: places of a
+ * file that is the same are places in the first process that has it.
+ */
+static struct prb_error *unify(struct naming *n)
+{
+	static const uint64_t key[2] = {};
+
+	for (size_t i = 0; i < n->count; i++) {
+		struct prb_native_place *place = &n->places[i], *first;
+		struct prb_module *module = prb_modules_find(place->images->modules, place->code);
+		const char *build = module ? prb_module_build_id(module) : "";
+		uint64_t hash = prb_siphash(1, 3, key, build, strlen(build));
+		struct prb_module *other;
+		size_t number;
+
+		if (!*build)
+			continue;
+		if (!prb_number_map_get(&n->builds, hash, &number)) {
+			if (!prb_number_map_put(&n->builds, hash, i))
+				return prb_error_nomem();
+			continue;
+		}
+		first = &n->places[number];
+		other = prb_modules_find(first->images->modules, first->code);
+		if (!is_same_file(other, module))
+			continue;
+		place->images = first->images;
+		place->code += other->bias - module->bias;
+	}
+	return NULL;
+}
+
+static int compare_places(const void *a, const void *b, void *context)
+{
+	const struct naming *n = context;
+	const struct prb_native_place *x = &n->places[*(const uint32_t *)a];
+	const struct prb_native_place *y = &n->places[*(const uint32_t *)b];
+
+	if (x->images != y->images)
+		return x->images->number < y->images->number ? -1 : 1;
+	return (x->code > y->code) - (x->code < y->code);
+}
+
 static struct prb_error *name_place(struct naming *n, uint32_t number)
 {
 	const struct prb_native_place *place = &n->places[number];
@@ -112,14 +165,31 @@ static struct prb_error *name_place(struct naming *n, uint32_t number)
 	struct prb_lines lines;
 	struct prb_error *err;
 
-	if (named->count)
-		return NULL;
 	named->first = (uint32_t)n->frames.count;
 	PRB_TRY(resolve(n, place, &lines));
 	err = add_lines(n, place, &lines);
 	prb_lines_deinit(&lines);
 	named->count = (uint32_t)n->frames.count - named->first;
 	return err;
+}
+
+/* File by file, so that each is opened once; equal places stand behind each other. */
+static struct prb_error *name_places(struct naming *n)
+{
+	prb_auto_free uint32_t *order = calloc(n->count + 1, sizeof(*order));
+
+	if (!order)
+		return prb_error_nomem();
+	for (uint32_t i = 0; i < n->count; i++)
+		order[i] = i;
+	qsort_r(order, n->count, sizeof(*order), compare_places, n);
+	for (size_t i = 0; i < n->count; i++) {
+		if (i && !compare_places(&order[i - 1], &order[i], n))
+			n->named[order[i]] = n->named[order[i - 1]];
+		else
+			PRB_TRY(name_place(n, order[i]));
+	}
+	return NULL;
 }
 
 /* The same frame in the new tree. */
@@ -144,7 +214,6 @@ static struct prb_error *rename_stack(struct naming *n, uint32_t stack, uint32_t
 	*ret = parent;
 	if (!place)
 		return copy_frame(n, &old->frames.items[frame], parent, ret);
-	PRB_TRY(name_place(n, place - 1));
 	named = &n->named[place - 1];
 	for (uint32_t i = 0; i < named->count; i++)
 		PRB_TRY(prb_tree_call(n->tree, *ret, n->frames.items[named->first + i], ret));
@@ -176,20 +245,29 @@ struct prb_error *prb_native_names(struct prb_recording *recording,
 				   const struct prb_native_place *places, size_t count,
 				   uint32_t **ret_renamed)
 {
-	struct naming n = {.recording = recording, .places = places};
+	struct naming n = {.recording = recording, .count = count};
 	struct prb_error *err;
 
+	n.places = calloc(count + 1, sizeof(*n.places));
 	n.named = calloc(count + 1, sizeof(*n.named));
 	n.place_of = calloc(recording->tree->frames.count + 1, sizeof(*n.place_of));
-	err = n.named && n.place_of ? prb_tree_create(&n.tree) : prb_error_nomem();
-	for (size_t i = 0; !err && i < count; i++)
+	err = n.places && n.named && n.place_of ? prb_tree_create(&n.tree) : prb_error_nomem();
+	for (size_t i = 0; !err && i < count; i++) {
+		n.places[i] = places[i];
 		n.place_of[places[i].frame] = (uint32_t)i + 1;
+	}
+	if (!err)
+		err = unify(&n);
+	if (!err)
+		err = name_places(&n);
 	if (!err)
 		err = name_all(&n, ret_renamed);
 	if (n.resolver)
 		prb_resolver_destroy(n.resolver);
 	prb_tree_destroy(n.tree);
 	prb_vec_free(&n.frames);
+	prb_number_map_deinit(&n.builds);
+	free(n.places);
 	free(n.named);
 	free(n.place_of);
 	return err;

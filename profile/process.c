@@ -155,8 +155,7 @@ void prb_sampled_end(struct prb_sampled *p)
 	p->target = NULL;
 }
 
-/* One that has ended has none any more; then it is what it was. */
-static struct prb_error *name_command(struct prb_sampled *p)
+struct prb_error *prb_sampled_name(struct prb_sampled *p)
 {
 	prb_auto_str struct prb_str text = {};
 	struct prb_process process;
@@ -241,7 +240,7 @@ static struct prb_error *look_at(struct prb_sampled *p)
 
 static struct prb_error *open_program(struct prb_sampled *p)
 {
-	PRB_TRY(name_command(p));
+	PRB_TRY(prb_sampled_name(p));
 	PRB_TRY(prb_target_open_process(p->pid, &p->target));
 	return look_at(p);
 }
@@ -253,7 +252,6 @@ static struct prb_error *is_gone(const struct prb_sampled *p)
 
 struct prb_error *prb_sampled_begin(struct prb_sampled *p)
 {
-	p->subjects.folder = -1;
 	p->target = p->borrowed;
 	p->cpu_now = clock_getcpuclockid(p->pid, &p->clock) ? -1 : read_clock(p->clock);
 	if (p->starts)
@@ -326,8 +324,31 @@ static struct prb_error *part(struct prb_sampled *p, struct carried *ret)
 	return NULL;
 }
 
+/*
+ * Any thread may have asked for the other program; it has the number of the first one now, and the
+ * counters that it had. It cannot have used more than the whole process.
+ */
+static void carry_on(struct prb_sampled *p, struct prb_subject *subject,
+		     const struct carried *carried, int64_t cpu_before)
+{
+	size_t index = (size_t)(subject - p->subjects.list.items);
+	struct prb_task_times now = {};
+	int64_t used;
+
+	prb_task_times(&p->subjects.tasks, &p->subjects.tasks.list.items[index], &now);
+	note_clock(p);
+	used = p->cpu_now - cpu_before;
+	subject->times = carried->times;
+	subject->unplaced = carried->unplaced;
+	subject->unplaced_queue = carried->unplaced_queue;
+	if (now.ran >= carried->times.ran && now.ran - carried->times.ran <= used)
+		return;
+	subject->times = now;
+	subject->times.ran -= PRB_MIN(PRB_MAX(used, (int64_t)0), now.ran);
+}
+
 /* The process runs another program: that is sampled from now on. */
-static struct prb_error *go_on_with_next(struct prb_sampled *p)
+static struct prb_error *go_on_with_next(struct prb_sampled *p, int64_t cpu_before)
 {
 	struct carried carried = {};
 	struct prb_subject *subject;
@@ -339,23 +360,21 @@ static struct prb_error *go_on_with_next(struct prb_sampled *p)
 	PRB_TRY(open_program(p));
 	prb_vec_each (subject, &p->subjects.list) {
 		subject->seen = carried.seen;
-		if (subject->tid != p->pid)
-			continue;
-		subject->times = carried.times;
-		subject->unplaced = carried.unplaced;
-		subject->unplaced_queue = carried.unplaced_queue;
+		if (subject->tid == p->pid)
+			carry_on(p, subject, &carried, cpu_before);
 	}
 	return NULL;
 }
 
-static struct prb_error *ran_another(struct prb_sampled *p, enum prb_sampled_state *ret)
+static struct prb_error *ran_another(struct prb_sampled *p, int64_t cpu_before,
+				     enum prb_sampled_state *ret)
 {
 	struct prb_error *err;
 
 	*ret = PRB_SAMPLED_EXEC;
 	if (!p->follows)
 		return NULL;
-	err = go_on_with_next(p);
+	err = go_on_with_next(p, cpu_before);
 	if (!err)
 		*ret = PRB_SAMPLED_RUNS;
 	if (!err || err->code == PRB_ERROR_NOMEM)
@@ -385,6 +404,7 @@ static struct prb_error *get_ready(struct prb_sampled *p, bool *ret_others_slept
 struct prb_error *prb_sampled_round(struct prb_sampled *p, int64_t woke,
 				    enum prb_sampled_state *ret)
 {
+	const int64_t cpu_before = p->cpu_now;
 	bool others_slept = false;
 	size_t runs = 0;
 	struct prb_error *err;
@@ -405,8 +425,8 @@ struct prb_error *prb_sampled_round(struct prb_sampled *p, int64_t woke,
 	err = p->ran_any ? prb_target_same_program(p->target, NULL) : NULL;
 	if (err) {
 		prb_error_destroy(err);
-		prb_account_undo(p->recording, &p->subjects, runs);
-		return ran_another(p, ret);
+		prb_account_undo(p->recording, &p->subjects, runs, woke);
+		return ran_another(p, cpu_before, ret);
 	}
 	if (!p->tid)
 		PRB_TRY(prb_quiet_sampled(&p->quiet, others_slept, prb_clock_ns()));

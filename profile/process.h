@@ -36,6 +36,7 @@ struct prb_sampled {
 	bool starts;	  /**< it began just now: all it uses counts, Python may come later */
 	bool follows;	  /**< another program that it runs is sampled further */
 	bool named;	  /**< it is the outermost frame of its stacks */
+	bool descends;	  /**< another one of the recording is its parent, or a parent of that */
 	unsigned *images; /**< numbers for images, of all processes of the recording */
 	struct prb_pauses *pauses;
 	struct prb_target *borrowed; /**< NULL: one is opened */
@@ -56,6 +57,9 @@ struct prb_sampled {
 	int64_t cpu_begin, cpu_now;	      /**< of the whole process; begin < 0: unknown */
 	int64_t children_begin, children_now; /**< of the children that it has waited for */
 };
+
+/** Notes its command line. One that has ended has none any more; then it is what it was. */
+struct prb_error *prb_sampled_name(struct prb_sampled *p) PRB_MUST_CHECK;
 
 /** Looks at it, and notes its counters. The result is to be ended always. */
 struct prb_error *prb_sampled_begin(struct prb_sampled *p) PRB_MUST_CHECK;

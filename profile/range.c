@@ -50,6 +50,7 @@ static void clip_windows(struct prb_recording *recording, int64_t from, int64_t 
 
 void prb_recording_clip(struct prb_recording *recording, int64_t from, int64_t to)
 {
+	struct prb_profile_process *other;
 	struct prb_profile_thread *thread;
 	size_t kept = 0;
 
@@ -71,6 +72,8 @@ void prb_recording_clip(struct prb_recording *recording, int64_t from, int64_t t
 	recording->started += (double)from / 1e9;
 	recording->begun += from;
 	recording->process_cpu = -1;
+	prb_vec_each (other, &recording->others)
+		other->cpu = -1;
 	clip_windows(recording, from, to);
 	recording->unseen_children = 0;
 }

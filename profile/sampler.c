@@ -19,7 +19,7 @@
 #include "profile/source.h"
 #include "ptrace/stop.h"
 #include "ptrace/unstopped.h"
-#include "target/spec/command_line.h"
+#include "proc/process.h"
 
 enum {
 	LATE_NS = 1000000,	/* at such intervals late threads are looked after */
@@ -99,9 +99,12 @@ static struct prb_error *add_process(struct sampler *s, pid_t pid, struct prb_ta
 		.starts = !borrowed,
 		.follows = s->program || s->options->children,
 		.named = has_several(s),
+		.descends = !borrowed && s->processes.count > 1,
 		.images = &s->images,
 		.pauses = &s->pauses,
 		.borrowed = borrowed,
+		.subjects.folder = -1,
+		.cpu_now = -1,
 	};
 	if (row)
 		*row = (struct prb_profile_process){.pid = pid, .cpu = -1};
@@ -109,30 +112,50 @@ static struct prb_error *add_process(struct sampler *s, pid_t pid, struct prb_ta
 	return NULL;
 }
 
-static bool is_known(const struct sampler *s, pid_t pid)
+static struct prb_sampled *find_known(const struct sampler *s, pid_t pid)
 {
 	struct prb_sampled *const *p;
 
 	prb_vec_each (p, &s->processes)
 		if ((*p)->pid == pid && (!(*p)->over || (*p)->left_out))
-			return true;
-	return false;
+			return *p;
+	return NULL;
 }
 
 /* It ended before anything of it was read: for the recording it is one that was never found. */
 static void forget_last(struct sampler *s)
 {
-	free(s->processes.items[--s->processes.count]);
-	s->recording->others.count--;
+	struct prb_sampled *p = s->processes.items[--s->processes.count];
+	struct prb_profile_process *row = &s->recording->others.items[--s->recording->others.count];
+
+	prb_sampled_end(p);
+	free(p);
+	free(row->command);
+	free(row->python);
+}
+
+/* One that is about to end has no memory any more, and so no command line. */
+static bool has_ended(pid_t pid)
+{
+	struct prb_process process;
+	prb_auto_error struct prb_error *err = prb_process_describe(pid, &process);
+	bool ended = err || process.kind == PRB_PROCESS_ZOMBIE || !process.argv.count;
+
+	if (!err)
+		prb_process_deinit(&process);
+	return ended;
 }
 
 /* One that cannot be read is named, and left out. */
 static struct prb_error *add_child(struct sampler *s, pid_t pid)
 {
-	struct prb_sampled *p;
+	struct prb_sampled *p = find_known(s, pid);
+	size_t threads = s->recording->threads.count;
 	struct prb_error *err;
 
-	if (is_known(s, pid) || s->processes.count >= MOST_PROCESSES)
+	if (p)
+		p->descends = true;
+	if (p || s->processes.count >= MOST_PROCESSES)
 		return NULL;
 	PRB_TRY(add_process(s, pid, NULL, &p));
 	err = prb_sampled_begin(p);
@@ -141,6 +164,9 @@ static struct prb_error *add_child(struct sampler *s, pid_t pid)
 		err = prb_sampled_renew(p);
 	if (!err) {
 		prb_sampled_start(p, s->woke);
+		/* What one that began later has waited for is ours, and nobody found it. */
+		if (s->program || s->children_at)
+			p->children_begin = 0;
 		return NULL;
 	}
 	prb_sampled_leave_out(p);
@@ -149,7 +175,7 @@ static struct prb_error *add_child(struct sampler *s, pid_t pid)
 	if (err->code == PRB_ERROR_NOMEM)
 		return err;
 	prb_log("profile", 1, "process %d is left out: %s", (int)pid, err->message);
-	if (p->cpu_now < 0)
+	if (p->cpu_now < 0 || (threads == s->recording->threads.count && has_ended(pid)))
 		forget_last(s);
 	prb_error_destroy(err);
 	return NULL;
@@ -321,10 +347,10 @@ static int64_t sum_up_unseen(const struct sampler *s)
 	prb_vec_each (slot, &s->processes) {
 		const struct prb_sampled *p = *slot;
 
-		if (p->number <= s->options->others_count)
+		if (!p->descends)
 			unseen += p->children_now - p->children_begin;
 		else if (p->over && !p->left_out && p->cpu_begin >= 0)
-			unseen -= p->cpu_now;
+			unseen -= p->cpu_now + p->children_begin;
 	}
 	return PRB_MAX(unseen, (int64_t)0);
 }
@@ -341,6 +367,7 @@ static struct prb_error *sum_up(struct sampler *s, int64_t now)
 	}
 	recording->duration = now - recording->begun;
 	recording->cost.own_cpu = read_own_clock() - s->own_before;
+	recording->cost.duration = recording->duration;
 	recording->cost.again = 0;
 	recording->unseen_children = sum_up_unseen(s);
 	prb_pauses_sum_up(&s->pauses, &recording->cost);
@@ -471,22 +498,26 @@ static struct prb_error *begin_first(struct sampler *s, struct prb_sampled *p)
 	return NULL;
 }
 
-static struct prb_error *name_other(struct sampler *s, uint32_t number)
+/* One of all that a name matches may end, or be of another kind: the others are recorded. */
+static struct prb_error *begin_other(struct sampler *s, struct prb_sampled *p)
 {
-	prb_auto_str struct prb_str text = {};
-	struct prb_process process;
+	char *const *names = s->options->names;
+	struct prb_error *err =
+		names ? prb_recording_replace(s->recording,
+					      prb_recording_command(s->recording, p->number),
+					      names[p->number - 1])
+		      : prb_sampled_name(p);
 
-	if (s->options->names)
-		return prb_recording_replace(s->recording,
-					     prb_recording_command(s->recording, number),
-					     s->options->names[number - 1]);
-	PRB_TRY(prb_process_describe(s->processes.items[number]->pid, &process));
-	prb_command_line_text(&text, &process);
-	prb_process_deinit(&process);
-	if (text.failed)
-		return prb_error_nomem();
-	return prb_recording_replace(s->recording, prb_recording_command(s->recording, number),
-				     prb_str_text(&text));
+	if (!err)
+		err = prb_sampled_begin(p);
+	if (!err || err->code == PRB_ERROR_NOMEM || names)
+		return prb_error_prefix(err, "process %d", (int)p->pid);
+	prb_log("profile", 1, "process %d is left out: %s", (int)p->pid, err->message);
+	prb_error_destroy(err);
+	prb_sampled_leave_out(p);
+	p->left_out = p->cpu_now >= 0;
+	p->cpu_begin = p->cpu_now;
+	return NULL;
 }
 
 static struct prb_error *begin_processes(struct sampler *s)
@@ -502,8 +533,7 @@ static struct prb_error *begin_processes(struct sampler *s)
 		struct prb_target *other = s->options->others[i];
 
 		PRB_TRY(add_process(s, other->pid, other, &p));
-		PRB_TRY(name_other(s, p->number));
-		PRB_TRY(prb_error_prefix(prb_sampled_begin(p), "process %d", (int)other->pid));
+		PRB_TRY(begin_other(s, p));
 	}
 	return NULL;
 }
@@ -523,7 +553,8 @@ static struct prb_error *wait_for_begin(struct sampler *s)
 	if (cancelled(s))
 		return prb_error_create(PRB_ERROR_CANCELLED, "ended before it began");
 	prb_vec_each (p, &s->processes)
-		PRB_TRY(prb_sampled_renew(*p));
+		if (!(*p)->over)
+			PRB_TRY(prb_sampled_renew(*p));
 	return NULL;
 }
 

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "profile/fold.h"
 #include "profile/format.h"
+#include "profile/order.h"
 
 struct writer {
 	const struct prb_recording *recording;
@@ -14,7 +15,14 @@ struct writer {
 	struct prb_sink *sink;
 	struct prb_json json;
 	uint32_t *folded; /* stacks */
+	struct prb_order order;
 };
+
+static void writer_deinit(struct writer *w)
+{
+	free(w->folded);
+	prb_order_deinit(&w->order);
+}
 
 static struct prb_error *put_frames(struct writer *w)
 {
@@ -59,13 +67,16 @@ static struct prb_error *put_sample(struct writer *w, uint32_t stack)
 	return prb_sink_flush(w->sink, false);
 }
 
-/* The run of the thread from @at on that weighs something; NULL if there is none. */
+/* The thread's run from its @at on that weighs something; NULL if there is none. */
 static const struct prb_run *next_run(const struct writer *w, uint32_t thread, size_t *at)
 {
-	while (*at < w->recording->runs.count) {
-		const struct prb_run *run = &w->recording->runs.items[(*at)++];
+	size_t begin = w->order.begin[thread], count = w->order.begin[thread + 1] - begin;
 
-		if (run->thread == thread && prb_run_weight(run, w->choice) > 0)
+	while (*at < count) {
+		const struct prb_run *run =
+			&w->recording->runs.items[w->order.runs[begin + (*at)++]];
+
+		if (prb_run_weight(run, w->choice) > 0)
 			return run;
 	}
 	return NULL;
@@ -162,12 +173,12 @@ static struct prb_error *write_speedscope(const struct prb_recording *recording,
 					  const struct prb_profile_choice *choice,
 					  struct prb_sink *sink)
 {
-	prb_auto_free uint32_t *folded = NULL;
+	__attribute__((cleanup(writer_deinit))) struct writer w = {
+		recording, choice, sink, {&sink->text}};
 	prb_auto_str struct prb_str name = {};
 
-	PRB_TRY(prb_fold_stacks(recording->tree, choice->lines, &folded));
-	struct writer w = {recording, choice, sink, {&sink->text}, folded};
-
+	PRB_TRY(prb_fold_stacks(recording->tree, choice->lines, &w.folded));
+	PRB_TRY(prb_order_make(recording, &w.order));
 	prb_str_printf(&name, "%d %s", (int)recording->pid,
 		       recording->command ? recording->command : "");
 	prb_json_open(&w.json, NULL, '{');

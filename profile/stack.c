@@ -554,14 +554,15 @@ static bool is_in_turn(const struct prb_stack_reader *reader)
 		 is_recorder(reader->tracer)));
 }
 
-/* Somebody else may trace it for now; that nothing at all may be stopped ends the recording. */
+/* Somebody else may trace it for now; that nothing at all may be stopped ends the recording, unless
+ * it is of a child, or one of many. */
 static struct prb_error *refused(struct reading *r, struct prb_error *err,
 				 struct prb_stack_sample *ret)
 {
 	if (err->code == PRB_ERROR_NOMEM)
 		return err;
 	if (err->code == PRB_ERROR_PERMISSION && !r->reader->pauses->count &&
-	    !is_in_turn(r->reader))
+	    !r->reader->subjects->process && !is_in_turn(r->reader))
 		return prb_error_hint(err, "a thread that runs is stopped for some 40 µs to be "
 					   "read: end the other tracer, or allow ptrace "
 					   "('probing PID dump --nonblocking' does without)");

@@ -10,11 +10,12 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "profile/store_chunk.h"
 
 enum {
 	MOST_STEPS = 50000000, /* of SQLite, for one question */
 	GAP_NS = 100000000,    /* what a thread does meanwhile does not end its wait */
-	LATEST_CHUNKS = 64,    /* older ones have been decided on */
+	DOUBT_NS = 1000000000, /* in the file, times are rounded */
 };
 
 /* What is known of a thread. */
@@ -36,6 +37,11 @@ struct step_row {
 	bool known;
 };
 
+/* A chunk of which nothing has been decided yet. */
+struct undecided {
+	int64_t chunk, begin;
+};
+
 struct prb_store_when {
 	sqlite3 *db;
 	sqlite3_stmt *test, *put;
@@ -44,7 +50,9 @@ struct prb_store_when {
 	PRB_VEC(const char *) functions;
 	PRB_VEC(uint32_t) frames, stacks; /* function of a frame, frame of a stack */
 	PRB_VEC(struct prb_profile_wait) waits;
-	int64_t begin, end; /* of the last window; end 0: there was none */
+	int64_t begin, end;		     /* of the last window; end 0: there was none */
+	PRB_VEC(struct undecided) undecided; /* in their order */
+	int64_t oldest;			     /* the first of them, for this batch */
 	prb_store_steps_fn *steps;
 	bool wants_steps;		    /* the condition is about them */
 	PRB_VEC(struct step_row) step_rows; /* of each process */
@@ -163,6 +171,7 @@ void prb_store_when_destroy(struct prb_store_when *when)
 	prb_vec_free(&when->stacks);
 	prb_vec_free(&when->waits);
 	prb_vec_free(&when->step_rows);
+	prb_vec_free(&when->undecided);
 	free(when);
 }
 
@@ -376,6 +385,28 @@ static void keep_state(struct prb_store_when *when, bool cut)
 	}
 }
 
+/* Chunks whose time is over are looked at once more, for this batch. */
+static struct prb_error *note_chunk(struct prb_store_when *when, const struct prb_batch *b)
+{
+	const int64_t decided = b->about.duration - when->around - DOUBT_NS;
+	struct undecided *list = when->undecided.items, *slot;
+	size_t count = when->undecided.count, over = 0;
+
+	when->oldest = count ? list[0].chunk : b->chunk;
+	while (over + 1 < count && list[over + 1].begin <= decided)
+		over++;
+	when->undecided.count -= over;
+	if (over)
+		memmove(list, list + over, when->undecided.count * sizeof(*list));
+	if (!b->runs.count || (count && list[when->undecided.count - 1].chunk == b->chunk))
+		return NULL;
+	slot = prb_vec_push(&when->undecided);
+	if (!slot)
+		return prb_error_nomem();
+	*slot = (struct undecided){b->chunk, prb_store_chunk_begin(b)};
+	return NULL;
+}
+
 struct prb_error *prb_store_when_ask(struct prb_store_when *when, const struct prb_batch *b)
 {
 	int64_t now = b->about.duration;
@@ -384,6 +415,7 @@ struct prb_error *prb_store_when_ask(struct prb_store_when *when, const struct p
 	/* At the end, when stacks have new numbers, there are no new samples. */
 	if (b->renamed)
 		return NULL;
+	PRB_TRY(note_chunk(when, b));
 	PRB_TRY(look_at(when, b));
 	PRB_TRY(learn_steps(when, b));
 	PRB_TRY(put_rows(when, b));
@@ -412,8 +444,8 @@ void prb_store_when_sql(const struct prb_store_when *when, const struct prb_batc
 		       "DELETE FROM chunks WHERE chunk > %lld AND %s <= %lld AND NOT EXISTS "
 		       "(SELECT 1 FROM windows WHERE windows.begin_ns < %s AND end_ns > "
 		       "chunks.begin_ns);",
-		       (long long)(b->last ? -1 : b->chunk - LATEST_CHUNKS), next,
-		       (long long)decided, next);
+		       (long long)(b->last ? -1 : when->oldest - 1), next, (long long)decided,
+		       next);
 	prb_str_printf(sql,
 		       "DELETE FROM totals WHERE NOT EXISTS (SELECT 1 FROM windows WHERE "
 		       "begin_ns < (part + 1) * %lld AND end_ns > part * %lld)",

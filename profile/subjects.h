@@ -55,6 +55,11 @@ struct prb_subject {
 	bool ran;	      /**< a sample found it on a processor */
 	uint32_t cpu_stack;   /**< the last that did */
 	uint32_t queue_stack; /**< the last that found it in the run queue; 0: none did */
+	struct prb_subject_before {
+		int64_t at; /**< when the sample was added */
+		struct prb_task_times times;
+		int64_t unplaced, unplaced_queue, queued;
+	} before; /**< as it was before its last sample, which may be worth nothing */
 };
 
 struct prb_subjects {

@@ -20,7 +20,7 @@
 #include "ptrace/unstopped.h"
 #include "base/clock.h"
 
-enum { NAP_NS = 500000 };
+enum { NAP_NS = 500000, SHORT_NAP_NS = 100000 };
 
 /* Seconds: we stood still ourselves, which does not count as waiting. */
 static const double standstill = 0.1;
@@ -97,6 +97,27 @@ struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
 			      "ptrace is forbidden here: read with --nonblocking, or start "
 			      "the container with --cap-add SYS_PTRACE or --security-opt "
 			      "seccomp=unconfined");
+}
+
+struct prb_error *prb_stop_seize_after(pid_t tid, double *patience, struct prb_stop *ret)
+{
+	double begin = prb_clock_seconds(), end = begin + *patience;
+	bool nameless =
+		false; /* whoever had it was gone before its name was known, or it is forbidden */
+
+	for (;;) {
+		struct prb_error *err = prb_stop_seize(tid, ret);
+		double now = prb_clock_seconds();
+
+		if (!err || err->code != PRB_ERROR_PERMISSION || (!ret->tracer && nameless) ||
+		    now >= end) {
+			*patience = PRB_MAX(end - now, 0.0);
+			return err;
+		}
+		nameless = !ret->tracer;
+		prb_error_destroy(err);
+		nanosleep(&(struct timespec){.tv_nsec = SHORT_NAP_NS}, NULL);
+	}
 }
 
 struct prb_error *prb_stop_seize_in_turn(pid_t tid, struct prb_stop *ret)

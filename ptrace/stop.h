@@ -39,6 +39,16 @@ struct prb_stop {
  */
 struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret) PRB_MUST_CHECK;
 
+/** Seconds that a command waits in all for others that read the same process. */
+#define PRB_STOP_PATIENCE 0.25
+
+/**
+ * As above, where another command may have it for an instant. Waits for that as long as @p patience
+ * (seconds), from which it takes what it waited; a debugger keeps its threads for longer.
+ */
+struct prb_error *prb_stop_seize_after(pid_t tid, double *patience,
+				       struct prb_stop *ret) PRB_MUST_CHECK;
+
 /** As above, where another tracer soon lets go of it: a command like this one, or an exec. Waits up
  * to a second for that. */
 struct prb_error *prb_stop_seize_in_turn(pid_t tid, struct prb_stop *ret) PRB_MUST_CHECK;

@@ -84,7 +84,6 @@ struct prb_error *prb_ring_make(int folder, const char *name, const struct prb_r
 void prb_ring_maker_deinit(struct prb_ring_maker *maker)
 {
 	prb_close_guard(&maker->fd);
-	maker->fd = -1;
 }
 
 /** Puts the row together; false if it does not fit. */

@@ -290,7 +290,6 @@ static struct prb_error *open_proc(struct process *p, pid_t tid)
 				      "'probing list' shows the Python processes");
 	prb_close_guard(&p->tasks);
 	prb_close_guard(&p->proc);
-	p->tasks = -1;
 	p->proc = fd;
 	p->target.program = program_of(p);
 	prb_mem_destroy(prb_steal(&p->target.mem));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "command/command.h"
+#include "command/descriptors.h"
 #include "command/output.h"
 #include "top/top.h"
 #include "base/checked.h"
@@ -250,6 +251,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *context)
 	enum prb_weight weight;
 
 	PRB_TRY(check(settings, &weight));
+	prb_descriptors_raise();
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	PRB_TRY(run_on(target, settings, weight));
 	if (received && received != SIGINT)

@@ -130,6 +130,17 @@ static struct prb_error *keep_own(const struct action *action, struct prb_cluste
 	return prb_error_create(PRB_ERROR_NOT_FOUND, "no target is a rank of a distributed job");
 }
 
+static void warn_of_doubles(const struct prb_cluster *c)
+{
+	const struct prb_job *job;
+
+	if (c->job)
+		prb_cluster_warn_of_doubles(c->job);
+	else
+		prb_vec_each (job, &c->jobs.list)
+			prb_cluster_warn_of_doubles(job);
+}
+
 /** Chooses the job and looks at its ranks, as far as the action needs it. */
 static struct prb_error *prepare(const struct action *action, struct prb_cluster *c,
 				 const char *job)
@@ -152,6 +163,8 @@ static struct prb_error *prepare(const struct action *action, struct prb_cluster
 		if (!is_asked(action) || !prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 			PRB_TRY(err);
 	}
+	if (!action->own)
+		warn_of_doubles(c);
 	if (!c->job)
 		return NULL;
 	return c->paces ? prb_cluster_pace(c) : prb_cluster_look(c, action->looks);

@@ -110,6 +110,9 @@ struct prb_error *prb_cluster_add_job(const struct prb_cluster *c, const char *j
 struct prb_error *prb_cluster_warn(struct prb_cluster *c,
 				   const struct prb_answers *answers) PRB_MUST_CHECK;
 
+/** Warns of ranks that two processes claim to be. */
+void prb_cluster_warn_of_doubles(const struct prb_job *job);
+
 /** Reads the job of the bundle @p path. */
 struct prb_error *prb_cluster_load(struct prb_cluster *c, const char *path) PRB_MUST_CHECK;
 

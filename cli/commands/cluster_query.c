@@ -9,6 +9,7 @@
 #include "command/exit.h"
 #include "command/interrupt.h"
 #include "command/output.h"
+#include "cluster/rank_set.h"
 #include "cluster/rows.h"
 #include "sql/engine/global_tables.h"
 #include "base/cleanup.h"
@@ -34,6 +35,31 @@ static void query_deinit(struct prb_query *query)
 	prb_error_destroy(query->failure);
 }
 
+/** Ranks whose rows are missing, since they have no process. */
+static struct prb_error *warn_of_missing(const struct prb_job *job)
+{
+	struct prb_rank_set set = {};
+	prb_auto_str struct prb_str text = {};
+	const struct prb_rank *rank;
+
+	prb_vec_each (rank, &job->ranks) {
+		long *place = rank->pid ? NULL : prb_vec_push(&set.list);
+
+		if (place)
+			*place = rank->rank;
+		text.failed |= !rank->pid && !place;
+	}
+	if (set.list.count) {
+		prb_str_puts(&text, set.list.count == 1 ? "rank " : "ranks ");
+		prb_rank_set_text(&text, &set);
+		prb_str_puts(&text, set.list.count == 1 ? " has no process, and no rows"
+							: " have no process, and no rows");
+		prb_warn(prb_str_text(&text));
+	}
+	prb_vec_free(&set.list);
+	return text.failed ? prb_error_nomem() : NULL;
+}
+
 /** Opens the processes of the ranks, each as what it is called in `_rank`. */
 static struct prb_error *open_ranks(const struct prb_cluster *c, struct prb_query *query)
 {
@@ -45,6 +71,7 @@ static struct prb_error *open_ranks(const struct prb_cluster *c, struct prb_quer
 		cli.targets.items[cli.targets.count++] = c->bundle;
 		return prb_query_open(query, &cli, false);
 	}
+	PRB_TRY(warn_of_missing(c->job));
 	prb_vec_each (rank, &c->job->ranks) {
 		struct prb_target *target;
 		struct prb_error *err;

@@ -58,6 +58,37 @@ double prb_cluster_span(const struct prb_cluster *c)
 	return c->paces ? duration_of(c) : interval_of(c);
 }
 
+static void put_place(struct prb_str *s, pid_t pid, const char *host)
+{
+	prb_str_printf(s, "process %d", (int)pid);
+	if (!host)
+		return;
+	prb_str_puts(s, " of ");
+	prb_text_escape(s, host);
+}
+
+void prb_cluster_warn_of_doubles(const struct prb_job *job)
+{
+	const struct prb_rank *rank, *first = NULL;
+	prb_auto_str struct prb_str text = {};
+	size_t count = 0;
+
+	prb_vec_each (rank, &job->ranks) {
+		first = first || !rank->other ? first : rank;
+		count += rank->other != 0;
+	}
+	if (!first)
+		return;
+	prb_str_printf(&text, "rank %ld is taken to be ", first->rank);
+	put_place(&text, first->pid, first->host);
+	prb_str_puts(&text, ", but ");
+	put_place(&text, first->other, first->other_host);
+	prb_str_puts(&text, " has the same job and rank in its environment");
+	if (count > 1)
+		prb_str_printf(&text, "; %zu more ranks are claimed twice", count - 1);
+	prb_warn(prb_str_text(&text));
+}
+
 struct prb_error *prb_cluster_pace(struct prb_cluster *c)
 {
 	PRB_TRY(prb_round_make(c->job, false, false, NULL, c->last));
@@ -275,7 +306,11 @@ static struct prb_error *gather(struct prb_cluster *c, const char *job, struct i
 		err = warned;
 	c->job = &c->merged;
 	c->saved = in->saved;
-	return err ? err : prb_looks_finish(in->looks, &c->merged, c->last);
+	if (!err)
+		err = prb_looks_finish(in->looks, &c->merged, c->last);
+	if (!err)
+		prb_cluster_warn_of_doubles(&c->merged);
+	return err;
 }
 
 struct prb_error *prb_cluster_gather(struct prb_cluster *c, const char *job)

@@ -104,8 +104,8 @@ static void put_text(struct prb_str *s, const struct prb_round *round,
 		prb_str_printf(s, ": %.0f %% of its time, %.0f %% of theirs\n", 100 * part->own,
 			       100 * part->others);
 	}
-	prb_str_printf(s, "  confidence  %s: %ld looks\n", found->sure ? "high" : "low",
-		       found->looks);
+	prb_str_printf(s, "  confidence  %s: %ld look%s\n", found->sure ? "high" : "low",
+		       found->looks, found->looks == 1 ? "" : "s");
 	prb_str_puts(s, "  wrong if    that rank has another role, and less to exchange\n");
 	put_table(s, round);
 }

@@ -24,9 +24,10 @@
 #include "target/spec/target_spec.h"
 
 enum {
-	LOOK_MS = 1000, /* how often processes and their rings are looked for */
-	QUICK_MS = 50,	/* how often rings that fill up fast are read */
-	FAST_PART = 4,	/* those that fill a fourth of themselves within LOOK_MS */
+	LOOK_MS = 1000,	 /* how often processes and their rings are looked for */
+	PRUNE_LEFT = 60, /* looks between two at the folders of ended processes */
+	QUICK_MS = 50,	 /* how often rings that fill up fast are read */
+	FAST_PART = 4,	 /* those that fill a fourth of themselves within LOOK_MS */
 	DAY = 86400,
 	MIB = 1 << 20,
 	DEFAULT_DAYS = 7,
@@ -47,14 +48,24 @@ struct source {
 	int fd;
 	dev_t device;
 	ino_t inode;
-	pid_t pid;
+	pid_t pid;    /**< a process that has it mapped */
+	size_t place; /**< index */
 	bool ended, failed;
+	bool again; /**< what failed may work later */
 };
 
 /** A folder that cold files are in. */
 struct place {
 	char *path;
-	int fd;
+	int fd;		 /**< -1: no ring is stored there any more */
+	unsigned stored; /**< rings that are */
+	bool gone;	 /**< somebody has removed it */
+};
+
+/** What was stored. */
+struct sums {
+	size_t rings;
+	uint64_t chunks, bytes, missed;
 };
 
 struct record {
@@ -62,7 +73,10 @@ struct record {
 	PRB_VEC(struct source *) sources;
 	PRB_VEC(struct place) places;
 	PRB_VEC(struct prb_target *) targets;
-	unsigned skipped; /**< rings that could not be stored */
+	struct sums done; /**< of rings that are stored to their ends */
+	unsigned looks;
+	bool failed; /**< a ring was not found or stored in this look */
+	bool told;   /**< and that was said */
 };
 
 static void source_destroy(struct source *source)
@@ -123,37 +137,34 @@ static struct prb_error *open_folder(const struct record *r, const char *path, i
 				      : "rings of another user: give a folder with -o");
 }
 
-/** The descriptor is the record's. */
-static struct prb_error *use_place(struct record *r, const char *ring, int *ret)
+/** Finds the place of a ring, or makes it; it is open then. */
+static struct prb_error *use_place(struct record *r, const char *ring, size_t *ret)
 {
 	prb_auto_free char *path = NULL;
 	struct place *place;
-	int fd;
 
 	PRB_TRY(find_folder(r, ring, &path));
-	prb_vec_each (place, &r->places)
-		if (!strcmp(place->path, path)) {
-			*ret = place->fd;
-			return NULL;
-		}
-	PRB_TRY(open_folder(r, path, &fd));
-	place = prb_vec_push(&r->places);
-	if (!place) {
-		close(fd);
-		return prb_error_nomem();
+	for (*ret = 0; *ret < r->places.count; ++*ret)
+		if (!strcmp(r->places.items[*ret].path, path))
+			break;
+	if (*ret == r->places.count) {
+		place = prb_vec_push(&r->places);
+		if (!place)
+			return prb_error_nomem();
+		*place = (struct place){.path = prb_steal(&path), .fd = -1};
 	}
-	*place = (struct place){prb_steal(&path), fd};
-	*ret = fd;
-	return NULL;
+	place = &r->places.items[*ret];
+	return place->fd >= 0 ? NULL : open_folder(r, place->path, &place->fd);
 }
 
-static bool is_known(const struct record *r, const struct stat *st)
+/** The ring, unless it is new. A file that is open keeps its number: nothing else has it. */
+static struct source *find_known(const struct record *r, const struct stat *st)
 {
 	for (size_t i = 0; i < r->sources.count; i++)
 		if (r->sources.items[i]->device == st->st_dev &&
 		    r->sources.items[i]->inode == st->st_ino)
-			return true;
-	return false;
+			return r->sources.items[i];
+	return NULL;
 }
 
 /** Takes over the file's descriptor if the ring is new. */
@@ -162,11 +173,18 @@ static struct prb_error *add_source(struct record *r, struct prb_ring_file *file
 	const char *name = strrchr(file->path, '/');
 	struct source *source, **slot;
 	struct stat st;
-	int folder;
+	size_t place;
 
-	if (!name || prb_cold_is_name(name) || fstat(file->fd, &st) || is_known(r, &st))
+	if (!name || prb_cold_is_name(name) || fstat(file->fd, &st))
 		return NULL;
-	PRB_TRY(use_place(r, file->path, &folder));
+	source = find_known(r, &st);
+	if (source) {
+		/* A child writes to the rings of its parent, also after that has ended. */
+		source->pid = source->ended ? pid : source->pid;
+		source->ended = false;
+		return NULL;
+	}
+	PRB_TRY(use_place(r, file->path, &place));
 	source = calloc(1, sizeof(*source));
 	slot = source ? prb_vec_push(&r->sources) : NULL;
 	if (!slot) {
@@ -174,26 +192,58 @@ static struct prb_error *add_source(struct record *r, struct prb_ring_file *file
 		return prb_error_nomem();
 	}
 	*slot = source;
-	*source = (struct source){.cold = {.folder = folder, .fd = -1},
+	*source = (struct source){.cold = {.folder = r->places.items[place].fd, .fd = -1},
 				  .fd = prb_steal_fd(&file->fd),
 				  .device = st.st_dev,
 				  .inode = st.st_ino,
-				  .pid = pid};
+				  .pid = pid,
+				  .place = place};
+	r->places.items[place].stored++;
 	source->cold.stem = strndup(name + 1, strlen(name + 1) - strlen(".ring"));
 	return source->cold.stem ? NULL : prb_error_nomem();
 }
 
-static struct prb_error *add_rings(struct record *r, struct prb_target *target)
+/** What fails is said once, and does not end the others; the next look tries it again. */
+static struct prb_error *tell(struct record *r, struct prb_error *err)
+{
+	if (!err || err->code == PRB_ERROR_NOMEM)
+		return err;
+	if (!r->told)
+		prb_warn(err->message);
+	r->told = r->failed = true;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+static bool has_ended(struct prb_target *target)
+{
+	prb_auto_str struct prb_str stat = {};
+	prb_auto_error struct prb_error *err = prb_target_read_file(target, &stat, "stat");
+
+	if (err)
+		return err->code != PRB_ERROR_NOMEM && err->code != PRB_ERROR_OS;
+	return strstr(prb_str_text(&stat), ") Z ") || strstr(prb_str_text(&stat), ") X ");
+}
+
+/** Where @p strict, the first failure is the result. */
+static struct prb_error *add_rings(struct record *r, struct prb_target *target, bool strict)
 {
 	struct prb_ring_files files = {};
 	struct prb_error *err = prb_ring_files_find(target, &files);
 	struct prb_ring_file *file;
 
-	prb_vec_each (file, &files.list)
-		if (!err)
-			err = add_source(r, file, target->pid);
+	/* One that ends right now is stored as it is. */
+	if (err && !strict && err->code != PRB_ERROR_NOMEM && has_ended(target))
+		prb_error_destroy(prb_steal(&err));
+	prb_vec_each (file, &files.list) {
+		if (err)
+			break;
+		err = add_source(r, file, target->pid);
+		if (!strict)
+			err = tell(r, err);
+	}
 	prb_ring_files_deinit(&files);
-	return err;
+	return strict ? err : tell(r, err);
 }
 
 static bool is_followed(const struct record *r, pid_t pid)
@@ -246,97 +296,134 @@ static void mark_ended(struct record *r, pid_t pid)
 			r->sources.items[i]->ended = true;
 }
 
-/** Finds what is new, and forgets processes that have ended. */
-static struct prb_error *look(struct record *r, bool first)
+static void forget_ended(struct record *r)
 {
 	for (size_t i = 0; i < r->targets.count; i++) {
 		struct prb_target *target = r->targets.items[i];
-		struct prb_error *err = add_rings(r, target);
-		const bool found = !err;
-		prb_auto_str struct prb_str stat = {};
 
-		if (!err && r->settings->subprocesses)
-			err = add_children(r, target->pid);
-		if (!err)
-			err = prb_target_read_file(target, &stat, "stat");
-		/* One that ends right now is stored as it is. */
-		if (err && ((first && !found) || err->code == PRB_ERROR_NOMEM ||
-			    err->code == PRB_ERROR_OS))
-			return err;
-		if (!err && !strstr(prb_str_text(&stat), ") Z ") &&
-		    !strstr(prb_str_text(&stat), ") X "))
+		if (!has_ended(target))
 			continue;
-		prb_error_destroy(err);
 		mark_ended(r, target->pid);
 		prb_target_destroy(target);
 		r->targets.items[i--] = r->targets.items[--r->targets.count];
 	}
+}
+
+/** Finds what is new. The @p first look fails if a ring of a process that was named cannot be
+ * stored. */
+static struct prb_error *look(struct record *r, bool first)
+{
+	size_t named;
+
+	r->failed = false;
+	forget_ended(r);
+	named = r->targets.count;
+	for (size_t i = 0; i < r->targets.count; i++) {
+		PRB_TRY(add_rings(r, r->targets.items[i], first && i < named));
+		if (!r->settings->subprocesses)
+			continue;
+
+		struct prb_error *err = add_children(r, r->targets.items[i]->pid);
+
+		if (err && err->code != PRB_ERROR_NOMEM && has_ended(r->targets.items[i]))
+			prb_error_destroy(prb_steal(&err));
+		PRB_TRY(tell(r, err));
+	}
+	r->told = r->failed;
 	return NULL;
 }
 
-static void prune(const struct record *r)
+/** Removes what is too old or too much; false if the folder is gone. */
+static bool prune_place(const struct record *r, const struct place *place)
 {
 	const struct record_settings *s = r->settings;
 	double keep = s->keep ? s->keep : (double)DEFAULT_DAYS * DAY;
 	uint64_t most = (uint64_t)(s->max_size ? s->max_size : DEFAULT_MIB) * MIB;
+	prb_auto_close int again = place->fd < 0 ? prb_own_folder_open(place->path, geteuid()) : -1;
+	int fd = place->fd < 0 ? again : place->fd;
 
-	for (size_t i = 0; i < r->places.count; i++) {
-		struct prb_error *err = prb_cold_prune(
-			r->places.items[i].fd, (int64_t)((double)time(NULL) - keep), most, NULL);
+	if (fd < 0)
+		return errno != ENOENT;
 
-		if (err)
-			prb_warn(err->message);
-		prb_error_destroy(err);
-	}
+	prb_auto_error struct prb_error *err =
+		prb_cold_prune(fd, (int64_t)((double)time(NULL) - keep), most, NULL);
+
+	if (err)
+		prb_warn(err->message);
+	return true;
+}
+
+/** The folders of ended processes are not open, and looked at seldom. */
+static void prune(struct record *r)
+{
+	const bool left = r->looks++ % PRUNE_LEFT == 0;
+	struct place *place;
+
+	prb_vec_each (place, &r->places)
+		if (place->fd >= 0 || (left && !place->gone))
+			place->gone = !prune_place(r, place);
 }
 
 /** A ring that fails is said once, and tried again: a disk may have room later. */
-static struct prb_error *store(struct record *r, struct source *source, bool *busy)
+static struct prb_error *store(struct source *source, bool *busy)
 {
 	uint64_t before = source->cold.chunks;
 	struct prb_error *err = prb_cold_store(&source->cold, source->fd, source->ended);
 
 	if (err && err->code == PRB_ERROR_NOMEM)
 		return err;
-	if (err && !source->failed) {
+	if (err && !source->failed)
 		prb_warn(err->message);
-		r->skipped++;
-	}
 	source->failed = err != NULL;
+	source->again = err && err->code == PRB_ERROR_OS;
 	prb_error_destroy(err);
 	*busy |= source->cold.chunks != before;
 	return NULL;
+}
+
+static void sum_up(const struct source *source, struct sums *sums)
+{
+	sums->rings++;
+	sums->chunks += source->cold.chunks;
+	sums->bytes += source->cold.bytes;
+	sums->missed += source->cold.missed;
+}
+
+/** A ring that has ended and is stored takes no descriptor any more, nor does its folder. */
+static void drop_source(struct record *r, size_t index)
+{
+	struct source *source = r->sources.items[index];
+	struct place *place = &r->places.items[source->place];
+
+	sum_up(source, &r->done);
+	if (!--place->stored)
+		prb_close_guard(&place->fd);
+	source_destroy(source);
+	r->sources.items[index] = r->sources.items[--r->sources.count];
 }
 
 static struct prb_error *store_all(struct record *r, bool *busy)
 {
 	*busy = false;
 	for (size_t i = 0; i < r->sources.count; i++) {
-		struct source *source = r->sources.items[i];
-
-		PRB_TRY(store(r, source, busy));
-		if (!source->ended || source->fd < 0)
-			continue;
-		prb_close_guard(&source->fd);
-		prb_close_guard(&source->cold.fd);
+		PRB_TRY(store(r->sources.items[i], busy));
+		if (r->sources.items[i]->ended && !r->sources.items[i]->again)
+			drop_source(r, i--);
 	}
 	return NULL;
 }
 
 static void say_end(const struct record *r)
 {
-	uint64_t chunks = 0, bytes = 0, missed = 0;
+	struct sums sums = r->done;
 
-	for (size_t i = 0; i < r->sources.count; i++) {
-		chunks += r->sources.items[i]->cold.chunks;
-		bytes += r->sources.items[i]->cold.bytes;
-		missed += r->sources.items[i]->cold.missed;
-	}
+	for (size_t i = 0; i < r->sources.count; i++)
+		sum_up(r->sources.items[i], &sums);
 	fprintf(stderr, "probing: stored %llu chunks of %zu rings in %.1f MiB",
-		(unsigned long long)chunks, r->sources.count, (double)bytes / MIB);
-	if (missed)
+		(unsigned long long)sums.chunks, sums.rings, (double)sums.bytes / MIB);
+	if (sums.missed)
 		fprintf(stderr, "; %llu chunks were dropped before they could be read",
-			(unsigned long long)missed);
+			(unsigned long long)sums.missed);
 	fputc('\n', stderr);
 }
 

@@ -365,11 +365,12 @@ function listenToChart() {
 
 // The head and foot of the page
 
-function costText({ stops, p50, p99, max, pauses, own, missed, late, unreadable }) {
+function costText({ duration: whole, stops, p50, p99, max, pauses, own, missed, late, unreadable }) {
 	const stopped = stops ? ` of ${p50.toFixed(0)} µs (99 %: ${p99.toFixed(0)} µs, longest ${
 		max.toFixed(0)} µs), ${duration(pauses * 1e3)} in all` : "";
-	return `probing ${data.probing} · cost: ${stops} stops${stopped} · own CPU ${
-		percent(own, data.duration)} · ${missed} missed, ${late} late, ${unreadable} unreadable`;
+	const of = whole > data.duration ? ` of the whole recording, ${duration(whole)}` : "";
+	return `probing ${data.probing} · cost${of}: ${stops} stops${stopped} · own CPU ${
+		percent(own, whole)} · ${missed} missed, ${late} late, ${unreadable} unreadable`;
 }
 
 function factsText(r, threads) {

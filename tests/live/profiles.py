@@ -40,11 +40,7 @@ class Recording:
         return json.loads(out)
 
     def samples(self):
-        """Waits until it samples: then its priority or its waiting shows it."""
-        end = time.monotonic() + support.count(60, 120)
-        while "hrtimer_nanosleep" not in self._wchan():
-            assert time.monotonic() < end and self._process.poll() is None, self.end()
-            time.sleep(0.001)
+        samples(self._process)
 
     def until_taken(self, file, count):
         """Ends it when its file has so many samples on a processor; what it printed."""
@@ -57,12 +53,21 @@ class Recording:
         assert code == 0 and not err, (code, err)
         return out
 
-    def _wchan(self):
-        try:
-            with open("/proc/%d/wchan" % self.pid, encoding="ascii") as file:
-                return file.read()
-        except OSError:
-            return ""
+
+def samples(process):
+    """Waits until a command samples: then its waiting shows it."""
+    end = time.monotonic() + support.count(60, 120)
+    while "hrtimer_nanosleep" not in wchan(process.pid):
+        assert time.monotonic() < end and process.poll() is None, process.communicate()
+        time.sleep(0.001)
+
+
+def wchan(pid):
+    try:
+        with open("/proc/%d/wchan" % pid, encoding="ascii") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 def told(file, query):

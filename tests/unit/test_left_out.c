@@ -55,9 +55,38 @@ static void test_gone(void **state)
 	finish(&parent);
 }
 
+/* Its parent has not waited for it yet: there is nothing of it to read either. */
+static void test_zombie(void **state)
+{
+	struct child parent;
+	pid_t child = fork();
+	struct prb_recording *recording = NULL;
+	siginfo_t info;
+
+	(void)state;
+	assert_true(child >= 0);
+	if (!child)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	start(&parent, pauses, NULL);
+	await(&parent, 'S', NULL);
+	ok(prb_profile_record(parent.target,
+			      &(struct prb_profile_options){.seconds = 0.2,
+							    .rate = 100,
+							    .native = true,
+							    .children = give,
+							    .context = &child},
+			      &recording));
+	assert_int_equal(recording->others.count, 0);
+	prb_recording_destroy(recording);
+	finish(&parent);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_gone)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_gone),
+					   cmocka_unit_test(test_zombie)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/checked.h"
 #include "profile/diff.h"
 #include "profile/join.h"
 #include "profile/range.h"
@@ -154,6 +155,60 @@ static void test_functions_that_moved(void **state)
 }
 
 /* Parts of the time add up to all of it. */
+/* A sample of each process, of a function below it. */
+static struct prb_recording *made_processes(const char *const *names)
+{
+	struct prb_recording *r;
+	uint32_t thread;
+
+	assert_null(prb_recording_create(&r));
+	thread = made_thread(r, 7, "main");
+	for (; *names; names++) {
+		uint32_t busy = made_stack(r, "busy", 3), root, stack;
+
+		assert_null(prb_tree_note(r->tree, *names, &root));
+		assert_null(
+			prb_tree_call(r->tree, root, r->tree->stacks.items[busy].frame, &stack));
+		made_run(r, thread, stack, 10);
+	}
+	return r;
+}
+
+/* A process that runs again is the same, though it has another number. */
+static void test_processes(void **state)
+{
+	static const char *const before[] = {"10 python3 a.py", "11 worker", "12 worker",
+					     "13 worker",	"14 gone",   NULL};
+	static const char *const after[] = {"20 python3 a.py", "12 worker", "21 worker",
+					    "22 worker",       "23 new",    NULL};
+	static const struct {
+		const char *name;
+		double before, after;
+	} rows[] = {{"20 python3 a.py", 0.2, 0.2},
+		    {"12 worker", 0.2, 0.2},
+		    {"21 worker", 0.2, 0.2},
+		    {"22 worker", 0.2, 0.2},
+		    {"14 gone", 0.2, 0},
+		    {"23 new", 0, 0.2},
+		    {"busy", 1, 1}};
+	struct prb_recording *r = joined(made_processes(before), made_processes(after));
+	struct prb_diff diff;
+
+	(void)state;
+	assert_null(prb_diff_make(r, &cpu, &diff));
+	assert_int_equal(diff.rows.count, PRB_ARRAY_SIZE(rows));
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(rows); i++) {
+		const struct prb_diff_row *row = row_of(r, &diff, rows[i].name);
+
+		assert_true(fabs(row->total.before - rows[i].before) < 1e-6);
+		assert_true(fabs(row->total.after - rows[i].after) < 1e-6);
+	}
+	/* The same calls of the same process are one stack. */
+	assert_int_equal(r->tree->stacks.count - 1, 13);
+	prb_diff_deinit(&diff);
+	prb_recording_destroy(r);
+}
+
 static void test_ranges(void **state)
 {
 	int64_t sum = 0, duration = 0;
@@ -183,6 +238,7 @@ int main(void)
 		cmocka_unit_test(test_a_change_and_none),
 		cmocka_unit_test(test_phases_are_chance),
 		cmocka_unit_test(test_functions_that_moved),
+		cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_ranges),
 	};
 

@@ -54,7 +54,8 @@ static struct prb_recording *make(void)
 	r->runs.items[1].samples = 300;
 	r->runs.items[1].cpu_squares = 12345.6789;
 	r->runs.items[2].queue = 123456789;
-	r->cost = (struct prb_profile_cost){7, 38.5, 90.25, 140, 300.125, 12345, 100, 3, 4, 1, 2};
+	r->cost = (struct prb_profile_cost){7,	 38.5, 90.25, 140, 300.125, 12345,
+					    100, 3,    4,     1,   2,	    r->duration};
 	return r;
 }
 
@@ -232,6 +233,53 @@ static void test_ring(void **state)
 	prb_recording_clip(back, back->duration - minute / 4, INT64_MAX);
 	assert_int_equal(sum_of_walls(back), minute / 4);
 	prb_recording_destroy(back);
+	prb_recording_destroy(r);
+}
+
+static int64_t count_chunks(void)
+{
+	sqlite3_stmt *stmt;
+	sqlite3 *db;
+	int64_t count;
+
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM chunks", -1, &stmt, NULL), 0);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	count = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	sqlite3_close(db);
+	return count;
+}
+
+/* However many chunks it takes until they are decided on, none that is in no window stays. */
+static void test_long_around(void **state)
+{
+	const int64_t minute = 60000000000, around = 120;
+	struct prb_recording *r = make();
+	struct prb_store *store;
+	bool cut;
+
+	(void)state;
+	r->runs.count = 0;
+	r->condition = strdup("wall_ms < 0");
+	r->around = around * minute;
+	assert_null(prb_store_create(path, &store));
+	assert_null(prb_store_keep_when(store, r->condition, (double)around * 60, NULL));
+	assert_null(prb_store_begin(store, r));
+	for (int64_t at = 0; at < 3 * around * minute; at += minute) {
+		made_run(r, 0, made_stack(r, "main", 1), 20000);
+		r->runs.items[r->runs.count - 1].begin = at;
+		r->duration = at + minute;
+		put(store, r, r->duration, &cut);
+		assert_true(cut);
+		r->runs.count = 0;
+	}
+	while (!prb_store_is_there(store))
+		usleep(100);
+	assert_in_range(count_chunks(), around, around + 2);
+	assert_null(prb_store_finish(store, r));
+	prb_store_destroy(store);
+	assert_int_equal(count_chunks(), 0);
 	prb_recording_destroy(r);
 }
 
@@ -544,6 +592,7 @@ int main(void)
 		cmocka_unit_test(test_hot_journal),    cmocka_unit_test(test_in_the_way),
 		cmocka_unit_test(test_steps),	       cmocka_unit_test(test_source),
 		cmocka_unit_test(test_long),	       cmocka_unit_test(test_seed_of_the_fuzzer),
+		cmocka_unit_test(test_long_around),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`cluster hang --save`: a job that is gone can be looked at, from one file."""
+import io
 import json
 import os
 import pathlib
@@ -78,6 +79,23 @@ def test_each_rank_is_served(tmp_path):
             stacks = gateway.ask("/v1/targets/%s/stacks" % target["id"]).json
             assert stacks["target"]["pid"] == pid
             assert "step" in [frame["func"] for frame in stacks["threads"][0]["frames"]]
+
+
+def test_hundreds_of_ranks_are_served(tmp_path):
+    """Here one rank of a bundle, again and again."""
+    one, many = tmp_path / "one.probing", tmp_path / "many.probing"
+    with jobs.ranks(PYTHON, 1):
+        jobs.cluster("cluster", "hang", "--save", one, jobs.ADDRESS)
+    with tarfile.open(str(one)) as source, tarfile.open(str(many), "w", format=tarfile.USTAR_FORMAT) as made:
+        for member in source.getmembers():
+            data = source.extractfile(member).read()
+            for rank in range(150 if member.name == "rank-0.snapshot" else 1):
+                again = tarfile.TarInfo(member.name.replace("rank-0", "rank-%d" % rank))
+                again.size = len(data)
+                made.addfile(again, io.BytesIO(data))
+    with Gateway(many) as gateway:
+        assert len(gateway.ask("/v1/overview").json["targets"]) == 150
+        assert gateway.ask("/v1/query", {"sql": "SELECT count(DISTINCT _target) AS n FROM python.threads"}).json == [{"n": 150}]
 
 
 def test_redacted_and_refused(tmp_path):

@@ -30,3 +30,9 @@ def test_a_late_rank_of_a_thousand_with_dead_hosts(tmp_path):
     assert " cannot be read: no host that answered has it\n" in verdict["evidence"]
     tree = jobs.cluster("cluster", "dump", "--hosts", ",".join(hosts), env=env)
     assert "%d ranks on %d hosts" % (count, len(hosts)) in tree.stdout
+
+
+def test_one_look_is_not_sure():
+    with jobs.ranks(PYTHON, 2, source=simulated.RANK % 3):
+        done = jobs.cluster("cluster", "slow", "--duration", "10ms", jobs.ADDRESS)
+    assert "slow: rank 1 " in done.stdout and "\n  confidence  low: 1 look\n" in done.stdout, done

@@ -190,6 +190,16 @@ def hosts():
 
 
 @needs_root
+def test_hundreds_of_hosts_that_do_not_answer(hosts):
+    """Each is a warning, which is a header: there is no room for all of them."""
+    with Gateway("--hosts", "node2001,node2002,nowhere[1-400]", "--job", name_of(29504), **hosts[1]) as gateway:
+        answer = gateway.ask("/v1/job")
+        assert answer.status == 200 and [one["pid"] for one in answer.json["ranks"]] == hosts[2], answer
+        assert len(answer.json["unanswered"]) == 400
+        assert answer.headers["probing-warning"].endswith(" more warnings"), answer.headers
+
+
+@needs_root
 def test_a_job_on_other_machines(hosts):
     folder, env, pids = hosts
     with Gateway("--hosts", "node2001,node2002,nowhere", "--job", name_of(29504), **env) as gateway:

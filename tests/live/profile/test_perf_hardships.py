@@ -303,3 +303,96 @@ def test_the_clock_jumps(tmp_path):
     assert done.returncode == OK, done.stderr
     result = json.loads(done.stdout.decode())
     assert 1e9 <= result["duration_ns"] < 60e9 and 0 < result["weight_ns"] <= most
+
+
+MANY_THREADS = """
+import sys, threading
+def busy():
+    print("ready", flush=True)
+    while True: sum(range(100))
+for _ in range(60):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+threading.Thread(target=busy, daemon=True).start()
+threading.Event().wait()
+"""
+
+
+@pytest.mark.parametrize("cc", [[], ["--cc"]], ids=["python", "cc"])
+def test_fewer_descriptors_than_threads(tmp_path, cc):
+    """What the last threads do is told as that of the first ones."""
+    file = tmp_path / "run.profile"
+    with running(MANY_THREADS) as target:
+        done = subprocess.run(
+            ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", support.BINARY, str(target.pid), "perf",
+             "-d", "2s", "-o", file, *cc], capture_output=True, check=False)
+        goes_on_idle = support.thread_status(target.pid)
+    assert done.returncode == OK and not done.stderr, done.stderr
+    assert goes_on_idle["TracerPid"] == "0"
+    result = json.loads(subprocess.run([support.BINARY, file, "perf", "--json"], capture_output=True,
+                                       check=True).stdout)
+    assert len(result["threads"]) == 62
+    assert profiles.shares(result)["busy"] > 90, profiles.shares(result)
+    assert result["weight_ns"] > 0.5 * result["process_cpu_ns"] > 0, result
+
+
+def test_descriptors_of_a_program(tmp_path):
+    """The recorder may take more of them; the program that it starts has as many as without it."""
+    told = tmp_path / "told"
+    words = ["sh", "-c", 'ulimit -Sn 77; exec "$@"', "sh", support.BINARY, "perf", "--", "sh", "-c",
+             'ulimit -Sn > "$1"', "sh", str(told)]
+    assert subprocess.run(words, capture_output=True, check=False).returncode == OK
+    assert told.read_text() == "77\n"
+
+
+def test_descriptors_of_a_program(tmp_path):
+    """The recorder may take more of them; the program that it starts has as many as without it."""
+    told = tmp_path / "told"
+    words = ["sh", "-c", 'ulimit -Sn 77; exec "$@"', "sh", support.BINARY, "perf", "--", "sh", "-c",
+             'ulimit -Sn > "$1"', "sh", str(told)]
+    assert subprocess.run(words, capture_output=True, check=False).returncode == OK
+    assert told.read_text() == "77\n"
+
+
+# The first thread has used more than the one that runs another program, or less.
+RUNS_ANOTHER = """
+import os, sys, threading, time
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end: pass
+def other():
+    burn(float(sys.argv[2]))
+    print("ready", flush=True)
+    sys.stdin.readline()
+    os.execv(sys.executable, [sys.executable, "-c", "import time\\nwhile time.process_time() < %s: pass\\n"
+                              "print('done', flush=True)\\ninput()" % sys.argv[3]])
+burn(float(sys.argv[1]))
+threading.Thread(target=other).start()
+threading.Event().wait()
+"""
+
+
+@pytest.mark.parametrize("first, other", [(1.5, 0.1), (0.1, 1.5)], ids=["less", "more"])
+@pytest.mark.parametrize("options", [[], ["--subprocesses"]], ids=["ends", "follows"])
+def test_another_thread_runs_another_program(tmp_path, first, other, options):
+    """It has the counters that it had, under the number of the first thread."""
+    file = tmp_path / "run.profile"
+    with support.Program([NEWEST.exe, "-c", RUNS_ANOTHER, str(first), str(other), "2"],
+                         env=NEWEST.env) as target:
+        assert target.line() == "ready"
+        recording = Recording(target.pid, "-d", "300s", "-o", file, *options)
+        recording.samples()
+        target.send(b"\n")
+        assert target.line() == "done"
+        recording.interrupt()
+        code, out, err = recording.end()
+    assert code == OK, err
+    shown = subprocess.run([support.BINARY, file, "perf", "--json"], capture_output=True, check=False)
+    assert shown.returncode == OK, shown.stderr
+    result = json.loads(shown.stdout)
+    assert all(thread["cpu_ns"] >= 0 for thread in result["threads"]), result["threads"]
+    assert result["weight_ns"] <= result["process_cpu_ns"] + 0.05e9, (result["weight_ns"], result["process_cpu_ns"])
+    if options:
+        assert result["weight_ns"] > 0.7 * result["process_cpu_ns"], out
+
+
+

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -21,6 +22,11 @@ def started(interpreter, *options):
     return subprocess.run([support.BINARY, "perf", "--subprocesses", *options, "--",
                            interpreter.exe, str(PROGRAM)], capture_output=True, timeout=120,
                           env=interpreter.env, check=False)
+
+
+def own_name(name):
+    """One that no process of other tests has."""
+    return "%s-%d" % (name, os.getpid())
 
 
 def shares(recording):
@@ -40,7 +46,7 @@ def test_children(interpreter):
     used = sum(process["cpu_ns"] or 0 for process in recording["processes"])
     assert 0.95 * used < recording["weight_ns"] < 1.02 * used
     part = shares(recording)
-    assert part["work"] > 0.4 and part["forked"] > 0.2
+    assert part["work"] > 0.3 and part["forked"] > 0.05
     of_processes = {name: share for name, share in part.items() if name[0].isdigit()}
     assert len(of_processes) >= 3 and abs(sum(of_processes.values()) - 1) < 0.02
     assert {thread["pid"] for thread in recording["threads"]} == \
@@ -107,6 +113,10 @@ def test_usage():
     result = subprocess.run([support.BINARY, "perf", "--all", "--", "true"], capture_output=True,
                             check=False)
     assert result.returncode == 2 and b"not of one to start" in result.stderr
+    for option in "--all", "--subprocesses":
+        result = subprocess.run([support.BINARY, str(os.getpid()), "perf", option, "--tid", "1"],
+                                capture_output=True, check=False)
+        assert result.returncode == 2 and b"--tid is a thread of one process" in result.stderr
 
 
 BRIEF = """
@@ -152,22 +162,45 @@ child.wait()
 """
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
-def test_child_that_may_not_be_read():
-    """It is named once, with what it used, which is not told of others."""
+def left_out(program):
+    """Of a program of another user that starts unreadable shells: the path of one, the lines, and all that is printed."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         shell = shutil.copy("/bin/sh", folder)
         os.chmod(shell, 0o711)
         result = subprocess.run(
-            [support.BINARY, "perf", "--subprocesses", "--", INTERPRETERS[-1].exe, "-c", UNREADABLE,
-             shell], capture_output=True, check=False, timeout=120, env=INTERPRETERS[-1].env,
+            [support.BINARY, "perf", "--subprocesses", "--", INTERPRETERS[-1].exe, "-c", program, shell],
+            capture_output=True, check=False, timeout=120, env=INTERPRETERS[-1].env,
             cwd="/", user=65534, group=65534, extra_groups=[])
     assert result.returncode == 0, result.stderr
     lines = [line for line in result.stderr.decode().splitlines() if line.startswith("left out: ")]
+    return shell, lines, result
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_child_that_may_not_be_read():
+    """It is named once, with what it used, which is not told of others."""
+    shell, lines, result = left_out(UNREADABLE)
     assert len(lines) == 1, result.stderr
     assert re.search(shell + " -c .* ended or could not be read, with .*s on a processor$", lines[0])
     assert b"of threads that ended" not in result.stderr
+
+
+MANY_UNREADABLE = """
+import subprocess, sys, time
+children = [subprocess.Popen([sys.argv[1], "-c", "read line"], stdin=subprocess.PIPE) for _ in range(12)]
+while time.process_time() < 1: pass
+for child in children:
+    child.communicate(b"\\n")
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_many_children_that_may_not_be_read():
+    """Ten of them are named."""
+    shell, lines, result = left_out(MANY_UNREADABLE)
+    assert len(lines) == 11 and all(shell in line for line in lines[:-1]), result.stderr
+    assert re.search(r"^left out: 2 more, with .*s on a processor; --json has them all$", lines[-1]), lines
 
 
 EARLIER = """
@@ -204,3 +237,130 @@ def waited_for(pid):
     with open("/proc/%d/stat" % pid, encoding="ascii") as file:
         numbers = file.read().rpartition(")")[2].split()
     return (int(numbers[13]) + int(numbers[14])) * 10000000
+
+
+# Forks a child that has its command line, and ends when it is told, and so does the child, once it has used some time.
+FAMILY = """
+import os, sys, time
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end: pass
+here, there = os.pipe()
+child = os.fork()
+if not child:
+    os.read(here, 1)
+    burn(1)
+    os._exit(0)
+print("ready", flush=True)
+input()
+os.write(there, b"x")
+os.waitpid(child, 0)
+print("done", flush=True)
+input()
+"""
+
+
+def test_a_child_that_has_the_name_too():
+    """What it used is told once: the row of the process has it, but for what was left when it was seen last."""
+    with support.Program([INTERPRETERS[-1].exe, "-c", FAMILY, own_name("a-name-for-both")]) as program:
+        program.line()
+        recording = subprocess.Popen(
+            [support.BINARY, "/%s$/" % own_name("a-name-for-both"), "perf", "--all", "--subprocesses", "--json"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        profiles.samples(recording)
+        program.send(b"\n")
+        assert program.line(60) == "done"
+        recording.send_signal(signal.SIGINT)
+        out, err = recording.communicate(timeout=60)
+    assert recording.returncode == 0, err
+    result = json.loads(out)
+    assert len(result["processes"]) == 2, result["processes"]
+    used = result["processes"][1]["cpu_ns"]
+    assert used > 0 and used + result["unseen_children_ns"] < 1.4e9, (used, result["unseen_children_ns"])
+
+
+# Its child has waited for a child of its own, which has used a second, before it is recorded.
+EARLIER_STILL = """
+import subprocess, sys
+child = ("import subprocess, sys\\n"
+         "subprocess.call([sys.executable, '-c', 'import time\\\\nwhile time.process_time() < 1: pass'])\\n"
+         "print('burned', flush=True)\\ninput()")
+child = subprocess.Popen([sys.executable, "-c", child], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+assert child.stdout.readline() == b"burned\\n"
+print("ready", flush=True)
+input()
+child.communicate(b"\\n")
+print("done", flush=True)
+input()
+"""
+
+
+def test_what_children_of_a_child_have_used_before():
+    with support.Program([INTERPRETERS[-1].exe, "-c", EARLIER_STILL]) as program:
+        program.line()
+        recording = profiles.Recording(program.pid, "--subprocesses", "--json")
+        recording.samples()
+        program.send(b"\n")
+        assert program.line(60) == "done"
+        recording.interrupt()
+        result = recording.result()
+    assert result["unseen_children_ns"] < 5e8, result["unseen_children_ns"]
+
+
+BUSY_CHILD = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "print('runs', flush=True)\\nwhile True: pass"], stdout=subprocess.PIPE)
+child.stdout.readline()
+print(child.pid, flush=True)
+try:
+    input()
+finally:
+    child.kill()
+    child.wait()
+"""
+
+
+def test_a_child_that_a_debugger_has():
+    """It is told as unreadable, and ends no recording of the others."""
+    with support.Program([INTERPRETERS[-1].exe, "-c", BUSY_CHILD]) as program:
+        child = int(program.line())
+        with profiles.tracer_of(child):
+            recording = profiles.Recording(program.pid, "--subprocesses", "--json", "-d", "1s")
+            code, out, err = recording.end()
+        program.send(b"\n")
+        program.wait()
+    assert code == 0, err
+    result = json.loads(out)
+    weights = {row["func"]: row["self_ns"] for row in result["functions"]}
+    assert weights["<unreadable>"] > 0 and weights["<unreadable>"] > 0.9 * result["weight_ns"], weights
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_one_of_all_is_of_another_user():
+    """It is left out, with a warning, and the other one is recorded."""
+    interpreter, user = INTERPRETERS[-1], {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
+    words = [interpreter.exe, "-c", "print('ready', flush=True)\nwhile True: pass", own_name("named-by-two-users")]
+    with support.Program(words, env=interpreter.env) as other, \
+            support.Program(words, env=interpreter.env, **user) as own:
+        assert other.line() == own.line() == "ready"
+        result = subprocess.run(
+            [support.BINARY, "/%s$/" % own_name("named-by-two-users"), "perf", "--all", "--json", "-d", "500ms"],
+            capture_output=True, check=False, env=interpreter.env, **user)
+    assert result.returncode == 0, result.stderr
+    assert [process["pid"] for process in json.loads(result.stdout)["processes"]] == [own.pid]
+    assert b"warning: " in result.stderr and b"%d" % other.pid in result.stderr, result.stderr
+
+
+def test_c_functions_of_all(tmp_path):
+    """Each process has its libraries at other places; the functions of each have their names."""
+    words = [INTERPRETERS[-1].exe, "-c", "print('ready', flush=True)\nwhile True: sum(range(1000))", own_name("named-with-c")]
+    stacks = tmp_path / "x.collapsed"
+    with support.Program(words, env=INTERPRETERS[-1].env) as one, \
+            support.Program(words, env=INTERPRETERS[-1].env) as two:
+        assert one.line() == two.line() == "ready"
+        subprocess.run([support.BINARY, "/%s$/" % own_name("named-with-c"), "perf", "--all", "--cc", "-d", "2s", "-o", stacks],
+                       stdout=subprocess.DEVNULL, check=True, timeout=120)
+    lines = stacks.read_text().splitlines()
+    for pid in one.pid, two.pid:
+        own = [line for line in lines if line.startswith("%d " % pid)]
+        assert any(";PyEval_EvalCode" in line for line in own), own

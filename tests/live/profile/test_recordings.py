@@ -99,6 +99,24 @@ def test_c_frames_of_a_killed_recording(probing, busy, tmp_path):
     assert "burn" in names and any(re.search(r"\+0x[0-9a-f]+$", name) for name in names), names
 
 
+def test_what_a_part_has_cost(probing, busy, tmp_path):
+    """Nobody knows: the cost is that of the whole recording, and says so."""
+    file, page = tmp_path / "run.profile", tmp_path / "run.html"
+    made = probing(busy.pid, "perf", "-d", "2s", "-r", 1000, "-o", file)
+    assert made.code == OK and not made.err, made
+    cost = re.compile(r"cost( of the whole recording, \d.*?s)?: (.*)$", re.M)
+    part = probing(file, "perf", "--from", "1900ms")
+    words, text = cost.search(part.out).groups()
+    assert re.match(r" of the whole recording, \d[\d.]* s$", words), part.out
+    assert cost.search(made.out).groups() == (None, text)
+    whole_cost = json.loads(probing(file, "perf", "--json").out)["cost"]
+    result = json.loads(probing(file, "perf", "--json", "--last", "100ms").out)
+    assert result["cost"] == whole_cost and result["duration_ns"] <= 1e8
+    assert 1.9e9 < whole_cost["duration_ns"] < 60e9
+    assert probing(file, "perf", "--last", "100ms", "-o", page).code == OK
+    assert '"cost":{"duration":%d,' % whole_cost["duration_ns"] in page.read_text().replace(" ", "")
+
+
 def test_other_formats_from_it(probing, busy, tmp_path):
     file, viewer = tmp_path / "run.profile", tmp_path / "run.speedscope.json"
     assert probing(busy.pid, "perf", "-d", "1s", "-o", file).code == OK

@@ -13,6 +13,7 @@ import pytest
 
 import profiles
 import support
+from terminal import Terminal
 
 OK, FAILED, USAGE = range(3)
 
@@ -139,3 +140,22 @@ def test_refused(busy, probing, words, says):
     before = [] if "--" in words else [busy.pid]
     refused = probing(*before, "perf", *words)
     assert refused.code == USAGE and says in refused.err, refused
+
+
+def test_what_a_terminal_is_told(busy, tmp_path):
+    """Once, and not that it takes as long as other recordings do."""
+    with Terminal(busy.pid, "perf", "--rotate", "400ms", "-o", tmp_path / "run.profile") as terminal:
+        first = terminal.until("; Ctrl-C ends it")
+        rest = terminal.until(" of %d" % busy.pid) + terminal.until(" of %d" % busy.pid)
+        terminal.send("\x03")
+        out, code = terminal.end()
+    assert code == OK and first.endswith("sampling %d, to a new file after each 400 ms" % busy.pid), first
+    assert "sampling" not in rest + out, (rest, out)
+
+
+def test_what_has_no_end(busy, tmp_path):
+    with Terminal(busy.pid, "perf", "--ring", "1m", "-o", tmp_path / "ring.profile") as terminal:
+        assert terminal.until("; Ctrl-C ends it").endswith("sampling %d" % busy.pid)
+        terminal.until(" samples · ")
+        terminal.send("\x03")
+        assert terminal.end()[1] == OK

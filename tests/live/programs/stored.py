@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Appends rows of known content as long as the line that it reads says, and tells how many there are."""
 
+import os
 import sys
 
 sys.path.insert(0, sys.argv[1])
@@ -10,6 +11,11 @@ import probing  # noqa: E402
 table = probing.table("stored", {"number": int, "kind": str, "text": str})
 count = 0
 print("ready", table.path, flush=True)
+# The child does the work, when its parent waits for it, and when that has ended.
+if "fork" in sys.argv and (child := os.fork()):
+    print("child", child, flush=True)
+    os.waitpid(child, 0)
+    sys.exit()
 for line in sys.stdin:
     for _ in range(int(line)):
         assert table.append(count, "kind%d" % (count % 7), "x" * (count % 50))

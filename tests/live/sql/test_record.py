@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`probing record`: what rings drop is stored, and one table with what they have."""
 
+import contextlib
 import json
 import os
 import resource
@@ -211,6 +212,97 @@ def test_processes_that_are_started_later(probing, tmp_path):
     assert ended(process)[0] == 0
     path.unlink()
     assert query(probing, path.parent)["n"] > 2000
+
+
+def test_others_go_on_when_one_has_ended(probing, writer):
+    """Its descriptors are given back, and are not those of rings that are still stored."""
+    other = Writer(writer.folder.parent)
+    process = recorder(writer.pid, other.pid)
+    fds = Path("/proc/%d/fd" % process.pid)
+    try:
+        write_while_stored(probing, writer, 1)
+        write_while_stored(probing, other, 1)
+        before = len(list(fds.iterdir()))
+        writer.end()
+        while len(list(fds.iterdir())) > before - 3:
+            assert process.poll() is None
+            time.sleep(0.02)
+        write_while_stored(probing, other, 6)
+    finally:
+        other.end()
+    code, err = ended(process)
+    assert code == 0 and err.startswith("probing: stored ") and "chunks of 2 rings" in err, err
+    for each in (writer, other):
+        assert query(probing, each.folder) == expected(each.count)
+
+
+def follows(fds, pid):
+    """True if the recorder with these descriptors has the folder of that process open."""
+    for fd in fds.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(str(fd)).split(" ")[0].split("/")[:3] == ["", "proc", str(pid)]:
+                return True
+    return False
+
+
+def test_a_child_that_outlives_its_parent(probing, tmp_path):
+    """It writes to the ring of its parent, which has ended."""
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o700)
+    environment = {"PROBING_DATA_DIR": str(folder), "PROBING_AGENT": str(AGENT), "PATH": os.environ["PATH"]}
+    with subprocess.Popen(["/usr/bin/python3", str(support.HERE / "programs" / "stored.py"), str(PACKAGE), "fork"],
+                          env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as parent:
+        path = Path(parent.stdout.readline().split()[1].decode())
+        child = int(parent.stdout.readline().split()[1])
+        process = recorder(parent.pid, "--subprocesses")
+        fds = Path("/proc/%d/fd" % process.pid)
+        while not follows(fds, child):
+            assert process.poll() is None
+            time.sleep(0.02)
+        parent.kill()
+        parent.wait()
+        while follows(fds, parent.pid):
+            assert process.poll() is None
+            time.sleep(0.02)
+        for part in range(1, 7):
+            parent.stdin.write(b"%d\n" % PART)
+            assert parent.stdout.readline() == b"%d\n" % (part * PART)
+            while json.loads(probing(path.parent, "query", "-f", "json", ALL).out)[0]["n"] < part * PART:
+                assert process.poll() is None
+                time.sleep(0.02)
+        parent.stdin.close()
+    code, err = ended(process)
+    assert code == 0 and "chunks of 1 rings" in err and "dropped" not in err, err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_disk_that_has_room_later(probing, writer, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir(mode=0o700)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "tmpfs", str(disk)], check=False,
+                      stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("needs root that may mount")
+    try:
+        full = disk / "full"
+        with full.open("wb", 0) as file, pytest.raises(OSError):
+            while True:
+                file.write(b"x" * 4096)
+        process = recorder(writer.pid, "-o", disk)
+        writer.write()
+        assert b"No space left on device" in process.stderr.readline()
+        full.unlink()
+        output = disk / writer.folder.name
+        writer.write()
+        while probing(output, "query", "-f", "json", ALL).code or \
+                query(probing, output)["n"] < writer.count - 1500:
+            assert process.poll() is None
+            time.sleep(0.02)
+        writer.end()
+        code, err = ended(process)
+        assert code == 0 and err.startswith("probing: stored "), err
+        assert query(probing, output) == expected(writer.count)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_hundred_dead_processes(probing, writer, newest):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/known.h"
+#include "records/known.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "command/descriptors.h"
+
+#include <stdbool.h>
+#include <sys/resource.h>
+
+static struct rlimit before;
+static bool raised;
+
+void prb_descriptors_raise(void)
+{
+	struct rlimit limit;
+
+	if (raised || getrlimit(RLIMIT_NOFILE, &before))
+		return;
+	limit = before;
+	limit.rlim_cur = limit.rlim_max;
+	raised = !setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void prb_descriptors_restore(void)
+{
+	if (raised)
+		setrlimit(RLIMIT_NOFILE, &before);
+	raised = false;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file How many descriptors we may have: of each thread, and each file with code, of a process
+ * that is recorded, some stay open, and what shells allow at first is often 1024.
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_COMMAND_DESCRIPTORS_H
+#define PRB_COMMAND_DESCRIPTORS_H
+
+/** From now on as many as the hard limit is. */
+void prb_descriptors_raise(void);
+
+/** In a child of ours that is to run somebody else's program: as many as before. */
+void prb_descriptors_restore(void);
+
+#endif
