@@ -24,7 +24,7 @@ PER_PROCESS = 10  # of them into one process, each with a library of its own
 SLOW = os.environ.get("PROBING_FAULT_SLOW", "") not in ("", "0")  # an emulated machine
 # Targets at the same time, where they do next to nothing.
 SLEEPERS = 1 if SLOW else 5 if RUNS <= 10 else 2
-REFUSAL_SECONDS = 2 + 2  # as promised, and what a busy machine adds
+REFUSAL_SECONDS = 2 + 10  # as promised, and what a busy machine adds
 STEPS = os.environ.get("PROBING_FAULT_STEPS", "")  # a build that does something at a chosen step
 MOST_STEPS = 200  # far more than there are
 AARCH64 = os.uname().machine == "aarch64"
@@ -123,7 +123,7 @@ class Checked:
 
     def wait_for_progress(self):
         """It goes on working."""
-        before, end = self.shared[self.ROUNDS], time.monotonic() + 20
+        before, end = self.shared[self.ROUNDS], time.monotonic() + 60
         while self.shared[self.ROUNDS] <= before + 1:
             assert self.target.alive(), "died: %r" % (self.target.wait(),)
             assert time.monotonic() < end, "hangs"
@@ -232,7 +232,7 @@ def look_settled(pid, masks=True):
     return look
 
 
-def wait_until_same(before, threads=True, timeout=10, masks=True):
+def wait_until_same(before, threads=True, timeout=30, masks=True):
     """The helping thread needs a moment to end."""
     end = time.monotonic() + timeout
     while wrong := Look(before.pid).differences(before, threads, masks=masks):

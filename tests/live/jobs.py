@@ -67,6 +67,10 @@ def ranks(python, count, users=(), source=RANK, **variables):
             started.append(stack.enter_context(support.Program(words, env=env)))
         for each in started:
             assert each.line() == "ready"
+        if source is RANK:
+            # What is seen of a rank that has not come to its sleep yet is another look than the next one.
+            for each in started:
+                support.wait_for_sleep(each.pid, "nanosleep", timeout=60)
         yield started
 
 

@@ -2,6 +2,7 @@
 """What tests of recordings share: running the command, and what it says."""
 import contextlib
 import json
+import re
 import signal
 import sqlite3
 import subprocess
@@ -55,7 +56,7 @@ class Recording:
 
 def samples(process):
     """Waits until a command samples: then its waiting shows it."""
-    end = time.monotonic() + support.count(20, 120)
+    end = time.monotonic() + support.count(60, 120)
     while "hrtimer_nanosleep" not in wchan(process.pid):
         assert time.monotonic() < end and process.poll() is None, process.communicate()
         time.sleep(0.001)
@@ -82,6 +83,21 @@ def taken(file):
     """How many samples of threads on a processor are in a recording that is written."""
     return told(file, "SELECT sum(samples) FROM totals JOIN states USING (state) "
                       "WHERE name = 'on a processor'") or 0
+
+
+def repeated(record, is_good):
+    """What record() gives as soon as that is good: beside others a short recording has few samples, or none."""
+    for _ in range(30):
+        found = record()
+        if is_good(found):
+            break
+    return found
+
+
+def has_samples(text):
+    """Whether a command that recorded a process which runs says that it has stopped it a few times."""
+    found = re.search(r"^cost: (\d+) stops?", text, re.M)
+    return found and int(found[1]) > 2
 
 
 @contextlib.contextmanager

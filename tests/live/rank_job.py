@@ -66,7 +66,7 @@ class Job:
     def waits(self, *ranks):
         """Until the main threads of these ranks sleep in a collective."""
         for rank in ranks:
-            wait_until(lambda rank=rank: "distributed_c10d" in main_wait(self.ranks[rank].pid), 60)
+            wait_until(lambda rank=rank: "distributed_c10d" in main_wait(self.ranks[rank].pid), 120)
 
     def cluster(self, *words):
         return subprocess.run([support.BINARY, "cluster", *words], capture_output=True,
@@ -90,7 +90,7 @@ class Job:
             return good
 
         with contextlib.suppress(AssertionError):
-            wait_until(is_there, 60)
+            wait_until(is_there, 120)
         assert good, result
         return good
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the live tests share: the binary, the interpreters, dumps, targets, shared memory."""
 
+import contextlib
 import json
 import mmap
 import os
@@ -130,24 +131,44 @@ def sleeps_in(pid, tid, function):
         return function in file.read()
 
 
-def wait_for_sleep(pid, function, tid=None, timeout=10):
+def sleeping_in(pid, function):
+    """How many threads of a process sleep there; others may end meanwhile."""
+    count = 0
+    for tid in thread_ids(pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            count += sleeps_in(pid, tid, function)
+    return count
+
+
+def wait_for_sleep(pid, function, tid=None, timeout=60):
     """Until this thread, or any of the process, sleeps in that function of the kernel."""
     end = time.monotonic() + timeout
-    while not any(sleeps_in(pid, each, function) for each in ([tid] if tid else thread_ids(pid))):
+    while not (sleeps_in(pid, tid, function) if tid else sleeping_in(pid, function)):
         assert time.monotonic() < end, "%d does not sleep in %s" % (tid or pid, function)
         time.sleep(0.0001)
 
 
 def wait_for_all_asleep(pid, count, function="pipe_read"):
     """Until the process has @count threads and all sleep in that function of the kernel."""
-    end = time.monotonic() + 10
-    while sum(sleeps_in(pid, tid, function) for tid in thread_ids(pid)) != count:
+    end = time.monotonic() + 60
+    while sleeping_in(pid, function) != count:
         assert time.monotonic() < end, "not all threads of %d sleep in %s" % (pid, function)
         time.sleep(0.001)
 
 
 def thread_ids(pid):
     return sorted(int(tid) for tid in os.listdir("/proc/%d/task" % pid))
+
+
+def wait_for_rest(pid, timeout=60):
+    """Until all threads of a process sleep: of those that it has just started, some may not have begun to wait."""
+    end = time.monotonic() + timeout
+    while True:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # one ends meanwhile
+            if all(thread_status(pid, tid)["State"][0] == "S" for tid in thread_ids(pid)):
+                return
+        assert time.monotonic() < end, "threads of %d do not sleep" % pid
+        time.sleep(0.001)
 
 
 class Shared:

@@ -257,6 +257,7 @@ def test_first_ctrl_c_says_what_the_code_waits_for(target):
                            "import time\nprint('begun')\ntime.sleep(1000)"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
         assert client.stdout.readline() == "begun\n"
+        support.wait_for_sleep(process.pid, "nanosleep", timeout=60)
         client.send_signal(signal.SIGINT)
         said = client.stderr.readline()
         assert "was told to stop and is still running: thread " in said, said

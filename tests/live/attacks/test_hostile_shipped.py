@@ -81,7 +81,7 @@ def test_names_of_functions_files_and_threads(server, folder, tmp_path):  # noqa
     env = job_env(RANK="3", MASTER_ADDR="10.1.2.15")
     with program(BURN, repr(ODD), env=env) as process:
         path = tmp_path / "run.profile"
-        done = run(process.pid, "perf", "--duration", "500ms", "-o", path)
+        done = run(process.pid, "perf", "--duration", "2s", "-o", path)
         assert done.returncode == 0, done
         done = ship(server, "odd", tmp_path, path)
         assert done.returncode == 0, done

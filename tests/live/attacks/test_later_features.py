@@ -78,7 +78,7 @@ def test_no_file_is_written_behind_a_link_of_another_user(folder, sticky, words,
 def test_a_link_of_root_is_followed(folder, sticky):
     os.symlink("chosen", folder / "link.collapsed")
     with program(BUSY, "burn", "burn.py") as process:
-        done = run(process.pid, "perf", "--duration", "0.3", "-o", folder / "link.collapsed")
+        done = run(process.pid, "perf", "--duration", "1", "-o", folder / "link.collapsed")
     assert done.returncode == OK, done
     assert (folder / "link.collapsed").is_symlink()
     assert stat.S_IMODE((folder / "chosen").stat().st_mode) == 0o600
@@ -100,12 +100,12 @@ def test_names_in_a_recording(folder):
     """A name is one frame in each format, and nothing that a terminal acts on."""
     with program(BUSY, EVIL, EVIL + ".py") as process:
         for options in ((), ("--lines",), ("--threads", ".")):
-            done = run(process.pid, "perf", "--duration", "0.3", *options)
+            done = run(process.pid, "perf", "--duration", "1", *options)
             assert done.returncode == OK, done
             assert "owned" in harmless(done.stdout + done.stderr)
         files = {end: folder / ("out" + end) for end in (".collapsed", ".speedscope.json")}
         for path in files.values():
-            done = run(process.pid, "perf", "--duration", "0.3", "-o", path)
+            done = run(process.pid, "perf", "--duration", "1", "-o", path)
             assert done.returncode == OK, done
     lines = harmless(files[".collapsed"].read_bytes()).splitlines()
     assert lines and all("owned" in line or ";" not in line for line in lines), lines
@@ -275,7 +275,7 @@ def test_another_user_of_a_served_process(folder):
 def test_a_served_recording(folder):
     """Names are escaped there too, and a client writes no file at the server."""
     with program(BUSY, EVIL, "burn.py") as process, remote.Service(process.pid) as service:
-        done = service.run("perf", "--duration", "0.3")
+        done = service.run("perf", "--duration", "1")
         assert done.returncode == OK and "owned" in harmless(done.stdout + done.stderr), done
         path = folder / "there.collapsed"
         done = service.run("perf", "--duration", "0.3", "-o", path)

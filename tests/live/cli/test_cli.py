@@ -100,15 +100,16 @@ def test_version(probing):
 
 def test_help_is_instant():
     """No more than the start of a process: measured against one that does nothing."""
-    def fastest(command):
-        times = []
-        for _ in range(30):
+    fastest = {(support.BINARY, "--help"): 60, ("/bin/true",): 60}
+    for number in range(300):  # beside others, most of them wait for a processor
+        for command, best in fastest.items():
             start = time.perf_counter()
             subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-            times.append(time.perf_counter() - start)
-        return min(times)
-
-    assert fastest([support.BINARY, "--help"]) - fastest(["/bin/true"]) < 0.002
+            fastest[command] = min(best, time.perf_counter() - start)
+        of_help, of_nothing = fastest.values()
+        if number > 30 and of_help - of_nothing < 0.002:
+            break
+    assert of_help - of_nothing < 0.002
 
 
 # Usage errors
@@ -278,7 +279,7 @@ def test_ambiguous(probing, target):
 
 def settled_dump(probing, process):
     """The dump of threads.py once all its threads came to where they stay."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         result = probing(process.pid, "debug", "--dump")
         assert result.code == OK and not result.err, result
@@ -311,6 +312,7 @@ def test_sample(probing, target):
 
 def test_no_fold(probing, target):
     process = target("threads.py")
+    settled_dump(probing, process)
     text = probing(process.pid, "debug", "--dump", "--no-fold").out
     assert len(re.findall(r"^    rec_busy ", text, re.M)) == 21
     assert len(re.findall(r"^\d+ waiter-\d ", text, re.M)) == 3

@@ -215,7 +215,7 @@ def test_timeout(probing, time_limit):
 
 def test_rows_before_an_error_are_well_formed(probing):
     endless = ENDLESS.replace("count(*)", "i")
-    code, out, _ = feed("query", "-f", "json", "--timeout", "100ms", endless)
+    code, out, _ = feed("query", "-f", "json", "--timeout", "1s", endless)
     assert code == TIMEOUT
     rows = json.loads(out)
     assert [row["i"] for row in rows] == list(range(1, len(rows) + 1)) and len(rows) > 100

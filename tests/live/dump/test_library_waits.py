@@ -78,7 +78,7 @@ def test_waiting_for_others(interpreter):
 
         try:
             assert program.line() == "ready"
-            wait_until(as_expected, 20)
+            wait_until(as_expected, 60)
         except AssertionError as error:
             raise AssertionError("%s; found and expected: %s" % (error, wrong())) from None
         finally:

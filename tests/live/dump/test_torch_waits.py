@@ -37,37 +37,36 @@ def main_wait(pid):
 def test_data_loader_names_the_worker():
     """The worker's own stack says what keeps it."""
     with training("load", "1") as program:
-        assert program.line(timeout=60) == "loaded"
-        found = None
+        assert program.line(timeout=400) == "loaded"
+        main = None
 
-        def waits_for_worker():
-            nonlocal found
+        def worker_hangs():
+            """It is waited for from its start on."""
+            nonlocal main
             found = re.match(r"p?poll: pipe \d+ ← (\d+) \(python3[^)]*\)", main_wait(program.pid))
-            return found
+            if found:
+                number = int(found.group(1))
+                main = next(each for each in support.dump(number)["threads"] if each["tid"] == number)
+            return main and "sleep" in (main["waits_for"] or "")
 
-        wait_until(waits_for_worker, 30)
-        number = int(found.group(1))
-        worker = support.dump(number)
-    main = next(thread for thread in worker["threads"] if thread["tid"] == number)
+        wait_until(worker_hangs, 100)
     assert main["frames"][0]["qualname"] == "Hangs.__getitem__"
-    assert "sleep" in main["waits_for"]
 
 
 def test_data_loader_in_the_same_thread():
     with training("load", "0") as program:
-        assert program.line(timeout=60) == "loaded"
-        wait_until(lambda: "sleep" in main_wait(program.pid), 30)
+        assert program.line(timeout=400) == "loaded"
+        wait_until(lambda: "sleep" in main_wait(program.pid), 100)
 
 
 def test_collective_names_the_call(tmp_path):
     """Gloo waits on a condition in C: the call into torch.distributed says for what."""
     with training("ranks", str(tmp_path)) as program:
-        ranks = dict(program.line(timeout=60).split()[1:] for _ in range(2))
+        ranks = dict(program.line(timeout=400).split()[1:] for _ in range(2))
         late, waiting = int(ranks["1"]), int(ranks["0"])
-        wait_until(lambda: main_wait(waiting).startswith("futex: waiting in"), 30)
-        assert main_wait(waiting) == \
-            "futex: waiting in torch.distributed.distributed_c10d.all_reduce"
-        assert "sleep" in main_wait(late)
+        wait_until(lambda: main_wait(waiting) ==
+                   "futex: waiting in torch.distributed.distributed_c10d.all_reduce", 100)
+        wait_until(lambda: "sleep" in main_wait(late), 100)
         native = support.dump(waiting, "--native")
     names = [frame["func"] or "" for thread in native["threads"] if thread["tid"] == waiting
              for frame in thread["frames"]]

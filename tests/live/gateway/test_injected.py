@@ -54,14 +54,15 @@ def gateways(pid):
 
 def test_both_kinds_of_clients_at_one_port(program):
     with remote.Service(program.pid) as service:
-        assert len(gateways(program.pid)) == 1  # nothing is started for browsers that do not come
+        # Nothing is started for browsers that do not come; what serves a client ends soon after it.
+        wait_until(lambda: len(gateways(program.pid)) == 1, "something is started")
         for _ in range(3):
             assert Asked(service, "/v1/targets/%d/stacks" % program.pid).status == 200
             assert service.run("eval", "40 + 2").stdout == b"42\n"
         assert Asked(service, "/v1", token=False).status == 401
         assert Asked(service, "/v1", Host="attacker.example").status == 403
         assert Asked(service, "/v1/targets/%d/stacks" % os.getpid()).status == 404
-        assert len(gateways(program.pid)) == 2
+        wait_until(lambda: len(gateways(program.pid)) == 2, "something is left")
 
 
 def test_it_ends_with_the_process(program):
@@ -83,6 +84,7 @@ def test_it_ends_with_its_server(program, number):
 def test_it_is_started_again(program):
     with remote.Service(program.pid) as service:
         assert Asked(service, "/v1").status == 200
+        wait_until(lambda: len(gateways(program.pid)) == 2, "something is left")
         [answers] = [pid for pid in gateways(program.pid) if pid != service.server]
         os.kill(answers, signal.SIGKILL)
         wait_until(lambda: answers not in gateways(program.pid), "it does not end")

@@ -215,7 +215,7 @@ def test_a_call_is_cancelled(program):
         one.send({"jsonrpc": "2.0", "method": "notifications/cancelled",
                   "params": {"requestId": "slow"}})
         assert one.ask("ping") is not None
-        assert not running()
+        wait_until(lambda: not running(), "the tool runs on")
 
 
 def test_it_ends_with_its_client(program):

@@ -116,7 +116,7 @@ def test_what_takes_the_memory(gateway, program):
     answer = gateway.ask("/v1/targets/%d/memory" % program.pid)
     told = json.loads(subprocess.check_output([support.BINARY, str(program.pid), "memory", "--json"]))
     assert answer.json.keys() == told.keys() and answer.json["process"]["rss"] > 0
-    grown = gateway.ask("/v1/targets/%d/memory?growth=0.5" % program.pid).json
+    grown = gateway.ask("/v1/targets/%d/memory?growth=2" % program.pid).json
     assert any(holder["holder"] == "__main__.held" for holder in grown["interpreters"][0]["holders"]), grown
     assert gateway.ask("/v1/targets/%d/memory?growth=601" % program.pid).status == 400
 

@@ -142,7 +142,7 @@ def test_stopped_at_each_step(build):
     cell = Cell("at each step, the target is stopped: SIGSTOP")
 
     def look(target, before, _):
-        environment.wait_until(lambda: support.thread_status(target.pid)["State"][0] == "T", 2)
+        environment.wait_until(lambda: support.thread_status(target.pid)["State"][0] == "T", 60)
         os.kill(target.pid, signal.SIGCONT)
         assert_unharmed(target, before)
 
@@ -202,7 +202,7 @@ def test_constructor_hangs(build):
     def hang_once(cell, build, _):
         with Ending(program, "idle") as target:
             began = time.monotonic()
-            code, out, err = faults.inject(target.pid, build.library("-DHANG"), "--timeout", "0.3")
+            code, out, err = faults.inject(target.pid, build.library("-DHANG"), "--timeout", "1.5")
             cell.note(code, out, err, time.monotonic() - began)
             assert code == TIMEOUT and "is still loading" in err, (code, err)
             look = Look(target.pid)

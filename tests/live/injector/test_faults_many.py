@@ -32,10 +32,10 @@ def own_children():
 
 
 def leftovers():
-    """What injection could leave behind outside of the target."""
+    """What injection could leave behind outside of the target, but for the folders of users."""
     return {os.path.join(folder, name) for folder in ("/tmp", "/dev/shm", "/var/tmp", "/run")
             if os.path.isdir(folder) for name in os.listdir(folder)
-            if name.startswith("probing-") and name[8:9].isdigit()}
+            if name.startswith("probing-") and name[8:9].isdigit() and not name[8:].isdigit()}
 
 
 def test_many_fresh_processes(build, newest):
@@ -50,7 +50,8 @@ def test_many_fresh_processes(build, newest):
             with target:
                 faults.inject_once(cell, build, target, library=library)
         assert own_children() == children
-    assert leftovers() == files
+    # Of tests beside this one there may be something for a moment.
+    environment.wait_until(lambda: leftovers() <= files, 60)
     cell.assert_loaded()
     cell.passed()
 

@@ -33,7 +33,8 @@ def evaluate_once(cell, build, target, refusals=(), words=(), settled=True):
     """The agent is loaded, evaluates, and is told to end, after which nothing is left but itself."""
     target.wait_for_progress()
     before = faults.look_settled(target.pid)
-    code, out, err, took = command(target.pid, "eval", "--timeout", "2", "20 + 3")
+    # Where it has to succeed, it may take long beside others.
+    code, out, err, took = command(target.pid, "eval", "--timeout", "2" if refusals else "40", "20 + 3")
     cell.note(code, {}, err, took)
     assert (code, out) == (OK, "23\n") or code in refusals, (code, out, err)
     assert not code or all(word in err for word in words), err
@@ -127,7 +128,7 @@ def test_before_initialisation(build, interpreter):
         evaluate_once(cell, build, target, (FAILED, UNSUPPORTED, TIMEOUT), ("initiali",))
         target.shared[target.SENT] = 1
         target.wait_for_progress()
-        code, out, err, _ = command(target.pid, "eval", "--timeout", "5", "20 + 3")
+        code, out, err, _ = command(target.pid, "eval", "--timeout", "40", "20 + 3")
         assert (code, out) == (OK, "23\n"), (code, out, err)
         command(target.pid, "agent", "stop")
 

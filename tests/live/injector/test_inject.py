@@ -18,7 +18,7 @@ from environment import NO_PROCESS, OK, PERMISSION, UNSUPPORTED, needs
 from faults import Checked, Look, inject, is_mapped, make_root, wait_until_same
 
 FAILED, USAGE, TIMEOUT = 1, 2, 5
-REFUSAL_SECONDS = 2 + 2  # as promised, and what a busy machine adds
+REFUSAL_SECONDS = 2 + 10  # as promised, and what a busy machine adds
 
 
 @pytest.fixture

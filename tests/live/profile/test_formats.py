@@ -154,7 +154,8 @@ def hostile():
 
 
 def recorded(probing, target, file, *options):
-    result = probing(target.pid, "perf", "-d", "300ms", "-o", file, *options)
+    result = profiles.repeated(lambda: probing(target.pid, "perf", "-d", "300ms", "-o", file, *options),
+                               lambda found: profiles.has_samples(found.out))
     assert result.code == OK and not result.err, result
     return file
 

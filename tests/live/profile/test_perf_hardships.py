@@ -59,8 +59,7 @@ def running(text=BUSY, interpreter=NEWEST):
 
 def goes_on(target):
     """It runs, and nobody has it."""
-    status = support.thread_status(target.pid)
-    assert status["TracerPid"] == "0" and status["State"][0] in "RS", status
+    assert pauses.nobody_traced(target.pid), support.thread_status(target.pid)
     before, end = profiles.counted(target.pid), os.times().elapsed + 60
     while profiles.counted(target.pid) == before:
         assert os.times().elapsed < end, support.thread_status(target.pid)
@@ -126,8 +125,9 @@ def test_target_forks():
     with running(FORKS) as target:
         recording = Recording(target.pid, "-d", "300s", "-r", 1000, "--json")
         recording.samples()
-        target.send(b"%d\n" % support.count(100, 2000))
-        assert target.line(timeout=300) == "True"
+        for _ in range(5):  # what it uses in one may be over before a starved recorder looks
+            target.send(b"%d\n" % support.count(40, 400))
+            assert target.line(timeout=300) == "True"
         recording.interrupt()
         result = recording.result()
     assert "<module>" in profiles.shares(result) and result["ended"] == "interrupted", result
@@ -265,20 +265,21 @@ def test_what_cannot_be_read_is_kept():
         before = profiles.counted(target.pid)
         recording = Recording(target.pid, "-d", "300s", "-r", 500, "--json")
         recording.samples()
-        counted_for(target, 0.3)
+        counted_for(target, 0.6)
         begin = profiles.counted(target.pid)
         with profiles.tracer_of(target.pid):
-            counted_for(target, 0.5)
+            counted_for(target, 1.5)
         end = profiles.counted(target.pid)
-        counted_for(target, 0.3)
+        counted_for(target, 0.6)
         recording.interrupt()
         result = recording.result()
         most = profiles.counted(target.pid) - before
         goes_on(target)
     weights = {row["func"]: row["self_ns"] for row in result["functions"]}
-    assert 0.4e9 < weights["<unreadable>"] < end - begin + 0.1e9, (weights, end - begin)
+    # What it used between two samples, which may be long beside others, is of the second one.
+    assert 1e9 < weights["<unreadable>"] < end - begin + 0.5e9, (weights, end - begin)
     assert result["cost"]["unreadable"] > 0 and "<module>" in weights
-    assert sum(weights.values()) == result["weight_ns"] and 1e9 < result["weight_ns"] <= most, (weights, most)
+    assert sum(weights.values()) == result["weight_ns"] and 2.5e9 < result["weight_ns"] <= most, (weights, most)
 
 
 def test_the_clock_jumps(tmp_path):

@@ -4,9 +4,11 @@ import json
 import os
 import re
 import sys
+import time
 
 import pytest
 
+import pauses
 import profiles
 import support
 import test_churn
@@ -70,7 +72,7 @@ def test_shares_and_sums(interpreter):
 def test_idle_threads_cost_no_stops(interpreter):
     with started(interpreter, 150) as target:
         assert target.line() == "ready"
-        support.wait_for_sleep(target.pid, "pipe_read")
+        support.wait_for_rest(target.pid)  # the last threads may just have begun
         result = profile(target.pid, "--duration", "1s")
     assert len(result["threads"]) == 151
     assert result["cost"]["stops"] == 0 and result["cost"]["pause_total_us"] == 0
@@ -83,14 +85,15 @@ def test_text(probing):
     with started(NEWEST) as target:
         assert target.line() == "ready"
         target.send(b"go 60\n")
-        result = probing(target.pid, "perf", "--duration", "500ms")
-        again = probing(target.pid, "p", "-d", "200ms")
+        result = profiles.repeated(lambda: probing(target.pid, "perf", "--duration", "500ms"),
+                                   lambda found: " burn " in found.out)
+        again = profiles.repeated(lambda: probing(target.pid, "p", "-d", "200ms"), lambda found: "burn" in found.out)
     assert result.code == OK and not result.err
     assert result.out.startswith("%d  " % target.pid) and "profiled.py" in result.out
     assert re.search(r"^ +\d+\.\d %  +\d+–\d+ %  +\d+\.\d %  burn +profiled\.py:\d+$", result.out,
                      re.M), result.out
     assert re.search(r"^cost: \d+ stops? of \d+ µs .* own CPU \d+\.\d % · \d+ missed, \d+ late, "
-                     r"0 unreadable$", result.out, re.M), result.out
+                     r"[0-2] unreadable$", result.out, re.M), result.out
     assert again.code == OK and "burn" in again.out
 
 
@@ -100,7 +103,8 @@ def test_files(probing, tmp_path, extension):
     with started(NEWEST) as target:
         assert target.line() == "ready"
         target.send(b"go 60\n")
-        result = probing(target.pid, "perf", "--duration", "500ms", "-o", file)
+        result = profiles.repeated(lambda: probing(target.pid, "perf", "--duration", "500ms", "-o", file),
+                                   lambda _: file.exists() and "burn" in file.read_text())
     assert result.code == OK and not result.err
     assert result.out.startswith("%s: " % file) and "\ncost: " in result.out
     text = file.read_text()
@@ -160,7 +164,8 @@ def test_one_thread(probing):
         assert target.line() == "ready"
         target.send(b"go 60\n")
         other = next(tid for tid in support.thread_ids(target.pid) if tid != target.pid)
-        busy = profile(target.pid, "--duration", "500ms", "--tid", target.pid)
+        busy = profiles.repeated(lambda: profile(target.pid, "--duration", "500ms", "--tid", target.pid),
+                                 lambda found: "burn" in profiles.shares(found))
         idle = profile(target.pid, "--duration", "500ms", "--tid", other, "-m", "wall")
         missing = probing(target.pid, "perf", "--duration", "500ms", "--tid", "1")
         unnamed = probing(target.pid, "perf", "--duration", "100ms", "--threads", "nobody")
@@ -268,18 +273,21 @@ def test_unknown_ending(probing, tmp_path):
 
 @pytest.mark.parametrize("how", ["killed", "ended", "exec"])
 def test_target_ends(how):
-    program = ("import os, sys, time\n"
+    program = ("import os, select, sys\n"
                "print('ready', flush=True)\n"
-               "end = time.time() + float(sys.argv[1])\n"
-               "while time.time() < end: sum(range(100))\n"
-               "if sys.argv[2] == 'exec': os.execv('/bin/sleep', ['sleep', '60'])\n")
-    seconds = 60 if how == "killed" else 2
-    with support.Program([sys.executable, "-c", program, seconds, how]) as target:
+               "while not select.select([0], [], [], 0)[0]: sum(range(1000))\n"
+               "if sys.argv[1] == 'exec': os.execv('/bin/sleep', ['sleep', '60'])\n")
+    with support.Program([sys.executable, "-c", program, how]) as target:
         assert target.line() == "ready"
         recording = Recording(target.pid, "--json", "--duration", "300s")
         recording.samples()
+        before = profiles.counted(target.pid)
+        while profiles.counted(target.pid) < before + 3e8:
+            time.sleep(0.01)
         if how == "killed":
             target.kill()
+        else:
+            target.send(b"\n")
         result = recording.result()
     assert result["ended"] == ("the process began to run another program" if how == "exec"
                                else "the process ended")
@@ -296,8 +304,7 @@ def test_killed_recording_leaves_nothing_stopped():
             recording.samples()
             recording.kill()
             recording.end()
-            status = support.thread_status(target.pid)
-            assert status["TracerPid"] == "0" and status["State"][0] in "RS", status
+            assert pauses.nobody_traced(target.pid), support.thread_status(target.pid)
             before = profiles.counted(target.pid)
             end = os.times().elapsed + 20
             while profiles.counted(target.pid) == before:

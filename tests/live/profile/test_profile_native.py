@@ -192,7 +192,7 @@ def test_threads_without_python(threads_library):
         assert target.line() == "ready"
         target.send(b"threads 600\n")
         result = profile(target.pid, "--cc", "--duration", "%ds" % support.count(2, 20))
-    assert len(result["threads"]) == 18 and result["cost"]["unreadable"] == 0
+    assert len(result["threads"]) == 18 and profiles.readable(result)
     found = profiles.shares(result)
     assert found["native_thread"] > 98 and found["native_burn"] > 98
     assert not any(row["kind"] == "note" for row in result["functions"]), result["functions"]
@@ -202,7 +202,7 @@ def test_idle_threads_cost_no_stops(probing, tmp_path, library):
     file = tmp_path / "idle.collapsed"
     with support.Target(NEWEST, PROGRAM, library) as target:
         assert target.line() == "ready"
-        support.wait_for_sleep(target.pid, "pipe_read")
+        support.wait_for_rest(target.pid)
         result = profile(target.pid, "--cc", "--duration", "1s", "--mode", "wall")
         assert probing(target.pid, "perf", "-C", "-d", "500ms", "-m", "wall", "-o", file).code == 0
     assert result["cost"]["stops"] == 0
@@ -332,7 +332,7 @@ def test_target_ends(program):
         target.send(b"go 600\n")
         recording = Recording(target.pid, "--json", "--cc", "--duration", "300s")
         recording.samples()
-        end = profiles.counted(target.pid) + 3e8
+        end = profiles.counted(target.pid) + 1e9
         while profiles.counted(target.pid) < end:
             pass
         target.kill()

@@ -233,6 +233,8 @@ def test_killed(probing, busy, tmp_path):
         file = tmp_path / ("run-%d.profile" % number)
         recording = Recording(busy.pid, "-d", "300s", "-r", 2000, "-o", file)
         wait_for_chunk(file)
+        while profiles.taken(file) < 20:  # a chunk may have those alone that sleep
+            time.sleep(0.01)
         time.sleep(number % 10 / 1000)
         recording.kill()
         recording.end()

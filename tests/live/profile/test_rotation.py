@@ -79,7 +79,7 @@ def test_a_series(busy, probing, tmp_path):
 
 def test_its_end(busy, probing, tmp_path):
     """By --duration, and with the process; all are kept."""
-    code, parts, err = Series(busy.pid, "--rotate", "0.4s", "-d", "1s", "--json", "-o",
+    code, parts, err = Series(busy.pid, "--rotate", "0.4s", "-d", "3s", "--json", "-o",
                               tmp_path / "a.profile").end()
     assert code == OK and not err and len(parts) >= 2
     assert len(os.listdir(str(tmp_path))) == len(parts)

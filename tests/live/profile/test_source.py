@@ -93,7 +93,8 @@ def test_left_out(probing, tmp_path):
         os.utime(program, (1e9, 1e9))
         with support.Target(NEWEST, program) as target:
             assert target.line() == "ready"
-            assert probing(target.pid, "perf", "-d", "500ms", "-o", file, *options).code == OK
+            assert profiles.repeated(lambda: probing(target.pid, "perf", "-d", "500ms", "-o", file, *options),
+                                     lambda found: profiles.has_samples(found.out)).code == OK
         assert bool(stored(file)) == there
         done = probing(file, "perf", "--annotate", name, "--mode", "wall")
         assert ("treasure" in done.out) == there and ("Lines without text" in done.out) != there

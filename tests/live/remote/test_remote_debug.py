@@ -23,7 +23,7 @@ class Pause(pauses.Pause):
     def __init__(self, service, *options):
         self.pid = service.pid
         self.process = subprocess.Popen(
-            [support.BINARY, "-t", service.address, *pauses.OPTIONS, *options],
+            [support.BINARY, "-t", service.address, *pauses.OPTIONS, "--within", "30s", *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=dict(os.environ, PROBING_AUTH_TOKEN=remote.TOKEN))
         self.begun = self.event("paused")
@@ -81,7 +81,7 @@ def test_limit_and_resume(service, shared):
 
 
 def test_names_are_explained(service):
-    done = service.run("debug", "--pause", "--max", "10ms")
+    done = service.run("debug", "--pause", "--max", "10ms", "--within", "30s")
     assert done.returncode == OK and (
         "Pids and addresses are named as they are at the other end; the process is -t %s here.\n" %
         service.address).encode() in done.stderr, done

@@ -109,7 +109,7 @@ def test_info_costly(held):
         return before == held.process.memory_full_info() and \
             (row["pss"], row["uss"]) == (before.pss, before.uss)
 
-    wait_until(agrees)
+    wait_until(agrees, 60)
 
 
 def test_info_says_what_a_core_lacks(held):

@@ -331,7 +331,7 @@ def test_killed_while_it_is_read(newest):
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
                 time.sleep(delay % 20 / 1000)
                 os.kill(process.python, signal.SIGKILL)
-                out, err = command.communicate(timeout=2)
+                out, err = command.communicate(timeout=30)
             assert command.returncode in (OK, UNSUPPORTED, NO_PROCESS), (out, err)
             if command.returncode:
                 assert err.startswith(b"probing: ") and not out, (out, err)
