@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import debuggers
+import pauses
 import pytest
 import support
 import tables
@@ -510,7 +511,7 @@ def test_a_debugger_that_died(each):
     with holding(each, "probing break-py breaks.py:%d if ready" % RESULT) as gdb:
         gdb.kill()
         gdb.wait()
-    assert support.thread_status(each.pid)["TracerPid"] == "0"
+    assert pauses.nobody_traced(each.pid)
     each.shell("ready = True")
     each.goes_on()
     wait_until(each.has_none)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tasks of asyncio, compared with what Python itself says of them."""
 import json
-import os
 import re
 import shutil
 import subprocess
 
+import pauses
 import pytest
 import support
 from library import UNSUPPORTED, Error, Session
@@ -249,6 +249,4 @@ def test_target_is_not_disturbed(newest, target):
         for _ in range(20):
             rows(session, "tasks", TASKS)
     assert process.alive()
-    for tid in os.listdir("/proc/%d/task" % process.pid):
-        status = support.thread_status(process.pid, int(tid))
-        assert status["TracerPid"] == "0" and status["State"][0] in "RS"
+    assert pauses.nobody_traced(process.pid)
