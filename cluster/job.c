@@ -194,7 +194,7 @@ bool prb_job_is_of_one_machine(const char *name)
 	static const char torch[] = "torch ";
 	const char *colon = name ? strrchr(name, ':') : NULL;
 	prb_auto_free char *address =
-		!strncmp(name, torch, strlen(torch)) && colon
+		colon && !strncmp(name, torch, strlen(torch))
 			? strndup(name + strlen(torch), (size_t)(colon - name) - strlen(torch))
 			: NULL;
 

@@ -10,7 +10,7 @@ import threading, time
 def turns():
     while True:
         time.sleep(0.001)
-        sum(range(20000))
+        sum(range(200000))
 for _ in range(2):
     threading.Thread(target=turns, daemon=True).start()
 print("ready", flush=True)
