@@ -28,7 +28,7 @@ while [ "$1" != -- ]; do shift; done
 case $2 in
 node*) user=${2#node};;
 slow) exec sleep 600;;
-odd) cat %s; exit 0;;
+odd*) cat %s; exit 0;;
 *) echo "ssh: Could not resolve hostname $2" >&2; exit 255;;
 esac
 exec setpriv --reuid $user --regid $user --clear-groups sh -c "$3"

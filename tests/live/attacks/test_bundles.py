@@ -188,7 +188,7 @@ def test_hosts_cannot_save_ranks_that_are_not_theirs(folder, members):  # noqa: 
     os.chmod(folder / "ssh", 0o755)
     env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]))
     file = folder / "all.probing"
-    done = jobs.cluster("cluster", "hang", "--hosts", "odd,odd", "--save", file, "--json", env=env)
+    done = jobs.cluster("cluster", "hang", "--hosts", "odd1,odd2", "--save", file, "--json", env=env)
     assert json.loads(done.stdout)["saved_ranks"] == 2, done
     with tarfile.open(fileobj=io.BytesIO(file.read_bytes())) as archive:
         assert sorted(archive.getnames()) == [
