@@ -36,9 +36,11 @@ struct invocation {
 	const char *word_target; /**< positional target in front of the command, or NULL */
 };
 
-static void invocation_deinit(struct invocation *inv)
+static void free_invocation(struct invocation **inv)
 {
-	free(inv->settings);
+	if (*inv)
+		free((*inv)->settings);
+	free(*inv);
 }
 
 /** A positional word in front that can only be meant as a target. */
@@ -279,19 +281,22 @@ static struct prb_error *run_command(struct invocation *inv)
 
 static struct prb_error *run(char **words, size_t count)
 {
-	__attribute__((cleanup(invocation_deinit))) struct invocation inv = {};
+	/* It has room for many targets, which a small stack has not. */
+	__attribute__((cleanup(free_invocation))) struct invocation *inv = calloc(1, sizeof(*inv));
 	prb_auto_str struct prb_str text = {};
 
+	if (!inv)
+		return prb_error_nomem();
 	PRB_TRY(prb_rights_check());
-	PRB_TRY(parse(words, count, &inv));
-	if (inv.global.help)
-		prb_help_text(inv.command, &text);
-	else if (inv.global.version)
+	PRB_TRY(parse(words, count, inv));
+	if (inv->global.help)
+		prb_help_text(inv->command, &text);
+	else if (inv->global.version)
 		prb_str_puts(&text, "probing " PRB_VERSION "\n");
-	else if (inv.global.manual)
+	else if (inv->global.manual)
 		prb_manual_page(&text);
 	else
-		return run_command(&inv);
+		return run_command(inv);
 	return prb_output(&text);
 }
 

@@ -222,7 +222,7 @@ def test_no_room_on_its_stack(build):
         target.wait_for_progress()
         before = Look(target.pid)
         done = subprocess.run(
-            ["sh", "-c", 'ulimit -s 64; exec "$@"', "sh", support.BINARY, "-t", str(target.pid),
+            ["sh", "-c", 'ulimit -s 96; exec "$@"', "sh", support.BINARY, "-t", str(target.pid),
              "inject", "--library", build.library()], stderr=subprocess.PIPE, timeout=60, check=False)
         assert done.returncode == FAILED and b"has no room for" in done.stderr, done.stderr
         assert not Look(target.pid).differences(before)
