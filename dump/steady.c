@@ -8,7 +8,7 @@
 #include "dump/stops.h"
 
 /* What is torn can be shown, and marked; what was freed while it was read can not. */
-enum { ATTEMPTS = 6, AFTER_ERRORS = 60, HALF_MADE = 20, BATCH = 32 };
+enum { ATTEMPTS = 6, AFTER_ERRORS = 60, HALF_MADE = 20, BATCH = 32, LOOKS = 3 };
 
 struct comparison {
 	struct prb_mem *mem;
@@ -59,7 +59,10 @@ static void compare_page(void *context, uint64_t address, const void *data,
 		compare_batch(c);
 }
 
-/* Whether all words that were read are still what they were. */
+/*
+ * Whether all words that were read are still what they were. Pages are not read at the same time,
+ * so what changes to and fro may seem to be what it was; not so often one time after the other.
+ */
 static bool is_unchanged(struct prb_target *t, const struct prb_view *view)
 {
 	struct comparison c;
@@ -67,8 +70,10 @@ static bool is_unchanged(struct prb_target *t, const struct prb_view *view)
 	c.mem = t->mem;
 	c.same = true;
 	c.count = 0;
-	prb_view_each_page(view, compare_page, &c);
-	compare_batch(&c);
+	for (int i = 0; i < LOOKS && c.same; i++) {
+		prb_view_each_page(view, compare_page, &c);
+		compare_batch(&c);
+	}
 	return c.same;
 }
 
