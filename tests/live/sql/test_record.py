@@ -28,6 +28,10 @@ def expected(count):
             "bytes": sum(number % 50 for number in range(count)), "kinds": min(count, 7)}
 
 
+def cold_files(folder):
+    return sorted(folder.glob("*.cold"))
+
+
 class Writer:
     """A process with a ring of much that is dropped."""
 
@@ -46,7 +50,7 @@ class Writer:
         self.count = int(self.process.stdout.readline())
 
     def cold(self):
-        return sorted(self.folder.glob("*.cold"))
+        return cold_files(self.folder)
 
     def end(self):
         self.process.kill()
@@ -83,10 +87,10 @@ def query(probing, target, sql=ALL, folder=None):
     return json.loads(done.out)[0]
 
 
-def stored_chunks(probing, writer):
+def stored_chunks(probing, folder):
     """Rows that cold files have."""
     rows = 0
-    for path in writer.cold():
+    for path in cold_files(folder):
         done = probing(path, "query", "-f", "json", "SELECT count(*) AS n FROM user.stored")
         rows += json.loads(done.out)[0]["n"] if done.code == 0 else 0
     return rows
@@ -96,7 +100,7 @@ def write_while_stored(probing, writer, parts):
     """No more than the ring holds is written before the recorder has caught up."""
     for _ in range(parts):
         writer.write()
-        while stored_chunks(probing, writer) < writer.count - 1500:
+        while stored_chunks(probing, writer.folder) < writer.count - 1500:
             time.sleep(0.02)
 
 
@@ -267,9 +271,10 @@ def test_a_child_that_outlives_its_parent(probing, tmp_path):
         for part in range(1, 7):
             parent.stdin.write(b"%d\n" % PART)
             assert parent.stdout.readline() == b"%d\n" % (part * PART)
-            while json.loads(probing(path.parent, "query", "-f", "json", ALL).out)[0]["n"] < part * PART:
+            while stored_chunks(probing, path.parent) < part * PART - 1500:
                 assert process.poll() is None
                 time.sleep(0.02)
+        assert query(probing, path.parent)["n"] == 6 * PART
         parent.stdin.close()
     code, err = ended(process)
     assert code == 0 and "chunks of 1 rings" in err and "dropped" not in err, err
