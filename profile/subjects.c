@@ -107,7 +107,7 @@ static struct prb_error *end_subject(struct prb_subjects *s, struct prb_subject 
 static struct prb_error *match_tasks(struct prb_subjects *s, int64_t now)
 {
 	__typeof__(s->list) before = s->list;
-	struct prb_subject *old = before.items, *end = old + before.count;
+	struct prb_subject *old = before.items, *end = old ? old + before.count : NULL;
 	const struct prb_task_watch *task;
 	struct prb_error *err = NULL;
 
