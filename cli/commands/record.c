@@ -15,6 +15,7 @@
 #include "base/own_file.h"
 #include "base/vec.h"
 #include "proc/subprocesses.h"
+#include "proc/text.h"
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
@@ -219,10 +220,12 @@ static bool has_ended(struct prb_target *target)
 {
 	prb_auto_str struct prb_str stat = {};
 	prb_auto_error struct prb_error *err = prb_target_read_file(target, &stat, "stat");
+	struct prb_stat parsed;
 
 	if (err)
 		return err->code != PRB_ERROR_NOMEM && err->code != PRB_ERROR_OS;
-	return strstr(prb_str_text(&stat), ") Z ") || strstr(prb_str_text(&stat), ") X ");
+	return prb_stat_parse(prb_str_text(&stat), &parsed) &&
+	       (parsed.state == 'Z' || parsed.state == 'X');
 }
 
 /** Where @p strict, the first failure is the result. */

@@ -35,10 +35,10 @@ def cold_files(folder):
 class Writer:
     """A process with a ring of much that is dropped."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, python="/usr/bin/python3"):
         environment = {"PROBING_DATA_DIR": str(folder), "PROBING_AGENT": str(AGENT), "PATH": os.environ["PATH"]}
         self.process = subprocess.Popen(
-            ["/usr/bin/python3", str(support.HERE / "programs" / "stored.py"), str(PACKAGE)], env=environment,
+            [str(python), str(support.HERE / "programs" / "stored.py"), str(PACKAGE)], env=environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
         self.pid, self.count = self.process.pid, 0
         self.ring = Path(self.process.stdout.readline().split()[1])
@@ -102,6 +102,25 @@ def write_while_stored(probing, writer, parts):
         writer.write()
         while stored_chunks(probing, writer.folder) < writer.count - 1500:
             time.sleep(0.02)
+
+
+def test_a_name_that_looks_like_the_end(probing, tmp_path):
+    """A process may be called anything, also what the kernel says of one that has ended."""
+    folder, python = tmp_path / "data", tmp_path / "a) Z b"
+    folder.mkdir(mode=0o700)
+    python.symlink_to("/usr/bin/python3")
+    named = Writer(folder, python)
+    process = recorder(named.pid)
+    try:
+        named.write()
+        while stored_chunks(probing, named.folder) < named.count - 1500:
+            assert process.poll() is None, ended(process)
+            time.sleep(0.02)
+    finally:
+        named.end()
+    code, err = ended(process)
+    assert code == 0 and "dropped" not in err, err
+    assert query(probing, named.folder) == expected(named.count)
 
 
 def test_all_rows_before_and_after_the_end(probing, writer):
