@@ -233,7 +233,6 @@ static void close_task(struct prb_task_watch *task)
 		return;
 	prb_close_guard(&task->counters_fd);
 	prb_close_guard(&task->stat_fd);
-	task->counters_fd = task->stat_fd = -1;
 	atomic_fetch_sub(&kept_files, FILES_OF_ONE);
 }
 

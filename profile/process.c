@@ -263,7 +263,8 @@ struct prb_error *prb_sampled_begin(struct prb_sampled *p)
 
 void prb_sampled_leave_out(struct prb_sampled *p)
 {
-	p->over = p->left_out = true;
+	p->over = true;
+	p->left_out = p->cpu_now >= 0;
 	prb_sampled_stop(p);
 }
 

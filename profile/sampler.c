@@ -122,7 +122,7 @@ static struct prb_sampled *find_known(const struct sampler *s, pid_t pid)
 	return NULL;
 }
 
-/* It ended before anything of it was read: for the recording it is one that was never found. */
+/* The child ended before anything was read: the recording has no row of it. */
 static void forget_last(struct sampler *s)
 {
 	struct prb_sampled *p = s->processes.items[--s->processes.count];
@@ -134,7 +134,7 @@ static void forget_last(struct sampler *s)
 	free(row->python);
 }
 
-/* One that is about to end has no memory any more, and so no command line. */
+/* A process that is about to end has no memory any more, so no command line. */
 static bool has_ended(pid_t pid)
 {
 	struct prb_process process;
@@ -515,7 +515,6 @@ static struct prb_error *begin_other(struct sampler *s, struct prb_sampled *p)
 	prb_log("profile", 1, "process %d is left out: %s", (int)p->pid, err->message);
 	prb_error_destroy(err);
 	prb_sampled_leave_out(p);
-	p->left_out = p->cpu_now >= 0;
 	p->cpu_begin = p->cpu_now;
 	return NULL;
 }

@@ -33,13 +33,12 @@ static pid_t gone(void)
 	return pid;
 }
 
-static void test_gone(void **state)
+/* The recording of a process to which @p child is given as its child; has no row of that. */
+static struct prb_recording *record(pid_t child)
 {
-	struct child parent;
-	pid_t child = gone();
 	struct prb_recording *recording = NULL;
+	struct child parent;
 
-	(void)state;
 	start(&parent, pauses, NULL);
 	await(&parent, 'S', NULL);
 	ok(prb_profile_record(parent.target,
@@ -50,17 +49,23 @@ static void test_gone(void **state)
 							    .context = &child},
 			      &recording));
 	assert_int_equal(recording->others.count, 0);
+	finish(&parent);
+	return recording;
+}
+
+static void test_gone(void **state)
+{
+	struct prb_recording *recording = record(gone());
+
+	(void)state;
 	assert_int_equal(recording->unseen_children, 0);
 	prb_recording_destroy(recording);
-	finish(&parent);
 }
 
 /* Its parent has not waited for it yet: there is nothing of it to read either. */
 static void test_zombie(void **state)
 {
-	struct child parent;
 	pid_t child = fork();
-	struct prb_recording *recording = NULL;
 	siginfo_t info;
 
 	(void)state;
@@ -68,18 +73,7 @@ static void test_zombie(void **state)
 	if (!child)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
-	start(&parent, pauses, NULL);
-	await(&parent, 'S', NULL);
-	ok(prb_profile_record(parent.target,
-			      &(struct prb_profile_options){.seconds = 0.2,
-							    .rate = 100,
-							    .native = true,
-							    .children = give,
-							    .context = &child},
-			      &recording));
-	assert_int_equal(recording->others.count, 0);
-	prb_recording_destroy(recording);
-	finish(&parent);
+	prb_recording_destroy(record(child));
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
