@@ -168,8 +168,7 @@ static bool is_absent(const struct prb_evidence *e, size_t i)
 {
 	const struct prb_seen *now = prb_evidence_seen(e, i);
 
-	/* A profiler stops threads for moments, too: only one that was stopped each time is held.
-	 */
+	/* A profiler stops threads only for moments: one that was stopped in each look is held. */
 	return now->gone || now->state == 'T' || now->state == 'Z' ||
 	       (now->state == 't' && now->state_before == 't') ||
 	       (now->state == 'D' && now->state_before == 'D' && now->movement == PRB_STILL);

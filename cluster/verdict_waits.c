@@ -49,8 +49,8 @@ static bool is_sure(const struct prb_seen *waiting)
 }
 
 /**
- * True if this rank slept during all of the looks, or one that waits in a collective did. If none
- * did, all of them may have moved on and come back to the same place.
+ * True if this rank slept in all looks, or a rank that waits in a collective did. Otherwise all
+ * ranks may have moved on and come back to the same place.
  */
 static bool is_stuck(const struct prb_evidence *e, const struct prb_seen *late)
 {

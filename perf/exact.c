@@ -23,7 +23,7 @@ static const double default_seconds = 60;
 /** How late an agent may end, and how often it is looked whether it is. */
 static const double LATE_SECONDS = 20, LOOK_SECONDS = 0.2;
 
-/** Who waits for the steps. */
+/** State of the wait for the steps to be timed. */
 struct waiting {
 	double by; /**< when to leave the agent alone */
 	bool interrupted, late;

@@ -278,7 +278,7 @@ static bool is_of_steps(const struct maker *m, const struct prb_run *run, enum p
 	return part == PRB_STEP_FORWARD || part == PRB_STEP_BACKWARD || part == PRB_STEP_OPTIMIZER;
 }
 
-/* Threads that ran anything of a step; or, of one that waits all the time, those that wait. */
+/* Chooses the threads that ran a part of a step, or with @waits those that waited in one. */
 static struct prb_error *choose_threads(struct maker *m, bool waits, bool *chosen, bool *any)
 {
 	const struct prb_run *run;

@@ -10,8 +10,8 @@
 
 enum { UNMATCHED = UINT32_MAX };
 
-/* How functions are told apart: by all of their names; without the pid where the name is that of a
- * process; and by the last two parts of paths, or the last one. */
+/* How functions are told apart: by their whole names; the same without the pid of a process; by the
+ * last two parts of their paths; by the last part. */
 enum precision { WHOLE_NAME, WHOLE_PATH, FOLDER_AND_FILE, FILE_ALONE };
 
 /* Functions that are not matched yet, in the order of their keys. */

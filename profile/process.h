@@ -58,7 +58,7 @@ struct prb_sampled {
 	int64_t children_begin, children_now; /**< of the children that it has waited for */
 };
 
-/** Notes its command line. One that has ended has none any more; then it is what it was. */
+/** Notes its command line. A process that has ended has none: what was noted before stays. */
 struct prb_error *prb_sampled_name(struct prb_sampled *p) PRB_MUST_CHECK;
 
 /** Looks at it, and notes its counters. The result is to be ended always. */
@@ -70,7 +70,7 @@ void prb_sampled_leave_out(struct prb_sampled *p);
 /** Some time later: notes its threads and all counters anew. */
 struct prb_error *prb_sampled_renew(struct prb_sampled *p) PRB_MUST_CHECK;
 
-/** Of one that was left out: notes what it has used, and whether it has ended. */
+/** For a process that was left out: notes its CPU time, and whether it has ended. */
 void prb_sampled_note_left_out(struct prb_sampled *p);
 
 /** Notes what its children have used that it has waited for, all of which have ended. */

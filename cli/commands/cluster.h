@@ -101,7 +101,7 @@ struct prb_error *prb_cluster_ask(struct prb_cluster *c, struct prb_words *words
 				  struct prb_gather_options options,
 				  struct prb_answers *answers) PRB_MUST_CHECK;
 
-/** Appends JOB to the words for a host, if it is told which. */
+/** Appends the job to the words for a host, if the user has named one. */
 struct prb_error *prb_cluster_add_job(const struct prb_cluster *c, const char *job,
 				      struct prb_words *words) PRB_MUST_CHECK;
 
