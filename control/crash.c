@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 
 enum {
-	SECONDS = 10, /* for an answer */
-	MIN_SIZE = 8 << 20,
+	SECONDS = 10,	     /* for an answer */
+	MIN_SIZE = 16 << 20, /* with 8M, `sys` or frames were left out of most programs */
 	MAX_SIZE = 1 << 30,
 	MAX_COUNT = 1000,
 	LOOK_MS = 10,
@@ -61,7 +61,7 @@ struct prb_error *prb_crash_set(struct prb_crash_settings *s, const char *word)
 	if (!strncmp(word, "crash.size", PRB_MAX(length, 10u)))
 		return take_size(value, &s->size) && s->size >= MIN_SIZE && s->size <= MAX_SIZE
 			       ? NULL
-			       : wrong("crash.size", value, "from 8M to 1G");
+			       : wrong("crash.size", value, "from 16M to 1G");
 	if (!strncmp(word, "crash.count", PRB_MAX(length, 11u)))
 		return take_size(value, &s->count) && s->count && s->count <= MAX_COUNT
 			       ? NULL

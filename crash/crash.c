@@ -357,7 +357,7 @@ static bool take_word(const char *word, char folder[PRBA_CRASH_PATH])
 		uint64_t least, most, *place;
 	} numbers[] = {
 		{"hold=", 0, DAY_MS, &crash->hold_ms},
-		{"size=", 8 << 20, 1 << 30, &crash->max_bytes},
+		{"size=", 16 << 20, 1 << 30, &crash->max_bytes},
 		{"count=", 1, 1000, &crash->max_files},
 	};
 	size_t length;

@@ -162,7 +162,7 @@ def test_native_stack_values_and_sql(crashing, probing, newest):
 
 
 def test_number_and_size_are_bounded(crashing, probing, newest):
-    options = ["-D", "crash.count=2", "-D", "crash.size=8M"]
+    options = ["-D", "crash.count=2", "-D", "crash.size=16M"]
     for round in range(3):
         process = crashing("sleeper", "hoard", interpreter=newest, options=options)
         die(process, "main", "SIGABRT")
@@ -171,7 +171,7 @@ def test_number_and_size_are_bounded(crashing, probing, newest):
             path.rename(path.with_name(re.sub(r"-(\d+)-", lambda m: "-%d-" % (
                 int(m.group(1)) - 10), path.name)))
     assert len(records(process)) == 2
-    assert all(path.stat().st_size < 10 << 20 for path in records(process))
+    assert all(path.stat().st_size < 20 << 20 for path in records(process))
     report = dump(probing, records(process)[-1])
     assert len(dying_frames(report, 41)) == 1
 
@@ -197,7 +197,7 @@ def test_handlers_are_gone_after_stop(crashing, probing, newest):
 
 
 @pytest.mark.parametrize("words, text", [
-    (["-D", "crash.size=1"], "it must be from 8M to 1G"),
+    (["-D", "crash.size=1"], "it must be from 16M to 1G"),
     (["-D", "crash.colour=1M"], "there is no setting 'crash.colour'"),
     (["-D", "crash.folder=here"], "an absolute path"), (["-D", "crash.count"], "no KEY=VALUE")])
 def test_wrong_settings(target, probing, newest, words, text):
