@@ -71,7 +71,8 @@ def test_cost_at_the_default_rate(probing, torch):
         found = {row["kind"]: row for row in rows(probing, process, "SELECT * FROM torch.overhead")}
         print(json.dumps(found, indent=1))
         assert found["sampled"]["pairs"] >= 10 and found["unsampled"]["pairs"] > 1000
-        assert found["all"]["overhead"] < 1, found
+        # Of few sampled steps, some of which another process interrupted, the median says little.
+        assert found["all" if support.LONG else "unsampled"]["overhead"] < 1, found
 
 
 def beside(probing, process, word):
