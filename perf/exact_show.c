@@ -147,7 +147,18 @@ static void put_head(struct prb_str *s, const struct prb_exact *e,
 		prb_text_duration(s, e->gpu / 1e3 / (double)e->gpu_steps);
 		prb_str_puts(s, " a step");
 	}
-	prb_str_puts(s, "\n\n");
+	prb_str_puts(s, "\n");
+	if (e->cut)
+		prb_str_printf(s,
+			       "%llu timed steps are left out: the ring has dropped some of their "
+			       "calls; take fewer --steps\n",
+			       (unsigned long long)e->cut);
+	if (e->unnamed)
+		prb_str_printf(s,
+			       "%.4g calls a step are in no row: 65,000 modules and 131,072 calls "
+			       "of a step are told apart at most\n",
+			       (double)e->unnamed / (double)e->steps);
+	prb_str_putc(s, '\n');
 }
 
 static void put_cost(struct prb_str *s, const struct prb_exact *e)
@@ -212,6 +223,8 @@ struct prb_error *prb_exact_json(const struct prb_exact *e, const struct prb_exa
 	prb_json_text(&json, "python", about->python);
 	prb_json_integer(&json, "steps", (int64_t)e->steps);
 	prb_json_integer(&json, "steps_between", (int64_t)e->others);
+	prb_json_integer(&json, "steps_cut", (int64_t)e->cut);
+	prb_json_integer(&json, "unnamed_calls", (int64_t)e->unnamed);
 	prb_json_integer(&json, "passes", (int64_t)e->micro);
 	prb_json_real(&json, "duration_ms", e->duration, 6);
 	prb_json_real(&json, "data_ms", e->data, 6);

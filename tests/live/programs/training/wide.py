@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Trains a model of many small modules, one after the other. argv: how many, and passes in a step. After each line
+of stdin it makes steps until the next one."""
+import select
+import sys
+
+del sys.path[0]  # Other programs of this folder have the names of modules that torch imports.
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+
+
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        return x * self.weight
+
+
+class Wide(nn.Module):
+    def __init__(self, count):
+        super().__init__()
+        self.layers = nn.ModuleList([Small() for _ in range(count)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def main():
+    torch.set_num_threads(1)
+    count, passes = int(sys.argv[1]), int(sys.argv[2])
+    net = Wide(count)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-9)
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        while not select.select([sys.stdin], [], [], 0)[0]:
+            optimizer.zero_grad()
+            for _ in range(passes):
+                net(torch.ones(1)).sum().backward()
+            optimizer.step()
+
+
+main()
