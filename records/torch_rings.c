@@ -217,6 +217,7 @@ static struct prb_error *read_file(struct prb_ring_files *files, size_t index, i
 		PRB_TRY(read_ring(ring, rings_of_torch[i].add, files->pid, since, ret));
 		if (!ring->cold && ret->calls.count > before)
 			ret->first_call = PRB_MAX(ret->first_call, ret->calls.items[before].local);
+		return prb_ring_files_ended(files, ring);
 	}
 	return NULL;
 }
