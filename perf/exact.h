@@ -35,6 +35,7 @@ struct prb_exact {
 	uint64_t gpu_steps; /**< sampled steps for which the GPU's times are known */
 	double gpu, gpu_optimizer;
 	bool gpu_memory; /**< bytes of nodes are known */
+	bool gpu_seen;	 /**< there are times of the GPU, of some calls at least */
 	/** Medians of a sampled step, of one that is not, and of what hooks took; NaN: none. */
 	double sampled, unsampled, own;
 	double p50, p99; /**< of all steps */

@@ -164,6 +164,11 @@ static void put_head(struct prb_str *s, const struct prb_exact *e,
 			       "%llu timed steps are left out: the ring has dropped some of their "
 			       "calls; take fewer --steps\n",
 			       (unsigned long long)e->cut);
+	if (e->gpu_seen && e->gpu_steps < e->steps)
+		prb_str_printf(s,
+			       "the GPU's times of %llu timed steps are not known: a step has more "
+			       "calls than the agent can follow there\n",
+			       (unsigned long long)(e->steps - e->gpu_steps));
 	if (e->unnamed) {
 		put_mean(s, e, e->unnamed);
 		prb_str_puts(s,

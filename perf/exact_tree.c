@@ -20,6 +20,7 @@ struct maker {
 	struct prb_number_map forward;
 	struct prb_number_map nodes;	/* by index of the row: the node */
 	struct prb_number_map sampled;	/* local numbers of the steps */
+	struct prb_number_map on_gpu;	/* those of which the GPU's times are known */
 	struct prb_number_map children; /* nodes by what they are and the one above them */
 };
 
@@ -112,12 +113,22 @@ static double known(double value)
 	return isfinite(value) ? value : 0;
 }
 
-static void count(struct prb_exact *e, const struct prb_torch_rings *rings, uint32_t index,
-		  const struct prb_torch_call_row *row)
+static bool is_on_gpu(const struct maker *m, int64_t local)
 {
+	size_t index;
+
+	return prb_number_map_get(&m->on_gpu, (uint64_t)local, &index);
+}
+
+static void count(const struct maker *m, uint32_t index, const struct prb_torch_call_row *row)
+{
+	struct prb_exact *e = m->exact;
 	struct prb_exact_node *node = &e->nodes.items[index];
 	struct prb_exact_node *above = node->parent == NONE ? NULL : &e->nodes.items[node->parent];
-	double gpu = known(prb_torch_rings_gpu(rings, row->local, row->seq, row->stage));
+	double gpu = 0;
+
+	if (is_on_gpu(m, row->local))
+		gpu = known(prb_torch_rings_gpu(m->rings, row->local, row->seq, row->stage));
 
 	*(row->stage == PRB_TORCH_CALL_BACKWARD ? &node->gpu_backward : &node->gpu_forward) += gpu;
 	if (row->stage == PRB_TORCH_CALL_BACKWARD) {
@@ -180,7 +191,7 @@ static struct prb_error *add_step(struct maker *m, size_t begin, size_t end)
 
 		PRB_TRY(node_of(m, places[i].index, &node));
 		if (node != NONE)
-			count(m->exact, m->rings, node, row);
+			count(m, node, row);
 		else
 			m->exact->unnamed += row->stage != PRB_TORCH_CALL_BACKWARD;
 	}
@@ -247,7 +258,9 @@ static struct prb_error *add_medians(const struct prb_torch_rings *rings, struct
 	return NULL;
 }
 
-static void add_gpu(struct maker *m)
+/** The row of a step is its last one: where the agent had no room for it, those of calls are
+ * missing, too. */
+static struct prb_error *find_gpu_steps(struct maker *m)
 {
 	const struct prb_torch_gpu_row *row;
 	size_t index;
@@ -255,13 +268,26 @@ static void add_gpu(struct maker *m)
 	prb_vec_each (row, &m->rings->gpu) {
 		if (!prb_number_map_get(&m->sampled, (uint64_t)row->local, &index))
 			continue;
-		if (row->stage == PRB_TORCH_CALL_OPTIMIZER)
-			m->exact->gpu_optimizer += row->duration;
+		m->exact->gpu_seen = true;
 		if (row->stage != PRB_TORCH_CALL_STAGES)
 			continue;
 		m->exact->gpu_steps++;
 		m->exact->gpu += row->duration;
+		if (!prb_number_map_put(&m->on_gpu, (uint64_t)row->local, 1))
+			return prb_error_nomem();
 	}
+	return NULL;
+}
+
+static struct prb_error *add_gpu(struct maker *m)
+{
+	const struct prb_torch_gpu_row *row;
+
+	PRB_TRY(find_gpu_steps(m));
+	prb_vec_each (row, &m->rings->gpu)
+		if (row->stage == PRB_TORCH_CALL_OPTIMIZER && is_on_gpu(m, row->local))
+			m->exact->gpu_optimizer += row->duration;
+	return NULL;
 }
 
 static struct prb_error *all_cut(const struct prb_torch_rings *rings, const struct prb_exact *e)
@@ -302,7 +328,7 @@ static struct prb_error *add_steps(struct maker *m)
 		e->backward += known(step->backward);
 		e->optimizer += known(step->optimizer);
 	}
-	add_gpu(m);
+	PRB_TRY(add_gpu(m));
 	if (!e->steps && e->cut)
 		return all_cut(m->rings, e);
 	if (!e->steps)
@@ -322,6 +348,7 @@ struct prb_error *prb_exact_make(const struct prb_torch_rings *rings, struct prb
 	prb_number_map_deinit(&m.forward);
 	prb_number_map_deinit(&m.nodes);
 	prb_number_map_deinit(&m.sampled);
+	prb_number_map_deinit(&m.on_gpu);
 	prb_number_map_deinit(&m.children);
 	if (err)
 		prb_exact_deinit(ret);

@@ -3,12 +3,14 @@
 lack."""
 import json
 import subprocess
+import time
 
 import pytest
 
 import support
 import training
 from environment import FAILED, OK
+from test_torch_gpu import PRETEND, driver  # noqa: F401 (fixture)
 
 MODULES = 9000
 # Then a ring has room for some 60,000 parts of rows, in place of 260,000.
@@ -77,3 +79,33 @@ def test_the_table_has_all(probing, torch):
         done = probing(process.pid, "query", "-f", "json", "SELECT count(*) AS n, max(all_parameters) AS parameters "
                                                            "FROM torch.modules")
         assert done.code == OK and json.loads(done.out) == [{"n": 66002, "parameters": 66000}], done
+
+def gpu_sums(rows):
+    """By module, the sums of forward over the steps of which all is known."""
+    whole = {row["local_step"] for row in rows if row["stage"] == "step"}
+    sums = {}
+    for row in rows:
+        if row["stage"] == "forward" and row["local_step"] in whole:
+            sums[row["module"]] = sums.get(row["module"], 0) + row["duration"]
+    return whole, sums
+
+
+def test_times_of_a_gpu_that_are_not_whole(probing, torch, driver):  # noqa: F811
+    """Those of a step that the agent has followed in part are in no sum, and that is told."""
+    with torch.start("wide.py", "4500", "1") as process:
+        assert process.line(timeout=400) == "ready"
+        assert probing(process.pid, "eval", PRETEND % str(driver)).code == OK
+        assert probing(process.pid, "config", "torch.profiling=0.000001").code == OK
+        # The first step gives the modules their names, in a step that is not among those that count.
+        assert exact(process, "--steps", "1").returncode == OK
+        since = time.time()
+        done = exact(process, "--steps", "3", "--json")
+        assert done.returncode == OK, done.stderr
+        found = json.loads(done.stdout)
+        sql = "SELECT local_step, stage, module, duration FROM python.torch_gpu WHERE timestamp > %f" % since
+        whole, sums = gpu_sums(json.loads(probing(process.pid, "query", "-f", "json", sql).out))
+        assert 0 < found["gpu_steps"] == len(whole) < found["steps"], (whole, found["gpu_steps"])
+        for node in found["nodes"]:
+            assert (node["gpu_forward_ms"] or 0) == pytest.approx(sums.get(node["path"], 0), abs=1e-5)
+        done = exact(process, "--steps", "3")
+        assert "the GPU's times of " in done.stdout and " timed steps are not known: " in done.stdout, done.stdout[:999]
