@@ -26,8 +26,8 @@ def torch(request):
 def exact(process, *options):
     """It trains as long as the command runs."""
     process.send(b"\n")
-    done = subprocess.run([support.BINARY, str(process.pid), "perf", "--torch", "--exact", *options],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600,
+    done = subprocess.run([support.BINARY, str(process.pid), "perf", "--torch", "--exact", "-d", "1000s", *options],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1100,
                           encoding="utf-8", check=False)
     process.send(b"\n")
     return done

@@ -120,7 +120,7 @@ def test_more_than_sixteen_gibibytes(probing, newest):
     """Over 4 million pages are there, as in a process that trains: each is the page of zeros, which takes no memory."""
     with support.Program([newest.exe, "-c", FILLS], env=newest.env) as process:
         assert process.line(timeout=400) == "ready"
-        found = read(probing, process)["malloc"]
+        found = read(probing, process, "--max-time", "1000s")["malloc"]
         assert found["error"] is None and not found["unseen"] and found["unseen_bytes"] == 0, found
         large = [row for row in found["sizes"] if row["now_blocks"] == 10 and row["block_bytes"] >= 7000000]
         assert [row["block_bytes"] // 1000000 for row in large] == [9, 7], found

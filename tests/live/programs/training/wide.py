@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Trains a model of many small modules, one after the other. argv: how many, and passes in a step. After each line
-of stdin it makes steps until the next one."""
+"""Trains a model of many small modules, one after the other. argv: how many, and passes in a step. It makes steps from
+one line of stdin to the next."""
 import select
 import sys
 
@@ -35,12 +35,13 @@ def main():
     net = Wide(count)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-9)
     print("ready", flush=True)
-    for _ in sys.stdin:
+    while sys.stdin.readline():
         while not select.select([sys.stdin], [], [], 0)[0]:
             optimizer.zero_grad()
             for _ in range(passes):
                 net(torch.ones(1)).sum().backward()
             optimizer.step()
+        sys.stdin.readline()
 
 
 main()
