@@ -13,7 +13,7 @@
 #   torch_grad_begin(call), torch_grad_end(call), torch_pass_end(call)
 #   torch_gpu_waits()                  whether times of the GPU are still to come
 # Nothing here raises into the program: C takes what is raised in a helper for "no".
-MOST_MODULES = 8000
+MOST_MODULES = 65000
 MOST_TENSORS = 8  # of a call, whose gradients are watched
 MOST_FRAMES = 60
 
@@ -24,6 +24,7 @@ torch_leaves = []  # handles of hooks on leaves, which would outlive the step
 torch_known = {}  # {id(module): number}
 torch_refs = {}  # {id(module): weak reference, which forgets it}
 torch_numbers = {}  # {(path, class): number}
+torch_cut = set()  # {id(model)} of those with more modules than are named, in the step that is sampled
 torch_problem = [""]  # why the last chosen step was not sampled
 torch_exact = [0]  # clients that wait for sampled steps
 torch_later = []  # the finder that waits for the import of torch
@@ -67,6 +68,7 @@ def install_hooks():
     """Begins a sampled step: None if there can be no hooks."""
     torch = sys.modules["torch"]
     torch_problem[0] = torch_busy(torch) or ""
+    torch_cut.clear()
     if torch_problem[0]:
         return None
     hooks = torch.nn.modules.module
@@ -115,9 +117,13 @@ def name_in(names, root):
 def name_module(module, root):
     """Names all modules of a model, when one of them is met that has no name: its number."""
     try:
-        prefix = variable_of(root)
-        for path, each in list(root.named_modules())[:MOST_MODULES]:
+        # Each module that has no name leads here, and a list of all takes long.
+        names = [] if id(root) in torch_cut else list(root.named_modules())
+        prefix = variable_of(root) if names else ""
+        for path, each in names[:MOST_MODULES]:
             note_module(each, prefix + "." + path if path else prefix)
+        if len(names) > MOST_MODULES:
+            torch_cut.add(id(root))
     except Exception:
         pass  # named_modules() may be the program's own
     if id(module) not in torch_known:

@@ -9,8 +9,8 @@
 #include "agent/torch.h"
 
 enum {
-	PRBA_TORCH_MODULES = 8192, /**< different names; later ones have none */
-	PRBA_TORCH_CALLS = 16384,  /**< of a step; of later ones backward is not seen */
+	PRBA_TORCH_MODULES = 65536, /**< different names; later ones have none */
+	PRBA_TORCH_CALLS = 131072,  /**< of a step; later ones have no name and no backward */
 };
 
 /** Functions of agent/torch.py, references. NULL: recording is off. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/config.h"
 #include "agent/ring_write.h"
 #include "agent/torch_private.h"
 
@@ -136,12 +137,22 @@ static void keep(struct text *t, const char *data, size_t length)
 	t->place = probing_ring_intern(rows.calls, data, length);
 }
 
+/** A step of a large model has tens of thousands of rows. Where there is little room, a quarter. */
+static intptr_t create_large(const char *name, const char *columns, uint64_t bytes)
+{
+	bool roomy = (double)bytes * 4 <= prba_config_number(PRB_CONFIG_MAX_MEMORY);
+	intptr_t ring = roomy ? probing_ring_create(name, columns, bytes) : -EDQUOT;
+
+	return ring == -EDQUOT || ring == -ENOSPC ? probing_ring_create(name, columns, bytes / 4)
+						  : ring;
+}
+
 int prba_torch_rows_open(void)
 {
 	if (rows.calls > 0)
 		return 0;
 
-	intptr_t calls = probing_ring_create("python.torch_calls", call_columns, 8 << 20);
+	intptr_t calls = create_large("python.torch_calls", call_columns, 32 << 20);
 	intptr_t steps =
 		calls < 0 ? calls
 			  : probing_ring_create("python.torch_step_timing", step_columns, 2 << 20);
@@ -273,7 +284,7 @@ void prba_torch_rows_gpu(const struct prba_torch_span *span, double milliseconds
 	int error = errno;
 
 	if (rows.gpu <= 0)
-		rows.gpu = probing_ring_create("python.torch_gpu", gpu_columns, 4 << 20);
+		rows.gpu = create_large("python.torch_gpu", gpu_columns, 16 << 20);
 
 	struct probing_cell cells[GPU_COLUMNS] = {
 		[G_STEP] = integer(span->number),

@@ -14,7 +14,7 @@
 enum {
 	MAX_GROUPS = 4096,
 	MAX_MEMBERS =
-		1 << 17, /* of all groups together: the process's own numbers are not trusted */
+		1 << 21, /* of all groups together: the process's own numbers are not trusted */
 	MAX_RANK = 1 << 20,
 	MAX_NAME = 100,
 	POINTER_OFFSET = 16, /* of the C++ object's address, behind PyObject_HEAD */

@@ -18,6 +18,7 @@ enum {
 	LAST_FENCE = 64, /* so near to the end of a heap the last one stands */
 	PAGE = 4096,
 	PAGES_AT_ONCE = 4096,
+	PAGES_LEAST = 4,	  /* read at once where blocks follow each other */
 	IS_PRESENT = 63,	  /* the bit of an entry in pagemap */
 	IS_SWAPPED = 62,	  /* another one */
 	MAPPED_LEAST = 128 << 10, /* smaller blocks have no mapping */
@@ -26,18 +27,23 @@ enum {
 /* Of the word that has the size. */
 enum { BEFORE_IS_USED = 1, IS_MAPPED = 2, NOT_MAIN = 4, BITS = 7 };
 
-/* Pages that are read, and pages of which is asked whether they are there: a terabyte in 2 s. */
-static const uint64_t HEAP = 64 << 20, PAGES_MOST = 4 << 20, ASKED_MOST = 1 << 28;
+/* Pages of which is asked whether they are there: four terabytes in 8 s. */
+static const uint64_t HEAP = 64 << 20, ASKED_MOST = 1 << 30;
+
+/* Part of an anonymous mapping, which no arena is in. */
+struct span {
+	uint64_t start, end;
+};
 
 struct walk {
 	struct prb_target *target;
 	struct prb_mem *mem;
 	uint64_t heap; /* that is walked: of its head, or 0 for the main one */
 	double until;
-	uint64_t begin, end; /* of what is in the window */
-	uint64_t pages;	     /* that were looked at */
-	uint64_t asked;	     /* of so many it was asked whether they are there */
-	uint64_t next;	     /* behind the last large block */
+	uint64_t begin, end;	    /* of what is in the window */
+	uint64_t asked;		    /* of so many pages it was asked whether they are there */
+	uint64_t next;		    /* behind the last large block */
+	PRB_VEC(struct span) spans; /* where large blocks may be */
 	bool late;
 	int pagemap;
 	uint64_t entries[PAGES_AT_ONCE]; /* of pagemap */
@@ -61,18 +67,20 @@ struct prb_malloc_size prb_malloc_size(const struct prb_malloc *m, uint64_t size
 		       : (struct prb_malloc_size){.size = size};
 }
 
+/* *ret is NULL if there are too many sizes. */
 static struct prb_error *size_of(struct prb_malloc *m, uint64_t size, struct prb_malloc_size **ret)
 {
-	size_t number = m->sizes.count;
+	size_t number;
 
-	if (!prb_number_map_get(&m->size_numbers, size, &number)) {
-		struct prb_malloc_size *added = prb_vec_push(&m->sizes);
-
-		if (!added || !prb_number_map_put(&m->size_numbers, size, number))
+	*ret = NULL;
+	if (prb_number_map_get(&m->size_numbers, size, &number)) {
+		*ret = &m->sizes.items[number];
+	} else if (m->sizes.count < SIZES) {
+		*ret = prb_vec_push(&m->sizes);
+		if (!*ret || !prb_number_map_put(&m->size_numbers, size, m->sizes.count - 1))
 			return prb_error_nomem();
-		*added = (struct prb_malloc_size){.size = size};
+		**ret = (struct prb_malloc_size){.size = size};
 	}
-	*ret = &m->sizes.items[number];
 	return NULL;
 }
 
@@ -81,9 +89,11 @@ static struct prb_error *count(struct prb_malloc *m, uint64_t size, uint64_t wor
 {
 	struct prb_malloc_size *of;
 
-	if (m->sizes.count >= SIZES && !prb_malloc_size(m, size).blocks)
-		return NULL;
 	PRB_TRY(size_of(m, size, &of));
+	if (!of) {
+		m->other_sizes++;
+		return NULL;
+	}
 	of->blocks++;
 	if (!of->votes)
 		of->word = word;
@@ -102,10 +112,13 @@ static struct prb_error *join(struct prb_malloc *m, const struct prb_malloc *of)
 
 	m->used += of->used;
 	m->blocks += of->blocks;
+	m->other_sizes += of->other_sizes;
 	prb_vec_each (size, &of->sizes) {
-		if (m->sizes.count >= SIZES)
-			break;
 		PRB_TRY(size_of(m, size->size, &to));
+		if (!to) {
+			m->other_sizes += size->blocks;
+			continue;
+		}
 		to->blocks += size->blocks;
 		if (to->word == size->word || !to->votes) {
 			to->word = size->word;
@@ -299,12 +312,27 @@ static struct prb_error *take_mapped(struct walk *w, const struct prb_block *blo
 	return count(m, size, head[2]);
 }
 
+/**
+ * Few pages are read at once while they have blocks, whose other pages need not be read, and more
+ * and more while they have none.
+ */
 static struct prb_error *take_pages(struct walk *w, size_t pages, uint64_t end,
 				    struct prb_malloc *m)
 {
-	PRB_TRY(prb_mem_read_many(w->mem, w->blocks, pages));
-	for (size_t i = 0; i < pages; i++)
-		PRB_TRY(take_mapped(w, &w->blocks[i], end, m));
+	size_t some = PAGES_LEAST;
+
+	for (size_t i = 0, n; i < pages; i += n) {
+		uint64_t before = m->mapped_blocks;
+
+		n = 1;
+		if (w->blocks[i].address < w->next)
+			continue;
+		n = PRB_MIN(some, pages - i);
+		PRB_TRY(prb_mem_read_many(w->mem, w->blocks + i, n));
+		for (size_t j = 0; j < n; j++)
+			PRB_TRY(take_mapped(w, &w->blocks[i + j], end, m));
+		some = m->mapped_blocks > before ? PAGES_LEAST : some * 2;
+	}
 	return NULL;
 }
 
@@ -319,33 +347,73 @@ static size_t look_for_pages(struct walk *w, uint64_t at, uint64_t end)
 	return got < 0 ? 0 : (size_t)got / sizeof(*w->entries);
 }
 
+static const char *why_unseen(const struct walk *w)
+{
+	if (w->late)
+		return "there was no time for it, and --max-time gives more";
+	return w->asked < ASKED_MOST ? "the kernel does not tell which pages are there"
+				     : "over 4 TiB are mapped";
+}
+
 /**
  * Large blocks, each with a mapping of its own, which begins with the block's head. The kernel
  * shows mappings that lie side by side as one. Only pages that are there are read: reading others
  * would make them.
  */
-static struct prb_error *add_mapped(struct walk *w, uint64_t at, uint64_t end, struct prb_malloc *m)
+static struct prb_error *add_mapped(struct walk *w, const struct span *span, struct prb_malloc *m)
 {
-	while (at < end && w->pages < PAGES_MOST && w->asked < ASKED_MOST && !w->late) {
-		size_t pages = look_for_pages(w, at, end), count = 0;
+	uint64_t at = span->start;
+
+	while (at < span->end && w->asked < ASKED_MOST && !w->late) {
+		size_t pages = look_for_pages(w, at, span->end), count = 0;
 
 		w->next = at;
-		if (!pages) {
-			m->unseen = true;
-			return NULL;
-		}
+		if (!pages)
+			break;
 		for (size_t i = 0; i < pages; i++)
 			if (w->entries[i] >> IS_PRESENT)
 				w->blocks[count++] = (struct prb_block){
 					at + i * PAGE, sizeof(w->heads[i]), w->heads[i], false};
-		PRB_TRY(take_pages(w, count, end, m));
-		w->pages += count;
+		PRB_TRY(take_pages(w, count, span->end, m));
 		w->asked += pages;
 		w->late |= prb_clock_seconds() > w->until;
 		at = PRB_MAX(at + pages * PAGE, w->next);
 	}
-	m->unseen |= at < end;
+	if (at < span->end) {
+		m->unseen += span->end - at;
+		m->unseen_why = why_unseen(w);
+	}
 	return NULL;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const struct span *one = a, *other = b;
+	uint64_t length = one->end - one->start, others = other->end - other->start;
+
+	return length != others ? (length < others ? -1 : 1)
+				: (one->start > other->start) - (one->start < other->start);
+}
+
+/* The shortest first: then a huge one, where it takes too long, is all that is left out. */
+static struct prb_error *add_spans(struct walk *w, struct prb_malloc *m)
+{
+	const struct span *span;
+
+	if (w->spans.count)
+		qsort(w->spans.items, w->spans.count, sizeof(*w->spans.items), by_length);
+	prb_vec_each (span, &w->spans)
+		PRB_TRY(add_mapped(w, span, m));
+	return NULL;
+}
+
+static struct prb_error *note_span(struct walk *w, uint64_t start, uint64_t end)
+{
+	struct span *span = start < end ? prb_vec_push(&w->spans) : NULL;
+
+	if (span)
+		*span = (struct span){start, end};
+	return span || start >= end ? NULL : prb_error_nomem();
 }
 
 static bool is_anonymous(const struct prb_map *map)
@@ -368,7 +436,7 @@ static bool has_contents(struct walk *w, uint64_t at)
 	return entry >> IS_PRESENT & 1 || entry >> IS_SWAPPED & 1;
 }
 
-/* Heaps begin where they are aligned; what else there is may be blocks of their own. */
+/* Heaps begin where they are aligned; what else there is may be large blocks. */
 static struct prb_error *add_map(struct walk *w, const struct prb_map *map, struct prb_malloc *m)
 {
 	uint64_t from = map->start, end;
@@ -386,10 +454,10 @@ static struct prb_error *add_map(struct walk *w, const struct prb_map *map, stru
 		}
 		m->arenas++;
 		m->bytes += end - at;
-		PRB_TRY(add_mapped(w, from, at, m));
+		PRB_TRY(note_span(w, from, at));
 		from = end;
 	}
-	return add_mapped(w, from, map->end, m);
+	return note_span(w, from, map->end);
 }
 
 static struct prb_error *add_all(struct walk *w, const struct prb_maps *maps, struct prb_malloc *m)
@@ -415,7 +483,7 @@ static struct prb_error *add_all(struct walk *w, const struct prb_maps *maps, st
 	else if (!m->known && !m->reason)
 		m->reason = "it is not that of glibc, or changes too fast";
 	m->known = !m->reason;
-	return NULL;
+	return m->known ? add_spans(w, m) : NULL;
 }
 
 /* What the kernel does not let be read is looked at as far as it goes. */
@@ -429,6 +497,7 @@ static struct prb_error *read_all(struct walk *w, struct prb_target *target, str
 	if (!err)
 		err = add_all(w, &maps, m);
 	prb_maps_deinit(&maps);
+	prb_vec_free(&w->spans);
 	if (w->pagemap >= 0)
 		close(w->pagemap);
 	return err;

@@ -7,6 +7,9 @@
  * arena is read again; if that does not help, nothing is said of any arena. Freed blocks that are
  * in the cache of a thread look as if they were used.
  *
+ * Large blocks have mappings of their own, in which each page that is there is looked at. They come
+ * last: where the time ends, the arenas are known, and how much was not looked through.
+ *
  * Threading: one thread at a time. What is read is hostile: sizes are checked, walks are bounded.
  */
 #ifndef PRB_MEMORY_MALLOC_H
@@ -35,7 +38,9 @@ struct prb_malloc {
 	uint64_t bytes;			      /**< of these heaps */
 	uint64_t used, blocks;		      /**< of them */
 	uint64_t mapped_bytes, mapped_blocks; /**< large ones, each with a mapping */
-	bool unseen; /**< there are more mappings than were looked through */
+	uint64_t unseen;	/**< bytes of mappings that were not looked through for them */
+	const char *unseen_why; /**< static */
+	uint64_t other_sizes;	/**< blocks of more sizes than are told apart */
 	PRB_VEC(struct prb_malloc_size) sizes;
 	struct prb_number_map size_numbers; /**< by size */
 };

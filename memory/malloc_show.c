@@ -16,6 +16,27 @@ enum {
 	WIDTH = 11,
 };
 
+static bool is_missing_some(const struct prb_malloc *m)
+{
+	return m->unseen || m->other_sizes;
+}
+
+/* What the figures leave out. */
+static void put_missing(const struct prb_malloc *m, struct prb_str *s)
+{
+	if (m->unseen) {
+		prb_str_puts(s, "  ");
+		prb_text_bytes(s, (double)m->unseen);
+		prb_str_printf(s, " of mappings were not searched for large blocks: %s\n",
+			       m->unseen_why);
+	}
+	if (m->other_sizes) {
+		prb_str_puts(s, "  ");
+		prb_memory_put_count(s, (int64_t)m->other_sizes);
+		prb_str_puts(s, " blocks are in no row: there are over 65,536 sizes\n");
+	}
+}
+
 void prb_memory_put_malloc(const struct prb_malloc *m, struct prb_str *s)
 {
 	if (!m->known) {
@@ -36,8 +57,7 @@ void prb_memory_put_malloc(const struct prb_malloc *m, struct prb_str *s)
 	prb_str_puts(s, " large blocks of ");
 	prb_text_bytes(s, (double)m->mapped_bytes);
 	prb_str_puts(s, " beside\n");
-	if (m->unseen)
-		prb_str_puts(s, "  there are more mappings than were looked through\n");
+	put_missing(m, s);
 }
 
 /* A size of which there are more blocks than before. */
@@ -124,6 +144,7 @@ struct prb_error *prb_memory_put_malloc_growth(const struct prb_memory *before,
 					       struct prb_str *s)
 {
 	prb_auto_free struct change *list = NULL;
+	const struct prb_malloc *missing;
 	size_t count;
 
 	if (!before->malloc.known || !after->malloc.known) {
@@ -134,12 +155,18 @@ struct prb_error *prb_memory_put_malloc_growth(const struct prb_memory *before,
 			prb_str_printf(s, "\nmalloc: not known: %s\n", unknown->reason);
 		return NULL;
 	}
+	missing = is_missing_some(&after->malloc) ? &after->malloc : &before->malloc;
 	PRB_TRY(changes(&before->malloc, &after->malloc, &list, &count));
-	if (!count || list[0].bytes < LEAST)
+	if (!count || list[0].bytes < LEAST) {
+		if (is_missing_some(missing))
+			prb_str_puts(s, "\nmalloc: no growth was found\n");
+		put_missing(missing, s);
 		return NULL;
+	}
 	prb_str_puts(s, "\n     blocks      bytes  by malloc, for Python's larger objects, too: ");
 	prb_memory_put_change(s, (double)(all_bytes(&after->malloc) - all_bytes(&before->malloc)));
 	prb_str_putc(s, '\n');
+	put_missing(missing, s);
 	for (size_t i = 0; i < PRB_MIN(count, (size_t)rows); i++)
 		if (list[i].bytes >= list[0].bytes / SMALL)
 			put_change(after, &list[i], s);
@@ -167,6 +194,8 @@ struct prb_error *prb_memory_put_malloc_growth_json(const struct prb_memory *bef
 	PRB_TRY(changes(&before->malloc, &after->malloc, &list, &count));
 	prb_json_open(json, "malloc", '{');
 	prb_json_integer(json, "bytes", all_bytes(&after->malloc) - all_bytes(&before->malloc));
+	prb_json_integer(json, "unseen_bytes",
+			 (int64_t)PRB_MAX(before->malloc.unseen, after->malloc.unseen));
 	prb_json_open(json, "sizes", '[');
 	for (size_t i = 0; i < PRB_MIN(count, (size_t)rows); i++) {
 		prb_json_open(json, NULL, '{');
@@ -198,6 +227,8 @@ void prb_memory_put_malloc_json(const struct prb_malloc *m, int rows, struct prb
 		prb_json_integer(json, "mapped_blocks", (int64_t)m->mapped_blocks);
 		prb_json_integer(json, "mapped_bytes", (int64_t)m->mapped_bytes);
 		prb_json_bool(json, "unseen", m->unseen);
+		prb_json_integer(json, "unseen_bytes", (int64_t)m->unseen);
+		prb_json_integer(json, "blocks_of_other_sizes", (int64_t)m->other_sizes);
 		prb_json_open(json, "sizes", '[');
 		for (size_t i = 0; i < PRB_MIN(count, (size_t)rows); i++) {
 			prb_json_open(json, NULL, '{');

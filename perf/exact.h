@@ -29,16 +29,19 @@ struct prb_exact {
 	uint32_t first, last;		      /**< outermost ones; PRB_EXACT_NONE */
 	uint64_t steps, micro;		      /**< sampled steps, and the passes in them */
 	uint64_t others;		      /**< steps between them */
+	uint64_t cut;			      /**< sampled, and left out: calls are missing */
+	uint64_t unnamed; /**< calls that are in no node: the agent or we have no room for more */
 	double duration, data, forward, backward, optimizer;
 	uint64_t gpu_steps; /**< sampled steps for which the GPU's times are known */
 	double gpu, gpu_optimizer;
 	bool gpu_memory; /**< bytes of nodes are known */
+	bool gpu_seen;	 /**< there are times of the GPU, of some calls at least */
 	/** Medians of a sampled step, of one that is not, and of what hooks took; NaN: none. */
 	double sampled, unsampled, own;
 	double p50, p99; /**< of all steps */
 };
 
-/** Sums up; PRB_ERROR_NOT_FOUND if no step was sampled. */
+/** Sums up; PRB_ERROR_NOT_FOUND if no step was sampled, or none is whole. */
 struct prb_error *prb_exact_make(const struct prb_torch_rings *rings,
 				 struct prb_exact *ret) PRB_MUST_CHECK;
 void prb_exact_deinit(struct prb_exact *exact);

@@ -18,7 +18,7 @@
 #include "profile/by_module.h"
 
 /** A process may write what it likes to its rings. */
-enum { DEEPEST = 200, MOST_OPEN = 1000, MOST_CALLS = 1 << 16 };
+enum { DEEPEST = 200, MOST_OPEN = 1000, MOST_CALLS = 1 << 19 };
 static const int64_t latest = (int64_t)1 << 60; /* ns since the first step */
 
 /** A call begins or ends. */
@@ -262,7 +262,7 @@ static struct prb_error *add_steps(struct maker *m)
 	prb_vec_each (step, &m->rings->steps) {
 		int64_t begin = step->ended - nanoseconds(step->duration);
 
-		if (step->kind != 's')
+		if (step->kind != 's' || step->cut)
 			continue;
 		if (first < 0)
 			first = PRB_MAX(begin, 0);

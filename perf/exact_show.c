@@ -67,6 +67,14 @@ static double total_of(const struct prb_exact_node *node)
 	return node->forward + node->backward + node->recompute;
 }
 
+/** How many of them a step has; a mean. */
+static void put_mean(struct prb_str *s, const struct prb_exact *e, uint64_t count)
+{
+	double mean = (double)count / (double)e->steps;
+
+	prb_str_printf(s, mean < 1000 ? "%.3g" : "%.0f", mean);
+}
+
 /** The path of a module below that of the one above it. */
 static const char *short_path(const struct prb_exact *e, const struct prb_exact_node *node)
 {
@@ -90,7 +98,7 @@ static void put_node(struct prb_str *s, const struct prb_exact *e,
 	put_time(s, e, node->self_forward + node->self_backward);
 	put_gpu(s, e, node->gpu_forward + node->gpu_backward);
 	put_memory(s, e, node->memory);
-	prb_str_printf(&calls, "%.3g", (double)node->calls / (double)e->steps);
+	put_mean(&calls, e, node->calls);
 	put_right(s, prb_str_text(&calls), CALLS_WIDTH);
 	prb_text_spaces(s, 2 + 2 * (size_t)node->depth);
 	prb_text_escape(s, short_path(e, node));
@@ -140,14 +148,34 @@ static void put_head(struct prb_str *s, const struct prb_exact *e,
 	prb_text_duration(s, e->p50 / 1e3);
 	prb_str_puts(s, ", 99 % within ");
 	prb_text_duration(s, e->p99 / 1e3);
-	if (e->micro > e->steps)
-		prb_str_printf(s, " · %.3g passes a step", (double)e->micro / (double)e->steps);
+	if (e->micro > e->steps) {
+		prb_str_puts(s, " · ");
+		put_mean(s, e, e->micro);
+		prb_str_puts(s, " passes a step");
+	}
 	if (e->gpu_steps) {
 		prb_str_puts(s, " · GPU ");
 		prb_text_duration(s, e->gpu / 1e3 / (double)e->gpu_steps);
 		prb_str_puts(s, " a step");
 	}
-	prb_str_puts(s, "\n\n");
+	prb_str_puts(s, "\n");
+	if (e->cut)
+		prb_str_printf(s,
+			       "%llu timed steps are left out: the ring has dropped some of their "
+			       "calls; take fewer --steps\n",
+			       (unsigned long long)e->cut);
+	if (e->gpu_seen && e->gpu_steps < e->steps)
+		prb_str_printf(s,
+			       "the GPU's times of %llu timed steps are not known: a step has more "
+			       "calls than the agent can follow there\n",
+			       (unsigned long long)(e->steps - e->gpu_steps));
+	if (e->unnamed) {
+		put_mean(s, e, e->unnamed);
+		prb_str_puts(s,
+			     " calls a step are in no row: 131,072 calls of a step are told apart "
+			     "at most\n");
+	}
+	prb_str_putc(s, '\n');
 }
 
 static void put_cost(struct prb_str *s, const struct prb_exact *e)
@@ -212,6 +240,8 @@ struct prb_error *prb_exact_json(const struct prb_exact *e, const struct prb_exa
 	prb_json_text(&json, "python", about->python);
 	prb_json_integer(&json, "steps", (int64_t)e->steps);
 	prb_json_integer(&json, "steps_between", (int64_t)e->others);
+	prb_json_integer(&json, "steps_cut", (int64_t)e->cut);
+	prb_json_integer(&json, "unnamed_calls", (int64_t)e->unnamed);
 	prb_json_integer(&json, "passes", (int64_t)e->micro);
 	prb_json_real(&json, "duration_ms", e->duration, 6);
 	prb_json_real(&json, "data_ms", e->data, 6);

@@ -11,40 +11,31 @@
 
 enum { NONE = PRB_EXACT_NONE };
 /** A process may write what it likes to its rings. */
-enum { DEEPEST = 200, MOST_NODES = 20000 };
+enum { DEEPEST = 200, MOST_NODES = 1 << 17 };
 
 struct maker {
 	const struct prb_torch_rings *rings;
 	struct prb_exact *exact;
 	/** Of the rows of a step: index of its call by its seq. */
 	struct prb_number_map forward;
-	struct prb_number_map nodes;   /* by index of the row: the node */
-	struct prb_number_map sampled; /* local numbers of the steps */
+	struct prb_number_map nodes;	/* by index of the row: the node */
+	struct prb_number_map sampled;	/* local numbers of the steps */
+	struct prb_number_map on_gpu;	/* those of which the GPU's times are known */
+	struct prb_number_map children; /* nodes by what they are and the one above them */
 };
 
-/** The child of @p parent (NONE: an outermost node) that is that module; made if need be. */
-static struct prb_error *child_of(struct prb_exact *e, uint32_t parent,
+static struct prb_error *add_node(struct maker *m, uint32_t parent,
 				  const struct prb_torch_call_row *row, uint32_t *ret)
 {
-	uint32_t *first = parent == NONE ? &e->first : &e->nodes.items[parent].first;
-	struct prb_exact_node *node;
-	uint32_t last = parent == NONE ? e->last : e->nodes.items[parent].last;
+	struct prb_exact *e = m->exact;
+	struct prb_exact_node *node = prb_vec_push(&e->nodes);
+	uint32_t *first, *last;
 
-	for (uint32_t i = *first; i != NONE; i = e->nodes.items[i].next) {
-		/* Names are shared, so equal ones have the same address. */
-		if (e->nodes.items[i].path == row->module &&
-		    e->nodes.items[i].class == row->class) {
-			*ret = i;
-			return NULL;
-		}
-	}
-	*ret = NONE;
-	if (e->nodes.count >= MOST_NODES)
-		return NULL;
-	node = prb_vec_push(&e->nodes);
 	if (!node)
 		return prb_error_nomem();
 	*ret = (uint32_t)e->nodes.count - 1;
+	first = parent == NONE ? &e->first : &e->nodes.items[parent].first;
+	last = parent == NONE ? &e->last : &e->nodes.items[parent].last;
 	*node = (struct prb_exact_node){
 		.parent = parent,
 		.first = NONE,
@@ -54,13 +45,38 @@ static struct prb_error *child_of(struct prb_exact *e, uint32_t parent,
 		.class = row->class,
 		.depth = parent == NONE ? 0 : e->nodes.items[parent].depth + 1,
 	};
-	first = parent == NONE ? &e->first : &e->nodes.items[parent].first;
-	if (last == NONE)
+	if (*last == NONE)
 		*first = *ret;
 	else
-		e->nodes.items[last].next = *ret;
-	*(parent == NONE ? &e->last : &e->nodes.items[parent].last) = *ret;
+		e->nodes.items[*last].next = *ret;
+	*last = *ret;
 	return NULL;
+}
+
+/** The child of @p parent (NONE: an outermost node) that is that module; made if need be. */
+static struct prb_error *child_of(struct maker *m, uint32_t parent,
+				  const struct prb_torch_call_row *row, uint32_t *ret)
+{
+	/* Names are shared, so equal ones have the same address. */
+	uint64_t key = ((uint64_t)(uintptr_t)row->module * 0x9e3779b97f4a7c15u ^
+			(uint64_t)(uintptr_t)row->class) *
+			       0xbf58476d1ce4e5b9u ^
+		       parent;
+	size_t number;
+
+	for (; prb_number_map_get(&m->children, key, &number); key++) {
+		const struct prb_exact_node *node = &m->exact->nodes.items[number];
+
+		*ret = (uint32_t)number;
+		if (node->parent == parent && node->path == row->module &&
+		    node->class == row->class)
+			return NULL;
+	}
+	*ret = NONE;
+	if (m->exact->nodes.count >= MOST_NODES)
+		return NULL;
+	PRB_TRY(add_node(m, parent, row, ret));
+	return prb_number_map_put(&m->children, key, *ret) ? NULL : prb_error_nomem();
 }
 
 /** Rows come in the order of their numbers, so the node of a parent, whose number is lower, is
@@ -75,7 +91,7 @@ static struct prb_error *node_of(struct maker *m, size_t index, uint32_t *ret)
 	    prb_number_map_get(&m->nodes, above, &node) &&
 	    m->exact->nodes.items[node].depth < DEEPEST)
 		parent = (uint32_t)node;
-	PRB_TRY(child_of(m->exact, parent, row, ret));
+	PRB_TRY(child_of(m, parent, row, ret));
 	if (*ret == NONE)
 		return NULL;
 	return prb_number_map_put(&m->nodes, index, *ret) ? NULL : prb_error_nomem();
@@ -86,17 +102,33 @@ static bool is_module(const struct prb_torch_call_row *row)
 	return row->class && row->stage <= PRB_TORCH_CALL_BACKWARD;
 }
 
+/** More modules, or more calls in a step, than the agent follows have no name. */
+static bool is_unnamed(const struct prb_torch_call_row *row)
+{
+	return !row->class && row->stage <= PRB_TORCH_CALL_RECOMPUTE;
+}
+
 static double known(double value)
 {
 	return isfinite(value) ? value : 0;
 }
 
-static void count(struct prb_exact *e, const struct prb_torch_rings *rings, uint32_t index,
-		  const struct prb_torch_call_row *row)
+static bool is_on_gpu(const struct maker *m, int64_t local)
 {
+	size_t index;
+
+	return prb_number_map_get(&m->on_gpu, (uint64_t)local, &index);
+}
+
+static void count(const struct maker *m, uint32_t index, const struct prb_torch_call_row *row)
+{
+	struct prb_exact *e = m->exact;
 	struct prb_exact_node *node = &e->nodes.items[index];
 	struct prb_exact_node *above = node->parent == NONE ? NULL : &e->nodes.items[node->parent];
-	double gpu = known(prb_torch_rings_gpu(rings, row->local, row->seq, row->stage));
+	double gpu = 0;
+
+	if (is_on_gpu(m, row->local))
+		gpu = known(prb_torch_rings_gpu(m->rings, row->local, row->seq, row->stage));
 
 	*(row->stage == PRB_TORCH_CALL_BACKWARD ? &node->gpu_backward : &node->gpu_forward) += gpu;
 	if (row->stage == PRB_TORCH_CALL_BACKWARD) {
@@ -144,6 +176,7 @@ static struct prb_error *add_step(struct maker *m, size_t begin, size_t end)
 	for (size_t i = begin; i < end; i++) {
 		const struct prb_torch_call_row *row = &m->rings->calls.items[i];
 
+		m->exact->unnamed += is_unnamed(row);
 		if (!is_module(row))
 			continue;
 		places[count_of++] = (struct place){row->seq, i};
@@ -158,7 +191,9 @@ static struct prb_error *add_step(struct maker *m, size_t begin, size_t end)
 
 		PRB_TRY(node_of(m, places[i].index, &node));
 		if (node != NONE)
-			count(m->exact, m->rings, node, row);
+			count(m, node, row);
+		else
+			m->exact->unnamed += row->stage != PRB_TORCH_CALL_BACKWARD;
 	}
 	return NULL;
 }
@@ -223,7 +258,9 @@ static struct prb_error *add_medians(const struct prb_torch_rings *rings, struct
 	return NULL;
 }
 
-static void add_gpu(struct maker *m)
+/** The row of a step is its last one: where the agent had no room for it, those of calls are
+ * missing, too. */
+static struct prb_error *find_gpu_steps(struct maker *m)
 {
 	const struct prb_torch_gpu_row *row;
 	size_t index;
@@ -231,13 +268,42 @@ static void add_gpu(struct maker *m)
 	prb_vec_each (row, &m->rings->gpu) {
 		if (!prb_number_map_get(&m->sampled, (uint64_t)row->local, &index))
 			continue;
-		if (row->stage == PRB_TORCH_CALL_OPTIMIZER)
-			m->exact->gpu_optimizer += row->duration;
+		m->exact->gpu_seen = true;
 		if (row->stage != PRB_TORCH_CALL_STAGES)
 			continue;
 		m->exact->gpu_steps++;
 		m->exact->gpu += row->duration;
+		if (!prb_number_map_put(&m->on_gpu, (uint64_t)row->local, 1))
+			return prb_error_nomem();
 	}
+	return NULL;
+}
+
+static struct prb_error *add_gpu(struct maker *m)
+{
+	const struct prb_torch_gpu_row *row;
+
+	PRB_TRY(find_gpu_steps(m));
+	prb_vec_each (row, &m->rings->gpu)
+		if (row->stage == PRB_TORCH_CALL_OPTIMIZER && is_on_gpu(m, row->local))
+			m->exact->gpu_optimizer += row->duration;
+	return NULL;
+}
+
+static struct prb_error *all_cut(const struct prb_torch_rings *rings, const struct prb_exact *e)
+{
+	const struct prb_torch_step_row *step;
+	int64_t calls = 0;
+
+	prb_vec_each (step, &rings->steps)
+		calls = step->kind == 's' ? PRB_MAX(calls, step->calls) : calls;
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_NOT_FOUND,
+				 "none of %llu timed steps is complete: a step has up to %lld "
+				 "calls, and the ring of the process drops the oldest",
+				 (unsigned long long)e->cut, (long long)calls),
+		"'--steps 1' needs the least room; 'probing record PID', started before, stores "
+		"what the ring drops");
 }
 
 static struct prb_error *add_steps(struct maker *m)
@@ -247,6 +313,9 @@ static struct prb_error *add_steps(struct maker *m)
 
 	prb_vec_each (step, &m->rings->steps) {
 		if (step->kind != 's')
+			continue;
+		e->cut += step->cut;
+		if (step->cut)
 			continue;
 		if (!prb_number_map_put(&m->sampled, (uint64_t)step->local, 1))
 			return prb_error_nomem();
@@ -259,7 +328,9 @@ static struct prb_error *add_steps(struct maker *m)
 		e->backward += known(step->backward);
 		e->optimizer += known(step->optimizer);
 	}
-	add_gpu(m);
+	PRB_TRY(add_gpu(m));
+	if (!e->steps && e->cut)
+		return all_cut(m->rings, e);
 	if (!e->steps)
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "no training step ended meanwhile");
 	return add_medians(m->rings, e);
@@ -277,6 +348,8 @@ struct prb_error *prb_exact_make(const struct prb_torch_rings *rings, struct prb
 	prb_number_map_deinit(&m.forward);
 	prb_number_map_deinit(&m.nodes);
 	prb_number_map_deinit(&m.sampled);
+	prb_number_map_deinit(&m.on_gpu);
+	prb_number_map_deinit(&m.children);
 	if (err)
 		prb_exact_deinit(ret);
 	return err;

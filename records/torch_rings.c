@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/map.h"
 #include "records/files.h"
 
 enum { MOST_ROWS = 4000000, NAME = 1024 };
@@ -210,10 +211,56 @@ static struct prb_error *read_file(struct prb_ring_files *files, size_t index, i
 		if (strcmp(ring->header.schema, "python") != 0 ||
 		    strcmp(ring->header.name, rings_of_torch[i].name) != 0)
 			continue;
+		size_t before = ret->calls.count;
+
 		ret->found = true;
-		return read_ring(ring, rings_of_torch[i].add, files->pid, since, ret);
+		PRB_TRY(read_ring(ring, rings_of_torch[i].add, files->pid, since, ret));
+		if (!ring->cold && ret->calls.count > before)
+			ret->first_call = PRB_MAX(ret->first_call, ret->calls.items[before].local);
+		return prb_ring_files_ended(files, ring);
 	}
 	return NULL;
+}
+
+static bool is_of_a_module(const struct prb_torch_call_row *call)
+{
+	return call->stage == PRB_TORCH_CALL_FORWARD || call->stage == PRB_TORCH_CALL_RECOMPUTE;
+}
+
+/** How many calls of modules there are of each step, by its local number. */
+static struct prb_error *count_calls(const struct prb_torch_rings *rings,
+				     struct prb_number_map *ret)
+{
+	const struct prb_torch_call_row *call;
+
+	prb_vec_each (call, &rings->calls) {
+		size_t count = 0;
+
+		if (!is_of_a_module(call))
+			continue;
+		(void)prb_number_map_get(ret, (uint64_t)call->local, &count);
+		if (!prb_number_map_put(ret, (uint64_t)call->local, count + 1))
+			return prb_error_nomem();
+	}
+	return NULL;
+}
+
+/** A call that an exception has left has no row either, so newer steps are taken for whole. */
+static struct prb_error *mark_cut(struct prb_torch_rings *rings)
+{
+	struct prb_number_map counts = {};
+	struct prb_error *err = count_calls(rings, &counts);
+	struct prb_torch_step_row *step;
+
+	prb_vec_each (step, &rings->steps) {
+		size_t count = 0;
+
+		(void)prb_number_map_get(&counts, (uint64_t)step->local, &count);
+		step->cut = step->kind != 'u' && (int64_t)count < step->calls &&
+			    (!count || step->local <= rings->first_call);
+	}
+	prb_number_map_deinit(&counts);
+	return err;
 }
 
 static int compare(const void *a, const void *b)
@@ -254,6 +301,8 @@ struct prb_error *prb_torch_rings_read(struct prb_target *target, int64_t since,
 			prb_error_destroy(prb_steal(&err));
 	}
 	prb_ring_files_deinit(&files);
+	if (!err)
+		err = mark_cut(ret);
 	if (!err && ret->gpu.count)
 		qsort(ret->gpu.items, ret->gpu.count, sizeof(*ret->gpu.items), compare);
 	return err;

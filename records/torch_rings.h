@@ -25,6 +25,7 @@ struct prb_torch_step_row {
 	double duration, data, forward, backward, optimizer;
 	double own;    /**< microseconds */
 	int64_t ended; /**< ns since the epoch */
+	bool cut;      /**< the ring has dropped some of its calls, or all */
 };
 
 enum prb_torch_call_stage {
@@ -57,6 +58,7 @@ struct prb_torch_rings {
 	PRB_VEC(struct prb_torch_step_row) steps; /**< as they ended */
 	PRB_VEC(struct prb_torch_call_row) calls; /**< as they ended */
 	PRB_VEC(struct prb_torch_gpu_row) gpu;	  /**< by local, seq and stage */
+	int64_t first_call; /**< local number of the step that the oldest call in the ring is of */
 	struct prb_pool *pool;
 	bool found; /**< the process has such rings */
 };

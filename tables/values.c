@@ -11,7 +11,7 @@
 #include "target/custom.h"
 #include "tables/interpreters.h"
 
-enum { PARTS_MAX = 20000000, TRIED_MAX = 20000, OBJECTS_OF_VIEW = 100 };
+enum { PARTS_MAX = 8000000 /* 1.3 GB */, TRIED_MAX = 20000, OBJECTS_OF_VIEW = 100 };
 
 static void clear(struct prb_value_parts *parts)
 {
@@ -27,6 +27,7 @@ static void clear(struct prb_value_parts *parts)
 		prb_str_deinit(&part->type);
 	}
 	parts->list.count = 0;
+	parts->cut = false;
 	prb_error_destroy(prb_steal(&parts->err));
 }
 
@@ -42,10 +43,12 @@ static void end(void *state)
 
 struct prb_value_part *prb_value_part_add(struct prb_value_parts *parts)
 {
-	struct prb_value_part *part = NULL;
+	struct prb_value_part *part;
 
-	if (parts->list.count < PARTS_MAX)
-		part = prb_vec_push(&parts->list);
+	parts->cut = parts->list.count >= PARTS_MAX;
+	if (parts->cut)
+		return NULL;
+	part = prb_vec_push(&parts->list);
 	if (!part)
 		parts->err = prb_error_nomem();
 	return part;
@@ -322,6 +325,12 @@ struct prb_error *prb_value_scan(struct prb_scan *scan, const struct prb_value_t
 		table->put(scan, part, scan->position);
 		PRB_TRY(put_value(scan, table, part));
 	}
+	if (!done && parts->cut)
+		return put_failure(scan, table, parts->object,
+				   prb_error_create(PRB_ERROR_BAD_DATA,
+						    "it has more than %d parts: the others are "
+						    "left out",
+						    PARTS_MAX));
 	if (!done && parts->torn)
 		return put_failure(
 			scan, table, parts->object,

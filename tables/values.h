@@ -32,11 +32,12 @@ struct prb_value_parts {
 	struct prb_repr_options options; /**< of their texts */
 	PRB_VEC(struct prb_value_part) list;
 	bool torn;	       /**< it was changing while it was read */
+	bool cut;	       /**< it has more parts than are kept */
 	bool garbled;	       /**< a text says that something could not be read */
 	struct prb_error *err; /**< of a visit */
 };
 
-/** Appends a zeroed part, or sets parts->err and gives NULL. */
+/** Appends a zeroed part. NULL ends the visit: parts->cut or parts->err is set. */
 struct prb_value_part *prb_value_part_add(struct prb_value_parts *parts);
 
 /** What differs between the tables. */

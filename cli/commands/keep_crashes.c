@@ -18,7 +18,7 @@
 #include "clickhouse/state.h"
 #include "command/exit.h"
 
-enum { MAX_RECORD = 1100 << 20, MAX_NAMES = 256, DEFAULT_MIB = 1024, MIB = 1 << 20, MODE = 0700 };
+enum { MAX_RECORD = 1100 << 20, MAX_NAMES = 1000, DEFAULT_MIB = 1024, MIB = 1 << 20, MODE = 0700 };
 
 struct keeper {
 	int folder; /* "crashes" of the state */

@@ -9,11 +9,14 @@
 #include "proc/text.h"
 #include "dump/waits/wait_private.h"
 
-enum { MAX_THREADS = 256 /* whose children are looked at */ };
+/* Threads whose children are looked at. Many threads may each wait for a child in another
+ * namespace. */
+enum { MAX_THREADS = 4096, MAX_THREADS_OF_ONE = 256 };
 
 struct children {
 	pid_t first, last;
 	unsigned count;
+	bool more;    /**< there are more threads than were looked at */
 	pid_t inner;  /* looked for by the number it has in its own namespace; 0: not looked for */
 	pid_t called; /* the child that was found so */
 };
@@ -52,16 +55,18 @@ static void add_children(struct prb_wait_context *c, pid_t tid, struct children 
 static void add_all_children(struct prb_wait_context *c, struct children *children,
 			     struct prb_str *s)
 {
+	const int most = children->inner ? MAX_THREADS_OF_ONE : MAX_THREADS;
 	prb_auto_str struct prb_str list = {};
 	char *end;
 	int threads = 0;
 
 	if (!prb_wait_ok(s, prb_target_list(c->target, &list, "task")))
 		return;
-	for (const char *at = prb_str_text(&list); *at && threads < MAX_THREADS; threads++) {
+	for (const char *at = prb_str_text(&list); *at; threads++) {
 		pid_t tid = (pid_t)strtol(at, &end, 10);
 
-		if (end == at)
+		children->more = threads == most;
+		if (end == at || children->more)
 			return;
 		add_children(c, tid, children, s);
 		at = end + (*end == '\n');
@@ -115,9 +120,9 @@ void prb_describe_child(struct prb_wait_context *c, pid_t pid, struct prb_str *s
 		return;
 	}
 	add_all_children(c, &children, s);
-	if (children.count == 1)
+	if (children.count == 1 && !children.more)
 		put_child(children.first, s);
-	else if (children.count)
+	else if (children.count && !children.more)
 		prb_str_printf(s, "any of %u children", children.count);
 	else
 		prb_str_puts(s, "any child");

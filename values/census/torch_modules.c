@@ -13,7 +13,7 @@
 
 enum {
 	DEPTH_MAX = 200,
-	MODULES_MAX = 1 << 16,
+	MODULES_MAX = 1 << 18, /* and tensors: a path may have 2,000 bytes */
 	NAME_MAX_LENGTH = 200,
 	PATH_MAX_LENGTH = 2000,
 	VISITS_MAX = 1 << 24, /* entries of all dicts together */
@@ -85,6 +85,25 @@ struct walk {
 	struct prb_error *err;
 };
 
+/* What a limit leaves out is told. */
+static bool is_full(const struct walk *w, size_t count)
+{
+	if (count < MODULES_MAX)
+		return false;
+	prb_census_set_doubt(w->c, "there are over 262,144 modules of torch, or parameters of "
+				   "them: the others are left out");
+	return true;
+}
+
+static bool visit_one(struct walk *w)
+{
+	if (w->visits++ < VISITS_MAX)
+		return true;
+	prb_census_set_doubt(w->c, "the modules of torch have over 16 million entries: others are "
+				   "left out");
+	return false;
+}
+
 static int compare(const void *a, const void *b)
 {
 	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
@@ -113,7 +132,7 @@ static bool note_child(void *context, uint64_t key __attribute__((unused)), uint
 		return false;
 	}
 	*child = value;
-	return w->visits++ < VISITS_MAX;
+	return visit_one(w);
 }
 
 static char *join(struct walk *w, uint32_t parent, uint64_t key)
@@ -135,7 +154,7 @@ static bool note_tensor(void *context, uint64_t key, uint64_t value)
 	struct prb_torch_tensor *added;
 	struct prb_tensor tensor;
 
-	if (w->visits++ >= VISITS_MAX || w->ret->tensors.count >= MODULES_MAX)
+	if (!visit_one(w) || is_full(w, w->ret->tensors.count))
 		return false;
 	/* None stands for one that a module does not have. */
 	if (!prb_census_try(w->c, prb_tensor_read(w->c->py, w->c->mem, value, &tensor)))
@@ -168,7 +187,7 @@ static bool count_hook(void *context, uint64_t key __attribute__((unused)),
 	struct walk *w = context;
 
 	w->ret->list.items[w->parent].hooks++;
-	return w->visits++ < VISITS_MAX;
+	return visit_one(w);
 }
 
 static const char *class_of(struct prb_census *c, uint64_t object)
@@ -240,11 +259,10 @@ static bool add_child(void *context, uint64_t key, uint64_t value)
 {
 	struct walk *w = context;
 
-	if (w->visits++ >= VISITS_MAX)
+	if (!visit_one(w) || is_full(w, w->ret->list.count))
 		return false;
-	if (w->ret->list.items[w->parent].depth >= DEPTH_MAX || w->ret->list.count >= MODULES_MAX ||
-	    is_known(w, value) || !class_of(w->c, value) ||
-	    !strcmp(class_of(w->c, value), "NoneType"))
+	if (w->ret->list.items[w->parent].depth >= DEPTH_MAX || is_known(w, value) ||
+	    !class_of(w->c, value) || !strcmp(class_of(w->c, value), "NoneType"))
 		return true;
 	return add_module(w, value, join(w, w->parent, key), w->ret->list.items[w->parent].place,
 			  w->parent);
@@ -295,8 +313,8 @@ static struct prb_error *add_trees(struct walk *w, const struct prb_torch_object
 	prb_vec_each (object, &objects->list) {
 		uint64_t address = w->c->nodes.items[*object].address;
 
-		if (w->ret->list.count >= MODULES_MAX || is_known(w, address) ||
-		    (!cycles && is_child(w, address)))
+		if (is_known(w, address) || (!cycles && is_child(w, address)) ||
+		    is_full(w, w->ret->list.count))
 			continue;
 		PRB_TRY(add_root(w, *object));
 		for (; cycles && w->next < w->ret->list.count && !w->err; w->next++)

@@ -3,11 +3,14 @@
 times are beside those that a program and torch.profiler tell of the same calls."""
 import json
 import os
+import signal
 import statistics
+import subprocess
 from pathlib import Path
 
 import pytest
 
+import environment
 import support
 import training
 from environment import OK
@@ -73,6 +76,30 @@ def test_cost_at_the_default_rate(probing, torch):
         assert found["sampled"]["pairs"] >= 10 and found["unsampled"]["pairs"] > 1000
         # Of few sampled steps, some of which another process interrupted, the median says little.
         assert found["all" if support.LONG else "unsampled"]["overhead"] < 1, found
+
+
+def stored(process):
+    """What 'probing record' has of the ring of its steps."""
+    maps = Path("/proc/%d/maps" % process.pid).read_text().splitlines()
+    ring, = {Path(line.split()[-1]) for line in maps if line.endswith("/python.torch_step_timing.ring")}
+    return [each for each in ring.parent.iterdir() if "torch_step_timing" in each.name and each.suffix == ".cold"]
+
+
+def test_stored_rows_count_once(probing, torch):
+    """Those that are still in the ring, too."""
+    with torch.start("many.py", 8) as process:
+        assert process.line(timeout=400) == "ready"
+        put(probing, process, "torch.profiling=0.1")
+        run(process, 2000)
+        with subprocess.Popen([support.BINARY, "record", str(process.pid)], stdin=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as recorder:
+            environment.wait_until(lambda: stored(process), 100)
+            recorder.send_signal(signal.SIGINT)
+            assert recorder.wait(timeout=100) == OK
+        counts = rows(probing, process, "SELECT kind, count(*) AS n FROM python.torch_step_timing GROUP BY kind")
+        expected = {row["kind"]: row["n"] for row in counts}
+        found = {row["kind"]: row["steps"] for row in rows(probing, process, "SELECT * FROM torch.overhead")}
+        assert found["sampled"] == expected["sampled"] and found["unsampled"] == expected["unsampled"], (found, expected)
 
 
 def beside(probing, process, word):

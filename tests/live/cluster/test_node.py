@@ -123,6 +123,20 @@ def test_it_keeps_crash_records(tmp_path):
     assert (kept / "crash-1700000000-4242.core").stat().st_mode & 0o777 == 0o600
 
 
+def test_it_keeps_all_crash_records(tmp_path):
+    """Also where a larger crash.count has left many in one folder."""
+    own = tmp_path / "data" / "crashes"
+    own.mkdir(parents=True, mode=0o700)
+    names = {"crash-%d-4242.core" % (1700000000 + number) for number in range(300)}
+    for name in names:
+        (own / name).write_bytes(b"a record")
+    kept = tmp_path / "state" / "crashes" / str(os.geteuid())
+    with daemon(tmp_path, "--crashes", "--state", tmp_path / "state", command=NODE,
+                data=tmp_path / "data") as start:
+        start()
+        wait_for(lambda: kept.is_dir() and names <= set(os.listdir(kept)), start.log.read_text)
+
+
 def test_the_unit_is_one(tmp_path):
     program = shutil.which("systemd-analyze")
     if not program:

@@ -36,3 +36,31 @@ def test_one_look_is_not_sure():
     with jobs.ranks(PYTHON, 2, source=simulated.RANK % 3):
         done = jobs.cluster("cluster", "slow", "--duration", "10ms", jobs.ADDRESS)
     assert "slow: rank 1 " in done.stdout and "\n  confidence  low: 1 look\n" in done.stdout, done
+
+
+# A rank of many that is in many groups of all ranks, as large jobs are. It waits in the last one.
+GROUPS = """
+import sys, time, types
+class Group:
+    pass
+def all_reduce(tensor, op=None, group=None):
+    print("ready", flush=True)
+    time.sleep(1000)
+module = types.ModuleType("torch.distributed.distributed_c10d")
+sys.modules[module.__name__] = module
+call = types.FunctionType(all_reduce.__code__, {
+    "__name__": module.__name__, "print": print, "time": time}, "all_reduce", (None, None))
+groups = [Group() for _ in range(10)]
+module._pg_group_ranks = {group: {rank: rank for rank in range(16384)} for group in groups}
+module._pg_names = {group: "group %d" % number for number, group in enumerate(groups)}
+call(None, group=groups[9])
+"""
+
+
+def test_members_of_many_groups():
+    with jobs.ranks("/usr/bin/python3", 1, source=GROUPS, WORLD_SIZE="16384") as ranks:
+        support.wait_for_sleep(ranks[0].pid, "nanosleep", timeout=60)
+        done = jobs.cluster("cluster", "look", jobs.ADDRESS)
+        assert done.returncode == 0, done
+        call = json.loads(done.stdout)["ranks"][0]["call"]
+        assert (call["group"], call["members"]) == ("group 9", "0-16383"), call

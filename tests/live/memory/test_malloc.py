@@ -101,9 +101,34 @@ def test_a_heap_that_grows(probing, newest):
             assert found["error"] is None and by_size(found)[200]["now_blocks"] >= 200000, found
 
 
+FILLS = """
+import ctypes, mmap
+malloc = ctypes.CDLL(None).malloc
+malloc.restype, malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+for _ in range(10):
+    malloc(7000000)
+space = mmap.mmap(-1, 17 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)
+space[::4096]
+for _ in range(10):
+    malloc(9000000)
+print("ready", flush=True)
+input()
+"""
+
+
+def test_more_than_sixteen_gibibytes(probing, newest):
+    """Over 4 million pages are there, as in a process that trains: each is the page of zeros, which takes no memory."""
+    with support.Program([newest.exe, "-c", FILLS], env=newest.env) as process:
+        assert process.line(timeout=400) == "ready"
+        found = read(probing, process, "--max-time", "1000s")["malloc"]
+        assert found["error"] is None and not found["unseen"] and found["unseen_bytes"] == 0, found
+        large = [row for row in found["sizes"] if row["now_blocks"] == 10 and row["block_bytes"] >= 7000000]
+        assert [row["block_bytes"] // 1000000 for row in large] == [9, 7], found
+
+
 RESERVES = """
-import mmap
-space = mmap.mmap(-1, 1 << 40, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)
+import mmap, sys
+space = mmap.mmap(-1, int(sys.argv[1]) << 40, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)
 print("ready", flush=True)
 input()
 """
@@ -118,9 +143,24 @@ def tables_of(process):
 
 def test_reserved_memory_stays_empty(probing, newest):
     """A terabyte that a program has reserved is looked through without filling it with page tables."""
-    with support.Program([newest.exe, "-c", RESERVES], env=newest.env) as process:
+    with support.Program([newest.exe, "-c", RESERVES, "1"], env=newest.env) as process:
         assert process.line() == "ready"
         before = tables_of(process)
         found = read(probing, process)["malloc"]
         assert found["error"] is None and found["arenas"] >= 1, found
         assert tables_of(process) < before + (1 << 20)
+
+
+def test_mappings_that_are_not_searched(probing, newest):
+    """They are told, and the arenas are known, where there is no time for all mappings."""
+    with support.Program([newest.exe, "-c", RESERVES, "32"], env=newest.env) as process:
+        assert process.line() == "ready"
+        seconds, found = 0.25, {"error": "not read yet"}
+        while found["error"]:
+            seconds *= 2
+            found = read(probing, process, "--max-time", "%gs" % seconds)["malloc"]
+        assert found["unseen"] and found["unseen_bytes"] > 20 << 40 and found["arenas"] >= 1, found
+        done = probing(process.pid, "memory", "--max-time", "%gs" % seconds)
+        assert done.code == OK, done
+        if "malloc: not known" not in done.out:
+            assert " TiB of mappings were not searched for large blocks: " in done.out, done

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """python.attributes and python.items: the parts of objects, as the program itself says them."""
 
+import json
 import shutil
 
 import pytest
@@ -104,3 +105,24 @@ def test_what_a_thread_changes_all_the_time(interpreter):
                 assert found["a"] == found["b"] == found["both"][0], rows
                 whole += 1
     assert whole
+
+
+LARGE = """
+items = [None] * 17000000
+print("ready", flush=True)
+input()
+"""
+
+
+def test_more_items_than_are_read(probing, newest):
+    """The first ones are rows, and the last row says that there are more."""
+    with support.Program([newest.exe, "-c", LARGE], env=newest.env) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+        select = "SELECT %s FROM python.locals l, python.items(l.address) i WHERE l.name = 'items' AND l.depth = 0"
+        done = probing(process.pid, "query", "-f", "json", select % "i.number, i.type, i._error" + " LIMIT 2")
+        assert done.code == 0 and json.loads(done.out) == [
+            {"number": number, "type": "NoneType", "_error": None} for number in (0, 1)], done
+        done = probing(process.pid, "query", "-f", "json", select % "count(i.number) AS n, max(i._error) AS error")
+        assert done.code == 0 and json.loads(done.out) == [
+            {"n": 8000000, "error": "it has more than 8000000 parts: the others are left out"}], done
