@@ -475,17 +475,26 @@ static pid_t leader_of(const struct candidate *c)
 	return c->task > 0 ? c->task : getpgid(c->process->process.pid);
 }
 
-/** True if @p c, whose leader has ended, is no rank because @p other is one. */
+/** Launchers execute a program for each rank. Only what a rank has forked has its variables, too. */
+static bool is_fork(const struct candidate *c)
+{
+	return c->process->process.forked && c->process->rank >= 0 && !c->own;
+}
+
+/** True if @p c, whose leader has ended or which is a fork, is no rank because @p other is one. */
 static bool is_left(const struct candidate *c, const struct candidate *other)
 {
-	return !other->dropped && other->led && same_job(c, other) && !other->task == !c->task &&
-	       (c->task || c->process->process.ppid != other->process->process.ppid);
+	if (other->dropped || !other->led || !same_job(c, other))
+		return false;
+	return is_fork(c) ||
+	       (!other->task == !c->task &&
+		(c->task || c->process->process.ppid != other->process->process.ppid));
 }
 
 /**
  * Drops what ranks that have ended have left, such as workers of a data loader: they have the
  * rank's variables. Where the leaders of all have ended, it tells nothing, nor where the launcher
- * of the others is their parent, too.
+ * of the others is their parent, too, unless they are forks.
  */
 static void drop_left(struct candidates *candidates)
 {
@@ -495,8 +504,9 @@ static void drop_left(struct candidates *candidates)
 		if (!c->dropped) {
 			pid_t leader = leader_of(c);
 
-			c->led = leader <= 0 || leader == c->process->process.pid ||
-				 is_running(leader);
+			c->led = !is_fork(c) &&
+				 (leader <= 0 || leader == c->process->process.pid ||
+				  is_running(leader));
 		}
 	prb_vec_each (c, &candidates->list)
 		if (!c->dropped && !c->led)
