@@ -635,19 +635,27 @@ static bool is_listed(const struct prb_launched *launched, const struct prb_rank
 	return false;
 }
 
-static bool is_meant(const struct prb_job *job, const char *text,
-		     const struct prb_launched *launched)
+/** The pid that @p text is, or 0. */
+static pid_t pid_of(const char *text)
 {
-	const struct prb_rank *rank;
 	char *end;
 	long pid = strtol(text, &end, 10);
 
+	return !*end && pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+}
+
+static bool is_meant(const struct prb_job *job, const char *text,
+		     const struct prb_launched *launched)
+{
+	const pid_t pid = pid_of(text);
+	const struct prb_rank *rank;
+
 	if (!strncmp(text, "slurm:", 6))
 		return job->slurm && !strcmp(job->slurm, text + 6);
-	if (*end || !*text || pid <= 0)
+	if (!pid)
 		return strstr(job->name, text) != NULL;
 	prb_vec_each (rank, &job->ranks)
-		if (is_above((pid_t)pid, rank) || is_listed(launched, rank))
+		if (is_above(pid, rank) || is_listed(launched, rank))
 			return true;
 	return false;
 }
@@ -671,23 +679,40 @@ static void put_choice(struct prb_str *s, const struct prb_job *job)
 	prb_str_printf(s, ", %zu rank%s)", job->ranks.count, job->ranks.count == 1 ? "" : "s");
 }
 
+/** What a number is, if it names no job. */
+static const char *why_none(pid_t pid)
+{
+	struct prb_process process = {};
+	prb_auto_error struct prb_error *err = prb_process_describe(pid, &process);
+
+	prb_process_deinit(&process);
+	return err ? ": there is no such process" : ": that process is no rank, nor above one";
+}
+
 /** No job is @p text: which there are. */
 static struct prb_error *no_such_job(const struct prb_jobs *jobs, const char *text)
 {
+	const pid_t pid = pid_of(text);
 	struct prb_error *err =
-		prb_error_create(PRB_ERROR_NOT_FOUND, "no job on this machine is '%.100s'", text);
-	prb_auto_str struct prb_str list = {};
+		prb_error_create(PRB_ERROR_NOT_FOUND, "no job on this machine is '%.100s'%s", text,
+				 pid ? why_none(pid) : "");
+	prb_auto_str struct prb_str hint = {}, list = {};
 	const struct prb_job *job;
 
-	if (!jobs->list.count)
-		return prb_error_hint(err, "no distributed job runs here; --hosts asks other "
-					   "machines");
 	prb_vec_each (job, &jobs->list)
 		if (job < jobs->list.items + MOST_TOLD)
 			put_choice(&list, job);
-	return prb_error_hint(err, "there %s %s%s", jobs->list.count == 1 ? "is" : "are",
-			      prb_str_text(&list),
-			      jobs->list.count > MOST_TOLD ? ", …: 'probing cluster nodes'" : "");
+	if (list.length)
+		prb_str_printf(&hint, "there %s %s%s", jobs->list.count == 1 ? "is" : "are",
+			       prb_str_text(&list),
+			       jobs->list.count > MOST_TOLD ? ", …: 'probing cluster nodes'" : "");
+	else
+		prb_str_puts(&hint,
+			     "no distributed job runs here; --hosts asks other machines");
+	/* Whoever types the number that squeue shows means this. */
+	if (pid)
+		prb_str_printf(&hint, "; --slurm %d asks for the Slurm job of that number", (int)pid);
+	return prb_error_hint(err, "%s", prb_str_text(&hint));
 }
 
 struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text, struct prb_job **ret)
@@ -696,11 +721,10 @@ struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text, struc
 	prb_auto_str struct prb_str list = {};
 	struct prb_job *job;
 	size_t found = 0;
-	char *end;
-	long pid = text ? strtol(text, &end, 10) : 0;
+	pid_t pid = text ? pid_of(text) : 0;
 
-	if (pid > 0 && pid <= INT_MAX && !*end)
-		PRB_TRY(prb_launched_read((pid_t)pid, &launched));
+	if (pid)
+		PRB_TRY(prb_launched_read(pid, &launched));
 
 	prb_vec_each (job, &jobs->list) {
 		if (text && !is_meant(job, text, &launched))

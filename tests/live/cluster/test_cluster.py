@@ -247,6 +247,12 @@ def test_no_job():
                             capture_output=True, check=False, text=True)
     assert result.returncode == 1 and "no job on this machine is 'torch 192.0.2.1:1'" in \
         result.stderr
+    # More than pids there can be, and a process of ours: the number of a Slurm job is no pid.
+    for number, reason in ((4999999, "there is no such process"),
+                           (os.getpid(), "that process is no rank, nor above one")):
+        result = jobs.cluster("cluster", "hang", number)
+        assert result.returncode == 1 and "no job on this machine is '%d': %s\n" % (number, reason) in result.stderr, result
+        assert "--slurm %d asks for the Slurm job of that number\n" % number in result.stderr, result
     with jobs.ranks("/usr/bin/python3", 2) as ranks:
         result = subprocess.run([support.BINARY, "cluster", "hang", "torch 192.0.2.1:1"],
                                 capture_output=True, check=False, text=True)
