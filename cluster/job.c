@@ -178,11 +178,6 @@ static char *name_job(const struct prb_str *environment)
 		       : strdup("unnamed");
 }
 
-char *prb_job_name(const struct prb_str *environment)
-{
-	return name_job(environment);
-}
-
 static bool is_loopback(const char *address)
 {
 	return address && (!strcmp(address, "localhost") || !strncmp(address, "127.", 4) ||
@@ -210,6 +205,34 @@ static ino_t network_of(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
 	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/** Appends what tells the running kernel from those of all other machines: "3f2c9a1b7d40". */
+static void put_boot(struct prb_str *s)
+{
+	prb_auto_fclose FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	char id[40]; /* a random number: "3f2c9a1b-7d40-…" */
+
+	if (file && fgets(id, sizeof(id), file) && strlen(id) > 13)
+		prb_str_printf(s, "%.8s%.4s", id, id + 9);
+	else
+		prb_str_putc(s, '?');
+}
+
+char *prb_job_name_of_all(const struct prb_str *environment, pid_t pid)
+{
+	prb_auto_free char *name = name_job(environment);
+	prb_auto_str struct prb_str s = {};
+
+	if (!name)
+		return NULL;
+	prb_str_puts(&s, name);
+	if (prb_job_is_of_one_machine(name)) {
+		prb_str_putc(&s, '@');
+		put_boot(&s);
+		prb_str_printf(&s, ".%lu", (unsigned long)network_of(pid));
+	}
+	return prb_str_take(&s);
 }
 
 /** "default" is what torchrun calls all ranks if nobody says otherwise. */

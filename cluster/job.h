@@ -48,8 +48,13 @@ struct prb_jobs {
 	PRB_VEC(struct prb_job) list; /**< in the order of their lowest pid */
 };
 
-/** The name of the job that an environment with a rank belongs to, for the caller to free. */
-char *prb_job_name(const struct prb_str *environment);
+/**
+ * The name of the job of process @p pid, whose environment has a rank, among the jobs of all
+ * machines; for the caller to free. Where its address is a machine's own loopback interface, the
+ * boot of this machine and the number of the network namespace follow:
+ * "torch 127.0.0.1:29500@3f2c9a1b7d40.4026531840".
+ */
+char *prb_job_name_of_all(const struct prb_str *environment, pid_t pid);
 
 /** True if a job of that name has the address of a machine's own loopback interface. */
 bool prb_job_is_of_one_machine(const char *name);
