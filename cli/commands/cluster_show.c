@@ -268,7 +268,7 @@ struct prb_error *prb_cluster_dump(struct prb_cluster *c)
 	prb_auto_str struct prb_str text = {};
 	struct prb_merged *merged;
 
-	PRB_TRY(prb_merged_create(c->last, c->settings->all, &merged));
+	PRB_TRY(prb_merged_create(c->last, c->settings->all, c->settings->native, &merged));
 	if (c->settings->json) {
 		put_dump_json(&text, c, merged);
 	} else {
