@@ -269,7 +269,6 @@ static bool judge_slow(const struct prb_evidence *e)
 		"and come back within %.1f s",
 		waiting, e->round->span);
 	prb_str_puts(&v->refuted_by, "a loop with a time limit wakes them, and not the others");
-	prb_str_puts(&v->next, "probing cluster slow");
 	return true;
 }
 
@@ -405,21 +404,53 @@ static void put_next(const struct prb_evidence *e, const struct prb_rank *rank)
 	prb_str_puts(s, " dump --locals");
 }
 
+/** Appends the command that runs @p action on the same job. */
+static void put_action(const struct prb_evidence *e, const char *action)
+{
+	struct prb_str *s = &e->verdict->next;
+	size_t i = 0;
+
+	prb_str_printf(s, "probing cluster %s", action);
+	if (e->reach && prb_reach_is_far(e->reach)) {
+		prb_reach_put_options(e->reach, s);
+		return;
+	}
+	while (i < rank_count(e) && !prb_evidence_seen(e, i)->rank->pid)
+		i++;
+	if (i < rank_count(e))
+		prb_str_printf(s, " %d", (int)prb_evidence_seen(e, i)->rank->pid);
+}
+
+/** The first rank that is named, if it has a process. */
+static const struct prb_seen *find_named(const struct prb_evidence *e)
+{
+	const struct prb_seen *seen;
+
+	prb_vec_each (seen, &e->round->list)
+		if (e->verdict->ranks.list.count && seen->rank->pid &&
+		    seen->rank->rank == e->verdict->ranks.list.items[0])
+			return seen;
+	return NULL;
+}
+
 static void suggest(const struct prb_evidence *e)
 {
-	for (size_t i = 0; i < rank_count(e); i++)
-		if (e->verdict->ranks.list.count && prb_evidence_seen(e, i)->rank->pid &&
-		    prb_evidence_seen(e, i)->rank->rank == e->verdict->ranks.list.items[0] &&
-		    !e->verdict->next.length)
-			put_next(e, prb_evidence_seen(e, i)->rank);
-	if (e->verdict->next.length)
-		return;
-	prb_str_puts(&e->verdict->next, "probing ");
-	if (e->bundle) {
+	const struct prb_seen *named = find_named(e);
+	bool moves = e->verdict->kind == PRB_VERDICT_MOVES ||
+		     (e->verdict->kind == PRB_VERDICT_LATE && named &&
+		      named->movement == PRB_MOVES);
+
+	if (moves && !e->bundle) {
+		put_action(e, "slow");
+	} else if (named) {
+		put_next(e, named->rank);
+	} else if (e->bundle) {
+		prb_str_puts(&e->verdict->next, "probing ");
 		prb_text_escape(&e->verdict->next, e->bundle);
-		prb_str_putc(&e->verdict->next, ' ');
+		prb_str_puts(&e->verdict->next, " dump");
+	} else {
+		put_action(e, "dump --native");
 	}
-	prb_str_puts(&e->verdict->next, e->bundle ? "dump" : "cluster dump --native");
 }
 
 /** What was read of how many ranks, and why there are no flight recorders. */

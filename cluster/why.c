@@ -79,7 +79,7 @@ void prb_why_put_call(struct prb_str *s, const struct prb_seen *seen)
 	prb_why_put_operation(s, seen);
 	if (seen->caller) {
 		prb_str_puts(s, ", called at ");
-		prb_put_place(s, seen->caller);
+		prb_put_caller(s, seen->main, seen->caller);
 	}
 	put_arguments(s, seen);
 }

@@ -541,8 +541,8 @@ struct prb_error *prb_looks_finish(struct prb_looks *looks, struct prb_job *job,
 	if (!looks->list.count)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_NOT_FOUND, "no host has a rank of the job"),
-			"JOB is a part of its name, or is left out if a host runs one "
-			"job only");
+			"its ranks may have ended, or be another user's; JOB, if given, is a part "
+			"of its name");
 	qsort(looks->list.items, looks->list.count, sizeof(*looks->list.items), by_rank);
 	PRB_TRY(drop_doubles(looks));
 	PRB_TRY(add_missing(looks));

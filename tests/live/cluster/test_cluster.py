@@ -78,7 +78,8 @@ def test_a_job_from_a_late_rank_to_a_dead_one(job):
     # Ranks that meet again and again do not hang.
     os.unlink(job.file)
     job.do("loop")
-    assert job.hang(MOVES)["verdict"] == "moves"
+    found = job.hang(MOVES)
+    assert found["verdict"] == "moves" and found["next"] == "probing cluster slow %d" % job.pids()[0], found
 
     os.kill(job.pids()[0], signal.SIGSTOP)
     stopped = job.hang(ABSENT)
@@ -121,7 +122,8 @@ def test_the_slow_rank(job):
     assert found["others_wait"] > found["waits"]
     wait_until(is_told, 100)
     assert "RANK    LOOKS  WAITING" in text
-    assert job.hang(MOVES)["verdict"] == "moves"
+    found = job.hang(MOVES)
+    assert found["verdict"] == "moves" and found["next"] == "probing cluster slow %d" % job.pids()[0], found
 
     # One profile of all, in which the ranks are the outermost frames.
     file = job.file + ".profile"

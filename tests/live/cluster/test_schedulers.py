@@ -115,7 +115,7 @@ def test_pods(bin_path):
         os.kill(ranks[1].pid, signal.SIGSTOP)
         hang = jobs.cluster("cluster", "hang", *words, env=env)
         assert "next        kubectl exec trainer-" in hang.stdout, hang
-        assert " --namespace=ml -- probing %d dump --locals" % ranks[1].pid in hang.stdout
+        assert " --namespace=ml --container=main -- probing %d dump --locals" % ranks[1].pid in hang.stdout
     log = (bin_path / "log").read_text()
     assert "get pods --output=name --field-selector=status.phase=Running --selector app=trainer " \
         "--namespace ml\n" in log
@@ -174,6 +174,8 @@ def test_a_host_file(bin_path):
     with jobs.ranks(PYTHON, 1):
         done = jobs.cluster("cluster", "dump", "--host-file", file, jobs.ADDRESS, env=env)
         assert "1 rank on 3 hosts" in done.stdout, done
+        hang = jobs.cluster("cluster", "hang", "--host-file", file, jobs.ADDRESS, env=env)
+        assert hang.stdout.endswith("\n  next        probing cluster dump --native --host-file=%s\n" % file), hang
     file.write_text("-oProxyCommand=touch\n")
     refused = jobs.cluster("cluster", "dump", "--host-file", file, env=env)
     assert refused.returncode == USAGE and "is no list of hosts" in refused.stderr
