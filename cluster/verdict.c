@@ -163,34 +163,36 @@ static struct prb_error *tell_others(const struct prb_evidence *e)
 	return NULL;
 }
 
-/** A rank that cannot go on whatever the others do. */
-static bool is_absent(const struct prb_evidence *e, size_t i)
+/** A rank that cannot go on whatever the others do; with @p unasked, if all hosts were asked. */
+static bool is_absent(const struct prb_evidence *e, size_t i, bool unasked)
 {
 	const struct prb_seen *now = prb_evidence_seen(e, i);
 
+	if (now->unasked)
+		return unasked;
 	/* A profiler stops threads only for moments: one that was stopped in each look is held. */
 	return now->gone || now->state == 'T' || now->state == 'Z' ||
 	       (now->state == 't' && now->state_before == 't') ||
 	       (now->state == 'D' && now->state_before == 'D' && now->movement == PRB_STILL);
 }
 
-static struct prb_error *judge_absent(const struct prb_evidence *e, bool *found)
+static struct prb_error *judge_absent(const struct prb_evidence *e, bool unasked, bool *found)
 {
 	struct prb_verdict *v = e->verdict;
 
 	for (size_t i = 0; i < rank_count(e); i++)
-		if (is_absent(e, i))
+		if (is_absent(e, i, unasked))
 			PRB_TRY(add_rank(&v->ranks, prb_evidence_seen(e, i)->rank->rank));
 	*found = v->ranks.list.count;
 	if (!*found)
 		return NULL;
 	v->kind = PRB_VERDICT_ABSENT;
-	v->confidence = "high";
+	v->confidence = unasked ? "medium" : "high";
 	prb_verdict_put_ranks(&v->sentence, &v->ranks);
 	put_pid(e, &v->sentence);
 	prb_str_putc(&v->sentence, ' ');
 	for (size_t i = 0; i < rank_count(e); i++) {
-		if (!is_absent(e, i))
+		if (!is_absent(e, i, unasked))
 			continue;
 		if (v->ranks.list.count == 1 || prb_evidence_seen(e, i)->gone)
 			prb_why_put_absence(&v->sentence, prb_evidence_seen(e, i),
@@ -199,7 +201,9 @@ static struct prb_error *judge_absent(const struct prb_evidence *e, bool *found)
 			prb_str_puts(&v->sentence, "cannot go on");
 		break;
 	}
-	prb_str_puts(&v->refuted_by, "the rank has ended as it should, and the others end soon");
+	prb_str_puts(&v->refuted_by,
+		     unasked ? "the job runs on more hosts than were asked: name all of them"
+			     : "the rank has ended as it should, and the others end soon");
 	return NULL;
 }
 
@@ -372,7 +376,7 @@ static struct prb_error *judge(const struct prb_evidence *e)
 {
 	bool found = false;
 
-	PRB_TRY(judge_absent(e, &found));
+	PRB_TRY(judge_absent(e, false, &found));
 	if (found || judge_moves(e))
 		return NULL;
 	PRB_TRY(judge_cycle(e, true, &found));
@@ -382,6 +386,8 @@ static struct prb_error *judge(const struct prb_evidence *e)
 		PRB_TRY(prb_verdict_find_waits(e, &found));
 	if (!found)
 		PRB_TRY(judge_cycle(e, false, &found));
+	if (!found)
+		PRB_TRY(judge_absent(e, true, &found));
 	if (!found)
 		judge_rest(e);
 	return NULL;

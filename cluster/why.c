@@ -102,6 +102,9 @@ void prb_why_put_absence(struct prb_str *s, const struct prb_seen *seen, bool se
 {
 	if (!seen->rank->pid && !seen->error)
 		prb_str_puts(s, several ? "have no process" : "has no process");
+	else if (seen->unasked)
+		prb_str_puts(s, several ? "have no process on the hosts that were asked"
+					: "has no process on the hosts that were asked");
 	else if (seen->gone)
 		prb_str_puts(s, several ? "have ended meanwhile" : "has ended meanwhile");
 	else if (!seen->main) {
