@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/job.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -498,7 +499,8 @@ static pid_t leader_of(const struct candidate *c)
 	return c->task > 0 ? c->task : getpgid(c->process->process.pid);
 }
 
-/** Launchers execute a program for each rank. Only what a rank has forked has its variables, too. */
+/** Launchers execute a program for each rank. Only what a rank has forked has its variables, too.
+ */
 static bool is_fork(const struct candidate *c)
 {
 	return c->process->process.forked && c->process->rank >= 0 && !c->own;
@@ -527,9 +529,8 @@ static void drop_left(struct candidates *candidates)
 		if (!c->dropped) {
 			pid_t leader = leader_of(c);
 
-			c->led = !is_fork(c) &&
-				 (leader <= 0 || leader == c->process->process.pid ||
-				  is_running(leader));
+			c->led = !is_fork(c) && (leader <= 0 || leader == c->process->process.pid ||
+						 is_running(leader));
 		}
 	prb_vec_each (c, &candidates->list)
 		if (!c->dropped && !c->led)
@@ -667,18 +668,32 @@ static pid_t pid_of(const char *text)
 	return !*end && pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
-static bool is_meant(const struct prb_job *job, const char *text,
+/** True if the number is a whole one in the name: of a port, or of the Slurm job. */
+static bool has_number(const char *name, const char *number)
+{
+	size_t length = strlen(number);
+
+	for (const char *at = name; (at = strstr(at, number)); at++)
+		if ((at == name || !isdigit((unsigned char)at[-1])) &&
+		    !isdigit((unsigned char)at[length]))
+			return true;
+	return false;
+}
+
+/** @p process: what @p text is, or 0. A number that is no process may stand in the job's name. */
+static bool is_meant(const struct prb_job *job, const char *text, pid_t process,
 		     const struct prb_launched *launched)
 {
-	const pid_t pid = pid_of(text);
 	const struct prb_rank *rank;
 
 	if (!strncmp(text, "slurm:", 6))
 		return job->slurm && !strcmp(job->slurm, text + 6);
-	if (!pid)
+	if (!process && pid_of(text))
+		return has_number(job->name, text) || (job->slurm && !strcmp(job->slurm, text));
+	if (!process)
 		return strstr(job->name, text) != NULL;
 	prb_vec_each (rank, &job->ranks)
-		if (is_above(pid, rank) || is_listed(launched, rank))
+		if (is_above(process, rank) || is_listed(launched, rank))
 			return true;
 	return false;
 }
@@ -702,14 +717,15 @@ static void put_choice(struct prb_str *s, const struct prb_job *job)
 	prb_str_printf(s, ", %zu rank%s)", job->ranks.count, job->ranks.count == 1 ? "" : "s");
 }
 
-/** What a number is, if it names no job. */
-static const char *why_none(pid_t pid)
+/** The process that @p text is the number of, or 0. */
+static pid_t process_of(const char *text)
 {
 	struct prb_process process = {};
-	prb_auto_error struct prb_error *err = prb_process_describe(pid, &process);
+	pid_t pid = pid_of(text);
+	prb_auto_error struct prb_error *err = pid ? prb_process_describe(pid, &process) : NULL;
 
 	prb_process_deinit(&process);
-	return err ? ": there is no such process" : ": that process is no rank, nor above one";
+	return err ? 0 : pid;
 }
 
 /** No job is @p text: which there are. */
@@ -718,7 +734,9 @@ static struct prb_error *no_such_job(const struct prb_jobs *jobs, const char *te
 	const pid_t pid = pid_of(text);
 	struct prb_error *err =
 		prb_error_create(PRB_ERROR_NOT_FOUND, "no job on this machine is '%.100s'%s", text,
-				 pid ? why_none(pid) : "");
+				 !pid		    ? ""
+				 : process_of(text) ? ": that process is no rank, nor above one"
+						    : ": there is no such process");
 	prb_auto_str struct prb_str hint = {}, list = {};
 	const struct prb_job *job;
 
@@ -730,11 +748,11 @@ static struct prb_error *no_such_job(const struct prb_jobs *jobs, const char *te
 			       prb_str_text(&list),
 			       jobs->list.count > MOST_TOLD ? ", …: 'probing cluster nodes'" : "");
 	else
-		prb_str_puts(&hint,
-			     "no distributed job runs here; --hosts asks other machines");
+		prb_str_puts(&hint, "no distributed job runs here; --hosts asks other machines");
 	/* Whoever types the number that squeue shows means this. */
 	if (pid)
-		prb_str_printf(&hint, "; --slurm %d asks for the Slurm job of that number", (int)pid);
+		prb_str_printf(&hint, "; --slurm %d asks for the Slurm job of that number",
+			       (int)pid);
 	return prb_error_hint(err, "%s", prb_str_text(&hint));
 }
 
@@ -744,13 +762,13 @@ struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text, struc
 	prb_auto_str struct prb_str list = {};
 	struct prb_job *job;
 	size_t found = 0;
-	pid_t pid = text ? pid_of(text) : 0;
+	pid_t process = text ? process_of(text) : 0;
 
-	if (pid)
-		PRB_TRY(prb_launched_read(pid, &launched));
+	if (process)
+		PRB_TRY(prb_launched_read(process, &launched));
 
 	prb_vec_each (job, &jobs->list) {
-		if (text && !is_meant(job, text, &launched))
+		if (text && !is_meant(job, text, process, &launched))
 			continue;
 		*ret = job;
 		found++;

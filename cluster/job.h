@@ -71,7 +71,8 @@ void prb_jobs_keep(struct prb_jobs *jobs, const pid_t *pids, size_t count);
 /**
  * Chooses the job that @p text means: the pid of one of its ranks, of an ancestor of all of them
  * or of a launcher that lists them (launcher.h), "slurm:4711" for what runs in that Slurm job, or a
- * part of its name. NULL means the only job. *ret is borrowed from @p jobs.
+ * part of its name; a number that is no process may be a whole number in its name, or that of its
+ * Slurm job. NULL means the only job. *ret is borrowed from @p jobs.
  * PRB_ERROR_NOT_FOUND if there is none, PRB_ERROR_USAGE with a list if there are several.
  */
 struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text,

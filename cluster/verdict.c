@@ -179,10 +179,14 @@ static bool is_absent(const struct prb_evidence *e, size_t i, bool unasked)
 static struct prb_error *judge_absent(const struct prb_evidence *e, bool unasked, bool *found)
 {
 	struct prb_verdict *v = e->verdict;
+	bool gone = false;
 
-	for (size_t i = 0; i < rank_count(e); i++)
-		if (is_absent(e, i, unasked))
-			PRB_TRY(add_rank(&v->ranks, prb_evidence_seen(e, i)->rank->rank));
+	for (size_t i = 0; i < rank_count(e); i++) {
+		if (!is_absent(e, i, unasked))
+			continue;
+		gone |= prb_evidence_seen(e, i)->gone || prb_evidence_seen(e, i)->state == 'Z';
+		PRB_TRY(add_rank(&v->ranks, prb_evidence_seen(e, i)->rank->rank));
+	}
 	*found = v->ranks.list.count;
 	if (!*found)
 		return NULL;
@@ -203,7 +207,8 @@ static struct prb_error *judge_absent(const struct prb_evidence *e, bool unasked
 	}
 	prb_str_puts(&v->refuted_by,
 		     unasked ? "the job runs on more hosts than were asked: name all of them"
-			     : "the rank has ended as it should, and the others end soon");
+		     : gone  ? "the rank has ended as it should, and the others end soon"
+			     : "it goes on: look again");
 	return NULL;
 }
 
@@ -442,9 +447,9 @@ static const struct prb_seen *find_named(const struct prb_evidence *e)
 static void suggest(const struct prb_evidence *e)
 {
 	const struct prb_seen *named = find_named(e);
-	bool moves = e->verdict->kind == PRB_VERDICT_MOVES ||
-		     (e->verdict->kind == PRB_VERDICT_LATE && named &&
-		      named->movement == PRB_MOVES);
+	bool moves =
+		e->verdict->kind == PRB_VERDICT_MOVES ||
+		(e->verdict->kind == PRB_VERDICT_LATE && named && named->movement == PRB_MOVES);
 
 	if (moves && !e->bundle) {
 		put_action(e, "slow");

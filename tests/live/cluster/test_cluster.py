@@ -84,6 +84,7 @@ def test_a_job_from_a_late_rank_to_a_dead_one(job):
     os.kill(job.pids()[0], signal.SIGSTOP)
     stopped = job.hang(ABSENT)
     assert stopped["ranks"] == [0] and "is stopped by a signal" in stopped["sentence"]
+    assert stopped["wrong_if"] == "it goes on: look again"
     os.kill(job.pids()[0], signal.SIGCONT)
     with open(job.file, "w", encoding="ascii"):
         job.done()
@@ -255,6 +256,11 @@ def test_no_job():
         result = jobs.cluster("cluster", "hang", number)
         assert result.returncode == 1 and "no job on this machine is '%d': %s\n" % (number, reason) in result.stderr, result
         assert "--slurm %d asks for the Slurm job of that number\n" % number in result.stderr, result
+    # A whole number in the job's name: its port.
+    with jobs.ranks("/usr/bin/python3", 1, MASTER_PORT="4999998") as ranks:
+        result = jobs.cluster("cluster", "nodes", "--json", "4999998")
+        assert [rank["pid"] for job in json.loads(result.stdout) for rank in job["ranks"]] == [ranks[0].pid], result
+        assert jobs.cluster("cluster", "nodes", "49999980").returncode == 1
     with jobs.ranks("/usr/bin/python3", 2) as ranks:
         result = subprocess.run([support.BINARY, "cluster", "hang", "torch 192.0.2.1:1"],
                                 capture_output=True, check=False, text=True)
