@@ -297,7 +297,7 @@ struct prb_error *prb_ship_find_job(struct prb_target *target, char **ret, long 
 	*ret_rank = err ? -1 : prb_process_job(&environment).rank;
 	if (*ret_rank < 0)
 		return NULL;
-	*ret = prb_job_name(&environment);
+	*ret = prb_job_name_of_all(&environment, target->pid);
 	/* It stands in each row, and a process may claim any. */
 	if (*ret && strlen(*ret) > PRB_SHIP_JOB)
 		(*ret)[PRB_SHIP_JOB] = '\0';

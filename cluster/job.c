@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/job.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,11 +179,6 @@ static char *name_job(const struct prb_str *environment)
 		       : strdup("unnamed");
 }
 
-char *prb_job_name(const struct prb_str *environment)
-{
-	return name_job(environment);
-}
-
 static bool is_loopback(const char *address)
 {
 	return address && (!strcmp(address, "localhost") || !strncmp(address, "127.", 4) ||
@@ -210,6 +206,34 @@ static ino_t network_of(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
 	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/** Appends what tells the running kernel from those of all other machines: "3f2c9a1b7d40". */
+static void put_boot(struct prb_str *s)
+{
+	prb_auto_fclose FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	char id[40]; /* a random number: "3f2c9a1b-7d40-…" */
+
+	if (file && fgets(id, sizeof(id), file) && strlen(id) > 13)
+		prb_str_printf(s, "%.8s%.4s", id, id + 9);
+	else
+		prb_str_putc(s, '?');
+}
+
+char *prb_job_name_of_all(const struct prb_str *environment, pid_t pid)
+{
+	prb_auto_free char *name = name_job(environment);
+	prb_auto_str struct prb_str s = {};
+
+	if (!name)
+		return NULL;
+	prb_str_puts(&s, name);
+	if (prb_job_is_of_one_machine(name)) {
+		prb_str_putc(&s, '@');
+		put_boot(&s);
+		prb_str_printf(&s, ".%lu", (unsigned long)network_of(pid));
+	}
+	return prb_str_take(&s);
 }
 
 /** "default" is what torchrun calls all ranks if nobody says otherwise. */
@@ -475,17 +499,27 @@ static pid_t leader_of(const struct candidate *c)
 	return c->task > 0 ? c->task : getpgid(c->process->process.pid);
 }
 
-/** True if @p c, whose leader has ended, is no rank because @p other is one. */
+/** Launchers execute a program for each rank. Only what a rank has forked has its variables, too.
+ */
+static bool is_fork(const struct candidate *c)
+{
+	return c->process->process.forked && c->process->rank >= 0 && !c->own;
+}
+
+/** True if @p c, whose leader has ended or which is a fork, is no rank because @p other is one. */
 static bool is_left(const struct candidate *c, const struct candidate *other)
 {
-	return !other->dropped && other->led && same_job(c, other) && !other->task == !c->task &&
-	       (c->task || c->process->process.ppid != other->process->process.ppid);
+	if (other->dropped || !other->led || !same_job(c, other))
+		return false;
+	return is_fork(c) ||
+	       (!other->task == !c->task &&
+		(c->task || c->process->process.ppid != other->process->process.ppid));
 }
 
 /**
  * Drops what ranks that have ended have left, such as workers of a data loader: they have the
  * rank's variables. Where the leaders of all have ended, it tells nothing, nor where the launcher
- * of the others is their parent, too.
+ * of the others is their parent, too, unless they are forks.
  */
 static void drop_left(struct candidates *candidates)
 {
@@ -495,8 +529,8 @@ static void drop_left(struct candidates *candidates)
 		if (!c->dropped) {
 			pid_t leader = leader_of(c);
 
-			c->led = leader <= 0 || leader == c->process->process.pid ||
-				 is_running(leader);
+			c->led = !is_fork(c) && (leader <= 0 || leader == c->process->process.pid ||
+						 is_running(leader));
 		}
 	prb_vec_each (c, &candidates->list)
 		if (!c->dropped && !c->led)
@@ -625,19 +659,41 @@ static bool is_listed(const struct prb_launched *launched, const struct prb_rank
 	return false;
 }
 
-static bool is_meant(const struct prb_job *job, const char *text,
-		     const struct prb_launched *launched)
+/** The pid that @p text is, or 0. */
+static pid_t pid_of(const char *text)
 {
-	const struct prb_rank *rank;
 	char *end;
 	long pid = strtol(text, &end, 10);
 
+	return !*end && pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+}
+
+/** True if the number is a whole one in the name: of a port, or of the Slurm job. */
+static bool has_number(const char *name, const char *number)
+{
+	size_t length = strlen(number);
+
+	for (const char *at = name; (at = strstr(at, number)); at++)
+		if ((at == name || !isdigit((unsigned char)at[-1])) &&
+		    !isdigit((unsigned char)at[length]))
+			return true;
+	return false;
+}
+
+/** @p process: what @p text is, or 0. A number that is no process may stand in the job's name. */
+static bool is_meant(const struct prb_job *job, const char *text, pid_t process,
+		     const struct prb_launched *launched)
+{
+	const struct prb_rank *rank;
+
 	if (!strncmp(text, "slurm:", 6))
 		return job->slurm && !strcmp(job->slurm, text + 6);
-	if (*end || !*text || pid <= 0)
+	if (!process && pid_of(text))
+		return has_number(job->name, text) || (job->slurm && !strcmp(job->slurm, text));
+	if (!process)
 		return strstr(job->name, text) != NULL;
 	prb_vec_each (rank, &job->ranks)
-		if (is_above((pid_t)pid, rank) || is_listed(launched, rank))
+		if (is_above(process, rank) || is_listed(launched, rank))
 			return true;
 	return false;
 }
@@ -661,23 +717,43 @@ static void put_choice(struct prb_str *s, const struct prb_job *job)
 	prb_str_printf(s, ", %zu rank%s)", job->ranks.count, job->ranks.count == 1 ? "" : "s");
 }
 
+/** The process that @p text is the number of, or 0. */
+static pid_t process_of(const char *text)
+{
+	struct prb_process process = {};
+	pid_t pid = pid_of(text);
+	prb_auto_error struct prb_error *err = pid ? prb_process_describe(pid, &process) : NULL;
+
+	prb_process_deinit(&process);
+	return err ? 0 : pid;
+}
+
 /** No job is @p text: which there are. */
 static struct prb_error *no_such_job(const struct prb_jobs *jobs, const char *text)
 {
+	const pid_t pid = pid_of(text);
 	struct prb_error *err =
-		prb_error_create(PRB_ERROR_NOT_FOUND, "no job on this machine is '%.100s'", text);
-	prb_auto_str struct prb_str list = {};
+		prb_error_create(PRB_ERROR_NOT_FOUND, "no job on this machine is '%.100s'%s", text,
+				 !pid		    ? ""
+				 : process_of(text) ? ": that process is no rank, nor above one"
+						    : ": there is no such process");
+	prb_auto_str struct prb_str hint = {}, list = {};
 	const struct prb_job *job;
 
-	if (!jobs->list.count)
-		return prb_error_hint(err, "no distributed job runs here; --hosts asks other "
-					   "machines");
 	prb_vec_each (job, &jobs->list)
 		if (job < jobs->list.items + MOST_TOLD)
 			put_choice(&list, job);
-	return prb_error_hint(err, "there %s %s%s", jobs->list.count == 1 ? "is" : "are",
-			      prb_str_text(&list),
-			      jobs->list.count > MOST_TOLD ? ", …: 'probing cluster nodes'" : "");
+	if (list.length)
+		prb_str_printf(&hint, "there %s %s%s", jobs->list.count == 1 ? "is" : "are",
+			       prb_str_text(&list),
+			       jobs->list.count > MOST_TOLD ? ", …: 'probing cluster nodes'" : "");
+	else
+		prb_str_puts(&hint, "no distributed job runs here; --hosts asks other machines");
+	/* Whoever types the number that squeue shows means this. */
+	if (pid)
+		prb_str_printf(&hint, "; --slurm %d asks for the Slurm job of that number",
+			       (int)pid);
+	return prb_error_hint(err, "%s", prb_str_text(&hint));
 }
 
 struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text, struct prb_job **ret)
@@ -686,14 +762,13 @@ struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text, struc
 	prb_auto_str struct prb_str list = {};
 	struct prb_job *job;
 	size_t found = 0;
-	char *end;
-	long pid = text ? strtol(text, &end, 10) : 0;
+	pid_t process = text ? process_of(text) : 0;
 
-	if (pid > 0 && pid <= INT_MAX && !*end)
-		PRB_TRY(prb_launched_read((pid_t)pid, &launched));
+	if (process)
+		PRB_TRY(prb_launched_read(process, &launched));
 
 	prb_vec_each (job, &jobs->list) {
-		if (text && !is_meant(job, text, &launched))
+		if (text && !is_meant(job, text, process, &launched))
 			continue;
 		*ret = job;
 		found++;

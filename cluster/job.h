@@ -48,8 +48,13 @@ struct prb_jobs {
 	PRB_VEC(struct prb_job) list; /**< in the order of their lowest pid */
 };
 
-/** The name of the job that an environment with a rank belongs to, for the caller to free. */
-char *prb_job_name(const struct prb_str *environment);
+/**
+ * The name of the job of process @p pid, whose environment has a rank, among the jobs of all
+ * machines; for the caller to free. Where its address is a machine's own loopback interface, the
+ * boot of this machine and the number of the network namespace follow:
+ * "torch 127.0.0.1:29500@3f2c9a1b7d40.4026531840".
+ */
+char *prb_job_name_of_all(const struct prb_str *environment, pid_t pid);
 
 /** True if a job of that name has the address of a machine's own loopback interface. */
 bool prb_job_is_of_one_machine(const char *name);
@@ -66,7 +71,8 @@ void prb_jobs_keep(struct prb_jobs *jobs, const pid_t *pids, size_t count);
 /**
  * Chooses the job that @p text means: the pid of one of its ranks, of an ancestor of all of them
  * or of a launcher that lists them (launcher.h), "slurm:4711" for what runs in that Slurm job, or a
- * part of its name. NULL means the only job. *ret is borrowed from @p jobs.
+ * part of its name; a number that is no process may be a whole number in its name, or that of its
+ * Slurm job. NULL means the only job. *ret is borrowed from @p jobs.
  * PRB_ERROR_NOT_FOUND if there is none, PRB_ERROR_USAGE with a list if there are several.
  */
 struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text,

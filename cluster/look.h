@@ -46,6 +46,7 @@ struct prb_seen {
 	char state;   /**< of the main thread, as in stat; 0 if unknown */
 	int64_t ran_ns; /**< processor time of the main thread so far; -1 if unknown */
 	bool gone;	/**< there is no such process (any more) */
+	bool unasked;	/**< the same, unless it is on a host that was not asked */
 	char *worker;	/**< what the worker is at that its data loader waits for, or NULL */
 
 	/* Of the first and the last look only. */

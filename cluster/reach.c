@@ -302,6 +302,26 @@ struct prb_error *prb_reach_ask(const struct prb_reach *reach, struct prb_answer
 	return add_program(reach, words, &answer->words);
 }
 
+static void put_option(struct prb_str *s, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	prb_str_printf(s, " --%s=", name);
+	prb_text_argument(s, value);
+}
+
+void prb_reach_put_options(const struct prb_reach *reach, struct prb_str *s)
+{
+	put_option(s, "hosts", reach->hosts);
+	put_option(s, "host-file", reach->host_file);
+	put_option(s, "slurm", reach->slurm);
+	put_option(s, "kubernetes", reach->kubernetes);
+	put_option(s, "namespace", reach->space);
+	put_option(s, "container", reach->container);
+	put_option(s, "ras", reach->ras);
+	put_option(s, "bring", reach->bring);
+}
+
 void prb_reach_suggest(const struct prb_reach *reach, const char *host, int pid, struct prb_str *s)
 {
 	if (reach && reach->hosts && prb_reach_is_served(host)) {
@@ -317,9 +337,9 @@ void prb_reach_suggest(const struct prb_reach *reach, const char *host, int pid,
 	else
 		prb_str_puts(s, "probing ssh://");
 	prb_text_escape(s, host);
-	if (reach && reach->kubernetes && reach->space) {
-		prb_str_puts(s, " --namespace=");
-		prb_text_escape(s, reach->space);
+	if (reach && reach->kubernetes) {
+		put_option(s, "namespace", reach->space);
+		put_option(s, "container", reach->container);
 	}
 	prb_str_puts(s, !reach || (!reach->slurm && !reach->kubernetes) ? "/"
 			: reach->slurm					? " probing "

@@ -49,6 +49,9 @@ void prb_reach_close(struct prb_reach *reach);
 struct prb_error *prb_reach_ask(const struct prb_reach *reach, struct prb_answer *answer,
 				const char *const *words) PRB_MUST_CHECK;
 
+/** Appends the options that name the same machines: " --hosts=node[01-16]". */
+void prb_reach_put_options(const struct prb_reach *reach, struct prb_str *s);
+
 /** Appends the command line that dumps process @p pid of @p host with its variables. */
 void prb_reach_suggest(const struct prb_reach *reach, const char *host, int pid, struct prb_str *s);
 

@@ -25,6 +25,7 @@ struct node {
 struct prb_merged {
 	struct prb_pool *pool;
 	struct node root;
+	bool native; /* with all C frames */
 };
 
 static void node_deinit(struct node *node)
@@ -119,21 +120,51 @@ static struct prb_error *note_end(struct prb_merged *merged, struct node *node,
 	return note_rank(&node->ends, rank);
 }
 
-static struct prb_error *add_thread(struct prb_merged *merged, const struct prb_dump_thread *thread,
-				    long rank)
+/**
+ * True for what the tree shows: some ranks were read with their C frames to find out what they wait
+ * for, and would not be beside the others. Of these frames, only the collective is shown.
+ */
+static bool is_shown(const struct prb_merged *merged, const struct prb_seen *seen,
+		     const struct prb_dump_frame *frame)
 {
+	return merged->native || frame->kind == PRB_FRAME_PYTHON ||
+	       (seen->unnamed && frame->func == seen->collective);
+}
+
+/** How many of the @p count innermost frames are shown. */
+static size_t count_shown(const struct prb_merged *merged, const struct prb_seen *seen,
+			  const struct prb_dump_thread *thread, size_t count)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < count; i++)
+		shown += is_shown(merged, seen, &thread->frames.items[i]);
+	return shown;
+}
+
+static struct prb_error *add_thread(struct prb_merged *merged, const struct prb_seen *seen,
+				    const struct prb_dump_thread *thread)
+{
+	const long rank = seen->rank->rank;
 	struct node *at = &merged->root;
-	size_t count = thread->frames.count;
+	size_t count = thread->frames.count, depth = 0;
 	prb_auto_str struct prb_str text = {};
+
+	/* A thread of a C library. */
+	if (count && !count_shown(merged, seen, thread, count))
+		return NULL;
 
 	prb_text_escape(&text, thread->name	 ? thread->name
 			       : thread->os_name ? thread->os_name
 						 : "(thread)");
 	PRB_TRY(descend(merged, &at, prb_str_text(&text), rank));
 	for (size_t i = count; i > 0; i--) {
+		if (!is_shown(merged, seen, &thread->frames.items[i - 1]))
+			continue;
 		prb_str_truncate(&text, 0);
-		if (count - i >= MAX_DEPTH) {
-			prb_str_printf(&text, "(%zu more calls)", i);
+		if (depth++ >= MAX_DEPTH) {
+			prb_str_printf(&text, "(%zu more calls)",
+				       count_shown(merged, seen, thread, i));
 			PRB_TRY(descend(merged, &at, prb_str_text(&text), rank));
 			break;
 		}
@@ -176,13 +207,13 @@ static struct prb_error *add_rank(struct prb_merged *merged, const struct prb_se
 	if (!seen->dump)
 		return NULL;
 	if (!all)
-		return seen->main ? add_thread(merged, seen->main, seen->rank->rank) : NULL;
+		return seen->main ? add_thread(merged, seen, seen->main) : NULL;
 	prb_vec_each (thread, &seen->dump->threads)
-		PRB_TRY(add_thread(merged, thread, seen->rank->rank));
+		PRB_TRY(add_thread(merged, seen, thread));
 	return NULL;
 }
 
-struct prb_error *prb_merged_create(const struct prb_round *round, bool all,
+struct prb_error *prb_merged_create(const struct prb_round *round, bool all, bool native,
 				    struct prb_merged **ret)
 {
 	struct prb_merged *merged = calloc(1, sizeof(*merged));
@@ -191,6 +222,7 @@ struct prb_error *prb_merged_create(const struct prb_round *round, bool all,
 
 	if (!merged)
 		return prb_error_nomem();
+	merged->native = native;
 	err = prb_pool_create(&merged->pool);
 	prb_vec_each (seen, &round->list)
 		if (!err)

@@ -18,8 +18,9 @@
 
 struct prb_merged;
 
-/** Merges the stacks of @p round: of the main threads, or with @p all of all threads. */
-struct prb_error *prb_merged_create(const struct prb_round *round, bool all,
+/** Merges the stacks of @p round: of the main threads, or with @p all of all threads; the Python
+ * frames and the C++ function of a collective, or with @p native all frames that were read. */
+struct prb_error *prb_merged_create(const struct prb_round *round, bool all, bool native,
 				    struct prb_merged **ret) PRB_MUST_CHECK;
 void prb_merged_destroy(struct prb_merged *merged);
 

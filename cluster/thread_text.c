@@ -51,20 +51,35 @@ static void put_frame(struct prb_str *s, const struct prb_dump_frame *frame)
 	prb_put_place(s, frame);
 }
 
+/** Appends @p before and the frame of the program that has called @p frame of a library. */
+static void put_program(struct prb_str *s, const char *before, const struct prb_dump_thread *thread,
+			const struct prb_dump_frame *frame)
+{
+	const struct prb_dump_frame *program = is_library(frame) ? find_program(thread) : NULL;
+
+	if (!program)
+		return;
+	prb_str_puts(s, before);
+	put_frame(s, program);
+}
+
+void prb_put_caller(struct prb_str *s, const struct prb_dump_thread *thread,
+		    const struct prb_dump_frame *frame)
+{
+	prb_put_place(s, frame);
+	put_program(s, ", by ", thread, frame);
+}
+
 void prb_put_innermost(struct prb_str *s, const struct prb_dump_thread *thread)
 {
-	const struct prb_dump_frame *frame = prb_innermost(thread), *program;
+	const struct prb_dump_frame *frame = prb_innermost(thread);
 
 	if (!frame) {
 		prb_str_puts(s, "no Python frame");
 		return;
 	}
 	put_frame(s, frame);
-	program = is_library(frame) ? find_program(thread) : NULL;
-	if (!program)
-		return;
-	prb_str_puts(s, ", called by ");
-	put_frame(s, program);
+	put_program(s, ", called by ", thread, frame);
 }
 
 void prb_put_thread(struct prb_str *s, const struct prb_dump_thread *thread)

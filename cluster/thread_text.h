@@ -9,6 +9,11 @@
 /** Appends "train.py:41". */
 void prb_put_place(struct prb_str *s, const struct prb_dump_frame *frame);
 
+/** Appends the place of @p frame of @p thread; if that is a library's, also the frame of the
+ * program: "__init__.py:197, by main train.py:52". */
+void prb_put_caller(struct prb_str *s, const struct prb_dump_thread *thread,
+		    const struct prb_dump_frame *frame);
+
 /** Appends "Trainer.step train.py:41" for the innermost Python frame; if that is a library's, also
  * the frame of the program: "read io.py:5, called by load train.py:12". */
 void prb_put_innermost(struct prb_str *s, const struct prb_dump_thread *thread);

@@ -163,34 +163,40 @@ static struct prb_error *tell_others(const struct prb_evidence *e)
 	return NULL;
 }
 
-/** A rank that cannot go on whatever the others do. */
-static bool is_absent(const struct prb_evidence *e, size_t i)
+/** A rank that cannot go on whatever the others do; with @p unasked, if all hosts were asked. */
+static bool is_absent(const struct prb_evidence *e, size_t i, bool unasked)
 {
 	const struct prb_seen *now = prb_evidence_seen(e, i);
 
+	if (now->unasked)
+		return unasked;
 	/* A profiler stops threads only for moments: one that was stopped in each look is held. */
 	return now->gone || now->state == 'T' || now->state == 'Z' ||
 	       (now->state == 't' && now->state_before == 't') ||
 	       (now->state == 'D' && now->state_before == 'D' && now->movement == PRB_STILL);
 }
 
-static struct prb_error *judge_absent(const struct prb_evidence *e, bool *found)
+static struct prb_error *judge_absent(const struct prb_evidence *e, bool unasked, bool *found)
 {
 	struct prb_verdict *v = e->verdict;
+	bool gone = false;
 
-	for (size_t i = 0; i < rank_count(e); i++)
-		if (is_absent(e, i))
-			PRB_TRY(add_rank(&v->ranks, prb_evidence_seen(e, i)->rank->rank));
+	for (size_t i = 0; i < rank_count(e); i++) {
+		if (!is_absent(e, i, unasked))
+			continue;
+		gone |= prb_evidence_seen(e, i)->gone || prb_evidence_seen(e, i)->state == 'Z';
+		PRB_TRY(add_rank(&v->ranks, prb_evidence_seen(e, i)->rank->rank));
+	}
 	*found = v->ranks.list.count;
 	if (!*found)
 		return NULL;
 	v->kind = PRB_VERDICT_ABSENT;
-	v->confidence = "high";
+	v->confidence = unasked ? "medium" : "high";
 	prb_verdict_put_ranks(&v->sentence, &v->ranks);
 	put_pid(e, &v->sentence);
 	prb_str_putc(&v->sentence, ' ');
 	for (size_t i = 0; i < rank_count(e); i++) {
-		if (!is_absent(e, i))
+		if (!is_absent(e, i, unasked))
 			continue;
 		if (v->ranks.list.count == 1 || prb_evidence_seen(e, i)->gone)
 			prb_why_put_absence(&v->sentence, prb_evidence_seen(e, i),
@@ -199,7 +205,10 @@ static struct prb_error *judge_absent(const struct prb_evidence *e, bool *found)
 			prb_str_puts(&v->sentence, "cannot go on");
 		break;
 	}
-	prb_str_puts(&v->refuted_by, "the rank has ended as it should, and the others end soon");
+	prb_str_puts(&v->refuted_by,
+		     unasked ? "the job runs on more hosts than were asked: name all of them"
+		     : gone  ? "the rank has ended as it should, and the others end soon"
+			     : "it goes on: look again");
 	return NULL;
 }
 
@@ -269,7 +278,6 @@ static bool judge_slow(const struct prb_evidence *e)
 		"and come back within %.1f s",
 		waiting, e->round->span);
 	prb_str_puts(&v->refuted_by, "a loop with a time limit wakes them, and not the others");
-	prb_str_puts(&v->next, "probing cluster slow");
 	return true;
 }
 
@@ -373,7 +381,7 @@ static struct prb_error *judge(const struct prb_evidence *e)
 {
 	bool found = false;
 
-	PRB_TRY(judge_absent(e, &found));
+	PRB_TRY(judge_absent(e, false, &found));
 	if (found || judge_moves(e))
 		return NULL;
 	PRB_TRY(judge_cycle(e, true, &found));
@@ -383,6 +391,8 @@ static struct prb_error *judge(const struct prb_evidence *e)
 		PRB_TRY(prb_verdict_find_waits(e, &found));
 	if (!found)
 		PRB_TRY(judge_cycle(e, false, &found));
+	if (!found)
+		PRB_TRY(judge_absent(e, true, &found));
 	if (!found)
 		judge_rest(e);
 	return NULL;
@@ -405,21 +415,53 @@ static void put_next(const struct prb_evidence *e, const struct prb_rank *rank)
 	prb_str_puts(s, " dump --locals");
 }
 
+/** Appends the command that runs @p action on the same job. */
+static void put_action(const struct prb_evidence *e, const char *action)
+{
+	struct prb_str *s = &e->verdict->next;
+	size_t i = 0;
+
+	prb_str_printf(s, "probing cluster %s", action);
+	if (e->reach && prb_reach_is_far(e->reach)) {
+		prb_reach_put_options(e->reach, s);
+		return;
+	}
+	while (i < rank_count(e) && !prb_evidence_seen(e, i)->rank->pid)
+		i++;
+	if (i < rank_count(e))
+		prb_str_printf(s, " %d", (int)prb_evidence_seen(e, i)->rank->pid);
+}
+
+/** The first rank that is named, if it has a process. */
+static const struct prb_seen *find_named(const struct prb_evidence *e)
+{
+	const struct prb_seen *seen;
+
+	prb_vec_each (seen, &e->round->list)
+		if (e->verdict->ranks.list.count && seen->rank->pid &&
+		    seen->rank->rank == e->verdict->ranks.list.items[0])
+			return seen;
+	return NULL;
+}
+
 static void suggest(const struct prb_evidence *e)
 {
-	for (size_t i = 0; i < rank_count(e); i++)
-		if (e->verdict->ranks.list.count && prb_evidence_seen(e, i)->rank->pid &&
-		    prb_evidence_seen(e, i)->rank->rank == e->verdict->ranks.list.items[0] &&
-		    !e->verdict->next.length)
-			put_next(e, prb_evidence_seen(e, i)->rank);
-	if (e->verdict->next.length)
-		return;
-	prb_str_puts(&e->verdict->next, "probing ");
-	if (e->bundle) {
+	const struct prb_seen *named = find_named(e);
+	bool moves =
+		e->verdict->kind == PRB_VERDICT_MOVES ||
+		(e->verdict->kind == PRB_VERDICT_LATE && named && named->movement == PRB_MOVES);
+
+	if (moves && !e->bundle) {
+		put_action(e, "slow");
+	} else if (named) {
+		put_next(e, named->rank);
+	} else if (e->bundle) {
+		prb_str_puts(&e->verdict->next, "probing ");
 		prb_text_escape(&e->verdict->next, e->bundle);
-		prb_str_putc(&e->verdict->next, ' ');
+		prb_str_puts(&e->verdict->next, " dump");
+	} else {
+		put_action(e, "dump --native");
 	}
-	prb_str_puts(&e->verdict->next, e->bundle ? "dump" : "cluster dump --native");
 }
 
 /** What was read of how many ranks, and why there are no flight recorders. */

@@ -279,7 +279,7 @@ static void put_called(struct prb_str *s, const struct prb_seen *seen, const str
 	}
 	if (seen->collective && seen->caller) {
 		prb_str_puts(s, " at ");
-		prb_put_place(s, seen->caller);
+		prb_put_caller(s, seen->main, seen->caller);
 	}
 }
 

@@ -79,7 +79,7 @@ void prb_why_put_call(struct prb_str *s, const struct prb_seen *seen)
 	prb_why_put_operation(s, seen);
 	if (seen->caller) {
 		prb_str_puts(s, ", called at ");
-		prb_put_place(s, seen->caller);
+		prb_put_caller(s, seen->main, seen->caller);
 	}
 	put_arguments(s, seen);
 }
@@ -102,6 +102,9 @@ void prb_why_put_absence(struct prb_str *s, const struct prb_seen *seen, bool se
 {
 	if (!seen->rank->pid && !seen->error)
 		prb_str_puts(s, several ? "have no process" : "has no process");
+	else if (seen->unasked)
+		prb_str_puts(s, several ? "have no process on the hosts that were asked"
+					: "has no process on the hosts that were asked");
 	else if (seen->gone)
 		prb_str_puts(s, several ? "have ended meanwhile" : "has ended meanwhile");
 	else if (!seen->main) {

@@ -46,8 +46,9 @@ void prb_looks_lack(struct prb_looks *looks);
  */
 bool prb_looks_claim(struct prb_looks *looks, long rank);
 
-/** Makes one job and one look of them. PRB_ERROR_NOT_FOUND if there is no rank. Once. */
-struct prb_error *prb_looks_finish(struct prb_looks *looks, struct prb_job *job,
+/** Makes one job and one look of them. @p everywhere: all hosts of the job were asked, for whoever
+ * named them knows them all. PRB_ERROR_NOT_FOUND if there is no rank. Once. */
+struct prb_error *prb_looks_finish(struct prb_looks *looks, bool everywhere, struct prb_job *job,
 				   struct prb_round *round) PRB_MUST_CHECK;
 
 /** Appends @p text, an object that prb_looks_write() wrote, with the name of its host. */

@@ -488,7 +488,11 @@ static struct prb_error *drop_doubles(struct prb_looks *looks)
 }
 
 /** Adds the ranks up to the job's size that no host has. */
-static struct prb_error *add_missing(struct prb_looks *looks)
+/**
+ * Ranks that no host has told of. A host tells of those that it has lost, if the launcher says how
+ * many it must have.
+ */
+static struct prb_error *add_missing(struct prb_looks *looks, bool everywhere)
 {
 	size_t known = looks->list.count, at = 0;
 
@@ -503,10 +507,14 @@ static struct prb_error *add_missing(struct prb_looks *looks)
 		if (!told)
 			return prb_error_nomem();
 		told->rank = (struct prb_rank){.rank = n, .local_rank = -1};
-		told->seen = (struct prb_seen){
-			.ran_ns = -1, .gone = !looks->lacking, .movement = PRB_UNKNOWN};
-		if (looks->lacking)
-			PRB_TRY(prb_str_copy("no host that answered has it", &told->seen.error));
+		told->seen = (struct prb_seen){.ran_ns = -1,
+					       .gone = !looks->lacking,
+					       .unasked = !looks->lacking && !everywhere,
+					       .movement = PRB_UNKNOWN};
+		if (looks->lacking || !everywhere)
+			PRB_TRY(prb_str_copy(looks->lacking ? "no host that answered has it"
+							    : "no host that was asked has it",
+					     &told->seen.error));
 	}
 	qsort(looks->list.items, looks->list.count, sizeof(*looks->list.items), by_rank);
 	return NULL;
@@ -535,16 +543,16 @@ static struct prb_error *hand_over(struct prb_looks *looks, struct prb_job *job,
 	return NULL;
 }
 
-struct prb_error *prb_looks_finish(struct prb_looks *looks, struct prb_job *job,
+struct prb_error *prb_looks_finish(struct prb_looks *looks, bool everywhere, struct prb_job *job,
 				   struct prb_round *round)
 {
 	if (!looks->list.count)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_NOT_FOUND, "no host has a rank of the job"),
-			"JOB is a part of its name, or is left out if a host runs one "
-			"job only");
+			"its ranks may have ended, or be another user's; JOB, if given, is a part "
+			"of its name");
 	qsort(looks->list.items, looks->list.count, sizeof(*looks->list.items), by_rank);
 	PRB_TRY(drop_doubles(looks));
-	PRB_TRY(add_missing(looks));
+	PRB_TRY(add_missing(looks, everywhere));
 	return hand_over(looks, job, round);
 }

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "dwarf/lines/demangle.h"
 #include "dwarf/lines/short_name.h"
 
 enum { MAX_MAPPED = 64 << 20, MAX_NAME = 120 };
@@ -37,7 +38,8 @@ static bool is_interpreter(const struct prb_capture *c, const struct prb_module 
 static struct prb_error *name_function(struct prb_module *module, uint64_t pc, struct prb_str *ret)
 {
 	prb_auto_str struct prb_str symbol = {};
-	prb_auto_free char *brief = NULL;
+	prb_auto_free char *readable = NULL, *brief = NULL;
+	const char *name;
 	const char *path = strrchr(module->path, '/');
 
 	if (module->end - module->start <= MAX_MAPPED) {
@@ -46,11 +48,14 @@ static struct prb_error *name_function(struct prb_module *module, uint64_t pc, s
 
 		if (err && err->code == PRB_ERROR_NOMEM)
 			return prb_steal(&err);
-		if (!err)
-			PRB_TRY(prb_short_name(prb_str_text(&symbol), &brief));
-		if (!err && symbol.length)
-			prb_str_printf(ret, "%.*s", MAX_NAME,
-				       brief ? brief : prb_str_text(&symbol));
+		if (!err && symbol.length) {
+			readable = prb_demangle(prb_str_text(&symbol));
+			name = readable ? readable : prb_str_text(&symbol);
+			PRB_TRY(prb_short_name(name, &brief));
+			name = brief ? brief : name;
+			prb_str_printf(ret, "%.*s%s", MAX_NAME, name,
+				       strlen(name) > MAX_NAME ? "…" : "");
+		}
 	}
 	if (!ret->length)
 		prb_str_printf(ret, "%.*s", MAX_NAME, path ? path + 1 : module->path);

@@ -121,6 +121,7 @@ static void json_side(struct prb_json *json, const char *key, const struct prb_r
 	prb_json_integer(json, "weight_ns", report->weight);
 	prb_json_integer(json, "samples", (int64_t)report->taken);
 	prb_json_real(json, "independent_samples", report->samples, 1);
+	prb_performance_json_windows(json, r);
 	prb_json_close(json, '}');
 }
 

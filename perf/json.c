@@ -146,7 +146,7 @@ static void put_cost(struct prb_json *json, const struct prb_profile_cost *c)
 	prb_json_close(json, '}');
 }
 
-static void put_windows(struct prb_json *json, const struct prb_recording *recording)
+void prb_performance_json_windows(struct prb_json *json, const struct prb_recording *recording)
 {
 	const struct prb_profile_window *window;
 
@@ -187,7 +187,7 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 	prb_json_real(&json, "independent_samples", report->samples, 1);
 	prb_json_natural(&json, "process_cpu_ns", recording->process_cpu);
 	prb_json_integer(&json, "unseen_children_ns", recording->unseen_children);
-	put_windows(&json, recording);
+	prb_performance_json_windows(&json, recording);
 	put_states(&json, report);
 	PRB_TRY(put_all_functions(&json, recording, choice, report));
 	put_processes(&json, recording);

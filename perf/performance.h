@@ -171,6 +171,9 @@ void prb_performance_put_amounts(const struct prb_recording *recording,
 void prb_performance_json_function(struct prb_json *json, const struct prb_tree_function *function,
 				   bool lines, int32_t line);
 
+/** The members of an object that say which parts of it a recording of --when has. */
+void prb_performance_json_windows(struct prb_json *json, const struct prb_recording *recording);
+
 /** Prints that a file was written, how much there is in it, and what it cost. */
 struct prb_error *prb_performance_tell_file(const struct prb_recording *recording,
 					    const char *path) PRB_MUST_CHECK;

@@ -130,6 +130,7 @@ static struct prb_error *describe(struct prb_process *process)
 					process->pid);
 	process->ppid = stat.ppid;
 	process->state = stat.state;
+	process->forked = stat.forked;
 	process->threads = stat.threads;
 	process->start_time = start_time(stat.start_ticks);
 	process->kind = stat.kernel				 ? PRB_PROCESS_KERNEL

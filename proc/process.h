@@ -31,8 +31,9 @@ struct prb_process {
 	pid_t pid;
 	pid_t ppid; /**< 0 if its parent is not in our pid namespace */
 	enum prb_process_kind kind;
-	char state; /**< as in stat: R S D T t Z X I */
-	uid_t uid;  /**< effective */
+	char state;  /**< as in stat: R S D T t Z X I */
+	bool forked; /**< it was forked, and has executed no program since */
+	uid_t uid;   /**< effective */
 	unsigned threads;
 	double start_time;    /**< seconds since the epoch */
 	int elf_class;	      /**< 32 or 64; 0 if the executable may not be read */

@@ -23,7 +23,7 @@ struct spread {
 struct side {
 	struct prb_profile_choice choice; /* with `threads` */
 	bool *threads;
-	int64_t duration;
+	const struct prb_recording *facts;
 	struct prb_report *report; /* the diff's */
 	double WW;		   /* sum of W² */
 	struct spread *spreads;	   /* of rows */
@@ -57,7 +57,7 @@ static struct prb_error *side_init(struct comparison *c, enum which which,
 	struct side *side = &c->sides[which];
 
 	side->choice = *choice;
-	side->duration = which == BEFORE ? r->before->duration : r->duration;
+	side->facts = which == BEFORE ? r->before : r;
 	side->report = which == BEFORE ? &c->diff->before : &c->diff->after;
 	side->threads = calloc(r->threads.count + 1, sizeof(*side->threads));
 	if (!side->threads)
@@ -122,13 +122,15 @@ static void add_part(const struct comparison *c, struct side *side, const struct
 	}
 }
 
-/* What the threads of a side did in one of the parts of its time. */
+/* What the threads of a side did in one of the parts of the time that it has samples of. */
 static struct prb_error *report_part(const struct comparison *c, const struct side *side,
 				     unsigned number, struct prb_report *ret)
 {
 	struct prb_recording part = {.tree = c->joined->tree};
-	int64_t from = side->duration / PARTS * number;
-	int64_t to = number == PARTS - 1 ? INT64_MAX : from + side->duration / PARTS;
+	const int64_t length = prb_recording_covered(side->facts) / PARTS;
+	int64_t from = prb_recording_moment(side->facts, length * number);
+	int64_t to = number == PARTS - 1 ? INT64_MAX
+					 : prb_recording_moment(side->facts, length * (number + 1));
 	struct prb_error *err = NULL;
 	const struct prb_run *run;
 

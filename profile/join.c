@@ -274,9 +274,12 @@ static struct prb_error *add_runs(struct prb_recording *r, const struct prb_reco
 
 static struct prb_error *add_facts(struct prb_recording *r, const struct prb_recording *from)
 {
+	const struct prb_profile_window *window;
+
 	r->pid = from->pid;
 	r->started = from->started;
 	r->duration = from->duration;
+	r->around = from->around;
 	r->rate = from->rate;
 	r->native = from->native;
 	r->tid = from->tid;
@@ -284,7 +287,16 @@ static struct prb_error *add_facts(struct prb_recording *r, const struct prb_rec
 	r->process_cpu = from->process_cpu;
 	r->cost = from->cost;
 	PRB_TRY(prb_str_copy(from->command, &r->command));
-	return prb_str_copy(from->python, &r->python);
+	PRB_TRY(prb_str_copy(from->python, &r->python));
+	PRB_TRY(prb_str_copy(from->condition, &r->condition));
+	prb_vec_each (window, &from->windows) {
+		struct prb_profile_window *slot = prb_vec_push(&r->windows);
+
+		if (!slot)
+			return prb_error_nomem();
+		*slot = *window;
+	}
+	return NULL;
 }
 
 static struct prb_error *add_after(struct prb_recording *r, const struct prb_recording *after,

@@ -33,6 +33,22 @@ bool prb_run_inside(const struct prb_run *run, int64_t from, int64_t to, struct 
 	return true;
 }
 
+int64_t prb_recording_moment(const struct prb_recording *recording, int64_t covered)
+{
+	const struct prb_profile_window *window;
+
+	if (!recording->condition)
+		return covered;
+	prb_vec_each (window, &recording->windows) {
+		int64_t length = window->end - window->begin;
+
+		if (covered <= length)
+			return window->begin + covered;
+		covered -= length;
+	}
+	return recording->duration;
+}
+
 static void clip_windows(struct prb_recording *recording, int64_t from, int64_t to)
 {
 	size_t kept = 0;

@@ -14,6 +14,10 @@
 /** What of @p run is from @p from to @p to; false if nothing is. */
 bool prb_run_inside(const struct prb_run *run, int64_t from, int64_t to, struct prb_run *ret);
 
+/** The moment, from its start, up to which it has samples of @p covered nanoseconds: of --when, the
+ * time outside of windows does not count. At most prb_recording_covered(). */
+int64_t prb_recording_moment(const struct prb_recording *recording, int64_t covered);
+
 /**
  * Keeps what is from @p from to @p to, in nanoseconds from the start, and counts times from there
  * on. The runs have to be in order. What the recording cost stays that of all of it.

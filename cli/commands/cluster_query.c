@@ -6,6 +6,7 @@
 
 #include "cli/commands/cluster.h"
 #include "cli/commands/query.h"
+#include "command/descriptors.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
 #include "command/output.h"
@@ -72,6 +73,7 @@ static struct prb_error *open_ranks(const struct prb_cluster *c, struct prb_quer
 		return prb_query_open(query, &cli, false);
 	}
 	PRB_TRY(warn_of_missing(c->job));
+	prb_descriptors_raise();
 	prb_vec_each (rank, &c->job->ranks) {
 		struct prb_target *target;
 		struct prb_error *err;

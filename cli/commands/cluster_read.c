@@ -307,7 +307,8 @@ static struct prb_error *gather(struct prb_cluster *c, const char *job, struct i
 	c->job = &c->merged;
 	c->saved = in->saved;
 	if (!err)
-		err = prb_looks_finish(in->looks, &c->merged, c->last);
+		err = prb_looks_finish(in->looks, c->reach.slurm || c->reach.ras, &c->merged,
+				       c->last);
 	if (!err)
 		prb_cluster_warn_of_doubles(&c->merged);
 	return err;
@@ -339,7 +340,7 @@ struct prb_error *prb_cluster_load(struct prb_cluster *c, const char *path)
 	if (!err)
 		err = prb_save_load(path, looks);
 	if (!err)
-		err = prb_looks_finish(looks, &c->merged, c->last);
+		err = prb_looks_finish(looks, false, &c->merged, c->last);
 	prb_looks_destroy(looks);
 	c->job = &c->merged;
 	return err;

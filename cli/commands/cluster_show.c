@@ -88,7 +88,9 @@ static void put_node(struct prb_str *s, const struct prb_rank *rank, const struc
 	if (columns->hosts)
 		put_column(s, rank->host ? rank->host : "-", HOST_WIDTH);
 	if (!rank->pid) {
-		prb_str_puts(s, "      -  no process has this rank\n");
+		prb_str_puts(s, "      -  ");
+		prb_text_escape(s, seen && seen->error ? seen->error : "no process has this rank");
+		prb_str_putc(s, '\n');
 		return;
 	}
 	prb_str_printf(s, "%7d  ", (int)rank->pid);
@@ -268,7 +270,7 @@ struct prb_error *prb_cluster_dump(struct prb_cluster *c)
 	prb_auto_str struct prb_str text = {};
 	struct prb_merged *merged;
 
-	PRB_TRY(prb_merged_create(c->last, c->settings->all, &merged));
+	PRB_TRY(prb_merged_create(c->last, c->settings->all, c->settings->native, &merged));
 	if (c->settings->json) {
 		put_dump_json(&text, c, merged);
 	} else {

@@ -176,6 +176,10 @@ struct prb_error *prb_cluster_slow(struct prb_cluster *c)
 	struct parts parts = {};
 	struct prb_error *err;
 
+	if (c->bundle)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "'slow' is of a job that runs"),
+			"a bundle has the last looks only: 'probing %s cluster hang'", c->bundle);
 	if (!any_waits(c->last))
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_FAILED, "no rank was seen in a collective"),

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "command/descriptors.h"
 #include "command/exit.h"
 #include "cli/commands/query.h"
 #include "base/cleanup.h"
@@ -189,6 +190,8 @@ static struct prb_error *open_all(struct prb_query *query, const struct prb_cli 
 struct prb_error *prb_query_open(struct prb_query *query, const struct prb_cli *cli, bool all)
 {
 	query->target = cli->target;
+	/* Of each process, some files stay open, and a machine may have hundreds. */
+	prb_descriptors_raise();
 	PRB_TRY(all ? open_all(query, cli) : open_named(query, cli));
 	/* What is left is nothing. */
 	if (query->lost && query->lost == query->targets)

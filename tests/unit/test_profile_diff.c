@@ -79,29 +79,76 @@ static void test_a_change_and_none(void **state)
 	}
 }
 
-/* A program that does one thing for long and then another may have been caught at other moments. */
-static void test_phases_are_chance(void **state)
+/* A recording of a program that does one thing for long and then another, from @p first on. */
+static struct prb_recording *made_phases(unsigned first)
 {
-	struct prb_recording *r[2];
+	struct prb_recording *r;
+	uint32_t thread, stacks[2];
+
+	assert_null(prb_recording_create(&r));
+	thread = made_thread(r, 7, "main");
+	stacks[0] = made_stack(r, "main/busy", 3);
+	stacks[1] = made_stack(r, "main/other", 3);
+	for (unsigned i = 0; i < 1000; i++)
+		made_run(r, thread, stacks[(i + first) / 200 % 2], 1);
+	return r;
+}
+
+static void check_that_phases_are_chance(struct prb_recording *r)
+{
 	struct prb_diff diff;
 
-	(void)state;
-	for (unsigned which = 0; which < 2; which++) {
-		uint32_t thread, stacks[2];
-
-		assert_null(prb_recording_create(&r[which]));
-		thread = made_thread(r[which], 7, "main");
-		stacks[0] = made_stack(r[which], "main/busy", 3);
-		stacks[1] = made_stack(r[which], "main/other", 3);
-		for (unsigned i = 0; i < 1000; i++)
-			made_run(r[which], thread, stacks[(i + which * 100) / 200 % 2], 1);
-	}
-	r[0] = joined(r[0], r[1]);
-	assert_null(prb_diff_make(r[0], &cpu, &diff));
-	assert_false(row_of(r[0], &diff, "busy")->self.certain);
-	assert_true(row_of(r[0], &diff, "busy")->self.worth > 5);
+	assert_null(prb_diff_make(r, &cpu, &diff));
+	assert_false(row_of(r, &diff, "busy")->self.certain);
+	assert_true(row_of(r, &diff, "busy")->self.worth > 5);
 	prb_diff_deinit(&diff);
-	prb_recording_destroy(r[0]);
+	prb_recording_destroy(r);
+}
+
+/* It may have been caught at other moments. */
+static void test_phases_are_chance(void **state)
+{
+	(void)state;
+	check_that_phases_are_chance(joined(made_phases(0), made_phases(100)));
+}
+
+/* What was kept of an hour are two windows of a second each. */
+static void make_windows(struct prb_recording *r)
+{
+	const int64_t second = 1000000000, gap = 1000 * second;
+	struct prb_run *run;
+
+	r->condition = strdup("cpu_ms > 100");
+	r->around = second / 2;
+	r->duration = 3600 * second;
+	prb_vec_each (run, &r->runs)
+		run->begin += run->begin < second ? gap : 2 * gap;
+	for (unsigned i = 1; i <= 2; i++) {
+		struct prb_profile_window *window = prb_vec_push(&r->windows);
+
+		assert_non_null(window);
+		window->begin = i * gap + (i - 1) * second;
+		window->end = window->begin + second;
+	}
+}
+
+/* The windows stay, and are what is cut into parts: these have the phases of the whole above. */
+static void test_windows(void **state)
+{
+	struct prb_recording *before = made_phases(0), *after = made_phases(100), *r;
+
+	(void)state;
+	make_windows(before);
+	make_windows(after);
+	r = joined(before, after);
+	assert_int_equal(prb_recording_covered(r), 2000000000);
+	assert_int_equal(prb_recording_covered(r->before), 2000000000);
+	assert_string_equal(r->before->condition, "cpu_ms > 100");
+	assert_int_equal(r->windows.count, 2);
+	assert_int_equal(prb_recording_moment(r, 0), r->windows.items[0].begin);
+	assert_int_equal(prb_recording_moment(r, 1500000000), r->windows.items[1].end - 500000000);
+	assert_int_equal(prb_recording_moment(r, 2000000000), r->windows.items[1].end);
+	check_that_phases_are_chance(r);
 }
 
 static uint32_t add(struct prb_recording *r, const char *name, const char *file, int32_t first,
@@ -237,6 +284,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_change_and_none),
 		cmocka_unit_test(test_phases_are_chance),
+		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_functions_that_moved),
 		cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_ranges),

@@ -245,6 +245,15 @@ def test_several_targets(probing, target):
     assert [row["_target"] for row in rows] == [str(pid) for pid in pids]
 
 
+def test_more_targets_than_the_soft_limit_of_files(target):
+    """Of each, some files stay open; what shells allow at first is not what may be open."""
+    pids = sorted(target("sleeper.py").pid for _ in range(8))
+    done = subprocess.run(["sh", "-c", "ulimit -Sn 20; exec \"$@\"", "sh", support.BINARY, "query", "-f", "json",
+                           *("--target=%d" % pid for pid in pids), "SELECT DISTINCT _pid FROM python.threads ORDER BY 1"],
+                          env=environment(), capture_output=True, universal_newlines=True, timeout=60, check=False)
+    assert done.returncode == OK and json.loads(done.stdout) == [{"_pid": pid} for pid in pids], done
+
+
 def test_one_of_several_targets_is_lost(probing, target):
     process, gone = target("sleeper.py"), free_pid()
     result = probing("query", "-t", process.pid, "-t", gone, "-f", "json",

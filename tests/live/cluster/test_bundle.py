@@ -58,6 +58,9 @@ def test_all_is_there_when_the_job_is_gone(tmp_path):
     nodes = rows("cluster", "nodes", "--json", file)[0]
     assert [rank["pid"] for rank in nodes["ranks"]] == pids
 
+    slow = jobs.cluster("cluster", "slow", file)
+    assert slow.returncode == USAGE and "'slow' is of a job that runs" in slow.stderr, slow
+
     one = jobs.cluster("%s/1" % file, "dump", "--locals")
     assert one.returncode == OK and "loss = 1" in one.stdout, one
     assert jobs.cluster("%s/1" % file, "print", "weight").stdout.strip() == "1"

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import time
+import urllib.parse
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,33 @@ def test_rows_arrive_as_they_are(server, writer, probing, tmp_path):
     assert " 0 rows of 1 rings" in again.stderr, again
     assert server.rows("SELECT count() AS n, uniqExact(number) AS u FROM equal.user_stored") == \
         [{"n": 3010, "u": 3010}]
+
+
+@pytest.mark.skipif(os.getuid() != 0 or subprocess.run(["unshare", "-n", "true"], check=False,
+                                                       stderr=subprocess.DEVNULL).returncode,
+                    reason="no network namespaces here")
+def test_jobs_with_the_same_loopback_address(server, newest, tmp_path):
+    """Each container has an address 127.0.0.1 of its own, and each machine: two jobs are two."""
+    with contextlib.ExitStack() as stack:
+        def contained(program, *words, env):
+            process = stack.enter_context(support.Program(
+                ["unshare", "-n", newest.exe, support.HERE / "programs" / program, *words], env=dict(newest.env, **env)))
+            assert process.line().split()[0] == "ready"
+            return process
+
+        writers = [Writer(contained, tmp_path / "data", RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1",
+                          MASTER_PORT="29517") for _ in range(2)]
+        for writer in writers:
+            writer.write(10)
+        done = ship(tmp_path, "--to", server.url("apart"), "--once", *(writer.pid for writer in writers))
+        assert done.returncode == 0 and "20 rows of 2 rings were sent" in done.stderr, done
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().replace("-", "")[:12]
+        assert {(row["pid"], row["job"]) for row in ask(server, "apart", "SELECT DISTINCT pid, job FROM user.stored")} == {
+            (writer.pid, "torch 127.0.0.1:29517@%s.%d" % (boot, os.stat("/proc/%d/ns/net" % writer.pid).st_ino))
+            for writer in writers}
+        # One of them, by its name.
+        name = urllib.parse.quote("torch 127.0.0.1:29517@%s.%d" % (boot, os.stat("/proc/%d/ns/net" % writers[0].pid).st_ino))
+        assert ask(server, "apart", "SELECT DISTINCT pid FROM user.stored", job=name) == [{"pid": writers[0].pid}]
 
 
 @contextlib.contextmanager

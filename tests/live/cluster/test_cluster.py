@@ -78,11 +78,13 @@ def test_a_job_from_a_late_rank_to_a_dead_one(job):
     # Ranks that meet again and again do not hang.
     os.unlink(job.file)
     job.do("loop")
-    assert job.hang(MOVES)["verdict"] == "moves"
+    found = job.hang(MOVES)
+    assert found["verdict"] == "moves" and found["next"] == "probing cluster slow %d" % job.pids()[0], found
 
     os.kill(job.pids()[0], signal.SIGSTOP)
     stopped = job.hang(ABSENT)
     assert stopped["ranks"] == [0] and "is stopped by a signal" in stopped["sentence"]
+    assert stopped["wrong_if"] == "it goes on: look again"
     os.kill(job.pids()[0], signal.SIGCONT)
     with open(job.file, "w", encoding="ascii"):
         job.done()
@@ -121,7 +123,8 @@ def test_the_slow_rank(job):
     assert found["others_wait"] > found["waits"]
     wait_until(is_told, 100)
     assert "RANK    LOOKS  WAITING" in text
-    assert job.hang(MOVES)["verdict"] == "moves"
+    found = job.hang(MOVES)
+    assert found["verdict"] == "moves" and found["next"] == "probing cluster slow %d" % job.pids()[0], found
 
     # One profile of all, in which the ranks are the outermost frames.
     file = job.file + ".profile"
@@ -247,6 +250,17 @@ def test_no_job():
                             capture_output=True, check=False, text=True)
     assert result.returncode == 1 and "no job on this machine is 'torch 192.0.2.1:1'" in \
         result.stderr
+    # More than pids there can be, and a process of ours: the number of a Slurm job is no pid.
+    for number, reason in ((4999999, "there is no such process"),
+                           (os.getpid(), "that process is no rank, nor above one")):
+        result = jobs.cluster("cluster", "hang", number)
+        assert result.returncode == 1 and "no job on this machine is '%d': %s\n" % (number, reason) in result.stderr, result
+        assert "--slurm %d asks for the Slurm job of that number\n" % number in result.stderr, result
+    # A whole number in the job's name: its port.
+    with jobs.ranks("/usr/bin/python3", 1, MASTER_PORT="4999998") as ranks:
+        result = jobs.cluster("cluster", "nodes", "--json", "4999998")
+        assert [rank["pid"] for job in json.loads(result.stdout) for rank in job["ranks"]] == [ranks[0].pid], result
+        assert jobs.cluster("cluster", "nodes", "49999980").returncode == 1
     with jobs.ranks("/usr/bin/python3", 2) as ranks:
         result = subprocess.run([support.BINARY, "cluster", "hang", "torch 192.0.2.1:1"],
                                 capture_output=True, check=False, text=True)

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 
@@ -60,6 +61,37 @@ def test_a_rank_that_stalls(job):
     found = job.hang(LATE, "never entered all_reduce", ranks=[1], confidence="high")
     assert "of ranks 0,1)" in found["evidence"], found
     job.release(0, 1)
+
+
+def below(nodes, depth=0):
+    """All nodes of a tree of stacks, with their depths."""
+    for node in nodes:
+        yield depth, node
+        yield from below(node["children"], depth + 1)
+
+
+def test_the_tree_of_ranks_that_wait_in_c(job):
+    """Their C frames were read to find the collective: in the tree they stand beside the others, by their Python frames."""
+    def nodes():
+        tree = json.loads(job.cluster("dump", "--json", job.name).stdout)
+        return [(node["name"], node["ranks"], depth) for depth, node in below(tree["stacks"])]
+
+    found = []
+
+    def is_there():
+        found[:] = nodes()
+        there = [(name.split("  ")[0].split("::")[0], ranks) for name, ranks, _ in found]
+        return {("stall", (0,)), ("Tensor.backward", (1, 2)), ("c10d", (1, 2))} <= {(name, tuple(ranks)) for name, ranks in there}
+
+    job.do("parallel")
+    wait_until(is_there, 120)
+    assert [(ranks, depth) for name, ranks, depth in found if name.startswith("parallel  ranks.py:")] == [([0, 1, 2], 2)], found
+    assert [ranks for name, ranks, _ in found if name.startswith("c10d::")] == [[1, 2]], found
+    assert not [name for name, _, _ in found if "libc" in name or "pthread" in name], found
+    assert "libc" in job.cluster("dump", "--native", job.name).stdout
+    evidence = job.hang(LATE, ranks=[0])["evidence"]
+    assert re.search(r"^ranks 1,2 are in a collective \(c10d::.*, by parallel ranks\.py:\d+$", evidence, re.M), evidence
+    job.release()
 
 
 def test_what_keeps_a_rank(job):

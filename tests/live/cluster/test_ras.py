@@ -85,6 +85,22 @@ def test_hosts_of_ras(ras):
         assert pathlib.Path(folder, "log").read_text().split() == ["127.0.0.9"]
 
 
+def test_a_profile_of_hosts_of_ras(ras):
+    start, _ = ras
+    table = answer([(0, "127.0.0.1"), (1, "127.0.0.1")], []).replace("127.0.0.2", "127.0.0.1")
+    with tempfile.TemporaryDirectory() as folder, jobs.ranks(PYTHON, 2) as ranks:
+        path = pathlib.Path(folder, "ssh")
+        path.write_text(SSH)
+        path.chmod(0o755)
+        env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), LOG=folder + "/log",
+                   PROBING_REMOTE_PROGRAM=str(support.BINARY))
+        done = jobs.cluster("cluster", "perf", start("OK\n" + table), "--duration", "500ms", "--json", jobs.ADDRESS, env=env)
+        assert done.returncode == OK, done
+        assert [(one["pid"], one["command"]) for one in json.loads(done.stdout)["processes"]] == [
+            (each.pid, "rank %d (127.0.0.1)" % rank) for rank, each in enumerate(ranks)]
+        assert pathlib.Path(folder, "log").read_text().split() == ["127.0.0.1"]
+
+
 def test_no_hosts(ras):
     start, _ = ras
     done = jobs.cluster("cluster", "hang", start("SERVER PROTOCOL 2\nERROR: Unknown command\nJob summary\n"))

@@ -25,7 +25,7 @@ UNKNOWN, OK, FAILED, USAGE = 16, 0, 1, 2
 KUBECTL = """#!/bin/sh
 echo "$@" >>"$LOG"
 case $1 in
-get) echo pod/trainer-0; echo pod/trainer-1; exit 0;;
+get) for pod in $PODS; do echo pod/$pod; done; exit 0;;
 esac
 while [ "$1" != -- ]; do shift; done
 shift
@@ -104,7 +104,7 @@ def test_a_slurm_job(bin_path):
 
 def test_pods(bin_path):
     """Only the words for kubectl and its answers are real here: the pods are this machine."""
-    env = environment(bin_path, "kubectl", KUBECTL, PROBING_REMOTE_PROGRAM=str(support.BINARY))
+    env = environment(bin_path, "kubectl", KUBECTL, PROBING_REMOTE_PROGRAM=str(support.BINARY), PODS="trainer-0 trainer-1")
     with jobs.ranks(PYTHON, 2) as ranks:
         words = ("--kubernetes", "app=trainer", "--namespace", "ml", "--container", "main", jobs.ADDRESS)
         found = read_ranks(env, *words)
@@ -115,7 +115,7 @@ def test_pods(bin_path):
         os.kill(ranks[1].pid, signal.SIGSTOP)
         hang = jobs.cluster("cluster", "hang", *words, env=env)
         assert "next        kubectl exec trainer-" in hang.stdout, hang
-        assert " --namespace=ml -- probing %d dump --locals" % ranks[1].pid in hang.stdout
+        assert " --namespace=ml --container=main -- probing %d dump --locals" % ranks[1].pid in hang.stdout
     log = (bin_path / "log").read_text()
     assert "get pods --output=name --field-selector=status.phase=Running --selector app=trainer " \
         "--namespace ml\n" in log
@@ -124,6 +124,24 @@ def test_pods(bin_path):
     assert usage.returncode == USAGE and "are for --kubernetes" in usage.stderr
     assert jobs.cluster("cluster", "nodes", "--kubernetes", "a", "--hosts", "b",
                         env=env).returncode == USAGE
+
+
+def test_a_profile_of_pods(bin_path):
+    """Each pod samples its ranks; here is one with both."""
+    env = environment(bin_path, "kubectl", KUBECTL, PROBING_REMOTE_PROGRAM=str(support.BINARY), PODS="trainer-0")
+    words = ("--kubernetes", "app=trainer", "--namespace", "ml", "--container", "main", jobs.ADDRESS)
+    file = bin_path / "pods.profile"
+    with jobs.ranks(PYTHON, 2) as ranks:
+        done = jobs.cluster("cluster", "perf", *words, "--duration", "500ms", "--json", "-o", file, env=env)
+        assert done.returncode == OK, done
+        expected = [(each.pid, "rank %d (trainer-0)" % rank) for rank, each in enumerate(ranks)]
+        assert [(one["pid"], one["command"]) for one in json.loads(done.stdout)["processes"]] == expected
+    kept = jobs.cluster(file, "query", "-f", "json", "SELECT pid, command FROM profile.processes")
+    assert [(row["pid"], row["command"]) for row in json.loads(kept.stdout)] == expected
+    assert "exec --namespace=ml --container=main trainer-0 -- %s cluster sample --duration=500ms %s\n" % (
+        support.BINARY, jobs.ADDRESS) in (bin_path / "log").read_text()
+    none = jobs.cluster("cluster", "perf", *words, env=dict(env, PODS=""))
+    assert none.returncode == FAILED and "no running pod has the labels" in none.stderr, none
 
 
 def test_a_copy_is_brought_and_removed(bin_path):
@@ -156,6 +174,8 @@ def test_a_host_file(bin_path):
     with jobs.ranks(PYTHON, 1):
         done = jobs.cluster("cluster", "dump", "--host-file", file, jobs.ADDRESS, env=env)
         assert "1 rank on 3 hosts" in done.stdout, done
+        hang = jobs.cluster("cluster", "hang", "--host-file", file, jobs.ADDRESS, env=env)
+        assert hang.stdout.endswith("\n  next        probing cluster dump --native --host-file=%s\n" % file), hang
     file.write_text("-oProxyCommand=touch\n")
     refused = jobs.cluster("cluster", "dump", "--host-file", file, env=env)
     assert refused.returncode == USAGE and "is no list of hosts" in refused.stderr

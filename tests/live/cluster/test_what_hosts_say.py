@@ -11,6 +11,7 @@ import tempfile
 import pytest
 
 import jobs
+from environment import wait_until
 
 PYTHON = "/usr/bin/python3"
 OK, USAGE, UNKNOWN = 0, 2, 16
@@ -128,6 +129,36 @@ def test_two_hosts_with_jobs_of_one_name():
         assert kept == [0, 1], done
         assert "rank 0 is taken to be process %d of %s, but process " % (found[0]["pid"], found[0]["host"]) in done.stderr
         assert "has the same job and rank in its environment; 1 more ranks are claimed twice" in done.stderr, done
+
+
+# A rank that is at another line whenever it is looked at.
+MOVING = "import time\nprint('ready', flush=True)\nwhile True:\n" + 30 * "    time.sleep(0.01)\n"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_a_host_that_was_not_asked():
+    """Its ranks are not dead: whoever names the hosts may forget one."""
+    with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
+        env = jobs.reach_hosts(pathlib.Path(folder), USERS)
+
+        def hang(*words):
+            return jobs.cluster("cluster", "hang", "--json", "--hosts", *words, env=env)
+
+        with jobs.ranks(PYTHON, 2, [2003, 2004], source=MOVING):
+            wait_until(lambda: hang("node2003", jobs.ADDRESS).returncode == OK, 120)
+            nodes = jobs.cluster("cluster", "nodes", "--hosts", "node2003", jobs.ADDRESS, env=env)
+            assert nodes.stdout.endswith("      -  no host that was asked has it\n"), nodes
+            nodes = jobs.cluster("cluster", "nodes", "--hosts", "node2003,nowhere", jobs.ADDRESS, env=env)
+            assert nodes.stdout.endswith("      -  no host that answered has it\n"), nodes
+        # Of ranks that do not move, it is not sure; of one that its host has lost, it is.
+        with jobs.ranks(PYTHON, 2, [2003, 2004]):
+            found = json.loads(hang("node2003", jobs.ADDRESS).stdout)
+            assert (found["verdict"], found["ranks"], found["confidence"]) == ("absent", [1], "medium"), found
+            assert found["sentence"] == "rank 1 has no process on the hosts that were asked", found
+            assert "more hosts than were asked" in found["wrong_if"], found
+        with jobs.ranks(PYTHON, 1, [2003], WORLD_SIZE="2", LOCAL_WORLD_SIZE="2"):
+            found = json.loads(hang("node2003", jobs.ADDRESS).stdout)
+            assert (found["verdict"], found["ranks"], found["confidence"]) == ("absent", [1], "high"), found
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")

@@ -135,13 +135,14 @@ def test_a_rank_of_an_earlier_run(stack, program):
     assert hang.stderr.count(said) == 1 and hang.returncode == UNKNOWN, hang
 
 
-@pytest.mark.parametrize("launcher", ["torch", "slurm"])
+@pytest.mark.parametrize("launcher", ["torch", "slurm", "unknown task"])
 def test_what_a_dead_rank_has_left(stack, program, launcher):
-    """Its child has its variables, and is not the rank."""
-    if launcher == "slurm":
+    """Its child has its variables, and is not the rank, also if Slurm does not say which process it has started."""
+    if launcher != "torch":
         env = environment(SLURM_JOB_ID=str(1000000 + os.getpid()), SLURM_STEP_ID="0", SLURM_NTASKS="2")
         name, variable = "slurm %d.0" % (1000000 + os.getpid()), "SLURM_PROCID"
-        words = ["sh", "-c", "SLURM_TASK_PID=$$ exec %s \"$0\" child" % PYTHON, program]
+        words = [PYTHON, program, "child"] if launcher == "unknown task" else \
+            ["sh", "-c", "SLURM_TASK_PID=$$ exec %s \"$0\" child" % PYTHON, program]
     else:
         env, name, variable = environment(), "%s:29510" % jobs.ADDRESS, "RANK"
         words = [PYTHON, program, "child"]

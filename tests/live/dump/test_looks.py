@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a dump looks: the start of threads in one line, colours, source on a terminal, C functions."""
 
+import contextlib
 import json
 import re
 import subprocess
@@ -41,15 +42,21 @@ time.sleep(1000)
 """
 
 
-@pytest.fixture(scope="module")
-def crunching(tmp_path_factory, newest):
-    folder = tmp_path_factory.mktemp("looks")
-    (folder / "crunch.c").write_text(LIBRARY)
+@contextlib.contextmanager
+def running(folder, python, symbol):
+    """A program with a thread in a C function of that name."""
+    (folder / "crunch.c").write_text(LIBRARY.replace("crunch_numbers", symbol))
     library = folder / "libcrunch.so"
     subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library, folder / "crunch.c"], check=True)
-    (folder / "looks.py").write_text(SCRIPT % str(library))
-    with Program([newest.exe, folder / "looks.py"], env=newest.env) as program:
+    (folder / "looks.py").write_text((SCRIPT % str(library)).replace("crunch_numbers", symbol))
+    with Program([python.exe, folder / "looks.py"], env=python.env) as program:
         program.line()
+        yield program
+
+
+@pytest.fixture(scope="module")
+def crunching(tmp_path_factory, newest):
+    with running(tmp_path_factory.mktemp("looks"), newest, "crunch_numbers") as program:
         yield program
 
 
@@ -101,6 +108,15 @@ def test_the_c_function_that_runs(probing, crunching, options):
         if said["cruncher"]:
             break
     assert said == {"MainThread": None, "own": None, "cruncher": "crunch_numbers"}
+
+
+def test_the_function_of_cxx_that_runs(probing, newest, tmp_path):
+    """With the name that its programmer has given it."""
+    with running(tmp_path, newest, "_ZN4math6crunchEl") as program:
+        text = shown(probing, program)
+        while " in C: " not in text:  # it may be on its way there
+            text = shown(probing, program)
+        assert re.search(r"^\d+ cruncher +running in C: math::crunch\(long\)$", text, re.M), text
 
 
 def test_a_snapshot_has_it(probing, crunching, tmp_path):

@@ -93,6 +93,11 @@ def test_a_select(target, probing, tmp_path):
     assert len(result["windows"]) >= 2 and "busy" in profiles.shares(result)
     covered = sum(window["end_ns"] - window["begin_ns"] for window in result["windows"])
     assert abs(result["weight_ns"] - covered) < 0.1 * covered + 1e8
+    # Beside itself, it has the same windows.
+    both = json.loads(probing("perf", "--diff", file, file, "--json").out)
+    assert [(both[side]["when"], both[side]["windows"]) for side in ("before", "after")] == \
+        2 * [(result["when"], result["windows"])]
+    assert probing("perf", "--diff", file, file).out.count(" windows of it, ") == 2
 
 
 def test_a_slow_step(target, probing, tmp_path):
