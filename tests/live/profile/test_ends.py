@@ -221,6 +221,16 @@ def test_names_of_a_started_program(program, gate):
     assert code == 7 and out == "ready\n" and "shown by their addresses" in err, (code, out, err)
 
 
+def test_a_started_program_ends_with_its_terminal(program, tmp_path):
+    """As with 'ssh -t HOST probing perf -- PROGRAM': only we are told that the terminal is gone."""
+    page = tmp_path / "run.html"
+    with Terminal("perf", "-o", page, "--", program, 600) as terminal:
+        terminal.until("ready")
+        terminal.hang_up()
+        assert terminal.process.wait(timeout=120) == FAILED, "there is nothing to print to"
+    assert page.stat().st_size > 10000
+
+
 def test_a_terminal_says_that_names_are_looked_for(busy, gate):
     with Terminal(busy.pid, "perf", "--cc", "-d", "1s", **gate.env) as terminal:
         terminal.until("naming C functions; Ctrl-C leaves their addresses", timeout=120)
