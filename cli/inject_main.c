@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command/descriptors.h"
 #include "command/exit.h"
 #include "command/help_parts.h"
 #include "cli/commands/inject_library.h"
@@ -181,6 +182,7 @@ static struct prb_error *run(char **words, size_t count)
 int main(int argc, char **argv)
 {
 	prb_exit_program = "probing-inject";
+	prb_descriptors_begin();
 	if (argc < 2) {
 		prb_auto_str struct prb_str text = {};
 

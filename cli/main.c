@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "command/command.h"
+#include "command/descriptors.h"
 #include "command/exit.h"
 #include "cli/help.h"
 #include "command/log.h"
@@ -302,6 +303,7 @@ static struct prb_error *run(char **words, size_t count)
 
 int main(int argc, char **argv)
 {
+	prb_descriptors_begin();
 	if (argc < 2) {
 		prb_auto_str struct prb_str text = {};
 

@@ -9,7 +9,7 @@ $(O)/command/commands.inc: $(wildcard cli/*.c cli/*/*.c doctor/*.c top/*.c memor
 
 # A program of its own: the injector and no more of the libraries than it needs.
 INJECT_OBJECTS := $(patsubst %,$(O)/%.o,cli/inject_main cli/commands/inject_library \
-	$(addprefix command/,exit help_parts log manual_parts options output rights))
+	$(addprefix command/,descriptors exit help_parts log manual_parts options output rights))
 
 all: $(O)/probing-inject
 

@@ -4,38 +4,74 @@
 #include <signal.h>
 #include <stddef.h>
 
-static struct prb_session *volatile running;
-static volatile sig_atomic_t interrupted;
-static bool caught, kept;
-static struct sigaction action_before;
+#include "base/checked.h"
 
-static void on_interrupt(int number)
+/* Ctrl-C, and what else asks a command to end. */
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+
+static struct prb_session *volatile running;
+static volatile sig_atomic_t interrupted, last, only_sent;
+static size_t caught; /* how many of them are */
+static bool kept;
+static struct sigaction actions_before[PRB_ARRAY_SIZE(ends)];
+
+static void on_interrupt(int number, siginfo_t *info, void *context)
 {
-	(void)number;
+	(void)context;
+	if (only_sent && info->si_code == SI_KERNEL)
+		return;
 	interrupted++;
+	if (last)
+		signal(number, SIG_DFL);
 	if (running)
 		prb_session_cancel(running);
 }
 
-void prb_interrupt_catch(struct prb_session *session)
+/* The first @p count of them. */
+static void catch_first(struct prb_session *session, size_t count)
 {
 	/* No SA_RESTART: what waits for the terminal or the clock has to notice. */
-	struct sigaction action = {.sa_handler = on_interrupt};
+	struct sigaction action = {.sa_sigaction = on_interrupt, .sa_flags = SA_SIGINFO};
 
 	running = session;
 	if (kept)
 		return;
-	interrupted = 0;
-	caught = true;
-	sigaction(SIGINT, NULL, &action_before);
-	if (action_before.sa_handler != SIG_IGN)
-		sigaction(SIGINT, &action, NULL);
+	interrupted = last = 0;
+	caught = count;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends) && i < count; i++) {
+		sigaction(ends[i], NULL, &actions_before[i]);
+		if (actions_before[i].sa_handler != SIG_IGN)
+			sigaction(ends[i], &action, NULL);
+	}
+}
+
+void prb_interrupt_catch(struct prb_session *session)
+{
+	catch_first(session, 1);
+}
+
+void prb_interrupt_catch_ends(void)
+{
+	catch_first(NULL, PRB_ARRAY_SIZE(ends));
 }
 
 void prb_interrupt_keep(void)
 {
-	prb_interrupt_catch(NULL);
+	prb_interrupt_catch_ends();
 	kept = true;
+}
+
+void prb_interrupt_only_sent(void)
+{
+	only_sent = 1;
+}
+
+void prb_interrupt_last(void)
+{
+	if (last)
+		return;
+	interrupted = 0;
+	last = 1;
 }
 
 void prb_interrupt_aim(struct prb_session *session)
@@ -43,12 +79,18 @@ void prb_interrupt_aim(struct prb_session *session)
 	running = session;
 }
 
+static void caught_set(sigset_t *ret)
+{
+	sigemptyset(ret);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends) && (!i || i < caught); i++)
+		sigaddset(ret, ends[i]);
+}
+
 void prb_interrupt_hold(bool hold)
 {
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
+	caught_set(&set);
 	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
@@ -56,19 +98,30 @@ void prb_interrupt_pass(void)
 {
 	sigset_t set, before;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
+	caught_set(&set);
 	sigprocmask(SIG_UNBLOCK, &set, &before);
 	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+void prb_interrupt_mask(sigset_t *ret)
+{
+	sigset_t set;
+
+	caught_set(&set);
+	sigprocmask(SIG_BLOCK, NULL, ret);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends); i++)
+		if (sigismember(&set, ends[i]))
+			sigdelset(ret, ends[i]);
 }
 
 void prb_interrupt_release(void)
 {
 	if (!caught || kept)
 		return;
-	sigaction(SIGINT, &action_before, NULL);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends) && i < caught; i++)
+		sigaction(ends[i], &actions_before[i], NULL);
 	running = NULL;
-	caught = false;
+	caught = 0;
 }
 
 bool prb_interrupted(void)

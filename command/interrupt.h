@@ -7,6 +7,7 @@
 #ifndef PRB_COMMAND_INTERRUPT_H
 #define PRB_COMMAND_INTERRUPT_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include "sql/engine/session.h"
@@ -17,22 +18,37 @@
  */
 void prb_interrupt_catch(struct prb_session *session);
 
-/** Catches it from now on for as long as we live, however often others catch and release it. */
+/** Catches SIGTERM and SIGHUP in the same way, for commands that have something to write then. */
+void prb_interrupt_catch_ends(void);
+
+/** Catches all three from now on for as long as we live, however often others catch and release
+ * them. */
 void prb_interrupt_keep(void);
+
+/** In a child whose parent sends on what the terminal sends to both: what the kernel sends is
+ * ignored, so that it counts once. */
+void prb_interrupt_only_sent(void);
+
+/** Forgets those that came. The next one is counted, and the one after it ends us. */
+void prb_interrupt_last(void);
 
 /** As above, with @p session; NULL while nothing runs that could be cancelled. */
 void prb_interrupt_aim(struct prb_session *session);
 
-/** SIGINT does again what it did. */
+/** The signals do again what they did. */
 void prb_interrupt_release(void);
 
-/** Blocks SIGINT, but where prb_agent_receive() waits, or lets it come at any time again. */
+/** Blocks what is caught, but where prb_agent_receive() waits, or lets it come at any time again.
+ */
 void prb_interrupt_hold(bool hold);
 
-/** Lets one in that came while SIGINT is blocked. */
+/** Lets one in that came while it is blocked. */
 void prb_interrupt_pass(void);
 
-/** True if SIGINT came since it is caught, or since prb_interrupt_forget(). */
+/** The mask for ppoll(), with which they come although they are blocked otherwise. */
+void prb_interrupt_mask(sigset_t *ret);
+
+/** True if one came since they are caught, or since prb_interrupt_forget(). */
 bool prb_interrupted(void);
 /** How often it came. */
 unsigned prb_interrupt_count(void);

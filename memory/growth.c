@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "memory/memory.h"
+#include "proc/text.h"
 
 enum { CHANGE_WIDTH = 11 };
 
@@ -282,11 +283,42 @@ struct prb_error *prb_memory_need_census(const struct prb_memory *m)
 	return NULL;
 }
 
+static struct prb_error *check_runs(struct prb_target *target)
+{
+	prb_auto_str struct prb_str text = {};
+	prb_auto_error struct prb_error *err = prb_target_read_file(target, &text, "stat");
+	struct prb_stat stat;
+
+	if (err ? err->code == PRB_ERROR_NO_PROCESS
+		: prb_stat_parse(prb_str_text(&text), &stat) &&
+			    (stat.state == 'Z' || stat.state == 'X'))
+		return prb_error_create(PRB_ERROR_NO_PROCESS,
+					"process %d ended before its growth could be read",
+					(int)target->pid);
+	return prb_target_same_program(target, NULL);
+}
+
+/* Ctrl-C ends the wait, and what grew until then is shown. */
+static struct prb_error *wait_until(struct prb_target *target, double end)
+{
+	enum { LOOK_SECONDS = 1 };
+	double left;
+
+	while ((left = end - prb_clock_seconds()) > 0) {
+		bool more = prb_memory_wait(PRB_MIN(left, (double)LOOK_SECONDS));
+
+		PRB_TRY(check_runs(target));
+		if (!more)
+			break;
+	}
+	return NULL;
+}
+
 struct prb_error *prb_memory_growth(struct prb_target *target, const struct prb_memory_settings *s,
 				    struct prb_str *out)
 {
 	prb_auto_memory struct prb_memory before = {}, after = {};
-	double start = prb_clock_seconds(), seconds;
+	double start = prb_clock_seconds();
 
 	if (!target->live)
 		return prb_error_hint(
@@ -297,10 +329,7 @@ struct prb_error *prb_memory_growth(struct prb_target *target, const struct prb_
 			"grew from one to the other");
 	PRB_TRY(prb_memory_read(target, s, &before));
 	PRB_TRY(prb_memory_need_census(&before));
-	/* Ctrl-C ends the wait, and what grew until then is shown. */
-	seconds = s->growth - (prb_clock_seconds() - start);
-	if (seconds > 0)
-		prb_memory_wait(seconds);
+	PRB_TRY(wait_until(target, start + s->growth));
 	PRB_TRY(prb_memory_read(target, s, &after));
 	PRB_TRY(prb_memory_need_census(&after));
 	return prb_memory_compare(&before, &after, s, prb_clock_seconds() - start, out);

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
+#include "command/naming.h"
 #include "command/output.h"
 #include "command/term.h"
 #include "control/agent_load.h"
@@ -167,7 +168,11 @@ static struct prb_error *sample(struct taker *t, struct prb_agent *agent, double
 	PRB_TRY(prb_tree_note(tree, "<not in Python>", &t->none));
 	PRB_TRY(prb_tree_note(tree, "<unknown code>", &t->unknown));
 	PRB_TRY(prb_sites_run(agent, t->py, &options, &t->sites->facts));
-	return t->natives ? prb_site_natives_name(t->natives, t->sites) : NULL;
+	if (!t->natives)
+		return NULL;
+	PRB_TRY(prb_site_natives_name(t->natives, t->sites, prb_naming_gives_up));
+	prb_naming_tell(t->sites->recording);
+	return NULL;
 }
 
 static void taker_deinit(struct taker *t)
@@ -230,7 +235,7 @@ static struct prb_error *take_through(struct prb_agent *agent, struct prb_memory
 	ret->native = s->cc;
 	if (s->cc)
 		err = prb_site_natives_create(m, of->py, ret->recording, &t.natives);
-	prb_interrupt_catch(NULL);
+	prb_interrupt_catch_ends();
 	if (!err)
 		err = sample(&t, agent, s->sites, of->state.address);
 	prb_interrupt_release();

@@ -66,9 +66,11 @@ struct prb_error *prb_site_natives_stack(struct prb_site_natives *natives,
 					 const struct prb_sites_sample *sample,
 					 const uint32_t *python, uint32_t root,
 					 uint32_t *ret) PRB_MUST_CHECK;
-/** Names the C frames of all samples; those of the interpreter itself are left out. */
+/** Names the C frames of all samples, until @p give_up says that it is enough; those of the
+ * interpreter itself are left out. */
 struct prb_error *prb_site_natives_name(struct prb_site_natives *natives,
-					struct prb_memory_sites *sites) PRB_MUST_CHECK;
+					struct prb_memory_sites *sites,
+					bool (*give_up)(void *context)) PRB_MUST_CHECK;
 /** Of a frame's two words: Python called C there. */
 static inline bool prb_site_is_shim(const uint64_t words[2])
 {

@@ -150,14 +150,20 @@ static struct prb_error *leave_out(const struct prb_site_natives *n, struct prb_
 	return NULL;
 }
 
-struct prb_error *prb_site_natives_name(struct prb_site_natives *n, struct prb_memory_sites *sites)
+struct prb_error *prb_site_natives_name(struct prb_site_natives *n, struct prb_memory_sites *sites,
+					bool (*give_up)(void *context))
 {
 	struct prb_recording *recording = sites->recording;
 	prb_auto_free uint32_t *renamed = NULL, *fewer = NULL;
+	struct prb_native_places places = {};
 	struct prb_memory_sample *sample;
+	struct prb_error *err = prb_natives_hand_over(n->natives, &places);
 	uint32_t none;
 
-	PRB_TRY(prb_natives_name(&n->natives, 1, &renamed));
+	if (!err)
+		err = prb_natives_name(recording, &places, give_up, NULL, &renamed);
+	prb_native_places_deinit(&places);
+	PRB_TRY(err);
 	PRB_TRY(prb_tree_note(recording->tree, "<not in Python>", &none));
 	PRB_TRY(leave_out(n, recording->tree, none, &fewer));
 	prb_vec_each (sample, &sites->samples)

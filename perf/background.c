@@ -23,6 +23,7 @@
 #include "target/spec/target_spec.h"
 
 static const double usual_ring = 600;
+static const double patience = 2; /* seconds until it is said what is waited for */
 
 struct background {
 	const struct prb_cli *cli;
@@ -92,7 +93,8 @@ static struct prb_error *refuse_second(pid_t pid)
 	return NULL;
 }
 
-/* Of its end the target's number may be another's: the name has the time too. */
+/* Of its end the target's number may be another's: the name has the time too; "-2" follows where
+ * one of that second is there. */
 static struct prb_error *choose_output(struct background *b, pid_t pid, const char *folder)
 {
 	const time_t now = time(NULL);
@@ -103,8 +105,19 @@ static struct prb_error *choose_output(struct background *b, pid_t pid, const ch
 		return NULL;
 	if (localtime_r(&now, &local))
 		strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
-	b->output = prb_format("%s/perf-%d-%s%s", folder, (int)pid, stamp, PRB_STORE_EXTENSION);
-	return b->output ? NULL : prb_error_nomem();
+	for (unsigned again = 1; !b->output; again++) {
+		prb_auto_free char *path =
+			again > 1 ? prb_format("%s/perf-%d-%s-%u%s", folder, (int)pid, stamp, again,
+					       PRB_STORE_EXTENSION)
+				  : prb_format("%s/perf-%d-%s%s", folder, (int)pid, stamp,
+					       PRB_STORE_EXTENSION);
+
+		if (!path)
+			return prb_error_nomem();
+		if (access(path, F_OK))
+			b->output = prb_steal(&path);
+	}
+	return NULL;
 }
 
 static struct prb_error *record(struct background *b, struct prb_performance_note *note)
@@ -227,6 +240,26 @@ static struct prb_error *find_pid(const struct prb_cli *cli, pid_t *ret)
 	return NULL;
 }
 
+/* It writes its last samples, and gives C functions their names, however long that takes. */
+static struct prb_error *end_recorder(const struct prb_known_recording *r, pid_t pid)
+{
+	prb_auto_free char *text = NULL;
+	bool ended;
+
+	PRB_TRY(prb_known_stop(r, pid));
+	PRB_TRY(prb_known_await(r, pid, patience, &ended));
+	if (ended)
+		return NULL;
+	text = prb_format("process %d writes the rest of %s: this waits for its end; Ctrl-C ends "
+			  "the waiting only",
+			  (int)r->recorder, r->path);
+	if (text)
+		prb_warn(text);
+	while (!ended)
+		PRB_TRY(prb_known_await(r, pid, patience, &ended));
+	return NULL;
+}
+
 struct prb_error *prb_performance_stop(const struct prb_cli *cli, bool as_json)
 {
 	prb_auto_known_list struct prb_known_list known = {};
@@ -240,7 +273,7 @@ struct prb_error *prb_performance_stop(const struct prb_cli *cli, bool as_json)
 	prb_vec_each (r, &known.list) {
 		if (!r->background || !r->running)
 			continue;
-		PRB_TRY(prb_known_stop(r, pid));
+		PRB_TRY(end_recorder(r, pid));
 		if (as_json) {
 			prb_json_open(&json, NULL, '{');
 			prb_json_integer(&json, "pid", pid);

@@ -7,6 +7,7 @@
 #include "command/descriptors.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
+#include "command/naming.h"
 #include "command/output.h"
 #include "perf/performance.h"
 #include "perf/background.h"
@@ -44,12 +45,20 @@ struct started {
 	const char *command;
 	struct prb_store *store; /**< NULL: no file */
 	bool source;
+	const struct prb_profile_program *program; /**< set when it runs */
+	bool caught;				   /**< its signals are ours now */
 };
 
 static bool is_cancelled(void *context)
 {
 	(void)context;
 	return prb_interrupted();
+}
+
+static bool gives_up_names(void *context)
+{
+	prb_progress_say("naming C functions; Ctrl-C leaves their addresses");
+	return prb_naming_gives_up(context);
 }
 
 /** Without an end of its own: until Ctrl-C. A series says so once (rotate.c). */
@@ -72,7 +81,8 @@ static double around_of(const struct prb_performance_settings *s)
 	return s->around > 0 ? s->around : usual_around;
 }
 
-/** A Ctrl-C ends the recording, not the command. */
+/** A Ctrl-C ends the recording, not the command. One in the background is only ever asked to end,
+ * and its names are waited for. */
 static struct prb_error *record(const struct prb_performance_targets *targets,
 				const struct prb_performance_settings *s, struct prb_store *store,
 				bool source, struct prb_performance_note *note,
@@ -102,6 +112,7 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 		.begun = note ? prb_performance_note_begun : NULL,
 		.progress = prb_progress_put,
 		.cancelled = is_cancelled,
+		.give_up_names = note && note->report >= 0 ? NULL : gives_up_names,
 		.context = note,
 	};
 	struct prb_error *err;
@@ -111,10 +122,11 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 	options.command = s->several ? s->several->names[0] : command;
 	tell_begin(target, &options);
 	prb_progress_begin();
-	prb_interrupt_catch(NULL);
+	prb_interrupt_catch_ends();
 	err = prb_profile_record(target, &options, ret);
 	prb_interrupt_release();
 	prb_progress_end();
+	prb_naming_tell(*ret);
 	return prb_command_line_name(target, err);
 }
 
@@ -465,10 +477,23 @@ static struct prb_error *check_format(const struct prb_performance_settings *s,
 		"the table, .html, .svg, .collapsed, .speedscope.json and .csv have it");
 }
 
+/** Signals are for the program as long as it runs. */
+static bool gives_up_names_of_program(void *context)
+{
+	struct started *started = context;
+
+	if (!started->caught && !started->program->has_ended(started->program->context))
+		return false;
+	if (!started->caught)
+		prb_interrupt_catch(NULL);
+	started->caught = true;
+	return gives_up_names(NULL);
+}
+
 static struct prb_error *record_program(void *context, const struct prb_profile_program *program,
 					struct prb_recording **ret)
 {
-	const struct started *started = context;
+	struct started *started = context;
 	const struct prb_performance_settings *s = started->settings;
 	const struct prb_profile_options options = {
 		.seconds = s->duration,
@@ -480,12 +505,20 @@ static struct prb_error *record_program(void *context, const struct prb_profile_
 		.source = started->source,
 		.command = started->command,
 		.store = started->store,
+		.give_up_names = gives_up_names_of_program,
+		.context = started,
 	};
 	prb_auto_recording struct prb_recording *without_runs = NULL;
+	struct prb_recording **made = started->store ? &without_runs : ret;
+	struct prb_error *err;
 
-	if (!started->store)
-		return prb_profile_record_program(program, &options, ret);
-	PRB_TRY(prb_profile_record_program(program, &options, &without_runs));
+	started->program = program;
+	err = prb_profile_record_program(program, &options, made);
+	if (started->caught)
+		prb_interrupt_release();
+	prb_naming_tell(*made);
+	if (err || !started->store)
+		return err;
 	return prb_profile_load_view(s->output, needs_order(s, NULL), s->tasks, ret);
 }
 

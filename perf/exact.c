@@ -82,7 +82,7 @@ static struct prb_error *sample(struct prb_target *target, struct prb_agent *age
 	if (prb_term_is(stderr))
 		fprintf(stderr, "timing steps of %d; Ctrl-C ends it and shows what there is\n",
 			(int)target->pid);
-	prb_interrupt_catch(NULL);
+	prb_interrupt_catch_ends();
 	err = prb_eval_run(agent, &how, "<probing>", &code, &result);
 	prb_interrupt_release();
 	if (waiting.late && prb_error_catch(&err, PRB_ERROR_CANCELLED))

@@ -25,11 +25,12 @@ struct child {
 		     * reason */
 };
 
-/* The terminal sends its signals to the program as well. */
+/* The terminal sends its signals to the program as well, but for the end of the terminal itself,
+ * which only the leader of the session is told. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
 	(void)context;
-	if (program && info->si_code != SI_KERNEL)
+	if (program && (info->si_code != SI_KERNEL || (number == SIGHUP && getsid(0) == getpid())))
 		kill(program, number);
 }
 

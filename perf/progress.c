@@ -20,6 +20,7 @@ static struct {
 	pthread_t thread;
 	struct prb_profile_cost cost;
 	int64_t duration;
+	const char *text;	 /* instead of these, or NULL */
 	bool there, begun, over; /* there: something to be printed */
 } line = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -48,6 +49,7 @@ static void *run(void *unused)
 	while (!line.over) {
 		struct prb_profile_cost cost = line.cost;
 		int64_t duration = line.duration;
+		const char *said = line.text;
 
 		if (!line.there) {
 			pthread_cond_wait(&line.changed, &line.lock);
@@ -55,7 +57,10 @@ static void *run(void *unused)
 		}
 		line.there = false;
 		pthread_mutex_unlock(&line.lock);
-		print(&cost, duration);
+		if (said)
+			fprintf(stderr, "\r\x1b[K%s", said);
+		else
+			print(&cost, duration);
 		pthread_mutex_lock(&line.lock);
 	}
 	pthread_mutex_unlock(&line.lock);
@@ -70,6 +75,7 @@ void prb_progress_begin(void)
 	if (!prb_term_is(stderr))
 		return;
 	line.there = line.over = false;
+	line.text = NULL;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	line.begun = !pthread_create(&line.thread, NULL, run, NULL);
@@ -84,6 +90,17 @@ void prb_progress_put(const struct prb_recording *recording)
 	pthread_mutex_lock(&line.lock);
 	line.cost = recording->cost;
 	line.duration = recording->duration;
+	line.there = true;
+	pthread_cond_signal(&line.changed);
+	pthread_mutex_unlock(&line.lock);
+}
+
+void prb_progress_say(const char *text)
+{
+	if (!line.begun || line.text)
+		return;
+	pthread_mutex_lock(&line.lock);
+	line.text = text;
 	line.there = true;
 	pthread_cond_signal(&line.changed);
 	pthread_mutex_unlock(&line.lock);

@@ -16,6 +16,8 @@
 void prb_progress_begin(void);
 /** For prb_profile_options: what there is now. */
 void prb_progress_put(const struct prb_recording *recording);
+/** From now on it says this, which is to stay there. */
+void prb_progress_say(const char *text);
 /** Takes the line away. */
 void prb_progress_end(void);
 

@@ -64,6 +64,7 @@ struct series {
 	PRB_VEC(struct part) parts;	    /* complete ones, oldest first */
 	PRB_VEC(struct recorder) recorders; /* in order of time: one, or two for a while */
 	int64_t until;			    /* 0: no end of its own */
+	unsigned interrupts;		    /* that were sent on */
 	bool stopping;
 };
 
@@ -164,6 +165,7 @@ static _Noreturn void be_recorder(const struct series *s, const char *path, int6
 
 	if (prctl(PR_SET_PDEATHSIG, SIGINT) || getppid() != parent)
 		_exit(1);
+	prb_interrupt_only_sent();
 	prb_interrupt_hold(false);
 	settings.output = path;
 	settings.end_at = end;
@@ -272,12 +274,33 @@ static struct prb_error *take(struct series *s, struct answer *ret, char **path)
 }
 
 /* Those that record make their files complete; one that has not begun leaves none, so it is first.
- */
+ * One that has taken its last sample gives names to C functions: it goes on until asked again. */
 static void stop(struct series *s)
 {
-	s->stopping = true;
+	int64_t now = prb_clock_ns();
+
 	for (size_t i = s->recorders.count; i-- > 0;)
-		kill(s->recorders.items[i].pid, SIGINT);
+		if (s->stopping || s->recorders.items[i].end > now)
+			kill(s->recorders.items[i].pid, SIGINT);
+	s->stopping = true;
+}
+
+static void stop_once(struct series *s)
+{
+	if (!s->stopping)
+		stop(s);
+}
+
+/* Each Ctrl-C. */
+static bool stop_if_interrupted(struct series *s)
+{
+	unsigned count = prb_interrupt_count();
+
+	if (count == s->interrupts)
+		return false;
+	s->interrupts = count;
+	stop(s);
+	return true;
 }
 
 static struct prb_error *finish_oldest(struct series *s)
@@ -290,12 +313,12 @@ static struct prb_error *finish_oldest(struct series *s)
 	if (s->stopping || s->parts.count)
 		if (prb_error_catch(&err, PRB_ERROR_CANCELLED) ||
 		    prb_error_catch(&err, PRB_ERROR_NO_PROCESS)) {
-			stop(s);
+			stop_once(s);
 			return NULL;
 		}
 	PRB_TRY(err);
 	if (answer.end != PRB_PROFILE_DONE)
-		stop(s);
+		stop_once(s);
 	PRB_TRY(add_part(s, path));
 	while (s->settings->keep && s->parts.count > (size_t)s->settings->keep)
 		drop_oldest(s);
@@ -321,8 +344,7 @@ static bool wait_for_oldest(const struct series *s, int64_t until)
 	struct timespec time = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
 	sigset_t mask;
 
-	sigprocmask(SIG_BLOCK, NULL, &mask);
-	sigdelset(&mask, SIGINT);
+	prb_interrupt_mask(&mask);
 	return ppoll(&fd, 1, until == INT64_MAX ? NULL : &time, &mask) > 0;
 }
 
@@ -346,9 +368,7 @@ static struct prb_error *run_series(struct series *s)
 
 		if (wait_for_oldest(s, next))
 			PRB_TRY(finish_oldest(s));
-		else if (prb_interrupted() && !s->stopping)
-			stop(s);
-		else if (prb_clock_ns() >= next)
+		else if (!stop_if_interrupted(s) && prb_clock_ns() >= next)
 			PRB_TRY(start(s, s->recorders.items[s->recorders.count - 1].end));
 	}
 	return NULL;

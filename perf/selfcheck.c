@@ -225,6 +225,9 @@ static struct prb_error *check_one(struct outcome *outcome)
 	if (!hear(&child, "ready\n", 30000))
 		return prb_error_create(PRB_ERROR_FAILED, "it does not run the program");
 	PRB_TRY(record(&child, outcome->seconds, &recording));
+	/* What the program says in the end is of all its time. */
+	if (prb_interrupted())
+		return prb_error_create(PRB_ERROR_CANCELLED, "interrupted");
 	if (!hear(&child, "end\n", 60000))
 		return prb_error_create(PRB_ERROR_FAILED, "it does not run the program");
 	count = read_truth(prb_str_text(&child.said), functions);
@@ -363,11 +366,16 @@ static void put_json(struct prb_json *json, const struct outcome *o, const struc
 static struct prb_error *check_all(const struct pythons *pythons, double seconds,
 				   struct prb_json *json, size_t *ret_checked, size_t *ret_wrong)
 {
-	for (size_t i = 0; i < pythons->count && !prb_interrupted(); i++) {
+	for (size_t i = 0; i < pythons->count; i++) {
 		struct outcome outcome = {.python = pythons->paths[i], .seconds = seconds};
 		prb_auto_str struct prb_str line = {};
 		struct prb_error *err = check_one(&outcome);
 
+		if (prb_interrupted()) {
+			prb_error_destroy(err);
+			free(outcome.version);
+			return NULL;
+		}
 		*ret_checked += !err;
 		*ret_wrong += !err && is_wrong(&outcome);
 		if (json)
@@ -401,7 +409,7 @@ struct prb_error *prb_performance_selfcheck(double seconds, bool as_json)
 		prb_str_puts(&text, head);
 	if (!as_json)
 		PRB_TRY(prb_output(&text));
-	prb_interrupt_catch(NULL);
+	prb_interrupt_catch_ends();
 	err = check_all(&pythons, seconds > 0 ? seconds : usual_seconds, as_json ? &json : NULL,
 			&checked, &wrong);
 	prb_interrupt_release();
@@ -412,6 +420,11 @@ struct prb_error *prb_performance_selfcheck(double seconds, bool as_json)
 		PRB_TRY(prb_output(&text));
 	}
 	PRB_TRY(prb_output_flush());
+	if (prb_interrupted())
+		return prb_error_create(PRB_ERROR_CANCELLED,
+					"interrupted after %zu of %zu Pythons, of which %zu are "
+					"wrong",
+					checked, pythons.count, wrong);
 	if (!checked)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_NOT_FOUND, "no Python could be checked"),

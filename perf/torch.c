@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "memory/memory.h"
 #include "command/interrupt.h"
+#include "command/naming.h"
 #include "command/output.h"
 #include "command/term.h"
 #include "profile/sampler.h"
@@ -41,6 +42,7 @@ struct torch {
 	struct prb_target *target;
 	struct prb_memory memory; /**< its pythons are needed as long as steps are counted */
 	PRB_VEC(struct module) modules;
+	bool interrupted; /**< by Ctrl-C, not by the last step */
 	struct counter counter;
 	int64_t next_look; /**< ns, when steps are looked at again */
 };
@@ -197,7 +199,8 @@ static bool is_over(void *context)
 	struct torch *t = context;
 	int64_t now;
 
-	if (prb_interrupted())
+	t->interrupted |= prb_interrupted();
+	if (t->interrupted)
 		return true;
 	now = t->settings->steps ? prb_clock_ns() : 0;
 	if (!t->settings->steps || now < t->next_look)
@@ -219,6 +222,7 @@ static struct prb_error *record(struct torch *t, struct prb_recording **ret)
 		.native = s->cc,
 		.modules = true,
 		.cancelled = is_over,
+		.give_up_names = prb_naming_gives_up,
 		.context = t,
 	};
 	struct prb_error *err;
@@ -228,13 +232,14 @@ static struct prb_error *record(struct torch *t, struct prb_recording **ret)
 	if (prb_term_is(stderr))
 		fprintf(stderr, "sampling %d; Ctrl-C ends it and shows what there is\n",
 			(int)t->target->pid);
-	prb_interrupt_catch(NULL);
+	prb_interrupt_catch_ends();
 	if (count_steps(t))
 		t->counter.first = t->counter.last;
 	err = prb_profile_record(t->target, &options, ret);
-	if (!prb_interrupted() && !err && (*ret)->end == PRB_PROFILE_INTERRUPTED)
+	if (!t->interrupted && !err && (*ret)->end == PRB_PROFILE_INTERRUPTED)
 		(*ret)->end = PRB_PROFILE_DONE;
 	prb_interrupt_release();
+	prb_naming_tell(*ret);
 	count_steps(t);
 	return err;
 }

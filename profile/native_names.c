@@ -18,12 +18,13 @@ struct named {
 
 struct naming {
 	struct prb_recording *recording;
-	struct prb_native_place *places; /* as unify() has them */
+	const struct prb_native_place *places;
 	size_t count;
-	uint32_t *place_of;	      /* by frame: number of its place, plus one; 0: it is none */
-	struct prb_tree *tree;	      /* the new one */
-	struct named *named;	      /* by place */
-	struct prb_number_map builds; /* the first place in each, by build-id */
+	prb_natives_give_up *give_up; /* or NULL */
+	void *context;
+	uint32_t *place_of;    /* by frame: number of its place, plus one; 0: it is none */
+	struct prb_tree *tree; /* the new one */
+	struct named *named;   /* by place */
 	PRB_VEC(uint32_t) frames;
 	const struct prb_native_images *images; /* whose resolver it is */
 	struct prb_resolver *resolver;
@@ -114,37 +115,48 @@ static bool is_same_file(struct prb_module *a, struct prb_module *b)
 	       !strcmp(a->path, b->path);
 }
 
-/*
- * Many processes run the same programs, whose debug information takes long to open: places of a
- * file that is the same are places in the first process that has it.
- */
-static struct prb_error *unify(struct naming *n)
+/* Moves it to the images of the first place in the same file, unless it is that. */
+static struct prb_error *unify(struct prb_native_places *all, struct prb_native_place *place)
 {
 	static const uint64_t key[2] = {};
+	struct prb_module *module = prb_modules_find(place->images->modules, place->code), *other;
+	const char *build = module ? prb_module_build_id(module) : "";
+	uint64_t hash = prb_siphash(1, 3, key, build, strlen(build));
+	const struct prb_native_place *first;
+	size_t number;
 
-	for (size_t i = 0; i < n->count; i++) {
-		struct prb_native_place *place = &n->places[i], *first;
-		struct prb_module *module = prb_modules_find(place->images->modules, place->code);
-		const char *build = module ? prb_module_build_id(module) : "";
-		uint64_t hash = prb_siphash(1, 3, key, build, strlen(build));
-		struct prb_module *other;
-		size_t number;
-
-		if (!*build)
-			continue;
-		if (!prb_number_map_get(&n->builds, hash, &number)) {
-			if (!prb_number_map_put(&n->builds, hash, i))
-				return prb_error_nomem();
-			continue;
-		}
-		first = &n->places[number];
-		other = prb_modules_find(first->images->modules, first->code);
-		if (!is_same_file(other, module))
-			continue;
-		place->images = first->images;
-		place->code += other->bias - module->bias;
-	}
+	if (!*build)
+		return NULL;
+	if (!prb_number_map_get(&all->builds, hash, &number))
+		return prb_number_map_put(&all->builds, hash, all->list.count) ? NULL
+									       : prb_error_nomem();
+	first = &all->list.items[number];
+	other = prb_modules_find(first->images->modules, first->code);
+	if (!is_same_file(other, module))
+		return NULL;
+	place->images = first->images;
+	place->code += other->bias - module->bias;
 	return NULL;
+}
+
+struct prb_error *prb_native_places_add(struct prb_native_places *places,
+					const struct prb_native_place *place, bool *ret_own)
+{
+	struct prb_native_place unified = *place, *slot;
+
+	PRB_TRY(unify(places, &unified));
+	slot = prb_vec_push(&places->list);
+	if (!slot)
+		return prb_error_nomem();
+	*slot = unified;
+	*ret_own = unified.images == place->images;
+	return NULL;
+}
+
+void prb_native_places_deinit(struct prb_native_places *places)
+{
+	prb_vec_free(&places->list);
+	prb_number_map_deinit(&places->builds);
 }
 
 static int compare_places(const void *a, const void *b, void *context)
@@ -166,7 +178,12 @@ static struct prb_error *name_place(struct naming *n, uint32_t number)
 	struct prb_error *err;
 
 	named->first = (uint32_t)n->frames.count;
-	PRB_TRY(resolve(n, place, &lines));
+	if (n->give_up && n->give_up(n->context)) {
+		n->recording->unnamed++;
+		lines = (struct prb_lines){};
+	} else {
+		PRB_TRY(resolve(n, place, &lines));
+	}
 	err = add_lines(n, place, &lines);
 	prb_lines_deinit(&lines);
 	named->count = (uint32_t)n->frames.count - named->first;
@@ -241,23 +258,23 @@ static struct prb_error *name_all(struct naming *n, uint32_t **ret_renamed)
 	return NULL;
 }
 
-struct prb_error *prb_native_names(struct prb_recording *recording,
-				   const struct prb_native_place *places, size_t count,
+struct prb_error *prb_natives_name(struct prb_recording *recording,
+				   const struct prb_native_places *places,
+				   prb_natives_give_up *give_up, void *context,
 				   uint32_t **ret_renamed)
 {
-	struct naming n = {.recording = recording, .count = count};
+	struct naming n = {.recording = recording,
+			   .places = places->list.items,
+			   .count = places->list.count,
+			   .give_up = give_up,
+			   .context = context};
 	struct prb_error *err;
 
-	n.places = calloc(count + 1, sizeof(*n.places));
-	n.named = calloc(count + 1, sizeof(*n.named));
+	n.named = calloc(n.count + 1, sizeof(*n.named));
 	n.place_of = calloc(recording->tree->frames.count + 1, sizeof(*n.place_of));
-	err = n.places && n.named && n.place_of ? prb_tree_create(&n.tree) : prb_error_nomem();
-	for (size_t i = 0; !err && i < count; i++) {
-		n.places[i] = places[i];
-		n.place_of[places[i].frame] = (uint32_t)i + 1;
-	}
-	if (!err)
-		err = unify(&n);
+	err = n.named && n.place_of ? prb_tree_create(&n.tree) : prb_error_nomem();
+	for (size_t i = 0; !err && i < n.count; i++)
+		n.place_of[n.places[i].frame] = (uint32_t)i + 1;
 	if (!err)
 		err = name_places(&n);
 	if (!err)
@@ -266,8 +283,6 @@ struct prb_error *prb_native_names(struct prb_recording *recording,
 		prb_resolver_destroy(n.resolver);
 	prb_tree_destroy(n.tree);
 	prb_vec_free(&n.frames);
-	prb_number_map_deinit(&n.builds);
-	free(n.places);
 	free(n.named);
 	free(n.place_of);
 	return err;

@@ -13,6 +13,7 @@
 #include "dwarf/elf/module.h"
 #include "dwarf/unwind/unwind.h"
 #include "dump/interleave.h"
+#include "profile/natives.h"
 #include "profile/perf_map.h"
 #include "profile/recording.h"
 
@@ -39,12 +40,12 @@ void prb_native_place_text(const struct prb_native_images *images, uint64_t code
 			   struct prb_str *ret);
 
 /**
- * Makes the tree anew: a frame that stands for a place becomes those of the functions that this is
- * in, more than one where calls were inlined. *ret_renamed has the new number of each old stack,
- * for the caller to free.
+ * Adds a place that was met. Many processes run the same programs, whose debug information takes
+ * long to open: a place in a file that an earlier place is in already becomes one in the images of
+ * that. *ret_own is false then: the place's own images are not needed for it.
  */
-struct prb_error *prb_native_names(struct prb_recording *recording,
-				   const struct prb_native_place *places, size_t count,
-				   uint32_t **ret_renamed) PRB_MUST_CHECK;
+struct prb_error *prb_native_places_add(struct prb_native_places *places,
+					const struct prb_native_place *place,
+					bool *ret_own) PRB_MUST_CHECK;
 
 #endif

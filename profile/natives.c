@@ -39,6 +39,7 @@ struct prb_natives {
 	bool made_code; /* code was met that is in no module */
 	bool lost;	/* code was met that is in no mapping we know */
 	bool given;	/* the copy is of others, who are on it */
+	bool needed;	/* places that were handed over get their names from our images */
 	int64_t refresh_from, refresh_until;
 };
 
@@ -525,24 +526,22 @@ void prb_natives_name_at_once(struct prb_natives *n)
 	n->names_at_once = true;
 }
 
-struct prb_error *prb_natives_name(struct prb_natives *const *natives, size_t count,
-				   uint32_t **ret_renamed)
+struct prb_error *prb_natives_hand_over(struct prb_natives *n, struct prb_native_places *places)
 {
-	PRB_VEC(struct prb_native_place) met = {};
 	const struct prb_native_place *place;
-	struct prb_error *err = NULL;
+	bool own;
 
-	for (size_t i = 0; i < count; i++)
-		prb_vec_each (place, &natives[i]->met) {
-			struct prb_native_place *slot = prb_vec_push(&met);
+	if (!n)
+		return NULL;
+	prb_vec_each (place, &n->met) {
+		PRB_TRY(prb_native_places_add(places, place, &own));
+		n->needed |= own;
+	}
+	prb_vec_free(&n->met);
+	return NULL;
+}
 
-			if (slot)
-				*slot = *place;
-			else
-				err = prb_error_nomem();
-		}
-	if (!err)
-		err = prb_native_names(natives[0]->recording, met.items, met.count, ret_renamed);
-	prb_vec_free(&met);
-	return err;
+bool prb_natives_is_needed(const struct prb_natives *n)
+{
+	return n && n->needed;
 }

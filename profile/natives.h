@@ -23,6 +23,16 @@
 #include "profile/recording.h"
 
 struct prb_natives;
+struct prb_native_place;
+
+/** Code that was met, of all programs of a recording. It starts as {}. */
+struct prb_native_places {
+	PRB_VEC(struct prb_native_place) list;
+	struct prb_number_map builds; /**< the first place in each file, by build-id */
+};
+
+/** Asked before each place gets its name: whether the rest is to stay without. */
+typedef bool prb_natives_give_up(void *context);
 
 /** Cache of a thread's C stack from earlier samples. It starts as {}. */
 struct prb_native_thread {
@@ -84,11 +94,23 @@ struct prb_error *prb_natives_unwind(struct prb_natives *natives, const struct p
 struct prb_error *prb_natives_keep(struct prb_natives *natives, const uint32_t *python,
 				   uint32_t *ret_stack) PRB_MUST_CHECK;
 
+/** Moves all places that were met so far to @p places. NULL for @p natives has none. */
+struct prb_error *prb_natives_hand_over(struct prb_natives *natives,
+					struct prb_native_places *places) PRB_MUST_CHECK;
+
+/** True if places were handed over that get their names from here: it is to live until then. */
+bool prb_natives_is_needed(const struct prb_natives *natives);
+
+void prb_native_places_deinit(struct prb_native_places *places);
+
 /**
- * Replaces the tree of the recording by one with functions for all program counters of all @p count
- * programs. *ret_renamed has the new number of each stack of the old one, for the caller to free.
+ * Replaces the tree of the recording by one with functions for the program counters of all places.
+ * @p give_up may be NULL; how many have no names for it is in the recording. *ret_renamed has the
+ * new number of each stack of the old one, for the caller to free.
  */
-struct prb_error *prb_natives_name(struct prb_natives *const *natives, size_t count,
+struct prb_error *prb_natives_name(struct prb_recording *recording,
+				   const struct prb_native_places *places,
+				   prb_natives_give_up *give_up, void *context,
 				   uint32_t **ret_renamed) PRB_MUST_CHECK;
 
 #endif

@@ -140,19 +140,49 @@ void prb_sampled_stop(struct prb_sampled *p)
 	p->subjects = (struct prb_subjects){.folder = -1};
 }
 
+static void end_program(struct prb_sampled *p)
+{
+	p->reader.natives = NULL;
+	prb_natives_destroy(prb_steal(&p->natives));
+	if (p->target != p->borrowed)
+		prb_target_destroy(p->target);
+	p->target = NULL;
+}
+
+static void end_past(struct prb_sampled_past *past)
+{
+	prb_natives_destroy(prb_steal(&past->natives));
+	prb_target_destroy(prb_steal(&past->target));
+}
+
+struct prb_error *prb_sampled_hand_over(struct prb_sampled *p, struct prb_native_places *places)
+{
+	struct prb_sampled_past *past;
+
+	prb_vec_each (past, &p->past)
+		PRB_TRY(prb_natives_hand_over(past->natives, places));
+	return prb_natives_hand_over(p->natives, places);
+}
+
+void prb_sampled_shrink(struct prb_sampled *p)
+{
+	struct prb_sampled_past *past;
+
+	prb_vec_each (past, &p->past)
+		if (!prb_natives_is_needed(past->natives))
+			end_past(past);
+	if (!prb_natives_is_needed(p->natives))
+		end_program(p);
+}
+
 void prb_sampled_end(struct prb_sampled *p)
 {
 	struct prb_sampled_past *past;
 
-	prb_natives_destroy(prb_steal(&p->natives));
-	prb_vec_each (past, &p->past) {
-		prb_natives_destroy(past->natives);
-		prb_target_destroy(past->target);
-	}
+	prb_vec_each (past, &p->past)
+		end_past(past);
 	prb_vec_free(&p->past);
-	if (p->target != p->borrowed)
-		prb_target_destroy(p->target);
-	p->target = NULL;
+	end_program(p);
 }
 
 struct prb_error *prb_sampled_name(struct prb_sampled *p)

@@ -96,6 +96,13 @@ struct prb_error *prb_sampled_finish(struct prb_sampled *p) PRB_MUST_CHECK;
 
 /** Lets go of its threads; what names are made from stays. */
 void prb_sampled_stop(struct prb_sampled *p);
+
+/** Moves the C code that it was met in to @p places. */
+struct prb_error *prb_sampled_hand_over(struct prb_sampled *p,
+					struct prb_native_places *places) PRB_MUST_CHECK;
+
+/** After that, when it is over: ends all that no names are made from. */
+void prb_sampled_shrink(struct prb_sampled *p);
 void prb_sampled_end(struct prb_sampled *p);
 
 #endif

@@ -181,7 +181,8 @@ struct prb_recording {
 	PRB_VEC(struct prb_run) runs;
 	PRB_VEC(struct prb_profile_line) lines; /**< file by file, in their order */
 	struct prb_profile_cost cost;
-	int64_t step; /**< what a thread did within so long is put together; 0: nothing is */
+	uint64_t unnamed; /**< places in C code without a name, as naming them was given up */
+	int64_t step;	  /**< what a thread did within so long is put together; 0: nothing is */
 	/** Two recordings as one (join.h): the facts of the one that this is compared with, and how
 	 * many of the threads, the first ones, are of it; else NULL and 0. */
 	struct prb_recording *before;

@@ -37,6 +37,7 @@ struct sampler {
 	struct prb_recording *recording;
 	PRB_VEC(struct prb_sampled *) processes; /* by number */
 	unsigned images;
+	struct prb_native_places places; /* in the order in which they are looked up */
 	struct prb_pauses pauses;
 	struct prb_schedule schedule;
 	int64_t end, woke;
@@ -285,15 +286,21 @@ static void wait_for_time(struct sampler *s)
 
 static struct prb_error *end_process(struct sampler *s, struct prb_sampled *p)
 {
+	struct prb_sampled *const *other;
+
 	p->over = true;
 	prb_sampled_note_children(p);
 	PRB_TRY(prb_sampled_finish(p));
 	if (!has_several(s))
 		return NULL;
 	prb_sampled_stop(p);
-	/* Its C frames get their names at the end. */
-	if (!p->native)
-		prb_sampled_end(p);
+	/* C frames get their names at the end, all those of one file from one process: one that is
+	 * still there can open its debug information. */
+	prb_vec_each (other, &s->processes)
+		if (!(*other)->over)
+			PRB_TRY(prb_sampled_hand_over(*other, &s->places));
+	PRB_TRY(prb_sampled_hand_over(p, &s->places));
+	prb_sampled_shrink(p);
 	return NULL;
 }
 
@@ -585,57 +592,31 @@ static struct prb_error *begin(struct sampler *s)
 	return NULL;
 }
 
-static struct prb_error *add_natives(struct prb_natives ***list, size_t *count,
-				     struct prb_natives *natives)
-{
-	struct prb_natives **more;
-
-	if (!natives)
-		return NULL;
-	more = reallocarray(*list, *count + 1, sizeof(*more));
-	if (!more)
-		return prb_error_nomem();
-	*list = more;
-	more[(*count)++] = natives;
-	return NULL;
-}
-
-/* Those of each program that each process ran. */
-static struct prb_error *collect_natives(struct sampler *s, struct prb_natives ***list,
-					 size_t *count)
-{
-	struct prb_sampled *const *p;
-	const struct prb_sampled_past *past;
-
-	prb_vec_each (p, &s->processes) {
-		prb_vec_each (past, &(*p)->past)
-			PRB_TRY(add_natives(list, count, past->natives));
-		PRB_TRY(add_natives(list, count, (*p)->natives));
-	}
-	return NULL;
-}
-
 /* What is stored has the stacks' old numbers, and is to get the new ones. */
 static struct prb_error *name_natives(struct sampler *s)
 {
-	struct prb_store *store = s->options->store;
-	size_t count = s->recording->tree->stacks.count, natives = 0;
-	prb_auto_free struct prb_natives **all = NULL;
+	const struct prb_profile_options *o = s->options;
+	size_t count = s->recording->tree->stacks.count;
 	prb_auto_free uint32_t *renamed = NULL;
+	struct prb_sampled *const *p;
 
 	/* A viewer has the tree as it is. */
-	if (s->options->live)
+	if (o->live)
 		return NULL;
-	PRB_TRY(collect_natives(s, &all, &natives));
-	if (!natives)
+	prb_vec_each (p, &s->processes)
+		PRB_TRY(prb_sampled_hand_over(*p, &s->places));
+	if (!s->places.list.count)
 		return NULL;
-	if (store) {
-		PRB_TRY(prb_store_put_rest(store, s->recording));
+	/* What interrupts us from here on is about the names. */
+	if (o->give_up_names)
+		o->give_up_names(o->context);
+	if (o->store) {
+		PRB_TRY(prb_store_put_rest(o->store, s->recording));
 		s->recording->runs.count = 0;
 	}
-	PRB_TRY(prb_natives_name(all, natives, &renamed));
-	if (store)
-		prb_store_rename(store, prb_steal(&renamed), count);
+	PRB_TRY(prb_natives_name(s->recording, &s->places, o->give_up_names, o->context, &renamed));
+	if (o->store)
+		prb_store_rename(o->store, prb_steal(&renamed), count);
 	return NULL;
 }
 
@@ -653,7 +634,7 @@ static struct prb_error *finish(struct sampler *s)
 	if (s->options->done_fd)
 		close(s->options->done_fd);
 	PRB_TRY(name_natives(s));
-	if (s->options->source && s->processes.items[0]->target)
+	if (s->options->source && (s->processes.items[0]->target || s->program))
 		PRB_TRY(prb_profile_add_source(s->recording, s->processes.items[0]->target,
 					       s->program));
 	return s->options->store ? prb_store_finish(s->options->store, s->recording) : NULL;
@@ -691,6 +672,7 @@ static void end_processes(struct sampler *s)
 		free(*p);
 	}
 	prb_vec_free(&s->processes);
+	prb_native_places_deinit(&s->places);
 }
 
 static struct prb_error *record_all(struct sampler *s, pid_t pid, struct prb_recording **ret)

@@ -62,6 +62,10 @@ struct prb_profile_options {
 	void (*progress)(const struct prb_recording *recording);
 	/** Asked between samples, and when a signal came: whether to end now. */
 	bool (*cancelled)(void *context);
+	/** Asked when C frames are to get their names at the end, and before each: whether the rest
+	 * is to stay without; `unnamed` in the recording says how many that is. NULL: all get one.
+	 */
+	bool (*give_up_names)(void *context);
 	void *context;
 };
 

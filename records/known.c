@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/cleanup.h"
 #include "base/own_file.h"
@@ -27,8 +28,7 @@ enum {
 	MOST_ENTRIES = 4096,
 	MOST_BYTES = PATH_MAX + 1024,
 	DAY = 24 * 60 * 60, /* seconds for which the recording of an ended recorder is found */
-	STOP_LOOKS = 1500,
-	STOP_LOOK_NS = 10000000,
+	LOOK_NS = 10000000, /* between two looks at a recorder that is to end */
 };
 
 /* What stands in a name: "perf-4242-5151", and ".profile" of a recording in this folder. */
@@ -250,35 +250,64 @@ void prb_known_list_deinit(struct prb_known_list *list)
 	prb_vec_free(&list->list);
 }
 
-/* Whether the recorder still holds its note. */
-static bool still_runs(const struct prb_known_recording *recording, pid_t pid)
+/* What the recorder has noted so far: the caller's, and none of it if that is gone. */
+static struct prb_error *look_again(const struct prb_known_recording *recording, pid_t pid,
+				    struct prb_known_recording *ret)
 {
-	struct prb_known_list now = {};
-	const struct prb_known_recording *other;
-	prb_auto_error struct prb_error *err = prb_known_find(pid, &now);
-	bool runs = false;
+	prb_auto_known_list struct prb_known_list now = {};
+	struct prb_known_recording *other;
 
+	*ret = (struct prb_known_recording){};
+	PRB_TRY(prb_known_find(pid, &now));
 	prb_vec_each (other, &now.list)
-		runs |= !err && other->recorder == recording->recorder && other->running;
-	prb_known_list_deinit(&now);
-	return runs;
+		if (other->recorder == recording->recorder &&
+		    other->start_ticks == recording->start_ticks) {
+			*ret = *other;
+			other->path = other->failed = NULL;
+			break;
+		}
+	return NULL;
 }
 
 struct prb_error *prb_known_stop(const struct prb_known_recording *recording, pid_t pid)
 {
-	const struct timespec pause = {.tv_nsec = STOP_LOOK_NS};
 	prb_auto_close int process = (int)syscall(SYS_pidfd_open, recording->recorder, 0);
+	int reason = process < 0 ? errno : 0;
+	struct prb_known_recording now;
 
-	/* As it runs still, it is the process that was opened. */
-	if (process < 0 || !still_runs(recording, pid))
+	if (reason == ESRCH)
 		return NULL;
-	if (syscall(SYS_pidfd_send_signal, process, SIGINT, NULL, 0))
-		return prb_error_os(errno, "cannot end the recorder %d", (int)recording->recorder);
-	for (int i = 0; i < STOP_LOOKS; i++) {
-		if (!still_runs(recording, pid))
-			return NULL;
+	PRB_TRY(look_again(recording, pid, &now));
+	recording_deinit(&now);
+	/* As it runs still, it is the process that was opened. */
+	if (!now.running)
+		return NULL;
+	if (!reason && syscall(SYS_pidfd_send_signal, process, SIGINT, NULL, 0))
+		reason = errno;
+	return reason ? prb_error_hint(prb_error_os(reason, "cannot end the recorder %d",
+						    (int)recording->recorder),
+				       "'kill -INT %d' ends it", (int)recording->recorder)
+		      : NULL;
+}
+
+struct prb_error *prb_known_await(const struct prb_known_recording *recording, pid_t pid,
+				  double seconds, bool *ret_ended)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_NS};
+	const int64_t end = prb_clock_ns() + (int64_t)(seconds * 1e9);
+	struct prb_known_recording now;
+	struct prb_error *err;
+
+	for (;;) {
+		PRB_TRY(look_again(recording, pid, &now));
+		*ret_ended = !now.running;
+		err = now.running || !now.failed
+			      ? NULL
+			      : prb_error_create(PRB_ERROR_FAILED,
+						 "the recording has ended early: %s", now.failed);
+		recording_deinit(&now);
+		if (*ret_ended || prb_clock_ns() >= end)
+			return err;
 		nanosleep(&pause, NULL);
 	}
-	return prb_error_create(PRB_ERROR_TIMEOUT, "the recorder %d does not end",
-				(int)recording->recorder);
 }

@@ -58,12 +58,14 @@ void prb_known_end(struct prb_known *known, const struct prb_error *err);
 struct prb_error *prb_known_find(pid_t pid, struct prb_known_list *ret) PRB_MUST_CHECK;
 void prb_known_list_deinit(struct prb_known_list *list);
 
-/**
- * Has the running recorder end, as Ctrl-C does, and waits until it has. PRB_ERROR_TIMEOUT after
- * some seconds.
- */
+/** Has the running recorder end, as Ctrl-C does. None is there any more: no error. */
 struct prb_error *prb_known_stop(const struct prb_known_recording *recording,
 				 pid_t pid) PRB_MUST_CHECK;
+
+/** Waits until the recorder has ended; *ret_ended is false if it still runs after @p seconds. What
+ * has ended it early is the error. */
+struct prb_error *prb_known_await(const struct prb_known_recording *recording, pid_t pid,
+				  double seconds, bool *ret_ended) PRB_MUST_CHECK;
 
 #define prb_auto_known_list __attribute__((cleanup(prb_known_list_deinit)))
 

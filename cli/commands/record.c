@@ -492,7 +492,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		}
 		PRB_TRY(add_target(&r, target));
 	}
-	prb_interrupt_catch(NULL);
+	prb_interrupt_catch_ends();
 	PRB_TRY(follow(&r));
 	say_end(&r);
 	return NULL;

@@ -71,7 +71,7 @@ static struct prb_error *copy_to_stdout(int fd)
 	ssize_t got = 0;
 
 	for (off_t at = 0; (got = pread(fd, chunk, sizeof(chunk), at)) > 0; at += got)
-		fwrite(chunk, 1, (size_t)got, stdout);
+		PRB_TRY(prb_output_bytes(chunk, (size_t)got));
 	if (got < 0)
 		return prb_error_os(errno, "cannot read the snapshot back");
 	return prb_output_flush();

@@ -66,6 +66,11 @@ class Terminal:
     def send(self, text):
         os.write(self.leader, text.encode())
 
+    def hang_up(self):
+        """The terminal is gone, as when its window is closed."""
+        os.close(self.leader)
+        self.leader = None
+
     def end(self):
         """All that is printed from here on, and the exit status."""
         while self.read(20):
@@ -79,4 +84,5 @@ class Terminal:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        os.close(self.leader)
+        if self.leader is not None:
+            os.close(self.leader)

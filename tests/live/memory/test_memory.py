@@ -99,6 +99,26 @@ def growth(process, act, *options):
     return out.decode()
 
 
+RUNS_ANOTHER = "import os, sys; print('ready', flush=True); sys.stdin.readline(); os.execv('/bin/sleep', ['sleep', '600'])"
+
+
+@pytest.mark.parametrize("end, code, said", [("kill", 6, "ended before its growth could be read"),
+                                             ("exec", 1, "began to run another program")])
+def test_growth_of_a_process_that_ends(newest, end, code, said):
+    """It is not waited for any longer."""
+    with support.Target(newest, "-c", RUNS_ANOTHER) as process:
+        assert process.line() == "ready"
+        command = subprocess.Popen([support.BINARY, str(process.pid), "memory", "--growth", "3600s"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        support.wait_for_sleep(command.pid, "hrtimer_nanosleep")
+        if end == "kill":
+            process.kill()
+        else:
+            process.send(b"exec\n")
+        out, err = command.communicate(timeout=120)
+    assert command.returncode == code and not out and said in err, (command.returncode, out, err)
+
+
 def check_growth(found):
     """What grew in three rounds."""
     holders = {row["holder"]: row for row in found["holders"]}

@@ -2,10 +2,12 @@
 """`perf --selfcheck`: programs that measure themselves, beside what the sampler says of them."""
 import json
 import os
+import signal
 import subprocess
 
 import pytest
 
+import profiles
 import support
 
 OK, FAILED = 0, 1
@@ -44,6 +46,18 @@ def test_text(folder):
     done = selfcheck(folder, "-d", "500ms")
     rows = done.stdout.splitlines()
     assert rows[0].split()[0] == "indep." and " " + os.path.realpath("/usr/bin/python3") in rows[-1], done
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
+def test_interrupted(folder, number):
+    """A check that was not finished judges nothing."""
+    process = subprocess.Popen([support.BINARY, "perf", "--selfcheck", "-d", "600s"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env={**os.environ, "PATH": str(folder)})
+    profiles.samples(process)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == FAILED and "WRONG" not in out, (out, err)
+    assert err == "probing: interrupted after 0 of 1 Pythons, of which 0 are wrong\n", err
 
 
 def test_none(tmp_path):

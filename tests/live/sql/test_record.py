@@ -152,11 +152,14 @@ def test_killed_recorders_lose_and_invent_nothing(probing, writer):
     with files[-1].open("ab") as file:
         file.write(b"\1\0\0\0\xff\0\0\0" + b"x" * 50)
     assert query(probing, writer.pid) == expected(writer.count)
-    process = recorder(writer.pid)
-    writer.write()
-    process.send_signal(signal.SIGINT)
-    code, err = ended(process)
-    assert code == 0 and "stored" in err
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        process = recorder(writer.pid)
+        writer.write()
+        while not int(support.thread_status(process.pid)["SigCgt"], 16) >> (number - 1) & 1:
+            assert process.poll() is None, ended(process)
+        process.send_signal(number)
+        code, err = ended(process)
+        assert code == 0 and "stored" in err
     assert query(probing, writer.pid) == expected(writer.count)
     # A damaged part is left out, wherever the damage is.
     whole = files[0].read_bytes()
