@@ -137,6 +137,8 @@ static const char *elsewhere(const char *message, const char *sql)
 		{"near \"on\"", "distinct on",
 		 "GROUP BY the column, with min() or max() of the others"},
 		{"near \"", "select top ", "LIMIT 5 at the end"},
+		{"near \".\"", "global.",
+		 "it after 'probing cluster query': global tables are of all ranks of a job"},
 		{"unrecognized token: \"\\\"", "\\d",
 		 "SHOW TABLES; DESCRIBE TABLE has its columns"},
 	};

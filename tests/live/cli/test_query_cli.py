@@ -544,6 +544,7 @@ def test_no_prompt_without_a_terminal(probing):
     ("SELECT count(*) FROM python.threads GROUP BY ROLLUP(name)", "a second SELECT"),
     ("SELECT DISTINCT ON (name) name FROM python.threads", "write GROUP BY the column"),
     ("SELECT TOP 5 * FROM python.threads", "write LIMIT 5 at the end"),
+    ("SELECT * FROM global.python.stacks", "write it after 'probing cluster query'"),
     ("\\d", "write SHOW TABLES"),
     ("\\d python.threads", "DESCRIBE TABLE"),
 ])
