@@ -182,6 +182,45 @@ static void add_stacks(struct prba_crash *c)
 		add_stack(c, stack_pointer(&c->threads[i].regs));
 }
 
+/** Those of a mapping that were touched; all of them if the kernel does not tell. */
+static void add_touched(struct prba_crash *c, long pagemap, const struct prba_crash_map *map)
+{
+	enum { THERE = 3 };
+	uint64_t entries[ENTRIES] = {};
+	uint64_t page = map->start;
+
+	while (page < map->end && prba_crash_clock() <= c->deadline) {
+		uint64_t count = (map->end - page) / PAGE;
+		long got;
+
+		count = count > ENTRIES ? ENTRIES : count;
+		got = prba_raw(SYS_pread64, pagemap, entries, count * sizeof(*entries),
+			       page / PAGE * sizeof(*entries));
+		if (got < (long)(count * sizeof(*entries)))
+			for (size_t i = 0; i < count; i++)
+				entries[i] = (uint64_t)THERE << 62;
+		for (size_t i = 0; i < count; i++)
+			if (entries[i] >> 62 & THERE)
+				add(c, page + i * PAGE);
+		page += count * PAGE;
+	}
+	if (page < map->end)
+		c->left_out += map->end - page;
+}
+
+/** Of ours, most is room for tables that nobody uses. */
+static void add_bss(struct prba_crash *c, const struct prba_crash_map *map, bool ours)
+{
+	long pagemap = ours ? prba_raw(SYS_openat, c->proc, "pagemap", 02000000L) : -1;
+
+	if (ours)
+		add_touched(c, pagemap, map);
+	else
+		add_range(c, map->start, map->end);
+	if (pagemap >= 0)
+		prba_raw(SYS_close, pagemap);
+}
+
 /** The writable data of the file that is mapped at @p address. */
 static void add_data_of(struct prba_crash *c, uint64_t address)
 {
@@ -195,7 +234,7 @@ static void add_data_of(struct prba_crash *c, uint64_t address)
 		add_range(c, map->start, map->end);
 		/* .bss has no file. */
 		if (i + 1 < c->map_count && map[1].start == map->end && !map[1].path_length)
-			add_range(c, map[1].start, map[1].end);
+			add_bss(c, map + 1, address == c->own);
 	}
 }
 
@@ -262,32 +301,6 @@ static void follow(struct prba_crash *c)
 				add(c, c->scratch[i]);
 		}
 	}
-}
-
-/** Those of a mapping that were touched; all of them if the kernel does not tell. */
-static void add_touched(struct prba_crash *c, long pagemap, const struct prba_crash_map *map)
-{
-	enum { THERE = 3 };
-	uint64_t entries[ENTRIES] = {};
-	uint64_t page = map->start;
-
-	while (page < map->end && prba_crash_clock() <= c->deadline) {
-		uint64_t count = (map->end - page) / PAGE;
-		long got;
-
-		count = count > ENTRIES ? ENTRIES : count;
-		got = prba_raw(SYS_pread64, pagemap, entries, count * sizeof(*entries),
-			       page / PAGE * sizeof(*entries));
-		if (got < (long)(count * sizeof(*entries)))
-			for (size_t i = 0; i < count; i++)
-				entries[i] = (uint64_t)THERE << 62;
-		for (size_t i = 0; i < count; i++)
-			if (entries[i] >> 62 & THERE)
-				add(c, page + i * PAGE);
-		page += count * PAGE;
-	}
-	if (page < map->end)
-		c->left_out += map->end - page;
 }
 
 static void add_all(struct prba_crash *c)
