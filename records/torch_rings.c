@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "records/files.h"
 
-enum { MOST_ROWS = 4000000, NAME = 1024 };
+enum { NAME = 1024 };
 /** No count of a real process is higher, and sums of such numbers do not overflow. */
 static const int64_t highest = (int64_t)1 << 53;
 
@@ -180,6 +180,14 @@ static const struct {
 	{"torch_gpu", add_gpu},
 };
 
+/** Of the kind that @p add adds. */
+static size_t count_rows(const struct prb_torch_rings *rings, add_row *add)
+{
+	return add == add_step	 ? rings->steps.count
+	       : add == add_call ? rings->calls.count
+				 : rings->gpu.count;
+}
+
 static struct prb_error *read_ring(struct prb_ring *ring, add_row *add, uint32_t pid, int64_t since,
 				   struct prb_torch_rings *ret)
 {
@@ -194,7 +202,7 @@ static struct prb_error *read_ring(struct prb_ring *ring, add_row *add, uint32_t
 		while (prb_ring_next_row(ring, &row)) {
 			if (row.time < since || (pid && row.pid != pid))
 				continue;
-			if (ret->calls.count + ret->steps.count + ret->gpu.count >= MOST_ROWS)
+			if (count_rows(ret, add) == PRB_TORCH_MOST_ROWS)
 				return NULL;
 			PRB_TRY(add(ring, &row, ret));
 		}

@@ -63,6 +63,9 @@ struct prb_torch_rings {
 	bool found; /**< the process has such rings */
 };
 
+/** So many of each kind are read, the oldest ones: what is stored may be of days. */
+enum { PRB_TORCH_MOST_ROWS = 4000000 };
+
 /**
  * Reads the rows of @p target that were written since @p since, nanoseconds since the epoch. *ret
  * is to be ended also after an error.

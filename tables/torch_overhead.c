@@ -231,6 +231,9 @@ static struct prb_error *scan(struct prb_scan *scan)
 	if (!rings.steps.count)
 		prb_scan_note(scan, "torch.overhead is empty: no step of torch was recorded; "
 				    "'probing PID config probing.torch.profiling=on' starts it");
+	if (rings.steps.count == PRB_TORCH_MOST_ROWS)
+		prb_scan_note(scan, "torch.overhead is of the first %d steps that are stored",
+			      PRB_TORCH_MOST_ROWS);
 	return show(scan, &rings);
 }
 
