@@ -51,8 +51,10 @@ def pytest_runtest_protocol():
 
 
 def pytest_configure(config):
-    # Started in the background, we and all our children would ignore it.
+    # Started in the background, or by nohup, we and all our children would ignore them.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
     config.addinivalue_line("markers", "every_interpreter: runs on all, also in a sample")
     if not os.access(support.BINARY, os.X_OK):
         pytest.exit("%s is missing: run make first" % support.BINARY, 2)

@@ -53,7 +53,8 @@ model.forward()
 """
 
 HUGE = """
-import ctypes, mmap, sys, time
+import ctypes, gc, mmap, sys, time
+gc.disable()  # it would walk through what is poked
 WORD = ctypes.c_uint64
 def poke(address, value):
     WORD.from_address(address).value = value

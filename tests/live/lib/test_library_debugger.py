@@ -61,7 +61,7 @@ def look_up(session, pid, expression, depth=0):
     found = []
 
     def tell(_, type_name, value, address):
-        found.append((type_name.decode(), value.decode("utf-8", "replace"), address))
+        found.append((type_name.decode("utf-8", "replace"), value.decode("utf-8", "replace"), address))
 
     check(LIBRARY.probing_look_up(session.pointer, pid, depth, expression.encode(),
                                   library.ON_OBJECT(tell), None))
