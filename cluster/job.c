@@ -728,15 +728,15 @@ static pid_t process_of(const char *text)
 	return err ? 0 : pid;
 }
 
-/** No job is @p text: which there are. */
-static struct prb_error *no_such_job(const struct prb_jobs *jobs, const char *text)
+/** No job is @p text, the number of @p process or 0: which jobs there are. */
+static struct prb_error *no_such_job(const struct prb_jobs *jobs, const char *text, pid_t process)
 {
 	const pid_t pid = pid_of(text);
 	struct prb_error *err =
 		prb_error_create(PRB_ERROR_NOT_FOUND, "no job on this machine is '%.100s'%s", text,
-				 !pid		    ? ""
-				 : process_of(text) ? ": that process is no rank, nor above one"
-						    : ": there is no such process");
+				 !pid	   ? ""
+				 : process ? ": that process is no rank, nor above one"
+					   : ": there is no such process");
 	prb_auto_str struct prb_str hint = {}, list = {};
 	const struct prb_job *job;
 
@@ -781,7 +781,7 @@ struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text, struc
 			prb_error_create(PRB_ERROR_USAGE, "%zu jobs run on this machine", found),
 			"name one by the pid of a rank or launcher: %s", prb_str_text(&list));
 	if (text)
-		return no_such_job(jobs, text);
+		return no_such_job(jobs, text, process);
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_NOT_FOUND, "no distributed job runs on this machine"),
 		"ranks are found by RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK or PMI_RANK in "

@@ -211,12 +211,14 @@ static void add_touched(struct prba_crash *c, long pagemap, const struct prba_cr
 /** Of ours, most is room for tables that nobody uses. */
 static void add_bss(struct prba_crash *c, const struct prba_crash_map *map, bool ours)
 {
-	long pagemap = ours ? prba_raw(SYS_openat, c->proc, "pagemap", 02000000L) : -1;
+	long pagemap;
 
-	if (ours)
-		add_touched(c, pagemap, map);
-	else
+	if (!ours) {
 		add_range(c, map->start, map->end);
+		return;
+	}
+	pagemap = prba_raw(SYS_openat, c->proc, "pagemap", 02000000L);
+	add_touched(c, pagemap, map);
 	if (pagemap >= 0)
 		prba_raw(SYS_close, pagemap);
 }
