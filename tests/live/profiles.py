@@ -14,6 +14,13 @@ import support
 PROGRAM = support.HERE / "programs" / "profiled.py"
 
 
+def busy(target):
+    """A program that works for ten minutes, beside two idle threads."""
+    process = target("profiled.py", 2)
+    process.send(b"go 600\n")
+    return process
+
+
 class Recording:
     """`probing PID perf` in the background; it ends by itself or by Ctrl-C."""
 

@@ -86,7 +86,7 @@ def stored(process):
 
 
 def test_stored_rows_count_once(probing, torch):
-    """Those that are still in the ring, too."""
+    """Also the rows that are both in the store and in the ring."""
     with torch.start("many.py", 8) as process:
         assert process.line(timeout=400) == "ready"
         put(probing, process, "torch.profiling=0.1")

@@ -91,7 +91,7 @@ def gpu_sums(rows):
 
 
 def test_times_of_a_gpu_that_are_not_whole(probing, torch, driver):  # noqa: F811
-    """Those of a step that the agent has followed in part are in no sum, and that is told."""
+    """A step that the agent followed only in part is in no sum, and the output says so."""
     with torch.start("wide.py", "4500", "1") as process:
         assert process.line(timeout=400) == "ready"
         assert probing(process.pid, "eval", PRETEND % str(driver)).code == OK

@@ -60,15 +60,20 @@ def fixture_ras():
             thread.join(60)
 
 
+def with_ssh(folder):
+    """The environment of a command whose ssh is a file in this folder."""
+    path = pathlib.Path(folder, "ssh")
+    path.write_text(SSH)
+    path.chmod(0o755)
+    return dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), LOG=folder + "/log",
+                PROBING_REMOTE_PROGRAM=str(support.BINARY))
+
+
 def test_hosts_of_ras(ras):
     start, asked = ras
     table = answer([(0, "127.0.0.1"), (1, "127.0.0.1"), (2, "127.0.0.2")], [(3, "127.0.0.3")])
     with tempfile.TemporaryDirectory() as folder, jobs.ranks(PYTHON, 1) as ranks:
-        path = pathlib.Path(folder, "ssh")
-        path.write_text(SSH)
-        path.chmod(0o755)
-        env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), LOG=folder + "/log",
-                   PROBING_REMOTE_PROGRAM=str(support.BINARY))
+        env = with_ssh(folder)
         option = start("SERVER PROTOCOL 2\nOK\n" + table + "\n")
         done = jobs.cluster("cluster", "nodes", "--json", option, jobs.ADDRESS, env=env)
         assert done.returncode == OK, done
@@ -89,11 +94,7 @@ def test_a_profile_of_hosts_of_ras(ras):
     start, _ = ras
     table = answer([(0, "127.0.0.1"), (1, "127.0.0.1")], []).replace("127.0.0.2", "127.0.0.1")
     with tempfile.TemporaryDirectory() as folder, jobs.ranks(PYTHON, 2) as ranks:
-        path = pathlib.Path(folder, "ssh")
-        path.write_text(SSH)
-        path.chmod(0o755)
-        env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), LOG=folder + "/log",
-                   PROBING_REMOTE_PROGRAM=str(support.BINARY))
+        env = with_ssh(folder)
         done = jobs.cluster("cluster", "perf", start("OK\n" + table), "--duration", "500ms", "--json", jobs.ADDRESS, env=env)
         assert done.returncode == OK, done
         assert [(one["pid"], one["command"]) for one in json.loads(done.stdout)["processes"]] == [

@@ -28,9 +28,7 @@ def fixture_runs(monkeypatch):
 
 @pytest.fixture(name="busy")
 def fixture_busy(target):
-    process = target("profiled.py", 2)
-    process.send(b"go 600\n")
-    return process
+    return profiles.busy(target)
 
 
 def begin(probing, pid, *words):

@@ -137,9 +137,7 @@ def fixture_busy(program):
 
 @pytest.fixture(name="python")
 def fixture_python(target):
-    process = target("profiled.py", 2)
-    process.send(b"go 600\n")
-    return process
+    return profiles.busy(target)
 
 
 def catches(pid, number=signal.SIGINT):

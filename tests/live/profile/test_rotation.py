@@ -20,9 +20,7 @@ OK, FAILED, USAGE = range(3)
 
 @pytest.fixture(name="busy")
 def fixture_busy(target):
-    process = target("profiled.py", 2)
-    process.send(b"go 600\n")
-    return process
+    return profiles.busy(target)
 
 
 class Series:
