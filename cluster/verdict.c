@@ -170,7 +170,8 @@ static bool is_absent(const struct prb_evidence *e, size_t i, bool unasked)
 
 	if (now->unasked)
 		return unasked;
-	/* A profiler stops threads only for moments: one that was stopped in each look is held. */
+	/* A profiler stops a thread only briefly. A thread that was stopped in every look is held.
+	 */
 	return now->gone || now->state == 'T' || now->state == 'Z' ||
 	       (now->state == 't' && now->state_before == 't') ||
 	       (now->state == 'D' && now->state_before == 'D' && now->movement == PRB_STILL);

@@ -40,7 +40,7 @@ struct prb_malloc {
 	uint64_t mapped_bytes, mapped_blocks; /**< large ones, each with a mapping */
 	uint64_t unseen;	/**< bytes of mappings that were not looked through for them */
 	const char *unseen_why; /**< static */
-	uint64_t other_sizes;	/**< blocks of more sizes than are told apart */
+	uint64_t other_sizes;	/**< blocks of sizes that are not counted: there are too many */
 	PRB_VEC(struct prb_malloc_size) sizes;
 	struct prb_number_map size_numbers; /**< by size */
 };

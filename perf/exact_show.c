@@ -171,9 +171,8 @@ static void put_head(struct prb_str *s, const struct prb_exact *e,
 			       (unsigned long long)(e->steps - e->gpu_steps));
 	if (e->unnamed) {
 		put_mean(s, e, e->unnamed);
-		prb_str_puts(s,
-			     " calls a step are in no row: 131,072 calls of a step are told apart "
-			     "at most\n");
+		prb_str_puts(s, " calls a step are in no row: at most 131,072 calls of a step are "
+				"counted\n");
 	}
 	prb_str_putc(s, '\n');
 }

@@ -25,8 +25,8 @@ struct child {
 		     * reason */
 };
 
-/* The terminal sends its signals to the program as well, but for the end of the terminal itself,
- * which only the leader of the session is told. */
+/* The terminal sends its signals to the program as well. Only its hangup goes to the leader of the
+ * session alone. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
 	(void)context;

@@ -273,8 +273,9 @@ static struct prb_error *take(struct series *s, struct answer *ret, char **path)
 	return *ret->hint ? prb_error_hint(err, "%s", ret->hint) : err;
 }
 
-/* Those that record make their files complete; one that has not begun leaves none, so it is first.
- * One that has taken its last sample gives names to C functions: it goes on until asked again. */
+/* A recorder that samples completes its file. A recorder that has not begun leaves no file, so it
+ * is stopped first. After the last sample it names C functions, and only a second request ends
+ * that. */
 static void stop(struct series *s)
 {
 	int64_t now = prb_clock_ns();

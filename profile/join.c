@@ -10,8 +10,8 @@
 
 enum { UNMATCHED = UINT32_MAX };
 
-/* How functions are told apart: by their whole names; the same without the pid of a process; by the
- * last two parts of their paths; by the last part. */
+/* What of two functions has to be equal: the whole name; the name without the pid of a process; the
+ * last two parts of the path; the last part. */
 enum precision { WHOLE_NAME, WHOLE_PATH, FOLDER_AND_FILE, FILE_ALONE };
 
 /* Functions that are not matched yet, in the order of their keys. */

@@ -294,8 +294,8 @@ static struct prb_error *end_process(struct sampler *s, struct prb_sampled *p)
 	if (!has_several(s))
 		return NULL;
 	prb_sampled_stop(p);
-	/* C frames get their names at the end, all those of one file from one process: one that is
-	 * still there can open its debug information. */
+	/* C frames get their names at the end. Those of one file get them from one process: a
+	 * living one, which can still open the file's debug information, comes first. */
 	prb_vec_each (other, &s->processes)
 		if (!(*other)->over)
 			PRB_TRY(prb_sampled_hand_over(*other, &s->places));
