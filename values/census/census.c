@@ -334,10 +334,10 @@ static struct prb_error *walk(struct prb_census *c)
 		follow_all(c, &next);
 		/* Named ways first: a value without a name tells little, and what the stack of a
 		 * frame up to 3.10 had before is no holder. */
-		prb_census_add_frames(c, false);
-		follow_all(c, &next);
-		prb_census_add_frames(c, true);
-		follow_all(c, &next);
+		for (int i = PRB_CENSUS_FRAMES_OUTSIDE; i <= PRB_CENSUS_FRAMES_WHOLE; i++) {
+			prb_census_add_frames(c, (enum prb_census_frames)i);
+			follow_all(c, &next);
+		}
 		c->unheld_from = c->nodes.count;
 		bytes = c->bytes;
 		add_unheld(c, &known, &next);

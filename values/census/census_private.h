@@ -165,8 +165,13 @@ void prb_census_own(struct prb_census *c, uint32_t index, uint64_t bytes);
 
 /* census_roots.c */
 void prb_census_add_modules(struct prb_census *c);
-/** The variables of all frames; @p nameless: and what else they have. */
-void prb_census_add_frames(struct prb_census *c, bool nameless);
+enum prb_census_frames {
+	/* Variables, but not of what a model of torch runs: it is "self" there, or "args[0]". */
+	PRB_CENSUS_FRAMES_OUTSIDE,
+	PRB_CENSUS_FRAMES_VARIABLES,
+	PRB_CENSUS_FRAMES_WHOLE, /* and what else frames have */
+};
+void prb_census_add_frames(struct prb_census *c, enum prb_census_frames which);
 
 /* census_garbage.c */
 void prb_census_find_garbage(struct prb_census *c);

@@ -39,30 +39,60 @@ static void add_variable(struct prb_census *c, const struct prb_py_local *local,
 		prb_census_refer(c, root, local->object);
 }
 
-static void add_frame(struct prb_census *c, const struct prb_py_frame *frame, bool nameless)
+/* Whether they are of a method of torch.nn.Module. */
+static bool is_of_module(struct prb_census *c, const struct prb_py_locals *locals)
+{
+	const struct prb_py_local *local;
+	uint64_t modules;
+
+	prb_vec_each (local, &locals->list)
+		if (local->object && local->name && !strcmp(local->name, "self"))
+			return prb_census_try(c, prb_object_attribute(c->py, c->mem, local->object,
+								      "_modules", &modules));
+	return false;
+}
+
+/* False: it is not added, and neither is what it called. */
+static bool add_variables(struct prb_census *c, const struct prb_py_frame *frame, const char *name,
+			  enum prb_census_frames which)
 {
 	struct prb_py_local *local;
 	struct prb_py_locals locals;
+	bool inside;
+
+	if (!prb_census_try(c, prb_python_locals(c->py, c->mem, frame, &locals)))
+		return true;
+	inside = which == PRB_CENSUS_FRAMES_OUTSIDE && is_of_module(c, &locals);
+	if (!inside)
+		prb_vec_each (local, &locals.list)
+			add_variable(c, local, name);
+	prb_py_locals_deinit(&locals);
+	return !inside;
+}
+
+/* False: neither what it called. */
+static bool add_frame(struct prb_census *c, const struct prb_py_frame *frame,
+		      enum prb_census_frames which)
+{
 	struct prb_py_code code;
 	const char *name;
 	uint32_t root;
+	bool goes_on;
 
 	if (!frame->code || !prb_census_try(c, prb_python_code(c->py, c->mem, frame->code, &code)))
-		return;
+		return true;
 	name = code.qualname ? code.qualname : code.name ? code.name : "?";
-	if (prb_census_try(c, prb_python_locals(c->py, c->mem, frame, &locals))) {
-		prb_vec_each (local, &locals.list)
-			add_variable(c, local, name);
-		prb_py_locals_deinit(&locals);
-	}
+	goes_on = add_variables(c, frame, name, which);
 	/* What else the frame holds: function, code, and values without a name. */
-	if (nameless && c->roots.count < PRB_CENSUS_ROOTS && add_root(c, "<value>", name, &root)) {
+	if (which == PRB_CENSUS_FRAMES_WHOLE && c->roots.count < PRB_CENSUS_ROOTS &&
+	    add_root(c, "<value>", name, &root)) {
 		if (c->py->layout.behaviour->chain == PRB_CHAIN_PYFRAME)
 			prb_census_refer(c, root, frame->address);
 		else
 			prb_census_follow_frame(c, root, frame->address);
 	}
 	prb_py_code_deinit(&code);
+	return goes_on;
 }
 
 /*
@@ -90,15 +120,17 @@ static void read_frames(struct prb_census *c, const struct prb_py_thread *thread
 	}
 }
 
-static void add_thread(struct prb_census *c, const struct prb_py_thread *thread, bool nameless)
+static void add_thread(struct prb_census *c, const struct prb_py_thread *thread,
+		       enum prb_census_frames which)
 {
 	struct prb_py_frames frames = {};
+	bool goes_on = true;
 
 	read_frames(c, thread, &frames);
 	/* Outermost first: what a caller has as "model" is "self" in what it calls. */
-	for (size_t i = PRB_MIN(frames.list.count, (size_t)FRAMES_MAX); i-- > 0;)
+	for (size_t i = PRB_MIN(frames.list.count, (size_t)FRAMES_MAX); i-- > 0 && goes_on;)
 		if (!frames.list.items[i].hidden)
-			add_frame(c, &frames.list.items[i], nameless);
+			goes_on = add_frame(c, &frames.list.items[i], which);
 	prb_py_frames_deinit(&frames);
 }
 
@@ -115,7 +147,7 @@ void prb_census_add_modules(struct prb_census *c)
 		prb_census_refer(c, root, modules);
 }
 
-void prb_census_add_frames(struct prb_census *c, bool nameless)
+void prb_census_add_frames(struct prb_census *c, enum prb_census_frames which)
 {
 	const struct prb_py_thread *thread;
 	struct prb_py_threads threads;
@@ -124,6 +156,6 @@ void prb_census_add_frames(struct prb_census *c, bool nameless)
 		return;
 	prb_vec_each (thread, &threads.list)
 		if (thread->interp == c->interp && !c->fatal)
-			add_thread(c, thread, nameless);
+			add_thread(c, thread, which);
 	prb_py_threads_deinit(&threads);
 }

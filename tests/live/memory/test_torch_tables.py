@@ -118,6 +118,46 @@ def test_referrers_of_nothing(resting):
     assert row["_error"] == "no object was found there" and row["type"] is None
 
 
+INSIDE = """
+import sys, torch
+class Inner(torch.nn.Module):
+    def forward(self, x):
+        print("ready", flush=True)
+        sys.stdin.readline()
+class Outer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+    def forward(self, x):
+        return self.inner(x)
+class Trainer:
+    def __init__(self):
+        self.parts = {"net": Outer()}
+    def step(self):
+        self.parts["net"](None)
+%s
+"""
+HOLDERS = {
+    "a variable of a caller": ("def main():\n    trainer = Trainer()\n    trainer.step()\nmain()",
+                               "trainer.parts['net']", "main()"),
+    "an object that only its method has": ("Trainer().step()", "self.parts['net']", "Trainer.step()"),
+    "nothing else": ("Outer()(None)", "self", None),
+}
+
+
+@pytest.mark.parametrize("torch", training.TORCHES, ids=repr)
+@pytest.mark.parametrize("case", HOLDERS)
+def test_names_while_a_model_runs(torch, case):
+    """Not "self", which is what a model's own methods call it, while they run."""
+    torch.check()
+    code, path, place = HOLDERS[case]
+    with support.Program([torch.exe, "-c", INSIDE % code], env=dict(os.environ, **torch.env)) as program:
+        assert program.line(timeout=400) == "ready"
+        rows = ask(program.pid, "SELECT path, held_in FROM torch.modules ORDER BY depth")
+    assert [row["path"] for row in rows] == [path, path + ".inner"], rows
+    assert {row["held_in"] for row in rows} == {place} or not place, rows
+
+
 TYPES = """
 import json, sys, torch
 kept = []
