@@ -91,9 +91,11 @@ class Browser:
 
     def _notice(self, event):
         kind, what = event.get("method"), event.get("params", {})
-        if kind == "Runtime.exceptionThrown" or (
-                kind == "Log.entryAdded" and what["entry"]["level"] == "error"):
+        if kind == "Runtime.exceptionThrown":
             self.errors.append(what)
+        elif kind == "Log.entryAdded" and what["entry"]["level"] == "error":
+            # In few words, so that a test that fails shows the address.
+            self.errors.append({"entry": {key: what["entry"].get(key) for key in ("source", "text", "url")}})
         elif kind == "Network.requestWillBeSent" and not what["request"]["url"].startswith(
                 (self._origin, "data:")):
             self.errors.append(what)
