@@ -319,13 +319,20 @@ def of_instant(program, address, type_address, number):
     """A Value of a variable, whose number is that of the instant at which its frame was read."""
     value = unread(program, address, type_address or 0)
     if number is not None and type_address:
-        kind = program._kinds.get(type_address)
-        if kind is None:
-            kind = program._kinds[type_address] = _NUMBERS.get(
-                Value(program, type_address).__name__, (None, None))
-        value._prb_kind, make = kind
-        value._prb_number = make(number)
+        if type_address not in program._kinds:
+            program._kinds[type_address] = _number_kind(program, type_address)
+        if program._kinds[type_address]:
+            value._prb_kind, make = program._kinds[type_address]
+            value._prb_number = make(number)
     return value
+
+
+def _number_kind(program, type_address):
+    """What _NUMBERS has of a class; None of others, also if it cannot be read: then what asks the value is told."""
+    try:
+        return _NUMBERS.get(Value(program, type_address).__name__)
+    except (Gone, NotThere):
+        return None
 
 
 def get(value: Value, name: str) -> Any:

@@ -12,7 +12,7 @@ PROGRAM = support.HERE / "programs" / "hostile_values.py"
 FUNCTIONS = ["%s", "vars(%s)", "dir(%s)", "len(%s)", "type(%s)", "%s.around", "%s.deep.deep.more[0]",
              "%s.nothing", "%s['x']", "%s[7]", "%s.keys[299999]", "%s.d['zz']", "%s.lost['a']",
              "%s.circular['a']", "%s.tiny['a']", "%s.gone[0]", "%s.gone[1][2]", "%s.typeless[0]",
-             "len(%s.long_list)", "%s.long_list[-1]", "%s.own_type.x", "vars(%s.typeless)"]
+             "len(%s.long_list)", "%s.long_list[-1]", "%s.own_type.x", "vars(%s.typeless)", "%s.numberlike"]
 
 
 @pytest.fixture
