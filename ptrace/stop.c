@@ -86,6 +86,11 @@ struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
 	struct status status = read_status(tid);
 	if (!status.state || strchr("ZX", status.state))
 		return prb_error_os(ESRCH, "thread %d has ended", tid);
+	/* The thread of which we know is gone, and the one that called exec() has its number. */
+	if (status.tracer == gettid())
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_FAILED, "another program was executed"),
+			"try again");
 	ret->tracer = status.tracer;
 	if (status.tracer)
 		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,

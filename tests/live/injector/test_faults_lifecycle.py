@@ -120,6 +120,20 @@ def test_race_at_each_step(build, kind):
 
 
 @needs_steps
+def test_a_thread_whose_number_another_one_has(build):
+    """One that calls exec() gets the number of the first thread, which we trace: nobody else does."""
+    program = build.program("fault_races")
+
+    def one(_):
+        with Checked(program, "at-exec") as target:
+            target.wait_for_progress()
+            said = faults.at_step(2, target.pid, build, signal.SIGUSR1, target.pid)
+            assert said and "is being traced" not in said[1], said
+
+    faults.in_parallel(one, range(support.count(300, 3000)), SLEEPERS)
+
+
+@needs_steps
 @pytest.mark.parametrize("name, kind, number, status", [
     ("exit()", "at-exit", signal.SIGUSR1, 7), ("SIGKILL", "at-exit", signal.SIGKILL, -9),
     ("SIGTERM", "at-thread", signal.SIGTERM, -15)], ids=["exit", "kill", "term"])
