@@ -19,6 +19,13 @@ static struct prb_error *read_code(struct prb_stack_copy *copy, uint64_t address
 	return prb_mem_read(prb_view_mem(copy->code), address, buffer, length);
 }
 
+static bool is_code(const struct prb_stack_copy *copy, uint64_t address)
+{
+	const struct prb_map *map = prb_maps_find(&copy->target->maps, address);
+
+	return map && map->exec && !map->write;
+}
+
 static struct prb_error *copy_read(struct prb_mem *mem, uint64_t address, void *buffer,
 				   size_t length)
 {
@@ -30,8 +37,9 @@ static struct prb_error *copy_read(struct prb_mem *mem, uint64_t address, void *
 		copy->used = PRB_MAX(copy->used, address + length);
 		return NULL;
 	}
+	/* Code may lie close behind a thread's stack. */
 	if (!copy->all && address >= copy->begin &&
-	    address - copy->begin < PRB_STACK_MOST - length) {
+	    address - copy->begin < PRB_STACK_MOST - length && !is_code(copy, address)) {
 		copy->ran_out = true;
 		return prb_error_fault(address, length);
 	}
