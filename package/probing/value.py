@@ -328,7 +328,10 @@ def of_instant(program, address, type_address, number):
 
 
 def _number_kind(program, type_address):
-    """What _NUMBERS has of a class; None of others, also if it cannot be read: then what asks the value is told."""
+    """The entry of a class in _NUMBERS, or None.
+
+    A class that cannot be read has none. Whoever reads the value is told why.
+    """
     try:
         return _NUMBERS.get(Value(program, type_address).__name__)
     except (Gone, NotThere):

@@ -165,12 +165,14 @@ void prb_census_own(struct prb_census *c, uint32_t index, uint64_t bytes);
 
 /* census_roots.c */
 void prb_census_add_modules(struct prb_census *c);
+/** What is taken of frames. */
 enum prb_census_frames {
-	/* Variables, but not of what a model of torch runs: it is "self" there, or "args[0]". */
+	/** The variables outside of a model's methods: inside, its name is "self" or "args[0]". */
 	PRB_CENSUS_FRAMES_OUTSIDE,
-	PRB_CENSUS_FRAMES_VARIABLES,
-	PRB_CENSUS_FRAMES_WHOLE, /* and what else frames have */
+	PRB_CENSUS_FRAMES_VARIABLES, /**< all variables */
+	PRB_CENSUS_FRAMES_WHOLE,     /**< and what else frames have */
 };
+/** The frames of all threads. */
 void prb_census_add_frames(struct prb_census *c, enum prb_census_frames which);
 
 /* census_garbage.c */

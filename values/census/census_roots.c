@@ -52,7 +52,7 @@ static bool is_of_module(struct prb_census *c, const struct prb_py_locals *local
 	return false;
 }
 
-/* False: it is not added, and neither is what it called. */
+/* False: the frame is inside of a model, and its variables were not added. */
 static bool add_variables(struct prb_census *c, const struct prb_py_frame *frame, const char *name,
 			  enum prb_census_frames which)
 {
@@ -70,7 +70,7 @@ static bool add_variables(struct prb_census *c, const struct prb_py_frame *frame
 	return !inside;
 }
 
-/* False: neither what it called. */
+/* False: the frames that it called are not to be added. */
 static bool add_frame(struct prb_census *c, const struct prb_py_frame *frame,
 		      enum prb_census_frames which)
 {

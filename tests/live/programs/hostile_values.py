@@ -54,10 +54,10 @@ poke(id(own_type) + HEADER - 8, id(own_type))
 # A class that has nothing but a name and the flag of int (tp_name; tp_flags, 1 << 24).
 nothing, numberlike = mmap.mmap(-1, 4096), [3]
 nothing[2048:2052] = b"liar"
-inside = ctypes.addressof(ctypes.c_char.from_buffer(nothing))
-poke(inside + HEADER + 8, inside + 2048)
-poke(inside + HEADER + 152, 1 << 24)
-poke(id(numberlike) + HEADER - 8, inside)
+flagged = ctypes.addressof(ctypes.c_char.from_buffer(nothing))
+poke(flagged + HEADER + 8, flagged + 2048)
+poke(flagged + HEADER + 152, 1 << 24)
+poke(id(numberlike) + HEADER - 8, flagged)
 pieces_thing = with_dict(gone=gone, long_list=long_list, typeless=typeless, own_type=own_type, numberlike=numberlike)
 
 # What is right, but too much.
