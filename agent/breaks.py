@@ -25,6 +25,10 @@ breaks = {}  # {number: Break}
 counted = [0]
 
 
+def eval_in(frame, code):
+    return read_locals(frame, lambda own: eval(code, frame.f_globals, own))
+
+
 class Break:
     logs = False  # it stops, for a debugger; see logpoints.py
     calls = False  # of functions instead of a line; see calls.py
@@ -64,7 +68,7 @@ class Break:
         problem = ""
         if self.condition:
             try:
-                if not eval(self.condition, frame.f_globals, frame.f_locals):
+                if not eval_in(frame, self.condition):
                     return None
             except Exception as error:
                 problem = describe(error)

@@ -123,7 +123,7 @@ class Calls(Logpoint):
             return  # a generator goes on
         self.open.pop(key, None)  # of a generator that ended without an event, where this one is now
         try:
-            if self.condition and not eval(self.condition, frame.f_globals, frame.f_locals):
+            if self.condition and not eval_in(frame, self.condition):
                 return
         except Exception as error:
             self.problem = describe(error)
@@ -178,13 +178,11 @@ def name_of(code):
 
 
 def arguments_of(frame):
-    code, found, names = frame.f_code, {}, frame.f_locals
+    code = frame.f_code
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
     wanted = code.co_varnames[:count]
-    for name in wanted:
-        if name in names:
-            found[name] = brief(names[name], max(20, min(VALUE, ALL_VALUES // len(wanted))))
-    return found
+    most = max(20, min(VALUE, ALL_VALUES // max(1, len(wanted))))
+    return read_locals(frame, lambda own: {name: brief(own[name], most) for name in wanted if name in own})
 
 
 def entered(frame):

@@ -131,7 +131,7 @@ class Logpoint(Break):
         import time
 
         try:
-            if self.condition and not eval(self.condition, frame.f_globals, frame.f_locals):
+            if self.condition and not eval_in(frame, self.condition):
                 return
         except Exception as error:
             self.problem = describe(error)
@@ -141,11 +141,10 @@ class Logpoint(Break):
         if not self.may(now):
             self.skipped += 1
             return
-        names, own = frame.f_globals, frame.f_locals
         values = []
         for text, code in self.parts:
             try:
-                values.append((text,) + shown(eval(code, names, own)))
+                values.append((text,) + shown(eval_in(frame, code)))
             except Exception as error:
                 values.append((text, clean(describe(error)), "error"))
         self.record(now, frame, values)

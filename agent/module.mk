@@ -14,8 +14,8 @@ $(AGENT_OBJECTS): $(O)/%.o: %.c GNUmakefile agent/module.mk
 
 $(O)/agent/bootstrap.o: agent/bootstrap.py agent/prompt.py agent/complete.py agent/breaks.py \
 	agent/monitoring.py agent/tracing.py agent/loop.py agent/logpoints.py agent/calls.py \
-	agent/torch.py agent/torch_comm.py agent/torch_watch.py package/probing/_watched.py \
-	agent/sites.py
+	agent/torch.py agent/torch_comm.py agent/torch_watch.py agent/sites.py \
+	package/probing/_locals.py package/probing/_watched.py
 
 $(AGENT): $(AGENT_OBJECTS) agent/agent.map
 	$(call say,LINK,$@)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) -shared \

@@ -22,7 +22,7 @@ def watch_values(step):
     if text != watch_now[0]:
         watch_now[:] = [text, read_watched(text)]
     for name, code, function in watch_now[1]:
-        found = find_watched(code, function, sys._getframe(1))
+        found = find_watched(code, function, sys._getframe(1), read_locals)
         if found:
             number, value, kind = describe_watched(*found[1:])
             torch_variable(as_bytes(name), as_bytes(found[0]), as_bytes(clean(value)), as_bytes(kind),

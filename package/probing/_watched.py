@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Watched expressions: how they are read, where their names are looked up, and how a value is written.
 # The agent has this file too, in front of agent/torch_watch.py. So it imports nothing, it runs on Python
-# 3.4, and its names are unlike all others of the agent.
+# 3.4, and its names are unlike all others of the agent. read_locals() is that of _locals.py.
 MOST_WATCHED = 200  # characters of a value
 MOST_CALLERS = 100
 
@@ -32,7 +32,7 @@ def parse_watched(text, file):
     return compile(expression.strip(), file, "eval"), function.strip() or None
 
 
-def find_watched(code, function, frame):
+def find_watched(code, function, frame, read_locals):
     """(name of the function, value, exception); None if nobody has its names."""
     for _ in range(MOST_CALLERS):
         if frame is None:
@@ -42,15 +42,19 @@ def find_watched(code, function, frame):
         ours = frame.f_code.co_filename == "<probing agent>" or function is None and str(
             frame.f_globals.get("__name__", "")).startswith("torch.")
         if not ours and (function is None or function == name):
-            try:
-                return name, eval(code, frame.f_globals, frame.f_locals), None
-            except NameError as error:
-                if function is not None:
-                    return name, None, error
-            except Exception as error:
-                return name, None, error
+            value, error = read_locals(frame, lambda own: evaluate_watched(code, frame.f_globals, own))
+            if function is not None or not isinstance(error, NameError):
+                return name, value, error
         frame = frame.f_back
     return None
+
+
+def evaluate_watched(code, names, own):
+    """(value, exception)"""
+    try:
+        return eval(code, names, own), None
+    except Exception as error:
+        return None, error.with_traceback(None)  # which has the variables
 
 
 def shorten_watched(text):

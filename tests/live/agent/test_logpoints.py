@@ -286,6 +286,38 @@ def test_a_clock_that_is_set(probing, newest):
         assert done.code == OK and "recorded" in done.err, done
 
 
+BATCHES = """
+import sys, threading, weakref
+threading.Thread(target=int).start()  # so that 3.6 has a GIL
+class Batch:
+    pass
+def main():
+    old = []
+    for line in sys.stdin:
+        batch = Batch()
+        old.append(weakref.ref(batch))
+        batch = None
+        print(sum([each() is not None for each in old]), flush=True)
+print("ready", flush=True)
+main()
+"""
+LET_GO = 1 + BATCHES[:BATCHES.index("batch = None")].count("\n")
+
+
+def test_no_value_is_kept(probing, interpreter, tmp_path):
+    """Up to Python 3.12 a frame keeps what is read of its variables."""
+    file = tmp_path / "batches.py"
+    file.write_text(BATCHES)
+    with support.Program([interpreter.exe, file], env=interpreter.env) as process:
+        assert process.line() == "ready"
+        done = probing(process.pid, "trace", "batches.py:%d" % LET_GO, "if", "batch", "len(old)", "--keep")
+        assert done.code == OK, done
+        for _ in range(5):
+            process.send(b"go\n")
+            assert process.line() == "0"
+        assert "hit 5 times" in watched(probing, process)
+
+
 ABANDONED = """
 import time
 def rows(count):
