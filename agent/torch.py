@@ -16,6 +16,7 @@
 MOST_MODULES = 65000
 MOST_TENSORS = 8  # of a call, whose gradients are watched
 MOST_FRAMES = 60
+MOST_HOLDERS = 4  # objects that have one another as attributes, and the innermost has the model
 
 torch_undo = []  # functions that take back what finds steps; empty: it is off
 torch_handles = []  # of the step that is sampled
@@ -89,20 +90,52 @@ def remove_hooks():
 
 
 def variable_of(root):
-    """The name of the variable that has the model: the nearest one, in what called us."""
-    frame = sys._getframe(2)
-    for _ in range(MOST_FRAMES):
-        if frame is None:
-            break
-        names = frame.f_globals
-        if not str(names.get("__name__", "")).startswith("torch."):
-            own = frame.f_locals
-            found = name_in(own, root) or name_in(getattr(own.get("self"), "__dict__", None), root) or \
-                name_in(names, root)
-            if found:
-                return found
+    """What the program calls the model, as torch.modules does: by a module's variable rather than a
+    function's, and by that of an outer function rather than of one that it calls."""
+    frames, frame = [], sys._getframe(2)
+    while frame and len(frames) < MOST_FRAMES:
+        frames.insert(0, frame)
         frame = frame.f_back
+    frames = [frame for frame in frames
+              if not str(frame.f_globals.get("__name__", "")).startswith("torch.")]
+    for look in (name_in_module, name_in_function, name_of_self):
+        found = name_by(look, frames, root, MOST_HOLDERS)
+        if found:
+            return found
     return type(root).__name__
+
+
+def name_by(look, frames, wanted, most):
+    """The name of a variable, or of one that has it as an attribute while a method of that runs."""
+    for frame in frames:
+        found = look(frame, wanted)
+        if found:
+            return found
+    for frame in frames:
+        holder = self_of(frame)
+        attributes = getattr(holder, "__dict__", {})
+        found = most and (name_in(attributes, wanted) or name_in(attributes.get("_modules"), wanted))
+        above = found and name_by(look, frames, holder, most - 1)
+        if above:
+            return above + "." + found
+    return None
+
+
+def self_of(frame):
+    return read_locals(frame, lambda own: own.get("self"))
+
+
+def name_in_module(frame, wanted):
+    found, module = name_in(frame.f_globals, wanted), str(frame.f_globals.get("__name__", ""))
+    return module + "." + found if found and module != "__main__" else found
+
+
+def name_in_function(frame, wanted):
+    return read_locals(frame, lambda own: name_in(own, wanted))
+
+
+def name_of_self(frame, wanted):
+    return "self" if self_of(frame) is wanted else None
 
 
 def name_in(names, root):

@@ -151,7 +151,7 @@ def comm_prepared():
     if posix.getpid() != comm_home[0]:
         return
     try:
-        model = sys._getframe(2).f_locals.get("self")
+        model = self_of(sys._getframe(2))
         group = getattr(model, "process_group", None)
         if group is not None:
             torch_comm(b"begin", *(comm_of(group, "ddp_backward", ()) + (None,)))

@@ -275,14 +275,18 @@ static void add_children(struct walk *w, uint32_t index)
 	each_entry(w, w->ret->list.items[index].address, "_modules", add_child);
 }
 
-/* "model.layers in train()" as the path and the place. */
+/* "model.layers in train()" as the path and the place. A script's globals are named as in the
+ * script. */
 static struct prb_error *add_root(struct walk *w, uint32_t object)
 {
+	static const char script[] = "__main__.";
 	prb_auto_str struct prb_str path = {};
 	char *place, *text;
 
 	PRB_TRY(prb_census_path(w->c, object, &path));
 	text = prb_str_take(&path);
+	if (text && !strncmp(text, script, strlen(script)))
+		memmove(text, text + strlen(script), strlen(text + strlen(script)) + 1);
 	place = text ? strstr(text, " in ") : NULL;
 	if (place) {
 		char *copy = strdup(place);

@@ -31,9 +31,8 @@ def test_what_raises_is_followed_by_whole_steps(probing, steps, where):  # noqa:
     found = rows(probing, steps, "SELECT step, stage, depth, parent, module FROM python.torch_trace "
                                  "WHERE stage IN ('forward', 'recompute', 'backward') ORDER BY local_step, seq")
     assert {row["module"] for row in found if row["stage"] == "recompute"} <= {
-        "net.kept", "net.kept.inner", "net.kept.broken", "net.kept.inner.0", "net.kept.inner.1",
-        "net.kept.inner.2"}
-    whole = [row for row in found if row["module"] == "net"]
+        "trainer.net.kept" + each for each in ("", ".inner", ".broken", ".inner.0", ".inner.1", ".inner.2")}
+    whole = [row for row in found if row["module"] == "trainer.net"]
     assert {(row["depth"], row["parent"]) for row in whole} == {(0, None)}
     for step in sorted({row["step"] for row in found}):
         stages = [row["stage"] for row in whole if row["step"] == step]
@@ -58,7 +57,7 @@ def test_models_that_go_away(probing, steps):  # noqa: F811
     steps.stop()
     names = {row["module"] for row in rows(probing, steps, "SELECT module FROM python.torch_trace "
                                                            "WHERE stage = 'forward'")}
-    assert {"net", "net.embed", "net.blocks.0"} <= names and len(names) < 30, names
+    assert {"trainer.net", "trainer.net.embed", "trainer.net.blocks.0"} <= names and len(names) < 30, names
     steps.do("run 3")
     done = probing(steps.pid, "eval", "import gc; gc.collect(); import torch; sum(isinstance(each, "
                                       "torch.nn.GRUCell) for each in gc.get_objects())")

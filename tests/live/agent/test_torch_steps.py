@@ -91,8 +91,8 @@ def test_rows(probing, steps):
     trace = rows(probing, steps, "SELECT * FROM python.torch_trace WHERE step = 4 ORDER BY seq")
     forward = [row for row in trace if row["stage"] == "forward"]
     assert [row["module"] for row in forward[:6]] == [
-        "net", "net.embed", "net.blocks.0", "net.blocks.0.inner", "net.blocks.0.inner.0",
-        "net.blocks.0.inner.1"]
+        "trainer.net", "trainer.net.embed", "trainer.net.blocks.0", "trainer.net.blocks.0.inner",
+        "trainer.net.blocks.0.inner.0", "trainer.net.blocks.0.inner.1"]
     assert [row["class"] for row in forward[:4]] == ["Model", "Embedding", "Block", "Sequential"]
     by_seq = {row["seq"]: row for row in forward}
     for row in forward[1:]:
@@ -113,10 +113,11 @@ def test_rows(probing, steps):
     for row in trace:
         count[row["module"], row["stage"]] = count.get((row["module"], row["stage"]), 0) + 1
     # One block is called twice; the cell three times; the checkpointed one is run again.
-    assert count["net.blocks.0", "forward"] == 2 and count["net.blocks.1", "forward"] == 1
-    assert count["net.rnn", "forward"] == 3 and count["net.rnn", "backward"] == 3
-    assert count["net.kept", "forward"] == count["net.kept", "recompute"] == 1
-    for name in ("net", "net.embed", "net.blocks.0", "net.blocks.1.inner", "net.head"):
+    assert count["trainer.net.blocks.0", "forward"] == 2 and count["trainer.net.blocks.1", "forward"] == 1
+    assert count["trainer.net.rnn", "forward"] == 3 and count["trainer.net.rnn", "backward"] == 3
+    assert count["trainer.net.kept", "forward"] == count["trainer.net.kept", "recompute"] == 1
+    for name in ("trainer.net", "trainer.net.embed", "trainer.net.blocks.0", "trainer.net.blocks.1.inner",
+                 "trainer.net.head"):
         assert count[name, "backward"] == count[name, "forward"], name
     assert count["Adam", "optimizer"] == count["data", "data"] == 1
     assert all(row["allocated"] > 1 << 20 for row in forward)
@@ -133,14 +134,14 @@ def test_queries_as_typed(probing, fresh):
     set_share(probing, steps, ALL)
     steps.do("run 130")
     some, memory, peaks, frequent, slow = [rows(probing, steps, sql) for sql in training.TYPED]
-    assert len(some) == 10 and some[0]["module"] == "net.embed" and some[0]["step"] == 3
+    assert len(some) == 10 and some[0]["module"] == "trainer.net.embed" and some[0]["step"] == 3
     assert len(memory) == 10 and all(row["step"] > 100 and row["total_memory_mb"] > 1 << 20
                                      for row in memory)
     assert max(row["operation_count"] for row in memory) >= 6
     assert [row["step"] for row in peaks] == list(range(111, 132))
     assert all(row["avg_memory"] <= row["peak_memory"] for row in peaks)
     assert len(frequent) == 10 and {row["frequency"] for row in frequent} <= {6, 12, 18}
-    assert slow[0]["operation_name"] == "net" and slow[0]["call_count"] == 2 * 129
+    assert slow[0]["operation_name"] == "trainer.net" and slow[0]["call_count"] == 2 * 129
 
 
 def test_losses_to_the_last_bit(probing, steps):
@@ -160,7 +161,7 @@ def test_gradient_accumulation(probing, steps):
     assert rows(probing, steps, "SELECT micro_steps FROM python.torch_step_timing") == \
         [{"micro_steps": 3}] * 3
     found = rows(probing, steps, "SELECT micro_step, stage FROM python.torch_trace WHERE step = 4 "
-                 "AND module = 'net' ORDER BY timestamp")
+                 "AND module = 'trainer.net' ORDER BY timestamp")
     assert [(row["micro_step"], row["stage"]) for row in found] == [
         (number, stage) for number in (1, 2, 3) for stage in ("forward", "backward")]
 
@@ -171,7 +172,7 @@ def test_a_module_that_raises(probing, steps):
     assert steps.do("raise") == "broken"
     steps.do("run 2")
     found = rows(probing, steps, "SELECT step, seq, depth, parent FROM python.torch_trace "
-                 "WHERE module = 'net' AND stage = 'forward'")
+                 "WHERE module = 'trainer.net' AND stage = 'forward'")
     assert [(row["depth"], row["parent"]) for row in found] == [(0, None)] * 4
     # Of the call that was left, what had ended is there, and the next one is not within it.
     found = rows(probing, steps, "SELECT depth, count(*) AS count FROM python.torch_trace WHERE step = 5 "
@@ -249,7 +250,7 @@ def test_another_model_and_optimizer(probing, steps):
     assert numbers[2:] == list(range(numbers[2], numbers[2] + len(numbers) - 2)) and len(numbers) > 5
     found = rows(probing, steps, "SELECT DISTINCT module FROM python.torch_trace WHERE depth = 0 AND "
                  "stage = 'forward'")
-    assert found == [{"module": "net"}]
+    assert found == [{"module": "trainer.net"}]
 
 
 def test_ranks_choose_the_same_steps(probing, steps):
@@ -274,9 +275,9 @@ def test_exact(probing, steps):
     found = json.loads(done.out)
     assert found["steps"] == 5 and found["passes"] == 5 and found["steps_between"] >= 4
     nodes = found["nodes"]
-    assert (nodes[0]["path"], nodes[0]["class"], nodes[0]["parent"]) == ("net", "Model", None)
+    assert (nodes[0]["path"], nodes[0]["class"], nodes[0]["parent"]) == ("trainer.net", "Model", None)
     by_path = {node["path"]: node for node in nodes}
-    assert by_path["net.rnn"]["calls"] == 15 and by_path["net.blocks.0"]["calls"] == 10
+    assert by_path["trainer.net.rnn"]["calls"] == 15 and by_path["trainer.net.blocks.0"]["calls"] == 10
     for node in nodes:
         below = [each for each in nodes if each["parent"] == nodes.index(node)]
         assert node["self_forward_ms"] == pytest.approx(
@@ -289,7 +290,7 @@ def test_exact(probing, steps):
     text = probing(steps.pid, "perf", "--torch", "--exact", "--steps", "3")
     assert text.code == OK, text
     lines = [line.rpartition("  ")[2] for line in text.out.split("\n")]
-    assert "net: Model" in lines and "optimizer" in lines and "other" in lines
+    assert "trainer.net: Model" in lines and "optimizer" in lines and "other" in lines
     assert re.search(r" 3 steps timed, \d+ between them · median ", text.out)
     assert "cost: a timed step took" in text.out
     assert probing(steps.pid, "eval", HOOKS).out == "(0, 0)\n"
@@ -318,16 +319,17 @@ def test_exact_files(probing, steps, tmp_path):
     found, trace = json.loads(done.out), json.loads(path.read_text())
     inside = slices(trace["traceEvents"])
     pairs = {(above, name) for above, name, _ in inside}
-    assert {("forward", "net: Model"), ("backward", "net: Model"), ("net: Model", "net.rnn: GRUCell"),
-            ("net.blocks.0: Block", "net.blocks.0.inner: Sequential")} <= pairs
+    assert {("forward", "trainer.net: Model"), ("backward", "trainer.net: Model"),
+            ("trainer.net: Model", "trainer.net.rnn: GRUCell"),
+            ("trainer.net.blocks.0: Block", "trainer.net.blocks.0.inner: Sequential")} <= pairs
     # All of the time that was timed is there, once.
     parts = {part: sum(length for above, name, length in inside if above is None and name == part)
              for part in ("forward", "backward", "optimizer", "data loading", "other")}
     assert sum(parts.values()) / 1e3 == pytest.approx(found["duration_ms"], rel=0.01)
     assert parts["forward"] / 1e3 == pytest.approx(found["forward_ms"], rel=0.01)
     assert parts["optimizer"] / 1e3 == pytest.approx(found["optimizer_ms"], rel=0.01)
-    for ending, words in ((".collapsed", "forward;net: Model;net.rnn: GRUCell "),
-                          (".html", "net.rnn: GRUCell")):
+    for ending, words in ((".collapsed", "forward;trainer.net: Model;trainer.net.rnn: GRUCell "),
+                          (".html", "trainer.net.rnn: GRUCell")):
         path = tmp_path / ("x" + ending)
         done = probing(steps.pid, "perf", "--torch", "--exact", "--steps", "2", "-o", path)
         assert done.code == OK and words in path.read_text(), done
