@@ -10,7 +10,7 @@ SAMPLE ?= 3
 # Live tests wait for much: files of them run side by side where pytest-xdist is there.
 BESIDE := $(shell $(or $(PYTHON),false) -c 'import xdist' 2>/dev/null && echo --numprocesses=$$(nproc) --dist=loadfile)
 # Which live tests that fail are run once more, and have to fail again to count: those that
-# tests/quarantine.txt lists, these and a few others, or all: see tests/verdict.py.
+# tests/quarantine.txt lists, or all: see tests/verdict.py.
 REPEAT ?= quarantined
 TESTED = $(O)/probing
 # With CI set, pytest tells all that it has seen; whether it was set for us is PROBING_CI.
