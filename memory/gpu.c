@@ -8,7 +8,7 @@
 #include "memory/memory.h"
 #include "tables/nvml.h"
 
-enum { MOST_PROCESSES = 256, MOST_GPUS = 64 };
+enum { MOST_GPUS = 64 };
 
 /** Whether CUDA is loaded there: else nobody waits for the driver. */
 static bool uses_cuda(struct prb_target *target)
@@ -22,16 +22,12 @@ static bool uses_cuda(struct prb_target *target)
 /** The bytes of the process on that GPU; -1: the driver does not name it there. */
 static int64_t find_process(const struct prb_nvml *nvml, prb_nvml_gpu gpu, pid_t pid)
 {
-	prb_auto_free struct prb_nvml_process *list = calloc(MOST_PROCESSES, sizeof(*list));
-	unsigned count = MOST_PROCESSES;
-	int code;
+	prb_auto_free struct prb_nvml_process *list = NULL;
+	unsigned count;
 
-	if (!list || !nvml->processes)
+	if (prb_nvml_processes(nvml, gpu, &list, &count) != PRB_NVML_SUCCESS)
 		return -1;
-	code = nvml->processes(gpu, &count, list);
-	if (code != PRB_NVML_SUCCESS && code != PRB_NVML_INSUFFICIENT_SIZE)
-		return -1;
-	for (unsigned i = 0; i < PRB_MIN(count, (unsigned)MOST_PROCESSES); i++)
+	for (unsigned i = 0; i < count; i++)
 		if (list[i].pid == (unsigned)pid && list[i].memory <= INT64_MAX)
 			return (int64_t)list[i].memory;
 	return -1;

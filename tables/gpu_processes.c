@@ -17,8 +17,6 @@ static const struct prb_column columns[] = {
 	{},
 };
 
-enum { MOST = 256 };
-
 static struct prb_error *error_row(struct prb_scan *scan, unsigned index, const char *reason)
 {
 	PRB_TRY(prb_scan_row(scan));
@@ -31,22 +29,23 @@ static struct prb_error *rows(struct prb_scan *scan, const struct prb_nvml *nvml
 			      prb_nvml_gpu gpu, const char *reason)
 {
 	prb_auto_str struct prb_str reasons = {};
-	prb_auto_free struct prb_nvml_process *list = calloc(MOST, sizeof(*list));
-	unsigned count = MOST;
+	prb_auto_free struct prb_nvml_process *list = NULL;
+	unsigned count;
 
-	if (!list)
-		return prb_error_nomem();
 	if (!gpu)
 		return error_row(scan, index, reason);
 	if (!nvml->processes)
 		return error_row(scan, index, "the driver is too old to tell");
-	int code = nvml->processes(gpu, &count, list);
-	/* More than there is room for: those that fit are there. */
+
+	int code = prb_nvml_processes(nvml, gpu, &list, &count);
+
 	if (code == PRB_NVML_INSUFFICIENT_SIZE)
-		code = PRB_NVML_SUCCESS;
-	if (!prb_nvml_ok(nvml, code, "processes", &reasons))
+		prb_str_printf(&reasons, "processes: %u are more than are looked at", count);
+	else
+		prb_nvml_ok(nvml, code, "processes", &reasons);
+	if (reasons.length)
 		return error_row(scan, index, prb_str_text(&reasons));
-	for (unsigned i = 0; i < PRB_MIN(count, (unsigned)MOST); i++) {
+	for (unsigned i = 0; i < count; i++) {
 		PRB_TRY(prb_scan_row(scan));
 		prb_put_integer(scan, GPU, index);
 		prb_put_integer(scan, PID, list[i].pid);

@@ -124,3 +124,23 @@ struct prb_error *prb_nvml_each(struct prb_scan *scan,
 	prb_nvml_close(&nvml);
 	return err;
 }
+
+int prb_nvml_processes(const struct prb_nvml *nvml, prb_nvml_gpu gpu, struct prb_nvml_process **ret,
+		       unsigned *count)
+{
+	/* Some may begin between two calls. */
+	enum { FIRST = 64, MORE = 16, MOST = 1 << 16, TRIES = 4 };
+	int code = nvml->processes ? PRB_NVML_INSUFFICIENT_SIZE : PRB_NVML_FUNCTION_NOT_FOUND;
+
+	*ret = NULL;
+	*count = FIRST - MORE;
+	for (int i = 0; i < TRIES && code == PRB_NVML_INSUFFICIENT_SIZE && *count <= MOST; i++) {
+		free(*ret);
+		*count += MORE;
+		*ret = calloc(*count, sizeof(**ret));
+		if (!*ret)
+			return PRB_NVML_NO_MEMORY;
+		code = nvml->processes(gpu, count, *ret);
+	}
+	return code;
+}

@@ -62,6 +62,7 @@ enum {
 	PRB_NVML_SUCCESS = 0,
 	PRB_NVML_FUNCTION_NOT_FOUND = 13,
 	PRB_NVML_INSUFFICIENT_SIZE = 7,
+	PRB_NVML_NO_MEMORY = 20,
 	PRB_NVML_CLOCK_SM = 1,
 	PRB_NVML_CLOCK_MEMORY = 2,
 	PRB_NVML_GPU_SAMPLES = 1,
@@ -116,6 +117,13 @@ struct prb_error *prb_nvml_each(struct prb_scan *scan,
 
 /** What of a GPU's memory is used, as nvidia-smi counts; the code of the driver. */
 int prb_nvml_memory(const struct prb_nvml *nvml, prb_nvml_gpu gpu, struct prb_nvml_memory *ret);
+
+/**
+ * The processes that compute on a GPU: @p ret is the caller's, also if it fails. The code of the
+ * driver; PRB_NVML_INSUFFICIENT_SIZE if there are more than are looked at, with their number.
+ */
+int prb_nvml_processes(const struct prb_nvml *nvml, prb_nvml_gpu gpu, struct prb_nvml_process **ret,
+		       unsigned *count);
 
 /** True if a call succeeded; else notes in @p reasons that @p what is missing, and why. */
 bool prb_nvml_ok(const struct prb_nvml *nvml, int code, const char *what, struct prb_str *reasons);

@@ -278,7 +278,7 @@ def test_gpu(probing, tmp_path):
         subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / name, PROGRAMS / source], check=True)
     with support.Program(["/usr/bin/python3", "-c", LOADS, tmp_path / "libcuda.so.1"]) as process:
         assert process.line() == "ready"
-        env = {"LD_LIBRARY_PATH": str(tmp_path), "GPU_PID": str(process.pid)}
+        env = {"LD_LIBRARY_PATH": str(tmp_path), "GPU_PID": str(process.pid), "GPU_OTHERS": "300"}
         gpus = json.loads(probing(process.pid, "memory", "--json", env=env).out)
         assert gpus["gpu_error"] is None and gpus["gpus"] == [
             {"gpu": 0, "name": "NVIDIA H200", "bytes": 50000000000, "used": 50754820096,

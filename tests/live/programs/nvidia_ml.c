@@ -178,14 +178,17 @@ int nvmlDeviceGetSamples(void *device, int kind, unsigned long long after, int *
 
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *list)
 {
-	const char *pid = getenv("GPU_PID");
+	const char *pid = getenv("GPU_PID"), *others = getenv("GPU_OTHERS");
+	unsigned first = others ? (unsigned)atoi(others) : 0, room = *count;
 
 	(void)device;
-	if (*count < 2)
+	*count = first + 2;
+	if (room < *count)
 		return INSUFFICIENT_SIZE;
-	*count = 2;
-	list[0] =
+	for (unsigned i = 0; i < first; i++)
+		list[i] = (struct process){.pid = 10000 + i, .memory = 1};
+	list[first] =
 		(struct process){.pid = pid ? (unsigned)atoi(pid) : 4242, .memory = 50000000000ULL};
-	list[1] = (struct process){.pid = 4243, .memory = ~0ULL};
+	list[first + 1] = (struct process){.pid = 4243, .memory = ~0ULL};
 	return SUCCESS;
 }

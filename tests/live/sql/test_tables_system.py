@@ -173,6 +173,11 @@ def test_gpu_processes(driver):
     assert rows == [{"gpu": 0, "pid": 4242, "memory_used": 50000000000, "_error": None},
                     {"gpu": 0, "pid": 4243, "memory_used": None, "_error": None},
                     {"gpu": 1, "pid": None, "memory_used": None, "_error": "GPU is lost"}]
+    rows, _ = rows_with_driver(driver, "SELECT pid FROM gpu.processes WHERE gpu = 0", GPU_OTHERS="1000")
+    assert [row["pid"] for row in rows] == [*range(10000, 11000), 4242, 4243]
+    rows, _ = rows_with_driver(driver, "SELECT pid, _error FROM gpu.processes WHERE gpu = 0",
+                               GPU_OTHERS="1000000")
+    assert rows == [{"pid": None, "_error": "processes: 1000002 are more than are looked at"}]
 
 
 def test_a_driver_that_does_not_start(driver):
