@@ -87,7 +87,9 @@ def test_pid_that_cannot_be(refused):
 
 
 def test_other_program(refused):
-    with support.Program(["sleep", "60"]) as process:
+    with support.Program(["cat"]) as process:
+        process.send(b"begun\n")
+        assert process.line() == "begun"  # before that, it may have no arguments to be told by
         refused(process.pid, UNSUPPORTED, "this is not a Python", "probing list")
 
 
