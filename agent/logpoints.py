@@ -141,14 +141,18 @@ class Logpoint(Break):
         if not self.may(now):
             self.skipped += 1
             return
+        values = read_locals(frame, lambda own: self.values_in(frame.f_globals, own))
+        self.record(now, frame, values)
+        self.spent += time.perf_counter() - began
+
+    def values_in(self, names, own):
         values = []
         for text, code in self.parts:
             try:
-                values.append((text,) + shown(eval_in(frame, code)))
+                values.append((text,) + shown(eval(code, names, own)))
             except Exception as error:
                 values.append((text, clean(describe(error)), "error"))
-        self.record(now, frame, values)
-        self.spent += time.perf_counter() - began
+        return values
 
     def record(self, now, frame, values):
         function, file = getattr(frame.f_code, "co_qualname", frame.f_code.co_name), frame.f_code.co_filename

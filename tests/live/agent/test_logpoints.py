@@ -310,7 +310,8 @@ def test_no_value_is_kept(probing, interpreter, tmp_path):
     file.write_text(BATCHES)
     with support.Program([interpreter.exe, file], env=interpreter.env) as process:
         assert process.line() == "ready"
-        done = probing(process.pid, "trace", "batches.py:%d" % LET_GO, "if", "batch", "len(old)", "--keep")
+        done = probing(process.pid, "trace", "batches.py:%d" % LET_GO, "if", "batch", "len(old), nobody",
+                       "--keep")
         assert done.code == OK, done
         for _ in range(5):
             process.send(b"go\n")
