@@ -106,7 +106,7 @@ def variable_of(root):
 
 
 def name_by(look, frames, wanted, most):
-    """The name of a variable, or of one that has it as an attribute while a method of that runs."""
+    """The name of the variable that holds it; else of the attribute of an object whose method runs."""
     for frame in frames:
         found = look(frame, wanted)
         if found:

@@ -275,8 +275,10 @@ static void add_children(struct walk *w, uint32_t index)
 	each_entry(w, w->ret->list.items[index].address, "_modules", add_child);
 }
 
-/* "model.layers in train()" as the path and the place. A script's globals are named as in the
- * script. */
+/*
+ * "model.layers in train()" as the path and the place. A global of the script has the name that it
+ * has in the script.
+ */
 static struct prb_error *add_root(struct walk *w, uint32_t object)
 {
 	static const char script[] = "__main__.";
