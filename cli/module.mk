@@ -17,7 +17,7 @@ $(O)/probing-inject: $(INJECT_OBJECTS) $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(INJECT_LIBS)
 
 .PHONY: probing-inject-static
-probing-inject-static: $(O)/probing-inject-static ## probing-inject as one file that needs no libraries
+probing-inject-static: all-archives $(O)/probing-inject-static ## probing-inject as one file that needs no libraries
 
 $(O)/probing-inject-static: $(INJECT_OBJECTS) $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -static -o $@ $^ $(INJECT_STATIC_LIBS)
@@ -40,9 +40,12 @@ $(CLI_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing-cli.a $(O)/
 
 # So are the fuzzers of what clients of a served process and of a gateway send.
 CLI_FUZZERS := $(O)/fuzz_serve $(O)/fuzz_gateway
+CLI_REPLAYS := $(CLI_FUZZERS:$(O)/fuzz_%=$(O)/replay_%)
 $(CLI_FUZZERS): $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/libprobing-cli.a $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter-out %/libreadline.a,$^) \
 		$(CLI_LIBS) $(LIBS)
+$(CLI_REPLAYS): $(O)/replay_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(O)/libprobing-cli.a $(O)/libprobing.a
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter-out %/libreadline.a,$^) $(CLI_LIBS) $(LIBS)
 
 # readline and libiberty both have a xmalloc(): each keeps its own.
 ifneq ($(READLINE),)
@@ -51,7 +54,7 @@ $(O)/libreadline.a: $(READLINE)
 		--redefine-sym xrealloc=readline_xrealloc $< $@
 
 CLI_LIBS := $(O)/libreadline.a $(CLI_LIBS)
-$(O)/probing $(CLI_FUZZERS) $(CLI_TESTS): $(O)/libreadline.a
+$(O)/probing $(CLI_FUZZERS) $(CLI_REPLAYS) $(CLI_TESTS): $(O)/libreadline.a
 endif
 
 # The man page is printed by the program, from the tables its help comes from.

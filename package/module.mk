@@ -4,7 +4,8 @@ WHEEL_O := $(O)/wheel
 PACKAGE_FILES := $(wildcard package/*.p* package/probing/*.py package/probing/*/*.py)
 
 # Copies whose `stdout` and `stderr` package/link/shared.c defines: they were compiled for programs.
-WHEEL_ARCHIVES := $(patsubst %,$(WHEEL_O)/lib%.a,bfd iberty sframe dwarf elf sqlite3 pcre2-8 zstd lzma z)
+WHEEL_ARCHIVES := $(patsubst %,$(WHEEL_O)/lib%.a, \
+	$(filter-out $(NO_ARCHIVE),bfd iberty sframe dwarf elf sqlite3 pcre2-8 zstd lzma z))
 
 $(WHEEL_O)/lib%.a:
 	@mkdir -p $(@D)
@@ -14,7 +15,7 @@ $(WHEEL_O)/lib%.a:
 # Functions of the build machine's glibc are bound to those of 2.28, which was in several libraries.
 OLD_LIBS := -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--as-needed
 
-$(WHEEL_O)/old_glibc.%.o: package/link/old_glibc.c GNUmakefile package/module.mk
+$(WHEEL_O)/old_glibc.%.o: package/link/old_glibc.c $(O)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -fno-builtin $(if $(filter program,$*),-DPRB_PROGRAM) -c -o $@ $<
 
@@ -52,17 +53,20 @@ $(WHEEL_O)/probing-inject: $(INJECT_OBJECTS) $(O)/libprobing.a $(WHEEL_O)/old_gl
 		$(O)/libprobing.a $(INJECT_LIBS) $(OLD_LIBS)
 
 # A Debian package: what `install` puts below /usr, with a control file. It needs the C library alone.
-DEB_ARCH := $(shell dpkg --print-architecture 2>/dev/null || uname -m)
-DEB := $(O)/probing_$(VERSION)_$(DEB_ARCH).deb
 
 .PHONY: deb
 deb: $(WHEEL_O)/probing $(WHEEL_O)/probing-inject $(WHEEL_O)/libprobing.so ## the Debian package
-	$(Q)rm -rf $(O)/deb && $(MAKE) -s install prefix=/usr DESTDIR=$(abspath $(O))/deb O=$(O)
-	$(Q)build-aux/make-deb $(VERSION) $(DEB_ARCH) $(O)/deb $(WHEEL_O) $(DEB)
+	$(Q)rm -rf $(O)/deb && $(MAKE) -s install prefix=/usr DESTDIR=$(O)/deb O=$(O)
+	$(Q)build-aux/make-deb $(VERSION) $(O)/deb $(WHEEL_O) $(O)
 
 # One file for any Linux of this processor: no loader and no library is needed.
 .PHONY: static
-static: $(O)/probing-static ## probing as one file that needs no libraries
+static: all-archives $(O)/probing-static ## probing as one file that needs no libraries
+
+.PHONY: all-archives
+all-archives:
+	@[ -z '$(NO_ARCHIVE)' ] || { echo 'probing: no program without shared libraries can be built here: the static' \
+		'archive of $(NO_ARCHIVE) is missing or does not link (see `make`)' >&2; exit 1; }
 
 $(O)/static_agent.o: package/link/static_agent.S $(AGENT)
 	$(call say,CC,$<)$(CC) -DAGENT='"$(AGENT)"' -c -o $@ $<
