@@ -51,19 +51,21 @@ static void walk_guard(struct walk *w)
 /** Puts what the link at @p link says in front of the rest; false with errno if it is too much. */
 static bool follow(struct walk *w, int link)
 {
-	char target[PATH_MAX], rest[sizeof(w->rest)];
+	char target[PATH_MAX];
 	ssize_t length = readlinkat(link, "", target, sizeof(target));
+	size_t left = strlen(w->rest) + 1;
 
 	if (length < 0)
 		return false;
-	if (++w->links > MAX_LINKS || (size_t)length + strlen(w->rest) + 2 > sizeof(rest)) {
+	if (++w->links > MAX_LINKS || (size_t)length + 1 + left > sizeof(w->rest)) {
 		errno = ELOOP;
 		return false;
 	}
 	if (length && target[0] == '/')
 		close_folders(w, 0);
-	snprintf(rest, sizeof(rest), "%.*s/%s", (int)length, target, w->rest);
-	memcpy(w->rest, rest, sizeof(rest));
+	memmove(w->rest + length + 1, w->rest, left);
+	memcpy(w->rest, target, (size_t)length);
+	w->rest[length] = '/';
 	return true;
 }
 
