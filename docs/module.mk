@@ -8,35 +8,33 @@ support-matrix: ## write docs/support-matrix.md from the code
 # The page is written from the table declarations of the program.
 .PHONY: tables
 tables: $(O)/probing ## write docs/tables.md from the tables
-	$(Q)PROBING_BINARY=$(abspath $(O)/probing) tests/tools/gen-tables
+	$(Q)PROBING_BINARY=$(call built,probing) tests/tools/gen-tables
 
 .PHONY: script-api
 script-api: $(O)/libprobing.so ## write docs/script-api.md from the Python package
-	$(Q)PROBING_LIBRARY=$(abspath $(O)/libprobing.so) tests/tools/gen-script-api
+	$(Q)PROBING_LIBRARY=$(call built,libprobing.so) tests/tools/gen-script-api
 
 # The page is written from the keys that the program has.
 .PHONY: configuration
 configuration: $(O)/probing ## write docs/configuration.md from the keys
-	$(Q)PROBING_BINARY=$(abspath $(O)/probing) tests/tools/gen-configuration
+	$(Q)PROBING_BINARY=$(call built,probing) tests/tools/gen-configuration
 
 # The page is written from what a gateway says of itself.
 .PHONY: http-api
 http-api: $(O)/probing ## write docs/http-api.md from the requests of the gateway
-	$(Q)PROBING_BINARY=$(abspath $(O)/probing) tests/tools/gen-http-api
+	$(Q)PROBING_BINARY=$(call built,probing) tests/tools/gen-http-api
 
 # With the page built in (make web, make), and Chromium.
 .PHONY: screenshots
 screenshots: $(O)/probing ## write the pictures of the page in docs/images
-	$(Q)PROBING_BINARY=$(abspath $(O)/probing) tests/tools/gen-screenshots
+	$(Q)PROBING_BINARY=$(call built,probing) tests/tools/gen-screenshots
 
 # Runs the commands shown in the pages again and writes their current output.
 .PHONY: docs
 docs: $(O)/probing support-matrix tables configuration http-api script-api ## bring transcripts, pictures, figures, tables and the support matrix up to date
-	$(Q)PROBING_BINARY=$(abspath $(O)/probing) python3 tests/lint/test_docs.py
-	$(Q)PROBING_BINARY=$(abspath $(O)/probing) python3 tests/lint/test_picture.py
+	$(Q)PROBING_BINARY=$(call built,probing) python3 tests/lint/test_docs.py
+	$(Q)PROBING_BINARY=$(call built,probing) python3 tests/lint/test_picture.py
 
 .PHONY: check-docs
 check-docs: $(O)/probing usable-gdb ## the pages say what the program does
-	$(Q)PROBING_CI='$(CI)' PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/lint/test_docs.py tests/lint/test_picture.py
-
-check: check-docs
+	$(Q)PROBING_CI='$(CI)' PROBING_BINARY=$(call built,probing) $(PYTEST) tests/lint/test_docs.py tests/lint/test_picture.py

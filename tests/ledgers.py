@@ -39,6 +39,11 @@ def quarantine():
     return list(rows(os.environ.get("PROBING_QUARANTINE", "quarantine.txt")))
 
 
+def listed(reason):
+    """The same reason as the list has it, without what differs between tests."""
+    return next((text.replace("*", "…") for _, text in skips() if matches(text, reason)), reason)
+
+
 def wrong_skip(reason, strict):
     """What is wrong with a skip for that reason, or None. @strict: what CI has may not be missing."""
     provider = next((provider for provider, listed in skips() if matches(listed, reason)), None)

@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Unit tests: each tests/unit/test_NAME.c is one cmocka program.
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
-# The first python3 that has what the tests need: a version manager may hide the system's.
-PYTHON := $(shell for p in python3 /usr/bin/python3; do \
-	$$p -c 'import pytest, jsonschema, psutil' 2>/dev/null && echo $$p && break; done)
-PYTEST := $(or $(PYTHON),python3) -m pytest -q -p no:cacheprovider
-# On how many interpreters a live test runs, at most, in `make check`.
-SAMPLE ?= 3
+# Asked for when it is used first: a make that tests nothing starts no Python.
+PYTHON = $(eval PYTHON := $$(shell tests/tools/python))$(PYTHON)
 # Live tests wait for much: files of them run side by side where pytest-xdist is there.
-BESIDE := $(shell $(or $(PYTHON),false) -c 'import xdist' 2>/dev/null && echo --numprocesses=$$(nproc) --dist=loadfile)
+BESIDE = $(eval BESIDE := $$(shell tests/tools/python --beside))$(BESIDE)
+PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider
+# On how many interpreters a live test runs, at most, in `make check-all`.
+SAMPLE ?= 3
 # Which live tests that fail are run once more, and have to fail again to count: those that
 # tests/quarantine.txt lists, or all: see tests/verdict.py.
 REPEAT ?= quarantined
-TESTED = $(O)/probing
+TESTED = probing
 # With CI set, pytest tells all that it has seen; whether it was set for us is PROBING_CI.
-LIVE = PROBING_CI='$(CI)' CI=1 PROBING_BINARY=$(abspath $(TESTED)) \
-	PROBING_FAULT_STEPS=$(abspath $(FAULT_STEPS)) PROBING_SAMPLE=$(SAMPLE) \
-	$(or $(PYTHON),python3) -m pytest -q -o cache_dir=$(abspath $(O)/pytest-cache)
-LIVE_NEEDS = $(O)/probing $(O)/probing-inject $(O)/probing-inject-static $(O)/libprobing.so wheel deb static fault-steps
+LIVE = PROBING_CI='$(CI)' CI=1 PROBING_BINARY=$(call built,$(TESTED)) \
+	PROBING_FAULT_STEPS=$(call built,fault-steps/probing) PROBING_SAMPLE=$(SAMPLE) \
+	$(PYTHON) -m pytest -q -o cache_dir=$(call built,pytest-cache)
+LIVE_NEEDS = all probing-inject-static wheel deb static fault-steps
 # Which tests `make check-long` runs: all of them take hours, a folder or a file minutes.
 LONG ?= tests/live
 # How pytest ends if only such tests failed: AGAIN of tests/ledgers.py.
@@ -36,11 +35,24 @@ $(O)/tests/unit/test_ring: $(O)/inside/status.o \
 
 include tests/lint/module.mk tests/tools/module.mk tests/fuzz/module.mk tests/bench/module.mk
 
+# Parts run one after the other, each with what it can do side by side.
+PARTS = $(MAKE) -s --no-print-directory WERROR=1
+JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$$(nproc))
 .PHONY: check
-check: lint check-unit check-fuzz check-live ## all tests, in their short form
+check: ## the main path of everything, in minutes; installs what it needs
+	$(Q)build-aux/install-deps check
+	$(Q)+$(PARTS) $(JOBS) all unit-tests replays
+	$(Q)+tests/tools/check lint='$(PARTS) lint' unit='$(PARTS) check-unit' corpora='$(PARTS) check-corpora' \
+		live='$(PARTS) check-main'
 
 .PHONY: test
 test: check ## the same
+
+.PHONY: check-all
+check-all: ## all tests, in their short form, on all interpreters; `make deps-test` installs what they need
+	$(Q)+$(PARTS) $(JOBS) all unit-tests fuzzers fault-steps
+	$(Q)+tests/tools/check lint='$(PARTS) lint' unit='$(PARTS) check-unit' fuzz='$(PARTS) check-fuzz' \
+		aarch64='$(PARTS) check-aarch64-if-there' docs='$(PARTS) check-docs' live='$(PARTS) check-live'
 
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS)
@@ -48,6 +60,11 @@ unit-tests: $(UNIT_TESTS)
 .PHONY: check-unit
 check-unit: $(UNIT_TESTS) ## unit tests
 	$(Q)PROBING_CI='$(CI)' tests/tools/unit-tests $^
+
+# On this machine's own Python, without what tests/long.txt lists.
+.PHONY: check-main
+check-main: all
+	$(Q)PROBING_MAIN_PATH=1 $(LIVE) $(BESIDE) tests/live
 
 .PHONY: check-live
 check-live: $(LIVE_NEEDS) test-interpreters usable-gdb ## tests on real interpreters and processes
@@ -61,13 +78,13 @@ check-live: $(LIVE_NEEDS) test-interpreters usable-gdb ## tests on real interpre
 SANITIZED := $(patsubst %,tests/live/%.py,cli/test_cli cli/test_query_cli dump/test_modes dump/test_native \
 	injector/test_inject python/test_heap python/test_locals target/test_states) -k 'not instant'
 SANITIZERS = UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1 \
-	LSAN_OPTIONS=suppressions=$(abspath tests/leaks.txt):print_suppressions=0
+	LSAN_OPTIONS=suppressions="'$(CURDIR)/tests/leaks.txt'":print_suppressions=0
 .PHONY: check-sanitized
 check-sanitized: override SAMPLE := 1
-check-sanitized: TESTED := $(FUZZ_O)/probing
+check-sanitized: TESTED := fuzz/probing
 check-sanitized: $(O)/libprobing.so test-interpreters ## unit tests and some live ones with clang's sanitizers: addresses, leaks, undefined behaviour
 	$(Q)+$(FUZZ_MAKE) unit-tests $(FUZZ_O)/probing $(FUZZ_O)/libprobing-agent.so
-	$(Q)ln -sf $(abspath $<) $(FUZZ_O)
+	$(Q)ln -sf ../libprobing.so $(FUZZ_O)
 	$(Q)PROBING_CI='$(CI)' $(SANITIZERS) tests/tools/unit-tests $(UNIT_TESTS:$(O)/%=$(FUZZ_O)/%)
 	$(Q)$(SANITIZERS) $(LIVE) $(BESIDE) $(SANITIZED)
 
@@ -82,16 +99,29 @@ check-tsan: ## the unit tests of rings with clang's ThreadSanitizer
 		$(TSAN_SOURCES) $(TEST_LIBS) $(LIBS)
 	$(Q)TSAN_OPTIONS=die_after_fork=0:report_thread_leaks=0 tests/tools/unit-tests $(O)/tsan/test_ring
 
-# A build whose injector kills itself before a chosen step.
-FAULT_STEPS := $(O)/fault-steps/probing
+# A build whose injector kills itself before a chosen step: these sources are compiled again, and come
+# before the library that has them, too.
+FAULT_O := $(O)/fault-steps
+FAULT_SOURCES := cli/commands/pause.c control/pause.c injector/hijack.c injector/mailbox.c injector/run_to.c \
+	injector/arch/aarch64_inject.c injector/arch/x86_64_inject.c ptrace/arch/aarch64.c ptrace/fault_step.c \
+	ptrace/gpregs.c ptrace/stop.c
+FAULT_OBJECTS := $(FAULT_SOURCES:%.c=$(FAULT_O)/%.o)
+
+$(FAULT_OBJECTS): $(FAULT_O)/%.o: %.c $(O)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -DPRB_FAULT_STEPS -MMD -MP -c -o $@ $<
+
+$(FAULT_O)/probing: $(FAULT_OBJECTS) $(filter-out $(FAULT_SOURCES:%.c=$(O)/%.o),$(CLI_OBJECTS)) $(O)/libprobing.a $(READLINE:%=$(O)/libreadline.a)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(O)/libprobing.a $(CLI_LIBS) $(LIBS)
+
+-include $(FAULT_OBJECTS:.o=.d)
+
 .PHONY: fault-steps
-fault-steps:
-	$(Q)+$(MAKE) --no-print-directory O=$(O)/fault-steps CFLAGS='-O2 -g -DPRB_FAULT_STEPS' \
-		$(FAULT_STEPS)
+fault-steps: $(FAULT_O)/probing
 
 .PHONY: check-faults
 check-faults: $(O)/probing fault-steps ## the fault matrix of injection, 200 runs of each cell; writes docs/faults.md
-	$(Q)PROBING_BINARY=$(abspath $(O)/probing) PROBING_FAULT_STEPS=$(abspath $(FAULT_STEPS)) \
+	$(Q)PROBING_BINARY=$(call built,probing) PROBING_FAULT_STEPS=$(call built,fault-steps/probing) \
 		tests/tools/check-faults $(FAULT_CELLS)
 
 .PHONY: check-long

@@ -8,9 +8,11 @@ $PROBING_REPEAT says which: `quarantined` (tests/quarantine.txt), `all`, or none
 import os
 
 import ledgers
+import results
 
 REPEAT = os.environ.get("PROBING_REPEAT", "")
 FAILED, SKIPPED = {}, []  # node ids with whether they may fail once; (node id, reason, what is wrong)
+COUNTS = results.Counts()
 
 
 def note(report):
@@ -18,15 +20,21 @@ def note(report):
     if report.failed:
         FAILED[report.nodeid] = REPEAT == "all" or \
             REPEAT == "quarantined" and ledgers.quarantined(report.nodeid) is not None
+    elif report.passed and report.when == "call":
+        COUNTS.passed += 1
     elif report.skipped and isinstance(report.longrepr, tuple):
         reason = report.longrepr[2].partition("Skipped: ")[2]
+        COUNTS.skipped[ledgers.listed(reason)] += 1
         wrong = ledgers.wrong_skip(reason, ledgers.strict())
         if wrong:
             SKIPPED.append((report.nodeid, reason, wrong))
 
 
 def status(exitstatus):
-    """The exit status of the run."""
+    """The exit status of the run, whose counts are kept; those that are run again count then."""
+    COUNTS.failed = [test for test, again in FAILED.items() if not again] + \
+        ["%s: skipped: %s" % (test, reason) for test, reason, _ in SKIPPED]
+    COUNTS.write("pytest")
     if exitstatus not in (0, 1) or not FAILED and not SKIPPED:
         return exitstatus
     return ledgers.AGAIN if all(FAILED.values()) and not SKIPPED else 1

@@ -3,8 +3,8 @@
 """Check what the compiler does not: the rules of docs/architecture.md.
 
 Each check is a function that yields findings; `lint.py CHECK…` runs some of
-them, without names all.  A tool that is not installed is reported, and its
-check passes; everything else fails the run.
+them, without names all.  A check whose tool is not installed, or is one that
+judges otherwise, is skipped and says so; everything else fails the run.
 """
 
 import argparse
@@ -20,6 +20,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "tests"))
+
+import results  # noqa: E402
 
 # Rooms in their order: each may include from itself and those before it. Arrows point one way.
 ORDER = ("base", "proc", "target", "dwarf", "python", "asyncio", "values", "ptrace", "dump",
@@ -63,6 +67,10 @@ NO_SPDX = re.compile(
     r"(^|/)(LICENSE|\.gitignore|\.gitattributes)$|\.(json|lock|bin|core|snapshot|png|svg|zst|gz|xz|profile)$"
     r"|(^|/)(corpus|data)/|^COPYING")
 SOURCES = (".c", ".h")
+# Folders that .gitignore names.
+NOT_OURS = re.compile(r"build|build-(?!aux$).*|__pycache__|\.pytest_cache|\.git|node_modules|dist|generated")
+# The version whose format the sources have: others format the same a little differently.
+CLANG_FORMAT = "14"
 # What codespell takes for mistakes: agen.asend(), formats of struct.unpack(), "%swith", ".format nd".
 NO_MISTAKES = ("nd", "asend", "iif", "swith")
 
@@ -79,9 +87,14 @@ class Tree:
                                  cwd=self.root, capture_output=True, check=True, text=True).stdout
             names = [name for name in out.split("\0") if name]
         except (OSError, subprocess.CalledProcessError):
-            names = [os.path.relpath(os.path.join(folder, name), self.root)
-                     for folder, _, files in os.walk(self.root) for name in files]
+            names = list(self.unpacked())
         self.names = sorted(name for name in names if (self.root / name).is_file())
+
+    def unpacked(self):
+        """The files of a tree that git does not know: all but what is built there."""
+        for folder, folders, files in os.walk(self.root):
+            folders[:] = [each for each in folders if not NOT_OURS.fullmatch(each)]
+            yield from (os.path.relpath(os.path.join(folder, name), self.root) for name in files)
 
     def text(self, name):
         try:
@@ -230,8 +243,12 @@ def check_spdx(tree):
 def check_format(tree):
     """clang-format has nothing to change"""
     names = tree.sources()
-    if names:
-        yield from run_tool(tree, ["clang-format", "--dry-run", "--Werror", *names])
+    tool = next((each for each in ("clang-format-" + CLANG_FORMAT, "clang-format")
+                 if version(each) == CLANG_FORMAT), None)
+    if names and not tool:
+        yield Skipped(f"clang-format {CLANG_FORMAT} is not installed")
+    elif names:
+        yield from run_tool(tree, [tool, "--dry-run", "--Werror", *names])
 
 
 def functions(text):
@@ -393,13 +410,21 @@ def check_commits(tree):
             yield f"{commit}: the subject has {len(subject)} columns, over {MAX_SUBJECT}"
 
 
-def note(text):
-    print(f"note: {text}")
+class Skipped(str):
+    """Yielded by a check in place of findings: why it is not made here."""
+
+
+def version(command):
+    """The first number of a tool's version; None if it is not installed."""
+    if not shutil.which(command):
+        return None
+    said = subprocess.run([command, "--version"], capture_output=True, text=True).stdout
+    return (re.search(r"version (\d+)", said) or [None, None])[1]
 
 
 def run_tool(tree, command):
     if not shutil.which(command[0]):
-        note(f"{command[0]} is not installed; what it checks is not checked")
+        yield Skipped(f"{command[0]} is not installed")
         return
     result = subprocess.run(command, cwd=tree.root, capture_output=True, text=True)
     if result.returncode:
@@ -423,15 +448,19 @@ def main():
         parser.error("no check named " + ", ".join(sorted(unknown)))
 
     tree = Tree(options.root, options.cc, options.cflags)
-    failed = []
+    counts = results.Counts()
     for name in options.checks or CHECKS:
-        findings = list(CHECKS[name](tree))
-        for finding in findings:
-            print(finding)
-        print(f"{'FAIL' if findings else 'ok  '} {name}: {CHECKS[name].__doc__}")
-        if findings:
-            failed.append(name)
-    return 1 if failed else 0
+        said = list(CHECKS[name](tree))
+        skipped = [each for each in said if isinstance(each, Skipped)]
+        findings = [each for each in said if not isinstance(each, Skipped)]
+        for line in findings + [f"note: {reason}; what it checks is not checked" for reason in skipped]:
+            print(line)
+        print(f"{'FAIL' if findings else 'ok  '} {name}: {CHECKS[name].__doc__}", flush=True)
+        counts.skipped.update(map(str, skipped))
+        counts.failed += [f"lint: {name}"] if findings else []
+        counts.passed += not said
+    counts.write("lint")
+    return 1 if counts.failed else 0
 
 
 if __name__ == "__main__":

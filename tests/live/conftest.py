@@ -26,6 +26,7 @@ sys.path += sorted({str(path.parent) for path in HERE.glob("*/test_*.py")})
 
 import own_gdb  # noqa: E402,F401
 import faults  # noqa: E402
+import ledgers  # noqa: E402
 import support  # noqa: E402
 import verdict  # noqa: E402
 
@@ -79,8 +80,18 @@ def sample(names, key):
     return {names[(first + i * len(names) // SAMPLE) % len(names)] for i in range(SAMPLE)}
 
 
+def without_long_ones(config, items):
+    """Takes away the tests that `make check` has no time for."""
+    listed = {name for name, _ in ledgers.rows("long.txt")}
+    long = [item for item in items if "%s::%s" % (item.path.name, item.originalname) in listed]
+    items[:] = [item for item in items if item not in set(long)]
+    config.hook.pytest_deselected(items=long)
+
+
 def pytest_collection_modifyitems(config, items):
     """Takes away, of each test that runs on many interpreters, all but a sample of them."""
+    if support.MAIN_PATH:
+        without_long_ones(config, items)
     if not SAMPLE:
         return
     groups = {}

@@ -16,12 +16,14 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BINARY = os.environ.get("PROBING_BINARY", str(ROOT / "build" / "probing"))
 LONG = os.environ.get("PROBING_LONG", "") not in ("", "0")
+# `make check`: on this machine's own Python alone, without the tests that tests/long.txt lists.
+MAIN_PATH = os.environ.get("PROBING_MAIN_PATH", "") not in ("", "0")
 # Names of `test-interpreters --list`, divided by commas: the tests run on these alone.
 CHOSEN = [name for name in os.environ.get("PROBING_INTERPRETERS", "").split(",") if name]
 
 
 def count(short, long):
-    """How often to do something: @short in `make check`, @long in `make check-long`."""
+    """How often to do something: @short in `make check-all`, @long in `make check-long`."""
     return long if LONG else short
 
 
@@ -66,13 +68,23 @@ class Interpreter:
         return self._has_ctypes
 
 
+def _own(entries):
+    """The name of the Python that runs the tests, or of the newest if it is in no list."""
+    mine = os.path.realpath(sys.executable)
+    return next((each["name"] for each in entries if os.path.realpath(each["exe"]) == mine),
+                entries[-1]["name"])
+
+
 def _all_interpreters():
     tool = ROOT / "tests" / "tools" / "test-interpreters"
     listing = subprocess.run(
         [sys.executable, str(tool), "--json"], stdout=subprocess.PIPE, check=True
     )
+    entries = json.loads(listing.stdout.decode())
+    if MAIN_PATH and not CHOSEN:
+        CHOSEN.append(_own(entries))
     musl, others = [], []
-    for entry in json.loads(listing.stdout.decode()):
+    for entry in entries:
         if CHOSEN and entry["name"] not in CHOSEN:
             continue
         (musl if entry.get("libc") == "musl" else others).append(Interpreter(entry))

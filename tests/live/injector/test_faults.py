@@ -2,7 +2,7 @@
 """The fault matrix of injection: heap, loader and registers. Programs that notice the slightest
 harm, and none is done.
 
-Each cell of test_faults*.py is run $PROBING_FAULT_RUNS times: ten in `make check`, 200 in
+Each cell of test_faults*.py is run $PROBING_FAULT_RUNS times: ten in `make check-all`, 200 in
 `make check-faults`, which also writes the counts into docs/faults.md."""
 import pytest
 

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each part of a test run counts, for the closing line of tests/tools/check.
+
+A part writes one file into the folder $PROBING_RESULTS; without that variable, nothing."""
+
+import collections
+import json
+import os
+import pathlib
+
+
+class Counts:
+    """Tests that passed, the names of those that failed, and how many were skipped for which reason."""
+
+    def __init__(self):
+        self.passed, self.failed, self.skipped = 0, [], collections.Counter()
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def write(self, part):
+        """Keeps them for whoever started this part."""
+        folder = os.environ.get("PROBING_RESULTS")
+        if folder:
+            path = pathlib.Path(folder) / ("%s-%d.json" % (part, os.getpid()))
+            path.write_text(json.dumps(vars(self)), encoding="utf-8")
+
+
+def read(path):
+    """The counts of one file."""
+    counts = Counts()
+    for name, value in json.loads(path.read_text(encoding="utf-8")).items():
+        setattr(counts, name, collections.Counter(value) if name == "skipped" else value)
+    return counts
+
+
+def closing(counts):
+    """The lines that a run ends with."""
+    for name in counts.failed:
+        yield "FAILED %s" % name
+    skipped = sum(counts.skipped.values())
+    yield "%d passed, %d failed, %d skipped" % (counts.passed, len(counts.failed), skipped)
+    for reason, number in sorted(counts.skipped.items()):
+        yield "  %4d skipped: %s" % (number, reason)
