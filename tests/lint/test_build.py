@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What make builds again, what it starts for that, and what it links."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# A file without generated ones, and one of the library that the target loads.
+OBJECTS = ("base/error.o", "inside/status.o")
+
+
+def run(command, status=0, **environment):
+    # Started by a make, we are no part of it.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run([str(word) for word in command], cwd=ROOT, env={**kept, **environment}, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(name="make")
+def builds(tmp_path):
+    """make(*words): builds two objects in a folder of its own; what was compiled."""
+    def make(*words, status=0):
+        return run(["make", f"O={tmp_path}/build", *words, *(f"{tmp_path}/build/{name}" for name in OBJECTS)],
+                   status).stdout.count("  CC ")
+    return make
+
+
+def test_what_is_compiled_again(make):
+    assert make() == 2
+    assert make() == 0
+    assert make("WERROR=1") == 0, "it changes no object"
+    assert make("CFLAGS=-O1") == 2
+    assert make("CFLAGS=-O1") == 0
+    assert make("CFLAGS=-O1", "SAN=undefined") == 2
+    assert make() == 2
+
+
+def test_another_compiler(make, tmp_path):
+    compiler = tmp_path / "another-gcc"
+    compiler.write_text('#!/bin/sh\nexec gcc "$@"\n')
+    compiler.chmod(0o755)
+    assert make() == 2
+    assert make(f"CC={compiler}") == 2
+
+
+def test_warnings_are_errors_where_that_is_asked_for(make):
+    assert make("CFLAGS=-Wtraditional") == 2
+    make("CFLAGS=-Wtraditional -O1", "WERROR=1", status=2)
+
+
+def test_nothing_to_do_starts_nothing(make, tmp_path):
+    """make hands each command to $(SHELL), unless that is the usual one and the command is simple."""
+    make()
+    counter = tmp_path / "counter"
+    counter.write_text(f'#!/bin/sh\necho "$2" >> {tmp_path}/started\nexec /bin/sh "$@"\n')
+    counter.chmod(0o755)
+    make(f"SHELL={counter}")
+    started = (tmp_path / "started").read_text().splitlines() if (tmp_path / "started").exists() else []
+    assert len(started) < 5, started
+
+
+def test_an_archive_that_does_not_link_is_not_used(tmp_path):
+    """As libelf.a of elfutils 0.192, which calls functions that no package has."""
+    source = tmp_path / "broken.c"
+    source.write_text("int nobody_has_this(void); int elf_errno(void) { return nobody_has_this(); }\n")
+    run(["gcc", "-c", "-o", tmp_path / "broken.o", source])
+    run(["ar", "crs", tmp_path / "libelf.a", tmp_path / "broken.o"])
+    found = run(["build-aux/probe", f"gcc -L{tmp_path}"])
+    assert "probing: libelf is linked as a shared library: its archive lacks nobody_has_this\n" in found.stderr
+    variables = dict(line.split(" := ", 1) for line in found.stdout.splitlines() if " := " in line)
+    assert "-lelf" in variables["INJECT_LIBS"] and "-Bstatic -lelf" not in variables["INJECT_LIBS"]
+    assert "elf" in variables["NO_ARCHIVE"].split()
+
+
+def test_a_library_that_is_missing_is_named(tmp_path):
+    """The compiler finds no jansson.h: a folder that comes first has one that cannot be."""
+    (tmp_path / "jansson.h").write_text("#error it is not installed\n")
+    found = run(["build-aux/probe", f"gcc -I{tmp_path}"], 1)
+    assert found.stdout == "" or " := " not in found.stdout
+    assert "\n  jansson (jansson.h)\n" in found.stderr and "apt-get install libjansson-dev\n" in found.stderr
