@@ -117,7 +117,6 @@ static bool wait_for_code(void)
 static void *work(void *argument)
 {
 	(void)argument;
-	prctl(PR_SET_NAME, PRBA_THREAD "debug");
 	shared->tid = (int32_t)syscall(SYS_gettid);
 	if (make_timer()) {
 		while (wait_for_code())
@@ -158,7 +157,7 @@ PRBA_EXPORT intptr_t probing_agent_debugger_start(void)
 	shared->code_max = PRBA_DEBUGGER_CODE;
 	atomic_store(&own.quit, false);
 	atomic_store(&shared->state, PRBA_DEBUGGER_IDLE);
-	rc = prba_thread_start(&own.thread, STACK, work, NULL);
+	rc = prba_thread_start(&own.thread, STACK, "debug", work, NULL);
 	own.has_thread = !rc;
 	if (rc)
 		atomic_store(&shared->state, PRBA_DEBUGGER_NONE);

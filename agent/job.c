@@ -35,7 +35,6 @@ static void *work(void *argument)
 	struct prba_connection *c = argument;
 	struct prba_job *job = &c->job;
 
-	prctl(PR_SET_NAME, PRBA_THREAD "eval");
 	for (;;) {
 		uint32_t seen = atomic_load(&job->wake);
 		int state = atomic_load(&job->state);
@@ -136,7 +135,7 @@ const char *prba_job_start(struct prba_connection *c, const struct prb_wire_fram
 		return NULL;
 	}
 	job->quit = false;
-	if (prba_thread_start(&job->worker, WORKER_STACK, work, c)) {
+	if (prba_thread_start(&job->worker, WORKER_STACK, "eval", work, c)) {
 		atomic_store(&job->state, PRBA_IDLE);
 		prba_pause_disclaim(c);
 		return "the target can start no more threads";
@@ -258,7 +257,6 @@ static void *interrupt(void *argument)
 {
 	struct prba_connection *c = argument;
 
-	prctl(PR_SET_NAME, PRBA_THREAD "int");
 	c->job.interrupter_tid = (int32_t)syscall(SYS_gettid);
 	prba_work_interrupt(c);
 	atomic_store(&c->job.interrupter_done, true);
@@ -320,7 +318,7 @@ void prba_job_interrupt(struct prba_connection *c, enum prb_wire_outcome outcome
 		job->interrupts = job->serial;
 		atomic_store(&job->interrupter_done, false);
 		job->has_interrupter =
-			!prba_thread_start(&job->interrupter, INTERRUPTER_STACK, interrupt, c);
+			!prba_thread_start(&job->interrupter, INTERRUPTER_STACK, "int", interrupt, c);
 	}
 }
 

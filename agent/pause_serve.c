@@ -35,17 +35,19 @@ void prba_pause_note_frozen(struct prba_connection *c, const struct prb_wire_fro
 }
 
 /** Under the lock. */
-static void send_freeze(struct prba_connection *c, enum prb_wire_freeze which)
+static void send_freeze(struct prba_connection *c, enum prb_wire_freeze_how how)
 {
 	uint8_t payload[PRB_WIRE_FREEZE_SIZE];
+	struct prb_wire_freeze freeze = {.how = how};
 
 	c->job.unanswered++;
-	prb_wire_put32(payload, which);
+	freeze.ids = (uint64_t)(uintptr_t)prba_thread_ids(&freeze.count);
+	prb_wire_put_freeze(payload, &freeze);
 	prba_pause_tell(c, PRB_WIRE_FREEZE, payload, sizeof(payload));
 }
 
 /** Asks the client to stop the other threads. */
-static void ask_to_freeze(struct prba_connection *c, enum prb_wire_freeze which)
+static void ask_to_freeze(struct prba_connection *c, enum prb_wire_freeze_how how)
 {
 	bool frozen = false, sent;
 
@@ -55,7 +57,7 @@ static void ask_to_freeze(struct prba_connection *c, enum prb_wire_freeze which)
 		pausing->asked = true;
 		pausing->frozen = false;
 		/* Under the lock: the client hears of a thaw after this, if one comes. */
-		send_freeze(c, which);
+		send_freeze(c, how);
 	}
 	prba_pause_unlock();
 	while (sent && !frozen && !prba_pause_has_to_end()) {

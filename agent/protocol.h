@@ -29,7 +29,7 @@ enum {
 	PRB_WIRE_PAUSE_SIZE = 12,	/**< a request to pause */
 	PRB_WIRE_STEP_SIZE = 16,
 	PRB_WIRE_FROZEN_SIZE = 28,
-	PRB_WIRE_FREEZE_SIZE = 4,
+	PRB_WIRE_FREEZE_SIZE = 16,	/**< of an earlier agent only the first 4 */
 	PRB_WIRE_RESUMED_SIZE = 8,
 };
 
@@ -76,7 +76,7 @@ enum prb_wire_type {
 	PRB_WIRE_CANDIDATES = 73,   /**< a part of the lines that answer PRB_WIRE_COMPLETE */
 	PRB_WIRE_PAUSED = 74,	    /**< all Python stands */
 	PRB_WIRE_RESUMED = 75,	    /**< it runs again: microseconds that it stood, 64 bits */
-	PRB_WIRE_FREEZE = 76,	    /**< stop threads: enum prb_wire_freeze */
+	PRB_WIRE_FREEZE = 76,	    /**< stop threads: struct prb_wire_freeze */
 	PRB_WIRE_THAW = 77,	    /**< let them run */
 	PRB_WIRE_CONFIG_REPLY = 78, /**< a text: lines of KEY=VALUE, all of them */
 	PRB_WIRE_CRASH_REPLY = 79,  /**< the folder that crash records go to */
@@ -104,9 +104,16 @@ enum {
 };
 
 /** How to stop all threads but the agent's. */
-enum prb_wire_freeze {
+enum prb_wire_freeze_how {
 	PRB_WIRE_FREEZE_ALL,
 	PRB_WIRE_FREEZE_ALL_HELD, /**< the GIL's mutex is held */
+};
+
+/** A request to stop threads. */
+struct prb_wire_freeze {
+	uint32_t how;	/**< enum prb_wire_freeze_how */
+	uint32_t count; /**< how many ids of the agent's threads there are, */
+	uint64_t ids;	/**< and where: 32 bits each, not positive for none */
 };
 
 /** How far a step goes. */
@@ -393,6 +400,28 @@ static inline int prb_wire_get_frozen(const struct prb_wire_frame *frame,
 	ret->condition =
 		frame->length < PRB_WIRE_FROZEN_SIZE ? 0 : prb_wire_get64(frame->payload + 20);
 	return 1;
+}
+
+static inline int prb_wire_get_freeze(const struct prb_wire_frame *frame,
+				      struct prb_wire_freeze *ret)
+{
+	int whole = frame->length >= PRB_WIRE_FREEZE_SIZE;
+
+	if (frame->type != PRB_WIRE_FREEZE || frame->length < 4)
+		return 0;
+	ret->how = prb_wire_get32(frame->payload);
+	/* An earlier agent does not send the rest. */
+	ret->count = whole ? prb_wire_get32(frame->payload + 4) : 0;
+	ret->ids = whole ? prb_wire_get64(frame->payload + 8) : 0;
+	return 1;
+}
+
+static inline void prb_wire_put_freeze(uint8_t at[PRB_WIRE_FREEZE_SIZE],
+				       const struct prb_wire_freeze *freeze)
+{
+	prb_wire_put32(at, freeze->how);
+	prb_wire_put32(at + 4, freeze->count);
+	prb_wire_put64(at + 8, freeze->ids);
 }
 
 static inline void prb_wire_put_frozen(uint8_t at[PRB_WIRE_FROZEN_SIZE],

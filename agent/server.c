@@ -395,7 +395,6 @@ static bool park(void)
 static void *serve(void *argument)
 {
 	(void)argument;
-	prctl(PR_SET_NAME, PRBA_THREAD "agent");
 	while (!atomic_load(&server.stopping)) {
 		if (park())
 			return NULL;
@@ -445,7 +444,7 @@ static int start_thread(void)
 	int rc;
 
 	atomic_store(&server.running, true);
-	rc = prba_thread_start(&server.thread, STACK, serve, NULL);
+	rc = prba_thread_start(&server.thread, STACK, "agent", serve, NULL);
 	if (rc) {
 		atomic_store(&server.running, false);
 		prba_socket_close(&server.socket);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -7,7 +8,21 @@
 #include "inside/libc.h"
 #include "inside/status.h"
 
-enum { SIGSET_BYTES = 8 }; /* of the kernel; that of libc is larger */
+enum {
+	SIGSET_BYTES = 8, /* of the kernel; that of libc is larger */
+	THREADS = 64,	  /* two of each client, and a few */
+};
+
+struct start {
+	const char *name;
+	void *(*run)(void *);
+	void *argument;
+};
+
+/* Of each thread: its id, 0 if the place is free, or BEGINS; and what it is to do. */
+enum { BEGINS = -1 };
+static _Atomic int32_t ids[THREADS];
+static struct start starts[THREADS];
 
 static _Atomic uint64_t usual; /* what the main thread blocks */
 static bool has_usual;
@@ -57,23 +72,72 @@ void prba_thread_ran_code(uint64_t blocked)
 	block(blocked, NULL);
 }
 
-int prba_thread_start(pthread_t *ret, size_t stack, void *(*run)(void *), void *argument)
+const void *prba_thread_ids(uint32_t *count)
+{
+	*count = THREADS;
+	return ids;
+}
+
+/** One that Python ended, when the interpreter was finalized, has not said so. */
+static bool has_ended(int32_t id)
+{
+	return id > 0 && syscall(SYS_tgkill, getpid(), id, 0) && errno == ESRCH;
+}
+
+/** A free place, which is the caller's then; THREADS if there is none. */
+static size_t claim(void)
+{
+	size_t i;
+
+	for (i = 0; i < THREADS; i++) {
+		int32_t id = atomic_load(&ids[i]);
+
+		if ((!id || has_ended(id)) && atomic_compare_exchange_strong(&ids[i], &id, BEGINS))
+			break;
+	}
+	return i;
+}
+
+static void *begin(void *argument)
+{
+	size_t place = (size_t)((struct start *)argument - starts);
+	struct start start = starts[place];
+	char name[16] = PRBA_THREAD;
+	void *ret;
+
+	strncat(name, start.name, sizeof(name) - sizeof(PRBA_THREAD));
+	prctl(PR_SET_NAME, name);
+	atomic_store(&ids[place], (int32_t)syscall(SYS_gettid));
+	ret = start.run(start.argument);
+	atomic_store(&ids[place], 0);
+	return ret;
+}
+
+int prba_thread_start(pthread_t *ret, size_t stack, const char *name, void *(*run)(void *),
+		      void *argument)
 {
 	uint64_t before;
 	pthread_attr_t attributes;
+	size_t place = claim();
 	int rc;
 
+	if (place == THREADS)
+		return EAGAIN;
+	starts[place] = (struct start){name, run, argument};
 	rc = pthread_attr_init(&attributes);
 	if (rc)
-		return rc;
+		goto give_back;
 	pthread_attr_setstacksize(&attributes, stack);
 	block(ours(), &before);
 	if (!has_usual)
 		read_usual();
 	has_usual = true;
-	rc = pthread_create(ret, &attributes, run, argument);
+	rc = pthread_create(ret, &attributes, begin, &starts[place]);
 	block(before, NULL);
 	pthread_attr_destroy(&attributes);
+give_back:
+	if (rc)
+		atomic_store(&ids[place], 0);
 	return rc;
 }
 
@@ -81,6 +145,8 @@ void prba_thread_forked(void)
 {
 	char name[16] = "";
 
+	for (size_t i = 0; i < THREADS; i++)
+		atomic_store(&ids[i], 0);
 	/* Code that we evaluate made this child, which is to be told to end like any other. */
 	if (!prctl(PR_GET_NAME, name) && !strncmp(name, PRBA_THREAD, strlen(PRBA_THREAD)))
 		block(atomic_load(&usual), NULL);

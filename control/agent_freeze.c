@@ -2,6 +2,7 @@
 #include "control/agent_freeze.h"
 
 #include "control/agent_client.h"
+#include "target/target.h"
 
 /** The agent has sent more: it waits for no answer, since the pause ends or the code is opened. */
 static bool agent_goes_on(void *agent)
@@ -9,17 +10,25 @@ static bool agent_goes_on(void *agent)
 	return prb_agent_has_more(agent);
 }
 
-void prb_freeze_stop(struct prb_freeze *f, bool mutex_is_held, uint8_t at[PRB_WIRE_FROZEN_SIZE])
+void prb_freeze_stop(struct prb_freeze *f, const struct prb_wire_frame *frame,
+		     uint8_t at[PRB_WIRE_FROZEN_SIZE])
 {
 	struct prb_wire_frozen frozen = {.running = 1};
-	bool hold = !mutex_is_held && prb_stop_threads_waits_for_gil(f->pid, &f->gil);
+	struct prb_wire_freeze freeze = {.how = PRB_WIRE_FREEZE_ALL};
+	bool mutex_is_held, hold;
+
+	(void)prb_wire_get_freeze(frame, &freeze);
+	mutex_is_held = freeze.how == PRB_WIRE_FREEZE_ALL_HELD;
+	hold = !mutex_is_held && prb_stop_threads_waits_for_gil(f->target->pid, &f->gil);
 
 	prb_stop_threads_end(&f->stopped);
 	f->stopped.is_over = agent_goes_on;
 	f->stopped.context = f->agent;
+	f->stopped.ours = freeze.ids;
+	f->stopped.ours_count = freeze.count;
 	if (!hold)
 		frozen.running =
-			prb_stop_threads_waiting(&f->stopped, f->pid, &f->gil, mutex_is_held);
+			prb_stop_threads_waiting(&f->stopped, f->target, &f->gil, mutex_is_held);
 	if (!hold && !mutex_is_held && frozen.running && f->stopped.at_gil) {
 		prb_stop_threads_end(&f->stopped);
 		hold = true;

@@ -15,16 +15,18 @@
 #include "control/stop_threads.h"
 
 struct prb_agent;
+struct prb_target;
 
 struct prb_freeze {
-	pid_t pid;
+	struct prb_target *target; /**< borrowed */
 	struct prb_gil_locks gil;
 	struct prb_agent *agent;	    /**< borrowed */
 	struct prb_stopped_threads stopped; /**< belongs to agent_freeze.c */
 };
 
-/** Stops the threads, and writes the answer to the agent. */
-void prb_freeze_stop(struct prb_freeze *f, bool mutex_is_held, uint8_t at[PRB_WIRE_FROZEN_SIZE]);
+/** Stops the threads as @p frame asks for, and writes the answer to the agent. */
+void prb_freeze_stop(struct prb_freeze *f, const struct prb_wire_frame *frame,
+		     uint8_t at[PRB_WIRE_FROZEN_SIZE]);
 
 /** Lets the threads run; may be called at any time, and again. */
 void prb_freeze_thaw(struct prb_freeze *f);

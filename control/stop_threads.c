@@ -13,6 +13,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "dump/tasks.h"
+#include "target/target.h"
 
 enum {
 	STOP_MS = 2000, /* for one thread; it takes microseconds */
@@ -21,6 +23,7 @@ enum {
 	NAP_NS = 500000,
 	WORK_NS = ROUNDS * NAP_NS, /* who has had so much of it is at work */
 	MAX_ROUNDS_ALL = 1000,
+	MOST_OURS = 1024, /* threads of an agent */
 };
 
 /* Calls that wait and are made by no code that holds a lock of malloc() or the loader. */
@@ -93,15 +96,33 @@ static bool can_stand_in(struct call call, const struct prb_gil_locks *gil)
 	return waits && !handles_gil(call, gil);
 }
 
-/** The agent's, which begin with the same word. */
-static bool is_ours(pid_t pid, pid_t tid)
+/** The agent's threads have such names, and those that a client's code has started there. */
+static bool has_our_name(pid_t pid, pid_t tid)
 {
-	static const char ours[] = "probing-";
 	char path[64], name[64] = "";
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
 	prb_auto_fclose FILE *file = fopen(path, "re");
-	return file && fgets(name, sizeof(name), file) && !strncmp(name, ours, strlen(ours));
+	return file && fgets(name, sizeof(name), file) &&
+	       !strncmp(name, PRB_AGENT_THREAD, strlen(PRB_AGENT_THREAD));
+}
+
+/** Whether the agent says that a thread is its own; true if it does not say which are. */
+static bool is_listed(struct prb_stopped_threads *s, pid_t tid)
+{
+	int32_t ids[MOST_OURS];
+	size_t count = PRB_MIN((size_t)s->ours_count, PRB_ARRAY_SIZE(ids));
+	pid_t inner = prb_task_inner_tid(s->target, tid);
+
+	if (!s->ours || !count)
+		return true;
+
+	prb_auto_error struct prb_error *err =
+		prb_mem_read(s->target->mem, s->ours, ids, count * sizeof(*ids));
+	for (size_t i = 0; !err && i < count; i++)
+		if (ids[i] == inner)
+			return true;
+	return err != NULL;
 }
 
 static struct prb_stop *find(struct prb_stopped_threads *s, pid_t tid)
@@ -262,8 +283,9 @@ static struct prb_error *stop_waiting(struct prb_stopped_threads *s, pid_t tid)
 
 static struct prb_error *stop_other(struct prb_stopped_threads *s, pid_t tid)
 {
-	return is_ours(s->pid, tid) ? prb_error_os(ESRCH, "thread %d", (int)tid)
-				    : stop_waiting(s, tid);
+	return has_our_name(s->pid, tid) && is_listed(s, tid)
+		       ? prb_error_os(ESRCH, "thread %d", (int)tid)
+		       : stop_waiting(s, tid);
 }
 
 static struct prb_error *end_search(void)
@@ -320,12 +342,13 @@ static uint32_t stop_in_rounds(struct prb_stopped_threads *s, bool mutex_is_held
 	}
 }
 
-uint32_t prb_stop_threads_waiting(struct prb_stopped_threads *s, pid_t pid,
+uint32_t prb_stop_threads_waiting(struct prb_stopped_threads *s, struct prb_target *target,
 				  const struct prb_gil_locks *gil, bool mutex_is_held)
 {
 	uint32_t running;
 
-	s->pid = pid;
+	s->pid = target->pid;
+	s->target = target;
 	s->gil = gil;
 	if (!gil->known)
 		return 1;

@@ -25,6 +25,8 @@ struct prb_thread_run {
 	uint64_t begin_ns;
 };
 
+struct prb_target;
+
 struct prb_stopped_threads {
 	pid_t pid;
 	const struct prb_gil_locks *gil; /**< that no thread is to be stopped waiting for */
@@ -33,8 +35,13 @@ struct prb_stopped_threads {
 	 * not. */
 	bool (*is_over)(void *context);
 	void *context;
+	/** Where the ids of the agent's threads are, see struct prb_wire_freeze; 0: they are known by
+	 * their names alone, which threads that a client's code starts there inherit. */
+	uint64_t ours;
+	uint32_t ours_count;
 
 	/* What follows is that of prb_stop_threads_waiting(). */
+	struct prb_target *target;
 	PRB_VEC(struct prb_thread_run) runs; /**< threads that were seen at work */
 	unsigned coming;		     /**< threads that are expected to wait soon */
 	bool at_gil; /**< a thread waits in a condition variable of the GIL */
@@ -57,7 +64,7 @@ struct prb_error *prb_stop_threads_all(struct prb_stopped_threads *stopped,
  * soon, as long as it did not have 20 ms of a processor; it gets about a second for that. Gives the
  * number of those that run on: threads at work in C code, and all where ptrace is not allowed.
  */
-uint32_t prb_stop_threads_waiting(struct prb_stopped_threads *stopped, pid_t pid,
+uint32_t prb_stop_threads_waiting(struct prb_stopped_threads *stopped, struct prb_target *target,
 				  const struct prb_gil_locks *gil, bool mutex_is_held);
 
 /** True if a thread is seen to wait in a condition variable of the GIL, which proves where they

@@ -83,10 +83,17 @@ static inline void prba_wake(_Atomic uint32_t *word)
 }
 
 /**
- * Starts a thread of ours with all signals blocked, but for those that a fault of its own raises:
- * blocked, they would end the process without its handlers. 0 or an errno value.
+ * Starts a thread of ours, "probing-" @p name, with all signals blocked, but for those that a fault
+ * of its own raises: blocked, they would end the process without its handlers. 0 or an errno value.
  */
-int prba_thread_start(pthread_t *ret, size_t stack, void *(*run)(void *), void *argument);
+int prba_thread_start(pthread_t *ret, size_t stack, const char *name, void *(*run)(void *),
+		      void *argument);
+
+/**
+ * The kernel's ids of our threads, 32 bits each; those that are not positive are of none. Code of a
+ * client may start threads, which inherit the name of the one that runs it.
+ */
+const void *prba_thread_ids(uint32_t *count);
 
 /**
  * The calling thread of ours begins to run code of a client. That blocks what the main thread

@@ -142,10 +142,8 @@ static void note(struct pauser *p, struct prb_error *err)
 static void freeze(struct pauser *p, const struct prb_wire_frame *frame)
 {
 	uint8_t payload[PRB_WIRE_FROZEN_SIZE];
-	uint32_t which = PRB_WIRE_FREEZE_ALL;
 
-	(void)prb_wire_get_number32(frame, PRB_WIRE_FREEZE, &which);
-	prb_freeze_stop(&p->freeze, which == PRB_WIRE_FREEZE_ALL_HELD, payload);
+	prb_freeze_stop(&p->freeze, frame, payload);
 	prb_fault_step();
 	note(p, prb_agent_send(p->pause.agent, PRB_WIRE_FROZEN, payload, sizeof(payload), NULL, 0));
 }
@@ -398,7 +396,7 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 		return prb_pause_already(p.target, &hard);
 	prb_pause_init(&p.pause, p.target, s->within, s->max);
 	prb_pause_look(p.target, p.pause.max, s->hard, &p.freeze.gil);
-	p.freeze.pid = p.target->pid;
+	p.freeze.target = p.target;
 	PRB_TRY(listen_at(&p, cli->token_file));
 	PRB_TRY(watch_signals(&p));
 	PRB_TRY(limit_own_life(p.pause.max + p.pause.within));

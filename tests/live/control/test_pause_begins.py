@@ -147,7 +147,8 @@ def test_a_late_answer_is_not_that_to_a_later_request(target, shared, probing):
             assert by.until(PAUSED)[-1][0] == PAUSED
             with agent.Client(path) as other:
                 other.send(agent.evaluation("1"))
-                assert by.until(FREEZE)[-1] == (FREEZE, struct.pack("<I", 0))
+                kind, payload = by.until(FREEZE)[-1]
+                assert kind == FREEZE and struct.unpack("<IIQ", payload)[0] == 0
                 for running in answers:
                     by.send(agent.frame(FROZEN, struct.pack("<IQQQ", running, 0, 0, 0)))
                 if answers:
