@@ -17,6 +17,8 @@ LIVE = PROBING_CI='$(CI)' CI=1 PROBING_BINARY=$(call built,$(TESTED)) \
 	PROBING_FAULT_STEPS=$(call built,fault-steps/probing) PROBING_SAMPLE=$(SAMPLE) \
 	$(PYTHON) -m pytest -q -o cache_dir=$(call built,pytest-cache)
 LIVE_NEEDS = all probing-inject-static wheel deb static fault-steps
+# Not the Debian package, which takes as long as the others together, nor the static program, whose linker warns.
+MAIN_NEEDS = all wheel fault-steps $(if $(NO_ARCHIVE),,probing-inject-static)
 # Which tests `make check-long` runs: all of them take hours, a folder or a file minutes.
 LONG ?= tests/live
 # How pytest ends if only such tests failed: AGAIN of tests/ledgers.py.
@@ -41,16 +43,19 @@ JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$$(nproc))
 .PHONY: check
 check: ## the main path of everything, in minutes; installs what it needs
 	$(Q)build-aux/install-deps check
-	$(Q)+$(PARTS) $(JOBS) all unit-tests replays
+	$(Q)+$(PARTS) $(JOBS) check-needs
 	$(Q)+tests/tools/check lint='$(PARTS) lint' unit='$(PARTS) check-unit' corpora='$(PARTS) check-corpora' \
 		live='$(PARTS) check-main'
+
+.PHONY: check-needs
+check-needs: unit-tests replays $(MAIN_NEEDS)
 
 .PHONY: test
 test: check ## the same
 
 .PHONY: check-all
 check-all: ## all tests, in their short form, on all interpreters; `make deps-test` installs what they need
-	$(Q)+$(PARTS) $(JOBS) all unit-tests fuzzers fault-steps
+	$(Q)+$(PARTS) $(JOBS) all unit-tests fuzzers fault-steps usable-gdb
 	$(Q)+tests/tools/check lint='$(PARTS) lint' unit='$(PARTS) check-unit' fuzz='$(PARTS) check-fuzz' \
 		aarch64='$(PARTS) check-aarch64-if-there' docs='$(PARTS) check-docs' live='$(PARTS) check-live'
 
@@ -63,7 +68,7 @@ check-unit: $(UNIT_TESTS) ## unit tests
 
 # On this machine's own Python, without what tests/long.txt lists.
 .PHONY: check-main
-check-main: all
+check-main: $(MAIN_NEEDS)
 	$(Q)PROBING_MAIN_PATH=1 $(LIVE) $(BESIDE) tests/live
 
 .PHONY: check-live
@@ -151,10 +156,11 @@ test-packages: ## install packages of PyPI that tests look at from outside
 test-torch: ## fetch versions of torch that tests run beside this machine's own
 	$(Q)tests/tools/test-torch
 
-# In place of this machine's own gdb, where that cannot write registers of this processor.
+# In place of this machine's own gdb, where that cannot write registers of this processor. Tests that
+# need one are skipped where none can be had.
 .PHONY: usable-gdb
 usable-gdb:
-	$(Q)tests/tools/test-debuggers --if-needed
+	$(Q)tests/tools/test-debuggers --if-needed || true
 
 .PHONY: test-interpreters
 test-interpreters: ## fetch the interpreters that tests run on

@@ -5,6 +5,7 @@ The command is $PROBING_BINARY, or `probing` in the folder $PROBING_BUILD, or bu
 """
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -34,6 +35,8 @@ PROGRAMS = HERE / "programs"
 VERSIONS = [(3, minor) for minor in range(4, 16)]
 # On how many interpreters a test runs, at most; 0: on all that it is meant for.
 SAMPLE = int(os.environ.get("PROBING_SAMPLE", "0"))
+# Names of parameters that are interpreters, or what comes with them.
+OF_INTERPRETERS = "interpreter|unforgiving|libc"
 # Seconds after which a test has hung: the slowest takes some 60. The long forms have no limit.
 HUNG = 0 if os.environ.get("PROBING_LONG") else 400
 
@@ -88,8 +91,19 @@ def without_long_ones(config, items):
     config.hook.pytest_deselected(items=long)
 
 
+def name_missing_ones(items):
+    """A test of a kind of interpreters is skipped where there is none: pytest does not say what is missing."""
+    for item in items:
+        for number, mark in enumerate(item.own_markers):
+            said = str(mark.kwargs.get("reason", ""))
+            if mark.name == "skip" and re.match(r"got empty parameter set \['(%s)'" % OF_INTERPRETERS, said):
+                item.own_markers[number] = pytest.mark.skip(
+                    reason="no interpreter of this kind here: 'make test-interpreters' gets some").mark
+
+
 def pytest_collection_modifyitems(config, items):
     """Takes away, of each test that runs on many interpreters, all but a sample of them."""
+    name_missing_ones(items)
     if support.MAIN_PATH:
         without_long_ones(config, items)
     if not SAMPLE:

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 
+import own_gdb
 import pytest
 import support
 import tables
@@ -56,6 +57,11 @@ def sleeper(target, known):
     process = target("sleeper.py", interpreter=known)
     support.wait_for_sleep(process.pid, "pipe_read")
     return process
+
+
+REFUSED = " cannot put back the registers of this processor, which has AMX"
+# What distributions install for gdb, a printer of Python's objects among it, is not loaded.
+OWN = ["-nx", "-q", "-iex", "set auto-load python-scripts off"]
 
 
 class Session:
@@ -107,8 +113,9 @@ def others(kind):
         reason="no other version of %s is here: 'make test-debuggers' gets some" % kind))]
 
 
-def gdb(*commands, arguments=(), env=None, program="gdb", cwd=None):
-    """Runs gdb on a script: commands, among which (NAME,) is a mark in the output."""
+def gdb(*commands, arguments=(), env=None, program="gdb", cwd=None, may_refuse=False):
+    """Runs gdb on a script: commands, among which (NAME,) is a mark in the output. Skips the test
+    if this machine's gdb cannot do what it is asked for, unless it @may_refuse that."""
     lines = ["set confirm off", "source %s" % (PLUGIN / "probing-gdb.py")]
     for command in commands:
         # A line of its own, whatever was printed before.
@@ -117,12 +124,22 @@ def gdb(*commands, arguments=(), env=None, program="gdb", cwd=None):
     try:
         with open(script, "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
-        return Session(subprocess.run(
-            [program, "-nx", "-q", "-batch", "-x", script, *map(str, arguments)], text=True,
+        session = Session(subprocess.run(
+            [program, *OWN, "-batch", "-x", script, *map(str, arguments)], text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
             check=False, env=dict(environment(), **(env or {})), errors="surrogateescape", cwd=cwd))
     finally:
         os.unlink(script)
+    if not may_refuse:
+        skip_if_refused(session.out + session.err)
+    return session
+
+
+def skip_if_refused(said):
+    """Skips a test that calls a function in a process, where gdb would spoil its registers."""
+    for name in filter(shutil.which, ("gdb", "gdbserver")):
+        if REFUSED in said and not own_gdb.writes_registers(shutil.which(name)):
+            pytest.skip("this %s cannot write registers of this processor: 'make usable-gdb' gets another" % name)
 
 
 def lldb(*commands, arguments=(), env=None, program=None, cwd=None):

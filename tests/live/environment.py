@@ -160,6 +160,13 @@ def needs(reason, *command):
     return pytest.mark.skipif(not runs(*command), reason=reason)
 
 
+def need(*programs):
+    """Skips the test where one of these is not installed."""
+    for program in programs:
+        if not shutil.which(program):
+            pytest.skip("%s is not installed" % program)
+
+
 # Interpreters that were moved or changed
 
 @functools.lru_cache(maxsize=None)

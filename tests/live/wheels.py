@@ -21,6 +21,13 @@ def wheel():
     return found[0]
 
 
+def pip_of(python):
+    """The folder of an interpreter's pip, which others can run; None if it has no pip."""
+    done = subprocess.run([python, "-c", "import pip; print(pip.__path__[0])"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    return done.stdout.decode().strip() or None
+
+
 class Installed:
     """An environment with the wheel in it."""
 
@@ -32,15 +39,17 @@ class Installed:
             "-c", "import sys, sysconfig; print(sysconfig.get_path('purelib')); "
             "print(*sys.version_info[:2])").splitlines()
         self.version = tuple(int(word) for word in version.split())
-        if self.version >= (3, 7):
-            subprocess.run([python, "-m", "pip", "install", "--prefix", str(folder), "-q",
-                            "--ignore-installed", "--no-index", "--no-warn-script-location",
-                            "--disable-pip-version-check", str(wheel)], check=True)
+        pip = pip_of(python) if self.version >= (3, 7) else None
+        if pip:
+            # By the Python of the environment: with --prefix, Debian's own installs into local/.
+            subprocess.run([self.python, pip, "install", "-q", "--ignore-installed", "--no-index",
+                            "--no-warn-script-location", "--disable-pip-version-check", str(wheel)],
+                           check=True)
         else:
             self.unpack(wheel)
 
     def unpack(self, wheel):
-        """What pip does; those of old Pythons know no such platform tag."""
+        """What pip does, where there is none; that of an old Python does not know the platform."""
         with zipfile.ZipFile(wheel) as file:
             for name in file.namelist():
                 if ".data/" not in name:

@@ -2,6 +2,7 @@
 """Taking the agent out again: what is gone then, what stays and why, and doing it often."""
 import json
 import os
+import shlex
 import subprocess
 
 import pytest
@@ -160,7 +161,7 @@ def test_an_agent_loaded_from_memory(newest, probing, tmp_path):
     """Where the file is not to be seen it is loaded by its descriptor's number: never twice."""
     script = support.HERE / "programs" / "obeys.py"
     command = ["unshare", "-m", "sh", "-c",
-               "mount -t tmpfs tmpfs %s && exec \"$@\"" % os.path.dirname(support.BINARY), "sh",
+               "mount -t tmpfs tmpfs %s && exec \"$@\"" % shlex.quote(os.path.dirname(support.BINARY)), "sh",
                newest.exe, str(script)]
     if os.geteuid() != 0:
         pytest.skip("only root makes a mount namespace")

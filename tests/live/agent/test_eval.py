@@ -414,12 +414,8 @@ def test_before_it_begins_and_after_it_ended(probing, newest, tmp_path):
     """A program that has a Python for as long as it is asked to."""
     source = support.HERE / "programs" / "env_finalized.c"
     binary = tmp_path / "finalized"
-    config = subprocess.run(["/usr/bin/python3-config", "--embed", "--ldflags"],
-                            stdout=subprocess.PIPE, check=False)
-    if config.returncode:
-        pytest.skip("no libpython to link with")
-    if subprocess.run(["cc", "-o", binary, source, *config.stdout.decode().split()],
-                      stderr=subprocess.DEVNULL, check=False).returncode:
+    script = 'cc -o "$0" "$1" $(/usr/bin/python3-config --embed --ldflags)'
+    if subprocess.run(["sh", "-c", script, binary, source], stderr=subprocess.DEVNULL, check=False).returncode:
         pytest.skip("no libpython to link with")
     with support.Program([binary]) as process:
         assert process.line() == "ready"

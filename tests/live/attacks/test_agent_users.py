@@ -98,7 +98,7 @@ def test_a_service_that_cannot_be_noted(probing, newest):
     inside = ["unshare", "-m", "sh", "-c", script, "sh"]
     with Started([*inside, newest.exe, "-c", SCRIPT], rest=1,
                  env=dict(newest.env, XDG_RUNTIME_DIR="")) as process:
-        enter = ["nsenter", "-m", "-t", str(process.python)]
+        enter = ["nsenter", "-m", "-r", "-t", str(process.python)]
         done = subprocess.run(
             [*enter, support.BINARY, str(process.python), "inject", "--listen", "127.0.0.1:0"],
             env={"PATH": os.environ["PATH"]}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -3,6 +3,7 @@
 thing."""
 import os
 import re
+import shlex
 import signal
 import subprocess
 
@@ -81,7 +82,7 @@ def run(line, pid):
     """A shell runs the line, with the pid in the place of E."""
     shown = re.sub(r"\bE\b", str(pid), line)
     assert shown.startswith("probing ")
-    return subprocess.run(["sh", "-c", "exec %s %s" % (support.BINARY, shown[len("probing "):])],
+    return subprocess.run(["sh", "-c", "exec %s %s" % (shlex.quote(support.BINARY), shown[len("probing "):])],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=120, universal_newlines=True, check=False)
 

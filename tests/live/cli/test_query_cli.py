@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -295,7 +296,7 @@ def test_full_disk(probing):
 
 def test_reader_that_ends():
     command = "%s query -f csv '%s' | head -n 2; echo ${PIPESTATUS[0]}" % (
-        support.BINARY, ENDLESS.replace("count(*)", "i"))
+        shlex.quote(support.BINARY), ENDLESS.replace("count(*)", "i"))
     done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=60, check=True)
     assert done.stdout == b"i\n1\n141\n" and not done.stderr

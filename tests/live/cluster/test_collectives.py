@@ -17,7 +17,8 @@ WORLD, LATE, STEPS = 4, 2, 6
 
 
 @pytest.fixture(scope="module", params=training.TORCHES, ids=repr)
-def ranks(request, tmp_path_factory):
+def ranks(request, tmp_path_factory, probing):
+    """Four ranks that were told one after the other, between different steps, and have made some."""
     folder = tmp_path_factory.mktemp("ranks")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -31,6 +32,10 @@ def ranks(request, tmp_path_factory):
                 "ddp.py", str(LATE), folder, env=env)))
         for rank in found:
             assert rank.line(timeout=400) == "ready"
+        for rank in found:
+            assert probing(rank.pid, "config", "torch.profiling=0.5").code == OK
+            run(found, 1)
+        run(found, STEPS)
         yield found
 
 
@@ -49,11 +54,6 @@ def ask(probing, ranks, sql):
 
 
 def test_who_is_late(probing, ranks):
-    # They are told one after the other, between different steps.
-    for rank in ranks:
-        assert probing(rank.pid, "config", "torch.profiling=0.5").code == OK
-        run(ranks, 1)
-    run(ranks, STEPS)
     found = ask(probing, ranks, "SELECT operation, seq, rank, timestamp FROM python.comm_collective "
                 "WHERE record = 'begin' ORDER BY timestamp")
     arrivals = {}

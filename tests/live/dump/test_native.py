@@ -6,6 +6,7 @@ import tempfile
 
 import pytest
 
+import environment
 import support
 
 PROGRAMS = support.HERE / "programs"
@@ -72,6 +73,7 @@ class Libraries:
 
     def get(self, interpreter):
         """(folder, whether it has the module)"""
+        environment.need("g++")
         if interpreter.name not in self._made:
             folder = os.path.join(self._folder.name, interpreter.name)
             os.mkdir(folder)

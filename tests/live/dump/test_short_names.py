@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import environment
 import tables
 from support import Program, wait_for_all_asleep
 
@@ -45,8 +46,7 @@ SHORT = "store::hold(std::map<std::string, std::vector<int>> const&, std::string
 @pytest.fixture(scope="module")
 def held(tmp_path_factory, newest):
     """A process whose main thread is in store::hold()."""
-    if subprocess.run(["g++", "--version"], stdout=subprocess.DEVNULL).returncode:
-        pytest.skip("there is no C++ compiler")
+    environment.need("g++")
     folder = tmp_path_factory.mktemp("names")
     (folder / "store.cpp").write_text(SOURCE)
     subprocess.run(["g++", "-shared", "-fPIC", "-O1", "-g", "-o", folder / "libstore.so",

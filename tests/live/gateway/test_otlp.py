@@ -11,6 +11,7 @@ import threading
 import pytest
 
 import support
+from environment import need
 from gateway_client import wait_until
 from pprof_file import fields, first
 from terminal import environment
@@ -50,6 +51,7 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def receiving(status=200):
+    need("curl")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server:
         server.got, server.status = [], status
         server.url = "http://127.0.0.1:%d" % server.server_port

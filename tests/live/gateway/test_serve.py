@@ -12,6 +12,7 @@ import subprocess
 import pytest
 
 import support
+from environment import need
 from gateway_client import Gateway, wait_until
 from tables import core_of
 
@@ -252,6 +253,7 @@ def test_a_socket_is_for_its_user(program, tmp_path):
 
 
 def test_tls(program, tmp_path):
+    need("openssl")
     key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
     done = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
                            "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",

@@ -487,7 +487,7 @@ class holding:
     def __enter__(self):
         before = self.process.shared[0]
         self.gdb = subprocess.Popen(
-            ["gdb", "-nx", "-q", "-batch", "-ex", "source %s" % (debuggers.PLUGIN / "probing-gdb.py"),
+            ["gdb", *debuggers.OWN, "-batch", "-ex", "source %s" % (debuggers.PLUGIN / "probing-gdb.py"),
              "-ex", self.command, "-ex", "echo set\\n", "-ex", "continue", "-p", str(self.process.pid)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env=debuggers.environment())
@@ -496,7 +496,12 @@ class holding:
             said += line
             if line == "set\n":
                 break
-        assert re.search(r"^Python breakpoint \d+ at", said, re.M), said
+        try:
+            debuggers.skip_if_refused(said)
+            assert re.search(r"^Python breakpoint \d+ at", said, re.M), said
+        except BaseException:
+            self.__exit__()
+            raise
         wait_until(lambda: self.process.shared[0] > before + 2)
         return self.gdb
 

@@ -13,7 +13,7 @@ from debuggers import known, sleeper  # noqa: F401 (fixtures)
 
 GDB = pytest.param("gdb", marks=debuggers.needs_gdb)
 LLDB = pytest.param("lldb", marks=debuggers.needs_lldb)
-START = {"gdb": ["gdb", "-nx", "-q"], "lldb": ["lldb", "--no-use-colors", "-x"]}
+START = {"gdb": ["gdb", *debuggers.OWN], "lldb": ["lldb", "--no-use-colors", "-x"]}
 LOAD = {"gdb": "source %s" % (debuggers.PLUGIN / "probing-gdb.py"),
         "lldb": "command script import %s" % (debuggers.PLUGIN / "probing_lldb.py")}
 ENVIRONMENT = {"gdb": debuggers.environment, "lldb": debuggers.lldb_environment}
@@ -38,6 +38,7 @@ class Interactive:
     def expect(self, text, timeout=60):
         end = time.monotonic() + timeout
         while text not in self.printed:
+            debuggers.skip_if_refused(self.printed)
             assert select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))[0], \
                 self.printed
             chunk = os.read(self.process.stdout.fileno(), 65536)

@@ -149,6 +149,7 @@ def test_help_and_page_know_all_options():
         assert "\\-\\-%s\\fR" % name in page.out
     assert run(DYNAMIC, "--version").out.split()[1] == run(
         support.BINARY, "--version").out.split()[1]
+    environment.need("man")
     checked = subprocess.run(["man", "--warnings", "-l", "-"], input=page.out.encode(),
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
                              env=dict(os.environ, MANPAGER="cat", LC_ALL="C.UTF-8"))
@@ -205,7 +206,7 @@ def test_static_into_its_own_empty_root(build, tmp_path):
     with support.Program(["unshare", "-m", "sh", "-c", script, tmp_path]) as target:
         assert target.line() == "ready"
         done = run("/probing-inject", target.pid, "/library.so", "fault_touch", "--json",
-                   before=["nsenter", "-m", "-t", target.pid, "chroot", tmp_path])
+                   before=["nsenter", "-m", "-r", "-t", target.pid])
         assert done.code == OK, done
         assert json.loads(done.out)["way"] == "by its path"
         environment.wait_until(lambda: len(support.thread_ids(target.pid)) == 1)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import threading
 
+import environment
 import library
 import pytest
 import support
@@ -177,6 +178,7 @@ EXAMPLE = support.ROOT / "docs" / "examples" / "stacks.c"
 @pytest.mark.parametrize("compiler", [["gcc", "-std=c11"], ["g++", "-x", "c++", "-std=c++11"]],
                          ids=["c", "c++"])
 def test_the_example_compiles_and_runs(compiler, target, tmp_path):
+    environment.need(compiler[0])
     process = target("threads.py")
     program = tmp_path / "stacks"
     build = library.PATH.parent

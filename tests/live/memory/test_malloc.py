@@ -98,7 +98,9 @@ def test_a_heap_that_grows(probing, newest):
         assert process.line() == "ready"
         for _ in range(support.count(3, 30)):
             found = read(probing, process)["malloc"]
-            assert found["error"] is None and by_size(found)[200]["now_blocks"] >= 200000, found
+            # A few may lie where a chunk that was free is 16 bytes larger.
+            count = sum(row["now_blocks"] for row in found["sizes"] if row["block_bytes"] in (200, 216))
+            assert found["error"] is None and count >= 200000, found
 
 
 FILLS = """

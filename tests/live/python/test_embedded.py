@@ -14,6 +14,7 @@ from environment import (ONE_EACH, OK, PROGRAMS, SCRIPT, Started, assert_read, a
                          embed, outline, python, strip)
 
 WITH_LIBRARY = [i for i in support.one_per_version() if environment.libraries(i)[0]]
+NEWEST_LIBRARY = pytest.mark.parametrize("interpreter", WITH_LIBRARY[-1:], ids=repr)
 WITH_LIBRARY_OR_ARCHIVE = pytest.mark.parametrize("interpreter, static", [
     pytest.param(interpreter, static, id="%s-%s" % (interpreter, "static" if static else "shared"))
     for interpreter in support.one_per_version() for static in (False, True)
@@ -70,9 +71,9 @@ def test_server_whose_first_thread_has_ended(interpreter, static, read):
         assert_untouched(process.python, "RSZ")
 
 
-def test_backtrace_of_a_server(probing, newest):
+@NEWEST_LIBRARY
+def test_backtrace_of_a_server(interpreter, probing):
     """Without --tid, the thread that is Python's main one."""
-    interpreter = WITH_LIBRARY[-1]
     server, env = embed(interpreter, "env_embed.c")
     with Started([server, SCRIPT], env=env) as process:
         result = probing("-p", process.python, "backtrace", "--json")
@@ -81,8 +82,8 @@ def test_backtrace_of_a_server(probing, newest):
         assert thread["name"] == "MainThread" and python(thread)[0] == "rest"
 
 
-def test_list_has_servers(probing):
-    interpreter = WITH_LIBRARY[-1]
+@NEWEST_LIBRARY
+def test_list_has_servers(interpreter, probing):
     server, env = embed(interpreter, "env_embed.c")
     with Started([server, SCRIPT], env=env) as process:
         result = probing("list", "--json")

@@ -13,8 +13,9 @@ import driver  # noqa: E402
 ROUNDS = ["blocked"] + ["warm"] * 20 + ["blocked", "spin"]
 MODES = [(), ("--nonblocking",), (), ("--freeze",)]
 SEEDS = support.count(range(1000, 1002), range(2000, 2020))
-# Fewer frames than this over all versions would mean that the programs no longer do their work.
-ENOUGH = support.count(5000, 100000)
+# Fewer frames than this over all versions, or of each where there are few, would mean that the
+# programs no longer do their work.
+ENOUGH = min(support.count(5000, 100000), support.count(500, 10000) * len(support.INTERPRETERS))
 TOTAL = driver.Count()
 
 

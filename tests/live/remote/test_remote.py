@@ -112,7 +112,9 @@ def test_stdin(process, service, tmp_path):
     here = run(process.pid, "eval", "-", stdin=code)
     there = service.run("eval", "-", stdin=code)
     assert there.returncode == here.returncode == FAILED
-    assert b"<stdin>" in there.stderr and here.stderr == there.stderr, there
+    # A traceback of Python 3.13 or later leaves out the number of evaluated code.
+    shown = [re.sub(rb"<stdin-\d+>", b"<stdin>", done.stderr) for done in (here, there)]
+    assert b'File "<stdin>"' in shown[1] and shown[0] == shown[1], there
     # A file is the client's.
     file = tmp_path / "it's a file.py"
     file.write_bytes(code)

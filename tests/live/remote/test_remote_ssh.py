@@ -2,6 +2,7 @@
 """Targets behind ssh: what ssh is told, and that it comes out at the other end as it went in."""
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -23,7 +24,7 @@ class Other:
         self.log, self.bin = folder / "log", folder / "bin"
         self.bin.mkdir()
         (self.bin / "ssh").write_text("#!/bin/sh\nexec %s %s \"$@\"\n" % (
-            sys.executable, PROGRAMS / "fake_ssh.py"))
+            shlex.quote(sys.executable), shlex.quote(str(PROGRAMS / "fake_ssh.py"))))
         (self.bin / "ssh").chmod(0o755)
         (self.bin / "probing").symlink_to(support.BINARY)
         self.variables = {"PATH": "%s:%s" % (self.bin, os.environ["PATH"]),

@@ -2,11 +2,11 @@
 """torch.flight_recorder, of a library that stands for torch: its answers and its exceptions, without the
 GIL. cluster/test_collectives.py has the real one."""
 import json
-import shutil
 import subprocess
 
 import pytest
 
+import environment
 import support
 from environment import FAILED, OK, TIMEOUT
 
@@ -28,10 +28,9 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    if not shutil.which("c++"):
-        pytest.skip("there is no C++ compiler")
+    environment.need("g++")
     path = tmp_path_factory.mktemp("torch") / "libtorch_cpu.so.2.14"
-    subprocess.run(["c++", "-shared", "-fPIC", "-O1", "-o", path,
+    subprocess.run(["g++", "-shared", "-fPIC", "-O1", "-o", path,
                     support.HERE / "programs" / "flight_recorder.cpp"], check=True)
     return path
 

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import environment
 import tables
 from conftest import PROGRAMS
 from support import Program, wait_for_all_asleep
@@ -137,8 +138,7 @@ def test_symbols_of_a_snapshot(asleep):
 
 
 def test_demangled(tmp_path, newest):
-    if subprocess.run(["g++", "--version"], stdout=subprocess.DEVNULL).returncode:
-        pytest.skip("there is no C++ compiler")
+    environment.need("g++")
     source = tmp_path / "shapes.cpp"
     source.write_text("namespace shapes { double area(double side, int) { return side * side; } }\n"
                       'extern "C" int plain;\nint plain = 7;\nstatic int hidden(void)'

@@ -53,7 +53,7 @@ def told(probing, core):
 def test_an_address(killed, probing):
     core, pid = killed("address")
     line, found = told(probing, core)
-    assert line.startswith("%d  " % pid) and "dies.py address" in line, line
+    assert line.startswith("%d  " % pid) and "dies.py address" in line.replace("'", ""), line
     assert line.endswith(" · killed by SIGSEGV at address 0xdeadbeef (not mapped)"), line
     assert found == {"number": signal.SIGSEGV, "name": "SIGSEGV", "code": "SEGV_MAPERR",
                      "reason": "not mapped", "address": "0xdeadbeef", "sender": None, "tid": pid}

@@ -154,7 +154,9 @@ def test_deleted(interpreter, read, tmp_path):
 @pytest.mark.parametrize("interpreter", support.INTERPRETERS, ids=repr)
 def test_replaced(interpreter, read, tmp_path):
     """Another file was moved there: one of another version, as an upgrade does."""
-    other = next(i for i in support.INTERPRETERS if i.version != interpreter.version)
+    other = next((i for i in support.INTERPRETERS if i.version != interpreter.version), None)
+    if not other:
+        pytest.skip("only this machine's: make test-interpreters gets more")
     copy = Copy(interpreter, tmp_path / "copy")
     with copy.start(busy=True) as process:
         for path in {copy.exe, copy.holder}:

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import environment
 import support
 from bare import Bare
 from conftest import PROGRAMS
@@ -67,6 +68,7 @@ def functions(dump):
 
 def content(file):
     """What is compressed in a snapshot, and all the rest."""
+    environment.need("zstd")
     body = file.read_bytes()
     return body[:HEADER] + subprocess.run(["zstd", "-dcq"], input=body[HEADER:],
                                           stdout=subprocess.PIPE, check=True).stdout
