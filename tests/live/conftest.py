@@ -233,6 +233,15 @@ def open_folder():
 
 
 @pytest.fixture
+def somebody():
+    """A user who has nothing here: not even a folder in /tmp that somebody else has made in that name."""
+    first = 58000 + 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+    user = next(user for user in range(first, first + 100) if not os.path.lexists("/tmp/probing-%d" % user))
+    yield user
+    shutil.rmtree("/tmp/probing-%d" % user, ignore_errors=True)
+
+
+@pytest.fixture
 def shared():
     """Memory that the target and the test both see."""
     memory = support.Shared()

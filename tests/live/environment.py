@@ -167,6 +167,15 @@ def need(*programs):
             pytest.skip("%s is not installed" % program)
 
 
+def other_tmp(*more):
+    """Shell words that mount a folder in place of /tmp, in which a checkout below /tmp is still seen."""
+    places = {os.path.realpath(each) for each in (support.ROOT, os.path.dirname(support.BINARY))}
+    seen = ["mkdir -p /mnt%s && mount --rbind %s /mnt%s" % (each[len("/tmp"):], each, each[len("/tmp"):])
+            for each in sorted(places) if each.startswith("/tmp/")]
+    return " && ".join(["mount -t tmpfs -o mode=1777 none /mnt", *seen, "mount --move /mnt /tmp", *more,
+                        'exec "$@"'])
+
+
 # Interpreters that were moved or changed
 
 @functools.lru_cache(maxsize=None)

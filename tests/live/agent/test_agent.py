@@ -494,18 +494,18 @@ def test_what_a_killed_program_has_left(command, target, probing):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_a_program_that_becomes_another_user(target, probing):
+def test_a_program_that_becomes_another_user(target, probing, somebody):
     process = target("obeys.py")
     path = agent.load(probing, process.pid)
-    process.send(b"os.setgid(65534); os.setuid(65534)\n")
+    process.send(b"os.setgid(%d); os.setuid(%d)\n" % (somebody, somebody))
     assert process.line() == "done"
     assert {support.thread_status(process.pid, tid)["Uid"] for tid in agent.tasks(process.pid)} == {
-        "65534\t65534\t65534\t65534"}
+        "\t".join(4 * [str(somebody)])}
     done = probing(process.pid, "eval", "os.getuid()")
-    assert done.out == "65534\n", done
+    assert done.out == "%d\n" % somebody, done
     # Root comes by the old socket; for the new user there is another from then on.
     other = json.loads(probing(process.pid, "agent", "status", "--json").out)["socket"]
-    assert os.stat(other).st_uid == 65534 and other != path
+    assert os.stat(other).st_uid == somebody and other != path
     with Client(other) as client:
         assert client.evaluate("7")[0] == agent.OK
     assert probing(process.pid, "eject").code == OK

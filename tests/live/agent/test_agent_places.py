@@ -12,7 +12,7 @@ import agent
 import environment
 import support
 from agent import Client, wait_until
-from environment import NO_PROCESS, OK, Started, needs
+from environment import NO_PROCESS, OK, Started, needs, other_tmp
 
 SCRIPT = support.HERE / "programs" / "obeys.py"
 SYSTEM = [i for i in support.INTERPRETERS if i.exe.startswith("/usr/bin/")]
@@ -67,11 +67,13 @@ def test_network_namespace(newest, probing, tmp):
 
 @pytest.mark.skipif(os.geteuid() != 0 or not SYSTEM, reason="needs root and the system's Python")
 @pytest.mark.parametrize("before", [[], ["unshare", "-U", "-r"], ["unshare", "-U"]])
-def test_another_user_s_process(probing, before):
+def test_another_user_s_process(probing, somebody, before):
     """Also where that user is root in a namespace of its own, which does not know our root."""
     if before and not environment.runs(*before, "true"):
         pytest.skip("no user namespaces here")
-    command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", *before,
+    # In a namespace it would take, or leave, the folder in /tmp of the user that it is there.
+    inside = ["unshare", "-m", "sh", "-c", other_tmp(), "sh"] if before else []
+    command = [*inside, "setpriv", "--reuid", somebody, "--regid", somebody, "--clear-groups", *before,
                SYSTEM[0].exe, "-c", SCRIPT.read_text()]
     with Started(command, rest=1, cwd="/", env={"PATH": os.environ["PATH"]}) as process:
         works(probing, process.python)

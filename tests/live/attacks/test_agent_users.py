@@ -10,7 +10,7 @@ import pytest
 
 import agent
 import support
-from environment import FAILED, OK, Started, needs
+from environment import FAILED, OK, Started, needs, other_tmp
 from sockets_support import ATTACKER, SYSTEM_PYTHON, as_attacker
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not SYSTEM_PYTHON,
@@ -26,15 +26,6 @@ with Client("\\0" + sys.argv[1]) as client:
 
 
 HAS_MOUNTS = needs("no mount namespaces here", "unshare", "-m", "mount", "-t", "tmpfs", "none", "/tmp")
-
-
-def other_tmp(*more):
-    """Shell words that mount a folder in place of /tmp, in which a checkout below /tmp is still seen."""
-    places = {os.path.realpath(each) for each in (support.ROOT, os.path.dirname(support.BINARY))}
-    seen = ["mkdir -p /mnt%s && mount --rbind %s /mnt%s" % (each[len("/tmp"):], each, each[len("/tmp"):])
-            for each in sorted(places) if each.startswith("/tmp/")]
-    return " && ".join(["mount -t tmpfs -o mode=1777 none /mnt", *seen, "mount --move /mnt /tmp", *more,
-                        'exec "$@"'])
 
 
 def abstract_names(pid):
