@@ -69,7 +69,7 @@ check-unit: $(UNIT_TESTS) ## unit tests
 # On this machine's own Python, without what tests/long.txt lists.
 .PHONY: check-main
 check-main: $(MAIN_NEEDS)
-	$(Q)PROBING_MAIN_PATH=1 $(LIVE) $(BESIDE) tests/live
+	$(Q)PROBING_MAIN_PATH=1 $(LIVE) -p no:cacheprovider $(BESIDE) tests/live
 
 .PHONY: check-live
 check-live: $(LIVE_NEEDS) test-interpreters usable-gdb ## tests on real interpreters and processes

@@ -69,10 +69,9 @@ class Interpreter:
 
 
 def _own(entries):
-    """The name of the Python that runs the tests, or of the newest if it is in no list."""
+    """The name of the Python that runs the tests."""
     mine = os.path.realpath(sys.executable)
-    return next((each["name"] for each in entries if os.path.realpath(each["exe"]) == mine),
-                entries[-1]["name"])
+    return next(each["name"] for each in entries if os.path.realpath(each["exe"]) == mine)
 
 
 def _all_interpreters():

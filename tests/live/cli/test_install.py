@@ -56,6 +56,20 @@ def test_library_example_in_a_prefix(target, tmp_path):
                           stdout=subprocess.PIPE).returncode == 0
 
 
+def test_everybody_can_read_what_is_installed(tmp_path):
+    """Also with a umask that gives others nothing."""
+    before = os.umask(0o077)
+    try:
+        make("-s", "install", "DESTDIR=%s" % (tmp_path / "stage"), "prefix=/usr")
+    finally:
+        os.umask(before)
+    there = [path for path in (tmp_path / "stage").rglob("*") if not path.is_symlink()]
+    assert len(there) > 100
+    for path in there:
+        needed = 0o555 if path.is_dir() or "bin" in path.parts else 0o444
+        assert path.stat().st_mode & needed == needed, path
+
+
 def test_uninstall_leaves_nothing(tmp_path):
     stage, own = tmp_path / "stage", "lib/probing/own"
     names = "DESTDIR=%s" % stage, "prefix=/opt/x"
