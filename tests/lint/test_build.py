@@ -39,6 +39,22 @@ def test_what_is_compiled_again(make):
     assert make() == 2
 
 
+def test_asking_changes_nothing(make, tmp_path):
+    assert make() == 2
+    assert "gcc" in run(["make", "-n", "CFLAGS=-O1", f"O={tmp_path}/build", f"{tmp_path}/build/{OBJECTS[0]}"]).stdout
+    make("-q", "CFLAGS=-O1", status=1)
+    make("-q")
+    assert make() == 0
+
+
+def test_the_folder_by_another_name(make, tmp_path):
+    assert make() == 2
+    other = tmp_path / "other"
+    other.symlink_to(tmp_path)
+    run(["make", f"O={other}/build", *(f"{other}/build/{name}" for name in OBJECTS)])
+    assert make() == 0
+
+
 def test_another_compiler(make, tmp_path):
     compiler = tmp_path / "another-gcc"
     compiler.write_text('#!/bin/sh\nexec gcc "$@"\n')

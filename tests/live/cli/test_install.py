@@ -13,6 +13,8 @@ from support import wait_for_all_asleep
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(support.BINARY).resolve().parent
+# As make is told of it: a path without a space, if the sources' has one.
+FOLDER = os.path.relpath(BUILD, ROOT) if ROOT in BUILD.parents else str(BUILD)
 pytestmark = pytest.mark.skipif(
     not (ROOT / "GNUmakefile").exists() or not shutil.which("make") or not shutil.which("gcc")
     or not shutil.which("pkg-config"), reason="needs the sources, make, gcc and pkg-config")
@@ -22,13 +24,13 @@ pytestmark = pytest.mark.skipif(
 def built():
     """Nothing is built here: other tests run the program meanwhile."""
     if not (BUILD / "config.mk").exists() or subprocess.run(
-            ["make", "-q", "-C", ROOT, "O=%s" % BUILD, "all"], stdin=subprocess.DEVNULL,
+            ["make", "-q", "-C", ROOT, "O=%s" % FOLDER, "all"], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode != 0:
         pytest.skip("%s is not what make builds of these sources" % support.BINARY)
 
 
 def make(*words):
-    done = subprocess.run(["make", "-C", ROOT, "O=%s" % BUILD, *words], stdin=subprocess.DEVNULL,
+    done = subprocess.run(["make", "-C", ROOT, "O=%s" % FOLDER, *words], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, check=False)
     assert done.returncode == 0, done.stdout.decode()
     return done.stdout.decode()
