@@ -5,15 +5,21 @@ import struct
 import termios
 import time
 
-import pyte
-
+import pytest
 import terminal
+
+try:
+    import pyte
+except ImportError:
+    pyte = None
 
 
 class Screen(terminal.Terminal):
     """The command on a terminal, and what that shows."""
 
     def __init__(self, *words, size=(30, 100), **variables):
+        if not pyte:
+            pytest.skip("python3-pyte is not installed")
         self.screen = pyte.Screen(size[1], size[0])
         self.stream = pyte.ByteStream(self.screen)
         super().__init__(*words, size=size, **{"TERM": "linux", **variables})

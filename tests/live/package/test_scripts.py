@@ -150,7 +150,7 @@ class Task:
     name = "shop.send_mail"
 def build_tracer(task):
     def trace_task(uuid, args, kwargs, request=None):
-        print("ready")
+        print("ready", flush=True)
         time.sleep(1000)
         return task
     return trace_task

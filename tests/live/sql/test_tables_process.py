@@ -6,7 +6,6 @@ import collections
 import json
 import os
 import pwd
-import shlex
 import signal
 import time
 
@@ -62,7 +61,7 @@ def test_info_everywhere(held, kind):
     truth = held.truth
     for column in ("pid", "ppid", "pgid", "sid", "exe", "uid", "euid", "gid", "egid"):
         assert row[column] == truth[column], column
-    assert shlex.split(row["cmdline"])[1:] == [str(PROGRAMS / "holdings.py"), truth["argv"][1]]
+    assert row["cmdline"].partition(" ")[2] == "%s %s" % (PROGRAMS / "holdings.py", truth["argv"][1])
     assert row["name"][:15] == held.process.name()[:15], "gdb's cores have 16 bytes of it"
     assert row["state"] == "idle" and row["threads"] == 4
     assert (row["rank"], row["local_rank"], row["world_size"]) == (5, 1, 8)
