@@ -9,8 +9,13 @@
 #ifndef PRB_DWARF_TYPES_DEBUG_INFO_H
 #define PRB_DWARF_TYPES_DEBUG_INFO_H
 
+#if __has_include(<libdwarf/libdwarf.h>)
 #include <libdwarf/dwarf.h>
 #include <libdwarf/libdwarf.h>
+#else /* in a folder of its own, which pkg-config names */
+#include <dwarf.h>
+#include <libdwarf.h>
+#endif
 
 #include <stdbool.h>
 #include <stdint.h>
