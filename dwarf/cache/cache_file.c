@@ -23,7 +23,7 @@ enum {
 struct prb_cache_header prb_cache_header(void)
 {
 	struct prb_cache_header header = {
-		.magic = "prbcache",
+		.magic = {'p', 'r', 'b', 'c', 'a', 'c', 'h', 'e'},
 		.format = PRB_CACHE_FORMAT,
 		.heads = PRB_CACHE_HEADS,
 	};

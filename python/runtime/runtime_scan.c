@@ -123,7 +123,7 @@ struct prb_error *prb_runtime_scan(struct prb_python *py, struct prb_mem *mem,
 
 struct prb_error *prb_runtime_scan_cookie(struct prb_python *py, struct prb_mem *mem)
 {
-	static const char cookie[8] = "xdebugpy";
+	static const char cookie[] = "xdebugpy";
 	const struct prb_map *map;
 
 	prb_vec_each (map, &py->target->maps.list) {
@@ -134,7 +134,7 @@ struct prb_error *prb_runtime_scan_cookie(struct prb_python *py, struct prb_mem 
 			continue;
 		PRB_TRY(read_data(py, map, &data));
 		for (size_t i = 0; i < data.count && !py->runtime; i++)
-			if (!memcmp(&data.words[i], cookie, sizeof(cookie)) &&
+			if (!memcmp(&data.words[i], cookie, sizeof(cookie) - 1) &&
 			    prb_debug_offsets_present(mem, data.start + 8 * i, &version))
 				py->runtime = data.start + 8 * i;
 		free(data.words);

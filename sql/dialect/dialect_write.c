@@ -213,20 +213,18 @@ static size_t translate_limit(struct prb_translation *t, size_t i)
 static size_t translate_table(struct prb_translation *t, size_t i)
 {
 	prb_auto_str struct prb_str name = {};
-	const char *text;
 	char *dot;
 
 	prb_translation_value(t, i, &name);
-	text = prb_str_text(&name);
-	dot = strchr(text, '.');
+	dot = name.length ? strchr(name.data, '.') : NULL;
 	if (!dot)
 		return 0;
 	*dot = '\0';
-	const struct prb_table *table = prb_table_find(text, dot + 1);
+	const struct prb_table *table = prb_table_find(name.data, dot + 1);
 	if (!table)
 		return 0;
 	*dot = '.';
-	prb_translation_put(t, i, text);
+	prb_translation_put(t, i, name.data);
 	return 1;
 }
 
