@@ -73,6 +73,9 @@ static struct prb_error *absent(struct core *core, uint64_t address, size_t leng
 	if (core->info.left_out)
 		return prb_error_hint(err, "the crash record had no room for it: "
 					   "'inject -c -D crash.size=256M' allows more");
+	if (s)
+		return prb_error_hint(err, "not in the core file: the program (MADV_DONTDUMP) or "
+					   "coredump_filter left it out");
 	return err;
 }
 

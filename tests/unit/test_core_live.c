@@ -35,7 +35,7 @@
 
 #define OK(expression) assert_ok((expression), __LINE__)
 
-enum { MAX_PAGES = 4000 };
+enum { MAX_PAGES = 4000, MAX_LEFT_OUT = 16 };
 
 /* How the kernel tells of a thread that reads descriptor 0. */
 #if defined(__x86_64__)
@@ -55,6 +55,9 @@ struct expected {
 		uint64_t address;
 		char data[4096];
 	} * pages;
+	/* Pages that the program wants in no core. */
+	size_t left_out_count;
+	uint64_t left_out[MAX_LEFT_OUT];
 };
 
 static char folder[] = "/tmp/probing-test-core.XXXXXX";
@@ -68,7 +71,9 @@ static void assert_ok(struct prb_error *err, int line)
 	fail();
 }
 
-/* A Python process with two threads that sleep, one in a read and one in a lock. */
+/* A Python process with two threads that sleep, one in a read and one in a lock, and a page that it
+ * wants in no core, if its Python can say that. From glibc 2.41 on, the C library has such a page,
+ * too. */
 static pid_t start_python(const char *python, int *stdin_fd)
 {
 	static const char program[] = "import sys, threading\n"
@@ -78,6 +83,10 @@ static pid_t start_python(const char *python, int *stdin_fd)
 				      "t = threading.Thread(target=lock.acquire)\n"
 				      "t.daemon = True\n"
 				      "t.start()\n"
+				      "import mmap\n"
+				      "if hasattr(mmap, 'MADV_DONTDUMP'):\n"
+				      "    page = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE)\n"
+				      "    page.madvise(mmap.MADV_DONTDUMP)\n"
 				      "sys.stdin.readline()\n";
 	int fds[2], executed[2];
 	char byte;
@@ -169,8 +178,25 @@ static void open_when_executed(struct expected *e, pid_t pid)
 	OK(err);
 }
 
+/* Whether the kernel says of the mapping that starts there that it goes into no core. */
+static bool is_left_out(const struct prb_str *smaps, uint64_t start)
+{
+	prb_auto_free char *line = prb_format("%08" PRIx64 "-", start);
+	const char *flags = NULL;
+
+	for (const char *p = prb_str_text(smaps); p && !flags; p = strchr(p, '\n')) {
+		p += *p == '\n';
+		if (!strncmp(p, line, strlen(line)))
+			flags = strstr(p, "VmFlags:");
+	}
+	assert_non_null(flags);
+	const char *found = strstr(flags, " dd");
+	return found && found < strchr(flags, '\n');
+}
+
 static void expect(struct expected *e, pid_t pid)
 {
+	prb_auto_str struct prb_str smaps = {};
 	const struct prb_map *map;
 
 	*e = (struct expected){.pid = pid};
@@ -184,9 +210,15 @@ static void expect(struct expected *e, pid_t pid)
 	prb_str_truncate(&e->comm, e->comm.length - 1);
 	e->pages = malloc(MAX_PAGES * sizeof(*e->pages));
 	assert_non_null(e->pages);
+	OK(prb_target_read_file(e->live, &smaps, "smaps"));
 	prb_vec_each (map, &e->live->maps.list) {
 		if (!map->read || map->path[0] == '[')
 			continue;
+		if (is_left_out(&smaps, map->start)) {
+			assert_true(e->left_out_count < MAX_LEFT_OUT);
+			e->left_out[e->left_out_count++] = map->start;
+			continue;
+		}
 		/* The kernel dumps no files that are no programs, and no shared ones. */
 		if (map->shared || strstr(map->path, "/locale/") || strstr(map->path, "gconv"))
 			continue;
@@ -318,6 +350,23 @@ static void check_memory(struct prb_target *t, const struct expected *e)
 	}
 }
 
+/* The kernel tells of these mappings, gdb does not. */
+static void check_left_out(struct prb_target *t, const struct expected *e, bool by_kernel)
+{
+	char byte;
+
+	for (size_t i = 0; i < e->left_out_count; i++) {
+		struct prb_error *err = prb_mem_read(t->mem, e->left_out[i], &byte, 1);
+
+		assert_non_null(err);
+		if (by_kernel)
+			assert_string_equal(err->hint, "not in the core file: the program "
+						       "(MADV_DONTDUMP) or coredump_filter left "
+						       "it out");
+		prb_error_destroy(err);
+	}
+}
+
 static void check_core(const char *path, const struct expected *e, int signal)
 {
 	struct prb_target *t;
@@ -336,6 +385,7 @@ static void check_core(const char *path, const struct expected *e, int signal)
 	check_maps(t, e, signal != 0);
 	check_threads(t, e, signal);
 	check_memory(t, e);
+	check_left_out(t, e, signal != 0);
 	prb_target_destroy(t);
 }
 
@@ -371,7 +421,7 @@ static char *gcore(pid_t pid)
 
 	snprintf(command, sizeof(command), "gcore -o %s/gcore %d >/dev/null 2>&1", folder, pid);
 	if (system(command) || access(path, R_OK)) {
-		NOT_TESTED("gdb's gcore is not installed");
+		NOT_TESTED("gcore is not installed");
 		free(path);
 		return NULL;
 	}
