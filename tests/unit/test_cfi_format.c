@@ -162,7 +162,7 @@ static void test_encodings(void **state)
 				       0x22, 0x23, 0x29, 0x2a, 0x2b, 0x2c, 0x30, 0x39, 0x3b,
 				       0x3c, 0x50, 0x80, 0x82, 0x83, 0x9b, 0x9c, 0xa3, 0xbb};
 	static const uint8_t wrong[] = {0x05, 0x07, 0x0d, 0x0f, 0x40, 0x43, 0x60, 0x7b};
-	const uint64_t pointer = CODE;
+	static const uint64_t pointer = CODE;
 
 	(void)state;
 	memory.pieces[2].address = POINTERS;
@@ -414,7 +414,8 @@ static void test_sigreturn_x86_64(void **state)
 	static const uint8_t narrow[] = {0xb8, 15, 0, 0, 0, 0x0f, 0x05};
 	const uint8_t *codes[] = {wide, narrow};
 	const size_t lengths[] = {sizeof(wide), sizeof(narrow)};
-	uint64_t frame[40], cfa;
+	static uint64_t frame[40];
+	uint64_t cfa;
 
 	(void)state;
 	for (unsigned i = 0; i < 40; i++)

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/json.h"
+#include "tests/unit/in_range.h"
 
 static void expect(struct prb_str *s, const char *expected)
 {
@@ -93,7 +94,7 @@ static void test_round_trip(void **state)
 	prb_str_put_utf8(&all, 0x10ffff);
 	prb_json_text(&json, NULL, prb_str_text(&all));
 	for (size_t i = 0; i < s.length; i++)
-		assert_in_range(s.data[i], ' ', '~');
+		assert_uint_in_range(s.data[i], ' ', '~');
 
 	json_t *read = json_loads(prb_str_text(&s), JSON_DECODE_ANY, NULL);
 	assert_non_null(read);

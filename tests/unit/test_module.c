@@ -4,6 +4,7 @@
  * target, once as it is and once through a target that has no files.
  */
 #include "module_fake.h"
+#include "tests/unit/in_range.h"
 
 /** What the dynamic linker has to be compared with. */
 struct expectation {
@@ -228,7 +229,7 @@ static void test_hole(void **state)
 	struct prb_modules *modules = modules_of(target);
 	struct prb_module *module = prb_modules_find(modules, code);
 	assert_non_null(module);
-	assert_in_range(module->range_count, 2, PRB_MODULE_RANGES_MAX);
+	assert_uint_in_range(module->range_count, 2, PRB_MODULE_RANGES_MAX);
 	uint64_t bias = module->bias, pages = (uint64_t)page - 1;
 	uint64_t hole = (module->ranges[0].end + pages) & ~pages;
 	assert_true(hole + (uint64_t)page < module->ranges[1].start);

@@ -11,6 +11,7 @@
 #include "profile/store.h"
 #include "profile/range.h"
 #include "profile/steps.h"
+#include "tests/unit/in_range.h"
 
 static char folder[] = "/tmp/probing-store-XXXXXX";
 static char path[100];
@@ -276,7 +277,7 @@ static void test_long_around(void **state)
 	}
 	while (!prb_store_is_there(store))
 		usleep(100);
-	assert_in_range(count_chunks(), around, around + 2);
+	assert_uint_in_range(count_chunks(), around, around + 2);
 	assert_null(prb_store_finish(store, r));
 	prb_store_destroy(store);
 	assert_int_equal(count_chunks(), 0);
@@ -517,7 +518,7 @@ static void test_long(void **state)
 	assert_null(prb_store_finish(store, r));
 	prb_store_destroy(store);
 	assert_int_equal(stat(path, &st), 0);
-	assert_in_range(st.st_size, MOST_BYTES / 2, MOST_BYTES);
+	assert_uint_in_range(st.st_size, MOST_BYTES / 2, MOST_BYTES);
 	assert_null(prb_profile_load(path, true, &back));
 	add_long_sums(&sums_back, back);
 	assert_int_equal(sums.samples, sums_back.samples);

@@ -15,6 +15,7 @@
 
 #include "base/checked.h"
 #include "dwarf/unwind/recover.h"
+#include "tests/unit/in_range.h"
 
 enum { CODE = 0x400000, STACK = 0x7f000000, WORDS = 512, MAX_FUNCTIONS = 8, X86_64 = 62 };
 
@@ -408,7 +409,7 @@ static void test_lengths(void **state)
 	dl_iterate_phdr(check_lengths, &lengths);
 	print_message("%zu of %zu functions of libc decoded whole\n", lengths.whole,
 		      lengths.functions);
-	assert_in_range(lengths.functions, 1000, SIZE_MAX);
+	assert_uint_in_range(lengths.functions, 1000, SIZE_MAX);
 	assert_true(lengths.whole * 1000 >= lengths.functions * 995);
 }
 #endif

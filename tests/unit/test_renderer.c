@@ -12,6 +12,7 @@
 
 #include "base/str.h"
 #include "sql/render/renderer.h"
+#include "tests/unit/in_range.h"
 
 enum { MAX_COLUMNS = 40 };
 
@@ -308,7 +309,7 @@ static void test_table_fits(void **state)
 		assert_null(prb_renderer_end(r));
 		/* A number is whole, however narrow it is. */
 		if (width >= 10)
-			assert_in_range(widest_line(prb_str_text(&out)), 1, width);
+			assert_uint_in_range(widest_line(prb_str_text(&out)), 1, width);
 		assert_non_null(strstr(prb_str_text(&out), "…"));
 		prb_renderer_left_out(r, &left);
 		assert_non_null(strstr(prb_str_text(&left), width < 30 ? "not fit: " : "are cut"));

@@ -12,6 +12,7 @@
 #include "injector/inject_private.h"
 #include "injector/safe_point.h"
 #include "ptrace/stop.h"
+#include "tests/unit/in_range.h"
 #include "tests/unit/sleeper.h"
 
 #ifdef SYS_pause
@@ -193,7 +194,7 @@ static void test_way_out(void **state)
 	assert_string_equal(verdict.why, "in dl_iterate_phdr()");
 	/* A child of ours has our addresses. */
 	assert_int_equal(verdict.way_count, 1);
-	assert_in_range(verdict.ways_out[0], function, function + 400);
+	assert_uint_in_range(verdict.ways_out[0], function, function + 400);
 }
 
 /* The lock of a stream belongs to the C library. */

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "profile/schedule.h"
+#include "tests/unit/in_range.h"
 
 enum { DRAWS = 100000, RATE = 100, MEAN = 1000000000 / RATE };
 
@@ -62,7 +63,7 @@ static void test_no_phase_is_preferred(void **state)
 		hits[now % MEAN * PHASES / MEAN]++;
 	}
 	for (int i = 0; i < PHASES; i++)
-		assert_in_range(hits[i], EACH * 94 / 100, EACH * 106 / 100);
+		assert_uint_in_range(hits[i], EACH * 94 / 100, EACH * 106 / 100);
 }
 
 static void test_lateness_moves_nothing(void **state)

@@ -33,6 +33,7 @@
 #include "target/mem/view.h"
 #include "target/target.h"
 #include "dwarf/unwind/unwind.h"
+#include "tests/unit/in_range.h"
 #include "tests/unit/skip.h"
 
 enum { MAX_FRAMES = 200 };
@@ -243,7 +244,7 @@ static void test_thread(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, thread_main, &in_thread), 0);
 	pthread_join(thread, NULL);
 	check_pair(&in_thread);
-	assert_in_range(in_thread.ours.count, 9, 10);
+	assert_uint_in_range(in_thread.ours.count, 9, 10);
 }
 
 static struct pair in_handler;
@@ -407,7 +408,7 @@ static void test_no_progress(void **state)
 	prb_regs_set(&regs, regs.machine == EM_X86_64 ? 6 : 29, circle.address);
 	for (steps = 0; steps < 1000 && !step.reason; steps++)
 		assert_null(prb_unwind_step(self.unwinder, &circle.mem, false, &regs, &step));
-	assert_in_range(steps, 2, 20);
+	assert_uint_in_range(steps, 2, 20);
 	assert_non_null(strstr(step.reason, "no progress"));
 }
 
@@ -471,7 +472,8 @@ static void test_generated_code(void **state)
 	__builtin___clear_cache((char *)code, (char *)code + sizeof(generated));
 	((void (*)(void (*)(void)))(uintptr_t)code)(called_by_generated);
 	assert_int_equal(from_generated.count, 2);
-	assert_in_range(from_generated.pc[1], (uintptr_t)code, (uintptr_t)code + sizeof(generated));
+	assert_uint_in_range(from_generated.pc[1], (uintptr_t)code,
+			     (uintptr_t)code + sizeof(generated));
 	snprintf(expected, sizeof(expected),
 		 "no unwind information for code at 0x%llx outside any module",
 		 (unsigned long long)from_generated.pc[1]);
@@ -661,7 +663,7 @@ static void check_library(const char *flags, bool glibc_can)
 		check_pair(&pair);
 	assert_string_equal(pair.ours.reason, "");
 	assert_true(pair.ours.end);
-	assert_in_range(pair.ours.pc[1], (uintptr_t)calls, (uintptr_t)calls + 100);
+	assert_uint_in_range(pair.ours.pc[1], (uintptr_t)calls, (uintptr_t)calls + 100);
 	assert_true(lies_in(&self, pair.ours.pc[2], "check_library") ||
 		    lies_in(&self, pair.ours.pc[2], "test_"));
 }

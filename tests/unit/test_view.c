@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "target/mem/view.h"
+#include "tests/unit/in_range.h"
 
 enum { BASE = 0x10000, PAGES = 256, CHAINS = 40, LINKS = 5 };
 
@@ -106,8 +107,8 @@ static void test_gather_reads_level_by_level(void **state)
 
 	assert_null(prb_view_gather(chains.view, follow, &chains));
 	assert_int_equal(chains.whole, CHAINS);
-	assert_in_range(source.batches, 1, LINKS);
-	assert_in_range(source.singles, 0, CHAINS * LINKS / 2);
+	assert_uint_in_range(source.batches, 1, LINKS);
+	assert_uint_in_range(source.singles, 0, CHAINS * LINKS / 2);
 
 	/* All is held now, and what is not there may be fetched again. */
 	source.singles = source.batches = 0;
