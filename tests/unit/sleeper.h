@@ -58,18 +58,27 @@ static inline void end_with(pid_t parent)
 		_exit(99);
 }
 
+/* Returns when the child has left fork(), which blocks all signals from glibc 2.41 on. */
 static inline void start(struct child *child, sleeper *sleep_in, void *context)
 {
 	pid_t parent = getpid();
+	int left[2];
+	char byte;
 
 	*child = (struct child){};
+	assert_int_equal(pipe(left), 0);
 	child->pid = child->tid = fork();
 	assert_true(child->pid >= 0);
-	if (child->pid)
-		return;
-	end_with(parent);
-	sleep_in(context);
-	_exit(99);
+	if (!child->pid) {
+		end_with(parent);
+		close(left[0]);
+		close(left[1]);
+		sleep_in(context);
+		_exit(99);
+	}
+	close(left[1]);
+	assert_int_equal(read(left[0], &byte, 1), 0);
+	close(left[0]);
 }
 
 /* Until the thread sleeps in this call: the only way to know is to look again. */

@@ -325,13 +325,8 @@ static void visit_place(void *unused)
 static bool can_run_to(struct prb_stop *stop, uint64_t address, int timeout_ms)
 {
 	bool reached;
-	struct prb_error *err = prb_run_to(stop, address, timeout_ms, &reached);
 
-	if (prb_error_catch(&err, PRB_ERROR_UNSUPPORTED)) {
-		prb_stop_end(stop, &(double){0});
-		SKIP("no breakpoints on this processor");
-	}
-	ok(err);
+	ok(prb_run_to(stop, address, timeout_ms, &reached));
 	assert_true(stop->stopped);
 	return reached;
 }
@@ -395,6 +390,8 @@ static void test_signals_on_the_way(void **state)
 	struct prb_stop stop;
 
 	(void)state;
+	if (!prb_inject_arch()->breakpoints)
+		SKIP("no breakpoints on this processor");
 	start(&child, visit_place, NULL);
 	await(&child, 'R', NULL);
 	stop_child(&child, &stop);
