@@ -7,12 +7,24 @@ $PROBING_REPEAT says which: `quarantined` (tests/quarantine.txt), `all`, or none
 
 import os
 
+import pytest
+
 import ledgers
 import results
 
 REPEAT = os.environ.get("PROBING_REPEAT", "")
 FAILED, SKIPPED = {}, []  # node ids with whether they may fail once; (node id, reason, what is wrong)
 COUNTS = results.Counts()
+
+
+def skip_without_tool(call):
+    """Makes a test that failed since a program is not there, which tests/skips.txt lists as one that may
+    be missing, a skipped one. To be called before the report is made."""
+    error = call.excinfo and call.excinfo.value
+    if isinstance(error, FileNotFoundError) and isinstance(error.filename, (str, os.PathLike)):
+        reason = "%s is not installed" % os.path.basename(error.filename)
+        if any(reason == listed for _, listed in ledgers.skips()):
+            call.excinfo = pytest.CallInfo.from_call(lambda: pytest.skip(reason), call.when).excinfo
 
 
 def note(report):

@@ -5,7 +5,14 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+import pytest  # noqa: E402
+
 import verdict  # noqa: E402
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(call):
+    verdict.skip_without_tool(call)
 
 
 def pytest_runtest_logreport(report):

@@ -125,6 +125,15 @@ def test_skips(tmp_path, reason, environment, status):
     assert (status == 0) == ("MUST NOT BE SKIPPED" not in out), out
 
 
+STARTS = "import subprocess\ndef test_it(): subprocess.run([%r], check=True, env={'PATH': ''})\n"
+
+
+@pytest.mark.parametrize("program, status", [("gcore", 0), ("probing", 1)])
+def test_only_programs_that_may_be_missing_make_a_test_skipped(tmp_path, program, status):
+    code, out = run(tmp_path, STARTS % program)
+    assert code == status and ("1 skipped" in out) == (status == 0), out
+
+
 FAILS = "def test_it(): assert 0\n"
 # One that the list has, and one that it has not.
 LISTED = "test_program.py::test_listed[*] | it is known\n"

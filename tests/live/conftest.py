@@ -133,6 +133,11 @@ def missing_interpreters():
         yield "a free-threaded build"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(call):
+    verdict.skip_without_tool(call)
+
+
 def pytest_runtest_logreport(report):
     verdict.note(report)
 

@@ -82,7 +82,7 @@ def test_links_do_not_leave_the_root(folder, user, link):
     assert found == ([PUBLIC.decode().strip()] if target != str(outside) else [])
 
 
-@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gcore is not installed")
 @pytest.mark.parametrize("owner, shown", [(0, [SECRET.decode().strip()]), (USER, [])],
                          ids=["root", "user"])
 def test_core_names_a_file_of_root(folder, owner, shown):

@@ -541,7 +541,6 @@ def test_no_prompt_without_a_terminal(probing):
 @pytest.mark.parametrize("sql, hint", [
     ("SELECT percentile(tid, 0.5) FROM python.threads", "write percentile_cont(column, 0.9)"),
     ("SELECT QUANTILE(tid, 0.5) FROM python.threads", "write percentile_cont(column, 0.9)"),
-    ("SELECT string_agg(name, ',') FROM python.threads", "write group_concat(column, ', ')"),
     ("SELECT count(*) FROM python.threads GROUP BY ROLLUP(name)", "a second SELECT"),
     ("SELECT DISTINCT ON (name) name FROM python.threads", "write GROUP BY the column"),
     ("SELECT TOP 5 * FROM python.threads", "write LIMIT 5 at the end"),
@@ -552,6 +551,19 @@ def test_no_prompt_without_a_terminal(probing):
 def test_words_of_other_databases_have_a_hint(probing, target, sql, hint):
     result = probing("-t", target("sleeper.py").pid, "query", sql)
     assert result.code == USAGE and hint in result.err.splitlines()[-1], result
+
+
+def test_string_agg_works_or_has_a_hint(probing, target):
+    """SQLite has it from 3.44 on."""
+    pid = target("sleeper.py").pid
+    version = probing("query", "-f", "csv", "SELECT sqlite_version()").out.split()[-1]
+    result = probing("-t", pid, "query", "-f", "csv",
+                     "SELECT string_agg(tid, ',') AS tids FROM python.threads")
+    if [int(part) for part in version.split(".")] >= [3, 44]:
+        assert (result.code, result.out.split(), result.err) == (OK, ["tids", str(pid)], ""), result
+    else:
+        assert result.code == USAGE, result
+        assert "write group_concat(column, ', ')" in result.err.splitlines()[-1], result
 
 
 def test_hints_are_not_for_other_errors(probing, target):

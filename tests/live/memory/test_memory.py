@@ -250,7 +250,7 @@ def test_no_python(probing):
     assert found["error"] and not found["interpreters"] and found["process"]["rss"] > 0
 
 
-@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gcore is not installed")
 def test_core(probing, target, newest, tmp_path):
     process = target("leaks.py", interpreter=newest)
     subprocess.run(["gcore", "-o", tmp_path / "core", str(process.pid)], check=True,

@@ -57,7 +57,7 @@ def holders(probing, target, address):
     return found
 
 
-@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gcore is not installed")
 def test_the_same_everywhere(probing, interpreter, tmp_path):
     with support.Program([interpreter.exe, "-c", HOLDERS], env=interpreter.env) as process:
         record, number = process.line().split()

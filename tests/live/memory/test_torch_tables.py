@@ -73,7 +73,7 @@ def test_tables(resting):
     check_tables(resting.pid, resting.truth)
 
 
-@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gcore is not installed")
 def test_tables_of_a_core(resting, tmp_path):
     subprocess.run(["gcore", "-o", tmp_path / "core", str(resting.pid)], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -3,7 +3,6 @@
 served process, and in gdb and LLDB."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -60,17 +59,19 @@ def test_the_same_everywhere(asleep, tmp_path):
     subprocess.run([support.BINARY, str(pid), "snapshot", "--heap", "-o", str(saved)], check=True,
                    stdout=subprocess.DEVNULL)
     assert lines(script(SCRIPT, saved)) == live
-    if shutil.which("gcore"):
-        subprocess.run(["gcore", "-o", str(tmp_path / "core"), str(pid)], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        assert lines(script(SCRIPT, tmp_path / ("core.%d" % pid))) == live
-    for start in (gdb, lldb):
-        if shutil.which(start.__name__):
-            assert lines(in_debugger(start, asleep)) == live, start.__name__
-    support.wait_for_all_asleep(pid, THREADS)
     with Service(pid) as service:
         assert lines(script(SCRIPT, service.address, env={"PROBING_AUTH_TOKEN": TOKEN})) == live
+    assert lines(script(SCRIPT, tables.core_of(pid, tmp_path))) == live
+    support.wait_for_all_asleep(pid, THREADS)
     os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("start", [gdb, lldb])
+def test_the_same_in_a_debugger(asleep, start):
+    live = lines(script(SCRIPT, asleep.pid))
+    assert lines(in_debugger(start, asleep)) == live
+    support.wait_for_all_asleep(asleep.pid, THREADS)
+    os.kill(asleep.pid, 0)
 
 
 def test_the_same_of_what_is_paused(asleep):

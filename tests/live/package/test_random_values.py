@@ -77,7 +77,7 @@ def test_they_are_equal(target, interpreter, seed):
     assert process.alive()
 
 
-@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gcore is not installed")
 @SEEDS
 def test_they_are_equal_in_a_core(target, interpreter, seed, tmp_path):
     """Of another seed, so that the long form compares twice as many."""

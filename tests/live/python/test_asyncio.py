@@ -174,7 +174,7 @@ def test_snapshot_tells_the_same(interpreter, shapes, probing, tmp_path, monkeyp
         assert there == live
 
 
-@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gcore is not installed")
 @ONE_EACH
 def test_core_tells_the_same(interpreter, shapes, tmp_path):
     live = read(shapes.pid)

@@ -158,7 +158,7 @@ def test_snapshot_tells_the_same(newest_heap, tmp_path, probing):
     assert said.code == 0 and "does not contain all objects" in said.out + said.err, said
 
 
-@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gcore is not installed")
 def test_core_tells_the_same(newest_heap, tmp_path):
     subprocess.run(["gcore", "-o", tmp_path / "core", str(newest_heap.pid)], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

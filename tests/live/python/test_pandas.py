@@ -116,7 +116,7 @@ def test_what_is_not_known_is_not_made_up(frames):
     assert printed(frames.pid, "broken").startswith("<pandas.")
 
 
-@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gcore is not installed")
 def test_core_and_snapshot(frames, tmp_path):
     check(tables.core_of(frames.pid, tmp_path), frames.truth)
     saved = tmp_path / "frames.snap"

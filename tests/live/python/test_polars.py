@@ -106,7 +106,7 @@ def test_what_is_not_known_is_not_made_up(program):
                     printed(program.pid, "torn"))
 
 
-@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gcore is not installed")
 def test_core_and_snapshot(frames, tmp_path):
     some = {name: frames.truth[name] for name in ("plain", "texts", "times", "stacked")}
     check(tables.core_of(frames.pid, tmp_path), some)

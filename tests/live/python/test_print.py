@@ -113,7 +113,7 @@ def test_sql_shows_as_much_as_is_wanted(asleep):
         asked(asleep.pid, "SET probing.values.depth = 'deep'")
 
 
-@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gcore is not installed")
 def test_core_tells_the_same(asleep, tmp_path):
     core = tables.core_of(asleep.pid, tmp_path)
     for expression, told in asleep.truth.items():

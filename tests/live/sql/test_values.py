@@ -62,7 +62,7 @@ def test_as_the_program_says(asleep):
         check(session)
 
 
-@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gcore is not installed")
 def test_core_tells_the_same(asleep, tmp_path):
     with Session(tables.core_of(asleep.pid, tmp_path)) as session:
         check(session)

@@ -149,7 +149,7 @@ def test_redacted_has_no_text_of_c_stacks(probing, bare, interpreter, stack_text
     assert without_times(dumps[0])["threads"] == without_times(dumps[1])["threads"]
 
 
-@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gcore is not installed")
 def test_snapshot_of_a_core(probing, bare, asleep, tmp_path):
     subprocess.run(["gcore", "-o", tmp_path / "core", str(asleep.pid)], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
