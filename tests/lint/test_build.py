@@ -12,8 +12,10 @@ OBJECTS = ("base/error.o", "inside/status.o")
 
 
 def run(command, status=0, **environment):
-    # Started by a make, we are no part of it.
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    # Started by a make, we are no part of it: nor are the variables that it was given.
+    given = [word.partition("=")[0] for word in os.environ.get("MAKEFLAGS", "").split()]
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("MAKE", "MFLAGS")) and name not in given}
     done = subprocess.run([str(word) for word in command], cwd=ROOT, env={**kept, **environment}, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     assert done.returncode == status, done.stdout + done.stderr

@@ -40,6 +40,8 @@ BINARY = os.environ.get("PROBING_BINARY", str(ROOT / "build/probing"))
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 # Whose transcripts the pages have: Debian 12's.
 PYTHON, PYTHON_VERSION = "/usr/bin/python3", "3.11."
+# A function of the C library whose name is in its debug files alone.
+OF_LIBC = "__futex_abstimed_wait_common64"
 # Variables of the environment that a page shows, and that a machine may have.
 OF_JOBS = ("NCCL_", "CUDA_", "TORCH_", "OMP_")
 # How often what a page shows is tried: a thread of the program may just wait for the GIL.
@@ -337,6 +339,10 @@ class Program:
         text = self.run("probing %d debug --dump --no-fold" % self.pid)
         return re.search(r"^(\d+) %s " % re.escape(name), text, re.M)[1]
 
+    def has_function(self, name):
+        return "1" in self.run("probing %d query -f csv \"SELECT count(*) FROM native.symbols WHERE name = '%s'\"" % (
+            self.pid, name))
+
     def first_of_folded(self):
         """The first of the threads that are shown as one."""
         for _ in range(TRIES):  # one may just have the GIL
@@ -436,16 +442,22 @@ def test_transcripts_are_what_is_printed(page):
     skip_other_python()
     text = page.read_text()
     blocks = REPLAY.findall(text)
+    unnamed = False
     with Program(blocks[0][0]) as program:
         for script, block in blocks:
             assert script == blocks[0][0]
             for line, shown in commands_of(block):
+                if OF_LIBC in shown and not program.has_function(OF_LIBC):
+                    unnamed = True
+                    continue
                 command = program.command(line, text)
                 for _ in range(TRIES):
                     printed = program.run(command)
                     if normal(printed) == normal(shown):
                         break
                 assert normal(printed) == normal(shown), command
+    if unnamed:
+        pytest.skip("libc6-dbg is not installed")
 
 
 def run_recorded(folder, line):
@@ -532,6 +544,8 @@ def session_is_as_shown(start, script, block):
 @debuggers.needs_gdb
 @pytest.mark.parametrize("script, block", sessions("gdb"))
 def test_sessions_of_gdb_are_as_shown(script, block):
+    if "probing break-py" in block or "probing eval" in block:
+        debuggers.skip_if_refused()
     session_is_as_shown(debuggers.gdb, script, block)
 
 

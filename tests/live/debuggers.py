@@ -135,7 +135,7 @@ def gdb(*commands, arguments=(), env=None, program="gdb", cwd=None, may_refuse=F
     return session
 
 
-def skip_if_refused(said):
+def skip_if_refused(said=REFUSED):
     """Skips a test that calls a function in a process, where gdb would spoil its registers."""
     for name in filter(shutil.which, ("gdb", "gdbserver")):
         if REFUSED in said and not own_gdb.writes_registers(shutil.which(name)):
