@@ -24,7 +24,7 @@
 #include "target/task.h"
 #include "target/target.h"
 
-enum { PATIENCE = 20 /* seconds until a test gives up */ };
+enum { PATIENCE = 60 /* seconds until a test gives up */ };
 
 static inline double now(void)
 {
