@@ -27,6 +27,16 @@ static bool has_to_end(void *context)
 	return err != NULL;
 }
 
+/* Of SQLite's own tables. Which others there are depends on who built it, and newer versions ask no
+ * authorizer about them; older ones ask when a table is used first, and would be refused. */
+static void keep_json_tables(sqlite3 *db)
+{
+	const char *kept[] = {"json_each", "json_tree", NULL};
+
+	sqlite3_drop_modules(db, kept);
+	sqlite3_exec(db, "SELECT 1 FROM json_each('[]'), json_tree('[]')", NULL, NULL, NULL);
+}
+
 struct prb_error *prb_session_create(struct prb_session **ret)
 {
 	struct prb_session *session = calloc(1, sizeof(*session));
@@ -41,6 +51,7 @@ struct prb_error *prb_session_create(struct prb_session **ret)
 		return prb_error_nomem();
 	}
 	sqlite3_extended_result_codes(session->db, 1);
+	keep_json_tables(session->db);
 	session->memory_limit = DEFAULT_MEMORY;
 	session->text_max = PRB_TEXT_MAX;
 	session->host = (struct prb_functions_host){.cancelled = has_to_end, .context = session};

@@ -566,6 +566,12 @@ def test_string_agg_works_or_has_a_hint(probing, target):
         assert "write group_concat(column, ', ')" in result.err.splitlines()[-1], result
 
 
+def test_tables_of_json(probing):
+    for table in "json_each", "json_tree":
+        result = probing("query", "-f", "csv", "SELECT max(value) AS v FROM %s('[1, 2]') WHERE atom" % table)
+        assert (result.code, result.out.split(), result.err) == (OK, ["v", "2"], ""), result
+
+
 def test_hints_are_not_for_other_errors(probing, target):
     pid = target("sleeper.py").pid
     for sql in ("SELECT percentile_of(1)", "SELECT stop FROM FROM generate_series(1, 2)"):

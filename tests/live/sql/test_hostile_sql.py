@@ -62,6 +62,7 @@ FORBIDDEN = [
     "SELECT * FROM python.prb",
     "SELECT * FROM dbstat",
     "SELECT * FROM sqlite_dbpage",
+    "SELECT * FROM sqlite_stmt",
 ]
 
 
