@@ -170,7 +170,7 @@ static struct prb_error *note_resumed_call(struct prb_hijack *b)
 		prb_mail_read(b->memory, regs.pc - sizeof(code), code, sizeof(code));
 	if (err)
 		return prb_error_catch(&err, PRB_ERROR_FAULT) ? NULL : err;
-	b->state.resumed = b->arch->resumed_call(&b->state, code);
+	b->state.resumed = b->arch->resumed_call(&b->state, code, b->memory);
 	return NULL;
 }
 

@@ -120,10 +120,11 @@ struct prb_inject_arch {
 	 * do not tell whether it has, else 0. NULL where they tell. */
 	long (*resumable_call)(const struct prb_thread_state *state);
 
-	/** Tells by the @p code just before its program counter which call a thread made that the
-	 * kernel has resumed once already: 0 if it has not, or that cannot be told. May be NULL. */
+	/** Tells by the @p code just before its program counter, or by its stack in @p memory,
+	 * which call a thread made that the kernel has resumed once already: 0 if it has not, or
+	 * that cannot be told. May be NULL. */
 	long (*resumed_call)(const struct prb_thread_state *state,
-			     const uint8_t code[PRB_CODE_BEFORE]);
+			     const uint8_t code[PRB_CODE_BEFORE], int memory);
 
 	/** Builds the frames that bring back @p state, calls that were interrupted from their
 	 * start. */

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "proc/text.h"
 #include "dump/waits/wait_private.h"
+#include "target/restarted_call.h"
 
 struct prb_error *prb_wait_context_create(struct prb_target *t, struct prb_wait_context **ret)
 {
@@ -48,79 +49,12 @@ bool prb_wait_ok(struct prb_str *s, struct prb_error *err)
 	return false;
 }
 
-/* The only calls that the kernel continues under the name "restart_syscall". */
-static bool is_restartable(const char *name)
+static bool read_memory(void *context, uint64_t address, void *buffer, size_t length)
 {
-	static const char *const names[] = {"nanosleep", "clock_nanosleep", "futex", "poll"};
+	struct prb_error *err = prb_mem_read(context, address, buffer, length);
 
-	for (size_t i = 0; name && i < PRB_ARRAY_SIZE(names); i++) {
-		if (!strcmp(name, names[i]))
-			return true;
-	}
-	return false;
-}
-
-enum {
-	CODE_BYTES = 64, /* before the system call that are looked at */
-	A64_SVC = 0xd4000001,
-	A64_MOVZ_W8 = 0x52800008, /* with the number in bits 5 to 20 */
-	A64_MOVZ_MASK = 0x7fe0001f,
-};
-
-static long number_x86_64(const uint8_t *code, size_t length, uint16_t machine)
-{
-	if (length < 2 || code[length - 2] != 0x0f || code[length - 1] != 0x05)
-		return -1;
-	for (size_t at = length - 2; at-- > 0;) {
-		uint32_t number;
-
-		if (code[at] != 0xb8 || at + 5 > length - 2) /* mov $NUMBER, %eax */
-			continue;
-		memcpy(&number, code + at + 1, sizeof(number));
-		if (is_restartable(prb_syscall_name(machine, number)))
-			return number;
-	}
-	return -1;
-}
-
-static long number_aarch64(const uint8_t *code, size_t length, uint16_t machine)
-{
-	uint32_t word;
-
-	for (size_t at = length; at >= sizeof(word);) {
-		at -= sizeof(word);
-		memcpy(&word, code + at, sizeof(word));
-		if (at + sizeof(word) == length && word != A64_SVC)
-			return -1;
-		if ((word & A64_MOVZ_MASK) == A64_MOVZ_W8) {
-			long number = word >> 5 & 0xffff;
-
-			return is_restartable(prb_syscall_name(machine, number)) ? number : -1;
-		}
-	}
-	return -1;
-}
-
-/*
- * After a stop (a signal, a debugger) the kernel goes on with a sleep as "restart_syscall", with
- * the arguments as they were. The number that the program had asked for stands in its code, a
- * few instructions before the system call. -1 if it does not.
- */
-static long restarted_number(struct prb_wait_context *c, const struct prb_task *task)
-{
-	uint8_t code[CODE_BYTES];
-	struct prb_error *err;
-
-	if (task->pc < CODE_BYTES)
-		return -1;
-	err = prb_mem_read(c->mem, task->pc - CODE_BYTES, code, sizeof(code));
-	if (err) {
-		prb_error_destroy(err);
-		return -1;
-	}
-	if (c->target->machine == EM_X86_64)
-		return number_x86_64(code, sizeof(code), c->target->machine);
-	return number_aarch64(code, sizeof(code), c->target->machine);
+	prb_error_destroy(err);
+	return !err;
 }
 
 static void describe_stop(struct prb_wait_context *c, const struct prb_task *task,
@@ -164,7 +98,8 @@ static long describe(struct prb_wait_context *c, const struct prb_task *task, st
 	const char *name = prb_syscall_name(c->target->machine, number);
 
 	if (name && !strcmp(name, "restart_syscall")) {
-		long original = restarted_number(c, task);
+		long original = prb_restarted_call(c->target->machine, task->pc, task->sp,
+						   read_memory, c->mem);
 
 		if (original >= 0)
 			number = original;

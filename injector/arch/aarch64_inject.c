@@ -301,8 +301,10 @@ static long resumable_call(const struct prb_thread_state *state)
 }
 
 /* Compilers mostly put the number just before: mov x8, #PRB_AARCH64_NUMBER; svc #0. */
-static long resumed_call(const struct prb_thread_state *state, const uint8_t code[PRB_CODE_BEFORE])
+static long resumed_call(const struct prb_thread_state *state, const uint8_t code[PRB_CODE_BEFORE],
+			 int memory)
 {
+	(void)memory;
 	if (!at_call(state) ||
 	    prb_aarch64_general(state)->regs.regs[PRB_AARCH64_NUMBER] != SYS_restart_syscall)
 		return 0;

@@ -15,6 +15,7 @@
 #include "ptrace/fault_step.h"
 #include "ptrace/gpregs.h"
 #include "injector/mailbox.h"
+#include "target/restarted_call.h"
 
 /*
  * The code that runs in the target; rbx is the mailbox, whose offsets these are.
@@ -237,17 +238,29 @@ static long call(const struct prb_thread_state *state, uint64_t arguments[6])
 	return (long)r->orig_rax;
 }
 
-/* As C libraries make calls: mov $NUMBER, %eax; syscall. */
-static long resumed_call(const struct prb_thread_state *state, const uint8_t code[PRB_CODE_BEFORE])
+static bool read_memory(void *context, uint64_t address, void *buffer, size_t length)
 {
+	struct prb_error *err = prb_mail_read(*(const int *)context, address, buffer, length);
+
+	prb_error_destroy(err);
+	return !err;
+}
+
+/* As C libraries make calls: mov $NUMBER, %eax; syscall. Or with the number from the stack. */
+static long resumed_call(const struct prb_thread_state *state, const uint8_t code[PRB_CODE_BEFORE],
+			 int memory)
+{
+	const struct user_regs_struct *r = prb_x86_64_general(state);
 	const uint8_t *at = code + PRB_CODE_BEFORE - SYSCALL_BYTES - 5;
 	uint32_t number;
 
-	memcpy(&number, at + 1, sizeof(number));
-	if (prb_x86_64_general(state)->orig_rax != SYS_restart_syscall || at[0] != 0xb8 ||
-	    at[5] != 0x0f || at[6] != 0x05)
+	if (r->orig_rax != SYS_restart_syscall)
 		return 0;
-	return number;
+	memcpy(&number, at + 1, sizeof(number));
+	if (at[0] == 0xb8 && at[5] == 0x0f && at[6] == 0x05)
+		return number;
+	long found = prb_restarted_call_on_stack(r->rip, r->rsp, read_memory, &memory);
+	return found > 0 ? found : 0;
 }
 
 static struct prb_error *set_syscall(pid_t tid, const struct prb_thread_state *state,

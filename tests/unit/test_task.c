@@ -222,9 +222,12 @@ static struct prb_error *read_memory(struct prb_mem *mem, uint64_t address, void
 
 static const struct prb_mem_ops memory_ops = {.read = read_memory};
 
-/* What is said of a thread that sleeps in restart_syscall behind this code. */
-static void assert_restarted(uint16_t machine, const void *code, size_t length, const char *call,
-			     const char *what)
+/* What is said of a thread that sleeps in restart_syscall behind this code, with these @words on
+ * its stack: RETURNS stands for an address behind a call. */
+enum { STACK = 0x20400, RETURNS = 0x20205 };
+
+static void assert_restarted_on(uint16_t machine, const void *code, size_t length,
+				const uint64_t words[8], const char *call, const char *what)
 {
 	struct made_up_memory memory = {.mem = {&memory_ops}};
 	struct made_up made_up = {.target = {.ops = &made_up_ops,
@@ -236,15 +239,49 @@ static void assert_restarted(uint16_t machine, const void *code, size_t length, 
 				.in_syscall = true,
 				.syscall = machine == EM_X86_64 ? 219 : 128,
 				.args = {0x10000},
+				.sp = STACK,
 				.pc = 0x20800};
 	struct prb_wait wait;
 
 	memcpy(memory.page, (int64_t[]){90, 0}, 16);
+	memory.page[RETURNS % 4096 - 5] = (char)0xe8;
+	memcpy(memory.page + STACK % 4096, words, 64);
 	memcpy(memory.page + 0x800 - length, code, length);
 	ok(prb_task_wait(&made_up.target, &task, &wait));
 	assert_string_equal(wait.call, call);
 	assert_string_equal(wait.what, what);
 	prb_wait_deinit(&wait);
+}
+
+static void assert_restarted(uint16_t machine, const void *code, size_t length, const char *call,
+			     const char *what)
+{
+	assert_restarted_on(machine, code, length, (uint64_t[8]){0}, call, what);
+}
+
+/* As glibc 2.41 makes calls at which a thread may be cancelled. */
+static void test_restarted_calls_by_the_stack(void **state)
+{
+	/* mov 0x10(%rsp), %rax; syscall */
+	static const char by_sp[] = "\x48\x8b\x44\x24\x10\x0f\x05";
+	/* mov 0x10(%rbp), %rax; syscall */
+	static const char by_frame[] = "\x48\x8b\x45\x10\x0f\x05";
+	/* mov %r11, 8(%rsp); syscall */
+	static const char in_arch[] = "\x4c\x89\x5c\x24\x08\x0f\x05";
+	/* mov %rbx, %rax; syscall */
+	static const char other[] = "\x90\x90\x48\x89\xd8\x0f\x05";
+	const uint64_t near[8] = {35, RETURNS, 35},
+		       far[8] = {RETURNS, 7, 0, 35, RETURNS + 1, 35, RETURNS, 35};
+	const uint64_t none[8] = {RETURNS, 39, 35, RETURNS - 1, 35};
+	const char *sleeps = "sleep of 90 s", *unknown = "a call that was interrupted";
+
+	(void)state;
+	assert_restarted_on(EM_X86_64, by_sp, 7, near, "nanosleep", sleeps);
+	assert_restarted_on(EM_X86_64, by_frame, 6, near, "nanosleep", sleeps);
+	assert_restarted_on(EM_X86_64, in_arch, 7, near, "nanosleep", sleeps);
+	assert_restarted_on(EM_X86_64, in_arch, 7, far, "poll", "sleep of 0 s");
+	assert_restarted_on(EM_X86_64, in_arch, 7, none, "restart_syscall", unknown);
+	assert_restarted_on(EM_X86_64, other, 7, near, "restart_syscall", unknown);
 }
 
 static void test_restarted_calls(void **state)
@@ -319,11 +356,17 @@ static void test_last_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),		cmocka_unit_test(test_bad_stat),
-		cmocka_unit_test(test_syscall_text),	cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_real_child),	cmocka_unit_test(test_call_names),
-		cmocka_unit_test(test_restarted_calls), cmocka_unit_test(test_seconds),
-		cmocka_unit_test(test_fields),		cmocka_unit_test(test_last_number),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_bad_stat),
+		cmocka_unit_test(test_syscall_text),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_real_child),
+		cmocka_unit_test(test_call_names),
+		cmocka_unit_test(test_restarted_calls),
+		cmocka_unit_test(test_restarted_calls_by_the_stack),
+		cmocka_unit_test(test_seconds),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_last_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,47 @@ static void test_restarted_sleep(void **state)
 	finish(&child);
 }
 
+static void *pause_beside(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+/* By the C library, which makes the call elsewhere once there are threads. */
+static void sleep_in_libc(void *threads)
+{
+	pthread_t thread;
+
+	if (*(bool *)threads && pthread_create(&thread, NULL, pause_beside, NULL))
+		_exit(1);
+	nanosleep(&(struct timespec){3600, 250000000}, NULL);
+}
+
+static void test_restarted_sleep_of_libc(void **state)
+{
+	bool threads[] = {false, true};
+
+	(void)state;
+#ifndef __x86_64__
+	SKIP("this C library keeps the number of a call nowhere");
+#endif
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(threads); i++) {
+		struct child child;
+
+		start(&child, sleep_in_libc, &threads[i]);
+		await(&child, 'S', "clock_nanosleep");
+		kill(child.pid, SIGSTOP);
+		await(&child, 'T', NULL);
+		kill(child.pid, SIGCONT);
+		await(&child, 'S', "restart_syscall");
+		describe(&child);
+		assert_string_equal(child.wait.call, "clock_nanosleep");
+		assert_what(&child, "sleep of 3600.25 s");
+		finish(&child);
+	}
+}
+
 static void test_traced(void **state)
 {
 	struct child child;
@@ -473,12 +514,19 @@ static void test_running(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sleep),	      cmocka_unit_test(test_restarted_sleep),
-		cmocka_unit_test(test_traced),	      cmocka_unit_test(test_mutex),
-		cmocka_unit_test(test_join),	      cmocka_unit_test(test_futex),
-		cmocka_unit_test(test_pid_namespace), cmocka_unit_test(test_children),
-		cmocka_unit_test(test_vfork),	      cmocka_unit_test(test_system_v),
-		cmocka_unit_test(test_message_queue), cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_sleep),
+		cmocka_unit_test(test_restarted_sleep),
+		cmocka_unit_test(test_restarted_sleep_of_libc),
+		cmocka_unit_test(test_traced),
+		cmocka_unit_test(test_mutex),
+		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_futex),
+		cmocka_unit_test(test_pid_namespace),
+		cmocka_unit_test(test_children),
+		cmocka_unit_test(test_vfork),
+		cmocka_unit_test(test_system_v),
+		cmocka_unit_test(test_message_queue),
+		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_running),
 	};
 
