@@ -10,6 +10,12 @@ import pytest  # noqa: E402
 import verdict  # noqa: E402
 
 
+@pytest.fixture(autouse=True)
+def not_counted(monkeypatch):
+    """What a test runs of its own is no part of this run's results."""
+    monkeypatch.delenv("PROBING_RESULTS", raising=False)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(call):
     verdict.skip_without_tool(call)

@@ -19,6 +19,8 @@ def template(node):
     """The text that a reason is made from, with * for what is filled in; None if it is no text."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(part.value if isinstance(part, ast.Constant) else "*" for part in node.values)
     if isinstance(node, ast.BinOp):
         left = template(node.left)
         if isinstance(node.op, ast.Mod):
@@ -36,7 +38,7 @@ def reasons_of_python(path):
         where = "%s:%d" % (path.relative_to(TESTS), node.lineno)
         if name == "importorskip":
             yield where, "could not import '%s': *" % node.args[0].value
-        elif name in ("skip", "skipif", "needs"):
+        elif name in ("skip", "skipif", "needs", "Skipped"):
             given = [word.value for word in node.keywords if word.arg == "reason"] or node.args[:1]
             # needs() itself hands on what it was given.
             if not isinstance(given[0], ast.Name):

@@ -2,7 +2,6 @@
 """The checks find what they are for, in a small tree that breaks one rule at a time."""
 
 import pathlib
-import shutil
 import subprocess
 import sys
 

@@ -48,8 +48,7 @@ def sleeping(request):
 
 @pytest.fixture
 def known():
-    """An interpreter with symbols."""
-    return next(i for i in tables.chosen_interpreters() if i.version == (3, 11))
+    return tables.known_interpreter()
 
 
 @pytest.fixture

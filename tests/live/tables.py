@@ -87,11 +87,17 @@ def snapshot_of(target, folder):
 
 def chosen_interpreters():
     """One plain build each of the versions whose tables are tested, and the special builds of 3.13:
-    an old one, and those between which the interpreter changed most."""
+    an old one, and those between which the interpreter changed most. The newest where there is none."""
     if support.CHOSEN:
         return support.INTERPRETERS
-    plain = [i for i in support.one_per_version()
-             if i.version in ((3, 8), (3, 11), (3, 13), (3, 14))]
+    each = support.one_per_version()
+    plain = [i for i in each if i.version in ((3, 8), (3, 11), (3, 13), (3, 14))] or each[-1:]
     special = [i for i in support.INTERPRETERS
                if i.version == (3, 13) and (i.free_threaded or i.debug_build)]
     return plain + special[:1]
+
+
+def known_interpreter():
+    """One with symbols, if there is one: 3.11, or the newest of the above."""
+    chosen = chosen_interpreters()
+    return next((i for i in chosen if i.version == (3, 11)), [i for i in chosen if i.plain][-1])

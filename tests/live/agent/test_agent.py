@@ -408,6 +408,8 @@ def test_a_program_that_closes_what_is_not_its_own(target, probing, who):
             assert process.line() == "done"
         elif who == "code":
             client.send(agent.evaluation(CLOSES + "print(files)"))
+            # Who connected before would be closed, too.
+            wait_until(lambda: any("/#" in link for link in links_of(process.pid)))
         else:
             client.send(agent.evaluation(CLOSES + "print(files)", flags=agent.ON_MAIN))
             while not select.select([client.socket], [], [], 0.1)[0]:  # until it has come by

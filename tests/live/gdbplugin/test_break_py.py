@@ -21,7 +21,7 @@ VERSIONS = [i for i in support.one_per_version((3, 6))] + \
     [i for i in support.INTERPRETERS if i.free_threaded and i.version >= (3, 12)][:1]
 TRACED_VERSIONS = [i for i in VERSIONS if i.version < (3, 12)]
 # For what is the same in all versions that trace, and in all that need not.
-ONES = [i for i in VERSIONS if i.version in ((3, 11), (3, 12))]
+ONES = TRACED_VERSIONS[-1:] + [i for i in VERSIONS if i.version >= (3, 12)][:1]
 LATE = "def late(number):\n    done = number\n    return done\n\n\nloaded = True\n"
 
 

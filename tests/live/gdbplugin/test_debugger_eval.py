@@ -17,11 +17,6 @@ from debuggers import attached, both, printed, problem
 PROGRAMS = support.HERE / "programs"
 
 
-def known():
-    """An interpreter with symbols."""
-    return next(i for i in tables.chosen_interpreters() if i.version == (3, 11))
-
-
 @pytest.fixture(params=tables.chosen_interpreters(), ids=repr)
 def sleeping(request):
     """Threads that sleep for good."""
@@ -33,7 +28,7 @@ def sleeping(request):
 
 @pytest.fixture
 def sleeper(target):
-    process = target("sleeper.py", interpreter=known())
+    process = target("sleeper.py", interpreter=tables.known_interpreter())
     support.wait_for_sleep(process.pid, "pipe_read")
     return process
 
@@ -77,7 +72,7 @@ def test_while_a_thread_computes(start, target, interpreter):
 @both
 def test_while_all_threads_allocate(start, target):
     """Wherever it is stopped: in malloc() most of the time."""
-    process = target("allocates.py", interpreter=known())
+    process = target("allocates.py", interpreter=tables.known_interpreter())
     for _ in range(support.count(3, 50)):
         session = attached(start, process, "probing eval len(broken)")
         assert not session.code and re.search(r"^0$", session.out, re.M), session
@@ -86,7 +81,7 @@ def test_while_all_threads_allocate(start, target):
 
 @debuggers.needs_gdb
 def test_in_malloc(target):
-    process = target("allocates.py", interpreter=known())
+    process = target("allocates.py", interpreter=tables.known_interpreter())
     session = attached(debuggers.gdb, process, "break malloc", "continue", ("stack",), "backtrace 1",
                        ("first",), "probing eval len(broken)", ("points",), "info breakpoints")
     assert "malloc" in session.part("stack") and printed(session, "first") == "0", session
@@ -97,7 +92,7 @@ def test_in_malloc(target):
 @debuggers.needs_gdb
 def test_at_the_entry_of_a_system_call(target):
     """gdb's call of a function there would have the program's own call fail."""
-    process = target("sleeper.py", interpreter=known())
+    process = target("sleeper.py", interpreter=tables.known_interpreter())
     session = attached(debuggers.gdb, process, "catch syscall read", "continue", ("at",),
                        "probing threads", "probing inject")
     assert "at the entry of a system call" in problem(session), session
@@ -131,7 +126,7 @@ def test_settings_of_gdb_stay(sleeper):
 
 @both
 def test_a_lock_that_a_stopped_thread_has(start, target):
-    process = target("allocates.py", interpreter=known())
+    process = target("allocates.py", interpreter=tables.known_interpreter())
     for _ in range(20):  # where it was attached, all threads may be waiting for locks
         session = attached(start, process, "probing eval -t 0.5 lock.acquire()")
         said = problem(session)
@@ -158,7 +153,7 @@ def special():
     """Builds in which an interruption takes longer, and one in which it does not."""
     found = {(i.version, i.debug_build, i.free_threaded): i for i in support.INTERPRETERS
              if i.debug_build or i.free_threaded}
-    return [known()] + list(found.values())
+    return [tables.known_interpreter()] + list(found.values())
 
 
 @both
@@ -185,7 +180,7 @@ def names_of_python_threads(process):
 @both
 def test_the_debugger_gets_the_process_back(start, target):
     """Though the GIL is held for minutes of processor time."""
-    process = target("evaluated.py", "gil", str(10 ** 10), interpreter=known())
+    process = target("evaluated.py", "gil", str(10 ** 10), interpreter=tables.known_interpreter())
     session = attached(start, process, "probing eval 6 * 7")
     assert re.search("^42$", session.out, re.M), session
     process.send(b"x")
@@ -264,7 +259,7 @@ def test_non_stop_mode_is_refused(sleeper):
 @debuggers.needs_gdb
 def test_what_runs_in_non_stop_mode(target):
     """A thread stays running that was not interrupted: that is the reason, and both refuse at once."""
-    process = target("threads.py", interpreter=known())
+    process = target("threads.py", interpreter=tables.known_interpreter())
     run = ("python t = [t for t in gdb.selected_inferior().threads() if t.num != 1][0]",
            "python t.switch(); t.is_stopped() and gdb.execute('continue&')", "thread 1")
     for command, says in (("probing print 1", "while all threads are stopped, and some run: 'interrupt -a'"),
@@ -340,7 +335,7 @@ BUSY = "print('ready', flush=True)\nwhile True:\n    pass\n"
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can hide files")
 def test_a_thread_that_runs_and_no_debug_files(tmp_path):
     """Where functions of the C library have no names, it is known nevertheless where a thread begins."""
-    interpreter = known()
+    interpreter = tables.known_interpreter()
     hide = 'if [ -d /usr/lib/debug ]; then mount -t tmpfs none /usr/lib/debug; fi && exec "$@"'
     hidden = ["unshare", "-m", "sh", "-c", hide, "sh"]
     with support.Program([*hidden, interpreter.exe, "-c", BUSY], env=interpreter.env) as process:

@@ -15,7 +15,7 @@ MODES = [(), ("--nonblocking",), (), ("--freeze",)]
 SEEDS = support.count(range(1000, 1002), range(2000, 2020))
 # Fewer frames than this over all versions, or of each where there are few, would mean that the
 # programs no longer do their work.
-ENOUGH = min(support.count(5000, 100000), support.count(500, 10000) * len(support.INTERPRETERS))
+ENOUGH = min(support.count(5000, 100000), support.count(350, 7000) * len(support.INTERPRETERS))
 TOTAL = driver.Count()
 
 
