@@ -317,8 +317,8 @@ void prba_job_interrupt(struct prba_connection *c, enum prb_wire_outcome outcome
 		job->interrupt_again = false;
 		job->interrupts = job->serial;
 		atomic_store(&job->interrupter_done, false);
-		job->has_interrupter =
-			!prba_thread_start(&job->interrupter, INTERRUPTER_STACK, "int", interrupt, c);
+		job->has_interrupter = !prba_thread_start(&job->interrupter, INTERRUPTER_STACK,
+							  "int", interrupt, c);
 	}
 }
 

@@ -29,7 +29,7 @@ enum {
 	PRB_WIRE_PAUSE_SIZE = 12,	/**< a request to pause */
 	PRB_WIRE_STEP_SIZE = 16,
 	PRB_WIRE_FROZEN_SIZE = 28,
-	PRB_WIRE_FREEZE_SIZE = 16,	/**< of an earlier agent only the first 4 */
+	PRB_WIRE_FREEZE_SIZE = 16, /**< of an earlier agent only the first 4 */
 	PRB_WIRE_RESUMED_SIZE = 8,
 };
 

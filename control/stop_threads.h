@@ -35,8 +35,8 @@ struct prb_stopped_threads {
 	 * not. */
 	bool (*is_over)(void *context);
 	void *context;
-	/** Where the ids of the agent's threads are, see struct prb_wire_freeze; 0: they are known by
-	 * their names alone, which threads that a client's code starts there inherit. */
+	/** Where the ids of the agent's threads are, see struct prb_wire_freeze; 0: they are known
+	 * by their names alone, which threads that a client's code starts there inherit. */
 	uint64_t ours;
 	uint32_t ours_count;
 

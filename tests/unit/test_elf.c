@@ -380,10 +380,10 @@ static void test_gnu_debugdata(void **state)
 	address = symbol.address;
 	prb_elf_close(elf);
 
-	assert_true(
-		run("objcopy -S full stripped && objcopy --only-keep-debug full mini && "
-		    "python3 -c 'import lzma; open(\"mini.xz\", \"wb\").write(lzma.compress("
-		    "open(\"mini\", \"rb\").read()))' && objcopy --add-section .gnu_debugdata=mini.xz stripped with"));
+	assert_true(run("objcopy -S full stripped && objcopy --only-keep-debug full mini && "
+			"python3 -c 'import lzma; open(\"mini.xz\", \"wb\").write(lzma.compress("
+			"open(\"mini\", \"rb\").read()))' && objcopy --add-section "
+			".gnu_debugdata=mini.xz stripped with"));
 	elf = open_made("stripped");
 	assert_error(prb_elf_symbol(elf, "hidden", &symbol), PRB_ERROR_NOT_FOUND);
 	prb_elf_close(elf);
