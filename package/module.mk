@@ -66,7 +66,7 @@ static: all-archives $(O)/probing-static ## probing as one file that needs no li
 .PHONY: all-archives
 all-archives:
 	@[ -z '$(NO_ARCHIVE)' ] || { echo 'probing: no program without shared libraries can be built here: the static' \
-		'archive of $(NO_ARCHIVE) is missing or does not link (see `make`)' >&2; exit 1; }
+		'archive of $(strip $(NO_ARCHIVE)) is missing or does not link (see `make`)' >&2; exit 1; }
 
 $(O)/static_agent.o: package/link/static_agent.S $(AGENT)
 	$(call say,CC,$<)$(CC) -DAGENT='"$(AGENT)"' -c -o $@ $<

@@ -408,8 +408,9 @@ def test_a_program_that_closes_what_is_not_its_own(target, probing, who):
             assert process.line() == "done"
         elif who == "code":
             client.send(agent.evaluation(CLOSES + "print(files)"))
-            # Who connected before would be closed, too.
-            wait_until(lambda: any("/#" in link for link in links_of(process.pid)))
+            # Who connected before it opens its first file would be closed, too.
+            wait_until(lambda: any(re.match("3: .*/#", entry) for entry in
+                                   list_descriptors(Path("/proc/%d" % process.pid))))
         else:
             client.send(agent.evaluation(CLOSES + "print(files)", flags=agent.ON_MAIN))
             while not select.select([client.socket], [], [], 0.1)[0]:  # until it has come by

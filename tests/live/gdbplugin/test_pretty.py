@@ -43,6 +43,13 @@ def one(known):
         yield process
 
 
+@pytest.fixture
+def symbols(known):
+    """For what asks the debugger for types and variables of Python."""
+    if gdb("ptype PyObject", arguments=[known.exe]).code:
+        pytest.skip("%r has no debug symbols here" % known)
+
+
 @pytest.fixture(scope="module")
 def types(tmp_path_factory):
     """A command for gdb that makes Python's types known, whatever was stripped."""
@@ -106,6 +113,7 @@ def test_gdb_shows_references_of_the_stack(one, types):
 
 
 @debuggers.needs_gdb
+@pytest.mark.usefixtures("symbols")
 def test_pointers_to_nothing_say_so(one):
     session = gdb(ON, ("null",), "print (PyObject *) 0", ("low",), "print (PyObject *) 16",
                   ("odd",), "print (PyObject *) 17", ("other",), "print (PyObject *) &_PyRuntime",
@@ -120,6 +128,7 @@ def test_pointers_to_nothing_say_so(one):
 
 
 @debuggers.needs_gdb
+@pytest.mark.usefixtures("symbols")
 def test_own_commands_of_gdb(one):
     session = gdb(ON, ("bt",), "backtrace", ("args",),
                   "frame apply all -q -s info args", ("local",), "set var $kept = PyExc_KeyError", "print $kept",
@@ -133,6 +142,7 @@ def test_own_commands_of_gdb(one):
 
 
 @debuggers.needs_gdb
+@pytest.mark.usefixtures("symbols")
 def test_limits(one):
     items, text = one.at["self.items"], one.at["argument"]
     session = gdb("set probing max-string 100", ON, ("all",), "print (PyObject *) %d" % items,
@@ -147,6 +157,7 @@ def test_limits(one):
 
 
 @debuggers.needs_gdb
+@pytest.mark.usefixtures("symbols")
 def test_memory_that_was_written_is_read_again(one):
     number = one.at["self.named[\"key\"]['inner'][1]"]
     value = "print (PyObject *) %d" % number
@@ -158,6 +169,7 @@ def test_memory_that_was_written_is_read_again(one):
 
 
 @debuggers.needs_gdb
+@pytest.mark.usefixtures("symbols")
 def test_off_restores_and_printers_of_others_go_first(one):
     theirs = "python\nclass Theirs:\n    def to_string(self):\n        return 'theirs'\n" \
         "def theirs(value):\n    if str(value.type) == 'PyTypeObject *':\n        return Theirs()\n" \

@@ -61,10 +61,12 @@ def test_works_in_another_distribution(wheel, interpreter, tmp_path):
 
 def test_asks_for_an_old_glibc(wheel, tmp_path):
     """2.28 is that of Debian 10 and RHEL 8; the agent is loaded into processes that may have 2.17."""
-    assert "-manylinux_2_28_" in wheel.name
     with zipfile.ZipFile(wheel) as file:
         file.extractall(tmp_path)
     agent = subprocess.run(["objdump", "-T", tmp_path / "probing/libprobing-agent.so"],
                            stdout=subprocess.PIPE, check=True).stdout.decode()
     assert max(tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_([\d.]+)", agent)) <= \
         (2, 17)
+    if "-linux_" in wheel.name:
+        pytest.skip("this wheel is for this system alone")
+    assert "-manylinux_2_28_" in wheel.name
