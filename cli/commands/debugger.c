@@ -16,12 +16,12 @@
 struct launch {
 	const char *words[16];
 	size_t count;
-	char *load, *pid, *exe;
+	const char *load;
+	char *pid, *exe;
 };
 
 static void launch_deinit(struct launch *l)
 {
-	free(l->load);
 	free(l->pid);
 	free(l->exe);
 }
@@ -156,20 +156,31 @@ static struct prb_error *start(struct launch *l, const struct prb_debugger_kind 
 			      "is it installed? On Debian: apt install %s", kind->program);
 }
 
+/** The debugger's command that loads the plugin; @p ret is the caller's to end. */
+static void put_load(struct prb_str *ret, const struct prb_debugger_kind *kind, const char *plugin)
+{
+	prb_str_printf(ret, "%s ", kind->load);
+	for (const char *at = plugin; *at; at++) {
+		if (kind->words && strchr(" \"'`\\", *at))
+			prb_str_puts(ret, "\\");
+		prb_str_append(ret, at, 1);
+	}
+}
+
 struct prb_error *prb_debugger_run(const struct prb_debugger_kind *kind, const struct prb_cli *cli,
 				   const struct prb_debugger_settings *settings)
 {
 	__attribute__((cleanup(launch_deinit))) struct launch l = {};
 	prb_auto_free char *plugin = NULL;
+	prb_auto_str struct prb_str load = {};
 
 	PRB_TRY(prb_debugger_plugin(kind, &plugin));
-	l.load = prb_format("%s %s", kind->load, plugin);
-	if (!l.load)
+	put_load(&load, kind, plugin);
+	if (load.failed)
 		return prb_error_nomem();
+	l.load = prb_str_text(&load);
 	if (!settings->print)
 		return start(&l, kind, cli);
-
-	prb_auto_str struct prb_str line = {};
-	prb_str_printf(&line, "%s\n", l.load);
-	return prb_output(&line);
+	prb_str_puts(&load, "\n");
+	return prb_output(&load);
 }

@@ -15,7 +15,8 @@ struct prb_debugger_settings {
 struct prb_debugger_kind {
 	const char *program; /**< "gdb" */
 	const char *plugin;  /**< the file that it loads */
-	const char *load;    /**< its command for that, before the file's path */
+	const char *load;    /**< its command for that, before the file's path, */
+	bool words;	     /**< which ends at a space that is not escaped */
 	const char *early;   /**< its option for a command that is run before all else */
 	const char *quiet;   /**< its option against the banner, or NULL */
 	/** Where its own Python module is, if it would not find it; appends nothing if it would. */

@@ -38,6 +38,7 @@ const struct prb_debugger_kind prb_debugger_lldb = {
 	.program = "lldb",
 	.plugin = "probing_lldb.py",
 	.load = "command script import",
+	.words = true,
 	.early = "-O",
 	.python_path = python_path,
 };

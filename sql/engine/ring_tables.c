@@ -263,6 +263,15 @@ static struct prb_error *add_all(struct prb_session *session, struct prb_ring_fi
 			prb_session_warn(session, err->message);
 		prb_error_destroy(err);
 	}
+	if (files->unreadable) {
+		prb_auto_free char *text =
+			prb_format("%u rings cannot be read: %s", files->unreadable,
+				   files->why ? files->why : "no memory");
+
+		if (!text)
+			return prb_error_nomem();
+		prb_session_warn(session, text);
+	}
 	return NULL;
 }
 

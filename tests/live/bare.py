@@ -7,7 +7,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 import support
+from environment import runs
 
 
 def libraries(binary):
@@ -31,12 +34,14 @@ class Bare:
     def replay(self, snapshot, *options):
         """What `probing -t snapshot …` prints there, as bytes."""
         copy = Path(shutil.copy(snapshot, self.root / "snapshot"))
-        environment = {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": "/nonexistent"}
+        environment = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin", "XDG_CACHE_HOME": "/nonexistent"}
         command = [support.BINARY, "-t", copy, *options]
         if not self.sanitized:
             command[2] = "/snapshot"
             command[:0] = ["chroot", self.root]
             if os.getuid():
+                if not runs("unshare", "--map-root-user", "true"):
+                    pytest.skip("no user namespaces here")
                 command[:0] = ["unshare", "--map-root-user"]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, env=environment, check=False)

@@ -30,6 +30,8 @@ QUERIES = {
               "FROM native.frames ORDER BY tid, interpreter, depth",
     "interpreters": "SELECT * FROM python.interpreters",
 }
+# Its words end at a space.
+LOAD_IN_LLDB = "command script import " + str(PLUGIN / "probing_lldb.py").replace(" ", "\\ ")
 needs_gdb = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
 needs_gdbserver = pytest.mark.skipif(not shutil.which("gdbserver"),
                                      reason="gdbserver is not installed")
@@ -143,7 +145,7 @@ def skip_if_refused(said=REFUSED):
 
 def lldb(*commands, arguments=(), env=None, program=None, cwd=None):
     """The same with LLDB: this machine's, or another that knows where its module is."""
-    lines = ["-O", "command script import %s" % (PLUGIN / "probing_lldb.py")]
+    lines = ["-O", LOAD_IN_LLDB]
     for command in commands:
         mark = isinstance(command, tuple)
         lines += ["-o", "script print('\\n[%s]')" % command[0] if mark else command]
@@ -206,6 +208,14 @@ def shell_rows(target, exe=None):
                               stdin=subprocess.DEVNULL)
         found[name] = json.loads(done.stdout.decode())
     return found
+
+
+def has_function(pid, name):
+    """Whether a C function of the process has a name, which those of a stripped Python have not."""
+    sql = "SELECT count(*) AS n FROM native.symbols WHERE name = '%s'" % name
+    done = subprocess.run([support.BINARY, str(pid), "query", "-f", "json", sql], stdout=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return json.loads(done.stdout.decode())[0]["n"] > 0
 
 
 # What no row of a query lacks.

@@ -4,6 +4,7 @@
 What runs is mostly programs/env_target.py; assert_read() knows what a dump of it has to say."""
 import functools
 import os
+import pwd
 import shutil
 import signal
 import struct
@@ -158,6 +159,14 @@ def runs(*command, env=None):
 def needs(reason, *command):
     """A mark: skips unless this command succeeds."""
     return pytest.mark.skipif(not runs(*command), reason=reason)
+
+
+def user_name():
+    """Our own name; None where /etc/passwd does not know us."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return None
 
 
 def need(*programs):

@@ -144,7 +144,7 @@ def test_the_unit_is_one(tmp_path):
     unit = (DEPLOY / "probing-node.service").read_text()
     assert "ExecStart=/usr/local/bin/probing node --to " in unit
     copy = tmp_path / "probing-node.service"
-    copy.write_text(unit.replace("/usr/local/bin/probing", support.BINARY))
+    copy.write_text(unit.replace("/usr/local/bin/probing", '"%s"' % support.BINARY))
     done = subprocess.run([program, "verify", "--man=no", str(copy)], capture_output=True, text=True,
                           check=False, timeout=60, stdin=subprocess.DEVNULL)
     lines = [line for line in done.stderr.splitlines() if "probing-node" in line]

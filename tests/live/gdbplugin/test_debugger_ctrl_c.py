@@ -15,7 +15,7 @@ GDB = pytest.param("gdb", marks=debuggers.needs_gdb)
 LLDB = pytest.param("lldb", marks=debuggers.needs_lldb)
 START = {"gdb": ["gdb", *debuggers.OWN], "lldb": ["lldb", "--no-use-colors", "-x"]}
 LOAD = {"gdb": "source %s" % (debuggers.PLUGIN / "probing-gdb.py"),
-        "lldb": "command script import %s" % (debuggers.PLUGIN / "probing_lldb.py")}
+        "lldb": debuggers.LOAD_IN_LLDB}
 ENVIRONMENT = {"gdb": debuggers.environment, "lldb": debuggers.lldb_environment}
 NUMBERS = "SELECT count(*) FROM generate_series(1, 1000000000) AS a"
 PYTHON = {"gdb": "python ", "lldb": "script "}

@@ -49,7 +49,9 @@ def test_moving_between_frames(version, sleeper):
     assert [line[:4] for line in session.part("marked").splitlines() if line[:1] == "*"] == ["* #2"]
     assert re.search(r"^\(str at 0x[0-9a-f]+\) '/\S*sleeper.py'$", session.part("print"), re.M)
     assert re.search(r"^>   19  outer\(", session.part("list"), re.M)
-    assert "_Py_read" in session.part("native")
+    # Debian's has a system call inlined there.
+    reads = "_Py_read|_io_FileIO_read" if debuggers.has_function(sleeper.pid, "_Py_read") else "read"
+    assert re.search(reads, session.part("native")), session
     assert "<class 'KeyError'>" in session.part("pretty"), session
     assert session.err.strip().splitlines()[-1] == \
         "probing: there is no frame 3: they go from 0 to 2"

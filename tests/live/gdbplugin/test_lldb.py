@@ -118,7 +118,7 @@ def test_without_a_process():
 def test_starting_lldb(sleeper):
     line = subprocess.run([support.BINARY, "lldb", "--print"], stdout=subprocess.PIPE,
                           check=True).stdout.decode()
-    assert line == "command script import %s\n" % (debuggers.PLUGIN / "probing_lldb.py")
+    assert line == debuggers.LOAD_IN_LLDB + "\n"
     done = subprocess.run([support.BINARY, "lldb", str(sleeper.pid)],
                           input=b"probing backtrace\nquit\n", stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, check=False, timeout=60)

@@ -253,6 +253,7 @@ FILTERS = [
     ("mprotect", "errno", False), ("clone3", "kill", False), ("memfd_create", "trap", False)]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can read seccomp filters")
 @pytest.mark.parametrize("call, action, allowed", FILTERS)
 def test_filtered(build, call, action, allowed):
     with Checked(build.program("fault_places"), "filter", call, action) as target:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Sleeps in a function with locals of several kinds; the arguments only mark the command line."""
 import sys
-
+import threading  # it knows the main thread's name
 
 def outer(argument):
     shared = "cell"

@@ -5,13 +5,13 @@ and a snapshot all of it, of a core what is in a core."""
 import collections
 import json
 import os
-import pwd
 import signal
 import time
 
 import psutil
 import pytest
 
+import environment
 import support
 import tables
 from agent import wait_until
@@ -76,7 +76,7 @@ def test_info_whole(held, whole):
     row = ask(held, whole, "SELECT * FROM process.info").one()
     process = held.process
     assert row["cwd"] == held.truth["cwd"] and row["root"] == "/"
-    assert row["user"] == pwd.getpwuid(os.geteuid()).pw_name
+    assert row["user"] == environment.user_name()
     assert abs(row["start_time"] - process.create_time()) < 1.5
     assert abs(row["time"] - row["age"] - row["start_time"]) < 0.01
     assert row["nice"] == held.truth["nice"] == os.nice(0) + 3
@@ -309,7 +309,7 @@ def test_smaps_are_read_only_when_asked_for(held, tmp_path):
     """Reading them takes the kernel a walk over all pages."""
     def opened(sql):
         log = tmp_path / "log"
-        os.system("strace -f -e trace=openat -o %s %s -t %d query \"%s\" >/dev/null 2>&1"
+        os.system("strace -f -e trace=openat -o %s '%s' -t %d query \"%s\" >/dev/null 2>&1"
                   % (log, support.BINARY, held.truth["pid"], sql))
         return log.read_text()
 

@@ -4,7 +4,6 @@ be of another one."""
 
 import json
 import os
-import pwd
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import time
 import psutil
 import pytest
 
+import environment
 import support
 import tables
 
@@ -44,7 +44,7 @@ def test_processes_are_those_of_psutil(target):
     row, seen = rows[process.pid], psutil.Process(process.pid)
     assert row["ppid"] == os.getpid() and row["name"] == seen.name()[:15]
     assert row["cmdline"] == " ".join(seen.cmdline()) and row["exe"] == seen.exe()
-    assert row["user"] == pwd.getpwuid(os.geteuid()).pw_name and row["uid"] == os.geteuid()
+    assert row["user"] == environment.user_name() and row["uid"] == os.geteuid()
     assert (row["kind"], row["state"], row["threads"]) == ("program", "idle", 1)
     assert abs(row["start_time"] - seen.create_time()) < 1.5 and row["age"] < 120
     assert row["vsize"] == seen.memory_info().vms
