@@ -61,8 +61,6 @@ def sleeper(target, known):
 
 
 REFUSED = " cannot put back the registers of this processor, which has AMX"
-# What distributions install for gdb, a printer of Python's objects among it, is not loaded.
-OWN = ["-nx", "-q", "-iex", "set auto-load python-scripts off"]
 
 
 class Session:
@@ -88,10 +86,26 @@ class Session:
         raise AssertionError("no rows in %s\n%r" % (name, self))
 
 
+# What debuggers make anew each time if they may not keep it: bytecode of Python, indexes of debug information.
+KEPT = support.ROOT / "build" / "kept-of-debuggers"
+KEEPS = os.access(KEPT.parent, os.W_OK)
+
+
 def environment():
     changed = {"PROBING_LIBRARY": os.path.join(os.path.dirname(support.BINARY), "libprobing.so"),
                "DEBUGINFOD_URLS": "", "LC_ALL": "C.UTF-8"}
+    if KEEPS:
+        changed.update(PYTHONPYCACHEPREFIX=str(KEPT), PYTHONDONTWRITEBYTECODE="")
     return dict(os.environ, **changed)
+
+
+def gdb_alone(program="gdb"):
+    """Words of a command: gdb without any settings of a user."""
+    index = ["-iex", "set index-cache directory %s" % KEPT, "-iex", "set index-cache enabled on"]
+    # What distributions install for gdb, a printer of Python's objects among it, is not loaded. Before
+    # 12 the other settings have other names.
+    return [program, "-nx", "-q", "-iex", "set auto-load python-scripts off",
+            *(index if KEEPS and program == "gdb" else [])]
 
 
 def lldb_environment():
@@ -126,7 +140,7 @@ def gdb(*commands, arguments=(), env=None, program="gdb", cwd=None, may_refuse=F
         with open(script, "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
         session = Session(subprocess.run(
-            [program, *OWN, "-batch", "-x", script, *map(str, arguments)], text=True,
+            [*gdb_alone(program), "-batch", "-x", script, *map(str, arguments)], text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
             check=False, env=dict(environment(), **(env or {})), errors="surrogateescape", cwd=cwd))
     finally:

@@ -487,7 +487,7 @@ class holding:
     def __enter__(self):
         before = self.process.shared[0]
         self.gdb = subprocess.Popen(
-            ["gdb", *debuggers.OWN, "-batch", "-ex", "source %s" % (debuggers.PLUGIN / "probing-gdb.py"),
+            [*debuggers.gdb_alone(), "-batch", "-ex", "source %s" % (debuggers.PLUGIN / "probing-gdb.py"),
              "-ex", self.command, "-ex", "echo set\\n", "-ex", "continue", "-p", str(self.process.pid)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env=debuggers.environment())

@@ -13,7 +13,7 @@ from debuggers import known, sleeper  # noqa: F401 (fixtures)
 
 GDB = pytest.param("gdb", marks=debuggers.needs_gdb)
 LLDB = pytest.param("lldb", marks=debuggers.needs_lldb)
-START = {"gdb": ["gdb", *debuggers.OWN], "lldb": ["lldb", "--no-use-colors", "-x"]}
+START = {"gdb": debuggers.gdb_alone(), "lldb": ["lldb", "--no-use-colors", "-x"]}
 LOAD = {"gdb": "source %s" % (debuggers.PLUGIN / "probing-gdb.py"),
         "lldb": debuggers.LOAD_IN_LLDB}
 ENVIRONMENT = {"gdb": debuggers.environment, "lldb": debuggers.lldb_environment}
@@ -35,25 +35,30 @@ class Interactive:
         self.process.stdin.write(line.encode() + b"\n")
         self.process.stdin.flush()
 
+    def read(self, timeout):
+        """Whether it prints something more until then."""
+        if not select.select([self.process.stdout], [], [], timeout)[0]:
+            return False
+        chunk = os.read(self.process.stdout.fileno(), 65536)
+        self.printed += chunk.decode(errors="replace")
+        return bool(chunk)
+
     def expect(self, text, timeout=60):
         end = time.monotonic() + timeout
         while text not in self.printed:
             debuggers.skip_if_refused(self.printed)
-            assert select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))[0], \
-                self.printed
-            chunk = os.read(self.process.stdout.fileno(), 65536)
-            assert chunk, self.printed
-            self.printed += chunk.decode(errors="replace")
+            assert self.read(max(0, end - time.monotonic())), self.printed
 
     def computes(self, pid):
         """Waits until a process has used some time of a processor."""
         def used():
             with open("/proc/%d/stat" % pid) as file:
                 return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
-        before = used()
+        before, end = used(), time.monotonic() + 60
         while used() < before + 20:  # hundredths of a second, of all threads
-            assert self.process.poll() is None, self.printed
-            time.sleep(0.01)
+            self.read(0.01)
+            debuggers.skip_if_refused(self.printed)
+            assert self.process.poll() is None and time.monotonic() < end, self.printed
 
     def press(self):
         os.kill(self.process.pid, signal.SIGINT)
