@@ -305,6 +305,8 @@ static struct prb_error *send_in_time(struct prb_ship *ship, struct timing *t, b
 		*more = false;
 		PRB_TRY(bear(ship, err, &t->retry));
 		t->next_send = prb_clock_seconds() + t->retry;
+		/* What waits grows from now on. */
+		t->next_prune = PRB_MIN(t->next_prune, now + PRUNE_AWAY);
 	} else if (t->retry) {
 		fprintf(stderr, "probing: the server answers again\n");
 		t->retry = 0;

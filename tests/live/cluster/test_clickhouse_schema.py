@@ -133,8 +133,8 @@ def noise(newest, tmp_path):
 
 
 def fill(process, start, condition):
-    """Writes rows until that is so."""
-    end = time.monotonic() + 90
+    """Writes rows until that is so, which is soon: every few seconds it is looked how many wait."""
+    end = time.monotonic() + 40
     while not condition():
         assert time.monotonic() < end, start.log.read_text()
         process.send(b"2000\n")
