@@ -257,10 +257,11 @@ def test_no_job():
         assert result.returncode == 1 and "no job on this machine is '%d': %s\n" % (number, reason) in result.stderr, result
         assert "--slurm %d asks for the Slurm job of that number\n" % number in result.stderr, result
     # A whole number in the job's name: its port.
-    with jobs.ranks("/usr/bin/python3", 1, MASTER_PORT="4999998") as ranks:
-        result = jobs.cluster("cluster", "nodes", "--json", "4999998")
+    port = 4200000 + os.getpid() % 700000
+    with jobs.ranks("/usr/bin/python3", 1, MASTER_PORT=str(port)) as ranks:
+        result = jobs.cluster("cluster", "nodes", "--json", port)
         assert [rank["pid"] for job in json.loads(result.stdout) for rank in job["ranks"]] == [ranks[0].pid], result
-        assert jobs.cluster("cluster", "nodes", "49999980").returncode == 1
+        assert jobs.cluster("cluster", "nodes", 10 * port).returncode == 1
     with jobs.ranks("/usr/bin/python3", 2) as ranks:
         result = subprocess.run([support.BINARY, "cluster", "hang", "torch 192.0.2.1:1"],
                                 capture_output=True, check=False, text=True)

@@ -138,7 +138,11 @@ def test_a_rank_of_an_earlier_run(stack, program):
 @pytest.mark.parametrize("launcher", ["torch", "slurm", "unknown task"])
 def test_what_a_dead_rank_has_left(stack, program, launcher):
     """Its child has its variables, and is not the rank, also if Slurm does not say which process it has started."""
+    options = {"start_new_session": True}
     if launcher != "torch":
+        # Both are in the process group of what has started them, which runs.
+        leader = stack.enter_context(support.Program(["sleep", "1000"], preexec_fn=os.setpgrp)).pid
+        options = {"preexec_fn": lambda: os.setpgid(0, leader)}
         env = environment(SLURM_JOB_ID=str(1000000 + os.getpid()), SLURM_STEP_ID="0", SLURM_NTASKS="2")
         name, variable = "slurm %d.0" % (1000000 + os.getpid()), "SLURM_PROCID"
         words = [PYTHON, program, "child"] if launcher == "unknown task" else \
@@ -146,8 +150,7 @@ def test_what_a_dead_rank_has_left(stack, program, launcher):
     else:
         env, name, variable = environment(), "%s:29510" % jobs.ADDRESS, "RANK"
         words = [PYTHON, program, "child"]
-    started = [start(stack, words, dict(env, **{variable: str(rank)}), start_new_session=launcher == "torch")
-               for rank in (0, 1)]
+    started = [start(stack, words, dict(env, **{variable: str(rank)}), **options) for rank in (0, 1)]
     pids = [process.pid for process, _ in started]
     assert nodes(name)[0] == [pids]
     child = started[1][1][1][1]

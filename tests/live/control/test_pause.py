@@ -91,6 +91,7 @@ def test_a_thread_at_work_is_not_waited_for(target, shared, probing):
     to come to a wait, and no more."""
     process = target("counting.py", shared.path, "2")
     tid = int(probing(process.pid, "eval", AT_WORK).out)
+    agent.wait_until(lambda: run_seconds(process.pid, tid) > 0.05, 60)  # the call has begun
     with Pause(process.pid) as pause:
         before, ran = pauses.total(shared), []
         for _ in range(5):

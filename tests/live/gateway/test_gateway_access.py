@@ -7,6 +7,7 @@ import tempfile
 
 import pytest
 
+import jobs
 import support
 from environment import PROGRAMS
 from gateway_client import Gateway
@@ -29,13 +30,13 @@ FULL = {
     "debug": ("keeper", None),
     "job": ("Classes: ranks with the same stack", None),
 }
-VALUES = {"inspect": {"expression": "held"}, "sql": {"sql": "SELECT name, tid FROM python.threads"}}
+VALUES = {"inspect": {"expression": "shelf"}, "sql": {"sql": "SELECT name, tid FROM python.threads"}}
 
 
 @pytest.fixture(scope="module")
 def program():
     with support.Program([NEWEST.exe, PROGRAMS / "web_debugged.py"],
-                         env=dict(os.environ, RANK="3", WORLD_SIZE="8")) as running:
+                         env=dict(os.environ, RANK="3", WORLD_SIZE="8", MASTER_ADDR=jobs.ADDRESS, MASTER_PORT="29541")) as running:
         assert running.line() == "ready"
         yield running
 
@@ -171,7 +172,7 @@ def test_each_panel_by_keys(gateway, program):
         page.wait("!!document.getElementById('grown')")
         go(page, "inspect")
         reach(page, "e.name == 'expression'")
-        page.type("held")
+        page.type("shelf")
         page.press("Enter")
         page.sees("bytearray")
         reach(page, "e.classList.contains('fold')")
@@ -258,7 +259,7 @@ def test_a_target_that_dies_in_any_panel():
     with contextlib.ExitStack() as stack:
         programs = [stack.enter_context(support.Program(
             [NEWEST.exe, PROGRAMS / "web_debugged.py"],
-            env=dict(os.environ, RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(place))))
+            env=dict(os.environ, RANK="0", WORLD_SIZE="1", MASTER_ADDR=jobs.ADDRESS, MASTER_PORT=str(place))))
                     for place, _ in enumerate(panels, 1)]
         for program in programs:
             assert program.line() == "ready"

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import jobs
 import support
 from deadlock import deadlocked  # noqa: F401
 from gateway_client import Gateway, wait_until
@@ -17,7 +18,7 @@ NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
 @pytest.fixture(scope="module")
 def program():
     with support.Program([NEWEST.exe, support.HERE / "programs" / "web_debugged.py"],
-                         env=dict(os.environ, RANK="3", WORLD_SIZE="8")) as running:
+                         env=dict(os.environ, RANK="3", WORLD_SIZE="8", MASTER_ADDR=jobs.ADDRESS, MASTER_PORT="29542")) as running:
         assert running.line() == "ready"
         yield running
 

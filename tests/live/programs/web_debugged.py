@@ -3,7 +3,8 @@
 import threading
 import time
 
-held = []
+held = []  # grows all the time
+shelf = [bytearray(1000) for _ in range(3)]
 
 
 def count(number):
