@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The training program of the tests of torch."""
+import functools
 import json
 import os
 import subprocess
@@ -28,6 +29,12 @@ TYPED = [
 CACHE = Path(os.environ.get("PROBING_TEST_INTERPRETERS", "/var/cache/probing-test-interpreters"))
 
 
+@functools.lru_cache(maxsize=None)
+def imports(exe):
+    """Whether it has torch; that takes a second of a processor."""
+    return not subprocess.run([exe, "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode
+
+
 class Torch:
     """A Python with torch."""
 
@@ -41,8 +48,7 @@ class Torch:
         """Skips a test where it is not installed."""
         if not self.there:
             pytest.skip("no other torch is here: 'make test-torch' gets some")
-        if self.name == "system" and subprocess.run(
-                [self.exe, "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode:
+        if self.name == "system" and not imports(self.exe):
             pytest.skip("torch is not installed for " + self.exe)
 
     def start(self, program, *arguments, env=None):

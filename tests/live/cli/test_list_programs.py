@@ -10,6 +10,7 @@ import time
 import pytest
 
 import packages
+import training
 
 APP = """
 import time
@@ -111,8 +112,7 @@ def test_workers_are_told_by_their_stacks(probing, start):
 
 
 def test_data_loaders(probing, start):
-    if subprocess.run(["/usr/bin/python3", "-c", "import torch"], stderr=subprocess.DEVNULL).returncode:
-        pytest.skip("torch is not installed for /usr/bin/python3")
+    training.check()
     expect(probing, start("/usr/bin/python3", "loader.py"), {"torch DataLoader worker": 2})
 
 

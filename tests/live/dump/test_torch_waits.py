@@ -4,23 +4,20 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
 
 import pytest
 
 import support
 from environment import PROGRAMS, wait_until
+from training import PYTHON, check
 
-PYTHON = "/usr/bin/python3"
 PROGRAM = PROGRAMS / "training" / "waits.py"
 
 
 @contextlib.contextmanager
 def training(*words):
     """The program, with all the processes that it starts ended at last."""
-    if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
-                      check=False).returncode:
-        pytest.skip("torch is not installed for " + PYTHON)
+    check()
     with support.Program([PYTHON, PROGRAM, *words], start_new_session=True) as program:
         try:
             yield program

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 import support
+import training
 from environment import PROGRAMS
 from scripts import run
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPTS = ROOT / "package/probing/scripts"
-TORCH_PYTHON = "/usr/bin/python3"
 
 
 def shown(name, process, *arguments):
@@ -189,10 +189,8 @@ def test_tasks_of_celery(target, newest, tmp_path):
 
 @pytest.fixture
 def loads():
-    if subprocess.run([TORCH_PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
-                      check=False).returncode:
-        pytest.skip("torch is not installed for " + TORCH_PYTHON)
-    with support.Program([TORCH_PYTHON, PROGRAMS / "training/loads.py"],
+    training.check()
+    with support.Program([training.PYTHON, PROGRAMS / "training/loads.py"],
                          start_new_session=True) as program:
         try:
             assert program.line(timeout=60) == "loaded"
