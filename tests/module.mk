@@ -3,7 +3,7 @@
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 # Asked for when it is used first: a make that tests nothing starts no Python.
 PYTHON = $(eval PYTHON := $$(shell tests/tools/python))$(PYTHON)
-# Live tests wait for much: files of them run side by side where pytest-xdist is there.
+# Tests wait for much: files of them run side by side where pytest-xdist is there.
 BESIDE = $(eval BESIDE := $$(shell tests/tools/python --beside))$(BESIDE)
 PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider
 # On how many interpreters a live test runs, at most, in `make check-all`.
@@ -55,9 +55,9 @@ test: check ## the same
 
 .PHONY: check-all
 check-all: ## all tests, in their short form, on all interpreters; `make deps-test` installs what they need
-	$(Q)+$(PARTS) $(JOBS) all unit-tests fuzzers fault-steps usable-gdb
-	$(Q)+tests/tools/check lint='$(PARTS) lint' unit='$(PARTS) check-unit' fuzz='$(PARTS) check-fuzz' \
-		aarch64='$(PARTS) check-aarch64-if-there' docs='$(PARTS) check-docs' live='$(PARTS) check-live'
+	$(Q)+$(PARTS) $(JOBS) unit-tests fuzzers $(filter-out deb,$(LIVE_NEEDS)) usable-gdb
+	$(Q)+tests/tools/check lint='PROBING_CI=$(CI) $(PARTS) lint' unit='$(PARTS) check-unit' fuzz='$(PARTS) check-fuzz' \
+		aarch64='$(PARTS) check-aarch64-if-there' live='$(PARTS) check-live'
 
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS)

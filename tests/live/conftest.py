@@ -24,6 +24,9 @@ if "PROBING_BUILD" in os.environ:
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 # What tests of one folder share with those of another.
 sys.path += sorted({str(path.parent) for path in HERE.glob("*/test_*.py")})
+# Where bytecode is not to be kept, each worker would take seconds to compile all tests again.
+if os.access(HERE.parents[1] / "build", os.W_OK):
+    sys.dont_write_bytecode, sys.pycache_prefix = False, str(HERE.parents[1] / "build" / "bytecode-of-tests")
 
 import own_gdb  # noqa: E402,F401
 import faults  # noqa: E402
@@ -101,13 +104,33 @@ def name_missing_ones(items):
                     reason="no interpreter of this kind here: 'make test-interpreters' gets some").mark
 
 
+def slowest_first(items):
+    """By what long.txt says of a file's tests, which it does of one interpreter: at the end of tests
+    that run side by side no worker has a long file alone."""
+    seconds = dict(ledgers.rows("long.txt"))
+    interpreters, takes = {}, {}
+    for item in items:
+        key = item.path, item.originalname
+        interpreters.setdefault(key, set()).add(_without_interpreter(item)[1])
+        takes[item.path] = takes.get(item.path, 0) + 0.1
+    for (path, name), names in interpreters.items():
+        takes[path] += float(seconds.get("%s::%s" % (path.name, name), 0)) * len(names)
+    items.sort(key=lambda item: -takes[item.path])
+
+
 def pytest_collection_modifyitems(config, items):
-    """Takes away, of each test that runs on many interpreters, all but a sample of them."""
+    """Chooses the tests of this run and their order."""
     name_missing_ones(items)
     if support.MAIN_PATH:
         without_long_ones(config, items)
-    if not SAMPLE:
-        return
+    if SAMPLE:
+        without_most_interpreters(config, items)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        slowest_first(items)
+
+
+def without_most_interpreters(config, items):
+    """Takes away, of each test that runs on many interpreters, all but a sample of them."""
     groups = {}
     for item in items:
         key, name = _without_interpreter(item)
