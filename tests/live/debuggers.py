@@ -108,6 +108,13 @@ def gdb_alone(program="gdb"):
             *(index if KEEPS and program == "gdb" else [])]
 
 
+def lldb_alone(program=None):
+    """The same of LLDB: this machine's, or another one."""
+    index = ["-O", "settings set symbols.lldb-index-cache-path %s" % KEPT, "-O",
+             "settings set symbols.enable-lldb-index-cache true"]
+    return [program or "lldb", "--no-use-colors", "-x", *([] if program or not KEEPS else index)]
+
+
 def lldb_environment():
     """Debian's LLDB does not find its own module."""
     env = environment()
@@ -164,7 +171,7 @@ def lldb(*commands, arguments=(), env=None, program=None, cwd=None):
         mark = isinstance(command, tuple)
         lines += ["-o", "script print('\\n[%s]')" % command[0] if mark else command]
     env = dict(environment() if program else lldb_environment(), **(env or {}))
-    done = subprocess.run([program or "lldb", "--no-use-colors", "-x", "-b", *map(str, arguments), *lines],
+    done = subprocess.run([*lldb_alone(program), "-b", *map(str, arguments), *lines],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, timeout=120, check=False, env=env, errors="surrogateescape", cwd=cwd)
     # LLDB repeats what it is told.
