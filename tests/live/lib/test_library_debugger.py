@@ -45,6 +45,8 @@ class Through(Debugger):
         if name == "task":
             return "".join("%d\n" % t for t in support.thread_ids(self.target)).encode()
         try:
+            if name == "exe":
+                return os.fsencode(os.readlink("/proc/%d/exe" % self.target))
             with open("/proc/%d/%s" % (self.target, name), "rb") as file:
                 return file.read()
         except OSError:
