@@ -97,9 +97,9 @@ static struct prb_error *check_columns(const struct prb_ring *ring)
 
 static uint32_t find_texts_of(const struct prb_ring *ring)
 {
-	uint32_t result = 0;
+	uint32_t result = 0, count = PRB_MIN(ring->header.column_count, PRB_RING_COLUMNS);
 
-	for (uint32_t i = 0; i < ring->header.column_count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		result |= (uint32_t)(ring->columns[i].type == PRB_RING_TEXT) << i;
 	return result;
 }
