@@ -101,18 +101,12 @@ def environment():
 
 def gdb_alone(program="gdb"):
     """Words of a command: gdb without any settings of a user."""
+    # LLDB would keep some, too: with those of version 14 it does not find variables that there are.
     index = ["-iex", "set index-cache directory %s" % KEPT, "-iex", "set index-cache enabled on"]
     # What distributions install for gdb, a printer of Python's objects among it, is not loaded. Before
     # 12 the other settings have other names.
     return [program, "-nx", "-q", "-iex", "set auto-load python-scripts off",
             *(index if KEEPS and program == "gdb" else [])]
-
-
-def lldb_alone(program=None):
-    """The same of LLDB: this machine's, or another one."""
-    index = ["-O", "settings set symbols.lldb-index-cache-path %s" % KEPT, "-O",
-             "settings set symbols.enable-lldb-index-cache true"]
-    return [program or "lldb", "--no-use-colors", "-x", *([] if program or not KEEPS else index)]
 
 
 def lldb_environment():
@@ -171,7 +165,7 @@ def lldb(*commands, arguments=(), env=None, program=None, cwd=None):
         mark = isinstance(command, tuple)
         lines += ["-o", "script print('\\n[%s]')" % command[0] if mark else command]
     env = dict(environment() if program else lldb_environment(), **(env or {}))
-    done = subprocess.run([*lldb_alone(program), "-b", *map(str, arguments), *lines],
+    done = subprocess.run([program or "lldb", "--no-use-colors", "-x", "-b", *map(str, arguments), *lines],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, timeout=120, check=False, env=env, errors="surrogateescape", cwd=cwd)
     # LLDB repeats what it is told.

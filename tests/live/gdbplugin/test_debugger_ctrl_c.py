@@ -13,7 +13,7 @@ from debuggers import known, sleeper  # noqa: F401 (fixtures)
 
 GDB = pytest.param("gdb", marks=debuggers.needs_gdb)
 LLDB = pytest.param("lldb", marks=debuggers.needs_lldb)
-START = {"gdb": debuggers.gdb_alone(), "lldb": debuggers.lldb_alone()}
+START = {"gdb": debuggers.gdb_alone(), "lldb": ["lldb", "--no-use-colors", "-x"]}
 LOAD = {"gdb": "source %s" % (debuggers.PLUGIN / "probing-gdb.py"),
         "lldb": debuggers.LOAD_IN_LLDB}
 ENVIRONMENT = {"gdb": debuggers.environment, "lldb": debuggers.lldb_environment}
