@@ -17,7 +17,8 @@ def run(command, status=0, **environment):
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(("MAKE", "MFLAGS")) and name not in given}
     done = subprocess.run([str(word) for word in command], cwd=ROOT, env={**kept, **environment}, text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          timeout=120)
     assert done.returncode == status, done.stdout + done.stderr
     return done
 
@@ -47,6 +48,12 @@ def test_asking_changes_nothing(make, tmp_path):
     make("-q", "CFLAGS=-O1", status=1)
     make("-q")
     assert make() == 0
+
+
+def test_asking_before_anything_is_built(tmp_path):
+    plan = run(["make", "-n", f"O={tmp_path}/new", "all"]).stdout
+    assert f"-o {tmp_path}/new/probing" in plan
+    assert not list(tmp_path.glob("new/**/*.o"))
 
 
 def test_the_folder_by_another_name(make, tmp_path):

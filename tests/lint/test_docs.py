@@ -41,7 +41,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 # Whose transcripts the pages have: Debian 12's.
 PYTHON, PYTHON_VERSION = "/usr/bin/python3", "3.11."
 # A function of the C library whose name is in its debug files alone.
-OF_LIBC = "__futex_abstimed_wait_common64"
+OF_LIBC = "__futex_abstimed_wait_common"
 # Variables of the environment that a page shows, and that a machine may have.
 OF_JOBS = ("NCCL_", "CUDA_", "TORCH_", "OMP_")
 # How often what a page shows is tried: a thread of the program may just wait for the GIL.

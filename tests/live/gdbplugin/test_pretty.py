@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import debuggers
+import environment
 import pytest
 import support
 import tables
@@ -46,7 +47,8 @@ def one(known):
 @pytest.fixture
 def symbols(known):
     """For what asks the debugger for types and variables of Python."""
-    if gdb("ptype PyObject", arguments=[known.exe]).code:
+    exe, library, _ = environment.parts(known)
+    if gdb("ptype PyObject", arguments=[library or exe]).code:
         pytest.skip("%r has no debug symbols here" % known)
 
 
