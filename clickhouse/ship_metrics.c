@@ -21,6 +21,7 @@
 #include "base/own_file.h"
 #include "clickhouse/ship_private.h"
 #include "command/exit.h"
+#include "command/start.h"
 
 enum {
 	SLOT = 512,
@@ -259,7 +260,7 @@ static void be_child(const struct prb_ship *ship, int out, pid_t parent)
 	/* Too many to name: the child prints all processes, and only the followed ones are used. */
 	if (named && ship->processes.count > MOST_NAMED)
 		words[3] = NULL;
-	execv("/proc/self/exe", words);
+	prb_start_become_at(NULL, words);
 	_exit(PRB_EXIT_FAILED);
 }
 

@@ -80,18 +80,19 @@ static struct prb_error *read_file(const char *path, struct prb_hosts *ret)
 }
 
 /** Runs a program of the scheduler, and gives what it prints. */
-static struct prb_error *run(const char *const *words, struct prb_str *ret)
+static struct prb_error *run(struct prb_words *words, struct prb_str *ret)
 {
 	prb_auto_answers struct prb_answers answers = {};
 	struct prb_answer *answer = prb_answers_add(&answers, NULL);
 
 	if (!answer)
 		return prb_error_nomem();
-	for (const char *const *word = words; *word; word++)
-		PRB_TRY(prb_words_add(&answer->words, "%s", *word));
+	answer->words = *words;
+	*words = (struct prb_words){};
 	PRB_TRY(prb_gather(&answers, &(struct prb_gather_options){.deadline_s = PATIENCE}));
 	if (answer->error)
-		return prb_error_create(PRB_ERROR_FAILED, "%s: %s", words[0], answer->error);
+		return prb_error_create(PRB_ERROR_FAILED, "%s: %s", answer->words.list.items[0],
+					answer->error);
 	*ret = answer->out;
 	answer->out = (struct prb_str){};
 	return NULL;
@@ -99,11 +100,13 @@ static struct prb_error *run(const char *const *words, struct prb_str *ret)
 
 static struct prb_error *find_nodes(const struct prb_reach *r, struct prb_hosts *ret)
 {
-	const char *const words[] = {"squeue",	 "--noheader", "--jobs", r->slurm,
-				     "--format", "%N",	       NULL};
+	static const char *const list[] = {"squeue", "--noheader", "--format=%N", NULL};
+	prb_auto_words struct prb_words words = {};
 	prb_auto_str struct prb_str out = {};
 
-	PRB_TRY(run(words, &out));
+	PRB_TRY(prb_words_add_ours(&words, list));
+	PRB_TRY(prb_words_add(&words, "--jobs=%s", r->slurm));
+	PRB_TRY(run(&words, &out));
 	for (char *line = out.data, *rest; line && *line; line = rest) {
 		rest = strchrnul(line, '\n');
 		if (*rest)
@@ -120,23 +123,17 @@ static struct prb_error *find_nodes(const struct prb_reach *r, struct prb_hosts 
 
 static struct prb_error *find_pods(const struct prb_reach *r, struct prb_hosts *ret)
 {
-	const char *words[] = {"kubectl",
-			       "get",
-			       "pods",
-			       "--output=name",
-			       "--field-selector=status.phase=Running",
-			       "--selector",
-			       r->kubernetes,
-			       NULL,
-			       NULL,
-			       NULL};
+	static const char *const list[] = {
+		"kubectl", "get", "pods", "--output=name", "--field-selector=status.phase=Running",
+		NULL};
+	prb_auto_words struct prb_words words = {};
 	prb_auto_str struct prb_str out = {};
 
-	if (r->space) {
-		words[7] = "--namespace";
-		words[8] = r->space;
-	}
-	PRB_TRY(run(words, &out));
+	PRB_TRY(prb_words_add_ours(&words, list));
+	PRB_TRY(prb_words_add(&words, "--selector=%s", r->kubernetes));
+	if (r->space)
+		PRB_TRY(prb_words_add(&words, "--namespace=%s", r->space));
+	PRB_TRY(run(&words, &out));
 	for (char *line = out.data, *rest; line && *line; line = rest) {
 		char **place;
 
@@ -196,11 +193,10 @@ void prb_reach_close(struct prb_reach *reach)
 static struct prb_error *add_slurm(const struct prb_reach *r, const char *host,
 				   struct prb_words *ret)
 {
-	static const char *const options[] = {"srun",	    "--overlap", "--quiet",   "--nodes=1",
-					      "--ntasks=1", "--mem=0",	 "--mpi=none"};
+	static const char *const options[] = {"srun",	    "--overlap", "--quiet",    "--nodes=1",
+					      "--ntasks=1", "--mem=0",	 "--mpi=none", NULL};
 
-	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
-		PRB_TRY(prb_words_add(ret, "%s", options[i]));
+	PRB_TRY(prb_words_add_ours(ret, options));
 	PRB_TRY(prb_words_add(ret, r->bring ? "--input=0" : "--input=none"));
 	PRB_TRY(prb_words_add(ret, "--jobid=%s", r->slurm));
 	return prb_words_add(ret, "--nodelist=%s", host);
@@ -233,9 +229,7 @@ static struct prb_error *add_program(const struct prb_reach *r, const char *cons
 		PRB_TRY(prb_words_add(ret, "%s", BRING));
 	}
 	PRB_TRY(prb_words_add(ret, "%s", program && *program ? program : "probing"));
-	for (; *words; words++)
-		PRB_TRY(prb_words_add(ret, "%s", *words));
-	return NULL;
+	return prb_words_add_ours(ret, words);
 }
 
 /** ssh gives one line to a shell. */
@@ -255,24 +249,23 @@ static struct prb_error *bring_by_ssh(const char *host, const char *const *words
 /** What a served process is asked instead: it knows only itself. */
 static struct prb_error *ask_served(struct prb_answer *answer, const char *const *words)
 {
-	static const char *const first[] = {"probing", "-t"}, *const look[] = {"cluster", "own"},
-				 *const rows[] = {"query", "--format=json"};
+	static const char *const look[] = {"cluster", "own", NULL}, *const rows[] = {
+									    "query",
+									    "--format=json", NULL};
 	bool looks = !strcmp(words[1], "look");
-	const char *const *instead = looks ? look : rows;
 
 	answer->itself = true;
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(first); i++)
-		PRB_TRY(prb_words_add(&answer->words, "%s", first[i]));
-	PRB_TRY(prb_words_add(&answer->words, "%s", answer->host));
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(look); i++)
-		PRB_TRY(prb_words_add(&answer->words, "%s", instead[i]));
+	PRB_TRY(prb_words_add(&answer->words, "probing"));
+	PRB_TRY(prb_words_add(&answer->words, "--target=%s", answer->host));
+	PRB_TRY(prb_words_add_ours(&answer->words, looks ? look : rows));
 	/* Options of a look; of rows, "--json" and the statement. The job is that of the process.
 	 */
 	if (!looks)
 		return prb_words_add(&answer->words, "%s", words[3]);
 	for (words += 2; *words; words++)
 		if (**words == '-')
-			PRB_TRY(prb_words_add(&answer->words, "%s", *words));
+			PRB_TRY(prb_words_add_ours(&answer->words,
+						   (const char *const[]){*words, NULL}));
 	return NULL;
 }
 

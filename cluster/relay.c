@@ -96,8 +96,7 @@ struct prb_error *prb_relay_serve(const struct prb_reach *reach, const struct pr
 		}
 		answer->itself = true;
 		PRB_TRY(prb_words_add(&answer->words, "probing"));
-		for (char *const *word = words; *word; word++)
-			PRB_TRY(prb_words_add(&answer->words, "%s", *word));
+		PRB_TRY(prb_words_add_ours(&answer->words, (const char *const *)words));
 	}
 	return prb_gather(&answers, &(struct prb_gather_options){.deadline_s = deadline_s,
 								 .hurry = !strcmp(mode, HURRY),

@@ -102,9 +102,7 @@ static struct prb_error *add_answer(struct prb_rows *rows, struct prb_answers *a
 		return prb_reach_ask(rows->options.reach, answer, words);
 	answer->itself = true;
 	PRB_TRY(prb_words_add(&answer->words, "probing"));
-	for (const char *const *word = words; *word; word++)
-		PRB_TRY(prb_words_add(&answer->words, "%s", *word));
-	return NULL;
+	return prb_words_add_ours(&answer->words, words);
 }
 
 static struct prb_error *ask(struct prb_rows *rows, const char *sql, struct prb_answers *answers)

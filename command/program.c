@@ -14,6 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "command/start.h"
+
 enum { CANNOT_RUN = 127, STACK = 256 << 10 };
 
 static void reset_signals(void)
@@ -28,8 +31,9 @@ static void reset_signals(void)
 }
 
 /** In the child: becomes the program. */
-static void become(const struct prb_program *program, pid_t parent)
+static void become(const struct prb_program *program, const char *path, pid_t parent)
 {
+	int why = ENOENT;
 	int in = program->in >= 0 ? program->in : open("/dev/null", O_RDONLY);
 
 	if (program->terminal)
@@ -48,18 +52,17 @@ static void become(const struct prb_program *program, pid_t parent)
 	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
 	if (program->prepare)
 		program->prepare(program->context);
-	if (program->itself)
-		execv("/proc/self/exe", program->words);
-	else
-		execvp(program->words[0], program->words);
+	if (program->itself || path)
+		why = prb_start_become_at(path, program->words);
 	dprintf(2, "probing: cannot run %s: %s\n", program->itself ? "itself" : program->words[0],
-		strerror(errno));
+		strerror(why));
 	_exit(CANNOT_RUN);
 }
 
 /** What the child has to know. */
 struct child {
 	const struct prb_program *program;
+	const char *path;
 	pid_t parent;
 };
 
@@ -67,7 +70,7 @@ static int run_child(void *context)
 {
 	const struct child *child = context;
 
-	become(child->program, child->parent);
+	become(child->program, child->path, child->parent);
 	return CANNOT_RUN;
 }
 
@@ -75,9 +78,9 @@ static int run_child(void *context)
  * Without copying our memory, which takes milliseconds for each of a thousand hosts: we go on when
  * the child has become the program. It must change nothing of ours until then.
  */
-static pid_t start_fast(const struct prb_program *program)
+static pid_t start_fast(const struct prb_program *program, const char *path)
 {
-	struct child child = {program, getpid()};
+	struct child child = {program, path, getpid()};
 	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	int pid, why;
@@ -93,13 +96,14 @@ static pid_t start_fast(const struct prb_program *program)
 
 struct prb_error *prb_program_start(const struct prb_program *program, pid_t *ret)
 {
-	pid_t parent = getpid(), pid = program->prepare ? fork() : start_fast(program);
+	prb_auto_free char *path = program->itself ? NULL : prb_start_find(program->words[0]);
+	pid_t parent = getpid(), pid = program->prepare ? fork() : start_fast(program, path);
 
 	if (pid < 0)
 		return prb_error_os(errno, "cannot start %s",
 				    program->itself ? "a command" : program->words[0]);
 	if (!pid)
-		become(program, parent);
+		become(program, path, parent);
 	*ret = pid;
 	return NULL;
 }

@@ -2,6 +2,7 @@
 #include "command/words.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -15,19 +16,53 @@ void prb_words_deinit(struct prb_words *words)
 	prb_vec_free(&words->list);
 }
 
+static struct prb_error *add(struct prb_words *words, char *text)
+{
+	char **word = text ? prb_vec_push(&words->list) : NULL;
+
+	if (!word) {
+		free(text);
+		return prb_error_nomem();
+	}
+	*word = text;
+	return NULL;
+}
+
+/** True if behind the words there are an option's name can only be a name. */
+static bool options_ended(const struct prb_words *words)
+{
+	char *const *word;
+
+	prb_vec_each (word, &words->list)
+		if (!strcmp(*word, "--"))
+			return true;
+	return false;
+}
+
 struct prb_error *prb_words_add(struct prb_words *words, const char *format, ...)
 {
-	struct prb_str text = {};
-	char **word = prb_vec_push(&words->list);
+	prb_auto_str struct prb_str text = {};
 	va_list args;
 
-	if (!word)
-		return prb_error_nomem();
 	va_start(args, format);
 	prb_str_vprintf(&text, format, args);
 	va_end(args);
-	*word = prb_str_take(&text);
-	return *word ? NULL : prb_error_nomem();
+	if (text.failed)
+		return prb_error_nomem();
+	if (*format == '%' && *prb_str_text(&text) == '-' && !options_ended(words))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"'%.200s' begins with a dash: it would be an option of "
+					"the program that it is for, %.100s",
+					prb_str_text(&text),
+					words->list.count ? words->list.items[0] : "");
+	return add(words, prb_str_take(&text));
+}
+
+struct prb_error *prb_words_add_ours(struct prb_words *words, const char *const *list)
+{
+	for (; *list; list++)
+		PRB_TRY(add(words, strdup(*list)));
+	return NULL;
 }
 
 /** The variable of the option as the type that its kind has. */

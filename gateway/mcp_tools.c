@@ -30,7 +30,14 @@ static bool flag(const struct prb_tool_call *call, const char *name)
 	return json_is_true(argument(call, name));
 }
 
+/** A word that stands here. */
 static struct prb_error *add(struct prb_tool_call *call, const char *word)
+{
+	return prb_words_add_ours(&call->words, (const char *const[]){word, NULL});
+}
+
+/** One that the assistant chose. */
+static struct prb_error *add_chosen(struct prb_tool_call *call, const char *word)
 {
 	return prb_words_add(&call->words, "%s", word);
 }
@@ -100,7 +107,7 @@ static struct prb_error *prepare_tables(struct prb_tool_call *call)
 
 	PRB_TRY(add(call, "tables"));
 	PRB_TRY(add(call, "--"));
-	return table ? add(call, table) : NULL;
+	return table ? add_chosen(call, table) : NULL;
 }
 
 static struct prb_error *prepare_print(struct prb_tool_call *call)
@@ -111,7 +118,7 @@ static struct prb_error *prepare_print(struct prb_tool_call *call)
 	PRB_TRY(add_number(call, "tid"));
 	PRB_TRY(add_number(call, "frame"));
 	PRB_TRY(add(call, "--"));
-	return add(call, text(call, "expression"));
+	return add_chosen(call, text(call, "expression"));
 }
 
 static struct prb_error *prepare_perf(struct prb_tool_call *call)
@@ -165,7 +172,7 @@ static struct prb_error *prepare_skill(struct prb_tool_call *call)
 	PRB_TRY(add(call, "skill"));
 	PRB_TRY(add(call, "run"));
 	PRB_TRY(add(call, "--"));
-	return add(call, text(call, "name"));
+	return add_chosen(call, text(call, "name"));
 }
 
 static struct prb_error *prepare_eval(struct prb_tool_call *call)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "command/start.h"
 
 enum { BODY_FD = 3, MAX_ANSWER = 64 << 10 };
 
@@ -100,14 +101,13 @@ static struct prb_error *start(int settings, int body, int out, pid_t *ret)
 {
 	char name[] = "curl", plain[] = "--disable", config[] = "--config", from_stdin[] = "-";
 	char *const words[] = {name, plain, config, from_stdin, NULL};
-	extern char **environ;
 	posix_spawn_file_actions_t actions;
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, settings, 0);
 	posix_spawn_file_actions_adddup2(&actions, out, 1);
 	posix_spawn_file_actions_adddup2(&actions, body, BODY_FD);
-	int failed = posix_spawnp(ret, name, &actions, NULL, words, environ);
+	int failed = prb_start_child(words, false, &actions, ret);
 	posix_spawn_file_actions_destroy(&actions);
 	if (!failed)
 		return NULL;

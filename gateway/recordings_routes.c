@@ -203,8 +203,7 @@ struct prb_error *prb_answer_recording(struct prb_request *r)
 		if (strcmp(FORMATS[i].name, format) != 0)
 			continue;
 		PRB_TRY(prb_recordings_prepare(&r->gateway->recordings));
-		PRB_TRY(prb_words_add(&r->words, "-t"));
-		PRB_TRY(prb_words_add(&r->words, "%s", source.path));
+		PRB_TRY(prb_words_add(&r->words, "--target=%s", source.path));
 		PRB_TRY(prb_words_add(&r->words, "performance"));
 		if (before)
 			PRB_TRY(prb_words_add(&r->words, "--diff=%s", other.path));

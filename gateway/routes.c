@@ -230,9 +230,7 @@ static struct prb_error *far_job_words(struct prb_request *r, const char *const 
 	const struct prb_words *job = r->gateway->options.job;
 
 	PRB_TRY(prb_served_words_merge(&r->words, "dump", flags));
-	for (size_t i = 0; i < job->list.count; i++)
-		PRB_TRY(prb_words_add(&r->words, "%s", job->list.items[i]));
-	return NULL;
+	return prb_words_add_ours(&r->words, (const char *const *)job->list.items);
 }
 
 static struct prb_error *answer_job(struct prb_request *r)

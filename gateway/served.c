@@ -165,8 +165,7 @@ struct prb_error *prb_served_words(const struct prb_served *served, const char *
 	const struct prb_served_target *target;
 
 	PRB_TRY(find(served, id, &target));
-	PRB_TRY(prb_words_add(words, "-t"));
-	PRB_TRY(prb_words_add(words, "%s", target ? target->name : id));
+	PRB_TRY(prb_words_add(words, "--target=%s", target ? target->name : id));
 	return add_places(served, words);
 }
 
@@ -180,8 +179,7 @@ struct prb_error *prb_served_words_all(const struct prb_served *served, struct p
 		if (has_ended(&served->named.items[i]))
 			continue;
 		there++;
-		PRB_TRY(prb_words_add(words, "-t"));
-		PRB_TRY(prb_words_add(words, "%s", served->named.items[i].name));
+		PRB_TRY(prb_words_add(words, "--target=%s", served->named.items[i].name));
 	}
 	if (!there)
 		return prb_error_create(PRB_ERROR_NO_PROCESS, "all processes that were served have "
@@ -219,9 +217,7 @@ struct prb_error *prb_served_words_merge(struct prb_words *words, const char *ac
 	PRB_TRY(prb_words_add(words, "cluster"));
 	PRB_TRY(prb_words_add(words, "%s", action));
 	PRB_TRY(prb_words_add(words, "--json"));
-	for (; *flags; flags++)
-		PRB_TRY(prb_words_add(words, "%s", *flags));
-	return NULL;
+	return prb_words_add_ours(words, flags);
 }
 
 /** Appends the words before JOB. */
@@ -235,8 +231,7 @@ static struct prb_error *add_job_action(const struct prb_served *served, bool bu
 
 		if (!t->pid || has_ended(t))
 			continue;
-		PRB_TRY(prb_words_add(words, "-t"));
-		PRB_TRY(prb_words_add(words, "%s", t->name));
+		PRB_TRY(prb_words_add(words, "--target=%s", t->name));
 	}
 	if (some && !words->list.count)
 		return prb_error_create(PRB_ERROR_NO_PROCESS, "all processes that were served have "

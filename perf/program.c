@@ -13,6 +13,7 @@
 #include "command/descriptors.h"
 #include "command/exit.h"
 #include "ptrace/held_start.h"
+#include "command/start.h"
 
 enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127 };
 
@@ -70,8 +71,7 @@ static _Noreturn void run_program(char *const *words, const struct child *ends)
 	while (read(ends->go, &ignored, sizeof(ignored)) < 0 && errno == EINTR)
 		;
 	prb_descriptors_restore();
-	execvp(*words, words);
-	reason = errno;
+	reason = prb_start_become_typed(words);
 	if (write(ends->failed, &reason, sizeof(reason)) < 0)
 		_exit(EXIT_NOT_RUNNABLE);
 	_exit(EXIT_NOT_FOUND);

@@ -25,6 +25,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "profile/sampler.h"
+#include "command/start.h"
 
 __asm__(".pushsection .rodata\n"
 	".global prb_selfcheck_program\n"
@@ -102,7 +103,7 @@ static struct prb_error *start(const char *python, struct child *child)
 	posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	failed = posix_spawn(&child->pid, python, &actions, NULL, arguments, environ);
+	failed = prb_start_child(arguments, false, &actions, &child->pid);
 	posix_spawn_file_actions_destroy(&actions);
 	close(in[0]);
 	close(out[1]);

@@ -11,6 +11,7 @@
 #include "remote/ssh_words.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "command/start.h"
 
 enum { SSH_FAILED = 255 };
 
@@ -109,8 +110,7 @@ static void become(const struct prb_remote_job *job, char **words)
 	dup2(job->err, STDERR_FILENO);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
-	execvp("ssh", words);
-	dprintf(STDERR_FILENO, "probing: cannot run ssh: %s\n", strerror(errno));
+	dprintf(STDERR_FILENO, "probing: cannot run ssh: %s\n", strerror(prb_start_become(words)));
 	_exit(SSH_FAILED);
 }
 

@@ -60,8 +60,7 @@ static struct prb_error *put(const struct prb_command *command, const void *sett
 {
 	PRB_TRY(prb_words_add(ret, "probing"));
 	if (command->target_use != PRB_TARGET_NONE) {
-		PRB_TRY(prb_words_add(ret, "-t"));
-		PRB_TRY(prb_words_add(ret, "%s", target));
+		PRB_TRY(prb_words_add(ret, "--target=%s", target));
 	}
 	for (unsigned i = 0; i < verbose && i < MAX_VERBOSE; i++)
 		PRB_TRY(prb_words_add(ret, "-v"));

@@ -21,10 +21,10 @@ void prb_ssh_quote(struct prb_str *s, const char *word)
 struct prb_error *prb_ssh_line(const char *host, const char *line, struct prb_words *ret)
 {
 	static const char *const before[] = {
-		"ssh", "-T", "-oLogLevel=ERROR", "-oBatchMode=yes", "-oConnectTimeout=10", "--"};
+		"ssh", "-T", "-oLogLevel=ERROR", "-oBatchMode=yes", "-oConnectTimeout=10",
+		"--",  NULL};
 
-	for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++)
-		PRB_TRY(prb_words_add(ret, "%s", before[i]));
+	PRB_TRY(prb_words_add_ours(ret, before));
 	PRB_TRY(prb_words_add(ret, "%s", host));
 	return prb_words_add(ret, "%s", line);
 }

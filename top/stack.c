@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "command/start.h"
 
 extern char **environ;
 
@@ -48,7 +49,7 @@ static int spawn(pid_t pid, pid_t tid, int out, pid_t *ret)
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, out, STDERR_FILENO);
-	failed = posix_spawn(ret, "/proc/self/exe", &actions, NULL, arguments, environ);
+	failed = prb_start_child(arguments, true, &actions, ret);
 	posix_spawn_file_actions_destroy(&actions);
 	return failed;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command/output.h"
@@ -11,40 +12,14 @@
 #include "base/package_place.h"
 #include "target/target.h"
 #include "target/spec/target_spec.h"
-
-/* What the debugger is started with. */
-struct launch {
-	const char *words[16];
-	size_t count;
-	const char *load;
-	char *pid, *exe;
-};
-
-static void launch_deinit(struct launch *l)
-{
-	free(l->pid);
-	free(l->exe);
-}
-
-static void add(struct launch *l, const char *word)
-{
-	if (word && l->count < PRB_ARRAY_SIZE(l->words) - 1)
-		l->words[l->count++] = word;
-}
+#include "command/start.h"
+#include "command/words.h"
 
 char *prb_debugger_program(const struct prb_debugger_kind *kind)
 {
-	const char *path_variable = getenv("PATH");
-	prb_auto_free char *folders = strdup(path_variable ? path_variable : "");
-	char *rest = folders;
+	prb_auto_free char *path = prb_start_find(kind->program);
 
-	for (const char *folder; rest && (folder = strsep(&rest, ":"));) {
-		prb_auto_free char *path = prb_format("%s/%s", folder, kind->program);
-
-		if (path && !access(path, X_OK))
-			return realpath(path, NULL);
-	}
-	return NULL;
+	return path ? realpath(path, NULL) : NULL;
 }
 
 struct prb_error *prb_debugger_plugin(const struct prb_debugger_kind *kind, char **ret)
@@ -73,33 +48,41 @@ struct prb_error *prb_debugger_plugin(const struct prb_debugger_kind *kind, char
 			      "'make install' puts it there");
 }
 
-static struct prb_error *add_process(struct launch *l, pid_t pid)
+static struct prb_error *add_process(struct prb_words *words, pid_t pid)
 {
-	l->pid = prb_format("%d", (int)pid);
-	if (!l->pid)
-		return prb_error_nomem();
-	add(l, "-p");
-	add(l, l->pid);
-	return NULL;
+	PRB_TRY(prb_words_add(words, "-p"));
+	return prb_words_add(words, "%d", (int)pid);
 }
 
-static struct prb_error *add_core(struct launch *l, struct prb_target *target, const char *path)
+/** A core says what its program was, and whoever made it chose that: it may be no file, or an
+ * option. */
+static struct prb_error *add_exe(struct prb_words *words, const char *path)
+{
+	struct stat st;
+
+	if (*path != '/' || stat(path, &st) || !S_ISREG(st.st_mode))
+		return NULL;
+	return prb_words_add(words, "%s", path);
+}
+
+static struct prb_error *add_core(struct prb_words *words, struct prb_target *target,
+				  const char *path)
 {
 	prb_auto_str struct prb_str link = {};
+	prb_auto_free char *core = realpath(path, NULL);
 	struct prb_error *err = prb_target_read_link(target, &link, "exe");
 
+	if (!core)
+		return prb_error_os(errno, "cannot open %s", path);
 	if (!prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		PRB_TRY(err);
-	if (link.length && !(l->exe = prb_str_take(&link)))
-		return prb_error_nomem();
-	add(l, "-c");
-	add(l, path);
-	add(l, l->exe);
-	return NULL;
+	PRB_TRY(prb_words_add(words, "-c"));
+	PRB_TRY(prb_words_add(words, "%s", core));
+	return add_exe(words, prb_str_text(&link));
 }
 
 /** Opens the target to find out what it is: if we may not, we say better why than a debugger. */
-static struct prb_error *add_target(struct launch *l, const struct prb_debugger_kind *kind,
+static struct prb_error *add_target(struct prb_words *words, const struct prb_debugger_kind *kind,
 				    const char *text, const struct prb_core_places *places)
 {
 	struct prb_target *target;
@@ -107,9 +90,9 @@ static struct prb_error *add_target(struct launch *l, const struct prb_debugger_
 
 	PRB_TRY(prb_spec_open_in(text, places, &target));
 	if (target->local)
-		err = add_process(l, target->pid);
+		err = add_process(words, target->pid);
 	else if (target->partial)
-		err = add_core(l, target, text);
+		err = add_core(words, target, text);
 	else
 		err = prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, "%s cannot open a %s: '%.200s'",
@@ -139,21 +122,22 @@ static void set_environment(const struct prb_debugger_kind *kind)
 		setenv("PYTHONPATH", prb_str_text(&python), 1);
 }
 
-static struct prb_error *start(struct launch *l, const struct prb_debugger_kind *kind,
+static struct prb_error *start(const char *load, const struct prb_debugger_kind *kind,
 			       const struct prb_cli *cli)
 {
 	const char *target = cli->argument_count ? cli->arguments[0] : cli->target;
+	const char *const first[] = {kind->program, kind->early, load, kind->quiet, NULL};
+	prb_auto_words struct prb_words words = {};
+	char **list;
 
-	add(l, kind->program);
-	add(l, kind->quiet);
-	add(l, kind->early);
-	add(l, l->load);
+	PRB_TRY(prb_words_add_ours(&words, first));
 	if (target)
-		PRB_TRY(add_target(l, kind, target, &cli->places));
+		PRB_TRY(add_target(&words, kind, target, &cli->places));
+	PRB_TRY(prb_words_end(&words, &list));
 	set_environment(kind);
-	execvp(kind->program, (char **)l->words);
-	return prb_error_hint(prb_error_os(errno, "cannot start %s", kind->program),
-			      "is it installed? On Debian: apt install %s", kind->program);
+	return prb_error_hint(
+		prb_error_os(prb_start_become(list), "cannot start %s", kind->program),
+		"is it installed? On Debian: apt install %s", kind->program);
 }
 
 /** The debugger's command that loads the plugin; @p ret is the caller's to end. */
@@ -170,7 +154,6 @@ static void put_load(struct prb_str *ret, const struct prb_debugger_kind *kind, 
 struct prb_error *prb_debugger_run(const struct prb_debugger_kind *kind, const struct prb_cli *cli,
 				   const struct prb_debugger_settings *settings)
 {
-	__attribute__((cleanup(launch_deinit))) struct launch l = {};
 	prb_auto_free char *plugin = NULL;
 	prb_auto_str struct prb_str load = {};
 
@@ -178,9 +161,8 @@ struct prb_error *prb_debugger_run(const struct prb_debugger_kind *kind, const s
 	put_load(&load, kind, plugin);
 	if (load.failed)
 		return prb_error_nomem();
-	l.load = prb_str_text(&load);
 	if (!settings->print)
-		return start(&l, kind, cli);
+		return start(prb_str_text(&load), kind, cli);
 	prb_str_puts(&load, "\n");
 	return prb_output(&load);
 }

@@ -11,6 +11,7 @@
 #include "command/command.h"
 #include "command/exit.h"
 #include "control/agent_load.h"
+#include "command/start.h"
 
 enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127 };
 
@@ -104,8 +105,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 				      "leave it out, or start the program as usual and use "
 				      "'probing PID inject'");
 	PRB_TRY(set_variables(s->recursive));
-	execvp(*cli->program, cli->program);
-	reason = errno;
+	reason = prb_start_become_typed(cli->program);
 	prb_exit_report(prb_error_os(reason, "cannot run '%.200s'", *cli->program));
 	prb_exit_pass((reason == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE) << 8);
 	return prb_error_create(PRB_ERROR_NOT_FOUND, "%s", "");

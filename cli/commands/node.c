@@ -22,6 +22,8 @@
 #include "clickhouse/url.h"
 #include "command/command.h"
 #include "command/exit.h"
+#include "command/start.h"
+#include "command/words.h"
 
 struct node_settings {
 	const char *to, *password_file, *state, *host, *job, *listen, *token_file;
@@ -61,11 +63,23 @@ static int run_ship(const struct node_settings *s)
 	return (int)prb_exit_report(err);
 }
 
+static struct prb_error *serve_words(const struct node_settings *s, struct prb_words *ret)
+{
+	PRB_TRY(prb_words_add(ret, "probing"));
+	PRB_TRY(prb_words_add(ret, "serve"));
+	PRB_TRY(prb_words_add(ret, "--address=%s", s->listen));
+	return s->token_file ? prb_words_add(ret, "--token-file=%s", s->token_file) : NULL;
+}
+
 static int run_serve(const struct node_settings *s)
 {
-	execl("/proc/self/exe", "probing", "serve", "--address", s->listen,
-	      s->token_file ? "--token-file" : NULL, s->token_file, (char *)NULL);
-	return (int)prb_exit_report(prb_error_os(errno, "cannot start ourselves"));
+	prb_auto_words struct prb_words words = {};
+	struct prb_error *err = serve_words(s, &words);
+	char **list;
+
+	if (!err && !(err = prb_words_end(&words, &list)))
+		err = prb_error_os(prb_start_become_at(NULL, list), "cannot start ourselves");
+	return (int)prb_exit_report(err);
 }
 
 static int run_crashes(const struct node_settings *s)

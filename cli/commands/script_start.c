@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/package_place.h"
 #include "base/str.h"
+#include "command/start.h"
 
 /* In place of the current folder, from which nothing is imported. */
 static const char start[] = "import sys; sys.path[0] = sys.argv[1]; "
@@ -64,9 +65,9 @@ struct prb_error *prb_script_start(const char *const *words)
 	if (!access(library, R_OK))
 		setenv("PROBING_LIBRARY", library, 0);
 	name_program();
-	execvp(python, (char **)all);
-	return prb_error_hint(prb_error_os(errno, "cannot start %s", python),
-			      "scripts need Python 3.6 or later; $PYTHON names one");
+	return prb_error_hint(
+		prb_error_os(prb_start_become((char **)all), "cannot start %s", python),
+		"scripts need Python 3.6 or later; $PYTHON names one");
 }
 
 bool prb_script_is_ours(const char *name)
@@ -133,6 +134,7 @@ struct prb_error *prb_script_external(char **words, size_t count, size_t at)
 	const char *all[PRB_SCRIPT_WORDS + 1] = {"-x", name};
 	prb_auto_free char *program = prb_format("probing-%s", name);
 	size_t length = 2;
+	int why;
 
 	if (!program || count + 2 > PRB_SCRIPT_WORDS || name[0] == '-' ||
 	    strspn(name, name_letters) != strlen(name))
@@ -141,9 +143,9 @@ struct prb_error *prb_script_external(char **words, size_t count, size_t at)
 		if (i != at)
 			all[length++] = words[i];
 	all[1] = program;
-	execvp(program, (char **)all + 1);
-	if (errno != ENOENT && errno != EACCES)
-		return prb_error_os(errno, "cannot start %s", program);
+	why = prb_start_become((char **)all + 1);
+	if (why != ENOENT && why != EACCES)
+		return prb_error_os(why, "cannot start %s", program);
 	all[1] = name;
 	return extensions_mention(name) ? prb_script_start(all) : NULL;
 }

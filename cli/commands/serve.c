@@ -15,6 +15,7 @@
 #include "command/exit.h"
 #include "command/output.h"
 #include "command/words.h"
+#include "command/start.h"
 #include "gateway/gateway.h"
 #include "remote/serve.h"
 
@@ -57,7 +58,7 @@ static void open_browser(const char *address)
 	setsid();
 	if (fork())
 		_exit(0);
-	execlp("xdg-open", "xdg-open", address, (char *)NULL);
+	prb_start_become((char *[]){"xdg-open", (char *)address, NULL});
 	prb_warn("there is no xdg-open here: open the address yourself");
 	_exit(1);
 }
@@ -126,11 +127,14 @@ static struct prb_error *add_job(const struct serve_settings *s, const struct pr
 						"'%s' is a served process, whose token 'serve' has "
 						"not",
 						*host);
+	char **ignored;
+
 	PRB_TRY(prb_words_add_options(ret, reach_options, s));
-	if (!s->job)
-		return NULL;
-	PRB_TRY(prb_words_add(ret, "--"));
-	return prb_words_add(ret, "%s", s->job);
+	if (s->job) {
+		PRB_TRY(prb_words_add(ret, "--"));
+		PRB_TRY(prb_words_add(ret, "%s", s->job));
+	}
+	return prb_words_end(ret, &ignored);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)

@@ -60,6 +60,9 @@ FORBIDDEN_CALLS = re.compile(
     r"(?<![\w.>])(printf|fprintf|vprintf|vfprintf|dprintf|puts|putchar|perror|exit|_exit|abort|"
     r"signal|sigaction)\s*\(")
 
+# Only one file starts programs, so that a name which somebody else chose is never their option.
+STARTS_PROGRAMS = re.compile(r"(?<![\w.>])(exec[vl]p?e?|execveat|fexecve|posix_spawnp?|system|popen|wordexp)\s*\(")
+
 MAX_FILE = 800
 MAX_ROOM = 16000  # lines of C; generated tables of layouts do not count
 SOFT_FUNCTION, MAX_FUNCTION = 60, 120
@@ -215,6 +218,18 @@ def check_libraries(tree):
             match = FORBIDDEN_CALLS.search(line)
             if match:
                 yield f"{name}:{number}: a library may not call {match.group(1)}()"
+
+
+def check_programs(tree):
+    """Programs are started by command/start.c alone"""
+    for name in tree.sources():
+        if room(name) not in (*ORDER, "inside", "crash", "agent") or name == "command/start.c":
+            continue
+        for number, line in enumerate(without_comments(tree.text(name)).split("\n"), 1):
+            match = STARTS_PROGRAMS.search(line)
+            if match:
+                yield f"{name}:{number}: {match.group(1)}() is for command/start.c, whose callers " \
+                    "tests/live/attacks/test_started_programs.py lists"
 
 
 def check_headers(tree):

@@ -105,6 +105,15 @@ def test_finds_kinds(tree):
     assert [text.split(": ")[0] for text in found] == ["dump/b.c:2", "sql/c.c:1"]
 
 
+def test_finds_programs(tree):
+    found = findings("programs", tree({
+        "command/start.c": "execv(path, words);\n",
+        "gateway/a.c": "int a;\nexecvp(words[0], words);\nprb_execv(x);\n/* system(x) */\n",
+        "top/b.c": "failed = posix_spawn(ret, path, NULL, NULL, words, environ);\n",
+        "tests/unit/a.c": "system(line);\n"}))
+    assert [text.split(": ")[0] for text in found] == ["gateway/a.c:2", "top/b.c:1"]
+
+
 def test_finds_format(tree):
     bad = tree({".clang-format": (lint.ROOT / ".clang-format").read_text(),
                 "dwarf/a.c": SPDX + "int  x ;\n"})

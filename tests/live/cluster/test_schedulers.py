@@ -117,8 +117,8 @@ def test_pods(bin_path):
         assert "next        kubectl exec trainer-" in hang.stdout, hang
         assert " --namespace=ml --container=main -- probing %d dump --locals" % ranks[1].pid in hang.stdout
     log = (bin_path / "log").read_text()
-    assert "get pods --output=name --field-selector=status.phase=Running --selector app=trainer " \
-        "--namespace ml\n" in log
+    assert "get pods --output=name --field-selector=status.phase=Running --selector=app=trainer " \
+        "--namespace=ml\n" in log
     assert "exec --namespace=ml --container=main trainer-1 -- %s cluster look" % support.BINARY in log
     usage = jobs.cluster("cluster", "nodes", "--namespace", "ml", env=env)
     assert usage.returncode == USAGE and "are for --kubernetes" in usage.stderr
