@@ -45,10 +45,10 @@ static void read_environment(void)
 		return;
 	for (unsigned i = 0; i < PRB_CONFIG_KEYS; i++) {
 		const struct prb_config_key *key = &prb_config_keys[i];
-		const char *value = getenv(key->environment);
+		const char *value = secure_getenv(key->environment);
 
 		if (!value && key->environment_also)
-			value = getenv(key->environment_also);
+			value = secure_getenv(key->environment_also);
 		if (!value || strlen(value) >= PRB_CONFIG_TEXT_SIZE || !put(i, value))
 			atomic_store(&values[i].number, key->initial);
 	}

@@ -137,7 +137,8 @@ static int own_folder(int at, const char *name)
 /** The folder of all processes, with its path. */
 static int open_base(char *path, size_t size)
 {
-	const char *chosen = getenv("PROBING_DATA_DIR"), *runtime = getenv("XDG_RUNTIME_DIR");
+	const char *chosen = secure_getenv("PROBING_DATA_DIR"),
+		   *runtime = secure_getenv("XDG_RUNTIME_DIR");
 	int fd;
 
 	if (chosen && *chosen) {
@@ -193,7 +194,7 @@ static uint32_t find_rank(void)
 					    "PMIX_RANK", "PMI_RANK"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		const char *value = getenv(names[i]);
+		const char *value = secure_getenv(names[i]);
 		char *end;
 		unsigned long rank = value ? strtoul(value, &end, 10) : 0;
 

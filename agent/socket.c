@@ -124,7 +124,7 @@ static int bind_abstract(struct prba_socket *s)
 /** Tries the places in turn. */
 static int bind_somewhere(struct prba_socket *s, const char *folder)
 {
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
 	char path[sizeof(s->address.sun_path)];
 
 	if (folder)

@@ -84,7 +84,7 @@ int prba_crash_find_folder(const char *chosen, char ret[PRBA_CRASH_PATH])
 		return make_below(chosen, none, ret);
 	}
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		const char *base = getenv(places[i].variable);
+		const char *base = secure_getenv(places[i].variable);
 
 		if (base && *base == '/' && !make_below(base, places[i].below, ret))
 			return 0;

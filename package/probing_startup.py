@@ -10,6 +10,7 @@ import sys
 
 AGENT = "libprobing-agent.so"
 RTLD_NOW, RTLD_NOLOAD = 2, 4
+AT_SECURE = 23  # of <elf.h>
 chosen_agent = None
 hides = False  # the agent's thread from forks
 seen = False  # site runs the hooks of a virtual environment twice
@@ -26,10 +27,23 @@ def start():
         return
     seen = True
     try:
-        if sys.platform == "linux":
+        if sys.platform == "linux" and obeys_environment():
             apply(os.environ.get("PROBING", os.environ.get("PROBE", "")))
     except Exception as error:
         say(str(error) or type(error).__name__)
+
+
+def obeys_environment():
+    """False if whoever chose the variables has no say in what this process does: Python was told to ignore
+    them (-E, -I), or it has the rights of somebody else, by setuid, setgid or a file's capabilities."""
+    if sys.flags.ignore_environment or os.getuid() != os.geteuid() or os.getgid() != os.getegid():
+        return False
+    try:
+        with open("/proc/self/auxv", "rb") as file:
+            words = memoryview(file.read()).cast("L")
+    except OSError:
+        return False  # not readable: the kernel hides it from those whose rights are others
+    return not any(words[at + 1] for at in range(0, len(words) - 1, 2) if words[at] == AT_SECURE)
 
 
 def say(text):
@@ -118,6 +132,8 @@ def find_program_file():
 def launch(file, children):
     """What `probing launch` asks for, with this file of the agent."""
     global chosen_agent
+    if not obeys_environment():
+        return
     chosen_agent = file
     handle_crashes(os.environ.get("PROBING_CRASH", ""))
     start_agent()

@@ -220,6 +220,15 @@ def check_libraries(tree):
                 yield f"{name}:{number}: a library may not call {match.group(1)}()"
 
 
+def check_environment(tree):
+    """What is loaded into a target obeys no environment of another user"""
+    for name in tree.sources():
+        if room(name) in ("inside", "crash", "agent"):
+            for number, line in enumerate(without_comments(tree.text(name)).split("\n"), 1):
+                if re.search(r"(?<!\w)getenv\s*\(", line):
+                    yield f"{name}:{number}: use secure_getenv(): the program may have the rights of somebody else"
+
+
 def check_programs(tree):
     """Programs are started by command/start.c alone"""
     for name in tree.sources():

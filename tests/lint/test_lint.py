@@ -105,6 +105,12 @@ def test_finds_kinds(tree):
     assert [text.split(": ")[0] for text in found] == ["dump/b.c:2", "sql/c.c:1"]
 
 
+def test_finds_environments_that_are_obeyed(tree):
+    found = findings("environment", tree({
+        "agent/a.c": "int a;\nb = getenv(name);\nc = secure_getenv(name);\n", "cli/b.c": "b = getenv(name);\n"}))
+    assert [text.split(": ")[0] for text in found] == ["agent/a.c:2"]
+
+
 def test_finds_programs(tree):
     found = findings("programs", tree({
         "command/start.c": "execv(path, words);\n",

@@ -59,11 +59,11 @@ class Installed:
                 shutil.copyfileobj(source, target)
         os.chmod(self.program, 0o755)
 
-    def run(self, *words, timeout=120, **variables):
+    def run(self, *words, timeout=120, preexec_fn=None, **variables):
         """Runs Python with these variables and no others of ours."""
         return subprocess.run([self.python, *words], stdout=subprocess.PIPE, cwd=str(self.folder),
                               stderr=subprocess.PIPE, env=environment(variables),
-                              timeout=timeout)
+                              timeout=timeout, preexec_fn=preexec_fn)
 
     def output(self, *words, **variables):
         result = self.run(*words, **variables)

@@ -56,6 +56,28 @@ def test_init_file_and_mode(installed, script):
     assert result.stderr == b"probing: first.py: ZeroDivisionError: division by zero\n"
 
 
+def other_user(number):
+    os.setresuid(number, 0, 0)
+
+
+def other_group(number):
+    os.setresgid(number, 0, 0)
+
+
+@pytest.mark.parametrize("variables", [{"PROBING": "1"}, {"PROBING": "init:first.py"}, {"PROBING_CRASH": "1"},
+                                       {"PROBING": "1", "PROBING_PORT": "0"}], ids=repr)
+@pytest.mark.parametrize("way", ["-I", "-E", "uid", "gid"])
+def test_an_environment_that_is_not_trusted(installed, script, way, variables):
+    """Python is told to ignore it, or runs with the rights of somebody else."""
+    if not way.startswith("-") and os.geteuid():
+        pytest.skip("only root can change what it runs as")
+    script("import sys\nsys.made_by = __name__\n", "first.py")
+    name = script(AGENT + "print(agent(), hasattr(sys, 'made_by'), sys.modules.get('probing_startup') is not None)\n")
+    result = installed.run(*([way] if way.startswith("-") else []), name, **variables, preexec_fn={
+        "uid": lambda: other_user(65534), "gid": lambda: other_group(65534)}.get(way))
+    assert (result.returncode, result.stderr) == (0, b"") and result.stdout == b"False False True\n", result
+
+
 @pytest.mark.parametrize("mode, children", [("1", False), ("2", True)])
 def test_children(installed, script, mode, children):
     script(REPORT, "child.py")
@@ -125,7 +147,7 @@ def test_exit_status_and_streams(installed, script):
     assert (result.returncode, result.stdout, result.stderr) == (3, b"out\n", b"err")
 
 
-@pytest.mark.parametrize("option, loaded", [("-E", True), ("-I", True), ("-S", False)])
+@pytest.mark.parametrize("option, loaded", [("-E", False), ("-I", False), ("-S", False), ("-s", True)])
 def test_isolated(installed, script, option, loaded):
     assert installed.output(option, script(REPORT), PROBING="1") == "%s\n" % loaded
 
