@@ -149,7 +149,7 @@ static void end(struct prb_ship *ship)
 		prb_table_deinit(&table->there);
 	prb_vec_free(&ship->sources);
 	prb_vec_free(&ship->processes);
-	prb_vec_free(&ship->pids);
+	prb_pids_deinit(&ship->pids);
 	prb_vec_free(&ship->tables);
 	prb_str_deinit(&ship->batch);
 	prb_close_guard(&ship->waiting);

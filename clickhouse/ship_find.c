@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which processes and rings there are. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -423,37 +422,23 @@ static int by_pid(const void *a, const void *b)
 
 static bool was_there(const struct prb_ship *ship, pid_t pid)
 {
-	return ship->pids.count &&
-	       bsearch(&pid, ship->pids.items, ship->pids.count, sizeof(pid), by_pid);
+	return ship->pids.list.count &&
+	       bsearch(&pid, ship->pids.list.items, ship->pids.list.count, sizeof(pid), by_pid);
 }
 
 /** Lists all pids. *ret is true if there is a new one since the last list. */
 static struct prb_error *find_pids(struct prb_ship *ship, bool *ret)
 {
-	prb_auto_closedir DIR *stream = opendir("/proc");
-	__typeof__(ship->pids) now = {};
-	struct dirent *entry;
+	prb_auto_pids struct prb_pids before = {}, now = {};
+	const pid_t *pid;
 
-	if (!stream)
-		return prb_error_os(errno, "cannot list /proc");
+	PRB_TRY(prb_pids_of_all(&now));
 	*ret = false;
-	while ((entry = readdir(stream))) {
-		const bool number = *entry->d_name >= '1' && *entry->d_name <= '9';
-		pid_t *pid = number ? prb_vec_push(&now) : NULL;
-
-		if (number && !pid) {
-			prb_vec_free(&now);
-			return prb_error_nomem();
-		}
-		if (!number)
-			continue;
-		*pid = atoi(entry->d_name);
+	prb_vec_each (pid, &now.list)
 		*ret |= !was_there(ship, *pid);
-	}
-	if (now.count)
-		qsort(now.items, now.count, sizeof(*now.items), by_pid);
-	prb_vec_free(&ship->pids);
+	before = ship->pids;
 	ship->pids = now;
+	now = (struct prb_pids){};
 	return NULL;
 }
 

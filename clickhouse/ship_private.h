@@ -15,6 +15,7 @@
 #include "records/ring.h"
 #include "records/ring_make.h"
 #include "target/target.h"
+#include "proc/pids.h"
 
 enum {
 	PRB_SHIP_ROWS = 250000,	    /**< of an insert at most */
@@ -113,7 +114,7 @@ struct prb_ship {
 	uid_t crowded_by;    /**< the last user who had too many, and that was said; or -1 */
 	bool cut_short;	     /**< a ring had its time in this round */
 	PRB_VEC(struct prb_ship_process) processes;
-	PRB_VEC(pid_t) pids; /**< of all processes, when they were listed last; in order */
+	struct prb_pids pids; /**< of all processes, when they were listed last; in order */
 	PRB_VEC(struct prb_ship_table) tables;
 	int waiting; /**< folder of the cold files of all rings */
 	int signals; /**< signalfd */

@@ -2,7 +2,6 @@
 /* One look at all processes after the other. */
 #include "overview/overview.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "proc/text.h"
 #include "records/last_step.h"
 #include "target/spec/target_spec.h"
+#include "proc/pids.h"
 
 enum {
 	FULL_EVERY = 15,       /* passes; then a process is read though it did not run */
@@ -322,40 +322,12 @@ static struct prb_error *visit(struct prb_overview *o, struct known *k,
 	return NULL;
 }
 
-static int compare_pids(const void *a, const void *b)
-{
-	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static struct prb_error *list_pids(struct prb_pids *ret)
-{
-	prb_auto_closedir DIR *folder = opendir("/proc");
-
-	if (!folder)
-		return prb_error_os(errno, "cannot list /proc");
-	for (struct dirent *e; (e = readdir(folder));) {
-		pid_t *place;
-
-		if (e->d_name[0] < '1' || e->d_name[0] > '9')
-			continue;
-		place = prb_vec_push(&ret->list);
-		if (!place)
-			return prb_error_nomem();
-		*place = (pid_t)atoi(e->d_name);
-	}
-	if (ret->list.count)
-		qsort(ret->list.items, ret->list.count, sizeof(pid_t), compare_pids);
-	return NULL;
-}
-
 /** All that there are now; those that have ended are forgotten. */
 static struct prb_error *visit_all(struct prb_overview *o)
 {
 	__attribute__((cleanup(prb_pids_deinit))) struct prb_pids pids = {};
 	__typeof__(o->known) old = o->known;
-	struct prb_error *err = list_pids(&pids);
+	struct prb_error *err = prb_pids_of_all(&pids);
 	size_t at = 0;
 
 	if (err)

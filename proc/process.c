@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "proc/process_private.h"
 #include "proc/text.h"
+#include "proc/pids.h"
 
 enum { MAX_FILE = 1 << 20 /* of what a process writes itself: command line, environment */ };
 
@@ -150,7 +151,9 @@ struct prb_error *prb_process_describe(pid_t pid, struct prb_process *ret)
 {
 	*ret = (struct prb_process){.pid = pid};
 
-	struct prb_error *err = describe(ret);
+	struct prb_error *err = prb_proc_check();
+	if (!err)
+		err = describe(ret);
 	if (err)
 		prb_process_deinit(ret);
 	return err;

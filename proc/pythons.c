@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "proc/process_private.h"
 #include "proc/text.h"
+#include "proc/pids.h"
 
 enum {
 	MAX_SECTIONS = 4096,
@@ -389,16 +390,13 @@ struct prb_error *prb_process_list(struct prb_python_processes *ret)
 {
 	struct prb_python_judge judge = {};
 	struct lister l = {ret, &judge};
-	prb_auto_closedir DIR *dir = opendir("/proc");
-	struct prb_error *err = NULL;
+	prb_auto_pids struct prb_pids pids = {};
+	struct prb_error *err;
 
 	*ret = (struct prb_python_processes){};
-	if (!dir)
-		return prb_error_os(errno, "cannot list /proc");
-	for (struct dirent *entry; !err && (entry = readdir(dir));) {
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			err = look_at(&l, atoi(entry->d_name));
-	}
+	err = prb_pids_of_all(&pids);
+	for (size_t i = 0; !err && i < pids.list.count; i++)
+		err = look_at(&l, pids.list.items[i]);
 	prb_python_judge_deinit(&judge);
 	if (err)
 		prb_python_processes_deinit(ret);

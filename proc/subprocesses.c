@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "proc/pids.h"
 
 void prb_subprocesses_deinit(struct prb_subprocesses *subprocesses)
 {
@@ -25,22 +26,17 @@ static int by_pid(const void *a, const void *b)
 /** Describes all processes there are, by pid. */
 static struct prb_error *describe_all(struct prb_subprocesses *ret)
 {
-	prb_auto_closedir DIR *dir = opendir("/proc");
-	const struct dirent *entry;
+	prb_auto_pids struct prb_pids pids = {};
+	const pid_t *pid;
 
-	if (!dir)
-		return prb_error_os(errno, "cannot open /proc");
-	while ((entry = readdir(dir))) {
-		int pid = atoi(entry->d_name);
-		struct prb_process *p;
+	PRB_TRY(prb_pids_of_all(&pids));
+	prb_vec_each (pid, &pids.list) {
+		struct prb_process *p = prb_vec_push(&ret->list);
 
-		if (pid <= 0)
-			continue;
-		p = prb_vec_push(&ret->list);
 		if (!p)
 			return prb_error_nomem();
 
-		struct prb_error *err = prb_process_describe(pid, p);
+		struct prb_error *err = prb_process_describe(*pid, p);
 		if (err)
 			ret->list.count--;
 		if (!prb_error_catch(&err, PRB_ERROR_NO_PROCESS) && err)

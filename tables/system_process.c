@@ -10,6 +10,7 @@
 #include "tables/facts.h"
 #include "tables/machine.h"
 #include "sql/spec/table.h"
+#include "proc/pids.h"
 
 enum {
 	PID,
@@ -183,13 +184,12 @@ static bool wants_python(const struct prb_scan *scan)
 static struct prb_error *list_rows(struct prb_scan *scan,
 				   const struct prb_python_processes *pythons)
 {
-	prb_auto_closedir DIR *dir = opendir("/proc");
+	prb_auto_pids struct prb_pids pids = {};
+	const pid_t *pid;
 
-	if (!dir)
-		return prb_error_os(errno, "cannot list /proc");
-	for (struct dirent *entry; (entry = readdir(dir));)
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			PRB_TRY(process_row(scan, (pid_t)atoi(entry->d_name), pythons));
+	PRB_TRY(prb_pids_of_all(&pids));
+	prb_vec_each (pid, &pids.list)
+		PRB_TRY(process_row(scan, *pid, pythons));
 	return NULL;
 }
 

@@ -18,6 +18,7 @@
 #include "target/task.h"
 #include "target/architecture.h"
 #include "target/target.h"
+#include "proc/pids.h"
 
 struct process {
 	struct prb_target target;
@@ -275,15 +276,10 @@ static struct prb_error *open_proc(struct process *p, pid_t tid)
 	char path[32];
 	int fd;
 
+	PRB_TRY(prb_proc_check());
 	snprintf(path, sizeof(path), "/proc/%d", tid);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int os_errno = errno;
-	if (fd < 0 && os_errno == ENOENT && access("/proc/self", F_OK))
-		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
-						       "cannot read process %d: /proc is not "
-						       "mounted here",
-						       p->target.pid),
-				      "mount -t proc proc /proc");
 	if (fd < 0)
 		return prb_error_hint(prb_error_os(os_errno == ENOENT ? ESRCH : os_errno,
 						   "cannot open process %d", p->target.pid),

@@ -18,6 +18,7 @@
 #include "base/vec.h"
 #include "proc/text.h"
 #include "dump/waits/wait_private.h"
+#include "proc/pids.h"
 
 enum {
 	SCAN_MS = 20, /* of the processor: a loaded machine does not hide the peers */
@@ -177,15 +178,13 @@ static bool add_family(struct prb_wait_context *c, struct candidates *candidates
 
 static bool add_all(struct candidates *candidates, pid_t target)
 {
-	prb_auto_closedir DIR *dir = opendir("/proc");
+	prb_auto_pids struct prb_pids pids = {};
+	prb_auto_error struct prb_error *err = prb_pids_of_all(&pids);
+	const pid_t *pid;
 
-	if (!dir)
-		return true;
-	for (struct dirent *entry; (entry = readdir(dir));) {
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    !add_candidate(candidates, atoi(entry->d_name), target))
+	prb_vec_each (pid, &pids.list)
+		if (!add_candidate(candidates, *pid, target))
 			return false;
-	}
 	return true;
 }
 

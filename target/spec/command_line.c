@@ -70,11 +70,6 @@ static struct prb_error *none_found(const char *pattern, bool regex)
 			      "'probing list' shows which Python processes there are");
 }
 
-void prb_pids_deinit(struct prb_pids *pids)
-{
-	prb_vec_free(&pids->list);
-}
-
 /** Appends the pids of all that match to @p ret, and a line for each to @p lines. */
 static struct prb_error *search(const char *pattern, bool regex, struct prb_pids *ret,
 				struct prb_str *lines)

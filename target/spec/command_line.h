@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "proc/process.h"
 #include "target/target.h"
+#include "proc/pids.h"
 
 /** Appends the command line of @p process as a shell would take it; "[comm]" if it has none. */
 void prb_command_line_text(struct prb_str *s, const struct prb_process *process);
@@ -30,12 +31,6 @@ struct prb_error *prb_command_line_name(const struct prb_target *target,
  * a list in the hint, or if the expression is wrong; PRB_ERROR_NO_PROCESS if none does.
  */
 struct prb_error *prb_command_line_find(const char *pattern, bool regex, pid_t *ret) PRB_MUST_CHECK;
-
-struct prb_pids {
-	PRB_VEC(pid_t) list;
-};
-
-void prb_pids_deinit(struct prb_pids *pids);
 
 /** Appends all that match, in the order of their pids; PRB_ERROR_NO_PROCESS if none does. */
 struct prb_error *prb_command_line_find_all(const char *pattern, bool regex,

@@ -99,6 +99,25 @@ def test_pid_namespace(interpreter, read):
             assert main["tid"] == process.python
 
 
+@needs_pid
+@pytest.mark.parametrize("words", [
+    ("PID", "dump"), ("PID", "query", "SELECT 1 FROM python.threads"), ("PID", "eval", "1"), ("PID", "inject"),
+    ("PID", "memory"), ("PID", "perf", "--duration", "10ms"), ("PID", "debug", "--pause", "--max", "1s"),
+    ("PID", "snapshot", "-o", "-"), ("-t", "threads.py", "dump"), ("list",), ("overview", "--json"), ("top", "PID", "--batch", "--count", "1"),
+    ("query", "SELECT pid FROM system.process"), ("cluster", "nodes"), ("export", "prometheus"), ("doctor", "PID")],
+    ids=" ".join)
+def test_the_proc_of_another_pid_namespace(probing, target, words):
+    """Its numbers are those of other processes: what was read by them would be put together of two."""
+    process = target("threads.py")
+    done = subprocess.run(
+        ["unshare", "-p", "-f", support.BINARY, *(str(process.pid) if word == "PID" else word for word in words)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    told = done.stdout + done.stderr
+    assert done.returncode == environment.FAILED and b"that of another pid namespace" in told, done
+    assert str(process.pid).encode() not in done.stdout and b"threads.py" not in done.stdout, done
+    assert process.alive()
+
+
 @needs_user
 @ONE_EACH
 def test_user_namespace(interpreter, read):

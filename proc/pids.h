@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Which processes there are, by /proc. Its pids have to be ours: a /proc that was mounted for
+ * another pid namespace shows, by the number of one process, the files of another. Each way to
+ * processes asks that here before it opens the first.
+ * Threading: all functions may be called from any thread.
+ */
+#ifndef PRB_PROC_PIDS_H
+#define PRB_PROC_PIDS_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+
+/** Starts as {}. */
+struct prb_pids {
+	PRB_VEC(pid_t) list;
+};
+void prb_pids_deinit(struct prb_pids *pids);
+#define prb_auto_pids __attribute__((cleanup(prb_pids_deinit)))
+
+/** PRB_ERROR_FAILED with what to do if /proc is not there, or not that of our pid namespace. */
+struct prb_error *prb_proc_check(void) PRB_MUST_CHECK;
+
+/** Appends the pids of all processes that /proc shows, in order. Checks it first. */
+struct prb_error *prb_pids_of_all(struct prb_pids *ret) PRB_MUST_CHECK;
+
+#endif
