@@ -5,12 +5,16 @@
 #include "control/agent_client.h"
 #include "control/pause_state.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "dump/tasks.h"
 
 /** An agent whose threads sleep for so long, and do not answer, will not answer. */
 static const double STILL_SECONDS = 1;
-/** One that comes to run, or would if there were a processor for it, gets so many times that. */
+/** One that would run if there were a processor or a page for it gets so many times that. */
 enum { MOST_WAITS = 60 };
+/** The part of the time that it has to have wanted for that. One that runs as it likes, and answers
+ * a byte at a time or not at all, gets no more than was said. */
+static const double WANTED = 0.5;
 /** What is added for one elsewhere: it may have to be loaded first, and of its threads nothing is
  * known. */
 static const double REMOTE_SECONDS = 30;
@@ -18,10 +22,25 @@ static const double REMOTE_SECONDS = 30;
 static const char THREADS[] = "probing-";
 
 /** What its threads do. */
-enum life { STILL, LATE, STOPPED, TRACED };
+enum life { STILL, RUNS, LATE, STOPPED, TRACED };
 
-/** What they did since they were noted. */
-static enum life judge(struct prb_tasks *tasks)
+/** True if a thread was kept from running for most of the time since it was noted. */
+static bool was_kept(struct prb_tasks *tasks, const struct prb_task_watch *task, double seconds)
+{
+	struct prb_task_times before, now;
+	double ran, waited;
+
+	if (!prb_task_times(tasks, task, &before) || !prb_task_times_now(tasks, task, &now))
+		return true; /* this kernel does not count it */
+	ran = (double)(now.ran - before.ran) / 1e9;
+	waited = (double)(now.waited - before.waited) / 1e9;
+	/* The kernel adds the wait when it is over. Without a page it sleeps without being woken.
+	 */
+	return waited > seconds * WANTED || (strchr("RD", task->state) && ran < seconds * WANTED);
+}
+
+/** What they did since they were noted, @p seconds ago. */
+static enum life judge(struct prb_tasks *tasks, double seconds)
 {
 	enum life life = STILL;
 	const struct prb_task_watch *task;
@@ -31,8 +50,12 @@ static enum life judge(struct prb_tasks *tasks)
 			continue;
 		if (task->state == 'T' || task->state == 't')
 			return task->state == 'T' ? STOPPED : TRACED;
-		if (!prb_task_slept(tasks, task, false))
+		if (prb_task_slept(tasks, task, false))
+			continue;
+		if (was_kept(tasks, task, seconds))
 			life = LATE;
+		else if (life == STILL)
+			life = RUNS;
 	}
 	return life;
 }
@@ -66,6 +89,10 @@ static struct prb_error *explain(enum life life, struct prb_target *t)
 		return prb_error_hint(err,
 				      "it is not stopped, but gets hardly any processor time: is "
 				      "the machine, or the process's control group, overloaded?");
+	case RUNS:
+		return prb_error_hint(err,
+				      "it runs, and does not send a whole answer: something else "
+				      "may listen in its place");
 	case STILL:
 		break;
 	}
@@ -88,13 +115,15 @@ struct prb_error *prb_agent_await(struct prb_agent *agent, double seconds,
 
 	for (int waits = 0; life == LATE && waits < MOST_WAITS; waits++) {
 		struct prb_tasks tasks = {};
+		double began;
 
 		if (!prb_error_catch(&err, PRB_ERROR_TIMEOUT))
 			return err;
 		err = prb_tasks_create(t, &tasks);
+		began = prb_clock_seconds();
 		if (!err)
 			err = prb_agent_receive(agent, STILL_SECONDS, ret);
-		life = judge(&tasks);
+		life = judge(&tasks, prb_clock_seconds() - began);
 		prb_tasks_deinit(&tasks);
 	}
 	return prb_error_catch(&err, PRB_ERROR_TIMEOUT) ? explain(life, t) : err;

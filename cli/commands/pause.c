@@ -220,7 +220,16 @@ static bool happened(void *context, size_t which)
 	if (which == TARGET && !p->pause.agent)
 		note(p, prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended",
 					 (int)p->target->pid));
-	if (which == DEADLINE) {
+	if (which == DEADLINE && p->pause.agent)
+		note(p,
+		     prb_error_hint(prb_error_create(
+					    PRB_ERROR_TIMEOUT,
+					    "the agent of process %d did not say in time that the "
+					    "pause is over",
+					    (int)p->target->pid),
+				    "'probing %d debug --dump' shows what the process does",
+				    (int)p->target->pid));
+	else if (which == DEADLINE) {
 		p->pause.over = true;
 		p->pause.how = PRB_WIRE_TIMED_OUT;
 	}
@@ -323,9 +332,23 @@ static struct prb_error *limit_own_life(double seconds)
 	return NULL;
 }
 
+/** DEADLINE becomes readable after so many seconds. */
+static struct prb_error *set_deadline(struct pauser *p, double seconds)
+{
+	struct itimerspec when = after(seconds);
+
+	p->ends[DEADLINE] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (p->ends[DEADLINE] < 0 || timerfd_settime(p->ends[DEADLINE], 0, &when, NULL))
+		return prb_error_os(errno, "cannot set a limit for the pause");
+	return NULL;
+}
+
 static struct prb_error *ask(struct pauser *p)
 {
 	PRB_TRY(prb_pause_ask(&p->pause, true));
+	/* Nothing is held before. The agent keeps both limits itself. */
+	PRB_TRY(set_deadline(p, p->pause.max + p->pause.within + GRACE_SECONDS / 2));
+	PRB_TRY(limit_own_life(p->pause.max + p->pause.within));
 	p->ends[TARGET] = prb_agent_descriptor(p->pause.agent);
 	p->freeze.agent = p->pause.agent;
 	return NULL;
@@ -347,13 +370,11 @@ static struct prb_error *pause_softly(struct pauser *p)
 /** By ptrace: our being its tracer is what holds it. */
 static struct prb_error *pause_hard(struct pauser *p)
 {
-	struct itimerspec when = after(p->pause.max);
-
 	p->ends[TARGET] = (int)syscall(SYS_pidfd_open, p->target->pid, 0);
-	p->ends[DEADLINE] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	if (p->ends[TARGET] < 0 || p->ends[DEADLINE] < 0 ||
-	    timerfd_settime(p->ends[DEADLINE], 0, &when, NULL))
+	if (p->ends[TARGET] < 0)
 		return prb_error_os(errno, "cannot watch process %d", (int)p->target->pid);
+	PRB_TRY(limit_own_life(p->pause.max + p->pause.within));
+	PRB_TRY(set_deadline(p, p->pause.max));
 	p->pause.asked = prb_clock_seconds();
 	PRB_TRY(prb_stop_threads_all(&p->stopped, p->target->pid));
 	p->pause.paused = prb_clock_seconds();
@@ -399,6 +420,5 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 	p.freeze.target = p.target;
 	PRB_TRY(listen_at(&p, cli->token_file));
 	PRB_TRY(watch_signals(&p));
-	PRB_TRY(limit_own_life(p.pause.max + p.pause.within));
 	return s->hard ? pause_hard(&p) : pause_softly(&p);
 }

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -33,11 +34,41 @@ def stand_in():
         os.unlink(path % process.pid)
 
 
-def test_late_agent_is_waited_for(stand_in, probing):
-    """Each answer takes it longer than any agent that is given a processor."""
-    process = stand_in(4)
+@pytest.fixture
+def starve():
+    """Leaves a process next to nothing of a processor."""
+    busy = []
+
+    def start(process):
+        processor = {min(os.sched_getaffinity(0))}
+        busy.append(support.Program([sys.executable, "-c", "print('ready', flush=True)\nwhile True: pass"]))
+        assert busy[-1].line() == "ready"
+        os.sched_setaffinity(busy[-1].pid, processor)
+        for tid in support.thread_ids(process.pid):
+            os.sched_setaffinity(tid, processor)
+            os.setpriority(os.PRIO_PROCESS, tid, 19)
+
+    yield start
+    for process in busy:
+        process.kill()
+        process.__exit__()
+
+
+def test_late_agent_is_waited_for(stand_in, starve, probing):
+    """It gets hardly any processor time: its answers come long after its time is over."""
+    process = stand_in(0.05)
+    starve(process)
+    began = time.monotonic()
     done = probing(process.pid, "eval", "--timeout", "0.1", "6 * 7")
     assert (done.code, done.out, done.err) == (OK, "42\n", ""), done
+    assert time.monotonic() - began > 3, "it was not starved"
+
+
+def test_an_agent_that_computes_is_not_late(stand_in, probing):
+    """It has a processor, and does something else: a deadline is one."""
+    process = stand_in(30)
+    done = probing(process.pid, "eval", "--timeout", "0.1", "6 * 7")
+    assert done.code == TIMEOUT and "does not answer\n  it runs" in done.err, done
 
 
 def test_silent_agent_is_not_waited_for(stand_in, probing):

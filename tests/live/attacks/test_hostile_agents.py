@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -51,6 +52,20 @@ def test_other_frames_all_the_time(probing, words):
     with HostileAgent("drip") as target:
         done = probing(target.pid, *words)
         assert done.code == TIMEOUT and done.err.strip(), done
+
+
+@pytest.mark.parametrize("words, limit", [
+    (("eval", "--timeout", "1", "1"), 1), (("agent", "status"), 5), (("eject",), 10), (("resume",), 5),
+    (("debug", "--pause", "--max", "1s", "--within", "1s"), 2),
+    (("debug", "--pause", "--max", "1s"), 6)], ids=lambda word: " ".join(word) if isinstance(word, tuple) else "")
+def test_one_byte_at_a_time(probing, words, limit):
+    """What comes in time is not all that has to. The command says so itself, and is not killed."""
+    with HostileAgent("trickle") as target:
+        began = time.monotonic()
+        done = probing(target.pid, *words)
+        assert done.code == TIMEOUT and done.err.strip(), done
+        # The greeting may take two seconds, a look at what the agent does one.
+        assert time.monotonic() - began < limit + 6, done
 
 
 def test_a_request_that_is_not_read(probing, tmp_path):

@@ -5,6 +5,7 @@
   silent   takes them, and says nothing
   deaf     greets, and reads nothing any more
   drip     answers every request by small frames for ever, one each 0.1 s
+  trickle  greets and answers by one byte each 0.03 s
   flood    the same, as many large ones as it can
   huge     greets by a frame that is far too long
   wild     says that its samples of allocations are where nothing is
@@ -87,13 +88,20 @@ def sample(kind, connection):
     connection.sendall(frame(DONE, struct.pack("<I", INTERRUPTED), request))
 
 
+def trickle(connection, data):
+    for byte in data:
+        connection.sendall(bytes([byte]))
+        time.sleep(0.03)
+
+
 def harm(kind, connection):
     request, _ = next_request(connection)
     if kind == "huge":
         connection.sendall(struct.pack("<IHH", 0xfffffff0, HELLO_REPLY, request))
     if kind in ("silent", "huge"):
         time.sleep(600)
-    connection.sendall(frame(HELLO_REPLY, b"PRBA" + struct.pack("<HxxII", 1, 1, 31 | CAN_SITES) +
+    send = (lambda data: trickle(connection, data)) if kind == "trickle" else connection.sendall
+    send(frame(HELLO_REPLY, b"PRBA" + struct.pack("<HxxII", 1, 1, 31 | CAN_SITES) +
                              b"0.1.0\0" + b"3.11\0", request))
     if kind in ("wild", "random", "endless"):
         sample(kind, connection)
@@ -102,6 +110,8 @@ def harm(kind, connection):
     request, _ = next_request(connection)
     while kind == "flood":
         connection.sendall(frame(STDOUT, b"x" * 65536, request))
+    if kind == "trickle":
+        trickle(connection, frame(STDOUT, b"x" * 65000, request))
     while kind == "drip":
         connection.sendall(frame(STDOUT, b"x", request) + frame(OTHER, b"x", request))
         time.sleep(0.1)

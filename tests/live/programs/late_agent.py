@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What answers like an agent, but late: late_agent.py SOCKET SECONDS THREAD, where its thread of that
-name computes for so long before each answer, or with SECONDS 0 never answers."""
+name computes before each answer, for so many seconds of a processor's time, or with SECONDS 0 never answers."""
 import ctypes
 import os
 import socket
@@ -13,13 +13,13 @@ HELLO, EVAL, HELLO_REPLY, VALUE, DONE = 1, 2, 64, 67, 69
 path, seconds, name = sys.argv[1], float(sys.argv[2]), sys.argv[3]
 
 
-def send(connection, kind, request, payload):
-    connection.sendall(struct.pack("<IHH", len(payload), kind, request) + payload)
+def frame(kind, request, payload):
+    return struct.pack("<IHH", len(payload), kind, request) + payload
 
 
 def compute():
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
         pass
 
 
@@ -34,11 +34,10 @@ def answer(connection):
             continue
         compute()
         if kind == HELLO:
-            send(connection, HELLO_REPLY, request, b"PRBA" + struct.pack(
-                "<HxxII", 1, os.getpid(), 1) + b"0\0003\0")
+            connection.sendall(frame(HELLO_REPLY, request, b"PRBA" + struct.pack(
+                "<HxxII", 1, os.getpid(), 1) + b"0\0003\0"))
         elif kind == EVAL:
-            send(connection, VALUE, request, b"42")
-            send(connection, DONE, request, struct.pack("<I", 0))
+            connection.sendall(frame(VALUE, request, b"42") + frame(DONE, request, struct.pack("<I", 0)))
 
 
 def serve():
