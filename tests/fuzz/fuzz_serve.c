@@ -15,23 +15,22 @@ enum { MAX_PIECE = 255 * 8 + 1, LET_IN = 1 };
 /** A command that comes through has the target that is served, and no file but stdout. */
 static void check(const struct prb_words *words)
 {
-	bool target = false;
+	static const char target[] = "--target=";
 	char *const *word;
 
 	prb_vec_each (word, &words->list) {
 		if (!strcmp(*word, "--"))
 			break;
-		if (!strcmp(*word, "-t"))
-			target = true;
+		if (!strncmp(*word, target, strlen(target)) &&
+		    (word != words->list.items + 1 || strcmp(*word, "--target=42") != 0))
+			abort();
 		if (!strncmp(*word, "--output=", 9) && strcmp(*word, "--output=-") != 0)
 			abort();
 		if (!strncmp(*word, "--input", 7) || !strncmp(*word, "--file", 6) ||
-		    !strncmp(*word, "--library", 9) || !strncmp(*word, "--target", 8) ||
+		    !strncmp(*word, "--library", 9) || !strcmp(*word, "-t") ||
 		    !strncmp(*word, "--exe=", 6) || !strncmp(*word, "--listen", 8))
 			abort();
 	}
-	if (target && strcmp(words->list.items[2], "42") != 0)
-		abort();
 }
 
 /** Nothing is started for a fuzzer: all commands are the caller's. */

@@ -143,15 +143,16 @@ static const char *served(const char *line)
 static void words_come_through_in_one_form(void **state)
 {
 	(void)state;
-	assert_string_equal(served("backtrace"), "probing -t 42 backtrace --");
+	assert_string_equal(served("backtrace"), "probing --target=42 backtrace --");
 	assert_string_equal(served("debug -d --tid 7 -v"),
-			    "probing -t 42 -v debug --dump --tid=7 --");
+			    "probing --target=42 -v debug --dump --tid=7 --");
 	assert_string_equal(served("eval 1 --timeout 500ms"),
-			    "probing -t 42 eval --timeout=0.5s -- 1");
-	assert_string_equal(served("eval -- -f"), "probing -t 42 eval -- -f");
+			    "probing --target=42 eval --timeout=0.5s -- 1");
+	assert_string_equal(served("eval -- -f"), "probing --target=42 eval -- -f");
 	assert_string_equal(served("list --tree"), "probing list --tree --");
-	assert_string_equal(served("snapshot -o -"), "probing -t 42 snapshot --output=- --");
-	assert_string_equal(served("query - -vvvvvvvvv"), "probing -t 42 -v -v -v query -- -");
+	assert_string_equal(served("snapshot -o -"), "probing --target=42 snapshot --output=- --");
+	assert_string_equal(served("query - -vvvvvvvvv"),
+			    "probing --target=42 -v -v -v query -- -");
 }
 
 static void others_do_not(void **state)
