@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/str.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static atomic_bool ran_out;
+
+static bool fail(struct prb_str *s)
+{
+	s->failed = true;
+	atomic_store_explicit(&ran_out, true, memory_order_relaxed);
+	return false;
+}
+
+bool prb_str_ran_out(void)
+{
+	return atomic_load_explicit(&ran_out, memory_order_relaxed);
+}
 
 static bool reserve(struct prb_str *s, size_t extra)
 {
@@ -13,8 +28,7 @@ static bool reserve(struct prb_str *s, size_t extra)
 		return false;
 	if (__builtin_add_overflow(s->length, extra, &needed) ||
 	    __builtin_add_overflow(needed, 1, &needed)) {
-		s->failed = true;
-		return false;
+		return fail(s);
 	}
 	if (needed <= s->capacity)
 		return true;
@@ -25,8 +39,7 @@ static bool reserve(struct prb_str *s, size_t extra)
 
 	char *moved = realloc(s->data, grown);
 	if (!moved) {
-		s->failed = true;
-		return false;
+		return fail(s);
 	}
 	s->data = moved;
 	s->capacity = grown;
@@ -67,7 +80,7 @@ void prb_str_vprintf(struct prb_str *s, const char *format, va_list args)
 	int length = vsnprintf(NULL, 0, format, again);
 	va_end(again);
 	if (length < 0) {
-		s->failed = true;
+		fail(s);
 		return;
 	}
 	if (!reserve(s, (size_t)length))
@@ -114,6 +127,14 @@ void prb_str_truncate(struct prb_str *s, size_t length)
 		return;
 	s->length = length;
 	s->data[length] = '\0';
+}
+
+void prb_str_remove(struct prb_str *s, size_t at, size_t count)
+{
+	if (at > s->length || count > s->length - at || !count)
+		return;
+	memmove(s->data + at, s->data + at + count, s->length - at - count + 1);
+	s->length -= count;
 }
 
 const char *prb_str_text(const struct prb_str *s)

@@ -38,8 +38,16 @@ void prb_str_vprintf(struct prb_str *s, const char *format, va_list args) PRB_PR
 /** Appends a code point as UTF-8; surrogates and values over U+10FFFF as \udXXX / \UXXXXXXXX. */
 void prb_str_put_utf8(struct prb_str *s, uint32_t code_point);
 
-/** Cuts back to @p length bytes, which must not be over the present length. */
+/** Cuts back to @p length bytes; a text that is no longer than that stays as it is. */
 void prb_str_truncate(struct prb_str *s, size_t length);
+
+/** Takes @p count bytes out, from @p at on. A text that has not so many there, since memory ran out,
+ * stays as it is. */
+void prb_str_remove(struct prb_str *s, size_t at, size_t count);
+
+/** True if memory ran out for any text of this process: an answer that was made of several may lack
+ * one. Any thread. */
+bool prb_str_ran_out(void);
 
 /** The text, "" when empty; valid until the next change. */
 const char *prb_str_text(const struct prb_str *s);

@@ -194,7 +194,7 @@ void prb_text_column(struct prb_str *s, const char *text, size_t width)
 
 	prb_text_escape(s, text);
 
-	size_t have = s->failed ? width : prb_text_width(s->data + start);
+	size_t have = s->failed ? width : prb_text_width(prb_str_text(s) + start);
 	if (have < width)
 		prb_text_spaces(s, width - have);
 }

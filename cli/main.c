@@ -301,6 +301,15 @@ static struct prb_error *run(char **words, size_t count)
 	return prb_output(&text);
 }
 
+/** A text that lacks a part for want of memory may have gone into one that was printed. */
+static struct prb_error *run_whole(char **words, size_t count)
+{
+	PRB_TRY(run(words, count));
+	return prb_str_ran_out()
+		       ? prb_error_hint(prb_error_nomem(), "what was printed may lack parts")
+		       : NULL;
+}
+
 int main(int argc, char **argv)
 {
 	prb_descriptors_begin();
@@ -311,7 +320,7 @@ int main(int argc, char **argv)
 		fputs(prb_str_text(&text), stderr);
 		return PRB_EXIT_USAGE;
 	}
-	enum prb_exit code = prb_exit_report(run(argv + 1, (size_t)argc - 1));
+	enum prb_exit code = prb_exit_report(run_whole(argv + 1, (size_t)argc - 1));
 
 	prb_exit_as_passed();
 	return (int)code;

@@ -123,17 +123,18 @@ static struct prb_error *note(struct prb_idle *idle, struct prb_target *t,
 
 	if (!read_last_run(t, thread->tid, &found))
 		return NULL;
+	/* Each run has its clock. */
+	if (!find_clock(idle, found.cpu)) {
+		struct prb_cpu_clock *clock = prb_vec_push(&idle->clocks);
+
+		if (!clock)
+			return prb_error_nomem();
+		clock->cpu = found.cpu;
+	}
 	run = prb_vec_push(&idle->runs);
 	if (!run)
 		return prb_error_nomem();
 	*run = found;
-	if (find_clock(idle, found.cpu))
-		return NULL;
-
-	struct prb_cpu_clock *clock = prb_vec_push(&idle->clocks);
-	if (!clock)
-		return prb_error_nomem();
-	clock->cpu = found.cpu;
 	return NULL;
 }
 

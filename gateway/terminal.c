@@ -108,6 +108,5 @@ void prb_terminal_tend(struct prb_request *r)
 	taken = write(r->child.out, typed->data, typed->length);
 	if (taken <= 0)
 		return;
-	memmove(typed->data, typed->data + taken, typed->length - (size_t)taken);
-	prb_str_truncate(typed, typed->length - (size_t)taken);
+	prb_str_remove(typed, 0, (size_t)taken);
 }

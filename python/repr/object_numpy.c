@@ -504,8 +504,8 @@ static struct prb_error *put_scalar(struct prb_repr *r, uint64_t object, struct 
 	put_number(r, number, bytes);
 	/* numpy 2 has its own parentheses around complex numbers. */
 	if (named && !r->out->failed && r->out->data[start] == '(') {
-		memmove(r->out->data + start, r->out->data + start + 1, r->out->length - start - 1);
-		prb_str_truncate(r->out, r->out->length - 2);
+		prb_str_remove(r->out, start, 1);
+		prb_str_truncate(r->out, r->out->length - 1);
 	}
 	return NULL;
 }

@@ -65,10 +65,7 @@ static void declaration(const struct prb_vtab *table, struct prb_str *ret)
 	if (table->lead) {
 		declare_lead(ret, "");
 		/* The comma in front of the first column. */
-		memmove(ret->data + strlen("CREATE TABLE x("),
-			ret->data + strlen("CREATE TABLE x(, "),
-			ret->length - strlen("CREATE TABLE x(, ") + 1);
-		prb_str_truncate(ret, ret->length - 2);
+		prb_str_remove(ret, strlen("CREATE TABLE x("), strlen(", "));
 	}
 	for (const struct prb_column *c = table->spec->columns; c->name; c++)
 		prb_str_printf(ret, "%s\"%s\" %s%s",

@@ -212,7 +212,7 @@ static struct prb_error *put_path(struct prb_census *c, uint32_t index, bool any
 		size_t start = ret->length;
 
 		if (put_as_attribute(&s, c->nodes.items[steps[count - 1]].address, ret))
-			memmove(ret->data + start, ret->data + start + 1, ret->length-- - start);
+			prb_str_remove(ret, start, 1);
 		else
 			prb_str_puts(ret, "sys.modules[…]");
 		count--;
