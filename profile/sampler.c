@@ -77,17 +77,17 @@ static bool has_several(const struct sampler *s)
 static struct prb_error *add_process(struct sampler *s, pid_t pid, struct prb_target *borrowed,
 				     struct prb_sampled **ret)
 {
-	struct prb_sampled **slot = prb_vec_push(&s->processes), *p;
-	struct prb_profile_process *row =
-		s->processes.count > 1 ? prb_vec_push(&s->recording->others) : NULL;
+	prb_auto_free struct prb_sampled *made = calloc(1, sizeof(*made));
+	struct prb_sampled **slot = made ? prb_vec_push(&s->processes) : NULL, *p;
+	struct prb_profile_process *row = NULL;
 
-	if (!slot || (s->processes.count > 1 && !row))
+	if (!slot)
 		return prb_error_nomem();
-	p = *slot = calloc(1, sizeof(*p));
-	if (!p) {
+	if (s->processes.count > 1 && !(row = prb_vec_push(&s->recording->others))) {
 		s->processes.count--;
 		return prb_error_nomem();
 	}
+	p = *slot = prb_steal(&made);
 	*p = (struct prb_sampled){
 		.recording = s->recording,
 		.number = (uint32_t)s->processes.count - 1,
