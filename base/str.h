@@ -41,8 +41,8 @@ void prb_str_put_utf8(struct prb_str *s, uint32_t code_point);
 /** Cuts back to @p length bytes; a text that is no longer than that stays as it is. */
 void prb_str_truncate(struct prb_str *s, size_t length);
 
-/** Takes @p count bytes out, from @p at on. A text that has not so many there, since memory ran out,
- * stays as it is. */
+/** Takes @p count bytes out, from @p at on. A text that has not so many there, since memory ran
+ * out, stays as it is. */
 void prb_str_remove(struct prb_str *s, size_t at, size_t count);
 
 /** True if memory ran out for any text of this process: an answer that was made of several may lack
