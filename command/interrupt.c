@@ -2,6 +2,7 @@
 #include "command/interrupt.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/checked.h"
@@ -14,11 +15,14 @@ static volatile sig_atomic_t interrupted, last, only_sent;
 static size_t caught; /* how many of them are */
 static bool kept;
 static struct sigaction actions_before[PRB_ARRAY_SIZE(ends)];
+/* A shell starts what it puts into the background so, in a script: the terminal's Ctrl-C is not for
+ * it. */
+static volatile sig_atomic_t in_background;
 
 static void on_interrupt(int number, siginfo_t *info, void *context)
 {
 	(void)context;
-	if (only_sent && info->si_code == SI_KERNEL)
+	if ((only_sent || (in_background && number == SIGINT)) && info->si_code == SI_KERNEL)
 		return;
 	interrupted++;
 	if (last)
@@ -39,8 +43,14 @@ static void catch_first(struct prb_session *session, size_t count)
 	interrupted = last = 0;
 	caught = count;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends) && i < count; i++) {
+		bool ignored;
+
 		sigaction(ends[i], NULL, &actions_before[i]);
-		if (actions_before[i].sa_handler != SIG_IGN)
+		ignored = actions_before[i].sa_handler == SIG_IGN;
+		if (ends[i] == SIGINT)
+			in_background = ignored;
+		/* What somebody sends by 'kill -INT' is for it all the same. */
+		if (!ignored || ends[i] == SIGINT)
 			sigaction(ends[i], &action, NULL);
 	}
 }

@@ -253,15 +253,16 @@ static bool likely(const char *path, const char *exe)
 	return strstr(base_name(path), "python") || !strcmp(path, exe);
 }
 
-/* An extension module (x.cpython-312-….so) is called python but is none. */
-static bool is_extension(const char *path)
+/* An extension module (x.cpython-312-….so) is called python but is none. A program may have any
+ * name. */
+static bool is_extension(const char *path, const char *exe)
 {
-	return strstr(base_name(path), ".cpython-") != NULL;
+	return strstr(base_name(path), ".cpython-") && strcmp(path, exe) != 0;
 }
 
 static bool may_be_python(const void *exe, const char *path)
 {
-	return likely(path, exe) && !is_extension(path);
+	return likely(path, exe) && !is_extension(path, exe);
 }
 
 struct finder {
@@ -321,7 +322,7 @@ static struct prb_error *consider_all(struct finder *finder, const char *exe)
 
 		prb_vec_each (module, &finder->modules->list)
 			if (likely((*module)->path, exe) == passes[i].likely &&
-			    !is_extension((*module)->path))
+			    !is_extension((*module)->path, exe))
 				PRB_TRY(consider(finder, *module, passes[i].scan));
 	}
 	return NULL;

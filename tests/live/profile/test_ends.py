@@ -182,6 +182,20 @@ def test_names_are_given_up(busy, gate, tmp_path, number):
     assert busy.alive()
 
 
+def test_in_the_background_of_a_script(busy, tmp_path):
+    """A shell without job control ignores SIGINT for it, since Ctrl-C is not for it; who sends it one means it."""
+    script = 'trap "" TERM; "$0" "$@" & echo $!; wait $!; echo ended $?'
+    with subprocess.Popen(["sh", "-c", script, support.BINARY, str(busy.pid), "perf", "--cc", "-d", "600s",
+                           "-o", str(tmp_path / "run.profile")], start_new_session=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True) as shell:
+        pid = int(shell.stdout.readline())
+        until(lambda: "hrtimer_nanosleep" in profiles.wchan(pid))
+        os.kill(pid, signal.SIGINT)
+        out, err = shell.communicate(timeout=120)
+    assert "the samples" in out and out.endswith("ended 0\n"), (out, err)
+    assert rows(tmp_path / "run.profile", "SELECT ended FROM recording") == ["interrupted"]
+
+
 def test_names_after_an_interrupted_recording(busy, gate, tmp_path):
     """The Ctrl-C that ends the recording is not one that gives up the names."""
     file = tmp_path / "run.profile"

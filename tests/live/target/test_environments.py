@@ -208,6 +208,15 @@ def test_stripped(interpreter, change, read, tmp_path):
         read(process, busy=True)
 
 
+@ONE_EACH
+def test_a_program_that_is_called_like_an_extension(interpreter, read, tmp_path):
+    server, env = environment.embed(interpreter, "env_embed.c", static=True)
+    copy = tmp_path / ("server.cpython-%d%d-x86_64-linux-gnu.so" % interpreter.version[:2])
+    shutil.copy(str(server), str(copy))
+    with Started([copy, SCRIPT], env=env) as process:
+        read(process)
+
+
 @pytest.mark.parametrize("sections", [True, False], ids=["stripped", "sectionless"])
 @ONE_EACH
 def test_no_symbols_at_all(interpreter, sections, read, tmp_path):
