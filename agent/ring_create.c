@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "inside/libc.h"
+#include "inside/own_folder.h"
 #include "agent/ring_limits.h"
 #include "agent/ring_private.h"
 #include "agent/ring_write.h"
@@ -117,23 +118,6 @@ static uint64_t start_time(void)
 	return at ? strtoul(at + 1, NULL, 10) : 0;
 }
 
-/** Opens a folder that nobody else can change, below @p at; made if need be. */
-static int own_folder(int at, const char *name)
-{
-	struct stat st;
-	int fd;
-
-	syscall(SYS_mkdirat, at, name, 0700);
-	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (syscall(SYS_fstat, fd, &st) || st.st_uid != geteuid() || st.st_mode & 0022) {
-		close(fd);
-		return -EPERM;
-	}
-	return fd;
-}
-
 /** The folder of all processes, with its path. */
 static int open_base(char *path, size_t size)
 {
@@ -145,16 +129,15 @@ static int open_base(char *path, size_t size)
 		if (*chosen != '/' || strlen(chosen) >= size)
 			return -EINVAL;
 		snprintf(path, size, "%s", chosen);
-		return own_folder(AT_FDCWD, path);
+		return prba_own_folder(AT_FDCWD, path, true);
 	}
 	if (runtime && *runtime == '/' && strlen(runtime) < size - 10) {
 		snprintf(path, size, "%s/probing", runtime);
-		fd = own_folder(AT_FDCWD, path);
+		fd = prba_own_folder(AT_FDCWD, path, true);
 		if (fd >= 0)
 			return fd;
 	}
-	snprintf(path, size, "/tmp/probing-%u", (unsigned)geteuid());
-	return own_folder(AT_FDCWD, path);
+	return prba_tmp_folder(path, size);
 }
 
 /** PID-STARTTIME in it. */
@@ -171,7 +154,7 @@ static int open_folder(const struct prb_ring_header *header, char *path, size_t 
 	swept_by = header->pid;
 	snprintf(name, sizeof(name), "%u-%llu", header->pid,
 		 (unsigned long long)header->start_time);
-	fd = own_folder(base, name);
+	fd = prba_own_folder(base, name, true);
 	close(base);
 	length = strlen(path);
 	snprintf(path + length, size - length, "/%s", name);

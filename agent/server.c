@@ -14,6 +14,7 @@
 #include "crash/crash.h"
 #include "agent/debugger.h"
 #include "inside/libc.h"
+#include "inside/own_folder.h"
 #include "agent/memory.h"
 #include "agent/pause.h"
 #include "agent/python.h"
@@ -107,7 +108,7 @@ static void greet(struct prba_connection *c, const struct prb_wire_frame *frame)
 static void tell_status(struct prba_connection *c, uint16_t request)
 {
 	unsigned clients, busy;
-	char text[512 + PRBA_CRASH_PATH], paused[96] = "", crashes[64 + PRBA_CRASH_PATH] = "";
+	char text[768 + PRBA_CRASH_PATH], paused[96] = "", crashes[64 + PRBA_CRASH_PATH] = "";
 	const char *folder = prba_crash_folder();
 	int64_t since;
 	int32_t pid;
@@ -121,13 +122,14 @@ static void tell_status(struct prba_connection *c, uint16_t request)
 	prba_clients_count(&server.clients, &clients, &busy);
 	snprintf(text, sizeof(text),
 		 "version=%s\npid=%d\npython=%s\nuptime_ms=%lld\nclients=%u\nrunning=%u\n"
-		 "evaluations=%llu\npaused_us=%lld\n%s%ssocket=%s%s\n",
+		 "evaluations=%llu\npaused_us=%lld\n%s%ssocket=%s%s\n%s%s",
 		 PRB_VERSION, (int)getpid(), prba_python_version(),
 		 (long long)(prba_now_ms() - server.started_ms), clients, busy,
 		 (unsigned long long)(server.evaluations + prba_debugger_evaluations()),
 		 (long long)prba_pause_held_us(), paused, crashes,
 		 server.socket.address.sun_path[0] ? "" : "@",
-		 server.socket.address.sun_path + !server.socket.address.sun_path[0]);
+		 server.socket.address.sun_path + !server.socket.address.sun_path[0],
+		 *server.socket.note ? "socket_note=" : "", server.socket.note);
 	say(c, PRB_WIRE_STATUS_REPLY, request, text);
 }
 
@@ -165,10 +167,24 @@ static const char *configure(struct prba_connection *c, const struct prb_wire_fr
 	return NULL;
 }
 
+/** In memory of the server's thread, which alone comes here. */
+static const char *no_folder(const char *path)
+{
+	static char text[192 + PRBA_CRASH_PATH];
+	char why[96 + PRBA_CRASH_PATH] = "";
+
+	if (*path)
+		prba_own_folder_why(path, why, sizeof(why));
+	snprintf(text, sizeof(text),
+		 "no folder for crash records can be made that is the user's alone%s%s",
+		 *path ? ": " : "", why);
+	return text;
+}
+
 /** NULL, or why not. */
 static const char *handle_crashes(struct prba_connection *c, const struct prb_wire_frame *frame)
 {
-	char config[PRBA_CRASH_CONFIG], folder[PRBA_CRASH_PATH];
+	char config[PRBA_CRASH_CONFIG], folder[PRBA_CRASH_PATH] = "";
 	int rc;
 
 	if (frame->length >= sizeof(config))
@@ -179,7 +195,7 @@ static const char *handle_crashes(struct prba_connection *c, const struct prb_wi
 	if (rc == -EINVAL)
 		return "a key or value of the configuration is wrong";
 	if (rc)
-		return "no folder for crash records can be made that is the user's alone";
+		return no_folder(folder);
 	say(c, PRB_WIRE_CRASH_REPLY, frame->request, folder);
 	return NULL;
 }

@@ -11,6 +11,7 @@
 
 #include "agent/connection.h"
 #include "inside/libc.h"
+#include "inside/own_folder.h"
 #include "inside/status.h"
 
 enum { HIGH_FD = 200, BACKLOG = 16 };
@@ -28,18 +29,9 @@ int prba_move_fd(int fd)
 /** A folder that is ours alone; made if @p make. */
 static bool own_folder(const char *path, bool make)
 {
-	struct stat st;
-	bool good;
-	int fd;
+	int fd = prba_own_folder(AT_FDCWD, path, make);
 
-	if (make)
-		mkdir(path, 0700);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	good = !syscall(SYS_fstat, fd, &st) && st.st_uid == geteuid() && !(st.st_mode & 0022);
-	close(fd);
-	return good;
+	return fd >= 0 && !close(fd);
 }
 
 /** 0 if there is no such file. */
@@ -121,11 +113,24 @@ static int bind_abstract(struct prba_socket *s)
 	return rc == -EADDRINUSE ? try_bind(s, NULL, random_number()) : rc;
 }
 
+/** A place that nobody can keep from us, if there is room in /tmp. */
+static int bind_in_tmp(struct prba_socket *s)
+{
+	char path[sizeof(s->address.sun_path)];
+	int fd = prba_tmp_folder(path, sizeof(path));
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return try_bind(s, path, 0);
+}
+
 /** Tries the places in turn. */
 static int bind_somewhere(struct prba_socket *s, const char *folder)
 {
 	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
 	char path[sizeof(s->address.sun_path)];
+	int rc;
 
 	if (folder)
 		return own_folder(folder, false) ? try_bind(s, folder, 0) : -EPERM;
@@ -136,9 +141,14 @@ static int bind_somewhere(struct prba_socket *s, const char *folder)
 			return 0;
 	}
 	snprintf(path, sizeof(path), "/tmp/probing-%u", (unsigned)geteuid());
-	if (own_folder(path, true) && !try_bind(s, path, 0))
-		return 0;
-	return bind_abstract(s);
+	if (own_folder(path, true)) {
+		if (!try_bind(s, path, 0))
+			return 0;
+	} else {
+		prba_own_folder_why(path, s->note, sizeof(s->note));
+	}
+	rc = bind_abstract(s);
+	return rc && !bind_in_tmp(s) ? 0 : rc;
 }
 
 int prba_socket_open(struct prba_socket *s, const char *folder)
@@ -150,6 +160,7 @@ int prba_socket_open(struct prba_socket *s, const char *folder)
 		return -errno;
 	s->fd = prba_move_fd(s->fd);
 	s->inode = prba_inode(s->fd);
+	*s->note = '\0';
 	rc = bind_somewhere(s, folder);
 	if (rc) {
 		close(s->fd);

@@ -7,7 +7,8 @@
  * made, an abstract name, `probing-UID-PID`, or with a random number in place of UID if somebody
  * else has that name. PID is what the process calls itself. There is no
  * abstract name where the kernel cannot tell other users from ours, as in a user namespace that has
- * no number for our user.
+ * no number for our user: there, if somebody else has taken the folder, it is another one that
+ * begins with the same name.
  */
 #ifndef PRB_AGENT_SOCKET_H
 #define PRB_AGENT_SOCKET_H
@@ -26,6 +27,7 @@ struct prba_socket {
 	socklen_t address_length;
 	uint64_t file; /**< the inode of its file; 0 if it has none */
 	uid_t owner;   /**< the process's user when it was opened */
+	char note[96]; /**< whose folder was in the way of the usual place; "": none was */
 };
 
 /** Opens it, listening, in @p folder or, if that is NULL, where it should be. 0 or -errno. */

@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +46,44 @@ static struct prb_error *follow(int fd, char **path)
 	return NULL;
 }
 
+/* A link on the way, which somebody may have put into a folder like /tmp. In a folder that only its
+ * owner can change, as a home, it is the owner's word, as the folder is. */
+static struct prb_error *check_folder(const char *link, const char *folder)
+{
+	struct stat st, above;
+
+	if (lstat(link, &st) || !S_ISLNK(st.st_mode) || stat(folder, &above) ||
+	    (above.st_uid == st.st_uid && !(above.st_mode & 022)))
+		return NULL;
+	return check_owner(link, &st);
+}
+
+/* All but the last part of @p path. */
+static struct prb_error *check_folders(const char *path)
+{
+	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		prb_auto_free char *link = strndup(path, (size_t)(slash - path)), *folder = NULL;
+		const char *last = link ? strrchr(link, '/') : NULL;
+
+		if (last)
+			folder = strndup(link, last == link ? 1 : (size_t)(last - link));
+		else
+			folder = strdup(".");
+		if (!link || !folder)
+			return prb_error_nomem();
+		PRB_TRY(check_folder(link, folder));
+	}
+	return NULL;
+}
+
+struct prb_error *prb_new_file_check_way(const char *path)
+{
+	struct stat st;
+
+	PRB_TRY(*path ? check_folders(path) : NULL);
+	return lstat(path, &st) || !S_ISLNK(st.st_mode) ? NULL : check_owner(path, &st);
+}
+
 /* Where to write: behind symbolic links if they are followed, and never in the place of a device or
  * pipe. The place itself is only ever renamed to, so what comes there later is not followed. */
 static struct prb_error *resolve(const struct prb_new_file *file, const char *path, char **ret)
@@ -54,6 +95,7 @@ static struct prb_error *resolve(const struct prb_new_file *file, const char *pa
 	if (!at)
 		return prb_error_nomem();
 	for (int i = 0; i < LINKS; i++) {
+		PRB_TRY(*at ? check_folders(at) : NULL);
 		prb_auto_close int fd = open(at, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
 		if (fd >= 0 && fstat(fd, &st))
@@ -84,6 +126,34 @@ struct prb_error *prb_new_file_open(struct prb_new_file *file, const char *path)
 	return NULL;
 }
 
+struct prb_error *prb_new_file_open_in(struct prb_new_file *file, int folder, const char *name)
+{
+	enum { TRIES = 100 };
+	uint64_t number = 0;
+
+	file->folder = folder;
+	file->path = strdup(name);
+	if (!file->path)
+		return prb_error_nomem();
+	for (int i = 0; i < TRIES && file->fd < 0; i++) {
+		if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+			number++;
+		free(file->temporary);
+		file->temporary = prb_format(PRB_NEW_FILE_PREFIX "%s.%012llx", name,
+					     (unsigned long long)number >> 16);
+		if (!file->temporary)
+			return prb_error_nomem();
+		file->fd = openat(folder, file->temporary,
+				  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (file->fd < 0 && errno != EEXIST)
+			break;
+	}
+	if (file->fd >= 0)
+		return NULL;
+	free(prb_steal(&file->temporary));
+	return prb_error_os(errno, "cannot create %s", name);
+}
+
 struct prb_error *prb_new_file_rename(struct prb_new_file *file, const char *path)
 {
 	char *other;
@@ -94,14 +164,19 @@ struct prb_error *prb_new_file_rename(struct prb_new_file *file, const char *pat
 	return NULL;
 }
 
+struct prb_error *prb_new_file_place(struct prb_new_file *file)
+{
+	if (renameat(file->folder, file->temporary, file->folder, file->path))
+		return prb_error_os(errno, "cannot write %s", file->path);
+	free(prb_steal(&file->temporary));
+	return NULL;
+}
+
 struct prb_error *prb_new_file_finish(struct prb_new_file *file)
 {
 	if (fsync(file->fd))
 		return prb_error_os(errno, "cannot write %s", file->temporary);
-	if (rename(file->temporary, file->path))
-		return prb_error_os(errno, "cannot write %s", file->path);
-	free(prb_steal(&file->temporary));
-	return NULL;
+	return prb_new_file_place(file);
 }
 
 void prb_new_file_deinit(struct prb_new_file *file)
@@ -109,7 +184,23 @@ void prb_new_file_deinit(struct prb_new_file *file)
 	if (file->fd >= 0)
 		close(file->fd);
 	if (file->temporary)
-		unlink(file->temporary);
+		unlinkat(file->folder, file->temporary, 0);
 	free(file->temporary);
 	free(file->path);
+}
+
+int prb_nameless_file(const char *folder)
+{
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+
+	if (fd >= 0)
+		return fd;
+	/* Some file systems cannot make files without a name. */
+	prb_auto_free char *path = prb_format("%s/probing.XXXXXX", folder);
+	if (!path)
+		return -1;
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(path);
+	return fd;
 }

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/own_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/new_file.h"
 #include "base/str.h"
 
-int prb_own_folder_open(const char *path, uid_t uid)
+static int open_folder(int folder, const char *name, uid_t uid)
 {
-	prb_auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	prb_auto_close int fd =
+		openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0)
@@ -23,6 +28,58 @@ int prb_own_folder_open(const char *path, uid_t uid)
 		return -1;
 	}
 	return prb_steal_fd(&fd);
+}
+
+int prb_own_folder_open(const char *path, uid_t uid)
+{
+	return open_folder(AT_FDCWD, path, uid);
+}
+
+/** Makes a folder. Its mode is the one asked for, whatever the umask; one that is there keeps its.
+ */
+static void make_one(int folder, const char *name, mode_t mode)
+{
+	if (!mkdirat(folder, name, mode) && mode != 0700)
+		fchmodat(folder, name, mode, 0);
+}
+
+int prb_own_folder_in(int folder, const char *name, mode_t mode)
+{
+	make_one(folder, name, mode);
+	return open_folder(folder, name, geteuid());
+}
+
+struct prb_error *prb_own_folder_error(const char *path, uid_t uid)
+{
+	const char *what = "is no folder";
+	struct stat st;
+
+	if (lstat(path, &st))
+		return prb_error_os(errno, "cannot use %.400s", path);
+	if (st.st_uid != uid)
+		return prb_error_create(PRB_ERROR_PERMISSION, "%.400s belongs to user %u", path,
+					(unsigned)st.st_uid);
+	if (S_ISLNK(st.st_mode))
+		what = "is a symbolic link";
+	else if (S_ISDIR(st.st_mode) && (st.st_mode & 022))
+		what = "is a folder that others may write to";
+	else if (S_ISDIR(st.st_mode))
+		what = "cannot be read";
+	return prb_error_create(PRB_ERROR_PERMISSION, "%.400s %s", path, what);
+}
+
+struct prb_error *prb_own_folder_named(const char *path, int *ret)
+{
+	PRB_TRY(prb_new_file_check_way(path));
+	/* Links of our own are followed, as for files. */
+	prb_auto_free char *real = realpath(path, NULL);
+
+	if (!real && errno != ENOENT)
+		return prb_error_os(errno, "cannot use %.400s", path);
+	if (!real && mkdir(path, 0700) && errno != EEXIST)
+		return prb_error_os(errno, "cannot make %.400s", path);
+	*ret = prb_own_folder_open(real ? real : path, geteuid());
+	return *ret < 0 ? prb_own_folder_error(real ? real : path, geteuid()) : NULL;
 }
 
 /** A home that is not ours (kept by sudo, shared by a container) stays as it is. */
@@ -93,6 +150,101 @@ int prb_own_folder_make(const char *base, const char *middle, bool make)
 	return prb_own_folder_open(path, geteuid());
 }
 
+bool prb_tmp_folder_parse(const char *name, uid_t *ret)
+{
+	unsigned uid;
+	int end = 0;
+
+	if (sscanf(name, "probing-%10u%n", &uid, &end) != 1 || (name[end] && name[end] != '.'))
+		return false;
+	*ret = uid;
+	return true;
+}
+
+struct prb_error *prb_tmp_folder_taken(uid_t uid)
+{
+	prb_auto_free char *path = prb_format("/tmp/probing-%u", (unsigned)uid);
+	prb_auto_close int fd = path ? prb_own_folder_open(path, uid) : -1;
+
+	if (!path)
+		return prb_error_nomem();
+	return fd >= 0 || errno == ENOENT ? NULL : prb_own_folder_error(path, uid);
+}
+
+/** The first name in /tmp, as names are sorted, of a folder of @p uid. */
+static int find_in_tmp(uid_t uid, char **ret_path)
+{
+	prb_auto_closedir DIR *folder = opendir("/tmp");
+	prb_auto_close int found = -1;
+	char best[64] = "";
+	struct dirent *entry;
+	uid_t other;
+
+	while (folder && (entry = readdir(folder))) {
+		int fd;
+
+		if (!prb_tmp_folder_parse(entry->d_name, &other) || other != uid ||
+		    strlen(entry->d_name) >= sizeof(best) ||
+		    (*best && strcmp(entry->d_name, best) > 0))
+			continue;
+		fd = open_folder(dirfd(folder), entry->d_name, uid);
+		if (fd < 0)
+			continue;
+		prb_close_guard(&found);
+		found = fd;
+		snprintf(best, sizeof(best), "%s", entry->d_name);
+	}
+	if (found < 0)
+		errno = EPERM;
+	else
+		*ret_path = prb_format("/tmp/%s", best);
+	return found < 0 || !*ret_path ? -1 : prb_steal_fd(&found);
+}
+
+/** One whose name nobody could foresee. */
+static int make_in_tmp(char **ret_path)
+{
+	enum { TRIES = 16 };
+
+	for (int i = 0; i < TRIES; i++) {
+		prb_auto_free char *path = NULL;
+		uint32_t number = (uint32_t)i;
+
+		if (getrandom(&number, sizeof(number), GRND_NONBLOCK) < 0)
+			number += (uint32_t)getpid() * TRIES;
+		path = prb_format("/tmp/probing-%u.%08x", (unsigned)geteuid(), (unsigned)number);
+		if (!path)
+			return -1;
+		if (!mkdir(path, 0700)) {
+			*ret_path = prb_steal(&path);
+			return prb_own_folder_open(*ret_path, geteuid());
+		}
+		if (errno != EEXIST)
+			return -1;
+	}
+	return -1;
+}
+
+int prb_tmp_folder_open(uid_t uid, bool make, char **ret_path)
+{
+	prb_auto_free char *path = prb_format("/tmp/probing-%u", (unsigned)uid);
+	int fd;
+
+	if (!path)
+		return -1;
+	if (make)
+		mkdir(path, 0700);
+	fd = prb_own_folder_open(path, uid);
+	if (fd >= 0 || errno == ENOENT) {
+		*ret_path = prb_steal(&path);
+		return fd;
+	}
+	fd = find_in_tmp(uid, ret_path);
+	if (fd >= 0 || !make)
+		return fd;
+	return make_in_tmp(ret_path);
+}
+
 static int open_run_folder(uid_t uid, bool runtime, bool make, char **ret_path)
 {
 	const char *said = getenv("XDG_RUNTIME_DIR");
@@ -100,14 +252,17 @@ static int open_run_folder(uid_t uid, bool runtime, bool make, char **ret_path)
 	prb_auto_free char *path = NULL;
 	int fd;
 
-	if (runtime)
-		path = ours ? prb_format("%s/probing", said)
-			    : prb_format("/run/user/%u/probing", (unsigned)uid);
-	else
-		path = prb_format("/tmp/probing-%u", (unsigned)uid);
+	if (!runtime) {
+		fd = prb_tmp_folder_open(uid, make, &path);
+		if (fd >= 0 && ret_path)
+			*ret_path = prb_steal(&path);
+		return fd;
+	}
+	path = ours ? prb_format("%s/probing", said)
+		    : prb_format("/run/user/%u/probing", (unsigned)uid);
 	if (!path)
 		return -1;
-	if (make && (!runtime || ours))
+	if (make && ours)
 		mkdir(path, 0700);
 	fd = prb_own_folder_open(path, uid);
 	if (fd >= 0 && ret_path)
@@ -141,4 +296,20 @@ int prb_own_file_open(int folder, const char *name, int flags, uid_t uid, uint64
 	}
 	*ret_size = (uint64_t)st.st_size;
 	return prb_steal_fd(&fd);
+}
+
+int prb_own_file_use(int folder, const char *name, int flags, uint64_t *ret_size)
+{
+	return prb_own_file_open(folder, name, flags | O_CREAT, geteuid(), ret_size);
+}
+
+int prb_own_file_new(int folder, const char *name, int flags, mode_t mode)
+{
+	return openat(folder, name, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+}
+
+int prb_own_file_rename(int folder, const char *from, const char *to, bool keep)
+{
+	return keep ? renameat2(folder, from, folder, to, RENAME_NOREPLACE)
+		    : renameat(folder, from, folder, to);
 }

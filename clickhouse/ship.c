@@ -16,6 +16,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/own_file.h"
 #include "base/clock.h"
 #include "clickhouse/ship_private.h"
 #include "command/exit.h"
@@ -86,10 +87,7 @@ static struct prb_error *open_waiting(struct prb_ship *ship)
 
 	if (!name)
 		return prb_error_nomem();
-	if (mkdirat(ship->state.folder_fd, name, FOLDER_MODE) && errno != EEXIST)
-		return prb_error_os(errno, "cannot make %s/%s", ship->state.folder, name);
-	ship->waiting = openat(ship->state.folder_fd, name,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	ship->waiting = prb_own_folder_in(ship->state.folder_fd, name, FOLDER_MODE);
 	return ship->waiting < 0
 		       ? prb_error_os(errno, "cannot open %s/%s", ship->state.folder, name)
 		       : NULL;

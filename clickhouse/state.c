@@ -16,6 +16,7 @@
 #include "base/own_file.h"
 #include "base/siphash.h"
 #include "base/str.h"
+#include "dump/text/paths.h"
 
 static const char FIRST[] = "probing-ship 1";
 
@@ -23,21 +24,23 @@ enum {
 	MAX_STATE = 64 << 20,
 	MAX_ENTRIES = 1 << 18,
 	FORGET_S = 60 * 86400,
-	FOLDER_MODE = 0700,
 };
 
 struct prb_error *prb_state_folder_open(const char *said, int *ret_fd, char **ret_path)
 {
+	static const char hint[] = "--state names another folder; it has to be yours, and nobody "
+				   "else may write to it";
 	const char *systemd = getenv("STATE_DIRECTORY"), *xdg = getenv("XDG_STATE_HOME");
 	const char *home = getenv("HOME");
 
 	if (!said && systemd && *systemd == '/')
 		said = systemd;
 	if (said) {
+		struct prb_error *err = prb_own_folder_named(said, ret_fd);
+
+		if (err)
+			return prb_error_hint(err, "%s", hint);
 		*ret_path = strdup(said);
-		if (*ret_path && mkdir(said, FOLDER_MODE) && errno != EEXIST)
-			return prb_error_os(errno, "cannot make %.200s", said);
-		*ret_fd = prb_own_folder_open(said, geteuid());
 	} else if (xdg && *xdg == '/') {
 		*ret_path = prb_format("%s/probing", xdg);
 		*ret_fd = prb_own_folder_make(xdg, "", true);
@@ -50,8 +53,7 @@ struct prb_error *prb_state_folder_open(const char *said, int *ret_fd, char **re
 	if (*ret_fd < 0)
 		return prb_error_hint(
 			prb_error_os(errno, "cannot use %.200s to keep what was sent", *ret_path),
-			"--state names another folder; it has to be yours, and nobody else may "
-			"write to it");
+			"%s", hint);
 	return NULL;
 }
 
@@ -83,11 +85,11 @@ static struct prb_error *lock(struct prb_ship_state *state, const char *name)
 {
 	const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	prb_auto_free char *other = prb_format("%s.lock", name);
+	uint64_t size;
 
 	if (!other)
 		return prb_error_nomem();
-	state->lock =
-		openat(state->folder_fd, other, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	state->lock = prb_own_file_use(state->folder_fd, other, O_RDWR, &size);
 	if (state->lock < 0)
 		return prb_error_os(errno, "cannot make %s/%s", state->folder, other);
 	if (!fcntl(state->lock, F_SETLK, &all))
@@ -247,7 +249,7 @@ struct prb_error *prb_ship_state_save(struct prb_ship_state *state)
 	put(state, &text);
 	if (text.failed)
 		return prb_error_nomem();
-	PRB_TRY(prb_new_file_open(&file, state->path));
+	PRB_TRY(prb_new_file_open_in(&file, state->folder_fd, prb_path_last(state->path)));
 	for (size_t done = 0; done < text.length;) {
 		ssize_t length = write(file.fd, text.data + done, text.length - done);
 

@@ -13,6 +13,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/new_file.h"
 #include "base/clock.h"
 #include "command/program.h"
 
@@ -68,7 +69,7 @@ struct prb_error *prb_answer_spool(struct prb_answer *answer)
 
 	if (!folder || !*folder)
 		folder = "/tmp";
-	answer->spool = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+	answer->spool = prb_nameless_file(folder);
 	if (answer->spool < 0)
 		answer->spool = memfd_create("probing-answer", MFD_CLOEXEC);
 	return answer->spool < 0 ? prb_error_os(errno, "cannot make a file in %s", folder) : NULL;

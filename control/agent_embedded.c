@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/new_file.h"
 #include "base/own_file.h"
 #include "base/str.h"
 
@@ -43,23 +44,19 @@ static bool is_there(int folder, const char *name, const char *data, size_t size
 
 static bool write_file(int folder, const char *name, const char *data, size_t size)
 {
-	prb_auto_free char *fresh = prb_format(".new-%d-%s", (int)getpid(), name);
-	prb_auto_close int fd = -1;
+	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
+	prb_auto_error struct prb_error *err = prb_new_file_open_in(&file, folder, name);
 
-	if (!fresh)
-		return false;
-	fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-	for (size_t done = 0; fd >= 0 && done < size;) {
-		ssize_t length = write(fd, data + done, size - done);
+	for (size_t done = 0; !err && done < size;) {
+		ssize_t length = write(file.fd, data + done, size - done);
 
 		if (length < 0 && errno != EINTR)
-			prb_close_guard(&fd);
+			return false;
 		done += length > 0 ? (size_t)length : 0;
 	}
-	if (fd >= 0 && !fchmod(fd, FILE_MODE) && !renameat(folder, fresh, folder, name))
-		return true;
-	unlinkat(folder, fresh, 0);
-	return false;
+	if (!err && !fchmod(file.fd, FILE_MODE))
+		err = prb_new_file_place(&file);
+	return !file.temporary && !err;
 }
 
 static int open_base(char **ret_path)
@@ -72,7 +69,11 @@ static int open_base(char **ret_path)
 	if (!base)
 		return -1;
 	*ret_path = prb_format("%s%s/probing", base, middle);
-	return prb_own_folder_make(base, middle, true);
+	if (!root)
+		return prb_own_folder_make(base, middle, true);
+	/* For targets of all users; one that is there keeps its mode. */
+	prb_auto_close int parent = prb_own_folder_open(base, 0);
+	return parent < 0 ? -1 : prb_own_folder_in(parent, "probing", FOLDER_MODE);
 }
 
 struct prb_error *prb_agent_embedded(const char *name, char **ret)
@@ -88,10 +89,8 @@ struct prb_error *prb_agent_embedded(const char *name, char **ret)
 		return NULL;
 	snprintf(below, sizeof(below), "agent-%016llx", (unsigned long long)sum(data, size));
 	base = open_base(&base_path);
-	if (base >= 0 && (!mkdirat(base, below, FOLDER_MODE) || errno == EEXIST))
-		folder = openat(base, below, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (folder >= 0 && !geteuid() && (fchmod(base, FOLDER_MODE) || fchmod(folder, FOLDER_MODE)))
-		prb_close_guard(&folder);
+	if (base >= 0)
+		folder = prb_own_folder_in(base, below, FOLDER_MODE);
 	if (folder < 0 ||
 	    (!is_there(folder, name, data, size) && !write_file(folder, name, data, size)))
 		return prb_error_hint(prb_error_os(errno, "cannot unpack the agent below %s",

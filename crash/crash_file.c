@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "crash/crash_private.h"
+#include "inside/own_folder.h"
 
 enum {
 	PAGE = PRBA_CRASH_PAGE,
@@ -31,22 +32,11 @@ struct name {
 
 /* ---- installing: in a healthy process ---- */
 
-/** A folder that only its owner, who we are, can use; made if need be. */
 static int own_folder(const char *path)
 {
-	struct stat st = {};
-	int fd, rc = 0;
+	int fd = prba_own_folder(AT_FDCWD, path, true);
 
-	mkdir(path, 0700);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (prba_raw(SYS_fstat, fd, &st) || st.st_uid != geteuid())
-		rc = -EPERM;
-	else if (st.st_mode & 0077 && prba_raw(SYS_fchmod, fd, 0700L))
-		rc = -EPERM;
-	close(fd);
-	return rc;
+	return fd < 0 ? fd : close(fd);
 }
 
 /** @p base, then each of the folders, made one by one. */
@@ -59,7 +49,7 @@ static int make_below(const char *base, const char *const *below, char ret[PRBA_
 		return -EINVAL;
 	memcpy(ret, base, length + 1);
 	for (; *below; below++) {
-		mkdir(ret, 0700);
+		own_folder(ret); /* the last one decides */
 		snprintf(ret + strlen(ret), PRBA_CRASH_PATH - strlen(ret), "/%s", *below);
 	}
 	rc = own_folder(ret);
@@ -77,6 +67,7 @@ int prba_crash_find_folder(const char *chosen, char ret[PRBA_CRASH_PATH])
 		const char *variable, *const *below;
 	} places[] = {{"PROBING_DATA_DIR", crashes}, {"XDG_STATE_HOME", probing}, {"HOME", home}};
 	char folder[64];
+	int fd;
 
 	if (chosen && *chosen) {
 		static const char *const none[] = {NULL};
@@ -89,9 +80,10 @@ int prba_crash_find_folder(const char *chosen, char ret[PRBA_CRASH_PATH])
 		if (base && *base == '/' && !make_below(base, places[i].below, ret))
 			return 0;
 	}
-	snprintf(folder, sizeof(folder), "/tmp/probing-%u", (unsigned)geteuid());
-	if (own_folder(folder))
+	fd = prba_tmp_folder(folder, sizeof(folder));
+	if (fd < 0)
 		return -EACCES;
+	close(fd);
 	return make_below(folder, crashes, ret);
 }
 
@@ -165,7 +157,7 @@ static int open_folder(struct prba_crash *c)
 		return (int)fd;
 	c->directory = (int)fd;
 	if (prba_raw(SYS_fstat, fd, &st) || st.st_uid != (uid_t)prba_raw(SYS_geteuid) ||
-	    st.st_mode & 0077)
+	    st.st_mode & 0022)
 		return -EPERM;
 	return 0;
 }

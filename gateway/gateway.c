@@ -15,6 +15,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/new_file.h"
 #include "gateway/connections.h"
 #include "gateway/gateway_private.h"
 #include "gateway/keys.h"
@@ -56,6 +57,7 @@ static struct prb_error *listen_unix(struct prb_gateway *g, const char *path)
 	if (fd < 0)
 		return prb_error_os(errno, "cannot make a socket");
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	PRB_TRY(prb_new_file_check_way(path));
 	PRB_TRY(clear_place(&address));
 	mask = umask(0177);
 	failed = bind(fd, (const struct sockaddr *)&address, sizeof(address));

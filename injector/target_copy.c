@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/own_file.h"
 #include "base/str.h"
 
 /* Gives the calling thread the rights of the target's user, until @p saved is restored. */
@@ -56,8 +57,7 @@ static struct prb_error *create(struct prb_target_copy *copy, int root, const ch
 	snprintf(copy->path, sizeof(copy->path), "%.40s/probing-%d-%06llx", folder, (int)getpid(),
 		 (unsigned long long)(number & 0xffffff));
 	const char *name = strrchr(copy->path, '/') + 1;
-	copy->fd = openat(copy->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			  0700);
+	copy->fd = prb_own_file_new(copy->folder, name, O_WRONLY, 0700);
 	if (copy->fd < 0)
 		return prb_error_os(errno, "cannot create %s", copy->path);
 	copy->name = name;

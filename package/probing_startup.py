@@ -5,6 +5,7 @@ The start-up hook imports this module only if there is a variable with PROB in i
 stderr: the program always runs. All versions of Python 3 from 3.4 on can read this file.
 """
 
+import errno
 import os
 import sys
 
@@ -274,7 +275,11 @@ def handle_crashes(mode):
     words = [] if mode == "1" else mode.split(",")
     result = call_agent("probing_agent_crash", "\n".join(map(crash_setting, words)).encode())
     if result < 0:
-        raise StartError("crash records cannot be written: %s" % os.strerror(-result))
+        folder = "".join(word[len("folder="):] for word in words if word.startswith("folder="))
+        why = os.strerror(-result)
+        if folder and -result == errno.EPERM:
+            why = "%s is not this user's alone" % folder
+        raise StartError("crash records cannot be written: %s" % why)
 
 
 def crash_setting(word):

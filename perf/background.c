@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/own_file.h"
 #include "base/text.h"
 #include "perf/processes.h"
 #include "command/background.h"
@@ -203,6 +204,18 @@ static struct prb_error *tell(const struct background *b, const char *said)
 	return prb_output(&text);
 }
 
+/* Without a folder of the session, notes lie in /tmp, where another user may have been first. */
+static void warn_of_place(void)
+{
+	prb_auto_close int fd = prb_run_folder_open(geteuid(), true, NULL);
+	prb_auto_error struct prb_error *err = fd < 0 ? prb_tmp_folder_taken(geteuid()) : NULL;
+	prb_auto_free char *text =
+		err ? prb_format("%s: another folder is used", err->message) : NULL;
+
+	if (text)
+		prb_warn(text);
+}
+
 struct prb_error *prb_performance_background(const struct prb_cli *cli,
 					     const struct prb_performance_settings *settings)
 {
@@ -214,6 +227,7 @@ struct prb_error *prb_performance_background(const struct prb_cli *cli,
 
 	if (!(b.settings.ring > 0) && !(b.settings.duration > 0) && !b.settings.when)
 		b.settings.ring = usual_ring;
+	warn_of_place();
 	err = make_absolute(settings->output, &b.output);
 	if (!err)
 		err = prb_background_start(&process, &said);

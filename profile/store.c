@@ -95,7 +95,7 @@ static struct prb_error *write_batch(struct prb_store *store)
 		if (attempts >= LAST_ATTEMPTS)
 			return prb_error_create(PRB_ERROR_TIMEOUT,
 						"cannot write %s: another program holds it",
-						store->file.path);
+						store->file.file.path);
 		nanosleep(&pause, NULL);
 	}
 }
@@ -221,7 +221,7 @@ struct prb_error *prb_store_put(struct prb_store *store, const struct prb_record
 	else if (!err && recording->runs.count > MOST_RUNS)
 		err = prb_error_create(PRB_ERROR_FAILED,
 				       "%s cannot be written as fast as samples come",
-				       store->file.path);
+				       store->file.file.path);
 	pthread_mutex_unlock(&store->lock);
 	return err;
 }

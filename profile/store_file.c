@@ -10,30 +10,30 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/own_file.h"
 #include "base/str.h"
+#include "dump/text/paths.h"
 #include "profile/schema.h"
 #include "profile/store_sql.h"
 #include "target/recorded/recorded.h"
 
-/* A name that SQLite does not take for anything but a path. */
-static char *plain_path(const char *path)
+/* SQLite follows no symbolic link here: both names become ones without links on the way. */
+static struct prb_error *name_really(struct prb_new_file *file)
 {
-	return prb_format("%s%s", path[0] == '/' ? "" : "./", path);
-}
+	prb_auto_free char *temporary = realpath(file->temporary, NULL), *path = NULL;
+	const char *slash = temporary ? strrchr(temporary, '/') : NULL;
 
-/* Behind symbolic links, as with all files that the user names. */
-static struct prb_error *resolve(const char *path, char **ret)
-{
-	prb_auto_free char *real = NULL;
-	struct stat st;
-
-	if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		return prb_error_create(PRB_ERROR_USAGE, "%s is not a regular file", path);
-	real = realpath(path, NULL);
-	if (!real && errno != ENOENT)
-		return prb_error_os(errno, "cannot write %s", path);
-	*ret = plain_path(real ? real : path);
-	return *ret ? NULL : prb_error_nomem();
+	if (!slash)
+		return prb_error_os(errno, "cannot find %s", file->temporary);
+	path = prb_format("%.*s%s", (int)(slash + 1 - temporary), temporary,
+			  prb_path_last(file->path));
+	if (!path)
+		return prb_error_nomem();
+	free(file->path);
+	free(file->temporary);
+	file->path = prb_steal(&path);
+	file->temporary = prb_steal(&temporary);
+	return NULL;
 }
 
 static struct prb_error *make_tables(struct prb_store_file *file)
@@ -60,18 +60,14 @@ struct prb_error *prb_store_file_create(struct prb_store_file *file, const char 
 	struct prb_error *err;
 
 	*file = (struct prb_store_file){
-		.totals_s = PRB_SCHEMA_TOTALS_S, .chunks.absorbed = -1, .fd = -1};
-	PRB_TRY(resolve(path, &file->path));
-	file->journal = prb_format("%s-journal", file->path);
-	prb_auto_free char *temporary = prb_format("%s.XXXXXX", file->path);
-	if (!file->journal || !temporary)
+		.totals_s = PRB_SCHEMA_TOTALS_S, .chunks.absorbed = -1, .file = PRB_NO_FILE};
+	PRB_TRY(prb_new_file_open(&file->file, path));
+	PRB_TRY(name_really(&file->file));
+	file->journal = prb_format("%s-journal", file->file.path);
+	if (!file->journal)
 		return prb_error_nomem();
-	file->fd = mkostemp(temporary, O_CLOEXEC);
-	if (file->fd < 0)
-		return prb_error_os(errno, "cannot create %s", temporary);
-	flock(file->fd, LOCK_SH);
-	file->temporary = prb_steal(&temporary);
-	err = prb_store_sql_open(file, file->temporary);
+	flock(file->file.fd, LOCK_SH);
+	err = prb_store_sql_open(file, file->file.temporary);
 	if (!err)
 		err = make_tables(file);
 	prb_store_sql_close(file);
@@ -94,7 +90,7 @@ static struct prb_error *make_journal(const struct prb_store_file *file)
 		if (unlink(file->journal))
 			return prb_error_os(errno, "cannot remove %s", file->journal);
 	}
-	fd = open(file->journal, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = prb_own_file_new(AT_FDCWD, file->journal, O_RDWR, 0600);
 	if (fd < 0)
 		return prb_error_os(errno, "cannot create %s", file->journal);
 	close(fd);
@@ -104,26 +100,26 @@ static struct prb_error *make_journal(const struct prb_store_file *file)
 /* Two that write to files of the same name would have the same journal. */
 static struct prb_error *check_other(const struct prb_store_file *file)
 {
-	prb_auto_close int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	prb_auto_close int fd = open(file->file.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0 || !flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
 		return NULL;
 	return prb_error_create(PRB_ERROR_USAGE, "%s is being written by another recording",
-				file->path);
+				file->file.path);
 }
 
 struct prb_error *prb_store_file_begin(struct prb_store_file *file)
 {
+	struct prb_error *err;
+
 	PRB_TRY(check_other(file));
 	PRB_TRY(make_journal(file));
-	if (rename(file->temporary, file->path)) {
-		int error = errno;
-
+	err = prb_new_file_place(&file->file);
+	if (err) {
 		unlink(file->journal);
-		return prb_error_os(error, "cannot write %s", file->path);
+		return err;
 	}
-	free(prb_steal(&file->temporary));
-	PRB_TRY(prb_store_sql_open(file, file->path));
+	PRB_TRY(prb_store_sql_open(file, file->file.path));
 	/* A journal that is emptied, and not removed, is one that nobody else can put there. */
 	return prb_store_sql_run(file, "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF;"
 				       "PRAGMA temp_store = MEMORY");
@@ -140,20 +136,16 @@ struct prb_error *prb_store_file_finish(struct prb_store_file *file)
 {
 	PRB_TRY(prb_store_sql_run(file, "PRAGMA journal_mode = DELETE"));
 	prb_store_sql_close(file);
-	return sync_file(file->path);
+	return sync_file(file->file.path);
 }
 
 void prb_store_file_deinit(struct prb_store_file *file)
 {
 	prb_store_sql_close(file);
-	if (file->temporary)
-		unlink(file->temporary);
-	prb_close_guard(&file->fd);
+	prb_new_file_deinit(&file->file);
 	prb_store_when_destroy(file->when);
 	prb_totals_clear(&file->totals);
 	prb_steps_clear(&file->chunks.steps);
 	prb_vec_free(&file->threads);
-	free(file->temporary);
 	free(file->journal);
-	free(file->path);
 }

@@ -12,6 +12,7 @@
 
 #include <sqlite3.h>
 
+#include "base/new_file.h"
 #include "profile/batch.h"
 #include "profile/steps.h"
 #include "profile/store_when.h"
@@ -42,9 +43,10 @@ struct prb_store_chunks {
 };
 
 struct prb_store_file {
-	char *path, *temporary; /**< temporary: its name until the recording begins; or NULL */
+	/** Named when the recording begins. Its descriptor holds a lock that tells other recorders
+	 * that we write; it is closed last. */
+	struct prb_new_file file;
 	char *journal;
-	int fd;	     /**< holds a lock that tells other recorders that we write; closed last */
 	sqlite3 *db; /**< NULL before it begins */
 	sqlite3_stmt *statements[PRB_STORE_STATEMENTS];
 	struct prb_store_chunks chunks;

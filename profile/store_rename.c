@@ -68,8 +68,8 @@ static struct prb_error *rename_chunks(struct prb_store_file *file, const struct
 		if (sqlite3_step(stmt) == SQLITE_ROW)
 			err = rename_chunk(file, b, stmt, &runs);
 		if (sqlite3_reset(stmt) && !err)
-			err = prb_error_create(PRB_ERROR_FAILED, "cannot read %s: %s", file->path,
-					       sqlite3_errmsg(file->db));
+			err = prb_error_create(PRB_ERROR_FAILED, "cannot read %s: %s",
+					       file->file.path, sqlite3_errmsg(file->db));
 	}
 	sqlite3_finalize(stmt);
 	prb_vec_free(&runs);

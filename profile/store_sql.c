@@ -41,10 +41,10 @@ static struct prb_error *failure(const struct prb_store_file *file, int rc)
 
 	if (code == PRB_ERROR_NOMEM)
 		return prb_error_nomem();
-	err = prb_error_create(code, "cannot write %s: %s", file->path, what);
-	return file->temporary
-		       ? err
-		       : prb_error_hint(err, "'probing %s perf' shows what it holds", file->path);
+	err = prb_error_create(code, "cannot write %s: %s", file->file.path, what);
+	return file->file.temporary ? err
+				    : prb_error_hint(err, "'probing %s perf' shows what it holds",
+						     file->file.path);
 }
 
 struct prb_error *prb_store_sql_open(struct prb_store_file *file, const char *path)

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/new_file.h"
 #include "base/own_file.h"
 #include "base/str.h"
 
@@ -37,11 +38,11 @@ static int open_folder(void)
 	return -1;
 }
 
-static int open_file(const char *name, int flags)
+static int open_file(int flags)
 {
 	uint64_t size;
 
-	return prb_own_file_open(history_folder, name, flags, geteuid(), &size);
+	return prb_own_file_use(history_folder, history_name, flags, &size);
 }
 
 static void append(struct prb_str *s, const char *text)
@@ -58,17 +59,16 @@ static bool write_all(int fd, const struct prb_str *s)
 /** Writes the entries that are kept into a new file, and puts that in the place of the old one. */
 static void shorten(void)
 {
-	prb_auto_free char *fresh = prb_format("%s.new", history_name);
+	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
 	prb_auto_str struct prb_str text = {};
 
-	if (!fresh)
-		return;
 	for (int i = 0; i < history_length; i++)
 		append(&text, history_get(history_base + i)->line);
 
-	prb_auto_close int fd = open_file(fresh, O_WRONLY | O_CREAT | O_TRUNC);
-	if (fd >= 0 && write_all(fd, &text))
-		renameat(history_folder, fresh, history_folder, history_name);
+	prb_auto_error struct prb_error *err =
+		prb_new_file_open_in(&file, history_folder, history_name);
+	if (!err && write_all(file.fd, &text))
+		err = prb_new_file_place(&file);
 }
 
 /** Counts the lines of the file, and leaves the last of them in the history. */
@@ -98,7 +98,7 @@ void prb_prompt_history_begin(const char *name)
 	history_name = name;
 	history_folder = open_folder();
 
-	prb_auto_close int fd = history_folder < 0 ? -1 : open_file(name, O_RDWR | O_CREAT);
+	prb_auto_close int fd = history_folder < 0 ? -1 : open_file(O_RDWR);
 	if (fd < 0) {
 		prb_log("prompt", 1, "no history: %s", strerror(errno));
 		if (history_folder >= 0)
@@ -127,7 +127,7 @@ void prb_prompt_history_add(const char *text)
 	if (history_folder < 0)
 		return;
 
-	prb_auto_close int fd = open_file(history_name, O_WRONLY | O_APPEND | O_CREAT);
+	prb_auto_close int fd = open_file(O_WRONLY | O_APPEND);
 	prb_str_putc(&entry, '\n');
 	if (fd >= 0 && !write_all(fd, &entry))
 		prb_log("prompt", 1, "cannot write the history: %s", strerror(errno));

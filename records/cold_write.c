@@ -79,8 +79,7 @@ static struct prb_error *begin(struct prb_cold *cold, const struct prb_ring *rin
 	if (!name)
 		return prb_error_nomem();
 	prb_close_guard(&cold->fd);
-	cold->fd = openat(cold->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			  FILE_MODE);
+	cold->fd = prb_own_file_new(cold->folder, name, O_WRONLY, FILE_MODE);
 	if (cold->fd < 0)
 		return prb_error_os(errno, "cannot make %s", name);
 	cold->written = 0;

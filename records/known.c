@@ -20,8 +20,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/cleanup.h"
+#include "base/new_file.h"
 #include "base/own_file.h"
 #include "base/str.h"
+#include "dump/text/paths.h"
 #include "proc/text.h"
 
 enum {
@@ -58,10 +60,9 @@ struct prb_error *prb_known_folder(int *ret_fd, char **ret_path)
 	*ret_fd = prb_run_folder_make(ret_path);
 	if (*ret_fd >= 0)
 		return NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
-					       "there is no folder to note the recording in: "
-					       "/tmp/probing-%u is not this user's alone",
-					       (unsigned)geteuid()),
+	return prb_error_hint(prb_error_os(errno,
+					   "there is no folder to note the recording in: none can "
+					   "be made in /tmp"),
 			      "set XDG_RUNTIME_DIR to a folder of your own");
 }
 
@@ -148,15 +149,15 @@ static void forget_old(int folder, const char *path)
 
 struct prb_error *prb_known_add(pid_t pid, const char *path, bool background, struct prb_known *ret)
 {
-	prb_auto_free char *folder_path = NULL, *new = NULL;
+	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
+	prb_auto_free char *folder_path = NULL;
 	prb_auto_str struct prb_str text = {};
 	prb_auto_close int folder = -1;
 
 	PRB_TRY(prb_known_folder(&folder, &folder_path));
 	forget_old(folder, folder_path);
-	new = prb_format("%s/new-perf-%d", folder_path, (int)getpid());
 	ret->path = prb_format("%s/perf-%d-%d", folder_path, (int)pid, (int)getpid());
-	if (!new || !ret->path)
+	if (!ret->path)
 		return prb_error_nomem();
 	if (strchr(path, '\n'))
 		return prb_error_create(PRB_ERROR_USAGE, "the path of a ring is one line");
@@ -164,17 +165,14 @@ struct prb_error *prb_known_add(pid_t pid, const char *path, bool background, st
 		       background ? "background" : "foreground", path);
 	if (text.failed)
 		return prb_error_nomem();
-	unlink(new);
-	ret->fd = open(new, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	PRB_TRY(prb_new_file_open_in(&file, folder, prb_path_last(ret->path)));
 	/* It is locked before it has the name that others look for. */
-	if (ret->fd >= 0 && !flock(ret->fd, LOCK_EX) &&
-	    write(ret->fd, text.data, text.length) == (ssize_t)text.length &&
-	    !rename(new, ret->path))
-		return NULL;
-
-	struct prb_error *err = prb_error_os(errno, "cannot note the recording in %s", folder_path);
-	unlink(new);
-	return err;
+	if (flock(file.fd, LOCK_EX) ||
+	    write(file.fd, text.data, text.length) != (ssize_t)text.length)
+		return prb_error_os(errno, "cannot note the recording in %s", folder_path);
+	PRB_TRY(prb_new_file_place(&file));
+	ret->fd = prb_steal_fd(&file.fd);
+	return NULL;
 }
 
 void prb_known_end(struct prb_known *known, const struct prb_error *err)

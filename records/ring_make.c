@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/own_file.h"
 
 static int64_t read_clock(clockid_t clock)
 {
@@ -69,7 +70,7 @@ struct prb_error *prb_ring_make(int folder, const char *name, const struct prb_r
 	snprintf(h->name, sizeof(h->name), "%s", shape->name);
 	ret->parts = prb_ring_parts(h);
 	h->file_size = ret->parts.end;
-	ret->fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	ret->fd = prb_own_file_new(folder, name, O_RDWR, 0600);
 	if (ret->fd < 0)
 		return prb_error_os(errno, "cannot make the ring %s", name);
 	if (ftruncate(ret->fd, (off_t)ret->parts.end))

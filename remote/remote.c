@@ -221,12 +221,13 @@ static struct prb_error *name_file(struct prb_new_file *file, const struct prb_s
 /** A snapshot is made there and written here. */
 static struct prb_error *save(struct plan *plan)
 {
-	prb_auto_new_file struct prb_new_file file = {.fd = -1, .replaces_links = !plan->output};
+	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
 	prb_auto_close int said = memfd_create("probing", MFD_CLOEXEC);
 	prb_auto_str struct prb_str text = {};
 
 	if (said < 0)
 		return prb_error_os(errno, "cannot make a buffer");
+	file.replaces_links = !plan->output;
 	PRB_TRY(prb_new_file_open(&file, plan->output ? plan->output : "probing.snapshot"));
 	plan->job.out = file.fd;
 	plan->job.err = said;

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/new_file.h"
+#include "base/own_file.h"
 
 /** Bytes of a token that is made here; it has two letters for each. */
 enum { TOKEN_BYTES = 16 };
@@ -101,7 +103,7 @@ static struct prb_error *read_file(int fd, const char *path, struct prb_token *r
 /** Puts a fresh token into a file that was not there. */
 static struct prb_error *make_file(const char *path, struct prb_token *ret)
 {
-	prb_auto_close int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	prb_auto_close int fd = prb_own_file_new(AT_FDCWD, path, O_WRONLY, 0600);
 	char line[PRB_TOKEN_MAX + 2];
 
 	if (fd < 0)
@@ -127,6 +129,7 @@ struct prb_error *prb_token_choose(const char *file, struct prb_token *ret)
 	if (!file)
 		return make(ret);
 
+	PRB_TRY(prb_new_file_check_way(file));
 	prb_auto_close int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0)
 		return read_file(fd, file, ret);

@@ -11,7 +11,9 @@
 
 #include "remote/address.h"
 #include "base/cleanup.h"
+#include "base/new_file.h"
 #include "base/own_file.h"
+#include "dump/text/paths.h"
 
 enum {
 	MAX_ADDRESS = 80,
@@ -80,7 +82,8 @@ static void look_through(const struct place *place, pid_t pid, struct prb_str *r
 
 struct prb_error *prb_serve_known_add(struct prb_serve_known *known, pid_t pid, const char *address)
 {
-	prb_auto_free char *path = NULL, *new = NULL;
+	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
+	prb_auto_free char *path = NULL;
 	prb_auto_close int folder = prb_run_folder_make(&path);
 	int length = (int)strlen(address);
 
@@ -89,19 +92,15 @@ struct prb_error *prb_serve_known_add(struct prb_serve_known *known, pid_t pid, 
 					"there is no folder to note the service in");
 	look_through(&(const struct place){folder, geteuid()}, 0, NULL);
 	known->path = prb_format("%s/serve-%d-%d", path, (int)pid, (int)getpid());
-	new = prb_format("%s/new-%d", path, (int)getpid());
-	if (!known->path || !new)
+	if (!known->path)
 		return prb_error_nomem();
-	unlink(new);
-	known->fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	PRB_TRY(prb_new_file_open_in(&file, folder, prb_path_last(known->path)));
 	/* It is locked before it has the name that others look for. */
-	if (known->fd >= 0 && !flock(known->fd, LOCK_EX) &&
-	    dprintf(known->fd, "%s\n", address) == length + 1 && !rename(new, known->path))
-		return NULL;
-
-	struct prb_error *err = prb_error_os(errno, "cannot note the service in %s", path);
-	unlink(new);
-	return err;
+	if (flock(file.fd, LOCK_EX) || dprintf(file.fd, "%s\n", address) != length + 1)
+		return prb_error_os(errno, "cannot note the service in %s", path);
+	PRB_TRY(prb_new_file_place(&file));
+	known->fd = prb_steal_fd(&file.fd);
+	return NULL;
 }
 
 void prb_serve_known_remove(struct prb_serve_known *known)

@@ -127,7 +127,8 @@ static struct prb_error *find_records(struct records *records)
 	} places[] = {{"PROBING_DATA_DIR", "/crashes"},
 		      {"XDG_STATE_HOME", "/probing/crashes"},
 		      {"HOME", "/.local/state/probing/crashes"}};
-	prb_auto_free char *last = prb_format("/tmp/probing-%u/crashes", (unsigned)geteuid());
+	prb_auto_free char *tmp = NULL, *last = NULL;
+	prb_auto_close int fd = prb_tmp_folder_open(geteuid(), false, &tmp);
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(places); i++) {
 		const char *base = getenv(places[i].variable);
@@ -137,6 +138,9 @@ static struct prb_error *find_records(struct records *records)
 		if (folder)
 			PRB_TRY(add_folder(records, folder, false));
 	}
+	if (fd < 0)
+		return NULL;
+	last = prb_format("%s/crashes", tmp);
 	return last ? add_folder(records, last, false) : prb_error_nomem();
 }
 

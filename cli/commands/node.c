@@ -16,9 +16,11 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/new_file.h"
 #include "cli/commands/keep_crashes.h"
 #include "cli/commands/ship_end.h"
 #include "clickhouse/ship.h"
+#include "clickhouse/state.h"
 #include "clickhouse/url.h"
 #include "command/command.h"
 #include "command/exit.h"
@@ -35,6 +37,8 @@ struct node_settings {
 /* Seconds. */
 static const double FIRST_WAIT = 1, MOST_WAIT = 60, LONG_RUN = 60, LAST_CHANCE = 12,
 		    CRASHES_EVERY = 10;
+
+static const char UNIX[] = "unix:";
 
 struct part {
 	const char *name;
@@ -84,12 +88,10 @@ static int run_serve(const struct node_settings *s)
 
 static int run_crashes(const struct node_settings *s)
 {
-	struct prb_error *err = NULL;
+	struct prb_error *err;
 
-	while (!err) {
-		err = prb_crashes_keep(s->state, s->max_size);
+	while (!(err = prb_crashes_keep(s->state, s->max_size)))
 		poll(NULL, 0, (int)(CRASHES_EVERY * 1000));
-	}
 	return (int)prb_exit_report(err);
 }
 
@@ -209,6 +211,19 @@ static struct prb_error *supervise(struct part *parts, size_t count, const struc
 	}
 }
 
+/** The places that are written to, which no part could use later. */
+static struct prb_error *check_places(const struct node_settings *s)
+{
+	prb_auto_free char *path = NULL;
+	prb_auto_close int folder = -1;
+
+	if (s->token_file)
+		PRB_TRY(prb_new_file_check_way(s->token_file));
+	if (s->listen && !strncmp(s->listen, UNIX, strlen(UNIX)))
+		PRB_TRY(prb_new_file_check_way(s->listen + strlen(UNIX)));
+	return s->to || s->crashes ? prb_state_folder_open(s->state, &folder, &path) : NULL;
+}
+
 /** Reports wrong settings before any part is started. */
 static struct prb_error *check(const struct node_settings *s)
 {
@@ -223,11 +238,11 @@ static struct prb_error *check(const struct node_settings *s)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--every, --metrics, --password-file, --host-name, "
 					"--job-name and --keep-days are for --to");
-	if (!s->to)
-		return NULL;
-	PRB_TRY(prb_clickhouse_url_parse(s->to, &url));
-	prb_clickhouse_url_deinit(&url);
-	return NULL;
+	if (s->to)
+		PRB_TRY(prb_clickhouse_url_parse(s->to, &url));
+	if (s->to)
+		prb_clickhouse_url_deinit(&url);
+	return check_places(s);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)

@@ -33,7 +33,6 @@ enum {
 	MIB = 1 << 20,
 	DEFAULT_DAYS = 7,
 	DEFAULT_MIB = 1024,
-	FOLDER_MODE = 0700,
 };
 
 struct record_settings {
@@ -127,12 +126,16 @@ static struct prb_error *find_folder(const struct record *r, const char *ring, c
 /** Root does not write where another user could lead it elsewhere. */
 static struct prb_error *open_folder(const struct record *r, const char *path, int *ret)
 {
-	if (r->settings->output && mkdir(path, FOLDER_MODE) && errno != EEXIST)
-		return prb_error_os(errno, "cannot make %s", path);
-	*ret = prb_own_folder_open(path, geteuid());
-	if (*ret >= 0)
+	struct prb_error *err = NULL;
+
+	*ret = -1;
+	if (r->settings->output)
+		err = prb_own_folder_named(path, ret);
+	else if ((*ret = prb_own_folder_open(path, geteuid())) < 0)
+		err = prb_own_folder_error(path, geteuid());
+	if (!err)
 		return NULL;
-	return prb_error_hint(prb_error_os(errno, "cannot write into %s", path),
+	return prb_error_hint(err, "%s",
 			      r->settings->output
 				      ? "it has to be yours, and nobody else may write to it"
 				      : "rings of another user: give a folder with -o");

@@ -44,13 +44,9 @@ int prb_cache_folder(void)
 	if (fd >= 0)
 		return fd;
 
-	prb_auto_free char *path = prb_format("/tmp/probing-%u", (unsigned)geteuid());
-	if (!path)
-		return -1;
-	fd = prb_own_folder_open(path, geteuid());
-	if (fd >= 0 || errno != ENOENT || mkdir(path, 0700))
-		return fd;
-	return prb_own_folder_open(path, geteuid());
+	prb_auto_free char *path = NULL;
+
+	return prb_tmp_folder_open(geteuid(), true, &path);
 }
 
 int prb_cache_open_file(int folder, const char *name, int flags, uint64_t *size)
@@ -164,12 +160,12 @@ static enum outcome move_into_place(int folder, const char *fresh, const char *n
 				    enum outcome why)
 {
 	if (why == CREATE) {
-		if (!renameat2(folder, fresh, folder, name, RENAME_NOREPLACE))
+		if (!prb_own_file_rename(folder, fresh, name, true))
 			return DONE;
 		if (errno == EEXIST)
 			return AGAIN;
 	}
-	return renameat(folder, fresh, folder, name) ? FAILED : DONE;
+	return prb_own_file_rename(folder, fresh, name, false) ? FAILED : DONE;
 }
 
 /*
@@ -186,7 +182,7 @@ static enum outcome replace(int folder, const char *name, void *records, size_t 
 	if (!fresh)
 		return FAILED;
 
-	prb_auto_close int fd = prb_cache_open_file(folder, fresh, O_RDWR | O_CREAT, &size);
+	prb_auto_close int fd = prb_own_file_use(folder, fresh, O_RDWR, &size);
 	if (fd < 0 || !lock(fd))
 		return FAILED;
 	if (!is_current(folder, fresh, fd))

@@ -10,6 +10,7 @@
 #include <zstd.h>
 
 #include "base/cleanup.h"
+#include "base/new_file.h"
 #include "target/core/core_file.h"
 
 enum {
@@ -165,18 +166,9 @@ static struct prb_error *create_temporary(int *ret_fd)
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
 		if (!folders[i] || folders[i][0] != '/')
 			continue;
-		*ret_fd = open(folders[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+		*ret_fd = prb_nameless_file(folders[i]);
 		if (*ret_fd >= 0)
 			return NULL;
-		/* Some file systems cannot make files without a name. */
-		prb_auto_free char *path = prb_format("%s/probing-core.XXXXXX", folders[i]);
-		if (!path)
-			return prb_error_nomem();
-		*ret_fd = mkostemp(path, O_CLOEXEC);
-		if (*ret_fd >= 0) {
-			unlink(path);
-			return NULL;
-		}
 	}
 	return prb_error_hint(prb_error_os(errno, "cannot create a temporary file"),
 			      "set TMPDIR to a folder with room for the core");

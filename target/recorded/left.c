@@ -149,7 +149,8 @@ static struct prb_error *walk_users(const struct walk *walk, const char *parent,
 		if (strncmp(at, prefix, strlen(prefix)) != 0)
 			continue;
 		at += strlen(prefix);
-		if (!take_digits(&at, &uid) || *at || uid >= UINT_MAX || uid == geteuid())
+		if (!take_digits(&at, &uid) || (*at && *at != '.') || uid >= UINT_MAX ||
+		    uid == geteuid())
 			continue;
 		path = prb_format("%s/%s%s", parent, entry->d_name, suffix);
 		if (!path)
@@ -162,16 +163,18 @@ static struct prb_error *walk_users(const struct walk *walk, const char *parent,
 static struct prb_error *walk_all(const struct walk *walk)
 {
 	const char *chosen = getenv("PROBING_DATA_DIR"), *runtime = getenv("XDG_RUNTIME_DIR");
-	prb_auto_free char *usual = prb_format("/tmp/probing-%u", (unsigned)geteuid());
+	prb_auto_free char *usual = NULL;
+	prb_auto_close int tmp = prb_tmp_folder_open(geteuid(), false, &usual);
 	prb_auto_free char *run = prb_format("%s/probing", runtime ? runtime : "");
 
-	if (!usual || !run)
+	if (!run)
 		return prb_error_nomem();
 	if (chosen && *chosen == '/')
 		PRB_TRY(walk_base(walk, chosen, geteuid()));
 	if (runtime && *runtime == '/')
 		PRB_TRY(walk_base(walk, run, geteuid()));
-	PRB_TRY(walk_base(walk, usual, geteuid()));
+	if (tmp >= 0)
+		PRB_TRY(walk_base(walk, usual, geteuid()));
 	if (geteuid())
 		return NULL;
 	PRB_TRY(walk_users(walk, "/run/user", "", "/probing"));

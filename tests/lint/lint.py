@@ -241,6 +241,57 @@ def check_programs(tree):
                     "tests/live/attacks/test_started_programs.py lists"
 
 
+# Who may make files, name them or change their modes: all else calls base/new_file.h, for a file that
+# is named by the user, and base/own_file.h, for one in a folder of ours. Each with what it may, and why.
+WRITERS = {
+    "base/new_file.c": ("make name", "files that the user names"),
+    "base/own_file.c": ("make name folder mode", "folders of ours, and files in them; the mode of those it made"),
+    "inside/own_folder.c": ("folder", "the same in the target, which has no base/"),
+    "agent/ring_create.c": ("make name", "in the target, in a folder of inside/own_folder.h"),
+    "crash/crash_file.c": ("make name", "in the target while it crashes, in a folder of inside/own_folder.h"),
+    "agent/socket.c": ("mode", "of the socket that it has made, in a folder of inside/own_folder.h"),
+    "profile/store_sql.c": ("database", "opens the file that base/new_file.c has made"),
+    "profile/load_file.c": ("database", "reads only"),
+    "cli/commands/export.c": ("mode", "of its own new file, which others are to read"),
+    "control/agent_embedded.c": ("mode", "of its own new file, which the target is to read"),
+    "gateway/recordings.c": ("folder", "a new one, for recordings that the gateway removes"),
+    "cli/commands/cluster_perf.c": ("folder", "a new one, for recordings that are removed"),
+    "package/probing/_prompt.py": ("make folder", "the history, in a folder that is checked"),
+}
+WRITES = {
+    "make": r"\bO_CREAT\b|\bopen(at)?\([^;]*\bO_TMPFILE\b|\b(mk(o?s)?temps?|creat|mknod(at)?|mkfifo(at)?|"
+            r"symlink(at)?|tmpfile)\s*\(|\bf(re)?open(64)?\s*\([^;]*?,\s*\"[wa+]",
+    "name": r"\b(rename(at2?)?|link(at)?)\s*\(|\bSYS_(rename|link)",
+    "mode": r"\bf?chmod(at)?\s*\(|\b[fl]?chown(at)?\s*\(|\bSYS_\w*ch(mod|own)",
+    "folder": r"\bmkdir(at)?\s*\(|\bSYS_mkdir|\bmkdtemp\s*\(",
+    "database": r"\bsqlite3_open(_v2)?\s*\(\s*(?!\":memory:\")",
+}
+PYTHON_WRITES = {
+    "make": r"\bO_CREAT\b|\bopen\([^()]*,\s*[\"'][wax]|\.write_(text|bytes)\(|\bmkstemp\(|\bNamedTemporaryFile\(",
+    "name": r"\bos\.(rename|replace|link|symlink)\(",
+    "mode": r"\bos\.\w*ch(mod|own)\(",
+    "folder": r"\bos\.(mkdir|makedirs)\(",
+}
+
+
+def check_writers(tree):
+    """Files are made and named in one place, which follows no link of another user"""
+    used = {}
+    for name in tree.sources((".c", ".h", ".py")):
+        if room(name) in ("tests", "docs", "build-aux"):
+            continue
+        text = re.sub(r"/\*.*?\*/", lambda found: "\n" * found[0].count("\n"), tree.text(name) or "", flags=re.S)
+        for what, pattern in (PYTHON_WRITES if name.endswith(".py") else WRITES).items():
+            for found in re.finditer(pattern, text):
+                used.setdefault(name, set()).add(what)
+                if what not in WRITERS.get(name, ("",))[0].split():
+                    line = text.count("\n", 0, found.start()) + 1
+                    yield f"{name}:{line}: '{found[0].strip()}' belongs into base/new_file.c or base/own_file.c"
+    for name, (may, _) in WRITERS.items():
+        for what in set(may.split()) - used.get(name, set()) if name in tree.names else ():
+            yield f"{name}: needs no '{what}' in WRITERS"
+
+
 def check_headers(tree):
     """Each header compiles alone"""
     def compile_alone(name):

@@ -66,6 +66,25 @@ def squatted():
             VICTIM, "--clear-groups", SYSTEM_PYTHON, "-c", SCRIPT]
 
 
+@needs("no user namespaces here", "unshare", "-m", "unshare", "-U", "true")
+@pytest.mark.parametrize("mode, owner", [(0o700, ATTACKER), (0o755, ATTACKER), (0o1777, ATTACKER), (0o777, 0)])
+def test_a_user_namespace_where_the_folder_is_taken(probing, mode, owner):
+    """There is no abstract name there, and the folder looks like the process's own: another one is used."""
+    name = "/tmp/probing-65534"
+    command = ["unshare", "-m", "sh", "-c", other_tmp("mkdir %s" % name, "chmod %o %s" % (mode, name),
+                                                      "chown %d %s" % (owner, name)), "sh",
+               "setpriv", "--reuid", VICTIM, "--regid", VICTIM, "--clear-groups", "unshare", "-U",
+               SYSTEM_PYTHON, "-c", SCRIPT]
+    with Started(command, rest=1, cwd="/", env={"PATH": os.environ["PATH"]}) as process:
+        done = probing(process.python, "eval", "'the true value'")
+        assert done.code == OK and done.out == "'the true value'\n", done
+        status = json.loads(probing(process.python, "agent", "status", "--json").out)
+        assert re.fullmatch(name + r"\.[0-9a-f]+/agent-\d+\.sock", status["socket"]), status
+        assert status["socket_note"].startswith(name + " belongs to another user"), status
+        assert os.listdir("/proc/%d/root%s" % (process.python, name)) == []
+        assert probing(process.python, "eject").code == OK
+
+
 @HAS_MOUNTS
 def test_all_names_are_taken(probing, squatted):
     """The folder and the abstract name: the agent starts all the same, and is found."""

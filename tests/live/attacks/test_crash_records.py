@@ -55,10 +55,34 @@ def test_a_folder_that_is_exchanged_later_gets_nothing(dying, probing, folder, t
     assert not list(theirs.iterdir()) and not list((folder / "before").iterdir())
 
 
-def test_others_can_read_nothing(dying, probing, folder):
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775, 0o722])
+def test_a_folder_that_is_open_to_others_stays_so_and_is_refused(dying, probing, folder, mode):
+    """As /tmp: others need it as it is, and could put something in the place of a record."""
     place = folder / "crashes"
-    place.mkdir(0o777)
-    place.chmod(0o777)
+    place.mkdir()
+    place.chmod(mode)
+    done = probing(dying.pid, "inject", "-c", "-D", "crash.folder=%s" % place)
+    assert done.code != OK and "no folder for crash records" in done.err, done
+    assert "others may write to %s (mode %o)" % (place, mode) in done.err, done
+    assert place.stat().st_mode & 0o7777 == mode
+    assert "probing" not in die(dying) and not list(place.iterdir())
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o700, 0o500])
+def test_a_folder_that_is_there_keeps_its_mode(dying, probing, folder, mode):
+    place = folder / "crashes"
+    place.mkdir()
+    place.chmod(mode)
+    assert probing(dying.pid, "inject", "-c", "-D", "crash.folder=%s" % place).code == OK
+    die(dying)
+    path, = place.glob("crash-*.core")
+    assert place.stat().st_mode & 0o7777 == mode
+    assert path.stat().st_mode & 0o777 == 0o600 and path.stat().st_uid == 0
+
+
+def test_others_can_read_nothing(dying, probing, folder):
+    """Of a folder that was made for it."""
+    place = folder / "crashes"
     assert probing(dying.pid, "inject", "-c", "-D", "crash.folder=%s" % place).code == OK
     die(dying)
     path, = place.glob("crash-*.core")

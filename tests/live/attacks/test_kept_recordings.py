@@ -3,6 +3,7 @@
 may have made, and at a path where another user may have put something else."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -99,7 +100,7 @@ def test_notes_of_another_user_are_not_asked(folder, process):
 
 @pytest.mark.parametrize("owner", [0, OTHER], ids=["root", "other"])
 def test_a_folder_that_was_taken(process, owner):
-    """The user, whose folder somebody else has made: nothing is recorded, and it is said why."""
+    """The user, whose folder somebody else has made: another one is used and found, and it is said why."""
     place = Path("/tmp/probing-%d" % USER)
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(mode=0o755)
@@ -118,11 +119,20 @@ def test_a_folder_that_was_taken(process, owner):
 
             done = theirs("perf", "--last", "60s")
             assert done.returncode == FAILED and b"no recording" in done.stderr, done
-            done = theirs("inject", "-P")
-            assert done.returncode == FAILED and not done.stdout, done
-            assert b"/tmp/probing-%d is not this user's alone" % USER in done.stderr, done
+            done = theirs("inject", "-P", "--json")
+            assert done.returncode == OK, done
+            assert b"/tmp/probing-%d belongs to user %d" % (USER, owner) in done.stderr, done
+            recording = json.loads(done.stdout)["recording"]
+            other = Path(recording).parent
+            assert re.fullmatch(r"/tmp/probing-%d\.[0-9a-f]+" % USER, str(other))
+            assert (other.stat().st_uid, other.stat().st_mode & 0o777) == (USER, 0o700)
+            assert theirs("perf", "--last", "60s").returncode == OK
+            assert theirs("perf", "--stop").returncode == OK
+            assert sorted(os.listdir(place)) == ["perf-%d-%d" % (process.pid, process.pid)]
     finally:
         shutil.rmtree(place)
+        for other in Path("/tmp").glob("probing-%d.*" % USER):
+            shutil.rmtree(other)
 
 
 @pytest.mark.parametrize("put", ["link", "fifo", "file", "nothing", "link to a recording"])
