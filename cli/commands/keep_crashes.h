@@ -4,7 +4,9 @@
  * outlives their folders.
  *
  * Another user chose all of them: folders and files are opened only if they belong to that user and
- * nobody else can write to them, links are not followed, and each user has a bound of his own.
+ * nobody else can write to them, and links are not followed. The bound is one for all users, who
+ * share it: what a user does not need is for the others, and nobody's records push out those of
+ * another who has fewer.
  */
 #ifndef PRB_CLI_COMMANDS_KEEP_CRASHES_H
 #define PRB_CLI_COMMANDS_KEEP_CRASHES_H
@@ -13,9 +15,11 @@
 
 /**
  * Copies what is new into crashes/UID of the folder @p state (NULL: the usual one, as of
- * clickhouse/state.h), and removes the oldest of a user beyond @p most MiB (0: 1024). Records are
+ * clickhouse/state.h), and keeps the newest, @p most MiB in whole blocks (0: 1024). Records are
  * looked for in /tmp/probing-UID/crashes of all users whom we may read, and in our own folders.
+ * *ret_failed, which is the caller's, is why a record could not be kept; the others were.
  */
-struct prb_error *prb_crashes_keep(const char *state, int most) PRB_MUST_CHECK;
+struct prb_error *prb_crashes_keep(const char *state, int most,
+				   struct prb_error **ret_failed) PRB_MUST_CHECK;
 
 #endif

@@ -88,10 +88,17 @@ static int run_serve(const struct node_settings *s)
 
 static int run_crashes(const struct node_settings *s)
 {
-	struct prb_error *err;
+	struct prb_error *err, *failed, *told = NULL;
 
-	while (!(err = prb_crashes_keep(s->state, s->max_size)))
+	while (!(err = prb_crashes_keep(s->state, s->max_size, &failed))) {
+		/* Once, not every ten seconds. */
+		if (failed && (!told || strcmp(told->message, failed->message) != 0))
+			prb_warn(failed->message);
+		prb_error_destroy(told);
+		told = failed;
 		poll(NULL, 0, (int)(CRASHES_EVERY * 1000));
+	}
+	prb_error_destroy(told);
 	return (int)prb_exit_report(err);
 }
 

@@ -235,3 +235,89 @@ def test_what_it_costs(tmp_path):
 def pss(pid):
     text = Path("/proc/%d/smaps_rollup" % pid).read_text()
     return int(re.search(r"^Pss: +(\d+)", text, re.M)[1])
+
+
+def used(folder):
+    """Bytes that files below it take on the disk."""
+    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+
+
+def written(pid):
+    """Bytes that the parts of a daemon have written, or had the kernel write."""
+    total = 0
+    for part in children(pid):
+        fields = dict(line.split(": ") for line in (Path("/proc/%d/io" % part).read_text().splitlines()))
+        total += int(fields["wchar"])
+    return total
+
+
+def record(folder, seconds, size, sparse=False):
+    path = folder / ("crash-%d-4242.core" % seconds)
+    with open(path, "wb") as file:
+        if sparse:
+            file.truncate(size)
+        else:
+            file.write(os.urandom(1024) * (size // 1024))
+    return path.name
+
+
+def test_what_is_over_the_bound_is_not_copied_again(tmp_path):
+    """Three records of 6 MB, of which 10 MiB hold one: it stays the newest, and nothing more is written."""
+    own = tmp_path / "data" / "crashes"
+    own.mkdir(parents=True, mode=0o700)
+    names = [record(own, 1700000000 + number, 6_144_000) for number in range(3)]
+    kept = tmp_path / "state" / "crashes" / str(os.geteuid())
+    with daemon(tmp_path, "--crashes", "--state", tmp_path / "state", "--max-size", "10", command=NODE,
+                data=tmp_path / "data") as start:
+        node = start()
+        wait_for(lambda: kept.is_dir() and os.listdir(kept) == [names[-1]], start.log.read_text)
+        before = written(node.pid)
+        assert 6_144_000 <= before < 7_000_000
+        # A newer one takes its place: the next round, which looks at the old ones again, has been.
+        newest = record(own, 1800000000, 6_144_000)
+        wait_for(lambda: os.listdir(kept) == [newest], start.log.read_text)
+        wait_for(lambda: written(node.pid) >= before + 6_144_000, start.log.read_text)
+        assert written(node.pid) < before + 7_000_000
+
+
+@needs_root
+def test_users_share_one_bound(tmp_path):
+    """One floods, with files that are holes and of a time to come: the honest ones keep theirs, and the disk
+    never has more than the bound."""
+    flood, honest = Path("/tmp/probing-%d" % USER), Path("/tmp/probing-%d" % (USER + 1))
+    own = tmp_path / "data" / "crashes"
+    own.mkdir(parents=True, mode=0o700)
+    mine = record(own, 1700000000, 1 << 20)
+    state = tmp_path / "state"
+    try:
+        for base in (flood, honest):
+            shutil.rmtree(base, ignore_errors=True)
+            (base / "crashes").mkdir(mode=0o700, parents=True)
+            base.chmod(0o700)
+        for number in range(300):
+            record(flood / "crashes", 9900000000 + number, 10 << 20, sparse=True)
+        for number in range(1500):
+            record(flood / "crashes", 9800000000 + number, 4096)
+        theirs = record(honest / "crashes", 1700000001, 2 << 20)
+        for base in (flood, honest):
+            for path in (base, *base.rglob("*")):
+                os.chown(path, int(base.name.split("-")[1]), -1)
+        most = []
+        with daemon(tmp_path, "--crashes", "--state", state, "--max-size", "10", command=NODE,
+                    data=tmp_path / "data") as start:
+            node = start()
+
+            def kept():
+                most.append(used(state))
+                return (state / "crashes" / str(USER + 1) / theirs).exists() and (
+                    state / "crashes/0" / mine).exists() and (state / "crashes" / str(USER)).is_dir()
+            wait_for(kept, start.log.read_text)
+            before = written(node.pid)
+            newer = record(own, 1700000005, 1 << 20)
+            wait_for(lambda: kept() and (state / "crashes/0" / newer).exists(), start.log.read_text)
+            assert written(node.pid) < before + (2 << 20)
+        assert max(most) <= 10 << 20
+        assert len(list((state / "crashes" / str(USER)).iterdir())) > 100
+    finally:
+        shutil.rmtree(flood, ignore_errors=True)
+        shutil.rmtree(honest, ignore_errors=True)
