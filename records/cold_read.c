@@ -8,6 +8,8 @@
 #include "records/cold.h"
 #include "records/ring_private.h"
 
+enum { MAX_GAPS = 1024 };
+
 bool prb_cold_is_name(const char *name)
 {
 	size_t length = strlen(name), end = strlen(PRB_COLD_END);
@@ -19,10 +21,15 @@ bool prb_cold_is_name(const char *name)
 static struct prb_error *unpack(const struct prb_ring *ring, const struct prb_cold_part *part,
 				char *out, uint64_t size, bool whole, bool *ret)
 {
-	prb_auto_free char *packed = malloc(part->size ? part->size : 1);
+	prb_auto_free char *packed = NULL;
 	uint64_t got;
 	size_t length;
 
+	*ret = false;
+	/* No writer needs more for so many bytes; a file with holes says any size for nothing. */
+	if (!part->size || part->size > ZSTD_compressBound(size))
+		return NULL;
+	packed = malloc(part->size);
 	if (!packed)
 		return prb_error_nomem();
 	PRB_TRY(prb_ring_read_at(ring, packed, part->size, ring->offset + sizeof(*part), &got));
@@ -30,6 +37,21 @@ static struct prb_error *unpack(const struct prb_ring *ring, const struct prb_co
 	*ret = got == part->size && !ZSTD_isError(length) && (!whole || length == size);
 	if (*ret)
 		memset(out + length, 0, size - length);
+	return NULL;
+}
+
+/** The chunk is there. What lies between it and the last one is not, or is damaged: the ring may
+ * still have it. */
+static struct prb_error *have(struct prb_ring *ring, uint64_t number)
+{
+	if (number > ring->chunk && ring->gaps.count < MAX_GAPS) {
+		struct prb_ring_span *gap = prb_vec_push(&ring->gaps);
+
+		if (!gap)
+			return prb_error_nomem();
+		*gap = (struct prb_ring_span){ring->chunk, number};
+	}
+	ring->chunk = number + 1;
 	return NULL;
 }
 
@@ -45,16 +67,16 @@ static struct prb_error *take_chunk(struct prb_ring *ring, const struct prb_cold
 		ring->damaged++;
 		return NULL;
 	}
-	ring->chunk = part->number + 1;
 	if (!prb_ring_bounds_meet(ring, part->number, &part->bounds, range)) {
 		ring->left_out++;
-		return NULL;
+		return have(ring, part->number);
 	}
 	PRB_TRY(unpack(ring, part, ring->data, bytes, true, &good));
 	if (!good) {
 		ring->damaged++;
 		return NULL;
 	}
+	PRB_TRY(have(ring, part->number));
 	memcpy(ring->states, ring->data, bytes);
 	ring->first = part->number << ring->header.chunk_shift;
 	ring->slot = 0;

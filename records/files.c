@@ -19,11 +19,13 @@
 #include "target/recorded/recorded.h"
 
 enum {
+	MAX_GAPS = 4096,
 	MAX_FILES = 1024, /* an agent makes 64 rings at most, and each may have many cold files */
 };
 
 void prb_ring_files_deinit(struct prb_ring_files *files)
 {
+	struct prb_ring_stored *stored;
 	struct prb_ring_file *file;
 
 	prb_vec_each (file, &files->list) {
@@ -31,6 +33,8 @@ void prb_ring_files_deinit(struct prb_ring_files *files)
 		free(file->path);
 	}
 	prb_vec_free(&files->list);
+	prb_vec_each (stored, &files->stored)
+		prb_vec_free(&stored->gaps);
 	prb_vec_free(&files->stored);
 	free(files->why);
 }
@@ -290,14 +294,30 @@ struct prb_error *prb_ring_files_open(struct prb_ring_files *files, size_t index
 
 	PRB_TRY(prb_ring_open(prb_steal_fd(&file->fd), file->path, ret));
 	stored = find_stored(files, *ret);
-	if (stored && !(*ret)->cold)
-		prb_ring_skip(*ret, stored->next);
+	if (!stored || (*ret)->cold)
+		return NULL;
+	return prb_ring_leave_stored(*ret, stored->next, stored->gaps.items, stored->gaps.count);
+}
+
+/** The gap without what files before this one had. There are few, unless somebody plays tricks. */
+static struct prb_error *add_gap(struct prb_ring_stored *stored, const struct prb_ring_span *gap)
+{
+	const uint64_t from = PRB_MAX(gap->from, stored->next);
+	struct prb_ring_span *added;
+
+	if (from >= gap->to || stored->gaps.count == MAX_GAPS)
+		return NULL;
+	added = prb_vec_push(&stored->gaps);
+	if (!added)
+		return prb_error_nomem();
+	*added = (struct prb_ring_span){from, gap->to};
 	return NULL;
 }
 
 struct prb_error *prb_ring_files_ended(struct prb_ring_files *files, const struct prb_ring *ring)
 {
 	struct prb_ring_stored *stored = find_stored(files, ring);
+	const struct prb_ring_span *gap;
 
 	if (!ring->cold)
 		return NULL;
@@ -307,6 +327,8 @@ struct prb_error *prb_ring_files_ended(struct prb_ring_files *files, const struc
 			return prb_error_nomem();
 		*stored = (struct prb_ring_stored){.header = ring->header};
 	}
+	prb_vec_each (gap, &ring->gaps)
+		PRB_TRY(add_gap(stored, gap));
 	stored->next = PRB_MAX(stored->next, ring->chunk);
 	return NULL;
 }

@@ -26,7 +26,8 @@ struct prb_ring_file {
 /** How far the cold files of a ring reach. */
 struct prb_ring_stored {
 	struct prb_ring_header header;
-	uint64_t next; /**< number behind the last chunk */
+	uint64_t next;			    /**< number behind the last chunk */
+	PRB_VEC(struct prb_ring_span) gaps; /**< ascending: what no file has before that */
 };
 
 struct prb_ring_files {

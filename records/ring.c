@@ -201,6 +201,7 @@ void prb_ring_close(struct prb_ring *ring)
 	free(ring->data);
 	free(ring->strings);
 	prb_str_deinit(&ring->text);
+	prb_vec_free(&ring->gaps);
 	free(ring);
 }
 
@@ -273,6 +274,16 @@ static struct prb_error *copy_chunk(struct prb_ring *ring, uint64_t chunk, bool 
 	return NULL;
 }
 
+/** True if a cold file has the chunk. They are asked for in ascending order. */
+static bool is_stored(struct prb_ring *ring, uint64_t chunk)
+{
+	if (chunk >= ring->stored)
+		return false;
+	while (ring->gap < ring->gaps.count && ring->gaps.items[ring->gap].to <= chunk)
+		ring->gap++;
+	return ring->gap == ring->gaps.count || chunk < ring->gaps.items[ring->gap].from;
+}
+
 struct prb_error *prb_ring_next_chunk(struct prb_ring *ring, const struct prb_ring_range *range,
 				      bool *ret)
 {
@@ -283,6 +294,8 @@ struct prb_error *prb_ring_next_chunk(struct prb_ring *ring, const struct prb_ri
 		uint64_t chunk = ring->chunk++;
 		bool good;
 
+		if (is_stored(ring, chunk))
+			continue;
 		/* The header may promise far more: none up to the last place is there. */
 		if (place_of(ring, chunk) >= ring->size) {
 			uint64_t last = (ring->end - 1) >> ring->header.chunk_shift;
@@ -314,6 +327,22 @@ void prb_ring_skip(struct prb_ring *ring, uint64_t chunk)
 {
 	if (chunk > ring->chunk)
 		ring->chunk = chunk;
+}
+
+struct prb_error *prb_ring_leave_stored(struct prb_ring *ring, uint64_t chunk,
+					const struct prb_ring_span *gaps, size_t count)
+{
+	if (!count)
+		prb_ring_skip(ring, chunk);
+	for (size_t i = 0; i < count; i++) {
+		struct prb_ring_span *gap = prb_vec_push(&ring->gaps);
+
+		if (!gap)
+			return prb_error_nomem();
+		*gap = gaps[i];
+	}
+	ring->stored = chunk;
+	return NULL;
 }
 
 bool prb_ring_is_same(const struct prb_ring_header *ring, const struct prb_ring_header *other)

@@ -25,6 +25,12 @@
 #include "agent/ring.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "base/vec.h"
+
+/** Chunks from number @p from on, without @p to. */
+struct prb_ring_span {
+	uint64_t from, to;
+};
 
 struct prb_ring {
 	int fd;
@@ -42,11 +48,17 @@ struct prb_ring {
 	uint64_t left_out;  /**< chunks outside of the range */
 	uint32_t wanted;    /**< bit N: texts of column N are to be found; all at first */
 
+	/** Ascending. Of a cold file: chunks that it lacks, or has damaged, before the last good
+	 * one. Of a ring: those before `stored` that no cold file has, see prb_ring_leave_stored().
+	 */
+	PRB_VEC(struct prb_ring_span) gaps;
 	bool cold;	 /**< its chunks are packed: see records/cold.h */
 	uint64_t offset; /**< of a cold file: the next part */
 
 	/* The rest belongs to ring.c. */
 	uint64_t chunk; /**< the next one */
+	uint64_t stored;
+	size_t gap; /**< the first that does not end before `chunk` */
 	uint32_t slot, slots;
 	uint64_t first;	     /**< number of the present chunk's first slot */
 	char *states, *data; /**< two copies of it, one after the other */
@@ -91,6 +103,11 @@ struct prb_error *prb_ring_next_chunk(struct prb_ring *ring, const struct prb_ri
 
 /** Leaves out the chunks before number @p chunk. Not of a cold file. */
 void prb_ring_skip(struct prb_ring *ring, uint64_t chunk);
+
+/** Leaves out the chunks before number @p chunk, except those in @p gaps, ascending. Once. */
+struct prb_error *prb_ring_leave_stored(struct prb_ring *ring, uint64_t chunk,
+					const struct prb_ring_span *gaps,
+					size_t count) PRB_MUST_CHECK;
 
 /** True if @p ring is the same ring as the one that @p other is of, cold or not. */
 bool prb_ring_is_same(const struct prb_ring_header *ring, const struct prb_ring_header *other);

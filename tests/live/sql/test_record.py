@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -173,6 +174,64 @@ def test_killed_recorders_lose_and_invent_nothing(probing, writer):
         assert query(probing, writer.pid, WRONG)["n"] == 0, place
         files[0].write_bytes(whole)
     assert query(probing, writer.pid) == expected(writer.count)
+
+
+def frames(data):
+    """Where the zstd frames of a cold file begin."""
+    at, found = -1, []
+    while (at := data.find(b"\x28\xb5\x2f\xfd", at + 1)) >= 0:
+        found.append(at)
+    return found
+
+
+def test_what_is_damaged_is_read_from_the_ring(probing, writer):
+    """While the ring has it yet. Chunks that a cold file has are not read from there again."""
+    process = recorder(writer.pid)
+    writer.write()
+    while stored_chunks(probing, writer.folder) < writer.count - 1500:
+        time.sleep(0.02)
+    process.terminate()
+    assert ended(process)[0] == 0
+    file, = writer.cold()
+    whole = file.read_bytes()
+    for number, frame in enumerate(frames(whole)[1:]):  # the first is of strings
+        file.write_bytes(whole[:frame + 12] + bytes(16) + whole[frame + 28:])
+        assert query(probing, writer.pid) == expected(writer.count), number
+    for chunks in ("first", "all but the last", "all"):
+        parts = frames(whole)[1:]
+        damaged = bytearray(whole)
+        for frame in {"first": parts[:1], "all but the last": parts[:-1], "all": parts}[chunks]:
+            damaged[frame + 12:frame + 28] = bytes(16)
+        file.write_bytes(damaged)
+        assert query(probing, writer.pid) == expected(writer.count), chunks
+
+
+def test_a_part_that_claims_gigabytes(writer):
+    """It takes no memory, and what is there besides is read."""
+    process = recorder(writer.pid)
+    writer.write()
+    while not writer.cold():
+        time.sleep(0.02)
+    process.terminate()
+    assert ended(process)[0] == 0
+    file, = writer.cold()
+    with file.open("r+b") as cold:
+        end = cold.seek(0, os.SEEK_END)
+        for kind, number in ((1, 1 << 20), (2, 0)):
+            # struct prb_cold_part, with bounds that say that its rows are wanted; then a hole.
+            cold.write(struct.pack("<IIQ", kind, 0x80000000, number) + b"\xff" * 16)
+            end = cold.seek(0x80000000, os.SEEK_CUR)
+        cold.truncate(end)
+    assert file.stat().st_size > 1 << 32 and file.stat().st_blocks * 512 < 8 << 20
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    done = subprocess.run([support.BINARY, str(writer.pid), "query", "-f", "json", ALL], preexec_fn=limit,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+                          check=False)
+    assert done.returncode == 0, done
+    assert json.loads(done.stdout)[0] == expected(writer.count)
 
 
 def test_another_folder_and_what_is_too_old(probing, writer, tmp_path):
