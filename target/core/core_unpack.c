@@ -6,11 +6,14 @@
 #include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/new_file.h"
+#include "base/room.h"
 #include "target/core/core_file.h"
 
 enum {
@@ -18,7 +21,17 @@ enum {
 	OUT_SIZE = 1 << 20,
 	HOLE_SIZE = 4096, /* runs of zeros of this size are not written */
 	XZ_MEMORY = 256 << 20,
-	COMPRESS_ZSTD = 2, /* ELFCOMPRESS_ZSTD, which older elf.h lack */
+	COMPRESS_ZSTD = 2,     /* ELFCOMPRESS_ZSTD, which older elf.h lack */
+	LOOK_AGAIN = 16 << 20, /* bytes that are written until free space is looked at again */
+	MOST_FACTOR = 1000,    /* a core has no more to write, besides FREE_OF_IT, than its file */
+	FREE_OF_IT = 256 << 20,
+};
+
+/* Where it is unpacked to: others need the disk, too. */
+struct unpacked {
+	int fd;
+	uint64_t written, most; /* bytes that are no holes */
+	uint64_t room;		/* of them before free space is looked at again */
 };
 
 /* A decoder takes from `in`, gives to `out`, and says when the stream has come to its end. */
@@ -179,8 +192,32 @@ static bool is_zero(const unsigned char *data, size_t length)
 	return !data[0] && !memcmp(data, data + 1, length - 1);
 }
 
+/* Is there room for @p part more? */
+static struct prb_error *take_room(struct unpacked *to, size_t part)
+{
+	to->written += part;
+	if (to->written > to->most)
+		return prb_error_create(PRB_ERROR_BAD_DATA,
+					"it has over %d times as much content as it is long",
+					MOST_FACTOR);
+	if (to->room < part) {
+		const uint64_t room = prb_room(to->fd);
+
+		if (room < part)
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_FAILED,
+						 "after %llu MiB the disk would have no room left "
+						 "for others",
+						 (unsigned long long)to->written >> 20),
+				"set TMPDIR to a folder with room for it");
+		to->room = PRB_MIN(room, (uint64_t)LOOK_AGAIN);
+	}
+	to->room -= part;
+	return NULL;
+}
+
 /* Writes at @p offset, but leaves holes for zeros. */
-static struct prb_error *write_sparse(int fd, const unsigned char *data, size_t length,
+static struct prb_error *write_sparse(struct unpacked *to, const unsigned char *data, size_t length,
 				      uint64_t offset)
 {
 	while (length) {
@@ -188,10 +225,13 @@ static struct prb_error *write_sparse(int fd, const unsigned char *data, size_t 
 
 		if (part > length)
 			part = length;
-		if (!is_zero(data, part) && pwrite(fd, data, part, (off_t)offset) != (ssize_t)part)
-			return prb_error_hint(
-				prb_error_os(errno ? errno : ENOSPC, "cannot unpack the core"),
-				"set TMPDIR to a folder with room for it");
+		if (!is_zero(data, part)) {
+			PRB_TRY(take_room(to, part));
+			if (pwrite(to->fd, data, part, (off_t)offset) != (ssize_t)part)
+				return prb_error_hint(
+					prb_error_os(errno ? errno : ENOSPC, "cannot write it"),
+					"set TMPDIR to a folder with room for it");
+		}
 		data += part;
 		length -= part;
 		offset += part;
@@ -200,7 +240,7 @@ static struct prb_error *write_sparse(int fd, const unsigned char *data, size_t 
 }
 
 static struct prb_error *unpack(const char *path, const struct format *format, struct stream *s,
-				int from, int to)
+				int from, struct unpacked *to)
 {
 	prb_auto_free unsigned char *in = malloc(IN_SIZE), *out = malloc(OUT_SIZE);
 	uint64_t size = 0;
@@ -230,7 +270,8 @@ static struct prb_error *unpack(const char *path, const struct format *format, s
 		if (s->error && !size && s->out_left == OUT_SIZE)
 			return prb_error_create(PRB_ERROR_BAD_DATA, "%s is damaged %s data: %s",
 						path, format->name, s->error);
-		PRB_TRY(write_sparse(to, out, OUT_SIZE - s->out_left, size));
+		PRB_TRY(prb_error_prefix(write_sparse(to, out, OUT_SIZE - s->out_left, size),
+					 "cannot unpack %s", path));
 		size += OUT_SIZE - s->out_left;
 		if (size >> 30 >= PRB_CORE_MAX_UNPACKED_GIB)
 			return prb_error_create(PRB_ERROR_BAD_DATA,
@@ -239,7 +280,8 @@ static struct prb_error *unpack(const char *path, const struct format *format, s
 		if (s->error || (s->end && format->step == xz_step))
 			break;
 	}
-	return ftruncate(to, (off_t)size) ? prb_error_os(errno, "cannot unpack %s", path) : NULL;
+	return ftruncate(to->fd, (off_t)size) ? prb_error_os(errno, "cannot unpack %s", path)
+					      : NULL;
 }
 
 struct prb_error *core_unpack(const char *path, int *fd)
@@ -256,11 +298,20 @@ struct prb_error *core_unpack(const char *path, int *fd)
 				      "unpack it first: %s '%s'", format->by_hand, path);
 
 	prb_auto_close int temporary = -1;
+	struct stat st;
+
+	if (fstat(*fd, &st))
+		return prb_error_os(errno, "cannot read %s", path);
 	PRB_TRY(create_temporary(&temporary));
 	if (!format->init(&stream))
 		return prb_error_nomem();
-	struct prb_error *err = unpack(path, format, &stream, *fd, temporary);
+	struct unpacked to = {.fd = temporary,
+			      .most = (uint64_t)st.st_size * MOST_FACTOR + FREE_OF_IT};
+	struct prb_error *err = unpack(path, format, &stream, *fd, &to);
 	format->deinit(&stream);
+	if (err && to.written > to.most)
+		return prb_error_hint(err, "if it is what it should be, unpack it first: %s '%s'",
+				      format->by_hand, path);
 	if (err)
 		return err;
 	close(*fd);
