@@ -14,6 +14,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/new_file.h"
+#include "base/room.h"
 #include "base/clock.h"
 #include "command/program.h"
 
@@ -23,6 +24,7 @@ enum {
 	MOST_OUTPUT = 256 << 20,
 	MOST_ERRORS = 65536, /* of stderr; the rest is dropped */
 	CHUNK = 65536,
+	SPOOL_SHIFT = 24, /* after so many bytes room is looked at again */
 };
 
 static const uint64_t MOST_SPOOLED = 64ULL << 30;
@@ -140,6 +142,12 @@ static void keep(struct runner *r, const char *data, size_t length)
 		return;
 	}
 	r->too_much |= answer->spooled + length > MOST_SPOOLED;
+	/* Others need the disk, too; who prints much is looked at now and then. */
+	if (answer->spooled >> SPOOL_SHIFT != (answer->spooled + length) >> SPOOL_SHIFT &&
+	    prb_room(answer->spool) < 1u << SPOOL_SHIFT) {
+		r->full = r->too_much = true;
+		return;
+	}
 	while (length && !r->too_much) {
 		ssize_t written = write(answer->spool, data, length);
 

@@ -77,11 +77,13 @@ def history():
     path = os.path.join(base, "probing", "script_history")
     try:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        found = os.lstat(os.path.dirname(path))
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            return None
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             found = os.fstat(descriptor)
-            own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and \
-                os.lstat(os.path.dirname(path)).st_uid == os.geteuid()
+            own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
         finally:
             os.close(descriptor)
     except OSError:
