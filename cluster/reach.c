@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "command/program.h"
 #include "remote/ssh_words.h"
 
 enum { MAX_LINE = 1 << 16 };
@@ -251,17 +252,18 @@ static struct prb_error *ask_served(struct prb_answer *answer, const char *const
 {
 	static const char *const look[] = {"cluster", "own", NULL}, *const rows[] = {
 									    "query",
-									    "--format=json", NULL};
+									    "--format=json", "-",
+									    NULL};
 	bool looks = !strcmp(words[1], "look");
 
 	answer->itself = true;
 	PRB_TRY(prb_words_add(&answer->words, "probing"));
 	PRB_TRY(prb_words_add(&answer->words, "--target=%s", answer->host));
 	PRB_TRY(prb_words_add_ours(&answer->words, looks ? look : rows));
-	/* Options of a look; of rows, "--json" and the statement. The job is that of the process.
-	 */
+	/* Options of a look; of rows, "--json" and the statement, which only reads, since it is
+	 * not typed. The job is that of the process. */
 	if (!looks)
-		return prb_words_add(&answer->words, "%s", words[3]);
+		return prb_program_text(words[3], strlen(words[3]), &answer->in);
 	for (words += 2; *words; words++)
 		if (**words == '-')
 			PRB_TRY(prb_words_add_ours(&answer->words,

@@ -107,3 +107,13 @@ struct prb_error *prb_program_start(const struct prb_program *program, pid_t *re
 	*ret = pid;
 	return NULL;
 }
+
+struct prb_error *prb_program_text(const char *text, size_t length, int *ret)
+{
+	prb_auto_close int fd = memfd_create("probing-input", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, length) != (ssize_t)length || lseek(fd, 0, SEEK_SET))
+		return prb_error_os(errno, "cannot hand a text to a command");
+	*ret = prb_steal_fd(&fd);
+	return NULL;
+}

@@ -31,4 +31,7 @@ struct prb_program {
  */
 struct prb_error *prb_program_start(const struct prb_program *program, pid_t *ret) PRB_MUST_CHECK;
 
+/** A descriptor from which a program can read @p text, whoever writes when; the caller's. */
+struct prb_error *prb_program_text(const char *text, size_t length, int *ret) PRB_MUST_CHECK;
+
 #endif

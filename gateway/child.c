@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -45,13 +44,7 @@ static struct prb_error *open_input(const struct prb_str *input, int *ret)
 		*ret = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		return *ret < 0 ? prb_error_os(errno, "cannot open /dev/null") : NULL;
 	}
-	prb_auto_close int fd = memfd_create("probing-input", MFD_CLOEXEC);
-
-	if (fd < 0 || write(fd, prb_str_text(input), input->length) != (ssize_t)input->length ||
-	    lseek(fd, 0, SEEK_SET))
-		return prb_error_os(errno, "cannot hand a text to a command");
-	*ret = prb_steal_fd(&fd);
-	return NULL;
+	return prb_program_text(prb_str_text(input), input->length, ret);
 }
 
 /** "probing WORDS…" for exec; the words stay those of the list. */

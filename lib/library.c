@@ -101,7 +101,7 @@ struct probing_error *probing_open(struct probing *p, const char *target, const 
 
 struct probing_error *probing_set(struct probing *p, const char *key, const char *value)
 {
-	return prb_public_error(prb_settings_set(p->session, key, value));
+	return prb_public_error(prb_settings_set(p->session, key, value, true));
 }
 
 void probing_on_warning(struct probing *p, probing_warning_handler *handler, void *context)

@@ -127,7 +127,8 @@ PROBING_API struct probing_error *probing_open_debugger(struct probing *p, const
 
 /**
  * Sets a setting by its name; information_schema.df_settings lists them. For example
- * "probing.query.timeout" to "5" seconds, or "probing.query.mode" to "nonblocking".
+ * "probing.query.timeout" to "5" seconds, or "probing.query.mode" to "nonblocking". A setting of
+ * the process is changed there, if the session has one target; SET in SQL is refused such a change.
  */
 PROBING_API struct probing_error *probing_set(struct probing *p, const char *key,
 					      const char *value) PROBING_MUST_CHECK;
@@ -164,7 +165,7 @@ PROBING_API void probing_set_extension(struct probing *p,
 /** Called for each row; the statement gives the values. Not 0 ends the query. */
 typedef int probing_row_handler(void *context, struct probing_statement *row);
 
-/** Runs all statements of @p sql. @p handler may be NULL. */
+/** Runs all statements of @p sql, which only reads the targets. @p handler may be NULL. */
 PROBING_API struct probing_error *probing_query(struct probing *p, const char *sql,
 						probing_row_handler *handler,
 						void *context) PROBING_MUST_CHECK;

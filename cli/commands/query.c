@@ -16,7 +16,7 @@
 
 struct query_settings {
 	const char *format, *input, *relay;
-	bool wide, all, nonblocking, freeze;
+	bool wide, all, nonblocking, freeze, allow_code;
 	int limit;
 	double timeout, watch;
 	struct prb_value_limits values;
@@ -51,20 +51,32 @@ static struct prb_error *load_extensions(struct prb_query *query, const struct q
 	return NULL;
 }
 
+static bool is_typed(const struct prb_cli *cli)
+{
+	return cli->argument_count && strcmp(cli->arguments[0], "-") != 0;
+}
+
+/** Whoever types the SQL and names the target has asked for what it says; who pipes it has not. */
+static bool may_change(const struct query_settings *s, const struct prb_cli *cli, bool typed)
+{
+	return !s->all && cli->targets.count <= 1 && (typed || s->allow_code);
+}
+
 static struct prb_error *query_init(struct prb_query *query, const struct query_settings *s,
-				    const struct prb_cli *cli)
+				    const struct prb_cli *cli, bool typed)
 {
 	PRB_TRY(prb_query_format(s->format ? s->format : "table", &query->format));
 	query->wide = s->wide;
 	query->rows = (uint64_t)s->limit;
 	PRB_TRY(prb_session_create(&query->session));
-	prb_session_allow_code(query->session);
 	prb_session_on_warning(query->session, warn, NULL);
 	prb_session_set_timeout(query->session, s->timeout);
 	prb_session_set_mode(query->session, s->nonblocking ? PRB_DUMP_NONBLOCKING
 					     : s->freeze    ? PRB_DUMP_FREEZE
 							    : PRB_DUMP_DEFAULT);
 	prb_session_set_values(query->session, &s->values);
+	if (may_change(s, cli, typed))
+		prb_session_allow_changes(query->session);
 	PRB_TRY(prb_query_open(query, cli, s->all));
 	return load_extensions(query, s, cli);
 }
@@ -108,8 +120,12 @@ static struct prb_error *lost_targets(const struct prb_query *query)
 			      "the warnings say which, and why; the result is without them");
 }
 
-static struct prb_error *check(const struct query_settings *s, bool prompt)
+static struct prb_error *check(const struct query_settings *s, const struct prb_cli *cli,
+			       bool prompt)
 {
+	if (s->allow_code && (s->all || cli->targets.count > 1))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--allow-code is for one target that is named");
 	if (s->nonblocking && s->freeze)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--nonblocking and --freeze exclude each other");
@@ -130,7 +146,7 @@ static struct prb_error *run_there(const struct prb_cli *cli, const struct query
 					"are given",
 					cli->targets.count);
 	if (prompt || s->relay || s->watch > 0 || s->all || s->nonblocking || s->freeze ||
-	    s->scripts.count || prb_value_limited(&s->values))
+	    s->allow_code || s->scripts.count || prb_value_limited(&s->values))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"a ClickHouse database takes one statement and --format, "
 					"--wide, --limit, --timeout");
@@ -148,8 +164,8 @@ static struct prb_error *run_query(const struct prb_cli *cli, const struct query
 	for (size_t i = 0; i < cli->targets.count; i++)
 		if (prb_clickhouse_is_url(cli->targets.items[i]))
 			return run_there(cli, s, &script, prompt);
-	PRB_TRY(check(s, prompt));
-	PRB_TRY(query_init(&query, s, cli));
+	PRB_TRY(check(s, cli, prompt));
+	PRB_TRY(query_init(&query, s, cli, prompt || is_typed(cli)));
 	prb_interrupt_catch(query.session);
 	if (s->relay)
 		return prb_query_relay(&query, s->relay);
@@ -178,20 +194,24 @@ const struct prb_command prb_command_query = {
 	.name = "query",
 	.aliases = {"q"},
 	.summary = "Run SQL over one target or several",
-	.description = "Runs SQL statements and prints their results. 'probing tables' lists the "
-		       "tables. Without SQL, statements are read at a prompt with history and "
-		       "completion. With '-', or if stdin is not a terminal, they are read from "
-		       "stdin.\n\n"
-		       "FORMAT is table (aligned columns that fit the terminal), json (one array "
-		       "of objects per statement), ndjson (one object per line), csv, or tsv "
-		       "(tabs, line ends and backslashes as \\t \\n \\\\, NULL as \\N).\n\n"
-		       "All tables of a statement show the same instant. With several targets, "
-		       "each row begins with _target, _pid and _rank. A target that cannot be "
-		       "read is skipped with a warning, and its error decides the exit code. "
-		       "Ctrl-C ends a query and prints the rows read so far.\n\n"
-		       "The target clickhouse://[USER@]HOST[:PORT]/DATABASE[/JOB] is a database "
-		       "that 'probing cluster ship' or 'probing node' fills: statements are "
-		       "translated and run there. The password is $PROBING_CLICKHOUSE_PASSWORD.",
+	.description =
+		"Runs SQL statements and prints their results. 'probing tables' lists the "
+		"tables. Without SQL, statements are read at a prompt with history and "
+		"completion. With '-', or if stdin is not a terminal, they are read from "
+		"stdin.\n\n"
+		"FORMAT is table (aligned columns that fit the terminal), json (one array "
+		"of objects per statement), ndjson (one object per line), csv, or tsv "
+		"(tabs, line ends and backslashes as \\t \\n \\\\, NULL as \\N).\n\n"
+		"All tables of a statement show the same instant. With several targets, "
+		"each row begins with _target, _pid and _rank. A target that cannot be "
+		"read is skipped with a warning, and its error decides the exit code. "
+		"Ctrl-C ends a query and prints the rows read so far.\n\n"
+		"Queries read. Only SQL that is typed, for one target that is named, may run "
+		"code in it (python.`EXPRESSION`) or SET its settings; --allow-code lets SQL "
+		"from a file or pipe do so.\n\n"
+		"The target clickhouse://[USER@]HOST[:PORT]/DATABASE[/JOB] is a database "
+		"that 'probing cluster ship' or 'probing node' fills: statements are "
+		"translated and run there. The password is $PROBING_CLICKHOUSE_PASSWORD.",
 	.options =
 		(const struct prb_option[]){
 			{"format", 'f', PRB_OPTION_TEXT, "FORMAT",
@@ -203,6 +223,10 @@ const struct prb_command prb_command_query = {
 			{"input", 'i', PRB_OPTION_TEXT, "FILE", "Read the SQL from FILE",
 			 PRB_COMPLETE_FILE, offsetof(struct query_settings, input)},
 			PRB_EXTENSION_OPTION(struct query_settings, scripts),
+			{"allow-code", 0, PRB_OPTION_FLAG, NULL,
+			 "Let SQL from a file or pipe run code and SET, as typed SQL may",
+			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, allow_code),
+			 .for_clients = true},
 			{"limit", 0, PRB_OPTION_NUMBER, "N", "Show at most N rows of each result",
 			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, limit),
 			 .for_clients = true},

@@ -29,8 +29,8 @@ def query(sql: str) -> Rows:
 
     import probing_startup
 
-    done = subprocess.run([probing_startup.find_program_file(), "-t", str(os.getpid()), "query", "-f", "json", sql],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run([probing_startup.find_program_file(), "-t", str(os.getpid()), "query", "-f", "json", "-"],
+                          input=sql.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode:
         text = done.stderr.decode("utf-8", "replace").strip()
         raise Error(text[len("probing: "):] if text.startswith("probing: ") else text)

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "control/expression.h"
+#include "sql/engine/changes.h"
 #include "sql/engine/session_private.h"
 
 enum { MAX_TABLES = 16 };
@@ -156,6 +157,16 @@ static struct prb_error *declare(struct prb_session *session, const char *expres
 		  : NULL;
 }
 
+static struct prb_error *may_evaluate(const struct prb_session *session, const char *expression)
+{
+	prb_auto_free char *what =
+		prb_format("there is no table python.%.200s, and as an expression it would run "
+			   "code in the process",
+			   expression);
+
+	return what ? prb_changes_check(session, false, what) : prb_error_nomem();
+}
+
 /** True if the statement quotes the word as names are quoted: nobody runs code by a slip. */
 static bool is_quoted(const char *sql, const char *word)
 {
@@ -178,9 +189,9 @@ struct prb_error *prb_expression_tables_add(struct prb_session *session, const c
 	if (strncasecmp(word, schema, strlen(schema)) != 0)
 		return NULL;
 	word += strlen(schema);
-	if (!session->allow_code || session->expressions.count == MAX_TABLES ||
-	    !is_quoted(sql, word))
+	if (session->expressions.count == MAX_TABLES || !is_quoted(sql, word))
 		return NULL;
+	PRB_TRY(may_evaluate(session, word));
 	table = calloc(1, sizeof(*table));
 	place = table ? prb_vec_push(&session->expressions) : NULL;
 	if (!place) {

@@ -136,9 +136,9 @@ void prb_session_set_custom(struct prb_session *session, const struct prb_custom
 		t->target->custom = custom;
 }
 
-void prb_session_allow_code(struct prb_session *session)
+void prb_session_allow_changes(struct prb_session *session)
 {
-	session->allow_code = true;
+	session->allow_changes = true;
 }
 
 struct prb_target *prb_session_target(const struct prb_session *session)

@@ -31,8 +31,11 @@
 struct prb_session;
 struct prb_statement;
 
-/** Statements may run code in the targets: python.`EXPRESSION` is a table then. */
-void prb_session_allow_code(struct prb_session *session);
+/**
+ * Lets statements change the session's target: python.`EXPRESSION` runs code there, and SET changes
+ * settings of the process. For commands that were asked for it in so many words (changes.h).
+ */
+void prb_session_allow_changes(struct prb_session *session);
 
 /** The first target, or NULL; the session's. */
 struct prb_target *prb_session_target(const struct prb_session *session);

@@ -33,7 +33,7 @@ struct prb_session {
 	void *global_context;
 	const struct prb_custom *custom; /**< of the user's extensions, or NULL */
 	PRB_VEC(char *) custom_tables;	 /**< those that are there now */
-	bool allow_code;		 /**< see prb_session_allow_code() */
+	bool allow_changes;		 /**< see prb_session_allow_changes() */
 	uint32_t attached;		 /**< bit N: schema N of prb_schemas */
 	bool declaring;			 /**< SQLite is being told of tables, by us */
 	PRB_VEC(struct prb_session_target) targets;

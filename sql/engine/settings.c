@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/words.h"
 #include "control/config.h"
+#include "sql/engine/changes.h"
 #include "sql/engine/session_private.h"
 
 enum { MAX_MEMORY = 1 << 20 };
@@ -154,10 +155,14 @@ const struct prb_setting prb_settings[] = {
 
 /** A setting of the targets, which have agents or get them. */
 static struct prb_error *change_targets(struct prb_session *session, const char *key,
-					const char *value)
+					const char *value, bool asked)
 {
+	prb_auto_free char *what = prb_format("SET %s would change the process", key);
 	struct prb_session_target *t;
 
+	if (!what)
+		return prb_error_nomem();
+	PRB_TRY(prb_changes_check(session, asked, what));
 	if (!session->targets.count)
 		return prb_error_create(PRB_ERROR_USAGE, "%s is a setting of a process: no target",
 					key);
@@ -185,7 +190,8 @@ static struct prb_error *unknown(const char *key)
 	return prb_error_hint(err, "'SHOW ALL' lists them");
 }
 
-struct prb_error *prb_settings_set(struct prb_session *session, const char *key, const char *value)
+struct prb_error *prb_settings_set(struct prb_session *session, const char *key, const char *value,
+				   bool asked)
 {
 	unsigned index;
 
@@ -195,5 +201,5 @@ struct prb_error *prb_settings_set(struct prb_session *session, const char *key,
 						"%s cannot be '%.100s', it is", s->name, value);
 	}
 	prb_auto_error struct prb_error *none = prb_config_key_find(key, &index);
-	return none ? unknown(key) : change_targets(session, key, value);
+	return none ? unknown(key) : change_targets(session, key, value, asked);
 }

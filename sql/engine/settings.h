@@ -20,8 +20,11 @@ struct prb_setting {
 
 extern const struct prb_setting prb_settings[];
 
-/** Sets the one named @p key; PRB_ERROR_USAGE with the nearest names if there is none. */
-struct prb_error *prb_settings_set(struct prb_session *session, const char *key,
-				   const char *value) PRB_MUST_CHECK;
+/**
+ * Sets the one named @p key; PRB_ERROR_USAGE with the nearest names if there is none. One of the
+ * process is set only if changes.h permits it; @p asked: as there.
+ */
+struct prb_error *prb_settings_set(struct prb_session *session, const char *key, const char *value,
+				   bool asked) PRB_MUST_CHECK;
 
 #endif

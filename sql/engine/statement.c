@@ -188,7 +188,7 @@ struct prb_error *prb_statement_next(struct prb_statement *statement, bool *row)
 
 	*row = false;
 	if (!statement->stmt)
-		return prb_settings_set(session, statement->key, statement->value);
+		return prb_settings_set(session, statement->key, statement->value, false);
 	if (!statement->running)
 		begin(statement);
 	int rc = sqlite3_step(statement->stmt);

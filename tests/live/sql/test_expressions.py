@@ -98,7 +98,7 @@ def test_where_no_code_runs(probing, process, tmp_path):
     assert done.code == 2 and "no target" in done.err
     with Session(process.pid) as session, pytest.raises(Error) as raised:
         list(session.query("SELECT * FROM python.`1`"))
-    assert "no such table" in str(raised.value)
+    assert "this query only reads" in str(raised.value)
     assert probing(process.pid, "snapshot", "-o", tmp_path / "s.snapshot").code == 0
     done = probing(tmp_path / "s.snapshot", "query", "SELECT * FROM python.`1`")
     assert done.code != 0 and not done.out
