@@ -282,3 +282,33 @@ size_t prb_text_command_length(const char *data, size_t length)
 		end--;
 	return end && length - end > MOST_EMPTY ? end + 1 : length;
 }
+
+/** A script or the name of an option; "--option=value", "-pvalue" and "-ccode" have more. */
+static bool may_be_told(const char *word, size_t length)
+{
+	return !memchr(word, '=', length) && (length <= 2 || word[0] != '-' || word[1] == '-');
+}
+
+void prb_text_cut_command(struct prb_str *s, const char *words, size_t length)
+{
+	const char *end = words + length;
+	unsigned left_out = 0;
+
+	for (unsigned i = 0; words < end; i++) {
+		size_t n = strnlen(words, (size_t)(end - words));
+		/* A title that the program has set (setproctitle) is one word. */
+		const char *blank = i ? NULL : memchr(words, ' ', n);
+		bool told = i == 0 || (i == 1 && may_be_told(words, n));
+
+		if (told) {
+			prb_str_append(s, words, blank ? (size_t)(blank - words) : n);
+			prb_str_putc(s, '\0');
+		}
+		left_out += !told || blank;
+		words += n + (n < (size_t)(end - words));
+	}
+	if (left_out) {
+		prb_str_printf(s, "[%u argument%s left out]", left_out, left_out == 1 ? "" : "s");
+		prb_str_putc(s, '\0');
+	}
+}

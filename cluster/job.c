@@ -66,6 +66,7 @@ static void candidates_deinit(struct candidates *candidates)
 static void rank_deinit(struct prb_rank *rank)
 {
 	free(rank->command);
+	free(rank->cut);
 	free(rank->role);
 }
 
@@ -540,7 +541,7 @@ static void drop_left(struct candidates *candidates)
 
 static struct prb_error *add_rank(struct prb_jobs *jobs, struct candidate *c)
 {
-	prb_auto_str struct prb_str command = {};
+	prb_auto_str struct prb_str command = {}, cut = {};
 	struct prb_rank *rank;
 	struct prb_job *job;
 
@@ -549,13 +550,15 @@ static struct prb_error *add_rank(struct prb_jobs *jobs, struct candidate *c)
 	if (!rank)
 		return prb_error_nomem();
 	prb_command_line_text(&command, &c->process->process);
+	prb_command_line_cut(&cut, &c->process->process);
 	*rank = (struct prb_rank){.rank = c->job.rank,
 				  .local_rank = c->job.local_rank,
 				  .pid = c->process->process.pid,
 				  .other = c->other,
 				  .command = prb_str_take(&command),
+				  .cut = prb_str_take(&cut),
 				  .role = prb_steal(&c->role)};
-	return rank->command ? NULL : prb_error_nomem();
+	return rank->command && rank->cut ? NULL : prb_error_nomem();
 }
 
 static struct prb_error *add_missing(struct prb_job *job, long first, long count)

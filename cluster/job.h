@@ -30,6 +30,7 @@ struct prb_rank {
 	const char *other_host; /**< where that runs, as `host` */
 	pid_t pid;     /**< 0: no process has this rank, although the job has it on this machine */
 	char *command; /**< the command line, for people; NULL without a process */
+	char *cut;     /**< the same where secrets are left out */
 	char *role;    /**< what its environment calls its role; NULL: nothing */
 	const char *host; /**< where it runs, borrowed; NULL: this machine */
 };

@@ -58,7 +58,7 @@ struct prb_error *prb_save_snapshots(const struct prb_job *job, bool redact, dou
 }
 
 struct prb_error *prb_save_write(int fd, const struct prb_job *job, const struct prb_round *round,
-				 const struct prb_answers *snapshots, size_t *count)
+				 const struct prb_answers *snapshots, bool redact, size_t *count)
 {
 	prb_auto_str struct prb_str looks = {};
 
@@ -72,7 +72,7 @@ struct prb_error *prb_save_write(int fd, const struct prb_job *job, const struct
 				       answer->spool, 0, answer->spooled));
 		++*count;
 	}
-	prb_looks_write(job, round, true, &looks);
+	prb_looks_write(job, round, true, redact, &looks);
 	if (looks.failed)
 		return prb_error_nomem();
 	PRB_TRY(prb_bundle_add_text(fd, PRB_BUNDLE_LOOKS, 0, looks.data, looks.length));

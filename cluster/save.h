@@ -28,9 +28,11 @@ typedef void prb_save_warn(const char *text);
 struct prb_error *prb_save_snapshots(const struct prb_job *job, bool redact, double deadline_s,
 				     prb_save_warn *warn, struct prb_answers *ret) PRB_MUST_CHECK;
 
-/** Writes the bundle of this machine to @p fd. *count: snapshots in it. */
+/** Writes the bundle of this machine to @p fd; @p redact: as the snapshots were made. *count:
+ * snapshots in it. */
 struct prb_error *prb_save_write(int fd, const struct prb_job *job, const struct prb_round *round,
-				 const struct prb_answers *snapshots, size_t *count) PRB_MUST_CHECK;
+				 const struct prb_answers *snapshots, bool redact,
+				 size_t *count) PRB_MUST_CHECK;
 
 /**
  * Copies the bundle that a host has printed into the bundle that is being written to @p fd. The

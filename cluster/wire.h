@@ -18,9 +18,10 @@
 #include "base/str.h"
 #include "cluster/look.h"
 
-/** Appends the last look at @p job as one JSON object; with @p all, all threads of the ranks. */
+/** Appends the last look at @p job as one JSON object; with @p all, all threads of the ranks, and
+ * with @p redact, without what may be secret. */
 void prb_looks_write(const struct prb_job *job, const struct prb_round *round, bool all,
-		     struct prb_str *s);
+		     bool redact, struct prb_str *s);
 
 /** A job that is put together. */
 struct prb_looks;

@@ -131,7 +131,7 @@ static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool al
 }
 
 void prb_looks_write(const struct prb_job *job, const struct prb_round *round, bool all,
-		     struct prb_str *s)
+		     bool redact, struct prb_str *s)
 {
 	struct prb_json json = {s};
 	struct frames frames = {};
@@ -152,7 +152,7 @@ void prb_looks_write(const struct prb_job *job, const struct prb_round *round, b
 		prb_json_integer(&json, "rank", rank->rank);
 		prb_json_integer(&json, "local_rank", rank->local_rank);
 		prb_json_integer(&json, "pid", rank->pid);
-		prb_json_text(&json, "command", rank->command);
+		prb_json_text(&json, "command", redact ? rank->cut : rank->command);
 		prb_json_text(&json, "role", rank->role);
 		put_seen(&json, &round->list.items[i], all, &frames);
 		prb_json_close(&json, '}');

@@ -22,7 +22,7 @@ static struct prb_error *run_look(struct prb_cluster *c)
 
 	if (c->settings->save)
 		return c->job ? NULL : prb_cluster_save_nothing(&none, c->last);
-	prb_looks_write(c->job ? c->job : &none, c->last, c->settings->all, &text);
+	prb_looks_write(c->job ? c->job : &none, c->last, c->settings->all, false, &text);
 	return prb_output(&text);
 }
 

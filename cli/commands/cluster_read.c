@@ -141,7 +141,7 @@ static struct prb_error *look_and_save(struct prb_cluster *c, int fd)
 	PRB_TRY(prb_save_snapshots(c->job, c->settings->redact, prb_cluster_timeout(c), prb_warn,
 				   &snapshots));
 	PRB_TRY(look(c, LOOKS));
-	return prb_save_write(fd, c->job, c->last, &snapshots, &c->saved);
+	return prb_save_write(fd, c->job, c->last, &snapshots, c->settings->redact, &c->saved);
 }
 
 struct prb_error *prb_cluster_look(struct prb_cluster *c, size_t count)
@@ -163,7 +163,7 @@ struct prb_error *prb_cluster_save_nothing(const struct prb_job *none,
 	const struct prb_answers snapshots = {};
 	size_t count = 0;
 
-	return prb_save_write(STDOUT_FILENO, none, round, &snapshots, &count);
+	return prb_save_write(STDOUT_FILENO, none, round, &snapshots, false, &count);
 }
 
 /** Takes in the answers of hosts as they come. */

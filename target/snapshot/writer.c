@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/new_file.h"
+#include "base/text.h"
 #include "target/snapshot/format.h"
 #include "target/snapshot/recorder.h"
 #include "target/snapshot/snapshot.h"
@@ -87,32 +88,6 @@ static struct prb_error *put_record(struct writer *w, char kind, const struct pr
 					  PRB_SNAPSHOT_MAX_BODY >> 20);
 }
 
-/*
- * argv[0] tells the program and argv[1] the script; what follows, and anything of the form
- * --option=value, may be a secret.
- */
-static void redact_cmdline(const char *text, size_t length, struct prb_str *ret)
-{
-	const char *end = text + length;
-	unsigned left_out = 0;
-
-	for (unsigned i = 0; text < end; i++) {
-		size_t n = strnlen(text, (size_t)(end - text));
-
-		if (i == 0 || (i == 1 && !memchr(text, '=', n))) {
-			prb_str_append(ret, text, n);
-			prb_str_putc(ret, '\0');
-		} else {
-			left_out++;
-		}
-		text += n + (n < (size_t)(end - text));
-	}
-	if (left_out) {
-		prb_str_printf(ret, "[%u argument%s left out]", left_out, left_out == 1 ? "" : "s");
-		prb_str_putc(ret, '\0');
-	}
-}
-
 static bool named(const struct entry *e, const char *name)
 {
 	return e->kind == 'f' && e->key_length == strlen(name) &&
@@ -132,7 +107,7 @@ static struct prb_error *put_answer(struct writer *w, const struct entry *e)
 	if (w->recorder->redact && named(e, "environ"))
 		return NULL;
 	if (w->recorder->redact && named(e, "cmdline") && !e->status) {
-		redact_cmdline(e->value, e->value_length, &replaced);
+		prb_text_cut_command(&replaced, e->value, e->value_length);
 		if (replaced.failed)
 			return prb_error_nomem();
 		parts[2].buffer = replaced.data;

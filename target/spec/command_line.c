@@ -25,6 +25,24 @@ void prb_command_line_text(struct prb_str *s, const struct prb_process *process)
 	}
 }
 
+void prb_command_line_cut(struct prb_str *s, const struct prb_process *process)
+{
+	prb_auto_str struct prb_str words = {}, cut = {};
+	char *const *argument;
+
+	prb_vec_each (argument, &process->argv)
+		prb_str_append(&words, *argument, strlen(*argument) + 1);
+	prb_text_cut_command(&cut, prb_str_text(&words), words.length);
+	s->failed |= words.failed || cut.failed;
+	for (size_t at = 0; at < cut.length; at += strlen(cut.data + at) + 1) {
+		if (at)
+			prb_str_putc(s, ' ');
+		prb_text_argument(s, cut.data + at);
+	}
+	if (!process->argv.count)
+		prb_command_line_text(s, process);
+}
+
 struct matcher {
 	const char *text;
 	struct prb_regex *regex; /**< NULL: `text` is to be contained */

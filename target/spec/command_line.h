@@ -17,6 +17,8 @@
 
 /** Appends the command line of @p process as a shell would take it; "[comm]" if it has none. */
 void prb_command_line_text(struct prb_str *s, const struct prb_process *process);
+/** The same where secrets are left out. */
+void prb_command_line_cut(struct prb_str *s, const struct prb_process *process);
 
 /**
  * Puts the process, its pid and command line, in front of an error that its kind is not supported:
