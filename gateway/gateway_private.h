@@ -83,6 +83,7 @@ struct prb_request {
 	struct prb_access_verdict verdict;
 	bool form; /**< the token is in its body */
 	bool set_cookie;
+	bool followed; /**< a link of another site led here, or a file that 'serve --open' made */
 	struct prb_str body;
 	bool too_long;
 	const struct prb_route *route;

@@ -22,6 +22,11 @@ static const char LOGIN[] =
 	"<p>It was printed when this was started, by <code>probing serve</code> or "
 	"<code>probing inject</code>.</p></main></body></html>\n";
 
+static const char LEADS_ON[] = "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\">"
+			       "<meta name=\"color-scheme\" content=\"light dark\">"
+			       "<meta http-equiv=\"refresh\" content=\"0; url=/\">"
+			       "<title>Probing</title></head><body></body></html>\n";
+
 static const char NO_PAGE[] =
 	"<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\">"
 	"<meta name=\"color-scheme\" content=\"light dark\">"
@@ -57,9 +62,11 @@ bool prb_page_find(struct prb_request *r)
 	r->policy = POLICY;
 	r->media = "text/html; charset=utf-8";
 	if (r->set_cookie && start) {
-		/* So that the token does not stay in the address. */
-		r->status = 303;
-		r->location = "/";
+		/* So that the token does not stay in the address. Whoever was led here by another
+		 * site gives no strict cookie until a page of ours leads on. */
+		r->status = r->followed ? 200 : 303;
+		r->location = r->followed ? NULL : "/";
+		prb_str_puts(&r->reply, r->followed ? LEADS_ON : "");
 		return true;
 	}
 	r->status = 200;

@@ -63,6 +63,8 @@ static void check(struct prb_request *r, const char *form_token)
 	r->verdict = prb_access_check(&r->gateway->access, &ask, r->gateway->now);
 	r->set_cookie =
 		r->verdict.status == 200 && r->verdict.by_token && ask.token && !ask.authorization;
+	r->followed =
+		ask.site && strcmp(ask.site, "same-origin") != 0 && strcmp(ask.site, "none") != 0;
 	r->connection->let_in |= r->verdict.status == 200;
 }
 

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `probing serve`: an HTTP gateway, and the page. */
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "cli/commands/reach_options.h"
+#include "cli/commands/serve_open.h"
 #include "cluster/hosts.h"
 #include "cluster/reach.h"
 #include "command/command.h"
-#include "command/exit.h"
 #include "command/output.h"
 #include "command/words.h"
-#include "command/start.h"
 #include "gateway/gateway.h"
 #include "remote/serve.h"
 
@@ -42,29 +39,8 @@ static void block_signals(void)
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
-/** Opens the address in a browser, as the desktop does; no matter how that ends. */
-static void open_browser(const char *address)
-{
-	sigset_t none;
-	pid_t pid = fork();
-
-	if (pid) {
-		if (pid > 0)
-			waitpid(pid, NULL, 0);
-		return;
-	}
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	setsid();
-	if (fork())
-		_exit(0);
-	prb_start_become((char *[]){"xdg-open", (char *)address, NULL});
-	prb_warn("there is no xdg-open here: open the address yourself");
-	_exit(1);
-}
-
 static struct prb_error *tell(const struct prb_gateway *gateway, const struct prb_token *token,
-			      const struct serve_settings *s)
+			      const struct serve_settings *s, char **opened)
 {
 	const char *url = prb_gateway_url(gateway);
 	prb_auto_str struct prb_str text = {}, address = {};
@@ -84,9 +60,9 @@ static struct prb_error *tell(const struct prb_gateway *gateway, const struct pr
 	prb_str_putc(&text, '\n');
 	PRB_TRY(prb_output(&text));
 	PRB_TRY(prb_output_flush());
-	if (s->open)
-		open_browser(prb_str_text(&address));
-	return NULL;
+	if (address.failed)
+		return prb_error_nomem();
+	return s->open ? prb_serve_open(prb_str_text(&address), opened) : NULL;
 }
 
 /** Targets may stand in front of the command and behind it. */
@@ -170,10 +146,13 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 			.adopted = -1,
 		},
 		&gateway));
-	struct prb_error *err = tell(gateway, &token, s);
+	prb_auto_free char *opened = NULL;
+	struct prb_error *err = tell(gateway, &token, s, &opened);
 
 	if (!err)
 		err = prb_gateway_run(gateway);
+	if (opened)
+		unlink(opened);
 	prb_gateway_destroy(gateway);
 	return err;
 }
