@@ -13,6 +13,7 @@
 #include "base/own_file.h"
 #include "base/str.h"
 #include "command/exit.h"
+#include "command/start.h"
 
 /* The address is our own; but for a host, which its user chose. */
 static void put_attribute(struct prb_str *s, const char *text)
@@ -80,7 +81,7 @@ static void start_browser(const char *what)
 	setsid();
 	if (fork())
 		_exit(0);
-	execlp("xdg-open", "xdg-open", what, (char *)NULL);
+	prb_start_become((char *[]){"xdg-open", (char *)what, NULL});
 	prb_warn("there is no xdg-open here: open the address yourself");
 	_exit(1);
 }

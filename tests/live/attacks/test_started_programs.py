@@ -19,7 +19,7 @@ STARTERS = {
     "cli/commands/launch.c": TYPED,
     "cli/commands/node.c": OURS,
     "cli/commands/script_start.c": TYPED,
-    "cli/commands/serve.c": OURS,
+    "cli/commands/serve_open.c": OURS,
     "clickhouse/ship_metrics.c": OURS,
     "cluster/gather.c": ["attacks/test_started_programs.py::test_hosts_that_are_options",
                          "attacks/test_started_programs.py::test_pods_and_nodes_that_are_options"],
