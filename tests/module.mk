@@ -16,6 +16,8 @@ TESTED = probing
 LIVE = PROBING_CI='$(CI)' CI=1 PROBING_BINARY=$(call built,$(TESTED)) \
 	PROBING_FAULT_STEPS=$(call built,fault-steps/probing) PROBING_SAMPLE=$(SAMPLE) \
 	$(PYTHON) -m pytest -q -o cache_dir=$(call built,pytest-cache)
+LIVE_OR_AGAIN = PROBING_REPEAT=$(REPEAT) $(LIVE) $(BESIDE) tests/live || { [ $$? = $(ONLY_THOSE) ] || exit 1; \
+	echo "$@: these are run once more; a second failure counts" >&2; $(LIVE) --last-failed tests/live; }
 LIVE_NEEDS = all probing-inject-static wheel deb static fault-steps
 # Not the Debian package, which takes as long as the others together, nor the static program, whose linker warns.
 MAIN_NEEDS = all wheel fault-steps $(if $(NO_ARCHIVE),,probing-inject-static)
@@ -66,17 +68,16 @@ unit-tests: $(UNIT_TESTS)
 check-unit: $(UNIT_TESTS) ## unit tests
 	$(Q)PROBING_CI='$(CI)' tests/tools/unit-tests $^
 
-# On this machine's own Python, without what tests/long.txt lists.
+# On this machine's own Python, without what tests/long.txt lists. Machines are busy: what fails is run once
+# more, and named at the end.
 .PHONY: check-main
+check-main: REPEAT := all
 check-main: $(MAIN_NEEDS)
-	$(Q)PROBING_MAIN_PATH=1 $(LIVE) -p no:cacheprovider $(BESIDE) tests/live
+	$(Q)export PROBING_MAIN_PATH=1; $(LIVE_OR_AGAIN)
 
 .PHONY: check-live
 check-live: $(LIVE_NEEDS) test-interpreters usable-gdb ## tests on real interpreters and processes
-	$(Q)PROBING_REPEAT=$(REPEAT) $(LIVE) $(BESIDE) tests/live || { \
-		[ $$? = $(ONLY_THOSE) ] || exit 1; \
-		echo "check-live: these are run once more; a second failure counts" >&2; \
-		$(LIVE) --last-failed tests/live; }
+	$(Q)$(LIVE_OR_AGAIN)
 
 # In the build of the fuzzers, which has sanitizers. Live: what the command itself reads of a process.
 # Not tests that take /proc or ptrace() away, which the leak sanitizer needs, nor those of speed.

@@ -13,15 +13,17 @@ FOLDER = os.environ.pop("PROBING_RESULTS", None)
 
 
 class Counts:
-    """Tests that passed, the names of those that failed, and how many were skipped for which reason."""
+    """How many tests passed, the names of those that failed, and how many were skipped for which reason."""
 
     def __init__(self):
         self.passed, self.failed, self.skipped = 0, [], collections.Counter()
+        self.again = []  # names of those that failed, and were run again
 
     def add(self, other):
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.again += other.again
 
     def write(self, part):
         """Keeps them for whoever started this part."""
@@ -46,3 +48,6 @@ def closing(counts):
     yield "%d passed, %d failed, %d skipped" % (counts.passed, len(counts.failed), skipped)
     for reason, number in sorted(counts.skipped.items()):
         yield "  %4d skipped: %s" % (number, reason)
+    for name in counts.again:
+        if name not in counts.failed:
+            yield "  failed once, and passed when it was run again: %s" % name

@@ -46,6 +46,7 @@ def status(exitstatus):
     """The exit status of the run, whose counts are kept; those that are run again count then."""
     COUNTS.failed = [test for test, again in FAILED.items() if not again] + \
         ["%s: skipped: %s" % (test, reason) for test, reason, _ in SKIPPED]
+    COUNTS.again = [test for test, again in FAILED.items() if again]
     COUNTS.write("pytest")
     if exitstatus not in (0, 1) or not FAILED and not SKIPPED:
         return exitstatus
