@@ -267,20 +267,20 @@ def test_what_is_over_the_bound_is_not_copied_again(tmp_path):
     """Three records of 6 MB, of which 10 MiB hold one: it stays the newest, and nothing more is written."""
     own = tmp_path / "data" / "crashes"
     own.mkdir(parents=True, mode=0o700)
-    names = [record(own, 1700000000 + number, 6_144_000) for number in range(3)]
+    names = [record(own, 8000000000 + number, 6_144_000) for number in range(3)]
     kept = tmp_path / "state" / "crashes" / str(os.geteuid())
     with daemon(tmp_path, "--crashes", "--state", tmp_path / "state", "--max-size", "10", command=NODE,
                 data=tmp_path / "data") as start:
         node = start()
 
-        def is_kept(name):  # other tests may have left small records in /tmp
+        def is_kept(name):  # other tests may have left records, which are older
             return kept.is_dir() and {*names, newest} & set(os.listdir(kept)) == {name}
         newest = None
         wait_for(lambda: is_kept(names[-1]), start.log.read_text)
         before = written(node.pid)
         assert 6_144_000 <= before < 11_000_000
         # A newer one takes its place: the next round, which looks at the old ones again, has been.
-        newest = record(own, 1800000000, 6_144_000)
+        newest = record(own, 8100000000, 6_144_000)
         wait_for(lambda: is_kept(newest), start.log.read_text)
         wait_for(lambda: written(node.pid) >= before + 6_144_000, start.log.read_text)
         assert written(node.pid) < before + 7_000_000
