@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "injector/inject.h"
 
 enum {
 	SECONDS = 10,	     /* for an answer */
@@ -116,6 +117,11 @@ static struct prb_error *ask(struct prb_agent *agent, const struct prb_str *conf
 		return refused(&frame);
 	prb_str_append(ret, frame.payload, frame.length);
 	return ret->failed ? prb_error_nomem() : NULL;
+}
+
+struct prb_error *prb_crash_allowed(struct prb_target *t)
+{
+	return prb_inject_allowed(t, PRB_CALL_LOADS | PRB_CALL_SERVES | PRB_CALL_CRASHES);
 }
 
 struct prb_error *prb_crash_install(struct prb_agent *agent, const struct prb_crash_settings *s,

@@ -29,6 +29,12 @@ struct prb_crash_settings {
 struct prb_error *prb_crash_set(struct prb_crash_settings *s, const char *word) PRB_MUST_CHECK;
 
 /**
+ * Whether its seccomp filters allow all calls that the agent and a record of a crash take: to be
+ * asked before the agent is loaded for that.
+ */
+struct prb_error *prb_crash_allowed(struct prb_target *t) PRB_MUST_CHECK;
+
+/**
  * Installs the handlers, or changes their settings. *ret gets the folder. *ret_hooks is false if
  * the main thread has not run Python code yet: until it does, exceptions and overflows of its stack
  * are not recorded.

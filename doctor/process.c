@@ -10,6 +10,7 @@
 #include "doctor/doctor.h"
 #include "control/pause_state.h"
 #include "base/cleanup.h"
+#include "injector/inject.h"
 #include "proc/text.h"
 
 /* Of "Seccomp:". */
@@ -88,6 +89,27 @@ static void check_dumpable(struct prb_doctor *d, const struct prb_check *check)
 			"it by prctl(); only CAP_SYS_PTRACE reads it");
 }
 
+/* As loading the agent would. */
+static void judge_filters(struct prb_doctor *d, const struct prb_check *check)
+{
+	prb_auto_error struct prb_error *err = NULL;
+
+	if (d->target)
+		err = prb_inject_allowed(d->target, PRB_CALL_LOADS | PRB_CALL_SERVES);
+	if (d->target && !err) {
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK,
+				 "it runs under filters of system calls, which allow the agent all "
+				 "that it calls");
+		return;
+	}
+	prb_findings_add(
+		&d->report, check->name, PRB_VERDICT_LIMITED,
+		"it runs under filters of system calls, and the agent cannot be loaded: %s",
+		err ? err->message : "its memory may not be read");
+	if (err && err->hint)
+		prb_findings_advise(&d->report, "%s", err->hint);
+}
+
 static void check_filters(struct prb_doctor *d, const struct prb_check *check)
 {
 	long mode = prb_doctor_field(&d->status, "Seccomp");
@@ -96,10 +118,7 @@ static void check_filters(struct prb_doctor *d, const struct prb_check *check)
 		prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED,
 				 "strict: no library can be loaded into it");
 	else if (mode == FILTERED)
-		prb_findings_add(
-			&d->report, check->name, PRB_VERDICT_LIMITED,
-			"it runs under filters of system calls: the agent is loaded only if "
-			"they allow all calls that this takes");
+		judge_filters(d, check);
 	else
 		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "none");
 }

@@ -41,9 +41,9 @@ struct injection {
 	struct prb_hijack hijack;
 	struct prb_mail mail;
 	struct prb_inject_result *result;
-	int memory;    /* of the target */
-	uint64_t base; /* of the scratch mapping; 0: none */
-	bool filtered; /* by seccomp */
+	int memory;	  /* of the target */
+	uint64_t base;	  /* of the scratch mapping; 0: none */
+	bool calls_again; /* the library is there, and its symbol is called */
 };
 
 static void forget(struct injection *in)
@@ -215,6 +215,7 @@ static struct prb_error *start_helper(struct injection *in, const struct prb_pic
 
 static struct prb_error *hijack_thread(struct injection *in)
 {
+	unsigned makers = PRB_CALL_LOADS | (in->library.agent ? PRB_CALL_SERVES : 0);
 	const struct prb_pick search = {
 		.t = in->t,
 		.modules = in->modules,
@@ -222,7 +223,7 @@ static struct prb_error *hijack_thread(struct injection *in)
 		.libc = &in->libc,
 		.hijack = &in->hijack,
 		.result = in->result,
-		.filtered = in->filtered,
+		.calls = prb_filters_calls(&in->libc, makers),
 	};
 
 	PRB_TRY(prb_pick_thread(&search));
@@ -232,7 +233,7 @@ static struct prb_error *hijack_thread(struct injection *in)
 /* There is nothing to do. */
 static bool is_settled(const struct injection *in)
 {
-	return in->result->already || in->result->absent;
+	return (in->result->already && !in->calls_again) || in->result->absent;
 }
 
 static struct prb_error *list_modules(struct injection *in, struct prb_modules *known)
@@ -254,6 +255,7 @@ static struct prb_error *prepare(struct injection *in, const struct prb_inject_r
 	bool loaded = prb_library_loaded(&in->library, in->modules);
 
 	in->result->already = loaded && !request->again && !request->unload;
+	in->calls_again = in->result->already && request->symbol;
 	in->result->absent = !loaded && request->unload;
 	if (is_settled(in))
 		return NULL;
@@ -359,7 +361,7 @@ struct prb_error *prb_inject(struct prb_target *t, const struct prb_inject_reque
 	if (in->own)
 		in->t = in->own;
 	if (!err)
-		err = prb_inject_preflight(in->t, &in->filtered);
+		err = prb_inject_preflight(in->t);
 	if (!err)
 		err = prepare_patiently(in, request);
 	if (!err && !is_settled(in))

@@ -23,6 +23,7 @@
 
 #include "base/error.h"
 #include "dwarf/elf/module.h"
+#include "ptrace/seccomp_calls.h"
 #include "target/target.h"
 
 struct prb_inject_request {
@@ -32,8 +33,7 @@ struct prb_inject_request {
 	const char *argument; /**< given to it; NULL for "" */
 	double timeout;	      /**< seconds for loading and calling; 0: ten */
 	struct prb_modules *modules; /**< of the target, where the caller has them; or NULL */
-	/** Also call the symbol of a library that is there already; the library keeps itself open
-	 * if it is to stay. */
+	/** The library keeps itself open if it is to stay, or is closed when the symbol returns. */
 	bool again;
 	/** Only call the symbol of a library that is there already, as with `again`; it gives a
 	 * handle to be closed, 0, or as a negative number why it is to stay. */
@@ -41,7 +41,7 @@ struct prb_inject_request {
 };
 
 struct prb_inject_result {
-	bool already;	 /**< it was there before: nothing was done */
+	bool already;	 /**< it was there before: nothing was done but a call of the symbol */
 	bool absent;	 /**< it was not there to be unloaded: the same */
 	bool unloaded;	 /**< it is gone */
 	const char *way; /**< static: how the library's file was given to the target */
@@ -61,5 +61,13 @@ struct prb_inject_result {
  */
 struct prb_error *prb_inject(struct prb_target *t, const struct prb_inject_request *request,
 			     struct prb_inject_result *ret) PRB_MUST_CHECK;
+
+/**
+ * Whether the seccomp filters of all threads of a live process allow the system calls of @p makers,
+ * bits of enum prb_call_maker; prb_inject() asks that itself. Stops a thread that has filters for
+ * an instant. PRB_ERROR_UNSUPPORTED names what they forbid, PRB_ERROR_PERMISSION: only root can see
+ * it.
+ */
+struct prb_error *prb_inject_allowed(struct prb_target *t, unsigned makers) PRB_MUST_CHECK;
 
 #endif

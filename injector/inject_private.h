@@ -10,13 +10,35 @@
 #include "injector/inject.h"
 #include "injector/libc.h"
 #include "injector/mailbox.h"
+#include "ptrace/seccomp_calls.h"
 
 /**
  * Goes through the rules that forbid injection, without touching the target: stopped, traced,
- * strict seccomp mode, a wrong machine. *filtered: its system calls are filtered, so that the
- * thread to be hijacked has to be asked.
+ * strict seccomp mode, a wrong machine.
  */
-struct prb_error *prb_inject_preflight(struct prb_target *t, bool *filtered) PRB_MUST_CHECK;
+struct prb_error *prb_inject_preflight(struct prb_target *t) PRB_MUST_CHECK;
+
+/**
+ * Refuses a process whose memory another one has too: a child in vfork(), or one that was made by
+ * clone(CLONE_VM). All processes that we see are compared. Its own children in vfork() do not
+ * count: they end nothing in it.
+ */
+struct prb_error *prb_inject_check_alone(struct prb_target *t) PRB_MUST_CHECK;
+
+/** The calls of @p makers with that C library: both bits of enum prb_call_maker. */
+unsigned prb_filters_calls(const struct prb_libc *libc, unsigned makers);
+
+/**
+ * Whether the seccomp filters of the stopped thread @p tid, which we trace, allow @p calls, bits of
+ * enum prb_call_maker.
+ */
+struct prb_error *prb_filters_check(struct prb_target *t, pid_t tid, unsigned calls) PRB_MUST_CHECK;
+
+/**
+ * The same of all threads, any of which may come to run the agent's code. Threads inherit filters,
+ * so that of those with the same number of them one is stopped and asked for all.
+ */
+struct prb_error *prb_filters_check_all(struct prb_target *t, unsigned calls) PRB_MUST_CHECK;
 
 /** A thread that may be hijacked; the lower its rank, the better. */
 struct prb_candidate {
@@ -52,7 +74,7 @@ struct prb_pick {
 	const struct prb_libc *libc;
 	struct prb_hijack *hijack; /**< its thread stands there when one was found */
 	struct prb_inject_result *result;
-	bool filtered; /**< system calls are, by seccomp */
+	unsigned calls; /**< that seccomp filters have to allow: bits of enum prb_call_maker */
 };
 
 /** Finds one and stops it. PRB_ERROR_TIMEOUT if none came to a safe place in time,
@@ -69,6 +91,7 @@ struct prb_library {
 	int fd;		  /**< -1 if not opened */
 	struct prb_elf *elf;
 	const char *build_id; /**< of the elf */
+	bool agent;	      /**< it is the agent, which goes on to serve */
 };
 
 /**

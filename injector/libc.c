@@ -219,6 +219,18 @@ static struct prb_error *find_functions(struct prb_modules *modules, struct prb_
 				modules->target->pid);
 }
 
+/* By functions that were new in each; musl may have them or not. */
+static struct prb_error *find_age(struct prb_libc *libc)
+{
+	uint64_t address, size;
+
+	PRB_TRY(look_up(libc, "stat", &address, &size));
+	libc->before_2_33 = !address;
+	PRB_TRY(look_up(libc, "reallocarray", &address, &size));
+	libc->before_2_26 = !address;
+	return NULL;
+}
+
 struct unsafe_function {
 	const char *name, *what;
 };
@@ -447,6 +459,7 @@ struct prb_error *prb_libc_find(struct prb_modules *modules, enum prb_hijack_pur
 	ret->purpose = purpose;
 	PRB_TRY(find_parts(modules, ret));
 	PRB_TRY(find_functions(modules, ret));
+	PRB_TRY(find_age(ret));
 	PRB_TRY(add_functions(ret));
 	PRB_TRY(add_malloc(ret));
 	PRB_TRY(add_own_malloc(modules, ret));

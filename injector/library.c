@@ -42,6 +42,14 @@ static struct prb_error *check_header(int fd, const char *path, uint16_t machine
 			      "'file %s' identifies it", path);
 }
 
+static bool exports(struct prb_elf *elf, const char *symbol)
+{
+	struct prb_elf_symbol found;
+	prb_auto_error struct prb_error *err = prb_elf_symbol(elf, symbol, &found);
+
+	return !err && found.function && !found.local;
+}
+
 struct prb_error *prb_library_open(const char *path, const char *symbol, uint16_t machine,
 				   struct prb_library *ret)
 {
@@ -67,14 +75,9 @@ struct prb_error *prb_library_open(const char *path, const char *symbol, uint16_
 		return prb_error_os(errno, "cannot read %s", ret->path);
 	PRB_TRY(prb_elf_open(copy, ret->path, &ret->elf));
 	ret->build_id = prb_elf_build_id(ret->elf);
-	if (!symbol)
+	ret->agent = exports(ret->elf, "probing_agent_start");
+	if (!symbol || exports(ret->elf, symbol))
 		return NULL;
-
-	struct prb_elf_symbol found;
-	struct prb_error *err = prb_elf_symbol(ret->elf, symbol, &found);
-	if (!err && found.function && !found.local)
-		return NULL;
-	prb_error_destroy(err);
 	return prb_error_create(PRB_ERROR_USAGE, "%s exports no function '%s'", ret->path, symbol);
 }
 
@@ -197,7 +200,7 @@ static struct prb_error *plan_use(struct loading *l, struct plan *p)
 		p->use->always = true;
 		PRB_TRY(put_text(l, p, r->argument ? r->argument : "", &p->use->arguments[0]));
 	}
-	if (r->again && !r->unload && l->libc->dlclose)
+	if ((r->again || l->result->already) && !r->unload && l->libc->dlclose)
 		add_user(l, p, l->libc->dlclose);
 	return NULL;
 }
@@ -429,9 +432,15 @@ static struct prb_error *open_library(struct loading *l, struct prb_modules *mod
 	const struct prb_inject_request *r = l->request;
 
 	l->result->way = "once more";
-	if (r->again || r->unload)
+	if (r->again || r->unload || l->result->already)
 		PRB_TRY(prb_handle_open(l->library, modules, l->libc, l->mail, l->deadline,
 					&l->handle));
+	if (l->result->already && !l->handle)
+		return prb_error_create(
+			PRB_ERROR_UNSUPPORTED,
+			"process %d has loaded %s already, and its C library cannot "
+			"open it once more for %s()",
+			l->t->pid, l->library->path, r->symbol);
 	return l->handle || r->unload ? NULL : load(l, &l->result->way);
 }
 

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "injector/inject_private.h"
 #include "injector/safe_point.h"
-#include "ptrace/seccomp.h"
 
 enum {
 	STOP_TIMEOUT_MS = 400,
@@ -103,8 +102,8 @@ static struct prb_error *try_thread(struct finding *f, pid_t tid, double end, in
 	f->s->result->stops++;
 	if (!err)
 		err = check_code(f);
-	if (!err && f->s->filtered)
-		err = prb_seccomp_check(tid);
+	if (!err)
+		err = prb_filters_check(f->s->t, tid, f->s->calls);
 	if (!err)
 		err = prb_safe_point_check(&safe, f->s->hijack->arch, tid, &f->s->hijack->state,
 					   &verdict);
@@ -242,8 +241,11 @@ static struct prb_error *find(struct finding *f)
 struct prb_error *prb_pick_thread(const struct prb_pick *s)
 {
 	struct finding f = {.s = s};
-	struct prb_error *err = find(&f);
+	struct prb_error *err =
+		s->calls & PRB_CALL_SERVES ? prb_filters_check_all(s->t, s->calls) : NULL;
 
+	if (!err)
+		err = find(&f);
 	prb_vec_free(&f.candidates.list);
 	return err;
 }

@@ -10,7 +10,7 @@
 #include "injector/inject_arch.h"
 #include "injector/inject_private.h"
 
-enum { STRICT = 1, FILTERED = 2 }; /* modes of seccomp */
+enum { STRICT = 1 }; /* mode of seccomp */
 
 /* A number behind "NAME:\t" in the text of /proc/PID/status; -1 if there is none. */
 static long field(const char *status, const char *name)
@@ -27,9 +27,9 @@ static char state_of(const char *status)
 	return at ? at[strlen("\nState:\t")] : 0;
 }
 
-static struct prb_error *check_status(struct prb_target *t, const char *status, bool *filtered)
+static struct prb_error *check_status(struct prb_target *t, const char *status)
 {
-	long tracer = field(status, "\nTracerPid:\t"), filters = field(status, "\nSeccomp:\t");
+	long tracer = field(status, "\nTracerPid:\t"), mode = field(status, "\nSeccomp:\t");
 	char state = state_of(status);
 
 	if (tracer > 0)
@@ -44,13 +44,12 @@ static struct prb_error *check_status(struct prb_target *t, const char *status, 
 						       "new thread would not run",
 						       t->pid),
 				      "resume it first: kill -CONT %d", t->pid);
-	if (filters == STRICT)
+	if (mode == STRICT)
 		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
 						       "process %d may only read, write and end "
 						       "(strict seccomp mode)",
 						       t->pid),
 				      "no library can be loaded into it");
-	*filtered = filters == FILTERED;
 	return NULL;
 }
 
@@ -101,7 +100,7 @@ static struct prb_error *read_status(struct prb_target *t, struct prb_str *statu
 	return NULL;
 }
 
-struct prb_error *prb_inject_preflight(struct prb_target *t, bool *filtered)
+struct prb_error *prb_inject_preflight(struct prb_target *t)
 {
 	prb_auto_str struct prb_str status = {};
 
@@ -113,6 +112,6 @@ struct prb_error *prb_inject_preflight(struct prb_target *t, bool *filtered)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"injection is not written for this machine's processor");
 	PRB_TRY(read_status(t, &status));
-	PRB_TRY(check_status(t, prb_str_text(&status), filtered));
+	PRB_TRY(check_status(t, prb_str_text(&status)));
 	return check_frozen(t);
 }

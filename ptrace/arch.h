@@ -35,6 +35,9 @@ bool prb_arch_call(pid_t tid, bool in_call, struct prb_task *ret);
  * prb_arch_in_call() said. */
 bool prb_arch_call_interrupted(pid_t tid, bool in_call);
 
+/** True if the kernel makes the stopped thread go on with its call by restart_syscall(). */
+bool prb_arch_call_resumes(pid_t tid);
+
 /**
  * Makes that call start again when the thread runs on. (Calls that the kernel restarts by itself
  * do not show as interrupted and are left to it.) False if that cannot be done.

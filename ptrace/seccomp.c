@@ -5,10 +5,9 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -16,7 +15,6 @@
 enum {
 	GET_FILTER = 0x420c, /* PTRACE_SECCOMP_GET_FILTER */
 	FILTERS_MAX = 1000,
-	A_DESCRIPTOR = 1000, /* which one it will be is not known yet */
 };
 
 #ifdef __x86_64__
@@ -25,40 +23,16 @@ static const uint32_t audit_arch = AUDIT_ARCH_X86_64;
 static const uint32_t audit_arch = AUDIT_ARCH_AARCH64;
 #endif
 
-/* What loading needs; those that may fail have something else in their place. */
 static const struct {
 	const char *name;
 	int number;
+	unsigned maker;
 	bool may_fail;
 	uint64_t args[6];
 } calls[] = {
-	{"mmap", SYS_mmap, false, {0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS}},
-	{"mmap", SYS_mmap, false, {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS}},
-	{"mmap", SYS_mmap, false, {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE}},
-	{"mmap", SYS_mmap, false, {0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK}},
-	{"mprotect", SYS_mprotect, true, {0, 4096, PROT_READ | PROT_EXEC}},
-	{"mprotect", SYS_mprotect, false, {0, 4096, PROT_READ | PROT_WRITE}},
-	{"munmap", SYS_munmap, false, {}},
-	{"ppoll", SYS_ppoll, false, {}},
-	{"rt_sigreturn", SYS_rt_sigreturn, false, {}},
-	{"rt_sigprocmask", SYS_rt_sigprocmask, false, {}},
-	{"rt_sigaction", SYS_rt_sigaction, false, {}},
-	{"clone", SYS_clone, false, {0x3d0f00}},
-	{"nanosleep", SYS_nanosleep, false, {}},
-	{"futex", SYS_futex, false, {}},
-	{"openat", SYS_openat, false, {}},
-	{"read", SYS_read, false, {}},
-	{"close", SYS_close, false, {}},
-	{"exit", SYS_exit, false, {}},
-	{"gettid", SYS_gettid, true, {}},
-	{"prctl", SYS_prctl, true, {}},
-	{"clone3", SYS_clone3, true, {}},
-	{"madvise", SYS_madvise, true, {}},
-	{"set_robust_list", SYS_set_robust_list, true, {}},
-	{"rseq", SYS_rseq, true, {}},
-	{"memfd_create", SYS_memfd_create, true, {}},
-	{"write", SYS_write, true, {A_DESCRIPTOR}},
-};
+#define CALL(name, maker, may_fail, decides, ...) \
+	{#name, SYS_##name, PRB_CALL_##maker, may_fail, {__VA_ARGS__}},
+	PRB_CALLS(CALL)};
 
 static uint32_t load(const struct seccomp_data *data, uint32_t offset)
 {
@@ -177,49 +151,95 @@ uint32_t prb_seccomp_run(const struct sock_filter *code, size_t count,
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-static struct prb_error *check_filter(const struct sock_filter *code, size_t count)
+/* What a filter answers to a call, without the details that a program gets. */
+static uint32_t answer(const struct sock_filter *code, size_t count, int number,
+		       const uint64_t args[6])
+{
+	struct seccomp_data data = {.nr = number, .arch = audit_arch};
+
+	for (size_t n = 0; n < PRB_ARRAY_SIZE(data.args); n++)
+		data.args[n] = args[n];
+	return prb_seccomp_run(code, count, &data) & SECCOMP_RET_ACTION_FULL;
+}
+
+static bool is_allowed(uint32_t action)
+{
+	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
+}
+
+static const char *what_needs(unsigned maker)
+{
+	if (maker & PRB_CALL_CRASHES)
+		return "which a crash record needs";
+	return maker & PRB_CALL_SERVES ? "which the agent needs" : "which loading needs";
+}
+
+static struct prb_error *check_filter(const struct sock_filter *code, size_t count, unsigned makers)
 {
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(calls); i++) {
-		struct seccomp_data data = {.nr = calls[i].number, .arch = audit_arch};
-		uint32_t action;
-
-		for (size_t n = 0; n < PRB_ARRAY_SIZE(data.args); n++)
-			data.args[n] = calls[i].args[n];
-		action = prb_seccomp_run(code, count, &data) & SECCOMP_RET_ACTION_FULL;
-		if (action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG ||
-		    (calls[i].may_fail && action == SECCOMP_RET_ERRNO))
+		if (!(calls[i].maker & makers))
 			continue;
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_UNSUPPORTED,
-					 "its seccomp filter does not allow %s(), which loading "
-					 "needs",
-					 calls[i].name),
-			"start it without this filter (docker run --security-opt "
-			"seccomp=unconfined)");
+		uint32_t action = answer(code, count, calls[i].number, calls[i].args);
+
+		if (is_allowed(action) || (calls[i].may_fail && action == SECCOMP_RET_ERRNO))
+			continue;
+		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "its seccomp filter does not allow %s(), %s",
+						       calls[i].name, what_needs(calls[i].maker)),
+				      "start it without this filter (docker run --security-opt "
+				      "seccomp=unconfined)");
 	}
 	return NULL;
 }
 
-struct prb_error *prb_seccomp_check(pid_t tid)
+/* One filter of the stopped thread: how many instructions *ret gets, < 0 with errno: none. */
+static long get_filter(pid_t tid, long n, struct sock_filter **ret)
 {
-	static struct sock_filter code[BPF_MAXINSNS];
+	long count = ptrace((enum __ptrace_request)GET_FILTER, tid, n, NULL);
 
+	*ret = NULL;
+	if (count < 0)
+		return count;
+	*ret = calloc((size_t)count + 1, sizeof(**ret));
+	if (*ret)
+		return ptrace((enum __ptrace_request)GET_FILTER, tid, n, *ret);
+	errno = ENOMEM;
+	return -1;
+}
+
+struct prb_error *prb_seccomp_check(pid_t tid, unsigned makers)
+{
 	for (long n = 0; n < FILTERS_MAX; n++) {
-		long count = ptrace((enum __ptrace_request)GET_FILTER, tid, n, NULL);
+		prb_auto_free struct sock_filter *code = NULL;
+		long count = get_filter(tid, n, &code);
 
-		if (count > 0 && count <= BPF_MAXINSNS)
-			count = ptrace((enum __ptrace_request)GET_FILTER, tid, n, code);
 		if (count < 0 && errno == ENOENT)
 			return NULL;
-		if (count <= 0 || count > BPF_MAXINSNS)
+		if (count < 0)
 			return prb_error_hint(
 				prb_error_create(PRB_ERROR_PERMISSION,
 						 "its seccomp filter cannot be read: %s",
 						 strerror(errno)),
 				"only root (CAP_SYS_ADMIN) can find out whether loading is allowed "
 				"there: run probing as root on the host");
-		PRB_TRY(check_filter(code, (size_t)count));
+		PRB_TRY(check_filter(code, (size_t)count, makers));
 	}
 	return prb_error_create(PRB_ERROR_UNSUPPORTED, "it has over %d seccomp filters",
 				FILTERS_MAX);
+}
+
+bool prb_seccomp_forbids(pid_t tid, int number)
+{
+	const uint64_t args[6] = {};
+
+	for (long n = 0; n < FILTERS_MAX; n++) {
+		prb_auto_free struct sock_filter *code = NULL;
+		long count = get_filter(tid, n, &code);
+
+		if (count < 0)
+			return false;
+		if (!is_allowed(answer(code, (size_t)count, number, args)))
+			return true;
+	}
+	return false;
 }

@@ -9,17 +9,23 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "ptrace/seccomp_calls.h"
 
 /**
- * Checks the filters of the stopped thread @p tid, which we trace. PRB_ERROR_UNSUPPORTED names the
- * call that they forbid; PRB_ERROR_PERMISSION if we may not read them.
+ * Checks the filters of the stopped thread @p tid, which we trace, for the calls of @p makers, bits
+ * of enum prb_call_maker. PRB_ERROR_UNSUPPORTED names the call that they forbid;
+ * PRB_ERROR_PERMISSION if we may not read them.
  */
-struct prb_error *prb_seccomp_check(pid_t tid) PRB_MUST_CHECK;
+struct prb_error *prb_seccomp_check(pid_t tid, unsigned makers) PRB_MUST_CHECK;
+
+/** Whether they forbid that call; false where we may not read them. */
+bool prb_seccomp_forbids(pid_t tid, int number);
 
 /** The verdict of a filter on a call. A malformed filter kills, as the kernel would not have it.
  */

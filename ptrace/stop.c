@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "ptrace/arch.h"
 #include "ptrace/fault_step.h"
+#include "ptrace/seccomp.h"
 #include "ptrace/unstopped.h"
 #include "base/clock.h"
 
@@ -306,9 +308,14 @@ struct prb_error *prb_stop_registers(struct prb_stop *stop, struct prb_regs *ret
 /* A call that a real signal has interrupted is to return EINTR, so that it is noticed. */
 bool prb_stop_restart_call(const struct prb_stop *stop)
 {
-	return stop->stopped && !stop->signal &&
-	       prb_arch_call_interrupted(stop->tid, stop->in_call) &&
-	       !prb_stop_signals_pending(stop->tid) && prb_arch_restart_call(stop->tid);
+	if (!stop->stopped || stop->signal)
+		return false;
+	/* Nobody but the kernel makes this call, so that a filter may not know of it. */
+	if (!prb_arch_call_interrupted(stop->tid, stop->in_call) &&
+	    !(prb_arch_call_resumes(stop->tid) &&
+	      prb_seccomp_forbids(stop->tid, SYS_restart_syscall)))
+		return false;
+	return !prb_stop_signals_pending(stop->tid) && prb_arch_restart_call(stop->tid);
 }
 
 struct prb_error *prb_stop_go_on(struct prb_stop *stop)

@@ -90,7 +90,8 @@ bool prb_stop_heeds_signal(pid_t tid, int signal);
 struct prb_error *prb_stop_go_on(struct prb_stop *stop) PRB_MUST_CHECK;
 
 /** Makes a call that would return EINTR because of us start again, in the registers of the stopped
- * thread. True if they have changed. */
+ * thread; also a sleep that the kernel would resume by a call that a seccomp filter forbids. True
+ * if they have changed. */
 bool prb_stop_restart_call(const struct prb_stop *stop);
 
 /** True if the stopped thread was asleep in a system call; it is as long as it stands. */

@@ -266,7 +266,9 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	if (s->pprof && !s->crash)
 		return record(cli, s);
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &t));
-	struct prb_error *err = listen_address(s) ? serve(t, s, cli->token_file) : inject(t, s);
+	struct prb_error *err = s->crash ? prb_crash_allowed(t) : NULL;
+	if (!err)
+		err = listen_address(s) ? serve(t, s, cli->token_file) : inject(t, s);
 	prb_target_destroy(t);
 	return err || !s->pprof ? err : record(cli, s);
 }

@@ -14,12 +14,14 @@ static void print_text(struct prb_str *s, const struct prb_target *t,
 {
 	prb_text_escape(s, settings->library);
 	if (r->already) {
-		prb_str_printf(s, ": already loaded in process %d\n", t->pid);
-		return;
+		prb_str_printf(s, ": already loaded in process %d", t->pid);
+	} else {
+		prb_str_printf(s, ": loaded into process %d %s", t->pid, r->way);
 	}
-	prb_str_printf(s, ": loaded into process %d %s; thread %d paused for ", t->pid, r->way,
-		       r->hijacked);
-	prb_text_duration(s, r->pause_us / 1e6);
+	if (r->hijacked) {
+		prb_str_printf(s, "; thread %d paused for ", r->hijacked);
+		prb_text_duration(s, r->pause_us / 1e6);
+	}
 	prb_str_putc(s, '\n');
 	if (r->called) {
 		prb_text_escape(s, settings->symbol);
@@ -37,8 +39,9 @@ static void print_json(struct prb_str *s, const struct prb_target *t,
 	prb_json_integer(&json, "pid", t->pid);
 	prb_json_text(&json, "library", settings->library);
 	prb_json_bool(&json, "already", r->already);
-	if (!r->already) {
+	if (!r->already)
 		prb_json_text(&json, "way", r->way);
+	if (r->hijacked) {
 		prb_json_integer(&json, "tid", r->hijacked);
 		prb_json_integer(&json, "stops", r->stops);
 		prb_json_real(&json, "pause_us", r->pause_us, 1);

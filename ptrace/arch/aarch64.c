@@ -122,6 +122,13 @@ bool prb_arch_call_interrupted(pid_t tid, bool in_call)
 	return !get(tid, &r) && is_interrupted(tid, &r) && (in_call || !handler_returned(tid, &r));
 }
 
+/* The kernel has set it back to its call already, and does not tell. */
+bool prb_arch_call_resumes(pid_t tid)
+{
+	(void)tid;
+	return false;
+}
+
 static void set_number(pid_t tid, int number)
 {
 	struct iovec io = {&number, sizeof(number)};

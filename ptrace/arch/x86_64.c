@@ -104,6 +104,13 @@ bool prb_arch_call_interrupted(pid_t tid, bool in_call)
 	return !get(tid, &r) && is_interrupted(&r);
 }
 
+bool prb_arch_call_resumes(pid_t tid)
+{
+	struct user_regs_struct r;
+
+	return !get(tid, &r) && (long)r.orig_rax >= 0 && (long)r.rax == -ERESTART_RESTARTBLOCK;
+}
+
 bool prb_arch_restart_call(pid_t tid)
 {
 	enum { SYSCALL_BYTES = 2 };

@@ -54,6 +54,12 @@ def assert_loads(target, library, **options):
     target.wait_for_progress()
 
 
+def test_symbol_of_a_loaded_library(build, idle):
+    library = build.library()
+    assert_loads(idle, library, already=False)
+    assert_loads(idle, library, already=True)
+
+
 @pytest.mark.parametrize("kind, threads", [
     ("heap", 1), ("heap", 5), ("malloc", 1), ("malloc", 5), ("dlopen", 1), ("dlopen", 3),
     ("threads", 1), ("threads", 3)])

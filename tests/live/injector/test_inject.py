@@ -92,6 +92,25 @@ def test_loaded_once(build, idle):
         assert file.read().count(library.name) == before
 
 
+def test_symbol_of_a_loaded_library(build, idle, probing):
+    """It is called, and the library is open no more often than before."""
+    library = build.library()
+    assert_loads(idle, library)
+    for argument in ("four", "eleven11111"):
+        before = faults.look_settled(idle.pid)
+        code, out, err = inject(idle.pid, library, "--symbol", "fault_touch", "--arg", argument)
+        assert code == OK, err
+        assert out["already"] and out["value"] == 1000 + len(argument) and out["tid"] == idle.pid, out
+        wait_until_same(before)
+        idle.wait_for_progress()
+    done = probing(idle.pid, "inject", "-L", library, "-s", "fault_touch", "--arg", "four")
+    first, second = done.out.split("\n")[:2]
+    assert first.startswith("%s: already loaded in process %d; thread %d paused for " % (
+        library, idle.pid, idle.pid)) and second == "fault_touch() returned 1004"
+    code, _, err = inject(idle.pid, library, "--symbol", "fault_missing")
+    assert code == USAGE and "exports no function" in err
+
+
 def test_wrong_words(build, idle, probing, tmp_path):
     text = tmp_path / "text.so"
     text.write_text("no library")
@@ -250,7 +269,7 @@ def test_vfork_parent_with_threads(build):
 FILTERS = [
     ("reboot", "kill", True), ("clone3", "errno", True), ("memfd_create", "errno", True),
     ("mmap", "kill", False), ("mmap", "trap", False), ("mprotect", "kill", False),
-    ("mprotect", "errno", False), ("clone3", "kill", False), ("memfd_create", "trap", False)]
+    ("mprotect", "errno", False), ("clone3", "kill", False), ("memfd_create", "trap", False), ("restart_syscall", "kill", False)]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can read seccomp filters")

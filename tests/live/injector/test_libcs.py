@@ -112,6 +112,12 @@ def test_c_program(build, libc, libraries):
         target.wait_for_progress()
         code, out, err = inject(target.pid, library)
         assert code == OK and out["already"], err
+        code, out, err = inject(target.pid, library, "--symbol", "fault_touch", "--arg", "six666")
+        if libc.apart and len(libraries) == 1:
+            assert code == UNSUPPORTED and "open it once more" in err, (code, err)
+        else:
+            assert code == OK and out["already"] and out["value"] == 1006, err
+        target.wait_for_progress()
 
 
 @every

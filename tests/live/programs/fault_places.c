@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Targets in unusual states: fault_places SHARED
- * idle|deep|leader|vfork|vfork-thread|unload LIBRARY|filter CALL kill|trap|errno
+ * idle|deep|leader|vfork|vfork-thread|shares [siblings]|unload LIBRARY|filter CALL kill|trap|errno
  */
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -87,6 +88,27 @@ static void *work_beside(void *unused)
 	return unused;
 }
 
+static int work_as_child(void *unused)
+{
+	(void)unused;
+	work();
+	_exit(0);
+}
+
+/* Two processes with one memory; both work. @flags: CLONE_PARENT makes them siblings. */
+static void share_memory(int flags)
+{
+	enum { STACK = 65536 };
+	static char stack[STACK] __attribute__((aligned(16)));
+	pid_t child = clone(work_as_child, stack + STACK, CLONE_VM | SIGCHLD | flags, NULL);
+
+	printf("%d\n", (int)child);
+	fault_ready();
+	work();
+	if (!flags)
+		waitpid(child, NULL, 0);
+}
+
 /* Unloads the library whenever it is told to by `sent`. */
 static void unload(const char *library)
 {
@@ -131,6 +153,7 @@ static void filter_named(const char *call, const char *action)
 		     {"mprotect", SYS_mprotect},
 		     {"clone3", SYS_clone3},
 		     {"memfd_create", SYS_memfd_create},
+		     {"restart_syscall", SYS_restart_syscall},
 		     {"reboot", SYS_reboot}},
 	  actions[] = {{"kill", SECCOMP_RET_KILL_PROCESS},
 		       {"trap", SECCOMP_RET_TRAP},
@@ -154,6 +177,8 @@ int main(int argc, char **argv)
 		leave_leader();
 	} else if (!strcmp(kind, "vfork")) {
 		stand_in_vfork();
+	} else if (!strcmp(kind, "shares")) {
+		share_memory(argc > 3 ? CLONE_PARENT : 0);
 	} else if (!strcmp(kind, "vfork-thread")) {
 		pthread_create(&thread, NULL, work_beside, NULL);
 		stand_in_vfork();

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs under filters of system calls: everything that will ever be called in them is known to be
+allowed before anything is done there. The list of that is held against what is really called."""
+import functools
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import environment
+import faults
+import sandboxes
+import support
+import test_faults_musl
+import training
+from environment import OK, UNSUPPORTED
+from faults import Cell
+from sandboxes import ACTIONS, answered, listed, makers_on, numbers, watched
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can read seccomp filters"),
+    pytest.mark.skipif(Path("/proc/sys/kernel/seccomp/actions_avail").exists() and "user_notif"
+                       not in Path("/proc/sys/kernel/seccomp/actions_avail").read_text("ascii"),
+                       reason="this kernel tells nobody of system calls")]
+
+LINE = "%s:%d" % ("sandboxed.py", next(
+    number for number, line in enumerate(
+        (environment.PROGRAMS / "sandboxed.py").read_text("ascii").split("\n"), 1)
+    if "shared[0] += 1" in line))
+# Every command that loads the agent, and what is written to its stdin.
+COMMANDS = {
+    "eval": (["eval", "print(40 + 2)"], b""),
+    "repl": (["repl"], b"40 + 2\n"),
+    "inject": (["inject"], b""),
+    "inject-code": (["inject", "-e", "print(42)"], b""),
+    "inject-crash": (["inject", "--crash"], b""),
+    "pause": (["debug", "--pause", "--max", "0.2s"], b""),
+    "dap": (["debug", "--dap=127.0.0.1:0", "--debugpy", "DEBUGPY"], b""),
+    "trace-line": (["trace", LINE, "shared", "--for", "0.2s"], b""),
+    "trace-calls": (["trace", "--calls", "step", "--for", "0.2s"], b""),
+    "sites": (["memory", "--sites", "0.2s"], b""),
+    "exact": (["perf", "--torch", "--exact", "--steps", "2", "--duration", "10s"], b""),
+    "set": (["query", "SET probing.sample_rate = 0.5"], b""),
+    "query": (["query", "SELECT * FROM python.`40 + 2`"], b""),
+}
+WITH_TORCH = ("exact",)
+COMMANDS_WITHOUT = [name for name in COMMANDS if name not in WITH_TORCH]
+
+
+@functools.lru_cache(maxsize=None)
+def no_debugpy():
+    """What a debugger calls itself is its own affair."""
+    folder = Path(environment.build_folder().name) / "debugpy"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(
+        "__version__ = '1'\n\ndef listen(address):\n    return address\n", "ascii")
+    return folder
+
+
+def run(pid, name):
+    words, typed = COMMANDS[name]
+    words = [str(no_debugpy()) if word == "DEBUGPY" else word for word in words]
+    done = subprocess.run([support.BINARY, str(pid), *words], input=typed, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=60, check=False)
+    return done.returncode, done.stdout.decode(), done.stderr.decode(errors="replace")
+
+
+def libc_of(pid):
+    """The version of its glibc, or "musl"."""
+    maps = Path("/proc/%d/maps" % pid).read_text("utf-8")
+    path = re.search(r" (/\S*/(?:libc\.so\.6|libc-2\.\d+\.so|ld-musl-\S+))", maps)[1]
+    if "musl" in path:
+        return "musl"
+    content = Path("/proc/%d/root%s" % (pid, path)).read_bytes()
+    found = re.search(rb"GNU C Library .*? release version (\d+)\.(\d+)", content)
+    return int(found[1]), int(found[2])
+
+
+def makers_of(interpreter):
+    with support.Program([interpreter.exe, "-c", "print(1, flush=True); input()"],
+                         env=interpreter.env) as process:
+        process.line()
+        return makers_on(libc_of(process.pid))
+
+
+@environment.ONE_EACH
+def test_every_call_is_listed(interpreter):
+    """What the agent calls in a process is in the list, under every command that loads it."""
+    if not interpreter.has_ctypes:
+        pytest.skip("no ctypes")
+    makers = makers_of(interpreter)
+    for name in COMMANDS_WITHOUT:
+        with watched(interpreter, makers | of_command(name)) as process:
+            assert_listed(process, name)
+
+
+def of_command(name):
+    """Who makes calls besides."""
+    return sandboxes.CRASHES if name == "inject-crash" else 0
+
+
+def assert_listed(process, name):
+    assert not process.noted()
+    code, out, err = run(process.pid, name)
+    assert code == OK, (name, code, out, err)
+    assert subprocess.run([support.BINARY, str(process.pid), "eject"], stdout=subprocess.PIPE,
+                          check=False).returncode == OK
+    process.assert_lives()
+    assert not process.noted(), name
+
+
+def test_every_call_of_exact_is_listed():
+    training.check()
+    with support.Program([training.SYSTEM.exe, "-c", "print(1, flush=True); input()"]) as process:
+        process.line()
+        makers = makers_on(libc_of(process.pid))
+    with watched(training.SYSTEM, makers, "torch") as process:
+        assert_listed(process, "exact")
+
+
+@environment.ONE_EACH
+@pytest.mark.parametrize("how", ["fault", "exception"])
+def test_every_call_of_a_crash_is_listed(interpreter, how, tmp_path):
+    """Those of the process that dies, and of the child that writes the record."""
+    if not interpreter.has_ctypes:
+        pytest.skip("no ctypes")
+    with watched(interpreter, makers_of(interpreter) | sandboxes.CRASHES) as process:
+        done = subprocess.run(
+            [support.BINARY, str(process.pid), "inject", "-c", "-D", "crash.folder=%s" % tmp_path],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        assert done.returncode == OK, done
+        assert not process.noted()
+        process.stop(1 if how == "fault" else 2)
+        assert process.wait()[0] == (-signal.SIGSEGV if how == "fault" else 1)
+        late = how == "exception" and b"are recorded once" in done.stderr
+        assert late or len(list(tmp_path.iterdir())) == 1
+        # What Python does at its end is its own.
+        assert not [call for call in process.noted() if how == "fault" or call[1] == "other"]
+
+
+# Files that load the agent, and the command above that each belongs to.
+LOADERS = {
+    "cli/commands/agent_relay.c": "eval",
+    "cli/commands/dap.c": "dap",
+    "cli/commands/eval.c": "eval",
+    "cli/commands/inject.c": "inject",
+    "cli/commands/repl.c": "repl",
+    "cli/commands/trace.c": "trace-line",
+    "control/agent_load.c": "eval",
+    "control/config.c": "set",
+    "control/expression.c": "query",
+    "control/pause.c": "pause",
+    "lib/library_eval.c": "eval",
+    "memory/sites.c": "sites",
+    "perf/exact.c": "exact",
+}
+
+
+def test_no_command_is_forgotten():
+    """What loads the agent is watched above."""
+    found = {str(path.relative_to(support.ROOT)) for path in support.ROOT.glob("*/**/*.c")
+             if path.relative_to(support.ROOT).parts[0] not in ("build", "tests")
+             and re.search(r"\bprb_agent_(reach\((?!.*\bfalse,)|load\()", path.read_text("utf-8"))}
+    assert found == set(LOADERS)
+    assert set(LOADERS.values()) <= set(COMMANDS)
+
+
+def test_calls_on_musl():
+    """The agent serves a program without Python there."""
+    if not shutil.which("musl-gcc"):
+        pytest.skip("no musl-gcc")
+    program = Path(environment.build_folder().name) / "sandbox-musl"
+    subprocess.run(["musl-gcc", *test_faults_musl.HEADERS, "-DPROGRAM", "-I%s" % support.ROOT, "-o",
+                    program, environment.PROGRAMS / "sandbox.c"], check=True)
+    agent = Path(support.BINARY).parent / "libprobing-agent.so"
+    with sandboxes.Sandboxed([program], "note", makers_on("musl")) as process:
+        for words in (["inject", "--library", agent, "--symbol", "probing_agent_start"],
+                      ["agent", "status"], ["query", "SET probing.sample_rate = 0.5"], ["eject"]):
+            done = subprocess.run([support.BINARY, str(process.pid), *words], check=False,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            assert done.returncode == OK, (words, done)
+        process.assert_lives()
+        assert not process.noted()
+
+
+# Calls that nothing makes, as the filters of sandboxes forbid them, and all those that something does.
+OTHERS = [name for name in (
+    "reboot", "ptrace", "execve", "fork", "vfork", "connect", "sendmsg", "select", "pipe2",
+    "mount", "bpf", "io_uring_setup", "kill", "statx") if name in numbers()]
+NAMES = sorted({call.name.decode() for call in listed()}) + OTHERS
+SAMPLE = {
+    "kill": ["socket", "listen", "poll", "fcntl", "newfstatat", "geteuid", "reboot"],
+    "trap": ["bind", "unlink", "fstat", "getpid", "restart_syscall"],
+    "errno": ["accept4", "getsockopt", "rseq", "mkdir"],
+    "log": ["socket"]}
+WHOLE = support.LONG or faults.RUNS > 10
+
+
+# Where a command says that something is missing, once it is there.
+SAYS = {("process_vm_readv", "sites"): "allocations cannot be sampled there"}
+
+
+def forbids(name, action, makers, command):
+    """Whether a process that answers the call so must not be touched."""
+    makers |= of_command(command)
+    if action == "log":
+        return False
+    return any(not (call.may_fail and action == "errno") for call in listed()
+               if call.name.decode() == name and call.maker & makers)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_nothing_dies(newest, action):
+    """A filter that forbids something is found before anything is done; what it may forbid harms
+    nothing: each call x each action x each command that loads the agent."""
+    if not newest.has_ctypes:
+        pytest.skip("no ctypes")
+    makers, bad = makers_of(newest), []
+    cell = Cell("each call of the agent, by seccomp: " + action)
+    for name in NAMES if WHOLE else [name for name in SAMPLE[action] if name in NAMES]:
+        try:
+            try_commands(cell, newest, makers, name, action)
+        except AssertionError as error:
+            bad.append("%s: %s" % (name, error))
+    assert not bad, "\n".join(bad)
+    cell.passed()
+
+
+def try_commands(cell, interpreter, makers, name, action):
+    refused = [command for command in COMMANDS_WITHOUT if forbids(name, action, makers, command)]
+    if refused:
+        with answered(interpreter, name, action) as process:
+            for command in refused:
+                run_cell(cell, process, command, UNSUPPORTED,
+                         "its seccomp filter does not allow %s()" % name)
+            assert "probing-agent" not in Path("/proc/%d/maps" % process.pid).read_text("utf-8")
+    for command in COMMANDS_WITHOUT:
+        if command not in refused:
+            with answered(interpreter, name, action) as process:
+                run_cell(cell, process, command, OK, SAYS.get((name, command)))
+
+
+def run_cell(cell, process, command, wanted, says):
+    """The command does what is wanted, or says why not; the process notices nothing."""
+    began = time.monotonic()
+    code, out, err = run(process.pid, command)
+    took = time.monotonic() - began
+    cell.note(code, {}, err, took)
+    # A refusal names the call; what is missing in what was loaded is said where it is known.
+    assert code == wanted and (wanted == OK or says in err) or wanted == OK and says and says in err, (
+        command, code, out, err)
+    assert took < 10, (command, took)
+    process.assert_lives()
+
+
+@pytest.mark.parametrize("which", ["main", "other"])
+def test_each_thread_has_filters_of_its_own(newest, which):
+    """Whichever thread is hijacked, others come to run the agent's code."""
+    if not newest.has_ctypes:
+        pytest.skip("no ctypes")
+    with answered(newest, "listen", "kill", which) as process:
+        environment.wait_until(lambda: "2" in {
+            support.thread_status(process.pid, tid)["Seccomp"]
+            for tid in support.thread_ids(process.pid)})
+        code, _, err = run(process.pid, "eval")
+        assert code == UNSUPPORTED and "does not allow listen()" in err, err
+        process.assert_lives()
+
+
+@pytest.mark.parametrize("name", ["socket", "mprotect", "reboot"])
+def test_doctor_says_the_same(newest, name):
+    if not newest.has_ctypes:
+        pytest.skip("no ctypes")
+    with answered(newest, name, "kill") as process:
+        done = subprocess.run([support.BINARY, str(process.pid), "doctor"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, check=False)
+        said = next(line for line in done.stdout.decode().split("\n") if " seccomp " in line)
+        assert ("does not allow %s()" % name in said) == (name != "reboot"), said
+        assert ("allow the agent all" in said) == (name == "reboot"), said
+        process.assert_lives()
