@@ -113,5 +113,6 @@ struct prb_error *prb_inject_preflight(struct prb_target *t)
 					"injection is not written for this machine's processor");
 	PRB_TRY(read_status(t, &status));
 	PRB_TRY(check_status(t, prb_str_text(&status)));
+	PRB_TRY(prb_inject_check_alone(t));
 	return check_frozen(t);
 }

@@ -23,6 +23,7 @@ static const struct {
 	{"process_vm_readv", SYS_process_vm_readv},
 	{"ptrace", SYS_ptrace},
 	{"perf_event_open", SYS_perf_event_open},
+	{"kcmp", SYS_kcmp},
 };
 
 static void forbid(unsigned number, unsigned answer)
