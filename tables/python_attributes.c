@@ -13,10 +13,11 @@ static const struct prb_column columns[] = {
 	[TYPE] = {"type", PRB_COLUMN_TEXT,
 		  "Type of its value; of what is computed, the descriptor's"},
 	[VALUE] = {"value", PRB_COLUMN_TEXT,
-		   "Its value as python.locals has it; NULL for what is computed"},
-	[VALUE_ADDRESS] =
-		{"value_address", PRB_COLUMN_INTEGER,
-		 "Where the value lies; NULL for what is computed, and for a number or text in C"},
+		   "Its value as python.locals has it; NULL for what is computed, <hidden> for "
+		   "what the object's own class hides (repr=False, SecretStr)"},
+	[VALUE_ADDRESS] = {"value_address", PRB_COLUMN_INTEGER,
+			   "Where the value lies; NULL for what is computed or hidden, and for a "
+			   "number or text in C"},
 	[CLASS] = {"class", PRB_COLUMN_TEXT,
 		   "Class that has the slot or descriptor; NULL for a dict"},
 	[ERROR] = {"_error", PRB_COLUMN_TEXT, "Why the object, or a part of it, could not be read"},
@@ -56,7 +57,8 @@ static struct prb_error *find(struct prb_value_parts *parts)
 {
 	return prb_object_attributes(parts->py, parts->mem, parts->object,
 				     PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT | PRB_ATTRIBUTE_LOCAL |
-					     PRB_ATTRIBUTE_COMPUTED,
+					     PRB_ATTRIBUTE_COMPUTED |
+					     (parts->options.secrets ? PRB_ATTRIBUTE_SECRETS : 0),
 				     add, parts, &parts->torn);
 }
 

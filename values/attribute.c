@@ -295,6 +295,13 @@ struct prb_error *prb_search_attribute(struct prb_search *s, const char *name)
 			return NULL;
 		}
 	}
-	return type->flags & PRB_PY_TYPE ? find_in_class(s, type, name)
-					 : find_in_instance(s, type, name);
+	if (type->flags & PRB_PY_TYPE)
+		return find_in_class(s, type, name);
+	if (prb_repr_hides(s->r, type, name)) {
+		s->object = 0;
+		s->type = "hidden";
+		prb_str_puts(&s->value, PRB_REPR_HIDDEN);
+		return NULL;
+	}
+	return find_in_instance(s, type, name);
 }

@@ -163,7 +163,10 @@ static struct prb_error *put_vars(struct names *names)
 
 		PRB_TRY(prb_repr_object(r, named->key));
 		prb_str_puts(r->out, ": ");
-		PRB_TRY(prb_repr_object(r, named->object));
+		if (named->text)
+			prb_str_puts(r->out, named->text);
+		else
+			PRB_TRY(prb_repr_object(r, named->object));
 	}
 	prb_str_putc(r->out, '}');
 	prb_repr_cut(r);

@@ -10,7 +10,7 @@ enum { CONTAINERS = 3, MAX_DEPTH = 64 };
 
 bool prb_value_limited(const struct prb_value_limits *limits)
 {
-	return limits->depth || limits->max_value || limits->max_items;
+	return limits->depth || limits->max_value || limits->max_items || limits->secrets;
 }
 
 struct prb_error *prb_value_check(const struct prb_value_limits *limits)
@@ -26,6 +26,7 @@ struct prb_repr_options prb_value_options(const struct prb_value_limits *limits,
 {
 	struct prb_repr_options options = *usual;
 
+	options.secrets |= limits->secrets;
 	if (limits->depth) {
 		options.max_objects = (unsigned)PRB_MIN(limits->depth, MAX_DEPTH);
 		options.max_depth = options.max_objects + CONTAINERS;
@@ -36,7 +37,7 @@ struct prb_repr_options prb_value_options(const struct prb_value_limits *limits,
 		options.max_items = options.max_attributes = (unsigned)limits->max_items;
 	options.long_attributes = limits->max_value || limits->max_items;
 	/* The whole is as long as what was asked for may be. */
-	if (prb_value_limited(limits))
+	if (limits->depth || limits->max_value || limits->max_items)
 		options.max_total = PRB_MAX(options.max_total, PRB_VALUE_TOTAL);
 	if (options.max_text > options.max_total / 2)
 		options.max_total =

@@ -10,6 +10,7 @@ struct prb_value_limits {
 	int depth;     /**< levels of instances and containers */
 	int max_value; /**< characters of a text */
 	int max_items; /**< items, and attributes, of each */
+	bool secrets;  /**< also what an object's own class hides */
 };
 
 enum {

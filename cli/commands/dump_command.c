@@ -44,8 +44,8 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 					"--subprocesses and --tid exclude each other");
 	if (!s->locals && (s->all_names || prb_value_limited(&s->values)))
 		return prb_error_create(PRB_ERROR_USAGE,
-					"--all-names, --depth, --max-value and --max-items are of "
-					"--locals, which is not given");
+					"--all-names, --depth, --max-value, --max-items and "
+					"--secrets are of --locals, which is not given");
 	if (s->native && *s->native && strcmp(s->native, "all") != 0)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE,

@@ -59,6 +59,8 @@ struct prb_dump_settings {
 		PRB_DUMP_NUMBER("max-value", values.max_value, "Values: characters of a text"),  \
 		PRB_DUMP_NUMBER("max-items", values.max_items,                                   \
 				"Values: items and attributes of each"),                         \
+		PRB_DUMP_FLAG("secrets", values.secrets,                                         \
+			      "Values: what the class of an object hides, too"),                 \
 		{"native",                                                                       \
 		 'n',                                                                            \
 		 PRB_OPTION_TEXT,                                                                \

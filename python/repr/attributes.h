@@ -25,13 +25,16 @@ enum prb_attribute_kind {
 	PRB_ATTRIBUTE_SLOT = 1 << 1,	 /**< of __slots__, or a field of a C type */
 	PRB_ATTRIBUTE_COMPUTED = 1 << 2, /**< `object` is the descriptor */
 	PRB_ATTRIBUTE_LOCAL = 1 << 3,	 /**< a variable of its frame */
+	/** Not a kind: values that the object's class hides are told, too. Without it, they are the
+	 * text "<hidden>". */
+	PRB_ATTRIBUTE_SECRETS = 1 << 4,
 };
 
 struct prb_attribute {
 	enum prb_attribute_kind kind;
 	const char *name;  /**< "" where the key of a __dict__ is no str */
 	uint64_t key;	   /**< the key; 0 for all but those of a __dict__ */
-	uint64_t object;   /**< the value; 0 if it is no object, but only a number or text in C */
+	uint64_t object;   /**< the value; 0 if it is only a number or text in C, or hidden */
 	const char *text;  /**< repr() of that; NULL if it is an object */
 	const char *owner; /**< tp_name of the class that has the slot or descriptor, or NULL */
 };

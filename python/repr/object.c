@@ -38,6 +38,7 @@ static struct prb_repr_options limits(const struct prb_repr_options *options)
 		.max_attributes = options->max_attributes ? options->max_attributes : ATTRIBUTES,
 		.long_attributes = options->long_attributes,
 		.marked = options->marked,
+		.secrets = options->secrets,
 	};
 }
 

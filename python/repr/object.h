@@ -34,6 +34,7 @@ struct prb_repr_options {
 	bool objects_alone;	 /**< containers around them do not count for that */
 	unsigned max_attributes; /**< of one of them; 0: default (12) */
 	bool long_attributes;	 /**< not shorter than values that stand alone */
+	bool secrets;		 /**< also what an object's own class hides (object_hidden.c) */
 	bool marked;		 /**< the caller calls prb_custom_expand() of target/custom.h */
 };
 

@@ -16,6 +16,7 @@ struct walk {
 	void *context;
 	bool done;
 	struct prb_error *err;
+	struct prb_type *type; /* that may hide values; NULL: nothing is hidden */
 
 	/* The classes of the object, and which of them is looked at. */
 	uint64_t mro[PRB_MRO_MAX];
@@ -25,7 +26,14 @@ struct walk {
 
 static bool tell(struct walk *w, const struct prb_attribute *attribute)
 {
-	w->done = !w->visit(w->context, attribute);
+	struct prb_attribute told = *attribute;
+
+	if (w->type && told.kind & (PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT) &&
+	    prb_repr_hides(w->r, w->type, told.name)) {
+		told.object = 0;
+		told.text = PRB_REPR_HIDDEN;
+	}
+	w->done = !w->visit(w->context, &told);
 	return !w->done;
 }
 
@@ -219,6 +227,8 @@ struct prb_error *prb_repr_attributes(struct prb_repr *r, uint64_t object, unsig
 {
 	struct walk w = {.r = r, .object = object, .visit = visit, .context = context};
 
+	if (!(kinds & PRB_ATTRIBUTE_SECRETS) && !r->max.secrets)
+		PRB_TRY(prb_repr_nameless_type_of(r, object, &w.type));
 	if (kinds & PRB_ATTRIBUTE_DICT)
 		PRB_TRY(end_of(&w, prb_repr_instance_each(r, object, visit_entry, &w)));
 	if (kinds & PRB_ATTRIBUTE_SLOT && !w.done)

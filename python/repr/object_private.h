@@ -92,6 +92,7 @@ struct prb_type {
 	uint64_t address;
 	bool named; /**< `name` has been read, from `name_at` */
 	enum { PRB_CUSTOM_UNKNOWN, PRB_CUSTOM_NO, PRB_CUSTOM_YES } custom; /**< object_custom.c */
+	enum { PRB_FIELDS_UNKNOWN, PRB_NO_FIELDS, PRB_FIELDS } described;  /**< object_hidden.c */
 	char name[128];	  /**< tp_name, cut off if longer */
 	uint64_t name_at; /**< where it lies */
 	uint64_t flags, base, mro, dict, repr, members;
@@ -334,6 +335,13 @@ struct prb_error *prb_repr_frame_of(struct prb_repr *r, uint64_t object, struct 
 /** Appends the frame as repr() shows the object @p object that it has, or would have. */
 struct prb_error *prb_repr_put_frame(struct prb_repr *r, const struct prb_py_frame *frame,
 				     const char *name, uint64_t object) PRB_MUST_CHECK;
+
+/* object_hidden.c */
+/** What stands in the place of a value that its own class hides. */
+#define PRB_REPR_HIDDEN "<hidden>"
+/** True if the class leaves that attribute of its objects out of their repr(); false with
+ * `secrets`. */
+bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, const char *name);
 
 /* object_attributes.c */
 /** As prb_object_attributes(); whether it is torn is in r->torn. */

@@ -133,6 +133,22 @@ static struct prb_error *set_value(struct prb_session *session, const char *valu
 	return set_limit(session, offsetof(struct prb_value_limits, max_value), value);
 }
 
+static void get_secrets(const struct prb_session *session, struct prb_str *ret)
+{
+	prb_str_puts(ret, session->values.secrets ? "1" : "0");
+}
+
+static struct prb_error *set_secrets(struct prb_session *session, const char *value)
+{
+	struct prb_value_limits limits = session->values;
+
+	if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+		return prb_error_create(PRB_ERROR_USAGE, "0 or 1");
+	limits.secrets = *value == '1';
+	prb_session_set_values(session, &limits);
+	return NULL;
+}
+
 const struct prb_setting prb_settings[] = {
 	{"probing.query.memory", "MiB of our own memory that a query may collect rows in",
 	 get_memory, set_memory},
@@ -150,6 +166,8 @@ const struct prb_setting prb_settings[] = {
 	 set_items},
 	{"probing.values.max_value", "Characters of a text in a value; 0: as usual", get_value,
 	 set_value},
+	{"probing.values.secrets", "1: also what the class of an object hides", get_secrets,
+	 set_secrets, .reveals = true},
 	{},
 };
 
@@ -196,9 +214,14 @@ struct prb_error *prb_settings_set(struct prb_session *session, const char *key,
 	unsigned index;
 
 	for (const struct prb_setting *s = prb_settings; s->name; s++) {
-		if (!strcasecmp(s->name, key))
-			return prb_error_prefix(s->set(session, value),
-						"%s cannot be '%.100s', it is", s->name, value);
+		if (strcasecmp(s->name, key) != 0)
+			continue;
+		if (s->reveals)
+			PRB_TRY(prb_changes_check(session, asked,
+						  "SET probing.values.secrets would show what is "
+						  "hidden"));
+		return prb_error_prefix(s->set(session, value), "%s cannot be '%.100s', it is",
+					s->name, value);
 	}
 	prb_auto_error struct prb_error *none = prb_config_key_find(key, &index);
 	return none ? unknown(key) : change_targets(session, key, value, asked);

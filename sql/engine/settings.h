@@ -16,6 +16,7 @@ struct prb_setting {
 	void (*get)(const struct prb_session *session, struct prb_str *ret);
 	/** PRB_ERROR_USAGE, beginning with what is expected, if @p value makes no sense. */
 	struct prb_error *(*set)(struct prb_session *session, const char *value);
+	bool reveals; /**< set only where a change of the target would be (changes.h) */
 };
 
 extern const struct prb_setting prb_settings[];

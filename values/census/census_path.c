@@ -74,7 +74,8 @@ static bool put_attribute(struct search *s, uint64_t parent, bool *namespace, st
 {
 	s->found = false;
 	if (!prb_census_try(s->c, prb_object_attributes(s->c->py, s->c->mem, parent,
-							PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT,
+							PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT |
+								PRB_ATTRIBUTE_SECRETS,
 							visit_attribute, s, NULL)) ||
 	    !s->found || !*s->name)
 		return false;

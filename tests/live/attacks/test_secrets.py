@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import urllib.parse
 
 import pytest
 
@@ -57,9 +58,15 @@ class Rank:
         self.program = support.Program(words, env=dict(
             os.environ, MASTER_ADDR=jobs.ADDRESS, MASTER_PORT="29501", RANK="0", LOCAL_RANK="0", WORLD_SIZE="1",
             API_TOKEN=ENVIRONMENT))
-        assert self.program.line() == "ready"
         self.pid = self.program.pid
+
+    def __enter__(self):
+        assert self.program.line() == "ready"
         support.wait_for_sleep(self.pid, "nanosleep", timeout=60)
+        return self
+
+    def __exit__(self, *about):
+        self.program.__exit__(*about)
 
 
 def probing(*words, **given):
@@ -151,8 +158,7 @@ WAYS = [("arguments", output) for output in REDACTED] + [
 @pytest.mark.parametrize("kind, output", WAYS)
 def test_no_secret_is_left(kind, output, tmp_path):
     machine.need("zstd")
-    rank = Rank(tmp_path, kind)
-    with rank.program:
+    with Rank(tmp_path, kind) as rank:
         texts = list(parts(REDACTED[output](rank, tmp_path)))
     assert sum(map(len, texts)) > 1000
     for secret in SECRETS:
@@ -189,3 +195,134 @@ def test_one_function_cuts_command_lines():
              for file in (support.ROOT / folder).rglob("*.c")
              if re.search(r"prb_text_cut_command\(|prb_command_line_cut\(", file.read_text(encoding="utf-8"))}
     assert users == {"base/text.c", "target/snapshot/writer.c", "target/spec/command_line.c", "cluster/job.c"}
+
+
+# Values that the class of an object leaves out of its repr().
+HIDDEN = """
+import sys
+def made(number):
+    return "hidden-%d-" % number + "secret"
+class SecretStr:
+    def __init__(self, value):
+        self._secret_value = value
+    def get_secret_value(self):
+        return self._secret_value
+def work(items):
+    print("ready", flush=True)
+    sys.stdin.read()
+items = {"SecretStr": SecretStr(made(0))}
+try:
+    import dataclasses
+    @dataclasses.dataclass
+    class Login:
+        user: str
+        password: str = dataclasses.field(repr=False)
+    class Derived(Login):
+        pass
+    items.update(Login=Login("ann", made(1)), Derived=Derived("bob", made(2)))
+    if sys.version_info >= (3, 10):
+        @dataclasses.dataclass(slots=True)
+        class Slotted:
+            user: str
+            password: str = dataclasses.field(repr=False)
+        items["Slotted"] = Slotted("cid", made(3))
+except (ImportError, SyntaxError):
+    pass
+try:
+    import attr
+    @attr.s
+    class Account:
+        user = attr.ib()
+        password = attr.ib(repr=False)
+        masked = attr.ib(repr=len, default="")
+    @attr.s(slots=True)
+    class SlottedAccount:
+        user = attr.ib()
+        password = attr.ib(repr=False)
+    items.update(Account=Account("dan", made(4)), SlottedAccount=SlottedAccount("eve", made(5)))
+except ImportError:
+    pass
+try:
+    import pydantic
+    class Settings(pydantic.BaseModel):
+        user: str
+        password: pydantic.SecretStr
+        token: str = pydantic.Field(repr=False)
+        key: pydantic.SecretBytes = b""
+    items["Settings"] = Settings(user="fay", password=made(6), token=made(7), key=made(8).encode())
+except ImportError:
+    pass
+work(items)
+"""
+
+
+class Holder:
+    def __init__(self, program, folder):
+        assert program.line() == "ready"
+        self.pid, self.folder = program.pid, folder
+        support.wait_for_all_asleep(self.pid, 1)
+
+    def sql(self, *words):
+        return probing(self.pid, "query", "-f", "json", *words).decode()
+
+
+SQL = {"locals": "SELECT value FROM python.locals", "attributes":
+       "SELECT a.value, b.value, b.value_address FROM python.locals l, python.items(l.address) i, "
+       "python.attributes(i.value_address) a LEFT JOIN python.attributes(a.value_address) b WHERE l.name = 'items'"}
+PRINTED = ["items", "items['Login'].password", "vars(items['Login'])", "items['Login'].__dict__", "items['Slotted'].password",
+           "items['SecretStr']._secret_value", "items['Derived']", "items['Account'].password", "items['Settings']",
+           "items['Settings'].token", "items['Settings'].password._secret_value"]
+VIEWS = {
+    "dump": lambda h, *more: probing(h.pid, "dump", "--locals", "--depth", "4", "--max-items", "100", *more).decode(),
+    "dump --json": lambda h, *more: probing(h.pid, "dump", "--locals", "--depth", "4", "--max-items", "100", "--json", *more).decode(),
+    "backtrace": lambda h, *more: probing(h.pid, "backtrace", "--locals", "--depth", "4", *more).decode(),
+    "print": lambda h, *more: "".join(probing_may_fail(h.pid, "print", "--depth", "4", *more, text) for text in PRINTED),
+    "query": lambda h, *more: h.sql("--depth", "4", "--max-items", "100", *more, SQL["locals"]),
+    "python.attributes": lambda h, *more: h.sql(*more, SQL["attributes"]),
+}
+
+
+def probing_may_fail(*words):
+    done = subprocess.run([support.BINARY, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                          timeout=120, env=environment(), text=True)
+    return done.stdout
+
+
+@pytest.fixture(scope="module", params=support.one_per_version((3, 7)), ids=repr)
+def holder(request, tmp_path_factory):
+    with support.Program([request.param.exe, "-c", HIDDEN], env=request.param.env) as program:
+        yield Holder(program, tmp_path_factory.mktemp("hidden"))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_what_a_class_hides_is_hidden(holder, view):
+    text = VIEWS[view](holder)
+    assert "<hidden>" in text, text
+    assert not re.search(r"hidden-\d-", text), text
+    shown = VIEWS[view](holder, "--secrets")
+    assert "<hidden>" not in shown and "hidden-0-secret" in shown, shown
+    # A dataclass that has the repr() of all dataclasses shows as that says.
+    assert "hidden-1-secret" in shown or view not in ("print", "python.attributes"), shown
+
+
+def test_what_a_gateway_and_an_assistant_tell(holder):
+    with Gateway(holder.pid) as gateway:
+        texts = [gateway.ask("/v1/targets/%d/stacks?locals=1" % holder.pid).text,
+                 gateway.query(holder.pid, SQL["attributes"]), gateway.query(holder.pid, SQL["locals"]),
+                 *(gateway.ask("/v1/targets/%d/value?depth=4&expression=%s" % (holder.pid, urllib.parse.quote(text))).text
+                   for text in PRINTED)]
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        for name, arguments in (("dump", {"locals": True}), ("print_value", {"expression": "items['Login'].password"}),
+                                ("query", {"sql": SQL["attributes"]})):
+            texts.append(gateway.ask("/mcp", {**call, "params": {"name": name, "arguments": arguments}}).text)
+        refused = gateway.ask("/v1/targets/%d/query" % holder.pid, {"sql": "SET probing.values.secrets = 1; " + SQL["attributes"]})
+        assert refused.status == 400 and "this query only reads" in refused.text
+    assert not re.search(r"hidden-\d-", str(texts)), texts
+    assert "<hidden>" in str(texts)
+
+
+def test_what_a_snapshot_shows(holder):
+    file = holder.folder / "x.snapshot"
+    probing(holder.pid, "snapshot", "-o", file)
+    for words in (("dump", "--locals"), ("query", SQL["locals"]), ("print", "items['Login']")):
+        assert not re.search(r"hidden-\d-", probing(file, *words).decode())
