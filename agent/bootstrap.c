@@ -15,6 +15,8 @@
 #include "agent/sites.h"
 #include "agent/torch.h"
 #include "agent/tracing.h"
+#include "agent/tracing_places.h"
+#include "inside/libc.h"
 
 /* The files as text, one behind the other. */
 __asm__(".pushsection .rodata\n"
@@ -157,6 +159,24 @@ static object *part(object *self, object *arguments)
 	return number ? py->PyBytes_FromStringAndSize(texts[i], texts[i + 1] - texts[i]) : NULL;
 }
 
+/** main_thread(which): what Python (0) or the kernel (1) calls the main thread, 0 if that is
+ * unknown. */
+static object *main_thread(object *self, object *arguments)
+{
+	object *which = py->PyTuple_GetItem(arguments, 0);
+	uintptr_t found[2] = {};
+
+	(void)self;
+	if (!which)
+		return NULL;
+	/* Without a GIL, threads come and go while we look. */
+	if (prba_python_stops_world() || !prba_places_main_thread(&found[0], &found[1]))
+		found[0] = found[1] = 0;
+	if (!found[1] && !prba_finalization_is_embedded())
+		found[1] = (uintptr_t)getpid();
+	return py->PyLong_FromVoidPtr((void *)found[py->PyLong_AsLong(which) == 1]);
+}
+
 static bool put_function(object *into, struct prba_method *method)
 {
 	object *function = py->PyCFunction_NewEx(method, NULL, NULL);
@@ -173,7 +193,8 @@ static bool put_function(object *into, struct prba_method *method)
 static object *load(void)
 {
 	static struct prba_method methods[] = {{"emit", emit, METH_VARARGS, NULL},
-					       {"part", part, METH_VARARGS, NULL}};
+					       {"part", part, METH_VARARGS, NULL},
+					       {"main_thread", main_thread, METH_VARARGS, NULL}};
 	object *fresh = py->PyDict_New(), *code = NULL, *result = NULL;
 	object *builtins = py->PyEval_GetBuiltins();
 	bool put = fresh && builtins && !py->PyDict_SetItemString(fresh, "__builtins__", builtins);

@@ -5,6 +5,7 @@
 #   part(number)            the text of 1 prompt.py, 2 complete.py, 3 breaks.py, 4 monitoring.py,
 #                           5 tracing.py, 6 loop.py, 7 logpoints.py, 8 calls.py, 9 torch.py,
 #                           10 torch_comm.py, 11 torch_watch.py, 12 sites.py, which join this
+#   main_thread(which)      what Python (0) or the kernel (1) calls the main thread, 0: unknown
 #   read_locals(frame, read)                                of package/probing/_locals.py
 import _thread
 import posix
@@ -201,6 +202,64 @@ def leave():
 def settle():
     for _ in range(100):  # where loops begin again, exceptions from outside are looked for
         pass
+
+
+class Threading:
+    """In front of sys.meta_path until threading is imported. That module takes the thread that imports it
+    for the main thread, for good (from 3.13 on it only takes its native_id), which would be a thread of
+    ours if evaluated code is the first to import it."""
+
+    def install(self):
+        if "threading" not in sys.modules:
+            sys.meta_path.insert(0, self)
+
+    def remove(self):
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "threading":
+            return None
+        self.ident = getattr(_thread, "_get_main_thread_ident", lambda: main_thread(0))()
+        if self.ident in (0, get_ident()):
+            self.remove()
+            return None
+        for finder in list(sys.meta_path):
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec = find and find(name, path, target)
+            if spec:
+                self.loader, spec.loader = spec.loader, self
+                return spec
+        return None
+
+    def create_module(self, spec):
+        create = getattr(self.loader, "create_module", None)
+        return create(spec) if create else None
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self.loader
+        if hasattr(self.loader, "exec_module"):
+            self.loader.exec_module(module)
+        else:  # of a zip file, before 3.10
+            exec(self.loader.get_code(module.__name__), module.__dict__)
+        self.remove()
+        give_to_main_thread(module, self.ident)
+
+
+def give_to_main_thread(threading, ident):
+    """Nobody else has seen the module yet. What it made of us is made again as on the main thread."""
+    old, native = threading._main_thread, main_thread(1) or None
+    if sys.version_info >= (3, 13):
+        old._native_id = native
+        return
+    threading._active.clear()
+    threading._dangling.discard(old)
+    getattr(threading, "_shutdown_locks", set()).discard(old._tstate_lock)
+    ours = {"get_ident": lambda: ident, "get_native_id": lambda: native,
+            "_set_sentinel": _thread.allocate_lock}  # that lock is released by our thread's end
+    theirs = {name: getattr(threading, name) for name in ours if hasattr(threading, name)}
+    vars(threading).update({name: ours[name] for name in theirs})
+    threading._main_thread = threading._MainThread()
+    vars(threading).update(theirs)
 
 
 class Sources:
@@ -490,6 +549,7 @@ def release():
     go at once, and do not wait for the program's garbage collection."""
     import _weakref
     names = globals()
+    finder.remove()
     if "forget_breaks" in names:
         forget_breaks()
     if "forget_torch" in names:
@@ -512,3 +572,7 @@ def release():
     for name in [name for name in names if name not in needed]:
         del names[name]
     return 0 if left else 1
+
+
+finder = Threading()
+finder.install()

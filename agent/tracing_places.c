@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "inside/libc.h"
+
 /** Words of structs, as they are in 3.6 to 3.11: from where to where is looked. */
 enum {
 	CODE_FIRST = 2,
@@ -209,6 +211,24 @@ static size_t find(const void *of, size_t from, size_t to, uintptr_t value)
 		}
 	}
 	return count == 1 ? found : 0;
+}
+
+bool prba_places_main_thread(uintptr_t *ident, uintptr_t *native)
+{
+	const char *own = py->PyThreadState_Get(), *first = own;
+	size_t at = find(own, STATE_FIRST, STATE_END, py->PyThread_get_thread_ident());
+	long tid = syscall(SYS_gettid);
+
+	if (!at || !py->PyThreadState_Next)
+		return false;
+	/* Newer ones are in front. */
+	for (void *next = py->PyThreadState_Next((void *)own); next;
+	     next = py->PyThreadState_Next(next))
+		first = next;
+	*ident = (uintptr_t)word(first, at);
+	/* From 3.11 on the kernel's name is behind Python's. */
+	*native = word(own, at + 1) == (void *)tid ? (uintptr_t)word(first, at + 1) : 0;
+	return *ident;
 }
 
 /** Our thread state has no function now, gets one, and has none again. */

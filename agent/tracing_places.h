@@ -55,6 +55,11 @@ object *prba_places_file(const struct prba_places *places, const object *code);
 
 /** The first thread state of the main interpreter; PyThreadState_Next() gives the others. */
 void *prba_places_first(void);
+/**
+ * What Python and the kernel (0: unknown) call the main thread: the first one of the main
+ * interpreter, wherever it is, also in no code of Python. False if that cannot be told.
+ */
+bool prba_places_main_thread(uintptr_t *ident, uintptr_t *native);
 /** Code that a thread is in, NULL: in none. */
 object *prba_places_top(const struct prba_places *places, const void *state);
 /** True if that thread's function is not ours. */

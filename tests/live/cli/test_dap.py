@@ -107,12 +107,12 @@ def rounds(probing, pid):
     return int(probing("-t", pid, "eval", "rounds").out)
 
 
-def debug(probing, pid, launch):
+def debug(probing, pid, launch, names=frozenset(("MainThread", "worker"))):
     """Stops at a line, looks at it, and goes on."""
     with Editor(launch) as editor:
         editor.attach()
         threads = {each["name"]: each["id"] for each in editor.ask("threads")["threads"]}
-        assert set(threads) == {"MainThread", "worker"}
+        assert set(threads) == names
         stopped = editor.event("stopped")
         assert stopped["reason"] == "breakpoint" and stopped["threadId"] in threads.values()
         frames = editor.ask("stackTrace", threadId=stopped["threadId"])["stackFrames"]
@@ -144,6 +144,21 @@ def test_breakpoint_and_stack(probing, program):
     debug(probing, program.pid, again)
     assert probing("-t", program.pid, "eject").code == OK
     assert "python" in probing("-t", program.pid, "backtrace").out.lower()
+
+
+@pytest.mark.parametrize("interpreter", [
+    each for each in support.INTERPRETERS
+    if (3, 8) <= each.version <= (3, 11) and not each.name.startswith("debian")], ids=repr)
+def test_a_program_without_threads(probing, interpreter):
+    """The main thread stays what it was for debugpy, which ends when it sees none."""
+    with support.Program([interpreter.exe, "-S", PROGRAMS / "debugged.py", "alone"],
+                         env=interpreter.env) as program:
+        assert program.line() == "ready"
+        _, launch = start(probing, program.pid, "--debugpy", PACKAGES + "/debugpy")
+        debug(probing, program.pid, launch, {"MainThread"})
+        done, again = start(probing, program.pid)
+        assert again == launch and "already" in done.err
+        debug(probing, program.pid, again, {"MainThread"})
 
 
 def test_debugpy_of_elsewhere(probing):

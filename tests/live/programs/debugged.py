@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs the same line again and again in two threads, and counts; says "ready" when they do."""
+"""Runs the same line again and again in two threads, and counts; says "ready" when they do. Alone: in one
+thread, and threading is not imported."""
 import sys
-import threading
 import time
 
 rounds = 0
@@ -20,9 +20,14 @@ def work():
         rounds += 1
 
 
-thread = threading.Thread(target=work, name="worker")
-thread.daemon = True
-thread.start()
+if sys.argv[1:] == ["alone"]:
+    assert "threading" not in sys.modules
+else:
+    import threading
+
+    thread = threading.Thread(target=work, name="worker")
+    thread.daemon = True
+    thread.start()
 sys.stdout.write("ready\n")
 sys.stdout.flush()
 work()
