@@ -24,6 +24,7 @@ DONE, RAISED, INTERRUPTED, INCOMPLETE, EXIT = range(5)
 PART = 1 << 14
 MAX_SOURCES = 4 << 20
 AGENT = "<probing agent>"
+RAN_ON = "its thread ran on meanwhile, or is unknown to Python"
 NO_INPUT = "stdin is the program's own, and is not read by code that probing runs in it"
 Expression = type(compile("0", AGENT, "eval", ONLY_AST))
 
@@ -364,36 +365,74 @@ def evaluate(job, source, name, sources, names, on_loop):
 
 class Place:
     """The variables that code sees: of __main__, or (while the program is paused, or a debugger asks) of
-    the frame of another thread, which stands there. A frame that has gone on is not looked at."""
+    the frame of another thread, which stands there. Of a frame that has gone on, or is not to be looked at,
+    it sees the module alone: what the frame's variables are called is refused."""
 
     def __init__(self, source, in_frame):
         self.frame, self.source, self.left = None, source, []
+        self.names, self.own, self.module = namespace(), {}, None
         if in_frame:
             head, _, self.source = source.partition(b"\n")
-            self.frame = find_frame(*head.decode("utf-8", "surrogateescape").split("\t"))
-        self.names = namespace()
+            head = head.decode("utf-8", "surrogateescape").split("\t")
+            self.frame = find_frame(*head[:7])
         if self.frame is None:
+            if in_frame and len(head) == 9:
+                self.use_module(head[7], head[8].split(","), head[6])
             return
         self.names, self.own = self.frame.f_globals, self.frame.f_locals
         if self.own is not self.names:
-            # One dict, which what is defined in the code sees, too.
-            self.names = dict(self.names)
-            self.names.update(self.own)
-            self.before = dict(self.names)
+            names = dict(self.names)
+            names.update(self.own)
+            self.copy(names)
+
+    def copy(self, names):
+        """One dict, which what is defined in the code sees, too."""
+        self.names, self.module = names, self.names
+        self.before = dict(names)
+
+    def use_module(self, module, hidden, file):
+        """Of a frame that has gone on, whose own variables are @hidden; "*": those of the module, if it is one."""
+        self.names = getattr(sys.modules.get(module), "__dict__", None)
+        if self.names is None:
+            raise LookupError("the module '%s' of the frame was not found, and %s" % (module, RAN_ON))
+        if hidden == ["*"]:
+            hidden = [] if self.names.get("__file__", file) == file else list(self.names)
+        used = names_in(self.source).intersection(hidden)
+        if used:
+            raise LookupError("'%s' is a variable of the frame, and %s" % (min(used), RAN_ON))
+        if set(hidden).intersection(self.names):
+            self.copy({name: value for name, value in self.names.items() if name not in hidden})
 
     def keep(self):
         """What the code assigned: to the module, and where Python lets it to the variables."""
-        if self.frame is None or self.own is self.names:
+        if self.module is None:
             return
         for name, value in self.names.items():
             if name in self.before and self.before[name] is value:
                 continue
             if name not in self.own:
-                self.frame.f_globals[name] = value
+                self.module[name] = value
             elif sys.version_info >= (3, 13):
                 self.own[name] = value
             else:
                 self.left.append(name)
+
+
+def names_in(source):
+    """Each name that code may mean a variable by; none if it is no code, which is said elsewhere."""
+    try:
+        found, rest = set(), [compile(source, AGENT, "exec", ONLY_AST, True)]
+    except (SyntaxError, ValueError):
+        return set()
+    while rest:
+        node = rest.pop()
+        if type(node).__name__ == "Name":
+            found.add(node.id)
+        for field in node._fields:
+            value = getattr(node, field, None)
+            rest.extend(each for each in (value if type(value) is list else [value])
+                        if hasattr(each, "_fields"))
+    return found
 
 
 def ident_of(tid):
@@ -405,7 +444,9 @@ def ident_of(tid):
 
 
 def find_frame(ident, tid, depth, must, line, name, file):
-    """None if it is not there any more, and need not be."""
+    """None if it is not there any more, and need not be; or if its number says not to look for it."""
+    if depth.startswith("-"):
+        return None
     frame, left = sys._current_frames().get(int(ident) or ident_of(int(tid))), int(depth)
     while frame and left:
         frame, left = frame.f_back, left - 1
@@ -413,7 +454,7 @@ def find_frame(ident, tid, depth, must, line, name, file):
             frame.f_code.co_filename == file:
         return frame
     if must == "1":
-        raise LookupError("the frame was not found: its thread ran on meanwhile, or is unknown to Python")
+        raise LookupError("the frame was not found: " + RAN_ON)
     return None
 
 

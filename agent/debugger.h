@@ -23,7 +23,7 @@
 #include "agent/agent.h"
 
 enum {
-	PRBA_DEBUGGER_VERSION = 4,
+	PRBA_DEBUGGER_VERSION = 5,
 	PRBA_DEBUGGER_CODE = 64 << 10, /**< bytes of code at most */
 };
 

@@ -14,6 +14,8 @@ from .gdb_files import NEEDS_PACKETS, Files, sends_packets
 from .gdb_threads import Selection, find_thread, tid_of
 
 
+# What 'info program' says where the user had the process stop.
+CHOSEN = re.compile(r"^It stopped (after being stepped|at (a )?breakpoint|at signal (?!SIG(INT|STOP|TRAP|URG)\b))", re.M)
 # Of a system call: its number and arguments, where the kernel shows them, and where it was made.
 CALL = {"x86_64": ["orig_rax", "rdi", "rsi", "rdx", "r10", "r8", "r9", "rsp", "rip"],
         "aarch64": ["sp", "pc"]}
@@ -107,6 +109,13 @@ class Gdb(Debugger):
             return None
         frame = gdb.newest_frame()
         return self.pid(), tid_of(thread), frame.pc(), int(frame.read_register("sp"))
+
+    def chosen(self):
+        return bool(CHOSEN.search(gdb.execute("info program", False, True)))
+
+    def runs(self):
+        from .gdb_run import RUNS
+        return RUNS[0], self.pid()
 
     def unchanged(self):
         # Of what happens meanwhile the printer is told by gdb, see gdb_pretty.py.

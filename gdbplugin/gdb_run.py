@@ -19,6 +19,16 @@ SETTINGS = ((LOCKING, None), ("language", "c"), ("suppress-cli-notifications", "
             ("print thread-events", "off"), (EVENTS, "off"))
 
 
+RUNS = [0]  # how often the process was let run
+
+
+def count(_):
+    RUNS[0] += 1
+
+
+gdb.events.cont.connect(count)
+
+
 class GdbControl(control.Control):
     def __init__(self):
         self._selection = Selection()
@@ -138,7 +148,8 @@ class GdbControl(control.Control):
     def _stop_when_urgent(self, on):
         """gdb tells of a signal, whatever is said to be silent, unless a catchpoint stops at it."""
         if self._catch is None:
-            self._catch = quiet("catch signal SIGURG").split()[1]
+            quiet("catch signal SIGURG")
+            self._catch = int(gdb.parse_and_eval("$bpnum"))
             quiet("commands %s\nsilent\nend" % self._catch)
         quiet("%s %s" % ("enable" if on else "disable", self._catch))
         quiet("handle SIGURG %s nopass" % ("stop print" if on else "nostop noprint"))

@@ -2,6 +2,7 @@
 """LLDB: its process as the core wants it, and its commands made of the core's."""
 
 import os
+import signal
 
 import lldb
 
@@ -15,6 +16,12 @@ SETTINGS = {"format": "how 'probing query' shows results: " + ", ".join(FORMATS)
             "max-string": "how many bytes of a text are shown",
             "pretty": "whether LLDB's own 'frame variable' shows what pointers to objects point "
                       "to: on, off"}
+
+
+# Stops that the user asked for, and signals that are none of them.
+CHOSEN = (lldb.eStopReasonBreakpoint, lldb.eStopReasonWatchpoint, lldb.eStopReasonTrace,
+          lldb.eStopReasonPlanComplete, lldb.eStopReasonException, lldb.eStopReasonExec)
+UNCHOSEN_SIGNALS = (signal.SIGINT, signal.SIGSTOP, signal.SIGTRAP, signal.SIGURG)
 
 
 class Lldb(Debugger):
@@ -100,6 +107,15 @@ class Lldb(Debugger):
     def position(self):
         frame = self.process().GetSelectedThread().GetFrameAtIndex(0)
         return self.process().GetProcessID(), self.thread(), frame.GetPC(), frame.GetSP()
+
+    def chosen(self):
+        return any(thread.GetStopReason() in CHOSEN or
+                   thread.GetStopReason() == lldb.eStopReasonSignal and
+                   thread.GetStopReasonDataAtIndex(0) not in UNCHOSEN_SIGNALS
+                   for thread in self.process())
+
+    def runs(self):
+        return self.process().GetUniqueID(), self.process().GetStopID(False)
 
     def unchanged(self):
         # LLDB tells nobody when memory is written; that of a core is not.

@@ -12,6 +12,7 @@ class Control:
     signals are put back at its end."""
 
     active = 0  # how many there are in their `with`
+    keeps, kept = False, None  # the thread `kept` does not run on from where it is, see core/stops.py
     hijacked = None  # see core/hijack.py; until anything but its calls runs
 
     def __enter__(self):

@@ -30,6 +30,7 @@ class Debugger:
     def __init__(self):
         self.settings = Settings()
         self.selection = None  # see core/frames.py
+        self.own_stop = None  # (runs(), chosen()) after the last one of ours, see core/stops.py
         self.evaluators = {}  # {pid: thread of the agent}, see core/evaluator.py
 
     def pid(self):
@@ -74,6 +75,15 @@ class Debugger:
     def position(self):
         """Something that differs when the selected thread has run, or is another one; None while it
         runs."""
+        raise NotImplementedError
+
+    def chosen(self):
+        """Whether the process stands where the user had it stop: at a breakpoint or watchpoint, after a
+        step, or at a signal; not where it was when it was attached to or interrupted."""
+        raise NotImplementedError
+
+    def runs(self):
+        """Something that differs when the process has run, or is another one."""
         raise NotImplementedError
 
     def unchanged(self):

@@ -20,7 +20,7 @@ from .hijack import hijack
 
 # struct prba_debugger, up to its code
 _HEAD = struct.Struct("=IIIiIIQQQ")
-VERSION = 4
+VERSION = 5
 STATE_AT, ASKS_AT, LENGTH_AT = 8, 20, 24
 EVALUATES, BREAKS, IN_FRAME = 0, 1, 2
 NONE, IDLE, REQUESTED, WAITING, RUNNING, DONE = range(6)
@@ -66,6 +66,7 @@ class Evaluation:
     def __init__(self, debugger, control, known, everyone):
         self.debugger, self.control, self.known = debugger, control, known
         self.everyone = everyone  # all threads run meanwhile
+        self.watched = None  # where the thread is whose frame the code is for, see core/stops.py
         self.waits_by_itself = True  # code of the user may
         self.base = known["probing_agent_debugger"]
         self.tid = None
@@ -154,6 +155,13 @@ class Evaluation:
         self.control.write(self.base + LENGTH_AT, struct.pack("=Q", len(code)))
         self.control.write(self.base + STATE_AT, struct.pack("=I", REQUESTED))
 
+    def _hide_frame(self):
+        """The code is about to begin, and its thread has gone on: "-" before the number of the frame has
+        the agent not look for it (agent/bootstrap.py)."""
+        code = self.debugger.read(self.base + _HEAD.size, 128)
+        number = code.index(b"\t", code.index(b"\t") + 1) + 1
+        self.control.write(self.base + _HEAD.size + number, b"-")
+
     def _nobody_is_needed(self):
         """Whether the interpreter is free without any other thread's doing."""
         with open_session(self.debugger) as session:
@@ -190,6 +198,8 @@ class Evaluation:
                 return Result(self.debugger.read(head.out, head.out_length))
             if which == run.TIMER and head.stops != stops:
                 stops = head.stops
+                if self.watched and self.watched.is_left():
+                    self._hide_frame()
                 alone = not self.everyone
             elif which == run.TIMER and time.monotonic() < until:
                 needed = head.state != RUNNING or self._needs_others()

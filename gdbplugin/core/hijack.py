@@ -44,6 +44,8 @@ def find(debugger, control):
         with open_session(debugger) as session:
             threads = session.hijackable()
         chosen = choose(threads, debugger.thread())
+        if control.keeps:
+            chosen = chosen_to_keep(threads, chosen, control.kept)
         if chosen:
             # Alone, unless another one may have a lock that is needed.
             return Hijacked(control, chosen.tid, not any(each.why for each in threads))
@@ -74,6 +76,16 @@ def breathe(debugger, control, tid, seconds):
         timer.join()
 
 
+def chosen_to_keep(threads, chosen, kept):
+    """The same where the thread @kept does not run on, which others do unless all are safe."""
+    if any(each.why for each in threads):
+        chosen = next((each for each in threads if each.tid == kept and not each.why), None)
+    if not chosen:
+        raise Problem("thread %d would have to run on from where it is stopped before a function can be called "
+                      "(%s): let the process run, and interrupt it" % (kept, reasons(threads)))
+    return chosen
+
+
 def choose(threads, preferred):
     """One that waits rather than one that runs, and then the @preferred one; None if there is
     none."""
@@ -93,7 +105,8 @@ def reasons(threads):
     """Why not, each once, with the first of the threads that it is true of."""
     found = {}
     for each in threads:
-        found.setdefault(each.why, each.tid)
+        if each.why:
+            found.setdefault(each.why, each.tid)
     return "; ".join("thread %d is %s" % (tid, why) for why, tid in list(found.items())[:3])
 
 

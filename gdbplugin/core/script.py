@@ -14,6 +14,7 @@ from probing import _errors, events
 from probing.target import Program
 
 from . import breaks, control, extensions, library
+from . import stops as kept_places
 from .errors import Interrupted, Problem
 from .frames import selected
 from .session import encode, means
@@ -165,7 +166,8 @@ def current(debugger):
 def _with_breaks(debugger, function):
     made = debugger.control()
     breaks.check(debugger, made)
-    with made:
+    kept_places.check(debugger, made, "break_py()")
+    with kept_places.kept(debugger, made):
         return function(breaks.Breaks(debugger, made))
 
 

@@ -183,6 +183,12 @@ def tried(debugger, command):
            "HandleCommand(%r, result) and None; print(result.GetOutput() + result.GetError())" % command
 
 
+def on_stderr(debugger, text):
+    """A command that writes a line of its own there, between what others write."""
+    write = "import sys; sys.__stderr__.write(%r); sys.__stderr__.flush()" % (text + "\n")
+    return ("python " if debugger is gdb else "script ") + write
+
+
 both = pytest.mark.parametrize("start", [pytest.param(gdb, id="gdb", marks=needs_gdb),
                                          pytest.param(lldb, id="lldb", marks=needs_lldb)])
 

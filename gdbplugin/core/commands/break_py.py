@@ -3,7 +3,7 @@
 
 import re
 
-from .. import breaks
+from .. import agent, breaks, stops
 from ..command import Command, Option, number
 from ..errors import Problem
 
@@ -43,7 +43,9 @@ itself, at the latest when it comes to one."""
             place = read_place(rest)
         control = debugger.control()
         version = breaks.check(debugger, control)
-        with control:
+        if place or agent.find(debugger):
+            stops.check(debugger, control, self.name)
+        with stops.kept(debugger, control):
             known = breaks.Breaks(debugger, control)
             if "delete" in options:
                 lines = ["breakpoint %d deleted" % known.delete(chosen)["number"]]

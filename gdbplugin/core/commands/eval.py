@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """probing eval"""
 
-from .. import agent, breaks, evaluator, interpreter
+from .. import agent, breaks, evaluator, interpreter, stops
 from ..command import Command, Option, number, open_session, read_file
 from ..errors import Problem
 from ..frames import find_frame, read_selected, selected
 
 SECONDS = 10
+WITHOUT_FRAME = "%s, so no code runs in a frame: 'probing print' shows its variables"
+_FRAMES = "SELECT 1 AS one FROM python.stacks WHERE tid = %d AND frame_type = 'python' LIMIT 1"
+_MODULE = "SELECT module FROM python.stacks WHERE tid = %d AND depth = %d"
+_NAMES = "SELECT name FROM python.locals WHERE tid = %d AND depth = %d"
 
 
 class Eval(Command):
@@ -17,13 +21,14 @@ class Eval(Command):
     argument = "expression"
     description = """
 The code is what follows, to the end of the line, and sees the variables of the selected frame and
-of its module; those of __main__ if there is no frame, or it is gone when the code begins:
+of its module; those of __main__ if there is no frame:
   probing eval len(model.layers)
   probing eval import gc; gc.get_count()
 It runs on a thread of its own that the agent has, which is loaded first if it is not there, and
-takes the GIL as any other thread does. All other threads stay stopped where they are; only if one
-of them holds the GIL they run until it gives it up, and in a free-threaded build if one computes.
-Code that needs another thread is ended."""
+takes the GIL as any other thread does. All other threads stay stopped where they are. If one of them
+holds the GIL they have to run until it gives it up, and in a free-threaded build if one computes: that
+is refused at a breakpoint or after a step, unless --all allows it. When the frame is gone by then, the
+code may name variables of its module only. Code that needs another thread is ended."""
     options = (Option("all", "all threads run while the code does", short="a"),
                Option("file", "run a file, also with several lines", "FILE", "f", "file"),
                Option("frame", "in this frame, by its number in 'probing backtrace'", "N"),
@@ -40,39 +45,56 @@ Code that needs another thread is ended."""
         seconds = read_seconds(options.get("timeout", str(SECONDS)))
         control = debugger.control()
         agent.check(debugger, control, "eval")
-        where, frame = debugger.position(), selected(debugger)
-        head = frame_head(debugger, options.get("frame"), frame)
+        everyone = "all" in options
+        left = stops.check(debugger, control, "eval", everyone)
+        head = frame_head(debugger, options.get("frame"), left)
+        watched = None if stops.at_python_breakpoint(debugger) else stops.Place(debugger)
         text = (head + code).encode("utf-8", "surrogateescape")
-        with control:
+        with stops.kept(debugger, control):
             known = agent.need(debugger, control)
-            result = evaluator.Evaluation(debugger, control, known, "all" in options).evaluate(
-                text, seconds, evaluator.IN_FRAME if head else evaluator.EVALUATES)
-        if debugger.position() != where:
-            if where and where[2] == known[agent.BREAK_STOPS]:
-                # It has not gone on: the agent holds it there.
-                debugger.selection = debugger.position(), frame
-            else:
-                debugger.warn("thread %d ran on meanwhile" % debugger.thread())
+            evaluation = evaluator.Evaluation(debugger, control, known, everyone)
+            evaluation.watched = watched if head else None
+            result = evaluation.evaluate(text, seconds,
+                                         evaluator.IN_FRAME if head else evaluator.EVALUATES)
         evaluator.show(debugger, result)
 
 
-def frame_head(debugger, chosen, selected_one):
-    """What names the frame to the agent; "" if the code is to see __main__."""
+def frame_head(debugger, chosen, left):
+    """What names the frame to the agent; "" if the code is to see __main__, since there is no frame."""
     ident, tid = breaks.identity(debugger)
+    if not tid:
+        return ""
     with open_session(debugger) as session:
-        try:
-            if interpreter.is_free_threaded(session):
-                raise Problem("in a free-threaded build other threads run on, so no code runs in a frame: "
-                              "'probing print' shows its variables")
-            depth = number(chosen, "frame") if chosen else selected_one
-            frame = find_frame(read_selected(session, debugger), depth)
-        except Problem:
-            if chosen:
-                raise
+        if chosen and left == stops.GONE:
+            raise Problem(WITHOUT_FRAME % ("in a free-threaded build other threads run on"
+                                           if interpreter.is_free_threaded(session) else
+                                           "thread %d holds the GIL and has to run on" % tid))
+        depth = number(chosen, "frame") if chosen else selected(debugger)
+        if not chosen and not has_frames(session, tid):
             return ""
-    parts = [ident, tid, depth, 1 if chosen else 0, frame["lineno"] or 0, frame["func"], frame["file"]]
+        frame = find_frame(read_selected(session, debugger), depth)
+        module, names = scope(session, tid, depth, frame)
+    parts = [ident, tid, "-" if left == stops.GONE else depth, 1 if chosen else 0, frame["lineno"] or 0,
+             frame["func"], frame["file"], module, ",".join(names)]
     head = "\t".join(map(str, parts))
-    return head + "\n" if head.count("\t") == 6 and "\n" not in head else ""
+    if head.count("\t") != 8 or "\n" in head:
+        raise Problem("the name of the frame's file or module has a tab or line feed, so no code runs there: "
+                      "'probing print' shows its variables")
+    return head + "\n"
+
+
+def has_frames(session, tid):
+    return bool(session.query(_FRAMES % tid))
+
+
+def scope(session, tid, depth, frame):
+    """(name of the module, names of variables that are not the module's)"""
+    module = session.query(_MODULE % (tid, depth))[0]["module"]
+    if frame["interpreter"]:
+        raise Problem("the frame is one of interpreter %d, and code runs in the first one alone: 'probing "
+                      "print' shows its variables" % frame["interpreter"])
+    names = {row["name"] for row in session.query(_NAMES % (tid, depth))}
+    return module, ["*"] if frame["func"] == "<module>" else sorted(filter(str.isidentifier, names))
 
 
 def read_seconds(text):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """probing inject"""
 
-from .. import agent
+from .. import agent, stops
 from ..command import Command
 
 
@@ -21,7 +21,8 @@ the agent. A thread that stands at a safe place calls dlopen(), which is undone 
         agent.check(debugger, control, "inject")
         there = bool(agent.find(debugger))
         if not there:
-            with control:
+            stops.keep(debugger, control)
+            with stops.kept(debugger, control):
                 agent.load(debugger, control)
         pid = debugger.pid()
         debugger.write("process %d: the agent %s; once the process runs, 'probing -t %d eval' "

@@ -3,7 +3,7 @@
 
 import re
 
-from .. import breaks
+from .. import agent, breaks, stops
 from ..command import Command, Option, number
 from ..errors import Problem
 
@@ -32,8 +32,11 @@ slows them down."""
         request = read_request(options, rest.strip())
         control = debugger.control()
         breaks.check(debugger, control, self.name)
-        with control:
-            debugger.write(breaks.Breaks(debugger, control).trace(*request))
+        if request[0] in ("log", "calls") or agent.find(debugger):
+            stops.check(debugger, control, self.name)
+        with stops.kept(debugger, control):
+            text = breaks.Breaks(debugger, control).trace(*request)
+        debugger.write(text)
 
 
 def read_request(options, text):

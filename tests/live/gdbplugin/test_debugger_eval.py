@@ -82,8 +82,12 @@ def test_while_all_threads_allocate(start, target):
 @debuggers.needs_gdb
 def test_in_malloc(target):
     process = target("allocates.py", interpreter=tables.known_interpreter())
+    for command in ("probing inject", "probing eval len(broken)"):  # some other thread may be fit for the first
+        session = attached(debuggers.gdb, process, "break malloc", "continue", ("stack",), "backtrace 1",
+                           ("first",), debuggers.tried(debuggers.gdb, command), ("again",), "backtrace 1")
+        assert "malloc" in session.part("stack") and printed(session, "stack") == printed(session, "again"), session
     session = attached(debuggers.gdb, process, "break malloc", "continue", ("stack",), "backtrace 1",
-                       ("first",), "probing eval len(broken)", ("points",), "info breakpoints")
+                       ("first",), "probing eval --all len(broken)", ("points",), "info breakpoints")
     assert "malloc" in session.part("stack") and printed(session, "first") == "0", session
     assert re.search(r"^1 .* keep y ", session.part("points"), re.M)
     assert process.alive() and shell(process, "broken").stdout == "[]\n"

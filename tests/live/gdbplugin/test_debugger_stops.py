@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the user of gdb or LLDB has stopped the process, in C and with the GIL held: what runs code keeps
+that place or is refused, and its answer is never that of another scope."""
+import re
+
+import debuggers
+import pytest
+import support
+import tables
+from debuggers import attached, both, printed, problem, tried
+
+STOP = {debuggers.gdb: ["break getppid", "continue"],
+        debuggers.lldb: ["breakpoint set -n getppid", "process continue"]}
+STACK = {debuggers.gdb: "bt 1", debuggers.lldb: "thread backtrace -c 1"}
+# Each command that would have to run code of Python elsewhere.
+OTHERS = ["probing break-py calls_c.py:12", "probing break-py work", "probing trace calls_c.py:12 n",
+          "probing trace --calls work",
+          "python import probing; probing.break_py('work')"]
+
+
+@pytest.fixture(params=tables.chosen_interpreters(), ids=repr)
+def process(request):
+    with support.Target(request.param, support.HERE / "programs" / "calls_c.py") as started:
+        assert started.line() == "ready"
+        yield started
+
+
+def stopped(start, process, *commands):
+    return attached(start, process, *STOP[start], ("before",), STACK[start], "probing backtrace", *commands,
+                    ("after",), STACK[start], "probing backtrace")
+
+
+def is_kept(session):
+    before, after = printed(session, "before"), printed(session, "after")
+    assert "getppid" in before and "work" in before and before == after, session
+    assert "ran on" not in session.err, session
+
+
+@both
+@pytest.mark.parametrize("command", OTHERS)
+def test_refused(start, process, command):
+    if "python" in command and start is debuggers.lldb:
+        command = command.replace("python ", "script ")
+    session = stopped(start, process, ("refused",), tried(start, command))
+    assert re.search(r"thread %d holds the GIL, and would have to run on" % process.pid,
+                     session.part("refused") + session.err), session
+    is_kept(session)
+    assert process.alive()
+
+
+@both
+@pytest.mark.parametrize("command", ["probing break-py", "probing break-py --delete 1", "probing trace list",
+                                     "probing trace clear"])
+def test_refused_with_the_agent(start, process, probing, command):
+    """Without it there is nothing to list."""
+    assert probing(process.pid, "inject").code == 0
+    session = stopped(start, process, ("refused",), tried(start, command))
+    assert "holds the GIL, and would have to run on" in session.part("refused"), session
+    is_kept(session)
+
+
+@both
+@pytest.mark.parametrize("command", ["probing eval n", "probing eval 1 + 1", "probing eval --frame 1 other"])
+def test_code_is_refused(start, process, command):
+    session = stopped(start, process, ("refused",), tried(start, command))
+    assert "holds the GIL, and would have to run on" in session.part("refused"), session
+    assert "--all" in session.part("refused")
+    is_kept(session)
+    assert process.alive()
+
+
+@both
+def test_all_may_run_on(start, process):
+    """The user says so; still no value comes from elsewhere."""
+    session = attached(start, process, *STOP[start], ("local",), tried(start, "probing eval --all n"),
+                       *STOP[start][1:], ("text",), tried(start, "probing eval --all eval('n')"),
+                       *STOP[start][1:], ("global",), "probing eval --all rounds >= 0",
+                       *STOP[start][1:], ("frame",), tried(start, "probing eval --all --frame 1 other"),
+                       *STOP[start][1:], ("assigned",), tried(start, "probing eval --all n = 3"),
+                       *STOP[start][1:], ("fresh",), "probing eval --all fresh = rounds")
+    assert "'n' is a variable of the frame, and its thread ran on" in session.part("local"), session
+    assert "NameError" in session.part("text"), session
+    assert re.search("^True$", session.part("global"), re.M), session
+    assert "so no code runs in a frame" in session.part("frame"), session
+    assert "'n' is a variable of the frame" in session.part("assigned"), session
+    assert "1000" not in session.part("local") + session.part("text"), session
+    assert debuggers.shell(process, "n, fresh >= 0") == "(1000, True)\n"
+
+
+@debuggers.needs_gdb
+def test_while_gdb_repeats_its_commands(process):
+    session = attached(debuggers.gdb, process, "set trace-commands on", ("eval",), "probing eval rounds > 0",
+                       "probing break-py work", ("points",), "info breakpoints", ("go",), "continue")
+    assert "\nTrue\n" in session.part("eval") and "Python breakpoint 1 at" in session.out, session
+    assert "SIGURG" not in session.part("points"), session
+    assert "Python breakpoint 1, work" in session.part("go"), session
