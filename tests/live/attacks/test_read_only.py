@@ -151,7 +151,7 @@ def script(job, sql, tmp_path):
 def in_debugger(debugger):
     def ask(job, sql, _):
         if not shutil.which(debugger):
-            pytest.skip(debugger + " is not installed")
+            pytest.skip("%s is not installed" % debugger)
         run = debuggers.gdb if debugger == "gdb" else debuggers.lldb
         # Debuggers have a meaning of their own for backquotes.
         session = run("probing query " + sql.replace("`", '"'), arguments=("-p", job.pid))

@@ -111,7 +111,7 @@ def by_library(rank, folder):
 def by_debugger(name):
     def make(rank, folder):
         if not shutil.which(name):
-            pytest.skip(name + " is not installed")
+            pytest.skip("%s is not installed" % name)
         run = debuggers.gdb if name == "gdb" else debuggers.lldb
         session = run("probing snapshot --redact %s" % (folder / "x.snapshot"), arguments=("-p", rank.pid))
         assert (folder / "x.snapshot").exists(), session
