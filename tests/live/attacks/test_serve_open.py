@@ -83,7 +83,7 @@ def test_another_user_learns_nothing(opened):
     assert subprocess.run(["cat", told], stdout=subprocess.PIPE, preexec_fn=as_attacker, check=False).stdout == b""
 
 
-@pytest.mark.skipif(not browser.COMMAND, reason="Chromium is not installed")
+@pytest.mark.skipif(not browser.COMMAND, reason="chromium is not installed")
 def test_a_browser_comes_in(opened):
     """It comes from a file, which is another site, and is let in all the same."""
     gateway, told, _ = opened
