@@ -13,7 +13,6 @@ import subprocess
 import pytest
 
 import support
-from environment import runs
 
 LIBRARY = pathlib.Path(support.BINARY).parent / "libprobing.so"
 # By command: what is run, where FIRST and SECOND are processes, BOTH is what matches them, and FOLDER is empty. What is behind "same" prints the
@@ -118,7 +117,6 @@ def test_a_command(name, fails, processes, tmp_path):
     try_each([support.BINARY, *(processes.get(word, word) for word in words[same:])], fails, tmp_path, same)
 
 
-@pytest.mark.skipif(not runs("cc", "--version"), reason="cc is not installed")
 def test_a_program_with_the_library(fails, processes, tmp_path):
     program = tmp_path / "stacks"
     subprocess.run(["cc", "-I", support.ROOT / "lib", support.ROOT / "docs/examples/stacks.c", "-o", program, LIBRARY,
