@@ -182,6 +182,8 @@ static bool add_all(struct candidates *candidates, pid_t target)
 	prb_auto_error struct prb_error *err = prb_pids_of_all(&pids);
 	const pid_t *pid;
 
+	if (err)
+		return true;
 	prb_vec_each (pid, &pids.list)
 		if (!add_candidate(candidates, *pid, target))
 			return false;
