@@ -3,7 +3,6 @@
  * Processes that share the memory of a target: what is loaded there would be loaded into them too,
  * and a lock that the new thread holds when its process ends stays locked in theirs.
  */
-#include <dirent.h>
 #include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "injector/inject_private.h"
 #include "proc/text.h"
 #include "target/task.h"
+#include "proc/pids.h"
 
 /** A number of /proc/PID/status; 0 if it is not known. */
 static pid_t number(const char *status, const char *name)
@@ -76,22 +76,34 @@ static struct prb_error *refuse(pid_t own, pid_t other, bool parent)
 		parent ? "; a child in vfork() is free once it has executed its program" : "");
 }
 
+/** Not if it is ending: then it has none, as threads of the kernel, and is like them. */
+static bool has_memory(pid_t pid)
+{
+	prb_auto_free char *path = prb_format("/proc/%d/statm", (int)pid);
+	prb_auto_fclose FILE *file = path ? fopen(path, "re") : NULL;
+	unsigned long pages = 0;
+
+	return file && fscanf(file, "%lu", &pages) == 1 && pages;
+}
+
 /**
  * The other processes that have the memory of process @p own. Its children are counted, since those
  * of vfork() are harmless to it; any other one is refused.
  */
 static struct prb_error *find_sharers(pid_t tid, pid_t own, unsigned *children, pid_t *child)
 {
-	prb_auto_closedir DIR *folder = opendir("/proc");
+	prb_auto_pids struct prb_pids all = {};
 	pid_t parent = parent_of(own);
-	struct dirent *entry;
 
 	*children = 0;
-	while (folder && (entry = readdir(folder))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+	PRB_TRY(prb_pids_of_all(&all));
+	for (size_t i = 0; i < all.list.count; i++) {
+		pid_t pid = all.list.items[i];
 
-		if (pid <= 0 || pid == own || syscall(SYS_kcmp, tid, pid, KCMP_VM, 0, 0))
+		if (pid == own || syscall(SYS_kcmp, tid, pid, KCMP_VM, 0, 0))
 			continue;
+		if (!has_memory(own))
+			return NULL; /* what comes next tells that it has ended */
 		if (parent_of(pid) != own)
 			return refuse(own, pid, pid == parent);
 		++*children;

@@ -5,13 +5,13 @@ The start-up hook imports this module only if there is a variable with PROB in i
 stderr: the program always runs. All versions of Python 3 from 3.4 on can read this file.
 """
 
-import errno
 import os
 import sys
 
 AGENT = "libprobing-agent.so"
 RTLD_NOW, RTLD_NOLOAD = 2, 4
 AT_SECURE = 23  # of <elf.h>
+EPERM = 1  # the module errno may not be the program's
 chosen_agent = None
 hides = False  # the agent's thread from forks
 seen = False  # site runs the hooks of a virtual environment twice
@@ -40,10 +40,11 @@ def obeys_environment():
     if sys.flags.ignore_environment or os.getuid() != os.geteuid() or os.getgid() != os.getegid():
         return False
     try:
-        with open("/proc/self/auxv", "rb") as file:
-            words = memoryview(file.read()).cast("L")
+        file = os.open("/proc/self/auxv", os.O_RDONLY)
     except OSError:
-        return False  # not readable: the kernel hides it from those whose rights are others
+        return False  # the kernel hides it from those whose rights are others
+    words = memoryview(os.read(file, 4096)).cast("L")
+    os.close(file)
     return not any(words[at + 1] for at in range(0, len(words) - 1, 2) if words[at] == AT_SECURE)
 
 
@@ -277,7 +278,7 @@ def handle_crashes(mode):
     if result < 0:
         folder = "".join(word[len("folder="):] for word in words if word.startswith("folder="))
         why = os.strerror(-result)
-        if folder and -result == errno.EPERM:
+        if folder and -result == EPERM:
             why = "%s is not this user's alone" % folder
         raise StartError("crash records cannot be written: %s" % why)
 

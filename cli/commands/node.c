@@ -328,7 +328,7 @@ const struct prb_command prb_command_node = {
 			 "What was sent, rows that wait, crashes [~/.local/state/probing]",
 			 PRB_COMPLETE_FILE, offsetof(struct node_settings, state)},
 			{"max-size", 0, PRB_OPTION_NUMBER, "MIB",
-			 "At most so much of rows that wait, and of crashes of all users (default: "
+			 "At most so much of rows that wait, and of crashes of all (default: "
 			 "1024)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, max_size)},
 			{},
