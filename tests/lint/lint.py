@@ -55,11 +55,13 @@ CONTAINED = {
 }
 # Libraries never print, exit or install signal handlers.
 PROGRAMS = ("control", "command", "prompt", "remote", "cluster", "clickhouse", "gateway", "top", "memory", "overview", "perf", "cli", "doctor")
-LIBRARIES = tuple(name for name in ORDER if name not in PROGRAMS) + ("inside", "crash", "agent")
+INSIDE = ("inside", "crash", "agent")
+LIBRARIES = tuple(name for name in ORDER if name not in PROGRAMS) + INSIDE
 FORBIDDEN_CALLS = re.compile(
     r"(?<![\w.>])(printf|fprintf|vprintf|vfprintf|dprintf|puts|putchar|perror|exit|_exit|abort|"
     r"signal|sigaction)\s*\(")
 
+READS_ENVIRONMENT = re.compile(r"(?<!\w)(getenv)\s*\(")
 # Only one file starts programs, so that a name which somebody else chose is never their option.
 STARTS_PROGRAMS = re.compile(r"(?<![\w.>])(exec[vl]p?e?|execveat|fexecve|posix_spawnp?|system|popen|wordexp)\s*\(")
 
@@ -209,36 +211,33 @@ def check_kinds(tree):
                     "capabilities are in target/target.h"
 
 
-def check_libraries(tree):
-    """Libraries never print, exit or install signal handlers"""
+def calls(tree, pattern, rooms, but):
+    """Where C code of these rooms calls what the pattern finds, but for one file: place, function."""
     for name in tree.sources():
-        if room(name) not in LIBRARIES or name == "crash/crash.c":  # its handlers are asked for
+        if room(name) not in rooms or name == but:
             continue
         for number, line in enumerate(without_comments(tree.text(name)).split("\n"), 1):
-            match = FORBIDDEN_CALLS.search(line)
+            match = pattern.search(line)
             if match:
-                yield f"{name}:{number}: a library may not call {match.group(1)}()"
+                yield f"{name}:{number}", match.group(1) + "()"
+
+
+def check_libraries(tree):
+    """Libraries never print, exit or install signal handlers"""
+    for place, call in calls(tree, FORBIDDEN_CALLS, LIBRARIES, "crash/crash.c"):  # its handlers are asked for
+        yield f"{place}: a library may not call {call}"
 
 
 def check_environment(tree):
     """What is loaded into a target obeys no environment of another user"""
-    for name in tree.sources():
-        if room(name) in ("inside", "crash", "agent"):
-            for number, line in enumerate(without_comments(tree.text(name)).split("\n"), 1):
-                if re.search(r"(?<!\w)getenv\s*\(", line):
-                    yield f"{name}:{number}: use secure_getenv(): the program may have the rights of somebody else"
+    for place, _ in calls(tree, READS_ENVIRONMENT, INSIDE, None):
+        yield f"{place}: use secure_getenv(): the program may have the rights of somebody else"
 
 
 def check_programs(tree):
     """Programs are started by command/start.c alone"""
-    for name in tree.sources():
-        if room(name) not in (*ORDER, "inside", "crash", "agent") or name == "command/start.c":
-            continue
-        for number, line in enumerate(without_comments(tree.text(name)).split("\n"), 1):
-            match = STARTS_PROGRAMS.search(line)
-            if match:
-                yield f"{name}:{number}: {match.group(1)}() is for command/start.c, whose callers " \
-                    "tests/live/attacks/test_started_programs.py lists"
+    for place, call in calls(tree, STARTS_PROGRAMS, (*ORDER, *INSIDE), "command/start.c"):
+        yield f"{place}: {call} is for command/start.c, whose callers tests/live/attacks/test_started_programs.py lists"
 
 
 # Who may make files, name them or change their modes: all else calls base/new_file.h, for a file that
