@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "crash/crash_private.h"
+#include "inside/folder_entry.h"
 #include "inside/own_folder.h"
 
 enum {
@@ -19,15 +20,6 @@ enum {
 	REMOVED = 64, /* old records, at most, for one new one */
 	GAP = 4,      /* pages that are not needed are written if that saves a segment */
 	ROOM = 1 << 20,
-};
-
-/** As the kernel writes it. */
-struct name {
-	uint64_t inode;
-	int64_t next;
-	uint16_t length;
-	uint8_t type;
-	char text[];
 };
 
 /* ---- installing: in a healthy process ---- */
@@ -120,15 +112,15 @@ static void find_oldest(const struct prba_crash *c, struct oldest *ret)
 	while (ret->count < MAX_LISTED &&
 	       (length = prba_raw(SYS_getdents64, c->directory, buffer, sizeof(buffer))) > 0) {
 		for (long at = 0; at < length;) {
-			const struct name *name = (const struct name *)(buffer + at);
+			const struct prba_folder_entry *entry = (const void *)(buffer + at);
 
-			at += name->length;
-			if (!is_record(name->text))
+			at += entry->length;
+			if (!is_record(entry->name))
 				continue;
-			if (!ret->count++ || is_before(name->text, ret->name)) {
+			if (!ret->count++ || is_before(entry->name, ret->name)) {
 				struct prba_text t = {ret->name, 0, sizeof(ret->name)};
 
-				prba_text_puts(&t, name->text);
+				prba_text_puts(&t, entry->name);
 			}
 		}
 	}

@@ -9,21 +9,13 @@
 #include <time.h>
 
 #include "crash/crash_private.h"
+#include "inside/folder_entry.h"
 
 enum {
 	ROUNDS = 4,	  /* threads may start others until all are stopped */
 	BUFFER = 1 << 14, /* of names in a folder */
 	PATIENCE_MS = 200,
 	NAP_US = 50,
-};
-
-/** As the kernel writes it. */
-struct name {
-	uint64_t inode;
-	int64_t next;
-	uint16_t length;
-	uint8_t type;
-	char text[];
 };
 
 static struct prba_crash_thread *find(struct prba_crash *c, int32_t tid)
@@ -54,11 +46,11 @@ static size_t list(struct prba_crash *c)
 		return 0;
 	while ((length = prba_raw(SYS_getdents64, folder, buffer, sizeof(buffer))) > 0) {
 		for (long at = 0; at < length;) {
-			const struct name *name = (const struct name *)(buffer + at);
-			const char *text = name->text;
+			const struct prba_folder_entry *entry = (const void *)(buffer + at);
+			const char *text = entry->name;
 
 			add(c, (int32_t)prba_text_decimal(&text));
-			at += name->length;
+			at += entry->length;
 		}
 	}
 	prba_raw(SYS_close, folder);

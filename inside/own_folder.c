@@ -9,21 +9,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "inside/folder_entry.h"
 #include "inside/libc.h"
 
 enum {
 	TRIES = 16,
 	BUFFER = 1 << 14,
 	NOBODY = 65534, /* what a user namespace shows all users as that it has no number for */
-};
-
-/** As the kernel writes it. */
-struct name {
-	uint64_t inode;
-	int64_t next;
-	uint16_t length;
-	uint8_t type;
-	char text[];
 };
 
 /** Where all users look like one, only the kernel can tell whose it is. */
@@ -60,21 +52,21 @@ static int find_first(const char *begin, char *path, size_t size)
 
 	while (tmp >= 0 && (length = syscall(SYS_getdents64, tmp, buffer, sizeof(buffer))) > 0) {
 		for (long at = 0; at < length;) {
-			const struct name *name = (const struct name *)(buffer + at);
+			const struct prba_folder_entry *entry = (const void *)(buffer + at);
 			int fd;
 
-			at += name->length;
-			if (strncmp(name->text, begin, strlen(begin)) != 0 ||
-			    strlen(name->text) >= sizeof(best) ||
-			    (*best && strcmp(name->text, best) > 0))
+			at += entry->length;
+			if (strncmp(entry->name, begin, strlen(begin)) != 0 ||
+			    strlen(entry->name) >= sizeof(best) ||
+			    (*best && strcmp(entry->name, best) > 0))
 				continue;
-			fd = prba_own_folder(tmp, name->text, false);
+			fd = prba_own_folder(tmp, entry->name, false);
 			if (fd < 0)
 				continue;
 			if (found >= 0)
 				close(found);
 			found = fd;
-			snprintf(best, sizeof(best), "%s", name->text);
+			snprintf(best, sizeof(best), "%s", entry->name);
 		}
 	}
 	if (tmp >= 0)
