@@ -442,11 +442,10 @@ static bool take_line(struct mcp *mcp, struct prb_str *ret)
 
 	if (!end)
 		return false;
-	size_t length = (size_t)(end - mcp->in.data), rest = mcp->in.length - length - 1;
+	size_t length = (size_t)(end - mcp->in.data);
 
 	prb_str_append(ret, mcp->in.data, length);
-	memmove(mcp->in.data, end + 1, rest);
-	prb_str_truncate(&mcp->in, rest);
+	prb_str_remove(&mcp->in, 0, length + 1);
 	return true;
 }
 

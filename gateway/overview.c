@@ -87,8 +87,7 @@ static void take_lines(struct prb_overview_keeper *k, const struct prb_served *s
 	begin = begin ? begin + 1 : k->in.data;
 	prb_str_truncate(&k->last, 0);
 	prb_str_append(&k->last, begin, (size_t)(end - begin));
-	memmove(k->in.data, end + 1, k->in.length - whole - 1);
-	prb_str_truncate(&k->in, k->in.length - whole - 1);
+	prb_str_remove(&k->in, 0, whole + 1);
 	prb_error_destroy(prb_served_overview(served, &k->last));
 	k->came = now;
 }

@@ -124,8 +124,7 @@ struct prb_error *prb_link_send(struct prb_link *link)
 		}
 		if (sent < 0)
 			return prb_error_os(errno, "cannot send to %.200s", link->target);
-		memmove(link->out.data, link->out.data + sent, link->out.length - (size_t)sent);
-		prb_str_truncate(&link->out, link->out.length - (size_t)sent);
+		prb_str_remove(&link->out, 0, (size_t)sent);
 	}
 	return NULL;
 }
@@ -149,11 +148,8 @@ struct prb_error *prb_link_next(struct prb_link *link, struct prb_wire_frame *fr
 {
 	int rc;
 
-	if (link->taken) {
-		memmove(link->in.data, link->in.data + link->taken, link->in.length - link->taken);
-		prb_str_truncate(&link->in, link->in.length - link->taken);
-		link->taken = 0;
-	}
+	prb_str_remove(&link->in, 0, link->taken);
+	link->taken = 0;
 	rc = prb_wire_next((const uint8_t *)prb_str_text(&link->in), link->in.length,
 			   PRB_REMOTE_MAX_REPLY, frame);
 	if (rc < 0)

@@ -125,8 +125,7 @@ static struct prb_error *print_to_mark(struct stream *stream, const char *mark,
 		if (!memcmp(held->data + held->length - keep, mark, keep))
 			break;
 	PRB_TRY(print(stream->fd, held->data, held->length - keep));
-	memmove(held->data, held->data + held->length - keep, keep);
-	prb_str_truncate(held, keep);
+	prb_str_remove(held, 0, held->length - keep);
 	return NULL;
 }
 

@@ -112,7 +112,7 @@ static void send_out(struct prb_server *server, struct prb_serve_client *client)
 			prb_serve_client_drop(server, client);
 			return;
 		}
-		prb_serve_cut(&client->out, (size_t)sent);
+		prb_str_remove(&client->out, 0, (size_t)sent);
 		if (client->state == PRB_SERVE_LET_IN)
 			client->by = server->now + READ_SECONDS;
 	}

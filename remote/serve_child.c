@@ -133,7 +133,7 @@ void prb_serve_child_feed(struct prb_serve_child *child)
 		ssize_t written = write(child->in, child->input.data, child->input.length);
 
 		if (written > 0) {
-			prb_serve_cut(&child->input, (size_t)written);
+			prb_str_remove(&child->input, 0, (size_t)written);
 			child->taken += (size_t)written;
 		}
 		/* It has no more use for it. */

@@ -20,14 +20,6 @@
  * long. */
 static const double REFUSED_SECONDS = 2, IDLE_SECONDS = 60;
 
-void prb_serve_cut(struct prb_str *s, size_t length)
-{
-	size_t rest = s->length - length;
-
-	memmove(s->data, s->data + length, rest);
-	prb_str_truncate(s, rest);
-}
-
 void prb_serve_client_put(struct prb_serve_client *client, enum prb_remote_type type,
 			  const void *payload, size_t length)
 {
@@ -343,6 +335,6 @@ void prb_serve_client_take(struct prb_server *server, struct prb_serve_client *c
 		}
 		take(server, client, &frame);
 		if (client->state <= PRB_SERVE_LET_IN)
-			prb_serve_cut(&client->in, PRB_WIRE_HEADER_SIZE + frame.length);
+			prb_str_remove(&client->in, 0, PRB_WIRE_HEADER_SIZE + frame.length);
 	}
 }

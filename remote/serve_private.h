@@ -103,7 +103,4 @@ void prb_serve_client_drop(struct prb_server *server, struct prb_serve_client *c
 /** Sends a copy of the descriptor to @p socket; false if nobody takes it. */
 bool prb_serve_hand_over(int socket, int fd);
 
-/** Cuts the first @p length bytes off. */
-void prb_serve_cut(struct prb_str *s, size_t length);
-
 #endif

@@ -130,10 +130,7 @@ struct prb_error *prb_query_relay(struct prb_query *query, const char *mark)
 			continue;
 		}
 		PRB_TRY(answer(query, text.data, mark));
-
-		size_t used = (size_t)(nul - text.data) + 1;
-		memmove(text.data, text.data + used, text.length - used);
-		prb_str_truncate(&text, text.length - used);
+		prb_str_remove(&text, 0, (size_t)(nul - text.data) + 1);
 	}
 	return NULL;
 }
