@@ -35,8 +35,7 @@ int prb_own_folder_open(const char *path, uid_t uid)
 	return open_folder(AT_FDCWD, path, uid);
 }
 
-/** Makes a folder. Its mode is the one asked for, whatever the umask; one that is there keeps its.
- */
+/** Makes a folder with exactly this mode. A folder that exists keeps its mode. */
 static void make_one(int folder, const char *name, mode_t mode)
 {
 	if (!mkdirat(folder, name, mode) && mode != 0700)

@@ -48,7 +48,8 @@ int prb_run_folder_make(char **ret_path);
  * new one. *ret_path is the caller's.
  */
 int prb_tmp_folder_open(uid_t uid, bool make, char **ret_path);
-/** Who has taken the usual one, for a warning: "/tmp/probing-0 belongs to user 2001"; or NULL. */
+/** For a warning: "/tmp/probing-0 belongs to user 2001". NULL if the usual folder is free or ours.
+ */
 struct prb_error *prb_tmp_folder_taken(uid_t uid) PRB_MUST_CHECK;
 /** Whose folder it is, by a name in /tmp: "probing-UID" or "probing-UID.NUMBER". */
 bool prb_tmp_folder_parse(const char *name, uid_t *ret);

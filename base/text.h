@@ -67,9 +67,8 @@ size_t prb_text_command_length(const char *data, size_t length);
 
 /**
  * Appends what may be told of a command line where secrets are left out: the program, its first
- * argument unless that could hold a value, and how many are missing. @p words, as in
- * /proc/PID/cmdline, are each ended by a NUL, and so are those that are appended. For everything
- * that is redacted.
+ * argument unless that could hold a value, and how many are missing. A NUL ends each of @p words,
+ * as in /proc/PID/cmdline, and each appended one. All redacted output uses this.
  */
 void prb_text_cut_command(struct prb_str *s, const char *words, size_t length);
 

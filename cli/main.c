@@ -301,7 +301,8 @@ static struct prb_error *run(char **words, size_t count)
 	return prb_output(&text);
 }
 
-/** A text that lacks a part for want of memory may have gone into one that was printed. */
+/** Fails if memory ran out for any text, even if the command did not notice: output may lack parts.
+ */
 static struct prb_error *run_whole(char **words, size_t count)
 {
 	PRB_TRY(run(words, count));

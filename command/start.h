@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The one place from which programs are started: this one again, one that is looked up in
- * $PATH, or one that the user typed. What words they get is the matter of words.h: none that
- * somebody else chose is an option. The path does not depend on the folder that we stand in, which
- * may be anybody's. Errors are numbers of errno.h. Threading: all may be called by any thread.
+ * @file Starts all other programs: this one again, one that is looked up in $PATH, or one that the
+ * user typed. words.h makes their arguments, and keeps names that somebody else chose from being
+ * options. Nothing is looked up in the current folder, which may belong to anybody. Errors are
+ * numbers of errno.h. Threading: all may be called by any thread.
  */
 #ifndef PRB_COMMAND_START_H
 #define PRB_COMMAND_START_H

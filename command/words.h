@@ -17,16 +17,16 @@ void prb_words_deinit(struct prb_words *words);
 #define prb_auto_words __attribute__((cleanup(prb_words_deinit)))
 
 /**
- * Appends a word. One that begins with what was printed (a format that begins with '%') may have
- * been chosen by somebody else: it may not begin with a dash, unless "--" has ended the options.
- * So names are refused, and have no other effect, that would be options of the program.
+ * Appends a word. If the format begins with '%', somebody else may have chosen how the word begins:
+ * PRB_ERROR_USAGE if it begins with a dash, unless an earlier word is "--". A name is so never an
+ * option of the program.
  */
 struct prb_error *prb_words_add(struct prb_words *words, const char *format, ...) PRB_MUST_CHECK
 	PRB_PRINTF(2, 3);
 
 /**
- * Appends words with options among them, up to a NULL: those that stand in this program, that its
- * user typed, or that another list has accepted.
+ * Appends the words of a list that ends with NULL. They may be options, so they have to be
+ * constants of this program, typed by its user, or accepted by another list before.
  */
 struct prb_error *prb_words_add_ours(struct prb_words *words,
 				     const char *const *list) PRB_MUST_CHECK;

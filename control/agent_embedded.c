@@ -71,7 +71,7 @@ static int open_base(char **ret_path)
 	*ret_path = prb_format("%s%s/probing", base, middle);
 	if (!root)
 		return prb_own_folder_make(base, middle, true);
-	/* For targets of all users; one that is there keeps its mode. */
+	/* Targets of all users read it. A folder that exists keeps its mode. */
 	prb_auto_close int parent = prb_own_folder_open(base, 0);
 	return parent < 0 ? -1 : prb_own_folder_in(parent, "probing", FOLDER_MODE);
 }

@@ -12,8 +12,8 @@
 static const double STILL_SECONDS = 1;
 /** One that would run if there were a processor or a page for it gets so many times that. */
 enum { MOST_WAITS = 60 };
-/** The part of the time that it has to have wanted for that. One that runs as it likes, and answers
- * a byte at a time or not at all, gets no more than was said. */
+/** It gets them if it was kept from running for this part of the time. An agent that runs freely,
+ * and answers slowly or not at all, gets no more time. */
 static const double WANTED = 0.5;
 /** What is added for one elsewhere: it may have to be loaded first, and of its threads nothing is
  * known. */

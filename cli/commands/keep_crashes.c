@@ -147,7 +147,7 @@ static void measure(struct keeper *keeper, int folder, uid_t uid, size_t since)
 		    st.st_size > MAX_RECORD)
 			continue;
 		record.bytes = ((uint64_t)st.st_size + BLOCK - 1) / BLOCK * BLOCK;
-		/* One that is larger than all that may be kept would push out the others. */
+		/* A record that is larger than the bound would leave no room for any other. */
 		if (record.from < 0 || record.bytes <= keeper->most)
 			keeper->records.items[kept++] = record;
 	}
@@ -306,8 +306,8 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /**
- * Chooses the newest of each user. Nobody is pushed out by who has more: what those with less do
- * not need is for the others.
+ * Chooses the newest records of each user. All users have the same share of the room; what a user
+ * does not need of it, the others share.
  */
 static void choose(struct keeper *keeper)
 {

@@ -4,9 +4,9 @@
  * outlives their folders.
  *
  * Another user chose all of them: folders and files are opened only if they belong to that user and
- * nobody else can write to them, and links are not followed. The bound is one for all users, who
- * share it: what a user does not need is for the others, and nobody's records push out those of
- * another who has fewer.
+ * nobody else can write to them, and links are not followed. All users together
+ * have one bound, of which each has the same share; what a user does not need of it, the others
+ * share.
  */
 #ifndef PRB_CLI_COMMANDS_KEEP_CRASHES_H
 #define PRB_CLI_COMMANDS_KEEP_CRASHES_H
