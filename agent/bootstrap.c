@@ -9,6 +9,7 @@
 #include "agent/breaks.h"
 #include "agent/connection.h"
 #include "agent/finalization.h"
+#include "agent/functions.h"
 #include "agent/logpoints.h"
 #include "agent/python.h"
 #include "inside/python_table.h"
@@ -73,8 +74,9 @@ enum {
 };
 
 static const struct prba_python_table *const py = &prba_python;
-static object *names; /* of the bootstrap */
-static atomic_int names_life, forks;
+static object *names;	  /* of the bootstrap */
+static object *inherited; /* the same of the process that forked this one */
+static atomic_int names_life, inherited_life, forks;
 
 int prba_bootstrap_forks(void)
 {
@@ -83,6 +85,10 @@ int prba_bootstrap_forks(void)
 
 void prba_bootstrap_forked(void)
 {
+	if (names) {
+		inherited = names;
+		inherited_life = names_life;
+	}
 	names = NULL;
 	prba_torch_forked();
 	prba_sites_forked();
@@ -179,7 +185,7 @@ static object *main_thread(object *self, object *arguments)
 
 static bool put_function(object *into, struct prba_method *method)
 {
-	object *function = py->PyCFunction_NewEx(method, NULL, NULL);
+	object *function = prba_functions_make(method, NULL);
 	bool put = function && !py->PyDict_SetItemString(into, method->name, function);
 
 	/* Free-threaded 3.15 leaves to garbage collections what several threads call often. */
@@ -188,6 +194,13 @@ static bool put_function(object *into, struct prba_method *method)
 	if (function)
 		py->Py_DecRef(function);
 	return put;
+}
+
+/** Its functions go now, not when the program collects garbage. */
+static void discard(object *fresh)
+{
+	py->PyDict_Clear(fresh);
+	py->Py_DecRef(fresh);
 }
 
 static object *load(void)
@@ -222,7 +235,7 @@ static object *load(void)
 		return fresh;
 	}
 	if (fresh)
-		py->Py_DecRef(fresh);
+		discard(fresh);
 	return NULL;
 }
 
@@ -237,6 +250,17 @@ static object *known_names(void)
 					__ATOMIC_SEQ_CST))
 		known = NULL;
 	return known;
+}
+
+/** Calls a function of what load() returned. False with an exception. */
+static bool call_plain(object *known, const char *name)
+{
+	object *called = py->PyDict_GetItemString(known, name);
+	object *result = called ? py->PyObject_CallFunctionObjArgs(called, NULL) : NULL;
+
+	if (result)
+		py->Py_DecRef(result);
+	return result;
 }
 
 /** The bootstrap's function @p name, borrowed; NULL with an exception. */
@@ -256,10 +280,13 @@ static object *function(const char *name)
 			return NULL;
 		atomic_store(&names_life, prba_finalization_number());
 		if (__atomic_compare_exchange_n(&names, &known, fresh, false, __ATOMIC_SEQ_CST,
-						__ATOMIC_SEQ_CST))
+						__ATOMIC_SEQ_CST)) {
 			known = fresh;
-		else
-			py->Py_DecRef(fresh);
+			if (!call_plain(known, "begin"))
+				return NULL;
+		} else {
+			discard(fresh);
+		}
 	}
 	return py->PyDict_GetItemString(known, name);
 }
@@ -356,21 +383,27 @@ bool prba_bootstrap_apply_torch(void)
 	return result;
 }
 
+/** Of what load() returned, which is taken over. */
+static bool release(object *known)
+{
+	bool released = call_plain(known, "release");
+
+	py->PyErr_Clear();
+	py->Py_DecRef(known);
+	return released;
+}
+
 bool prba_bootstrap_release(void)
 {
-	object *known = known_names(), *result;
+	object *known = known_names(), *before = inherited;
 	bool released = true;
 
 	prba_sites_stop();
-	if (known) {
-		result = call("release", 0, NULL, NULL, NULL, NULL);
-		released = result && py->PyLong_AsLong(result) == 1;
-		if (result)
-			py->Py_DecRef(result);
-		py->PyErr_Clear();
-		names = NULL;
-		py->Py_DecRef(known);
-	}
+	names = inherited = NULL;
+	if (known)
+		released &= release(known);
+	if (before && inherited_life == prba_finalization_number())
+		released &= release(before);
 	prba_finalization_part();
-	return released;
+	return prba_functions_are_gone() && released;
 }

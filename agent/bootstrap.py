@@ -584,11 +584,10 @@ def gone(*_):
 
 
 def release():
-    """Takes the agent out of the interpreter: 1 if none of its functions is left there.
+    """Takes the agent out of the interpreter.
 
     Who kept a stream or a frame of ours keeps these names alive, but not what is called in C. The others
     go at once, and do not wait for the program's garbage collection."""
-    import _weakref
     names = globals()
     finder.remove()
     if "forget_breaks" in names:
@@ -597,23 +596,18 @@ def release():
         forget_torch()
     native = [name for name in names
               if type(names[name]) is type(len) and names[name].__module__ is None]
-    left = 0
     for name in native:
-        try:
-            ref = _weakref.ref(names[name])
-        except TypeError:  # before 3.5; one reference is the table's, one the argument
-            left += sys.getrefcount(names[name]) > 2
-            names[name] = gone
-        else:
-            names[name] = gone
-            left += ref() is not None
+        names[name] = gone
     if "forget_breaks" in names:
-        return 0 if left else 1  # a thread may be in what it calls
+        return  # a thread may be in what it calls
     needed = set(native) | {"__builtins__", "Bytes", "evaluating", "get_ident", "threads"}
     for name in [name for name in names if name not in needed]:
         del names[name]
-    return 0 if left else 1
+
+
+def begin():
+    """Only of the one load of several that is used: what the program can see of it."""
+    finder.install()
 
 
 finder = Threading()
-finder.install()

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/debugger.h"
+#include "agent/functions.h"
 #include "inside/libc.h"
 #include "inside/status.h"
 #include "agent/stepping.h"
@@ -196,7 +197,7 @@ static object *guard(object *self, object *arguments)
 	object *function = py->PyTuple_GetItem(arguments, 0);
 
 	(void)self;
-	return function ? py->PyCFunction_NewEx(&method, function, NULL) : NULL;
+	return function ? prba_functions_make(&method, function) : NULL;
 }
 
 /** step(thread, stride, line): why not, b"" if that thread will stop. */

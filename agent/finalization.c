@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "agent/functions.h"
 #include "inside/libc.h"
 #include "inside/python_table.h"
 
@@ -303,7 +304,7 @@ bool prba_finalization_register(bool may_wait)
 		return false;
 	if (is_importing() || (!may_wait && would_wait()))
 		return false;
-	fresh = py->PyCFunction_NewEx(&method, NULL, NULL);
+	fresh = prba_functions_make(&method, NULL);
 	if (!fresh)
 		return false;
 	if (!call_atexit("register", fresh)) {

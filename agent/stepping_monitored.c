@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "agent/breaks.h"
+#include "agent/functions.h"
 #include "agent/stepping.h"
 #include "agent/stepping_private.h"
 
@@ -246,7 +247,7 @@ static bool register_all(bool on)
 		object *which = number(i), *function = none();
 
 		if (on)
-			function = py->PyCFunction_NewEx(&method, which, NULL);
+			function = prba_functions_make(&method, which);
 		else
 			py->Py_IncRef(function);
 		py->Py_DecRef(which);

@@ -49,6 +49,12 @@ typedef int prba_tracer(object *self, object *frame, int event, object *argument
 	X(int, PyDict_SetItemString, (object *, const char *, object *))           \
 	X(object *, PyDict_GetItemString, (object *, const char *))                \
 	X(object *, PyDict_GetItem, (object *, object *))                          \
+	X(void, PyDict_Clear, (object *))                                          \
+	X(object *, PyList_New, (intptr_t))                                        \
+	X(int, PyList_Append, (object *, object *))                                \
+	X(intptr_t, PyList_Size, (object *))                                       \
+	X(object *, PyList_GetItem, (object *, intptr_t))                          \
+	X(object *, PyWeakref_NewRef, (object *, object *))                        \
 	X(object *, PyCFunction_NewEx, (struct prba_method *, object *, object *)) \
 	X(object *, PyEval_GetBuiltins, (void))                                    \
 	X(object *, Py_CompileString, (const char *, const char *, int))           \

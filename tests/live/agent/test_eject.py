@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import agent
+import remote
 import support
 from agent import Client, wait_until
 from environment import FAILED, OK
@@ -146,6 +147,25 @@ def test_an_agent_that_was_never_used(interpreter, target, probing):
     assert process.line() == "awake"
 
 
+IN_CHILD = (b"child = os.fork(); child or (os.write(1, b'child\\n'), [exec(line()) for _ in iter(int, 1)])"
+            b"; os.waitpid(child, 0)\n")
+
+
+def test_out_of_a_child_of_fork(interpreter, target, probing):
+    """What the parent's agent made is in the child as well, and garbage collections look at all of it."""
+    process = target("obeys.py", interpreter=interpreter)
+    assert probing(process.pid, "eval", "1").out == "1\n"
+    process.send(IN_CHILD)
+    assert process.line() == "child"
+    child, = remote.children(process.pid)
+    assert probing(child, "eval", "2").out == "2\n"
+    assert eject(probing, child)["unmapped"]
+    process.send(b"import gc; gc.collect(); os.write(1, b'collected\\n')\n")
+    assert process.line() == "collected"
+    process.send(b"os._exit(0)\n")
+    assert process.line() == "done"
+
+
 @pytest.mark.parametrize("interpreter", support.one_per_version(), ids=repr)
 def test_calls_of_a_busy_main_thread(interpreter, target, probing):
     """Its last call may be over and not left yet when the library goes."""
@@ -182,7 +202,8 @@ def test_an_agent_loaded_from_memory(newest, probing, tmp_path):
 
 
 def test_two_at_once(newest, target, probing):
-    """Commands that load and unload at the same time: each works or says why, nothing crashes."""
+    """Commands that load and unload at the same time: each works or says why, nothing crashes, at the next
+    garbage collection neither."""
     process = target("evaluated.py", "idle")
     for _ in range(support.count(10, 100)):
         started = [subprocess.Popen([support.BINARY, str(process.pid), *words],
@@ -192,7 +213,8 @@ def test_two_at_once(newest, target, probing):
             out, err = command.communicate(timeout=60)
             assert command.returncode in (0, 1, 4, 5, 6), (out, err)
             assert out or err
-        assert process.alive(), process.errors()
+        collected = probing(process.pid, "eval", "__import__('gc').collect() >= 0")
+        assert process.alive() and collected.out == "True\n", (collected, process.errors())
     assert probing(process.pid, "eval", "3").out == "3\n"
     assert eject(probing, process.pid)["unmapped"]
     process.send(b"x")
