@@ -142,6 +142,8 @@ LISTED = "test_program.py::test_listed[*] | it is known\n"
 DIES = "import pytest\n@pytest.mark.parametrize('each', [1])\n" \
        "def test_listed(each): assert 0\ndef test_other(): assert %d\n"
 
+MANY = "import pytest\n@pytest.mark.parametrize('each', range(%d))\ndef test_it(each): assert 0\n"
+
 
 @pytest.mark.parametrize("text, repeat, status", [
     (DIES % 1, "quarantined", ledgers.AGAIN),
@@ -150,6 +152,8 @@ DIES = "import pytest\n@pytest.mark.parametrize('each', [1])\n" \
     (DIES % 0, "all", ledgers.AGAIN),
     (DIES % 1 + FAILS, "quarantined", 1),
     (FAILS + skipping("it is Tuesday").replace("test_it", "test_that"), "all", 1),
+    (MANY % 10, "all", ledgers.AGAIN),
+    (MANY % 11, "all", 1),
     ("def test_it(): pass\n", "all", 0),
     ("def test_it(:\n", "all", 2),
 ])

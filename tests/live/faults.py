@@ -26,7 +26,7 @@ SLOW = os.environ.get("PROBING_FAULT_SLOW", "") not in ("", "0")  # an emulated 
 SLEEPERS = 1 if SLOW else 5 if RUNS <= 10 else 2
 REFUSAL_SECONDS = 2 + 10  # as promised, and what a busy machine adds
 STEPS = os.environ.get("PROBING_FAULT_STEPS", "")  # a build that does something at a chosen step
-MOST_STEPS = 200  # far more than there are
+MOST_STEPS = 1000  # far more than there are; a thread that cannot be used yet is stopped again, by time
 AARCH64 = os.uname().machine == "aarch64"
 # Kinds of fault_registers, what the kernel calls them, bytes that a register is to have.
 REGISTERS = [("neon", "asimd", ""), ("sve", "sve", ""), ("sve", "sve", "256")] if AARCH64 else [
