@@ -447,7 +447,10 @@ def find_frame(ident, tid, depth, must, line, name, file):
     """None if it is not there any more, and need not be; or if its number says not to look for it."""
     if depth.startswith("-"):
         return None
-    frame, left = sys._current_frames().get(int(ident) or ident_of(int(tid))), int(depth)
+    ident, left = int(ident) or ident_of(int(tid)), int(depth)
+    frame = sys._current_frames().get(ident)
+    while frame and ident == get_ident() and frame.f_code.co_filename == AGENT:
+        frame = frame.f_back  # of ours, on that thread
     while frame and left:
         frame, left = frame.f_back, left - 1
     if frame and (frame.f_code.co_name, frame.f_lineno) == (name, int(line)) and \

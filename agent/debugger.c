@@ -28,6 +28,7 @@ static struct {
 	struct prba_connection *connection; /* without a socket */
 	int timer;			    /* of the kernel */
 	_Atomic uint64_t evaluations;
+	atomic_bool here, was_here; /* code runs on a thread of the program */
 } own;
 
 /** Stops us: a debugger is told of the signal, and without one the kernel drops it. */
@@ -62,20 +63,19 @@ static bool make_timer(void)
 static void begins(struct prba_connection *c)
 {
 	(void)c;
+	if (atomic_load(&own.here))
+		return;
 	atomic_store(&shared->state, PRBA_DEBUGGER_RUNNING);
 	set_timer(false);
 	stop();
 	set_timer(true);
 }
 
-static void evaluate(void)
+/** Makes the code that there is the connection's job. */
+static void take_job(struct prba_connection *c)
 {
-	struct prba_connection *c = own.connection;
 	struct prba_job *job = &c->job;
-	uint32_t done = PRBA_DEBUGGER_DONE;
 
-	atomic_store(&shared->state, PRBA_DEBUGGER_WAITING);
-	set_timer(true);
 	c->out_start = c->out_end = 0;
 	job->eval = (struct prb_wire_eval){
 		.name = "<probing>",
@@ -91,15 +91,40 @@ static void evaluate(void)
 	atomic_store(&job->interrupted, false);
 	atomic_store(&job->lost, 0);
 	atomic_store(&job->state, PRBA_WAITING);
-	prba_work_do(c);
-	prba_work_forget(c);
-	atomic_store(&job->present, false);
-	set_timer(false);
+}
+
+static void show_result(struct prba_connection *c)
+{
 	shared->out = (uintptr_t)c->out;
 	shared->out_length = c->out_end;
+}
+
+static void evaluate(void)
+{
+	struct prba_connection *c = own.connection;
+	uint32_t done = PRBA_DEBUGGER_DONE;
+
+	atomic_store(&shared->state, PRBA_DEBUGGER_WAITING);
+	set_timer(true);
+	take_job(c);
+	prba_work_do(c);
+	prba_work_forget(c);
+	atomic_store(&c->job.present, false);
+	set_timer(false);
+	show_result(c);
 	atomic_store(&shared->state, PRBA_DEBUGGER_DONE);
 	stop();
 	atomic_compare_exchange_strong(&shared->state, &done, PRBA_DEBUGGER_IDLE);
+}
+
+/** Interrupts what a thread of the program runs for us, and the threads now run for that. */
+static void interrupt_here(void)
+{
+	uint32_t requested = PRBA_DEBUGGER_REQUESTED;
+
+	own.connection->job.interrupts = own.connection->job.serial;
+	prba_work_interrupt(own.connection);
+	atomic_compare_exchange_strong(&shared->state, &requested, PRBA_DEBUGGER_IDLE);
 }
 
 /** False if no code came: a debugger writes the state while we stand, and the wait looks again. */
@@ -111,6 +136,8 @@ static bool wait_for_code(void)
 	syscall(SYS_futex, &shared->state, FUTEX_WAIT_PRIVATE, idle, &rest, NULL, 0);
 	if (atomic_load(&shared->state) == PRBA_DEBUGGER_REQUESTED && !atomic_load(&own.quit))
 		return true;
+	if (atomic_load(&own.here) && !atomic_load(&own.quit))
+		return true;
 	return !atomic_compare_exchange_strong(&shared->state, &idle, PRBA_DEBUGGER_NONE);
 }
 
@@ -121,11 +148,48 @@ static void *work(void *argument)
 	if (make_timer()) {
 		while (wait_for_code())
 			if (atomic_load(&shared->state) == PRBA_DEBUGGER_REQUESTED)
-				evaluate();
+				shared->asks == PRBA_DEBUGGER_INTERRUPT ? interrupt_here()
+									: evaluate();
 		syscall(SYS_timer_delete, own.timer);
 	}
 	atomic_store(&shared->state, PRBA_DEBUGGER_NONE);
 	return NULL;
+}
+
+/** 0, or -errno. */
+static int make_connection(void)
+{
+	shared->version = PRBA_DEBUGGER_VERSION;
+	shared->code_max = PRBA_DEBUGGER_CODE;
+	if (own.connection)
+		return 0;
+	own.connection = prba_connection_create(-1);
+	if (!own.connection)
+		return -ENOMEM;
+	own.connection->keeps = true;
+	own.connection->job.begins = begins;
+	return 0;
+}
+
+PRBA_EXPORT intptr_t probing_agent_debugger_here(void)
+{
+	uint32_t state = atomic_load(&shared->state);
+	int error = errno, rc;
+
+	if ((state != PRBA_DEBUGGER_NONE && state != PRBA_DEBUGGER_IDLE) ||
+	    shared->code_length > PRBA_DEBUGGER_CODE || atomic_exchange(&own.here, true))
+		return -EBUSY;
+	atomic_store(&own.was_here, true);
+	rc = make_connection();
+	if (!rc) {
+		take_job(own.connection);
+		prba_work_here(own.connection);
+		show_result(own.connection);
+		atomic_fetch_add(&shared->stops, 1);
+	}
+	atomic_store(&own.here, false);
+	errno = error;
+	return rc;
 }
 
 PRBA_EXPORT intptr_t probing_agent_debugger_start(void)
@@ -140,21 +204,17 @@ PRBA_EXPORT intptr_t probing_agent_debugger_start(void)
 		set_timer(true);
 	if (state != PRBA_DEBUGGER_NONE)
 		return 1;
-	if (!own.connection) {
-		own.connection = prba_connection_create(-1);
-		if (!own.connection)
-			return -ENOMEM;
-		own.connection->keeps = true;
-		own.connection->job.begins = begins;
-	}
+	if (atomic_load(&own.here))
+		return -EBUSY;
+	rc = make_connection();
+	if (rc)
+		return rc;
 	/* One that has said that it ends may be stopped before it has. */
 	if (own.has_thread && !syscall(SYS_tgkill, getpid(), shared->tid, 0))
 		return -EAGAIN;
 	if (own.has_thread)
 		pthread_join(own.thread, NULL);
 	own.has_thread = false;
-	shared->version = PRBA_DEBUGGER_VERSION;
-	shared->code_max = PRBA_DEBUGGER_CODE;
 	atomic_store(&own.quit, false);
 	atomic_store(&shared->state, PRBA_DEBUGGER_IDLE);
 	rc = prba_thread_start(&own.thread, STACK, "debug", work, NULL);
@@ -183,13 +243,9 @@ PRBA_EXPORT intptr_t probing_agent_debugger_interrupt(void)
 	return atomic_load(&job->state) != PRBA_RUNNING || job->has_interrupter ? 0 : -EAGAIN;
 }
 
-void prba_debugger_stop(void)
+static void end_thread(void)
 {
-	atomic_store(&own.evaluations, 0);
-	if (!own.has_thread)
-		return;
 	atomic_store(&own.quit, true);
-	prba_job_interrupt(own.connection, PRB_WIRE_OK);
 	while (atomic_load(&shared->state) != PRBA_DEBUGGER_NONE) {
 		static const struct timespec moment = {.tv_nsec = NS_OF_MS};
 
@@ -198,10 +254,29 @@ void prba_debugger_stop(void)
 	}
 	pthread_join(own.thread, NULL);
 	own.has_thread = false;
-	if (prba_job_is_over(own.connection)) {
+}
+
+void prba_debugger_stop(void)
+{
+	atomic_store(&own.evaluations, 0);
+	if (own.connection)
+		prba_job_interrupt(own.connection, PRB_WIRE_OK);
+	if (own.has_thread)
+		end_thread();
+	if (own.connection && !atomic_load(&own.here) && prba_job_is_over(own.connection)) {
 		prba_connection_destroy(own.connection);
 		own.connection = NULL;
 	}
+}
+
+bool prba_debugger_is_here(void)
+{
+	return atomic_load(&own.here);
+}
+
+bool prba_debugger_was_here(void)
+{
+	return atomic_load(&own.was_here);
 }
 
 uint64_t prba_debugger_evaluations(void)
@@ -214,5 +289,6 @@ void prba_debugger_forked(void)
 	atomic_store(&own.evaluations, 0);
 	own.has_thread = false;
 	own.connection = NULL;
+	atomic_store(&own.here, false);
 	atomic_store(&shared->state, PRBA_DEBUGGER_NONE);
 }

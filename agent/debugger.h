@@ -41,6 +41,7 @@ enum prba_debugger_asks {
 	PRBA_DEBUGGER_EVALUATES, /**< Python, to be run */
 	PRBA_DEBUGGER_BREAKS,	 /**< a request to agent/breaks.py */
 	PRBA_DEBUGGER_FRAME,	 /**< Python for a frame, which its first line names */
+	PRBA_DEBUGGER_INTERRUPT, /**< none: to interrupt probing_agent_debugger_here() */
 };
 
 /** As debuggers know it (gdbplugin/core/evaluator.py): changes need a new version. */
@@ -62,6 +63,12 @@ extern PRBA_EXPORT struct prba_debugger probing_agent_debugger;
 PRBA_EXPORT intptr_t probing_agent_debugger_start(void);
 
 /**
+ * Runs the code on the calling thread of the program, which holds the GIL and called something
+ * outside of the interpreter. 0: there is a result; or -errno.
+ */
+PRBA_EXPORT intptr_t probing_agent_debugger_here(void);
+
+/**
  * Interrupts the code that runs, as soon as threads run: 0, or -errno. For a thread of the program,
  * as the one above.
  */
@@ -69,6 +76,10 @@ PRBA_EXPORT intptr_t probing_agent_debugger_interrupt(void);
 
 /** Ends the thread and waits until it has; what it runs is interrupted. */
 void prba_debugger_stop(void);
+
+/** A thread of the program runs code for probing_agent_debugger_here(), or did at any time. */
+bool prba_debugger_is_here(void);
+bool prba_debugger_was_here(void);
 
 /** In a child after fork(). */
 void prba_debugger_forked(void);

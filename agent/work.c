@@ -7,6 +7,7 @@
 #include "agent/bootstrap.h"
 #include "agent/breaks.h"
 #include "agent/connection.h"
+#include "agent/debugger.h"
 #include "agent/flight.h"
 #include "inside/libc.h"
 #include "agent/finalization.h"
@@ -231,6 +232,23 @@ end:
 	prba_job_finish(c, outcome, text);
 }
 
+void prba_work_here(struct prba_connection *c)
+{
+	enum prb_wire_outcome outcome = PRB_WIRE_REFUSED;
+	const char *text;
+
+	prba_python_find();
+	text = prba_python_refusal();
+	if (!text && !(py->PyGILState_Check && py->PyGILState_Check()))
+		text = "the thread does not hold the GIL of the main interpreter";
+	if (!text && py->PyErr_Occurred())
+		text = "an exception was raised in the thread and is not handled yet, which the "
+		       "code would lose";
+	if (!text)
+		run_here(c, &outcome, &text);
+	prba_job_finish(c, outcome, text);
+}
+
 void prba_work_interrupt(struct prba_connection *c)
 {
 	struct prba_job *job = &c->job;
@@ -299,14 +317,15 @@ enum prba_left prba_work_leave(void)
 
 	if (!*prba_python_version())
 		return PRBA_LEFT;
-	if (prba_main_is_called() || prba_breaks_called() || prba_tracing_stays())
+	if (prba_main_is_called() || prba_debugger_is_here() || prba_breaks_called() ||
+	    prba_tracing_stays())
 		return PRBA_CALLS;
 	if (refusal && py->Py_IsInitialized())
 		return PRBA_ENDS;
 	if (prba_sites_stays())
 		return PRBA_ALLOCATES;
-	if (!refusal && (prba_main_was_called() || calls_before || prba_tracing_was_on() ||
-			 prba_stepping_was_on() || prba_sites_was_on()))
+	if (!refusal && (prba_main_was_called() || prba_debugger_was_here() || calls_before ||
+			 prba_tracing_was_on() || prba_stepping_was_on() || prba_sites_was_on()))
 		see_it_off();
 	/* Without a GIL one may have been about to call us, and have come in only now. */
 	return prba_breaks_calls() == calls_before ? PRBA_LEFT : PRBA_CALLS;

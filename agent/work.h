@@ -17,6 +17,12 @@ struct prba_connection;
 void prba_work_do(struct prba_connection *c);
 
 /**
+ * Does the connection's job, to evaluate, on the calling thread of the program, which holds the GIL
+ * or else is refused.
+ */
+void prba_work_here(struct prba_connection *c);
+
+/**
  * For the connection's worker: takes out of the interpreter what is there of the connection, and
  * the worker's thread state. Waits for the GIL.
  */

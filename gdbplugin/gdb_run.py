@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """gdb: running something in its inferior, for core/control.py."""
 
-import re
+import os
+import signal
+import threading
 
 import gdb
 
 from . import gdb_writes
 from .core import control
+from .core.debugger import status_field
 from .core.errors import Problem
 from .gdb_threads import Selection, find_thread, tid_of
 
+SIGNALED = "was signaled while in a function called from GDB"
 LOCKING = "scheduler-locking"
 # With it gdb 16 lets only a thread that is new run on, not the one that made it, behind a gdbserver
 # of before gdb 15.
@@ -114,7 +118,9 @@ class GdbControl(control.Control):
         quiet("set %s %s" % (LOCKING, "on" if alone else "off"))
         return thread
 
-    def call(self, tid, address, arguments, alone):
+    def call(self, tid, address, arguments, alone, seconds=None):
+        if seconds:
+            return self._call_for(seconds, tid, address, arguments, alone)
         self._select(tid, alone)
         self._called[tid] = address
         types = ", ".join(["long"] * len(arguments)) or "void"
@@ -125,6 +131,22 @@ class GdbControl(control.Control):
             # gdb goes on to show threads that were made meanwhile as running, until the next stop.
             if not all(thread.is_stopped() for thread in gdb.selected_inferior().threads()):
                 quiet("stepi 0")
+
+    def _call_for(self, seconds, *call):
+        """A Ctrl-C of the user, or ours when the time is over, leaves the thread in the function."""
+        pid = gdb.selected_inferior().pid
+        here = status_field(pid, "TracerPid") == os.getpid()
+        timer = threading.Timer(seconds, os.kill, (pid, signal.SIGINT))
+        if here:
+            timer.start()
+        try:
+            return self.call(*call)
+        except gdb.error as error:
+            if SIGNALED not in str(error):
+                raise
+            raise control.Late
+        finally:
+            timer.cancel()
 
     def run(self, tid, addresses, alone):
         thread, events = self._select(tid, alone), []

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """LLDB: running something in its process, for core/control.py."""
 
+import re
+
 import lldb
 
 from . import lldb_break
 from .core import control
 from .core.errors import Problem
 
+LATE = re.compile("timed out|interrupted|was halted")
 PATIENCE_US = 60 * 1000 * 1000  # with a function of the C library that is called
 
 
@@ -73,19 +76,21 @@ class LldbControl(control.Control):
         self._process.SetSelectedThread(thread)
         return thread
 
-    def call(self, tid, address, arguments, alone):
+    def call(self, tid, address, arguments, alone, seconds=None):
         options = lldb.SBExpressionOptions()
         options.SetIgnoreBreakpoints(True)
         options.SetUnwindOnError(False)
         options.SetTryAllThreads(False)
         options.SetStopOthers(alone)
-        options.SetTimeoutInMicroSeconds(PATIENCE_US)
+        options.SetTimeoutInMicroSeconds(int(seconds * 1e6) if seconds else PATIENCE_US)
         options.SetLanguage(lldb.eLanguageTypeC)
         options.SetSuppressPersistentResult(True)
         types = ", ".join(["long"] * len(arguments)) or "void"
         given = ", ".join("%dL" % argument for argument in arguments)
         value = self._thread(tid).GetFrameAtIndex(0).EvaluateExpression(
             "((long (*)(%s))%#x)(%s)" % (types, address, given), options)
+        if value.GetError().Fail() and seconds and LATE.search(value.GetError().GetCString()):
+            raise control.Late
         if value.GetError().Fail():
             raise Problem("lldb cannot call functions of this process (%s): behind a gdbserver gdb "
                           "can, and 'probing eval' in a shell of its machine"

@@ -126,6 +126,7 @@ typedef int prba_tracer(object *self, object *frame, int event, object *argument
 	X(void, PyErr_SetString, (object *, const char *))                \
 	X(void, PyMem_GetAllocator, (int, void *))                        \
 	X(void, PyMem_SetAllocator, (int, void *))                        \
+	X(int, PyGILState_Check, (void))                                  \
 	X(void *, PyThreadState_GetUnchecked, (void))                     \
 	X(void *, _PyThreadState_UncheckedGet, (void))
 

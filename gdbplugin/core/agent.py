@@ -21,7 +21,7 @@ _SYMBOLS = "SELECT name, address, module FROM native.symbols WHERE binding = 'gl
 _LIBC = re.compile(r"libc[.-]|libdl[.-]|ld-musl|libc\.musl")
 BREAK_STOPS = "probing_agent_break_stops"
 OWN = ("probing_agent_start", "probing_agent_debugger", "probing_agent_debugger_start",
-       "probing_agent_debugger_interrupt", "probing_agent_break_quiet", BREAK_STOPS)
+       "probing_agent_debugger_here", "probing_agent_debugger_interrupt", "probing_agent_break_quiet", BREAK_STOPS)
 NEEDED = ("dlopen", "dlsym", "dlclose", "dlerror", "mmap", "munmap")
 
 

@@ -2,6 +2,10 @@
 """What a debugger has to do for commands that run something in the process; a face has one of these
 (Debugger.control()), and only these commands use it."""
 
+class Late(Exception):
+    """A function has not returned in time, or before a Ctrl-C: the thread stands in it."""
+
+
 STOPPED, TIMER, OTHER, EXITED = "stopped", "timer", "other", "exited"
 PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS = 3, 0x22
 SIGSTOP, SIGURG = 19, 23
@@ -29,9 +33,9 @@ class Control:
         """Writes memory of the process."""
         raise NotImplementedError
 
-    def call(self, tid, address, arguments, alone):
+    def call(self, tid, address, arguments, alone, seconds=None):
         """Calls a function of the process on a thread and gives what it returns, as a signed
-        number; @alone: all other threads stay stopped."""
+        number; @alone: all other threads stay stopped. Late, if it has @seconds and needs more."""
         raise NotImplementedError
 
     def run(self, tid, addresses, alone):

@@ -15,14 +15,17 @@ import time
 from . import interpreter
 from . import control as run
 from .command import open_session
+from .debugger import traced_by_us
 from .errors import Interrupted, Problem
-from .hijack import hijack
+from .hijack import breathe, hijack, only
 
 # struct prba_debugger, up to its code
 _HEAD = struct.Struct("=IIIiIIQQQ")
 VERSION = 5
+CODE_MAX = 64 << 10
+INTERRUPT_SECONDS, MOMENT_SECONDS = 5, 0.1
 STATE_AT, ASKS_AT, LENGTH_AT = 8, 20, 24
-EVALUATES, BREAKS, IN_FRAME = 0, 1, 2
+EVALUATES, BREAKS, IN_FRAME, INTERRUPT = range(4)
 NONE, IDLE, REQUESTED, WAITING, RUNNING, DONE = range(6)
 # agent/protocol.h
 _FRAME = struct.Struct("<IHH")
@@ -85,6 +88,43 @@ class Evaluation:
         finally:
             self._hush(False)
 
+    def evaluate_here(self, code, seconds, asks, tid):
+        """The same on that thread, which holds the GIL, and then is where it was. Only its own code runs: what
+        needs another thread does not end."""
+        self._hush(True)
+        try:
+            thread = only(self.debugger, self.control, tid)
+            if self.head().state == NONE:
+                self._start(thread)
+            self._put(code, asks)
+            stops = self.head().stops
+            value = thread.call_for(seconds, self.known["probing_agent_debugger_here"])
+        except run.Late:
+            self._end_here(tid, stops, seconds)
+        finally:
+            self._hush(False)
+        if value < 0:
+            raise Problem("the code of an earlier 'probing eval' has not ended: let the process run until it "
+                          "has")
+        head = self.head()
+        return Result(self.debugger.read(head.out, head.out_length))
+
+    def _end_here(self, tid, stops, seconds):
+        """The thread stands in the code, below which the debugger stops it when that has ended. A thread of
+        the agent interrupts it: at this place of the stack no function may be called."""
+        said, until = "the code has not ended within %g s, or before a Ctrl-C" % seconds, time.monotonic()
+        until += INTERRUPT_SECONDS
+        self.control.write(self.base + ASKS_AT, struct.pack("=I", INTERRUPT))
+        self.control.write(self.base + STATE_AT, struct.pack("=I", REQUESTED))
+        while traced_by_us(self.debugger.pid()) and self.head().stops == stops and time.monotonic() < until:
+            which, _ = breathe(self.debugger, self.control, tid, MOMENT_SECONDS)
+            if which == run.EXITED:
+                raise Problem("the process ended meanwhile")
+        if self.head().stops == stops:
+            raise Problem("%s, nor when it was interrupted; thread %d is in it: let it run until %s has stopped "
+                          "it again, else it dies" % (said, tid, self.debugger.name))
+        raise Problem("%s, and was interrupted" % said)
+
     def _hush(self, quiet):
         """Whether breakpoints of Python do not count: what runs, runs for us."""
         if self.debugger.pid():
@@ -97,8 +137,11 @@ class Evaluation:
             self.tid = self.debugger.evaluators.get(self.debugger.pid(), head.tid)
             self._let_earlier_code_end(seconds)
             return
+        self._start(hijack(self.debugger, self.control))
+
+    def _start(self, thread):
         before = set(self.debugger.tids())
-        value = self._hijacked("probing_agent_debugger_start")
+        value = thread.call(self.known["probing_agent_debugger_start"])
         if value < 0:
             raise Problem("the process can start no thread (%s): let it run for a moment, and try "
                           "again" % os.strerror(-value))
@@ -147,12 +190,7 @@ class Evaluation:
         if head.version != VERSION:
             raise Problem("the agent in the process is of another version: 'probing eject' of a "
                           "shell takes it out")
-        if len(code) > head.code_max:
-            raise Problem("the code has %d bytes, and at most %d can be evaluated here"
-                          % (len(code), head.code_max))
-        self.control.write(self.base + _HEAD.size, code)
-        self.control.write(self.base + ASKS_AT, struct.pack("=I", asks))
-        self.control.write(self.base + LENGTH_AT, struct.pack("=Q", len(code)))
+        self._put(code, asks)
         self.control.write(self.base + STATE_AT, struct.pack("=I", REQUESTED))
 
     def _hide_frame(self):
@@ -161,6 +199,13 @@ class Evaluation:
         code = self.debugger.read(self.base + _HEAD.size, 128)
         number = code.index(b"\t", code.index(b"\t") + 1) + 1
         self.control.write(self.base + _HEAD.size + number, b"-")
+
+    def _put(self, code, asks):
+        if len(code) > CODE_MAX:
+            raise Problem("the code has %d bytes, and at most %d can be evaluated here" % (len(code), CODE_MAX))
+        self.control.write(self.base + _HEAD.size, code)
+        self.control.write(self.base + ASKS_AT, struct.pack("=I", asks))
+        self.control.write(self.base + LENGTH_AT, struct.pack("=Q", len(code)))
 
     def _nobody_is_needed(self):
         """Whether the interpreter is free without any other thread's doing."""

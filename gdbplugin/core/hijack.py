@@ -26,6 +26,9 @@ class Hijacked:
     def call(self, address, *arguments):
         return self.control.call(self.tid, address, arguments, self.alone)
 
+    def call_for(self, seconds, address):
+        return self.control.call(self.tid, address, (), self.alone, seconds)
+
 
 def hijack(debugger, control):
     """A Hijacked thread; lets threads leave unsafe places, if it has to. One that has run alone
@@ -36,6 +39,16 @@ def hijack(debugger, control):
             return found
         control.hijacked = found
     return control.hijacked
+
+
+def only(debugger, control, tid):
+    """This thread, if it is at a safe place."""
+    with open_session(debugger) as session:
+        threads = session.hijackable(True)
+    own = next((each for each in threads if each.tid == tid), None)
+    if own is None or own.why:
+        raise Problem("no function may be called on thread %d, which is %s" % (tid, own.why if own else "unknown"))
+    return Hijacked(control, tid, not any(each.why for each in threads))
 
 
 def find(debugger, control):
@@ -82,7 +95,7 @@ def chosen_to_keep(threads, chosen, kept):
         chosen = next((each for each in threads if each.tid == kept and not each.why), None)
     if not chosen:
         raise Problem("thread %d would have to run on from where it is stopped before a function can be called "
-                      "(%s): let the process run, and interrupt it" % (kept, reasons(threads)))
+                      "(%s): let the process run for a moment, and interrupt it" % (kept, reasons(threads)))
     return chosen
 
 

@@ -163,14 +163,14 @@ class Session:
         self._call(function, *arguments, library.ON_OBJECT(on_object), None)
         return found
 
-    def hijackable(self):
-        """The threads of the process, until it is known which one may call functions and that not
-        all may."""
+    def hijackable(self, every=False):
+        """The threads of the process; not @every: until it is known which one may call functions and
+        that not all may."""
         threads = []
 
         def on_thread(_, thread):
             threads.append(HijackableThread(thread[0]))
-            return any(each.why for each in threads) and \
+            return not every and any(each.why for each in threads) and \
                 any(each.in_call and not each.why for each in threads)
 
         self._call(LIBRARY.probing_hijackable, library.ON_THREAD(on_thread), None)

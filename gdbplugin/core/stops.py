@@ -3,13 +3,20 @@
 without being asked to."""
 
 import contextlib
+import os
+import re
 
 from . import agent, interpreter
 from .command import open_session
 from .errors import Problem
 from .frames import selected
 
-EXACT, LOOSE, GONE = "exact", "loose", "gone"
+EXACT, LOOSE, GONE, HERE = "exact", "loose", "gone", "here"
+_INTERPRETER = "SELECT module FROM native.symbols WHERE name = 'PyErr_Occurred'"
+_ALLOCATES = re.compile(r"(_*libc_)?(malloc|calloc|realloc|free|memalign|posix_memalign|aligned_alloc)\b")
+_FRAMES = "SELECT frame_type, func, module FROM native.frames WHERE tid = %d ORDER BY depth"
+# Functions of these may be called from anywhere within the interpreter.
+_SYSTEM = re.compile(r"(ld|libc|libm|libpthread|libdl|librt|ld-musl|libc\.musl|\[vdso\])\b")
 
 
 def is_chosen(debugger):
@@ -24,10 +31,10 @@ def keep(debugger, control, everyone=False):
     control.keeps, control.kept = is_chosen(debugger) and not everyone, debugger.thread()
 
 
-def check(debugger, control, what, everyone=False):
+def check(debugger, control, what, everyone=False, may_here=False):
     """Refuses what would have to run threads on from where the user had them stop, unless all may run
     (@everyone). What of the selected thread's frames is left when code runs: EXACT: all; LOOSE: they have
-    to be looked at again; GONE: it runs on."""
+    to be looked at again; GONE: it runs on; HERE: all, and the code can run on that thread alone."""
     keep(debugger, control, everyone)
     if at_python_breakpoint(debugger):
         control.keeps = False
@@ -35,17 +42,41 @@ def check(debugger, control, what, everyone=False):
     with open_session(debugger) as session:
         threads = interpreter.read_threads(session)
         free_threaded = interpreter.is_free_threaded(session)
-    holder = interpreter.holder(threads)
+        holder = interpreter.holder(threads)
+        own = next((each for each in threads if each.tid == debugger.thread() and each.gil == "holds"), None)
+        obstacle = why_not_here(session, own) if own and may_here and not everyone else None
+        if own and may_here and not everyone and not obstacle:
+            control.keeps = True
+            return HERE
     runs = next((each.tid for each in threads if not each.waits), None) if free_threaded else holder
     if runs is not None and control.keeps:
         raise Problem("%s: thread %d %s, and would have to run on from where it is stopped before any "
-                      "other code of Python can run: %s" % (
+                      "other code of Python can run%s: %s" % (
                           what, runs, "computes" if free_threaded else "holds the GIL",
-                          "'probing eval --all' lets all threads run" if what == "eval" else
+                          ", nor may code run on it there: %s" % obstacle if obstacle else "",
+                          "'probing eval --all' lets all threads run" if may_here else
                           "let the process run, and interrupt it"))
     if free_threaded or holder is not None and holder == debugger.thread():
         return GONE
     return EXACT if holder is None and not everyone else LOOSE
+
+
+def why_not_here(session, thread):
+    """Why code must not run on the thread that holds the GIL, at whatever instruction it is; None: the
+    interpreter has called an extension there, and so expects that code runs."""
+    callable_one = next((each for each in session.hijackable(True) if each.tid == thread.tid), None)
+    if thread.collects or callable_one is None or callable_one.why:
+        return "it collects garbage" if thread.collects else "it is %s" % (
+            callable_one.why if callable_one else "unknown")
+    own = {row["module"] for row in session.query(_INTERPRETER)}
+    extension = False
+    for row in session.query(_FRAMES % thread.tid):
+        if row["frame_type"] == "python" or row["module"] in own:
+            break
+        if row["frame_type"] == "error" or _ALLOCATES.match(row["func"] or ""):
+            return "its C stack cannot be read" if row["frame_type"] == "error" else "it allocates memory"
+        extension |= bool(row["module"]) and not _SYSTEM.match(os.path.basename(row["module"]))
+    return None if extension else "it is not in a function of an extension"
 
 
 def at_python_breakpoint(debugger):

@@ -25,10 +25,11 @@ of its module; those of __main__ if there is no frame:
   probing eval len(model.layers)
   probing eval import gc; gc.get_count()
 It runs on a thread of its own that the agent has, which is loaded first if it is not there, and
-takes the GIL as any other thread does. All other threads stay stopped where they are. If one of them
-holds the GIL they have to run until it gives it up, and in a free-threaded build if one computes: that
-is refused at a breakpoint or after a step, unless --all allows it. When the frame is gone by then, the
-code may name variables of its module only. Code that needs another thread is ended."""
+takes the GIL as any other thread does. All other threads stay stopped where they are. If the selected
+one holds the GIL in a function of an extension, the code runs on that one. If another one holds it they
+have to run until it gives it up, and in a free-threaded build if one computes: that is refused at a
+breakpoint or after a step, unless --all allows it. When the frame is gone by then, the code may name
+variables of its module only. Code that needs another thread is ended."""
     options = (Option("all", "all threads run while the code does", short="a"),
                Option("file", "run a file, also with several lines", "FILE", "f", "file"),
                Option("frame", "in this frame, by its number in 'probing backtrace'", "N"),
@@ -46,7 +47,7 @@ code may name variables of its module only. Code that needs another thread is en
         control = debugger.control()
         agent.check(debugger, control, "eval")
         everyone = "all" in options
-        left = stops.check(debugger, control, "eval", everyone)
+        left, tid = stops.check(debugger, control, "eval", everyone, True), debugger.thread()
         head = frame_head(debugger, options.get("frame"), left)
         watched = None if stops.at_python_breakpoint(debugger) else stops.Place(debugger)
         text = (head + code).encode("utf-8", "surrogateescape")
@@ -54,8 +55,9 @@ code may name variables of its module only. Code that needs another thread is en
             known = agent.need(debugger, control)
             evaluation = evaluator.Evaluation(debugger, control, known, everyone)
             evaluation.watched = watched if head else None
-            result = evaluation.evaluate(text, seconds,
-                                         evaluator.IN_FRAME if head else evaluator.EVALUATES)
+            asks = evaluator.IN_FRAME if head else evaluator.EVALUATES
+            result = evaluation.evaluate_here(text, seconds, asks, tid) if left == stops.HERE else \
+                evaluation.evaluate(text, seconds, asks)
         evaluator.show(debugger, result)
 
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where the user of gdb or LLDB has stopped the process, in C and with the GIL held: what runs code keeps
 that place or is refused, and its answer is never that of another scope."""
+import json
 import re
+import subprocess
 
+import agent
 import debuggers
 import pytest
 import support
@@ -13,7 +16,7 @@ STOP = {debuggers.gdb: ["break getppid", "continue"],
         debuggers.lldb: ["breakpoint set -n getppid", "process continue"]}
 STACK = {debuggers.gdb: "bt 1", debuggers.lldb: "thread backtrace -c 1"}
 # Each command that would have to run code of Python elsewhere.
-OTHERS = ["probing break-py calls_c.py:12", "probing break-py work", "probing trace calls_c.py:12 n",
+OTHERS = ["probing break-py calls_c.py:17", "probing break-py work", "probing trace calls_c.py:17 n",
           "probing trace --calls work",
           "python import probing; probing.break_py('work')"]
 
@@ -67,6 +70,64 @@ def test_code_is_refused(start, process, command):
     assert "--all" in session.part("refused")
     is_kept(session)
     assert process.alive()
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    made = tmp_path_factory.mktemp("leaf") / "called_leaf.so"
+    subprocess.run(["cc", "-g", "-O0", "-shared", "-fPIC", "-o", made,
+                    support.HERE / "programs" / "called_leaf.c"], check=True)
+    return made
+
+
+@pytest.fixture(params=[i for i in tables.chosen_interpreters() if i.has_ctypes and not i.free_threaded], ids=repr)
+def calling(request, library):
+    program = support.HERE / "programs" / "calls_c.py"
+    with support.Target(request.param, program, library) as started:
+        assert started.line() == "ready"
+        yield started
+
+
+def in_leaf(start, process, *commands):
+    """Stopped in the extension, with the commands and where it is then."""
+    at = [command.replace("getppid", "native_leaf") for command in STOP[start]]
+    session = attached(start, process, *at, ("before",), STACK[start], "probing backtrace", *commands,
+                       ("after",), STACK[start], "probing backtrace")
+    # Names of threads are those of the module threading, once that is imported.
+    before, after = [re.sub(r", stop reason.*|^\d+ \S+  ", "", printed(session, name), flags=re.M)
+                     for name in ("before", "after")]
+    assert "native_leaf" in before and "work" in before and before == after, session
+    assert "ran on" not in session.err, session
+    return session
+
+
+@both
+def test_in_an_extension(start, calling):
+    """Code runs on the thread itself, with the variables of each of its frames; the stop stays."""
+    session = in_leaf(start, calling, ("local",), "probing eval n", ("outer",), "probing eval --frame 1 other + n",
+                      ("thread",), "probing eval __import__('threading').current_thread().name",
+                      ("printed",), "probing eval print(n); fresh = n + 1", ("raised",),
+                      tried(start, "probing eval 1 / 0"), ("up",), "probing up", "probing eval other", "probing down",
+                      ("refused",), tried(start, "probing break-py work"))
+    assert printed(session, "local") == "5" and printed(session, "outer") == "12", session
+    assert printed(session, "thread") == "'MainThread'" and printed(session, "printed") == "5", session
+    assert "ZeroDivisionError: division by zero" in session.part("raised"), session
+    assert "\n6\n" in session.part("up"), session
+    assert "holds the GIL, and would have to run on" in session.part("refused"), session
+    agent.wait_until(lambda: debuggers.shell(calling, "n, fresh, rounds >= 0") == "(1000, 6, True)\n")
+    done = subprocess.run([support.BINARY, "-p", str(calling.pid), "eject", "--json"], check=False,
+                          stdout=subprocess.PIPE)
+    assert json.loads(done.stdout.decode())["unmapped"], done
+    assert calling.alive()
+
+
+@both
+def test_code_that_does_not_end_in_an_extension(start, calling):
+    session = in_leaf(start, calling, ("loop",), tried(start, "probing eval -t 0.5 while True: pass"),
+                      ("next",), "probing eval n")
+    assert "has not ended within 0.5 s, or before a Ctrl-C, and was interrupted" in session.part("loop"), session
+    assert printed(session, "next") == "5", session
+    agent.wait_until(lambda: debuggers.shell(calling, "n") == "1000\n")
 
 
 @both

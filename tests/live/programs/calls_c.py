@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Calls a function of the C library while it holds the GIL, from a function whose variable has the name of a
-global one; in between it sleeps."""
+"""Calls a function of the C library, or of the library that is named, while it holds the GIL, from a function
+whose variable has the name of a global one; in between it sleeps."""
 import os
+import sys
 import time
 
 n = 1000
+if len(sys.argv) > 1:
+    import ctypes
+
+    leaf = ctypes.PyDLL(sys.argv[1]).native_leaf
 rounds = 0
 
 
 def work(n):
-    os.getppid()
+    leaf(n) if len(sys.argv) > 1 else os.getppid()
     return n
 
 
