@@ -457,7 +457,7 @@ struct prb_error *prb_library_load(const struct prb_library *library, struct prb
 				   const struct prb_inject_request *request,
 				   struct prb_inject_result *ret)
 {
-	enum { TIMEOUT = 10 };
+	enum { TIMEOUT = 10, PATIENCE = 20 }; /* seconds; a busy disk takes seconds to make a file */
 	struct loading l = {
 		.library = library,
 		.t = modules->target,
@@ -468,6 +468,7 @@ struct prb_error *prb_library_load(const struct prb_library *library, struct prb
 		.deadline =
 			prb_clock_seconds() + (request->timeout > 0 ? request->timeout : TIMEOUT),
 	};
+	mail->patience = request->timeout > 0 ? 0 : PATIENCE;
 	struct prb_error *err = open_library(&l, modules);
 
 	ret->handle = l.handle;

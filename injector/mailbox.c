@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "ptrace/fault_step.h"
 #include "dump/tasks.h"
+#include "target/task.h"
 #include "base/clock.h"
 
 /* The comments of the struct say where what lies; all code of arch/ has it so. */
@@ -260,6 +261,35 @@ static struct prb_error *put_state(struct prb_mail *mail, uint32_t state)
 	return NULL;
 }
 
+/* It would go on if there were a processor, or the disk answered. */
+static bool wants_to_run(const struct prb_mail *mail)
+{
+	struct prb_task task = {};
+	prb_auto_error struct prb_error *err = prb_task_read(mail->target, mail->tid, &task);
+
+	return !err && (task.state == 'R' || task.state == 'D');
+}
+
+/* What it does instead. */
+static struct prb_error *not_in_time(struct prb_mail *mail)
+{
+	struct prb_error *late =
+		prb_error_create(PRB_ERROR_TIMEOUT, "it has not returned in time");
+	struct prb_task task = {};
+	struct prb_wait wait = {};
+	prb_auto_error struct prb_error *err = prb_task_read(mail->target, mail->tid, &task);
+
+	if (!err && task.state == 'R')
+		return prb_error_hint(late, "it runs, or waits for a processor");
+	if (!err)
+		err = prb_task_wait(mail->target, &task, &wait);
+	if (!err && wait.call)
+		late = prb_error_hint(late, "it waits in %s%s%s", wait.call, wait.what ? ": " : "",
+				      wait.what ? wait.what : "");
+	prb_wait_deinit(&wait);
+	return late;
+}
+
 static struct prb_error *wait_until_done(struct prb_mail *mail, double deadline)
 {
 	uint32_t state;
@@ -270,8 +300,9 @@ static struct prb_error *wait_until_done(struct prb_mail *mail, double deadline)
 				      sizeof(state)));
 		if (state == PRB_MAIL_DONE)
 			return NULL;
-		if (prb_clock_seconds() > deadline)
-			return prb_error_create(PRB_ERROR_TIMEOUT, "it has not returned in time");
+		double over = prb_clock_seconds() - deadline;
+		if (over > 0 && (over > mail->patience || !wants_to_run(mail)))
+			return not_in_time(mail);
 		if (polls % LOOK_POLLS == LOOK_POLLS - 1)
 			PRB_TRY(look_why(mail));
 		wait_a_little(polls);

@@ -94,6 +94,8 @@ struct prb_mail {
 	uint64_t text;		   /**< of PRB_SCRATCH_TEXT bytes for strings */
 	uint64_t raw_syscall;	   /**< code that makes a system call: (number, five arguments) */
 	pid_t tid;		   /**< of the thread; 0 before prb_mail_meet() */
+	double patience; /**< seconds more, after a deadline, for a thread that would go on if there
+			    were a processor or a page for it */
 	struct prb_stop stop;	   /**< of it, while it is held */
 };
 

@@ -394,7 +394,7 @@ def test_crash_at_loading(build, doomed):
 def test_hang_at_loading(build, doomed):
     start = time.monotonic()
     code, _, err = inject(doomed.pid, build.library("-DHANG"), "--timeout", "1")
-    assert code == TIMEOUT and "is still loading" in err
+    assert code == TIMEOUT and "is still loading" in err and "it waits in " in err, err
     assert time.monotonic() - start < 10
     doomed.wait_for_progress()
 
