@@ -180,10 +180,11 @@ static int find_in_tmp(uid_t uid, char **ret_path)
 	uid_t other;
 
 	while (folder && (entry = readdir(folder))) {
+		size_t size = strlen(entry->d_name) + 1;
 		int fd;
 
 		if (!prb_tmp_folder_parse(entry->d_name, &other) || other != uid ||
-		    strlen(entry->d_name) >= sizeof(best) ||
+		    size > sizeof(best) ||
 		    (*best && strcmp(entry->d_name, best) > 0))
 			continue;
 		fd = open_folder(dirfd(folder), entry->d_name, uid);
@@ -191,7 +192,7 @@ static int find_in_tmp(uid_t uid, char **ret_path)
 			continue;
 		prb_close_guard(&found);
 		found = fd;
-		snprintf(best, sizeof(best), "%s", entry->d_name);
+		memcpy(best, entry->d_name, size);
 	}
 	if (found < 0)
 		errno = EPERM;
