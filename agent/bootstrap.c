@@ -282,7 +282,7 @@ static object *function(const char *name)
 		if (__atomic_compare_exchange_n(&names, &known, fresh, false, __ATOMIC_SEQ_CST,
 						__ATOMIC_SEQ_CST)) {
 			known = fresh;
-			if (!call_plain(known, "begin"))
+			if (!call_plain(known, "install"))
 				return NULL;
 		} else {
 			discard(fresh);

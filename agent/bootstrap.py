@@ -608,7 +608,7 @@ def release():
         del names[name]
 
 
-def begin():
+def install():
     """Only of the one load of several that is used: what the program can see of it."""
     finder.install()
 
