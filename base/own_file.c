@@ -184,8 +184,7 @@ static int find_in_tmp(uid_t uid, char **ret_path)
 		int fd;
 
 		if (!prb_tmp_folder_parse(entry->d_name, &other) || other != uid ||
-		    size > sizeof(best) ||
-		    (*best && strcmp(entry->d_name, best) > 0))
+		    size > sizeof(best) || (*best && strcmp(entry->d_name, best) > 0))
 			continue;
 		fd = open_folder(dirfd(folder), entry->d_name, uid);
 		if (fd < 0)

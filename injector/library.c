@@ -457,7 +457,10 @@ struct prb_error *prb_library_load(const struct prb_library *library, struct prb
 				   const struct prb_inject_request *request,
 				   struct prb_inject_result *ret)
 {
-	enum { TIMEOUT = 10, PATIENCE = 20 }; /* seconds; a busy disk takes seconds to make a file */
+	enum {
+		TIMEOUT = 10,
+		PATIENCE = 20
+	}; /* seconds; a busy disk takes seconds to make a file */
 	struct loading l = {
 		.library = library,
 		.t = modules->target,

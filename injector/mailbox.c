@@ -273,8 +273,7 @@ static bool wants_to_run(const struct prb_mail *mail)
 /* What it does instead. */
 static struct prb_error *not_in_time(struct prb_mail *mail)
 {
-	struct prb_error *late =
-		prb_error_create(PRB_ERROR_TIMEOUT, "it has not returned in time");
+	struct prb_error *late = prb_error_create(PRB_ERROR_TIMEOUT, "it has not returned in time");
 	struct prb_task task = {};
 	struct prb_wait wait = {};
 	prb_auto_error struct prb_error *err = prb_task_read(mail->target, mail->tid, &task);

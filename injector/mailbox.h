@@ -96,7 +96,7 @@ struct prb_mail {
 	pid_t tid;		   /**< of the thread; 0 before prb_mail_meet() */
 	double patience; /**< seconds more, after a deadline, for a thread that would go on if there
 			    were a processor or a page for it */
-	struct prb_stop stop;	   /**< of it, while it is held */
+	struct prb_stop stop; /**< of it, while it is held */
 };
 
 /**
