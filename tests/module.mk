@@ -39,6 +39,9 @@ $(O)/tests/unit/test_ring: $(patsubst %,$(O)/inside/%.o,own_folder status) \
 
 include tests/lint/module.mk tests/tools/module.mk tests/fuzz/module.mk tests/bench/module.mk
 
+# Tests run what is built as other users, too, whatever the umask of whoever builds it.
+open_build = $(Q)chmod -R go+rX '$(O)'
+
 # Parts run one after the other, each with what it can do side by side.
 PARTS = $(MAKE) -s --no-print-directory WERROR=1
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$$(nproc))
@@ -51,6 +54,7 @@ check: ## the main path of everything, in minutes; installs what it needs
 
 .PHONY: check-needs
 check-needs: unit-tests replays $(MAIN_NEEDS)
+	$(open_build)
 
 .PHONY: test
 test: check ## the same
@@ -58,6 +62,7 @@ test: check ## the same
 .PHONY: check-all
 check-all: ## all tests, in their short form, on all interpreters; `make deps-test` installs what they need
 	$(Q)+$(PARTS) $(JOBS) unit-tests fuzzers $(filter-out deb,$(LIVE_NEEDS)) usable-gdb
+	$(open_build)
 	$(Q)+tests/tools/check lint='PROBING_CI=$(CI) $(PARTS) lint' unit='$(PARTS) check-unit' fuzz='$(PARTS) check-fuzz' \
 		aarch64='$(PARTS) check-aarch64-if-there' live='$(PARTS) check-live'
 
