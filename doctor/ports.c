@@ -12,7 +12,7 @@
 #include "remote/serve_known.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/runtime/modules.h"
+#include "values/modules.h"
 #include "python/python.h"
 #include "proc/text.h"
 #include "dump/waits/descriptors.h"

@@ -398,6 +398,32 @@ static struct prb_error *warn_missing(struct prb_dump *dump, const struct prb_ta
 	return NULL;
 }
 
+/* What a stray write left of the interpreter's own types. */
+static struct prb_error *warn_damaged(struct maker *m)
+{
+	struct prb_python **py;
+
+	prb_vec_each (py, &m->found->pythons.list)
+		for (int i = 0; (*py)->damaged && i < PRB_BUILTIN_COUNT; i++) {
+			prb_auto_str struct prb_str what = {};
+
+			if (!((*py)->damaged >> i & 1))
+				continue;
+			prb_python_describe_damage(*py, prb_view_mem(m->view), i, &what);
+			if (what.failed)
+				return prb_error_nomem();
+			if (what.length)
+				PRB_TRY(warn(m->capture.dump,
+					     prb_format("the type '%s' (%s at %#llx) is damaged: "
+							"%s; it was recognised by its address",
+							prb_builtin_types[i].name,
+							prb_builtin_types[i].symbol,
+							(unsigned long long)(*py)->builtins[i],
+							prb_str_text(&what))));
+		}
+	return NULL;
+}
+
 /* Modules are enough for the caller if they are all. */
 static bool may_share(const struct prb_target *target, const struct prb_dump_options *options,
 		      const struct prb_dump_found *found)
@@ -447,6 +473,7 @@ static struct prb_error *make(struct maker *m)
 	if (c->options->source || c->options->source_innermost)
 		PRB_TRY(prb_source_fill(c->target, c->dump, !c->options->source));
 	PRB_TRY(warn_missing(c->dump, c->target));
+	PRB_TRY(warn_damaged(m));
 	prb_modules_remember(c->modules);
 	prb_target_note_pages(c->target, 0, m->view);
 	finish(m);

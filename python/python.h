@@ -34,7 +34,15 @@ enum prb_builtin {
 	PRB_BUILTIN_DICT,
 	PRB_BUILTIN_STR,
 	PRB_BUILTIN_CODE,
-	PRB_BUILTIN_COUNT,
+	PRB_BUILTIN_INT,
+	PRB_BUILTIN_BOOL,
+	PRB_BUILTIN_FLOAT,
+	PRB_BUILTIN_TUPLE,
+	PRB_BUILTIN_LIST,
+	PRB_BUILTIN_BYTES,
+	PRB_BUILTIN_FUNCTION,
+	PRB_BUILTIN_OBJECT,
+	PRB_BUILTIN_COUNT, /**< and: none of them */
 };
 
 struct prb_python {
@@ -47,6 +55,7 @@ struct prb_python {
 	uint64_t code_type; /**< PyCode_Type, learnt at the first code object; 0 until then */
 	bool builtins_known;
 	uint64_t builtins[PRB_BUILTIN_COUNT]; /**< see prb_python_is_builtin() */
+	uint32_t damaged; /**< a bit for each of them that was found overwritten */
 
 	enum prb_hash_trust hash_trust;
 	bool hash_tried;	 /**< with a key that is known to be there */
@@ -179,6 +188,30 @@ struct prb_error *prb_python_frame_at(struct prb_python *py, struct prb_mem *mem
  * reads are requests to another machine, and a file of the interpreter is here, is it looked up.
  */
 bool prb_python_is_builtin(struct prb_python *py, uint64_t type, enum prb_builtin which);
+
+/** A type of the interpreter as it has to be. */
+struct prb_builtin_type {
+	const char *symbol, *name;
+	uint64_t flag; /**< the bit of tp_flags that it and its subclasses have; 0: none */
+};
+extern const struct prb_builtin_type prb_builtin_types[PRB_BUILTIN_COUNT];
+
+/** Looks up the addresses of these types in the interpreter's file, once. */
+void prb_python_know_builtins(struct prb_python *py);
+
+/** Which of these types lies at that address, by the interpreter's file: also of a damaged type,
+ * whose members say something else. */
+enum prb_builtin prb_python_builtin_at(struct prb_python *py, uint64_t type);
+
+/** Notes that a type was found damaged, for prb_python_describe_damage(). */
+static inline void prb_python_note_damage(struct prb_python *py, enum prb_builtin which)
+{
+	py->damaged |= UINT32_C(1) << which;
+}
+
+/** Appends which members of the damaged type are wrong; nothing if none is any more. */
+void prb_python_describe_damage(struct prb_python *py, struct prb_mem *mem, enum prb_builtin which,
+				struct prb_str *ret);
 
 /** The facts of a code object and of a position in it. Strings are the caller's. */
 struct prb_py_code {

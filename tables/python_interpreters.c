@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
-#include "python/runtime/modules.h"
+#include "values/modules.h"
 #include "tables/interpreters.h"
 #include "sql/spec/table.h"
 

@@ -11,8 +11,6 @@
 #include "python/repr/object_private.h"
 #include "values/expression.h"
 
-enum { PRB_PY_LIST = 1 << 25 /* tp_flags */ };
-
 /** What classes have by their names, for many attributes of few classes. Cleared with the types. */
 enum { PRB_CLASS_CACHE_SIZE = 256, PRB_CLASS_CACHE_NAME = 40 };
 

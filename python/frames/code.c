@@ -55,13 +55,20 @@ static struct prb_error *check_type(struct prb_python *py, struct prb_mem *mem, 
 		return NULL;
 	if (prb_python_is_builtin(py, type, PRB_BUILTIN_CODE))
 		return NULL;
-	PRB_TRY(prb_mem_read_u64(mem, type + (uint64_t)py->layout.type_name, &text));
-	PRB_TRY(prb_mem_read_cstr(mem, text, 256, &name));
-	if (strcmp(prb_str_text(&name), "code"))
-		return prb_error_create(PRB_ERROR_BAD_DATA, "%#llx is a %s, not a code object",
-					(unsigned long long)code, prb_str_text(&name));
-	py->code_type = type;
-	return NULL;
+
+	struct prb_error *err = prb_mem_read_u64(mem, type + (uint64_t)py->layout.type_name, &text);
+	if (!err)
+		err = prb_mem_read_cstr(mem, text, 256, &name);
+	if (!err && strcmp(prb_str_text(&name), "code"))
+		err = prb_error_create(PRB_ERROR_BAD_DATA, "%#llx is a %s, not a code object",
+				       (unsigned long long)code, prb_str_text(&name));
+	if (err && prb_python_builtin_at(py, type) == PRB_BUILTIN_CODE) {
+		prb_python_note_damage(py, PRB_BUILTIN_CODE);
+		prb_error_destroy(prb_steal(&err));
+	}
+	if (!err)
+		py->code_type = type;
+	return err;
 }
 
 /* Layouts may come from the target, too: members lie within what is read of a code object. */

@@ -23,11 +23,15 @@ enum {
 	PRB_PY_HEAP_TYPE = 1 << 9,
 	PRB_PY_READY = 1 << 12,
 	PRB_PY_INT = 1 << 24,
+	PRB_PY_LIST = 1 << 25,
 	PRB_PY_TUPLE = 1 << 26,
+	PRB_PY_BYTES = 1 << 27,
 	PRB_PY_STR = 1 << 28,
 	PRB_PY_DICT = 1 << 29,
 };
 #define PRB_PY_TYPE (UINT64_C(1) << 31)
+/** Of these bits a type has one at most: what it is derived from. */
+#define PRB_PY_KINDS (UINT64_C(0xff) << 24)
 
 /** How the hash table of a dict lies in memory. */
 enum prb_dict_keys {

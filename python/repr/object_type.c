@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Types of objects: read once per repr, validated, and asked for names and class attributes. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -31,6 +32,15 @@ static size_t bytes_needed(const struct prb_layout *l)
 	return PRB_MIN((size_t)end + 8, (size_t)TYPE_BYTES);
 }
 
+/* The end of all metatypes, although it does not say so itself. */
+static bool is_damaged_metatype(struct prb_repr *r, uint64_t type)
+{
+	if (prb_python_builtin_at(r->py, type) != PRB_BUILTIN_TYPE)
+		return false;
+	prb_python_note_damage(r->py, PRB_BUILTIN_TYPE);
+	return true;
+}
+
 /* The type of a type says of itself that it is one. Types of C that were never made ready have
  * none: before 3.10 these are some of the standard library, such as functools.KeyWrapper. */
 static struct prb_error *check_metatype(struct prb_repr *r, uint64_t address, uint64_t metatype,
@@ -43,19 +53,52 @@ static struct prb_error *check_metatype(struct prb_repr *r, uint64_t address, ui
 		return NULL;
 	/* The type of the metaclass is one, too, and so on up to type, whose type is itself. */
 	for (unsigned level = 0; level < LEVELS; level++) {
-		uint64_t above;
+		uint64_t above = 0;
 
 		if (prb_python_is_builtin(r->py, metatype, PRB_BUILTIN_TYPE))
 			return NULL;
 		PRB_TRY(prb_repr_word(r, metatype + (uint64_t)r->layout->type_flags, &flags));
-		if (!(flags & PRB_PY_TYPE))
-			break;
-		PRB_TRY(prb_repr_word(r, metatype + (uint64_t)r->layout->object_type, &above));
-		if (above == metatype)
+		if (flags & PRB_PY_TYPE)
+			PRB_TRY(prb_repr_word(r, metatype + (uint64_t)r->layout->object_type,
+					      &above));
+		if (above == metatype || is_damaged_metatype(r, metatype))
 			return NULL;
+		if (!above)
+			break;
 		metatype = above;
 	}
 	return prb_repr_bad(address, "not a type");
+}
+
+/*
+ * A type of the interpreter is known by its address, whatever was written over its members: it is
+ * what it has to be. False if it is none, or healthy.
+ */
+static bool mend(struct prb_repr *r, struct prb_type *type, bool damaged)
+{
+	enum prb_builtin which = prb_python_builtin_at(r->py, type->address);
+	uint64_t must;
+
+	if (which == PRB_BUILTIN_COUNT)
+		return false;
+	must = PRB_PY_READY | prb_builtin_types[which].flag;
+	if (!damaged && (type->flags & (PRB_PY_READY | PRB_PY_KINDS)) == must)
+		return false;
+	prb_python_note_damage(r->py, which);
+	type->flags = must;
+	if (r->layout->interp_static_types >= 0)
+		type->flags |= PRB_PY_STATIC_BUILTIN;
+	snprintf(type->name, sizeof(type->name), "%s", prb_builtin_types[which].name);
+	type->named = true;
+	return true;
+}
+
+/* A type is made ready before it has objects; most are derived from one kind, none from two. */
+static bool has_odd_flags(const struct prb_type *type)
+{
+	uint64_t kinds = type->flags & PRB_PY_KINDS;
+
+	return !(type->flags & PRB_PY_READY) || !kinds || kinds & (kinds - 1);
 }
 
 /* All but its name, which lies elsewhere. */
@@ -78,7 +121,15 @@ static struct prb_error *read_type(struct prb_repr *r, uint64_t address, struct 
 	type->itemsize = (int64_t)word_at(bytes, l->type_itemsize);
 	type->dictoffset = (int64_t)word_at(bytes, l->type_dictoffset);
 	type->name_at = word_at(bytes, l->type_name);
-	PRB_TRY(check_metatype(r, address, word_at(bytes, l->object_type), type->flags));
+
+	struct prb_error *err =
+		check_metatype(r, address, word_at(bytes, l->object_type), type->flags);
+
+	if (err || has_odd_flags(type)) {
+		if (mend(r, type, err != NULL))
+			prb_error_destroy(prb_steal(&err));
+		PRB_TRY(err);
+	}
 	if (type->basicsize < 0 || type->basicsize > INT32_MAX || type->itemsize < 0 ||
 	    type->itemsize > INT32_MAX)
 		return prb_repr_bad(address, "a type with impossible sizes");
@@ -122,8 +173,14 @@ struct prb_error *prb_repr_type(struct prb_repr *r, uint64_t address, struct prb
 	struct prb_type *type;
 
 	PRB_TRY(find_type(r, address, &type));
-	if (!type->named)
-		PRB_TRY(prb_repr_cstr(r, type->name_at, type->name, sizeof(type->name)));
+	if (!type->named) {
+		struct prb_error *err =
+			prb_repr_cstr(r, type->name_at, type->name, sizeof(type->name));
+
+		if (err && err->code == PRB_ERROR_FAULT && mend(r, type, true))
+			prb_error_destroy(prb_steal(&err));
+		PRB_TRY(err);
+	}
 	type->named = true;
 	*ret = type;
 	return NULL;

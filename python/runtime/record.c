@@ -10,7 +10,7 @@
 
 typedef unsigned long long number;
 
-void prb_python_remember(const struct prb_python *py, unsigned index)
+void prb_python_remember(struct prb_python *py, unsigned index)
 {
 	prb_auto_str struct prb_str key = {}, text = {};
 	const struct prb_layout *l = &py->layout;
@@ -27,6 +27,11 @@ void prb_python_remember(const struct prb_python *py, unsigned index)
 		       (number)py->gc_generation0, (number)py->gc_enabled, (number)py->gc_stats);
 	prb_str_printf(&text, "layout %x %x %x %x %x\n", l->version, l->micro, l->free_threaded,
 		       l->debug_build, l->source);
+	prb_python_know_builtins(py);
+	for (int i = 0; i < PRB_BUILTIN_COUNT; i++)
+		prb_str_printf(&text, "%s %llx\n", prb_builtin_types[i].symbol,
+			       (number)py->builtins[i]);
+	prb_str_printf(&text, "damaged %llx\n", (number)py->damaged);
 	for (unsigned i = 0; i < prb_layout_field_count; i++)
 		prb_str_printf(&text, "field %s %d\n", prb_layout_fields[i].name,
 			       *(const int32_t *)((const char *)l + prb_layout_fields[i].place));
@@ -40,6 +45,13 @@ static void set_field(struct prb_layout *layout, const char *name, int value)
 	for (unsigned i = 0; i < prb_layout_field_count; i++)
 		if (!strcmp(prb_layout_fields[i].name, name))
 			*(int32_t *)((char *)layout + prb_layout_fields[i].place) = value;
+}
+
+static void set_builtin(struct prb_python *py, const char *symbol, uint64_t address)
+{
+	for (int i = 0; i < PRB_BUILTIN_COUNT; i++)
+		if (!strcmp(prb_builtin_types[i].symbol, symbol))
+			py->builtins[i] = address;
 }
 
 /* One line; names that this version does not know mean nothing to it. */
@@ -82,6 +94,10 @@ static void take_line(struct prb_python *py, struct prb_modules *modules, const 
 			py->gc_enabled = value;
 		else if (!strcmp(name, "gc_stats"))
 			py->gc_stats = value;
+		else if (!strcmp(name, "damaged"))
+			py->damaged = (uint32_t)value;
+		else
+			set_builtin(py, name, value);
 	}
 }
 
@@ -95,6 +111,7 @@ static struct prb_error *parse(struct prb_python *py, struct prb_modules *module
 			*next++ = '\0';
 		take_line(py, modules, line);
 	}
+	py->builtins_known = true;
 	py->layout.behaviour = prb_behaviour_find(py->layout.version);
 	if (!py->module || !py->layout.behaviour)
 		return prb_error_create(PRB_ERROR_BAD_DATA,

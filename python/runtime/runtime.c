@@ -82,20 +82,28 @@ static uint32_t version_by_names(struct prb_modules *modules, struct prb_module 
 	return minor ? 0x03000000 | minor << 16 : 0;
 }
 
+/* Py_Version (3.11+), a constant. */
+static bool read_constant(struct prb_module *module, struct prb_mem *mem, uint32_t *ret)
+{
+	uint64_t address;
+
+	if (!find_symbol(module, "Py_Version", &address))
+		return false;
+
+	prb_auto_error struct prb_error *err = prb_mem_read_u32(mem, address, ret);
+
+	return !err && *ret >> 24 == 3;
+}
+
 static uint32_t find_version(struct prb_modules *modules, struct prb_module *module,
 			     struct prb_mem *mem, uint64_t runtime)
 {
-	uint64_t address;
 	uint32_t version;
 
 	if (runtime && prb_debug_offsets_present(mem, runtime, &version))
 		return version;
-	if (find_symbol(module, "Py_Version", &address)) { /* 3.11+ */
-		prb_auto_error struct prb_error *err = prb_mem_read_u32(mem, address, &version);
-
-		if (!err && version >> 24 == 3)
-			return version;
-	}
+	if (read_constant(module, mem, &version))
+		return version;
 	return version_by_names(modules, module);
 }
 
@@ -126,6 +134,28 @@ static struct prb_error *read_hexversion(struct prb_python *py, struct prb_mem *
 	return NULL;
 }
 
+/* The version at the beginning of sys.version: "3.8.18 (default, …". */
+static bool read_sys_version(struct prb_python *py, struct prb_mem *mem, uint64_t interp,
+			     uint32_t *ret)
+{
+	enum { MOST = 32, FINAL = 0xf0 };
+	prb_auto_str struct prb_str text = {};
+	unsigned major, minor, micro;
+	uint64_t sys, object;
+	prb_auto_error struct prb_error *err =
+		prb_mem_read_u64(mem, interp + (uint64_t)py->layout.interp_sysdict, &sys);
+
+	if (!err)
+		err = prb_object_dict_get(py, mem, sys, "version", &object);
+	if (!err)
+		err = prb_object_str(py, mem, object, MOST, &text);
+	if (err || sscanf(prb_str_text(&text), "%3u.%3u.%3u", &major, &minor, &micro) != 3 ||
+	    major != 3 || minor > 255 || micro > 255)
+		return false;
+	*ret = major << 24 | minor << 16 | micro << 8 | FINAL;
+	return true;
+}
+
 /* Whether a thread has memory for frames: `sys` was complete before the first frame was made. */
 static bool has_run_code(struct prb_python *py, struct prb_mem *mem,
 			 const struct prb_py_threads *threads)
@@ -150,8 +180,37 @@ static bool has_run_code(struct prb_python *py, struct prb_mem *mem,
 static bool says_version(struct prb_python *py, struct prb_mem *mem,
 			 const struct prb_py_threads *threads, uint32_t *ret)
 {
-	return prb_target_is_remote(py->target) && py->runtime &&
-	       prb_debug_offsets_present(mem, py->runtime, ret) && has_run_code(py, mem, threads);
+	return py->runtime && prb_debug_offsets_present(mem, py->runtime, ret) &&
+	       has_run_code(py, mem, threads);
+}
+
+/*
+ * The version, as the objects in `sys` have it. A program may change these objects, and a stray
+ * write can damage what they are made of: then the interpreter's own constant says it as well.
+ */
+static struct prb_error *read_version(struct prb_python *py, struct prb_mem *mem,
+				      const struct prb_py_threads *threads, uint32_t *ret)
+{
+	uint64_t interp = threads->interps.items[threads->interps.count - 1].address;
+	uint32_t hex = 0;
+
+	if (prb_target_is_remote(py->target) && says_version(py, mem, threads, ret))
+		return NULL;
+
+	struct prb_error *err = read_hexversion(py, mem, interp, &hex);
+
+	if (err && (err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS))
+		return err;
+	*ret = hex;
+	if (!err && hex >> 16 == py->layout.version)
+		return NULL;
+	if (says_version(py, mem, threads, &hex) ||
+	    (has_run_code(py, mem, threads) && read_constant(py->module, mem, &hex)) ||
+	    read_sys_version(py, mem, interp, &hex)) {
+		prb_error_destroy(prb_steal(&err));
+		*ret = hex;
+	}
+	return err;
 }
 
 /*
@@ -168,9 +227,8 @@ static struct prb_error *validate(struct prb_python *py, struct prb_mem *mem)
 	struct prb_error *err = NULL;
 	if (!threads.interps.count)
 		err = prb_error_create(PRB_ERROR_UNSUPPORTED, "Python is not initialised (yet)");
-	else if (!says_version(py, mem, &threads, &hex))
-		err = read_hexversion(
-			py, mem, threads.interps.items[threads.interps.count - 1].address, &hex);
+	else
+		err = read_version(py, mem, &threads, &hex);
 	prb_py_threads_deinit(&threads);
 	if (err && err->code != PRB_ERROR_NOMEM && err->code != PRB_ERROR_NO_PROCESS &&
 	    err->code != PRB_ERROR_UNSUPPORTED) {

@@ -12,8 +12,6 @@ enum {
 	FIRST_TABLE = 1 << 12,
 	BASES_MAX = 64,
 	HAVE_GC = 1 << 14,
-	FLAG_LIST = 1 << 25,
-	FLAG_BYTES = 1 << 27,
 };
 static const uint64_t bytes_max = UINT64_C(1) << 44;
 
@@ -53,8 +51,8 @@ static bool by_flags(const struct prb_type *type, enum prb_census_kind *ret)
 		enum prb_census_kind kind;
 	} flags[] = {
 		{PRB_PY_STR, PRB_CENSUS_STR},	  {PRB_PY_DICT, PRB_CENSUS_DICT},
-		{PRB_PY_TUPLE, PRB_CENSUS_TUPLE}, {FLAG_LIST, PRB_CENSUS_LIST},
-		{FLAG_BYTES, PRB_CENSUS_LEAF},	  {PRB_PY_INT, PRB_CENSUS_LEAF},
+		{PRB_PY_TUPLE, PRB_CENSUS_TUPLE}, {PRB_PY_LIST, PRB_CENSUS_LIST},
+		{PRB_PY_BYTES, PRB_CENSUS_LEAF},  {PRB_PY_INT, PRB_CENSUS_LEAF},
 	};
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(flags); i++)

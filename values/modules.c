@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "python/runtime/modules.h"
+#include "values/modules.h"
 
 #include <stdlib.h>
 #include <string.h>

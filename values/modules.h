@@ -5,8 +5,8 @@
  * Threading: as python.h. What cannot be read of one module is unknown (NULL, -1), and the others
  * are told; an error is returned when sys.modules itself cannot be read.
  */
-#ifndef PRB_PYTHON_RUNTIME_MODULES_H
-#define PRB_PYTHON_RUNTIME_MODULES_H
+#ifndef PRB_VALUES_MODULES_H
+#define PRB_VALUES_MODULES_H
 
 #include "base/error.h"
 #include "base/vec.h"
