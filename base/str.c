@@ -100,7 +100,9 @@ void prb_str_printf(struct prb_str *s, const char *format, ...)
 
 void prb_str_put_utf8(struct prb_str *s, uint32_t c)
 {
-	if (c < 0x80) {
+	if (!c) {
+		prb_str_puts(s, "\\x00");
+	} else if (c < 0x80) {
 		prb_str_putc(s, (char)c);
 	} else if (c < 0x800) {
 		prb_str_append(s, (char[]){(char)(0xc0 | c >> 6), (char)(0x80 | (c & 0x3f))}, 2);

@@ -240,7 +240,7 @@ bool prb_is_ascii(const char *text);
 /** True if the object is a str of exactly this ASCII text. */
 struct prb_error *prb_repr_text_is(struct prb_repr *r, uint64_t object, const char *text,
 				   bool *ret) PRB_MUST_CHECK;
-/** The same text with lone surrogates in the form of UTF-8, so that nothing is lost. */
+/** The same text with NULs, and lone surrogates in the form of UTF-8, so that nothing is lost. */
 struct prb_error *prb_repr_raw_text(struct prb_repr *r, uint64_t object, size_t max,
 				    struct prb_str *ret) PRB_MUST_CHECK;
 /** Appends a quoted literal of a prb_repr_raw_text(). */

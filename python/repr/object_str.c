@@ -120,8 +120,10 @@ static void put_raw(struct prb_str *s, uint32_t c)
 			       (char[]){(char)(0xe0 | c >> 12), (char)(0x80 | (c >> 6 & 0x3f)),
 					(char)(0x80 | (c & 0x3f))},
 			       3);
-	else
+	else if (c)
 		prb_str_put_utf8(s, c);
+	else
+		prb_str_putc(s, '\0');
 }
 
 struct prb_error *prb_repr_raw_text(struct prb_repr *r, uint64_t object, size_t max,

@@ -139,7 +139,8 @@ def test_odd_names_of_a_target(probing, target, newest, form):
             assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", text)
     frames = json.loads(ask(probing, "-p", process.pid, "SELECT func FROM python.stacks"))
     names = {frame["func"] for frame in frames}
-    assert {"🐍漢", 'a,"b"\r\n\tc\\d', ""} <= names and max(map(len, names)) > 1000
+    assert {"🐍漢", 'a,"b"\r\n\tc\\d', "", r"nul\x00nul"} <= names and max(map(len, names)) > 1000
+    assert any(row["name"].endswith(r"nul\x00nul") for row in known)
 
 
 def test_unknown_format(probing):

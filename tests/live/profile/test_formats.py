@@ -28,8 +28,10 @@ def shown(text):
 
 
 def exact(text):
-    """A name in JSON: a half of a surrogate pair is no character, and stands as text."""
-    return re.sub("[\ud800-\udfff]", lambda match: r"\u%04x" % ord(match[0]), text)
+    """A name in JSON: a half of a surrogate pair is no character, and stands as text; so does NUL,
+    which would end a text of C."""
+    return re.sub("[\ud800-\udfff]", lambda match: r"\u%04x" % ord(match[0]),
+                  text.replace("\0", r"\x00"))
 
 
 # Each gives [(names of a stack, outermost first, weight in ns)].

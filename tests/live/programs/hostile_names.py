@@ -8,7 +8,7 @@ NAMES = [
     "plain", "qu\"ote's", "</script><script>fail()</script>", "<!--<script>", "]]>&amp;<b>",
     "semi;colon", "line\nfeed\r", "\x1b[2J\x07bell", "\udc80\ud800half", "\u202eback\u2066",
     "\u2028\u2029", "\ufffe\uffff", "=1+1", "back\\slash\\n", "%s%n%d", "ü→é😀", "tab\there",
-    "(in parens:12)", "x" * 300, " 42", "",
+    "(in parens:12)", "cut\0here", "x" * 300, " 42", "",
 ]
 
 
