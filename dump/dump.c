@@ -398,6 +398,20 @@ static struct prb_error *warn_missing(struct prb_dump *dump, const struct prb_ta
 	return NULL;
 }
 
+/* A core without the interpreter's file, in which the names of types lie. */
+static struct prb_error *warn_nameless(struct maker *m)
+{
+	struct prb_python **py;
+
+	prb_vec_each (py, &m->found->pythons.list)
+		if ((*py)->code_by_members)
+			PRB_TRY(warn(m->capture.dump,
+				     prb_format("the names of types cannot be read without %s: "
+						"code was recognised by its members",
+						(*py)->module->path)));
+	return NULL;
+}
+
 /* What a stray write left of the interpreter's own types. */
 static struct prb_error *warn_damaged(struct maker *m)
 {
@@ -474,6 +488,7 @@ static struct prb_error *make(struct maker *m)
 		PRB_TRY(prb_source_fill(c->target, c->dump, !c->options->source));
 	PRB_TRY(warn_missing(c->dump, c->target));
 	PRB_TRY(warn_damaged(m));
+	PRB_TRY(warn_nameless(m));
 	prb_modules_remember(c->modules);
 	prb_target_note_pages(c->target, 0, m->view);
 	finish(m);

@@ -52,7 +52,8 @@ struct prb_python {
 	uint64_t runtime; /**< address of _PyRuntime; 0 before 3.7 */
 	char version[32]; /**< "3.12.1", "3.13.0rc2+" as the target says it */
 
-	uint64_t code_type; /**< PyCode_Type, learnt at the first code object; 0 until then */
+	uint64_t code_type;   /**< PyCode_Type, learnt at the first code object; 0 until then */
+	bool code_by_members; /**< its name cannot be read: its members told that it is */
 	bool builtins_known;
 	uint64_t builtins[PRB_BUILTIN_COUNT]; /**< see prb_python_is_builtin() */
 	uint32_t damaged; /**< a bit for each of them that was found overwritten */

@@ -66,6 +66,12 @@ static struct prb_error *check_type(struct prb_python *py, struct prb_mem *mem, 
 		prb_python_note_damage(py, PRB_BUILTIN_CODE);
 		prb_error_destroy(prb_steal(&err));
 	}
+	/* A core lacks the constants of a file that is not here. */
+	if (err && err->code == PRB_ERROR_FAULT && py->target && !py->target->live &&
+	    prb_object_is_code_type(py, mem, type)) {
+		py->code_by_members = true;
+		prb_error_destroy(prb_steal(&err));
+	}
 	if (!err)
 		py->code_type = type;
 	return err;

@@ -133,9 +133,9 @@ static struct prb_error *find_repr_owner(struct prb_repr *r, const struct prb_ty
 
 	PRB_TRY(prb_repr_mro(r, type, mro, &count));
 	for (size_t i = count; i-- > 0;) {
-		PRB_TRY(prb_repr_type(r, mro[i], ret));
+		PRB_TRY(prb_repr_nameless_type(r, mro[i], ret));
 		if ((*ret)->repr == type->repr)
-			return NULL;
+			return prb_repr_type(r, mro[i], ret);
 	}
 	return prb_repr_bad(type->address, "a type without itself in its MRO");
 }

@@ -92,6 +92,10 @@ const char *prb_repr_text_type(const char *text);
 struct prb_error *prb_object_str(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 				 size_t max, struct prb_str *ret) PRB_MUST_CHECK;
 
+/** True if it is the type of code objects, by its tp_members, which have the places that the layout
+ * has: for one whose name cannot be read. */
+bool prb_object_is_code_type(struct prb_python *py, struct prb_mem *mem, uint64_t address);
+
 /**
  * A number that tells the text of a str object, which @p object is known to be, from what was there
  * before: its hash, or what stands for it while it has none.

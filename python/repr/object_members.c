@@ -83,6 +83,43 @@ struct prb_error *prb_repr_members_each(struct prb_repr *r, const struct prb_typ
 	return NULL;
 }
 
+/* Whether its objects have one of that kind there; the names of members need not be readable. */
+static bool describes(struct prb_repr *r, const struct prb_type *class, int kind, int32_t offset)
+{
+	enum { FEW = 64 };
+
+	for (unsigned i = 0; i < FEW; i++) {
+		uint64_t words[DEFINITION_WORDS];
+		prb_auto_error struct prb_error *err = prb_repr_words(
+			r, class->members + (uint64_t)i * sizeof(words), DEFINITION_WORDS, words);
+
+		if (err || !words[0])
+			return false;
+		if ((int)words[1] == kind && words[2] == (uint64_t)offset)
+			return true;
+	}
+	return false;
+}
+
+bool prb_object_is_code_type(struct prb_python *py, struct prb_mem *mem, uint64_t address)
+{
+	const struct prb_layout *l = &py->layout;
+	prb_auto_repr struct prb_repr r;
+	struct prb_type *type;
+
+	prb_repr_init(&r, py, mem, NULL, NULL);
+
+	prb_auto_error struct prb_error *err = prb_repr_nameless_type(&r, address, &type);
+
+	return !err && type->members && type->flags & PRB_PY_READY &&
+	       !(type->flags & (PRB_PY_HEAP_TYPE | PRB_PY_KINDS)) &&
+	       describes(&r, type, MEMBER_OBJECT, l->code_name) &&
+	       describes(&r, type, MEMBER_OBJECT, l->code_filename) &&
+	       describes(&r, type, MEMBER_OBJECT, l->code_linetable) &&
+	       describes(&r, type, MEMBER_INT, l->code_firstlineno) &&
+	       describes(&r, type, MEMBER_INT, l->code_flags);
+}
+
 struct prb_error *prb_repr_member_of(struct prb_repr *r, uint64_t descriptor,
 				     struct prb_member *ret)
 {

@@ -192,6 +192,9 @@ struct prb_error *prb_repr_tuple(struct prb_repr *r, uint64_t object, uint64_t *
 /* object_type.c */
 struct prb_error *prb_repr_type(struct prb_repr *r, uint64_t address,
 				struct prb_type **ret) PRB_MUST_CHECK;
+/** As above, without its name, which may be unreadable, or one more request to another machine. */
+struct prb_error *prb_repr_nameless_type(struct prb_repr *r, uint64_t address,
+					 struct prb_type **ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_type_of(struct prb_repr *r, uint64_t object,
 				   struct prb_type **ret) PRB_MUST_CHECK;
 /** As above, without its name, which may be one more request to another machine. */

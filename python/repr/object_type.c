@@ -141,7 +141,8 @@ static void type_guard(struct prb_type **type)
 	free(*type);
 }
 
-static struct prb_error *find_type(struct prb_repr *r, uint64_t address, struct prb_type **ret)
+struct prb_error *prb_repr_nameless_type(struct prb_repr *r, uint64_t address,
+					 struct prb_type **ret)
 {
 	__attribute__((cleanup(type_guard))) struct prb_type *type = NULL;
 	struct prb_type **recent = &r->recent[address / 16 % PRB_REPR_RECENT], **known;
@@ -168,16 +169,39 @@ static struct prb_error *find_type(struct prb_repr *r, uint64_t address, struct 
 	return NULL;
 }
 
+/* A core lacks names that lie in a file which is not here. The first type of a kind, which all
+ * others are derived from, is the builtin one. */
+static bool name_by_kind(struct prb_repr *r, struct prb_type *type)
+{
+	uint64_t kind = type->flags & PRB_PY_KINDS, of_base;
+	int i = 0;
+
+	if (!r->py->target || r->py->target->live || !kind || type->flags & PRB_PY_HEAP_TYPE ||
+	    has_odd_flags(type))
+		return false;
+
+	prb_auto_error struct prb_error *err =
+		prb_repr_word(r, type->base + (uint64_t)r->layout->type_flags, &of_base);
+
+	while (i < PRB_BUILTIN_COUNT && prb_builtin_types[i].flag != kind)
+		i++;
+	if (err || of_base & PRB_PY_KINDS || i == PRB_BUILTIN_COUNT)
+		return false;
+	snprintf(type->name, sizeof(type->name), "%s", prb_builtin_types[i].name);
+	return true;
+}
+
 struct prb_error *prb_repr_type(struct prb_repr *r, uint64_t address, struct prb_type **ret)
 {
 	struct prb_type *type;
 
-	PRB_TRY(find_type(r, address, &type));
+	PRB_TRY(prb_repr_nameless_type(r, address, &type));
 	if (!type->named) {
 		struct prb_error *err =
 			prb_repr_cstr(r, type->name_at, type->name, sizeof(type->name));
 
-		if (err && err->code == PRB_ERROR_FAULT && mend(r, type, true))
+		if (err && err->code == PRB_ERROR_FAULT &&
+		    (mend(r, type, true) || name_by_kind(r, type)))
 			prb_error_destroy(prb_steal(&err));
 		PRB_TRY(err);
 	}
@@ -207,7 +231,7 @@ struct prb_error *prb_repr_nameless_type_of(struct prb_repr *r, uint64_t object,
 	uint64_t type;
 
 	PRB_TRY(type_address(r, object, &type));
-	return find_type(r, type, ret);
+	return prb_repr_nameless_type(r, type, ret);
 }
 
 static struct prb_error *is_kind(struct prb_repr *r, uint64_t object, enum prb_builtin builtin,
@@ -220,7 +244,7 @@ static struct prb_error *is_kind(struct prb_repr *r, uint64_t object, enum prb_b
 	*ret = prb_python_is_builtin(r->py, address, builtin);
 	if (*ret)
 		return NULL;
-	PRB_TRY(find_type(r, address, &type));
+	PRB_TRY(prb_repr_nameless_type(r, address, &type));
 	*ret = type->flags & flag;
 	return NULL;
 }
