@@ -151,6 +151,11 @@ uint32_t prb_seccomp_run(const struct sock_filter *code, size_t count,
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
+static bool is_allowed(uint32_t action)
+{
+	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
+}
+
 /* What a filter answers to a call, without the details that a program gets. */
 static uint32_t answer(const struct sock_filter *code, size_t count, int number,
 		       const uint64_t args[6])
@@ -162,9 +167,19 @@ static uint32_t answer(const struct sock_filter *code, size_t count, int number,
 	return prb_seccomp_run(code, count, &data) & SECCOMP_RET_ACTION_FULL;
 }
 
-static bool is_allowed(uint32_t action)
+/* The same where an int may be extended to a register in either way: the worse of both. */
+static uint32_t answer_ints(const struct sock_filter *code, size_t count, int number,
+			    const uint64_t args[6])
 {
-	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
+	uint64_t other[6];
+	uint32_t action;
+
+	for (size_t n = 0; n < PRB_ARRAY_SIZE(other); n++)
+		other[n] = (int64_t)args[n] < 0 ? (uint32_t)args[n]
+			   : args[n] >> 31 == 1 ? (uint64_t)(int32_t)args[n]
+						: args[n];
+	action = answer(code, count, number, args);
+	return is_allowed(action) ? answer(code, count, number, other) : action;
 }
 
 static const char *what_needs(unsigned maker)
@@ -179,7 +194,7 @@ static struct prb_error *check_filter(const struct sock_filter *code, size_t cou
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(calls); i++) {
 		if (!(calls[i].maker & makers))
 			continue;
-		uint32_t action = answer(code, count, calls[i].number, calls[i].args);
+		uint32_t action = answer_ints(code, count, calls[i].number, calls[i].args);
 
 		if (is_allowed(action) || (calls[i].may_fail && action == SECCOMP_RET_ERRNO))
 			continue;

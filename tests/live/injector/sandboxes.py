@@ -107,7 +107,8 @@ def watched(interpreter, makers, *words):
                      "note", makers, *words, env=interpreter.env)
 
 
-def answered(interpreter, call, action, *words):
-    """A Python in which one call has that answer."""
+def answered(interpreter, call, action, *words, argument=()):
+    """A Python in which one call has that answer; with @argument the number of one, "=", ">" or "&",
+    and a value: those calls of it."""
     return Sandboxed([interpreter.exe, environment.PROGRAMS / "sandboxed.py", library()],
-                     "answer", numbers()[call], ACTIONS[action], *words, env=interpreter.env)
+                     "answer", numbers()[call], ACTIONS[action], *argument, *words, env=interpreter.env)

@@ -258,6 +258,58 @@ def run_cell(cell, process, command, wanted, says):
     process.assert_lives()
 
 
+# Calls with such arguments: what a command needs that loads the agent, or None.
+BY_ARGUMENTS = {
+    "descriptor-to-read": ("read", 0, ">", 2, "eval"),
+    "descriptor-to-close": ("close", 0, ">", 2, "eval"),
+    "poll-two": ("poll", 1, ">", 1, "eval"),
+    "poll-for-ever": ("poll", 2, "=", 0xffffffff, "eval"),
+    "poll-for-a-while": ("poll", 2, "=", 5000, "eval"),
+    "send-without-waiting": ("sendto", 3, "&", 0x40, "eval"),
+    "send-to-an-address": ("sendto", 5, ">", 0, "eval"),
+    "accept-flags": ("accept4", 3, ">", 0, "eval"),
+    "memory-of-a-thread": ("mmap", 1, ">", 64 << 20, "eval"),
+    "shared-memory": ("mmap", 3, "&", 1, "eval"),
+    "memory-not-needed": ("madvise", 2, "=", 4, "eval"),
+    "memory-not-dumped": ("madvise", 2, "=", 16, "inject-crash"),
+    "signal-of-a-fault": ("rt_sigaction", 0, "=", 11, "inject-crash"),
+    "wait-until": ("futex", 1, "=", 0x189, "eval"),
+    "wait-private": ("futex", 1, "=", 0x80, "eval"),
+    "wake": ("futex", 1, "=", 0x81, "eval"),
+    "create-a-file": ("openat", 2, "&", 0o100, "eval"),
+    "name-of-a-thread": ("prctl", 0, "=", 15, "eval"),
+    "unix-socket": ("socket", 0, "=", 1, "eval"),
+    "internet-socket": ("socket", 0, "=", 2, None),
+    "much-memory": ("mmap", 1, ">", 1 << 30, None),
+    "writable-code": ("mmap", 2, "=", 7, None),
+    "priority-lock": ("futex", 1, "=", 0x86, None),
+    "cut-a-file": ("openat", 2, "&", 0o1000, None),
+}
+
+
+@pytest.mark.skipif("poll" not in numbers(), reason="the machine has ppoll() alone")
+@pytest.mark.parametrize("name", BY_ARGUMENTS)
+def test_no_arguments_kill(newest, name):
+    """A filter that looks at arguments is asked about those that will be passed."""
+    if not newest.has_ctypes:
+        pytest.skip("no ctypes")
+    call, number, comparison, value, command = BY_ARGUMENTS[name]
+    with answered(newest, call, "kill", argument=(number, comparison, value)) as process:
+        code, out, err = run(process.pid, command or "eval")
+        process.assert_lives()
+        if command:
+            assert code == UNSUPPORTED and "does not allow %s()" % call in err, (code, out, err)
+            doctor = subprocess.run([support.BINARY, str(process.pid), "doctor"], check=False,
+                                    stdout=subprocess.PIPE).stdout.decode()
+            assert ("does not allow %s()" % call in doctor) == (command == "eval"), doctor
+        else:
+            assert code == OK, (code, out, err)
+            assert run(process.pid, "inject-crash")[0] == OK
+            assert subprocess.run([support.BINARY, str(process.pid), "eject"], check=False,
+                                  stdout=subprocess.PIPE).returncode == OK
+        process.assert_lives()
+
+
 @pytest.mark.parametrize("which", ["main", "other"])
 def test_each_thread_has_filters_of_its_own(newest, which):
     """Whichever thread is hijacked, others come to run the agent's code."""

@@ -89,15 +89,61 @@ static const struct listed {
 	PRB_CALLS(CALL)};
 enum { LISTED = sizeof(listed) / sizeof(*listed) };
 
+static unsigned short leaves[64];
+static int leaving;
+
+/* One word of a call, the low one of argument @i, has to compare as said with @k. */
+static void need(unsigned i, uint16_t comparison, uint32_t k, bool wanted)
+{
+	load(offsetof(struct seccomp_data, args) + 8 * i);
+	leaves[leaving++] = length;
+	add(BPF_JMP | comparison | BPF_K, k, wanted ? 0 : 1, wanted ? 1 : 0);
+}
+
+/* The argument is of the kind that the listed value stands for. */
+static void need_kind(unsigned i, uint64_t value)
+{
+	switch (value) {
+	case PRB_CALL_DESCRIPTOR:
+		need(i, BPF_JGE, 3, true);
+		need(i, BPF_JSET, 1u << 31, false);
+		break;
+	case PRB_CALL_WHILE:
+		need(i, BPF_JSET, 1u << 31, false);
+		break;
+	case PRB_CALL_MANY:
+		need(i, BPF_JGE, 1, true);
+		need(i, BPF_JGT, PRB_CALL_MANY, false);
+		break;
+	case PRB_CALL_SMALL:
+		need(i, BPF_JGT, PRB_CALL_SMALL_MAX, false);
+		break;
+	case PRB_CALL_LARGE:
+		need(i, BPF_JGT, PRB_CALL_SMALL_MAX, true);
+		need(i, BPF_JGT, PRB_CALL_LARGE, false);
+		break;
+	case PRB_CALL_SOME:
+		need(i, BPF_JEQ, 0, false);
+		break;
+	default:
+		need(i, BPF_JEQ, (uint32_t)value, true);
+	}
+}
+
 static void allow(const struct listed *call)
 {
+	leaving = 0;
 	load(offsetof(struct seccomp_data, nr));
-	add(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call->number, 0, call->decides ? 3 : 1);
-	if (call->decides) {
-		load(offsetof(struct seccomp_data, args) + 8 * (call->decides - 1));
-		add(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call->arguments[call->decides - 1], 0, 1);
-	}
+	leaves[leaving++] = length;
+	add(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call->number, 0, 1);
+	for (unsigned digits = call->decides; digits; digits /= 10)
+		need_kind(digits % 10 - 1, call->arguments[digits % 10 - 1]);
 	add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
+	for (int i = 0; i < leaving; i++) {
+		struct sock_filter *leave = &code[leaves[i]];
+
+		*(leave->jt ? &leave->jt : &leave->jf) = (uint8_t)(length - leaves[i] - 1);
+	}
 }
 
 /* What the child does until the program is gone. */
@@ -161,8 +207,18 @@ const struct listed *sandbox_listed(size_t i)
 	return i < LISTED ? &listed[i] : NULL;
 }
 
-int sandbox_answer(long number, uint32_t action)
+/* To one call; with "=", ">" or "&" to one whose argument @i is, exceeds, or has a bit of, @k. */
+int sandbox_answer(long number, uint32_t action, unsigned i, int comparison, uint32_t k)
 {
+	if (comparison) {
+		uint16_t code_of = comparison == '='   ? BPF_JEQ
+				   : comparison == '>' ? BPF_JGT
+						       : BPF_JSET;
+
+		load(offsetof(struct seccomp_data, args) + 8 * i);
+		add(BPF_JMP | code_of | BPF_K, k, 1, 0);
+		add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
+	}
 	load(offsetof(struct seccomp_data, nr));
 	add(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1);
 	add(BPF_RET | BPF_K, action, 0, 0);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""sandboxed.py LIBRARY SHARED note MAKERS|answer NUMBER ACTION [torch|main|other]: shuts itself into a filter of
+"""sandboxed.py LIBRARY SHARED note MAKERS|answer NUMBER ACTION [ARGUMENT =|>|& VALUE]
+[torch|main|other]: shuts itself into a filter of
 system calls with programs/sandbox.c, and then makes no call of its own any more."""
 import ctypes
 import sys
@@ -34,7 +35,9 @@ def shut_in():
     if sys.argv[3] == "note":
         error = sandbox.sandbox_note(int(sys.argv[4]))
     else:
-        error = sandbox.sandbox_answer(int(sys.argv[4]), ctypes.c_uint32(int(sys.argv[5])))
+        argument, comparison, value = sys.argv[6:9] if len(sys.argv) > 8 else (0, "\0", 0)
+        error = sandbox.sandbox_answer(int(sys.argv[4]), ctypes.c_uint32(int(sys.argv[5])),
+                                       int(argument), ord(comparison), ctypes.c_uint32(int(value)))
     if error:
         raise OSError(-error, "no filter")
     work()
