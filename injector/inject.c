@@ -260,6 +260,9 @@ static struct prb_error *prepare(struct injection *in, const struct prb_inject_r
 	if (is_settled(in))
 		return NULL;
 	PRB_TRY(prb_libc_find(in->modules, PRB_HIJACK_CREATE, &in->libc));
+	/* The agent says which one it is, and an older one serves as well. */
+	if (!request->again && !request->unload)
+		PRB_TRY(prb_library_check_path(&in->library, in->modules, &in->libc));
 	PRB_TRY(prb_libc_find_code(in->modules, in->arch, &in->libc));
 	PRB_TRY(prb_loader_breakpoints_check(in->modules, in->arch->machine, &in->libc));
 	PRB_TRY(prb_unwinder_create(in->modules, &in->unwinder));

@@ -107,6 +107,18 @@ const struct prb_module *prb_library_loaded(const struct prb_library *library,
 					    struct prb_modules *modules);
 
 /**
+ * PRB_ERROR_UNSUPPORTED if the target has loaded another file under its path, and sees it there: a
+ * loader goes by names, and would give that one.
+ */
+struct prb_error *prb_library_check_path(const struct prb_library *library,
+					 struct prb_modules *modules,
+					 const struct prb_libc *libc) PRB_MUST_CHECK;
+
+/** Whether the target's loader has an object of that name. */
+bool prb_handle_has_name(struct prb_modules *modules, const struct prb_libc *libc,
+			 const char *name);
+
+/**
  * Opens the target's own copy once more, by the name that its loader knows: *ret is a handle, 0 if
  * that cannot be done.
  */

@@ -89,6 +89,17 @@ void prb_library_deinit(struct prb_library *library)
 	free(library->path);
 }
 
+/* Whether the target sees the very same file under its path. */
+static bool sees(const struct prb_library *library, struct prb_target *t)
+{
+	struct stat ours, theirs;
+	prb_auto_close int fd = -1;
+	prb_auto_error struct prb_error *err = prb_target_open_file(t, library->path, &fd);
+
+	return !err && !fstat(library->fd, &ours) && !fstat(fd, &theirs) &&
+	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
 const struct prb_module *prb_library_loaded(const struct prb_library *library,
 					    struct prb_modules *modules)
 {
@@ -101,10 +112,34 @@ const struct prb_module *prb_library_loaded(const struct prb_library *library,
 		    strncmp(name, "probing-", 8))
 			continue;
 		if (*library->build_id ? !strcmp(prb_module_build_id(module), library->build_id)
-				       : !strcmp(module->path, library->path))
+				       : !strcmp(module->path, library->path) && !module->deleted)
 			return module;
 	}
 	return NULL;
+}
+
+static bool has_path(const struct prb_library *library, const struct prb_modules *modules)
+{
+	for (size_t i = 0; i < modules->list.count; i++)
+		if (!strcmp(modules->list.items[i]->path, library->path))
+			return true;
+	return false;
+}
+
+struct prb_error *prb_library_check_path(const struct prb_library *library,
+					 struct prb_modules *modules, const struct prb_libc *libc)
+{
+	struct prb_target *t = modules->target;
+
+	if (prb_library_loaded(library, modules) || !sees(library, t) ||
+	    (!has_path(library, modules) && !prb_handle_has_name(modules, libc, library->path)))
+		return NULL;
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_UNSUPPORTED,
+				 "process %d has loaded another file as %s, which was replaced "
+				 "since: its loader would go on with the old one",
+				 t->pid, library->path),
+		"copy it to another name, and load that; or start the process again");
 }
 
 struct loading {
@@ -256,18 +291,7 @@ static struct prb_error *load_path(struct loading *l, const char *path, bool use
 /* By its own name, where the target sees the very same file under it. */
 static struct prb_error *by_path(struct loading *l)
 {
-	struct stat ours, theirs;
-	prb_auto_close int fd = -1;
-	struct prb_error *err = prb_target_open_file(l->t, l->library->path, &fd);
-
-	if (err) {
-		prb_error_destroy(err);
-		return NULL;
-	}
-	if (fstat(l->library->fd, &ours) || fstat(fd, &theirs) || ours.st_dev != theirs.st_dev ||
-	    ours.st_ino != theirs.st_ino)
-		return NULL;
-	return load_path(l, l->library->path, true);
+	return sees(l->library, l->t) ? load_path(l, l->library->path, true) : NULL;
 }
 
 static struct prb_error *create_memfd(struct loading *l, int64_t *fd)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A library that the target has loaded already: opened once more, and closed again. */
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -62,6 +64,27 @@ static struct prb_error *find_map(struct prb_target *t, uint64_t list, uint64_t 
 		return prb_mem_read_cstr(t->mem, map.name, MAX_NAME, name);
 	}
 	return NULL;
+}
+
+bool prb_handle_has_name(struct prb_modules *modules, const struct prb_libc *libc, const char *name)
+{
+	struct prb_mem *memory = modules->target->mem;
+	uint64_t list;
+	bool musl = false, found = false;
+	struct map map;
+	struct prb_error *err = find_list(modules->target, libc, &musl, &list);
+
+	for (unsigned n = 0; !err && list && n < MAX_MAPS && !found; n++, list = map.next) {
+		prb_auto_str struct prb_str own = {};
+
+		err = prb_mem_read(memory, list, &map, sizeof(map));
+		if (!err)
+			err = prb_mem_read_cstr(memory, map.name, MAX_NAME, &own);
+		found = !err && !strcmp(prb_str_text(&own), name);
+	}
+	/* It may change while it is read. */
+	prb_error_destroy(err);
+	return found;
 }
 
 struct prb_error *prb_handle_open(const struct prb_library *library, struct prb_modules *modules,

@@ -111,6 +111,30 @@ def test_symbol_of_a_loaded_library(build, idle, probing):
     assert code == USAGE and "exports no function" in err
 
 
+@pytest.mark.parametrize("kept", [False, True], ids=["gone", "renamed"])
+@pytest.mark.parametrize("build_id", ["none", "sha1"])
+def test_replaced_library(build, idle, build_id, kept):
+    """A new file where a loaded library was: what is loaded under that name would be called."""
+    old, new = (build.folder / ("%s-%s-%s.so" % (name, build_id, kept)) for name in ("old", "new"))
+    for path, flags in ((old, ()), (new, ("-DTHREAD",))):
+        shutil.copy(build.program("fault_library", "-shared", "-fPIC", "-Wl,--build-id=" + build_id,
+                                  *flags), path)
+    assert inject(idle.pid, old, "--symbol", "fault_touch", "--arg", "x")[0] == OK
+    before = faults.look_settled(idle.pid)
+    if kept:
+        old.rename(str(old) + ".kept")
+    new.replace(old)
+    for options in (("--symbol", "fault_touch", "--arg", "x"), ()):
+        code, out, err = inject(idle.pid, old, *options)
+        assert code == UNSUPPORTED and not out, (out, err)
+        assert "another file" in err and "copy it to another name" in err, err
+    wait_until_same(before)
+    copy = Path(shutil.copy(old, str(old) + ".copy"))
+    code, out, err = inject(idle.pid, copy, "--symbol", "fault_touch", "--arg", "x")
+    assert code == OK and not out["already"] and is_mapped(idle.pid, copy), err
+    idle.wait_for_progress()
+
+
 def test_wrong_words(build, idle, probing, tmp_path):
     text = tmp_path / "text.so"
     text.write_text("no library")
