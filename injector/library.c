@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -25,6 +26,7 @@ enum {
 	INTERNAL = 1 << 31, /* __RTLD_DLOPEN: what the dlopen() inside of libc wants */
 
 	MESSAGE_MAX = 4096,
+	PATH_SIZE = 13 + 2 * 64 + 16,
 };
 
 static struct prb_error *check_header(int fd, const char *path, uint16_t machine)
@@ -340,11 +342,23 @@ static struct prb_error *fill(struct loading *l, int64_t fd, bool *ret)
 	return NULL;
 }
 
+/* A loader takes the name of one that it has loaded for that: no two get the same one. */
+static void spell(int64_t fd, char ret[PATH_SIZE])
+{
+	struct timespec now = {};
+	size_t length = strlen(strcpy(ret, "/proc/self/fd"));
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	for (uint64_t bits = (uint64_t)now.tv_sec << 30 | (uint64_t)now.tv_nsec; bits; bits >>= 1)
+		length += strlen(strcpy(ret + length, bits & 1 ? "/." : "/"));
+	snprintf(ret + length, PATH_SIZE - length, "/%d", (int)fd);
+}
+
 /* In memory of the target, whatever its file systems, users and namespaces are. */
 static struct prb_error *by_memfd(struct loading *l)
 {
 	bool filled = false;
-	char path[64];
+	char path[PATH_SIZE];
 	int64_t remote;
 
 	PRB_TRY(create_memfd(l, &remote));
@@ -355,7 +369,7 @@ static struct prb_error *by_memfd(struct loading *l)
 	PRB_TRY(fill(l, remote, &filled));
 	if (!filled)
 		return NULL;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", (int)remote);
+	spell(remote, path);
 	return load_path(l, path, true);
 }
 

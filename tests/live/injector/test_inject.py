@@ -135,6 +135,20 @@ def test_replaced_library(build, idle, build_id, kept):
     idle.wait_for_progress()
 
 
+def test_two_libraries_from_memory(build, tmp_path):
+    """Where the target does not see the files, each is what is asked for."""
+    hidden = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0" && shift 0 && exec "$@"',
+              tmp_path]
+    with Checked(build.program("fault_places"), "idle", before=hidden) as target:
+        for number, flags in enumerate(((), ("-DTHREAD",))):
+            library = tmp_path / ("library%d.so" % number)
+            shutil.copy(build.library(*flags), library)
+            for _ in range(2):
+                code, out, err = inject(target.pid, library, "--symbol", "fault_touch")
+                assert code == OK and out["value"] == 1000, err
+            assert library.name in Path("/proc/%d/maps" % target.pid).read_text("utf-8")
+
+
 def test_wrong_words(build, idle, probing, tmp_path):
     text = tmp_path / "text.so"
     text.write_text("no library")
