@@ -23,6 +23,11 @@ static const double SEND_SECONDS = 10;
 /** What runs may take so long to end. */
 static const double STOP_SECONDS = 10;
 
+/** What else comes when the answer should be there is taken for so long. */
+static const double GRACE_SECONDS = 2;
+/** What is late because we were busy with what came before, at most. */
+static const double BUSY_SECONDS = 10;
+
 enum { END_MS = 1000 };
 
 struct prb_agent {
@@ -30,6 +35,11 @@ struct prb_agent {
 	struct prb_target *target; /**< borrowed; NULL: of another machine */
 	pid_t pid;		   /**< 0 there until it greets */
 	uint16_t requests;
+	double until;	   /**< when the answer should be complete; negative: not known */
+	double late_since; /**< when a frame came after that first; 0: none did */
+	double given;	   /**< when the last frame was handed out */
+	double busy;	   /**< that was added to `until` since */
+	bool never;
 	struct prb_wire_hello hello;
 	uint8_t greeting[512]; /**< holds the texts of the hello */
 	size_t used, taken;    /**< of `in`: received, and handed out by the last call */
@@ -118,6 +128,48 @@ static struct prb_error *no_answer(const struct prb_agent *agent)
 				(int)agent->pid);
 }
 
+void prb_agent_limit(struct prb_agent *agent, double seconds)
+{
+	agent->until = seconds < 0 ? -1 : prb_agent_deadline(seconds);
+	agent->late_since = agent->given = agent->busy = 0;
+	agent->never = false;
+}
+
+bool prb_agent_never_answers(const struct prb_agent *agent)
+{
+	return agent->never;
+}
+
+/** The agent does not wait for us while it sends, but what it has sent does. */
+static void count_busy(struct prb_agent *agent)
+{
+	double own = agent->given ? prb_clock_seconds() - agent->given : 0;
+
+	own = PRB_MIN(own, BUSY_SECONDS - agent->busy);
+	agent->busy += own;
+	agent->until += agent->until < 0 ? 0 : own;
+	agent->given = 0;
+}
+
+/** A frame came: it is one too many if others did for long when the answer should have. */
+static struct prb_error *check_late(struct prb_agent *agent)
+{
+	double now = agent->given = prb_clock_seconds();
+
+	if (agent->until < 0 || now < agent->until)
+		return NULL;
+	if (!agent->late_since)
+		agent->late_since = now;
+	if (now - agent->late_since < GRACE_SECONDS)
+		return NULL;
+	agent->never = true;
+	return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+					       "the agent of process %d goes on sending, and never "
+					       "answers",
+					       (int)agent->pid),
+			      "something else may listen in its place");
+}
+
 /** Waits for something to read or write until @p by; no limit if that is negative. */
 static struct prb_error *wait_for(struct prb_agent *agent, short events, double by)
 {
@@ -164,6 +216,16 @@ static struct prb_error *send_all(struct prb_agent *agent, const void *data, siz
 	return NULL;
 }
 
+struct prb_error *prb_agent_request(struct prb_agent *agent, double seconds,
+				    enum prb_wire_type type, const void *head, size_t head_length,
+				    const void *body, size_t body_length)
+{
+	struct prb_error *err = prb_agent_send(agent, type, head, head_length, body, body_length);
+
+	prb_agent_limit(agent, seconds);
+	return err;
+}
+
 struct prb_error *prb_agent_send(struct prb_agent *agent, enum prb_wire_type type, const void *head,
 				 size_t head_length, const void *body, size_t body_length)
 {
@@ -200,6 +262,7 @@ struct prb_error *prb_agent_receive(struct prb_agent *agent, double seconds,
 	double by = seconds < 0 ? -1 : prb_clock_seconds() + seconds;
 	int whole;
 
+	count_busy(agent);
 	memmove(agent->in, agent->in + agent->taken, agent->used - agent->taken);
 	agent->used -= agent->taken;
 	agent->taken = 0;
@@ -211,27 +274,24 @@ struct prb_error *prb_agent_receive(struct prb_agent *agent, double seconds,
 					"a frame of %u bytes",
 					(int)agent->pid, ret->length);
 	agent->taken = PRB_WIRE_HEADER_SIZE + ret->length;
-	return NULL;
+	return check_late(agent);
 }
 
 struct prb_error *prb_agent_ask(struct prb_agent *agent, enum prb_wire_type request,
 				enum prb_wire_type reply, double seconds,
 				struct prb_wire_frame *ret)
 {
-	double by = prb_agent_deadline(seconds);
+	double by = prb_agent_deadline(seconds), grace = 0;
 
-	PRB_TRY(prb_agent_send(agent, request, NULL, 0, NULL, 0));
-	for (;;) {
+	PRB_TRY(prb_agent_request(agent, seconds, request, NULL, 0, NULL, 0));
+	do {
 		double left = prb_agent_left(by);
 
 		/* What is to stop may be at work for as long as its code is. */
-		PRB_TRY(request == PRB_WIRE_STOP ? prb_agent_receive(agent, left, ret)
+		PRB_TRY(request == PRB_WIRE_STOP ? prb_agent_receive(agent, left + grace, ret)
 						 : prb_agent_await(agent, left, ret));
-		if (ret->type == reply || ret->type == PRB_WIRE_ERROR)
-			break;
-		if (!prb_agent_left(by))
-			return prb_error_hint(no_answer(agent), "it sends something else");
-	}
+		grace = GRACE_SECONDS; /* it sends something else */
+	} while (ret->type != reply && ret->type != PRB_WIRE_ERROR);
 	if (ret->type == PRB_WIRE_ERROR)
 		return prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
 					(int)PRB_MIN(ret->length, 400u),
@@ -245,7 +305,7 @@ struct prb_error *prb_agent_stop(struct prb_agent *agent)
 	struct prb_error *err =
 		prb_agent_ask(agent, PRB_WIRE_STOP, PRB_WIRE_STOPPED, STOP_SECONDS, &frame);
 
-	if (!prb_error_catch(&err, PRB_ERROR_TIMEOUT))
+	if (agent->never || !prb_error_catch(&err, PRB_ERROR_TIMEOUT))
 		return err;
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_TIMEOUT,
@@ -260,7 +320,8 @@ static struct prb_error *greet(struct prb_agent *agent)
 	struct prb_wire_frame frame;
 
 	prb_wire_put_hello(hello, PRB_WIRE_VERSION, PRB_WIRE_VERSION);
-	PRB_TRY(prb_agent_send(agent, PRB_WIRE_HELLO, hello, sizeof(hello), NULL, 0));
+	PRB_TRY(prb_agent_request(agent, GREETING_SECONDS, PRB_WIRE_HELLO, hello, sizeof(hello),
+				  NULL, 0));
 	PRB_TRY(prb_agent_await(agent, GREETING_SECONDS, &frame));
 	if (frame.type == PRB_WIRE_ERROR)
 		return prb_error_create(PRB_ERROR_FAILED, "the agent of process %d: %.*s",
@@ -286,6 +347,7 @@ static struct prb_error *attach(int socket, struct prb_target *t, struct prb_age
 		return prb_error_nomem();
 	agent->fd = prb_steal_fd(&fd);
 	agent->target = t;
+	agent->until = -1;
 	agent->pid = t ? t->pid : 0;
 
 	struct prb_error *err = greet(agent);

@@ -110,7 +110,7 @@ struct prb_error *prb_agent_await(struct prb_agent *agent, double seconds,
 	struct prb_error *err = prb_agent_receive(agent, seconds + away, ret);
 	enum life life = LATE;
 
-	if (!t)
+	if (!t || prb_agent_never_answers(agent))
 		return err;
 
 	for (int waits = 0; life == LATE && waits < MOST_WAITS; waits++) {
@@ -123,6 +123,10 @@ struct prb_error *prb_agent_await(struct prb_agent *agent, double seconds,
 		began = prb_clock_seconds();
 		if (!err)
 			err = prb_agent_receive(agent, STILL_SECONDS, ret);
+		if (prb_agent_never_answers(agent)) {
+			prb_tasks_deinit(&tasks);
+			return err;
+		}
 		life = judge(&tasks, prb_clock_seconds() - began);
 		prb_tasks_deinit(&tasks);
 	}

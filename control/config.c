@@ -109,8 +109,8 @@ static struct prb_error *ask(struct prb_agent *agent, const struct prb_str *requ
 						       "the agent of an earlier version has no "
 						       "settings"),
 				      "'probing PID eject', then inject this version's");
-	PRB_TRY(prb_agent_send(agent, PRB_WIRE_CONFIG, prb_str_text(request), request->length, NULL,
-			       0));
+	PRB_TRY(prb_agent_request(agent, SECONDS, PRB_WIRE_CONFIG, prb_str_text(request),
+				  request->length, NULL, 0));
 	for (;;) {
 		PRB_TRY(prb_agent_await(agent, prb_agent_left(deadline), &frame));
 		if (frame.request != prb_agent_last_request(agent))

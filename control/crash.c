@@ -109,9 +109,12 @@ static struct prb_error *ask(struct prb_agent *agent, const struct prb_str *conf
 {
 	struct prb_wire_frame frame;
 
-	PRB_TRY(prb_agent_send(agent, PRB_WIRE_CRASH, config->data, config->length, NULL, 0));
+	double by = prb_agent_deadline(SECONDS);
+
+	PRB_TRY(prb_agent_request(agent, SECONDS, PRB_WIRE_CRASH, config->data, config->length,
+				  NULL, 0));
 	do {
-		PRB_TRY(prb_agent_await(agent, SECONDS, &frame));
+		PRB_TRY(prb_agent_await(agent, prb_agent_left(by), &frame));
 	} while (frame.request != prb_agent_last_request(agent));
 	if (frame.type != PRB_WIRE_CRASH_REPLY)
 		return refused(&frame);

@@ -11,8 +11,6 @@
 static const double START_SECONDS = 5;
 /** How late the end is mostly, on a machine that has time. */
 static const double SLACK_SECONDS = 1;
-/** For so long after that, what comes is taken. */
-static const double GRACE_SECONDS = 10;
 /** After its first interruption, code that has not ended in so long is talked about. */
 static const double PATIENCE_SECONDS = 1;
 /** So much is collected at most: whoever answers may be somebody who means harm. */
@@ -38,6 +36,14 @@ static double start_seconds(const struct prb_eval *eval)
 	return eval->timeout > 0 ? eval->timeout : START_SECONDS;
 }
 
+/** When its end should be there, from its request on; negative: nobody knows. */
+static double lasting(const struct prb_eval *eval)
+{
+	if (eval->timeout > 0)
+		return eval->timeout + SLACK_SECONDS;
+	return eval->lasts > 0 ? START_SECONDS + eval->lasts + SLACK_SECONDS : -1;
+}
+
 static struct prb_error *ask(struct prb_agent *agent, const struct prb_eval *how, const char *name,
 			     const struct prb_str *code)
 {
@@ -55,8 +61,8 @@ static struct prb_error *ask(struct prb_agent *agent, const struct prb_eval *how
 	prb_str_append(&head, name, eval.name_length);
 	if (head.failed)
 		return prb_error_nomem();
-	return prb_agent_send(agent, PRB_WIRE_EVAL, head.data, head.length, prb_str_text(code),
-			      code->length);
+	return prb_agent_request(agent, lasting(how), PRB_WIRE_EVAL, head.data, head.length,
+				 prb_str_text(code), code->length);
 }
 
 static struct prb_error *keep(struct prb_eval_result *r, struct prb_str *kept,
@@ -135,7 +141,7 @@ static struct prb_error *next(struct prb_agent *agent, const struct prb_eval *ev
 	if (told == 1 && eval->goes_on && !*said && (left < 0 || left > PATIENCE_SECONDS)) {
 		struct prb_error *err = prb_agent_receive(agent, PATIENCE_SECONDS, frame);
 
-		if (!prb_error_catch(&err, PRB_ERROR_TIMEOUT))
+		if (prb_agent_never_answers(agent) || !prb_error_catch(&err, PRB_ERROR_TIMEOUT))
 			return err;
 		*said = true;
 		eval->goes_on(eval->context, prb_agent_target(agent),
@@ -146,7 +152,7 @@ static struct prb_error *next(struct prb_agent *agent, const struct prb_eval *ev
 		return prb_agent_await(agent, left, frame);
 
 	struct prb_error *err = prb_agent_receive(agent, eval->look, frame);
-	if (prb_error_catch(&err, PRB_ERROR_TIMEOUT))
+	if (!prb_agent_never_answers(agent) && prb_error_catch(&err, PRB_ERROR_TIMEOUT))
 		return prb_error_create(PRB_ERROR_CANCELLED, "%s", "");
 	return err;
 }
@@ -156,8 +162,8 @@ static struct prb_error *goes_on(const struct prb_eval *eval)
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_TIMEOUT,
 				 "the code should have ended after %g s, and is still running",
-				 eval->timeout),
-		"what the agent sends is not waited for any more");
+				 eval->timeout > 0 ? eval->timeout : eval->lasts),
+		"the agent goes on sending, and never answers that it has");
 }
 
 /** Hands what comes to @p r until the end of it. */
@@ -166,7 +172,7 @@ static struct prb_error *follow(struct prb_agent *agent, const struct prb_eval *
 {
 	const uint16_t request = prb_agent_last_request(agent);
 	double by = eval->timeout > 0 ? prb_agent_deadline(eval->timeout + SLACK_SECONDS) : -1;
-	bool done = false, said = false;
+	bool done = false, said = false, begun = false;
 	int told = 0;
 
 	while (!done) {
@@ -177,11 +183,16 @@ static struct prb_error *follow(struct prb_agent *agent, const struct prb_eval *
 		err = next(agent, eval, by, told, &said, &frame);
 		if (prb_error_catch(&err, PRB_ERROR_CANCELLED))
 			continue;
+		if (prb_agent_never_answers(agent)) {
+			prb_error_destroy(err);
+			return goes_on(eval);
+		}
 		PRB_TRY(err);
+		if (!begun && eval->timeout <= 0 && eval->lasts > 0)
+			prb_agent_limit(agent, eval->lasts + SLACK_SECONDS);
+		begun = true;
 		if (frame.request == request)
 			PRB_TRY(take(r, eval, &frame, &done));
-		if (!done && by >= 0 && !prb_agent_left(by + GRACE_SECONDS))
-			return goes_on(eval);
 	}
 	return r->text.failed ? prb_error_nomem() : NULL;
 }

@@ -25,6 +25,7 @@ enum { PRB_EVAL_MAX_CODE = PRB_WIRE_MAX_REQUEST - PRB_WIRE_MAX_NAME - PRB_WIRE_E
 struct prb_eval {
 	uint32_t flags; /**< PRB_WIRE_ON_MAIN, … */
 	double timeout; /**< seconds; 0: only the beginning has to be within some */
+	double lasts; /**< without a timeout: the code ends by itself after that; 0: nobody knows */
 
 	/**
 	 * Takes a part of what comes: PRB_WIRE_STDOUT, _STDERR, _VALUE or _TRACEBACK. NULL: all is

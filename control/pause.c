@@ -54,7 +54,8 @@ struct prb_error *prb_pause_ask(struct prb_pause *pause, bool freezes)
 	prb_wire_put32(payload + 8, (uint32_t)(pause->max * 1e3 + 1));
 	prb_fault_step();
 	pause->asked = prb_clock_seconds();
-	return prb_agent_send(pause->agent, PRB_WIRE_PAUSE, payload, sizeof(payload), NULL, 0);
+	return prb_agent_request(pause->agent, -1, PRB_WIRE_PAUSE, payload, sizeof(payload), NULL,
+				 0);
 }
 
 struct prb_error *prb_pause_already(const struct prb_target *t, const struct prb_pause_state *state)
@@ -118,13 +119,16 @@ static struct prb_error *await(struct prb_pause *pause, bool begin, double secon
 {
 	double by = prb_agent_deadline(seconds);
 
+	prb_agent_limit(pause->agent, seconds);
 	while (!pause->over && !(begin && pause->paused)) {
 		struct prb_wire_frame frame;
 		struct prb_error *err = prb_agent_receive(pause->agent, LOOK_SECONDS, &frame);
 
 		if (err && err->code == PRB_ERROR_NO_PROCESS)
 			return prb_agent_explain_end(pause->agent, err);
-		if (err && (err->code != PRB_ERROR_TIMEOUT || !prb_agent_left(by)) &&
+		if (err &&
+		    (err->code != PRB_ERROR_TIMEOUT || !prb_agent_left(by) ||
+		     prb_agent_never_answers(pause->agent)) &&
 		    err->code != PRB_ERROR_CANCELLED)
 			return err;
 		if (!err)
@@ -132,6 +136,7 @@ static struct prb_error *await(struct prb_pause *pause, bool begin, double secon
 		prb_error_destroy(err);
 		PRB_TRY(check(context));
 	}
+	prb_agent_limit(pause->agent, -1);
 	return NULL;
 }
 

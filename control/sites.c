@@ -296,6 +296,7 @@ static struct prb_error *reason(struct prb_str *said)
 static struct prb_error *run(struct prb_agent *agent, struct reader *r, const struct prb_str *code)
 {
 	struct prb_eval how = {.flags = PRB_WIRE_SITES,
+			       .lasts = r->options->seconds,
 			       .put = hear,
 			       .interruptions = poll_buffer,
 			       .look = LOOK_SECONDS,

@@ -139,12 +139,9 @@ static struct prb_error *await(struct prb_agent *agent, double seconds,
 
 		if (!err && (frame->type == PRB_WIRE_DONE || frame->type == PRB_WIRE_ERROR))
 			return NULL;
-		if (err && (err->code != PRB_ERROR_TIMEOUT || !prb_agent_left(by)))
+		if (err && (err->code != PRB_ERROR_TIMEOUT || !prb_agent_left(by) ||
+			    prb_agent_never_answers(agent)))
 			return err;
-		if (!err && !prb_agent_left(by))
-			return prb_error_create(PRB_ERROR_TIMEOUT,
-						"the agent of process %d does not answer",
-						(int)prb_agent_target(agent)->pid);
 		prb_error_destroy(err);
 		if (ended || !prb_step_has_ended(thread))
 			continue;
@@ -161,7 +158,7 @@ static struct prb_error *explain_late(struct prb_agent *agent, struct prb_error 
 
 	if (err->code == PRB_ERROR_NO_PROCESS)
 		return prb_agent_explain_end(agent, err);
-	if (err->code != PRB_ERROR_TIMEOUT ||
+	if (err->code != PRB_ERROR_TIMEOUT || prb_agent_never_answers(agent) ||
 	    prb_agent_long_switch_interval(t) < PATIENCE_SECONDS / 2)
 		return err;
 	prb_error_destroy(err);
@@ -178,7 +175,8 @@ static struct prb_error *ask(struct prb_agent *agent, const struct prb_wire_step
 	struct prb_error *err;
 
 	prb_wire_put_step(payload, step);
-	PRB_TRY(prb_agent_send(agent, PRB_WIRE_STEP, payload, sizeof(payload), NULL, 0));
+	PRB_TRY(prb_agent_request(agent, step->us / 1e6, PRB_WIRE_STEP, payload, sizeof(payload),
+				  NULL, 0));
 	err = await(agent, step->us / 1e6 + PATIENCE_SECONDS, thread, &frame);
 	if (err)
 		return explain_late(agent, err, step->us / 1e6 + PATIENCE_SECONDS);

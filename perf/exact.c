@@ -69,6 +69,7 @@ static struct prb_error *sample(struct prb_target *target, struct prb_agent *age
 	double seconds = s->duration > 0 ? s->duration : default_seconds;
 	struct waiting waiting = {.by = prb_clock_seconds() + seconds + LATE_SECONDS};
 	struct prb_eval how = {.flags = PRB_WIRE_TORCH,
+			       .lasts = seconds,
 			       .interruptions = interruptions,
 			       .look = LOOK_SECONDS,
 			       .context = &waiting};

@@ -26,7 +26,8 @@ static struct prb_error *ask(const char *line, size_t length)
 	uint8_t fixed[PRB_WIRE_EVAL_SIZE];
 
 	prb_wire_put_eval(fixed, &request);
-	return prb_agent_send(source, PRB_WIRE_COMPLETE, fixed, sizeof(fixed), line, length);
+	return prb_agent_request(source, SECONDS, PRB_WIRE_COMPLETE, fixed, sizeof(fixed), line,
+				 length);
 }
 
 /** Puts the lines that answer into @p ret. */

@@ -12,7 +12,7 @@
 #include "control/agent_load.h"
 #include "target/spec/target_spec.h"
 
-enum { RATE = 1000, MAX_WORDS = 4 };
+enum { RATE = 1000, MAX_WORDS = 4, AT_ONCE_SECONDS = 1 };
 
 struct trace_settings {
 	const char *calls;
@@ -114,11 +114,21 @@ static struct prb_error *make_request(const struct prb_cli *cli, const struct tr
 	return code->failed ? prb_error_nomem() : NULL;
 }
 
+/** Seconds that the request takes; 0: until the user wants no more. */
+static double lasting(const struct prb_cli *cli, const struct trace_settings *s)
+{
+	const char *first = cli->argument_count && !s->calls ? cli->arguments[0] : "";
+
+	if (!strcmp(first, "list") || !strcmp(first, "clear") || (s->keep && !s->follow))
+		return AT_ONCE_SECONDS;
+	return s->seconds;
+}
+
 static struct prb_error *trace(const struct prb_cli *cli, const struct trace_settings *s,
 			       const struct prb_str *code)
 {
 	struct prb_eval_console console = {.patience = 1};
-	struct prb_eval how = {.flags = PRB_WIRE_TRACE};
+	struct prb_eval how = {.flags = PRB_WIRE_TRACE, .lasts = lasting(cli, s)};
 	uint32_t needed = s->calls ? PRB_WIRE_CAN_CALLS : PRB_WIRE_CAN_TRACE;
 	prb_auto_target struct prb_target *target = NULL;
 	struct prb_agent *agent;

@@ -248,7 +248,8 @@ def run(*arguments, env=None, cwd=None, **options):
     environment.update(env or {})
     done = subprocess.run(
         [support.BINARY] + [str(argument) for argument in arguments], env=environment, cwd=cwd,
-        stdin=subprocess.DEVNULL, stdout=options.pop("stdout", subprocess.PIPE),
+        stdin=options.pop("stdin", subprocess.DEVNULL),
+        stdout=options.pop("stdout", subprocess.PIPE),
         stderr=subprocess.PIPE, timeout=support.count(120, 1800), check=False, **options)
     return Result(arguments, done.returncode, (done.stdout or b"").decode(), done.stderr.decode())
 

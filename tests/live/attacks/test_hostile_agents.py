@@ -2,6 +2,7 @@
 """A process of another user answers for its agent itself, and wants to harm root's command."""
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -45,13 +46,62 @@ def test_no_connection(probing, kind, words):
         assert done.code in (OK, FAILED, TIMEOUT), done
 
 
-@pytest.mark.parametrize("words", [
-    ("eval", "--timeout", "1", "1"), ("agent", "status"), ("eject",), ("resume",)], ids=" ".join)
-def test_other_frames_all_the_time(probing, words):
-    """A deadline is one of the request, and not of each frame."""
-    with HostileAgent("drip") as target:
-        done = probing(target.pid, *words)
-        assert done.code == TIMEOUT and done.err.strip(), done
+# Commands that ask an agent, by the file that does, and the seconds that the answer may take. What
+# asks it only when it has answered something else is told by None, and why.
+ENDLESS = {
+    "eval": ("cli/commands/eval.c", ("eval", "--timeout", "1", "1"), 1),
+    "trace": ("cli/commands/trace.c", ("trace", "a.py:1", "n", "--for", "1s"), 1),
+    "trace-keep": ("cli/commands/trace.c", ("trace", "a.py:1", "n", "--keep"), 1),
+    "trace-list": ("cli/commands/trace.c", ("trace", "list"), 1),
+    "repl": ("cli/commands/repl.c", ("repl", "--timeout", "1"), 1),
+    "dap": ("cli/commands/dap.c", ("debug", "--dap=127.0.0.1:0"), 40),
+    "status": ("cli/commands/agent.c", ("agent", "status"), 2),
+    "eject": ("cli/commands/eject.c", ("eject",), 10),
+    "resume": ("cli/commands/resume.c", ("resume",), 2),
+    "crash": ("cli/commands/inject.c", None, "of an agent that was loaded by the command"),
+    "crash-settings": ("control/crash.c", None, "of the same"),
+    "pause": ("control/pause.c", ("debug", "--pause", "--max", "1s", "--within", "1s"), 6),
+    "step": ("control/step.c", ("step",), 5),
+    "step-time": ("control/step.c", ("step", "--time", "1s"), 1),
+    "config": ("control/config.c", ("config",), 5),
+    "set": ("control/config.c", ("query", "SET probing.sample_rate = 0.5"), 5),
+    "query": ("control/expression.c", ("query", "--timeout", "1", "SELECT * FROM python.`1`"), 5),
+    "sites": ("control/sites.c", ("memory", "--sites", "1s"), 1),
+    "exact": ("perf/exact.c", ("perf", "--torch", "--exact", "--duration", "1s"), 1),
+    "flight": ("control/flight.c", None, "the cluster's, with --timeout as eval"),
+    "completion": ("prompt/prompt_python.c", None, "of a repl whose agent answers"),
+    "library": ("lib/library_eval.c", None, "a function, as eval"),
+}
+ASKS = r"\bprb_(agent_request|agent_ask|agent_stop|eval_run|eval_show)\("
+
+
+def test_no_command_is_forgotten():
+    """What asks an agent has a row above."""
+    found = {str(path.relative_to(support.ROOT)) for path in support.ROOT.glob("*/**/*.c")
+             if path.relative_to(support.ROOT).parts[0] not in ("build", "tests")
+             and re.search(ASKS, path.read_text("utf-8"))}
+    assert found == {row[0] for row in ENDLESS.values()} | {"control/agent_client.c",
+                                                            "control/eval.c"}
+
+
+@pytest.mark.parametrize("kind", ["drip", "freezes"])
+@pytest.mark.parametrize("name", [name for name, row in ENDLESS.items() if row[1]])
+def test_other_frames_all_the_time(probing, kind, name, tmp_path):
+    """A deadline is one of the exchange, and not of each frame: what is answered has so long, and
+    some seconds more, whatever the agent sends."""
+    _, words, seconds = ENDLESS[name]
+    if seconds > 10 and not support.LONG:
+        pytest.skip("takes %d s" % seconds)
+    typed = tmp_path / "typed"
+    typed.write_text("1\n", "ascii")
+    with HostileAgent(kind) as target, typed.open() as stdin:
+        began = time.monotonic()
+        done = probing(target.pid, *words, stdin=stdin)
+        took = time.monotonic() - began
+        assert done.code == TIMEOUT and re.search(
+            "goes on sending, and never answers|did not say in time", done.err), done
+        # One for the slack of code, two for what comes late, two for all else.
+        assert took < seconds + 5, (took, done)
 
 
 @pytest.mark.parametrize("words, limit", [

@@ -5,6 +5,7 @@
   silent   takes them, and says nothing
   deaf     greets, and reads nothing any more
   drip     answers every request by small frames for ever, one each 0.1 s
+  freezes  the same, and each asks for the threads to be stopped
   trickle  greets and answers by one byte each 0.03 s
   flood    the same, as many large ones as it can
   huge     greets by a frame that is far too long
@@ -22,8 +23,8 @@ import sys
 import threading
 import time
 
-HELLO_REPLY, STDOUT, DONE, OTHER = 64, 65, 69, 99
-INTERRUPTED, CAN_SITES = 2, 1024 | 2048
+HELLO_REPLY, STDOUT, DONE, FREEZE, OTHER = 64, 65, 69, 76, 99
+INTERRUPTED, CAN_ALL = 2, 4095
 WORDS, WORDS_OF_STACKS = 1 << 18, 1 << 20
 
 
@@ -101,7 +102,7 @@ def harm(kind, connection):
     if kind in ("silent", "huge"):
         time.sleep(600)
     send = (lambda data: trickle(connection, data)) if kind == "trickle" else connection.sendall
-    send(frame(HELLO_REPLY, b"PRBA" + struct.pack("<HxxII", 1, 1, 31 | CAN_SITES) +
+    send(frame(HELLO_REPLY, b"PRBA" + struct.pack("<HxxII", 1, 1, CAN_ALL) +
                              b"0.1.0\0" + b"3.11\0", request))
     if kind in ("wild", "random", "endless"):
         sample(kind, connection)
@@ -112,6 +113,9 @@ def harm(kind, connection):
         connection.sendall(frame(STDOUT, b"x" * 65536, request))
     if kind == "trickle":
         trickle(connection, frame(STDOUT, b"x" * 65000, request))
+    while kind == "freezes":
+        connection.sendall(frame(FREEZE, bytes(20), request))
+        time.sleep(0.1)
     while kind == "drip":
         connection.sendall(frame(STDOUT, b"x", request) + frame(OTHER, b"x", request))
         time.sleep(0.1)
