@@ -13,6 +13,7 @@
 #include <sys/un.h>
 
 #include "agent/breaks.h"
+#include "agent/config.h"
 #include "crash/crash.h"
 #include "agent/debugger.h"
 #include "inside/libc.h"
@@ -137,6 +138,7 @@ static intptr_t start(const char *config)
 		return -ELIBACC;
 	prba_breaks_remember();
 	prba_python_find();
+	prba_config_read();
 	rc = prba_server_start(chosen);
 	if (rc < 0 && opened && own) {
 		dlclose(own); /* the caller has it open, too */

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inside/libc.h"
+#include "agent/python.h"
 #include "agent/server.h"
+#include "inside/environment.h"
 
 enum { TEXTS = 2 /* the current text, and the next one while it is written */ };
 
@@ -39,16 +40,17 @@ static bool put(unsigned index, const char *value)
 }
 
 /** What a variable says wrongly is left at its usual value; 'probing PID config' shows that. */
-static void read_environment(void)
+void prba_config_read(void)
 {
 	if (atomic_load_explicit(&ready, memory_order_acquire))
 		return;
+	prba_python_find(); /* it may ignore the environment */
 	for (unsigned i = 0; i < PRB_CONFIG_KEYS; i++) {
 		const struct prb_config_key *key = &prb_config_keys[i];
-		const char *value = secure_getenv(key->environment);
+		const char *value = prba_environment(key->environment);
 
 		if (!value && key->environment_also)
-			value = secure_getenv(key->environment_also);
+			value = prba_environment(key->environment_also);
 		if (!value || strlen(value) >= PRB_CONFIG_TEXT_SIZE || !put(i, value))
 			atomic_store(&values[i].number, key->initial);
 	}
@@ -57,7 +59,7 @@ static void read_environment(void)
 
 double prba_config_number(enum prb_config_index index)
 {
-	read_environment();
+	prba_config_read();
 	return atomic_load_explicit(&values[index].number, memory_order_relaxed);
 }
 
@@ -71,7 +73,7 @@ PRBA_EXPORT int probing_config_set(const char *text)
 		return -ENOENT;
 	if (strlen(equals + 1) >= PRB_CONFIG_TEXT_SIZE)
 		return -ENAMETOOLONG;
-	read_environment();
+	prba_config_read();
 	if (atomic_flag_test_and_set(&changing))
 		return -EAGAIN;
 	good = put(index, equals + 1);
@@ -88,7 +90,7 @@ PRBA_EXPORT int probing_config_get(const char *key, char *ret, size_t size)
 
 	if (index == PRB_CONFIG_KEYS)
 		return -ENOENT;
-	read_environment();
+	prba_config_read();
 	if (prb_config_keys[index].type == PRB_CONFIG_TEXT)
 		length = snprintf(ret, size, "%s",
 				  values[index].texts[atomic_load(&values[index].text)]);

@@ -14,6 +14,12 @@
 #include "agent/agent.h"
 #include "agent/config_keys.h"
 
+/**
+ * Reads the environment, once. The first use does it, too, but takes the loader's lock: a thread
+ * that may not wait for that is started after it.
+ */
+void prba_config_read(void);
+
 /** A number or size. */
 double prba_config_number(enum prb_config_index index);
 

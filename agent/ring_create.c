@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "agent/config.h"
+#include "inside/environment.h"
 #include "inside/libc.h"
 #include "inside/own_folder.h"
 #include "agent/ring_limits.h"
@@ -121,10 +123,11 @@ static uint64_t start_time(void)
 /** The folder of all processes, with its path. */
 static int open_base(char *path, size_t size)
 {
-	const char *chosen = secure_getenv("PROBING_DATA_DIR"),
-		   *runtime = secure_getenv("XDG_RUNTIME_DIR");
+	const char *chosen, *runtime = prba_environment("XDG_RUNTIME_DIR");
 	int fd;
 
+	prba_config_read(); /* which finds a Python that ignores the environment */
+	chosen = prba_environment("PROBING_DATA_DIR");
 	if (chosen && *chosen) {
 		if (*chosen != '/' || strlen(chosen) >= size)
 			return -EINVAL;
@@ -177,7 +180,7 @@ static uint32_t find_rank(void)
 					    "PMIX_RANK", "PMI_RANK"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		const char *value = secure_getenv(names[i]);
+		const char *value = prba_environment(names[i]);
 		char *end;
 		unsigned long rank = value ? strtoul(value, &end, 10) : 0;
 

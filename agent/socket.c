@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "agent/connection.h"
+#include "inside/environment.h"
 #include "inside/libc.h"
 #include "inside/own_folder.h"
 #include "inside/status.h"
@@ -128,7 +129,7 @@ static int bind_in_tmp(struct prba_socket *s)
 /** Tries the places in turn. */
 static int bind_somewhere(struct prba_socket *s, const char *folder)
 {
-	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
+	const char *runtime = prba_environment("XDG_RUNTIME_DIR");
 	char path[sizeof(s->address.sun_path)];
 	int rc;
 

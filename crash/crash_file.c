@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "crash/crash_private.h"
+#include "inside/environment.h"
 #include "inside/folder_entry.h"
 #include "inside/own_folder.h"
 
@@ -45,7 +46,7 @@ static int make_below(const char *base, const char *const *below, char ret[PRBA_
 		snprintf(ret + strlen(ret), PRBA_CRASH_PATH - strlen(ret), "/%s", *below);
 	}
 	rc = own_folder(ret);
-	if (!rc && access(ret, W_OK))
+	if (!rc && faccessat(AT_FDCWD, ret, W_OK, AT_EACCESS))
 		rc = -errno;
 	return rc;
 }
@@ -67,7 +68,7 @@ int prba_crash_find_folder(const char *chosen, char ret[PRBA_CRASH_PATH])
 		return make_below(chosen, none, ret);
 	}
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		const char *base = secure_getenv(places[i].variable);
+		const char *base = prba_environment(places[i].variable);
 
 		if (base && *base == '/' && !make_below(base, places[i].below, ret))
 			return 0;

@@ -15,6 +15,9 @@ static const struct {
 	uint16_t place;
 	bool optional;
 } functions[] = {
+	/* First: it is known even of a Python that lacks others. */
+	{"Py_IgnoreEnvironmentFlag", offsetof(struct prba_python_table, Py_IgnoreEnvironmentFlag),
+	 true},
 #define PRBA_ROW(result, name, arguments) {#name, offsetof(struct prba_python_table, name), false},
 	PRBA_PYTHON_REQUIRED(PRBA_ROW)
 #undef PRBA_ROW

@@ -141,7 +141,8 @@ struct prba_python_table {
 	/* Objects themselves. */
 	object *_Py_NoneStruct, *_Py_TrueStruct, *PyBool_Type, *PyLong_Type, *PyFloat_Type;
 	object *PyUnicode_Type;
-	const char *missing; /**< what a Python that was found lacks, or NULL */
+	const int *Py_IgnoreEnvironmentFlag; /**< -E, -I; not from 3.16 on */
+	const char *missing;		     /**< what a Python that was found lacks, or NULL */
 };
 
 /** The one that was found; filled in once, before any of it is called. */

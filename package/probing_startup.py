@@ -48,6 +48,12 @@ def obeys_environment():
     return not any(words[at + 1] for at in range(0, len(words) - 1, 2) if words[at] == AT_SECURE)
 
 
+def variable(name, default=None):
+    """A variable of ours: all code that runs in a program reads it here (in C: inside/environment.h)."""
+    value = os.environ.get(name)
+    return default if value is None or not obeys_environment() else value
+
+
 def say(text):
     if sys.stderr is not None:
         sys.stderr.write("probing: %s\n" % text)
@@ -95,26 +101,28 @@ def serve(address):
     words = [find_program_file(), str(os.getpid()), "inject", "--listen",
              "%s:%d" % (host if colon else "127.0.0.1", number)]
     # Who did not choose the token has to be told it.
-    told = 1 if os.environ.get("PROBING_AUTH_TOKEN") else 2
+    told = 1 if variable("PROBING_AUTH_TOKEN") else 2
+    obeyed = dict(os.environ) if obeys_environment() else {
+        name: value for name, value in os.environ.items() if not name.startswith("PROB")}
     child = os.fork() if sys.version_info < (3, 8) else 0
     if sys.version_info < (3, 8):
         if not child:
-            start_child(words, told)
+            start_child(words, told, obeyed)
     else:
         null = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0)]
-        child = os.posix_spawn(words[0], words, os.environ, file_actions=null + [
+        child = os.posix_spawn(words[0], words, obeyed, file_actions=null + [
             (os.POSIX_SPAWN_DUP2, 0 if told == 1 else 2, 1)])
     if os.waitpid(child, 0)[1]:
         raise StartError("the process is not served: see the message before")
 
 
-def start_child(words, told):
+def start_child(words, told, obeyed):
     """In a child after fork(): becomes that program."""
     try:
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)
         os.dup2(null if told == 1 else 2, 1)
-        os.execv(words[0], words)
+        os.execve(words[0], words, obeyed)
     finally:
         os._exit(127)
 
@@ -209,7 +217,7 @@ def drop_modules(before):
 
 
 def find_agent():
-    said = chosen_agent or os.environ.get("PROBING_AGENT")
+    said = chosen_agent or variable("PROBING_AGENT")
     here = os.path.dirname(os.path.abspath(__file__))
     places = [said] if said else [os.path.join(here, "probing", AGENT),
                                   os.path.join(here, "..", "build", AGENT)]

@@ -5,6 +5,8 @@ import ctypes
 import os
 import sys
 
+import probing_startup
+
 from ._errors import Error, Gone, NeedsCode, NotThere
 
 POINTER, TEXT, ADDRESS = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64
@@ -65,7 +67,7 @@ SIGNATURES = {
 def _places():
     """Where the library may be: named, in the wheel, beside a build, or installed."""
     here = os.path.dirname(os.path.realpath(__file__))
-    chosen = os.environ.get("PROBING_LIBRARY")
+    chosen = probing_startup.variable("PROBING_LIBRARY")
     if chosen:
         return [chosen]
     return [os.path.join(here, "libprobing.so"),

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import tempfile
 
+import probing_startup
+
 from ._errors import Error
 from ._library import LIBRARY
 
@@ -16,7 +18,7 @@ ELSEWHERE = re.compile(r"ssh://|(\[[0-9a-fA-F:.]+\]|[\w.-]+)?:\d+$")
 def program():
     """Where the program is: named, beside the library, or in $PATH."""
     folder = os.path.dirname(LIBRARY._name)
-    for path in (os.environ.get("PROBING_PROGRAM"), os.path.join(folder, "probing"),
+    for path in (probing_startup.variable("PROBING_PROGRAM"), os.path.join(folder, "probing"),
                  os.path.join(folder, "..", "bin", "probing"), shutil.which("probing")):
         if path and os.access(path, os.X_OK) and not os.path.isdir(path):
             return path

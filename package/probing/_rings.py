@@ -31,7 +31,7 @@ class Off(Exception):
 def load():
     """The agent's library: the loaded one, or else the package's."""
     global library
-    if os.environ.get("PROBING", os.environ.get("PROBE")) == "0":
+    if probing_startup.variable("PROBING", probing_startup.variable("PROBE")) == "0":
         raise Off()
     if library is None:
         try:

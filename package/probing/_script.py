@@ -13,6 +13,7 @@ import sys
 import traceback
 
 import probing
+import probing_startup
 from probing import _load, _terminal, extend
 from probing import target as _target
 
@@ -103,7 +104,7 @@ def run_command(name, words):
         sys.exit(NO_COMMAND)
     before = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     before.add_argument("-t", "--target", "-p", "--pid", dest="target",
-                        default=os.environ.get("PROBING_TARGET"))
+                        default=probing_startup.variable("PROBING_TARGET"))
     known, words = before.parse_known_args(words)
     settings = found.parse(words, target=not known.target)
     target = known.target or settings._target

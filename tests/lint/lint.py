@@ -61,7 +61,9 @@ FORBIDDEN_CALLS = re.compile(
     r"(?<![\w.>])(printf|fprintf|vprintf|vfprintf|dprintf|puts|putchar|perror|exit|_exit|abort|"
     r"signal|sigaction)\s*\(")
 
-READS_ENVIRONMENT = re.compile(r"(?<!\w)(getenv)\s*\(")
+READS_ENVIRONMENT = re.compile(r"(?<!\w)((?:secure_)?getenv)\s*\(")
+READS_IN_PYTHON = re.compile(r"environ(?:\.\w+\(|\[)\s*[\"']PROB")
+STARTS_UP = ("package/probing_startup.py", "package/probing/launch/sitecustomize.py")  # read, and take out, their own
 # Only one file starts programs, so that a name which somebody else chose is never their option.
 STARTS_PROGRAMS = re.compile(r"(?<![\w.>])(exec[vl]p?e?|execveat|fexecve|posix_spawnp?|system|popen|wordexp)\s*\(")
 
@@ -230,8 +232,12 @@ def check_libraries(tree):
 
 def check_environment(tree):
     """What is loaded into a target obeys no environment of another user"""
-    for place, _ in calls(tree, READS_ENVIRONMENT, INSIDE, None):
-        yield f"{place}: use secure_getenv(): the program may have the rights of somebody else"
+    for place, _ in calls(tree, READS_ENVIRONMENT, INSIDE, "inside/environment.c"):
+        yield f"{place}: use prba_environment(): the program may have the rights of somebody else"
+    for name in tree.sources((".py",)):
+        for number, line in enumerate((tree.text(name) or "").split("\n"), 1):
+            if room(name) in ("package", *INSIDE) and name not in STARTS_UP and READS_IN_PYTHON.search(line):
+                yield f"{name}:{number}: use probing_startup.variable(): Python may ignore the environment"
 
 
 def check_programs(tree):

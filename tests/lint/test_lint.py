@@ -120,8 +120,11 @@ def test_finds_kinds(tree):
 
 def test_finds_environments_that_are_obeyed(tree):
     found = findings("environment", tree({
-        "agent/a.c": "int a;\nb = getenv(name);\nc = secure_getenv(name);\n", "cli/b.c": "b = getenv(name);\n"}))
-    assert [text.split(": ")[0] for text in found] == ["agent/a.c:2"]
+        "agent/a.c": "int a;\nb = getenv(name);\nc = secure_getenv(name);\nd = prba_environment(name);\n",
+        "inside/environment.c": "a = secure_getenv(name);\n", "cli/b.c": "b = getenv(name);\n",
+        "package/probing/a.py": "import os\nos.environ.get('PROBING')\nos.environ['HOME']\nvariable('PROBING')\n",
+        "package/probing_startup.py": "os.environ.get('PROBING')\n"}))
+    assert [text.split(": ")[0] for text in found] == ["agent/a.c:2", "agent/a.c:3", "package/probing/a.py:2"]
 
 
 def test_finds_programs(tree):
