@@ -15,8 +15,6 @@ static volatile sig_atomic_t interrupted, last, only_sent;
 static size_t caught; /* how many of them are */
 static bool kept;
 static struct sigaction actions_before[PRB_ARRAY_SIZE(ends)];
-/* A shell starts what it puts into the background so, in a script: the terminal's Ctrl-C is not for
- * it. */
 static volatile sig_atomic_t in_background;
 
 static void on_interrupt(int number, siginfo_t *info, void *context)
@@ -31,6 +29,11 @@ static void on_interrupt(int number, siginfo_t *info, void *context)
 		prb_session_cancel(running);
 }
 
+bool prb_interrupt_is_caught(int number, const struct sigaction *before)
+{
+	return before->sa_handler != SIG_IGN || number == SIGINT;
+}
+
 /* The first @p count of them. */
 static void catch_first(struct prb_session *session, size_t count)
 {
@@ -43,14 +46,10 @@ static void catch_first(struct prb_session *session, size_t count)
 	interrupted = last = 0;
 	caught = count;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends) && i < count; i++) {
-		bool ignored;
-
 		sigaction(ends[i], NULL, &actions_before[i]);
-		ignored = actions_before[i].sa_handler == SIG_IGN;
 		if (ends[i] == SIGINT)
-			in_background = ignored;
-		/* What somebody sends by 'kill -INT' is for it all the same. */
-		if (!ignored || ends[i] == SIGINT)
+			in_background = actions_before[i].sa_handler == SIG_IGN;
+		if (prb_interrupt_is_caught(ends[i], &actions_before[i]))
 			sigaction(ends[i], &action, NULL);
 	}
 }

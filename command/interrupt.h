@@ -18,6 +18,13 @@
  */
 void prb_interrupt_catch(struct prb_session *session);
 
+/**
+ * Whether a signal is caught that had the action @p before: one that is ignored is not, but for
+ * SIGINT. What a script starts in the background ignores that, as the terminal's Ctrl-C is not for
+ * it (si_code is SI_KERNEL); what somebody sends by 'kill -INT' is.
+ */
+bool prb_interrupt_is_caught(int number, const struct sigaction *before);
+
 /** Catches SIGTERM and SIGHUP in the same way, for commands that have something to write then. */
 void prb_interrupt_catch_ends(void);
 

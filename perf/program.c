@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "command/descriptors.h"
 #include "command/exit.h"
+#include "command/interrupt.h"
 #include "ptrace/held_start.h"
 #include "command/start.h"
 
@@ -48,7 +49,8 @@ static void catch_signals(void)
 	struct sigaction child = {.sa_handler = notice}, before;
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(passed); i++)
-		if (!sigaction(passed[i], NULL, &before) && before.sa_handler != SIG_IGN)
+		if (!sigaction(passed[i], NULL, &before) &&
+		    prb_interrupt_is_caught(passed[i], &before))
 			sigaction(passed[i], &pass, NULL);
 	sigaction(SIGCHLD, &child, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include "command/command.h"
 #include "command/descriptors.h"
+#include "command/interrupt.h"
 #include "command/output.h"
 #include "top/top.h"
 #include "base/checked.h"
@@ -42,8 +43,13 @@ struct sampling {
 static volatile sig_atomic_t received;
 static const struct prb_live *woken;
 
-static void on_signal(int number)
+static volatile sig_atomic_t in_background;
+
+static void on_signal(int number, siginfo_t *info, void *context)
 {
+	(void)context;
+	if (in_background && number == SIGINT && info->si_code == SI_KERNEL)
+		return;
 	received = number;
 	prb_live_wake(woken);
 }
@@ -104,13 +110,15 @@ static struct prb_error *start(struct sampling *s)
 static void catch_signals(const struct prb_live *live, struct sigaction *before)
 {
 	/* No SA_RESTART: a signal must end the wait for a key. */
-	const struct sigaction action = {.sa_handler = on_signal};
+	const struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
 
 	woken = live;
 	received = 0;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends); i++) {
 		sigaction(ends[i], NULL, &before[i]);
-		if (before[i].sa_handler != SIG_IGN)
+		if (ends[i] == SIGINT)
+			in_background = before[i].sa_handler == SIG_IGN;
+		if (prb_interrupt_is_caught(ends[i], &before[i]))
 			sigaction(ends[i], &action, NULL);
 	}
 }

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import termios
 
 import pytest
@@ -53,6 +54,20 @@ def test_batch(probing, target, interpreter):
         # On a busy machine an interval may have no samples of a thread that hardly ran.
         best = max(best, found, key=lambda each: each.get("burn", (0, 0)))
     assert best["burn"][0] > 50 and best["work"][1] > 90, result
+
+
+def test_background_job_is_interrupted(busy):
+    """A script's background jobs ignore SIGINT; 'kill -INT' ends this one as any other command."""
+    with subprocess.Popen([support.BINARY, str(busy.pid), "top", "--batch", "-i", "200ms"],
+                          stdout=subprocess.PIPE, preexec_fn=lambda: signal.signal(
+                              signal.SIGINT, signal.SIG_IGN)) as process:
+        try:
+            assert process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+            assert process.returncode == OK
+        finally:
+            process.kill()
 
 
 def test_batch_wall_and_lines(probing, busy):

@@ -138,6 +138,20 @@ work(60)""")
     assert json.loads(err.splitlines()[-1])["ended"] == "the process ended"
 
 
+def test_interrupt_of_a_background_job_is_passed_on():
+    """A script's background jobs ignore SIGINT; the program catches it all the same here."""
+    process = started(WORK + """
+import signal
+signal.signal(signal.SIGINT, lambda *_: sys.exit(9))
+print("ready")
+work(60)""", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 9
+    assert json.loads(err.splitlines()[-1])["ended"] == "the process ended"
+
+
 def test_environment_and_rights_are_unchanged():
     code = ("import os,signal; print(sorted(os.environ.items()), "
             "sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])), os.nice(0), "
