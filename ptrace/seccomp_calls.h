@@ -257,6 +257,8 @@ enum { PRB_CALL_LARGE_FILE = 0100000 };
 	CALL(ftruncate, CRASHES, true, 1, PRB_CALL_DESCRIPTOR)                                     \
 	CALL(renameat2, CRASHES, true, 5, PRB_CALL_DESCRIPTOR, PRB_CALL_SOME, PRB_CALL_DESCRIPTOR, \
 	     PRB_CALL_SOME, 0)                                                                     \
+	CALL(faccessat2, CRASHES, true, 134, AT_FDCWD, PRB_CALL_SOME, W_OK, AT_EACCESS)            \
+	CALL(faccessat, CRASHES, true, 13, AT_FDCWD, PRB_CALL_SOME, W_OK)                          \
 	CALL(write, CRASHES, true, 1, 2)                                                           \
 	CALL(exit_group, CRASHES, true, 0)
 
@@ -271,7 +273,6 @@ enum { PRB_CALL_LARGE_FILE = 0100000 };
 	CALL(chmod, SERVES, false, 2, PRB_CALL_SOME, 0600)                          \
 	CALL(unlink, SERVES, true, 0)                                               \
 	CALL(mkdir, SERVES, true, 0)                                                \
-	CALL(access, CRASHES, false, 2, PRB_CALL_SOME, W_OK)                        \
 	CALL(arch_prctl, CRASHES, true, 1, 0x1003 /* ARCH_GET_FS */)                \
 	CALL(readlink, SERVES, true, 0)                                             \
 	CALL(open, MUSL, false, 2, PRB_CALL_SOME, O_CLOEXEC)                        \
@@ -280,9 +281,8 @@ enum { PRB_CALL_LARGE_FILE = 0100000 };
 	CALL(stat, OLD, false, 0)                                                   \
 	CALL(open, OLDEST, false, 2, PRB_CALL_SOME, O_CLOEXEC)
 #else
-#define PRB_CALLS_OF_MACHINE(CALL)         \
-	CALL(fchmodat, SERVES, false, 0)   \
-	CALL(faccessat, CRASHES, false, 0) \
+#define PRB_CALLS_OF_MACHINE(CALL)       \
+	CALL(fchmodat, SERVES, false, 0) \
 	CALL(readlinkat, SERVES, true, 0)
 #endif
 
