@@ -32,7 +32,7 @@ $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
 # What is loaded into the target is no part of the library.
 $(O)/tests/unit/test_gathered: $(O)/perf/gathered.o
 $(O)/tests/unit/test_identity_cache: $(O)/inside/identity_cache.o
-$(O)/tests/unit/test_ring: $(patsubst %,$(O)/inside/%.o,own_folder status) \
+$(O)/tests/unit/test_ring: $(patsubst %,$(O)/inside/%.o,environment own_folder status) \
 	$(patsubst %,$(O)/agent/%.o,config ring_create ring_limits ring_write)
 
 -include $(UNIT_TESTS:=.d)
@@ -102,7 +102,7 @@ check-sanitized: $(O)/libprobing.so test-interpreters ## unit tests and some liv
 # Threads that write to one ring. What a reader does is not seen: it reads the file. A child after
 # fork() has lost the threads that it would be blamed for.
 TSAN_SOURCES := tests/unit/test_ring.c records/ring.c records/cold_read.c $(wildcard base/*.c proc/*.c) \
-	inside/own_folder.c inside/status.c $(patsubst %,agent/%.c,config ring_create ring_limits ring_write)
+	inside/environment.c inside/own_folder.c inside/status.c $(patsubst %,agent/%.c,config ring_create ring_limits ring_write)
 .PHONY: check-tsan
 check-tsan: ## the unit tests of rings with clang's ThreadSanitizer
 	@mkdir -p $(O)/tsan

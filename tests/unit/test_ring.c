@@ -23,9 +23,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "agent/python.h"
 #include "agent/ring_write.h"
 #include "agent/server.h"
 #include "base/cleanup.h"
+#include "inside/python_table.h"
 #include "records/ring.h"
 
 enum { COLUMNS = 4, THREADS = 64, ROWS = 2000, SMALL = 65536, SHORT_KILLS = 50 };
@@ -33,6 +35,13 @@ enum { COLUMNS = 4, THREADS = 64, ROWS = 2000, SMALL = 65536, SHORT_KILLS = 50 }
 /* Settings tell the agent's server of a change; there is none here. */
 void prba_server_notify(void)
 {
+}
+
+/* Nor is there a Python, which might have the environment ignored. */
+struct prba_python_table prba_python;
+bool prba_python_find(void)
+{
+	return false;
 }
 
 static char folder[] = "/tmp/probing-rings-XXXXXX";
