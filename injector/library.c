@@ -128,13 +128,30 @@ static bool has_path(const struct prb_library *library, const struct prb_modules
 	return false;
 }
 
+/* By now: another command may be loading it. */
+static bool is_mapped_by_now(const struct prb_library *library, struct prb_target *t)
+{
+	__attribute__((cleanup(prb_maps_deinit))) struct prb_maps maps = {};
+	prb_auto_error struct prb_error *err = prb_target_read_maps(t, &maps);
+	const struct prb_map *map;
+	struct stat file;
+
+	if (err || fstat(library->fd, &file))
+		return false;
+	prb_vec_each (map, &maps.list)
+		if (!map->deleted && map->inode == file.st_ino && !strcmp(map->path, library->path))
+			return true;
+	return false;
+}
+
 struct prb_error *prb_library_check_path(const struct prb_library *library,
 					 struct prb_modules *modules, const struct prb_libc *libc)
 {
 	struct prb_target *t = modules->target;
 
 	if (prb_library_loaded(library, modules) || !sees(library, t) ||
-	    (!has_path(library, modules) && !prb_handle_has_name(modules, libc, library->path)))
+	    (!has_path(library, modules) && !prb_handle_has_name(modules, libc, library->path)) ||
+	    is_mapped_by_now(library, t))
 		return NULL;
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_UNSUPPORTED,
