@@ -208,22 +208,22 @@ static object *load(void)
 	static struct prba_method methods[] = {{"emit", emit, METH_VARARGS, NULL},
 					       {"part", part, METH_VARARGS, NULL},
 					       {"main_thread", main_thread, METH_VARARGS, NULL}};
+	const struct {
+		struct prba_method *methods;
+		size_t count;
+	} parts[] = {{methods, sizeof(methods) / sizeof(*methods)},
+		     {prba_breaks_methods, PRBA_BREAKS_METHODS},
+		     {prba_tracing_methods, PRBA_TRACING_METHODS},
+		     {prba_logpoints_methods, PRBA_LOGPOINTS_METHODS},
+		     {prba_torch_methods, PRBA_TORCH_METHODS},
+		     {prba_sites_methods, PRBA_SITES_METHODS}};
 	object *fresh = py->PyDict_New(), *code = NULL, *result = NULL;
 	object *builtins = py->PyEval_GetBuiltins();
 	bool put = fresh && builtins && !py->PyDict_SetItemString(fresh, "__builtins__", builtins);
 
-	for (size_t i = 0; put && i < sizeof(methods) / sizeof(*methods); i++)
-		put = put_function(fresh, &methods[i]);
-	for (size_t i = 0; put && i < PRBA_BREAKS_METHODS; i++)
-		put = put_function(fresh, &prba_breaks_methods[i]);
-	for (size_t i = 0; put && i < PRBA_TRACING_METHODS; i++)
-		put = put_function(fresh, &prba_tracing_methods[i]);
-	for (size_t i = 0; put && i < PRBA_LOGPOINTS_METHODS; i++)
-		put = put_function(fresh, &prba_logpoints_methods[i]);
-	for (size_t i = 0; put && i < PRBA_TORCH_METHODS; i++)
-		put = put_function(fresh, &prba_torch_methods[i]);
-	for (size_t i = 0; put && i < PRBA_SITES_METHODS; i++)
-		put = put_function(fresh, &prba_sites_methods[i]);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		for (size_t j = 0; put && j < parts[i].count; j++)
+			put = put_function(fresh, &parts[i].methods[j]);
 	if (put)
 		code = py->Py_CompileString(prba_bootstrap_text, "<probing agent>", FILE_INPUT);
 	if (code)

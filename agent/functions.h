@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The functions of this library that the interpreter may call: all are made here, so that the
- * library is unmapped only when none is left. One that is left need not be called to do harm: the
- * next garbage collection would read its definition.
+ * @file Makes all functions of this library that the interpreter may call, and knows which still
+ * exist. While one does, the library must stay mapped: even if nobody calls the function, the next
+ * garbage collection reads its definition.
  *
  * Threading: the caller holds the GIL, or is attached in a build without one.
  */

@@ -7,10 +7,11 @@ AGENT := $(O)/libprobing-agent.so
 
 all: $(AGENT)
 
+# Columns of C would be a twentieth of the file, and stacks show lines.
 $(AGENT_OBJECTS): $(O)/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) -U_FORTIFY_SOURCE $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) \
-		$(WERROR:1=-Werror) -fno-stack-protector -MMD -MP -c -o $@ $<
+		$(WERROR:1=-Werror) -fno-stack-protector -gno-column-info -MMD -MP -c -o $@ $<
 
 $(O)/agent/bootstrap.o: agent/bootstrap.py agent/prompt.py agent/complete.py agent/breaks.py \
 	agent/monitoring.py agent/tracing.py agent/loop.py agent/logpoints.py agent/calls.py \

@@ -19,9 +19,9 @@
 void prb_interrupt_catch(struct prb_session *session);
 
 /**
- * Whether a signal is caught that had the action @p before: one that is ignored is not, but for
- * SIGINT. What a script starts in the background ignores that, as the terminal's Ctrl-C is not for
- * it (si_code is SI_KERNEL); what somebody sends by 'kill -INT' is.
+ * Whether to catch a signal whose action was @p before. Signals that are ignored stay so, except
+ * SIGINT: a shell makes background jobs of a script ignore it. Such a job still ignores the Ctrl-C
+ * of its terminal (si_code is SI_KERNEL), and obeys 'kill -INT'.
  */
 bool prb_interrupt_is_caught(int number, const struct sigaction *before);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Starts all other programs: this one again, one that is looked up in $PATH, or one that the
- * user typed. words.h makes their arguments, and keeps names that somebody else chose from being
- * options. Nothing is looked up in the current folder, which may belong to anybody. Errors are
- * numbers of errno.h. Threading: all may be called by any thread.
+ * @file The only place that starts programs: this one again, one found in $PATH, or one that the
+ * user typed. The current folder is never searched: it may belong to anybody. words.h builds the
+ * arguments, and refuses to pass a name that somebody else chose as an option. Errors are numbers
+ * of errno.h. Any thread may call all of it.
  */
 #ifndef PRB_COMMAND_START_H
 #define PRB_COMMAND_START_H

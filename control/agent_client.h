@@ -44,20 +44,20 @@ double prb_agent_deadline(double seconds);
 double prb_agent_left(double deadline);
 
 /**
- * Sends a request that is to be answered within @p seconds, negative: nobody knows. Whoever answers
- * may go on sending other frames: when the time is over they are taken for some seconds more, and
- * then prb_agent_receive() is PRB_ERROR_TIMEOUT in place of each. Who takes that for a pause looks
- * at prb_agent_never_answers(). Otherwise as prb_agent_send().
+ * As prb_agent_send(), and limits the whole exchange: the answer has to come within @p seconds
+ * (negative: no limit), whatever other frames come before it. Those are accepted for some seconds
+ * after that; then prb_agent_receive() returns PRB_ERROR_TIMEOUT, and prb_agent_never_answers()
+ * tells this from an agent that is silent.
  */
 struct prb_error *prb_agent_request(struct prb_agent *agent, double seconds,
 				    enum prb_wire_type type, const void *head, size_t head_length,
 				    const void *body, size_t body_length) PRB_MUST_CHECK;
-/** The same time, from now on: another part of the exchange begins. */
+/** Sets that limit anew, from now on, for the next part of an exchange. */
 void prb_agent_limit(struct prb_agent *agent, double seconds);
 bool prb_agent_never_answers(const struct prb_agent *agent);
 
 /**
- * Sends a part of a request that was made: @p head, then @p body. PRB_ERROR_TIMEOUT if the agent of
+ * Sends a frame: @p head, then @p body. PRB_ERROR_TIMEOUT if the agent of
  * a process here does not take it, PRB_ERROR_CANCELLED as for prb_agent_receive().
  */
 struct prb_error *prb_agent_send(struct prb_agent *agent, enum prb_wire_type type, const void *head,

@@ -103,7 +103,7 @@ static struct prb_error *find_sharers(pid_t tid, pid_t own, unsigned *children, 
 		if (pid == own || syscall(SYS_kcmp, tid, pid, KCMP_VM, 0, 0))
 			continue;
 		if (!has_memory(own))
-			return NULL; /* what comes next tells that it has ended */
+			return NULL; /* it has ended: whoever uses it next says so */
 		if (parent_of(pid) != own)
 			return refuse(own, pid, pid == parent);
 		++*children;

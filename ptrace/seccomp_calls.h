@@ -37,7 +37,7 @@ enum prb_call_maker {
  */
 enum {
 	PRB_CALL_DESCRIPTOR = 1000, /**< from 3 on */
-	PRB_CALL_WHILE = 5000,	    /**< milliseconds to wait, not for ever */
+	PRB_CALL_WHILE = 5000,	    /**< a wait with a limit, in milliseconds */
 	PRB_CALL_MANY = 18,	    /**< up to so many descriptors to poll */
 	PRB_CALL_SMALL = 8192,	    /**< up to PRB_CALL_SMALL_MAX bytes */
 	PRB_CALL_LARGE = 128 << 20, /**< more, as glibc reserves for the heap of a thread */

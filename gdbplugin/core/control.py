@@ -3,7 +3,7 @@
 (Debugger.control()), and only these commands use it."""
 
 class Late(Exception):
-    """A function has not returned in time, or before a Ctrl-C: the thread stands in it."""
+    """A function has not returned in time, or a Ctrl-C came first. The thread is still in it."""
 
 
 STOPPED, TIMER, OTHER, EXITED = "stopped", "timer", "other", "exited"

@@ -110,8 +110,8 @@ class Evaluation:
         return Result(self.debugger.read(head.out, head.out_length))
 
     def _end_here(self, tid, stops, seconds):
-        """The thread stands in the code, below which the debugger stops it when that has ended. A thread of
-        the agent interrupts it: at this place of the stack no function may be called."""
+        """Interrupts code that runs on a thread of the program, and waits for its end. No function may be
+        called on that thread now, so a thread of the agent does it."""
         said, until = "the code has not ended within %g s, or before a Ctrl-C" % seconds, time.monotonic()
         until += INTERRUPT_SECONDS
         self.control.write(self.base + ASKS_AT, struct.pack("=I", INTERRUPT))

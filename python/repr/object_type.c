@@ -169,8 +169,8 @@ struct prb_error *prb_repr_nameless_type(struct prb_repr *r, uint64_t address,
 	return NULL;
 }
 
-/* A core lacks names that lie in a file which is not here. The first type of a kind, which all
- * others are derived from, is the builtin one. */
+/* Without the interpreter's file, a core has no names of its types. A static type whose base is of
+ * no kind is the builtin type of its own kind: all others of that kind are derived from it. */
 static bool name_by_kind(struct prb_repr *r, struct prb_type *type)
 {
 	uint64_t kind = type->flags & PRB_PY_KINDS, of_base;
