@@ -5,11 +5,13 @@
 #include <stddef.h>
 
 #include "agent/finalization.h"
+#include "agent/python.h"
 
 static const struct prba_python_table *const py = &prba_python;
 static object *made; /* a list of weak references, or of functions before 3.5 */
 static atomic_int made_life;
 static atomic_bool is_strong;
+static intptr_t looked; /* under the GIL */
 
 static object *list(void)
 {
@@ -29,20 +31,52 @@ static object *list(void)
 	return known;
 }
 
+static bool is_gone(object *noted)
+{
+	enum { OURS = 2 }; /* the list's reference, and that of the arguments */
+	bool strong = atomic_load(&is_strong), gone;
+	object *count = strong ? py->PySys_GetObject("getrefcount") : NULL, *answer = NULL;
+
+	if (!strong)
+		answer = py->PyObject_CallFunctionObjArgs(noted, NULL);
+	else if (count)
+		answer = py->PyObject_CallFunctionObjArgs(count, noted, NULL);
+	gone = answer &&
+	       (strong ? py->PyLong_AsLong(answer) <= OURS : answer == py->_Py_NoneStruct);
+	if (answer)
+		py->Py_DecRef(answer);
+	py->PyErr_Clear();
+	return gone;
+}
+
+/** Takes @p noted over. One that is gone makes room for it: each step of a debugger makes some. */
+static bool put(object *all, object *noted)
+{
+	enum { LOOKS = 2 }; /* for each that comes, so that the list stays short */
+	intptr_t size = py->PyList_Size(all);
+	bool done;
+
+	for (int i = 0; i < LOOKS && size > 0 && !prba_python_stops_world(); i++) {
+		intptr_t at = looked++ % size;
+
+		if (is_gone(py->PyList_GetItem(all, at)))
+			return !py->PyList_SetItem(all, at, noted);
+	}
+	done = !py->PyList_Append(all, noted);
+	py->Py_DecRef(noted);
+	return done;
+}
+
 static bool note(object *function)
 {
 	object *all = list(), *noted = all ? py->PyWeakref_NewRef(function, NULL) : NULL;
-	bool done;
 
 	if (!noted && all) { /* there are none to functions before 3.5 */
 		py->PyErr_Clear();
 		atomic_store(&is_strong, true);
 		return !py->PyList_Append(all, function);
 	}
-	done = noted && !py->PyList_Append(all, noted);
-	if (noted)
-		py->Py_DecRef(noted);
-	return done;
+	return noted && put(all, noted);
 }
 
 object *prba_functions_make(struct prba_method *method, object *self)
@@ -53,24 +87,6 @@ object *prba_functions_make(struct prba_method *method, object *self)
 		return function;
 	py->Py_DecRef(function);
 	return NULL;
-}
-
-static bool is_gone(object *noted)
-{
-	enum { OURS = 2 }; /* the list's reference, and that of the arguments */
-	bool strong = atomic_load(&is_strong);
-	object *count = strong ? py->PySys_GetObject("getrefcount") : NULL, *answer = NULL;
-	bool gone;
-
-	if (!strong)
-		answer = py->PyObject_CallFunctionObjArgs(noted, NULL);
-	else if (count)
-		answer = py->PyObject_CallFunctionObjArgs(count, noted, NULL);
-	gone = strong ? answer && py->PyLong_AsLong(answer) <= OURS : answer == py->_Py_NoneStruct;
-	if (answer)
-		py->Py_DecRef(answer);
-	py->PyErr_Clear();
-	return gone;
 }
 
 bool prba_functions_are_gone(void)

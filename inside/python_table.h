@@ -54,6 +54,7 @@ typedef int prba_tracer(object *self, object *frame, int event, object *argument
 	X(int, PyList_Append, (object *, object *))                                \
 	X(intptr_t, PyList_Size, (object *))                                       \
 	X(object *, PyList_GetItem, (object *, intptr_t))                          \
+	X(int, PyList_SetItem, (object *, intptr_t, object *))                     \
 	X(object *, PyWeakref_NewRef, (object *, object *))                        \
 	X(object *, PyCFunction_NewEx, (struct prba_method *, object *, object *)) \
 	X(object *, PyEval_GetBuiltins, (void))                                    \
