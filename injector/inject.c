@@ -30,19 +30,19 @@ static const double quit_timeout = 1.0;
 static const double start_timeout = 0.5; /* for the loader of a program that has just begun */
 
 struct injection {
+	struct prb_hijack hijack;
 	struct prb_target *t;
 	struct prb_target *own; /* the same by another thread, where the first one has ended */
 	const struct prb_inject_arch *arch;
 	struct prb_modules *modules;
 	struct prb_modules *listed; /* the same, where it is ours to destroy */
 	struct prb_unwinder *unwinder;
-	struct prb_libc libc;
-	struct prb_library library;
-	struct prb_hijack hijack;
-	struct prb_mail mail;
 	struct prb_inject_result *result;
+	uint64_t base; /* of the scratch mapping; 0: none */
+	struct prb_library library;
+	struct prb_mail mail;
+	struct prb_libc libc;
 	int memory;	  /* of the target */
-	uint64_t base;	  /* of the scratch mapping; 0: none */
 	bool calls_again; /* the library is there, and its symbol is called */
 };
 
