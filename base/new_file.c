@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/way.h"
 
 /* Whoever owns a link chose where it leads, and may have guessed our name, as in /tmp. */
 static struct prb_error *check_owner(const char *path, const struct stat *link)
@@ -53,7 +54,7 @@ static struct prb_error *check_folder(const char *link, const char *folder)
 	struct stat st, above;
 
 	if (lstat(link, &st) || !S_ISLNK(st.st_mode) || stat(folder, &above) ||
-	    (above.st_uid == st.st_uid && !(above.st_mode & 022)))
+	    prb_way_may_follow(&st, &above, geteuid()))
 		return NULL;
 	return check_owner(link, &st);
 }
@@ -191,8 +192,14 @@ void prb_new_file_deinit(struct prb_new_file *file)
 
 int prb_nameless_file(const char *folder)
 {
-	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+	int way = prb_way_open(AT_FDCWD, folder, geteuid(), PRB_WAY_FOLLOW), fd;
 
+	if (way < 0) {
+		errno = -way;
+		return -1;
+	}
+	close(way);
+	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
 	if (fd >= 0)
 		return fd;
 	/* Some file systems cannot make files without a name. */

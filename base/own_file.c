@@ -14,25 +14,21 @@
 #include "base/cleanup.h"
 #include "base/new_file.h"
 #include "base/str.h"
+#include "base/way.h"
 
-static int open_folder(int folder, const char *name, uid_t uid)
+static int open_folder(int folder, const char *name, uid_t uid, unsigned how)
 {
-	prb_auto_close int fd =
-		openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat st;
+	int fd = prb_way_open_own(folder, name, uid, how);
 
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) || st.st_uid != uid || (st.st_mode & 022)) {
-		errno = EPERM;
-		return -1;
-	}
-	return prb_steal_fd(&fd);
+	if (fd >= 0)
+		return fd;
+	errno = -fd;
+	return -1;
 }
 
 int prb_own_folder_open(const char *path, uid_t uid)
 {
-	return open_folder(AT_FDCWD, path, uid);
+	return open_folder(AT_FDCWD, path, uid, 0);
 }
 
 /** Makes a folder with exactly this mode. A folder that exists keeps its mode. */
@@ -45,7 +41,7 @@ static void make_one(int folder, const char *name, mode_t mode)
 int prb_own_folder_in(int folder, const char *name, mode_t mode)
 {
 	make_one(folder, name, mode);
-	return open_folder(folder, name, geteuid());
+	return open_folder(folder, name, geteuid(), 0);
 }
 
 struct prb_error *prb_own_folder_error(const char *path, uid_t uid)
@@ -53,6 +49,7 @@ struct prb_error *prb_own_folder_error(const char *path, uid_t uid)
 	const char *what = "is no folder";
 	struct stat st;
 
+	PRB_TRY(prb_new_file_check_way(path));
 	if (lstat(path, &st))
 		return prb_error_os(errno, "cannot use %.400s", path);
 	if (st.st_uid != uid)
@@ -75,78 +72,40 @@ struct prb_error *prb_own_folder_named(const char *path, int *ret)
 
 	if (!real && errno != ENOENT)
 		return prb_error_os(errno, "cannot use %.400s", path);
-	if (!real && mkdir(path, 0700) && errno != EEXIST)
-		return prb_error_os(errno, "cannot make %.400s", path);
-	*ret = prb_own_folder_open(real ? real : path, geteuid());
-	return *ret < 0 ? prb_own_folder_error(real ? real : path, geteuid()) : NULL;
+	*ret = open_folder(AT_FDCWD, real ? real : path, geteuid(), real ? 0 : PRB_WAY_MAKE_LAST);
+	if (*ret >= 0)
+		return NULL;
+	return real || errno == EPERM ? prb_own_folder_error(real ? real : path, geteuid())
+				      : prb_error_os(errno, "cannot make %.400s", path);
 }
 
-/** A home that is not ours (kept by sudo, shared by a container) stays as it is. */
-static bool is_own(const char *path)
+/** Below @p base, if that is ours: a home that is not (kept by sudo, shared by a container) stays
+ * as it is. */
+static int make_below(const char *base, const char *below, bool make)
 {
+	prb_auto_close int at =
+		prb_way_open(AT_FDCWD, base, geteuid(), PRB_WAY_FOLLOW | (make ? PRB_WAY_MAKE : 0));
 	struct stat st;
 
-	return !stat(path, &st) && st.st_uid == geteuid();
-}
-
-/** Folders may be added to our own, and to one like /tmp, where ours stay ours. */
-static bool may_add_to(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) &&
-	       (st.st_uid == geteuid() || (st.st_mode & (S_ISVTX | 02)) == (S_ISVTX | 02));
-}
-
-/** Makes @p path with all that leads to it, as the XDG base folders are to be treated. */
-static void make_folders(const char *path)
-{
-	prb_auto_free char *part = strdup(path);
-
-	for (char *end = part; end && *end;) {
-		prb_auto_free char *parent = strndup(path, (size_t)(end - part) + 1);
-
-		end = strchrnul(end + 1, '/');
-		*end = '\0';
-		if (access(part, F_OK) && (!parent || !may_add_to(parent) || mkdir(part, 0700)))
-			return;
-		*end = path[end - part];
+	if (at < 0 || fstat(at, &st) || st.st_uid != geteuid()) {
+		errno = at < 0 ? -at : EPERM;
+		return -1;
 	}
-}
-
-/** Makes @p path, whose first @p base bytes are a folder that exists. */
-static void make_below(char *path, size_t base)
-{
-	for (char *end = strchr(path + base + 1, '/'); end; end = strchr(end + 1, '/')) {
-		*end = '\0';
-		mkdir(path, 0700);
-		*end = '/';
-	}
-	mkdir(path, 0700);
+	return open_folder(at, below, geteuid(), PRB_WAY_MAKE);
 }
 
 int prb_own_folder_make(const char *base, const char *middle, bool make)
 {
-	prb_auto_free char *path = prb_format("%s%s/probing", base, middle);
+	prb_auto_free char *below = prb_format("%s/probing", middle);
+	prb_auto_free char *path = below ? prb_format("%s%s", base, below) : NULL;
+	int fd;
 
-	if (!path)
-		errno = ENOMEM;
-	else if (base[0] != '/')
-		errno = EINVAL;
-	if (!path || base[0] != '/')
-		return -1;
-
-	int fd = prb_own_folder_open(path, geteuid());
-	if (fd >= 0 || errno != ENOENT)
-		return fd;
-	if (make)
-		make_folders(base);
-	if (!is_own(base)) {
-		errno = EPERM;
+	if (!path || base[0] != '/') {
+		errno = path ? EINVAL : ENOMEM;
 		return -1;
 	}
-	make_below(path, strlen(base));
-	return prb_own_folder_open(path, geteuid());
+	fd = prb_own_folder_open(path, geteuid());
+	return fd >= 0 || errno != ENOENT ? fd : make_below(base, below + 1, make);
 }
 
 bool prb_tmp_folder_parse(const char *name, uid_t *ret)
@@ -186,7 +145,7 @@ static int find_in_tmp(uid_t uid, char **ret_path)
 		if (!prb_tmp_folder_parse(entry->d_name, &other) || other != uid ||
 		    size > sizeof(best) || (*best && strcmp(entry->d_name, best) > 0))
 			continue;
-		fd = open_folder(dirfd(folder), entry->d_name, uid);
+		fd = open_folder(dirfd(folder), entry->d_name, uid, 0);
 		if (fd < 0)
 			continue;
 		prb_close_guard(&found);
@@ -261,9 +220,7 @@ static int open_run_folder(uid_t uid, bool runtime, bool make, char **ret_path)
 		    : prb_format("/run/user/%u/probing", (unsigned)uid);
 	if (!path)
 		return -1;
-	if (make && ours)
-		mkdir(path, 0700);
-	fd = prb_own_folder_open(path, uid);
+	fd = open_folder(AT_FDCWD, path, uid, make && ours ? PRB_WAY_MAKE_LAST : 0);
 	if (fd >= 0 && ret_path)
 		*ret_path = prb_steal(&path);
 	return fd;

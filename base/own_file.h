@@ -3,7 +3,8 @@
  * @file Folders and files that belong to one user, and that nobody else can put anything into.
  *
  * All functions return a descriptor, or -1 with errno set: EPERM if the folder or file is another
- * user's, or others may write to it. Symbolic links in the last component are never followed.
+ * user's, or others may write to it. Symbolic links in the last component are never followed,
+ * and none of another user on the way (base/way.h).
  */
 #ifndef PRB_BASE_OWN_FILE_H
 #define PRB_BASE_OWN_FILE_H

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "crash/crash_private.h"
+#define PRB_WAY_CALL prba_raw
+#include "base/way.h"
 #include "inside/environment.h"
 #include "inside/folder_entry.h"
 #include "inside/own_folder.h"
@@ -140,18 +142,14 @@ static void remove_old(const struct prba_crash *c)
 	}
 }
 
+/** Links on the way may have changed since. */
 static int open_folder(struct prba_crash *c)
 {
-	struct stat st = {};
-	long fd = prba_raw(SYS_openat, AT_FDCWD, c->folder,
-			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = prb_way_open_own(AT_FDCWD, c->folder, (uid_t)prba_raw(SYS_geteuid), 0);
 
 	if (fd < 0)
-		return (int)fd;
-	c->directory = (int)fd;
-	if (prba_raw(SYS_fstat, fd, &st) || st.st_uid != (uid_t)prba_raw(SYS_geteuid) ||
-	    st.st_mode & 0022)
-		return -EPERM;
+		return fd;
+	c->directory = fd;
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/new_file.h"
 
 /** A recording ends by itself; one that is so late is made to. */
 static const double LATE_SECONDS = 30;
@@ -24,6 +25,7 @@ struct prb_error *prb_recordings_prepare(struct prb_recordings *recordings)
 		return NULL;
 	if (!base || *base != '/' || access(base, W_OK))
 		base = "/tmp";
+	PRB_TRY(prb_new_file_check_way(base));
 	prb_auto_free char *path = prb_format("%s/probing-serve-XXXXXX", base);
 	if (!path)
 		return prb_error_nomem();

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/way.h"
 #include "inside/folder_entry.h"
 #include "inside/libc.h"
 
@@ -21,22 +22,14 @@ enum {
 /** Where all users look like one, only the kernel can tell whose it is. */
 static bool is_ours(int fd)
 {
-	struct stat st;
-
-	return !syscall(SYS_fstat, fd, &st) && st.st_uid == geteuid() && !(st.st_mode & 0022) &&
-	       (st.st_uid != NOBODY || !syscall(SYS_faccessat, fd, ".", W_OK | X_OK));
+	return geteuid() != NOBODY || !syscall(SYS_faccessat, fd, ".", W_OK | X_OK);
 }
 
 int prba_own_folder(int at, const char *name, bool make)
 {
-	int fd;
+	int fd = prb_way_open_own(at, name, geteuid(), make ? PRB_WAY_MAKE_LAST : 0);
 
-	if (make)
-		syscall(SYS_mkdirat, at, name, 0700);
-	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (is_ours(fd))
+	if (fd < 0 || is_ours(fd))
 		return fd;
 	close(fd);
 	return -EPERM;
@@ -110,9 +103,14 @@ int prba_tmp_folder(char *path, size_t size)
 
 void prba_own_folder_why(const char *path, char *text, size_t size)
 {
+	int way = prb_way_open(AT_FDCWD, path, geteuid(), 0);
 	struct stat st;
 
-	if (syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW))
+	if (way >= 0)
+		close(way);
+	if (way == -EPERM)
+		snprintf(text, size, "a symbolic link of another user is on the way to %s", path);
+	else if (syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW))
 		snprintf(text, size, "%s: error %d", path, errno);
 	else if (st.st_uid == geteuid() && st.st_uid == NOBODY && S_ISDIR(st.st_mode))
 		snprintf(text, size, "%s belongs to another user that has no number here", path);

@@ -14,7 +14,8 @@
 
 /**
  * Opens the folder @p name below @p at; @p make: makes it. -EPERM: it is another user's, or others
- * may write to it. No link is followed in the last part.
+ * may write to it. No link is followed in the last part, and none
+ * of another user on the way (base/way.h).
  */
 int prba_own_folder(int at, const char *name, bool make);
 

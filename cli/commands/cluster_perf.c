@@ -17,6 +17,7 @@
 #include "perf/processes.h"
 #include "profile/load.h"
 #include "base/cleanup.h"
+#include "base/new_file.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -129,6 +130,7 @@ struct prb_error *prb_cluster_sample(struct prb_cluster *c)
 		return NULL;
 	if (!folder)
 		return prb_error_nomem();
+	PRB_TRY(prb_new_file_check_way(folder));
 	/* New, and of mode 0700. */
 	if (!mkdtemp(folder))
 		return prb_error_os(errno, "cannot make %s", folder);

@@ -71,11 +71,25 @@ def keys(value):
                   isinstance(key, Value) and key._prb_kind == lib.STRING)
 
 
+def is_led_astray(path):
+    """Whether another user's symbolic link is on the way: the rule of base/way.h."""
+    while path not in ("", "/"):
+        above = os.path.dirname(path)
+        if os.path.islink(path):
+            link, folder = os.lstat(path), os.stat(above or ".")
+            if link.st_uid not in (0, os.geteuid()) and (link.st_uid != folder.st_uid or folder.st_mode & 0o022):
+                return True
+        path = above
+    return False
+
+
 def history():
     """Path of a file that is ours alone; None if there can be none."""
     base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local/state")
     path = os.path.join(base, "probing", "script_history")
     try:
+        if is_led_astray(path):
+            return None
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
         found = os.lstat(os.path.dirname(path))
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
