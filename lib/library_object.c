@@ -295,7 +295,7 @@ struct probing_error *probing_object_each(struct probing *p, uint64_t address, u
 	struct prb_python *py = p->objects->pythons.list.items[at];
 
 	if (items)
-		err = prb_object_items(py, mem, address, on_item, &each, &torn);
+		err = prb_object_items(py, mem, address, false, on_item, &each, &torn);
 	else
 		err = prb_object_attributes(py, mem, address,
 					    PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT, on_attribute,

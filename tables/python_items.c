@@ -31,7 +31,8 @@ static bool add(void *context, uint64_t key, uint64_t value)
 
 static struct prb_error *find(struct prb_value_parts *parts)
 {
-	return prb_object_items(parts->py, parts->mem, parts->object, add, parts, &parts->torn);
+	return prb_object_items(parts->py, parts->mem, parts->object, parts->options.secrets, add,
+				parts, &parts->torn);
 }
 
 static void put(struct prb_scan *scan, const struct prb_value_part *part, size_t index)

@@ -56,7 +56,7 @@ static bool count_group(void *context, uint64_t key __attribute__((unused)), uin
 	if (!k->groups++)
 		k->first = value;
 	if (!err)
-		err = prb_object_items(k->py, k->mem, list, count_parameter, k, NULL);
+		err = prb_object_items(k->py, k->mem, list, true, count_parameter, k, NULL);
 	return true;
 }
 
@@ -72,7 +72,7 @@ static struct prb_error *put_groups(struct prb_scan *scan, const struct prb_tabl
 		prb_object_attribute(k.py, k.mem, optimizer, "param_groups", &groups);
 
 	if (!err)
-		err = prb_object_items(k.py, k.mem, groups, count_group, &k, NULL);
+		err = prb_object_items(k.py, k.mem, groups, true, count_group, &k, NULL);
 	if (err)
 		return NULL;
 	prb_put_integer(scan, GROUPS, k.groups);

@@ -277,6 +277,13 @@ static struct prb_error *find_in_class(struct prb_search *s, const struct prb_ty
 	return found ? take_from_class(s, meta, name, found) : no_attribute(s, meta, name);
 }
 
+void prb_search_hide(struct prb_search *s)
+{
+	s->object = 0;
+	s->type = "hidden";
+	prb_str_puts(&s->value, PRB_REPR_HIDDEN);
+}
+
 struct prb_error *prb_search_attribute(struct prb_search *s, const char *name)
 {
 	struct prb_type *type;
@@ -297,10 +304,8 @@ struct prb_error *prb_search_attribute(struct prb_search *s, const char *name)
 	}
 	if (type->flags & PRB_PY_TYPE)
 		return find_in_class(s, type, name);
-	if (prb_repr_hides(s->r, type, name)) {
-		s->object = 0;
-		s->type = "hidden";
-		prb_str_puts(&s->value, PRB_REPR_HIDDEN);
+	if (prb_repr_hides(s->r, type, s->object, name)) {
+		prb_search_hide(s);
 		return NULL;
 	}
 	return find_in_instance(s, type, name);

@@ -321,7 +321,7 @@ static struct prb_error *add_links(struct reader *r, const struct prb_heap_objec
 		if (!prb_number_map_put(&r->lists, words[i], 0))
 			return prb_error_nomem();
 		prb_auto_error struct prb_error *torn =
-			prb_object_items(r->py, r->mem, words[i], visit_link, r, NULL);
+			prb_object_items(r->py, r->mem, words[i], true, visit_link, r, NULL);
 		if (is_fatal(torn))
 			return prb_steal(&torn);
 	}

@@ -55,6 +55,10 @@ struct prb_error *prb_search_text_item(struct prb_search *s, const char *key)
 	if (done)
 		return NULL;
 	PRB_TRY(find_container(s, &type, &kept));
+	if (prb_repr_hides_content(s->r, type)) {
+		prb_search_hide(s);
+		return NULL;
+	}
 	if (!(type->flags & PRB_PY_DICT))
 		return no_index(s, type, "text");
 
@@ -157,6 +161,10 @@ struct prb_error *prb_search_number_item(struct prb_search *s, int64_t number)
 	bool kept;
 
 	PRB_TRY(find_container(s, &type, &kept));
+	if (prb_repr_hides_content(s->r, type)) {
+		prb_search_hide(s);
+		return NULL;
+	}
 	if (type->flags & (PRB_PY_LIST | PRB_PY_TUPLE))
 		return take_item(s, type, number);
 	if (prb_type_is(type, "collections.deque"))

@@ -158,6 +158,7 @@ static struct prb_error *read_part(struct prb_parts *parts, const struct prb_par
 {
 	static const char *const what = "the object";
 	static const struct prb_py_scope nowhere = {};
+	struct prb_type *type;
 	struct prb_search s = {
 		.r = &parts->repr,
 		.cache = &parts->cache,
@@ -176,6 +177,11 @@ static struct prb_error *read_part(struct prb_parts *parts, const struct prb_par
 		return put_repr(parts, wanted);
 	if (wanted->part == PRB_PART_TEXT) {
 		parts->answer.kind = PRB_PART_WORDS;
+		PRB_TRY(prb_repr_type_of(&parts->repr, wanted->object, &type));
+		if (prb_repr_hides_content(&parts->repr, type)) {
+			prb_str_puts(&parts->answer.text, PRB_REPR_HIDDEN);
+			return NULL;
+		}
 		return prb_repr_raw_text(&parts->repr, wanted->object, wanted->text_max,
 					 &parts->answer.text);
 	}

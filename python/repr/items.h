@@ -16,8 +16,10 @@
 /** @p key is 0 for all but those of a dict. False: that is enough. */
 typedef bool prb_item_visit(void *context, uint64_t key, uint64_t value);
 
-/** @p torn may be NULL; true: a table had fewer entries than it says, as while it is changed. */
+/** @p secrets: also of an object whose class hides them. @p torn may be NULL; true: a table had
+ * fewer entries than it says, as while it is changed. */
 struct prb_error *prb_object_items(struct prb_python *py, struct prb_mem *mem, uint64_t object,
-				   prb_item_visit *visit, void *context, bool *torn) PRB_MUST_CHECK;
+				   bool secrets, prb_item_visit *visit, void *context,
+				   bool *torn) PRB_MUST_CHECK;
 
 #endif

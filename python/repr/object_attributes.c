@@ -29,7 +29,7 @@ static bool tell(struct walk *w, const struct prb_attribute *attribute)
 	struct prb_attribute told = *attribute;
 
 	if (w->type && told.kind & (PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT) &&
-	    prb_repr_hides(w->r, w->type, told.name)) {
+	    prb_repr_hides(w->r, w->type, w->object, told.name)) {
 		told.object = 0;
 		told.text = PRB_REPR_HIDDEN;
 	}

@@ -2,7 +2,8 @@
 /*
  * Attributes that the class of an object leaves out of its repr(): passwords and the like. The
  * fields of dataclasses, of attrs and of pydantic's models say so, each in a place of its own;
- * pydantic's SecretStr and its like have a method that gives the value away. No code runs.
+ * pydantic's SecretStr and its like have a method that gives the value away, by which all of them
+ * is hidden. No code runs.
  */
 #include <string.h>
 
@@ -16,11 +17,12 @@ enum { MAX_FIELDS = 1000 };
  * what of the description has `repr`; NULL: itself. */
 static const struct place {
 	const char *name, *part;
+	bool may_mask;
 } places[] = {
-	{"__dataclass_fields__", NULL}, {"__attrs_attrs__", NULL},
-	{"__pydantic_fields__", NULL}, /* pydantic 2.10 and later */
-	{"model_fields", NULL},	       /* 2.0 to 2.9 */
-	{"__fields__", "field_info"},  /* 1 */
+	{"__dataclass_fields__", NULL, false}, {"__attrs_attrs__", NULL, true},
+	{"__pydantic_fields__", NULL, false}, /* pydantic 2.10 and later */
+	{"model_fields", NULL, false},	      /* 2.0 to 2.9 */
+	{"__fields__", "field_info", false},  /* 1 */
 };
 
 static struct prb_error *find_in_tuple(struct prb_repr *r, uint64_t tuple, const char *name,
@@ -38,7 +40,8 @@ static struct prb_error *find_in_tuple(struct prb_repr *r, uint64_t tuple, const
 	return same ? NULL : prb_error_create(PRB_ERROR_NOT_FOUND, "no such field");
 }
 
-/* Whether the description says repr=False, and nothing else that is no code. */
+/* Whether the description says repr=False, or has, as attrs allows, a function that makes another
+ * text of the value. */
 static struct prb_error *is_left_out(struct prb_repr *r, uint64_t fields, const struct place *place,
 				     const char *name, bool *ret)
 {
@@ -54,6 +57,8 @@ static struct prb_error *is_left_out(struct prb_repr *r, uint64_t fields, const 
 	PRB_TRY(prb_repr_attribute(r, field, "repr", &value));
 	if (prb_repr_is(r, value, "bool"))
 		PRB_TRY(prb_repr_int(r, value, &number));
+	else if (place->may_mask)
+		number = 0;
 	*ret = !number;
 	return NULL;
 }
@@ -65,33 +70,99 @@ static bool has(struct prb_repr *r, const struct prb_type *type, const char *nam
 	return !err;
 }
 
-bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, const char *name)
+/* Classes of a library that say nothing of that kind, and have a repr() of their own. */
+static const struct prb_known_class {
+	const char *name, *attributes[2];
+	bool url; /* hidden only if it has a user's name or password */
+} known[] = {{"Secret", {"_value"}, false}, {"URL", {"_url", "_components"}, true}};
+
+/* What it is derived from: a known class, or one of C, whose value no attribute has. */
+static struct prb_error *look_at_classes(struct prb_repr *r, struct prb_type *type)
+{
+	uint64_t mro[PRB_MRO_MAX], module;
+	struct prb_type *one;
+	size_t count;
+
+	PRB_TRY(prb_repr_mro(r, type, mro, &count));
+	for (size_t i = 0; i < count; i++) {
+		PRB_TRY(prb_repr_type(r, mro[i], &one));
+		if (!(one->flags & PRB_PY_HEAP_TYPE) && !prb_type_is(one, "object"))
+			type->hides |= PRB_HIDES_CONTENT;
+		for (size_t j = 0; j < PRB_ARRAY_SIZE(known); j++) {
+			bool same = false;
+
+			if (strcmp(one->name, known[j].name) != 0)
+				continue;
+			PRB_TRY(prb_repr_dict_get(r, one->dict, "__module__", &module));
+			PRB_TRY(prb_repr_text_is(r, module, "starlette.datastructures", &same));
+			if (same)
+				type->known = &known[j];
+		}
+	}
+	return NULL;
+}
+
+static bool hides_any(struct prb_repr *r, struct prb_type *type)
 {
 	uint64_t found;
 
-	if (r->max.secrets || !(type->flags & PRB_PY_HEAP_TYPE) || type->described == PRB_NO_FIELDS)
+	if (r->max.secrets || !(type->flags & PRB_PY_HEAP_TYPE))
 		return false;
-	if (type->described == PRB_FIELDS_UNKNOWN) {
-		type->described = PRB_NO_FIELDS;
+	if (!type->hides) {
+		type->hides = PRB_HIDES_SEEN;
 		for (size_t i = 0; i < PRB_ARRAY_SIZE(places); i++)
 			if (has(r, type, places[i].name, &found))
-				type->described = PRB_FIELDS;
+				type->hides |= PRB_HIDES_FIELDS;
 		if (has(r, type, "get_secret_value", &found))
-			type->described = PRB_FIELDS;
+			type->hides |= PRB_HIDES_ALL;
+		prb_error_destroy(look_at_classes(r, type));
 	}
-	if (type->described == PRB_NO_FIELDS)
-		return false;
-	if (!strcmp(name, "_secret_value") && has(r, type, "get_secret_value", &found))
-		return true;
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(places); i++) {
-		bool left_out = false;
+	return type->hides & (PRB_HIDES_FIELDS | PRB_HIDES_ALL) || type->known;
+}
 
-		if (!has(r, type, places[i].name, &found))
-			continue;
-		/* A field that is not described, or not as these libraries do, is none. */
-		prb_error_destroy(is_left_out(r, found, &places[i], name, &left_out));
-		if (left_out)
-			return true;
+/* Whether the URL is "scheme://user:password@host/path"; also if it cannot be read. */
+static struct prb_error *has_userinfo(struct prb_repr *r, uint64_t object, bool *ret)
+{
+	prb_auto_str struct prb_str text = {};
+	const char *place;
+	uint64_t value;
+
+	*ret = true;
+	PRB_TRY(prb_repr_attribute(r, object, "_url", &value));
+	PRB_TRY(prb_repr_text(r, value, 4096, &text));
+	place = strstr(prb_str_text(&text), "//");
+	*ret = place && memchr(place, '@', 2 + strcspn(place + 2, "/?#"));
+	return NULL;
+}
+
+bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, uint64_t object, const char *name)
+{
+	bool hidden = false;
+	uint64_t found;
+
+	if (!hides_any(r, type))
+		return false;
+	if (type->hides & PRB_HIDES_ALL) {
+		/* An attribute of the object, not of its class. */
+		prb_auto_error struct prb_error *err = prb_repr_attribute(r, object, name, &found);
+
+		return !err;
 	}
-	return false;
+	for (size_t i = 0; type->known && i < PRB_ARRAY_SIZE(type->known->attributes); i++)
+		if (type->known->attributes[i] && !strcmp(type->known->attributes[i], name))
+			hidden = true;
+	if (hidden && type->known->url)
+		prb_error_destroy(has_userinfo(r, object, &hidden));
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(places) && !hidden; i++)
+		/* A field that is not described, or not as these libraries do, is none. */
+		if (has(r, type, places[i].name, &found))
+			prb_error_destroy(is_left_out(r, found, &places[i], name, &hidden));
+	return hidden;
+}
+
+bool prb_repr_hides_content(struct prb_repr *r, struct prb_type *type)
+{
+	unsigned all = PRB_HIDES_ALL | PRB_HIDES_CONTENT;
+
+	return hides_any(r, type) && (type->hides & all) == all;
 }

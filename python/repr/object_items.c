@@ -91,6 +91,9 @@ static struct prb_error *walk(struct walk *w)
 	size_t count;
 
 	PRB_TRY(prb_repr_type_of(w->r, w->object, &type));
+	if (prb_repr_hides_content(w->r, type))
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "the class %s hides its items",
+					type->name);
 	PRB_TRY(prb_repr_mro(w->r, type, mro, &count));
 	for (size_t i = 0; i < count; i++) {
 		PRB_TRY(prb_repr_type(w->r, mro[i], &base));
@@ -103,13 +106,13 @@ static struct prb_error *walk(struct walk *w)
 }
 
 struct prb_error *prb_object_items(struct prb_python *py, struct prb_mem *mem, uint64_t object,
-				   prb_item_visit *visit, void *context, bool *torn)
+				   bool secrets, prb_item_visit *visit, void *context, bool *torn)
 {
 	prb_auto_str struct prb_str unused = {};
 	prb_auto_repr struct prb_repr r;
 	struct walk w = {.r = &r, .object = object, .visit = visit, .context = context};
 
-	prb_repr_init(&r, py, mem, NULL, &unused);
+	prb_repr_init(&r, py, mem, &(struct prb_repr_options){.secrets = secrets}, &unused);
 
 	struct prb_error *err = walk(&w);
 

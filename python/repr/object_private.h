@@ -91,14 +91,23 @@ struct prb_type;
 typedef struct prb_error *prb_repr_handler(struct prb_repr *r, uint64_t object,
 					   struct prb_type *type);
 
+/** What a class hides of its objects; a class of C has content that is no attribute. */
+enum prb_hides {
+	PRB_HIDES_SEEN = 1,
+	PRB_HIDES_FIELDS = 2,
+	PRB_HIDES_ALL = 4,
+	PRB_HIDES_CONTENT = 8,
+};
+
 /** A type as read from the target; lives as long as the repr, and it may be of many objects. */
 struct prb_type {
 	uint64_t address;
 	bool named; /**< `name` has been read, from `name_at` */
 	enum { PRB_CUSTOM_UNKNOWN, PRB_CUSTOM_NO, PRB_CUSTOM_YES } custom; /**< object_custom.c */
-	enum { PRB_FIELDS_UNKNOWN, PRB_NO_FIELDS, PRB_FIELDS } described;  /**< object_hidden.c */
-	char name[128];	  /**< tp_name, cut off if longer */
-	uint64_t name_at; /**< where it lies */
+	unsigned hides;			     /**< enum prb_hides, object_hidden.c */
+	const struct prb_known_class *known; /**< likewise */
+	char name[128];			     /**< tp_name, cut off if longer */
+	uint64_t name_at;		     /**< where it lies */
 	uint64_t flags, base, mro, dict, repr, members;
 	int64_t basicsize, itemsize, dictoffset;
 	prb_repr_handler *handler; /**< NULL until it is resolved */
@@ -348,7 +357,9 @@ struct prb_error *prb_repr_put_frame(struct prb_repr *r, const struct prb_py_fra
 #define PRB_REPR_HIDDEN "<hidden>"
 /** True if the class leaves that attribute of its objects out of their repr(); false with
  * `secrets`. */
-bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, const char *name);
+bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, uint64_t object, const char *name);
+/** The same of what the object itself has: the text of a str, the items of a list. */
+bool prb_repr_hides_content(struct prb_repr *r, struct prb_type *type);
 
 /* object_attributes.c */
 /** As prb_object_attributes(); whether it is torn is in r->torn. */

@@ -172,7 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	prb_error_destroy(prb_object_dict_get(&py, &memory.mem, object, "x", &found));
 	prb_error_destroy(prb_object_attributes(&py, &memory.mem, object, UINT_MAX, visit_attribute,
 						&count, NULL));
-	prb_error_destroy(prb_object_items(&py, &memory.mem, object, visit, &count, NULL));
+	prb_error_destroy(prb_object_items(&py, &memory.mem, object, false, visit, &count, NULL));
 	by_expression(&py, &memory.mem, object, &(struct input){data + HEADER, size - HEADER});
 	prb_error_destroy(prb_object_int(&py, &memory.mem, object, &number));
 	return 0;

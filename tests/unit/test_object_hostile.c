@@ -79,7 +79,7 @@ static void ask(struct prb_python *py, struct prb_mem *mem, uint64_t address)
 	prb_error_destroy(prb_object_attribute(py, mem, address, "x", &found));
 	prb_error_destroy(
 		prb_object_attributes(py, mem, address, UINT_MAX, any_attribute, &count, NULL));
-	prb_error_destroy(prb_object_items(py, mem, address, nothing, &count, NULL));
+	prb_error_destroy(prb_object_items(py, mem, address, false, nothing, &count, NULL));
 	prb_error_destroy(prb_object_int(py, mem, address, &number));
 }
 

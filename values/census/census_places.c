@@ -64,7 +64,8 @@ void prb_census_forget_places(struct prb_census *c)
 static bool note_all(struct prb_census *c, struct prb_census_places *p)
 {
 	p->whole = true;
-	return prb_census_try(c, prb_object_items(c->py, c->mem, p->container, note, p, NULL)) &&
+	return prb_census_try(c,
+			      prb_object_items(c->py, c->mem, p->container, true, note, p, NULL)) &&
 	       p->whole;
 }
 
@@ -110,6 +111,7 @@ bool prb_census_find_place(struct prb_census *c, uint64_t container, uint64_t ch
 	*ret = (struct prb_census_place){};
 	if (p)
 		return find_known(p, child, ret);
-	return prb_census_try(c, prb_object_items(c->py, c->mem, container, look, &s, NULL)) &&
+	return prb_census_try(c,
+			      prb_object_items(c->py, c->mem, container, true, look, &s, NULL)) &&
 	       s.found;
 }
