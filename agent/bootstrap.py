@@ -386,8 +386,9 @@ class Place:
             self.copy(names)
 
     def copy(self, names):
-        """One dict, which what is defined in the code sees, too."""
+        """One dict, which what is defined in the code sees, too; globals() is that of the frame all the same."""
         self.names, self.module = names, self.names
+        names["__builtins__"] = dict(builtins_of(names), globals=lambda module=self.module: module)
         self.before = dict(names)
 
     def use_module(self, module, hidden, file):
@@ -415,7 +416,13 @@ class Place:
             elif sys.version_info >= (3, 13):
                 self.own[name] = value
             else:
-                self.left.append(name)
+                self.left.append("%s was assigned, which the frame does not see: before Python 3.13 its variables "
+                                 "cannot be set\n" % name)
+        for name in set(self.before).difference(self.names):
+            if name in self.own:
+                self.left.append("%s was deleted, which the frame does not see: only its own code can do so\n" % name)
+            else:
+                self.module.pop(name, None)
 
 
 def names_in(source):
@@ -495,9 +502,8 @@ def say_exit(job, status):
 def say_left(job, place):
     if place.frame is None:
         return
-    for name in sorted(place.left):
-        send(job, 2, "%s was assigned, which the frame does not see: before Python 3.13 its variables "
-                     "cannot be set\n" % name)
+    for text in sorted(place.left):
+        send(job, 2, text)
 
 
 def run(job, source, name, flags):

@@ -65,8 +65,9 @@ class Lldb(Debugger):
     INTERRUPT = "process interrupt"
 
     def all_stopped(self):
-        return self.process().GetState() in (lldb.eStateStopped, lldb.eStateCrashed,
-                                             lldb.eStateSuspended)
+        # It has stopped a moment before its threads can be asked.
+        return self.process().GetState() in (
+            lldb.eStateStopped, lldb.eStateCrashed, lldb.eStateSuspended) and self.thread() is not None
 
     def read(self, address, length):
         error = lldb.SBError()
@@ -74,8 +75,10 @@ class Lldb(Debugger):
         return data if error.Success() and data else b""
 
     def registers(self, tid, names):
-        frame = self.process().GetThreadByID(tid).GetFrameAtIndex(0)
         found = {}
+        if tid is None:
+            return found
+        frame = self.process().GetThreadByID(tid).GetFrameAtIndex(0)
         for name in names if frame.IsValid() else ():
             register = frame.FindRegister(name)
             if register.IsValid() and register.GetValue() is not None:

@@ -280,6 +280,20 @@ def test_a_process_that_runs_in_lldb(sleeper):
     assert "the process runs: 'process interrupt' stops it" in session.out, session
 
 
+@debuggers.needs_lldb
+def test_a_process_that_has_just_stopped_in_lldb(sleeper):
+    """A moment before its threads are there, each command says what it says while the process runs."""
+    words = {"eval": "1", "print": "1", "query": "SELECT 1", "break-py": "work", "trace": "--calls work", "perf": "-d 0.1",
+             "frame": "0", "list": "", "until": "1", "snapshot": "/nowhere/x", "info": "sizes"}
+    names = sorted(path.stem.replace("_", "-") for path in (support.ROOT / "gdbplugin/core/commands").glob("[a-z]*.py"))
+    assert set(words) <= set(names)
+    commands = [debuggers.tried(debuggers.lldb, "probing %s %s" % (name, words.get(name, ""))) for name in names]
+    session = debuggers.lldb("script lldb.SBProcess.GetSelectedThread = lambda self: lldb.SBThread()", *commands,
+                             arguments=["-p", sleeper.pid])
+    assert "Traceback" not in session.out + session.err and "Error:" not in session.out, session
+    assert session.out.count("process interrupt") >= 8, session
+
+
 @both
 def test_a_name_of_the_frame_alone(start, sleeper):
     session = attached(start, sleeper, "probing eval only_a_local")

@@ -122,6 +122,25 @@ def test_in_an_extension(start, calling):
 
 
 @both
+def test_the_module_below_the_variables(start, calling):
+    """globals() is the frame's own, also where the code sees variables of the function; closures see those, too."""
+    session = in_leaf(start, calling, ("both",), "probing eval n, globals()['n'], globals() is __import__('__main__').__dict__",
+                      ("closure",), "probing eval (lambda: n)(), [n for _ in range(1)], sum(n for _ in 'ab'), eval('n')",
+                      ("set",), "probing eval globals()['n'] = 1001", "probing eval globals()['n'], n",
+                      ("deleted",), tried(start, "probing eval del n"), "probing eval n",
+                      ("made",), "probing eval fresh = 7", "probing eval del fresh",
+                      tried(start, "probing eval fresh"), ("scope",), "probing eval --frame 1 sorted(set(dir()) & {'globals'})")
+    assert printed(session, "both") == "(5, 1000, True)", session
+    assert printed(session, "closure") == "(5, [5], 10, 5)", session
+    assert "(1001, 5)" in printed(session, "set"), session
+    assert "n was deleted, which the frame does not see" in session.part("deleted") + session.err, session
+    assert re.search(r"^5$", session.part("deleted"), re.M), session
+    assert "name 'fresh' is not defined" in session.part("made"), session
+    assert printed(session, "scope") == "[]", session
+    agent.wait_until(lambda: debuggers.shell(calling, "n") == "1001\n")
+
+
+@both
 def test_code_that_does_not_end_in_an_extension(start, calling):
     session = in_leaf(start, calling, ("loop",), tried(start, "probing eval -t 0.5 while True: pass"),
                       ("next",), "probing eval n")
