@@ -210,10 +210,17 @@ enum { PRB_CALL_LARGE_FILE = 0100000 };
 	CALL(unlinkat, SERVES, true, 13, PRB_CALL_DESCRIPTOR, PRB_CALL_SOME, AT_REMOVEDIR)         \
 	CALL(openat, SERVES, false, 13, AT_FDCWD, PRB_CALL_SOME,                                   \
 	     O_CLOEXEC | O_DIRECTORY | O_NONBLOCK)                                                 \
-	CALL(openat, SERVES, false, 13, AT_FDCWD, PRB_CALL_SOME,                                   \
-	     O_CLOEXEC | O_DIRECTORY | O_NOFOLLOW)                                                 \
+	CALL(openat, SERVES, false, 13, AT_FDCWD, PRB_CALL_SOME, O_CLOEXEC | O_DIRECTORY | O_PATH) \
+	CALL(openat, SERVES, false, 13, PRB_CALL_DESCRIPTOR, PRB_CALL_SOME,                        \
+	     O_CLOEXEC | O_DIRECTORY | O_PATH)                                                     \
+	CALL(openat, SERVES, false, 13, PRB_CALL_DESCRIPTOR, PRB_CALL_SOME,                        \
+	     O_CLOEXEC | O_NOFOLLOW | O_PATH)                                                      \
+	CALL(openat, SERVES, false, 13, PRB_CALL_DESCRIPTOR, PRB_CALL_SOME,                        \
+	     O_CLOEXEC | O_DIRECTORY)                                                              \
 	CALL(openat, SERVES, false, 13, PRB_CALL_DESCRIPTOR, PRB_CALL_SOME,                        \
 	     O_CLOEXEC | O_DIRECTORY | O_NOFOLLOW)                                                 \
+	CALL(fstatfs, SERVES, true, 1, PRB_CALL_DESCRIPTOR)                                        \
+	CALL(readlinkat, SERVES, true, 1, PRB_CALL_DESCRIPTOR)                                     \
 	CALL(openat, SERVES, false, 13, PRB_CALL_DESCRIPTOR, PRB_CALL_SOME,                        \
 	     O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)                                                  \
 	CALL(openat, SERVES, false, 13, PRB_CALL_DESCRIPTOR, PRB_CALL_SOME,                        \
@@ -234,8 +241,6 @@ enum { PRB_CALL_LARGE_FILE = 0100000 };
 	CALL(futex, CRASHES, true, 2, PRB_CALL_SOME, PRB_CALL_WAIT_SHARED, 1, PRB_CALL_SOME)       \
 	CALL(futex, CRASHES, true, 2, PRB_CALL_SOME, PRB_CALL_WAKE_SHARED, 1)                      \
 	CALL(openat, CRASHES, true, 13, PRB_CALL_DESCRIPTOR, PRB_CALL_SOME, O_CLOEXEC)             \
-	CALL(openat, CRASHES, true, 13, PRB_CALL_DESCRIPTOR, PRB_CALL_SOME,                        \
-	     O_CLOEXEC | O_DIRECTORY)                                                              \
 	CALL(openat, CRASHES, true, 13, AT_FDCWD, PRB_CALL_SOME, O_CLOEXEC | O_DIRECTORY)          \
 	CALL(prctl, CRASHES, true, 1, PR_SET_PTRACER)                                              \
 	CALL(prctl, CRASHES, true, 12, PR_SET_PDEATHSIG, SIGKILL)                                  \
@@ -252,7 +257,6 @@ enum { PRB_CALL_LARGE_FILE = 0100000 };
 	CALL(clock_gettime, CRASHES, true, 1, CLOCK_MONOTONIC)                                     \
 	CALL(pread64, CRASHES, true, 1, PRB_CALL_DESCRIPTOR)                                       \
 	CALL(lseek, CRASHES, true, 13, PRB_CALL_DESCRIPTOR, 0, SEEK_SET)                           \
-	CALL(readlinkat, CRASHES, true, 1, PRB_CALL_DESCRIPTOR)                                    \
 	CALL(fchmod, CRASHES, true, 1, PRB_CALL_DESCRIPTOR)                                        \
 	CALL(ftruncate, CRASHES, true, 1, PRB_CALL_DESCRIPTOR)                                     \
 	CALL(renameat2, CRASHES, true, 5, PRB_CALL_DESCRIPTOR, PRB_CALL_SOME, PRB_CALL_DESCRIPTOR, \
