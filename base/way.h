@@ -69,7 +69,7 @@ static inline int prb_way_begin(struct prb_way *way, int at)
 
 static inline bool prb_way_may_make(const struct prb_way *way, bool last)
 {
-	struct stat st;
+	struct stat st = {};
 
 	if (way->how & PRB_WAY_MAKE_LAST && last)
 		return true;
@@ -114,7 +114,7 @@ static inline int prb_way_follow(struct prb_way *way, const char *name, int fd)
 static inline int prb_way_step(struct prb_way *way, const char *name, bool last)
 {
 	int fd = (int)PRB_WAY_CALL(SYS_openat, way->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), rc;
-	struct stat st, above;
+	struct stat st = {}, above = {};
 
 	if (fd == -ENOENT && prb_way_may_make(way, last)) {
 		rc = (int)PRB_WAY_CALL(SYS_mkdirat, way->fd, name, 0700);
@@ -181,7 +181,7 @@ static inline int prb_way_open(int at, const char *path, uid_t uid, unsigned how
 static inline int prb_way_open_own(int at, const char *path, uid_t uid, unsigned how)
 {
 	int way = prb_way_open(at, path, uid, how), fd;
-	struct stat st;
+	struct stat st = {};
 
 	if (way < 0)
 		return way;
