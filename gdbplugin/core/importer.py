@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`import probing` in the debugger: the Python package that belongs to this plugin, wherever it is,
-and no other module from there."""
+with the module that it uses beside it, and nothing else from there."""
 
 import importlib.util
 import os
 import sys
 
 NAME = "probing"
+STARTUP = "probing_startup"
 # Beside the plugin's folder: of a build, of the wheel, and as installed.
 PLACES = (("package", NAME), (), ("python", NAME))
 
@@ -25,7 +26,9 @@ class Importer:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        folder = package_folder() if name == NAME else None
+        folder = package_folder() if name in (NAME, STARTUP) else None
+        if folder and name == STARTUP:
+            return importlib.util.spec_from_file_location(name, os.path.join(os.path.dirname(folder), STARTUP + ".py"))
         return folder and importlib.util.spec_from_file_location(
             name, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder])
 
