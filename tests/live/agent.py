@@ -147,6 +147,17 @@ def descriptors(pid):
     return sorted(int(fd) for fd in os.listdir("/proc/%d/fd" % pid))
 
 
+def opened(pid):
+    """What its descriptors lead to, of those that are not closed meanwhile."""
+    found = []
+    for fd in descriptors(pid):
+        try:
+            found.append(os.readlink("/proc/%d/fd/%d" % (pid, fd)))
+        except FileNotFoundError:
+            pass
+    return found
+
+
 def memory(pid):
     """Resident bytes."""
     with open("/proc/%d/statm" % pid, encoding="ascii") as file:

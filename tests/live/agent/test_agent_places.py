@@ -108,9 +108,7 @@ def test_a_child_of_fork(interpreter, target, probing, way):
         with Client(path) as other:
             child = int(other.evaluate("child")[1][agent.VALUE])
         try:
-            wait_until(lambda: agent.ours(child) == [] and not any(
-                "socket:" in os.readlink("/proc/%d/fd/%d" % (child, fd))
-                for fd in agent.descriptors(child)))
+            wait_until(lambda: agent.ours(child) == [] and not any("socket:" in path for path in agent.opened(child)))
             row = next(row for row in json.loads(probing("list", "--json").out)
                        if row["pid"] == child)
             assert row["agent"] == "stopped", row
