@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # What is loaded into the target: by itself, never with sanitizers, which a process that was not
 # built with them cannot load.
-AGENT_SOURCES += $(wildcard agent/*.c)
+AGENT_SOURCES += $(call sources,agent)
 AGENT_OBJECTS := $(AGENT_SOURCES:%.c=$(O)/%.o)
 AGENT := $(O)/libprobing-agent.so
 
@@ -13,10 +13,8 @@ $(AGENT_OBJECTS): $(O)/%.o: %.c $(O)/flags
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) -U_FORTIFY_SOURCE $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) \
 		$(WERROR:1=-Werror) -fno-stack-protector -gno-column-info -MMD -MP -c -o $@ $<
 
-$(O)/agent/bootstrap.o: agent/bootstrap.py agent/prompt.py agent/complete.py agent/breaks.py \
-	agent/monitoring.py agent/tracing.py agent/loop.py agent/logpoints.py agent/calls.py \
-	agent/torch.py agent/torch_comm.py agent/torch_watch.py agent/sites.py \
-	package/probing/_locals.py package/probing/_watched.py
+$(O)/agent/eval/bootstrap.o: $(wildcard agent/*/*.py) package/probing/_locals.py package/probing/_watched.py
+$(O)/agent/crash/python.o: agent/crash/crash.py
 
 $(AGENT): $(AGENT_OBJECTS) agent/agent.map
 	$(call say,LINK,$@)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) -shared \

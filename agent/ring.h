@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file The format of a ring: a file of bounded size in which a process keeps its newest rows of
- * one table (docs/ring-format.md). The writer is agent/ring_write.h, the reader records/ring.h.
+ * one table (docs/ring-format.md). The writer is agent/rings/write.h, the reader rings/ring.h.
  *
  * All numbers have the byte order of the machine. A file has these parts, in this order:
  *

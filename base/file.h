@@ -5,7 +5,7 @@
  *
  * Such a name may lead to a device, a FIFO or a symbolic link. So a file is first found without
  * being opened (O_PATH), its type is looked at, and only a regular file is opened, without
- * blocking. Whose rights decide is the business of the caller: see proc/rights.h.
+ * blocking. Whose rights decide is the business of the caller: see target/proc/rights.h.
  *
  * Threading: any thread; nothing here keeps state.
  */

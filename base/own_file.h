@@ -45,8 +45,8 @@ int prb_run_folder_make(char **ret_path);
 
 /**
  * Opens /tmp/probing-UID; where another user has taken that name it is /tmp/probing-UID.NUMBER, as
- * the agent has it (inside/own_folder.h): the first of them that is that user's, or with @p make a
- * new one. *ret_path is the caller's.
+ * the agent has it (agent/inside/own_folder.h): the first of them that is that user's, or with @p
+ * make a new one. *ret_path is the caller's.
  */
 int prb_tmp_folder_open(uid_t uid, bool make, char **ret_path);
 /** For a warning: "/tmp/probing-0 belongs to user 2001". NULL if the usual folder is free or ours.

@@ -11,7 +11,7 @@
 #include "command/descriptors.h"
 #include "command/exit.h"
 #include "command/help_parts.h"
-#include "cli/commands/inject_library.h"
+#include "cli/commands/inject/library.h"
 #include "command/log.h"
 #include "command/manual_parts.h"
 #include "command/options.h"

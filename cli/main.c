@@ -13,7 +13,7 @@
 #include "command/exit.h"
 #include "cli/help.h"
 #include "command/log.h"
-#include "cli/commands/script_start.h"
+#include "cli/commands/script/start_python.h"
 #include "cli/manual.h"
 #include "command/options.h"
 #include "command/output.h"

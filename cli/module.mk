@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-CLI_SOURCES += $(filter-out cli/inject_main.c,$(wildcard cli/*.c cli/*/*.c))
+CLI_SOURCES += $(filter-out cli/inject_main.c,$(call sources,cli))
 
 # The list of the commands is written from their files. A folder changes when one of them goes.
 $(O)/command/commands.o: $(O)/command/commands.inc
-$(O)/command/commands.inc: $(wildcard cli/*.c cli/*/*.c doctor/*.c top/*.c memory/*.c overview/*.c perf/*.c) \
-	$(wildcard cli/ cli/*/ doctor/ top/ memory/ overview/ perf/) build-aux/gen-registry
+$(O)/command/commands.inc: $(call sources,cli) $(call folders,cli) build-aux/gen-registry
 	$(Q)mkdir -p $(@D) && build-aux/gen-registry commands $(filter %.c,$^) > $@.new && mv $@.new $@
 
 # A program of its own: the injector and no more of the libraries than it needs.
-INJECT_OBJECTS := $(patsubst %,$(O)/%.o,cli/inject_main cli/commands/inject_library \
+INJECT_OBJECTS := $(patsubst %,$(O)/%.o,cli/inject_main cli/commands/inject/library \
 	$(addprefix command/,descriptors exit help_parts log manual_parts options output rights))
 
 all: $(O)/probing-inject
@@ -24,9 +23,9 @@ $(O)/probing-inject-static: $(INJECT_OBJECTS) $(O)/libprobing.a
 
 -include $(O)/cli/inject_main.d
 
-$(O)/cli/commands/dap.o: cli/commands/dap.py
-$(O)/perf/selfcheck.o: perf/selfcheck.py
-$(O)/cli/commands/completion.o: $(wildcard cli/commands/completion/*.in)
+$(O)/cli/commands/debug/dap.o: cli/commands/debug/dap.py
+$(O)/cli/commands/perf/selfcheck.o: cli/commands/perf/selfcheck.py
+$(O)/cli/commands/completion/completion.o: $(wildcard cli/commands/completion/*.in)
 
 # The unit tests of the command line are linked with all of it but main().
 CLI_TESTS := $(addprefix $(O)/tests/unit/,test_json test_options test_render test_serve test_text test_target_spec)

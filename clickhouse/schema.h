@@ -21,7 +21,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "clickhouse/server.h"
-#include "records/ring.h"
+#include "rings/ring.h"
 
 enum {
 	PRB_TABLE_NAME = 2 * PRB_RING_NAME,

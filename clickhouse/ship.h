@@ -16,7 +16,7 @@
  * The same holds for samples of recordings (.profile), whose `_row` is made of chunk and place, and
  * for metrics, which are read into a ring of our own first.
  *
- * Rows that wait, because the server is away or slow, are stored in cold files (records/cold.h)
+ * Rows that wait, because the server is away or slow, are stored in cold files (rings/cold.h)
  * before their ring drops them, within a bound.
  *
  * Threading: one thread. Ownership: options are the caller's.

@@ -11,11 +11,11 @@
 #include "clickhouse/server.h"
 #include "clickhouse/ship.h"
 #include "clickhouse/state.h"
-#include "records/cold.h"
-#include "records/ring.h"
-#include "records/ring_make.h"
+#include "rings/cold.h"
+#include "rings/ring.h"
+#include "rings/ring_make.h"
 #include "target/target.h"
-#include "proc/pids.h"
+#include "target/proc/pids.h"
 
 enum {
 	PRB_SHIP_ROWS = 250000,	    /**< of an insert at most */

@@ -15,10 +15,10 @@
 #include "base/siphash.h"
 #include "clickhouse/ship_private.h"
 #include "command/exit.h"
-#include "records/known.h"
-#include "profile/load.h"
-#include "proc/process.h"
-#include "profile/wait_sums.h"
+#include "rings/known.h"
+#include "profile/store/load/load.h"
+#include "target/proc/process.h"
+#include "profile/recording/wait_sums.h"
 
 enum {
 	SHIFT = 20,	 /* a chunk has at most 1 << SHIFT runs */

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-CLI_SOURCES += $(wildcard cluster/*.c)
+CLI_SOURCES += $(call sources,cluster)

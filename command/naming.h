@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 /** For whoever gives names: from the first call on, Ctrl-C leaves the rest of the names, and
  * another one ends us. @p context is not used. */

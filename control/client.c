@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "control/agent_client.h"
+#include "control/client.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/agent_socket.h"
+#include "control/socket.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/words.h"
-#include "control/agent_client.h"
-#include "control/agent_load.h"
+#include "control/client.h"
+#include "control/load.h"
 #include "control/eval.h"
 
 static const double SECONDS = 5; /* that an agent may take to answer */

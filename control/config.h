@@ -2,7 +2,7 @@
 /**
  * @file Settings of a process with the agent (agent/config_keys.h), read and changed from outside.
  *
- * Threading: one thread at a time per target. Errors: those of control/agent_client.h, and
+ * Threading: one thread at a time per target. Errors: those of control/client.h, and
  * PRB_ERROR_USAGE for keys and values that make no sense.
  */
 #ifndef PRB_CONTROL_CONFIG_H

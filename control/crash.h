@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Has the agent of a process write a crash record when the process dies (crash/crash.h), and
- * says where such records are.
+ * @file Has the agent of a process write a crash record when the process dies
+ * (agent/crash/crash.h), and says where such records are.
  *
  * Threading: one thread at a time for one connection.
  */
@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "control/agent_client.h"
+#include "control/client.h"
 
 struct prb_crash_settings {
 	double hold;	    /**< seconds that the dying process is kept; 0: not at all */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "control/agent_embedded.h"
+#include "control/embedded.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "control/agent_client.h"
+#include "control/client.h"
 #include "target/target.h"
 
 enum { PRB_EVAL_MAX_CODE = PRB_WIRE_MAX_REQUEST - PRB_WIRE_MAX_NAME - PRB_WIRE_EVAL_SIZE };

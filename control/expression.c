@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "control/agent_load.h"
+#include "control/load.h"
 #include "control/eval.h"
 
 enum { MAX_ROWS = 100000, MAX_NAME = 100 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "control/agent_load.h"
+#include "control/load.h"
 #include "control/eval.h"
 
 enum { MOST_BYTES = 32 << 20 };

@@ -9,8 +9,8 @@
 #include "base/str.h"
 #include "control/gil_locks.h"
 #include "control/interpreters.h"
-#include "dump/dump.h"
-#include "proc/text.h"
+#include "dump/model/dump.h"
+#include "target/proc/text.h"
 
 /** True if the process was forked and has not executed a program since. */
 static bool is_forked(struct prb_target *t)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "control/agent_freeze.h"
+#include "control/freeze.h"
 
-#include "control/agent_client.h"
+#include "control/client.h"
 #include "target/target.h"
 
 /** The agent has sent more: it waits for no answer, since the pause ends or the code is opened. */

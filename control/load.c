@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "control/agent_load.h"
+#include "control/load.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/agent_embedded.h"
-#include "control/agent_socket.h"
+#include "control/embedded.h"
+#include "control/socket.h"
 #include "control/forked.h"
 #include "control/pause_state.h"
 #include "base/checked.h"

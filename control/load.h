@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "control/agent_client.h"
+#include "control/client.h"
 #include "base/error.h"
 #include "target/target.h"
 #include "injector/inject.h"

@@ -4,9 +4,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "control/agent_load.h"
+#include "control/load.h"
 #include "control/who_blocks.h"
-#include "ptrace/fault_step.h"
+#include "target/ptrace/fault_step.h"
 
 static const double MAX_SECONDS = 600, WITHIN_SECONDS = 2;
 /** How long an agent may take beyond the time in which it is to answer. */

@@ -4,7 +4,7 @@
  * and its end. The connection is what holds the process: it runs on when that is closed, or we end.
  *
  * Threading: one thread at a time. With `freezes`, the caller answers PRB_WIRE_FREEZE and
- * PRB_WIRE_THAW itself (control/agent_freeze.h), and stays on one thread.
+ * PRB_WIRE_THAW itself (control/freeze.h), and stays on one thread.
  */
 #ifndef PRB_CONTROL_PAUSE_H
 #define PRB_CONTROL_PAUSE_H
@@ -15,7 +15,7 @@
 #include "agent/protocol.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "control/agent_client.h"
+#include "control/client.h"
 #include "control/pause_state.h"
 #include "target/target.h"
 

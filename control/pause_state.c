@@ -6,12 +6,12 @@
 #include <time.h>
 
 #include "agent/protocol.h"
-#include "control/agent_socket.h"
+#include "control/socket.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "dwarf/elf/module.h"
-#include "proc/process.h"
-#include "proc/text.h"
+#include "target/proc/process.h"
+#include "target/proc/text.h"
 
 static const char symbol[] = "probing_agent_pause";
 static const double MICRO = 1e-6;

@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "control/agent_client.h"
+#include "control/client.h"
 #include "python/python.h"
 #include "target/regs.h"
 #include "target/target.h"
@@ -84,7 +84,7 @@ struct prb_error *prb_sites_run(struct prb_agent *agent, struct prb_python *py,
 				const struct prb_sites_options *options,
 				struct prb_sites_facts *ret) PRB_MUST_CHECK;
 
-/** Has the agent keep rows of memory_allocations: lines as agent/sites.py takes them. */
+/** Has the agent keep rows of memory_allocations: lines as agent/sites/sites.py takes them. */
 struct prb_error *prb_sites_keep_rows(struct prb_agent *agent,
 				      const struct prb_str *lines) PRB_MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "control/agent_socket.h"
+#include "control/socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +12,12 @@
 #include <sys/un.h>
 #include <time.h>
 
-#include "control/agent_client.h"
-#include "control/agent_sweep.h"
+#include "control/client.h"
+#include "control/sweep.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 
 enum { USUAL_FOLDERS = 2 };
 

@@ -14,9 +14,9 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "control/agent_client.h"
-#include "dump/dump.h"
-#include "dump/tasks.h"
+#include "control/client.h"
+#include "dump/model/dump.h"
+#include "dump/tasks/tasks.h"
 #include "target/target.h"
 
 struct prb_step_thread {

@@ -13,7 +13,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "dump/tasks.h"
+#include "dump/tasks/tasks.h"
 #include "target/target.h"
 
 enum {

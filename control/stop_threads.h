@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "control/gil_locks.h"
-#include "ptrace/stop.h"
+#include "target/ptrace/stop.h"
 
 /** A thread, and how long it had run when it was first seen to. */
 struct prb_thread_run {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "control/agent_sweep.h"
+#include "control/sweep.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,11 +2,11 @@
 /* Telling an agent that is late from one that does not answer. */
 #include <string.h>
 
-#include "control/agent_client.h"
+#include "control/client.h"
 #include "control/pause_state.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "dump/tasks.h"
+#include "dump/tasks/tasks.h"
 
 /** An agent whose threads sleep for so long, and do not answer, will not answer. */
 static const double STILL_SECONDS = 1;

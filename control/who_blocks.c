@@ -8,8 +8,8 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "control/interpreters.h"
-#include "dump/dump.h"
-#include "dump/tasks.h"
+#include "dump/model/dump.h"
+#include "dump/tasks/tasks.h"
 
 /** "thread 4250 (worker-0), in leaf at target.py:22, in futex: …". */
 static void describe(const struct prb_dump_thread *thread, struct prb_str *ret)

@@ -9,9 +9,9 @@
 #include "base/log.h"
 #include "target/mem/view.h"
 #include "target/snapshot/snapshot.h"
-#include "dump/describe.h"
-#include "ptrace/stop.h"
-#include "dump/tasks.h"
+#include "dump/read/describe.h"
+#include "target/ptrace/stop.h"
+#include "dump/tasks/tasks.h"
 
 enum {
 	IDLE_ATTEMPTS = 3,

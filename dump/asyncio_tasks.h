@@ -11,10 +11,10 @@
 #define PRB_DUMP_ASYNCIO_TASKS_H
 
 #include "base/error.h"
-#include "asyncio/tasks.h"
+#include "python/asyncio/tasks.h"
 #include "dwarf/elf/module.h"
 #include "target/target.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 struct prb_asyncio_reading {
 	struct prb_asyncio_tasks tasks;

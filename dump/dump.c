@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Making a dump: finds Python and its threads, has them read, and says what each is doing. */
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +12,15 @@
 #include "target/core/core.h"
 #include "target/task.h"
 #include "target/snapshot/snapshot.h"
-#include "dump/capture.h"
-#include "dump/collector.h"
-#include "dump/customise.h"
-#include "dump/cython.h"
-#include "dump/decode.h"
-#include "dump/describe.h"
-#include "dump/owner.h"
-#include "dump/source.h"
-#include "dump/waits.h"
+#include "dump/read/capture.h"
+#include "dump/read/gc_thread.h"
+#include "dump/read/extensions.h"
+#include "dump/native/cython.h"
+#include "dump/read/decode.h"
+#include "dump/read/describe.h"
+#include "dump/tasks/thread_of_state.h"
+#include "dump/read/source_text.h"
+#include "dump/read/python_locks.h"
 
 /* A thread state, with the thread that runs it. */
 struct candidate {

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "proc/text.h"
-#include "dump/cpu_clock.h"
+#include "target/proc/text.h"
+#include "dump/tasks/cpu_clock.h"
 
 enum {
 	AGE_SLACK_MS = 100,  /* the kernel tells a thread's start in ticks */

@@ -10,7 +10,7 @@
 #ifndef PRB_DUMP_IDLE_H
 #define PRB_DUMP_IDLE_H
 
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 /**
  * Sets idle_seconds of the threads of @p dump, a dump of @p t, for which @p wanted is true (one

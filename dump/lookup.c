@@ -7,9 +7,9 @@
 #include "values/expression.h"
 #include "target/custom.h"
 #include "target/snapshot/snapshot.h"
-#include "dump/owner.h"
-#include "dump/steady.h"
-#include "dump/tasks.h"
+#include "dump/tasks/thread_of_state.h"
+#include "dump/tasks/one_instant.h"
+#include "dump/tasks/tasks.h"
 
 /* A state that the thread has: mostly there is only one. */
 struct subject {

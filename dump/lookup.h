@@ -10,7 +10,7 @@
 #define PRB_DUMP_LOOKUP_H
 
 #include "base/str.h"
-#include "python/repr/object.h"
+#include "python/repr/core/repr.h"
 #include "target/target.h"
 
 struct prb_found_object {

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-LIB_SOURCES += $(wildcard dump/*.c dump/waits/*.c dump/text/*.c)
+LIB_SOURCES += $(call sources,dump)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-LIB_SOURCES += $(wildcard dwarf/*/*.c)
+LIB_SOURCES += $(call sources,dwarf)

@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/str.h"
-#include "remote/serve_user.h"
+#include "remote/serve/user.h"
 
 void prb_access_deinit(struct prb_access *access)
 {

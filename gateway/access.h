@@ -19,8 +19,8 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "remote/remote_token.h"
-#include "remote/serve_limit.h"
+#include "remote/token.h"
+#include "remote/serve/limit.h"
 
 enum { PRB_COOKIE_NAME_SIZE = 32, PRB_COOKIE_SIZE = 2 * PRB_REMOTE_PROOF_SIZE + 1 };
 

@@ -3,8 +3,9 @@
  * @file An HTTP gateway to the processes of this machine: an interface for programs, and a page.
  *
  * It is a process of ours; targets know nothing of it. One thread waits for everything. Each
- * request that reads a target is answered by a child (gateway/child.h) within a deadline, so a
- * hostile target, or a slow one, harms that request alone. docs/http-api.md lists the requests.
+ * request that reads a target is answered by a child (gateway/targets/child.h) within a deadline,
+ * so a hostile target, or a slow one, harms that request alone. docs/http-api.md lists the
+ * requests.
  *
  *     PRB_TRY(prb_gateway_create(&options, &gateway));
  *     … tell prb_gateway_url(gateway) …
@@ -20,7 +21,7 @@
 #include "base/error.h"
 #include "command/command.h"
 #include "command/words.h"
-#include "remote/remote_token.h"
+#include "remote/token.h"
 
 struct prb_gateway_options {
 	/** Where it listens: "HOST:PORT", or "unix:PATH". NULL: nowhere, but see `adopted`. */

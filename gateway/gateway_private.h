@@ -8,13 +8,13 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "gateway/access.h"
-#include "gateway/child.h"
+#include "gateway/targets/child.h"
 #include "gateway/gateway.h"
 #include "gateway/mhd.h"
-#include "gateway/overview.h"
-#include "gateway/recordings.h"
-#include "gateway/served.h"
-#include "remote/serve.h"
+#include "gateway/targets/overview.h"
+#include "gateway/targets/recordings.h"
+#include "gateway/targets/served.h"
+#include "remote/serve/serve.h"
 
 enum {
 	PRB_GATEWAY_MAX_CONNECTIONS = 256,

@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "gateway/gateway_private.h"
-#include "gateway/skills.h"
-#include "proc/process.h"
+#include "gateway/skills/skills.h"
+#include "target/proc/process.h"
 
 static struct prb_error *target_words(struct prb_request *r)
 {

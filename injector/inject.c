@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/urgent.h"
 #include "injector/inject_private.h"
-#include "injector/libc_code.h"
-#include "injector/loader_breakpoints.h"
+#include "injector/libc/code.h"
+#include "injector/libc/loader_breakpoints.h"
 
 enum {
 	SHORT_SLEEP_NS = 20000,

@@ -23,7 +23,7 @@
 
 #include "base/error.h"
 #include "dwarf/elf/module.h"
-#include "ptrace/seccomp_calls.h"
+#include "target/ptrace/seccomp_calls.h"
 #include "target/target.h"
 
 struct prb_inject_request {

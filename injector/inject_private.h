@@ -6,11 +6,11 @@
 #include "base/vec.h"
 #include "dwarf/elf/module.h"
 #include "dwarf/unwind/unwind.h"
-#include "injector/hijack.h"
+#include "injector/hijack/hijack.h"
 #include "injector/inject.h"
-#include "injector/libc.h"
-#include "injector/mailbox.h"
-#include "ptrace/seccomp_calls.h"
+#include "injector/libc/libc.h"
+#include "injector/hijack/mailbox.h"
+#include "target/ptrace/seccomp_calls.h"
 
 /**
  * Goes through the rules that forbid injection, without touching the target: stopped, traced,

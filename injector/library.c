@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/clock.h"
 #include "dwarf/elf/elf.h"
-#include "injector/inject_arch.h"
+#include "injector/arch/arch.h"
 #include "injector/inject_private.h"
 #include "injector/target_copy.h"
 

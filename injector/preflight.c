@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "injector/inject_arch.h"
+#include "injector/arch/arch.h"
 #include "injector/inject_private.h"
 
 enum { STRICT = 1 }; /* mode of seccomp */

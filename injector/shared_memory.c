@@ -13,9 +13,9 @@
 
 #include "base/cleanup.h"
 #include "injector/inject_private.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 #include "target/task.h"
-#include "proc/pids.h"
+#include "target/proc/pids.h"
 
 /** A number of /proc/PID/status; 0 if it is not known. */
 static pid_t number(const char *status, const char *name)

@@ -5,13 +5,13 @@
  * The target's user decides what lies below that root. So no symbolic link on the way is followed,
  * and the file belongs to that user: we reach nothing that the target could not reach itself.
  *
- * Threading: as proc/rights.h.
+ * Threading: as target/proc/rights.h.
  */
 #ifndef PRB_INJECTOR_TARGET_COPY_H
 #define PRB_INJECTOR_TARGET_COPY_H
 
 #include "base/error.h"
-#include "proc/rights.h"
+#include "target/proc/rights.h"
 #include "target/target.h"
 
 struct prb_target_copy {

@@ -3,7 +3,7 @@
 #include <limits.h>
 
 #include "base/cleanup.h"
-#include "dump/dump_json.h"
+#include "dump/text/json.h"
 #include "dump/idle.h"
 #include "lib/library_private.h"
 #include "sql/engine/session_private.h"

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "control/agent_load.h"
+#include "control/load.h"
 #include "control/eval.h"
 #include "lib/library_private.h"
 #include "sql/engine/session_private.h"

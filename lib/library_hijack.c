@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* libprobing: which threads a debugger may make call functions, and what debuggers have left. */
-#include "injector/hijackable.h"
+#include "injector/hijack/hijackable.h"
 #include "lib/library_private.h"
 #include "sql/engine/session_private.h"
 

@@ -8,12 +8,12 @@
 #include "base/clock.h"
 #include "dwarf/elf/module.h"
 #include "lib/library_private.h"
-#include "python/repr/attributes.h"
-#include "python/repr/items.h"
+#include "python/repr/core/attributes.h"
+#include "python/repr/core/items.h"
 #include "sql/engine/session_private.h"
 #include "target/custom.h"
 #include "target/snapshot/snapshot.h"
-#include "values/census/census_size.h"
+#include "values/census/size.h"
 #include "values/part.h"
 
 /* How old what was read of a process that runs may be. */

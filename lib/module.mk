@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-LIB_SOURCES += $(wildcard lib/*.c)
+LIB_SOURCES += $(call sources,lib)
 
 # The first number changes when programs have to be built anew.
 SONAME := libprobing.so.0

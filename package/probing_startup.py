@@ -49,7 +49,7 @@ def obeys_environment():
 
 
 def variable(name, default=None):
-    """A variable of ours: all code that runs in a program reads it here (in C: inside/environment.h)."""
+    """A variable of ours: all code that runs in a program reads it here (in C: agent/inside/environment.h)."""
     value = os.environ.get(name)
     return default if value is None or not obeys_environment() else value
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-LIB_SOURCES += $(wildcard python/*/*.c python/layout/tables/*.c)
+LIB_SOURCES += $(call sources,python)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "remote/remote_link.h"
+#include "remote/link.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "remote/remote_address.h"
-#include "remote/remote_token.h"
+#include "remote/socket_address.h"
+#include "remote/token.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"

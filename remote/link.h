@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file A client's connection to a server (remote/serve.h): sends and receives frames of
- * remote/remote_wire.h.
+ * @file A client's connection to a server (remote/serve/serve.h): sends and receives frames of
+ * remote/wire.h.
  *
  * Nothing blocks but prb_link_open(); wait in poll(), for `fd`.
  */
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "remote/remote_wire.h"
+#include "remote/wire.h"
 #include "base/error.h"
 #include "base/str.h"
 

@@ -4,9 +4,9 @@
 #include <stdint.h>
 
 #include "command/interrupt.h"
-#include "prompt/prompt.h"
+#include "command/prompt/prompt.h"
 #include "remote/remote.h"
-#include "remote/remote_token.h"
+#include "remote/token.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Runs commands on remote targets, through a server (remote/serve.h) or ssh, and prints
+ * @file Runs commands on remote targets, through a server (remote/serve/serve.h) or ssh, and prints
  * their output here.
  */
 #ifndef PRB_REMOTE_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "control/agent_client.h"
+#include "control/client.h"
 #include "command/command.h"
 #include "command/words.h"
 #include "base/error.h"

@@ -9,7 +9,7 @@
 
 #include "command/interrupt.h"
 #include "remote/remote.h"
-#include "remote/remote_link.h"
+#include "remote/link.h"
 #include "command/term.h"
 #include "base/checked.h"
 #include "base/cleanup.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "remote/remote_address.h"
+#include "remote/socket_address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "remote/address.h"
-#include "remote/serve.h"
+#include "remote/serve/serve.h"
 #include "base/cleanup.h"
 
 enum { BACKLOG = 128 };

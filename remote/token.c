@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "remote/remote_token.h"
+#include "remote/token.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "remote/remote_wire.h"
+#include "remote/wire.h"
 #include "base/error.h"
 
 enum { PRB_TOKEN_MIN = 16, PRB_TOKEN_MAX = 256 };

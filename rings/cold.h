@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "records/ring.h"
+#include "rings/ring.h"
 
 #define PRB_COLD_MAGIC "PRBCOLD\n"
 #define PRB_COLD_END ".cold"

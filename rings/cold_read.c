@@ -5,8 +5,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "records/cold.h"
-#include "records/ring_private.h"
+#include "rings/cold.h"
+#include "rings/ring_private.h"
 
 enum { MAX_GAPS = 1024 };
 

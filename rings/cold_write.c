@@ -13,8 +13,8 @@
 #include "base/pack.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "records/cold.h"
-#include "records/ring_private.h"
+#include "rings/cold.h"
+#include "rings/ring_private.h"
 
 enum {
 	LEVEL = 3,

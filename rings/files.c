@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "records/files.h"
+#include "rings/files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "base/own_file.h"
 #include "base/str.h"
-#include "proc/text.h"
-#include "records/cold.h"
+#include "target/proc/text.h"
+#include "rings/cold.h"
 #include "target/recorded/left.h"
 #include "target/recorded/recorded.h"
 

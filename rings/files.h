@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file The rings of a target: those that a live process has mapped, those in the folder that it
- * left behind, or the ring that the target itself is; and the cold files (records/cold.h) beside
+ * left behind, or the ring that the target itself is; and the cold files (rings/cold.h) beside
  * them, each of them before its ring.
  *
  * A live process's map tells exactly which rings it writes to, whatever its environment says now,
@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "records/ring.h"
+#include "rings/ring.h"
 #include "target/target.h"
 
 struct prb_ring_file {

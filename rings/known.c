@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "records/known.h"
+#include "rings/known.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "base/own_file.h"
 #include "base/str.h"
 #include "dump/text/paths.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 
 enum {
 	MOST_ENTRIES = 4096,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "records/last_step.h"
+#include "rings/last_step.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "records/files.h"
-#include "records/ring_private.h"
+#include "rings/files.h"
+#include "rings/ring_private.h"
 
 static bool has_steps(const struct prb_ring *ring)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "records/ring.h"
+#include "rings/ring.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -8,8 +8,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "records/cold.h"
-#include "records/ring_private.h"
+#include "rings/cold.h"
+#include "rings/ring_private.h"
 
 enum {
 	MAX_SLOT = 4096,

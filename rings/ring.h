@@ -52,7 +52,7 @@ struct prb_ring {
 	 * one. Of a ring: those before `stored` that no cold file has, see prb_ring_leave_stored().
 	 */
 	PRB_VEC(struct prb_ring_span) gaps;
-	bool cold;	 /**< its chunks are packed: see records/cold.h */
+	bool cold;	 /**< its chunks are packed: see rings/cold.h */
 	uint64_t offset; /**< of a cold file: the next part */
 
 	/* The rest belongs to ring.c. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "records/ring_make.h"
+#include "rings/ring_make.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 #define PRB_RECORDS_RING_MAKE_H
 
 #include "base/error.h"
-#include "records/ring.h"
+#include "rings/ring.h"
 
 struct prb_ring_shape {
 	const char *schema, *name;

@@ -3,7 +3,7 @@
 #ifndef PRB_RECORDS_RING_PRIVATE_H
 #define PRB_RECORDS_RING_PRIVATE_H
 
-#include "records/ring.h"
+#include "rings/ring.h"
 
 /** Reads up to @p size bytes; what lies behind the end of the file is zero. */
 struct prb_error *prb_ring_read_at(const struct prb_ring *ring, void *data, uint64_t size,

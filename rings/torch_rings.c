@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "records/torch_rings.h"
+#include "rings/torch_rings.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "records/files.h"
+#include "rings/files.h"
 
 enum { NAME = 1024 };
 /** No count of a real process is higher, and sums of such numbers do not overflow. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The training steps and module calls that the agent has written (agent/torch.h), as read
- * from the rings of a target.
+ * @file The training steps and module calls that the agent has written (agent/torch/torch.h), as
+ * read from the rings of a target.
  *
  * Threading: one thread at a time per target. Ownership: texts belong to the result. Rows are as
  * little to be trusted as the process that wrote them; numbers that make no sense are left out.

@@ -2,7 +2,7 @@
 /**
  * @file What differs between the architectures of targets, as data.
  *
- * Code for the machine that we run on is in ptrace/arch/ and injector/arch/. Threading: any.
+ * Code for the machine that we run on is in target/ptrace/arch/ and injector/arch/. Threading: any.
  */
 #ifndef PRB_TARGET_ARCHITECTURE_H
 #define PRB_TARGET_ARCHITECTURE_H

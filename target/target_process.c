@@ -13,12 +13,12 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "proc/process.h"
-#include "proc/rights.h"
+#include "target/proc/process.h"
+#include "target/proc/rights.h"
 #include "target/task.h"
 #include "target/architecture.h"
 #include "target/target.h"
-#include "proc/pids.h"
+#include "target/proc/pids.h"
 
 struct process {
 	struct prb_target target;

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 
 static bool parse_hex(const char **text, uint64_t *ret)
 {

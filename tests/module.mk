@@ -30,10 +30,10 @@ $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBS)
 
 # What is loaded into the target is no part of the library.
-$(O)/tests/unit/test_gathered: $(O)/perf/gathered.o
-$(O)/tests/unit/test_identity_cache: $(O)/inside/identity_cache.o
-$(O)/tests/unit/test_ring: $(patsubst %,$(O)/inside/%.o,environment own_folder status) \
-	$(patsubst %,$(O)/agent/%.o,config ring_create ring_limits ring_write)
+RING_WRITER := $(patsubst %,agent/%.c,inside/environment inside/own_folder inside/status inside/config rings/create rings/limits rings/write)
+$(O)/tests/unit/test_gathered: $(O)/cli/commands/perf/gathered.o
+$(O)/tests/unit/test_identity_cache: $(O)/agent/inside/identity_cache.o
+$(O)/tests/unit/test_ring: $(RING_WRITER:%.c=$(O)/%.o)
 
 -include $(UNIT_TESTS:=.d)
 
@@ -101,8 +101,8 @@ check-sanitized: $(O)/libprobing.so test-interpreters ## unit tests and some liv
 
 # Threads that write to one ring. What a reader does is not seen: it reads the file. A child after
 # fork() has lost the threads that it would be blamed for.
-TSAN_SOURCES := tests/unit/test_ring.c records/ring.c records/cold_read.c $(wildcard base/*.c proc/*.c) \
-	inside/environment.c inside/own_folder.c inside/status.c $(patsubst %,agent/%.c,config ring_create ring_limits ring_write)
+TSAN_SOURCES := tests/unit/test_ring.c rings/ring.c rings/cold_read.c $(wildcard base/*.c target/proc/*.c) \
+	$(RING_WRITER)
 .PHONY: check-tsan
 check-tsan: ## the unit tests of rings with clang's ThreadSanitizer
 	@mkdir -p $(O)/tsan
@@ -113,9 +113,9 @@ check-tsan: ## the unit tests of rings with clang's ThreadSanitizer
 # A build whose injector kills itself before a chosen step: these sources are compiled again, and come
 # before the library that has them, too.
 FAULT_O := $(O)/fault-steps
-FAULT_SOURCES := cli/commands/pause.c control/pause.c injector/hijack.c injector/mailbox.c injector/run_to.c \
-	injector/arch/aarch64_inject.c injector/arch/x86_64_inject.c ptrace/arch/aarch64.c ptrace/fault_step.c \
-	ptrace/gpregs.c ptrace/stop.c
+FAULT_SOURCES := cli/commands/pause/pause.c control/pause.c injector/hijack/hijack.c injector/hijack/mailbox.c injector/hijack/run_to.c \
+	injector/arch/aarch64.c injector/arch/x86_64.c target/ptrace/arch/aarch64.c target/ptrace/fault_step.c \
+	target/ptrace/gpregs.c target/ptrace/stop.c
 FAULT_OBJECTS := $(FAULT_SOURCES:%.c=$(FAULT_O)/%.o)
 
 $(FAULT_OBJECTS): $(FAULT_O)/%.o: %.c $(O)/flags

@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "values/private.h"
+#include "values/expression_private.h"
 
 struct prb_error *prb_search_needs_code(const struct prb_search *s, const char *format, ...)
 {

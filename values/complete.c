@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "values/private.h"
+#include "values/expression_private.h"
 
 enum { NAMES_MAX = 20000, NAME_BYTES = 200 };
 

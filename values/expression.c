@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "values/private.h"
+#include "values/expression_private.h"
 
 enum { MAX_PARTS = 256, MAX_NESTED = 8 };
 

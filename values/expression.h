@@ -9,7 +9,7 @@
  * types), then what the instance has, then what the classes have. What would run code (other calls,
  * operators, properties, __getattr__, __getitem__) is not evaluated: the error says what it is.
  *
- * Threading: as python/repr/object.h. Errors: PRB_ERROR_USAGE for what is no such expression,
+ * Threading: as python/repr/core/repr.h. Errors: PRB_ERROR_USAGE for what is no such expression,
  * PRB_ERROR_NOT_FOUND for what does not exist, or would run code, with where the search ended.
  */
 #ifndef PRB_VALUES_EXPRESSION_H
@@ -17,7 +17,7 @@
 
 #include "base/str.h"
 #include "python/python.h"
-#include "python/repr/object.h"
+#include "python/repr/core/repr.h"
 
 enum { PRB_EXPRESSION_MAX = 4096 /**< bytes */ };
 

@@ -8,7 +8,7 @@
 #ifndef PRB_VALUES_PRIVATE_H
 #define PRB_VALUES_PRIVATE_H
 
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 #include "values/expression.h"
 
 /** What classes have by their names, for many attributes of few classes. Cleared with the types. */

@@ -8,8 +8,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/coroutine.h"
-#include "values/private.h"
+#include "python/repr/builtin/coroutine.h"
+#include "values/expression_private.h"
 
 /* Attributes of generators, coroutines and asynchronous generators, without "gi_", "cr_", "ag_". */
 static bool is_of_generator(const struct prb_type *type, const char *name, const char *attribute)

@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "values/private.h"
+#include "values/expression_private.h"
 
 enum { NAME_CHARACTERS = 1000, NAMES_MAX = 100000 };
 

@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "python/repr/items.h"
-#include "python/repr/object.h"
+#include "python/repr/core/items.h"
+#include "python/repr/core/repr.h"
 #include "values/heap/heap.h"
 
 enum {

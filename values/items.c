@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "values/private.h"
+#include "values/expression_private.h"
 
 static struct prb_error *no_index(const struct prb_search *s, const struct prb_type *type,
 				  const char *kind)

@@ -7,8 +7,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
-#include "values/private.h"
+#include "python/repr/core/handlers.h"
+#include "values/expression_private.h"
 
 /* Fields of C types that are objects. */
 struct field {

@@ -3,7 +3,7 @@
 #ifndef PRB_VALUES_LIMITS_H
 #define PRB_VALUES_LIMITS_H
 
-#include "python/repr/object.h"
+#include "python/repr/core/repr.h"
 
 /** What is 0 stays as it is usually. */
 struct prb_value_limits {

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 
 enum { MODULES_MAX = 1 << 18, TEXT_MAX = 4096 };
 

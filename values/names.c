@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "values/private.h"
+#include "values/expression_private.h"
 
 /* Builtins are a module or its dict. */
 static struct prb_error *find_builtin(struct prb_search *s, uint64_t globals, const char *name)

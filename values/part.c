@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "values/private.h"
+#include "values/expression_private.h"
 
 enum { ITEMS = 100 };
 

@@ -5,8 +5,8 @@
  * Found as in an expression (expression.h), without running code. The reader keeps the types that
  * it has met; prb_parts_forget() ends that, and belongs to each new epoch of the memory.
  *
- * Threading: as python/repr/object.h. Errors: PRB_ERROR_NOT_FOUND where there is no such part, or
- * where code would run (*needs_code), memory errors as mem.h.
+ * Threading: as python/repr/core/repr.h. Errors: PRB_ERROR_NOT_FOUND where there is no such part,
+ * or where code would run (*needs_code), memory errors as mem.h.
  */
 #ifndef PRB_VALUES_PART_H
 #define PRB_VALUES_PART_H

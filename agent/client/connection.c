@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/connection.h"
+#include "agent/client/connection.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "inside/libc.h"
+#include "agent/inside/libc.h"
 
 enum {
 	FIRST_IN = 16 << 10,

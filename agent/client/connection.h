@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/job.h"
+#include "agent/client/request.h"
 #include "agent/protocol.h"
 
 struct prba_connection {

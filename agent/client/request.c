@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/job.h"
+#include "agent/client/request.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#include "agent/connection.h"
-#include "inside/libc.h"
-#include "agent/pause.h"
-#include "agent/work.h"
+#include "agent/client/connection.h"
+#include "agent/inside/libc.h"
+#include "agent/pause/pause.h"
+#include "agent/eval/enter_python.h"
 
 enum {
 	WORKER_STACK = 8 << 20, /* Python recurses on it, as on the stacks of its own threads */

@@ -63,7 +63,7 @@ struct prba_job {
 	int64_t start_by;	/**< ms of prba_now_ms(); 0: no limit */
 	_Atomic int64_t end_by; /**< the same; a pause's is set by its worker */
 
-	/* while something is paused; of agent/pause.c, under its lock */
+	/* while something is paused; of agent/pause/pause.c, under its lock */
 	struct prba_connection *next_served;
 	void (*serve)(struct prba_connection *c); /**< does the job on the holder's thread */
 	int serving;

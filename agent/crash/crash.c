@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The handlers of crash records: installing them, and what they do on the thread that crashed. */
-#include "crash/crash.h"
+#include "agent/crash/crash.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -16,8 +16,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "crash/crash_private.h"
-#include "inside/python_table.h"
+#include "agent/crash/private.h"
+#include "agent/inside/python_table.h"
 
 enum {
 	SIGNALS = 65,

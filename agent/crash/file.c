@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "crash/crash_private.h"
+#include "agent/crash/private.h"
 #define PRB_WAY_CALL prba_raw
 #include "base/way.h"
-#include "inside/environment.h"
-#include "inside/folder_entry.h"
-#include "inside/own_folder.h"
+#include "agent/inside/environment.h"
+#include "agent/inside/folder_entry.h"
+#include "agent/inside/own_folder.h"
 
 enum {
 	PAGE = PRBA_CRASH_PAGE,

@@ -6,7 +6,7 @@
  */
 #include <sys/uio.h>
 
-#include "crash/crash_private.h"
+#include "agent/crash/private.h"
 
 enum {
 	PAGE = PRBA_CRASH_PAGE,

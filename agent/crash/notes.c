@@ -5,7 +5,7 @@
  */
 #include <elf.h>
 
-#include "crash/crash_private.h"
+#include "agent/crash/private.h"
 
 enum { ALIGN = 4, NAME = 8, FACT = 1, SMALL = 4096, STATUS_NAME = 16 };
 

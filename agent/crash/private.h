@@ -16,8 +16,8 @@
 #include <stdint.h>
 #include <sys/procfs.h>
 
-#include "crash/crash.h"
-#include "crash/crash_raw.h"
+#include "agent/crash/crash.h"
+#include "agent/crash/raw.h"
 
 enum {
 	PRBA_CRASH_PAGE = 4096,

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What Python's threads do for crash records. The main thread, and each one that threading starts
  * from then on, gives itself a stack for handlers, so that an overflow of its own stack can be
- * recorded. The main thread runs crash/crash.py. */
+ * recorded. The main thread runs agent/crash/crash.py. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-#include "crash/crash_private.h"
-#include "inside/libc.h"
-#include "inside/python_table.h"
+#include "agent/crash/private.h"
+#include "agent/inside/libc.h"
+#include "agent/inside/python_table.h"
 
 __asm__(".pushsection .rodata\n"
 	".hidden prba_crash_text\n"
 	".global prba_crash_text\n"
 	"prba_crash_text:\n"
-	".incbin \"crash/crash.py\"\n"
+	".incbin \"agent/crash/crash.py\"\n"
 	".byte 0\n"
 	".popsection\n");
 extern const char prba_crash_text[];

@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "crash/crash_private.h"
+#include "agent/crash/private.h"
 
 enum { SIGSET_BYTES = 8, FIRST_FD = 3, CLOSED = 64 };
 

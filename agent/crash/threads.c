@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "crash/crash_private.h"
-#include "inside/folder_entry.h"
+#include "agent/crash/private.h"
+#include "agent/inside/folder_entry.h"
 
 enum {
 	ROUNDS = 4,	  /* threads may start others until all are stopped */

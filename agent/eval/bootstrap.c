@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/bootstrap.h"
+#include "agent/eval/bootstrap.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "agent/breaks.h"
-#include "agent/connection.h"
-#include "agent/finalization.h"
-#include "agent/functions.h"
-#include "agent/logpoints.h"
-#include "agent/python.h"
-#include "inside/python_table.h"
-#include "agent/sites.h"
-#include "agent/torch.h"
-#include "agent/tracing.h"
-#include "agent/tracing_places.h"
-#include "inside/libc.h"
+#include "agent/trace/breaks.h"
+#include "agent/client/connection.h"
+#include "agent/inside/finalization.h"
+#include "agent/inside/functions.h"
+#include "agent/trace/logpoints.h"
+#include "agent/inside/python.h"
+#include "agent/inside/python_table.h"
+#include "agent/sites/sites.h"
+#include "agent/torch/torch.h"
+#include "agent/trace/tracing.h"
+#include "agent/trace/places.h"
+#include "agent/inside/libc.h"
 
 /* The files as text, one behind the other. */
 __asm__(".pushsection .rodata\n"
@@ -33,33 +33,33 @@ __asm__(".pushsection .rodata\n"
 	".global prba_texts_end\n"
 	"prba_bootstrap_text:\n"
 	".incbin \"package/probing/_locals.py\"\n"
-	".incbin \"agent/bootstrap.py\"\n"
+	".incbin \"agent/eval/bootstrap.py\"\n"
 	".byte 0\n"
 	"prba_prompt_text:\n"
-	".incbin \"agent/prompt.py\"\n"
+	".incbin \"agent/eval/prompt.py\"\n"
 	"prba_complete_text:\n"
-	".incbin \"agent/complete.py\"\n"
+	".incbin \"agent/eval/complete.py\"\n"
 	"prba_breaks_text:\n"
-	".incbin \"agent/breaks.py\"\n"
+	".incbin \"agent/trace/breaks.py\"\n"
 	"prba_monitoring_text:\n"
-	".incbin \"agent/monitoring.py\"\n"
+	".incbin \"agent/trace/monitoring.py\"\n"
 	"prba_tracing_text:\n"
-	".incbin \"agent/tracing.py\"\n"
+	".incbin \"agent/trace/tracing.py\"\n"
 	"prba_loop_text:\n"
-	".incbin \"agent/loop.py\"\n"
+	".incbin \"agent/eval/loop.py\"\n"
 	"prba_logpoints_text:\n"
-	".incbin \"agent/logpoints.py\"\n"
+	".incbin \"agent/trace/logpoints.py\"\n"
 	"prba_calls_text:\n"
-	".incbin \"agent/calls.py\"\n"
+	".incbin \"agent/trace/calls.py\"\n"
 	"prba_torch_text:\n"
-	".incbin \"agent/torch.py\"\n"
+	".incbin \"agent/torch/torch.py\"\n"
 	"prba_torch_comm_text:\n"
-	".incbin \"agent/torch_comm.py\"\n"
+	".incbin \"agent/torch/comm.py\"\n"
 	"prba_torch_watch_text:\n"
 	".incbin \"package/probing/_watched.py\"\n"
-	".incbin \"agent/torch_watch.py\"\n"
+	".incbin \"agent/torch/watch.py\"\n"
 	"prba_sites_text:\n"
-	".incbin \"agent/sites.py\"\n"
+	".incbin \"agent/sites/sites.py\"\n"
 	"prba_texts_end:\n"
 	".popsection\n");
 extern const char prba_bootstrap_text[], prba_prompt_text[], prba_complete_text[];
@@ -146,10 +146,11 @@ static object *emit(object *self, object *arguments)
 }
 
 /**
- * part(number): the text of 1 agent/prompt.py, 2 agent/complete.py, 3 agent/breaks.py,
- * 4 agent/monitoring.py, 5 agent/tracing.py, 6 agent/loop.py, 7 agent/logpoints.py,
- * 8 agent/calls.py, 9 agent/torch.py, 10 agent/torch_comm.py, 11 agent/torch_watch.py behind
- * package/probing/_watched.py, 12 agent/sites.py.
+ * part(number): the text of 1 agent/eval/prompt.py, 2 agent/eval/complete.py, 3
+ * agent/trace/breaks.py, 4 agent/trace/monitoring.py, 5 agent/trace/tracing.py, 6
+ * agent/eval/loop.py, 7 agent/trace/logpoints.py, 8 agent/trace/calls.py, 9 agent/torch/torch.py,
+ * 10 agent/torch/comm.py, 11 agent/torch/watch.py behind package/probing/_watched.py, 12
+ * agent/sites/sites.py.
  */
 static object *part(object *self, object *arguments)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Loads and calls the agent's own Python code (agent/bootstrap.py, prompt.py, complete.py)
- * in the process's interpreter.
+ * @file Loads and calls the agent's own Python code (agent/eval/bootstrap.py, prompt.py,
+ * complete.py) in the process's interpreter.
  *
  * Threading: the caller holds the GIL, or is attached in a build without one.
  */
@@ -43,8 +43,8 @@ void prba_bootstrap_close(struct prba_connection *c);
  */
 bool prba_bootstrap_release(void);
 
-/** Does what the settings say of torch (agent/torch.py). False, without an exception, if it failed.
- * The caller holds the GIL. */
+/** Does what the settings say of torch (agent/torch/torch.py). False, without an exception, if it
+ * failed. The caller holds the GIL. */
 bool prba_bootstrap_apply_torch(void);
 
 /** Of this process, so that a child does not talk to the clients of its parent. Any thread. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/debugger.h"
+#include "agent/eval/debugger.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "agent/connection.h"
-#include "inside/libc.h"
-#include "agent/work.h"
+#include "agent/client/connection.h"
+#include "agent/inside/libc.h"
+#include "agent/eval/enter_python.h"
 
 enum {
 	STACK = 8 << 20,

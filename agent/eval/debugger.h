@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/agent.h"
+#include "agent/socket/agent.h"
 
 enum {
 	PRBA_DEBUGGER_VERSION = 5,
@@ -39,7 +39,7 @@ enum prba_debugger_state {
 
 enum prba_debugger_asks {
 	PRBA_DEBUGGER_EVALUATES, /**< Python, to be run */
-	PRBA_DEBUGGER_BREAKS,	 /**< a request to agent/breaks.py */
+	PRBA_DEBUGGER_BREAKS,	 /**< a request to agent/trace/breaks.py */
 	PRBA_DEBUGGER_FRAME,	 /**< Python for a frame, which its first line names */
 	PRBA_DEBUGGER_INTERRUPT, /**< none: to interrupt probing_agent_debugger_here() */
 };

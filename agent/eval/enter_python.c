@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/work.h"
+#include "agent/eval/enter_python.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-#include "agent/bootstrap.h"
-#include "agent/breaks.h"
-#include "agent/connection.h"
-#include "agent/debugger.h"
-#include "agent/flight.h"
-#include "inside/libc.h"
-#include "agent/finalization.h"
-#include "agent/main_thread.h"
-#include "agent/pause.h"
-#include "agent/python.h"
-#include "inside/python_table.h"
-#include "agent/sites.h"
-#include "agent/stepping.h"
-#include "agent/tracing.h"
+#include "agent/eval/bootstrap.h"
+#include "agent/trace/breaks.h"
+#include "agent/client/connection.h"
+#include "agent/eval/debugger.h"
+#include "agent/torch/flight.h"
+#include "agent/inside/libc.h"
+#include "agent/inside/finalization.h"
+#include "agent/eval/main_thread.h"
+#include "agent/pause/pause.h"
+#include "agent/inside/python.h"
+#include "agent/inside/python_table.h"
+#include "agent/sites/sites.h"
+#include "agent/trace/stepping.h"
+#include "agent/trace/tracing.h"
 
 static const struct prba_python_table *const py = &prba_python;
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/main_thread.h"
+#include "agent/eval/main_thread.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "agent/connection.h"
-#include "inside/libc.h"
-#include "agent/finalization.h"
-#include "inside/python_table.h"
-#include "inside/status.h"
+#include "agent/client/connection.h"
+#include "agent/inside/libc.h"
+#include "agent/inside/finalization.h"
+#include "agent/inside/python_table.h"
+#include "agent/inside/status.h"
 
 enum {
 	PENDING_MAX = 32,

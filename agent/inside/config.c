@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/config.h"
+#include "agent/inside/config.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/python.h"
-#include "agent/server.h"
-#include "inside/environment.h"
+#include "agent/inside/python.h"
+#include "agent/socket/server.h"
+#include "agent/inside/environment.h"
 
 enum { TEXTS = 2 /* the current text, and the next one while it is written */ };
 

@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "agent/agent.h"
+#include "agent/socket/agent.h"
 #include "agent/config_keys.h"
 
 /**

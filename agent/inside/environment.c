@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "inside/environment.h"
+#include "agent/inside/environment.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "inside/python_table.h"
+#include "agent/inside/python_table.h"
 
 /** A Python without that variable, which all have up to 3.15, cannot be asked without its GIL. */
 static bool python_ignores_it(void)

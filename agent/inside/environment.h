@@ -3,7 +3,7 @@
  * @file The environment of the process: all that is loaded into it reads a variable by this
  * function alone. probing_startup.variable() is the same in Python.
  *
- * Threading: any thread, but what is read before a Python was found (agent/python.h) is obeyed.
+ * Threading: any thread, but what is read before a Python was found (agent/inside/python.h) is obeyed.
  */
 #ifndef PRB_INSIDE_ENVIRONMENT_H
 #define PRB_INSIDE_ENVIRONMENT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/finalization.h"
+#include "agent/inside/finalization.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "agent/functions.h"
-#include "inside/libc.h"
-#include "inside/python_table.h"
+#include "agent/inside/functions.h"
+#include "agent/inside/libc.h"
+#include "agent/inside/python_table.h"
 
 /** Of the state; what is above counts the interpreters. */
 enum { ENDING = 1, KNOWN = 2, ONE = 4 };

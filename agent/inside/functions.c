@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/functions.h"
+#include "agent/inside/functions.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "agent/finalization.h"
-#include "agent/python.h"
+#include "agent/inside/finalization.h"
+#include "agent/inside/python.h"
 
 static const struct prba_python_table *const py = &prba_python;
 static object *made; /* a list of weak references, or of functions before 3.5 */

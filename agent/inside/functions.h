@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "inside/python_table.h"
+#include "agent/inside/python_table.h"
 
 /** A new reference; NULL with an exception. @p self may be NULL. */
 object *prba_functions_make(struct prba_method *method, object *self);

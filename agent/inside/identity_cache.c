@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "inside/identity_cache.h"
+#include "agent/inside/identity_cache.h"
 
 #include <stddef.h>
 #include <stdint.h>

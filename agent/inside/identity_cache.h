@@ -9,7 +9,7 @@
 #ifndef PRB_INSIDE_IDENTITY_CACHE_H
 #define PRB_INSIDE_IDENTITY_CACHE_H
 
-#include "inside/python_table.h"
+#include "agent/inside/python_table.h"
 
 enum { PRBA_KNOWN = 4096 };
 

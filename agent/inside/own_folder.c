@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "inside/own_folder.h"
+#include "agent/inside/own_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/way.h"
-#include "inside/folder_entry.h"
-#include "inside/libc.h"
+#include "agent/inside/folder_entry.h"
+#include "agent/inside/libc.h"
 
 enum {
 	TRIES = 16,

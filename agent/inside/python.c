@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/python.h"
+#include "agent/inside/python.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "agent/connection.h"
-#include "agent/finalization.h"
-#include "agent/main_thread.h"
-#include "inside/python_table.h"
+#include "agent/client/connection.h"
+#include "agent/inside/finalization.h"
+#include "agent/eval/main_thread.h"
+#include "agent/inside/python_table.h"
 
 struct prba_python_table prba_python;
 static const struct prba_python_table *const py = &prba_python;

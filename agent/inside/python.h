@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file The process's CPython API, as a table of functions found by dlsym(), and its GIL, which the
- * workers of connections acquire and drop. What they do with it is in agent/work.h.
+ * workers of connections acquire and drop. What they do with it is in agent/eval/enter_python.h.
  *
  * Nothing of Python's headers is used: only functions that are exported by every version from 3.4
  * to 3.15, so one agent serves all. A worker acquires the GIL as any other thread does.

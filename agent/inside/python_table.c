@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "inside/python_table.h"
+#include "agent/inside/python_table.h"
 
 #include <link.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "inside/libc.h"
+#include "agent/inside/libc.h"
 
 enum { PATHS_SIZE = 1 << 20 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "inside/status.h"
+#include "agent/inside/status.h"
 
 #include <fcntl.h>
 #include <stdio.h>

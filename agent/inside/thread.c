@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "inside/libc.h"
-#include "inside/status.h"
+#include "agent/inside/libc.h"
+#include "agent/inside/status.h"
 
 enum {
 	SIGSET_BYTES = 8, /* of the kernel; that of libc is larger */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/pause.h"
+#include "agent/pause/pause.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/agent.h"
-#include "agent/connection.h"
-#include "inside/libc.h"
-#include "agent/pause_private.h"
-#include "agent/python.h"
+#include "agent/socket/agent.h"
+#include "agent/client/connection.h"
+#include "agent/inside/libc.h"
+#include "agent/pause/private.h"
+#include "agent/inside/python.h"
 
 struct prba_pausing prba_pausing = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static struct prba_pausing *const pausing = &prba_pausing;

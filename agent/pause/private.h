@@ -16,7 +16,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "agent/pause.h"
+#include "agent/pause/pause.h"
 #include "agent/protocol.h"
 
 struct prba_connection;

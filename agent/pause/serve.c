@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
 
-#include "agent/connection.h"
-#include "inside/libc.h"
-#include "agent/pause.h"
-#include "agent/pause_private.h"
-#include "agent/python.h"
-#include "inside/status.h"
+#include "agent/client/connection.h"
+#include "agent/inside/libc.h"
+#include "agent/pause/pause.h"
+#include "agent/pause/private.h"
+#include "agent/inside/python.h"
+#include "agent/inside/status.h"
 
 enum { LOOK_US = 50000 };
 

@@ -2,12 +2,12 @@
 /* Steps: a paused program runs for a time, or until one of its threads comes to a line. */
 #include <string.h>
 
-#include "agent/connection.h"
-#include "inside/libc.h"
-#include "agent/pause.h"
-#include "agent/pause_private.h"
-#include "agent/python.h"
-#include "agent/stepping.h"
+#include "agent/client/connection.h"
+#include "agent/inside/libc.h"
+#include "agent/pause/pause.h"
+#include "agent/pause/private.h"
+#include "agent/inside/python.h"
+#include "agent/trace/stepping.h"
 
 static struct prba_pausing *const pausing = &prba_pausing;
 static const char too_late[] = "the pause has ended",

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/recorder.h"
+#include "agent/rings/events.h"
 
 #define py (&prba_python)
 

@@ -9,14 +9,14 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "agent/config.h"
-#include "inside/environment.h"
-#include "inside/libc.h"
-#include "inside/own_folder.h"
-#include "agent/ring_limits.h"
-#include "agent/ring_private.h"
-#include "agent/ring_write.h"
-#include "inside/status.h"
+#include "agent/inside/config.h"
+#include "agent/inside/environment.h"
+#include "agent/inside/libc.h"
+#include "agent/inside/own_folder.h"
+#include "agent/rings/limits.h"
+#include "agent/rings/private.h"
+#include "agent/rings/write.h"
+#include "agent/inside/status.h"
 
 enum { DEFAULT_BYTES = 4 << 20, MAX_BYTES = 1 << 30, CHUNK_SHIFT = 9, MIN_CHUNKS = 4 };
 

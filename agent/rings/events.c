@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/recorder.h"
+#include "agent/rings/events.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/config.h"
-#include "inside/libc.h"
-#include "agent/python.h"
-#include "agent/ring_private.h"
-#include "agent/torch.h"
-#include "agent/ring_write.h"
+#include "agent/inside/config.h"
+#include "agent/inside/libc.h"
+#include "agent/inside/python.h"
+#include "agent/rings/private.h"
+#include "agent/torch/torch.h"
+#include "agent/rings/write.h"
 
 enum { NAMES = 4096 /* whose place among the ring's strings is remembered */ };
 static const int64_t SECOND = 1000000000;

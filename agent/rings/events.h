@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/agent.h"
-#include "inside/python_table.h"
+#include "agent/socket/agent.h"
+#include "agent/inside/python_table.h"
 
 /**
  * Takes the dictionary of helpers: `inner` (the context variable), `open`, `sample`, `event`,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/ring_limits.h"
+#include "agent/rings/limits.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/config.h"
-#include "inside/libc.h"
+#include "agent/inside/config.h"
+#include "agent/inside/libc.h"
 #include "agent/ring.h"
-#include "inside/status.h"
+#include "agent/inside/status.h"
 
 enum { MAX_LEFT = 256, NAME = 48, SECONDS_OF_DAY = 86400 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/memory.h"
+#include "agent/rings/memory_usage.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/config.h"
-#include "inside/libc.h"
-#include "agent/ring_write.h"
-#include "inside/status.h"
+#include "agent/inside/config.h"
+#include "agent/inside/libc.h"
+#include "agent/rings/write.h"
+#include "agent/inside/status.h"
 
 enum { MEMORY, PEAK, VIRTUAL, BLOCKS, STEP, COLUMNS };
 

@@ -3,9 +3,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "inside/libc.h"
-#include "agent/recorder.h"
-#include "agent/ring_private.h"
+#include "agent/inside/libc.h"
+#include "agent/rings/events.h"
+#include "agent/rings/private.h"
 
 #define py (&prba_python)
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/ring_write.h"
+#include "agent/rings/write.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "inside/libc.h"
-#include "agent/ring_private.h"
+#include "agent/inside/libc.h"
+#include "agent/rings/private.h"
 
 enum {
 	TRIES = 64, /* rows that may find a busy slot before one is given up */

@@ -6,11 +6,11 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
-#include "agent/finalization.h"
-#include "agent/python.h"
-#include "inside/libc.h"
-#include "agent/ring_private.h"
-#include "agent/sites_private.h"
+#include "agent/inside/finalization.h"
+#include "agent/inside/python.h"
+#include "agent/inside/libc.h"
+#include "agent/rings/private.h"
+#include "agent/sites/private.h"
 
 enum {
 	BLOCKS = 1 << 16, /* places for blocks that were sampled; half of them are used at most */

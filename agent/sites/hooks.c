@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inside/libc.h"
-#include "agent/python.h"
-#include "agent/ring_private.h"
-#include "agent/sites_private.h"
+#include "agent/inside/libc.h"
+#include "agent/inside/python.h"
+#include "agent/rings/private.h"
+#include "agent/sites/private.h"
 
 enum { MEM = 1, OBJ = 2, DOMAINS = 2, SLOTS = 1024 };
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/sites.h"
+#include "agent/sites/sites.h"
 #include "agent/sites_format.h"
 
 /** Two words for each frame, innermost first. */

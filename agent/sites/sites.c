@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What agent/sites.py calls: begins and ends sampling, and writes what the client made of it. */
-#include "agent/sites.h"
+/* What agent/sites/sites.py calls: begins and ends sampling, and writes what the client made of it.
+ */
+#include "agent/sites/sites.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/connection.h"
-#include "agent/finalization.h"
-#include "inside/libc.h"
-#include "agent/ring_private.h"
-#include "agent/ring_write.h"
-#include "agent/sites_private.h"
+#include "agent/client/connection.h"
+#include "agent/inside/finalization.h"
+#include "agent/inside/libc.h"
+#include "agent/rings/private.h"
+#include "agent/rings/write.h"
+#include "agent/sites/private.h"
 
 enum { METH_VARARGS = 1, LOOK_US = 20000, RING_BYTES = 4 << 20 };
 

@@ -25,11 +25,11 @@
 
 #include <stdbool.h>
 
-#include "inside/python_table.h"
+#include "agent/inside/python_table.h"
 
 enum { PRBA_SITES_METHODS = 5 };
 
-/** For the names of agent/sites.py, which says what they are. */
+/** For the names of agent/sites/sites.py, which says what they are. */
 extern struct prba_method prba_sites_methods[PRBA_SITES_METHODS];
 
 /** Removes the allocators and releases what is held. */

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "inside/libc.h"
-#include "agent/sites_private.h"
+#include "agent/inside/libc.h"
+#include "agent/sites/private.h"
 
 enum { CHAIN_FRAMES, CHAIN_CFRAME, CHAIN_DIRECT, MOST_SHIMS = 4096 };
 

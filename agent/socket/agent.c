@@ -2,7 +2,7 @@
 /**
  * @file The two functions that the agent exports, and what it does when its process forks or ends.
  */
-#include "agent/agent.h"
+#include "agent/socket/agent.h"
 
 #include <errno.h>
 #include <link.h>
@@ -12,16 +12,16 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "agent/breaks.h"
-#include "agent/config.h"
-#include "crash/crash.h"
-#include "agent/debugger.h"
-#include "inside/libc.h"
+#include "agent/trace/breaks.h"
+#include "agent/inside/config.h"
+#include "agent/crash/crash.h"
+#include "agent/eval/debugger.h"
+#include "agent/inside/libc.h"
 #include "agent/protocol.h"
-#include "agent/python.h"
-#include "inside/python_table.h"
-#include "agent/work.h"
-#include "agent/server.h"
+#include "agent/inside/python.h"
+#include "agent/inside/python_table.h"
+#include "agent/eval/enter_python.h"
+#include "agent/socket/server.h"
 
 extern void *__dso_handle;
 

@@ -36,8 +36,8 @@ PRBA_EXPORT intptr_t probing_agent_park(void);
 PRBA_EXPORT intptr_t probing_agent_unpark(const char *frame);
 
 /**
- * Has the process write a crash record when it dies: see crash/crash.h for @p config. 0 or -errno:
- * EINVAL for the config, EACCES or EPERM if there is no folder that is the user's alone.
+ * Has the process write a crash record when it dies: see agent/crash/crash.h for @p config. 0 or
+ * -errno: EINVAL for the config, EACCES or EPERM if there is no folder that is the user's alone.
  */
 PRBA_EXPORT intptr_t probing_agent_crash(const char *config);
 

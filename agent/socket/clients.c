@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/clients.h"
+#include "agent/socket/clients.h"
 
 #include <stdatomic.h>
 
-#include "agent/connection.h"
-#include "inside/libc.h"
-#include "agent/socket.h"
+#include "agent/client/connection.h"
+#include "agent/inside/libc.h"
+#include "agent/socket/listen.h"
 
 /** Code that is to end and does not gets another interrupt after so long. */
 enum { INTERRUPT_AGAIN_MS = 1000 };

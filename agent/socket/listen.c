@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/socket.h"
+#include "agent/socket/listen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/connection.h"
-#include "inside/environment.h"
-#include "inside/libc.h"
-#include "inside/own_folder.h"
-#include "inside/status.h"
+#include "agent/client/connection.h"
+#include "agent/inside/environment.h"
+#include "agent/inside/libc.h"
+#include "agent/inside/own_folder.h"
+#include "agent/inside/status.h"
 
 enum { HIGH_FD = 200, BACKLOG = 16 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/server.h"
+#include "agent/socket/server.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -8,20 +8,20 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "agent/clients.h"
-#include "agent/config.h"
-#include "agent/connection.h"
-#include "crash/crash.h"
-#include "agent/debugger.h"
-#include "inside/libc.h"
-#include "inside/own_folder.h"
-#include "agent/memory.h"
-#include "agent/pause.h"
-#include "agent/python.h"
-#include "agent/work.h"
-#include "agent/socket.h"
-#include "inside/status.h"
-#include "agent/wake.h"
+#include "agent/socket/clients.h"
+#include "agent/inside/config.h"
+#include "agent/client/connection.h"
+#include "agent/crash/crash.h"
+#include "agent/eval/debugger.h"
+#include "agent/inside/libc.h"
+#include "agent/inside/own_folder.h"
+#include "agent/rings/memory_usage.h"
+#include "agent/pause/pause.h"
+#include "agent/inside/python.h"
+#include "agent/eval/enter_python.h"
+#include "agent/socket/listen.h"
+#include "agent/inside/status.h"
+#include "agent/socket/wake.h"
 
 enum {
 	STACK = 256 << 10,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/wake.h"
+#include "agent/socket/wake.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "agent/connection.h"
-#include "inside/libc.h"
-#include "agent/socket.h"
+#include "agent/client/connection.h"
+#include "agent/inside/libc.h"
+#include "agent/socket/listen.h"
 
 int prba_wake_open(struct prba_wake *w)
 {

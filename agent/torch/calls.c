@@ -2,7 +2,7 @@
 /* Calls of modules in a sampled step, forward and backward. */
 #include <string.h>
 
-#include "agent/torch_private.h"
+#include "agent/torch/private.h"
 
 static const struct prba_python_table *const py = &prba_python;
 
@@ -136,7 +136,7 @@ static object *id_of(uint32_t call)
 	return py->PyLong_FromVoidPtr((void *)((uintptr_t)step->generation << NUMBER_BITS | call));
 }
 
-/** How the inputs' gradients tell the end of backward: see inputs() in agent/torch.py. */
+/** How the inputs' gradients tell the end of backward: see inputs() in agent/torch/torch.py. */
 static void watch_inputs(struct call *call, uint32_t number, object *inputs)
 {
 	object *told;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rows of python.comm_collective, which agent/torch_comm.py fills in. */
+/* The rows of python.comm_collective, which agent/torch/comm.py fills in. */
 #include <errno.h>
 
-#include "agent/ring_write.h"
-#include "agent/torch_private.h"
+#include "agent/rings/write.h"
+#include "agent/torch/private.h"
 
 static const struct prba_python_table *const py = &prba_python;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/flight.h"
+#include "agent/torch/flight.h"
 
 #include <link.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "agent/connection.h"
-#include "inside/libc.h"
+#include "agent/client/connection.h"
+#include "agent/inside/libc.h"
 
 enum { PATH_SIZE = 4096, LIBRARIES = 4 };
 

@@ -9,8 +9,8 @@
  */
 #include <string.h>
 
-#include "inside/libc.h"
-#include "agent/torch_private.h"
+#include "agent/inside/libc.h"
+#include "agent/torch/private.h"
 
 static const struct prba_python_table *const py = &prba_python;
 

@@ -6,14 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/torch.h"
+#include "agent/torch/torch.h"
 
 enum {
 	PRBA_TORCH_MODULES = 65536, /**< different names; later ones have none */
 	PRBA_TORCH_CALLS = 131072,  /**< of a step; later ones have no name and no backward */
 };
 
-/** Functions of agent/torch.py, references. NULL: recording is off. */
+/** Functions of agent/torch/torch.py, references. NULL: recording is off. */
 struct prba_torch_helpers {
 	/** Install and remove the hooks of a sampled step. begin() gives None if there are none,
 	 * else True, or a function that tells the GPU's memory. */

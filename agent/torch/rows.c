@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/config.h"
-#include "agent/ring_write.h"
-#include "agent/torch_private.h"
+#include "agent/inside/config.h"
+#include "agent/rings/write.h"
+#include "agent/torch/private.h"
 
 static const struct prba_python_table *const py = &prba_python;
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Steps: where they end, and which are sampled. */
-#include "agent/torch.h"
+#include "agent/torch/torch.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
-#include "agent/bootstrap.h"
-#include "agent/config.h"
-#include "agent/finalization.h"
-#include "agent/python.h"
-#include "agent/ring_private.h"
-#include "agent/torch_private.h"
+#include "agent/eval/bootstrap.h"
+#include "agent/inside/config.h"
+#include "agent/inside/finalization.h"
+#include "agent/inside/python.h"
+#include "agent/rings/private.h"
+#include "agent/torch/private.h"
 
 static const struct prba_python_table *const py = &prba_python;
 

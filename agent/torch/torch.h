@@ -6,7 +6,7 @@
  * An optimizer's step ends a training step; torch calls us before and after it. In a sampled step,
  * torch also calls us before and after each call of a module, and when gradients arrive. These
  * hooks exist only during sampled steps: outside of them torch takes its fast path.
- * agent/torch.py installs and removes them, and names modules.
+ * agent/torch/torch.py installs and removes them, and names modules.
  *
  * What our functions take themselves is measured, and is not part of a call's duration.
  *
@@ -18,12 +18,12 @@
 
 #include <stdint.h>
 
-#include "agent/agent.h"
-#include "inside/python_table.h"
+#include "agent/socket/agent.h"
+#include "agent/inside/python_table.h"
 
 enum { PRBA_TORCH_METHODS = 17 };
 
-/** For the names of agent/torch.py, which says what they are. */
+/** For the names of agent/torch/torch.py, which says what they are. */
 extern struct prba_method prba_torch_methods[PRBA_TORCH_METHODS];
 
 /** probing.step() was called: from now on it ends steps, and optimizers do not. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Watched expressions: python.variables, whose rows agent/torch_watch.py fills in. */
+/* Watched expressions: python.variables, whose rows agent/torch/watch.py fills in. */
 #include <errno.h>
 
-#include "agent/config.h"
-#include "agent/ring_write.h"
-#include "agent/torch_private.h"
+#include "agent/inside/config.h"
+#include "agent/rings/write.h"
+#include "agent/torch/private.h"
 
 static const struct prba_python_table *const py = &prba_python;
 

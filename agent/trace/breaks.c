@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/breaks.h"
+#include "agent/trace/breaks.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "agent/debugger.h"
-#include "agent/functions.h"
-#include "inside/libc.h"
-#include "inside/status.h"
-#include "agent/stepping.h"
-#include "agent/tracing.h"
+#include "agent/eval/debugger.h"
+#include "agent/inside/functions.h"
+#include "agent/inside/libc.h"
+#include "agent/inside/status.h"
+#include "agent/trace/stepping.h"
+#include "agent/trace/tracing.h"
 
 enum {
 	METH_VARARGS = 1,
@@ -19,7 +19,7 @@ enum {
 	US_OF_MS = 1000,
 };
 
-/** What listener() gives, as agent/breaks.py knows it. */
+/** What listener() gives, as agent/trace/breaks.py knows it. */
 enum listener { NOBODY, LISTENS, NOT_NOW };
 
 /** What it is asked. */
@@ -180,7 +180,7 @@ object *prba_breaks_call(object *function, object *first, object *second)
 }
 
 /** Called by the interpreter: (code, line or offset), and (code, offset, value or exception), of
- * which the value counts. @self is a function of agent/breaks.py. */
+ * which the value counts. @self is a function of agent/trace/breaks.py. */
 static object *called(object *self, object *arguments)
 {
 	intptr_t last = py->PyTuple_Size ? py->PyTuple_Size(arguments) - 1 : 1;

@@ -2,9 +2,10 @@
 /**
  * @file Breakpoints at Python lines, for a debugger that has stopped the process.
  *
- * Python code of the agent (agent/breaks.py) has the interpreter call us at the lines in question;
- * there we call probing_agent_break_stops(), an empty function at which the debugger has a
- * breakpoint of its own. It is called without the GIL, so that the debugger can evaluate meanwhile.
+ * Python code of the agent (agent/trace/breaks.py) has the interpreter call us at the lines in
+ * question; there we call probing_agent_break_stops(), an empty function at which the debugger has
+ * a breakpoint of its own. It is called without the GIL, so that the debugger can evaluate
+ * meanwhile.
  *
  * A debugger that has left, or died, must not cost the program anything for long, nor its life: a
  * breakpoint that nobody holds any more would kill it. So at each hit we look whether our own
@@ -20,12 +21,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/agent.h"
-#include "inside/python_table.h"
+#include "agent/socket/agent.h"
+#include "agent/inside/python_table.h"
 
 enum { PRBA_BREAKS_METHODS = 3 };
 
-/** For the names of agent/breaks.py: guard(function), listener(how), step(thread, stride, line). */
+/** For the names of agent/trace/breaks.py: guard(function), listener(how), step(thread, stride,
+ * line). */
 extern struct prba_method prba_breaks_methods[PRBA_BREAKS_METHODS];
 
 /** Not 0 while the debugger makes threads run for itself: a thread that reaches a breakpoint stays
@@ -42,9 +44,9 @@ void prba_breaks_remember(void);
 bool prba_breaks_heard(void);
 
 /**
- * Calls a function of agent/breaks.py with up to two arguments; the thread stops if it gives text.
- * False if the program left no room for the call. NULL with an exception, which is the program's. A
- * new reference. The caller holds the GIL.
+ * Calls a function of agent/trace/breaks.py with up to two arguments; the thread stops if it gives
+ * text. False if the program left no room for the call. NULL with an exception, which is the
+ * program's. A new reference. The caller holds the GIL.
  */
 object *prba_breaks_call(object *function, object *first, object *second);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/logpoints.h"
+#include "agent/trace/logpoints.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "inside/libc.h"
-#include "agent/recorder.h"
-#include "agent/ring_write.h"
+#include "agent/inside/libc.h"
+#include "agent/rings/events.h"
+#include "agent/rings/write.h"
 
 enum { METH_VARARGS = 1, FUNCTION = 0, FILE_NAME, LINE, NAME, VALUE, TYPE, COLUMNS };
 enum { PID_SHIFT = 32, NS_OF_MS = 1000000 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/tracing_places.h"
+#include "agent/trace/places.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "inside/libc.h"
+#include "agent/inside/libc.h"
 
 /** Words of structs, as they are in 3.6 to 3.11: from where to where is looked. */
 enum {

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "inside/python_table.h"
+#include "agent/inside/python_table.h"
 
 enum prba_traces { PRBA_TRACES, PRBA_PROFILES };
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/stepping.h"
+#include "agent/trace/stepping.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "agent/breaks.h"
-#include "inside/libc.h"
-#include "agent/finalization.h"
-#include "agent/stepping_private.h"
+#include "agent/trace/breaks.h"
+#include "agent/inside/libc.h"
+#include "agent/inside/finalization.h"
+#include "agent/trace/stepping_private.h"
 
 enum state {
 	OFF,

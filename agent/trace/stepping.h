@@ -2,8 +2,8 @@
 /**
  * @file Steps: a paused program runs until one of its threads reaches its next line.
  *
- * The pausing worker (agent/pause.h) begins a step and releases Python. The interpreter calls us at
- * the lines of that thread: before 3.12 by a trace function of it alone, from then on by
+ * The pausing worker (agent/pause/pause.h) begins a step and releases Python. The interpreter calls
+ * us at the lines of that thread: before 3.12 by a trace function of it alone, from then on by
  * sys.monitoring, for the code that it is in, and for what is called where that matters. There the
  * thread says that it has come, and waits until who pauses has taken Python again. Whatever became
  * of the step, all is taken out of the interpreter when Python is taken; a child after fork() does
@@ -32,7 +32,7 @@ const char *prba_stepping_begin(const struct prb_wire_step *step, _Atomic uint32
 
 /**
  * The same while a debugger has stopped the program: the thread stops at its line as at a
- * breakpoint (agent/breaks.h), and what is there of the step goes at the next call of the
+ * breakpoint (agent/trace/breaks.h), and what is there of the step goes at the next call of the
  * interpreter. @p line: it goes on to this line of its function, at least, or out of it; 0: to any.
  */
 const char *prba_stepping_begin_alone(const struct prb_wire_step *step, int line);

@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/breaks.h"
-#include "agent/functions.h"
-#include "agent/stepping.h"
-#include "agent/stepping_private.h"
+#include "agent/trace/breaks.h"
+#include "agent/inside/functions.h"
+#include "agent/trace/stepping.h"
+#include "agent/trace/stepping_private.h"
 
 enum {
 	METH_VARARGS = 1,

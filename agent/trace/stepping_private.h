@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "inside/python_table.h"
+#include "agent/inside/python_table.h"
 
 /** How one has the interpreter call. */
 struct prba_stepper {

@@ -4,10 +4,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "agent/breaks.h"
-#include "agent/stepping_private.h"
-#include "agent/stepping.h"
-#include "agent/tracing_places.h"
+#include "agent/trace/breaks.h"
+#include "agent/trace/stepping_private.h"
+#include "agent/trace/stepping.h"
+#include "agent/trace/places.h"
 
 enum { LINE = 2, RETURNS }; /* as the interpreter has them */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/tracing.h"
+#include "agent/trace/tracing.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -7,16 +7,16 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "agent/breaks.h"
-#include "inside/identity_cache.h"
-#include "agent/finalization.h"
-#include "agent/stepping.h"
-#include "agent/tracing_places.h"
+#include "agent/trace/breaks.h"
+#include "agent/inside/identity_cache.h"
+#include "agent/inside/finalization.h"
+#include "agent/trace/stepping.h"
+#include "agent/trace/places.h"
 
 /** Events, as the interpreter has them. */
 enum { STARTS, RAISES, LINE, RETURNS, C_STARTS, C_RAISES, C_RETURNS };
 
-/** What agent/tracing.py says of code, 0: nothing. The last two may be added. */
+/** What agent/trace/tracing.py says of code, 0: nothing. The last two may be added. */
 enum kind { FAILED = -1, OTHER = 1, PLAIN = 2, HAS = 4, CALLS = 8 };
 
 enum {
@@ -25,7 +25,7 @@ enum {
 	BYTE = 8,
 	LOOK_EACH = 1024, /* starts of functions */
 	ROOM = 200,	  /* calls of ours */
-	FUNCTIONS = 6,	  /* of agent/tracing.py */
+	FUNCTIONS = 6,	  /* of agent/trace/tracing.py */
 };
 
 static const struct prba_python_table *const py = &prba_python;
@@ -289,7 +289,7 @@ static const char *refusal(object *frame)
 	return problem;
 }
 
-/** Functions of agent/tracing.py, in the order of trace_begin(). */
+/** Functions of agent/trace/tracing.py, in the order of trace_begin(). */
 static void functions(object **ret[FUNCTIONS])
 {
 	object **all[] = {&now.on_trace, &now.on_code,	 &now.on_gone,

@@ -7,11 +7,11 @@
  * a trace function only while code that has a breakpoint is what runs: that one is called at each
  * line, and makes everything slower. Both are functions of C, without an object, so the program's
  * own sys.gettrace() and sys.getprofile() do not show them. Of most code they only look up its file
- * name; agent/tracing.py is asked about what is not known yet.
+ * name; agent/trace/tracing.py is asked about what is not known yet.
  *
  * The thread states of others are changed by functions of the interpreter, and where our functions
- * are in one is found, not known: see prove() in agent/tracing.c. A thread of the program that has
- * a trace or profile function of its own is left alone.
+ * are in one is found, not known: see prove() in agent/trace/tracing.c. A thread of the program
+ * that has a trace or profile function of its own is left alone.
  *
  * Threading: all is called with the GIL held, but for what is said at a function.
  */
@@ -20,11 +20,11 @@
 
 #include <stdbool.h>
 
-#include "inside/python_table.h"
+#include "agent/inside/python_table.h"
 
 enum { PRBA_TRACING_METHODS = 5 };
 
-/** For the names of agent/tracing.py, which says what they are. */
+/** For the names of agent/trace/tracing.py, which says what they are. */
 extern struct prba_method prba_tracing_methods[PRBA_TRACING_METHODS];
 
 /** The interpreter had a function of ours, and may be in it still. Any thread. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Joins breaks.py before 3.12: a function of agent/tracing.c is called when any function starts or
+# Joins breaks.py before 3.12: a function of agent/trace/tracing.c is called when any function starts or
 # returns, and at lines where code that has a breakpoint runs. It asks here what it does not know yet.
 # The agent adds:
 #   trace_begin(on_trace, on_code, on_gone, on_call, on_return, on_raise, frame, start, start, room)  why

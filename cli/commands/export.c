@@ -15,9 +15,9 @@
 #include "command/exit.h"
 #include "command/interrupt.h"
 #include "command/output.h"
-#include "gateway/metrics.h"
-#include "gateway/otlp.h"
-#include "gateway/post.h"
+#include "gateway/metrics/metrics.h"
+#include "gateway/metrics/otlp.h"
+#include "gateway/metrics/post.h"
 
 struct export_settings {
 	const char *file, *endpoint;

@@ -10,7 +10,7 @@
 #include "base/package_place.h"
 #include "command/command.h"
 #include "command/exit.h"
-#include "control/agent_load.h"
+#include "control/load.h"
 #include "command/start.h"
 
 enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127 };

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "command/command.h"
-#include "gateway/mcp.h"
+#include "gateway/mcp/mcp.h"
 
 struct mcp_settings {
 	bool allow_write;

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands/eval_console.h"
-#include "control/agent_load.h"
+#include "cli/commands/eval/console.h"
+#include "control/load.h"
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
 #include "command/output.h"
-#include "prompt/prompt.h"
+#include "command/prompt/prompt.h"
 #include "remote/remote.h"
 #include "command/term.h"
 #include "base/cleanup.h"

@@ -9,7 +9,7 @@
 #include "command/exit.h"
 #include "command/output.h"
 #include "command/term.h"
-#include "gateway/skills.h"
+#include "gateway/skills/skills.h"
 #include "lib/probing.h"
 
 struct skill_settings {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `probing trace`: logpoints, which the agent sets and whose rows it sends (agent/logpoints.py). */
+/* `probing trace`: logpoints, which the agent sets and whose rows it sends
+ * (agent/trace/logpoints.py). */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "cli/commands/eval.h"
-#include "cli/commands/eval_console.h"
+#include "cli/commands/eval/eval.h"
+#include "cli/commands/eval/console.h"
 #include "command/command.h"
-#include "control/agent_load.h"
+#include "control/load.h"
 #include "target/spec/target_spec.h"
 
 enum { RATE = 1000, MAX_WORDS = 4, AT_ONCE_SECONDS = 1 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/groups.h"
+#include "cluster/jobs/groups.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "cluster/interpreters.h"
-#include "cluster/rank_set.h"
-#include "python/repr/object.h"
+#include "cluster/jobs/interpreters.h"
+#include "cluster/jobs/rank_set.h"
+#include "python/repr/core/repr.h"
 
 enum {
 	MAX_GROUPS = 4096,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/interpreters.h"
+#include "cluster/jobs/interpreters.h"
 
 #include "base/cleanup.h"
 #include "target/mem/view.h"

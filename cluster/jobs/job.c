@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/job.h"
+#include "cluster/jobs/job.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -13,9 +13,9 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "cluster/launcher.h"
-#include "cluster/rank_inside.h"
-#include "proc/process.h"
+#include "cluster/jobs/launcher.h"
+#include "cluster/jobs/rank_inside.h"
+#include "target/proc/process.h"
 #include "target/spec/command_line.h"
 #include "target/target.h"
 

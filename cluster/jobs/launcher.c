@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/launcher.h"
+#include "cluster/jobs/launcher.h"
 
 #include <stdint.h>
 #include <string.h>

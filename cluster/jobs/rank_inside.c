@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/rank_inside.h"
+#include "cluster/jobs/rank_inside.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "cluster/groups.h"
-#include "cluster/interpreters.h"
-#include "python/repr/object.h"
+#include "cluster/jobs/groups.h"
+#include "cluster/jobs/interpreters.h"
+#include "python/repr/core/repr.h"
 
 bool prb_rank_inside_is_likely(const struct prb_process *process, struct prb_target *target)
 {

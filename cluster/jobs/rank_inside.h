@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "proc/process.h"
+#include "target/proc/process.h"
 #include "target/target.h"
 
 /** True if it is worth the time: torch is loaded, or Ray runs the process. */

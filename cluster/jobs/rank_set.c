@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/rank_set.h"
+#include "cluster/jobs/rank_set.h"
 
 void prb_rank_set_text(struct prb_str *s, const struct prb_rank_set *set)
 {

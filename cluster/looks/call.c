@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/call.h"
+#include "cluster/looks/call.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "cluster/groups.h"
-#include "cluster/training_thread.h"
-#include "cluster/why.h"
-#include "dump/dump.h"
+#include "cluster/jobs/groups.h"
+#include "cluster/looks/training_thread.h"
+#include "cluster/looks/why.h"
+#include "dump/model/dump.h"
 
 /** Of a tensor only the beginning is needed, of other variables nothing. */
 static const struct prb_repr_options short_values = {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "cluster/look.h"
+#include "cluster/looks/seen.h"
 
 struct prb_call {
 	long peer;     /**< whom it sends to or receives from, or the root of the collective; -1 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/flight.h"
+#include "cluster/looks/flight.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cluster/rank_set.h"
+#include "cluster/jobs/rank_set.h"
 #include "control/flight.h"
 
 enum {

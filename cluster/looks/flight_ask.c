@@ -4,9 +4,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cluster/flight.h"
-#include "cluster/groups.h"
-#include "cluster/look.h"
+#include "cluster/looks/flight.h"
+#include "cluster/jobs/groups.h"
+#include "cluster/looks/seen.h"
 #include "target/target.h"
 
 /* A recorder has a mutex, which a thread may hold for ever: seconds that one rank has for its

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "cluster/look.h"
+#include "cluster/looks/seen.h"
 
 /** Appends the last look at @p job as one JSON object; with @p all, all threads of the ranks, and
  * with @p redact, without what may be secret. */

@@ -3,7 +3,7 @@
 #ifndef PRB_CLUSTER_WIRE_PRIVATE_H
 #define PRB_CLUSTER_WIRE_PRIVATE_H
 
-#include "cluster/wire.h"
+#include "cluster/looks/json.h"
 
 /** Raised when an older reader would misread what is written. */
 enum { PRB_LOOKS_FORMAT = 3 };

@@ -7,10 +7,10 @@
 #include "base/cleanup.h"
 #include "base/pool.h"
 #include "base/text.h"
-#include "cluster/call.h"
-#include "cluster/flight.h"
-#include "cluster/pace_spots.h"
-#include "cluster/wire_private.h"
+#include "cluster/looks/call.h"
+#include "cluster/looks/flight.h"
+#include "cluster/looks/pace_spots.h"
+#include "cluster/looks/json_private.h"
 
 enum {
 	MAX_RANKS = 1 << 20,

@@ -5,10 +5,10 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/pool.h"
-#include "cluster/call.h"
-#include "cluster/flight.h"
-#include "cluster/pace_spots.h"
-#include "cluster/wire_private.h"
+#include "cluster/looks/call.h"
+#include "cluster/looks/flight.h"
+#include "cluster/looks/pace_spots.h"
+#include "cluster/looks/json_private.h"
 
 /** The different frames of all stacks, each as JSON: ranks of a job have most of them in common. */
 struct frames {

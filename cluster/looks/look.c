@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/look.h"
+#include "cluster/looks/seen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +10,14 @@
 #include "base/clock.h"
 #include "base/pool.h"
 #include "base/str.h"
-#include "cluster/call.h"
-#include "cluster/flight.h"
-#include "cluster/pace_spots.h"
-#include "cluster/training_thread.h"
-#include "cluster/worker.h"
+#include "cluster/looks/call.h"
+#include "cluster/looks/flight.h"
+#include "cluster/looks/pace_spots.h"
+#include "cluster/looks/training_thread.h"
+#include "cluster/looks/worker.h"
 #include "dump/idle.h"
-#include "dump/tasks.h"
-#include "proc/process.h"
+#include "dump/tasks/tasks.h"
+#include "target/proc/process.h"
 #include "target/target.h"
 
 enum { MOST_TRIES = 20 /* to see a thread wait for the GIL */ };

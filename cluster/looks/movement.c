@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/movement.h"
+#include "cluster/looks/movement.h"
 
 #include <string.h>
 
-#include "cluster/flight.h"
+#include "cluster/looks/flight.h"
 
 /* Share of a processor that a thread uses which waits and is woken now and then, as those of
  * watchdogs and of waits with a time limit are: measured 0.001 to 0.01. */

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "cluster/look.h"
+#include "cluster/looks/seen.h"
 
 /** Notes in the last of @p count looks, at least two, how each rank moved, and how long it took. */
 void prb_movement_note(struct prb_round *rounds, size_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/pace.h"
+#include "cluster/looks/pace.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -15,8 +15,8 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "cluster/look.h"
-#include "cluster/pace_spots.h"
+#include "cluster/looks/seen.h"
+#include "cluster/looks/pace_spots.h"
 
 /**
  * Looks at the ranks of @p job for @p seconds, and notes the pace of each in @p round, which has

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/pace_spots.h"
+#include "cluster/looks/pace_spots.h"
 
 #include <stdlib.h>
 #include <string.h>

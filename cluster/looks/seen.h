@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "cluster/job.h"
-#include "dump/dump.h"
+#include "cluster/jobs/job.h"
+#include "dump/model/dump.h"
 
 /** What looks at a rank, one after the other, tell of it (movement.h). */
 enum prb_movement {

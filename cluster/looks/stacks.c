@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/stacks.h"
+#include "cluster/looks/stacks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,8 +13,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "cluster/look.h"
-#include "cluster/rank_set.h"
+#include "cluster/looks/seen.h"
+#include "cluster/jobs/rank_set.h"
 
 struct prb_merged;
 

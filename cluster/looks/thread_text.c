@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/thread_text.h"
+#include "cluster/looks/thread_text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "cluster/look.h"
+#include "cluster/looks/seen.h"
 
 static const char *file_name(const struct prb_dump_frame *frame)
 {

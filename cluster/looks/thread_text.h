@@ -4,7 +4,7 @@
 #define PRB_CLUSTER_THREAD_TEXT_H
 
 #include "base/str.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 /** Appends "train.py:41". */
 void prb_put_place(struct prb_str *s, const struct prb_dump_frame *frame);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/training_thread.h"
+#include "cluster/looks/training_thread.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #ifndef PRB_CLUSTER_TRAINING_THREAD_H
 #define PRB_CLUSTER_TRAINING_THREAD_H
 
-#include "cluster/look.h"
+#include "cluster/looks/seen.h"
 
 /** Sets `trains` of @p seen, a rank of which nothing has been read yet. */
 struct prb_error *prb_training_thread_find(struct prb_watch *watch,

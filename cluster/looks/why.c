@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/why.h"
+#include "cluster/looks/why.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cluster/call.h"
-#include "cluster/thread_text.h"
+#include "cluster/looks/call.h"
+#include "cluster/looks/thread_text.h"
 
 static bool same(const char *a, const char *b)
 {

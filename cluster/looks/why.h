@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "cluster/look.h"
+#include "cluster/looks/seen.h"
 
 /** True if both are in the same collective, called from the same place. */
 bool prb_why_same_call(const struct prb_seen *a, const struct prb_seen *b);

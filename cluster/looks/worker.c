@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/worker.h"
+#include "cluster/looks/worker.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "cluster/thread_text.h"
+#include "cluster/looks/thread_text.h"
 #include "dump/idle.h"
-#include "proc/subprocesses.h"
+#include "target/proc/subprocesses.h"
 #include "target/target.h"
 
 /* A worker that has nothing to do is below its loop, one at work also in here. */

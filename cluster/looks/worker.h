@@ -4,7 +4,7 @@
 #define PRB_CLUSTER_WORKER_H
 
 #include "base/error.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 /**
  * If @p thread, of process @p pid, waits in torch's data loader, sets *ret to "worker 4251, which

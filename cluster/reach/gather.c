@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/gather.h"
+#include "cluster/reach/gather.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/hosts.h"
+#include "cluster/reach/hosts.h"
 
 #include <stdlib.h>
 #include <string.h>

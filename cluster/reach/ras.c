@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/ras.h"
+#include "cluster/reach/ras.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "remote/remote_address.h"
+#include "remote/socket_address.h"
 
 enum { MOST_ANSWER = 64 << 20, CHUNK = 65536, MAX_ADDRESS = 64 };
 

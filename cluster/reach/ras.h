@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "cluster/hosts.h"
+#include "cluster/reach/hosts.h"
 
 /** Where NCCL listens if $NCCL_RAS_ADDR does not say otherwise. */
 #define PRB_RAS_ADDRESS "127.0.0.1:28028"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/reach.h"
+#include "cluster/reach/reach.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /**
  * @file Where the other machines of a job are, and how probing is run on them: through ssh, as a
  * step of a Slurm job, or in the pods of Kubernetes. A host "node1:9922" is a process that is
- * served there (remote/serve.h): one rank.
+ * served there (remote/serve/serve.h): one rank.
  *
  * ssh, srun, squeue and kubectl are the user's own, with their configuration and rights; they ask
  * for nothing. A machine without probing can be given a copy for the time of one command: it is
@@ -14,9 +14,9 @@
 #define PRB_CLUSTER_REACH_H
 
 #include "base/error.h"
-#include "cluster/gather.h"
-#include "cluster/hosts.h"
-#include "cluster/ras.h"
+#include "cluster/reach/gather.h"
+#include "cluster/reach/hosts.h"
+#include "cluster/reach/ras.h"
 
 /** As the user says it; at most one of the first five is set. */
 struct prb_reach {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/relay.h"
+#include "cluster/reach/relay.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -14,8 +14,8 @@
 #define PRB_CLUSTER_RELAY_H
 
 #include "base/error.h"
-#include "cluster/gather.h"
-#include "cluster/reach.h"
+#include "cluster/reach/gather.h"
+#include "cluster/reach/reach.h"
 
 /**
  * Does what prb_gather() does for @p answers, one for each host, through relays. Each host runs

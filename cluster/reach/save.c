@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/save.h"
+#include "cluster/reach/save.h"
 
 #include <errno.h>
 #include <fcntl.h>

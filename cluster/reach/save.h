@@ -14,9 +14,9 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "cluster/gather.h"
-#include "cluster/look.h"
-#include "cluster/wire.h"
+#include "cluster/reach/gather.h"
+#include "cluster/looks/seen.h"
+#include "cluster/looks/json.h"
 
 /** Is told why a rank was not saved: "rank 3: …". */
 typedef void prb_save_warn(const char *text);

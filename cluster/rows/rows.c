@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/rows.h"
+#include "cluster/rows/rows.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cluster/rank_set.h"
-#include "cluster/relay.h"
+#include "cluster/jobs/rank_set.h"
+#include "cluster/reach/relay.h"
 
 enum { MAX_RANK = 1 << 20 };
 

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "cluster/reach.h"
+#include "cluster/reach/reach.h"
 #include "sql/engine/global_tables.h"
 
 struct prb_rows;

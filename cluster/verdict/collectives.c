@@ -4,10 +4,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cluster/call.h"
-#include "cluster/verdict_private.h"
-#include "cluster/waiters.h"
-#include "cluster/why.h"
+#include "cluster/looks/call.h"
+#include "cluster/verdict/verdict_private.h"
+#include "cluster/verdict/waiters.h"
+#include "cluster/looks/why.h"
 
 static struct prb_error *blame(struct prb_verdict *v, long rank)
 {

@@ -10,11 +10,11 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cluster/flight.h"
-#include "cluster/thread_text.h"
-#include "cluster/verdict_private.h"
-#include "cluster/waiters.h"
-#include "cluster/why.h"
+#include "cluster/looks/flight.h"
+#include "cluster/looks/thread_text.h"
+#include "cluster/verdict/verdict_private.h"
+#include "cluster/verdict/waiters.h"
+#include "cluster/looks/why.h"
 
 /** A process group of one rank. */
 struct entry {

@@ -10,9 +10,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cluster/ras.h"
-#include "cluster/verdict_private.h"
-#include "cluster/why.h"
+#include "cluster/reach/ras.h"
+#include "cluster/verdict/verdict_private.h"
+#include "cluster/looks/why.h"
 
 enum { MOST_TOLD = 4 }; /* communicators */
 

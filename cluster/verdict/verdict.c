@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/verdict.h"
+#include "cluster/verdict/verdict.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cluster/call.h"
-#include "cluster/verdict_private.h"
-#include "cluster/why.h"
+#include "cluster/looks/call.h"
+#include "cluster/verdict/verdict_private.h"
+#include "cluster/looks/why.h"
 
 const char *prb_verdict_name(enum prb_verdict_kind kind)
 {

@@ -17,9 +17,9 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "cluster/look.h"
-#include "cluster/reach.h"
-#include "cluster/rank_set.h"
+#include "cluster/looks/seen.h"
+#include "cluster/reach/reach.h"
+#include "cluster/jobs/rank_set.h"
 
 enum prb_verdict_kind {
 	PRB_VERDICT_MOVES,    /**< not hung: ranks make progress */

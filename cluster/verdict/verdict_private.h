@@ -3,8 +3,8 @@
 #ifndef PRB_CLUSTER_VERDICT_PRIVATE_H
 #define PRB_CLUSTER_VERDICT_PRIVATE_H
 
-#include "cluster/ras.h"
-#include "cluster/verdict.h"
+#include "cluster/reach/ras.h"
+#include "cluster/verdict/verdict.h"
 
 /** What the looks at a job show of each rank. */
 struct prb_evidence {

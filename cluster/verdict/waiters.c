@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/waiters.h"
+#include "cluster/verdict/waiters.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "cluster/call.h"
-#include "cluster/verdict_private.h"
-#include "cluster/why.h"
+#include "cluster/looks/call.h"
+#include "cluster/verdict/verdict_private.h"
+#include "cluster/looks/why.h"
 
 enum { MAX_RANK = 1 << 20 };
 

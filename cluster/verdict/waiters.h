@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "cluster/look.h"
+#include "cluster/looks/seen.h"
 
 /** How the calls of two ranks of one group differ; a later one is stronger. */
 enum prb_difference {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The prompt of SQL: statements are typed, and run by who knows how. */
-#include "prompt/prompt.h"
+#include "command/prompt/prompt.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What may be meant by the word in front of the cursor, from being found until readline has it. */
-#include "prompt/prompt.h"
+#include "command/prompt/prompt.h"
 
 #include <stdlib.h>
 #include <stdio.h>

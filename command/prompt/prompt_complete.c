@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What Tab offers at the prompt. */
-#include "prompt/prompt.h"
+#include "command/prompt/prompt.h"
 
 #include <ctype.h>
 #include <stdio.h>

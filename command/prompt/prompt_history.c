@@ -3,7 +3,7 @@
  * The history of a prompt: a file in $XDG_STATE_HOME/probing, readable by its user only. A folder
  * or file of another user is left alone, as with a HOME that sudo has kept: then nothing is kept.
  */
-#include "prompt/prompt.h"
+#include "command/prompt/prompt.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reading lines from the terminal. */
-#include "prompt/prompt.h"
+#include "command/prompt/prompt.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What Tab offers at the prompt of Python: the agent is asked. */
-#include "prompt/prompt.h"
+#include "command/prompt/prompt.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <readline/readline.h>
 
-#include "control/agent_client.h"
+#include "control/client.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "python/python.h"
-#include "python/repr/object.h"
+#include "python/repr/core/repr.h"
 #include "target/target.h"
 
 enum prb_dump_mode {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/c_stack.h"
+#include "dump/native/c_stack.h"
 
 #include "base/cleanup.h"
 

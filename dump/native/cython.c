@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/cython.h"
+#include "dump/native/cython.h"
 
 #include <ctype.h>
 #include <errno.h>

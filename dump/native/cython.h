@@ -10,7 +10,7 @@
 #define PRB_DUMP_CYTHON_H
 
 #include "base/error.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 #include "target/target.h"
 
 /**

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/interleave.h"
+#include "dump/native/frame_order.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "python/python.h"
-#include "dump/c_stack.h"
+#include "dump/native/c_stack.h"
 
 /** Up to 3.11 it can be in doubt which loop has the innermost Python frames. */
 enum prb_native_doubt {

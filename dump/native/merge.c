@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/native.h"
+#include "dump/native/merge.h"
 
 #include <string.h>
 
@@ -8,9 +8,9 @@
 #include "dwarf/lines/lines.h"
 #include "dwarf/lines/short_name.h"
 #include "dwarf/unwind/unwind.h"
-#include "dump/c_stack.h"
-#include "dump/decode.h"
-#include "dump/own_frames.h"
+#include "dump/native/c_stack.h"
+#include "dump/read/decode.h"
+#include "dump/native/own_frames.h"
 
 struct prb_native {
 	struct prb_modules *modules;

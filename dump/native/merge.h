@@ -9,8 +9,8 @@
 #include "python/python.h"
 #include "target/mem/mem.h"
 #include "target/regs.h"
-#include "dump/dump.h"
-#include "dump/interleave.h"
+#include "dump/model/dump.h"
+#include "dump/native/frame_order.h"
 
 struct prb_native;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/own_frames.h"
+#include "dump/native/own_frames.h"
 
 #include <stddef.h>
 #include <string.h>

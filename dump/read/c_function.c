@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/in_c.h"
+#include "dump/read/c_function.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #ifndef PRB_DUMP_IN_C_H
 #define PRB_DUMP_IN_C_H
 
-#include "dump/capture.h"
+#include "dump/read/capture.h"
 
 /**
  * Fills in_c from the place where the thread was stopped, or from what a snapshot noted of it. NULL

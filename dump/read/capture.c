@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/capture.h"
+#include "dump/read/capture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "dump/decode.h"
-#include "dump/describe.h"
+#include "dump/read/decode.h"
+#include "dump/read/describe.h"
 
 enum {
 	STOP_TIMEOUT_MS = 1000,

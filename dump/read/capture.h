@@ -13,11 +13,11 @@
 #include "python/python.h"
 #include "target/mem/view.h"
 #include "target/task.h"
-#include "dump/decode.h"
-#include "dump/dump.h"
-#include "dump/native.h"
-#include "ptrace/stop.h"
-#include "dump/tasks.h"
+#include "dump/read/decode.h"
+#include "dump/model/dump.h"
+#include "dump/native/merge.h"
+#include "target/ptrace/stop.h"
+#include "dump/tasks/tasks.h"
 
 /** A thread to be read, and what was read while it was stopped. */
 struct prb_capture_thread {

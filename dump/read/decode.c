@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/decode.h"
+#include "dump/read/decode.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "base/pool.h"
 #include "python/frames/lines.h"
-#include "dump/decode_locals.h"
+#include "dump/read/locals.h"
 
 struct known_code {
 	uint64_t address;

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "python/python.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 struct prb_decoder;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/describe.h"
+#include "dump/read/describe.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -9,10 +9,10 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "target/core/core.h"
-#include "proc/signal_text.h"
-#include "proc/text.h"
-#include "dump/decode.h"
-#include "dump/in_c.h"
+#include "target/proc/signal_text.h"
+#include "target/proc/text.h"
+#include "dump/read/decode.h"
+#include "dump/read/c_function.h"
 
 /* Where `tid` lies in struct pthread of the C libraries: glibc (x86_64, aarch64), musl. */
 static const uint16_t pthread_tid_offsets[] = {0x2d0, 0xd0, 0x30, 0x38};

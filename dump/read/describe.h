@@ -6,8 +6,8 @@
 #ifndef PRB_DUMP_DESCRIBE_H
 #define PRB_DUMP_DESCRIBE_H
 
-#include "dump/capture.h"
-#include "ptrace/stop.h"
+#include "dump/read/capture.h"
+#include "target/ptrace/stop.h"
 
 /** tid (in the target's pid namespace) of a pthread, for versions that do not note it; 0: none. */
 pid_t prb_describe_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/customise.h"
+#include "dump/read/extensions.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef PRB_DUMP_CUSTOMISE_H
 #define PRB_DUMP_CUSTOMISE_H
 
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 /** Puts their texts into a dump that is complete. The target must have a `custom`. */
 struct prb_error *prb_dump_customise(struct prb_target *target,

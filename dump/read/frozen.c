@@ -12,9 +12,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "dump/capture.h"
-#include "dump/describe.h"
-#include "dump/stops.h"
+#include "dump/read/capture.h"
+#include "dump/read/describe.h"
+#include "dump/tasks/stop_all.h"
 
 enum {
 	ATTEMPTS = 6, /* instants before they are decoded while they stand */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/collector.h"
+#include "dump/read/gc_thread.h"
 
 #include "base/cleanup.h"
 #include "python/runtime/collecting.h"

@@ -5,7 +5,7 @@
 #ifndef PRB_DUMP_COLLECTOR_H
 #define PRB_DUMP_COLLECTOR_H
 
-#include "dump/capture.h"
+#include "dump/read/capture.h"
 
 /**
  * Corrects `gc` of the threads of interpreters that collect garbage: where a sleeping thread is

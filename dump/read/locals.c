@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/decode_locals.h"
+#include "dump/read/locals.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "python/repr/object.h"
+#include "python/repr/core/repr.h"
 
 /* A program may have as many objects as it likes; those met first are shared most. */
 enum { VALUES_KEPT = 65536 };

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/pool.h"
 #include "python/python.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 struct prb_local_decoder;
 

@@ -10,8 +10,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "dump/capture.h"
-#include "dump/decode.h"
+#include "dump/read/capture.h"
+#include "dump/read/decode.h"
 
 enum {
 	READS = 10,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/waits.h"
+#include "dump/read/python_locks.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "python/runtime/locks.h"
-#include "dump/describe.h"
+#include "dump/read/describe.h"
 
 /* Modules that wait for the code that calls them: the call into them says what is waited for. */
 static const char *const waiting_modules[] = {

@@ -6,7 +6,7 @@
 #ifndef PRB_DUMP_WAITS_H
 #define PRB_DUMP_WAITS_H
 
-#include "dump/capture.h"
+#include "dump/read/capture.h"
 
 /** Fetches what prb_waits_explain() reads, for all threads together. */
 struct prb_error *prb_waits_gather(struct prb_capture *c, struct prb_view *view) PRB_MUST_CHECK;

@@ -5,8 +5,8 @@
  * (see tasks.h), so it does not matter in which order anything was read in between.
  */
 #include "base/cleanup.h"
-#include "dump/capture.h"
-#include "dump/describe.h"
+#include "dump/read/capture.h"
+#include "dump/read/describe.h"
 
 struct sleeping {
 	struct prb_capture *capture;

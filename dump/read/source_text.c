@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/source.h"
+#include "dump/read/source_text.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef PRB_DUMP_SOURCE_H
 #define PRB_DUMP_SOURCE_H
 
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 /**
  * Fills `source` of all Python frames whose file can be read, or with @p innermost only of the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/cpu_clock.h"
+#include "dump/tasks/cpu_clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "dump/owner_private.h"
+#include "dump/tasks/thread_of_state_private.h"
 
 enum {
 	GLIBC_LIST = 0x10,    /* `list` before `tid` */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/steady.h"
+#include "dump/tasks/one_instant.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "dump/stops.h"
+#include "dump/tasks/stop_all.h"
 
 /* What is torn can be shown, and marked; what was freed while it was read can not. */
 enum { ATTEMPTS = 6, AFTER_ERRORS = 60, HALF_MADE = 20, BATCH = 32, LOOKS = 3 };

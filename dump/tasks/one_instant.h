@@ -12,7 +12,7 @@
 #define PRB_DUMP_STEADY_H
 
 #include "base/error.h"
-#include "dump/tasks.h"
+#include "dump/tasks/tasks.h"
 #include "target/mem/view.h"
 #include "target/target.h"
 

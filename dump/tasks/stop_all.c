@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/stops.h"
+#include "dump/tasks/stop_all.h"
 
 #include "base/cleanup.h"
 #include "base/log.h"

@@ -15,8 +15,8 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "dump/tasks.h"
-#include "ptrace/stop.h"
+#include "dump/tasks/tasks.h"
+#include "target/ptrace/stop.h"
 
 struct prb_stops {
 	struct prb_tasks *tasks;

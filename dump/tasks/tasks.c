@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/tasks.h"
+#include "dump/tasks/tasks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 
 enum {
 	MAX_TASKS = 262144, /* a snapshot may claim any number */

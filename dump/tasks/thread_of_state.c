@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/owner.h"
+#include "dump/tasks/thread_of_state.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "target/task.h"
-#include "dump/describe.h"
-#include "dump/owner_private.h"
+#include "dump/read/describe.h"
+#include "dump/tasks/thread_of_state_private.h"
 
 enum {
 	GLIBC_FIRST_BLOCK = 0x40, /* specific_1stblock, from `tid` */

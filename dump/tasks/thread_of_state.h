@@ -26,7 +26,7 @@
 #include "python/python.h"
 #include "dwarf/elf/module.h"
 #include "target/mem/view.h"
-#include "dump/tasks.h"
+#include "dump/tasks/tasks.h"
 
 /** A thread and its descriptor. */
 struct prb_descriptor {

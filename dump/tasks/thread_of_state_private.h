@@ -3,7 +3,7 @@
 #ifndef PRB_DUMP_OWNER_PRIVATE_H
 #define PRB_DUMP_OWNER_PRIVATE_H
 
-#include "dump/owner.h"
+#include "dump/tasks/thread_of_state.h"
 
 /** The descriptor at @p self; NULL if no thread of the process has it. */
 struct prb_error *prb_owner_descriptor(struct prb_owners *owners, struct prb_mem *mem,

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/vec.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 /** Threads shown as one entry; the first stands for all. */
 struct prb_fold_group {

@@ -4,7 +4,7 @@
  *
  * The names are a public interface: docs/json.md and docs/dump.schema.json describe them.
  */
-#include "dump/dump_json.h"
+#include "dump/text/json.h"
 
 #include <inttypes.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "proc/signal_text.h"
+#include "target/proc/signal_text.h"
 
 /* What is written out at once. */
 enum { CHUNK = 64 << 10 };

@@ -3,7 +3,7 @@
 #ifndef PRB_DUMP_DUMP_JSON_H
 #define PRB_DUMP_DUMP_JSON_H
 
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 /** Takes a piece of the text. */
 typedef void prb_dump_json_put(void *context, const char *text, size_t length);

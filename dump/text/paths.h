@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 struct prb_paths {
 	bool full;

@@ -6,12 +6,12 @@
 
 #include "dump/text/fold.h"
 #include "dump/text/paths.h"
-#include "dump/text/render_source.h"
+#include "dump/text/source_lines.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "proc/signal_text.h"
+#include "target/proc/signal_text.h"
 
 /* Columns. Names wider than their column push the rest of their line to the right. */
 enum {

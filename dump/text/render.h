@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 struct prb_render_options {
 	bool colour;

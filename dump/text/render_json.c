@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file A dump as JSON, on a stream. */
 #include "dump/text/render.h"
-#include "dump/dump_json.h"
+#include "dump/text/json.h"
 
 static void put(void *stream, const char *text, size_t length)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/text/render_source.h"
+#include "dump/text/source_lines.h"
 
 #include <limits.h>
 #include <stdint.h>

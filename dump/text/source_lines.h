@@ -6,7 +6,7 @@
 #define PRB_DUMP_TEXT_RENDER_SOURCE_H
 
 #include "base/str.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 /**
  * Appends the source of @p frame, each line after @p indent spaces, its own indentation taken

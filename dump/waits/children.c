@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proc/process_private.h"
-#include "proc/text.h"
+#include "target/proc/process_private.h"
+#include "target/proc/text.h"
 #include "dump/waits/wait_private.h"
 
 /* Threads whose children are looked at. Many threads may each wait for a child in another

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 #include "dump/waits/wait_private.h"
 
 uint64_t prb_link_inode(const char *link, const char *kind)

@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 #include "dump/waits/wait_private.h"
-#include "proc/pids.h"
+#include "target/proc/pids.h"
 
 enum {
 	SCAN_MS = 20, /* of the processor: a loaded machine does not hide the peers */

@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/vec.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 #include "dump/waits/wait_private.h"
 
 enum {

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 #include "dump/waits/wait_private.h"
 
 enum { MAX_PATH = 4096 };

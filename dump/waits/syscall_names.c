@@ -6,11 +6,11 @@
 #include "target/task.h"
 
 static const char *const x86_64_names[] = {
-#include "dump/waits/syscalls_x86_64.inc"
+#include "dump/waits/syscall_names_x86_64.inc"
 };
 
 static const char *const aarch64_names[] = {
-#include "dump/waits/syscalls_aarch64.inc"
+#include "dump/waits/syscall_names_aarch64.inc"
 };
 
 const char *prb_syscall_name(uint16_t machine, long number)

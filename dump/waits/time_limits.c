@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 #include "dump/waits/wait_private.h"
 
 bool prb_read_time(struct prb_wait_context *c, uint64_t address, enum prb_time_unit unit,

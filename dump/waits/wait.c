@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 #include "dump/waits/wait_private.h"
 #include "target/restarted_call.h"
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "proc/rights.h"
+#include "target/proc/rights.h"
 
 /** Only root and our user can add to the folder, or take something out of it. */
 static bool is_folder_closed(const char *path)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The protocol itself: lines in, lines out. */
-#include "gateway/mcp.h"
+#include "gateway/mcp/mcp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +15,9 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "command/exit.h"
-#include "gateway/child.h"
-#include "gateway/mcp_resources.h"
-#include "gateway/mcp_tools.h"
+#include "gateway/targets/child.h"
+#include "gateway/mcp/resources.h"
+#include "gateway/mcp/tools.h"
 
 enum {
 	MAX_LINE = 4 << 20,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "gateway/mcp_resources.h"
+#include "gateway/mcp/resources.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "gateway/skills.h"
+#include "gateway/skills/skills.h"
 
 static const char SKILL[] = "probing://skills/", PAGE[] = "probing://docs/",
 		  TABLES[] = "probing://tables";

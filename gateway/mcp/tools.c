@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "gateway/mcp_tools.h"
+#include "gateway/mcp/tools.h"
 
 #include <math.h>
 #include <string.h>

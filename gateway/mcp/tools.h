@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "command/words.h"
-#include "gateway/served.h"
+#include "gateway/targets/served.h"
 
 enum { PRB_TOOL_MAX_PARAMS = 8 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "gateway/metrics.h"
+#include "gateway/metrics/metrics.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "lib/probing.h"
-#include "proc/process.h"
+#include "target/proc/process.h"
 #include "target/spec/target_spec.h"
 #include "target/target.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "gateway/otlp.h"
+#include "gateway/metrics/otlp.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/protobuf.h"
 #include "base/text.h"
-#include "gateway/metrics.h"
+#include "gateway/metrics/metrics.h"
 
 /* Fields of the messages, by their names in opentelemetry/proto. */
 enum {

@@ -4,7 +4,7 @@
  *
  * Spans are those that programs record by probing.span(), once they have ended; a trace is a span
  * with all that are in it. Events belong to the span that they happened in. All is read from
- * outside, out of rings. Metrics are those of gateway/metrics.h.
+ * outside, out of rings. Metrics are those of gateway/metrics/metrics.h.
  */
 #ifndef PRB_GATEWAY_OTLP_H
 #define PRB_GATEWAY_OTLP_H

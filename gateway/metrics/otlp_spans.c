@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/protobuf.h"
-#include "gateway/otlp.h"
+#include "gateway/metrics/otlp.h"
 #include "lib/probing.h"
 
 /* Fields of the messages, by their names in opentelemetry/proto. */

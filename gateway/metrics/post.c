@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "gateway/post.h"
+#include "gateway/metrics/post.h"
 
 #include <errno.h>
 #include <fcntl.h>

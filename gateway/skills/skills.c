@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "gateway/skills.h"
+#include "gateway/skills/skills.h"
 
 #include <string.h>
 

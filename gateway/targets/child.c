@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "gateway/child.h"
+#include "gateway/targets/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "gateway/overview.h"
+#include "gateway/targets/overview.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 #define PRB_GATEWAY_OVERVIEW_H
 
 #include "base/error.h"
-#include "gateway/child.h"
-#include "gateway/served.h"
+#include "gateway/targets/child.h"
+#include "gateway/targets/served.h"
 
 /** Starts with prb_overview_keeper_init(). */
 struct prb_overview_keeper {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "gateway/recordings.h"
+#include "gateway/targets/recordings.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/vec.h"
-#include "gateway/child.h"
+#include "gateway/targets/child.h"
 
 enum { PRB_RECORDINGS_MAX = 32, PRB_RECORDINGS_MAX_RUNNING = 4 };
 

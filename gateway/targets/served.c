@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "gateway/served.h"
+#include "gateway/targets/served.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Breakpoints at lines of Python: agent/breaks.py from the other side.
+"""Breakpoints at lines of Python: agent/trace/breaks.py from the other side.
 
 The agent has the interpreter call it at these lines, and calls an empty function of its own then,
 at which the debugger has a real breakpoint. So the debugger does nothing at lines without one. Before
@@ -149,7 +149,7 @@ class Breaks:
         return told
 
     def trace(self, *words):
-        """A request about logpoints (agent/logpoints.py): what it prints."""
+        """A request about logpoints (agent/trace/logpoints.py): what it prints."""
         known = agent.need(self.debugger, self.control) if words[0] in ("log", "calls") else \
             agent.find(self.debugger)
         if not known:

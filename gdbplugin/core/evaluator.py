@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Evaluating code in the process that a debugger holds: agent/debugger.h from the other side.
+"""Evaluating code in the process that a debugger holds: agent/eval/debugger.h from the other side.
 
 The code runs on a thread of the agent, and takes the GIL as any other thread does, so it never runs
 in the middle of something. As long as nobody holds the GIL, that thread alone runs. If a thread
@@ -195,7 +195,7 @@ class Evaluation:
 
     def _hide_frame(self):
         """The code is about to begin, and its thread has gone on: "-" before the number of the frame has
-        the agent not look for it (agent/bootstrap.py)."""
+        the agent not look for it (agent/eval/bootstrap.py)."""
         code = self.debugger.read(self.base + _HEAD.size, 128)
         number = code.index(b"\t", code.index(b"\t") + 1) + 1
         self.control.write(self.base + _HEAD.size + number, b"-")

@@ -12,10 +12,10 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "injector/arch/aarch64_inject.h"
-#include "ptrace/fault_step.h"
-#include "ptrace/gpregs.h"
-#include "injector/mailbox.h"
+#include "injector/arch/aarch64.h"
+#include "target/ptrace/fault_step.h"
+#include "target/ptrace/gpregs.h"
+#include "injector/hijack/mailbox.h"
 
 /*
  * The code that runs in the target; x19 is the mailbox, whose offsets these are. It does what that

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/user.h>
 
-#include "injector/inject_arch.h"
+#include "injector/arch/arch.h"
 
 enum {
 	PRB_AARCH64_NUMBER = 8, /**< register that has the number of a system call */

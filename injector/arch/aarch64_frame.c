@@ -6,8 +6,8 @@
 #include <sys/syscall.h>
 
 #include "base/checked.h"
-#include "injector/arch/aarch64_inject.h"
-#include "injector/mailbox.h"
+#include "injector/arch/aarch64.h"
+#include "injector/hijack/mailbox.h"
 
 /* struct rt_sigframe of the kernel. */
 struct signal_frame {

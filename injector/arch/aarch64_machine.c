@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "injector/machine.h"
+#include "injector/arch/machine.h"
 
 enum {
 	FUTEX = 98, /* number of the call */

@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "injector/machine.h"
+#include "injector/arch/machine.h"
 #include "target/mem/mem.h"
 #include "target/regs.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "injector/machine.h"
+#include "injector/arch/machine.h"
 
 #include "base/checked.h"
 

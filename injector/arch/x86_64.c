@@ -11,10 +11,10 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "injector/arch/x86_64_inject.h"
-#include "ptrace/fault_step.h"
-#include "ptrace/gpregs.h"
-#include "injector/mailbox.h"
+#include "injector/arch/x86_64.h"
+#include "target/ptrace/fault_step.h"
+#include "target/ptrace/gpregs.h"
+#include "injector/hijack/mailbox.h"
 #include "target/restarted_call.h"
 
 /*

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/user.h>
 
-#include "injector/inject_arch.h"
+#include "injector/arch/arch.h"
 
 /** DWARF numbers of the psABI. */
 enum {

@@ -7,9 +7,9 @@
 #include <sys/syscall.h>
 
 #include "base/checked.h"
-#include "injector/arch/x86_64_inject.h"
-#include "injector/mailbox.h"
-#include "ptrace/arch/x86_64.h"
+#include "injector/arch/x86_64.h"
+#include "injector/hijack/mailbox.h"
+#include "target/ptrace/arch/x86_64.h"
 
 enum {
 	RED_ZONE = 128,

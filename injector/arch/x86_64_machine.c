@@ -2,7 +2,7 @@
 #include <elf.h>
 
 #include "base/cleanup.h"
-#include "injector/machine.h"
+#include "injector/arch/machine.h"
 
 enum {
 	FUTEX = 202, /* number of the call */

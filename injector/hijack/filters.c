@@ -6,9 +6,9 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "injector/inject_private.h"
-#include "proc/text.h"
-#include "ptrace/seccomp.h"
-#include "ptrace/stop.h"
+#include "target/proc/text.h"
+#include "target/ptrace/seccomp.h"
+#include "target/ptrace/stop.h"
 #include "target/task.h"
 
 enum {

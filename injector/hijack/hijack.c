@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "injector/hijack.h"
+#include "injector/hijack/hijack.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -13,11 +13,11 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "ptrace/fault_step.h"
-#include "ptrace/unstopped.h"
+#include "target/ptrace/fault_step.h"
+#include "target/ptrace/unstopped.h"
 #include "base/clock.h"
-#include "injector/mailbox.h"
-#include "injector/run_to.h"
+#include "injector/hijack/mailbox.h"
+#include "injector/hijack/run_to.h"
 
 enum {
 	SIGNALS_FIRST = 64, /* signals that may come before the stop that was asked for */

@@ -21,8 +21,8 @@
 
 #include "base/error.h"
 #include "target/target.h"
-#include "injector/inject_arch.h"
-#include "ptrace/stop.h"
+#include "injector/arch/arch.h"
+#include "target/ptrace/stop.h"
 
 struct prb_hijack {
 	const struct prb_inject_arch *arch;

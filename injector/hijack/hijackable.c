@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "injector/hijackable.h"
+#include "injector/hijack/hijackable.h"
 
 #include <errno.h>
 #include <stdlib.h>

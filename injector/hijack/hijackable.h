@@ -12,8 +12,8 @@
 #define PRB_INJECTOR_HIJACKABLE_H
 
 #include "base/error.h"
-#include "injector/safe_point.h"
-#include "injector/loader_breakpoints.h"
+#include "injector/hijack/safe_point.h"
+#include "injector/libc/loader_breakpoints.h"
 
 /** Gets one thread; true: no more are wanted. */
 typedef bool prb_hijackable_handler(void *context, pid_t tid, const struct prb_verdict *verdict);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "injector/mailbox.h"
+#include "injector/hijack/mailbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "ptrace/fault_step.h"
-#include "dump/tasks.h"
+#include "target/ptrace/fault_step.h"
+#include "dump/tasks/tasks.h"
 #include "target/task.h"
 #include "base/clock.h"
 

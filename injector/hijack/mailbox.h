@@ -19,7 +19,7 @@
 
 #include "base/error.h"
 #include "target/target.h"
-#include "ptrace/stop.h"
+#include "target/ptrace/stop.h"
 
 enum {
 	PRB_MAIL_IDLE,

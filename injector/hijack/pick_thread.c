@@ -11,7 +11,7 @@
 #include "target/task.h"
 #include "base/clock.h"
 #include "injector/inject_private.h"
-#include "injector/safe_point.h"
+#include "injector/hijack/safe_point.h"
 
 enum {
 	STOP_TIMEOUT_MS = 400,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "injector/run_to.h"
+#include "injector/hijack/run_to.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +15,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "ptrace/fault_step.h"
+#include "target/ptrace/fault_step.h"
 #include "base/clock.h"
-#include "injector/mailbox.h"
+#include "injector/hijack/mailbox.h"
 
 enum {
 	STOP_TIMEOUT_MS = 400,

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "ptrace/stop.h"
+#include "target/ptrace/stop.h"
 
 /**
  * Has the thread, stopped and without a signal to deliver, run until it comes to @p address or

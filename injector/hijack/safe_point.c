@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "injector/safe_point.h"
+#include "injector/hijack/safe_point.h"
 
 #include <inttypes.h>
 #include <linux/futex.h>
@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "injector/inject_private.h"
-#include "injector/libc_musl.h"
+#include "injector/libc/musl.h"
 
 enum {
 	FRAMES_MAX = 20000,

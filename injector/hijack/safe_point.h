@@ -18,8 +18,8 @@
 #include "base/error.h"
 #include "dwarf/elf/module.h"
 #include "dwarf/unwind/unwind.h"
-#include "injector/inject_arch.h"
-#include "injector/libc.h"
+#include "injector/arch/arch.h"
+#include "injector/libc/libc.h"
 
 struct prb_safe_point {
 	struct prb_modules *modules; /**< borrowed, like the rest */

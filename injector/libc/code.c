@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "injector/libc_code.h"
+#include "injector/libc/code.h"
 
 #include <stdlib.h>
 #include <string.h>

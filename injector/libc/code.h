@@ -8,7 +8,7 @@
 #ifndef PRB_INJECTOR_LIBC_CODE_H
 #define PRB_INJECTOR_LIBC_CODE_H
 
-#include "injector/libc.h"
+#include "injector/libc/libc.h"
 
 /**
  * Fills libc->code, once its parts are known: from the library's files, and only what is in memory

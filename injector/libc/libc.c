@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "injector/libc.h"
+#include "injector/libc/libc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "dwarf/elf/elf.h"
-#include "injector/libc_musl.h"
+#include "injector/libc/musl.h"
 
 enum {
 	MALLOC_MAX = 128 << 10, /* bytes of code that one allocator of libc has at most */

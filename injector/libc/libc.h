@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "dwarf/elf/module.h"
-#include "injector/inject_arch.h"
+#include "injector/arch/arch.h"
 
 /** The purpose of a hijack, which decides which locks the thread must not hold. */
 enum prb_hijack_purpose {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "injector/loader_breakpoints.h"
+#include "injector/libc/loader_breakpoints.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

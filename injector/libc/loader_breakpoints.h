@@ -13,8 +13,8 @@
 
 #include "base/error.h"
 #include "dwarf/elf/module.h"
-#include "injector/libc.h"
-#include "injector/machine.h"
+#include "injector/libc/libc.h"
+#include "injector/arch/machine.h"
 
 /** A breakpoint; valid during the call that gets it. */
 struct prb_trap {

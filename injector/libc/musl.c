@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "injector/libc_musl.h"
+#include "injector/libc/musl.h"
 
 #include <stdlib.h>
 #include <string.h>

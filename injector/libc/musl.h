@@ -18,7 +18,7 @@
 #ifndef PRB_INJECTOR_LIBC_MUSL_H
 #define PRB_INJECTOR_LIBC_MUSL_H
 
-#include "injector/libc.h"
+#include "injector/libc/libc.h"
 
 /** If @p part is musl: notes that, its named functions, and those of them that are unsafe. */
 struct prb_error *prb_libc_musl_add(struct prb_libc *libc, struct prb_module *part) PRB_MUST_CHECK;

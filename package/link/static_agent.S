@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The agent's library within the program of `make static`: see control/agent_embedded.h. */
+/* The agent's library within the program of `make static`: see control/embedded.h. */
 	.section .rodata
 	.global prb_embedded_agent
 	.global prb_embedded_agent_end

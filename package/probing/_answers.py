@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Extensions for a command that is C: it asks on a socket (cli/commands/extensions.c).
+"""Extensions for a command that is C: it asks on a socket (cli/commands/script/extensions.c).
 
 Each side sends the length, four bytes, and then the text. A question is its kind and fields divided
 by NUL; an answer is "+" and the text, "-" or "!" and what failed.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Variables of a frame, for code that only looks at them. The agent has this file too, in front of
-# agent/bootstrap.py. So it runs on Python 3.4.
+# agent/eval/bootstrap.py. So it runs on Python 3.4.
 import sys
 
 

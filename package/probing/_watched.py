@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Watched expressions: how they are read, where their names are looked up, and how a value is written.
-# The agent has this file too, in front of agent/torch_watch.py. So it imports nothing, it runs on Python
+# The agent has this file too, in front of agent/torch/watch.py. So it imports nothing, it runs on Python
 # 3.4, and its names are unlike all others of the agent. read_locals() is that of _locals.py.
 MOST_WATCHED = 200  # characters of a value
 MOST_CALLERS = 100

@@ -5,9 +5,9 @@
 
 #include "base/text.h"
 #include "base/cleanup.h"
-#include "proc/text.h"
-#include "profile/fold.h"
-#include "profile/format.h"
+#include "target/proc/text.h"
+#include "profile/recording/fold.h"
+#include "profile/formats/format.h"
 
 /* A frame with nothing in it that divides frames or lines, or that a terminal would obey. */
 static void put_frame(struct prb_str *s, struct prb_place place)

@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "profile/format.h"
+#include "profile/formats/format.h"
 
 /* In quotes. What spreadsheets would take for a formula begins with an apostrophe. */
 static void put_text(struct prb_str *s, const char *text)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/format.h"
+#include "profile/formats/format.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "profile/store.h"
+#include "profile/store/write/store.h"
 
 /* clang-format off */
 const struct prb_profile_format *const prb_profile_formats[] = {

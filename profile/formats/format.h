@@ -11,9 +11,9 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "profile/fold.h"
-#include "profile/recording.h"
-#include "profile/report.h"
+#include "profile/recording/fold.h"
+#include "profile/recording/recording.h"
+#include "profile/recording/report.h"
 
 /** Text that goes to a file piece by piece. */
 struct prb_sink {

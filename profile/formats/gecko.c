@@ -10,8 +10,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "profile/format.h"
-#include "profile/order.h"
+#include "profile/formats/format.h"
+#include "profile/recording/order.h"
 
 enum { VERSION = 31, MOST_SAMPLES = 400000, UNKNOWN = UINT32_MAX };
 static const int64_t shortest_interval = 1000000;

@@ -9,9 +9,9 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "profile/diff.h"
-#include "profile/format.h"
-#include "profile/wait_sums.h"
+#include "profile/recording/diff.h"
+#include "profile/formats/format.h"
+#include "profile/recording/wait_sums.h"
 
 static const char page[] =
 #include "profile/page.inc"

@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/protobuf.h"
 #include "base/text.h"
-#include "profile/format.h"
-#include "profile/order.h"
+#include "profile/formats/format.h"
+#include "profile/recording/order.h"
 
 /* Fields of the messages, by their names in profile.proto. */
 enum {

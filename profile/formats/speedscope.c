@@ -5,9 +5,9 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "profile/fold.h"
-#include "profile/format.h"
-#include "profile/order.h"
+#include "profile/recording/fold.h"
+#include "profile/formats/format.h"
+#include "profile/recording/order.h"
 
 struct writer {
 	const struct prb_recording *recording;

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "profile/format.h"
+#include "profile/formats/format.h"
 
 enum {
 	WIDTH = 1200,

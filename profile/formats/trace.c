@@ -10,8 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "profile/format.h"
-#include "profile/order.h"
+#include "profile/formats/format.h"
+#include "profile/recording/order.h"
 
 /* A call, or what the thread did inside of its innermost call if it did not run. */
 struct slice {

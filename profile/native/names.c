@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/native_names.h"
+#include "profile/native/names.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

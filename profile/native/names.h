@@ -12,10 +12,10 @@
 #include "base/str.h"
 #include "dwarf/elf/module.h"
 #include "dwarf/unwind/unwind.h"
-#include "dump/interleave.h"
-#include "profile/natives.h"
-#include "profile/perf_map.h"
-#include "profile/recording.h"
+#include "dump/native/frame_order.h"
+#include "profile/native/natives.h"
+#include "profile/native/perf_map.h"
+#include "profile/recording/recording.h"
 
 /** The memory map during a part of the recording. */
 struct prb_native_images {

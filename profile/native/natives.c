@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/natives.h"
+#include "profile/native/natives.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +8,13 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "dump/c_stack.h"
+#include "dump/native/c_stack.h"
 #include "dwarf/lines/demangle.h"
 #include "dwarf/lines/short_name.h"
-#include "profile/native_names.h"
-#include "profile/perf_map.h"
-#include "profile/stack.h"
-#include "profile/stack_copy.h"
+#include "profile/native/names.h"
+#include "profile/native/perf_map.h"
+#include "profile/sampler/stack.h"
+#include "profile/native/stack_copy.h"
 
 enum {
 	DOUBTS = 4,		 /* moments at which a thread seems to enter a loop */

@@ -19,8 +19,8 @@
 #include "base/error.h"
 #include "python/python.h"
 #include "target/target.h"
-#include "dump/interleave.h"
-#include "profile/recording.h"
+#include "dump/native/frame_order.h"
+#include "profile/recording/recording.h"
 
 struct prb_natives;
 struct prb_native_place;

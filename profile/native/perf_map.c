@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/perf_map.h"
+#include "profile/native/perf_map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "dump/tasks.h"
+#include "dump/tasks/tasks.h"
 
 enum {
 	MOST_BYTES = 32 << 20,

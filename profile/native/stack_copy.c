@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/stack_copy.h"
+#include "profile/native/stack_copy.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 // What two recordings say of the same stacks and functions: shares of the run, before and after.
 //
 // `data.before` has the facts of the one before, whose threads are the first `threads`. How many
-// samples are worth an independent one is in `data.worth`, as profile/diff.h explains it: of each
+// samples are worth an independent one is in `data.worth`, as profile/recording/diff.h explains it: of each
 // function by itself, and with all that it calls.
 import { abs, bounds, max, min, percent } from "./text.js";
 import { functionsOf, weigh } from "./weigh.js";

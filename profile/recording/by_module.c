@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/by_module.h"
+#include "profile/recording/by_module.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "profile/workers.h"
+#include "profile/recording/workers.h"
 
 enum { UNMADE = UINT32_MAX };
 

@@ -4,15 +4,15 @@
  * the modules that ran, so that every format and report shows these instead of functions.
  *
  * A frame belongs to a module if it is a method that runs one, and its subject is the module's
- * address (profile/codes.h). Backward, the optimizer, data loading and communication are told by
- * the files of torch that they are in.
+ * address (profile/sampler/codes.h). Backward, the optimizer, data loading and communication are
+ * told by the files of torch that they are in.
  *
  * Threading: as recording.h. Of the threads only those remain that ran any of this.
  */
 #ifndef PRB_PROFILE_BY_MODULE_H
 #define PRB_PROFILE_BY_MODULE_H
 
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 /** Parts of a training step; each stack begins with the one that it is in. */
 enum prb_step_part {

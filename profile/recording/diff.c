@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/diff.h"
+#include "profile/recording/diff.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "profile/range.h"
+#include "profile/recording/range.h"
 
 enum { PARTS = 30 };
 

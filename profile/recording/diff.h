@@ -13,8 +13,8 @@
 #ifndef PRB_PROFILE_DIFF_H
 #define PRB_PROFILE_DIFF_H
 
-#include "profile/recording.h"
-#include "profile/report.h"
+#include "profile/recording/recording.h"
+#include "profile/recording/report.h"
 
 struct prb_change {
 	double before, after; /**< shares of the run, 0 to 1 */

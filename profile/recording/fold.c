@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/fold.h"
+#include "profile/recording/fold.h"
 
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "profile/tree.h"
+#include "profile/recording/tree.h"
 
 /**
  * For each stack of @p tree the number of the one that stands for it: the first with the same

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/join.h"
+#include "profile/recording/join.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #ifndef PRB_PROFILE_JOIN_H
 #define PRB_PROFILE_JOIN_H
 
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 /**
  * A recording that is @p after with the threads and runs of @p before in front of its own; its

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/order.h"
+#include "profile/recording/order.h"
 
 #include <stdlib.h>
 

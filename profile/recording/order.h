@@ -13,7 +13,7 @@
 #define PRB_PROFILE_ORDER_H
 
 #include "base/error.h"
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 struct prb_order {
 	uint32_t *runs; /**< numbers of all runs, thread by thread */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/range.h"
+#include "profile/recording/range.h"
 
 #include <math.h>
 

@@ -9,7 +9,7 @@
 #ifndef PRB_PROFILE_RANGE_H
 #define PRB_PROFILE_RANGE_H
 
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 /** What of @p run is from @p from to @p to; false if nothing is. */
 bool prb_run_inside(const struct prb_run *run, int64_t from, int64_t to, struct prb_run *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "profile/tree.h"
+#include "profile/recording/tree.h"
 
 /** The scheduling state of a thread at the moment of a sample. */
 enum prb_run_state {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/report.h"
+#include "profile/recording/report.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 /** Units of the weight of samples. */
 enum prb_weight {

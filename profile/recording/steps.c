@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/steps.h"
+#include "profile/recording/steps.h"
 
 #include <stdlib.h>
 #include <string.h>

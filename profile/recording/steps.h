@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 typedef PRB_VEC(struct prb_run) prb_run_list;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/tasks_view.h"
+#include "profile/recording/tasks_view.h"
 
 #include <ctype.h>
 #include <stdlib.h>

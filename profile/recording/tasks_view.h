@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 /**
  * Makes the tree of one view, in place of that of the recording: with @p tasks, or without.

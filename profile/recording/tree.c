@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/tree.h"
+#include "profile/recording/tree.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/wait_sums.h"
+#include "profile/recording/wait_sums.h"
 
 #include <stdlib.h>
 

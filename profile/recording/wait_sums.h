@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "profile/report.h"
+#include "profile/recording/report.h"
 
 struct prb_wait_sum {
 	uint32_t wait;	 /**< in the recording */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/wall_parts.h"
+#include "profile/recording/wall_parts.h"
 
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "profile/wait_sums.h"
+#include "profile/recording/wait_sums.h"
 
 static struct prb_wall_part part_of(const struct prb_recording *r, const struct prb_run *run,
 				    bool lines)

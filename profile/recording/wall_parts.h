@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "profile/report.h"
+#include "profile/recording/report.h"
 
 struct prb_wall_part {
 	uint32_t function; /**< the innermost one, as rows of a report have it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/workers.h"
+#include "profile/recording/workers.h"
 
 #include <stdlib.h>
 #include <string.h>

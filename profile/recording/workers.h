@@ -8,7 +8,7 @@
 #ifndef PRB_PROFILE_WORKERS_H
 #define PRB_PROFILE_WORKERS_H
 
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 /** Their runs, each with the stack that it has in the new recording. */
 struct prb_workers {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/account.h"
+#include "profile/sampler/account.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"

@@ -7,9 +7,9 @@
 #ifndef PRB_PROFILE_ACCOUNT_H
 #define PRB_PROFILE_ACCOUNT_H
 
-#include "profile/recording.h"
-#include "profile/stack.h"
-#include "profile/subjects.h"
+#include "profile/recording/recording.h"
+#include "profile/sampler/stack.h"
+#include "profile/sampler/subjects.h"
 
 /** A sample at @p now, with all that the counters have counted since the last one. */
 struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb_subject *subject,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/awaits.h"
+#include "profile/sampler/awaits.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "asyncio/running.h"
+#include "python/asyncio/running.h"
 
 enum {
 	REFRESH_NS = 1000000000,

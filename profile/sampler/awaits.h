@@ -14,8 +14,8 @@
 #define PRB_PROFILE_AWAITS_H
 
 #include "base/error.h"
-#include "profile/codes.h"
-#include "profile/subjects.h"
+#include "profile/sampler/codes.h"
+#include "profile/sampler/subjects.h"
 
 struct prb_awaits;
 

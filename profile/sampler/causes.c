@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/causes.h"
+#include "profile/sampler/causes.h"
 
 #include <stdlib.h>
 #include <string.h>

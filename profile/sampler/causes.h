@@ -13,7 +13,7 @@
 
 #include "base/map.h"
 #include "target/task.h"
-#include "profile/subjects.h"
+#include "profile/sampler/subjects.h"
 
 struct prb_cause_known {
 	long call;

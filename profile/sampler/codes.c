@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/codes.h"
+#include "profile/sampler/codes.h"
 
 #include <stdlib.h>
 #include <string.h>

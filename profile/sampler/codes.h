@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "python/python.h"
-#include "profile/tree.h"
+#include "profile/recording/tree.h"
 
 struct prb_codes;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/live.h"
+#include "profile/sampler/live.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "profile/batch.h"
+#include "profile/store/write/batch.h"
 
 struct prb_live {
 	int64_t interval;

@@ -14,7 +14,7 @@
 #define PRB_PROFILE_LIVE_H
 
 #include "base/error.h"
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 struct prb_live;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/pauses.h"
+#include "profile/sampler/pauses.h"
 
 #include <math.h>
 

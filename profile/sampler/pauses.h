@@ -9,7 +9,7 @@
 #ifndef PRB_PROFILE_PAUSES_H
 #define PRB_PROFILE_PAUSES_H
 
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 enum {
 	PRB_PAUSE_STEPS = 32,	  /**< of one length to twice as long */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/process.h"
+#include "profile/sampler/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "profile/account.h"
-#include "proc/process.h"
-#include "proc/text.h"
+#include "profile/sampler/account.h"
+#include "target/proc/process.h"
+#include "target/proc/text.h"
 #include "target/spec/command_line.h"
 
 enum {

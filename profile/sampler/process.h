@@ -13,9 +13,9 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "target/target.h"
-#include "profile/quiet.h"
-#include "profile/recording.h"
-#include "profile/stack.h"
+#include "profile/sampler/quiet.h"
+#include "profile/recording/recording.h"
+#include "profile/sampler/stack.h"
 
 /** What the process ran before it ran another program, for the names of its functions. */
 struct prb_sampled_past {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/quiet.h"
+#include "profile/sampler/quiet.h"
 
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "profile/account.h"
+#include "profile/sampler/account.h"
 
 enum { WATCH = 5000 /* times as long as a thread has run */ };
 

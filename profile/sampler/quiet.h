@@ -21,7 +21,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "profile/subjects.h"
+#include "profile/sampler/subjects.h"
 
 struct prb_quiet {
 	struct prb_subjects *subjects;

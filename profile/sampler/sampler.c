@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/sampler.h"
+#include "profile/sampler/sampler.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,13 +13,13 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/urgent.h"
-#include "profile/account.h"
-#include "profile/process.h"
-#include "profile/schedule.h"
-#include "profile/source.h"
-#include "ptrace/stop.h"
-#include "ptrace/unstopped.h"
-#include "proc/process.h"
+#include "profile/sampler/account.h"
+#include "profile/sampler/process.h"
+#include "profile/sampler/schedule.h"
+#include "profile/sampler/source_text.h"
+#include "target/ptrace/stop.h"
+#include "target/ptrace/unstopped.h"
+#include "target/proc/process.h"
 
 enum {
 	LATE_NS = 1000000,	/* at such intervals late threads are looked after */

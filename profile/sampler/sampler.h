@@ -17,9 +17,9 @@
 
 #include "base/error.h"
 #include "target/target.h"
-#include "profile/live.h"
-#include "profile/recording.h"
-#include "profile/store.h"
+#include "profile/sampler/live.h"
+#include "profile/recording/recording.h"
+#include "profile/store/write/store.h"
 
 struct prb_profile_options {
 	double seconds; /**< how long; 0: until the process ends */

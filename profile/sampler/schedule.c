@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/schedule.h"
+#include "profile/sampler/schedule.h"
 
 #include <math.h>
 

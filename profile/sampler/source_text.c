@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/source.h"
+#include "profile/sampler/source_text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/map.h"
-#include "proc/rights.h"
+#include "target/proc/rights.h"
 
 enum { MAX_FILE = 4 << 20, MAX_LINE = 300, MAX_LINES = 20000, AROUND = 4, NOBODY = 65534 };
 

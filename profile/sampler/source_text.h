@@ -8,7 +8,7 @@
 #define PRB_PROFILE_SOURCE_H
 
 #include "base/error.h"
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 #include "target/target.h"
 
 /**

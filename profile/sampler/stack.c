@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/stack.h"
+#include "profile/sampler/stack.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "proc/process.h"
+#include "target/proc/process.h"
 #include "target/task.h"
-#include "ptrace/stop.h"
+#include "target/ptrace/stop.h"
 
 enum {
 	STOP_TIMEOUT_MS = 1000,

@@ -11,12 +11,12 @@
 #ifndef PRB_PROFILE_STACK_H
 #define PRB_PROFILE_STACK_H
 
-#include "ptrace/stop.h"
-#include "profile/awaits.h"
-#include "profile/causes.h"
-#include "profile/codes.h"
-#include "profile/pauses.h"
-#include "profile/subjects.h"
+#include "target/ptrace/stop.h"
+#include "profile/sampler/awaits.h"
+#include "profile/sampler/causes.h"
+#include "profile/sampler/codes.h"
+#include "profile/sampler/pauses.h"
+#include "profile/sampler/subjects.h"
 
 struct prb_stack_reader {
 	struct prb_subjects *subjects;

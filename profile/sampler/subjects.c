@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/subjects.h"
+#include "profile/sampler/subjects.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "dump/owner.h"
-#include "profile/account.h"
+#include "dump/tasks/thread_of_state.h"
+#include "profile/sampler/account.h"
 
 /* Threads with a row of their own; a server may have a new one for each request, for days. */
 enum { MOST_THREADS = 20000 };

@@ -16,9 +16,9 @@
 #include "python/python.h"
 #include "target/mem/view.h"
 #include "target/target.h"
-#include "dump/tasks.h"
-#include "profile/natives.h"
-#include "profile/recording.h"
+#include "dump/tasks/tasks.h"
+#include "profile/native/natives.h"
+#include "profile/recording/recording.h"
 
 /** A state that a thread runs Python with; it may have one in each of several interpreters. */
 struct prb_subject_state {

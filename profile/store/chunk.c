@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/chunk.h"
+#include "profile/store/chunk.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 /** No chunk has more runs. */
 enum { PRB_CHUNK_MOST_RUNS = 1 << 20 };

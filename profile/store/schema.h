@@ -9,7 +9,7 @@
 #ifndef PRB_PROFILE_SCHEMA_H
 #define PRB_PROFILE_SCHEMA_H
 
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 enum {
 	PRB_SCHEMA_FORMAT = 4,	  /**< user_version */

@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "asyncio/tasks_private.h"
+#include "python/asyncio/private.h"
 
 enum { TASKS_MAX = 1 << 22 };
 

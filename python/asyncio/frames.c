@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "asyncio/tasks_private.h"
+#include "python/asyncio/private.h"
 
 /* Code objects are shared by most tasks of a program, so each is read once. */
 static struct prb_error *find_code(struct prb_asyncio_reader *t, uint64_t address,

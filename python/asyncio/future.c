@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "asyncio/tasks_private.h"
+#include "python/asyncio/private.h"
 
 enum { BASES_MAX = 64, NAME_CHARACTERS = 1000 };
 

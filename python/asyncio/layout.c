@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "asyncio/asyncio_layout.h"
+#include "python/asyncio/layout.h"
 
 #include <stddef.h>
 #include <stdio.h>

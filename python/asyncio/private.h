@@ -6,10 +6,10 @@
 #ifndef PRB_PYTHON_ASYNCIO_TASKS_PRIVATE_H
 #define PRB_PYTHON_ASYNCIO_TASKS_PRIVATE_H
 
-#include "asyncio/asyncio_layout.h"
-#include "python/repr/coroutine.h"
-#include "python/repr/object_private.h"
-#include "asyncio/tasks.h"
+#include "python/asyncio/layout.h"
+#include "python/repr/builtin/coroutine.h"
+#include "python/repr/core/repr_private.h"
+#include "python/asyncio/tasks.h"
 
 /** An event loop that was met. */
 struct prb_asyncio_task_loop {

@@ -10,7 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "asyncio/tasks_private.h"
+#include "python/asyncio/private.h"
 
 enum { NEST_MAX = 16, HELD_MAX = 64, WAITERS_MAX = 1 << 22 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "asyncio/running.h"
+#include "python/asyncio/running.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "asyncio/tasks_private.h"
+#include "python/asyncio/private.h"
 
 enum {
 	MOST_TASKS = 64,      /* of a chain */

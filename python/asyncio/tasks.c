@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reading all tasks: found first, then read one by one, then related to each other. */
-#include "asyncio/tasks.h"
+#include "python/asyncio/tasks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "asyncio/tasks_private.h"
+#include "python/asyncio/private.h"
 
 const char *prb_asyncio_task_state_name(enum prb_asyncio_task_state state)
 {

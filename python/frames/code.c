@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object.h"
+#include "python/repr/core/repr.h"
 
 enum {
 	MAX_CODE_STRUCT = 512,

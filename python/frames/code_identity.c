@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/checked.h"
 #include "base/siphash.h"
-#include "python/repr/object.h"
+#include "python/repr/core/repr.h"
 
 enum { MAX_LINE_TABLE = 16 << 20 };
 

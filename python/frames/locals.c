@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object.h"
+#include "python/repr/core/repr.h"
 #include "python/python.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file What is built in of where the members of tasks and futures of the extension module _asyncio
- * lie: what a module says of itself comes before it (asyncio/asyncio_layout.h). Constant data.
+ * lie: what a module says of itself comes before it (python/asyncio/layout.h). Constant data.
  */
 #ifndef PRB_PYTHON_LAYOUT_ASYNCIO_TABLE_H
 #define PRB_PYTHON_LAYOUT_ASYNCIO_TABLE_H

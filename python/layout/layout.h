@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "python/layout/layout_fields.h"
+#include "python/layout/fields.h"
 
 enum { PRB_ABSENT = -1 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "python/layout/layout_load.h"
+#include "python/layout/load.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "dwarf/cache/cache.h"
 #include "python/layout/debug_offsets.h"
-#include "python/layout/layout_tables.h"
+#include "python/layout/tables.h"
 #include "dwarf/types/types.h"
 
 /* All the types we need are in the compilation unit of the eval loop, in every version. */

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "python/layout/asyncio_table.h"
-#include "python/layout/layout_tables.h"
+#include "python/layout/tables.h"
 
 #define FIELD(name, path) {#name, path, offsetof(struct prb_layout, name)},
 const struct prb_layout_field prb_layout_fields[] = {PRB_LAYOUT_FIELDS(FIELD)};

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "python/python.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 
 const struct prb_builtin_type prb_builtin_types[PRB_BUILTIN_COUNT] = {
 	[PRB_BUILTIN_TYPE] = {"PyType_Type", "type", PRB_PY_TYPE},

@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object.h"
+#include "python/repr/core/repr.h"
 
 enum {
 	WORDS_AT_ONCE = 512,

@@ -11,7 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object.h"
+#include "python/repr/core/repr.h"
 
 enum { MAX_SLOTS = 512 };
 

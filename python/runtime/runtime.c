@@ -10,11 +10,11 @@
 #include "base/log.h"
 #include "target/core/core.h"
 #include "python/layout/debug_offsets.h"
-#include "python/layout/layout_load.h"
-#include "python/repr/object.h"
+#include "python/layout/load.h"
+#include "python/repr/core/repr.h"
 #include "python/python.h"
 #include "python/runtime/record.h"
-#include "python/runtime/runtime_scan.h"
+#include "python/runtime/scan.h"
 #include "target/mem/view.h"
 
 enum { ATTEMPTS = 5 /* times that a runtime is looked for in a process that changes */ };

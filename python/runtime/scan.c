@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "python/runtime/runtime_scan.h"
+#include "python/runtime/scan.h"
 
 #include <stdlib.h>
 #include <string.h>

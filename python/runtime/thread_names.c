@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 #include "python/python.h"
 
 enum { MAX_NAME = 1000, MAX_NAMED = 262144 };

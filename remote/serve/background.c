@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "remote/serve_background.h"
+#include "remote/serve/background.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "control/agent_client.h"
+#include "control/client.h"
 #include "command/background.h"
-#include "remote/serve_known.h"
+#include "remote/serve/known.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 

@@ -3,7 +3,7 @@
 #ifndef PRB_REMOTE_SERVE_BACKGROUND_H
 #define PRB_REMOTE_SERVE_BACKGROUND_H
 
-#include "remote/serve.h"
+#include "remote/serve/serve.h"
 #include "base/error.h"
 
 /**
@@ -16,7 +16,7 @@ typedef void prb_serve_http(int from, pid_t pid, const char *address,
 /**
  * Leaves a server of the process @p pid, which has an agent, behind, in a session of its own. It
  * ends with the process and with the agent, by SIGTERM, or with @p once after the first client.
- * Returns when it serves and is known (remote/serve_known.h). @p http, which may be NULL, is
+ * Returns when it serves and is known (remote/serve/known.h). @p http, which may be NULL, is
  * started when the first client speaks HTTP.
  */
 struct prb_error *prb_serve_background(pid_t pid, const struct prb_listener *listener,

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "remote/serve_private.h"
+#include "remote/serve/serve_private.h"
 #include "command/term.h"
 #include "base/cleanup.h"
 #include "command/program.h"

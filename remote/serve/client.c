@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "command/exit.h"
-#include "remote/serve_private.h"
-#include "remote/serve_user.h"
-#include "remote/serve_words.h"
+#include "remote/serve/serve_private.h"
+#include "remote/serve/user.h"
+#include "remote/serve/words.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "proc/process.h"
+#include "target/proc/process.h"
 
 /** A client that was refused may take so long to read why; one that asks for nothing may stay so
  * long. */

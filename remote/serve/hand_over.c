@@ -2,7 +2,7 @@
 /* Connections that another process goes on with. */
 #include <string.h>
 
-#include "remote/serve_private.h"
+#include "remote/serve/serve_private.h"
 
 bool prb_serve_hand_over(int socket, int fd)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "remote/serve_known.h"
+#include "remote/serve/known.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "remote/serve_limit.h"
+#include "remote/serve/limit.h"
 
 #include <netinet/in.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The loop of a server: one thread waits for clients, for what they send, and for their commands.
  */
-#include "remote/serve.h"
+#include "remote/serve/serve.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "remote/serve_private.h"
+#include "remote/serve/serve_private.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"

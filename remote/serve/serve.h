@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "remote/remote_token.h"
+#include "remote/token.h"
 #include "base/error.h"
 #include "base/str.h"
 

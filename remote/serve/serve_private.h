@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "remote/remote_wire.h"
-#include "remote/serve.h"
-#include "remote/serve_limit.h"
+#include "remote/wire.h"
+#include "remote/serve/serve.h"
+#include "remote/serve/limit.h"
 #include "command/words.h"
 #include "base/str.h"
 

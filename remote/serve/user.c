@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "remote/serve_user.h"
+#include "remote/serve/user.h"
 
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>

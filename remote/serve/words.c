@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "remote/serve_words.h"
+#include "remote/serve/words.h"
 
 #include <string.h>
 
 #include "command/command.h"
 #include "command/options.h"
-#include "remote/remote_wire.h"
+#include "remote/wire.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"

@@ -12,7 +12,7 @@
 #include "python/python.h"
 #include "dwarf/elf/module.h"
 #include "target/target.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 struct prb_instant;
 struct prb_session;

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
-#include "records/files.h"
+#include "rings/files.h"
 #include "sql/engine/instant.h"
 #include "sql/engine/ring_tables.h"
 #include "target/recorded/recorded.h"

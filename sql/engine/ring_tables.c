@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "records/files.h"
+#include "rings/files.h"
 #include "sql/engine/ring_scan.h"
 #include "sql/engine/session_private.h"
 

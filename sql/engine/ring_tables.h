@@ -4,12 +4,12 @@
  * have views, which are tables too (sql/spec/collected.h).
  *
  * Threading and ownership: as the session. Errors: PRB_ERROR_UNSUPPORTED for a ring whose names
- * SQL cannot have, and those of records/ring.h.
+ * SQL cannot have, and those of rings/ring.h.
  */
 #ifndef PRB_SQL_ENGINE_RING_TABLES_H
 #define PRB_SQL_ENGINE_RING_TABLES_H
 
-#include "records/ring.h"
+#include "rings/ring.h"
 #include "sql/spec/collected.h"
 #include "sql/spec/table.h"
 #include "target/target.h"

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "proc/process.h"
+#include "target/proc/process.h"
 #include "sql/engine/custom_tables.h"
 #include "sql/engine/session_private.h"
 

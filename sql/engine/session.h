@@ -24,7 +24,7 @@
 
 #include "base/error.h"
 #include "target/target.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 #include "sql/spec/table.h"
 #include "values/limits.h"
 
@@ -120,7 +120,7 @@ void prb_session_cancel(struct prb_session *session);
 void prb_session_settle(struct prb_session *session);
 /** Statements end with PRB_ERROR_TIMEOUT this many seconds after their first row; 0: never. */
 void prb_session_set_timeout(struct prb_session *session, double seconds);
-/** How threads are read; see dump/dump.h. */
+/** How threads are read; see dump/model/dump.h. */
 void prb_session_set_mode(struct prb_session *session, enum prb_dump_mode mode);
 /** How much is shown of values. */
 void prb_session_set_values(struct prb_session *session, const struct prb_value_limits *limits);

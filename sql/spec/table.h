@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file A table of SQL, as data: one const spec and one scan function, in one file of tables/.
+ * @file A table of SQL, as data: one const spec and one scan function, in one file of sql/tables/.
  *
  * The spec drives everything that is said of a table: its declaration, `probing tables`,
  * information_schema, the reference in the documentation, completion. A column without a doc is a
- * failure of the build's tests. To add a table: copy a small one (tables/process_limits.c), and
+ * failure of the build's tests. To add a table: copy a small one (sql/tables/process/limits.c), and
  * name it in registry.c.
  *
  * A scan reads the target through its instant (instant.h) and appends rows:

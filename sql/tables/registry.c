@@ -17,14 +17,14 @@ const struct prb_schema prb_schemas[] = {
 	{},
 };
 
-/* build/tables/tables.inc is written by build-aux/gen-registry: an X() for each table. */
+/* build/sql/tables/tables.inc is written by build-aux/gen-registry: an X() for each table. */
 #define X(name) extern const struct prb_table prb_table_##name;
-#include "tables/tables.inc"
+#include "sql/tables/tables.inc"
 #undef X
 
 #define X(name) &prb_table_##name,
 const struct prb_table *const prb_tables[] = {
-#include "tables/tables.inc"
+#include "sql/tables/tables.inc"
 	NULL,
 };
 #undef X

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "target/core/core_file.h"
+#include "target/core/file.h"
 
 static struct prb_error *core_read_link(struct prb_target *t, const char *name, struct prb_str *ret)
 {

@@ -34,7 +34,7 @@ struct prb_core_info {
 	pid_t signal_tid;	   /**< the thread it hit; 0 if `signal` is 0 */
 	uint64_t missing_bytes;	   /**< of segments behind the end of a truncated file */
 	unsigned missing_segments; /**< how many of those there are, whole or in part */
-	/* Of a crash record (crash/crash.h) alone. */
+	/* Of a crash record (agent/crash/crash.h) alone. */
 	bool recorded;		    /**< it is one */
 	uint64_t left_out;	    /**< bytes of memory that had no room, as far as counted */
 	unsigned without_registers; /**< threads that could not be stopped */

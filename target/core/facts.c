@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "target/core/core_file.h"
+#include "target/core/file.h"
 
 static uint64_t segment_end(const struct core_segment *s)
 {

@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "target/core/core_file.h"
+#include "target/core/file.h"
 #include "target/architecture.h"
 #include "target/snapshot/snapshot.h"
 

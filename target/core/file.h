@@ -19,7 +19,7 @@
 #include "target/core/core.h"
 #include "target/mem/local_file.h"
 #include "target/mem/mem.h"
-#include "proc/rights.h"
+#include "target/proc/rights.h"
 #include "target/target.h"
 
 struct core_segment {

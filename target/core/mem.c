@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "target/core/core_file.h"
+#include "target/core/file.h"
 
 #define CORE_OF(mem, member) ((struct core *)((char *)(mem)-offsetof(struct core, member)))
 

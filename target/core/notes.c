@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "target/core/core_file.h"
+#include "target/core/file.h"
 #include "target/mem/note.h"
 
 /* Offsets in struct elf_prstatus and struct elf_prpsinfo, alike on all 64-bit machines. */

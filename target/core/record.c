@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Crash records: cores that the process wrote itself (crash/crash.h). Notes of the owner "PROBING"
- * hold texts of /proc as they were, each with its name and a NUL in front.
+ * Crash records: cores that the process wrote itself (agent/crash/crash.h). Notes of the owner
+ * "PROBING" hold texts of /proc as they were, each with its name and a NUL in front.
  */
 #include <limits.h>
 #include <string.h>
 
-#include "target/core/core_file.h"
+#include "target/core/file.h"
 
 enum { MAX_FACTS = 1 << 16 };
 

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "target/core/core_file.h"
+#include "target/core/file.h"
 
 struct search {
 	struct prb_local_file file; /* `path` is the one that is tried */

@@ -11,7 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "target/core/core_file.h"
+#include "target/core/file.h"
 
 enum {
 	AUXV_WINDOW = 64 << 10,	 /* auxv lies at most so far below AT_RANDOM's bytes */

@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "target/core/core_file.h"
+#include "target/core/file.h"
 
 /* The system call a thread was in. */
 struct call {

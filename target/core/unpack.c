@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/new_file.h"
 #include "base/room.h"
-#include "target/core/core_file.h"
+#include "target/core/file.h"
 
 enum {
 	IN_SIZE = 256 << 10,

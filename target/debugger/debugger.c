@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "target/mem/local_file.h"
-#include "target/debugger/debugger_mem.h"
+#include "target/debugger/mem.h"
 #include "target/debugger/filled_mem.h"
 #include "target/architecture.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "target/debugger/debugger_mem.h"
+#include "target/debugger/mem.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "target/mem/maps.h"
 #include "target/mem/mem.h"
-#include "proc/rights.h"
+#include "target/proc/rights.h"
 
 enum { PRB_BUILD_ID_MAX = 64 /**< bytes; real ones have 20, 16 or 8 */ };
 

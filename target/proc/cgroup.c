@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "proc/cgroup.h"
+#include "target/proc/cgroup.h"
 
 #include <ctype.h>
 #include <stdlib.h>

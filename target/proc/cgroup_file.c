@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "proc/cgroup.h"
+#include "target/proc/cgroup.h"
 
 /** The line at *text, which moves behind it; false at the end. */
 static bool next_line(const char **text, const char **line, size_t *length)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "proc/cgroup.h"
+#include "target/proc/cgroup.h"
 
 static int64_t number_of(const char *mounts, const struct prb_cgroup *group, const char *file)
 {

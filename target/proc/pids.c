@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "proc/pids.h"
+#include "target/proc/pids.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "proc/process.h"
+#include "target/proc/process.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -10,9 +10,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "proc/process_private.h"
-#include "proc/text.h"
-#include "proc/pids.h"
+#include "target/proc/process_private.h"
+#include "target/proc/text.h"
+#include "target/proc/pids.h"
 
 enum { MAX_FILE = 1 << 20 /* of what a process writes itself: command line, environment */ };
 

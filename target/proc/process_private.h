@@ -4,7 +4,7 @@
 #define PRB_PROC_PROCESS_PRIVATE_H
 
 #include "base/str.h"
-#include "proc/process.h"
+#include "target/proc/process.h"
 
 /** Opens /proc/PID/@p name for reading; -1 with errno if it cannot be. */
 int prb_proc_open(pid_t pid, const char *name);

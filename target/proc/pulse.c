@@ -6,9 +6,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "proc/process.h"
-#include "proc/process_private.h"
-#include "proc/text.h"
+#include "target/proc/process.h"
+#include "target/proc/process_private.h"
+#include "target/proc/text.h"
 
 /** The scheduler's clock of the process counts each nanosecond, and what runs right now too. */
 static bool read_clock(pid_t pid, uint64_t *ret)

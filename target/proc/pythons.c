@@ -14,9 +14,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "proc/process_private.h"
-#include "proc/text.h"
-#include "proc/pids.h"
+#include "target/proc/process_private.h"
+#include "target/proc/text.h"
+#include "target/proc/pids.h"
 
 enum {
 	MAX_SECTIONS = 4096,

@@ -15,8 +15,8 @@
 
 #include "base/text.h"
 #include "base/cleanup.h"
-#include "proc/process_private.h"
-#include "proc/text.h"
+#include "target/proc/process_private.h"
+#include "target/proc/text.h"
 
 static const uint64_t sys_ptrace = UINT64_C(1) << CAP_SYS_PTRACE;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "proc/rights.h"
+#include "target/proc/rights.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 
 enum { MAX_GROUPS = 65536 /* as the kernel has it */ };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "proc/signal_text.h"
+#include "target/proc/signal_text.h"
 
 #include <signal.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "proc/subprocesses.h"
+#include "target/proc/subprocesses.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "proc/pids.h"
+#include "target/proc/pids.h"
 
 void prb_subprocesses_deinit(struct prb_subprocesses *subprocesses)
 {

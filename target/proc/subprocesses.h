@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "proc/process.h"
+#include "target/proc/process.h"
 
 struct prb_subprocesses {
 	PRB_VEC(struct prb_process) list; /**< each after its parent; children in order of pid */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "proc/text.h"
+#include "target/proc/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ptrace/fault_step.h"
+#include "target/ptrace/fault_step.h"
 
 #ifdef PRB_FAULT_STEPS
 #include <signal.h>

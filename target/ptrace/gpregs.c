@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ptrace/gpregs.h"
+#include "target/ptrace/gpregs.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
-#include "ptrace/fault_step.h"
+#include "target/ptrace/fault_step.h"
 
 struct prb_error *prb_gpregs_read(pid_t tid, struct user_regs_struct *ret)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ptrace/held_start.h"
+#include "target/ptrace/held_start.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
-#include "ptrace/unstopped.h"
+#include "target/ptrace/unstopped.h"
 
 bool prb_held_start_begin(pid_t child)
 {

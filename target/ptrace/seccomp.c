@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ptrace/seccomp.h"
+#include "target/ptrace/seccomp.h"
 
 #include <errno.h>
 #include <linux/audit.h>

@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "ptrace/seccomp_calls.h"
+#include "target/ptrace/seccomp_calls.h"
 
 /**
  * Checks the filters of the stopped thread @p tid, which we trace, for the calls of @p makers, bits

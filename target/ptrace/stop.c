@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ptrace/stop.h"
+#include "target/ptrace/stop.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -16,10 +16,10 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "ptrace/arch.h"
-#include "ptrace/fault_step.h"
-#include "ptrace/seccomp.h"
-#include "ptrace/unstopped.h"
+#include "target/ptrace/arch.h"
+#include "target/ptrace/fault_step.h"
+#include "target/ptrace/seccomp.h"
+#include "target/ptrace/unstopped.h"
 #include "base/clock.h"
 
 enum { NAP_NS = 500000, SHORT_NAP_NS = 100000 };

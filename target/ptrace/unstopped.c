@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ptrace/unstopped.h"
+#include "target/ptrace/unstopped.h"
 
 #include <pthread.h>
 #include <signal.h>

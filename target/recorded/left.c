@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/own_file.h"
 #include "base/str.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 
 enum {
 	MAX_FOLDERS = 10000, /* of one user: more are somebody's joke */

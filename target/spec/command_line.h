@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "proc/process.h"
+#include "target/proc/process.h"
 #include "target/target.h"
-#include "proc/pids.h"
+#include "target/proc/pids.h"
 
 /** Appends the command line of @p process as a shell would take it; "[comm]" if it has none. */
 void prb_command_line_text(struct prb_str *s, const struct prb_process *process);

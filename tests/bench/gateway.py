@@ -201,7 +201,7 @@ def page(args, python):
     lines = ["", "### The gateway", "", "| what | median | min | max |", "|---|---|---|---|"]
     lines += overviews(python, args.rounds, Gateway)
     lines += queries(python, args, Gateway)
-    if browser.COMMAND and (Path(__file__).resolve().parents[2] / "web/dist/index.html").exists():
+    if browser.COMMAND and (Path(__file__).resolve().parents[2] / "gateway/web/dist/index.html").exists():
         lines += first_views(python, args.rounds, Gateway, browser)
         lines += live(python, args.rounds, Gateway, browser, sampling)
     return lines + ["", "Milliseconds, where no unit stands."]

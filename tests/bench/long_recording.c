@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "profile/load.h"
-#include "profile/store.h"
+#include "profile/store/load/load.h"
+#include "profile/store/write/store.h"
 
 static const int64_t minute = 60 * 1000000000ll, hour = 60 * 60 * 1000000000ll;
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "agent/ring_write.h"
+#include "agent/rings/write.h"
 
 enum { COLUMNS = 8, FEW = 3, GROUPS = 97, APPENDED = 20000000, FULL = 1 << 30, NS = 1000000000 };
 

@@ -6,7 +6,7 @@
 #include <zstd.h>
 
 #include "base/cleanup.h"
-#include "profile/chunk.h"
+#include "profile/store/chunk.h"
 #include "tests/fuzz/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

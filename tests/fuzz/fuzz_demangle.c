@@ -2,7 +2,7 @@
 /* Any text as the name of a symbol, as a name to shorten, and as a name and a source of Cython. */
 #include "tests/fuzz/input.h"
 
-#include "dump/cython.h"
+#include "dump/native/cython.h"
 #include "dwarf/lines/demangle.h"
 #include "dwarf/lines/short_name.h"
 

@@ -8,7 +8,7 @@
 #include <netinet/in.h>
 
 #include "gateway/access.h"
-#include "gateway/child.h"
+#include "gateway/targets/child.h"
 #include "gateway/gateway_private.h"
 #include "tests/fuzz/input.h"
 

@@ -8,9 +8,9 @@
 
 #include "tests/fuzz/input.h"
 
-#include "python/repr/items.h"
-#include "python/repr/object_handlers.h"
-#include "python/repr/object_pandas.h"
+#include "python/repr/core/items.h"
+#include "python/repr/core/handlers.h"
+#include "python/repr/arrays/pandas.h"
 #include "values/expression.h"
 
 enum { HEADER = 4 };

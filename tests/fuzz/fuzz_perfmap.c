@@ -3,7 +3,7 @@
  * found in it must not depend on where they are cut. */
 #include "tests/fuzz/input.h"
 
-#include "profile/perf_map.h"
+#include "profile/native/perf_map.h"
 
 static void feed(struct prb_perf_map *map, const uint8_t *data, size_t size)
 {

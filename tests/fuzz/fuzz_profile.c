@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "profile/diff.h"
-#include "profile/format.h"
-#include "profile/join.h"
-#include "profile/load.h"
-#include "profile/range.h"
-#include "profile/wall_parts.h"
+#include "profile/recording/diff.h"
+#include "profile/formats/format.h"
+#include "profile/recording/join.h"
+#include "profile/store/load/load.h"
+#include "profile/recording/range.h"
+#include "profile/recording/wall_parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "records/ring.h"
+#include "rings/ring.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

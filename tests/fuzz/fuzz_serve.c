@@ -6,8 +6,8 @@
  */
 #include <stdio.h>
 
-#include "remote/serve_private.h"
-#include "remote/serve_words.h"
+#include "remote/serve/serve_private.h"
+#include "remote/serve/words.h"
 #include "tests/fuzz/input.h"
 
 enum { MAX_PIECE = 255 * 8 + 1, LET_IN = 1 };

@@ -6,7 +6,7 @@
  */
 #include "tests/fuzz/builds.h"
 
-#include "asyncio/tasks_private.h"
+#include "python/asyncio/private.h"
 
 enum { VISITS = 200 };
 

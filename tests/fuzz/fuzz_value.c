@@ -8,9 +8,9 @@
 
 #include "tests/fuzz/input.h"
 
-#include "python/repr/object_polars.h"
+#include "python/repr/arrays/polars.h"
 #include "values/part.h"
-#include "values/private.h"
+#include "values/expression_private.h"
 
 enum { HEADER = 4, CHOICES = 64, TEXT_MAX = 500 };
 

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # A file without generated ones, and one of the library that the target loads.
-OBJECTS = ("base/error.o", "inside/status.o")
+OBJECTS = ("base/error.o", "agent/inside/status.o")
 
 
 def run(command, status=0, **environment):

@@ -48,7 +48,7 @@ def findings(check, tree):
     ("writers", "cli/a.c", "rename(a, b);\n", "'rename('"),
     ("writers", "agent/a.c", "syscall(SYS_renameat2, f, a, f, b, 0);\n", "'SYS_rename'"),
     ("writers", "cli/a.c", "fchmod(fd, 0700);\n", "'fchmod('"),
-    ("writers", "crash/a.c", "prba_raw(SYS_fchmod, fd, 0700L);\n", "'SYS_fchmod'"),
+    ("writers", "agent/a.c", "prba_raw(SYS_fchmod, fd, 0700L);\n", "'SYS_fchmod'"),
     ("writers", "cli/a.c", "mkdir(p, 0700);\n", "'mkdir('"),
     ("writers", "cli/a.c", "mkostemp(p, O_CLOEXEC);\n", "'mkostemp('"),
     ("writers", "cli/a.c", "open(p,\n     O_TMPFILE | O_RDWR);\n", "O_TMPFILE"),
@@ -59,7 +59,7 @@ def findings(check, tree):
     ("headers", "dwarf/a.h", "size_t prb_size(void);\n", "does not compile alone"),
     ("spdx", "dwarf/a.c", "int x;\n", "no SPDX"),
     ("size", "dwarf/a.c", "int x;\n" * 801, "801 lines"),
-    ("size", "dwarf/a.c", "int x;\n" * 16001, "make two rooms"),
+    ("size", "dwarf/a/a.c", "int x;\n" * 6001, "dwarf/a/: 6001 lines, over 6000"),
     ("size", "dwarf/a.c", "int f(void)\n{\n" + "\t;\n" * 121 + "}\n", "f() has 121 lines"),
     ("words", "dwarf/a.c", "/* TO" "DO: more */\n", "TO" "DO"),
     ("plugin", "gdbplugin/core/a.py", "import gdb\n", "gdb is for"),
@@ -73,11 +73,18 @@ def test_finds(tree, check, name, text, what):
     assert any(what in each for each in found), found
 
 
+def test_finds_full_folders(tree):
+    files = {"dwarf/a/%d.%s" % (i, end): SPDX for i in range(25) for end in ("c", "h")}
+    assert not findings("size", tree(files))
+    assert findings("size", tree({"dwarf/a/more.c": SPDX})) == [
+        "dwarf/a/: 26 C files, over 25: make two folders of it"]
+
+
 def test_finds_names_that_two_parts_of_the_agent_define(tree):
     found = findings("agent", tree({
-        "agent/bootstrap.c": '".incbin \\"agent/breaks.py\\"\\n"\n".incbin \\"agent/calls.py\\"\\n"\n',
-        "agent/breaks.py": "PARTS = 1\n", "agent/calls.py": "PARTS = 2\n", "agent/other.py": "PARTS = 3\n"}))
-    assert found == ["agent/calls.py:1: PARTS is a name of agent/breaks.py, too"]
+        "agent/eval/bootstrap.c": '".incbin \\"agent/trace/breaks.py\\"\\n"\n".incbin \\"agent/trace/calls.py\\"\\n"\n',
+        "agent/trace/breaks.py": "PARTS = 1\n", "agent/trace/calls.py": "PARTS = 2\n", "agent/other.py": "PARTS = 3\n"}))
+    assert found == ["agent/trace/calls.py:1: PARTS is a name of agent/trace/breaks.py, too"]
 
 
 @pytest.mark.parametrize("check", lint.CHECKS)
@@ -121,7 +128,7 @@ def test_finds_kinds(tree):
 def test_finds_environments_that_are_obeyed(tree):
     found = findings("environment", tree({
         "agent/a.c": "int a;\nb = getenv(name);\nc = secure_getenv(name);\nd = prba_environment(name);\n",
-        "inside/environment.c": "a = secure_getenv(name);\n", "cli/b.c": "b = getenv(name);\n",
+        "agent/inside/environment.c": "a = secure_getenv(name);\n", "cli/b.c": "b = getenv(name);\n",
         "package/probing/a.py": "import os\nos.environ.get('PROBING')\nos.environ['HOME']\nvariable('PROBING')\n",
         "package/probing_startup.py": "os.environ.get('PROBING')\n"}))
     assert [text.split(": ")[0] for text in found] == ["agent/a.c:2", "agent/a.c:3", "package/probing/a.py:2"]
@@ -131,9 +138,9 @@ def test_finds_programs(tree):
     found = findings("programs", tree({
         "command/start.c": "execv(path, words);\n",
         "gateway/a.c": "int a;\nexecvp(words[0], words);\nprb_execv(x);\n/* system(x) */\n",
-        "top/b.c": "failed = posix_spawn(ret, path, NULL, NULL, words, environ);\n",
+        "remote/b.c": "failed = posix_spawn(ret, path, NULL, NULL, words, environ);\n",
         "tests/unit/a.c": "system(line);\n"}))
-    assert [text.split(": ")[0] for text in found] == ["gateway/a.c:2", "top/b.c:1"]
+    assert [text.split(": ")[0] for text in found] == ["gateway/a.c:2", "remote/b.c:1"]
 
 
 def test_finds_format(tree):

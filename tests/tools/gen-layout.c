@@ -21,7 +21,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "asyncio/asyncio_layout.h"
+#include "python/asyncio/layout.h"
 #include "python/layout/layout.h"
 #include "dwarf/elf/elf.h"
 #include "dwarf/types/types.h"
@@ -140,7 +140,7 @@ static void print_layout(struct prb_layout *layout)
 
 	printf("/* SPDX-License-Identifier: GPL-3.0-or-later */\n"
 	       "/* Written by tests/tools/gen-layout.c from the DWARF of CPython %u.%u.%u. */\n"
-	       "#include \"python/layout/layout_tables.h\"\n\n"
+	       "#include \"python/layout/tables.h\"\n\n"
 	       "const struct prb_layout prb_layout_%u_%u%s%s = {\n"
 	       "\tPRB_LAYOUT_NO_FIELDS,\n"
 	       "\t.version = 0x%04x,\n"

@@ -18,7 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "python/repr/object.h"
+#include "python/repr/core/repr.h"
 
 /* A child that holds the values, until its standard input is closed. */
 struct child {

@@ -17,8 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profile/format.h"
-#include "profile/recording.h"
+#include "profile/formats/format.h"
+#include "profile/recording/recording.h"
 
 /** A stack of functions "a/b/c", outermost first, each in /src/NAME.py from line 1 on. */
 static inline uint32_t made_stack(struct prb_recording *r, const char *path, int32_t line)

@@ -5,7 +5,7 @@
  */
 #include <signal.h>
 
-#include "python/repr/attributes.h"
+#include "python/repr/core/attributes.h"
 #include "tests/unit/object_child.h"
 
 /* The attributes of one object as they are read, and the lines that the child told of it. */

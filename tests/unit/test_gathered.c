@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "perf/gathered.h"
+#include "cli/commands/perf/gathered.h"
 
 /** Of one process, as a host with one rank sends it: its stacks have no root. */
 static struct prb_recording *make_alone(void)

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <sys/resource.h>
 
-#include "inside/identity_cache.h"
+#include "agent/inside/identity_cache.h"
 
 enum {
 	FULL = PRBA_KNOWN / 2,

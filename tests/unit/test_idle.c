@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "dump/cpu_clock.h"
+#include "dump/tasks/cpu_clock.h"
 #include "dump/idle.h"
 #include "tests/unit/skip.h"
 

@@ -2,7 +2,7 @@
 /* Children that a recording finds, and that are gone before anything of them is read. */
 #include "tests/unit/sleeper.h"
 
-#include "profile/sampler.h"
+#include "profile/sampler/sampler.h"
 
 static void pauses(void *context)
 {

@@ -7,8 +7,8 @@
 #include <signal.h>
 
 #include "base/checked.h"
-#include "python/repr/attributes.h"
-#include "python/repr/items.h"
+#include "python/repr/core/attributes.h"
+#include "python/repr/core/items.h"
 #include "tests/unit/liar.h"
 #include "tests/unit/object_child.h"
 #include "target/target.h"

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "profile/perf_map.h"
+#include "profile/native/perf_map.h"
 
 static struct prb_perf_map map;
 

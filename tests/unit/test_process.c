@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
-#include "proc/process.h"
-#include "proc/process_private.h"
+#include "target/proc/process.h"
+#include "target/proc/process_private.h"
 #include "tests/unit/skip.h"
 #include "tests/unit/sleeper.h"
 

@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "base/checked.h"
-#include "profile/diff.h"
-#include "profile/join.h"
-#include "profile/range.h"
+#include "profile/recording/diff.h"
+#include "profile/recording/join.h"
+#include "profile/recording/range.h"
 
 static const struct prb_profile_choice cpu = {.weight = PRB_WEIGHT_CPU};
 

@@ -6,11 +6,11 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
-#include "profile/chunk.h"
-#include "profile/load.h"
-#include "profile/store.h"
-#include "profile/range.h"
-#include "profile/steps.h"
+#include "profile/store/chunk.h"
+#include "profile/store/load/load.h"
+#include "profile/store/write/store.h"
+#include "profile/recording/range.h"
+#include "profile/recording/steps.h"
 #include "tests/unit/in_range.h"
 
 static char folder[] = "/tmp/probing-store-XXXXXX";

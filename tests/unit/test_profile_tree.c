@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "profile/report.h"
+#include "profile/recording/report.h"
 
 static const struct prb_profile_choice cpu = {.weight = PRB_WEIGHT_CPU};
 

@@ -21,7 +21,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "proc/rights.h"
+#include "target/proc/rights.h"
 #include "tests/unit/elf_helpers.h"
 #include "tests/unit/skip.h"
 

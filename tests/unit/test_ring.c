@@ -23,12 +23,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "agent/python.h"
-#include "agent/ring_write.h"
-#include "agent/server.h"
+#include "agent/inside/python.h"
+#include "agent/rings/write.h"
+#include "agent/socket/server.h"
 #include "base/cleanup.h"
-#include "inside/python_table.h"
-#include "records/ring.h"
+#include "agent/inside/python_table.h"
+#include "rings/ring.h"
 
 enum { COLUMNS = 4, THREADS = 64, ROWS = 2000, SMALL = 65536, SHORT_KILLS = 50 };
 

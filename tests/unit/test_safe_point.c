@@ -10,8 +10,8 @@
 
 #include "base/checked.h"
 #include "injector/inject_private.h"
-#include "injector/safe_point.h"
-#include "ptrace/stop.h"
+#include "injector/hijack/safe_point.h"
+#include "target/ptrace/stop.h"
 #include "tests/unit/in_range.h"
 #include "tests/unit/sleeper.h"
 

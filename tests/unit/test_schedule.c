@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "profile/schedule.h"
+#include "profile/sampler/schedule.h"
 #include "tests/unit/in_range.h"
 
 enum { DRAWS = 100000, RATE = 100, MEAN = 1000000000 / RATE };

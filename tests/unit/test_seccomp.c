@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
-#include "ptrace/seccomp.h"
+#include "target/ptrace/seccomp.h"
 
 enum {
 	CALL = SYS_getpgid, /* the only one that the filters here judge */

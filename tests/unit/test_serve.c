@@ -13,11 +13,11 @@
 #include <netinet/in.h>
 
 #include "command/commands.h"
-#include "remote/remote_token.h"
-#include "remote/remote_wire.h"
-#include "remote/serve.h"
-#include "remote/serve_limit.h"
-#include "remote/serve_words.h"
+#include "remote/token.h"
+#include "remote/wire.h"
+#include "remote/serve/serve.h"
+#include "remote/serve/limit.h"
+#include "remote/serve/words.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reading again what was caught half made, in children that run and that sleep. */
-#include "dump/steady.h"
+#include "dump/tasks/one_instant.h"
 #include "tests/unit/in_range.h"
 #include "tests/unit/sleeper.h"
 

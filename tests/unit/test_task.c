@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 #include "tests/unit/sleeper.h"
 
 /* A target that answers what a test makes up. */

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "asyncio/tasks.h"
+#include "python/asyncio/tasks.h"
 #include "target/mem/view.h"
 #include "tests/unit/liar.h"
 #include "tests/unit/object_child.h"

@@ -19,7 +19,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "python/layout/layout_tables.h"
+#include "python/layout/tables.h"
 #include "dwarf/types/types.h"
 #include "tests/unit/skip.h"
 

@@ -2,7 +2,7 @@
 /* What autograd's threads do in the time in which the thread that trains waits for them. */
 #include "tests/unit/profile_made.h"
 
-#include "profile/workers.h"
+#include "profile/recording/workers.h"
 
 static struct prb_run a_run(uint32_t stack, int64_t begin, int64_t wall, int64_t cpu)
 {

@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "values/census/census_private.h"
+#include "values/census/private.h"
 #include "values/heap/heap.h"
 
 enum {

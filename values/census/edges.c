@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "python/repr/coroutine.h"
-#include "values/census/census_private.h"
+#include "python/repr/builtin/coroutine.h"
+#include "values/census/private.h"
 
 enum { CHUNK = 64, WORD = 8, TAG = 3, PY_3_10 = 0x030a };
 

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/pool.h"
-#include "values/census/census_private.h"
+#include "values/census/private.h"
 
 /* Of so many holders the ways to them are looked for; of so many, new objects are counted at once.
  */

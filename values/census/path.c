@@ -6,8 +6,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "python/repr/attributes.h"
-#include "values/census/census_private.h"
+#include "python/repr/core/attributes.h"
+#include "values/census/private.h"
 #include "values/census/torch_modules.h"
 
 enum { STEPS_MAX = 200, STEPS_SHOWN = 12, KEY_MAX = 40 };

@@ -4,8 +4,8 @@
  * all places are noted at once: looking for each anew would take hours in a list of a million.
  */
 #include "base/checked.h"
-#include "python/repr/items.h"
-#include "values/census/census_private.h"
+#include "python/repr/core/items.h"
+#include "values/census/private.h"
 
 enum { MOST = 1 << 22 /* items of a container whose places are noted */ };
 

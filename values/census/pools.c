@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "values/census/census_private.h"
+#include "values/census/private.h"
 
 enum {
 	PY_3_10 = 0x030a,

@@ -6,7 +6,7 @@
 #define PRB_VALUES_CENSUS_CENSUS_PRIVATE_H
 
 #include "base/map.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 #include "target/mem/blocks.h"
 #include "values/census/census.h"
 

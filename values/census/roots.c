@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "values/census/census_private.h"
+#include "values/census/private.h"
 
 enum { FRAMES_MAX = 100000 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "values/census/census_size.h"
+#include "values/census/size.h"
 
 #include <math.h>
 
 #include "base/cleanup.h"
-#include "values/census/census_private.h"
+#include "values/census/private.h"
 
 /* A census whose only node is the object; the first member, by which it is freed. */
 struct prb_measure {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "python/repr/tensor.h"
-#include "values/census/census_private.h"
+#include "python/repr/arrays/tensor.h"
+#include "values/census/private.h"
 
 static void note(struct prb_census *c, uint32_t index, const struct prb_tensor *tensor,
 		 bool gradient)

@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/text.h"
-#include "python/repr/tensor.h"
-#include "values/census/census_private.h"
+#include "python/repr/arrays/tensor.h"
+#include "values/census/private.h"
 
 enum {
 	DEPTH_MAX = 200,

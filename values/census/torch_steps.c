@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "python/repr/object.h"
-#include "python/repr/tensor.h"
+#include "python/repr/core/repr.h"
+#include "python/repr/arrays/tensor.h"
 
 static bool take_first(void *context, uint64_t key __attribute__((unused)), uint64_t value)
 {

@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "values/census/census_private.h"
+#include "values/census/private.h"
 
 enum {
 	TYPES_MAX = 1 << 20,

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "values/heap/heap_private.h"
+#include "values/heap/private.h"
 #include "target/target.h"
 
 enum { PY_3_12 = 0x030c };

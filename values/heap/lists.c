@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "values/heap/heap_private.h"
+#include "values/heap/private.h"
 
 enum {
 	FLAG_BITS = 3,	 /* of both pointers; where there are none these bits are 0 */

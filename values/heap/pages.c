@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "values/heap/heap_private.h"
+#include "values/heap/private.h"
 
 enum {
 	PAGES_MAX = 1 << 24,

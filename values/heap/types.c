@@ -4,8 +4,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "values/heap/heap_private.h"
-#include "python/repr/object_private.h"
+#include "values/heap/private.h"
+#include "python/repr/core/repr_private.h"
 
 enum { TYPES_MAX = 1 << 20, MANAGED_WEAKREF = 1 << 3 };
 

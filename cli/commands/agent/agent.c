@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/agent_client.h"
-#include "cli/commands/agent_relay.h"
+#include "control/client.h"
+#include "cli/commands/agent/relay.h"
 #include "command/command.h"
 #include "command/output.h"
-#include "remote/serve_known.h"
+#include "remote/serve/known.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/agent_relay.h"
+#include "cli/commands/agent/relay.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "control/agent_load.h"
-#include "control/agent_socket.h"
+#include "control/load.h"
+#include "control/socket.h"
 #include "base/cleanup.h"
 
 enum { CHUNK = 64 << 10 };

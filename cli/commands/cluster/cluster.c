@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/commands/cluster.h"
+#include "cli/commands/cluster/cluster.h"
 #include "command/command.h"
 #include "command/output.h"
-#include "cluster/relay.h"
-#include "cluster/wire.h"
+#include "cluster/reach/relay.h"
+#include "cluster/looks/json.h"
 #include "target/spec/target_spec.h"
 #include "base/checked.h"
 #include "base/cleanup.h"

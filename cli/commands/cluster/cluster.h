@@ -7,13 +7,13 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "cli/commands/reach_options.h"
-#include "cluster/gather.h"
-#include "cluster/hosts.h"
-#include "cluster/job.h"
-#include "cluster/look.h"
-#include "cluster/reach.h"
-#include "cluster/wire.h"
+#include "cli/commands/cluster/reach_options.h"
+#include "cluster/reach/gather.h"
+#include "cluster/reach/hosts.h"
+#include "cluster/jobs/job.h"
+#include "cluster/looks/seen.h"
+#include "cluster/reach/reach.h"
+#include "cluster/looks/json.h"
 #include "command/command.h"
 
 enum { PRB_CLUSTER_LOOKS = 5 };

@@ -9,13 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/commands/cluster.h"
+#include "cli/commands/cluster/cluster.h"
 #include "command/exit.h"
 #include "command/output.h"
-#include "perf/gathered.h"
-#include "perf/performance.h"
-#include "perf/processes.h"
-#include "profile/load.h"
+#include "cli/commands/perf/gathered.h"
+#include "cli/commands/perf/show/performance.h"
+#include "cli/commands/perf/record/processes.h"
+#include "profile/store/load/load.h"
 #include "base/cleanup.h"
 #include "base/new_file.h"
 #include "base/str.h"

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/commands/cluster.h"
-#include "cli/commands/query.h"
+#include "cli/commands/cluster/cluster.h"
+#include "cli/commands/query/query.h"
 #include "command/descriptors.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
 #include "command/output.h"
-#include "cluster/rank_set.h"
-#include "cluster/rows.h"
+#include "cluster/jobs/rank_set.h"
+#include "cluster/rows/rows.h"
 #include "sql/engine/global_tables.h"
 #include "base/cleanup.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file The options that say where the other machines of a job are (cluster/reach.h), for commands
- * whose settings have these members. */
+/** @file The options that say where the other machines of a job are (cluster/reach/reach.h), for
+ * commands whose settings have these members. */
 #ifndef PRB_CLI_COMMANDS_REACH_OPTIONS_H
 #define PRB_CLI_COMMANDS_REACH_OPTIONS_H
 
-#include "cluster/ras.h"
+#include "cluster/reach/ras.h"
 #include "command/command.h"
 
 #define PRB_REACH_MEMBERS                                                             \

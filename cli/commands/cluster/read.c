@@ -6,15 +6,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/commands/cluster.h"
+#include "cli/commands/cluster/cluster.h"
 #include "command/exit.h"
-#include "cluster/movement.h"
-#include "cluster/pace.h"
-#include "cluster/reach.h"
-#include "cluster/relay.h"
-#include "cluster/save.h"
-#include "cluster/why.h"
-#include "cluster/wire.h"
+#include "cluster/looks/movement.h"
+#include "cluster/looks/pace.h"
+#include "cluster/reach/reach.h"
+#include "cluster/reach/relay.h"
+#include "cluster/reach/save.h"
+#include "cluster/looks/why.h"
+#include "cluster/looks/json.h"
 #include "target/snapshot/bundle.h"
 #include "base/cleanup.h"
 #include "base/new_file.h"

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/commands/cluster.h"
-#include "cli/commands/ship_end.h"
+#include "cli/commands/cluster/cluster.h"
+#include "cli/commands/cluster/ship_end.h"
 #include "clickhouse/ship.h"
 #include "command/exit.h"
-#include "profile/store.h"
+#include "profile/store/write/store.h"
 #include "target/spec/target_spec.h"
 
 /** The processes of a job's ranks; @p names has room for their pids. */

@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/commands/cluster.h"
+#include "cli/commands/cluster/cluster.h"
 #include "command/exit.h"
 #include "command/output.h"
-#include "cluster/stacks.h"
-#include "cluster/thread_text.h"
-#include "cluster/verdict.h"
-#include "cluster/why.h"
+#include "cluster/looks/stacks.h"
+#include "cluster/looks/thread_text.h"
+#include "cluster/verdict/verdict.h"
+#include "cluster/looks/why.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -2,9 +2,9 @@
 /* `probing cluster slow`: which rank the others wait for, of a job that moves. */
 #include <stdlib.h>
 
-#include "cli/commands/cluster.h"
+#include "cli/commands/cluster/cluster.h"
 #include "command/output.h"
-#include "cluster/pace.h"
+#include "cluster/looks/pace.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"

@@ -20,8 +20,8 @@
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/output.h"
-#include "dump/dump.h"
-#include "proc/signal_text.h"
+#include "dump/model/dump.h"
+#include "target/proc/signal_text.h"
 #include "target/core/core.h"
 
 enum { MAX_RECORDS = 4096, MAX_FOLDERS = 8 };
@@ -58,7 +58,7 @@ static void records_deinit(struct records *records)
 	prb_vec_free(&records->list);
 }
 
-/** "crash-SECONDS-PID.core", as crash/crash_file.c names them. */
+/** "crash-SECONDS-PID.core", as agent/crash/file.c names them. */
 static bool parse_name(const char *name, struct record *ret)
 {
 	unsigned long long seconds;
@@ -119,7 +119,7 @@ static struct prb_error *add_folder(struct records *records, const char *folder,
 	return err;
 }
 
-/** The folders that crash/crash_file.c chooses from. */
+/** The folders that agent/crash/file.c chooses from. */
 static struct prb_error *find_records(struct records *records)
 {
 	const struct {

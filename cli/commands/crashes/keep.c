@@ -4,7 +4,7 @@
  * what is kept, and only then copies: so the bound is never passed, and what a round has removed
  * the next one does not copy again.
  */
-#include "cli/commands/keep_crashes.h"
+#include "cli/commands/crashes/keep.h"
 
 #include <dirent.h>
 #include <errno.h>

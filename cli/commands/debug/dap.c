@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/dap.h"
-#include "cli/commands/eval_console.h"
+#include "cli/commands/debug/dap.h"
+#include "cli/commands/eval/console.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "remote/address.h"
-#include "control/agent_load.h"
-#include "cli/commands/eval.h"
+#include "control/load.h"
+#include "cli/commands/eval/eval.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
 #include "command/output.h"
@@ -26,7 +26,7 @@ __asm__(".pushsection .rodata\n"
 	".global prb_dap_text\n"
 	".hidden prb_dap_text\n"
 	"prb_dap_text:\n"
-	".incbin \"cli/commands/dap.py\"\n"
+	".incbin \"cli/commands/debug/dap.py\"\n"
 	".byte 0\n"
 	".popsection\n");
 extern const char prb_dap_text[];

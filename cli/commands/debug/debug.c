@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "command/command.h"
-#include "cli/commands/dap.h"
-#include "cli/commands/dump_command.h"
-#include "cli/commands/pause.h"
-#include "remote/serve.h"
+#include "cli/commands/debug/dap.h"
+#include "cli/commands/dump/dump_command.h"
+#include "cli/commands/pause/pause.h"
+#include "remote/serve/serve.h"
 
 struct debug_settings {
 	struct prb_dump_settings dump;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "command/command.h"
-#include "cli/commands/debugger.h"
+#include "cli/commands/debuggers/start_debugger.h"
 
 const struct prb_debugger_kind prb_debugger_gdb = {
 	.program = "gdb",

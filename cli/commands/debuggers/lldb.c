@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "command/command.h"
-#include "cli/commands/debugger.h"
+#include "cli/commands/debuggers/start_debugger.h"
 #include "base/cleanup.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/debugger.h"
+#include "cli/commands/debuggers/start_debugger.h"
 
 #include <errno.h>
 #include <string.h>

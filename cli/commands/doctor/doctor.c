@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "command/commands.h"
-#include "doctor/doctor.h"
-#include "doctor/trial.h"
+#include "cli/commands/doctor/doctor.h"
+#include "cli/commands/doctor/trial.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"

@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "doctor/report.h"
+#include "cli/commands/doctor/report.h"
 #include "base/str.h"
-#include "proc/process.h"
+#include "target/proc/process.h"
 #include "target/target.h"
 
 struct prb_trial;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "doctor/doctor.h"
+#include "cli/commands/doctor/doctor.h"
 #include "base/cleanup.h"
 #include "python/python.h"
 

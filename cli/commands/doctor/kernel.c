@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "doctor/doctor.h"
+#include "cli/commands/doctor/doctor.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doctor/doctor.h"
-#include "remote/serve_known.h"
+#include "cli/commands/doctor/doctor.h"
+#include "remote/serve/known.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "values/modules.h"
 #include "python/python.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 #include "dump/waits/descriptors.h"
 
 enum { MAX_FDS = 20000, MAX_NAMES = 3 };

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "doctor/doctor.h"
-#include "doctor/trial.h"
+#include "cli/commands/doctor/doctor.h"
+#include "cli/commands/doctor/trial.h"
 #include "base/cleanup.h"
 
 /* Reading is what may be forbidden, not opening. */

@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/agent_socket.h"
-#include "doctor/doctor.h"
+#include "control/socket.h"
+#include "cli/commands/doctor/doctor.h"
 #include "control/pause_state.h"
 #include "base/cleanup.h"
 #include "injector/inject.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 
 /* Of "Seccomp:". */
 enum { STRICT = 1, FILTERED = 2 };

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "doctor/doctor.h"
-#include "doctor/trial.h"
+#include "cli/commands/doctor/doctor.h"
+#include "cli/commands/doctor/trial.h"
 #include "base/cleanup.h"
 
 /* The patient was forked from us: it has the same value at the same address. */

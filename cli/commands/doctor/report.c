@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "doctor/report.h"
+#include "cli/commands/doctor/report.h"
 
 #include <string.h>
 #include <sys/utsname.h>

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "doctor/doctor.h"
-#include "proc/text.h"
+#include "cli/commands/doctor/doctor.h"
+#include "target/proc/text.h"
 
 /* By linux/capability.h of newer systems. */
 enum { PERFMON = 38, CHECKPOINT_RESTORE = 40 };

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/agent_load.h"
-#include "cli/commands/debugger.h"
-#include "doctor/doctor.h"
+#include "control/load.h"
+#include "cli/commands/debuggers/start_debugger.h"
+#include "cli/commands/doctor/doctor.h"
 #include "base/cleanup.h"
 #include "dwarf/cache/cache_file.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "doctor/trial.h"
+#include "cli/commands/doctor/trial.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "command/command.h"
-#include "cli/commands/dump_command.h"
+#include "cli/commands/dump/dump_command.h"
 
 struct backtrace_settings {
 	struct prb_dump_settings dump;

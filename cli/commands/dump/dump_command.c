@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/cluster.h"
-#include "cli/commands/dump_command.h"
+#include "cli/commands/cluster/cluster.h"
+#include "cli/commands/dump/dump_command.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -13,14 +13,14 @@
 #include "command/output.h"
 #include "control/pause_state.h"
 #include "dump/text/render.h"
-#include "proc/subprocesses.h"
+#include "target/proc/subprocesses.h"
 #include "target/spec/target_spec.h"
 #include "command/term.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 #include "dump/idle.h"
 
 /** One run of the command. */

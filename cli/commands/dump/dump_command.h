@@ -10,7 +10,7 @@
 
 #include "command/command.h"
 #include "base/error.h"
-#include "cli/commands/extensions.h"
+#include "cli/commands/script/extensions.h"
 #include "values/limits.h"
 
 /** Must be the first member of the settings of a command that uses PRB_DUMP_OPTIONS. */

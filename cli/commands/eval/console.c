@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/eval_console.h"
+#include "cli/commands/eval/console.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,15 +3,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/agent_load.h"
+#include "control/load.h"
 #include "command/command.h"
-#include "cli/commands/eval.h"
-#include "cli/commands/eval_console.h"
-#include "cli/commands/eval_place.h"
+#include "cli/commands/eval/eval.h"
+#include "cli/commands/eval/console.h"
+#include "cli/commands/eval/place.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
 #include "command/output.h"
-#include "cli/commands/query.h"
+#include "cli/commands/query/query.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"

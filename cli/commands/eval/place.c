@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/eval_place.h"
+#include "cli/commands/eval/place.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "control/pause_state.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 enum { MAX_FRAME = 1 << 20 };
 

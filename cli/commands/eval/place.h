@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "control/agent_client.h"
+#include "control/client.h"
 #include "target/target.h"
 
 /** The number that the option --frame has; 0 without it (NULL). */

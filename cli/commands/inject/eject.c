@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "control/agent_client.h"
-#include "control/agent_load.h"
+#include "control/client.h"
+#include "control/load.h"
 #include "command/command.h"
 #include "command/output.h"
 #include "control/pause_state.h"

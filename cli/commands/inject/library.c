@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/inject_library.h"
+#include "cli/commands/inject/library.h"
 
 #include <inttypes.h>
 #include <stddef.h>

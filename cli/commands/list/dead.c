@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/list_dead.h"
+#include "cli/commands/list/dead.h"
 
 #include <stdio.h>
 #include <time.h>

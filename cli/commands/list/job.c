@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/list_job.h"
+#include "cli/commands/list/job.h"
 
 #include "base/text.h"
 

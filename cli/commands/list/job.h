@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 #include "base/str.h"
-#include "cluster/job.h"
-#include "proc/process.h"
+#include "cluster/jobs/job.h"
+#include "target/proc/process.h"
 
 /** The parent of all its ranks that have a process, which started them; 0: they have several. */
 pid_t prb_list_launcher(const struct prb_job *job, const struct prb_python_processes *all);

@@ -3,22 +3,22 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/commands/list_dead.h"
-#include "cli/commands/list_job.h"
-#include "cli/commands/list_program.h"
-#include "control/agent_socket.h"
+#include "cli/commands/list/dead.h"
+#include "cli/commands/list/job.h"
+#include "cli/commands/list/program.h"
+#include "control/socket.h"
 #include "command/command.h"
 #include "command/output.h"
 #include "control/pause_state.h"
-#include "remote/serve_known.h"
+#include "remote/serve/known.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "python/python.h"
-#include "proc/process.h"
-#include "dump/tasks.h"
+#include "target/proc/process.h"
+#include "dump/tasks/tasks.h"
 #include "target/spec/command_line.h"
 
 enum { MAX_ANCESTORS = 64, AGENT_WIDTH = 7 };

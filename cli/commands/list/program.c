@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/list_program.h"
+#include "cli/commands/list/program.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 /* What is run, by the name of a script or of a module after -m. */
 struct program {

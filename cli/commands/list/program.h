@@ -9,7 +9,7 @@
 #ifndef PRB_CLI_COMMANDS_LIST_PROGRAM_H
 #define PRB_CLI_COMMANDS_LIST_PROGRAM_H
 
-#include "proc/process.h"
+#include "target/proc/process.h"
 #include "target/target.h"
 
 /** "gunicorn worker", static; NULL if it is none that is known. @p parent: NULL if it is no Python.

@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "memory/memory.h"
-#include "memory/sites.h"
+#include "cli/commands/memory/report/memory.h"
+#include "cli/commands/memory/sites/sites.h"
 #include "command/command.h"
 #include "command/interrupt.h"
 #include "command/output.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "overview/overview.h"
+#include "cli/commands/overview/overview.h"
 
 /* From so much on, something is wrong. */
 static const unsigned MANY_LOCK_WAITERS = 2, MANY_GIL_WAITERS = 4;

@@ -11,7 +11,7 @@
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "command/term.h"
-#include "overview/overview.h"
+#include "cli/commands/overview/overview.h"
 
 struct settings {
 	double watch;

@@ -16,8 +16,8 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "command/command.h"
-#include "dump/dump.h"
-#include "proc/process.h"
+#include "dump/model/dump.h"
+#include "target/proc/process.h"
 #include "target/target.h"
 
 /** What its main thread does. Texts are NULL where nothing is known. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One look at all processes after the other. */
-#include "overview/overview.h"
+#include "cli/commands/overview/overview.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,11 +12,11 @@
 #include "base/clock.h"
 #include "command/descriptors.h"
 #include "dump/idle.h"
-#include "proc/cgroup.h"
-#include "proc/text.h"
-#include "records/last_step.h"
+#include "target/proc/cgroup.h"
+#include "target/proc/text.h"
+#include "rings/last_step.h"
 #include "target/spec/target_spec.h"
-#include "proc/pids.h"
+#include "target/proc/pids.h"
 
 enum {
 	FULL_EVERY = 15,       /* passes; then a process is read though it did not run */

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "overview/overview.h"
+#include "cli/commands/overview/overview.h"
 #include "target/spec/command_line.h"
 
 /** It slept on, or it would have been read again. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/pause.h"
+#include "cli/commands/pause/pause.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,19 +13,19 @@
 #include <unistd.h>
 
 #include "command/exit.h"
-#include "control/agent_freeze.h"
+#include "control/freeze.h"
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "control/pause.h"
 #include "control/pause_state.h"
-#include "cli/commands/pause_warn.h"
-#include "remote/serve.h"
+#include "cli/commands/pause/warn.h"
+#include "remote/serve/serve.h"
 #include "control/stop_threads.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "ptrace/fault_step.h"
+#include "target/ptrace/fault_step.h"
 #include "target/spec/target_spec.h"
 #include "base/clock.h"
 

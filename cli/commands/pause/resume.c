@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "control/agent_client.h"
+#include "control/client.h"
 #include "command/command.h"
 #include "command/output.h"
 #include "control/pause_state.h"

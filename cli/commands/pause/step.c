@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "command/command.h"
 #include "command/output.h"
-#include "cli/commands/step_place.h"
+#include "cli/commands/pause/step_place.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/text.h"

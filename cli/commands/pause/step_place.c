@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/step_place.h"
+#include "cli/commands/pause/step_place.h"
 
 #include "command/output.h"
-#include "dump/text/render_source.h"
+#include "dump/text/source_lines.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 
 enum { INDENT = 4 };
 

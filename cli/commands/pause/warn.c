@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/pause_warn.h"
+#include "cli/commands/pause/warn.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "python/python.h"
-#include "proc/process.h"
-#include "proc/text.h"
+#include "target/proc/process.h"
+#include "target/proc/text.h"
 
 /** Who watches, and what shows it. */
 static const struct {

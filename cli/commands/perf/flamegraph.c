@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "perf/performance.h"
+#include "cli/commands/perf/show/performance.h"
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Recordings of several machines as one. */
-#include "perf/gathered.h"
+#include "cli/commands/perf/gathered.h"
 
 #include <stdlib.h>
 #include <string.h>

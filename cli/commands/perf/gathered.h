@@ -9,7 +9,7 @@
 #define PRB_PERF_GATHERED_H
 
 #include "base/error.h"
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 struct prb_gathered {
 	struct prb_recording *all; /**< owned; created empty */

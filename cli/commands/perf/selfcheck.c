@@ -17,21 +17,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "perf/performance.h"
+#include "cli/commands/perf/show/performance.h"
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "profile/sampler.h"
+#include "profile/sampler/sampler.h"
 #include "command/start.h"
 
 __asm__(".pushsection .rodata\n"
 	".global prb_selfcheck_program\n"
 	".hidden prb_selfcheck_program\n"
 	"prb_selfcheck_program:\n"
-	".incbin \"perf/selfcheck.py\"\n"
+	".incbin \"cli/commands/perf/selfcheck.py\"\n"
 	".byte 0\n"
 	".popsection\n");
 extern const char prb_selfcheck_program[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/query_clickhouse.h"
+#include "cli/commands/query/clickhouse.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "cli/commands/query.h"
+#include "cli/commands/query/query.h"
 
 /**
  * Translates the statement, runs it there and prints its rows as @p query says. @p timeout_s: 0

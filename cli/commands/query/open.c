@@ -8,7 +8,7 @@
 
 #include "command/descriptors.h"
 #include "command/exit.h"
-#include "cli/commands/query.h"
+#include "cli/commands/query/query.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "target/recorded/recorded.h"

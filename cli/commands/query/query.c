@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/query.h"
+#include "cli/commands/query/query.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands/extensions.h"
-#include "cli/commands/query_clickhouse.h"
+#include "cli/commands/script/extensions.h"
+#include "cli/commands/query/clickhouse.h"
 #include "clickhouse/url.h"
 #include "command/command.h"
 #include "command/exit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `probing tables`: the tables of SQL and their columns, from their specs. */
-#include "cli/commands/tables.h"
+#include "cli/commands/query/tables.h"
 
 #include <fnmatch.h>
 #include <string.h>

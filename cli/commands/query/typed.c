@@ -8,9 +8,9 @@
 #include "command/exit.h"
 #include "command/interrupt.h"
 #include "command/output.h"
-#include "prompt/prompt.h"
-#include "cli/commands/query.h"
-#include "cli/commands/tables.h"
+#include "command/prompt/prompt.h"
+#include "cli/commands/query/query.h"
+#include "cli/commands/query/tables.h"
 #include "base/cleanup.h"
 
 enum { MAX_TEXT = 16 << 20 };

@@ -7,7 +7,7 @@
 
 #include "command/interrupt.h"
 #include "command/output.h"
-#include "cli/commands/query.h"
+#include "cli/commands/query/query.h"
 #include "command/term.h"
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `probing record`: copies what rings are about to drop into cold files (records/cold.h). */
+/* `probing record`: copies what rings are about to drop into cold files (rings/cold.h). */
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
@@ -14,13 +14,13 @@
 #include "base/cleanup.h"
 #include "base/own_file.h"
 #include "base/vec.h"
-#include "proc/subprocesses.h"
-#include "proc/text.h"
+#include "target/proc/subprocesses.h"
+#include "target/proc/text.h"
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
-#include "records/cold.h"
-#include "records/files.h"
+#include "rings/cold.h"
+#include "rings/files.h"
 #include "target/recorded/left.h"
 #include "target/spec/target_spec.h"
 

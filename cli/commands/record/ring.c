@@ -12,7 +12,7 @@
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/output.h"
-#include "records/ring.h"
+#include "rings/ring.h"
 
 struct ring_settings {
 	bool json;

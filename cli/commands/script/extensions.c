@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/extensions.h"
+#include "cli/commands/script/extensions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "cli/commands/script_start.h"
+#include "cli/commands/script/start_python.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
 

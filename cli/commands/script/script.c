@@ -2,7 +2,7 @@
 /* Becomes a Python that runs a script with the package of this build. */
 #include <string.h>
 
-#include "cli/commands/script_start.h"
+#include "cli/commands/script/start_python.h"
 #include "command/command.h"
 
 enum { MAX_ARGUMENTS = 64 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/script_start.h"
+#include "cli/commands/script/start_python.h"
 
 #include <errno.h>
 #include <fcntl.h>

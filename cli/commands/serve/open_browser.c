@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/serve_open.h"
+#include "cli/commands/serve/open_browser.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -6,15 +6,15 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "cli/commands/reach_options.h"
-#include "cli/commands/serve_open.h"
-#include "cluster/hosts.h"
-#include "cluster/reach.h"
+#include "cli/commands/cluster/reach_options.h"
+#include "cli/commands/serve/open_browser.h"
+#include "cluster/reach/hosts.h"
+#include "cluster/reach/reach.h"
 #include "command/command.h"
 #include "command/output.h"
 #include "command/words.h"
 #include "gateway/gateway.h"
-#include "remote/serve.h"
+#include "remote/serve/serve.h"
 
 struct serve_settings {
 	const char *address;

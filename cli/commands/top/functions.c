@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of functions, with how their share has changed over the last parts. */
-#include "top/top.h"
+#include "cli/commands/top/top.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/text.h"
-#include "profile/fold.h"
+#include "profile/recording/fold.h"
 
 enum { TREND = 8, WIDEST_NAME = 40 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What was seen: parts of a recording, of which old ones are forgotten. */
-#include "top/top.h"
+#include "cli/commands/top/top.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "profile/store.h"
+#include "profile/store/write/store.h"
 
 /* So much memory is used at most: some 40 MB. */
 enum { MOST_RUNS = 400000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The page: what the process does as a whole, then a table. */
-#include "top/top.h"
+#include "cli/commands/top/top.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The page on a terminal, and keys. */
-#include "top/top.h"
+#include "cli/commands/top/top.h"
 
 #include <errno.h>
 #include <locale.h>

@@ -3,7 +3,7 @@
  * The stack of one thread with variables and source, as `backtrace` prints it. That runs as a
  * process of its own, so that nothing that is read for it comes in the way of the sampler.
  */
-#include "top/top.h"
+#include "cli/commands/top/top.h"
 
 #include <errno.h>
 #include <fcntl.h>

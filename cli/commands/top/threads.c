@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of threads: what each used of a processor, and where it is. */
-#include "top/top.h"
+#include "cli/commands/top/top.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "profile/format.h"
-#include "profile/wait_sums.h"
+#include "profile/formats/format.h"
+#include "profile/recording/wait_sums.h"
 
 enum { WIDEST_NAME = 20, WIDEST_STATE = 22 };
 

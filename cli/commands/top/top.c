@@ -12,10 +12,10 @@
 #include "command/descriptors.h"
 #include "command/interrupt.h"
 #include "command/output.h"
-#include "top/top.h"
+#include "cli/commands/top/top.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "profile/sampler.h"
+#include "profile/sampler/sampler.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
 

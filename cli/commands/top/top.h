@@ -19,8 +19,8 @@
 #include "base/regex.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "profile/live.h"
-#include "profile/report.h"
+#include "profile/sampler/live.h"
+#include "profile/recording/report.h"
 
 enum prb_top_view {
 	PRB_TOP_FUNCTIONS,

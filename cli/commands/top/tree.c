@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The call tree: under each function what it called, the heaviest first. */
-#include "top/top.h"
+#include "cli/commands/top/top.h"
 
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "profile/fold.h"
+#include "profile/recording/fold.h"
 
 enum { MOST_INDENT = 60, MOST_NODES = 5000 };
 

@@ -40,7 +40,7 @@ slows them down."""
 
 
 def read_request(options, text):
-    """What agent/logpoints.py takes, as lines."""
+    """What agent/trace/logpoints.py takes, as lines."""
     rate = options.get("rate", RATE)
     if not 0 < number(rate, "rate") <= MAX_RATE:
         raise Problem("'%s' is no rate" % rate)

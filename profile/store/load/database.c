@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/load_file.h"
+#include "profile/store/load/database.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "profile/load_vfs.h"
-#include "profile/schema.h"
+#include "profile/store/load/sqlite_files.h"
+#include "profile/store/schema.h"
 #include "target/recorded/recorded.h"
 
 enum {

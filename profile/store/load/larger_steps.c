@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "profile/load_private.h"
-#include "profile/range.h"
-#include "profile/steps.h"
+#include "profile/store/load/load_private.h"
+#include "profile/recording/range.h"
+#include "profile/recording/steps.h"
 
 enum {
 	MOST_RUNS = 300000, /* that are kept as they are */

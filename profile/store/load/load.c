@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/load.h"
+#include "profile/store/load/load.h"
 
 #include <limits.h>
 #include <math.h>
@@ -10,10 +10,10 @@
 #include "base/cleanup.h"
 #include "base/pool.h"
 #include "base/str.h"
-#include "profile/load_private.h"
-#include "profile/load_row.h"
-#include "profile/schema.h"
-#include "profile/tasks_view.h"
+#include "profile/store/load/load_private.h"
+#include "profile/store/load/row.h"
+#include "profile/store/schema.h"
+#include "profile/recording/tasks_view.h"
 
 enum {
 	MOST_THREADS = 1 << 22,

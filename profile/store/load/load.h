@@ -12,7 +12,7 @@
 #define PRB_PROFILE_LOAD_H
 
 #include "base/error.h"
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 struct prb_load;
 

@@ -3,8 +3,8 @@
 #ifndef PRB_PROFILE_LOAD_PRIVATE_H
 #define PRB_PROFILE_LOAD_PRIVATE_H
 
-#include "profile/load.h"
-#include "profile/load_file.h"
+#include "profile/store/load/load.h"
+#include "profile/store/load/database.h"
 
 struct prb_load {
 	char *path;

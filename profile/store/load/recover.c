@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "profile/load_file.h"
+#include "profile/store/load/database.h"
 
 static const uint8_t magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
 static const uint64_t most_bytes = 1ull << 31;

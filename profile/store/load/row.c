@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/load_row.h"
+#include "profile/store/load/row.h"
 
 enum { MOST_ROWS = 1 << 27 };
 

@@ -6,10 +6,10 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "profile/chunk.h"
-#include "profile/load_private.h"
-#include "profile/load_row.h"
-#include "profile/range.h"
+#include "profile/store/chunk.h"
+#include "profile/store/load/load_private.h"
+#include "profile/store/load/row.h"
+#include "profile/recording/range.h"
 
 static const int64_t MOST_CHUNKS = INT64_C(1) << 40;
 

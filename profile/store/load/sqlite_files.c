@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/load_vfs.h"
+#include "profile/store/load/sqlite_files.h"
 
 #include <sqlite3.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/batch.h"
+#include "profile/store/write/batch.h"
 
 #include <stdlib.h>
 #include <string.h>

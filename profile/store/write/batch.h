@@ -10,7 +10,7 @@
 #define PRB_PROFILE_BATCH_H
 
 #include "base/error.h"
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 /** How much of a recording was handed over. */
 struct prb_batch_mark {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/store_when.h"
+#include "profile/store/write/condition.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "profile/store_chunk.h"
+#include "profile/store/write/growing_chunk.h"
 
 enum {
 	MOST_STEPS = 50000000, /* of SQLite, for one question */

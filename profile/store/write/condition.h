@@ -11,8 +11,8 @@
 #define PRB_PROFILE_STORE_WHEN_H
 
 #include "base/str.h"
-#include "profile/batch.h"
-#include "profile/store.h"
+#include "profile/store/write/batch.h"
+#include "profile/store/write/store.h"
 
 struct prb_store_when;
 

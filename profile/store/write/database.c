@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The file of a recording: where it is made, its name, its journal, its tables. */
-#include "profile/store_file.h"
+#include "profile/store/write/database.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include "base/own_file.h"
 #include "base/str.h"
 #include "dump/text/paths.h"
-#include "profile/schema.h"
-#include "profile/store_sql.h"
+#include "profile/store/schema.h"
+#include "profile/store/write/statements.h"
 #include "target/recorded/recorded.h"
 
 /* SQLite follows no symbolic link here: both names become ones without links on the way. */

@@ -13,10 +13,10 @@
 #include <sqlite3.h>
 
 #include "base/new_file.h"
-#include "profile/batch.h"
-#include "profile/steps.h"
-#include "profile/store_when.h"
-#include "profile/totals.h"
+#include "profile/store/write/batch.h"
+#include "profile/recording/steps.h"
+#include "profile/store/write/condition.h"
+#include "profile/store/write/totals.h"
 
 enum prb_store_statement {
 	PRB_STORE_FUNCTION,

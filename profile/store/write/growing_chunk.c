@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/store_chunk.h"
+#include "profile/store/write/growing_chunk.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "profile/chunk.h"
-#include "profile/store_sql.h"
+#include "profile/store/chunk.h"
+#include "profile/store/write/statements.h"
 
 enum {
 	EXACT_S = 3600,	  /* for so long times are kept to the nanosecond */

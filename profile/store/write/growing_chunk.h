@@ -8,7 +8,7 @@
 #ifndef PRB_PROFILE_STORE_CHUNK_H
 #define PRB_PROFILE_STORE_CHUNK_H
 
-#include "profile/store_file.h"
+#include "profile/store/write/database.h"
 
 /** What was written of a batch, to be noted once the transaction is over. */
 struct prb_store_chunk {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/store_rename.h"
+#include "profile/store/write/rename_stacks.h"
 
 #include "base/cleanup.h"
-#include "profile/chunk.h"
-#include "profile/store_sql.h"
+#include "profile/store/chunk.h"
+#include "profile/store/write/statements.h"
 
 typedef PRB_VEC(struct prb_run) run_list;
 

@@ -10,7 +10,7 @@
 #ifndef PRB_PROFILE_STORE_RENAME_H
 #define PRB_PROFILE_STORE_RENAME_H
 
-#include "profile/store_file.h"
+#include "profile/store/write/database.h"
 
 /**
  * Within a transaction: removes functions, frames and stacks, and rewrites totals and chunks for

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/store_sql.h"
+#include "profile/store/write/statements.h"
 
 #include <stdarg.h>
 

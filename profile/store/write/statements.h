@@ -7,7 +7,7 @@
 #ifndef PRB_PROFILE_STORE_SQL_H
 #define PRB_PROFILE_STORE_SQL_H
 
-#include "profile/store_file.h"
+#include "profile/store/write/database.h"
 
 struct prb_error *prb_store_sql_open(struct prb_store_file *file, const char *path) PRB_MUST_CHECK;
 void prb_store_sql_close(struct prb_store_file *file);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Handing batches over to the thread that writes them. */
-#include "profile/store.h"
+#include "profile/store/write/store.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "profile/store_file.h"
+#include "profile/store/write/database.h"
 
 static const int64_t second = 1000000000;
 static const int64_t usual_chunk_ns = 60 * 1000000000ll;

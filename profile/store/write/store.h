@@ -15,7 +15,7 @@
 #define PRB_PROFILE_STORE_H
 
 #include "base/error.h"
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 struct prb_store;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/totals.h"
+#include "profile/store/write/totals.h"
 
 #include <string.h>
 

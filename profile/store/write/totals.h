@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 struct prb_total_sums {
 	uint64_t samples;

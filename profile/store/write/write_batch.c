@@ -5,10 +5,10 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "profile/schema.h"
-#include "profile/store_chunk.h"
-#include "profile/store_rename.h"
-#include "profile/store_sql.h"
+#include "profile/store/schema.h"
+#include "profile/store/write/growing_chunk.h"
+#include "profile/store/write/rename_stacks.h"
+#include "profile/store/write/statements.h"
 
 enum {
 	MOST_TOTALS = 200000, /* rows; with more, two parts become one */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Written by tests/tools/gen-layout.c from the DWARF of CPython 3.6.15. */
-#include "python/layout/layout_tables.h"
+#include "python/layout/tables.h"
 
 const struct prb_layout prb_layout_3_6 = {
 	PRB_LAYOUT_NO_FIELDS,

@@ -9,8 +9,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
-#include "python/repr/object_numpy.h"
+#include "python/repr/core/handlers.h"
+#include "python/repr/arrays/numpy.h"
 
 enum { TEXT_MAX = 4096 };
 

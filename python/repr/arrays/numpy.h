@@ -6,7 +6,7 @@
 #ifndef PRB_PYTHON_REPR_OBJECT_NUMPY_H
 #define PRB_PYTHON_REPR_OBJECT_NUMPY_H
 
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 
 enum { PRB_NDARRAY_DIMENSIONS = 64 };
 

@@ -2,7 +2,7 @@
 /* datetime64 and timedelta64 of numpy: a number of units since 1970, in the proleptic Gregorian
  * calendar. */
 #include "base/checked.h"
-#include "python/repr/object_numpy.h"
+#include "python/repr/arrays/numpy.h"
 
 enum { UNIT_YEAR, UNIT_MONTH, UNIT_WEEK, UNIT_DAY = 4, UNIT_HOUR, UNIT_MINUTE, UNIT_SECOND };
 enum { UNIT_GENERIC = 14, DAY_SECONDS = 86400 };

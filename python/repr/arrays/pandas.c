@@ -9,8 +9,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
-#include "python/repr/object_pandas.h"
+#include "python/repr/core/handlers.h"
+#include "python/repr/arrays/pandas.h"
 
 enum { ROWS = 5, BLOCK_COST = 16, SLICE_PARTS = 3 };
 

@@ -7,7 +7,7 @@
 #ifndef PRB_PYTHON_REPR_OBJECT_PANDAS_H
 #define PRB_PYTHON_REPR_OBJECT_PANDAS_H
 
-#include "python/repr/object_numpy.h"
+#include "python/repr/arrays/numpy.h"
 
 #define PRB_FRAME_UNKNOWN UINT64_MAX /* a count that could not be read */
 

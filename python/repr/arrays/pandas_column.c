@@ -9,8 +9,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
-#include "python/repr/object_pandas.h"
+#include "python/repr/core/handlers.h"
+#include "python/repr/arrays/pandas.h"
 
 enum { WORDS_MAX = 32, LOWEST = 0x10000, LEVELS_MAX = 16 };
 static const uint64_t highest = UINT64_C(1) << 56; /* of a process, on all architectures */

@@ -7,8 +7,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
-#include "python/repr/object_polars.h"
+#include "python/repr/core/handlers.h"
+#include "python/repr/arrays/polars.h"
 
 enum { COLUMN_SIZE = 160, COLUMN_COST = 128, COLUMNS_MAX = 1 << 16, ROWS = 5 };
 

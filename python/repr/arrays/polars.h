@@ -11,7 +11,7 @@
 #ifndef PRB_PYTHON_REPR_OBJECT_POLARS_H
 #define PRB_PYTHON_REPR_OBJECT_POLARS_H
 
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 
 /** How the values of a type are shown. */
 enum prb_polars_kind {

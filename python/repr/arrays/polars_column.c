@@ -11,9 +11,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "python/repr/object_handlers.h"
-#include "python/repr/object_numpy.h"
-#include "python/repr/object_polars.h"
+#include "python/repr/core/handlers.h"
+#include "python/repr/arrays/numpy.h"
+#include "python/repr/arrays/polars.h"
 
 enum { OLDEST = 1 << 16 | 38, NEWEST = 2 << 16 | 1 }; /* major << 16 | minor */
 enum {

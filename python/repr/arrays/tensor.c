@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "python/repr/tensor.h"
+#include "python/repr/arrays/tensor.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
-#include "python/repr/tensor.h"
+#include "python/repr/core/handlers.h"
+#include "python/repr/arrays/tensor.h"
 
 static struct prb_error *read_tensor(struct prb_repr *r, uint64_t object, struct prb_tensor *ret)
 {

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 static void put_byte(struct prb_repr *r, uint8_t c, char quote)
 {

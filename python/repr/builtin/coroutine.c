@@ -3,7 +3,7 @@
  * A suspended generator keeps what it awaits on top of its value stack. That it awaits (and does
  * not just yield) tells its state from 3.13 on, before that the instruction it will go on with.
  */
-#include "python/repr/coroutine.h"
+#include "python/repr/builtin/coroutine.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 #include "python/python.h"
 
 enum prb_coroutine_state {

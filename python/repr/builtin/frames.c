@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "python/repr/coroutine.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/builtin/coroutine.h"
+#include "python/repr/core/handlers.h"
 
 static void code_guard(struct prb_py_code *code)
 {

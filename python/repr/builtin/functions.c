@@ -2,7 +2,7 @@
 /* What can be called, and what runs: functions, methods, descriptors, code, cells, generators. */
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 enum { NAME_SIZE = 256 };
 

@@ -2,7 +2,7 @@
 /* Types with parameters: list[int], int | None. */
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 struct prb_error *prb_repr_put_parameter(struct prb_repr *r, uint64_t object)
 {

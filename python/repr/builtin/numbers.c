@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 enum {
 	DIGITS_MAX = 4096, /* of an int whose decimal form we compute: its cost is quadratic */

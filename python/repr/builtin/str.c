@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 #include "base/siphash.h"
 
 enum { NAME_MAX_CHARACTERS = 1000, COMPARE_MAX = 256, SUM_MAX_CHARACTERS = 4096 };

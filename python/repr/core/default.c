@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 /* Of attributes, which are shorter than values that stand alone. */
 enum { ITEMS = 5, TEXT = 60, COUNTED = 10000 };

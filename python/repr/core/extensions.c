@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Objects of classes for which an extension of the user has a text (target/custom.h). */
 #include "base/cleanup.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 #include "target/custom.h"
 
 /* "module.Class", as the program calls it. */

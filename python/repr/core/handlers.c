@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 static struct prb_error *handle_none(struct prb_repr *r, uint64_t object __attribute__((unused)),
 				     struct prb_type *type __attribute__((unused)))

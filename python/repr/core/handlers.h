@@ -6,7 +6,7 @@
 #ifndef PRB_PYTHON_REPR_OBJECT_HANDLERS_H
 #define PRB_PYTHON_REPR_OBJECT_HANDLERS_H
 
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 
 /* object_table.c */
 /** The handler for the repr that the builtin or extension type @p name brings, or NULL. */

@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/siphash.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 
 enum {
 	COST = 16,	  /* of a key that is read, in entries that are not */

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 
 enum { KEYS_GENERAL, KEYS_UNICODE, KEYS_SPLIT };
 

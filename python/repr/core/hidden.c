@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 
 enum { MAX_FIELDS = 1000 };
 

@@ -2,7 +2,7 @@
 /* Attributes of instances: inline values, dicts, slots. */
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 
 /* The values that an instance has outside of any dict: their address, or 0 if it has none. */
 static struct prb_error *find_values(struct prb_repr *r, uint64_t object,

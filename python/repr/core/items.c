@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "python/repr/items.h"
+#include "python/repr/core/items.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 
 enum { CHUNK = 256 /* items that are read at once */ };
 

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 enum { MEMBERS_MAX = 4096, TEXT_BYTES = 256, DEFINITION_WORDS = 5 };
 

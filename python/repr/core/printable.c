@@ -17,7 +17,7 @@
  * 3.15: Unicode 17.0.0
  */
 #include "base/checked.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 
 struct run {
 	uint32_t first, last : 24, minor : 8;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "python/repr/object.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr.h"
+#include "python/repr/core/repr_private.h"
 #include "python/python.h"
 
 enum { MAX_QUALNAME = 4096 };

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 #include "target/mem/view.h"
 
 /* No object has more items than the address space has room for. */

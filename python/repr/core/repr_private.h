@@ -13,8 +13,8 @@
 #include <stdbool.h>
 
 #include "base/vec.h"
-#include "python/repr/attributes.h"
-#include "python/repr/object.h"
+#include "python/repr/core/attributes.h"
+#include "python/repr/core/repr.h"
 
 enum {
 	PRB_PY_STATIC_BUILTIN = 1 << 1, /* 3.12+ */

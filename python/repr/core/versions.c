@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What differs between CPython versions in objects; a row holds until the next one. */
 #include "base/checked.h"
-#include "python/repr/object_private.h"
+#include "python/repr/core/repr_private.h"
 
 static const struct prb_object_traits traits[] = {
 	{

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "python/layout/asyncio_table.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 enum { PENDING, CANCELLED, FINISHED };
 

@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 enum { PACKED_MAX = 11 }; /* year (2), month, day, hour, minute, second, microsecond (3), fold */
 

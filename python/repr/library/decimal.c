@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 enum { NEGATIVE = 1, INFINITE = 2, NAN_QUIET = 4, NAN_SIGNALLING = 8 };
 enum { WORD_DIGITS = 19, WORDS_MAX = 4096 };

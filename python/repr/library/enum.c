@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 /* The name of a member, or 0 for a combination without a name. */
 static struct prb_error *get_name(struct prb_repr *r, uint64_t object, uint64_t *ret)

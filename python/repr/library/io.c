@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 /* The layer below: where its class describes it (up to 3.13), and its word in the object. */
 static const struct layer {

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 struct prb_error *prb_repr_handle_user_data(struct prb_repr *r, uint64_t object,
 					    struct prb_type *type __attribute__((unused)))

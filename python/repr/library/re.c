@@ -2,7 +2,7 @@
 /* Matches of regular expressions. */
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 /* Words behind the size of the object. */
 enum { STRING, REGS, PATTERN, POS, ENDPOS, LAST_INDEX, GROUPS, START, END, WORDS };

@@ -2,7 +2,7 @@
 /* Locks, and the classes of threading: what a hanging program waits for. */
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 struct prb_error *prb_repr_handle_lock(struct prb_repr *r, uint64_t object, struct prb_type *type)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "python/repr/object_handlers.h"
+#include "python/repr/core/handlers.h"
 
 /* Its own name, or that of what it was made from. */
 static struct prb_error *put_origin(struct prb_repr *r, uint64_t object)

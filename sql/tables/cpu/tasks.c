@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "sql/spec/table.h"
-#include "tables/thread_rows.h"
+#include "sql/tables/shared/thread_rows.h"
 
 enum {
 	TID,

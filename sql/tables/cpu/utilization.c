@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "tables/facts.h"
-#include "tables/machine.h"
+#include "sql/tables/shared/facts.h"
+#include "sql/tables/shared/machine.h"
 #include "sql/spec/table.h"
 
 enum { CPU, USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, GUEST, GUEST_NICE, BUSY };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "tables/nvml.h"
+#include "sql/tables/shared/nvml.h"
 #include "sql/spec/table.h"
 
 enum { GPU, PID, MEMORY_USED, ERROR };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
-#include "tables/nvml.h"
+#include "sql/tables/shared/nvml.h"
 #include "sql/spec/table.h"
 
 enum {

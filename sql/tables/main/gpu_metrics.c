@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "sql/spec/table.h"
-#include "tables/nvml.h"
+#include "sql/tables/shared/nvml.h"
 
 enum { TIMESTAMP, GPU, GPU_UTIL, MEMORY_UTIL, MEMORY_USED, TEMPERATURE, POWER, ERROR };
 enum { MOST_SAMPLES = 100000 };

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "profile/sampler.h"
+#include "profile/sampler/sampler.h"
 #include "sql/engine/instant.h"
 #include "sql/engine/session.h"
 #include "sql/functions/functions_time.h"
-#include "tables/recordings.h"
+#include "sql/tables/shared/recordings.h"
 #include "target/recorded/recorded.h"
 
 enum {

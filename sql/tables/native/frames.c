@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
-#include "tables/frames.h"
+#include "sql/tables/shared/frames.h"
 #include "sql/spec/table.h"
 
 static struct prb_error *scan(struct prb_scan *scan)

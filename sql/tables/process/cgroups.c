@@ -5,10 +5,10 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "proc/cgroup.h"
+#include "target/proc/cgroup.h"
 #include "sql/engine/instant.h"
-#include "tables/facts.h"
-#include "tables/machine.h"
+#include "sql/tables/shared/facts.h"
+#include "sql/tables/shared/machine.h"
 #include "sql/spec/table.h"
 
 enum {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "tables/facts.h"
+#include "sql/tables/shared/facts.h"
 #include "sql/spec/table.h"
 
 enum { NAME, VALUE };

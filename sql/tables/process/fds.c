@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "dump/waits/descriptors.h"
 #include "sql/engine/instant.h"
-#include "tables/facts.h"
+#include "sql/tables/shared/facts.h"
 #include "sql/spec/table.h"
 
 enum {

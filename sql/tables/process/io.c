@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "tables/facts.h"
+#include "sql/tables/shared/facts.h"
 #include "sql/spec/table.h"
 
 enum { READ_CHARS, WRITE_CHARS, READ_CALLS, WRITE_CALLS, READ_BYTES, WRITE_BYTES, CANCELLED };

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "tables/facts.h"
+#include "sql/tables/shared/facts.h"
 #include "sql/spec/table.h"
 
 enum { NAME, SOFT, HARD, UNIT, TITLE };

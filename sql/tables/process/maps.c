@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "sql/engine/instant.h"
-#include "tables/facts.h"
+#include "sql/tables/shared/facts.h"
 #include "sql/spec/table.h"
 
 enum {

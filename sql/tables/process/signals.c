@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "proc/signal_text.h"
-#include "tables/facts.h"
+#include "target/proc/signal_text.h"
+#include "sql/tables/shared/facts.h"
 #include "sql/spec/table.h"
 
 enum { NUMBER, NAME, CAUGHT, IGNORED, BLOCKED, PENDING };

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "sql/engine/instant.h"
 #include "sql/spec/table.h"
-#include "tables/thread_rows.h"
+#include "sql/tables/shared/thread_rows.h"
 
 enum {
 	TID,

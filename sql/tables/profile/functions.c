@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Functions and lines of a recording, with what they weigh. */
 #include "base/cleanup.h"
-#include "tables/recordings.h"
+#include "sql/tables/shared/recordings.h"
 
 enum {
 	FUNC,

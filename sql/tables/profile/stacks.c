@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
-#include "tables/recordings.h"
+#include "sql/tables/shared/recordings.h"
 
 enum { STACK, DEPTH, KIND, FUNC, QUALNAME, FILE_NAME, MODULE, LINE, FIRST_LINE };
 

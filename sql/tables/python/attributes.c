@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "python/repr/attributes.h"
-#include "tables/values.h"
+#include "python/repr/core/attributes.h"
+#include "sql/tables/shared/values.h"
 
 enum { NAME, KIND, TYPE, VALUE, VALUE_ADDRESS, CLASS, ERROR, ADDRESS };
 

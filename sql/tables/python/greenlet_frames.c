@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
-#include "tables/greenlets.h"
+#include "sql/tables/shared/greenlets.h"
 
 enum { GREENLET, DEPTH, FUNC, QUALNAME, FILE_, LINENO, END_LINENO, COL, END_COL, OF };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "tables/greenlets.h"
+#include "sql/tables/shared/greenlets.h"
 
 enum { GREENLET, TYPE, STATE, WAITS_FOR, CHAIN, DEPTH, FUNC, FILE_, LINENO, INTERPRETER, ERROR };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "python/repr/items.h"
-#include "tables/values.h"
+#include "python/repr/core/items.h"
+#include "sql/tables/shared/values.h"
 
 enum { NUMBER, KEY, TYPE, VALUE, VALUE_ADDRESS, KEY_ADDRESS, ERROR, ADDRESS };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
 #include "sql/engine/instant.h"
-#include "tables/frames.h"
+#include "sql/tables/shared/frames.h"
 #include "sql/spec/table.h"
 
 enum { TID, DEPTH, FUNC, NAME, TYPE, VALUE, KIND, ADDRESS, TYPE_ADDRESS, NUMBER };

@@ -4,8 +4,8 @@
 
 #include "base/cleanup.h"
 #include "values/heap/heap.h"
-#include "python/repr/object.h"
-#include "tables/interpreters.h"
+#include "python/repr/core/repr.h"
+#include "sql/tables/shared/interpreters.h"
 #include "sql/spec/table.h"
 #include "target/custom.h"
 

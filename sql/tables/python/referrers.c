@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
-#include "tables/censuses.h"
+#include "sql/tables/shared/censuses.h"
 
 enum { TYPE, HOLDER, BYTES, REFERRER, INTERPRETER, ERROR, ADDRESS };
 

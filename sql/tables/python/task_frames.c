@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
 #include "sql/spec/table.h"
-#include "tables/asyncio.h"
+#include "sql/tables/shared/asyncio.h"
 
 enum { TASK, NAME, DEPTH, FUNC, QUALNAME, FILE_, LINENO, END_LINENO, COL, END_COL, COROUTINE, OF };
 

@@ -3,9 +3,9 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "tables/frames.h"
+#include "sql/tables/shared/frames.h"
 #include "sql/spec/table.h"
-#include "tables/asyncio.h"
+#include "sql/tables/shared/asyncio.h"
 
 enum {
 	TASK,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
 #include "values/heap/heap.h"
-#include "tables/interpreters.h"
+#include "sql/tables/shared/interpreters.h"
 #include "sql/spec/table.h"
 
 enum { TYPE, OBJECTS, BYTES, REFERENCES, ADDRESS, INTERPRETER, ERROR };

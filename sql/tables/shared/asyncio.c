@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tables/asyncio.h"
+#include "sql/tables/shared/asyncio.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tables/censuses.h"
+#include "sql/tables/shared/censuses.h"
 
 #include <stdlib.h>
 

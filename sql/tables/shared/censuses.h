@@ -6,7 +6,7 @@
 #ifndef PRB_TABLES_CENSUSES_H
 #define PRB_TABLES_CENSUSES_H
 
-#include "tables/interpreters.h"
+#include "sql/tables/shared/interpreters.h"
 #include "values/census/torch_modules.h"
 
 struct prb_table_census {

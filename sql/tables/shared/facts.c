@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tables/facts.h"
+#include "sql/tables/shared/facts.h"
 
 #include <math.h>
 #include <pwd.h>

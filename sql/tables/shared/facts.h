@@ -10,7 +10,7 @@
 #define PRB_TABLES_FACTS_H
 
 #include "base/str.h"
-#include "proc/text.h"
+#include "target/proc/text.h"
 #include "sql/spec/table.h"
 
 /** The missing facts of a row; ends with prb_missing_deinit(). Starts as {}. */

@@ -3,7 +3,7 @@
 #ifndef PRB_TABLES_FRAMES_H
 #define PRB_TABLES_FRAMES_H
 
-#include "dump/dump.h"
+#include "dump/model/dump.h"
 #include "sql/spec/table.h"
 
 /** The columns of python.backtrace, python.stacks, native.backtrace and native.frames. */

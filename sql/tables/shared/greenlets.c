@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tables/greenlets.h"
+#include "sql/tables/shared/greenlets.h"
 
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "dump/steady.h"
+#include "dump/tasks/one_instant.h"
 
 struct state {
 	PRB_VEC(struct prb_greenlets_of) list;

@@ -4,7 +4,7 @@
 #define PRB_TABLES_GREENLETS_H
 
 #include "sql/spec/table.h"
-#include "tables/interpreters.h"
+#include "sql/tables/shared/interpreters.h"
 #include "values/greenlets.h"
 
 /** Those of one interpreter. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tables/interpreters.h"
+#include "sql/tables/shared/interpreters.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tables/machine.h"
+#include "sql/tables/shared/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tables/nvml.h"
+#include "sql/tables/shared/nvml.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "tables/machine.h"
+#include "sql/tables/shared/machine.h"
 
 static const char library_name[] = "libnvidia-ml.so.1";
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "profile/wait_sums.h"
-#include "tables/recordings.h"
+#include "profile/recording/wait_sums.h"
+#include "sql/tables/shared/recordings.h"
 
 #include <string.h>
 

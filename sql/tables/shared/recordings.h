@@ -3,8 +3,8 @@
 #ifndef PRB_TABLES_RECORDINGS_H
 #define PRB_TABLES_RECORDINGS_H
 
-#include "profile/load.h"
-#include "profile/report.h"
+#include "profile/store/load/load.h"
+#include "profile/recording/report.h"
 #include "sql/spec/table.h"
 
 /** The recording of the scan's target; PRB_ERROR_UNSUPPORTED if that is something else. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tables/thread_rows.h"
+#include "sql/tables/shared/thread_rows.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef PRB_TABLES_THREAD_ROWS_H
 #define PRB_TABLES_THREAD_ROWS_H
 
-#include "tables/facts.h"
+#include "sql/tables/shared/facts.h"
 
 /** A thread, with what its line of stat says. */
 struct prb_thread_row {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tables/values.h"
+#include "sql/tables/shared/values.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "dump/steady.h"
+#include "dump/tasks/one_instant.h"
 #include "sql/engine/instant.h"
 #include "target/custom.h"
-#include "tables/interpreters.h"
+#include "sql/tables/shared/interpreters.h"
 
 enum { PARTS_MAX = 8000000 /* 1.3 GB */, TRIED_MAX = 20000, OBJECTS_OF_VIEW = 100 };
 

@@ -8,7 +8,7 @@
 
 #include "base/vec.h"
 #include "python/python.h"
-#include "python/repr/object.h"
+#include "python/repr/core/repr.h"
 #include "sql/spec/table.h"
 
 /** A part of an object: an attribute, or an item. */

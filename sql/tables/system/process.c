@@ -6,11 +6,11 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "proc/process.h"
-#include "tables/facts.h"
-#include "tables/machine.h"
+#include "target/proc/process.h"
+#include "sql/tables/shared/facts.h"
+#include "sql/tables/shared/machine.h"
 #include "sql/spec/table.h"
-#include "proc/pids.h"
+#include "target/proc/pids.h"
 
 enum {
 	PID,

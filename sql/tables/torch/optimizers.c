@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
-#include "python/repr/items.h"
-#include "python/repr/object.h"
-#include "tables/censuses.h"
+#include "python/repr/core/items.h"
+#include "python/repr/core/repr.h"
+#include "sql/tables/shared/censuses.h"
 
 enum {
 	HOLDER,

@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "records/torch_rings.h"
+#include "rings/torch_rings.h"
 #include "sql/engine/instant.h"
 #include "sql/spec/table.h"
 

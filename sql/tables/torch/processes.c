@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "python/repr/object.h"
-#include "tables/interpreters.h"
+#include "python/repr/core/repr.h"
+#include "sql/tables/shared/interpreters.h"
 #include "values/expression.h"
 
 enum {

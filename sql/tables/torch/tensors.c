@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "tables/censuses.h"
+#include "sql/tables/shared/censuses.h"
 
 enum {
 	SHAPE,

@@ -12,8 +12,8 @@
 #include <sys/user.h>
 
 #include "base/cleanup.h"
-#include "ptrace/arch.h"
-#include "ptrace/fault_step.h"
+#include "target/ptrace/arch.h"
+#include "target/ptrace/fault_step.h"
 
 enum {
 	NUMBER = 8, /* register that has the number of a system call */

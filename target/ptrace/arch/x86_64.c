@@ -9,8 +9,8 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
-#include "ptrace/arch.h"
-#include "ptrace/arch/x86_64.h"
+#include "target/ptrace/arch.h"
+#include "target/ptrace/arch/x86_64.h"
 
 static int get(pid_t tid, struct user_regs_struct *regs)
 {

@@ -409,7 +409,7 @@ for seq in range(20000):
 
 def hostile_code():
     """A process can write what it likes to its rings: a chain of 20,000 calls, numbers without sense."""
-    source = (support.ROOT / "agent/torch_rows.c").read_text()
+    source = (support.ROOT / "agent/torch/rows.c").read_text()
     columns = ["".join(re.findall('"([^"]*)"', re.search(
         r"%s_columns\[\] =(.*?);" % name, source, re.S).group(1))) for name in ("call", "step", "gpu")]
     text = HOSTILE

@@ -49,16 +49,16 @@ def test_no_connection(probing, kind, words):
 # Commands that ask an agent: the file that asks, the command, and the seconds that its answer may
 # take; those of more than ten run in the long form. A row without a command says why it has none.
 ENDLESS = {
-    "eval": ("cli/commands/eval.c", ("eval", "--timeout", "1", "1"), 1),
+    "eval": ("cli/commands/eval/eval.c", ("eval", "--timeout", "1", "1"), 1),
     "trace": ("cli/commands/trace.c", ("trace", "a.py:1", "n", "--for", "1s"), 1),
     "trace-keep": ("cli/commands/trace.c", ("trace", "a.py:1", "n", "--keep"), 1),
     "trace-list": ("cli/commands/trace.c", ("trace", "list"), 1),
     "repl": ("cli/commands/repl.c", ("repl", "--timeout", "1"), 1),
-    "dap": ("cli/commands/dap.c", ("debug", "--dap=127.0.0.1:0"), 40),
-    "status": ("cli/commands/agent.c", ("agent", "status"), 2),
-    "eject": ("cli/commands/eject.c", ("eject",), 10),
-    "resume": ("cli/commands/resume.c", ("resume",), 2),
-    "crash": ("cli/commands/inject.c", None, "of an agent that was loaded by the command"),
+    "dap": ("cli/commands/debug/dap.c", ("debug", "--dap=127.0.0.1:0"), 40),
+    "status": ("cli/commands/agent/agent.c", ("agent", "status"), 2),
+    "eject": ("cli/commands/inject/eject.c", ("eject",), 10),
+    "resume": ("cli/commands/pause/resume.c", ("resume",), 2),
+    "crash": ("cli/commands/inject/inject.c", None, "of an agent that was loaded by the command"),
     "crash-settings": ("control/crash.c", None, "of the same"),
     "pause": ("control/pause.c", ("debug", "--pause", "--max", "1s", "--within", "1s"), 6),
     "step": ("control/step.c", ("step",), 5),
@@ -67,9 +67,9 @@ ENDLESS = {
     "set": ("control/config.c", ("query", "SET probing.sample_rate = 0.5"), 5),
     "query": ("control/expression.c", ("query", "--timeout", "1", "SELECT * FROM python.`1`"), 5),
     "sites": ("control/sites.c", ("memory", "--sites", "1s"), 1),
-    "exact": ("perf/exact.c", ("perf", "--torch", "--exact", "--duration", "1s"), 1),
+    "exact": ("cli/commands/perf/torch/exact/exact.c", ("perf", "--torch", "--exact", "--duration", "1s"), 1),
     "flight": ("control/flight.c", None, "the cluster's, with --timeout as eval"),
-    "completion": ("prompt/prompt_python.c", None, "of a repl whose agent answers"),
+    "completion": ("command/prompt/prompt_python.c", None, "of a repl whose agent answers"),
     "library": ("lib/library_eval.c", None, "a function, as eval"),
 }
 ASKS = r"\bprb_(agent_request|agent_ask|agent_stop|eval_run|eval_show)\("
@@ -80,7 +80,7 @@ def test_no_command_is_forgotten():
     found = {str(path.relative_to(support.ROOT)) for path in support.ROOT.glob("*/**/*.c")
              if path.relative_to(support.ROOT).parts[0] not in ("build", "tests")
              and re.search(ASKS, path.read_text("utf-8"))}
-    assert found == {row[0] for row in ENDLESS.values()} | {"control/agent_client.c",
+    assert found == {row[0] for row in ENDLESS.values()} | {"control/client.c",
                                                             "control/eval.c"}
 
 

@@ -254,12 +254,12 @@ def test_typed_sql_and_asked_for(job, tmp_path):
 
 # Where SQL is run, or handed to `query`; which of the entrances above go through it, or why none does.
 RUNS_SQL = {
-    "cli/commands/query.c": "query -",
-    "cli/commands/cluster_query.c": "cluster query",
+    "cli/commands/query/query.c": "query -",
+    "cli/commands/cluster/query.c": "cluster query",
     "cli/commands/snapshot.c": "its own statements",
     "cli/commands/skill.c": "statements of gateway/skills/",
-    "gateway/metrics.c": "its own statements",
-    "gateway/otlp_spans.c": "its own statements",
+    "gateway/metrics/metrics.c": "its own statements",
+    "gateway/metrics/otlp_spans.c": "its own statements",
     "lib/library.c": "probing_query()",
     "sql/engine/session.c": "the engine",
     "sql/engine/declare.c": "the engine",
@@ -268,18 +268,18 @@ RUNS_SQL = {
     "sql/engine/statement.c": "the engine",
     "sql/engine/custom_tables.c": "the engine",
     "sql/engine/json_rows.c": "its own statements",
-    "profile/store_when.c": "perf --when: a database of its own, without targets; tests/live/profile/test_when.py",
-    "profile/store_sql.c": "its own statements",
-    "profile/store_write.c": "its own statements",
-    "profile/store_rename.c": "its own statements",
-    "profile/load_file.c": "its own statements",
+    "profile/store/write/condition.c": "perf --when: a database of its own, without targets; tests/live/profile/test_when.py",
+    "profile/store/write/statements.c": "its own statements",
+    "profile/store/write/write_batch.c": "its own statements",
+    "profile/store/write/rename_stacks.c": "its own statements",
+    "profile/store/load/database.c": "its own statements",
 }
 HANDS_SQL = {
-    "cli/commands/query.c": "query -",
-    "cli/commands/cluster.c": "cluster query",
-    "cluster/reach.c": "cluster query, global, served",
+    "cli/commands/query/query.c": "query -",
+    "cli/commands/cluster/cluster.c": "cluster query",
+    "cluster/reach/reach.c": "cluster query, global, served",
     "clickhouse/server.c": "a database elsewhere, which is told readonly=1; tests/live/cluster/test_clickhouse.py",
-    "gateway/mcp_tools.c": "mcp",
+    "gateway/mcp/tools.c": "mcp",
     "gateway/routes.c": "GET /v1/targets/{id}/query ",
     "gateway/openapi.c": "no command: where a parameter stands",
     "gdbplugin/core/commands/query.py": "gdb",
@@ -318,7 +318,7 @@ def test_no_entrance_is_missing(job):
     assert found == set(HANDS_SQL)
     # The one command that may allow changes.
     found = {name for name, text in sources(".c", ".py") if re.search(r"\bprb_session_allow_changes\(|--allow-code", text)}
-    assert found == {"cli/commands/query.c", "sql/engine/session.c", "sql/engine/changes.c"}
+    assert found == {"cli/commands/query/query.c", "sql/engine/session.c", "sql/engine/changes.c"}
     header = (support.ROOT / "lib" / "probing.h").read_text(encoding="utf-8")
     assert set(re.findall(r"(probing_\w+)\(struct probing \*p, const char \*sql", header)) == set(FUNCTIONS)
     assert len(re.findall(r"const char \*sql\b", header)) == len(FUNCTIONS)

@@ -169,9 +169,9 @@ def test_no_secret_is_left(kind, output, tmp_path):
 # Where something is asked to be redacted, and its row.
 ASKS = {
     "cli/commands/snapshot.c": "snapshot --redact",
-    "cli/commands/cluster.c": "cluster hang --save --redact",
+    "cli/commands/cluster/cluster.c": "cluster hang --save --redact",
     "gateway/routes.c": "GET /v1/targets/ID/snapshot?redact=1",
-    "gateway/mcp_tools.c": "the tool snapshot",
+    "gateway/mcp/tools.c": "the tool snapshot",
     "gdbplugin/core/commands/snapshot.py": "gdb",
     "lib/probing.h": "probing_snapshot()",
 }
@@ -194,7 +194,7 @@ def test_one_function_cuts_command_lines():
     users = {str(file.relative_to(support.ROOT)) for folder in ("base", "target", "cluster", "cli", "dump", "lib", "profile")
              for file in (support.ROOT / folder).rglob("*.c")
              if re.search(r"prb_text_cut_command\(|prb_command_line_cut\(", file.read_text(encoding="utf-8"))}
-    assert users == {"base/text.c", "target/snapshot/writer.c", "target/spec/command_line.c", "cluster/job.c"}
+    assert users == {"base/text.c", "target/snapshot/writer.c", "target/spec/command_line.c", "cluster/jobs/job.c"}
 
 
 # Values that the class of an object leaves out of its repr().

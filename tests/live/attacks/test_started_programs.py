@@ -15,23 +15,23 @@ OURS = None  # words of this program, and numbers
 TYPED = None  # the command line that the user typed behind it, whole
 # What starts programs, and the tests of names that somebody else chose for its words.
 STARTERS = {
-    "cli/commands/debugger.c": ["attacks/test_started_programs.py::test_a_core_whose_program_is_an_option"],
+    "cli/commands/debuggers/start_debugger.c": ["attacks/test_started_programs.py::test_a_core_whose_program_is_an_option"],
     "cli/commands/launch.c": TYPED,
     "cli/commands/node.c": OURS,
-    "cli/commands/script_start.c": TYPED,
-    "cli/commands/serve_open.c": OURS,
+    "cli/commands/script/start_python.c": TYPED,
+    "cli/commands/serve/open_browser.c": OURS,
     "clickhouse/ship_metrics.c": OURS,
-    "cluster/gather.c": ["attacks/test_started_programs.py::test_hosts_that_are_options",
+    "cluster/reach/gather.c": ["attacks/test_started_programs.py::test_hosts_that_are_options",
                          "attacks/test_started_programs.py::test_pods_and_nodes_that_are_options"],
-    "gateway/child.c": ["attacks/test_gateway.py::test_words_of_a_command_line",
+    "gateway/targets/child.c": ["attacks/test_gateway.py::test_words_of_a_command_line",
                         "gateway/test_job_of_gateway.py::test_what_a_request_names_is_a_target",
                         "gateway/test_mcp.py::test_what_cannot_be_done"],
-    "gateway/post.c": OURS,
-    "perf/program.c": TYPED,
-    "perf/selfcheck.c": OURS,
-    "remote/remote_ssh.c": ["attacks/test_started_programs.py::test_hosts_that_are_options"],
-    "remote/serve_child.c": ["remote/test_remote.py::test_refused"],
-    "top/stack.c": OURS,
+    "gateway/metrics/post.c": OURS,
+    "cli/commands/perf/record/program.c": TYPED,
+    "cli/commands/perf/selfcheck.c": OURS,
+    "remote/ssh.c": ["attacks/test_started_programs.py::test_hosts_that_are_options"],
+    "remote/serve/child.c": ["remote/test_remote.py::test_refused"],
+    "cli/commands/top/stack.c": OURS,
 }
 STARTS = re.compile(r"\bprb_(start_(become\w*|child)|program_start)\(")
 # A program that says which words it got, and succeeds.

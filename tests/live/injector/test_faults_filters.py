@@ -145,19 +145,19 @@ def test_every_call_of_a_crash_is_listed(interpreter, how, tmp_path):
 
 # Files that load the agent, and the command above that each belongs to.
 LOADERS = {
-    "cli/commands/agent_relay.c": "eval",
-    "cli/commands/dap.c": "dap",
-    "cli/commands/eval.c": "eval",
-    "cli/commands/inject.c": "inject",
+    "cli/commands/agent/relay.c": "eval",
+    "cli/commands/debug/dap.c": "dap",
+    "cli/commands/eval/eval.c": "eval",
+    "cli/commands/inject/inject.c": "inject",
     "cli/commands/repl.c": "repl",
     "cli/commands/trace.c": "trace-line",
-    "control/agent_load.c": "eval",
+    "control/load.c": "eval",
     "control/config.c": "set",
     "control/expression.c": "query",
     "control/pause.c": "pause",
     "lib/library_eval.c": "eval",
-    "memory/sites.c": "sites",
-    "perf/exact.c": "exact",
+    "cli/commands/memory/sites/sites.c": "sites",
+    "cli/commands/perf/torch/exact/exact.c": "exact",
 }
 
 

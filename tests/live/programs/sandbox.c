@@ -2,7 +2,7 @@
 /*
  * A library with which a program shuts itself into a filter of system calls: one that answers a
  * single call with an action, or one that allows what the product says that it calls in a program
- * (ptrace/seccomp_calls.h), and has all others noted by a child before they are made.
+ * (target/ptrace/seccomp_calls.h), and has all others noted by a child before they are made.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "ptrace/seccomp_calls.h"
+#include "target/ptrace/seccomp_calls.h"
 
 enum { NOTED = 4000 };
 

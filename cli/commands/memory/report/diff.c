@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "memory/memory.h"
+#include "cli/commands/memory/report/memory.h"
 
 /* When the process began, in ticks since boot; 0: the file does not say. */
 static unsigned long long started(struct prb_target *target)

@@ -5,8 +5,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "memory/memory.h"
-#include "tables/nvml.h"
+#include "cli/commands/memory/report/memory.h"
+#include "sql/tables/shared/nvml.h"
 
 enum { MOST_GPUS = 64 };
 

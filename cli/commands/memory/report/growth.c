@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "memory/memory.h"
-#include "proc/text.h"
+#include "cli/commands/memory/report/memory.h"
+#include "target/proc/text.h"
 
 enum { CHANGE_WIDTH = 11 };
 

@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "memory/memory.h"
+#include "cli/commands/memory/report/memory.h"
 
 static void put_process(const struct prb_memory_process *p, struct prb_json *json)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "memory/malloc.h"
+#include "cli/commands/memory/report/malloc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "dwarf/elf/module.h"
-#include "memory/memory.h"
-#include "profile/tree.h"
+#include "cli/commands/memory/report/memory.h"
+#include "profile/recording/tree.h"
 
 enum {
 	HEAD = 8,      /* bytes of a chunk that are not the caller's */

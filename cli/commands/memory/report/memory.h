@@ -6,7 +6,7 @@
 #define PRB_MEMORY_MEMORY_H
 
 #include "base/json.h"
-#include "memory/malloc.h"
+#include "cli/commands/memory/report/malloc.h"
 #include "target/target.h"
 #include "values/census/census.h"
 #include "values/census/growth.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "memory/memory.h"
-#include "proc/cgroup.h"
+#include "cli/commands/memory/report/memory.h"
+#include "target/proc/cgroup.h"
 
 /** The number behind "NAME:" in kB, as bytes; -1 if there is none. */
 static int64_t find(const char *text, const char *name)

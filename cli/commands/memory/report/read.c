@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
-#include "memory/memory.h"
+#include "cli/commands/memory/report/memory.h"
 #include "dwarf/elf/module.h"
 #include "target/mem/view.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "memory/memory.h"
+#include "cli/commands/memory/report/memory.h"
 
 static int by_number(uint64_t one, uint64_t other)
 {

@@ -7,8 +7,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "memory/memory.h"
-#include "proc/process.h"
+#include "cli/commands/memory/report/memory.h"
+#include "target/proc/process.h"
 #include "target/spec/command_line.h"
 
 enum { TENSORS = 8, COUNT_WIDTH = 12, BYTES_WIDTH = 10 };

@@ -6,8 +6,8 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/new_file.h"
-#include "memory/sites.h"
-#include "profile/format.h"
+#include "cli/commands/memory/sites/sites.h"
+#include "profile/formats/format.h"
 
 struct prb_error *prb_memory_sites_check_output(const char *path)
 {

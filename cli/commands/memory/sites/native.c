@@ -5,8 +5,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "memory/sites.h"
-#include "profile/natives.h"
+#include "cli/commands/memory/sites/sites.h"
+#include "profile/native/natives.h"
 
 struct prb_site_natives {
 	struct prb_target *target;

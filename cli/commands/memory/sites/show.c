@@ -6,8 +6,8 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "memory/sites.h"
-#include "profile/report.h"
+#include "cli/commands/memory/sites/sites.h"
+#include "profile/recording/report.h"
 
 enum { WIDTH = 11, MOST_CALLERS = 6, MOST_LEAKS = 10 };
 

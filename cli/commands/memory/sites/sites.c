@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `probing memory --sites`: takes the samples. */
-#include "memory/sites.h"
+#include "cli/commands/memory/sites/sites.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +14,9 @@
 #include "command/naming.h"
 #include "command/output.h"
 #include "command/term.h"
-#include "control/agent_load.h"
-#include "profile/codes.h"
-#include "proc/process.h"
+#include "control/load.h"
+#include "profile/sampler/codes.h"
+#include "target/proc/process.h"
 #include "target/spec/command_line.h"
 
 enum { SAMPLES_MAX = 4 << 20, PLACES_MAX = 1 << 20 };

@@ -12,8 +12,8 @@
 #define PRB_MEMORY_SITES_H
 
 #include "control/sites.h"
-#include "memory/memory.h"
-#include "profile/recording.h"
+#include "cli/commands/memory/report/memory.h"
+#include "profile/recording/recording.h"
 
 struct prb_memory_sample {
 	uint32_t stack, tid;

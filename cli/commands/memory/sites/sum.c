@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/text.h"
-#include "memory/sites.h"
+#include "cli/commands/memory/sites/sites.h"
 
 enum { MOST_ROWS = 2000, MOST_TEXT = 1 << 20, MOST_STACK = 1200 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "perf/background.h"
+#include "cli/commands/perf/record/background.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +16,11 @@
 #include "base/json.h"
 #include "base/own_file.h"
 #include "base/text.h"
-#include "perf/processes.h"
+#include "cli/commands/perf/record/processes.h"
 #include "command/background.h"
 #include "command/exit.h"
 #include "command/output.h"
-#include "profile/store.h"
+#include "profile/store/write/store.h"
 #include "target/spec/target_spec.h"
 
 static const double usual_ring = 600;

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "command/command.h"
-#include "perf/performance.h"
-#include "records/known.h"
+#include "cli/commands/perf/show/performance.h"
+#include "rings/known.h"
 
 /** Has a recording noted as soon as it has begun, so that it is found by its process. */
 struct prb_performance_note {

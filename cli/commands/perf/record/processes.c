@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "perf/processes.h"
+#include "cli/commands/perf/record/processes.h"
 
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "command/descriptors.h"
 #include "command/exit.h"
-#include "perf/performance.h"
-#include "proc/subprocesses.h"
+#include "cli/commands/perf/show/performance.h"
+#include "target/proc/subprocesses.h"
 #include "target/spec/target_spec.h"
 
 void prb_performance_targets_deinit(struct prb_performance_targets *targets)

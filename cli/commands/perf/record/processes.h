@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "target/target.h"
 #include "command/command.h"
-#include "perf/performance.h"
+#include "cli/commands/perf/show/performance.h"
 
 struct prb_performance_targets {
 	PRB_VEC(struct prb_target *) list;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "perf/program.h"
+#include "cli/commands/perf/record/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "command/descriptors.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
-#include "ptrace/held_start.h"
+#include "target/ptrace/held_start.h"
 #include "command/start.h"
 
 enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127 };

@@ -12,8 +12,8 @@
 #define PRB_PERF_PROGRAM_H
 
 #include "base/error.h"
-#include "profile/recording.h"
-#include "profile/sampler.h"
+#include "profile/recording/recording.h"
+#include "profile/sampler/sampler.h"
 
 typedef struct prb_error *prb_program_recorder(void *context,
 					       const struct prb_profile_program *program,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "perf/progress.h"
+#include "cli/commands/perf/record/progress.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -11,7 +11,7 @@
 #ifndef PRB_PERF_PROGRESS_H
 #define PRB_PERF_PROGRESS_H
 
-#include "profile/recording.h"
+#include "profile/recording/recording.h"
 
 void prb_progress_begin(void);
 /** For prb_profile_options: what there is now. */

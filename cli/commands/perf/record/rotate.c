@@ -4,7 +4,7 @@
  * one before ends, and what is left to do for that one (names of C frames, source, the disk) takes
  * no time of the series.
  */
-#include "perf/rotate.h"
+#include "cli/commands/perf/record/rotate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,11 +25,11 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "perf/processes.h"
+#include "cli/commands/perf/record/processes.h"
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "command/term.h"
-#include "profile/store.h"
+#include "profile/store/write/store.h"
 
 /* A file of the series. */
 struct part {

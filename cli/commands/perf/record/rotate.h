@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "command/command.h"
-#include "perf/performance.h"
+#include "cli/commands/perf/show/performance.h"
 
 /** Records one file after the other, each of its own name, until Ctrl-C, or the process ends, or
  * their --duration is over; removes those of them that are more than are to be kept. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "perf/steps.h"
+#include "cli/commands/perf/record/steps.h"
 
 #include "base/cleanup.h"
-#include "records/last_step.h"
+#include "rings/last_step.h"
 #include "target/spec/target_spec.h"
 
 bool prb_performance_steps(pid_t pid, int64_t since, struct prb_store_step *ret)

@@ -7,7 +7,7 @@
 #ifndef PRB_PERF_STEPS_H
 #define PRB_PERF_STEPS_H
 
-#include "profile/store.h"
+#include "profile/store/write/store.h"
 
 /** As prb_store_steps_fn. */
 bool prb_performance_steps(pid_t pid, int64_t since, struct prb_store_step *ret);

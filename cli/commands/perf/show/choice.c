@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which threads of a recording are looked at, and what samples weigh. */
-#include "perf/performance.h"
+#include "cli/commands/perf/show/performance.h"
 
 #include <stdlib.h>
 #include <string.h>

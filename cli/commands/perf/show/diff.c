@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "perf/performance.h"
+#include "cli/commands/perf/show/performance.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "perf/performance.h"
+#include "cli/commands/perf/show/performance.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "profile/wall_parts.h"
+#include "profile/recording/wall_parts.h"
 
 void prb_performance_json_function(struct prb_json *json, const struct prb_tree_function *f,
 				   bool lines, int32_t line)

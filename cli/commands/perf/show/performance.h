@@ -11,10 +11,10 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "command/command.h"
-#include "profile/diff.h"
-#include "profile/format.h"
-#include "profile/recording.h"
-#include "profile/report.h"
+#include "profile/recording/diff.h"
+#include "profile/formats/format.h"
+#include "profile/recording/recording.h"
+#include "profile/recording/report.h"
 
 /** Processes that are one recording, with their names. */
 struct prb_performance_several {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "perf/performance.h"
+#include "cli/commands/perf/show/performance.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "profile/wall_parts.h"
+#include "profile/recording/wall_parts.h"
 
 enum { MOST_ROWS = 30, WIDEST_NAME = 40, MOST_PARTS = 3, MOST_LEFT_OUT = 10 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What threads waited for, and for whom. */
-#include "perf/performance.h"
+#include "cli/commands/perf/show/performance.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "profile/wait_sums.h"
+#include "profile/recording/wait_sums.h"
 
 enum { MOST_ROWS = 30 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "perf/torch.h"
-#include "perf/exact.h"
+#include "cli/commands/perf/torch/torch.h"
+#include "cli/commands/perf/torch/exact/exact.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "memory/memory.h"
+#include "cli/commands/memory/report/memory.h"
 #include "command/interrupt.h"
 #include "command/naming.h"
 #include "command/output.h"
 #include "command/term.h"
-#include "profile/sampler.h"
-#include "perf/processes.h"
+#include "profile/sampler/sampler.h"
+#include "cli/commands/perf/record/processes.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
 #include "values/census/torch_steps.h"

@@ -5,8 +5,8 @@
 #ifndef PRB_PERF_TORCH_H
 #define PRB_PERF_TORCH_H
 
-#include "perf/performance.h"
-#include "profile/by_module.h"
+#include "cli/commands/perf/show/performance.h"
+#include "profile/recording/by_module.h"
 
 /** A node of the tree that is shown: a part of the step, or a module. */
 struct prb_torch_node {

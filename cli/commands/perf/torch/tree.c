@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "perf/torch.h"
+#include "cli/commands/perf/torch/torch.h"
 
 enum { NONE = UINT32_MAX, SHARE_WIDTH = 8, BOUNDS_WIDTH = 10, TIME_WIDTH = 10 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "perf/exact.h"
+#include "cli/commands/perf/torch/exact/exact.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "command/term.h"
-#include "control/agent_load.h"
+#include "control/load.h"
 #include "control/eval.h"
-#include "perf/processes.h"
+#include "cli/commands/perf/record/processes.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
 

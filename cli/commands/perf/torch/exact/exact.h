@@ -5,9 +5,9 @@
 #ifndef PRB_PERF_EXACT_H
 #define PRB_PERF_EXACT_H
 
-#include "perf/performance.h"
-#include "profile/recording.h"
-#include "records/torch_rings.h"
+#include "cli/commands/perf/show/performance.h"
+#include "profile/recording/recording.h"
+#include "rings/torch_rings.h"
 
 enum { PRB_EXACT_NONE = UINT32_MAX };
 

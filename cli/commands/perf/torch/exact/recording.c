@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The steps that were timed, as a recording by module: files are written from it as from one that
- * was sampled (profile/by_module.h). Between two moments at which a call begins or ends, the step
- * was in the innermost call that is open.
+ * was sampled (profile/recording/by_module.h). Between two moments at which a call begins or ends,
+ * the step was in the innermost call that is open.
  *
  * Times are those without the agent's own: calls of forward nest then. In backward a module that is
  * waiting for another gradient is open beside others, and the deepest one counts.
@@ -14,8 +14,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "perf/exact.h"
-#include "profile/by_module.h"
+#include "cli/commands/perf/torch/exact/exact.h"
+#include "profile/recording/by_module.h"
 
 /** A process may write what it likes to its rings. */
 enum { DEEPEST = 200, MOST_OPEN = 1000, MOST_CALLS = 1 << 19 };

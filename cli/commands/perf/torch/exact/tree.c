@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "perf/exact.h"
+#include "cli/commands/perf/torch/exact/exact.h"
 
 enum { NONE = PRB_EXACT_NONE };
 /** A process may write what it likes to its rings. */
