@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/inside/python.h"
 #include "agent/protocol.h"
 
 struct prba_connection;
@@ -73,11 +74,8 @@ struct prba_job {
 	char why_late[128]; /**< what `text` of a step points to that was not begun */
 
 	/* Objects of the connection that live between evaluations. Used by the worker only. */
-	atomic_bool present; /**< there is something */
-	void *thread_state;  /**< the worker's, for threading.local; NULL: none */
-	int gil;	     /**< what is given back with it */
-	int life;	     /**< of the interpreter, which may be started again */
-	bool entered;	     /**< prba_finalization_enter() was called for it, by the main thread */
+	atomic_bool present;		  /**< there is something */
+	struct prba_python_thread python; /**< the worker */
 
 	/* the worker */
 	bool has_worker;

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/socket/agent.h"
+#include "agent/inside/export.h"
 
 enum {
 	PRBA_DEBUGGER_VERSION = 5,

@@ -115,21 +115,21 @@ static void serve(struct prba_connection *c)
 static void forget(struct prba_connection *c)
 {
 	struct prba_job *job = &c->job;
-	bool lost = job->thread_state && job->life != prba_finalization_number();
+	bool lost = job->python.thread_state && job->python.life != prba_finalization_number();
 
 	/* What is gone with its interpreter is not touched. */
 	if (!lost && prba_finalization_is_known() && !prba_python_refusal() &&
-	    prba_python_attach(c)) {
+	    prba_python_attach(&c->job.python)) {
 		prba_bootstrap_close(c);
-		prba_python_drop(c);
+		prba_python_drop(&c->job.python);
 	}
-	job->thread_state = NULL;
+	job->python.thread_state = NULL;
 }
 
 void prba_work_forget(struct prba_connection *c)
 {
 	/* A thread state is ended by its own thread. */
-	if (c->job.thread_state || prba_pause_serve(c, serve) == PRBA_NOT_PAUSED)
+	if (c->job.python.thread_state || prba_pause_serve(c, serve) == PRBA_NOT_PAUSED)
 		forget(c);
 }
 
@@ -150,7 +150,7 @@ static void pause_here(struct prba_connection *c, enum prb_wire_outcome *outcome
 		*outcome = prba_pause_hold(c);
 		prba_job_end(c);
 	} else {
-		prba_python_let_go(c);
+		prba_python_let_go(&c->job.python);
 	}
 }
 
@@ -172,10 +172,10 @@ static void evaluate(struct prba_connection *c, enum prb_wire_outcome *outcome, 
 		if (c->job.eval.flags & PRB_WIRE_IN_FRAME && c->job.asked == PRBA_EVALUATES)
 			return;
 		*text = prba_python_ending;
-		if (!prba_python_attach(c))
+		if (!prba_python_attach(&c->job.python))
 			return;
 		run_as_worker(c, outcome, text);
-		prba_python_detach(c);
+		prba_python_detach(&c->job.python);
 	}
 }
 
@@ -184,7 +184,7 @@ static const char *approach(struct prba_connection *c)
 {
 	const char *text = *prba_python_version() ? prba_main_register(c) : NULL;
 
-	return text || c->job.entered ? text : prba_python_refusal();
+	return text || c->job.python.entered ? text : prba_python_refusal();
 }
 
 void prba_work_do(struct prba_connection *c)
@@ -205,11 +205,11 @@ void prba_work_do(struct prba_connection *c)
 	if (text)
 		goto end;
 	if (on_main) {
-		prba_python_leave_place(c);
+		prba_python_leave_place(&c->job.python);
 		prba_main_call(c, run_here, &outcome, &text);
 		goto end;
 	}
-	while (prba_main_lacks_gil() && !c->job.entered) {
+	while (prba_python_lacks_gil() && !c->job.python.entered) {
 		if (!prba_main_call(c, NULL, &outcome, &text))
 			goto end;
 		text = approach(c);
@@ -227,7 +227,7 @@ void prba_work_do(struct prba_connection *c)
 	else
 		evaluate(c, &outcome, &text);
 end:
-	prba_python_leave_place(c);
+	prba_python_leave_place(&c->job.python);
 	prba_pause_disclaim(c);
 	prba_job_finish(c, outcome, text);
 }

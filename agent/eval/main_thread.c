@@ -11,6 +11,7 @@
 #include "agent/inside/finalization.h"
 #include "agent/inside/python_table.h"
 #include "agent/inside/status.h"
+#include "agent/inside/python.h"
 
 enum {
 	PENDING_MAX = 32,
@@ -51,12 +52,6 @@ static uint64_t added; /* while `adding` */
 static atomic_bool called_ever;
 static _Atomic int main_tid; /* who came to the last call; 0: nobody did */
 
-bool prba_main_lacks_gil(void)
-{
-	return py->PyEval_ThreadsInitialized && py->PyEval_InitThreads &&
-	       !py->PyEval_ThreadsInitialized();
-}
-
 /** The calls of an interpreter that has ended are forgotten, unless they came before this one. */
 static void drop_lost(const struct call *made)
 {
@@ -91,7 +86,7 @@ static int called(void *argument)
 	bool pressed;
 
 	/* The GIL is of use to the next one who asks, and to the worker when its client leaves. */
-	if (prba_main_lacks_gil())
+	if (prba_python_lacks_gil())
 		py->PyEval_InitThreads();
 	atomic_store(&main_tid, (int)syscall(SYS_gettid));
 	drop_lost(call);
@@ -150,7 +145,7 @@ static enum call_state withdraw(struct prba_connection *c, struct call *call)
 		int state = atomic_load(&call->state);
 
 		if (state == CALL_DONE || state == CALL_LOST) {
-			c->job.entered = call->entered;
+			c->job.python.entered = call->entered;
 			atomic_store(&call->state, CALL_FREE);
 			return state;
 		}
@@ -181,7 +176,7 @@ bool prba_main_call(struct prba_connection *c, prba_main_run *run, enum prb_wire
 	atomic_store(&c->job.needs_main, true);
 	atomic_store(&c->job.also_wake, &call->wake);
 	/* From 3.9 to 3.12 a busy thread learns of a pending call only when it gives up the GIL. */
-	if (run && !prba_main_lacks_gil() && prba_finalization_enter()) {
+	if (run && !prba_python_lacks_gil() && prba_finalization_enter()) {
 		py->PyGILState_Release(py->PyGILState_Ensure());
 		prba_finalization_leave();
 	}
@@ -269,7 +264,7 @@ static bool is_strange(void)
 {
 	/* Without a GIL it has to be called anyway. */
 	return !prba_finalization_look() ||
-	       (!prba_main_lacks_gil() &&
+	       (!prba_python_lacks_gil() &&
 		(!prba_finalization_is_known() || prba_finalization_is_ending()));
 }
 
@@ -283,7 +278,7 @@ const char *prba_main_register(struct prba_connection *c)
 
 	if (!prba_finalization_is_embedded())
 		return NULL;
-	while (!c->job.entered && is_strange() && !over && main != RESTS &&
+	while (!c->job.python.entered && is_strange() && !over && main != RESTS &&
 	       atomic_load(&c->job.state) != PRBA_CANCELLED) {
 		/* It came at a bad moment, or did not while its interpreter lived. */
 		if (call && (!is_open(call) || !py->Py_IsInitialized())) {
@@ -300,8 +295,8 @@ const char *prba_main_register(struct prba_connection *c)
 	}
 	if (call)
 		withdraw(c, call);
-	if (!c->job.entered && over && prba_finalization_returns() && prba_finalization_look() &&
-	    !prba_finalization_is_known())
+	if (!c->job.python.entered && over && prba_finalization_returns() &&
+	    prba_finalization_look() && !prba_finalization_is_known())
 		return "this program finalizes and restarts Python repeatedly, and the code found "
 		       "no time to run";
 	return NULL;

@@ -19,9 +19,6 @@ struct prba_connection;
 typedef bool prba_main_run(struct prba_connection *c, enum prb_wire_outcome *outcome,
 			   const char **text);
 
-/** Before 3.7 there may be no GIL yet; it can only be made by the one who would hold it. */
-bool prba_main_lacks_gil(void);
-
 /**
  * Runs the job on the main thread or, if @p run is NULL, only makes the GIL and registers the exit
  * hook there. False if the main thread did not respond before the job was cancelled, or cannot be

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/inside/python.h"
-#include "agent/socket/server.h"
 #include "agent/inside/environment.h"
+#include "agent/inside/python.h"
 
 enum { TEXTS = 2 /* the current text, and the next one while it is written */ };
 
@@ -20,6 +19,7 @@ static struct {
 } values[PRB_CONFIG_KEYS];
 static _Atomic unsigned changes;
 static atomic_bool ready;
+_Atomic(void (*)(void)) prba_config_changed;
 static atomic_flag changing = ATOMIC_FLAG_INIT; /* held by a writer; a concurrent one gets EAGAIN */
 
 static bool put(unsigned index, const char *value)
@@ -67,6 +67,7 @@ PRBA_EXPORT int probing_config_set(const char *text)
 {
 	const char *equals = strchr(text, '=');
 	unsigned index = equals ? prb_config_find(text, (size_t)(equals - text)) : PRB_CONFIG_KEYS;
+	void (*told)(void);
 	bool good;
 
 	if (index == PRB_CONFIG_KEYS)
@@ -79,7 +80,9 @@ PRBA_EXPORT int probing_config_set(const char *text)
 	good = put(index, equals + 1);
 	atomic_fetch_add(&changes, 1);
 	atomic_flag_clear(&changing);
-	prba_server_notify();
+	told = atomic_load(&prba_config_changed);
+	if (told)
+		told();
 	return good ? 0 : -EINVAL;
 }
 

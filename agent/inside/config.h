@@ -9,10 +9,14 @@
 #ifndef PRB_AGENT_CONFIG_H
 #define PRB_AGENT_CONFIG_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 
-#include "agent/socket/agent.h"
+#include "agent/inside/export.h"
 #include "agent/config_keys.h"
+
+/** Called after each change, by the thread that made it; NULL: nobody is told. */
+extern _Atomic(void (*)(void)) prba_config_changed;
 
 /**
  * Reads the environment, once. The first use does it, too, but takes the loader's lock: a thread

@@ -5,9 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "agent/client/connection.h"
 #include "agent/inside/finalization.h"
-#include "agent/eval/main_thread.h"
 #include "agent/inside/python_table.h"
 
 struct prba_python_table prba_python;
@@ -50,35 +48,39 @@ const char *prba_python_refusal(void)
 	return NULL;
 }
 
-static void acquire(struct prba_job *job)
+bool prba_python_lacks_gil(void)
+{
+	return py->PyEval_ThreadsInitialized && py->PyEval_InitThreads &&
+	       !py->PyEval_ThreadsInitialized();
+}
+
+static void acquire(struct prba_python_thread *thread)
 {
 	int now = prba_finalization_number();
 
-	if (job->thread_state && job->life == now) {
-		py->PyEval_RestoreThread(job->thread_state);
+	if (thread->thread_state && thread->life == now) {
+		py->PyEval_RestoreThread(thread->thread_state);
 	} else {
-		job->life = now;
-		job->gil = py->PyGILState_Ensure();
+		thread->life = now;
+		thread->gil = py->PyGILState_Ensure();
 	}
 }
 
-/** Without the thread state, what belongs to the thread is gone. */
-static void drop(struct prba_job *job)
+void prba_python_drop(struct prba_python_thread *thread)
 {
-	py->PyGILState_Release(job->gil);
-	job->thread_state = NULL;
+	py->PyGILState_Release(thread->gil);
+	thread->thread_state = NULL;
 	prba_finalization_leave();
 }
 
-/** From here on the interpreter waits for us before it ends. False if it ends already. */
-static bool enter(struct prba_job *job)
+bool prba_python_enter(struct prba_python_thread *thread)
 {
-	bool expected = job->entered;
+	bool expected = thread->entered;
 
 	if (!expected && !prba_finalization_enter())
 		return false;
 	/* Another interpreter by now: its thread would not hold us back, nor we it. */
-	if (!expected && prba_main_lacks_gil()) {
+	if (!expected && prba_python_lacks_gil()) {
 		prba_finalization_leave();
 		return false;
 	}
@@ -89,51 +91,41 @@ static bool enter(struct prba_job *job)
  * The second half of attaching: takes the GIL and has the interpreter know of us; not @p may_wait:
  * as far as that waits for none of the program's threads, which may stand.
  */
-static bool attach_entered(struct prba_job *job, bool may_wait)
+static bool attach_entered(struct prba_python_thread *thread, bool may_wait)
 {
-	bool expected = job->entered;
+	bool expected = thread->entered;
 
-	job->entered = false;
-	acquire(job);
+	thread->entered = false;
+	acquire(thread);
 	if (!prba_finalization_register(may_wait))
 		py->PyErr_Clear();
 	if (expected || !prba_finalization_is_ending())
 		return true;
-	drop(job);
+	prba_python_drop(thread);
 	return false;
 }
 
-bool prba_python_attach(struct prba_connection *c)
+bool prba_python_attach(struct prba_python_thread *thread)
 {
-	return enter(&c->job) && attach_entered(&c->job, true);
+	return prba_python_enter(thread) && attach_entered(thread, true);
 }
 
-static void detach(struct prba_job *job)
+void prba_python_detach(struct prba_python_thread *thread)
 {
 	/* One that does not tell us when it ends takes the thread state with it. */
 	if (!prba_finalization_is_known()) {
-		drop(job);
+		prba_python_drop(thread);
 		return;
 	}
-	job->thread_state = py->PyEval_SaveThread();
+	thread->thread_state = py->PyEval_SaveThread();
 	prba_finalization_leave();
 }
 
-void prba_python_detach(struct prba_connection *c)
+void prba_python_leave_place(struct prba_python_thread *thread)
 {
-	detach(&c->job);
-}
-
-void prba_python_drop(struct prba_connection *c)
-{
-	drop(&c->job);
-}
-
-void prba_python_leave_place(struct prba_connection *c)
-{
-	if (c->job.entered)
+	if (thread->entered)
 		prba_finalization_leave();
-	c->job.entered = false;
+	thread->entered = false;
 }
 
 bool prba_python_stops_world(void)
@@ -141,10 +133,10 @@ bool prba_python_stops_world(void)
 	return free_threaded;
 }
 
-bool prba_python_acquire(struct prba_connection *c)
+bool prba_python_acquire(struct prba_python_thread *thread)
 {
-	return (c->job.entered || !prba_python_refusal()) && enter(&c->job) &&
-	       attach_entered(&c->job, false);
+	return (thread->entered || !prba_python_refusal()) && prba_python_enter(thread) &&
+	       attach_entered(thread, false);
 }
 
 void prba_python_stop_world(void)
@@ -157,50 +149,33 @@ void prba_python_start_world(void)
 	py->_PyEval_StartTheWorld(py->PyInterpreterState_Main());
 }
 
-void prba_python_let_go(struct prba_connection *c)
+void prba_python_let_go(struct prba_python_thread *thread)
 {
 	if (free_threaded)
 		prba_python_start_world();
-	detach(&c->job);
+	prba_python_detach(thread);
 }
 
-void prba_python_end_pause(struct prba_connection *c)
+void prba_python_lend(struct prba_python_thread *thread)
 {
-	if (__atomic_load_n(&c->job.serial, __ATOMIC_SEQ_CST) != 1) {
-		prba_python_let_go(c);
-		return;
-	}
-	if (free_threaded)
-		prba_python_start_world();
-	drop(&c->job);
-	atomic_store(&c->job.present, false);
+	thread->thread_state = py->PyEval_SaveThread();
 }
 
-void prba_python_lend(struct prba_connection *c)
+void prba_python_take_back(struct prba_python_thread *thread)
 {
-	c->job.thread_state = py->PyEval_SaveThread();
+	acquire(thread);
 }
 
-void prba_python_take_back(struct prba_connection *c)
+void prba_python_take_turn(struct prba_python_thread *thread)
 {
-	acquire(&c->job);
-}
+	bool first = !thread->thread_state;
 
-bool prba_python_enter(struct prba_connection *c)
-{
-	return enter(&c->job);
-}
-
-void prba_python_take_turn(struct prba_connection *c)
-{
-	bool first = !c->job.thread_state;
-
-	if (!attach_entered(&c->job, false))
+	if (!attach_entered(thread, false))
 		return;
 	if (first)
-		drop(&c->job);
+		prba_python_drop(thread);
 	else
-		detach(&c->job);
+		prba_python_detach(thread);
 }
 
 const char *prba_python_pause_refusal(void)

@@ -13,7 +13,14 @@
 
 #include <stdbool.h>
 
-struct prba_connection;
+/** How a thread of ours stands to the interpreter. All 0 before the first of the functions below.
+ */
+struct prba_python_thread {
+	void *thread_state; /**< the thread's, for threading.local; NULL: none */
+	int gil;	    /**< what is given back with it */
+	int life;	    /**< of the interpreter, which may be started again */
+	bool entered;	    /**< prba_finalization_enter() was called for it, by the main thread */
+};
 
 /**
  * Looks for a Python, again if there was none. True if there is one. Takes the loader's lock, so
@@ -29,43 +36,39 @@ const char *prba_python_refusal(void);
 /** That of an interpreter which is shutting down. */
 extern const char prba_python_ending[];
 
+/** Before 3.7 there may be no GIL yet; it can only be made by the one who would hold it. */
+bool prba_python_lacks_gil(void);
+
 /**
  * From here on the interpreter does not end before the GIL was acquired and dropped by the
  * functions below. False if it ends already.
  */
-bool prba_python_enter(struct prba_connection *c);
+bool prba_python_enter(struct prba_python_thread *thread);
 /** The opposite, for a worker that was let in by the main thread and acquires nothing. */
-void prba_python_leave_place(struct prba_connection *c);
+void prba_python_leave_place(struct prba_python_thread *thread);
 
 /**
  * Acquires the GIL. The thread state lives as long as the connection, and with it what
  * threading.local has. False if the interpreter ends.
  */
-bool prba_python_attach(struct prba_connection *c);
+bool prba_python_attach(struct prba_python_thread *thread);
 /** Drops it, and keeps the thread state. */
-void prba_python_detach(struct prba_connection *c);
+void prba_python_detach(struct prba_python_thread *thread);
 /** Drops it for good: what belongs to the thread is gone. */
-void prba_python_drop(struct prba_connection *c);
+void prba_python_drop(struct prba_python_thread *thread);
 
 /**
  * As prba_python_attach(), for a pause: imports nothing that a thread of the program may be
  * importing, since that thread may be stopped.
  */
-bool prba_python_acquire(struct prba_connection *c);
+bool prba_python_acquire(struct prba_python_thread *thread);
 /** Starts the world of a build without a GIL, and drops the GIL. */
-void prba_python_let_go(struct prba_connection *c);
-/**
- * Lets go at the end of a pause. A connection that did nothing else has nothing left in the
- * interpreter then: it would have to acquire the GIL again for that, in the way of a pause that
- * begins.
- */
-void prba_python_end_pause(struct prba_connection *c);
-
+void prba_python_let_go(struct prba_python_thread *thread);
 /** Drops and acquires the GIL within a pause; not without a GIL. */
-void prba_python_lend(struct prba_connection *c);
-void prba_python_take_back(struct prba_connection *c);
+void prba_python_lend(struct prba_python_thread *thread);
+void prba_python_take_back(struct prba_python_thread *thread);
 /** After prba_python_enter(): acquires the GIL in its turn and drops it at once. */
-void prba_python_take_turn(struct prba_connection *c);
+void prba_python_take_turn(struct prba_python_thread *thread);
 
 /** Why this Python cannot be paused, or NULL (static). */
 const char *prba_python_pause_refusal(void);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/socket/agent.h"
+#include "agent/inside/export.h"
 #include "agent/client/connection.h"
 #include "agent/inside/libc.h"
 #include "agent/pause/private.h"
@@ -259,6 +259,23 @@ static bool stand(struct prba_connection *c)
 	}
 }
 
+/**
+ * Lets go at the end of a pause. A connection that did nothing else has nothing left in the
+ * interpreter then: it would have to acquire the GIL again for that, in the way of a pause that
+ * begins.
+ */
+static void let_go(struct prba_connection *c)
+{
+	if (__atomic_load_n(&c->job.serial, __ATOMIC_SEQ_CST) != 1) {
+		prba_python_let_go(&c->job.python);
+		return;
+	}
+	if (prba_python_stops_world())
+		prba_python_start_world();
+	prba_python_drop(&c->job.python);
+	atomic_store(&c->job.present, false);
+}
+
 enum prb_wire_outcome prba_pause_hold(struct prba_connection *c)
 {
 	uint8_t payload[PRB_WIRE_RESUMED_SIZE];
@@ -291,7 +308,7 @@ enum prb_wire_outcome prba_pause_hold(struct prba_connection *c)
 	held = (pausing->until_us ? pausing->until_us : prba_pause_now_us()) - pausing->since_us -
 	       pausing->ran_us;
 	if (taken)
-		prba_python_end_pause(c);
+		let_go(c);
 	prb_wire_put64(payload, (uint64_t)held);
 	prba_pause_tell(c, PRB_WIRE_RESUMED, payload, sizeof(payload));
 	return pausing->how;

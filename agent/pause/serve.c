@@ -171,9 +171,9 @@ static void clear_request(struct prba_connection *c)
 		return;
 	prba_pause_set_state(c, PRBA_JOB_ENTERS);
 	if (wait_past(c, PRBA_JOB_ENTERS) == PRBA_JOB_ENTERED) {
-		prba_python_lend(pausing->by);
+		prba_python_lend(&pausing->by->job.python);
 		wait_past(c, PRBA_JOB_ENTERED);
-		prba_python_take_back(pausing->by);
+		prba_python_take_back(&pausing->by->job.python);
 	} else {
 		prba_pause_lock();
 		prba_pause_open_up();
@@ -283,12 +283,12 @@ static void dequeue(struct prba_connection *c)
 
 static void take_turn(struct prba_connection *c)
 {
-	bool entered = prba_python_enter(c);
+	bool entered = prba_python_enter(&c->job.python);
 
 	prba_pause_set_state(c, entered ? PRBA_JOB_ENTERED : PRBA_JOB_SHUT_OUT);
 	if (!entered)
 		return;
-	prba_python_take_turn(c);
+	prba_python_take_turn(&c->job.python);
 	prba_pause_set_state(c, PRBA_JOB_TOOK_TURN);
 }
 

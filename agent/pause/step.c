@@ -52,7 +52,7 @@ static const char *begin(struct prba_connection *by, struct prba_connection *c)
 
 bool prba_pause_take(struct prba_connection *by)
 {
-	if (!prba_python_acquire(by))
+	if (!prba_python_acquire(&by->job.python))
 		return false;
 	/* Which takes a world that runs, where there is no GIL. */
 	prba_stepping_end();
@@ -67,7 +67,7 @@ static bool let_run(struct prba_connection *by, const struct prba_connection *c)
 	int64_t started = prba_pause_now_us(), end = started + c->job.step.us, now = started;
 	bool taken;
 
-	prba_python_let_go(by);
+	prba_python_let_go(&by->job.python);
 	while (now < end) {
 		uint32_t seen = atomic_load(&pausing->wake);
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/socket/agent.h"
+#include "agent/inside/export.h"
 #include "agent/inside/python_table.h"
 
 /**

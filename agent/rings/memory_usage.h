@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "agent/socket/agent.h"
+#include "agent/inside/export.h"
 
 /**
  * Writes a row now. @p blocks: those of Python's allocator, @p step: the program's; INT64_MIN: not

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/socket/agent.h"
+#include "agent/inside/export.h"
 
 /** The type of a cell. A number is converted to the type of its column. */
 enum probing_cell_kind {

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PRBA_EXPORT __attribute__((visibility("default")))
+#include "agent/inside/export.h"
 
 /**
  * Starts the agent's thread and returns at once. @p config is "" or "folder=PATH", where the socket

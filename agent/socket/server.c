@@ -62,7 +62,8 @@ static void notify(void)
 	pthread_mutex_unlock(&server.wake_lock);
 }
 
-void prba_server_notify(void)
+/** Makes the thread, if it runs, look anew at the settings. Any thread. */
+static void settings_changed(void)
 {
 	if (atomic_load(&server.running))
 		notify();
@@ -554,6 +555,7 @@ static int start(const char *folder)
 	server.evaluations = 0;
 	server.clean = true;
 	prba_job_notify = notify;
+	atomic_store(&prba_config_changed, settings_changed);
 	rc = start_thread();
 	return rc ? -rc : PRBA_STARTED;
 }

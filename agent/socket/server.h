@@ -19,9 +19,6 @@ int prba_server_start(const char *folder);
  */
 bool prba_server_stop(void);
 
-/** Makes the thread, if it runs, look anew at the settings. Any thread. */
-void prba_server_notify(void);
-
 /**
  * Ends the thread for the time of a fork, if it is the only one besides the caller's and no client
  * is there; clients that come meanwhile wait. True if it did: prba_server_unpark() starts it again.

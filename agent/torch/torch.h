@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#include "agent/socket/agent.h"
+#include "agent/inside/export.h"
 #include "agent/inside/python_table.h"
 
 enum { PRBA_TORCH_METHODS = 17 };

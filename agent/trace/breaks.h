@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/socket/agent.h"
+#include "agent/inside/export.h"
 #include "agent/inside/python_table.h"
 
 enum { PRBA_BREAKS_METHODS = 3 };

@@ -25,19 +25,13 @@
 
 #include "agent/inside/python.h"
 #include "agent/rings/write.h"
-#include "agent/socket/server.h"
 #include "base/cleanup.h"
 #include "agent/inside/python_table.h"
 #include "rings/ring.h"
 
 enum { COLUMNS = 4, THREADS = 64, ROWS = 2000, SMALL = 65536, SHORT_KILLS = 50 };
 
-/* Settings tell the agent's server of a change; there is none here. */
-void prba_server_notify(void)
-{
-}
-
-/* Nor is there a Python, which might have the environment ignored. */
+/* There is no Python here, which might have the environment ignored. */
 struct prba_python_table prba_python;
 bool prba_python_find(void)
 {
