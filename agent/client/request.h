@@ -100,42 +100,6 @@ struct prba_job {
 /** Called when something happened that the server's thread has to look at. */
 extern void (*prba_job_notify)(void);
 
-/**
- * Begins to do what @p frame asks for: to evaluate, complete, pause or step. NULL, or why not
- * (static); the connection's job must be IDLE, else that is why.
- */
-const char *prba_job_start(struct prba_connection *c, const struct prb_wire_frame *frame);
-
-/** Ends the worker of an IDLE job and frees what it has. */
-void prba_job_deinit(struct prba_connection *c);
-
-/** Since when its worker waits for the next job; 0 if it does not, or there is none. */
-int64_t prba_job_rests_since(struct prba_connection *c);
-/**
- * Ends the worker of an IDLE job, or has it forget what it has in the interpreter, to be ended by
- * the next call then; the next job gets a new one.
- */
-void prba_job_end_worker(struct prba_connection *c);
-
-/**
- * Makes it end soon: not started at all, or by KeyboardInterrupt. If @p outcome is not PRB_WIRE_OK
- * the client is told now.
- */
-void prba_job_interrupt(struct prba_connection *c, enum prb_wire_outcome outcome);
-
-/**
- * The client has left, or the agent stops: interrupts what runs; once nothing does, has the worker
- * take out of the interpreter what is there of the connection.
- */
-void prba_job_leave(struct prba_connection *c);
-
-/** Applies deadlines; gives the next one in ms of prba_now_ms(), 0 if there is none. */
-int64_t prba_job_check(struct prba_connection *c, int64_t now);
-
-/** Nothing of it is going on or in the interpreter, not even an interruption, so that
- * prba_job_deinit() may be called. */
-bool prba_job_is_over(struct prba_connection *c);
-
 /** For the worker: the job is over; the client is told unless it was already. */
 void prba_job_finish(struct prba_connection *c, enum prb_wire_outcome outcome, const char *text);
 

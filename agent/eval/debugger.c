@@ -9,6 +9,7 @@
 #include "agent/client/connection.h"
 #include "agent/inside/libc.h"
 #include "agent/eval/enter_python.h"
+#include "agent/eval/worker.h"
 
 enum {
 	STACK = 8 << 20,
@@ -239,7 +240,7 @@ PRBA_EXPORT intptr_t probing_agent_debugger_interrupt(void)
 	/* To join one that was stopped just before its end would be to wait for good. */
 	if (job->has_interrupter && !syscall(SYS_tgkill, getpid(), job->interrupter_tid, 0))
 		return -EAGAIN;
-	prba_job_interrupt(own.connection, PRB_WIRE_OK);
+	prba_worker_interrupt(own.connection, PRB_WIRE_OK);
 	return atomic_load(&job->state) != PRBA_RUNNING || job->has_interrupter ? 0 : -EAGAIN;
 }
 
@@ -260,10 +261,10 @@ void prba_debugger_stop(void)
 {
 	atomic_store(&own.evaluations, 0);
 	if (own.connection)
-		prba_job_interrupt(own.connection, PRB_WIRE_OK);
+		prba_worker_interrupt(own.connection, PRB_WIRE_OK);
 	if (own.has_thread)
 		end_thread();
-	if (own.connection && !atomic_load(&own.here) && prba_job_is_over(own.connection)) {
+	if (own.connection && !atomic_load(&own.here) && prba_worker_is_over(own.connection)) {
 		prba_connection_destroy(own.connection);
 		own.connection = NULL;
 	}

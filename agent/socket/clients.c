@@ -6,6 +6,7 @@
 #include "agent/client/connection.h"
 #include "agent/inside/libc.h"
 #include "agent/socket/listen.h"
+#include "agent/eval/worker.h"
 
 /** Code that is to end and does not gets another interrupt after so long. */
 enum { INTERRUPT_AGAIN_MS = 1000 };
@@ -52,22 +53,22 @@ static int64_t look_after(struct prba_clients *clients, int i, int64_t now, bool
 	int64_t again = 0;
 
 	/* Nobody waits for it any more. Code may catch the exception, and then gets another. */
-	if ((stopping || atomic_load(&c->gone)) && !prba_job_is_over(c)) {
+	if ((stopping || atomic_load(&c->gone)) && !prba_worker_is_over(c)) {
 		if (now >= c->interrupt_at) {
-			prba_job_leave(c);
+			prba_worker_leave(c);
 			if (!c->ends_by)
 				c->ends_by = now + INTERRUPT_AGAIN_MS;
 			c->interrupt_at = now + INTERRUPT_AGAIN_MS;
 		}
 		again = c->interrupt_at;
 	}
-	if (prba_job_is_over(c) && atomic_load(&c->gone)) {
+	if (prba_worker_is_over(c) && atomic_load(&c->gone)) {
 		clients->list[i] = NULL;
-		prba_job_deinit(c);
+		prba_worker_deinit(c);
 		prba_connection_destroy(c);
 		return 0;
 	}
-	return again ? again : prba_job_check(c, now);
+	return again ? again : prba_worker_check(c, now);
 }
 
 /**
@@ -83,7 +84,7 @@ static void end_surplus_workers(const struct prba_clients *clients)
 
 		for (int i = 0; i < PRBA_CLIENTS; i++) {
 			struct prba_connection *c = clients->list[i];
-			int64_t rests = c ? prba_job_rests_since(c) : 0;
+			int64_t rests = c ? prba_worker_rests_since(c) : 0;
 
 			resting += rests != 0;
 			if (rests && (!oldest || rests < since)) {
@@ -93,7 +94,7 @@ static void end_surplus_workers(const struct prba_clients *clients)
 		}
 		if (resting < 2)
 			return;
-		prba_job_end_worker(oldest);
+		prba_worker_end(oldest);
 	}
 }
 
@@ -118,7 +119,7 @@ bool prba_clients_are_over(const struct prba_clients *clients)
 	bool over = true;
 
 	for (int i = 0; i < PRBA_CLIENTS; i++)
-		over &= !clients->list[i] || prba_job_is_over(clients->list[i]);
+		over &= !clients->list[i] || prba_worker_is_over(clients->list[i]);
 	return over;
 }
 
@@ -130,7 +131,7 @@ void prba_clients_end(struct prba_clients *clients)
 		clients->list[i] = NULL;
 		if (!c)
 			continue;
-		prba_job_deinit(c);
+		prba_worker_deinit(c);
 		prba_connection_destroy(c);
 	}
 }

@@ -22,6 +22,7 @@
 #include "agent/socket/listen.h"
 #include "agent/inside/status.h"
 #include "agent/socket/wake.h"
+#include "agent/eval/worker.h"
 
 enum {
 	STACK = 256 << 10,
@@ -215,11 +216,11 @@ static void take(struct prba_connection *c, const struct prb_wire_frame *frame)
 	case PRB_WIRE_PAUSE:
 	case PRB_WIRE_STEP:
 		why = atomic_load(&server.stopping) ? "the agent is stopping"
-						    : prba_job_start(c, frame);
+						    : prba_worker_start(c, frame);
 		server.evaluations += !why && frame->type == PRB_WIRE_EVAL;
 		break;
 	case PRB_WIRE_INTERRUPT:
-		prba_job_interrupt(c, PRB_WIRE_OK);
+		prba_worker_interrupt(c, PRB_WIRE_OK);
 		break;
 	case PRB_WIRE_RESUME:
 	case PRB_WIRE_FROZEN:

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/eval/worker.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "agent/client/connection.h"
+#include "agent/inside/libc.h"
+#include "agent/pause/pause.h"
+#include "agent/eval/enter_python.h"
+
+enum {
+	WORKER_STACK = 8 << 20, /* Python recurses on it, as on the stacks of its own threads */
+	INTERRUPTER_STACK = 256 << 10,
+};
+
+static void leave(struct prba_connection *c)
+{
+	int leaving = PRBA_LEAVING;
+
+	prba_work_forget(c);
+	atomic_store(&c->job.present, false);
+	/* Or the client came with something new meanwhile. */
+	atomic_compare_exchange_strong(&c->job.state, &leaving, PRBA_IDLE);
+	prba_job_notify();
+}
+
+static void *work(void *argument)
+{
+	struct prba_connection *c = argument;
+	struct prba_job *job = &c->job;
+
+	for (;;) {
+		uint32_t seen = atomic_load(&job->wake);
+		int state = atomic_load(&job->state);
+
+		if (state == PRBA_LEAVING) {
+			leave(c);
+		} else if (state != PRBA_IDLE) {
+			atomic_store(&job->rests_since, 0);
+			prba_work_do(c);
+			atomic_store(&job->rests_since, prba_now_ms());
+			prba_job_notify();
+		} else if (job->quit) {
+			return NULL;
+		} else {
+			prba_wait(&job->wake, seen);
+		}
+	}
+}
+
+static const char malformed[] = "the request is malformed";
+
+/** Those of a few numbers. */
+static const char *keep_short(struct prba_job *job, const struct prb_wire_frame *frame)
+{
+	if (prb_wire_get_pause(frame, &job->eval)) {
+		job->asked = PRBA_PAUSES;
+		job->freezes = job->eval.flags & PRB_WIRE_FREEZES;
+		job->eval.flags = 0; /* those of eval mean something else */
+		return NULL;
+	}
+	if (!prb_wire_get_step(frame, &job->step))
+		return malformed;
+	job->asked = PRBA_STEPS;
+	job->eval = (struct prb_wire_eval){};
+	return NULL;
+}
+
+static const char *keep(struct prba_job *job, const struct prb_wire_frame *frame)
+{
+	struct prb_wire_frame copy = *frame;
+
+	if (frame->type == PRB_WIRE_PAUSE || frame->type == PRB_WIRE_STEP)
+		return keep_short(job, frame);
+	if (!prb_wire_get_eval(frame, &job->eval))
+		return malformed;
+	job->asked = frame->type == PRB_WIRE_COMPLETE ? PRBA_COMPLETES : PRBA_EVALUATES;
+	job->memory_size = frame->length;
+	job->memory = mmap(NULL, frame->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+	if (job->memory == MAP_FAILED) {
+		job->memory = NULL;
+		return "the target is out of memory";
+	}
+	memcpy(job->memory, frame->payload, frame->length);
+	copy.payload = job->memory;
+	(void)prb_wire_get_eval(&copy, &job->eval);
+	return NULL;
+}
+
+static void forget(struct prba_job *job)
+{
+	if (job->memory)
+		munmap(job->memory, job->memory_size);
+	job->memory = NULL;
+}
+
+const char *prba_worker_start(struct prba_connection *c, const struct prb_wire_frame *frame)
+{
+	struct prba_job *job = &c->job;
+	int64_t now = prba_now_ms();
+	int state = atomic_load(&job->state);
+	const char *why;
+
+	if (state != PRBA_IDLE && state != PRBA_LEAVING)
+		return "this connection evaluates other code still";
+	forget(job);
+	why = keep(job, frame);
+	if (!why && job->asked == PRBA_PAUSES)
+		why = prba_pause_claim(c);
+	if (why)
+		return why;
+	job->request = frame->request;
+	job->prompts |= (job->eval.flags & PRB_WIRE_INTERACTIVE) != 0;
+	job->interrupt_again = false;
+	__atomic_fetch_add(&job->serial, 1, __ATOMIC_SEQ_CST);
+	job->start_by = job->eval.start_ms ? now + job->eval.start_ms : 0;
+	/* That of a pause begins with it. */
+	job->end_by =
+		job->eval.total_ms && job->asked != PRBA_PAUSES ? now + job->eval.total_ms : 0;
+	atomic_store(&job->answered, false);
+	atomic_store(&job->interrupted, false);
+	atomic_store(&job->needs_main, false);
+	atomic_store(&job->also_wake, NULL);
+	atomic_store(&job->lost, 0);
+	atomic_store(&job->state, PRBA_WAITING);
+	if (job->has_worker) {
+		prba_wake(&job->wake);
+		return NULL;
+	}
+	job->quit = false;
+	if (prba_thread_start(&job->worker, WORKER_STACK, "eval", work, c)) {
+		atomic_store(&job->state, PRBA_IDLE);
+		prba_pause_disclaim(c);
+		return "the target can start no more threads";
+	}
+	job->has_worker = true;
+	return NULL;
+}
+
+/** Collects the interrupting thread if it is done; true if there is none. */
+static bool no_interrupter(struct prba_job *job)
+{
+	if (job->has_interrupter && atomic_load(&job->interrupter_done)) {
+		pthread_join(job->interrupter, NULL);
+		job->has_interrupter = false;
+	}
+	return !job->has_interrupter;
+}
+
+bool prba_worker_is_over(struct prba_connection *c)
+{
+	return atomic_load(&c->job.state) == PRBA_IDLE && !atomic_load(&c->job.present) &&
+	       no_interrupter(&c->job);
+}
+
+void prba_worker_leave(struct prba_connection *c)
+{
+	int idle = PRBA_IDLE;
+
+	if (!atomic_load(&c->job.present) ||
+	    !atomic_compare_exchange_strong(&c->job.state, &idle, PRBA_LEAVING))
+		prba_worker_interrupt(c, PRB_WIRE_OK);
+	else
+		prba_wake(&c->job.wake);
+}
+
+int64_t prba_worker_rests_since(struct prba_connection *c)
+{
+	struct prba_job *job = &c->job;
+
+	return job->has_worker && !job->prompts && atomic_load(&job->state) == PRBA_IDLE
+		       ? atomic_load(&job->rests_since)
+		       : 0;
+}
+
+void prba_worker_end(struct prba_connection *c)
+{
+	struct prba_job *job = &c->job;
+
+	if (!job->has_worker)
+		return;
+	if (atomic_load(&job->present)) {
+		prba_worker_leave(c);
+		return;
+	}
+	job->quit = true;
+	prba_wake(&job->wake);
+	pthread_join(job->worker, NULL);
+	job->has_worker = false;
+	atomic_store(&job->rests_since, 0);
+}
+
+void prba_worker_deinit(struct prba_connection *c)
+{
+	prba_worker_end(c);
+	forget(&c->job);
+}
+
+/** The GIL has to be waited for, which the server's thread cannot. */
+static void *interrupt(void *argument)
+{
+	struct prba_connection *c = argument;
+
+	c->job.interrupter_tid = (int32_t)syscall(SYS_gettid);
+	prba_work_interrupt(c);
+	atomic_store(&c->job.interrupter_done, true);
+	prba_job_notify();
+	return NULL;
+}
+
+/** Tells the client how it ended; a queue that is full is that of one who does not read. */
+static void tell(struct prba_connection *c, enum prb_wire_outcome outcome)
+{
+	uint8_t payload[4 + PRBA_PAUSE_REASON];
+	char *text = (char *)payload + 4;
+
+	prb_wire_put32(payload, outcome);
+	*text = '\0';
+	if (outcome == PRB_WIRE_NO_GIL)
+		prba_pause_explain(c, text);
+	if (prba_connection_send(c, PRB_WIRE_DONE, c->job.request, payload, 4 + strlen(text)) ==
+	    PRBA_FULL)
+		prba_connection_give_up(c);
+}
+
+void prba_worker_interrupt(struct prba_connection *c, enum prb_wire_outcome outcome)
+{
+	struct prba_job *job = &c->job;
+	int state = atomic_load(&job->state);
+	bool to_tell = false;
+
+	if (state != PRBA_WAITING && state != PRBA_RUNNING)
+		return;
+	/* No code runs there that could be interrupted; and it has more to tell. */
+	if (job->asked == PRBA_PAUSES && state == PRBA_RUNNING) {
+		prba_pause_end(c, outcome == PRB_WIRE_OK ? PRB_WIRE_INTERRUPTED : outcome);
+		return;
+	}
+	/* Who answers is settled before the worker can see that it is cancelled. */
+	pthread_mutex_lock(&job->lock);
+	state = PRBA_WAITING;
+	if (atomic_compare_exchange_strong(&job->state, &state, PRBA_CANCELLED) &&
+	    outcome == PRB_WIRE_OK)
+		outcome = PRB_WIRE_INTERRUPTED;
+	/* A step is over when the program stands again, which its worker tells. */
+	if ((state == PRBA_WAITING || state == PRBA_RUNNING) && outcome != PRB_WIRE_OK &&
+	    job->asked != PRBA_STEPS)
+		to_tell = !atomic_exchange(&job->answered, true);
+	pthread_mutex_unlock(&job->lock);
+
+	if (to_tell)
+		tell(c, outcome);
+	if (state == PRBA_WAITING) {
+		_Atomic uint32_t *also = atomic_load(&job->also_wake);
+
+		if (also)
+			prba_wake(also);
+	} else if (state == PRBA_RUNNING && !no_interrupter(job)) {
+		job->interrupt_again = true;
+	} else if (state == PRBA_RUNNING) {
+		job->interrupt_again = false;
+		job->interrupts = job->serial;
+		atomic_store(&job->interrupter_done, false);
+		job->has_interrupter = !prba_thread_start(&job->interrupter, INTERRUPTER_STACK,
+							  "int", interrupt, c);
+	}
+}
+
+int64_t prba_worker_check(struct prba_connection *c, int64_t now)
+{
+	struct prba_job *job = &c->job;
+	int state = atomic_load(&job->state);
+	int64_t by = atomic_load(&job->end_by);
+
+	if (job->interrupt_again && no_interrupter(job))
+		prba_worker_interrupt(c, PRB_WIRE_OK);
+	if ((state != PRBA_WAITING && state != PRBA_RUNNING) || atomic_load(&job->answered))
+		return 0;
+	if (state == PRBA_WAITING && job->start_by && (!by || job->start_by < by))
+		by = job->start_by;
+	if (!by || by > now)
+		return by;
+	if (state == PRBA_RUNNING)
+		prba_worker_interrupt(c, PRB_WIRE_TIMED_OUT);
+	else
+		prba_worker_interrupt(c, atomic_load(&job->needs_main) ? PRB_WIRE_MAIN_NOT_REACHED
+								       : PRB_WIRE_NO_GIL);
+	return 0;
+}

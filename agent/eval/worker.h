@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The thread that does a connection's requests, and how one begins, is interrupted and ends.
+ *
+ * A connection has one from its first request on, until it ends or has rested for long, so that one
+ * client's endless loop is no other's.
+ *
+ * Threading: for the server's thread, or the debugger's that has the connection.
+ */
+#ifndef PRB_AGENT_EVAL_WORKER_H
+#define PRB_AGENT_EVAL_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/client/request.h"
+
+/**
+ * Begins to do what @p frame asks for: to evaluate, complete, pause or step. NULL, or why not
+ * (static); the connection's job must be IDLE, else that is why.
+ */
+const char *prba_worker_start(struct prba_connection *c, const struct prb_wire_frame *frame);
+
+/** Ends the worker of an IDLE job and frees what it has. */
+void prba_worker_deinit(struct prba_connection *c);
+
+/** Since when its worker waits for the next job; 0 if it does not, or there is none. */
+int64_t prba_worker_rests_since(struct prba_connection *c);
+/**
+ * Ends the worker of an IDLE job, or has it forget what it has in the interpreter, to be ended by
+ * the next call then; the next job gets a new one.
+ */
+void prba_worker_end(struct prba_connection *c);
+
+/**
+ * Makes it end soon: not started at all, or by KeyboardInterrupt. If @p outcome is not PRB_WIRE_OK
+ * the client is told now.
+ */
+void prba_worker_interrupt(struct prba_connection *c, enum prb_wire_outcome outcome);
+
+/**
+ * The client has left, or the agent stops: interrupts what runs; once nothing does, has the worker
+ * take out of the interpreter what is there of the connection.
+ */
+void prba_worker_leave(struct prba_connection *c);
+
+/** Applies deadlines; gives the next one in ms of prba_now_ms(), 0 if there is none. */
+int64_t prba_worker_check(struct prba_connection *c, int64_t now);
+
+/** Nothing of it is going on or in the interpreter, not even an interruption, so that
+ * prba_worker_deinit() may be called. */
+bool prba_worker_is_over(struct prba_connection *c);
+
+#endif
