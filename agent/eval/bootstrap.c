@@ -373,7 +373,9 @@ void prba_bootstrap_close(struct prba_connection *c)
 		py->PyErr_Clear();
 }
 
-bool prba_bootstrap_apply_torch(void)
+/** Does what the settings say of torch (agent/torch/torch.py). False, without an exception, if it
+ * failed. */
+static bool apply_torch(void)
 {
 	object *result = call("apply_torch", 0, NULL, NULL, NULL, NULL);
 
@@ -382,6 +384,19 @@ bool prba_bootstrap_apply_torch(void)
 	else
 		py->PyErr_Clear();
 	return result;
+}
+
+PRBA_EXPORT int probing_torch_apply(void)
+{
+	bool done;
+	int state;
+
+	if (!prba_python_find() || !py->Py_IsInitialized())
+		return -ENOSYS;
+	state = py->PyGILState_Ensure();
+	done = apply_torch();
+	py->PyGILState_Release(state);
+	return done ? 0 : -EINVAL;
 }
 
 /** Of what load() returned, which is taken over. */

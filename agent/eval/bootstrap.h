@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+#include "agent/inside/export.h"
+
 struct prba_connection;
 
 /** Results of the bootstrap's run(). */
@@ -43,9 +45,11 @@ void prba_bootstrap_close(struct prba_connection *c);
  */
 bool prba_bootstrap_release(void);
 
-/** Does what the settings say of torch (agent/torch/torch.py). False, without an exception, if it
- * failed. The caller holds the GIL. */
-bool prba_bootstrap_apply_torch(void);
+/**
+ * Does what probing.torch.profiling says, also before torch is imported. 0, or ENOSYS if there is
+ * no Python that it can be done in. For any thread, whether it holds the GIL or not.
+ */
+PRBA_EXPORT int probing_torch_apply(void);
 
 /** Of this process, so that a child does not talk to the clients of its parent. Any thread. */
 int prba_bootstrap_forks(void);

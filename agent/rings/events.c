@@ -8,7 +8,6 @@
 #include "agent/inside/libc.h"
 #include "agent/inside/python.h"
 #include "agent/rings/private.h"
-#include "agent/torch/torch.h"
 #include "agent/rings/write.h"
 
 enum { NAMES = 4096 /* whose place among the ring's strings is remembered */ };
@@ -23,10 +22,9 @@ static int64_t step = INT64_MIN;
 static _Atomic int64_t next_sample;
 static _Atomic uint64_t dice = 88172645463325252ull;
 
-PRBA_EXPORT void probing_recorder_step(int64_t number)
+void prba_recorder_set_step(int64_t number)
 {
 	__atomic_store_n(&step, number, __ATOMIC_RELAXED);
-	prba_torch_told(number);
 }
 
 int64_t prba_recorder_step(void)

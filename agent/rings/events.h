@@ -24,7 +24,7 @@
 PRBA_EXPORT object *probing_recorder(object *helpers);
 
 /** The step that rows get from now on; INT64_MIN: none. */
-PRBA_EXPORT void probing_recorder_step(int64_t step);
+void prba_recorder_set_step(int64_t step);
 
 /** The step that rows get; INT64_MIN: none. */
 int64_t prba_recorder_step(void);

@@ -22,6 +22,7 @@
 #include "agent/inside/python_table.h"
 #include "agent/eval/enter_python.h"
 #include "agent/socket/server.h"
+#include "agent/trace/tracing.h"
 
 extern void *__dso_handle;
 
@@ -37,6 +38,7 @@ static void in_child(void)
 	prba_server_forked();
 	prba_debugger_forked();
 	prba_breaks_forked();
+	prba_tracing_forked();
 	prba_work_forked();
 	prba_thread_forked();
 	prba_crash_forked();

@@ -6,12 +6,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/eval/bootstrap.h"
 #include "agent/inside/config.h"
 #include "agent/inside/finalization.h"
-#include "agent/inside/python.h"
 #include "agent/rings/private.h"
 #include "agent/torch/private.h"
+#include "agent/rings/events.h"
 
 static const struct prba_python_table *const py = &prba_python;
 
@@ -188,7 +187,7 @@ static void pass(int64_t at, int64_t number)
 	begin_step(at);
 }
 
-void prba_torch_told(int64_t number)
+static void told(int64_t number)
 {
 	if (!prba_torch_is_on() || number < 0)
 		return;
@@ -197,6 +196,12 @@ void prba_torch_told(int64_t number)
 	now.told = true;
 	pass(at, number);
 	prba_torch_leave(at);
+}
+
+PRBA_EXPORT void probing_recorder_step(int64_t number)
+{
+	prba_recorder_set_step(number);
+	told(number);
 }
 
 /** before(optimizer, …): torch calls it before an optimizer's step. */
@@ -376,19 +381,6 @@ static object *stop(object *self, object *arguments)
 	for (size_t i = 0; was && i < sizeof(held) / sizeof(*held); i++)
 		py->Py_DecRef(held[i]);
 	return py->PyBool_FromLong(was);
-}
-
-PRBA_EXPORT int probing_torch_apply(void)
-{
-	bool done;
-	int state;
-
-	if (!prba_python_find() || !py->Py_IsInitialized())
-		return -ENOSYS;
-	state = py->PyGILState_Ensure();
-	done = prba_bootstrap_apply_torch();
-	py->PyGILState_Release(state);
-	return done ? 0 : -EINVAL;
 }
 
 void prba_torch_forked(void)

@@ -26,14 +26,11 @@ enum { PRBA_TORCH_METHODS = 17 };
 /** For the names of agent/torch/torch.py, which says what they are. */
 extern struct prba_method prba_torch_methods[PRBA_TORCH_METHODS];
 
-/** probing.step() was called: from now on it ends steps, and optimizers do not. */
-void prba_torch_told(int64_t step);
-
 /**
- * Does what probing.torch.profiling says, also before torch is imported. 0, or ENOSYS if there is
- * no Python that it can be done in. For any thread, whether it holds the GIL or not.
+ * probing.step(): the step that rows of events get from now on; INT64_MIN: none. From now on it
+ * ends steps of training, and optimizers do not.
  */
-PRBA_EXPORT int probing_torch_apply(void);
+PRBA_EXPORT void probing_recorder_step(int64_t step);
 
 /** In a child after fork(): its parent's steps are not its own. */
 void prba_torch_forked(void);

@@ -5,12 +5,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "agent/eval/debugger.h"
 #include "agent/inside/functions.h"
 #include "agent/inside/libc.h"
 #include "agent/inside/status.h"
 #include "agent/trace/stepping.h"
-#include "agent/trace/tracing.h"
 
 enum {
 	METH_VARARGS = 1,
@@ -241,5 +239,4 @@ void prba_breaks_forked(void)
 {
 	atomic_store(&inside, 0);
 	atomic_store(&probing_agent_break_quiet, 0);
-	prba_tracing_forked();
 }
