@@ -10,6 +10,7 @@
 #include "agent/inside/libc.h"
 #include "agent/eval/enter_python.h"
 #include "agent/eval/worker.h"
+#include "agent/inside/thread.h"
 
 enum {
 	STACK = 8 << 20,

@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "agent/eval/bootstrap.h"
-#include "agent/trace/breaks.h"
 #include "agent/client/connection.h"
-#include "agent/eval/debugger.h"
 #include "agent/torch/flight.h"
 #include "agent/inside/libc.h"
 #include "agent/inside/finalization.h"
@@ -15,20 +13,9 @@
 #include "agent/pause/pause.h"
 #include "agent/inside/python.h"
 #include "agent/inside/python_table.h"
-#include "agent/sites/sites.h"
-#include "agent/trace/stepping.h"
-#include "agent/trace/tracing.h"
+#include "agent/inside/thread.h"
 
 static const struct prba_python_table *const py = &prba_python;
-
-void prba_work_forked(void)
-{
-	prba_pause_forked();
-	prba_stepping_forked();
-	prba_bootstrap_forked();
-	prba_main_forked();
-	prba_finalization_forked();
-}
 
 /** Runs the job on this thread, which holds the GIL. True if the program's own Ctrl-C came. */
 static bool run_here(struct prba_connection *c, enum prb_wire_outcome *outcome, const char **text)
@@ -285,48 +272,4 @@ bool prba_work_release(void)
 	py->PyGILState_Release(gil);
 	prba_finalization_leave();
 	return released;
-}
-
-/**
- * The main thread may have said that a call is over and not have left it yet. Whoever holds the GIL
- * after it knows that it has; without a GIL, all threads are stopped outside of such code for
- * _current_frames().
- */
-static void see_it_off(void)
-{
-	object *frames, *result = NULL;
-	int gil;
-
-	if (!prba_finalization_enter())
-		return;
-	gil = py->PyGILState_Ensure();
-	frames = py->PySys_GetObject("_current_frames");
-	if (frames)
-		result = py->PyObject_CallFunctionObjArgs(frames, NULL);
-	if (result)
-		py->Py_DecRef(result);
-	py->PyErr_Clear();
-	py->PyGILState_Release(gil);
-	prba_finalization_leave();
-}
-
-enum prba_left prba_work_leave(void)
-{
-	const char *refusal = prba_python_refusal();
-	uint32_t calls_before = prba_breaks_calls();
-
-	if (!*prba_python_version())
-		return PRBA_LEFT;
-	if (prba_main_is_called() || prba_debugger_is_here() || prba_breaks_called() ||
-	    prba_tracing_stays())
-		return PRBA_CALLS;
-	if (refusal && py->Py_IsInitialized())
-		return PRBA_ENDS;
-	if (prba_sites_stays())
-		return PRBA_ALLOCATES;
-	if (!refusal && (prba_main_was_called() || prba_debugger_was_here() || calls_before ||
-			 prba_tracing_was_on() || prba_stepping_was_on() || prba_sites_was_on()))
-		see_it_off();
-	/* Without a GIL one may have been about to call us, and have come in only now. */
-	return prba_breaks_calls() == calls_before ? PRBA_LEFT : PRBA_CALLS;
 }

@@ -37,17 +37,4 @@ void prba_work_interrupt(struct prba_connection *c);
  */
 bool prba_work_release(void);
 
-enum prba_left {
-	PRBA_LEFT,	/**< no thread of the interpreter is in our code, nor will be */
-	PRBA_CALLS,	/**< a pending call of ours may still be made */
-	PRBA_ALLOCATES, /**< another allocator calls ours */
-	PRBA_ENDS,	/**< it cannot be known: the interpreter is shutting down */
-};
-
-/** After prba_work_release(): may our code go away? Waits for the GIL. */
-enum prba_left prba_work_leave(void);
-
-/** In a child after fork(). */
-void prba_work_forked(void);
-
 #endif

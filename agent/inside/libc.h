@@ -61,6 +61,15 @@ static inline int64_t prba_now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/** Nanoseconds of a clock. */
+static inline int64_t prba_clock_ns(int clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 /** Sleeps while *word is @p value. */
 static inline void prba_wait(_Atomic uint32_t *word, uint32_t value)
 {
@@ -81,35 +90,5 @@ static inline void prba_wake(_Atomic uint32_t *word)
 	__atomic_fetch_add((uint32_t *)word, 1, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
-
-/**
- * Starts a thread of ours, "probing-" @p name, with all signals blocked, but for those that a fault
- * of its own raises: blocked, they would end the process without its handlers. 0 or an errno value.
- */
-int prba_thread_start(pthread_t *ret, size_t stack, const char *name, void *(*run)(void *),
-		      void *argument);
-
-/**
- * The kernel's ids of our threads, 32 bits each; those that are not positive are of none. Code of a
- * client may start threads, which inherit the name of the one that runs it.
- */
-const void *prba_thread_ids(uint32_t *count);
-
-/**
- * The calling thread of ours begins to run code of a client. That blocks what the main thread
- * blocks, as a thread of the program would: processes that it starts inherit it, and not by fork()
- * alone. The kernel still prefers the main thread for signals of the process. What our thread does
- * not block, it does not block now either. Gives what it blocks, for prba_thread_ran_code().
- */
-uint64_t prba_thread_runs_code(void);
-
-/** That code has ended: @blocked are the signals that the thread blocks from now on. */
-void prba_thread_ran_code(uint64_t blocked);
-
-/** Begins the names of our threads. */
-#define PRBA_THREAD "probing-"
-
-/** In a child after fork(): signals are blocked as they are elsewhere in the program. */
-void prba_thread_forked(void);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/inside/thread.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>

@@ -7,6 +7,7 @@
 #include "agent/pause/private.h"
 #include "agent/inside/python.h"
 #include "agent/inside/status.h"
+#include "agent/inside/thread.h"
 
 enum { LOOK_US = 50000 };
 

@@ -204,9 +204,9 @@ static void fill_header(struct prb_ring_header *header, uint32_t columns, uint64
 	header->string_places = PRB_RING_STRINGS;
 	header->string_bytes = PRB_RING_STRING_BYTES;
 	header->string_head = 8;
-	header->realtime = prba_ring_clock(CLOCK_REALTIME);
-	header->monotonic = prba_ring_clock(CLOCK_MONOTONIC);
-	header->boottime = prba_ring_clock(CLOCK_BOOTTIME);
+	header->realtime = prba_clock_ns(CLOCK_REALTIME);
+	header->monotonic = prba_clock_ns(CLOCK_MONOTONIC);
+	header->boottime = prba_clock_ns(CLOCK_BOOTTIME);
 	header->pid = (uint32_t)syscall(SYS_getpid);
 	header->start_time = start_time();
 	header->rank = find_rank();

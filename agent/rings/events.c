@@ -7,7 +7,6 @@
 #include "agent/inside/config.h"
 #include "agent/inside/libc.h"
 #include "agent/inside/python.h"
-#include "agent/rings/private.h"
 #include "agent/rings/write.h"
 
 enum { NAMES = 4096 /* whose place among the ring's strings is remembered */ };
@@ -99,7 +98,7 @@ static void sample(int64_t now)
 
 bool prba_recorder_write(const struct prba_record_row *row)
 {
-	int64_t now = prba_ring_clock(CLOCK_REALTIME), place;
+	int64_t now = prba_clock_ns(CLOCK_REALTIME), place;
 	struct probing_cell cells[7];
 	intptr_t length = 0;
 	const char *text = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by making (ring_create.c) and writing (ring_write.c) rings; internal to agent/. */
+/** @file Shared by making (create.c) and writing (write.c) rings; internal to agent/rings/. */
 #ifndef PRB_AGENT_RING_PRIVATE_H
 #define PRB_AGENT_RING_PRIVATE_H
 
@@ -29,8 +29,5 @@ struct prba_ring *prba_ring_of(intptr_t handle);
 
 /** Prepares what threads remember of themselves. 0 or an errno value; once, before any append. */
 int prba_ring_threads_init(void);
-
-/** Nanoseconds of a clock. */
-int64_t prba_ring_clock(int clock);
 
 #endif

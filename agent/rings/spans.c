@@ -5,7 +5,6 @@
 
 #include "agent/inside/libc.h"
 #include "agent/rings/events.h"
-#include "agent/rings/private.h"
 
 #define py (&prba_python)
 
@@ -122,7 +121,7 @@ static object *enter(object *self, object *unused)
 		prba_recorder_write(&row);
 		py->Py_DecRef(held);
 	}
-	span->began = prba_ring_clock(CLOCK_MONOTONIC);
+	span->began = prba_clock_ns(CLOCK_MONOTONIC);
 	py->Py_IncRef(self);
 	return self;
 }
@@ -146,7 +145,7 @@ static void put_error(object *type, char buffer[PRBA_JSON_SIZE], struct prba_rec
 static object *leave(object *self, object *arguments)
 {
 	struct span *span = span_of(self);
-	int64_t now = prba_ring_clock(CLOCK_MONOTONIC);
+	int64_t now = prba_clock_ns(CLOCK_MONOTONIC);
 	object *type = py->PyTuple_Size(arguments) ? py->PyTuple_GetItem(arguments, 0) : NULL;
 	char buffer[PRBA_JSON_SIZE];
 	struct prba_record_row row = {.kind = PRBA_END, .name = span->name};

@@ -56,14 +56,6 @@ static void put_origin(struct prb_ring_row *row)
 	row->tid = (uint32_t)origin;
 }
 
-int64_t prba_ring_clock(int clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static char *slot_of(const struct prba_ring *ring, uint64_t number)
 {
 	uint64_t slots = (uint64_t)ring->chunks << ring->chunk_shift;
@@ -276,7 +268,7 @@ PRBA_EXPORT int probing_ring_append(intptr_t handle, int64_t time, const struct 
 		return rc;
 	count = slots_for(ring, text);
 	/* Before the atomic operations: reading the clock waits for all that are under way. */
-	time = time ? time : prba_ring_clock(CLOCK_REALTIME);
+	time = time ? time : prba_clock_ns(CLOCK_REALTIME);
 	if (count > PRB_RING_ROW_SLOTS || !reserve(ring, (uint32_t)count, &first)) {
 		__atomic_fetch_add(&ring->header->lost, 1, __ATOMIC_RELAXED);
 		return count > PRB_RING_ROW_SLOTS ? -EMSGSIZE : -EAGAIN;

@@ -9,7 +9,6 @@
 #include "agent/inside/finalization.h"
 #include "agent/inside/python.h"
 #include "agent/inside/libc.h"
-#include "agent/rings/private.h"
 #include "agent/sites/private.h"
 
 enum {
@@ -109,7 +108,7 @@ int prba_sites_open(uint64_t mean)
 	memory->header = (struct prb_sites_header){.version = PRB_SITES_VERSION,
 						   .words = words,
 						   .mean = mean,
-						   .began = prba_ring_clock(CLOCK_MONOTONIC)};
+						   .began = prba_clock_ns(CLOCK_MONOTONIC)};
 	return 0;
 }
 
@@ -239,7 +238,7 @@ void prba_sites_allocated(const void *block, size_t size, const void *thread)
 	prba_sites_walk(thread, false, &stack);
 	record[0] = PRB_SITES_FIRST(PRB_SITES_ALLOCATED, stack.count, stack.more,
 				    (uint32_t)syscall(SYS_gettid));
-	record[1] = (uint64_t)prba_ring_clock(CLOCK_MONOTONIC);
+	record[1] = (uint64_t)prba_clock_ns(CLOCK_MONOTONIC);
 	record[2] = (uint64_t)(uintptr_t)block;
 	record[3] = size;
 	record[4] = 0;
@@ -280,7 +279,7 @@ static bool forget(const void *block)
 	if (*filter != FILTER_FULL)
 		--*filter;
 	record[0] = PRB_SITES_FIRST(PRB_SITES_FREED, 0, 0, 0);
-	record[1] = (uint64_t)prba_ring_clock(CLOCK_MONOTONIC);
+	record[1] = (uint64_t)prba_clock_ns(CLOCK_MONOTONIC);
 	record[2] = (uint64_t)(uintptr_t)block;
 	put(memory->header.head, record, PRB_SITES_FREED_WORDS);
 	publish(PRB_SITES_FREED_WORDS);

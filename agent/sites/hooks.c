@@ -6,7 +6,6 @@
 
 #include "agent/inside/libc.h"
 #include "agent/inside/python.h"
-#include "agent/rings/private.h"
 #include "agent/sites/private.h"
 
 enum { MEM = 1, OBJ = 2, DOMAINS = 2, SLOTS = 1024 };
@@ -240,7 +239,7 @@ const char *prba_sites_install(uint64_t bytes)
 			return "another allocator was installed over that of an earlier sampling "
 			       "(tracemalloc?), and calls it";
 	mean = bytes;
-	state = ((uint64_t)prba_ring_clock(CLOCK_MONOTONIC) ^ (uint64_t)getpid() << 32) *
+	state = ((uint64_t)prba_clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)getpid() << 32) *
 			0x9e3779b97f4a7c15u |
 		1;
 	begin_to_count();

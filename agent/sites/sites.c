@@ -10,7 +10,6 @@
 #include "agent/client/connection.h"
 #include "agent/inside/finalization.h"
 #include "agent/inside/libc.h"
-#include "agent/rings/private.h"
 #include "agent/rings/write.h"
 #include "agent/sites/private.h"
 
@@ -116,8 +115,7 @@ static object *end(object *self, object *arguments)
 	prba_sites_tell_count();
 	(void)self, (void)arguments;
 	if (header && !header->ended)
-		__atomic_store_n(&header->ended, prba_ring_clock(CLOCK_MONOTONIC),
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&header->ended, prba_clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELEASE);
 	return py->PyBool_FromLong(removed);
 }
 

@@ -20,9 +20,15 @@
 #include "agent/protocol.h"
 #include "agent/inside/python.h"
 #include "agent/inside/python_table.h"
-#include "agent/eval/enter_python.h"
 #include "agent/socket/server.h"
 #include "agent/trace/tracing.h"
+#include "agent/inside/thread.h"
+#include "agent/socket/unload.h"
+#include "agent/pause/pause.h"
+#include "agent/trace/stepping.h"
+#include "agent/eval/bootstrap.h"
+#include "agent/eval/main_thread.h"
+#include "agent/inside/finalization.h"
 
 extern void *__dso_handle;
 
@@ -39,7 +45,11 @@ static void in_child(void)
 	prba_debugger_forked();
 	prba_breaks_forked();
 	prba_tracing_forked();
-	prba_work_forked();
+	prba_pause_forked();
+	prba_stepping_forked();
+	prba_bootstrap_forked();
+	prba_main_forked();
+	prba_finalization_forked();
 	prba_thread_forked();
 	prba_crash_forked();
 	atomic_flag_clear(&taken);
@@ -209,7 +219,7 @@ static intptr_t why_it_stays(bool clean)
 		return PRB_AGENT_STAYS_OBJECTS;
 	if (never_unmapped)
 		return PRB_AGENT_STAYS_LIBC;
-	switch (prba_work_leave()) {
+	switch (prba_unload_leave()) {
 	case PRBA_LEFT:
 		return 0;
 	case PRBA_CALLS:

@@ -23,6 +23,7 @@
 #include "agent/inside/status.h"
 #include "agent/socket/wake.h"
 #include "agent/eval/worker.h"
+#include "agent/inside/thread.h"
 
 enum {
 	STACK = 256 << 10,

@@ -8,9 +8,9 @@
 
 #include "agent/inside/config.h"
 #include "agent/inside/finalization.h"
-#include "agent/rings/private.h"
 #include "agent/torch/private.h"
 #include "agent/rings/events.h"
+#include "agent/inside/libc.h"
 
 static const struct prba_python_table *const py = &prba_python;
 
@@ -46,7 +46,7 @@ bool prba_torch_is_on(void)
 
 int64_t prba_torch_now(void)
 {
-	return prba_ring_clock(CLOCK_MONOTONIC);
+	return prba_clock_ns(CLOCK_MONOTONIC);
 }
 
 void prba_torch_leave(int64_t entered)
