@@ -21,7 +21,7 @@ struct prb_freeze {
 	struct prb_target *target; /**< borrowed */
 	struct prb_gil_locks gil;
 	struct prb_agent *agent;	    /**< borrowed */
-	struct prb_stopped_threads stopped; /**< belongs to agent_freeze.c */
+	struct prb_stopped_threads stopped; /**< belongs to freeze.c */
 };
 
 /** Stops the threads as @p frame asks for, and writes the answer to the agent. */

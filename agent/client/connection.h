@@ -6,8 +6,8 @@
  * send. No lock is held while anything is waited for. All memory comes from mmap(), so that
  * nothing here depends on the state of the target's heap.
  */
-#ifndef PRB_AGENT_CONNECTION_H
-#define PRB_AGENT_CONNECTION_H
+#ifndef PRB_AGENT_CLIENT_CONNECTION_H
+#define PRB_AGENT_CLIENT_CONNECTION_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file An evaluation requested by a connection, and the thread that runs it.
+ * @file An evaluation requested by a connection: what is asked for, how far it is, and its answer.
  *
- * A connection has at most one at a time, and a worker thread of its own from the first one until
- * it ends, so that one client's endless loop is no other's. Who decides how it ends (the worker,
- * the server at a deadline, the client by leaving) is settled by `state` and `answered`.
+ * A connection has at most one at a time; agent/eval/worker.h does it. Who decides how it ends (the
+ * worker, the server at a deadline, the client by leaving) is settled by `state` and `answered`.
  */
-#ifndef PRB_AGENT_JOB_H
-#define PRB_AGENT_JOB_H
+#ifndef PRB_AGENT_CLIENT_REQUEST_H
+#define PRB_AGENT_CLIENT_REQUEST_H
 
 #include <pthread.h>
 #include <stdatomic.h>

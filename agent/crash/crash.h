@@ -14,8 +14,8 @@
  *
  * Threading: as said at each function.
  */
-#ifndef PRB_CRASH_CRASH_H
-#define PRB_CRASH_CRASH_H
+#ifndef PRB_AGENT_CRASH_CRASH_H
+#define PRB_AGENT_CRASH_CRASH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The inside of crash records, shared by the handler (crash.c), the helper (crash_record.c),
- * and the helper's parts: threads (crash_threads.c), notes (crash_notes.c), memory (crash_memory.c)
- * and the file (crash_file.c).
+ * @file Internal to agent/crash/: crash records, shared by the handler (crash.c), the helper
+ * (record.c), and the helper's parts: threads (threads.c), notes (notes.c), memory (memory.c) and
+ * the file (file.c).
  *
  * All of it lies in one mapping that is made when the handlers are installed: nothing is allocated
  * when the process crashes. Its pages take up no memory until then.
  */
-#ifndef PRB_CRASH_PRIVATE_H
-#define PRB_CRASH_PRIVATE_H
+#ifndef PRB_AGENT_CRASH_PRIVATE_H
+#define PRB_AGENT_CRASH_PRIVATE_H
 
 #include <signal.h>
 #include <stdbool.h>

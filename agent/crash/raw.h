@@ -3,8 +3,8 @@
  * @file System calls and text without libc, for a process that crashes: libc's functions may be
  * what crashed, and errno belongs to two threads at once, since the helper shares it.
  */
-#ifndef PRB_CRASH_RAW_H
-#define PRB_CRASH_RAW_H
+#ifndef PRB_AGENT_CRASH_RAW_H
+#define PRB_AGENT_CRASH_RAW_H
 
 #include <stdbool.h>
 #include <stddef.h>

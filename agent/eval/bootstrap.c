@@ -6,18 +6,18 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "agent/trace/breaks.h"
 #include "agent/client/connection.h"
 #include "agent/inside/finalization.h"
 #include "agent/inside/functions.h"
-#include "agent/trace/logpoints.h"
+#include "agent/inside/libc.h"
 #include "agent/inside/python.h"
 #include "agent/inside/python_table.h"
 #include "agent/sites/sites.h"
 #include "agent/torch/torch.h"
-#include "agent/trace/tracing.h"
+#include "agent/trace/breaks.h"
+#include "agent/trace/logpoints.h"
 #include "agent/trace/places.h"
-#include "agent/inside/libc.h"
+#include "agent/trace/tracing.h"
 
 /* The files as text, one behind the other. */
 __asm__(".pushsection .rodata\n"

@@ -5,8 +5,8 @@
  *
  * Threading: the caller holds the GIL, or is attached in a build without one.
  */
-#ifndef PRB_AGENT_BOOTSTRAP_H
-#define PRB_AGENT_BOOTSTRAP_H
+#ifndef PRB_AGENT_EVAL_BOOTSTRAP_H
+#define PRB_AGENT_EVAL_BOOTSTRAP_H
 
 #include <stdbool.h>
 

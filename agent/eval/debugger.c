@@ -7,9 +7,9 @@
 #include <sys/prctl.h>
 
 #include "agent/client/connection.h"
-#include "agent/inside/libc.h"
 #include "agent/eval/enter_python.h"
 #include "agent/eval/worker.h"
+#include "agent/inside/libc.h"
 #include "agent/inside/thread.h"
 
 enum {

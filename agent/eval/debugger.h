@@ -13,8 +13,8 @@
  * is killed meanwhile. The kernel sends it the same signal from time to time, so that a debugger
  * gets the process back when the thread waits for what a stopped thread has.
  */
-#ifndef PRB_AGENT_DEBUGGER_H
-#define PRB_AGENT_DEBUGGER_H
+#ifndef PRB_AGENT_EVAL_DEBUGGER_H
+#define PRB_AGENT_EVAL_DEBUGGER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -4,16 +4,16 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "agent/eval/bootstrap.h"
 #include "agent/client/connection.h"
-#include "agent/torch/flight.h"
-#include "agent/inside/libc.h"
-#include "agent/inside/finalization.h"
+#include "agent/eval/bootstrap.h"
 #include "agent/eval/main_thread.h"
-#include "agent/pause/pause.h"
+#include "agent/inside/finalization.h"
+#include "agent/inside/libc.h"
 #include "agent/inside/python.h"
 #include "agent/inside/python_table.h"
 #include "agent/inside/thread.h"
+#include "agent/pause/pause.h"
+#include "agent/torch/flight.h"
 
 static const struct prba_python_table *const py = &prba_python;
 

@@ -6,8 +6,8 @@
  *
  * Threading: as said at each function.
  */
-#ifndef PRB_AGENT_WORK_H
-#define PRB_AGENT_WORK_H
+#ifndef PRB_AGENT_EVAL_ENTER_PYTHON_H
+#define PRB_AGENT_EVAL_ENTER_PYTHON_H
 
 #include <stdbool.h>
 

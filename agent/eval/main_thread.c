@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "agent/client/connection.h"
-#include "agent/inside/libc.h"
 #include "agent/inside/finalization.h"
+#include "agent/inside/libc.h"
+#include "agent/inside/python.h"
 #include "agent/inside/python_table.h"
 #include "agent/inside/status.h"
-#include "agent/inside/python.h"
 
 enum {
 	PENDING_MAX = 32,

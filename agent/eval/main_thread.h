@@ -5,8 +5,8 @@
  *
  * Threading: for workers, but for what says otherwise.
  */
-#ifndef PRB_AGENT_MAIN_THREAD_H
-#define PRB_AGENT_MAIN_THREAD_H
+#ifndef PRB_AGENT_EVAL_MAIN_THREAD_H
+#define PRB_AGENT_EVAL_MAIN_THREAD_H
 
 #include <stdbool.h>
 

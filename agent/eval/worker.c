@@ -6,10 +6,10 @@
 #include <sys/prctl.h>
 
 #include "agent/client/connection.h"
-#include "agent/inside/libc.h"
-#include "agent/pause/pause.h"
 #include "agent/eval/enter_python.h"
+#include "agent/inside/libc.h"
 #include "agent/inside/thread.h"
+#include "agent/pause/pause.h"
 
 enum {
 	WORKER_STACK = 8 << 20, /* Python recurses on it, as on the stacks of its own threads */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The thread that does a connection's requests, and how one begins, is interrupted and ends.
+ * @file The thread that does the requests of a connection, and how a request begins and is
+ * interrupted.
  *
- * A connection has one from its first request on, until it ends or has rested for long, so that one
- * client's endless loop is no other's.
+ * A connection has a worker of its own from its first request on, so that one client's endless loop
+ * is no other's. Of workers that rest, one is kept.
  *
- * Threading: for the server's thread, or the debugger's that has the connection.
+ * Threading: for the server's thread, but the debugger (debugger.h) interrupts the code of its own
+ * connection by this, too.
  */
 #ifndef PRB_AGENT_EVAL_WORKER_H
 #define PRB_AGENT_EVAL_WORKER_H

@@ -6,14 +6,14 @@
  * Threading: any thread may read; changes of texts are serialized, and a reader sees an old or a
  * new one. Errors: negative errno values.
  */
-#ifndef PRB_AGENT_CONFIG_H
-#define PRB_AGENT_CONFIG_H
+#ifndef PRB_AGENT_INSIDE_CONFIG_H
+#define PRB_AGENT_INSIDE_CONFIG_H
 
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "agent/inside/export.h"
 #include "agent/config_keys.h"
+#include "agent/inside/export.h"
 
 /** Called after each change, by the thread that made it; NULL: nobody is told. */
 extern _Atomic(void (*)(void)) prba_config_changed;

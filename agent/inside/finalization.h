@@ -9,8 +9,8 @@
  *
  * Threading: as said at each function.
  */
-#ifndef PRB_AGENT_FINALIZATION_H
-#define PRB_AGENT_FINALIZATION_H
+#ifndef PRB_AGENT_INSIDE_FINALIZATION_H
+#define PRB_AGENT_INSIDE_FINALIZATION_H
 
 #include <stdbool.h>
 

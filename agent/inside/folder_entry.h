@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file An entry of a folder, as the system call getdents64() writes it. */
-#ifndef PRBA_FOLDER_ENTRY_H
-#define PRBA_FOLDER_ENTRY_H
+#ifndef PRB_AGENT_INSIDE_FOLDER_ENTRY_H
+#define PRB_AGENT_INSIDE_FOLDER_ENTRY_H
 
 #include <stdint.h>
 

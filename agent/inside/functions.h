@@ -6,8 +6,8 @@
  *
  * Threading: the caller holds the GIL, or is attached in a build without one.
  */
-#ifndef PRB_AGENT_FUNCTIONS_H
-#define PRB_AGENT_FUNCTIONS_H
+#ifndef PRB_AGENT_INSIDE_FUNCTIONS_H
+#define PRB_AGENT_INSIDE_FUNCTIONS_H
 
 #include <stdbool.h>
 

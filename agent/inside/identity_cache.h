@@ -6,8 +6,8 @@
  *
  * Threading: the caller holds the GIL.
  */
-#ifndef PRB_INSIDE_IDENTITY_CACHE_H
-#define PRB_INSIDE_IDENTITY_CACHE_H
+#ifndef PRB_AGENT_INSIDE_IDENTITY_CACHE_H
+#define PRB_AGENT_INSIDE_IDENTITY_CACHE_H
 
 #include "agent/inside/python_table.h"
 

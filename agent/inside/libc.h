@@ -7,8 +7,8 @@
  * glibc has too; musl does not look at versions. A process of an old glibc that was not linked
  * with libpthread or libdl lacks some: they are weak, and prba_libc_complete() tells.
  */
-#ifndef PRB_INSIDE_LIBC_H
-#define PRB_INSIDE_LIBC_H
+#ifndef PRB_AGENT_INSIDE_LIBC_H
+#define PRB_AGENT_INSIDE_LIBC_H
 
 #include <dlfcn.h>
 #include <linux/futex.h>

@@ -6,8 +6,8 @@
  *
  * For a healthy process: uses the C library. Errors: negative errno values.
  */
-#ifndef PRB_INSIDE_OWN_FOLDER_H
-#define PRB_INSIDE_OWN_FOLDER_H
+#ifndef PRB_AGENT_INSIDE_OWN_FOLDER_H
+#define PRB_AGENT_INSIDE_OWN_FOLDER_H
 
 #include <stdbool.h>
 #include <stddef.h>

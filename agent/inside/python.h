@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The process's CPython API, as a table of functions found by dlsym(), and its GIL, which the
- * workers of connections acquire and drop. What they do with it is in agent/eval/enter_python.h.
+ * @file The process's CPython API, as a table of functions found by dlsym(), and its GIL, which
+ * threads of ours acquire and drop. What they do with it is in agent/eval/enter_python.h.
  *
  * Nothing of Python's headers is used: only functions that are exported by every version from 3.4
  * to 3.15, so one agent serves all. A worker acquires the GIL as any other thread does.
  *
- * Threading: for the worker of the connection, but for what says otherwise.
+ * Threading: for the thread that the `struct prba_python_thread` is of, but for what says
+ * otherwise.
  */
-#ifndef PRB_AGENT_PYTHON_H
-#define PRB_AGENT_PYTHON_H
+#ifndef PRB_AGENT_INSIDE_PYTHON_H
+#define PRB_AGENT_INSIDE_PYTHON_H
 
 #include <stdbool.h>
 
-/** How a thread of ours stands to the interpreter. All 0 before the first of the functions below.
- */
+/** What a thread of ours has in the interpreter; all 0 at first. */
 struct prba_python_thread {
 	void *thread_state; /**< the thread's, for threading.local; NULL: none */
 	int gil;	    /**< what is given back with it */

@@ -4,8 +4,8 @@
  * but for those that are optional. Objects are opaque, and the one struct of Python's that is
  * needed (of a method) has not changed since 3.0.
  */
-#ifndef PRB_INSIDE_PYTHON_TABLE_H
-#define PRB_INSIDE_PYTHON_TABLE_H
+#ifndef PRB_AGENT_INSIDE_PYTHON_TABLE_H
+#define PRB_AGENT_INSIDE_PYTHON_TABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file States of threads of this process, read from /proc. Any thread may call this. */
-#ifndef PRB_INSIDE_STATUS_H
-#define PRB_INSIDE_STATUS_H
+#ifndef PRB_AGENT_INSIDE_STATUS_H
+#define PRB_AGENT_INSIDE_STATUS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/inside/export.h"
 #include "agent/client/connection.h"
+#include "agent/inside/export.h"
 #include "agent/inside/libc.h"
-#include "agent/pause/private.h"
 #include "agent/inside/python.h"
+#include "agent/pause/private.h"
 
 struct prba_pausing prba_pausing = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static struct prba_pausing *const pausing = &prba_pausing;

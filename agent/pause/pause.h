@@ -13,8 +13,8 @@
  *
  * Threading: as said at each function.
  */
-#ifndef PRB_AGENT_PAUSE_H
-#define PRB_AGENT_PAUSE_H
+#ifndef PRB_AGENT_PAUSE_PAUSE_H
+#define PRB_AGENT_PAUSE_PAUSE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,11 +3,11 @@
 
 #include "agent/client/connection.h"
 #include "agent/inside/libc.h"
-#include "agent/pause/pause.h"
-#include "agent/pause/private.h"
 #include "agent/inside/python.h"
 #include "agent/inside/status.h"
 #include "agent/inside/thread.h"
+#include "agent/pause/pause.h"
+#include "agent/pause/private.h"
 
 enum { LOOK_US = 50000 };
 

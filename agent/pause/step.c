@@ -4,9 +4,9 @@
 
 #include "agent/client/connection.h"
 #include "agent/inside/libc.h"
+#include "agent/inside/python.h"
 #include "agent/pause/pause.h"
 #include "agent/pause/private.h"
-#include "agent/inside/python.h"
 #include "agent/trace/stepping.h"
 
 static struct prba_pausing *const pausing = &prba_pausing;

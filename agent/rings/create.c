@@ -13,10 +13,10 @@
 #include "agent/inside/environment.h"
 #include "agent/inside/libc.h"
 #include "agent/inside/own_folder.h"
+#include "agent/inside/status.h"
 #include "agent/rings/limits.h"
 #include "agent/rings/private.h"
 #include "agent/rings/write.h"
-#include "agent/inside/status.h"
 
 enum { DEFAULT_BYTES = 4 << 20, MAX_BYTES = 1 << 30, CHUNK_SHIFT = 9, MIN_CHUNKS = 4 };
 

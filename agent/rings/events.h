@@ -7,8 +7,8 @@
  * is given by setup stays referenced for good; so the library must never be unmapped, which ctypes
  * guarantees that calls us. Errors: Python's exceptions.
  */
-#ifndef PRB_AGENT_RECORDER_H
-#define PRB_AGENT_RECORDER_H
+#ifndef PRB_AGENT_RINGS_EVENTS_H
+#define PRB_AGENT_RINGS_EVENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ int64_t prba_recorder_step(void);
 /** Children after fork() continue with span numbers of their own. */
 PRBA_EXPORT void probing_recorder_forked(void);
 
-/* Shared by recorder.c, recorder_json.c and recorder_span.c. */
+/* Shared by events.c, attributes.c and spans.c. */
 
 enum prba_record { PRBA_EVENT, PRBA_BEGIN, PRBA_END, PRBA_RECORDS };
 enum { PRBA_JSON_SIZE = 2600 /* more than a row can take */ };

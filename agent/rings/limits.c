@@ -12,8 +12,8 @@
 
 #include "agent/inside/config.h"
 #include "agent/inside/libc.h"
-#include "agent/ring.h"
 #include "agent/inside/status.h"
+#include "agent/ring.h"
 
 enum { MAX_LEFT = 256, NAME = 48, SECONDS_OF_DAY = 86400 };
 

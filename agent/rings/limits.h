@@ -5,8 +5,8 @@
  *
  * Threading: while rings are made, by one thread at a time. Errors: negative errno values.
  */
-#ifndef PRB_AGENT_RING_LIMITS_H
-#define PRB_AGENT_RING_LIMITS_H
+#ifndef PRB_AGENT_RINGS_LIMITS_H
+#define PRB_AGENT_RINGS_LIMITS_H
 
 #include <stdint.h>
 

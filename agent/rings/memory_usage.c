@@ -9,8 +9,8 @@
 
 #include "agent/inside/config.h"
 #include "agent/inside/libc.h"
-#include "agent/rings/write.h"
 #include "agent/inside/status.h"
+#include "agent/rings/write.h"
 
 enum { MEMORY, PEAK, VIRTUAL, BLOCKS, STEP, COLUMNS };
 

@@ -5,8 +5,8 @@
  *
  * Threading: any thread. Errors: a row that cannot be written is left out.
  */
-#ifndef PRB_AGENT_MEMORY_H
-#define PRB_AGENT_MEMORY_H
+#ifndef PRB_AGENT_RINGS_MEMORY_USAGE_H
+#define PRB_AGENT_RINGS_MEMORY_USAGE_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Shared by making (create.c) and writing (write.c) rings; internal to agent/rings/. */
-#ifndef PRB_AGENT_RING_PRIVATE_H
-#define PRB_AGENT_RING_PRIVATE_H
+#ifndef PRB_AGENT_RINGS_PRIVATE_H
+#define PRB_AGENT_RINGS_PRIVATE_H
 
 #include <stdint.h>
 

@@ -16,8 +16,8 @@
  *
  * Errors: negative errno values.
  */
-#ifndef PRB_AGENT_RING_WRITE_H
-#define PRB_AGENT_RING_WRITE_H
+#ifndef PRB_AGENT_RINGS_WRITE_H
+#define PRB_AGENT_RINGS_WRITE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
 #include <sys/uio.h>
 
 #include "agent/inside/finalization.h"
-#include "agent/inside/python.h"
 #include "agent/inside/libc.h"
+#include "agent/inside/python.h"
 #include "agent/sites/private.h"
 
 enum {

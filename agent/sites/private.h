@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by agent/sites*.c. */
+/** @file Shared by sites.c, buffer.c, hooks.c and walk.c; internal to agent/sites/. */
 #ifndef PRB_AGENT_SITES_PRIVATE_H
 #define PRB_AGENT_SITES_PRIVATE_H
 
@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) void prba_sites_registers(
 #endif
 }
 
-/* sites_walk.c */
+/* walk.c */
 
 extern uint64_t prba_sites_recipe[PRB_SITES_RECIPE];
 
@@ -68,7 +68,7 @@ const void *prba_sites_thread(void);
  */
 bool prba_sites_walk(const void *thread, bool careful, struct prba_sites_stack *ret);
 
-/* sites_buffer.c */
+/* buffer.c */
 
 /** One thread at a time, in free-threaded builds; else nothing: the GIL does that. */
 void prba_sites_lock(void);
@@ -102,7 +102,7 @@ static inline size_t prba_sites_hash(const void *block)
 	return (uintptr_t)block >> PRBA_SITES_GRAIN & (PRBA_SITES_FILTER - 1);
 }
 
-/* sites_hooks.c */
+/* hooks.c */
 
 /** NULL, or why they cannot be installed. What they count goes to the buffer. */
 const char *prba_sites_install(uint64_t mean);

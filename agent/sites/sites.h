@@ -20,8 +20,8 @@
  * Threading: the caller of what is not an allocator holds the GIL, or is attached to the
  * interpreter in a build without one. Errors: nothing is raised into the program.
  */
-#ifndef PRB_AGENT_SITES_H
-#define PRB_AGENT_SITES_H
+#ifndef PRB_AGENT_SITES_SITES_H
+#define PRB_AGENT_SITES_SITES_H
 
 #include <stdbool.h>
 

@@ -12,23 +12,23 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "agent/trace/breaks.h"
-#include "agent/inside/config.h"
 #include "agent/crash/crash.h"
+#include "agent/eval/bootstrap.h"
 #include "agent/eval/debugger.h"
+#include "agent/eval/main_thread.h"
+#include "agent/inside/config.h"
+#include "agent/inside/finalization.h"
 #include "agent/inside/libc.h"
-#include "agent/protocol.h"
 #include "agent/inside/python.h"
 #include "agent/inside/python_table.h"
-#include "agent/socket/server.h"
-#include "agent/trace/tracing.h"
 #include "agent/inside/thread.h"
-#include "agent/socket/unload.h"
 #include "agent/pause/pause.h"
+#include "agent/protocol.h"
+#include "agent/socket/server.h"
+#include "agent/socket/unload.h"
+#include "agent/trace/breaks.h"
 #include "agent/trace/stepping.h"
-#include "agent/eval/bootstrap.h"
-#include "agent/eval/main_thread.h"
-#include "agent/inside/finalization.h"
+#include "agent/trace/tracing.h"
 
 extern void *__dso_handle;
 

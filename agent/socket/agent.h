@@ -4,8 +4,8 @@
  * own, which has opened the library (dlopen) for itself and closes it again after the call. The
  * agent opens its library once more as long as it may be needed.
  */
-#ifndef PRB_AGENT_AGENT_H
-#define PRB_AGENT_AGENT_H
+#ifndef PRB_AGENT_SOCKET_AGENT_H
+#define PRB_AGENT_SOCKET_AGENT_H
 
 #include <stdint.h>
 

@@ -4,9 +4,9 @@
 #include <stdatomic.h>
 
 #include "agent/client/connection.h"
+#include "agent/eval/worker.h"
 #include "agent/inside/libc.h"
 #include "agent/socket/listen.h"
-#include "agent/eval/worker.h"
 
 /** Code that is to end and does not gets another interrupt after so long. */
 enum { INTERRUPT_AGAIN_MS = 1000 };

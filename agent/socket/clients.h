@@ -4,8 +4,8 @@
  *
  * Threading: all of it is called by the server's thread, but for prba_clients_forked().
  */
-#ifndef PRB_AGENT_CLIENTS_H
-#define PRB_AGENT_CLIENTS_H
+#ifndef PRB_AGENT_SOCKET_CLIENTS_H
+#define PRB_AGENT_SOCKET_CLIENTS_H
 
 #include <stdbool.h>
 

@@ -10,8 +10,8 @@
  * no number for our user: there, if somebody else has taken the folder, it is another one that
  * begins with the same name.
  */
-#ifndef PRB_AGENT_SOCKET_H
-#define PRB_AGENT_SOCKET_H
+#ifndef PRB_AGENT_SOCKET_LISTEN_H
+#define PRB_AGENT_SOCKET_LISTEN_H
 
 #include <stdbool.h>
 #include <stddef.h>

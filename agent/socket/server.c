@@ -8,22 +8,22 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "agent/socket/clients.h"
-#include "agent/inside/config.h"
 #include "agent/client/connection.h"
 #include "agent/crash/crash.h"
 #include "agent/eval/debugger.h"
+#include "agent/eval/enter_python.h"
+#include "agent/eval/worker.h"
+#include "agent/inside/config.h"
 #include "agent/inside/libc.h"
 #include "agent/inside/own_folder.h"
-#include "agent/rings/memory_usage.h"
-#include "agent/pause/pause.h"
 #include "agent/inside/python.h"
-#include "agent/eval/enter_python.h"
-#include "agent/socket/listen.h"
 #include "agent/inside/status.h"
-#include "agent/socket/wake.h"
-#include "agent/eval/worker.h"
 #include "agent/inside/thread.h"
+#include "agent/pause/pause.h"
+#include "agent/rings/memory_usage.h"
+#include "agent/socket/clients.h"
+#include "agent/socket/listen.h"
+#include "agent/socket/wake.h"
 
 enum {
 	STACK = 256 << 10,

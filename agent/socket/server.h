@@ -3,8 +3,8 @@
  * @file The agent's thread that talks to clients. It never touches Python, so that it answers
  * whatever the interpreter does; idle, it sleeps without a timeout.
  */
-#ifndef PRB_AGENT_SERVER_H
-#define PRB_AGENT_SERVER_H
+#ifndef PRB_AGENT_SOCKET_SERVER_H
+#define PRB_AGENT_SOCKET_SERVER_H
 
 #include <stdbool.h>
 

@@ -6,8 +6,8 @@
  * woken even when the program has closed the descriptor; and should the number be that of something
  * else by now, nothing but a socket of the same kind takes the datagram, and sends it to us.
  */
-#ifndef PRB_AGENT_WAKE_H
-#define PRB_AGENT_WAKE_H
+#ifndef PRB_AGENT_SOCKET_WAKE_H
+#define PRB_AGENT_SOCKET_WAKE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
  * Threading: the worker of the connection, without the GIL. Errors: an exception of C++ ends the
  * call and is reported; it never reaches the program.
  */
-#ifndef PRB_AGENT_FLIGHT_H
-#define PRB_AGENT_FLIGHT_H
+#ifndef PRB_AGENT_TORCH_FLIGHT_H
+#define PRB_AGENT_TORCH_FLIGHT_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by agent/torch*.c. */
+/** @file What the files of rows of training share; internal to agent/torch/. */
 #ifndef PRB_AGENT_TORCH_PRIVATE_H
 #define PRB_AGENT_TORCH_PRIVATE_H
 
@@ -70,7 +70,7 @@ int64_t prba_torch_integer(object *value);
 /** A new reference. */
 object *prba_torch_none(void);
 
-/* torch_calls.c */
+/* calls.c */
 
 /** A sampled step begins: calls of an earlier one are forgotten. */
 void prba_torch_calls_begin(void);
@@ -81,7 +81,7 @@ object *prba_torch_grad_begin(object *self, object *arguments);
 object *prba_torch_grad_end(object *self, object *arguments);
 object *prba_torch_pass_end(object *self, object *arguments);
 
-/* torch_variables.c */
+/* variables.c */
 
 /** Writes what probing.watch names, at the end of that step. */
 void prba_torch_watch(int64_t step);
@@ -89,12 +89,12 @@ void prba_torch_watch(int64_t step);
 object *prba_torch_watched(object *self, object *arguments);
 object *prba_torch_variable(object *self, object *arguments);
 
-/* torch_comm.c */
+/* comm.c */
 
 /** For the table of methods. */
 object *prba_torch_comm(object *self, object *arguments);
 
-/* torch_rows.c */
+/* rows.c */
 
 enum prba_torch_stage {
 	PRBA_TORCH_FORWARD,
@@ -140,7 +140,7 @@ int64_t prba_torch_memory(void);
 /** torch_module(path, class), bytes: its number; 0: there are too many. */
 object *prba_torch_module(object *self, object *arguments);
 
-/* torch_gpu.c */
+/* gpu.c */
 
 /** A sampled step begins. */
 void prba_torch_gpu_begin(void);

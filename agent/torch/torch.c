@@ -8,9 +8,9 @@
 
 #include "agent/inside/config.h"
 #include "agent/inside/finalization.h"
-#include "agent/torch/private.h"
-#include "agent/rings/events.h"
 #include "agent/inside/libc.h"
+#include "agent/rings/events.h"
+#include "agent/torch/private.h"
 
 static const struct prba_python_table *const py = &prba_python;
 

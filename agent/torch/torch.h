@@ -13,8 +13,8 @@
  * Threading: the caller holds the GIL. Errors: nothing is ever raised into the program: what fails
  * costs a row.
  */
-#ifndef PRB_AGENT_TORCH_H
-#define PRB_AGENT_TORCH_H
+#ifndef PRB_AGENT_TORCH_TORCH_H
+#define PRB_AGENT_TORCH_TORCH_H
 
 #include <stdint.h>
 

@@ -15,8 +15,8 @@
  *
  * Threading: as said at each function.
  */
-#ifndef PRB_AGENT_BREAKS_H
-#define PRB_AGENT_BREAKS_H
+#ifndef PRB_AGENT_TRACE_BREAKS_H
+#define PRB_AGENT_TRACE_BREAKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  *
  * Threading: the caller holds the GIL.
  */
-#ifndef PRB_AGENT_LOGPOINTS_H
-#define PRB_AGENT_LOGPOINTS_H
+#ifndef PRB_AGENT_TRACE_LOGPOINTS_H
+#define PRB_AGENT_TRACE_LOGPOINTS_H
 
 #include "agent/inside/python_table.h"
 

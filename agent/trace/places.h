@@ -9,8 +9,8 @@
  *
  * Threading: the caller holds the GIL.
  */
-#ifndef PRB_AGENT_TRACING_PLACES_H
-#define PRB_AGENT_TRACING_PLACES_H
+#ifndef PRB_AGENT_TRACE_PLACES_H
+#define PRB_AGENT_TRACE_PLACES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "agent/trace/breaks.h"
-#include "agent/inside/libc.h"
 #include "agent/inside/finalization.h"
+#include "agent/inside/libc.h"
+#include "agent/trace/breaks.h"
 #include "agent/trace/stepping_private.h"
 
 enum state {

@@ -14,8 +14,8 @@
  *
  * Threading: for the pausing worker, but for what is said at a function.
  */
-#ifndef PRB_AGENT_STEPPING_H
-#define PRB_AGENT_STEPPING_H
+#ifndef PRB_AGENT_TRACE_STEPPING_H
+#define PRB_AGENT_TRACE_STEPPING_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/trace/breaks.h"
 #include "agent/inside/functions.h"
+#include "agent/trace/breaks.h"
 #include "agent/trace/stepping.h"
 #include "agent/trace/stepping_private.h"
 

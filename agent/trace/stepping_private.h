@@ -5,8 +5,8 @@
  *
  * Threading: by the thread that steps, as the interpreter calls it, but for what is said.
  */
-#ifndef PRB_AGENT_STEPPING_PRIVATE_H
-#define PRB_AGENT_STEPPING_PRIVATE_H
+#ifndef PRB_AGENT_TRACE_STEPPING_PRIVATE_H
+#define PRB_AGENT_TRACE_STEPPING_PRIVATE_H
 
 #include <stdbool.h>
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "agent/trace/breaks.h"
-#include "agent/trace/stepping_private.h"
-#include "agent/trace/stepping.h"
 #include "agent/trace/places.h"
+#include "agent/trace/stepping.h"
+#include "agent/trace/stepping_private.h"
 
 enum { LINE = 2, RETURNS }; /* as the interpreter has them */
 

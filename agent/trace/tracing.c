@@ -7,11 +7,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "agent/trace/breaks.h"
-#include "agent/inside/identity_cache.h"
 #include "agent/inside/finalization.h"
-#include "agent/trace/stepping.h"
+#include "agent/inside/identity_cache.h"
+#include "agent/trace/breaks.h"
 #include "agent/trace/places.h"
+#include "agent/trace/stepping.h"
 
 /** Events, as the interpreter has them. */
 enum { STARTS, RAISES, LINE, RETURNS, C_STARTS, C_RAISES, C_RETURNS };

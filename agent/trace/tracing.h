@@ -15,8 +15,8 @@
  *
  * Threading: all is called with the GIL held, but for what is said at a function.
  */
-#ifndef PRB_AGENT_TRACING_H
-#define PRB_AGENT_TRACING_H
+#ifndef PRB_AGENT_TRACE_TRACING_H
+#define PRB_AGENT_TRACE_TRACING_H
 
 #include <stdbool.h>
 
