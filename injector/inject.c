@@ -216,18 +216,24 @@ static struct prb_error *start_helper(struct injection *in, const struct prb_pic
 static struct prb_error *hijack_thread(struct injection *in)
 {
 	unsigned makers = PRB_CALL_LOADS | (in->library.agent ? PRB_CALL_SERVES : 0);
+	struct prb_pick_cost cost = {};
 	const struct prb_pick search = {
 		.t = in->t,
 		.modules = in->modules,
 		.unwinder = in->unwinder,
 		.libc = &in->libc,
 		.hijack = &in->hijack,
-		.result = in->result,
+		.cost = &cost,
 		.calls = prb_filters_calls(&in->libc, makers),
 	};
 
-	PRB_TRY(prb_pick_thread(&search));
-	return start_helper(in, &search);
+	struct prb_error *err = prb_pick_thread(&search);
+	if (!err)
+		err = start_helper(in, &search);
+	in->result->hijacked = cost.hijacked;
+	in->result->stops = cost.stops;
+	in->result->pause_us = cost.pause_us;
+	return err;
 }
 
 /* There is nothing to do. */

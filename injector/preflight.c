@@ -116,3 +116,25 @@ struct prb_error *prb_inject_preflight(struct prb_target *t)
 	PRB_TRY(prb_inject_check_alone(t));
 	return check_frozen(t);
 }
+
+static struct prb_error *check_process(struct prb_target *t, struct prb_modules *modules,
+				       unsigned makers)
+{
+	struct prb_libc libc = {};
+	struct prb_error *err = prb_libc_find(modules, PRB_HIJACK_CREATE, &libc);
+
+	if (!err)
+		err = prb_filters_check_all(t, prb_filters_calls(&libc, makers));
+	prb_libc_deinit(&libc);
+	return err;
+}
+
+struct prb_error *prb_inject_allowed(struct prb_target *t, unsigned makers)
+{
+	struct prb_modules *modules;
+
+	PRB_TRY(prb_modules_create(t, &modules));
+	struct prb_error *err = check_process(t, modules, makers);
+	prb_modules_destroy(modules);
+	return err;
+}

@@ -114,7 +114,7 @@ check-tsan: ## the unit tests of rings with clang's ThreadSanitizer
 # before the library that has them, too.
 FAULT_O := $(O)/fault-steps
 FAULT_SOURCES := cli/commands/pause/pause.c control/pause.c injector/hijack/hijack.c injector/hijack/mailbox.c injector/hijack/run_to.c \
-	injector/arch/aarch64.c injector/arch/x86_64.c target/ptrace/arch/aarch64.c target/ptrace/fault_step.c \
+	injector/arch/scratch.c injector/arch/aarch64.c injector/arch/x86_64.c target/ptrace/arch/aarch64.c target/ptrace/fault_step.c \
 	target/ptrace/gpregs.c target/ptrace/stop.c
 FAULT_OBJECTS := $(FAULT_SOURCES:%.c=$(FAULT_O)/%.o)
 

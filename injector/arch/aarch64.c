@@ -13,9 +13,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "injector/arch/aarch64.h"
+#include "injector/arch/scratch.h"
 #include "target/ptrace/fault_step.h"
 #include "target/ptrace/gpregs.h"
-#include "injector/hijack/mailbox.h"
 
 /*
  * The code that runs in the target; x19 is the mailbox, whose offsets these are. It does what that

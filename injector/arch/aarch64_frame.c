@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "injector/arch/aarch64.h"
-#include "injector/hijack/mailbox.h"
+#include "injector/arch/scratch.h"
 
 /* struct rt_sigframe of the kernel. */
 struct signal_frame {

@@ -12,9 +12,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "injector/arch/x86_64.h"
+#include "injector/arch/scratch.h"
 #include "target/ptrace/fault_step.h"
 #include "target/ptrace/gpregs.h"
-#include "injector/hijack/mailbox.h"
 #include "target/restarted_call.h"
 
 /*

@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "injector/arch/x86_64.h"
-#include "injector/hijack/mailbox.h"
+#include "injector/arch/scratch.h"
 #include "target/ptrace/arch/x86_64.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "target/task.h"
-#include "injector/inject_private.h"
+#include "injector/hijack/pick.h"
 
 enum {
 	THREADS_MAX = 256, /* looked at in one round */

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "injector/inject_private.h"
+#include "injector/hijack/pick.h"
 #include "target/proc/text.h"
 #include "target/ptrace/seccomp.h"
 #include "target/ptrace/stop.h"
@@ -116,26 +116,4 @@ unsigned prb_filters_calls(const struct prb_libc *libc, unsigned makers)
 		return makers | PRB_CALL_MUSL;
 	return makers | (libc->before_2_33 ? PRB_CALL_OLD : 0) |
 	       (libc->before_2_26 ? PRB_CALL_OLDEST : 0);
-}
-
-static struct prb_error *check_process(struct prb_target *t, struct prb_modules *modules,
-				       unsigned makers)
-{
-	struct prb_libc libc = {};
-	struct prb_error *err = prb_libc_find(modules, PRB_HIJACK_CREATE, &libc);
-
-	if (!err)
-		err = prb_filters_check_all(t, prb_filters_calls(&libc, makers));
-	prb_libc_deinit(&libc);
-	return err;
-}
-
-struct prb_error *prb_inject_allowed(struct prb_target *t, unsigned makers)
-{
-	struct prb_modules *modules;
-
-	PRB_TRY(prb_modules_create(t, &modules));
-	struct prb_error *err = check_process(t, modules, makers);
-	prb_modules_destroy(modules);
-	return err;
 }

@@ -7,7 +7,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "injector/inject_private.h"
 #include "target/task.h"
 
 enum { CODE_MAX = 8 /* bytes of an instruction that enters the kernel */ };

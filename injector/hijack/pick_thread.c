@@ -10,7 +10,8 @@
 #include "base/log.h"
 #include "target/task.h"
 #include "base/clock.h"
-#include "injector/inject_private.h"
+#include "injector/hijack/mailbox.h"
+#include "injector/hijack/pick.h"
 #include "injector/hijack/safe_point.h"
 
 enum {
@@ -33,7 +34,7 @@ struct prb_error *prb_pick_give_back(const struct prb_pick *s)
 	double pause = 0;
 	struct prb_error *err = prb_hijack_give_back(s->hijack, &pause);
 
-	s->result->pause_us += pause;
+	s->cost->pause_us += pause;
 	return err;
 }
 
@@ -79,7 +80,7 @@ static struct prb_error *lead_out(struct finding *f, const struct prb_safe_point
 	PRB_TRY(err);
 	prb_log("inject", 3, "thread %d %s %#llx", tid, reached ? "came to" : "did not come to",
 		(unsigned long long)verdict->ways_out[0]);
-	f->s->result->stops++;
+	f->s->cost->stops++;
 	return prb_safe_point_check(safe, f->s->hijack->arch, tid, &f->s->hijack->state, verdict);
 }
 
@@ -99,7 +100,7 @@ static struct prb_error *try_thread(struct finding *f, pid_t tid, double end, in
 		prb_hijack_take(f->s->hijack, tid, PRB_MAX(timeout_ms, STOP_TIMEOUT_MS));
 
 	*ret = false;
-	f->s->result->stops++;
+	f->s->cost->stops++;
 	if (!err)
 		err = check_code(f);
 	if (!err)
@@ -111,7 +112,7 @@ static struct prb_error *try_thread(struct finding *f, pid_t tid, double end, in
 		err = lead_out(f, &safe, patience_ms, &verdict);
 	if (!err && !verdict.why) {
 		*ret = true;
-		f->s->result->hijacked = tid;
+		f->s->cost->hijacked = tid;
 		return NULL;
 	}
 	prb_error_destroy(prb_pick_give_back(f->s));

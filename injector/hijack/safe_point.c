@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "injector/inject_private.h"
+#include "injector/hijack/pick.h"
 #include "injector/libc/musl.h"
 
 enum {
