@@ -20,6 +20,4 @@ struct prb_error *prb_custom_tables_add(struct prb_session *session, const char 
 /** Drops all of them, unless a statement may be using one: the next names get new rows. */
 void prb_custom_tables_drop(struct prb_session *session);
 
-void prb_custom_tables_free(struct prb_session *session);
-
 #endif

@@ -14,12 +14,8 @@
 #include "sql/spec/table.h"
 
 struct prb_session;
-struct prb_expression_table;
 
-struct prb_expression_tables {
-	struct prb_expression_table **items;
-	size_t count, capacity;
-};
+struct prb_expression_tables;
 
 /**
  * Makes the table that @p sql means if SQLite does not know @p word, "python.EXPRESSION"; *ret: it
@@ -30,7 +26,6 @@ struct prb_error *prb_expression_tables_add(struct prb_session *session, const c
 
 /** Forgets those of statements that have ended. */
 void prb_expression_tables_drop(struct prb_session *session);
-void prb_expression_tables_free(struct prb_expression_tables *tables);
 
 /** By its names, or NULL. */
 const struct prb_table *prb_expression_tables_find(const struct prb_expression_tables *tables,

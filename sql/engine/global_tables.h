@@ -17,12 +17,7 @@
 #include "sql/spec/table.h"
 
 struct prb_session;
-struct prb_global_table;
-
-struct prb_global_tables {
-	struct prb_global_table **items;
-	size_t count, capacity;
-};
+struct prb_global_tables;
 
 /** Columns behind those of the table itself. */
 enum {
@@ -61,8 +56,6 @@ void prb_session_on_global(struct prb_session *session, prb_global_reader *reade
  */
 struct prb_error *prb_global_rewrite(struct prb_session *session, const char *sql,
 				     struct prb_str *ret, size_t *count) PRB_MUST_CHECK;
-
-void prb_global_tables_free(struct prb_global_tables *tables);
 
 /** By its names, or NULL. */
 const struct prb_table *prb_global_tables_find(const struct prb_global_tables *tables,

@@ -6,9 +6,10 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/vec.h"
 #include "target/mem/view.h"
 #include "dump/idle.h"
-#include "sql/engine/session_private.h"
+#include "sql/spec/table.h"
 
 struct memo {
 	const void *key;
@@ -18,7 +19,7 @@ struct memo {
 };
 
 struct prb_instant {
-	struct prb_session *session;
+	struct prb_instant_host host;
 	struct prb_target *target;
 	const struct prb_plan *plan;
 	double time;
@@ -37,14 +38,14 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-struct prb_error *prb_instant_create(struct prb_session *session, struct prb_target *target,
-				     const struct prb_plan *plan, struct prb_instant **ret)
+struct prb_error *prb_instant_create(struct prb_target *target, const struct prb_plan *plan,
+				     const struct prb_instant_host *host, struct prb_instant **ret)
 {
 	struct prb_instant *instant = calloc(1, sizeof(*instant));
 
 	if (!instant)
 		return prb_error_nomem();
-	instant->session = session;
+	instant->host = *host;
 	instant->target = target;
 	instant->plan = plan;
 	instant->time = target->live ? now() : target->time;
@@ -85,12 +86,12 @@ bool prb_instant_values(const struct prb_instant *instant)
 
 enum prb_dump_mode prb_instant_mode(const struct prb_instant *instant)
 {
-	return instant->session->mode;
+	return *instant->host.mode;
 }
 
 struct prb_repr_options prb_instant_repr(const struct prb_instant *instant)
 {
-	return prb_value_options(&instant->session->values,
+	return prb_value_options(instant->host.values,
 				 &(struct prb_repr_options){.max_objects = 1, .marked = true});
 }
 
@@ -103,10 +104,9 @@ static struct prb_error *make_dump(struct prb_instant *instant)
 {
 	const struct prb_plan *plan = instant->plan;
 	struct prb_dump_options options = {
-		.mode = instant->session->mode,
+		.mode = *instant->host.mode,
 		.locals = plan->needs & PRB_NEED_LOCALS,
-		.values = prb_value_limited(&instant->session->values) ? &instant->session->dumped
-								       : NULL,
+		.values = prb_value_limited(instant->host.values) ? instant->host.dumped : NULL,
 		.no_values = !(plan->needs & PRB_NEED_VALUES),
 		.native = plan->needs & PRB_NEED_NATIVE,
 		.native_all = plan->needs & PRB_NEED_NATIVE_ALL,
@@ -144,7 +144,7 @@ struct prb_error *prb_instant_dump(struct prb_instant *instant, const struct prb
 		if (instant->plan->needs & PRB_NEED_IDLE)
 			PRB_TRY(prb_idle_fill(instant->target, instant->dump, NULL));
 		prb_vec_each (warning, &instant->dump->warnings)
-			prb_session_warn(instant->session, *warning);
+			instant->host.warn(instant->host.context, *warning);
 	}
 	*ret = instant->dump;
 	return NULL;
@@ -155,7 +155,7 @@ struct prb_error *prb_instant_check_thread(const struct prb_instant *instant)
 	const struct prb_error *err = instant->no_thread;
 
 	/* With several targets it may be a thread of another one. */
-	if (!err || instant->session->targets.count > 1)
+	if (!err || *instant->host.targets > 1)
 		return NULL;
 	return prb_error_create(err->code, "%s", err->message);
 }

@@ -8,14 +8,28 @@
 #ifndef PRB_SQL_ENGINE_INSTANT_H
 #define PRB_SQL_ENGINE_INSTANT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
 #include "base/error.h"
 #include "python/python.h"
 #include "dwarf/elf/module.h"
 #include "target/target.h"
 #include "dump/model/dump.h"
+#include "values/limits.h"
 
 struct prb_instant;
-struct prb_session;
+
+/** What an instant has of its session: pointers, since a setting counts at once. */
+struct prb_instant_host {
+	const enum prb_dump_mode *mode;
+	const struct prb_value_limits *values;
+	const struct prb_repr_options *dumped; /**< variables of a dump, by these */
+	const size_t *targets;		       /**< how many there are */
+	void (*warn)(void *context, const char *text);
+	void *context; /**< of warn() */
+};
 
 /** The needs of the statement as planned; the dump is made for them. */
 struct prb_plan {
@@ -27,9 +41,9 @@ struct prb_plan {
 	unsigned frames; /**< of each thread that are wanted; UINT_MAX: all */
 };
 
-/** Borrows everything. */
-struct prb_error *prb_instant_create(struct prb_session *session, struct prb_target *target,
-				     const struct prb_plan *plan,
+/** Borrows everything, but copies @p host. */
+struct prb_error *prb_instant_create(struct prb_target *target, const struct prb_plan *plan,
+				     const struct prb_instant_host *host,
 				     struct prb_instant **ret) PRB_MUST_CHECK;
 void prb_instant_destroy(struct prb_instant *instant);
 

@@ -5,7 +5,6 @@
 
 #include "base/cleanup.h"
 #include "target/proc/process.h"
-#include "sql/engine/custom_tables.h"
 #include "sql/engine/session_private.h"
 
 /* What sorting and grouping may take of our own memory: more than any question needs. */
@@ -263,13 +262,26 @@ void prb_session_settle(struct prb_session *session)
 	session->deadline = 0;
 }
 
+static void warn(void *session, const char *text)
+{
+	prb_session_warn(session, text);
+}
+
 struct prb_error *prb_session_instant(struct prb_session *session, size_t index,
 				      struct prb_instant **ret)
 {
 	struct prb_session_target *t = &session->targets.items[index];
+	const struct prb_instant_host host = {
+		.mode = &session->mode,
+		.values = &session->values,
+		.dumped = &session->dumped,
+		.targets = &session->targets.count,
+		.warn = warn,
+		.context = session,
+	};
 
 	if (!t->instant)
-		PRB_TRY(prb_instant_create(session, t->target, &session->plan, &t->instant));
+		PRB_TRY(prb_instant_create(t->target, &session->plan, &host, &t->instant));
 	*ret = t->instant;
 	return NULL;
 }

@@ -6,12 +6,25 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
+#include "base/vec.h"
 #include "sql/functions/functions.h"
-#include "sql/engine/global_tables.h"
 #include "sql/engine/instant.h"
-#include "sql/engine/expression_tables.h"
 #include "sql/engine/ring_tables.h"
 #include "sql/engine/session.h"
+
+struct prb_expression_table;
+struct prb_global_table;
+struct prb_global_ask;
+
+/** Tables that are made for statements; what knows their kind is above a session. */
+struct prb_expression_tables {
+	struct prb_expression_table **items;
+	size_t count, capacity;
+};
+struct prb_global_tables {
+	struct prb_global_table **items;
+	size_t count, capacity;
+};
 
 struct prb_session_target {
 	struct prb_target *target;
@@ -29,7 +42,9 @@ struct prb_session {
 	struct prb_ring_tables rings;
 	struct prb_expression_tables expressions;
 	struct prb_global_tables globals;
-	prb_global_reader *global; /**< brings their rows, or NULL */
+	/** Brings their rows (prb_global_reader), or NULL. */
+	struct prb_error *(*global)(void *context, const struct prb_global_ask *ask,
+				    struct prb_scan *scan);
 	void *global_context;
 	const struct prb_custom *custom; /**< of the user's extensions, or NULL */
 	PRB_VEC(char *) custom_tables;	 /**< those that are there now */
@@ -65,6 +80,11 @@ enum { PRB_TEXT_MAX = 16 * 1024 * 1024 };
 
 /** Columns that each table of targets has besides its own. */
 enum { PRB_LEAD_TARGET, PRB_LEAD_PID, PRB_LEAD_RANK, PRB_LEAD_COUNT };
+
+/** Free what the session has of each kind (NAME_tables.c). */
+void prb_expression_tables_free(struct prb_expression_tables *tables);
+void prb_global_tables_free(struct prb_global_tables *tables);
+void prb_custom_tables_free(struct prb_session *session);
 
 /** Its rank in a distributed job, by its environment, which is read when it is first asked for; -1
  * if it has none. */

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "sql/dialect/dialect.h"
 #include "sql/engine/custom_tables.h"
+#include "sql/engine/expression_tables.h"
 #include "sql/engine/session_private.h"
 #include "sql/engine/settings.h"
 

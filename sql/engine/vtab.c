@@ -9,6 +9,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "sql/engine/expression_tables.h"
+#include "sql/engine/global_tables.h"
 #include "sql/engine/page.h"
 #include "sql/engine/vtab_private.h"
 
