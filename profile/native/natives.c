@@ -13,8 +13,8 @@
 #include "dwarf/lines/short_name.h"
 #include "profile/native/names.h"
 #include "profile/native/perf_map.h"
-#include "profile/sampler/stack.h"
 #include "profile/native/stack_copy.h"
+#include "target/mem/view.h"
 
 enum {
 	DOUBTS = 4,		 /* moments at which a thread seems to enter a loop */

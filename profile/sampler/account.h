@@ -8,7 +8,7 @@
 #define PRB_PROFILE_ACCOUNT_H
 
 #include "profile/recording/recording.h"
-#include "profile/sampler/stack.h"
+#include "profile/sampler/sample.h"
 #include "profile/sampler/subjects.h"
 
 /** A sample at @p now, with all that the counters have counted since the last one. */

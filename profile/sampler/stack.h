@@ -16,6 +16,7 @@
 #include "profile/sampler/causes.h"
 #include "profile/sampler/codes.h"
 #include "profile/sampler/pauses.h"
+#include "profile/sampler/sample.h"
 #include "profile/sampler/subjects.h"
 
 struct prb_stack_reader {
@@ -34,18 +35,6 @@ struct prb_stack_reader {
 	bool stale;		       /**< states are not as they were listed */
 	pid_t tracer;		       /**< the last that had a thread when it was to be stopped */
 	bool tracers;		       /**< there were several */
-};
-
-struct prb_stack_sample {
-	uint32_t stack;
-	enum prb_run_state state;
-	struct prb_task_times times;
-	uint32_t wait; /**< what it waits for; 0 unless that is known */
-	bool gil;      /**< it holds the GIL */
-	bool unreadable;
-	bool gone;   /**< the thread has ended: this is no sample */
-	bool held;   /**< it was stopped when the times were noted */
-	bool asleep; /**< it is certain that it had no processor when the times were noted */
 };
 
 /**

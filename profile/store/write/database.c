@@ -143,7 +143,6 @@ void prb_store_file_deinit(struct prb_store_file *file)
 {
 	prb_store_sql_close(file);
 	prb_new_file_deinit(&file->file);
-	prb_store_when_destroy(file->when);
 	prb_totals_clear(&file->totals);
 	prb_steps_clear(&file->chunks.steps);
 	prb_vec_free(&file->threads);

@@ -15,8 +15,9 @@
 #include "base/new_file.h"
 #include "profile/store/write/batch.h"
 #include "profile/recording/steps.h"
-#include "profile/store/write/condition.h"
 #include "profile/store/write/totals.h"
+
+struct prb_store_when;
 
 enum prb_store_statement {
 	PRB_STORE_FUNCTION,
@@ -50,7 +51,7 @@ struct prb_store_file {
 	sqlite3 *db; /**< NULL before it begins */
 	sqlite3_stmt *statements[PRB_STORE_STATEMENTS];
 	struct prb_store_chunks chunks;
-	struct prb_store_when *when; /**< NULL: all is kept */
+	struct prb_store_when *when; /**< borrowed (condition.h); NULL: all is kept */
 	struct prb_totals totals;
 	int64_t part;				    /**< that the totals are of */
 	int64_t totals_s;			    /**< how long a part is */

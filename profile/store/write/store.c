@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "profile/store/write/condition.h"
 #include "profile/store/write/database.h"
 
 static const int64_t second = 1000000000;
@@ -286,6 +287,7 @@ void prb_store_destroy(struct prb_store *store)
 	if (!store)
 		return;
 	prb_store_stop(store);
+	prb_store_when_destroy(store->file.when);
 	prb_store_file_deinit(&store->file);
 	prb_batch_deinit(&store->batch);
 	prb_error_destroy(store->error);

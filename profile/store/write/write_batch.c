@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "profile/store/schema.h"
+#include "profile/store/write/condition.h"
 #include "profile/store/write/growing_chunk.h"
 #include "profile/store/write/rename_stacks.h"
 #include "profile/store/write/statements.h"
