@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "dwarf/elf/elf.h"
-#include "dwarf/lines/lines.h"
+#include "dwarf/lines/line.h"
 
 struct prb_line_source;
 

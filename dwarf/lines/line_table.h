@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "dwarf/elf/elf.h"
-#include "dwarf/lines/lines.h"
+#include "dwarf/lines/line.h"
 
 struct prb_line_table;
 

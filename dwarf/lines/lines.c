@@ -60,19 +60,6 @@ void prb_resolver_destroy(struct prb_resolver *resolver)
 	free(resolver);
 }
 
-void prb_lines_deinit(struct prb_lines *lines)
-{
-	struct prb_line *line;
-
-	prb_vec_each (line, &lines->list) {
-		free(line->func);
-		free(line->symbol);
-		free(line->file);
-	}
-	prb_vec_free(&lines->list);
-	lines->trouble = NULL;
-}
-
 static struct prb_error *file_of(struct prb_resolver *resolver, struct prb_module *module,
 				 struct file **ret)
 {

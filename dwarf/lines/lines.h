@@ -17,26 +17,12 @@
 #ifndef PRB_DWARF_LINES_LINES_H
 #define PRB_DWARF_LINES_LINES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/vec.h"
 #include "dwarf/elf/module.h"
-
-struct prb_line {
-	char *func;    /**< demangled; NULL if unknown */
-	char *symbol;  /**< of the enclosing symbol as in the file; same in all entries; or NULL */
-	char *file;    /**< NULL if unknown */
-	uint32_t line; /**< 0 if unknown */
-	bool inlined;  /**< inlined into the next entry */
-};
-
-struct prb_lines {
-	PRB_VEC(struct prb_line) list; /**< innermost inlined function first, the real one last */
-	/** Why the debug information could not be used, which is there; owned by the resolver.
-	 * NULL: it was used, there is none, or it was not needed. */
-	const char *trouble;
-};
+#include "dwarf/lines/line.h"
 
 struct prb_resolver;
 
@@ -52,6 +38,5 @@ void prb_resolver_destroy(struct prb_resolver *resolver);
  */
 struct prb_error *prb_resolve(struct prb_resolver *resolver, uint64_t pc, bool exact,
 			      struct prb_lines *ret) PRB_MUST_CHECK;
-void prb_lines_deinit(struct prb_lines *lines);
 
 #endif

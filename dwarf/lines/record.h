@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "base/str.h"
-#include "dwarf/lines/lines.h"
+#include "dwarf/lines/line.h"
 
 /** Appends @p lines to @p ret. @p had_table: line information was there to be asked. */
 void prb_line_record_encode(const struct prb_lines *lines, bool had_table, struct prb_str *ret);
