@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "remote/address.h"
-#include "remote/serve/serve.h"
 #include "base/cleanup.h"
 
 enum { BACKLOG = 128 };

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "remote/socket_address.h"
 #include "remote/token.h"
 #include "base/error.h"
 #include "base/str.h"
@@ -27,20 +28,6 @@
 #define PRB_SERVE_ADDRESS "127.0.0.1:9922"
 
 enum { PRB_SERVE_MAX_ENDS = 4 };
-
-/** A socket that listens. */
-struct prb_listener {
-	int fd;
-	char address[80]; /**< where, as clients name it: "127.0.0.1:9922" */
-	bool loopback;	  /**< only this machine reaches it */
-};
-
-/**
- * Listens at @p address: "HOST:PORT", "[ADDRESS]:PORT", or ":PORT", which is of 127.0.0.1; port 0
- * has the kernel choose one. PRB_ERROR_USAGE if it is none; the hint says what else to try.
- */
-struct prb_error *prb_listener_open(const char *address, struct prb_listener *ret) PRB_MUST_CHECK;
-void prb_listener_close(struct prb_listener *listener);
 
 /** The output and status of a command that the caller answers itself. */
 struct prb_serve_answer {
