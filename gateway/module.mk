@@ -6,8 +6,8 @@ $(O)/gateway/page_files.o: $(O)/gateway/page_files.inc
 $(O)/gateway/page_files.inc: build-aux/embed-page $(wildcard gateway/web/dist/*)
 	$(Q)mkdir -p $(@D) && build-aux/embed-page gateway/web/dist > $@.new && mv $@.new $@
 
-$(O)/gateway/skills/skills.o: $(O)/gateway/skills.inc
-$(O)/gateway/skills.inc: build-aux/embed-skills $(wildcard gateway/skills/*.md)
+$(O)/gateway/skills/skills.o: $(O)/gateway/skills/skills.inc
+$(O)/gateway/skills/skills.inc: build-aux/embed-skills $(wildcard gateway/skills/*.md)
 	$(Q)mkdir -p $(@D) && $< $(sort $(filter %.md,$^)) > $@.new && mv $@.new $@
 
 # What answers look like.
@@ -17,8 +17,8 @@ $(O)/gateway/schemas.inc: build-aux/embed-schemas gateway/schemas.json docs/dump
 
 # Pages that coding assistants can read.
 MCP_PAGES := $(patsubst %,docs/%.md,cookbook glossary memory profiling training values)
-$(O)/gateway/mcp/resources.o: $(O)/gateway/pages.inc
-$(O)/gateway/pages.inc: build-aux/embed-skills $(MCP_PAGES)
+$(O)/gateway/mcp/resources.o: $(O)/gateway/mcp/pages.inc
+$(O)/gateway/mcp/pages.inc: build-aux/embed-skills $(MCP_PAGES)
 	$(Q)mkdir -p $(@D) && $< $(filter %.md,$^) > $@.new && mv $@.new $@
 
 # The page is bundled from gateway/web/src and what package-lock.json names, its requests' types are made from

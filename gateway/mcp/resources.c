@@ -11,7 +11,7 @@ static const char SKILL[] = "probing://skills/", PAGE[] = "probing://docs/",
 
 /* Pages of docs/. */
 static const struct prb_skill pages[] = {
-#include "gateway/pages.inc"
+#include "gateway/mcp/pages.inc"
 	{},
 };
 

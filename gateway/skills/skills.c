@@ -4,7 +4,7 @@
 #include <string.h>
 
 const struct prb_skill prb_skills[] = {
-#include "gateway/skills.inc"
+#include "gateway/skills/skills.inc"
 	{},
 };
 
