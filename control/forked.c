@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "control/gil_locks.h"
 #include "control/interpreters.h"
-#include "dump/model/dump.h"
+#include "dump/dump.h"
 #include "target/proc/text.h"
 
 /** True if the process was forked and has not executed a program since. */

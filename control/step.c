@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "control/who_blocks.h"
 #include "dump/text/paths.h"
+#include "dump/dump.h"
 
 static const double LINE_SECONDS = 5;
 /** It is paused again as soon as the GIL is free. */

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "control/interpreters.h"
-#include "dump/model/dump.h"
+#include "dump/dump.h"
 #include "dump/tasks/tasks.h"
 
 /** "thread 4250 (worker-0), in leaf at target.py:22, in futex: …". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Making a dump: finds Python and its threads, has them read, and says what each is doing. */
-#include "dump/model/dump.h"
+#include "dump/dump.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -316,16 +316,6 @@ static int compare_threads(const void *a, const void *b, void *pid)
 	return x->interpreter < y->interpreter ? -1 : x->interpreter > y->interpreter;
 }
 
-static void free_thread(struct prb_dump_thread *thread)
-{
-	prb_dump_frames_clear(thread);
-	free(thread->name);
-	free(thread->os_name);
-	free(thread->waits_for);
-	free(thread->in_c);
-	free(thread->error);
-}
-
 /* A thread of the agent that has done what it was started for; nobody asked about it. */
 static bool is_ended_helper(const struct prb_dump_thread *thread)
 {
@@ -341,7 +331,7 @@ static void drop_ended_helpers(struct prb_dump *dump)
 		struct prb_dump_thread *thread = &dump->threads.items[i];
 
 		if (is_ended_helper(thread))
-			free_thread(thread);
+			prb_dump_thread_deinit(thread);
 		else
 			dump->threads.items[kept++] = *thread;
 	}
@@ -557,28 +547,4 @@ struct prb_error *prb_dump_create_with(struct prb_target *target,
 	else
 		*ret = m.capture.dump;
 	return err;
-}
-
-void prb_dump_destroy(struct prb_dump *dump)
-{
-	struct prb_dump_thread *thread;
-	char **text;
-
-	if (!dump)
-		return;
-	prb_vec_each (thread, &dump->threads)
-		free_thread(thread);
-	prb_vec_free(&dump->threads);
-	prb_vec_each (text, &dump->argv)
-		free(*text);
-	prb_vec_free(&dump->argv);
-	prb_vec_each (text, &dump->warnings)
-		free(*text);
-	prb_vec_free(&dump->warnings);
-	prb_pool_destroy(dump->pool);
-	free(dump->exe);
-	free(dump->python_version);
-	free(dump->exception);
-	free(dump->build_id);
-	free(dump);
 }

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "dump/text/json.h"
+#include "dump/dump.h"
 #include "dump/idle.h"
 #include "lib/library_private.h"
 #include "sql/engine/session_private.h"

@@ -9,8 +9,8 @@
 #include "base/str.h"
 #include "cluster/jobs/groups.h"
 #include "cluster/looks/training_thread.h"
-#include "cluster/looks/why.h"
-#include "dump/model/dump.h"
+#include "cluster/looks/look.h"
+#include "dump/dump.h"
 
 /** Of a tensor only the beginning is needed, of other variables nothing. */
 static const struct prb_repr_options short_values = {
@@ -87,6 +87,15 @@ static struct prb_error *read_variables(const struct prb_dump_frame *frame, stru
 	return NULL;
 }
 
+bool prb_call_same_place(const struct prb_seen *a, const struct prb_seen *b)
+{
+	if (!a->caller || !b->caller)
+		return a->caller == b->caller;
+	const char *x = a->caller->file, *y = b->caller->file;
+
+	return a->caller->line == b->caller->line && (x == y || (x && y && !strcmp(x, y)));
+}
+
 /** The frame of the function of torch.distributed, with its variables, if it is still that call. */
 static struct prb_error *read_frame(struct prb_watch *watch, const struct prb_seen *seen,
 				    struct prb_call *call, uint64_t *group, bool *all)
@@ -101,7 +110,7 @@ static struct prb_error *read_frame(struct prb_watch *watch, const struct prb_se
 		return NULL;
 	prb_seen_find(&again);
 	if (!again.called || strcmp(again.collective, seen->collective) != 0 ||
-	    !prb_why_same_place(&again, seen))
+	    !prb_call_same_place(&again, seen))
 		return prb_error_create(PRB_ERROR_BAD_DATA, "the rank has gone on");
 	return read_variables(again.called, call, group, all);
 }

@@ -33,4 +33,7 @@ bool prb_call_is_between_two(const char *collective);
 /** True for one of them that sends. */
 bool prb_call_sends(const char *collective);
 
+/** True if both have called it from the same line; false if that is unknown of one. */
+bool prb_call_same_place(const struct prb_seen *a, const struct prb_seen *b);
+
 #endif

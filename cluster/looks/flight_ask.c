@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/looks/flight_ask.h"
+
 #include <string.h>
 
 #include "base/checked.h"
@@ -6,7 +8,6 @@
 #include "base/clock.h"
 #include "cluster/looks/flight.h"
 #include "cluster/jobs/groups.h"
-#include "cluster/looks/seen.h"
 #include "target/target.h"
 
 /* A recorder has a mutex, which a thread may hold for ever: seconds that one rank has for its

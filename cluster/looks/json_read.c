@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cluster/looks/call.h"
 #include "cluster/looks/flight.h"
+#include "cluster/looks/look.h"
 #include "cluster/looks/pace_spots.h"
 #include "cluster/looks/json_private.h"
 

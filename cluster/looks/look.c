@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/looks/seen.h"
+#include "cluster/looks/look.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "cluster/looks/call.h"
 #include "cluster/looks/flight.h"
 #include "cluster/looks/pace_spots.h"
+#include "cluster/looks/thread_text.h"
 #include "cluster/looks/training_thread.h"
 #include "cluster/looks/worker.h"
 #include "dump/idle.h"
@@ -50,21 +51,6 @@ void prb_round_deinit(struct prb_round *round)
 		prb_seen_deinit(seen);
 	prb_vec_free(&round->list);
 	prb_pool_destroy(round->pool);
-}
-
-const char *prb_frame_name(const struct prb_dump_frame *frame)
-{
-	return frame->qualname ? frame->qualname : frame->func ? frame->func : "?";
-}
-
-const struct prb_dump_frame *prb_innermost(const struct prb_dump_thread *thread)
-{
-	const struct prb_dump_frame *frame;
-
-	prb_vec_each (frame, &thread->frames)
-		if (frame->kind == PRB_FRAME_PYTHON)
-			return frame;
-	return NULL;
 }
 
 /** Python modules whose outermost function at the inner end of a stack is a collective. */

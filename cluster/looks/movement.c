@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cluster/looks/flight.h"
+#include "cluster/looks/thread_text.h"
 
 /* Share of a processor that a thread uses which waits and is woken now and then, as those of
  * watchdogs and of waits with a time limit are: measured 0.001 to 0.01. */

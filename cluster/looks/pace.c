@@ -8,6 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cluster/looks/look.h"
+#include "cluster/looks/thread_text.h"
 #include "target/target.h"
 
 /* Seconds between the beginnings of two looks at all ranks, at least. */

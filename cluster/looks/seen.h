@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file One look at the ranks of a job: the stacks of each, read from outside, and what its main
- * thread is at. No rank waits for another one's reading, and none is paused but for the moment
- * that a dump takes of a running thread.
+ * @file What is seen of the ranks of a job in one look: the stacks of each, and what its main
+ * thread is at. look.h looks.
  *
  * Threading: one thread at a time. A round owns its dumps and strings.
  */
-#ifndef PRB_CLUSTER_LOOK_H
-#define PRB_CLUSTER_LOOK_H
+#ifndef PRB_CLUSTER_LOOKS_SEEN_H
+#define PRB_CLUSTER_LOOKS_SEEN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "base/vec.h"
 #include "cluster/jobs/job.h"
-#include "dump/model/dump.h"
+#include "dump/dump.h"
 
 /** What looks at a rank, one after the other, tell of it (movement.h). */
 enum prb_movement {
@@ -76,39 +74,5 @@ struct prb_watch {
 	struct prb_target *target; /**< NULL: not opened yet */
 	struct prb_dump_found found;
 };
-void prb_watch_deinit(struct prb_watch *watch);
-
-/**
- * Looks at all ranks of @p job once; with @p native, at the C stacks of all threads too. The @p
- * last look is closer: at the workers that data loaders wait for, and at the arguments of
- * collectives. @p watches: one for each rank, or NULL; ranks that cannot be read have none
- * afterwards.
- */
-struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool last,
-				 struct prb_watch *watches, struct prb_round *ret) PRB_MUST_CHECK;
-void prb_round_deinit(struct prb_round *round);
-#define prb_auto_round __attribute__((cleanup(prb_round_deinit)))
-
-/**
- * Asks the flight recorder of each rank that was read: `flight` and `no_flight`. @p before: a round
- * in which they were asked already, or NULL; ranks that had no agent then have none.
- */
-struct prb_error *prb_round_ask_recorders(struct prb_round *round, struct prb_watch *watches,
-					  const struct prb_round *before) PRB_MUST_CHECK;
-
-/** Looks at the main thread only, and at no worker. @p watch has a target. */
-struct prb_error *prb_look_brief(struct prb_watch *watch, struct prb_seen *seen) PRB_MUST_CHECK;
-
-/** Frees what it owns. */
-void prb_seen_deinit(struct prb_seen *seen);
-
-/** Sets `main`, `collective` and `caller` from the dump, which has threads. */
-void prb_seen_find(struct prb_seen *seen);
-
-/** "Trainer.step" or "step"; "?" for a frame without a name. */
-const char *prb_frame_name(const struct prb_dump_frame *frame);
-
-/** The innermost Python frame; NULL if there is none. */
-const struct prb_dump_frame *prb_innermost(const struct prb_dump_thread *thread);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "cluster/looks/thread_text.h"
 
 enum {
 	MAX_DEPTH = 512, /* frames of one stack that are merged; a note says that there are more */

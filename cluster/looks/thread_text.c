@@ -6,7 +6,21 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "cluster/looks/seen.h"
+
+const char *prb_frame_name(const struct prb_dump_frame *frame)
+{
+	return frame->qualname ? frame->qualname : frame->func ? frame->func : "?";
+}
+
+const struct prb_dump_frame *prb_innermost(const struct prb_dump_thread *thread)
+{
+	const struct prb_dump_frame *frame;
+
+	prb_vec_each (frame, &thread->frames)
+		if (frame->kind == PRB_FRAME_PYTHON)
+			return frame;
+	return NULL;
+}
 
 static const char *file_name(const struct prb_dump_frame *frame)
 {

@@ -24,4 +24,10 @@ void prb_put_thread(struct prb_str *s, const struct prb_dump_thread *thread);
 /** The number behind @p words in a text, which may be NULL; 0 if they are not there. */
 long prb_number_behind(const char *text, const char *words);
 
+/** "Trainer.step" or "step"; "?" for a frame without a name. */
+const char *prb_frame_name(const struct prb_dump_frame *frame);
+
+/** The innermost Python frame; NULL if there is none. */
+const struct prb_dump_frame *prb_innermost(const struct prb_dump_thread *thread);
+
 #endif

@@ -14,13 +14,6 @@ static bool same(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-bool prb_why_same_place(const struct prb_seen *a, const struct prb_seen *b)
-{
-	if (!a->caller || !b->caller)
-		return a->caller == b->caller;
-	return a->caller->line == b->caller->line && same(a->caller->file, b->caller->file);
-}
-
 static bool same_arguments(const struct prb_call *a, const struct prb_call *b)
 {
 	if (!a || !b)
@@ -31,7 +24,7 @@ static bool same_arguments(const struct prb_call *a, const struct prb_call *b)
 bool prb_why_same_call(const struct prb_seen *a, const struct prb_seen *b)
 {
 	return a->collective && b->collective && !strcmp(a->collective, b->collective) &&
-	       prb_why_same_place(a, b) && same_arguments(a->call, b->call);
+	       prb_call_same_place(a, b) && same_arguments(a->call, b->call);
 }
 
 void prb_why_put_operation(struct prb_str *s, const struct prb_seen *seen)

@@ -15,9 +15,6 @@
 /** True if both are in the same collective, called from the same place. */
 bool prb_why_same_call(const struct prb_seen *a, const struct prb_seen *b);
 
-/** True if both have called it from the same line; false if that is unknown of one. */
-bool prb_why_same_place(const struct prb_seen *a, const struct prb_seen *b);
-
 /** Appends "all_reduce", or what is known of an operation that only C++ functions show. */
 void prb_why_put_operation(struct prb_str *s, const struct prb_seen *seen);
 

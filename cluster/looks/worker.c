@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cluster/looks/thread_text.h"
+#include "dump/dump.h"
 #include "dump/idle.h"
 #include "target/proc/subprocesses.h"
 #include "target/target.h"

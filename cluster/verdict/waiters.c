@@ -131,7 +131,7 @@ enum prb_difference prb_waits_compare(const struct prb_seen *a, const struct prb
 		    strcmp(x->data, y->data) != 0)
 			return PRB_OTHER_DATA;
 	}
-	return prb_why_same_place(a, b) ? PRB_SAME_CALL : PRB_OTHER_PLACE;
+	return prb_call_same_place(a, b) ? PRB_SAME_CALL : PRB_OTHER_PLACE;
 }
 
 bool prb_waits_for_one(const struct prb_seen *seen)

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file A dump: what all threads of a target are doing, read as exactly as can be.
+ * @file A dump as data: what all threads of a target are doing. dump/dump.h makes it.
  *
- * Made by prb_dump_create() from any target. Of a live process, threads that sleep are read
- * without being stopped, and proven not to have run meanwhile; a thread on a processor is stopped
- * for the time of one bulk copy. Everything is decoded after it runs again.
+ * It is owned by itself, independent of the target: renderers (text, JSON, SQL) only read it.
+ * Strings are UTF-8, NULL where unknown.
  *
- * A dump is plain data, owned by itself, independent of the target once made: renderers (text,
- * JSON, SQL) only read it. Strings are UTF-8, NULL where unknown.
+ * Threading: none of its own.
  */
-#ifndef PRB_DUMP_DUMP_H
-#define PRB_DUMP_DUMP_H
+#ifndef PRB_DUMP_MODEL_DUMP_H
+#define PRB_DUMP_MODEL_DUMP_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/error.h"
 #include "base/vec.h"
 #include "python/python.h"
 #include "python/repr/core/repr.h"
@@ -26,8 +25,6 @@ enum prb_dump_mode {
 	PRB_DUMP_NONBLOCKING, /**< no ptrace: running threads are read until outer frames agree */
 	PRB_DUMP_FREEZE,      /**< all threads stopped at one instant */
 };
-
-struct prb_dump;
 
 struct prb_dump_options {
 	enum prb_dump_mode mode;
@@ -145,30 +142,10 @@ struct prb_dump {
 	struct prb_pool *pool; /**< holds the strings that frames share */
 };
 
-/** Of any target; all 0 if it is neither a core nor the snapshot of one. */
-struct prb_dump_death prb_dump_death(struct prb_target *target);
-
-struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_dump_options *options,
-				  struct prb_dump **ret) PRB_MUST_CHECK;
-
-/** Where Python is in a target: what a dump needs first, and other readers need too. */
-struct prb_dump_found {
-	struct prb_modules *modules; /**< all of the target's; NULL: not looked for yet */
-	struct prb_pythons pythons;  /**< the runtimes in them; empty: not looked for yet */
-};
-
-/** @p found may be all 0. */
-void prb_dump_found_deinit(struct prb_dump_found *found);
-
-/** As above, sharing @p found with the caller, also after an error: what is there is not looked for
- * again, and what is looked for is left there. Threads and frames are read anew in any case. A dump
- * shares nothing while the target is recorded, since a snapshot has to hold all that it is made of.
- * It leaves nothing there if it looks at a few modules only, as it does in remote targets.
- */
-struct prb_error *prb_dump_create_with(struct prb_target *target,
-				       const struct prb_dump_options *options,
-				       struct prb_dump_found *found,
-				       struct prb_dump **ret) PRB_MUST_CHECK;
+/** End a frame; all frames of a thread, so that it can be decoded again; a thread. */
+void prb_dump_frame_deinit(struct prb_dump_frame *frame);
+void prb_dump_frames_clear(struct prb_dump_thread *thread);
+void prb_dump_thread_deinit(struct prb_dump_thread *thread);
 
 /** NULL is no dump. */
 void prb_dump_destroy(struct prb_dump *dump);

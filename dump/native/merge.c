@@ -9,7 +9,6 @@
 #include "dwarf/lines/short_name.h"
 #include "dwarf/unwind/unwind.h"
 #include "dump/native/c_stack.h"
-#include "dump/read/decode.h"
 #include "dump/native/own_frames.h"
 
 struct prb_native {

@@ -219,23 +219,3 @@ struct prb_error *prb_decode_frames(struct prb_decoder *decoder, const struct pr
 	}
 	return NULL;
 }
-
-void prb_dump_frame_deinit(struct prb_dump_frame *frame)
-{
-	struct prb_dump_local *local;
-
-	prb_vec_each (local, &frame->locals)
-		free(local->value);
-	prb_vec_free(&frame->locals);
-	free(frame->source);
-	free(frame->error);
-}
-
-void prb_dump_frames_clear(struct prb_dump_thread *thread)
-{
-	struct prb_dump_frame *frame;
-
-	prb_vec_each (frame, &thread->frames)
-		prb_dump_frame_deinit(frame);
-	prb_vec_free(&thread->frames);
-}

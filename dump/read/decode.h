@@ -27,9 +27,4 @@ void prb_decoder_destroy(struct prb_decoder *decoder);
 struct prb_error *prb_decode_frames(struct prb_decoder *decoder, const struct prb_py_frames *frames,
 				    struct prb_dump_thread *thread) PRB_MUST_CHECK;
 
-void prb_dump_frame_deinit(struct prb_dump_frame *frame);
-
-/** Ends the frames of a thread, so that it can be decoded again. */
-void prb_dump_frames_clear(struct prb_dump_thread *thread);
-
 #endif

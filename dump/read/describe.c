@@ -9,36 +9,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "target/core/core.h"
-#include "target/proc/signal_text.h"
 #include "target/proc/text.h"
-#include "dump/read/decode.h"
+#include "dump/read/death.h"
 #include "dump/read/c_function.h"
-
-/* Where `tid` lies in struct pthread of the C libraries: glibc (x86_64, aarch64), musl. */
-static const uint16_t pthread_tid_offsets[] = {0x2d0, 0xd0, 0x30, 0x38};
-
-pid_t prb_describe_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread,
-			  uint32_t *ret_offset)
-{
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(pthread_tid_offsets); i++) {
-		uint32_t tid;
-		prb_auto_error struct prb_error *err =
-			prb_mem_read_u32(mem, pthread + pthread_tid_offsets[i], &tid);
-
-		if (!err && tid && tid < INT32_MAX && prb_tasks_find_inner(tasks, (pid_t)tid)) {
-			*ret_offset = pthread_tid_offsets[i];
-			return (pid_t)tid;
-		}
-	}
-	return 0;
-}
-
-pid_t prb_describe_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread)
-{
-	uint32_t ignored;
-
-	return prb_describe_tid_at(mem, tasks, pthread, &ignored);
-}
 
 /* A thread asleep in a system call shows its pc and sp without being stopped. */
 static void take_registers(struct prb_capture *c, struct prb_capture_thread *thread,
@@ -458,73 +431,6 @@ static struct prb_error *describe_command(struct prb_capture *c)
 	PRB_TRY(prb_str_copy(prb_str_text(&exe), &c->dump->exe));
 	prb_error_destroy(prb_target_read_file(c->target, &cmdline, "cmdline"));
 	return split_argv(&cmdline, c->dump);
-}
-
-/* A snapshot of a core has it as it was noted: number, thread, si_code, sender, address. */
-static bool recall_death(struct prb_target *target, struct prb_core_info *ret)
-{
-	prb_auto_str struct prb_str text = {};
-	unsigned long long address;
-	int told, fault;
-
-	if (!prb_target_recall(target, "death", &text) ||
-	    sscanf(prb_str_text(&text), "%d %d %d %d %d %d %llx", &ret->signal, &ret->signal_tid,
-		   &told, &ret->signal_code, &ret->signal_sender, &fault, &address) != 7)
-		return false;
-	ret->signal_told = told != 0;
-	ret->fault_told = fault != 0;
-	ret->fault_address = address;
-	return ret->signal > 0 && ret->signal_tid >= 0 && ret->signal_sender >= 0;
-}
-
-static void remember_death(struct prb_target *target, const struct prb_core_info *info)
-{
-	prb_auto_str struct prb_str text = {};
-
-	prb_str_printf(&text, "%d %d %d %d %d %d %llx", info->signal, info->signal_tid,
-		       info->signal_told, info->signal_code, info->signal_sender, info->fault_told,
-		       (unsigned long long)info->fault_address);
-	prb_target_remember(target, "death", prb_str_text(&text), text.length);
-}
-
-/* The last line that has something. */
-static void copy_exception(const struct prb_core_info *core, struct prb_dump_death *ret)
-{
-	const char *text = core->exception;
-	size_t end = core->exception_length, start;
-
-	while (end && text[end - 1] == '\n')
-		end--;
-	for (start = end; start && text[start - 1] != '\n'; start--)
-		;
-	snprintf(ret->exception, sizeof(ret->exception), "%.*s",
-		 (int)PRB_MIN(end - start, sizeof(ret->exception) - 1), text + start);
-}
-
-struct prb_dump_death prb_dump_death(struct prb_target *target)
-{
-	const struct prb_core_info *core = prb_core_info(target);
-	struct prb_core_info recalled = {};
-	struct prb_dump_death ret = {};
-
-	if (core && core->exception)
-		copy_exception(core, &ret);
-	if (core && core->signal)
-		remember_death(target, core);
-	else if (recall_death(target, &recalled))
-		core = &recalled;
-	if (!core || !core->signal)
-		return ret;
-	ret.signal = core->signal;
-	ret.tid = core->signal_tid;
-	if (!core->signal_told)
-		return ret;
-	ret.code = prb_signal_code_name(core->signal, core->signal_code);
-	ret.why = prb_signal_code_text(core->signal, core->signal_code);
-	ret.has_address = core->fault_told;
-	ret.address = core->fault_address;
-	ret.sender = core->signal_sender;
-	return ret;
 }
 
 static struct prb_error *describe_exception(struct prb_capture *c)

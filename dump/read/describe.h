@@ -9,13 +9,6 @@
 #include "dump/read/capture.h"
 #include "target/ptrace/stop.h"
 
-/** tid (in the target's pid namespace) of a pthread, for versions that do not note it; 0: none. */
-pid_t prb_describe_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread);
-
-/** As above, with where in the thread's descriptor the tid lies. */
-pid_t prb_describe_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread,
-			  uint32_t *ret_offset);
-
 /** Reads the system call that a thread sleeps in, and the registers that it shows. */
 struct prb_error *prb_describe_read_call(struct prb_capture *c,
 					 struct prb_capture_thread *thread) PRB_MUST_CHECK;

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "python/runtime/locks.h"
 #include "dump/read/describe.h"
+#include "dump/tasks/thread_of_state.h"
 
 /* Modules that wait for the code that calls them: the call into them says what is waited for. */
 static const char *const waiting_modules[] = {
@@ -104,7 +105,7 @@ static struct prb_error *find_owner(struct prb_capture *c, const struct prb_capt
 		return prb_str_copy(out->name, name);
 	}
 
-	pid_t inner = prb_describe_tid(prb_view_mem(view), &c->tasks, pthread);
+	pid_t inner = prb_owner_tid(prb_view_mem(view), &c->tasks, pthread);
 	struct prb_task_watch *task = inner ? prb_tasks_find_inner(&c->tasks, inner) : NULL;
 
 	*ret = task ? task->tid : 0;

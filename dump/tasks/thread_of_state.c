@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "target/task.h"
-#include "dump/read/describe.h"
 #include "dump/tasks/thread_of_state_private.h"
 
 enum {
@@ -32,6 +31,32 @@ static const char *const reasons[] = {
 	"its thread has ended, and the process goes on without it",
 	"the thread that keeps it sleeps while another one runs it",
 };
+
+/* Where `tid` lies in struct pthread of the C libraries: glibc (x86_64, aarch64), musl. */
+static const uint16_t pthread_tid_offsets[] = {0x2d0, 0xd0, 0x30, 0x38};
+
+pid_t prb_owner_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread,
+		       uint32_t *ret_offset)
+{
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(pthread_tid_offsets); i++) {
+		uint32_t tid;
+		prb_auto_error struct prb_error *err =
+			prb_mem_read_u32(mem, pthread + pthread_tid_offsets[i], &tid);
+
+		if (!err && tid && tid < INT32_MAX && prb_tasks_find_inner(tasks, (pid_t)tid)) {
+			*ret_offset = pthread_tid_offsets[i];
+			return (pid_t)tid;
+		}
+	}
+	return 0;
+}
+
+pid_t prb_owner_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread)
+{
+	uint32_t ignored;
+
+	return prb_owner_tid_at(mem, tasks, pthread, &ignored);
+}
 
 #define FACT "runs:%llx" /* with the address of the state */
 
@@ -74,7 +99,7 @@ struct prb_error *prb_owner_descriptor(struct prb_owners *o, struct prb_mem *mem
 			*ret = d;
 			return NULL;
 		}
-	tid = prb_describe_tid_at(mem, o->tasks, self, &offset);
+	tid = prb_owner_tid_at(mem, o->tasks, self, &offset);
 	task = tid ? prb_tasks_find_inner(o->tasks, tid) : NULL;
 	if (!task || prb_task_has_ended(task))
 		return NULL;

@@ -64,6 +64,13 @@ struct prb_error *prb_owners_name(struct prb_modules *modules, struct prb_tasks 
 				  struct prb_python *py, struct prb_view *view,
 				  struct prb_py_threads *states) PRB_MUST_CHECK;
 
+/** tid (in the target's pid namespace) of a pthread, for versions that do not note it; 0: none. */
+pid_t prb_owner_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread);
+
+/** As above, with where in the thread's descriptor the tid lies. */
+pid_t prb_owner_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread,
+		       uint32_t *ret_offset);
+
 void prb_owners_deinit(struct prb_owners *owners);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "target/mem/view.h"
+#include "dump/dump.h"
 #include "dump/idle.h"
 #include "sql/spec/table.h"
 

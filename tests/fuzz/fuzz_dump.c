@@ -6,7 +6,7 @@
  */
 #include "tests/fuzz/snapshot_file.h"
 
-#include "dump/model/dump.h"
+#include "dump/dump.h"
 #include "dump/idle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

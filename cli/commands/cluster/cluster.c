@@ -7,6 +7,7 @@
 #include "command/output.h"
 #include "cluster/reach/relay.h"
 #include "cluster/looks/json.h"
+#include "cluster/looks/look.h"
 #include "target/spec/target_spec.h"
 #include "base/checked.h"
 #include "base/cleanup.h"

@@ -9,6 +9,8 @@
 #include "cli/commands/cluster/cluster.h"
 #include "command/exit.h"
 #include "cluster/looks/movement.h"
+#include "cluster/looks/look.h"
+#include "cluster/looks/flight_ask.h"
 #include "cluster/looks/pace.h"
 #include "cluster/reach/reach.h"
 #include "cluster/reach/relay.h"

@@ -7,6 +7,7 @@
 #include "command/exit.h"
 #include "command/output.h"
 #include "cluster/looks/stacks.h"
+#include "cluster/looks/look.h"
 #include "cluster/looks/thread_text.h"
 #include "cluster/verdict/verdict.h"
 #include "cluster/looks/why.h"

@@ -20,7 +20,8 @@
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/output.h"
-#include "dump/model/dump.h"
+#include "dump/dump.h"
+#include "dump/read/death.h"
 #include "target/proc/signal_text.h"
 #include "target/core/core.h"
 

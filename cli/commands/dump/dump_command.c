@@ -20,7 +20,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "dump/model/dump.h"
+#include "dump/dump.h"
 #include "dump/idle.h"
 
 /** One run of the command. */

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "control/pause_state.h"
-#include "dump/model/dump.h"
+#include "dump/dump.h"
 
 enum { MAX_FRAME = 1 << 20 };
 

@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "dump/model/dump.h"
+#include "dump/dump.h"
 
 /* What is run, by the name of a script or of a module after -m. */
 struct program {

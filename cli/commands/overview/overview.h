@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "command/command.h"
-#include "dump/model/dump.h"
+#include "dump/dump.h"
 #include "target/proc/process.h"
 #include "target/target.h"
 

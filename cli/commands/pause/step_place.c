@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "dump/model/dump.h"
+#include "dump/dump.h"
 
 enum { INDENT = 4 };
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dump/read/death.h"
+
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "target/core/core.h"
+#include "target/proc/signal_text.h"
+
+/* A snapshot of a core has it as it was noted: number, thread, si_code, sender, address. */
+static bool recall_death(struct prb_target *target, struct prb_core_info *ret)
+{
+	prb_auto_str struct prb_str text = {};
+	unsigned long long address;
+	int told, fault;
+
+	if (!prb_target_recall(target, "death", &text) ||
+	    sscanf(prb_str_text(&text), "%d %d %d %d %d %d %llx", &ret->signal, &ret->signal_tid,
+		   &told, &ret->signal_code, &ret->signal_sender, &fault, &address) != 7)
+		return false;
+	ret->signal_told = told != 0;
+	ret->fault_told = fault != 0;
+	ret->fault_address = address;
+	return ret->signal > 0 && ret->signal_tid >= 0 && ret->signal_sender >= 0;
+}
+
+static void remember_death(struct prb_target *target, const struct prb_core_info *info)
+{
+	prb_auto_str struct prb_str text = {};
+
+	prb_str_printf(&text, "%d %d %d %d %d %d %llx", info->signal, info->signal_tid,
+		       info->signal_told, info->signal_code, info->signal_sender, info->fault_told,
+		       (unsigned long long)info->fault_address);
+	prb_target_remember(target, "death", prb_str_text(&text), text.length);
+}
+
+/* The last line that has something. */
+static void copy_exception(const struct prb_core_info *core, struct prb_dump_death *ret)
+{
+	const char *text = core->exception;
+	size_t end = core->exception_length, start;
+
+	while (end && text[end - 1] == '\n')
+		end--;
+	for (start = end; start && text[start - 1] != '\n'; start--)
+		;
+	snprintf(ret->exception, sizeof(ret->exception), "%.*s",
+		 (int)PRB_MIN(end - start, sizeof(ret->exception) - 1), text + start);
+}
+
+struct prb_dump_death prb_dump_death(struct prb_target *target)
+{
+	const struct prb_core_info *core = prb_core_info(target);
+	struct prb_core_info recalled = {};
+	struct prb_dump_death ret = {};
+
+	if (core && core->exception)
+		copy_exception(core, &ret);
+	if (core && core->signal)
+		remember_death(target, core);
+	else if (recall_death(target, &recalled))
+		core = &recalled;
+	if (!core || !core->signal)
+		return ret;
+	ret.signal = core->signal;
+	ret.tid = core->signal_tid;
+	if (!core->signal_told)
+		return ret;
+	ret.code = prb_signal_code_name(core->signal, core->signal_code);
+	ret.why = prb_signal_code_text(core->signal, core->signal_code);
+	ret.has_address = core->fault_told;
+	ret.address = core->fault_address;
+	ret.sender = core->signal_sender;
+	return ret;
+}
