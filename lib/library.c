@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "lib/library_private.h"
-#include "sql/engine/session_private.h"
 #include "sql/engine/settings.h"
 #include "target/spec/target_spec.h"
 

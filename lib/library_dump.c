@@ -7,7 +7,6 @@
 #include "dump/dump.h"
 #include "dump/idle.h"
 #include "lib/library_private.h"
-#include "sql/engine/session_private.h"
 
 struct sink {
 	probing_text_handler *handler;
@@ -27,7 +26,7 @@ struct probing_error *probing_dump(struct probing *p, int64_t tid, unsigned what
 				   probing_text_handler *handler, void *context)
 {
 	const struct prb_dump_options options = {
-		.mode = p->session->mode,
+		.mode = prb_session_mode(p->session),
 		.tid = (pid_t)tid,
 		.locals = what & PROBING_LOCALS,
 		.native = what & PROBING_NATIVE,
@@ -39,10 +38,10 @@ struct probing_error *probing_dump(struct probing *p, int64_t tid, unsigned what
 	struct prb_dump *dump;
 	struct prb_error *err;
 
-	if (p->session->targets.count != 1 || tid < 0 || tid > INT_MAX)
+	if (prb_session_target_count(p->session) != 1 || tid < 0 || tid > INT_MAX)
 		return prb_public_error(prb_error_create(
 			PRB_ERROR_USAGE, "a dump is of one target, and of one thread or all"));
-	target = p->session->targets.items[0].target;
+	target = prb_session_target(p->session);
 	err = prb_dump_create(target, &options, &dump);
 	if (err)
 		return prb_public_error(err);

@@ -7,7 +7,6 @@
 #include "control/load.h"
 #include "control/eval.h"
 #include "lib/library_private.h"
-#include "sql/engine/session_private.h"
 
 /** So often the session is asked whether the code is to be interrupted. */
 static const double LOOK_SECONDS = 0.05;
@@ -124,9 +123,9 @@ static struct prb_error *eval(struct probing *p, const char *text,
 	struct probing_eval_options known = {};
 	prb_auto_str struct prb_str code = {};
 
-	if (p->session->targets.count != 1)
+	if (prb_session_target_count(p->session) != 1)
 		return prb_error_create(PRB_ERROR_USAGE, "code is run in one target, not in %zu",
-					p->session->targets.count);
+					prb_session_target_count(p->session));
 	if (options)
 		memcpy(&known, options, PRB_MIN(options->size, sizeof(known)));
 	prb_str_puts(&code, text);
@@ -137,7 +136,7 @@ static struct prb_error *eval(struct probing *p, const char *text,
 					PRB_EVAL_MAX_CODE);
 	prb_session_end_instants(p->session);
 
-	struct prb_error *err = run(&follower, p->session->targets.items[0].target, &known, &code);
+	struct prb_error *err = run(&follower, prb_session_target(p->session), &known, &code);
 	prb_session_settle(p->session);
 	return err;
 }

@@ -2,7 +2,6 @@
 /* libprobing: which threads a debugger may make call functions, and what debuggers have left. */
 #include "injector/hijack/hijackable.h"
 #include "lib/library_private.h"
-#include "sql/engine/session_private.h"
 
 struct threads {
 	probing_thread_handler *handler;
@@ -26,9 +25,9 @@ static bool tell_thread(void *context, pid_t tid, const struct prb_verdict *verd
 
 static struct prb_error *only_target(struct probing *p, struct prb_target **ret)
 {
-	if (p->session->targets.count != 1)
+	if (prb_session_target_count(p->session) != 1)
 		return prb_error_create(PRB_ERROR_USAGE, "this needs a session with one target");
-	*ret = p->session->targets.items[0].target;
+	*ret = prb_session_target(p->session);
 	return NULL;
 }
 

@@ -4,7 +4,6 @@
 
 #include "dump/lookup.h"
 #include "lib/library_private.h"
-#include "sql/engine/session_private.h"
 
 enum { MAX_ITEMS = 1000 };
 
@@ -30,16 +29,16 @@ struct probing_error *probing_look_up(struct probing *p, int64_t tid, unsigned d
 		.max_objects = 1,
 		.objects_alone = true,
 		.max_attributes = MAX_ITEMS,
-		.max_text = (unsigned)p->session->text_max,
-		.max_total = (unsigned)p->session->text_max,
+		.max_text = (unsigned)prb_session_text_max(p->session),
+		.max_total = (unsigned)prb_session_text_max(p->session),
 	};
 
-	if (p->session->targets.count != 1 || tid < 1 || tid > INT_MAX)
+	if (prb_session_target_count(p->session) != 1 || tid < 1 || tid > INT_MAX)
 		return prb_public_error(prb_error_create(
 			PRB_ERROR_USAGE, "an expression is looked up in one thread of one target"));
 	return prb_public_error(tell(&object,
-				     prb_lookup(p->session->targets.items[0].target, (pid_t)tid,
-						depth, expression, &options, &object),
+				     prb_lookup(prb_session_target(p->session), (pid_t)tid, depth,
+						expression, &options, &object),
 				     handler, context));
 }
 
@@ -50,14 +49,14 @@ struct probing_error *probing_describe(struct probing *p, uint64_t address, unsi
 	struct prb_repr_options options = {
 		.max_items = limit,
 		.max_text = limit,
-		.max_total = (unsigned)p->session->text_max,
+		.max_total = (unsigned)prb_session_text_max(p->session),
 	};
 
-	if (p->session->targets.count != 1)
+	if (prb_session_target_count(p->session) != 1)
 		return prb_public_error(
 			prb_error_create(PRB_ERROR_USAGE, "an object is described in one target"));
-	return prb_public_error(tell(
-		&object,
-		prb_lookup_address(p->session->targets.items[0].target, address, &options, &object),
-		handler, context));
+	return prb_public_error(
+		tell(&object,
+		     prb_lookup_address(prb_session_target(p->session), address, &options, &object),
+		     handler, context));
 }

@@ -10,7 +10,6 @@
 #include "lib/library_private.h"
 #include "python/repr/core/attributes.h"
 #include "python/repr/core/items.h"
-#include "sql/engine/session_private.h"
 #include "target/custom.h"
 #include "target/snapshot/snapshot.h"
 #include "values/census/size.h"
@@ -80,15 +79,15 @@ static struct prb_error *create(struct probing *p)
 	struct prb_library_objects *o;
 	struct prb_error *err;
 
-	if (p->session->targets.count != 1)
+	if (prb_session_target_count(p->session) != 1)
 		return prb_error_create(PRB_ERROR_USAGE, "objects are read in one target");
-	if (prb_snapshot_redacted(p->session->targets.items[0].target))
+	if (prb_snapshot_redacted(prb_session_target(p->session)))
 		return prb_error_create(PRB_ERROR_UNSUPPORTED, "values were left out when this "
 							       "snapshot was made (--redact)");
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return prb_error_nomem();
-	o->target = p->session->targets.items[0].target;
+	o->target = prb_session_target(p->session);
 	err = fill(o);
 	if (err)
 		prb_library_objects_destroy(o);
@@ -151,7 +150,7 @@ static struct prb_error *read_once(struct probing *p, const struct prb_part_want
 static struct prb_error *answer_with(struct probing *p, const struct prb_part_answer *a,
 				     struct probing_object *ret)
 {
-	const struct prb_custom *custom = p->session->custom;
+	const struct prb_custom *custom = prb_session_custom(p->session);
 	struct prb_str *text = &p->objects->text;
 
 	ret->address = a->object;
@@ -235,7 +234,7 @@ struct probing_error *probing_object(struct probing *p, uint64_t address, uint64
 		.part = (enum prb_part)part,
 		.name = name ? name : "",
 		.index = index,
-		.text_max = p->session->text_max,
+		.text_max = prb_session_text_max(p->session),
 	};
 	struct prb_error *err;
 

@@ -9,17 +9,16 @@
 #include "control/pause.h"
 #include "control/step.h"
 #include "lib/library_private.h"
-#include "sql/engine/session_private.h"
 
 static const double MAX_SECONDS = 3600;
 
 /* What was read before is of no use once the process has run or stands. */
 static struct prb_error *begin(struct probing *p, struct prb_target **ret)
 {
-	if (p->session->targets.count != 1)
+	if (prb_session_target_count(p->session) != 1)
 		return prb_error_create(PRB_ERROR_USAGE, "one target is paused, not %zu",
-					p->session->targets.count);
-	*ret = p->session->targets.items[0].target;
+					prb_session_target_count(p->session));
+	*ret = prb_session_target(p->session);
 	if (!(*ret)->loadable)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"a %s cannot be paused: nothing runs in it",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by the files that implement lib/probing.h. */
+/** @file Shared by the files that implement lib/probing.h. Internal to lib/. */
 #ifndef PRB_LIB_LIBRARY_PRIVATE_H
 #define PRB_LIB_LIBRARY_PRIVATE_H
 

@@ -4,7 +4,6 @@
 #include "target/snapshot/snapshot.h"
 #include "lib/library_private.h"
 #include "sql/engine/record.h"
-#include "sql/engine/session_private.h"
 
 static void recorder_guard(struct prb_recorder **recorder)
 {
@@ -17,10 +16,10 @@ static struct prb_error *save(struct prb_session *session, const char *path, boo
 	struct prb_target *target;
 	size_t threads;
 
-	if (session->targets.count != 1)
+	if (prb_session_target_count(session) != 1)
 		return prb_error_create(PRB_ERROR_USAGE, "a snapshot is of one target, not of %zu",
-					session->targets.count);
-	target = session->targets.items[0].target;
+					prb_session_target_count(session));
+	target = prb_session_target(session);
 	if (target->replayed)
 		return prb_error_create(PRB_ERROR_USAGE, "it is a snapshot already");
 	PRB_TRY(prb_recorder_create(&recorder));

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "target/proc/process_private.h"
+#include "target/proc/process.h"
 #include "target/proc/text.h"
 #include "dump/waits/wait_private.h"
 

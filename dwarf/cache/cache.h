@@ -24,6 +24,9 @@
 
 struct prb_cache;
 
+/** Opens our cache folder, creating it if needed; -1 if no folder is safely ours. */
+int prb_cache_folder(void);
+
 /**
  * Opens the cache for @p build_id (hex and "-", not "") and @p purpose ("layout", "lines"). Always
  * gives an object (unless out of memory); one that cannot be read or written is just empty.

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/own_file.h"
 #include "base/str.h"
+#include "dwarf/cache/cache.h"
 
 enum {
 	LOCK_TRIES = 20, /* of a millisecond: others hold the lock for less */

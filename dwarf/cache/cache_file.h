@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The form of a cache file, and how it comes to disk; private to dwarf/cache.
+ * @file The form of a cache file, and how it comes to disk. Internal to dwarf/cache/.
  *
  * header | heads[PRB_CACHE_HEADS] | records…
  *
@@ -46,9 +46,6 @@ enum {
 
 /** The header of a usable file. */
 struct prb_cache_header prb_cache_header(void);
-
-/** Opens our cache folder, made if need be; -1 if there is none that is safely ours. */
-int prb_cache_folder(void);
 
 /** Opens the file @p name of @p folder if it is a plain file of ours; -1 otherwise. */
 int prb_cache_open_file(int folder, const char *name, int flags, uint64_t *size);

@@ -135,6 +135,11 @@ void prb_session_set_custom(struct prb_session *session, const struct prb_custom
 		t->target->custom = custom;
 }
 
+const struct prb_custom *prb_session_custom(const struct prb_session *session)
+{
+	return session->custom;
+}
+
 void prb_session_allow_changes(struct prb_session *session)
 {
 	session->allow_changes = true;
@@ -143,6 +148,11 @@ void prb_session_allow_changes(struct prb_session *session)
 struct prb_target *prb_session_target(const struct prb_session *session)
 {
 	return session->targets.count ? session->targets.items[0].target : NULL;
+}
+
+size_t prb_session_target_count(const struct prb_session *session)
+{
+	return session->targets.count;
 }
 
 const struct prb_table *prb_session_ring_table(const struct prb_session *session, size_t index)
@@ -204,6 +214,16 @@ void prb_session_set_timeout(struct prb_session *session, double seconds)
 void prb_session_set_mode(struct prb_session *session, enum prb_dump_mode mode)
 {
 	session->mode = mode;
+}
+
+enum prb_dump_mode prb_session_mode(const struct prb_session *session)
+{
+	return session->mode;
+}
+
+size_t prb_session_text_max(const struct prb_session *session)
+{
+	return session->text_max;
 }
 
 void prb_session_set_values(struct prb_session *session, const struct prb_value_limits *limits)

@@ -39,10 +39,12 @@ void prb_session_allow_changes(struct prb_session *session);
 
 /** The first target, or NULL; the session's. */
 struct prb_target *prb_session_target(const struct prb_session *session);
+size_t prb_session_target_count(const struct prb_session *session);
 
 /** What extensions of the user say, about the present targets and those to come; borrowed. */
 struct prb_custom;
 void prb_session_set_custom(struct prb_session *session, const struct prb_custom *custom);
+const struct prb_custom *prb_session_custom(const struct prb_session *session);
 
 /** Told what is no failure: @p text is one line. */
 typedef void prb_warning_handler(void *context, const char *text);
@@ -122,8 +124,17 @@ void prb_session_settle(struct prb_session *session);
 void prb_session_set_timeout(struct prb_session *session, double seconds);
 /** How threads are read; see dump/model/dump.h. */
 void prb_session_set_mode(struct prb_session *session, enum prb_dump_mode mode);
+enum prb_dump_mode prb_session_mode(const struct prb_session *session);
+/** Longest text of a cell, bytes. */
+size_t prb_session_text_max(const struct prb_session *session);
 /** How much is shown of values. */
 void prb_session_set_values(struct prb_session *session, const struct prb_value_limits *limits);
+
+/** Prints a warning, once per session. */
+void prb_session_warn(struct prb_session *session, const char *text);
+
+/** Drops what was read of the targets: the next read begins a new instant. */
+void prb_session_end_instants(struct prb_session *session);
 
 /** The first error of a target that was left out, or NULL; the session's. */
 const struct prb_error *prb_session_failure(const struct prb_session *session);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by the parts of a session; internal to sql/. */
+/** @file Shared by the parts of a session. Internal to sql/. */
 #ifndef PRB_SQL_ENGINE_SESSION_PRIVATE_H
 #define PRB_SQL_ENGINE_SESSION_PRIVATE_H
 
@@ -90,18 +90,12 @@ void prb_custom_tables_free(struct prb_session *session);
  * if it has none. */
 long prb_session_rank(struct prb_session_target *target);
 
-/** Tells a warning, once in a session. */
-void prb_session_warn(struct prb_session *session, const char *text);
-
 /** The instant of target @p index for the statement that runs. */
 struct prb_error *prb_session_instant(struct prb_session *session, size_t index,
 				      struct prb_instant **ret) PRB_MUST_CHECK;
 
 /** Begins a statement's time: deadline, now(). */
 void prb_session_begin(struct prb_session *session);
-
-/** Ends the instants: the next read begins a new one. */
-void prb_session_end_instants(struct prb_session *session);
 
 /** True if @p sql has @p name in it, as a word. */
 bool prb_sql_mentions(const char *sql, const char *name);

@@ -10,8 +10,8 @@
  * Threading: all functions may be called from any thread. Strings are the caller's, freed with
  * the deinit function of their struct.
  */
-#ifndef PRB_PROC_PROCESS_H
-#define PRB_PROC_PROCESS_H
+#ifndef PRB_TARGET_PROC_PROCESS_H
+#define PRB_TARGET_PROC_PROCESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,6 +41,15 @@ struct prb_process {
 	char *exe;	      /**< path of the executable; NULL if it may not be read */
 	PRB_VEC(char *) argv; /**< command line; empty for zombies and the kernel's */
 };
+
+/** Opens /proc/PID/@p name for reading; -1 with errno if it cannot be. */
+int prb_proc_open(pid_t pid, const char *name);
+
+/** Appends the file, up to a megabyte of it; false if it cannot be read. */
+bool prb_proc_read(pid_t pid, const char *name, struct prb_str *ret);
+
+/** Appends what a link points to; false if it cannot be read. */
+bool prb_proc_link(pid_t pid, const char *name, struct prb_str *ret);
 
 /** Reads what there is about @p pid. PRB_ERROR_NO_PROCESS if it does not exist. */
 struct prb_error *prb_process_describe(pid_t pid, struct prb_process *ret) PRB_MUST_CHECK;

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by the parts that look at processes from outside; private to them. */
-#ifndef PRB_PROC_PROCESS_PRIVATE_H
-#define PRB_PROC_PROCESS_PRIVATE_H
+/** @file Shared by the parts that look at processes from outside. Internal to target/proc/. */
+#ifndef PRB_TARGET_PROC_PROCESS_PRIVATE_H
+#define PRB_TARGET_PROC_PROCESS_PRIVATE_H
 
 #include "base/str.h"
 #include "target/proc/process.h"
-
-/** Opens /proc/PID/@p name for reading; -1 with errno if it cannot be. */
-int prb_proc_open(pid_t pid, const char *name);
-
-/** Appends the file, up to a megabyte of it; false if it cannot be read. */
-bool prb_proc_read(pid_t pid, const char *name, struct prb_str *ret);
-
-/** Appends what a link points to; false if it cannot be read. */
-bool prb_proc_link(pid_t pid, const char *name, struct prb_str *ret);
 
 /** True if the kernel lets us read the memory of @p pid. */
 bool prb_process_readable(pid_t pid);

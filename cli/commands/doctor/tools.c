@@ -9,7 +9,7 @@
 #include "cli/commands/debuggers/start_debugger.h"
 #include "cli/commands/doctor/doctor.h"
 #include "base/cleanup.h"
-#include "dwarf/cache/cache_file.h"
+#include "dwarf/cache/cache.h"
 
 static void check_cache(struct prb_doctor *d, const struct prb_check *check)
 {
