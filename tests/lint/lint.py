@@ -65,6 +65,8 @@ STARTS_PROGRAMS = re.compile(r"(?<![\w.>])(exec[vl]p?e?|execveat|fexecve|posix_s
 MAX_FILE = 800
 # Of a folder's own: lines of C, and C files. Generated tables of layouts do not count.
 MAX_LINES, MAX_SOURCES = 6000, 25
+# Modules that include each other in a circle: a change of one may mean one of all.
+MAX_KNOT = 3
 SOFT_FUNCTION, MAX_FUNCTION = 60, 120
 NO_SPDX = re.compile(
     r"(^|/)(LICENSE|\.gitignore|\.gitattributes)$|\.(json|lock|bin|core|snapshot|png|svg|zst|gz|xz|profile)$"
@@ -157,40 +159,75 @@ def check_includes(tree):
                     yield f"{where}: <{header}> belongs into {places} only"
 
 
-def folders(tree):
-    """The folders of our rooms, each with the others that its files include from."""
-    arrows = {}
+def arrows(tree, part):
+    """Each part of our rooms, with the others that its files include from; `part` finds it by a file's name."""
+    found = {}
     for name in tree.sources():
-        if room(name) not in ROOMS:
-            continue
-        here = os.path.dirname(name)
-        found = re.findall(r'^\s*#\s*include\s*"([^"]+/)[^"/]+"', tree.text(name), re.M)
-        arrows.setdefault(here, set()).update(
-            there.rstrip("/") for there in found if room(there) in ROOMS and there != here + "/")
-    return arrows
+        if room(name) in ROOMS:
+            headers = re.findall(r'^\s*#\s*include\s*"([^"]+/[^"/]+)"', tree.text(name), re.M)
+            found.setdefault(part(name), set()).update(part(each) for each in headers if room(each) in ROOMS)
+    return {here: others - {here} for here, others in found.items()}
+
+
+def reachable(found):
+    """Each part with all that its arrows lead to: itself, if that is a circle."""
+    def walk(start):
+        seen, todo = set(), [start]
+        while todo:
+            for there in found.get(todo.pop(), ()):
+                if there not in seen:
+                    seen.add(there)
+                    todo.append(there)
+        return seen
+    return {here: walk(here) for here in found}
 
 
 def check_circles(tree):
     """Folders of a room do not include from each other in a circle"""
-    arrows = folders(tree)
-
-    def reaches(start, end):
-        seen, todo = set(), [start]
-        while todo:
-            here = todo.pop()
-            for there in arrows.get(here, ()):
-                if there in seen:
-                    continue
-                if there == end:
-                    return True
-                seen.add(there)
-                todo.append(there)
-        return False
-
-    for here in sorted(arrows):
-        for there in sorted(arrows[here]):
-            if here < there and reaches(there, here):
+    found = arrows(tree, os.path.dirname)
+    reached = reachable(found)
+    for here in sorted(found):
+        for there in sorted(found[here]):
+            if here < there and here in reached.get(there, ()):
                 yield f"{here}/ includes from {there}/, which includes from it again"
+
+
+def module(name):
+    """A file's name without what it ends in; NAME_private.h belongs to NAME."""
+    return os.path.splitext(name)[0].removesuffix("_private")
+
+
+def check_knots(tree):
+    """Few modules include each other in a circle"""
+    reached = reachable(arrows(tree, module))
+    for name in sorted(reached):
+        knot = sorted(each for each in reached[name] if name in reached.get(each, ()))
+        if len(knot) > MAX_KNOT and name == knot[0]:
+            yield f"{', '.join(knot)}: {len(knot)} modules include each other in a circle, over {MAX_KNOT}"
+
+
+# How a header says that it is not for everybody. Tests may include all.
+INTERNAL = re.compile(r"\bInternal to ((?:[\w-]+/)+)\.")
+INTERNAL_SOMEHOW = re.compile(r"\b(?:internal|private) to\b", re.I)
+
+
+def check_internal(tree):
+    """Headers that are internal to a folder are included in that folder only"""
+    folder_of = {}
+    for name in tree.sources((".h",)):
+        about = re.search(r"@file(.*?)\*/", tree.text(name), re.S) if room(name) in ROOMS else None
+        words = re.sub(r"\n\s*\*\s*", " ", about[1]) if about else ""
+        said = INTERNAL.search(words)
+        if said:
+            folder_of[name] = said[1]
+        if said and not name.startswith(said[1]):
+            yield f"{name}: is internal to {said[1]} and lies elsewhere"
+        elif not said and INTERNAL_SOMEHOW.search(words):
+            yield f"{name}: say 'Internal to FOLDER/.', with the folder's path"
+    for name in tree.sources():
+        for header in re.findall(r'^\s*#\s*include\s*"([^"]+)"', tree.text(name), re.M):
+            if room(name) != "tests" and not name.startswith(folder_of.get(header, "")):
+                yield f"{name}: {header} is internal to {folder_of[header]}"
 
 
 def check_kinds(tree):

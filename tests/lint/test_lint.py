@@ -112,6 +112,51 @@ def test_finds_circles(tree):
     assert [text for text in found if "target/ includes from target/snapshot/" in text]
 
 
+def ring(count, name="sql/engine/%d"):
+    """Modules, each of which includes the next one, and the last one the first: some in their .c file."""
+    return {name % i + (".c" if i % 2 else ".h"): SPDX + '#include "%s.h"\n' % (name % ((i + 1) % count))
+            for i in range(count)}
+
+
+def test_finds_knots(tree):
+    found = findings("knots", tree({**ring(3), **ring(4, "dump/read/%d"), "dump/a.c": '#include "dump/read/0.h"\n'}))
+    assert found == ["dump/read/0, dump/read/1, dump/read/2, dump/read/3: "
+                     "4 modules include each other in a circle, over 3"]
+
+
+def test_a_private_header_is_part_of_its_module(tree):
+    """Three modules in five files."""
+    assert not findings("knots", tree({
+        "sql/a.c": '#include "sql/a_private.h"\n', "sql/a_private.h": '#include "sql/b.h"\n',
+        "sql/b.h": '#include "sql/c.h"\n', "sql/c.c": '#include "sql/c_private.h"\n',
+        "sql/c_private.h": '#include "sql/a.h"\n'}))
+
+
+def test_finds_internal_headers_that_others_include(tree):
+    """Those in folders below may include it, and so may tests."""
+    include = SPDX + '#include "sql/engine/a.h"\n'
+    found = findings("internal", tree({
+        "sql/engine/a.h": SPDX + "/**\n * @file Pages. Any thread. Internal to\n * sql/engine/.\n */\n",
+        "sql/engine/b.c": include, "sql/engine/scans/c.c": include, "tests/unit/d.c": include,
+        "sql/engines.c": include, "lib/e.h": include}))
+    assert found == ["lib/e.h: sql/engine/a.h is internal to sql/engine/",
+                     "sql/engines.c: sql/engine/a.h is internal to sql/engine/"]
+
+
+@pytest.mark.parametrize("words, what", [
+    ("Internal to sql/engine/.", None),
+    ("Internal to sql/. Any thread.", None),
+    ("Internal to dump/.", "lies elsewhere"),
+    ("Pages; internal to sql/engine/.", "say 'Internal to FOLDER/.'"),
+    ("Private to sql/engine/.", "say 'Internal to FOLDER/.'"),
+    ("Internal to sql/engine.", "say 'Internal to FOLDER/.'"),
+    ("Internal to the engine.", "say 'Internal to FOLDER/.'"),
+])
+def test_headers_say_in_one_way_that_they_are_internal(tree, words, what):
+    found = findings("internal", tree({"sql/engine/a.h": SPDX + "/** @file %s */\n" % words}))
+    assert [what in each for each in found] == ([True] if what else [])
+
+
 def test_finds_kinds(tree):
     """The names of all kinds, but not of other things that are called alike; nor in target/."""
     header = SPDX + "enum prb_target_kind {\n\tPRB_TARGET_PROCESS,\n\tPRB_TARGET_CORE,\n};\n"
