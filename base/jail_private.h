@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file How the child of a jail gives up its rights; private to jail.c. Called in the child, once.
+ * @file How the child of a jail gives up its rights. Called in the child, once. Internal to base/.
  */
 #ifndef PRB_BASE_JAIL_PRIVATE_H
 #define PRB_BASE_JAIL_PRIVATE_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by the parts of ship.h: finding rings, reading them, sending their rows. */
+/**
+ * @file Shared by the parts of ship.h: finding rings, reading them, sending their rows. Internal to
+ * clickhouse/.
+ */
 #ifndef PRB_CLICKHOUSE_SHIP_PRIVATE_H
 #define PRB_CLICKHOUSE_SHIP_PRIVATE_H
 

@@ -5,8 +5,8 @@
  * Threading: one thread at a time for one connection. What the agent sends is as little to be
  * trusted as the memory of its process: every length is checked.
  */
-#ifndef PRB_CONTROL_AGENT_CLIENT_H
-#define PRB_CONTROL_AGENT_CLIENT_H
+#ifndef PRB_CONTROL_CLIENT_H
+#define PRB_CONTROL_CLIENT_H
 
 #include <stdint.h>
 

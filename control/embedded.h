@@ -6,8 +6,8 @@
  *
  * Threading: any thread; processes may do it at once. Ownership: the path is the caller's.
  */
-#ifndef PRB_CONTROL_AGENT_EMBEDDED_H
-#define PRB_CONTROL_AGENT_EMBEDDED_H
+#ifndef PRB_CONTROL_EMBEDDED_H
+#define PRB_CONTROL_EMBEDDED_H
 
 #include "base/error.h"
 

@@ -5,8 +5,8 @@
  *
  * Threading: one thread.
  */
-#ifndef PRB_CONTROL_AGENT_FREEZE_H
-#define PRB_CONTROL_AGENT_FREEZE_H
+#ifndef PRB_CONTROL_FREEZE_H
+#define PRB_CONTROL_FREEZE_H
 
 #include <stdbool.h>
 #include <stdint.h>

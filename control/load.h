@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Connects to the agent of a process, and loads it if necessary. */
-#ifndef PRB_CONTROL_AGENT_LOAD_H
-#define PRB_CONTROL_AGENT_LOAD_H
+#ifndef PRB_CONTROL_LOAD_H
+#define PRB_CONTROL_LOAD_H
 
 #include <stdbool.h>
 

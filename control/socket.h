@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Finds the socket of a process's agent, if there is one. */
-#ifndef PRB_CONTROL_AGENT_SOCKET_H
-#define PRB_CONTROL_AGENT_SOCKET_H
+#ifndef PRB_CONTROL_SOCKET_H
+#define PRB_CONTROL_SOCKET_H
 
 #include "base/error.h"
 #include "base/str.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Removes stale sockets of agents whose processes were killed. */
-#ifndef PRB_CONTROL_AGENT_SWEEP_H
-#define PRB_CONTROL_AGENT_SWEEP_H
+#ifndef PRB_CONTROL_SWEEP_H
+#define PRB_CONTROL_SWEEP_H
 
 #include "target/target.h"
 

@@ -4,7 +4,7 @@
  * values/expression.h for what is understood.
  *
  * Threading: one thread at a time. Of a process that runs, the threads that run may be stopped for
- * microseconds (steady.h).
+ * microseconds (dump/tasks/one_instant.h).
  */
 #ifndef PRB_DUMP_LOOKUP_H
 #define PRB_DUMP_LOOKUP_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by the parts of a gateway: its connections, requests and routes. */
+/**
+ * @file Shared by the parts of a gateway: its connections, requests and routes. Internal to
+ * gateway/.
+ */
 #ifndef PRB_GATEWAY_GATEWAY_PRIVATE_H
 #define PRB_GATEWAY_GATEWAY_PRIVATE_H
 

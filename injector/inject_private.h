@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by the parts of injection only. */
+/** @file Shared by the parts of injection. Internal to injector/. */
 #ifndef PRB_INJECTOR_INJECT_PRIVATE_H
 #define PRB_INJECTOR_INJECT_PRIVATE_H
 

@@ -5,8 +5,8 @@
  *
  * Nothing blocks but prb_link_open(); wait in poll(), for `fd`.
  */
-#ifndef PRB_REMOTE_REMOTE_LINK_H
-#define PRB_REMOTE_REMOTE_LINK_H
+#ifndef PRB_REMOTE_LINK_H
+#define PRB_REMOTE_LINK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * @file Runs commands on remote targets, through a server (remote/serve/serve.h) or ssh, and prints
  * their output here.
  */
-#ifndef PRB_REMOTE_H
-#define PRB_REMOTE_H
+#ifndef PRB_REMOTE_REMOTE_H
+#define PRB_REMOTE_REMOTE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Socket addresses of served processes, and listening at one. */
-#ifndef PRB_REMOTE_REMOTE_ADDRESS_H
-#define PRB_REMOTE_REMOTE_ADDRESS_H
+#ifndef PRB_REMOTE_SOCKET_ADDRESS_H
+#define PRB_REMOTE_SOCKET_ADDRESS_H
 
 #include <netdb.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
 /**
  * @file The token of a served process, and the proof that a client knows it.
  */
-#ifndef PRB_REMOTE_REMOTE_TOKEN_H
-#define PRB_REMOTE_REMOTE_TOKEN_H
+#ifndef PRB_REMOTE_TOKEN_H
+#define PRB_REMOTE_TOKEN_H
 
 #include <stdbool.h>
 #include <stdint.h>

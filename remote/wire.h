@@ -9,8 +9,8 @@
  *
  * Everything here only looks at bytes: nothing is allocated, and every length is checked.
  */
-#ifndef PRB_REMOTE_REMOTE_WIRE_H
-#define PRB_REMOTE_REMOTE_WIRE_H
+#ifndef PRB_REMOTE_WIRE_H
+#define PRB_REMOTE_WIRE_H
 
 #include <stdbool.h>
 

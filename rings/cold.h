@@ -11,8 +11,8 @@
  * Threading: one thread at a time per writer. Ownership: the writer is the caller's. Errors: as
  * said at the functions.
  */
-#ifndef PRB_RECORDS_COLD_H
-#define PRB_RECORDS_COLD_H
+#ifndef PRB_RINGS_COLD_H
+#define PRB_RINGS_COLD_H
 
 #include <stdint.h>
 

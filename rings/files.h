@@ -10,8 +10,8 @@
  *
  * Threading: one thread at a time per target. Ownership: the list and its files are the caller's.
  */
-#ifndef PRB_RECORDS_FILES_H
-#define PRB_RECORDS_FILES_H
+#ifndef PRB_RINGS_FILES_H
+#define PRB_RINGS_FILES_H
 
 #include "base/error.h"
 #include "base/vec.h"

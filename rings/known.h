@@ -9,8 +9,8 @@
  *
  * Threading: one thread at a time. Errors: PRB_ERROR_NOT_FOUND where there is no such folder.
  */
-#ifndef PRB_RECORDS_KNOWN_H
-#define PRB_RECORDS_KNOWN_H
+#ifndef PRB_RINGS_KNOWN_H
+#define PRB_RINGS_KNOWN_H
 
 #include <stdbool.h>
 #include <stdint.h>

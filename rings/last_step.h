@@ -5,8 +5,8 @@
  *
  * Threading: that of the target.
  */
-#ifndef PRB_RECORDS_LAST_STEP_H
-#define PRB_RECORDS_LAST_STEP_H
+#ifndef PRB_RINGS_LAST_STEP_H
+#define PRB_RINGS_LAST_STEP_H
 
 #include "base/error.h"
 #include "target/target.h"

@@ -16,8 +16,8 @@
  * Threading: one thread at a time per ring. Ownership: texts are valid until the next
  * row. Errors: PRB_ERROR_UNSUPPORTED (another version), PRB_ERROR_BAD_DATA (no ring).
  */
-#ifndef PRB_RECORDS_RING_H
-#define PRB_RECORDS_RING_H
+#ifndef PRB_RINGS_RING_H
+#define PRB_RINGS_RING_H
 
 #include <stdbool.h>
 #include <stdint.h>

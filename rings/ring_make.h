@@ -8,8 +8,8 @@
  * Threading: one thread at a time. Ownership: the maker is the caller's. Errors: PRB_ERROR_OS, for
  * example if the disk is full; the ring can be read and written to after that.
  */
-#ifndef PRB_RECORDS_RING_MAKE_H
-#define PRB_RECORDS_RING_MAKE_H
+#ifndef PRB_RINGS_RING_MAKE_H
+#define PRB_RINGS_RING_MAKE_H
 
 #include "base/error.h"
 #include "rings/ring.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What ring.c and the files about cold chunks share. */
-#ifndef PRB_RECORDS_RING_PRIVATE_H
-#define PRB_RECORDS_RING_PRIVATE_H
+/** @file What ring.c and the files about cold chunks share. Internal to rings/. */
+#ifndef PRB_RINGS_RING_PRIVATE_H
+#define PRB_RINGS_RING_PRIVATE_H
 
 #include "rings/ring.h"
 

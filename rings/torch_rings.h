@@ -6,8 +6,8 @@
  * Threading: one thread at a time per target. Ownership: texts belong to the result. Rows are as
  * little to be trusted as the process that wrote them; numbers that make no sense are left out.
  */
-#ifndef PRB_RECORDS_TORCH_RINGS_H
-#define PRB_RECORDS_TORCH_RINGS_H
+#ifndef PRB_RINGS_TORCH_RINGS_H
+#define PRB_RINGS_TORCH_RINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>

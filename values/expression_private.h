@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Shared by the parts of the evaluation of an expression. See expression.h.
+ * @file Shared by the parts of the evaluation of an expression. See expression.h. Internal to
+ * values/.
  *
  * Each step looks at s->object, the value so far, and replaces it. Errors tell of the expression up
  * to where it got.
  */
-#ifndef PRB_VALUES_PRIVATE_H
-#define PRB_VALUES_PRIVATE_H
+#ifndef PRB_VALUES_EXPRESSION_PRIVATE_H
+#define PRB_VALUES_EXPRESSION_PRIVATE_H
 
 #include "python/repr/core/repr_private.h"
 #include "values/expression.h"

@@ -4,8 +4,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_CLUSTER_GROUPS_H
-#define PRB_CLUSTER_GROUPS_H
+#ifndef PRB_CLUSTER_JOBS_GROUPS_H
+#define PRB_CLUSTER_JOBS_GROUPS_H
 
 #include <stddef.h>
 #include <stdint.h>

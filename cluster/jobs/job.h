@@ -13,8 +13,8 @@
  *
  * Threading: any thread. A job owns all that it points to.
  */
-#ifndef PRB_CLUSTER_JOB_H
-#define PRB_CLUSTER_JOB_H
+#ifndef PRB_CLUSTER_JOBS_JOB_H
+#define PRB_CLUSTER_JOBS_JOB_H
 
 #include <stdbool.h>
 #include <sys/types.h>

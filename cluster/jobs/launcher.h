@@ -7,8 +7,8 @@
  *
  * Threading: any thread.
  */
-#ifndef PRB_CLUSTER_LAUNCHER_H
-#define PRB_CLUSTER_LAUNCHER_H
+#ifndef PRB_CLUSTER_JOBS_LAUNCHER_H
+#define PRB_CLUSTER_JOBS_LAUNCHER_H
 
 #include <sys/types.h>
 

@@ -6,8 +6,8 @@
  *
  * Threading: any thread.
  */
-#ifndef PRB_CLUSTER_RANK_INSIDE_H
-#define PRB_CLUSTER_RANK_INSIDE_H
+#ifndef PRB_CLUSTER_JOBS_RANK_INSIDE_H
+#define PRB_CLUSTER_JOBS_RANK_INSIDE_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Rank sets as people write them: "[0-36,38-1023]". Any thread. */
-#ifndef PRB_CLUSTER_RANK_SET_H
-#define PRB_CLUSTER_RANK_SET_H
+#ifndef PRB_CLUSTER_JOBS_RANK_SET_H
+#define PRB_CLUSTER_JOBS_RANK_SET_H
 
 #include <stddef.h>
 

@@ -5,8 +5,8 @@
  *
  * Threading: one thread at a time. A call owns its texts.
  */
-#ifndef PRB_CLUSTER_CALL_H
-#define PRB_CLUSTER_CALL_H
+#ifndef PRB_CLUSTER_LOOKS_CALL_H
+#define PRB_CLUSTER_LOOKS_CALL_H
 
 #include <stdbool.h>
 

@@ -8,8 +8,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_CLUSTER_FLIGHT_H
-#define PRB_CLUSTER_FLIGHT_H
+#ifndef PRB_CLUSTER_LOOKS_FLIGHT_H
+#define PRB_CLUSTER_LOOKS_FLIGHT_H
 
 #include <jansson.h>
 #include <stdbool.h>

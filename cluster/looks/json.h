@@ -9,8 +9,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_CLUSTER_WIRE_H
-#define PRB_CLUSTER_WIRE_H
+#ifndef PRB_CLUSTER_LOOKS_JSON_H
+#define PRB_CLUSTER_LOOKS_JSON_H
 
 #include <stdbool.h>
 

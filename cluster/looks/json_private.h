@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the writer and the reader of looks have in common. */
-#ifndef PRB_CLUSTER_WIRE_PRIVATE_H
-#define PRB_CLUSTER_WIRE_PRIVATE_H
+/** @file What the writer and the reader of looks have in common. Internal to cluster/looks/. */
+#ifndef PRB_CLUSTER_LOOKS_JSON_PRIVATE_H
+#define PRB_CLUSTER_LOOKS_JSON_PRIVATE_H
 
 #include "cluster/looks/json.h"
 

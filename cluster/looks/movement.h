@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Changes of a rank between looks. Any thread; nothing is allocated. */
-#ifndef PRB_CLUSTER_MOVEMENT_H
-#define PRB_CLUSTER_MOVEMENT_H
+#ifndef PRB_CLUSTER_LOOKS_MOVEMENT_H
+#define PRB_CLUSTER_LOOKS_MOVEMENT_H
 
 #include <stddef.h>
 

@@ -8,8 +8,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_CLUSTER_PACE_H
-#define PRB_CLUSTER_PACE_H
+#ifndef PRB_CLUSTER_LOOKS_PACE_H
+#define PRB_CLUSTER_LOOKS_PACE_H
 
 #include <stdbool.h>
 

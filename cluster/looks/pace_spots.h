@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file How often a rank was seen where, over many looks. One thread at a time. */
-#ifndef PRB_CLUSTER_PACE_SPOTS_H
-#define PRB_CLUSTER_PACE_SPOTS_H
+#ifndef PRB_CLUSTER_LOOKS_PACE_SPOTS_H
+#define PRB_CLUSTER_LOOKS_PACE_SPOTS_H
 
 #include "base/error.h"
 #include "base/vec.h"

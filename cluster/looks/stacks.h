@@ -8,8 +8,8 @@
  *
  * Threading: one thread at a time. A tree owns its texts.
  */
-#ifndef PRB_CLUSTER_STACKS_H
-#define PRB_CLUSTER_STACKS_H
+#ifndef PRB_CLUSTER_LOOKS_STACKS_H
+#define PRB_CLUSTER_LOOKS_STACKS_H
 
 #include "base/error.h"
 #include "base/json.h"

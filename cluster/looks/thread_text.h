@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Threads and frames in a few words, escaped. Any thread. */
-#ifndef PRB_CLUSTER_THREAD_TEXT_H
-#define PRB_CLUSTER_THREAD_TEXT_H
+#ifndef PRB_CLUSTER_LOOKS_THREAD_TEXT_H
+#define PRB_CLUSTER_LOOKS_THREAD_TEXT_H
 
 #include "base/str.h"
 #include "dump/model/dump.h"

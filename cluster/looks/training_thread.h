@@ -5,8 +5,8 @@
  *
  * Threading: any thread.
  */
-#ifndef PRB_CLUSTER_TRAINING_THREAD_H
-#define PRB_CLUSTER_TRAINING_THREAD_H
+#ifndef PRB_CLUSTER_LOOKS_TRAINING_THREAD_H
+#define PRB_CLUSTER_LOOKS_TRAINING_THREAD_H
 
 #include "cluster/looks/seen.h"
 

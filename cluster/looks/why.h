@@ -5,8 +5,8 @@
  *
  * Threading: one thread at a time. All texts are escaped.
  */
-#ifndef PRB_CLUSTER_WHY_H
-#define PRB_CLUSTER_WHY_H
+#ifndef PRB_CLUSTER_LOOKS_WHY_H
+#define PRB_CLUSTER_LOOKS_WHY_H
 
 #include "base/error.h"
 #include "base/str.h"

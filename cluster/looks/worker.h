@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file The worker process that a data loader of torch waits for. One thread at a time. */
-#ifndef PRB_CLUSTER_WORKER_H
-#define PRB_CLUSTER_WORKER_H
+#ifndef PRB_CLUSTER_LOOKS_WORKER_H
+#define PRB_CLUSTER_LOOKS_WORKER_H
 
 #include "base/error.h"
 #include "dump/model/dump.h"

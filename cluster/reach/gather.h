@@ -5,8 +5,8 @@
  *
  * Threading: one thread; children are reaped by their pid, and end with us.
  */
-#ifndef PRB_CLUSTER_GATHER_H
-#define PRB_CLUSTER_GATHER_H
+#ifndef PRB_CLUSTER_REACH_GATHER_H
+#define PRB_CLUSTER_REACH_GATHER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Lists of hosts as people write them: "login,node[1-4,7]". Any thread. */
-#ifndef PRB_CLUSTER_HOSTS_H
-#define PRB_CLUSTER_HOSTS_H
+#ifndef PRB_CLUSTER_REACH_HOSTS_H
+#define PRB_CLUSTER_REACH_HOSTS_H
 
 #include "base/error.h"
 #include "base/vec.h"

@@ -9,8 +9,8 @@
  *
  * Threading: any thread.
  */
-#ifndef PRB_CLUSTER_RAS_H
-#define PRB_CLUSTER_RAS_H
+#ifndef PRB_CLUSTER_REACH_RAS_H
+#define PRB_CLUSTER_REACH_RAS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,8 +10,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_CLUSTER_REACH_H
-#define PRB_CLUSTER_REACH_H
+#ifndef PRB_CLUSTER_REACH_REACH_H
+#define PRB_CLUSTER_REACH_REACH_H
 
 #include "base/error.h"
 #include "cluster/reach/gather.h"

@@ -8,8 +8,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_CLUSTER_SAVE_H
-#define PRB_CLUSTER_SAVE_H
+#ifndef PRB_CLUSTER_REACH_SAVE_H
+#define PRB_CLUSTER_REACH_SAVE_H
 
 #include <stdbool.h>
 

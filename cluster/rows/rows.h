@@ -6,8 +6,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_CLUSTER_ROWS_H
-#define PRB_CLUSTER_ROWS_H
+#ifndef PRB_CLUSTER_ROWS_ROWS_H
+#define PRB_CLUSTER_ROWS_ROWS_H
 
 #include <stdbool.h>
 

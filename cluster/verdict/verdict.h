@@ -12,8 +12,8 @@
  *
  * Threading: one thread at a time. Texts are the verdict's; they are escaped.
  */
-#ifndef PRB_CLUSTER_VERDICT_H
-#define PRB_CLUSTER_VERDICT_H
+#ifndef PRB_CLUSTER_VERDICT_VERDICT_H
+#define PRB_CLUSTER_VERDICT_VERDICT_H
 
 #include "base/error.h"
 #include "base/str.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by the parts that judge a job. One thread at a time. */
-#ifndef PRB_CLUSTER_VERDICT_PRIVATE_H
-#define PRB_CLUSTER_VERDICT_PRIVATE_H
+/**
+ * @file Shared by the parts that judge a job. One thread at a time. Internal to cluster/verdict/.
+ */
+#ifndef PRB_CLUSTER_VERDICT_VERDICT_PRIVATE_H
+#define PRB_CLUSTER_VERDICT_VERDICT_PRIVATE_H
 
 #include "cluster/reach/ras.h"
 #include "cluster/verdict/verdict.h"

@@ -4,8 +4,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_CLUSTER_WAITERS_H
-#define PRB_CLUSTER_WAITERS_H
+#ifndef PRB_CLUSTER_VERDICT_WAITERS_H
+#define PRB_CLUSTER_VERDICT_WAITERS_H
 
 #include <stdbool.h>
 

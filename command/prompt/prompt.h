@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Shared by the SQL and Python prompts, the only users of readline. */
-#ifndef PRB_PROMPT_PROMPT_H
-#define PRB_PROMPT_PROMPT_H
+#ifndef PRB_COMMAND_PROMPT_PROMPT_H
+#define PRB_COMMAND_PROMPT_PROMPT_H
 
 #include <stdbool.h>
 #include <stddef.h>

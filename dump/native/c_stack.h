@@ -4,8 +4,8 @@
  *
  * Threading: one thread at a time. A stack that is used again keeps its memory.
  */
-#ifndef PRB_DUMP_C_STACK_H
-#define PRB_DUMP_C_STACK_H
+#ifndef PRB_DUMP_NATIVE_C_STACK_H
+#define PRB_DUMP_NATIVE_C_STACK_H
 
 #include "base/error.h"
 #include "base/vec.h"

@@ -6,8 +6,8 @@
  * others, the C file that Cython made says in comments which line each part is of. Internal to
  * dump/.
  */
-#ifndef PRB_DUMP_CYTHON_H
-#define PRB_DUMP_CYTHON_H
+#ifndef PRB_DUMP_NATIVE_CYTHON_H
+#define PRB_DUMP_NATIVE_CYTHON_H
 
 #include "base/error.h"
 #include "dump/model/dump.h"

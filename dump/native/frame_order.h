@@ -9,8 +9,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_DUMP_INTERLEAVE_H
-#define PRB_DUMP_INTERLEAVE_H
+#ifndef PRB_DUMP_NATIVE_FRAME_ORDER_H
+#define PRB_DUMP_NATIVE_FRAME_ORDER_H
 
 #include "base/error.h"
 #include "base/map.h"

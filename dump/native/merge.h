@@ -2,8 +2,8 @@
 /**
  * @file Merges the native frames of a thread with its Python frames.
  */
-#ifndef PRB_DUMP_NATIVE_H
-#define PRB_DUMP_NATIVE_H
+#ifndef PRB_DUMP_NATIVE_MERGE_H
+#define PRB_DUMP_NATIVE_MERGE_H
 
 #include "base/error.h"
 #include "python/python.h"

@@ -6,8 +6,8 @@
  * which say nothing that the two do not say. Functions that do what a program asked for by name
  * (`time_sleep`, `list_sort`, `gc_collect_main`) are not among them.
  */
-#ifndef PRB_DUMP_OWN_FRAMES_H
-#define PRB_DUMP_OWN_FRAMES_H
+#ifndef PRB_DUMP_NATIVE_OWN_FRAMES_H
+#define PRB_DUMP_NATIVE_OWN_FRAMES_H
 
 #include <stdbool.h>
 

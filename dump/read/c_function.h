@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The C function that a running thread was stopped in. Internal to dump/.
+ * @file The C function that a running thread was stopped in. Internal to dump/read/.
  *
  * Without native frames only the place where a thread ran is known, not the way there. Where that
  * is a library beside the interpreter and the C library, it says most of what one wants to know:
  * the thread multiplies matrices.
  */
-#ifndef PRB_DUMP_IN_C_H
-#define PRB_DUMP_IN_C_H
+#ifndef PRB_DUMP_READ_C_FUNCTION_H
+#define PRB_DUMP_READ_C_FUNCTION_H
 
 #include "dump/read/capture.h"
 

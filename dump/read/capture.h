@@ -2,11 +2,11 @@
 /**
  * @file Reads the stacks of threads, each as exactly as its state allows.
  *
- * Internal to injector/: dump.c plans which threads are read and describes them; the ways of
- * reading are prb_capture_sleeping(), prb_capture_running() and prb_capture_frozen().
+ * Internal to dump/. dump.c plans which threads are read and describes them; the ways of reading
+ * are prb_capture_sleeping(), prb_capture_running() and prb_capture_frozen().
  */
-#ifndef PRB_DUMP_CAPTURE_H
-#define PRB_DUMP_CAPTURE_H
+#ifndef PRB_DUMP_READ_CAPTURE_H
+#define PRB_DUMP_READ_CAPTURE_H
 
 #include "base/error.h"
 #include "base/vec.h"

@@ -5,8 +5,8 @@
  * A decoder belongs to one instant of one view (code objects are looked up once per address, and
  * an address means something only as long as nothing runs), so it is made anew for each.
  */
-#ifndef PRB_DUMP_DECODE_H
-#define PRB_DUMP_DECODE_H
+#ifndef PRB_DUMP_READ_DECODE_H
+#define PRB_DUMP_READ_DECODE_H
 
 #include "base/error.h"
 #include "python/python.h"

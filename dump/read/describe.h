@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Describes a thread besides its frames: names, state, what it waits for; and
- * about the target as a whole. Internal to dump/.
+ * @file Describes a thread besides its frames: names, state, what it waits for; and about the
+ * target as a whole. Internal to dump/.
  */
-#ifndef PRB_DUMP_DESCRIBE_H
-#define PRB_DUMP_DESCRIBE_H
+#ifndef PRB_DUMP_READ_DESCRIBE_H
+#define PRB_DUMP_READ_DESCRIBE_H
 
 #include "dump/read/capture.h"
 #include "target/ptrace/stop.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file What extensions of the user say about threads and values of a dump (target/custom.h). */
-#ifndef PRB_DUMP_CUSTOMISE_H
-#define PRB_DUMP_CUSTOMISE_H
+#ifndef PRB_DUMP_READ_EXTENSIONS_H
+#define PRB_DUMP_READ_EXTENSIONS_H
 
 #include "dump/model/dump.h"
 

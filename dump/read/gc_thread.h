@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/**
- * @file Finds the thread that collects garbage while it sleeps. Internal to injector/.
- */
-#ifndef PRB_DUMP_COLLECTOR_H
-#define PRB_DUMP_COLLECTOR_H
+/** @file Finds the thread that collects garbage while it sleeps. Internal to dump/. */
+#ifndef PRB_DUMP_READ_GC_THREAD_H
+#define PRB_DUMP_READ_GC_THREAD_H
 
 #include "dump/read/capture.h"
 

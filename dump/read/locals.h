@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The variables of frames, with their values as text. Private to the decoding of frames.
+ * @file The variables of frames, with their values as text. Internal to dump/read/.
  *
  * Many frames hold the same objects: the `self` of methods that call each other, what all threads
  * of a pool share. Each is read once. That holds for as long as the decoder does: for one instant.
  */
-#ifndef PRB_DUMP_DECODE_LOCALS_H
-#define PRB_DUMP_DECODE_LOCALS_H
+#ifndef PRB_DUMP_READ_LOCALS_H
+#define PRB_DUMP_READ_LOCALS_H
 
 #include "base/error.h"
 #include "base/pool.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Describes in Python terms what a thread in futex() waits for: a lock and its owner, a
- * condition of a queue, the end of another thread. Internal to injector/.
+ * condition of a queue, the end of another thread. Internal to dump/.
  */
-#ifndef PRB_DUMP_WAITS_H
-#define PRB_DUMP_WAITS_H
+#ifndef PRB_DUMP_READ_PYTHON_LOCKS_H
+#define PRB_DUMP_READ_PYTHON_LOCKS_H
 
 #include "dump/read/capture.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/**
- * @file The source text of frames, read as the target sees its files. Internal to dump/.
- */
-#ifndef PRB_DUMP_SOURCE_H
-#define PRB_DUMP_SOURCE_H
+/** @file The source text of frames, read as the target sees its files. Internal to dump/. */
+#ifndef PRB_DUMP_READ_SOURCE_TEXT_H
+#define PRB_DUMP_READ_SOURCE_TEXT_H
 
 #include "dump/model/dump.h"
 

@@ -9,8 +9,8 @@
  *
  * Threading: any thread. The affinity of the caller is not changed.
  */
-#ifndef PRB_DUMP_CPU_CLOCK_H
-#define PRB_DUMP_CPU_CLOCK_H
+#ifndef PRB_DUMP_TASKS_CPU_CLOCK_H
+#define PRB_DUMP_TASKS_CPU_CLOCK_H
 
 #include <stdbool.h>
 #include <stddef.h>

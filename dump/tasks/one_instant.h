@@ -8,8 +8,8 @@
  * then. Data that contradicts itself (PRB_ERROR_BAD_DATA, PRB_ERROR_FAULT) is read again as long as
  * threads run: one of them may have been caught half-way through a change.
  */
-#ifndef PRB_DUMP_STEADY_H
-#define PRB_DUMP_STEADY_H
+#ifndef PRB_DUMP_TASKS_ONE_INSTANT_H
+#define PRB_DUMP_TASKS_ONE_INSTANT_H
 
 #include "base/error.h"
 #include "dump/tasks/tasks.h"

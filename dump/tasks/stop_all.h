@@ -10,8 +10,8 @@
  *
  * Threading: all calls from the same thread of ours (a rule of ptrace). It borrows the tasks.
  */
-#ifndef PRB_DUMP_STOPS_H
-#define PRB_DUMP_STOPS_H
+#ifndef PRB_DUMP_TASKS_STOP_ALL_H
+#define PRB_DUMP_TASKS_STOP_ALL_H
 
 #include "base/error.h"
 #include "base/vec.h"

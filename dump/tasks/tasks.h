@@ -11,8 +11,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_DUMP_TASKS_H
-#define PRB_DUMP_TASKS_H
+#ifndef PRB_DUMP_TASKS_TASKS_H
+#define PRB_DUMP_TASKS_TASKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

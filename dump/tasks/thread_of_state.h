@@ -18,8 +18,8 @@
  *
  * Threading: one thread at a time. Borrows everything.
  */
-#ifndef PRB_DUMP_OWNER_H
-#define PRB_DUMP_OWNER_H
+#ifndef PRB_DUMP_TASKS_THREAD_OF_STATE_H
+#define PRB_DUMP_TASKS_THREAD_OF_STATE_H
 
 #include "base/error.h"
 #include "base/vec.h"

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file The descriptors of threads: between owner.c and owner_lists.c. */
-#ifndef PRB_DUMP_OWNER_PRIVATE_H
-#define PRB_DUMP_OWNER_PRIVATE_H
+/**
+ * @file The descriptors of threads: between thread_of_state.c and libc_thread_lists.c. Internal to
+ * dump/tasks/.
+ */
+#ifndef PRB_DUMP_TASKS_THREAD_OF_STATE_PRIVATE_H
+#define PRB_DUMP_TASKS_THREAD_OF_STATE_PRIVATE_H
 
 #include "dump/tasks/thread_of_state.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file A dump as JSON, as docs/json.md has it. */
-#ifndef PRB_DUMP_DUMP_JSON_H
-#define PRB_DUMP_DUMP_JSON_H
+#ifndef PRB_DUMP_TEXT_JSON_H
+#define PRB_DUMP_TEXT_JSON_H
 
 #include "dump/model/dump.h"
 

@@ -2,8 +2,8 @@
 /**
  * @file Source lines with the running expression underlined.
  */
-#ifndef PRB_DUMP_TEXT_RENDER_SOURCE_H
-#define PRB_DUMP_TEXT_RENDER_SOURCE_H
+#ifndef PRB_DUMP_TEXT_SOURCE_LINES_H
+#define PRB_DUMP_TEXT_SOURCE_LINES_H
 
 #include "base/str.h"
 #include "dump/model/dump.h"

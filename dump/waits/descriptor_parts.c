@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A descriptor in parts; descriptors.c has it in words. */
+/* A descriptor in parts; descriptor_words.c has it in words. */
 #include "dump/waits/descriptors.h"
 
 #include <errno.h>

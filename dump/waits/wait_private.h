@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Shared by the parts that describe waits only.
+ * @file Shared by the parts that describe waits. Internal to dump/waits/.
  *
  * All of them append words to a string and say nothing where nothing is known. The only failure is
  * the string's own: `failed` when memory ran out.

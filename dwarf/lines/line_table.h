@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Functions and lines of one file with debug information, through libbfd in this very
- * process; private to dwarf/lines, and for fuzzing: line_source.h decides in which process that is.
- * The first question costs 60–155 ms for a big file, the others next to nothing.
+ * process; line_source.h decides in which process that is. Internal to dwarf/lines/. The first
+ * question costs 60–155 ms for a big file, the others next to nothing.
  *
  * libbfd keeps global state, so these calls take turns among threads.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file How resolved lines lie in the disk cache and in snapshots; private to dwarf/lines.
+ * @file How resolved lines lie in the disk cache and in snapshots. Internal to dwarf/lines/.
  *
  * format, had_table, count (a byte each), symbol, then for each line: number (4 bytes, little
  * endian), inlined (a byte), func, file. A string is its length + 1 (4 bytes; 0: NULL), then its

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file The answers for all addresses of one function, as runs of addresses with the same answer;
- * private to dwarf/lines.
+ * Internal to dwarf/lines/.
  *
  * Where a thread is executing differs from one dump to the next, while return addresses come
  * again and again. So a function that was caught executing is resolved whole, once, and no debug

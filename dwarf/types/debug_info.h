@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file libdwarf on top of prb_elf, private to dwarf/types: libdwarf gets the (decompressed)
+ * @file libdwarf on top of prb_elf. Internal to dwarf/types/. libdwarf gets the (decompressed)
  * sections from us and never sees the file, and what differs between its versions is hidden here.
  *
  * Attributes that are missing or malformed are simply not there (false): DWARF is read to find out

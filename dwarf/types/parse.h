@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/**
- * @file Reading types with libdwarf in this very process; private to dwarf/types, and for fuzzing.
- */
+/** @file Reading types with libdwarf in this very process. Internal to dwarf/types/. */
 #ifndef PRB_DWARF_TYPES_PARSE_H
 #define PRB_DWARF_TYPES_PARSE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Facts about frames from machine code: the call behind a return address, and how much
- * stack a function takes. Private to dwarf/unwind.
+ * @file Facts about frames from machine code: the call behind a return address, and how much stack
+ * a function takes. Internal to dwarf/unwind/.
  *
  * Only what compilers write is understood; anything else is "not known", never an assumption.
  * Nothing is allocated. The bytes are hostile and every loop is bounded.

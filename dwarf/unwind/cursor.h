@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Reading numbers one after another from a section of CFI, whether its bytes lie in our
- * memory or are fetched from the target, some at a time. Private to dwarf/unwind.
+ * memory or are fetched from the target, some at a time. Internal to dwarf/unwind/.
  *
  * Failure is sticky: a cursor that has met its end or unreadable memory gives zeros, and is
  * checked once at the end.

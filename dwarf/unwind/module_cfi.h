@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Where a module keeps its call frame information, found when it is first needed and from
- * the cheapest place that has it: `.eh_frame_hdr` in the target's memory, `.eh_frame` of the file,
- * `.debug_frame` of the file, `.debug_frame` of the separate debug file. Private to dwarf/unwind.
+ * @file Where a module keeps its call frame information, found when it is first needed and from the
+ * cheapest place that has it: `.eh_frame_hdr` in the target's memory, `.eh_frame` of the file,
+ * `.debug_frame` of the file, `.debug_frame` of the separate debug file. Internal to dwarf/unwind/.
  *
  * Threading: one thread at a time. The module is borrowed.
  */

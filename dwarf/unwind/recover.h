@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The frame address of a function whose frame pointer is not known. Private to dwarf/unwind.
+ * @file The frame address of a function whose frame pointer is not known. Internal to
+ * dwarf/unwind/.
  *
  * A thread that sleeps tells only its pc and sp without being stopped. That is enough until a
  * frame is met whose rule needs the frame pointer: rbp, x29. Its value can mostly be proven:

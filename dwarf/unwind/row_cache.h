@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Rows by pc: what was interpreted once is not interpreted again. Private to dwarf/unwind.
+ * @file Rows by pc: what was interpreted once is not interpreted again. Internal to dwarf/unwind/.
  *
  * Rows are packed one after another; when there is no more room all are forgotten.
  */

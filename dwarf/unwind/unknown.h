@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Leaving a frame of code that has no call frame information, as compilers make at run time.
- * Private to dwarf/unwind.
+ * Internal to dwarf/unwind/.
  *
  * The code that CPython writes for perf (`-X perf`) is known by its bytes. Of other code the frame
  * pointer is believed if it leads to a return address that lies behind a call: that is a guess,

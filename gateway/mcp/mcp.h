@@ -7,8 +7,8 @@
  * assistant asks for changes no target, unless that was allowed; then each such call is told on
  * stderr.
  */
-#ifndef PRB_GATEWAY_MCP_H
-#define PRB_GATEWAY_MCP_H
+#ifndef PRB_GATEWAY_MCP_MCP_H
+#define PRB_GATEWAY_MCP_MCP_H
 
 #include <stdbool.h>
 

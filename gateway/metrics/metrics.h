@@ -5,8 +5,8 @@
  * Names and labels are few and fixed: a process is its pid and its rank, never a name that it chose
  * itself. What cannot be read has no sample; `probing_up` says so.
  */
-#ifndef PRB_GATEWAY_METRICS_H
-#define PRB_GATEWAY_METRICS_H
+#ifndef PRB_GATEWAY_METRICS_METRICS_H
+#define PRB_GATEWAY_METRICS_METRICS_H
 
 #include <sys/types.h>
 

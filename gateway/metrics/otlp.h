@@ -6,8 +6,8 @@
  * with all that are in it. Events belong to the span that they happened in. All is read from
  * outside, out of rings. Metrics are those of gateway/metrics/metrics.h.
  */
-#ifndef PRB_GATEWAY_OTLP_H
-#define PRB_GATEWAY_OTLP_H
+#ifndef PRB_GATEWAY_METRICS_OTLP_H
+#define PRB_GATEWAY_METRICS_OTLP_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * @file Sends a body to an HTTP server, by the command `curl`: that knows TLS, proxies and their
  * settings, and is on most machines. What is secret goes to it through a file without a name.
  */
-#ifndef PRB_GATEWAY_POST_H
-#define PRB_GATEWAY_POST_H
+#ifndef PRB_GATEWAY_METRICS_POST_H
+#define PRB_GATEWAY_METRICS_POST_H
 
 #include "base/error.h"
 #include "base/str.h"

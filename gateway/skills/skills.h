@@ -5,8 +5,8 @@
  * A file begins with a title ("# …") and text. Sections ("## …") have text and one block of SQL,
  * between lines "```sql" and "```".
  */
-#ifndef PRB_GATEWAY_SKILLS_H
-#define PRB_GATEWAY_SKILLS_H
+#ifndef PRB_GATEWAY_SKILLS_SKILLS_H
+#define PRB_GATEWAY_SKILLS_SKILLS_H
 
 #include <stdbool.h>
 

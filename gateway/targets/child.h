@@ -8,8 +8,8 @@
  *
  * Threading: all children are started, looked after and reaped by one thread, and die with it.
  */
-#ifndef PRB_GATEWAY_CHILD_H
-#define PRB_GATEWAY_CHILD_H
+#ifndef PRB_GATEWAY_TARGETS_CHILD_H
+#define PRB_GATEWAY_TARGETS_CHILD_H
 
 #include <stdbool.h>
 #include <sys/ioctl.h>

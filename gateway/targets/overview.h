@@ -5,8 +5,8 @@
  *
  * Threading: that of the gateway.
  */
-#ifndef PRB_GATEWAY_OVERVIEW_H
-#define PRB_GATEWAY_OVERVIEW_H
+#ifndef PRB_GATEWAY_TARGETS_OVERVIEW_H
+#define PRB_GATEWAY_TARGETS_OVERVIEW_H
 
 #include "base/error.h"
 #include "gateway/targets/child.h"

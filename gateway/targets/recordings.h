@@ -3,8 +3,8 @@
  * @file Recordings that a gateway makes: each is a child that writes a .profile into a folder of
  * the gateway's own, which goes away with it.
  */
-#ifndef PRB_GATEWAY_RECORDINGS_H
-#define PRB_GATEWAY_RECORDINGS_H
+#ifndef PRB_GATEWAY_TARGETS_RECORDINGS_H
+#define PRB_GATEWAY_TARGETS_RECORDINGS_H
 
 #include <stdbool.h>
 

@@ -5,8 +5,8 @@
  * A target has an id: a process its pid, a file "f1", "f2" and so on. Ids come from clients and
  * are only looked up; a command gets the pid, or the name that the user of the gateway gave.
  */
-#ifndef PRB_GATEWAY_SERVED_H
-#define PRB_GATEWAY_SERVED_H
+#ifndef PRB_GATEWAY_TARGETS_SERVED_H
+#define PRB_GATEWAY_TARGETS_SERVED_H
 
 #include <stdbool.h>
 #include <sys/types.h>

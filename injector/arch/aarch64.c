@@ -19,7 +19,7 @@
 
 /*
  * The code that runs in the target; x19 is the mailbox, whose offsets these are. It does what that
- * of x86_64 does, which arch/x86_64_inject.c tells.
+ * of x86_64 does, which x86_64.c tells.
  */
 __asm__(".pushsection .rodata\n"
 	".balign 16\n"

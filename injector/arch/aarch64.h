@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file How the state of a thread of aarch64 lies in struct prb_thread_state. */
-#ifndef PRB_INJECTOR_ARCH_AARCH64_INJECT_H
-#define PRB_INJECTOR_ARCH_AARCH64_INJECT_H
+#ifndef PRB_INJECTOR_ARCH_AARCH64_H
+#define PRB_INJECTOR_ARCH_AARCH64_H
 
 #include <stdint.h>
 #include <sys/user.h>

@@ -2,12 +2,12 @@
 /**
  * @file Architecture-specific parts of hijacking a thread.
  *
- * To add one: a const struct in arch/NAME_inject.c that fills in every member, and the code that
+ * To add one: a const struct in injector/arch/NAME.c that fills in every member, and the code that
  * runs in the target, in the same file. Until then prb_inject_arch() gives NULL there, and
  * injection is refused by name.
  */
-#ifndef PRB_INJECTOR_INJECT_ARCH_H
-#define PRB_INJECTOR_INJECT_ARCH_H
+#ifndef PRB_INJECTOR_ARCH_ARCH_H
+#define PRB_INJECTOR_ARCH_ARCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

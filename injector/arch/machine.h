@@ -7,8 +7,8 @@
  *
  * Threading: constants.
  */
-#ifndef PRB_INJECTOR_MACHINE_H
-#define PRB_INJECTOR_MACHINE_H
+#ifndef PRB_INJECTOR_ARCH_MACHINE_H
+#define PRB_INJECTOR_ARCH_MACHINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

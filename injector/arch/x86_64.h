@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file How the state of a thread of x86_64 lies in struct prb_thread_state, and its way back. */
-#ifndef PRB_INJECTOR_ARCH_X86_64_INJECT_H
-#define PRB_INJECTOR_ARCH_X86_64_INJECT_H
+#ifndef PRB_INJECTOR_ARCH_X86_64_H
+#define PRB_INJECTOR_ARCH_X86_64_H
 
 #include <stdbool.h>
 #include <stdint.h>

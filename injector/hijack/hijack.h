@@ -12,8 +12,8 @@
  *
  * Threading: all from one thread of ours.
  */
-#ifndef PRB_INJECTOR_HIJACK_H
-#define PRB_INJECTOR_HIJACK_H
+#ifndef PRB_INJECTOR_HIJACK_HIJACK_H
+#define PRB_INJECTOR_HIJACK_HIJACK_H
 
 #include <stdbool.h>
 #include <stdint.h>

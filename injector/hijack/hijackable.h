@@ -8,8 +8,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_INJECTOR_HIJACKABLE_H
-#define PRB_INJECTOR_HIJACKABLE_H
+#ifndef PRB_INJECTOR_HIJACK_HIJACKABLE_H
+#define PRB_INJECTOR_HIJACK_HIJACKABLE_H
 
 #include "base/error.h"
 #include "injector/hijack/safe_point.h"

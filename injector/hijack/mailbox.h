@@ -10,8 +10,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_INJECTOR_MAILBOX_H
-#define PRB_INJECTOR_MAILBOX_H
+#ifndef PRB_INJECTOR_HIJACK_MAILBOX_H
+#define PRB_INJECTOR_HIJACK_MAILBOX_H
 
 #include <stddef.h>
 #include <stdint.h>

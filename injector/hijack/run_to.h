@@ -10,8 +10,8 @@
  *
  * Threading: all calls for one thread come from the same thread of ours.
  */
-#ifndef PRB_INJECTOR_RUN_TO_H
-#define PRB_INJECTOR_RUN_TO_H
+#ifndef PRB_INJECTOR_HIJACK_RUN_TO_H
+#define PRB_INJECTOR_HIJACK_RUN_TO_H
 
 #include <stdbool.h>
 #include <stdint.h>

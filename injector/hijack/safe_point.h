@@ -12,8 +12,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_INJECTOR_SAFE_POINT_H
-#define PRB_INJECTOR_SAFE_POINT_H
+#ifndef PRB_INJECTOR_HIJACK_SAFE_POINT_H
+#define PRB_INJECTOR_HIJACK_SAFE_POINT_H
 
 #include "base/error.h"
 #include "dwarf/elf/module.h"

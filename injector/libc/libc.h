@@ -7,8 +7,8 @@
  *
  * Threading: one thread at a time. Borrows the modules.
  */
-#ifndef PRB_INJECTOR_LIBC_H
-#define PRB_INJECTOR_LIBC_H
+#ifndef PRB_INJECTOR_LIBC_LIBC_H
+#define PRB_INJECTOR_LIBC_LIBC_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@ struct prb_unsafe_range {
 	uint64_t start, end;
 	const char *what;
 	bool brief; /**< it never waits in the kernel, but for its lock */
-	bool lone;  /**< unsafe only while the program has no other thread (libc_musl.h) */
+	bool lone;  /**< unsafe only while the program has no other thread (musl.h) */
 };
 
 struct prb_libc {
@@ -43,13 +43,13 @@ struct prb_libc {
 	uint64_t join; /**< pthread_join(), with its end; 0 if there is none */
 	uint64_t join_end;
 	PRB_VEC(struct prb_unsafe_range) unsafe;  /**< sorted by start */
-	bool musl;				  /**< libc_musl.h has what that means */
+	bool musl;				  /**< musl.h has what that means */
 	PRB_VEC(struct prb_unsafe_range) named;	  /**< musl: its public functions, sorted */
 	PRB_VEC(const struct prb_module *) parts; /**< libc, libpthread, libdl, loader */
 };
 
 /**
- * Finds everything but `code` (libc_code.h). PRB_ERROR_UNSUPPORTED if the target has no C library
+ * Finds everything but `code` (code.h). PRB_ERROR_UNSUPPORTED if the target has no C library
  * that can load: statically linked, or none that we know.
  */
 struct prb_error *prb_libc_find(struct prb_modules *modules, enum prb_hijack_purpose purpose,

@@ -8,8 +8,8 @@
  *
  * Threading: one thread at a time. Borrows the modules.
  */
-#ifndef PRB_INJECTOR_LOADER_BREAKPOINTS_H
-#define PRB_INJECTOR_LOADER_BREAKPOINTS_H
+#ifndef PRB_INJECTOR_LIBC_LOADER_BREAKPOINTS_H
+#define PRB_INJECTOR_LIBC_LOADER_BREAKPOINTS_H
 
 #include "base/error.h"
 #include "dwarf/elf/module.h"

@@ -6,8 +6,8 @@
  *
  * Threading: one thread at a time. Errors: those of the file that is written, and memory.
  */
-#ifndef PRB_PROFILE_FORMAT_H
-#define PRB_PROFILE_FORMAT_H
+#ifndef PRB_PROFILE_FORMATS_FORMAT_H
+#define PRB_PROFILE_FORMATS_FORMAT_H
 
 #include "base/error.h"
 #include "base/str.h"

@@ -2,7 +2,7 @@
 /**
  * @file From program counters to functions, when a recording is over.
  *
- * Threading: one thread at a time. Internal to profile/.
+ * Threading: one thread at a time. Internal to profile/native/.
  */
 #ifndef PRB_PROFILE_NATIVE_NAMES_H
 #define PRB_PROFILE_NATIVE_NAMES_H

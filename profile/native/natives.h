@@ -13,8 +13,8 @@
  *
  * Threading: one thread at a time. Borrows the target and the recording.
  */
-#ifndef PRB_PROFILE_NATIVES_H
-#define PRB_PROFILE_NATIVES_H
+#ifndef PRB_PROFILE_NATIVE_NATIVES_H
+#define PRB_PROFILE_NATIVE_NATIVES_H
 
 #include "base/error.h"
 #include "python/python.h"

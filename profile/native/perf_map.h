@@ -7,10 +7,10 @@
  * target sees it, opened with the rights of its user, and must be a regular file that belongs to
  * that user or to root and that nobody else may write to. What is read of it is bounded.
  *
- * Threading: one thread at a time. Internal to profile/.
+ * Threading: one thread at a time. Internal to profile/native/.
  */
-#ifndef PRB_PROFILE_PERF_MAP_H
-#define PRB_PROFILE_PERF_MAP_H
+#ifndef PRB_PROFILE_NATIVE_PERF_MAP_H
+#define PRB_PROFILE_NATIVE_PERF_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -8,10 +8,10 @@
  * nothing of a later instant gets into a stack.
  *
  * Threading: one thread at a time. Borrows the target, whose maps are to be current. Internal to
- * profile/.
+ * profile/native/.
  */
-#ifndef PRB_PROFILE_STACK_COPY_H
-#define PRB_PROFILE_STACK_COPY_H
+#ifndef PRB_PROFILE_NATIVE_STACK_COPY_H
+#define PRB_PROFILE_NATIVE_STACK_COPY_H
 
 #include "base/error.h"
 #include "target/mem/mem.h"

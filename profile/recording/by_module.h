@@ -9,8 +9,8 @@
  *
  * Threading: as recording.h. Of the threads only those remain that ran any of this.
  */
-#ifndef PRB_PROFILE_BY_MODULE_H
-#define PRB_PROFILE_BY_MODULE_H
+#ifndef PRB_PROFILE_RECORDING_BY_MODULE_H
+#define PRB_PROFILE_RECORDING_BY_MODULE_H
 
 #include "profile/recording/recording.h"
 

@@ -10,8 +10,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_PROFILE_DIFF_H
-#define PRB_PROFILE_DIFF_H
+#ifndef PRB_PROFILE_RECORDING_DIFF_H
+#define PRB_PROFILE_RECORDING_DIFF_H
 
 #include "profile/recording/recording.h"
 #include "profile/recording/report.h"

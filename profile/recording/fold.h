@@ -4,8 +4,8 @@
  *
  * Threading: any thread; nothing here keeps state.
  */
-#ifndef PRB_PROFILE_FOLD_H
-#define PRB_PROFILE_FOLD_H
+#ifndef PRB_PROFILE_RECORDING_FOLD_H
+#define PRB_PROFILE_RECORDING_FOLD_H
 
 #include <stdbool.h>
 

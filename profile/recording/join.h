@@ -9,8 +9,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_PROFILE_JOIN_H
-#define PRB_PROFILE_JOIN_H
+#ifndef PRB_PROFILE_RECORDING_JOIN_H
+#define PRB_PROFILE_RECORDING_JOIN_H
 
 #include "profile/recording/recording.h"
 

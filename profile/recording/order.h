@@ -9,8 +9,8 @@
  *
  * Threading: any thread; the order belongs to who made it. Errors: memory.
  */
-#ifndef PRB_PROFILE_ORDER_H
-#define PRB_PROFILE_ORDER_H
+#ifndef PRB_PROFILE_RECORDING_ORDER_H
+#define PRB_PROFILE_RECORDING_ORDER_H
 
 #include "base/error.h"
 #include "profile/recording/recording.h"

@@ -6,8 +6,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_PROFILE_RANGE_H
-#define PRB_PROFILE_RANGE_H
+#ifndef PRB_PROFILE_RECORDING_RANGE_H
+#define PRB_PROFILE_RECORDING_RANGE_H
 
 #include "profile/recording/recording.h"
 

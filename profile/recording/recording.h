@@ -13,8 +13,8 @@
  * Threading: one thread at a time. A recording owns all it has. Times are nanoseconds; `begin` of
  * runs counts from the start of the recording.
  */
-#ifndef PRB_PROFILE_RECORDING_H
-#define PRB_PROFILE_RECORDING_H
+#ifndef PRB_PROFILE_RECORDING_RECORDING_H
+#define PRB_PROFILE_RECORDING_RECORDING_H
 
 #include <stdbool.h>
 #include <stdint.h>

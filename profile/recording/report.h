@@ -4,8 +4,8 @@
  *
  * Threading: one thread at a time. A report owns its rows and borrows nothing.
  */
-#ifndef PRB_PROFILE_REPORT_H
-#define PRB_PROFILE_REPORT_H
+#ifndef PRB_PROFILE_RECORDING_REPORT_H
+#define PRB_PROFILE_RECORDING_REPORT_H
 
 #include <stdbool.h>
 

@@ -6,8 +6,8 @@
  *
  * Threading: one thread at a time. Internal to profile/. Begins as {}.
  */
-#ifndef PRB_PROFILE_STEPS_H
-#define PRB_PROFILE_STEPS_H
+#ifndef PRB_PROFILE_RECORDING_STEPS_H
+#define PRB_PROFILE_RECORDING_STEPS_H
 
 #include "base/error.h"
 #include "base/map.h"

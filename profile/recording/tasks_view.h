@@ -5,8 +5,8 @@
  *
  * Threading: any thread; nothing here keeps state.
  */
-#ifndef PRB_PROFILE_TASKS_VIEW_H
-#define PRB_PROFILE_TASKS_VIEW_H
+#ifndef PRB_PROFILE_RECORDING_TASKS_VIEW_H
+#define PRB_PROFILE_RECORDING_TASKS_VIEW_H
 
 #include <stdbool.h>
 

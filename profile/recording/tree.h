@@ -9,8 +9,8 @@
  * Threading: one thread at a time. The tree owns its strings. Errors: PRB_ERROR_NOMEM, and
  * PRB_ERROR_FAILED when there are too many of a kind.
  */
-#ifndef PRB_PROFILE_TREE_H
-#define PRB_PROFILE_TREE_H
+#ifndef PRB_PROFILE_RECORDING_TREE_H
+#define PRB_PROFILE_RECORDING_TREE_H
 
 #include <stdint.h>
 

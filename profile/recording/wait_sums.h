@@ -4,8 +4,8 @@
  *
  * Threading: any thread; nothing here keeps state.
  */
-#ifndef PRB_PROFILE_WAIT_SUMS_H
-#define PRB_PROFILE_WAIT_SUMS_H
+#ifndef PRB_PROFILE_RECORDING_WAIT_SUMS_H
+#define PRB_PROFILE_RECORDING_WAIT_SUMS_H
 
 #include "base/error.h"
 #include "base/str.h"

@@ -5,8 +5,8 @@
  *
  * Threading: any thread; nothing here keeps state.
  */
-#ifndef PRB_PROFILE_WALL_PARTS_H
-#define PRB_PROFILE_WALL_PARTS_H
+#ifndef PRB_PROFILE_RECORDING_WALL_PARTS_H
+#define PRB_PROFILE_RECORDING_WALL_PARTS_H
 
 #include "base/error.h"
 #include "base/str.h"

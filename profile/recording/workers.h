@@ -5,8 +5,8 @@
  *
  * Threading: one thread at a time. Ownership: runs are copied.
  */
-#ifndef PRB_PROFILE_WORKERS_H
-#define PRB_PROFILE_WORKERS_H
+#ifndef PRB_PROFILE_RECORDING_WORKERS_H
+#define PRB_PROFILE_RECORDING_WORKERS_H
 
 #include "profile/recording/recording.h"
 

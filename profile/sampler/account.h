@@ -2,10 +2,10 @@
 /**
  * @file Adding samples of a thread to the runs of a recording, with what its counters say.
  *
- * Threading: one thread at a time. Internal to profile/.
+ * Threading: one thread at a time. Internal to profile/sampler/.
  */
-#ifndef PRB_PROFILE_ACCOUNT_H
-#define PRB_PROFILE_ACCOUNT_H
+#ifndef PRB_PROFILE_SAMPLER_ACCOUNT_H
+#define PRB_PROFILE_SAMPLER_ACCOUNT_H
 
 #include "profile/recording/recording.h"
 #include "profile/sampler/sample.h"

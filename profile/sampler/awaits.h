@@ -7,11 +7,11 @@
  * the chain of its awaits; and such a frame of the running task itself. tasks_view.h makes the two
  * views of that: the stack as it was, or the tasks in place of the event loop.
  *
- * Threading: one thread at a time. Internal to profile/. Borrows the target, its modules and the
- * subjects' runtimes.
+ * Threading: one thread at a time. Internal to profile/sampler/. Borrows the target, its modules
+ * and the subjects' runtimes.
  */
-#ifndef PRB_PROFILE_AWAITS_H
-#define PRB_PROFILE_AWAITS_H
+#ifndef PRB_PROFILE_SAMPLER_AWAITS_H
+#define PRB_PROFILE_SAMPLER_AWAITS_H
 
 #include "base/error.h"
 #include "profile/sampler/codes.h"

@@ -6,10 +6,10 @@
  * Descriptions of the same call with the same arguments are kept for a second, since they are made
  * at a rate; who holds the GIL or a lock is read each time.
  *
- * Threading: one thread at a time. Internal to profile/. Borrows the subjects.
+ * Threading: one thread at a time. Internal to profile/sampler/. Borrows the subjects.
  */
-#ifndef PRB_PROFILE_CAUSES_H
-#define PRB_PROFILE_CAUSES_H
+#ifndef PRB_PROFILE_SAMPLER_CAUSES_H
+#define PRB_PROFILE_SAMPLER_CAUSES_H
 
 #include "base/map.h"
 #include "target/task.h"

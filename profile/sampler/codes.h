@@ -9,8 +9,8 @@
  *
  * Threading: one thread at a time. Borrows the tree.
  */
-#ifndef PRB_PROFILE_CODES_H
-#define PRB_PROFILE_CODES_H
+#ifndef PRB_PROFILE_SAMPLER_CODES_H
+#define PRB_PROFILE_SAMPLER_CODES_H
 
 #include <stdbool.h>
 

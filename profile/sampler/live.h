@@ -10,8 +10,8 @@
  * the one that looks. The viewer's recording shares the strings of the sampler's one, which has to
  * stay until the viewer is done. Errors: memory.
  */
-#ifndef PRB_PROFILE_LIVE_H
-#define PRB_PROFILE_LIVE_H
+#ifndef PRB_PROFILE_SAMPLER_LIVE_H
+#define PRB_PROFILE_SAMPLER_LIVE_H
 
 #include "base/error.h"
 #include "profile/recording/recording.h"

@@ -4,10 +4,10 @@
  *
  * Lengths are told apart to within three parts in a hundred.
  *
- * Threading: one thread at a time. Internal to profile/.
+ * Threading: one thread at a time. Internal to profile/sampler/.
  */
-#ifndef PRB_PROFILE_PAUSES_H
-#define PRB_PROFILE_PAUSES_H
+#ifndef PRB_PROFILE_SAMPLER_PAUSES_H
+#define PRB_PROFILE_SAMPLER_PAUSES_H
 
 #include "profile/recording/recording.h"
 

@@ -3,10 +3,10 @@
  * @file One process that is sampled, as the program that it runs now, and those that it ran before.
  *
  * Threading: the same thread of ours for all of a recording (a rule of ptrace). Internal to
- * profile/. Errors are what prevents its recording, memory, and the disk.
+ * profile/sampler/. Errors are what prevents its recording, memory, and the disk.
  */
-#ifndef PRB_PROFILE_PROCESS_H
-#define PRB_PROFILE_PROCESS_H
+#ifndef PRB_PROFILE_SAMPLER_PROCESS_H
+#define PRB_PROFILE_SAMPLER_PROCESS_H
 
 #include <time.h>
 

@@ -12,10 +12,10 @@
  * That time is proportional to how long it ran, so that a thread that uses more than one part in
  * 5,000 of a processor is always watched.
  *
- * Threading: one thread at a time. Internal to profile/. Borrows the subjects.
+ * Threading: one thread at a time. Internal to profile/sampler/. Borrows the subjects.
  */
-#ifndef PRB_PROFILE_QUIET_H
-#define PRB_PROFILE_QUIET_H
+#ifndef PRB_PROFILE_SAMPLER_QUIET_H
+#define PRB_PROFILE_SAMPLER_QUIET_H
 
 #include <time.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What one sample of one thread has found. Internal to profile/. */
+/** @file Result of sampling one thread. Internal to profile/sampler/. */
 #ifndef PRB_PROFILE_SAMPLER_SAMPLE_H
 #define PRB_PROFILE_SAMPLER_SAMPLE_H
 

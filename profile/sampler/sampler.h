@@ -9,8 +9,8 @@
  * Threading: all from the thread that calls. Errors are what prevents a recording from beginning,
  * memory, and the disk; what goes wrong with single threads is in the recording.
  */
-#ifndef PRB_PROFILE_SAMPLER_H
-#define PRB_PROFILE_SAMPLER_H
+#ifndef PRB_PROFILE_SAMPLER_SAMPLER_H
+#define PRB_PROFILE_SAMPLER_SAMPLER_H
 
 #include <pthread.h>
 #include <stdbool.h>

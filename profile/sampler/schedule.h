@@ -7,8 +7,8 @@
  *
  * Threading: one thread at a time. Times are nanoseconds of any one clock.
  */
-#ifndef PRB_PROFILE_SCHEDULE_H
-#define PRB_PROFILE_SCHEDULE_H
+#ifndef PRB_PROFILE_SAMPLER_SCHEDULE_H
+#define PRB_PROFILE_SAMPLER_SCHEDULE_H
 
 #include <stdint.h>
 

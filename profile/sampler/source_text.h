@@ -4,8 +4,8 @@
  *
  * Threading: one thread at a time. Errors: memory; a file that cannot be read is left out.
  */
-#ifndef PRB_PROFILE_SOURCE_H
-#define PRB_PROFILE_SOURCE_H
+#ifndef PRB_PROFILE_SAMPLER_SOURCE_TEXT_H
+#define PRB_PROFILE_SAMPLER_SOURCE_TEXT_H
 
 #include "base/error.h"
 #include "profile/recording/recording.h"

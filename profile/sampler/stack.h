@@ -6,10 +6,10 @@
  * stopped for the time of one copy.
  *
  * Threading: the same thread of ours for all of a recording (a rule of ptrace). Internal to
- * profile/.
+ * profile/sampler/.
  */
-#ifndef PRB_PROFILE_STACK_H
-#define PRB_PROFILE_STACK_H
+#ifndef PRB_PROFILE_SAMPLER_STACK_H
+#define PRB_PROFILE_SAMPLER_STACK_H
 
 #include "target/ptrace/stop.h"
 #include "profile/sampler/awaits.h"

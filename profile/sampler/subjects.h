@@ -6,10 +6,11 @@
  * Threads come and go, and so do their states. prb_subjects_refresh() finds out what is new; who
  * samples calls it when there are signs of that (see prb_subjects_changed()).
  *
- * Threading: one thread at a time. Internal to profile/. Borrows the target and the recording.
+ * Threading: one thread at a time. Internal to profile/sampler/. Borrows the target and the
+ * recording.
  */
-#ifndef PRB_PROFILE_SUBJECTS_H
-#define PRB_PROFILE_SUBJECTS_H
+#ifndef PRB_PROFILE_SAMPLER_SUBJECTS_H
+#define PRB_PROFILE_SAMPLER_SUBJECTS_H
 
 #include "base/error.h"
 #include "base/vec.h"

@@ -9,8 +9,8 @@
  *
  * Threading: any thread; nothing here keeps state. Whoever decodes treats the bytes as hostile.
  */
-#ifndef PRB_PROFILE_CHUNK_H
-#define PRB_PROFILE_CHUNK_H
+#ifndef PRB_PROFILE_STORE_CHUNK_H
+#define PRB_PROFILE_STORE_CHUNK_H
 
 #include "base/error.h"
 #include "base/str.h"

@@ -4,10 +4,10 @@
  *
  * The writer makes these tables, and the reader accepts no others in their place.
  *
- * Threading: constants. Internal to profile/.
+ * Threading: constants. Internal to profile/store/.
  */
-#ifndef PRB_PROFILE_SCHEMA_H
-#define PRB_PROFILE_SCHEMA_H
+#ifndef PRB_PROFILE_STORE_SCHEMA_H
+#define PRB_PROFILE_STORE_SCHEMA_H
 
 #include "profile/recording/recording.h"
 

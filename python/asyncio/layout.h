@@ -6,8 +6,8 @@
  * `.AsyncioDebug`, 3.14+), over its DWARF (kept in the disk cache), over built-in tables. Futures
  * begin like tasks.
  */
-#ifndef PRB_PYTHON_ASYNCIO_ASYNCIO_LAYOUT_H
-#define PRB_PYTHON_ASYNCIO_ASYNCIO_LAYOUT_H
+#ifndef PRB_PYTHON_ASYNCIO_LAYOUT_H
+#define PRB_PYTHON_ASYNCIO_LAYOUT_H
 
 #include "base/error.h"
 #include "python/layout/asyncio_table.h"

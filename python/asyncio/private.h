@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Shared by the tasks_*.c files: the state of one reading, and futures as they lie in
+ * @file Shared by the files that read tasks: the state of one reading, and futures as they lie in
  * memory. A future is one of the extension module or of its twin in Python; tasks are futures.
+ * Internal to python/asyncio/.
  */
-#ifndef PRB_PYTHON_ASYNCIO_TASKS_PRIVATE_H
-#define PRB_PYTHON_ASYNCIO_TASKS_PRIVATE_H
+#ifndef PRB_PYTHON_ASYNCIO_PRIVATE_H
+#define PRB_PYTHON_ASYNCIO_PRIVATE_H
 
 #include "python/asyncio/layout.h"
 #include "python/repr/builtin/coroutine.h"
@@ -42,7 +43,7 @@ struct prb_future {
 	bool is_task;
 };
 
-/* tasks_future.c */
+/* future.c */
 /** Says what kind of future @p object is; PRB_FUTURE_NONE also for what cannot be read. */
 struct prb_error *prb_future_open(struct prb_asyncio_reader *t, uint64_t object,
 				  struct prb_future *ret) PRB_MUST_CHECK;
@@ -74,7 +75,7 @@ enum { PRB_TASK_ITEMS_MAX = 1 << 20 };
 struct prb_error *prb_sequence_each(struct prb_asyncio_reader *t, uint64_t object,
 				    prb_object_visit *visit, void *context) PRB_MUST_CHECK;
 
-/* tasks_find.c */
+/* find.c */
 /** Fills tasks->list with address and interpreter, and t->running. */
 struct prb_error *prb_asyncio_find_all(struct prb_asyncio_reader *t) PRB_MUST_CHECK;
 
@@ -86,13 +87,13 @@ struct prb_error *prb_asyncio_find_current(struct prb_asyncio_reader *t, uint64_
 struct prb_error *prb_asyncio_read_current(struct prb_asyncio_reader *t, uint64_t thread,
 					   uint64_t dict) PRB_MUST_CHECK;
 
-/* tasks_frames.c */
+/* frames.c */
 /** Fills the frames of @p task; @p object is its coroutine. */
 struct prb_error *prb_asyncio_task_read_frames(struct prb_asyncio_reader *t,
 					       struct prb_asyncio_task *task,
 					       uint64_t object) PRB_MUST_CHECK;
 
-/* tasks_relations.c */
+/* relations.c */
 /** Fills children and awaiters of all tasks, which have been read. */
 struct prb_error *prb_asyncio_relate(struct prb_asyncio_reader *t) PRB_MUST_CHECK;
 /** The task that a TaskGroup is of; 0 if @p object is none. */
@@ -105,7 +106,7 @@ bool prb_asyncio_index(const struct prb_asyncio_reader *t, uint64_t address, siz
 struct prb_error *prb_callback_each(struct prb_asyncio_reader *t, uint64_t callback,
 				    prb_object_visit *visit, void *context) PRB_MUST_CHECK;
 
-/* tasks_waits.c */
+/* waits.c */
 /** Says what a task that waits is waiting for. */
 struct prb_error *prb_asyncio_task_describe_wait(struct prb_asyncio_reader *t,
 						 struct prb_asyncio_task *task) PRB_MUST_CHECK;

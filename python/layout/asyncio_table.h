@@ -11,7 +11,7 @@
 
 #include "python/layout/layout.h"
 
-/** X(member of struct prb_asyncio_layout, DWARF path); see layout_fields.h. */
+/** X(member of struct prb_asyncio_layout, DWARF path); see fields.h. */
 #define PRB_ASYNCIO_FIELDS(X)                                             \
 	X(size, "TaskObj")                                                \
 	X(loop, "TaskObj.task_loop")                                      \

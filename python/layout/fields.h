@@ -4,8 +4,8 @@
  * The list drives the DWARF reader, the disk cache, the generator of the built-in tables and its
  * check against DWARF. Alternatives of a path are names in other versions.
  */
-#ifndef PRB_PYTHON_LAYOUT_LAYOUT_FIELDS_H
-#define PRB_PYTHON_LAYOUT_LAYOUT_FIELDS_H
+#ifndef PRB_PYTHON_LAYOUT_FIELDS_H
+#define PRB_PYTHON_LAYOUT_FIELDS_H
 
 #define PRB_LAYOUT_FIELDS(X)                                                                      \
 	/* _PyRuntime (3.7+) */                                                                   \

@@ -2,8 +2,8 @@
 /**
  * @file Putting together the layout of the interpreter in a module.
  */
-#ifndef PRB_PYTHON_LAYOUT_LAYOUT_LOAD_H
-#define PRB_PYTHON_LAYOUT_LAYOUT_LOAD_H
+#ifndef PRB_PYTHON_LAYOUT_LOAD_H
+#define PRB_PYTHON_LAYOUT_LOAD_H
 
 #include "base/error.h"
 #include "python/layout/layout.h"

@@ -5,8 +5,8 @@
  *
  * They are those of x86_64; prb_layout_adjust() makes them fit other machines.
  */
-#ifndef PRB_PYTHON_LAYOUT_LAYOUT_TABLES_H
-#define PRB_PYTHON_LAYOUT_LAYOUT_TABLES_H
+#ifndef PRB_PYTHON_LAYOUT_TABLES_H
+#define PRB_PYTHON_LAYOUT_TABLES_H
 
 #include "python/layout/layout.h"
 

@@ -2,8 +2,8 @@
 /**
  * @file The last resort for interpreters without symbols: searching the module's writable data.
  */
-#ifndef PRB_PYTHON_RUNTIME_RUNTIME_SCAN_H
-#define PRB_PYTHON_RUNTIME_RUNTIME_SCAN_H
+#ifndef PRB_PYTHON_RUNTIME_SCAN_H
+#define PRB_PYTHON_RUNTIME_SCAN_H
 
 #include "base/error.h"
 #include "python/python.h"

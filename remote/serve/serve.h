@@ -13,8 +13,8 @@
  *     err = prb_serve(&(struct prb_serve){.listener = &listener, .token = &token, …});
  *     prb_listener_close(&listener);
  */
-#ifndef PRB_REMOTE_SERVE_H
-#define PRB_REMOTE_SERVE_H
+#ifndef PRB_REMOTE_SERVE_SERVE_H
+#define PRB_REMOTE_SERVE_SERVE_H
 
 #include <stdbool.h>
 #include <stddef.h>

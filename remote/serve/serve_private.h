@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by the parts of a server: its clients and the commands that run for them. */
-#ifndef PRB_REMOTE_SERVE_PRIVATE_H
-#define PRB_REMOTE_SERVE_PRIVATE_H
+/**
+ * @file Shared by the parts of a server: its clients and the commands that run for them. Internal
+ * to remote/serve/.
+ */
+#ifndef PRB_REMOTE_SERVE_SERVE_PRIVATE_H
+#define PRB_REMOTE_SERVE_SERVE_PRIVATE_H
 
 #include <poll.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Shared by the files of the dialect: a statement as tokens, and the translation being
- * written.
+ * written. Internal to sql/dialect/.
  */
 #ifndef PRB_SQL_DIALECT_DIALECT_PRIVATE_H
 #define PRB_SQL_DIALECT_DIALECT_PRIVATE_H

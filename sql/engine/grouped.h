@@ -13,7 +13,7 @@
  *
  * Memory: of SQLite, so that a statement's limit counts it (guard.c).
  *
- * Internal to sql/. Threading: one thread at a time. Errors: PRB_ERROR_NOMEM.
+ * Internal to sql/engine/. Threading: one thread at a time. Errors: PRB_ERROR_NOMEM.
  */
 #ifndef PRB_SQL_ENGINE_GROUPED_H
 #define PRB_SQL_ENGINE_GROUPED_H

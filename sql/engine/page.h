@@ -5,7 +5,7 @@
  * Only columns that the statement uses take room. Pages are counted by reference, since one that
  * holds a whole small table is read again by the inner loops of a join.
  *
- * Internal to sql/. Threading: one thread at a time.
+ * Internal to sql/engine/. Threading: one thread at a time.
  */
 #ifndef PRB_SQL_ENGINE_PAGE_H
 #define PRB_SQL_ENGINE_PAGE_H

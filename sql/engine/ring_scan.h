@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file The rows of tables of rings; internal to sql/engine/. */
+/** @file The rows of tables of rings. Internal to sql/engine/. */
 #ifndef PRB_SQL_ENGINE_RING_SCAN_H
 #define PRB_SQL_ENGINE_RING_SCAN_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by reading (vtab.c) and planning (vtab_plan.c) of the virtual table. */
+/**
+ * @file Shared by reading (vtab.c) and planning (vtab_plan.c) of the virtual table. Internal to
+ * sql/engine/.
+ */
 #ifndef PRB_SQL_ENGINE_VTAB_PRIVATE_H
 #define PRB_SQL_ENGINE_VTAB_PRIVATE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Shared by the files of functions: their tables, and access to arguments and results.
+ * Internal to sql/functions/.
  */
 #ifndef PRB_SQL_FUNCTIONS_FUNCTIONS_PRIVATE_H
 #define PRB_SQL_FUNCTIONS_FUNCTIONS_PRIVATE_H

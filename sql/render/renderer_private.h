@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by the renderers; internal to sql/. */
+/** @file Shared by the renderers. Internal to sql/render/. */
 #ifndef PRB_SQL_RENDER_RENDERER_PRIVATE_H
 #define PRB_SQL_RENDER_RENDERER_PRIVATE_H
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The inside of a core target, shared by its parts: the file and its segments (core_file.c),
- * notes (core_notes.c), memory (core_mem.c), made-up facts (core_facts.c, core_tasks.c,
- * core_stack.c) and the
- * target's face (core_target.c).
+ * @file The inside of a core target, shared by its parts: the file and its segments (file.c),
+ * notes (notes.c), memory (mem.c), made-up facts (facts.c, tasks.c, stack.c) and the target's face
+ * (core.c).
  *
  * Threading: one thread at a time. Everything hangs on struct core and ends with it.
  */
-#ifndef PRB_TARGET_CORE_CORE_FILE_H
-#define PRB_TARGET_CORE_CORE_FILE_H
+#ifndef PRB_TARGET_CORE_FILE_H
+#define PRB_TARGET_CORE_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -98,7 +97,7 @@ struct prb_error *core_file_read(struct core *core, uint64_t offset, void *data,
 /** Understands the notes: threads, mappings, process. */
 struct prb_error *core_notes_parse(struct core *core) PRB_MUST_CHECK;
 
-/** A note of a crash record (core_record.c). */
+/** A note of a crash record (record.c). */
 struct prb_error *core_take_fact(struct core *core, const char *data, size_t length) PRB_MUST_CHECK;
 /** The text of that name, or NULL. */
 const struct core_fact *core_fact(const struct core *core, const char *name);
@@ -118,7 +117,7 @@ const struct core_segment *core_segment_at(struct core *core, uint64_t address);
 void core_mem_init(struct core *core);
 void core_mem_deinit(struct core *core);
 
-/** Opens the local file behind a mapping, if it is the same build (core_search.c). */
+/** Opens the local file behind a mapping, if it is the same build (search.c). */
 struct prb_error *core_open_map(struct core *core, const struct prb_map *map,
 				int *ret_fd) PRB_MUST_CHECK;
 
@@ -134,7 +133,7 @@ struct prb_error *core_read_fact(struct prb_target *t, const char *name,
 struct prb_error *core_list_fact(struct prb_target *t, const char *name,
 				 struct prb_str *ret) PRB_MUST_CHECK;
 
-/** Answers for "task/TID/…" (core_tasks.c). */
+/** Answers for "task/TID/…" (tasks.c). */
 struct prb_error *core_task_fact(struct core *core, const char *name,
 				 struct prb_str *ret) PRB_MUST_CHECK;
 struct prb_error *core_task_stat(struct core *core, pid_t tid, struct prb_str *ret) PRB_MUST_CHECK;

@@ -5,8 +5,8 @@
  * Each call of a debugger costs microseconds, or a round trip to another machine: neighbours are
  * read in one call, and what was read is kept.
  */
-#ifndef PRB_TARGET_DEBUGGER_DEBUGGER_MEM_H
-#define PRB_TARGET_DEBUGGER_DEBUGGER_MEM_H
+#ifndef PRB_TARGET_DEBUGGER_MEM_H
+#define PRB_TARGET_DEBUGGER_MEM_H
 
 #include "target/debugger/debugger.h"
 #include "target/mem/mem.h"

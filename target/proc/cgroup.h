@@ -4,8 +4,8 @@
  *
  * Threading: any thread; nothing here keeps state.
  */
-#ifndef PRB_PROC_CGROUP_H
-#define PRB_PROC_CGROUP_H
+#ifndef PRB_TARGET_PROC_CGROUP_H
+#define PRB_TARGET_PROC_CGROUP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * processes asks that here before it opens the first.
  * Threading: all functions may be called from any thread.
  */
-#ifndef PRB_PROC_PIDS_H
-#define PRB_PROC_PIDS_H
+#ifndef PRB_TARGET_PROC_PIDS_H
+#define PRB_TARGET_PROC_PIDS_H
 
 #include <sys/types.h>
 

@@ -10,8 +10,8 @@
  * Threading: only the calling thread changes its rights, by system calls of its own, as glibc
  * would change those of all threads.
  */
-#ifndef PRB_PROC_RIGHTS_H
-#define PRB_PROC_RIGHTS_H
+#ifndef PRB_TARGET_PROC_RIGHTS_H
+#define PRB_TARGET_PROC_RIGHTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  *
  * Threading: any thread; nothing here keeps state.
  */
-#ifndef PRB_PROC_SIGNAL_TEXT_H
-#define PRB_PROC_SIGNAL_TEXT_H
+#ifndef PRB_TARGET_PROC_SIGNAL_TEXT_H
+#define PRB_TARGET_PROC_SIGNAL_TEXT_H
 
 #include "base/str.h"
 

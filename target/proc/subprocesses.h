@@ -2,8 +2,8 @@
 /**
  * @file All descendants of a process.
  */
-#ifndef PRB_PROC_SUBPROCESSES_H
-#define PRB_PROC_SUBPROCESSES_H
+#ifndef PRB_TARGET_PROC_SUBPROCESSES_H
+#define PRB_TARGET_PROC_SUBPROCESSES_H
 
 #include <sys/types.h>
 

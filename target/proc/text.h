@@ -5,8 +5,8 @@
  *
  * Threading: any thread; nothing here keeps state.
  */
-#ifndef PRB_PROC_TEXT_H
-#define PRB_PROC_TEXT_H
+#ifndef PRB_TARGET_PROC_TEXT_H
+#define PRB_TARGET_PROC_TEXT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * @file Architecture-specific parts of stopping a thread. One file each in arch/, chosen by the
  * compiler's own macros.
  */
-#ifndef PRB_PTRACE_ARCH_H
-#define PRB_PTRACE_ARCH_H
+#ifndef PRB_TARGET_PTRACE_ARCH_H
+#define PRB_TARGET_PTRACE_ARCH_H
 
 #include <stdbool.h>
 #include <sys/types.h>

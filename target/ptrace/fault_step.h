@@ -5,8 +5,8 @@
  * $PROBING_FAULT_PID. A step is whatever changes the target or its state: a ptrace request, a write
  * to its memory, a word between a pause and the agent.
  */
-#ifndef PRB_PTRACE_FAULT_STEP_H
-#define PRB_PTRACE_FAULT_STEP_H
+#ifndef PRB_TARGET_PTRACE_FAULT_STEP_H
+#define PRB_TARGET_PTRACE_FAULT_STEP_H
 
 #ifdef PRB_FAULT_STEPS
 void prb_fault_step(void);

@@ -3,8 +3,8 @@
  * @file General registers of a traced, stopped thread. Their struct is that of the machine.
  * Threading: as stop.h.
  */
-#ifndef PRB_PTRACE_GPREGS_H
-#define PRB_PTRACE_GPREGS_H
+#ifndef PRB_TARGET_PTRACE_GPREGS_H
+#define PRB_TARGET_PTRACE_GPREGS_H
 
 #include <sys/types.h>
 #include <sys/user.h>

@@ -13,8 +13,8 @@
  * Threading: all calls for a child come from the same thread (a rule of ptrace). We are not stopped
  * ourselves while the child is held (unstopped.h).
  */
-#ifndef PRB_PTRACE_HELD_START_H
-#define PRB_PTRACE_HELD_START_H
+#ifndef PRB_TARGET_PTRACE_HELD_START_H
+#define PRB_TARGET_PTRACE_HELD_START_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -4,8 +4,8 @@
  * filters are read from the kernel and evaluated here, because a forbidden call could kill the
  * thread.
  */
-#ifndef PRB_PTRACE_SECCOMP_H
-#define PRB_PTRACE_SECCOMP_H
+#ifndef PRB_TARGET_PTRACE_SECCOMP_H
+#define PRB_TARGET_PTRACE_SECCOMP_H
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -6,8 +6,8 @@
  * What is here is what was seen: tests/live/injector/test_faults_filters.py watches programs under
  * every command that loads the agent, and fails if one of the calls is missing here.
  */
-#ifndef PRB_PTRACE_SECCOMP_CALLS_H
-#define PRB_PTRACE_SECCOMP_CALLS_H
+#ifndef PRB_TARGET_PTRACE_SECCOMP_CALLS_H
+#define PRB_TARGET_PTRACE_SECCOMP_CALLS_H
 
 #include <fcntl.h>
 #include <signal.h>

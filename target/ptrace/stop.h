@@ -13,8 +13,8 @@
  *
  * Threading: all calls for one thread come from the same thread of ours (a rule of ptrace).
  */
-#ifndef PRB_PTRACE_STOP_H
-#define PRB_PTRACE_STOP_H
+#ifndef PRB_TARGET_PTRACE_STOP_H
+#define PRB_TARGET_PTRACE_STOP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  * Threading: each thread for itself; its signal mask changes between begin and end. stop.h does
  * that for each thread of the target that it stops.
  */
-#ifndef PRB_PTRACE_UNSTOPPED_H
-#define PRB_PTRACE_UNSTOPPED_H
+#ifndef PRB_TARGET_PTRACE_UNSTOPPED_H
+#define PRB_TARGET_PTRACE_UNSTOPPED_H
 
 #include <stdbool.h>
 

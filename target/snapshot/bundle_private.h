@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file The names of a bundle's members, for its writer and its reader. */
+/**
+ * @file The names of a bundle's members, for its writer and its reader. Internal to
+ * target/snapshot/.
+ */
 #ifndef PRB_TARGET_SNAPSHOT_BUNDLE_PRIVATE_H
 #define PRB_TARGET_SNAPSHOT_BUNDLE_PRIVATE_H
 

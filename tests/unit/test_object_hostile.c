@@ -62,7 +62,7 @@ static void ask_parts(struct prb_python *py, struct prb_mem *mem, uint64_t addre
 	py->target = NULL;
 }
 
-/* Everything that object.h, attributes.h and items.h offer, on one address. */
+/* Everything that python/repr/core/repr.h, attributes.h and items.h offer, on one address. */
 static void ask(struct prb_python *py, struct prb_mem *mem, uint64_t address)
 {
 	prb_auto_str struct prb_str text = {};

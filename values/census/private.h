@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/**
- * @file What the census_*.c files share.
- */
-#ifndef PRB_VALUES_CENSUS_CENSUS_PRIVATE_H
-#define PRB_VALUES_CENSUS_CENSUS_PRIVATE_H
+/** @file Shared by the files of the census. Internal to values/census/. */
+#ifndef PRB_VALUES_CENSUS_PRIVATE_H
+#define PRB_VALUES_CENSUS_PRIVATE_H
 
 #include "base/map.h"
 #include "python/repr/core/repr_private.h"
@@ -141,7 +139,7 @@ void prb_census_expect(const struct prb_census *c, const uint64_t *objects, size
 /** The type of what may be an object at @p object; NULL if none is there. */
 struct prb_census_entry *prb_census_look_at(struct prb_census *c, uint64_t object);
 
-/* census_types.c */
+/* types.c */
 /** The type at @p address, or NULL if there is none. Valid until the next call. */
 struct prb_census_entry *prb_census_entry(struct prb_census *c, uint64_t address);
 /** Bytes of an object itself, of which @p header are the first object_size bytes. */
@@ -155,7 +153,7 @@ bool prb_census_is_late(struct prb_census *c);
 /** False if memory of this size cannot lie there: what was read of it is of something else. */
 bool prb_census_is_backed(struct prb_census *c, uint64_t address, uint64_t bytes);
 
-/* census_edges.c */
+/* edges.c */
 /** Tells the references of a node, and adds what it owns. */
 void prb_census_follow(struct prb_census *c, uint32_t index);
 /** The words of a frame, in versions whose frames are no objects. */
@@ -163,7 +161,7 @@ void prb_census_follow_frame(struct prb_census *c, uint32_t parent, uint64_t fra
 /** Adds to what an object takes. */
 void prb_census_own(struct prb_census *c, uint32_t index, uint64_t bytes);
 
-/* census_roots.c */
+/* roots.c */
 void prb_census_add_modules(struct prb_census *c);
 /** What is taken of frames. */
 enum prb_census_frames {
@@ -175,19 +173,19 @@ enum prb_census_frames {
 /** The frames of all threads. */
 void prb_census_add_frames(struct prb_census *c, enum prb_census_frames which);
 
-/* census_garbage.c */
+/* garbage.c */
 void prb_census_find_garbage(struct prb_census *c);
 
-/* census_places.c */
+/* places.c */
 /** The first place of an object in a container; false if there is none. */
 bool prb_census_find_place(struct prb_census *c, uint64_t container, uint64_t child,
 			   struct prb_census_place *ret);
 void prb_census_forget_places(struct prb_census *c);
 
-/* census_pools.c */
+/* pools.c */
 void prb_census_note_pool(struct prb_census *c, uint64_t block, uint64_t bytes);
 
-/* census_tensors.c */
+/* tensors.c */
 void prb_census_note_tensor(struct prb_census *c, uint32_t index);
 /** Decides which tensor's bytes a storage's are. */
 void prb_census_share_storages(struct prb_census *c);

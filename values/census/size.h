@@ -10,8 +10,8 @@
  * kept, so what belongs to another instant needs another measure. Errors: as mem.h, and
  * PRB_ERROR_BAD_DATA for what is no object.
  */
-#ifndef PRB_VALUES_CENSUS_CENSUS_SIZE_H
-#define PRB_VALUES_CENSUS_CENSUS_SIZE_H
+#ifndef PRB_VALUES_CENSUS_SIZE_H
+#define PRB_VALUES_CENSUS_SIZE_H
 
 #include "values/census/census.h"
 

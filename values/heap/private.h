@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Shared by the heap_*.c files: the state of one walk, and the types that it has met.
+ * @file Shared by the files of the walk: its state, and the types that it has met. Internal to
+ * values/heap/.
  */
-#ifndef PRB_VALUES_HEAP_HEAP_PRIVATE_H
-#define PRB_VALUES_HEAP_HEAP_PRIVATE_H
+#ifndef PRB_VALUES_HEAP_PRIVATE_H
+#define PRB_VALUES_HEAP_PRIVATE_H
 
 #include "values/heap/heap.h"
 #include "target/mem/blocks.h"
@@ -20,7 +21,7 @@ struct prb_heap_entry {
 
 enum { PRB_HEAP_TRAIL = 64 /* nodes to which a walk can go back */ };
 
-/** A walk along the lists of the garbage collector; heap_lists.c. */
+/** A walk along the lists of the garbage collector; lists.c. */
 struct prb_heap_lists {
 	struct prb_gc_lists gc;
 	unsigned list;			/**< that is being walked */
@@ -32,7 +33,7 @@ struct prb_heap_lists {
 	bool collecting;    /**< pointers back mean something else meanwhile */
 };
 
-/** A walk over the pages of mimalloc, in which free-threaded builds have them; heap_pages.c. */
+/** A walk over the pages of mimalloc, in which free-threaded builds have them; pages.c. */
 struct prb_heap_pages {
 	PRB_VEC(uint64_t) list;	    /**< addresses of the descriptions of all pages */
 	size_t next;		    /**< index of the page to be begun next */
@@ -59,7 +60,7 @@ struct prb_heap {
 	size_t last_type; /**< index of the type found last */
 };
 
-/* heap_types.c */
+/* types.c */
 /** The entry of a type; BAD_DATA or FAULT if there is no type at @p address. Valid until the
  * next call. */
 struct prb_error *prb_heap_entry(struct prb_heap *heap, uint64_t address,
@@ -78,12 +79,12 @@ void prb_heap_set_doubt(struct prb_heap *heap, const char *reason);
 /** Notes that the data read is inconsistent, with the doubt that fits the target. */
 void prb_heap_torn(struct prb_heap *heap);
 
-/* heap_lists.c */
+/* lists.c */
 struct prb_error *prb_heap_lists_init(struct prb_heap *heap) PRB_MUST_CHECK;
 struct prb_error *prb_heap_lists_next(struct prb_heap *heap, struct prb_heap_object *ret,
 				      bool *more) PRB_MUST_CHECK;
 
-/* heap_pages.c */
+/* pages.c */
 struct prb_error *prb_heap_pages_init(struct prb_heap *heap) PRB_MUST_CHECK;
 struct prb_error *prb_heap_pages_next(struct prb_heap *heap, struct prb_heap_object *ret,
 				      bool *more) PRB_MUST_CHECK;

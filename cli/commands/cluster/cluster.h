@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Shared by the parts of `probing cluster`. */
-#ifndef PRB_CLI_COMMANDS_CLUSTER_H
-#define PRB_CLI_COMMANDS_CLUSTER_H
+#ifndef PRB_CLI_COMMANDS_CLUSTER_CLUSTER_H
+#define PRB_CLI_COMMANDS_CLUSTER_CLUSTER_H
 
 #include <stdbool.h>
 
@@ -54,7 +54,7 @@ struct prb_cluster {
 struct prb_error *prb_cluster_dump_bundle(const struct prb_cli *cli, bool all,
 					  bool json) PRB_MUST_CHECK;
 
-/* Actions: cluster_show.c, cluster_query.c. */
+/* Actions: show.c, query.c. */
 struct prb_error *prb_cluster_nodes(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_dump(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_hang(struct prb_cluster *c) PRB_MUST_CHECK;
@@ -72,7 +72,7 @@ struct prb_error *prb_cluster_ship(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_query_global(struct prb_cluster *c, const char *job,
 					   bool *global) PRB_MUST_CHECK;
 
-/* Reading the job: cluster_read.c. */
+/* Reading the job: read.c. */
 
 /** Looks @p count times at the ranks of c->job, on this machine, and saves them if asked to. */
 struct prb_error *prb_cluster_look(struct prb_cluster *c, size_t count) PRB_MUST_CHECK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file The options that say where the other machines of a job are (cluster/reach/reach.h), for
  * commands whose settings have these members. */
-#ifndef PRB_CLI_COMMANDS_REACH_OPTIONS_H
-#define PRB_CLI_COMMANDS_REACH_OPTIONS_H
+#ifndef PRB_CLI_COMMANDS_CLUSTER_REACH_OPTIONS_H
+#define PRB_CLI_COMMANDS_CLUSTER_REACH_OPTIONS_H
 
 #include "cluster/reach/ras.h"
 #include "command/command.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file What `probing cluster ship` and `probing node` say at their ends. */
-#ifndef PRB_CLI_COMMANDS_SHIP_END_H
-#define PRB_CLI_COMMANDS_SHIP_END_H
+#ifndef PRB_CLI_COMMANDS_CLUSTER_SHIP_END_H
+#define PRB_CLI_COMMANDS_CLUSTER_SHIP_END_H
 
 #include "clickhouse/ship.h"
 

@@ -8,8 +8,8 @@
  * have one bound, of which each has the same share; what a user does not need of it, the others
  * share.
  */
-#ifndef PRB_CLI_COMMANDS_KEEP_CRASHES_H
-#define PRB_CLI_COMMANDS_KEEP_CRASHES_H
+#ifndef PRB_CLI_COMMANDS_CRASHES_KEEP_H
+#define PRB_CLI_COMMANDS_CRASHES_KEEP_H
 
 #include "base/error.h"
 

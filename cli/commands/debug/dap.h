@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file `probing debug --dap`: debugpy in the target, for editors that speak DAP. */
-#ifndef PRB_CLI_COMMANDS_DAP_H
-#define PRB_CLI_COMMANDS_DAP_H
+#ifndef PRB_CLI_COMMANDS_DEBUG_DAP_H
+#define PRB_CLI_COMMANDS_DEBUG_DAP_H
 
 #include "command/command.h"
 #include "base/error.h"

@@ -2,8 +2,8 @@
 /**
  * @file Starts a debugger with our plugin loaded, for `probing gdb` and `probing lldb`.
  */
-#ifndef PRB_CLI_COMMANDS_DEBUGGER_H
-#define PRB_CLI_COMMANDS_DEBUGGER_H
+#ifndef PRB_CLI_COMMANDS_DEBUGGERS_START_DEBUGGER_H
+#define PRB_CLI_COMMANDS_DEBUGGERS_START_DEBUGGER_H
 
 #include "command/command.h"
 #include "base/str.h"

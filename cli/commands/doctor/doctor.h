@@ -6,10 +6,10 @@
  * started for that (see trial.h), never on a process of somebody else.
  *
  * To add a check: one row in the table of its section. To add a section: one file with its table,
- * and its name in command.c.
+ * and its name in doctor.c.
  */
-#ifndef PRB_CLI_DOCTOR_DOCTOR_H
-#define PRB_CLI_DOCTOR_DOCTOR_H
+#ifndef PRB_CLI_COMMANDS_DOCTOR_DOCTOR_H
+#define PRB_CLI_COMMANDS_DOCTOR_DOCTOR_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -7,8 +7,8 @@
  *
  * Threading: one thread. Running out of memory sets `failed` and is reported when printing.
  */
-#ifndef PRB_CLI_DOCTOR_REPORT_H
-#define PRB_CLI_DOCTOR_REPORT_H
+#ifndef PRB_CLI_COMMANDS_DOCTOR_REPORT_H
+#define PRB_CLI_COMMANDS_DOCTOR_REPORT_H
 
 #include <stdbool.h>
 #include <stdio.h>

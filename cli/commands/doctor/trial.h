@@ -9,8 +9,8 @@
  *
  * Threading: one thread. The patient ends with its struct, and when we are killed.
  */
-#ifndef PRB_CLI_DOCTOR_TRIAL_H
-#define PRB_CLI_DOCTOR_TRIAL_H
+#ifndef PRB_CLI_COMMANDS_DOCTOR_TRIAL_H
+#define PRB_CLI_COMMANDS_DOCTOR_TRIAL_H
 
 #include <sys/types.h>
 

@@ -2,8 +2,8 @@
 /**
  * @file Options and implementation shared by the commands that print a dump.
  */
-#ifndef PRB_CLI_COMMANDS_DUMP_COMMAND_H
-#define PRB_CLI_COMMANDS_DUMP_COMMAND_H
+#ifndef PRB_CLI_COMMANDS_DUMP_DUMP_COMMAND_H
+#define PRB_CLI_COMMANDS_DUMP_DUMP_COMMAND_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Runs `probing eval` with a connected agent. */
-#ifndef PRB_CLI_COMMANDS_EVAL_H
-#define PRB_CLI_COMMANDS_EVAL_H
+#ifndef PRB_CLI_COMMANDS_EVAL_EVAL_H
+#define PRB_CLI_COMMANDS_EVAL_EVAL_H
 
 #include "control/eval.h"
 

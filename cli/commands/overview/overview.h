@@ -9,8 +9,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_OVERVIEW_OVERVIEW_H
-#define PRB_OVERVIEW_OVERVIEW_H
+#ifndef PRB_CLI_COMMANDS_OVERVIEW_OVERVIEW_H
+#define PRB_CLI_COMMANDS_OVERVIEW_OVERVIEW_H
 
 #include "base/error.h"
 #include "base/str.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file `probing debug --pause`. */
-#ifndef PRB_CLI_COMMANDS_PAUSE_H
-#define PRB_CLI_COMMANDS_PAUSE_H
+#ifndef PRB_CLI_COMMANDS_PAUSE_PAUSE_H
+#define PRB_CLI_COMMANDS_PAUSE_PAUSE_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Prints where a thread is after a step. */
-#ifndef PRB_CLI_COMMANDS_STEP_PLACE_H
-#define PRB_CLI_COMMANDS_STEP_PLACE_H
+#ifndef PRB_CLI_COMMANDS_PAUSE_STEP_PLACE_H
+#define PRB_CLI_COMMANDS_PAUSE_STEP_PLACE_H
 
 #include "control/step.h"
 

@@ -5,8 +5,8 @@
  * Threading: one thread at a time. Each part is somebody else's file: sums that could overflow are
  * PRB_ERROR_BAD_DATA.
  */
-#ifndef PRB_PERF_GATHERED_H
-#define PRB_PERF_GATHERED_H
+#ifndef PRB_CLI_COMMANDS_PERF_GATHERED_H
+#define PRB_CLI_COMMANDS_PERF_GATHERED_H
 
 #include "base/error.h"
 #include "profile/recording/recording.h"

@@ -2,8 +2,8 @@
 /**
  * @file Shared by the parts of `probing query`: a session and its output format.
  */
-#ifndef PRB_CLI_COMMANDS_QUERY_H
-#define PRB_CLI_COMMANDS_QUERY_H
+#ifndef PRB_CLI_COMMANDS_QUERY_QUERY_H
+#define PRB_CLI_COMMANDS_QUERY_QUERY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Lists of SQL tables and columns as text. */
-#ifndef PRB_CLI_COMMANDS_TABLES_H
-#define PRB_CLI_COMMANDS_TABLES_H
+#ifndef PRB_CLI_COMMANDS_QUERY_TABLES_H
+#define PRB_CLI_COMMANDS_QUERY_TABLES_H
 
 #include "base/error.h"
 #include "base/str.h"

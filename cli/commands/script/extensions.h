@@ -6,8 +6,8 @@
  * reads the target by itself, and answers our questions on a socket (package/probing/_answers.py).
  * It is started only if one of their files makes what the command could show, and it ends with us.
  */
-#ifndef PRB_CLI_COMMANDS_EXTENSIONS_H
-#define PRB_CLI_COMMANDS_EXTENSIONS_H
+#ifndef PRB_CLI_COMMANDS_SCRIPT_EXTENSIONS_H
+#define PRB_CLI_COMMANDS_SCRIPT_EXTENSIONS_H
 
 #include "command/command.h"
 #include "target/custom.h"

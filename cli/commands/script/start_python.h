@@ -4,8 +4,8 @@
  *
  * Threading: single-threaded. Errors: returned only if no Python could be started.
  */
-#ifndef PRB_CLI_COMMANDS_SCRIPT_START_H
-#define PRB_CLI_COMMANDS_SCRIPT_START_H
+#ifndef PRB_CLI_COMMANDS_SCRIPT_START_PYTHON_H
+#define PRB_CLI_COMMANDS_SCRIPT_START_PYTHON_H
 
 #include <stdbool.h>
 #include <stddef.h>

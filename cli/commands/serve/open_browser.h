@@ -5,8 +5,8 @@
  * Command lines can be read by every user of the machine, and browsers keep theirs. So a browser is
  * given the name of a file that only its user can read, and that leads to the address.
  */
-#ifndef PRB_CLI_COMMANDS_SERVE_OPEN_H
-#define PRB_CLI_COMMANDS_SERVE_OPEN_H
+#ifndef PRB_CLI_COMMANDS_SERVE_OPEN_BROWSER_H
+#define PRB_CLI_COMMANDS_SERVE_OPEN_BROWSER_H
 
 #include "base/error.h"
 

@@ -7,8 +7,8 @@
  *
  * Threading: one thread. Errors: memory, and what printing or saving gives.
  */
-#ifndef PRB_TOP_TOP_H
-#define PRB_TOP_TOP_H
+#ifndef PRB_CLI_COMMANDS_TOP_TOP_H
+#define PRB_CLI_COMMANDS_TOP_TOP_H
 
 #include <pthread.h>
 #include <signal.h>

@@ -2,10 +2,10 @@
 /**
  * @file Opening the database of a recording that somebody else may have made.
  *
- * Threading: one thread at a time. Internal to profile/.
+ * Threading: one thread at a time. Internal to profile/store/load/.
  */
-#ifndef PRB_PROFILE_LOAD_FILE_H
-#define PRB_PROFILE_LOAD_FILE_H
+#ifndef PRB_PROFILE_STORE_LOAD_DATABASE_H
+#define PRB_PROFILE_STORE_LOAD_DATABASE_H
 
 #include <sqlite3.h>
 #include <stdbool.h>

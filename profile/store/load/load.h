@@ -8,8 +8,8 @@
  *
  * Threading: one thread at a time. PRB_ERROR_BAD_DATA says what is wrong with a file.
  */
-#ifndef PRB_PROFILE_LOAD_H
-#define PRB_PROFILE_LOAD_H
+#ifndef PRB_PROFILE_STORE_LOAD_LOAD_H
+#define PRB_PROFILE_STORE_LOAD_LOAD_H
 
 #include "base/error.h"
 #include "profile/recording/recording.h"

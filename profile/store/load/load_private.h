@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by the parts of reading a recording; internal to profile/load*.c. */
-#ifndef PRB_PROFILE_LOAD_PRIVATE_H
-#define PRB_PROFILE_LOAD_PRIVATE_H
+/** @file Shared by the parts of reading a recording. Internal to profile/store/load/. */
+#ifndef PRB_PROFILE_STORE_LOAD_LOAD_PRIVATE_H
+#define PRB_PROFILE_STORE_LOAD_LOAD_PRIVATE_H
 
 #include "profile/store/load/load.h"
 #include "profile/store/load/database.h"

@@ -4,10 +4,10 @@
  *
  * The first one that is wrong leaves an error in the row; the others go on with harmless values.
  *
- * Threading: one thread at a time. Internal to profile/.
+ * Threading: one thread at a time. Internal to profile/store/load/.
  */
-#ifndef PRB_PROFILE_LOAD_ROW_H
-#define PRB_PROFILE_LOAD_ROW_H
+#ifndef PRB_PROFILE_STORE_LOAD_ROW_H
+#define PRB_PROFILE_STORE_LOAD_ROW_H
 
 #include <sqlite3.h>
 #include <stddef.h>

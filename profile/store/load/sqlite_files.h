@@ -3,12 +3,12 @@
  * @file Files as SQLite sees them while a recording is read: the database, and nothing beside it.
  *
  * SQLite would open whatever lies where a journal is looked for, be it a pipe at which it waits for
- * ever. What a journal says is for load_recover.c.
+ * ever. What a journal says is for recover.c.
  *
- * Threading: any thread. Internal to profile/.
+ * Threading: any thread. Internal to profile/store/load/.
  */
-#ifndef PRB_PROFILE_LOAD_VFS_H
-#define PRB_PROFILE_LOAD_VFS_H
+#ifndef PRB_PROFILE_STORE_LOAD_SQLITE_FILES_H
+#define PRB_PROFILE_STORE_LOAD_SQLITE_FILES_H
 
 /** The name to open a database with; NULL when out of memory. */
 const char *prb_load_vfs(void);

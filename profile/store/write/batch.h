@@ -6,8 +6,8 @@
  *
  * Threading: belongs to one thread at a time. Internal to profile/.
  */
-#ifndef PRB_PROFILE_BATCH_H
-#define PRB_PROFILE_BATCH_H
+#ifndef PRB_PROFILE_STORE_WRITE_BATCH_H
+#define PRB_PROFILE_STORE_WRITE_BATCH_H
 
 #include "base/error.h"
 #include "profile/recording/recording.h"

@@ -5,10 +5,11 @@
  * About once a second the condition, SQL over a table of the threads (docs/profiling.md), is asked.
  * Where it holds, a window begins or goes on. Chunks outside of all windows leave the file.
  *
- * Threading: the thread that writes, but for prb_store_when_create(). Internal to profile/.
+ * Threading: the thread that writes, but for prb_store_when_create(). Internal to
+ * profile/store/write/.
  */
-#ifndef PRB_PROFILE_STORE_WHEN_H
-#define PRB_PROFILE_STORE_WHEN_H
+#ifndef PRB_PROFILE_STORE_WRITE_CONDITION_H
+#define PRB_PROFILE_STORE_WRITE_CONDITION_H
 
 #include "base/str.h"
 #include "profile/store/write/batch.h"

@@ -5,10 +5,10 @@
  * It is made under a name that nobody knows, and gets its own when the recording begins. Its
  * journal is made beforehand too, so that nothing that another user put in its place is opened.
  *
- * Threading: one thread at a time. Internal to profile/.
+ * Threading: one thread at a time. Internal to profile/store/write/.
  */
-#ifndef PRB_PROFILE_STORE_FILE_H
-#define PRB_PROFILE_STORE_FILE_H
+#ifndef PRB_PROFILE_STORE_WRITE_DATABASE_H
+#define PRB_PROFILE_STORE_WRITE_DATABASE_H
 
 #include <sqlite3.h>
 
@@ -34,7 +34,7 @@ enum prb_store_statement {
 	PRB_STORE_STATEMENTS,
 };
 
-/** The chunks that were written, and how small later ones are to be; see store_chunk.h. */
+/** The chunks that were written, and how small later ones are to be; see growing_chunk.h. */
 struct prb_store_chunks {
 	int64_t next;	  /**< number of the one that grows */
 	int64_t bytes;	  /**< of all that are complete */

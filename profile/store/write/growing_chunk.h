@@ -3,10 +3,10 @@
  * @file The chunks of a .profile file as they are written: exact while the file is small; when a
  * long recording grows too fast, with runs that are put together by steps of time.
  *
- * Threading: one thread at a time. Internal to profile/.
+ * Threading: one thread at a time. Internal to profile/store/write/.
  */
-#ifndef PRB_PROFILE_STORE_CHUNK_H
-#define PRB_PROFILE_STORE_CHUNK_H
+#ifndef PRB_PROFILE_STORE_WRITE_GROWING_CHUNK_H
+#define PRB_PROFILE_STORE_WRITE_GROWING_CHUNK_H
 
 #include "profile/store/write/database.h"
 

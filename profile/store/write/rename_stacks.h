@@ -5,10 +5,10 @@
  * C frames are stored by addresses, and get their names when the recording is over. Then the tree
  * is another one, and what refers to stacks has to follow it.
  *
- * Threading: one thread at a time. Internal to profile/.
+ * Threading: one thread at a time. Internal to profile/store/write/.
  */
-#ifndef PRB_PROFILE_STORE_RENAME_H
-#define PRB_PROFILE_STORE_RENAME_H
+#ifndef PRB_PROFILE_STORE_WRITE_RENAME_STACKS_H
+#define PRB_PROFILE_STORE_WRITE_RENAME_STACKS_H
 
 #include "profile/store/write/database.h"
 

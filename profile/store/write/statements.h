@@ -2,10 +2,10 @@
 /**
  * @file The SQL that writes the database of a recording.
  *
- * Threading: one thread at a time. Internal to profile/.
+ * Threading: one thread at a time. Internal to profile/store/write/.
  */
-#ifndef PRB_PROFILE_STORE_SQL_H
-#define PRB_PROFILE_STORE_SQL_H
+#ifndef PRB_PROFILE_STORE_WRITE_STATEMENTS_H
+#define PRB_PROFILE_STORE_WRITE_STATEMENTS_H
 
 #include "profile/store/write/database.h"
 

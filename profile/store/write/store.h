@@ -11,8 +11,8 @@
  * Threading: all functions are for the thread that records. Errors of the disk come back from the
  * next call; what was written before is whole.
  */
-#ifndef PRB_PROFILE_STORE_H
-#define PRB_PROFILE_STORE_H
+#ifndef PRB_PROFILE_STORE_WRITE_STORE_H
+#define PRB_PROFILE_STORE_WRITE_STORE_H
 
 #include "base/error.h"
 #include "profile/recording/recording.h"
@@ -41,7 +41,7 @@ struct prb_store_step {
 typedef bool prb_store_steps_fn(pid_t pid, int64_t since, struct prb_store_step *ret);
 
 /** Before it begins: only what is within @p around seconds of moments at which @p condition holds
- * stays in the file (store_when.h). PRB_ERROR_USAGE if the condition cannot be understood. */
+ * stays in the file (condition.h). PRB_ERROR_USAGE if the condition cannot be understood. */
 struct prb_error *prb_store_keep_when(struct prb_store *store, const char *condition, double around,
 				      prb_store_steps_fn *steps) PRB_MUST_CHECK;
 

@@ -5,10 +5,10 @@
  * The runs of a chunk are given again and again while it grows; only sums that have changed are
  * written.
  *
- * Threading: one thread at a time. Internal to profile/.
+ * Threading: one thread at a time. Internal to profile/store/write/.
  */
-#ifndef PRB_PROFILE_TOTALS_H
-#define PRB_PROFILE_TOTALS_H
+#ifndef PRB_PROFILE_STORE_WRITE_TOTALS_H
+#define PRB_PROFILE_STORE_WRITE_TOTALS_H
 
 #include "base/error.h"
 #include "base/map.h"

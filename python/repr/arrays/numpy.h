@@ -3,8 +3,8 @@
  * @file Arrays of numpy as they lie in memory, for those who print what is made of arrays. Not
  * thread-safe beyond what a prb_repr is; owns nothing. What makes no sense is PRB_ERROR_BAD_DATA.
  */
-#ifndef PRB_PYTHON_REPR_OBJECT_NUMPY_H
-#define PRB_PYTHON_REPR_OBJECT_NUMPY_H
+#ifndef PRB_PYTHON_REPR_ARRAYS_NUMPY_H
+#define PRB_PYTHON_REPR_ARRAYS_NUMPY_H
 
 #include "python/repr/core/repr_private.h"
 
@@ -45,7 +45,7 @@ struct prb_error *prb_ndarray_put_item(struct prb_repr *r, const struct prb_dtyp
 struct prb_error *prb_ndarray_int(struct prb_repr *r, const struct prb_dtype *dtype,
 				  uint64_t address, int64_t *ret) PRB_MUST_CHECK;
 
-/* object_numpy_time.c */
+/* numpy_time.c */
 /** Appends what numpy says of a moment: 2024-05-06T07:08:09, or NaT. False for unknown units. */
 bool prb_numpy_put_moment(struct prb_str *out, int64_t value, struct prb_numpy_unit unit);
 /** Appends a unit: [ns], [25s]; nothing for that of numbers without one. False for unknown units.

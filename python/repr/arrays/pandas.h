@@ -4,8 +4,8 @@
  * classes of its own. Not thread-safe beyond what a prb_repr is; owns nothing. What is in no array
  * of numpy (Arrow's memory) has no values here, and is named by its class.
  */
-#ifndef PRB_PYTHON_REPR_OBJECT_PANDAS_H
-#define PRB_PYTHON_REPR_OBJECT_PANDAS_H
+#ifndef PRB_PYTHON_REPR_ARRAYS_PANDAS_H
+#define PRB_PYTHON_REPR_ARRAYS_PANDAS_H
 
 #include "python/repr/arrays/numpy.h"
 

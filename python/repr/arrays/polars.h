@@ -8,8 +8,8 @@
  * its Arrow arrays and with the bytes that these have, lengths with each other, texts with being
  * UTF-8. What does not agree is PRB_ERROR_BAD_DATA.
  */
-#ifndef PRB_PYTHON_REPR_OBJECT_POLARS_H
-#define PRB_PYTHON_REPR_OBJECT_POLARS_H
+#ifndef PRB_PYTHON_REPR_ARRAYS_POLARS_H
+#define PRB_PYTHON_REPR_ARRAYS_POLARS_H
 
 #include "python/repr/core/repr_private.h"
 

@@ -7,10 +7,11 @@
  * sizes. The storage lies before the pointer; it must be on the same device and hold the elements.
  * Where something does not fit, it is unknown (or, of the sizes, BAD_DATA).
  *
- * Threading: as object.h. Errors: PRB_ERROR_FAULT or PRB_ERROR_BAD_DATA for what is no such tensor.
+ * Threading: as python/repr/core/repr.h. Errors: PRB_ERROR_FAULT or PRB_ERROR_BAD_DATA for what is
+ * no such tensor.
  */
-#ifndef PRB_PYTHON_REPR_TENSOR_H
-#define PRB_PYTHON_REPR_TENSOR_H
+#ifndef PRB_PYTHON_REPR_ARRAYS_TENSOR_H
+#define PRB_PYTHON_REPR_ARRAYS_TENSOR_H
 
 #include "base/error.h"
 #include "python/python.h"

@@ -3,8 +3,8 @@
  * @file The chain of awaits behind a coroutine: from it through the coroutines, generators and
  * asynchronous generators that it awaits to the last thing awaited.
  */
-#ifndef PRB_PYTHON_REPR_COROUTINE_H
-#define PRB_PYTHON_REPR_COROUTINE_H
+#ifndef PRB_PYTHON_REPR_BUILTIN_COROUTINE_H
+#define PRB_PYTHON_REPR_BUILTIN_COROUTINE_H
 
 #include "base/error.h"
 #include "base/vec.h"

@@ -11,11 +11,11 @@
  * Nothing is taken from memory that does not fit together: an object whose parts are of different
  * moments is told as far as it can be, and `torn` says that more may be missing.
  *
- * Threading: as object.h. Errors: PRB_ERROR_FAULT or PRB_ERROR_BAD_DATA if there is no object or it
+ * Threading: as repr.h. Errors: PRB_ERROR_FAULT or PRB_ERROR_BAD_DATA if there is no object or it
  * makes no sense; what was visited before is right.
  */
-#ifndef PRB_PYTHON_REPR_ATTRIBUTES_H
-#define PRB_PYTHON_REPR_ATTRIBUTES_H
+#ifndef PRB_PYTHON_REPR_CORE_ATTRIBUTES_H
+#define PRB_PYTHON_REPR_CORE_ATTRIBUTES_H
 
 #include "base/error.h"
 #include "python/python.h"

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The handlers of single kinds of objects, by the file that has them. See object_private.h
- * for what a handler may do; object_table.c says which types they print.
+ * @file The handlers of single kinds of objects, by the file that has them. See repr_private.h
+ * for what a handler may do; handlers.c says which types they print.
  */
-#ifndef PRB_PYTHON_REPR_OBJECT_HANDLERS_H
-#define PRB_PYTHON_REPR_OBJECT_HANDLERS_H
+#ifndef PRB_PYTHON_REPR_CORE_HANDLERS_H
+#define PRB_PYTHON_REPR_CORE_HANDLERS_H
 
 #include "python/repr/core/repr_private.h"
 
-/* object_table.c */
+/* handlers.c */
 /** The handler for the repr that the builtin or extension type @p name brings, or NULL. */
 prb_repr_handler *prb_repr_c_handler(const char *name);
 
-/* object_default.c */
+/* default.c */
 prb_repr_handler prb_repr_handle_default;
 
-/* object_str.c, object_bytes.c */
+/* builtin/str.c, builtin/bytes.c */
 prb_repr_handler prb_repr_handle_str, prb_repr_handle_bytes, prb_repr_handle_bytearray;
 
 /** Appends bytes that lie one in each word, as a literal. */
 void prb_repr_quote_bytes(struct prb_repr *r, const uint32_t *bytes, size_t count);
 
-/* object_number.c */
+/* builtin/numbers.c */
 prb_repr_handler prb_repr_handle_int, prb_repr_handle_bool, prb_repr_handle_float,
 	prb_repr_handle_complex;
 void prb_repr_put_complex(struct prb_repr *r, double real, double imaginary);
@@ -33,14 +33,14 @@ void prb_repr_put_shortest(struct prb_repr *r, double value, double step, bool p
 /** Appends decimal digits; those over the limit as a count. */
 void prb_repr_put_digits(struct prb_repr *r, const char *text);
 
-/* object_container.c */
+/* builtin/lists_and_sets.c */
 /** Prints @p count objects whose addresses lie at @p address, separated by ", ". */
 struct prb_error *prb_repr_array(struct prb_repr *r, uint64_t address,
 				 uint64_t count) PRB_MUST_CHECK;
 prb_repr_handler prb_repr_handle_list, prb_repr_handle_tuple, prb_repr_handle_set,
 	prb_repr_handle_range, prb_repr_handle_slice, prb_repr_handle_deque;
 
-/* object_mapping.c */
+/* builtin/dicts.c */
 prb_repr_handler prb_repr_handle_dict, prb_repr_handle_dict_keys, prb_repr_handle_dict_values,
 	prb_repr_handle_dict_items, prb_repr_handle_defaultdict, prb_repr_handle_ordered_dict,
 	prb_repr_handle_mappingproxy, prb_repr_handle_namespace;
@@ -50,39 +50,39 @@ struct prb_error *prb_repr_put_fields(struct prb_repr *r, uint64_t dict) PRB_MUS
 struct prb_error *prb_repr_value_of(struct prb_repr *r, uint64_t dict, uint64_t key,
 				    uint64_t *ret) PRB_MUST_CHECK;
 
-/* object_function.c */
+/* builtin/functions.c */
 prb_repr_handler prb_repr_handle_function, prb_repr_handle_builtin, prb_repr_handle_method,
 	prb_repr_handle_method_descriptor, prb_repr_handle_slot_wrapper, prb_repr_handle_getset,
 	prb_repr_handle_member, prb_repr_handle_method_wrapper, prb_repr_handle_wrapped,
 	prb_repr_handle_partial, prb_repr_handle_code, prb_repr_handle_cell,
 	prb_repr_handle_generator;
 
-/* object_module.c */
+/* builtin/modules_and_classes.c */
 prb_repr_handler prb_repr_handle_type, prb_repr_handle_super, prb_repr_handle_module;
 
-/* object_misc.c */
+/* builtin/other_types.c */
 prb_repr_handler prb_repr_handle_exception, prb_repr_handle_memoryview, prb_repr_handle_weakref,
 	prb_repr_handle_pattern, prb_repr_handle_structseq, prb_repr_handle_array,
 	prb_repr_handle_import_error, prb_repr_handle_context_variable;
 /** Prints a number of a struct format code from 8 readable bytes; false for other codes. */
 bool prb_repr_put_number(struct prb_repr *r, char code, const uint8_t *bytes);
 
-/* object_generic.c */
+/* builtin/generic_types.c */
 prb_repr_handler prb_repr_handle_generic_alias, prb_repr_handle_union;
 
-/* object_threading.c */
+/* library/threading.c */
 prb_repr_handler prb_repr_handle_lock, prb_repr_handle_rlock, prb_repr_handle_condition,
 	prb_repr_handle_event, prb_repr_handle_semaphore, prb_repr_handle_thread;
 
-/* object_datetime.c, object_decimal.c */
+/* library/datetime.c, library/decimal.c */
 prb_repr_handler prb_repr_handle_date, prb_repr_handle_datetime, prb_repr_handle_time,
 	prb_repr_handle_timedelta, prb_repr_handle_timezone, prb_repr_handle_decimal,
 	prb_repr_handle_timestamp, prb_repr_handle_zone_info;
 
-/* object_numpy.c */
+/* arrays/numpy.c */
 prb_repr_handler prb_repr_handle_ndarray, prb_repr_handle_numpy_scalar, prb_repr_handle_dtype;
 
-/* object_pandas.c */
+/* arrays/pandas.c */
 prb_repr_handler prb_repr_handle_data_frame, prb_repr_handle_series, prb_repr_handle_index;
 /** An attribute of a DataFrame or Series that code computes: an object, or else (*part is 0) its
  * repr() is appended, and its type told. PRB_ERROR_NOT_FOUND for all others. */
@@ -99,18 +99,18 @@ struct prb_error *prb_repr_put_or_default(struct prb_repr *r, uint64_t object,
 					  struct prb_type *type,
 					  prb_repr_handler *put) PRB_MUST_CHECK;
 
-/* object_polars.c: the same of polars */
+/* arrays/polars.c: the same of polars */
 prb_repr_handler prb_repr_handle_polars_frame, prb_repr_handle_polars_series;
 struct prb_error *prb_repr_polars_part(struct prb_repr *r, uint64_t object, const char *name,
 				       uint64_t *part, const char **type) PRB_MUST_CHECK;
 struct prb_error *prb_repr_polars_column(struct prb_repr *r, uint64_t object,
 					 const char *name) PRB_MUST_CHECK;
 
-/* object_torch.c */
+/* arrays/torch.c */
 prb_repr_handler prb_repr_handle_tensor, prb_repr_handle_torch_size, prb_repr_handle_torch_dtype,
 	prb_repr_handle_torch_device;
 
-/* object_numpy.c, object_torch.c */
+/* arrays/numpy.c, arrays/torch.c */
 /**
  * Appends the repr() of an attribute of an array or tensor (shape, dtype, …), and tells the name of
  * its type. PRB_ERROR_NOT_FOUND for all others.
@@ -119,31 +119,31 @@ typedef struct prb_error *prb_repr_part(struct prb_repr *r, uint64_t object, con
 					const char **type);
 prb_repr_part prb_repr_ndarray_part, prb_repr_tensor_part;
 
-/* object_execution.c */
+/* builtin/frames.c */
 prb_repr_handler prb_repr_handle_frame;
 /** Appends ", suspended at prog.py:12" and the like for a generator or coroutine. */
 struct prb_error *prb_repr_put_suspension(struct prb_repr *r, uint64_t object) PRB_MUST_CHECK;
 
-/* object_future.c */
+/* library/asyncio.c */
 prb_repr_handler prb_repr_handle_future;
 /** Where a task or future has the object that its attribute of that name gives; -1 if unknown. */
 int32_t prb_repr_future_field(const struct prb_repr *r, const char *name);
 
-/* object_io.c */
+/* library/io.c */
 prb_repr_handler prb_repr_handle_file, prb_repr_handle_socket;
 
-/* object_match.c */
+/* library/re.c */
 prb_repr_handler prb_repr_handle_match;
 
-/* object_typing.c */
+/* library/typing.c */
 prb_repr_handler prb_repr_handle_typing_alias;
 
-/* object_chosen.c */
+/* library/chosen_attributes.c */
 /** The attributes, divided by blanks, that tell what an instance of a class of the standard library
  * is about; NULL: all do. */
 const char *prb_repr_chosen(struct prb_repr *r, const struct prb_type *type);
 
-/* object_python.c */
+/* library/repr_functions.c */
 /**
  * The handler for a repr that is the Python function @p function of the class @p owner; NULL if
  * we do not know what it prints.
@@ -152,11 +152,11 @@ struct prb_error *prb_repr_python_handler(struct prb_repr *r, const struct prb_t
 					  uint64_t function, prb_repr_handler **ret) PRB_MUST_CHECK;
 prb_repr_handler prb_repr_handle_namedtuple, prb_repr_handle_dataclass;
 
-/* object_enum.c */
+/* library/enum.c */
 prb_repr_handler prb_repr_handle_enum, prb_repr_handle_flag, prb_repr_handle_global_enum,
 	prb_repr_handle_enum_class;
 
-/* object_library.c, object_path.c */
+/* library/pure_python.c, library/pathlib.c */
 prb_repr_handler prb_repr_handle_user_data, prb_repr_handle_chain_map, prb_repr_handle_fraction,
 	prb_repr_handle_uuid, prb_repr_handle_counter, prb_repr_handle_old_ordered_dict,
 	prb_repr_handle_path;

@@ -4,11 +4,11 @@
  * tuple, dict, set, frozenset, deque, and of classes derived from them, whatever these make of
  * their items.
  *
- * Threading: as object.h. Errors: PRB_ERROR_NOT_FOUND for what has no items that can be told;
+ * Threading: as repr.h. Errors: PRB_ERROR_NOT_FOUND for what has no items that can be told;
  * PRB_ERROR_FAULT or PRB_ERROR_BAD_DATA for what is no object or makes no sense.
  */
-#ifndef PRB_PYTHON_REPR_ITEMS_H
-#define PRB_PYTHON_REPR_ITEMS_H
+#ifndef PRB_PYTHON_REPR_CORE_ITEMS_H
+#define PRB_PYTHON_REPR_CORE_ITEMS_H
 
 #include "base/error.h"
 #include "python/python.h"

@@ -13,8 +13,8 @@
  * Depth, items and text are bounded by the options; what is left out shows as "…" with the count
  * of what is missing: [0, 1, …+98], 'abc'…+17.
  */
-#ifndef PRB_PYTHON_REPR_OBJECT_H
-#define PRB_PYTHON_REPR_OBJECT_H
+#ifndef PRB_PYTHON_REPR_CORE_REPR_H
+#define PRB_PYTHON_REPR_CORE_REPR_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ struct prb_repr_options {
 	bool objects_alone;	 /**< containers around them do not count for that */
 	unsigned max_attributes; /**< of one of them; 0: default (12) */
 	bool long_attributes;	 /**< not shorter than values that stand alone */
-	bool secrets;		 /**< also what an object's own class hides (object_hidden.c) */
+	bool secrets;		 /**< also what an object's own class hides (hidden.c) */
 	bool marked;		 /**< the caller calls prb_custom_expand() of target/custom.h */
 };
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Shared by the object_*.c files: the state of one repr, types as read from the target, and
- * the readers of single kinds of objects.
+ * @file Shared by the handlers of python/repr/ and by what else reads objects: the state of one
+ * repr, types as read from the target, and the readers of single kinds of objects.
  *
  * A handler prints one kind of object. It returns PRB_ERROR_FAULT or PRB_ERROR_BAD_DATA for what
  * cannot be read or makes no sense; prb_repr_object() then takes back what the handler wrote and
  * puts "<unreadable at 0x…>" in its place. All other errors end the whole repr.
  */
-#ifndef PRB_PYTHON_REPR_OBJECT_PRIVATE_H
-#define PRB_PYTHON_REPR_OBJECT_PRIVATE_H
+#ifndef PRB_PYTHON_REPR_CORE_REPR_PRIVATE_H
+#define PRB_PYTHON_REPR_CORE_REPR_PRIVATE_H
 
 #include <stdbool.h>
 
@@ -103,8 +103,8 @@ enum prb_hides {
 struct prb_type {
 	uint64_t address;
 	bool named; /**< `name` has been read, from `name_at` */
-	enum { PRB_CUSTOM_UNKNOWN, PRB_CUSTOM_NO, PRB_CUSTOM_YES } custom; /**< object_custom.c */
-	unsigned hides;			     /**< enum prb_hides, object_hidden.c */
+	enum { PRB_CUSTOM_UNKNOWN, PRB_CUSTOM_NO, PRB_CUSTOM_YES } custom; /**< extensions.c */
+	unsigned hides;			     /**< enum prb_hides, hidden.c */
 	const struct prb_known_class *known; /**< likewise */
 	char name[128];			     /**< tp_name, cut off if longer */
 	uint64_t name_at;		     /**< where it lies */
@@ -137,7 +137,7 @@ struct prb_repr {
 	uint64_t instances;	      /**< a bit for each of them that shows its attributes */
 };
 
-/* object.c: state, dispatch, containers */
+/* repr.c: state, dispatch, containers */
 void prb_repr_init(struct prb_repr *r, struct prb_python *py, struct prb_mem *mem,
 		   const struct prb_repr_options *options, struct prb_str *out);
 /** Begins another object of the same instant, whose types are known already. */
@@ -176,11 +176,11 @@ PRB_MUST_CHECK static inline struct prb_error *prb_repr_bad(uint64_t object, con
 				(unsigned long long)object, what);
 }
 
-/* object_custom.c */
+/* extensions.c */
 /** True if an extension of the user has texts for objects of the class. */
 bool prb_repr_is_custom(struct prb_repr *r, struct prb_type *type);
 
-/* object_read.c: bounded reading of plain data */
+/* read.c: bounded reading of plain data */
 struct prb_error *prb_repr_word(struct prb_repr *r, uint64_t address, uint64_t *ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_words(struct prb_repr *r, uint64_t address, size_t count,
 				 uint64_t *ret) PRB_MUST_CHECK;
@@ -198,7 +198,7 @@ struct prb_error *prb_repr_cstr(struct prb_repr *r, uint64_t address, char *ret,
 struct prb_error *prb_repr_tuple(struct prb_repr *r, uint64_t object, uint64_t *ret, size_t max,
 				 uint64_t *count) PRB_MUST_CHECK;
 
-/* object_type.c */
+/* types.c */
 struct prb_error *prb_repr_type(struct prb_repr *r, uint64_t address,
 				struct prb_type **ret) PRB_MUST_CHECK;
 /** As above, without its name, which may be unreadable, or one more request to another machine. */
@@ -236,12 +236,12 @@ struct prb_error *prb_repr_put_qualname(struct prb_repr *r,
 struct prb_error *prb_repr_put_module(struct prb_repr *r,
 				      const struct prb_type *type) PRB_MUST_CHECK;
 
-/* object_generic.c */
+/* builtin/generic_types.c */
 /** Appends a parameter of a type: a class by its name alone, "..." and None as they are written,
  * all others as repr() prints them. */
 struct prb_error *prb_repr_put_parameter(struct prb_repr *r, uint64_t object) PRB_MUST_CHECK;
 
-/* object_str.c */
+/* builtin/str.c */
 struct prb_error *prb_repr_text(struct prb_repr *r, uint64_t object, size_t max,
 				struct prb_str *ret) PRB_MUST_CHECK;
 /** Appends the text of a str as it is (for names), bounded by the limits. */
@@ -266,10 +266,10 @@ struct prb_error *prb_repr_quote_part(struct prb_repr *r, uint64_t object, uint6
 /** Appends a quoted literal of code points as Python would print it. */
 void prb_repr_quote(struct prb_repr *r, const uint32_t *text, size_t count);
 
-/* object_printable.c */
+/* printable.c */
 bool prb_py_printable(uint32_t code_point, uint16_t version);
 
-/* object_dict.c, object_dict_get.c, object_instance.c */
+/* hash_tables.c, hash_lookup.c, instances.c */
 
 enum { PRB_VALUES_HEADER = 8 /* PRB_VALUES_HEADED: capacity, size, embedded, valid */ };
 
@@ -318,7 +318,7 @@ bool prb_repr_has_dict(const struct prb_repr *r, const struct prb_type *type);
 struct prb_error *prb_repr_instance_each(struct prb_repr *r, uint64_t object, prb_dict_visit *visit,
 					 void *context) PRB_MUST_CHECK;
 
-/* object_members.c: slots and the fields of C types */
+/* members.c: slots and the fields of C types */
 
 /** A member as its class describes it. */
 struct prb_member {
@@ -344,7 +344,7 @@ struct prb_error *prb_repr_member_value(struct prb_repr *r, uint64_t object,
 					const struct prb_member *member, uint64_t *ret,
 					struct prb_str *text) PRB_MUST_CHECK;
 
-/* object_execution.c */
+/* builtin/frames.c */
 /** The frame that the object is, or has; none (*found) of another object, and once it has ended. */
 struct prb_error *prb_repr_frame_of(struct prb_repr *r, uint64_t object, struct prb_py_frame *ret,
 				    bool *found) PRB_MUST_CHECK;
@@ -352,7 +352,7 @@ struct prb_error *prb_repr_frame_of(struct prb_repr *r, uint64_t object, struct 
 struct prb_error *prb_repr_put_frame(struct prb_repr *r, const struct prb_py_frame *frame,
 				     const char *name, uint64_t object) PRB_MUST_CHECK;
 
-/* object_hidden.c */
+/* hidden.c */
 /** What stands in the place of a value that its own class hides. */
 #define PRB_REPR_HIDDEN "<hidden>"
 /** True if the class leaves that attribute of its objects out of their repr(); false with
@@ -361,12 +361,12 @@ bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, uint64_t object, 
 /** The same of what the object itself has: the text of a str, the items of a list. */
 bool prb_repr_hides_content(struct prb_repr *r, struct prb_type *type);
 
-/* object_attributes.c */
+/* attributes.c */
 /** As prb_object_attributes(); whether it is torn is in r->torn. */
 struct prb_error *prb_repr_attributes(struct prb_repr *r, uint64_t object, unsigned kinds,
 				      prb_attribute_visit *visit, void *context) PRB_MUST_CHECK;
 
-/* object_container.c */
+/* builtin/lists_and_sets.c */
 /** The keys of a set or frozenset, until @p visit returns false. */
 struct prb_error *prb_repr_set_each(struct prb_repr *r, uint64_t object,
 				    bool (*visit)(void *context, uint64_t key),
@@ -380,7 +380,7 @@ struct prb_error *prb_repr_deque_each(struct prb_repr *r, uint64_t object,
 struct prb_error *prb_repr_deque_item(struct prb_repr *r, uint64_t object, uint64_t index,
 				      uint64_t *ret) PRB_MUST_CHECK;
 
-/* object_numpy.c */
+/* arrays/numpy.c */
 /** What an array refers to. */
 struct prb_ndarray_memory {
 	uint64_t data, bytes;
@@ -390,7 +390,7 @@ struct prb_ndarray_memory {
 struct prb_error *prb_repr_ndarray_memory(struct prb_repr *r, uint64_t object,
 					  struct prb_ndarray_memory *ret) PRB_MUST_CHECK;
 
-/* object_number.c */
+/* builtin/numbers.c */
 struct prb_error *prb_repr_int(struct prb_repr *r, uint64_t object, int64_t *ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_uint128(struct prb_repr *r, uint64_t object,
 				   unsigned __int128 *ret) PRB_MUST_CHECK;

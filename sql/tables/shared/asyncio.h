@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Shared by the tables of asyncio tasks: the tasks, read once per statement. */
-#ifndef PRB_TABLES_ASYNCIO_H
-#define PRB_TABLES_ASYNCIO_H
+#ifndef PRB_SQL_TABLES_SHARED_ASYNCIO_H
+#define PRB_SQL_TABLES_SHARED_ASYNCIO_H
 
 #include "dump/asyncio_tasks.h"
 #include "sql/spec/table.h"

@@ -3,8 +3,8 @@
  * @file Shared by the tables that need a census: taken once per statement, one for each
  * interpreter, with the modules of torch in it.
  */
-#ifndef PRB_TABLES_CENSUSES_H
-#define PRB_TABLES_CENSUSES_H
+#ifndef PRB_SQL_TABLES_SHARED_CENSUSES_H
+#define PRB_SQL_TABLES_SHARED_CENSUSES_H
 
 #include "sql/tables/shared/interpreters.h"
 #include "values/census/torch_modules.h"

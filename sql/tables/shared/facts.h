@@ -6,8 +6,8 @@
  * A fact that cells are made of may be missing: then they are NULL and the row's `_error` names
  * it. Only what ends a query is an error: memory that ran out, and a process that is gone.
  */
-#ifndef PRB_TABLES_FACTS_H
-#define PRB_TABLES_FACTS_H
+#ifndef PRB_SQL_TABLES_SHARED_FACTS_H
+#define PRB_SQL_TABLES_SHARED_FACTS_H
 
 #include "base/str.h"
 #include "target/proc/text.h"

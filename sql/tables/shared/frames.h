@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Shared by the tables of frames: their columns, and rows made from a dump. */
-#ifndef PRB_TABLES_FRAMES_H
-#define PRB_TABLES_FRAMES_H
+#ifndef PRB_SQL_TABLES_SHARED_FRAMES_H
+#define PRB_SQL_TABLES_SHARED_FRAMES_H
 
 #include "dump/model/dump.h"
 #include "sql/spec/table.h"

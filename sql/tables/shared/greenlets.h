@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Shared by the tables of greenlets: read once per statement. */
-#ifndef PRB_TABLES_GREENLETS_H
-#define PRB_TABLES_GREENLETS_H
+#ifndef PRB_SQL_TABLES_SHARED_GREENLETS_H
+#define PRB_SQL_TABLES_SHARED_GREENLETS_H
 
 #include "sql/spec/table.h"
 #include "sql/tables/shared/interpreters.h"

@@ -3,8 +3,8 @@
  * @file Shared by the tables of interpreters: the interpreters of a target, read once per
  * statement.
  */
-#ifndef PRB_TABLES_INTERPRETERS_H
-#define PRB_TABLES_INTERPRETERS_H
+#ifndef PRB_SQL_TABLES_SHARED_INTERPRETERS_H
+#define PRB_SQL_TABLES_SHARED_INTERPRETERS_H
 
 #include "base/vec.h"
 #include "sql/engine/instant.h"

@@ -3,8 +3,8 @@
  * @file Shared by tables of the machine, which describe the machine that we run on, at this
  * moment.
  */
-#ifndef PRB_TABLES_MACHINE_H
-#define PRB_TABLES_MACHINE_H
+#ifndef PRB_SQL_TABLES_SHARED_MACHINE_H
+#define PRB_SQL_TABLES_SHARED_MACHINE_H
 
 #include "base/str.h"
 #include "sql/spec/table.h"

@@ -5,8 +5,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_TABLES_NVML_H
-#define PRB_TABLES_NVML_H
+#ifndef PRB_SQL_TABLES_SHARED_NVML_H
+#define PRB_SQL_TABLES_SHARED_NVML_H
 
 #include "base/str.h"
 #include "sql/spec/table.h"

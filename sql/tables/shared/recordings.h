@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Shared by the tables of recordings: the recording, read once for a statement. */
-#ifndef PRB_TABLES_RECORDINGS_H
-#define PRB_TABLES_RECORDINGS_H
+#ifndef PRB_SQL_TABLES_SHARED_RECORDINGS_H
+#define PRB_SQL_TABLES_SHARED_RECORDINGS_H
 
 #include "profile/store/load/load.h"
 #include "profile/recording/report.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Shared by tables of kernel threads: iteration and their stat files. */
-#ifndef PRB_TABLES_THREAD_ROWS_H
-#define PRB_TABLES_THREAD_ROWS_H
+#ifndef PRB_SQL_TABLES_SHARED_THREAD_ROWS_H
+#define PRB_SQL_TABLES_SHARED_THREAD_ROWS_H
 
 #include "sql/tables/shared/facts.h"
 

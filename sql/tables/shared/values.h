@@ -3,8 +3,8 @@
  * @file Shared by the tables of one object: its parts are found at the first call of the scan and
  * told in pages.
  */
-#ifndef PRB_TABLES_VALUES_H
-#define PRB_TABLES_VALUES_H
+#ifndef PRB_SQL_TABLES_SHARED_VALUES_H
+#define PRB_SQL_TABLES_SHARED_VALUES_H
 
 #include "base/vec.h"
 #include "python/python.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Reads registers of an x86_64 thread. Threading: any thread. */
-#ifndef PRB_PTRACE_ARCH_X86_64_H
-#define PRB_PTRACE_ARCH_X86_64_H
+#ifndef PRB_TARGET_PTRACE_ARCH_X86_64_H
+#define PRB_TARGET_PTRACE_ARCH_X86_64_H
 
 #include <stdbool.h>
 #include <sys/user.h>

@@ -12,8 +12,8 @@
  *
  * Threading: one thread at a time. What is read is hostile: sizes are checked, walks are bounded.
  */
-#ifndef PRB_MEMORY_MALLOC_H
-#define PRB_MEMORY_MALLOC_H
+#ifndef PRB_CLI_COMMANDS_MEMORY_REPORT_MALLOC_H
+#define PRB_CLI_COMMANDS_MEMORY_REPORT_MALLOC_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
 /**
  * @file What the files of `probing memory` share: what was read of a target, and its two forms.
  */
-#ifndef PRB_MEMORY_MEMORY_H
-#define PRB_MEMORY_MEMORY_H
+#ifndef PRB_CLI_COMMANDS_MEMORY_REPORT_MEMORY_H
+#define PRB_CLI_COMMANDS_MEMORY_REPORT_MEMORY_H
 
 #include "base/json.h"
 #include "cli/commands/memory/report/malloc.h"
@@ -103,7 +103,7 @@ struct prb_memory_group {
 struct prb_error *prb_memory_groups(struct prb_census *census, struct prb_memory_group **ret,
 				    size_t *count) PRB_MUST_CHECK;
 
-/* command.c */
+/* cli/commands/memory/memory.c */
 /** Waits; false if Ctrl-C ended the wait. */
 bool prb_memory_wait(double seconds);
 

@@ -8,8 +8,8 @@
  *
  * Threading: one thread at a time. The recording owns its texts.
  */
-#ifndef PRB_MEMORY_SITES_H
-#define PRB_MEMORY_SITES_H
+#ifndef PRB_CLI_COMMANDS_MEMORY_SITES_SITES_H
+#define PRB_CLI_COMMANDS_MEMORY_SITES_SITES_H
 
 #include "control/sites.h"
 #include "cli/commands/memory/report/memory.h"
@@ -50,7 +50,7 @@ struct prb_error *prb_memory_sites_take(struct prb_memory *memory,
 					struct prb_memory_sites *ret) PRB_MUST_CHECK;
 void prb_memory_sites_deinit(struct prb_memory_sites *sites);
 
-/* sites_native.c */
+/* native.c */
 struct prb_site_natives;
 /** Borrows all. @p py: the Python that is sampled. */
 struct prb_error *prb_site_natives_create(const struct prb_memory *memory,
@@ -77,7 +77,7 @@ static inline bool prb_site_is_shim(const uint64_t words[2])
 	return !words[0] && words[1];
 }
 
-/* sites_sum.c */
+/* sum.c */
 /** By line of the innermost frames, and of the Python frames that called C; the most bytes first.
  */
 struct prb_error *prb_memory_sites_lines(const struct prb_memory_sites *sites,
@@ -95,7 +95,7 @@ double prb_memory_sample_bytes(const struct prb_memory_sites *sites,
 struct prb_error *prb_memory_sites_rows(const struct prb_memory_sites *sites,
 					struct prb_str *ret) PRB_MUST_CHECK;
 
-/* sites_show.c */
+/* show.c */
 struct prb_error *prb_memory_sites_text(const struct prb_memory *memory,
 					const struct prb_memory_sites *sites, int rows,
 					struct prb_str *s) PRB_MUST_CHECK;
@@ -103,7 +103,7 @@ struct prb_error *prb_memory_sites_json(const struct prb_memory *memory,
 					const struct prb_memory_sites *sites, int rows,
 					struct prb_str *s) PRB_MUST_CHECK;
 
-/* sites_graph.c */
+/* graph.c */
 /** PRB_ERROR_USAGE if there is no format for such a name. */
 struct prb_error *prb_memory_sites_check_output(const char *path) PRB_MUST_CHECK;
 struct prb_error *prb_memory_sites_write(struct prb_memory_sites *sites,

@@ -3,8 +3,8 @@
  * @file Recordings that keep the last minutes (`perf --ring`): in the background, and found by the
  * process that they are of.
  */
-#ifndef PRB_PERF_BACKGROUND_H
-#define PRB_PERF_BACKGROUND_H
+#ifndef PRB_CLI_COMMANDS_PERF_RECORD_BACKGROUND_H
+#define PRB_CLI_COMMANDS_PERF_RECORD_BACKGROUND_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -4,8 +4,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_PERF_PROCESSES_H
-#define PRB_PERF_PROCESSES_H
+#ifndef PRB_CLI_COMMANDS_PERF_RECORD_PROCESSES_H
+#define PRB_CLI_COMMANDS_PERF_RECORD_PROCESSES_H
 
 #include "base/error.h"
 #include "base/vec.h"

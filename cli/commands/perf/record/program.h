@@ -8,8 +8,8 @@
  *
  * Threading: the main thread, once in a process.
  */
-#ifndef PRB_PERF_PROGRAM_H
-#define PRB_PERF_PROGRAM_H
+#ifndef PRB_CLI_COMMANDS_PERF_RECORD_PROGRAM_H
+#define PRB_CLI_COMMANDS_PERF_RECORD_PROGRAM_H
 
 #include "base/error.h"
 #include "profile/recording/recording.h"

@@ -8,8 +8,8 @@
  * Threading: all functions are for the thread that records. Errors: without a terminal on stderr,
  * or a thread, there is no line.
  */
-#ifndef PRB_PERF_PROGRESS_H
-#define PRB_PERF_PROGRESS_H
+#ifndef PRB_CLI_COMMANDS_PERF_RECORD_PROGRESS_H
+#define PRB_CLI_COMMANDS_PERF_RECORD_PROGRESS_H
 
 #include "profile/recording/recording.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file `perf --rotate`: a series of recordings. */
-#ifndef PRB_PERF_ROTATE_H
-#define PRB_PERF_ROTATE_H
+#ifndef PRB_CLI_COMMANDS_PERF_RECORD_ROTATE_H
+#define PRB_CLI_COMMANDS_PERF_RECORD_ROTATE_H
 
 #include "base/error.h"
 #include "command/command.h"

@@ -4,8 +4,8 @@
  *
  * Threading: any one thread; opens a target of its own.
  */
-#ifndef PRB_PERF_STEPS_H
-#define PRB_PERF_STEPS_H
+#ifndef PRB_CLI_COMMANDS_PERF_RECORD_STEPS_H
+#define PRB_CLI_COMMANDS_PERF_RECORD_STEPS_H
 
 #include "profile/store/write/store.h"
 

@@ -2,8 +2,8 @@
 /**
  * @file The commands `performance` and `flamegraph`: their settings, and showing a recording.
  */
-#ifndef PRB_PERF_PERFORMANCE_H
-#define PRB_PERF_PERFORMANCE_H
+#ifndef PRB_CLI_COMMANDS_PERF_SHOW_PERFORMANCE_H
+#define PRB_CLI_COMMANDS_PERF_SHOW_PERFORMANCE_H
 
 #include <stdbool.h>
 

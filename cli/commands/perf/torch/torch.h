@@ -2,8 +2,8 @@
 /**
  * @file `performance --torch`: where the time of training steps goes, by module.
  */
-#ifndef PRB_PERF_TORCH_H
-#define PRB_PERF_TORCH_H
+#ifndef PRB_CLI_COMMANDS_PERF_TORCH_TORCH_H
+#define PRB_CLI_COMMANDS_PERF_TORCH_TORCH_H
 
 #include "cli/commands/perf/show/performance.h"
 #include "profile/recording/by_module.h"

@@ -2,8 +2,8 @@
 /**
  * @file `performance --torch --exact`: calls of modules, timed by hooks of the agent in some steps.
  */
-#ifndef PRB_PERF_EXACT_H
-#define PRB_PERF_EXACT_H
+#ifndef PRB_CLI_COMMANDS_PERF_TORCH_EXACT_EXACT_H
+#define PRB_CLI_COMMANDS_PERF_TORCH_EXACT_EXACT_H
 
 #include "cli/commands/perf/show/performance.h"
 #include "profile/recording/recording.h"
