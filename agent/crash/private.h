@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Internal to agent/crash/: crash records, shared by the handler (crash.c), the helper
- * (record.c), and the helper's parts: threads (threads.c), notes (notes.c), memory (memory.c) and
- * the file (file.c).
+ * @file Crash records, shared by the handler (crash.c), the helper (record.c), and the helper's
+ * parts: threads (threads.c), notes (notes.c), memory (memory.c) and the file (file.c). Internal to
+ * agent/crash/.
  *
  * All of it lies in one mapping that is made when the handlers are installed: nothing is allocated
  * when the process crashes. Its pages take up no memory until then.

@@ -3,10 +3,11 @@
  * @file The environment of the process: all that is loaded into it reads a variable by this
  * function alone. probing_startup.variable() is the same in Python.
  *
- * Threading: any thread, but what is read before a Python was found (agent/inside/python.h) is obeyed.
+ * Threading: any thread, but what is read before a Python was found (agent/inside/python.h) is
+ * obeyed.
  */
-#ifndef PRB_INSIDE_ENVIRONMENT_H
-#define PRB_INSIDE_ENVIRONMENT_H
+#ifndef PRB_AGENT_INSIDE_ENVIRONMENT_H
+#define PRB_AGENT_INSIDE_ENVIRONMENT_H
 
 /**
  * The variable's text, or NULL. None is read where the process has the rights of another user

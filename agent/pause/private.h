@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Internal to agent/pause/: shared by pause.c, which begins, holds and ends a pause, serve.c,
- * which has code of other clients run meanwhile, and step.c, which makes its steps.
+ * @file Shared by pause.c, which begins, holds and ends a pause, serve.c, which has code of other
+ * clients run meanwhile, and step.c, which makes its steps. Internal to agent/pause/.
  *
  * Threading: all of `prba_pausing` under its lock, but for `wake`.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by making (create.c) and writing (write.c) rings; internal to agent/rings/. */
+/** @file Shared by making (create.c) and writing (write.c) rings. Internal to agent/rings/. */
 #ifndef PRB_AGENT_RINGS_PRIVATE_H
 #define PRB_AGENT_RINGS_PRIVATE_H
 

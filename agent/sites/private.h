@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Shared by sites.c, buffer.c, hooks.c and walk.c; internal to agent/sites/. */
+/** @file Shared by sites.c, buffer.c, hooks.c and walk.c. Internal to agent/sites/. */
 #ifndef PRB_AGENT_SITES_PRIVATE_H
 #define PRB_AGENT_SITES_PRIVATE_H
 

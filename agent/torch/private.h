@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the files of rows of training share; internal to agent/torch/. */
+/** @file What the files of rows of training share. Internal to agent/torch/. */
 #ifndef PRB_AGENT_TORCH_PRIVATE_H
 #define PRB_AGENT_TORCH_PRIVATE_H
 
