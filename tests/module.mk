@@ -131,7 +131,7 @@ $(FAULT_O)/probing: $(FAULT_OBJECTS) $(filter-out $(FAULT_SOURCES:%.c=$(O)/%.o),
 fault-steps: $(FAULT_O)/probing
 
 .PHONY: check-faults
-check-faults: $(O)/probing fault-steps ## the fault matrix of injection, 200 runs of each cell; writes docs/faults.md
+check-faults: $(O)/probing fault-steps ## the fault matrix of injection, 200 runs of each cell; writes docs/faults.tsv and docs/faults.md
 	$(Q)PROBING_BINARY=$(call built,probing) PROBING_FAULT_STEPS=$(call built,fault-steps/probing) \
 		tests/tools/check-faults $(FAULT_CELLS)
 

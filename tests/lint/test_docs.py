@@ -15,6 +15,8 @@ for the thread of that name.
 The command is $PROBING_BINARY, or build/probing; without it, only what needs none is checked.
 """
 
+import importlib.machinery
+import importlib.util
 import os
 import pathlib
 import re
@@ -118,6 +120,35 @@ def test_every_page_is_in_the_index():
 
 def test_support_matrix_is_current():
     subprocess.run([ROOT / "tests/tools/gen-support-matrix", "--check"], check=True)
+
+
+def check_faults():
+    loader = importlib.machinery.SourceFileLoader("check_faults", str(ROOT / "tests/tools/check-faults"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_faults", loader))
+    loader.exec_module(module)
+    return module
+
+
+def test_sums_of_the_fault_matrix_are_current():
+    subprocess.run([ROOT / "tests/tools/check-faults", "--check"], check=True)
+
+
+def test_new_counts_of_the_fault_matrix_are_kept_with_the_old(monkeypatch, tmp_path):
+    faults = check_faults()
+    for name in ("PAGE", "COUNTS"):
+        copy = tmp_path / getattr(faults, name).name
+        copy.write_text(getattr(faults, name).read_text())
+        monkeypatch.setattr(faults, name, copy)
+    before = faults.old_rows()
+    faults.write({"heap, 1 thread": {"runs": 7, "loaded": 6, "refused": 1, "pauses": [300, 500, 900], "times": [0.01]},
+                  "hostile: new": {"runs": 1, "loaded": 0, "refused": 1, "pauses": [], "times": []},
+                  "hostile: not run": {"runs": 0}}, {"hostile: new"})
+    after = faults.old_rows()
+    assert after.pop("heap, 1 thread")[1:8] == ["7", "6", "1", "0", "0.50", "0.9", "10.0"]
+    assert after.pop("hostile: new")[1:8] == ["1", "0", "1", "1", "-", "-", "-"]
+    del before["heap, 1 thread"]
+    assert after == before
+    assert "| hostile target | 6 | 1,001 | 0 | 1,001 | 1 |" in faults.PAGE.read_text()
 
 
 @needs_binary

@@ -3,7 +3,7 @@
 harm, and none is done.
 
 Each cell of test_faults*.py is run $PROBING_FAULT_RUNS times: ten in `make check-all`, 200 in
-`make check-faults`, which also writes the counts into docs/faults.md."""
+`make check-faults`, which also writes the counts into docs/faults.tsv."""
 import pytest
 
 import faults
