@@ -3,8 +3,9 @@
 
 The tools take turns, so that a machine whose speed drifts slows all of them, each with a few runs
 in a row, so that it finds what it uses in the processor's caches and not what another tool left
-there. Figures are medians over all runs, with the ratio to ours pair by pair. Writes a page of
-Markdown. Peers that cannot be installed are left out by name.
+there. Figures are medians over all runs, with the ratio to ours pair by pair. Prints tables of
+Markdown, or writes their figures into a file and what a page beside it shows of them into the page.
+Peers that cannot be installed are left out by name.
 
 Usage: bench.py --probing BINARY --peers FOLDER [--rounds N] [--out FILE]
 """
@@ -23,6 +24,7 @@ from pathlib import Path
 
 import allocations
 import census
+import figures
 import gateway
 import inject
 import looks
@@ -217,7 +219,7 @@ def find_peers(folder):
 
 def versions(args, python):
     """What was measured, on what."""
-    lines = ["| | |", "|---|---|"]
+    lines = ["### Versions", "", "| | |", "|---|---|"]
     for name in ["probing"] + list(args.peer):
         path = args.probing if name == "probing" else args.peer[name]
         out = subprocess.run([path, "--version"], stdout=subprocess.PIPE, check=False).stdout
@@ -229,7 +231,7 @@ def versions(args, python):
 
 
 def main():
-    """Measures everything and writes the page."""
+    """Measures everything."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--probing", required=True)
     parser.add_argument("--peers", required=True)
@@ -240,10 +242,7 @@ def main():
     args = parser.parse_args()
     args.peer = find_peers(args.peers)
 
-    page = ["<!-- SPDX-License-Identifier: GPL-3.0-or-later -->", "# Benchmarks", "",
-            "Made by `make bench`: whole commands, tools in turn, each five times in a row, medians "
-            "of %d runs." % args.rounds, ""]
-    page += versions(args, args.python)
+    page = versions(args, args.python)
     page += table("Dump, 8 threads × 50 frames", dumps(args, args.python, 8, 50, False))
     page += table("Dump, 151 threads × 20 frames", dumps(args, args.python, 151, 20, False))
     page += table("Dump with native frames, 8 threads × 50 frames",
@@ -265,11 +264,13 @@ def main():
     page += rings.page(args)
     page += allocations.page(args, args.python)
     page += census.page(args, args.python)
-    text = "\n".join(page) + "\n"
-    if args.out:
-        Path(args.out).write_text(text)
-    else:
-        sys.stdout.write(text)
+    if not args.out:
+        print("\n".join(page))
+        return
+    data = Path(args.out)
+    figures.write(data, figures.parsed(page))
+    text = data.with_suffix(".md").read_text(encoding="utf-8")
+    data.with_suffix(".md").write_text(figures.updated(text, figures.read(data)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -65,8 +65,8 @@ def timed(command):
 
 def page(args, python):
     """Lines of Markdown."""
-    lines = ["", "### The memory of a process with ten million objects", "",
-             "| | s | on a processor | peak MB | the process's longest gap, µs | of so many seconds without, µs |",
+    lines = ["", "### The memory of ten million objects", "",
+             "| | s | s of a processor | peak MB | the process's longest gap, µs | of so many seconds without, µs |",
              "|---|---|---|---|---|---|"]
     if not os.path.exists("/usr/bin/time"):
         return lines[:2] + ["", "time(1) is not installed."]

@@ -97,7 +97,7 @@ def measure_tools(tools, rounds):
 def table(title, tools):
     """Markdown: the command, and the longest stall that the target saw."""
     lines = ["", "### " + title, "",
-             "| command | median ms | min | max | × ours | stall, median µs | max | as it says |",
+             "| command | median ms | min | max | × ours | stall, median µs | stall, max µs | as it says |",
              "|---|---|---|---|---|---|---|---|"]
     ours = next(iter(tools.values())).times
     for name, tool in tools.items():

@@ -61,10 +61,10 @@ bench-scripts: $(O)/probing $(O)/libprobing.so ## measure scripts, beside CPytho
 	$(Q)python3 tests/bench/scripts.py --probing $(CURDIR)/$(O)/probing
 
 .PHONY: bench
-bench: all wheel $(O)/peers/.stamp $(O)/peers/duckdb/.stamp $(O)/peers/telemetry/.stamp $(O)/tests/bench/long_recording ## measure beside other tools; writes docs/benchmarks.md
+bench: all wheel $(O)/peers/.stamp $(O)/peers/duckdb/.stamp $(O)/peers/telemetry/.stamp $(O)/tests/bench/long_recording ## measure beside other tools; writes docs/benchmarks.tsv and docs/benchmarks.md
 	$(Q)python3 tests/bench/bench.py --probing $(O)/probing --peers $(O)/peers \
 		--long-recording $(O)/tests/bench/long_recording \
-		--rounds $(BENCH_ROUNDS) --out docs/benchmarks.md
+		--rounds $(BENCH_ROUNDS) --out docs/benchmarks.tsv
 
 .PHONY: bench-cluster
 bench-cluster: all ## what `cluster hang` takes for thousands of simulated ranks

@@ -125,7 +125,7 @@ def starts(args, folder):
     for _ in range(STARTS):
         for name, command in commands.items():
             times[name].append([1000 * each for each in processor_time(*command)])
-    lines = ["", "### Start of Python with the wheel, milliseconds", "",
+    lines = ["", "### Start of Python, milliseconds", "",
              "| | minimum | median | processor time, minimum | median |", "|---|---|---|---|---|"]
     for name, pairs in times.items():
         used, took = zip(*pairs)

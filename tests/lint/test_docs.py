@@ -9,7 +9,7 @@ in that folder, and print exactly that. With "gdb: docs/demo.py" they are comman
 holds that program, and with "lldb: docs/demo.py" of LLDB.
 
 Run as a program, writes what the commands print now into the pages, and the figures of
-docs/benchmarks.md into the README. In a new block, PID stands for the program's pid and TID:name
+docs/benchmarks.tsv into docs/benchmarks.md and the README. In a new block, PID stands for the program's pid and TID:name
 for the thread of that name.
 
 The command is $PROBING_BINARY, or build/probing; without it, only what needs none is checked.
@@ -58,6 +58,17 @@ FIGURES = re.compile(r"(<!-- figures of docs/benchmarks.md -->\n)(.*?)(?=\n\n|\Z
 
 needs_binary = pytest.mark.skipif(not os.access(BINARY, os.X_OK),
                                   reason="%s is missing: run make first" % BINARY)
+
+
+def module_at(path):
+    """A program of ours, as a module."""
+    loader = importlib.machinery.SourceFileLoader(os.path.basename(path), str(ROOT / path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+bench_figures = module_at("tests/bench/figures.py")
 
 
 def name_of(page):
@@ -122,19 +133,12 @@ def test_support_matrix_is_current():
     subprocess.run([ROOT / "tests/tools/gen-support-matrix", "--check"], check=True)
 
 
-def check_faults():
-    loader = importlib.machinery.SourceFileLoader("check_faults", str(ROOT / "tests/tools/check-faults"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_faults", loader))
-    loader.exec_module(module)
-    return module
-
-
 def test_sums_of_the_fault_matrix_are_current():
     subprocess.run([ROOT / "tests/tools/check-faults", "--check"], check=True)
 
 
 def test_new_counts_of_the_fault_matrix_are_kept_with_the_old(monkeypatch, tmp_path):
-    faults = check_faults()
+    faults = module_at("tests/tools/check-faults")
     for name in ("PAGE", "COUNTS"):
         copy = tmp_path / getattr(faults, name).name
         copy.write_text(getattr(faults, name).read_text())
@@ -672,19 +676,36 @@ TOOLS = [("Probing", "probing"), ("py-spy", "py-spy dump"), ("pystack", "pystack
 
 
 def figures():
-    """The table of the README, from the page that `make bench` writes."""
-    sections = re.split(r"^### (.*)$", (ROOT / "docs/benchmarks.md").read_text(), flags=re.M)
-    tables = dict(zip(sections[1::2], sections[2::2]))
+    """The table of the README, from the figures that `make bench` writes."""
+    measured = bench_figures.read(ROOT / "docs/benchmarks.tsv")
     lines = ["| whole command, median ms | %s |" % " | ".join(name for name, _ in TOOLS),
              "|---|" + "---|" * len(TOOLS)]
     for title, section in ROWS:
-        cells = dict(re.findall(r"^\| (.*?) \| ([\d.]+) \|", tables[section], re.M))
-        lines.append("| %s | %s |" % (title, " | ".join(cells.get(key, "–") for _, key in TOOLS)))
+        lines.append("| %s | %s |" % (title, " | ".join(
+            measured.get((section, key, "median ms"), "–") for _, key in TOOLS)))
     return "\n".join(lines)
 
 
 def test_figures_are_those_of_the_benchmark():
     assert FIGURES.search((ROOT / "README.md").read_text())[2] == figures()
+    page = (ROOT / "docs/benchmarks.md").read_text()
+    assert page == bench_figures.updated(page, bench_figures.read(ROOT / "docs/benchmarks.tsv"))
+
+
+def test_sections_that_are_measured_again_replace_the_old(tmp_path):
+    data = tmp_path / "figures.tsv"
+    data.write_text("\n".join(bench_figures.HEAD) + "\n")
+    first, second = "### A\n\n| | ms | ms |\n|---|---|---|\n| x | 1 | 2 |\n| x | 3 | – |\n", "### B\n| | s |\n|-|-|\n| y | 4 |\n"
+    bench_figures.write(data, bench_figures.parsed((first + second).split("\n")))
+    assert bench_figures.read(data) == {("A", "x", "ms"): "1", ("A", "x", "ms (2)"): "2", ("A", "x (2)", "ms"): "3",
+                                        ("A", "x (2)", "ms (2)"): "–", ("B", "y", "s"): "4"}
+    bench_figures.write(data, bench_figures.parsed("### A\n| | ms |\n|-|-|\n| z | 5 |\n".split("\n")))
+    assert bench_figures.read(data) == {("A", "z", "ms"): "5", ("B", "y", "s"): "4"}
+    assert list(bench_figures.read(data))[0][0] == "A"
+    page = second.replace("4", "old")
+    assert bench_figures.updated(page, bench_figures.read(data)) == second
+    with pytest.raises(KeyError):
+        bench_figures.updated(first, bench_figures.read(data))
 
 
 def update(page):
@@ -692,6 +713,8 @@ def update(page):
     text = page.read_text()
     if page.name == "README.md":
         text = FIGURES.sub(lambda match: match[1] + figures(), text)
+    if page == ROOT / "docs/benchmarks.md":
+        text = bench_figures.updated(text, bench_figures.read(ROOT / "docs/benchmarks.tsv"))
     blocks = REPLAY.findall(text)
     if blocks:
         with Program(blocks[0][0]) as program:
