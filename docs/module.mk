@@ -5,9 +5,9 @@
 support-matrix: ## write docs/support-matrix.md from the code
 	$(Q)tests/tools/gen-support-matrix --cc '$(CC)'
 
-# The page is written from the table declarations of the program.
+# The pages are written from the table declarations of the program.
 .PHONY: tables
-tables: $(O)/probing ## write docs/tables.md from the tables
+tables: $(O)/probing ## write docs/tables.md and docs/tables/ from the tables
 	$(Q)PROBING_BINARY=$(call built,probing) tests/tools/gen-tables
 
 .PHONY: script-api
