@@ -53,15 +53,18 @@ struct prb_error *prb_own_folder_error(const char *path, uid_t uid)
 	if (lstat(path, &st))
 		return prb_error_os(errno, "cannot use %.400s", path);
 	if (st.st_uid != uid)
-		return prb_error_create(PRB_ERROR_PERMISSION, "%.400s belongs to user %u", path,
-					(unsigned)st.st_uid);
+		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
+						       "%.400s belongs to user %u", path,
+						       (unsigned)st.st_uid),
+				      "give a folder of your own that nobody else may write to");
 	if (S_ISLNK(st.st_mode))
 		what = "is a symbolic link";
 	else if (S_ISDIR(st.st_mode) && (st.st_mode & 022))
 		what = "is a folder that others may write to";
 	else if (S_ISDIR(st.st_mode))
 		what = "cannot be read";
-	return prb_error_create(PRB_ERROR_PERMISSION, "%.400s %s", path, what);
+	return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION, "%.400s %s", path, what),
+			      "give a folder of your own that nobody else may write to");
 }
 
 struct prb_error *prb_own_folder_named(const char *path, int *ret)

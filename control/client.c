@@ -124,8 +124,10 @@ double prb_agent_left(double deadline)
 
 static struct prb_error *no_answer(const struct prb_agent *agent)
 {
-	return prb_error_create(PRB_ERROR_TIMEOUT, "the agent of process %d does not answer",
-				(int)agent->pid);
+	return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+					       "the agent of process %d does not answer",
+					       (int)agent->pid),
+			      "'probing %d dump' shows what the process does", (int)agent->pid);
 }
 
 void prb_agent_limit(struct prb_agent *agent, double seconds)

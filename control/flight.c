@@ -54,10 +54,12 @@ struct prb_error *prb_flight_dump(struct prb_target *target, double seconds, str
 		return prb_error_create(PRB_ERROR_UNSUPPORTED, "%.200s",
 					prb_str_text(&result.text));
 	case PRB_WIRE_TIMED_OUT:
-		return prb_error_create(PRB_ERROR_TIMEOUT,
-					"the flight recorder did not answer within %g s: a thread "
-					"of the process may hold its mutex",
-					seconds);
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_TIMEOUT,
+					 "the flight recorder did not answer within %g s: a thread "
+					 "of the process may hold its mutex",
+					 seconds),
+			"'dump --native' shows what its threads do");
 	default:
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"the agent of that process is older and cannot ask the "

@@ -262,8 +262,9 @@ static int poll_buffer(void *context)
 		r->failure = look(r);
 	r->read_all |= r->ended && !r->failure;
 	if (!r->failure && prb_clock_seconds() > r->by)
-		r->failure =
-			prb_error_create(PRB_ERROR_TIMEOUT, "the agent does not end the sampling");
+		r->failure = prb_error_hint(
+			prb_error_create(PRB_ERROR_TIMEOUT, "the agent does not end the sampling"),
+			"'probing PID dump' shows what the process does instead");
 	return r->failure ? -1 : r->cancelled + r->read_all;
 }
 

@@ -225,8 +225,10 @@ static struct prb_error *plan(struct maker *m)
 	if (m->capture.native)
 		PRB_TRY(plan_others(m));
 	if (o->tid && !m->capture.threads.count)
-		return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has no Python thread %d",
-					m->capture.target->pid, o->tid);
+		return prb_error_hint(prb_error_create(PRB_ERROR_NO_PROCESS,
+						       "process %d has no Python thread %d",
+						       m->capture.target->pid, o->tid),
+				      "'dump --native' shows all threads");
 	return NULL;
 }
 

@@ -55,8 +55,10 @@ static struct prb_error *check_source(struct prb_request *r)
 	prb_process_deinit(&process);
 	if (uid == geteuid())
 		return NULL;
-	return prb_error_create(PRB_ERROR_PERMISSION,
-				"source lines are shown of processes of user %u only", geteuid());
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_PERMISSION,
+				 "source lines are shown of processes of user %u only", geteuid()),
+		"leave out 'source', or serve as the user of the process");
 }
 
 struct prb_error *prb_stacks_words(struct prb_request *r)

@@ -227,7 +227,9 @@ static void tend_overview(struct prb_request *r)
 	if (take_overview(r, &err))
 		set_ready(r);
 	else if (!err && r->gateway->now > r->since + r->limit)
-		err = prb_error_create(PRB_ERROR_TIMEOUT, "the overview takes too long");
+		err = prb_error_hint(
+			prb_error_create(PRB_ERROR_TIMEOUT, "the overview takes too long"),
+			"ask again when the machine is less busy");
 	if (err)
 		fail(r, err);
 }
@@ -256,8 +258,9 @@ static void tend(struct prb_request *r, bool may_begin)
 	if (r->state == PRB_REQUEST_QUEUED && may_begin && !waits_its_turn(r))
 		begin(r);
 	else if (r->state == PRB_REQUEST_QUEUED && now > r->since + r->limit)
-		fail(r,
-		     prb_error_create(PRB_ERROR_TIMEOUT, "too many requests are being answered"));
+		fail(r, prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+							"too many requests are being answered"),
+				       "ask again later"));
 	if (r->state == PRB_REQUEST_RUNS)
 		watch(r, now);
 	else if (r->state == PRB_REQUEST_ANSWERED && r->suspended && !(r->every > 0) &&

@@ -93,9 +93,11 @@ static struct prb_error *end_pause(struct prb_session *session, struct prb_pause
 	/* The agent may have ended the connection with the pause. */
 	if (err || pause->how != PRB_WIRE_TIMED_OUT)
 		return err;
-	return prb_error_create(PRB_ERROR_TIMEOUT,
-				"the pause of process %d had ended: its limit of %g s was reached",
-				(int)pause->target->pid, pause->max);
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_TIMEOUT,
+				 "the pause of process %d had ended: its limit of %g s was reached",
+				 (int)pause->target->pid, pause->max),
+		"pause it with a larger limit");
 }
 
 struct probing_error *probing_resume(struct probing *p, double *seconds)

@@ -199,10 +199,11 @@ static struct prb_error *await(struct prb_link *link, enum prb_remote_type type,
 		if (whole)
 			break;
 		if (!poll(&wait, 1, milliseconds_to(by)) || prb_clock_seconds() > by)
-			return prb_error_create(
-				PRB_ERROR_TIMEOUT,
-				"what listens at %.200s does not answer like a probing server",
-				link->target);
+			return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+							       "what listens at %.200s does not "
+							       "answer like a probing server",
+							       link->target),
+					      "check the host and the port of the address");
 		PRB_TRY(prb_link_receive(link));
 	}
 	if (frame->type == (uint16_t)type)

@@ -74,8 +74,10 @@ static struct prb_error *check_file(int fd, const char *path)
 	if (!S_ISREG(st.st_mode))
 		return prb_error_create(PRB_ERROR_USAGE, "%.200s is no file", path);
 	if (st.st_uid != geteuid() && st.st_uid != 0)
-		return prb_error_create(PRB_ERROR_PERMISSION,
-					"the token's file %.200s belongs to another user", path);
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_PERMISSION,
+					 "the token's file %.200s belongs to another user", path),
+			"make one of your own: 'chmod 600' makes it yours alone");
 	if (st.st_mode & 077)
 		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
 						       "other users may read or write the token's "

@@ -246,8 +246,10 @@ struct prb_error *prb_child_judge(const struct prb_child *child)
 	const char *at = prb_str_text(&child->log);
 
 	if (child->late)
-		return prb_error_create(PRB_ERROR_TIMEOUT,
-					"the request took too long, and was ended");
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_TIMEOUT,
+					 "the request took too long, and was ended"),
+			"ask for less, or with a longer 'timeout' where the request has one");
 	if (WIFEXITED(child->status) && !WEXITSTATUS(child->status))
 		return NULL;
 	if (WIFSIGNALED(child->status))

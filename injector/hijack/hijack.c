@@ -57,8 +57,10 @@ static struct prb_error *stop_at_event(struct prb_hijack *b, int timeout_ms)
 		int signal = b->stop.signal;
 
 		if (i == SIGNALS_FIRST)
-			return prb_error_create(PRB_ERROR_TIMEOUT,
-						"thread %d gets signals without end", b->stop.tid);
+			return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+							       "thread %d gets signals without end",
+							       b->stop.tid),
+					      "try again when the machine is less busy");
 		PRB_TRY(prb_stop_ask(&b->stop));
 		b->stop.signal = 0;
 		PRB_TRY(step(b, PTRACE_CONT, signal));
@@ -346,8 +348,11 @@ static struct prb_error *until_left(struct prb_hijack *b, uint64_t mailbox, doub
 			return NULL;
 		PRB_TRY(look_after(b));
 		if (prb_clock_seconds() > deadline)
-			return prb_error_create(PRB_ERROR_TIMEOUT,
-						"thread %d waits in pthread_create()", b->stop.tid);
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_TIMEOUT,
+						 "thread %d waits in pthread_create()",
+						 b->stop.tid),
+				"try again when the machine is less busy");
 		sched_yield();
 	}
 }

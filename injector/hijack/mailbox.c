@@ -124,7 +124,9 @@ struct prb_error *prb_mail_meet(struct prb_mail *mail, double deadline)
 		if (prb_clock_seconds() > stopped_after && is_stopped(mail->target->pid))
 			return stopped(mail->target->pid);
 		if (prb_clock_seconds() > deadline)
-			return prb_error_create(PRB_ERROR_TIMEOUT, "the new thread does not run");
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_TIMEOUT, "the new thread does not run"),
+				"try again when the machine is less busy");
 		if (!inner)
 			wait_a_little(polls);
 	}
@@ -301,5 +303,7 @@ struct prb_error *prb_mail_quit(struct prb_mail *mail, double deadline)
 			return NULL;
 		wait_a_little(polls);
 	}
-	return prb_error_create(PRB_ERROR_TIMEOUT, "the helper thread does not exit");
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_TIMEOUT, "the helper thread does not exit"),
+		"it exits by itself when the machine is less busy");
 }

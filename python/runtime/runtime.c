@@ -226,7 +226,9 @@ static struct prb_error *validate(struct prb_python *py, struct prb_mem *mem)
 
 	struct prb_error *err = NULL;
 	if (!threads.interps.count)
-		err = prb_error_create(PRB_ERROR_UNSUPPORTED, "Python is not initialised (yet)");
+		err = prb_error_hint(
+			prb_error_create(PRB_ERROR_UNSUPPORTED, "Python is not initialised (yet)"),
+			"it is starting or exiting: try again");
 	else
 		err = read_version(py, mem, &threads, &hex);
 	prb_py_threads_deinit(&threads);
@@ -234,8 +236,10 @@ static struct prb_error *validate(struct prb_python *py, struct prb_mem *mem)
 	    err->code != PRB_ERROR_UNSUPPORTED) {
 		prb_log("python", 2, "sys.hexversion: %s", err->message);
 		prb_error_destroy(err);
-		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"Python is not initialised (yet): `sys` is not complete");
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_UNSUPPORTED,
+					 "Python is not initialised (yet): `sys` is not complete"),
+			"it is starting or exiting: try again");
 	}
 	PRB_TRY(err);
 	if (hex >> 16 != py->layout.version)
@@ -300,9 +304,11 @@ static struct prb_error *try_module(struct prb_modules *modules, struct prb_modu
 	}
 	if (!has_symbols)
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s holds no Python", module->path);
-	return prb_error_create(PRB_ERROR_UNSUPPORTED,
-				"%s holds a Python of a version that cannot be found out",
-				module->path);
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_UNSUPPORTED,
+				 "%s holds a Python of a version that cannot be found out",
+				 module->path),
+		"-vv shows what was tried; please report it");
 }
 
 /* Modules that are worth opening first: the executable and whatever is called python. */
@@ -411,15 +417,19 @@ static struct prb_error *no_python(struct finder *finder, const char *exe)
 					      "CPython 3.4 to 3.15 can be read");
 	}
 	if (live && is_torn(finder->reason))
-		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"Python is not initialised (yet), or cannot be read: %s",
-					finder->reason->message);
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_UNSUPPORTED,
+					 "Python is not initialised (yet), or cannot be read: %s",
+					 finder->reason->message),
+			"it is starting or exiting: try again");
 	if (finder->reason && finder->reason->code != PRB_ERROR_NOT_FOUND)
 		return prb_steal(&finder->reason);
 	if (live && !strncmp(base_name(exe), "python", 6))
-		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"Python is not initialised (yet): %s has not loaded it",
-					exe);
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_UNSUPPORTED,
+					 "Python is not initialised (yet): %s has not loaded it",
+					 exe),
+			"it is starting or exiting: try again");
 	const struct prb_core_info *core = prb_core_info(finder->modules->target);
 	if (core && core->missing_bytes)
 		return prb_error_hint(

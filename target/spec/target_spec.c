@@ -147,14 +147,19 @@ static struct prb_error *open_other_file(const char *text, struct prb_target **r
 	if (!prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
 		return err;
 	if (access(text, F_OK))
-		return prb_error_create(PRB_ERROR_NO_PROCESS,
-					"there is no file '%.200s', and no Python process has that "
-					"in its command line",
-					text);
-	return prb_error_create(PRB_ERROR_UNSUPPORTED,
-				"'%.200s' is neither a core file, a snapshot nor a recording, "
-				"and in no Python process's command line",
-				text);
+		return prb_error_hint(
+			prb_error_create(
+				PRB_ERROR_NO_PROCESS,
+				"there is no file '%.200s', and no Python process has that "
+				"in its command line",
+				text),
+			"'probing list' shows the command lines");
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_UNSUPPORTED,
+				 "'%.200s' is neither a core file, a snapshot nor a recording, "
+				 "and in no Python process's command line",
+				 text),
+		"'probing list' shows the command lines");
 }
 
 /** A name that files of ours have: a missing one is what is meant then. */
@@ -179,18 +184,24 @@ static struct prb_error *open_socket(const char *path, struct prb_target **ret)
 	socklen_t length = sizeof(peer);
 
 	if (strlen(path) >= sizeof(address.sun_path))
-		return prb_error_create(PRB_ERROR_USAGE,
-					"the path '%.200s' is too long for a socket", path);
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "the path '%.200s' is too long for a socket",
+						       path),
+				      "give the pid of the process instead");
 	strcpy(address.sun_path, path);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)))
 		return errno == ECONNREFUSED
-			       ? prb_error_create(PRB_ERROR_NO_PROCESS,
-						  "nobody listens at '%.200s'", path)
+			       ? prb_error_hint(prb_error_create(PRB_ERROR_NO_PROCESS,
+								 "nobody listens at '%.200s'",
+								 path),
+						"give the pid of the process instead")
 			       : prb_error_os(errno, "cannot connect to %.200s", path);
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) || peer.pid <= 0)
-		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"who listens at '%.200s' is not to be seen from here",
-					path);
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_UNSUPPORTED,
+					 "who listens at '%.200s' is not to be seen from here",
+					 path),
+			"give the pid of the process instead");
 	return prb_target_open_process(peer.pid, ret);
 }
 

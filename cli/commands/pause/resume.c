@@ -33,8 +33,10 @@ static struct prb_error *end_holder(pid_t pid)
 		return prb_error_os(errno, "cannot tell process %d, which holds it", (int)pid);
 	if (poll(&wait, 1, END_MS) == 1)
 		return NULL;
-	return prb_error_create(PRB_ERROR_TIMEOUT, "process %d, which holds it, does not end",
-				(int)pid);
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_TIMEOUT, "process %d, which holds it, does not end",
+				 (int)pid),
+		"the pause ends after its --max; 'kill -KILL %d' ends it at once", (int)pid);
 }
 
 static struct prb_error *not_paused(const struct prb_target *t)

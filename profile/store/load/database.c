@@ -44,7 +44,9 @@ static struct prb_error *failure(sqlite3 *db)
 	if (rc == SQLITE_NOMEM)
 		return prb_error_nomem();
 	if (rc == SQLITE_BUSY)
-		return prb_error_create(PRB_ERROR_TIMEOUT, "another program is writing to it");
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_TIMEOUT, "another program is writing to it"),
+			"end its transaction, and try again");
 	return prb_error_create(PRB_ERROR_BAD_DATA, "%s", sqlite3_errmsg(db));
 }
 

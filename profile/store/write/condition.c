@@ -71,7 +71,9 @@ static struct prb_error *failure(struct prb_store_when *when)
 	if (rc == SQLITE_NOMEM)
 		return prb_error_nomem();
 	if (rc == SQLITE_INTERRUPT)
-		return prb_error_create(PRB_ERROR_TIMEOUT, "--when: the condition takes too long");
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_TIMEOUT, "--when: the condition takes too long"),
+			"write a simpler one: it is asked once a second");
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_USAGE, "--when: %s", sqlite3_errmsg(when->db)),
 		"it is an expression, or a SELECT, over the table `threads`: tid, "

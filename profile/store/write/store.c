@@ -94,9 +94,11 @@ static struct prb_error *write_batch(struct prb_store *store)
 			return err;
 		prb_error_destroy(err);
 		if (attempts >= LAST_ATTEMPTS)
-			return prb_error_create(PRB_ERROR_TIMEOUT,
-						"cannot write %s: another program holds it",
-						store->file.file.path);
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_TIMEOUT,
+						 "cannot write %s: another program holds it",
+						 store->file.file.path),
+				"end its transaction, and record again");
 		nanosleep(&pause, NULL);
 	}
 }
