@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file A table of SQL, as data: one const spec and one scan function, in one file of sql/tables/.
+ * @file A table of SQL, as data: one const spec and one scan function, in one file of sql/tables/SCHEMA/.
  *
  * The spec drives everything that is said of a table: its declaration, `probing tables`,
  * information_schema, the reference in the documentation, completion. A column without a doc is a
- * failure of the build's tests. To add a table: copy a small one (sql/tables/process/limits.c), and
- * name it in registry.c.
+ * failure of the build's tests. To add a table, copy a small one (sql/tables/process/limits.c): the
+ * build finds it (docs/howto/add-table.md).
  *
  * A scan reads the target through its instant (instant.h) and appends rows:
  *

@@ -24,6 +24,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 import pytest
 
@@ -107,7 +108,7 @@ def test_named_files_exist(page):
         return
     for path in re.findall(r"`((?:%s|agent|gdbplugin|docs|tests|build-aux)/[\w./-]+)`" % "|".join(lint.ORDER),
                            without_code(page.read_text())):
-        if not re.search(r"NAME|VERSION|ARCH", path):
+        if not re.search(r"NAME|VERSION|ARCH|SCHEMA", path):
             assert (ROOT / path).exists(), "%s does not exist" % path
 
 
@@ -165,6 +166,13 @@ def test_tables_are_current():
 def test_http_interface_is_current():
     subprocess.run([ROOT / "tests/tools/gen-http-api", "--check"], check=True,
                    env=dict(os.environ, PROBING_BINARY=BINARY))
+
+
+def test_example_command_compiles():
+    page = (ROOT / "docs/howto/add-command.md").read_text()
+    code = textwrap.dedent(re.search(r"^ *```c\n(.*?)^ *```$", page, re.S | re.M)[1])
+    flags = "-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-missing-field-initializers -fsyntax-only -x c -".split()
+    subprocess.run(["cc", "-I", ROOT, *flags], input=code.encode(), check=True)
 
 
 # Command lines
