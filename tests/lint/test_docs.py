@@ -607,7 +607,7 @@ def test_both_debuggers_have_a_session():
 def test_readme_has_a_transcript():
     text = (ROOT / "README.md").read_text()
     shown = [line for _, block in REPLAY.findall(text) for line, _ in commands_of(block)]
-    assert any("debug --dump" in line for line in shown)
+    assert any(" backtrace " in line for line in shown)
 
 
 # Messages

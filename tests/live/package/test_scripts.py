@@ -262,16 +262,14 @@ def test_the_howto_as_written(target, newest, tmp_path):
         assert re.search(pattern, result.out), (wanted, result)
 
 
-@pytest.mark.parametrize("page", ("README.md", "docs/scripting.md"))
-def test_what_the_pages_show_runs(page, target, newest, tmp_path):
-    """Their first block of Python, with the pid of a program that has what it looks for."""
+def test_what_the_page_shows_runs(target, newest, tmp_path):
+    """The first block of Python of docs/scripting.md, with the pid of a program that has what it looks for."""
     process = target("walked.py")
-    block = re.search(r"```python\n(import probing.*?)```", (ROOT / page).read_text(), re.S)
+    block = re.search(r"```python\n(import probing.*?)```", (ROOT / "docs/scripting.md").read_text(), re.S)
     code = re.sub(r"attach\(\d+\)", "attach(%d)" % process.pid, block.group(1))
     assert str(process.pid) in code
     shown_once(tmp_path / "wait.py", process, "RLock", text="print(p.thread('wanter').waits_for)")
     (tmp_path / "page.py").write_text(code)
     out = shown(tmp_path / "page.py", process)
     assert re.search(r"^wanter .*RLock.* held by %d" % process.pid, out, re.M), out
-    assert re.search({"README.md": r"^12 1\.5 \[\(", "docs/scripting.md": r"^Trainer.run \d+ 12$"}
-                     [page], out, re.M), out
+    assert re.search(r"^Trainer.run \d+ 12$", out, re.M), out
