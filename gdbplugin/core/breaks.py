@@ -20,7 +20,7 @@ SECONDS = 60  # all objects of the process are looked at
 FIRST = (3, 6)  # version of Python
 UNTRACED = (3, 12)  # the first that need not be
 # How many times as long it takes: recursive calls, a loop, calls of functions of C, lines of a function
-# that has one. From the table in docs/debuggers.md, which `make bench-breaks` makes.
+# that has one. From docs/breaks.tsv, which `make bench-breaks` makes.
 COSTS = {
     (3, 6): (1.4, 1.0, 1.1, 3),
     (3, 7): (1.5, 1.0, 1.2, 3),

@@ -6,9 +6,9 @@ lets it run with a breakpoint at a line of another function, at a line of the sa
 not reached, and at one that is, with a condition that is false; and after that gdb was killed. From
 3.12 on, a work load is enough; before, code is slowed down that has no breakpoint, so recursive
 calls, a loop without any and calls of functions of C are measured one by one. Each time is the
-least of some hundred. Writes the tables between the marks of the page.
+least of some hundred. Writes a table with one row for each interpreter.
 
-Usage: breaks.py --library LIBRARY [--page FILE] [--rounds N]
+Usage: breaks.py --library LIBRARY [--out FILE] [--rounds N]
 """
 
 import argparse
@@ -22,9 +22,12 @@ from pathlib import Path
 from debuggers import interpreters
 
 ROOT = Path(__file__).resolve().parents[2]
-MARKS = "<!-- made by tests/bench/breaks.py -->", "<!-- end of what breaks.py made -->"
-TRACED_MARKS = ("<!-- made by tests/bench/breaks.py, before 3.12 -->",
-                "<!-- end of what breaks.py made, before 3.12 -->")
+HEAD = ("# SPDX-License-Identifier: GPL-3.0-or-later\n"
+        "# Written by tests/bench/breaks.py: times as a multiple of those without a breakpoint; "
+        "false_condition_us is what one hit takes.\n")
+# Empty where a kind of work is not measured: with sys.monitoring, or with tracing.
+COLUMNS = ("python", "call_ns", "elsewhere", "recursive_calls", "loop", "c_calls", "same_function",
+           "false_condition_us", "after_kill")
 CALLS, TURNS = 4000, 5
 FIRST_TRACED, FIRST = (3, 6), (3, 12)  # of tracing, of sys.monitoring
 # Prints microseconds of processor time of each kind of work, for each line that it is sent.
@@ -140,63 +143,49 @@ def least(turns):
 
 
 def row(args, name, python):
-    """A line of the table of sys.monitoring."""
+    """A line of the table, with sys.monitoring."""
     with Measured(args, python) as measured:
         # In turns, since other programs change how fast a processor is.
         before, never, unreached = least(
             measured.without(MIXED) + measured.having(MIXED, NEVER) +
             measured.having(MIXED, UNREACHED) for _ in range(TURNS))
         reached, after = measured.false()
-    cells = ["%.0f" % (before * 1000 / CALLS)]
-    cells += ["%+.1f %%" % ((each / before - 1) * 100) for each in (never, unreached)]
-    cells += ["%+.1f µs" % ((reached - before) / CALLS),
-              "%+.1f %%" % ((after / before - 1) * 100)]
-    return "| " + " | ".join([name, *cells]) + " |"
+    return "\t".join([name, "%.0f" % (before * 1000 / CALLS), "%.3f" % (never / before), "", "", "",
+                      "%.3f" % (unreached / before), "%.1f" % ((reached - before) / CALLS),
+                      "%.3f" % (after / before)])
 
 
 def traced_row(args, name, python):
-    """A line of the table of tracing: how many times as long each takes."""
+    """A line of the table, with tracing."""
     with Measured(args, python) as measured:
         turns = [(measured.without(ALONE + MIXED), measured.having(ALONE, NEVER),
                   measured.having(MIXED, UNREACHED)) for _ in range(TURNS)]
         before, alone, unreached = (least(each) for each in zip(*turns))
         reached, after = measured.false()
     cells = ["%.1f" % (each / base) for each, base in zip(alone + unreached, before)]
-    cells += ["%+.1f µs" % ((reached - before[-1]) / CALLS),
-              "%+.1f %%" % ((after / before[-1] - 1) * 100)]
-    return "| " + " | ".join([name, *cells]) + " |"
+    return "\t".join([name, "", "", *cells, "%.1f" % ((reached - before[-1]) / CALLS),
+                      "%.3f" % (after / before[-1])])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--library", required=True)
-    parser.add_argument("--page", default=ROOT / "docs" / "debuggers.md", type=Path)
+    parser.add_argument("--out", default=ROOT / "docs" / "breaks.tsv", type=Path)
     parser.add_argument("--rounds", default=600, type=int)
     parser.add_argument("--only", default="", help="versions that begin so")
     args = parser.parse_args()
 
-    lines = ["", "| CPython | ns of a call | breakpoint in another function | in this function, not "
-             "reached | a condition that is false, each time | after gdb was killed |",
-             "|---|---|---|---|---|---|"]
-    before = ["", "| CPython | recursive calls | a loop without calls | calls of functions of C | in "
-              "the function that has it | a condition that is false, each time | after gdb was "
-              "killed |", "|---|---|---|---|---|---|---|"]
+    lines = ["\t".join(COLUMNS)]
     for name, (python, _, _) in interpreters(FIRST_TRACED).items():
         if not name.startswith(args.only):
             continue
         print(name, file=sys.stderr)
-        if tuple(map(int, name.split(",")[0].split("."))) >= FIRST:
-            lines.append(row(args, name, python))
-        else:
-            before.append(traced_row(args, name, python))
+        monitored = tuple(map(int, name.split(",")[0].split("."))) >= FIRST
+        lines.append((row if monitored else traced_row)(args, name, python))
     if args.only:
-        print("\n".join(lines + before))
+        print("\n".join(lines))
         return
-    text = args.page.read_text()
-    for (begin, end), made in ((MARKS, lines), (TRACED_MARKS, before)):
-        start = text.index(begin) + len(begin)
-        text = text[:start] + "\n".join(made) + "\n" + text[text.index(end):]
-    args.page.write_text(text)
+    args.out.write_text(HEAD + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

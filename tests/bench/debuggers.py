@@ -5,9 +5,9 @@ For each interpreter that the tests have, a target of 8 threads with 50 frames e
 gdb with both loaded: `probing backtrace --all` and `thread apply all py-bt` have to show the same
 400 calls. Times are the least of some runs of a command within that gdb, without starting it,
 attaching and reading symbols. Interpreters named "stripped" are read without any debug information.
-Writes the table between the marks of the page.
+Writes a table with one row for each interpreter.
 
-Usage: debuggers.py --library LIBRARY [--page FILE] [--rounds N]
+Usage: debuggers.py --library LIBRARY [--out FILE] [--rounds N]
 """
 
 import argparse
@@ -23,7 +23,9 @@ from bench import Target
 
 ROOT = Path(__file__).resolve().parents[2]
 THREADS, DEPTH = 8, 50
-BEGIN, END = "<!-- made by tests/bench/debuggers.py -->", "<!-- end of what it made -->"
+HEAD = ("# SPDX-License-Identifier: GPL-3.0-or-later\n"
+        "# Written by tests/bench/debuggers.py: %s, a target of %d threads with %d frames each.\n")
+COLUMNS = ("python", "frames", "ms", "query_ms", "variables", "py_bt_frames", "py_bt_ms", "py_bt_variables")
 STRIPPED = "set debug-file-directory /nonexistent"
 # Runs in gdb; prints a line of JSON.
 INSIDE = r"""
@@ -120,27 +122,22 @@ def row(name, found):
                   milliseconds(found, THEIRS[0]), "%d" % max(variables(found[command][1]) for command in THEIRS[1:])]
     else:
         cells += ["no script", "–", "–"]
-    return "| " + " | ".join(cells) + " |"
+    return "\t".join(cells)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--library", required=True)
-    parser.add_argument("--page", default=ROOT / "docs" / "debuggers.md", type=Path)
+    parser.add_argument("--out", default=ROOT / "docs" / "debuggers.tsv", type=Path)
     parser.add_argument("--rounds", default=20, type=int)
     args = parser.parse_args()
 
     gdb = subprocess.run(["gdb", "--version"], stdout=subprocess.PIPE, check=True, text=True)
-    lines = ["", "%s, a target of %d threads with %d frames each." % (
-        gdb.stdout.splitlines()[0], THREADS, DEPTH), "",
-        "| CPython | frames of `probing backtrace --all` | ms | ms of a query | variables | "
-        "frames of `thread apply all py-bt` | ms | variables |", "|---|---|---|---|---|---|---|---|"]
+    lines = ["\t".join(COLUMNS)]
     for name, what in interpreters().items():
         print(name, file=sys.stderr)
         lines.append(row(name, measure(args, *what)))
-    text = args.page.read_text()
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    args.page.write_text(text[:begin] + "\n".join(lines) + "\n" + text[end:])
+    args.out.write_text(HEAD % (gdb.stdout.splitlines()[0], THREADS, DEPTH) + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

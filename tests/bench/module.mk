@@ -21,7 +21,7 @@ $(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/libprobing.a
 -include $(O)/tests/bench/long_recording.d
 
 .PHONY: bench-debuggers
-bench-debuggers: $(O)/libprobing.so ## measure in gdb, beside CPython's script; writes docs/debuggers.md
+bench-debuggers: $(O)/libprobing.so ## measure in gdb, beside CPython's script; writes docs/debuggers.tsv
 	$(Q)python3 tests/bench/debuggers.py --library $(CURDIR)/$(O)/libprobing.so
 
 .PHONY: bench-values
@@ -29,7 +29,7 @@ bench-values: all ## what is shown of kinds of values, beside PEERS="--peer py-s
 	$(Q)python3 tests/bench/values.py --probing $(O)/probing --page docs/values.md $(PEERS)
 
 .PHONY: bench-breaks
-bench-breaks: $(O)/libprobing.so ## measure what breakpoints of Python cost; writes docs/debuggers.md
+bench-breaks: $(O)/libprobing.so ## measure what breakpoints of Python cost; writes docs/breaks.tsv
 	$(Q)python3 tests/bench/breaks.py --library $(CURDIR)/$(O)/libprobing.so
 
 $(O)/peers/telemetry/.stamp: tests/bench/module.mk
