@@ -25,8 +25,8 @@ bench-debuggers: $(O)/libprobing.so ## measure in gdb, beside CPython's script; 
 	$(Q)python3 tests/bench/debuggers.py --library $(CURDIR)/$(O)/libprobing.so
 
 .PHONY: bench-values
-bench-values: all ## what is shown of kinds of values, beside PEERS="--peer py-spy=FILE …"; writes docs/values.md
-	$(Q)python3 tests/bench/values.py --probing $(O)/probing --page docs/values.md $(PEERS)
+bench-values: all ## what is shown of kinds of values, beside PEERS="--peer py-spy=FILE …"; writes docs/values.tsv
+	$(Q)python3 tests/bench/values.py --probing $(O)/probing --out docs/values.tsv $(PEERS)
 
 .PHONY: bench-breaks
 bench-breaks: $(O)/libprobing.so ## measure what breakpoints of Python cost; writes docs/breaks.tsv

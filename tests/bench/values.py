@@ -3,9 +3,8 @@
 
 One process with a variable of each kind (tests/live/programs/kinds.py) is read by all of them; none runs
 code in it. A cell is "=" for the text of repr(), "–" where only the type is named, else the text, short.
-Writes the table between the marks of the page.
 
-Usage: values.py [--probing FILE] [--peer NAME=FILE]... [--python FILE] [--page FILE]
+Usage: values.py [--probing FILE] [--peer NAME=FILE]... [--python FILE] [--out FILE]
 """
 
 import argparse
@@ -16,7 +15,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BEGIN, END = "<!-- made by tests/bench/values.py -->", "<!-- end of what values.py made -->"
+HEAD = ("# SPDX-License-Identifier: GPL-3.0-or-later\n"
+        "# Written by tests/bench/values.py: \"=\" is the text of repr(), \"–\" no more than the type.\n")
 WIDTH = 70
 
 
@@ -70,7 +70,7 @@ def cell(value, told=""):
     value = re.sub(r"(/[\w.+-]+){2,}/", "…/", value)  # where it was installed
     if len(value) > WIDTH:
         value = value[:WIDTH - 1] + "…"
-    return "`%s`" % value.replace("|", "\\|").replace("`", "'")
+    return value.replace("\t", " ")
 
 
 def measure(args):
@@ -90,16 +90,14 @@ def measure(args):
 
 def table(args):
     truth, found = measure(args)
-    lines = ["", "| kind | `repr()` | " + " | ".join(found) + " |", "|" + "---|" * (len(found) + 2)]
+    lines = ["\t".join(["kind", "repr()", *found])]
     for kind, told in truth.items():
         name = re.sub(r"\W", "_", kind) + "_"
-        lines.append("| %s | %s | %s |" % (kind, cell(told), " | ".join(
-            cell(values.get(name), told) for values in found.values())))
+        lines.append("\t".join([kind, cell(told), *(cell(values.get(name), told) for values in found.values())]))
     more = {tool: sum(cell(values.get(re.sub(r"\W", "_", kind) + "_"), told) not in "–?"
                       for kind, told in truth.items()) for tool, values in found.items()}
-    lines.append("| **more than the type** | | %s |" % " | ".join(
-        "**%d of %d**" % (count, len(truth)) for count in more.values()))
-    return "\n".join(lines + [""])
+    lines.append("\t".join(["more than the type", "", *("%d of %d" % (count, len(truth)) for count in more.values())]))
+    return "\n".join(lines) + "\n"
 
 
 def main():
@@ -107,16 +105,14 @@ def main():
     parser.add_argument("--probing", default=str(ROOT / "build/probing"))
     parser.add_argument("--peer", action="append", default=[])
     parser.add_argument("--python", default="python3")
-    parser.add_argument("--page", type=Path)
+    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     args.peer = dict(each.split("=", 1) for each in args.peer)
     made = table(args)
-    if not args.page:
-        print(made)
+    if not args.out:
+        print(made, end="")
         return
-    page = args.page.read_text()
-    start, end = page.index(BEGIN) + len(BEGIN), page.index(END)
-    args.page.write_text(page[:start] + "\n" + made.lstrip("\n") + page[end:])
+    args.out.write_text(HEAD + made)
 
 
 main()
