@@ -57,7 +57,7 @@ bench-allocations: $(O)/probing $(AGENT) $(O)/peers/.stamp ## measure memory, an
 	$(Q)python3 tests/bench/census.py --probing $(CURDIR)/$(O)/probing
 
 .PHONY: bench-scripts
-bench-scripts: $(O)/probing $(O)/libprobing.so ## measure scripts, beside CPython's for gdb; writes docs/scripting.md
+bench-scripts: $(O)/probing $(O)/libprobing.so ## measure scripts, beside CPython's for gdb; writes docs/scripts.tsv
 	$(Q)python3 tests/bench/scripts.py --probing $(CURDIR)/$(O)/probing
 
 .PHONY: bench

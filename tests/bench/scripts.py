@@ -2,9 +2,10 @@
 """How fast scripts read a process, beside CPython's own script for gdb (libpython.py) that does the
 same walk: every frame's function and line, of 8 threads with 50 frames each.
 
-Times are processor time, the least of some runs, but for Ctrl-C and the million objects. Writes the table between the marks of docs/scripting.md.
+Times are processor time, the least of some runs, but for Ctrl-C and the million objects. Writes a table with
+one row for each version of Python.
 
-Usage: scripts.py --probing PROGRAM [--page FILE] [--rounds N]
+Usage: scripts.py --probing PROGRAM [--out FILE] [--rounds N]
 """
 
 import argparse
@@ -22,7 +23,10 @@ from debuggers import interpreters
 
 ROOT = Path(__file__).resolve().parents[2]
 THREADS, DEPTH, OBJECTS = 8, 50, 1000000
-BEGIN, END = "<!-- made by tests/bench/scripts.py -->", "<!-- end of what it made -->"
+HEAD = ("# SPDX-License-Identifier: GPL-3.0-or-later\n# Written by tests/bench/scripts.py: p.find() over %s objects "
+        "%.1f s; Ctrl-C in Python without anything of ours %.0f ms.\n")
+COLUMNS = ("python", "frames", "walk_ms", "first_walk_ms", "gdb_walk_ms", "libpython_ms", "libpython_frames",
+           "attributes_per_s", "ctrl_c_ms", "gdb_ctrl_c_ms")
 OURS = """
 import json, time
 def walk():
@@ -171,7 +175,7 @@ def chosen():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--probing", required=True)
-    parser.add_argument("--page", default=ROOT / "docs/scripting.md", type=Path)
+    parser.add_argument("--out", default=ROOT / "docs/scripts.tsv", type=Path)
     parser.add_argument("--rounds", type=int, default=20)
     options = parser.parse_args()
     os.environ["PROBING_LIBRARY"] = str(Path(options.probing).resolve().parent / "libprobing.so")
@@ -185,23 +189,14 @@ def main():
             peer = in_gdb(target.pid, THEIRS, [script]) if script else None
             seconds = ctrl_c([options.probing, str(target.pid), "script", "-c", ENDLESS % SQL])
             within = ctrl_c_in_gdb(target.pid, plugin)
-        rows.append("| %s | %d | %.1f, first time %.1f | %s | %s | %s | %.0f | %.0f |" % (
-            name, count, best, first, "%.1f" % inside[0] if inside else "failed",
-            "finds none" if peer and not peer[1] else
-            "%.0f (%d frames)" % tuple(peer) if peer else "failed",
-            format(round(reads, -3), ",.0f"), seconds * 1e3, within * 1e3))
+        rows.append("\t".join((
+            name, "%d" % count, "%.1f" % best, "%.1f" % first, "%.1f" % inside[0] if inside else "failed",
+            "%.0f" % peer[0] if peer and peer[1] else "", "%d" % peer[1] if peer else "failed",
+            "%.0f" % round(reads, -3), "%.0f" % (seconds * 1e3), "%.0f" % (within * 1e3))))
         last = program
         print(rows[-1], flush=True)
-    lines = ["", "| Python | frames | a walk outside, ms | in gdb, ms | libpython.py in gdb, ms | "
-             "attributes a second | Ctrl-C, ms | in gdb, ms |",
-             "| --- | --- | --- | --- | --- | --- | --- | --- |", *rows,
-             "", "`p.find()` over %s objects: %.1f s, with the start of Python. Ctrl-C in Python without "
-             "anything of ours: %.0f ms." % (format(OBJECTS, ","), heap(options.probing, last),
-                                             own * 1e3), ""]
-    text = options.page.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    options.page.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END +
-                            rest.split(END, 1)[1], encoding="utf-8")
+    head = HEAD % (format(OBJECTS, ","), heap(options.probing, last), own * 1e3)
+    options.out.write_text(head + "\n".join(["\t".join(COLUMNS), *rows]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
