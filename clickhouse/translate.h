@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Translates a statement of our SQL for ClickHouse: names of tables, and what is written in
- * another way there. docs/clickhouse.md lists it.
+ * another way there.
+ *
+ *     now(), interval '5 minutes'             seconds; now() is a whole second there
+ *     hour(timestamp), minute(), day(), …     toHour(toDateTime(timestamp, 'UTC')), …
+ *     date_trunc('hour', timestamp)           toStartOfHour(…); minute to year, no weeks
+ *     percentile_cont(0.9) WITHIN GROUP (…)   quantile(0.9)(x), exact up to 8,192 rows
+ *     count(*) FILTER (WHERE x), sum(y) …     countIf(x), sumIf(y, x)
+ *     WITH a AS (SELECT …) SELECT … FROM a    the subquery in place of its name (for 18.16)
+ *     group_concat(x, ' ')                    arrayStringConcat(groupArray(toString(x)), ' ')
+ *     iif(), instr(), total()                 if(), position(), sum()
+ *     CAST(x AS REAL), INTEGER, TEXT          Float64, Int64, String
+ *     SHOW TABLES                             the tables of the database, as we call them
+ *     … AND step > 5                          also ifNull(step, -1) > 5, by which rows are ordered
  *
  * What is not known is handed on as it is, so that all of ClickHouse's own SQL can be used; what
  * would mean something else there is refused.
