@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file A table of SQL, as data: one const spec and one scan function, in one file of sql/tables/SCHEMA/.
+ * @file A table of SQL, as data: one const spec and one scan function, in one file of
+ * sql/tables/SCHEMA/.
  *
  * The spec drives everything that is said of a table: its declaration, `probing tables`,
  * information_schema, the reference in the documentation, completion. A column without a doc is a
