@@ -126,6 +126,13 @@ struct prb_error *prb_error_hint(struct prb_error *err, const char *format, ...)
 	return err;
 }
 
+struct prb_error *prb_error_copy(const struct prb_error *err)
+{
+	struct prb_error *copy = err ? prb_error_create(err->code, "%s", err->message) : NULL;
+
+	return err && err->hint ? prb_error_hint(copy, "%s", err->hint) : copy;
+}
+
 void prb_error_destroy(struct prb_error *err)
 {
 	if (!err || err == &nomem)

@@ -70,6 +70,9 @@ struct prb_error *prb_error_prefix(struct prb_error *err, const char *format, ..
 struct prb_error *prb_error_hint(struct prb_error *err, const char *format, ...) PRB_MUST_CHECK
 	PRB_PRINTF(2, 3);
 
+/** Another one with the same code, words and hint, for whoever is to get it, too; NULL for NULL. */
+struct prb_error *prb_error_copy(const struct prb_error *err) PRB_MUST_CHECK;
+
 /** Ends an error; NULL is allowed. */
 void prb_error_destroy(struct prb_error *err);
 

@@ -158,7 +158,7 @@ struct prb_error *prb_instant_check_thread(const struct prb_instant *instant)
 	/* With several targets it may be a thread of another one. */
 	if (!err || *instant->host.targets > 1)
 		return NULL;
-	return prb_error_create(err->code, "%s", err->message);
+	return prb_error_copy(err);
 }
 
 struct prb_error *prb_instant_modules(struct prb_instant *instant, struct prb_modules **ret)
@@ -185,17 +185,6 @@ struct prb_error *prb_instant_pythons(struct prb_instant *instant, struct prb_py
 	return NULL;
 }
 
-/** Another error with the same words, for each time that it is asked for. */
-static struct prb_error *again(const struct prb_error *err)
-{
-	struct prb_error *copy;
-
-	if (!err)
-		return NULL;
-	copy = prb_error_create(err->code, "%s", err->message);
-	return err->hint ? prb_error_hint(copy, "%s", err->hint) : copy;
-}
-
 struct prb_error *prb_instant_memo(struct prb_instant *instant, const void *key,
 				   struct prb_error *(*create)(struct prb_instant *instant,
 							       void **ret),
@@ -208,7 +197,7 @@ struct prb_error *prb_instant_memo(struct prb_instant *instant, const void *key,
 	prb_vec_each (memo, &instant->memos) {
 		if (memo->key == key) {
 			*ret = memo->value;
-			return again(memo->err);
+			return prb_error_copy(memo->err);
 		}
 	}
 	err = create(instant, &value);
@@ -221,5 +210,5 @@ struct prb_error *prb_instant_memo(struct prb_instant *instant, const void *key,
 	}
 	*memo = (struct memo){.key = key, .value = value, .destroy = destroy, .err = err};
 	*ret = value;
-	return again(err);
+	return prb_error_copy(err);
 }

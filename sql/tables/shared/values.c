@@ -172,9 +172,7 @@ static struct prb_error *find_once(void *context)
 	a->err = find(a->pythons, parts, a->table);
 	if (a->err)
 		/* It may lie in memory that was not copied: the next attempt copies that too. */
-		return prb_view_misses(a->shared->view)
-			       ? prb_error_create(a->err->code, "%s", a->err->message)
-			       : NULL;
+		return prb_view_misses(a->shared->view) ? prb_error_copy(a->err) : NULL;
 	for (size_t i = 0; i < PRB_MIN(parts->list.count, (size_t)TRIED_MAX); i++)
 		PRB_TRY(show(a->scan, parts, a->table, &parts->list.items[i]));
 	return parts->torn || parts->garbled

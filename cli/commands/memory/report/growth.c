@@ -276,10 +276,10 @@ struct prb_error *prb_memory_need_census(const struct prb_memory *m)
 	const struct prb_memory_interpreter *i;
 
 	if (m->no_python)
-		return prb_error_create(m->no_python->code, "%s", m->no_python->message);
+		return prb_error_copy(m->no_python);
 	prb_vec_each (i, &m->interpreters)
 		if (i->error)
-			return prb_error_create(i->error->code, "%s", i->error->message);
+			return prb_error_copy(i->error);
 	return NULL;
 }
 
