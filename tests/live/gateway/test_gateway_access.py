@@ -14,7 +14,7 @@ from gateway_client import Gateway
 from web_page import MARKS, PANELS, Page
 
 NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
-AXE = support.ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = support.ROOT / "gateway" / "web" / "node_modules" / "axe-core" / "axe.min.js"
 pytestmark = MARKS
 
 # What is to be seen before a panel is judged, and what has to be done for that.
