@@ -241,15 +241,6 @@ static struct prb_error *check_program(const struct prb_cli *cli)
 	return NULL;
 }
 
-/* Whether a flag was given with which the command is about no target. */
-static bool needs_no_target(const struct invocation *inv)
-{
-	for (const struct prb_option *o = inv->command->options; o && o->name; o++)
-		if (o->instead_of_target && *((const bool *)inv->settings + o->place))
-			return true;
-	return false;
-}
-
 static struct prb_error *run_command(struct invocation *inv)
 {
 	struct prb_cli cli = {.command = inv->command,
@@ -272,8 +263,7 @@ static struct prb_error *run_command(struct invocation *inv)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "unexpected word '%.100s'",
 						       inv->words[inv->command->max_arguments]),
 				      "'probing %s --help' describes it", inv->command->name);
-	if (inv->command->target_use == PRB_TARGET_ONE && !cli.target && !cli.program &&
-	    !needs_no_target(inv))
+	if (inv->command->target_use == PRB_TARGET_ONE && !cli.target && !cli.program)
 		return no_target(inv->command);
 	if (is_remote(&cli.targets))
 		return run_elsewhere(&cli, inv->settings);

@@ -24,7 +24,6 @@ $(O)/probing-inject-static: $(INJECT_OBJECTS) $(O)/libprobing.a
 -include $(O)/cli/inject_main.d
 
 $(O)/cli/commands/debug/dap.o: cli/commands/debug/dap.py
-$(O)/cli/commands/perf/selfcheck.o: cli/commands/perf/selfcheck.py
 $(O)/cli/commands/completion/completion.o: $(wildcard cli/commands/completion/*.in)
 
 # The unit tests of the command line are linked with all of it but main().

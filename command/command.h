@@ -74,9 +74,6 @@ struct prb_option {
 	 * form only. */
 	const char *otherwise;
 
-	/** A flag with which the command needs no target. */
-	bool instead_of_target;
-
 	/** A client elsewhere may give it to a served process. Files that it names are then the
 	 * client's. */
 	bool for_clients;

@@ -11,16 +11,15 @@
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 
 static struct prb_session *volatile running;
-static volatile sig_atomic_t interrupted, last, only_sent;
+static volatile sig_atomic_t interrupted, last;
 static size_t caught; /* how many of them are */
-static bool kept;
 static struct sigaction actions_before[PRB_ARRAY_SIZE(ends)];
 static volatile sig_atomic_t in_background;
 
 static void on_interrupt(int number, siginfo_t *info, void *context)
 {
 	(void)context;
-	if ((only_sent || (in_background && number == SIGINT)) && info->si_code == SI_KERNEL)
+	if (in_background && number == SIGINT && info->si_code == SI_KERNEL)
 		return;
 	interrupted++;
 	if (last)
@@ -41,8 +40,6 @@ static void catch_first(struct prb_session *session, size_t count)
 	struct sigaction action = {.sa_sigaction = on_interrupt, .sa_flags = SA_SIGINFO};
 
 	running = session;
-	if (kept)
-		return;
 	interrupted = last = 0;
 	caught = count;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends) && i < count; i++) {
@@ -62,17 +59,6 @@ void prb_interrupt_catch(struct prb_session *session)
 void prb_interrupt_catch_ends(void)
 {
 	catch_first(NULL, PRB_ARRAY_SIZE(ends));
-}
-
-void prb_interrupt_keep(void)
-{
-	prb_interrupt_catch_ends();
-	kept = true;
-}
-
-void prb_interrupt_only_sent(void)
-{
-	only_sent = 1;
 }
 
 void prb_interrupt_last(void)
@@ -112,20 +98,9 @@ void prb_interrupt_pass(void)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-void prb_interrupt_mask(sigset_t *ret)
-{
-	sigset_t set;
-
-	caught_set(&set);
-	sigprocmask(SIG_BLOCK, NULL, ret);
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends); i++)
-		if (sigismember(&set, ends[i]))
-			sigdelset(ret, ends[i]);
-}
-
 void prb_interrupt_release(void)
 {
-	if (!caught || kept)
+	if (!caught)
 		return;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends) && i < caught; i++)
 		sigaction(ends[i], &actions_before[i], NULL);

@@ -28,14 +28,6 @@ bool prb_interrupt_is_caught(int number, const struct sigaction *before);
 /** Catches SIGTERM and SIGHUP in the same way, for commands that have something to write then. */
 void prb_interrupt_catch_ends(void);
 
-/** Catches all three from now on for as long as we live, however often others catch and release
- * them. */
-void prb_interrupt_keep(void);
-
-/** In a child whose parent sends on what the terminal sends to both: what the kernel sends is
- * ignored, so that it counts once. */
-void prb_interrupt_only_sent(void);
-
 /** Forgets those that came. The next one is counted, and the one after it ends us. */
 void prb_interrupt_last(void);
 
@@ -51,9 +43,6 @@ void prb_interrupt_hold(bool hold);
 
 /** Lets one in that came while it is blocked. */
 void prb_interrupt_pass(void);
-
-/** The mask for ppoll(), with which they come although they are blocked otherwise. */
-void prb_interrupt_mask(sigset_t *ret);
 
 /** True if one came since they are caught, or since prb_interrupt_forget(). */
 bool prb_interrupted(void);

@@ -24,7 +24,6 @@ static const struct format {
 	{"pprof", ".pb.gz", "application/octet-stream"},
 	{"trace", ".trace.json", "application/json"},
 	{"gecko", ".gecko.json", "application/json"},
-	{"csv", ".csv", "text/csv; charset=utf-8"},
 };
 
 static struct prb_error *check_mode(const char *mode)

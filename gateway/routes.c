@@ -406,7 +406,7 @@ const struct prb_route prb_routes[] = {
 	 "A recording, finished or not: the file itself, or made into another format",
 	 "application/octet-stream",
 	 {{"format", PRB_PARAM_TEXT,
-	   "profile (the default), html, svg, collapsed, speedscope, pprof, trace, gecko or csv"},
+	   "profile (the default), html, svg, collapsed, speedscope, pprof, trace or gecko"},
 	  {"before", PRB_PARAM_TEXT,
 	   "Id of another recording, with html: what has changed since that one"}},
 	 .answer = prb_answer_recording},

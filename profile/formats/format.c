@@ -17,7 +17,6 @@ const struct prb_profile_format *const prb_profile_formats[] = {
 	&prb_format_pprof,
 	&prb_format_trace,
 	&prb_format_gecko,
-	&prb_format_csv,
 	NULL,
 };
 /* clang-format on */
@@ -34,9 +33,17 @@ bool prb_store_is_path(const char *path)
 	return ends_with(path, PRB_STORE_EXTENSION);
 }
 
+/* What people who look for tables need. */
+static struct prb_error *refuse_table(struct prb_error *err)
+{
+	return prb_error_hint(err, "SQL writes CSV: 'probing FILE.profile query --format csv "
+				   "\"SELECT * FROM profile.functions\"'");
+}
+
 struct prb_error *prb_profile_format_find(const char *path, const struct prb_profile_format **ret)
 {
 	prb_auto_str struct prb_str names = {};
+	struct prb_error *err;
 
 	prb_str_puts(&names, PRB_STORE_EXTENSION);
 	for (size_t i = 0; prb_profile_formats[i]; i++)
@@ -47,15 +54,17 @@ struct prb_error *prb_profile_format_find(const char *path, const struct prb_pro
 			}
 			prb_str_printf(&names, ", %s", *e);
 		}
-	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
-					       "'%.200s' does not say which format is wanted",
-					       path),
-			      "the name ends with one of %s", prb_str_text(&names));
+	err = prb_error_create(PRB_ERROR_USAGE, "'%.200s' does not say which format is wanted",
+			       path);
+	return ends_with(path, ".csv")
+		       ? refuse_table(err)
+		       : prb_error_hint(err, "the name ends with one of %s", prb_str_text(&names));
 }
 
 struct prb_error *prb_profile_format_named(const char *name, const struct prb_profile_format **ret)
 {
 	prb_auto_str struct prb_str names = {};
+	struct prb_error *err;
 
 	for (size_t i = 0; prb_profile_formats[i]; i++) {
 		if (!strcmp(name, prb_profile_formats[i]->name)) {
@@ -64,9 +73,9 @@ struct prb_error *prb_profile_format_named(const char *name, const struct prb_pr
 		}
 		prb_str_printf(&names, "%s%s", i ? ", " : "", prb_profile_formats[i]->name);
 	}
-	return prb_error_hint(
-		prb_error_create(PRB_ERROR_USAGE, "there is no format '%.100s'", name),
-		"there are %s", prb_str_text(&names));
+	err = prb_error_create(PRB_ERROR_USAGE, "there is no format '%.100s'", name);
+	return !strcmp(name, "csv") ? refuse_table(err)
+				    : prb_error_hint(err, "there are %s", prb_str_text(&names));
 }
 
 struct prb_error *prb_sink_flush(struct prb_sink *sink, bool all)

@@ -2,7 +2,6 @@
 #include "profile/sampler/sampler.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
@@ -544,26 +543,6 @@ static struct prb_error *begin_processes(struct sampler *s)
 	return NULL;
 }
 
-/* Another recording has the process until then. What it counts is not counted again. */
-static struct prb_error *wait_for_begin(struct sampler *s)
-{
-	struct pollfd fd = {.fd = s->options->begin_fd, .events = POLLIN};
-	prb_auto_urgent struct prb_urgent urgent = {};
-	struct prb_sampled *const *p;
-
-	if (!fd.fd)
-		return NULL;
-	prb_urgent_begin(&urgent);
-	while (!cancelled(s) && poll(&fd, 1, -1) < 0 && errno == EINTR)
-		;
-	if (cancelled(s))
-		return prb_error_create(PRB_ERROR_CANCELLED, "ended before it began");
-	prb_vec_each (p, &s->processes)
-		if (!(*p)->over)
-			PRB_TRY(prb_sampled_renew(*p));
-	return NULL;
-}
-
 static struct prb_error *begin(struct sampler *s)
 {
 	struct prb_sampled *const *p;
@@ -573,14 +552,12 @@ static struct prb_error *begin(struct sampler *s)
 	if (getrandom(key, sizeof(key), 0) < 0)
 		return prb_error_os(errno, "cannot draw random numbers");
 	PRB_TRY(begin_processes(s));
-	PRB_TRY(wait_for_begin(s));
 	if (s->program)
 		s->program->release(s->program->context);
 	clock_gettime(CLOCK_REALTIME, &now);
 	s->recording->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 	s->recording->begun = s->woke = prb_clock_ns();
-	s->end = s->options->end_at ? s->options->end_at
-		 : s->options->seconds > 0
+	s->end = s->options->seconds > 0
 			 ? s->recording->begun + (int64_t)(s->options->seconds * 1e9)
 			 : INT64_MAX;
 	prb_vec_each (p, &s->processes)
@@ -631,8 +608,6 @@ static struct prb_error *finish(struct sampler *s)
 		PRB_TRY(prb_sampled_finish(*p));
 	}
 	PRB_TRY(sum_up(s, prb_clock_ns()));
-	if (s->options->done_fd)
-		close(s->options->done_fd);
 	PRB_TRY(name_natives(s));
 	if (s->options->source && (s->processes.items[0]->target || s->program))
 		PRB_TRY(prb_profile_add_source(s->recording, s->processes.items[0]->target,

@@ -22,12 +22,7 @@
 #include "profile/store/write/store.h"
 
 struct prb_profile_options {
-	double seconds; /**< how long; 0: until the process ends */
-	int64_t end_at; /**< on prb_clock_ns(), instead of `seconds`; 0: not given */
-	/** It gets ready, and begins when this descriptor can be read, or nobody has the other end
-	 * of it. One that is cancelled before is PRB_ERROR_CANCELLED. 0: at once. */
-	int begin_fd;
-	int done_fd;	       /**< closed when no sample follows; 0: none */
+	double seconds;	       /**< how long; 0: until the process ends */
 	double rate;	       /**< samples a second of each thread, on average */
 	const char *condition; /**< that the store was given, or NULL */
 	double around;	       /**< seconds */

@@ -14,7 +14,6 @@
 #include "cli/commands/perf/record/processes.h"
 #include "cli/commands/perf/record/program.h"
 #include "cli/commands/perf/record/progress.h"
-#include "cli/commands/perf/record/rotate.h"
 #include "cli/commands/perf/record/steps.h"
 #include "cli/commands/perf/torch/torch.h"
 #include "command/term.h"
@@ -32,7 +31,7 @@
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
 
-static const double default_seconds = 10, usual_around = 10;
+static const double default_seconds = 10, around = 10;
 static const int default_rate = 100, highest_rate = 20000;
 
 enum { CHUNK_RUNS = 16384 }; /* of a recording that is written when it is made already */
@@ -61,12 +60,12 @@ static bool gives_up_names(void *context)
 	return prb_naming_gives_up(context);
 }
 
-/** Without an end of its own: until Ctrl-C. A series says so once (rotate.c). */
+/** Without an end of its own: until Ctrl-C. */
 static void tell_begin(const struct prb_target *target, const struct prb_profile_options *options)
 {
 	prb_auto_str struct prb_str text = {};
 
-	if (!prb_term_is(stderr) || options->end_at)
+	if (!prb_term_is(stderr))
 		return;
 	if (options->seconds > 0) {
 		prb_str_puts(&text, " for ");
@@ -74,11 +73,6 @@ static void tell_begin(const struct prb_target *target, const struct prb_profile
 	}
 	fprintf(stderr, "sampling %d%s; Ctrl-C ends it and shows what there is\n", (int)target->pid,
 		prb_str_text(&text));
-}
-
-static double around_of(const struct prb_performance_settings *s)
-{
-	return s->around > 0 ? s->around : usual_around;
 }
 
 /** A Ctrl-C ends the recording, not the command. One in the background is only ever asked to end,
@@ -95,10 +89,7 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 			s->duration > 0 || s->ring > 0 || s->when ? s->duration : default_seconds,
 		.ring = s->ring,
 		.condition = s->when,
-		.around = s->when ? around_of(s) : 0,
-		.end_at = s->end_at,
-		.begin_fd = s->begin_fd,
-		.done_fd = s->done_fd,
+		.around = s->when ? around : 0,
 		.rate = s->rate ? s->rate : default_rate,
 		.tid = s->tid,
 		.native = s->cc,
@@ -158,7 +149,7 @@ struct prb_error *prb_performance_keep(const struct prb_performance_targets *tar
 
 	PRB_TRY(prb_store_create(s->output, &store));
 	if (s->when)
-		PRB_TRY(prb_store_keep_when(store, s->when, around_of(s), prb_performance_steps));
+		PRB_TRY(prb_store_keep_when(store, s->when, around, prb_performance_steps));
 	return record(targets, s, store, !s->no_source, note, ret);
 }
 
@@ -399,24 +390,11 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 				      "--threads shows those whose names match");
 	if (s->rate > highest_rate)
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
-	if (s->keep && !(s->rotate > 0))
-		return prb_error_create(PRB_ERROR_USAGE, "--keep is for --rotate");
-	if (s->rotate > 0 && !writes_recording(s))
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_USAGE, "--rotate writes .profile files"),
-			"'-o FILE.profile' says how their names begin");
-	if (s->rotate > 0 && (s->ring > 0 || s->background || s->last > 0 || s->diff))
-		return prb_error_create(PRB_ERROR_USAGE,
-					"--rotate does not go with --ring, --background, --last or "
-					"--diff");
-	if (s->around > 0 && !s->when)
-		return prb_error_create(PRB_ERROR_USAGE, "--around is for --when");
 	if (s->when && !writes_recording(s) && !s->background)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "--when is for a .profile"),
 				      "'-o FILE.profile' says which one");
-	if (s->when && (s->ring > 0 || s->rotate > 0))
-		return prb_error_create(PRB_ERROR_USAGE,
-					"--when does not go with --ring or --rotate");
+	if (s->when && s->ring > 0)
+		return prb_error_create(PRB_ERROR_USAGE, "--when does not go with --ring");
 	if (s->background && s->output && !writes_recording(s))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--background writes a .profile; --last makes other files "
@@ -431,7 +409,6 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 static struct prb_error *check_program(const struct prb_performance_settings *s)
 {
 	const char *option = s->when	     ? "--when"
-			     : s->rotate > 0 ? "--rotate"
 			     : s->last > 0   ? "--last"
 			     : s->background ? "--background"
 					     : NULL;
@@ -455,11 +432,11 @@ static struct prb_error *check_shown(const struct prb_performance_settings *s)
 			     : s->from > 0 || s->to > 0 ? "--from or --to"
 							: NULL;
 
-	if (!option || (!(s->rotate > 0) && !s->background))
+	if (!option || !s->background)
 		return NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "%s does not go with %s", option,
-					       s->background ? "--background" : "--rotate"),
-			      "the recording has everything: 'probing FILE perf' takes %s", option);
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_USAGE, "%s does not go with --background", option),
+		"the recording has everything: 'probing FILE perf' takes %s", option);
 }
 
 /** A viewer weighs samples anew, by what its format has of them. */
@@ -471,10 +448,9 @@ static struct prb_error *check_format(const struct prb_performance_settings *s,
 	PRB_TRY(prb_weight_parse(s->mode, &weight));
 	if (!format || !format->basic_modes || weight <= PRB_WEIGHT_RUNQUEUE)
 		return NULL;
-	return prb_error_hint(
-		prb_error_create(PRB_ERROR_USAGE, "%s has no mode '%s'", format->name,
-				 prb_weight_words[weight].mode),
-		"the table, .html, .svg, .collapsed, .speedscope.json and .csv have it");
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "%s has no mode '%s'", format->name,
+					       prb_weight_words[weight].mode),
+			      "the table, .html, .svg, .collapsed and .speedscope.json have it");
 }
 
 /** Signals are for the program as long as it runs. */
@@ -602,8 +578,6 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 	prb_auto_recording struct prb_recording *recording = NULL;
 	struct prb_error *err;
 
-	if (s->selfcheck)
-		return prb_performance_selfcheck(s->duration, s->json);
 	if (s->stop)
 		return prb_performance_stop(cli, s->json);
 	PRB_TRY(find_format(s, usual, &format));
@@ -616,8 +590,6 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 		return prb_performance_torch(cli, s, format);
 	if (s->background)
 		return prb_performance_background(cli, s);
-	if (s->rotate > 0)
-		return prb_performance_rotate(cli, s);
 	PRB_TRY((cli->program ? start : get)(cli, s, format, &recording));
 	if (cli->program && !recording->python && !s->cc)
 		prb_warn(recording->threads.count
@@ -645,17 +617,9 @@ const struct prb_option prb_performance_options[] = {
 	{"background", 'b', PRB_OPTION_FLAG, NULL,
 	 "Record in the background, and keep the last 10m or --ring TIME", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, background)},
-	{"rotate", 0, PRB_OPTION_SECONDS, "TIME",
-	 "Record until Ctrl-C, to a new FILE-DATE.profile after each TIME", PRB_COMPLETE_NOTHING,
-	 offsetof(struct prb_performance_settings, rotate)},
-	{"keep", 0, PRB_OPTION_NUMBER, "COUNT", "With --rotate: remove all but the last COUNT",
-	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, keep)},
 	{"when", 0, PRB_OPTION_TEXT, "CONDITION",
-	 "Record until Ctrl-C, and keep what is around moments at which SQL holds",
+	 "Until Ctrl-C; keep 10s before and after moments at which SQL holds",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, when)},
-	{"around", 0, PRB_OPTION_SECONDS, "TIME",
-	 "With --when: how much before and after; without it 10s", PRB_COMPLETE_NOTHING,
-	 offsetof(struct prb_performance_settings, around)},
 	{"stop", 0, PRB_OPTION_FLAG, NULL, "End the recording in the background",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, stop)},
 	{"last", 0, PRB_OPTION_SECONDS, "TIME",
@@ -669,7 +633,7 @@ const struct prb_option prb_performance_options[] = {
 	 "Write FILE: .profile, .html, .svg, .pb.gz and others, as --format has", PRB_COMPLETE_FILE,
 	 offsetof(struct prb_performance_settings, output)},
 	{"format", 'f', PRB_OPTION_TEXT, "FORMAT",
-	 "As html, svg, collapsed, speedscope, pprof, trace, gecko or csv", PRB_COMPLETE_NOTHING,
+	 "As html, svg, collapsed, speedscope, pprof, trace or gecko", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, format)},
 	{"mode", 'm', PRB_OPTION_TEXT, "MODE",
 	 "What is weighed: cpu, runqueue, gil, blocked or wall time", PRB_COMPLETE_NOTHING,
@@ -716,9 +680,6 @@ const struct prb_option prb_performance_options[] = {
 	 offsetof(struct prb_performance_settings, annotate), .for_clients = true},
 	{"no-source", 0, PRB_OPTION_FLAG, NULL, "Leave source lines out of the file",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, no_source)},
-	{"selfcheck", 0, PRB_OPTION_FLAG, NULL,
-	 "Record programs that measure themselves: how far off is it here", PRB_COMPLETE_NOTHING,
-	 offsetof(struct prb_performance_settings, selfcheck), .instead_of_target = true},
 	{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, json), .for_clients = true},
 	{}};

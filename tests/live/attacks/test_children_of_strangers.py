@@ -106,7 +106,7 @@ def test_children(folder, theirs, mode):
             assert done.returncode == OK, done
             harmless(done.stdout + done.stderr)
             assert SECRET.strip() not in done.stdout + done.stderr
-            for ending in ("collapsed", "csv", "html"):
+            for ending in ("collapsed", "svg", "html"):
                 other = folder / ("x." + ending)
                 assert run(made, "perf", "-o", other).returncode == OK
                 assert SECRET.strip() not in other.read_bytes()

@@ -28,7 +28,6 @@ STARTERS = {
                         "gateway/test_mcp.py::test_what_cannot_be_done"],
     "gateway/metrics/post.c": OURS,
     "cli/commands/perf/record/program.c": TYPED,
-    "cli/commands/perf/selfcheck.c": OURS,
     "remote/ssh.c": ["attacks/test_started_programs.py::test_hosts_that_are_options"],
     "remote/serve/child.c": ["remote/test_remote.py::test_refused"],
     "cli/commands/top/stack.c": OURS,

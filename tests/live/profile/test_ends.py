@@ -155,13 +155,6 @@ def end_of(process):
     return process.returncode, out, err
 
 
-def recorders(pid):
-    """The children of a series that have not ended."""
-    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
-        children = [int(word) for word in file.read().split()]
-    return [child for child in children if support.thread_status(child)["State"][0] != "Z"]
-
-
 def interrupt_naming(process, number=signal.SIGINT):
     """Once, and waits until it was noticed: the next one ends the command."""
     process.send_signal(number)
@@ -252,21 +245,6 @@ def test_a_terminal_says_that_names_are_looked_for(busy, gate):
         gate.open()
         said, code = terminal.end()
     assert code == OK and "shown by their addresses" in said and "spins+0x" in said, said
-
-
-def test_a_series_names_what_it_has(busy, gate, tmp_path):
-    """A Ctrl-C of the terminal comes to the recorders too, and counts once: it ends the sampling."""
-    with Terminal(busy.pid, "perf", "--cc", "--rotate", "1s", "-o", tmp_path / "run.profile", "--json",
-                  **gate.env) as terminal:
-        until(lambda: any(map(gate.is_met, recorders(terminal.process.pid))))
-        until(lambda: len(list(tmp_path.glob("run-*.profile"))) > 1)
-        terminal.send("\x03")
-        until(lambda: all(map(gate.is_met, recorders(terminal.process.pid))))
-        gate.open()
-        said, code = terminal.end()
-    assert code == OK and "warning" not in said, said
-    files = list(tmp_path.glob("run-*.profile"))
-    assert len(files) > 1 and not any(unnamed(file) for file in files), said
 
 
 def test_stop_waits_for_the_end(busy, gate, tmp_path, probing, monkeypatch):

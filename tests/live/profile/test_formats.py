@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files for viewers, read as their viewers read them, of a process with hostile names and others."""
 import csv
+import io
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import xml.etree.ElementTree
@@ -111,15 +113,6 @@ def read_gecko(file):
             yield stacks[stack], meta["interval"] * 1e6
 
 
-def read_csv(file):
-    with open(file, newline="", encoding="utf-8") as text:
-        rows = list(csv.DictReader(text))
-    for row in rows:
-        assert row["function"][:1] not in tuple("=+-@")
-    yield [re.sub(r"^'(?==)", "", row["function"]) for row in reversed(rows)], sum(
-        float(row["self_ms"]) for row in rows) * 1e6
-
-
 def read_svg(file):
     """A box lies on that of its caller."""
     root = xml.etree.ElementTree.parse(file).getroot()
@@ -144,7 +137,7 @@ def read_svg(file):
 READERS = {
     "collapsed": (read_collapsed, shown), "speedscope.json": (read_speedscope, exact),
     "pb.gz": (read_pprof, shown), "trace.json": (read_trace, exact),
-    "gecko.json": (read_gecko, exact), "csv": (read_csv, shown), "svg": (read_svg, shown),
+    "gecko.json": (read_gecko, exact), "svg": (read_svg, shown),
 }
 XML = {"\ufffe\uffff": r"\ufffe\uffff"}  # no characters to XML
 
@@ -194,7 +187,7 @@ def recorded_with_report(probing, target, file, *options):
 
 
 @pytest.mark.parametrize("mode", ["cpu", "wall"])
-@pytest.mark.parametrize("extension", [e for e in READERS if e != "csv"])
+@pytest.mark.parametrize("extension", READERS)
 def test_weights(probing, working, tmp_path, extension, mode):
     """Each function weighs in the file what it weighs in the table."""
     file = tmp_path / ("run." + extension)
@@ -257,15 +250,22 @@ def test_bad_traces_are_told(says, events):
 
 
 def test_csv(probing, working, tmp_path):
-    report = recorded_with_report(probing, working, tmp_path / "run.csv")
-    with open(tmp_path / "run.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    """SQL writes it: the statement that an error names has what the table has."""
+    file = tmp_path / "run.profile"
+    report = recorded_with_report(probing, working, file)
+    refused = probing(file, "perf", "-o", tmp_path / "run.csv")
+    assert refused.code == USAGE and not (tmp_path / "run.csv").exists(), refused
+    named = probing(file, "perf", "-f", "csv", "-o", tmp_path / "run.table")
+    words = shlex.split(re.search(r"'probing (FILE.profile .*)'$", refused.err, re.M)[1])
+    assert named.code == USAGE and named.err.splitlines()[-1] == refused.err.splitlines()[-1]
+    rows = list(csv.DictReader(io.StringIO(probing(file, *words[1:]).out)))
+    rows = [row for row in rows if float(row["total_cpu_ms"]) > 0]
     assert len(rows) == len(report["functions"])
-    for row, function in zip(rows, report["functions"]):
-        assert row["function"] == function["func"] and row["file"] == (function["file"] or "")
-        assert abs(float(row["self_ms"]) * 1e6 - function["self_ns"]) < 1
-        assert abs(float(row["total_ms"]) * 1e6 - function["total_ns"]) < 1
-        assert abs(float(row["self_percent_low"]) - 100 * function["share_low"]) < 0.001
+    told = sorted((row["func"], row["file"] or "", row["self_ns"]) for row in report["functions"])
+    for row, (function, where, spent) in zip(sorted(rows, key=lambda row: (
+            row["qualname"], row["file"], float(row["self_cpu_ms"]))), told):
+        assert (row["qualname"], row["file"]) == (function, where)
+        assert abs(float(row["self_cpu_ms"]) * 1e6 - spent) < 1
 
 
 @pytest.mark.parametrize("options, name, says", [
@@ -284,9 +284,9 @@ def test_flamegraph(probing, working, tmp_path, command):
     assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
     other = probing(working.pid, command, "-d", "200ms", "-f", "svg", cwd=tmp_path)
     assert re.match(r"probing-%d-[\d-]+\.svg: " % working.pid, other.out), other
-    named = probing(working.pid, command, "-d", "200ms", "-o", tmp_path / "x.csv", "--json")
+    named = probing(working.pid, command, "-d", "200ms", "-o", tmp_path / "x.txt", "--json")
     assert named.code == OK and json.loads(named.out)["pid"] == working.pid
-    assert (tmp_path / "x.csv").exists()
+    assert (tmp_path / "x.txt").exists()
 
 
 @pytest.mark.parametrize("options, says", [

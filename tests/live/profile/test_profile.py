@@ -349,3 +349,12 @@ def test_a_line_on_the_terminal_meanwhile():
             terminal.send("\x03")
             out, code = terminal.end()
     assert code == 0 and "\x1b[K%d  " % target.pid in out and "burn" in out, out
+
+
+def test_a_terminal_is_told_no_end_of_what_has_none(target, tmp_path):
+    busy = profiles.busy(target)
+    with Terminal(busy.pid, "perf", "--ring", "1m", "-o", tmp_path / "ring.profile") as terminal:
+        assert terminal.until("; Ctrl-C ends it").endswith("sampling %d" % busy.pid)
+        terminal.until(" samples · ")
+        terminal.send("\x03")
+        assert terminal.end()[1] == OK

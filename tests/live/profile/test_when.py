@@ -40,21 +40,15 @@ def order(process, line):
 
 @pytest.mark.parametrize("interpreter", WITH_GIL, ids=repr)
 def test_a_wait_for_the_gil(target, interpreter, probing, tmp_path):
-    """The example of the docs with less time: what was long before is gone, the stall is there."""
+    """The example of the docs with less time."""
     assert "waiting = 'gil' AND waited_ms > 1000" in EXAMPLES
     process = target("stalls.py", interpreter=interpreter)
     file = tmp_path / "run.profile"
-    recording = profiles.Recording(process.pid, "--when", "waiting = 'gil' AND waited_ms > 300",
-                                   "--around", "1s", "-o", file)
+    recording = profiles.Recording(process.pid, "--when", "waiting = 'gil' AND waited_ms > 300", "-o", file)
     recording.samples()
-    order(process, b"busy 0.5")
-    until(lambda: file.exists() and rows(file, "SELECT 1 FROM functions WHERE name = 'busy'"))
-    busy_until = rows(file, "SELECT duration_ns FROM recording")[0][0] + 10 ** 9
-    until(lambda: rows(file, "SELECT min(begin_ns) > %d FROM chunks" % busy_until)[0][0])
-    assert not rows(file, "SELECT * FROM windows")
     for _ in range(20):
         order(process, b"hog 60000000")
-        if rows(file, "SELECT * FROM windows"):
+        if file.exists() and rows(file, "SELECT * FROM windows"):
             break
     until(lambda: rows(file, "SELECT * FROM windows"))
     recording.interrupt()
@@ -63,9 +57,8 @@ def test_a_wait_for_the_gil(target, interpreter, probing, tmp_path):
     result = json.loads(probing(file, "perf", "--json", "-m", "gil").out)
     covered = sum(window["end_ns"] - window["begin_ns"] for window in result["windows"])
     assert result["when"] == "waiting = 'gil' AND waited_ms > 300"
-    names = profiles.shares(result)
-    assert "hog" in names and "busy" not in names, names
-    assert result["weight_ns"] <= covered < result["duration_ns"]
+    assert "hog" in profiles.shares(result)
+    assert result["weight_ns"] <= covered <= result["duration_ns"]
     assert "waiter: the GIL, held by" in probing(file, "perf", "-m", "gil").out
     inside = probing(file, "query", "-f", "json", "SELECT min(time) AS first FROM profile.samples")
     assert inside.code == OK
@@ -78,14 +71,13 @@ def test_a_select(target, probing, tmp_path):
     """It holds, and ends to hold; each time is a window, and together they are all that is there."""
     process = target("stalls.py")
     file = tmp_path / "run.profile"
-    recording = profiles.Recording(process.pid, "--when", "SELECT sum(cpu_ms) > 100 FROM threads",
-                                   "--around", "0.5s", "-o", file)
+    recording = profiles.Recording(process.pid, "--when", "SELECT sum(cpu_ms) > 100 FROM threads", "-o", file)
     recording.samples()
     for _ in range(2):
         before = len(rows(file, "SELECT * FROM windows") if file.exists() else [])
         while not file.exists() or len(rows(file, "SELECT * FROM windows")) == before:
             order(process, b"busy 0.3")
-        until(lambda: rows(file, "SELECT duration_ns > 3000000000 + (SELECT max(end_ns) FROM windows) "
+        until(lambda: rows(file, "SELECT duration_ns > 12000000000 + (SELECT max(end_ns) FROM windows) "
                                  "FROM recording")[0][0])
     recording.interrupt()
     assert recording.end()[0] == OK
@@ -100,6 +92,26 @@ def test_a_select(target, probing, tmp_path):
     assert probing("perf", "--diff", file, file).out.count(" windows of it, ") == 2
 
 
+def test_what_was_long_before(target, probing, tmp_path):
+    """It is gone before the condition holds."""
+    process = target("stalls.py")
+    file = tmp_path / "run.profile"
+    recording = profiles.Recording(process.pid, "--when", "name = 'waiter'", "-o", file)
+    recording.samples()
+    order(process, b"busy 0.5")
+    until(lambda: file.exists() and rows(file, "SELECT 1 FROM functions WHERE name = 'busy'"))
+    busy_until = rows(file, "SELECT duration_ns FROM recording")[0][0]
+    until(lambda: rows(file, "SELECT min(begin_ns) > %d FROM chunks" % busy_until)[0][0])
+    assert not rows(file, "SELECT * FROM windows")
+    order(process, b"hog 60000000")
+    until(lambda: rows(file, "SELECT * FROM windows"))
+    recording.interrupt()
+    assert recording.end()[0] == OK
+    result = json.loads(probing(file, "perf", "--json", "-m", "wall").out)
+    assert {"hog"} <= profiles.shares(result).keys() and "busy" not in profiles.shares(result), result
+    assert result["weight_ns"] < result["duration_ns"]
+
+
 def test_a_slow_step(target, probing, tmp_path):
     """The program says itself how long its steps take."""
     (tmp_path / "data").mkdir(mode=0o700)
@@ -107,8 +119,7 @@ def test_a_slow_step(target, probing, tmp_path):
         "PROBING_DATA_DIR": str(tmp_path / "data"),
         "PROBING_AGENT": str(pathlib.Path(support.BINARY).with_name("libprobing-agent.so"))})
     file = tmp_path / "run.profile"
-    recording = profiles.Recording(process.pid, "--when", "step_ms > 30000 AND step >= 1000",
-                                   "--around", "1s", "-o", file)
+    recording = profiles.Recording(process.pid, "--when", "step_ms > 30000 AND step >= 1000", "-o", file)
     recording.samples()
     until(lambda: file.exists() and (1,) in rows(file, "SELECT duration_ns > 2000000000 FROM recording"))
     assert not rows(file, "SELECT * FROM windows")
@@ -125,7 +136,7 @@ def test_a_slow_step(target, probing, tmp_path):
 def test_it_never_holds(target, probing, tmp_path):
     process = target("stalls.py")
     file = tmp_path / "run.profile"
-    made = probing(process.pid, "perf", "--when", "name = 'nobody'", "--around", "0.5s", "-d", "3s", "-o", file)
+    made = probing(process.pid, "perf", "--when", "name = 'nobody'", "-d", "3s", "-o", file)
     assert made.code == OK and "0 windows of it" in made.out, made
     assert rows(file, "SELECT count(*) FROM chunks") == [(0,)] == rows(file, "SELECT count(*) FROM totals")
 
@@ -159,12 +170,11 @@ def test_a_condition_that_never_ends(target, probing, tmp_path):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["--around", "1s"], "--around is for --when"), (["--when", "1"], "--when is for a .profile"),
+    (["--when", "1"], "--when is for a .profile"),
     (["--when", "1", "-o", "x.profile", "--ring", "1m"], "does not go with"),
     (["--when", "1", "-o", "x.profile", "--", "true"], "--when is of a process that runs"),
     (["--last", "5s", "--", "true"], "--last is of a process that runs"),
     (["--background", "--", "true"], "--background is of a process that runs"),
-    (["--rotate", "1s", "-o", "x.profile", "--threads", "x"], "--threads does not go with --rotate"),
     (["--background", "--from", "1s"], "--from or --to does not go with --background")])
 def test_refused(words, says, target, probing):
     before = [] if "--" in words else [target("stalls.py").pid]

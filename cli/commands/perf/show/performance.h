@@ -27,9 +27,6 @@ struct prb_performance_settings {
 	double duration;  /**< seconds; 0: not given */
 	double ring;	  /**< seconds that are kept; 0: not given */
 	const char *when; /**< NULL: not given */
-	double around;	  /**< seconds; 0: not given */
-	double rotate;	  /**< seconds of each file; 0: not given */
-	int keep;	  /**< files; 0: not given */
 	double last;	  /**< seconds that are looked at; 0: not given */
 	int rate;	  /**< 0: not given */
 	const char *output;
@@ -47,15 +44,11 @@ struct prb_performance_settings {
 	bool tasks;
 	bool lines;
 	bool no_source;
-	bool selfcheck;
 	bool json;
 	bool torch;
 	bool exact;
 	int steps;				       /**< 0: not given */
 	const struct prb_performance_several *several; /**< instead of a target; or NULL */
-	/** Of one of a series, as prb_profile_options has them. */
-	int64_t end_at;
-	int begin_fd, done_fd;
 };
 
 /** Their options; ends with an empty one. */
@@ -155,10 +148,6 @@ struct prb_error *prb_performance_annotate(const struct prb_recording *recording
 					   const struct prb_profile_choice *choice,
 					   const char *what, bool as_json,
 					   struct prb_str *s) PRB_MUST_CHECK;
-
-/** Records programs that measure themselves, and prints how far off profiles are. PRB_ERROR_FAILED
- * if that is more than chance explains. @p seconds: of each; 0: as usual. */
-struct prb_error *prb_performance_selfcheck(double seconds, bool as_json) PRB_MUST_CHECK;
 
 /* What these have in common. */
 

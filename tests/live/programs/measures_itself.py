@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Functions that measure themselves, for `probing perf --selfcheck`. It says "ready", runs for as many seconds as
-# the first line of stdin says, and prints what each function used: "MODE NAME SECONDS". Then it waits for the end.
+# Functions that measure themselves. It says "ready", runs for as many seconds as the first line of stdin says, and
+# prints what each function used: "MODE NAME SECONDS". Then it says "end", and waits for its own.
 import os
 import select
 import sys
