@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "command/command.h"
+#include "command/modes.h"
 #include "command/options.h"
 #include "base/words.h"
 
@@ -241,12 +242,75 @@ static void test_seconds(void **state)
 	}
 }
 
+enum { BOTH, ONLY_FLAG, USUAL, MODES };
+
+static const struct prb_mode modes[] = {
+	[BOTH] = {.name = "--flag --text", .by = "flag text", .takes = "flag text"},
+	[ONLY_FLAG] = {.name = "--flag", .by = "flag", .takes = "count flag"},
+	[USUAL] = {.name = "the usual", .by = "", .leaves = "seconds place"},
+};
+
+static void expect_mode(const struct settings *settings, size_t mode, const char *message,
+			const char *hint)
+{
+	size_t found = prb_mode_find(modes, table, settings);
+	struct prb_error *err = prb_mode_check(modes, MODES, found, table, settings);
+
+	assert_int_equal(found, mode);
+	if (!message) {
+		assert_null(err);
+		return;
+	}
+	assert_non_null(err);
+	assert_int_equal(err->code, PRB_ERROR_USAGE);
+	assert_string_equal(err->message, message);
+	if (hint)
+		assert_string_equal(err->hint, hint);
+	else
+		assert_null(err->hint);
+	prb_error_destroy(err);
+}
+
+static void test_modes(void **state)
+{
+	(void)state;
+	expect_mode(&(struct settings){}, USUAL, NULL, NULL);
+	expect_mode(&(struct settings){.count = 1, .text = "", .number = 1}, USUAL, NULL, NULL);
+	expect_mode(&(struct settings){.flag = true, .count = 1}, ONLY_FLAG, NULL, NULL);
+	expect_mode(&(struct settings){.flag = true, .text = ""}, BOTH, NULL, NULL);
+	expect_mode(&(struct settings){.flag = true, .number = 1}, ONLY_FLAG,
+		    "--number is not for --flag", "it is for the usual");
+	expect_mode(&(struct settings){.flag = true, .text = "", .count = 1}, BOTH,
+		    "--count is not for --flag --text", "it is for --flag and the usual");
+	expect_mode(&(struct settings){.seconds = 0.1}, USUAL, "--seconds is not for the usual",
+		    NULL);
+	expect_mode(&(struct settings){.place = ""}, USUAL, "--place is not for the usual", NULL);
+}
+
+static void test_several_modes(void **state)
+{
+	static const struct prb_mode pairs[] = {
+		{.name = "--flag", .by = "flag", .leaves = "number"},
+		{.name = "--text", .by = "text", .leaves = "count number", .instead = "so"},
+	};
+	const struct settings fine = {.flag = true, .count = 1}, wrong = {.text = "", .count = 1};
+	struct prb_error *err;
+
+	(void)state;
+	assert_null(prb_mode_check_each(pairs, 2, table, &fine));
+	err = prb_mode_check_each(pairs, 2, table, &wrong);
+	assert_string_equal(err->message, "--count is not for --text");
+	assert_string_equal(err->hint, "so");
+	prb_error_destroy(err);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms),  cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_skip),   cmocka_unit_test(test_distance),
 		cmocka_unit_test(test_tables), cmocka_unit_test(test_seconds),
+		cmocka_unit_test(test_modes),  cmocka_unit_test(test_several_modes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include "cli/commands/perf/gathered.h"
 #include "cli/commands/perf/show/performance.h"
 #include "cli/commands/perf/record/processes.h"
+#include "cli/commands/perf/record/record.h"
 #include "profile/store/load/load.h"
 #include "base/cleanup.h"
 #include "base/new_file.h"
@@ -64,10 +65,9 @@ static struct prb_error *find_running(const struct prb_job *job, struct running 
 
 static struct prb_performance_settings settings_of(const struct prb_cluster *c)
 {
-	return (struct prb_performance_settings){.duration = c->settings->duration,
-						 .output = c->settings->output,
-						 .cc = c->settings->native,
-						 .json = c->settings->json};
+	return (struct prb_performance_settings){
+		.record = {.duration = c->settings->duration, .cc = c->settings->native},
+		.out = {.path = c->settings->output, .json = c->settings->json}};
 }
 
 struct prb_error *prb_cluster_perf(struct prb_cluster *c)
@@ -81,7 +81,7 @@ struct prb_error *prb_cluster_perf(struct prb_cluster *c)
 
 	const struct prb_performance_several several = {running.pids.items, running.names.items,
 							running.pids.count};
-	settings.several = &several;
+	settings.record.several = &several;
 	return prb_performance_run(c->cli, &settings, NULL);
 }
 
@@ -107,8 +107,8 @@ static struct prb_error *record_to(const struct prb_cluster *c, const struct run
 							running->pids.count};
 	struct prb_performance_settings settings = settings_of(c);
 
-	settings.several = &several;
-	settings.output = path;
+	settings.record.several = &several;
+	settings.out.path = path;
 	PRB_TRY(prb_performance_open(c->cli, &settings, &targets));
 	return prb_performance_keep(&targets, &settings, NULL, &without_runs);
 }

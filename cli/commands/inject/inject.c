@@ -254,7 +254,7 @@ static struct prb_error *serve(struct prb_target *t, const struct inject_setting
 static struct prb_error *record(const struct prb_cli *cli, const struct inject_settings *s)
 {
 	return prb_performance_background(
-		cli, &(const struct prb_performance_settings){.json = s->library.json});
+		cli, &(const struct prb_performance_settings){.out.json = s->library.json});
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)

@@ -464,8 +464,8 @@ def test_no_torch(probing, target):
 
 
 @pytest.mark.parametrize("options, words", [
-    (["--exact"], "--exact is for --torch"),
-    (["--torch", "--exact", "--cc"], "--exact goes with"),
+    (["--exact"], "it is for '--torch --exact'"),
+    (["--torch", "--exact", "--cc"], "--cc is not for '--torch --exact'"),
 ])
 def test_usage(probing, target, options, words):
     process = target("leaks.py")

@@ -152,9 +152,9 @@ def test_no_module(probing, target):
 
 
 @pytest.mark.parametrize("options, words", [
-    (["--steps", "3"], "--steps is for --torch"),
-    (["--torch", "--lines"], "--torch goes with"),
-    (["--torch", "-o", "x.profile"], "a recording does not have modules yet"),
+    (["--steps", "3"], "--steps is not for sampling a process"),
+    (["--torch", "--lines"], "--lines is not for --torch"),
+    (["--torch", "-o", "x.profile"], "--torch is not for '-o FILE.profile'"),
 ])
 def test_usage(probing, target, options, words):
     process = target("leaks.py")

@@ -93,7 +93,7 @@ def test_bad_use(probing, files, tmp_path):
     for arguments, code, said in (
             (("perf", "--diff", before, after, "-o", tmp_path / "x.svg"), USAGE,
              "a comparison cannot be written as svg"),
-            (("perf", "--diff", before, after, "--tid", 1), USAGE, "--tid is of one recording only"),
+            (("perf", "--diff", before, after, "--tid", 1), USAGE, "--tid is not for --diff"),
             (("perf", "--diff", tmp_path / "text.profile", after), FAILED, "text.profile"),
             (("perf", "--diff", tmp_path / "none.profile", after), FAILED, "none.profile"),
             (("perf", after, "--from", "2s", "--to", "1s"), USAGE, "--to has to be after --from")):

@@ -157,4 +157,4 @@ def test_ring_and_last(tmp_path):
 def test_ring_needs_a_file():
     result = subprocess.run([support.BINARY, "perf", "--ring", "1m", "--", "true"],
                             capture_output=True, check=False)
-    assert result.returncode == 2 and b"--ring is for a .profile" in result.stderr
+    assert result.returncode == 2 and b"it is for '-o FILE.profile'" in result.stderr

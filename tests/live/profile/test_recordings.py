@@ -328,8 +328,8 @@ def test_nothing_is_made_when_there_is_nothing_to_record(probing, tmp_path):
 def test_what_makes_no_sense(probing, busy, tmp_path):
     file = tmp_path / "run.profile"
     assert probing(busy.pid, "perf", "-d", "200ms", "-o", file).code == OK
-    for words, says in ((["-d", "5s"], "--duration is for a process"),
-                        (["-r", "5"], "--rate is for a process"),
+    for words, says in ((["-d", "5s"], "--duration is not for a recording"),
+                        (["-r", "5"], "--rate is not for a recording"),
                         (["-o", tmp_path / "b.profile"], "a recording already")):
         result = probing(file, "perf", *words)
         assert result.code == USAGE and says in result.err, result

@@ -65,7 +65,7 @@ def test_nothing_to_annotate(probing, file):
         assert done.code == FAILED and says in done.err and "profiled.py" in done.err, done
     for options in (("-o", file.parent / "x.html"), ("--diff", file)):
         done = probing(file, "perf", "--annotate", "x.py", *options)
-        assert done.code == USAGE and "--annotate prints source" in done.err
+        assert done.code == USAGE and "--annotate is not for " in done.err
 
 
 def test_of_a_process(probing):

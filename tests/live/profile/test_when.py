@@ -170,12 +170,17 @@ def test_a_condition_that_never_ends(target, probing, tmp_path):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["--when", "1"], "--when is for a .profile"),
-    (["--when", "1", "-o", "x.profile", "--ring", "1m"], "does not go with"),
-    (["--when", "1", "-o", "x.profile", "--", "true"], "--when is of a process that runs"),
-    (["--last", "5s", "--", "true"], "--last is of a process that runs"),
-    (["--background", "--", "true"], "--background is of a process that runs"),
-    (["--background", "--from", "1s"], "--from or --to does not go with --background")])
+    (["--when", "1"], "--when is not for a table\n  it is for '-o FILE.profile'"),
+    (["--when", "1", "-o", "x.profile", "--ring", "1m"], "--ring is not for --when"),
+    (["--when", "1", "-o", "x.profile", "--", "true"], "--when is not for a program to start"),
+    (["--last", "5s", "--", "true"], "--last is not for a program to start"),
+    (["--background", "--", "true"], "--background is not for a program to start"),
+    (["--background", "--from", "1s"], "--from is not for --background"), (["-b", "-o", "x.html"], "it is for '-o FILE.profile'"),
+    (["-o", "x.svg", "--annotate", "x.py"], "--annotate is not for '-o FILE' for a viewer"),
+    (["--diff", "x.profile", "--annotate", "x.py"], "--annotate is not for --diff"),
+    (["--stop", "--rate", "5"], "--rate is not for --stop"),
+    (["--last", "5s", "--duration", "5s"], "--duration is not for --last"),
+    (["--torch", "-o", "x.profile"], "--torch is not for '-o FILE.profile'")])
 def test_refused(words, says, target, probing):
     before = [] if "--" in words else [target("stalls.py").pid]
     refused = probing(*before, "perf", *words)

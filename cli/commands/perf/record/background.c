@@ -17,6 +17,7 @@
 #include "base/own_file.h"
 #include "base/text.h"
 #include "cli/commands/perf/record/processes.h"
+#include "cli/commands/perf/record/record.h"
 #include "command/background.h"
 #include "command/exit.h"
 #include "command/output.h"
@@ -134,7 +135,7 @@ static struct prb_error *record(struct background *b, struct prb_performance_not
 	flock(note->folder, LOCK_EX);
 	PRB_TRY(refuse_second(note->pid));
 	PRB_TRY(choose_output(b, note->pid, folder));
-	note->output = b->settings.output = b->output;
+	note->output = b->settings.out.path = b->output;
 	return prb_performance_keep(&targets, &b->settings, note, &recording);
 }
 
@@ -178,7 +179,7 @@ static struct prb_error *tell(const struct background *b, const char *said)
 
 	if (sscanf(said, "%d %d %n", &pid, &recorder, &length) != 2 || !length)
 		return prb_error_create(PRB_ERROR_FAILED, "the recorder said '%.100s'", said);
-	if (b->settings.json) {
+	if (b->settings.out.json) {
 		prb_json_open(&json, NULL, '{');
 		prb_json_integer(&json, "pid", pid);
 		prb_json_integer(&json, "recorder", recorder);
@@ -189,9 +190,9 @@ static struct prb_error *tell(const struct background *b, const char *said)
 	}
 	prb_str_printf(&text, "process %d is recorded in the background, by process %d", pid,
 		       recorder);
-	if (b->settings.ring > 0) {
+	if (b->settings.record.ring > 0) {
 		prb_str_puts(&text, "; the last ");
-		prb_text_duration(&text, b->settings.ring);
+		prb_text_duration(&text, b->settings.record.ring);
 		prb_str_puts(&text, " are kept");
 	}
 	prb_str_puts(&text, "\nfile:           ");
@@ -225,10 +226,11 @@ struct prb_error *prb_performance_background(const struct prb_cli *cli,
 	prb_auto_str struct prb_str said = {};
 	struct prb_error *err;
 
-	if (!(b.settings.ring > 0) && !(b.settings.duration > 0) && !b.settings.when)
-		b.settings.ring = usual_ring;
+	if (!(b.settings.record.ring > 0) && !(b.settings.record.duration > 0) &&
+	    !b.settings.record.when)
+		b.settings.record.ring = usual_ring;
 	warn_of_place();
-	err = make_absolute(settings->output, &b.output);
+	err = make_absolute(settings->out.path, &b.output);
 	if (!err)
 		err = prb_background_start(&process, &said);
 	free(b.output);

@@ -84,9 +84,9 @@ struct prb_error *prb_performance_open(const struct prb_cli *cli,
 	struct prb_target **slot;
 
 	prb_descriptors_raise();
-	if (s->several)
-		return open_several(s->several, ret);
-	if (s->all)
+	if (s->record.several)
+		return open_several(s->record.several, ret);
+	if (s->record.all)
 		return open_all(cli->target, ret);
 	slot = prb_vec_push(&ret->list);
 	if (!slot)

@@ -32,8 +32,8 @@ struct prb_error *prb_performance_check_choice(const struct prb_performance_sett
 	auto_regex struct prb_regex *regex = NULL;
 	enum prb_weight weight;
 
-	PRB_TRY(prb_weight_parse(settings->mode, &weight));
-	return settings->threads ? compile(settings->threads, &regex) : NULL;
+	PRB_TRY(prb_weight_parse(settings->show.mode, &weight));
+	return settings->show.threads ? compile(settings->show.threads, &regex) : NULL;
 }
 
 static struct prb_error *matches(struct prb_regex *regex, const char *name, bool *ret)
@@ -83,14 +83,14 @@ static struct prb_error *none_chosen(const struct prb_recording *recording,
 	prb_auto_str struct prb_str names = {};
 
 	put_names(&names, recording);
-	if (settings->threads)
+	if (settings->show.threads)
 		return prb_error_hint(prb_error_create(PRB_ERROR_NO_PROCESS,
 						       "no thread of process %d has a name that "
 						       "matches '%.200s'",
-						       recording->pid, settings->threads),
+						       recording->pid, settings->show.threads),
 				      "there are %s", prb_str_text(&names));
 	return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has no thread %d", recording->pid,
-				settings->tid);
+				settings->record.tid);
 }
 
 struct prb_error *prb_performance_choose(const struct prb_recording *recording,
@@ -100,20 +100,20 @@ struct prb_error *prb_performance_choose(const struct prb_recording *recording,
 	size_t count = recording->threads.count;
 	bool any = false;
 
-	*ret = (struct prb_performance_choice){.choice.lines = settings->lines};
-	PRB_TRY(prb_weight_parse(settings->mode, &ret->choice.weight));
-	if (!settings->threads && !settings->tid)
+	*ret = (struct prb_performance_choice){.choice.lines = settings->show.lines};
+	PRB_TRY(prb_weight_parse(settings->show.mode, &ret->choice.weight));
+	if (!settings->show.threads && !settings->record.tid)
 		return NULL;
 	ret->threads = calloc(count + 1, sizeof(*ret->threads));
 	if (!ret->threads)
 		return prb_error_nomem();
 	ret->choice.threads = ret->threads;
-	if (settings->threads)
-		PRB_TRY(choose_by_name(recording, settings->threads, ret->threads));
+	if (settings->show.threads)
+		PRB_TRY(choose_by_name(recording, settings->show.threads, ret->threads));
 	for (size_t i = 0; i < count; i++) {
-		if (settings->tid)
-			ret->threads[i] = (!settings->threads || ret->threads[i]) &&
-					  recording->threads.items[i].tid == settings->tid;
+		if (settings->record.tid)
+			ret->threads[i] = (!settings->show.threads || ret->threads[i]) &&
+					  recording->threads.items[i].tid == settings->record.tid;
 		any |= ret->threads[i];
 	}
 	return any ? NULL : none_chosen(recording, settings);

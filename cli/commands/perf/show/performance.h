@@ -23,32 +23,49 @@ struct prb_performance_several {
 	size_t count; /**< at least one */
 };
 
-struct prb_performance_settings {
-	double duration;  /**< seconds; 0: not given */
-	double ring;	  /**< seconds that are kept; 0: not given */
-	const char *when; /**< NULL: not given */
-	double last;	  /**< seconds that are looked at; 0: not given */
-	int rate;	  /**< 0: not given */
-	const char *output;
-	const char *format;   /**< NULL: as the name of the output ends */
-	const char *mode;     /**< NULL: not given */
-	int tid;	      /**< 0: not given */
-	const char *threads;  /**< NULL: not given */
-	const char *diff;     /**< the recording to compare with; NULL: none */
-	const char *annotate; /**< FILE[:FUNCTION]; NULL: not given */
-	double from, to;      /**< seconds; 0: not given */
-	bool all;
-	bool background, stop;
-	bool subprocesses;
-	bool cc;
-	bool tasks;
+/** How samples are taken. What is 0 or NULL was not given. */
+struct prb_performance_sampling {
+	double duration;  /**< seconds */
+	double ring;	  /**< seconds that are kept */
+	const char *when; /**< a condition: what is around it is kept */
+	int rate;
+	int tid;
+	bool all, subprocesses;
+	bool cc, tasks, no_source;		       /**< of a recording: shown with it */
+	const struct prb_performance_several *several; /**< instead of a target */
+};
+
+/** What is shown of a recording. What is 0 or NULL was not given. */
+struct prb_performance_view {
+	const char *mode;
+	const char *threads;
+	double from, to;      /**< seconds */
+	double last;	      /**< seconds */
+	const char *diff;     /**< the recording to compare with */
+	const char *annotate; /**< FILE[:FUNCTION] */
 	bool lines;
-	bool no_source;
+};
+
+/** Where that goes. */
+struct prb_performance_output {
+	const char *path;   /**< NULL: not given */
+	const char *format; /**< NULL: as the name of the path ends */
 	bool json;
-	bool torch;
-	bool exact;
-	int steps;				       /**< 0: not given */
-	const struct prb_performance_several *several; /**< instead of a target; or NULL */
+};
+
+/** Modules of torch. */
+struct prb_performance_modules {
+	bool on, exact;
+	int steps; /**< 0: not given */
+};
+
+/** modes.h says which of them go together. */
+struct prb_performance_settings {
+	struct prb_performance_sampling record;
+	struct prb_performance_view show;
+	struct prb_performance_output out;
+	struct prb_performance_modules torch;
+	bool background, stop;
 };
 
 /** Their options; ends with an empty one. */
@@ -70,19 +87,31 @@ struct prb_error *prb_performance_show(struct prb_recording **recording,
 				       const struct prb_performance_settings *settings)
 	PRB_MUST_CHECK;
 
-struct prb_performance_targets;
-struct prb_performance_note;
-/** Records to the .profile that the settings name; @p note: NULL, or has it noted. *ret has no
- * samples. */
-struct prb_error *prb_performance_keep(const struct prb_performance_targets *targets,
-				       const struct prb_performance_settings *settings,
-				       struct prb_performance_note *note,
-				       struct prb_recording **ret) PRB_MUST_CHECK;
+/** Whether a .profile is written. */
+bool prb_performance_writes_recording(const struct prb_performance_settings *settings);
 
-/** Writes the file that the settings name, or one with a name of its own, and says so. */
+/** The format of the file that is written; NULL for a table or a .profile. @p usual: without a
+ * file that is named, or NULL. */
+struct prb_error *prb_performance_find_format(const struct prb_performance_settings *settings,
+					      const struct prb_profile_format *usual,
+					      const struct prb_profile_format **ret) PRB_MUST_CHECK;
+
+/** Whether it matters when the runs of a recording were. */
+bool prb_performance_needs_order(const struct prb_performance_settings *settings,
+				 const struct prb_profile_format *format);
+
+/** Whether source lines are recorded. */
+bool prb_performance_wants_source(const struct prb_performance_settings *settings,
+				  const struct prb_profile_format *format);
+
+/** Writes a .profile as if it had been recorded to it. */
+struct prb_error *prb_performance_keep_recording(const struct prb_recording *recording,
+						 const char *path) PRB_MUST_CHECK;
+
+/** Writes the file that is named, or one with a name of its own, and says so. */
 struct prb_error *prb_performance_write(const struct prb_recording *recording,
 					const struct prb_profile_choice *choice,
-					const struct prb_performance_settings *settings,
+					const struct prb_performance_output *out,
 					const struct prb_profile_format *format) PRB_MUST_CHECK;
 
 /** The chosen part of a recording; ends with free() of what `threads` points to. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/commands/perf/torch/torch.h"
-#include "cli/commands/perf/torch/exact/exact.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,7 +169,7 @@ static struct prb_error *read_again(struct torch *t)
 /** Nothing else would end the sampling. */
 static struct prb_error *check_counter(const struct torch *t)
 {
-	if (!t->settings->steps || t->settings->duration > 0 || t->counter.optimizer)
+	if (!t->settings->torch.steps || t->settings->record.duration > 0 || t->counter.optimizer)
 		return NULL;
 	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
 					       "--steps cannot end: no optimizer there counts its "
@@ -202,11 +201,12 @@ static bool is_over(void *context)
 	t->interrupted |= prb_interrupted();
 	if (t->interrupted)
 		return true;
-	now = t->settings->steps ? prb_clock_ns() : 0;
-	if (!t->settings->steps || now < t->next_look)
+	now = t->settings->torch.steps ? prb_clock_ns() : 0;
+	if (!t->settings->torch.steps || now < t->next_look)
 		return false;
 	t->next_look = now + LOOK_NS;
-	return count_steps(t) && t->counter.last >= t->counter.first + (uint64_t)t->settings->steps;
+	return count_steps(t) &&
+	       t->counter.last >= t->counter.first + (uint64_t)t->settings->torch.steps;
 }
 
 static struct prb_error *record(struct torch *t, struct prb_recording **ret)
@@ -214,12 +214,12 @@ static struct prb_error *record(struct torch *t, struct prb_recording **ret)
 	const struct prb_performance_settings *s = t->settings;
 	prb_auto_free char *command = NULL;
 	struct prb_profile_options options = {
-		.seconds = s->duration > 0 ? s->duration
-			   : s->steps	   ? 0
-					   : default_seconds,
-		.rate = s->rate ? s->rate : default_rate,
-		.tid = s->tid,
-		.native = s->cc,
+		.seconds = s->record.duration > 0 ? s->record.duration
+			   : s->torch.steps	  ? 0
+						  : default_seconds,
+		.rate = s->record.rate ? s->record.rate : default_rate,
+		.tid = s->record.tid,
+		.native = s->record.cc,
 		.modules = true,
 		.cancelled = is_over,
 		.give_up_names = prb_naming_gives_up,
@@ -283,7 +283,7 @@ static struct prb_error *write_file(const struct prb_performance_settings *s,
 	struct prb_error *err;
 
 	PRB_TRY(prb_by_module(recording, names, count, true, &by));
-	err = prb_performance_write(by.recording, choice, s, format);
+	err = prb_performance_write(by.recording, choice, &s->out, format);
 	prb_recording_destroy(by.recording);
 	return err;
 }
@@ -301,8 +301,8 @@ static struct prb_error *show(struct torch *t, const struct prb_by_module *by,
 		tree.steps = t->counter.last - t->counter.first;
 		tree.steps_exact = true;
 	}
-	err = (t->settings->json ? prb_torch_tree_json : prb_torch_tree_text)(by->recording, &tree,
-									      choice, &text);
+	err = (t->settings->out.json ? prb_torch_tree_json
+				     : prb_torch_tree_text)(by->recording, &tree, choice, &text);
 	prb_torch_tree_deinit(&tree);
 	PRB_TRY(err);
 	PRB_TRY(prb_output(&text));
@@ -313,7 +313,7 @@ static struct prb_error *choose(const struct prb_performance_settings *s,
 				struct prb_profile_choice *ret)
 {
 	*ret = (struct prb_profile_choice){.weight = PRB_WEIGHT_WALL};
-	return s->mode ? prb_weight_parse(s->mode, &ret->weight) : NULL;
+	return s->show.mode ? prb_weight_parse(s->show.mode, &ret->weight) : NULL;
 }
 
 static struct prb_error *record_and_show(struct torch *t, const struct prb_profile_format *format)
@@ -342,23 +342,10 @@ static struct prb_error *record_and_show(struct torch *t, const struct prb_profi
 	if (format)
 		err = write_file(t->settings, recording, more ? more : names, t->modules.count,
 				 &choice, format);
-	if (!err && (!format || t->settings->json))
+	if (!err && (!format || t->settings->out.json))
 		err = show(t, &by, more ? more : names, more ? more_orders : orders, &choice);
 	prb_recording_destroy(by.recording);
 	return err;
-}
-
-static struct prb_error *check(const struct prb_cli *cli, const struct prb_performance_settings *s)
-{
-	if (cli->program)
-		return prb_error_create(PRB_ERROR_USAGE,
-					"--torch is of a process that runs, not of one to start");
-	if (s->diff || s->annotate || s->tasks || s->lines || s->threads || s->from > 0 ||
-	    s->to > 0)
-		return prb_error_create(PRB_ERROR_USAGE,
-					"--torch goes with --duration, --steps, --rate, --mode, "
-					"--tid, --cc, --output, --format and --json only");
-	return NULL;
 }
 
 struct prb_error *prb_performance_torch(const struct prb_cli *cli,
@@ -368,9 +355,6 @@ struct prb_error *prb_performance_torch(const struct prb_cli *cli,
 	struct torch t = {.settings = s};
 	struct prb_error *err;
 
-	PRB_TRY(check(cli, s));
-	if (s->exact)
-		return prb_performance_exact(cli, s, format);
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &t.target));
 	err = t.target->live ? record_and_show(&t, format)
 			     : prb_error_create(PRB_ERROR_UNSUPPORTED,

@@ -66,7 +66,7 @@ static struct prb_error *refusal(struct prb_str *text)
 static struct prb_error *sample(struct prb_target *target, struct prb_agent *agent,
 				const struct prb_performance_settings *s)
 {
-	double seconds = s->duration > 0 ? s->duration : default_seconds;
+	double seconds = s->record.duration > 0 ? s->record.duration : default_seconds;
 	struct waiting waiting = {.by = prb_clock_seconds() + seconds + LATE_SECONDS};
 	struct prb_eval how = {.flags = PRB_WIRE_TORCH,
 			       .lasts = seconds,
@@ -77,7 +77,7 @@ static struct prb_error *sample(struct prb_target *target, struct prb_agent *age
 	prb_auto_str struct prb_str code = {};
 	struct prb_error *err;
 
-	prb_str_printf(&code, "exact\n%d\n%.3f", s->steps ? s->steps : STEPS, seconds);
+	prb_str_printf(&code, "exact\n%d\n%.3f", s->torch.steps ? s->torch.steps : STEPS, seconds);
 	if (code.failed)
 		return prb_error_nomem();
 	if (prb_term_is(stderr))
@@ -119,7 +119,7 @@ static struct prb_error *write_file(const struct prb_torch_rings *rings,
 	prb_auto_recording struct prb_recording *recording = NULL;
 
 	PRB_TRY(prb_exact_recording(rings, about, &recording));
-	return prb_performance_write(recording, &choice, s, format);
+	return prb_performance_write(recording, &choice, &s->out, format);
 }
 
 static struct prb_error *show(struct prb_target *target, const char *python, int64_t since,
@@ -138,9 +138,9 @@ static struct prb_error *show(struct prb_target *target, const char *python, int
 	PRB_TRY(prb_exact_make(&rings, &exact));
 	if (format)
 		PRB_TRY(write_file(&rings, &about, s, format));
-	if (format && !s->json)
+	if (format && !s->out.json)
 		return NULL;
-	PRB_TRY((s->json ? prb_exact_json : prb_exact_text)(&exact, &about, &text));
+	PRB_TRY((s->out.json ? prb_exact_json : prb_exact_text)(&exact, &about, &text));
 	PRB_TRY(prb_output(&text));
 	return prb_output_flush();
 }
@@ -162,15 +162,6 @@ static struct prb_error *time_steps(struct prb_target *target,
 	return err ? err : show(target, python, since, s, format);
 }
 
-static struct prb_error *check(const struct prb_performance_settings *s)
-{
-	if (s->rate || s->mode || s->tid || s->cc)
-		return prb_error_create(PRB_ERROR_USAGE,
-					"--exact goes with --torch, --steps, --duration, --output, "
-					"--format and --json only");
-	return NULL;
-}
-
 struct prb_error *prb_performance_exact(const struct prb_cli *cli,
 					const struct prb_performance_settings *s,
 					const struct prb_profile_format *format)
@@ -178,7 +169,6 @@ struct prb_error *prb_performance_exact(const struct prb_cli *cli,
 	struct prb_target *target;
 	struct prb_error *err;
 
-	PRB_TRY(check(s));
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	err = target->live ? time_steps(target, s, format)
 			   : prb_error_create(PRB_ERROR_UNSUPPORTED,
