@@ -15,12 +15,6 @@ $(O)/gateway/openapi.o: $(O)/gateway/schemas.inc
 $(O)/gateway/schemas.inc: build-aux/embed-schemas gateway/schemas.json docs/dump.schema.json
 	$(Q)mkdir -p $(@D) && $< $(filter %.json,$^) > $@.new && mv $@.new $@
 
-# Pages that coding assistants can read.
-MCP_PAGES := $(patsubst %,docs/%.md,cookbook glossary memory profiling training values)
-$(O)/gateway/mcp/resources.o: $(O)/gateway/mcp/pages.inc
-$(O)/gateway/mcp/pages.inc: build-aux/embed-skills $(MCP_PAGES)
-	$(Q)mkdir -p $(@D) && $< $(filter %.md,$^) > $@.new && mv $@.new $@
-
 # The page is bundled from gateway/web/src and what package-lock.json names, its requests' types are made from
 # docs/openapi.json; nothing of that is committed.
 .PHONY: web

@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "command/exit.h"
 #include "gateway/targets/child.h"
-#include "gateway/mcp/resources.h"
 #include "gateway/mcp/tools.h"
 
 enum {
@@ -107,8 +106,6 @@ static struct prb_error *initialize(const struct question *q)
 	prb_json_text(&json, "protocolVersion", version);
 	prb_json_open(&json, "capabilities", '{');
 	prb_json_open(&json, "tools", '{');
-	prb_json_close(&json, '}');
-	prb_json_open(&json, "resources", '{');
 	prb_json_close(&json, '}');
 	prb_json_close(&json, '}');
 	prb_json_open(&json, "serverInfo", '{');
@@ -282,7 +279,7 @@ static struct prb_error *run(const struct question *q, struct prb_tool_call *cal
 	if (err)
 		prb_str_printf(text, "%s%s%s%s", text->length ? "\n" : "", err->message,
 			       err->hint ? "\n" : "", err->hint ? err->hint : "");
-	if (err && call->tool && call->tool->writes)
+	if (err && call->tool->writes)
 		prb_str_printf(text, "\n%s", prb_str_text(&child.log));
 	if (warnings.length)
 		prb_str_printf(text, "\nwarning: %s\n", prb_str_text(&warnings));
@@ -342,80 +339,14 @@ static struct prb_error *call_tool(const struct question *q)
 	return run_tool(q, &call);
 }
 
-static struct prb_error *list_resources(const struct question *q)
-{
-	prb_auto_str struct prb_str line = {};
-	struct prb_json json = {&line};
-
-	begin(&json, q->id);
-	prb_json_open(&json, "result", '{');
-	prb_resources_list(&json);
-	prb_json_close(&json, '}');
-	return finish(q->mcp, &json);
-}
-
-static struct prb_error *list_templates(const struct question *q)
-{
-	prb_auto_str struct prb_str line = {};
-	struct prb_json json = {&line};
-
-	begin(&json, q->id);
-	prb_json_open(&json, "result", '{');
-	prb_resource_templates_list(&json);
-	prb_json_close(&json, '}');
-	return finish(q->mcp, &json);
-}
-
-static struct prb_error *tell_resource(const struct question *q, const char *uri, const char *media,
-				       const char *text)
-{
-	prb_auto_str struct prb_str line = {};
-	struct prb_json json = {&line};
-
-	begin(&json, q->id);
-	prb_json_open(&json, "result", '{');
-	prb_json_open(&json, "contents", '[');
-	prb_json_open(&json, NULL, '{');
-	prb_json_text(&json, "uri", uri);
-	prb_json_text(&json, "mimeType", media);
-	prb_json_text(&json, "text", text);
-	prb_json_close(&json, '}');
-	prb_json_close(&json, ']');
-	prb_json_close(&json, '}');
-	return finish(q->mcp, &json);
-}
-
-static struct prb_error *read_resource(const struct question *q)
-{
-	__attribute__((cleanup(prb_tool_call_deinit))) struct prb_tool_call call = {.seconds = 10};
-	const char *uri = param(q, "uri"), *text = NULL;
-	struct said said = {};
-	struct prb_error *err;
-
-	if (!uri || !prb_resource_find(uri, &text, &call.words))
-		return refuse(q->mcp, q->id, INVALID_PARAMS, "there is no such resource");
-	if (text)
-		return tell_resource(q, uri, "text/markdown", text);
-	err = call.words.list.count ? run(q, &call, &said) : prb_error_nomem();
-	if (err || said.failed) {
-		prb_error_destroy(err);
-		err = refuse(q->mcp, q->id, INVALID_PARAMS,
-			     said.text.length ? prb_str_text(&said.text) : "it cannot be read");
-	} else if (!said.cancelled) {
-		err = tell_resource(q, uri, "text/plain", prb_str_text(&said.text));
-	}
-	prb_str_deinit(&said.text);
-	return err;
-}
-
 static const struct {
 	const char *name;
 	struct prb_error *(*answer)(const struct question *q);
 } METHODS[] = {
-	{"initialize", initialize},	    {"ping", ping},
-	{"tools/list", list_tools},	    {"tools/call", call_tool},
-	{"resources/list", list_resources}, {"resources/templates/list", list_templates},
-	{"resources/read", read_resource},
+	{"initialize", initialize},
+	{"ping", ping},
+	{"tools/list", list_tools},
+	{"tools/call", call_tool},
 };
 
 static struct prb_error *answer(struct mcp *mcp, const json_t *message)

@@ -143,6 +143,7 @@ def test_what_is_no_request(assistant):
     for line, code in ((b"nonsense", -32700), (b'{"id":1}', None), (b"[]", -32600), (b"7", -32700),
                        (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600),
                        (b'{"jsonrpc":"2.0","id":5,"method":"no/such"}', -32601),
+                       (b'{"jsonrpc":"2.0","id":5,"method":"resources/list"}', -32601),
                        (b'{"jsonrpc":"2.0","id":5,"method":"tools/call"}', -32602),
                        (b"\xff\xfe", -32700), (b"[" * 100000, -32700), (b"", None),
                        (b'{"jsonrpc":"2.0","method":"notifications/whatever"}', None)):
@@ -150,31 +151,6 @@ def test_what_is_no_request(assistant):
         if code:
             assert assistant.receive()["error"]["code"] == code, line[:50]
     assert assistant.ask("tools/list")["tools"]
-
-
-def test_skills_are_resources(assistant):
-    found = {item["name"]: item["uri"] for item in assistant.ask("resources/list")["resources"]
-             if item["uri"].startswith("probing://skills/")}
-    assert set(found) == {"hang", "deadlock", "gil", "slow", "leak"}
-    [content] = assistant.ask("resources/read", uri=found["hang"])["contents"]
-    assert content["text"].startswith("# Does the program hang")
-    assert assistant.ask("resources/read", uri="file:///etc/passwd")["code"] == -32602
-
-
-def test_tables_and_pages_are_resources(assistant):
-    listed = {item["uri"] for item in assistant.ask("resources/list")["resources"]}
-    assert {"probing://tables", "probing://docs/cookbook", "probing://docs/glossary"} <= listed
-    for uri in listed:
-        [content] = assistant.ask("resources/read", uri=uri)["contents"]
-        assert content["uri"] == uri and len(content["text"]) > 200, uri
-    [template] = assistant.ask("resources/templates/list")["resourceTemplates"]
-    assert template["uriTemplate"] == "probing://tables/{table}"
-    [content] = assistant.ask("resources/read", uri="probing://tables/python.threads")["contents"]
-    assert "waits_for" in content["text"]
-    for uri in ("probing://tables/no.such", "probing://tables/--help", "probing://tables/", "probing://docs/../cookbook",
-                "probing://docs/nothing", "probing://tablesx", "probing://", ""):
-        assert assistant.ask("resources/read", uri=uri)["code"] == -32602, uri
-    assert assistant.ask("resources/read")["code"] == -32602
 
 
 def test_code_only_if_that_was_allowed(program):
