@@ -10,7 +10,6 @@
  *     a ~ 're', a ~* 're', a !~ 're', a !~* 're'     a [NOT] REGEXP 're'
  *     a ILIKE 'x%', x::real, EXTRACT(hour FROM t)    LIKE, CAST, hour(t)
  *     percentile_cont(0.9) WITHIN GROUP (ORDER BY x) percentile_cont(x, 0.9)
- *     LIMIT ALL, OFFSET 5 ROWS FETCH FIRST 3 ROWS ONLY
  *     SHOW TABLES, SHOW COLUMNS FROM t, SHOW SCHEMAS, SHOW ALL, SHOW key, DESCRIBE t
  *                                                    queries of information_schema
  *

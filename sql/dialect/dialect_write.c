@@ -160,55 +160,6 @@ static size_t translate_match(struct prb_translation *t, size_t i)
 	return 0;
 }
 
-static bool is_count(const struct prb_translation *t, size_t i)
-{
-	return i < t->tokens.count && (t->tokens.items[i].kind == PRB_TOKEN_NUMBER ||
-				       t->tokens.items[i].kind == PRB_TOKEN_PARAMETER);
-}
-
-static bool is_rows(const struct prb_translation *t, size_t i)
-{
-	return prb_translation_is(t, i, "row") || prb_translation_is(t, i, "rows");
-}
-
-/** FETCH FIRST [n] ROWS ONLY: its tokens and where n is, or PRB_NO_TOKEN. */
-static size_t find_fetch(const struct prb_translation *t, size_t i, size_t *number)
-{
-	size_t at = i + 2;
-
-	if (!prb_translation_is(t, i, "fetch") ||
-	    !(prb_translation_is(t, i + 1, "first") || prb_translation_is(t, i + 1, "next")))
-		return 0;
-	*number = is_count(t, at) ? at++ : PRB_NO_TOKEN;
-	return is_rows(t, at) && prb_translation_is(t, at + 1, "only") ? at + 2 - i : 0;
-}
-
-/** LIMIT ALL, and [OFFSET m ROWS] FETCH FIRST n ROWS ONLY. */
-static size_t translate_limit(struct prb_translation *t, size_t i)
-{
-	size_t fetch = i, number, length;
-
-	if (prb_translation_is(t, i, "limit") && prb_translation_is(t, i + 1, "all")) {
-		prb_translation_put(t, i, "LIMIT -1");
-		return 2;
-	}
-	if (prb_translation_is(t, i, "offset") && is_count(t, i + 1))
-		fetch = i + 2 + is_rows(t, i + 2);
-	length = find_fetch(t, fetch, &number);
-	if (!length)
-		return 0;
-	prb_translation_put(t, fetch, "LIMIT ");
-	if (number == PRB_NO_TOKEN)
-		prb_translation_put(t, fetch, "1");
-	else
-		prb_translation_write(t, number, number + 1);
-	if (fetch != i) {
-		prb_translation_put(t, i, " OFFSET ");
-		prb_translation_write(t, i + 1, i + 2);
-	}
-	return fetch + length - i;
-}
-
 /** "python.threads", one name in quotes, which is a table's. */
 static size_t translate_table(struct prb_translation *t, size_t i)
 {
@@ -231,8 +182,8 @@ static size_t translate_table(struct prb_translation *t, size_t i)
 static size_t translate_here(struct prb_translation *t, size_t i)
 {
 	static size_t (*const all[])(struct prb_translation *, size_t) = {
-		translate_match,	 translate_limit,	prb_translate_interval,
-		prb_translate_timestamp, prb_translate_extract, prb_translate_percentile,
+		translate_match,       prb_translate_interval,	 prb_translate_timestamp,
+		prb_translate_extract, prb_translate_percentile,
 	};
 	enum prb_token_kind kind = t->tokens.items[i].kind;
 	size_t length = 0;
