@@ -34,6 +34,16 @@ static int own_folder(const char *path)
 	return fd < 0 ? fd : close(fd);
 }
 
+/*
+ * The C library makes another call only where the kernel does not know faccessat2(): filters of
+ * older containers answer that with EPERM.
+ */
+static bool is_writable(const char *folder)
+{
+	return !faccessat(AT_FDCWD, folder, W_OK, AT_EACCESS) ||
+	       (errno == EPERM && !syscall(SYS_faccessat, AT_FDCWD, folder, W_OK));
+}
+
 /** @p base, then each of the folders, made one by one. */
 static int make_below(const char *base, const char *const *below, char ret[PRBA_CRASH_PATH])
 {
@@ -48,7 +58,7 @@ static int make_below(const char *base, const char *const *below, char ret[PRBA_
 		snprintf(ret + strlen(ret), PRBA_CRASH_PATH - strlen(ret), "/%s", *below);
 	}
 	rc = own_folder(ret);
-	if (!rc && faccessat(AT_FDCWD, ret, W_OK, AT_EACCESS))
+	if (!rc && !is_writable(ret))
 		rc = -errno;
 	return rc;
 }
