@@ -114,6 +114,6 @@ unsigned prb_filters_calls(const struct prb_libc *libc, unsigned makers)
 {
 	if (libc->musl)
 		return makers | PRB_CALL_MUSL;
-	return makers | (libc->before_2_33 ? PRB_CALL_OLD : 0) |
-	       (libc->before_2_26 ? PRB_CALL_OLDEST : 0);
+	return makers | (libc->before_2_34 ? 0 : PRB_CALL_NEW) |
+	       (libc->before_2_33 ? PRB_CALL_OLD : 0) | (libc->before_2_26 ? PRB_CALL_OLDEST : 0);
 }

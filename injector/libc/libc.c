@@ -224,6 +224,8 @@ static struct prb_error *find_age(struct prb_libc *libc)
 {
 	uint64_t address, size;
 
+	PRB_TRY(look_up(libc, "closefrom", &address, &size));
+	libc->before_2_34 = !address;
 	PRB_TRY(look_up(libc, "stat", &address, &size));
 	libc->before_2_33 = !address;
 	PRB_TRY(look_up(libc, "reallocarray", &address, &size));

@@ -38,7 +38,7 @@ struct prb_libc {
 	uint64_t dlopen, dlsym, dlerror;
 	uint64_t dlclose;     /**< 0 if there is none */
 	bool internal_dlopen; /**< the one inside libc of glibc before 2.34: no dlerror() */
-	bool before_2_33, before_2_26; /**< glibc: it makes other system calls */
+	bool before_2_34, before_2_33, before_2_26; /**< glibc: it makes other system calls */
 	struct prb_target_code code;
 	uint64_t join; /**< pthread_join(), with its end; 0 if there is none */
 	uint64_t join_end;

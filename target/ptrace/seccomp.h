@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Decides whether a thread's seccomp filters permit the calls that loading needs. The
- * filters are read from the kernel and evaluated here, because a forbidden call could kill the
- * thread.
+ * @file Decides whether a thread's seccomp filters permit the calls that loading needs, with all
+ * arguments that they can be made with. The filters are read from the kernel and evaluated here,
+ * because a forbidden call could kill the thread.
  */
 #ifndef PRB_TARGET_PTRACE_SECCOMP_H
 #define PRB_TARGET_PTRACE_SECCOMP_H
 
 #include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -27,9 +25,8 @@ struct prb_error *prb_seccomp_check(pid_t tid, unsigned makers) PRB_MUST_CHECK;
 /** Whether they forbid that call; false where we may not read them. */
 bool prb_seccomp_forbids(pid_t tid, int number);
 
-/** The verdict of a filter on a call. A malformed filter kills, as the kernel would not have it.
- */
-uint32_t prb_seccomp_run(const struct sock_filter *code, size_t count,
-			 const struct seccomp_data *data);
+/** Checks one filter as prb_seccomp_check() does: @p code of @p count instructions. */
+struct prb_error *prb_seccomp_judge(const struct sock_filter *code, size_t count,
+				    unsigned makers) PRB_MUST_CHECK;
 
 #endif

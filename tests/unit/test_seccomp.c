@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Filters of system calls are run as the kernel runs them, which is asked itself. */
+/*
+ * Filters of system calls are evaluated as the kernel runs them, which is asked itself; and for
+ * more than one value of an argument, so that no result is missed.
+ */
 #include <errno.h>
-#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +22,7 @@
 
 #include "base/checked.h"
 #include "target/ptrace/seccomp.h"
+#include "target/ptrace/seccomp_filter.h"
 
 enum {
 	CALL = SYS_getpgid, /* the only one that the filters here judge */
@@ -27,12 +33,6 @@ enum {
 	CODE_MASK = 0xfff,
 	REFUSED = -1, /* by the kernel, as a filter */
 };
-
-#ifdef __x86_64__
-static const uint32_t architecture = AUDIT_ARCH_X86_64;
-#else
-static const uint32_t architecture = AUDIT_ARCH_AARCH64;
-#endif
 
 struct program {
 	struct sock_filter code[LENGTH_MAX];
@@ -137,6 +137,56 @@ static void child(const struct program *p, struct question *questions)
 	_exit(0);
 }
 
+/* What was found: how many results, and whether one of them is, or may be, the answer. */
+struct found {
+	uint32_t answer; /* with the bits of CODE_MASK */
+	unsigned results, fitting;
+	uint32_t last;
+};
+
+static bool find(void *context, uint32_t low, uint32_t high)
+{
+	struct found *f = context;
+
+	f->results++;
+	f->last = low;
+	f->fitting += (f->answer >= low && f->answer <= high);
+	return true;
+}
+
+static void evaluate(const struct sock_filter *code, size_t count,
+		     const struct prb_seccomp_call *call, struct found *f)
+{
+	bool all = false;
+
+	assert_null(prb_seccomp_results(code, count, call, find, f, &all));
+	assert_true(all);
+}
+
+/* The kernel knows error numbers up to 4095. */
+static void compare(const struct program *p, const struct question *question, unsigned *seed)
+{
+	struct prb_seccomp_call call = {.number = CALL};
+	struct found f = {.answer = SECCOMP_RET_ERRNO | (uint32_t)question->answer};
+
+	for (int i = 0; i < 6; i++)
+		call.args[i].low = call.args[i].high = question->arguments[i];
+	evaluate(p->code, p->length, &call, &f);
+	assert_int_equal(f.results, 1);
+	assert_int_equal(f.fitting, 1);
+	/* The same is among what is found for more values. */
+	for (int i = 0; i < 6; i++) {
+		uint64_t below = (uint64_t)rand_r(seed) << rand_r(seed) % 33;
+		uint64_t above = (uint64_t)rand_r(seed) << rand_r(seed) % 33;
+
+		call.args[i].low -= PRB_MIN(below, call.args[i].low);
+		call.args[i].high += PRB_MIN(above, UINT64_MAX - call.args[i].high);
+		f.results = f.fitting = 0;
+		evaluate(p->code, p->length, &call, &f);
+		assert_true(f.fitting >= 1);
+	}
+}
+
 static void test_as_the_kernel(void **state)
 {
 	struct question *questions =
@@ -162,13 +212,7 @@ static void test_as_the_kernel(void **state)
 		assert_int_equal(status, 0);
 		assert_int_not_equal(questions[0].answer, REFUSED);
 		for (int i = 0; i < CALLS; i++) {
-			struct seccomp_data data = {.nr = CALL, .arch = architecture};
-
-			memcpy(data.args, questions[i].arguments, sizeof(data.args));
-			uint32_t ours = prb_seccomp_run(p.code, p.length, &data);
-			assert_int_equal(ours & SECCOMP_RET_ACTION_FULL, SECCOMP_RET_ERRNO);
-			/* The kernel knows error numbers up to 4095. */
-			assert_int_equal(ours & CODE_MASK, questions[i].answer);
+			compare(&p, &questions[i], &seed);
 			compared++;
 		}
 	}
@@ -188,7 +232,8 @@ static void test_division_by_zero(void **state)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct program p = {.length = PRB_ARRAY_SIZE(code)};
-	const struct seccomp_data data = {.nr = CALL, .arch = architecture};
+	const struct prb_seccomp_call call = {.number = CALL};
+	struct found f = {};
 	struct question questions[CALLS] = {};
 	int status;
 
@@ -200,14 +245,19 @@ static void test_division_by_zero(void **state)
 		child(&p, questions);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
-	assert_int_equal(prb_seccomp_run(p.code, p.length, &data), SECCOMP_RET_KILL_THREAD);
+	evaluate(p.code, p.length, &call, &f);
+	assert_int_equal(f.results, 1);
+	assert_int_equal(f.last, SECCOMP_RET_KILL_THREAD);
 }
 
 static uint32_t run(const struct sock_filter *code, size_t count)
 {
-	const struct seccomp_data data = {.nr = CALL, .arch = architecture};
+	const struct prb_seccomp_call call = {.number = CALL};
+	struct found f = {};
 
-	return prb_seccomp_run(code, count, &data);
+	evaluate(code, count, &call, &f);
+	assert_int_equal(f.results, 1);
+	return f.last;
 }
 
 static void test_hostile(void **state)
@@ -232,12 +282,172 @@ static void test_hostile(void **state)
 	assert_int_equal(run(divide, 3), 0);
 }
 
+enum { LOW = 16, HIGH = 20, STEP = 8 }; /* offsets of the words of the first argument */
+
+#define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset)
+#define IF(comparison, k, yes, no) BPF_JUMP(BPF_JMP | (comparison) | BPF_K, k, yes, no)
+#define RETURN(result) BPF_STMT(BPF_RET | BPF_K, result)
+/* All calls but one are allowed; what follows is about that one. */
+#define ONLY(number) LOAD(0), IF(BPF_JEQ, number, 1, 0), RETURN(SECCOMP_RET_ALLOW)
+#define KILL RETURN(SECCOMP_RET_KILL_PROCESS)
+#define ALLOW RETURN(SECCOMP_RET_ALLOW)
+/* As libseccomp has a mask of an argument: both words, the high one by a mask of 0. */
+#define MASKED(argument, mask, value, yes, no)                                  \
+	LOAD(HIGH + STEP * (argument)), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0), \
+		IF(BPF_JEQ, 0, 0, (no) + 3), LOAD(LOW + STEP * (argument)),     \
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask), IF(BPF_JEQ, value, yes, no)
+/* As it compares all of an argument. */
+#define EQUAL(argument, value, yes, no)                                                    \
+	LOAD(HIGH + STEP * (argument)), IF(BPF_JEQ, (uint64_t)(value) >> 32, 0, (no) + 2), \
+		LOAD(LOW + STEP * (argument)), IF(BPF_JEQ, (uint32_t)(value), yes, no)
+#define ABOVE(argument, value, yes, no)                                                           \
+	LOAD(HIGH + STEP * (argument)), IF(BPF_JGT, (uint64_t)(value) >> 32, (yes) + 3, 0),       \
+		IF(BPF_JEQ, (uint64_t)(value) >> 32, 0, (no) + 2), LOAD(LOW + STEP * (argument)), \
+		IF(BPF_JGT, (uint32_t)(value), yes, no)
+
+/* What the filter forbids of all that is called on a new glibc: a name, NULL for nothing. */
+static void judge(const struct sock_filter *code, size_t count, const char *forbidden)
+{
+	const unsigned makers = PRB_CALL_LOADS | PRB_CALL_SERVES | PRB_CALL_CRASHES | PRB_CALL_NEW;
+	struct prb_error *err = prb_seccomp_judge(code, count, makers);
+
+	if (forbidden) {
+		assert_non_null(err);
+		assert_non_null(strstr(err->message, forbidden));
+	} else {
+		assert_null(err);
+	}
+	prb_error_destroy(err);
+}
+
+#define JUDGE(forbidden, ...)                                     \
+	do {                                                      \
+		const struct sock_filter code_[] = {__VA_ARGS__}; \
+		judge(code_, PRB_ARRAY_SIZE(code_), forbidden);   \
+	} while (0)
+
+/* Filters that programs have: what they forbid is not what we do. */
+static void test_usual_filters(void **state)
+{
+	enum { NAMESPACES = 0x7e020000, VSOCK = 40, TIOCSTI = 0x5412, GET_INFO = 22 };
+
+	(void)state;
+	JUDGE(NULL, ALLOW);
+	JUDGE(NULL, RETURN(SECCOMP_RET_LOG));
+	/* containers */
+	JUDGE(NULL, ONLY(SYS_clone), MASKED(0, NAMESPACES, 0, 0, 1), ALLOW, KILL);
+	JUDGE(NULL, ONLY(SYS_clone3), RETURN(SECCOMP_RET_ERRNO | ENOSYS));
+	JUDGE(NULL, ONLY(SYS_socket), EQUAL(0, VSOCK, 0, 1), KILL, ALLOW);
+	JUDGE(NULL, ONLY(SYS_socket), ABOVE(0, VSOCK - 1, 0, 1), KILL, ALLOW);
+	JUDGE(NULL, ONLY(SYS_personality), EQUAL(0, 0, 0, 1), ALLOW, EQUAL(0, 8, 0, 1), ALLOW,
+	      KILL);
+	/* services */
+	JUDGE(NULL, ONLY(SYS_mmap), MASKED(2, 6, 6, 0, 1), KILL, ALLOW);
+	JUDGE(NULL, ONLY(SYS_mprotect), MASKED(2, 4, 4, 0, 1), RETURN(SECCOMP_RET_ERRNO | EPERM),
+	      ALLOW);
+	JUDGE(NULL, ONLY(SYS_socket), EQUAL(0, AF_UNIX, 0, 1), ALLOW, KILL);
+	JUDGE(NULL, ONLY(SYS_openat), MASKED(2, 0100, 0100, 0, 7), MASKED(3, 04000, 04000, 0, 1),
+	      KILL, ALLOW);
+	JUDGE(NULL, ONLY(SYS_mkdirat), MASKED(2, 06000, 0, 1, 0), KILL, ALLOW);
+	/* browsers, and what is like them */
+	JUDGE(NULL, ONLY(SYS_ioctl), MASKED(1, 0xffffffff, TIOCSTI, 0, 1), KILL, ALLOW);
+	JUDGE(NULL, ONLY(SYS_futex), LOAD(LOW + STEP), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x7f),
+	      IF(BPF_JEQ, 6, 0, 1), KILL, ALLOW);
+	JUDGE(NULL, ONLY(SYS_getrandom), LOAD(LOW + 2 * STEP), IF(BPF_JSET, ~3u, 0, 1), KILL,
+	      ALLOW);
+	JUDGE(NULL, ONLY(SYS_prctl), EQUAL(0, GET_INFO, 0, 1), KILL, ALLOW);
+	JUDGE(NULL, ONLY(SYS_clock_gettime), LOAD(LOW), IF(BPF_JGT, 1, 0, 1), KILL, ALLOW);
+	/* NULL where a pointer is passed, and what no memory of ours is as large as */
+	JUDGE(NULL, ONLY(SYS_munmap), EQUAL(0, 0, 0, 1), KILL, ALLOW);
+	JUDGE(NULL, ONLY(SYS_mmap), ABOVE(1, 1ull << 30, 0, 1), KILL, ALLOW);
+	JUDGE(NULL, ONLY(SYS_mmap), ABOVE(1, 1ull << 40, 0, 1), KILL, ALLOW);
+}
+
+/* Each looks at a value that only some calls of ours have. */
+static void test_values(void **state)
+{
+	(void)state;
+	JUDGE("read()", ONLY(SYS_read), ABOVE(2, 32767, 0, 1), KILL, ALLOW);
+	JUDGE("read()", ONLY(SYS_read), LOAD(LOW + 2 * STEP), IF(BPF_JEQ, 4711, 0, 1), KILL, ALLOW);
+	JUDGE("fstat()", ONLY(SYS_fstat), LOAD(LOW), IF(BPF_JGE, 200, 1, 0), KILL, ALLOW);
+	JUDGE("bind()", ONLY(SYS_bind), LOAD(LOW + 2 * STEP), IF(BPF_JGE, 9, 1, 0), KILL, ALLOW);
+	JUDGE("mmap()", ONLY(SYS_mmap), EQUAL(5, 0, 1, 0), KILL, ALLOW);
+	JUDGE("mmap()", ONLY(SYS_mmap), LOAD(HIGH), IF(BPF_JEQ, 0, 1, 0), KILL, ALLOW);
+	JUDGE("munmap()", ONLY(SYS_munmap), ABOVE(1, 4095, 1, 0), KILL, ALLOW);
+	JUDGE("futex()", ONLY(SYS_futex), LOAD(LOW + 2 * STEP), IF(BPF_JEQ, 0x7fffffff, 0, 1), KILL,
+	      ALLOW);
+	JUDGE("madvise()", ONLY(SYS_madvise), LOAD(LOW + STEP), IF(BPF_JSET, 0xfff, 0, 1), KILL,
+	      ALLOW);
+	/* by what was calculated, or kept elsewhere */
+	JUDGE("read()", ONLY(SYS_read), LOAD(LOW + 2 * STEP),
+	      BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 15), IF(BPF_JEQ, 0, 1, 0), KILL, ALLOW);
+	JUDGE("read()", ONLY(SYS_read), LOAD(LOW + 2 * STEP), BPF_STMT(BPF_ST, 3),
+	      BPF_STMT(BPF_LDX | BPF_MEM, 3), LOAD(0), BPF_STMT(BPF_MISC | BPF_TXA, 0),
+	      BPF_STMT(BPF_ALU | BPF_XOR | BPF_K, 5), IF(BPF_JEQ, 5, 0, 1), KILL, ALLOW);
+	JUDGE("read()", ONLY(SYS_read), BPF_STMT(BPF_LD | BPF_IMM, 7), BPF_STMT(BPF_ST, 0),
+	      LOAD(LOW + 2 * STEP), BPF_STMT(BPF_MISC | BPF_TAX, 0), BPF_STMT(BPF_LD | BPF_MEM, 0),
+	      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 0, 1), KILL, ALLOW);
+	/* by where it is called from */
+	JUDGE("close()", ONLY(SYS_close), LOAD(8), IF(BPF_JGE, 0x1000, 0, 1), KILL, ALLOW);
+}
+
+/* An int with its sign bit comes to a register in two ways. */
+static void test_negative_numbers(void **state)
+{
+	(void)state;
+	JUDGE("openat()", ONLY(SYS_openat), EQUAL(0, (uint32_t)-100, 0, 1), KILL, ALLOW);
+	JUDGE("openat()", ONLY(SYS_openat), EQUAL(0, -100ll, 0, 1), KILL, ALLOW);
+	JUDGE("openat()", ONLY(SYS_openat), EQUAL(0, -100ll, 1, 0), KILL, ALLOW);
+	JUDGE(NULL, ONLY(SYS_openat), EQUAL(0, 5ll << 32 | (uint32_t)-100, 0, 1), KILL, ALLOW);
+	JUDGE(NULL, ONLY(SYS_openat), EQUAL(0, -99ll, 0, 1), KILL, ALLOW);
+}
+
+/* What a call may fail with is known to who makes it. */
+static void test_errors(void **state)
+{
+	(void)state;
+	JUDGE("clone3()", ONLY(SYS_clone3), RETURN(SECCOMP_RET_ERRNO | EPERM));
+	JUDGE("clone3()", ONLY(SYS_clone3), KILL);
+	JUDGE(NULL, ONLY(SYS_memfd_create), RETURN(SECCOMP_RET_ERRNO | EPERM));
+	/* One that is not made, and said to be. */
+	JUDGE("memfd_create()", ONLY(SYS_memfd_create), RETURN(SECCOMP_RET_ERRNO));
+	JUDGE("memfd_create()", ONLY(SYS_memfd_create), RETURN(SECCOMP_RET_USER_NOTIF));
+	JUDGE("memfd_create()", ONLY(SYS_memfd_create), RETURN(SECCOMP_RET_TRACE | EPERM));
+	JUDGE("read()", ONLY(SYS_read), RETURN(SECCOMP_RET_ERRNO | ENOSYS));
+	/* A result that is calculated: always an error, or anything. */
+	JUDGE(NULL, ONLY(SYS_fallocate), LOAD(LOW + 3 * STEP),
+	      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xff),
+	      BPF_STMT(BPF_ALU | BPF_OR | BPF_K, SECCOMP_RET_ERRNO | 1),
+	      BPF_STMT(BPF_RET | BPF_A, 0));
+	JUDGE("fallocate()", ONLY(SYS_fallocate), LOAD(LOW + 3 * STEP),
+	      BPF_STMT(BPF_RET | BPF_A, 0));
+}
+
+/* As long as a filter may be, and with as many branches. */
+static void test_long_filter(void **state)
+{
+	static struct sock_filter code[BPF_MAXINSNS];
+	const size_t last = PRB_ARRAY_SIZE(code) - 1;
+
+	(void)state;
+	for (size_t i = 0; i < last; i++)
+		code[i] = (struct sock_filter)IF(BPF_JEQ, (uint32_t)i, 1, 0);
+	for (size_t i = 0; i < last; i += 3)
+		code[i] = (struct sock_filter)LOAD(LOW + STEP * (i % 6));
+	code[last - 1] = (struct sock_filter)ALLOW;
+	code[last] = (struct sock_filter)ALLOW;
+	judge(code, PRB_ARRAY_SIZE(code), NULL);
+	code[last] = (struct sock_filter)KILL;
+	judge(code, PRB_ARRAY_SIZE(code), "mmap()");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_the_kernel),
-		cmocka_unit_test(test_division_by_zero),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_as_the_kernel), cmocka_unit_test(test_division_by_zero),
+		cmocka_unit_test(test_hostile),	      cmocka_unit_test(test_usual_filters),
+		cmocka_unit_test(test_values),	      cmocka_unit_test(test_negative_numbers),
+		cmocka_unit_test(test_errors),	      cmocka_unit_test(test_long_filter),
 	};
 
 	return cmocka_run_group_tests_name("seccomp", tests, NULL, NULL);

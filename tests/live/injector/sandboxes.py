@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Programs that run under a filter of system calls: programs/sandbox.c and sandboxed.py."""
 import ctypes
+import errno
 import functools
 import os
 import re
@@ -12,18 +13,31 @@ import time
 import environment
 import support
 
-LOADS, SERVES, MUSL, OLD, OLDEST, CRASHES = (1 << bit for bit in range(6))  # enum prb_call_maker
+# enum prb_call_maker
+LOADS, SERVES, MUSL, OLD, OLDEST, CRASHES, NEW = (1 << bit for bit in range(7))
+NEEDED, MAY_FAIL, MAY_LACK = range(3)  # enum prb_call_failure
 KILL, TRAP, ERRNO, LOG = 0x80000000, 0x00030000, 0x00050000, 0x7ffc0000
-ACTIONS = {"kill": KILL, "trap": TRAP, "errno": ERRNO | 38, "log": LOG}
+ACTIONS = {"kill": KILL, "trap": TRAP, "errno": ERRNO | errno.ENOSYS, "eperm": ERRNO | errno.EPERM,
+           "log": LOG}
 ROUNDS, STOP, COUNT = range(3)
 NOTED = struct.Struct("=ii6Q")
+
+
+class Range(ctypes.Structure):
+    """All values of an argument."""
+    _fields_ = [("low", ctypes.c_uint64), ("high", ctypes.c_uint64), ("bounded", ctypes.c_bool)]
+
+    def words(self):
+        """The bounds of its low word."""
+        if not self.bounded or self.low >> 32 != self.high >> 32:
+            return 0, 0xffffffff
+        return self.low & 0xffffffff, self.high & 0xffffffff
 
 
 class Listed(ctypes.Structure):
     """A call of the product's list."""
     _fields_ = [("name", ctypes.c_char_p), ("number", ctypes.c_long), ("maker", ctypes.c_uint),
-                ("may_fail", ctypes.c_bool), ("decides", ctypes.c_uint),
-                ("arguments", ctypes.c_uint64 * 6)]
+                ("failure", ctypes.c_uint), ("arguments", Range * 6)]
 
 
 def library():
@@ -48,7 +62,8 @@ def makers_on(libc):
     """Who makes calls in a process on a glibc of that version, or on musl, and has the agent."""
     if libc == "musl":
         return LOADS | SERVES | MUSL
-    return LOADS | SERVES | (OLD if libc < (2, 33) else 0) | (OLDEST if libc < (2, 26) else 0)
+    return (LOADS | SERVES | (OLD if libc < (2, 33) else 0) | (OLDEST if libc < (2, 26) else 0) |
+            (NEW if libc >= (2, 34) else 0))
 
 
 @functools.lru_cache(maxsize=None)
@@ -108,7 +123,7 @@ def watched(interpreter, makers, *words):
 
 
 def answered(interpreter, call, action, *words, argument=()):
-    """A Python in which one call has that answer; with @argument the number of one, "=", ">" or "&",
-    and a value: those calls of it."""
+    """A Python in which one call has that answer; with @argument the number of one, how it compares
+    as in sandbox_answer(), and a value: those calls of it."""
     return Sandboxed([interpreter.exe, environment.PROGRAMS / "sandboxed.py", library()],
                      "answer", numbers()[call], ACTIONS[action], *argument, *words, env=interpreter.env)

@@ -81,6 +81,7 @@ def libc_of(pid):
     return int(found[1]), int(found[2])
 
 
+@functools.lru_cache(maxsize=None)
 def makers_of(interpreter):
     with support.Program([interpreter.exe, "-c", "print(1, flush=True); input()"],
                          env=interpreter.env) as process:
@@ -112,6 +113,26 @@ def assert_listed(process, name):
                           check=False).returncode == OK
     process.assert_lives()
     assert not process.noted(), name
+
+
+NOBODY, OCCUPIED = 65534, 61523
+
+
+@pytest.mark.parametrize("user", [NOBODY, OCCUPIED])
+def test_every_call_of_a_user_is_listed(newest, user):
+    """The agent's folder in /tmp: the number of a user may say nothing, and the folder be another's."""
+    if not newest.has_ctypes:
+        pytest.skip("no ctypes")
+    folder = Path("/tmp/probing-%d" % OCCUPIED)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        for name in ("eval", "trace-calls", "pause", "inject-crash"):
+            with watched(newest, makers_of(newest) | of_command(name), "user", user) as process:
+                assert_listed(process, name)
+    finally:
+        for path in Path("/tmp").glob(folder.name + "*"):
+            shutil.rmtree(path)
 
 
 def test_every_call_of_exact_is_listed():
@@ -196,7 +217,8 @@ NAMES = sorted({call.name.decode() for call in listed()}) + OTHERS
 SAMPLE = {
     "kill": ["socket", "listen", "poll", "fcntl", "newfstatat", "geteuid", "reboot"],
     "trap": ["bind", "unlink", "fstat", "getpid", "restart_syscall"],
-    "errno": ["accept4", "getsockopt", "rseq", "mkdir"],
+    "errno": ["accept4", "getsockopt", "rseq", "mkdir", "clone3"],
+    "eperm": ["listen", "clone3", "memfd_create", "faccessat2"],
     "log": ["socket"]}
 WHOLE = support.LONG or faults.RUNS > 10
 
@@ -210,8 +232,14 @@ def forbids(name, action, makers, command):
     makers |= of_command(command)
     if action == "log":
         return False
-    return any(not (call.may_fail and action == "errno") for call in listed()
+    return any(not copes(call.failure, action) for call in listed()
                if call.name.decode() == name and call.maker & makers)
+
+
+def copes(failure, action):
+    """Whether whoever makes a call goes on without it."""
+    return (failure == sandboxes.MAY_FAIL and action in ("errno", "eperm") or
+            failure == sandboxes.MAY_LACK and action == "errno")
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -279,6 +307,28 @@ BY_ARGUMENTS = {
     "create-a-file": ("openat", 2, "&", 0o100, "eval"),
     "name-of-a-thread": ("prctl", 0, "=", 15, "eval"),
     "unix-socket": ("socket", 0, "=", 1, "eval"),
+    "read-much": ("read", 2, ">", 32767, "eval"),
+    "list-much": ("getdents64", 2, ">", 32767, "eval"),
+    "allocate-much-of-a-file": ("fallocate", 3, ">", (1 << 20) - 1, "eval"),
+    "low-descriptor": ("fstat", 0, "<", 200, "eval"),
+    "short-address": ("bind", 2, "<", 20, "eval"),
+    "shortest-address": ("bind", 2, "<", 9, "eval"),
+    "part-of-a-file": ("mmap", 5, "!", 0, "eval"),
+    "little-memory": ("mmap", 1, "<", 4096, "eval"),
+    "two-pages": ("mmap", 1, "<", 8192, "eval"),
+    "give-back-little": ("munmap", 1, "<", 4096, "eval"),
+    "poll-just-two": ("poll", 1, "=", 2, "eval"),
+    "long-link": ("readlink", 2, ">", 3999, "eval"),
+    "receive-little": ("recvfrom", 2, "<", 2, "eval"),
+    "wake-all": ("futex", 2, "=", 0x7fffffff, "eval"),
+    "futex-of-some-value": ("futex", 2, ">", 1, "eval"),
+    "signals-of-a-wait": ("ppoll", 4, "!", 0, "eval"),
+    "memory-high-up": ("mmap", 0, "^", 0, "eval"),
+    "timeout-high-up": ("futex", 3, "^", 0, "eval"),
+    "address-high-up": ("sendto", 4, "^", 0, "eval"),
+    "time-of-a-wait-high-up": ("ppoll", 2, "^", 0, "eval"),
+    "signals-high-up": ("rt_sigprocmask", 2, "^", 0, "eval"),
+    "stack-of-signals-high-up": ("sigaltstack", 0, "^", 0, "eval"),
     "internet-socket": ("socket", 0, "=", 2, None),
     "much-memory": ("mmap", 1, ">", 1 << 30, None),
     "writable-code": ("mmap", 2, "=", 7, None),
@@ -290,7 +340,7 @@ BY_ARGUMENTS = {
 @pytest.mark.skipif("poll" not in numbers(), reason="the machine has ppoll() alone")
 @pytest.mark.parametrize("name", BY_ARGUMENTS)
 def test_no_arguments_kill(newest, name):
-    """A filter that looks at arguments is asked about those that will be passed."""
+    """A filter that looks at arguments is asked about all that will be passed."""
     if not newest.has_ctypes:
         pytest.skip("no ctypes")
     call, number, comparison, value, command = BY_ARGUMENTS[name]
@@ -303,10 +353,65 @@ def test_no_arguments_kill(newest, name):
                                     stdout=subprocess.PIPE).stdout.decode()
             assert ("does not allow %s()" % call in doctor) == (command == "eval"), doctor
         else:
-            assert code == OK, (code, out, err)
-            assert run(process.pid, "inject-crash")[0] == OK
-            assert subprocess.run([support.BINARY, str(process.pid), "eject"], check=False,
-                                  stdout=subprocess.PIPE).returncode == OK
+            assert_serves(process)
+
+
+def assert_serves(process):
+    """All goes on there."""
+    for command in ("eval", "inject-crash"):
+        code, out, err = run(process.pid, command)
+        assert code == OK, (command, code, out, err)
+    assert subprocess.run([support.BINARY, str(process.pid), "eject"], check=False,
+                          stdout=subprocess.PIPE).returncode == OK
+    process.assert_lives()
+
+
+# How an argument is compared with a value, and whether one between those bounds can be found so.
+COMPARISONS = {"=": lambda low, high, value: low <= value <= high,
+               ">": lambda low, high, value: high > value,
+               "<": lambda low, high, value: low < value}
+VALUES = {1, 200, 4096, 1 << 20}  # besides the bounds
+
+
+def comparisons():
+    """Each call of the list x each of its arguments x each comparison x some values; sampled."""
+    values = {}
+    for call in listed():
+        for number, argument in enumerate(call.arguments):
+            values.setdefault((call.name.decode(), number), set(VALUES)).update(argument.words())
+    cases = [(call, number, comparison, value) for (call, number), some in sorted(values.items())
+             for comparison in COMPARISONS for value in sorted(some)]
+    cases += [(call, number, "^", 0) for call, number in sorted(values)]
+    return cases[::1 if WHOLE else 211]
+
+
+def finds(arguments, makers):
+    """Whether a filter with that comparison finds calls of ours."""
+    call, number, comparison, value = arguments
+    ranges = [one.arguments[number] for one in listed()
+              if one.name.decode() == call and one.maker & makers]
+    if comparison == "^":
+        return any(not one.bounded or one.high >> 31 for one in ranges)
+    return any(COMPARISONS[comparison](*one.words(), value) for one in ranges)
+
+
+@pytest.mark.parametrize("arguments", comparisons(), ids=lambda case: "%s-%d-%s-%#x" % case)
+def test_no_values_kill(newest, arguments):
+    """The list has all values of all arguments: what it has not may be forbidden."""
+    if not newest.has_ctypes:
+        pytest.skip("no ctypes")
+    call, *argument = arguments
+    makers = makers_of(newest)
+    with answered(newest, call, "kill", argument=argument) as process:
+        for command in ("eval", "inject-crash"):
+            refused = finds(arguments, makers | of_command(command))
+            code, out, err = run(process.pid, command)
+            assert code == (UNSUPPORTED if refused else OK), (command, code, out, err)
+            assert not refused or "does not allow %s()" % call in err, err
+            process.assert_lives()
+        done = subprocess.run([support.BINARY, str(process.pid), "eject"], check=False,
+                              stdout=subprocess.PIPE)
+        assert done.returncode == OK or finds(arguments, makers)
         process.assert_lives()
 
 

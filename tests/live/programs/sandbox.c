@@ -52,11 +52,13 @@ struct shared *sandbox_open(const char *path)
 	return shared;
 }
 
-static struct sock_filter code[4096];
+static struct sock_filter code[BPF_MAXINSNS];
 static unsigned short length;
 
 static void add(uint16_t operation, uint32_t k, uint8_t yes, uint8_t no)
 {
+	if (length == BPF_MAXINSNS)
+		_exit(99);
 	code[length++] = (struct sock_filter){operation, yes, no, k};
 }
 
@@ -79,65 +81,60 @@ static int install(unsigned flags)
 static const struct listed {
 	const char *name;
 	long number;
-	unsigned maker;
-	bool may_fail;
-	unsigned decides;
-	uint64_t arguments[6]; /* the fields as sandboxes.py has them */
+	unsigned maker, failure;
+	struct prb_call_range arguments[6]; /* the fields as sandboxes.py has them */
 } listed[] = {
-#define CALL(name, maker, may_fail, decides, ...) \
-	{#name, SYS_##name, PRB_CALL_##maker, may_fail, decides, {__VA_ARGS__}},
+#define CALL(name, maker, failure, ...) \
+	{#name, SYS_##name, PRB_CALL_##maker, PRB_CALL_##failure, {__VA_ARGS__}},
 	PRB_CALLS(CALL)};
-enum { LISTED = sizeof(listed) / sizeof(*listed) };
+enum { LISTED = sizeof(listed) / sizeof(*listed), BITS = 32 };
 
 static unsigned short leaves[64];
 static int leaving;
 
-/* One word of a call, the low one of argument @i, has to compare as said with @k. */
-static void need(unsigned i, uint16_t comparison, uint32_t k, bool wanted)
+/* The word that is loaded has to compare as said with @k. */
+static void need(uint16_t comparison, uint32_t k, bool wanted)
 {
-	load(offsetof(struct seccomp_data, args) + 8 * i);
 	leaves[leaving++] = length;
 	add(BPF_JMP | comparison | BPF_K, k, wanted ? 0 : 1, wanted ? 1 : 0);
 }
 
-/* The argument is of the kind that the listed value stands for. */
-static void need_kind(unsigned i, uint64_t value)
+/* Argument @i is in the range: a number of one word, an int as either sign extends it, or not 0. */
+static void need_range(unsigned i, const struct prb_call_range *range)
 {
-	switch (value) {
-	case PRB_CALL_DESCRIPTOR:
-		need(i, BPF_JGE, 3, true);
-		need(i, BPF_JSET, 1u << 31, false);
-		break;
-	case PRB_CALL_WHILE:
-		need(i, BPF_JSET, 1u << 31, false);
-		break;
-	case PRB_CALL_MANY:
-		need(i, BPF_JGE, 1, true);
-		need(i, BPF_JGT, PRB_CALL_MANY, false);
-		break;
-	case PRB_CALL_SMALL:
-		need(i, BPF_JGT, PRB_CALL_SMALL_MAX, false);
-		break;
-	case PRB_CALL_LARGE:
-		need(i, BPF_JGT, PRB_CALL_SMALL_MAX, true);
-		need(i, BPF_JGT, PRB_CALL_LARGE, false);
-		break;
-	case PRB_CALL_SOME:
-		need(i, BPF_JEQ, 0, false);
-		break;
-	default:
-		need(i, BPF_JEQ, (uint32_t)value, true);
+	const size_t low = offsetof(struct seccomp_data, args) + 8 * i, high = low + 4;
+
+	if (!range->bounded)
+		return;
+	if (range->low == 1 && range->high == UINT64_MAX) {
+		load(low);
+		add(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2);
+		load(high);
+		need(BPF_JEQ, 0, false);
+		return;
 	}
+	if (range->low >> BITS != range->high >> BITS)
+		_exit(99);
+	load(low);
+	if (range->low == range->high) {
+		need(BPF_JEQ, (uint32_t)range->low, true);
+	} else {
+		need(BPF_JGE, (uint32_t)range->low, true);
+		need(BPF_JGT, (uint32_t)range->high, false);
+	}
+	load(high);
+	if (range->low >> (BITS - 1) & 1)
+		add(BPF_JMP | BPF_JEQ | BPF_K, UINT32_MAX, 1, 0);
+	need(BPF_JEQ, 0, true);
 }
 
 static void allow(const struct listed *call)
 {
 	leaving = 0;
 	load(offsetof(struct seccomp_data, nr));
-	leaves[leaving++] = length;
-	add(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call->number, 0, 1);
-	for (unsigned digits = call->decides; digits; digits /= 10)
-		need_kind(digits % 10 - 1, call->arguments[digits % 10 - 1]);
+	need(BPF_JEQ, (uint32_t)call->number, true);
+	for (unsigned i = 0; i < 6; i++)
+		need_range(i, &call->arguments[i]);
 	add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
 	for (int i = 0; i < leaving; i++) {
 		struct sock_filter *leave = &code[leaves[i]];
@@ -207,16 +204,24 @@ const struct listed *sandbox_listed(size_t i)
 	return i < LISTED ? &listed[i] : NULL;
 }
 
-/* To one call; with "=", ">" or "&" to one whose argument @i is, exceeds, or has a bit of, @k. */
+/*
+ * To one call. With a comparison, to one whose argument @i is ("="), is not ("!"), exceeds (">"),
+ * is below ("<"), or has a bit of ("&"), @k, by its low word; "^" by its high word, which exceeds
+ * @k.
+ */
 int sandbox_answer(long number, uint32_t action, unsigned i, int comparison, uint32_t k)
 {
-	if (comparison) {
-		uint16_t code_of = comparison == '='   ? BPF_JEQ
-				   : comparison == '>' ? BPF_JGT
-						       : BPF_JSET;
+	static const struct {
+		uint16_t code;
+		bool negated;
+	} comparisons[] = {['='] = {BPF_JEQ}, ['!'] = {BPF_JEQ, true}, ['>'] = {BPF_JGT},
+			   ['^'] = {BPF_JGT}, ['<'] = {BPF_JGE, true}, ['&'] = {BPF_JSET}};
 
-		load(offsetof(struct seccomp_data, args) + 8 * i);
-		add(BPF_JMP | code_of | BPF_K, k, 1, 0);
+	if (comparison) {
+		const bool negated = comparisons[comparison].negated;
+
+		load(offsetof(struct seccomp_data, args) + 8 * i + (comparison == '^' ? 4 : 0));
+		add(BPF_JMP | comparisons[comparison].code, k, negated ? 0 : 1, negated ? 1 : 0);
 		add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
 	}
 	load(offsetof(struct seccomp_data, nr));

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""sandboxed.py LIBRARY SHARED note MAKERS|answer NUMBER ACTION [ARGUMENT =|>|& VALUE]
-[torch|main|other]: shuts itself into a filter of
-system calls with programs/sandbox.c, and then makes no call of its own any more."""
+"""sandboxed.py LIBRARY SHARED note MAKERS|answer NUMBER ACTION [ARGUMENT =|!|<|>|&|^ VALUE]
+[torch|main|other|user USER]: shuts itself into a filter of system calls with programs/sandbox.c, and then makes
+no call of its own any more."""
 import ctypes
+import os
 import sys
 import threading
 
@@ -16,6 +17,12 @@ if sys.argv[-1] == "torch":
     model = torch.nn.Linear(2, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     data = torch.ones(2, 2)
+if sys.argv[-2] == "user":
+    user = int(sys.argv[-1])
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE
 
 
 def step():
