@@ -4,11 +4,11 @@
  * longer than most queries.
  */
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "sql/engine/session_private.h"
+#include "sql/engine/table_sources.h"
 
 static bool is_name_byte(char c)
 {
@@ -95,28 +95,15 @@ struct prb_error *prb_declare_tables(struct prb_session *session, const char *sq
 {
 	prb_auto_str struct prb_str attached = {}, created = {};
 	bool all = asks_for_all(sql);
-	struct prb_ring_table **ring;
-	size_t count = 0;
+	const struct prb_table *table;
 
-	while (prb_tables[count])
-		count++;
-	if (!session->declared)
-		session->declared = calloc(count, 1);
-	if (!session->declared)
-		return prb_error_nomem();
-	for (size_t i = 0; i < count; i++) {
-		const struct prb_table *t = prb_tables[i];
-
-		if (session->declared[i] || (!all && !prb_sql_mentions(sql, t->name)))
+	for (size_t i = 0; (table = prb_session_table(session, i)); i++) {
+		if (i == session->declared.count && !prb_vec_push(&session->declared))
+			return prb_error_nomem();
+		if (session->declared.items[i] || (!all && !prb_sql_mentions(sql, table->name)))
 			continue;
-		session->declared[i] = true;
-		create(session, t, &attached, &created);
-	}
-	prb_vec_each (ring, &session->rings) {
-		if ((*ring)->declared || (!all && !prb_sql_mentions(sql, (*ring)->name)))
-			continue;
-		(*ring)->declared = true;
-		create(session, &(*ring)->spec, &attached, &created);
+		session->declared.items[i] = true;
+		create(session, table, &attached, &created);
 	}
 	if (!created.length)
 		return NULL;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sql/engine/expression_tables.h"
-
+/*
+ * The source of tables of Python expressions: python.`EXPRESSION` is evaluated in the target when a
+ * statement that names it is prepared, and again when that statement runs once more. Only in a
+ * session that may run code (changes.h). An expression that may not be evaluated, or fails, is an
+ * error.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -10,6 +14,7 @@
 #include "control/expression.h"
 #include "sql/engine/changes.h"
 #include "sql/engine/session_private.h"
+#include "sql/engine/table_sources.h"
 
 enum { MAX_TABLES = 16 };
 
@@ -178,8 +183,8 @@ static bool is_quoted(const char *sql, const char *word)
 	return false;
 }
 
-struct prb_error *prb_expression_tables_add(struct prb_session *session, const char *sql,
-					    const char *word, bool *ret)
+static struct prb_error *make(struct prb_session *session, const char *sql, const char *word,
+			      bool *ret)
 {
 	static const char schema[] = "python.";
 	struct prb_expression_table *table, **place;
@@ -216,7 +221,7 @@ struct prb_error *prb_expression_tables_add(struct prb_session *session, const c
 	return NULL;
 }
 
-void prb_expression_tables_drop(struct prb_session *session)
+static void drop(struct prb_session *session)
 {
 	struct prb_expression_table **table;
 
@@ -232,22 +237,29 @@ void prb_expression_tables_drop(struct prb_session *session)
 	session->expressions.count = 0;
 }
 
-void prb_expression_tables_free(struct prb_expression_tables *tables)
+static void deinit(struct prb_session *session)
 {
 	struct prb_expression_table **table;
 
-	prb_vec_each (table, tables)
+	prb_vec_each (table, &session->expressions)
 		destroy(*table);
-	prb_vec_free(tables);
+	prb_vec_free(&session->expressions);
 }
 
-const struct prb_table *prb_expression_tables_find(const struct prb_expression_tables *tables,
-						   const char *schema, const char *name)
+static const struct prb_table *find(const struct prb_session *session, const char *schema,
+				    const char *name)
 {
 	struct prb_expression_table **table;
 
-	prb_vec_each (table, tables)
+	prb_vec_each (table, &session->expressions)
 		if (!strcasecmp(schema, "python") && !strcmp((*table)->expression, name))
 			return &(*table)->spec;
 	return NULL;
 }
+
+const struct prb_table_source prb_expression_source = {
+	.find = find,
+	.make = make,
+	.drop = drop,
+	.deinit = deinit,
+};

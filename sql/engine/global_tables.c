@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "sql/dialect/partial.h"
 #include "sql/engine/session_private.h"
+#include "sql/engine/table_sources.h"
 
 enum { MAX_TABLES = 16, MAX_COLUMNS = 100 };
 
@@ -53,30 +54,32 @@ void prb_session_on_global(struct prb_session *session, prb_global_reader *reade
 	session->global_context = context;
 }
 
-void prb_global_tables_free(struct prb_global_tables *tables)
+static void deinit(struct prb_session *session)
 {
 	struct prb_global_table **table;
 
-	prb_vec_each (table, tables) {
+	prb_vec_each (table, &session->globals) {
 		prb_partial_deinit(&(*table)->partial);
 		free((*table)->name);
 		free(*table);
 	}
-	prb_vec_free(tables);
+	prb_vec_free(&session->globals);
 }
 
-const struct prb_table *prb_global_tables_find(const struct prb_global_tables *tables,
-					       const char *schema, const char *name)
+static const struct prb_table *find(const struct prb_session *session, const char *schema,
+				    const char *name)
 {
 	struct prb_global_table *const *table;
 
 	if (strcasecmp(schema, "global") != 0)
 		return NULL;
-	prb_vec_each (table, tables)
+	prb_vec_each (table, &session->globals)
 		if (!strcasecmp((*table)->name, name))
 			return &(*table)->spec;
 	return NULL;
 }
+
+const struct prb_table_source prb_global_source = {.find = find, .deinit = deinit};
 
 /** Columns that are arguments of a table, and keys, are of one process. */
 static void describe(struct prb_global_table *table)
@@ -274,7 +277,7 @@ static struct prb_error *put_name(struct prb_session *session, const char *schem
 
 	if (!both)
 		return prb_error_nomem();
-	if (!prb_global_tables_find(&session->globals, "global", both)) {
+	if (!find(session, "global", both)) {
 		if (session->globals.count == MAX_TABLES)
 			return prb_error_create(PRB_ERROR_USAGE, "more than %d global tables",
 						MAX_TABLES);

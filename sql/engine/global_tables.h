@@ -17,7 +17,6 @@
 #include "sql/spec/table.h"
 
 struct prb_session;
-struct prb_global_tables;
 
 /** Columns behind those of the table itself. */
 enum {
@@ -56,9 +55,5 @@ void prb_session_on_global(struct prb_session *session, prb_global_reader *reade
  */
 struct prb_error *prb_global_rewrite(struct prb_session *session, const char *sql,
 				     struct prb_str *ret, size_t *count) PRB_MUST_CHECK;
-
-/** By its names, or NULL. */
-const struct prb_table *prb_global_tables_find(const struct prb_global_tables *tables,
-					       const char *schema, const char *name);
 
 #endif

@@ -13,6 +13,7 @@
 #include "rings/files.h"
 #include "sql/engine/ring_scan.h"
 #include "sql/engine/session_private.h"
+#include "sql/engine/table_sources.h"
 
 /* Schemas that a program's tables may be in. */
 static const char *const schemas[] = {"user", "python", "main"};
@@ -210,6 +211,17 @@ static struct prb_error *create_view(const struct prb_ring *ring, const struct p
 	return NULL;
 }
 
+static const struct prb_table *find(const struct prb_session *session, const char *schema,
+				    const char *name)
+{
+	struct prb_ring_table **table;
+
+	prb_vec_each (table, &session->rings)
+		if (!strcasecmp((*table)->schema, schema) && !strcasecmp((*table)->name, name))
+			return &(*table)->spec;
+	return NULL;
+}
+
 static struct prb_error *push(struct prb_ring_tables *tables, struct prb_ring_table *table)
 {
 	struct prb_ring_table **place = table ? prb_vec_push(tables) : NULL;
@@ -222,14 +234,14 @@ static struct prb_error *push(struct prb_ring_tables *tables, struct prb_ring_ta
 	return NULL;
 }
 
-static struct prb_error *add_ring(struct prb_ring_tables *tables, const struct prb_ring *ring)
+static struct prb_error *add_ring(struct prb_session *session, const struct prb_ring *ring)
 {
 	const struct prb_ring_header *h = &ring->header;
 
 	PRB_TRY(check_names(ring));
-	if (prb_ring_tables_find(tables, h->schema, h->name))
+	if (find(session, h->schema, h->name))
 		return NULL;
-	PRB_TRY(push(tables, create(ring)));
+	PRB_TRY(push(&session->rings, create(ring)));
 	for (const struct prb_collected *v = prb_collected_tables; v->name; v++) {
 		struct prb_ring_table *table;
 
@@ -238,7 +250,7 @@ static struct prb_error *add_ring(struct prb_ring_tables *tables, const struct p
 			continue;
 		PRB_TRY(create_view(ring, v, &table));
 		if (table)
-			PRB_TRY(push(tables, table));
+			PRB_TRY(push(&session->rings, table));
 	}
 	return NULL;
 }
@@ -249,7 +261,7 @@ static struct prb_error *add_file(struct prb_session *session, struct prb_ring_f
 	prb_auto_ring struct prb_ring *ring = NULL;
 
 	PRB_TRY(prb_ring_files_open(files, index, &ring));
-	return add_ring(&session->rings, ring);
+	return add_ring(session, ring);
 }
 
 static struct prb_error *add_all(struct prb_session *session, struct prb_ring_files *files)
@@ -286,7 +298,7 @@ struct prb_error *prb_ring_tables_add(struct prb_session *session, struct prb_ta
 	return err;
 }
 
-struct prb_error *prb_ring_tables_look(struct prb_session *session)
+static struct prb_error *look(struct prb_session *session)
 {
 	struct prb_session_target *t;
 
@@ -303,22 +315,29 @@ struct prb_error *prb_ring_tables_look(struct prb_session *session)
 	return NULL;
 }
 
-void prb_ring_tables_free(struct prb_ring_tables *tables)
+static void deinit(struct prb_session *session)
 {
 	struct prb_ring_table **table;
 
-	prb_vec_each (table, tables)
+	prb_vec_each (table, &session->rings)
 		free(*table);
-	prb_vec_free(tables);
+	prb_vec_free(&session->rings);
 }
 
-const struct prb_table *prb_ring_tables_find(const struct prb_ring_tables *tables,
-					     const char *schema, const char *name)
+static size_t count(const struct prb_session *session)
 {
-	struct prb_ring_table **table;
-
-	prb_vec_each (table, tables)
-		if (!strcasecmp((*table)->schema, schema) && !strcasecmp((*table)->name, name))
-			return &(*table)->spec;
-	return NULL;
+	return session->rings.count;
 }
+
+static const struct prb_table *at(const struct prb_session *session, size_t index)
+{
+	return &session->rings.items[index]->spec;
+}
+
+const struct prb_table_source prb_ring_source = {
+	.find = find,
+	.count = count,
+	.at = at,
+	.look = look,
+	.deinit = deinit,
+};

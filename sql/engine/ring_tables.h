@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Tables of rings: each ring of a session's targets is a table, built from its header. Some
- * have views, which are tables too (sql/spec/collected.h).
+ * @file The source of tables of rings: each ring of a session's targets is a table, built from its
+ * header. Some have views, which are tables too (sql/spec/collected.h).
  *
  * Threading and ownership: as the session. Errors: PRB_ERROR_UNSUPPORTED for a ring whose names
  * SQL cannot have, and those of rings/ring.h.
@@ -35,7 +35,6 @@ struct prb_ring_table {
 	char source_schema[PRB_RING_NAME], source_name[PRB_RING_NAME]; /**< of the ring */
 	int filter;	   /**< column of the ring that has to be `value`; -1: none */
 	const char *value; /**< static */
-	bool declared;	   /**< to SQLite */
 };
 
 struct prb_ring_tables {
@@ -51,15 +50,5 @@ struct prb_session;
  */
 struct prb_error *prb_ring_tables_add(struct prb_session *session,
 				      struct prb_target *target) PRB_MUST_CHECK;
-/** The same of all targets. */
-struct prb_error *prb_ring_tables_look(struct prb_session *session) PRB_MUST_CHECK;
-void prb_ring_tables_free(struct prb_ring_tables *tables);
-
-/** By its names, or NULL. */
-const struct prb_table *prb_ring_tables_find(const struct prb_ring_tables *tables,
-					     const char *schema, const char *name);
-
-/** The session's table number @p index of rings, or NULL behind the last. */
-const struct prb_table *prb_session_ring_table(const struct prb_session *session, size_t index);
 
 #endif

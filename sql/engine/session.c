@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "target/proc/process.h"
 #include "sql/engine/session_private.h"
+#include "sql/engine/table_sources.h"
 
 /* What sorting and grouping may take of our own memory: more than any question needs. */
 enum { DEFAULT_MEMORY = 512 << 20 };
@@ -71,11 +72,8 @@ void prb_session_destroy(struct prb_session *session)
 		prb_target_destroy(target->target);
 		free(target->name);
 	}
-	free(session->declared);
-	prb_ring_tables_free(&session->rings);
-	prb_expression_tables_free(&session->expressions);
-	prb_custom_tables_free(session);
-	prb_global_tables_free(&session->globals);
+	prb_vec_free(&session->declared);
+	prb_session_deinit_tables(session);
 	prb_vec_free(&session->targets);
 	prb_vec_each (told, &session->told)
 		free(*told);
@@ -153,11 +151,6 @@ struct prb_target *prb_session_target(const struct prb_session *session)
 size_t prb_session_target_count(const struct prb_session *session)
 {
 	return session->targets.count;
-}
-
-const struct prb_table *prb_session_ring_table(const struct prb_session *session, size_t index)
-{
-	return index < session->rings.count ? &session->rings.items[index]->spec : NULL;
 }
 
 void prb_session_on_warning(struct prb_session *session, prb_warning_handler *handler,

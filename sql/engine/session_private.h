@@ -37,8 +37,8 @@ struct prb_session_target {
 
 struct prb_session {
 	sqlite3 *db;
-	bool prepared;	/**< functions, module and guard are there */
-	bool *declared; /**< for each of prb_tables; NULL before the first */
+	bool prepared;		/**< functions, module and guard are there */
+	PRB_VEC(bool) declared; /**< to SQLite, by the number of the table (table_sources.h) */
 	struct prb_ring_tables rings;
 	struct prb_expression_tables expressions;
 	struct prb_global_tables globals;
@@ -46,11 +46,11 @@ struct prb_session {
 	struct prb_error *(*global)(void *context, const struct prb_global_ask *ask,
 				    struct prb_scan *scan);
 	void *global_context;
-	const struct prb_custom *custom; /**< of the user's extensions, or NULL */
-	PRB_VEC(char *) custom_tables;	 /**< those that are there now */
-	bool allow_changes;		 /**< see prb_session_allow_changes() */
-	uint32_t attached;		 /**< bit N: schema N of prb_schemas */
-	bool declaring;			 /**< SQLite is being told of tables, by us */
+	const struct prb_custom *custom;  /**< of the user's extensions, or NULL */
+	PRB_VEC(char *) extension_tables; /**< names of those that SQLite has now */
+	bool allow_changes;		  /**< see prb_session_allow_changes() */
+	uint32_t attached;		  /**< bit N: schema N of prb_schemas */
+	bool declaring;			  /**< SQLite is being told of tables, by us */
 	PRB_VEC(struct prb_session_target) targets;
 	prb_warning_handler *warn;
 	void *warn_context;
@@ -80,11 +80,6 @@ enum { PRB_TEXT_MAX = 16 * 1024 * 1024 };
 
 /** Columns that each table of targets has besides its own. */
 enum { PRB_LEAD_TARGET, PRB_LEAD_PID, PRB_LEAD_RANK, PRB_LEAD_COUNT };
-
-/** Free what the session has of each kind (NAME_tables.c). */
-void prb_expression_tables_free(struct prb_expression_tables *tables);
-void prb_global_tables_free(struct prb_global_tables *tables);
-void prb_custom_tables_free(struct prb_session *session);
 
 /** Its rank in a distributed job, by its environment, which is read when it is first asked for; -1
  * if it has none. */

@@ -4,10 +4,9 @@
 
 #include "base/cleanup.h"
 #include "sql/dialect/dialect.h"
-#include "sql/engine/custom_tables.h"
-#include "sql/engine/expression_tables.h"
 #include "sql/engine/session_private.h"
 #include "sql/engine/settings.h"
+#include "sql/engine/table_sources.h"
 
 struct prb_statement {
 	struct prb_session *session;
@@ -52,28 +51,27 @@ static struct prb_error *parse(struct prb_session *session, const char *sql, int
 	return NULL;
 }
 
-/** A table that is not known yet may be in a ring that a process has made meanwhile. */
+/** A table that SQLite does not know yet may be one that a process has made meanwhile, or one to
+ * be made for the statement. */
 static struct prb_error *prepare(struct prb_session *session, const char *sql, int *rc,
 				 sqlite3_stmt **ret)
 {
 	static const char unknown[] = "no such table: ";
-	size_t before = session->rings.count;
 	bool added = true;
 
 	PRB_TRY(parse(session, sql, rc, ret));
 	if (!*rc || strncmp(sqlite3_errmsg(session->db), unknown, strlen(unknown)) != 0)
 		return NULL;
-	PRB_TRY(prb_ring_tables_look(session));
-	if (session->rings.count > before)
+	PRB_TRY(prb_session_look_for_tables(session));
+	/* parse() has gone through all that there were before. */
+	if (prb_session_table(session, session->declared.count))
 		PRB_TRY(parse(session, sql, rc, ret));
 	while (added && *rc && !strncmp(sqlite3_errmsg(session->db), unknown, strlen(unknown))) {
 		prb_auto_free char *word = strdup(sqlite3_errmsg(session->db) + strlen(unknown));
 
 		if (!word)
 			return prb_error_nomem();
-		PRB_TRY(prb_custom_tables_add(session, word, &added));
-		if (!added)
-			PRB_TRY(prb_expression_tables_add(session, sql, word, &added));
+		PRB_TRY(prb_session_make_table(session, sql, word, &added));
 		if (added)
 			PRB_TRY(parse(session, sql, rc, ret));
 	}
@@ -147,8 +145,7 @@ struct prb_error *prb_session_prepare(struct prb_session *session, const char *s
 
 	*ret = NULL;
 	PRB_TRY(prb_session_prepared(session));
-	prb_expression_tables_drop(session);
-	prb_custom_tables_drop(session);
+	prb_session_drop_tables(session);
 	PRB_TRY(prb_dialect_next(script, length, *at, &d));
 	*at = d.next;
 	if (d.kind == PRB_STATEMENT_NONE)
@@ -239,10 +236,8 @@ const struct prb_column *prb_statement_origin(const struct prb_statement *statem
 	const char *schema = sqlite3_column_database_name(statement->stmt, (int)column);
 	const char *name = sqlite3_column_table_name(statement->stmt, (int)column);
 	const char *origin = sqlite3_column_origin_name(statement->stmt, (int)column);
-	const struct prb_table *table = schema && name ? prb_table_find(schema, name) : NULL;
-
-	if (!table && schema && name)
-		table = prb_ring_tables_find(&statement->session->rings, schema, name);
+	const struct prb_table *table =
+		schema && name ? prb_session_find_listed(statement->session, schema, name) : NULL;
 
 	if (!table || !origin)
 		return NULL;

@@ -9,9 +9,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "sql/engine/expression_tables.h"
-#include "sql/engine/global_tables.h"
 #include "sql/engine/page.h"
+#include "sql/engine/table_sources.h"
 #include "sql/engine/vtab_private.h"
 
 struct cursor {
@@ -98,14 +97,8 @@ static int connect_table(sqlite3 *db, void *context, int argc, const char *const
 
 	(void)db;
 	(void)argc;
-	const struct prb_table *spec = prb_table_find(argv[1], argv[2]);
+	const struct prb_table *spec = prb_session_find_table(session, argv[1], argv[2]);
 
-	if (!spec)
-		spec = prb_ring_tables_find(&session->rings, argv[1], argv[2]);
-	if (!spec)
-		spec = prb_expression_tables_find(&session->expressions, argv[1], argv[2]);
-	if (!spec)
-		spec = prb_global_tables_find(&session->globals, argv[1], argv[2]);
 	if (!spec) {
 		*message = sqlite3_mprintf("no table is named %s.%s", argv[1], argv[2]);
 		return SQLITE_ERROR;

@@ -115,6 +115,7 @@ struct prb_table {
 
 /** All tables in the order of the reference; ends with NULL. */
 extern const struct prb_table *const prb_tables[];
+extern const size_t prb_table_count;
 
 struct prb_schema {
 	const char *name, *doc;

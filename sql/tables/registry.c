@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <strings.h>
 
+#include "base/checked.h"
 #include "sql/spec/table.h"
 
 const struct prb_schema prb_schemas[] = {
@@ -28,6 +29,8 @@ const struct prb_table *const prb_tables[] = {
 	NULL,
 };
 #undef X
+
+const size_t prb_table_count = PRB_ARRAY_SIZE(prb_tables) - 1;
 
 const struct prb_table *prb_table_find(const char *schema, const char *name)
 {

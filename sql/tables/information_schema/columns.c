@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
-#include "sql/engine/ring_tables.h"
+#include "sql/engine/table_sources.h"
 #include "sql/spec/table.h"
 
 enum { SCHEMA, TABLE, NAME, POSITION, TYPE, UNIT, HIDDEN, COMMENT };
@@ -38,18 +38,17 @@ static struct prb_error *table_rows(struct prb_scan *scan, const struct prb_tabl
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	const struct prb_table *ring;
+	const struct prb_table *table;
 
-	for (; prb_tables[scan->position]; scan->position++) {
+	if (!scan->position)
+		PRB_TRY(prb_session_look_for_tables(scan->session));
+	for (; (table = prb_session_table(scan->session, scan->position)); scan->position++) {
 		if (prb_scan_full(scan)) {
 			scan->more = true;
 			return NULL;
 		}
-		PRB_TRY(table_rows(scan, prb_tables[scan->position]));
+		PRB_TRY(table_rows(scan, table));
 	}
-	PRB_TRY(prb_ring_tables_look(scan->session));
-	for (size_t i = 0; (ring = prb_session_ring_table(scan->session, i)); i++)
-		PRB_TRY(table_rows(scan, ring));
 	return NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
-#include "sql/engine/ring_tables.h"
+#include "sql/engine/table_sources.h"
 #include "sql/spec/table.h"
 
 enum { SCHEMA, NAME, TYPE, COMMENT };
@@ -25,13 +25,11 @@ static struct prb_error *put(struct prb_scan *scan, const struct prb_table *tabl
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	const struct prb_table *ring;
+	const struct prb_table *table;
 
-	for (const struct prb_table *const *t = prb_tables; *t; t++)
-		PRB_TRY(put(scan, *t));
-	PRB_TRY(prb_ring_tables_look(scan->session));
-	for (size_t i = 0; (ring = prb_session_ring_table(scan->session, i)); i++)
-		PRB_TRY(put(scan, ring));
+	PRB_TRY(prb_session_look_for_tables(scan->session));
+	for (size_t i = 0; (table = prb_session_table(scan->session, i)); i++)
+		PRB_TRY(put(scan, table));
 	return NULL;
 }
 

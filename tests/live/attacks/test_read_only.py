@@ -266,7 +266,7 @@ RUNS_SQL = {
     "sql/engine/guard.c": "the engine",
     "sql/engine/session.h": "the engine",
     "sql/engine/statement.c": "the engine",
-    "sql/engine/custom_tables.c": "the engine",
+    "sql/engine/extension_tables.c": "the engine",
     "sql/engine/json_rows.c": "its own statements",
     "profile/store/write/condition.c": "perf --when: a database of its own, without targets; tests/live/profile/test_when.py",
     "profile/store/write/statements.c": "its own statements",

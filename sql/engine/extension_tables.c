@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sql/engine/custom_tables.h"
-
+/*
+ * The source of tables that the user's extensions make (target/custom.h): `SELECT * FROM depths`.
+ * The extension is asked for rows when a statement names the table. SQLite holds the rows, until
+ * the next statement is prepared.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "sql/engine/session_private.h"
+#include "sql/engine/table_sources.h"
 #include "target/custom.h"
 
 /* SQLite reads the JSON itself: the first item names the columns, the others are rows. */
@@ -82,13 +86,15 @@ static struct prb_error *fill(struct prb_session *session, const char *name,
 	return run(session, name, &insert, json);
 }
 
-struct prb_error *prb_custom_tables_add(struct prb_session *session, const char *word, bool *ret)
+static struct prb_error *make(struct prb_session *session, const char *sql, const char *word,
+			      bool *ret)
 {
 	const struct prb_custom *custom = session->custom;
 	prb_auto_str struct prb_str json = {};
 	struct prb_error *err;
 	char **place;
 
+	(void)sql;
 	*ret = false;
 	if (!custom)
 		return NULL;
@@ -96,12 +102,12 @@ struct prb_error *prb_custom_tables_add(struct prb_session *session, const char 
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		return NULL;
 	PRB_TRY(err);
-	place = prb_vec_push(&session->custom_tables);
+	place = prb_vec_push(&session->extension_tables);
 	if (!place)
 		return prb_error_nomem();
 	*place = strdup(word);
 	if (!*place) {
-		session->custom_tables.count--;
+		session->extension_tables.count--;
 		return prb_error_nomem();
 	}
 	session->declaring = true;
@@ -111,26 +117,32 @@ struct prb_error *prb_custom_tables_add(struct prb_session *session, const char 
 	return err;
 }
 
-void prb_custom_tables_drop(struct prb_session *session)
+static void deinit(struct prb_session *session)
 {
 	char **name;
 
-	if (!session->custom_tables.count || sqlite3_next_stmt(session->db, NULL))
+	prb_vec_each (name, &session->extension_tables)
+		free(*name);
+	prb_vec_free(&session->extension_tables);
+}
+
+static void drop(struct prb_session *session)
+{
+	char **name;
+
+	if (!session->extension_tables.count || sqlite3_next_stmt(session->db, NULL))
 		return;
-	prb_vec_each (name, &session->custom_tables) {
+	prb_vec_each (name, &session->extension_tables) {
 		char *sql = sqlite3_mprintf("DROP TABLE IF EXISTS temp.\"%w\"", *name);
 
 		(void)prb_declare_by(session, sql);
 		sqlite3_free(sql);
 	}
-	prb_custom_tables_free(session);
+	deinit(session);
 }
 
-void prb_custom_tables_free(struct prb_session *session)
-{
-	char **name;
-
-	prb_vec_each (name, &session->custom_tables)
-		free(*name);
-	prb_vec_free(&session->custom_tables);
-}
+const struct prb_table_source prb_extension_source = {
+	.make = make,
+	.drop = drop,
+	.deinit = deinit,
+};
