@@ -126,6 +126,9 @@ struct prb_command {
 	 */
 	const struct prb_example *examples;
 
+	/** What distinguishes commands with the same `run`, which knows its type. Or NULL. */
+	const void *how;
+
 	/** Does it; @p settings is zeroed and filled from the options. Results go to stdout. */
 	struct prb_error *(*run)(const struct prb_cli *cli, const void *settings);
 };

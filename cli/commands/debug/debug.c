@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "command/command.h"
 #include "cli/commands/debug/dap.h"
-#include "cli/commands/dump/dump_command.h"
+#include "cli/commands/dump/dump.h"
 #include "cli/commands/pause/pause.h"
 #include "remote/serve/serve.h"
 
@@ -31,7 +31,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "debug: nothing to do"),
 				      "'--dump' prints the stack of every thread, '--pause' pauses "
 				      "them, '--dap' starts debugpy in it");
-	return prb_dump_command(cli, &s->dump, false);
+	return prb_dump(cli, &s->dump);
 }
 
 const struct prb_command prb_command_debug = {

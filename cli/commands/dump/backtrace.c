@@ -1,22 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "command/command.h"
-#include "cli/commands/dump/dump_command.h"
-
-struct backtrace_settings {
-	struct prb_dump_settings dump;
-	bool all;
-};
-
-static struct prb_error *run(const struct prb_cli *cli, const void *settings)
-{
-	const struct backtrace_settings *s = settings;
-	struct prb_dump_settings dump = s->dump;
-
-	dump.numbers = true;
-	if (s->all && s->dump.tid)
-		return prb_error_create(PRB_ERROR_USAGE, "--all and --tid exclude each other");
-	return prb_dump_command(cli, &dump, !s->all && !s->dump.tid);
-}
+#include "cli/commands/dump/dump.h"
 
 const struct prb_command prb_command_backtrace = {
 	.rank = 20,
@@ -30,10 +14,10 @@ const struct prb_command prb_command_backtrace = {
 		       "take.",
 	.options = (const struct prb_option[]){{"all", 'a', PRB_OPTION_FLAG, NULL, "All threads",
 						PRB_COMPLETE_NOTHING,
-						offsetof(struct backtrace_settings, all)},
+						offsetof(struct prb_dump_settings, all)},
 					       PRB_DUMP_OPTIONS,
 					       {}},
-	.settings_size = sizeof(struct backtrace_settings),
+	.settings_size = sizeof(struct prb_dump_settings),
 	.target_use = PRB_TARGET_ONE,
 	.complete = PRB_COMPLETE_TARGET,
 	.examples = (const struct prb_example[]){{"probing 4242 backtrace", "Where is it?"},
@@ -41,5 +25,6 @@ const struct prb_command prb_command_backtrace = {
 						  "With the source and the variables"},
 						 {"probing 4242 bt --tid 4250", "Another thread"},
 						 {}},
-	.run = run,
+	.how = &(const struct prb_dump_how){.numbers = true, .main_thread = true},
+	.run = prb_dump,
 };

@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "cli/commands/dump/dump_command.h"
 #include "cli/commands/eval/place.h"
 #include "cli/commands/script/extensions.h"
 #include "command/command.h"
@@ -15,6 +14,7 @@
 #include "dump/lookup.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
+#include "values/limits.h"
 
 /* Whoever asks for one value wants to see more of it than a list of variables shows. */
 enum { ITEMS = 100, TEXT = 2000 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Options and implementation shared by the commands that print a dump.
+ * @file The body of the commands that print a dump (`dump`, `backtrace`, `debug --dump`), and their
+ * options. They differ by a struct prb_dump_how, and by options of their own.
  */
-#ifndef PRB_CLI_COMMANDS_DUMP_DUMP_COMMAND_H
-#define PRB_CLI_COMMANDS_DUMP_DUMP_COMMAND_H
+#ifndef PRB_CLI_COMMANDS_DUMP_DUMP_H
+#define PRB_CLI_COMMANDS_DUMP_DUMP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +25,13 @@ struct prb_dump_settings {
 	bool no_fold, full_paths, full_names;
 	bool json;
 	struct prb_texts scripts;
-	bool numbers; /**< number the frames; no option */
+	bool all; /**< every thread, of a command that prints the main thread's stack only */
+};
+
+/** What distinguishes a command: `how` of its struct. NULL is the same as {}. */
+struct prb_dump_how {
+	bool numbers;	  /**< the frames are numbered */
+	bool main_thread; /**< without --all and --tid, only the main thread's stack is printed */
 };
 
 #define PRB_DUMP_FLAG(name, member, help) PRB_DUMP_SHORT(name, 0, member, help)
@@ -84,9 +91,7 @@ struct prb_dump_settings {
 		PRB_EXTENSION_OPTION(struct prb_dump_settings, scripts),                         \
 		PRB_DUMP_FLAG("json", json, "Print JSON")
 
-/** Dumps the target of @p cli to stdout; @p main_only: only its main thread. */
-struct prb_error *prb_dump_command(const struct prb_cli *cli,
-				   const struct prb_dump_settings *settings,
-				   bool main_only) PRB_MUST_CHECK;
+/** Prints the dump of the target of @p cli. @p settings begin with a struct prb_dump_settings. */
+struct prb_error *prb_dump(const struct prb_cli *cli, const void *settings) PRB_MUST_CHECK;
 
 #endif
