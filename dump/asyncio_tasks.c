@@ -101,7 +101,7 @@ static struct prb_error *read_tasks(struct attempt *a)
 	PRB_TRY(prb_python_threads(a->py, mem, &threads));
 	prb_vec_each (thread, &threads.list)
 		if (!prb_tasks_find_inner(&a->tasks, thread->tid)) /* not noted, or of a parent */
-			thread->tid = prb_owner_tid(mem, &a->tasks, thread->pthread);
+			thread->tid = prb_pthread_tid(mem, &a->tasks, thread->pthread);
 
 	struct prb_error *err = prb_asyncio_tasks_read(a->py, a->modules, mem, &threads, a->values,
 						       &a->reading->tasks);

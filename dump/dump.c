@@ -12,7 +12,7 @@
 #include "target/core/core.h"
 #include "target/task.h"
 #include "target/snapshot/snapshot.h"
-#include "dump/read/capture.h"
+#include "dump/read/reader.h"
 #include "dump/read/gc_thread.h"
 #include "dump/read/extensions.h"
 #include "dump/native/cython.h"
@@ -26,14 +26,14 @@
 struct candidate {
 	struct prb_python *py;
 	struct prb_py_thread state;
-	struct prb_owner owner;
+	struct prb_found_thread owner;
 };
 
 struct maker {
-	struct prb_capture capture;
+	struct prb_reader capture;
 	struct prb_dump_found own, *found; /* `own`, or the caller's */
 	PRB_VEC(struct candidate) candidates;
-	struct prb_owners owners;
+	struct prb_thread_finder owners;
 	pid_t main_tid; /* of the thread that stands first: the main one, if it runs Python */
 	struct prb_view
 		*view; /* the shared one: everything that is not read from a stopped thread */
@@ -64,10 +64,10 @@ static bool wanted(const struct maker *m, const struct prb_task_watch *task)
 
 static struct prb_error *add_thread(struct maker *m, struct prb_task_watch *task,
 				    struct prb_dump_thread **ret,
-				    struct prb_capture_thread **ret_thread)
+				    struct prb_reader_thread **ret_thread)
 {
 	struct prb_dump_thread *out = prb_vec_push(&m->capture.dump->threads);
-	struct prb_capture_thread *thread = prb_vec_push(&m->capture.threads);
+	struct prb_reader_thread *thread = prb_vec_push(&m->capture.threads);
 
 	if (!out || !thread)
 		return prb_error_nomem();
@@ -84,8 +84,8 @@ static struct prb_error *add_thread(struct maker *m, struct prb_task_watch *task
 static struct prb_error *add_candidate(struct maker *m, const struct candidate *candidate)
 {
 	const struct prb_py_thread *state = &candidate->state;
-	const struct prb_owner *owner = &candidate->owner;
-	struct prb_capture_thread *thread;
+	const struct prb_found_thread *owner = &candidate->owner;
+	struct prb_reader_thread *thread;
 	struct prb_dump_thread *out;
 
 	PRB_TRY(add_thread(m, owner->task, &out, &thread));
@@ -121,7 +121,7 @@ static struct prb_error *read_threads(struct maker *m, struct prb_python *py,
 /* A state without a thread is worth showing if it has frames. */
 static struct prb_error *add_candidates(struct maker *m, struct prb_python *py,
 					const struct prb_py_threads *threads,
-					const struct prb_owner *owners, unsigned *without)
+					const struct prb_found_thread *owners, unsigned *without)
 {
 	for (size_t i = 0; i < threads->list.count; i++) {
 		struct candidate *candidate;
@@ -141,11 +141,12 @@ static struct prb_error *add_candidates(struct maker *m, struct prb_python *py,
 static struct prb_error *list_owners(struct maker *m, struct prb_python *py,
 				     struct prb_py_threads *threads, unsigned *without)
 {
-	prb_auto_free struct prb_owner *owners = calloc(threads->list.count + 1, sizeof(*owners));
+	prb_auto_free struct prb_found_thread *owners =
+		calloc(threads->list.count + 1, sizeof(*owners));
 
 	if (!owners)
 		return prb_error_nomem();
-	PRB_TRY(prb_owners_find(&m->owners, py, m->view, threads, owners));
+	PRB_TRY(prb_thread_finder_run(&m->owners, py, m->view, threads, owners));
 	return add_candidates(m, py, threads, owners, without);
 }
 
@@ -172,7 +173,7 @@ static struct prb_error *list_python(struct maker *m, struct prb_python *py)
 /* With native frames, threads that Python does not know are worth showing too. */
 static struct prb_error *plan_others(struct maker *m)
 {
-	struct prb_capture_thread *thread;
+	struct prb_reader_thread *thread;
 	struct prb_dump_thread *out;
 	struct prb_task_watch *task;
 
@@ -233,9 +234,9 @@ static struct prb_error *plan(struct maker *m)
 }
 
 /* What nothing more can be asked about. */
-static struct prb_error *tell_doubt(struct maker *m, struct prb_capture_thread *thread)
+static struct prb_error *tell_doubt(struct maker *m, struct prb_reader_thread *thread)
 {
-	struct prb_dump_thread *out = prb_capture_out(&m->capture, thread);
+	struct prb_dump_thread *out = prb_reader_out(&m->capture, thread);
 
 	if (thread->doubt != PRB_NATIVE_BARE_LOOP || thread->recorded || out->error)
 		return NULL;
@@ -247,8 +248,8 @@ static struct prb_error *tell_doubt(struct maker *m, struct prb_capture_thread *
 /* Threads of a core or snapshot, or in a debugger, do not move: read as they are. */
 static struct prb_error *read_still(struct maker *m)
 {
-	struct prb_capture *c = &m->capture;
-	struct prb_capture_thread *thread;
+	struct prb_reader *c = &m->capture;
+	struct prb_reader_thread *thread;
 
 	prb_vec_each (thread, &c->threads) {
 		pid_t tid = thread->task ? thread->task->tid : 0;
@@ -258,13 +259,13 @@ static struct prb_error *read_still(struct maker *m)
 			mem = prb_view_mem(m->view);
 		if (c->native && tid)
 			prb_error_destroy(prb_target_registers(c->target, tid, &thread->regs));
-		PRB_TRY(prb_describe_recall(c, thread));
+		PRB_TRY(prb_read_recorded(c, thread));
 		if (tid && (c->native || !c->options->no_waits))
-			PRB_TRY(prb_describe_read_call(c, thread));
-		PRB_TRY(prb_describe_wait(c, thread, c->target->mem));
+			PRB_TRY(prb_read_call(c, thread));
+		PRB_TRY(prb_read_wait(c, thread, c->target->mem));
 		if (!thread->frames.list.count)
-			PRB_TRY(prb_capture_walk(thread, mem));
-		PRB_TRY(prb_capture_decode(c, thread, mem));
+			PRB_TRY(prb_reader_walk(thread, mem));
+		PRB_TRY(prb_reader_decode(c, thread, mem));
 		PRB_TRY(tell_doubt(m, thread));
 	}
 	return NULL;
@@ -272,36 +273,36 @@ static struct prb_error *read_still(struct maker *m)
 
 static struct prb_error *read_live(struct maker *m)
 {
-	struct prb_capture *c = &m->capture;
-	struct prb_capture_thread *thread;
+	struct prb_reader *c = &m->capture;
+	struct prb_reader_thread *thread;
 
 	if (c->options->mode == PRB_DUMP_FREEZE)
-		return prb_capture_frozen(c);
-	PRB_TRY(prb_capture_sleeping(c, m->view));
+		return prb_read_frozen(c);
+	PRB_TRY(prb_read_sleeping(c, m->view));
 	prb_vec_each (thread, &c->threads)
 		if (!thread->done && thread->task)
-			PRB_TRY(prb_capture_running(c, thread));
-	return prb_capture_threadless(c);
+			PRB_TRY(prb_read_running(c, thread));
+	return prb_read_threadless(c);
 }
 
 static struct prb_error *describe(struct maker *m)
 {
-	struct prb_capture *c = &m->capture;
-	struct prb_capture_thread *thread;
+	struct prb_reader *c = &m->capture;
+	struct prb_reader_thread *thread;
 
 	prb_vec_each (thread, &c->threads)
-		PRB_TRY(prb_describe_thread(c, thread));
-	PRB_TRY(prb_collector_find(c));
+		PRB_TRY(prb_read_thread_state(c, thread));
+	PRB_TRY(prb_read_gc_thread(c));
 
 	struct prb_python **py;
 	prb_vec_each (py, &m->found->pythons.list)
-		PRB_TRY(prb_describe_names(c, *py, m->view));
+		PRB_TRY(prb_read_thread_names(c, *py, m->view));
 	if (!c->options->no_waits) {
-		PRB_TRY(prb_waits_gather(c, m->view));
+		PRB_TRY(prb_python_locks_gather(c, m->view));
 		prb_vec_each (thread, &c->threads)
-			PRB_TRY(prb_waits_explain(c, thread, m->view));
+			PRB_TRY(prb_python_locks_explain(c, thread, m->view));
 	}
-	return prb_describe_target(c, &m->found->pythons);
+	return prb_read_process(c, &m->found->pythons);
 }
 
 static int compare_threads(const void *a, const void *b, void *pid)
@@ -441,7 +442,7 @@ static bool may_share(const struct prb_target *target, const struct prb_dump_opt
 
 static struct prb_error *find_pythons(struct maker *m)
 {
-	struct prb_capture *c = &m->capture;
+	struct prb_reader *c = &m->capture;
 	struct prb_dump_found *found = m->found;
 	struct prb_error *err = NULL;
 
@@ -456,7 +457,7 @@ static struct prb_error *find_pythons(struct maker *m)
 
 static struct prb_error *make(struct maker *m)
 {
-	struct prb_capture *c = &m->capture;
+	struct prb_reader *c = &m->capture;
 
 	PRB_TRY(prb_view_create(c->target->mem, &m->view));
 	PRB_TRY(find_pythons(m));
@@ -469,8 +470,8 @@ static struct prb_error *make(struct maker *m)
 	prb_view_new_epoch(m->view);
 	PRB_TRY(prb_view_prefetch(m->view));
 	PRB_TRY(prb_wait_context_create(c->target, &c->waits));
-	m->owners =
-		(struct prb_owners){.target = c->target, .modules = c->modules, .tasks = &c->tasks};
+	m->owners = (struct prb_thread_finder){
+		.target = c->target, .modules = c->modules, .tasks = &c->tasks};
 	PRB_TRY(plan(m));
 	PRB_TRY(c->target->moves ? read_live(m) : read_still(m));
 	PRB_TRY(describe(m));
@@ -489,14 +490,14 @@ static struct prb_error *make(struct maker *m)
 
 static void unmake(struct maker *m)
 {
-	struct prb_capture_thread *thread;
+	struct prb_reader_thread *thread;
 
-	prb_capture_share(&m->capture, NULL);
+	prb_reader_share(&m->capture, NULL);
 	prb_vec_each (thread, &m->capture.threads)
-		prb_capture_clear(thread);
+		prb_reader_clear(thread);
 	prb_vec_free(&m->capture.threads);
 	prb_vec_free(&m->candidates);
-	prb_owners_deinit(&m->owners);
+	prb_thread_finder_deinit(&m->owners);
 	prb_wait_context_destroy(m->capture.waits);
 	prb_tasks_deinit(&m->capture.tasks);
 	prb_view_destroy(m->view);

@@ -2,19 +2,19 @@
 /* libprobing: what an expression means in a frame, and what lies at an address. */
 #include <limits.h>
 
-#include "dump/lookup.h"
+#include "dump/inspect.h"
 #include "lib/library_private.h"
 
 enum { MAX_ITEMS = 1000 };
 
-static struct prb_error *tell(struct prb_found_object *object, struct prb_error *err,
+static struct prb_error *tell(struct prb_inspected *object, struct prb_error *err,
 			      probing_object_handler *handler, void *context)
 {
 	if (err)
 		return err;
 	handler(context, prb_str_text(&object->type), prb_str_text(&object->value),
 		object->address);
-	prb_found_object_deinit(object);
+	prb_inspected_deinit(object);
 	return NULL;
 }
 
@@ -22,7 +22,7 @@ struct probing_error *probing_look_up(struct probing *p, int64_t tid, unsigned d
 				      const char *expression, probing_object_handler *handler,
 				      void *context)
 {
-	struct prb_found_object object;
+	struct prb_inspected object;
 	/* Whoever asks for one value wants to see it whole. */
 	struct prb_repr_options options = {
 		.max_items = MAX_ITEMS,
@@ -37,15 +37,15 @@ struct probing_error *probing_look_up(struct probing *p, int64_t tid, unsigned d
 		return prb_public_error(prb_error_create(
 			PRB_ERROR_USAGE, "an expression is looked up in one thread of one target"));
 	return prb_public_error(tell(&object,
-				     prb_lookup(prb_session_target(p->session), (pid_t)tid, depth,
-						expression, &options, &object),
+				     prb_inspect(prb_session_target(p->session), (pid_t)tid, depth,
+						 expression, &options, &object),
 				     handler, context));
 }
 
 struct probing_error *probing_describe(struct probing *p, uint64_t address, unsigned limit,
 				       probing_object_handler *handler, void *context)
 {
-	struct prb_found_object object;
+	struct prb_inspected object;
 	struct prb_repr_options options = {
 		.max_items = limit,
 		.max_text = limit,
@@ -55,8 +55,8 @@ struct probing_error *probing_describe(struct probing *p, uint64_t address, unsi
 	if (prb_session_target_count(p->session) != 1)
 		return prb_public_error(
 			prb_error_create(PRB_ERROR_USAGE, "an object is described in one target"));
-	return prb_public_error(
-		tell(&object,
-		     prb_lookup_address(prb_session_target(p->session), address, &options, &object),
-		     handler, context));
+	return prb_public_error(tell(
+		&object,
+		prb_inspect_address(prb_session_target(p->session), address, &options, &object),
+		handler, context));
 }

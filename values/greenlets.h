@@ -7,7 +7,7 @@
  * it is suspended. A word counts as that if it is the address of a frame object.
  *
  * A live process runs on meanwhile. The list of greenlets is read first, and then each stack, of
- * one instant if the caller sees to that (dump/tasks/one_instant.h).
+ * one instant if the caller sees to that (dump/tasks/consistent_read.h).
  *
  * Threading: one thread at a time.
  */

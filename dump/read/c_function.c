@@ -25,11 +25,11 @@ static bool is_everywhere(const char *path)
 	return !*name;
 }
 
-static bool is_interpreter(const struct prb_capture *c, const struct prb_module *module)
+static bool is_interpreter(const struct prb_reader *r, const struct prb_module *module)
 {
-	const struct prb_capture_thread *thread;
+	const struct prb_reader_thread *thread;
 
-	prb_vec_each (thread, &c->threads)
+	prb_vec_each (thread, &r->threads)
 		if (thread->py && thread->py->module->start == module->start)
 			return true;
 	return false;
@@ -62,25 +62,25 @@ static struct prb_error *name_function(struct prb_module *module, uint64_t pc, s
 	return ret->failed ? prb_error_nomem() : NULL;
 }
 
-struct prb_error *prb_in_c_describe(struct prb_capture *c, struct prb_capture_thread *thread)
+struct prb_error *prb_read_c_function(struct prb_reader *r, struct prb_reader_thread *thread)
 {
-	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	struct prb_dump_thread *out = prb_reader_out(r, thread);
 	prb_auto_str struct prb_str text = {};
 	char key[32];
 
 	if (!thread->task)
 		return NULL;
 	snprintf(key, sizeof(key), "in_c:%d", (int)thread->task->tid);
-	if (prb_target_recall(c->target, key, &text))
+	if (prb_target_recall(r->target, key, &text))
 		return prb_str_copy(prb_str_text(&text), &out->in_c);
 
 	struct prb_module *module = thread->pc && out->read == PRB_READ_STOPPED
-					    ? prb_modules_find(c->modules, thread->pc)
+					    ? prb_modules_find(r->modules, thread->pc)
 					    : NULL;
-	if (!module || is_everywhere(module->path) || is_interpreter(c, module) ||
+	if (!module || is_everywhere(module->path) || is_interpreter(r, module) ||
 	    strcmp(out->state, "running") != 0)
 		return NULL;
 	PRB_TRY(name_function(module, thread->pc, &text));
-	prb_target_remember(c->target, key, prb_str_text(&text), text.length);
+	prb_target_remember(r->target, key, prb_str_text(&text), text.length);
 	return prb_str_copy(prb_str_text(&text), &out->in_c);
 }

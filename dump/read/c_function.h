@@ -9,14 +9,14 @@
 #ifndef PRB_DUMP_READ_C_FUNCTION_H
 #define PRB_DUMP_READ_C_FUNCTION_H
 
-#include "dump/read/capture.h"
+#include "dump/read/reader.h"
 
 /**
  * Fills in_c from the place where the thread was stopped, or from what a snapshot noted of it. NULL
  * if it ran in the interpreter, in the C library or in code of no module. The library's name stands
  * for functions without a symbol, and for those of files so large that the search takes long.
  */
-struct prb_error *prb_in_c_describe(struct prb_capture *c,
-				    struct prb_capture_thread *thread) PRB_MUST_CHECK;
+struct prb_error *prb_read_c_function(struct prb_reader *r,
+				      struct prb_reader_thread *thread) PRB_MUST_CHECK;
 
 #endif

@@ -5,7 +5,7 @@
 #include "python/runtime/collecting.h"
 
 /* Its stack pointer: 0 if it is not known, or if the thread runs. */
-static struct prb_error *find_sp(struct prb_capture *c, struct prb_capture_thread *thread,
+static struct prb_error *find_sp(struct prb_reader *r, struct prb_reader_thread *thread,
 				 uint64_t *ret)
 {
 	struct prb_task call = {
@@ -13,27 +13,27 @@ static struct prb_error *find_sp(struct prb_capture *c, struct prb_capture_threa
 	struct prb_regs regs = {};
 
 	*ret = 0;
-	PRB_TRY(prb_task_read_call(c->target, &call));
+	PRB_TRY(prb_task_read_call(r->target, &call));
 	*ret = call.sp;
-	if (call.sp || c->target->moves)
+	if (call.sp || r->target->moves)
 		return NULL;
 
 	prb_auto_error struct prb_error *err =
-		prb_target_registers(c->target, thread->task->tid, &regs);
+		prb_target_registers(r->target, thread->task->tid, &regs);
 	if (!err && !prb_regs_get(&regs, prb_regs_sp(regs.machine), ret))
 		*ret = 0;
 	return NULL;
 }
 
-static struct prb_error *is_collector(struct prb_capture *c, struct prb_capture_thread *thread,
+static struct prb_error *is_collector(struct prb_reader *r, struct prb_reader_thread *thread,
 				      struct prb_view *view, bool *ret)
 {
 	uint64_t sp;
 
 	*ret = false;
-	PRB_TRY(find_sp(c, thread, &sp));
+	PRB_TRY(find_sp(r, thread, &sp));
 
-	const struct prb_map *map = sp ? prb_maps_find(&c->target->maps, sp) : NULL;
+	const struct prb_map *map = sp ? prb_maps_find(&r->target->maps, sp) : NULL;
 	if (!map)
 		return NULL;
 
@@ -45,62 +45,62 @@ static struct prb_error *is_collector(struct prb_capture *c, struct prb_capture_
 	return NULL;
 }
 
-static void remember(struct prb_capture *c, const struct prb_capture_thread *thread)
+static void remember(struct prb_reader *r, const struct prb_reader_thread *thread)
 {
 	prb_auto_str struct prb_str key = {};
 
 	prb_str_printf(&key, "gc:%d", thread->task->tid);
-	prb_target_remember(c->target, prb_str_text(&key), "1", 1);
+	prb_target_remember(r->target, prb_str_text(&key), "1", 1);
 }
 
-static bool recall(struct prb_capture *c, const struct prb_capture_thread *thread)
+static bool recall(struct prb_reader *r, const struct prb_reader_thread *thread)
 {
 	prb_auto_str struct prb_str text = {}, key = {};
 
 	prb_str_printf(&key, "gc:%d", thread->task->tid);
-	return prb_target_recall(c->target, prb_str_text(&key), &text);
+	return prb_target_recall(r->target, prb_str_text(&key), &text);
 }
 
-static void mark(struct prb_capture *c, const struct prb_capture_thread *collector)
+static void mark(struct prb_reader *r, const struct prb_reader_thread *collector)
 {
-	struct prb_capture_thread *thread;
+	struct prb_reader_thread *thread;
 
-	prb_vec_each (thread, &c->threads)
+	prb_vec_each (thread, &r->threads)
 		if (thread->py == collector->py && thread->state.interp == collector->state.interp)
-			prb_capture_out(c, thread)->gc = thread == collector;
-	remember(c, collector);
+			prb_reader_out(r, thread)->gc = thread == collector;
+	remember(r, collector);
 }
 
-static struct prb_error *look_at(struct prb_capture *c, struct prb_capture_thread *thread,
+static struct prb_error *look_at(struct prb_reader *r, struct prb_reader_thread *thread,
 				 struct prb_view **view, bool *ret)
 {
 	*ret = false;
 	if (!thread->py || !thread->task || !thread->state.interp_collects ||
-	    prb_capture_out(c, thread)->read == PRB_READ_UNSTABLE)
+	    prb_reader_out(r, thread)->read == PRB_READ_UNSTABLE)
 		return NULL;
-	if (c->target->replayed) {
-		*ret = recall(c, thread);
+	if (r->target->replayed) {
+		*ret = recall(r, thread);
 		return NULL;
 	}
 	if (!*view)
-		PRB_TRY(prb_view_create(c->target->mem, view));
-	return is_collector(c, thread, *view, ret);
+		PRB_TRY(prb_view_create(r->target->mem, view));
+	return is_collector(r, thread, *view, ret);
 }
 
-struct prb_error *prb_collector_find(struct prb_capture *c)
+struct prb_error *prb_read_gc_thread(struct prb_reader *r)
 {
-	struct prb_capture_thread *thread;
+	struct prb_reader_thread *thread;
 	struct prb_view *view = NULL;
 	struct prb_error *err = NULL;
 
-	prb_vec_each (thread, &c->threads) {
+	prb_vec_each (thread, &r->threads) {
 		bool found;
 
-		err = look_at(c, thread, &view, &found);
+		err = look_at(r, thread, &view, &found);
 		if (err)
 			break;
 		if (found)
-			mark(c, thread);
+			mark(r, thread);
 	}
 	prb_view_destroy(view);
 	return err;

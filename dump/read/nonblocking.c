@@ -10,7 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "dump/read/capture.h"
+#include "dump/read/reader.h"
 #include "dump/read/decode.h"
 
 enum {
@@ -67,7 +67,7 @@ struct opinion {
 	size_t depth;	 /* frames that it saw itself */
 };
 
-static struct prb_error *confirm(struct prb_capture_thread *thread, struct prb_view *view,
+static struct prb_error *confirm(struct prb_reader_thread *thread, struct prb_view *view,
 				 struct opinion *ret)
 {
 	struct prb_py_frames again;
@@ -99,7 +99,7 @@ static void gap(int attempt)
 }
 
 /* Cuts thread->frames to what READS reads agree on; *deepest: frames in the deepest of them. */
-static struct prb_error *agree(struct prb_capture_thread *thread, struct prb_view *view,
+static struct prb_error *agree(struct prb_reader_thread *thread, struct prb_view *view,
 			       size_t *deepest)
 {
 	int reads = 0;
@@ -109,7 +109,7 @@ static struct prb_error *agree(struct prb_capture_thread *thread, struct prb_vie
 
 		if (!reads) {
 			prb_view_new_epoch(view);
-			PRB_TRY(prb_capture_walk(thread, prb_view_mem(view)));
+			PRB_TRY(prb_reader_walk(thread, prb_view_mem(view)));
 			opinion.readable = !thread->frames_error;
 			opinion.confirms = opinion.depth = thread->frames.list.count;
 		} else {
@@ -142,17 +142,17 @@ static bool same_frame(const struct prb_dump_frame *a, const struct prb_dump_fra
 }
 
 /* Decodes as memory is now; *same: with the result that was there before. */
-static struct prb_error *decode_again(struct prb_capture *c, struct prb_capture_thread *thread,
+static struct prb_error *decode_again(struct prb_reader *r, struct prb_reader_thread *thread,
 				      struct prb_view *view, bool *same)
 {
-	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	struct prb_dump_thread *out = prb_reader_out(r, thread);
 	struct prb_dump_thread before = {};
 
 	memcpy(&before.frames, &out->frames, sizeof(before.frames));
 	memset(&out->frames, 0, sizeof(out->frames));
 	prb_view_new_epoch(view);
 
-	struct prb_error *err = prb_capture_decode(c, thread, prb_view_mem(view));
+	struct prb_error *err = prb_reader_decode(r, thread, prb_view_mem(view));
 	*same = !err && before.frames.count == out->frames.count;
 	for (size_t i = 0; *same && i < out->frames.count; i++)
 		*same = same_frame(&before.frames.items[i], &out->frames.items[i]);
@@ -164,7 +164,7 @@ static struct prb_error *decode_again(struct prb_capture *c, struct prb_capture_
  * Names are read from code objects that frames on the stack keep alive; but are they still there?
  * A walk between two decodings that give the same proves that they were.
  */
-static struct prb_error *decode_agreed(struct prb_capture *c, struct prb_capture_thread *thread,
+static struct prb_error *decode_agreed(struct prb_reader *r, struct prb_reader_thread *thread,
 				       struct prb_view *view)
 {
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -173,41 +173,41 @@ static struct prb_error *decode_agreed(struct prb_capture *c, struct prb_capture
 		bool same = false;
 
 		prb_view_new_epoch(view);
-		PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(view)));
+		PRB_TRY(prb_reader_decode(r, thread, prb_view_mem(view)));
 		PRB_TRY(confirm(thread, view, &opinion));
 		if (!opinion.readable)
 			continue;
 		cut(&thread->frames, opinion.confirms);
 		if (opinion.confirms < before)
 			continue;
-		PRB_TRY(decode_again(c, thread, view, &same));
+		PRB_TRY(decode_again(r, thread, view, &same));
 		if (!same)
 			continue;
-		prb_target_note_pages(c->target, thread->task ? thread->task->tid : 0, view);
+		prb_target_note_pages(r->target, thread->task ? thread->task->tid : 0, view);
 		return NULL;
 	}
 	cut(&thread->frames, 0);
-	return prb_capture_decode(c, thread, prb_view_mem(view));
+	return prb_reader_decode(r, thread, prb_view_mem(view));
 }
 
 /* The state that a thread leaves behind agrees with itself, but says nothing. */
-static struct prb_error *check_alive(struct prb_capture *c, struct prb_capture_thread *thread,
+static struct prb_error *check_alive(struct prb_reader *r, struct prb_reader_thread *thread,
 				     struct prb_view *view)
 {
 	if (thread->task) {
 		struct prb_task_watch now = *thread->task;
 
-		prb_task_note(&c->tasks, &now);
+		prb_task_note(&r->tasks, &now);
 		if (prb_task_has_ended(&now))
 			return prb_error_create(PRB_ERROR_NO_PROCESS, "the thread has ended");
 	}
 	prb_view_new_epoch(view);
-	return prb_capture_check_owner(thread, prb_view_mem(view));
+	return prb_reader_check_state(thread, prb_view_mem(view));
 }
 
-struct prb_error *prb_capture_nonblocking(struct prb_capture *c, struct prb_capture_thread *thread)
+struct prb_error *prb_read_nonblocking(struct prb_reader *r, struct prb_reader_thread *thread)
 {
-	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	struct prb_dump_thread *out = prb_reader_out(r, thread);
 	struct prb_view *view;
 	size_t deepest = 0;
 
@@ -215,13 +215,13 @@ struct prb_error *prb_capture_nonblocking(struct prb_capture *c, struct prb_capt
 	if (!thread->py)
 		return NULL;
 	thread->regs.known = 0;
-	PRB_TRY(prb_view_create(c->target->mem, &view));
+	PRB_TRY(prb_view_create(r->target->mem, &view));
 
 	struct prb_error *err = agree(thread, view, &deepest);
 	if (!err)
-		err = decode_agreed(c, thread, view);
+		err = decode_agreed(r, thread, view);
 	if (!err)
-		err = check_alive(c, thread, view);
+		err = check_alive(r, thread, view);
 	prb_view_destroy(view);
 	PRB_TRY(err);
 	if (out->frames.count && thread->frames.list.count == deepest)

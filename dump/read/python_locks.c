@@ -89,15 +89,15 @@ static char *describe_call(const struct prb_dump_frame *call)
 }
 
 /* The number and name of the thread that holds it; 0 and NULL if they are not known. */
-static struct prb_error *find_owner(struct prb_capture *c, const struct prb_capture_thread *waiting,
+static struct prb_error *find_owner(struct prb_reader *r, const struct prb_reader_thread *waiting,
 				    struct prb_view *view, uint64_t pthread, pid_t *ret,
 				    char **name)
 {
-	struct prb_capture_thread *thread;
+	struct prb_reader_thread *thread;
 
 	*name = NULL;
-	prb_vec_each (thread, &c->threads) {
-		const struct prb_dump_thread *out = prb_capture_out(c, thread);
+	prb_vec_each (thread, &r->threads) {
+		const struct prb_dump_thread *out = prb_reader_out(r, thread);
 
 		if (!thread->py || thread->self != pthread)
 			continue;
@@ -105,15 +105,14 @@ static struct prb_error *find_owner(struct prb_capture *c, const struct prb_capt
 		return prb_str_copy(out->name, name);
 	}
 
-	pid_t inner = prb_owner_tid(prb_view_mem(view), &c->tasks, pthread);
-	struct prb_task_watch *task = inner ? prb_tasks_find_inner(&c->tasks, inner) : NULL;
+	pid_t inner = prb_pthread_tid(prb_view_mem(view), &r->tasks, pthread);
+	struct prb_task_watch *task = inner ? prb_tasks_find_inner(&r->tasks, inner) : NULL;
 
 	*ret = task ? task->tid : 0;
-	return prb_describe_name(waiting->py, view, waiting->state.interp, pthread, name);
+	return prb_read_thread_name(waiting->py, view, waiting->state.interp, pthread, name);
 }
 
-static struct prb_error *describe_lock(struct prb_capture *c,
-				       const struct prb_capture_thread *thread,
+static struct prb_error *describe_lock(struct prb_reader *r, const struct prb_reader_thread *thread,
 				       struct prb_view *view, const struct prb_py_lock *lock,
 				       char **ret)
 {
@@ -121,7 +120,7 @@ static struct prb_error *describe_lock(struct prb_capture *c,
 	pid_t owner = 0;
 
 	if (lock->owner)
-		PRB_TRY(find_owner(c, thread, view, lock->owner, &owner, &name));
+		PRB_TRY(find_owner(r, thread, view, lock->owner, &owner, &name));
 	if (!strcmp(lock->type, "SimpleQueue"))
 		*ret = prb_format("futex: waiting in SimpleQueue.get");
 	else if (!owner)
@@ -135,26 +134,26 @@ static struct prb_error *describe_lock(struct prb_capture *c,
 }
 
 /* Whether its waiting has to do with a Python object, and the object may be looked for. */
-static bool may_have_lock(struct prb_capture *c, const struct prb_capture_thread *thread)
+static bool may_have_lock(struct prb_reader *r, const struct prb_reader_thread *thread)
 {
 	return thread->py && thread->futex && thread->frames.list.count &&
-	       prb_capture_out(c, thread)->read != PRB_READ_UNSTABLE;
+	       prb_reader_out(r, thread)->read != PRB_READ_UNSTABLE;
 }
 
 struct locks {
-	struct prb_capture *capture;
+	struct prb_reader *reader;
 	struct prb_mem *mem;
 };
 
 static struct prb_error *try_locks(void *context)
 {
 	struct locks *locks = context;
-	struct prb_capture_thread *thread;
+	struct prb_reader_thread *thread;
 
-	prb_vec_each (thread, &locks->capture->threads) {
+	prb_vec_each (thread, &locks->reader->threads) {
 		struct prb_py_lock lock;
 
-		if (!may_have_lock(locks->capture, thread))
+		if (!may_have_lock(locks->reader, thread))
 			continue;
 		struct prb_error *err = prb_python_lock(
 			thread->py, locks->mem, thread->frames.list.items, thread->futex, &lock);
@@ -165,20 +164,20 @@ static struct prb_error *try_locks(void *context)
 	return NULL;
 }
 
-struct prb_error *prb_waits_gather(struct prb_capture *c, struct prb_view *view)
+struct prb_error *prb_python_locks_gather(struct prb_reader *r, struct prb_view *view)
 {
-	return prb_view_gather(view, try_locks, &(struct locks){c, prb_view_mem(view)});
+	return prb_view_gather(view, try_locks, &(struct locks){r, prb_view_mem(view)});
 }
 
-struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_thread *thread,
-				    struct prb_view *view)
+struct prb_error *prb_python_locks_explain(struct prb_reader *r, struct prb_reader_thread *thread,
+					   struct prb_view *view)
 {
-	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	struct prb_dump_thread *out = prb_reader_out(r, thread);
 	struct prb_mem *mem = prb_view_mem(view);
 	struct prb_py_lock lock = {};
 	char *text = NULL;
 
-	if (!may_have_lock(c, thread))
+	if (!may_have_lock(r, thread))
 		return NULL;
 	if (out->gil && !strcmp(out->gil, "waits")) {
 		text = strdup("futex: waiting for the GIL");
@@ -193,7 +192,7 @@ struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_th
 		if (call && !lock.owner)
 			text = describe_call(call);
 		else if (lock.type)
-			PRB_TRY(describe_lock(c, thread, view, &lock, &text));
+			PRB_TRY(describe_lock(r, thread, view, &lock, &text));
 		else
 			return NULL;
 	}

@@ -6,13 +6,14 @@
 #ifndef PRB_DUMP_READ_PYTHON_LOCKS_H
 #define PRB_DUMP_READ_PYTHON_LOCKS_H
 
-#include "dump/read/capture.h"
+#include "dump/read/reader.h"
 
-/** Fetches what prb_waits_explain() reads, for all threads together. */
-struct prb_error *prb_waits_gather(struct prb_capture *c, struct prb_view *view) PRB_MUST_CHECK;
+/** Fetches what prb_python_locks_explain() reads, for all threads together. */
+struct prb_error *prb_python_locks_gather(struct prb_reader *r,
+					  struct prb_view *view) PRB_MUST_CHECK;
 
 /** Replaces waits_for where more is known than the kernel tells. Needs frames and thread names. */
-struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_thread *thread,
-				    struct prb_view *view) PRB_MUST_CHECK;
+struct prb_error *prb_python_locks_explain(struct prb_reader *r, struct prb_reader_thread *thread,
+					   struct prb_view *view) PRB_MUST_CHECK;
 
 #endif

@@ -5,17 +5,17 @@
  * (see tasks.h), so it does not matter in which order anything was read in between.
  */
 #include "base/cleanup.h"
-#include "dump/read/capture.h"
+#include "dump/read/reader.h"
 #include "dump/read/describe.h"
 
 struct sleeping {
-	struct prb_capture *capture;
+	struct prb_reader *reader;
 	struct prb_view *view;
 	bool walked; /* all of them at least once */
 };
 
 /* Or a state without a thread, which nothing proves to be at rest. */
-static bool is_running(const struct prb_capture_thread *thread)
+static bool is_running(const struct prb_reader_thread *thread)
 {
 	return !thread->task || thread->task->state == 'R';
 }
@@ -32,12 +32,12 @@ static void expect_arguments(struct prb_view *view, const struct prb_task *call)
 
 static struct prb_error *read_calls(struct sleeping *s)
 {
-	struct prb_capture_thread *thread;
+	struct prb_reader_thread *thread;
 
-	prb_vec_each (thread, &s->capture->threads) {
+	prb_vec_each (thread, &s->reader->threads) {
 		if (is_running(thread))
 			continue;
-		PRB_TRY(prb_describe_read_call(s->capture, thread));
+		PRB_TRY(prb_read_call(s->reader, thread));
 		expect_arguments(s->view, &thread->call);
 	}
 	return prb_view_prefetch(s->view);
@@ -47,14 +47,14 @@ static struct prb_error *read_calls(struct sleeping *s)
 static struct prb_error *walk_rest(void *context)
 {
 	struct sleeping *s = context;
-	struct prb_capture_thread *thread;
+	struct prb_reader_thread *thread;
 
-	prb_vec_each (thread, &s->capture->threads) {
+	prb_vec_each (thread, &s->reader->threads) {
 		const struct prb_error *err = thread->frames_error;
 
 		if (is_running(thread) || (s->walked && !(err && err->code == PRB_ERROR_FAULT)))
 			continue;
-		PRB_TRY(prb_capture_walk(thread, prb_view_mem(s->view)));
+		PRB_TRY(prb_reader_walk(thread, prb_view_mem(s->view)));
 	}
 	s->walked = true;
 	return NULL;
@@ -63,41 +63,41 @@ static struct prb_error *walk_rest(void *context)
 /* A redacted snapshot must not come to hold what only a wait was described from. */
 static struct prb_mem *wait_memory(struct sleeping *s)
 {
-	const struct prb_target *target = s->capture->target;
+	const struct prb_target *target = s->reader->target;
 
 	return prb_target_is_recorded(target) ? target->mem : prb_view_mem(s->view);
 }
 
 static struct prb_error *decode_all(struct sleeping *s)
 {
-	struct prb_capture_thread *thread;
+	struct prb_reader_thread *thread;
 
-	prb_vec_each (thread, &s->capture->threads) {
+	prb_vec_each (thread, &s->reader->threads) {
 		if (is_running(thread))
 			continue;
-		PRB_TRY(prb_describe_wait(s->capture, thread, wait_memory(s)));
-		PRB_TRY(prb_capture_decode(s->capture, thread, prb_view_mem(s->view)));
+		PRB_TRY(prb_read_wait(s->reader, thread, wait_memory(s)));
+		PRB_TRY(prb_reader_decode(s->reader, thread, prb_view_mem(s->view)));
 	}
 	return NULL;
 }
 
-struct prb_error *prb_capture_sleeping(struct prb_capture *c, struct prb_view *view)
+struct prb_error *prb_read_sleeping(struct prb_reader *r, struct prb_view *view)
 {
-	struct sleeping s = {.capture = c, .view = view};
-	struct prb_capture_thread *thread;
+	struct sleeping s = {.reader = r, .view = view};
+	struct prb_reader_thread *thread;
 
 	PRB_TRY(read_calls(&s));
 	PRB_TRY(prb_view_gather(view, walk_rest, &s));
 	PRB_TRY(walk_rest(&s));
 
 	/* A snapshot must hold what each thread needs by itself. */
-	if (!prb_target_is_recorded(c->target))
-		prb_capture_share(c, prb_view_mem(view));
+	if (!prb_target_is_recorded(r->target))
+		prb_reader_share(r, prb_view_mem(view));
 	PRB_TRY(decode_all(&s));
-	prb_capture_share(c, NULL);
+	prb_reader_share(r, NULL);
 
-	prb_vec_each (thread, &c->threads)
+	prb_vec_each (thread, &r->threads)
 		thread->done = thread->task &&
-			       prb_task_slept(&c->tasks, thread->task, thread->call.sp != 0);
+			       prb_task_slept(&r->tasks, thread->task, thread->call.sp != 0);
 	return NULL;
 }

@@ -20,14 +20,14 @@ enum {
 
 /* One walk. */
 struct walk {
-	struct prb_owners *owners;
+	struct prb_thread_finder *owners;
 	struct prb_mem *mem;
 	uint32_t tid_offset;
 	size_t left;   /* nodes that may still be visited */
 	uint64_t head; /* the last head that was met */
 };
 
-bool prb_owner_is_musl(const struct prb_descriptor *descriptor)
+bool prb_descriptor_is_musl(const struct prb_descriptor *descriptor)
 {
 	return descriptor->tid_offset <= MUSL_TID;
 }
@@ -48,7 +48,7 @@ static struct prb_error *go_round(struct walk *w, uint64_t start, uint64_t node_
 			w->head = node;
 			continue;
 		}
-		PRB_TRY(prb_owner_descriptor(w->owners, w->mem, node - node_offset, &d));
+		PRB_TRY(prb_thread_finder_descriptor(w->owners, w->mem, node - node_offset, &d));
 	}
 	return NULL;
 }
@@ -64,7 +64,7 @@ static struct prb_error *walk_musl(struct walk *w, uint64_t self)
 		PRB_TRY(prb_mem_read_u64(w->mem, node + next, &node));
 		if (!node || node == self)
 			return NULL;
-		PRB_TRY(prb_owner_descriptor(w->owners, w->mem, node, &d));
+		PRB_TRY(prb_thread_finder_descriptor(w->owners, w->mem, node, &d));
 	}
 	return NULL;
 }
@@ -97,7 +97,7 @@ static struct prb_error *walk_from(struct walk *w, const struct prb_descriptor *
 {
 	uint64_t node_offset = w->tid_offset - GLIBC_LIST;
 
-	if (prb_owner_is_musl(d))
+	if (prb_descriptor_is_musl(d))
 		return walk_musl(w, d->self);
 	w->head = 0;
 	PRB_TRY(go_round(w, d->self + node_offset, node_offset));
@@ -110,7 +110,7 @@ static struct prb_error *walk_from(struct walk *w, const struct prb_descriptor *
 	return NULL;
 }
 
-struct prb_error *prb_owners_walk(struct prb_owners *owners, struct prb_mem *mem)
+struct prb_error *prb_thread_finder_walk(struct prb_thread_finder *owners, struct prb_mem *mem)
 {
 	size_t threads = owners->tasks->list.count, begun = owners->known.count;
 
@@ -133,7 +133,8 @@ struct prb_error *prb_owners_walk(struct prb_owners *owners, struct prb_mem *mem
 }
 
 /* Descriptors lie at the upper end of the stacks; that of the first thread does not. */
-const struct prb_descriptor *prb_owner_of_stack(const struct prb_owners *owners, uint64_t address)
+const struct prb_descriptor *prb_thread_finder_by_stack(const struct prb_thread_finder *owners,
+							uint64_t address)
 {
 	const struct prb_map *map = prb_maps_find(&owners->target->maps, address);
 	const struct prb_descriptor *d, *best = NULL;

@@ -6,7 +6,7 @@
 
 enum { STOP_TIMEOUT_MS = 2000 };
 
-static bool must_stop(const struct prb_stops *s, size_t index, bool everyone)
+static bool must_stop(const struct prb_stop_all *s, size_t index, bool everyone)
 {
 	const struct prb_task_watch *task = &s->tasks->list.items[index];
 
@@ -15,7 +15,7 @@ static bool must_stop(const struct prb_stops *s, size_t index, bool everyone)
 	return everyone || task->state == 'R' || s->restless.items[index];
 }
 
-static struct prb_error *seize(struct prb_stops *s, bool everyone)
+static struct prb_error *seize(struct prb_stop_all *s, bool everyone)
 {
 	struct prb_tasks *tasks = s->tasks;
 
@@ -39,7 +39,7 @@ static struct prb_error *seize(struct prb_stops *s, bool everyone)
 }
 
 /* Asks all first and waits afterwards, so that they stop together. */
-static void stop_seized(struct prb_stops *s)
+static void stop_seized(struct prb_stop_all *s)
 {
 	struct prb_stop *stop;
 
@@ -56,7 +56,7 @@ static void stop_seized(struct prb_stops *s)
 	}
 }
 
-struct prb_error *prb_stops_begin(struct prb_stops *s, bool everyone)
+struct prb_error *prb_stop_all_begin(struct prb_stop_all *s, bool everyone)
 {
 	struct prb_tasks *tasks = s->tasks;
 
@@ -72,7 +72,7 @@ struct prb_error *prb_stops_begin(struct prb_stops *s, bool everyone)
 	return NULL;
 }
 
-bool prb_stops_held(struct prb_stops *s)
+bool prb_stop_all_held(struct prb_stop_all *s)
 {
 	bool all = true;
 
@@ -88,7 +88,7 @@ bool prb_stops_held(struct prb_stops *s)
 	return all;
 }
 
-void prb_stops_end(struct prb_stops *s, double *pause_us)
+void prb_stop_all_end(struct prb_stop_all *s, double *pause_us)
 {
 	struct prb_stop *stop;
 
@@ -101,7 +101,7 @@ void prb_stops_end(struct prb_stops *s, double *pause_us)
 	}
 }
 
-void prb_stops_deinit(struct prb_stops *s)
+void prb_stop_all_deinit(struct prb_stop_all *s)
 {
 	prb_vec_free(&s->list);
 	prb_vec_free(&s->restless);

@@ -3,8 +3,8 @@
  * @file Keeping a whole process still for an instant: threads that run are stopped, those that
  * sleep are only proven not to have run meanwhile.
  *
- *     prb_stops_begin(&stops, false), copy, held = prb_stops_held(&stops), prb_stops_end(&stops,
- * &us)
+ *     prb_stop_all_begin(&stops, false), copy, held = prb_stop_all_held(&stops),
+ * prb_stop_all_end(&stops, &us)
  *
  * If it did not hold, a thread ran that should have slept; the next time it is stopped too.
  *
@@ -18,22 +18,22 @@
 #include "dump/tasks/tasks.h"
 #include "target/ptrace/stop.h"
 
-struct prb_stops {
+struct prb_stop_all {
 	struct prb_tasks *tasks;
 	double patience;	       /**< PRB_STOP_PATIENCE at first */
 	PRB_VEC(struct prb_stop) list; /**< one for each task, in the same order */
 	PRB_VEC(bool) restless;	       /**< the same: it ran when it should have slept */
 };
 
-/** Stops those that run, or @p everyone. prb_stops_end() is to be called also after an error. */
-struct prb_error *prb_stops_begin(struct prb_stops *stops, bool everyone) PRB_MUST_CHECK;
+/** Stops those that run, or @p everyone. prb_stop_all_end() is to be called also after an error. */
+struct prb_error *prb_stop_all_begin(struct prb_stop_all *stops, bool everyone) PRB_MUST_CHECK;
 
 /** True if nothing has run since. */
-bool prb_stops_held(struct prb_stops *stops);
+bool prb_stop_all_held(struct prb_stop_all *stops);
 
 /** Lets all run; the longest stop into @p pause_us. */
-void prb_stops_end(struct prb_stops *stops, double *pause_us);
+void prb_stop_all_end(struct prb_stop_all *stops, double *pause_us);
 
-void prb_stops_deinit(struct prb_stops *stops);
+void prb_stop_all_deinit(struct prb_stop_all *stops);
 
 #endif

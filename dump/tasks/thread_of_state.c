@@ -35,8 +35,8 @@ static const char *const reasons[] = {
 /* Where `tid` lies in struct pthread of the C libraries: glibc (x86_64, aarch64), musl. */
 static const uint16_t pthread_tid_offsets[] = {0x2d0, 0xd0, 0x30, 0x38};
 
-pid_t prb_owner_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread,
-		       uint32_t *ret_offset)
+pid_t prb_pthread_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread,
+			 uint32_t *ret_offset)
 {
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(pthread_tid_offsets); i++) {
 		uint32_t tid;
@@ -51,22 +51,22 @@ pid_t prb_owner_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pt
 	return 0;
 }
 
-pid_t prb_owner_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread)
+pid_t prb_pthread_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread)
 {
 	uint32_t ignored;
 
-	return prb_owner_tid_at(mem, tasks, pthread, &ignored);
+	return prb_pthread_tid_at(mem, tasks, pthread, &ignored);
 }
 
 #define FACT "runs:%llx" /* with the address of the state */
 
 struct search {
-	struct prb_owners *owners;
+	struct prb_thread_finder *owners;
 	struct prb_python *py;
 	struct prb_view *view;
 	struct prb_mem *mem;
 	struct prb_py_threads *states;
-	struct prb_owner *ret;
+	struct prb_found_thread *ret;
 	int64_t key; /* autoTSSkey; -1 if it is not known or not used */
 	size_t proven;
 };
@@ -80,13 +80,13 @@ static struct prb_error *tolerate(struct prb_error *err)
 	return NULL;
 }
 
-void prb_owners_deinit(struct prb_owners *owners)
+void prb_thread_finder_deinit(struct prb_thread_finder *owners)
 {
 	prb_vec_free(&owners->known);
 }
 
-struct prb_error *prb_owner_descriptor(struct prb_owners *o, struct prb_mem *mem, uint64_t self,
-				       struct prb_descriptor **ret)
+struct prb_error *prb_thread_finder_descriptor(struct prb_thread_finder *o, struct prb_mem *mem,
+					       uint64_t self, struct prb_descriptor **ret)
 {
 	struct prb_descriptor *d;
 	struct prb_task_watch *task;
@@ -99,7 +99,7 @@ struct prb_error *prb_owner_descriptor(struct prb_owners *o, struct prb_mem *mem
 			*ret = d;
 			return NULL;
 		}
-	tid = prb_owner_tid_at(mem, o->tasks, self, &offset);
+	tid = prb_pthread_tid_at(mem, o->tasks, self, &offset);
 	task = tid ? prb_tasks_find_inner(o->tasks, tid) : NULL;
 	if (!task || prb_task_has_ended(task))
 		return NULL;
@@ -139,7 +139,7 @@ static struct prb_error *find_slot(struct search *s, const struct prb_descriptor
 	uint64_t tid = d->self + d->tid_offset, key = (uint64_t)s->key, block;
 
 	*ret = 0;
-	if (prb_owner_is_musl(d)) {
+	if (prb_descriptor_is_musl(d)) {
 		PRB_TRY(prb_mem_read_u64(s->mem, tid + MUSL_TSD, &block));
 		if (block && key < MUSL_KEYS)
 			*ret = block + key * sizeof(uint64_t);
@@ -196,7 +196,8 @@ static struct prb_error *find_kept(struct search *s, const struct prb_descriptor
 
 static void settle(struct search *s, size_t index, const struct prb_descriptor *d, uint64_t kept_at)
 {
-	s->ret[index] = (struct prb_owner){.task = d->task, .self = d->self, .kept_at = kept_at};
+	s->ret[index] =
+		(struct prb_found_thread){.task = d->task, .self = d->self, .kept_at = kept_at};
 }
 
 /* The thread that made the state keeps it: true of nearly all. */
@@ -208,7 +209,7 @@ static struct prb_error *ask_makers(struct search *s)
 		struct prb_descriptor *d;
 		uint64_t kept;
 
-		PRB_TRY(prb_owner_descriptor(s->owners, s->mem, state->pthread, &d));
+		PRB_TRY(prb_thread_finder_descriptor(s->owners, s->mem, state->pthread, &d));
 		if (!d)
 			continue;
 		PRB_TRY(find_kept(s, d, state->address, &kept));
@@ -389,7 +390,7 @@ static struct prb_error *find_by_stack(struct search *s, const struct prb_py_thr
 		return NULL;
 	if (is_first_stack(s, address))
 		return find_first(s, state, ret);
-	*ret = prb_owner_of_stack(s->owners, address);
+	*ret = prb_thread_finder_by_stack(s->owners, address);
 	return NULL;
 }
 
@@ -408,8 +409,8 @@ static struct prb_task_watch *named_thread(struct search *s, const struct prb_py
 static struct prb_error *ask_stacks(struct search *s, size_t index)
 {
 	const struct prb_py_thread *state = &s->states->list.items[index];
-	struct prb_owners *o = s->owners;
-	struct prb_owner *ret = &s->ret[index];
+	struct prb_thread_finder *o = s->owners;
+	struct prb_found_thread *ret = &s->ret[index];
 	const struct prb_descriptor *d = NULL;
 	struct prb_py_frames frames;
 	uint64_t address = 0;
@@ -470,7 +471,7 @@ static void take_hints(struct search *s, bool lost)
 		struct prb_task_watch *task = hinted(s, i);
 
 		if (!s->ret[i].task && task && (!lost || !is_known(s, self)))
-			s->ret[i] = (struct prb_owner){.task = task, .self = self};
+			s->ret[i] = (struct prb_found_thread){.task = task, .self = self};
 	}
 }
 
@@ -489,7 +490,7 @@ static struct prb_error *find_frames(struct search *s, const struct prb_py_threa
 	PRB_TRY(find_stack_address(s, state, frames, &address));
 	if (!address)
 		return NULL;
-	PRB_TRY(prb_owners_walk(s->owners, s->mem));
+	PRB_TRY(prb_thread_finder_walk(s->owners, s->mem));
 	PRB_TRY(find_by_stack(s, state, address, &d));
 	if (d)
 		*ret = d->task == task ? FOUND : MISSING;
@@ -529,7 +530,7 @@ static struct prb_error *look_for_frames(struct search *s, const struct prb_py_t
 static struct prb_error *doubt(struct search *s, size_t index)
 {
 	const struct prb_py_thread *state = &s->states->list.items[index];
-	struct prb_owner *owner = &s->ret[index];
+	struct prb_found_thread *owner = &s->ret[index];
 	struct prb_tasks *tasks = s->owners->tasks;
 	enum found found;
 
@@ -538,7 +539,7 @@ static struct prb_error *doubt(struct search *s, size_t index)
 		return NULL;
 	PRB_TRY(look_for_frames(s, state, owner->task, &found));
 	if (found == MISSING && prb_task_slept(tasks, owner->task, false))
-		*owner = (struct prb_owner){.has_frames = true, .reason = reasons[3]};
+		*owner = (struct prb_found_thread){.has_frames = true, .reason = reasons[3]};
 	return NULL;
 }
 
@@ -552,7 +553,7 @@ static bool any_pending(const struct search *s)
 
 static struct prb_error *ask_others(struct search *s)
 {
-	PRB_TRY(prb_owners_walk(s->owners, s->mem));
+	PRB_TRY(prb_thread_finder_walk(s->owners, s->mem));
 	for (size_t i = 0; i < s->states->list.count; i++)
 		if (!s->ret[i].task && !s->ret[i].reason)
 			PRB_TRY(ask_all(s, i));
@@ -577,7 +578,7 @@ static int number_of(const char *reason)
 static void remember(struct search *s)
 {
 	for (size_t i = 0; i < s->states->list.count; i++) {
-		const struct prb_owner *owner = &s->ret[i];
+		const struct prb_found_thread *owner = &s->ret[i];
 		prb_auto_str struct prb_str key = {}, value = {};
 
 		prb_str_printf(&key, FACT, (unsigned long long)s->states->list.items[i].address);
@@ -592,7 +593,7 @@ static void remember(struct search *s)
 static void recall(struct search *s, size_t index)
 {
 	prb_auto_str struct prb_str key = {}, value = {};
-	struct prb_owner *ret = &s->ret[index];
+	struct prb_found_thread *ret = &s->ret[index];
 	unsigned long long self;
 	int tid, has_frames, orphan, reason;
 	struct prb_task_watch *task;
@@ -602,7 +603,7 @@ static void recall(struct search *s, size_t index)
 	    sscanf(prb_str_text(&value), "%d %llx %d %d %d", &tid, &self, &has_frames, &orphan,
 		   &reason) != 5)
 		return;
-	*ret = (struct prb_owner){
+	*ret = (struct prb_found_thread){
 		.self = self,
 		.has_frames = has_frames,
 		.orphan = orphan,
@@ -613,9 +614,9 @@ static void recall(struct search *s, size_t index)
 			ret->task = task;
 }
 
-struct prb_error *prb_owners_find(struct prb_owners *owners, struct prb_python *py,
-				  struct prb_view *view, struct prb_py_threads *states,
-				  struct prb_owner *ret)
+struct prb_error *prb_thread_finder_run(struct prb_thread_finder *owners, struct prb_python *py,
+					struct prb_view *view, struct prb_py_threads *states,
+					struct prb_found_thread *ret)
 {
 	struct search s = {.owners = owners,
 			   .py = py,
@@ -642,16 +643,18 @@ struct prb_error *prb_owners_find(struct prb_owners *owners, struct prb_python *
 	return NULL;
 }
 
-struct prb_error *prb_owners_name(struct prb_modules *modules, struct prb_tasks *tasks,
-				  struct prb_python *py, struct prb_view *view,
-				  struct prb_py_threads *states)
+struct prb_error *prb_find_tids(struct prb_modules *modules, struct prb_tasks *tasks,
+				struct prb_python *py, struct prb_view *view,
+				struct prb_py_threads *states)
 {
-	struct prb_owners owners = {.target = modules->target, .modules = modules, .tasks = tasks};
-	prb_auto_free struct prb_owner *found = calloc(states->list.count + 1, sizeof(*found));
+	struct prb_thread_finder owners = {
+		.target = modules->target, .modules = modules, .tasks = tasks};
+	prb_auto_free struct prb_found_thread *found =
+		calloc(states->list.count + 1, sizeof(*found));
 	struct prb_error *err =
-		found ? prb_owners_find(&owners, py, view, states, found) : prb_error_nomem();
+		found ? prb_thread_finder_run(&owners, py, view, states, found) : prb_error_nomem();
 
-	prb_owners_deinit(&owners);
+	prb_thread_finder_deinit(&owners);
 	PRB_TRY(err);
 	for (size_t i = 0; i < states->list.count; i++)
 		states->list.items[i].tid = found[i].task ? found[i].task->inner_tid : 0;

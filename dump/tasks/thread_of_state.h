@@ -35,7 +35,7 @@ struct prb_descriptor {
 	struct prb_task_watch *task;
 };
 
-struct prb_owners {
+struct prb_thread_finder {
 	struct prb_target *target;
 	struct prb_modules *modules;
 	struct prb_tasks *tasks;
@@ -44,7 +44,7 @@ struct prb_owners {
 };
 
 /** The findings about one thread state. */
-struct prb_owner {
+struct prb_found_thread {
 	struct prb_task_watch *task; /**< the thread; NULL if none is known */
 	uint64_t self;		     /**< its pthread_self(); 0 if unknown */
 	uint64_t kept_at; /**< where that thread keeps the state; 0 if the stack told, or a hint */
@@ -56,21 +56,21 @@ struct prb_owner {
 /**
  * Fills @p ret, which has one element for each of @p states, through @p view.
  */
-struct prb_error *prb_owners_find(struct prb_owners *owners, struct prb_python *py,
-				  struct prb_view *view, struct prb_py_threads *states,
-				  struct prb_owner *ret) PRB_MUST_CHECK;
+struct prb_error *prb_thread_finder_run(struct prb_thread_finder *owners, struct prb_python *py,
+					struct prb_view *view, struct prb_py_threads *states,
+					struct prb_found_thread *ret) PRB_MUST_CHECK;
 /** As above, for one runtime at once: sets `tid` of each of @p states; 0 if it has no thread. */
-struct prb_error *prb_owners_name(struct prb_modules *modules, struct prb_tasks *tasks,
-				  struct prb_python *py, struct prb_view *view,
-				  struct prb_py_threads *states) PRB_MUST_CHECK;
+struct prb_error *prb_find_tids(struct prb_modules *modules, struct prb_tasks *tasks,
+				struct prb_python *py, struct prb_view *view,
+				struct prb_py_threads *states) PRB_MUST_CHECK;
 
 /** tid (in the target's pid namespace) of a pthread, for versions that do not note it; 0: none. */
-pid_t prb_owner_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread);
+pid_t prb_pthread_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread);
 
 /** As above, with where in the thread's descriptor the tid lies. */
-pid_t prb_owner_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread,
-		       uint32_t *ret_offset);
+pid_t prb_pthread_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread,
+			 uint32_t *ret_offset);
 
-void prb_owners_deinit(struct prb_owners *owners);
+void prb_thread_finder_deinit(struct prb_thread_finder *owners);
 
 #endif

@@ -9,15 +9,18 @@
 #include "dump/tasks/thread_of_state.h"
 
 /** The descriptor at @p self; NULL if no thread of the process has it. */
-struct prb_error *prb_owner_descriptor(struct prb_owners *owners, struct prb_mem *mem,
-				       uint64_t self, struct prb_descriptor **ret) PRB_MUST_CHECK;
+struct prb_error *prb_thread_finder_descriptor(struct prb_thread_finder *owners,
+					       struct prb_mem *mem, uint64_t self,
+					       struct prb_descriptor **ret) PRB_MUST_CHECK;
 
 /** Adds the descriptors of all threads, from the C library's lists. Never twice. */
-struct prb_error *prb_owners_walk(struct prb_owners *owners, struct prb_mem *mem) PRB_MUST_CHECK;
+struct prb_error *prb_thread_finder_walk(struct prb_thread_finder *owners,
+					 struct prb_mem *mem) PRB_MUST_CHECK;
 
-bool prb_owner_is_musl(const struct prb_descriptor *descriptor);
+bool prb_descriptor_is_musl(const struct prb_descriptor *descriptor);
 
 /** The thread whose C stack, other than that of the first, holds @p address; or NULL. */
-const struct prb_descriptor *prb_owner_of_stack(const struct prb_owners *owners, uint64_t address);
+const struct prb_descriptor *prb_thread_finder_by_stack(const struct prb_thread_finder *owners,
+							uint64_t address);
 
 #endif

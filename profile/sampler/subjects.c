@@ -161,7 +161,7 @@ static struct prb_error *read_threads(struct prb_subjects *s, struct prb_python 
 
 static struct prb_error *add_state(struct prb_subjects *s, struct prb_python *py,
 				   const struct prb_py_thread *thread,
-				   const struct prb_owner *owner)
+				   const struct prb_found_thread *owner)
 {
 	size_t index = (size_t)(owner->task - s->tasks.list.items);
 	struct prb_subject_state *state = prb_vec_push(&s->list.items[index].states);
@@ -175,14 +175,16 @@ static struct prb_error *add_state(struct prb_subjects *s, struct prb_python *py
 static struct prb_error *add_states(struct prb_subjects *s, struct prb_python *py,
 				    struct prb_py_threads *threads)
 {
-	prb_auto_free struct prb_owner *found = calloc(threads->list.count + 1, sizeof(*found));
-	struct prb_owners owners = {.target = s->target, .modules = s->modules, .tasks = &s->tasks};
+	prb_auto_free struct prb_found_thread *found =
+		calloc(threads->list.count + 1, sizeof(*found));
+	struct prb_thread_finder owners = {
+		.target = s->target, .modules = s->modules, .tasks = &s->tasks};
 	struct prb_error *err;
 
 	if (!found)
 		return prb_error_nomem();
-	err = prb_owners_find(&owners, py, s->view, threads, found);
-	prb_owners_deinit(&owners);
+	err = prb_thread_finder_run(&owners, py, s->view, threads, found);
+	prb_thread_finder_deinit(&owners);
 	PRB_TRY(err);
 	for (size_t i = 0; i < threads->list.count; i++)
 		if (found[i].task)

@@ -11,7 +11,7 @@
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/output.h"
-#include "dump/lookup.h"
+#include "dump/inspect.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
 #include "values/limits.h"
@@ -27,7 +27,7 @@ struct print_settings {
 	struct prb_texts scripts;
 };
 
-static struct prb_error *put_json(const struct prb_cli *cli, const struct prb_found_object *found)
+static struct prb_error *put_json(const struct prb_cli *cli, const struct prb_inspected *found)
 {
 	prb_auto_str struct prb_str text = {};
 	struct prb_json json = {.out = &text};
@@ -46,8 +46,7 @@ static struct prb_error *put_json(const struct prb_cli *cli, const struct prb_fo
 	return prb_output(&text);
 }
 
-static struct prb_error *put_text(const struct print_settings *s,
-				  const struct prb_found_object *found)
+static struct prb_error *put_text(const struct print_settings *s, const struct prb_inspected *found)
 {
 	prb_auto_str struct prb_str text = {};
 
@@ -67,7 +66,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Sorted, each once. */
-static struct prb_error *put_names(const struct prb_found_object *found)
+static struct prb_error *put_names(const struct prb_inspected *found)
 {
 	prb_auto_str struct prb_str text = {};
 	PRB_VEC(const char *) names = {};
@@ -95,7 +94,7 @@ static struct prb_error *put_names(const struct prb_found_object *found)
 }
 
 static struct prb_error *show(const struct prb_cli *cli, const struct print_settings *s,
-			      const struct prb_found_object *found)
+			      const struct prb_inspected *found)
 {
 	if (s->names)
 		return put_names(found);
@@ -125,7 +124,7 @@ static struct prb_error *check(const struct prb_cli *cli, const struct print_set
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct print_settings *s = settings;
-	struct prb_found_object found = {};
+	struct prb_inspected found = {};
 	struct prb_target *target;
 	unsigned frame;
 	struct prb_repr_options options = prb_value_options(
@@ -146,14 +145,14 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		err = prb_extensions_load(cli, &s->scripts, PRB_EXTENSION_PRINTERS, target,
 					  &target->custom);
 	if (!err)
-		err = s->names ? prb_lookup_names(target, s->tid, frame, text, &found)
-			       : prb_lookup(target, s->tid, frame, text, &options, &found);
+		err = s->names ? prb_inspect_names(target, s->tid, frame, text, &found)
+			       : prb_inspect(target, s->tid, frame, text, &options, &found);
 	if (err)
 		err = prb_command_line_name(target, err);
 	prb_target_destroy(target);
 	if (!err)
 		err = show(cli, s, &found);
-	prb_found_object_deinit(&found);
+	prb_inspected_deinit(&found);
 	return err;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "dump/tasks/one_instant.h"
+#include "dump/tasks/consistent_read.h"
 
 struct state {
 	PRB_VEC(struct prb_greenlets_of) list;
@@ -75,7 +75,7 @@ static struct prb_error *read_steadily(struct prb_target *target, struct prb_tas
 		if (err)
 			break;
 		a.mem = prb_view_mem(view);
-		err = prb_steady_read(target, tasks, view, read_once, &a, &steady);
+		err = prb_read_consistent(target, tasks, view, read_once, &a, &steady);
 		err = give_reason(g, err, steady);
 		if (err)
 			break;

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "dump/tasks/one_instant.h"
+#include "dump/tasks/consistent_read.h"
 #include "sql/engine/instant.h"
 #include "target/custom.h"
 #include "sql/tables/shared/interpreters.h"
@@ -196,8 +196,8 @@ static struct prb_error *find_steady(struct attempt *a)
 	PRB_TRY(use_view(a->shared, target));
 	parts->mem = prb_view_mem(a->shared->view);
 
-	struct prb_error *err =
-		prb_steady_read(target, &a->shared->tasks, a->shared->view, find_once, a, &steady);
+	struct prb_error *err = prb_read_consistent(target, &a->shared->tasks, a->shared->view,
+						    find_once, a, &steady);
 	parts->mem = mem;
 	/* What could not be read whole is shown, and says so. */
 	if (err && !a->err && (parts->torn || parts->garbled)) {

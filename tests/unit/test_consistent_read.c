@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reading again what was caught half made, in children that run and that sleep. */
-#include "dump/tasks/one_instant.h"
+#include "dump/tasks/consistent_read.h"
 #include "tests/unit/in_range.h"
 #include "tests/unit/sleeper.h"
 
@@ -40,7 +40,8 @@ static struct prb_error *read_child(sleeper *does, char state, struct tries *tri
 	await(&child, state, NULL);
 	ok(prb_tasks_create(child.target, &tasks));
 	ok(prb_view_create(child.target->mem, &view));
-	struct prb_error *err = prb_steady_read(child.target, &tasks, view, attempt, tries, steady);
+	struct prb_error *err =
+		prb_read_consistent(child.target, &tasks, view, attempt, tries, steady);
 	prb_view_destroy(view);
 	prb_tasks_deinit(&tasks);
 	finish(&child);

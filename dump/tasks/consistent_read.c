@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/tasks/one_instant.h"
+#include "dump/tasks/consistent_read.h"
 
 #include <string.h>
 
@@ -84,7 +84,7 @@ static bool is_half_made(const struct prb_error *err)
 	return err && (err->code == PRB_ERROR_BAD_DATA || err->code == PRB_ERROR_FAULT);
 }
 
-static bool any_stopped(const struct prb_stops *stops)
+static bool any_stopped(const struct prb_stop_all *stops)
 {
 	const struct prb_stop *stop;
 
@@ -95,23 +95,23 @@ static bool any_stopped(const struct prb_stops *stops)
 }
 
 /* Copies what the last attempt has read while nobody runs. *runs: somebody had to be stopped. */
-static struct prb_error *copy(struct prb_stops *stops, struct prb_view *view, bool *held,
+static struct prb_error *copy(struct prb_stop_all *stops, struct prb_view *view, bool *held,
 			      bool *runs)
 {
-	struct prb_error *err = prb_stops_begin(stops, false);
+	struct prb_error *err = prb_stop_all_begin(stops, false);
 	double pause_us;
 
 	if (!err)
 		err = prb_view_prefetch(view);
-	*held = !err && prb_stops_held(stops);
+	*held = !err && prb_stop_all_held(stops);
 	*runs = any_stopped(stops);
-	prb_stops_end(stops, &pause_us);
+	prb_stop_all_end(stops, &pause_us);
 	prb_log("steady", 1, "stopped for %.0f µs, held: %d", pause_us, *held);
 	return err;
 }
 
-static struct prb_error *read_stopped(struct prb_target *t, struct prb_stops *stops,
-				      struct prb_view *view, prb_steady_attempt *attempt,
+static struct prb_error *read_stopped(struct prb_target *t, struct prb_stop_all *stops,
+				      struct prb_view *view, prb_read_attempt *attempt,
 				      void *context, bool *steady)
 {
 	struct prb_error *err = NULL;
@@ -133,11 +133,11 @@ static struct prb_error *read_stopped(struct prb_target *t, struct prb_stops *st
 	return err;
 }
 
-struct prb_error *prb_steady_read(struct prb_target *t, struct prb_tasks *tasks,
-				  struct prb_view *view, prb_steady_attempt *attempt, void *context,
-				  bool *steady)
+struct prb_error *prb_read_consistent(struct prb_target *t, struct prb_tasks *tasks,
+				      struct prb_view *view, prb_read_attempt *attempt,
+				      void *context, bool *steady)
 {
-	struct prb_stops stops = {.tasks = tasks, .patience = PRB_STOP_PATIENCE};
+	struct prb_stop_all stops = {.tasks = tasks, .patience = PRB_STOP_PATIENCE};
 	struct prb_error *err, *stopped;
 
 	prb_view_new_epoch(view);
@@ -146,7 +146,7 @@ struct prb_error *prb_steady_read(struct prb_target *t, struct prb_tasks *tasks,
 	if (*steady && !(t->moves && is_half_made(err)))
 		return err;
 	stopped = read_stopped(t, &stops, view, attempt, context, steady);
-	prb_stops_deinit(&stops);
+	prb_stop_all_deinit(&stops);
 	/* Without the right to stop it, what was read while it ran is all there is. */
 	if (prb_error_catch(&stopped, PRB_ERROR_PERMISSION))
 		return err;

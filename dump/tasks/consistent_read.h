@@ -8,8 +8,8 @@
  * then. Data that contradicts itself (PRB_ERROR_BAD_DATA, PRB_ERROR_FAULT) is read again as long as
  * threads run: one of them may have been caught half-way through a change.
  */
-#ifndef PRB_DUMP_TASKS_ONE_INSTANT_H
-#define PRB_DUMP_TASKS_ONE_INSTANT_H
+#ifndef PRB_DUMP_TASKS_CONSISTENT_READ_H
+#define PRB_DUMP_TASKS_CONSISTENT_READ_H
 
 #include "base/error.h"
 #include "dump/tasks/tasks.h"
@@ -17,14 +17,14 @@
 #include "target/target.h"
 
 /** Reads through the view; called several times, each call anew. */
-typedef struct prb_error *prb_steady_attempt(void *context);
+typedef struct prb_error *prb_read_attempt(void *context);
 
 /**
  * Gives the error of the last attempt. *steady: it is of one instant; false where the target goes
  * on changing what is read, or its threads may not be stopped.
  */
-struct prb_error *prb_steady_read(struct prb_target *t, struct prb_tasks *tasks,
-				  struct prb_view *view, prb_steady_attempt *attempt, void *context,
-				  bool *steady) PRB_MUST_CHECK;
+struct prb_error *prb_read_consistent(struct prb_target *t, struct prb_tasks *tasks,
+				      struct prb_view *view, prb_read_attempt *attempt,
+				      void *context, bool *steady) PRB_MUST_CHECK;
 
 #endif

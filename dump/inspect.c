@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/lookup.h"
+#include "dump/inspect.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "target/custom.h"
 #include "target/snapshot/snapshot.h"
 #include "dump/tasks/thread_of_state.h"
-#include "dump/tasks/one_instant.h"
+#include "dump/tasks/consistent_read.h"
 #include "dump/tasks/tasks.h"
 
 /* A state that the thread has: mostly there is only one. */
@@ -25,7 +25,7 @@ struct lookup {
 	bool names;	  /* that may continue the expression */
 	uint64_t address; /* of the object, where there is no expression */
 	struct prb_repr_options options;
-	struct prb_found_object *found;
+	struct prb_inspected *found;
 
 	struct prb_modules *modules;
 	struct prb_view *view;
@@ -39,7 +39,7 @@ struct lookup {
 
 static struct prb_error *tell(struct lookup *l, struct prb_python *py, uint64_t address)
 {
-	struct prb_found_object *found = l->found;
+	struct prb_inspected *found = l->found;
 
 	found->address = address;
 	PRB_TRY(prb_object_type_name(py, l->mem, found->address, &found->type));
@@ -127,8 +127,8 @@ static struct prb_error *no_frame(struct lookup *l)
 
 static void forget(struct lookup *l)
 {
-	prb_found_object_deinit(l->found);
-	*l->found = (struct prb_found_object){};
+	prb_inspected_deinit(l->found);
+	*l->found = (struct prb_inspected){};
 	l->frames = 0;
 }
 
@@ -152,7 +152,7 @@ static struct prb_error *list_states(struct lookup *l, struct prb_python *py,
 {
 	const struct prb_py_thread *state;
 
-	PRB_TRY(prb_owners_name(l->modules, &l->tasks, py, l->view, threads));
+	PRB_TRY(prb_find_tids(l->modules, &l->tasks, py, l->view, threads));
 	if (!l->interp && threads->interps.count)
 		l->interp = threads->interps.items[0].address;
 	prb_vec_each (state, &threads->list) {
@@ -212,7 +212,7 @@ static struct prb_error *search(struct lookup *l)
 					l->tid);
 
 	struct prb_error *err =
-		prb_steady_read(l->target, &l->tasks, l->view, search_once, l, &steady);
+		prb_read_consistent(l->target, &l->tasks, l->view, search_once, l, &steady);
 	l->found->changed = !steady;
 	return err;
 }
@@ -229,8 +229,8 @@ static struct prb_error *find_owner(struct lookup *l)
 
 		if (!err)
 			return NULL;
-		prb_found_object_deinit(l->found);
-		*l->found = (struct prb_found_object){};
+		prb_inspected_deinit(l->found);
+		*l->found = (struct prb_inspected){};
 		if (first)
 			prb_error_destroy(err);
 		else
@@ -269,7 +269,7 @@ static struct prb_error *explain(const struct lookup *l, struct prb_error *err)
 
 static struct prb_error *look(struct lookup *l, struct prb_error *(*how)(struct lookup *l))
 {
-	*l->found = (struct prb_found_object){};
+	*l->found = (struct prb_inspected){};
 	PRB_TRY(may_look(l));
 
 	struct prb_error *err = explain(l, how(l));
@@ -281,7 +281,7 @@ static struct prb_error *look(struct lookup *l, struct prb_error *(*how)(struct 
 	if (!err)
 		err = prb_custom_expand(l->target->custom, &l->found->value);
 	if (err)
-		prb_found_object_deinit(l->found);
+		prb_inspected_deinit(l->found);
 	return err;
 }
 
@@ -294,9 +294,9 @@ static struct prb_repr_options marked(const struct prb_repr_options *options)
 	return result;
 }
 
-struct prb_error *prb_lookup(struct prb_target *target, pid_t tid, unsigned depth,
-			     const char *expression, const struct prb_repr_options *options,
-			     struct prb_found_object *ret)
+struct prb_error *prb_inspect(struct prb_target *target, pid_t tid, unsigned depth,
+			      const char *expression, const struct prb_repr_options *options,
+			      struct prb_inspected *ret)
 {
 	return look(&(struct lookup){.target = target,
 				     .tid = tid,
@@ -307,8 +307,8 @@ struct prb_error *prb_lookup(struct prb_target *target, pid_t tid, unsigned dept
 		    search);
 }
 
-struct prb_error *prb_lookup_names(struct prb_target *target, pid_t tid, unsigned depth,
-				   const char *prefix, struct prb_found_object *ret)
+struct prb_error *prb_inspect_names(struct prb_target *target, pid_t tid, unsigned depth,
+				    const char *prefix, struct prb_inspected *ret)
 {
 	return look(&(struct lookup){.target = target,
 				     .tid = tid,
@@ -319,9 +319,9 @@ struct prb_error *prb_lookup_names(struct prb_target *target, pid_t tid, unsigne
 		    search);
 }
 
-struct prb_error *prb_lookup_address(struct prb_target *target, uint64_t address,
-				     const struct prb_repr_options *options,
-				     struct prb_found_object *ret)
+struct prb_error *prb_inspect_address(struct prb_target *target, uint64_t address,
+				      const struct prb_repr_options *options,
+				      struct prb_inspected *ret)
 {
 	return look(&(struct lookup){.target = target,
 				     .address = address,
@@ -330,7 +330,7 @@ struct prb_error *prb_lookup_address(struct prb_target *target, uint64_t address
 		    find_owner);
 }
 
-void prb_found_object_deinit(struct prb_found_object *object)
+void prb_inspected_deinit(struct prb_inspected *object)
 {
 	prb_str_deinit(&object->type);
 	prb_str_deinit(&object->value);
