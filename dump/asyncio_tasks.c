@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "target/mem/view.h"
 #include "target/snapshot/snapshot.h"
-#include "dump/read/describe.h"
 #include "target/ptrace/stop.h"
 #include "dump/tasks/tasks.h"
 #include "dump/tasks/thread_of_state.h"

@@ -17,7 +17,7 @@ struct subject {
 	struct prb_py_thread state;
 };
 
-struct lookup {
+struct inspection {
 	struct prb_target *target;
 	pid_t tid;
 	unsigned depth;
@@ -37,7 +37,7 @@ struct lookup {
 	unsigned frames; /* of the thread, as far as they were counted */
 };
 
-static struct prb_error *tell(struct lookup *l, struct prb_python *py, uint64_t address)
+static struct prb_error *tell(struct inspection *l, struct prb_python *py, uint64_t address)
 {
 	struct prb_inspected *found = l->found;
 
@@ -47,7 +47,7 @@ static struct prb_error *tell(struct lookup *l, struct prb_python *py, uint64_t 
 	return found->type.failed || found->value.failed ? prb_error_nomem() : NULL;
 }
 
-static struct prb_error *evaluate(struct lookup *l, struct prb_python *py, uint64_t interp,
+static struct prb_error *evaluate(struct inspection *l, struct prb_python *py, uint64_t interp,
 				  const struct prb_py_frame *frame)
 {
 	struct prb_py_scope scope = {.frame = frame, .interp = interp};
@@ -65,7 +65,7 @@ static struct prb_error *evaluate(struct lookup *l, struct prb_python *py, uint6
 	return l->found->type.failed ? prb_error_nomem() : NULL;
 }
 
-static struct prb_error *search_frames(struct lookup *l, const struct subject *subject,
+static struct prb_error *search_frames(struct inspection *l, const struct subject *subject,
 				       const struct prb_py_frames *frames, bool *done)
 {
 	const struct prb_py_frame *frame;
@@ -85,7 +85,7 @@ static struct prb_error *search_frames(struct lookup *l, const struct subject *s
 }
 
 /* A state may have been freed and used again since the threads were listed. */
-static struct prb_error *check_state(struct lookup *l, const struct subject *subject)
+static struct prb_error *check_state(struct inspection *l, const struct subject *subject)
 {
 	int32_t place = subject->py->layout.thread_id;
 	uint64_t pthread;
@@ -98,7 +98,8 @@ static struct prb_error *check_state(struct lookup *l, const struct subject *sub
 		       : prb_error_create(PRB_ERROR_NOT_FOUND, "thread %d has ended", l->tid);
 }
 
-static struct prb_error *search_subject(struct lookup *l, const struct subject *subject, bool *done)
+static struct prb_error *search_subject(struct inspection *l, const struct subject *subject,
+					bool *done)
 {
 	struct prb_py_frames frames = {};
 
@@ -114,7 +115,7 @@ static struct prb_error *search_subject(struct lookup *l, const struct subject *
 	return err;
 }
 
-static struct prb_error *no_frame(struct lookup *l)
+static struct prb_error *no_frame(struct inspection *l)
 {
 	/* Names of modules mean something without one. */
 	if (!l->frames && !l->depth && l->pythons.list.count)
@@ -125,7 +126,7 @@ static struct prb_error *no_frame(struct lookup *l)
 			      "'probing TARGET backtrace --tid %d' shows them", l->tid);
 }
 
-static void forget(struct lookup *l)
+static void forget(struct inspection *l)
 {
 	prb_inspected_deinit(l->found);
 	*l->found = (struct prb_inspected){};
@@ -134,7 +135,7 @@ static void forget(struct lookup *l)
 
 static struct prb_error *search_once(void *context)
 {
-	struct lookup *l = context;
+	struct inspection *l = context;
 	const struct subject *subject;
 	bool done = false;
 
@@ -147,7 +148,7 @@ static struct prb_error *search_once(void *context)
 	return no_frame(l);
 }
 
-static struct prb_error *list_states(struct lookup *l, struct prb_python *py,
+static struct prb_error *list_states(struct inspection *l, struct prb_python *py,
 				     struct prb_py_threads *threads)
 {
 	const struct prb_py_thread *state;
@@ -170,7 +171,7 @@ static struct prb_error *list_states(struct lookup *l, struct prb_python *py,
 	return NULL;
 }
 
-static struct prb_error *list_subjects(struct lookup *l)
+static struct prb_error *list_subjects(struct inspection *l)
 {
 	struct prb_python **py;
 
@@ -186,7 +187,7 @@ static struct prb_error *list_subjects(struct lookup *l)
 	return NULL;
 }
 
-static struct prb_error *open_pythons(struct lookup *l)
+static struct prb_error *open_pythons(struct inspection *l)
 {
 	PRB_TRY(prb_view_create(l->target->mem, &l->view));
 	PRB_TRY(prb_pythons_open(l->target, l->view, false, &l->modules, &l->pythons));
@@ -194,9 +195,9 @@ static struct prb_error *open_pythons(struct lookup *l)
 	return NULL;
 }
 
-static struct prb_error *search(struct lookup *l)
+static struct prb_error *search(struct inspection *l)
 {
-	bool main = !l->tid, steady;
+	bool main = !l->tid, consistent;
 	struct prb_mem *own;
 
 	PRB_TRY(open_pythons(l));
@@ -212,13 +213,13 @@ static struct prb_error *search(struct lookup *l)
 					l->tid);
 
 	struct prb_error *err =
-		prb_read_consistent(l->target, &l->tasks, l->view, search_once, l, &steady);
-	l->found->changed = !steady;
+		prb_read_consistent(l->target, &l->tasks, l->view, search_once, l, &consistent);
+	l->found->changed = !consistent;
 	return err;
 }
 
 /* Whichever Python it belongs to takes it for an object. */
-static struct prb_error *find_owner(struct lookup *l)
+static struct prb_error *find_object(struct inspection *l)
 {
 	prb_auto_error struct prb_error *first = NULL;
 	struct prb_python **py;
@@ -241,7 +242,7 @@ static struct prb_error *find_owner(struct lookup *l)
 }
 
 /* Of an address nobody knows whether something lies there by now, unless nothing runs. */
-static struct prb_error *may_look(const struct lookup *l)
+static struct prb_error *may_look(const struct inspection *l)
 {
 	struct prb_target *target = l->target;
 
@@ -257,7 +258,7 @@ static struct prb_error *may_look(const struct lookup *l)
 }
 
 /* A snapshot has what was read for it, and says so of the rest. */
-static struct prb_error *explain(const struct lookup *l, struct prb_error *err)
+static struct prb_error *explain(const struct inspection *l, struct prb_error *err)
 {
 	if (!err || !l->target->replayed || err->code != PRB_ERROR_FAULT)
 		return err;
@@ -267,7 +268,7 @@ static struct prb_error *explain(const struct lookup *l, struct prb_error *err)
 		"that hangs on them; a core file has everything");
 }
 
-static struct prb_error *look(struct lookup *l, struct prb_error *(*how)(struct lookup *l))
+static struct prb_error *look(struct inspection *l, struct prb_error *(*how)(struct inspection *l))
 {
 	*l->found = (struct prb_inspected){};
 	PRB_TRY(may_look(l));
@@ -298,24 +299,24 @@ struct prb_error *prb_inspect(struct prb_target *target, pid_t tid, unsigned dep
 			      const char *expression, const struct prb_repr_options *options,
 			      struct prb_inspected *ret)
 {
-	return look(&(struct lookup){.target = target,
-				     .tid = tid,
-				     .depth = depth,
-				     .expression = expression,
-				     .options = marked(options),
-				     .found = ret},
+	return look(&(struct inspection){.target = target,
+					 .tid = tid,
+					 .depth = depth,
+					 .expression = expression,
+					 .options = marked(options),
+					 .found = ret},
 		    search);
 }
 
 struct prb_error *prb_inspect_names(struct prb_target *target, pid_t tid, unsigned depth,
 				    const char *prefix, struct prb_inspected *ret)
 {
-	return look(&(struct lookup){.target = target,
-				     .tid = tid,
-				     .depth = depth,
-				     .expression = prefix,
-				     .names = true,
-				     .found = ret},
+	return look(&(struct inspection){.target = target,
+					 .tid = tid,
+					 .depth = depth,
+					 .expression = prefix,
+					 .names = true,
+					 .found = ret},
 		    search);
 }
 
@@ -323,11 +324,11 @@ struct prb_error *prb_inspect_address(struct prb_target *target, uint64_t addres
 				      const struct prb_repr_options *options,
 				      struct prb_inspected *ret)
 {
-	return look(&(struct lookup){.target = target,
-				     .address = address,
-				     .options = marked(options),
-				     .found = ret},
-		    find_owner);
+	return look(&(struct inspection){.target = target,
+					 .address = address,
+					 .options = marked(options),
+					 .found = ret},
+		    find_object);
 }
 
 void prb_inspected_deinit(struct prb_inspected *object)

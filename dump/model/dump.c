@@ -35,6 +35,18 @@ void prb_dump_thread_deinit(struct prb_dump_thread *thread)
 	free(thread->error);
 }
 
+struct prb_error *prb_dump_warn(struct prb_dump *dump, char *text)
+{
+	char **slot = text ? prb_vec_push(&dump->warnings) : NULL;
+
+	if (!slot) {
+		free(text);
+		return prb_error_nomem();
+	}
+	*slot = text;
+	return NULL;
+}
+
 void prb_dump_destroy(struct prb_dump *dump)
 {
 	struct prb_dump_thread *thread;

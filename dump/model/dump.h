@@ -147,6 +147,9 @@ void prb_dump_frame_deinit(struct prb_dump_frame *frame);
 void prb_dump_frames_clear(struct prb_dump_thread *thread);
 void prb_dump_thread_deinit(struct prb_dump_thread *thread);
 
+/** Appends a warning, which is taken over; NULL: memory has run out. */
+struct prb_error *prb_dump_warn(struct prb_dump *dump, char *text) PRB_MUST_CHECK;
+
 /** NULL is no dump. */
 void prb_dump_destroy(struct prb_dump *dump);
 

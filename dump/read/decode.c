@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "base/pool.h"
 #include "python/frames/lines.h"
-#include "dump/read/locals.h"
+#include "python/repr/core/repr.h"
 
 struct known_code {
 	uint64_t address;
@@ -21,6 +21,16 @@ struct known_code {
 	struct prb_py_location location;
 };
 
+/* A program may have as many objects as it likes; those met first are shared most. */
+enum { VALUES_KEPT = 65536 };
+
+/* Many frames hold the same objects: the `self` of methods that call each other, what all threads
+ * of a pool share. Each is read once. */
+struct known_value {
+	char *text;
+	const char *type; /* the pool's */
+};
+
 struct prb_decoder {
 	struct prb_python *py;
 	struct prb_mem *mem;
@@ -28,8 +38,20 @@ struct prb_decoder {
 	struct prb_pool *pool;
 	PRB_VEC(struct known_code) codes;
 	struct prb_number_map numbers; /* of them, by their addresses */
-	struct prb_local_decoder *locals;
+	struct prb_objects *objects;   /* NULL: variables are not asked for */
+	PRB_VEC(struct known_value) values;
+	struct prb_number_map value_numbers; /* of them, by their addresses */
 };
+
+static struct prb_error *create_objects(struct prb_decoder *d)
+{
+	const struct prb_dump_options *o = d->options;
+	struct prb_repr_options marked =
+		o->values ? *o->values : (struct prb_repr_options){.max_objects = 1};
+
+	marked.marked = true;
+	return prb_objects_create(d->py, d->mem, &marked, &d->objects);
+}
 
 struct prb_error *prb_decoder_create(struct prb_python *py, struct prb_mem *mem,
 				     const struct prb_dump_options *options, struct prb_pool *pool,
@@ -44,9 +66,7 @@ struct prb_error *prb_decoder_create(struct prb_python *py, struct prb_mem *mem,
 	decoder->options = options;
 	decoder->pool = pool;
 
-	struct prb_error *err =
-		options->locals ? prb_local_decoder_create(py, mem, options, pool, &decoder->locals)
-				: NULL;
+	struct prb_error *err = options->locals ? create_objects(decoder) : NULL;
 	if (err)
 		prb_decoder_destroy(decoder);
 	else
@@ -57,6 +77,7 @@ struct prb_error *prb_decoder_create(struct prb_python *py, struct prb_mem *mem,
 void prb_decoder_destroy(struct prb_decoder *decoder)
 {
 	struct known_code *known;
+	struct known_value *value;
 
 	if (!decoder)
 		return;
@@ -67,8 +88,23 @@ void prb_decoder_destroy(struct prb_decoder *decoder)
 	}
 	prb_vec_free(&decoder->codes);
 	prb_number_map_deinit(&decoder->numbers);
-	prb_local_decoder_destroy(decoder->locals);
+	prb_vec_each (value, &decoder->values)
+		free(value->text);
+	prb_vec_free(&decoder->values);
+	prb_number_map_deinit(&decoder->value_numbers);
+	prb_objects_destroy(decoder->objects);
 	free(decoder);
+}
+
+/* An error becomes that of a frame or code; only what concerns ourselves goes further. */
+static struct prb_error *keep_error(struct prb_error *err, char **ret)
+{
+	if (!err || err->code == PRB_ERROR_NOMEM)
+		return err;
+	if (!*ret)
+		*ret = strdup(err->message);
+	prb_error_destroy(err);
+	return *ret ? NULL : prb_error_nomem();
 }
 
 /* A name that cannot be found out is none; what concerns ourselves is an error. */
@@ -105,9 +141,9 @@ static struct prb_error *share_names(struct prb_decoder *d, const struct prb_py_
 static struct prb_error *read_variables(struct prb_decoder *d, const struct prb_py_code *code,
 					struct known_code *known)
 {
-	if (!d->locals)
+	if (!d->objects)
 		return NULL;
-	return prb_decode_keep_error(
+	return keep_error(
 		prb_python_variables(d->py, d->mem, known->address, code, &known->variables),
 		&known->variables_error);
 }
@@ -120,7 +156,7 @@ static struct prb_error *read_code(struct prb_decoder *d, const struct prb_py_fr
 	struct prb_error *err = prb_python_code(d->py, d->mem, known->address, &code);
 
 	if (err)
-		return prb_decode_keep_error(err, &known->error);
+		return keep_error(err, &known->error);
 	if (!code.qualname)
 		err = optional(prb_python_qualname(d->py, d->mem, raw, &code, &code.qualname));
 	if (!err)
@@ -178,6 +214,103 @@ static struct prb_error *decode_position(struct prb_decoder *d, const struct prb
 	return NULL;
 }
 
+static struct prb_error *remember(struct prb_decoder *d, uint64_t object,
+				  const struct prb_dump_local *local)
+{
+	struct known_value *known;
+
+	if (d->values.count >= VALUES_KEPT)
+		return NULL;
+	known = prb_vec_push(&d->values);
+	if (!known)
+		return prb_error_nomem();
+	known->type = local->type;
+	known->text = strdup(local->value);
+	return known->text && prb_number_map_put(&d->value_numbers, object, d->values.count - 1)
+		       ? NULL
+		       : prb_error_nomem();
+}
+
+static struct prb_error *read_value(struct prb_decoder *d, uint64_t object,
+				    struct prb_dump_local *local, char **error)
+{
+	prb_auto_str struct prb_str value = {}, type = {};
+	prb_auto_free char *mine = NULL;
+
+	PRB_TRY(keep_error(prb_objects_repr(d->objects, object, &value), &mine));
+	PRB_TRY(keep_error(prb_objects_type_name(d->objects, object, &type), &mine));
+	local->value = prb_str_take(&value);
+	if (!local->value || type.failed)
+		return prb_error_nomem();
+	PRB_TRY(prb_pool_share(d->pool, prb_str_text(&type), &local->type));
+	if (!mine)
+		return remember(d, object, local);
+	if (!*error)
+		*error = prb_steal(&mine);
+	return NULL;
+}
+
+/* What cannot be read has no class; without the text, nothing else would say so. */
+static struct prb_error *read_number(struct prb_decoder *d, struct prb_dump_local *local,
+				     char **error)
+{
+	struct prb_object_number number;
+	struct prb_error *err = prb_objects_number(d->objects, local->address, &number);
+
+	if (err)
+		return keep_error(err, error);
+	local->type_address = number.type;
+	local->number = number.kind;
+	if (number.kind == PRB_NUMBER_REAL)
+		local->real = number.real;
+	else
+		local->integer = number.integer;
+	return NULL;
+}
+
+static struct prb_error *add_local(struct prb_decoder *d, const struct prb_py_local *local,
+				   struct prb_dump_frame *frame)
+{
+	struct prb_dump_local *slot = prb_vec_push(&frame->locals);
+	size_t number;
+
+	if (!slot)
+		return prb_error_nomem();
+	slot->kind = local->kind;
+	slot->address = local->object;
+	PRB_TRY(prb_pool_share(d->pool, local->name, &slot->name));
+	if (!local->object)
+		return NULL;
+	PRB_TRY(read_number(d, slot, &frame->error));
+	if (d->options->no_values)
+		return NULL;
+	if (!prb_number_map_get(&d->value_numbers, local->object, &number))
+		return read_value(d, local->object, slot, &frame->error);
+	slot->type = d->values.items[number].type;
+	return prb_str_copy(d->values.items[number].text, &slot->value);
+}
+
+static struct prb_error *decode_locals(struct prb_decoder *d, const struct prb_py_frame *raw,
+				       const struct prb_py_variables *variables,
+				       struct prb_dump_frame *frame)
+{
+	const struct prb_py_local *local;
+	struct prb_py_locals locals;
+	struct prb_error *err = prb_python_values(d->py, d->mem, raw, variables, &locals);
+
+	if (err)
+		return keep_error(err, &frame->error);
+	if (!prb_vec_reserve(&frame->locals, locals.list.count))
+		err = prb_error_nomem();
+	prb_vec_each (local, &locals.list) {
+		if (err)
+			break;
+		err = add_local(d, local, frame);
+	}
+	prb_py_locals_deinit(&locals);
+	return err;
+}
+
 static struct prb_error *decode_frame(struct prb_decoder *d, const struct prb_py_frame *raw,
 				      struct prb_dump_frame *frame)
 {
@@ -192,12 +325,12 @@ static struct prb_error *decode_frame(struct prb_decoder *d, const struct prb_py
 	frame->qualname = known->qualname;
 	frame->file = known->file;
 	frame->module = known->module;
-	PRB_TRY(prb_decode_keep_error(decode_position(d, raw, known, frame), &frame->error));
-	if (!d->locals)
+	PRB_TRY(keep_error(decode_position(d, raw, known, frame), &frame->error));
+	if (!d->objects)
 		return NULL;
 	if (known->variables_error)
 		return frame->error ? NULL : prb_str_copy(known->variables_error, &frame->error);
-	return prb_local_decode(d->locals, raw, &known->variables, frame);
+	return decode_locals(d, raw, &known->variables, frame);
 }
 
 struct prb_error *prb_decode_frames(struct prb_decoder *decoder, const struct prb_py_frames *frames,

@@ -3,7 +3,8 @@
  * @file Decodes the raw frames of a thread: names, lines, variables.
  *
  * A decoder belongs to one instant of one view (code objects are looked up once per address, and
- * an address means something only as long as nothing runs), so it is made anew for each.
+ * an address means something only as long as nothing runs), so it is made anew for each. The same
+ * holds for the values of variables: many frames hold the same objects, and each is read once.
  */
 #ifndef PRB_DUMP_READ_DECODE_H
 #define PRB_DUMP_READ_DECODE_H

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "dump/read/reader.h"
-#include "dump/read/describe.h"
+#include "dump/read/call.h"
 #include "dump/tasks/stop_all.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "python/runtime/locks.h"
-#include "dump/read/describe.h"
+#include "dump/read/thread_names.h"
 #include "dump/tasks/thread_of_state.h"
 
 /* Modules that wait for the code that calls them: the call into them says what is waited for. */

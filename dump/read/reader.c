@@ -8,17 +8,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/log.h"
-#include "dump/read/decode.h"
-#include "dump/read/describe.h"
 
-enum {
-	STOP_TIMEOUT_MS = 1000,
-	STOP_ATTEMPTS = 8, /* times that a thread is stopped before it is decoded while it stands */
-	MOMENTS = 24,	   /* the same while it is caught between two frames each time */
-	IDLE_ATTEMPTS = 8, /* tries to read a thread that wakes up all the time without a stop */
-	STACK_LIMIT = 8 << 20, /* bytes of a native stack copied at once */
-};
+enum { STACK_LIMIT = 8 << 20 /* bytes of a native stack copied at once */ };
 
 /* Errors that end the dump; all others belong to one thread. */
 static bool ends_dump(const struct prb_error *err)
@@ -31,6 +22,20 @@ void prb_reader_clear(struct prb_reader_thread *thread)
 {
 	prb_py_frames_deinit(&thread->frames);
 	prb_error_destroy(prb_steal(&thread->frames_error));
+}
+
+void prb_reader_deinit(struct prb_reader *r)
+{
+	struct prb_reader_thread *thread;
+
+	prb_reader_share(r, NULL);
+	prb_vec_each (thread, &r->threads)
+		prb_reader_clear(thread);
+	prb_vec_free(&r->threads);
+	prb_wait_context_destroy(r->waits);
+	prb_tasks_deinit(&r->tasks);
+	prb_view_destroy(r->view);
+	prb_native_destroy(r->native);
 }
 
 /* Who had it when threads were listed may have gone to sleep before it was read. */
@@ -174,49 +179,6 @@ struct prb_error *prb_reader_note_pc(struct prb_reader_thread *thread, struct pr
 	return NULL;
 }
 
-/* What is done while the thread stands still: copy, and follow the chain of frames. */
-static struct prb_error *copy_stopped(struct prb_reader *r, struct prb_reader_thread *thread,
-				      struct prb_view *view, struct prb_stop *stop)
-{
-	PRB_TRY(prb_view_prefetch(view));
-	PRB_TRY(prb_reader_check_state(thread, prb_view_mem(view)));
-	PRB_TRY(prb_read_moment(r, thread, stop));
-	if (r->native) {
-		PRB_TRY(prb_stop_registers(stop, &thread->regs));
-		thread->pc = thread->regs.pc;
-		PRB_TRY(prb_reader_fetch_stack(r, view, &thread->regs));
-	} else if (!r->options->no_waits) {
-		PRB_TRY(prb_reader_note_pc(thread, stop));
-	}
-	return prb_reader_walk(thread, prb_view_mem(view));
-}
-
-static struct prb_error *stop_once(struct prb_reader *r, struct prb_reader_thread *thread,
-				   struct prb_view *view, bool decode_inside)
-{
-	struct prb_dump_thread *out = prb_reader_out(r, thread);
-	struct prb_stop stop;
-	double pause;
-
-	prb_view_new_epoch(view);
-	PRB_TRY(prb_stop_seize_after(thread->task->tid, &r->patience, &stop));
-
-	struct prb_error *err = prb_stop_ask(&stop);
-	if (!err)
-		err = prb_stop_wait(&stop, STOP_TIMEOUT_MS);
-	if (!err)
-		err = copy_stopped(r, thread, view, &stop);
-	if (!err && decode_inside)
-		err = prb_reader_decode(r, thread, prb_view_mem(view));
-	prb_stop_end(&stop, &pause);
-	out->pause_us += pause;
-	PRB_TRY(err);
-	if (decode_inside)
-		return NULL;
-	prb_view_seal(view, &r->target->maps);
-	return prb_reader_decode(r, thread, prb_view_mem(view));
-}
-
 /*
  * Stopped in the middle of a call or return: the chain makes no sense, or (while the eval loop is
  * being entered, up to 3.12) there seems to be none. A thread may really have no Python frames, so
@@ -257,66 +219,6 @@ void prb_reader_let_run(struct prb_reader *r, struct prb_reader_thread *thread)
 	}
 }
 
-/*
- * Stops until everything that decoding needs was in the copy: what was missing is expected the
- * next time. A program that changes its stack faster than that is decoded while it stands.
- */
-static struct prb_error *read_stopped(struct prb_reader *r, struct prb_reader_thread *thread,
-				      struct prb_view *view)
-{
-	for (int attempt = 1, most = STOP_ATTEMPTS; attempt <= most; attempt++) {
-		bool last = attempt == most, between;
-
-		PRB_TRY(stop_once(r, thread, view, last));
-		between = prb_reader_is_between(thread, attempt);
-		if (!between && (last || !prb_view_misses(view)))
-			break;
-		if (between) {
-			most = MOMENTS;
-			if (attempt < most)
-				prb_reader_let_run(r, thread);
-		}
-		prb_log("stop", 2, "thread %d: %zu pages were missing%s, once more",
-			thread->task->tid, prb_view_misses(view), between ? ", between" : "");
-	}
-	prb_reader_out(r, thread)->read = PRB_READ_STOPPED;
-	prb_target_note_pages(r->target, thread->task->tid, view);
-	if (thread->regs.known)
-		prb_target_note_registers(r->target, thread->task->tid, &thread->regs);
-	return NULL;
-}
-
-/* Reads it as if it slept, into its own view; that it did is for the caller to check. */
-static struct prb_error *read_once(struct prb_reader *r, struct prb_reader_thread *thread,
-				   struct prb_view *view)
-{
-	prb_view_new_epoch(view);
-	PRB_TRY(prb_view_prefetch(view));
-	PRB_TRY(prb_reader_walk(thread, prb_view_mem(view)));
-	return prb_reader_decode(r, thread, prb_view_mem(view));
-}
-
-/* A thread that only wakes up now and then need not be stopped: it sleeps again soon. */
-static struct prb_error *read_between(struct prb_reader *r, struct prb_reader_thread *thread,
-				      struct prb_view *view, bool *ret)
-{
-	*ret = false;
-	for (int attempt = 0; attempt < IDLE_ATTEMPTS && !*ret; attempt++) {
-		prb_task_note(&r->tasks, thread->task);
-		thread->regs.known = 0;
-		/* Registers come with what it waits for, and native frames from them. */
-		PRB_TRY(prb_read_call(r, thread));
-		PRB_TRY(prb_read_wait(r, thread, r->target->mem));
-		PRB_TRY(read_once(r, thread, view));
-		if (thread->task->state == 'R')
-			return NULL;
-		*ret = prb_task_slept(&r->tasks, thread->task, thread->call.sp != 0);
-	}
-	if (*ret)
-		prb_target_note_pages(r->target, thread->task->tid, view);
-	return NULL;
-}
-
 struct prb_error *prb_reader_ended(const struct prb_reader_thread *thread)
 {
 	return prb_error_create(PRB_ERROR_NO_PROCESS,
@@ -340,36 +242,4 @@ struct prb_error *prb_reader_refuse(struct prb_reader *r, struct prb_reader_thre
 	struct prb_error *mine = set_error(&out->error, err);
 	prb_error_destroy(err);
 	return mine;
-}
-
-struct prb_error *prb_read_running(struct prb_reader *r, struct prb_reader_thread *thread)
-{
-	struct prb_view *view;
-	bool slept;
-
-	PRB_TRY(prb_view_create(r->target->mem, &view));
-
-	struct prb_error *err = read_between(r, thread, view, &slept);
-	if (!err && !slept) {
-		if (r->options->mode == PRB_DUMP_NONBLOCKING)
-			err = prb_read_nonblocking(r, thread);
-		else
-			err = read_stopped(r, thread, view);
-	}
-	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
-		prb_reader_detach(r, thread); /* to be read with the others that have none */
-	if (err && err->code == PRB_ERROR_PERMISSION) { /* somebody else traces it */
-		char **warning = prb_vec_push(&r->dump->warnings);
-
-		if (warning)
-			*warning =
-				prb_format("%s; it was read without being stopped", err->message);
-		bool failed = !warning || !*warning;
-		prb_error_destroy(err);
-		err = failed ? prb_error_nomem() : prb_read_nonblocking(r, thread);
-	}
-	if (err && err->code != PRB_ERROR_NOMEM)
-		err = prb_reader_refuse(r, thread, err);
-	prb_view_destroy(view);
-	return err;
 }

@@ -2,8 +2,9 @@
 /**
  * @file Reads the stacks of threads, each as exactly as its state allows.
  *
- * Internal to dump/. dump.c plans which threads are read and describes them; the ways of reading
- * are prb_read_sleeping(), prb_read_running() and prb_read_frozen().
+ * dump/plan.c says which threads are read. Each way of reading them is a file: sleeping.c,
+ * running.c, frozen.c (also for states without a thread), nonblocking.c, and still.c for targets
+ * that do not move. Internal to dump/.
  */
 #ifndef PRB_DUMP_READ_READER_H
 #define PRB_DUMP_READ_READER_H
@@ -41,11 +42,14 @@ struct prb_reader_thread {
 	bool recorded; /**< a snapshot tells how it was read */
 };
 
+/** Everything that making a dump needs; lives as long as that takes. */
 struct prb_reader {
 	struct prb_target *target;
 	const struct prb_dump_options *options;
+	struct prb_view *view; /**< the shared one: all that is not read from a stopped thread */
 	struct prb_modules *modules;
-	struct prb_native *native; /**< NULL unless native frames are wanted */
+	struct prb_pythons *pythons; /**< borrowed, like the modules */
+	struct prb_native *native;   /**< NULL unless native frames are wanted */
 	struct prb_tasks tasks;
 	struct prb_wait_context *waits;
 	struct prb_dump *dump;
@@ -117,6 +121,9 @@ void prb_reader_let_run(struct prb_reader *r, struct prb_reader_thread *thread);
 /** Ends what was walked. */
 void prb_reader_clear(struct prb_reader_thread *thread);
 
+/** Ends all but the dump. */
+void prb_reader_deinit(struct prb_reader *r);
+
 /**
  * Reads all threads that slept when they were noted, through @p view, which must hold nothing from
  * before that. Those that slept on until it was done are `done`, and exact.
@@ -135,6 +142,9 @@ struct prb_error *prb_read_threadless(struct prb_reader *r) PRB_MUST_CHECK;
 
 /** Reads all threads while every one of the process is stopped. */
 struct prb_error *prb_read_frozen(struct prb_reader *r) PRB_MUST_CHECK;
+
+/** Reads all threads of a target that does not move. */
+struct prb_error *prb_read_still(struct prb_reader *r) PRB_MUST_CHECK;
 
 /** Reads by agreement of several reads, without stopping. */
 struct prb_error *prb_read_nonblocking(struct prb_reader *r,

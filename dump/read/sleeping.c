@@ -6,7 +6,7 @@
  */
 #include "base/cleanup.h"
 #include "dump/read/reader.h"
-#include "dump/read/describe.h"
+#include "dump/read/call.h"
 
 struct sleeping {
 	struct prb_reader *reader;

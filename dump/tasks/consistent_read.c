@@ -106,13 +106,13 @@ static struct prb_error *copy(struct prb_stop_all *stops, struct prb_view *view,
 	*held = !err && prb_stop_all_held(stops);
 	*runs = any_stopped(stops);
 	prb_stop_all_end(stops, &pause_us);
-	prb_log("steady", 1, "stopped for %.0f µs, held: %d", pause_us, *held);
+	prb_log("stop", 1, "stopped for %.0f µs, held: %d", pause_us, *held);
 	return err;
 }
 
 static struct prb_error *read_stopped(struct prb_target *t, struct prb_stop_all *stops,
 				      struct prb_view *view, prb_read_attempt *attempt,
-				      void *context, bool *steady)
+				      void *context, bool *consistent)
 {
 	struct prb_error *err = NULL;
 	int half_made = 0;
@@ -126,26 +126,26 @@ static struct prb_error *read_stopped(struct prb_target *t, struct prb_stop_all 
 		PRB_TRY(copy(stops, view, &held, &runs));
 		prb_view_seal(view, &t->maps);
 		err = attempt(context);
-		*steady = held && !prb_view_misses(view);
-		half_made += *steady && runs && is_half_made(err);
-		done = *steady && (!runs || !is_half_made(err) || half_made == HALF_MADE);
+		*consistent = held && !prb_view_misses(view);
+		half_made += *consistent && runs && is_half_made(err);
+		done = *consistent && (!runs || !is_half_made(err) || half_made == HALF_MADE);
 	}
 	return err;
 }
 
 struct prb_error *prb_read_consistent(struct prb_target *t, struct prb_tasks *tasks,
 				      struct prb_view *view, prb_read_attempt *attempt,
-				      void *context, bool *steady)
+				      void *context, bool *consistent)
 {
 	struct prb_stop_all stops = {.tasks = tasks, .patience = PRB_STOP_PATIENCE};
 	struct prb_error *err, *stopped;
 
 	prb_view_new_epoch(view);
 	err = attempt(context);
-	*steady = !t->moves || is_unchanged(t, view);
-	if (*steady && !(t->moves && is_half_made(err)))
+	*consistent = !t->moves || is_unchanged(t, view);
+	if (*consistent && !(t->moves && is_half_made(err)))
 		return err;
-	stopped = read_stopped(t, &stops, view, attempt, context, steady);
+	stopped = read_stopped(t, &stops, view, attempt, context, consistent);
 	prb_stop_all_deinit(&stops);
 	/* Without the right to stop it, what was read while it ran is all there is. */
 	if (prb_error_catch(&stopped, PRB_ERROR_PERMISSION))

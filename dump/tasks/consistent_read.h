@@ -20,11 +20,11 @@
 typedef struct prb_error *prb_read_attempt(void *context);
 
 /**
- * Gives the error of the last attempt. *steady: it is of one instant; false where the target goes
- * on changing what is read, or its threads may not be stopped.
+ * Gives the error of the last attempt. *consistent: it is of one instant; false where the target
+ * goes on changing what is read, or its threads may not be stopped.
  */
 struct prb_error *prb_read_consistent(struct prb_target *t, struct prb_tasks *tasks,
 				      struct prb_view *view, prb_read_attempt *attempt,
-				      void *context, bool *steady) PRB_MUST_CHECK;
+				      void *context, bool *consistent) PRB_MUST_CHECK;
 
 #endif

@@ -20,7 +20,7 @@ enum {
 
 /* One walk. */
 struct walk {
-	struct prb_thread_finder *owners;
+	struct prb_thread_finder *finder;
 	struct prb_mem *mem;
 	uint32_t tid_offset;
 	size_t left;   /* nodes that may still be visited */
@@ -44,11 +44,11 @@ static struct prb_error *go_round(struct walk *w, uint64_t start, uint64_t node_
 		PRB_TRY(prb_mem_read_u64(w->mem, node, &node));
 		if (!node || node == start)
 			return NULL;
-		if (prb_modules_find(w->owners->modules, node)) {
+		if (prb_modules_find(w->finder->modules, node)) {
 			w->head = node;
 			continue;
 		}
-		PRB_TRY(prb_thread_finder_descriptor(w->owners, w->mem, node - node_offset, &d));
+		PRB_TRY(prb_thread_finder_descriptor(w->finder, w->mem, node - node_offset, &d));
 	}
 	return NULL;
 }
@@ -64,7 +64,7 @@ static struct prb_error *walk_musl(struct walk *w, uint64_t self)
 		PRB_TRY(prb_mem_read_u64(w->mem, node + next, &node));
 		if (!node || node == self)
 			return NULL;
-		PRB_TRY(prb_thread_finder_descriptor(w->owners, w->mem, node, &d));
+		PRB_TRY(prb_thread_finder_descriptor(w->finder, w->mem, node, &d));
 	}
 	return NULL;
 }
@@ -75,7 +75,7 @@ static struct prb_error *walk_old(struct walk *w, uint64_t node_offset)
 	static const char *const heads[] = {"stack_used", "__stack_user"};
 	struct prb_module **module;
 
-	prb_vec_each (module, &w->owners->modules->list) {
+	prb_vec_each (module, &w->finder->modules->list) {
 		const char *slash = strrchr((*module)->path, '/');
 
 		if (!slash || strncmp(slash, "/libpthread", strlen("/libpthread")) != 0)
@@ -105,21 +105,21 @@ static struct prb_error *walk_from(struct walk *w, const struct prb_descriptor *
 		PRB_TRY(go_round(w, w->head - HEAD_SIZE, node_offset));
 		PRB_TRY(go_round(w, w->head + HEAD_SIZE, node_offset));
 	}
-	if (w->owners->known.count < w->owners->tasks->list.count)
+	if (w->finder->known.count < w->finder->tasks->list.count)
 		PRB_TRY(walk_old(w, node_offset));
 	return NULL;
 }
 
-struct prb_error *prb_thread_finder_walk(struct prb_thread_finder *owners, struct prb_mem *mem)
+struct prb_error *prb_thread_finder_walk(struct prb_thread_finder *finder, struct prb_mem *mem)
 {
-	size_t threads = owners->tasks->list.count, begun = owners->known.count;
+	size_t threads = finder->tasks->list.count, begun = finder->known.count;
 
-	if (owners->walked)
+	if (finder->walked)
 		return NULL;
-	owners->walked = true;
-	for (size_t i = 0; i < begun && owners->known.count < threads; i++) {
-		const struct prb_descriptor d = owners->known.items[i];
-		struct walk w = {.owners = owners,
+	finder->walked = true;
+	for (size_t i = 0; i < begun && finder->known.count < threads; i++) {
+		const struct prb_descriptor d = finder->known.items[i];
+		struct walk w = {.finder = finder,
 				 .mem = mem,
 				 .tid_offset = d.tid_offset,
 				 .left = 4 * threads + SPARE_NODES};
@@ -133,13 +133,13 @@ struct prb_error *prb_thread_finder_walk(struct prb_thread_finder *owners, struc
 }
 
 /* Descriptors lie at the upper end of the stacks; that of the first thread does not. */
-const struct prb_descriptor *prb_thread_finder_by_stack(const struct prb_thread_finder *owners,
+const struct prb_descriptor *prb_thread_finder_by_stack(const struct prb_thread_finder *finder,
 							uint64_t address)
 {
-	const struct prb_map *map = prb_maps_find(&owners->target->maps, address);
+	const struct prb_map *map = prb_maps_find(&finder->target->maps, address);
 	const struct prb_descriptor *d, *best = NULL;
 
-	prb_vec_each (d, &owners->known) {
+	prb_vec_each (d, &finder->known) {
 		if (d->self <= address || (best && best->self < d->self))
 			continue;
 		if (map ? d->self < map->end : d->self - address < STACK_SIZE)

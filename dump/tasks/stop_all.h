@@ -3,8 +3,10 @@
  * @file Keeping a whole process still for an instant: threads that run are stopped, those that
  * sleep are only proven not to have run meanwhile.
  *
- *     prb_stop_all_begin(&stops, false), copy, held = prb_stop_all_held(&stops),
- * prb_stop_all_end(&stops, &us)
+ *     prb_stop_all_begin(&stops, false);
+ *     … copy …
+ *     held = prb_stop_all_held(&stops);
+ *     prb_stop_all_end(&stops, &us);
  *
  * If it did not hold, a thread ran that should have slept; the next time it is stopped too.
  *
@@ -18,9 +20,10 @@
 #include "dump/tasks/tasks.h"
 #include "target/ptrace/stop.h"
 
+/** Starts as {.tasks = …, .patience = PRB_STOP_PATIENCE}. */
 struct prb_stop_all {
 	struct prb_tasks *tasks;
-	double patience;	       /**< PRB_STOP_PATIENCE at first */
+	double patience;	       /**< with other commands that read the process */
 	PRB_VEC(struct prb_stop) list; /**< one for each task, in the same order */
 	PRB_VEC(bool) restless;	       /**< the same: it ran when it should have slept */
 };

@@ -61,7 +61,7 @@ pid_t prb_pthread_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pth
 #define FACT "runs:%llx" /* with the address of the state */
 
 struct search {
-	struct prb_thread_finder *owners;
+	struct prb_thread_finder *finder;
 	struct prb_python *py;
 	struct prb_view *view;
 	struct prb_mem *mem;
@@ -80,9 +80,9 @@ static struct prb_error *tolerate(struct prb_error *err)
 	return NULL;
 }
 
-void prb_thread_finder_deinit(struct prb_thread_finder *owners)
+void prb_thread_finder_deinit(struct prb_thread_finder *finder)
 {
-	prb_vec_free(&owners->known);
+	prb_vec_free(&finder->known);
 }
 
 struct prb_error *prb_thread_finder_descriptor(struct prb_thread_finder *o, struct prb_mem *mem,
@@ -161,7 +161,7 @@ static struct prb_error *find_variable(struct search *s, const struct prb_descri
 				       uint64_t state, uint64_t *ret)
 {
 	uint64_t words[STATIC_TLS / sizeof(uint64_t)];
-	uint64_t start = s->owners->target->machine == EM_X86_64 ? d->self - sizeof(words)
+	uint64_t start = s->finder->target->machine == EM_X86_64 ? d->self - sizeof(words)
 								 : d->self + d->tid_offset;
 
 	*ret = 0;
@@ -209,7 +209,7 @@ static struct prb_error *ask_makers(struct search *s)
 		struct prb_descriptor *d;
 		uint64_t kept;
 
-		PRB_TRY(prb_thread_finder_descriptor(s->owners, s->mem, state->pthread, &d));
+		PRB_TRY(prb_thread_finder_descriptor(s->finder, s->mem, state->pthread, &d));
 		if (!d)
 			continue;
 		PRB_TRY(find_kept(s, d, state->address, &kept));
@@ -233,7 +233,7 @@ static struct prb_error *ask_all(struct search *s, size_t index)
 	const struct prb_descriptor *d;
 	uint64_t kept;
 
-	prb_vec_each (d, &s->owners->known) {
+	prb_vec_each (d, &s->finder->known) {
 		PRB_TRY(find_kept(s, d, s->states->list.items[index].address, &kept));
 		if (kept) {
 			settle(s, index, d, kept);
@@ -317,13 +317,13 @@ static struct prb_error *find_on_stack(struct search *s, const struct prb_task_w
 	*ret = UNREAD;
 	if (!words)
 		return prb_error_nomem();
-	PRB_TRY(read_sp(s->owners->target, task, &sp));
-	map = sp ? prb_maps_find(&s->owners->target->maps, sp) : NULL;
+	PRB_TRY(read_sp(s->finder->target, task, &sp));
+	map = sp ? prb_maps_find(&s->finder->target->maps, sp) : NULL;
 	if (!map)
 		return NULL;
 	sp = (sp + sizeof(*words) - 1) & ~(uint64_t)(sizeof(*words) - 1);
 	length = PRB_MIN(map->end - sp, (uint64_t)SCAN_LENGTH);
-	err = prb_mem_read(s->owners->target->mem, sp, words, length);
+	err = prb_mem_read(s->finder->target->mem, sp, words, length);
 	if (!err)
 		*ret = holds_frames(words, length / sizeof(*words), frames) ? FOUND : MISSING;
 	return tolerate(err);
@@ -334,7 +334,7 @@ static struct prb_error *scan_stacks(struct search *s, size_t index,
 {
 	const struct prb_descriptor *d;
 
-	prb_vec_each (d, &s->owners->known) {
+	prb_vec_each (d, &s->finder->known) {
 		enum found found;
 
 		PRB_TRY(find_on_stack(s, d->task, frames, &found));
@@ -358,7 +358,7 @@ static size_t count_alive(const struct prb_tasks *tasks)
 
 static bool is_first_stack(const struct search *s, uint64_t address)
 {
-	const struct prb_map *map = prb_maps_find(&s->owners->target->maps, address);
+	const struct prb_map *map = prb_maps_find(&s->finder->target->maps, address);
 
 	return map && map->path && !strcmp(map->path, "[stack]");
 }
@@ -369,12 +369,12 @@ static struct prb_error *find_first(struct search *s, const struct prb_py_thread
 {
 	const struct prb_descriptor *d;
 
-	prb_vec_each (d, &s->owners->known) {
+	prb_vec_each (d, &s->finder->known) {
 		uint64_t sp;
 
-		if (d->task->tid != s->owners->target->pid)
+		if (d->task->tid != s->finder->target->pid)
 			continue;
-		PRB_TRY(read_sp(s->owners->target, d->task, &sp));
+		PRB_TRY(read_sp(s->finder->target, d->task, &sp));
 		if (sp ? is_first_stack(s, sp) : d->self == state->pthread)
 			*ret = d;
 	}
@@ -390,7 +390,7 @@ static struct prb_error *find_by_stack(struct search *s, const struct prb_py_thr
 		return NULL;
 	if (is_first_stack(s, address))
 		return find_first(s, state, ret);
-	*ret = prb_thread_finder_by_stack(s->owners, address);
+	*ret = prb_thread_finder_by_stack(s->finder, address);
 	return NULL;
 }
 
@@ -399,17 +399,17 @@ static struct prb_task_watch *named_thread(struct search *s, const struct prb_py
 {
 	const struct prb_descriptor *d;
 
-	prb_vec_each (d, &s->owners->known)
+	prb_vec_each (d, &s->finder->known)
 		if (d->self == state->pthread)
 			return d->task;
-	return state->tid ? prb_tasks_find_inner(s->owners->tasks, state->tid) : NULL;
+	return state->tid ? prb_tasks_find_inner(s->finder->tasks, state->tid) : NULL;
 }
 
 /* No thread keeps it: what its frames tell. */
 static struct prb_error *ask_stacks(struct search *s, size_t index)
 {
 	const struct prb_py_thread *state = &s->states->list.items[index];
-	struct prb_thread_finder *o = s->owners;
+	struct prb_thread_finder *o = s->finder;
 	struct prb_found_thread *ret = &s->ret[index];
 	const struct prb_descriptor *d = NULL;
 	struct prb_py_frames frames;
@@ -456,7 +456,7 @@ static bool is_known(const struct search *s, uint64_t self)
 {
 	const struct prb_descriptor *d;
 
-	prb_vec_each (d, &s->owners->known)
+	prb_vec_each (d, &s->finder->known)
 		if (d->self == self)
 			return true;
 	return false;
@@ -490,7 +490,7 @@ static struct prb_error *find_frames(struct search *s, const struct prb_py_threa
 	PRB_TRY(find_stack_address(s, state, frames, &address));
 	if (!address)
 		return NULL;
-	PRB_TRY(prb_thread_finder_walk(s->owners, s->mem));
+	PRB_TRY(prb_thread_finder_walk(s->finder, s->mem));
 	PRB_TRY(find_by_stack(s, state, address, &d));
 	if (d)
 		*ret = d->task == task ? FOUND : MISSING;
@@ -507,7 +507,7 @@ static struct prb_error *look_for_frames(struct search *s, const struct prb_py_t
 	struct prb_error *err = NULL;
 
 	*ret = UNREAD;
-	s->mem = s->owners->target->mem;
+	s->mem = s->finder->target->mem;
 	for (int i = 0; !err && *ret == UNREAD && i < ATTEMPTS; i++) {
 		struct prb_py_frames frames;
 
@@ -524,22 +524,22 @@ static struct prb_error *look_for_frames(struct search *s, const struct prb_py_t
 /*
  * A thread may lend its state to another one and keep it meanwhile. Such a state has the GIL while
  * that thread sleeps; so does one whose thread is in a call that does not release the GIL, which
- * has its frames on its own stack. What is lent has no owner: no sleep proves anything then.
+ * has its frames on its own stack. What is lent has no thread: no sleep proves anything then.
  * In a build without a GIL it is attached instead.
  */
 static struct prb_error *doubt(struct search *s, size_t index)
 {
 	const struct prb_py_thread *state = &s->states->list.items[index];
-	struct prb_found_thread *owner = &s->ret[index];
-	struct prb_tasks *tasks = s->owners->tasks;
+	struct prb_found_thread *thread = &s->ret[index];
+	struct prb_tasks *tasks = s->finder->tasks;
 	enum found found;
 
-	if (!(state->holds_gil || state->attached) || !owner->task || owner->task->state != 'S' ||
-	    !prb_task_slept(tasks, owner->task, false))
+	if (!(state->holds_gil || state->attached) || !thread->task || thread->task->state != 'S' ||
+	    !prb_task_slept(tasks, thread->task, false))
 		return NULL;
-	PRB_TRY(look_for_frames(s, state, owner->task, &found));
-	if (found == MISSING && prb_task_slept(tasks, owner->task, false))
-		*owner = (struct prb_found_thread){.has_frames = true, .reason = reasons[3]};
+	PRB_TRY(look_for_frames(s, state, thread->task, &found));
+	if (found == MISSING && prb_task_slept(tasks, thread->task, false))
+		*thread = (struct prb_found_thread){.has_frames = true, .reason = reasons[3]};
 	return NULL;
 }
 
@@ -553,7 +553,7 @@ static bool any_pending(const struct search *s)
 
 static struct prb_error *ask_others(struct search *s)
 {
-	PRB_TRY(prb_thread_finder_walk(s->owners, s->mem));
+	PRB_TRY(prb_thread_finder_walk(s->finder, s->mem));
 	for (size_t i = 0; i < s->states->list.count; i++)
 		if (!s->ret[i].task && !s->ret[i].reason)
 			PRB_TRY(ask_all(s, i));
@@ -561,7 +561,7 @@ static struct prb_error *ask_others(struct search *s)
 		if (!s->ret[i].task && !s->ret[i].reason)
 			PRB_TRY(ask_stacks(s, i));
 	/* gcore writes zeros for the stacks of new C libraries, on which the descriptors lie. */
-	if (!s->proven || s->owners->target->partial)
+	if (!s->proven || s->finder->target->partial)
 		take_hints(s, s->proven);
 	return NULL;
 }
@@ -578,14 +578,14 @@ static int number_of(const char *reason)
 static void remember(struct search *s)
 {
 	for (size_t i = 0; i < s->states->list.count; i++) {
-		const struct prb_found_thread *owner = &s->ret[i];
+		const struct prb_found_thread *thread = &s->ret[i];
 		prb_auto_str struct prb_str key = {}, value = {};
 
 		prb_str_printf(&key, FACT, (unsigned long long)s->states->list.items[i].address);
-		prb_str_printf(&value, "%d %llx %d %d %d", owner->task ? owner->task->tid : 0,
-			       (unsigned long long)owner->self, owner->has_frames, owner->orphan,
-			       number_of(owner->reason));
-		prb_target_remember(s->owners->target, prb_str_text(&key), prb_str_text(&value),
+		prb_str_printf(&value, "%d %llx %d %d %d", thread->task ? thread->task->tid : 0,
+			       (unsigned long long)thread->self, thread->has_frames, thread->orphan,
+			       number_of(thread->reason));
+		prb_target_remember(s->finder->target, prb_str_text(&key), prb_str_text(&value),
 				    value.length);
 	}
 }
@@ -599,7 +599,7 @@ static void recall(struct search *s, size_t index)
 	struct prb_task_watch *task;
 
 	prb_str_printf(&key, FACT, (unsigned long long)s->states->list.items[index].address);
-	if (!prb_target_recall(s->owners->target, prb_str_text(&key), &value) ||
+	if (!prb_target_recall(s->finder->target, prb_str_text(&key), &value) ||
 	    sscanf(prb_str_text(&value), "%d %llx %d %d %d", &tid, &self, &has_frames, &orphan,
 		   &reason) != 5)
 		return;
@@ -609,33 +609,33 @@ static void recall(struct search *s, size_t index)
 		.orphan = orphan,
 		.reason =
 			reasons[reason > 0 && reason < (int)PRB_ARRAY_SIZE(reasons) ? reason : 0]};
-	prb_vec_each (task, &s->owners->tasks->list)
+	prb_vec_each (task, &s->finder->tasks->list)
 		if (task->tid == tid)
 			ret->task = task;
 }
 
-struct prb_error *prb_thread_finder_run(struct prb_thread_finder *owners, struct prb_python *py,
+struct prb_error *prb_thread_finder_run(struct prb_thread_finder *finder, struct prb_python *py,
 					struct prb_view *view, struct prb_py_threads *states,
 					struct prb_found_thread *ret)
 {
-	struct search s = {.owners = owners,
+	struct search s = {.finder = finder,
 			   .py = py,
 			   .view = view,
 			   .mem = prb_view_mem(view),
 			   .states = states,
 			   .ret = ret};
 
-	if (!owners->target->replayed)
+	if (!finder->target->replayed)
 		PRB_TRY(prb_view_gather(view, try_makers, &s));
 	memset(ret, 0, states->list.count * sizeof(*ret));
 	PRB_TRY(try_makers(&s));
 	for (size_t i = 0; i < states->list.count; i++)
-		if (owners->target->moves)
+		if (finder->target->moves)
 			PRB_TRY(doubt(&s, i));
 	for (size_t i = 0; i < states->list.count; i++)
 		recall(&s, i);
 	/* Each read may be a request to another machine: there hints that fit are believed. */
-	if (any_pending(&s) && prb_target_is_remote(owners->target))
+	if (any_pending(&s) && prb_target_is_remote(finder->target))
 		take_hints(&s, false);
 	if (any_pending(&s))
 		PRB_TRY(ask_others(&s));
@@ -647,14 +647,14 @@ struct prb_error *prb_find_tids(struct prb_modules *modules, struct prb_tasks *t
 				struct prb_python *py, struct prb_view *view,
 				struct prb_py_threads *states)
 {
-	struct prb_thread_finder owners = {
+	struct prb_thread_finder finder = {
 		.target = modules->target, .modules = modules, .tasks = tasks};
 	prb_auto_free struct prb_found_thread *found =
 		calloc(states->list.count + 1, sizeof(*found));
 	struct prb_error *err =
-		found ? prb_thread_finder_run(&owners, py, view, states, found) : prb_error_nomem();
+		found ? prb_thread_finder_run(&finder, py, view, states, found) : prb_error_nomem();
 
-	prb_thread_finder_deinit(&owners);
+	prb_thread_finder_deinit(&finder);
 	PRB_TRY(err);
 	for (size_t i = 0; i < states->list.count; i++)
 		states->list.items[i].tid = found[i].task ? found[i].task->inner_tid : 0;

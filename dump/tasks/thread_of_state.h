@@ -11,7 +11,7 @@
  * 2. Where no thread keeps the state, the C stack tells: from 3.10 on a state that runs points
  *    into the stack of its thread. Before, the addresses of its frames are looked for on the
  *    stacks of threads that sleep.
- * 3. A state with frames that belongs to no thread by either rule has no owner.
+ * 3. A state with frames that belongs to no thread by either rule has no thread.
  *
  * Descriptors are found by the hints and, if these do not suffice, by the lists that the C library
  * keeps of them (glibc, musl).
@@ -35,6 +35,7 @@ struct prb_descriptor {
 	struct prb_task_watch *task;
 };
 
+/** Starts as {.target = …, .modules = …, .tasks = …}. */
 struct prb_thread_finder {
 	struct prb_target *target;
 	struct prb_modules *modules;
@@ -56,7 +57,7 @@ struct prb_found_thread {
 /**
  * Fills @p ret, which has one element for each of @p states, through @p view.
  */
-struct prb_error *prb_thread_finder_run(struct prb_thread_finder *owners, struct prb_python *py,
+struct prb_error *prb_thread_finder_run(struct prb_thread_finder *finder, struct prb_python *py,
 					struct prb_view *view, struct prb_py_threads *states,
 					struct prb_found_thread *ret) PRB_MUST_CHECK;
 /** As above, for one runtime at once: sets `tid` of each of @p states; 0 if it has no thread. */
@@ -71,6 +72,6 @@ pid_t prb_pthread_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pth
 pid_t prb_pthread_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread,
 			 uint32_t *ret_offset);
 
-void prb_thread_finder_deinit(struct prb_thread_finder *owners);
+void prb_thread_finder_deinit(struct prb_thread_finder *finder);
 
 #endif

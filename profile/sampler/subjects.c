@@ -161,14 +161,14 @@ static struct prb_error *read_threads(struct prb_subjects *s, struct prb_python 
 
 static struct prb_error *add_state(struct prb_subjects *s, struct prb_python *py,
 				   const struct prb_py_thread *thread,
-				   const struct prb_found_thread *owner)
+				   const struct prb_found_thread *found)
 {
-	size_t index = (size_t)(owner->task - s->tasks.list.items);
+	size_t index = (size_t)(found->task - s->tasks.list.items);
 	struct prb_subject_state *state = prb_vec_push(&s->list.items[index].states);
 
 	if (!state)
 		return prb_error_nomem();
-	*state = (struct prb_subject_state){py, *thread, owner->kept_at};
+	*state = (struct prb_subject_state){py, *thread, found->kept_at};
 	return NULL;
 }
 
@@ -177,14 +177,14 @@ static struct prb_error *add_states(struct prb_subjects *s, struct prb_python *p
 {
 	prb_auto_free struct prb_found_thread *found =
 		calloc(threads->list.count + 1, sizeof(*found));
-	struct prb_thread_finder owners = {
+	struct prb_thread_finder finder = {
 		.target = s->target, .modules = s->modules, .tasks = &s->tasks};
 	struct prb_error *err;
 
 	if (!found)
 		return prb_error_nomem();
-	err = prb_thread_finder_run(&owners, py, s->view, threads, found);
-	prb_thread_finder_deinit(&owners);
+	err = prb_thread_finder_run(&finder, py, s->view, threads, found);
+	prb_thread_finder_deinit(&finder);
 	PRB_TRY(err);
 	for (size_t i = 0; i < threads->list.count; i++)
 		if (found[i].task)

@@ -30,7 +30,8 @@ static void sleep_on(void *unused)
 		pause();
 }
 
-static struct prb_error *read_child(sleeper *does, char state, struct tries *tries, bool *steady)
+static struct prb_error *read_child(sleeper *does, char state, struct tries *tries,
+				    bool *consistent)
 {
 	struct prb_tasks tasks = {};
 	struct prb_view *view;
@@ -41,7 +42,7 @@ static struct prb_error *read_child(sleeper *does, char state, struct tries *tri
 	ok(prb_tasks_create(child.target, &tasks));
 	ok(prb_view_create(child.target->mem, &view));
 	struct prb_error *err =
-		prb_read_consistent(child.target, &tasks, view, attempt, tries, steady);
+		prb_read_consistent(child.target, &tasks, view, attempt, tries, consistent);
 	prb_view_destroy(view);
 	prb_tasks_deinit(&tasks);
 	finish(&child);
@@ -51,14 +52,14 @@ static struct prb_error *read_child(sleeper *does, char state, struct tries *tri
 static void test_what_was_half_made_is_read_again(void **state)
 {
 	static const enum prb_error_code codes[] = {PRB_ERROR_BAD_DATA, PRB_ERROR_FAULT};
-	bool steady;
+	bool consistent;
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct tries tries = {.failing = 5, .code = codes[i]};
 
-		ok(read_child(spin, 'R', &tries, &steady));
-		assert_true(steady);
+		ok(read_child(spin, 'R', &tries, &consistent));
+		assert_true(consistent);
 		assert_int_equal(tries.made, 6);
 	}
 }
@@ -67,8 +68,8 @@ static void assert_fails(sleeper *does, char in_state, enum prb_error_code code,
 			 int most)
 {
 	struct tries tries = {.failing = 1000, .code = code};
-	bool steady;
-	struct prb_error *err = read_child(does, in_state, &tries, &steady);
+	bool consistent;
+	struct prb_error *err = read_child(does, in_state, &tries, &consistent);
 
 	assert_non_null(err);
 	assert_int_equal(err->code, code);

@@ -21,7 +21,7 @@
 #include "command/exit.h"
 #include "command/output.h"
 #include "dump/dump.h"
-#include "dump/read/death.h"
+#include "dump/read/process.h"
 #include "target/proc/signal_text.h"
 #include "target/core/core.h"
 

@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "dump/read/death.h"
+#include "dump/read/process.h"
 #include "target/proc/cgroup.h"
 #include "target/proc/process.h"
 #include "target/proc/signal_text.h"

@@ -41,7 +41,8 @@ static bool is_own_fault(const struct prb_error *err)
 	return err && err->code != PRB_ERROR_BAD_DATA && err->code != PRB_ERROR_FAULT;
 }
 
-static struct prb_error *give_reason(struct prb_greenlet *g, struct prb_error *reason, bool steady)
+static struct prb_error *give_reason(struct prb_greenlet *g, struct prb_error *reason,
+				     bool consistent)
 {
 	prb_auto_error struct prb_error *err = reason;
 
@@ -49,7 +50,7 @@ static struct prb_error *give_reason(struct prb_greenlet *g, struct prb_error *r
 		return prb_steal(&err);
 	if (err)
 		return prb_str_copy(err->message, &g->error);
-	return steady ? NULL : prb_str_copy("it ran while it was read", &g->error);
+	return consistent ? NULL : prb_str_copy("it ran while it was read", &g->error);
 }
 
 /* Of a process that runs, with the threads that run stopped for a moment where that is needed. */
@@ -63,7 +64,7 @@ static struct prb_error *read_steadily(struct prb_target *target, struct prb_tas
 
 	prb_vec_each (g, &greenlets->list) {
 		struct attempt a = {.py = py, .greenlet = g};
-		bool steady = false;
+		bool consistent = false;
 
 		if (!((g - greenlets->list.items) % STACKS_OF_VIEW)) {
 			prb_view_destroy(view);
@@ -75,8 +76,8 @@ static struct prb_error *read_steadily(struct prb_target *target, struct prb_tas
 		if (err)
 			break;
 		a.mem = prb_view_mem(view);
-		err = prb_read_consistent(target, tasks, view, read_once, &a, &steady);
-		err = give_reason(g, err, steady);
+		err = prb_read_consistent(target, tasks, view, read_once, &a, &consistent);
+		err = give_reason(g, err, consistent);
 		if (err)
 			break;
 	}

@@ -188,7 +188,7 @@ static struct prb_error *find_steady(struct attempt *a)
 	struct prb_target *target = prb_instant_target(a->scan->instant);
 	struct prb_mem *mem = parts->mem;
 	void *shared;
-	bool steady;
+	bool consistent;
 
 	PRB_TRY(prb_instant_memo(a->scan->instant, &key, create_shared, end_shared, &shared));
 	a->shared = shared;
@@ -197,7 +197,7 @@ static struct prb_error *find_steady(struct attempt *a)
 	parts->mem = prb_view_mem(a->shared->view);
 
 	struct prb_error *err = prb_read_consistent(target, &a->shared->tasks, a->shared->view,
-						    find_once, a, &steady);
+						    find_once, a, &consistent);
 	parts->mem = mem;
 	/* What could not be read whole is shown, and says so. */
 	if (err && !a->err && (parts->torn || parts->garbled)) {
@@ -208,7 +208,7 @@ static struct prb_error *find_steady(struct attempt *a)
 		prb_error_destroy(a->err);
 	if (err || a->err)
 		return err ? err : a->err;
-	parts->torn |= !steady;
+	parts->torn |= !consistent;
 	return begin_objects(parts);
 }
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/read/death.h"
+#include "dump/read/process.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/text.h"
+#include "dump/read/reader.h"
 #include "target/core/core.h"
 #include "target/proc/signal_text.h"
 
@@ -74,4 +77,63 @@ struct prb_dump_death prb_dump_death(struct prb_target *target)
 	ret.address = core->fault_address;
 	ret.sender = core->signal_sender;
 	return ret;
+}
+
+static struct prb_error *split_argv(const struct prb_str *cmdline, struct prb_dump *dump)
+{
+	size_t end = prb_text_command_length(cmdline->data, cmdline->length);
+
+	for (size_t at = 0; at < end;) {
+		char **slot = prb_vec_push(&dump->argv);
+
+		if (!slot)
+			return prb_error_nomem();
+		*slot = strdup(cmdline->data + at);
+		if (!*slot)
+			return prb_error_nomem();
+		at += strlen(cmdline->data + at) + 1;
+	}
+	return NULL;
+}
+
+static struct prb_error *read_command(struct prb_reader *r)
+{
+	prb_auto_str struct prb_str exe = {}, cmdline = {};
+
+	prb_error_destroy(prb_target_read_link(r->target, &exe, "exe"));
+	PRB_TRY(prb_str_copy(prb_str_text(&exe), &r->dump->exe));
+	prb_error_destroy(prb_target_read_file(r->target, &cmdline, "cmdline"));
+	return split_argv(&cmdline, r->dump);
+}
+
+static struct prb_error *read_exception(struct prb_reader *r)
+{
+	const struct prb_core_info *core = prb_core_info(r->target);
+
+	if (!core || !core->exception)
+		return NULL;
+	r->dump->exception = strndup(core->exception, core->exception_length);
+	return r->dump->exception ? NULL : prb_error_nomem();
+}
+
+struct prb_error *prb_read_process(struct prb_reader *r)
+{
+	struct prb_dump *dump = r->dump;
+	const struct prb_python *py = r->pythons->list.items[0];
+
+	dump->kind = r->target->kind;
+	dump->partial = r->target->partial;
+	dump->pid = r->target->pid;
+	dump->timestamp = r->target->time;
+	dump->death = prb_dump_death(r->target);
+	PRB_TRY(read_exception(r));
+	if (!r->options->no_command)
+		PRB_TRY(read_command(r));
+	dump->free_threaded = py->layout.free_threaded;
+	dump->debug_build = py->layout.debug_build;
+	dump->gil_known = !py->layout.free_threaded &&
+			  (py->layout.behaviour->gil != PRB_GIL_STATICS || py->tstate_current);
+	dump->layout = py->layout.source;
+	PRB_TRY(prb_str_copy(py->version, &dump->python_version));
+	return prb_str_copy(prb_module_build_id(py->module), &dump->build_id);
 }
