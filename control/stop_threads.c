@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "agent/threads.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "dump/tasks/tasks.h"
@@ -103,8 +104,7 @@ static bool has_our_name(pid_t pid, pid_t tid)
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
 	prb_auto_fclose FILE *file = fopen(path, "re");
-	return file && fgets(name, sizeof(name), file) &&
-	       !strncmp(name, PRB_AGENT_THREAD, strlen(PRB_AGENT_THREAD));
+	return file && fgets(name, sizeof(name), file) && prb_is_agent_thread(name);
 }
 
 /** Whether the agent says that a thread is its own; true if it does not say which are. */

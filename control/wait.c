@@ -2,6 +2,7 @@
 /* Telling an agent that is late from one that does not answer. */
 #include <string.h>
 
+#include "agent/threads.h"
 #include "control/client.h"
 #include "control/pause_state.h"
 #include "base/cleanup.h"
@@ -18,8 +19,6 @@ static const double WANTED = 0.5;
 /** What is added for one elsewhere: it may have to be loaded first, and of its threads nothing is
  * known. */
 static const double REMOTE_SECONDS = 30;
-/** How the names of its threads begin. */
-static const char THREADS[] = "probing-";
 
 /** What its threads do. */
 enum life { STILL, RUNS, LATE, STOPPED, TRACED };
@@ -46,7 +45,7 @@ static enum life judge(struct prb_tasks *tasks, double seconds)
 	const struct prb_task_watch *task;
 
 	prb_vec_each (task, &tasks->list) {
-		if (strncmp(task->name, THREADS, strlen(THREADS)) != 0)
+		if (!prb_is_agent_thread(task->name))
 			continue;
 		if (task->state == 'T' || task->state == 't')
 			return task->state == 'T' ? STOPPED : TRACED;

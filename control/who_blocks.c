@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "agent/threads.h"
 #include "dump/text/paths.h"
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -64,7 +65,7 @@ static void see(struct prb_target *t, bool main_only, pid_t tid, struct prb_str 
 /* Of several threads that evaluate, each may be that of another client. */
 static pid_t find_evaluating(struct prb_target *t)
 {
-	static const char name[] = "probing-eval";
+	static const char name[] = PRB_AGENT_THREAD PRB_AGENT_THREAD_EVAL;
 	struct prb_tasks tasks = {};
 	const struct prb_task_watch *task;
 	pid_t found = 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/threads.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/pool.h"
@@ -72,8 +73,7 @@ static int compare_threads(const void *a, const void *b, void *pid)
 /* A thread of the agent that has done what it was started for; nobody asked about it. */
 static bool is_ended_helper(const struct prb_dump_thread *thread)
 {
-	return thread->ended && thread->os_name &&
-	       !strncmp(thread->os_name, PRB_AGENT_THREAD, strlen(PRB_AGENT_THREAD));
+	return thread->ended && thread->os_name && prb_is_agent_thread(thread->os_name);
 }
 
 static void drop_ended_helpers(struct prb_dump *dump)

@@ -10,6 +10,7 @@
 #include "agent/inside/libc.h"
 #include "agent/inside/thread.h"
 #include "agent/pause/pause.h"
+#include "agent/threads.h"
 
 enum {
 	WORKER_STACK = 8 << 20, /* Python recurses on it, as on the stacks of its own threads */
@@ -132,7 +133,7 @@ const char *prba_worker_start(struct prba_connection *c, const struct prb_wire_f
 		return NULL;
 	}
 	job->quit = false;
-	if (prba_thread_start(&job->worker, WORKER_STACK, "eval", work, c)) {
+	if (prba_thread_start(&job->worker, WORKER_STACK, PRB_AGENT_THREAD_EVAL, work, c)) {
 		atomic_store(&job->state, PRBA_IDLE);
 		prba_pause_disclaim(c);
 		return "the target can start no more threads";

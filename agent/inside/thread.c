@@ -9,6 +9,7 @@
 
 #include "agent/inside/libc.h"
 #include "agent/inside/status.h"
+#include "agent/threads.h"
 
 enum {
 	SIGSET_BYTES = 8, /* of the kernel; that of libc is larger */
@@ -104,10 +105,10 @@ static void *begin(void *argument)
 {
 	size_t place = (size_t)((struct start *)argument - starts);
 	struct start start = starts[place];
-	char name[16] = PRBA_THREAD;
+	char name[16] = PRB_AGENT_THREAD;
 	void *ret;
 
-	strncat(name, start.name, sizeof(name) - sizeof(PRBA_THREAD));
+	strncat(name, start.name, sizeof(name) - sizeof(PRB_AGENT_THREAD));
 	prctl(PR_SET_NAME, name);
 	atomic_store(&ids[place], (int32_t)syscall(SYS_gettid));
 	ret = start.run(start.argument);
@@ -150,6 +151,6 @@ void prba_thread_forked(void)
 	for (size_t i = 0; i < THREADS; i++)
 		atomic_store(&ids[i], 0);
 	/* Code that we evaluate made this child, which is to be told to end like any other. */
-	if (!prctl(PR_GET_NAME, name) && !strncmp(name, PRBA_THREAD, strlen(PRBA_THREAD)))
+	if (!prctl(PR_GET_NAME, name) && prb_is_agent_thread(name))
 		block(atomic_load(&usual), NULL);
 }

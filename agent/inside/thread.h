@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 /**
- * Starts a thread of ours, "probing-" @p name, with all signals blocked, but for those that a fault
- * of its own raises: blocked, they would end the process without its handlers. 0 or an errno value.
+ * Starts a thread of ours, PRB_AGENT_THREAD (agent/threads.h) @p name, with all signals blocked,
+ * but for those that a fault of its own raises: blocked, they would end the process without its
+ * handlers. 0 or an errno value.
  */
 int prba_thread_start(pthread_t *ret, size_t stack, const char *name, void *(*run)(void *),
 		      void *argument);
@@ -30,9 +31,6 @@ uint64_t prba_thread_runs_code(void);
 
 /** That code has ended: @blocked are the signals that the thread blocks from now on. */
 void prba_thread_ran_code(uint64_t blocked);
-
-/** Begins the names of our threads. */
-#define PRBA_THREAD "probing-"
 
 /** In a child after fork(): signals are blocked as they are elsewhere in the program. */
 void prba_thread_forked(void);

@@ -22,9 +22,6 @@
 #include "base/vec.h"
 #include "target/target.h"
 
-/** The names of the agent's own threads begin so, as the kernel has them. */
-#define PRB_AGENT_THREAD "probing-"
-
 struct prb_task_watch {
 	pid_t tid;
 	pid_t inner_tid; /**< in the target's own pid namespace */

@@ -55,6 +55,10 @@ LIBRARIES = tuple(name for name in ORDER if name not in PROGRAMS) + INSIDE
 FORBIDDEN_CALLS = re.compile(
     r"(?<![\w.>])(printf|fprintf|vprintf|vfprintf|dprintf|puts|putchar|perror|exit|_exit|abort|"
     r"signal|sigaction)\s*\(")
+# The same by a stream or a descriptor that is named; one that the caller gave may be written to.
+FORBIDDEN_STREAMS = re.compile(
+    r"(?<![\w.>])(?:((?:fputs|fputc|putc|fwrite)(?:_unlocked)?)\s*\([^;{}]*,\s*(?:stdout|stderr)\s*\)|"
+    r"(p?writev?|SYS_p?writev?)\s*[(,]\s*(?:1|2|STDOUT_FILENO|STDERR_FILENO|fileno\s*\(\s*(?:stdout|stderr)\s*\))\s*,)")
 
 READS_ENVIRONMENT = re.compile(r"(?<!\w)((?:secure_)?getenv)\s*\(")
 READS_IN_PYTHON = re.compile(r"environ(?:\.\w+\(|\[)\s*[\"']PROB")
@@ -251,16 +255,19 @@ def calls(tree, pattern, rooms, but):
     for name in tree.sources():
         if room(name) not in rooms or name == but:
             continue
-        for number, line in enumerate(without_comments(tree.text(name)).split("\n"), 1):
-            match = pattern.search(line)
-            if match:
-                yield f"{name}:{number}", match.group(1) + "()"
+        text = without_comments(tree.text(name))
+        for match in pattern.finditer(text):
+            number = text.count("\n", 0, match.start(match.lastindex)) + 1
+            yield f"{name}:{number}", match[match.lastindex] + "()"
 
 
 def check_libraries(tree):
     """Libraries never print, exit or install signal handlers"""
-    for place, call in calls(tree, FORBIDDEN_CALLS, LIBRARIES, "agent/crash/crash.c"):  # its handlers are asked for
+    asked_for = "agent/crash/crash.c"  # its handlers, and the line that names the record
+    for place, call in calls(tree, FORBIDDEN_CALLS, LIBRARIES, asked_for):
         yield f"{place}: a library may not call {call}"
+    for place, call in calls(tree, FORBIDDEN_STREAMS, LIBRARIES, asked_for):
+        yield f"{place}: a library may not call {call} for stdout or stderr"
 
 
 def check_environment(tree):

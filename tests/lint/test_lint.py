@@ -43,6 +43,13 @@ def findings(check, tree):
     ("includes", "cli/a.c", '#include "cli/missing.h"\n', "does not exist"),
     ("libraries", "dwarf/a.c", "void f(void)\n{\n\tprintf(\"x\");\n}\n", "printf()"),
     ("libraries", "injector/a.c", "void f(void)\n{\n\texit (1);\n}\n", "exit()"),
+    ("libraries", "dump/a.c", "fputs(text, stderr);\n", "a.c:1: a library may not call fputs() for std"),
+    ("libraries", "dump/a.c", "fputc('x', stdout);\n", "fputc()"),
+    ("libraries", "dump/a.c", "x();\nfwrite(f(a, b), 1, n,\n       stdout);\n", "a.c:2: a library may not call fwrite()"),
+    ("libraries", "dump/a.c", "write(2, text, n);\n", "write()"),
+    ("libraries", "dump/a.c", "writev(STDOUT_FILENO, parts, 2);\n", "writev()"),
+    ("libraries", "dump/a.c", "write(fileno(stderr), text, n);\n", "write()"),
+    ("libraries", "agent/a.c", "prba_raw(SYS_write, STDERR_FILENO, text, n);\n", "SYS_write()"),
     ("writers", "cli/a.c", "int fd = open(p, O_WRONLY | O_CREAT, 0600);\n", "a.c:1: 'O_CREAT'"),
     ("writers", "cli/a.c", "\nFILE *f = fopen(p, \"we\");\n", "a.c:2: 'fopen"),
     ("writers", "cli/a.c", "rename(a, b);\n", "'rename('"),
@@ -71,6 +78,12 @@ def findings(check, tree):
 def test_finds(tree, check, name, text, what):
     found = findings(check, tree({name: text}))
     assert any(what in each for each in found), found
+
+
+@pytest.mark.parametrize("text", ["fwrite(text, 1, n, stream);\n", "fputs(text, f);\nx(stderr);\n",
+                                  "write(fd, text, n);\n", "write(12, text, n);\n", "s->write(1, text);\n"])
+def test_libraries_may_write_to_what_they_are_given(tree, text):
+    assert not findings("libraries", tree({"dump/a.c": text}))
 
 
 def test_finds_full_folders(tree):

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/threads.h"
 #include "cli/commands/list/dead.h"
 #include "cli/commands/list/job.h"
 #include "cli/commands/list/program.h"
@@ -378,8 +379,7 @@ static unsigned count_own_threads(struct prb_target *target, unsigned all)
 			break;
 		prb_auto_error struct prb_error *ended =
 			prb_target_read_file(target, &name, "task/%d/comm", (int)tid);
-		count += !ended && strncmp(prb_str_text(&name), PRB_AGENT_THREAD,
-					   strlen(PRB_AGENT_THREAD)) != 0;
+		count += !ended && !prb_is_agent_thread(prb_str_text(&name));
 	}
 	return count ? count : all;
 }
