@@ -153,7 +153,7 @@ static struct prb_error *run(char **words, size_t count)
 						  {}},
 		"probing-inject"};
 	prb_auto_str struct prb_str text = {};
-	struct prb_target *t;
+	prb_auto_target struct prb_target *t = NULL;
 	size_t positional;
 	pid_t pid;
 
@@ -171,12 +171,8 @@ static struct prb_error *run(char **words, size_t count)
 	PRB_TRY(take_words(words, positional, &program, &inject, &pid));
 	PRB_TRY(prb_inject_check(&inject));
 	PRB_TRY(prb_target_open_process(pid, &t));
-
-	struct prb_error *err = prb_inject_library(t, &inject, &result);
-	if (!err)
-		err = prb_inject_print(t, &inject, &result);
-	prb_target_destroy(t);
-	return err;
+	PRB_TRY(prb_inject_library(t, &inject, &result));
+	return prb_inject_print(t, &inject, &result);
 }
 
 int main(int argc, char **argv)

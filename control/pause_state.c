@@ -30,14 +30,12 @@ static bool has_word(const struct prb_str *words, const char *word)
 static void find_origin(pid_t pid, struct prb_pause_state *ret)
 {
 	prb_auto_str struct prb_str environment = {}, text = {};
-	struct prb_target *t = NULL;
+	prb_auto_target struct prb_target *t = NULL;
 	prb_auto_error struct prb_error *err = prb_target_open_process(pid, &t);
 	const char *client = NULL;
 
 	if (!err)
 		err = prb_target_read_file(t, &environment, "environ");
-	if (t)
-		prb_target_destroy(t);
 	if (!err)
 		client = prb_text_variable(&environment, PRB_PAUSE_CLIENT);
 	if (!err && !client)
@@ -55,7 +53,7 @@ void prb_pause_state_find_hard(struct prb_target *t, struct prb_pause_state *ret
 	prb_auto_error struct prb_error *err = prb_target_read_file(t, &status, "status");
 	prb_auto_error struct prb_error *gone = NULL;
 	struct prb_process holder = {};
-	struct prb_target *tracer = NULL;
+	prb_auto_target struct prb_target *tracer = NULL;
 	const char *line = err ? NULL : prb_text_field(prb_str_text(&status), "TracerPid");
 	int pid = 0;
 
@@ -65,8 +63,6 @@ void prb_pause_state_find_hard(struct prb_target *t, struct prb_pause_state *ret
 	gone = prb_target_open_process(pid, &tracer);
 	if (!gone)
 		gone = prb_target_read_file(tracer, &words, "cmdline");
-	if (tracer)
-		prb_target_destroy(tracer);
 	if (gone || !has_word(&words, "--pause") || !has_word(&words, "--hard"))
 		return;
 	*ret = (struct prb_pause_state){.paused = true, .hard = true, .pid = pid};

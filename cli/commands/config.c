@@ -134,8 +134,7 @@ static struct prb_error *work(struct prb_target *target, const char *word,
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct config_settings *s = settings;
-	struct prb_target *target;
-	struct prb_error *err;
+	prb_auto_target struct prb_target *target = NULL;
 
 	if (s->keys)
 		return show_json(NULL, PRB_CONFIG_KEYS);
@@ -145,9 +144,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 								   : "no target given"),
 				      "for example 'probing 4242 config'");
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
-	err = work(target, cli->argument_count ? cli->arguments[0] : NULL, s);
-	prb_target_destroy(target);
-	return err;
+	return work(target, cli->argument_count ? cli->arguments[0] : NULL, s);
 }
 
 const struct prb_command prb_command_config = {

@@ -170,14 +170,22 @@ static void collect(struct collection *c, const char *target, pid_t pid)
 	probing_error_destroy(err);
 }
 
+/** *ret is 0 if the text names no running process. */
+static struct prb_error *find_pid(const char *text, pid_t *ret)
+{
+	prb_auto_target struct prb_target *target = NULL;
+
+	PRB_TRY(prb_spec_open(text, NULL, &target));
+	*ret = target->live ? target->pid : 0;
+	return NULL;
+}
+
 static struct prb_error *collect_named(struct collection *c, const struct prb_texts *targets)
 {
 	for (size_t i = 0; i < targets->count; i++) {
-		struct prb_target *target;
+		pid_t pid;
 
-		PRB_TRY(prb_spec_open(targets->items[i], NULL, &target));
-		pid_t pid = target->live ? target->pid : 0;
-		prb_target_destroy(target);
+		PRB_TRY(find_pid(targets->items[i], &pid));
 		if (!pid)
 			return prb_error_create(PRB_ERROR_USAGE,
 						"metrics are of processes, and '%.100s' is none",

@@ -33,12 +33,11 @@ void prb_served_deinit(struct prb_served *served)
 static struct prb_error *add(struct prb_served *served, const char *text)
 {
 	struct prb_served_target *place;
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 
 	PRB_TRY(prb_spec_open_in(text, &served->places, &target));
 	pid_t pid = target->live ? target->pid : 0;
 	bool recording = prb_recorded_path(target);
-	prb_target_destroy(target);
 	place = prb_vec_push(&served->named);
 	if (!place)
 		return prb_error_nomem();

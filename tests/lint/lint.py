@@ -270,6 +270,16 @@ def check_libraries(tree):
         yield f"{place}: a library may not call {call} for stdout or stderr"
 
 
+def check_guards(tree):
+    """A target that a function opens is ended by its guard, on every way out"""
+    for name in tree.sources((".c",)):
+        text = without_comments(tree.text(name)) if room(name) in ORDER else ""
+        for match in re.finditer(r"^\s+struct prb_target \*(\w+)(?: = NULL)?[;,]", text, re.M):
+            function = text[match.end():text.find("\n}\n", match.end())]
+            if re.search(r"\bprb_target_destroy\(%s\)" % match[1], function):
+                yield f"{name}:{text.count(chr(10), 0, match.start(1)) + 1}: {match[1]} is to be prb_auto_target"
+
+
 def check_environment(tree):
     """What is loaded into a target obeys no environment of another user"""
     for place, _ in calls(tree, READS_ENVIRONMENT, INSIDE, "agent/inside/environment.c"):

@@ -50,6 +50,8 @@ def findings(check, tree):
     ("libraries", "dump/a.c", "writev(STDOUT_FILENO, parts, 2);\n", "writev()"),
     ("libraries", "dump/a.c", "write(fileno(stderr), text, n);\n", "write()"),
     ("libraries", "agent/a.c", "prba_raw(SYS_write, STDERR_FILENO, text, n);\n", "SYS_write()"),
+    ("guards", "cli/a.c", "void f(void)\n{\n\tstruct prb_target *t;\n\n\tx(&t);\n\tprb_target_destroy(t);\n}\n",
+     "a.c:3: t is to be prb_auto_target"),
     ("writers", "cli/a.c", "int fd = open(p, O_WRONLY | O_CREAT, 0600);\n", "a.c:1: 'O_CREAT'"),
     ("writers", "cli/a.c", "\nFILE *f = fopen(p, \"we\");\n", "a.c:2: 'fopen"),
     ("writers", "cli/a.c", "rename(a, b);\n", "'rename('"),

@@ -91,7 +91,7 @@ static struct prb_error *stop(struct prb_agent *agent, pid_t pid, bool json)
 
 static struct prb_error *with_agent(const struct prb_cli *cli, bool stops, bool json)
 {
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 	struct prb_agent *agent = NULL;
 
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
@@ -100,19 +100,15 @@ static struct prb_error *with_agent(const struct prb_cli *cli, bool stops, bool 
 	if (!err)
 		err = stops ? stop(agent, target->pid, json) : show_status(target, agent, json);
 	prb_agent_close(agent);
-	prb_target_destroy(target);
 	return err;
 }
 
 static struct prb_error *relay(const struct prb_cli *cli, bool may_load)
 {
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
-
-	struct prb_error *err = prb_agent_relay(target, may_load);
-	prb_target_destroy(target);
-	return err;
+	return prb_agent_relay(target, may_load);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)

@@ -180,7 +180,7 @@ struct prb_error *prb_dap(const struct prb_cli *cli, const char *address, const 
 {
 	prb_auto_str struct prb_str code = {}, path = {};
 	struct prb_address at;
-	struct prb_target *t;
+	prb_auto_target struct prb_target *t = NULL;
 
 	PRB_TRY(prb_address_parse(address, &at));
 	if (debugpy)
@@ -189,7 +189,5 @@ struct prb_error *prb_dap(const struct prb_cli *cli, const char *address, const 
 	if (code.failed)
 		return prb_error_nomem();
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &t));
-	struct prb_error *err = start(t, &at, &code);
-	prb_target_destroy(t);
-	return err;
+	return start(t, &at, &code);
 }

@@ -85,22 +85,18 @@ static struct prb_error *add_core(struct prb_words *words, struct prb_target *ta
 static struct prb_error *add_target(struct prb_words *words, const struct prb_debugger_kind *kind,
 				    const char *text, const struct prb_core_places *places)
 {
-	struct prb_target *target;
-	struct prb_error *err;
+	prb_auto_target struct prb_target *target = NULL;
 
 	PRB_TRY(prb_spec_open_in(text, places, &target));
 	if (target->local)
-		err = add_process(words, target->pid);
-	else if (target->partial)
-		err = add_core(words, target, text);
-	else
-		err = prb_error_hint(
-			prb_error_create(PRB_ERROR_USAGE, "%s cannot open a %s: '%.200s'",
-					 kind->program, prb_target_kind_name(target->kind), text),
-			"it takes a process or a core file; 'probing FILE query' "
-			"reads snapshots");
-	prb_target_destroy(target);
-	return err;
+		return add_process(words, target->pid);
+	if (target->partial)
+		return add_core(words, target, text);
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "%s cannot open a %s: '%.200s'",
+					       kind->program, prb_target_kind_name(target->kind),
+					       text),
+			      "it takes a process or a core file; 'probing FILE query' "
+			      "reads snapshots");
 }
 
 /** The library of this very build, and where LLDB's own module is. */

@@ -115,7 +115,7 @@ static struct prb_error *find_pid(const char *text, pid_t *ret)
 {
 	enum prb_spec_kind kind = prb_spec_kind(text);
 	bool regex = kind == PRB_SPEC_REGEX;
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 
 	if (kind == PRB_SPEC_PID) {
 		errno = 0;
@@ -133,11 +133,8 @@ static struct prb_error *find_pid(const char *text, pid_t *ret)
 		return pattern ? prb_command_line_find(pattern, regex, ret) : prb_error_nomem();
 	}
 	PRB_TRY(prb_spec_open(text, NULL, &target));
-
-	bool live = target->local;
 	*ret = target->pid;
-	prb_target_destroy(target);
-	if (live)
+	if (target->local)
 		return NULL;
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_UNSUPPORTED,

@@ -77,13 +77,11 @@ static bool is_first(const struct prb_python_processes *all, size_t index, struc
 
 static void look_at(struct prb_doctor *d, pid_t pid)
 {
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 	prb_auto_error struct prb_error *err = prb_target_open_process(pid, &target);
 
-	if (err)
-		return; /* it has ended since */
-	prb_doctor_interpreters(d, target);
-	prb_target_destroy(target);
+	if (!err) /* it has not ended since */
+		prb_doctor_interpreters(d, target);
 }
 
 static void check_interpreters(struct prb_doctor *d, const struct prb_check *check)

@@ -345,13 +345,12 @@ static void check_ports(struct prb_doctor *d, const struct prb_check *check)
 		return;
 	}
 	prb_vec_each (p, &d->pythons->list) {
-		struct prb_target *target = NULL;
+		prb_auto_target struct prb_target *target = NULL;
 
 		if (!p->refusal)
 			prb_error_destroy(prb_target_open_process(p->process.pid, &target));
 		closed += !target;
 		prb_doctor_ports(d, &p->process, target);
-		prb_target_destroy(target);
 	}
 	if (d->report.list.count == before)
 		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK,

@@ -125,7 +125,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct print_settings *s = settings;
 	struct prb_inspected found = {};
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 	unsigned frame;
 	struct prb_repr_options options = prb_value_options(
 		&s->values, &(struct prb_repr_options){.max_objects = 1,
@@ -149,7 +149,6 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 			       : prb_inspect(target, s->tid, frame, text, &options, &found);
 	if (err)
 		err = prb_command_line_name(target, err);
-	prb_target_destroy(target);
 	if (!err)
 		err = show(cli, s, &found);
 	prb_inspected_deinit(&found);

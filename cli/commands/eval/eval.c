@@ -142,7 +142,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	struct prb_eval_console console = {.patience = 1};
 	struct prb_eval how = {.timeout = s->timeout};
 	prb_auto_str struct prb_str code = {};
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 	struct prb_agent *agent;
 	const char *name;
 	unsigned frame;
@@ -164,7 +164,6 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		err = prb_eval_check_place(target, &agent, how.flags);
 	if (!err)
 		err = prb_eval_show(target, agent, &how, name, &code, s->json);
-	prb_target_destroy(target);
 	return err;
 }
 

@@ -93,7 +93,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	const struct eject_settings *s = settings;
 	struct ejection ejection = {};
 	prb_auto_str struct prb_str text = {};
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	ejection.pid = target->pid;
@@ -103,7 +103,6 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	struct prb_error *err = stop_agent(target, &ejection);
 	if (!err)
 		err = unmap_library(target, &ejection);
-	prb_target_destroy(target);
 	if (!err)
 		(s->json ? put_json : put_text)(&ejection, &text);
 	prb_str_deinit(&ejection.reason);

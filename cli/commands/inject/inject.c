@@ -257,20 +257,24 @@ static struct prb_error *record(const struct prb_cli *cli, const struct inject_s
 		cli, &(const struct prb_performance_settings){.out.json = s->library.json});
 }
 
+static struct prb_error *inject_or_serve(const struct prb_cli *cli, const struct inject_settings *s)
+{
+	prb_auto_target struct prb_target *t = NULL;
+
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &t));
+	if (s->crash)
+		PRB_TRY(prb_crash_allowed(t));
+	return listen_address(s) ? serve(t, s, cli->token_file) : inject(t, s);
+}
+
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct inject_settings *s = settings;
-	struct prb_target *t;
 
 	PRB_TRY(check_settings(s));
-	if (s->pprof && !s->crash)
-		return record(cli, s);
-	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &t));
-	struct prb_error *err = s->crash ? prb_crash_allowed(t) : NULL;
-	if (!err)
-		err = listen_address(s) ? serve(t, s, cli->token_file) : inject(t, s);
-	prb_target_destroy(t);
-	return err || !s->pprof ? err : record(cli, s);
+	if (!s->pprof || s->crash)
+		PRB_TRY(inject_or_serve(cli, s));
+	return s->pprof ? record(cli, s) : NULL;
 }
 
 const struct prb_command prb_command_inject = {

@@ -427,7 +427,7 @@ static struct prb_error *ask_all(struct prb_python_processes *all, struct prb_ag
 {
 	for (size_t i = 0; i < all->list.count; i++) {
 		struct prb_python_process *p = &all->list.items[i];
-		struct prb_target *target;
+		prb_auto_target struct prb_target *target = NULL;
 		struct prb_error *err =
 			p->refusal ? NULL : prb_target_open_process(p->process.pid, &target);
 
@@ -439,7 +439,6 @@ static struct prb_error *ask_all(struct prb_python_processes *all, struct prb_ag
 				p->process.threads = count_own_threads(target, p->process.threads);
 			if (!err)
 				err = ask_program(rows, i, target);
-			prb_target_destroy(target);
 		} else {
 			prb_error_destroy(ask_program(rows, i, NULL));
 		}

@@ -67,13 +67,11 @@ static struct prb_error *show_diff(const struct prb_cli *cli, struct prb_target 
 				   const struct prb_memory_settings *s)
 {
 	prb_auto_str struct prb_str out = {};
-	struct prb_target *before;
-	struct prb_error *err;
+	prb_auto_target struct prb_target *before = NULL;
 
 	PRB_TRY(prb_spec_open_in(s->diff, &cli->places, &before));
-	err = prb_memory_diff(before, target, s, &out);
-	prb_target_destroy(before);
-	return err ? err : prb_output(&out);
+	PRB_TRY(prb_memory_diff(before, target, s, &out));
+	return prb_output(&out);
 }
 
 static struct prb_error *show_sites(struct prb_target *target, const struct prb_memory_settings *s)
@@ -136,7 +134,7 @@ static struct prb_error *check(const struct prb_cli *cli, const struct prb_memor
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	struct prb_memory_settings s = *(const struct prb_memory_settings *)settings;
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 	struct prb_error *err;
 
 	PRB_TRY(check(cli, &s));
@@ -147,7 +145,6 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	err = s.diff ? show_diff(cli, target, &s) : show(target, &s);
 	if (err)
 		err = prb_command_line_name(target, err);
-	prb_target_destroy(target);
 	return err;
 }
 

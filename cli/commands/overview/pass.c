@@ -471,7 +471,7 @@ static struct prb_error *read_file(struct prb_overview *o, struct prb_overview_r
 static struct prb_error *add_named(struct prb_overview *o, const char *name,
 				   const struct prb_core_places *places)
 {
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 	struct known *k;
 
 	PRB_TRY(prb_spec_open_in(name, places, &target));
@@ -481,15 +481,14 @@ static struct prb_error *add_named(struct prb_overview *o, const char *name,
 	if (!k || !k->row) {
 		if (k)
 			o->known.count--;
-		prb_target_destroy(target);
 		return prb_error_nomem();
 	}
 	k->row->named = true;
-	k->row->target = target;
+	k->row->target = prb_steal(&target);
 	o->open++;
-	if (!target->live)
+	if (!k->row->target->live)
 		return read_file(o, k->row, name);
-	k->pid = k->row->info.process.pid = target->pid;
+	k->pid = k->row->info.process.pid = k->row->target->pid;
 	return NULL;
 }
 

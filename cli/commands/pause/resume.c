@@ -91,18 +91,13 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct resume_settings *s = settings;
 	struct prb_pause_state hard;
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 	int64_t held_us = -1;
 
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	prb_pause_state_find_hard(target, &hard);
-
-	pid_t pid = target->pid;
-	struct prb_error *err = hard.paused ? end_holder(hard.pid) : ask_agent(target, &held_us);
-
-	prb_target_destroy(target);
-	PRB_TRY(err);
-	return tell(pid, held_us, s->json);
+	PRB_TRY(hard.paused ? end_holder(hard.pid) : ask_agent(target, &held_us));
+	return tell(target->pid, held_us, s->json);
 }
 
 const struct prb_command prb_command_resume = {

@@ -60,7 +60,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct step_settings *s = settings;
 	struct prb_agent *agent = NULL;
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 	struct prb_error *err;
 
 	PRB_TRY(check(s));
@@ -70,7 +70,6 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		err = s->time > 0 ? step_for_time(target, agent, s)
 				  : step_to_line(target, agent, s);
 	prb_agent_close(agent);
-	prb_target_destroy(target);
 	return err;
 }
 

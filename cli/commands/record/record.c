@@ -484,16 +484,14 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	for (size_t i = 0; i < cli->targets.count + cli->argument_count; i++) {
 		const char *text = i < cli->targets.count ? cli->targets.items[i]
 							  : cli->arguments[i - cli->targets.count];
-		struct prb_target *target;
+		prb_auto_target struct prb_target *target = NULL;
 
 		PRB_TRY(prb_spec_open(text, NULL, &target));
-		if (!target->live || !target->local) {
-			prb_target_destroy(target);
+		if (!target->live || !target->local)
 			return prb_error_create(PRB_ERROR_UNSUPPORTED,
 						"%s is no process: only a running one is recorded",
 						text);
-		}
-		PRB_TRY(add_target(&r, target));
+		PRB_TRY(add_target(&r, prb_steal(&target)));
 	}
 	prb_interrupt_catch_ends();
 	PRB_TRY(follow(&r));

@@ -241,7 +241,7 @@ struct prb_error *prb_performance_background(const struct prb_cli *cli,
 static struct prb_error *find_pid(const struct prb_cli *cli, pid_t *ret)
 {
 	enum prb_spec_kind kind = prb_spec_kind(cli->target);
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 
 	*ret = 0;
 	if (kind == PRB_SPEC_PID) {
@@ -252,7 +252,6 @@ static struct prb_error *find_pid(const struct prb_cli *cli, pid_t *ret)
 		return NULL;
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	*ret = target->pid;
-	prb_target_destroy(target);
 	return NULL;
 }
 

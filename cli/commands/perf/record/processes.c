@@ -21,15 +21,14 @@ void prb_performance_targets_deinit(struct prb_performance_targets *targets)
 
 static struct prb_error *open_one(pid_t pid, struct prb_performance_targets *ret)
 {
-	struct prb_target *target, **slot;
+	prb_auto_target struct prb_target *target = NULL;
+	struct prb_target **slot;
 
 	PRB_TRY(prb_target_open_process(pid, &target));
 	slot = prb_vec_push(&ret->list);
-	if (!slot) {
-		prb_target_destroy(target);
+	if (!slot)
 		return prb_error_nomem();
-	}
-	*slot = target;
+	*slot = prb_steal(&target);
 	return NULL;
 }
 

@@ -9,13 +9,12 @@ bool prb_performance_steps(pid_t pid, int64_t since, struct prb_store_step *ret)
 {
 	prb_auto_error struct prb_error *err = NULL;
 	struct prb_last_step last = {.number = -1};
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 
 	err = prb_target_open_process(pid, &target);
 	if (err)
 		return false;
 	err = prb_last_step(target, since, &last);
-	prb_target_destroy(target);
 	*ret = (struct prb_store_step){last.number, last.ended, last.longest};
 	return !err && last.number >= 0;
 }

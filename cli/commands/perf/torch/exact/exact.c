@@ -166,7 +166,7 @@ struct prb_error *prb_performance_exact(const struct prb_cli *cli,
 					const struct prb_performance_settings *s,
 					const struct prb_profile_format *format)
 {
-	struct prb_target *target;
+	prb_auto_target struct prb_target *target = NULL;
 	struct prb_error *err;
 
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
@@ -174,7 +174,5 @@ struct prb_error *prb_performance_exact(const struct prb_cli *cli,
 			   : prb_error_create(PRB_ERROR_UNSUPPORTED,
 					      "--exact needs a process that runs; this is a %s",
 					      prb_target_kind_name(target->kind));
-	err = prb_command_line_name(target, err);
-	prb_target_destroy(target);
-	return err;
+	return prb_command_line_name(target, err);
 }
