@@ -3,12 +3,12 @@
  * @file The protocol between the agent and its clients, over the agent's unix socket.
  *
  * Both sides send frames: a header of eight bytes and a payload. All numbers are little-endian.
- * Each side begins with a hello, which tells the versions it speaks; the agent chooses. Then the
+ * Each side begins with a hello, which lists the versions it speaks; the agent chooses. Then the
  * client asks and the agent answers with frames that carry the number of the request.
  * docs/protocol.md describes every frame.
  *
  * This header is all that the reading side knows of the agent. It allocates nothing and calls
- * nothing; every length is checked against what is there.
+ * nothing; every length is checked against the bytes received.
  */
 #ifndef PRB_AGENT_PROTOCOL_H
 #define PRB_AGENT_PROTOCOL_H
@@ -57,7 +57,7 @@ enum prb_wire_type {
 	PRB_WIRE_STOP = 5,
 	PRB_WIRE_COMPLETE = 6, /**< names for the end of a text; needs PRB_WIRE_CAN_INTERACT */
 	PRB_WIRE_PAUSE = 7,    /**< as the next three needs PRB_WIRE_CAN_PAUSE */
-	PRB_WIRE_RESUME = 8,   /**< whoever paused */
+	PRB_WIRE_RESUME = 8,   /**< whichever client paused */
 	PRB_WIRE_STEP = 9,     /**< struct prb_wire_step */
 	PRB_WIRE_FROZEN = 10,  /**< answers freeze: struct prb_wire_frozen */
 	PRB_WIRE_CONFIG = 11,  /**< a text: "" or "KEY=VALUE"; needs PRB_WIRE_CAN_CONFIG */
@@ -74,8 +74,8 @@ enum prb_wire_type {
 	PRB_WIRE_STOPPED = 71,
 	PRB_WIRE_ERROR = 72,	    /**< a text: why a request was not accepted */
 	PRB_WIRE_CANDIDATES = 73,   /**< a part of the lines that answer PRB_WIRE_COMPLETE */
-	PRB_WIRE_PAUSED = 74,	    /**< all Python stands */
-	PRB_WIRE_RESUMED = 75,	    /**< it runs again: microseconds that it stood, 64 bits */
+	PRB_WIRE_PAUSED = 74,	    /**< all Python threads are paused */
+	PRB_WIRE_RESUMED = 75,	    /**< they run again: microseconds paused, 64 bits */
 	PRB_WIRE_FREEZE = 76,	    /**< stop threads: struct prb_wire_freeze */
 	PRB_WIRE_THAW = 77,	    /**< let them run */
 	PRB_WIRE_CONFIG_REPLY = 78, /**< a text: lines of KEY=VALUE, all of them */
@@ -87,7 +87,7 @@ enum {
 	PRB_WIRE_CAN_EVAL = 1,	   /**< there is a Python that code can be evaluated in */
 	PRB_WIRE_CAN_INTERACT = 2, /**< knows the flags of eval but the first, and completes */
 	PRB_WIRE_CAN_PAUSE = 4,	   /**< knows pause, resume, step */
-	PRB_WIRE_CAN_STEP = 8,	   /**< knows all kinds of steps, and tells what came of one */
+	PRB_WIRE_CAN_STEP = 8,	   /**< knows all kinds of steps, and reports how each ended */
 	PRB_WIRE_CAN_PLACE = 16,   /**< runs code in frames and on event loops */
 	PRB_WIRE_CAN_CONFIG = 32,  /**< has settings; also without a Python */
 	PRB_WIRE_CAN_CRASH = 64,   /**< knows crash */
@@ -120,8 +120,8 @@ struct prb_wire_freeze {
 enum prb_wire_stride {
 	PRB_WIRE_STRIDE_TIME, /**< for its time */
 	PRB_WIRE_STRIDE_INTO, /**< to the next line of the thread, */
-	PRB_WIRE_STRIDE_OVER, /**< of its function, or of who called that, */
-	PRB_WIRE_STRIDE_OUT,  /**< or only of who called it */
+	PRB_WIRE_STRIDE_OVER, /**< next line in the same function, or in its caller */
+	PRB_WIRE_STRIDE_OUT,  /**< next line in the caller */
 };
 
 /** A request to let the paused program run; of an earlier client only the first is there. */
@@ -150,7 +150,7 @@ enum prb_wire_outcome {
 	PRB_WIRE_INTERRUPTED,	   /**< by the client */
 	PRB_WIRE_NO_GIL,	   /**< the interpreter was not free in time: nothing was run */
 	PRB_WIRE_MAIN_NOT_REACHED, /**< the main thread did not come by in time: the same */
-	PRB_WIRE_TIMED_OUT,	   /**< it ran for too long and was told to stop */
+	PRB_WIRE_TIMED_OUT,	   /**< it ran for too long and was interrupted */
 	PRB_WIRE_REFUSED,	   /**< it cannot be run here; the text says why */
 	PRB_WIRE_FAILED,	   /**< something in the agent went wrong; the text says what */
 	PRB_WIRE_INCOMPLETE,	   /**< interactive: nothing was run, more lines have to come */
@@ -311,7 +311,7 @@ static inline int prb_wire_get_eval(const struct prb_wire_frame *frame, struct p
 
 /**
  * True if it is a request to pause: its flags, how long to wait for the interpreter, and how long
- * it may stand are in the fields of the same meaning.
+ * the pause may last are in the fields of the same meaning.
  */
 static inline int prb_wire_get_pause(const struct prb_wire_frame *frame, struct prb_wire_eval *ret)
 {

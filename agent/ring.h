@@ -97,7 +97,7 @@ struct prb_ring_header {
 	uint32_t pid;			       /**< of the process that made it */
 	uint32_t rank; /**< its rank in a job, plus one; 0: it has none, or it is not known */
 	char schema[PRB_RING_NAME], name[PRB_RING_NAME];
-	/** What probing.set_role() said, in number `role` of the texts; "": nothing. */
+	/** The role set by probing.set_role(): text number `role`; "": none. */
 	char roles[2][PRB_RING_ROLE];
 	uint32_t role;
 	uint32_t reserved;

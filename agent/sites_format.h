@@ -5,19 +5,19 @@
  *
  * A header of one page is followed by `words` words of 64 bits. Record number N words from the
  * beginning lies at word N modulo `words`, and may go on at the first word. The writer never waits:
- * what a reader has not read in time is overwritten, which `head` tells. Only holders of the main
- * interpreter's GIL write; in free-threaded builds its threads, one after the other.
+ * records that are not read in time are overwritten, which a reader sees by `head`. Only holders of
+ * the main interpreter's GIL write; in free-threaded builds its threads, one after the other.
  *
  * An allocation is a word of its kind and sizes, the thread, the time, the address, the size, the
- * length of what stands behind the frames, and two words for each frame, innermost first: the code
+ * length of the data after the frames, and two words for each frame, innermost first: the code
  * object and the raw position in it. Code objects are kept alive until the client has read them.
  * Positions are those in the code object's own bytecode, also where threads run copies of it. If
  * there are too many, further ones are not kept, and both words are 0. A freed block is the first
  * word, the time and the address.
  *
- * If the client has asked for C frames, the registers and the bytes of the stack stand behind the
- * frames. There are also frames that mark the way into C then: 0 and the frame's address. Bit 0 of
- * a code object's address says that its frame is the first of an eval loop (3.11).
+ * If the client has asked for C frames, the registers and the bytes of the stack follow the frames.
+ * There are also frames that mark the way into C then: 0 and the frame's address. Bit 0 of a code
+ * object's address says that its frame is the first of an eval loop (3.11).
  */
 #ifndef PRB_AGENT_SITES_FORMAT_H
 #define PRB_AGENT_SITES_FORMAT_H
@@ -79,7 +79,7 @@ enum prb_sites_recipe {
 	PRB_SITES_OLD_RECIPE,
 	/* Only for agents with PRB_WIRE_CAN_SITES_NATIVE. */
 	PRB_SITES_NATIVE = PRB_SITES_OLD_RECIPE, /**< 1: C frames are wanted */
-	PRB_SITES_ENTRY, /**< in the frame: 1 byte, the first of its loop; 0: not told so */
+	PRB_SITES_ENTRY, /**< in the frame: 1 byte, the first of its loop; 0: no such field */
 	PRB_SITES_NATIVE_RECIPE,
 	/* Only for free-threaded builds, where older agents refuse the recipe for its length. */
 	PRB_SITES_COPY = PRB_SITES_NATIVE_RECIPE, /**< in the frame: 4 bytes, the number of its

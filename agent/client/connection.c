@@ -178,7 +178,7 @@ enum prba_sent prba_connection_send(struct prba_connection *c, uint16_t type, ui
 
 	pthread_mutex_lock(&c->lock);
 	if (!atomic_load(&c->gone)) {
-		/* What has to fit in the end is how it ended. */
+		/* Keeps room for the final frame, which reports the outcome. */
 		size_t spare = c->keeps && type != PRB_WIRE_DONE ? PRB_WIRE_MAX_REPLY : 0;
 		uint8_t *at = room(c, PRB_WIRE_HEADER_SIZE + length + spare);
 

@@ -47,7 +47,7 @@ struct prba_connection *prba_connection_create(int fd);
 void prba_connection_destroy(struct prba_connection *c);
 
 /**
- * Receives what is there. False if the client is gone. Frames are then taken one by one with
+ * Receives all available bytes. False if the client is gone. Frames are then taken one by one with
  * prba_connection_next(), as prb_wire_next() gives them, and dropped with prba_connection_drop().
  */
 bool prba_connection_receive(struct prba_connection *c);
@@ -64,7 +64,7 @@ enum prba_sent {
 enum prba_sent prba_connection_send(struct prba_connection *c, uint16_t type, uint16_t request,
 				    const void *data, size_t length);
 
-/** Waits until the client follows; one that does not for long is taken for gone. */
+/** Waits until the client catches up; a client that stays behind for long is dropped. */
 void prba_connection_wait(struct prba_connection *c);
 
 /** Sends what is queued; true if something is left. */
@@ -74,8 +74,8 @@ bool prba_connection_flush(struct prba_connection *c);
 void prba_connection_give_up(struct prba_connection *c);
 
 /**
- * What is behind a descriptor, as a number that nothing else has at the same time, if it is a
- * socket or a file; 0 if it is none. (All eventfds, epolls and timerfds share one.)
+ * Identifies the socket or file behind a descriptor by a number that nothing else has at the same
+ * time; 0 if it is neither. (All eventfds, epolls and timerfds share one.)
  */
 uint64_t prba_inode(int fd);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file An evaluation requested by a connection: what is asked for, how far it is, and its answer.
+ * @file An evaluation requested by a connection: the request, its progress and its answer.
  *
- * A connection has at most one at a time; agent/eval/worker.h does it. Who decides how it ends (the
- * worker, the server at a deadline, the client by leaving) is settled by `state` and `answered`.
+ * A connection has at most one at a time; agent/eval/worker.h runs it. The worker, the server at a
+ * deadline, or the client by leaving may end it: `state` and `answered` settle which of them does.
  */
 #ifndef PRB_AGENT_CLIENT_REQUEST_H
 #define PRB_AGENT_CLIENT_REQUEST_H
@@ -24,7 +24,7 @@ enum prba_job_state {
 	PRBA_RUNNING,	/**< code of the client runs */
 	PRBA_ENDING,	/**< it ran; exceptions from outside come too late */
 	PRBA_CANCELLED, /**< nothing is to be run; the worker does not know yet */
-	PRBA_LEAVING,	/**< the worker takes out of the interpreter what is there of it */
+	PRBA_LEAVING,	/**< the worker removes its objects from the interpreter */
 };
 
 /** Beside the flags of the protocol: the code runs in a frame, which its first line names. */
@@ -41,7 +41,7 @@ enum prba_asked {
 
 struct prba_job {
 	_Atomic int state;
-	atomic_bool answered;	   /**< the client was told the end */
+	atomic_bool answered;	   /**< the outcome was sent to the client */
 	atomic_bool interrupted;   /**< KeyboardInterrupt was raised in it by us */
 	atomic_uint interruptions; /**< how often that was, in all jobs of the connection */
 	_Atomic uint32_t wake;	   /**< the worker waits for a change */
@@ -99,7 +99,7 @@ struct prba_job {
 /** Called when something happened that the server's thread has to look at. */
 extern void (*prba_job_notify)(void);
 
-/** For the worker: the job is over; the client is told unless it was already. */
+/** For the worker: the job is over; sends the outcome unless that was done. */
 void prba_job_finish(struct prba_connection *c, enum prb_wire_outcome outcome, const char *text);
 
 /** For the Python side: from WAITING to RUNNING on this thread; false if it was cancelled. */

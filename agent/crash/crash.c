@@ -143,7 +143,7 @@ static void clear(void)
 	atomic_store(&crash->written, 0);
 }
 
-/** prba_crash_write() on the helper's stack: that of a signal handler may be small. */
+/** prba_crash_write() on the helper's stack: a signal handler's own stack may be small. */
 static void write_here(void)
 {
 	char *top = crash->stack + sizeof(crash->stack);
@@ -275,7 +275,10 @@ static void hold(const ucontext_t *context, int signal)
 	}
 }
 
-/** What was there before us gets the signal: the instruction is run again, or it is sent again. */
+/**
+ * Passes the signal to the previous handler: the instruction is run again, or the signal is sent
+ * again.
+ */
 static void pass_on(int signal, siginfo_t *info)
 {
 	sigaction(signal, &before[signal], NULL);

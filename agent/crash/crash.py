@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Exceptions that nobody catches: a crash record is written before the program's own hook runs. The agent adds:
+# Uncaught exceptions: a crash record is written before the program's own hook runs. The agent adds:
 #   record(text)      writes it, unless crash records were turned off or this process has written its share
 #   get_native_id()   gives the thread a stack for signal handlers: an overflow of its own can be recorded then
 import sys

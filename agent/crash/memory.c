@@ -182,7 +182,7 @@ static void add_stacks(struct prba_crash *c)
 		add_stack(c, stack_pointer(&c->threads[i].regs));
 }
 
-/** Those of a mapping that were touched; all of them if the kernel does not tell. */
+/** Adds the touched pages of a mapping; all its pages if the kernel does not report them. */
 static void add_touched(struct prba_crash *c, long pagemap, const struct prba_crash_map *map)
 {
 	enum { THERE = 3 };
@@ -208,7 +208,7 @@ static void add_touched(struct prba_crash *c, long pagemap, const struct prba_cr
 		c->left_out += map->end - page;
 }
 
-/** Of ours, most is room for tables that nobody uses. */
+/** Most of our own .bss is unused room for tables. */
 static void add_bss(struct prba_crash *c, const struct prba_crash_map *map, bool ours)
 {
 	long pagemap;
@@ -316,7 +316,7 @@ static void add_all(struct prba_crash *c)
 		prba_raw(SYS_close, pagemap);
 }
 
-/** Bytes of private memory that was written to; UINT64_MAX if the kernel does not tell. */
+/** Bytes of private memory that was written to; UINT64_MAX if the kernel does not report them. */
 static uint64_t private_bytes(struct prba_crash *c)
 {
 	char text[4096] = "";

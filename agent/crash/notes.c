@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The notes of a record: those of a core, and texts of /proc in notes of our own ("PROBING"), each
+ * The notes of a record: the notes of a core, and /proc files in notes of our own ("PROBING"), each
  * with its name, a NUL, and its content. docs/crashes.md has the list.
  */
 #include <elf.h>
@@ -192,7 +192,7 @@ static void put_left_out(struct prba_text *t, uint64_t number)
 	prba_text_puts(t, "\n");
 }
 
-/** What the record is about, a line for each fact; the text of an exception is last. */
+/** The cause of the record, a line for each fact; the text of an exception is last. */
 static void put_crash(struct notes *n)
 {
 	const struct prba_crash *c = n->c;

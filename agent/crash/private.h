@@ -33,9 +33,9 @@ enum {
 
 struct prba_crash_thread {
 	int32_t tid;
-	bool traced;	/**< stopped by us, to be let go */
+	bool traced;	/**< stopped by us, to be resumed */
 	bool registers; /**< `regs` are those of a stopped thread, else guessed */
-	int32_t signal; /**< to be delivered when it is let go */
+	int32_t signal; /**< to be delivered when it is resumed */
 	elf_gregset_t regs;
 };
 

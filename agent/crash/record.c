@@ -60,7 +60,9 @@ static int open_proc(const struct prba_crash *c)
 	return (int)prba_raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/** Another process's numbers, if /proc is that of another namespace: what is there is not ours. */
+/**
+ * Another process's numbers, if /proc is that of another namespace: then its files are not ours.
+ */
 static bool is_ours(struct prba_crash *c)
 {
 	const struct prba_crash_map *map = prba_crash_map_at(c, (uintptr_t)c);

@@ -95,7 +95,7 @@ static void take(struct prba_crash_thread *thread, int status)
 		prba_raw(SYS_ptrace, PTRACE_GETREGSET, thread->tid, (long)NT_PRSTATUS, &area) == 0;
 }
 
-/** Waits for those that were asked to stop, up to @p deadline. */
+/** Waits up to @p deadline for the threads that were asked to stop. */
 static void collect(struct prba_crash *c, int64_t deadline)
 {
 	struct timespec nap = {.tv_nsec = NAP_US * 1000L};
@@ -130,7 +130,7 @@ enum { SP = 31, PC = 32, NUMBER = 8 };
 static const uint8_t arguments[] = {0, 1, 2, 3, 4, 5};
 #endif
 
-/** Of one that could not be stopped: what the kernel tells if it waits, else nothing. */
+/** A thread that could not be stopped: its registers from /proc if it sleeps, else none. */
 static void guess(struct prba_crash *c, struct prba_crash_thread *thread)
 {
 	char name[64], text[256] = "";

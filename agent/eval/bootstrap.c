@@ -176,7 +176,7 @@ static object *main_thread(object *self, object *arguments)
 	(void)self;
 	if (!which)
 		return NULL;
-	/* Without a GIL, threads come and go while we look. */
+	/* Without a GIL, threads start and exit while we look. */
 	if (prba_python_stops_world() || !prba_places_main_thread(&found[0], &found[1]))
 		found[0] = found[1] = 0;
 	if (!found[1] && !prba_finalization_is_embedded())
@@ -245,7 +245,7 @@ static object *known_names(void)
 {
 	object *known = __atomic_load_n(&names, __ATOMIC_SEQ_CST);
 
-	/* Those of one that has ended are gone with it. */
+	/* The names of an interpreter that has ended were freed with it. */
 	if (known && atomic_load(&names_life) != prba_finalization_number() &&
 	    __atomic_compare_exchange_n(&names, &known, NULL, false, __ATOMIC_SEQ_CST,
 					__ATOMIC_SEQ_CST))

@@ -15,7 +15,7 @@ get_ident = _thread.get_ident
 lock = _thread.allocate_lock()
 loading = _thread.RLock()
 loaded_parts = set()
-threads = {}  # who evaluates: {ident: (job, Session or None)}
+threads = {}  # threads that evaluate: {ident: (job, Session or None)}
 sessions = {}  # at a prompt: {job: Session}
 numbered = [0]
 ONLY_AST = 0x400
@@ -43,7 +43,7 @@ def evaluating():
 
 
 class Bytes:
-    """The buffer below a stream, for those who write bytes."""
+    """The buffer below a stream, for code that writes bytes."""
 
     def __init__(self, below, kind):
         self.below, self.kind = below, kind
@@ -144,7 +144,7 @@ class Input(Stream):
         return self.below.buffer
 
     def fileno(self):
-        """input() would read the terminal if it were told."""
+        """With a descriptor, input() would read the terminal."""
         if evaluating():
             raise OSError(NO_INPUT)
         return self.below.fileno()
@@ -247,7 +247,8 @@ class Threading:
 
 
 def give_to_main_thread(threading, ident):
-    """Nobody else has seen the module yet. What it made of us is made again as on the main thread."""
+    """No other code has seen the module yet. Makes its object of the main thread, which it made for
+    ours, anew."""
     old, native = threading._main_thread, main_thread(1) or None
     if sys.version_info >= (3, 13):
         old._native_id = native
@@ -364,9 +365,10 @@ def evaluate(job, source, name, sources, names, on_loop):
 
 
 class Place:
-    """The variables that code sees: of __main__, or (while the program is paused, or a debugger asks) of
-    the frame of another thread, which stands there. Of a frame that has gone on, or is not to be looked at,
-    it sees the module alone: what the frame's variables are called is refused."""
+    """The variables that code sees: of __main__, or (while the program is paused, or a debugger
+    asks) of a paused frame of another thread. For a frame that has gone on, or that must not be
+    read, the code sees the module alone; using the name of one of the frame's variables is
+    refused."""
 
     def __init__(self, source, in_frame):
         self.frame, self.source, self.left = None, source, []
@@ -486,7 +488,7 @@ def report(job, kind, value, trace, sources):
     value.__traceback__ = trace
     sources.show()
     try:
-        # Those of ours that are left are of the stands, which raise as their streams would.
+        # The remaining frames of ours are in stand-in streams, which raise as the real ones would.
         text = "".join(part for part in traceback.format_exception(kind, value, trace)
                        if not part.startswith('  File "%s"' % AGENT))
     except Exception:
@@ -570,7 +572,7 @@ def apply_torch():
 
 
 def forget_thread():
-    """threading makes an object for each thread that asks for its own, and keeps it for ever."""
+    """threading.current_thread() makes an object for a foreign thread and never frees it."""
     threading = sys.modules.get("threading")
     active = getattr(threading, "_active", None)
     if type(active) is dict:
@@ -595,8 +597,8 @@ def gone(*_):
 def release():
     """Takes the agent out of the interpreter.
 
-    Who kept a stream or a frame of ours keeps these names alive, but not what is called in C. The others
-    go at once, and do not wait for the program's garbage collection."""
+    Code that kept a stream or a frame of ours keeps these names alive, but not the C functions. The
+    other objects are freed at once, without waiting for the program's garbage collection."""
     names = globals()
     finder.remove()
     if "forget_breaks" in names:

@@ -141,7 +141,8 @@ def modules(package, start):
 
 
 def chosen(names, start):
-    """Those that begin so, sorted; private ones only if asked for, or if there are no others."""
+    """The names that begin with `start`, sorted; private names only if asked for, or if there are
+    no others."""
     fitting = set()
     for name in names:
         if isinstance(name, str) and name.startswith(start) and name.isidentifier() and \

@@ -33,7 +33,7 @@ static struct {
 	atomic_bool here, was_here; /* code runs on a thread of the program */
 } own;
 
-/** Stops us: a debugger is told of the signal, and without one the kernel drops it. */
+/** Stops this thread: a debugger sees the signal, and without one the kernel drops it. */
 static void stop(void)
 {
 	atomic_fetch_add(&shared->stops, 1);
@@ -51,7 +51,7 @@ static void set_timer(bool on)
 	syscall(SYS_timer_settime, own.timer, 0, time, NULL);
 }
 
-/** That it is not sent to another thread. */
+/** SIGEV_THREAD_ID: the signal must not go to another thread. */
 static bool make_timer(void)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
@@ -129,7 +129,10 @@ static void interrupt_here(void)
 	atomic_compare_exchange_strong(&shared->state, &requested, PRBA_DEBUGGER_IDLE);
 }
 
-/** False if no code came: a debugger writes the state while we stand, and the wait looks again. */
+/**
+ * False if no code came: a debugger changes the state while we are stopped, and the wait rereads
+ * it.
+ */
 static bool wait_for_code(void)
 {
 	static const struct timespec rest = {.tv_sec = REST_S};
@@ -200,8 +203,10 @@ PRBA_EXPORT intptr_t probing_agent_debugger_start(void)
 
 	uint32_t state = atomic_load(&shared->state);
 
-	/* From Linux 6.13 on a timer stands still once its signal was dropped, as it is while there
-	 * is no debugger. */
+	/*
+	 * From Linux 6.13 on a timer stops once its signal was dropped, which happens while there
+	 * is no debugger.
+	 */
 	if (state != PRBA_DEBUGGER_NONE && state != PRBA_DEBUGGER_IDLE)
 		set_timer(true);
 	if (state != PRBA_DEBUGGER_NONE)
@@ -211,7 +216,7 @@ PRBA_EXPORT intptr_t probing_agent_debugger_start(void)
 	rc = make_connection();
 	if (rc)
 		return rc;
-	/* One that has said that it ends may be stopped before it has. */
+	/* A thread that announced its end may have been stopped before it exited. */
 	if (own.has_thread && !syscall(SYS_tgkill, getpid(), shared->tid, 0))
 		return -EAGAIN;
 	if (own.has_thread)
@@ -233,12 +238,15 @@ PRBA_EXPORT intptr_t probing_agent_debugger_interrupt(void)
 	if (!own.connection)
 		return -ESRCH;
 	job = &own.connection->job;
-	/* One that waits for the GIL still interrupts what runs when it has it. */
+	/*
+	 * An interrupter that still waits for the GIL will interrupt the code that runs when it
+	 * gets the GIL.
+	 */
 	if (job->has_interrupter && !atomic_load(&job->interrupter_done)) {
 		job->interrupts = job->serial;
 		return 0;
 	}
-	/* To join one that was stopped just before its end would be to wait for good. */
+	/* Joining an interrupter that was stopped just before its exit would never return. */
 	if (job->has_interrupter && !syscall(SYS_tgkill, getpid(), job->interrupter_tid, 0))
 		return -EAGAIN;
 	prba_worker_interrupt(own.connection, PRB_WIRE_OK);

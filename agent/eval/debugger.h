@@ -2,11 +2,11 @@
 /**
  * @file Evaluates code for a debugger that has stopped all threads and resumes only one of ours.
  *
- * A debugger calls probing_agent_debugger_start() on a thread of the program that stands at a safe
- * place; all that does is to create a thread. From then on it only reads and writes
- * `probing_agent_debugger` while all threads stand, lets the thread run, and waits for it to stop.
- * So no thread of the program ever runs our code, and whatever the thread has to wait for (the GIL,
- * a lock of the C library) it waits for as any other thread does.
+ * A debugger calls probing_agent_debugger_start() on a thread of the program that is stopped at a
+ * safe point; the call only creates a thread. From then on it only reads and writes
+ * `probing_agent_debugger` while all threads are stopped, lets the thread run, and waits for it to
+ * stop. So no thread of the program ever runs our code, and whatever the thread has to wait for
+ * (the GIL, a lock of the C library) it waits for as any other thread does.
  *
  * The thread stops by sending itself SIGURG: a debugger sees that signal, and a program without a
  * debugger ignores it. So there is no breakpoint, of which the program would die if the debugger
@@ -33,7 +33,7 @@ enum prba_debugger_state {
 	PRBA_DEBUGGER_IDLE,	 /**< it waits for code, and ends if none comes [thread] */
 	PRBA_DEBUGGER_REQUESTED, /**< there is code [debugger, from IDLE or DONE] */
 	PRBA_DEBUGGER_WAITING,	 /**< it waits for the interpreter [thread] */
-	PRBA_DEBUGGER_RUNNING,	 /**< it has it and stops, then runs the code [thread] */
+	PRBA_DEBUGGER_RUNNING,	 /**< has the GIL and stops, then runs the code [thread] */
 	PRBA_DEBUGGER_DONE,	 /**< there is a result: it stops, then is IDLE [thread] */
 };
 

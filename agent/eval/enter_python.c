@@ -57,7 +57,7 @@ static bool run_here(struct prba_connection *c, enum prb_wire_outcome *outcome, 
 		py->PyErr_Clear();
 	}
 	prba_job_end(c);
-	/* Raise a pending interrupt now: withdrawing it would slow the interpreter for ever. */
+	/* Raise a pending interrupt now: withdrawing it would leave eval_breaker set. */
 	if (atomic_load(&job->interrupted))
 		prba_bootstrap_settle();
 	if (ran == PRBA_RAN_INTERRUPTED) {
@@ -104,7 +104,7 @@ static void forget(struct prba_connection *c)
 	struct prba_job *job = &c->job;
 	bool lost = job->python.thread_state && job->python.life != prba_finalization_number();
 
-	/* What is gone with its interpreter is not touched. */
+	/* Objects that were freed with their interpreter are not touched. */
 	if (!lost && prba_finalization_is_known() && !prba_python_refusal() &&
 	    prba_python_attach(&c->job.python)) {
 		prba_bootstrap_close(c);
@@ -141,7 +141,7 @@ static void pause_here(struct prba_connection *c, enum prb_wire_outcome *outcome
 	}
 }
 
-/** Runs the job's code, or has it run by the worker that pauses the program. */
+/** Runs the job's code, or lets the pausing worker run it. */
 static void evaluate(struct prba_connection *c, enum prb_wire_outcome *outcome, const char **text)
 {
 	switch (prba_pause_serve(c, serve)) {

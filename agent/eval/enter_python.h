@@ -23,8 +23,8 @@ void prba_work_do(struct prba_connection *c);
 void prba_work_here(struct prba_connection *c);
 
 /**
- * For the connection's worker: takes out of the interpreter what is there of the connection, and
- * the worker's thread state. Waits for the GIL.
+ * For the connection's worker: removes the connection's objects and the worker's thread state from
+ * the interpreter. Waits for the GIL.
  */
 void prba_work_forget(struct prba_connection *c);
 

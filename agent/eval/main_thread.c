@@ -16,20 +16,20 @@
 enum {
 	PENDING_MAX = 32,
 	LOOK_US = 1000,
-	RESTS_MS = 5,	     /* who did not run for so long is in a call that waits */
+	RESTS_MS = 5,	     /* a main thread without CPU time for this long is blocked in a call */
 	BUSY_US = 30000,     /* of the main thread's time: it runs, and does not come */
-	PATIENCE_MS = 500,   /* for one that runs little */
+	PATIENCE_MS = 500,   /* for a main thread that runs little */
 	RETURNS_US = 300000, /* the same where one interpreter follows the other */
 	RETURNS_MS = 1500,
 	US_OF_MS = 1000,
 };
 
-/* A pending call has no way to be taken back: what it is told lives on by itself. */
+/* A pending call cannot be withdrawn, so its argument outlives the job. */
 enum call_state {
 	CALL_FREE,
 	CALL_QUEUED,
 	CALL_TAKEN,
-	CALL_ABANDONED, /* nobody waits for it any more */
+	CALL_ABANDONED, /* its job is over */
 	CALL_DONE,
 	CALL_LOST, /* its interpreter ended, and the next one does not know of it */
 };
@@ -41,7 +41,7 @@ static struct call {
 	int life;
 	struct prba_connection *connection;
 	prba_main_run *run; /* NULL: only make the GIL and register the exit hook */
-	bool entered;	    /* who waits for it may take the GIL, and is waited for */
+	bool entered;	    /* the waiter may acquire the GIL; finalization waits for it */
 	enum prb_wire_outcome outcome;
 	const char *text;
 } calls[PENDING_MAX];
@@ -50,7 +50,7 @@ static const struct prba_python_table *const py = &prba_python;
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t added; /* while `adding` */
 static atomic_bool called_ever;
-static _Atomic int main_tid; /* who came to the last call; 0: nobody did */
+static _Atomic int main_tid; /* tid that ran the last pending call; 0: none */
 
 /** The calls of an interpreter that has ended are forgotten, unless they came before this one. */
 static void drop_lost(const struct call *made)
@@ -85,7 +85,7 @@ static int called(void *argument)
 	int queued = CALL_QUEUED, error = errno;
 	bool pressed;
 
-	/* The GIL is of use to the next one who asks, and to the worker when its client leaves. */
+	/* The next request needs the GIL, and so does the worker when its client leaves. */
 	if (prba_python_lacks_gil())
 		py->PyEval_InitThreads();
 	atomic_store(&main_tid, (int)syscall(SYS_gettid));
@@ -219,7 +219,7 @@ static int64_t time_of(int tid)
 	return used.tv_sec * US_OF_MS * US_OF_MS + used.tv_nsec / US_OF_MS;
 }
 
-/** True if the main thread waits in a call, for long; the first look does not tell. */
+/** Whether the main thread is blocked in a call; the first look cannot say. */
 static enum activity look_at_main(struct watch *w)
 {
 	int known = atomic_load(&main_tid), tid = known ? known : (int)getpid();

@@ -54,13 +54,13 @@ static void *work(void *argument)
 
 static const char malformed[] = "the request is malformed";
 
-/** Those of a few numbers. */
+/** Requests that consist of a few numbers. */
 static const char *keep_short(struct prba_job *job, const struct prb_wire_frame *frame)
 {
 	if (prb_wire_get_pause(frame, &job->eval)) {
 		job->asked = PRBA_PAUSES;
 		job->freezes = job->eval.flags & PRB_WIRE_FREEZES;
-		job->eval.flags = 0; /* those of eval mean something else */
+		job->eval.flags = 0; /* these bits are flags of eval, too */
 		return NULL;
 	}
 	if (!prb_wire_get_step(frame, &job->step))
@@ -119,7 +119,7 @@ const char *prba_worker_start(struct prba_connection *c, const struct prb_wire_f
 	job->interrupt_again = false;
 	__atomic_fetch_add(&job->serial, 1, __ATOMIC_SEQ_CST);
 	job->start_by = job->eval.start_ms ? now + job->eval.start_ms : 0;
-	/* That of a pause begins with it. */
+	/* A pause's deadline starts when the pause starts. */
 	job->end_by =
 		job->eval.total_ms && job->asked != PRBA_PAUSES ? now + job->eval.total_ms : 0;
 	atomic_store(&job->answered, false);
@@ -213,7 +213,7 @@ static void *interrupt(void *argument)
 	return NULL;
 }
 
-/** Tells the client how it ended; a queue that is full is that of one who does not read. */
+/** Sends the outcome to the client; a full queue means that the client does not read. */
 static void tell(struct prba_connection *c, enum prb_wire_outcome outcome)
 {
 	uint8_t payload[4 + PRBA_PAUSE_REASON];
@@ -236,18 +236,18 @@ void prba_worker_interrupt(struct prba_connection *c, enum prb_wire_outcome outc
 
 	if (state != PRBA_WAITING && state != PRBA_RUNNING)
 		return;
-	/* No code runs there that could be interrupted; and it has more to tell. */
+	/* A pause runs no code that could be interrupted, and reports more than an outcome. */
 	if (job->asked == PRBA_PAUSES && state == PRBA_RUNNING) {
 		prba_pause_end(c, outcome == PRB_WIRE_OK ? PRB_WIRE_INTERRUPTED : outcome);
 		return;
 	}
-	/* Who answers is settled before the worker can see that it is cancelled. */
+	/* Settle which thread answers before the worker can see the cancellation. */
 	pthread_mutex_lock(&job->lock);
 	state = PRBA_WAITING;
 	if (atomic_compare_exchange_strong(&job->state, &state, PRBA_CANCELLED) &&
 	    outcome == PRB_WIRE_OK)
 		outcome = PRB_WIRE_INTERRUPTED;
-	/* A step is over when the program stands again, which its worker tells. */
+	/* A step is over when the program is paused again, which its worker reports. */
 	if ((state == PRBA_WAITING || state == PRBA_RUNNING) && outcome != PRB_WIRE_OK &&
 	    job->asked != PRBA_STEPS)
 		to_tell = !atomic_exchange(&job->answered, true);

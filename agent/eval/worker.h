@@ -29,20 +29,20 @@ void prba_worker_deinit(struct prba_connection *c);
 /** Since when its worker waits for the next job; 0 if it does not, or there is none. */
 int64_t prba_worker_rests_since(struct prba_connection *c);
 /**
- * Ends the worker of an IDLE job, or has it forget what it has in the interpreter, to be ended by
- * the next call then; the next job gets a new one.
+ * Ends the worker of an IDLE job, or makes it drop its objects in the interpreter, so that the next
+ * call ends it; the next job gets a new one.
  */
 void prba_worker_end(struct prba_connection *c);
 
 /**
  * Makes it end soon: not started at all, or by KeyboardInterrupt. If @p outcome is not PRB_WIRE_OK
- * the client is told now.
+ * it is sent to the client now.
  */
 void prba_worker_interrupt(struct prba_connection *c, enum prb_wire_outcome outcome);
 
 /**
- * The client has left, or the agent stops: interrupts what runs; once nothing does, has the worker
- * take out of the interpreter what is there of the connection.
+ * The client has left, or the agent stops: interrupts running code; then makes the worker remove
+ * the connection's objects from the interpreter.
  */
 void prba_worker_leave(struct prba_connection *c);
 

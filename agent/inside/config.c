@@ -39,7 +39,7 @@ static bool put(unsigned index, const char *value)
 	return true;
 }
 
-/** What a variable says wrongly is left at its usual value; 'probing PID config' shows that. */
+/** A variable with a bad value is ignored, which 'probing PID config' shows. */
 void prba_config_read(void)
 {
 	if (atomic_load_explicit(&ready, memory_order_acquire))

@@ -15,7 +15,7 @@
 #include "agent/config_keys.h"
 #include "agent/inside/export.h"
 
-/** Called after each change, by the thread that made it; NULL: nobody is told. */
+/** Called after each change, by the thread that made it; may be NULL. */
 extern _Atomic(void (*)(void)) prba_config_changed;
 
 /**

@@ -17,7 +17,7 @@ enum { ENDING = 1, KNOWN = 2, ONE = 4 };
 enum {
 	METH_VARARGS = 1,
 	RUNNERS = 32,
-	WAITERS_MS = 5000, /* for those that only want the GIL, which they are given */
+	WAITERS_MS = 5000, /* for threads that only wait for the GIL, which they get */
 	GRACE_MS = 200,	   /* for code, before it is interrupted, */
 	AGAIN_MS = 800,	   /* before each time after that, */
 	RUNNERS_MS = 3000, /* and in all */
@@ -30,7 +30,7 @@ static _Atomic uint32_t life;
 static atomic_bool lives, returns;
 static object *hook; /* under the GIL; of the interpreter that is known */
 static _Atomic int inside;
-static _Atomic unsigned long runners[RUNNERS]; /* 0: nobody */
+static _Atomic unsigned long runners[RUNNERS]; /* 0: unused */
 static _Atomic uint32_t moved;		       /* changes when one of these does while it ends */
 
 int prba_finalization_number(void)
@@ -53,7 +53,7 @@ bool prba_finalization_returns(void)
 	return atomic_load(&returns);
 }
 
-/** What follows @p seen, unless that has changed meanwhile. */
+/** Begins the life that follows @p seen, unless another thread did. */
 static bool begin_next(uint32_t seen)
 {
 	return atomic_compare_exchange_strong(&life, &seen, (seen / ONE + 1) * ONE);
@@ -67,7 +67,7 @@ bool prba_finalization_look(void)
 		atomic_store(&lives, true);
 		return true;
 	}
-	/* One that ended may be started again, and knows nothing of us. */
+	/* A restarted interpreter has none of our hooks. */
 	if (atomic_exchange(&lives, false)) {
 		atomic_store(&returns, true);
 		begin_next(seen);
@@ -152,7 +152,10 @@ static int count_runners(bool *self)
 	return others;
 }
 
-/** Who has to leave before the interpreter may end: those that wait, and those that run code. */
+/**
+ * Counts the threads that must leave before the interpreter ends: GIL waiters, and threads that run
+ * code.
+ */
 static void count_inside(int *waiters, int *others)
 {
 	bool self;
@@ -316,7 +319,7 @@ bool prba_finalization_register(bool may_wait)
 		hook = fresh;
 		return true;
 	}
-	/* Python ran for it, and somebody else was faster. */
+	/* Python ran in between, and another thread registered first. */
 	call_atexit("unregister", fresh);
 	py->Py_DecRef(fresh);
 	return prba_finalization_is_known();

@@ -48,8 +48,8 @@ bool prba_finalization_enter(void);
 void prba_finalization_leave(void);
 
 /**
- * Between these two a thread that entered runs code of a client, which may take for ever: programs
- * that end with their Python do not wait for it, others interrupt it and wait for three seconds.
+ * Between these two a thread that entered runs client code of unbounded duration. Programs that
+ * exit when their Python ends do not wait for it; others interrupt it and wait for three seconds.
  * @p thread: as Python calls it.
  */
 void prba_finalization_runs(unsigned long thread);

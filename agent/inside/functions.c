@@ -17,7 +17,7 @@ static object *list(void)
 {
 	object *known = __atomic_load_n(&made, __ATOMIC_SEQ_CST), *fresh;
 
-	/* Those of an interpreter that has ended are gone with it. */
+	/* The list of an interpreter that has ended was freed with it. */
 	if (known && atomic_load(&made_life) == prba_finalization_number())
 		return known;
 	fresh = py->PyList_New(0);
@@ -33,7 +33,7 @@ static object *list(void)
 
 static bool is_gone(object *noted)
 {
-	enum { OURS = 2 }; /* the list's reference, and that of the arguments */
+	enum { OURS = 2 }; /* the list's reference and the arguments' */
 	bool strong = atomic_load(&is_strong), gone;
 	object *count = strong ? py->PySys_GetObject("getrefcount") : NULL, *answer = NULL;
 
@@ -49,7 +49,10 @@ static bool is_gone(object *noted)
 	return gone;
 }
 
-/** Takes @p noted over. One that is gone makes room for it: each step of a debugger makes some. */
+/**
+ * Takes @p noted over. Reuses the slot of a freed function, since each step of a debugger makes
+ * some.
+ */
 static bool put(object *all, object *noted)
 {
 	enum { LOOKS = 2 }; /* for each that comes, so that the list stays short */

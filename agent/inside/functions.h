@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Makes all functions of this library that the interpreter may call, and knows which still
- * exist. While one does, the library must stay mapped: even if nobody calls the function, the next
- * garbage collection reads its definition.
+ * @file Makes all functions of this library that the interpreter may call, and tracks which still
+ * exist. While one does, the library must stay mapped: even if the function is never called, the
+ * next garbage collection reads its definition.
  *
  * Threading: the caller holds the GIL, or is attached in a build without one.
  */

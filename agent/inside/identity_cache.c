@@ -52,7 +52,7 @@ void prba_cache_clear(struct prba_cache *table)
 	if (old != MAP_FAILED)
 		*old = *table;
 	memset(table, 0, sizeof(*table));
-	/* Without memory they live for ever. */
+	/* Without memory they are never freed. */
 	if (old == MAP_FAILED)
 		return;
 	for (size_t i = 0; i < PRBA_KNOWN; i++)

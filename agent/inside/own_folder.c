@@ -69,7 +69,7 @@ static int find_first(const char *begin, char *path, size_t size)
 	return found;
 }
 
-/** One whose name nobody could foresee. */
+/** Makes a folder with an unpredictable name. */
 static int make_fresh(const char *begin, char *path, size_t size)
 {
 	int fd = -EEXIST;

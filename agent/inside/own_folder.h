@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Folders in which the process itself puts files: its rings, its socket, its crash records. A
- * folder is used if it is the process's user's and nobody else may write to it; what is missing is
- * made with mode 0700, and what is there keeps its mode. base/own_file.h is the same for readers.
+ * folder is used if it is the process's user's and no other user may write to it. Missing folders
+ * are made with mode 0700; existing ones keep their mode. base/own_file.h is the same for readers.
  *
  * For a healthy process: uses the C library. Errors: negative errno values.
  */

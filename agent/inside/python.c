@@ -88,8 +88,8 @@ bool prba_python_enter(struct prba_python_thread *thread)
 }
 
 /**
- * The second half of attaching: takes the GIL and has the interpreter know of us; not @p may_wait:
- * as far as that waits for none of the program's threads, which may stand.
+ * The second half of attaching: acquires the GIL and registers our hooks with the interpreter. Not
+ * @p may_wait: skips what would wait for the program's threads, which may be stopped.
  */
 static bool attach_entered(struct prba_python_thread *thread, bool may_wait)
 {
@@ -112,7 +112,7 @@ bool prba_python_attach(struct prba_python_thread *thread)
 
 void prba_python_detach(struct prba_python_thread *thread)
 {
-	/* One that does not tell us when it ends takes the thread state with it. */
+	/* An interpreter that does not report its end frees the thread state with it. */
 	if (!prba_finalization_is_known()) {
 		prba_python_drop(thread);
 		return;

@@ -14,10 +14,10 @@
 
 #include <stdbool.h>
 
-/** What a thread of ours has in the interpreter; all 0 at first. */
+/** A thread of ours in the interpreter; all 0 at first. */
 struct prba_python_thread {
 	void *thread_state; /**< the thread's, for threading.local; NULL: none */
-	int gil;	    /**< what is given back with it */
+	int gil;	    /**< from PyGILState_Ensure() */
 	int life;	    /**< of the interpreter, which may be started again */
 	bool entered;	    /**< prba_finalization_enter() was called for it, by the main thread */
 };
@@ -33,10 +33,10 @@ const char *prba_python_version(void);
 
 /** Why code cannot be run now, or NULL (static). Any thread. */
 const char *prba_python_refusal(void);
-/** That of an interpreter which is shutting down. */
+/** The refusal of an interpreter that is shutting down. */
 extern const char prba_python_ending[];
 
-/** Before 3.7 there may be no GIL yet; it can only be made by the one who would hold it. */
+/** Before 3.7 there may be no GIL yet; only the thread that is to hold it can create it. */
 bool prba_python_lacks_gil(void);
 
 /**

@@ -83,7 +83,7 @@ bool prba_python_table_find(struct prba_python_table *ret)
 
 	if (paths.text == MAP_FAILED)
 		return found;
-	/* One that a plugin brought is not visible to all; and there may be two. */
+	/* A Python that a plugin brought is not globally visible; and there may be two. */
 	if (!found || !ret->Py_IsInitialized()) {
 		dl_iterate_phdr(collect, &paths);
 		for (const char *path = paths.text; *path; path += strlen(path) + 1) {

@@ -146,7 +146,7 @@ struct prba_python_table {
 	const char *missing;		     /**< what a Python that was found lacks, or NULL */
 };
 
-/** The one that was found; filled in once, before any of it is called. */
+/** The Python that was found; filled in once, before any function is called. */
 extern struct prba_python_table prba_python;
 
 /**

@@ -12,7 +12,7 @@
 #include "agent/threads.h"
 
 enum {
-	SIGSET_BYTES = 8, /* of the kernel; that of libc is larger */
+	SIGSET_BYTES = 8, /* the kernel's size; libc's is larger */
 	THREADS = 64,	  /* two of each client, and a few */
 };
 
@@ -43,7 +43,7 @@ static void read_usual(void)
 	atomic_store(&usual, blocked);
 }
 
-/** All of them, but for those that a fault of our own raises and those that libc uses itself. */
+/** All signals but those that a fault of our own raises and those that libc uses itself. */
 static uint64_t ours(void)
 {
 	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -81,7 +81,7 @@ const void *prba_thread_ids(uint32_t *count)
 	return ids;
 }
 
-/** One that Python ended, when the interpreter was finalized, has not said so. */
+/** A thread that Python ended at finalization has not said so. */
 static bool has_ended(int32_t id)
 {
 	return id > 0 && syscall(SYS_tgkill, getpid(), id, 0) && errno == ESRCH;
@@ -150,7 +150,10 @@ void prba_thread_forked(void)
 
 	for (size_t i = 0; i < THREADS; i++)
 		atomic_store(&ids[i], 0);
-	/* Code that we evaluate made this child, which is to be told to end like any other. */
+	/*
+	 * Evaluated code made this child: it must be able to receive SIGTERM like any other
+	 * process.
+	 */
 	if (!prctl(PR_GET_NAME, name) && prb_is_agent_thread(name))
 		block(atomic_load(&usual), NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file The threads of ours in the process: how they are started, named and told from others. */
+/** @file The threads of ours in the process: how they are started, named and recognised. */
 #ifndef PRB_AGENT_INSIDE_THREAD_H
 #define PRB_AGENT_INSIDE_THREAD_H
 
@@ -16,8 +16,8 @@ int prba_thread_start(pthread_t *ret, size_t stack, const char *name, void *(*ru
 		      void *argument);
 
 /**
- * The kernel's ids of our threads, 32 bits each; those that are not positive are of none. Code of a
- * client may start threads, which inherit the name of the one that runs it.
+ * The kernel's ids of our threads, 32 bits each; ids that are not positive belong to no thread.
+ * Code of a client may start threads, which inherit the name of the one that runs it.
  */
 const void *prba_thread_ids(uint32_t *count);
 

@@ -30,7 +30,7 @@ static bool stands(void)
 	return pausing->held && !pausing->ends;
 }
 
-/** Under the lock, after each change of what it tells. */
+/** Publishes the state to other processes: under the lock, after each change of it. */
 static void publish(void)
 {
 	__atomic_store_n(&probing_agent_pause.paused, 0, __ATOMIC_SEQ_CST);
@@ -168,7 +168,7 @@ bool prba_pause_end(const struct prba_connection *c, enum prb_wire_outcome how)
 	bool ends;
 
 	prba_pause_lock();
-	/* Its own client may be tired of it before it stands. */
+	/* Its own client may end it before the program is paused. */
 	ends = c ? pausing->by == c : stands();
 	if (ends && !pausing->ends) {
 		pausing->ends = true;
@@ -260,7 +260,7 @@ static bool stand(struct prba_connection *c)
 }
 
 /**
- * Lets go at the end of a pause. A connection that did nothing else has nothing left in the
+ * Drops the GIL at the end of a pause. A connection that did nothing else has nothing left in the
  * interpreter then: it would have to acquire the GIL again for that, in the way of a pause that
  * begins.
  */
@@ -301,7 +301,9 @@ enum prb_wire_outcome prba_pause_hold(struct prba_connection *c)
 	if (!taken)
 		pausing->how = PRB_WIRE_REFUSED;
 	prba_pause_changed();
-	/* Who gives the GIL away may wait until another thread has it, which must not stand then.
+	/*
+	 * Dropping the GIL may wait until another thread has acquired it, so resume the threads
+	 * first.
 	 */
 	if (taken && c->job.freezes)
 		prba_pause_tell(c, PRB_WIRE_THAW, NULL, 0);

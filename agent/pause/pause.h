@@ -2,14 +2,14 @@
 /**
  * @file A pause: all Python threads are held at the request of one client.
  *
- * The worker of that client's connection holds the GIL, or has stopped the world of a build
- * without one, until it is told to end, its deadline passes or the client is gone: the kernel
- * closes the connection of one that is killed. Nothing of Python runs on that thread.
+ * The worker of that client's connection holds the GIL, or has stopped the world of a build without
+ * one, until it is asked to end, its deadline passes or the client is gone: the kernel closes the
+ * connection of a killed client. Nothing of Python runs on that thread.
  *
  * Code of other clients that is to be evaluated meanwhile is run by the holding worker itself. But
- * whoever evaluates gives the GIL away each time it waits for something, and after some
- * milliseconds to whoever asks, and the program would run. So the client that pauses is asked
- * to stop all other threads first, which takes another process (ptrace).
+ * evaluated code drops the GIL each time it blocks, and after the switch interval if another thread
+ * waits for it, and the program would run. So the client that pauses is asked to stop all other
+ * threads first, which takes another process (ptrace).
  *
  * Threading: as said at each function.
  */
@@ -44,8 +44,8 @@ void prba_pause_disclaim(struct prba_connection *c);
 bool prba_pause_take(struct prba_connection *c);
 
 /**
- * For the worker of @p c, which has taken all Python: tells the client and holds until it has to
- * end. It has let go when it returns how it ended.
+ * For the worker of @p c, which has paused all Python threads: reports that to the client and holds
+ * until the pause must end. Returns how it ended, after the GIL was dropped.
  */
 enum prb_wire_outcome prba_pause_hold(struct prba_connection *c);
 
@@ -53,7 +53,7 @@ enum prb_wire_outcome prba_pause_hold(struct prba_connection *c);
  */
 bool prba_pause_end(const struct prba_connection *c, enum prb_wire_outcome how);
 
-/** How long it stands in all, in µs; -1 if nothing is paused. Any thread. */
+/** Total duration of the pause so far, in µs; -1 if nothing is paused. Any thread. */
 int64_t prba_pause_held_us(void);
 
 /**
@@ -73,8 +73,8 @@ void prba_pause_explain(const struct prba_connection *c, char ret[PRBA_PAUSE_REA
 const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_frame *frame);
 
 /**
- * For the worker of @p c: has the program make its step and waits until it stands again. How that
- * ended, and what is to be said of it (static): PRB_WIRE_REFUSED with "" if nothing is paused.
+ * For the worker of @p c: makes the program step and waits until it is paused again. Returns the
+ * outcome and its explanation (static): PRB_WIRE_REFUSED with "" if nothing is paused.
  */
 enum prb_wire_outcome prba_pause_step(struct prba_connection *c, const char **text);
 
@@ -95,12 +95,12 @@ enum prba_served prba_pause_serve(struct prba_connection *c,
 
 /**
  * Before code of @p c is interrupted, which needs the GIL and what the code waits for: while the
- * holder runs it, the program's threads are let go. Any thread.
+ * holder runs it, the program's threads are resumed. Any thread.
  */
 void prba_pause_open(const struct prba_connection *c);
 
 /**
- * For the holder: the code of @p c has run, and from now on no thread is let go for it. True if
+ * For the holder: the code of @p c has run, and from now on no thread is resumed for it. True if
  * none could run until now.
  */
 bool prba_pause_note_ran(struct prba_connection *c);

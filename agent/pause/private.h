@@ -40,15 +40,15 @@ struct prba_pausing {
 	pthread_mutex_t lock;
 	struct prba_connection *by;	/**< the pausing connection, or the one about to pause */
 	struct prba_connection *first;	/**< the queue of connections to be served */
-	struct prba_connection *served; /**< the one that is */
+	struct prba_connection *served; /**< the one being served */
 	bool held;
 	bool asked;		     /**< the client, to stop the other threads */
 	bool frozen;		     /**< it did what it could */
 	struct prb_wire_frozen said; /**< then */
-	bool opened;		     /**< they were let go while code ran, */
+	bool opened;		     /**< threads were resumed while code ran, */
 	int64_t opened_us;	     /**< and when */
 	bool lends;		     /**< the holder lends the GIL to a worker of ours */
-	bool thaw_is_due;	     /**< as soon as the holder has it back */
+	bool thaw_is_due;	     /**< as soon as the holder has the GIL again */
 	pid_t holder;		     /**< the worker that holds all Python */
 	bool ends;
 	enum prb_wire_outcome how;
@@ -98,7 +98,7 @@ void prba_pause_describe_code(const struct prba_connection *other, char ret[PRBA
 /** True if the pause must end. Call without the lock. */
 bool prba_pause_has_to_end(void);
 
-/** Tells the client that pauses. */
+/** Sends a frame to the pausing client. */
 void prba_pause_tell(struct prba_connection *by, uint16_t type, const void *data, size_t length);
 
 /** Under the lock: the program may run although the holder is at work. */
@@ -113,10 +113,10 @@ void prba_pause_freeze(struct prba_connection *by);
 void prba_pause_set_state(struct prba_connection *c, int state);
 
 /**
- * Waits while the holder runs Python for @p c. A thread of a build without a GIL may stand still
- * with a lock of an object, such as a dict that all use. Code that waits for it would do so until
- * the program runs, so it is let go. (Before the code and after it the holder waits for others than
- * these.)
+ * Waits while the holder runs Python for @p c. A thread of a build without a GIL may be stopped
+ * with the lock of an object, such as a dict that all threads use. Code that needs the lock would
+ * wait until the program runs, so the threads are resumed. (Before the code and after it the holder
+ * waits for others than these.)
  */
 void prba_pause_watch(struct prba_connection *c, uint32_t seen);
 

@@ -136,8 +136,8 @@ static int wait_past(struct prba_connection *c, int state)
 }
 
 /**
- * Before the GIL is lent: from now on no thread that is stopped is let go, if all are. False if
- * they were let go already.
+ * Before the GIL is lent: from now on no stopped thread is resumed, if all are stopped. False if
+ * they were resumed already.
  */
 static bool begin_to_lend(void)
 {
@@ -183,7 +183,7 @@ static void clear_request(struct prba_connection *c)
 	end_lending();
 }
 
-/** The first job that waits; one that was cancelled meanwhile has left by itself. */
+/** The first waiting job; a job that was cancelled meanwhile has left the queue by itself. */
 static struct prba_connection *next_job(void)
 {
 	struct prba_connection *c;

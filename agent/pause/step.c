@@ -13,7 +13,7 @@ static struct prba_pausing *const pausing = &prba_pausing;
 static const char too_late[] = "the pause has ended",
 		  interpreter_ends[] = "the pause has ended, since the interpreter does";
 
-/** Whose step it is has left, or does not want it any more. */
+/** True if the stepping client has left, or has cancelled the step. */
 static bool is_given_up(const struct prba_connection *c)
 {
 	return atomic_load(&c->job.state) == PRBA_CANCELLED;
@@ -120,7 +120,7 @@ bool prba_pause_make_step(struct prba_connection *by)
 	return taken;
 }
 
-/** Tells the holder; else why there is no step. */
+/** Asks the holder for a step, or returns why there is none. */
 static enum prb_wire_outcome ask(struct prba_connection *c, const char **text)
 {
 	enum prb_wire_outcome how = PRB_WIRE_OK;

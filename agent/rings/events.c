@@ -9,7 +9,7 @@
 #include "agent/inside/python.h"
 #include "agent/rings/write.h"
 
-enum { NAMES = 4096 /* whose place among the ring's strings is remembered */ };
+enum { NAMES = 4096 /* with a remembered place among the ring's strings */ };
 static const int64_t SECOND = 1000000000;
 #define py (&prba_python)
 

@@ -42,7 +42,7 @@ struct prba_recorder {
 };
 extern struct prba_recorder prba_recorder;
 
-/** What a row says besides its time and writer. */
+/** A row without its time and writer. */
 struct prba_record_row {
 	enum prba_record kind;
 	object *name;		/**< a str */

@@ -54,7 +54,7 @@ static bool is_alive(unsigned long pid, unsigned long long start)
 	return at && strtoull(at + 1, NULL, 10) == start;
 }
 
-/** Or what 'probing record' has stored of one, whose file begins as that of the ring. */
+/** True for a ring, or for its copy by 'probing record', whose name begins like the ring's. */
 static bool is_ring(const char *name)
 {
 	size_t length = strlen(name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What rings may take: those of this process, and those that ended processes have left in the
- * same folder.
+ * @file Limits of the disk space of rings: this process's, and those that ended processes have left
+ * in the same folder.
  *
  * Threading: while rings are made, by one thread at a time. Errors: negative errno values.
  */
@@ -20,7 +20,7 @@ int prba_ring_check_memory(uint64_t used, uint64_t more);
  */
 void prba_ring_sweep(int base);
 
-/** Tells this process's pid namespace from others. */
+/** Identifies this process's pid namespace. */
 uint64_t prba_ring_namespace(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The type of spans. Its instances begin with an object's header, whose size Python tells. */
+/* The type of spans. Its instances begin with an object's header, whose size Python reports. */
 #include <stdbool.h>
 #include <string.h>
 

@@ -38,7 +38,9 @@ int prba_ring_threads_init(void)
 	return 0;
 }
 
-/** Who writes: the thread remembers its numbers, which are right as long as the pid is the same. */
+/**
+ * The writer's pid and tid, which the thread caches: they are right as long as the pid is the same.
+ */
 static void put_origin(struct prb_ring_row *row)
 {
 	uint32_t pid = __atomic_load_n((uint32_t *)own_pid, __ATOMIC_RELAXED);
@@ -273,7 +275,7 @@ PRBA_EXPORT int probing_ring_append(intptr_t handle, int64_t time, const struct 
 		__atomic_fetch_add(&ring->header->lost, 1, __ATOMIC_RELAXED);
 		return count > PRB_RING_ROW_SLOTS ? -EMSGSIZE : -EAGAIN;
 	}
-	/* Nobody sees what we write to a slot before seeing that it is reserved and busy. */
+	/* Readers see the slot reserved and busy before they see its content. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	put_row(ring, first, time, cells, text);
 	put_bounds(ring, first, time);

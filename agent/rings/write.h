@@ -8,8 +8,8 @@
  *
  * Threading: all functions may be called by any thread at any time. Appending and interning are
  * also for signal handlers, and for children after fork(), whose rows go to the same ring with
- * their own pid. No lock is taken: a writer that was stopped or killed in the middle of a row
- * costs its slot and blocks nobody.
+ * their own pid. No lock is taken: a writer that was stopped or killed in the middle of a row costs
+ * its slot and blocks no other.
  *
  * Ownership: a ring belongs to the process and stays until its end; its file stays behind. Texts
  * are copied.
@@ -30,7 +30,7 @@ enum probing_cell_kind {
 	PROBING_INTEGER,
 	PROBING_REAL,
 	PROBING_TEXT,	  /**< `length` bytes of UTF-8 */
-	PROBING_INTERNED, /**< `integer` is what probing_ring_intern() gave */
+	PROBING_INTERNED, /**< `integer` is from probing_ring_intern() */
 };
 
 struct probing_cell {
@@ -73,7 +73,8 @@ PRBA_EXPORT int64_t probing_ring_intern(intptr_t ring, const char *text, size_t 
 /** The path of its file; valid until the process ends. */
 PRBA_EXPORT const char *probing_ring_path(intptr_t ring);
 
-/** What role this process has in its job, for all its rings; at most 63 bytes. 0 or ENAMETOOLONG.
+/**
+ * Sets the role of this process in its job, for all its rings; at most 63 bytes. 0 or ENAMETOOLONG.
  */
 PRBA_EXPORT int probing_ring_set_role(const char *role);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the allocators write, and what they remember: sampled blocks, and code objects. */
+/* The buffer that the allocators write, and the sampled blocks and code objects that they track. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>

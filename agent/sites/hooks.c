@@ -12,7 +12,7 @@ enum { MEM = 1, OBJ = 2, DOMAINS = 2, SLOTS = 1024 };
 
 static const struct prba_python_table *const py = &prba_python;
 
-/** What PyMem_GetAllocator() fills in, from 3.5 on. */
+/** Filled in by PyMem_GetAllocator(), from 3.5 on. */
 struct allocator {
 	void *context;
 	void *(*malloc)(void *context, size_t size);
@@ -101,7 +101,7 @@ static __attribute__((noinline, cold)) void sample(struct counter *counter, cons
 
 #define LIKELY(condition) __builtin_expect(condition, 1)
 
-/* What happens seldom is in functions of its own, so that the others need no stack. */
+/* Rare work is in functions of its own, so that the others need no stack. */
 #define SELDOM static __attribute__((noinline, cold))
 
 /* A block that was to be moved and was not, since there is no memory, is taken for freed. */
@@ -254,7 +254,10 @@ const char *prba_sites_install(uint64_t bytes)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		if (prba_python_stops_world())
 			syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0);
-		/* Whoever reads both half and half calls ours or theirs, with what theirs needs. */
+		/*
+		 * A thread that sees the structure half written calls our function or theirs, with
+		 * their context either way.
+		 */
 		allocator.context = found.context;
 		py->PyMem_SetAllocator(domain, &allocator);
 		installed[domain - 1] = true;

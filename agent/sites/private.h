@@ -19,8 +19,8 @@ struct prba_sites_stack {
 
 /**
  * The registers of the calling function, which are its caller's but for pc and stack pointer, or
- * lie on the stack from there on: pc, stack pointer, those that functions preserve. What a machine
- * has fewer of stays as it was.
+ * lie on the stack from there on: pc, stack pointer, callee-saved registers. Entries that a machine
+ * lacks stay unchanged.
  */
 static inline __attribute__((always_inline)) void prba_sites_registers(
 	uint64_t ret[PRB_SITES_REGISTERS])
@@ -104,7 +104,7 @@ static inline size_t prba_sites_hash(const void *block)
 
 /* hooks.c */
 
-/** NULL, or why they cannot be installed. What they count goes to the buffer. */
+/** NULL, or why they cannot be installed. Their counts go to the buffer. */
 const char *prba_sites_install(uint64_t mean);
 /** False if others call them: they stay, and do nothing. */
 bool prba_sites_remove(void);

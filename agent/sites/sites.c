@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What agent/sites/sites.py calls: begins and ends sampling, and writes what the client made of it.
+/*
+ * The functions that agent/sites/sites.py calls: begin and end sampling, and write the client's
+ * recipe.
  */
 #include "agent/sites/sites.h"
 

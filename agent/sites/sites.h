@@ -9,10 +9,9 @@
  *
  * The allocators allocate nothing and call nothing of Python but what reads the current thread
  * state, and counts references. They take no lock, but in free-threaded builds one of their own for
- * samples. Their context is that of the allocator below, so
- * that a thread that reads the old and the new one half and half does no harm. The domain "raw",
- * which is used without the GIL, stays as it is: nobody could say when the last thread has left our
- * code.
+ * samples. Their context is that of the allocator below, so that a thread that reads the structure
+ * half written does no harm. The domain "raw", which is used without the GIL, stays as it is: there
+ * is no way to know when the last thread has left our code.
  *
  * They are removed if they are still on top. Else another allocator calls them, and they stay as a
  * way through; the library must not be unmapped then.

@@ -43,7 +43,7 @@ const void *prba_sites_thread(void)
 
 	if (!thread)
 		return NULL;
-	/* Before 3.12 it is that of the thread that holds the GIL, which need not be this one. */
+	/* Before 3.12 it is the GIL holder's thread state, which need not be this thread's. */
 	load64(at + recipe[PRB_SITES_THREAD_ID], &id, false);
 	load64(at + recipe[PRB_SITES_THREAD_INTERP], &interp, false);
 	return id == (uint64_t)pthread_self() && interp == recipe[PRB_SITES_INTERP] ? thread : NULL;

@@ -107,7 +107,7 @@ struct name {
 	char text[4096];
 };
 
-/** The name that the loader knows our library by: it is the one that has this function. */
+/** Finds the loader's name of our library: the library that contains this function. */
 static int find_name(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct name *name = argument;

@@ -13,10 +13,10 @@
 
 /**
  * Starts the agent's thread and returns at once. @p config is "" or "folder=PATH", where the socket
- * is put. 0: it was started; 1: it runs already; else -errno: EINVAL for the config, ENOSYS for a
- * C library without threads, EBUSY while an earlier one is stopping, ELIBACC if the library cannot
- * be kept open, or why there is no socket. One that runs already and that clients cannot find,
- * since its file was removed or its process has become another user's, opens a new socket.
+ * is put. 0: it was started; 1: it runs already; else -errno: EINVAL for the config, ENOSYS for a C
+ * library without threads, EBUSY while an earlier one is stopping, ELIBACC if the library cannot be
+ * kept open, or why there is no socket. A running agent that clients cannot find, since its file
+ * was removed or its process has become another user's, opens a new socket.
  */
 PRBA_EXPORT intptr_t probing_agent_start(const char *config);
 

@@ -52,7 +52,10 @@ static int64_t look_after(struct prba_clients *clients, int i, int64_t now, bool
 	struct prba_connection *c = clients->list[i];
 	int64_t again = 0;
 
-	/* Nobody waits for it any more. Code may catch the exception, and then gets another. */
+	/*
+	 * No client waits for the code any more. Code may catch the exception, and then gets
+	 * another.
+	 */
 	if ((stopping || atomic_load(&c->gone)) && !prba_worker_is_over(c)) {
 		if (now >= c->interrupt_at) {
 			prba_worker_leave(c);

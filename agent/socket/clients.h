@@ -20,16 +20,19 @@ struct prba_clients {
 /** Takes a connection over; false, and it stays the caller's, if there are too many. */
 bool prba_clients_add(struct prba_clients *clients, struct prba_connection *c);
 
-/** True if there is no place for another one, but the code of one that has left is about to end. */
+/**
+ * True if there is no place for another client, but the code of a client that has left is about to
+ * end.
+ */
 bool prba_clients_expect_room(const struct prba_clients *clients);
 
 /** How many there are that have not left, and for how many code runs. */
 void prba_clients_count(const struct prba_clients *clients, unsigned *present, unsigned *busy);
 
 /**
- * Interrupts code for which nobody waits, or all if the agent is @p stopping, checks deadlines and
- * forgets those that have left. Gives the milliseconds until it has to be called again, -1 for
- * never.
+ * Interrupts the code of clients that have left, or all code if the agent is @p stopping; checks
+ * deadlines and forgets clients that have left. Gives the milliseconds until it has to be called
+ * again, -1 for never.
  */
 int prba_clients_look_after(struct prba_clients *clients, bool stopping);
 

@@ -61,7 +61,7 @@ static bool looks_like_others(void)
 	       count != UINT32_MAX;
 }
 
-/** A number that nobody else can foresee, if the kernel has one; never 0. */
+/** An unpredictable number, if the kernel has one; never 0. */
 static uint64_t random_number(void)
 {
 	uint64_t number = 0;
@@ -103,7 +103,7 @@ static int try_bind(struct prba_socket *s, const char *folder, uint64_t number)
 	return listen(s->fd, BACKLOG) ? -errno : 0;
 }
 
-/** A name of the process's network. Anybody can take the usual one, but not one that is random. */
+/** A name of the process's network. Any user can occupy the usual name, but not a random one. */
 static int bind_abstract(struct prba_socket *s)
 {
 	int rc;
@@ -114,7 +114,7 @@ static int bind_abstract(struct prba_socket *s)
 	return rc == -EADDRINUSE ? try_bind(s, NULL, random_number()) : rc;
 }
 
-/** A place that nobody can keep from us, if there is room in /tmp. */
+/** A folder that no other user can deny us, if there is room in /tmp. */
 static int bind_in_tmp(struct prba_socket *s)
 {
 	char path[sizeof(s->address.sun_path)];
@@ -172,7 +172,7 @@ int prba_socket_open(struct prba_socket *s, const char *folder)
 
 void prba_socket_unlink(struct prba_socket *s)
 {
-	/* Not what somebody else has put there. */
+	/* Never a file that another process has put there. */
 	if (s->address.sun_path[0] && file_inode(s->address.sun_path) == s->file)
 		unlink(s->address.sun_path);
 	s->address.sun_path[0] = 0;

@@ -4,11 +4,11 @@
  *
  * It is a file of mode 0600, `agent-PID.sock` in `$XDG_RUNTIME_DIR/probing` or in
  * `/tmp/probing-UID`, a folder of mode 0700 that belongs to the process's user; where none can be
- * made, an abstract name, `probing-UID-PID`, or with a random number in place of UID if somebody
- * else has that name. PID is what the process calls itself. There is no
- * abstract name where the kernel cannot tell other users from ours, as in a user namespace that has
- * no number for our user: there, if somebody else has taken the folder, it is another one that
- * begins with the same name.
+ * made, an abstract name, `probing-UID-PID`, or with a random number in place of UID if another
+ * user has that name. PID is what the process calls itself. There is no abstract name where the
+ * kernel cannot distinguish other users from ours, as in a user namespace that has no number for
+ * our user: there, if another user has taken the folder, it is another folder whose name begins the
+ * same.
  */
 #ifndef PRB_AGENT_SOCKET_LISTEN_H
 #define PRB_AGENT_SOCKET_LISTEN_H

@@ -28,10 +28,10 @@
 enum {
 	STACK = 256 << 10,
 	MAX_HELLO = 128,
-	LOST_MS = 100, /* how often it is looked after things when nothing can wake the thread */
+	LOST_MS = 100, /* poll interval while the thread has no wake-up descriptor */
 };
 
-/** Whether the thread is to end, or has ended, without anything else. */
+/** Whether the thread alone is to end, or has ended. */
 enum parking { IN_USE, PARKING, PARKED };
 
 static struct {
@@ -136,7 +136,7 @@ static void tell_status(struct prba_connection *c, uint16_t request)
 	say(c, PRB_WIRE_STATUS_REPLY, request, text);
 }
 
-/** Changes a setting, if the frame says so, and tells all. NULL, or why it cannot. */
+/** Changes a setting, if the frame says so, and sends all settings. NULL, or why it cannot. */
 static const char *configure(struct prba_connection *c, const struct prb_wire_frame *frame)
 {
 	char text[PRB_CONFIG_KEYS * (PRB_CONFIG_TEXT_SIZE + 64)];
@@ -351,7 +351,7 @@ static void serve_once(void)
 	if (due >= 0 && (timeout < 0 || timeout > due))
 		timeout = due;
 
-	/* Who comes waits meanwhile, rather than being sent away. */
+	/* New clients wait meanwhile, rather than being refused. */
 	if (!prba_clients_expect_room(&server.clients))
 		add_polled(&polled, server.socket.fd, NULL);
 	add_polled(&polled, server.wake.fd, NULL);
@@ -364,7 +364,10 @@ static void serve_once(void)
 	if (!wake_is_ours() && (timeout < 0 || timeout > LOST_MS))
 		timeout = LOST_MS;
 	if (poll(polled.fds, polled.count, timeout) < 0) {
-		/* More descriptors than the program's limit allows, or no memory: not for ever. */
+		/*
+		 * More descriptors than the program's limit allows, or no memory: wait, then poll
+		 * again.
+		 */
 		if (errno != EINTR)
 			poll(NULL, 0, LOST_MS);
 		return;
@@ -385,7 +388,7 @@ static void serve_once(void)
 	}
 }
 
-/** Answers those who asked for the end. */
+/** Answers the clients that asked for the end. */
 static void tell_stopped(void)
 {
 	for (int i = 0; i < PRBA_CLIENTS; i++) {
@@ -396,7 +399,7 @@ static void tell_stopped(void)
 	}
 }
 
-/** Answers who wants the thread to end: true if it has to. */
+/** Answers the client that parks the thread: true if the thread has to end. */
 static bool park(void)
 {
 	unsigned clients, busy;
@@ -422,7 +425,7 @@ static void *serve(void *argument)
 			break;
 		serve_once();
 	}
-	/* Nobody comes any more; what runs is interrupted and waited for. */
+	/* No client is accepted any more; running code is interrupted and waited for. */
 	atomic_store(&server.stopping, true);
 	prba_socket_close(&server.socket);
 	while (look_after(), !prba_clients_are_over(&server.clients))

@@ -17,9 +17,9 @@
 static const struct prba_python_table *const py = &prba_python;
 
 /**
- * The main thread may have said that a call is over and not have left it yet. Whoever holds the GIL
- * after it knows that it has; without a GIL, all threads are stopped outside of such code for
- * _current_frames().
+ * The main thread may have marked a call as over and not have left it yet. A thread that acquires
+ * the GIL afterwards knows that the call was left; without a GIL, _current_frames() stops all
+ * threads outside of such code.
  */
 static void see_it_off(void)
 {

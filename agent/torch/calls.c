@@ -7,10 +7,10 @@
 static const struct prba_python_table *const py = &prba_python;
 
 enum {
-	LANES = 32,    /* threads that run modules in one step; those of later ones are not seen */
-	DEEPEST = 200, /* calls within calls */
-	NEAR = 512,    /* bytes of C stack that calls at the same place differ by at most */
-	NUMBER_BITS = 24, /* of a call's number, beside that of its step */
+	LANES = 32,	  /* threads that run modules in one step; further threads are not seen */
+	DEEPEST = 200,	  /* calls within calls */
+	NEAR = 512,	  /* bytes of C stack that calls at the same place differ by at most */
+	NUMBER_BITS = 24, /* of a call's number, beside its step's number */
 };
 
 /** A call that has not returned. */
@@ -23,7 +23,7 @@ struct open_call {
 	uint32_t mark; /* of the GPU */
 };
 
-/** What one thread is in. */
+/** The calls that one thread is in. */
 struct lane {
 	unsigned long thread;
 	uint32_t depth;
@@ -31,7 +31,7 @@ struct lane {
 	struct open_call calls[DEEPEST];
 };
 
-/** What is kept of a call until its backward has ended. */
+/** A call, kept until its backward has ended. */
 struct call {
 	int64_t began, own; /* backward; 0: no gradient has arrived */
 	int64_t parent;
@@ -136,7 +136,7 @@ static object *id_of(uint32_t call)
 	return py->PyLong_FromVoidPtr((void *)((uintptr_t)step->generation << NUMBER_BITS | call));
 }
 
-/** How the inputs' gradients tell the end of backward: see inputs() in agent/torch/torch.py. */
+/** The inputs' gradients mark the end of backward: see inputs() in agent/torch/torch.py. */
 static void watch_inputs(struct call *call, uint32_t number, object *inputs)
 {
 	object *told;
@@ -218,7 +218,7 @@ static void enter(object *module, object *inputs, int64_t entered, uintptr_t pla
 	open->memory = prba_torch_memory();
 	open->mark = prba_torch_gpu_mark();
 	open->began = prba_torch_now();
-	/* What this call of ours takes will have been added by then. */
+	/* The time of this call of ours will have been added by then. */
 	open->own = step->own + (open->began - entered);
 }
 

@@ -3,7 +3,7 @@
  * @file The content of torch's flight recorder as JSON, from C++ functions that c10d exports.
  *
  * They need no GIL, so they work while the process hangs and a thread holds it. The recorder has a
- * mutex. If a thread never releases it, our worker waits for ever, and the client gets an error at
+ * mutex. If a thread never releases it, our worker never returns, and the client gets an error at
  * its deadline.
  *
  * Threading: the worker of the connection, without the GIL. Errors: an exception of C++ ends the

@@ -5,7 +5,7 @@
  * ever waits for the GPU.
  *
  * Where there can be no event, as while a graph is captured, that call has no time. The driver's
- * functions leave no error behind that CUDA would tell the program of.
+ * functions leave no error behind that CUDA would report to the program.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ enum {
 	EVENTS = 1 << 15,
 	SPANS = 1 << 14,
 	LATER = 3,    /* steps after which events are read */
-	GIVEN_UP = 8, /* steps after which nobody waits for them any more */
+	GIVEN_UP = 8, /* steps after which their events are given up */
 	A_STEP = 64,  /* spans read in a step, plus a quarter of the waiting ones */
 	SEARCHED = 8, /* free events that are looked at for one of the same context */
 	RELAXED = 2,  /* CU_STREAM_CAPTURE_MODE_RELAXED: what we do ends no capture of others */
@@ -55,7 +55,7 @@ static const struct {
 
 struct event {
 	void *handle, *context;
-	bool held; /* a call that has not ended has it */
+	bool held; /* in use by a call that has not ended */
 };
 
 /** A call whose events the GPU may not have passed. */
@@ -113,7 +113,9 @@ void prba_torch_gpu_begin(void)
 		 h->stream != py->_Py_NoneStruct && find_functions();
 }
 
-/** That of torch in the calling thread. False: there is none, or a graph is being captured. */
+/**
+ * torch's current stream in the calling thread. False: there is none, or a graph is being captured.
+ */
 static bool find_stream(void **ret)
 {
 	object *device = prba_torch_call(prba_torch.helpers.device, NULL, NULL), *stream;

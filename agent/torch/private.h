@@ -15,8 +15,10 @@ enum {
 
 /** Functions of agent/torch/torch.py, references. NULL: recording is off. */
 struct prba_torch_helpers {
-	/** Install and remove the hooks of a sampled step. begin() gives None if there are none,
-	 * else True, or a function that tells the GPU's memory. */
+	/**
+	 * Install and remove the hooks of a sampled step. begin() gives None if there are none,
+	 * else True, or a function that returns the GPU's memory use.
+	 */
 	object *begin, *end;
 	object *name;		  /**< name(module, root): its number, given by torch_module() */
 	object *inputs, *outputs; /**< watch the gradients of tensors, for a call's number */
@@ -47,7 +49,7 @@ struct prba_torch {
 	bool on;
 	int life; /**< of the interpreter that the helpers are of */
 	struct prba_torch_helpers helpers;
-	object *memory; /**< tells (allocated, highest, cached) of the GPU; NULL without one */
+	object *memory; /**< returns (allocated, highest, cached) of the GPU; NULL without one */
 	struct prba_torch_step step;
 	int64_t world; /**< -1: unknown */
 };
@@ -118,7 +120,7 @@ struct prba_torch_row {
 	int64_t before; /**< what prba_torch_memory() was when it began; < 0: unknown */
 };
 
-/** What a time of the GPU is of. */
+/** The stage that a time of the GPU belongs to. */
 struct prba_torch_span {
 	enum prba_torch_stage stage;
 	uint32_t module;       /**< its number; 0: of no module */
@@ -144,13 +146,13 @@ object *prba_torch_module(object *self, object *arguments);
 
 /** A sampled step begins. */
 void prba_torch_gpu_begin(void);
-/** Where the GPU will be when it has done what it was told so far: a number; 0: it has none. */
+/** A mark in the GPU's queue after all work submitted so far; 0: there is none. */
 uint32_t prba_torch_gpu_mark(void);
-/** What began at @p mark has been told to the GPU; the mark is given back. */
+/** All work since @p mark was submitted to the GPU; releases the mark. */
 void prba_torch_gpu_end(uint32_t mark, const struct prba_torch_span *of);
 /** Writes the rows of steps that ended some steps ago; @p local: the number of the present one. */
 void prba_torch_gpu_read(int64_t local);
-/** Gives back everything to the driver, or, in a child after fork(), just forgets it. */
+/** Releases all events to the driver, or, in a child after fork(), just forgets them. */
 void prba_torch_gpu_stop(void);
 void prba_torch_gpu_forget(void);
 /** For the table of methods: torch_gpu_waits(), whether times of the last steps will be read. */

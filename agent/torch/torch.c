@@ -243,7 +243,10 @@ static void put_optimizer(object *optimizer, int64_t duration)
 	py->Py_DecRef(type);
 }
 
-/** The first that makes a step, or one that makes several while the first makes none. */
+/**
+ * True for the first optimizer that steps, or for one that makes several steps while the first
+ * makes none.
+ */
 static bool is_leader(object *optimizer)
 {
 	if (now.leader && now.leader != optimizer && ++now.strange < STRANGE_STEPS)
@@ -324,7 +327,7 @@ static object *begin(object *self, object *arguments)
 		if (!found[i])
 			return py->PyLong_FromVoidPtr((void *)(intptr_t)EINVAL);
 	}
-	/* Those of an interpreter that has ended are gone with it. */
+	/* Objects of an interpreter that has ended were freed with it. */
 	memset(&now, 0, sizeof(now));
 	memset(step, 0, sizeof(*step));
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {

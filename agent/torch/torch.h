@@ -8,7 +8,7 @@
  * hooks exist only during sampled steps: outside of them torch takes its fast path.
  * agent/torch/torch.py installs and removes them, and names modules.
  *
- * What our functions take themselves is measured, and is not part of a call's duration.
+ * The time of our own functions is measured and subtracted from a call's duration.
  *
  * Threading: the caller holds the GIL. Errors: nothing is ever raised into the program: what fails
  * costs a row.

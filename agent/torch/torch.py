@@ -185,7 +185,7 @@ def note_module(module, path):
 
 
 def tensors_of(values, found, depth=0):
-    """Each once; those of subclasses are left alone, since code of theirs might run."""
+    """Each tensor once; instances of subclasses are left out, since their code might run."""
     torch = sys.modules["torch"]
     if type(values) in (torch.Tensor, torch.nn.Parameter):
         if len(found) < MOST_TENSORS and not any(each is values for each in found):

@@ -8,7 +8,7 @@
 
 static const struct prba_python_table *const py = &prba_python;
 
-/* The same as those of package/probing/_watch.py: it is one table. */
+/* The same columns as in package/probing/_watch.py: it is one table. */
 enum column { NAME, FUNCTION, NUMBER, VALUE, TYPE, STEP, COLUMNS };
 static const char columns[] = "name text, function text, number real, value text, type text, "
 			      "step integer";

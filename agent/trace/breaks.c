@@ -17,7 +17,7 @@ enum {
 	US_OF_MS = 1000,
 };
 
-/** What listener() gives, as agent/trace/breaks.py knows it. */
+/** The results of listener(), as in agent/trace/breaks.py. */
 enum listener { NOBODY, LISTENS, NOT_NOW };
 
 /** What it is asked. */
@@ -47,7 +47,7 @@ void prba_breaks_remember(void)
 	remembers = true;
 }
 
-/** 1 if somebody traces us; 0: nobody, or a tracer outside our pid namespace; -1: unknown. */
+/** 1 if a process traces us; 0: none, or one outside our pid namespace; -1: unknown. */
 static int tracer(void)
 {
 	char by[PRBA_STATUS_VALUE];
@@ -70,7 +70,7 @@ static bool is_heard(bool sure)
 	static _Atomic int64_t looked;
 	int64_t now = prba_now_ms();
 
-	/* Conditions may be false for ever. */
+	/* A condition may never become true: look for the tracer from time to time in any case. */
 	if (now - atomic_load(&looked) >= LOOK_MS) {
 		atomic_store(&looked, now);
 		sure = true;
@@ -81,7 +81,7 @@ static bool is_heard(bool sure)
 
 /**
  * A thread that is at a breakpoint stays while the debugger makes threads run for itself. False if
- * it would stay for good, since nobody is there.
+ * it would stay for good, since there is no debugger.
  */
 static bool stay(void)
 {

@@ -8,8 +8,8 @@
  * meanwhile.
  *
  * A debugger that has left, or died, must not cost the program anything for long, nor its life: a
- * breakpoint that nobody holds any more would kill it. So at each hit we look whether our own
- * function has a breakpoint in it, and whether somebody traces us; if not, all is taken back. While
+ * breakpoint without a debugger would kill it. So at each hit we look whether our own function has
+ * a breakpoint in it, and whether a process traces us; if not, all breakpoints are removed. While
  * the debugger evaluates, and other threads may have to run for that, threads at a breakpoint stay
  * in our code.
  *

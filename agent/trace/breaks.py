@@ -4,7 +4,7 @@
 #   guard(function)  what the interpreter may call in its place: text that it gives stops the thread
 #   step(thread, stride, line)  why not, b"": the thread stops at its next line
 #   listener(how)    NOBODY, LISTENS, NOT_NOW: what a stop would be good for; how: 0 at a glance, 1 for
-#                    sure, 2 to be told once that the debugger is there
+#                    sure, 2 to be called once when the debugger is there
 # Both files have:
 #   begin()          why nothing can be watched, None if it can
 #   watch(code), unwatch(codes)   those that have a breakpoint
@@ -64,7 +64,7 @@ class Break:
                     self.lost += 1
 
     def stops(self, frame):
-        """What to tell the debugger, None: it goes on."""
+        """The text for the debugger; None: the thread goes on."""
         problem = ""
         if self.condition:
             try:
@@ -111,8 +111,8 @@ def lines_of(code):
 
 
 def reached(points, frame):
-    """A line that has these, in that frame: the text to stop with, None, GONE: nobody would hear it.
-    All that stop there count, and the first tells."""
+    """A line that has these, in that frame: the text to stop with, None, or GONE: there is no
+    debugger. All points that stop there count; the first gives the text."""
     for point in points:
         if point.logs:
             point.log(frame)
@@ -137,7 +137,7 @@ def reached(points, frame):
 
 
 def debugger_gone():
-    """Nobody would be stopped for: what only logs stays."""
+    """Removes the breakpoints that stop, since there is no debugger; logpoints stay."""
     left = [point for point in list(breaks.values()) if point.logs]
     if not left:
         forget_breaks()
@@ -157,7 +157,7 @@ def started(code):
 
 
 def forget(number):
-    """Takes back what is there of one; of the last one, all."""
+    """Removes a breakpoint; with the last one, all hooks."""
     point = breaks.pop(number, None)
     rest = list(breaks.values())
     if not rest:
@@ -230,7 +230,7 @@ def content(cell):
 
 
 def running():
-    """For who holds the GIL."""
+    """The code objects that run now. For the GIL holder."""
     for frame in sys._current_frames().values():
         while frame:
             yield frame.f_code
@@ -338,7 +338,7 @@ def make_step(ident, tid, stride, line):
 
 def answer(job, text):
     """To lines: add, FILE, LINE, CONDITION; function, MODULE, NAME, CONDITION; delete, NUMBER; list;
-    step, IDENT, TID, STRIDE, LINE; trace and what logpoints.py takes, which is told as text."""
+    step, IDENT, TID, STRIDE, LINE; trace and what logpoints.py takes, which answers in text."""
     words = text.decode("utf-8", "surrogateescape").split("\n")
     if words[0] == "trace":
         return load(7, "trace")(job, text.partition(b"\n")[2])

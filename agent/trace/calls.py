@@ -82,7 +82,7 @@ class Call:
 
 
 def key_of(frame):
-    """A generator that nobody needs any more may end without an event from 3.13 on: it is not kept."""
+    """A generator without references may end without an event from 3.13 on: it is not kept."""
     return frame if BY_TRACING or not frame.f_code.co_flags & GENERATES else id(frame)
 
 
@@ -186,7 +186,7 @@ def arguments_of(frame):
 
 
 def entered(frame):
-    """A function is called, which may be one of them. What it is called by may be our own repr()."""
+    """A function is called, which may be one of them. The caller may be our own repr()."""
     thread = get_ident()
     if thread in busy:
         return
@@ -214,8 +214,8 @@ def left(frame, value=None, error=None):
 
 
 def find_functions(text):
-    """([code], name) of the functions with a name, of which the end is enough; that of their module may
-    stand before it."""
+    """([code], name) of the functions with a name, of which the last part is enough; their module's
+    name may precede it."""
     module, _, name = text.rpartition(":")
     tries = [(module, name)]
     if not module:

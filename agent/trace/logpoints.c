@@ -60,7 +60,7 @@ static object *put_row(object *self, object *arguments)
 	for (int i = 0; i < COLUMNS; i++)
 		if (i != LINE && !take_text(arguments, i, &cells[i]))
 			return NULL;
-	/* One that exists is found by its name. */
+	/* A ring that exists is found by its name. */
 	ring = probing_ring_create("python.trace_variables", columns, 0);
 	if (ring > 0) {
 		intern(ring, &cells[FUNCTION]);
@@ -73,7 +73,7 @@ static object *put_row(object *self, object *arguments)
 	return py->PyBool_FromLong(ring > 0);
 }
 
-/** Calls have numbers of their own, beyond those of the spans of the same process. */
+/** Numbers for calls, beyond the numbers of the process's spans. */
 static object *span_number(object *self, object *arguments)
 {
 	static _Atomic int64_t last;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Joins breaks.py from 3.12 on: sys.monitoring calls only at lines of code that has a breakpoint, and
 # once for each function that is first started from then on.
-TOOLS = (4, 3, 5)  # of sys.monitoring: those that no kind of tool has for itself, first
+TOOLS = (4, 3, 5)  # ids of sys.monitoring: first those not reserved for a kind of tool
 tool = []
 calls_tool = []  # another: what on_start() turns off for code would be off for its calls, too
 
@@ -129,7 +129,8 @@ def taken(numbers):
 
 def give_back(number, points=()):
     monitoring, events = sys.monitoring, sys.monitoring.events
-    # First what is called: without a GIL, the change of events waits for who is about to call it.
+    # Remove the callbacks first: without a GIL, a change of events waits for threads that are about
+    # to call them.
     for event in (events.LINE, events.PY_START, events.PY_RETURN, events.PY_UNWIND):
         monitoring.register_callback(number, event, None)
     monitoring.set_events(number, 0)

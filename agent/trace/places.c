@@ -105,7 +105,7 @@ void *prba_places_state_of(const object *frame)
 	return NULL;
 }
 
-/** What runs in a thread, NULL: nothing does. */
+/** The frame that a thread runs; NULL: none. */
 static const void *running(const struct prba_places *places, const void *state)
 {
 	const void *calls;

@@ -34,7 +34,7 @@ const char *prba_places_refusal(void);
 const char *prba_places_find(struct prba_places *ret, object *frame, prba_tracer *traced,
 			     prba_tracer *profiled);
 
-/** Where a thread state has the function of that kind; false if that cannot be told. */
+/** Finds the trace function of that kind in a thread state; false if it cannot be found. */
 bool prba_places_find_function(struct prba_places *ret, enum prba_traces which, prba_tracer *ours);
 
 /** The thread state that is in the frame, which is one of an object; NULL: none is. */
@@ -56,8 +56,8 @@ object *prba_places_file(const struct prba_places *places, const object *code);
 /** The first thread state of the main interpreter; PyThreadState_Next() gives the others. */
 void *prba_places_first(void);
 /**
- * What Python and the kernel (0: unknown) call the main thread: the first one of the main
- * interpreter, wherever it is, also in no code of Python. False if that cannot be told.
+ * Python's and the kernel's ids (0: unknown) of the main thread: the first one of the main
+ * interpreter, wherever it is, also outside of Python code. False if it cannot be found.
  */
 bool prba_places_main_thread(uintptr_t *ident, uintptr_t *native);
 /** Code that a thread is in, NULL: in none. */
@@ -76,8 +76,10 @@ void prba_places_set_recursion(struct prba_recursion recursion);
 /** Why nothing is done in a build whose structs are elsewhere. */
 const char *prba_places_strange(void);
 
-/** Gives a thread ours if it has none, or takes it back; another function stays. Whether there was
- * something to be done. */
+/**
+ * Sets our function in a thread that has none, or removes it; another function stays. True if
+ * something changed.
+ */
 bool prba_places_set(const struct prba_places *places, void *state, enum prba_traces which,
 		     prba_tracer *ours, bool on);
 

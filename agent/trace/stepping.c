@@ -39,7 +39,7 @@ static struct {
 	const object *limit; /* frame that it may stop in; only compared */
 	bool into, out;	     /* it stops in each; not in the limit, before that was left */
 	int line;	     /* nor in the limit before this line; 0: in any */
-	bool alone;	     /* nobody waits: it stops as at a breakpoint */
+	bool alone;	     /* no pause: it stops as at a breakpoint */
 } now;
 
 static atomic_bool was_on;
@@ -73,7 +73,9 @@ void prba_stepping_idle(void)
 	atomic_store(&now.busy, false);
 }
 
-/** Stands until Python was taken, and then for as long as that lasts. */
+/**
+ * Blocks until the pausing worker has acquired the GIL, and then as long as that worker holds it.
+ */
 static void stand(void)
 {
 	int on = ON, error = errno;
@@ -233,7 +235,7 @@ void prba_stepping_end(void)
 	static _Atomic uint32_t never;
 	const struct prba_stepper *stepper = atomic_exchange(&now.stepper, NULL);
 
-	/* What an interpreter had that has ended is gone with it. */
+	/* Objects of an interpreter that has ended were freed with it. */
 	if (!stepper || now.life != prba_finalization_number())
 		return;
 	atomic_store(&now.closed, true);

@@ -5,12 +5,12 @@
  * The pausing worker (agent/pause/pause.h) begins a step and releases Python. The interpreter calls
  * us at the lines of that thread: before 3.12 by a trace function of it alone, from then on by
  * sys.monitoring, for the code that it is in, and for what is called where that matters. There the
- * thread says that it has come, and waits until who pauses has taken Python again. Whatever became
- * of the step, all is taken out of the interpreter when Python is taken; a child after fork() does
- * so by itself, when it is first called.
+ * thread says that it has come, and waits until the pausing thread has acquired the GIL again.
+ * However the step ended, all hooks are removed from the interpreter then; a child after fork()
+ * does so by itself, when it is first called.
  *
- * All of it is C, so nothing of ours is on the stack that is looked at then, and who pauses does
- * not give Python away while it begins.
+ * All of it is C, so the inspected stack has no frames of ours, and the pausing thread keeps the
+ * GIL while it begins the step.
  *
  * Threading: for the pausing worker, but for what is said at a function.
  */
@@ -32,15 +32,15 @@ const char *prba_stepping_begin(const struct prb_wire_step *step, _Atomic uint32
 
 /**
  * The same while a debugger has stopped the program: the thread stops at its line as at a
- * breakpoint (agent/trace/breaks.h), and what is there of the step goes at the next call of the
- * interpreter. @p line: it goes on to this line of its function, at least, or out of it; 0: to any.
+ * breakpoint (agent/trace/breaks.h), and the interpreter's next call removes the hooks of the step.
+ * @p line: it goes on to this line of its function, at least, or out of it; 0: to any.
  */
 const char *prba_stepping_begin_alone(const struct prb_wire_step *step, int line);
 
 /** The thread has come to its line. Any thread. */
 bool prba_stepping_arrived(void);
 
-/** Takes out of the interpreter what is there of a step, if there is one. As the beginning. */
+/** Removes the hooks of a step from the interpreter, if there is one. As the beginning. */
 void prba_stepping_end(void);
 
 /** Takes out what is left of a step whose thread has come to its line, as the end does. False: a
@@ -51,8 +51,8 @@ bool prba_stepping_settle(void);
 const char *prba_stepping_lost(void);
 
 /**
- * Python was taken, or cannot be: the thread that waits at its line goes on, as far as it can.
- * Whether one did.
+ * The GIL was acquired, or cannot be: the thread that waits at its line goes on, as far as it can.
+ * True if there was one.
  */
 bool prba_stepping_release(void);
 

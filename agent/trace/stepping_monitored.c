@@ -18,12 +18,12 @@ enum {
 	CODES = 256,
 	DEBUGGER = 0, /* tools of sys.monitoring, by convention */
 	COVERAGE = 1,
-	BY_SETTRACE = 1 << 7, /* the one that sys.settrace() has to itself */
+	BY_SETTRACE = 1 << 7, /* reserved for sys.settrace() */
 };
 
 enum event { LINE, RETURNS, YIELDS, UNWINDS, STARTS, RESUMES, THROWS, EVENTS };
 
-/** Those that can be had for one code, and those that make a step go into what begins. */
+/** Events that can be set for one code object, and events by which a step enters functions. */
 enum {
 	LOCAL = 1 << LINE | 1 << RETURNS | 1 << YIELDS,
 	BEGINS = 1 << STARTS | 1 << RESUMES | 1 << THROWS,
@@ -259,7 +259,9 @@ static bool register_all(bool on)
 
 static const char *end(void)
 {
-	/* First what is called: without a GIL, a change of events waits for who is about to call.
+	/*
+	 * Remove the callbacks first: without a GIL, a change of events waits for threads that are
+	 * about to call them.
 	 */
 	register_all(false);
 	set_global(0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What stepping.c, which decides where a thread stops, shares with who has the interpreter
- * call it: stepping_traced.c before 3.12, stepping_monitored.c from then on.
+ * @file Shared by stepping.c, which decides where a thread stops, and the two files that make the
+ * interpreter call it: stepping_traced.c before 3.12, stepping_monitored.c from then on.
  *
  * Threading: by the thread that steps, as the interpreter calls it, but for what is said.
  */

@@ -16,7 +16,7 @@
 /** Events, as the interpreter has them. */
 enum { STARTS, RAISES, LINE, RETURNS, C_STARTS, C_RAISES, C_RETURNS };
 
-/** What agent/trace/tracing.py says of code, 0: nothing. The last two may be added. */
+/** Kinds of code, from agent/trace/tracing.py; 0: none. The last two may be added. */
 enum kind { FAILED = -1, OTHER = 1, PLAIN = 2, HAS = 4, CALLS = 8 };
 
 enum {
@@ -158,7 +158,7 @@ static void cover_all(void)
 		set_profile(state, true);
 }
 
-/** What is looked for from time to time; 0, or -1 with an exception. */
+/** Looks for a debugger from time to time; 0, or -1 with an exception. */
 static int look(void)
 {
 	int error = errno;
@@ -316,7 +316,7 @@ static object *trace_begin(object *self, object *arguments)
 	}
 	if (now.on && now.life == prba_finalization_number())
 		return py->PyUnicode_DecodeUTF8("", 0, NULL);
-	/* Objects of an interpreter that has ended are gone with it, and so is who had room. */
+	/* Objects of an interpreter that has ended were freed with it: forget them. */
 	if (now.life != prba_finalization_number())
 		memset(&now, 0, sizeof(now));
 	makes_room = py->PyLong_AsLong(given[MAKES_ROOM]);
@@ -358,7 +358,7 @@ static object *trace_lines(object *self, object *arguments)
 	     i += 2)
 		prba_cache_put(&now.known, code, (int)py->PyLong_AsLong(kind));
 	py->PyErr_Clear();
-	/* Who is in the middle of such code comes by no start of it. */
+	/* Threads already inside such code will not call it again first. */
 	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state)) {
 		object *top = prba_places_top(&now.at, state);
 
