@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Scope guards: what a function acquires is let go on every way out.
+ * @file Scope guards: the resources of a function are released on every way out.
  *
  * `prb_auto_free char *s = …;` frees at the end of the scope; prb_steal(&s) takes it out again
  * to hand it to the caller. The guards run in reverse order of declaration.

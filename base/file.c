@@ -19,7 +19,7 @@ enum {
 	TO_FIND = O_PATH | O_CLOEXEC,
 
 	MAX_DEPTH = 128, /* folders in a path */
-	MAX_LINKS = 40,	 /* symbolic links on a path, as the kernel has it */
+	MAX_LINKS = 40,	 /* symbolic links on a path, like the kernel's limit */
 	MAX_TRIES = 16,	 /* while folders are being renamed */
 };
 
@@ -109,7 +109,7 @@ static bool step(struct walk *w, int root, const char *part)
 	return true;
 }
 
-/** What openat2() does, for kernels and seccomp filters that do not have it. */
+/** openat2() for kernels and seccomp filters without it. */
 static int walk(int root, const char *path)
 {
 	__attribute__((cleanup(walk_guard))) struct walk w = {};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Opening files whose names other people chose: those that a target maps or names, those
- * that a core file names, debug files.
+ * @file Opening files whose names other people chose: files that a target or a core file maps or
+ * names, debug files.
  *
  * Such a name may lead to a device, a FIFO or a symbolic link. So a file is first found without
  * being opened (O_PATH), its type is looked at, and only a regular file is opened, without
- * blocking. Whose rights decide is the business of the caller: see target/proc/rights.h.
+ * blocking. The caller chooses whose rights apply: see target/proc/rights.h.
  *
  * Threading: any thread; nothing here keeps state.
  */
@@ -28,9 +28,9 @@ struct prb_error *prb_file_open(int root, const char *path, int *ret_fd) PRB_MUS
 struct prb_error *prb_file_open_found(int place, const char *path, int *ret_fd) PRB_MUST_CHECK;
 
 /**
- * True if nobody but root and our user can change the file that is open at @p fd. A file of root
- * counts if @p path leads to it in our own mount namespace too, on a file system that only root can
- * have mounted: what a container shows as the file of root may be another user's.
+ * True if only root and our user can change the file that is open at @p fd. A file of root counts
+ * if @p path leads to it in our own mount namespace too, on a file system that only root can have
+ * mounted: what a container shows as the file of root may be another user's.
  */
 bool prb_file_is_safe(int fd, const char *path);
 

@@ -111,8 +111,7 @@ static void serve(const struct prb_jail_spec *spec, pid_t parent, int socket)
 
 static void be_child(const struct prb_jail_spec *spec, pid_t parent, int socket)
 {
-	/* What handles signals in our host has no business here, and nobody but us ends the child.
-	 */
+	/* The child runs none of our host's signal handlers, and only we end it. */
 	sigset_t all;
 	sigfillset(&all);
 	sigdelset(&all, SIGXCPU);

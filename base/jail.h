@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file A child process without rights, for libraries that parse files of strangers.
+ * @file A child process without rights, for libraries that parse untrusted files.
  *
- * libbfd and libdwarf are large and not made for hostile input. When root reads a file that
- * somebody else could have made, a fault in them must not become a fault of root's process. So a
- * child is forked. It has an unprivileged user, no groups, no capabilities, and limits on CPU time
- * and memory. A seccomp filter leaves it memory, one socket to us, and reading of one file that is
- * open already. Faults, endless loops and takeovers stay in there.
+ * libbfd and libdwarf are large and not made for hostile input. When root reads a file that another
+ * user could have made, a fault in them must not become a fault of root's process. So a child is
+ * forked. It has an unprivileged user, no groups, no capabilities, and limits on CPU time and
+ * memory. A seccomp filter leaves it memory, one socket to us, and reading of one file that is open
+ * already. Faults, endless loops and takeovers stay in there.
  *
  * The child answers requests until its end of the socket is closed. It dies with the thread that
- * started it. What it sends is as hostile as the file: this interface bounds its length, and the
+ * started it. Its output is as untrusted as the file: this interface bounds its length, and the
  * caller checks the content. The child shares our memory as of the fork, so requests and the
  * context can hold pointers; what it changes stays in the child.
  *

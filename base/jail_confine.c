@@ -108,8 +108,8 @@ static bool drop_capabilities(void)
 }
 
 /**
- * In a user namespace that user may have no number, and without CAP_SETUID nobody can become
- * another one. The child then stays who it is, and the rest has to do.
+ * In a user namespace that user may have no number, and without CAP_SETUID a process cannot change
+ * its user. The child then keeps its user, and the other limits must suffice.
  */
 static struct prb_error *become_nobody(pid_t parent)
 {
@@ -130,7 +130,7 @@ static struct prb_error *become_nobody(pid_t parent)
 	return NULL;
 }
 
-/** What a system call may be given. */
+/** The arguments that a system call may have. */
 enum rule {
 	ALLOW,	   /* anything */
 	REFUSE,	   /* nothing: it fails with EACCES, which libraries cope with */
@@ -233,7 +233,7 @@ static void check_descriptor(struct filter *f, int only)
 	answer(f, SECCOMP_RET_KILL_PROCESS);
 }
 
-/** What is done with a call of this rule. */
+/** Adds the filter's instructions for a call of this rule. */
 static void add_rule(struct filter *f, enum rule rule, int socket, int file)
 {
 	enum { PROT = 2, FLAGS = 3 /* arguments of mmap() */ };

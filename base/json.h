@@ -24,7 +24,7 @@
 
 struct prb_json {
 	struct prb_str *out; /**< borrowed */
-	bool comma;	     /**< a value stands before the next one */
+	bool comma;	     /**< the next value needs a comma */
 };
 
 /** Begins an object '{' or an array '['. */
@@ -39,7 +39,7 @@ void prb_json_integer(struct prb_json *json, const char *key, int64_t value);
 /** A number with @p digits digits after the point; null if it is negative or not finite. */
 void prb_json_real(struct prb_json *json, const char *key, double value, int digits);
 
-/** The same of a number that may be negative. */
+/** As above, for a number that may be negative. */
 void prb_json_signed(struct prb_json *json, const char *key, double value, int digits);
 
 /** An integer, or null if it is negative. */

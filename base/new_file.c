@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "base/way.h"
 
-/* Whoever owns a link chose where it leads, and may have guessed our name, as in /tmp. */
+/* The owner of a link chose its destination, and may have guessed our name, as in /tmp. */
 static struct prb_error *check_owner(const char *path, const struct stat *link)
 {
 	if (link->st_uid == geteuid() || link->st_uid == 0)
@@ -47,8 +47,10 @@ static struct prb_error *follow(int fd, char **path)
 	return NULL;
 }
 
-/* A link on the way, which somebody may have put into a folder like /tmp. In a folder that only its
- * owner can change, as a home, it is the owner's word, as the folder is. */
+/*
+ * A link on the way, which another user may have put into a folder like /tmp. In a folder that only
+ * its owner can change, as a home, it is the owner's word, as the folder is.
+ */
 static struct prb_error *check_folder(const char *link, const char *folder)
 {
 	struct stat st, above;

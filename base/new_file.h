@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 
-/** What the names begin with that files in a folder of ours have until they are finished. */
+/** Prefix of the names of unfinished files in a folder of ours. */
 #define PRB_NEW_FILE_PREFIX ".new-"
 
 struct prb_new_file {
@@ -54,7 +54,7 @@ struct prb_error *prb_new_file_finish(struct prb_new_file *file) PRB_MUST_CHECK;
 /** Only gives it its name: what is written to it may be lost when the machine stops. */
 struct prb_error *prb_new_file_place(struct prb_new_file *file) PRB_MUST_CHECK;
 
-/** Ends it; one that is not finished goes away. */
+/** Ends it; an unfinished file is removed. */
 void prb_new_file_deinit(struct prb_new_file *file);
 #define prb_auto_new_file __attribute__((cleanup(prb_new_file_deinit)))
 

@@ -162,7 +162,7 @@ static int find_in_tmp(uid_t uid, char **ret_path)
 	return found < 0 || !*ret_path ? -1 : prb_steal_fd(&found);
 }
 
-/** One whose name nobody could foresee. */
+/** Makes a folder with an unpredictable name. */
 static int make_in_tmp(char **ret_path)
 {
 	enum { TRIES = 16 };

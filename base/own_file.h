@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Folders and files that belong to one user, and that nobody else can put anything into.
+ * @file Folders and files that belong to one user, and that no other user can put anything into.
  *
  * All functions return a descriptor, or -1 with errno set: EPERM if the folder or file is another
  * user's, or others may write to it. Symbolic links in the last component are never followed,
@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 
-/** Opens a folder of @p uid that nobody else may write to. */
+/** Opens a folder of @p uid that no other user may write to. */
 int prb_own_folder_open(const char *path, uid_t uid);
 
 /** The same for a folder of ours that the user names: makes it, mode 0700, if it is missing, and
@@ -45,20 +45,20 @@ int prb_run_folder_make(char **ret_path);
 
 /**
  * Opens /tmp/probing-UID; where another user has taken that name it is /tmp/probing-UID.NUMBER, as
- * the agent has it (agent/inside/own_folder.h): the first of them that is that user's, or with @p
- * make a new one. *ret_path is the caller's.
+ * in the agent (agent/inside/own_folder.h): the first folder that is @p uid's, or with @p make a
+ * new one. *ret_path is the caller's.
  */
 int prb_tmp_folder_open(uid_t uid, bool make, char **ret_path);
 /** For a warning: "/tmp/probing-0 belongs to user 2001". NULL if the usual folder is free or ours.
  */
 struct prb_error *prb_tmp_folder_taken(uid_t uid) PRB_MUST_CHECK;
-/** Whose folder it is, by a name in /tmp: "probing-UID" or "probing-UID.NUMBER". */
+/** Parses the owner from a name in /tmp: "probing-UID" or "probing-UID.NUMBER". */
 bool prb_tmp_folder_parse(const char *name, uid_t *ret);
 
 /** Opens a regular file of @p uid. Never waits for the other end of a pipe. */
 int prb_own_file_open(int folder, const char *name, int flags, uid_t uid, uint64_t *ret_size);
 
-/** The same of ours, made with mode 0600 if it is missing. */
+/** As above, for a file of ours, made with mode 0600 if it is missing. */
 int prb_own_file_use(int folder, const char *name, int flags, uint64_t *ret_size);
 
 /** Makes a file that is not there yet. */

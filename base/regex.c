@@ -34,7 +34,7 @@ struct prb_regex {
 	char *shown; /* the pattern's beginning, safe to print */
 };
 
-/** The beginning of a pattern as it can stand in a message. */
+/** The beginning of a pattern, safe for a message. */
 static char *shown_pattern(const char *pattern, size_t length)
 {
 	prb_auto_free char *start = strndup(pattern, length < SHOWN_MAX ? length : SHOWN_MAX);

@@ -3,7 +3,7 @@
  * @file Regular expressions: the one place that knows PCRE2.
  *
  * Patterns and texts are bytes of anyone's making. Where they are UTF-8 they are matched by
- * character; bytes that are not match nothing, and are no error. What an expression may cost is
+ * character; bytes that are not match nothing, and are no error. The cost of an expression is
  * bounded: a pattern in length, a match in steps, depth and memory. A match that would need more is
  * an error, never a wait.
  *
@@ -40,7 +40,7 @@ struct prb_regex_span {
 
 /**
  * Looks for the first match in @p length bytes of @p text that begins at @p from or later, which is
- * at most @p length. *ret says whether there is one; prb_regex_group() tells where.
+ * at most @p length. *ret: whether there is one; prb_regex_group() returns its place.
  */
 struct prb_error *prb_regex_match(struct prb_regex *regex, const char *text, size_t length,
 				  size_t from, bool *ret) PRB_MUST_CHECK;

@@ -7,7 +7,7 @@
 
 /**
  * Bytes that may be written to the file system of @p fd: what is free without a twentieth of it
- * all, which is 1 GiB at most and stays free. UINT64_MAX if it does not tell.
+ * all, which is 1 GiB at most and stays free. UINT64_MAX if it does not report its size.
  */
 uint64_t prb_room(int fd);
 

@@ -66,9 +66,9 @@ void prb_text_duration(struct prb_str *s, double seconds);
 size_t prb_text_command_length(const char *data, size_t length);
 
 /**
- * Appends what may be told of a command line where secrets are left out: the program, its first
- * argument unless that could hold a value, and how many are missing. A NUL ends each of @p words,
- * as in /proc/PID/cmdline, and each appended one. All redacted output uses this.
+ * Appends the part of a command line that holds no secrets: the program, its first argument unless
+ * that could hold a value, and how many are missing. A NUL ends each of @p words, as in
+ * /proc/PID/cmdline, and each appended one. All redacted output uses this.
  */
 void prb_text_cut_command(struct prb_str *s, const char *words, size_t length);
 

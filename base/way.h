@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The way to a folder, which may lead through one like /tmp, where anybody can put a symbolic
- * link: only links of root, of the folder's user and of whoever alone can write to where they lie
- * are followed. Each part is opened below the one before, so nothing is checked that is not used.
+ * @file The way to a folder, which may lead through one like /tmp, where any user can put a
+ * symbolic link: only links of root, of the folder's user and of the only user that can write to
+ * the link's folder are followed. Each part is opened below the one before, so nothing is checked
+ * that is not used.
  *
  * Also for code in targets, and in one that crashes: nothing but system calls, by PRB_WAY_CALL,
  * which gives negative errno values.
@@ -177,7 +178,9 @@ static inline int prb_way_open(int at, const char *path, uid_t uid, unsigned how
 	return rc;
 }
 
-/** The same, to read the folder: only one of @p uid that nobody else may write to, else -EPERM. */
+/**
+ * The same, to read the folder: only one of @p uid that no other user may write to, else -EPERM.
+ */
 static inline int prb_way_open_own(int at, const char *path, uid_t uid, unsigned how)
 {
 	int way = prb_way_open(at, path, uid, how), fd;
