@@ -20,12 +20,12 @@
 static const double GREETING_SECONDS = 2;
 /** How long it may take to read a request of any size; it does nothing else meanwhile. */
 static const double SEND_SECONDS = 10;
-/** What runs may take so long to end. */
+/** How long running code may take to end. */
 static const double STOP_SECONDS = 10;
 
-/** What else comes when the answer should be there is taken for so long. */
+/** After an answer's deadline, other frames are accepted for so long. */
 static const double GRACE_SECONDS = 2;
-/** What is late because we were busy with what came before, at most. */
+/** Added to a deadline for our own work on earlier frames, at most. */
 static const double BUSY_SECONDS = 10;
 
 enum { END_MS = 1000 };
@@ -33,7 +33,7 @@ enum { END_MS = 1000 };
 struct prb_agent {
 	int fd;
 	struct prb_target *target; /**< borrowed; NULL: of another machine */
-	pid_t pid;		   /**< 0 there until it greets */
+	pid_t pid;		   /**< 0 there until its hello */
 	uint16_t requests;
 	double until;	   /**< when the answer should be complete; negative: not known */
 	double late_since; /**< when a frame came after that first; 0: none did */
@@ -70,7 +70,7 @@ static struct prb_error *ended(const struct prb_agent *agent)
 				"the agent of process %d closed the connection", (int)agent->pid);
 }
 
-/** Waits a little for the end of the process, which comes after that of its connections. */
+/** Waits a little for the end of the process, whose connections close before it exits. */
 static bool process_ended(pid_t pid)
 {
 	prb_auto_close int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -289,7 +289,7 @@ struct prb_error *prb_agent_ask(struct prb_agent *agent, enum prb_wire_type requ
 	do {
 		double left = prb_agent_left(by);
 
-		/* What is to stop may be at work for as long as its code is. */
+		/* An agent that has to stop may be busy for as long as its code is. */
 		PRB_TRY(request == PRB_WIRE_STOP ? prb_agent_receive(agent, left + grace, ret)
 						 : prb_agent_await(agent, left, ret));
 		grace = GRACE_SECONDS; /* it sends something else */

@@ -2,8 +2,8 @@
 /**
  * @file Client of the agent in a process: connects, sends and receives frames.
  *
- * Threading: one thread at a time for one connection. What the agent sends is as little to be
- * trusted as the memory of its process: every length is checked.
+ * Threading: one thread at a time for one connection. The agent's frames are as untrusted as the
+ * memory of its process: every length is checked.
  */
 #ifndef PRB_CONTROL_CLIENT_H
 #define PRB_CONTROL_CLIENT_H
@@ -17,15 +17,15 @@
 struct prb_agent;
 
 /**
- * Connects to the agent of the live process @p t, which is borrowed, and greets it.
+ * Connects to the agent of the live process @p t, which is borrowed, and exchanges hellos.
  * PRB_ERROR_NOT_FOUND if it has none; PRB_ERROR_PERMISSION if we may not; PRB_ERROR_TIMEOUT if it
  * does not answer.
  */
 struct prb_error *prb_agent_connect(struct prb_target *t, struct prb_agent **ret) PRB_MUST_CHECK;
 
 /**
- * Greets an agent at the other end of @p fd, which it owns: somebody passes on what is said.
- * Its process is elsewhere. PRB_ERROR_NO_PROCESS if the connection ends.
+ * Exchanges hellos with an agent at the other end of @p fd, which it owns: a proxy passes the
+ * frames on. Its process is elsewhere. PRB_ERROR_NO_PROCESS if the connection ends.
  */
 struct prb_error *prb_agent_attach(int fd, struct prb_agent **ret) PRB_MUST_CHECK;
 
@@ -47,7 +47,7 @@ double prb_agent_left(double deadline);
  * As prb_agent_send(), and limits the whole exchange: the answer has to come within @p seconds
  * (negative: no limit), whatever other frames come before it. Those are accepted for some seconds
  * after that; then prb_agent_receive() returns PRB_ERROR_TIMEOUT, and prb_agent_never_answers()
- * tells this from an agent that is silent.
+ * distinguishes this from a silent agent.
  */
 struct prb_error *prb_agent_request(struct prb_agent *agent, double seconds,
 				    enum prb_wire_type type, const void *head, size_t head_length,
@@ -87,7 +87,7 @@ struct prb_error *prb_agent_await(struct prb_agent *agent, double seconds,
 
 /**
  * Asks for something that is answered by one frame of type @p reply within @p seconds, however many
- * others come. What the agent refuses is PRB_ERROR_FAILED.
+ * others come. A refusal by the agent is PRB_ERROR_FAILED.
  */
 struct prb_error *prb_agent_ask(struct prb_agent *agent, enum prb_wire_type request,
 				enum prb_wire_type reply, double seconds,

@@ -71,7 +71,7 @@ static struct prb_error *make_request(const struct prb_config_key *key, const ch
 				value, prb_str_text(&what));
 }
 
-/** Takes the answer's lines apart; those of a later agent's keys are left out. */
+/** Parses the answer's lines; keys of a later agent's version are left out. */
 static struct prb_error *parse(const struct prb_wire_frame *frame, struct prb_config *ret)
 {
 	const char *at = (const char *)frame->payload, *end = at + frame->length;

@@ -21,7 +21,7 @@ extern const char prb_embedded_agent_end[] __attribute__((weak));
 
 enum { FOLDER_MODE = 0755, FILE_MODE = 0644 };
 
-/** FNV-1a: tells versions apart; that the file is ours its owner says. */
+/** FNV-1a: tells versions apart; the file's owner shows that the file is ours. */
 static uint64_t sum(const char *data, size_t size)
 {
 	uint64_t result = 0xcbf29ce484222325;

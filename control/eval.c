@@ -11,9 +11,12 @@
 static const double START_SECONDS = 5;
 /** How late the end is mostly, on a machine that has time. */
 static const double SLACK_SECONDS = 1;
-/** After its first interruption, code that has not ended in so long is talked about. */
+/**
+ * Once code has run on for so long after its first interruption, the user is told that it is still
+ * running.
+ */
 static const double PATIENCE_SECONDS = 1;
-/** So much is collected at most: whoever answers may be somebody who means harm. */
+/** Limit of what is collected: the peer is untrusted. */
 enum { MAX_KEPT_MIB = 64 };
 
 void prb_eval_result_deinit(struct prb_eval_result *r)
@@ -36,7 +39,7 @@ static double start_seconds(const struct prb_eval *eval)
 	return eval->timeout > 0 ? eval->timeout : START_SECONDS;
 }
 
-/** When its end should be there, from its request on; negative: nobody knows. */
+/** Seconds from its request until it should have ended; negative: unknown. */
 static double lasting(const struct prb_eval *eval)
 {
 	if (eval->timeout > 0)

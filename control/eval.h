@@ -3,7 +3,7 @@
  * @file Evaluates code through the agent: sends the request, prints the output, and interprets the
  * outcome.
  *
- * Nothing is printed here and no signal is caught: what comes is handed to the caller, who is asked
+ * Nothing is printed here and no signal is caught: output is handed to the caller, who is asked
  * whether the code shall be interrupted.
  *
  * Threading: one thread at a time for one connection.
@@ -21,11 +21,11 @@
 
 enum { PRB_EVAL_MAX_CODE = PRB_WIRE_MAX_REQUEST - PRB_WIRE_MAX_NAME - PRB_WIRE_EVAL_SIZE };
 
-/** How code is run, and who follows it. */
+/** How code is run, and the callbacks for its output. */
 struct prb_eval {
 	uint32_t flags; /**< PRB_WIRE_ON_MAIN, … */
 	double timeout; /**< seconds; 0: only the beginning has to be within some */
-	double lasts; /**< without a timeout: the code ends by itself after that; 0: nobody knows */
+	double lasts;	/**< without a timeout: the code ends by itself after that; 0: unknown */
 
 	/**
 	 * Takes a part of what comes: PRB_WIRE_STDOUT, _STDERR, _VALUE or _TRACEBACK. NULL: all is
@@ -39,7 +39,7 @@ struct prb_eval {
 	 */
 	int (*interruptions)(void *context);
 	double look; /**< 0: only a signal ends a wait */
-	/** Told once, of code that has not ended a second after its first interruption. Or NULL. */
+	/** Called once if code runs on for a second after its first interruption. Or NULL. */
 	void (*goes_on)(void *context, struct prb_target *t, bool on_main);
 	void *context;
 };
@@ -66,8 +66,8 @@ struct prb_error *prb_eval_run(struct prb_agent *agent, const struct prb_eval *e
 			       struct prb_eval_result *ret) PRB_MUST_CHECK;
 
 /**
- * The error that the outcome means, NULL if it ran. One whose message is empty was told already, by
- * a traceback. @p t is looked at for what holds up the code; NULL if it is elsewhere.
+ * The error that the outcome means, NULL if it ran. An empty message: a traceback was printed
+ * already. @p t is looked at for what holds up the code; NULL if it is elsewhere.
  */
 struct prb_error *prb_eval_judge(struct prb_target *t, int pid, const struct prb_eval *eval,
 				 const struct prb_eval_result *result) PRB_MUST_CHECK;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Processes whose GIL no thread may wait for: children of a fork() that Python was not told
- * of.
+ * @file Processes whose GIL no thread may wait for: children of a fork() that bypassed Python.
  *
  * A program in C that calls fork() without PyOS_AfterFork_Child() copies the GIL as it is. If other
  * threads of the parent waited for the GIL, its condition variables count waiters that the child
- * does not have. Waking one of them blocks for ever, and with it the whole child. As long as the
- * child has one thread, that never happens: nobody waits. A thread of ours that takes the GIL would
- * make it happen.
+ * does not have. Waking a missing waiter blocks the whole child for good. As long as the child has
+ * one thread, that never happens, since no thread waits. A thread of ours that acquires the GIL
+ * would make it happen.
  *
  * Threading: as the target's.
  */

@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-/* One structure since 3.7; before that, static variables that only symbols tell of. */
+/* One structure since 3.7; before that, static variables that only symbols locate. */
 struct prb_gil_locks prb_gil_locks(const struct prb_python *py, const struct prb_interp *interp)
 {
 	enum {

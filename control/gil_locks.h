@@ -20,7 +20,7 @@ struct prb_gil_locks {
 		switch_mutex; /**< all 0 in a free-threaded build */
 };
 
-/** Those of the GIL of @p interp. */
+/** The locks of the GIL of @p interp. */
 struct prb_gil_locks prb_gil_locks(const struct prb_python *py, const struct prb_interp *interp);
 
 #endif

@@ -87,7 +87,7 @@ static struct prb_error *check_python(struct prb_modules *modules)
 	return err;
 }
 
-/** What probing_agent_start() answered, in words. */
+/** The error for a result of probing_agent_start(). */
 static struct prb_error *started(const struct prb_target *t, int64_t value)
 {
 	if (value >= 0)
@@ -140,7 +140,7 @@ struct prb_error *prb_agent_load(struct prb_target *t, struct prb_inject_result 
 	return started(t, ret->value);
 }
 
-/** What probing_agent_stop("unload") answered, in words. */
+/** Explains a result of probing_agent_stop("unload"). */
 static const char *why_it_stays(const struct prb_inject_result *r)
 {
 	if (r->unloaded)

@@ -13,7 +13,7 @@
 /**
  * The path of the agent's library, for the caller to free: `libprobing-agent.so` beside our program
  * (or libprobing.so, if that is what this code is in), below that in probing/, or in
- * ../lib/probing, what $PROBING_AGENT names, or the one that the static program has in it.
+ * ../lib/probing, the file that $PROBING_AGENT names, or the one embedded in the static program.
  */
 struct prb_error *prb_agent_library(char **ret) PRB_MUST_CHECK;
 
@@ -26,7 +26,7 @@ struct prb_error *prb_agent_load(struct prb_target *t,
 
 /**
  * Unmaps the library of an agent that was stopped. result->absent: there is none of this build;
- * else *why tells in words why it stays (static), NULL if it is gone.
+ * else *why explains why it stays (static), NULL if it was unmapped.
  */
 struct prb_error *prb_agent_unload(struct prb_target *t, struct prb_inject_result *ret,
 				   const char **why) PRB_MUST_CHECK;

@@ -41,7 +41,7 @@ struct prb_error *prb_pause_ask(struct prb_pause *pause, bool freezes) PRB_MUST_
 struct prb_error *prb_pause_take(struct prb_pause *pause,
 				 const struct prb_wire_frame *frame) PRB_MUST_CHECK;
 
-/** Tells the agent to end it; prb_pause_take() gets the answer. */
+/** Asks the agent to end it; prb_pause_take() receives the answer. */
 struct prb_error *prb_pause_end(struct prb_pause *pause) PRB_MUST_CHECK;
 
 /** Called several times a second: an error ends the waiting. */

@@ -2,8 +2,8 @@
 /**
  * @file Detects whether `debug --pause` holds a process, and which command does.
  *
- * Reads the memory of the process and /proc, and asks nobody: it works while the agent is busy or
- * stopped, and never waits. A pause by the agent is what the agent says of itself.
+ * Reads the memory of the process and /proc, and sends no request: it works while the agent is busy
+ * or stopped, and never waits. A pause by the agent is what the agent says of itself.
  *
  * Threading: any thread.
  */
@@ -18,14 +18,14 @@
 #include "base/str.h"
 #include "target/target.h"
 
-/** Tells a command that runs for a client elsewhere where that is: its address and port. */
+/** The address and port of the remote client that a command runs for. */
 #define PRB_PAUSE_CLIENT "PROBING_CLIENT"
 
 struct prb_pause_state {
 	bool paused;
 	bool hard;     /**< by ptrace */
 	pid_t pid;     /**< of the command that pauses; 0: the target cannot see it */
-	bool foreign;  /**< `pid` is that of another pid namespace */
+	bool foreign;  /**< `pid` belongs to another pid namespace */
 	double since;  /**< seconds since the epoch; 0: unknown */
 	char from[64]; /**< where that command's user is: an address, or "" */
 };

@@ -108,7 +108,7 @@ static int64_t time_of(uint64_t word)
 	return (int64_t)(word & UINT64_MAX >> 2);
 }
 
-/** What stands behind the frames, at @p at of @p count words; its length. */
+/** Parses the data after the frames, at @p at of @p count words; returns its length. */
 static size_t parse_stack(const uint64_t *at, size_t count, struct prb_sites_sample *ret)
 {
 	if (count < PRB_SITES_REGISTERS)
@@ -203,8 +203,8 @@ static struct prb_error *take_all(struct reader *r, size_t count)
 }
 
 /**
- * Takes what is new. What the writer may have overwritten while it was copied is lost, and where
- * the next record begins is unknown then: all that there is goes.
+ * Takes what is new. Records that the writer may have overwritten during the copy are lost, and the
+ * start of the next record is unknown then: all are dropped.
  */
 static struct prb_error *look(struct reader *r)
 {
@@ -310,7 +310,7 @@ static struct prb_error *run(struct prb_agent *agent, struct reader *r, const st
 		prb_error_destroy(err);
 		err = prb_steal(&r->failure);
 	}
-	/* What was read until then is shown. */
+	/* The records read until then are shown. */
 	if (r->facts->began && prb_error_catch(&err, PRB_ERROR_NO_PROCESS)) {
 		r->facts->gone = true;
 		r->facts->ended =

@@ -3,7 +3,7 @@
  * @file Sampled allocations of a process: has its agent write them to a buffer in the process's
  * memory, and reads that from outside while it is filled (agent/sites_format.h).
  *
- * What is read is as hostile as its process. Numbers are checked; a buffer that contradicts itself
+ * The buffer is as untrusted as its process. Numbers are checked; a buffer that contradicts itself
  * costs samples, which are counted.
  *
  * Threading: one thread at a time. Errors: PRB_ERROR_UNSUPPORTED with the reason if allocations
@@ -61,7 +61,7 @@ struct prb_sites_options {
 struct prb_sites_facts {
 	int64_t began, ended;	/**< ns of CLOCK_MONOTONIC */
 	uint64_t bytes;		/**< requested in that time, all of them */
-	uint64_t other_bytes;	/**< of them, those that were not sampled */
+	uint64_t other_bytes;	/**< the part of them that was not sampled */
 	uint64_t untracked;	/**< samples whose end is not known */
 	uint64_t codes_dropped; /**< frames that have no code object */
 	uint64_t lost;		/**< bytes of the buffer that were overwritten, or damaged */

@@ -24,7 +24,7 @@ enum { USUAL_FOLDERS = 2 };
 /** How long an agent may have no room for one more client. */
 static const double CONNECT_SECONDS = 2;
 
-/** What the agent's socket is named by: numbers as the process itself sees them. */
+/** The names of the agent's socket, with pid and uid as the process itself sees them. */
 struct names {
 	char file[32];	   /* "/agent-42.sock" */
 	char abstract[32]; /* "-42" */
@@ -63,7 +63,7 @@ static struct prb_error *read_names(struct prb_target *t, struct names *ret)
 	unsigned pid = (unsigned)t->pid;
 	char *end;
 
-	/* The last is that of the innermost namespace. */
+	/* The last one is the pid in the innermost namespace. */
 	for (; ids && *ids >= '0' && *ids <= '9'; ids = end + (*end == '\t'))
 		pid = (unsigned)strtoul(ids, &end, 10);
 	ret->uid = effective_uid(prb_str_text(&status));
@@ -91,10 +91,11 @@ static bool is_alive_as(int pidfd, pid_t pid)
 }
 
 /**
- * Takes the connection only if the process itself listens there, whoever made the name. The kernel
- * notes the number and the user of the process that called listen(). Both stay when that process
- * has ended, and a new process may get its number: so the user must be that of the target, or root.
- * Linux 6.5 has a pidfd besides, which tells that process from a later one of the same number.
+ * Accepts the connection only if the process itself listens there, regardless of the socket's name.
+ * The kernel notes the number and the user of the process that called listen(). Both stay when that
+ * process has ended, and a new process may get its number: so the user must be that of the target,
+ * or root. Linux 6.5 has a pidfd besides, which distinguishes that process from a later one of the
+ * same number.
  */
 static bool is_of(int fd, pid_t pid, uid_t uid)
 {
@@ -114,7 +115,7 @@ static bool is_of(int fd, pid_t pid, uid_t uid)
 	return alive;
 }
 
-/** One that connects at once or not at all: whoever listens could make us wait for ever. */
+/** A nonblocking socket: a blocking connect() could let the listener stall us indefinitely. */
 static int new_socket(void)
 {
 	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -144,8 +145,8 @@ static int socket_in_network(const struct prb_target *t)
 }
 
 /**
- * Connects @p fd, which it owns, to a socket of that process and nobody else. 0, or why not as an
- * errno value: ECONNREFUSED for a socket of somebody else, EAGAIN if too many wait there.
+ * Connects @p fd, which it owns, to a socket of that process and no other. 0, or why not as an
+ * errno value: ECONNREFUSED for another process's socket, EAGAIN if its queue is full.
  */
 static int connect_to(pid_t pid, const struct names *names, int socket_fd,
 		      const struct sockaddr_un *address, socklen_t length, int *ret)
@@ -214,7 +215,9 @@ static bool ends_in(const char *text, const char *end)
 	return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/** A file that the agent's library is loaded by: its own name, or that of $PROBING_AGENT. */
+/**
+ * True for a file name that the agent's library is loaded by: its own name, or $PROBING_AGENT's.
+ */
 static bool is_library(const char *name)
 {
 	static const char library[] = "libprobing-agent.so";
@@ -251,7 +254,7 @@ bool prb_agent_is_mapped(const struct prb_target *t)
 	return has_library(&t->maps);
 }
 
-/** The same as it is now: we may have loaded the library since the process was opened. */
+/** As above, by the current maps: we may have loaded the library since the process was opened. */
 static bool is_mapped_now(struct prb_target *t)
 {
 	struct prb_maps maps = {};
@@ -283,7 +286,8 @@ static bool holds_socket(struct prb_target *t, unsigned long inode)
 
 /**
  * Tries the socket in a line of /proc/net/unix, if its name could be the agent's; as connect_to().
- * One that takes no more connections counts only if it is the process's: many may have such names.
+ * A socket with a full queue counts only if it is the process's: unrelated ones may have such
+ * names.
  */
 static int connect_line(struct prb_target *t, const struct names *names, const char *line,
 			bool *removed, int *ret)
@@ -304,7 +308,7 @@ static int connect_line(struct prb_target *t, const struct names *names, const c
 	return rc;
 }
 
-/** What is worth being said is kept. */
+/** Keeps errors worth reporting. */
 static void note_reason(int rc, int *why)
 {
 	if (rc == EACCES || rc == EPERM || rc == EAGAIN)
@@ -392,8 +396,8 @@ static bool has_server(struct prb_target *t)
 }
 
 /**
- * Again, while the agent's queue is full: it takes whoever waits there in no time. Also while there
- * is an agent without a socket: it opens another one, where the program has closed the first.
+ * Again, while the agent's queue is full: it drains its queue in no time. Also while there is an
+ * agent without a socket: it opens another one, where the program has closed the first.
  */
 static int connect_in_time(struct prb_target *t, const struct names *names, bool *removed, int *ret)
 {

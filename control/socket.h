@@ -19,8 +19,9 @@ struct prb_error *prb_agent_socket(struct prb_target *t, int *ret_fd) PRB_MUST_C
  */
 void prb_agent_tidy(struct prb_target *t);
 
-/** True if the agent's library is among the maps of @p t, under one of the names that it is loaded
- * by; where it was renamed, only loading it tells.
+/**
+ * True if the agent's library is among the maps of @p t, under one of the names that it is loaded
+ * by; a renamed one is only found by loading it.
  */
 bool prb_agent_is_mapped(const struct prb_target *t);
 

@@ -189,7 +189,7 @@ static struct prb_error *ask(struct prb_agent *agent, const struct prb_wire_step
 	return text->failed ? prb_error_nomem() : NULL;
 }
 
-/** @p thread: whose step it is to a line, or NULL. */
+/** @p thread: the one that steps to a line, or NULL. */
 static struct prb_error *make(struct prb_target *t, struct prb_agent *agent,
 			      const struct prb_wire_step *step, struct prb_step_thread *thread)
 {

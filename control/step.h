@@ -23,7 +23,7 @@ struct prb_step_thread {
 	pid_t tid;
 	uint64_t ident;	    /**< Python's name of it */
 	struct prb_str who; /**< "thread 4250 (worker-0)" */
-	struct prb_str at;  /**< where it stood when it was found: "in count at prog.py:12" */
+	struct prb_str at;  /**< where it was stopped when it was found: "in count at prog.py:12" */
 	struct prb_tasks tasks;
 };
 
@@ -32,7 +32,7 @@ struct prb_error *prb_step_find(struct prb_target *t, pid_t tid,
 				struct prb_step_thread *ret) PRB_MUST_CHECK;
 void prb_step_thread_deinit(struct prb_step_thread *thread);
 
-/** There is no such thread any more, whoever has its number now. */
+/** The thread has ended, even if another thread has its tid now. */
 bool prb_step_has_ended(struct prb_step_thread *thread);
 
 /** The error for a thread that did. */

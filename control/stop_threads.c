@@ -18,11 +18,12 @@
 #include "target/target.h"
 
 enum {
-	STOP_MS = 2000, /* for one thread; it takes microseconds */
-	ROUNDS = 40,	/* how often threads are waited for that do not wait where they can stand */
-	ROUNDS_COMING = 2000, /* and those that come there, once they get a processor */
+	STOP_MS = 2000,	      /* for one thread; it takes microseconds */
+	ROUNDS = 40,	      /* rounds of waiting for threads to reach a safe system call */
+	ROUNDS_COMING = 2000, /* likewise for threads that only lack a processor */
 	NAP_NS = 500000,
-	WORK_NS = ROUNDS * NAP_NS, /* who has had so much of it is at work */
+	WORK_NS =
+		ROUNDS * NAP_NS, /* a thread with this much CPU time is busy, not about to block */
 	MAX_ROUNDS_ALL = 1000,
 	MOST_OURS = 1024, /* threads of an agent */
 };
@@ -39,9 +40,9 @@ static const long waiting[] = {
 #endif
 };
 
-/** What a thread waits in: number and first argument of a system call. */
+/** The system call that a thread waits in: number and first argument. */
 struct call {
-	long number; /**< -1: it runs, or that cannot be told */
+	long number; /**< -1: it runs, or the call is unknown */
 	uint64_t first;
 };
 
@@ -58,7 +59,7 @@ static struct call call_of(pid_t pid, pid_t tid)
 	return call;
 }
 
-/** As above, for a stopped thread: the one that it makes again when it goes on. */
+/** As above, for a stopped thread: the call that it restarts when it is resumed. */
 static struct call call_of_stopped(const struct prb_stop *stop)
 {
 	struct prb_task task = {};
@@ -78,7 +79,10 @@ static bool is_within(uint64_t address, uint64_t start, size_t size)
 	return start && address >= start && address < start + size;
 }
 
-/** In the middle of giving or taking the GIL: others would wait for one that stands there. */
+/**
+ * True in the middle of dropping or acquiring the GIL: stopped there, a thread would block all
+ * others.
+ */
 static bool handles_gil(struct call call, const struct prb_gil_locks *gil)
 {
 	return gil->mutex && is_futex(call) &&
@@ -89,7 +93,7 @@ static bool handles_gil(struct call call, const struct prb_gil_locks *gil)
 
 static bool can_stand_in(struct call call, const struct prb_gil_locks *gil)
 {
-	/* What becomes of those that have a timeout when they were stopped. */
+	/* Calls with a timeout become this one after a stop. */
 	bool waits = call.number == SYS_restart_syscall;
 
 	for (size_t i = 0; !waits && i < PRB_ARRAY_SIZE(waiting); i++)
@@ -97,7 +101,10 @@ static bool can_stand_in(struct call call, const struct prb_gil_locks *gil)
 	return waits && !handles_gil(call, gil);
 }
 
-/** The agent's threads have such names, and those that a client's code has started there. */
+/**
+ * True for the agent's threads and threads that a client's code has started, which inherit the
+ * name.
+ */
 static bool has_our_name(pid_t pid, pid_t tid)
 {
 	char path[64], name[64] = "";
@@ -107,7 +114,7 @@ static bool has_our_name(pid_t pid, pid_t tid)
 	return file && fgets(name, sizeof(name), file) && prb_is_agent_thread(name);
 }
 
-/** Whether the agent says that a thread is its own; true if it does not say which are. */
+/** True if the agent lists the thread as its own, or lists none. */
 static bool is_listed(struct prb_stopped_threads *s, pid_t tid)
 {
 	int32_t ids[MOST_OURS];
@@ -200,7 +207,7 @@ struct prb_error *prb_stop_threads_all(struct prb_stopped_threads *s, pid_t pid)
 	unsigned found = 1;
 
 	*s = (struct prb_stopped_threads){.pid = pid};
-	/* Who runs still may have made another thread before it stood. */
+	/* A thread still running may have made another one before it stopped. */
 	for (int round = 0; !err && found && round < MAX_ROUNDS_ALL; round++) {
 		err = for_new(s, &found, ask);
 		prb_vec_each (stop, &s->stops) {
@@ -221,7 +228,7 @@ struct prb_error *prb_stop_threads_all(struct prb_stopped_threads *s, pid_t pid)
 	return err;
 }
 
-/** How long a thread has run; 0 if the kernel does not tell. */
+/** How long a thread has run; 0 if the kernel does not report it. */
 static uint64_t ran_ns(pid_t pid, pid_t tid)
 {
 	char path[64];
@@ -247,7 +254,7 @@ static bool is_at_work(struct prb_stopped_threads *s, pid_t tid)
 	return !run;
 }
 
-/** Counts a thread that is expected to come to where it can stand. */
+/** Counts a thread that is expected to reach a safe system call. */
 static void count_coming(struct prb_stopped_threads *s, pid_t tid, struct call call)
 {
 	bool at_gil = handles_gil(call, s->gil);
@@ -256,7 +263,7 @@ static void count_coming(struct prb_stopped_threads *s, pid_t tid, struct call c
 	s->coming += at_gil || (call.number == -1 && !is_at_work(s, tid));
 }
 
-/** Stops a thread that waits; one that does not is left alone, or let go at once. */
+/** Stops a waiting thread; other threads are left alone, or resumed at once. */
 static struct prb_error *stop_waiting(struct prb_stopped_threads *s, pid_t tid)
 {
 	struct call call = call_of(s->pid, tid);
@@ -272,7 +279,7 @@ static struct prb_error *stop_waiting(struct prb_stopped_threads *s, pid_t tid)
 	struct prb_error *err = prb_stop_ask(stop);
 	if (!err)
 		err = prb_stop_wait(stop, STOP_MS);
-	/* It may have been woken before it stood. */
+	/* It may have been woken before it stopped. */
 	if (!err && can_stand_in(call_of_stopped(stop), s->gil))
 		return NULL;
 	prb_stop_end(stop, &pause);

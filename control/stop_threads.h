@@ -2,8 +2,8 @@
 /**
  * @file Stopping threads of a process, by ptrace, for longer than it takes to read them.
  *
- * When we die, at any moment, the kernel lets them run on where they were. A signal that comes
- * meanwhile is delivered when they are let go.
+ * When we die, at any moment, the kernel lets them run on where they were. A signal that arrives
+ * meanwhile is delivered when they are resumed.
  *
  * Threading: all calls from one thread of ours.
  */
@@ -40,7 +40,7 @@ struct prb_stopped_threads {
 	uint64_t ours;
 	uint32_t ours_count;
 
-	/* What follows is that of prb_stop_threads_waiting(). */
+	/* The fields below are for prb_stop_threads_waiting(). */
 	struct prb_target *target;
 	PRB_VEC(struct prb_thread_run) runs; /**< threads that were seen at work */
 	unsigned coming;		     /**< threads that are expected to wait soon */
@@ -48,21 +48,22 @@ struct prb_stopped_threads {
 };
 
 /**
- * Stops every thread there is, also those that are made meanwhile. If one cannot be stopped, those
- * that were are let go. A thread that sleeps in the kernel where nothing interrupts it is stopped
- * as soon as it leaves that.
+ * Stops every thread there is, also those that are made meanwhile. If one cannot be stopped, the
+ * stopped ones are resumed. A thread that sleeps in the kernel where nothing interrupts it is
+ * stopped as soon as it leaves that.
  */
 struct prb_error *prb_stop_threads_all(struct prb_stopped_threads *stopped,
 				       pid_t pid) PRB_MUST_CHECK;
 
 /**
- * Stops the threads that wait in a system call and are not the agent's, so that none of them takes
- * the GIL, and none stands where it holds a lock of the C library that the agent's may need; nor
- * where it waits in a condition variable of the GIL @p gil, which it leaves soon while its mutex is
- * held: if one waits there and the mutex is not held, this ends at once, with `at_gil`. Where that
- * is not known none is stopped, for who waits there must not be. One that runs is expected to wait
- * soon, as long as it did not have 20 ms of a processor; it gets about a second for that. Gives the
- * number of those that run on: threads at work in C code, and all where ptrace is not allowed.
+ * Stops the threads that wait in a system call and are not the agent's, so that none of them
+ * acquires the GIL. No thread is stopped while it may hold a lock of the C library that the agent's
+ * threads need, nor in a condition variable of the GIL @p gil, which it leaves soon while its mutex
+ * is held: if one waits there and the mutex is not held, this ends at once, with `at_gil`. If the
+ * GIL's locks are unknown, no thread is stopped: one waiting on the GIL's condition variable must
+ * keep running. A running thread is expected to wait soon, until it has used 20 ms of CPU; it gets
+ * about a second for that. Returns the number of threads that run on: threads at work in C code,
+ * and all where ptrace is not allowed.
  */
 uint32_t prb_stop_threads_waiting(struct prb_stopped_threads *stopped, struct prb_target *target,
 				  const struct prb_gil_locks *gil, bool mutex_is_held);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Telling an agent that is late from one that does not answer. */
+/* Distinguishes a late agent from one that does not answer. */
 #include <string.h>
 
 #include "agent/threads.h"
@@ -11,16 +11,17 @@
 
 /** An agent whose threads sleep for so long, and do not answer, will not answer. */
 static const double STILL_SECONDS = 1;
-/** One that would run if there were a processor or a page for it gets so many times that. */
+/** An agent that only lacks a processor or a page gets so many times that. */
 enum { MOST_WAITS = 60 };
-/** It gets them if it was kept from running for this part of the time. An agent that runs freely,
- * and answers slowly or not at all, gets no more time. */
+/**
+ * It counts as such if it was kept from running for this part of the time. An agent that runs
+ * freely, and answers slowly or not at all, gets no more time.
+ */
 static const double WANTED = 0.5;
-/** What is added for one elsewhere: it may have to be loaded first, and of its threads nothing is
- * known. */
+/** Added for a remote agent, which may have to be loaded first and whose threads are unknown. */
 static const double REMOTE_SECONDS = 30;
 
-/** What its threads do. */
+/** The state of its threads. */
 enum life { STILL, RUNS, LATE, STOPPED, TRACED };
 
 /** True if a thread was kept from running for most of the time since it was noted. */
@@ -38,7 +39,7 @@ static bool was_kept(struct prb_tasks *tasks, const struct prb_task_watch *task,
 	return waited > seconds * WANTED || (strchr("RD", task->state) && ran < seconds * WANTED);
 }
 
-/** What they did since they were noted, @p seconds ago. */
+/** Their activity since they were noted, @p seconds ago. */
 static enum life judge(struct prb_tasks *tasks, double seconds)
 {
 	enum life life = STILL;

@@ -36,9 +36,7 @@ static void describe(const struct prb_dump_thread *thread, struct prb_str *ret)
 		prb_str_printf(ret, ", in %.300s", thread->waits_for);
 }
 
-/**
- * Looks at the target, for one thread or who holds the GIL; what cannot be seen is not told.
- */
+/** Appends what one thread or the GIL holder does; nothing if that cannot be seen. */
 static void see(struct prb_target *t, bool main_only, pid_t tid, struct prb_str *ret)
 {
 	const struct prb_dump_options options = {
@@ -62,7 +60,7 @@ static void see(struct prb_target *t, bool main_only, pid_t tid, struct prb_str 
 	}
 }
 
-/* Of several threads that evaluate, each may be that of another client. */
+/* With several evaluating threads, each may belong to another client. */
 static pid_t find_evaluating(struct prb_target *t)
 {
 	static const char name[] = PRB_AGENT_THREAD PRB_AGENT_THREAD_EVAL;
@@ -92,7 +90,7 @@ void prb_agent_blame_code(struct prb_target *t, bool on_main, struct prb_str *re
 		prb_str_printf(ret, ": %s", prb_str_text(&where));
 }
 
-/** That of the first Python's main interpreter. */
+/** The switch interval of the first Python's main interpreter. */
 struct interval {
 	struct prb_target *target;
 	const struct prb_python *first;

@@ -14,7 +14,7 @@
 
 /**
  * The switch interval of the main interpreter in seconds, if the program has set one that is longer
- * than Python's own of 5 ms; else 0, also if it is not known.
+ * than Python's own of 5 ms; else 0, also if it is unknown.
  */
 double prb_agent_long_switch_interval(struct prb_target *t);
 
@@ -33,8 +33,8 @@ struct prb_error *prb_agent_blame_main(struct prb_target *t, double seconds,
 				       bool asked_for) PRB_MUST_CHECK;
 
 /**
- * Appends where the code that was told to stop is: ", and is asleep in <module> at …"; nothing
- * if it cannot be told which thread runs it.
+ * Appends where the interrupted code is: ", and is asleep in <module> at …"; nothing if the thread
+ * that runs it is unknown.
  */
 void prb_agent_blame_code(struct prb_target *t, bool on_main, struct prb_str *ret);
 
