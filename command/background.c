@@ -32,7 +32,7 @@ static void close_others(const struct prb_background *b, int report)
 			close(fd);
 }
 
-/** In the child of the child: nothing ties it to who started it. */
+/** In the child of the child: nothing ties it to the command that started it. */
 static void detach(const struct prb_background *b, int report)
 {
 	setsid();
@@ -53,7 +53,7 @@ void prb_background_report(int report, const struct prb_error *err, const char *
 	close(report);
 }
 
-/** What it reported: a number and an error, or an empty line and a text. */
+/** Reads its report: a number and an error, or an empty line and a text. */
 static struct prb_error *read_report(const struct prb_background *b, int fd, struct prb_str *said)
 {
 	prb_auto_str struct prb_str text = {};

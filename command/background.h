@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file A process of ours that stays when the command has ended: in a session of its own, with no
- * open descriptors but those that it is given.
+ * @file A process of ours that stays when the command has ended: in a session of its own, with only
+ * the descriptors that it is given.
  *
  * Threading: only while this process has a single thread, as it forks.
  */
@@ -23,7 +23,7 @@ struct prb_background {
 	/** Copies of these have the numbers from PRB_BACKGROUND_KEPT on there. */
 	int kept[PRB_BACKGROUND_MOST];
 	size_t kept_count;
-	/** What the process does; does not return. It is to call prb_background_report() once. */
+	/** The body of the process; does not return. It is to call prb_background_report() once. */
 	void (*run)(void *context, int report);
 	void *context;
 };
@@ -32,7 +32,7 @@ struct prb_background {
 struct prb_error *prb_background_start(const struct prb_background *background,
 				       struct prb_str *said) PRB_MUST_CHECK;
 
-/** To whoever started it: @p err, which remains the caller's, or that all is well. */
+/** To the command that started it: @p err, which remains the caller's, or that all is well. */
 void prb_background_report(int report, const struct prb_error *err, const char *text);
 
 #endif

@@ -2,9 +2,9 @@
 /**
  * @file A command of the command line, as data.
  *
- * Each command is one const struct in its own file. What it says about itself (names, texts, its
- * option table) drives everything: parsing, `--help`, `probing help`, shell completion, the man
- * page and the tests. To add one, write cli/commands/NAME.c with the struct: the build finds it.
+ * Each command is one const struct in its own file. Its own data (names, texts, its option table)
+ * drives everything: parsing, `--help`, `probing help`, shell completion, the man page and the
+ * tests. To add one, write cli/commands/NAME.c with the struct: the build finds it.
  *
  * Texts are written for people: summaries and option helps start with a capital letter, are one
  * line and have no full stop.
@@ -69,9 +69,10 @@ struct prb_option {
 	enum prb_completion complete;
 	uint16_t place; /**< offset of the variable in the settings it is parsed into */
 
-	/** What an option without a value means, whose value is optional: NULL for one that needs
-	 * it. If this is an address, the value may be the next word too, if that has a colon. Long
-	 * form only. */
+	/**
+	 * The default of an optional value; NULL if the option needs one. If this is an address,
+	 * the value may be the next word too, if that has a colon. Long form only.
+	 */
 	const char *otherwise;
 
 	/** A client elsewhere may give it to a served process. Files that it names are then the
@@ -150,7 +151,7 @@ extern const struct prb_option prb_global_options[];
 /** Options that a person need not see: known, but in no help, page or completion. */
 extern const struct prb_option prb_hidden_options[];
 
-/** True if @p option, one that every command knows, means something to this one. */
+/** True if the global option @p option applies to this command. */
 bool prb_command_takes(const struct prb_command *command, const struct prb_option *option);
 
 /** A command by name or alias, or NULL. */

@@ -51,7 +51,7 @@ const struct prb_option prb_hidden_options[] = {
 	{},
 };
 
-/* A command without a target has no process either, no core and nobody to prove anything to. */
+/* A command without a target needs no options of processes, cores or tokens. */
 bool prb_command_takes(const struct prb_command *command, const struct prb_option *option)
 {
 	static const char *const always[] = {"verbose", "help", "version"};
@@ -94,7 +94,7 @@ static bool resembles(const char *name, const struct prb_command *command)
 	return false;
 }
 
-/** What people type who know other programs, or what a later version has. */
+/** Names from other programs, or from later versions. */
 static const struct {
 	const char *name;
 	bool later; /**< there is no such thing in this version */

@@ -19,7 +19,7 @@ void prb_descriptors_begin(void);
 /** From now on as many as the hard limit is. */
 void prb_descriptors_raise(void);
 
-/** In a child of ours that is to run somebody else's program: as many as before. */
+/** In a child of ours that is to run another program: restores the earlier limit. */
 void prb_descriptors_restore(void);
 
 #endif

@@ -31,7 +31,7 @@ enum prb_exit prb_exit_code(const struct prb_error *err);
 
 /**
  * Prints @p err to stderr, ends it, and gives the code to exit with; NULL gives 0. Without a
- * message nothing is printed: the user was told already.
+ * message nothing is printed: a message was printed already.
  */
 enum prb_exit prb_exit_report(struct prb_error *err);
 

@@ -28,7 +28,7 @@ bool prb_interrupt_is_caught(int number, const struct sigaction *before);
 /** Catches SIGTERM and SIGHUP in the same way, for commands that have something to write then. */
 void prb_interrupt_catch_ends(void);
 
-/** Forgets those that came. The next one is counted, and the one after it ends us. */
+/** Forgets the signals that came. The next one is counted, and the one after it ends us. */
 void prb_interrupt_last(void);
 
 /** As above, with @p session; NULL while nothing runs that could be cancelled. */

@@ -12,8 +12,10 @@
 
 #include "profile/recording/recording.h"
 
-/** For whoever gives names: from the first call on, Ctrl-C leaves the rest of the names, and
- * another one ends us. @p context is not used. */
+/**
+ * For the naming of symbols: from the first call on, Ctrl-C skips the remaining names, and a second
+ * one ends us. @p context is not used.
+ */
 bool prb_naming_gives_up(void *context);
 
 /** Warns of what has no name for that; NULL: no recording was made. */

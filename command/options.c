@@ -110,7 +110,7 @@ static struct prb_error *store_text(const struct prb_option *option, const char 
 	return NULL;
 }
 
-/** Stores an option; @p value is NULL for one that takes none. */
+/** Stores an option; @p value is NULL for an option without one. */
 static struct prb_error *store(const struct match *match, const char *value)
 {
 	char *place = (char *)match->settings + match->option->place;

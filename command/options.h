@@ -25,7 +25,7 @@ struct prb_option_scope {
 /** Scopes to look in, first match wins; the last entry has no options (NULL). */
 struct prb_option_scopes {
 	const struct prb_option_scope *list;
-	const char *command; /**< whose options these are, for messages: "probing debug" */
+	const char *command; /**< the command's name, for messages: "probing debug" */
 };
 
 /**
@@ -36,8 +36,8 @@ struct prb_error *prb_options_parse(const struct prb_option_scopes *scopes, char
 				    size_t count, size_t *positional) PRB_MUST_CHECK;
 
 /**
- * The index of the first positional word from @p start on, as far as it can be told with the
- * options of @p scopes alone; @p count if there is none.
+ * The index of the first positional word from @p start on, as far as the options of @p scopes alone
+ * determine it; @p count if there is none.
  */
 size_t prb_options_skip(const struct prb_option_scopes *scopes, char **words, size_t count,
 			size_t start);

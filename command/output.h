@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/str.h"
 
-/** Results go to stderr from now on: stdout is that of a program that we have started. */
+/** Results go to stderr from now on: stdout belongs to a program that we have started. */
 void prb_output_aside(void);
 
 /** Writes @p length bytes to stdout, where they may wait for more. */

@@ -48,7 +48,7 @@ static void become(const struct prb_program *program, const char *path, pid_t pa
 		_exit(CANNOT_RUN);
 	if (program->terminal && ioctl(0, TIOCSCTTY, 0))
 		_exit(CANNOT_RUN);
-	/* Ours are closed by exec; those that a caller inherited may not be. */
+	/* Our descriptors are closed by exec; inherited ones may not be. */
 	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
 	if (program->prepare)
 		program->prepare(program->context);
@@ -59,7 +59,7 @@ static void become(const struct prb_program *program, const char *path, pid_t pa
 	_exit(CANNOT_RUN);
 }
 
-/** What the child has to know. */
+/** The arguments of the child. */
 struct child {
 	const struct prb_program *program;
 	const char *path;

@@ -7,7 +7,7 @@
 
 /**
  * PRB_ERROR_PERMISSION if the file has a setuid or setgid bit or capabilities that gave us more
- * rights than our caller has: every user could read and change every process by it.
+ * rights than our caller has: any user could read and change any process through it.
  */
 struct prb_error *prb_rights_check(void) PRB_MUST_CHECK;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file The only place that starts programs: this one again, one found in $PATH, or one that the
- * user typed. The current folder is never searched: it may belong to anybody. words.h builds the
- * arguments, and refuses to pass a name that somebody else chose as an option. Errors are numbers
- * of errno.h. Any thread may call all of it.
+ * user typed. The current folder is never searched: it may belong to another user. words.h builds
+ * the arguments, and refuses to pass an untrusted name as an option. Errors are numbers of errno.h.
+ * Any thread may call all of it.
  */
 #ifndef PRB_COMMAND_START_H
 #define PRB_COMMAND_START_H

@@ -19,8 +19,8 @@ bool prb_term_is(FILE *stream);
 bool prb_term_size(FILE *stream, size_t *columns, size_t *rows);
 
 /**
- * This variable tells a command that runs for a client elsewhere: its stdout ends at a
- * terminal of that size, though it is a pipe; and so may its stderr.
+ * Environment variable of a command that runs for a remote client: its stdout ends at a terminal of
+ * that size, though it is a pipe; and so may its stderr.
  */
 #define PRB_TERM_REMOTE "PROBING_CLIENT_TERMINAL"
 enum { PRB_TERM_REMOTE_SIZE = 64 };

@@ -17,7 +17,7 @@ void prb_words_deinit(struct prb_words *words);
 #define prb_auto_words __attribute__((cleanup(prb_words_deinit)))
 
 /**
- * Appends a word. If the format begins with '%', somebody else may have chosen how the word begins:
+ * Appends a word. If the format begins with '%', the beginning of the word may be untrusted:
  * PRB_ERROR_USAGE if it begins with a dash, unless an earlier word is "--". A name is so never an
  * option of the program.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The prompt of SQL: statements are typed, and run by who knows how. */
+/* The prompt of SQL: reads statements, and runs them by the caller's callback. */
 #include "command/prompt/prompt.h"
 
 #include <stdio.h>
@@ -154,7 +154,7 @@ struct prb_error *prb_prompt_sql(const struct prb_prompt_runner *runner)
 
 	begin(runner->watched);
 	while (!quit) {
-		/* What ends the line does not end the next query too. */
+		/* A Ctrl-C that ends the line must not end the next query too. */
 		prb_interrupt_forget();
 		prb_prompt_complete_after(prb_str_text(&sql));
 

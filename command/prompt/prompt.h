@@ -19,11 +19,11 @@ extern const struct prb_prompt_command prb_prompt_commands[];
 /** Runs the statements typed at the SQL prompt. */
 struct prb_prompt_runner {
 	/**
-	 * Runs statements, or one of the prompt's own commands. What is wrong with them is told by
-	 * it; its error ends the prompt.
+	 * Runs statements, or one of the prompt's own commands. It prints their errors itself; an
+	 * error that it returns ends the prompt.
 	 */
 	struct prb_error *(*run)(void *context, const char *text, size_t length);
-	/** Told that there is something to read at `watched`; its error ends the prompt. */
+	/** Called when there is something to read at `watched`; its error ends the prompt. */
 	struct prb_error *(*look)(void *context);
 	void *context;
 	int watched; /**< or -1 */
@@ -46,7 +46,7 @@ void prb_prompt_complete_after(const char *text);
 
 /**
  * Makes the terminal ready for prb_prompt_read() and reads the history of earlier prompts, from the
- * file @p history beside those of other prompts; without a home there is none. @p watched: a
+ * file @p history in the folder of all histories; without a home there is none. @p watched: a
  * descriptor at whose end, or when it has something to read, reading ends; or -1.
  */
 void prb_prompt_begin(const char *history, int watched);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What may be meant by the word in front of the cursor, from being found until readline has it. */
+/* The candidates for the word in front of the cursor, until readline takes them. */
 #include "command/prompt/prompt.h"
 
 #include <stdlib.h>

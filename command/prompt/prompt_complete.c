@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What Tab offers at the prompt. */
+/* Completion at the prompt. */
 #include "command/prompt/prompt.h"
 
 #include <ctype.h>
@@ -97,7 +97,7 @@ static void offer_for_command(const char *word)
 		offer_tables(word);
 }
 
-/** Nothing stands in front of it but blanks, in this line and in those before. */
+/** True if only blanks precede it, in this line and in the earlier ones. */
 static bool is_first_word(int start)
 {
 	return !earlier_lines[0] && strspn(rl_line_buffer, " \t") >= (size_t)start;

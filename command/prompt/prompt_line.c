@@ -26,8 +26,8 @@ bool prb_prompt_is_lost(void)
 }
 
 /**
- * Waits for the terminal; false with EINTR, or if what is watched has ended. A signal that came
- * before it is as good as one that comes while it waits.
+ * Waits for the terminal; false with EINTR, or if what is watched has ended. A signal that arrived
+ * before the wait ends it, too.
  */
 static bool wait_for(int fd)
 {
@@ -50,8 +50,9 @@ static bool wait_for(int fd)
 }
 
 /**
- * What readline gets when there is no character. A question of its own, such as whether to show all
- * possibilities, takes nothing but an answer and would ask for ever: Ctrl-G ends that.
+ * The character that readline gets when there is none. A question of its own, such as whether to
+ * show all possibilities, takes nothing but an answer and would repeat without end: Ctrl-G ends
+ * that.
  */
 static int no_char(int otherwise)
 {
@@ -89,8 +90,8 @@ static int get_char(FILE *stream)
 }
 
 /**
- * The terminal, opened once more so that reading it never blocks; others who have stdin would
- * notice if that were told not to. What cannot be opened is read as it is.
+ * The terminal, opened once more so that reading it never blocks; O_NONBLOCK on stdin itself would
+ * affect other processes that share it. If it cannot be opened, stdin is used.
  */
 static int open_terminal(void)
 {
@@ -101,7 +102,7 @@ static int open_terminal(void)
 
 void prb_prompt_begin(const char *history, int watched)
 {
-	/* What is typed is UTF-8, whatever the locale says; nothing else of it is taken. */
+	/* Input is UTF-8, whatever the locale says; the locale is used for nothing else. */
 	setlocale(LC_CTYPE, "");
 	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
 		setlocale(LC_CTYPE, "C.UTF-8");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What Tab offers at the prompt of Python: the agent is asked. */
+/* Completion at the Python prompt: by the agent. */
 #include "command/prompt/prompt.h"
 
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static char **complete(const char *word, int start, int end)
 	struct prb_error *err = ask(rl_line_buffer, (size_t)end);
 	if (!err)
 		err = receive(&lines);
-	/* An agent that is gone is told of when the line is run. */
+	/* A lost agent is reported when the line is run. */
 	if (!err && lines.length)
 		for (char *line = strtok_r(lines.data, "\n", &rest); line;
 		     line = strtok_r(NULL, "\n", &rest))
