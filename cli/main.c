@@ -26,7 +26,7 @@
 #include "target/spec/target_spec.h"
 #include "command/words.h"
 
-/** What the words say: [TARGET] COMMAND [WORD…], options anywhere. */
+/** The parsed command line: [TARGET] COMMAND [WORD…], options anywhere. */
 struct invocation {
 	struct prb_global_settings global;
 	const struct prb_command *command; /**< NULL if none was named */
@@ -106,8 +106,8 @@ static struct prb_error *parse_without_command(const struct prb_option_scopes *p
 }
 
 /**
- * Options may stand on both sides of the command. A letter means on each side what is nearer, but
- * names the target while that is not known.
+ * Options may be given on both sides of the command. A letter belongs to the nearer part on each
+ * side, but names the target while there is none.
  */
 static struct prb_error *parse_around_command(char **words, size_t count, size_t at,
 					      struct invocation *inv)

@@ -103,7 +103,7 @@ static struct prb_error *tell_change(const struct prb_config *config, unsigned i
 	return prb_output(&text);
 }
 
-/** What the word is about: all, one, or a change of one. */
+/** Shows all settings or one, or changes one. */
 static struct prb_error *work(struct prb_target *target, const char *word,
 			      const struct config_settings *s)
 {

@@ -19,7 +19,7 @@ struct launch_settings {
 	bool recursive;
 };
 
-/** What is in front of the other folders in $PYTHONPATH. */
+/** Finds the folder that is put first in $PYTHONPATH. */
 static struct prb_error *find_hook(char **ret)
 {
 	prb_auto_free char *package = NULL;

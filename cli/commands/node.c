@@ -124,7 +124,10 @@ static struct prb_error *start(struct part *part, const struct node_settings *s,
 	_exit(part->run(s));
 }
 
-/** What a part has ended with. A mistake of the user's ends the daemon, all else is tried again. */
+/**
+ * Notes the exit status of a part. A mistake of the user's ends the daemon, all else is tried
+ * again.
+ */
 static struct prb_error *note_end(struct part *part, int status)
 {
 	const bool exited = WIFEXITED(status);

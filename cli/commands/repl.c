@@ -28,7 +28,7 @@ struct repl_settings {
 
 /** Code that does not stop is given so many Ctrl-C before it is left. */
 enum { PATIENCE = 3 };
-/** What was told to stop by --timeout may take so long to do so. */
+/** How long a statement may take to stop after its --timeout. */
 enum { STOP_MS = 2000, STOP_STEP_MS = 20 };
 
 struct repl {
@@ -44,7 +44,7 @@ struct repl {
 	bool told_to_stop; /**< the last statement; it may not have yet */
 };
 
-/** An error after which there is nobody to talk to, or nothing to show it. */
+/** True for errors after which there is no agent, or no output. */
 static bool is_fatal(const struct prb_error *err)
 {
 	return err->code == PRB_ERROR_NO_PROCESS || err->code == PRB_ERROR_OS ||
@@ -52,7 +52,7 @@ static bool is_fatal(const struct prb_error *err)
 	       err->code == PRB_ERROR_CANCELLED;
 }
 
-/** What the outcome of a statement means for the prompt; its error is for who types. */
+/** Applies the outcome of a statement to the prompt; its error is shown to the user. */
 static struct prb_error *judge(struct repl *r, const struct prb_eval_result *result)
 {
 	struct prb_error *err = prb_eval_judge(r->target, r->pid, &r->how, result);
@@ -61,7 +61,7 @@ static struct prb_error *judge(struct repl *r, const struct prb_eval_result *res
 	r->over = result->outcome == PRB_WIRE_EXIT;
 	r->told_to_stop = result->outcome == PRB_WIRE_TIMED_OUT;
 	if (result->outcome == PRB_WIRE_INTERRUPTED && result->has_traceback) {
-		/* That says it. */
+		/* The traceback says it. */
 		prb_error_destroy(err);
 		err = prb_error_create(PRB_ERROR_FAILED, "%s", "");
 	} else if (!err && result->text.length) {
@@ -188,7 +188,9 @@ static void greet(const struct repl *r)
 	fputs(prb_str_text(&text), stderr);
 }
 
-/** "4242 >>> ", with the pid in grey; readline is told what has no width. */
+/**
+ * "4242 >>> ", with the pid in grey; escape sequences are marked for readline as having no width.
+ */
 static struct prb_error *make_prompts(struct repl *r)
 {
 	bool colour = prb_term_colour(isatty(STDOUT_FILENO) ? stdout : stderr);
@@ -200,7 +202,7 @@ static struct prb_error *make_prompts(struct repl *r)
 	return r->prompt.failed || r->more.failed ? prb_error_nomem() : NULL;
 }
 
-/** Statements are typed. What goes wrong is told, and ends nothing. */
+/** Statements are typed. Errors are printed, and the prompt goes on. */
 static struct prb_error *converse(struct repl *r)
 {
 	PRB_TRY(make_prompts(r));
@@ -248,7 +250,7 @@ static struct prb_error *read_lines(struct repl *r)
 		if (length && line[length - 1] == '\n')
 			length--;
 		PRB_TRY(enter(r, line, (size_t)length, &told));
-		/* An exception is told, and the next statement comes; else nothing more can. */
+		/* After an exception the next statement follows; other errors end the session. */
 		if (told && *told->message)
 			return told;
 		prb_error_destroy(told);

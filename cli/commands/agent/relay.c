@@ -71,7 +71,7 @@ struct prb_error *prb_agent_relay(struct prb_target *t, bool may_load)
 	prb_auto_close int fd = -1;
 	struct prb_agent *agent;
 
-	/* The greeting is the client's, who has a connection of its own. */
+	/* The hello is the client's, which gets a connection of its own. */
 	PRB_TRY(prb_agent_reach(t, may_load, &agent));
 	prb_agent_close(agent);
 	PRB_TRY(prb_agent_socket(t, &fd));

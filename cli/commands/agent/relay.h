@@ -10,7 +10,7 @@
 
 /**
  * Passes bytes between our stdin and stdout and the agent of @p t, until one side ends; loads it
- * first if there is none and @p may_load. What is said is not looked at.
+ * first if there is none and @p may_load. The bytes are passed on unread.
  */
 struct prb_error *prb_agent_relay(struct prb_target *t, bool may_load) PRB_MUST_CHECK;
 

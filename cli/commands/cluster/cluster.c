@@ -15,7 +15,7 @@
 
 enum { LOOKS = PRB_CLUSTER_LOOKS };
 
-/** Prints what was seen on this machine, for the one that asked. */
+/** Prints the look at this machine, for the machine that asked. */
 static struct prb_error *run_look(struct prb_cluster *c)
 {
 	const struct prb_job none = {.name = (char[]){""}, .world_size = -1};
@@ -161,7 +161,7 @@ static struct prb_error *prepare(const struct action *action, struct prb_cluster
 	if (!action->any_job || action->looks || job) {
 		struct prb_error *err = prb_jobs_choose(&c->jobs, job, &c->job);
 
-		/* That this machine has no rank is an answer, too. */
+		/* A machine without a rank answers, too. */
 		if (!is_asked(action) || !prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 			PRB_TRY(err);
 	}

@@ -85,7 +85,7 @@ struct prb_error *prb_cluster_perf(struct prb_cluster *c)
 	return prb_performance_run(c->cli, &settings, NULL);
 }
 
-/* What a host does that is asked. */
+/* On each host. */
 
 static struct prb_error *send_file(int fd)
 {
@@ -141,14 +141,14 @@ struct prb_error *prb_cluster_sample(struct prb_cluster *c)
 		if (fd < 0)
 			err = prb_error_os(errno, "cannot open %s", path);
 	}
-	/* Before it is sent: whoever receives it may go away. */
+	/* Before sending: the receiver may disconnect. */
 	if (path)
 		unlink(path);
 	rmdir(folder);
 	return err ? err : send_file(fd);
 }
 
-/* What the machine does that asks the hosts. */
+/* On the machine that asks the hosts. */
 
 static struct prb_error *add_words(const struct prb_cluster *c, const char *job,
 				   struct prb_words *ret)
@@ -163,7 +163,7 @@ static struct prb_error *add_words(const struct prb_cluster *c, const char *job,
 	return prb_cluster_add_job(c, job, ret);
 }
 
-/** What each host has sent, in the order of the answers. */
+/** The recordings of the hosts, in the order of the answers. */
 struct parts {
 	PRB_VEC(struct prb_recording *) list; /* NULL: nothing */
 	const struct prb_answers *answers;

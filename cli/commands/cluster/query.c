@@ -114,7 +114,7 @@ static struct prb_error *run_on(const struct prb_cluster *c, const char *sql)
 		       : NULL;
 }
 
-/** What another host, or this one, asked this one for. */
+/** Answers the query of another host, or of this one. */
 struct prb_error *prb_cluster_rows(struct prb_cluster *c)
 {
 	prb_auto_str struct prb_str none = {};

@@ -28,8 +28,10 @@ enum {
 	MOST_WATCHED = 128, /* ranks that are kept open from one look to the next */
 };
 
-/* A longer time tells a slow rank from a stuck one more surely. Looks in between see ranks that run
- * in a loop and come to the same place again. */
+/*
+ * A longer interval distinguishes a slow rank from a stuck one more reliably. Looks in between see
+ * ranks that run in a loop and come to the same place again.
+ */
 static const double INTERVAL = 1.0;
 
 /* Seconds that each host has for its answer, besides the time of looking; and for snapshots. */
@@ -135,7 +137,7 @@ static struct prb_error *look(struct prb_cluster *c, size_t count)
 	return err;
 }
 
-/** Snapshots come first: whoever kills a job that hangs may do it any moment. */
+/** Snapshots come first: a hanging job may be killed at any moment. */
 static struct prb_error *look_and_save(struct prb_cluster *c, int fd)
 {
 	prb_auto_answers struct prb_answers snapshots = {};

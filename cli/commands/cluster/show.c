@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What `probing cluster` prints of a job. */
+/* The text that `probing cluster` prints of a job. */
 #include <stdio.h>
 #include <string.h>
 

@@ -426,7 +426,7 @@ static void put_fish_options(struct prb_str *s)
 			put_fish_option(s, *c, o);
 }
 
-/** What stands for a word between two @ in a template. */
+/** The replacement of a word between two @ in a template. */
 struct filling {
 	const char *name;
 	void (*put)(struct prb_str *s);

@@ -31,7 +31,7 @@ struct crashes_settings {
 	bool json;
 };
 
-/** What is shown of one record. */
+/** One record, as shown. */
 struct record {
 	char *path;
 	long long size;
@@ -98,7 +98,7 @@ static struct prb_error *add_record(struct records *records, const char *folder,
 	return NULL;
 }
 
-/** One that the user named may be anybody's; others are ours, or are left alone. */
+/** A folder that the user named may have any owner; other folders must be ours, or are skipped. */
 static struct prb_error *add_folder(struct records *records, const char *folder, bool named)
 {
 	int fd = named ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -192,7 +192,7 @@ static void put_what(const struct prb_dump_death *death, struct record *r)
 		prb_str_printf(&r->what, " at %#llx", (unsigned long long)death->address);
 }
 
-/** What a traceback says last: "  File "PATH", line N, in FUNCTION". */
+/** Parses the last place of a traceback: "  File "PATH", line N, in FUNCTION". */
 static void put_raised(const struct prb_dump *dump, struct record *r)
 {
 	static const char begins[] = "\n  File \"";
@@ -241,7 +241,7 @@ static struct prb_error *decode(struct record *r)
 	return NULL;
 }
 
-/** One that cannot be read is listed with the reason. */
+/** An unreadable record is listed with the reason. */
 static void decode_all(struct records *records)
 {
 	struct record *r;

@@ -31,7 +31,7 @@ enum {
 	MAX_NAMES = 1000,   /* of a folder, the newest */
 	MAX_KEPT = 4096,    /* of a user */
 	MAX_FOLDERS = 400,  /* that are read, each an open descriptor */
-	MAX_LOOKS = 100000, /* names of a folder: whoever has more hides his own records */
+	MAX_LOOKS = 100000, /* names read of a folder */
 	DEFAULT_MIB = 1024,
 	MIB = 1 << 20,
 	BLOCK = 4096,
@@ -231,7 +231,7 @@ static struct prb_error *find_own(struct keeper *keeper)
 	return NULL;
 }
 
-/** What a round that was killed has left half. */
+/** Removes unfinished files of a killed round. */
 static void remove_unfinished(int folder)
 {
 	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -21,7 +21,7 @@
 #include "base/text.h"
 #include "target/spec/target_spec.h"
 
-/* What runs in the target, as text. */
+/* The Python code that runs in the target, as text. */
 __asm__(".pushsection .rodata\n"
 	".global prb_dap_text\n"
 	".hidden prb_dap_text\n"
@@ -116,7 +116,7 @@ static struct prb_error *show(const struct prb_target *t, const struct prb_addre
 	return prb_output_flush();
 }
 
-/** What the target said, which is as little to be trusted as its memory. */
+/** Judges the target's answer, which is as untrusted as its memory. */
 static struct prb_error *judge(const struct prb_target *t, const struct answer *answer)
 {
 	if (!strcmp(answer->word, "absent"))

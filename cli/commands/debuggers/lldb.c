@@ -9,10 +9,10 @@
 #include "base/cleanup.h"
 
 /*
- * Debian's LLDB looks for its Python module in a folder that another version owns: it then says
- * "No module named 'lldb.embedded_interpreter'". The module lies beside the program. What it needs
- * in turn lies with the system's modules, which are not looked at if another Python of the same
- * version stands first in $PATH.
+ * Debian's LLDB looks for its Python module in a folder that another version owns: it then says "No
+ * module named 'lldb.embedded_interpreter'". The module lies beside the program. What it needs in
+ * turn lies with the system's modules, which are not searched if another Python of the same version
+ * is first in $PATH.
  */
 static void python_path(struct prb_str *ret)
 {

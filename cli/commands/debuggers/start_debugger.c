@@ -54,8 +54,7 @@ static struct prb_error *add_process(struct prb_words *words, pid_t pid)
 	return prb_words_add(words, "%d", (int)pid);
 }
 
-/** A core says what its program was, and whoever made it chose that: it may be no file, or an
- * option. */
+/** The path comes from the core, so it is untrusted: it may be no file, or an option. */
 static struct prb_error *add_exe(struct prb_words *words, const char *path)
 {
 	struct stat st;

@@ -45,7 +45,7 @@ static void run_section(struct prb_doctor *d, const struct prb_section *section)
 		check->run(d, check);
 }
 
-/** What was found is printed already, so that the error has no words. */
+/** The findings are printed already, so the error has no message. */
 static struct prb_error *silent(enum prb_error_code code)
 {
 	return prb_error_create(code, "%s", "");

@@ -2,8 +2,8 @@
 /**
  * @file The checks of `probing doctor`: const tables of rows, one check each.
  *
- * Checks look and never change anything. What has to be tried is tried on a process of our own,
- * started for that (see trial.h), never on a process of somebody else.
+ * Checks look and never change anything. Trials are made on a process of our own, started for them
+ * (see trial.h), never on another process.
  *
  * To add a check: one row in the table of its section. To add a section: one file with its table,
  * and its name in doctor.c.
@@ -29,7 +29,7 @@ struct prb_doctor {
 
 	/* Of the machine; not set for a process. */
 	struct prb_trial *trial; /**< NULL: it could not be started */
-	bool killed; /**< a filter kills whoever makes one of the calls that were tried */
+	bool killed;		 /**< a filter kills the caller of one of the tried calls */
 	const struct prb_python_processes *pythons; /**< NULL: they could not be listed */
 
 	/* Of a process. */
@@ -42,7 +42,7 @@ struct prb_check {
 	const char *name;
 	void (*run)(struct prb_doctor *d, const struct prb_check *check);
 
-	/* What checks that share a function differ in. */
+	/* Parameters of checks that share a function. */
 	int (*attempt)(pid_t pid, const char *name); /**< see prb_trial_run() */
 	unsigned number;
 	const char *with, *without; /**< what works; what does not work otherwise */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Debuggers that listen at ports of the network. A process that listens and has a debugger's
- * modules, or is called as one, looks like it; nobody is connected to, since some debuggers stop
- * the program for whoever connects.
+ * modules, or is called as one, looks like it; no connection is made, since some debuggers stop the
+ * program on any connection.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -247,7 +247,7 @@ static bool uses_nccl(struct prb_target *target)
 	return found;
 }
 
-/** NCCL's service for reliability: a thread of each rank, which tells whoever asks. */
+/** NCCL's service for reliability: a thread of each rank, which answers any client. */
 static void report_ras(struct prb_doctor *d, const struct prb_process *p, struct prb_target *target,
 		       const struct listening *l)
 {
@@ -317,7 +317,7 @@ void prb_doctor_ports(struct prb_doctor *d, const struct prb_process *p, struct 
 	report_served(d, p->pid);
 	if (target)
 		find_listening(target, &l);
-	/* Of a process that was asked for, more is told. */
+	/* For a process named by the user, report its modules in any case. */
 	if (l.count || (target && d->process))
 		prb_error_destroy(read_modules(target, &imports));
 	if (l.cut)

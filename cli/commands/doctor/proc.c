@@ -20,7 +20,7 @@ static int try_file(pid_t pid, const char *name)
 	return fd < 0 || read(fd, text, sizeof(text)) < 0 ? errno : 0;
 }
 
-/* The same of the entries that each thread has. */
+/* As above, for a file of each thread. */
 static int try_task(pid_t pid, const char *name)
 {
 	char path[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the kernel lets us do to a process of our own, found out by doing it. */
+/* Tries which accesses to a process of our own the kernel allows. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>

@@ -20,8 +20,8 @@
 
 enum prb_verdict {
 	PRB_VERDICT_OK,
-	PRB_VERDICT_LIMITED, /**< some things do not work, or somebody else may do too much */
-	PRB_VERDICT_NO,	     /**< it does not work, or is open to everybody */
+	PRB_VERDICT_LIMITED, /**< some things do not work, or other users may do too much */
+	PRB_VERDICT_NO,	     /**< it does not work, or is open to all users */
 	PRB_VERDICT_UNKNOWN, /**< it could not be found out */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who we are, and which rights beyond that we have. */
+/* Our user, and our further rights. */
 #include <linux/capability.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What belongs to probing: its cache, the agent, the plugins of debuggers. */
+/* Checks of probing's own parts: its cache, the agent, the plugins of debuggers. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

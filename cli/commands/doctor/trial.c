@@ -14,7 +14,7 @@
 
 enum { PATIENCE_SECONDS = 5 };
 
-/* What a reader exits with; an errno is below. */
+/* Exit statuses of a reader; lower values are an errno. */
 enum { NO_ERRNO = 255 };
 
 /* A limit of 1 is what the kernel starts no program for, either. */

@@ -4,8 +4,8 @@
  *
  * Two children: a patient that only waits, and for each attempt a reader, which does to the patient
  * what we want to know of. The reader is the patient's sibling, not an ancestor, so Yama's rule
- * applies to it as to any two processes of a user. A seccomp filter that kills whoever makes a call
- * kills the reader, and not us.
+ * applies to it as to any two processes of a user. A seccomp filter that kills the caller kills the
+ * reader, and not us.
  *
  * Threading: one thread. The patient ends with its struct, and when we are killed.
  */

@@ -16,7 +16,7 @@ static struct prb_error *put(void *context, enum prb_wire_type what, const void 
 	FILE *file = what == PRB_WIRE_STDERR || what == PRB_WIRE_TRACEBACK ? stderr : stdout;
 
 	(void)context;
-	/* What comes first is also shown first. */
+	/* Keep the order of both streams. */
 	if (file == stderr)
 		fflush(stdout);
 	errno = 0;

@@ -12,7 +12,7 @@ struct eject_settings {
 	bool json;
 };
 
-/** What became of the agent and its library. */
+/** The outcome for the agent and its library. */
 struct ejection {
 	pid_t pid;
 	bool ran;		      /**< there was an agent, which has stopped */
@@ -36,7 +36,9 @@ static struct prb_error *stop_agent(struct prb_target *t, struct ejection *e)
 	return err;
 }
 
-/** That the agent has stopped is what counts; if its library stays, the reason is told. */
+/**
+ * Success means that the agent has stopped; if its library stays mapped, the reason is reported.
+ */
 static struct prb_error *unmap_library(struct prb_target *t, struct ejection *e)
 {
 	struct prb_inject_result result = {};

@@ -113,7 +113,7 @@ static struct prb_error *inject_agent(struct prb_target *t, struct prb_inject_re
 	err = prb_agent_load(t, ret);
 	/* One whose socket was removed has made another; no more was done. */
 	ret->already = !err && ret->value > 0;
-	/* What it returned is not the user's business. */
+	/* Its return value is internal. */
 	ret->called = false;
 	return err;
 }

@@ -51,10 +51,10 @@ struct prb_inject_settings {
 			offsetof(struct prb_inject_settings, json), .for_clients = true \
 	}
 
-/** PRB_ERROR_USAGE if one is given without the one that it belongs to. */
+/** PRB_ERROR_USAGE if an option is given without the option that it needs. */
 struct prb_error *prb_inject_check(const struct prb_inject_settings *settings) PRB_MUST_CHECK;
 
-/** Loads the library, with short waits of ours: the target's thread stands meanwhile. */
+/** Loads the library, with short waits of ours: the target's thread is stopped meanwhile. */
 struct prb_error *prb_inject_library(struct prb_target *t,
 				     const struct prb_inject_settings *settings,
 				     struct prb_inject_result *ret) PRB_MUST_CHECK;

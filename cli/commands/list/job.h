@@ -13,7 +13,10 @@
 /** The parent of all its ranks that have a process, which started them; 0: they have several. */
 pid_t prb_list_launcher(const struct prb_job *job, const struct prb_python_processes *all);
 
-/** Appends lines: the job's name, how many of its ranks are here, who started them; the missing. */
+/**
+ * Appends lines: the job's name, how many of its ranks are here, their launcher, and the missing
+ * ranks.
+ */
 void prb_list_job_text(const struct prb_job *job, pid_t launcher, struct prb_str *s);
 
 /** Adds the same to an object. */

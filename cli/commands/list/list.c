@@ -339,7 +339,7 @@ static struct prb_error *show_json(const struct rows *rows, bool tree)
 	return prb_output(&text);
 }
 
-/** Where the cheap way tells no patch release. */
+/** Asks for the patch release, where the cheap way gave none. */
 static struct prb_error *ask_release(struct prb_target *target, struct prb_modules *modules,
 				     struct prb_python_identity *identity)
 {
@@ -384,7 +384,7 @@ static unsigned count_own_threads(struct prb_target *target, unsigned all)
 	return count ? count : all;
 }
 
-/** The version as the process itself has it; names of files tell no patch release, if any. */
+/** The version from the process itself; file names give at most the minor version. */
 static struct prb_error *ask_version(struct prb_target *target, struct prb_python_process *p)
 {
 	struct prb_modules *modules;

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "dump/dump.h"
 
-/* What is run, by the name of a script or of a module after -m. */
+/* A known program, by the name of a script or of a module after -m. */
 struct program {
 	const char *names[4];
 	const char *word;	 /* must be among the arguments, too; or NULL */
@@ -178,7 +178,7 @@ const char *prb_list_program(const struct prb_process *process, const struct prb
 	if (above && above->forked_what && prb_list_is_fork(process, parent))
 		return above->forked_what;
 	if (prb_list_is_fork(process, parent))
-		return NULL; /* a child of it, which does something else: its stack tells */
+		return NULL; /* a child of it, which does something else: judged by its stack */
 	return program ? program->what : by_code(process, parent);
 }
 

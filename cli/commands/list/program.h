@@ -2,9 +2,9 @@
 /**
  * @file The well-known program that a Python process runs: a Jupyter kernel, a worker of gunicorn.
  *
- * Told by the command line and that of the parent; by the stack of the main thread where a child
- * has its parent's command line, since it was forked. A process can call itself what it likes, so
- * this is for people to read, never to decide by.
+ * Determined by the command lines of the process and its parent. A forked child has its parent's
+ * command line: there the stack of the main thread decides. A process can call itself what it
+ * likes, so this is for people to read, never to decide by.
  */
 #ifndef PRB_CLI_COMMANDS_LIST_PROGRAM_H
 #define PRB_CLI_COMMANDS_LIST_PROGRAM_H

@@ -62,7 +62,7 @@ static struct prb_error *watch(struct prb_target *target, const struct prb_memor
 	return NULL;
 }
 
-/** What grew since an earlier snapshot of the target. */
+/** Shows what grew since an earlier snapshot of the target. */
 static struct prb_error *show_diff(const struct prb_cli *cli, struct prb_target *target,
 				   const struct prb_memory_settings *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a process's threads tell, and what is wrong with it. */
+/* Derives a process's state and its troubles from its threads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,7 +108,7 @@ struct prb_error *prb_overview_judge(struct prb_overview_row *row)
 		count_thread(row, row->dump, thread);
 	if (!row->dump->threads.count)
 		return prb_str_copy("no thread of it runs Python", &row->error);
-	/* The main thread stands first, if it runs Python. */
+	/* The main thread is first, if it runs Python. */
 	return take_main(row, row->dump->threads.items);
 }
 

@@ -4,7 +4,7 @@
  * and again, at little cost.
  *
  * A process whose threads had no processor since it was last read (prb_pulse.ran) has not changed,
- * and is not read again but every thirty seconds. What cannot change while a program runs
+ * and is not read again but every thirty seconds. Data that cannot change while a program runs
  * (modules, layouts, the ranks of a job) is read once.
  *
  * Threading: one thread at a time.
@@ -20,7 +20,7 @@
 #include "target/proc/process.h"
 #include "target/target.h"
 
-/** What its main thread does. Texts are NULL where nothing is known. */
+/** The activity of its main thread. Texts are NULL where nothing is known. */
 struct prb_overview_main {
 	pid_t tid;
 	const char *state;   /**< static */
@@ -41,10 +41,10 @@ struct prb_overview_row {
 	struct prb_pulse pulse;
 	double cpu_percent; /**< of one processor, since it was last looked at; negative: unknown */
 	int64_t swap, limit, limit_used; /**< bytes; -1: not known, or none */
-	int64_t step;			 /**< the last one that was recorded; -1: none */
+	int64_t step;			 /**< the last recorded step; -1: none */
 	double read;			 /**< when its threads were read, monotonic; 0: never */
 	struct prb_overview_main main;
-	pid_t gil_holder; /**< 0: nobody, or not known */
+	pid_t gil_holder; /**< 0: none, or unknown */
 	double gil_idle;  /**< as main.idle_seconds, of the holder */
 	unsigned gil_waiters, lock_waiters, deadlocked, stuck; /**< threads */
 	PRB_VEC(char *) troubles; /**< what is wrong, the worst first */
@@ -79,7 +79,7 @@ const struct prb_overview_row *prb_overview_row(const struct prb_overview *overv
 
 /* judge.c */
 
-/** Takes over what the row's dump tells of its threads. */
+/** Fills the row from its dump of threads. */
 struct prb_error *prb_overview_judge(struct prb_overview_row *row) PRB_MUST_CHECK;
 /** Makes the troubles anew, at the time @p now. */
 struct prb_error *prb_overview_trouble(struct prb_overview_row *row, double now) PRB_MUST_CHECK;

@@ -158,7 +158,7 @@ static struct prb_error *read_groups(struct prb_overview_row *row)
 	return row->groups ? NULL : prb_error_nomem();
 }
 
-/** Whether it has rings is looked for now and then: it takes reading the whole map. */
+/** Looks for rings only now and then, since that needs the whole map. */
 static struct prb_error *read_step(struct prb_overview_row *row, bool seldom)
 {
 	if (row->step < 0 && !seldom)
@@ -245,7 +245,7 @@ static void read_limit(struct prb_overview *o, struct prb_overview_row *row)
 		*group = (struct group){row->groups, row->limit, row->limit_used};
 }
 
-/** What is read in each pass, also of one that did not run. */
+/** Updates what is read in each pass, also for a process that did not run. */
 static void count(struct prb_overview *o, struct known *k, const struct prb_pulse *pulse,
 		  bool another, bool looked)
 {
@@ -260,7 +260,7 @@ static void count(struct prb_overview *o, struct known *k, const struct prb_puls
 		row->swap = swap_of(row);
 }
 
-/** One that was named, and is no Python as far as its files tell. */
+/** Describes a named process that is no Python, going by its files. */
 static struct prb_error *describe(struct prb_overview_row *row, pid_t pid)
 {
 	struct prb_process process;
@@ -322,7 +322,7 @@ static struct prb_error *visit(struct prb_overview *o, struct known *k,
 	return NULL;
 }
 
-/** All that there are now; those that have ended are forgotten. */
+/** Visits all current processes; those that have ended are forgotten. */
 static struct prb_error *visit_all(struct prb_overview *o)
 {
 	__attribute__((cleanup(prb_pids_deinit))) struct prb_pids pids = {};
@@ -357,7 +357,7 @@ static struct prb_error *visit_all(struct prb_overview *o)
 	return err;
 }
 
-/** Those that were named, which stay in the list. */
+/** Visits the named processes, which stay in the list. */
 static struct prb_error *visit_named(struct prb_overview *o)
 {
 	struct known *k;

@@ -162,7 +162,7 @@ static void take(struct pauser *p, const struct prb_wire_frame *frame)
 		note(p, tell_paused(p));
 }
 
-/** It is to run again; who asks twice does not wait for the agent to say that it does. */
+/** Resumes the target; a second Ctrl-C does not wait for the agent. */
 static void end(struct pauser *p)
 {
 	prb_fault_step();
@@ -278,7 +278,7 @@ static void wait_for_end(struct pauser *p)
 	follow(p, &never);
 }
 
-/** The address is had before the target stands. */
+/** Binds before the target is paused. */
 static struct prb_error *listen_at(struct pauser *p, const char *token_file)
 {
 	const struct prb_pause_settings *s = p->settings;
@@ -295,7 +295,7 @@ static struct prb_error *listen_at(struct pauser *p, const char *token_file)
 	return NULL;
 }
 
-/** Ctrl-C and its like become readable; Ctrl-Z would leave the target standing. */
+/** Ctrl-C and its like become readable; Ctrl-Z would leave the target paused. */
 static struct prb_error *watch_signals(struct pauser *p)
 {
 	sigset_t set;

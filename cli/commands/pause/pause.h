@@ -15,7 +15,7 @@ struct prb_pause_settings {
 	bool json;
 };
 
-/** Pauses the target of @p cli until it is told to let it go, or a deadline. */
+/** Pauses the target of @p cli until it is asked to resume, or a deadline. */
 struct prb_error *prb_pause_command(const struct prb_cli *cli,
 				    const struct prb_pause_settings *settings) PRB_MUST_CHECK;
 

@@ -21,7 +21,7 @@ struct resume_settings {
 static const double ANSWER_SECONDS = 2;
 enum { END_MS = 5000 };
 
-/** Tells the process that holds the target to end, as Ctrl-C does there. */
+/** Ends the process that holds the target, as Ctrl-C does there. */
 static struct prb_error *end_holder(pid_t pid)
 {
 	prb_auto_close int fd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -15,7 +15,7 @@
 #include "target/proc/process.h"
 #include "target/proc/text.h"
 
-/** Who watches, and what shows it. */
+/** Supervisors, and how they are recognised. */
 static const struct {
 	const char *variable;
 	double unit; /* seconds that one of its value is; 0: it is no time */
@@ -71,7 +71,7 @@ static const struct {
 
 enum { SUPERVISORS = PRB_ARRAY_SIZE(supervisors), ANCESTORS = 3, NAMING_WORDS = 4 };
 
-/** Which of the supervisors a command line is that of; SUPERVISORS: none. */
+/** The index of the supervisor that a command line belongs to; SUPERVISORS: none. */
 static size_t find_supervisor(const struct prb_process *p)
 {
 	for (size_t n = 0; n < PRB_MIN(p->argv.count, (size_t)NAMING_WORDS); n++) {

@@ -9,8 +9,8 @@
 #include "target/target.h"
 
 /**
- * Warns of supervisors that may take @p t for dead when it is paused for up to @p seconds, as its
- * environment tells, and of interpreters that do not stand unless it is stopped @p hard. Finds the
+ * Warns of supervisors that may take @p t for dead when it is paused for up to @p seconds, going by
+ * its environment, and of interpreters that are not paused unless it is stopped @p hard. Finds the
  * GIL of the main interpreter, if it can be found.
  */
 void prb_pause_look(struct prb_target *t, double seconds, bool hard, struct prb_gil_locks *ret_gil);

@@ -64,7 +64,7 @@ static struct prb_error *run(struct printing *p, struct prb_clickhouse *server,
 		err = NULL;
 	else if (!err)
 		err = prb_answer_end(p->answer);
-	/* What came before an error is shown. */
+	/* Rows that came before an error are shown. */
 	if (p->renderer)
 		ending = prb_renderer_end(p->renderer);
 	if (!err && !ending && p->renderer)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a query is about: its targets, and the text of a script. */
+/* Opens the targets of a query, and reads the text of a script. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ struct prb_error *prb_query_format(const char *name, const struct prb_renderer_f
 		"it is one of %s", prb_str_text(&names));
 }
 
-/** One of several that cannot be opened is told, and its error kept. */
+/** If one of several targets cannot be opened, prints its error and keeps the first. */
 static struct prb_error *lose(struct prb_query *query, struct prb_error *err)
 {
 	prb_auto_str struct prb_str text = {};
@@ -55,7 +55,7 @@ static struct prb_error *lose(struct prb_query *query, struct prb_error *err)
 	return NULL;
 }
 
-/** Tells the reader which folder the rows are from, since another user may have made it. */
+/** Prints which folder the rows are from, since another user may have made it. */
 static void tell_left(const char *pid, const struct prb_target *target)
 {
 	prb_auto_str struct prb_str path = {};
@@ -193,7 +193,7 @@ struct prb_error *prb_query_open(struct prb_query *query, const struct prb_cli *
 	/* Of each process, some files stay open, and a machine may have hundreds. */
 	prb_descriptors_raise();
 	PRB_TRY(all ? open_all(query, cli) : open_named(query, cli));
-	/* What is left is nothing. */
+	/* No target is left. */
 	if (query->lost && query->lost == query->targets)
 		return prb_error_prefix(prb_steal(&query->failure), "no target can be read");
 	return NULL;
@@ -221,8 +221,8 @@ static struct prb_error *read_stream(FILE *file, const char *name, struct prb_st
 }
 
 /**
- * Opens a file to be read. The open() of a pipe with a name waits for somebody who writes to it,
- * maybe for ever: one that nobody writes to is an error.
+ * Opens a file to be read. The open() of a pipe with a name waits for a writer, without bound: a
+ * pipe without a writer is an error.
  */
 static struct prb_error *open_stream(const char *path, FILE **ret)
 {

@@ -56,7 +56,7 @@ static bool is_typed(const struct prb_cli *cli)
 	return cli->argument_count && strcmp(cli->arguments[0], "-") != 0;
 }
 
-/** Whoever types the SQL and names the target has asked for what it says; who pipes it has not. */
+/** SQL that was typed for a named target may change it; piped SQL needs --allow-code. */
 static bool may_change(const struct query_settings *s, const struct prb_cli *cli, bool typed)
 {
 	return !s->all && cli->targets.count <= 1 && (typed || s->allow_code);
@@ -182,7 +182,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	struct prb_error *err = run_query(cli, settings);
 
-	/* What it read so far is shown; the targets are let go. */
+	/* The rows read so far are shown and the targets are released. */
 	if (err && err->code == PRB_ERROR_CANCELLED && prb_interrupted())
 		prb_interrupt_end();
 	return err;

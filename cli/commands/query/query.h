@@ -22,7 +22,7 @@ struct prb_query {
 	struct prb_str *capture; /**< results go here instead of to stdout, or NULL */
 	size_t results;		 /**< shown so far */
 
-	size_t targets, lost;	   /**< targets named; those that cannot be opened */
+	size_t targets, lost;	   /**< targets named; targets that cannot be opened */
 	struct prb_error *failure; /**< of the first of them, or NULL */
 	const char *target;	   /**< the first one as the user named it, or NULL */
 };
@@ -52,8 +52,7 @@ struct prb_error *prb_query_run(struct prb_query *query, const char *sql,
 struct prb_error *prb_query_renderer(struct prb_query *query,
 				     struct prb_renderer **ret) PRB_MUST_CHECK;
 
-/** Prints what stands below a result: how many rows, and what is not shown of it; @p more: of
- * them. */
+/** Prints the footer of a result: how many rows, and what is left out; @p more: of them. */
 void prb_query_tell_rest(const struct prb_query *query, const struct prb_renderer *renderer,
 			 bool more);
 
@@ -67,9 +66,9 @@ void prb_query_typed(struct prb_query *query, const char *text, size_t length);
 /** Reads statements from the terminal and runs them until the user ends it. */
 struct prb_error *prb_query_prompt(struct prb_query *query) PRB_MUST_CHECK;
 
-/** As above, for a prompt elsewhere: each text of stdin, ended by a NUL, is run, and @p mark
- * printed on both streams behind what it gave. The empty text is not run, but ends what Ctrl-C
- * began.
+/**
+ * As above, for a prompt elsewhere: each text of stdin, ended by a NUL, is run, and @p mark printed
+ * on both streams after its output. The empty text is not run, but ends what Ctrl-C began.
  */
 struct prb_error *prb_query_relay(struct prb_query *query, const char *mark) PRB_MUST_CHECK;
 

@@ -71,7 +71,7 @@ void prb_query_tell_rest(const struct prb_query *query, const struct prb_rendere
 		fputs(prb_str_text(&text), stderr);
 }
 
-/** Runs a statement. What it gave before an error, or before Ctrl-C, is shown too. */
+/** Runs a statement. Rows before an error, or before Ctrl-C, are shown too. */
 static struct prb_error *run_statement(struct prb_query *query, struct prb_statement *statement)
 {
 	prb_auto_renderer struct prb_renderer *renderer = NULL;

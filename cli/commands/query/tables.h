@@ -7,8 +7,8 @@
 #include "base/str.h"
 
 /**
- * Appends a list of all tables, or the columns of those that @p pattern means: a table, a schema
- * or a pattern of a shell. PRB_ERROR_USAGE if there are none, with the nearest names.
+ * Appends a list of all tables, or the columns of the tables that @p pattern matches: a table, a
+ * schema or a pattern of a shell. PRB_ERROR_USAGE if there are none, with the nearest names.
  */
 struct prb_error *prb_tables_text(const char *pattern, struct prb_str *ret) PRB_MUST_CHECK;
 

@@ -28,7 +28,7 @@ enum {
 	LOOK_MS = 1000,	 /* how often processes and their rings are looked for */
 	PRUNE_LEFT = 60, /* looks between two at the folders of ended processes */
 	QUICK_MS = 50,	 /* how often rings that fill up fast are read */
-	FAST_PART = 4,	 /* those that fill a fourth of themselves within LOOK_MS */
+	FAST_PART = 4,	 /* a fast ring fills a fourth of itself within LOOK_MS */
 	DAY = 86400,
 	MIB = 1 << 20,
 	DEFAULT_DAYS = 7,
@@ -59,10 +59,10 @@ struct place {
 	char *path;
 	int fd;		 /**< -1: no ring is stored there any more */
 	unsigned stored; /**< rings that are */
-	bool gone;	 /**< somebody has removed it */
+	bool gone;	 /**< it was removed */
 };
 
-/** What was stored. */
+/** Totals of what was stored. */
 struct sums {
 	size_t rings;
 	uint64_t chunks, bytes, missed;
@@ -161,7 +161,7 @@ static struct prb_error *use_place(struct record *r, const char *ring, size_t *r
 	return place->fd >= 0 ? NULL : open_folder(r, place->path, &place->fd);
 }
 
-/** The ring, unless it is new. A file that is open keeps its number: nothing else has it. */
+/** The ring, unless it is new. The inode number of an open file is not reused. */
 static struct source *find_known(const struct record *r, const struct stat *st)
 {
 	for (size_t i = 0; i < r->sources.count; i++)
@@ -207,7 +207,7 @@ static struct prb_error *add_source(struct record *r, struct prb_ring_file *file
 	return source->cold.stem ? NULL : prb_error_nomem();
 }
 
-/** What fails is said once, and does not end the others; the next look tries it again. */
+/** A failure is printed once and does not end the other rings; the next look tries again. */
 static struct prb_error *tell(struct record *r, struct prb_error *err)
 {
 	if (!err || err->code == PRB_ERROR_NOMEM)
@@ -238,7 +238,7 @@ static struct prb_error *add_rings(struct record *r, struct prb_target *target, 
 	struct prb_error *err = prb_ring_files_find(target, &files);
 	struct prb_ring_file *file;
 
-	/* One that ends right now is stored as it is. */
+	/* The rings of a process that is just ending are stored as they are. */
 	if (err && !strict && err->code != PRB_ERROR_NOMEM && has_ended(target))
 		prb_error_destroy(prb_steal(&err));
 	prb_vec_each (file, &files.list) {

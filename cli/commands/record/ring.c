@@ -58,7 +58,7 @@ static void put_row(struct prb_str *s, const struct prb_ring *ring, const struct
 
 static void put_json_text(struct prb_json *json, const char *key, const char *text, size_t length)
 {
-	/* What is read from a file has no NUL behind it. */
+	/* Text read from a file has no NUL at its end. */
 	prb_auto_str struct prb_str copy = {};
 
 	prb_str_append(&copy, text, length);
@@ -100,7 +100,7 @@ static void put_head(struct prb_str *s, const struct prb_ring *ring)
 	prb_str_putc(s, '\n');
 }
 
-/** What is not among the rows, and why. */
+/** Warns of missing rows, and why they are missing. */
 static void warn_of_rest(const struct prb_ring *ring)
 {
 	prb_auto_str struct prb_str s = {};

@@ -26,7 +26,10 @@ static struct {
 	int socket; /* -1: it has ended */
 	char pid[16];
 	const char *target, *exe;
-	/* What it has, each with its kind in front: "c" classes, "w" functions, "t" tables. */
+	/*
+	 * The names of its parts, each with its kind in front: "c" classes, "w" functions, "t"
+	 * tables.
+	 */
 	struct prb_str names;
 	struct prb_custom custom;
 } python = {.socket = -1};
@@ -217,7 +220,7 @@ static void become_python(int socket, pid_t parent, const struct prb_texts *scri
 	snprintf(number, sizeof(number), "%d", socket);
 	words[count++] = "-s";
 	words[count++] = number;
-	/* What extensions print is no result of ours; and they do not outlive us. */
+	/* Output of extensions is no result of ours; and they do not outlive us. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || nothing < 0 ||
 	    dup2(nothing, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ||
 	    fcntl(socket, F_SETFD, 0))
@@ -269,7 +272,7 @@ struct prb_error *prb_extensions_load(const struct prb_cli *cli, const struct pr
 	python.started = true;
 	if (python.socket < 0)
 		return NULL;
-	/* The same process, whatever a pattern would match by then. */
+	/* By pid: a pattern could match another process by then. */
 	snprintf(python.pid, sizeof(python.pid), "%d", (int)target->pid);
 	python.target = target->live && target->local ? python.pid : cli->target;
 	python.exe = cli->places.exe;

@@ -12,7 +12,7 @@
 #include "command/command.h"
 #include "target/custom.h"
 
-/** What a command could show of extensions. */
+/** Parts of extensions that a command can use. */
 enum prb_extension_use {
 	PRB_EXTENSION_PRINTERS = 1 << 0,
 	PRB_EXTENSION_WAITS = 1 << 1,
@@ -29,8 +29,8 @@ enum prb_extension_use {
 
 /**
  * Loads the extensions if they may be of @p use for @p target, the only one of the command. *ret is
- * NULL if they are not; else it is valid until this is called again. One that fails is reported on
- * stderr by Python, and left out.
+ * NULL if they are not; else it is valid until this is called again. An extension that fails is
+ * reported on stderr by Python, and left out.
  */
 struct prb_error *prb_extensions_load(const struct prb_cli *cli, const struct prb_texts *scripts,
 				      unsigned use, const struct prb_target *target,

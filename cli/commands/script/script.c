@@ -21,7 +21,7 @@ static bool is_file(const char *word)
 	return (end && !strcmp(end, ".py")) || prb_script_is_ours(word);
 }
 
-/* What to run, the target, and the arguments. */
+/* Puts the script, the target and the arguments. */
 static void put_words(const struct prb_cli *cli, const struct script_settings *s,
 		      const char **words)
 {

@@ -65,7 +65,7 @@ static struct prb_error *tell(const struct prb_gateway *gateway, const struct pr
 	return s->open ? prb_serve_open(prb_str_text(&address), opened) : NULL;
 }
 
-/** Targets may stand in front of the command and behind it. */
+/** Targets may be given before the command and after it. */
 static struct prb_error *collect(const struct prb_cli *cli, struct prb_texts *ret)
 {
 	*ret = cli->targets;

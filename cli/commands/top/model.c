@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was seen: parts of a recording, of which old ones are forgotten. */
+/* The data of `top`: parts of a recording, of which old ones are dropped. */
 #include "cli/commands/top/top.h"
 
 #include <stdlib.h>
@@ -181,7 +181,7 @@ struct prb_error *prb_top_save(struct prb_top *top)
 	r.duration -= first->begin;
 	if (first->begin) {
 		subtract_cost(&r.cost, &first->cost);
-		r.process_cpu = -1; /* that of the first part is not known */
+		r.process_cpu = -1; /* unknown for the first part */
 	}
 	PRB_TRY(prb_store_create(path, &store));
 	PRB_TRY(write_runs(store, &r, first->begin));

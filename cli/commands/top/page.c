@@ -44,7 +44,7 @@ static void put_process(const struct prb_top *top, size_t first, struct prb_str 
 	prb_text_escape(s, r->command ? r->command : "");
 	prb_str_puts(s, "\nPython ");
 	prb_text_escape(s, r->python ? r->python : "?");
-	/* What was used before a reset is not known. */
+	/* CPU time before a reset is unknown. */
 	if (r->process_cpu >= 0 && (first || !from->begin))
 		prb_str_printf(s, " · CPU %.0f %%",
 			       percent((double)used, (double)(last->end - from->begin)));
@@ -79,7 +79,7 @@ static void put_states(const struct prb_top *top, struct prb_str *s)
 	}
 }
 
-/* Who held the GIL at the last sample of the last part. */
+/* Appends the GIL holder at the last sample of the last part. */
 static void put_gil(const struct prb_top *top, struct prb_str *s)
 {
 	struct prb_recording r = prb_top_slice(top, prb_top_end(top) - 1, prb_top_end(top));

@@ -124,7 +124,7 @@ static void choose(struct screen *s, long by)
 	s->chosen = (size_t)PRB_MAX(row, 0L);
 }
 
-/* What goes wrong with a file or a pattern is said in the last line. */
+/* Shows an error of a file or a pattern in the last line. */
 static void tell(struct prb_top *top, struct prb_error *err)
 {
 	if (!err)
@@ -323,7 +323,7 @@ static struct prb_error *wait_for_event(struct screen *s)
 	if (poll(wait, PRB_ARRAY_SIZE(wait), -1) < 0 && errno != EINTR)
 		return prb_error_os(errno, "cannot wait for keys");
 	s->over |= wait[0].revents & (POLLHUP | POLLERR | POLLNVAL);
-	/* What a key does depends on the page that the key before has led to. */
+	/* The effect of a key depends on the page that the previous key led to. */
 	while (!s->over && (key = getch()) != ERR) {
 		press(s, key);
 		PRB_TRY(draw(s));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The stack of one thread with variables and source, as `backtrace` prints it. That runs as a
- * process of its own, so that nothing that is read for it comes in the way of the sampler.
+ * process of its own, so that its reading does not disturb the sampler.
  */
 #include "cli/commands/top/top.h"
 

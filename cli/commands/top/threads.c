@@ -32,7 +32,7 @@ static double percent(int64_t part, int64_t whole)
 	return whole > 0 ? 100 * (double)part / (double)whole : 0;
 }
 
-/* What it does, or waits for. */
+/* Appends what the thread does, or waits for. */
 static void put_doing(const struct prb_recording *r, const struct prb_run *run, struct prb_str *s)
 {
 	prb_auto_str struct prb_str text = {};

@@ -170,7 +170,7 @@ static struct prb_error *show(struct prb_top *top, struct sampling *s,
 	if (settings->batch)
 		return print_all(top, s, settings->count);
 	PRB_TRY(prb_top_screen(top, &s->over, &received));
-	/* What was seen last stays when the process has ended. */
+	/* The last page stays on the terminal when the process has ended. */
 	if (s->over && !s->error && top->parts.count)
 		return print(top, false);
 	return NULL;

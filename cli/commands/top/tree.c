@@ -114,7 +114,7 @@ static bool has_match(const struct tree *t, uint32_t stack)
 	return prb_top_matches(t->top, f->name) || prb_top_matches(t->top, prb_function_file(f));
 }
 
-/* Whether it, or what it called, matches the filter. */
+/* Whether a stack, or one that it called, matches the filter. */
 static bool is_shown(const struct tree *t, uint32_t stack)
 {
 	uint32_t at = stack;
@@ -136,7 +136,7 @@ static bool is_shown(const struct tree *t, uint32_t stack)
 	}
 }
 
-/* What has nothing to do with the filter is passed over with all that it called. */
+/* A stack without a match is skipped with all its calls. */
 static void put_nodes(struct tree *t, struct prb_str *s)
 {
 	uint32_t at = t->child[0];

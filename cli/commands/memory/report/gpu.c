@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a process holds of the memory of GPUs, as NVIDIA's driver tells it. */
+/* GPU memory held by a process, from NVIDIA's driver. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 enum { MOST_GPUS = 64 };
 
-/** Whether CUDA is loaded there: else nobody waits for the driver. */
+/** Whether CUDA is loaded there; if not, the driver is not asked. */
 static bool uses_cuda(struct prb_target *target)
 {
 	prb_auto_str struct prb_str text = {};

@@ -31,7 +31,7 @@ static void put_changes(struct prb_str *s, int64_t objects, int64_t bytes)
 	prb_str_puts(s, "  ");
 }
 
-/** What holds new objects: a path, a variable of a frame, or nothing that was found. */
+/** Appends the holder of new objects: a path, a variable of a frame, or why there is none. */
 static struct prb_error *put_path(struct prb_census *census, const struct prb_growth_holder *h,
 				  struct prb_str *s)
 {

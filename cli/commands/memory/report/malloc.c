@@ -14,8 +14,8 @@ enum {
 	AGAIN = 8,	 /* readings of a window, and of a heap */
 	SIZES = 1 << 16, /* that are told apart */
 	CHUNK_LEAST = 32,
-	FENCE = 16,	 /* the size of what stands where memory of others follows */
-	LAST_FENCE = 64, /* so near to the end of a heap the last one stands */
+	FENCE = 16,	 /* the size of the fence chunk before foreign memory */
+	LAST_FENCE = 64, /* the last fence is at most so far from a heap's end */
 	PAGE = 4096,
 	PAGES_AT_ONCE = 4096,
 	PAGES_LEAST = 4,	  /* read at once where blocks follow each other */
@@ -104,7 +104,7 @@ static struct prb_error *count(struct prb_malloc *m, uint64_t size, uint64_t wor
 	return NULL;
 }
 
-/* What one heap has added. */
+/* Adds the sums of one heap. */
 static struct prb_error *join(struct prb_malloc *m, const struct prb_malloc *of)
 {
 	const struct prb_malloc_size *size;
@@ -198,7 +198,10 @@ static uint64_t end_now(struct walk *w, uint64_t end)
 	return end;
 }
 
-/* The head of the chunk at @at; 0 if there is none. What was just being changed is read again. */
+/*
+ * The head of the chunk at @at; 0 if there is none. A chunk in the middle of a change is read
+ * again.
+ */
 static uint64_t head_at(struct walk *w, uint64_t at, uint64_t *end)
 {
 	for (int i = 0; i < AGAIN; i++) {
@@ -221,7 +224,7 @@ static uint64_t head_at(struct walk *w, uint64_t at, uint64_t *end)
 static struct prb_error *walk_chunks(struct walk *w, uint64_t at, uint64_t *end,
 				     struct prb_malloc *m, bool *ret_right)
 {
-	uint64_t size = 0, word = 0; /* of the one before, whose use the next one tells */
+	uint64_t size = 0, word = 0; /* of the chunk before: the next head shows its use */
 
 	*ret_right = false;
 	while (at < *end) {
@@ -486,7 +489,7 @@ static struct prb_error *add_all(struct walk *w, const struct prb_maps *maps, st
 	return m->known ? add_spans(w, m) : NULL;
 }
 
-/* What the kernel does not let be read is looked at as far as it goes. */
+/* Facts that the kernel denies are done without. */
 static struct prb_error *read_all(struct walk *w, struct prb_target *target, struct prb_malloc *m)
 {
 	struct prb_maps maps = {};

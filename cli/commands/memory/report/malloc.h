@@ -10,7 +10,7 @@
  * Large blocks have mappings of their own, in which each page that is there is looked at. They come
  * last: where the time ends, the arenas are known, and how much was not looked through.
  *
- * Threading: one thread at a time. What is read is hostile: sizes are checked, walks are bounded.
+ * Threading: one thread at a time. The memory is untrusted: sizes are checked, walks are bounded.
  */
 #ifndef PRB_CLI_COMMANDS_MEMORY_REPORT_MALLOC_H
 #define PRB_CLI_COMMANDS_MEMORY_REPORT_MALLOC_H
@@ -45,7 +45,10 @@ struct prb_malloc {
 	struct prb_number_map size_numbers; /**< by size */
 };
 
-/** Fills in @p ret, which is to be zeroed. Errors: PRB_ERROR_NOMEM, and those of no process. */
+/**
+ * Fills in @p ret, which is to be zeroed. Errors: PRB_ERROR_NOMEM, and errors of a process that has
+ * ended.
+ */
 struct prb_error *prb_malloc_read(struct prb_target *target, double max_seconds,
 				  struct prb_malloc *ret) PRB_MUST_CHECK;
 void prb_malloc_deinit(struct prb_malloc *malloc);

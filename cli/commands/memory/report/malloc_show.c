@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What glibc's allocator has handed out, and what grew of it, as text and as JSON. */
+/* Memory handed out by glibc's allocator, and its growth, as text and as JSON. */
 #include <stdlib.h>
 
 #include "base/checked.h"
@@ -21,7 +21,7 @@ static bool is_missing_some(const struct prb_malloc *m)
 	return m->unseen || m->other_sizes;
 }
 
-/* What the figures leave out. */
+/* Appends what the figures leave out. */
 static void put_missing(const struct prb_malloc *m, struct prb_str *s)
 {
 	if (m->unseen) {
@@ -78,7 +78,7 @@ static int64_t all_bytes(const struct prb_malloc *m)
 	return (int64_t)(m->used + m->mapped_bytes);
 }
 
-/* Those that grew, the most first. Freed by the caller. */
+/* Block sizes that grew, the most first. Freed by the caller. */
 static struct prb_error *changes(const struct prb_malloc *before, const struct prb_malloc *after,
 				 struct change **ret, size_t *ret_count)
 {

@@ -29,7 +29,7 @@ struct prb_memory_process {
 	bool told;	     /**< rss is known */
 };
 
-/** What the process holds of a GPU, in bytes; used and total -1: unknown. */
+/** GPU memory that the process holds, in bytes; used and total -1: unknown. */
 struct prb_memory_gpu {
 	unsigned index;
 	char name[96];
@@ -123,14 +123,14 @@ struct prb_error *prb_memory_growth(struct prb_target *target, const struct prb_
 				    struct prb_str *out) PRB_MUST_CHECK;
 /** An error if there are no objects to be compared. */
 struct prb_error *prb_memory_need_census(const struct prb_memory *memory) PRB_MUST_CHECK;
-/** What grew, and what holds it; @p seconds lie between them. */
+/** Finds what grew, and its holders; @p seconds lie between them. */
 struct prb_error *prb_memory_compare(const struct prb_memory *before,
 				     const struct prb_memory *after,
 				     const struct prb_memory_settings *settings, double seconds,
 				     struct prb_str *out) PRB_MUST_CHECK;
 
 /* diff.c */
-/** The same of two snapshots or cores of one process. */
+/** As above, for two snapshots or cores of one process. */
 struct prb_error *prb_memory_diff(struct prb_target *first, struct prb_target *second,
 				  const struct prb_memory_settings *settings,
 				  struct prb_str *out) PRB_MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the kernel says of a process's memory, and of the limit of its control groups. */
+/* The kernel's figures of a process's memory, and the limit of its control groups. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -36,7 +36,10 @@ struct prb_error *prb_memory_open(struct prb_target *target, struct prb_memory *
 	return NULL;
 }
 
-/* What concerns one interpreter is told in its place; out of memory or no process end it all. */
+/*
+ * An error of one interpreter is reported in its place; out of memory or an ended process ends the
+ * whole reading.
+ */
 static struct prb_error *take(struct prb_memory *m, const struct prb_census_limits *limits)
 {
 	struct prb_memory_interpreter *i;

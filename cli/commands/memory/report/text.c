@@ -319,7 +319,7 @@ static double anonymous_bytes(struct prb_census *census)
 	return (double)bytes;
 }
 
-/** What of the anonymous memory no object explains. */
+/** Appends the anonymous memory that no object explains. */
 static void put_rest(const struct prb_memory *m, struct prb_str *s)
 {
 	const struct prb_memory_interpreter *i;

@@ -66,7 +66,7 @@ static struct prb_error *thread_of(struct prb_site_natives *n, uint32_t tid,
 	return NULL;
 }
 
-/* The same as a walk from outside finds. */
+/* Notes the same frames that a walk from outside finds. */
 static struct prb_error *note_frames(struct prb_site_natives *n,
 				     const struct prb_sites_sample *sample)
 {

@@ -39,7 +39,7 @@ struct taker {
 	uint32_t cut, none, unknown;	     /* stacks of a note */
 };
 
-/* What lives until the end of the sampling need be read once. */
+/* Code objects live until the end of the sampling, so each is read once. */
 static struct prb_error *learn(struct taker *t, uint64_t code, uint64_t position, uint32_t *ret)
 {
 	struct prb_py_frame frame = {.code = code, .position = position};
@@ -113,7 +113,7 @@ static struct prb_error *stack_of(struct taker *t, const struct prb_sites_sample
 	return NULL;
 }
 
-/* What is known to be at an address was freed: also by a way that is not seen. */
+/* Marks the block known at an address as freed, even if the free itself was not seen. */
 static void end_block(struct taker *t, uint64_t address)
 {
 	size_t number;

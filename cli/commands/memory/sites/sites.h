@@ -33,7 +33,7 @@ struct prb_memory_sites {
 
 /** A function, a line of it, or a whole stack. */
 struct prb_memory_site {
-	uint32_t stack; /**< the stack, or one that ends in that line */
+	uint32_t stack; /**< the stack, or a stack that ends in that line */
 	double bytes, blocks, alive_bytes, alive_blocks;
 	uint64_t samples;
 };
