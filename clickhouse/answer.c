@@ -34,7 +34,7 @@ static void unescape(struct prb_str *s, const char *text, size_t length)
 	prb_str_putc(s, '\0');
 }
 
-/** What a column's values are, by its type: "Nullable(Int64)". */
+/** The kind of a column's values, by its type: "Nullable(Int64)". */
 static unsigned char kind_of(const char *type)
 {
 	static const char *const wrappers[] = {"Nullable(", "LowCardinality("};

@@ -81,7 +81,7 @@ struct prb_http {
 	char failure[CURL_ERROR_SIZE];
 };
 
-/** What one request is about. */
+/** One request. */
 struct transfer {
 	struct prb_http *http;
 	const struct prb_http_request *request;

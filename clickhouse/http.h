@@ -50,7 +50,7 @@ struct prb_http_outcome {
 	struct prb_str error; /**< what the server says of a failure; bounded */
 };
 
-/** PRB_ERROR_UNSUPPORTED if libcurl is not there. Connects to nobody yet. */
+/** PRB_ERROR_UNSUPPORTED if libcurl is not there. Does not connect yet. */
 struct prb_error *prb_http_create(const struct prb_clickhouse_url *url, const char *password,
 				  struct prb_http **ret) PRB_MUST_CHECK;
 void prb_http_destroy(struct prb_http *http);

@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 
-/* What each table has. `_ring` and `_row` name a row for ever: see ship.h. */
+/* Columns of each table. `_ring` and `_row` identify a row permanently: see ship.h. */
 static const struct {
 	const char *name, *type, *codec;
 	bool few; /* values: they are numbered where the server can */
@@ -156,7 +156,7 @@ static struct prb_error *make(struct prb_clickhouse *server,
 			continue;
 		PRB_TRY(choose(table, &columns[i], &column));
 		prb_str_printf(&sql, ", `%s`", column.name);
-		/* What our own tables say in words repeats itself. */
+		/* Texts of our own tables repeat, so they are numbered. */
 		put_type(server, types[column.type].type, ours && column.type == PRB_RING_TEXT,
 			 &sql);
 		steps |= !strcmp(column.name, "step") && column.type == PRB_RING_INTEGER;

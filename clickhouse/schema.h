@@ -2,10 +2,9 @@
 /**
  * @file The tables of a database that rows of rings go into: SCHEMA.NAME is SCHEMA_NAME there.
  *
- * A table is made when its first ring comes, and gets the columns that later rings have more, and
- * those that a later version of probing has in each table. A
- * column that is there with another type stays as it is: that ring's is NAME__integer, NAME__real
- * or NAME__text. Nothing is ever dropped.
+ * A table is made when its first ring comes, and gets the additional columns of later rings, and of
+ * later versions of probing. A column that is there with another type stays as it is: that ring's
+ * is NAME__integer, NAME__real or NAME__text. Nothing is ever dropped.
  *
  * Names come from processes: only letters, digits and underscores reach a statement.
  *
@@ -37,7 +36,7 @@ struct prb_table_column {
 
 struct prb_clickhouse_table {
 	char name[PRB_TABLE_NAME];
-	PRB_VEC(struct prb_table_column) columns; /**< but for those that each table has */
+	PRB_VEC(struct prb_table_column) columns; /**< without the columns of every table */
 	PRB_VEC(struct prb_table_column) others;  /**< of types that rings do not have */
 	uint32_t lead;				  /**< bit N: it has number N of those */
 	bool made;				  /**< by us, just now: it has no rows */

@@ -62,7 +62,7 @@ void prb_clickhouse_quote(struct prb_str *s, const char *text)
 	prb_str_putc(s, '\'');
 }
 
-/** A line without the names of exceptions; one that says the same as that before is left out. */
+/** A line without the names of exceptions; a line equal to the previous one is left out. */
 static void put_line(struct prb_str *s, const char *line, size_t length)
 {
 	static const char mark[] = "Exception: ";
@@ -180,7 +180,10 @@ struct prb_error *prb_clickhouse_select(struct prb_clickhouse *server, const cha
 	enum prb_http_end end;
 	struct prb_error *err = send_to(server, only_reads, &request, &end);
 
-	/* A user who may only read may not say so. That the statement writes has the same code. */
+	/*
+	 * A read-only user may not set "readonly". A statement that writes fails with the same
+	 * code.
+	 */
 	if (!err || !strstr(err->message, "Cannot modify 'readonly'"))
 		return err;
 	prb_error_destroy(err);

@@ -8,7 +8,7 @@
  * rows in a table say what arrived.
  *
  * Threading: one thread at a time. Errors: PRB_ERROR_FAILED with the server's words, and those of
- * http.h. What the server says is escaped and bounded.
+ * http.h. The server's messages are escaped and bounded.
  */
 #ifndef PRB_CLICKHOUSE_SERVER_H
 #define PRB_CLICKHOUSE_SERVER_H
@@ -37,7 +37,7 @@ struct prb_clickhouse {
 	int code; /**< of the last refusal, as the server numbers them; 0: another failure */
 };
 
-/** Connects to nobody yet. @p url is copied, its job too. */
+/** Does not connect yet. @p url is copied, its job too. */
 struct prb_error *prb_clickhouse_open(const char *url, const char *password_file,
 				      struct prb_clickhouse *ret) PRB_MUST_CHECK;
 void prb_clickhouse_close(struct prb_clickhouse *server);
@@ -53,8 +53,10 @@ bool prb_clickhouse_is_from(const struct prb_clickhouse *server, unsigned major,
 struct prb_error *prb_clickhouse_ask(struct prb_clickhouse *server, const char *sql,
 				     struct prb_str *ret) PRB_MUST_CHECK;
 
-/** The same for a statement that only reads, with a sink, and no bounds but those of the sink and
- * of @p timeout_s. */
+/**
+ * As above, for a statement that only reads, with a sink, and no bounds but those of the sink and
+ * of @p timeout_s.
+ */
 struct prb_error *prb_clickhouse_select(struct prb_clickhouse *server, const char *sql,
 					double timeout_s, prb_http_sink *sink,
 					void *context) PRB_MUST_CHECK;

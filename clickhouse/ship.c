@@ -263,7 +263,7 @@ static struct prb_error *bear_refusal(struct prb_ship *ship)
 	return NULL;
 }
 
-/** What an unreachable server is, is said once. */
+/** Reports an unreachable server once. */
 static struct prb_error *bear(struct prb_ship *ship, struct prb_error *err, double *retry)
 {
 	const bool refused = err->code == PRB_ERROR_PERMISSION;
@@ -303,7 +303,7 @@ static struct prb_error *send_in_time(struct prb_ship *ship, struct timing *t, b
 		*more = false;
 		PRB_TRY(bear(ship, err, &t->retry));
 		t->next_send = prb_clock_seconds() + t->retry;
-		/* What waits grows from now on. */
+		/* Waiting rows pile up from now on. */
 		t->next_prune = PRB_MIN(t->next_prune, now + PRUNE_AWAY);
 	} else if (t->retry) {
 		fprintf(stderr, "probing: the server answers again\n");

@@ -5,13 +5,13 @@
  *
  * **No row is lost or doubled**, whichever of the two is killed:
  *
- * - A row has a name for ever: `_ring`, a hash of what the header of its ring says, the host and
+ * - A row is identified permanently by `_ring`, a hash of the header of its ring, the host and
  *   the user; and `_row`, the number of its slot.
- * - The rows of a ring are sent in the order of their numbers, one insert after the other. So what
- *   has arrived is always a beginning of the ring, also if an insert arrived in part, and the
- *   server's highest `_row` says where to go on.
- * - That number is only believed if no insert is on its way any more. After an insert whose end is
- *   not known, ours or that of a process that was killed, its session is fenced first (server.h).
+ * - The rows of a ring are sent in the order of their numbers, one insert after the other. So
+ *   what has arrived is always a beginning of the ring, also if an insert arrived in part, and the
+ *   server's highest `_row` is where to go on.
+ * - That number is only believed if no insert is on its way any more. After an insert whose end
+ *   is not known, ours or a killed process's, its session is fenced first (server.h).
  *
  * The same holds for samples of recordings (.profile), whose `_row` is made of chunk and place, and
  * for metrics, which are read into a ring of our own first.
@@ -36,7 +36,7 @@ struct prb_ship_options {
 	const char *password_file;	 /**< or NULL */
 	const char *state;		 /**< folder, or NULL: the usual one */
 	const char *host;		 /**< what this machine is called; NULL: its name */
-	const char *job;		 /**< of all rows; NULL: that of each process */
+	const char *job;		 /**< of all rows; NULL: each process's own */
 	double every;			 /**< seconds between inserts into a table; 0: 2 */
 	double metrics;			 /**< seconds between readings of metrics; 0: none */
 	int max_size;			 /**< MiB of cold files; 0: 1024 */

@@ -99,7 +99,7 @@ bool prb_ship_has_room(struct prb_ship *ship, uid_t uid)
 	return false;
 }
 
-/** What no agent makes would take memory, or time, that is for the rings of others. */
+/** Refuses rings larger than any agent makes: they would use up memory and time. */
 static struct prb_error *check_size(const struct prb_ring *ring, const struct stat *st)
 {
 	const struct prb_ring_header *h = &ring->header;
@@ -297,13 +297,13 @@ struct prb_error *prb_ship_find_job(struct prb_target *target, char **ret, long 
 	if (*ret_rank < 0)
 		return NULL;
 	*ret = prb_job_name_of_all(&environment, target->pid);
-	/* It stands in each row, and a process may claim any. */
+	/* Each row contains it, and it is the process's claim: bound its length. */
 	if (*ret && strlen(*ret) > PRB_SHIP_JOB)
 		(*ret)[PRB_SHIP_JOB] = '\0';
 	return *ret ? NULL : prb_error_nomem();
 }
 
-/** Keeps the folder of its rings, to be told of new ones. */
+/** Keeps the folder of its rings, to watch for new ones. */
 static void keep_folder(const struct prb_ship *ship, struct prb_ship_process *process)
 {
 	for (size_t i = 0; process->folder < 0 && i < ship->sources.count; i++) {
@@ -336,7 +336,7 @@ static bool has_changed(struct prb_ship_process *process)
 	return true;
 }
 
-/** What can be lost by a process that ends meanwhile is found in the folder that it leaves. */
+/** If the process ends meanwhile, its rings are found in the folder that it leaves. */
 static struct prb_error *look_at(struct prb_ship *ship, struct prb_ship_process *process)
 {
 	prb_auto_target struct prb_target *target = NULL;
@@ -382,7 +382,7 @@ static struct prb_error *add_process(struct prb_ship *ship, pid_t pid)
 	return NULL;
 }
 
-/** Nobody has these rings mapped any more: they are read to their ends. */
+/** No process maps these rings any more: they are read to their ends. */
 static void end_process(struct prb_ship *ship, pid_t pid)
 {
 	for (size_t i = 0; i < ship->sources.count; i++) {
@@ -406,7 +406,7 @@ static bool has_ended(const struct prb_ship_process *process)
 	if (process->ended)
 		return true;
 	if (process->pidfd >= 0)
-		return false; /* poll() has told */
+		return false; /* poll() has reported it */
 	prb_auto_error struct prb_error *err = prb_process_describe(process->pid, &now);
 	gone = err || now.kind != PRB_PROCESS_PROGRAM;
 	prb_process_deinit(&now);
@@ -465,7 +465,7 @@ static struct prb_error *look_at_folder(struct prb_ship *ship, const char *path)
 	return err;
 }
 
-/** What ended processes have left, in the places where agents put it. */
+/** Looks at rings left by ended processes, in the agents' folders. */
 static struct prb_error *look_at_left(struct prb_ship *ship)
 {
 	struct prb_left_list left = {};

@@ -151,7 +151,7 @@ static const char *label_of(const char *labels, const char *key, size_t *ret_len
 		if (at[name] != '=' || at[name + 1] != QUOTE)
 			break;
 		value = strcspn(at + name + 2, "\"");
-		/* NULL stands for any other than those of the process. */
+		/* NULL: any label but the process's own. */
 		if (key ? name == strlen(key) && !strncmp(at, key, name)
 			: !(name == 3 && !strncmp(at, "pid", 3)) &&
 				    !(name == 4 && !strncmp(at, "rank", 4))) {

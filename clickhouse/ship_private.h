@@ -48,7 +48,7 @@ struct prb_ship_source {
 	struct prb_ring_header header; /**< as of its discovery */
 	struct prb_ring_column columns[PRB_RING_COLUMNS];
 	PRB_VEC(pid_t) holders; /**< processes that have it mapped */
-	bool ended;		/**< nobody writes any more */
+	bool ended;		/**< it has no writer any more */
 	bool placed;		/**< `next` is known */
 	bool refused;		/**< its names or columns cannot be had there */
 
@@ -57,7 +57,7 @@ struct prb_ship_source {
 	struct prb_table_places places;
 
 	uint64_t next; /**< number of the first slot that is not known to have arrived */
-	uint64_t sent; /**< the same of those that stand in the present batch, too */
+	uint64_t sent; /**< as above, with the slots of the present batch */
 	uint64_t goal; /**< `head` when it was found: --once sends as much */
 	uint64_t head; /**< slots that were reserved when it was looked at last */
 
@@ -114,7 +114,7 @@ struct prb_ship {
 	char host[256];
 	PRB_VEC(struct prb_ship_source *) sources;
 	size_t most_sources; /**< as many as may be open */
-	uid_t crowded_by;    /**< the last user who had too many, and that was said; or -1 */
+	uid_t crowded_by;    /**< the last user reported for too many rings; or -1 */
 	bool cut_short;	     /**< a ring had its time in this round */
 	PRB_VEC(struct prb_ship_process) processes;
 	struct prb_pids pids; /**< of all processes, when they were listed last; in order */
@@ -179,7 +179,7 @@ struct prb_ship_process *prb_ship_find_process(const struct prb_ship *ship, pid_
 struct prb_error *prb_ship_describe(struct prb_ship *ship, const char *path, int fd,
 				    const struct stat *st,
 				    struct prb_ship_source *source) PRB_MUST_CHECK;
-/** What a process says of its job, NULL if it has none; and its rank, or -1. */
+/** The job that a process claims, NULL if none; and its rank, or -1. */
 struct prb_error *prb_ship_find_job(struct prb_target *target, char **ret,
 				    long *ret_rank) PRB_MUST_CHECK;
 /** Says once that it is not sent. */

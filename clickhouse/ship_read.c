@@ -49,8 +49,10 @@ static uint64_t oldest_chunk(const struct prb_ship_source *source)
 	return last >= source->header.chunks ? last - source->header.chunks + 1 : 0;
 }
 
-/** The cold file with the highest number up to @p chunk, or else the lowest above; "" if none.
- * Those up to number @p after, unless it is NULL, were tried. */
+/**
+ * The cold file with the highest number up to @p chunk, or else the lowest above; "" if none. Files
+ * up to number @p after, unless it is NULL, were tried.
+ */
 static void choose_cold(int folder, const char *stem, uint64_t chunk, const uint64_t *after,
 			char ret[NAME_MAX + 1])
 {
@@ -99,7 +101,7 @@ static struct prb_error *open_cold(struct prb_ship_source *source, int folder, u
 	return NULL;
 }
 
-/** From our own folder, and from that of the ring, where `probing record` may have stored some. */
+/** From our own folder, and from the ring's, where `probing record` may have stored some. */
 static struct prb_error *open_any_cold(const struct prb_ship *ship, struct prb_ship_source *source,
 				       bool *ret)
 {
@@ -158,7 +160,7 @@ static struct prb_error *next_chunk(struct prb_ship_source *source, bool *ret)
 	if (!*ret)
 		return NULL;
 	if (ring->first > source->sent) {
-		/* What was dropped before anybody followed the ring is not ours to send. */
+		/* Slots dropped before we followed the ring do not count as lost. */
 		source->lost += source->sent ? ring->first - source->sent : 0;
 		source->sent = ring->first;
 	}
@@ -179,7 +181,7 @@ static bool pass(struct prb_ship_source *source)
 	if (!source->ended && now - source->blocked < GIVE_UP_S &&
 	    source->limit >= source->given_up && source->head - source->limit < slots / 2)
 		return false;
-	/* Those that were reserved by then have been waited for as long. */
+	/* All slots reserved by then have waited as long. */
 	if (now - source->blocked >= GIVE_UP_S)
 		source->given_up = source->blocked_head;
 	source->blocked = 0;
@@ -234,8 +236,10 @@ static void take_rows(struct prb_ship *ship, struct prb_ship_source *source,
 	ship->batch.failed |= job.failed;
 }
 
-/** What is read to its end has no other slots: the file was cut. Those that a ring has dropped
- * meanwhile may be in a cold file. */
+/**
+ * A file read to its end has no more slots: it was cut. Slots that a ring has dropped meanwhile may
+ * be in a cold file.
+ */
 static void skip_missing(struct prb_ship_source *source)
 {
 	const struct prb_ring *ring = source->open;
@@ -249,7 +253,7 @@ static void skip_missing(struct prb_ship_source *source)
 	source->sent = ring->end;
 }
 
-/** A damaged ring of an ended process may say that it has more than there is: nobody adds it. */
+/** A damaged ring of an ended process may claim more slots than it has: none will be added. */
 static void end_for_good(struct prb_ship_source *source)
 {
 	if (!source->ended || source->sent >= source->head)

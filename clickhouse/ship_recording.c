@@ -79,7 +79,7 @@ static void cursor_guard(struct prb_load_cursor **cursor)
 }
 #define auto_cursor __attribute__((cleanup(cursor_guard)))
 
-/** The same for a copy of the file, and whoever ships it. */
+/** The same number for a copy of the file, and for any shipper. */
 static uint64_t identify(const struct prb_ship *ship, const struct prb_recording *about, uid_t uid)
 {
 	static const uint64_t key[2] = {0x70726f62696e6721, 0x70726f66696c65};
@@ -139,7 +139,7 @@ static struct prb_error *place_source(const struct prb_ship *ship, struct prb_sh
 	return prb_str_copy(job ? job : "", &source->job);
 }
 
-/** Which chunks are complete; *ret_ended: all are, and nobody writes any more. */
+/** Which chunks are complete; *ret_ended: all are, and there is no writer any more. */
 static struct prb_error *find_end(struct prb_load *load, const struct stat *st, uint64_t *ret_head,
 				  bool *ret_ended)
 {
@@ -242,7 +242,7 @@ struct prb_error *prb_ship_add_recording(struct prb_ship *ship, const char *path
 	return prb_ship_add(ship, source);
 }
 
-/** One that `perf --background` or `--ring` of our user writes, or has written. */
+/** Adds a recording that `perf --background` or `--ring` of our user writes, or has written. */
 static struct prb_error *add_known(struct prb_ship *ship, const struct prb_known_recording *known)
 {
 	const bool named = ship->options->targets && ship->options->targets->count;
@@ -338,7 +338,7 @@ static void put_stack(const struct prb_tree *tree, uint32_t stack, struct prb_st
 	prb_vec_free(&names);
 }
 
-/** What is made for one run. */
+/** Buffers for one run. */
 struct sample {
 	struct prb_str stack, waits;
 	uint32_t of; /* number of the stack in `stack` */
@@ -439,7 +439,7 @@ static struct prb_error *read_chunks(struct prb_ship *ship, struct prb_ship_sour
 		note_lost(source, prb_load_cursor_chunk(cursor));
 		take_runs(ship, source, prb_load_about(load), runs, count, place, &sample);
 	}
-	/* What is not there any more. */
+	/* Chunks that do not exist any more count as sent. */
 	if (!err && !prb_ship_is_full(ship))
 		source->sent = source->head;
 	prb_str_deinit(&sample.stack);
@@ -459,7 +459,7 @@ struct prb_error *prb_ship_read_recording(struct prb_ship *ship, struct prb_ship
 	if (!err || err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_BAD_DATA ||
 	    err->code == PRB_ERROR_UNSUPPORTED)
 		return err;
-	/* Its recorder is writing, or it was removed, which the next look tells. */
+	/* Its recorder is writing, or it was removed, which the next look finds. */
 	prb_error_destroy(err);
 	source->next_look = 0;
 	return NULL;

@@ -99,7 +99,7 @@ static struct prb_error *prepare(struct prb_ship *ship, struct prb_ship_source *
 				 &source->places);
 }
 
-/** One that the server or its own names forbid is left out. */
+/** Leaves out a source that the server or its own names forbid. */
 static struct prb_error *refuse(struct prb_ship *ship, struct prb_ship_source *source,
 				struct prb_error *err)
 {
@@ -191,7 +191,7 @@ static struct prb_error *put_off(struct prb_ship *ship, struct prb_ship_table *t
 
 	if (ship->options->once)
 		return err;
-	/* What somebody has dropped is made again: a database when its server is greeted. */
+	/* A dropped table is made again; a dropped database at the next handshake. */
 	if (no_database)
 		ship->server.major = 0;
 	if (no_database || ship->server.code == PRB_CLICKHOUSE_UNKNOWN_TABLE)
@@ -206,7 +206,7 @@ static struct prb_error *put_off(struct prb_ship *ship, struct prb_ship_table *t
 	return NULL;
 }
 
-/** What keeps a ring from being sent: only the failures of its table, and its own, are borne. */
+/** Handles an error of a ring: failures of its table, and its own, do not end the shipping. */
 static struct prb_error *bear_source(struct prb_ship *ship, struct prb_ship_source *source,
 				     struct prb_error *err)
 {
@@ -244,7 +244,7 @@ static struct prb_error *place_all(struct prb_ship *ship)
 	return NULL;
 }
 
-/** What was sent has arrived, or has no rows. */
+/** The sent rows have arrived, or there were none. */
 static struct prb_error *arrived(struct prb_ship *ship, size_t table)
 {
 	for (size_t i = 0; i < ship->sources.count; i++) {

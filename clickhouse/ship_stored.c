@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What waits for the server: chunks in cold files, in the folder NAME.waiting beside the state. */
+/*
+ * Rows that wait for the server: chunks in cold files, in the folder NAME.waiting beside the state.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -82,14 +84,14 @@ struct prb_error *prb_ship_store(struct prb_ship *ship, struct prb_ship_source *
 		source->cold.stem = prb_ship_stem(source);
 		source->cold.folder = ship->waiting;
 		source->cold.begun = true;
-		/* What is dropped, if there is too much, are whole files. */
+		/* Whole files are dropped if there is too much. */
 		source->cold.file_bytes =
 			PRB_MIN((uint64_t)max_size(ship) * MIB / FILES, (uint64_t)FILE_BYTES);
 		if (!source->cold.stem)
 			return prb_error_nomem();
 		PRB_TRY(prb_cold_continue(&source->cold, &source->header));
 	}
-	/* What has arrived is not stored. */
+	/* Rows that have arrived are not stored. */
 	source->cold.next = PRB_MAX(source->cold.next, source->next >> source->header.chunk_shift);
 	return prb_cold_store(&source->cold, source->fd, source->ended);
 }

@@ -44,7 +44,7 @@ struct prb_ship_state {
 
 /**
  * Opens what is in @p folder, or in the usual one for NULL. Each server and database has a file of
- * its own. PRB_ERROR_FAILED if another process has it.
+ * its own. PRB_ERROR_FAILED if another process holds it.
  */
 struct prb_error *prb_ship_state_open(const char *folder, const struct prb_clickhouse_url *url,
 				      struct prb_ship_state *ret) PRB_MUST_CHECK;
@@ -59,8 +59,7 @@ struct prb_error *prb_ship_state_note(struct prb_ship_state *state, uint64_t rin
 /** Writes the session, before an insert uses it, or that there is none. PRB_ERROR_FAILED. */
 struct prb_error *prb_ship_state_note_session(struct prb_ship_state *state) PRB_MUST_CHECK;
 
-/** Writes the positions if they have changed. Rings that nobody has seen for 60 days are forgotten.
- */
+/** Writes the positions if they have changed. Rings unseen for 60 days are forgotten. */
 struct prb_error *prb_ship_state_save(struct prb_ship_state *state) PRB_MUST_CHECK;
 
 #endif

@@ -15,7 +15,7 @@
 
 enum { MAX_DEPTH = 200, MAX_LENGTH = 1 << 20 };
 
-/** What goes before a token, each time that it is written. */
+/** Text to insert before a token, each time that it is written. */
 struct insertion {
 	size_t token;
 	const char *before;
@@ -164,7 +164,7 @@ static size_t find_word(const struct translation *t, size_t from, const char *co
 	return t->tokens.count;
 }
 
-/** What may be behind conditions, and what behind a table: the first that is not its alias. */
+/** Words that may follow conditions, and words that may follow a table, as opposed to its alias. */
 static const char *const rest[] = {"group", "having",	"order",  "limit",
 				   "union", "settings", "window", NULL};
 static const char *const behind_table[] = {"where",  "group",	 "having",   "order", "limit",
@@ -274,7 +274,7 @@ static bool add_key_conditions(struct translation *t, size_t i)
 
 	if (!i || !is(t, i - 1, "from") || !is(t, where, "where"))
 		return true;
-	/* Whether CASE finds false or NULL does matter. */
+	/* Within CASE, false and NULL differ. */
 	for (size_t at = where + 1; at < end && !is(t, at, "case"); at++) {
 		if (first && !add_ordered(t, at, end))
 			return false;
@@ -634,7 +634,7 @@ static struct prb_error *check(const struct translation *t, size_t i)
 	return NULL;
 }
 
-/** What stands for token @p i and maybe some after it; *ret: how many. */
+/** Writes the replacement of token @p i and maybe some after it; *ret: how many. */
 static struct prb_error *write_one(struct translation *t, size_t i, size_t *ret)
 {
 	prb_auto_str struct prb_str text = {};
