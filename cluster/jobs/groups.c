@@ -168,7 +168,7 @@ static struct prb_error *read_inside(void *context, const struct prb_inside *ins
 	PRB_TRY(walk(r, "_pg_group_ranks", note_group));
 	if (!groups->list.count)
 		return NULL;
-	/* The first one is that of all ranks. */
+	/* The first group contains all ranks. */
 	groups->world_size = (long)groups->list.items[0].size;
 	groups->rank = find_own_rank(inside->mem, groups->list.items[0].object,
 				     groups->list.items[0].size);

@@ -17,7 +17,7 @@
 
 struct prb_group {
 	uint64_t object; /**< address of the ProcessGroup */
-	char *name;	 /**< that torch gave it; NULL if unknown */
+	char *name;	 /**< torch's name of it; NULL if unknown */
 	char *members;	 /**< its global ranks, "0-3,7"; NULL if they could not be read */
 	size_t size;	 /**< how many they are */
 };

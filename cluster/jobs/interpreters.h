@@ -25,7 +25,7 @@ struct prb_inside {
 typedef struct prb_error *prb_inside_reader(void *context, const struct prb_inside *inside);
 
 /**
- * Calls @p read for each. What changes while it is read, and what is not there, is no error: then
+ * Calls @p read for each. Data that changes during the reading, or is missing, is no error: then
  * less was read. @p pythons: those of the target; NULL or none: they are looked for.
  * PRB_ERROR_NOMEM is the only error.
  */

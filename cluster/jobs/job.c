@@ -122,7 +122,7 @@ void prb_jobs_deinit(struct prb_jobs *jobs)
 	prb_vec_free(&jobs->list);
 }
 
-/** The value of a variable in an environment as /proc has it; NULL if it is not set or empty. */
+/** The value of a variable in /proc's form of an environment; NULL if it is not set or empty. */
 static const char *variable(const struct prb_str *environment, const char *name)
 {
 	size_t length = strlen(name);
@@ -155,7 +155,7 @@ static pid_t task_of(const struct prb_str *environment)
 	return text && !*end && value > 0 && value <= INT_MAX ? (pid_t)value : 0;
 }
 
-/** Names the job of an environment with a rank; NULL if nothing tells one job from another. */
+/** Names the job of an environment with a rank; NULL if nothing identifies the job. */
 static char *name_job(const struct prb_str *environment)
 {
 	static const char *const others[][2] = {{"SLURM_JOB_ID", "slurm"},
@@ -209,7 +209,7 @@ static ino_t network_of(pid_t pid)
 	return stat(path, &st) ? 0 : st.st_ino;
 }
 
-/** Appends what tells the running kernel from those of all other machines: "3f2c9a1b7d40". */
+/** Appends an identity of the running kernel, unique among machines: "3f2c9a1b7d40". */
 static void put_boot(struct prb_str *s)
 {
 	prb_auto_fclose FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -237,7 +237,7 @@ char *prb_job_name_of_all(const struct prb_str *environment, pid_t pid)
 	return prb_str_take(&s);
 }
 
-/** "default" is what torchrun calls all ranks if nobody says otherwise. */
+/** "default" is torchrun's name for all ranks unless another is set. */
 static const char *role(const struct prb_str *environment)
 {
 	const char *name = variable(environment, "ROLE_NAME");
@@ -518,9 +518,9 @@ static bool is_left(const struct candidate *c, const struct candidate *other)
 }
 
 /**
- * Drops what ranks that have ended have left, such as workers of a data loader: they have the
- * rank's variables. Where the leaders of all have ended, it tells nothing, nor where the launcher
- * of the others is their parent, too, unless they are forks.
+ * Drops leftovers of ended ranks, such as workers of a data loader: they have the rank's variables.
+ * Where the leaders of all have ended, it tells nothing, nor where the launcher of the others is
+ * their parent, too, unless they are forks.
  */
 static void drop_left(struct candidates *candidates)
 {
@@ -683,7 +683,7 @@ static bool has_number(const char *name, const char *number)
 	return false;
 }
 
-/** @p process: what @p text is, or 0. A number that is no process may stand in the job's name. */
+/** @p process: what @p text is, or 0. A number that is no process may be part of the job's name. */
 static bool is_meant(const struct prb_job *job, const char *text, pid_t process,
 		     const struct prb_launched *launched)
 {
@@ -752,7 +752,7 @@ static struct prb_error *no_such_job(const struct prb_jobs *jobs, const char *te
 			       jobs->list.count > MOST_TOLD ? ", …: 'probing cluster nodes'" : "");
 	else
 		prb_str_puts(&hint, "no distributed job runs here; --hosts asks other machines");
-	/* Whoever types the number that squeue shows means this. */
+	/* A number copied from squeue is meant as this. */
 	if (pid)
 		prb_str_printf(&hint, "; --slurm %d asks for the Slurm job of that number",
 			       (int)pid);

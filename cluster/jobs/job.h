@@ -28,10 +28,10 @@ struct prb_rank {
 	long local_rank; /**< -1: unknown */
 	pid_t other;	 /**< another process that claims the rank, and was left out; 0: none */
 	const char *other_host; /**< where that runs, as `host` */
-	pid_t pid;     /**< 0: no process has this rank, although the job has it on this machine */
-	char *command; /**< the command line, for people; NULL without a process */
-	char *cut;     /**< the same where secrets are left out */
-	char *role;    /**< what its environment calls its role; NULL: nothing */
+	pid_t pid;	  /**< 0: no process has this rank, although this machine should have it */
+	char *command;	  /**< the command line, for people; NULL without a process */
+	char *cut;	  /**< the same where secrets are left out */
+	char *role;	  /**< what its environment calls its role; NULL: nothing */
 	const char *host; /**< where it runs, borrowed; NULL: this machine */
 };
 
@@ -70,11 +70,11 @@ void prb_job_deinit(struct prb_job *job);
 void prb_jobs_keep(struct prb_jobs *jobs, const pid_t *pids, size_t count);
 
 /**
- * Chooses the job that @p text means: the pid of one of its ranks, of an ancestor of all of them
- * or of a launcher that lists them (launcher.h), "slurm:4711" for what runs in that Slurm job, or a
+ * Chooses the job that @p text means: the pid of one of its ranks, of an ancestor of all of them or
+ * of a launcher that lists them (launcher.h), "slurm:4711" for the ranks of that Slurm job, or a
  * part of its name; a number that is no process may be a whole number in its name, or that of its
- * Slurm job. NULL means the only job. *ret is borrowed from @p jobs.
- * PRB_ERROR_NOT_FOUND if there is none, PRB_ERROR_USAGE with a list if there are several.
+ * Slurm job. NULL means the only job. *ret is borrowed from @p jobs. PRB_ERROR_NOT_FOUND if there
+ * is none, PRB_ERROR_USAGE with a list if there are several.
  */
 struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text,
 				  struct prb_job **ret) PRB_MUST_CHECK;

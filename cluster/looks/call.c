@@ -64,7 +64,7 @@ static struct prb_error *read_data(const char *value, char **ret)
 	return *ret ? NULL : prb_error_nomem();
 }
 
-/** What the variables of the function of torch.distributed tell. *group: the object, or 0. */
+/** Reads the variables of the function of torch.distributed. *group: the object, or 0. */
 static struct prb_error *read_variables(const struct prb_dump_frame *frame, struct prb_call *call,
 					uint64_t *group, bool *all)
 {
@@ -115,7 +115,7 @@ static struct prb_error *read_frame(struct prb_watch *watch, const struct prb_se
 	return read_variables(again.called, call, group, all);
 }
 
-/** Finds the group of the call: that object, or the only one that there is. */
+/** Finds the group of the call: the given object, or the only group. */
 static struct prb_error *find_group(const struct prb_groups *groups, uint64_t object, bool all,
 				    struct prb_call *call)
 {

@@ -14,10 +14,10 @@
 #include "cluster/looks/seen.h"
 
 struct prb_call {
-	long peer;     /**< whom it sends to or receives from, or the root of the collective; -1 */
+	long peer;     /**< the peer of a send or receive, or the root of the collective; -1 */
 	char *group;   /**< name of the process group; NULL: all ranks, or unknown */
 	char *members; /**< ranks of that group, "0-3,7"; NULL: all ranks, or unknown */
-	bool known;    /**< it is known who the members are */
+	bool known;    /**< the members are known */
 	char *data;    /**< the tensor: "(4,) float32"; NULL if unknown */
 };
 
@@ -27,7 +27,7 @@ void prb_call_destroy(struct prb_call *call);
 /** Reads the call that @p seen is in; leaves `call` NULL if it is in none. */
 struct prb_error *prb_call_read(struct prb_watch *watch, struct prb_seen *seen) PRB_MUST_CHECK;
 
-/** True if that operation is between two ranks: whoever receives needs one that sends. */
+/** True if that operation is between two ranks, a sender and a receiver. */
 bool prb_call_is_between_two(const char *collective);
 
 /** True for one of them that sends. */

@@ -97,7 +97,7 @@ static struct prb_flight_group *find_group(const struct prb_flight *flight, cons
 	return NULL;
 }
 
-/* What the recorder has dumped */
+/* Parsing the recorder's dump */
 
 static int by_number(const void *a, const void *b)
 {
@@ -215,7 +215,7 @@ static long finished_of(const json_t *dump, const json_t *entry)
 		   : -1;
 }
 
-/** True if the collective has ended, or nobody waits for it any more. */
+/** True if the collective has ended, or no rank waits for it any more. */
 static bool has_ended(const json_t *dump, const json_t *entry, long seq)
 {
 	const json_t *retired = json_object_get(entry, "retired");
@@ -414,7 +414,7 @@ struct prb_error *prb_flight_take(const json_t *value, struct prb_flight **ret)
 	return NULL;
 }
 
-/* What it tells */
+/* Judging by it */
 
 bool prb_flight_is_same(const struct prb_flight *a, const struct prb_flight *b)
 {

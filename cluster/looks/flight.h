@@ -28,7 +28,7 @@ struct prb_flight_call {
 };
 
 struct prb_flight_group {
-	char *name;    /**< that torch gave it: "0" */
+	char *name;    /**< torch's name of it: "0" */
 	char *about;   /**< "default_pg"; NULL: the program has not said */
 	char *members; /**< "0-3,7"; NULL: unknown */
 	long entered;  /**< number of the last collective that the rank called; 0: none */

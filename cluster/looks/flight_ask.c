@@ -10,8 +10,10 @@
 #include "cluster/jobs/groups.h"
 #include "target/target.h"
 
-/* A recorder has a mutex, which a thread may hold for ever: seconds that one rank has for its
- * answer, and all ranks of a machine together. */
+/*
+ * A recorder has a mutex, which a thread may never release: seconds that one rank has for its
+ * answer, and all ranks of a machine together.
+ */
 static const double EACH = 1, ALL = 2;
 
 /** The recorder of gloo does not know the members of groups; torch's Python code does. */

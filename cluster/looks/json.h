@@ -42,13 +42,15 @@ struct prb_error *prb_looks_add(struct prb_looks *looks, const char *host, const
 void prb_looks_lack(struct prb_looks *looks);
 
 /**
- * True if the host that was added last has a process of that rank, and nobody claimed its snapshot
+ * True if the host that was added last has a process of that rank, and its snapshot was not claimed
  * before.
  */
 bool prb_looks_claim(struct prb_looks *looks, long rank);
 
-/** Makes one job and one look of them. @p everywhere: all hosts of the job were asked, for whoever
- * named them knows them all. PRB_ERROR_NOT_FOUND if there is no rank. Once. */
+/**
+ * Makes one job and one look of them. @p everywhere: the user named the hosts, so all hosts of the
+ * job were asked. PRB_ERROR_NOT_FOUND if there is no rank. Once.
+ */
 struct prb_error *prb_looks_finish(struct prb_looks *looks, bool everywhere, struct prb_job *job,
 				   struct prb_round *round) PRB_MUST_CHECK;
 

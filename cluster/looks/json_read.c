@@ -21,7 +21,7 @@ enum {
 	MAX_LISTED = 1 << 20,  /* frames of a document */
 };
 
-/** A rank as a host told of it. */
+/** A rank, as reported by a host. */
 struct told {
 	struct prb_rank rank;
 	struct prb_seen seen;
@@ -490,8 +490,8 @@ static struct prb_error *drop_doubles(struct prb_looks *looks)
 
 /** Adds the ranks up to the job's size that no host has. */
 /**
- * Ranks that no host has told of. A host tells of those that it has lost, if the launcher says how
- * many it must have.
+ * Ranks that no host has reported. A host reports the ranks that it has lost, if the launcher says
+ * how many it must have.
  */
 static struct prb_error *add_missing(struct prb_looks *looks, bool everywhere)
 {

@@ -198,7 +198,7 @@ static struct prb_error *make_dump(struct prb_watch *watch, const struct prb_dum
 	return NULL;
 }
 
-/** True if only the C stack can tell whether the thread is in a collective: it waits in C. */
+/** True if only the C stack shows whether the thread is in a collective: it waits in C. */
 static bool needs_native(const struct prb_seen *seen, bool last)
 {
 	const struct prb_dump_frame *frame = seen->main ? prb_innermost(seen->main) : NULL;
@@ -235,8 +235,8 @@ static struct prb_error *waits_in_c(struct prb_watch *watch, pid_t trains, bool 
 }
 
 /**
- * True if the main thread may wait for the GIL, and was awake just then: whoever waits for it wakes
- * every 5 ms.
+ * True if the main thread may wait for the GIL, and was awake just then: a GIL waiter wakes every 5
+ * ms.
  */
 static bool may_want_gil(const struct prb_seen *seen)
 {

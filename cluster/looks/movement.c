@@ -6,8 +6,10 @@
 #include "cluster/looks/flight.h"
 #include "cluster/looks/thread_text.h"
 
-/* Share of a processor that a thread uses which waits and is woken now and then, as those of
- * watchdogs and of waits with a time limit are: measured 0.001 to 0.01. */
+/*
+ * CPU share of a waiting thread that wakes now and then, such as a watchdog or a wait with a time
+ * limit: measured 0.001 to 0.01.
+ */
 static const double IDLE_SHARE = 0.05;
 
 static bool same_text(const char *a, const char *b)

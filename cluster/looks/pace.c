@@ -146,7 +146,7 @@ struct prb_error *prb_pace_judge(const struct prb_round *round, struct prb_slown
 	difference = ret->others_wait - ret->waits;
 	error = sqrt((ret->waits * (1 - ret->waits) + ret->others_wait * (1 - ret->others_wait)) /
 		     (double)ret->looks);
-	/* A second rank that waits as little is as slow: then none stands out. */
+	/* A second rank that waits as little is as slow: then no rank stands out. */
 	if (difference < MATTERS || shares[0] - ret->waits < MATTERS / 2)
 		return NULL;
 	ret->slow = least;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Which rank the others wait for, of a job that moves: many looks from outside, over some
- * seconds. Whoever is fast waits in collectives for whoever is slow, so the rank that is seen
- * there least often is the slow one. No clocks of hosts are compared.
+ * seconds. Fast ranks wait in collectives for slow ones, so the rank that is seen there least often
+ * is the slow one. No clocks of hosts are compared.
  *
  * Looks find shares of time, not single collectives: a rank that is late once is not seen.
  *
@@ -25,7 +25,7 @@
 struct prb_error *prb_pace_take(const struct prb_job *job, double seconds,
 				struct prb_round *round) PRB_MUST_CHECK;
 
-/** What the paces of all ranks tell. */
+/** The conclusion from the paces of all ranks. */
 struct prb_slowness {
 	const struct prb_seen *slow; /**< the slow rank, the round's; NULL: none stands out */
 	double waits,

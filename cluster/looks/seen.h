@@ -15,7 +15,7 @@
 #include "cluster/jobs/job.h"
 #include "dump/dump.h"
 
-/** What looks at a rank, one after the other, tell of it (movement.h). */
+/** Movement of a rank, from successive looks (movement.h). */
 enum prb_movement {
 	PRB_STILL,   /**< the same stack, and the main thread used no processor to speak of */
 	PRB_SPINS,   /**< the same stack, and the main thread never slept: a loop in C */
@@ -69,7 +69,7 @@ struct prb_round {
 	struct prb_pool *pool; /**< of the texts of dumps that came from elsewhere, or NULL */
 };
 
-/** What looks at one rank share: its process, and where Python is in it. Starts as {}. */
+/** State shared by the looks at one rank: its process, and where Python is in it. Starts as {}. */
 struct prb_watch {
 	struct prb_target *target; /**< NULL: not opened yet */
 	struct prb_dump_found found;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file The stacks of all ranks, merged as a prefix tree: each node is a frame, from the outermost
- * inwards, with the ranks that have it there. Below the root stand the threads by their name, so
- * that thread "MainThread" of all ranks is one subtree.
+ * inwards, with the ranks that have it there. Below the root are the threads by name, so that
+ * thread "MainThread" of all ranks is one subtree.
  *
  * Siblings are ordered by the number of ranks, smallest first: what few ranks do is where to look.
  *

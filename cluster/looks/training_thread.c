@@ -11,7 +11,7 @@ static bool same(const char *a, const char *b)
 	return a && b && !strcmp(a, b);
 }
 
-/** The function that calls that of the user, in the two generations of Ray Train. */
+/** The function that calls the user's, in the two generations of Ray Train. */
 static bool is_runner(const struct prb_dump_frame *frame)
 {
 	static const char *const runners[][2] = {

@@ -14,7 +14,7 @@
 struct prb_error *prb_training_thread_find(struct prb_watch *watch,
 					   struct prb_seen *seen) PRB_MUST_CHECK;
 
-/** Makes @p options those of a dump of that thread alone. */
+/** Restricts the dump of @p options to that thread. */
 void prb_training_thread_only(const struct prb_seen *seen, struct prb_dump_options *options);
 
 #endif

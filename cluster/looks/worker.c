@@ -51,7 +51,7 @@ static struct prb_error *consider(struct workers *workers, pid_t pid)
 
 	if (err && err->code == PRB_ERROR_NOMEM)
 		return prb_steal(&err);
-	/* Other descendants are no workers. Those of a fork server are not our children. */
+	/* Other descendants are no workers. Workers of a fork server are not our children. */
 	if (err || !dump->threads.count || !is_in(&dump->threads.items[0], LOOP) ||
 	    !is_in(&dump->threads.items[0], FETCH))
 		return NULL;

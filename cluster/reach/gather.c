@@ -47,7 +47,7 @@ struct gathering {
 	const struct prb_gather_options *options;
 	struct runner runners[MOST_AT_ONCE];
 	size_t running, ended, count;
-	double began, cut; /**< the others have until then; 0: nobody hurries */
+	double began, cut; /**< deadline of the others; 0: none */
 };
 
 /* Late hosts get at least this many seconds. */
@@ -142,7 +142,7 @@ static void keep(struct runner *r, const char *data, size_t length)
 		return;
 	}
 	r->too_much |= answer->spooled + length > MOST_SPOOLED;
-	/* Others need the disk, too; who prints much is looked at now and then. */
+	/* Other processes need the disk, too: check a large output now and then. */
 	if (answer->spooled >> SPOOL_SHIFT != (answer->spooled + length) >> SPOOL_SHIFT &&
 	    prb_room(answer->spool) < 1u << SPOOL_SHIFT) {
 		r->full = r->too_much = true;
@@ -163,7 +163,7 @@ static void keep(struct runner *r, const char *data, size_t length)
 	}
 }
 
-/** Reads what is there; the descriptor is closed at its end. */
+/** Reads all available bytes; closes the descriptor at its end. */
 static void take(struct runner *r, int *fd)
 {
 	char chunk[CHUNK];
@@ -185,7 +185,7 @@ static bool begins_with(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/** What ssh and others print behind the reason: that a program has failed. */
+/** True for the lines that ssh and others print after the reason: that a program has failed. */
 static bool tells_nothing(const char *line)
 {
 	return !line[strspn(line, " \t\r")] || begins_with(line, PROBING_WARNS) ||
@@ -285,7 +285,7 @@ static struct prb_error *wait_for_any(struct gathering *g)
 		list[2 * i] = (struct pollfd){.fd = g->runners[i].out, .events = POLLIN};
 		list[2 * i + 1] = (struct pollfd){.fd = g->runners[i].err, .events = POLLIN};
 		first = PRB_MIN(first, g->runners[i].until);
-		/* That it ends is not told by a pipe. */
+		/* Its pipes are closed: only polling finds its exit. */
 		if (g->runners[i].out < 0)
 			first = PRB_MIN(first, now + LOOK_AGAIN);
 	}

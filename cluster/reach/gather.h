@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Runs a program for each host or rank, side by side, and collects what they print. One that
- * does not answer in time is one error, and never delays the others.
+ * @file Runs a program for each host or rank, side by side, and collects what they print. A host
+ * that does not answer in time is one error, and never delays the others.
  *
  * Threading: one thread; children are reaped by their pid, and end with us.
  */
@@ -18,7 +18,7 @@
 
 struct prb_answer {
 	const char *host;	/**< the host to ask, borrowed; NULL: this machine */
-	struct prb_words words; /**< the program that asks; none: nobody is asked */
+	struct prb_words words; /**< the program that asks; none: it is not asked */
 	bool itself;		/**< that is this program */
 	int in;			/**< what it reads, owned; -1: nothing */
 	bool spools;		/**< what it prints goes to a file without a name, else to `out` */
@@ -32,14 +32,14 @@ struct prb_answers {
 	PRB_VEC(struct prb_answer) list;
 };
 
-/** Appends one that reads nothing and has no words yet. NULL when out of memory. */
+/** Appends an answer without stdin and words. NULL when out of memory. */
 struct prb_answer *prb_answers_add(struct prb_answers *answers, const char *host);
 
 /** Opens that file. prb_gather() does so for each when it starts: thousands are not open at once.
  */
 struct prb_error *prb_answer_spool(struct prb_answer *answer) PRB_MUST_CHECK;
 
-/** What is done with an answer as soon as it is there; may take its `out`. Errors end all. */
+/** Called with each answer as soon as it is complete; may take its `out`. Errors end all. */
 typedef struct prb_error *prb_answer_handler(void *context, struct prb_answer *answer);
 
 struct prb_gather_options {

@@ -37,7 +37,7 @@ static struct prb_error *add(struct prb_hosts *hosts, char *name, const char *te
 		free(name);
 		return NULL;
 	}
-	/* What begins with a dash would be an option of ssh. */
+	/* A name that begins with a dash would be an option of ssh. */
 	if (!*name || *name == '-' || hosts->list.count == PRB_MAX_HOSTS) {
 		free(name);
 		return wrong(text);

@@ -41,7 +41,7 @@ static struct prb_error *open_socket(const char *address, int *ret)
 	for (const struct addrinfo *info = list; info && *ret < 0; info = info->ai_next) {
 		prb_auto_close int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-		/* The limit of sending is that of connecting, too. */
+		/* SO_SNDTIMEO also limits connect(). */
 		if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ||
 		    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) ||
 		    connect(fd, info->ai_addr, info->ai_addrlen))
@@ -53,7 +53,7 @@ static struct prb_error *open_socket(const char *address, int *ret)
 	return *ret < 0 ? cannot(why, address) : NULL;
 }
 
-/** RAS closes the connection when it has told all. */
+/** RAS closes the connection after its answer. */
 static struct prb_error *ask(const char *address, struct prb_str *ret)
 {
 	double until = prb_clock_seconds() + PATIENCE;
@@ -156,7 +156,7 @@ static struct prb_error *add_rank(json_t *value, bool missing,
 	return host && is_address(host) ? prb_str_copy(host, &rank->host) : NULL;
 }
 
-/** What RAS calls a communicator; anything else has no name. */
+/** The hash by which RAS names a communicator; other values give no name. */
 static struct prb_error *copy_hash(const json_t *value, const char *key, char **ret)
 {
 	const char *text = json_string_value(json_object_get(value, key));

@@ -4,7 +4,7 @@
  * the communicators of a job: their ranks, where these run, and how many collectives each has
  * launched. The format that is read here is that of 2.28.7 and later.
  *
- * Whoever has the port can answer: the answer is hostile data. All in it is bounded and checked;
+ * Any process can listen at the port: the answer is untrusted. All in it is bounded and checked;
  * hosts are addresses.
  *
  * Threading: any thread.

@@ -19,8 +19,10 @@ enum { MAX_LINE = 1 << 16 };
 /* Seconds that squeue and kubectl have to say where the job is. */
 static const double PATIENCE = 30;
 
-/* Takes a program from stdin and runs it with the words that follow. The folder is new and nobody
- * else's; it goes away at the end, however that comes. */
+/*
+ * Takes a program from stdin and runs it with the words that follow. The folder is new and private;
+ * it is removed at the end in any case.
+ */
 static const char BRING[] =
 	"d=$(mktemp -d \"${TMPDIR:-/tmp}/probing.XXXXXX\") || exit 1; "
 	"trap 'rm -rf \"$d\"' EXIT; trap 'exit 1' HUP INT TERM PIPE; "
@@ -68,7 +70,7 @@ static struct prb_error *read_file(const char *path, struct prb_hosts *ret)
 	if (!line)
 		return prb_error_nomem();
 	while (fgets(line, MAX_LINE, file)) {
-		/* What follows a name, as in host files of MPI ("slots=8"), is not for us. */
+		/* Words after a name, as in host files of MPI ("slots=8"), are ignored. */
 		char *name = line + strspn(line, " \t");
 
 		name[strcspn(name, " \t\r\n#:")] = '\0';
@@ -247,7 +249,7 @@ static struct prb_error *bring_by_ssh(const char *host, const char *const *words
 	return line.failed ? prb_error_nomem() : prb_ssh_line(host, prb_str_text(&line), ret);
 }
 
-/** What a served process is asked instead: it knows only itself. */
+/** Asks a served process, which knows only itself. */
 static struct prb_error *ask_served(struct prb_answer *answer, const char *const *words)
 {
 	static const char *const look[] = {"cluster", "own", NULL}, *const rows[] = {
@@ -260,8 +262,10 @@ static struct prb_error *ask_served(struct prb_answer *answer, const char *const
 	PRB_TRY(prb_words_add(&answer->words, "probing"));
 	PRB_TRY(prb_words_add(&answer->words, "--target=%s", answer->host));
 	PRB_TRY(prb_words_add_ours(&answer->words, looks ? look : rows));
-	/* Options of a look; of rows, "--json" and the statement, which only reads, since it is
-	 * not typed. The job is that of the process. */
+	/*
+	 * Options of a look; of rows, "--json" and the statement, which only reads, since it is not
+	 * typed. The job is the process's.
+	 */
 	if (!looks)
 		return prb_program_text(words[3], strlen(words[3]), &answer->in);
 	for (words += 2; *words; words++)

@@ -17,10 +17,10 @@ enum { MAX_HEAD = 1 << 16, CHUNK = 65536, MOST_TEXT = 256 << 20 };
 /* A few late hosts are not waited for, or all are. */
 static const char HURRY[] = "hurry", WAIT[] = "wait";
 
-/* Seconds that a relay has for starting, besides those of the hosts that it asks. */
+/* Seconds for starting a relay, besides the timeouts of its hosts. */
 static const double START = 5;
 
-/** What the relays have answered for. */
+/** The answers of relays. */
 struct relaying {
 	struct prb_answers *answers; /* of all hosts */
 	const struct prb_gather_options *options;

@@ -18,7 +18,7 @@
 #include "cluster/looks/seen.h"
 #include "cluster/looks/json.h"
 
-/** Is told why a rank was not saved: "rank 3: …". */
+/** Called with the reason why a rank was not saved: "rank 3: …". */
 typedef void prb_save_warn(const char *text);
 
 /**

@@ -32,7 +32,7 @@ struct row {
 	const char *host;
 };
 
-/** What a statement has given on all hosts. */
+/** The result of a statement on all hosts. */
 struct result {
 	char *sql;
 	PRB_VEC(struct row) rows;

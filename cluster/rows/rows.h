@@ -2,7 +2,7 @@
 /**
  * @file Rows of a table of all ranks of a job, for tables "global.SCHEMA.TABLE": each host runs
  * `probing cluster rows` for the columns that are used, and its rows are kept here until the
- * statement ends. What hosts print is hostile data.
+ * statement ends. The output of hosts is untrusted.
  *
  * Threading: one thread at a time.
  */

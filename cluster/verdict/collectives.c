@@ -76,7 +76,7 @@ static const struct prb_waiters *find_worst(const struct prb_waits *waits)
 
 /**
  * Ranks that wait, and have called different things: either some have gone on to their next call,
- * or it is them who keep the job, and who has gone on is not late.
+ * or they are the ones holding the job up; ranks that moved on are not late.
  */
 static void put_doubt(struct prb_verdict *v, const struct prb_waits *waits)
 {
@@ -150,7 +150,7 @@ static const char *refute(enum prb_difference difference, bool known)
 	}
 }
 
-/** Members of one group that have called different things: nobody can finish. */
+/** Members of one group that have called different things: no member can finish. */
 static struct prb_error *judge_group(const struct prb_evidence *e, const struct prb_waiters *group)
 {
 	struct prb_verdict *v = e->verdict;

@@ -22,7 +22,7 @@ struct entry {
 	size_t index; /* of the rank in the round */
 };
 
-/** What all ranks say of one group: entries [from, to). */
+/** The entries of all ranks for one group: [from, to). */
 struct together {
 	size_t from, to;
 	long stuck; /* number of the first collective that some rank cannot end; 0: none */
@@ -236,7 +236,7 @@ static struct prb_error *tell_late(const struct flights *f, const struct togethe
 	return NULL;
 }
 
-/** Members that have not called what others wait in, and that wait for nobody. */
+/** Members that have not made the call that others wait in, and that wait for no rank. */
 static struct prb_error *judge_late(const struct flights *f, const struct together *t)
 {
 	struct prb_verdict *v = f->e->verdict;
@@ -358,7 +358,7 @@ static struct prb_error *judge_device(const struct flights *f, const struct toge
 	return NULL;
 }
 
-/** Of those that are late, how many wait for nobody. */
+/** The number of late members that wait for no rank. */
 static size_t count_free(const struct flights *f, const struct together *t)
 {
 	size_t count = 0;
@@ -441,7 +441,7 @@ struct prb_error *prb_verdict_find_flight(const struct prb_evidence *e, bool *fo
 
 	if (!err)
 		err = find_worst(&f, &worst, &finding);
-	/* If nobody is late, the stacks tell who waits in something else. */
+	/* If no rank is late, the stacks show which ranks wait in something else. */
 	*found = finding > ALL_CALLED || (finding == ALL_CALLED && waits_together(e));
 	if (!err && *found)
 		err = judge(&f, &worst, finding);

@@ -2,7 +2,7 @@
 /*
  * Weighs a verdict by what NCCL's RAS service says: which ranks it cannot reach, and which have
  * launched fewer collectives than the other ranks of a communicator. Counts that grow between two
- * answers tell nothing: NCCL is faster than RAS.
+ * answers are not judged: NCCL is faster than RAS.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -372,7 +372,7 @@ static struct prb_error *blame(const struct weighing *w, const bool *marks,
 	return NULL;
 }
 
-/** The stacks name nobody, and RAS does. */
+/** RAS names a rank where the stacks name none. */
 static struct prb_error *judge_by_ras(const struct weighing *w)
 {
 	struct prb_verdict *v = w->e->verdict;

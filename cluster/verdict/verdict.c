@@ -242,7 +242,7 @@ static size_t count_outside(const struct prb_evidence *e)
 
 /**
  * True if the rank waits for the operation anew: it sleeps where it slept in the first look, but
- * not since then. Sleeps that a loop repeats, and those that our own stops ended, tell nothing.
+ * not since then. Sleeps that a loop repeats, or that our own stops ended, do not count.
  */
 static bool waits_anew(const struct prb_evidence *e, const struct prb_seen *seen)
 {
@@ -465,7 +465,7 @@ static void suggest(const struct prb_evidence *e)
 	}
 }
 
-/** What was read of how many ranks, and why there are no flight recorders. */
+/** Prints what was read of how many ranks, and why there are no flight recorders. */
 static struct prb_error *tell_grounds(const struct prb_evidence *e)
 {
 	struct prb_str *s = &e->verdict->rests_on;

@@ -5,10 +5,9 @@
  *
  * Judged in this order: a rank is gone, stopped, or sleeps in the kernel; ranks move, so the job
  * does not hang; threads of a rank that is in no collective wait for each other; ranks in no
- * collective that others wait for; ranks that wait for each other; all ranks are in what fits
- * together, and
- * nothing on the hosts tells why. Never a name stated as certain that the evidence does not
- * support: a verdict has its evidence, its confidence and what would refute it.
+ * collective that others wait for; ranks that wait for each other; the calls of all ranks fit
+ * together, and nothing on the hosts shows why they hang. Never a name stated as certain that the
+ * evidence does not support: a verdict has its evidence, its confidence and what would refute it.
  *
  * Threading: one thread at a time. Texts are the verdict's; they are escaped.
  */

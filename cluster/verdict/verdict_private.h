@@ -8,7 +8,7 @@
 #include "cluster/reach/ras.h"
 #include "cluster/verdict/verdict.h"
 
-/** What the looks at a job show of each rank. */
+/** The evidence of each rank from the looks at a job. */
 struct prb_evidence {
 	const struct prb_job *job;
 	const struct prb_round *round; /**< the last look */
@@ -50,8 +50,8 @@ void prb_verdict_put_process(struct prb_str *s, const struct prb_rank *rank);
 struct prb_error *prb_verdict_find_flight(const struct prb_evidence *e, bool *found) PRB_MUST_CHECK;
 
 /**
- * Judges who waits for whom: ranks that others wait for, and that wait for none, are late; ranks
- * that wait for each other have called different things. *found: there is a verdict.
+ * Judges which rank waits for which: ranks that others wait for, and that wait for none, are late;
+ * ranks that wait for each other have called different things. *found: there is a verdict.
  */
 struct prb_error *prb_verdict_find_waits(const struct prb_evidence *e, bool *found) PRB_MUST_CHECK;
 

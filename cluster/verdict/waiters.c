@@ -118,10 +118,10 @@ enum prb_difference prb_waits_compare(const struct prb_seen *a, const struct prb
 {
 	const struct prb_call *x = a->call, *y = b->call;
 
-	/* What runs on a GPU is not where the program is. */
+	/* Work on a GPU does not show where the program is. */
 	if (a->gpu || b->gpu)
 		return PRB_SAME_CALL;
-	/* A C++ function does not tell which operation it is. */
+	/* A C++ function does not show its operation. */
 	if (!a->unnamed && !b->unnamed && strcmp(a->collective, b->collective) != 0)
 		return PRB_OTHER_OPERATION;
 	if (a->unnamed == b->unnamed && x && y) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The ranks that wait in collectives, by process group; and whom they wait for.
+ * @file The ranks that wait in collectives, by process group; and the ranks that they wait for.
  *
  * Threading: one thread at a time.
  */
@@ -22,15 +22,15 @@ enum prb_difference {
 	PRB_OTHER_OPERATION,
 };
 
-/** Those that wait in one process group. */
+/** The ranks that wait in one process group. */
 struct prb_waiters {
 	const char *members;	      /**< "0-3,7", the call's; NULL: all ranks */
 	bool known;		      /**< of all that wait in it the group is known */
 	bool *is_member;	      /**< by the index in the round */
-	size_t size;		      /**< members, also those that were not looked at */
-	size_t inside;		      /**< of these, those that wait in it */
+	size_t size;		      /**< members, including ranks that were not read */
+	size_t inside;		      /**< members that wait in it */
 	const struct prb_seen *first; /**< one of those */
-	const struct prb_seen *other; /**< one whose call differs most from that of the first */
+	const struct prb_seen *other; /**< the rank whose call differs most from the first one's */
 	enum prb_difference difference;
 };
 
@@ -45,8 +45,10 @@ struct prb_error *prb_waits_find(const struct prb_round *round, size_t world,
 void prb_waits_deinit(struct prb_waits *waits);
 #define prb_auto_waits __attribute__((cleanup(prb_waits_deinit)))
 
-/** Notes the ranks of "0-3,7" by their index in the round; how many ranks it names. What makes no
- * sense, as from another machine, names none. */
+/**
+ * Notes the ranks of "0-3,7" by their index in the round; how many ranks it names. Malformed text,
+ * as from another machine, names none.
+ */
 size_t prb_waits_note_members(const struct prb_round *round, const char *members, bool *ret);
 
 /** True for operations for which all members give tensors of one size. */
@@ -55,7 +57,7 @@ bool prb_waits_is_uniform(const char *collective);
 /** The index of rank @p rank in the round; -1 if it is not there. */
 long prb_waits_index(const struct prb_round *round, long rank);
 
-/** A rank that needs the one at @p index to go on; NULL if nobody waits for it. */
+/** A rank that waits for the one at @p index; NULL if there is none. */
 const struct prb_seen *prb_waits_for(const struct prb_waits *waits, size_t index);
 
 /** How the calls of two ranks differ. */
