@@ -82,7 +82,7 @@ static struct identity identify(int fd, const struct sockaddr_storage *peer)
 	return id;
 }
 
-/** What proves that somebody with the token was that user or address. */
+/** The proof that a client with the token had that user or address. */
 static void prove(const struct prb_access *access, const struct identity *id,
 		  uint8_t ret[PRB_REMOTE_PROOF_SIZE])
 {
@@ -177,7 +177,9 @@ static struct prb_access_verdict check_token(struct prb_access *access, const st
 	return (struct prb_access_verdict){.status = 200, .by_token = true};
 }
 
-/** What a page of somebody else makes a browser send. Following a link to here is no harm. */
+/**
+ * True for requests that a foreign page makes a browser send. Following a link to here is no harm.
+ */
 static bool is_foreign(const struct prb_access *access, const struct prb_ask *ask)
 {
 	bool followed = ask->mode && !strcmp(ask->mode, "navigate") && !strcmp(ask->method, "GET");

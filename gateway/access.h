@@ -38,7 +38,7 @@ void prb_access_deinit(struct prb_access *access);
 /** Lets requests name @p host. */
 struct prb_error *prb_access_add_host(struct prb_access *access, const char *host) PRB_MUST_CHECK;
 
-/** What a request says of itself; texts are NULL where it says nothing. */
+/** The headers of a request; NULL where they are missing. */
 struct prb_ask {
 	const char *method, *host, *origin;
 	const char *site, *mode;   /**< Sec-Fetch-Site, Sec-Fetch-Mode */
@@ -62,7 +62,7 @@ struct prb_access_verdict {
 struct prb_access_verdict prb_access_check(struct prb_access *access, const struct prb_ask *ask,
 					   double now);
 
-/** The cookie for the one who made that connection. */
+/** The cookie for the peer of that connection. */
 void prb_access_cookie(const struct prb_access *access, int fd, const struct sockaddr_storage *peer,
 		       char ret[PRB_COOKIE_SIZE]);
 

@@ -5,7 +5,7 @@
 
 #include "remote/serve/background.h"
 
-/** Answers until @p from ends. Why it cannot is told to nobody: there is no terminal. */
+/** Answers until @p from ends. Errors are dropped: there is no terminal. */
 prb_serve_http prb_gateway_adopted;
 
 #endif

@@ -21,7 +21,7 @@ static void drop(struct prb_connection *c)
 	c->dropped = true;
 }
 
-/** Who came first of those that never had the token makes room. */
+/** The oldest connection without the token makes room. */
 static void drop_oldest_stranger(struct prb_gateway *g)
 {
 	struct prb_connection *oldest = NULL;
@@ -78,7 +78,7 @@ void prb_connection_notify(void *context, struct MHD_Connection *mhd, void **pla
 		end(context, place);
 }
 
-/** Receives one descriptor; -1: there is none. *ended: nobody hands over any more. */
+/** Receives one descriptor; -1: there is none. *ended: the sender is gone. */
 static int receive(int from, bool *ended)
 {
 	union {

@@ -50,7 +50,7 @@ void prb_event_make(struct prb_request *r, struct prb_error *err)
 		err = ended;
 	}
 	if (err) {
-		/* What it says is what a request would have been answered. */
+		/* The event has the text of an answer to a request. */
 		prb_reply_error(r, err);
 		r->over = true;
 	}

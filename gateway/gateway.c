@@ -28,7 +28,7 @@ const char *prb_gateway_url(const struct prb_gateway *g)
 	return g->url;
 }
 
-/** What was left by a gateway that was killed goes away; everything else stays. */
+/** Removes the leftover socket of a killed gateway, and nothing else. */
 static struct prb_error *clear_place(const struct sockaddr_un *address)
 {
 	struct stat st;
@@ -228,7 +228,7 @@ void prb_gateway_destroy(struct prb_gateway *g)
 	free(g);
 }
 
-/** What is waited for. */
+/** The descriptors of a wait. */
 struct waits {
 	PRB_VEC(struct pollfd) list;
 };
@@ -253,7 +253,7 @@ static void expect_all(struct prb_gateway *g, struct waits *w)
 
 		if (!r->suspended)
 			continue;
-		/* A client that has closed its end is looked after by the clock. */
+		/* A client that has closed its end is handled by timeout. */
 		expect(w, r->connection->fd, r->left > 0 ? 0 : POLLRDHUP);
 		expect(w, r->child.out, POLLIN);
 	}

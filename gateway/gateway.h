@@ -36,7 +36,7 @@ struct prb_gateway_options {
 	const char *certificate, *key; /**< files for TLS, or NULL */
 	bool plain;		       /**< other machines may use it without TLS */
 	bool allow_write;	       /**< requests may run code in targets */
-	bool read_only;		       /**< not even those of the own user on a unix socket */
+	bool read_only;		       /**< not even the own user on a unix socket may write */
 	/**
 	 * Connections to the address `adopted_at` are received from this socket, each as one
 	 * SCM_RIGHTS descriptor; at its end the gateway ends. -1: none.
@@ -52,7 +52,7 @@ struct prb_error *prb_gateway_create(const struct prb_gateway_options *options,
 				     struct prb_gateway **ret) PRB_MUST_CHECK;
 void prb_gateway_destroy(struct prb_gateway *gateway);
 
-/** What to open in a browser, without the token: "http://127.0.0.1:9922/". */
+/** The address for a browser, without the token: "http://127.0.0.1:9922/". */
 const char *prb_gateway_url(const struct prb_gateway *gateway);
 
 /** Answers requests until SIGINT, SIGTERM or SIGHUP, which are blocked meanwhile. */

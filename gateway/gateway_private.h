@@ -51,7 +51,7 @@ struct prb_route {
 	const char *media; /**< of the answer */
 	struct prb_param params[PRB_ROUTE_MAX_PARAMS + 1];
 	bool writes;	    /**< it changes a target: only with --allow-write */
-	bool quiet;	    /**< that is told once for all, when what it is about begins */
+	bool quiet;	    /**< not logged: its beginning was, by another route */
 	bool alias;	    /**< an address of other programs, for what another route does */
 	bool made;	    /**< the answer's status is 201 */
 	bool whole;	    /**< its body is no object of parameters, but for `answer` to read */
@@ -109,7 +109,7 @@ struct prb_request {
 	bool overview;	      /**< it has no command: it waits for the next overview */
 	unsigned terminal;    /**< its command runs in this one; 0: in none */
 	struct prb_str typed; /**< what is still to be given to it */
-	bool alone;	      /**< its command is not run beside that of another such request */
+	bool alone;	      /**< its command does not run beside another such request's */
 	bool lasts;   /**< it holds something until its client leaves, and answers at once */
 	double every; /**< its command runs again and again: events; 0: it is run once */
 	size_t sent;  /**< of the event that is the reply */
@@ -122,7 +122,7 @@ struct prb_request {
 	size_t fixed_length;
 	bool packed; /**< that is compressed by gzip */
 	const char *location;
-	struct prb_str reply; /**< the answer, or the beginning of one that is streamed */
+	struct prb_str reply; /**< the answer, or the beginning of a streamed one */
 };
 
 struct prb_gateway {
@@ -160,7 +160,7 @@ void prb_request_start(struct prb_request *r);
 struct prb_error *prb_answer_overview(struct prb_request *r) PRB_MUST_CHECK;
 /** One round for all of them, after waiting. */
 void prb_requests_tend(struct prb_gateway *g);
-/** It is over; a command that runs yet is told to end. */
+/** It is over; ends its command if that still runs. */
 void prb_request_forget(struct prb_request *r);
 /** Reads what the command prints, for libmicrohttpd. */
 ssize_t prb_request_read(void *context, uint64_t at, char *buffer, size_t max);
@@ -195,7 +195,7 @@ struct prb_error *prb_route_find(struct prb_request *r) PRB_MUST_CHECK;
 
 /** Takes the parameters; all that is unknown or wrong is PRB_ERROR_USAGE. */
 struct prb_error *prb_params_take(struct prb_request *r) PRB_MUST_CHECK;
-/** What was given for the parameter, or NULL. */
+/** The value of a parameter, or NULL. */
 const char *prb_param(const struct prb_request *r, const char *name);
 bool prb_param_flag(const struct prb_request *r, const char *name);
 /** Appends "--NAME" if the flag is set; "--OPTION=VALUE" if the text is given. */
@@ -207,12 +207,12 @@ struct prb_error *prb_param_word(struct prb_request *r, const char *name,
 
 /** True if this client may change targets. */
 bool prb_may_write(const struct prb_request *r);
-/** Tells the user of the gateway on stderr what is about to change a target. */
+/** Logs on stderr a request that is about to change a target. */
 void prb_write_audit(const struct prb_request *r);
 /** The name of a thread to run code on; NULL: the usual one. */
 struct prb_error *prb_thread_check(const char *thread) PRB_MUST_CHECK;
 struct prb_error *prb_answer_eval(struct prb_request *r) PRB_MUST_CHECK;
-/** Lasts as long as its client waits: who leaves holds nothing any more. */
+/** Lasts as long as its client waits: the pause ends when the client disconnects. */
 struct prb_error *prb_answer_pause(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_config(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_resume(struct prb_request *r) PRB_MUST_CHECK;
@@ -233,7 +233,7 @@ struct prb_error *prb_answer_mcp(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_openapi(struct prb_request *r) PRB_MUST_CHECK;
 /** A file of the page, if the path is one. */
 bool prb_page_find(struct prb_request *r);
-/** What asks for the token. */
+/** The page that asks for the token. */
 void prb_page_login(struct prb_request *r);
 
 struct prb_error *prb_answer_record(struct prb_request *r) PRB_MUST_CHECK;

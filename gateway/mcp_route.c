@@ -13,7 +13,7 @@
 /** The longest tool watches memory for 600 s. */
 static const double LIMIT_SECONDS = 800;
 
-/** Calls that change something are told to our user, as the command tells it. */
+/** Logs calls that change something for our user, as the command does. */
 static void pass_on(const struct prb_str *log)
 {
 	static const char MARK[] = "probing: mcp: ";

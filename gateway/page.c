@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The files of the page, which `make web` builds, and what stands there without them. */
+/* The files of the page, which `make web` builds, and the page shown without them. */
 #include <string.h>
 
 #include "gateway/gateway_private.h"
@@ -62,8 +62,10 @@ bool prb_page_find(struct prb_request *r)
 	r->policy = POLICY;
 	r->media = "text/html; charset=utf-8";
 	if (r->set_cookie && start) {
-		/* So that the token does not stay in the address. Whoever was led here by another
-		 * site gives no strict cookie until a page of ours leads on. */
+		/*
+		 * So that the token does not stay in the address. A browser that follows another
+		 * site's link sends no strict cookie until a page of ours leads on.
+		 */
 		r->status = r->followed ? 200 : 303;
 		r->location = r->followed ? NULL : "/";
 		prb_str_puts(&r->reply, r->followed ? LEADS_ON : "");

@@ -150,7 +150,7 @@ static struct prb_error *no_recording(const char *id)
 		"/v1/profiles lists them");
 }
 
-/** One that was made here. */
+/** Finds a recording that was made here. */
 static struct prb_error *find(struct prb_request *r, struct prb_profile_made **ret)
 {
 	*ret = prb_recordings_find(&r->gateway->recordings, r->name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is sent: headers that no answer is without, errors as JSON. */
+/* Replies: headers of every answer, errors as JSON. */
 #include <stdio.h>
 #include <string.h>
 

@@ -42,7 +42,9 @@ static struct prb_error *answer_targets(struct prb_request *r)
 	return NULL;
 }
 
-/** Source files are opened with the rights of the target's user: whoever has the token is ours. */
+/**
+ * Source files are opened with the rights of the target's user: clients with the token are trusted.
+ */
 static struct prb_error *check_source(struct prb_request *r)
 {
 	pid_t pid = prb_served_pid(&r->gateway->served, r->id);

@@ -48,7 +48,7 @@ static void fail(struct prb_request *r, struct prb_error *err)
 	set_ready(r);
 }
 
-/** Commands that run: those of requests that last, or all others. */
+/** The number of running commands of lasting requests, or of all others. */
 static size_t running(const struct prb_gateway *g, bool lasting)
 {
 	size_t count = lasting ? 0 : g->dying.count;
@@ -84,7 +84,7 @@ static void begin(struct prb_request *r)
 	r->child.until = r->gateway->now + r->limit;
 }
 
-/** Among those that are looked after. */
+/** Adds the request to the waiting ones. */
 static bool wait_for_answer(struct prb_request *r)
 {
 	struct prb_request **place = prb_vec_push(&r->gateway->waiting);
@@ -182,7 +182,7 @@ static bool can_be_read(int fd)
 	return fd >= 0 && poll(&one, 1, 0) > 0;
 }
 
-/** Its client is gone: nobody wants the answer. */
+/** True if the client is gone. */
 static bool is_left(struct prb_request *r, double now)
 {
 	struct pollfd one = {.fd = r->connection->fd, .events = POLLRDHUP};
@@ -296,7 +296,7 @@ ssize_t prb_request_read(void *context, uint64_t at, char *buffer, size_t max)
 	got = r->child.out >= 0 ? read(r->child.out, buffer, max) : 0;
 	if (got > 0)
 		return got;
-	/* That of a terminal is an error. */
+	/* A terminal ends with an error. */
 	if (r->child.out >= 0 && (!got || (errno != EAGAIN && errno != EINTR))) {
 		close(r->child.out);
 		r->child.out = -1;
@@ -325,7 +325,7 @@ static void take_out(struct prb_gateway *g, const struct prb_request *r)
 	g->waiting.count = kept;
 }
 
-/** A command that nobody waits for ends by itself, and is reaped then. */
+/** Lets a command without a client end by itself, to be reaped then. */
 static void let_die(struct prb_request *r)
 {
 	struct prb_child *place = r->child.pid ? prb_vec_push(&r->gateway->dying) : NULL;

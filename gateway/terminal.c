@@ -16,7 +16,7 @@
 
 enum { MOST = 1000, ROWS = 24, COLUMNS = 80 };
 
-/** Nobody looks at one for longer. */
+/** Limit of a terminal's lifetime. */
 static const double LIMIT_SECONDS = 24 * 3600;
 
 /** Takes the size that is given; what is not stays as it is. */

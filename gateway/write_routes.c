@@ -11,7 +11,7 @@
 #include "command/exit.h"
 #include "gateway/gateway_private.h"
 
-/** So much of a parameter is told to the user. */
+/** So many bytes of a parameter are logged. */
 enum { AUDITED = 300 };
 
 /** A pause that a client asks for lasts so long, if it does not say how long. */

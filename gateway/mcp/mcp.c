@@ -142,7 +142,7 @@ static struct prb_error *list_tools(const struct question *q)
 	return finish(q->mcp, &json);
 }
 
-/** What a tool tells, or why it failed. */
+/** Sends the result of a tool, or why it failed. */
 static struct prb_error *tell(const struct question *q, struct prb_str *text, bool failed)
 {
 	prb_auto_str struct prb_str line = {};
@@ -173,7 +173,7 @@ static struct prb_error *tell_error(const struct question *q, struct prb_error *
 	return tell(q, &text, true);
 }
 
-/** Takes what is there of stdin; at its end nobody waits for an answer any more. */
+/** Reads available input from stdin; at its end no answer is awaited any more. */
 static void receive(struct mcp *mcp)
 {
 	char chunk[16 << 10];
@@ -250,7 +250,7 @@ static void watch(const struct question *q, struct prb_child *child, struct prb_
 	}
 }
 
-/** What a command said. */
+/** The output of a command. */
 struct said {
 	struct prb_str text; /**< with its error and warnings */
 	bool failed, cancelled;
@@ -266,7 +266,7 @@ static struct prb_error *run(const struct question *q, struct prb_tool_call *cal
 	PRB_TRY(prb_child_start(&child, &call->words, call->has_input ? &call->input : NULL, -1));
 	child.until = prb_clock_seconds() + call->seconds;
 	watch(q, &child, text, &left_out, &ret->cancelled);
-	/* Those that were not named are none of the assistant's business. */
+	/* The assistant sees only the named targets. */
 	if (call->tool == prb_tools && q->mcp->served.named.count)
 		prb_error_destroy(prb_served_list(&q->mcp->served, text));
 	if (left_out)
@@ -275,7 +275,7 @@ static struct prb_error *run(const struct question *q, struct prb_tool_call *cal
 	prb_auto_error struct prb_error *err = prb_child_judge(&child);
 
 	prb_child_warnings(&child, &warnings);
-	/* What a tool told before it failed is of use too: output of code, rows. */
+	/* Output before a failure is useful, too: of code, rows. */
 	if (err)
 		prb_str_printf(text, "%s%s%s%s", text->length ? "\n" : "", err->message,
 			       err->hint ? "\n" : "", err->hint ? err->hint : "");
@@ -301,7 +301,7 @@ static struct prb_error *run_tool(const struct question *q, struct prb_tool_call
 	return err;
 }
 
-/** Each call that changes something is told to the user. */
+/** Logs each call that changes something. */
 static void audit(const struct prb_tool_call *call)
 {
 	prb_auto_str struct prb_str text = {};

@@ -3,9 +3,8 @@
  * @file The Model Context Protocol over stdin and stdout, for coding assistants.
  *
  * Messages are JSON-RPC 2.0, a line for each. Requests are answered one after the other; a tool is
- * a command of ours that runs as a child (gateway/targets/child.h), within a deadline. What an
- * assistant asks for changes no target, unless that was allowed; then each such call is told on
- * stderr.
+ * a command of ours that runs as a child (gateway/targets/child.h), within a deadline. An assistant
+ * cannot change a target, unless that was allowed; then each such call is logged on stderr.
  */
 #ifndef PRB_GATEWAY_MCP_MCP_H
 #define PRB_GATEWAY_MCP_MCP_H

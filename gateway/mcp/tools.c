@@ -30,13 +30,13 @@ static bool flag(const struct prb_tool_call *call, const char *name)
 	return json_is_true(argument(call, name));
 }
 
-/** A word that stands here. */
+/** Adds a fixed word. */
 static struct prb_error *add(struct prb_tool_call *call, const char *word)
 {
 	return prb_words_add_ours(&call->words, (const char *const[]){word, NULL});
 }
 
-/** One that the assistant chose. */
+/** Adds a word that the assistant chose. */
 static struct prb_error *add_chosen(struct prb_tool_call *call, const char *word)
 {
 	return prb_words_add(&call->words, "%s", word);

@@ -3,7 +3,7 @@
  * @file Metrics of Python processes, also in the text format of Prometheus.
  *
  * Names and labels are few and fixed: a process is its pid and its rank, never a name that it chose
- * itself. What cannot be read has no sample; `probing_up` says so.
+ * itself. Unreadable values have no sample; `probing_up` says so.
  */
 #ifndef PRB_GATEWAY_METRICS_METRICS_H
 #define PRB_GATEWAY_METRICS_METRICS_H

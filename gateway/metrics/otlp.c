@@ -125,7 +125,7 @@ void prb_otlp_put_members(struct prb_str *s, unsigned field, const char *json)
 	json_t *value;
 
 	json_object_foreach(object, key, value) put_member(s, field, key, value);
-	/* What was too long for its row, and was cut there. */
+	/* Attributes that were too long for their row and were cut. */
 	if (json && !object)
 		prb_otlp_put_text(s, field, "attributes", json);
 	json_decref(object);
@@ -201,7 +201,7 @@ static size_t put_metric(struct prb_str *s, const struct prb_metrics *metrics, s
 	return at;
 }
 
-/** When the process began, as its samples tell; 0 if they do not. */
+/** The start of the process from its samples; 0 if unknown. */
 static double start_of(const struct prb_metrics *metrics, pid_t pid)
 {
 	const struct prb_metric_sample *sample;

@@ -2,9 +2,9 @@
 /**
  * @file Metrics and spans for OpenTelemetry: requests of OTLP, as Protocol Buffers.
  *
- * Spans are those that programs record by probing.span(), once they have ended; a trace is a span
- * with all that are in it. Events belong to the span that they happened in. All is read from
- * outside, out of rings. Metrics are those of gateway/metrics/metrics.h.
+ * Spans come from probing.span(), once they have ended; a trace is a span with all that are in it.
+ * Events belong to the span that they happened in. All is read from outside, out of rings. Metrics
+ * come from gateway/metrics/metrics.h.
  */
 #ifndef PRB_GATEWAY_METRICS_OTLP_H
 #define PRB_GATEWAY_METRICS_OTLP_H
@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "command/command.h"
 
-/** What is to be sent; starts as {}. */
+/** The requests to send; starts as {}. */
 struct prb_otlp {
 	struct prb_str metrics, traces; /**< the body of a request each; empty: nothing */
 	size_t samples, spans;
@@ -44,7 +44,7 @@ void prb_otlp_put_members(struct prb_str *s, unsigned field, const char *json);
 
 /** The resource of a process; @p rank of -1: none. */
 void prb_otlp_put_resource(struct prb_str *s, pid_t pid, long rank);
-/** The scope: who has measured. */
+/** The instrumentation scope. */
 void prb_otlp_put_scope(struct prb_str *s);
 
 /** A text; broken UTF-8, which receivers refuse, becomes U+FFFD. NULL is nothing. */

@@ -30,12 +30,15 @@ enum {
 	MAX_DEPTH = 1000, /* of spans in each other */
 };
 
-/** How far back beginnings are looked for, in seconds; a longer span lacks what stood there. */
+/**
+ * How far back beginnings are looked for, in seconds; a longer span lacks the data of its
+ * beginning.
+ */
 #define LOOK_BACK "3600"
 
 struct row {
 	enum { BEGIN, EVENT, END } kind;
-	uint64_t id, parent; /* 0: none; of an event, `id` is that of its span */
+	uint64_t id, parent; /* 0: none; an event has the `id` of its span */
 	double time, duration;
 	int64_t tid, step; /* step -1: none */
 	char *name, *attributes;
@@ -249,7 +252,7 @@ struct prb_error *prb_otlp_put_spans(const struct prb_otlp_process *process,
 		err = probing_open(session, target, NULL);
 	if (!err)
 		err = probing_set(session, "probing.query.timeout", "30");
-	/* One that cannot be read has told so by its metrics. */
+	/* An unreadable process was reported with its metrics. */
 	if (err) {
 		probing_error_destroy(err);
 		return NULL;

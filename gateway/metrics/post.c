@@ -15,7 +15,7 @@
 
 enum { BODY_FD = 3, MAX_ANSWER = 64 << 10 };
 
-/** The answer's status stands behind this, which no answer contains by chance. */
+/** Precedes the status of the answer; no answer contains it by chance. */
 static const char STATUS[] = "\nprobing-status ";
 
 /** A setting in the language of curl's files. */

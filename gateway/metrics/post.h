@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Sends a body to an HTTP server, by the command `curl`: that knows TLS, proxies and their
- * settings, and is on most machines. What is secret goes to it through a file without a name.
+ * settings, and is on most machines. Secrets are passed to it in a nameless file.
  */
 #ifndef PRB_GATEWAY_METRICS_POST_H
 #define PRB_GATEWAY_METRICS_POST_H
@@ -10,7 +10,7 @@
 #include "base/str.h"
 
 /**
- * @p headers is as OTEL_EXPORTER_OTLP_HEADERS has it: "name=value,name=value", or NULL. Appends
+ * @p headers has the form of OTEL_EXPORTER_OTLP_HEADERS: "name=value,name=value", or NULL. Appends
  * the body of the answer to @p ret; an answer that is no success is an error.
  */
 struct prb_error *prb_post(const char *url, const char *media, const char *headers,

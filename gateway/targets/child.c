@@ -18,7 +18,7 @@
 
 enum { MAX_LOG = 1 << 20 };
 
-/** One that was told to end is made to, after so many seconds. */
+/** Seconds from SIGTERM to SIGKILL. */
 static const double PATIENCE = 2;
 
 /** In the child. */
@@ -37,7 +37,7 @@ static void set_terminal_environment(const void *context)
 	setenv("TERM", "xterm-256color", 1);
 }
 
-/** A descriptor from which @p input can be read, whoever writes when. */
+/** A descriptor that holds all of @p input, with no writer needed. */
 static struct prb_error *open_input(const struct prb_str *input, int *ret)
 {
 	if (!input) {
@@ -97,7 +97,7 @@ struct prb_error *prb_child_start(struct prb_child *child, struct prb_words *wor
 	return NULL;
 }
 
-/** A new terminal: our end, and that of the command. */
+/** A new terminal: our end, and the command's. */
 static struct prb_error *open_terminal(const struct winsize *size, int *ours, int *theirs)
 {
 	struct termios modes;

@@ -6,7 +6,7 @@
  * can be killed, and its answer is bytes. The child's stdin is a text that is given to it; its
  * stdout is read by the caller, who gets a descriptor that does not block; its stderr is collected.
  *
- * Threading: all children are started, looked after and reaped by one thread, and die with it.
+ * Threading: all children are started, tended and reaped by one thread, and die with it.
  */
 #ifndef PRB_GATEWAY_TARGETS_CHILD_H
 #define PRB_GATEWAY_TARGETS_CHILD_H
@@ -25,7 +25,7 @@ struct prb_child {
 	int err;	    /**< its stderr; -1 once that has ended */
 	struct prb_str log; /**< what it wrote to stderr, or the first 64 KiB of that */
 	double until;	    /**< it is killed then, by the monotonic clock; 0: never */
-	double killed;	    /**< when it was told to end; 0: it was not */
+	double killed;	    /**< when it was asked to end; 0: it was not */
 	bool late;	    /**< its deadline has passed */
 	int status;	    /**< once it has been reaped: as waitpid() gives it */
 	bool ended;	    /**< it has been reaped */
@@ -40,7 +40,7 @@ struct prb_error *prb_child_start(struct prb_child *child, struct prb_words *wor
 
 /**
  * Starts it in a new terminal of that size: what is written to child->out is typed there, and what
- * it shows is read there. Ctrl-C is for the command; no key stops it or has it write a core.
+ * it shows is read there. Ctrl-C is for the command; no key stops it or makes it write a core.
  */
 struct prb_error *prb_child_start_terminal(struct prb_child *child, const struct prb_words *words,
 					   const struct winsize *size) PRB_MUST_CHECK;
@@ -48,13 +48,13 @@ struct prb_error *prb_child_start_terminal(struct prb_child *child, const struct
 /** Reads stderr, kills a late one, and reaps it if it has ended. To be called now and then. */
 void prb_child_tend(struct prb_child *child, double now);
 
-/** Tells it to end; prb_child_tend() makes it, 2 s later. */
+/** Asks it to end; prb_child_tend() kills it 2 s later. */
 void prb_child_kill(struct prb_child *child, double now);
 
 /** Kills it if it runs, waits for it, and frees all. */
 void prb_child_deinit(struct prb_child *child);
 
-/** What its end means: NULL if it succeeded, else the error that it printed. */
+/** Judges its end: NULL if it succeeded, else the error that it printed. */
 struct prb_error *prb_child_judge(const struct prb_child *child) PRB_MUST_CHECK;
 
 /** Appends the warnings that it printed, a line for each. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file The overview of all targets, kept fresh by a command `overview --watch` that runs while
- * somebody asks: a request is answered at once, with what the command printed last.
+ * there are requests: each is answered at once, with the command's last output.
  *
- * Threading: that of the gateway.
+ * Threading: as the gateway's.
  */
 #ifndef PRB_GATEWAY_TARGETS_OVERVIEW_H
 #define PRB_GATEWAY_TARGETS_OVERVIEW_H
@@ -24,13 +24,13 @@ void prb_overview_keeper_deinit(struct prb_overview_keeper *keeper);
 
 /**
  * Makes sure that the command runs. *ret: the last look, or NULL if there is none yet: ask again.
- * The error is that of the command.
+ * The error is the command's.
  */
 struct prb_error *prb_overview_keeper_ask(struct prb_overview_keeper *keeper,
 					  const struct prb_served *served, double now,
 					  const struct prb_str **ret) PRB_MUST_CHECK;
 
-/** Takes what the command prints; ends one that nobody asks, or that is stuck. */
+/** Reads the command's output; ends a command that is not asked any more, or is stuck. */
 void prb_overview_keeper_tend(struct prb_overview_keeper *keeper, const struct prb_served *served,
 			      double now);
 

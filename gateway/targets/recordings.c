@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/new_file.h"
 
-/** A recording ends by itself; one that is so late is made to. */
+/** A recording ends by itself; one that is so late is ended. */
 static const double LATE_SECONDS = 30;
 
 struct prb_error *prb_recordings_prepare(struct prb_recordings *recordings)
@@ -29,7 +29,7 @@ struct prb_error *prb_recordings_prepare(struct prb_recordings *recordings)
 	prb_auto_free char *path = prb_format("%s/probing-serve-XXXXXX", base);
 	if (!path)
 		return prb_error_nomem();
-	/* Of mode 0700, and new: nobody else can put anything into it. */
+	/* Of mode 0700, and new: no other user can put anything into it. */
 	if (!mkdtemp(path))
 		return prb_error_os(errno, "cannot make a folder in %s", base);
 	recordings->folder = prb_steal(&path);
@@ -183,7 +183,7 @@ void prb_recordings_put(const struct prb_profile_made *made, const char *key, st
 	prb_json_text(json, "target", made->target);
 	prb_json_real(json, "started", made->started, 3);
 	prb_json_real(json, "duration", made->duration, 3);
-	/* One that was interrupted says so by its exit code, and is whole. */
+	/* An interrupted recording has an exit code of its own, and is complete. */
 	prb_json_text(json, "state",
 		      made->child.pid	      ? "running"
 		      : err && !made->stopped ? "failed"

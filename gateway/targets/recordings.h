@@ -34,7 +34,7 @@ struct prb_recordings {
 /** Ends all, and removes the folder. */
 void prb_recordings_deinit(struct prb_recordings *recordings);
 
-/** Starts one: @p words are those of `perf` without -o. */
+/** Starts one: @p words are the words of `perf` without -o. */
 struct prb_error *prb_recordings_start(struct prb_recordings *recordings, const char *target,
 				       double duration, double now, struct prb_words *words,
 				       struct prb_profile_made **ret) PRB_MUST_CHECK;

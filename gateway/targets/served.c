@@ -43,8 +43,7 @@ static struct prb_error *add(struct prb_served *served, const char *text)
 		return prb_error_nomem();
 	place->pidfd = -1;
 	if (!pid) {
-		/* Its number among files: one that is asked for stays the same when processes end.
-		 */
+		/* Its number among files: the id of a file stays the same when processes end. */
 		snprintf(place->id, sizeof(place->id), "f%zu", ++served->files);
 		place->recording = recording;
 		/* Children are started in the same folder. */
@@ -284,7 +283,7 @@ static json_t *listed(json_t *list, pid_t pid)
 	return NULL;
 }
 
-/** What is told of a target that was named. */
+/** Describes a named target. */
 static json_t *describe(const struct prb_served_target *t, json_t *list)
 {
 	json_t *item = t->pid ? listed(list, t->pid) : NULL;
@@ -340,7 +339,7 @@ struct prb_error *prb_served_list(const struct prb_served *served, struct prb_st
 					       "the list of processes cannot be understood");
 }
 
-/** As all others have it, so that nobody has to ask what is there. */
+/** With the fields of all others, so that clients need no checks. */
 static json_t *describe_ended(const struct prb_served_target *t)
 {
 	static const char *const UNKNOWN[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Which targets a gateway serves: all processes, or those that were named.
+ * @file The targets that a gateway serves: all processes, or the named ones.
  *
  * A target has an id: a process its pid, a file "f1", "f2" and so on. Ids come from clients and
  * are only looked up; a command gets the pid, or the name that the user of the gateway gave.
@@ -77,8 +77,7 @@ const char *prb_served_recording(const struct prb_served *served, const char *id
 /** Puts an object for each of them. */
 void prb_served_put_recordings(const struct prb_served *served, struct prb_json *json);
 
-/** Adds those that were named and have ended to what `overview --json` printed, if it lacks them.
- */
+/** Adds named targets that have ended to the output of `overview --json`, if it lacks them. */
 struct prb_error *prb_served_overview(const struct prb_served *served,
 				      struct prb_str *text) PRB_MUST_CHECK;
 

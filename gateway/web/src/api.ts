@@ -52,7 +52,7 @@ async function send(request: Request): Promise<Response> {
 
 const client = createClient<paths>({ credentials: "same-origin", headers: { "Probing-Request": "1" }, fetch: send });
 
-/** What was answered, or the error that the answer is. */
+/** The data of an answer; throws its error. */
 async function whole<R extends Reply>(asked: Promise<R>): Promise<Answer<NonNullable<R["data"]>>> {
 	let reply: R;
 	try {
@@ -121,7 +121,7 @@ export const step = (id: string, body: { over?: boolean; out?: boolean; tid?: nu
 	value(client.POST("/v1/targets/{id}/step", { params: at(id), body }));
 export const debugpy = (id: string, port: number) => value(client.POST("/v1/targets/{id}/debugpy", { params: at(id), body: { port } }));
 
-/** Lasts as long as the pause; tells each line of the answer. */
+/** Lasts as long as the pause; passes each line of the answer to tell(). */
 export async function pause(id: string, body: { max: number; hard: boolean }, signal: AbortSignal, tell: (line: Pause) => void) {
 	const stream = await value(client.POST("/v1/targets/{id}/pause", { params: at(id), body, signal, parseAs: "stream" }));
 	const decoder = new TextDecoder();
@@ -134,7 +134,10 @@ export async function pause(id: string, body: { max: number; hard: boolean }, si
 	});
 }
 
-/** Opens a prompt in a terminal, and tells what it shows until it ends; `named` gets its name first. */
+/**
+ * Opens a prompt in a terminal, and passes its output on until it ends; `named` gets its name
+ * first.
+ */
 export async function terminal(id: string, body: { rows: number; columns: number; thread: string }, signal: AbortSignal,
 	named: (name: string) => void, tell: (part: Uint8Array) => void) {
 	const asked = client.POST("/v1/targets/{id}/repl", { params: at(id), body, signal, parseAs: "stream" });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is shown stands in the address, behind "#": "#/activity?target=4242&native=1".
+// The address says what is shown, behind "#": "#/activity?target=4242&native=1".
 import { useEffect, useState } from "preact/hooks";
 
 export interface Route {
