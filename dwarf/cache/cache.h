@@ -3,7 +3,7 @@
  * @file The disk cache: what is derived from a file with a build-id is derived once.
  *
  * One file per build-id and purpose under $XDG_CACHE_HOME/probing (or ~/.cache/probing; else
- * /tmp/probing-UID, made 0700 and refused when somebody else owns it): a header (magic, format
+ * /tmp/probing-UID, made 0700 and refused when another user owns it): a header (magic, format
  * version, our version), then key–value records, each with a checksum. Written to a temporary file
  * and renamed, or appended under a lock, so that two writers and a SIGKILL leave nothing half
  * written; whatever does not check out is ignored and rewritten. No writable home: works, uncached.
@@ -29,7 +29,7 @@ int prb_cache_folder(void);
 
 /**
  * Opens the cache for @p build_id (hex and "-", not "") and @p purpose ("layout", "lines"). Always
- * gives an object (unless out of memory); one that cannot be read or written is just empty.
+ * gives an object (unless out of memory); an unreadable or unwritable cache is just empty.
  */
 struct prb_error *prb_cache_open(const char *build_id, const char *purpose,
 				 struct prb_cache **ret) PRB_MUST_CHECK;

@@ -170,8 +170,8 @@ static enum outcome move_into_place(int folder, const char *fresh, const char *n
 }
 
 /*
- * Makes a new file and moves it into place. What a killed writer left of one is used again, hence
- * the lock, and the question whether what was locked is not the live file by now.
+ * Makes a new file and moves it into place. A killed writer's leftover is used again. Hence the
+ * lock, and the check that the locked file has not become the live one.
  */
 static enum outcome replace(int folder, const char *name, void *records, size_t length,
 			    enum outcome why)

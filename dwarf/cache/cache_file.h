@@ -7,7 +7,8 @@
  * A head is the offset of the newest record of its hash, 0 for none; each record leads to the one
  * before it, so offsets along a chain only fall. Records are appended first and the heads set
  * afterwards: a reader or a killed writer never sees (or leaves) a chain to something unwritten.
- * Bytes that no chain reaches are dead. Numbers are in the machine's byte order; the header tells.
+ * Bytes that no chain reaches are dead. Numbers are in the machine's byte order, which the header
+ * identifies.
  */
 #ifndef PRB_DWARF_CACHE_CACHE_FILE_H
 #define PRB_DWARF_CACHE_CACHE_FILE_H
@@ -27,7 +28,7 @@ enum {
 
 struct prb_cache_header {
 	char magic[8];
-	uint32_t format; /* also tells the byte order */
+	uint32_t format; /* also identifies the byte order */
 	uint32_t heads;
 	char version[48]; /* of ours: what we derive can change with it */
 };

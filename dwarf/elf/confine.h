@@ -10,9 +10,9 @@
 #include "dwarf/elf/elf.h"
 
 /**
- * True if libraries that parse the file must do so in a child without rights (base/jail.h):
- * we have more rights than other processes of our user, and somebody else than root and our user
- * could have made the file, or could put another one in its place.
+ * True if libraries that parse the file must do so in a child without rights (base/jail.h): we have
+ * more rights than other processes of our user, and another user than root and ours could have made
+ * the file, or could put another one in its place.
  */
 bool prb_elf_must_confine(const struct prb_elf *elf);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file A copy of a file that somebody else may change or cut off at any moment.
+ * @file A copy of a file that another process may change or truncate at any moment.
  *
  * A mapping of such a file would end us by SIGBUS when it becomes shorter. So there is room for
  * the whole file in our memory, and the parts that are asked for are read into it, once each.

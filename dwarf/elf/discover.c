@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Finding modules. A loaded ELF file shows as a mapping of its first bytes, with its other
- * segments at fixed distances. So the mappings that may be first ones are picked, the headers
- * there are read in batches, and each is kept whose executable segment lies where its program
- * headers say. The file is looked at only where memory does not tell.
+ * Finding modules. A loaded ELF file shows as a mapping of its first bytes, with its other segments
+ * at fixed distances. So the mappings that may be first ones are picked, the headers there are read
+ * in batches, and each is kept whose executable segment lies where its program headers say. The
+ * file is opened only where memory lacks the data.
  */
 #include <elf.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum {
 	HEAD_SIZE = 1024,   /* an ELF header and 17 program headers; few files have more */
 	MAX_SEGMENTS = 128, /* program headers that are looked at */
 	MAX_GROUP = 64,	    /* mappings that one loaded file may consist of */
-	MAX_OPENED = 64,    /* files that are opened because memory does not tell */
+	MAX_OPENED = 64,    /* files that are opened because memory lacks the data */
 };
 
 /** The ELF and program headers found at one place. */
@@ -259,7 +259,7 @@ static struct prb_error *add(struct discovery *d, struct prb_module *module)
 	return NULL;
 }
 
-/** Adds a module if the bytes at @p map are those of a loaded ELF file. */
+/** Adds a module if a loaded ELF file is at @p map. */
 static struct prb_error *consider(struct discovery *d, const struct prb_map *map,
 				  const uint8_t *head)
 {

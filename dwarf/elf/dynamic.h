@@ -37,7 +37,7 @@ struct prb_error *prb_dynamic_init(struct prb_dynamic *dynamic, struct prb_dynam
 struct prb_error *prb_dynamic_symbol(const struct prb_dynamic *dynamic, const char *name,
 				     Elf64_Sym *ret, bool *found) PRB_MUST_CHECK;
 
-/** How many entries the symbol table has, as far as the hash tables tell. */
+/** The number of entries of the symbol table, from the hash tables. */
 struct prb_error *prb_dynamic_count(const struct prb_dynamic *dynamic, size_t *ret) PRB_MUST_CHECK;
 
 #endif

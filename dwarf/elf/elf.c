@@ -136,7 +136,7 @@ static void close_guard(struct prb_elf **elf)
 	prb_elf_close(*elf);
 }
 
-/** What libelf looks at: all headers. It finds out itself where they exclude each other. */
+/** Copies what libelf reads: all headers. It finds out itself where they exclude each other. */
 static void copy_headers(struct prb_copy *copy)
 {
 	const Elf64_Ehdr *header = (const void *)copy->room;
@@ -334,7 +334,7 @@ uint64_t prb_elf_debug_size(struct prb_elf *elf)
 			size = content ? prb_inflate_size(content, size) : 0;
 		}
 		if (!memcmp(name, packed, sizeof(packed) - 1))
-			return UINT64_MAX; /* an old form, which tells its size elsewhere */
+			return UINT64_MAX; /* an old form, which has its size elsewhere */
 		if (!memcmp(name, start, sizeof(start) - 1) && !prb_add(sum, size, &sum))
 			return UINT64_MAX;
 	}
@@ -367,7 +367,7 @@ static struct prb_error *inflate(struct prb_elf *elf, size_t index, const void *
 	return NULL;
 }
 
-/** Without section headers: those parts that program headers tell the place of as well. */
+/** Without section headers: finds the parts that program headers locate, too. */
 static bool section_from_segment(const struct prb_elf *elf, const char *name, GElf_Phdr *ret)
 {
 	uint32_t type = !strcmp(name, ".eh_frame_hdr") ? PT_GNU_EH_FRAME

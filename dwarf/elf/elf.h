@@ -4,9 +4,9 @@
  * the file; prb_module adds the load bias. The file is hostile: every offset and count is checked.
  *
  * Opening maps the file and reads nothing but its headers; tables are read when first asked for. A
- * file that others can change is not mapped but copied, as far as it is needed.
- * Files without section headers work as far as their program headers tell (build-id, dynamic
- * symbols, `.eh_frame_hdr`).
+ * file that others can change is not mapped but copied, as far as it is needed. Files without
+ * section headers work as far as program headers locate their parts (build-id, dynamic symbols,
+ * `.eh_frame_hdr`).
  *
  * Threading: one thread at a time.
  */
@@ -83,8 +83,8 @@ struct prb_error *prb_elf_symbol(struct prb_elf *elf, const char *name,
 				 struct prb_elf_symbol *ret) PRB_MUST_CHECK;
 
 /**
- * The same among its dynamic symbols alone, which is fast for names that are not there either.
- * False if there is none, or they are broken.
+ * As above, among its dynamic symbols alone, which is fast for missing names, too. False if there
+ * is none, or they are broken.
  */
 bool prb_elf_exported_symbol(struct prb_elf *elf, const char *name, struct prb_elf_symbol *ret);
 
@@ -102,7 +102,7 @@ struct prb_error *prb_elf_offset_to_address(struct prb_elf *elf, uint64_t offset
 
 /** A place in the symbols of a file; starts as {}, or with the addresses that are wanted. */
 struct prb_elf_symbol_place {
-	uint64_t from, to; /**< only those that lie between, or reach there; to 0: all */
+	uint64_t from, to; /**< only symbols that overlap this range; to 0: all */
 	unsigned table;
 	size_t index;
 };

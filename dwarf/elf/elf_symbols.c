@@ -169,7 +169,7 @@ struct prb_error *prb_elf_symbol(struct prb_elf *elf, const char *name, struct p
 	return prb_error_create(PRB_ERROR_NOT_FOUND, "%s: no symbol %s", elf->name, name);
 }
 
-/** The dynamic symbols as a table: by its section, else as the hash tables tell. */
+/** The dynamic symbols as a table: by its section, else by the hash tables. */
 static void load_dynsym(struct prb_elf *elf)
 {
 	prb_auto_error struct prb_error *err = NULL;

@@ -165,7 +165,7 @@ static void read_build_id(struct prb_module *module)
 	}
 }
 
-/** The build-id as memory has it. */
+/** The build-id in memory. */
 static const char *build_id_in_memory(struct prb_module *module)
 {
 	if (!module->tried_build_id)
@@ -240,7 +240,7 @@ const char *prb_module_build_id(struct prb_module *module)
 	struct prb_error *err = NULL;
 	struct prb_elf *elf;
 
-	/* Where memory does not tell (a core without these pages), the file has to. */
+	/* Where memory lacks it (a core without these pages), the file is read. */
 	if (!*build_id_in_memory(module) && !module->notes[0].size && !module->tried_elf)
 		err = prb_module_elf(module, &elf);
 	prb_error_destroy(err);
@@ -300,7 +300,7 @@ bool prb_module_may_keep(const struct prb_module *module)
 	       (!module->debug || module->debug == module->elf || prb_elf_is_safe(module->debug));
 }
 
-/** Of a part that the program headers in memory tell the place of. */
+/** A part that the program headers in memory locate. */
 static const struct prb_module_part *part_by_name(const struct prb_module *module, const char *name)
 {
 	if (!strcmp(name, ".eh_frame_hdr") && module->unwind.size)

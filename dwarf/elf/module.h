@@ -26,7 +26,7 @@
 struct prb_elf; /* elf.h: an opened ELF file */
 struct prb_module_memory;
 
-/** A part of a module that its program headers tell the place of; run-time address. */
+/** A part of a module that its program headers locate; run-time address. */
 struct prb_module_part {
 	uint64_t address, size; /**< size 0: it has none */
 };
@@ -76,7 +76,7 @@ struct prb_error *prb_modules_create(struct prb_target *target,
 /** Says of the path of a mapping whether a module may be looked for there. */
 typedef bool prb_module_wanted(const void *context, const char *path);
 
-/** Only those that are wanted, where each header may be a request to another machine. */
+/** Reads only the wanted modules, where each header may be a network round trip. */
 struct prb_error *prb_modules_create_some(struct prb_target *target, prb_module_wanted *wanted,
 					  const void *context,
 					  struct prb_modules **ret) PRB_MUST_CHECK;
@@ -92,8 +92,8 @@ struct prb_module *prb_modules_find(struct prb_modules *modules, uint64_t addres
 const char *prb_module_build_id(struct prb_module *module);
 
 /**
- * The module's ELF file, opened when first asked for; PRB_ERROR_NOT_FOUND says why there is none.
- * A file whose build-id is not the one in memory is none. That of the vdso has no descriptor.
+ * The module's ELF file, opened when first asked for; PRB_ERROR_NOT_FOUND says why there is none. A
+ * file whose build-id is not the one in memory is none. The vdso's ELF has no descriptor.
  */
 struct prb_error *prb_module_elf(struct prb_module *module, struct prb_elf **ret) PRB_MUST_CHECK;
 
@@ -118,13 +118,13 @@ struct prb_error *prb_module_cache_id(struct prb_module *module,
  */
 bool prb_module_may_keep(const struct prb_module *module);
 
-/** The one of the two files above that tells most symbols; errors as prb_module_elf(). */
+/** Whichever of the two files above has more symbols; errors as prb_module_elf(). */
 struct prb_error *prb_module_symbol_file(struct prb_module *module,
 					 struct prb_elf **ret) PRB_MUST_CHECK;
 
 /**
- * Run-time address and size of a loaded section by name; either result may be NULL. Of
- * `.eh_frame_hdr` and `.dynamic` the program headers in memory tell, without opening the file.
+ * Run-time address and size of a loaded section by name; either result may be NULL. `.eh_frame_hdr`
+ * and `.dynamic` are found by the program headers in memory, without opening the file.
  */
 struct prb_error *prb_module_section(struct prb_module *module, const char *name, uint64_t *address,
 				     uint64_t *size) PRB_MUST_CHECK;
@@ -138,8 +138,8 @@ struct prb_error *prb_module_symbol(struct prb_module *module, const char *name,
 				    uint64_t *size) PRB_MUST_CHECK;
 
 /**
- * The same among its dynamic symbols alone, which is fast for names that are not there either. No
- * debug file is opened; *address is 0 if there is none.
+ * As above, among its dynamic symbols alone, which is fast for missing names, too. No debug file is
+ * opened; *address is 0 if there is none.
  */
 struct prb_error *prb_module_exported_symbol(struct prb_module *module, const char *name,
 					     uint64_t *address, uint64_t *size) PRB_MUST_CHECK;

@@ -12,7 +12,7 @@
 struct prb_error *prb_modules_discover(struct prb_modules *modules, prb_module_wanted *wanted,
 				       const void *context) PRB_MUST_CHECK;
 
-/** Fills modules->list from a snapshot; *ret is false if the target does not tell. */
+/** Fills modules->list from a snapshot; *ret is false if the target has none. */
 struct prb_error *prb_modules_recall(struct prb_modules *modules, bool *ret) PRB_MUST_CHECK;
 
 /**

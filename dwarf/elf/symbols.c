@@ -38,7 +38,7 @@ bool prb_symbol_is_defined(const Elf64_Sym *symbol)
 		return false;
 	}
 	/*
-	 * What is absolute or common has no address in the file; link-time optimization leaves
+	 * Absolute and common symbols have no address in the file; link-time optimization leaves
 	 * thousands of nameless ones behind.
 	 */
 	return symbol->st_name && symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS &&

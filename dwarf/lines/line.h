@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What is known of one pc: its function and line, and those that it was inlined into. */
+/** @file The function and line of one pc, and the functions that it was inlined into. */
 #ifndef PRB_DWARF_LINES_LINE_H
 #define PRB_DWARF_LINES_LINE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Functions and lines of one file with debug information. Internal to dwarf/lines/. libbfd
- * runs in this process for files that nobody else could have made, else in a child without rights
+ * runs in this process for files that no other user could have made, else in a child without rights
  * (dwarf/elf/confine.h) that lives as long as the source. It is forked by the first question.
  *
  * Threading: one thread at a time per source.

@@ -126,7 +126,7 @@ static int stream_stat(bfd *abfd, void *stream, struct stat *st)
 	return size < 0 ? -1 : 0;
 }
 
-/* What libbfd would only find out after it has taken the memory for it. */
+/* Checks that libbfd would only make after it has allocated the memory. */
 struct prb_error *prb_line_table_check(struct prb_elf *elf)
 {
 	uint64_t size;
@@ -155,8 +155,8 @@ static void table_guard(struct prb_line_table **table)
 }
 
 /*
- * libbfd (2.40) writes its complaints about headers to stderr, past its own handler. Whoever has us
- * loaded did not ask for that.
+ * libbfd (2.40) writes its complaints about headers to stderr, past its own handler. A host program
+ * of our library must not see that.
  */
 static bool check_format_quietly(bfd *abfd)
 {

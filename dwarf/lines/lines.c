@@ -16,7 +16,7 @@
 #include "dwarf/lines/runs.h"
 #include "target/architecture.h"
 
-/* What we keep open of a module. */
+/* The open files of a module. */
 struct file {
 	struct prb_module *module;
 	struct prb_cache *cache;

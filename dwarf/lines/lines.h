@@ -7,12 +7,12 @@
  * demangled (C++, Rust, D) with libiberty. Files without line information never go to libbfd. An
  * answer from symbols alone is asked again once the file has debug information.
  *
- * Debug information that somebody else could have made is parsed in a child without rights, if we
+ * Debug information that another user could have made is parsed in a child without rights, if we
  * have more rights than others (dwarf/elf/confine.h). If that child fails, names come from symbols,
  * and `trouble` says so. Answers of the cache need no child.
  *
- * Threading: one thread at a time per resolver. Damaged debug information is no error: what it does
- * not tell is not there.
+ * Threading: one thread at a time per resolver. Damaged debug information is no error: unreadable
+ * parts count as missing.
  */
 #ifndef PRB_DWARF_LINES_LINES_H
 #define PRB_DWARF_LINES_LINES_H

@@ -109,7 +109,7 @@ bool prb_line_record_decode(const void *data, size_t length, struct prb_lines *r
 bool prb_line_record_decode_unnamed(const void *data, size_t length, struct prb_lines *ret)
 {
 	static const uint8_t no_symbol[4];
-	enum { SYMBOL = 3 /* where its length stands */ };
+	enum { SYMBOL = 3 /* the place of its length */ };
 	bool had_table;
 
 	return length >= SYMBOL + sizeof(no_symbol) &&

@@ -22,7 +22,7 @@ void prb_line_record_encode(const struct prb_lines *lines, bool had_table, struc
 bool prb_line_record_decode(const void *data, size_t length, struct prb_lines *ret,
 			    bool *had_table);
 
-/** As above, for a record that names no symbol; one that does makes no sense. */
+/** As above, for a record that names no symbol; a record with one is malformed. */
 bool prb_line_record_decode_unnamed(const void *data, size_t length, struct prb_lines *ret);
 
 #endif

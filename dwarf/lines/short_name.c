@@ -11,7 +11,7 @@
 /* Names from a file can be nested and long on purpose. Real ones stay far below these bounds. */
 enum { MAX_DEPTH = 64, MAX_NAME = 1 << 16 };
 
-/** What is parsed, and where. */
+/** The text being parsed, and the position. */
 struct reader {
 	const char *at;
 	unsigned depth;

@@ -9,7 +9,7 @@
 /* Blocks in blocks, inlined calls in inlined calls: some tens in real code. */
 enum { MAX_NESTING = 256 };
 
-/* What types can need. libdwarf wants section 0 to be nothing, as in ELF. */
+/* Sections that types can need. libdwarf expects section 0 to be empty, as in ELF. */
 static const char *const section_names[] = {
 	"",
 	".debug_info",
@@ -191,7 +191,7 @@ static void finish(struct prb_debug_info *info)
 
 #endif
 
-/* True on DW_DLV_OK; an error's memory is given back. */
+/* True on DW_DLV_OK; frees the memory of an error. */
 static bool ok(struct prb_debug_info *info, int rc, Dwarf_Error *error)
 {
 	if (rc == DW_DLV_ERROR) {
@@ -285,7 +285,7 @@ void prb_die_free(Dwarf_Die die)
 		dwarf_dealloc_die(die);
 }
 
-/* Frees *die, the one before, and puts the one that follows it there. */
+/* Replaces *die by the next one, and frees the old one. */
 static int step(struct prb_debug_info *info, Dwarf_Die parent, Dwarf_Die *die)
 {
 	Dwarf_Die next = NULL;
@@ -302,9 +302,11 @@ static int step(struct prb_debug_info *info, Dwarf_Die parent, Dwarf_Die *die)
 	return rc;
 }
 
-/* Whether libdwarf comes to the end of it. To pass a DIE that does not tell its sibling it goes
- * through all that is in there, and up to 20210528 for ever if one of those names itself or one
- * before as its sibling. */
+/*
+ * True if libdwarf will reach its end. To pass a DIE without DW_AT_sibling, libdwarf walks all its
+ * children. Up to 20210528 it loops endlessly if one of them names itself or an earlier DIE as its
+ * sibling.
+ */
 static bool can_be_passed(struct prb_debug_info *info, Dwarf_Die die, unsigned depth)
 {
 	uint64_t sibling;

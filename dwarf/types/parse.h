@@ -5,7 +5,7 @@
 
 #include "dwarf/types/types.h"
 
-/** As prb_types_query(), whoever has made the file. */
+/** As prb_types_query(), without regard to the file's owner. */
 struct prb_error *prb_types_parse(struct prb_elf *elf, const char *unit,
 				  struct prb_type_query *queries, size_t count) PRB_MUST_CHECK;
 

@@ -6,7 +6,7 @@
 #include "dwarf/elf/confine.h"
 #include "dwarf/types/parse.h"
 
-/** What the child is to do: its memory is a copy of ours. */
+/** The work of the child, whose memory is a copy of ours. */
 struct job {
 	struct prb_elf *elf;
 	const char *unit;

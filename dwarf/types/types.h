@@ -4,7 +4,7 @@
  * holds. Reading it costs 1–2 ms, of compressed debug files 50–90 ms, so results are kept by
  * dwarf/cache under the build-id.
  *
- * Files that somebody else could have made are parsed in a child without rights if we have more
+ * Files that another user could have made are parsed in a child without rights if we have more
  * rights than others (dwarf/elf/confine.h).
  *
  * Threading: one thread at a time per file. Malformed DWARF gives members that are not found, or
@@ -22,10 +22,10 @@
 
 struct prb_type_query {
 	/**
-	 * What is asked: "struct.member.member" gives the offset of a (nested, also anonymous)
-	 * member in bytes; "struct" alone gives sizeof; "enum:NAME" gives an enumerator's value.
-	 * Structs are named by tag or by typedef. Alternatives are separated by '|', first found
-	 * wins: "_is.threads.head|_is.tstate_head".
+	 * A query: "struct.member.member" gives the offset of a (nested, also anonymous) member in
+	 * bytes; "struct" alone gives sizeof; "enum:NAME" gives an enumerator's value. Structs are
+	 * named by tag or by typedef. Alternatives are separated by '|', first found wins:
+	 * "_is.threads.head|_is.tstate_head".
 	 */
 	const char *path;
 	int64_t value; /**< set: offset, size or value; bit-field members: byte offset */

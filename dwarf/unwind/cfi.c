@@ -315,7 +315,7 @@ static bool run_rule(struct interpreter *in, uint8_t op)
 	}
 }
 
-/* All others but those that move the location. */
+/* Runs all opcodes but the ones that move the location. */
 static void run_other(struct interpreter *in, uint8_t op)
 {
 	bool aarch64 = in->machine == MACHINE_AARCH64;

@@ -51,7 +51,7 @@ struct prb_cfi_section {
 	uint64_t address; /**< at run time in the target */
 	uint64_t size;	  /**< may be too large where `data` is NULL and the end is not known */
 	const void *data; /**< `size` bytes of ours, or NULL: read through prb_cfi_memory */
-	bool debug_frame; /**< the format of `.debug_frame`, not that of `.eh_frame` */
+	bool debug_frame; /**< the format of `.debug_frame`, not of `.eh_frame` */
 	uint64_t bias;	  /**< added to absolute pointers: the module's bias if the bytes are as in
 			       the file, 0 if the dynamic linker has relocated them */
 	uint64_t text_base, data_base; /**< for DW_EH_PE_textrel and _datarel; 0 if unknown */
@@ -68,8 +68,8 @@ struct prb_cfi_index {
 };
 
 /**
- * Reads the head of `.eh_frame_hdr`. A header without a table, or with one that cannot be
- * searched by halving, is PRB_CFI_OK with count 0.
+ * Reads the head of `.eh_frame_hdr`. A header without a table, or with one that is not
+ * binary-searchable, is PRB_CFI_OK with count 0.
  */
 enum prb_cfi_status prb_cfi_index_read(const struct prb_cfi_section *header,
 				       const struct prb_cfi_memory *memory,
@@ -99,8 +99,8 @@ struct prb_cfi_fde {
 };
 
 /**
- * Reads the FDE at @p address with its CIE. What @p ret holds of the CIE from an earlier call with
- * the same section is used again; let it be zeroed before the first.
+ * Reads the FDE at @p address with its CIE. A CIE in @p ret from an earlier call with the same
+ * section is reused; zero it before the first call.
  */
 enum prb_cfi_status prb_cfi_fde_read(const struct prb_cfi_section *section,
 				     const struct prb_cfi_memory *memory, uint64_t address,
@@ -146,7 +146,7 @@ struct prb_cfi_row {
 	uint8_t sign_state; /**< aarch64: PRB_CFI_SIGNED if the return address is signed */
 	bool signal_frame;
 	uint8_t count;				  /**< of rules: as many as bits in mask */
-	struct prb_cfi_rule rules[PRB_REG_COUNT]; /**< those of the bits in mask, lowest first */
+	struct prb_cfi_rule rules[PRB_REG_COUNT]; /**< of the bits in mask, lowest first */
 };
 
 /** Rule of register @p number, kind PRB_CFI_UNSPECIFIED if there is none. */
@@ -159,11 +159,11 @@ enum prb_cfi_status prb_cfi_row_at(const struct prb_cfi_section *section,
 				   struct prb_cfi_row *ret) PRB_MUST_CHECK;
 
 /**
- * The registers of the caller. Those that have no rule are kept if the ABI makes functions
- * preserve them, and forgotten otherwise; the stack pointer becomes the CFA. What cannot be read
- * is forgotten, unless it is the CFA or the return address.
- * @p section holds the expressions. @p pac_mask: bits that a signature occupies in a signed return
- * address (aarch64). PRB_CFI_END: there is no caller; @p regs unchanged but on PRB_CFI_OK.
+ * The registers of the caller. Registers without a rule are kept if the ABI makes functions
+ * preserve them, and forgotten otherwise; the stack pointer becomes the CFA. Unreadable registers
+ * are forgotten, unless it is the CFA or the return address. @p section holds the expressions. @p
+ * pac_mask: bits that a signature occupies in a signed return address (aarch64). PRB_CFI_END: there
+ * is no caller; @p regs unchanged but on PRB_CFI_OK.
  */
 enum prb_cfi_status prb_cfi_apply(const struct prb_cfi_section *section,
 				  const struct prb_cfi_memory *memory,
@@ -180,9 +180,9 @@ enum prb_cfi_status prb_cfi_evaluate(const struct prb_cfi_section *section,
 				     const uint64_t *initial, uint64_t *ret) PRB_MUST_CHECK;
 
 /**
- * Leaves a signal trampoline that has no CFI: if the instructions at regs->pc are those that
- * return from a signal handler, takes the interrupted registers from the frame that the kernel
- * has pushed. PRB_CFI_NOT_FOUND if they are not.
+ * Leaves a signal trampoline that has no CFI: if the instructions at regs->pc return from a signal
+ * handler, takes the interrupted registers from the frame that the kernel has pushed.
+ * PRB_CFI_NOT_FOUND if they are not.
  */
 enum prb_cfi_status prb_cfi_sigreturn(const struct prb_cfi_memory *memory, struct prb_regs *regs,
 				      uint64_t *cfa) PRB_MUST_CHECK;

@@ -199,7 +199,9 @@ static void frame_size_x86_64(const uint8_t *code, size_t size, struct prb_frame
 	ret->bytes = bytes;
 }
 
-/* What an instruction takes from sp: sub sp, sp, #n; stp and str with a write back of -n. */
+/*
+ * Bytes that an instruction subtracts from sp: sub sp, sp, #n; stp and str with a write back of -n.
+ */
 static uint64_t taken_aarch64(uint32_t code)
 {
 	bool vector = code & 1 << 26;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Length of an x86_64 instruction: prefixes, opcode map, ModRM with SIB and displacement,
- * immediate. What it does is of no interest here.
+ * immediate. Its effect does not matter here.
  */
 #include <stdbool.h>
 
@@ -9,7 +9,7 @@
 
 enum { MAX_LENGTH = 15 };
 
-/* What follows an opcode. */
+/* The operands that follow an opcode. */
 enum {
 	NONE = 0,
 	MODRM = 1,
@@ -61,7 +61,7 @@ static uint8_t take_modrm(struct decoder *d)
 	return modrm;
 }
 
-/* Those of the first map that come singly. */
+/* Single opcodes of the first map, as opposed to ranges. */
 static unsigned first_map_single(uint8_t opcode)
 {
 	switch (opcode) {

@@ -172,7 +172,7 @@ uint64_t prb_cursor_value(struct prb_cursor *c, uint8_t encoding)
 	return 0;
 }
 
-/* What the number at @address in this encoding is relative to; false if there is no such thing. */
+/* The base of the number at @address in this encoding; false if there is none. */
 static bool pointer_base(const struct prb_cursor *c, uint8_t encoding, uint64_t address,
 			 uint64_t *ret)
 {

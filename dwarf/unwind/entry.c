@@ -11,7 +11,7 @@
 /* The longest entries known have some 100 KB; what claims more would only cost time. */
 enum { MAX_ENTRY = 16 << 20, MAX_AUGMENTATION = 16 };
 
-/* What both kinds of entry begin with. */
+/* The head of both kinds of entry. */
 struct head {
 	uint64_t end;	     /* address behind the entry */
 	uint64_t id;	     /* CIE pointer, or the id of a CIE */
@@ -58,7 +58,7 @@ static enum prb_cfi_status read_head(struct prb_cursor *c, struct head *head)
 	return here <= c->end ? prb_cursor_status(c) : PRB_CFI_BAD;
 }
 
-/* Reads the augmentation string; one that is longer than any we know is unsupported. */
+/* Reads the augmentation string; a longer one than any known is unsupported. */
 static enum prb_cfi_status read_augmentation(struct prb_cursor *c, char *text)
 {
 	for (unsigned i = 0; i < MAX_AUGMENTATION; i++) {

@@ -11,7 +11,7 @@ enum { MACHINE_X86_64 = 62, MACHINE_AARCH64 = 183 };
 /* Saved registers that lie one behind the other are read at once, up to so many bytes. */
 enum { MAX_BLOCK = 256 };
 
-/* What functions must preserve: rbx rbp r12–r15; x19–x29. */
+/* Registers that functions must preserve: rbx rbp r12–r15; x19–x29. */
 static uint64_t callee_saved(uint16_t machine)
 {
 	if (machine == MACHINE_AARCH64)
@@ -45,7 +45,7 @@ static void read_block(const struct prb_cfi_memory *memory, const struct prb_cfi
 		if (offset + 8 > block->high)
 			block->high = offset + 8;
 	}
-	/* What lies in gaps is not needed, and may be anybody's value. */
+	/* Words in gaps are not needed, and may have any value. */
 	if (saved && saved <= MAX_BLOCK && block->high - block->low == saved)
 		block->ok = memory->read(memory->context, cfa + (uint64_t)block->low, block->bytes,
 					 (size_t)(block->high - block->low));
@@ -186,7 +186,7 @@ enum prb_cfi_status prb_cfi_apply(const struct prb_cfi_section *section,
 	return PRB_CFI_OK;
 }
 
-/* mov $15, %rax; syscall, as both glibc and the kernel's own tests have it; and mov $15, %eax. */
+/* mov $15, %rax; syscall, as in glibc and the kernel's own tests; and mov $15, %eax. */
 static const uint8_t x86_64_wide[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 static const uint8_t x86_64_narrow[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
 /* mov x8, #139; svc #0 */

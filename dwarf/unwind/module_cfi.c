@@ -175,7 +175,7 @@ static enum prb_cfi_status find_fde(const struct prb_cfi_table *table,
 	return PRB_CFI_OK;
 }
 
-/* What is wanted of the FDE that covers a pc: its row there, or just the FDE. */
+/* The part wanted of the FDE that covers a pc: its row there, or just the FDE. */
 struct wanted {
 	const struct prb_cfi_memory *memory;
 	uint64_t pc;
@@ -245,7 +245,7 @@ static struct prb_error *look_up_all(struct prb_module_cfi *cfi, struct wanted *
 			return NULL;
 
 		enum prb_cfi_status answer = look_up(&cfi->tables[i], wanted);
-		/* The first that knows of the code tells why it cannot be used. */
+		/* The first source with the code gives the reason why it cannot be used. */
 		if (answer == PRB_CFI_OK || *status == PRB_CFI_NOT_FOUND)
 			*status = answer;
 		if (answer == PRB_CFI_OK)

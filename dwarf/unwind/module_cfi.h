@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Where a module keeps its call frame information, found when it is first needed and from the
- * cheapest place that has it: `.eh_frame_hdr` in the target's memory, `.eh_frame` of the file,
- * `.debug_frame` of the file, `.debug_frame` of the separate debug file. Internal to dwarf/unwind/.
+ * cheapest source: `.eh_frame_hdr` in the target's memory, `.eh_frame` of the file, `.debug_frame`
+ * of the file, `.debug_frame` of the separate debug file. Internal to dwarf/unwind/.
  *
  * Threading: one thread at a time. The module is borrowed.
  */
@@ -59,8 +59,8 @@ struct prb_error *prb_module_cfi_row(struct prb_module_cfi *cfi,
 				     enum prb_cfi_status *status) PRB_MUST_CHECK;
 
 /**
- * The code that one FDE covers, that which holds @p pc: a function, or a part of one that the
- * compiler has split off. @p status and errors as above.
+ * The code of the FDE that covers @p pc: a function, or a part of one that the compiler has split
+ * off. @p status and errors as above.
  */
 struct prb_error *prb_module_cfi_function(struct prb_module_cfi *cfi,
 					  const struct prb_cfi_memory *memory, uint64_t pc,

@@ -12,7 +12,7 @@ enum {
 	STEPS = 8,		      /* callers that must be found for a call that proves little */
 };
 
-/* What the call before a return address says. */
+/* The verdict of the call before a return address. */
 enum verdict {
 	REFUTED,
 	POSSIBLE, /* a call through a pointer, or to a function that may have jumped to ours */
@@ -148,7 +148,7 @@ static uint64_t by_size(struct search *s)
 	return verdict == PROVEN || (verdict == POSSIBLE && leads_on(s, cfa)) ? cfa : 0;
 }
 
-/* What a search has found: the places that are proven, and those that are possible. */
+/* The result of a search: numbers of proven and of possible places. */
 struct found {
 	unsigned proven, possible;
 	uint64_t first_proven, first_possible;
@@ -158,7 +158,7 @@ static void note(struct search *s, uint64_t cfa, uint64_t return_address, struct
 {
 	enum verdict verdict = judge(s, cfa, return_address);
 
-	/* Of one that is split off the size is known, and so only one of many calls can be it. */
+	/* The size of a split-off part is known, so only one of many calls can match. */
 	if (verdict == PROVEN || verdict == OF_WHOLE) {
 		if (!found->proven++)
 			found->first_proven = cfa;

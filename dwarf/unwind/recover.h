@@ -3,11 +3,12 @@
  * @file The frame address of a function whose frame pointer is not known. Internal to
  * dwarf/unwind/.
  *
- * A thread that sleeps tells only its pc and sp without being stopped. That is enough until a
- * frame is met whose rule needs the frame pointer: rbp, x29. Its value can mostly be proven:
+ * Without a stop, only pc and sp of a sleeping thread are known. That is enough until a frame is
+ * met whose rule needs the frame pointer: rbp, x29. Its value can mostly be proven:
  *
- * - A function that moves its stack pointer by fixed amounts only has a frame of fixed size, which
- *   its prologue tells; the return address must then be where that says, behind a call.
+ * - A function that moves its stack pointer by fixed amounts only has a frame of fixed size,
+ *   which its prologue determines; a return address, preceded by a call, must then be at that
+ *   place.
  * - Otherwise the return address is looked for on the stack. It must lie behind a call to just
  *   this function, and be the only such one: what earlier calls have left there looks the same.
  *

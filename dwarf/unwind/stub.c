@@ -3,8 +3,8 @@
  * @file Stubs that linkers make and that often have no CFI: entries of the PLT, long branches.
  *
  * They end in a jump to a function and do little before it, so what they will do is carried out:
- * afterwards the pc is in the function, which has CFI, and the frame is the same. What they push
- * is for the dynamic linker and read by no rule, so only the stack pointer is moved.
+ * afterwards the pc is in the function, which has CFI, and the frame is the same. Their pushes are
+ * for the dynamic linker and read by no rule, so only the stack pointer is moved.
  */
 #include <string.h>
 

@@ -18,7 +18,7 @@ static bool fetch(const struct prb_cfi_memory *memory, uint64_t address, uint64_
 	return memory->read(memory->context, address, ret, sizeof(*ret));
 }
 
-/* What CPython writes: a call with code before and behind it, and a frame of two words. */
+/* The code that CPython writes: a call with code before and behind it, and a frame of two words. */
 struct trampoline {
 	uint8_t code[11], size;
 	uint8_t call;	    /* bytes up to behind the call */

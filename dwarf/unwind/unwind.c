@@ -25,14 +25,14 @@ struct prb_unwinder {
 	PRB_VEC(struct prb_module_cfi *) tables;
 	struct prb_row_cache rows;
 
-	/* The walk in progress: where it stands and how often it went back. */
+	/* The walk in progress: its position and how often it went back. */
 	uint64_t pc, sp;
 	unsigned backward;
 
 	char reason[256];
 };
 
-/* The addresses that the kernel gives out tell how many bits an address has. */
+/* The kernel's own mappings show how many bits an address has. */
 static uint64_t default_pac_mask(const struct prb_target *target)
 {
 	const struct prb_map *map;
@@ -222,7 +222,7 @@ static enum prb_cfi_status leave_bad_call(struct prb_unwinder *unwinder,
 	return PRB_CFI_OK;
 }
 
-/* Tells frames that do not grow, and how many a walk may have; true if it must not go on. */
+/* True if the walk must not go on: its frame addresses went backward too often. */
 static bool goes_in_circles(struct prb_unwinder *unwinder, bool exact_pc, bool signal_frame,
 			    const struct prb_regs *before, const struct prb_regs *after,
 			    uint64_t cfa)
@@ -275,8 +275,8 @@ static void stop_by_status(struct prb_unwinder *unwinder, enum prb_cfi_status st
 }
 
 /*
- * What recovery needs to know of the unwinder. It looks through stacks, which may hold anything:
- * that is peeked at. Call frame information is read as ever, since rows are kept for later.
+ * The unwinder's data for recovery. It looks through stacks, which may hold anything: that is
+ * peeked at. Call frame information is read as ever, since rows are kept for later.
  */
 struct recovering {
 	struct prb_unwinder *unwinder;
@@ -384,7 +384,7 @@ void prb_unwinder_allow_guesses(struct prb_unwinder *unwinder)
 	unwinder->allow_guesses = true;
 }
 
-/* The registers of the caller into @caller, or a status that tells why there are none. */
+/* The registers of the caller into @caller, or a status with the reason why there are none. */
 static struct prb_error *leave_frame(struct prb_unwinder *unwinder,
 				     const struct prb_cfi_memory *memory, bool exact_pc,
 				     struct prb_regs *caller, struct prb_unwind_step *ret,

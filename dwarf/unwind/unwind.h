@@ -33,7 +33,7 @@ void prb_unwinder_destroy(struct prb_unwinder *unwinder);
 
 /**
  * aarch64: the bits of a return address that a signature occupies (NT_ARM_PAC_MASK of the thread,
- * its mask for instructions). Unless told, all above the target's highest mapped address.
+ * its mask for instructions). By default, all above the target's highest mapped address.
  */
 void prb_unwinder_set_pac_mask(struct prb_unwinder *unwinder, uint64_t mask);
 
@@ -45,14 +45,15 @@ void prb_unwinder_set_pac_mask(struct prb_unwinder *unwinder, uint64_t mask);
 struct prb_error *prb_unwinder_use_file(struct prb_unwinder *unwinder,
 					uint64_t address) PRB_MUST_CHECK;
 
-/** As above, for each module from now on, when it is first met: for who unwinds again and again,
+/**
+ * As above, for each module from now on, when it is first met: for callers that unwind repeatedly,
  * and may go on when the process has ended.
  */
 void prb_unwinder_prefer_files(struct prb_unwinder *unwinder);
 
 /**
  * From now on frames of code without CFI are left as dwarf/unwind/unknown.h can: by the frame
- * pointer, if need be, which is a guess and is told as one.
+ * pointer, if need be, which is a guess and reported as one.
  */
 void prb_unwinder_allow_guesses(struct prb_unwinder *unwinder);
 
@@ -60,7 +61,7 @@ struct prb_unwind_step {
 	uint64_t cfa;	     /**< canonical frame address of the frame that was left, if it was */
 	bool signal_frame;   /**< the frame left was a signal trampoline: the caller's pc is exact,
 				not a return address */
-	bool trampoline;     /**< the frame left was one that CPython makes for perf, around the
+	bool trampoline;     /**< the frame left was CPython's perf trampoline, around the
 				eval loop of one Python call */
 	bool guess;	     /**< it was left by its frame pointer: callers may be missing */
 	bool end;	     /**< the frame is the outermost one (return address undefined or 0):
@@ -80,10 +81,10 @@ struct prb_unwind_step {
  * prb_view_misses()). Errors are those of reading at all (PRB_ERROR_NO_PROCESS, …_PERMISSION,
  * …_OS) and PRB_ERROR_NOMEM.
  *
- * A frame that executes where no code is, because a bad function pointer was called, is left by
- * its return address if that lies in a module. The number of frames is for the caller to bound:
- * a walk that goes on for ever is hindered only as far as frame addresses must grow but for a few
- * switches of stacks.
+ * A frame that executes where no code is, because a bad function pointer was called, is left by its
+ * return address if that lies in a module. The number of frames is for the caller to bound: an
+ * endless walk is prevented only as far as frame addresses must grow but for a few switches of
+ * stacks.
  */
 struct prb_error *prb_unwind_step(struct prb_unwinder *unwinder, struct prb_mem *mem, bool exact_pc,
 				  struct prb_regs *regs,
