@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """gdb: its own breakpoint behind those of Python, see core/breaks.py. 'info breakpoints' does not list
-it, and it costs nothing while it is not reached."""
+it, and it is free until it is reached."""
 
 import gdb
 
@@ -18,7 +18,7 @@ class Own(gdb.Breakpoint):
     face = None
 
     def stop(self):
-        # The thread runs still, as gdb has it.
+        # gdb still takes the thread for running.
         from .core import script
         try:
             with Silent():

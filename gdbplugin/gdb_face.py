@@ -14,7 +14,7 @@ from .gdb_files import NEEDS_PACKETS, Files, sends_packets
 from .gdb_threads import Selection, find_thread, tid_of
 
 
-# What 'info program' says where the user had the process stop.
+# The text of 'info program' at a stop of the user.
 CHOSEN = re.compile(r"^It stopped (after being stepped|at (a )?breakpoint|at signal (?!SIG(INT|STOP|TRAP|URG)\b))", re.M)
 # Of a system call: its number and arguments, where the kernel shows them, and where it was made.
 CALL = {"x86_64": ["orig_rax", "rdi", "rsi", "rdx", "r10", "r8", "r9", "rsp", "rip"],
@@ -30,12 +30,12 @@ class Gdb(Debugger):
         return gdb.selected_inferior().pid
 
     def core_path(self):
-        # Which files gdb has takes it long to say: with their sections, of which there are
-        # thousands. From gdb 12 on the kind of connection tells whether one is a core.
+        # gdb takes long to list its files: with their sections, of which there are thousands. From
+        # gdb 12 on the kind of connection shows whether it is a core.
         connection = getattr(gdb.selected_inferior(), "connection", None)
         if hasattr(connection, "type") and connection.type != "core":
             return None
-        # gdb tells no Python code what its core file is called.
+        # gdb has no Python function for the name of its core file.
         text = gdb.execute("info files", False, True)
         match = re.search(r"[Cc]ore dump file:\n\t`(.*)', file type", text)
         return os.path.realpath(match.group(1)) if match else None
@@ -118,7 +118,7 @@ class Gdb(Debugger):
         return RUNS[0], self.pid()
 
     def unchanged(self):
-        # Of what happens meanwhile the printer is told by gdb, see gdb_pretty.py.
+        # gdb notifies the printer of later changes, see gdb_pretty.py.
         inferior = gdb.selected_inferior()
         held = self.settings.pretty == "on" and self.all_stopped()
         return (inferior.num, inferior.pid, self.settings.max_string) if held else None

@@ -38,7 +38,7 @@ def sends_packets():
 
 
 class Files:
-    """Those in /proc/PID of an inferior; for as long as nobody else asks gdb for files."""
+    """The files in /proc/PID of an inferior; only while no other code asks gdb for files."""
 
     def __init__(self, inferior):
         self._pid = inferior.pid
@@ -46,7 +46,7 @@ class Files:
         connection = getattr(inferior, "connection", None)
         # From gdb 12 on the requests themselves can be sent, some times faster than gdb's command.
         self._connection = connection if hasattr(connection, "send_packet") else None
-        # Whose files are read. Who has a breakpoint has read some before.
+        # Whether the stub's process for file requests was chosen. With a breakpoint it was.
         self._chosen = bool(Silent.active)
         self._names = None  # {tid: name of the thread}, as the stub lists them
 

@@ -9,7 +9,7 @@ from .core.values import Values
 # As CPython calls its structs; where all of them is known, only how they begin matters.
 OPAQUE = ("_object", "_typeobject", "_longobject", "_frame")
 DEPTH = 4  # of structs that begin with one another
-# What tells that memory, or the process, may be another one.
+# Events after which memory, or the process, may be another one.
 CHANGES = ("stop", "cont", "exited", "memory_changed", "inferior_call", "new_objfile",
            "clear_objfiles", "before_prompt")
 
@@ -84,7 +84,7 @@ class Printer:
         self._values.forget()
 
     def switch(self, on):
-        """Is the last of gdb's printers, so that those of others go first; or is none."""
+        """Makes it the last of gdb's printers, after those of other extensions; or removes it."""
         if on == (self in gdb.pretty_printers):
             return
         events = [getattr(gdb.events, name) for name in CHANGES if hasattr(gdb.events, name)]

@@ -15,10 +15,9 @@ from .gdb_threads import Selection, find_thread, tid_of
 
 SIGNALED = "was signaled while in a function called from GDB"
 LOCKING = "scheduler-locking"
-# With it gdb 16 lets only a thread that is new run on, not the one that made it, behind a gdbserver
-# of before gdb 15.
+# With it gdb 16 resumes only a new thread, not its creator, behind a gdbserver older than gdb 15.
 EVENTS = "remote thread-events-packet"
-# What is changed meanwhile, as far as this gdb has it, and to what.
+# Settings that are changed meanwhile, as far as this gdb has them, with their values.
 SETTINGS = ((LOCKING, None), ("language", "c"), ("suppress-cli-notifications", "on"),
             ("print thread-events", "off"), (EVENTS, "off"))
 
@@ -65,8 +64,8 @@ class GdbControl(control.Control):
             self._put_back()
 
     def _forget_faults(self):
-        """gdb has functions return to the stack, where nothing may be executed: the fault shows that
-        they have. A gdbserver keeps that signal for the thread until it stops once more, and would
+        """gdb makes functions return to the stack, which is not executable: the fault shows that
+        they have returned. A gdbserver keeps that signal until the thread's next stop, and would
         kill the program with it at 'detach'."""
         connection = getattr(gdb.selected_inferior(), "connection", None)
         if getattr(connection, "type", None) == "native" or not gdb.selected_inferior().pid:
@@ -168,7 +167,7 @@ class GdbControl(control.Control):
         return self._reason(tid, addresses, events[-1] if events else None)
 
     def _stop_when_urgent(self, on):
-        """gdb tells of a signal, whatever is said to be silent, unless a catchpoint stops at it."""
+        """gdb prints a signal in spite of "silent" settings, unless a catchpoint stops at it."""
         if self._catch is None:
             quiet("catch signal SIGURG")
             self._catch = int(gdb.parse_and_eval("$bpnum"))

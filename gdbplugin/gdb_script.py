@@ -7,10 +7,10 @@ from .core.errors import Problem
 from .gdb_files import Silent
 from .gdb_threads import tid_of
 
-# What tells that memory, or the process, may be another one.
+# Events after which memory, or the process, may be another one.
 CHANGES = ("stop", "cont", "exited", "memory_changed", "register_changed", "inferior_call",
            "new_objfile", "clear_objfiles")
-COUNT = []  # of these, from when somebody first asked
+COUNT = []  # number of these events since the first query
 INTS = (-2 ** 63, 2 ** 64)
 WATCHERS = []
 
@@ -71,7 +71,7 @@ def program(face):
 
 
 def in_condition():
-    """A thread still runs then, as gdb has it."""
+    """gdb still takes a thread for running then."""
     thread = gdb.selected_thread()
     return bool(thread) and not thread.is_stopped()
 

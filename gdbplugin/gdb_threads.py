@@ -29,6 +29,6 @@ def find_thread(tid):
 
 
 def tid_of(thread):
-    """The number that the kernel gave it; a process that is not threaded may lack one."""
+    """The kernel's id of the thread; a process without threads may lack one."""
     pid, lwp, _ = thread.ptid
     return lwp or pid

@@ -15,8 +15,8 @@ import gdb
 from .core.debugger import status_field
 from .gdb_files import Files
 
-# The kernel tells each process how much it needs on a stack for a signal: these registers, and some
-# 900 bytes.
+# The kernel reports to each process the stack space of a signal (AT_MINSIGSTKSZ): these registers,
+# and some 900 bytes.
 LARGEST = 4096
 _STACK_OF_SIGNAL = re.compile(r"^51\s.*\s(0x[0-9a-f]+|\d+)$", re.M)
 FIRST = 14  # version of gdb
@@ -60,7 +60,7 @@ def is_native(connection, pid):
 
 
 def is_old_gdbserver(connection):
-    """False also if that cannot be told: other stubs may put registers back."""
+    """False also if unknown: other stubs may restore registers."""
     if not hasattr(connection, "send_packet"):
         return False
     files = Files(gdb.selected_inferior())

@@ -121,7 +121,7 @@ class Lldb(Debugger):
         return self.process().GetUniqueID(), self.process().GetStopID(False)
 
     def unchanged(self):
-        # LLDB tells nobody when memory is written; that of a core is not.
+        # LLDB has no event for writes to memory; a core's is not written.
         process = self.process()
         return (process.GetUniqueID(), self.settings.max_string) \
             if self.core_path() is not None else None
@@ -201,8 +201,8 @@ class Lldb(Debugger):
 
 
 def physical_frames(thread):
-    """[(pc, frame)] without inlined functions, which stand before the frame that they are in: the
-    first of them has its pc."""
+    """[(pc, frame)] without inlined functions, which precede the frame that they are in: the first
+    of them has its pc."""
     found, pc = [], None
     for frame in thread:
         pc = frame.GetPC() if pc is None else pc

@@ -131,7 +131,7 @@ class LldbControl(control.Control):
         for each in [thread] + list(self._process):
             if each.GetStopReason() == lldb.eStopReasonSignal:
                 number = each.GetStopReasonDataAtIndex(0)
-                # LLDB stops threads by SIGSTOP when it comes, and may tell of one only now; it
+                # LLDB stops threads by SIGSTOP when it attaches, and may report one only now; it
                 # passes none on.
                 if number in (control.SIGURG, control.SIGSTOP):
                     return control.TIMER, ""

@@ -93,7 +93,7 @@ def cost(version):
 
 
 class Breaks:
-    """Those of the process; use within its Control."""
+    """The breakpoints of the process; use within its Control."""
 
     def __init__(self, debugger, control):
         self.debugger, self.control = debugger, control

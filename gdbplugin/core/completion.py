@@ -118,7 +118,7 @@ def places(debugger, typed):
 
 
 def expression(debugger, typed):
-    """Names of the selected frame, or attributes of what stands before the last dot."""
+    """Names of the selected frame, or attributes of the expression before the last dot."""
     found = _PATH.search(typed.last)
     before, tid = typed.last[:found.start()], debugger.thread()
     if tid is None or not debugger.all_stopped():

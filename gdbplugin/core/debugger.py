@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a debugger has to answer: the face of gdb and that of LLDB derive from Debugger."""
+"""The interface to a debugger: gdb's and LLDB's faces derive from Debugger."""
 
 import os
 
@@ -58,14 +58,14 @@ class Debugger:
         raise NotImplementedError
 
     def facts(self):
-        """A function that tells what /proc/PID/NAME holds where the process runs, as bytes; None if
-        it cannot be had. For as long as one command reads."""
+        """A function that returns the content of /proc/PID/NAME on the process's machine, as bytes;
+        None if it cannot be had. For as long as one command reads."""
         raise NotImplementedError
 
     INTERRUPT = "interrupt"  # the debugger's command that stops the process
 
     def all_stopped(self):
-        """Whether every thread of the process stands still."""
+        """Whether every thread of the process is stopped."""
         raise NotImplementedError
 
     def thread(self):
@@ -78,8 +78,9 @@ class Debugger:
         raise NotImplementedError
 
     def chosen(self):
-        """Whether the process stands where the user had it stop: at a breakpoint or watchpoint, after a
-        step, or at a signal; not where it was when it was attached to or interrupted."""
+        """Whether the process is stopped where the user made it stop: at a breakpoint or
+        watchpoint, after a step, or at a signal; not where it was when it was attached to or
+        interrupted."""
         raise NotImplementedError
 
     def runs(self):

@@ -2,7 +2,7 @@
 """Evaluating code in the process that a debugger holds: agent/eval/debugger.h from the other side.
 
 The code runs on a thread of the agent, and takes the GIL as any other thread does, so it never runs
-in the middle of something. As long as nobody holds the GIL, that thread alone runs. If a thread
+in the middle of something. As long as no thread holds the GIL, that thread alone runs. If a thread
 holds it, all run until that one gives it up, which it does at a place where Python allows it; from
 there on only ours.
 """
@@ -45,7 +45,7 @@ class Head:
 
 
 class Result:
-    """What the code gave, in the order in which it came."""
+    """The output of the code, in its original order."""
 
     def __init__(self, data):
         self.parts = []  # (type of frame, bytes)
@@ -155,11 +155,11 @@ class Evaluation:
         self.debugger.evaluators[self.debugger.pid()] = self.tid
 
     def _let_earlier_code_end(self, seconds):
-        """What was given up was interrupted, too, but ends only when the process runs: its own
-        thread, and one that interrupts it and for that needs the GIL. So all do."""
+        """Code that was given up was interrupted, too, but ends only when the process runs: its own
+        thread, and the interrupting thread, which needs the GIL. So all threads run."""
         until = time.monotonic() + seconds
         if self.head().state not in (IDLE, DONE):
-            self._hijacked("probing_agent_debugger_start")  # its timer may stand
+            self._hijacked("probing_agent_debugger_start")  # its timer may have stopped
         while self.head().state not in (IDLE, DONE):
             which, text = self._run(False)
             if which == run.OTHER and text == "SIGINT":
@@ -212,17 +212,17 @@ class Evaluation:
         with open_session(self.debugger) as session:
             threads = interpreter.read_threads(session)
             if interpreter.is_free_threaded(session) and not all(t.waits for t in threads):
-                # What stops all threads for a moment waits for each that is attached.
+                # Stopping the world waits for each attached thread.
                 self.everyone = True
         return interpreter.holder(threads) is None
 
     def _needs_others(self):
-        """It waits for the GIL, if another thread asked for that just before it was stopped: then
-        ours lets go of it, and goes on only when that one has had it. Or it has the GIL, so that
-        nothing of Python can run, or has left Python for good, and waits for one that was stopped
-        in the middle of a wait, or does so when it wakes that one up to give it the GIL. What runs
-        no code of the user waits for nothing else. In a free-threaded build it may wait until all
-        stand where Python stops them."""
+        """It waits for the GIL, if another thread requested the GIL just before that thread was
+        stopped: then ours drops it, and goes on only when the other one has held it. Or our thread
+        holds the GIL, so that no Python code can run, or has left Python for good, and waits for a
+        thread that was stopped in the middle of a wait, for instance to hand it the GIL. Our thread
+        waits for nothing else while it runs no code of the user. In a free-threaded build it may
+        wait until Python has stopped all threads."""
         with open_session(self.debugger) as session:
             ours = [t for t in interpreter.read_threads(session) if t.tid == self.tid]
             if interpreter.is_free_threaded(session) and any(t.waits for t in ours):

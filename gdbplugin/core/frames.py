@@ -30,7 +30,7 @@ def need_thread(debugger):
 
 
 def read_selected(session, debugger, native=False):
-    """The selected thread with its frames; those of one interpreter, the innermost."""
+    """The selected thread with its frames in the innermost interpreter."""
     return read_stacks(session, need_thread(debugger), native)[0]
 
 

@@ -31,8 +31,9 @@ class Hijacked:
 
 
 def hijack(debugger, control):
-    """A Hijacked thread; lets threads leave unsafe places, if it has to. One that has run alone
-    stands where it stood, though a gdbserver's /proc shows that only once it runs on."""
+    """A Hijacked thread; lets threads leave unsafe places, if it has to. A thread that has run
+    alone is back where it was stopped, though a gdbserver's /proc shows that only once it runs
+    on."""
     if not control.hijacked:
         found = find(debugger, control)
         if not found.alone:

@@ -22,7 +22,7 @@ def package_folder():
 
 
 class Importer:
-    """Among the finders of sys.meta_path, before those that would find another version."""
+    """Among the finders of sys.meta_path, before the finders of other versions."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):

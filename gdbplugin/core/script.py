@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the package `probing` asks for in a debugger: the process that it holds, as a Program.
+"""The package `probing` in a debugger: the debugger's process as a Program.
 
 The session is opened again when the process has run since: values know their address and type, and
-are read from what is there now.
+are read from the current memory.
 """
 
 import atexit
@@ -31,7 +31,7 @@ def translated(function, *arguments):
 
 
 class Poll(lib.Poll):
-    """A Ctrl-C may be the debugger's: LLDB keeps those that come during `script CODE`."""
+    """A Ctrl-C may be the debugger's: LLDB keeps a Ctrl-C that arrives during `script CODE`."""
 
     def __init__(self, debugger):
         self._debugger = debugger

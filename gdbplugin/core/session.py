@@ -92,7 +92,7 @@ class Session:
         if core:
             return check(LIBRARY.probing_open(self._pointer, encode(core), None))
         if not self._source.struct.held:
-            # What runs may not be stopped by anyone but its debugger.
+            # Only its debugger may stop a running process.
             self.set("probing.query.mode", "nonblocking")
         self._call(LIBRARY.probing_open_debugger, self.debugger.name.encode(),
                    ctypes.byref(self._source.struct))
@@ -117,7 +117,7 @@ class Session:
                 sys.unraisablehook = before
 
     def _call(self, function, *arguments):
-        """Calls it for the session. What went wrong in our own functions goes first."""
+        """Calls it for the session. An error in our own functions takes precedence."""
         with self._unraisable():
             error = function(self._pointer, *arguments)
         failure = self._source and self._source.failure
@@ -209,7 +209,7 @@ class Session:
             with self.limited():
                 self._text(sql, output_format, look, 0 if wide else debugger.width(), pieces)
         finally:
-            # What a statement gave before it failed is shown too.
+            # Output of a statement before its failure is shown, too.
             if pieces:
                 debugger.write(library.decode(b"".join(pieces)))
 

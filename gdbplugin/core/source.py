@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What libprobing is told of the debugger's process: the functions of struct probing_debugger.
+"""The functions of struct probing_debugger, by which libprobing reads the debugger's process.
 
 A process of this machine is read directly, which is some times faster; only its registers come
 from the debugger. Anything else is read through the debugger.
@@ -22,8 +22,8 @@ THREAD_POINTERS = {"x86_64": (58, "fs_base"), "aarch64": (36, "tpidr")}
 
 
 class Source:
-    """The functions; must live as long as the session. What goes wrong in them is kept, for
-    nothing may be raised through C."""
+    """The functions; must live as long as the session. Exceptions in them are kept, since none may
+    pass through C."""
 
     def __init__(self, debugger, pid, direct):
         machine = debugger.machine()

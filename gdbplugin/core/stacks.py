@@ -30,7 +30,7 @@ class Thread:
 
 def read_stacks(session, tid, native=False, with_locals=False, with_source=False):
     """The threads, or the one with that number. `native`: True, or "all" as --native=all."""
-    # That of a Python frame takes requests behind a gdbserver, and is not shown.
+    # A Python frame's module costs requests to a gdbserver, and is not shown.
     table, module = ("native.backtrace", "f.module") if native else ("python.stacks", "NULL")
     if native == "all":
         table = "native.frames"
@@ -119,7 +119,7 @@ def frame_place(frame):
     if frame["frame_type"] == "python":
         place = safe(frame["file"])
     else:
-        # Where the interpreter was compiled tells nothing.
+        # The path where the interpreter was compiled is of no use.
         place = safe(frame["file"] or frame["module"]).rsplit("/", 1)[-1]
     return "%s:%d" % (place, frame["lineno"]) if frame["file"] and frame["lineno"] else place
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the process stands, which commands that run code keep: where the user had it stop, nothing runs on
-without being asked to."""
+"""Keeps the process at the stop of the user, for commands that run code: there, no thread runs on
+unless the user asks for it."""
 
 import contextlib
 import os
@@ -32,9 +32,10 @@ def keep(debugger, control, everyone=False):
 
 
 def check(debugger, control, what, everyone=False, may_here=False):
-    """Refuses what would have to run threads on from where the user had them stop, unless all may run
-    (@everyone). What of the selected thread's frames is left when code runs: EXACT: all; LOOSE: they have
-    to be looked at again; GONE: it runs on; HERE: all, and the code can run on that thread alone."""
+    """Refuses commands that would resume threads from the user's stop, unless all may run
+    (@everyone). Returns which of the selected thread's frames survive the code: EXACT: all; LOOSE:
+    they have to be looked at again; GONE: it runs on; HERE: all, and the code can run on that thread
+    alone."""
     keep(debugger, control, everyone)
     if at_python_breakpoint(debugger):
         control.keeps = False

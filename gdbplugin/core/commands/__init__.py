@@ -8,7 +8,7 @@ import os
 NAMES = sorted(file[:-3].replace("_", "-") for file in os.listdir(os.path.dirname(__file__))
                if file.endswith(".py") and not file.startswith("_"))
 
-ADDED = {}  # {name: class} of those that extensions have made
+ADDED = {}  # {name: class} of the commands that extensions have made
 
 
 def find(name):
