@@ -25,7 +25,7 @@ enum {
 	TEXT_OFFSET = MAIL_OFFSET + PRB_SCRATCH_DATA - PRB_SCRATCH_TEXT,
 };
 static const double create_timeout = 1.0;
-static const double meet_timeout = 5.0; /* no thread of the program stands meanwhile */
+static const double meet_timeout = 5.0; /* no thread of the program is stopped meanwhile */
 static const double quit_timeout = 1.0;
 static const double start_timeout = 0.5; /* for the loader of a program that has just begun */
 
@@ -141,8 +141,8 @@ static struct prb_error *protect_scratch(struct injection *in, size_t size, int 
 }
 
 /*
- * What may be executed is never writable. The kernel lets who traces a program write to that as
- * well, unless it was told not to (proc_mem.force_override).
+ * Executable memory is never writable. A tracer may write to it all the same, unless the kernel
+ * forbids that (proc_mem.force_override).
  */
 static struct prb_error *fill_protected(struct injection *in)
 {
@@ -197,7 +197,7 @@ static struct prb_error *create_thread(struct injection *in)
 					 in->t->pid, strerror((int)result)));
 }
 
-/* What happens while the hijacked thread stands. */
+/* The steps while the hijacked thread is stopped. */
 static struct prb_error *start_helper(struct injection *in, const struct prb_pick *search)
 {
 	struct prb_error *err = map_scratch(in);
@@ -312,7 +312,7 @@ static struct prb_error *name_end(struct injection *in, struct prb_error *err)
 	if (!err || (err->code != PRB_ERROR_NO_PROCESS && err->code != PRB_ERROR_FAULT))
 		return err;
 	prb_error_destroy(err);
-	/* What ends loses its threads a moment before its memory. */
+	/* An ending process loses its threads a moment before its memory. */
 	for (int i = 0; i < ENDING_LOOKS; i++) {
 		err = prb_mail_read(in->memory, in->libc.code.gadget, &byte, sizeof(byte));
 		if (err)
@@ -341,7 +341,7 @@ static struct prb_error *serve(struct injection *in, const struct prb_inject_req
 	if (!err)
 		err = prb_library_load(&in->library, in->modules, &in->libc, &in->mail, request,
 				       in->result);
-	/* What goes on in there is not interrupted; the thread ends when it is through. */
+	/* The call in progress is not interrupted; the thread ends after it. */
 	if (err && err->code == PRB_ERROR_TIMEOUT)
 		return err;
 	struct prb_error *late = prb_mail_quit(&in->mail, prb_clock_seconds() + quit_timeout);

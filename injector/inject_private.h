@@ -16,9 +16,9 @@
 struct prb_error *prb_inject_preflight(struct prb_target *t) PRB_MUST_CHECK;
 
 /**
- * Refuses a process whose memory another one has too: a child in vfork(), or one that was made by
- * clone(CLONE_VM). All processes that we see are compared. Its own children in vfork() do not
- * count: they end nothing in it.
+ * Refuses a process that shares its memory with another one: a child in vfork(), or one that was
+ * made by clone(CLONE_VM). All processes that we see are compared. Its own children in vfork() do
+ * not count: they end nothing in it.
  */
 struct prb_error *prb_inject_check_alone(struct prb_target *t) PRB_MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The library's file: what it is, whether the target has it, and how it gets there. */
+/* The library's file: checks it, finds it in the target, and passes it there. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +57,7 @@ struct prb_error *prb_library_open(const char *path, const char *symbol, uint16_
 {
 	struct stat st;
 
-	/* What is no file could wait in open(), or do something. */
+	/* Anything but a regular file could block in open(), or have side effects. */
 	ret->path = realpath(path, NULL);
 	if (ret->path && !stat(ret->path, &st) && !S_ISREG(st.st_mode))
 		return prb_error_create(PRB_ERROR_USAGE, "%s is not a regular file", path);
@@ -191,7 +191,7 @@ static struct prb_error *call(struct loading *l, uint64_t function, const uint64
 	return prb_mail_call(l->mail, function, arguments, l->deadline, ret);
 }
 
-/* What the loader has to say about its failure. */
+/* Notes the loader's error message. */
 static struct prb_error *note_error(struct loading *l)
 {
 	prb_auto_str struct prb_str text = {};
@@ -359,7 +359,7 @@ static struct prb_error *fill(struct loading *l, int64_t fd, bool *ret)
 	return NULL;
 }
 
-/* A loader takes the name of one that it has loaded for that: no two get the same one. */
+/* A loader takes an equal name for the same library: so each gets another name. */
 static void spell(int64_t fd, char ret[PATH_SIZE])
 {
 	struct timespec now = {};
@@ -467,7 +467,7 @@ static struct prb_error *is_mapped(struct prb_target *t, const struct prb_module
 	return NULL;
 }
 
-/* Its own handle, as it is told, and ours; then it is gone unless somebody else has it open. */
+/* Closes the library's own handle and ours; then it is unmapped unless the program has it open. */
 static struct prb_error *unload(struct loading *l, struct prb_modules *modules,
 				struct prb_inject_result *ret)
 {

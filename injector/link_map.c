@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A library that the target has loaded already: opened once more, and closed again. */
+/* A library that the target has loaded already: opens another handle, and closes it again. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -14,7 +14,7 @@ enum {
 	MAX_NAME = 4096,
 };
 
-/* What <link.h> says of struct r_debug and struct link_map, as it lies in the target. */
+/* struct r_debug and struct link_map of <link.h>, in the target. */
 struct debug {
 	uint64_t version, maps;
 };

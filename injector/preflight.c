@@ -61,7 +61,7 @@ static struct prb_error *check_frozen(struct prb_target *t)
 	struct prb_error *err = prb_target_read_file(t, &function, "wchan");
 
 	if (err) {
-		prb_error_destroy(err); /* a kernel that does not tell */
+		prb_error_destroy(err); /* a kernel without wchan */
 		return NULL;
 	}
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(freezers); i++)

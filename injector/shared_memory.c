@@ -36,7 +36,8 @@ static pid_t parent_of(pid_t pid)
 	return number(text, "PPid");
 }
 
-/** Whether it stands in vfork(), by that or another name, until its child has a memory of its own.
+/**
+ * Whether it is blocked in vfork(), by that or another name, until its child has its own memory.
  */
 static bool waits_for_child(struct prb_target *t, pid_t tid)
 {
@@ -87,8 +88,8 @@ static bool has_memory(pid_t pid)
 }
 
 /**
- * The other processes that have the memory of process @p own. Its children are counted, since those
- * of vfork() are harmless to it; any other one is refused.
+ * Finds the other processes that share the memory of process @p own. Its children are counted,
+ * since vfork() children are harmless to it; any other process is refused.
  */
 static struct prb_error *find_sharers(pid_t tid, pid_t own, unsigned *children, pid_t *child)
 {
@@ -103,7 +104,7 @@ static struct prb_error *find_sharers(pid_t tid, pid_t own, unsigned *children, 
 		if (pid == own || syscall(SYS_kcmp, tid, pid, KCMP_VM, 0, 0))
 			continue;
 		if (!has_memory(own))
-			return NULL; /* it has ended: whoever uses it next says so */
+			return NULL; /* it has ended: its next use reports that */
 		if (parent_of(pid) != own)
 			return refuse(own, pid, pid == parent);
 		++*children;
@@ -112,7 +113,7 @@ static struct prb_error *find_sharers(pid_t tid, pid_t own, unsigned *children, 
 	return NULL;
 }
 
-/** Where kcmp() is forbidden: whether the parent stands in vfork(). Nothing else can be told. */
+/** Where kcmp() is forbidden: only checks whether the parent is blocked in vfork(). */
 static struct prb_error *look_at_parent(pid_t own)
 {
 	prb_auto_target struct prb_target *parent = NULL;
@@ -135,7 +136,9 @@ static struct prb_error *look(struct prb_target *t, pid_t own)
 
 struct prb_error *prb_inject_check_alone(struct prb_target *t)
 {
-	/* Children in vfork() come and go in microseconds, and are there before it is waited. */
+	/*
+	 * Children of vfork() start and exit in microseconds, and exist before their parent blocks.
+	 */
 	enum { LOOKS = 50, EACH_NS = 2000000 };
 	prb_auto_str struct prb_str status = {};
 	struct prb_error *err = NULL;

@@ -18,8 +18,8 @@
 #include "target/ptrace/gpregs.h"
 
 /*
- * The code that runs in the target; x19 is the mailbox, whose offsets these are. It does what that
- * of x86_64 does, which x86_64.c tells.
+ * The code that runs in the target; x19 is the mailbox, whose offsets these are. It works as
+ * described in x86_64.c.
  */
 __asm__(".pushsection .rodata\n"
 	".balign 16\n"
@@ -282,7 +282,7 @@ static long call(const struct prb_thread_state *state, uint64_t arguments[6])
 	return at_call(state) || interrupted ? (long)g->regs.regs[PRB_AARCH64_NUMBER] : -1;
 }
 
-/* Those of which the kernel notes what is left of their time. */
+/* Calls for which the kernel notes the remaining time. */
 static long resumable_call(const struct prb_thread_state *state)
 {
 	const struct user_regs_struct *r = &prb_aarch64_general(state)->regs;
@@ -373,9 +373,12 @@ static uint64_t thread_pointer(const struct prb_thread_state *state)
 
 const struct prb_inject_arch *prb_inject_arch(void)
 {
-	/* getuid(): no thread of the program ever sleeps in it. (One that is moved away from a call
-	 * that it slept in must not be moved to the same instruction: the kernel would take it for
-	 * its own, if that is one that it resumes, which the hijacked thread's ppoll() is not.) */
+	/*
+	 * getuid(): no thread of the program ever sleeps in it. (A thread that is moved away from a
+	 * sleeping call must not be moved to the same instruction: if the kernel resumes that call,
+	 * it would take the instruction for the resumed call. It does not resume the hijacked
+	 * thread's ppoll().)
+	 */
 	static const uint32_t syscall_code[] = {0xd28015c8, 0xd4000001, 0xd65f03c0};
 	static const struct prb_inject_arch arch = {
 		.machine = &prb_machine_aarch64,

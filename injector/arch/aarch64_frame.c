@@ -101,8 +101,10 @@ uint64_t prb_aarch64_plain(uint64_t state)
 	return state & ~(uint64_t)(BTYPE | STEP);
 }
 
-/* A frame that makes a munmap() and comes to the last frame after it. No signal may come between;
- * the vector registers, without which the kernel takes no frame, are nobody's until then. */
+/*
+ * A frame that makes a munmap() and comes to the last frame after it. No signal may arrive in
+ * between; the vector registers, which the kernel requires in a frame, are unused until then.
+ */
 struct unmapping_frame {
 	uint8_t fixed[offsetof(struct signal_frame, records)];
 	struct simd_record simd;
@@ -210,8 +212,8 @@ static bool is_end(const uint32_t *at, const uint32_t *end, uint8_t *words)
 }
 
 /*
- * str x0, [x19 to x28, #…] at the end of a function. (One that authenticates where it returns to
- * is of no use: only the kernel knows how that is signed.)
+ * str x0, [x19 to x28, #…] at the end of a function. (A function that authenticates its return
+ * address is of no use: only the kernel has the key.)
  */
 bool prb_aarch64_find_store(const uint8_t *code, size_t length, struct prb_store_code *ret)
 {

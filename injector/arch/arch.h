@@ -116,13 +116,16 @@ struct prb_inject_arch {
 	/** The number of the system call that was interrupted, with its arguments, or -1. */
 	long (*call)(const struct prb_thread_state *state, uint64_t arguments[6]);
 
-	/** The number of a call that the kernel may have noted how to go on with, where registers
-	 * do not tell whether it has, else 0. NULL where they tell. */
+	/**
+	 * The number of a call that the kernel may have noted a restart for, where registers do not
+	 * show whether it has, else 0. NULL where they do.
+	 */
 	long (*resumable_call)(const struct prb_thread_state *state);
 
-	/** Tells by the @p code just before its program counter, or by its stack in @p memory,
-	 * which call a thread made that the kernel has resumed once already: 0 if it has not, or
-	 * that cannot be told. May be NULL. */
+	/**
+	 * Finds, by the @p code just before the program counter or by the stack in @p memory, which
+	 * call of a thread the kernel has resumed once already: 0 if none, or unknown. May be NULL.
+	 */
 	long (*resumed_call)(const struct prb_thread_state *state,
 			     const uint8_t code[PRB_CODE_BEFORE], int memory);
 

@@ -20,7 +20,10 @@
 struct prb_machine {
 	uint16_t machine; /**< ELF e_machine */
 
-	/** The instruction that enters the kernel, and those that return from a signal handler. */
+	/**
+	 * The instruction that enters the kernel, and the instructions that return from a signal
+	 * handler.
+	 */
 	const uint8_t *enter_code, *sigreturn_code;
 	size_t enter_length, sigreturn_length;
 	/** The instruction that debuggers set as a breakpoint. */
@@ -28,8 +31,10 @@ struct prb_machine {
 	size_t trap_length;
 
 	long sys_futex;
-	/** The kernel sets a stopped thread back to the instruction of a call that it will repeat;
-	 * else the result tells: it is one of an interrupted call, or of a call not begun yet. */
+	/**
+	 * The kernel sets a stopped thread back to the instruction of a call that it will repeat;
+	 * else the result shows it, as that of an interrupted call, or of a call not begun yet.
+	 */
 	bool sets_back;
 	unsigned result; /**< DWARF number of the register with the result of a call */
 	unsigned link;	 /**< of the one with the return address; result if there is none */

@@ -8,7 +8,7 @@
 
 #include "target/ptrace/fault_step.h"
 
-/* The comments of the struct say where what lies; all code of arch/ has it so. */
+/* The offsets in the comments of the struct, which all code of arch/ uses. */
 #define AT(member, offset) \
 	_Static_assert(offsetof(struct prb_mailbox, member) == (offset), "as the code has it")
 AT(state, 0);

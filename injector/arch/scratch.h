@@ -81,8 +81,8 @@ struct prb_mailbox {
 };
 
 /**
- * Opens the memory of a process, for the caller to close. It stays that of the program that runs
- * there now: once that has executed another one, nothing is read or written any more.
+ * Opens the memory of a process, for the caller to close. It belongs to the program that runs there
+ * now: after an exec, nothing is read or written any more.
  */
 struct prb_error *prb_mail_open(pid_t pid, int *ret_fd) PRB_MUST_CHECK;
 

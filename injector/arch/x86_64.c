@@ -23,9 +23,9 @@
  * hijack: makes what lies behind the code writable, calls pthread_create(&thread, NULL, entry,
  * mailbox), notes the result, says that it leaves, and sleeps in the C library's code until we
  * come. Where nothing was made writable it notes why on its own stack, and sleeps at once. ppoll()
- * is the one sleep that leaves the kernel's note of how to restart an earlier call alone. If nobody
- * comes, the call returns to what leads back, with all of this unmapped if there is no new thread
- * to do that.
+ * is the one sleep that leaves the kernel's note of how to restart an earlier call alone. If we
+ * never come, the call returns to the frame that leads back, with all of this unmapped if there is
+ * no new thread to do that.
  *
  * thread: detaches itself, then serves the mailbox: makes calls, one after the other, until one
  * that the next depends on has returned 0, or there is no next. At its end it jumps to munmap(),

@@ -118,8 +118,10 @@ static struct signal_frame last_frame(const struct prb_thread_state *state, uint
 	};
 }
 
-/* One that makes a munmap() and comes to the last frame after it. No signal may come between; the
- * vector registers are nobody's until the last frame sets them. */
+/*
+ * A frame that makes a munmap() and leads to the last frame. No signal may arrive in between; the
+ * vector registers are unused until the last frame sets them.
+ */
 static struct signal_frame unmapping_frame(const struct prb_thread_state *state,
 					   const struct prb_target_code *code, uint64_t back)
 {

@@ -112,7 +112,7 @@ struct prb_error *prb_candidates_find(struct prb_target *t, struct prb_candidate
 	return NULL;
 }
 
-/* What is opened may have ended before it is. */
+/* A thread may have ended before it is opened. */
 struct prb_error *prb_candidates_alive(struct prb_target *t, struct prb_target **ret)
 {
 	struct prb_task task;

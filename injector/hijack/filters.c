@@ -37,7 +37,7 @@ struct prb_error *prb_filters_check(struct prb_target *t, pid_t tid, unsigned ca
 	return is_filtered(t, tid, &count) ? prb_seccomp_check(tid, calls) : NULL;
 }
 
-/** Stops the thread for it. One that ends, or does not stop, makes no call of ours. */
+/** Stops the thread for it. A thread that ends, or does not stop, makes no call of ours. */
 static struct prb_error *check_running(pid_t tid, unsigned calls)
 {
 	struct prb_stop stop = {};

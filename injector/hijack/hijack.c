@@ -78,7 +78,7 @@ static struct prb_error *read_state(struct prb_hijack *b)
 	return NULL;
 }
 
-/* What it is like where it stands now. */
+/* Reads the state of the thread at its current stop. */
 static struct prb_error *look(struct prb_hijack *b)
 {
 	b->begin = b->stop.begin;
@@ -133,7 +133,7 @@ static struct prb_error *no_room(const struct prb_hijack *b)
 			      "nothing was changed in it; try again when it is less deep");
 }
 
-/* The maps were read before it stood: threads and their stacks may have come since. */
+/* The maps were read before it stopped: new threads and stacks may exist since. */
 static struct prb_error *check_room(struct prb_hijack *b)
 {
 	struct prb_maps maps;
@@ -155,8 +155,8 @@ static struct prb_error *set_mask(struct prb_hijack *b, uint64_t mask)
 }
 
 /*
- * After a signal frame the kernel knows no more what restart_syscall() was to go on with, and has
- * it return EINTR: the frame has to make the call itself again.
+ * After a signal frame the kernel has lost the restart of restart_syscall(), which returns EINTR:
+ * the frame has to make the call itself again.
  */
 static struct prb_error *note_resumed_call(struct prb_hijack *b)
 {
@@ -177,9 +177,9 @@ static struct prb_error *note_resumed_call(struct prb_hijack *b)
 }
 
 /*
- * Has the thread go on with its call, and be interrupted in it once more before it does anything
- * else: the result, as it is between, tells whether the kernel has noted how to go on. Each stop
- * on the way answers what was asked for, so that it is asked for anew.
+ * Lets the thread restart its call, and interrupts it again at once: the result in between shows
+ * whether the kernel has noted a restart. Each stop on the way answers what was asked for, so that
+ * it is asked for anew.
  */
 static struct prb_error *ask_kernel(struct prb_hijack *b, long number)
 {
@@ -228,7 +228,10 @@ static struct prb_error *lay_way_back(struct prb_hijack *b)
 	return prb_error_catch(&err, PRB_ERROR_FAULT) ? no_room(b) : err;
 }
 
-/* What arrives although all signals are blocked. False: the thread itself has failed. */
+/*
+ * Sets aside stops that arrive although all signals are blocked. False: the thread itself has
+ * failed.
+ */
 static bool set_aside(struct prb_hijack *b, int status)
 {
 	if (is_event(status))
@@ -285,7 +288,7 @@ struct prb_error *prb_hijack_syscall(struct prb_hijack *b, long number, const ui
 	return make_call(b, number, arguments, ret, false);
 }
 
-/* As long as it stands where it has made the call, it would put the address there itself. */
+/* While the thread is at the call's own frame, the frame would store the address itself. */
 struct prb_error *prb_hijack_map(struct prb_hijack *b, int64_t *ret)
 {
 	const uint64_t arguments[6] = {0, PRB_SCRATCH_SIZE, PROT_READ | PROT_EXEC,
@@ -377,7 +380,7 @@ static struct prb_error *to_event(struct prb_hijack *b, bool running)
 	return NULL;
 }
 
-/* It has slept until it gave us up, and is where it was before. */
+/* Notes whether the thread slept until it gave us up, and is back where it was. */
 static struct prb_error *note_whether_back(struct prb_hijack *b, uint64_t mailbox)
 {
 	struct prb_regs regs;
@@ -409,7 +412,7 @@ struct prb_error *prb_hijack_run(struct prb_hijack *b, uint64_t code, uint64_t s
 	return note_whether_back(b, mailbox);
 }
 
-/* What may be seen of the thread comes back in an order in which each step may be the last. */
+/* Restores the thread's state, in an order in which we may die after any step. */
 static struct prb_error *restore(struct prb_hijack *b)
 {
 	PRB_TRY(to_event(b, false));

@@ -3,8 +3,8 @@
  * @file Hijacks one thread of a target: stops it, makes it execute calls, restores it.
  *
  * Before anything of the thread is changed, a signal frame that leads back is written below its
- * stack, as the kernel does for a handler; whatever the thread is then told to do ends in that
- * frame. So it finds its way back by itself when we die, at every step.
+ * stack, as the kernel does for a handler; any code that the thread then runs ends in that frame.
+ * So it finds its way back by itself when we die, at every step.
  *
  * System calls are made by an instruction that is there already, and watched by syscall stops: no
  * SIGTRAP is ever sent, so a target may block, ignore or handle that as it likes. All signals are
@@ -31,7 +31,7 @@ struct prb_hijack {
 	struct prb_target_code code;
 	struct prb_stop stop;
 	double begin;		       /**< when it was last seen running */
-	double earlier_us;	       /**< how long it stood before that, since it was taken */
+	double earlier_us;	       /**< how long it was stopped before, since it was taken */
 	struct prb_thread_state state; /**< as it was; calls to be repeated are rewound */
 	struct prb_return_frame frame;
 	bool changed;	  /**< its registers are no longer those in `state` */
@@ -46,8 +46,8 @@ struct prb_hijack {
 struct prb_error *prb_hijack_take(struct prb_hijack *b, pid_t tid, int timeout_ms) PRB_MUST_CHECK;
 
 /**
- * Has the thread that was taken go on to @p address and stand there; else it stands after
- * @p timeout_ms wherever it is (prb_run_to()). Its registers are read anew.
+ * Makes the taken thread run to @p address and stop there; else it stops after @p timeout_ms
+ * wherever it is (prb_run_to()). Its registers are read anew.
  */
 struct prb_error *prb_hijack_follow(struct prb_hijack *b, uint64_t address, int timeout_ms,
 				    bool *reached) PRB_MUST_CHECK;

@@ -55,8 +55,7 @@ static bool enters(const struct search *s, uint64_t address)
 	return same;
 }
 
-/* What the result is of a call that was interrupted: EINTR, and those for which the kernel makes
- * it again. */
+/* Results of an interrupted call: EINTR, and the codes after which the kernel restarts it. */
 static bool is_interrupted(uint64_t result)
 {
 	static const int numbers[] = {4, 512, 513, 514, 516};
@@ -67,8 +66,10 @@ static bool is_interrupted(uint64_t result)
 	return false;
 }
 
-/* Without /proc the code tells whether the thread is in the kernel. musl's allocator, which calls
- * nobody, has returned from its calls where the result is none of an interrupted one. */
+/*
+ * Without /proc the code shows whether the thread is in the kernel. musl's allocator, a leaf, has
+ * returned from its call unless the result is that of an interrupted one.
+ */
 static bool is_behind_call(const struct search *s, const struct prb_regs *regs)
 {
 	const struct prb_machine *machine = s->safe.machine;

@@ -36,7 +36,7 @@ static void wait_a_little(unsigned polls)
 		nanosleep(&(struct timespec){.tv_nsec = polls < SHORT ? 20000 : 1000000}, NULL);
 }
 
-/* By job control: nothing in it goes on until somebody else lets it. */
+/* Stopped by job control: no thread of it runs until another process resumes it. */
 static bool is_stopped(pid_t pid)
 {
 	char path[32], text[256] = "";
@@ -73,7 +73,9 @@ static struct prb_error *look_why(struct prb_mail *mail)
 	return NULL;
 }
 
-/* Looks through a list of the threads, which lacks some if others come and go meanwhile. */
+/*
+ * Looks through a list of the threads, which may be incomplete if threads start and exit meanwhile.
+ */
 static struct prb_error *look_for_tid(struct prb_target *t, pid_t inner, pid_t *ret)
 {
 	prb_auto_str struct prb_str tids = {};
@@ -210,7 +212,7 @@ static bool wants_to_run(const struct prb_mail *mail)
 	return !err && (task.state == 'R' || task.state == 'D');
 }
 
-/* What it does instead. */
+/* Explains why it is not in time. */
 static struct prb_error *not_in_time(struct prb_mail *mail)
 {
 	struct prb_error *late = prb_error_create(PRB_ERROR_TIMEOUT, "it has not returned in time");

@@ -4,8 +4,8 @@
  *
  * One mapping: a page of code, a stack for the hijacked thread, and the mailbox. The new thread
  * waits at the mailbox for functions to call and leaves their results there. It waits without being
- * woken (some hundred short sleeps), and when nothing comes any more, because we were killed or
- * told it to end, it closes the descriptor, unmaps all of this and ends. (It unmaps nothing if it
+ * woken (some hundred short sleeps), and when no request comes any more, because we were killed or
+ * asked it to end, it closes the descriptor, unmaps all of this and ends. (It unmaps nothing if it
  * is not known that the hijacked thread has left the code.)
  *
  * Threading: one thread at a time.
@@ -40,9 +40,9 @@ struct prb_mail {
 struct prb_error *prb_mail_meet(struct prb_mail *mail, double deadline) PRB_MUST_CHECK;
 
 /**
- * Makes the thread stand, unless it stands already, until the next call: it cannot give us up
- * while we write. (We could have stood still ourselves for so long that it did, and the program
- * put something else in that place.) PRB_ERROR_NO_PROCESS if it is gone or about to go.
+ * Stops the thread, unless it is stopped already, until the next call: it cannot give us up while
+ * we write. (We could have been stopped for so long that it did, and the program mapped something
+ * else there.) PRB_ERROR_NO_PROCESS if it is gone or about to go.
  */
 struct prb_error *prb_mail_hold(struct prb_mail *mail) PRB_MUST_CHECK;
 void prb_mail_release(struct prb_mail *mail);
@@ -59,10 +59,10 @@ struct prb_error *prb_mail_text(struct prb_mail *mail, size_t offset, const char
 struct prb_error *prb_mail_close_at_end(struct prb_mail *mail, int64_t fd) PRB_MUST_CHECK;
 
 /**
- * Has the thread make @p count calls (at most PRB_MAIL_CALLS), the first one for certain, and waits
- * for the results until @p deadline (prb_clock_seconds()); those of calls not made, or not yet, are
- * 0. PRB_ERROR_TIMEOUT leaves it going on with them; PRB_ERROR_FAILED: the process was stopped by
- * job control; PRB_ERROR_NO_PROCESS.
+ * Makes the thread do @p count calls (at most PRB_MAIL_CALLS), the first one for certain, and waits
+ * for the results until @p deadline (prb_clock_seconds()); results of calls not made, or not yet,
+ * are 0. PRB_ERROR_TIMEOUT leaves it going on with them; PRB_ERROR_FAILED: the process was stopped
+ * by job control; PRB_ERROR_NO_PROCESS.
  */
 struct prb_error *prb_mail_run(struct prb_mail *mail, struct prb_mail_call *calls, size_t count,
 			       double deadline) PRB_MUST_CHECK;
@@ -72,7 +72,7 @@ struct prb_error *prb_mail_call(struct prb_mail *mail, uint64_t function,
 				const uint64_t arguments[PRB_MAIL_ARGUMENTS], double deadline,
 				uint64_t *ret) PRB_MUST_CHECK;
 
-/** Tells the thread to end, and waits until it has, and the mapping is gone. */
+/** Ends the thread, and waits until it has ended and the mapping is gone. */
 struct prb_error *prb_mail_quit(struct prb_mail *mail, double deadline) PRB_MUST_CHECK;
 
 #endif

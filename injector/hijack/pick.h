@@ -32,8 +32,8 @@ unsigned prb_filters_calls(const struct prb_libc *libc, unsigned makers);
 struct prb_error *prb_filters_check(struct prb_target *t, pid_t tid, unsigned calls) PRB_MUST_CHECK;
 
 /**
- * The same of all threads, any of which may come to run the agent's code. Threads inherit filters,
- * so that of those with the same number of them one is stopped and asked for all.
+ * As above, for all threads, any of which may come to run the agent's code. Threads inherit
+ * filters, so one thread is stopped and checked for all with the same number of filters.
  */
 struct prb_error *prb_filters_check_all(struct prb_target *t, unsigned calls) PRB_MUST_CHECK;
 
@@ -53,9 +53,8 @@ struct prb_error *prb_candidates_find(struct prb_target *t,
 				      struct prb_candidates *ret) PRB_MUST_CHECK;
 
 /**
- * What has the number of a first thread that has ended is empty; any other thread tells it all.
- * *ret: the same process by another thread, owned by the caller; untouched where the first one
- * lives.
+ * The /proc files of an ended first thread are empty; any other thread's have it all. *ret: the
+ * same process by another thread, owned by the caller; untouched where the first one lives.
  */
 struct prb_error *prb_candidates_alive(struct prb_target *t,
 				       struct prb_target **ret) PRB_MUST_CHECK;
@@ -63,11 +62,11 @@ struct prb_error *prb_candidates_alive(struct prb_target *t,
 /** Is it a system call that waits for what others do? @p number may be -1. */
 bool prb_call_waits(uint16_t machine, long number);
 
-/** What the target has seen of a search. */
+/** The cost of a search for the target. */
 struct prb_pick_cost {
 	pid_t hijacked;	 /**< thread that was found */
 	unsigned stops;	 /**< how often threads were stopped */
-	double pause_us; /**< how long the one that was found stood */
+	double pause_us; /**< how long the found thread was stopped */
 };
 
 /** A search for a thread of the target that may be hijacked. All is borrowed from the caller. */
@@ -76,7 +75,7 @@ struct prb_pick {
 	struct prb_modules *modules;
 	struct prb_unwinder *unwinder;
 	const struct prb_libc *libc;
-	struct prb_hijack *hijack;  /**< its thread stands there when one was found */
+	struct prb_hijack *hijack;  /**< holds the thread that was found, stopped */
 	struct prb_pick_cost *cost; /**< added to */
 	unsigned calls; /**< that seccomp filters have to allow: bits of enum prb_call_maker */
 };
@@ -85,7 +84,7 @@ struct prb_pick {
  * PRB_ERROR_UNSUPPORTED if none ever will; nothing was changed then. */
 struct prb_error *prb_pick_thread(const struct prb_pick *search) PRB_MUST_CHECK;
 
-/** Puts the thread back, and counts for how long it stood. */
+/** Puts the thread back, and counts for how long it was stopped. */
 struct prb_error *prb_pick_give_back(const struct prb_pick *search) PRB_MUST_CHECK;
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The search for a thread that may be hijacked, where it stands or where it soon comes to. */
+/*
+ * The search for a thread that may be hijacked, at its current place or one that it soon reaches.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,9 +87,9 @@ static struct prb_error *lead_out(struct finding *f, const struct prb_safe_point
 }
 
 /*
- * Stops a thread and keeps it if it may be hijacked where it is, or where it soon comes to; else
- * it runs on. One that was asked to stop has to be waited for: nobody can let go of it before it
- * has.
+ * Stops a thread and keeps it if it may be hijacked where it is, or where it soon comes to; else it
+ * runs on. A thread that was asked to stop must be waited for: ptrace cannot detach before it has
+ * stopped.
  */
 static struct prb_error *try_thread(struct finding *f, pid_t tid, double end, int patience_ms,
 				    bool *ret)
@@ -233,7 +235,7 @@ static struct prb_error *find(struct finding *f)
 			return no_fit_thread(f);
 		if (prb_clock_seconds() > end)
 			return no_thread(f);
-		/* What runs leaves its place within microseconds; what sleeps stays there. */
+		/* A running thread leaves its place within microseconds; a sleeping one stays. */
 		long longest = f->candidates.running ? 50000 : 5000000;
 		nanosleep(&(struct timespec){.tv_nsec = 5000 + rand_r(&seed) % longest}, NULL);
 	}

@@ -33,7 +33,7 @@ struct run {
 	double deadline;
 };
 
-/* One that is ignored unless it is handled, and that gets through. */
+/* A signal that is ignored by default and not blocked. */
 static int choose_signal(pid_t tid)
 {
 	static const int harmless[] = {SIGURG, SIGWINCH, SIGCHLD};
@@ -96,7 +96,7 @@ static struct prb_error *ask(struct run *run)
 	return prb_stop_ask(run->stop);
 }
 
-/* One stop on the way. *done: the thread stands as it is to be left. */
+/* One stop on the way. *done: the thread is stopped as it is to be left. */
 static struct prb_error *take_stop(struct run *run, int status, bool *done)
 {
 	struct prb_stop *stop = run->stop;
@@ -116,7 +116,7 @@ static struct prb_error *take_stop(struct run *run, int status, bool *done)
 	return *done ? NULL : prb_stop_go_on(stop);
 }
 
-/* Whatever happens, the thread stands in the end, if it is still there. */
+/* In any case the thread is stopped in the end, if it still exists. */
 static struct prb_error *wait_for_it(struct run *run)
 {
 	bool done = false;

@@ -20,12 +20,12 @@
 #include "target/ptrace/stop.h"
 
 /**
- * Has the thread, stopped and without a signal to deliver, run until it comes to @p address or
- * @p timeout_ms pass; *reached tells which. It stands then in the stop of the breakpoint's signal,
- * outside of any system call, or in an event stop, or a group stop; all signals that came before
- * were delivered. PRB_ERROR_UNSUPPORTED where there is no such
- * breakpoint (permission, a processor without, all signals blocked): it stands too.
- * PRB_ERROR_TIMEOUT: it does not stop any more; PRB_ERROR_NO_PROCESS: it has ended.
+ * Runs the thread, stopped and without a signal to deliver, until it reaches @p address or @p
+ * timeout_ms pass; *reached says which. It is then in the stop of the breakpoint's signal, outside
+ * of any system call, or in an event stop, or a group stop; all signals that came before were
+ * delivered. PRB_ERROR_UNSUPPORTED where there is no such breakpoint (permission, a processor
+ * without, all signals blocked): it is stopped, too. PRB_ERROR_TIMEOUT: it does not stop any more;
+ * PRB_ERROR_NO_PROCESS: it has ended.
  */
 struct prb_error *prb_run_to(struct prb_stop *stop, uint64_t address, int timeout_ms,
 			     bool *reached) PRB_MUST_CHECK;

@@ -144,8 +144,8 @@ static bool has_signal_frame(const struct walk *w, const uint64_t *words, size_t
 }
 
 /*
- * Reads up to where the stack ends, or @most bytes. The maps were read before the thread stood, and
- * may tell of a stack that was there then.
+ * Reads up to where the stack ends, or @most bytes. The maps were read before the thread stopped,
+ * and may have an older stack there.
  */
 static struct prb_error *read_stack(struct prb_mem *mem, uint64_t sp, size_t most, void *ret,
 				    size_t *ret_length)
@@ -171,8 +171,9 @@ static struct prb_error *read_stack(struct prb_mem *mem, uint64_t sp, size_t mos
 }
 
 /*
- * What could not be unwound: any word that points into unsafe code counts. What never waits is not
- * at work in a thread that does, unless a signal came there; then it is left over from earlier.
+ * Scans a stack that could not be unwound: any word that points into unsafe code counts. A function
+ * that never waits is not active in a waiting thread, unless a signal interrupted it; otherwise the
+ * word is a leftover.
  */
 static struct prb_error *scan(struct walk *w, const struct prb_regs *regs)
 {
@@ -194,7 +195,7 @@ static struct prb_error *scan(struct walk *w, const struct prb_regs *regs)
 	}
 	if (w->verdict->why)
 		return NULL;
-	/* musl's brief functions call nobody: one that runs elsewhere has left them. */
+	/* musl's brief functions are leaves: a thread that runs elsewhere has left them. */
 	bool elsewhere =
 		w->waits || (w->safe->libc->purpose == PRB_HIJACK_CALL && w->safe->libc->musl);
 	bool signal = (brief || elsewhere) && has_signal_frame(w, words, length / 8);
@@ -292,7 +293,7 @@ static struct prb_error *check_rseq(pid_t tid, struct prb_mem *mem, uint64_t pc,
 	return NULL;
 }
 
-/* Which lock a thread waits for tells whether it is in the C library. */
+/* The lock that a thread waits for shows whether it is in the C library. */
 static const char *check_futex(const struct prb_safe_point *safe, const struct prb_place *place)
 {
 	uint64_t operation = place->arguments[1] & FUTEX_CMD_MASK;
@@ -324,7 +325,7 @@ static struct prb_error *check_thread(const struct prb_safe_point *safe, pid_t t
 	return NULL;
 }
 
-/* What matters only to a thread that calls functions of the C library itself. */
+/* Checks that matter only if the thread calls functions of the C library itself. */
 static const char *check_call(const struct prb_safe_point *safe, pid_t tid,
 			      const struct prb_place *place, bool waits)
 {
@@ -332,7 +333,7 @@ static const char *check_call(const struct prb_safe_point *safe, pid_t tid,
 	uint64_t sp = place->regs.value[prb_regs_sp(place->regs.machine)], result;
 	const struct prb_map *stack = prb_maps_find(&safe->modules->target->maps, sp);
 
-	/* That of the first thread grows. */
+	/* The first thread's stack grows. */
 	if (stack && tid != safe->modules->target->pid && sp - stack->start < ROOM)
 		return "near the end of its stack";
 	if (place->in_call && !safe->machine->sets_back &&
@@ -344,7 +345,7 @@ static const char *check_call(const struct prb_safe_point *safe, pid_t tid,
 	return NULL;
 }
 
-/* What the walk cannot tell by one frame. */
+/* Checks that need more than one frame of the walk. */
 static struct prb_error *judge_whole(struct walk *w, const struct prb_place *place, bool complete)
 {
 	const struct prb_libc *libc = w->safe->libc;

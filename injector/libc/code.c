@@ -69,7 +69,7 @@ struct text {
 	uint64_t address, size;
 };
 
-/* That of what is mapped there; no bytes where it cannot be had. */
+/* The code of a mapping; no bytes if it cannot be read. */
 static struct text text_of(const struct search *s, const struct prb_map *map)
 {
 	struct prb_module *module = prb_modules_find(s->modules, map->start);

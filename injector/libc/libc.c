@@ -357,7 +357,7 @@ static bool is_malloc_name(const char *name)
 
 /*
  * The allocator's inner functions have no public names, and some are jumped to, so that no frame
- * tells who called them. They lie in one piece with those that have: all code between the public
+ * shows their callers. They are contiguous with the public ones: all code between the public
  * functions of other parts of libc around is the allocator's.
  */
 static void widen(struct prb_elf *elf, uint64_t *start, uint64_t *end)

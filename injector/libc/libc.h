@@ -21,7 +21,7 @@
 /** The purpose of a hijack, which decides which locks the thread must not hold. */
 enum prb_hijack_purpose {
 	PRB_HIJACK_CREATE, /**< create a thread, which does the rest and may wait for locks */
-	PRB_HIJACK_CALL,   /**< call functions of the C library itself, as debuggers have it do */
+	PRB_HIJACK_CALL,   /**< call functions of the C library itself, on behalf of a debugger */
 };
 
 /** Code of one kind; `what` is static text: "in malloc". */

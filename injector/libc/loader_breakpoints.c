@@ -42,7 +42,7 @@ static struct prb_error *found(struct search *s, struct prb_module *part, uint64
 	return s->handler(s->context, &trap);
 }
 
-/* Where the bytes in memory are a trap, and those of the file are not. */
+/* Finds a trap in memory where the file has none. */
 static struct prb_error *compare(struct search *s, struct prb_module *part, uint64_t address,
 				 const uint8_t *there, const uint8_t *was, size_t length)
 {
@@ -94,7 +94,7 @@ struct prb_error *prb_loader_breakpoints_find(struct prb_modules *modules,
 		struct prb_module *part = (struct prb_module *)libc->parts.items[i];
 		uint64_t address, size;
 
-		/* What debuggers are told by is in the loader, which musl is itself. */
+		/* The debuggers' hook is in the loader, which in musl is libc itself. */
 		PRB_TRY(prb_module_exported_symbol(part, "_dl_debug_state", &address, &size));
 		if (address)
 			PRB_TRY(search_part(&s, part));

@@ -2,9 +2,9 @@
 /**
  * @file Detects breakpoints that a killed debugger has left in the dynamic loader.
  *
- * Debuggers have one there, to be told of each library that is loaded. If they are killed while the
- * program runs it stays in its code, and the next library that is loaded ends the program, by
- * SIGTRAP that nobody waits for any more.
+ * Debuggers set one there to learn of each library that is loaded. If a debugger is killed while
+ * the program runs, the breakpoint stays in the code, and the next loaded library kills the program
+ * by an unhandled SIGTRAP.
  *
  * Threading: one thread at a time. Borrows the modules.
  */

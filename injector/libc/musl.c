@@ -10,7 +10,7 @@
 
 enum {
 	NAMED_MAX = 1 << 16,
-	UNSIZED_MAX = 256, /* bytes taken for a function written in assembly, which tells no size */
+	UNSIZED_MAX = 256, /* bytes assumed for a function in assembly, whose symbol has no size */
 };
 
 static const struct {

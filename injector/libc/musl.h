@@ -4,7 +4,7 @@
  *
  * It is one file with its loader, as a rule without call frame information and without names of
  * its inner functions. So a stack cannot be unwound through it, and:
- * - words on the stack tell which public function is at work (safe_point.h);
+ * - words on the stack show which public function is active (safe_point.h);
  * - a thread that runs in a function without a name is not hijacked: it may be about to end, or
  *   hold the list of threads. It is led to where its caller goes on. One that sleeps there in a
  * system call may be: the inner functions that wait for other reasons wait for a lock of the
