@@ -10,7 +10,7 @@
 
 /** So often the session is asked whether the code is to be interrupted. */
 static const double LOOK_SECONDS = 0.05;
-/** The code is interrupted so often; then nobody waits for it. */
+/** How often the code is interrupted before it is left. */
 enum { PATIENCE = 3 };
 /** Of a traceback, for the error's message. */
 enum { MAX_LAST = 400 };
@@ -73,7 +73,7 @@ static int interruptions(void *context)
 	return f->interruptions > PATIENCE ? -1 : f->interruptions;
 }
 
-/** The error of code that raised one is told by the last line of its traceback. */
+/** The last line of a traceback is the error of code that raised one. */
 static struct prb_error *tell(const struct follower *f, struct prb_error *err)
 {
 	const char *text = prb_str_text(&f->traceback), *line;

@@ -23,7 +23,7 @@ struct probing_error *probing_look_up(struct probing *p, int64_t tid, unsigned d
 				      void *context)
 {
 	struct prb_inspected object;
-	/* Whoever asks for one value wants to see it whole. */
+	/* One requested value is shown whole. */
 	struct prb_repr_options options = {
 		.max_items = MAX_ITEMS,
 		.max_objects = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* libprobing: objects of the target one by one, for whoever walks them. */
+/* libprobing: objects of the target one by one, for callers that walk them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,7 +170,7 @@ static struct prb_error *answer_with(struct probing *p, const struct prb_part_an
 	return NULL;
 }
 
-/* Which Python has it, after the check that it is still the object that it was. */
+/* The Python that owns the object, after a check that it is still the same object. */
 static struct prb_error *owner_of(struct probing *p, uint64_t address, uint64_t type, size_t *ret,
 				  int32_t *outcome)
 {
@@ -246,7 +246,7 @@ struct probing_error *probing_object(struct probing *p, uint64_t address, uint64
 	if (err)
 		return prb_public_error(err);
 	err = read_part(p, &wanted, part, ret);
-	/* What was read before and what is there now may not fit together. */
+	/* Cached and current memory may be inconsistent. */
 	if (ret->outcome == PROBING_OBJECT_GONE && p->objects->target->live) {
 		prb_error_destroy(err);
 		forget(p->objects);

@@ -12,7 +12,7 @@
 
 static const double MAX_SECONDS = 3600;
 
-/* What was read before is of no use once the process has run or stands. */
+/* Earlier reads are stale once the process has run or is paused. */
 static struct prb_error *begin(struct probing *p, struct prb_target **ret)
 {
 	if (prb_session_target_count(p->session) != 1)
