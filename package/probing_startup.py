@@ -35,8 +35,8 @@ def start():
 
 
 def obeys_environment():
-    """False if whoever chose the variables has no say in what this process does: Python was told to ignore
-    them (-E, -I), or it has the rights of somebody else, by setuid, setgid or a file's capabilities."""
+    """False if the environment must not control this process: Python ignores it (-E, -I), or the
+    process has another user's rights, by setuid, setgid or a file's capabilities."""
     if sys.flags.ignore_environment or os.getuid() != os.geteuid() or os.getgid() != os.getegid():
         return False
     try:
@@ -100,7 +100,7 @@ def serve(address):
         raise StartError("'%s' is no port" % address)
     words = [find_program_file(), str(os.getpid()), "inject", "--listen",
              "%s:%d" % (host if colon else "127.0.0.1", number)]
-    # Who did not choose the token has to be told it.
+    # A token that the user did not choose must be printed.
     told = 1 if variable("PROBING_AUTH_TOKEN") else 2
     obeyed = dict(os.environ) if obeys_environment() else {
         name: value for name, value in os.environ.items() if not name.startswith("PROB")}

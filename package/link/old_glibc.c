@@ -4,8 +4,9 @@
  * build machine is: the wheel then runs on Debian 10, RHEL 8 and all later ones.
  *
  * Each function is defined here, hidden, so that the static libraries find it as well, and calls
- * the oldest version of itself. Those that glibc 2.28 lacks are made of system calls. Which ones
- * are needed is what `objdump -T` shows of a build without this file; a test looks at the result.
+ * the oldest version of itself. Functions that glibc 2.28 lacks are made of system calls. Which
+ * ones are needed is what `objdump -T` shows of a build without this file; a test looks at the
+ * result.
  *
  * Threading and errors: those of the functions.
  */
@@ -68,7 +69,7 @@ OLD(int, pthread_sigmask, FIRST, (int how, const sigset_t *set, sigset_t *old), 
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* The next three were in librt; the number of a timer that sends a signal is that of the kernel. */
+/* The next three were in librt; the id of a timer that sends a signal is the kernel's. */
 
 HIDDEN int timer_create(clockid_t clock, struct sigevent *event, timer_t *ret)
 {

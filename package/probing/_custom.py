@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Extensions behind the library: what it asks while it prints (struct probing_extension).
+"""Extensions behind the library: the functions that it calls while it prints (struct
+probing_extension).
 
-What a function of the user reads goes through a session of its own, since the one that asks is in
-the middle of something.
+Functions of the user read through a session of their own, since the calling one is busy.
 """
 
 import ctypes
@@ -64,7 +64,7 @@ class Answers:
             return None
 
     def has_class(self, name):
-        """Whether there is a printer for it, as far as the name alone tells."""
+        """Whether there is a printer for it, by the name alone."""
         return any(name == own or name.startswith(own.rpartition(".")[0] + ".") and
                    name.rpartition(".")[2] == own.rpartition(".")[2] for own in extend.PRINTERS)
 
@@ -183,7 +183,7 @@ def given(text, put, to):
 
 
 def attach(pointer, reader, say, library=LIBRARY):
-    """Makes the extensions speak for a session. What it returns must live as long."""
+    """Makes the extensions speak for a session. The result must live as long."""
     hooks = Hooks(Answers(reader, say))
     library.probing_set_extension(pointer, ctypes.byref(hooks.struct))
     return hooks

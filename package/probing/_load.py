@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Loads extensions: files of the user's own folder, named files, entry points of packages.
 
-Whoever can write such a file can run code as us. So the folder and its files must belong to us, and
-nobody else may write them; a link is not followed. What is refused is said, and left out.
+A user who can write such a file can run code as us. So the folder and its files must belong to us,
+and no other user may write them; a link is not followed. A refused file is reported, and left out.
 """
 
 import os

@@ -14,8 +14,9 @@ def read_locals(frame, read):
         return read(own)
     finally:
         code = frame.f_code
-        # What a tracer leaves in the dict becomes the variables of the function, and whoever has called
-        # locals() may have it too. The three that are counted: own, the frame, and getrefcount() itself.
+        # What a tracer leaves in the dict becomes the variables of the function, and a caller of
+        # locals() may hold it, too. The three that are counted: own, the frame, and getrefcount()
+        # itself.
         if sys.version_info < (3, 13) and code.co_flags & 1 and not sys.gettrace() and \
                 not sys.getprofile() and sys.getrefcount(own) == 3:
             for name in code.co_varnames + code.co_cellvars + code.co_freevars:

@@ -27,7 +27,7 @@ def program():
 
 
 def run(*words):
-    """Runs the program: what it prints. What it says of a failure is the error."""
+    """Runs the program and returns its output. Its message on failure is the error."""
     done = subprocess.run([program(), *map(str, words)], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     if done.returncode:

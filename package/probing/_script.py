@@ -85,7 +85,7 @@ def load(words):
 
 
 def load_file(path):
-    """One that the user has named; if it fails, nothing else is done."""
+    """Loads a file that the user named; if it fails, nothing else is done."""
     with open(path, "rb") as file:
         text = file.read()
     guarded(lambda: _load.run(text, path))

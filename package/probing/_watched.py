@@ -33,7 +33,7 @@ def parse_watched(text, file):
 
 
 def find_watched(code, function, frame, read_locals):
-    """(name of the function, value, exception); None if nobody has its names."""
+    """(name of the function, value, exception); None if no frame has its names."""
     for _ in range(MOST_CALLERS):
         if frame is None:
             return None

@@ -122,7 +122,7 @@ class Thread:
                 for name, address, kind, constant in zip(*map(json.loads, found))}
 
     def _read_variables(self):
-        # One statement is of one instant: the frames that it has must be those that we know.
+        # One statement is of one instant: its frames must be the frames that we know.
         rows = self.program._rows(VARIABLES % (self.tid, self.tid))
         now = {row["depth"]: (row["func"], row["lineno"], row["ip"]) for row in rows}
         if now != {each._number: (each.func, each.line, each.ip) for each in self.frames

@@ -141,7 +141,7 @@ class Value:
         # Underscored twice, Python and its tools look for methods that nothing of the target has.
         if name[:2] == "__" and name not in _ASKED:
             raise AttributeError(name)
-        if name in _LAZY:  # of one that unread() has made
+        if name in _LAZY:  # of a Value made by unread()
             self._prb_read(lib.SELF, self)
             return object.__getattribute__(self, name)
         if name not in _DICT_METHODS:
@@ -188,7 +188,7 @@ class Value:
                             "runs code" % self.type.name)
         if outcome.value == lib.GONE and not first:
             raise Gone("it was changing while it was read")
-        # Each is read when it is used: one that is gone by then is no reason to give none.
+        # Each is read on use, so a vanished one does not spoil the others.
         return [(unread(program, key, 0) if key else None, unread(program, value, 0))
                 for key, value in found]
 
@@ -330,7 +330,7 @@ def of_instant(program, address, type_address, number):
 def _number_kind(program, type_address):
     """The entry of a class in _NUMBERS, or None.
 
-    A class that cannot be read has none. Whoever reads the value is told why.
+    A class that cannot be read has none. Reading the value reports why.
     """
     try:
         return _NUMBERS.get(Value(program, type_address).__name__)

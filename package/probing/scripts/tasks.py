@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tasks of asyncio as a tree: each task below the one that waits for it."""
+"""Tasks of asyncio as a tree: each task below its waiter."""
 
 import probing
 
