@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-enum { PRB_HOST_MAX = 253 }; /* bytes of a host's name, as DNS has it */
+enum { PRB_HOST_MAX = 253 }; /* bytes of a host's name, DNS's limit */
 
 struct prb_address {
 	char host[PRB_HOST_MAX + 1]; /**< a name, or an address without brackets */
@@ -14,7 +14,7 @@ struct prb_address {
 
 /**
  * Parses "HOST:PORT", "[ADDRESS]:PORT", or ":PORT", which is of 127.0.0.1; else PRB_ERROR_USAGE,
- * which quotes it. Whether the host exists is not asked.
+ * which quotes it. The host is not looked up.
  */
 struct prb_error *prb_address_parse(const char *text, struct prb_address *ret) PRB_MUST_CHECK;
 

@@ -117,7 +117,7 @@ struct prb_error *prb_link_send(struct prb_link *link)
 			continue;
 		if (sent < 0 && errno == EAGAIN)
 			return NULL;
-		/* What it said before it went comes first, and may tell why. */
+		/* Its last frames come first, and may say why it closed the connection. */
 		if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) {
 			prb_str_truncate(&link->out, 0);
 			return NULL;
@@ -212,7 +212,7 @@ static struct prb_error *await(struct prb_link *link, enum prb_remote_type type,
 				"what listens at %.200s is not a probing server", link->target);
 }
 
-/** Both sides prove that they know the token; neither tells it. */
+/** Both sides prove that they know the token, without sending it. */
 static struct prb_error *introduce(struct prb_link *link, const struct prb_token *token)
 {
 	struct prb_remote_hello hello = {.lowest = PRB_REMOTE_VERSION,

@@ -39,14 +39,14 @@ void prb_link_put(struct prb_link *link, enum prb_remote_type type, const void *
 /** Sends what is queued, as far as it is taken. */
 struct prb_error *prb_link_send(struct prb_link *link) PRB_MUST_CHECK;
 
-/** Receives what is there; at the end of the connection, prb_link_ended(). */
+/** Receives all available bytes; at the end of the connection, prb_link_ended(). */
 struct prb_error *prb_link_receive(struct prb_link *link) PRB_MUST_CHECK;
 
 /** The next frame if it is there whole, in *whole. It is valid until the next call. */
 struct prb_error *prb_link_next(struct prb_link *link, struct prb_wire_frame *frame,
 				bool *whole) PRB_MUST_CHECK;
 
-/** The error that a frame of the server tells: its exit code, a message, a line feed and a hint. */
+/** The error in a frame of the server: its exit code, a message, a line feed and a hint. */
 struct prb_error *prb_link_told(const struct prb_link *link,
 				const struct prb_wire_frame *frame) PRB_MUST_CHECK;
 

@@ -22,7 +22,7 @@ static struct prb_error *look(void *context)
 	return prb_remote_talk_look(context);
 }
 
-/** What no result has in it. */
+/** Makes a mark that no result contains. */
 static struct prb_error *make_mark(struct prb_str *ret)
 {
 	uint8_t random[PRB_REMOTE_NONCE_SIZE];

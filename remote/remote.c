@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What of a command is sent to where its target is, and what of it is done here: files are ours. */
+/*
+ * Splits a command into the part sent to its target's machine and the part done here: files are
+ * local.
+ */
 #include "remote/remote.h"
 
 #include <errno.h>
@@ -38,7 +41,7 @@ struct plan {
 	const char *output; /**< the file that a snapshot goes to, or NULL */
 	bool streams;	    /**< a snapshot is for stdout */
 	bool prompts;	    /**< SQL is typed here */
-	bool stays;	    /**< what it tells is of use while it lasts, or after it, there */
+	bool stays;	    /**< its output is only of use there, during the command or later */
 };
 
 static void plan_deinit(struct plan *plan)
@@ -106,7 +109,7 @@ static struct prb_error *plan_options(struct plan *plan, const struct prb_comman
 	return NULL;
 }
 
-/** The words of the command tell whether it reads our stdin. */
+/** Whether the command reads our stdin depends on its words. */
 static struct prb_error *plan_words(struct plan *plan, const struct prb_cli *cli, bool reads)
 {
 	bool asks = cli->command == &prb_command_query && !cli->argument_count && !reads;
@@ -176,7 +179,9 @@ static struct prb_error *run(const struct prb_remote_job *job)
 	return prb_remote_judge(&end);
 }
 
-/** What was printed there beside the snapshot, whose line is said here, if it has a file. */
+/**
+ * Prints the remote output beside the snapshot, with the path of the local file, if there is one.
+ */
 static struct prb_error *tell(const char *path, const struct prb_str *text)
 {
 	static const char mark[] = "-: ";

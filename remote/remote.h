@@ -18,8 +18,8 @@
 bool prb_remote_is(const char *target);
 
 /**
- * Runs the command of @p cli at its target, with its settings. The error says what went wrong on
- * the way; what the command itself told there has an empty message.
+ * Runs the command of @p cli at its target, with its settings. The error is one of the connection;
+ * an error that the command itself printed has an empty message.
  */
 struct prb_error *prb_remote_command(const struct prb_cli *cli,
 				     const void *settings) PRB_MUST_CHECK;
@@ -54,8 +54,8 @@ struct prb_error *prb_remote_talk_begin(const struct prb_remote_job *job,
 					struct prb_remote_talk **ret) PRB_MUST_CHECK;
 
 /**
- * Says a text without a NUL; its answer is printed. Ctrl-C is handed on, for this text alone. The
- * error is one after which nothing more can be said; it has no message if the command told why.
+ * Says a text without a NUL; its answer is printed. Ctrl-C is handed on, for this text alone. An
+ * error ends the conversation; it has no message if the command printed the reason.
  */
 struct prb_error *prb_remote_talk_say(struct prb_remote_talk *talk, const char *text,
 				      size_t length) PRB_MUST_CHECK;

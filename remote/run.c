@@ -100,7 +100,7 @@ static struct prb_error *print(int fd, const void *data, size_t length)
 	return NULL;
 }
 
-/** Prints up to the mark. What may be its beginning is held back. */
+/** Prints up to the mark. A possible beginning of the mark is held back. */
 static struct prb_error *print_to_mark(struct stream *stream, const char *mark,
 				       const struct prb_wire_frame *frame)
 {

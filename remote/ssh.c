@@ -43,7 +43,7 @@ static struct prb_error *divide(const char *text, struct place *ret)
 	size_t name = colon ? (size_t)(colon - host) : length;
 
 	ret->target = host + length + (host[length] == '/');
-	/* What begins with a dash would be an option of ssh. */
+	/* A host that begins with a dash would be an option of ssh. */
 	if (!name || *host == '-' || !*ret->target)
 		return no_place(text);
 	ret->host = *host == '[' && name > 2 ? strndup(host + 1, name - 2) : strndup(host, name);
@@ -158,7 +158,7 @@ struct prb_error *prb_remote_ssh(const struct prb_remote_job *job, struct prb_re
 			"set PROBING_REMOTE_PROGRAM to its path if it is not in PATH");
 	*ret = (struct prb_remote_end){.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1,
 				       .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
-	/* What a shell gives for a command that was ended by SIGINT. */
+	/* A shell's status for a command killed by SIGINT. */
 	if (ret->code == 128 + SIGINT)
 		ret->signal = SIGINT;
 	return NULL;

@@ -41,7 +41,7 @@ static struct prb_error *make(struct prb_token *ret)
 	return NULL;
 }
 
-/** Takes a token that somebody chose; @p where is where it stands. */
+/** Takes a token that the user chose; @p where names its source. */
 static struct prb_error *take(const char *text, size_t length, const char *where,
 			      struct prb_token *ret)
 {

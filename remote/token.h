@@ -15,7 +15,7 @@ enum { PRB_TOKEN_MIN = 16, PRB_TOKEN_MAX = 256 };
 
 struct prb_token {
 	char text[PRB_TOKEN_MAX + 1]; /**< printable, no spaces */
-	bool known;		      /**< the user has it: it is not to be printed */
+	bool known;		      /**< the user knows it: it is not to be printed */
 };
 
 /**
@@ -27,7 +27,7 @@ struct prb_error *prb_token_choose(const char *file, struct prb_token *ret) PRB_
 /** The token of a client: of @p file if that is not NULL, else of $PROBING_AUTH_TOKEN. */
 struct prb_error *prb_token_find(const char *file, struct prb_token *ret) PRB_MUST_CHECK;
 
-/** Fills @p nonce with what nobody can guess. */
+/** Fills @p nonce with unpredictable bytes. */
 struct prb_error *prb_token_nonce(uint8_t nonce[PRB_REMOTE_NONCE_SIZE]) PRB_MUST_CHECK;
 
 enum prb_token_side { PRB_TOKEN_CLIENT, PRB_TOKEN_SERVER };

@@ -22,7 +22,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-/** What ends it, in the order of prb_serve.ends. */
+/** Causes of its end, in the order of prb_serve.ends. */
 enum end { END_PROCESS, END_AGENT, END_SIGNAL, END_COUNT };
 
 /** Descriptors that the server keeps of its parent's. */
@@ -91,13 +91,13 @@ static struct prb_error *prepare(struct background *b)
 	b->ends[END_PROCESS] = KEPT_PROCESS;
 	b->ends[END_SIGNAL] = signalfd(-1, &signals, SFD_CLOEXEC);
 	PRB_TRY(prb_target_open_process(b->pid, &b->target));
-	/* What was opened now is still the process that was meant. */
+	/* The opened process is still the intended one. */
 	if (poll(&process, 1, 0))
 		return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended", (int)b->pid);
 	return watch_agent(b);
 }
 
-/** In the child: nothing of the server is open there, so that its end can be told. */
+/** In the child: no descriptor of the server is open there, so that its end is seen. */
 static void be_http(struct background *b, int from)
 {
 	dup3(from, KEPT_LISTENER, O_CLOEXEC);
@@ -106,7 +106,7 @@ static void be_http(struct background *b, int from)
 	_exit(0);
 }
 
-/** Starts it when it is needed, and again if it has ended: nobody receives then. */
+/** Starts it when it is needed, and again if it has ended, which closes its socket. */
 static int http_socket(void *context)
 {
 	struct background *b = context;

@@ -16,7 +16,7 @@
 #include "command/program.h"
 #include "control/pause_state.h"
 
-/** What does not end when it is told to is made to, after so many seconds. */
+/** Seconds from SIGTERM to SIGKILL. */
 static const double PATIENCE = 2;
 
 /** The pipes of a child: [0] is the reading end. */
@@ -47,7 +47,7 @@ static struct prb_error *pipes_open(struct pipes *pipes, bool input)
 	return pipes->in[0] < 0 ? prb_error_os(errno, "cannot open /dev/null") : NULL;
 }
 
-/** Tells the command where its client is. */
+/** Sets the variable with the address of the client. */
 static void set_client(const struct sockaddr_storage *address)
 {
 	char host[NI_MAXHOST], port[NI_MAXSERV], text[sizeof(host) + sizeof(port) + 3];
@@ -73,7 +73,7 @@ static void set_terminal(const struct prb_remote_run *run)
 	setenv(PRB_TERM_REMOTE, text, 1);
 }
 
-/** Whom a command is run for. */
+/** The client that a command is run for. */
 struct request {
 	const struct prb_remote_run *run;
 	const struct sockaddr_storage *client;

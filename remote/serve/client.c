@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One client of a server: what it sends, and what it is told. */
+/* One client of a server: its requests and the replies. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -16,8 +16,7 @@
 #include "base/cleanup.h"
 #include "target/proc/process.h"
 
-/** A client that was refused may take so long to read why; one that asks for nothing may stay so
- * long. */
+/** A refused client has so long to read why; an idle client may stay so long. */
 static const double REFUSED_SECONDS = 2, IDLE_SECONDS = 60;
 
 void prb_serve_client_put(struct prb_serve_client *client, enum prb_remote_type type,
@@ -42,7 +41,7 @@ void prb_serve_client_tell(struct prb_serve_client *client, struct prb_error *er
 	prb_error_destroy(err);
 }
 
-/** It is among those that are in no more. */
+/** It does not count as let in any more. */
 static void leave(struct prb_server *server, struct prb_serve_client *client)
 {
 	if (client->state != PRB_SERVE_LET_IN)
@@ -108,7 +107,7 @@ static void take_hello(struct prb_server *server, struct prb_serve_client *clien
 	client->state = PRB_SERVE_EXPECTS_PROOF;
 }
 
-/** Who has to wait for wrong tokens: an address, or a user of this machine. */
+/** The subject of the delay after wrong tokens: an address, or a user of this machine. */
 static struct sockaddr_storage who(const struct prb_serve_client *client)
 {
 	struct sockaddr_storage who = client->address;
@@ -178,7 +177,7 @@ static void take_proof(struct prb_server *server, struct prb_serve_client *clien
 	server->served = true;
 }
 
-/** What the caller answers itself. */
+/** Sends an answer of the caller. */
 static void put_answer(struct prb_serve_client *client, const struct prb_serve_answer *answer)
 {
 	const struct prb_str *const texts[] = {&answer->out, &answer->err};

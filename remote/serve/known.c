@@ -17,7 +17,7 @@
 
 enum {
 	MAX_ADDRESS = 80,
-	/* The folder may be another user's, who can fill it. */
+	/* The folder may belong to another user, who can fill it. */
 	MAX_ENTRIES = 4096,
 	MAX_SERVERS = 16, /* that are shown of one process */
 };
@@ -54,7 +54,10 @@ static bool read_address(const struct place *place, const char *name, char addre
 	return !err;
 }
 
-/** Appends the addresses of the servers of @p pid in a folder; 0: removes those that are dead. */
+/**
+ * Appends the addresses of the servers of @p pid in a folder; 0: removes the entries of dead
+ * servers.
+ */
 static void look_through(const struct place *place, pid_t pid, struct prb_str *ret)
 {
 	prb_auto_closedir DIR *dir = fdopendir(dup(place->fd));

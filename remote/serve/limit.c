@@ -62,7 +62,7 @@ double prb_limit_wait(const struct prb_limit *limit, const struct sockaddr_stora
 	return PRB_MAX(PRB_MAX(own, all / RATE), 0);
 }
 
-/** The entry of the address, or in place of one that is unused or failed longest ago. */
+/** The entry of the address; a new one replaces one that is unused or failed longest ago. */
 static struct prb_limit_entry *take(struct prb_limit *limit, const struct sockaddr_storage *address)
 {
 	struct prb_limit_entry *entry = (struct prb_limit_entry *)find(limit, address);

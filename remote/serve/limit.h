@@ -32,8 +32,8 @@ struct prb_limit {
 struct sockaddr_storage;
 
 /**
- * Makes @p address mean a user of this machine: all of them have the loopback's, and one who gives
- * wrong tokens all the time must not keep the others out.
+ * Makes @p address mean a user of this machine: all users share the loopback address, and a user
+ * who keeps giving wrong tokens must not lock out the others.
  */
 void prb_limit_of_user(struct sockaddr_storage *address, uid_t user);
 
@@ -41,10 +41,10 @@ void prb_limit_of_user(struct sockaddr_storage *address, uid_t user);
 double prb_limit_wait(const struct prb_limit *limit, const struct sockaddr_storage *address,
 		      double now);
 
-/** It gave a wrong token. */
+/** The address gave a wrong token. */
 void prb_limit_fail(struct prb_limit *limit, const struct sockaddr_storage *address, double now);
 
-/** It gave the right one: what it did before is forgotten. */
+/** The address gave the right token: its failures are forgotten. */
 void prb_limit_pass(struct prb_limit *limit, const struct sockaddr_storage *address);
 
 #endif

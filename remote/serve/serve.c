@@ -17,16 +17,16 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-/** Who does not prove to know the token in so many seconds has to go. */
+/** Seconds that a client has to prove that it knows the token. */
 static const double STRANGER_SECONDS = 10;
-/** Who does not read for so long is taken for gone; its terminal may show a page meanwhile. */
+/** A client that does not read for so long is dropped; its terminal may show a pager meanwhile. */
 static const double READ_SECONDS = 600;
-/** What runs may take so long to end when the service does. */
+/** Seconds that running commands have to end when the service ends. */
 static const double DRAIN_SECONDS = 2;
 
 enum { PER_CLIENT = 4, STEP_MS = 20, REST_MS = 1000, CHUNK = PRB_REMOTE_MAX_REPLY };
 
-/** What is waited for: descriptors of a client follow each other, -1 for those that are not. */
+/** Polled descriptors: a client's follow each other, with -1 for unused ones. */
 struct waits {
 	struct pollfd list[1 + PRB_SERVE_MAX_ENDS + PER_CLIENT * PRB_SERVE_MAX_SLOTS];
 	size_t count;
@@ -51,7 +51,7 @@ static void expect_client(struct waits *waits, const struct prb_serve_client *cl
 	expect(waits, child->input.length ? child->in : -1, POLLOUT);
 }
 
-/** Who came first of those that were not let in makes room. */
+/** The oldest client that was not let in makes room. */
 static void drop_oldest_stranger(struct prb_server *server)
 {
 	struct prb_serve_client *oldest = NULL;
@@ -134,7 +134,7 @@ static bool speaks_http(const struct prb_server *server, const struct prb_serve_
 	return false;
 }
 
-/** Hands the connection to whoever answers HTTP; without one, says so. */
+/** Hands the connection to the HTTP server; without one, answers so. */
 static void hand_over(struct prb_server *server, struct prb_serve_client *client)
 {
 	static const char NOBODY[] =
@@ -148,7 +148,7 @@ static void hand_over(struct prb_server *server, struct prb_serve_client *client
 	prb_serve_client_drop(server, client);
 }
 
-/** Receives what is there, and handles it. */
+/** Receives available bytes. */
 static void receive(struct prb_server *server, struct prb_serve_client *client)
 {
 	char chunk[CHUNK];
@@ -165,7 +165,10 @@ static void receive(struct prb_server *server, struct prb_serve_client *client)
 		prb_serve_client_drop(server, client);
 		return;
 	}
-	/* Who was refused is not listened to, but has to have sent all before it is closed. */
+	/*
+	 * Input of a refused client is dropped, but must be read: closing with unread input would
+	 * reset the connection.
+	 */
 	if (client->state == PRB_SERVE_REFUSED)
 		return;
 	prb_str_append(&client->in, chunk, (size_t)got);
@@ -219,7 +222,7 @@ static void attend(struct prb_server *server, struct prb_serve_client *client,
 		prb_serve_client_drop(server, client);
 }
 
-/** Tells the client how much more it may send, but not for each byte. */
+/** Reports to the client how much more it may send, in steps rather than for each byte. */
 static void ask_for_more(struct prb_serve_client *client)
 {
 	struct prb_serve_child *child = &client->child;
@@ -264,7 +267,7 @@ static void client_destroy(struct prb_serve_client *client)
 	free(client);
 }
 
-/** Forgets those that are gone, and whose command is. */
+/** Forgets clients that are gone and whose command has ended. */
 static void sweep(struct prb_server *server)
 {
 	size_t kept = 0;
@@ -280,7 +283,7 @@ static void sweep(struct prb_server *server)
 	server->count = kept;
 }
 
-/** The service is to end: nobody comes any more, and who asks for nothing has to go. */
+/** The service is to end: accepts no client any more, and drops idle ones. */
 static void begin_drain(struct prb_server *server)
 {
 	if (!server->drain)
@@ -305,7 +308,7 @@ static bool is_to_end(struct prb_server *server, const struct pollfd *polled)
 	return how->once && server->served && !server->let_in;
 }
 
-/** Some milliseconds while something is to be looked after that poll() does not tell. */
+/** Some milliseconds while there is work that poll() does not report. */
 static int patience(const struct prb_server *server)
 {
 	for (size_t i = 0; i < server->count; i++) {
@@ -347,7 +350,7 @@ static struct prb_error *serve_once(struct prb_server *server, struct waits *wai
 	return NULL;
 }
 
-/** What runs yet is ended, and waited for. */
+/** Ends running commands, and waits for them. */
 static void end_all(struct prb_server *server)
 {
 	for (size_t i = 0; i < server->count; i++) {

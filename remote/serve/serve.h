@@ -3,8 +3,9 @@
  * @file Serves a process to remote clients (`probing -t HOST:PORT …`).
  *
  * The server is a process of ours; nothing of it is in the target. It listens at one address, lets
- * in who proves to know the token, and runs for each the commands of a list as its own children,
- * `probing -t TARGET COMMAND…`, whose output it passes on. One thread does it all, in poll().
+ * in clients that prove to know the token, and runs for them the commands of a list as its own
+ * children, `probing -t TARGET COMMAND…`, whose output it passes on. One thread does it all, in
+ * poll().
  *
  *     struct prb_listener listener;
  *     PRB_TRY(prb_listener_open("127.0.0.1:9922", &listener));
@@ -38,14 +39,14 @@ struct prb_serve_answer {
 struct prb_serve {
 	const struct prb_listener *listener;
 	const struct prb_token *token;
-	pid_t pid;	    /**< told to clients */
+	pid_t pid;	    /**< reported to clients */
 	const char *target; /**< what commands get after -t: mostly the pid */
 	bool once;	    /**< ends when the first client that was let in has left */
 
 	/**
 	 * The service ends when one of these descriptors is readable or at its end, once the
-	 * commands that run have ended, but after 2 s in any case; -1 or 0 for none. The caller's,
-	 * who may change them in `ended`.
+	 * commands that run have ended, but after 2 s in any case; -1 or 0 for none. They are the
+	 * caller's, which may change them in `ended`.
 	 */
 	int *ends;
 	size_t end_count;
@@ -54,9 +55,9 @@ struct prb_serve {
 	bool (*ended)(void *context, size_t which);
 
 	/**
-	 * Asked for each command before the list of those that are run is looked at: true if it is
-	 * the caller's, who has filled @p answer (zeroed before) without waiting for anything. May
-	 * be NULL. The words are the client's, not checked for anything.
+	 * Called for each command before the list of commands is searched: true if the caller has
+	 * answered it by filling @p answer (zeroed before), without blocking. May be NULL. The
+	 * words are the client's, not checked for anything.
 	 */
 	bool (*command)(void *context, const char *const *words, size_t count,
 			struct prb_serve_answer *answer);

@@ -29,8 +29,8 @@ struct prb_serve_child {
 	int in, out, err;     /**< our ends of its pipes, or -1 */
 	struct prb_str input; /**< what it is to read yet */
 	bool input_ended;
-	size_t taken;  /**< bytes of it that it took, and the client was not told of */
-	double killed; /**< when it was told to end; 0: it was not */
+	size_t taken;  /**< bytes that it took and that were not reported to the client yet */
+	double killed; /**< when it was asked to end; 0: it was not */
 };
 #define PRB_SERVE_NO_CHILD                     \
 	(struct prb_serve_child)               \
@@ -46,7 +46,7 @@ struct prb_error *prb_serve_child_start(struct prb_serve_child *child, struct pr
 /** Writes what it is to read, as far as it takes it. */
 void prb_serve_child_feed(struct prb_serve_child *child);
 
-/** Tells it to end; again later, if it does not: to be called until it is reaped. */
+/** Asks it to end, later kills it: call this until it is reaped. */
 void prb_serve_child_kill(struct prb_serve_child *child, double now);
 
 /** True if it has ended; *status as of waitpid(). Its pipes are closed then. */
@@ -70,7 +70,7 @@ struct prb_serve_client {
 	struct prb_remote_hello hello;
 	uint8_t nonce[PRB_REMOTE_NONCE_SIZE];
 	uint16_t request; /**< number of the run frame that is answered */
-	bool shut;	  /**< refused, and told all there is to tell */
+	bool shut;	  /**< refused, and all was sent to it */
 	struct prb_str in, out;
 	struct prb_serve_child child;
 };
@@ -81,7 +81,7 @@ struct prb_server {
 	struct prb_serve_client *clients[PRB_SERVE_MAX_SLOTS];
 	size_t count;
 	size_t let_in; /**< clients that are in */
-	bool served;   /**< somebody was */
+	bool served;   /**< a client was let in before */
 	double now;
 	double drain; /**< when the service ends at the latest; 0: it goes on */
 };
@@ -103,7 +103,7 @@ void prb_serve_client_refuse(struct prb_server *server, struct prb_serve_client 
 /** Closes the connection. */
 void prb_serve_client_drop(struct prb_server *server, struct prb_serve_client *client);
 
-/** Sends a copy of the descriptor to @p socket; false if nobody takes it. */
+/** Sends a copy of the descriptor to @p socket; false if it is not received. */
 bool prb_serve_hand_over(int socket, int fd);
 
 #endif

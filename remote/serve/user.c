@@ -17,7 +17,7 @@ struct question {
 	struct inet_diag_req_v2 body;
 };
 
-/** An address as the kernel's message has it; false if it is not of the loopback. */
+/** Puts an address in the form of the kernel's message; false if it is not a loopback address. */
 static bool put_address(const struct sockaddr_storage *address, uint32_t ip[4], uint16_t *port)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;

@@ -8,8 +8,8 @@
 #include <sys/types.h>
 
 /**
- * Asks the kernel who made the connection @p fd from @p address. False if @p address is not of the
- * loopback, or the client has closed its end, or this cannot be known.
+ * Asks the kernel which user made the connection @p fd from @p address. False if @p address is not
+ * of the loopback, or the client has closed its end, or this cannot be known.
  */
 bool prb_serve_user(int fd, const struct sockaddr_storage *address, uid_t *ret);
 

@@ -9,9 +9,9 @@
 #include "base/error.h"
 
 /**
- * Understands the words of a client, without -t, and gives those of the program to run:
- * "probing -t TARGET COMMAND …". What is not in the list is PRB_ERROR_USAGE: all that would read or
- * write files here, or has another target.
+ * Parses the words of a client, without -t, and returns the words of the program to run: "probing
+ * -t TARGET COMMAND …". PRB_ERROR_USAGE for commands that are not in the list: those would read or
+ * write files here, or have another target.
  */
 struct prb_error *prb_serve_words(const char *const *words, size_t count, const char *target,
 				  struct prb_words *ret) PRB_MUST_CHECK;
