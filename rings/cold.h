@@ -4,9 +4,8 @@
  * by a process of ours (docs/ring-format.md). prb_ring_open() reads them as it reads rings.
  *
  * A file NAME.NUMBER.cold is the header and the columns of its ring, with a magic of its own, and
- * then parts: each a struct prb_cold_part and its bytes, a zstd frame. NUMBER is that of its first
- * chunk, in 16 digits. Whoever is killed while he writes leaves a part that ends early, which ends
- * the file for readers.
+ * then parts: each a struct prb_cold_part and its bytes, a zstd frame. NUMBER is its first chunk's,
+ * in 16 digits. A writer that is killed leaves a truncated part, which ends the file for readers.
  *
  * Threading: one thread at a time per writer. Ownership: the writer is the caller's. Errors: as
  * said at the functions.
@@ -52,21 +51,21 @@ struct prb_cold {
 void prb_cold_deinit(struct prb_cold *cold);
 
 /**
- * Stores the chunks of the ring in @p fd that are full; @p ended: also the last one, since nobody
- * writes any more. PRB_ERROR_OS if the disk is full, and PRB_ERROR_BAD_DATA, PRB_ERROR_UNSUPPORTED
- * as prb_ring_open(). What was stored before stays.
+ * Stores the chunks of the ring in @p fd that are full; @p ended: also the last one, since there is
+ * no writer any more. PRB_ERROR_OS if the disk is full, and PRB_ERROR_BAD_DATA,
+ * PRB_ERROR_UNSUPPORTED as prb_ring_open(). Chunks stored before stay.
  */
 struct prb_error *prb_cold_store(struct prb_cold *cold, int fd, bool ended) PRB_MUST_CHECK;
 
-/** Goes on behind what files of an earlier recorder have; @p ring is the one that will be stored.
- */
+/** Goes on after the files of an earlier recorder; @p ring is the one that will be stored. */
 struct prb_error *prb_cold_continue(struct prb_cold *cold,
 				    const struct prb_ring_header *ring) PRB_MUST_CHECK;
 
-/** Removes the files of @p folder that nobody has written to since @p oldest, seconds since the
- * epoch, and then the oldest ones until the others have @p most bytes at most. *ret_removed, unless
- * it is NULL, is how many bytes were removed because there were more. Whoever writes to a file that
- * was removed begins another one. */
+/**
+ * Removes the files of @p folder not written to since @p oldest, seconds since the epoch, and then
+ * the oldest ones until the others have @p most bytes at most. *ret_removed, unless it is NULL, is
+ * how many bytes were removed for that limit. The writer of a removed file begins another one.
+ */
 struct prb_error *prb_cold_prune(int folder, int64_t oldest, uint64_t most,
 				 uint64_t *ret_removed) PRB_MUST_CHECK;
 

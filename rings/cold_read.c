@@ -40,8 +40,10 @@ static struct prb_error *unpack(const struct prb_ring *ring, const struct prb_co
 	return NULL;
 }
 
-/** The chunk is there. What lies between it and the last one is not, or is damaged: the ring may
- * still have it. */
+/**
+ * The chunk is there. The chunks between it and the last one are missing or damaged: the ring may
+ * still have it.
+ */
 static struct prb_error *have(struct prb_ring *ring, uint64_t number)
 {
 	if (number > ring->chunk && ring->gaps.count < MAX_GAPS) {
@@ -108,7 +110,7 @@ struct prb_error *prb_cold_next_chunk(struct prb_ring *ring, const struct prb_ri
 	*ret = false;
 	while (!found && ring->offset < ring->size) {
 		PRB_TRY(prb_ring_read_at(ring, &part, sizeof(part), ring->offset, &got));
-		/* Written half: by who was killed, or writes now. */
+		/* Half written, by a writer that was killed or is still writing. */
 		if (got < sizeof(part) ||
 		    !prb_inside(ring->offset + sizeof(part), part.size, ring->size))
 			break;

@@ -216,7 +216,7 @@ struct prb_error *prb_cold_store(struct prb_cold *cold, int fd, bool ended)
 			return NULL;
 		cold->missed += ring->chunk - 1 - cold->next;
 		cold->next = ring->chunk - 1;
-		/* Who is in it has time until half of the ring was written since. */
+		/* Writers in the chunk have time until half of the ring was written since. */
 		if (!ended && (ring->chunk > full ||
 			       (is_written(ring) && full - ring->chunk < ring->header.chunks / 2)))
 			return NULL;

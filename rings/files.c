@@ -159,8 +159,7 @@ static struct prb_error *find_cold(struct prb_ring_files *ret)
 	return NULL;
 }
 
-/** The folder of a ring, if it is named as that of a process and only its owner can write to it;
- * -1. */
+/** The folder of a ring, if it has a process's name and only its owner can write to it; else -1. */
 static int open_process_folder(const char *ring, char **ret_path)
 {
 	char *path = strdup(ring), *slash = path ? strrchr(path, '/') : NULL;
@@ -299,7 +298,7 @@ struct prb_error *prb_ring_files_open(struct prb_ring_files *files, size_t index
 	return prb_ring_leave_stored(*ret, stored->next, stored->gaps.items, stored->gaps.count);
 }
 
-/** The gap without what files before this one had. There are few, unless somebody plays tricks. */
+/** The gap without what files before this one had. There are few, unless the files are forged. */
 static struct prb_error *add_gap(struct prb_ring_stored *stored, const struct prb_ring_span *gap)
 {
 	const uint64_t from = PRB_MAX(gap->from, stored->next);

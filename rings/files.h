@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The rings of a target: those that a live process has mapped, those in the folder that it
+ * @file The rings of a target: rings that a live process has mapped, rings in the folder that it
  * left behind, or the ring that the target itself is; and the cold files (rings/cold.h) beside
  * them, each of them before its ring.
  *
- * A live process's map tells exactly which rings it writes to, whatever its environment says now,
+ * A live process's map shows exactly which rings it writes to, whatever its environment says now,
  * also in a container and after the files were removed. The files are opened with the rights of its
  * user (target/target_process.c), or, in a folder, only if they belong to the folder's owner.
  *
@@ -45,8 +45,10 @@ struct prb_error *prb_ring_files_find(struct prb_target *target,
 				      struct prb_ring_files *ret) PRB_MUST_CHECK;
 void prb_ring_files_deinit(struct prb_ring_files *files);
 
-/** Opens number @p index as a ring, once. Chunks that a cold file had which was opened before, and
- * read to its end, are left out: prb_ring_files_ended() was told so. */
+/**
+ * Opens number @p index as a ring, once. Chunks of a cold file that was read to its end, as
+ * reported to prb_ring_files_ended(), are left out.
+ */
 struct prb_error *prb_ring_files_open(struct prb_ring_files *files, size_t index,
 				      struct prb_ring **ret) PRB_MUST_CHECK;
 

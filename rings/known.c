@@ -33,7 +33,7 @@ enum {
 	LOOK_NS = 10000000, /* between two looks at a recorder that is to end */
 };
 
-/* What stands in a name: "perf-4242-5151", and ".profile" of a recording in this folder. */
+/* Parses a name: "perf-4242-5151", and ".profile" of a recording in this folder. */
 static bool parse_name(const char *name, pid_t *pid, pid_t *recorder)
 {
 	int length = 0;
@@ -66,7 +66,7 @@ struct prb_error *prb_known_folder(int *ret_fd, char **ret_path)
 			      "set XDG_RUNTIME_DIR to a folder of your own");
 }
 
-/* Removes a recording that lies in the folder itself, which nobody has named. */
+/* Removes a recording in the folder itself, whose path the user did not choose. */
 static void remove_recording(int folder, const char *folder_path, const char *path)
 {
 	const size_t length = strlen(folder_path);
@@ -126,7 +126,7 @@ static void recording_deinit(struct prb_known_recording *recording)
 	free(recording->failed);
 }
 
-/* What has been left for a day. */
+/* Forgets entries older than a day. */
 static void forget_old(int folder, const char *path)
 {
 	prb_auto_closedir DIR *dir = fdopendir(dup(folder));
@@ -177,7 +177,7 @@ struct prb_error *prb_known_add(pid_t pid, const char *path, bool background, st
 
 void prb_known_end(struct prb_known *known, const struct prb_error *err)
 {
-	/* Of what cannot be noted the recording itself tells that it was not finished. */
+	/* If this fails, the recording itself still shows that it was not finished. */
 	if (known->fd >= 0 && err &&
 	    write(known->fd, err->message, strcspn(err->message, "\n")) < 0)
 		prb_log("profile", 1, "cannot note: %s", err->message);
@@ -248,7 +248,7 @@ void prb_known_list_deinit(struct prb_known_list *list)
 	prb_vec_free(&list->list);
 }
 
-/* What the recorder has noted so far: the caller's, and none of it if that is gone. */
+/* The recorder's notes so far, owned by the caller; empty if the file is gone. */
 static struct prb_error *look_again(const struct prb_known_recording *recording, pid_t pid,
 				    struct prb_known_recording *ret)
 {

@@ -3,9 +3,9 @@
  * @file Registry of recordings that keep the last minutes (`perf --ring`), by the process that they
  * are of.
  *
- * A recorder has a file `perf-PID-RECORDER` in the folder of what its user runs (own_file.h), which
- * nobody else can write to, and holds its lock: it says where the recording is. A file whose lock
- * is free is what an ended recorder has left: its recording is still found, for a day.
+ * A recorder has a file `perf-PID-RECORDER` in its user's runtime folder (own_file.h), which no
+ * other user can write to, and holds its lock: the file has the path of the recording. A file whose
+ * lock is free is what an ended recorder has left: its recording is still found, for a day.
  *
  * Threading: one thread at a time. Errors: PRB_ERROR_NOT_FOUND where there is no such folder.
  */
@@ -62,8 +62,10 @@ void prb_known_list_deinit(struct prb_known_list *list);
 struct prb_error *prb_known_stop(const struct prb_known_recording *recording,
 				 pid_t pid) PRB_MUST_CHECK;
 
-/** Waits until the recorder has ended; *ret_ended is false if it still runs after @p seconds. What
- * has ended it early is the error. */
+/**
+ * Waits until the recorder has ended; *ret_ended is false if it still runs after @p seconds. The
+ * error is the cause of an early end.
+ */
 struct prb_error *prb_known_await(const struct prb_known_recording *recording, pid_t pid,
 				  double seconds, bool *ret_ended) PRB_MUST_CHECK;
 

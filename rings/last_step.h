@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file The last training steps that a process has recorded (training_logs, torch_step_timing),
- * without reading those long before.
+ * without reading much earlier ones.
  *
- * Threading: that of the target.
+ * Threading: as the target's.
  */
 #ifndef PRB_RINGS_LAST_STEP_H
 #define PRB_RINGS_LAST_STEP_H

@@ -255,7 +255,7 @@ static uint64_t place_of(const struct prb_ring *ring, uint64_t chunk)
 
 /**
  * Copies a chunk twice. A row that is whole in the first copy is whole in the second one, unless
- * the ring has come round to its slots meanwhile, which `head` tells then.
+ * the ring has come round to its slots meanwhile, which `head` then shows.
  */
 static struct prb_error *copy_chunk(struct prb_ring *ring, uint64_t chunk, bool *ret)
 {

@@ -109,7 +109,7 @@ struct prb_error *prb_ring_leave_stored(struct prb_ring *ring, uint64_t chunk,
 					const struct prb_ring_span *gaps,
 					size_t count) PRB_MUST_CHECK;
 
-/** True if @p ring is the same ring as the one that @p other is of, cold or not. */
+/** True if both headers belong to the same ring, cold or not. */
 bool prb_ring_is_same(const struct prb_ring_header *ring, const struct prb_ring_header *other);
 
 /**

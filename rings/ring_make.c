@@ -78,7 +78,7 @@ struct prb_error *prb_ring_make(int folder, const char *name, const struct prb_r
 	PRB_TRY(write_at(ret->fd, shape->columns, shape->column_count * sizeof(*shape->columns),
 			 ret->parts.columns));
 	PRB_TRY(write_bounds(ret));
-	/* What lacks its header is no ring. */
+	/* The header comes last: without it the file is no ring. */
 	return write_at(ret->fd, h, sizeof(*h), 0);
 }
 
