@@ -72,6 +72,11 @@ MAX_LINES, MAX_SOURCES = 6000, 25
 # Modules that include each other in a circle: a change of one may mean one of all.
 MAX_KNOT = 3
 SOFT_FUNCTION, MAX_FUNCTION = 60, 120
+# Words, as `wc -w` counts them: of all pages together, generated ones too, and of those that grow most easily.
+MAX_WORDS = 70000
+MAX_WORDS_OF = {"README.md": 1100, "docs/guide.md": 6000, "docs/profiling.md": 2500, "docs/troubleshooting.md": 2500,
+                "docs/debuggers.md": 2500, "docs/security.md": 2000, "docs/benchmarks.md": 2000,
+                "docs/cluster.md": 2000, "docs/json.md": 2000, "docs/faults.md": 1500}
 NO_SPDX = re.compile(
     r"(^|/)(LICENSE|\.gitignore|\.gitattributes)$|\.(json|lock|bin|core|snapshot|png|svg|zst|gz|xz|profile)$"
     r"|(^|/)(corpus|data)/|^COPYING")
@@ -417,6 +422,18 @@ def check_size(tree):
         for name, count in sorted(counts.items()):
             if count > limit:
                 yield f"{name}/: {count} {what}, over {limit}: make two folders of it"
+
+
+def check_pages(tree):
+    """The pages are short: what the program says itself, or a header, they need not say"""
+    pages = [name for name in tree.sources((".md",))
+             if name.startswith("docs/") or name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    words = {name: len(tree.text(name).split()) for name in pages}
+    for name in sorted(words.keys() & MAX_WORDS_OF.keys()):
+        if words[name] > MAX_WORDS_OF[name]:
+            yield f"{name}: {words[name]} words, over {MAX_WORDS_OF[name]}"
+    if sum(words.values()) > MAX_WORDS:
+        yield f"docs/: {sum(words.values())} words in all pages together, over {MAX_WORDS}"
 
 
 def check_words(tree):

@@ -95,6 +95,16 @@ def test_finds_full_folders(tree):
         "dwarf/a/: 26 C files, over 25: make two folders of it"]
 
 
+def test_finds_long_pages(tree):
+    files = {"README.md": "word " * 1100, "docs/guide.md": "word " * 6000, "docs/new/page.md": "word " * 62900,
+             "tests/notes.md": "word " * 1000}
+    assert not findings("pages", tree(files))
+    assert findings("pages", tree(dict(files, **{"README.md": "| word |\n" * 367, "docs/guide.md": "one\n" * 5999}))) == [
+        "README.md: 1101 words, over 1100"]
+    assert findings("pages", tree(dict(files, **{"CHANGELOG.md": "word"}))) == [
+        "docs/: 70001 words in all pages together, over 70000"]
+
+
 def test_finds_names_that_two_parts_of_the_agent_define(tree):
     found = findings("agent", tree({
         "agent/eval/bootstrap.c": '".incbin \\"agent/trace/breaks.py\\"\\n"\n".incbin \\"agent/trace/calls.py\\"\\n"\n',
