@@ -4,7 +4,7 @@
  *
  * Names come from the target and may hold anything; each format escapes what it takes for its own.
  *
- * Threading: one thread at a time. Errors: those of the file that is written, and memory.
+ * Threading: one thread at a time. Errors: of writing the file, and memory.
  */
 #ifndef PRB_PROFILE_FORMATS_FORMAT_H
 #define PRB_PROFILE_FORMATS_FORMAT_H

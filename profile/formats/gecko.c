@@ -36,7 +36,7 @@ struct writer {
 	uint32_t *folded; /* stacks */
 	/* Numbers in the tables of the present thread, UNKNOWN for what is not in them. */
 	uint32_t *stack_numbers, *place_numbers;
-	/* What is in these tables. */
+	/* The contents of these tables. */
 	PRB_VEC(uint32_t) stacks;
 	PRB_VEC(uint32_t) places;
 };

@@ -2,8 +2,8 @@
 /*
  * A page that shows the recording in a browser, without any network: one file.
  *
- * The page is made of profile/page/ when this is built; what it shows stands in it as JSON, in
- * which no "<" is written, so that no name can end the element that it is in.
+ * The page is made of profile/page/ when this is built; its data is in it as JSON, in which no "<"
+ * is written, so that no name can end the element that it is in.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ struct writer {
 	struct prb_json json;
 	/* Numbers of the texts of a function: its name, and, if it has one, its file. */
 	PRB_VEC(uint32_t) file_texts;
-	uint32_t *threads; /* number of each thread among those that are chosen */
+	uint32_t *threads; /* number of each thread among the chosen ones */
 };
 
 static void writer_deinit(struct writer *w)
@@ -156,7 +156,10 @@ static struct prb_error *put_threads(struct writer *w)
 	return NULL;
 }
 
-/* What it is compared with, and for each function how many samples are worth an independent one. */
+/*
+ * The recording that it is compared with, and for each function how many samples are worth an
+ * independent one.
+ */
 static struct prb_error *put_comparison(struct writer *w)
 {
 	const struct prb_recording *r = w->recording;
@@ -225,7 +228,7 @@ static struct prb_error *put_texts(struct writer *w)
 	return flush(w);
 }
 
-/* Rows of numbers stand behind each other. */
+/* Rows of numbers follow each other. */
 static struct prb_error *put_tree(struct writer *w)
 {
 	const struct prb_tree *tree = w->recording->tree;
@@ -258,7 +261,7 @@ static struct prb_error *put_tree(struct writer *w)
 	return NULL;
 }
 
-/* What threads waited for, by number; the first is nothing that is known. */
+/* The causes that threads waited for, by number; the first is unknown. */
 static struct prb_error *put_waits(struct writer *w)
 {
 	const struct prb_recording *r = w->recording;

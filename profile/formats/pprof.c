@@ -131,7 +131,7 @@ static struct prb_error *emit(struct writer *w, struct prb_str *fields)
 	return compress_bytes(w, s.data, s.length, Z_NO_FLUSH);
 }
 
-/* What a profile is made of */
+/* The parts of a profile */
 
 static uint64_t name_text(uint32_t function)
 {
@@ -230,7 +230,7 @@ static void put_label(struct prb_str *s, enum text key, unsigned field, uint64_t
 	prb_proto_message(s, SAMPLE_LABEL, &label);
 }
 
-/* Places stand innermost first. */
+/* Places are innermost first. */
 static struct prb_error *put_sum(struct writer *w, uint32_t thread, const struct sum *sum)
 {
 	const struct prb_tree *tree = w->recording->tree;

@@ -140,7 +140,7 @@ static struct prb_error *put_thread(struct writer *w, uint32_t number, int64_t w
 	return prb_sink_flush(w->sink, false);
 }
 
-/* A file without any profile is one that the viewer breaks at. */
+/* The viewer fails on a file without any profile. */
 static void put_nothing(struct writer *w)
 {
 	open_profile(w, prb_weight_words[w->choice->weight].none, 0);

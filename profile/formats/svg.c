@@ -19,7 +19,7 @@ enum {
 	COLOURS = 8,
 	LETTER = 7, /* no letter of the font is wider */
 };
-static const double narrowest = 0.2; /* pixels; what is narrower is left out, and told */
+static const double narrowest = 0.2; /* pixels; narrower boxes are left out and counted */
 
 struct node {
 	uint32_t stack, caller; /* as folded */
@@ -205,7 +205,9 @@ static struct prb_error *put_node(struct picture *p, const struct node *node)
 	return prb_sink_flush(p->sink, false);
 }
 
-/* Hues that people tell apart who see fewer colours; the last one is for what is no function. */
+/*
+ * Hues that colour-blind readers can tell apart; the last one is for boxes that are no functions.
+ */
 static void put_style(struct prb_str *s)
 {
 	static const char *const colours[2][COLOURS + 1] = {

@@ -4,7 +4,7 @@
  *
  * A viewer drops slices of a thread that overlap without one being inside of the other: a call ends
  * with its caller, and none goes on over a moment at which something else was seen, or nothing. Of
- * slices that begin together the outer one stands first, as they may be as long as each other.
+ * slices that begin together the outer one comes first, as they may be equally long.
  */
 #include <stdlib.h>
 

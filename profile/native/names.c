@@ -190,7 +190,7 @@ static struct prb_error *name_place(struct naming *n, uint32_t number)
 	return err;
 }
 
-/* File by file, so that each is opened once; equal places stand behind each other. */
+/* File by file, so that each is opened once; equal places are adjacent. */
 static struct prb_error *name_places(struct naming *n)
 {
 	prb_auto_free uint32_t *order = calloc(n->count + 1, sizeof(*order));

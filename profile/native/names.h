@@ -25,7 +25,7 @@ struct prb_native_images {
 	PRB_VEC(struct prb_map) code;	     /**< what was mapped then, by address; without paths */
 	struct prb_number_map frames;	     /**< the tree's, by address */
 	const struct prb_perf_map *perf_map; /**< what was made at run time */
-	int32_t number;			     /**< no other images of the recording have it */
+	int32_t number;			     /**< unique among the images of the recording */
 };
 
 /** Code that was met. */

@@ -38,7 +38,7 @@ struct prb_natives {
 	bool names_at_once;
 	bool made_code; /* code was met that is in no module */
 	bool lost;	/* code was met that is in no mapping we know */
-	bool given;	/* the copy is of others, who are on it */
+	bool given;	/* the copy was made by the program, whose copying functions are on it */
 	bool needed;	/* places that were handed over get their names from our images */
 	int64_t refresh_from, refresh_until;
 };
@@ -100,7 +100,7 @@ static struct prb_error *note_code(struct prb_native_images *images, const struc
 	return NULL;
 }
 
-/* What is mapped now. */
+/* Adds the present mappings. */
 static struct prb_error *add_images(struct prb_natives *n)
 {
 	struct prb_native_images **slot = prb_vec_push(&n->images), *images;
@@ -232,7 +232,7 @@ struct prb_error *prb_natives_give(struct prb_natives *n, const struct prb_regs 
 	return prb_stack_copy_give(&n->copy, sp, bytes, length);
 }
 
-/* The frames of who made the copy; one is left in any case. */
+/* Drops the frames of the code that made the copy; at least one is left. */
 static void leave_out_givers(struct prb_natives *n)
 {
 	const struct prb_c_frame *frames = n->stack.frames.items;
@@ -388,7 +388,7 @@ static struct prb_error *trampoline_frame(struct prb_natives *n, const struct pr
 	return prb_tree_frame(n->recording->tree, number, 0, ret);
 }
 
-/* Without a symbol it is told by its place. */
+/* Without a symbol it is identified by its place. */
 static struct prb_error *symbol_frame(struct prb_natives *n, uint64_t code, uint32_t *ret)
 {
 	struct prb_module *module = prb_modules_find(newest(n)->modules, code);
@@ -415,7 +415,7 @@ static struct prb_error *symbol_frame(struct prb_natives *n, uint64_t code, uint
 	return prb_tree_frame(n->recording->tree, number, 0, ret);
 }
 
-/* Code of a file is told by its place in it until it has a name. */
+/* Code of a file is identified by its place in it until it has a name. */
 static struct prb_error *unnamed_frame(struct prb_natives *n, uint64_t code, uint32_t *ret)
 {
 	struct prb_native_images *images = newest(n);
@@ -469,7 +469,7 @@ static struct prb_error *note(struct prb_natives *n, const char *text, uint32_t 
 	return prb_tree_call(tree, stack, tree->stacks.items[alone].frame, ret);
 }
 
-/* Says where and why the native frames end, or that those of Python fit nowhere. */
+/* Notes where and why the native frames end, or that the Python frames match none. */
 static struct prb_error *note_end(struct prb_natives *n, uint32_t stack, uint32_t *ret)
 {
 	prb_auto_str struct prb_str text = {};

@@ -5,7 +5,7 @@
  * While a thread is stopped only registers and the bytes of its stack are copied
  * (prb_natives_copy()). They are unwound when it runs again (prb_natives_unwind()), and when it is
  * certain that what was read is one stack, it is put into the tree (prb_natives_keep()). There it
- * stands by program counters; prb_natives_name() finds out the functions of all of them when the
+ * is kept as program counters; prb_natives_name() finds out the functions of all of them when the
  * recording is over, each once.
  *
  * The modules of the process are looked for anew when they are not what they were, at most so often
@@ -37,7 +37,7 @@ typedef bool prb_natives_give_up(void *context);
 /** Cache of a thread's C stack from earlier samples. It starts as {}. */
 struct prb_native_thread {
 	uint64_t top;	   /**< where its stack was seen to end; 0 if unknown */
-	size_t room;	   /**< bytes to copy where that does not tell; 0: the usual */
+	size_t room;	   /**< bytes to copy where that is unknown; 0: the usual */
 	unsigned patience; /**< samples until more than that is tried again */
 	enum prb_native_doubt doubt;
 	unsigned doubts;
@@ -64,15 +64,15 @@ void prb_natives_destroy(struct prb_natives *natives);
 /** Looks whether libraries came or went, if that is due. To be called between samples. */
 struct prb_error *prb_natives_refresh(struct prb_natives *natives, int64_t now) PRB_MUST_CHECK;
 
-/** Copies the stack from @p regs on: the only thing to be done while the thread stands. */
+/** Copies the stack from @p regs on: the only work while the thread is stopped. */
 struct prb_error *prb_natives_copy(struct prb_natives *natives,
 				   const struct prb_native_thread *thread,
 				   const struct prb_regs *regs) PRB_MUST_CHECK;
 
 /**
- * Takes a copy that others have made, of @p length bytes from the stack pointer of @p regs on. The
- * innermost function is theirs: its frames, and those of its module that it was called by, are left
- * out.
+ * Takes a copy that the program has made, of @p length bytes from the stack pointer of @p regs on.
+ * The innermost function belongs to the code that copied: its frames, and its callers in the same
+ * module, are left out.
  */
 struct prb_error *prb_natives_give(struct prb_natives *natives, const struct prb_regs *regs,
 				   const void *bytes, size_t length) PRB_MUST_CHECK;

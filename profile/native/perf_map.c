@@ -160,7 +160,7 @@ struct prb_error *prb_perf_map_feed(struct prb_perf_map *map, const char *text, 
 	return NULL;
 }
 
-/* Whether only the user of the process, or root, could have written it. */
+/* True if only the user of the process, or root, could have written it. */
 static bool may_be_believed(int fd, uid_t user)
 {
 	struct stat st;

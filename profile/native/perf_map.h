@@ -5,7 +5,7 @@
  *
  * The file is the target's word and nothing is believed of it but names. It is looked for where the
  * target sees it, opened with the rights of its user, and must be a regular file that belongs to
- * that user or to root and that nobody else may write to. What is read of it is bounded.
+ * that user or to root and that no other user may write to. Reading is bounded.
  *
  * Threading: one thread at a time. Internal to profile/native/.
  */
@@ -46,7 +46,7 @@ struct prb_error *prb_perf_map_feed(struct prb_perf_map *map, const char *text,
 
 /**
  * Reads what has been added to the target's file since the last time, which it opens if there is
- * one. That there is none, or none that may be believed, is no error.
+ * one. A missing or untrusted file is no error.
  */
 struct prb_error *prb_perf_map_update(struct prb_perf_map *map,
 				      struct prb_target *target) PRB_MUST_CHECK;

@@ -41,8 +41,8 @@ void prb_stack_copy_deinit(struct prb_stack_copy *copy);
 
 /**
  * Copies what there is from @p sp on, at most @p length bytes, and a little below it, where a
- * function that is about to return has left what it had saved. What was there before is forgotten.
- * None at all is no error. One system call, or two for the first stack of a thread.
+ * function that is about to return has left what it had saved. The earlier content is dropped. None
+ * at all is no error. One system call, or two for the first stack of a thread.
  */
 struct prb_error *prb_stack_copy_make(struct prb_stack_copy *copy, uint64_t sp,
 				      size_t length) PRB_MUST_CHECK;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Draws a picture on a canvas: of its rows those that are seen, of their boxes those that are wider
-// than nothing. A canvas cannot be as high as a deep picture, so it stays where it is, and what it
-// shows moves.
+// Draws a picture on a canvas: the visible rows, and their boxes that are wider than nothing. A
+// canvas cannot be as high as a deep picture, so it stays where it is, and what it shows moves.
 
 import { floor, max, min, round } from "./text.js";
 

@@ -198,7 +198,7 @@ function zoomToStack(stack, from) {
 	}
 }
 
-// What is said of a box, by the pointer and to those who listen.
+// The text of a box, for the pointer and for screen readers.
 function boxText({ row, box }) {
 	const boxes = chart.picture.rows[row], span = boxes.end[box] - boxes.start[box];
 	const stack = boxes.stack[box];

@@ -73,7 +73,8 @@ export class Overview {
 		const bars = sums(this.data, view, count);
 		const heights = Array.from({ length: count }, (_, bar) =>
 			bars.reduce((sum, state) => sum + state[bar], 0));
-		// What a thread used while nobody looked shows late, and all at once: such bars are cut.
+		// Time that a thread used between samples shows late, and all at once: such bars
+		// are cut.
 		const most = heights.sort((a, b) => a - b)[floor(count * 0.98)];
 		const scale = (height - 4) / max(most, 1);
 		for (let bar = 0; bar < count; bar++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What stands beside the picture: the table of functions, and all about one of them.
+// The panes beside the picture: the table of functions, and details of one of them.
 import { describe, where } from "./data.js";
 import { boundsOfChange, changesOf, changeText, pointsText } from "./diff.js";
 import { abs, amount, boundsText, button, element, max, min, percent, round } from "./text.js";

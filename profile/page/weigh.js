@@ -49,8 +49,8 @@ function runPart(view, begin, wall) {
 	return wall > 0 && inside > 0 ? inside / wall : 0;
 }
 
-// All that the panes show: `self` and `total` of the stacks that stand for others, in `whole`;
-// `n` independent samples tell as much.
+// All that the panes show: `self` and `total` of the stacks that stand for others, in `whole`; `n`
+// independent samples give the same precision.
 export function weigh(data, view) {
 	const tree = fold(data, view.lines, view.merged);
 	const self = new Float64Array(tree.count);
@@ -130,8 +130,8 @@ function isInside(weighed, stack, place, from) {
 	return false;
 }
 
-// Who calls a function, and what it calls: [[place, weight]] each, the heaviest first. The place of
-// a thread's beginning is -1.
+// Callers and callees of a function: [[place, weight]] each, the heaviest first. The place of a
+// thread's beginning is -1.
 export function neighbours(weighed, place) {
 	const callers = new Map(), callees = new Map();
 	const add = (map, key, weight) => map.set(key, (map.get(key) ?? 0) + weight);
@@ -149,7 +149,7 @@ export function neighbours(weighed, place) {
 	return { callers: sorted(callers), callees: sorted(callees) };
 }
 
-// What the time of all stacks inside of those that are meant was: [[text, weight]], the most first.
+// The states of the time of all stacks inside the meant ones: [[text, weight]], the most first.
 export function partsOf(data, weighed, isMeant) {
 	const inside = new Uint8Array(weighed.count), sums = new Map();
 	for (let i = 1; i < weighed.count; i++)

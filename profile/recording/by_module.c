@@ -11,7 +11,7 @@
 
 enum { UNMADE = UINT32_MAX };
 
-/* What one stack of the old recording is. */
+/* One stack of the old recording. */
 struct made {
 	uint32_t stack; /* of the new one; UNMADE */
 	enum prb_step_part part;
@@ -266,7 +266,7 @@ static struct prb_error *add_workers(struct maker *m)
 	return NULL;
 }
 
-/* Whether a thread that is in this part runs the steps. */
+/* True if a thread in this part runs the steps. */
 static bool is_of_steps(const struct maker *m, const struct prb_run *run, enum prb_step_part part,
 			bool waits)
 {
@@ -278,7 +278,7 @@ static bool is_of_steps(const struct maker *m, const struct prb_run *run, enum p
 	return part == PRB_STEP_FORWARD || part == PRB_STEP_BACKWARD || part == PRB_STEP_OPTIMIZER;
 }
 
-/* Chooses the threads that ran a part of a step, or with @waits those that waited in one. */
+/* Chooses the threads that ran a part of a step, or with @waits the threads that waited in one. */
 static struct prb_error *choose_threads(struct maker *m, bool waits, bool *chosen, bool *any)
 {
 	const struct prb_run *run;
@@ -342,7 +342,7 @@ static struct prb_error *copy_runs(struct maker *m, const bool *chosen, const ui
 		PRB_TRY(made_of(m, run, &made));
 		copy.thread = numbers[run->thread];
 		copy.stack = made->stack;
-		/* What threads wait for is not a matter of modules. */
+		/* Causes of waits do not concern modules. */
 		copy.wait = 0;
 		copy.wait_kind = PRB_WAIT_NONE;
 		PRB_TRY(copy_run(m, &copy, made));

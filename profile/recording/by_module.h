@@ -5,7 +5,7 @@
  *
  * A frame belongs to a module if it is a method that runs one, and its subject is the module's
  * address (profile/sampler/codes.h). Backward, the optimizer, data loading and communication are
- * told by the files of torch that they are in.
+ * recognised by the files of torch that they are in.
  *
  * Threading: as recording.h. Of the threads only those remain that ran any of this.
  */
@@ -14,7 +14,7 @@
 
 #include "profile/recording/recording.h"
 
-/** Parts of a training step; each stack begins with the one that it is in. */
+/** Parts of a training step; each stack begins with its part. */
 enum prb_step_part {
 	PRB_STEP_FORWARD,
 	PRB_STEP_BACKWARD,
@@ -37,7 +37,7 @@ struct prb_module_name {
 struct prb_by_module {
 	struct prb_recording
 		*recording; /**< functions of modules have the subject and "path: class" */
-	uint64_t steps;	    /**< times at which the optimizer began to run: those that were seen */
+	uint64_t steps;	    /**< how often the optimizer was seen to begin */
 	int64_t unknown;    /**< wall time of `forward` methods of what is no known module */
 };
 

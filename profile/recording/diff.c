@@ -122,7 +122,7 @@ static void add_part(const struct comparison *c, struct side *side, const struct
 	}
 }
 
-/* What the threads of a side did in one of the parts of the time that it has samples of. */
+/* Reports one part of the sampled time of a side's threads. */
 static struct prb_error *report_part(const struct comparison *c, const struct side *side,
 				     unsigned number, struct prb_report *ret)
 {
@@ -183,7 +183,7 @@ static double share_of(const struct side *side, int64_t weight)
 					: 0;
 }
 
-/* How many samples of the recordings are worth one that is independent of all others. */
+/* How many samples of the recordings are worth one independent sample. */
 static double samples_for_one(const struct comparison *c, size_t row, enum what what,
 			      const double shares[SIDES])
 {

@@ -21,24 +21,24 @@ struct prb_change {
 	double low, high;     /**< bounds of the difference, with a probability of 95 % */
 	double chance;	      /**< how probable such a difference is if nothing has changed */
 	bool certain;
-	double worth; /**< how many samples are worth one that is independent of all others */
+	double worth; /**< how many samples are worth one independent sample */
 };
 
 struct prb_diff_row {
 	uint32_t function; /**< in the tree of the recording */
-	int32_t line;	   /**< that of after, if lines were asked for; else 0 */
+	int32_t line;	   /**< the line in `after`, if lines were requested; else 0 */
 	struct prb_report_row before, after;
 	struct prb_change self, total;
 };
 
 struct prb_diff {
-	PRB_VEC(struct prb_diff_row) rows; /**< those that changed most, by themselves, first */
+	PRB_VEC(struct prb_diff_row) rows; /**< the largest changes of `self` first */
 	struct prb_report before, after;   /**< of each recording */
 };
 
 /**
  * @p joined is made by prb_recording_join() of recordings with their runs in order; the threads of
- * @p choice are those of it.
+ * @p choice are its threads.
  */
 struct prb_error *prb_diff_make(const struct prb_recording *joined,
 				const struct prb_profile_choice *choice,

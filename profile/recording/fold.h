@@ -13,8 +13,9 @@
 #include "profile/recording/tree.h"
 
 /**
- * For each stack of @p tree the number of the one that stands for it: the first with the same
- * functions, or, with @p lines, itself. That of its caller stands for the caller. Caller frees.
+ * For each stack of @p tree the number of its representative: the first with the same functions,
+ * or, with @p lines, itself. The caller's representative is the representative's caller. Caller
+ * frees.
  */
 struct prb_error *prb_fold_stacks(const struct prb_tree *tree, bool lines,
 				  uint32_t **ret) PRB_MUST_CHECK;
@@ -23,7 +24,7 @@ struct prb_error *prb_fold_stacks(const struct prb_tree *tree, bool lines,
 struct prb_place {
 	const struct prb_tree_function *function;
 	int32_t line; /**< that ran, or where the function is defined; <= 0 if unknown */
-	bool ran;     /**< lines are wanted: it is the one that ran */
+	bool ran;     /**< lines are wanted: it is the line that ran */
 };
 
 size_t prb_place_count(const struct prb_tree *tree, bool lines);

@@ -10,8 +10,10 @@
 
 enum { UNMATCHED = UINT32_MAX };
 
-/* What of two functions has to be equal: the whole name; the name without the pid of a process; the
- * last two parts of the path; the last part. */
+/*
+ * The parts of two functions that must be equal: the whole name; the name without the pid of a
+ * process; the last two parts of the path; the last part.
+ */
 enum precision { WHOLE_NAME, WHOLE_PATH, FOLDER_AND_FILE, FILE_ALONE };
 
 /* Functions that are not matched yet, in the order of their keys. */
@@ -23,7 +25,7 @@ struct side {
 
 struct matcher {
 	struct side before, after;
-	uint32_t *match; /* of each function of `before`: that of `after`, or UNMATCHED */
+	uint32_t *match; /* for each function of `before`, its match in `after`, or UNMATCHED */
 	bool *taken;	 /* functions of `after` that are matched */
 };
 
@@ -212,7 +214,7 @@ static struct prb_error *numbers_init(struct numbers *n, const struct prb_tree *
 	return n->functions && n->frames && n->stacks ? NULL : prb_error_nomem();
 }
 
-/* The line of `after` that stands for a line of `before`. */
+/* The line of `after` that corresponds to a line of `before`. */
 static int32_t moved(const struct prb_tree_function *from, const struct prb_tree_function *to,
 		     int32_t line)
 {

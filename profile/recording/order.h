@@ -7,7 +7,7 @@
  *     prb_order_each (number, &order, thread)
  *             … &recording->runs.items[*number] …
  *
- * Threading: any thread; the order belongs to who made it. Errors: memory.
+ * Threading: any thread; the order is the caller's. Errors: memory.
  */
 #ifndef PRB_PROFILE_RECORDING_ORDER_H
 #define PRB_PROFILE_RECORDING_ORDER_H
@@ -17,7 +17,7 @@
 
 struct prb_order {
 	uint32_t *runs; /**< numbers of all runs, thread by thread */
-	size_t *begin;	/**< where those of a thread begin; one more than there are threads */
+	size_t *begin;	/**< where each thread's runs begin; one more than there are threads */
 };
 
 struct prb_error *prb_order_make(const struct prb_recording *recording,

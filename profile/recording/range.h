@@ -2,7 +2,7 @@
 /**
  * @file A part of the time of a recording.
  *
- * What a run weighs lies evenly over its time, so that a run which is half inside weighs half.
+ * The weight of a run is spread evenly over its time: a run that is half inside weighs half.
  *
  * Threading: one thread at a time.
  */
@@ -11,7 +11,7 @@
 
 #include "profile/recording/recording.h"
 
-/** What of @p run is from @p from to @p to; false if nothing is. */
+/** The part of @p run from @p from to @p to; false if it is empty. */
 bool prb_run_inside(const struct prb_run *run, int64_t from, int64_t to, struct prb_run *ret);
 
 /** The moment, from its start, up to which it has samples of @p covered nanoseconds: of --when, the
@@ -20,7 +20,7 @@ int64_t prb_recording_moment(const struct prb_recording *recording, int64_t cove
 
 /**
  * Keeps what is from @p from to @p to, in nanoseconds from the start, and counts times from there
- * on. The runs have to be in order. What the recording cost stays that of all of it.
+ * on. The runs have to be in order. The cost stays that of the whole recording.
  */
 void prb_recording_clip(struct prb_recording *recording, int64_t from, int64_t to);
 

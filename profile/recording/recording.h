@@ -5,10 +5,10 @@
  * A run is one or more samples in a row of one thread that found the same stack in the same state.
  * Each sample has weights, which are no guesses but differences of counters: the time since the
  * thread's last sample, and how long the thread had a processor and waited for one since then, as
- * the kernel counts. What a thread used of a processor while nobody looked, before it was found
- * asleep or waiting for a processor, is kept for its next sample on a processor: random moments on
- * the clock are random moments of the time on a processor too, so each function gets its share. The
- * sums over a thread are exact, whatever the rate.
+ * the kernel counts. CPU time that a thread used between samples, before it was found asleep or
+ * waiting for a processor, is kept for its next sample on a processor: random moments on the clock
+ * are random moments of the time on a processor too, so each function gets its share. The sums over
+ * a thread are exact, whatever the rate.
  *
  * Threading: one thread at a time. A recording owns all it has. Times are nanoseconds; `begin` of
  * runs counts from the start of the recording.
@@ -37,7 +37,7 @@ enum prb_run_state {
 /** "on a processor", "waits for a processor", … */
 const char *prb_run_state_name(enum prb_run_state state);
 
-/** What a thread that does not run waits for. */
+/** The cause of a wait. */
 enum prb_wait_kind {
 	PRB_WAIT_NONE, /**< nothing that is known */
 	PRB_WAIT_GIL,
@@ -54,9 +54,8 @@ const char *prb_wait_kind_name(enum prb_wait_kind kind);
 
 struct prb_profile_wait {
 	enum prb_wait_kind kind;
-	char *what; /**< "socket 7 → 10.0.0.3:29500"; NULL if the kind says all */
-	uint32_t
-		owner; /**< number of the thread that holds it, plus one; 0: nobody that is known */
+	char *what;	/**< "socket 7 → 10.0.0.3:29500"; NULL if the kind says all */
+	uint32_t owner; /**< number of the thread that holds it, plus one; 0: unknown */
 };
 
 struct prb_run {
@@ -66,7 +65,7 @@ struct prb_run {
 	enum prb_wait_kind wait_kind; /**< of that wait */
 	bool gil;		      /**< it holds the GIL of its interpreter */
 	uint32_t samples;	      /**< all of them */
-	uint32_t reads; /**< those that did not merely find that nothing had changed */
+	uint32_t reads; /**< samples that read the stack, rather than finding it unchanged */
 	int64_t begin;
 	int64_t wall, cpu, queue;
 	double cpu_squares; /**< sum of the squares of the CPU weights: how many samples they equal
@@ -117,7 +116,7 @@ enum prb_profile_end {
 	PRB_PROFILE_TARGET_ENDED,
 	PRB_PROFILE_THREAD_ENDED, /**< the only one that was sampled */
 	PRB_PROFILE_TARGET_EXEC,  /**< the process runs another program */
-	PRB_PROFILE_CUT_OFF,	  /**< whoever recorded it was killed, or still records */
+	PRB_PROFILE_CUT_OFF,	  /**< the recorder was killed, or still records */
 };
 
 /** "the process ended"; NULL for an end that is not worth a word. */
@@ -162,8 +161,10 @@ struct prb_recording {
 	PRB_VEC(struct prb_profile_window) windows; /**< that were kept, in their order */
 	double rate;				    /**< that was asked for */
 	bool native;				    /**< with C frames */
-	/** Of allocations: `cpu` is bytes that were allocated, `queue` those that are alive at the
-	 * end, `rate` the bytes for each sample. */
+	/**
+	 * Of allocations: `cpu` is bytes that were allocated, `queue` bytes still alive at the end,
+	 * `rate` the bytes for each sample.
+	 */
 	bool bytes;
 	bool tasks; /**< with the tasks of asyncio (awaits.h) */
 	pid_t tid;  /**< the only thread that was sampled; 0: all were */
@@ -226,7 +227,7 @@ static inline pid_t prb_recording_pid(const struct prb_recording *recording, uin
 	return process ? recording->others.items[process - 1].pid : recording->pid;
 }
 
-/** Replaces a text of the recording, which somebody else may be about to write, by a copy. */
+/** Replaces a text of the recording, which another thread may be about to write, by a copy. */
 struct prb_error *prb_recording_replace(struct prb_recording *recording, char **text,
 					const char *by) PRB_MUST_CHECK;
 /** Appends a copy of a thread of another recording, as one of @p process. */

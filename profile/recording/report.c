@@ -35,7 +35,7 @@ struct prb_error *prb_weight_parse(const char *mode, enum prb_weight *ret)
 		    : NULL;
 }
 
-/* What is held off by job control waits for nothing of the program's own. */
+/* A thread stopped by job control waits for nothing of the program. */
 static bool is_blocked(const struct prb_run *run)
 {
 	return (run->state == PRB_RUN_ASLEEP || run->state == PRB_RUN_IN_KERNEL) &&
@@ -95,15 +95,15 @@ struct prb_share prb_report_share(const struct prb_report *report, int64_t weigh
 	return prb_share_of((double)weight, (double)report->weight, report->samples);
 }
 
-/* What is summed up on the way; one element for each stack, frame or function. */
+/* Intermediate sums; one element for each stack, frame or function. */
 struct sums {
 	const struct prb_tree *tree;
 	const struct prb_profile_choice *choice;
-	int64_t *self, *below;	/* of stacks: their own, and with all that they call */
-	uint64_t *samples;	/* of stacks */
-	uint32_t *child, *next; /* of stacks: their first call, and that of their caller after it */
-	uint32_t *row;		/* of frames: their row, plus one */
-	uint32_t *open;		/* of rows: how often it is among the callers */
+	int64_t *self, *below;	    /* of stacks: their own, and with all that they call */
+	uint64_t *samples;	    /* of stacks */
+	uint32_t *child, *next;	    /* of stacks: their first call, and their caller's next call */
+	uint32_t *row;		    /* of frames: their row, plus one */
+	uint32_t *open;		    /* of rows: how often it is among the callers */
 	struct prb_number_map rows; /* by function and line */
 };
 

@@ -60,7 +60,8 @@ struct prb_report_row {
 struct prb_report {
 	PRB_VEC(struct prb_report_row) rows; /**< by `self`, then `total`, the largest first */
 	int64_t weight;			     /**< of all */
-	double samples; /**< so many independent ones, all of the same weight, tell as much */
+	double samples; /**< the number of independent samples of equal weight with the same
+			   precision */
 	uint64_t taken; /**< samples that weigh anything */
 	int64_t states[PRB_RUN_STATES]; /**< the weight by what threads did meanwhile */
 };

@@ -96,7 +96,7 @@ static int compare(const void *x, const void *y)
 
 	if (a->thread != b->thread)
 		return a->thread < b->thread ? -1 : 1;
-	/* One that took no time is before the one that begins with it. */
+	/* A run without duration precedes one that begins at the same time. */
 	if (a->begin != b->begin)
 		return a->begin < b->begin ? -1 : 1;
 	return (a->wall > b->wall) - (a->wall < b->wall);

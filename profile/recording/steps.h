@@ -20,7 +20,7 @@ struct prb_steps {
 	prb_run_list runs;
 	int64_t step; /**< ns; 0: runs stay as they are */
 	int64_t most; /**< so many steps, what is later belongs to the last; 0: any */
-	struct prb_number_map numbers; /**< of runs, by a hash of what tells them apart */
+	struct prb_number_map numbers; /**< of runs, by a hash of their identity */
 };
 
 /** Adds a run, which may become part of another one. */
@@ -32,7 +32,7 @@ void prb_steps_clear(struct prb_steps *steps);
 
 /** Orders runs by thread and begin. */
 void prb_runs_sort(struct prb_run *runs, size_t count);
-/** The same; and those that overlap lie behind each other. */
+/** As above; overlapping runs are moved after each other. */
 void prb_runs_straighten(struct prb_run *runs, size_t count);
 
 #endif

@@ -13,7 +13,7 @@ struct view {
 	const struct prb_tree *old;
 	struct prb_tree *tree;
 	bool tasks;
-	uint32_t *frames;  /* of the new tree by those of the old one; NONE: not yet */
+	uint32_t *frames;  /* frames of the new tree by the old one's; NONE: not yet */
 	uint32_t *renamed; /* stacks */
 	/* By stacks of the old tree: the new stack that the first task's frames are called from;
 	 * NONE while there was no task. */

@@ -14,9 +14,9 @@
 #include "profile/recording/recording.h"
 
 /**
- * Makes the tree of one view, in place of that of the recording: with @p tasks, or without.
- * Runs get its stacks. *ret_renamed, unless @p ret_renamed is NULL, is the caller's: for each stack
- * of the old tree that of the new one, which may be 0, or NULL where nothing has changed.
+ * Replaces the recording's tree by the tree of one view: with @p tasks, or without. Runs get its
+ * stacks. *ret_renamed, unless @p ret_renamed is NULL, is the caller's: for each stack of the old
+ * tree that of the new one, which may be 0, or NULL where nothing has changed.
  */
 struct prb_error *prb_tasks_view(struct prb_recording *recording, bool tasks,
 				 uint32_t **ret_renamed) PRB_MUST_CHECK;

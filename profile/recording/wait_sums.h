@@ -14,7 +14,7 @@
 
 struct prb_wait_sum {
 	uint32_t wait;	 /**< in the recording */
-	uint32_t thread; /**< the one that waited; where all are one row, the first that did */
+	uint32_t thread; /**< the waiting thread; where all are one row, the first of them */
 	size_t threads;	 /**< that waited: 1, or how many are one row */
 	int64_t wall;
 };
@@ -26,7 +26,7 @@ struct prb_wait_sums {
 
 /**
  * Sums up the waits of the chosen threads: for the GIL if @p gil, of each thread by its own; else
- * for all that is not the GIL, by what it is. What is not known is wait 0.
+ * for all that is not the GIL, by what it is. Unknown causes are wait 0.
  */
 struct prb_error *prb_wait_sums_make(const struct prb_recording *recording,
 				     const struct prb_profile_choice *choice, bool gil,

@@ -14,7 +14,7 @@
 #include "profile/recording/report.h"
 
 struct prb_wall_part {
-	uint32_t function; /**< the innermost one, as rows of a report have it */
+	uint32_t function; /**< the innermost one, as in rows of a report */
 	int32_t line;
 	enum prb_run_state state;
 	uint32_t wait; /**< what it slept for; 0: it did not, or that is not known */
@@ -22,7 +22,7 @@ struct prb_wall_part {
 };
 
 struct prb_wall_parts {
-	PRB_VEC(struct prb_wall_part) list; /**< those of a row together, the longest first */
+	PRB_VEC(struct prb_wall_part) list; /**< a row's parts together, the longest first */
 };
 
 /** @p choice: which threads, and whether lines are told apart. */
@@ -31,7 +31,7 @@ struct prb_error *prb_wall_parts_make(const struct prb_recording *recording,
 				      struct prb_wall_parts *ret) PRB_MUST_CHECK;
 void prb_wall_parts_deinit(struct prb_wall_parts *parts);
 
-/** Those of a row, borrowed; none for a row without time of its own. */
+/** The parts of a row, borrowed; none for a row without time of its own. */
 const struct prb_wall_part *prb_wall_parts_of(const struct prb_wall_parts *parts,
 					      const struct prb_report_row *row, size_t *ret_count);
 

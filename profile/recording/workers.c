@@ -32,7 +32,7 @@ void prb_workers_deinit(struct prb_workers *w)
 	prb_vec_free(&w->runs);
 }
 
-/** The first that ends after @p time; of those of one thread none overlaps another. */
+/** The first that ends after @p time; a thread's own never overlap. */
 static size_t find(const struct prb_workers *w, int64_t time)
 {
 	size_t low = 0, high = w->runs.count;

@@ -59,7 +59,7 @@ static void place_queue(struct prb_subject *subject, struct prb_run *run)
 struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb_subject *subject,
 				     const struct prb_stack_sample *sample, int64_t now)
 {
-	/* What is less is another thread's, which runs another program and got this number. */
+	/* A lower count belongs to another thread that has this tid now. */
 	int64_t waited = PRB_MAX(sample->times.waited - subject->times.waited, (int64_t)0);
 	int64_t placed = PRB_MIN(subject->queued, waited);
 	/* A thread without Python has nothing to tell apart, unless its C frames are read. */

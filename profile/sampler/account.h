@@ -21,12 +21,17 @@ struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb
 struct prb_error *prb_account_same(struct prb_recording *recording, struct prb_subject *subject,
 				   uint32_t samples, int64_t now) PRB_MUST_CHECK;
 
-/** A sample at @p now that found that the thread has had no processor since it was let go, at the
- * sample before or earlier: it waits for one, where it was. */
+/**
+ * A sample at @p now that found that the thread has had no processor since it was resumed, at the
+ * sample before or earlier: it waits for one, where it was.
+ */
 struct prb_error *prb_account_queued(struct prb_recording *recording, struct prb_subject *subject,
 				     int64_t now) PRB_MUST_CHECK;
 
-/** The thread has ended: what it used since its last sample, if the kernel still tells. */
+/**
+ * The thread has ended: accounts its CPU time since its last sample, if the kernel still reports
+ * it.
+ */
 void prb_account_last(const struct prb_tasks *tasks, struct prb_subject *subject,
 		      const struct prb_task_watch *task);
 

@@ -115,7 +115,7 @@ static bool is_on_stack(void *context, uint64_t frame)
 	return prb_codes_find(context, frame, NULL);
 }
 
-/* Those of all tasks that wait, in their order. */
+/* Notes the frames of all waiting tasks, in their order. */
 static struct prb_error *note_frames(struct prb_awaits *awaits, struct prb_codes *codes,
 				     struct prb_python *py, struct prb_mem *mem)
 {
@@ -167,7 +167,7 @@ static struct prb_error *add_marker(struct prb_awaits *awaits, const char *name,
 	return prb_tree_call(tree, *stack, frame, stack);
 }
 
-/* What is not followed, or could not be read, of who waits for the outermost task. */
+/* Notes that waiters of the outermost task were not followed, or could not be read. */
 static struct prb_error *add_end(struct prb_awaits *awaits, uint32_t *stack)
 {
 	const struct prb_asyncio_running *running = &awaits->running;

@@ -2,10 +2,10 @@
 /**
  * @file Samples with the asyncio task that the thread runs, and the tasks that wait for it.
  *
- * The stack of such a sample has, between the frames of the event loop and those of the running
- * task, the tasks that wait, outermost first: for each a frame of the kind PRB_FUNCTION_TASK, and
- * the chain of its awaits; and such a frame of the running task itself. tasks_view.h makes the two
- * views of that: the stack as it was, or the tasks in place of the event loop.
+ * The stack of such a sample has, between the event loop's frames and the running task's, the tasks
+ * that wait, outermost first: for each a frame of the kind PRB_FUNCTION_TASK, and the chain of its
+ * awaits; and such a frame of the running task itself. tasks_view.h makes the two views of that:
+ * the stack as it was, or the tasks in place of the event loop.
  *
  * Threading: one thread at a time. Internal to profile/sampler/. Borrows the target, its modules
  * and the subjects' runtimes.
@@ -27,8 +27,8 @@ void prb_awaits_destroy(struct prb_awaits *awaits);
 struct prb_error *prb_awaits_refresh(struct prb_awaits *awaits, int64_t now) PRB_MUST_CHECK;
 
 /**
- * Notes what a thread awaits, after its own frames were noted, which stand still or are proven
- * later to have.
+ * Notes what a thread awaits, after its own frames were noted, whose memory does not change, or is
+ * proven later not to have.
  */
 struct prb_error *prb_awaits_note(struct prb_awaits *awaits, struct prb_codes *codes,
 				  struct prb_mem *mem,

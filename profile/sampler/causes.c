@@ -149,7 +149,7 @@ static void forget(struct prb_causes *c)
 	c->numbers = (struct prb_number_map){};
 }
 
-/* What the same call was for a moment ago it is for still. */
+/* Reuses the description of the same call a moment ago. */
 static struct prb_error *describe_once(struct prb_causes *c, const struct prb_task *call,
 				       struct prb_mem *mem, uint32_t *ret)
 {

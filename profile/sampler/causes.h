@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What sleeping threads wait for, as samples tell it: the GIL and its holder, a lock and its
+ * @file The causes of sleeping threads' waits, for samples: the GIL and its holder, a lock and its
  * owner, a descriptor and its peer.
  *
  * Descriptions of the same call with the same arguments are kept for a second, since they are made
- * at a rate; who holds the GIL or a lock is read each time.
+ * at a rate; the holder of the GIL or a lock is read each time.
  *
  * Threading: one thread at a time. Internal to profile/sampler/. Borrows the subjects.
  */
@@ -32,7 +32,7 @@ struct prb_causes {
 
 void prb_causes_deinit(struct prb_causes *causes);
 
-/** The innermost Python frame of a thread, and who runs it. */
+/** The innermost Python frame of a thread, and its interpreter. */
 struct prb_cause_frame {
 	struct prb_python *py; /**< NULL: there is none */
 	struct prb_py_frame frame;

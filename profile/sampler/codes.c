@@ -123,7 +123,7 @@ void prb_codes_begin(struct prb_codes *codes)
 	prb_number_map_deinit(&codes->frames);
 }
 
-/* Before 3.11 only a frame can tell the qualified name; that there is none is no error. */
+/* Before 3.11 only a frame gives the qualified name; a missing one is no error. */
 static struct prb_error *add_qualname(struct prb_python *py, struct prb_mem *mem,
 				      const struct prb_py_frame *frame, struct prb_py_code *code)
 {
@@ -254,7 +254,7 @@ static struct prb_error *keep_functions(struct prb_codes *codes)
 	return NULL;
 }
 
-/* The same function for another subject is another one. */
+/* A function counts once for each subject. */
 static struct prb_error *function_of(struct prb_codes *codes, const struct noted *noted,
 				     uint32_t *ret)
 {

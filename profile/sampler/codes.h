@@ -4,8 +4,8 @@
  *
  * A frame names its code object by address. An address is believed only while the object there
  * consists of what it did (see python/frames/code_identity.h), which is compared at each sample, at
- * its own instant. What is learnt from memory that might be moving is kept only when it is proven
- * that it did not.
+ * its own instant. Data from memory that might have changed is kept only when it is proven that it
+ * did not.
  *
  * Threading: one thread at a time. Borrows the tree.
  */
@@ -35,8 +35,8 @@ void prb_codes_watch_modules(struct prb_codes *codes);
 void prb_codes_begin(struct prb_codes *codes);
 
 /**
- * Notes the frames of one thread, read through @p mem, whose memory stands still, or is proven
- * later to have. A code that cannot be read is noted as such. Errors are about memory of ours.
+ * Notes the frames of one thread, read through @p mem, whose memory does not change, or is proven
+ * later not to have. A code that cannot be read is noted as such. Errors are about memory of ours.
  */
 struct prb_error *prb_codes_note(struct prb_codes *codes, struct prb_python *py,
 				 struct prb_mem *mem,
@@ -47,8 +47,10 @@ struct prb_error *prb_codes_note_other(struct prb_codes *codes, struct prb_pytho
 				       struct prb_mem *mem,
 				       const struct prb_py_frame *frame) PRB_MUST_CHECK;
 
-/** Whether the frame at that address is among those noted of the thread's own stack; the how
- * manyth, unless @p ret is NULL. */
+/**
+ * True if the frame at that address was noted for the thread's own stack; its index, unless @p ret
+ * is NULL.
+ */
 bool prb_codes_find(const struct prb_codes *codes, uint64_t address, size_t *ret);
 
 /**
@@ -58,7 +60,7 @@ bool prb_codes_find(const struct prb_codes *codes, uint64_t address, size_t *ret
 struct prb_error *prb_codes_keep_frames(struct prb_codes *codes,
 					const uint32_t **ret) PRB_MUST_CHECK;
 
-/** What prb_codes_keep_frames(), or prb_codes_keep(), has made; others from *ret_others on. */
+/** The frames made by prb_codes_keep_frames(), or prb_codes_keep(); others from *ret_others on. */
 const uint32_t *prb_codes_kept_frames(const struct prb_codes *codes, size_t *ret_others);
 
 /** The stack of what was noted since prb_codes_begin(), all of which is kept: it was proven. */

@@ -110,7 +110,7 @@ void prb_live_wake(const struct prb_live *live)
 	(void)written; /* it fails only where it is readable already */
 }
 
-/* Items of one vector behind those of another. */
+/* Appends the items of one vector to another. */
 #define APPEND(to, from)                                                                           \
 	append((void **)&(to)->items, &(to)->count, &(to)->capacity, (from)->items, (from)->count, \
 	       sizeof(*(from)->items))

@@ -4,11 +4,11 @@
  *
  * The sampler hands over what is new at fixed intervals, and keeps no samples that it handed over.
  * The viewer, another thread, appends them to a recording of its own. The sampler never waits for
- * the viewer: what the viewer has not taken yet is handed over the next time.
+ * the viewer: data that the viewer has not taken yet is handed over the next time.
  *
- * Threading: prb_live_is_due() and prb_live_put() are for the thread that samples, all others for
- * the one that looks. The viewer's recording shares the strings of the sampler's one, which has to
- * stay until the viewer is done. Errors: memory.
+ * Threading: prb_live_is_due() and prb_live_put() are for the sampling thread, all others for the
+ * viewer's. The viewer's recording shares the strings of the sampler's one, which has to stay until
+ * the viewer is done. Errors: memory.
  */
 #ifndef PRB_PROFILE_SAMPLER_LIVE_H
 #define PRB_PROFILE_SAMPLER_LIVE_H

@@ -23,7 +23,7 @@ struct prb_pauses {
 };
 
 void prb_pauses_add(struct prb_pauses *pauses, double us);
-/** Sets the members of @p cost that tell of stops. */
+/** Sets the members of @p cost about stops. */
 void prb_pauses_sum_up(const struct prb_pauses *pauses, struct prb_profile_cost *cost);
 
 #endif

@@ -32,7 +32,7 @@ static void note_clock(struct prb_sampled *p)
 	p->cpu_now = PRB_MAX(read_clock(p->clock), p->cpu_now);
 }
 
-/* Of all children that it has waited for, and of those that they have; -1 where it is gone. */
+/* CPU time of all children that it has reaped, and of their reaped children; -1 if it has ended. */
 static int64_t read_children_clock(const struct prb_sampled *p)
 {
 	prb_auto_close int fd = openat(p->subjects.folder, "../stat", O_RDONLY | O_CLOEXEC);
@@ -77,7 +77,7 @@ static struct prb_error *sample_one(struct prb_sampled *p, size_t index)
 		prb_account_last(&p->subjects.tasks, subject, task);
 		return NULL;
 	}
-	/* C frames tell by themselves. */
+	/* With C frames this is not needed. */
 	p->stateless_ran |= !p->reader.natives && !subject->states.count &&
 			    sample.times.turns != subject->times.turns;
 	now = prb_clock_ns();
@@ -85,7 +85,7 @@ static struct prb_error *sample_one(struct prb_sampled *p, size_t index)
 	return prb_account_sample(p->recording, subject, &sample, now);
 }
 
-/* Those that have not run for long only if somebody has. *ret_others_slept: nobody has. */
+/* Threads idle for long are only looked at if one of them has run. *ret_others_slept: none has. */
 static struct prb_error *sample_all(struct prb_sampled *p, bool others_slept)
 {
 	const size_t *index;
@@ -100,7 +100,7 @@ static struct prb_error *sample_all(struct prb_sampled *p, bool others_slept)
 	return NULL;
 }
 
-/* Before a round: what is new must be known, or it would be told wrongly. */
+/* Before a round: new threads and states must be known, or samples would be attributed wrongly. */
 static struct prb_error *refresh(struct prb_sampled *p, int64_t now)
 {
 	bool wanted = p->ended_any || p->stateless_ran || p->reader.stale ||
@@ -237,7 +237,7 @@ struct prb_error *prb_sampled_switch_native(struct prb_sampled *p, bool native)
 		prb_natives_root(p->natives, p->reader.root);
 	}
 	p->reader.natives = native ? p->natives : NULL;
-	/* Those that sleep have other stacks now. */
+	/* The sleeping threads have other stacks now. */
 	prb_vec_each (subject, &p->subjects.list)
 		subject->asleep = false;
 	return prb_quiet_sort(&p->quiet, p->reader.woke);
@@ -415,7 +415,7 @@ static struct prb_error *ran_another(struct prb_sampled *p, int64_t cpu_before,
 	return NULL;
 }
 
-/* What is new must be known before; *ret_runs: how many there were before the samples. */
+/* Refreshes what is known; *ret_runs: the number of runs before the samples. */
 static struct prb_error *get_ready(struct prb_sampled *p, bool *ret_others_slept, size_t *ret_runs)
 {
 	int64_t now = p->reader.woke;
@@ -452,7 +452,7 @@ struct prb_error *prb_sampled_round(struct prb_sampled *p, int64_t woke,
 		p->cpu_now = PRB_MAX(p->quiet.now, p->cpu_now);
 	else
 		note_clock(p);
-	/* What was read meanwhile of another program is worth nothing. */
+	/* Data that was read from another program meanwhile is dropped. */
 	err = p->ran_any ? prb_target_same_program(p->target, NULL) : NULL;
 	if (err) {
 		prb_error_destroy(err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file One process that is sampled, as the program that it runs now, and those that it ran before.
+ * @file One process that is sampled, as its present program and its earlier ones.
  *
  * Threading: the same thread of ours for all of a recording (a rule of ptrace). Internal to
  * profile/sampler/. Errors are what prevents its recording, memory, and the disk.
@@ -17,20 +17,20 @@
 #include "profile/recording/recording.h"
 #include "profile/sampler/stack.h"
 
-/** What the process ran before it ran another program, for the names of its functions. */
+/** An earlier program of the process, for the names of its functions. */
 struct prb_sampled_past {
 	struct prb_target *target; /**< NULL: borrowed */
 	struct prb_natives *natives;
 };
 
 struct prb_sampled {
-	/* Set by whoever begins it. */
+	/* Set by the caller. */
 	struct prb_recording *recording;
 	uint32_t number;  /**< of the process in the recording */
 	pid_t pid;	  /**< of the process */
 	pid_t tid;	  /**< only this thread; 0: all */
 	bool native;	  /**< C frames too */
-	bool live;	  /**< somebody looks at it meanwhile: C frames get their names at once */
+	bool live;	  /**< there is a live view: C frames get their names at once */
 	bool tasks;	  /**< with the tasks of asyncio */
 	bool modules;	  /**< modules of torch are told apart */
 	bool starts;	  /**< it began just now: all it uses counts, Python may come later */
@@ -91,7 +91,7 @@ struct prb_error *prb_sampled_switch_native(struct prb_sampled *p, bool native) 
 /** The recording is to have all samples that were taken. */
 struct prb_error *prb_sampled_settle(struct prb_sampled *p) PRB_MUST_CHECK;
 
-/** What its threads used and no sample has is given to where they were. */
+/** Attributes CPU time without a sample to the last place of each thread. */
 struct prb_error *prb_sampled_finish(struct prb_sampled *p) PRB_MUST_CHECK;
 
 /** Lets go of its threads; what names are made from stays. */

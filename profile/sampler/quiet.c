@@ -39,7 +39,7 @@ void prb_quiet_end(struct prb_quiet *q)
 	forget_rest(q);
 }
 
-/* What the watched ones have used; false if one of them is gone. */
+/* CPU time of the watched threads; false if one of them has ended. */
 static bool read_watched(struct prb_quiet *q, int64_t *ret)
 {
 	bool all = true;

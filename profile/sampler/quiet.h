@@ -2,15 +2,15 @@
 /**
  * @file Which threads of a process need not be looked at for a sample.
  *
- * The clock of a process is the sum of what its threads have used of a processor, those that have
- * ended too, each as its `schedstat` has it; it takes one system call. As long as it is the sum of
- * what is known of each thread, no thread that slept has used a processor since then.
+ * The clock of a process is the CPU time of all its threads, ended ones too, as in their
+ * `schedstat`; it takes one system call. As long as it is the sum of what is known of each thread,
+ * no thread that slept has used a processor since then.
  *
- * What a thread uses is added at a tick, and when it loses the processor. So the clock does not
- * tell yet of a thread that has been woken just now, while the thread's own counters do. Therefore
- * a thread that has run is watched for some time: its own counters are looked at for each sample.
- * That time is proportional to how long it ran, so that a thread that uses more than one part in
- * 5,000 of a processor is always watched.
+ * CPU time is added at a tick, and when the thread loses the processor. So the clock does not show
+ * a thread that was woken just now, while the thread's own counters do. Therefore a thread that has
+ * run is watched for some time: its own counters are looked at for each sample. That time is
+ * proportional to how long it ran, so that a thread that uses more than one part in 5,000 of a
+ * processor is always watched.
  *
  * Threading: one thread at a time. Internal to profile/sampler/. Borrows the subjects.
  */
@@ -32,8 +32,10 @@ struct prb_quiet {
 	uint32_t rounds;	 /**< samples of the others that are not in the recording yet, */
 	int64_t at;		 /**< and the time of the last one */
 
-	/** What threads have used that are not in the list is between those, and the same as long
-	 * as the list is. */
+	/**
+	 * CPU time of threads outside the list is between these, and constant as long as the list
+	 * is unchanged.
+	 */
 	int64_t rest_least, rest_most;
 	uint64_t changes; /**< of the list, when that was found out */
 	int64_t begin;	  /**< what the clock has more than the watched ones, before a sample */
@@ -49,14 +51,14 @@ void prb_quiet_end(struct prb_quiet *quiet);
  */
 bool prb_quiet_look(struct prb_quiet *quiet);
 
-/** After a sample at @p now of those that prb_quiet_look() told to look at. */
+/** After a sample at @p now of the threads that prb_quiet_look() selected. */
 struct prb_error *prb_quiet_sampled(struct prb_quiet *quiet, bool others_slept,
 				    int64_t now) PRB_MUST_CHECK;
 
 /** The subject has used @p ran at the sample at @p now. */
 void prb_quiet_watch(struct prb_subject *subject, int64_t ran, int64_t now);
 
-/** Finds out anew whom to watch: the list, or what is known of the subjects, is another one. */
+/** Selects the watched threads anew: the list, or the knowledge of the subjects, has changed. */
 struct prb_error *prb_quiet_sort(struct prb_quiet *quiet, int64_t now) PRB_MUST_CHECK;
 
 /** Adds to the recording what samples found of others than the watched ones. To be called before

@@ -21,7 +21,7 @@
 #include "target/proc/process.h"
 
 enum {
-	LATE_NS = 1000000,	/* at such intervals late threads are looked after */
+	LATE_NS = 1000000,	/* interval at which late threads are checked */
 	WATCH_NS = 50000000,	/* after which the end of a child is looked for */
 	CHILDREN_NS = 50000000, /* children are looked for at most so often */
 	CHILDREN_SHARE = 30,	/* and so that it takes one part of so many */
@@ -41,7 +41,7 @@ struct sampler {
 	struct prb_schedule schedule;
 	int64_t end, woke;
 	int64_t children_at; /* when they are looked for again */
-	int64_t progress_at; /* when it is told again */
+	int64_t progress_at; /* when it is reported again */
 	bool nothing;	     /* it ended before it was looked at */
 	int64_t own_before;
 	bool gate_open; /* options->gate is not ours */
@@ -66,7 +66,7 @@ static bool program_ended(const struct sampler *s)
 	return s->program && s->program->has_ended(s->program->context);
 }
 
-/* Whether processes are told apart, by the outermost frames of their stacks. */
+/* True if processes are distinguished by the outermost frames of their stacks. */
 static bool has_several(const struct sampler *s)
 {
 	return s->options->others_count || s->options->children;
@@ -146,7 +146,7 @@ static bool has_ended(pid_t pid)
 	return ended;
 }
 
-/* One that cannot be read is named, and left out. */
+/* An unreadable child is named, and left out. */
 static struct prb_error *add_child(struct sampler *s, pid_t pid)
 {
 	struct prb_sampled *p = find_known(s, pid);
@@ -164,7 +164,7 @@ static struct prb_error *add_child(struct sampler *s, pid_t pid)
 		err = prb_sampled_renew(p);
 	if (!err) {
 		prb_sampled_start(p, s->woke);
-		/* What one that began later has waited for is ours, and nobody found it. */
+		/* Children that a later process has reaped are ours, and were not found. */
 		if (s->program || s->children_at)
 			p->children_begin = 0;
 		return NULL;
@@ -192,13 +192,16 @@ static struct prb_error *add_children_of(struct sampler *s, pid_t parent)
 	return NULL;
 }
 
-/* The callback gives all descendants: only of those whose own parents it is not asked for. */
+/*
+ * The callback returns all descendants, so it is only asked about processes without a recorded
+ * ancestor.
+ */
 static bool has_known_ancestor(const struct sampler *s, size_t number)
 {
 	return number > s->options->others_count && !s->processes.items[0]->over;
 }
 
-/* Those that one of ours has left behind, when it ended, are known by then, or nobody's. */
+/* Orphans of an ended process are known by then, or belong to none of ours. */
 static struct prb_error *find_children(struct sampler *s)
 {
 	size_t count = s->processes.count;
@@ -293,8 +296,10 @@ static struct prb_error *end_process(struct sampler *s, struct prb_sampled *p)
 	if (!has_several(s))
 		return NULL;
 	prb_sampled_stop(p);
-	/* C frames get their names at the end. Those of one file get them from one process: a
-	 * living one, which can still open the file's debug information, comes first. */
+	/*
+	 * C frames get their names at the end. Frames of one file get them from one process: a
+	 * living one, which can still open the file's debug information, comes first.
+	 */
 	prb_vec_each (other, &s->processes)
 		if (!(*other)->over)
 			PRB_TRY(prb_sampled_hand_over(*other, &s->places));
@@ -339,9 +344,8 @@ static struct prb_error *run_round(struct sampler *s, bool *ret_more)
 }
 
 /*
- * What those children have used of a processor that were never found. Of one that was, and has
- * ended, its parent says the same again. Children that others than their parents wait for are not
- * counted.
+ * CPU time of children that were never found. The parent's count includes found children that have
+ * ended: subtract them. Children that others than their parents wait for are not counted.
  */
 static int64_t sum_up_unseen(const struct sampler *s)
 {
@@ -361,7 +365,7 @@ static int64_t sum_up_unseen(const struct sampler *s)
 	return PRB_MAX(unseen, (int64_t)0);
 }
 
-/* What it found and cost so far, and how long it has taken. */
+/* Sums up the result, the cost and the duration so far. */
 static struct prb_error *sum_up(struct sampler *s, int64_t now)
 {
 	struct prb_recording *recording = s->recording;
@@ -390,7 +394,7 @@ static struct prb_error *sum_up(struct sampler *s, int64_t now)
 	return NULL;
 }
 
-/* What was written or shown is not kept. */
+/* Drops runs that were written or shown. */
 static void cut(struct sampler *s)
 {
 	struct prb_sampled *const *p;
@@ -569,7 +573,7 @@ static struct prb_error *begin(struct sampler *s)
 	return NULL;
 }
 
-/* What is stored has the stacks' old numbers, and is to get the new ones. */
+/* Stored runs have the stacks' old numbers, and get the new ones. */
 static struct prb_error *name_natives(struct sampler *s)
 {
 	const struct prb_profile_options *o = s->options;
@@ -584,7 +588,7 @@ static struct prb_error *name_natives(struct sampler *s)
 		PRB_TRY(prb_sampled_hand_over(*p, &s->places));
 	if (!s->places.list.count)
 		return NULL;
-	/* What interrupts us from here on is about the names. */
+	/* From here on, an interruption ends the naming. */
 	if (o->give_up_names)
 		o->give_up_names(o->context);
 	if (o->store) {

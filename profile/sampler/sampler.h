@@ -2,8 +2,8 @@
 /**
  * @file Makes a recording of a live process, from outside.
  *
- * Only threads that run are stopped, each for tens of microseconds; those that sleep are read as
- * they lie, and those that have not run since the last look are not even read. Nothing is loaded
+ * Only threads that run are stopped, each for tens of microseconds; sleeping threads are read in
+ * place, and threads that have not run since the last look are not read at all. Nothing is loaded
  * into the process, nothing stays in it, and when we die at any moment it runs on.
  *
  * Threading: all from the thread that calls. Errors are what prevents a recording from beginning,
@@ -36,7 +36,7 @@ struct prb_profile_options {
 	/** Other processes, which are the same recording; borrowed. */
 	struct prb_target *const *others;
 	size_t others_count;
-	/** What each of them is called instead of its command line, borrowed; or NULL. */
+	/** Their names instead of their command lines, borrowed; or NULL. */
 	char *const *names;
 	/** Asked for the children of a process from time to time, to be recorded too; or NULL. The
 	 * caller frees *ret. */
@@ -48,12 +48,14 @@ struct prb_profile_options {
 	struct prb_live *live;
 	/** With `live`: asked between samples whether C frames are read; or NULL. */
 	bool (*wants_native)(void *context);
-	/** Free while no thread is held; who has it may stop threads meanwhile, and the sampler
-	 * waits. Or NULL. */
+	/**
+	 * Free while no thread is held; its owner may stop threads meanwhile, and the sampler
+	 * waits. Or NULL.
+	 */
 	pthread_mutex_t *gate;
 	/** Called once samples are taken, and the store's file can be read; or NULL. */
 	void (*begun)(void *context);
-	/** Told about once a second, between samples, what it cost so far; or NULL. */
+	/** Called about once a second, between samples, with the cost so far; or NULL. */
 	void (*progress)(const struct prb_recording *recording);
 	/** Asked between samples, and when a signal came: whether to end now. */
 	bool (*cancelled)(void *context);

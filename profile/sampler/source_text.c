@@ -15,7 +15,7 @@
 
 enum { MAX_FILE = 4 << 20, MAX_LINE = 300, MAX_LINES = 20000, AROUND = 4, NOBODY = 65534 };
 
-/* Words of a path that stand for what nobody means to hand on. */
+/* Words of a path that hint at secrets. */
 static const char *const secrets[] = {
 	"secret",      "secrets", "password", "passwords", "passwd", "credential",
 	"credentials", "apikey",  "apikeys",  "token",	   "tokens", NULL,
@@ -59,8 +59,8 @@ static struct prb_error *open_live(struct prb_target *target, const char *path, 
 }
 
 /*
- * A program that we started may have ended. It chose the names, perhaps as another user: what not
- * everybody may read is not read for it.
+ * A program that we started may have ended. It chose the names, perhaps as another user: files that
+ * are not world-readable are not read for it.
  */
 static struct prb_error *open_source(struct prb_target *target, bool started, const char *path,
 				     int *fd)

@@ -15,8 +15,8 @@
  * Puts into @p recording the lines that ran, and some around them. Only files that end with .py are
  * read; no file whose path has a word like "secret" or "password", and none that was changed after
  * the recording began. Of a program that we @p started, and that has ended (@p target may be NULL
- * then), the files are where we see them, and only those that everybody may read if we have more
- * rights than our user.
+ * then), the files are where we see them, and only world-readable files if we have more rights than
+ * our user.
  */
 struct prb_error *prb_profile_add_source(struct prb_recording *recording, struct prb_target *target,
 					 bool started) PRB_MUST_CHECK;

@@ -21,7 +21,7 @@ enum {
 	DOUBTS = 4,	      /* how often it is doubted that a thread has no frames */
 	VIEW_READS = 4096,    /* then a new view forgets which pages were ever needed */
 	EARLY_NS = 25 * 1000, /* how far from our waking up a thread begins to wait that we */
-	LATE_NS = 60 * 1000,  /* took the processor from, as its counters tell it later */
+	LATE_NS = 60 * 1000,  /* took the processor from, as its counters show later */
 };
 
 /* One reading of a thread. */
@@ -64,8 +64,8 @@ static struct prb_error *use_own_view(struct reading *r, bool *ret_new)
 }
 
 /*
- * What is read for a thread that has slept since before this round of samples may have been read in
- * this round for another one: most is the same for all, and it need not have a view of its own.
+ * A thread that has slept since before this round of samples needs no view of its own: it can share
+ * the pages that were read in this round for other threads.
  */
 static struct prb_error *use_view_for_sleep(struct reading *r, const struct prb_task_times *times)
 {
@@ -112,7 +112,7 @@ static struct prb_error *keep_for_merge(struct prb_stack_reader *reader,
 	return NULL;
 }
 
-/* Who holds the GIL when the thread is looked at; where that is not known, nobody. */
+/* The GIL holder when the thread is looked at; none if unknown. */
 static struct prb_error *read_gil(struct reading *r, const struct prb_subject_state *state)
 {
 	struct prb_error *err =
@@ -246,7 +246,7 @@ static struct prb_error *unwind(struct reading *r)
 	return NULL;
 }
 
-/* Nobody waits for this, so that it can be tried until enough of the stack was copied. */
+/* No thread is stopped, so this can be retried until enough of the stack was copied. */
 static struct prb_error *unwind_asleep(struct reading *r, const struct prb_task *call)
 {
 	enum { GROWTHS = 4 };
@@ -303,7 +303,7 @@ static bool had_processor(const struct prb_stack_reader *reader,
 	       (queued >= reader->woke - EARLY_NS && queued <= reader->woke + LATE_NS);
 }
 
-/* What is done while it stands: copy, follow the frames, and look at its counters. */
+/* The work while it is stopped: copy, follow the frames, and read its counters. */
 static struct prb_error *read_held(struct reading *r, struct prb_stop *stop,
 				   struct prb_stack_sample *ret)
 {
@@ -322,8 +322,8 @@ static struct prb_error *read_held(struct reading *r, struct prb_stop *stop,
 }
 
 /*
- * One timer interrupt may have woken both us and a thread that slept for a time: then it was not
- * us who kept it waiting.
+ * One timer interrupt may have woken both us and a thread that slept for a time: then it did not
+ * wait because of us.
  */
 static struct prb_error *woke_with_us(struct reading *r, bool *ret)
 {
@@ -413,8 +413,8 @@ static void note_tracer(struct prb_stack_reader *reader, pid_t tracer)
 }
 
 /*
- * Another recording or dump may have it for an instant, and be gone before its name is known; a
- * debugger has it for longer.
+ * Another recording or dump may trace it for an instant, and be gone before its name is known; a
+ * debugger traces it for longer.
  */
 static struct prb_error *seize(struct reading *r, struct prb_stop *ret)
 {
@@ -450,7 +450,7 @@ static struct prb_error *read_stopped(struct reading *r, bool doubt, struct prb_
 
 	*ret_done = false;
 	PRB_TRY(use_own_view(r, &new));
-	/* What is read of a thread that runs is worth nothing, but where it lies is known then. */
+	/* Data read from a running thread is not used, but its addresses are known then. */
 	if (new)
 		PRB_TRY(walk(r));
 	PRB_TRY(seize(r, &stop));
@@ -478,7 +478,7 @@ static struct prb_error *read_stopped(struct reading *r, bool doubt, struct prb_
 	return *ret_done ? take(r, ret) : NULL;
 }
 
-/* It has to get a processor to come out of where it is: its counters tell that it had one. */
+/* It needs a processor to leave its place: its counters show that it had one. */
 static void let_run(struct reading *r)
 {
 	enum { LOOKS = 20, LOOK_NS = 50 * 1000 };
@@ -519,8 +519,7 @@ static struct prb_error *read_somehow(struct reading *r, struct prb_stack_sample
 		r->broken = true;
 		PRB_TRY(take(r, ret));
 	}
-	/* One that began to run only when it was looked at did not run at the time of the sample.
-	 */
+	/* A thread that began to run only during the look did not run at the time of the sample. */
 	if (!ran_first && ret->state == PRB_RUN_ON_CPU)
 		ret->state = PRB_RUN_QUEUED;
 	return NULL;
@@ -543,7 +542,9 @@ static bool is_recorder(pid_t tracer)
 	return same;
 }
 
-/* That nothing was stopped yet may be because others just did, and not one for all of the time. */
+/*
+ * Stops may fail because other tracers are busy right now, but no single one for all of the time.
+ */
 static bool is_in_turn(const struct prb_stack_reader *reader)
 {
 	enum { PATIENCE_NS = 300 * 1000 * 1000 };
@@ -554,8 +555,10 @@ static bool is_in_turn(const struct prb_stack_reader *reader)
 		 is_recorder(reader->tracer)));
 }
 
-/* Somebody else may trace it for now; that nothing at all may be stopped ends the recording, unless
- * it is of a child, or one of many. */
+/*
+ * Another tracer may have it for now. If no thread at all can be stopped, the recording ends,
+ * unless it is of a child, or one of many.
+ */
 static struct prb_error *refused(struct reading *r, struct prb_error *err,
 				 struct prb_stack_sample *ret)
 {
@@ -574,8 +577,8 @@ static struct prb_error *refused(struct reading *r, struct prb_error *err,
 }
 
 /*
- * A thread whose stack is not read. One that still has not run is looked at closely, so that it
- * need not be the next time.
+ * A thread whose stack is not read. A thread that still has not run is examined, so that it need
+ * not be the next time.
  */
 static struct prb_error *tell_state(const struct reading *r, struct prb_stack_sample *ret)
 {

@@ -2,8 +2,8 @@
 /**
  * @file One sample of one thread: its stack, its state, and its counters at that moment.
  *
- * A thread that sleeps is read without being stopped, and proven to have slept on. One that runs is
- * stopped for the time of one copy.
+ * A thread that sleeps is read without being stopped, and proven to have slept on. A running thread
+ * is stopped for the time of one copy.
  *
  * Threading: the same thread of ours for all of a recording (a rule of ptrace). Internal to
  * profile/sampler/.
@@ -47,7 +47,7 @@ struct prb_error *prb_stack_read(struct prb_stack_reader *reader, size_t index,
 /** Before a round of samples, of one thread after another. */
 void prb_stack_begin_round(struct prb_stack_reader *reader);
 
-/** Ends what it owns, when the last thread was let go of. */
+/** Frees its members, when the last thread was resumed. */
 void prb_stack_end(struct prb_stack_reader *reader);
 
 /**

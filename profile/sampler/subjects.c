@@ -75,7 +75,7 @@ static bool is_shared(const struct prb_subjects *s, const struct prb_subject *su
 	return s->shares && subject->number == s->shared;
 }
 
-/* What a thread that began while we looked has used until now counts; else only what is new. */
+/* For a thread that began during the recording, all CPU time counts; else only new time. */
 static struct prb_error *add_subject(struct prb_subjects *s, const struct prb_task_watch *task,
 				     int64_t now)
 {
@@ -141,7 +141,7 @@ static struct prb_error *match_tasks(struct prb_subjects *s, int64_t now)
 	return err;
 }
 
-/* The list changes while it is read: threads come and go. */
+/* The list changes while it is read: threads start and exit. */
 static struct prb_error *read_threads(struct prb_subjects *s, struct prb_python *py,
 				      struct prb_py_threads *ret)
 {
@@ -269,7 +269,10 @@ static struct prb_error *read_python(struct prb_subjects *s, struct prb_python *
 	return err;
 }
 
-/* States that cannot be listed now are those that were known; a look at each tells if it is so. */
+/*
+ * If states cannot be listed now, the known ones are kept; reading each shows whether it is still
+ * there.
+ */
 static struct prb_error *read_states(struct prb_subjects *s)
 {
 	struct prb_python **py;
@@ -300,8 +303,8 @@ bool prb_subjects_search_is_due(const struct prb_subjects *s, int64_t now)
 }
 
 /*
- * The longer there was none, the longer until the next attempt, so that one that comes is met soon,
- * and a program without it costs little.
+ * The longer there was none, the longer until the next attempt. So a new Python is found soon, and
+ * a program without Python costs little.
  */
 static struct prb_error *find_late_python(struct prb_subjects *s, int64_t now)
 {

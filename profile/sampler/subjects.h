@@ -3,8 +3,8 @@
  * @file The threads of a process that is sampled: which there are, and which Python states they
  * run.
  *
- * Threads come and go, and so do their states. prb_subjects_refresh() finds out what is new; who
- * samples calls it when there are signs of that (see prb_subjects_changed()).
+ * Threads and their states start and exit. prb_subjects_refresh() finds the changes; the sampler
+ * calls it when there are signs of some (see prb_subjects_changed()).
  *
  * Threading: one thread at a time. Internal to profile/sampler/. Borrows the target and the
  * recording.
@@ -28,7 +28,7 @@ struct prb_subject_state {
 	uint64_t kept_at; /**< where the thread keeps it; 0 if unknown */
 };
 
-/** A thread, and where its counters stood when it was sampled last. */
+/** A thread, with its counters at its last sample. */
 struct prb_subject {
 	pid_t tid;
 	uint32_t number; /**< in the recording */
@@ -42,7 +42,7 @@ struct prb_subject {
 	bool watched;	       /**< its counters are looked at for each sample (quiet.h), */
 	int64_t watched_until; /**< for so long */
 	bool ended;
-	bool refused; /**< another tracer had it when it was to be stopped last */
+	bool refused; /**< another tracer had it at the last attempt to stop it */
 	struct prb_task_times times;
 	int64_t seen;		/**< when it was sampled last */
 	int64_t unplaced;	/**< time on a processor that no sample has yet */

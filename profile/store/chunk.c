@@ -13,7 +13,7 @@
 enum {
 	LEVEL = 3,
 	LEVEL_SMALL = 17,
-	/* What a run takes at most, decompressed: ten numbers, a mark and a sum of squares. */
+	/* The most bytes of a run, decompressed: ten numbers, a mark and a sum of squares. */
 	MOST_RUN_BYTES = 10 * 10 + 1 + (int)sizeof(double),
 	SQUARES_FOLLOW = 1, /* or they are those of a single sample */
 };

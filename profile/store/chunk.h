@@ -7,7 +7,7 @@
  * squares. docs/profile-format.md describes it. Times are counted in a unit of the chunk; rounding
  * errors are carried on to the next run of the thread, so that sums stay exact.
  *
- * Threading: any thread; nothing here keeps state. Whoever decodes treats the bytes as hostile.
+ * Threading: any thread; nothing here keeps state. Decoding treats the bytes as hostile.
  */
 #ifndef PRB_PROFILE_STORE_CHUNK_H
 #define PRB_PROFILE_STORE_CHUNK_H
@@ -19,7 +19,7 @@
 /** No chunk has more runs. */
 enum { PRB_CHUNK_MOST_RUNS = 1 << 20 };
 
-/** What is known of a chunk besides its bytes. */
+/** The facts of a chunk besides its bytes. */
 struct prb_chunk {
 	size_t runs;
 	int64_t begin; /**< ns from the start of the recording; times count from here */

@@ -19,7 +19,7 @@ enum {
 	HEADER = 100, /* bytes, of an SQLite file */
 	BUSY_MS = 5000,
 	MOST_COPIED = 1 << 30, /* bytes of a database that is read at once */
-	MOST_OBJECTS = 1000,   /* tables, indices and views of whoever had the file since */
+	MOST_OBJECTS = 1000,   /* tables, indices and views that others may have added */
 };
 
 static const struct {
@@ -215,7 +215,7 @@ static struct prb_error *open_in_memory(unsigned char *data, size_t size, sqlite
 	return NULL;
 }
 
-/* Whoever recorded was killed within a change. */
+/* The recorder was killed within a change. */
 static struct prb_error *open_recovered(int fd, int journal, sqlite3 **ret)
 {
 	unsigned char *data;
@@ -241,7 +241,7 @@ static struct prb_error *open_database(struct prb_load_file *file, const char *p
 	sqlite3_extended_result_codes(file->db, 1);
 	sqlite3_busy_timeout(file->db, BUSY_MS);
 	confine(file->db);
-	/* From here on nobody writes to it. What is amiss may be what the journal puts right. */
+	/* From here on it has no writer. The journal may repair what is wrong. */
 	err = check_schema(file->db, &file->source);
 	if (!prb_load_file_is_cut_off(file->fd, real, &journal))
 		return err;

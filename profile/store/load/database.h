@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Opening the database of a recording that somebody else may have made.
+ * @file Opening the database of an untrusted recording.
  *
  * Threading: one thread at a time. Internal to profile/store/load/.
  */
@@ -36,14 +36,15 @@ struct prb_error *prb_load_file_prepare(sqlite3 *db, const char *sql,
 /** Goes to the next row; *row is false after the last one. */
 struct prb_error *prb_load_file_step(sqlite3_stmt *stmt, bool *row) PRB_MUST_CHECK;
 
-/** True if whoever wrote the database at @p path, open at @p fd and locked for reading, was killed
- * within a change: a journal is there, opened then, and nobody is about to write.
+/**
+ * True if the writer of the database at @p path, open at @p fd and locked for reading, was killed
+ * within a change: there is a journal, which is opened, and no process is about to write.
  */
 bool prb_load_file_is_cut_off(int fd, const char *path, int *ret_journal);
 
 /**
- * A copy in memory of the database that is open at @p fd, as it was before the change that the
- * journal tells of; *ret is sqlite3_malloc()'s.
+ * A copy in memory of the database that is open at @p fd, as it was before the change of the
+ * journal; *ret is sqlite3_malloc()'s.
  */
 struct prb_error *prb_load_file_recover(int fd, int journal, unsigned char **ret,
 					size_t *ret_size) PRB_MUST_CHECK;

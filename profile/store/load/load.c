@@ -332,7 +332,7 @@ static struct prb_error *open_load(struct prb_load *load, const char *path, int 
 	return prb_error_prefix(read_all(load), "%s", path);
 }
 
-/* With @p fd, of what is there, whatever the path is. */
+/* With @p fd, opens that file, whatever the path is. */
 static struct prb_error *open_any(const char *path, int fd, bool tasks, struct prb_load **ret)
 {
 	struct prb_load *load = calloc(1, sizeof(*load));

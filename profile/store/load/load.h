@@ -4,7 +4,7 @@
  *
  * The file is an SQLite database that anybody may have made. It is opened read-only; it must have
  * the very tables that probing writes, nothing of its schema is run, and every number is checked.
- * What a recording that was killed has left of its journal is taken into account without writing.
+ * The journal of a killed recording is taken into account without writing.
  *
  * Threading: one thread at a time. PRB_ERROR_BAD_DATA says what is wrong with a file.
  */
@@ -38,7 +38,7 @@ struct prb_error *prb_load_cursor_create(struct prb_load *load,
 					 struct prb_load_cursor **ret) PRB_MUST_CHECK;
 void prb_load_cursor_destroy(struct prb_load_cursor *cursor);
 
-/** Before the first chunk is read: begins with number @p chunk, or the next one that is there. */
+/** Before the first chunk is read: begins with number @p chunk, or the next one that exists. */
 void prb_load_cursor_skip(struct prb_load_cursor *cursor, int64_t chunk);
 /** Number of the chunk that was read last. */
 int64_t prb_load_cursor_chunk(const struct prb_load_cursor *cursor);
@@ -62,7 +62,7 @@ struct prb_error *prb_load_runs(struct prb_load *load, bool in_order) PRB_MUST_C
 struct prb_error *prb_profile_load(const char *path, bool in_order,
 				   struct prb_recording **ret) PRB_MUST_CHECK;
 
-/** The same in order, of the bytes that @p fd has, a file without a name. */
+/** As above, in order, from the nameless file @p fd. */
 struct prb_error *prb_profile_load_copy(int fd, struct prb_recording **ret) PRB_MUST_CHECK;
 
 /** As above; with @p tasks, those of asyncio are in place of the event loop (tasks_view.h). */

@@ -15,7 +15,7 @@ struct prb_load {
 	char *writer, *system;
 	size_t stacks;	   /**< of the file */
 	bool tasks;	   /**< the view that has them in place of the event loop */
-	uint32_t *renamed; /**< the view's stacks by those of the file; NULL: the same */
+	uint32_t *renamed; /**< the view's stacks by the file's; NULL: the same */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What SQLite does with the journal of a change that was not completed, without writing to either
- * file: the pages as they were before are put into a copy in memory. The format is that of
+ * Rolls back a change that was not completed, as SQLite does with its journal, without writing to
+ * either file: the pages as they were before are put into a copy in memory. The format is that of
  * https://www.sqlite.org/fileformat2.html#the_rollback_journal
  */
 #include <fcntl.h>
@@ -124,7 +124,7 @@ bool prb_load_file_is_cut_off(int fd, const char *path, int *ret_journal)
 		return false;
 	err = prb_file_open(-1, name, &journal);
 	prb_error_destroy(err);
-	/* One that was emptied, or begins with a zero, is of a change that was completed. */
+	/* A journal that is empty, or begins with a zero, belongs to a completed change. */
 	if (err || pread(journal, &first, 1, 0) != 1 || !first)
 		return false;
 	*ret_journal = prb_steal_fd(&journal);

@@ -2,7 +2,7 @@
 /**
  * @file The cells of a row of a recording, one after the other, checked.
  *
- * The first one that is wrong leaves an error in the row; the others go on with harmless values.
+ * The first bad cell leaves an error in the row; the others go on with harmless values.
  *
  * Threading: one thread at a time. Internal to profile/store/load/.
  */

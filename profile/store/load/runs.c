@@ -309,7 +309,7 @@ struct prb_error *prb_load_runs(struct prb_load *load, bool in_order)
 	return err;
 }
 
-/* What a ring has no more of is none of its length. */
+/* A ring's length excludes chunks that it has dropped. */
 static void settle_ring(const struct prb_load *load)
 {
 	if (load->gone)

@@ -2,8 +2,8 @@
 /**
  * @file Files as SQLite sees them while a recording is read: the database, and nothing beside it.
  *
- * SQLite would open whatever lies where a journal is looked for, be it a pipe at which it waits for
- * ever. What a journal says is for recover.c.
+ * SQLite would open any file in place of a journal, even a pipe that blocks it for good. recover.c
+ * reads journals.
  *
  * Threading: any thread. Internal to profile/store/load/.
  */

@@ -2,7 +2,7 @@
 /**
  * @file A batch from the recorder to the writing thread: copies of new data.
  *
- * Strings are not copied: those of a recording stay where they are until its end.
+ * Strings are not copied: a recording's strings stay valid until its end.
  *
  * Threading: belongs to one thread at a time. Internal to profile/.
  */

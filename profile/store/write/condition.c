@@ -18,7 +18,7 @@ enum {
 	DOUBT_NS = 1000000000, /* in the file, times are rounded */
 };
 
-/* What is known of a thread. */
+/* The known facts of a thread. */
 struct watched {
 	enum prb_wait_kind kind; /* that it waits for; none */
 	uint32_t wait;
@@ -177,7 +177,7 @@ void prb_store_when_destroy(struct prb_store_when *when)
 	free(when);
 }
 
-/* What names are made from. Strings stay until the recording's end. */
+/* Learns the parts of names. Strings stay until the recording's end. */
 static bool learn(struct prb_store_when *when, const struct prb_batch *b)
 {
 	bool done = prb_vec_reserve(&when->functions, b->first.functions + b->functions.count) &&
@@ -371,7 +371,7 @@ static struct prb_error *test(struct prb_store_when *when, bool *ret)
 	return err;
 }
 
-/* Sums are those of a chunk. */
+/* Sums cover one chunk. */
 static void keep_state(struct prb_store_when *when, bool cut)
 {
 	for (size_t i = 0; i < when->now.count; i++) {

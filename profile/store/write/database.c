@@ -74,7 +74,7 @@ struct prb_error *prb_store_file_create(struct prb_store_file *file, const char 
 	return err;
 }
 
-/* What an earlier recording left of its journal must not be taken for ours. */
+/* The journal of an earlier recording must not be taken for ours. */
 static struct prb_error *make_journal(const struct prb_store_file *file)
 {
 	struct stat st;
@@ -120,7 +120,7 @@ struct prb_error *prb_store_file_begin(struct prb_store_file *file)
 		return err;
 	}
 	PRB_TRY(prb_store_sql_open(file, file->file.path));
-	/* A journal that is emptied, and not removed, is one that nobody else can put there. */
+	/* A journal that is truncated rather than removed leaves no name for others to take. */
 	return prb_store_sql_run(file, "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF;"
 				       "PRAGMA temp_store = MEMORY");
 }

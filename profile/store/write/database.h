@@ -2,8 +2,8 @@
 /**
  * @file The database that a recording is written to: making it, and writing batches.
  *
- * It is made under a name that nobody knows, and gets its own when the recording begins. Its
- * journal is made beforehand too, so that nothing that another user put in its place is opened.
+ * It is made under a random name, and gets its own when the recording begins. Its journal is made
+ * beforehand too, so that nothing that another user put in its place is opened.
  *
  * Threading: one thread at a time. Internal to profile/store/write/.
  */
@@ -36,16 +36,18 @@ enum prb_store_statement {
 
 /** The chunks that were written, and how small later ones are to be; see growing_chunk.h. */
 struct prb_store_chunks {
-	int64_t next;	  /**< number of the one that grows */
+	int64_t next;	  /**< number of the growing chunk */
 	int64_t bytes;	  /**< of all that are complete */
-	int64_t begin;	  /**< of the one that grows; < 0: it has nothing yet */
+	int64_t begin;	  /**< of the growing chunk; < 0: it is empty */
 	int64_t absorbed; /**< number of the last batch's chunk that is in `steps`; < 0: none */
 	struct prb_steps steps; /**< what grows, put together; `step` 0: nothing is */
 };
 
 struct prb_store_file {
-	/** Named when the recording begins. Its descriptor holds a lock that tells other recorders
-	 * that we write; it is closed last. */
+	/**
+	 * Named when the recording begins. Its descriptor holds a lock that shows other recorders
+	 * that we write; it is closed last.
+	 */
 	struct prb_new_file file;
 	char *journal;
 	sqlite3 *db; /**< NULL before it begins */

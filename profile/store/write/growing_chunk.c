@@ -14,7 +14,7 @@ enum {
 	STEP_UNITS = 10,  /* of runs that are put together */
 	LONGEST_S = 3600, /* step */
 	MOST_RUNS = 8192, /* of a chunk, put together */
-	/* With more, whoever writes does not keep up as it is. */
+	/* With more, the writer could not keep up. */
 	MOST_SMALL_RUNS = 65536,
 	/* All chunks of a recording together may have so many bytes, and so many for each minute.
 	 */
@@ -34,7 +34,7 @@ int64_t prb_store_chunk_begin(const struct prb_batch *b)
 	return begin;
 }
 
-/* Who records for days does not want each of the billions of nanoseconds. */
+/* A recording of days does not need single nanoseconds. */
 static int64_t unit_of(const struct prb_batch *b, int64_t begin, unsigned units)
 {
 	int64_t unit = (int64_t)(1e9 / b->about.rate / units);
@@ -71,7 +71,7 @@ static struct prb_error *put_as_they_are(struct prb_store_file *file, const stru
 
 	if (!sorted)
 		return prb_error_nomem();
-	/* Those of a thread are like each other. */
+	/* Runs of one thread are alike. */
 	memcpy(sorted, b->runs.items, b->runs.count * sizeof(*sorted));
 	if (b->cut)
 		prb_runs_sort(sorted, b->runs.count);
@@ -153,7 +153,7 @@ static void choose_step(struct prb_store_chunks *chunks, const struct prb_batch 
 	int64_t *step = &chunks->steps.step, now = b->about.duration;
 	double minutes = (double)now / 60e9, share = (double)(now - begin) / 60e9 * MINUTE_BYTES;
 
-	/* What is in the file then does not grow with time. */
+	/* Such a file does not grow with time. */
 	if (b->about.ring || b->about.condition)
 		return;
 	if ((double)chunks->bytes > EXACT_BYTES + minutes * MINUTE_BYTES)

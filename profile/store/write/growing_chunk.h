@@ -10,7 +10,7 @@
 
 #include "profile/store/write/database.h"
 
-/** What was written of a batch, to be noted once the transaction is over. */
+/** The written part of a batch, to be noted once the transaction is over. */
 struct prb_store_chunk {
 	int64_t bytes; /**< of the complete chunk */
 	bool complete; /**< no later batch changes it */

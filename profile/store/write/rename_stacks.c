@@ -23,7 +23,7 @@ static struct prb_error *rename_totals(struct prb_store_file *file, const struct
 		"DELETE FROM functions; DELETE FROM frames; DELETE FROM stacks");
 }
 
-/* The chunk that the statement stands at. */
+/* Renames stacks in the statement's current chunk. */
 static struct prb_error *rename_chunk(struct prb_store_file *file, const struct prb_batch *b,
 				      sqlite3_stmt *stmt, run_list *runs)
 {

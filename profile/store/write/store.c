@@ -39,7 +39,7 @@ struct prb_store {
 	bool full;   /* there is a batch to be written */
 	bool hurry;  /* the recorder waits for it */
 	bool over;   /* no other will come */
-	bool failed; /* the thread has ended, with this error until somebody takes it */
+	bool failed; /* the thread has ended, with this error until the caller takes it */
 	struct prb_error *error;
 };
 
@@ -78,7 +78,7 @@ static bool in_hurry(struct prb_store *store)
 	return hurry;
 }
 
-/* While another program reads the database, the batch waits; at the end not for ever. */
+/* While another program reads the database, the batch waits; at the end within a limit. */
 static struct prb_error *write_batch(struct prb_store *store)
 {
 	const struct timespec pause = {.tv_nsec = RETRY_NS};
@@ -141,7 +141,7 @@ static struct prb_error *start_thread(struct prb_store *store)
 								   "writes the recording");
 }
 
-/* Fills the batch, which nobody has now. */
+/* Fills the batch, which the thread does not use now. */
 static struct prb_error *hand_over(struct prb_store *store, const struct prb_recording *recording,
 				   bool cut, bool last)
 {
@@ -216,7 +216,7 @@ struct prb_error *prb_store_put(struct prb_store *store, const struct prb_record
 	struct prb_error *err = NULL;
 
 	*ret_cut = false;
-	/* Who writes holds the lock for an instant only. */
+	/* The writer holds the lock for an instant only. */
 	pthread_mutex_lock(&store->lock);
 	err = prb_steal(&store->error);
 	if (!err && !store->full)

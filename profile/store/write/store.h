@@ -79,7 +79,7 @@ void prb_store_rename(struct prb_store *store, uint32_t *renamed, size_t count);
 struct prb_error *prb_store_finish(struct prb_store *store,
 				   const struct prb_recording *recording) PRB_MUST_CHECK;
 
-/** Stops writing: what the recording owns is not looked at any more. What is written is whole. */
+/** Stops writing: what the recording owns is not looked at any more. The file is consistent. */
 void prb_store_stop(struct prb_store *store);
 
 /** Ends it. A file that never got its name goes away. */

@@ -38,7 +38,7 @@ struct prb_error *prb_totals_set(struct prb_totals *totals, const struct prb_run
 				 size_t count) PRB_MUST_CHECK;
 /** The present chunk is complete. */
 void prb_totals_cut(struct prb_totals *totals);
-/** True if the sums are others than those that were written. */
+/** True if the sums differ from the written ones. */
 bool prb_total_changed(const struct prb_total *total);
 /** Another part begins. */
 void prb_totals_clear(struct prb_totals *totals);

@@ -182,8 +182,10 @@ static struct prb_error *put_about(struct prb_store_file *file, const struct prb
 		r->unseen_children, r->condition, (double)r->around / 1e9);
 }
 
-/* What is in no window; what is older than the ring is long. The chunk that its beginning is in
- * stays. */
+/*
+ * Removes chunks outside of windows, or older than the ring's length. The chunk that its beginning
+ * is in stays.
+ */
 static struct prb_error *drop_old(struct prb_store_file *file, const struct prb_batch *b)
 {
 	int64_t from = b->about.duration - b->about.ring;
@@ -223,7 +225,7 @@ static struct prb_error *put_all(struct prb_store_file *file, const struct prb_b
 	return prb_store_sql_run(file, "COMMIT");
 }
 
-/* What is in the file now is not written again. */
+/* Notes the written data, so that it is not written again. */
 static struct prb_error *note_written(struct prb_store_file *file, const struct prb_batch *b)
 {
 	struct prb_total *total;
