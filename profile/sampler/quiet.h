@@ -3,8 +3,8 @@
  * @file Which threads of a process need not be looked at for a sample.
  *
  * The clock of a process is the CPU time of all its threads, ended ones too, as in their
- * `schedstat`; it takes one system call. As long as it is the sum of what is known of each thread,
- * no thread that slept has used a processor since then.
+ * `schedstat`; it takes one system call. As long as it equals the known sum, no thread that slept
+ * has used a processor since then.
  *
  * CPU time is added at a tick, and when the thread loses the processor. So the clock does not show
  * a thread that was woken just now, while the thread's own counters do. Therefore a thread that has
