@@ -28,7 +28,7 @@ enum prb_hash_trust {
 	PRB_HASH_UNKNOWN,
 };
 
-/** Types whose addresses the interpreter's file tells. */
+/** Types whose addresses are in the interpreter's file. */
 enum prb_builtin {
 	PRB_BUILTIN_TYPE,
 	PRB_BUILTIN_DICT,
@@ -53,7 +53,7 @@ struct prb_python {
 	char version[32]; /**< "3.12.1", "3.13.0rc2+" as the target says it */
 
 	uint64_t code_type;   /**< PyCode_Type, learnt at the first code object; 0 until then */
-	bool code_by_members; /**< its name cannot be read: its members told that it is */
+	bool code_by_members; /**< its name cannot be read: recognised by its members */
 	bool builtins_known;
 	uint64_t builtins[PRB_BUILTIN_COUNT]; /**< see prb_python_is_builtin() */
 	uint32_t damaged; /**< a bit for each of them that was found overwritten */
@@ -91,8 +91,8 @@ void prb_pythons_deinit(struct prb_pythons *pythons);
 
 /**
  * The modules of @p target, and the runtimes in them. Unless @p all are needed, those in which no
- * Python is expected may be left out, where reading their headers takes long. What is set of both
- * is to be ended also after an error.
+ * Python is expected may be left out, where reading their headers takes long. Also after an error,
+ * the caller ends what is set of both.
  */
 struct prb_error *prb_pythons_open(struct prb_target *target, struct prb_view *view, bool all,
 				   struct prb_modules **ret,
@@ -104,7 +104,7 @@ struct prb_python_identity {
 	bool free_threaded;
 };
 
-/** The cheap part of prb_pythons_find(): some 0.2 ms. PRB_ERROR_NOT_FOUND if it does not tell. */
+/** The cheap part of prb_pythons_find(): some 0.2 ms. PRB_ERROR_NOT_FOUND if it is unknown. */
 struct prb_error *prb_python_identify(struct prb_modules *modules,
 				      struct prb_python_identity *ret) PRB_MUST_CHECK;
 
@@ -113,7 +113,7 @@ struct prb_interp {
 	int64_t id;
 	bool gc_collecting;
 	uint64_t gil;	     /**< its GIL structure; 0 before 3.7 */
-	uint64_t gil_holder; /**< thread state that holds this interpreter's GIL; 0 if nobody */
+	uint64_t gil_holder; /**< thread state that holds this interpreter's GIL; 0 if none */
 	bool main;	     /**< the first interpreter of the runtime */
 	bool finalizing;     /**< it is being ended; 3.8+, false before */
 	int8_t own_gil;	     /**< 1: its GIL is its own, 0: shared; 3.12+, -1 before */
@@ -176,12 +176,12 @@ struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, 
 				    struct prb_py_frames *ret) PRB_MUST_CHECK;
 void prb_py_frames_deinit(struct prb_py_frames *frames);
 
-/** The same from the frame at @p address on, as that of a suspended greenlet. */
+/** As above, from the frame at @p address on, such as a suspended greenlet's. */
 struct prb_error *prb_python_frames_from(struct prb_python *py, struct prb_mem *mem,
 					 uint64_t address,
 					 struct prb_py_frames *ret) PRB_MUST_CHECK;
 
-/** Reads the one frame at @p address, as that of a generator, which no thread's chain has. */
+/** Reads the one frame at @p address, such as a generator's, which is in no thread's chain. */
 struct prb_error *prb_python_frame_at(struct prb_python *py, struct prb_mem *mem, uint64_t address,
 				      struct prb_py_frame *ret) PRB_MUST_CHECK;
 
@@ -277,7 +277,7 @@ struct prb_py_variable {
 	char *name;
 	enum prb_local_kind kind;
 	bool cell;   /**< its value may lie in a cell */
-	bool hidden; /**< nobody's but Python's own while it is unbound */
+	bool hidden; /**< internal to Python while it is unbound */
 };
 
 struct prb_py_variables {

@@ -184,7 +184,7 @@ static struct prb_module *find_module(struct prb_asyncio_reader *t, uint64_t int
 	return err || !t->modules ? NULL : prb_modules_find(t->modules, type->repr);
 }
 
-/* What cannot be read of one registry is told, and the others are read. */
+/* An unreadable registry is reported, and the others are read. */
 static struct prb_error *note(struct prb_asyncio_reader *t, struct prb_error *err)
 {
 	prb_asyncio_tolerate(&err, &t->tasks->error);

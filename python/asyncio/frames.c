@@ -141,7 +141,7 @@ static bool runs(const struct prb_await_chain *chain)
 	return false;
 }
 
-/* What a waiting task's innermost coroutine awaits is what its task waits for. */
+/* A waiting task waits for the future that its innermost coroutine awaits. */
 static struct prb_error *check_end(struct prb_asyncio_reader *t,
 				   const struct prb_asyncio_task *task, uint64_t end)
 {

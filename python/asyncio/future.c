@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Futures and tasks: members by offset in those of _asyncio, by name in those written in Python. */
+/* Futures and tasks: members by offset in _asyncio's, by name in ones written in Python. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,7 +134,7 @@ struct prb_error *prb_asyncio_task_coro(struct prb_asyncio_reader *t, const stru
 	return member(t, task, t->layout.coro, "_coro", ret);
 }
 
-/* A number is the rest of "Task-", which is only put together when somebody asks for the name. */
+/* A number is the rest of "Task-", which is only put together when the name is requested. */
 struct prb_error *prb_asyncio_task_name(struct prb_asyncio_reader *t, const struct prb_future *task,
 					char **ret)
 {

@@ -21,7 +21,7 @@ const unsigned prb_asyncio_field_count = FIELDS;
 
 const char prb_asyncio_unit[] = "_asynciomodule.c";
 
-/* What DWARF says of each field, PRB_ABSENT where it has none. */
+/* The offset of each field in DWARF, PRB_ABSENT if missing. */
 struct facts {
 	int32_t offsets[FIELDS];
 };
@@ -59,7 +59,7 @@ static void cache_key(struct prb_str *ret)
 		prb_str_printf(ret, "%s;", prb_asyncio_fields[i].path);
 }
 
-/* That there is no DWARF is not kept: a package with it may be installed later. */
+/* Missing DWARF is not cached: a package with it may be installed later. */
 static struct prb_error *overlay_dwarf(struct prb_module *module, struct prb_asyncio_layout *layout)
 {
 	prb_auto_str struct prb_str key = {};
@@ -152,7 +152,7 @@ static void start_with_table(const struct prb_layout *python, struct prb_asyncio
 	layout->free_threaded = python->free_threaded;
 }
 
-/* What is read of a task must lie within it. */
+/* The members of a task must lie within it. */
 static bool fits(const struct prb_asyncio_layout *l)
 {
 	const int32_t needed[] = {l->loop, l->callback, l->callbacks, l->state, l->waiter, l->coro};

@@ -25,7 +25,7 @@ extern const char prb_asyncio_unit[];
 
 /**
  * The layout for @p py, whose _asyncio lies in @p module (NULL: not known, as in a snapshot).
- * PRB_ERROR_UNSUPPORTED for a version before 3.7 or one of which nothing tells the layout.
+ * PRB_ERROR_UNSUPPORTED for a version before 3.7 or one whose layout is unknown.
  */
 struct prb_error *prb_asyncio_layout_load(struct prb_python *py, struct prb_mem *mem,
 					  struct prb_module *module,

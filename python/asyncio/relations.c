@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who waits for whom. A task notes the future that it waits for. Where that is not a task but a
+ * The waiters of tasks. A task notes the future that it waits for. Where that is not a task but a
  * future that others complete (gather, wait, shield, wait_for up to 3.11), the others hold it in
  * their done-callbacks: in a cell, as a bound argument, or as the group that the parent waits in.
  * From 3.14 on, tasks also note who awaits them.
@@ -14,7 +14,7 @@
 
 enum { NEST_MAX = 16, HELD_MAX = 64, WAITERS_MAX = 1 << 22 };
 
-/* That a task waits for a future. */
+/* A task that waits for a future. */
 struct wait {
 	uint64_t future;
 	size_t task;

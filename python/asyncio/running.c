@@ -28,7 +28,7 @@ struct prb_asyncio_watch {
 	PRB_VEC(struct place) places;
 };
 
-/* Who waits for a future. */
+/* The waiters of a future. */
 struct awaiting {
 	struct prb_asyncio_reader *t;
 	uint64_t future; /* whose callbacks are looked at */
@@ -148,7 +148,7 @@ static struct prb_error *visit_callback(void *context, uint64_t callback)
 	if (++a->callbacks > MOST_CALLBACKS)
 		return prb_error_create(PRB_ERROR_BAD_DATA, "too many callbacks");
 	PRB_TRY(prb_repr_type_of(&a->t->r, callback, &type));
-	/* What wakes a task of the extension module up is bound to the task. */
+	/* The wake-up callback of a task of the extension module is bound to the task. */
 	if (prb_type_is(type, "builtin_function_or_method")) {
 		PRB_TRY(prb_repr_member(&a->t->r, callback, 1, &task));
 		return task ? visit_held(a, task) : NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The asyncio task that a thread runs now, and the tasks that wait for it, for those who ask
- * again and again: nothing else of asyncio is read (tasks.h reads all tasks).
+ * @file The asyncio task that a thread runs now, and the tasks that wait for it, for repeated
+ * queries: nothing else of asyncio is read (tasks.h reads all tasks).
  *
- * Threading: one thread at a time. The memory that is passed to prb_asyncio_running_read() must
- * stand still, or be proven later to have. prb_asyncio_watch_refresh() may read moving memory, and
- * may take milliseconds.
+ * Threading: one thread at a time. The memory that is passed to prb_asyncio_running_read() must not
+ * change, or be proven later not to have changed. prb_asyncio_watch_refresh() may read moving
+ * memory, and may take milliseconds.
  */
 #ifndef PRB_PYTHON_ASYNCIO_RUNNING_H
 #define PRB_PYTHON_ASYNCIO_RUNNING_H
@@ -23,8 +23,10 @@ struct prb_error *prb_asyncio_watch_create(struct prb_python *py, struct prb_mod
 					   struct prb_asyncio_watch **ret) PRB_MUST_CHECK;
 void prb_asyncio_watch_destroy(struct prb_asyncio_watch *watch);
 
-/** Finds out whether asyncio is there by now, in all interpreters, and where. To be called from
- * time to time. What cannot be found out is none. */
+/**
+ * Finds out whether asyncio is there by now, in all interpreters, and where. To be called from time
+ * to time. Unknown parts count as none.
+ */
 struct prb_error *prb_asyncio_watch_refresh(struct prb_asyncio_watch *watch,
 					    struct prb_mem *mem) PRB_MUST_CHECK;
 
@@ -35,12 +37,12 @@ struct prb_asyncio_link {
 };
 
 struct prb_asyncio_running {
-	/** The running task, the one that waits for it, and so on. None if no task runs. */
+	/** The running task, its waiter, and so on. None if no task runs. */
 	PRB_VEC(struct prb_asyncio_link) tasks;
 	PRB_VEC(struct prb_py_frame) frames; /**< of all but the running one */
 	uint64_t frame;	   /**< the outermost frame of the running task, on the thread's stack */
 	unsigned awaiters; /**< so many tasks wait for the last one, which are not followed; or 0 */
-	bool broken;	   /**< who waits for the last one could not be read */
+	bool broken;	   /**< the waiters of the last one could not be read */
 };
 
 /** True if the frame at that address is on the thread's stack. */

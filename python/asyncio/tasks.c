@@ -36,7 +36,7 @@ bool prb_asyncio_tolerate(struct prb_error **err, char **text)
 		return false;
 	}
 	if (*text)
-		free(message); /* the first reason is the one that explains the others */
+		free(message); /* the first reason explains the others */
 	else
 		*text = message;
 	prb_error_destroy(e);

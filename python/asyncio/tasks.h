@@ -3,12 +3,13 @@
  * @file The asyncio tasks of a target (CPython 3.7+): what each is doing, what it waits for, and
  * which tasks wait for it. No code runs in the target.
  *
- * All tasks that asyncio itself knows of are found: those of its registries, of all interpreters
- * and event loops. Up to 3.13 these still have tasks that are done, as long as something holds
- * them; from 3.14 on a task leaves its registry when it is done.
+ * All tasks that asyncio itself knows of are found: in its registries, of all interpreters and
+ * event loops. Up to 3.13 these still have tasks that are done, as long as something holds them;
+ * from 3.14 on a task leaves its registry when it is done.
  *
  * The memory that is passed should be a view of one instant (view.h). Tasks of a live process
- * change while they are read: what makes no sense is not shown but told, task by task, in `error`.
+ * change while they are read: inconsistent data is not shown but reported, task by task, in
+ * `error`.
  *
  * Threading: one thread at a time. Strings belong to the result.
  */
@@ -49,10 +50,10 @@ struct prb_asyncio_task {
 	uint64_t interp;
 	int64_t interp_id;
 	enum prb_asyncio_task_state state;
-	char *name;    /**< NULL: it has none (3.7) */
-	char *coro;    /**< qualified name; NULL once it is done */
-	uint64_t loop; /**< of the event loop; 0 if unknown */
-	pid_t tid;     /**< of the thread that runs the loop, as `threads` has it; 0 if none does */
+	char *name;	 /**< NULL: it has none (3.7) */
+	char *coro;	 /**< qualified name; NULL once it is done */
+	uint64_t loop;	 /**< of the event loop; 0 if unknown */
+	pid_t tid;	 /**< of the thread that runs the loop, as in `threads`; 0 if none does */
 	uint64_t thread; /**< the thread state of that; 0 if unknown */
 
 	PRB_VEC(struct prb_asyncio_task_frame) frames; /**< outermost first */
@@ -79,8 +80,8 @@ struct prb_asyncio_tasks {
 /**
  * Reads all tasks of a runtime; none if it has not imported asyncio. @p threads are what
  * prb_python_threads() gave; a tid in them (before 3.11 the caller's to find out) appears in the
- * tasks. Without @p values no variables of frames are read (they would tell how long a sleep takes
- * and which lock or descriptor is meant). PRB_ERROR_UNSUPPORTED before 3.7.
+ * tasks. Without @p values no variables of frames are read (they hold the length of a sleep and the
+ * lock or descriptor). PRB_ERROR_UNSUPPORTED before 3.7.
  */
 struct prb_error *prb_asyncio_tasks_read(struct prb_python *py, struct prb_modules *modules,
 					 struct prb_mem *mem, const struct prb_py_threads *threads,

@@ -217,7 +217,7 @@ static const struct rule *find_rule(const struct prb_asyncio_task_frame *frame)
 	return NULL;
 }
 
-/* The innermost frame; that of the __await__ of futures written in Python says nothing. */
+/* The innermost frame, without the __await__ of futures written in Python. */
 static const struct prb_asyncio_task_frame *innermost(const struct prb_asyncio_task *task)
 {
 	size_t count = task->frames.count;
@@ -352,7 +352,7 @@ static struct prb_error *describe_ready(struct waiting *w)
 	return NULL;
 }
 
-/* The future may be done, and its task not told yet. */
+/* The future may be done, and its task not woken yet. */
 static struct prb_error *is_ready(struct waiting *w, bool *ret)
 {
 	enum prb_future_state state;

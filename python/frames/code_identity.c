@@ -11,7 +11,7 @@
 
 enum { MAX_LINE_TABLE = 16 << 20 };
 
-/* Long tables are told by their beginning, and their size. */
+/* Long tables are identified by their beginning and size. */
 static struct prb_error *sum_lines(struct prb_python *py, struct prb_mem *mem,
 				   struct prb_py_code_identity *code)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Tells whether a code object is still the one that was read before, and caches its lines.
+ * @file Checks whether a code object is still the one that was read before, and caches its lines.
  *
  * An address of a code object means something only as long as the object lives: it is freed, and
- * the next one lies at the same place. Who keeps what was read of code objects compares what they
- * consist of each time: the addresses of their parts, and the hashes of what they hold, which tell
- * when a name at the same place is another one.
+ * the next one lies at the same place. Caches of code objects compare their identity each time: the
+ * addresses of their parts, and the hashes of their contents, which change when another name is at
+ * the same place.
  *
- * Threading: one thread at a time; nothing here keeps state. Errors are those of reading.
+ * Threading: one thread at a time; nothing here keeps state. Errors: of reading memory.
  */
 #ifndef PRB_PYTHON_FRAMES_CODE_IDENTITY_H
 #define PRB_PYTHON_FRAMES_CODE_IDENTITY_H

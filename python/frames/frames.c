@@ -196,8 +196,8 @@ static bool goes_round(struct guard *guard, uint64_t address)
 }
 
 /*
- * A frame may just be being made: its code is there already, its position still that of whatever
- * was there before. Of a thread that stands still that can only be the innermost.
+ * A frame may just be being made: its code is there already, its position still its predecessor's.
+ * In a stopped thread only the innermost frame can be so.
  */
 static struct prb_error *check_position(struct walk *w, const struct prb_py_frame *frame)
 {
@@ -253,9 +253,9 @@ static void mark_entries(struct walk *w)
 }
 
 /*
- * Whoever resumes a generator stands behind it in the chain. One that ends in a generator was read
- * while that gave control back, its link already cut. Compilers such as Nuitka have all frames
- * owned as those of generators are: the code object knows better.
+ * The resumer of a generator follows it in the chain. A chain that ends in a generator was read
+ * while the generator yielded, its link already cut. Compilers such as Nuitka mark all frames as
+ * owned by generators: the code object knows better.
  */
 static struct prb_error *check_end(struct walk *w)
 {

@@ -245,7 +245,7 @@ static bool add_name(void *context, uint64_t key, uint64_t value)
 		prb_error_destroy(err);
 		return true;
 	}
-	/* What every module has: __name__, __builtins__ and so on. */
+	/* Names of every module: __name__, __builtins__ and so on. */
 	if (!strncmp(prb_str_text(&name), "__", 2))
 		return true;
 	visit->err = add_named(visit->reader, prb_str_take(&name), value);

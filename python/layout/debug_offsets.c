@@ -196,7 +196,7 @@ static const struct entry offsets_3_15[] = {
 	AT(generator_frame, 808),
 	AT(generator_frame_state, 816),
 };
-/* Values that are not one entry as it stands. */
+/* Values that are not a plain entry. */
 static const struct table {
 	uint16_t version;
 	const struct entry *entries;

@@ -16,7 +16,7 @@
 bool prb_debug_offsets_present(struct prb_mem *mem, uint64_t runtime, uint32_t *hexversion);
 
 /**
- * Overwrites the fields of @p layout that the table tells; layout->version must be set.
+ * Overwrites the fields of @p layout that the table has; layout->version must be set.
  * PRB_ERROR_UNSUPPORTED for a minor version whose table we do not know.
  */
 struct prb_error *prb_debug_offsets_read(struct prb_mem *mem, uint64_t runtime,

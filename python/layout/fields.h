@@ -60,7 +60,7 @@
 	X(stats_old, "gc_stats.old")                                                              \
 	X(stats_old_size, "gc_old_stats_buffer")                                                  \
 	X(stats_old_index, "gc_old_stats_buffer.index")                                           \
-	/* What else a list of interpreters tells */                                              \
+	/* Further members of interpreters */                                                     \
 	X(runtime_next_interp, "pyruntimestate.interpreters.next_id")                             \
 	X(interp_finalizing, "_is.finalizing")                                                    \
 	X(interp_own_gil, "_is.ceval.own_gil")                                                    \

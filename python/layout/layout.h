@@ -3,9 +3,9 @@
  * @file The layout of one CPython build: where the members of its structures lie, and which named
  * strategies read them.
  *
- * Offsets come, in this order of trust, from the process itself (_Py_DebugOffsets, 3.13+), from
- * the interpreter's DWARF (kept in the disk cache by build-id), or from the built-in table of that
- * version (layouts/). What one source does not tell is filled in from the next. A field that a
+ * Offsets come, in this order of trust, from the process itself (_Py_DebugOffsets, 3.13+), from the
+ * interpreter's DWARF (kept in the disk cache by build-id), or from the built-in table of that
+ * version (layouts/). Fields that one source lacks are filled in from the next. A field that a
  * version does not have is PRB_ABSENT.
  *
  * To add a CPython version: docs/howto/add-python-version.md.

@@ -30,7 +30,7 @@ static uint64_t fields_hash(void)
 	return hash;
 }
 
-/* What DWARF says of each field, PRB_ABSENT where it has none. */
+/* The offset of each field in DWARF, PRB_ABSENT if missing. */
 static struct prb_error *query(struct prb_module *module, int32_t *values)
 {
 	struct prb_elf *debug;
@@ -49,7 +49,7 @@ static struct prb_error *query(struct prb_module *module, int32_t *values)
 	return NULL;
 }
 
-/* What a build's files tell, which is kept in the disk cache. */
+/* Facts from a build's files, kept in the disk cache. */
 struct facts {
 	int32_t debug_build; /* 0 or 1 */
 	int32_t dwarf;	     /* 0: no DWARF was found, `offsets` mean nothing */
@@ -86,7 +86,7 @@ static struct prb_error *find_facts(struct prb_module *module, struct facts *fac
 	return NULL;
 }
 
-/* That there is no DWARF is not kept: a package with it may be installed later. */
+/* Missing DWARF is not cached: a package with it may be installed later. */
 static struct prb_error *load_facts(struct prb_module *module, struct facts *facts)
 {
 	size_t size = sizeof(*facts) + prb_layout_field_count * sizeof(facts->offsets[0]), length;

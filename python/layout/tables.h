@@ -3,7 +3,7 @@
  * @file The built-in layout tables, each in a file of its own that tests/tools/gen-layout.c wrote:
  * X(name of the table after "prb_layout_"). One per minor version and kind of build.
  *
- * They are those of x86_64; prb_layout_adjust() makes them fit other machines.
+ * They are for x86_64; prb_layout_adjust() adapts them to other machines.
  */
 #ifndef PRB_PYTHON_LAYOUT_TABLES_H
 #define PRB_PYTHON_LAYOUT_TABLES_H

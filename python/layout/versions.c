@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is the same for all builds of a minor version of CPython: one row each. */
+/* Behaviour shared by all builds of a minor version of CPython: one row each. */
 #include "python/layout/layout.h"
 
 #include <stddef.h>

@@ -41,7 +41,7 @@ static struct prb_error *search(struct prb_python *py, struct prb_mem *mem, uint
 		struct list_head head = {words[i] & ~(uint64_t)FLAGS,
 					 words[i + 1] & ~(uint64_t)FLAGS};
 
-		/* That of an empty list points to itself, as those of other lists do. */
+		/* The head of an empty list points to itself, like those of other lists. */
 		if (head.next < 4096 || head.prev < 4096 || head.next % 8 || head.prev % 8 ||
 		    head.next == address || head.next >> 52 || head.prev >> 52)
 			continue;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Up to 3.13.0 a lock object points to a semaphore, whose first word is what futex() waits on. From
- * 3.14 on locks are single bytes and threads wait on a semaphore of their own, so that the address
- * tells nothing: there a lock on the value stack that others wait for is taken for the one. The
- * same is true of a SimpleQueue from 3.13 on.
+ * 3.14 on locks are single bytes and threads wait on a semaphore of their own, so the address does
+ * not identify the lock: there a contended lock on the value stack is taken for it. The same is
+ * true of a SimpleQueue from 3.13 on.
  */
 #include "python/runtime/locks.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/**
- * @file Which Python lock a frame waits for, and who owns it.
- */
+/** @file Finds the Python lock that a frame waits for, and its owner. */
 #ifndef PRB_PYTHON_RUNTIME_LOCKS_H
 #define PRB_PYTHON_RUNTIME_LOCKS_H
 

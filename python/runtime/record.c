@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was found out about a runtime, as derived facts: a snapshot has no symbols to find it by. */
+/* Findings about a runtime, as derived facts: a snapshot has no symbols to find it by. */
 #include "python/runtime/record.h"
 
 #include <stdio.h>

@@ -11,7 +11,7 @@
 /** Notes @p py as the @p index-th runtime of the snapshot being recorded, if there is one. */
 void prb_python_remember(struct prb_python *py, unsigned index);
 
-/** Appends the runtimes that a snapshot tells of; none for other targets. */
+/** Appends the runtimes that a snapshot holds; none for other targets. */
 struct prb_error *prb_pythons_recall(struct prb_modules *modules,
 				     struct prb_pythons *ret) PRB_MUST_CHECK;
 

@@ -176,7 +176,7 @@ static bool has_run_code(struct prb_python *py, struct prb_mem *mem,
 	return false;
 }
 
-/* What says version and layout lies in the runtime itself, from 3.13 on: nothing else has to. */
+/* From 3.13 on, version and layout are in the runtime itself, and nothing else is needed. */
 static bool says_version(struct prb_python *py, struct prb_mem *mem,
 			 const struct prb_py_threads *threads, uint32_t *ret)
 {
@@ -185,8 +185,8 @@ static bool says_version(struct prb_python *py, struct prb_mem *mem,
 }
 
 /*
- * The version, as the objects in `sys` have it. A program may change these objects, and a stray
- * write can damage what they are made of: then the interpreter's own constant says it as well.
+ * The version, from objects in `sys`. A program may change these objects, and a stray write can
+ * damage what they are made of: then the interpreter's own constant says it as well.
  */
 static struct prb_error *read_version(struct prb_python *py, struct prb_mem *mem,
 				      const struct prb_py_threads *threads, uint32_t *ret)
@@ -291,7 +291,7 @@ static struct prb_error *try_module(struct prb_modules *modules, struct prb_modu
 	if (version)
 		return try_version(py, mem, version);
 
-	/* Nothing says which version it is: take the one that fits. */
+	/* The version is unknown: take the one that fits. */
 	bool has_symbols = py->runtime || py->interp_head || py->tstate_current;
 	for (unsigned minor = 15; minor >= 4; minor--) {
 		uint32_t guess = 0x03000000 | minor << 16;
@@ -392,13 +392,13 @@ static struct prb_error *consider_all(struct finder *finder, const char *exe)
 	return NULL;
 }
 
-/* What is read while a process builds it looks like this, and what is damaged does so for ever. */
+/* Data that a process is still building looks like this, and damaged data stays so. */
 static bool is_torn(const struct prb_error *err)
 {
 	return err && (err->code == PRB_ERROR_FAULT || err->code == PRB_ERROR_BAD_DATA);
 }
 
-/* What kind of other program it is, for the message. */
+/* Names the kind of other program, for the message. */
 static struct prb_error *no_python(struct finder *finder, const char *exe)
 {
 	bool live = finder->modules->target->live;

@@ -35,7 +35,7 @@ static bool is_interpreter(struct prb_python *py, struct prb_mem *mem, uint64_t 
 	       pointer_at(mem, thread + (uint64_t)l->thread_interp, &back) && back == interp;
 }
 
-/* Whether everything hangs together from here; a chance hit does not survive it. */
+/* True if everything is consistent from here; a chance hit does not survive it. */
 static struct prb_error *try_candidate(struct prb_python *py, struct prb_mem *mem,
 				       prb_runtime_check *check, bool *ret)
 {

@@ -98,7 +98,7 @@ static struct prb_error *read_names(struct reading *r)
 	return NULL;
 }
 
-/* The table as far as the view has it; what is done is not done again. */
+/* The table as far as the view has it; finished parts are not redone. */
 static struct prb_error *try_reading(void *context)
 {
 	struct reading *r = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Interpreters and thread states, and who holds the GIL. */
+/* Interpreters and thread states, and the GIL holder. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -104,7 +104,7 @@ static struct prb_error *read_collecting(struct prb_python *py, struct prb_mem *
 	return NULL;
 }
 
-/* What it is and how far, where the version tells. */
+/* Reads its state of life, where the version has one. */
 static struct prb_error *read_life(const struct prb_layout *l, struct prb_mem *mem,
 				   uint64_t address, struct prb_interp *ret)
 {

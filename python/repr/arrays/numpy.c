@@ -45,7 +45,7 @@ static const struct {
 	{"datetime64", 0, 8},	 {"timedelta64", 0, 8},	 {"float16", 'e', 2},
 };
 
-enum { NUMPY2_SIZE = 112 }; /* sizeof of a descriptor, beyond that of numpy 1 */
+enum { NUMPY2_SIZE = 112 }; /* sizeof of a descriptor, larger than in numpy 1 */
 
 static bool is_time(unsigned number)
 {

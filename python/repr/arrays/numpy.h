@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Arrays of numpy as they lie in memory, for those who print what is made of arrays. Not
- * thread-safe beyond what a prb_repr is; owns nothing. What makes no sense is PRB_ERROR_BAD_DATA.
+ * @file Arrays of numpy in memory, for printers of types made of arrays. Not thread-safe beyond
+ * what a prb_repr is; owns nothing. Inconsistent data is PRB_ERROR_BAD_DATA.
  */
 #ifndef PRB_PYTHON_REPR_ARRAYS_NUMPY_H
 #define PRB_PYTHON_REPR_ARRAYS_NUMPY_H
@@ -16,7 +16,7 @@ struct prb_numpy_unit {
 	int32_t base, multiple;
 };
 
-/** What an array's memory is made of. */
+/** The element type of an array. */
 struct prb_dtype {
 	unsigned number; /**< type number of numpy's C interface */
 	uint64_t size;	 /**< bytes of an item */
@@ -51,7 +51,7 @@ bool prb_numpy_put_moment(struct prb_str *out, int64_t value, struct prb_numpy_u
 /** Appends a unit: [ns], [25s]; nothing for that of numbers without one. False for unknown units.
  */
 bool prb_numpy_put_unit(struct prb_str *out, struct prb_numpy_unit unit);
-/** Appends the repr() of a datetime64 or timedelta64 that stands alone, without its name. */
+/** Appends the repr() of a single datetime64 or timedelta64, without its name. */
 bool prb_numpy_put_time_scalar(struct prb_str *out, bool moment, int64_t value,
 			       struct prb_numpy_unit unit, bool numpy2);
 

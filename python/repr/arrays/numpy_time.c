@@ -7,7 +7,7 @@
 enum { UNIT_YEAR, UNIT_MONTH, UNIT_WEEK, UNIT_DAY = 4, UNIT_HOUR, UNIT_MINUTE, UNIT_SECOND };
 enum { UNIT_GENERIC = 14, DAY_SECONDS = 86400 };
 
-/* By their number; that of business days is used no more. */
+/* By their number; business days are no longer used. */
 static const char *const names[] = {"Y",  "M",	"W",  NULL, "D",  "h",	"m", "s",
 				    "ms", "us", "ns", "ps", "fs", "as", ""};
 
@@ -78,7 +78,7 @@ bool prb_numpy_put_moment(struct prb_str *out, int64_t value, struct prb_numpy_u
 	}
 	if (unit.base < 0 || unit.base >= UNIT_GENERIC || !names[unit.base] || unit.multiple < 1)
 		return false;
-	/* What numpy cannot count itself. */
+	/* Out of numpy's own range. */
 	if (units < INT64_MIN || units > INT64_MAX - 1970)
 		return false;
 	switch (unit.base) {

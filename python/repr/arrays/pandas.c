@@ -3,7 +3,7 @@
  * DataFrame, Series and Index of pandas, as they would be written, with their shape:
  * DataFrame({'step': int64[0, 1, …+98]}, index=RangeIndex(start=0, stop=100, step=1), shape=(100,
  * 1)). A frame keeps columns of one dtype together in a block, whose placement says which columns
- * these are. What cannot be made out is shown as an ordinary object.
+ * these are. Unknown layouts are shown as an ordinary object.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 enum { ROWS = 5, BLOCK_COST = 16, SLICE_PARTS = 3 };
 
-/* What the manager of a frame or series has. */
+/* The manager of a frame or series. */
 struct frame {
 	uint64_t blocks, block_count; /* items of a tuple */
 	uint64_t axes[2];	      /* columns and index of a frame, index of a series */
@@ -161,7 +161,7 @@ static struct prb_error *open_column(struct prb_repr *r, const struct frame *fra
 	return prb_repr_bad(frame->blocks, "no block has the column");
 }
 
-/* What is shown of each column: as many as head() does, unless more are asked for. */
+/* Puts the first values of each column: as many as head(), unless more are requested. */
 static struct prb_error *put_head(struct prb_repr *r, const struct prb_frame_column *column,
 				  uint64_t count)
 {

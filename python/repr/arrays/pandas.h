@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Columns and indexes of pandas: values that lie in arrays of numpy, which pandas wraps in
- * classes of its own. Not thread-safe beyond what a prb_repr is; owns nothing. What is in no array
- * of numpy (Arrow's memory) has no values here, and is named by its class.
+ * classes of its own. Not thread-safe beyond what a prb_repr is; owns nothing. Columns outside of
+ * numpy's arrays (Arrow's memory) have no values here, and are named by their class.
  */
 #ifndef PRB_PYTHON_REPR_ARRAYS_PANDAS_H
 #define PRB_PYTHON_REPR_ARRAYS_PANDAS_H
@@ -35,7 +35,7 @@ struct prb_frame_column {
  * array that has two dimensions. */
 struct prb_error *prb_frame_column_open(struct prb_repr *r, uint64_t values, uint64_t row,
 					struct prb_frame_column *ret) PRB_MUST_CHECK;
-/** The same of an Index. */
+/** As above, for an Index. */
 struct prb_error *prb_frame_column_open_index(struct prb_repr *r, uint64_t index,
 					      struct prb_frame_column *ret) PRB_MUST_CHECK;
 /** Appends the value in that row. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Values of one column or index of pandas. Its classes change from version to version, and those
- * that are compiled do not tell where their attributes lie. So an attribute is taken from the
- * __dict__ or a slot, or else is the first word of the object that leads to what it has to be.
+ * Values of one column or index of pandas. Its classes change from version to version, and compiled
+ * ones do not describe where their attributes are. So an attribute is taken from the __dict__ or a
+ * slot, or else is the first word of the object that leads to what it has to be.
  */
 #include <ctype.h>
 #include <string.h>
@@ -174,7 +174,7 @@ static struct prb_error *open_masked(struct prb_repr *r, uint64_t values,
 	return NULL;
 }
 
-/* The text type tells by what is missing which of the two it is. */
+/* The missing value shows which of the two text types it is. */
 static struct prb_error *name_text(struct prb_repr *r, uint64_t values,
 				   struct prb_frame_column *ret)
 {

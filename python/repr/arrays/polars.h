@@ -6,7 +6,7 @@
  * Rust describes its structures nowhere, so they are known by version (prb_polars_check() refuses
  * all others), and each is checked by what it must agree with: the type of a column with that of
  * its Arrow arrays and with the bytes that these have, lengths with each other, texts with being
- * UTF-8. What does not agree is PRB_ERROR_BAD_DATA.
+ * UTF-8. Disagreement is PRB_ERROR_BAD_DATA.
  */
 #ifndef PRB_PYTHON_REPR_ARRAYS_POLARS_H
 #define PRB_PYTHON_REPR_ARRAYS_POLARS_H

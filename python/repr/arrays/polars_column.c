@@ -434,7 +434,7 @@ static void put_time(struct prb_str *out, int64_t value)
 		       rest % 1000 ? rest : rest / 1000);
 }
 
-/* What is a number of units. */
+/* Puts a value that is a number of units. */
 static struct prb_error *put_units(struct prb_repr *r, const struct prb_polars_dtype *dtype,
 				   uint64_t address)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * torch tensors: tensor(shape=(2, 3), dtype=float32, device='cuda:0'). Their values may lie in the
- * memory of a device, so none are shown. What is no tensor that we can read is shown as an ordinary
- * object.
+ * memory of a device, so none are shown. An unreadable tensor is shown as an ordinary object.
  */
 #include <string.h>
 

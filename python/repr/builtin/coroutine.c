@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A suspended generator keeps what it awaits on top of its value stack. That it awaits (and does
- * not just yield) tells its state from 3.13 on, before that the instruction it will go on with.
+ * A suspended generator keeps what it awaits on top of its value stack. Whether it awaits (rather
+ * than yields) is in its state from 3.13 on, before that in the instruction that it will resume at.
  */
 #include "python/repr/builtin/coroutine.h"
 

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "python/repr/core/handlers.h"
 
-/* What of an entry is printed. */
+/* The printed part of an entry. */
 enum form {
 	FORM_ENTRY, /* key: value */
 	FORM_KEY,

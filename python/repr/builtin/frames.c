@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What runs, or will go on: frames, generators and coroutines, with the place in the source. */
+/* Frames, generators and coroutines, with the place in the source. */
 #include <string.h>
 
 #include "base/cleanup.h"

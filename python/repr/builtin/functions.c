@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What can be called, and what runs: functions, methods, descriptors, code, cells, generators. */
+/* Callables and code: functions, methods, descriptors, code, cells, generators. */
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "python/repr/core/handlers.h"

@@ -293,7 +293,7 @@ struct prb_error *prb_object_str(struct prb_python *py, struct prb_mem *mem, uin
 	return prb_repr_text(&r, object, max, ret);
 }
 
-/* A str keeps its hash right behind its length, once somebody has asked for it. */
+/* A str keeps its hash right behind its length, once it was computed. */
 struct prb_error *prb_object_str_sum(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 				     uint64_t *ret)
 {

@@ -60,7 +60,7 @@ static bool visit_entry(void *context, uint64_t key, uint64_t value)
 					       .object = value});
 }
 
-/* Whether a class before the one that is looked at has something else of that name. */
+/* True if an earlier class of the MRO has another attribute of that name. */
 static struct prb_error *is_hidden(struct walk *w, const char *name, bool *ret)
 {
 	*ret = false;
@@ -104,7 +104,7 @@ static struct prb_error *tell_member(struct walk *w, const struct prb_member *me
 	return NULL;
 }
 
-/* What C code of a type names there for the making of the type, no field of the object. */
+/* Names that C code declares only to make the type, not fields of the object. */
 static bool is_offset(const char *name)
 {
 	size_t length = strlen(name);
@@ -162,7 +162,7 @@ static bool visit_class(void *context, uint64_t key, uint64_t value)
 					       .owner = w->owner});
 }
 
-/* What a visit found comes before how the walk that called it ended. */
+/* A visitor's error takes precedence over the walk's. */
 static struct prb_error *end_of(struct walk *w, struct prb_error *err)
 {
 	if (!w->err)

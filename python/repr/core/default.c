@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Objects that have no other form: the name of the class and the attributes, each as short as it
- * can be understood. How many there are is not known before all were looked at, so those that the
- * limits leave out are only counted.
+ * can be understood. Their number is unknown before all were visited, so attributes beyond the
+ * limits are only counted.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "python/repr/core/handlers.h"
 
-/* Of attributes, which are shorter than values that stand alone. */
+/* Limits of attributes, which are shorter than single values. */
 enum { ITEMS = 5, TEXT = 60, COUNTED = 10000 };
 
 struct list {
@@ -37,7 +37,7 @@ static bool put_attribute(void *context, const struct prb_attribute *a)
 	struct list *list = context;
 	struct prb_repr *r = list->r;
 
-	/* What Python puts there for itself. */
+	/* Names that Python adds itself. */
 	if (!*a->name || !strncmp(a->name, "__", 2) || !is_chosen(list->chosen, a->name))
 		return true;
 	if (list->shown >= r->max.max_attributes || !prb_repr_room(r))
@@ -76,7 +76,7 @@ static struct prb_error *put_attributes(struct prb_repr *r, uint64_t object, str
 		prb_error_destroy(err);
 		err = prb_steal(&list->err);
 	}
-	/* What could not be read is not there to be shown; the rest is. */
+	/* The readable part is shown. */
 	if (prb_error_catch(&err, PRB_ERROR_FAULT) || prb_error_catch(&err, PRB_ERROR_BAD_DATA))
 		r->torn = true;
 	if (r->torn && list->shown)
@@ -95,8 +95,10 @@ static bool own_repr(struct prb_repr *r, const struct prb_type *type)
 	return !err && prb_repr_is(r, found, "function");
 }
 
-/* What an object of a class that is derived from a plain type is by that: its class only has
- * another repr(). */
+/*
+ * Puts an object of a class derived from a plain type as that type: only the class's repr()
+ * differs.
+ */
 static struct prb_error *put_plain(struct prb_repr *r, uint64_t object, struct prb_type *type,
 				   bool *ret)
 {

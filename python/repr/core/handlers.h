@@ -84,8 +84,10 @@ prb_repr_handler prb_repr_handle_ndarray, prb_repr_handle_numpy_scalar, prb_repr
 
 /* arrays/pandas.c */
 prb_repr_handler prb_repr_handle_data_frame, prb_repr_handle_series, prb_repr_handle_index;
-/** An attribute of a DataFrame or Series that code computes: an object, or else (*part is 0) its
- * repr() is appended, and its type told. PRB_ERROR_NOT_FOUND for all others. */
+/**
+ * An attribute of a DataFrame or Series that code computes: an object, or else (*part is 0) its
+ * repr() and its type's name are returned. PRB_ERROR_NOT_FOUND for all others.
+ */
 struct prb_error *prb_repr_pandas_part(struct prb_repr *r, uint64_t object, const char *name,
 				       uint64_t *part, const char **type) PRB_MUST_CHECK;
 /** Appends a column of a DataFrame, as a Series. PRB_ERROR_NOT_FOUND if it has none of that name,
@@ -112,8 +114,8 @@ prb_repr_handler prb_repr_handle_tensor, prb_repr_handle_torch_size, prb_repr_ha
 
 /* arrays/numpy.c, arrays/torch.c */
 /**
- * Appends the repr() of an attribute of an array or tensor (shape, dtype, …), and tells the name of
- * its type. PRB_ERROR_NOT_FOUND for all others.
+ * Appends the repr() of an attribute of an array or tensor (shape, dtype, …), and returns the name
+ * of its type. PRB_ERROR_NOT_FOUND for all others.
  */
 typedef struct prb_error *prb_repr_part(struct prb_repr *r, uint64_t object, const char *name,
 					const char **type);
@@ -139,8 +141,10 @@ prb_repr_handler prb_repr_handle_match;
 prb_repr_handler prb_repr_handle_typing_alias;
 
 /* library/chosen_attributes.c */
-/** The attributes, divided by blanks, that tell what an instance of a class of the standard library
- * is about; NULL: all do. */
+/**
+ * The characteristic attributes, divided by blanks, of a class of the standard library; NULL: all
+ * do.
+ */
 const char *prb_repr_chosen(struct prb_repr *r, const struct prb_type *type);
 
 /* library/repr_functions.c */

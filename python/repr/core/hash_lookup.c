@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The value of a name in a hash table. Where the process's hashes can be told it is looked up as
- * Python would: a handful of reads, which may be requests to another machine each, instead of one
- * for each key. That no key is there is believed once a key was found so; before, and wherever
- * anything does not fit, all keys are compared.
+ * The value of a name in a hash table. Where the process's hashes can be computed, looks a key up
+ * as Python would: a handful of reads, each maybe a network round trip, instead of one for each
+ * key. A miss is believed once a key was found so; before, and wherever anything does not fit, all
+ * keys are compared.
  */
 #include <string.h>
 

@@ -76,7 +76,7 @@ static const struct prb_known_class {
 	bool url; /* hidden only if it has a user's name or password */
 } known[] = {{"Secret", {"_value"}, false}, {"URL", {"_url", "_components"}, true}};
 
-/* What it is derived from: a known class, or one of C, whose value no attribute has. */
+/* Its bases: a known class, or a C class, whose value is in no attribute. */
 static struct prb_error *look_at_classes(struct prb_repr *r, struct prb_type *type)
 {
 	uint64_t mro[PRB_MRO_MAX], module;

@@ -4,7 +4,7 @@
  * tuple, dict, set, frozenset, deque, and of classes derived from them, whatever these make of
  * their items.
  *
- * Threading: as repr.h. Errors: PRB_ERROR_NOT_FOUND for what has no items that can be told;
+ * Threading: as repr.h. Errors: PRB_ERROR_NOT_FOUND for objects without readable items;
  * PRB_ERROR_FAULT or PRB_ERROR_BAD_DATA for what is no object or makes no sense.
  */
 #ifndef PRB_PYTHON_REPR_CORE_ITEMS_H
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "python/python.h"
 
-/** @p key is 0 for all but those of a dict. False: that is enough. */
+/** @p key is 0 unless it is a dict. False: that is enough. */
 typedef bool prb_item_visit(void *context, uint64_t key, uint64_t value);
 
 /** @p secrets: also of an object whose class hides them. @p torn may be NULL; true: a table had

@@ -11,7 +11,7 @@ enum { MEMBERS_MAX = 4096, TEXT_BYTES = 256, DEFINITION_WORDS = 5 };
 /* flags of a definition */
 enum { RELATIVE = 8, AFTER_ITEMS = 16 };
 
-/* What structmember.h of CPython numbers so. */
+/* Numbers of CPython's structmember.h. */
 enum {
 	MEMBER_SHORT = 0,
 	MEMBER_INT = 1,
@@ -59,7 +59,7 @@ static struct prb_error *read_definition(struct prb_repr *r, uint64_t address,
 	if (*end)
 		return NULL;
 	ret->kind = (int)words[1];
-	/* One that counts from elsewhere is not one that can be read; no class has such. */
+	/* An offset from elsewhere cannot be read; no class has one. */
 	ret->offset = words[3] & RELATIVE ? UINT64_MAX : words[2];
 	ret->after_items = words[3] & AFTER_ITEMS && r->traits->slots_after_items;
 	return prb_repr_cstr(r, words[0], ret->name, sizeof(ret->name));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Qualified names before 3.11, where code objects do not have one: it stands in the function, so
- * the function is looked for where its frame would have found it, in its globals and in the class
- * of its first argument. Only a function with the very same code counts; otherwise there is none.
+ * Qualified names before 3.11, where code objects do not have one: it is in the function, so the
+ * function is looked for where its frame would have found it, in its globals and in the class of
+ * its first argument. Only a function with the very same code counts; otherwise there is none.
  */
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static struct prb_error *search_dict(struct prb_repr *r, uint64_t dict, const ch
 	return match(r, object, code, found);
 }
 
-/* A private name (__x) stands in the class as _Class__x. */
+/* A private name (__x) is in the class as _Class__x. */
 static struct prb_error *search_class(struct prb_repr *r, struct prb_type *class, const char *name,
 				      uint64_t code, uint64_t *found)
 {

@@ -124,7 +124,7 @@ bool prb_items_next(struct prb_items *items)
 	return true;
 }
 
-/* The most basic class of the MRO that has the same tp_repr: it is the one that brings it. */
+/* The most basic class of the MRO that has the same tp_repr: it defines it. */
 static struct prb_error *find_repr_owner(struct prb_repr *r, const struct prb_type *type,
 					 struct prb_type **ret)
 {

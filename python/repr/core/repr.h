@@ -33,7 +33,7 @@ struct prb_repr_options {
 	unsigned max_objects;
 	bool objects_alone;	 /**< containers around them do not count for that */
 	unsigned max_attributes; /**< of one of them; 0: default (12) */
-	bool long_attributes;	 /**< not shorter than values that stand alone */
+	bool long_attributes;	 /**< as long as single values */
 	bool secrets;		 /**< also what an object's own class hides (hidden.c) */
 	bool marked;		 /**< the caller calls prb_custom_expand() of target/custom.h */
 };
@@ -46,11 +46,11 @@ struct prb_error *prb_object_repr(struct prb_python *py, struct prb_mem *mem, ui
 				  const struct prb_repr_options *options,
 				  struct prb_str *ret) PRB_MUST_CHECK;
 
-/** Appends the name of the object's type, as type(x).__name__ has it. */
+/** Appends the name of the object's type, like type(x).__name__. */
 struct prb_error *prb_object_type_name(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 				       struct prb_str *ret) PRB_MUST_CHECK;
 
-/** What a number is, of exactly these types. */
+/** The kind of a number, of exactly these types. */
 enum prb_number_kind {
 	PRB_NUMBER_NONE,    /**< another object, or an int that does not fit */
 	PRB_NUMBER_INTEGER, /**< int and bool */
@@ -58,9 +58,9 @@ enum prb_number_kind {
 };
 
 /**
- * The same two for many objects of one instant, whose types are read only once: for as long as
- * @p mem is the same epoch of a view, or memory that does not change. @p options are copied; NULL:
- * the default limits.
+ * As above, for many objects of one instant, whose types are read only once: for as long as @p mem
+ * is the same epoch of a view, or memory that does not change. @p options are copied; NULL: the
+ * default limits.
  */
 struct prb_objects;
 struct prb_error *prb_objects_create(struct prb_python *py, struct prb_mem *mem,
@@ -97,8 +97,8 @@ struct prb_error *prb_object_str(struct prb_python *py, struct prb_mem *mem, uin
 bool prb_object_is_code_type(struct prb_python *py, struct prb_mem *mem, uint64_t address);
 
 /**
- * A number that tells the text of a str object, which @p object is known to be, from what was there
- * before: its hash, or what stands for it while it has none.
+ * A number that identifies the text of the str @p object: its hash, or a substitute while it has
+ * none.
  */
 struct prb_error *prb_object_str_sum(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 				     uint64_t *ret) PRB_MUST_CHECK;

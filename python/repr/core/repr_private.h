@@ -91,7 +91,7 @@ struct prb_type;
 typedef struct prb_error *prb_repr_handler(struct prb_repr *r, uint64_t object,
 					   struct prb_type *type);
 
-/** What a class hides of its objects; a class of C has content that is no attribute. */
+/** The parts of its objects that a class hides; a C class has content that is no attribute. */
 enum prb_hides {
 	PRB_HIDES_SEEN = 1,
 	PRB_HIDES_FIELDS = 2,
@@ -132,7 +132,7 @@ struct prb_repr {
 	uint64_t walked;			  /**< entries of tables looked at */
 	bool torn;	/**< a table had fewer entries than it said: it was being changed */
 	unsigned level; /**< objects that are being printed */
-	unsigned depth; /**< those of them that are containers */
+	unsigned depth; /**< the containers among them */
 	uint64_t nest[PRB_REPR_NEST]; /**< these containers */
 	uint64_t instances;	      /**< a bit for each of them that shows its attributes */
 };
@@ -252,7 +252,7 @@ bool prb_is_ascii(const char *text);
 /** True if the object is a str of exactly this ASCII text. */
 struct prb_error *prb_repr_text_is(struct prb_repr *r, uint64_t object, const char *text,
 				   bool *ret) PRB_MUST_CHECK;
-/** The same text with NULs, and lone surrogates in the form of UTF-8, so that nothing is lost. */
+/** As above, with NULs, and lone surrogates in the form of UTF-8, so that nothing is lost. */
 struct prb_error *prb_repr_raw_text(struct prb_repr *r, uint64_t object, size_t max,
 				    struct prb_str *ret) PRB_MUST_CHECK;
 /** Appends a quoted literal of a prb_repr_raw_text(). */
@@ -260,7 +260,7 @@ struct prb_error *prb_repr_quote_raw(struct prb_repr *r, const struct prb_str *t
 /** Appends a quoted literal of @p length characters of @p width bytes each, cut at the limits. */
 struct prb_error *prb_repr_quote_at(struct prb_repr *r, uint64_t address, unsigned width,
 				    uint64_t length) PRB_MUST_CHECK;
-/** The same of @p count characters of the str @p object from @p start on. */
+/** As above, for @p count characters of the str @p object from @p start on. */
 struct prb_error *prb_repr_quote_part(struct prb_repr *r, uint64_t object, uint64_t start,
 				      uint64_t count) PRB_MUST_CHECK;
 /** Appends a quoted literal of code points as Python would print it. */
@@ -353,12 +353,12 @@ struct prb_error *prb_repr_put_frame(struct prb_repr *r, const struct prb_py_fra
 				     const char *name, uint64_t object) PRB_MUST_CHECK;
 
 /* hidden.c */
-/** What stands in the place of a value that its own class hides. */
+/** Shown in place of a value that its own class hides. */
 #define PRB_REPR_HIDDEN "<hidden>"
 /** True if the class leaves that attribute of its objects out of their repr(); false with
  * `secrets`. */
 bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, uint64_t object, const char *name);
-/** The same of what the object itself has: the text of a str, the items of a list. */
+/** As above, for the object's own content: the text of a str, the items of a list. */
 bool prb_repr_hides_content(struct prb_repr *r, struct prb_type *type);
 
 /* attributes.c */
@@ -381,7 +381,7 @@ struct prb_error *prb_repr_deque_item(struct prb_repr *r, uint64_t object, uint6
 				      uint64_t *ret) PRB_MUST_CHECK;
 
 /* arrays/numpy.c */
-/** What an array refers to. */
+/** The memory of an array. */
 struct prb_ndarray_memory {
 	uint64_t data, bytes;
 	bool owned;   /**< it frees the data */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What differs between CPython versions in objects; a row holds until the next one. */
+/* Differences between CPython versions in objects; a row holds until the next one. */
 #include "base/checked.h"
 #include "python/repr/core/repr_private.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tasks and futures of asyncio's own C module: <Task pending name='Task-1' coro=<…>>. What its
- * tables say is not taken for granted, since the module of this process was not asked.
+ * Tasks and futures of asyncio's own C module: <Task pending name='Task-1' coro=<…>>. The built-in
+ * offsets are checked, since this process's module was not read.
  */
 #include <string.h>
 
@@ -48,7 +48,7 @@ static struct prb_error *put_name(struct prb_repr *r, uint64_t name)
 	int64_t number;
 
 	prb_str_puts(r->out, " name=");
-	/* A number is the rest of "Task-", until somebody asks. */
+	/* A number is the rest of "Task-", until the name is requested. */
 	if (!prb_repr_is(r, name, "int"))
 		return prb_repr_object(r, name);
 	PRB_TRY(prb_repr_int(r, name, &number));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which attributes tell what an object of the standard library is about. The others (locks, caches,
+ * The characteristic attributes of objects of the standard library. The others (locks, caches,
  * callbacks) are left out where it is shown among others; vars() and python.attributes have all.
  */
 #include <string.h>

@@ -78,7 +78,7 @@ struct prb_error *prb_repr_handle_datetime(struct prb_repr *r, uint64_t object,
 
 /*
  * pandas adds nanoseconds behind a datetime: methods, the moment, and their number. The text has
- * the time of the day in its zone; how far that is from UTC only code of the zone could tell.
+ * the time of the day in its zone; only code of the zone could compute its distance from UTC.
  */
 struct prb_error *prb_repr_handle_timestamp(struct prb_repr *r, uint64_t object,
 					    struct prb_type *type __attribute__((unused)))
@@ -176,7 +176,7 @@ struct prb_error *prb_repr_handle_timezone(struct prb_repr *r, uint64_t object,
 	return NULL;
 }
 
-/* Its key is the first member; one that was made of a file has none. */
+/* Its key is the first member; a zone made from a file has none. */
 struct prb_error *prb_repr_handle_zone_info(struct prb_repr *r, uint64_t object,
 					    struct prb_type *type)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * decimal.Decimal as its C implementation has it: after the hash a number of libmpdec: flags,
- * exponent, digits, words, allocated words, pointer to the words of 19 digits, lowest first.
+ * decimal.Decimal of the C implementation: after the hash a number of libmpdec: flags, exponent,
+ * digits, words, allocated words, pointer to the words of 19 digits, lowest first.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -18,7 +18,7 @@ static const struct layer {
 	{"_io.BufferedWriter", "raw", 0},
 };
 
-/* The same object if nothing of _io is below it. */
+/* Goes to the object below; stays if there is none of _io. */
 static struct prb_error *go_down(struct prb_repr *r, const struct layer *layer, uint64_t *object)
 {
 	struct prb_type *type;
@@ -60,8 +60,8 @@ static struct prb_error *put_named(struct prb_repr *r, uint64_t object, const ch
 
 /*
  * A buffer, in all versions: the file below it, five ints, then the position in that file or -1,
- * the memory, and positions in it: that of the reader, that of the file, the ends of what was read
- * and what is to be written (or -1), with the start of that between them.
+ * the memory, and positions in it: the reader's, the file's, the ends of the data that was read and
+ * that is to be written (or -1), with the start of that between them.
  */
 struct buffer {
 	uint64_t raw;
@@ -80,7 +80,7 @@ static bool is_buffer(struct prb_repr *r, uint64_t object)
 	return false;
 }
 
-/* What tell() of a buffer gives; -1 if it is not known. */
+/* The result of tell() of a buffer; -1 if unknown. */
 static struct prb_error *buffer_position(struct prb_repr *r, uint64_t object, int64_t *tell,
 					 int64_t *of_file)
 {

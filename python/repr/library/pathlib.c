@@ -141,8 +141,10 @@ static struct prb_error *is_windows(struct prb_repr *r, const struct prb_type *t
 	return NULL;
 }
 
-/* The text as it is printed, with slashes. There is none until the program has asked for it: drives
- * and shares make it hard to tell. */
+/*
+ * The text as it is printed, with slashes. It does not exist until the program has requested it:
+ * drives and shares make it hard to compute.
+ */
 static struct prb_error *find_windows_path(struct prb_repr *r, uint64_t object, struct prb_str *ret)
 {
 	PRB_TRY(get_text(r, object, "_str", ret));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Classes whose __repr__ is a function in Python. We cannot run it, but those of the standard
- * library are known: by the module and the qualified name of the function, or, for functions that
+ * Classes whose __repr__ is a function in Python. We cannot run it, but the standard library's
+ * functions are known: by the module and the qualified name of the function, or, for functions that
  * the library makes for each class, by the file of their code.
  */
 #include <string.h>
@@ -135,8 +135,8 @@ static prb_repr_handler *find_function(const char *module, char *qualname)
 }
 
 /*
- * What reprlib.recursive_repr() wraps is in the closure of the wrapper, which had no qualified
- * name of its own in old versions. Gives the function itself if it is no wrapper.
+ * The function wrapped by reprlib.recursive_repr() is in the closure of the wrapper, which had no
+ * qualified name of its own in old versions. Gives the function itself if it is no wrapper.
  */
 static struct prb_error *unwrap(struct prb_repr *r, uint64_t *function)
 {
