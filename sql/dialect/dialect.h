@@ -23,7 +23,7 @@
  *     } while (at < length);
  *
  * A caller prepares the user's own text first, and the translation only if SQLite refuses that:
- * what is SQL already keeps its meaning, also where it uses such words as names. What is not
+ * what is SQL already keeps its meaning, also where it uses such words as names. Text that is not
  * recognised with certainty stays as it is.
  *
  * Threading: none of it has state. Ownership: what a statement points to is the statement's.

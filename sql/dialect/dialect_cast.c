@@ -74,7 +74,7 @@ static size_t call_start(const struct prb_translation *t, size_t i)
 		if (prb_translation_is(t, before, "group") && open > 2 &&
 		    prb_translation_is(t, before - 1, "within"))
 			before--;
-		/* sum(x) FILTER (…) OVER (…): the call is what stands in front. */
+		/* sum(x) FILTER (…) OVER (…): the call precedes. */
 		if (before && prb_translation_is(t, before - 1, ")") &&
 		    (prb_translation_is(t, before, "over") ||
 		     prb_translation_is(t, before, "filter") ||

@@ -113,7 +113,7 @@ size_t prb_translate_timestamp(struct prb_translation *t, size_t i)
 /** EXTRACT(hour FROM time) */
 size_t prb_translate_extract(struct prb_translation *t, size_t i)
 {
-	/* A second of EXTRACT has its fraction, that of second() has none. */
+	/* EXTRACT's second has a fraction, second()'s has none. */
 	static const char *const plain[] = {"year", "month", "day", "hour", "minute", "dow"};
 	prb_auto_str struct prb_str part = {};
 	size_t close;

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "sql/dialect/dialect.h"
 
-/* Columns that a line of a query may take, and those of them in front of the caret. */
+/* Columns that a line of a query may take, and the columns before the caret. */
 enum { WINDOW = 74, WINDOW_BEFORE = 50 };
 
 /** Decodes one character of [at, end); gives its bytes. */

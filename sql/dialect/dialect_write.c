@@ -52,7 +52,7 @@ void prb_translation_refuse(struct prb_translation *t, size_t i, struct prb_erro
 	statement->refused_at = i < t->tokens.count ? t->tokens.items[i].start : statement->start;
 }
 
-/** Two pieces that did not stand together must not become one token. */
+/** Two pieces that were not adjacent must not become one token. */
 static bool would_join(const struct prb_str *out, char next)
 {
 	char last = out->length ? out->data[out->length - 1] : ' ';

@@ -113,7 +113,7 @@ static bool same_token(const struct splitter *s, size_t a, size_t b)
 		       : !memcmp(s->sql + x->start, s->sql + y->start, length);
 }
 
-/** True if the tokens at @p at are those of @p span, and the next one does not go on with them. */
+/** True if the tokens at @p at equal @p span, and the next one does not continue them. */
 static bool matches(const struct splitter *s, size_t at, size_t to, struct span span)
 {
 	size_t length = span.to - span.from;
@@ -531,7 +531,7 @@ static void put_where(const struct splitter *s, struct prb_str *out)
 	prb_str_putc(out, ')');
 }
 
-/** What each rank is asked: its keys and parts, a row for each group. */
+/** The statement for each rank: its keys and parts, a row for each group. */
 static void put_each(const struct splitter *s, struct prb_str *out)
 {
 	prb_str_puts(out, "SELECT _rank, _pid");

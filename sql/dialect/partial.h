@@ -30,7 +30,7 @@ struct prb_partial {
 	char *rest;	  /**< the statement over the rows of `each` */
 };
 
-/** What is known of the table. */
+/** The facts of the table. */
 struct prb_partial_table {
 	const char *name; /**< that `rest` uses for the rows of `each` */
 	/** True if the table of one process has a column of that name. */

@@ -74,7 +74,7 @@ static enum prb_token_kind read_line_comment(struct reader *r)
 	return PRB_TOKEN_COMMENT;
 }
 
-/** One that is not closed goes to the end, as in SQLite. */
+/** An unclosed comment extends to the end, as in SQLite. */
 static enum prb_token_kind read_comment(struct reader *r)
 {
 	r->at += 2;
@@ -235,7 +235,7 @@ struct prb_token prb_token_at(const char *text, size_t length, size_t at)
 	struct reader r = {text, length, at};
 	enum prb_token_kind kind = read_token(&r);
 
-	/* Nothing stands still. */
+	/* Every token advances. */
 	return (struct prb_token){kind, at, PRB_MAX(r.at, at + 1)};
 }
 

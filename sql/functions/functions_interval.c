@@ -127,7 +127,7 @@ static bool read_decimal(struct reader *r, double *ret)
 	return any && isfinite(*ret);
 }
 
-/** What follows "01:" of "01:30:15.5", in hours. */
+/** Reads the rest of "01:30:15.5" after "01:", in hours. */
 static bool read_clock(struct reader *r, double *seconds)
 {
 	double minutes, rest = 0;

@@ -23,7 +23,7 @@ struct values {
 struct sample {
 	struct values values;
 	size_t left;  /* the first so many values left the window */
-	size_t reals; /* of values: those that are no integers */
+	size_t reals; /* values that are no integers */
 	double fraction;
 	bool descending;
 	bool failed;
@@ -138,7 +138,7 @@ static void inverse(sqlite3_context *context, int count, sqlite3_value **values)
 		return;
 	sample->left++;
 	sample->reals -= !is_exact(values[0]);
-	/* What left takes no more room than what is there. */
+	/* Removed values take no more room than present ones. */
 	if (sample->left * 2 > sample->values.count) {
 		size_t rest = sample->values.count - sample->left;
 

@@ -3,9 +3,9 @@
  * approx_quantile(x, 0.99), and its two halves: approx_quantile_sketch(x), a text, and
  * approx_quantile_merge(sketch, 0.99), the quantile of all of them.
  *
- * Up to EXACT values are kept, and the result is that of percentile_disc(). More are counted in
+ * Up to EXACT values are kept, and the result equals percentile_disc()'s. More are counted in
  * buckets whose bounds grow by a constant factor, as in DDSketch (Masson, Rim and Lee, 2019): the
- * result differs from that of percentile_disc() by at most ERROR of it, whatever the values are and
+ * result differs from percentile_disc()'s by at most ERROR of it, whatever the values are and
  * however many sketches are merged.
  */
 #include <float.h>

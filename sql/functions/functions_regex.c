@@ -7,7 +7,7 @@
 #include "sql/functions/functions_private.h"
 #include "base/regex.h"
 
-/** What is kept with the pattern of a call from row to row. */
+/** Kept with the pattern of a call from row to row. */
 struct compiled {
 	struct prb_regex *regex;
 	bool everywhere; /* flag g: all matches, not the first */

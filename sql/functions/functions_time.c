@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Functions of times. A time is seconds since the epoch; days and weeks are those of UTC. */
+/* Functions of times. A time is seconds since the epoch; days and weeks are in UTC. */
 #include "sql/functions/functions_time.h"
 
 #include <math.h>

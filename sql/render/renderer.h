@@ -8,7 +8,7 @@
  *     prb_renderer_end(r);
  *     prb_renderer_destroy(r);
  *
- * What all formats hold to, whatever bytes a target has:
+ * Rules of all formats, whatever bytes a target has:
  *
  * - The output is UTF-8. Bytes that are not become \udcXX, as six characters of text, in the
  *   formats for programs, and \xXX in tables.
@@ -90,7 +90,7 @@ struct prb_error *prb_renderer_begin_statement(struct prb_renderer *renderer,
 struct prb_error *prb_renderer_row_statement(struct prb_renderer *renderer,
 					     struct prb_statement *statement) PRB_MUST_CHECK;
 
-/** Ends the result, and hands all of it on. What stopped early is well-formed too. */
+/** Ends the result, and hands all of it on. Output that stopped early is well-formed, too. */
 struct prb_error *prb_renderer_end(struct prb_renderer *renderer) PRB_MUST_CHECK;
 
 /** Rows of the present or last result. */

@@ -227,7 +227,7 @@ static void fit(struct prb_renderer *renderer)
 		c->width = PRB_MAX(least_width(c), PRB_MIN(natural_width(c), cap));
 		c->limit = c->width = PRB_MIN(c->width, PRB_MAX(room, (size_t)1));
 	}
-	/* What comes after the first page may have what room is left. */
+	/* The last column gets the remaining room, for wider rows of later pages. */
 	if (state->visible == renderer->columns)
 		state->columns[state->visible - 1].limit +=
 			room - PRB_MIN(room, total_width(state, state->visible, cap));
@@ -246,7 +246,7 @@ static size_t put_cell_text(struct prb_renderer *renderer, const struct cell *ce
 		prb_str_append(&renderer->out, text, cell->length);
 		return cell->width;
 	}
-	/* What is kept is escaped: it comes out as it is. */
+	/* The kept text is escaped already. */
 	put_text(&renderer->out, text, cell->length, limit - 1, &width);
 	prb_str_puts(&renderer->out, "…");
 	state->cut = true;

@@ -30,7 +30,7 @@ extern const struct prb_collected prb_collected_tables[];
 
 /** By its names, or NULL; letters' case is ignored. @p schema may be NULL. */
 const struct prb_collected *prb_collected_find(const char *schema, const char *name);
-/** The same for "SCHEMA.NAME" or "NAME". */
+/** As above, for "SCHEMA.NAME" or "NAME". */
 const struct prb_collected *prb_collected_find_qualified(const char *word);
 
 #endif

@@ -16,9 +16,9 @@
  *             prb_put_integer(scan, SOFT, limit->soft);
  *     }
  *
- * Cells that are not put are NULL; what is put into a column that nobody asked for is dropped at
- * once. What cannot be read stays NULL, and the table's `_error` column says why; an error
- * is returned only when nothing at all could be read.
+ * Cells that are not put are NULL; cells of columns that were not requested are dropped at once.
+ * Unreadable cells stay NULL, and the table's `_error` column says why; an error is returned only
+ * when nothing at all could be read.
  *
  * A table of many rows gives them in pages: after a page's worth (prb_scan_full()) it notes where
  * it is in scan->position and returns with scan->more set; it is called again when those rows were
@@ -67,20 +67,23 @@ enum {
 	PRB_COLUMN_THREAD = 1 << 2,
 	/** Says how deep in its stack a row is: `depth < 5` spares reading the rest. */
 	PRB_COLUMN_DEPTH = 1 << 3,
-	/** Dear to read: snapshots do not record it. */
+	/** Expensive to read: snapshots do not record it. */
 	PRB_COLUMN_COSTLY = 1 << 4,
 	/** Seconds since the epoch: a text compared with it is refused. */
 	PRB_COLUMN_TIME = 1 << 5,
 	/** A key of which bounds reach the scan too: see prb_scan_range(). */
 	PRB_COLUMN_RANGE = 1 << 7,
-	/** A key without whose value there are no rows: in a join, what tells it comes first. */
+	/**
+	 * A key without whose value there are no rows: in a join, the table that provides it comes
+	 * first.
+	 */
 	PRB_COLUMN_REQUIRED = 1 << 6,
 
-	/** Tells of this library or the machine, not of a target: one scan, whatever is open. */
+	/** About this library or the machine, not about a target: one scan, whatever is open. */
 	PRB_TABLE_GLOBAL = 1 << 0,
 	/** Each row is a frame, in the order of depth: LIMIT spares reading the rest. */
 	PRB_TABLE_FRAMES = 1 << 1,
-	/** Dear to read, or much: snapshots do not record it. */
+	/** Expensive to read, or large: snapshots do not record it. */
 	PRB_TABLE_COSTLY = 1 << 2,
 	/** May have millions of rows: GROUP BY collects its groups in place of sorting the rows. */
 	PRB_TABLE_LONG = 1 << 3,
@@ -173,8 +176,9 @@ void prb_scan_range(const struct prb_scan *scan, unsigned column, double *from, 
 bool prb_scan_key_text(const struct prb_scan *scan, unsigned column, const char **ret);
 
 /**
- * Appends condition @p n of the statement on a column, as SQL: "depth" <= 5. Appends nothing for
- * one that cannot be said; SQLite checks all of them again. False: there is no condition N.
+ * Appends condition @p n of the statement on a column, as SQL: "depth" <= 5. Appends nothing for a
+ * condition that SQL cannot express; SQLite checks all of them again. False: there is no condition
+ * N.
  */
 bool prb_scan_condition(const struct prb_scan *scan, unsigned n, struct prb_str *ret);
 
@@ -187,13 +191,13 @@ void prb_put_real(struct prb_scan *scan, unsigned column, double value);
 /** Copies; NULL stays NULL. */
 void prb_put_text(struct prb_scan *scan, unsigned column, const char *text);
 void prb_put_bytes(struct prb_scan *scan, unsigned column, const char *text, size_t length);
-/** Borrows: @p text lives as long as the statement's instant, or for ever. */
+/** Borrows: @p text lives as long as the statement's instant, or is static. */
 void prb_put_static(struct prb_scan *scan, unsigned column, const char *text);
 /** Copies the formatted text. */
 void prb_put_format(struct prb_scan *scan, unsigned column, const char *format, ...)
 	PRB_PRINTF(3, 4);
 
-/** A note for the user that is no failure ("nothing recorded: …"); told once each. */
+/** A note for the user that is no failure ("nothing recorded: …"); each is printed once. */
 void prb_scan_note(struct prb_scan *scan, const char *format, ...) PRB_PRINTF(2, 3);
 
 #endif

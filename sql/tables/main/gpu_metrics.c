@@ -27,7 +27,7 @@ static const struct prb_column columns[] = {
 	{},
 };
 
-/** What the driver keeps of one quantity. */
+/** The driver's samples of one quantity. */
 struct samples {
 	struct prb_nvml_sample *list;
 	unsigned count;

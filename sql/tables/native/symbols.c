@@ -117,7 +117,7 @@ static bool is_written(const struct prb_scan *scan, const struct prb_module *mod
 	return false;
 }
 
-/** Files that are not available may be many: the first is told, and how many when all are known. */
+/** Many files may be unavailable: the first is reported, and the number when all are known. */
 static void note_failure(struct prb_scan *scan, struct place *place, const struct prb_error *err)
 {
 	if (!place->failed++)

@@ -179,7 +179,7 @@ static void destroy(void *memo)
 	prb_descriptors_destroy(memo);
 }
 
-/** One that was closed meanwhile gives no row; one that may not be looked at gives its reason. */
+/** A descriptor closed meanwhile gives no row; an unreadable one gives its reason. */
 static struct prb_error *fd_row(struct prb_scan *scan, struct prb_descriptors *descriptors, int fd)
 {
 	struct prb_descriptor descriptor;

@@ -238,7 +238,7 @@ static struct prb_error *put_stat(struct row *row)
 	return NULL;
 }
 
-/** A core has no status, but the kernel told the program its users when it was started. */
+/** A core has no status, but the kernel passed the users to the program at its start (auxv). */
 static struct prb_error *put_users(struct row *row, const char *status, int64_t *euid)
 {
 	static const struct {

@@ -153,7 +153,7 @@ static bool wants_details(const struct prb_scan *scan)
 	return false;
 }
 
-/** What a row shows of smaps, copied: the text goes on with the next mapping. */
+/** Copies a row's part of smaps: the text goes on with the next mapping. */
 static void put_details(struct prb_scan *scan, const struct contents *c, size_t index)
 {
 	static const struct {

@@ -44,7 +44,7 @@ static void end(void *state)
 	free(state);
 }
 
-/* Whether the object's type has the name that is asked for. */
+/* True if the object's type has the requested name. */
 static struct prb_error *is_wanted(struct prb_scan *scan, struct state *s,
 				   const struct prb_heap_object *object, bool *ret)
 {

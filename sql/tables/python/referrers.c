@@ -18,7 +18,7 @@ static const struct prb_column columns[] = {
 	{},
 };
 
-/* Referrers of one object; one that refers to it twice is told once. */
+/* Referrers of one object; one that refers to it twice is listed once. */
 struct referrers {
 	PRB_VEC(uint32_t) list;
 };

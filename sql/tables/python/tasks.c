@@ -65,7 +65,7 @@ static const struct prb_column columns[] = {
 	{},
 };
 
-/* A name, or the address where it has none; separated from what is there. */
+/* A name, or the address where it has none; separated from the previous ones. */
 static void append_name(struct prb_str *text, const struct prb_asyncio_task *task)
 {
 	if (text->length)

@@ -19,7 +19,7 @@ struct prb_table_censuses {
 	PRB_VEC(struct prb_table_census) list;
 };
 
-/** They live as long as the statement's instant. What may be missing is noted. */
+/** They live as long as the statement's instant. Possibly missing objects are noted. */
 struct prb_error *prb_censuses_read(struct prb_scan *scan,
 				    const struct prb_table_censuses **ret) PRB_MUST_CHECK;
 

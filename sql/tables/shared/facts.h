@@ -28,7 +28,7 @@ struct prb_error *prb_missing_add(struct prb_scan *scan, struct prb_missing *mis
 /** Puts what is missing, if anything is: "not in the core file: status, io". */
 void prb_missing_put(struct prb_scan *scan, unsigned column, const struct prb_missing *missing);
 
-/** Reads a file of /proc/PID into @p ret, which stays as it is if the target does not tell it. */
+/** Reads a file of /proc/PID into @p ret, which stays as it is if the target does not have it. */
 struct prb_error *prb_fact_file(struct prb_scan *scan, struct prb_missing *missing,
 				struct prb_str *ret, const char *name, ...) PRB_MUST_CHECK
 	PRB_PRINTF(4, 5);
@@ -38,22 +38,23 @@ struct prb_error *prb_fact_link(struct prb_scan *scan, struct prb_missing *missi
 	PRB_PRINTF(4, 5);
 
 /**
- * Takes over @p err, which is why a table has no rows: *told is false if there is one, and the
+ * Takes over @p err, the reason why a table has no rows: *told is false if there is one, and the
  * user gets a note. Gives it back if it ends the query.
  */
 struct prb_error *prb_fact_told(struct prb_scan *scan, struct prb_error *err,
 				bool *told) PRB_MUST_CHECK;
 
 /**
- * Reads a file that a whole table is made of. If the target does not tell it *told is false and
- * the user gets a note; that a live process may not be read is an error.
+ * Reads a file that a whole table is made of. If the target does not have it, *told is false and
+ * the user gets a note; an unreadable live process is an error.
  */
 struct prb_error *prb_fact_table(struct prb_scan *scan, struct prb_str *ret, bool *told,
 				 const char *name) PRB_MUST_CHECK;
 enum prb_fact_folder { PRB_FACT_TASKS, PRB_FACT_FDS };
 
-/** As above, for the numbers in a folder, one a line. They are read once for all pages of a scan,
- * and borrowed from the instant; "" if the target does not tell them.
+/**
+ * As above, for the numbers in a folder, one a line. They are read once for all pages of a scan,
+ * and borrowed from the instant; "" if the target does not have them.
  */
 struct prb_error *prb_fact_list(struct prb_scan *scan, enum prb_fact_folder folder,
 				const char **ret) PRB_MUST_CHECK;
@@ -64,7 +65,7 @@ struct prb_fact_clock {
 	double ticks; /**< in a second */
 };
 
-/** False if the target does not tell it: ticks then are of the usual length, and boot is 0. */
+/** False if the target does not have it: ticks then are of the usual length, and boot is 0. */
 bool prb_fact_clock(struct prb_scan *scan, struct prb_fact_clock *ret);
 
 /** Appends the name of a user of the target's machine; nothing if it has none. */

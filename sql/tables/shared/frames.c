@@ -157,7 +157,7 @@ static struct prb_error *thread_rows(struct prb_scan *scan, const struct prb_dum
 	if (!thread->error || (which == PRB_PYTHON_FRAMES && thread->interpreter < 0) ||
 	    !depth_wanted(scan, depth))
 		return NULL;
-	/* The stack goes on, but nobody knows how: a row of its own, never silence. */
+	/* The rest of the stack is unknown: say so in a row of its own. */
 	PRB_TRY(prb_scan_row(scan));
 	put_thread(scan, thread, depth);
 	prb_put_static(scan, FRAME_TYPE, "error");

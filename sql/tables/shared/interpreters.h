@@ -31,10 +31,7 @@ struct prb_error *prb_interpreters_read(struct prb_scan *scan,
 bool prb_interpreter_wanted(const struct prb_scan *scan, unsigned column,
 			    const struct prb_interpreter *interpreter);
 
-/**
- * What reads very much memory once reads it here: the target's own, unless a snapshot is recorded,
- * which is made of the view.
- */
+/** For bulk reads: the target's own, unless a snapshot is recorded, which is made of the view. */
 struct prb_mem *prb_interpreter_bulk(const struct prb_scan *scan,
 				     const struct prb_interpreter *interpreter);
 

@@ -10,8 +10,8 @@
 #include "sql/spec/table.h"
 
 /**
- * False, with a note, if all targets are cores or snapshots: whoever asks about those does not mean
- * this machine.
+ * False, with a note, if all targets are cores or snapshots: such queries are not about this
+ * machine.
  */
 bool prb_scan_machine(struct prb_scan *scan);
 

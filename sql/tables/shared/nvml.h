@@ -15,7 +15,7 @@ struct prb_nvml_memory {
 	unsigned long long total, free, used; /* bytes */
 };
 
-/** The same of newer drivers, where `used` is without what the driver has for itself. */
+/** The same of newer drivers, where `used` excludes the driver's own memory. */
 struct prb_nvml_memory_v2 {
 	unsigned version; /* PRB_NVML_MEMORY_V2 */
 	unsigned long long total, reserved, free, used;
@@ -33,7 +33,7 @@ struct prb_nvml_pci {
 
 struct prb_nvml_process {
 	unsigned pid;
-	unsigned long long memory; /* bytes; all ones if it is not told */
+	unsigned long long memory; /* bytes; all ones if unknown */
 	unsigned gpu_instance, compute_instance;
 };
 
@@ -74,7 +74,7 @@ enum {
 /** A GPU; the library's own. */
 typedef struct prb_nvml_device *prb_nvml_gpu;
 
-/** The library's functions: those that it does not have are NULL. */
+/** The library's functions; missing ones are NULL. */
 struct prb_nvml {
 	void *library;
 	int (*init)(void);
@@ -115,7 +115,7 @@ struct prb_error *prb_nvml_each(struct prb_scan *scan,
 							 unsigned index, prb_nvml_gpu gpu,
 							 const char *reason)) PRB_MUST_CHECK;
 
-/** What of a GPU's memory is used, as nvidia-smi counts; the code of the driver. */
+/** The used memory of a GPU, as nvidia-smi counts; returns the driver's code. */
 int prb_nvml_memory(const struct prb_nvml *nvml, prb_nvml_gpu gpu, struct prb_nvml_memory *ret);
 
 /**

@@ -113,7 +113,7 @@ static struct prb_error *show(struct prb_scan *scan, struct prb_value_parts *par
 	return NULL;
 }
 
-/* What the objects of a statement share, of a target that moves. */
+/* State shared by the objects of a statement, for a running target. */
 struct shared {
 	struct prb_tasks tasks;
 	struct prb_view *view; /* of one object after the other */
@@ -199,7 +199,7 @@ static struct prb_error *find_steady(struct attempt *a)
 	struct prb_error *err = prb_read_consistent(target, &a->shared->tasks, a->shared->view,
 						    find_once, a, &consistent);
 	parts->mem = mem;
-	/* What could not be read whole is shown, and says so. */
+	/* A partly read object is shown, with an error. */
 	if (err && !a->err && (parts->torn || parts->garbled)) {
 		prb_error_destroy(err);
 		err = NULL;
@@ -271,7 +271,7 @@ static struct prb_error *begin(struct prb_scan *scan, const struct prb_value_tab
 	return err ? put_failure(scan, table, parts->object, err) : NULL;
 }
 
-/* What was marked while it was read. */
+/* Applies extensions to marked parts. */
 static struct prb_error *customise(struct prb_value_parts *parts, struct prb_value_part *part)
 {
 	const struct prb_custom *custom = parts->py ? parts->py->target->custom : NULL;

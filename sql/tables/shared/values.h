@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Shared by the tables of one object: its parts are found at the first call of the scan and
- * told in pages.
+ * put in pages.
  */
 #ifndef PRB_SQL_TABLES_SHARED_VALUES_H
 #define PRB_SQL_TABLES_SHARED_VALUES_H
@@ -17,7 +17,7 @@ struct prb_value_part {
 	char *name, *text;   /**< of attributes: the text of a value that is no object */
 	const char *kind;    /**< the same; static */
 	char *owner;	     /**< the same: class */
-	bool computed;	     /**< its value is a descriptor, of which only the type is told */
+	bool computed;	     /**< its value is a descriptor, of which only the type is shown */
 
 	bool shown; /**< the rest is set */
 	struct prb_str key_text, value_text, type;
@@ -40,7 +40,7 @@ struct prb_value_parts {
 /** Appends a zeroed part. NULL ends the visit: parts->cut or parts->err is set. */
 struct prb_value_part *prb_value_part_add(struct prb_value_parts *parts);
 
-/** What differs between the tables. */
+/** The differences between the tables. */
 struct prb_value_table {
 	unsigned address, error; /**< columns: the key; what went wrong */
 	unsigned key;		 /**< column with the text of a part's key */

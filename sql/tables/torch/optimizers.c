@@ -60,7 +60,7 @@ static bool count_group(void *context, uint64_t key __attribute__((unused)), uin
 	return true;
 }
 
-/* What cannot be read stays NULL. */
+/* Unreadable cells stay NULL. */
 static struct prb_error *put_groups(struct prb_scan *scan, const struct prb_table_census *c,
 				    uint64_t optimizer)
 {

@@ -33,7 +33,7 @@ static const struct prb_column columns[] = {
 	{},
 };
 
-/** What is compared, of one kind of step. */
+/** The compared values of one kind of step. */
 struct sample {
 	double *durations, *owns, *ratios;
 	size_t steps, pairs;
