@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The one that this program is compiled for. */
+/* The architecture that this program is compiled for. */
 #if defined(__x86_64__)
 #define PRB_HOST_ARCHITECTURE EM_X86_64
 #elif defined(__aarch64__)
@@ -22,10 +22,10 @@
 
 struct prb_architecture {
 	uint16_t number;	/**< of ELF: EM_X86_64 */
-	const char *name;	/**< as `uname -m` has it */
+	const char *name;	/**< as in `uname -m` */
 	const char *bfd;	/**< libbfd's name of its object files */
 	uint8_t sp, fp, ra;	/**< DWARF numbers: stack pointer, frame pointer, return address */
-	uint8_t thread_pointer; /**< DWARF number, as debuggers have it */
+	uint8_t thread_pointer; /**< DWARF number, as in debuggers */
 	uint8_t instruction;	/**< bytes of the shortest one */
 	bool pushes;		/**< a call leaves its return address on the stack, not in `ra` */
 };

@@ -6,8 +6,10 @@
 
 #include "base/cleanup.h"
 
-/* Control characters that no repr() has. Between BEGIN and USUAL stand the object and its class,
- * between USUAL and END the text that is shown if the extension has none. */
+/*
+ * Control characters that no repr() has. Between BEGIN and USUAL are the object and its class,
+ * between USUAL and END the text that is shown if the extension has none.
+ */
 enum { BEGIN = 1, USUAL = 2, END = 3 };
 enum { MOST = 64 << 10 }; /* bytes of one text */
 
@@ -22,7 +24,9 @@ void prb_custom_end(struct prb_str *out)
 	prb_str_putc(out, END);
 }
 
-/* Where the usual text ends, which may have marks in it; one that was cut ends with the whole. */
+/*
+ * The end of the usual text, which may have nested marks; a text that was cut ends with the whole.
+ */
 static const char *find_end(const char *at, const char *end)
 {
 	unsigned level = 1;

@@ -2,8 +2,8 @@
 /**
  * @file The registers an unwinder needs, by DWARF number, with which of them are known.
  *
- * A thread that sleeps in a system call tells only its pc and sp without being stopped
- * (/proc/PID/task/TID/syscall); unwinding goes on as long as no rule needs an unknown register.
+ * Without a stop, only pc and sp of a sleeping thread are known (/proc/PID/task/TID/syscall);
+ * unwinding goes on as long as no rule needs an unknown register.
  */
 #ifndef PRB_TARGET_REGS_H
 #define PRB_TARGET_REGS_H

@@ -17,14 +17,14 @@ typedef bool prb_restarted_read(void *context, uint64_t address, void *buffer, s
 
 /**
  * Number of the call of a thread on @p machine that is in restart_syscall() before @p pc, with the
- * stack pointer @p sp; -1 if it cannot be told. The number in the code may be one that another way
- * through the function leaves out: it is for what people read.
+ * stack pointer @p sp; -1 if unknown. The number in the code may belong to another path through the
+ * function, so it is only for display.
  */
 long prb_restarted_call(uint16_t machine, uint64_t pc, uint64_t sp, prb_restarted_read *read,
 			void *context);
 
 /**
- * The same for x86_64, where the C library takes the number from the stack: from glibc 2.41 on, in
+ * As above, for x86_64, where the C library takes the number from the stack: from glibc 2.41 on, in
  * calls at which a thread may be cancelled. Sure enough to make the call again.
  */
 long prb_restarted_call_on_stack(uint64_t pc, uint64_t sp, prb_restarted_read *read, void *context);

@@ -8,11 +8,11 @@
  * may wrap it (target/snapshot/snapshot.h): then what passes through its ops becomes a snapshot
  * that answers the same questions elsewhere.
  *
- * What differs between targets is told by the capabilities in struct prb_target. The kind is only
- * the name of the source: other folders print it, and never ask for it.
+ * Capabilities in struct prb_target describe the differences between targets. The kind is only the
+ * name of the source: other folders print it, and never ask for it.
  *
- * Names of facts are the paths under /proc/PID: "maps", "cmdline", "task/42/stat", "fd/3".
- * A core makes up those that its notes can tell ("maps", "cmdline", "task").
+ * Names of facts are the paths under /proc/PID: "maps", "cmdline", "task/42/stat", "fd/3". A core
+ * reconstructs some from its notes ("maps", "cmdline", "task").
  *
  * Threading: one thread at a time. Strings and vectors returned are the caller's.
  */
@@ -63,7 +63,7 @@ struct prb_target_ops {
 	struct prb_error *(*registers)(struct prb_target *t, pid_t tid, struct prb_regs *ret);
 	/** A recorded derived fact (see prb_target_recall()); false if there is none. */
 	bool (*recall)(struct prb_target *t, const char *key, struct prb_str *ret);
-	/* What only a recorder has: see the functions of these names. */
+	/* Only recorders have these: see the functions of these names. */
 	void (*remember)(struct prb_target *t, const char *key, const void *value, size_t length);
 	void (*note_registers)(struct prb_target *t, pid_t tid, const struct prb_regs *regs);
 	void (*note_pages)(struct prb_target *t, pid_t tid, const struct prb_view *view);
@@ -101,8 +101,8 @@ struct prb_target {
 };
 
 /**
- * True if each read may be a request to another machine: reads that only confirm what another
- * check tells are left out then. False while it is recorded: a snapshot has to hold them.
+ * True if each read may be a network round trip: skip redundant validation reads. False while it is
+ * recorded: a snapshot has to hold them.
  */
 static inline bool prb_target_is_remote(const struct prb_target *t)
 {
@@ -191,9 +191,9 @@ struct prb_error *prb_target_registers(struct prb_target *t, pid_t tid,
 
 /**
  * Derived facts: results that cost much or need files that another machine does not have (a pc's
- * function and line, a layout, a source line, the process at the other end of a pipe). Whoever
- * computes one asks prb_target_recall() first and calls prb_target_remember() afterwards.
- * Keys look like "pc:BUILDID:OFFSET". Values are bytes; their form is the business of the caller.
+ * function and line, a layout, a source line, the process at the other end of a pipe). Before
+ * computing one, call prb_target_recall(); afterwards, prb_target_remember(). Keys look like
+ * "pc:BUILDID:OFFSET". Values are bytes; their form is the business of the caller.
  */
 bool prb_target_recall(struct prb_target *t, const char *key, struct prb_str *ret);
 void prb_target_remember(struct prb_target *t, const char *key, const void *value, size_t length);

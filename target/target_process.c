@@ -316,8 +316,8 @@ static bool is_32_bit(struct process *p)
 
 /*
  * When the first thread has ended but others live on, the process seems to have no memory: any
- * other thread stands for it, since /proc has a (hidden) folder for each. One may end before it is
- * looked at.
+ * other thread can be used instead, since /proc has a (hidden) folder for each. One may end before
+ * it is looked at.
  */
 static struct prb_error *use_other_thread(struct process *p)
 {
@@ -354,7 +354,7 @@ static struct prb_error *check(struct process *p)
 	enum { ATTEMPTS = 5 };
 	struct prb_error *refusal = NULL, *err = look(p);
 
-	/* What begins to run another program has no memory for a moment, and then another one. */
+	/* During an exec, a process has no memory for a moment, and then another one. */
 	for (int n = 0; n < ATTEMPTS && p->target.program &&
 			(prb_error_catch(&err, PRB_ERROR_FAULT) ||
 			 prb_error_catch(&err, PRB_ERROR_UNSUPPORTED));

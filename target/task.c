@@ -92,7 +92,7 @@ struct prb_error *prb_task_read_call(struct prb_target *t, struct prb_task *task
 		parse_syscall(prb_str_text(&text), task);
 		err = read_set_back(t, task);
 	}
-	/* Not permitted, or gone by now: then there is less to tell. */
+	/* Not permitted, or gone by now: then less is filled in. */
 	if (err && err->code == PRB_ERROR_NOMEM)
 		return err;
 	prb_error_destroy(err);

@@ -12,7 +12,7 @@
 
 struct prb_task {
 	pid_t tid;
-	char name[64]; /**< comm as the kernel has it, made printable */
+	char name[64]; /**< the kernel's comm, made printable */
 	char state;    /**< as in stat: R S D T t Z X I; 0 if unknown */
 
 	/* From task/TID/syscall, which needs ptrace permission. */
@@ -28,15 +28,15 @@ struct prb_error *prb_task_read(struct prb_target *t, pid_t tid,
 				struct prb_task *ret) PRB_MUST_CHECK;
 
 /**
- * The dearer half of prb_task_read(): adds what task/TID/syscall tells to a task whose tid and
- * state are known. The rest of @p task must be as prb_task_read() leaves it for a thread outside
- * of any system call: zero, but `syscall` -1.
+ * The expensive half of prb_task_read(): adds the data of task/TID/syscall to a task whose tid and
+ * state are known. The rest of @p task must be as prb_task_read() leaves it for a thread outside of
+ * any system call: zero, but `syscall` -1.
  */
 struct prb_error *prb_task_read_call(struct prb_target *t, struct prb_task *task) PRB_MUST_CHECK;
 
 /**
- * The thread, other than the first one, that began first: the likeliest to stay. It stands for the
- * process where the first one has ended. *ret is 0 if there is no other.
+ * The thread, other than the first one, that began first: the likeliest to stay. It is used for the
+ * process if the first one has ended. *ret is 0 if there is no other.
  */
 struct prb_error *prb_task_oldest_other(struct prb_target *t, pid_t *ret) PRB_MUST_CHECK;
 
@@ -54,13 +54,13 @@ struct prb_wait {
 			   beginning; < 0 if it has no such limit. Less how long the thread slept,
 			   it is the time left. */
 	double left;	/**< seconds until the absolute time at which the wait ends; < 0 if it has
-			   none. Already told in `what`. */
+			   none. Already in `what`. */
 };
 
 /**
- * What descriptions have in common, so that the threads of one dump do not look it up again:
- * tables of sockets, locks, and which process holds which pipe. It holds for one instant:
- * make one per dump. Borrows the target. One thread at a time.
+ * Data shared by descriptions, so that the threads of one dump do not look it up again: tables of
+ * sockets, locks, and which process holds which pipe. It holds for one instant: make one per dump.
+ * Borrows the target. One thread at a time.
  */
 struct prb_wait_context;
 

@@ -108,7 +108,10 @@ static struct prb_error *find_exe(struct core *core)
 	return core->exe ? NULL : prb_error_nomem();
 }
 
-/* The user's program must be the one that ran; where the core cannot tell, it is believed. */
+/*
+ * The user's program must be the one that ran; if the core has no identity of it, the user is
+ * believed.
+ */
 static struct prb_error *check_exe(struct core *core)
 {
 	const struct prb_map *map;

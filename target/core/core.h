@@ -38,7 +38,7 @@ struct prb_core_info {
 	bool recorded;		    /**< it is one */
 	uint64_t left_out;	    /**< bytes of memory that had no room, as far as counted */
 	unsigned without_registers; /**< threads that could not be stopped */
-	const char *exception;	    /**< text of one that was not caught, the core's; or NULL */
+	const char *exception;	    /**< text of an uncaught exception, the core's; or NULL */
 	size_t exception_length;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What /proc would have said of the process, made up from what the core tells. */
+/* /proc files of the process, reconstructed from the core. */
 #include <elf.h>
 #include <inttypes.h>
 #include <string.h>

@@ -57,7 +57,7 @@ static struct prb_error *check_header(struct core *core, const Elf64_Ehdr *eh)
 	return NULL;
 }
 
-/* With 65535 or more segments their number stands in the first section header. */
+/* With 65535 or more segments their number is in the first section header. */
 static struct prb_error *segment_count(struct core *core, const Elf64_Ehdr *eh, uint32_t *ret)
 {
 	Elf64_Shdr sh;
@@ -110,7 +110,7 @@ static struct prb_error *add_segment(struct core *core, const Elf64_Phdr *ph)
 		.write = ph->p_flags & PF_W,
 		.exec = ph->p_flags & PF_X,
 	};
-	/* Without wrapping round; the last page of the address space is nobody's. */
+	/* Without wrapping round; the last page of the address space is never mapped. */
 	if (!prb_add(segment.address, segment.size, &end))
 		return NULL;
 

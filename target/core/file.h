@@ -32,7 +32,7 @@ struct core_thread {
 	pid_t tid, ppid, pgrp, sid;
 	uint64_t utime, stime; /**< clock ticks of 10 ms */
 	struct prb_regs regs;
-	int64_t syscall;  /**< number as a note tells it, -1: not in one, -2: unknown */
+	int64_t syscall;  /**< number from a note, -1: not in one, -2: unknown */
 	uint64_t args[6]; /**< of the system call; on aarch64 the first may be overwritten */
 	uint16_t signal;  /**< pr_cursig */
 };
@@ -63,7 +63,7 @@ struct core {
 	struct prb_core_info info;
 	int fd;
 	char *path;	    /**< for messages */
-	char *exe;	    /**< path of the program as the core tells it, "" if it does not */
+	char *exe;	    /**< path of the program in the core, "" if missing */
 	char *exe_override; /**< from the user, or NULL; the same for the next two */
 	char *sysroot, *library_path;
 	struct prb_rights owner; /**< of the file: whose word the paths in it are */
@@ -101,7 +101,7 @@ struct prb_error *core_notes_parse(struct core *core) PRB_MUST_CHECK;
 struct prb_error *core_take_fact(struct core *core, const char *data, size_t length) PRB_MUST_CHECK;
 /** The text of that name, or NULL. */
 const struct core_fact *core_fact(const struct core *core, const char *name);
-/** Fills in what only a crash record tells. */
+/** Fills in the data that only a crash record has. */
 void core_understand_record(struct core *core);
 /** Names that are numbers below @p folder; false if there are none. */
 bool core_list_facts(const struct core *core, const char *folder, struct prb_str *ret);
@@ -138,7 +138,7 @@ struct prb_error *core_task_fact(struct core *core, const char *name,
 				 struct prb_str *ret) PRB_MUST_CHECK;
 struct prb_error *core_task_stat(struct core *core, pid_t tid, struct prb_str *ret) PRB_MUST_CHECK;
 
-/** The error for a fact that no core tells. */
+/** The error for a fact that no core has. */
 struct prb_error *core_not_told(const char *name) PRB_MUST_CHECK;
 
 /** Appends the memory of the command line or the environment, as the kernel set them up. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the notes of a core tell: threads with their registers, mapped files, the process. */
+/* The notes of a core: threads with their registers, mapped files, the process. */
 #include <elf.h>
 #include <signal.h>
 #include <string.h>
@@ -93,7 +93,7 @@ static bool aarch64_regs(const char *data, size_t length, struct core_thread *th
 	for (unsigned i = 0; i <= PRB_REG_AARCH64_SP; i++)
 		prb_regs_set(&thread->regs, i, regs[i]);
 	memcpy(thread->args, regs, sizeof(thread->args));
-	/* Told by a note of its own, if at all. */
+	/* It is in a note of its own, if at all. */
 	thread->syscall = UNKNOWN_SYSCALL;
 	return true;
 }
@@ -159,15 +159,17 @@ static void take_siginfo(struct core *core, const struct prb_note *note)
 {
 	int32_t signal, code;
 
-	/* gdb writes one for each thread; the first is that of the thread that was hit. */
+	/* gdb writes one for each thread; the first belongs to the thread that was hit. */
 	if (core->info.signal_told || note->length < SIGINFO_ADDRESS + sizeof(uint64_t))
 		return;
 	memcpy(&signal, note->data, sizeof(signal));
 	memcpy(&code, note->data + SIGINFO_CODE, sizeof(code));
 	core->info.signal_told = true;
 	core->info.signal_code = code;
-	/* Sent by kill() and the like, the place of the address holds the sender. Of an address
-	 * that no pointer can be, the kernel tells nothing (SI_KERNEL). */
+	/*
+	 * Sent by kill() and the like, the place of the address holds the sender. Of an address
+	 * that no pointer can be, the kernel reports nothing (SI_KERNEL).
+	 */
 	core->info.fault_told =
 		code > 0 && code < SI_KERNEL &&
 		(signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE);

@@ -12,7 +12,7 @@
 #include "target/core/file.h"
 
 struct search {
-	struct prb_local_file file; /* `path` is the one that is tried */
+	struct prb_local_file file; /* `path` is the one being tried */
 	int fd;			    /* -1: not found yet */
 	struct prb_error *refused;  /* of a file that is there, but is not the one */
 };
@@ -54,7 +54,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What the user has told: these folders are tried before the path that the core names. */
+/* Tries the user's folders before the path that the core names. */
 static struct prb_error *try_told(const struct core *core, struct search *s, const char *path)
 {
 	const char *name = base_name(path);
@@ -127,7 +127,7 @@ struct prb_error *core_open_other(const struct core *core, const char *path, int
 	return prb_rights_open(&core->owner, -1, path, ret_fd);
 }
 
-/* Data that was mapped, such as that of locales, is in no stack. */
+/* Mapped data, such as locales, is in no stack. */
 static bool is_program(const struct core *core, const char *path)
 {
 	return !strcmp(path, core->exe) || strstr(base_name(path), ".so");

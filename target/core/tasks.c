@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What /proc/PID/task would have said of the threads of a core. */
+/* /proc/PID/task of the threads of a core, reconstructed. */
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 struct call {
 	int64_t number;	 /* -1: in none; -2: unknown */
 	bool first_lost; /* the first argument is not known any more */
-	uint64_t pc;	 /* behind the instruction, as /proc tells it */
+	uint64_t pc;	 /* behind the instruction, as in /proc */
 };
 
 enum { AARCH64_X8 = 8, AARCH64_SVC_SIZE = 4 };
@@ -58,7 +58,9 @@ static struct call find_call(struct core *core, const struct core_thread *thread
 {
 	struct call call = {.number = thread->syscall, .pc = thread->regs.pc};
 
-	/* Who was hit by the signal ran, even if it was in a call that sent the signal. */
+	/*
+	 * The thread that was hit by the signal ran, even if it was in a call that sent the signal.
+	 */
 	if (thread->tid == core->info.signal_tid)
 		call.number = -1;
 	else if (core->target.machine == EM_AARCH64)

@@ -48,7 +48,7 @@ static struct prb_error *ask_fact(struct prb_target *t, const char *name, struct
 	return text.failed ? prb_error_nomem() : NULL;
 }
 
-/* Files of this machine stand for those of the process if they are the same build. */
+/* Files of this machine replace those of the process if they are the same build. */
 static struct prb_error *open_local_map(struct prb_target *t, const struct prb_map *map,
 					int *ret_fd)
 {

@@ -4,8 +4,8 @@
  *
  * A process on this machine may be read directly, which is faster; what the debugger then adds are
  * the registers, which only it may read while it traces the process. Everything else (a process
- * behind a gdbserver, a core that only the debugger has) is read by its functions alone. What was
- * read once is kept as long as the target is open, since nothing moves meanwhile.
+ * behind a gdbserver, a core that only the debugger has) is read by its functions alone. Data is
+ * cached as long as the target is open, since the process is stopped meanwhile.
  *
  * The debugger's answers are hostile like all else: they come from the process, or from a stub on
  * another machine. Its functions are called on the thread that uses the target, and only then.

@@ -48,7 +48,7 @@ static struct prb_error *find_file(struct filled_mem *m, const struct prb_map *m
 	return NULL;
 }
 
-/* What the file has from @p address on, up to the end of its mapping; 0 if it cannot be had. */
+/* Reads the file from @p address on, up to the end of its mapping; length 0 if there is none. */
 static struct prb_error *read_file(struct filled_mem *m, uint64_t address, void *buffer,
 				   size_t length, size_t *ret)
 {

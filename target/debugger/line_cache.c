@@ -16,7 +16,7 @@ enum {
 	PAGE_LINES = PRB_PAGE_SIZE / PRB_LINE_SIZE,
 	FAR_LINES = 2 * PAGE_LINES, /* what fits one packet of gdb */
 	CHEAP_NS = 30000,	    /* a call that took no longer went nowhere */
-	LONG_NS = 2000000,	    /* one that took longer went to another machine */
+	LONG_NS = 2000000,	    /* a longer read went to another machine */
 	AHEAD_LINES = PAGE_LINES,   /* most that are read because their neighbours were */
 };
 
@@ -107,7 +107,7 @@ static uint64_t window(const struct prb_line_cache *cache)
 	return cache->far_ns < cache->line_ns * 2 ? PAGE_LINES : 1;
 }
 
-/* What a read of so many lines took; those of other sizes tell nothing. */
+/* Notes the duration of a read of so many lines; other sizes do not count. */
 static void note_trial(struct prb_line_cache *cache, size_t count, int64_t took)
 {
 	if (count == 1) {
@@ -153,8 +153,8 @@ static uint64_t held(const struct prb_line_cache *cache, uint64_t line, uint64_t
 }
 
 /*
- * Who reads next to lines that are there goes on in that direction, as through the frames of a
- * stack: as many lines more are read as there are already.
+ * A read next to cached lines continues in that direction, as through the frames of a stack: reads
+ * ahead as many lines as are cached already.
  */
 static void read_ahead(const struct prb_line_cache *cache, uint64_t *first, uint64_t *last)
 {
@@ -174,14 +174,16 @@ static bool is_mapped(const struct prb_line_cache *cache, uint64_t line)
 }
 
 /*
- * Makes of @p first to @p last whole windows of @p lines. What lies across the border of two, and
- * is no longer than one, is the beginning of one of its own: half of two would be more to read.
+ * Makes of @p first to @p last whole windows of @p lines. A range across a border that is no longer
+ * than one window begins a window of its own: two halves would be more to read.
  */
 static void widen(const struct prb_line_cache *cache, uint64_t lines, uint64_t *first,
 		  uint64_t *last)
 {
-	/* A part of them where nothing is mapped could not be read in one piece with the rest; not
-	 * every debugger tells of all that is. */
+	/*
+	 * A part of them where nothing is mapped could not be read in one piece with the rest; not
+	 * every debugger lists all mappings.
+	 */
 	bool told = is_mapped(cache, *first);
 	uint64_t wanted = *last;
 
@@ -219,8 +221,8 @@ static size_t read_windows(struct prb_line_cache *cache, uint64_t first, uint64_
 }
 
 /*
- * Gets the line @p first, and what else is wanted up to @p last; *got lines are there then. What
- * cannot be read in one piece may still be read page by page, or line by line.
+ * Gets the line @p first, and what else is wanted up to @p last; *got lines are there then. A range
+ * that cannot be read in one piece may still be read page by page, or line by line.
  */
 static struct prb_error *fetch(struct prb_line_cache *cache, uint64_t first, uint64_t last,
 			       size_t *got)

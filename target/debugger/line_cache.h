@@ -4,10 +4,10 @@
  * target/debugger/.
  *
  * A debugger's read has a price for the call and one for each byte. With a stub on this machine
- * bytes are dear (a page costs as much as four or five lines), so that only lines that are needed
- * are read; with a stub far away calls are dear, and the rest of a page or two comes along. The
- * first reads find out which it is. Who reads what lies next to it, like frames one after the
- * other, gets more with each call, up to a page.
+ * bytes are expensive (a page costs as much as four or five lines), so only needed lines are read;
+ * with a remote stub calls are expensive, and the rest of a page or two comes along. The first
+ * reads find out which it is. Sequential reads, such as of frames, get more with each call, up to a
+ * page.
  *
  * At most PRB_LINES_MAX lines are kept; then it begins anew. Threading: one thread at a time.
  */

@@ -84,7 +84,7 @@ static struct prb_error *hold(struct prb_blocks *blocks, uint64_t page, const ch
 	return NULL;
 }
 
-/* One part of a read, within one page. What cannot be had as a page may be there by itself. */
+/* One part of a read, within one page. A part may be readable although its page is not. */
 static struct prb_error *read_part(struct prb_blocks *blocks, uint64_t address, void *buffer,
 				   size_t length)
 {

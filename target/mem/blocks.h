@@ -5,7 +5,7 @@
  * A view (view.h) keeps each page that it has read; walking a heap would copy the heap. Here a page
  * gives way to another that falls into its place, so at most PRB_BLOCKS_MAX bytes are held, and
  * only as much as is used. Pages that are read in order are read in growing pieces, others one by
- * one. What is read may be of different instants; what must be of now is forgotten first.
+ * one. Blocks may be of different instants; the caller drops those that must be current.
  *
  * Threading: one thread at a time. The cache borrows its base, which must outlive it.
  */

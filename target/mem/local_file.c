@@ -143,7 +143,7 @@ static struct prb_error *other_build(const struct prb_local_file *file,
 			      "package");
 }
 
-/* No build-id on at least one side: the headers tell different builds apart nearly as well. */
+/* No build-id on at least one side: the headers distinguish builds nearly as well. */
 static struct prb_error *compare_headers(const struct prb_local_file *file, int fd, double changed)
 {
 	Elf64_Ehdr here, there;

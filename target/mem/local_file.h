@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file A file of this machine standing for one that was mapped in a target that is only a file
+ * @file A file of this machine in place of one that was mapped in a target that is only a file
  * itself (core, snapshot): it is used only if it is the same build.
  *
- * What can be compared are the build-ids and, where one side has none, the ELF headers, which lie
- * at the start of the mapping. Both sides are hostile.
+ * Compared are the build-ids and, where one side has none, the ELF headers, which lie at the start
+ * of the mapping. Both sides are hostile.
  *
  * Threading: one thread at a time.
  */
@@ -35,11 +35,11 @@ struct prb_local_file {
 	 * the epoch) is believed to be the one. 0: never.
 	 */
 	double believed_until;
-	/** Of whoever chose the path; NULL: that is our own user. */
+	/** Of the user that chose the path; NULL: that is our own user. */
 	const struct prb_rights *rights;
 };
 
-/** Build-id of the ELF file that @p mem holds at @p base; length 0 if it cannot be told. */
+/** Build-id of the ELF file that @p mem holds at @p base; length 0 if unknown. */
 void prb_build_id_in_memory(struct prb_mem *mem, uint64_t base, struct prb_build_id *ret);
 
 /** Build-id of the ELF file @p fd; length 0 if it has none. */
@@ -49,8 +49,8 @@ void prb_build_id_of_file(int fd, struct prb_build_id *ret);
 bool prb_local_file_base(const struct prb_maps *maps, const struct prb_map *map, uint64_t *ret);
 
 /**
- * Opens the file read-only if it is the one mapped; PRB_ERROR_NOT_FOUND if it is not there, is
- * another one, or that cannot be told.
+ * Opens the file read-only if it is the one mapped; PRB_ERROR_NOT_FOUND if it is missing, another
+ * one, or unverifiable.
  */
 struct prb_error *prb_local_file_open(const struct prb_local_file *file,
 				      int *ret_fd) PRB_MUST_CHECK;

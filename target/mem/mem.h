@@ -4,8 +4,8 @@
  *
  * A source (live process, core, snapshot, debugger's inferior, a cached view of another source)
  * embeds `struct prb_mem` as its first member and fills in the ops. Readers above never know which
- * one they have. Addresses are those of the target. Both supported machines are little-endian and
- * 64-bit, like us, so numbers are read as they lie.
+ * one they have. Addresses are the target's. Both supported machines are little-endian and 64-bit,
+ * like us, so numbers are read as they lie.
  *
  * Threading: one thread at a time per object. Errors: PRB_ERROR_FAULT for memory that is not
  * there, PRB_ERROR_NO_PROCESS and PRB_ERROR_PERMISSION for a live process.

@@ -63,7 +63,7 @@ void prb_view_seal(struct prb_view *view, const struct prb_maps *maps);
 /** How many reads failed because the view is sealed. */
 size_t prb_view_misses(const struct prb_view *view);
 
-/** Reads through a view whatever its context stands for. */
+/** Reads from the source behind a view's context. */
 typedef struct prb_error *prb_view_attempt(void *context);
 
 /**
@@ -76,8 +76,8 @@ struct prb_error *prb_view_gather(struct prb_view *view, prb_view_attempt *attem
 				  void *context) PRB_MUST_CHECK;
 
 /**
- * Calls @p visit for each page held, in no order; @p data has PRB_PAGE_SIZE bytes. @p read tells
- * which of its words were read in this epoch (the rest was only fetched with them).
+ * Calls @p visit for each page held, in no order; @p data has PRB_PAGE_SIZE bytes. @p read marks
+ * its words that were read in this epoch (the rest was only fetched with them).
  */
 void prb_view_each_page(const struct prb_view *view,
 			void (*visit)(void *context, uint64_t address, const void *data,

@@ -23,9 +23,9 @@ struct prb_cgroup {
 bool prb_cgroup_next(const char **text, struct prb_cgroup *ret);
 
 /**
- * Appends the id of the container that the paths name: 64 hex digits as Docker, containerd,
- * CRI-O and Podman give, or the name of an LXC container. Nothing if they name none, which is
- * also so for whoever sees the groups from inside of the container.
+ * Appends the id of the container that the paths name: 64 hex digits as Docker, containerd, CRI-O
+ * and Podman give, or the name of an LXC container. Nothing if they name none, which is also so
+ * when seen from inside of the container.
  */
 void prb_cgroup_container(const char *text, struct prb_str *ret);
 

@@ -112,7 +112,7 @@ static bool read_file(const struct mount *mount, const struct prb_cgroup *group,
 	const char *below = group->path;
 	size_t length = group->path_length, root = mount->root.length;
 
-	/* What is mounted may be the container's own group. */
+	/* The mounted group may be the container's own. */
 	if (root > 1) {
 		if (length < root || strncmp(below, mount->root.data, root) != 0)
 			return false;

@@ -20,7 +20,7 @@ struct prb_pids {
 void prb_pids_deinit(struct prb_pids *pids);
 #define prb_auto_pids __attribute__((cleanup(prb_pids_deinit)))
 
-/** PRB_ERROR_FAILED with what to do if /proc is not there, or not that of our pid namespace. */
+/** PRB_ERROR_FAILED, with a hint, if /proc is missing, or of another pid namespace. */
 struct prb_error *prb_proc_check(void) PRB_MUST_CHECK;
 
 /** Appends the pids of all processes that /proc shows, in order. Checks it first. */

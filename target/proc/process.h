@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Processes seen from outside: what one is, why one may not be read, and which of all are
+ * @file Processes seen from outside: their description, why one may not be read, and which are
  * Python programs.
  *
- * Everything comes from /proc as we see it: pids are those of our pid namespace. Names and
- * command lines are bytes that the processes chose themselves: whoever shows them makes them safe
- * for a terminal first. Errors have done so already.
+ * Everything comes from /proc as we see it: pids are those of our pid namespace. Names and command
+ * lines are bytes that the processes chose themselves: escape them before showing them on a
+ * terminal. Errors have done so already.
  *
  * Threading: all functions may be called from any thread. Strings are the caller's, freed with
  * the deinit function of their struct.
@@ -80,10 +80,12 @@ struct prb_process_job {
 	long world_size;
 };
 
-/** Reads it from an environment, as environ has it, by the variables of the usual launchers. */
+/**
+ * Reads it from an environment, in the form of environ, by the variables of the usual launchers.
+ */
 struct prb_process_job prb_process_job(const struct prb_str *environment);
 
-/** A process that runs Python, or may do so for all that can be told. */
+/** A process that runs Python, or may do so. */
 struct prb_python_process {
 	struct prb_process process;
 	char *version; /**< "3.12" as the name of its library or executable says; NULL if unknown */
@@ -98,16 +100,15 @@ struct prb_python_processes {
 
 /**
  * Lists the Python processes: by the executable's name, and where that says nothing by the
- * libpython that is mapped or the marks of an interpreter in the executable. Processes that come
- * and go meanwhile are left out silently; those that cannot be looked into are listed, with the
- * reason, if their name says that they are Python.
+ * libpython that is mapped or the marks of an interpreter in the executable. Processes that start
+ * or exit meanwhile are left out silently; unreadable ones are listed, with the reason, if they are
+ * named like Python.
  */
 struct prb_error *prb_process_list(struct prb_python_processes *ret) PRB_MUST_CHECK;
 void prb_python_processes_deinit(struct prb_python_processes *processes);
 void prb_python_process_deinit(struct prb_python_process *process);
 
-/** What was learnt about executables, for whoever looks at processes again and again. Starts as {}.
- */
+/** Cache of facts about executables, for repeated looks at processes. Starts as {}. */
 struct prb_python_judge {
 	PRB_VEC(struct prb_python_executable) executables;
 };
@@ -117,11 +118,13 @@ void prb_python_judge_deinit(struct prb_python_judge *judge);
 struct prb_error *prb_process_judge(struct prb_python_judge *judge, pid_t pid,
 				    struct prb_python_processes *ret) PRB_MUST_CHECK;
 
-/** What the kernel counts for a process: cheap to read, and tells whether it ran. */
+/** The kernel's counters of a process: cheap to read, and they show whether it ran. */
 struct prb_pulse {
 	uint64_t start_ticks; /**< since boot: a pid that is used again has another one */
-	/** Nanoseconds that all its threads, and those that have ended, had a processor. While this
-	 * stays the same, no thread of it has run, so nothing that it does can have changed. */
+	/**
+	 * CPU time in nanoseconds of all its threads, ended ones too. While this stays the same, no
+	 * thread of it has run, so nothing that it does can have changed.
+	 */
 	uint64_t ran;
 	double cpu_seconds; /**< the same in seconds; rounded where that clock cannot be read */
 	char state;	    /**< of the first thread, as in stat */

@@ -9,10 +9,10 @@
 /** True if the kernel lets us read the memory of @p pid. */
 bool prb_process_readable(pid_t pid);
 
-/** What prb_process_refusal() finds, of a process that was described. */
+/** As prb_process_refusal(), for a described process. */
 struct prb_error *prb_process_check(const struct prb_process *process) PRB_MUST_CHECK;
 
-/** What the kernel's decision to let one process read another depends on. */
+/** The inputs of the kernel's decision to let one process read another. */
 struct prb_credentials {
 	uid_t uid[3]; /**< real, effective, saved */
 	gid_t gid[3];
@@ -24,7 +24,7 @@ struct prb_refusal_facts {
 	const char *comm;
 	struct prb_credentials theirs, ours;
 	bool dumpable;	      /**< false: its files in /proc belong to root though it does not */
-	bool user_namespace;  /**< we are in one that is not the first */
+	bool user_namespace;  /**< we are in one other than the initial one */
 	bool unmapped;	      /**< its user does not exist in our user namespace */
 	bool container;	      /**< we are in one */
 	int ptrace_scope;     /**< of Yama; -1 if it is not there */

@@ -3,7 +3,7 @@
  * The list of Python processes. Reading what a process has mapped costs a hundred microseconds and
  * more, so most are decided without: kernel threads have no executable, one that is called python
  * is Python, a small process has no room for an interpreter, and a statically linked one can have
- * no libpython. What an executable says about itself is read once for all that run it.
+ * no libpython. An executable is read once for all processes that run it.
  */
 #include <elf.h>
 #include <errno.h>
@@ -69,7 +69,7 @@ static bool is_python_name(const char *path, size_t length)
 	return !length || *name == '-'; /* "python3.11-dbg" */
 }
 
-/* The "3.12" behind "python" at @p text; NULL if no version stands there. */
+/* The "3.12" behind "python" at @p text; NULL if there is no version. */
 static char *version_behind(const char *text, size_t length)
 {
 	size_t end = 0;

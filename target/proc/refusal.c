@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Why a process may not be read. The kernel answers "not permitted" for a dozen reasons; which
- * one it was is found by going through its rules (ptrace(2), "Ptrace access mode checking") in
- * its own order, with what /proc tells about both processes.
+ * Why a process may not be read. The kernel answers "not permitted" for a dozen reasons; the cause
+ * is found by going through its rules (ptrace(2), "Ptrace access mode checking") in its own order,
+ * with /proc's data about both processes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 static const uint64_t sys_ptrace = UINT64_C(1) << CAP_SYS_PTRACE;
 
-/* Reads the page at 0, which nobody has: the kernel checks permission first. */
+/* Reads the page at 0, which is never mapped: the kernel checks permission first. */
 static int try_to_read(pid_t pid)
 {
 	char byte;
@@ -43,7 +43,7 @@ bool prb_process_readable(pid_t pid)
 static struct prb_error *hint_capability(struct prb_error *err,
 					 const struct prb_refusal_facts *facts)
 {
-	/* Root here would have it. */
+	/* Root in this container would have the capability. */
 	if (facts->container && facts->ours.uid[1] && facts->ours.bounding & sys_ptrace)
 		return prb_error_hint(err, "run as root in this container: sudo probing ..., or "
 					   "enter it as user 0 (docker exec -u 0)");

@@ -17,7 +17,7 @@
 #include "base/vec.h"
 #include "target/proc/text.h"
 
-enum { MAX_GROUPS = 65536 /* as the kernel has it */ };
+enum { MAX_GROUPS = 65536 /* the kernel's limit */ };
 
 void prb_rights_deinit(struct prb_rights *rights)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Opening files with the rights of somebody else.
+ * @file Opening files with another user's rights.
  *
- * Whoever may read a process or a core file has often more rights than its user: root has. File
- * names that come from there are the word of that user, so they are opened with the rights of that
- * user: user, group, further groups, and no capabilities. Otherwise a program could name a file
- * that only the reader may read, and find its content in what the reader shows.
+ * The reader of a process or core file often has more rights than its user: root has. File names
+ * that come from there are the word of that user, so they are opened with the rights of that user:
+ * user, group, further groups, and no capabilities. Otherwise a program could name a file that only
+ * the reader may read, and find its content in the reader's output.
  *
  * Threading: only the calling thread changes its rights, by system calls of its own, as glibc
  * would change those of all threads.
@@ -37,8 +37,8 @@ bool prb_rights_are_special(void);
 
 /**
  * Opens a regular file as prb_file_open() does, with these rights where they are not our own. A
- * reader who may not take them, for want of CAP_SETUID or CAP_SETGID, gets only files that belong
- * to the user, and those of root that everybody may read.
+ * reader without CAP_SETUID or CAP_SETGID, which cannot take these rights, gets only files that
+ * belong to the user, and root's world-readable ones.
  */
 struct prb_error *prb_rights_open(const struct prb_rights *rights, int root, const char *path,
 				  int *ret_fd) PRB_MUST_CHECK;

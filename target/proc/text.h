@@ -38,7 +38,7 @@ enum prb_stat_number {
 	PRB_STAT_MAJOR_FAULTS = 12,
 	PRB_STAT_USER = 14,
 	PRB_STAT_SYSTEM = 15,
-	PRB_STAT_CHILDREN_USER = 16, /**< of those that it has waited for, and theirs */
+	PRB_STAT_CHILDREN_USER = 16, /**< of reaped children, and theirs */
 	PRB_STAT_CHILDREN_SYSTEM = 17,
 	PRB_STAT_PRIORITY = 18,
 	PRB_STAT_NICE = 19,
@@ -53,12 +53,12 @@ enum prb_stat_number {
 };
 
 /**
- * Reads all numbers of a stat line; those that it does not have, and the first three, are 0.
- * False if it is no stat line.
+ * Reads all numbers of a stat line; missing ones, and the first three, are 0. False if it is no
+ * stat line.
  */
 bool prb_stat_numbers(const char *line, int64_t ret[PRB_STAT_NUMBERS]);
 
-/** The word for a state as stat has it ("R"): "running", "idle", …; "unknown". Static. */
+/** The word for a state of stat ("R"): "running", "idle", …; "unknown". Static. */
 const char *prb_state_name(char state);
 
 /** Appends a name from a stat line as the process wrote it: the kernel's escapes are undone. */
@@ -68,12 +68,12 @@ void prb_put_comm(struct prb_str *s, const char *comm, size_t length);
 void prb_put_seconds(struct prb_str *s, double seconds);
 
 /**
- * Finds "NAME:" at the beginning of a line of @p text, as in status and fdinfo, and gives what
- * stands behind it and blanks; NULL if there is none. The value ends with its line.
+ * Finds "NAME:" at the beginning of a line of @p text, as in status and fdinfo, and returns the
+ * text after it and blanks; NULL if there is none. The value ends with its line.
  */
 const char *prb_text_field(const char *text, const char *name);
 
-/** The value of a variable in an environment as environ has it, or NULL. */
+/** The value of a variable in an environment in the form of environ, or NULL. */
 const char *prb_text_variable(const struct prb_str *environment, const char *name);
 
 /** The last of the numbers in such a field, as in "NSpid:\t4242\t7"; false if it has none. */

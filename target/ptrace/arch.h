@@ -16,8 +16,10 @@
 /** General registers of a stopped thread that we trace. */
 struct prb_error *prb_arch_registers(pid_t tid, struct prb_regs *ret) PRB_MUST_CHECK;
 
-/** Is this thread, which we trace, asleep in a system call? Asked before it is interrupted, and
- * false where nobody needs to know. */
+/**
+ * Is this thread, which we trace, asleep in a system call? Called before it is interrupted; false
+ * where the answer is not needed.
+ */
 bool prb_arch_in_call(pid_t tid);
 
 /** Was the stopped thread asleep in a system call, which the stop ended or will start again? @p
@@ -25,9 +27,9 @@ bool prb_arch_in_call(pid_t tid);
 bool prb_arch_slept(pid_t tid, bool in_call);
 
 /**
- * Fills, as task/TID/syscall tells of a thread that sleeps, the call that the stopped thread was
- * asleep in, which the kernel does not show of a stopped one everywhere. False if it was in none,
- * or its arguments are lost. @p in_call: what prb_arch_in_call() said.
+ * Fills, as task/TID/syscall does for a sleeping thread, the call that the stopped thread was
+ * asleep in. Not all kernels show the call of a stopped thread. False if it was in none, or its
+ * arguments are lost. @p in_call: what prb_arch_in_call() said.
  */
 bool prb_arch_call(pid_t tid, bool in_call, struct prb_task *ret);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file General registers of a traced, stopped thread. Their struct is that of the machine.
- * Threading: as stop.h.
+ * @file General registers of a traced, stopped thread. Their struct is the machine's. Threading: as
+ * stop.h.
  */
 #ifndef PRB_TARGET_PTRACE_GPREGS_H
 #define PRB_TARGET_PTRACE_GPREGS_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Holds a child of ours at the first instruction of the program that it begins to run, so
- * that whoever looks at the program can prepare for it.
+ * that a reader of the program can prepare for it.
  *
  * The child is seized before its exec, stops in it, and is let go when it is released; when we die
  * at any moment, the kernel lets it run. Signals that arrive meanwhile are delivered.
  *
  * A program that is traced while it begins gets no rights of its own (setuid bits, capabilities of
- * the file). Such a program is told by prb_held_start_lost_rights(): it has not run an instruction,
- * so that it can be killed and started anew without us.
+ * the file). Such a program is recognised by prb_held_start_lost_rights(): it has not run an
+ * instruction, so that it can be killed and started anew without us.
  *
  * Threading: all calls for a child come from the same thread (a rule of ptrace). We are not stopped
  * ourselves while the child is held (unstopped.h).

@@ -3,7 +3,7 @@
  * @file All system calls that are made in a program because a library is loaded into it: what its
  * seccomp filters have to allow before anything is done there.
  *
- * What is here is what was seen: tests/live/injector/test_faults_filters.py watches programs under
+ * The list is from observation: tests/live/injector/test_faults_filters.py watches programs under
  * every command that loads the agent, and fails if one of the calls is missing here.
  */
 #ifndef PRB_TARGET_PTRACE_SECCOMP_CALLS_H
@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/** Who makes calls, as a set of bits: which depends on the C library too. */
+/** The makers of calls, as a set of bits: they depend on the C library, too. */
 enum prb_call_maker {
 	PRB_CALL_LOADS = 1 << 0,   /**< loading any library */
 	PRB_CALL_SERVES = 1 << 1,  /**< the agent, and the program's threads in its code */
@@ -68,9 +68,9 @@ struct prb_call_range {
 
 /** The usual flags of pthread_create(). */
 enum { PRB_CALL_CLONE = 0x3d0f00, PRB_CALL_CLONE_MUSL = 0x7d0f00 };
-/** Those of the child that writes a crash record. */
+/** Flags of the child that writes a crash record. */
 enum { PRB_CALL_CLONE_RECORD = 0xa00300 };
-/** What futex() does: with memory of one process, or also of others. */
+/** Operations of futex(): with memory of one process, or also of others. */
 enum {
 	PRB_CALL_WAIT = 0x80,
 	PRB_CALL_WAKE = 0x81,
@@ -84,7 +84,7 @@ enum {
 };
 /** To make a file that is not there yet. */
 enum { PRB_CALL_NEW_FILE = 0300 };
-/** What musl opens all with. */
+/** musl's flag for every open(). */
 enum { PRB_CALL_LARGE_FILE = 0100000 };
 
 /*
@@ -305,7 +305,7 @@ enum { PRB_CALL_LARGE_FILE = 0100000 };
 	CALL(write, CRASHES, MAY_FAIL, PRB_CALL_IS(2))                                         \
 	CALL(exit_group, CRASHES, MAY_FAIL)
 
-/* What younger machines have one call less for. */
+/* Calls that younger machines lack. */
 #ifdef __x86_64__
 #define PRB_CALLS_OF_MACHINE(CALL)                                                               \
 	CALL(poll, SERVES, NEEDED, PRB_CALL_ANY, PRB_CALL_POLLED, PRB_CALL_FROM(0, INT_MAX))     \

@@ -24,7 +24,7 @@
 
 enum { NAP_NS = 500000, SHORT_NAP_NS = 100000 };
 
-/* Seconds: we stood still ourselves, which does not count as waiting. */
+/* Seconds: we were stopped ourselves, which does not count as waiting. */
 static const double standstill = 0.1;
 static const double burial_timeout = 1.0;   /* for a thread that was killed to end */
 static const double runnable_timeout = 1.0; /* more, for a thread that waits for a processor */
@@ -88,7 +88,7 @@ struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
 	struct status status = read_status(tid);
 	if (!status.state || strchr("ZX", status.state))
 		return prb_error_os(ESRCH, "thread %d has ended", tid);
-	/* The thread of which we know is gone, and the one that called exec() has its number. */
+	/* The known thread is gone, and the one that called exec() has its tid. */
 	if (status.tracer == gettid())
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_FAILED, "another program was executed"),
@@ -110,7 +110,7 @@ struct prb_error *prb_stop_seize_after(pid_t tid, double *patience, struct prb_s
 {
 	double begin = prb_clock_seconds(), end = begin + *patience;
 	bool nameless =
-		false; /* whoever had it was gone before its name was known, or it is forbidden */
+		false; /* its tracer was gone before its name was known, or it is forbidden */
 
 	for (;;) {
 		struct prb_error *err = prb_stop_seize(tid, ret);
@@ -154,8 +154,8 @@ struct waiting {
 };
 
 /*
- * What waits for a processor stops when it gets one, which on a busy machine takes its time; what
- * sleeps in the kernel may do so for ever.
+ * A thread that waits for a processor stops when it gets one, which takes its time on a busy
+ * machine; one asleep in the kernel may never stop.
  */
 static struct prb_error *late(const struct prb_stop *stop, struct waiting *w)
 {
@@ -222,9 +222,8 @@ static struct prb_error *look(struct prb_stop *stop, struct waiting *w, pid_t *g
 
 /*
  * Waits for the stop: a few polls, since a thread on another processor stops within microseconds;
- * then SIGCHLD, which is blocked in this thread (unstopped.h) and taken from the queue, so that
- * nobody's handler runs. A thread that is to run where we do waits for us to sleep, the next time
- * too.
+ * then SIGCHLD, which is blocked in this thread (unstopped.h) and taken from the queue, so that no
+ * handler runs. A thread that is to run where we do waits for us to sleep, the next time too.
  */
 struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, bool patient, int *status)
 {
@@ -243,8 +242,10 @@ struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, bool pa
 		PRB_TRY(look(stop, &waiting, &got, status));
 		if (got > 0)
 			break;
-		/* Somebody else's thread may have taken the signal: look again from time to time.
-		 * The shorter that is, the better is known when it stopped. */
+		/*
+		 * Another thread may have taken the signal: look again from time to time. The
+		 * shorter that is, the better is known when it stopped.
+		 */
 		double waited = prb_clock_seconds() - begin;
 		long nap = PRB_MAX((long)(waited * 1e9 / NAP_SHARE), (long)SHORTEST_NAP_NS);
 		if (polls >= polls_most)
@@ -310,7 +311,7 @@ bool prb_stop_restart_call(const struct prb_stop *stop)
 {
 	if (!stop->stopped || stop->signal)
 		return false;
-	/* Nobody but the kernel makes this call, so that a filter may not know of it. */
+	/* Only the kernel makes this call, so a filter may lack it. */
 	if (!prb_arch_call_interrupted(stop->tid, stop->in_call) &&
 	    !(prb_arch_call_resumes(stop->tid) &&
 	      prb_seccomp_forbids(stop->tid, SYS_restart_syscall)))
@@ -345,7 +346,7 @@ static bool has_stopped(struct prb_stop *stop)
 		return false;
 	stop->stopped = true;
 	stop->begin = prb_clock_seconds();
-	/* What is more than a number of a signal is an event, or a system call. */
+	/* More than a signal number means an event, or a system call. */
 	stop->signal = info.si_status >> 7 ? 0 : info.si_status;
 	return true;
 }
@@ -362,9 +363,9 @@ static bool bury(pid_t tid)
 }
 
 /*
- * Neither stopped nor let go: it dies, or has not come to its stop yet. What dies while we trace it
- * is ours to bury: until then an exec of its program waits, or its process cannot end. (A child of
- * our own program is waited for by that.) What stops is let go.
+ * Neither stopped nor resumed: it dies, or has not come to its stop yet. A thread that dies while
+ * we trace it must be reaped by us: until then an exec of its program waits, or its process cannot
+ * end. (A child of our own program is waited for by that.) What stops is let go.
  */
 static void part_late(struct prb_stop *stop)
 {

@@ -32,7 +32,7 @@ struct prb_stop {
 	bool in_call;	 /**< it slept in a system call when it was asked to stop (arch.h) */
 	bool shares;	 /**< it seems to run on our processor, when we let it */
 	double begin;	 /**< CLOCK_MONOTONIC seconds when the stop was asked for */
-	pid_t tracer;	 /**< that has it, if it could not be seized because of that; 0: none */
+	pid_t tracer;	 /**< the process that traces it, if that is why seizing failed; 0: none */
 };
 
 /** Becomes the tracer of @p tid; it runs on. PRB_ERROR_PERMISSION names the tracer if it has one.
@@ -43,8 +43,8 @@ struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret) PRB_MUST_CHECK
 #define PRB_STOP_PATIENCE 0.25
 
 /**
- * As above, where another command may have it for an instant. Waits for that as long as @p patience
- * (seconds), from which it takes what it waited; a debugger keeps its threads for longer.
+ * As above, where another command may trace it for an instant. Waits for that as long as @p
+ * patience (seconds), from which it takes what it waited; a debugger keeps its threads for longer.
  */
 struct prb_error *prb_stop_seize_after(pid_t tid, double *patience,
 				       struct prb_stop *ret) PRB_MUST_CHECK;
@@ -94,11 +94,13 @@ struct prb_error *prb_stop_go_on(struct prb_stop *stop) PRB_MUST_CHECK;
  * if they have changed. */
 bool prb_stop_restart_call(const struct prb_stop *stop);
 
-/** True if the stopped thread was asleep in a system call; it is as long as it stands. */
+/** True if the stopped thread was asleep in a system call; valid while it is stopped. */
 bool prb_stop_slept(const struct prb_stop *stop);
 
-/** Fills the call that the stopped thread was asleep in, which it makes again when it goes on, as
- * prb_task_read_call() does of one that sleeps. False if there is none, or it is not known. */
+/**
+ * Fills the call that the stopped thread was asleep in, which it restarts when it is resumed, as
+ * prb_task_read_call() does for a sleeping one. False if there is none, or it is not known.
+ */
 bool prb_stop_call(const struct prb_stop *stop, struct prb_task *ret);
 
 /** General registers of the stopped thread. */

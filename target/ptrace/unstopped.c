@@ -20,7 +20,7 @@ enum {
 static _Thread_local struct {
 	int begun; /* how often */
 	timer_t timers[TIMERS];
-	size_t count;  /* of those that there are */
+	size_t count;  /* of existing timers */
 	bool keep;     /* when they are not needed for now */
 	sigset_t mask; /* of before */
 } own;
@@ -66,7 +66,9 @@ void prb_unstopped_begin(void)
 	sigaddset(&held, SIGCHLD);
 	pthread_sigmask(SIG_BLOCK, &held, &own.mask);
 	event.sigev_notify_thread_id = gettid();
-	/* One that has fired fires again only when its signal is taken: so there are several. */
+	/*
+	 * A timer that has fired fires again only when its signal is taken: so there are several.
+	 */
 	while (own.count < TIMERS && !timer_create(CLOCK_MONOTONIC, &event, &own.timers[own.count]))
 		own.count++;
 	set_all(PATIENCE_MS);
@@ -78,7 +80,7 @@ void prb_unstopped_extend(void)
 		set(own.timers[0], PATIENCE_MS);
 }
 
-/* Ours is not for the program; one that somebody else has sent meanwhile is. */
+/* Our own signal is dropped; one that another process has sent meanwhile is kept. */
 static void take_signal(void)
 {
 	sigset_t cont;

@@ -24,8 +24,10 @@ void prb_unstopped_extend(void);
 /** As before; what came from a terminal takes effect. */
 void prb_unstopped_end(void);
 
-/** Whether what the next begin needs is kept at an end, for a thread that begins very often. Off
- * again, nothing is left. */
+/**
+ * Whether resources of the next begin are kept at an end, for a thread that begins very often. Off
+ * again, nothing is left.
+ */
 void prb_unstopped_keep(bool keep);
 
 #endif

@@ -18,7 +18,7 @@
 #include "target/proc/text.h"
 
 enum {
-	MAX_FOLDERS = 10000, /* of one user: more are somebody's joke */
+	MAX_FOLDERS = 10000, /* of one user: more are not plausible */
 	MAX_RINGS = 128,     /* of a folder: an agent makes 64 */
 };
 
@@ -119,7 +119,7 @@ static struct prb_error *look_at(const struct walk *walk, int base, const char *
 	return err;
 }
 
-/** All folders in @p path, which has to be one that only @p uid can write to. */
+/** All folders in @p path, which only @p uid may be able to write to. */
 static struct prb_error *walk_base(const struct walk *walk, const char *path, uid_t uid)
 {
 	prb_auto_close int fd = prb_own_folder_open(path, uid);
@@ -134,7 +134,7 @@ static struct prb_error *walk_base(const struct walk *walk, const char *path, ui
 	return NULL;
 }
 
-/** The same for each user that has a folder "@p prefix UID @p suffix". */
+/** As above, for each user that has a folder "@p prefix UID @p suffix". */
 static struct prb_error *walk_users(const struct walk *walk, const char *parent, const char *prefix,
 				    const char *suffix)
 {

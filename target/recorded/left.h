@@ -3,8 +3,8 @@
  * @file Folders with rings that ended processes have left behind (docs/ring-format.md).
  *
  * Purpose: finds them where agents make them: $PROBING_DATA_DIR, $XDG_RUNTIME_DIR/probing and
- * /tmp/probing-UID; for root also those of all users. Whoever owns such a folder chose its content,
- * so nothing is followed out of it: see prb_own_folder_open().
+ * /tmp/probing-UID; for root also all users'. The owner of such a folder chose its content, so
+ * nothing is followed out of it: see prb_own_folder_open().
  *
  * Threading: any thread; nothing here keeps state. Ownership: vectors, paths and descriptors are
  * the caller's.
@@ -39,7 +39,7 @@ void prb_left_list_deinit(struct prb_left_list *list);
 /** Opens the newest folder of a process @p pid that has ended; PRB_ERROR_NOT_FOUND. */
 struct prb_error *prb_left_open(pid_t pid, int *ret_fd, char **ret_path) PRB_MUST_CHECK;
 
-/** True if @p name is that of such a folder: PID-STARTTIME. */
+/** True if @p name names such a folder: PID-STARTTIME. */
 bool prb_left_parse(const char *name, pid_t *pid, uint64_t *start_ticks);
 
 #endif

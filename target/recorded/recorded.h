@@ -3,8 +3,8 @@
  * @file A recording (.profile), a ring (.ring) or a process's folder of rings as a target: rows of
  * a process, and nothing else.
  *
- * It has neither memory nor /proc files, and says so whoever asks. The tables of the schema
- * "profile", those of rings, and `perf` read the file itself.
+ * It has neither memory nor /proc files; reading these is an error that says so. The tables of the
+ * schema "profile", those of rings, and `perf` read the file itself.
  *
  * Threading: one thread at a time.
  */
@@ -22,7 +22,7 @@ enum { PRB_RECORDED_APPLICATION = 0x50524246 };
 bool prb_recorded_probe(const char *path);
 /** True if it begins like a ring (docs/ring-format.md). */
 bool prb_recorded_probe_ring(const char *path);
-/** True if it is a folder named as that of a process with rings: PID-STARTTIME. */
+/** True if it is a folder with the name of a process's rings: PID-STARTTIME. */
 bool prb_recorded_probe_folder(const char *path);
 
 struct prb_error *prb_target_open_recorded(const char *path,
@@ -36,7 +36,7 @@ struct prb_error *prb_target_open_rings(int fd, const char *path,
 const char *prb_recorded_path(const struct prb_target *t);
 /** As above, for a ring. */
 const char *prb_recorded_ring(const struct prb_target *t);
-/** The same of a folder of rings; *ret_fd is open on it. */
+/** As above, for a folder of rings; *ret_fd is open on it. */
 const char *prb_recorded_folder(const struct prb_target *t, int *ret_fd);
 
 #endif

@@ -7,9 +7,9 @@
  * names only: "probing-bundle", which comes first and holds the format's number,
  * "rank-N.snapshot", and "looks-N.json", what one host has seen of its ranks.
  *
- * Whoever reads a bundle treats it as hostile: a member of another name or kind, one that comes
- * twice, a wrong checksum, a size beyond the end of the file, or no end at all is
- * PRB_ERROR_BAD_DATA. Names of members are never used as paths.
+ * A reader treats a bundle as hostile: a member of another name or kind, one that comes twice, a
+ * wrong checksum, a size beyond the end of the file, or no end at all is PRB_ERROR_BAD_DATA. Names
+ * of members are never used as paths.
  *
  * Threading: a bundle is read-only once it is open.
  */
@@ -48,7 +48,7 @@ bool prb_bundle_probe(const char *path);
 /** Opens and checks the bundle at @p path. */
 struct prb_error *prb_bundle_open(const char *path, struct prb_bundle *ret) PRB_MUST_CHECK;
 
-/** The same of an open file, which it takes over, also when it fails. */
+/** As above, for an open file, which it takes over, also when it fails. */
 struct prb_error *prb_bundle_read(int fd, const char *name, struct prb_bundle *ret) PRB_MUST_CHECK;
 
 void prb_bundle_deinit(struct prb_bundle *bundle);
@@ -69,8 +69,8 @@ struct prb_error *prb_bundle_target(const struct prb_bundle *bundle,
 				    struct prb_target **ret) PRB_MUST_CHECK;
 
 /**
- * "hang.probing/37": sets *rank, and *path to what stands before the slash, for the caller to
- * free, if that is a bundle; *path is NULL otherwise.
+ * "hang.probing/37": sets *rank, and *path to the part before the slash, for the caller to free, if
+ * that is a bundle; *path is NULL otherwise.
  */
 struct prb_error *prb_bundle_divide(const char *text, char **path, long *rank) PRB_MUST_CHECK;
 
@@ -82,7 +82,7 @@ struct prb_error *prb_bundle_begin(int fd) PRB_MUST_CHECK;
 struct prb_error *prb_bundle_add(int fd, enum prb_bundle_kind kind, long number, int from,
 				 uint64_t offset, uint64_t size) PRB_MUST_CHECK;
 
-/** The same of a text. */
+/** As above, for a text. */
 struct prb_error *prb_bundle_add_text(int fd, enum prb_bundle_kind kind, long number,
 				      const char *text, size_t length) PRB_MUST_CHECK;
 

@@ -5,7 +5,7 @@
  * Opening checks everything: header, sizes, checksums, each record's lengths, and that records
  * are in order, so that looking something up later is a binary search that cannot fail.
  *
- * Threading: read-only once opened. What the references point to lives as long as the body.
+ * Threading: read-only once opened. References are valid as long as the body.
  */
 #ifndef PRB_TARGET_SNAPSHOT_READER_H
 #define PRB_TARGET_SNAPSHOT_READER_H
@@ -61,7 +61,7 @@ struct snapshot_place {
 	uint64_t size;
 };
 
-/** Reads and checks it. PRB_ERROR_BAD_DATA tells at which byte it is damaged. */
+/** Reads and checks it. PRB_ERROR_BAD_DATA has the byte at which it is damaged. */
 struct prb_error *snapshot_body_open(const struct snapshot_place *place,
 				     struct snapshot_body *ret) PRB_MUST_CHECK;
 void snapshot_body_deinit(struct snapshot_body *body);

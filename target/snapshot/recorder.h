@@ -34,7 +34,7 @@ struct page_key {
 };
 
 struct prb_recorder {
-	struct prb_target_ops ops;	     /**< those of the target while it is recorded */
+	struct prb_target_ops ops;	     /**< the target's while it is recorded */
 	const struct prb_target_ops *source; /**< its own, which they hand on to */
 	struct prb_target *target;	     /**< borrowed; NULL while none is recorded */
 	bool source_kept;		     /**< its mem's `kept` before */
@@ -42,7 +42,7 @@ struct prb_recorder {
 	uint32_t *table; /**< index + 1 into entries, 0 empty; open addressing */
 	size_t table_size;
 	bool redact;
-	struct prb_error *failure; /**< the first one; told when writing */
+	struct prb_error *failure; /**< the first one; returned when writing */
 };
 
 /** The entry of a key, or NULL; valid until the next one is noted. */

@@ -44,7 +44,7 @@ static const struct snapshot_page_ref *find_page(const struct image *image, uint
 	return low < end && pages[low].address == address ? &pages[low] : NULL;
 }
 
-/* Copies what lies in one line of memory, from the first image that has it. */
+/* Copies a part of one line of memory, from the first image that has it. */
 static bool read_line(const struct image *image, uint64_t address, void *buffer, size_t length)
 {
 	unsigned line = address % PRB_PAGE_SIZE / SNAPSHOT_LINE;
@@ -197,8 +197,8 @@ static struct prb_error *snapshot_registers_of(struct prb_target *t, pid_t tid,
 }
 
 /*
- * A file of this machine stands for one of the other only if both have the same build-id, which
- * the snapshot then holds in memory.
+ * A file of this machine replaces one of the other only if both have the same build-id, which the
+ * snapshot then holds in memory.
  */
 static struct prb_error *snapshot_open_map(struct prb_target *t, const struct prb_map *map,
 					   int *ret_fd)
@@ -254,7 +254,7 @@ static struct prb_error *open_place(const struct snapshot_place *place, struct p
 		.time = (double)s->body.time_ns / 1e9,
 		.mem = &s->shared.mem,
 	};
-	/* Without a map a snapshot is of little use, but what it has can still be told. */
+	/* Without a map a snapshot is of little use, but its other facts still work. */
 	err = prb_target_refresh_maps(&s->target);
 	if (err && err->code == PRB_ERROR_BAD_DATA) {
 		prb_target_destroy(&s->target);

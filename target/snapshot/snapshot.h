@@ -2,16 +2,16 @@
 /**
  * @file Snapshots: what a dump read, kept in a file that answers the same questions elsewhere.
  *
- * A recorder wraps a target: while it is attached, the target's ops are those of the recorder,
- * which hand each question on and note the answer. prb_recorder_write() makes a file of it, and
+ * A recorder wraps a target: while it is attached, the target's ops are the recorder's, which hand
+ * each question on and note the answer. prb_recorder_write() makes a file of it, and
  * prb_target_open_snapshot() makes a target of that file. Replay is exact: what was answered is
- * answered again with the same bytes, what failed fails again with the same code, message and
- * hint, and what was never asked is PRB_ERROR_NOT_FOUND (memory: PRB_ERROR_FAULT), never a guess.
+ * answered again with the same bytes, what failed fails again with the same code, message and hint,
+ * and what was never asked is PRB_ERROR_NOT_FOUND (memory: PRB_ERROR_FAULT), never a guess.
  *
  * Memory has one shared image and, for threads that were read at another instant, an overlay each:
  * a thread's memory is its overlay and, where that has nothing, the shared image.
  *
- * The file is described in docs/snapshot-format.md. Whoever reads one treats it as hostile.
+ * The file is described in docs/snapshot-format.md. A reader treats it as hostile.
  *
  * Threading: a recorder belongs to one thread at a time, and so does a snapshot target.
  */

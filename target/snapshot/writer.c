@@ -136,8 +136,8 @@ static bool was_read(const struct entry *e, size_t word)
 }
 
 /*
- * What lies in a line beside what was read may be anybody's value. In an overlay, such words are
- * those of the shared image, as they are where an overlay has nothing at all.
+ * Unread words in a line may hold any value. In an overlay, they are taken from the shared image,
+ * as for lines that the overlay lacks.
  */
 static void clear_unread(char *page, const struct entry *e, const struct entry *shared)
 {

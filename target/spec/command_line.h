@@ -17,7 +17,7 @@
 
 /** Appends the command line of @p process as a shell would take it; "[comm]" if it has none. */
 void prb_command_line_text(struct prb_str *s, const struct prb_process *process);
-/** The same where secrets are left out. */
+/** As above, without secrets. */
 void prb_command_line_cut(struct prb_str *s, const struct prb_process *process);
 
 /**

@@ -126,7 +126,7 @@ static struct prb_error *open_pid(const char *text, struct prb_target **ret)
 	return prb_target_open_process((pid_t)pid, ret);
 }
 
-/** Matches command lines: text that is contained, or what stands between the slashes. */
+/** Matches command lines: contained text, or the expression between the slashes. */
 static struct prb_error *open_match(const char *text, bool regex, struct prb_target **ret)
 {
 	prb_auto_str struct prb_str pattern = {};
@@ -175,7 +175,7 @@ static bool is_file_name(const char *text)
 	return !strncmp(text, "core.", strlen("core."));
 }
 
-/** The kernel knows who listens. */
+/** The kernel names the listening process. */
 static struct prb_error *open_socket(const char *path, struct prb_target **ret)
 {
 	prb_auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

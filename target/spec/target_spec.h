@@ -28,7 +28,7 @@ enum prb_spec_kind {
 	PRB_SPEC_NAME,
 };
 
-/** Tells the form of @p text; looks at files, not at processes. */
+/** The form of @p text; looks at files, not at processes. */
 enum prb_spec_kind prb_spec_kind(const char *text);
 
 /**
@@ -42,13 +42,13 @@ struct prb_error *prb_spec_open(const char *text, const char *exe,
 struct prb_error *prb_spec_refuse_places(const char *text,
 					 const struct prb_core_places *places) PRB_MUST_CHECK;
 
-/** The same as prb_spec_open(), with all that may be known of where a core's files are. */
+/** As prb_spec_open(), with the places of a core's files. */
 struct prb_error *prb_spec_open_in(const char *text, const struct prb_core_places *places,
 				   struct prb_target **ret) PRB_MUST_CHECK;
 
 /**
- * The same for what reads rows: a pid of no process is what that process has left behind, if it
- * has; *left is true then.
+ * As above, for readers of rows: the pid of an ended process opens its leftovers, if any; *left is
+ * true then.
  */
 struct prb_error *prb_spec_open_rows(const char *text, const struct prb_core_places *places,
 				     struct prb_target **ret, bool *left) PRB_MUST_CHECK;

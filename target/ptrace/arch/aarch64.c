@@ -96,7 +96,7 @@ bool prb_arch_slept(pid_t tid, bool in_call)
 	return in_call && !get(tid, &r) && (is_call(tid, r.pc) || is_interrupted(tid, &r));
 }
 
-/* One that starts again has its arguments back, and stands at its instruction. */
+/* A call that restarts has its arguments back, and the pc is at its instruction. */
 bool prb_arch_call(pid_t tid, bool in_call, struct prb_task *ret)
 {
 	struct user_regs_struct r;
@@ -112,8 +112,8 @@ bool prb_arch_call(pid_t tid, bool in_call, struct prb_task *ret)
 }
 
 /*
- * That a call was interrupted shows in its result only. Where the thread slept in it after we began
- * to trace it, no handler has run since; else one may have, whose interruption is not ours.
+ * An interrupted call shows in its result only. Where the thread slept in it after we began to
+ * trace it, no handler has run since; else one may have, whose interruption is not ours.
  */
 bool prb_arch_call_interrupted(pid_t tid, bool in_call)
 {
@@ -122,7 +122,7 @@ bool prb_arch_call_interrupted(pid_t tid, bool in_call)
 	return !get(tid, &r) && is_interrupted(tid, &r) && (in_call || !handler_returned(tid, &r));
 }
 
-/* The kernel has set it back to its call already, and does not tell. */
+/* The kernel has set it back to its call already, without a trace. */
 bool prb_arch_call_resumes(pid_t tid)
 {
 	(void)tid;
