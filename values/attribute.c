@@ -91,7 +91,10 @@ struct prb_error *prb_search_class(struct prb_search *s, const struct prb_type *
 	return NULL;
 }
 
-/* The same, of what a snapshot may not have: then the instance's own are what there is. */
+/*
+ * As above, for classes that a snapshot may lack: then only the instance's own attributes are
+ * found.
+ */
 static struct prb_error *try_class(struct prb_search *s, const struct prb_type *type,
 				   const char *name, uint64_t *ret, const struct prb_type **owner)
 {
@@ -121,7 +124,7 @@ static bool is_data_descriptor(struct prb_search *s, uint64_t object)
 	       has_method(s, type, "__set__") || has_method(s, type, "__delete__");
 }
 
-/* What a class has that is not a data descriptor. Methods are told as their functions. */
+/* Takes a class attribute that is not a data descriptor. Methods count as their functions. */
 static struct prb_error *take_from_class(struct prb_search *s, const struct prb_type *type,
 					 const char *name, uint64_t found)
 {
@@ -196,7 +199,7 @@ static struct prb_error *no_attribute(struct prb_search *s, const struct prb_typ
 					     "of %s is code",
 					     name, type->name);
 	}
-	/* What a class could not be asked for is not said to be missing. */
+	/* An attribute that the class could not be searched for is not reported as missing. */
 	PRB_TRY(prb_search_class(s, type, name, &found, NULL));
 	return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
 					       "%.*s, a %s, has no attribute '%.200s'",

@@ -50,7 +50,7 @@ static bool add_key(void *context, uint64_t key, uint64_t value)
 	struct prb_error *err = prb_repr_text(c->s->r, key, NAME_BYTES + 1, &name);
 
 	(void)value;
-	if (err) { /* no str, or one that cannot be read */
+	if (err) { /* no str, or an unreadable one */
 		prb_error_destroy(err);
 		return true;
 	}
@@ -75,7 +75,7 @@ static struct prb_error *add_class(struct complete *c, const struct prb_type *ty
 	return NULL;
 }
 
-/* What torch.nn.Module has in dicts of its own. */
+/* Attributes that torch.nn.Module keeps in dicts of its own. */
 static void add_known(struct complete *c)
 {
 	static const char *const dicts[] = {"_parameters", "_buffers", "_modules"};

@@ -2,12 +2,13 @@
 /**
  * @file Finding a value by an expression, without running any code in the target.
  *
- * What is understood is a name, then any number of .NAME, [NUMBER] and ['TEXT']: "self.queue",
+ * An expression is a name, then any number of .NAME, [NUMBER] and ['TEXT']: "self.queue",
  * "sys.modules['json'].__file__", "rows[-1]"; and around it len(), type(), vars() and dir(). Names
  * are looked for in the frame, its globals, the builtins, and among the modules that are imported.
  * Attributes are found as Python finds them: what the classes have that decides (slots, fields of C
- * types), then what the instance has, then what the classes have. What would run code (other calls,
- * operators, properties, __getattr__, __getitem__) is not evaluated: the error says what it is.
+ * types), then what the instance has, then what the classes have. Parts that would run code (other
+ * calls, operators, properties, __getattr__, __getitem__) are not evaluated: the error names the
+ * part.
  *
  * Threading: as python/repr/core/repr.h. Errors: PRB_ERROR_USAGE for what is no such expression,
  * PRB_ERROR_NOT_FOUND for what does not exist, or would run code, with where the search ended.

@@ -3,8 +3,8 @@
  * @file Shared by the parts of the evaluation of an expression. See expression.h. Internal to
  * values/.
  *
- * Each step looks at s->object, the value so far, and replaces it. Errors tell of the expression up
- * to where it got.
+ * Each step looks at s->object, the value so far, and replaces it. Errors quote the expression up
+ * to the failing step.
  */
 #ifndef PRB_VALUES_EXPRESSION_PRIVATE_H
 #define PRB_VALUES_EXPRESSION_PRIVATE_H
@@ -12,7 +12,9 @@
 #include "python/repr/core/repr_private.h"
 #include "values/expression.h"
 
-/** What classes have by their names, for many attributes of few classes. Cleared with the types. */
+/**
+ * Cache of class attributes by name, for many attributes of few classes. Cleared with the types.
+ */
 enum { PRB_CLASS_CACHE_SIZE = 256, PRB_CLASS_CACHE_NAME = 40 };
 
 struct prb_class_cache {
@@ -24,8 +26,10 @@ struct prb_class_cache {
 	} entries[PRB_CLASS_CACHE_SIZE];
 };
 
-/** What the value so far is: the object, or what no object of the target is: its frame, or the dict
- * of the variables in that. */
+/**
+ * The kind of the value so far: the object, or a part that is no object of the target: its frame,
+ * or the dict of the frame's variables.
+ */
 enum prb_search_view {
 	PRB_SEARCH_OBJECT,
 	PRB_SEARCH_FRAME,
@@ -38,13 +42,13 @@ struct prb_search {
 	const struct prb_py_scope *scope;
 	const char *text, *at; /**< the expression, and what is left of it */
 	const char *from;      /**< where what is looked into begins: behind the "(" of a call */
-	int looked_into;       /**< bytes of what an index or a name stands behind */
+	int looked_into;       /**< bytes scanned of the container being indexed */
 	unsigned nested;       /**< functions around it */
 	uint64_t object;       /**< found so far; 0: it is what `value` has */
 	enum prb_search_view view;
 	struct prb_str value; /**< text of what is no object */
 	const char *type;     /**< type of that */
-	bool *needs_code;     /**< set where only code could tell; NULL: nobody asks */
+	bool *needs_code;     /**< set if only code could compute it; NULL: not wanted */
 };
 
 /* names.c */
@@ -53,12 +57,12 @@ struct prb_error *prb_search_name(struct prb_search *s, const char *name) PRB_MU
 /* attribute.c */
 struct prb_error *prb_search_attribute(struct prb_search *s, const char *name) PRB_MUST_CHECK;
 /** A class attribute along the MRO, also of Python's own types; 0 if there is none. */
-/** What was found is hidden by the class of the object. */
+/** Marks the value as hidden by the class of the object. */
 void prb_search_hide(struct prb_search *s);
 struct prb_error *prb_search_class(struct prb_search *s, const struct prb_type *type,
 				   const char *name, uint64_t *ret,
 				   const struct prb_type **owner) PRB_MUST_CHECK;
-/** The error of what only code of the program could tell. */
+/** The error for a value that only code of the program could compute. */
 struct prb_error *prb_search_needs_code(const struct prb_search *s, const char *format,
 					...) PRB_MUST_CHECK PRB_PRINTF(2, 3)
 	__attribute__((returns_nonnull));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a generator, a coroutine or a frame goes on with: its frame, the variables in that, and what
- * it awaits. The frame of a generator is no object from 3.11 on unless somebody asked for it, so it
- * is looked into without one.
+ * The frame of a generator, a coroutine or a frame object, its variables, and what it awaits. From
+ * 3.11 on a generator's frame is no object unless it was requested, so the frame is read directly.
  */
 #include <string.h>
 

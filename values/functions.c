@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* len(), vars() and dir() of an object, as far as no code of the program tells them. */
+/* len(), vars() and dir() of an object, where they run no code of the program. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static struct prb_error *read_length(struct prb_search *s, enum place place, int
 				     (uint64_t *)ret);
 	case AT_DICT:
 		return prb_repr_dict_size(s->r, s->object, (uint64_t *)ret);
-	case AT_SET: /* behind the count of those that are used or were */
+	case AT_SET: /* after the count of slots that are or were in use */
 		return prb_repr_member(s->r, s->object, 1, (uint64_t *)ret);
 	case AT_RANGE: /* behind start, stop and step */
 		PRB_TRY(prb_repr_member(s->r, s->object, 3, &word));

@@ -23,7 +23,7 @@ enum {
 	MAX_LINKS = 1000000, /* looked at in all lists */
 };
 
-/* Somebody who will switch to a greenlet: an Event with waiters. */
+/* An object that will switch to a greenlet: an Event with waiters. */
 struct link {
 	uint64_t greenlet, waited_for;
 	uint64_t type;
@@ -84,7 +84,7 @@ static struct prb_error *type_of(struct reader *r, uint64_t object, uint64_t *re
 	return prb_mem_read_u64(r->mem, object + (uint64_t)r->py->layout.object_type, ret);
 }
 
-/* Whether the type, or one that it is derived from, has one of two names. */
+/* True if the type, or one of its bases, has one of two names. */
 static struct prb_error *is_kind(struct reader *r, uint64_t type, const char *first,
 				 const char *second, bool *ret)
 {
@@ -118,7 +118,7 @@ static size_t read_words(struct reader *r, uint64_t address, uint64_t *words)
 	return count;
 }
 
-/* What was freed keeps its type until it is used again. */
+/* Freed memory keeps its type until it is reused. */
 static bool is_alive(struct reader *r, uint64_t object)
 {
 	uint32_t count = 1;
@@ -297,7 +297,7 @@ static bool holds_links(const char *type)
 	return !strcmp(type, "list") || !strcmp(type, "collections.deque");
 }
 
-/* An Event and the like have a list of those that wait, somewhere among their C members. */
+/* An Event and the like have a list of waiters, somewhere among their C members. */
 static struct prb_error *add_links(struct reader *r, const struct prb_heap_object *object)
 {
 	uint64_t words[WORDS];

@@ -111,7 +111,7 @@ static bool visit_key(void *context, uint64_t key, uint64_t value)
 		return false;
 	if (!(type->flags & PRB_PY_INT))
 		return true;
-	/* One that is too large for us is another one. */
+	/* A number that is too large for us is another key. */
 	k->err = prb_repr_int(k->r, key, &number);
 	if (prb_error_catch(&k->err, PRB_ERROR_BAD_DATA))
 		return true;
@@ -174,6 +174,6 @@ struct prb_error *prb_search_number_item(struct prb_search *s, int64_t number)
 
 	struct prb_error *err = find_number_key(s, number);
 
-	/* What is kept so by number has texts as its keys. */
+	/* Containers that are indexed by number here have texts as keys. */
 	return kept && prb_error_catch(&err, PRB_ERROR_NOT_FOUND) ? find_numbered(s, number) : err;
 }

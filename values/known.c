@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What code of Python itself and of libraries computes, where it is known what comes out: fields
- * that C code gives, and containers that keep their items in an attribute.
+ * Attributes computed by code of Python and of libraries whose result is known: fields of C code,
+ * and containers that keep their items in an attribute.
  */
 #include <string.h>
 
@@ -117,7 +117,7 @@ static struct prb_error *find_field(struct prb_search *s, const struct prb_type 
 	return NULL;
 }
 
-/* What handlers of arrays and tensors tell of them anyway. */
+/* Attributes that the handlers of arrays and tensors read anyway. */
 static struct prb_error *find_part(struct prb_search *s, const struct prb_type *owner,
 				   const char *name, bool *ret)
 {
@@ -311,7 +311,9 @@ struct prb_error *prb_known_descriptor(struct prb_search *s, uint64_t descriptor
 				    "InstrumentedAttribute.__get__", &known));
 	if (!known)
 		return NULL;
-	/* What has been loaded is in the __dict__ under its key; what has not, it would load. */
+	/*
+	 * A loaded attribute is in the __dict__ under its key; another one would be loaded by code.
+	 */
 	PRB_TRY(prb_repr_attribute(s->r, descriptor, "key", &key));
 	PRB_TRY(prb_repr_text_is(s->r, key, name, &known));
 	return known ? take_own(s, name, ret) : NULL;

@@ -5,7 +5,7 @@
 
 #include "python/repr/core/repr.h"
 
-/** What is 0 stays as it is usually. */
+/** 0 means the default. */
 struct prb_value_limits {
 	int depth;     /**< levels of instances and containers */
 	int max_value; /**< characters of a text */

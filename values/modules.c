@@ -49,7 +49,7 @@ static enum prb_import_kind kind_by_loader(const char *class)
 	return PRB_IMPORT_UNKNOWN;
 }
 
-/* What is torn or not there is unknown; false for all other errors. */
+/* Torn or missing data counts as unknown; false for all other errors. */
 static bool forgive(struct prb_error **err)
 {
 	return !*err || prb_error_catch(err, PRB_ERROR_FAULT) ||

@@ -2,8 +2,8 @@
 /**
  * @file An interpreter's sys.modules, read from outside.
  *
- * Threading: as python.h. What cannot be read of one module is unknown (NULL, -1), and the others
- * are told; an error is returned when sys.modules itself cannot be read.
+ * Threading: as python.h. Unreadable parts of a module are unknown (NULL, -1), and the other
+ * modules are listed; an error is returned when sys.modules itself cannot be read.
  */
 #ifndef PRB_VALUES_MODULES_H
 #define PRB_VALUES_MODULES_H
@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "python/python.h"
 
-/** Where a module comes from, as its loader tells. */
+/** The origin of a module, from its loader. */
 enum prb_import_kind {
 	PRB_IMPORT_UNKNOWN, /**< made by a program, or by a loader that is not Python's own */
 	PRB_IMPORT_BUILTIN,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a name means in a frame: local, global, builtin, or a module. */
+/* Looks a name up in a frame: local, global, builtin, or a module. */
 #include <string.h>
 
 #include "base/cleanup.h"

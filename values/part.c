@@ -70,7 +70,10 @@ static struct prb_error *take_int(struct prb_parts *parts, const struct prb_type
 	return err;
 }
 
-/* What it is, and its number if it is one. Only exact types: others may define what they equal. */
+/*
+ * Reads the kind of the object, and its number if it is one. Only exact types: others may define
+ * what they equal.
+ */
 static struct prb_error *classify(struct prb_parts *parts, uint64_t object)
 {
 	struct prb_part_answer *a = &parts->answer;

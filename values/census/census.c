@@ -55,7 +55,7 @@ static size_t slot_of(uint64_t address, size_t size)
 	return (line * LINE + address / STEP % LINE) & (size - 1);
 }
 
-/* What a slot has beside the index, so that nodes are rarely looked at in vain. */
+/* A tag beside the index in a slot, so that nodes are rarely compared in vain. */
 static uint32_t tag_of(uint64_t address)
 {
 	return (uint32_t)(address * mix >> 32) & ~(uint32_t)INDEX;
@@ -204,7 +204,7 @@ static bool add(struct prb_census *c, uint32_t parent, uint64_t object, size_t s
 	return true;
 }
 
-/* Tells a reference to a known object, if it is of interest. */
+/* Reports a reference to a known object, if it is of interest. */
 static bool tell(struct prb_census *c, uint32_t parent, uint64_t object)
 {
 	uint32_t index = c->wanted;
@@ -272,8 +272,10 @@ static void follow_all(struct prb_census *c, size_t *next)
 		prb_census_follow(c, (uint32_t)*next);
 }
 
-/* What the collector knows, as it was before the walk: what is made meanwhile may be held by
- * something that was looked at before. */
+/*
+ * Lists the collector's objects before the walk: holders of newer objects may have been visited
+ * already.
+ */
 static bool list_known(struct prb_census *c, struct known *ret)
 {
 	struct prb_heap_object object;
@@ -332,8 +334,10 @@ static struct prb_error *walk(struct prb_census *c)
 	if (list_known(c, &known)) {
 		prb_census_add_modules(c);
 		follow_all(c, &next);
-		/* Named ways first: a value without a name tells little, and what the stack of a
-		 * frame up to 3.10 had before is no holder. */
+		/*
+		 * Named ways first: a value without a name says little, and leftovers on the stack
+		 * of a frame up to 3.10 hold nothing.
+		 */
 		for (int i = PRB_CENSUS_FRAMES_OUTSIDE; i <= PRB_CENSUS_FRAMES_WHOLE; i++) {
 			prb_census_add_frames(c, (enum prb_census_frames)i);
 			follow_all(c, &next);

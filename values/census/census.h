@@ -11,8 +11,8 @@
  *
  * References are the items of containers, the attributes of instances, and each word of an object
  * of another type (also of extensions) that is the address of an object. A word is believed if a
- * type and a plausible reference count are there. What only C or C++ code refers to, such as
- * autograd's graph, is not followed.
+ * type and a plausible reference count are there. Objects that only C or C++ code refers to, such
+ * as autograd's graph, are not found.
  *
  * Bytes of an object are its own, with the collector's head, and what it alone owns: the table of a
  * dict or set, the array of a list, the buffer of a bytearray, array.array, numpy array or mmap,
@@ -63,7 +63,7 @@ const char *prb_census_doubt(const struct prb_census *census);
 
 struct prb_census_totals {
 	uint64_t objects, bytes;
-	uint64_t unheld, unheld_bytes; /**< of them, those that no module or frame leads to */
+	uint64_t unheld, unheld_bytes; /**< the ones that no module or frame leads to */
 	uint64_t garbage,
 		garbage_bytes; /**< of those, the ones that nothing refers to from elsewhere */
 	double seconds;	       /**< the walk took */
@@ -102,7 +102,10 @@ uint32_t prb_census_find(const struct prb_census *census, uint64_t address);
  */
 struct prb_error *prb_census_path(struct prb_census *census, uint32_t index,
 				  struct prb_str *ret) PRB_MUST_CHECK;
-/** The same for all that are reached so: items of containers are "[…]", and are not looked for. */
+/**
+ * As above, for all objects reached in this way: items of containers are "[…]", and are not looked
+ * for.
+ */
 struct prb_error *prb_census_pattern(struct prb_census *census, uint32_t index,
 				     struct prb_str *ret) PRB_MUST_CHECK;
 

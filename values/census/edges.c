@@ -62,7 +62,7 @@ static void follow_fields(struct prb_census *c, uint32_t parent, uint64_t object
 
 	if (!count || c->alone || !read_words(c, object + from, count, words))
 		return;
-	/* What is known is either no weak reference, or held by something else already. */
+	/* A known object is either no weak reference, or has another holder already. */
 	for (uint64_t i = 0; i < count; i++)
 		if (prb_census_matters(c, words[i]) && !is_weak(c, words[i]) &&
 		    !prb_census_refer(c, parent, words[i]))
@@ -128,8 +128,8 @@ static void follow_words_now(struct prb_census *c, uint32_t parent, uint64_t add
 }
 
 /*
- * What a running program appends to soon has its items elsewhere, and what was read of it before is
- * worth nothing. A list that has moved meanwhile is followed again.
+ * A growing list soon has its items elsewhere, and the items read before are stale. A list that has
+ * moved meanwhile is followed again.
  */
 static void follow_growing_list(struct prb_census *c, uint32_t index, uint64_t object)
 {
@@ -234,7 +234,7 @@ static void follow_dict(struct prb_census *c, uint32_t index, uint64_t object)
 	    !prb_census_try(c,
 			    prb_mem_read_u64(c->mem, object + (uint64_t)l->dict_values, &values)))
 		return;
-	/* What is no table any more was one when this was read. */
+	/* A table may have been freed since its address was read. */
 	if (!prb_census_try(c, prb_dict_table_read(&c->repr, keys, &table))) {
 		if (!c->fatal && moves(c, CHUNK))
 			follow_growing_dict(c, index, object);
@@ -404,8 +404,8 @@ void prb_census_follow_frame(struct prb_census *c, uint32_t parent, uint64_t fra
 }
 
 /*
- * Up to 3.10: variables, then the value stack. What lies above its top was there before. While a
- * frame executes the top is not known: all is followed, also what nothing holds any more.
+ * Up to 3.10: variables, then the value stack. Words above its top are leftovers. While a frame
+ * executes the top is not known: all is followed, also what nothing holds any more.
  */
 static void follow_pyframe(struct prb_census *c, uint32_t index, uint64_t object,
 			   const struct prb_census_entry *type)
@@ -425,7 +425,7 @@ static void follow_pyframe(struct prb_census *c, uint32_t index, uint64_t object
 		follow_fields(c, index, object, type->size, end - object);
 }
 
-/* Up to 3.9 a byte stands behind the frame, and what was in memory before behind that. */
+/* Up to 3.9 a byte follows the frame, and leftovers of memory follow that. */
 static void follow_old_generator(struct prb_census *c, uint32_t index, uint64_t object,
 				 uint64_t size)
 {
@@ -462,7 +462,7 @@ static void follow_framed(struct prb_census *c, uint32_t index, uint64_t object,
 		prb_census_follow_frame(c, index, frame);
 }
 
-/* The fields of a bytearray, array.array or mmap: those that say how much memory it has. */
+/* The fields of a bytearray, array.array or mmap: the sizes of its memory. */
 static void own_buffer(struct prb_census *c, uint32_t index, uint64_t object,
 		       enum prb_census_kind kind)
 {
@@ -515,7 +515,7 @@ static void follow_module(struct prb_census *c, uint32_t index, uint64_t object,
 	follow_fields(c, index, object, head + FIELDS * WORD, size);
 }
 
-/* What is special about objects of a kind; fields and attributes are followed beside. */
+/* Follows the special parts of objects of a kind; fields and attributes are followed elsewhere. */
 static void follow_kind(struct prb_census *c, uint32_t index, uint64_t object,
 			const struct prb_census_entry *type)
 {

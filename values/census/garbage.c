@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Which of the objects that no module or frame leads to are garbage: as the collector finds it out,
- * each object's reference count less the references from the others of them. What has more is held
- * by C code, and so is all that it leads to; the rest is garbage that was not collected yet.
+ * each object's reference count less the references from the others of them. An object with more
+ * references is held by C code, and so is all that it leads to; the rest is garbage that was not
+ * collected yet.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ enum { PY_3_12 = 0x030c };
 struct counting {
 	struct prb_census *c;
 	int64_t *counts; /* of the objects from unheld_from on */
-	uint32_t *stack; /* those that are held, and not followed yet */
+	uint32_t *stack; /* held objects that were not followed yet */
 	size_t depth;
 };
 

@@ -20,14 +20,14 @@ struct balance {
 	int64_t objects;
 };
 
-/* The same of a root, which censuses know by its text. */
+/* As above, for a root, which censuses know by its text. */
 struct root {
 	const struct prb_census_root *root; /* NULL: nothing was found to hold it */
 	bool garbage;
 	struct balance balance;
 };
 
-/* What grew: an object, or a root. */
+/* A growing holder: an object, or a root. */
 struct found {
 	uint32_t object; /* PRB_CENSUS_NONE: the root */
 	uint32_t holder; /* where it is in the result; PRB_CENSUS_NONE: nowhere */
@@ -38,7 +38,7 @@ struct found {
 struct comparison {
 	struct prb_census *before, *after;
 	struct balance *balances; /* of each object of the later census */
-	uint32_t *holders;	  /* of each new object: as parents are told in nodes */
+	uint32_t *holders;	  /* of each new object: in the form of a node's parent */
 	PRB_VEC(struct root) roots;
 	PRB_VEC(struct found) found;
 	struct prb_growth *ret;
@@ -85,7 +85,7 @@ static struct root *find_root(struct comparison *cmp, const struct prb_census_ro
 	return root;
 }
 
-/* The same object in the other census, or PRB_CENSUS_NONE. */
+/* The object's index in the other census, or PRB_CENSUS_NONE. */
 static uint32_t counterpart(const struct prb_census *c, uint32_t index,
 			    const struct prb_census *other)
 {
@@ -121,8 +121,8 @@ static bool add_balance(struct comparison *cmp, struct prb_census *c, uint32_t h
 }
 
 /*
- * What one census has and the other has not goes to its nearest holder that both have. A parent was
- * found before its children, so their holders are known when they are needed.
+ * Attributes objects in only one census to their nearest holder in both. A parent was found before
+ * its children, so their holders are known when they are needed.
  */
 static struct prb_error *balance_one(struct comparison *cmp, struct prb_census *c,
 				     const struct prb_census *other, int sign, uint32_t *holders)
@@ -205,7 +205,7 @@ struct patterns {
 	struct prb_number_map numbers; /* by the address of a text */
 };
 
-/* A new holder for the pattern of an object, or the one that has it already. */
+/* The holder for the pattern of an object: an existing one, or a new one. */
 static struct prb_error *use_holder(struct comparison *cmp, struct patterns *patterns,
 				    uint32_t object, struct prb_growth_holder **ret)
 {
@@ -343,7 +343,7 @@ static void name_types(struct comparison *cmp, struct prb_growth_holder *holder,
 	}
 }
 
-/* The number of the holder that a new object is told of, or PRB_CENSUS_NONE. */
+/* Index of the holder a new object is attributed to, or PRB_CENSUS_NONE. */
 static uint32_t number_of(const struct comparison *cmp, const uint32_t *numbers, uint32_t object)
 {
 	const struct prb_growth *g = cmp->ret;

@@ -47,8 +47,8 @@ struct prb_growth_holder {
 
 struct prb_growth {
 	int64_t objects, bytes;			   /**< of all together */
-	PRB_VEC(struct prb_growth_type) types;	   /**< those that changed, the most growth first */
-	PRB_VEC(struct prb_growth_holder) holders; /**< those that grew, the most first */
+	PRB_VEC(struct prb_growth_type) types;	   /**< changed types, the most growth first */
+	PRB_VEC(struct prb_growth_holder) holders; /**< growing holders, the most growth first */
 	uint64_t others;			   /**< holders beyond those */
 	int64_t other_objects, other_bytes;
 };

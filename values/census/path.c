@@ -79,7 +79,7 @@ static bool put_attribute(struct search *s, uint64_t parent, bool *namespace, st
 							visit_attribute, s, NULL)) ||
 	    !s->found || !*s->name)
 		return false;
-	/* What is in it are attributes of the object. */
+	/* Its items are attributes of the object. */
 	*namespace = !strcmp(s->name, "__dict__");
 	if (*namespace)
 		return true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where objects are in containers. Of one that holds thousands of objects whose ways are asked for,
- * all places are noted at once: looking for each anew would take hours in a list of a million.
+ * Where objects are in containers. If a container holds thousands of objects whose paths are
+ * requested, all places are noted at once: a search for each would take hours in a list of a
+ * million.
  */
 #include "base/checked.h"
 #include "python/repr/core/items.h"
@@ -69,7 +70,7 @@ static bool note_all(struct prb_census *c, struct prb_census_places *p)
 	       p->whole;
 }
 
-/* What is known of a container, from the second time on that something in it is looked for. */
+/* The noted places of a container, from the second search in it on. */
 static struct prb_census_places *known(struct prb_census *c, uint64_t container)
 {
 	struct prb_census_places *p;

@@ -107,7 +107,7 @@ struct prb_census {
 	size_t next_places;
 	bool alone; /**< one object is measured: its references are not followed */
 	const struct prb_torch_modules *names; /**< of keys, or NULL */
-	/* Instead of being added, references are told; wanted NONE: those to all objects. */
+	/* Instead of being added, references are reported; wanted NONE: to all objects. */
 	uint32_t wanted;
 	prb_census_holder *holder;
 	void *context;
@@ -128,12 +128,12 @@ static inline bool prb_census_is_address(uint64_t word)
 }
 
 /* census.c */
-/** False if a word is no address, or a reference to what is there would change and tell nothing. */
+/** False if a word is no address, or a reference to that object would change and report nothing. */
 bool prb_census_matters(const struct prb_census *c, uint64_t object);
 /** A reference from @p parent to what may be an object; false if the walk is to end. */
 bool prb_census_refer(struct prb_census *c, uint32_t parent, uint64_t object);
 
-/** References to these are about to be told: their slots are brought near, all at the same time. */
+/** References to these are about to be reported: prefetches their slots, all at the same time. */
 void prb_census_expect(const struct prb_census *c, const uint64_t *objects, size_t count);
 
 /** The type of what may be an object at @p object; NULL if none is there. */
@@ -154,7 +154,7 @@ bool prb_census_is_late(struct prb_census *c);
 bool prb_census_is_backed(struct prb_census *c, uint64_t address, uint64_t bytes);
 
 /* edges.c */
-/** Tells the references of a node, and adds what it owns. */
+/** Reports the references of a node, and adds the memory that it owns. */
 void prb_census_follow(struct prb_census *c, uint32_t index);
 /** The words of a frame, in versions whose frames are no objects. */
 void prb_census_follow_frame(struct prb_census *c, uint32_t parent, uint64_t frame);
@@ -163,7 +163,7 @@ void prb_census_own(struct prb_census *c, uint32_t index, uint64_t bytes);
 
 /* roots.c */
 void prb_census_add_modules(struct prb_census *c);
-/** What is taken of frames. */
+/** The parts of frames that are taken. */
 enum prb_census_frames {
 	/** The variables outside of a model's methods: inside, its name is "self" or "args[0]". */
 	PRB_CENSUS_FRAMES_OUTSIDE,

@@ -30,7 +30,7 @@ static void add_variable(struct prb_census *c, const struct prb_py_local *local,
 {
 	uint32_t root;
 
-	/* Those of a module are found in its dict. */
+	/* A module's variables are found in its dict. */
 	if (!local->object || local->kind == PRB_LOCAL_NAME ||
 	    prb_census_find(c, local->object) != PRB_CENSUS_NONE ||
 	    c->roots.count >= PRB_CENSUS_ROOTS)
@@ -39,7 +39,7 @@ static void add_variable(struct prb_census *c, const struct prb_py_local *local,
 		prb_census_refer(c, root, local->object);
 }
 
-/* Whether they are of a method of torch.nn.Module. */
+/* True if they belong to a method of torch.nn.Module. */
 static bool is_of_module(struct prb_census *c, const struct prb_py_locals *locals)
 {
 	const struct prb_py_local *local;
@@ -83,7 +83,7 @@ static bool add_frame(struct prb_census *c, const struct prb_py_frame *frame,
 		return true;
 	name = code.qualname ? code.qualname : code.name ? code.name : "?";
 	goes_on = add_variables(c, frame, name, which);
-	/* What else the frame holds: function, code, and values without a name. */
+	/* Further values of the frame: function, code, and values without a name. */
 	if (which == PRB_CENSUS_FRAMES_WHOLE && c->roots.count < PRB_CENSUS_ROOTS &&
 	    add_root(c, "<value>", name, &root)) {
 		if (c->py->layout.behaviour->chain == PRB_CHAIN_PYFRAME)

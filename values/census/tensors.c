@@ -53,7 +53,7 @@ void prb_census_note_tensor(struct prb_census *c, uint32_t index)
 		note(c, index, &gradient, true);
 }
 
-/* By storage; those of the same one in the order in which they were found, gradients first. */
+/* By storage; within one storage in the order in which they were found, gradients first. */
 static int compare(const void *a, const void *b)
 {
 	const struct prb_census_tensor *one = a, *other = b;

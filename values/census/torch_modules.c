@@ -85,7 +85,7 @@ struct walk {
 	struct prb_error *err;
 };
 
-/* What a limit leaves out is told. */
+/* Reports that a limit leaves modules out. */
 static bool is_full(const struct walk *w, size_t count)
 {
 	if (count < MODULES_MAX)
@@ -156,7 +156,7 @@ static bool note_tensor(void *context, uint64_t key, uint64_t value)
 
 	if (!visit_one(w) || is_full(w, w->ret->tensors.count))
 		return false;
-	/* None stands for one that a module does not have. */
+	/* None means a missing parameter. */
 	if (!prb_census_try(w->c, prb_tensor_read(w->c->py, w->c->mem, value, &tensor)))
 		return !w->c->fatal;
 	added = prb_vec_push(&w->ret->tensors);

@@ -4,8 +4,8 @@
  * read from a census without running any code.
  *
  * A module has the path that it has in its model: the variable or attribute that holds the
- * outermost one, then the names in `_modules`. One that is in several places has the path that was
- * met first.
+ * outermost one, then the names in `_modules`. A module in several places has the path that was met
+ * first.
  *
  * Threading: as census.h. Errors: a module that cannot be read is left out with what is below it.
  */

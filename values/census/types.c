@@ -110,7 +110,7 @@ static void renew_reader(struct prb_census *c)
 	prb_repr_init(&c->classes, c->py, c->mem, NULL, NULL);
 }
 
-/* What is taken for a type, but is other memory, may have the flags of one, and hardly its name. */
+/* Memory that is taken for a type by mistake may have a type's flags, but hardly a name. */
 static bool is_name(const char *name)
 {
 	enum { WHOLE = 120 }; /* a longer one may have been cut within a character */
@@ -243,7 +243,7 @@ uint64_t prb_census_own_bytes(struct prb_census *c, const struct prb_census_entr
 
 	if (type->kind == PRB_CENSUS_STR)
 		return type->before + str_bytes(c, type, object);
-	/* Since 3.11 these hold a frame whose length they do not tell in this way. */
+	/* Since 3.11 these hold a frame whose length is not stored in this way. */
 	if (!type->item || (frame && c->py->layout.behaviour->chain != PRB_CHAIN_PYFRAME))
 		return type->before + type->size;
 	return type->before + type->size + item_bytes(c, type, object);

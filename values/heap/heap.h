@@ -8,12 +8,12 @@
  * (also tuples and dicts of such, once the collector has seen that) are not among them. Up to
  * 3.8 all interpreters of a process share the lists, and each shows the same objects.
  *
- * `bytes` of an object are its own: what its type says (tp_basicsize and tp_itemsize for each
- * item) and what lies before it (the collector's head, and the pointers to the dict and the weak
- * references of an instance, 3.11+). They are those of sys.getsizeof() for types that
- * have no __sizeof__() of their own. Not covered: memory that the object points to, as the
- * table of a dict or the items of a list, the values that lie behind an instance (3.13+), and the
- * frame inside of a generator (3.11+).
+ * `bytes` of an object are its own: what its type says (tp_basicsize and tp_itemsize for each item)
+ * and what lies before it (the collector's head, and the pointers to the dict and the weak
+ * references of an instance, 3.11+). They equal sys.getsizeof() for types without a __sizeof__() of
+ * their own. Not covered: memory that the object points to, as the table of a dict or the items of
+ * a list, the values that lie behind an instance (3.13+), and the frame inside of a generator
+ * (3.11+).
  *
  * A live process changes its lists while they are read. Each step is checked by the pointers that
  * lead back; where they do not fit, the walk goes back to where they do and reads anew. If that
@@ -43,8 +43,8 @@ struct prb_heap_object {
 };
 
 /**
- * Begins a walk over the objects of the interpreter at @p interp. PRB_ERROR_UNSUPPORTED if
- * nothing tells where they are.
+ * Begins a walk over the objects of the interpreter at @p interp. PRB_ERROR_UNSUPPORTED if their
+ * place is unknown.
  */
 struct prb_error *prb_heap_create(struct prb_python *py, struct prb_mem *mem, uint64_t interp,
 				  struct prb_heap **ret) PRB_MUST_CHECK;
@@ -58,18 +58,18 @@ struct prb_error *prb_heap_next(struct prb_heap *heap, struct prb_heap_object *r
 const char *prb_heap_doubt(const struct prb_heap *heap);
 
 /**
- * "module.Qualified.name" of a type that the walk met; without module for builtins. One that cannot
- * be read is named by its address. The walk owns it.
+ * "module.Qualified.name" of a type that the walk met; without module for builtins. An unreadable
+ * type is named by its address. The walk owns it.
  */
 struct prb_error *prb_heap_type_name(struct prb_heap *heap, uint64_t type,
 				     const char **ret) PRB_MUST_CHECK;
 
-/** The walk's cached memory, for whoever reads the objects themselves. */
+/** The walk's cached memory, for callers that read the objects themselves. */
 struct prb_mem *prb_heap_mem(struct prb_heap *heap);
 
 struct prb_heap_type {
 	uint64_t type;
-	char *name; /**< as prb_heap_type_name() has it */
+	char *name; /**< from prb_heap_type_name() */
 	uint64_t count, bytes;
 	uint64_t references; /**< sum of the reference counts of all that are not immortal */
 };

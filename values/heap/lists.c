@@ -47,7 +47,7 @@ static bool is_head(const struct prb_heap *h, uint64_t address)
 	return false;
 }
 
-/* What follows a node that is known to be in the list. */
+/* Reads the successor of a node that is known to be in the list. */
 static struct prb_error *look(struct prb_heap *h, uint64_t from, bool anew, uint64_t *next,
 			      enum step *step, struct prb_heap_object *ret)
 {
@@ -107,7 +107,7 @@ static void put_on_trail(struct prb_heap_lists *lists, uint64_t node)
 	*trail_at(lists, lists->steps++) = node;
 }
 
-/* Whether the node of a step still is where it was met. */
+/* True if the node of a step is still where it was met. */
 static struct prb_error *still_linked(struct prb_heap *h, size_t step, bool *ret)
 {
 	uint64_t address = *trail_at(&h->lists, step);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Free-threaded builds keep no lists of objects. Each thread allocates objects of the collector
- * from heaps of its own, in pages of blocks of one size; what a thread leaves behind is in
- * segments that belong to nobody. A block is in use if it is in none of its page's lists of free
- * blocks.
+ * from heaps of its own, in pages of blocks of one size; pages of ended threads are in abandoned
+ * segments. A block is in use if it is in none of its page's lists of free blocks.
  */
 #include <string.h>
 
@@ -127,7 +126,7 @@ static struct prb_error *note_threads(struct prb_heap *h)
 	return err;
 }
 
-/* What threads left behind. */
+/* Notes the pages of ended threads. */
 static struct prb_error *note_abandoned(struct prb_heap *h, int32_t list)
 {
 	const struct prb_layout *l = &h->py->layout;
@@ -199,7 +198,7 @@ static int compare(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-/* What was found until the lists changed under us is walked. */
+/* The pages found before the lists changed under us are walked. */
 static struct prb_error *forgive(struct prb_heap *h, struct prb_error *err)
 {
 	if (prb_error_catch(&err, PRB_ERROR_FAULT) || prb_error_catch(&err, PRB_ERROR_BAD_DATA))

@@ -48,10 +48,7 @@ static uint64_t bytes_before(const struct prb_heap *h, const struct prb_object_t
 	return head + (flags & managed ? 2 * sizeof(uint64_t) : 0);
 }
 
-/*
- * Since 3.11 generators and frame objects hold a frame whose length they do not tell: it counts as
- * none.
- */
+/* Since 3.11 generators and frame objects hold a frame of unknown length, which counts as 0. */
 static bool holds_frame(const struct prb_heap *h, const struct prb_type *type)
 {
 	static const char *const names[] = {"generator", "coroutine", "async_generator", "frame"};
