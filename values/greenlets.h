@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The greenlets of an interpreter, with the stacks of those that are suspended.
+ * @file The greenlets of an interpreter, with the stacks of suspended ones.
  *
- * greenlet describes its objects to nobody, and its versions differ. What is found is a frame: an
+ * The package describes its structures nowhere, and its versions differ. So frames are searched: an
  * object, or the structure of C++ behind it, holds the innermost frame of a greenlet exactly while
  * it is suspended. A word counts as that if it is the address of a frame object.
  *

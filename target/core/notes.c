@@ -167,8 +167,8 @@ static void take_siginfo(struct core *core, const struct prb_note *note)
 	core->info.signal_told = true;
 	core->info.signal_code = code;
 	/*
-	 * Sent by kill() and the like, the place of the address holds the sender. Of an address
-	 * that no pointer can be, the kernel reports nothing (SI_KERNEL).
+	 * Sent by kill() and the like, the address field holds the sender. Of an address that no
+	 * pointer can be, the kernel reports nothing (SI_KERNEL).
 	 */
 	core->info.fault_told =
 		code > 0 && code < SI_KERNEL &&

@@ -221,8 +221,8 @@ static size_t read_windows(struct prb_line_cache *cache, uint64_t first, uint64_
 }
 
 /*
- * Gets the line @p first, and what else is wanted up to @p last; *got lines are there then. A range
- * that cannot be read in one piece may still be read page by page, or line by line.
+ * Gets the line @p first, and what else is wanted up to @p last; *got lines are cached then. A
+ * range that cannot be read in one piece may still be read page by page, or line by line.
  */
 static struct prb_error *fetch(struct prb_line_cache *cache, uint64_t first, uint64_t last,
 			       size_t *got)

@@ -6,7 +6,7 @@
  * was) and interrupted; when it is let go, or when we die at any moment, the kernel lets it run on
  * where it was. A signal that arrives meanwhile is delivered when the thread is let go.
  *
- * We do not stand still ourselves meanwhile (unstopped.h), which a Ctrl-Z would make us.
+ * unstopped.h keeps us from being stopped ourselves meanwhile, as by Ctrl-Z.
  *
  * Only threads that run should be stopped: interrupting a thread in epoll_wait() and the like
  * would make the call return EINTR. prb_stop_end() makes such a call start again.

@@ -82,7 +82,10 @@ struct prb_error *prb_query_prompt(struct prb_query *query)
 		.run = run_here, .context = query, .watched = -1});
 }
 
-/** Reads more of what is typed elsewhere; *ended at its end. A Ctrl-C is for what runs. */
+/**
+ * Reads more of what is typed elsewhere; *ended at its end. Ctrl-C interrupts the running
+ * statement.
+ */
 static struct prb_error *read_more(struct prb_str *text, bool *ended)
 {
 	char chunk[4096];
