@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 CLI_SOURCES += $(filter-out cli/inject_main.c,$(call sources,cli))
 
-# The list of the commands is written from their files. A folder changes when one of them goes.
+# The registry of the commands is written from their files.
+$(call list,$(O)/command/files,$(call sources,cli))
+$(O)/command/files: ;
 $(O)/command/commands.o: $(O)/command/commands.inc
-$(O)/command/commands.inc: $(call sources,cli) $(call folders,cli) build-aux/gen-registry
+$(O)/command/commands.inc: $(call sources,cli) $(O)/command/files build-aux/gen-registry
 	$(Q)mkdir -p $(@D) && build-aux/gen-registry commands $(filter %.c,$^) > $@.new && mv $@.new $@
 
 # A program of its own: the injector and no more of the libraries than it needs.
