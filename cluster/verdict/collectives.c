@@ -9,16 +9,6 @@
 #include "cluster/verdict/waiters.h"
 #include "cluster/looks/why.h"
 
-static struct prb_error *blame(struct prb_verdict *v, long rank)
-{
-	long *place = prb_vec_push(&v->ranks.list);
-
-	if (!place)
-		return prb_error_nomem();
-	*place = rank;
-	return NULL;
-}
-
 /** "never entered all_reduce", "never sent what rank 2 receives". */
 static void put_missed(struct prb_str *s, const struct prb_seen *late,
 		       const struct prb_seen *waiting)
@@ -111,7 +101,7 @@ static struct prb_error *judge_late(const struct prb_evidence *e, const struct p
 			late = seen;
 			waiting = who;
 		}
-		PRB_TRY(blame(v, seen->rank->rank));
+		PRB_TRY(prb_verdict_blame(v, seen->rank->rank));
 	}
 	*found = late;
 	if (!late)
@@ -169,7 +159,7 @@ static struct prb_error *judge_group(const struct prb_evidence *e, const struct 
 			if (!pass)
 				*(like ? &like_first : &unlike) += 1;
 			else if (!like)
-				PRB_TRY(blame(v, seen->rank->rank));
+				PRB_TRY(prb_verdict_blame(v, seen->rank->rank));
 		}
 		if (!pass && unlike > like_first) {
 			most = group->other;
@@ -237,7 +227,7 @@ static struct prb_error *tell_circle(const struct prb_evidence *e, size_t first)
 	do {
 		const struct prb_seen *seen = prb_evidence_seen(e, at);
 
-		PRB_TRY(blame(v, seen->rank->rank));
+		PRB_TRY(prb_verdict_blame(v, seen->rank->rank));
 		if (count++ < 4) {
 			prb_str_puts(&pairs, count > 1 ? ", " : "");
 			put_pair(&pairs, seen);
@@ -308,8 +298,8 @@ static struct prb_error *judge_crossed(const struct prb_evidence *e, const struc
 		if (!other || !group->known)
 			return NULL;
 		if (!one) {
-			PRB_TRY(blame(v, group->first->rank->rank));
-			PRB_TRY(blame(v, other->rank->rank));
+			PRB_TRY(prb_verdict_blame(v, group->first->rank->rank));
+			PRB_TRY(prb_verdict_blame(v, other->rank->rank));
 			one = other;
 		}
 	}

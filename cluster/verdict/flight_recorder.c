@@ -165,16 +165,6 @@ static struct prb_error *judge_group(const struct flights *f, struct together *t
 	return NULL;
 }
 
-static struct prb_error *blame(struct prb_verdict *v, long rank)
-{
-	long *place = prb_vec_push(&v->ranks.list);
-
-	if (!place)
-		return prb_error_nomem();
-	*place = rank;
-	return NULL;
-}
-
 /** Appends the number of the last collective that the rank has called in the group. */
 static void put_last(const struct flights *f, const struct together *t, size_t index,
 		     struct prb_str *s)
@@ -248,7 +238,7 @@ static struct prb_error *judge_late(const struct flights *f, const struct togeth
 		if (!t->late[i] || is_stuck(seen))
 			continue;
 		late = late ? late : seen;
-		PRB_TRY(blame(v, seen->rank->rank));
+		PRB_TRY(prb_verdict_blame(v, seen->rank->rank));
 	}
 	if (!late)
 		return prb_error_create(PRB_ERROR_FAILED, "no rank is late");
@@ -302,8 +292,8 @@ static struct prb_error *judge_mismatch(const struct flights *f, const struct to
 			if (call && !pass)
 				like[odd]++;
 			else if (call && odd)
-				PRB_TRY(blame(v,
-					      prb_evidence_seen(f->e, entry->index)->rank->rank));
+				PRB_TRY(prb_verdict_blame(
+					v, prb_evidence_seen(f->e, entry->index)->rank->rank));
 		}
 		if (!pass && like[1] > like[0]) {
 			most = t->other;
@@ -340,7 +330,8 @@ static struct prb_error *judge_device(const struct flights *f, const struct toge
 		if (!prb_flight_find(entry->group, t->stuck))
 			ended++;
 		else
-			PRB_TRY(blame(v, prb_evidence_seen(f->e, entry->index)->rank->rank));
+			PRB_TRY(prb_verdict_blame(
+				v, prb_evidence_seen(f->e, entry->index)->rank->rank));
 	}
 	v->kind = PRB_VERDICT_DEVICE;
 	v->confidence = "medium";

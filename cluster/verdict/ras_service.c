@@ -346,9 +346,9 @@ static bool is_blamed(const struct prb_verdict *v, long rank)
 	return false;
 }
 
-/** Blames the ranks with a mark; the first of them, or NULL. */
-static struct prb_error *blame(const struct weighing *w, const bool *marks,
-			       const struct prb_seen **ret)
+/** Blames the ranks with a mark and nobody else; the first of them, or NULL. */
+static struct prb_error *blame_marked(const struct weighing *w, const bool *marks,
+				      const struct prb_seen **ret)
 {
 	struct prb_verdict *v = w->e->verdict;
 
@@ -378,7 +378,7 @@ static struct prb_error *judge_by_ras(const struct weighing *w)
 	struct prb_verdict *v = w->e->verdict;
 	const struct prb_seen *first;
 
-	PRB_TRY(blame(w, w->beyond, &first));
+	PRB_TRY(blame_marked(w, w->beyond, &first));
 	if (first) {
 		v->kind = PRB_VERDICT_ABSENT;
 		prb_verdict_put_ranks(&v->sentence, &v->ranks);
@@ -386,7 +386,7 @@ static struct prb_error *judge_by_ras(const struct weighing *w)
 		prb_str_puts(&v->refuted_by, "the network of RAS is broken, and not the rank");
 		return NULL;
 	}
-	PRB_TRY(blame(w, w->behind, &first));
+	PRB_TRY(blame_marked(w, w->behind, &first));
 	if (!first)
 		return NULL;
 	v->kind = PRB_VERDICT_LATE;

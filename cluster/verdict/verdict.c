@@ -70,6 +70,16 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+struct prb_error *prb_verdict_blame(struct prb_verdict *verdict, long rank)
+{
+	long *place = prb_vec_push(&verdict->ranks.list);
+
+	if (!place)
+		return prb_error_nomem();
+	*place = rank;
+	return NULL;
+}
+
 void prb_verdict_sort(struct prb_verdict *verdict)
 {
 	qsort(verdict->ranks.list.items, verdict->ranks.list.count, sizeof(long), by_number);

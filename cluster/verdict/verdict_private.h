@@ -37,6 +37,9 @@ static inline bool prb_evidence_slept(const struct prb_evidence *e, const struct
 /** Appends "rank 3" or "ranks 0-2,5". */
 void prb_verdict_put_ranks(struct prb_str *s, const struct prb_rank_set *set);
 
+/** Adds a rank to those to blame. */
+struct prb_error *prb_verdict_blame(struct prb_verdict *verdict, long rank) PRB_MUST_CHECK;
+
 /** Puts the ranks to blame into their order. */
 void prb_verdict_sort(struct prb_verdict *verdict);
 

@@ -54,7 +54,7 @@ struct prb_cluster {
 struct prb_error *prb_cluster_dump_bundle(const struct prb_cli *cli, bool all,
 					  bool json) PRB_MUST_CHECK;
 
-/* Actions: show.c, query.c. */
+/* Actions: show.c, hang.c, query.c, … */
 struct prb_error *prb_cluster_nodes(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_dump(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_hang(struct prb_cluster *c) PRB_MUST_CHECK;

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `probing cluster hang`: the verdict on a job. */
+#include <string.h>
+
+#include "cli/commands/cluster/cluster.h"
+#include "command/exit.h"
+#include "command/output.h"
+#include "cluster/verdict/verdict.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/text.h"
+
+enum { EXIT_VERDICT = 10 }; /* and the number of its kind; 0 if the job moves */
+
+static void put_lines(struct prb_str *s, const char *name, const char *lines)
+{
+	for (const char *at = lines, *end; *at; at = end + 1) {
+		end = strchrnul(at, '\n');
+		prb_str_printf(s, "  %-11s %.*s\n", at == lines ? name : "", (int)(end - at), at);
+		if (!*end)
+			break;
+	}
+}
+
+static void put_verdict(struct prb_str *s, const struct prb_verdict *v)
+{
+	prb_str_printf(s, "%s: %s\n", prb_verdict_name(v->kind), prb_str_text(&v->sentence));
+	put_lines(s, "evidence", prb_str_text(&v->evidence));
+	put_lines(s, "rests on", prb_str_text(&v->rests_on));
+	put_lines(s, "confidence", v->confidence);
+	put_lines(s, "wrong if", prb_str_text(&v->refuted_by));
+	put_lines(s, "next", prb_str_text(&v->next));
+}
+
+static void put_verdict_json(struct prb_str *s, const struct prb_cluster *c,
+			     const struct prb_verdict *v)
+{
+	struct prb_json json = {s};
+	const long *rank;
+
+	prb_json_open(&json, NULL, '{');
+	prb_json_text(&json, "job", c->job->name);
+	prb_json_text(&json, "verdict", prb_verdict_name(v->kind));
+	prb_json_open(&json, "ranks", '[');
+	prb_vec_each (rank, &v->ranks.list)
+		prb_json_integer(&json, NULL, *rank);
+	prb_json_close(&json, ']');
+	prb_json_text(&json, "sentence", prb_str_text(&v->sentence));
+	prb_json_text(&json, "evidence", prb_str_text(&v->evidence));
+	prb_json_text(&json, "rests_on", prb_str_text(&v->rests_on));
+	prb_json_text(&json, "confidence", v->confidence);
+	prb_json_text(&json, "wrong_if", prb_str_text(&v->refuted_by));
+	prb_json_text(&json, "next", prb_str_text(&v->next));
+	prb_json_text(&json, "saved", c->settings->save);
+	if (c->settings->save)
+		prb_json_integer(&json, "saved_ranks", (int64_t)c->saved);
+	prb_json_close(&json, '}');
+	prb_str_putc(s, '\n');
+}
+
+static void put_saved(struct prb_str *s, const struct prb_cluster *c)
+{
+	if (!c->settings->save || c->settings->json)
+		return;
+	prb_str_puts(s, "  saved       ");
+	prb_text_escape(s, c->settings->save);
+	prb_str_printf(s, ": snapshots of %zu of %zu ranks\n", c->saved, c->job->ranks.count);
+}
+
+struct prb_error *prb_cluster_hang(struct prb_cluster *c)
+{
+	prb_auto_verdict struct prb_verdict verdict = {};
+	prb_auto_str struct prb_str text = {};
+	struct prb_ras *ras = NULL;
+	struct prb_error *err;
+
+	if (c->reach.ras && !c->bundle) {
+		prb_auto_error struct prb_error *silent = prb_ras_read(c->reach.ras, &ras);
+
+		if (silent)
+			prb_warn(silent->message);
+	}
+	err = prb_verdict_find(c->job, c->last, c->bundle, &c->reach, ras, &verdict);
+	prb_ras_destroy(ras);
+	PRB_TRY(err);
+	if (c->settings->json)
+		put_verdict_json(&text, c, &verdict);
+	else
+		put_verdict(&text, &verdict);
+	put_saved(&text, c);
+	PRB_TRY(prb_output(&text));
+	if (verdict.kind != PRB_VERDICT_MOVES)
+		prb_exit_pass((EXIT_VERDICT + (int)verdict.kind) << 8);
+	return NULL;
+}
