@@ -2,6 +2,7 @@
 """What make builds again, what it starts for that, and what it links."""
 import os
 import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -86,6 +87,26 @@ def test_nothing_to_do_starts_nothing(make, tmp_path):
     make(f"SHELL={counter}")
     started = (tmp_path / "started").read_text().splitlines() if (tmp_path / "started").exists() else []
     assert len(started) < 5, started
+
+
+@pytest.mark.parametrize("registry, folder", [("command/commands.inc", "cli/commands"),
+                                              ("sql/tables/tables.inc", "sql/tables/process")])
+def test_an_old_file_that_is_new_here_is_found(tmp_path, registry, folder):
+    """Copied with its time, or written while make ran: it is older than what was made without it."""
+    tree = tmp_path / "tree"
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns("build", ".git", "node_modules", "__pycache__", "tests"))
+    (tree / "tests").symlink_to(ROOT / "tests")
+    name = {"cli": "command", "sql": "table"}[folder[:3]]
+    make = ["make", "-C", tree, f"O={tmp_path}/build", f"{tmp_path}/build/{registry}"]
+    run(make)
+    place = tree / folder / "example.c"
+    place.write_text(f"const struct prb_{name} prb_{name}_{folder.split('/')[-1]}_example = {{\n\t.rank = 71,\n}};\n")
+    os.utime(place, (0, 0))
+    run(make)
+    assert "example)" in (tmp_path / "build" / registry).read_text()
+    place.unlink()
+    run(make)
+    assert "example)" not in (tmp_path / "build" / registry).read_text()
 
 
 def test_an_archive_that_does_not_link_is_not_used(tmp_path):
