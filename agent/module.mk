@@ -13,7 +13,8 @@ $(AGENT_OBJECTS): $(O)/%.o: %.c $(O)/flags
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) -U_FORTIFY_SOURCE $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) \
 		$(WERROR:1=-Werror) -fno-stack-protector -gno-column-info -MMD -MP -c -o $@ $<
 
-$(O)/agent/eval/bootstrap.o: $(wildcard agent/*/*.py) package/probing/_locals.py package/probing/_watched.py
+$(O)/agent/eval/bootstrap.o: $(wildcard agent/*/*.py) package/probing/_locals.py package/probing/_variables.py \
+	package/probing/_watched.py
 $(O)/agent/crash/python.o: agent/crash/crash.py
 
 $(AGENT): $(AGENT_OBJECTS) agent/agent.map

@@ -4,7 +4,7 @@
 #                           5 candidates. False where there is no client, as in a child after fork().
 #   part(number)            the text of 1 prompt.py, 2 complete.py, 3 breaks.py, 4 monitoring.py,
 #                           5 tracing.py, 6 loop.py, 7 logpoints.py, 8 calls.py, 9 torch.py,
-#                           10 comm.py, 11 watch.py, 12 sites.py, which join this
+#                           10 comm.py, 11 watch.py, 12 sites.py, 13 frame.py, which join this
 #   main_thread(which)      what Python (0) or the kernel (1) calls the main thread, 0: unknown
 #   read_locals(frame, read)                                of package/probing/_locals.py
 import _thread
@@ -24,7 +24,6 @@ DONE, RAISED, INTERRUPTED, INCOMPLETE, EXIT = range(5)
 PART = 1 << 14
 MAX_SOURCES = 4 << 20
 AGENT = "<probing agent>"
-RAN_ON = "its thread ran on meanwhile, or is unknown to Python"
 NO_INPUT = "stdin is the program's own, and is not read by code that probing runs in it"
 Expression = type(compile("0", AGENT, "eval", ONLY_AST))
 
@@ -364,112 +363,6 @@ def evaluate(job, source, name, sources, names, on_loop):
             send(job, 3, repr(value))
 
 
-class Place:
-    """The variables that code sees: of __main__, or (while the program is paused, or a debugger
-    asks) of a paused frame of another thread. For a frame that has gone on, or that must not be
-    read, the code sees the module alone; using the name of one of the frame's variables is
-    refused."""
-
-    def __init__(self, source, in_frame):
-        self.frame, self.source, self.left = None, source, []
-        self.names, self.own, self.module = namespace(), {}, None
-        if in_frame:
-            head, _, self.source = source.partition(b"\n")
-            head = head.decode("utf-8", "surrogateescape").split("\t")
-            self.frame = find_frame(*head[:7])
-        if self.frame is None:
-            if in_frame and len(head) == 9:
-                self.use_module(head[7], head[8].split(","), head[6])
-            return
-        self.names, self.own = self.frame.f_globals, self.frame.f_locals
-        if self.own is not self.names:
-            names = dict(self.names)
-            names.update(self.own)
-            self.copy(names)
-
-    def copy(self, names):
-        """One dict, which what is defined in the code sees, too; globals() is that of the frame all the same."""
-        self.names, self.module = names, self.names
-        names["__builtins__"] = dict(builtins_of(names), globals=lambda module=self.module: module)
-        self.before = dict(names)
-
-    def use_module(self, module, hidden, file):
-        """Of a frame that has gone on, whose own variables are @hidden; "*": those of the module, if it is one."""
-        self.names = getattr(sys.modules.get(module), "__dict__", None)
-        if self.names is None:
-            raise LookupError("the module '%s' of the frame was not found, and %s" % (module, RAN_ON))
-        if hidden == ["*"]:
-            hidden = [] if self.names.get("__file__", file) == file else list(self.names)
-        used = names_in(self.source).intersection(hidden)
-        if used:
-            raise LookupError("'%s' is a variable of the frame, and %s" % (min(used), RAN_ON))
-        if set(hidden).intersection(self.names):
-            self.copy({name: value for name, value in self.names.items() if name not in hidden})
-
-    def keep(self):
-        """What the code assigned: to the module, and where Python lets it to the variables."""
-        if self.module is None:
-            return
-        for name, value in self.names.items():
-            if name in self.before and self.before[name] is value:
-                continue
-            if name not in self.own:
-                self.module[name] = value
-            elif sys.version_info >= (3, 13):
-                self.own[name] = value
-            else:
-                self.left.append("%s was assigned, which the frame does not see: before Python 3.13 its variables "
-                                 "cannot be set\n" % name)
-        for name in set(self.before).difference(self.names):
-            if name in self.own:
-                self.left.append("%s was deleted, which the frame does not see: only its own code can do so\n" % name)
-            else:
-                self.module.pop(name, None)
-
-
-def names_in(source):
-    """Each name that code may mean a variable by; none if it is no code, which is said elsewhere."""
-    try:
-        found, rest = set(), [compile(source, AGENT, "exec", ONLY_AST, True)]
-    except (SyntaxError, ValueError):
-        return set()
-    while rest:
-        node = rest.pop()
-        if type(node).__name__ == "Name":
-            found.add(node.id)
-        for field in node._fields:
-            value = getattr(node, field, None)
-            rest.extend(each for each in (value if type(value) is list else [value])
-                        if hasattr(each, "_fields"))
-    return found
-
-
-def ident_of(tid):
-    """Of the thread that the kernel knows by that number, as far as threading knows."""
-    for thread in list(getattr(sys.modules.get("threading"), "_active", {}).values()):
-        if getattr(thread, "native_id", None) == tid:
-            return thread.ident
-    return None
-
-
-def find_frame(ident, tid, depth, must, line, name, file):
-    """None if it is not there any more, and need not be; or if its number says not to look for it."""
-    if depth.startswith("-"):
-        return None
-    ident, left = int(ident) or ident_of(int(tid)), int(depth)
-    frame = sys._current_frames().get(ident)
-    while frame and ident == get_ident() and frame.f_code.co_filename == AGENT:
-        frame = frame.f_back  # of ours, on that thread
-    while frame and left:
-        frame, left = frame.f_back, left - 1
-    if frame and (frame.f_code.co_name, frame.f_lineno) == (name, int(line)) and \
-            frame.f_code.co_filename == file:
-        return frame
-    if must == "1":
-        raise LookupError("the frame was not found: " + RAN_ON)
-    return None
-
-
 def load(number, name):
     """What is needed by few is compiled when it first is. A second client waits for the first: if it
     ran the text again, what the first one has begun would be forgotten."""
@@ -501,13 +394,6 @@ def say_exit(job, status):
         send(job, 2, "%s\n" % (status,))
 
 
-def say_left(job, place):
-    if place.frame is None:
-        return
-    for text in sorted(place.left):
-        send(job, 2, text)
-
-
 def run(job, source, name, flags):
     """DONE and so on; of a prompt INCOMPLETE and EXIT, too."""
     pid = posix.getpid()
@@ -529,12 +415,10 @@ def run(job, source, name, flags):
             outcome = load(12, "sites_request")(job, source)
         else:
             enter(job, None)
-            place = Place(source, flags & IN_FRAME)
-            try:
-                evaluate(job, place.source, name, sources, place.names, flags & ON_LOOP)
-            finally:
-                place.keep()
-            say_left(job, place)
+            if flags & IN_FRAME:
+                load(13, "evaluate_in_frame")(job, source, name, sources)
+            else:
+                evaluate(job, source, name, sources, namespace(), flags & ON_LOOP)
             outcome = DONE
     except BaseException:
         kind, value, trace = sys.exc_info()

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Joins bootstrap.py when code first is to run in a frame, behind package/probing/_variables.py. The code
+# becomes a function within a function: its variables are those of the frame, with and without a value, and
+# all other names are globals of the frame's module. So Python itself gives each name its meaning.
+
+# The code stands in the try. What it assigned, its value and what it raised are read where this yields.
+FRAME_SCOPE = """
+def around():
+    %s
+    def scope():
+        %s
+        %s
+        %syield
+        if 0:
+            %s
+        try:
+            value = 0
+        except BaseException as error:
+            yield
+        else:
+            yield
+"""
+FRAME_VALUE, FRAME_ERROR = ".value", ".error"
+DEFINITIONS = "FunctionDef", "AsyncFunctionDef", "ClassDef"
+STATEMENTS = "body", "orelse", "finalbody", "handlers", "cases"
+STAR = "exec(compile('from %s%s import *', '" + AGENT + "', 'exec'), globals())"
+RAN_ON = "its thread ran on meanwhile, or is unknown to Python"
+CANNOT_SET = "%s was assigned, which the frame does not see: before Python 3.13 its variables cannot be set\n"
+CANNOT_DELETE = "%s was deleted, which the frame does not see: only its own code can do so\n"
+
+
+def evaluate_in_frame(job, source, name, sources):
+    """The code is behind a line that names the frame: of another thread, which stands there while the
+    program is paused, or a debugger asks. In a frame that has gone on, or is not to be looked at, the
+    code sees the module alone, and what the frame's variables are called is refused."""
+    head, _, source = source.partition(b"\n")
+    head = head.decode("utf-8", "surrogateescape").split("\t")
+    frame = find_frame(*head[:7])
+    if frame is None and len(head) == 9:
+        evaluate_beside(job, source, name, sources, *head[6:])
+    elif frame is None or frame.f_locals is frame.f_globals:
+        evaluate(job, source, name, sources, frame.f_globals if frame else namespace(), False)
+    else:
+        name = number(name)
+        sources.add(name, source)
+        variables = Variables(frame)
+        try:
+            value = variables.run(source, name)
+        finally:
+            left = variables.left
+            variables = None
+        if value is not None:
+            send(job, 3, repr(value))
+        for text in sorted(left):
+            send(job, 2, text)
+
+
+class Variables:
+    """Those of a function's frame, or of a class's."""
+
+    def __init__(self, frame):
+        self.frame, self.own, self.left = frame, frame.f_locals, []
+        self.is_function = frame.f_code.co_flags & OPTIMIZED
+        self.values = {name: self.own[name] for name in self.own if str.isidentifier(name)}
+        self.around = None if self.is_function else function_around(frame)
+        for name in frame.f_code.co_freevars:
+            if self.around and name not in self.values and name in self.around.f_locals:
+                self.values[name] = self.around.f_locals[name]
+        known = set.union(*variables_of(frame.f_code))
+        self.empty = set(without_value(frame.f_code, known, self.values))
+        self.free = set(frame.f_code.co_freevars) - set(self.own if not self.is_function else ())
+
+    def run(self, source, name):
+        """The value of the last expression, or None."""
+        code = self.compile(source, name)
+        cells = tuple(map(cell_with, [self.values] * len(code.co_freevars), code.co_freevars))
+        scope = type(wrap)(code, self.frame.f_globals, code.co_name, None, cells)()
+        next(scope)
+        try:
+            scope.send(tuple(self.values[each] for each in self.in_order()))
+            after = dict(scope.gi_frame.f_locals)
+        finally:
+            scope.close()
+        value, error = after.pop(FRAME_VALUE, None), after.pop(FRAME_ERROR, None)
+        self.keep(after)
+        if error is not None:
+            raise error
+        return value
+
+    def in_order(self):
+        return sorted(set(self.values) - self.declared - self.free)
+
+    def compile(self, source, name):
+        tree = compile(source, name, "exec", ONLY_AST, True)
+        if len(tree.body) > 1 and is_text(tree.body[0]):
+            del tree.body[0]
+        whole = compile(tree, name, "exec", 0, True)  # what is wrong is said as of a module's code
+        flags = future_flags(whole.co_flags) if b"__future__" in source else 0
+        body = tree.body
+        tree.body = [each for each in body if imports_from(each) == "__future__"]
+        if tree.body:
+            exec(compile(tree, name, "exec", 0, True), self.frame.f_globals)
+        body = body[len(tree.body):]
+        self.declared = prepare(body)
+        own = self.in_order()
+        others = set(whole.co_names) - self.declared - self.free - self.empty - set(own)
+        return wrap(name, flags, body, around=self.free, inner=self.free - self.declared, own=own,
+                    empty=self.empty - self.declared - self.free,
+                    others=others if self.is_function else ())
+
+    def keep(self, after):
+        """What the code assigned: to the variables, where Python lets it. All else is in the module."""
+        for name, value in after.items():
+            if name in self.values and self.values[name] is value:
+                continue
+            own = self.around.f_locals if self.around and name in self.free else self.own
+            if own is self.own and not self.is_function or sys.version_info >= (3, 13):
+                own[name] = value
+            else:
+                self.left.append(CANNOT_SET % name)
+        for name in set(self.values) - self.declared - set(after):
+            if self.is_function or name in self.free:
+                self.left.append(CANNOT_DELETE % name)
+            else:
+                del self.own[name]
+
+
+def function_around(frame):
+    """The frame of the function that a class is defined in, which has called its code."""
+    around = frame.f_back
+    return around if around and any(each is frame.f_code for each in around.f_code.co_consts) else None
+
+
+def cell_with(values, name):
+    """A variable of a function, which has a value if @values has."""
+    if name in values:
+        content = values[name]
+    return (lambda: content).__closure__[0]
+
+
+def imports_from(statement):
+    return type(statement).__name__ == "ImportFrom" and statement.module
+
+
+def prepare(statements):
+    """Makes the code of a module one that a function may have; the names that it declares as global."""
+    declared = set()
+    for at, each in enumerate(statements):
+        kind = type(each).__name__
+        if kind == "Global":
+            declared.update(each.names)
+        elif kind == "AnnAssign":
+            each.simple = 0  # is not declared by that
+        elif kind == "ImportFrom" and each.names[0].name == "*":
+            text = STAR % ("." * (each.level or 0), each.module or "")
+            statements[at] = compile("\n" * (each.lineno - 1) + text, AGENT, "exec", ONLY_AST, True).body[0]
+        elif kind not in DEFINITIONS:
+            for field in STATEMENTS:
+                declared |= prepare(getattr(each, field, ()))
+    return declared
+
+
+def wrap(name, flags, body, around=(), inner=(), own=(), empty=(), others=()):
+    """The code of a function whose variables @own get their values first, and @empty have none. @inner are
+    among those of the function @around it, and @others are global."""
+    text = FRAME_SCOPE % (assign(around), declare("nonlocal", inner), declare("global", others),
+                    "".join(each + ", " for each in sorted(own)) + "= " if own else "", assign(empty))
+    tree = compile(text, AGENT, "exec", ONLY_AST, True)
+    function = tree.body[0].body[1]
+    part = function.body[-1]
+    function.name, part.handlers[0].name = "<module>", FRAME_ERROR
+    result = part.body.pop()
+    if body and type(body[-1]).__name__ == "Expr":
+        result.targets[0].id, result.value = FRAME_VALUE, body[-1].value
+        for each in result._attributes:
+            setattr(result, each, getattr(body[-1], each))
+        body = body[:-1] + [result]
+    part.body = body or function.body[:1]
+    for _ in range(2):
+        tree = tree if type(tree) is CodeOfVariables else compile(tree, name, "exec", flags, True)
+        tree = next(each for each in tree.co_consts if type(each) is CodeOfVariables)
+    return tree
+
+
+def assign(names):
+    return " = ".join(sorted(names)) + " = 0" if names else "pass"
+
+
+def declare(word, names):
+    names = sorted(filter(str.isidentifier, names))
+    return word + " " + ", ".join(names) if names else "pass"
+
+
+def evaluate_beside(job, source, name, sources, file, module, hidden):
+    """In the @module of a frame that has gone on, whose own variables are @hidden; "*": those of the module,
+    if it is one."""
+    names = getattr(sys.modules.get(module), "__dict__", None)
+    if names is None:
+        raise LookupError("the module '%s' of the frame was not found, and %s" % (module, RAN_ON))
+    hidden = set(filter(str.isidentifier, hidden.split(",") if hidden != "*" else
+                        () if names.get("__file__", file) == file else names))
+    used, declared = uses(source, hidden)
+    if used:
+        raise LookupError("'%s' is a variable of the frame, and %s" % (min(used), RAN_ON))
+    hidden = hidden.intersection(names) - declared
+    seen = {each: value for each, value in names.items() if each not in hidden} if hidden else names
+    if hidden:
+        seen["__builtins__"] = dict(builtins_of(seen), globals=lambda: names)
+    before = dict(seen)
+    try:
+        evaluate(job, source, name, sources, seen, False)
+    finally:
+        if hidden:
+            names.update({each: value for each, value in seen.items()
+                          if each not in before or before[each] is not value})
+            for each in set(before).difference(seen):
+                names.pop(each, None)
+
+
+def uses(source, hidden):
+    """Those of the names @hidden that code means by a variable, and those that it declares as global anywhere;
+    none if it is no code, which is said elsewhere."""
+    try:
+        tree = compile(source, AGENT, "exec", ONLY_AST, True)
+        compile(tree, AGENT, "exec", 0, True)
+    except (SyntaxError, ValueError):
+        return set(), set()
+    declared, rest = set(), [tree]
+    while rest:
+        node = rest.pop()
+        if type(node).__name__ == "Global":
+            declared.update(node.names)
+        for field in node._fields:
+            value = getattr(node, field, None)
+            rest.extend(each for each in (value if type(value) is list else [value])
+                        if hasattr(each, "_fields"))
+    body = [each for each in tree.body if imports_from(each) != "__future__"]
+    prepare(body)
+    code = wrap(AGENT, 0, body, around=hidden)
+    return hidden.intersection(code.co_freevars + code.co_varnames + code.co_cellvars), declared
+
+
+def ident_of(tid):
+    """Of the thread that the kernel knows by that number, as far as threading knows."""
+    for thread in list(getattr(sys.modules.get("threading"), "_active", {}).values()):
+        if getattr(thread, "native_id", None) == tid:
+            return thread.ident
+    return None
+
+
+def find_frame(ident, tid, depth, must, line, name, file):
+    """None if it is not there any more, and need not be; or if its number says not to look for it."""
+    if depth.startswith("-"):
+        return None
+    ident, left = int(ident) or ident_of(int(tid)), int(depth)
+    frame = sys._current_frames().get(ident)
+    while frame and ident == get_ident() and frame.f_code.co_filename == AGENT:
+        frame = frame.f_back  # of ours, on that thread
+    while frame and left:
+        frame, left = frame.f_back, left - 1
+    if frame and (frame.f_code.co_name, frame.f_lineno) == (name, int(line)) and \
+            frame.f_code.co_filename == file:
+        return frame
+    if must == "1":
+        raise LookupError("the frame was not found: " + RAN_ON)
+    return None

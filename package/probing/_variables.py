@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What names mean in a frame, for code that others bring. A variable of the frame's code that has no value
+# raises as it would in that code: it is never a global or a builtin of the same name. The agent has this
+# file too, in front of agent/eval/frame.py. So it runs on Python 3.4.
+import sys
+
+OPTIMIZED = 1  # CO_OPTIMIZED: a function
+CodeOfVariables = type((lambda: 0).__code__)
+
+
+def variables_of(code):
+    """(its own variables, those of functions around it), with and without a value. The names in a class
+    or a module are no variables: without a value they mean a global there too."""
+    own = code.co_varnames + code.co_cellvars if code.co_flags & OPTIMIZED else ()
+    return set(filter(str.isidentifier, own)), set(code.co_freevars)
+
+
+def without_value(code, names, values):
+    """{name: message} of those @names that are variables of the code and not in @values."""
+    own, free = variables_of(code)
+    found, new = {}, sys.version_info >= (3, 11)
+    for name in names:
+        if name in values or name not in own and name not in free:
+            continue
+        if name in free:
+            found[name] = "cannot access free variable '%s' where it is not associated with a value in " \
+                          "enclosing scope" if new else \
+                          "free variable '%s' referenced before assignment in enclosing scope"
+        elif not is_of_comprehensions(code, name):
+            found[name] = "cannot access local variable '%s' where it is not associated with a value" if new \
+                else "local variable '%s' referenced before assignment"
+    return found
+
+
+def is_of_comprehensions(code, name):
+    """Since 3.12 the variables of comprehensions are among those of the function. Elsewhere in it such a name
+    means a global: all that uses it as a variable lies within comprehensions that save its value."""
+    if sys.version_info < (3, 12) or name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]:
+        return False
+    import opcode
+
+    saves, uses, extended = [], [], 0
+    local = set(opcode.haslocal).union(opcode.hasfree)
+    for at, place in enumerate(code.co_positions()):
+        number, argument = code.co_code[2 * at], code.co_code[2 * at + 1] | extended
+        what = opcode.opname[number]
+        extended = argument << 8 if what == "EXTENDED_ARG" else 0
+        parts = [argument]
+        if what.count("_FAST") > 1:  # two in one
+            parts = [argument >> 4, argument & 15]
+        elif number not in local or what == "MAKE_CELL":
+            continue
+        if name in map(code._varname_from_oparg, parts):
+            (saves if what == "LOAD_FAST_AND_CLEAR" else uses).append(place)
+    if any(None in place for place in saves + uses):
+        return False
+    within = [((line, column), (end, last)) for line, end, column, last in saves]
+    return bool(saves) and all(any(start <= (line, column) and (end, last) <= to for start, to in within)
+                               for line, end, column, last in uses)
+
+
+class NamesOfFrame(dict):
+    """The frame's variables and its globals, in the place of both. A subclass of dict, so that Python asks
+    it for names that it does not have."""
+
+    def __init__(self, frame, own):
+        dict.__init__(self, own)
+        self.frame, self.own = frame, dict(own)
+        self.setdefault("__builtins__", frame.f_globals.get("__builtins__", {}))
+
+    def __missing__(self, name):
+        missing = without_value(self.frame.f_code, [name], self.own)
+        if missing:
+            free = name in self.frame.f_code.co_freevars
+            raise (NameError if free else UnboundLocalError)(missing[name] % name)
+        return self.frame.f_globals[name]
+
+
+def eval_in_frame(code, frame, own):
+    """The value of an expression's @code in a frame with the variables @own."""
+    scopes = any(type(each) is CodeOfVariables for each in code.co_consts)  # see globals alone
+    if scopes or without_value(frame.f_code, code.co_names, own):
+        names = NamesOfFrame(frame, own)
+        return eval(code, names, names)
+    return eval(code, frame.f_globals, own)

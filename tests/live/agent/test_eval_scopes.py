@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names in code that runs in a frame mean what they mean in the frame's own code."""
+import json
+import subprocess
+
+import support
+from environment import FAILED, OK
+from pauses import Pause
+
+PROGRAMS = support.HERE / "programs"
+UNBOUND = "late", "max", "captured", "free"
+
+
+def thread_named(pid, name):
+    rows = subprocess.check_output(
+        [support.BINARY, "-t", str(pid), "query", "-f", "json",
+         "SELECT tid FROM python.threads WHERE name = '%s'" % name])
+    return str(json.loads(rows.decode())[0]["tid"])
+
+
+class Places:
+    """unbound.py, and its code: in the function (a loop's frame lies above it), the class or the module."""
+
+    def __init__(self, interpreter, probing):
+        self.probing, self.version = probing, interpreter.version
+        self.process = support.Target(interpreter, PROGRAMS / "unbound.py")
+        self.process.__enter__()
+        self.process.line()
+        self.words = {name: ("--tid", thread_named(self.process.pid, thread), "--frame", "1")
+                      for name, thread in [("function", "inner"), ("class", "body")]}
+        self.words["module"] = ()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *what):
+        self.process.__exit__(*what)
+
+    def run(self, where, code, exit_code=OK):
+        done = self.probing(self.process.pid, "eval", *self.words[where] + (code,))
+        assert done.code == exit_code, done
+        return done.out.rstrip("\n"), done.err
+
+    def value(self, where, code):
+        out, err = self.run(where, code)
+        assert not err, err
+        return out
+
+    def raised(self, where, code):
+        return self.run(where, code, FAILED)[1].rstrip().splitlines()[-1]
+
+    def says(self, name):
+        return self.value("module", "print(said[%r])" % name)
+
+
+def test_variables_without_a_value(interpreter, probing):
+    if interpreter.free_threaded:
+        return  # it runs on in a pause, and the command says so
+    with Places(interpreter, probing) as at, Pause(at.process.pid):
+        for name in UNBOUND:
+            said = at.says(name)
+            assert name in said and at.raised("function", name) == said
+            assert at.raised("function", "print(1)\nx = [%s]" % name) == said
+            for code in "(lambda: %s)()", "[%s for _ in [1]]", "class C:\n    x = %s\n", \
+                    "def f():\n    return %s\nf()":
+                assert at.raised("function", code % name).startswith(
+                    ("NameError: ", "UnboundLocalError: ")), code
+            assert at.raised("function", "del %s" % name).startswith(("NameError: ", "UnboundLocalError: "))
+            assert at.value("function", "'%s' in locals() or '%s' in dir() or '%s' in vars()" % (
+                name, name, name)) == "False"
+            assert at.value("function", "try:\n    %s\nexcept NameError as error:\n    "
+                            "print('%%s: %%s' %% (type(error).__name__, error))" % name) == said
+        # A name of a comprehension alone is a global one for the function's own code.
+        assert at.value("function", "each") == "'GLOBAL each'"
+        assert at.value("function", "min(1, 2), len(squares)") == "(1, 3)"
+
+
+def test_own_variables(interpreter, probing):
+    if interpreter.free_threaded:
+        return
+    with Places(interpreter, probing) as at, Pause(at.process.pid):
+        assert at.value("function", "sorted(locals())") == "['named', 'squares']"
+        assert at.value("function", "sorted(vars()) == dir() == sorted(locals())") == "True"
+        assert at.value("function", "'late' in globals(), globals()['named'], globals() is vars("
+                        "__import__('sys').modules['__main__'])") == "(True, 'GLOBAL named', True)"
+        assert at.value("function", "eval('named'), [named for _ in [1]], (lambda: named)()") == \
+            "('LOCAL named', ['LOCAL named'], 'LOCAL named')"
+        assert at.value("class", "named, bound_free, late, (lambda: named)()") == \
+            "('CLASS named', 'FREE bound', 'GLOBAL late', 'CLASS named')"
+        assert at.value("class", "'late' in locals(), locals()['named'], 'said' in locals()") == \
+            "(False, 'CLASS named', False)"
+        assert at.value("module", "locals() is globals()") == "True"
+
+
+def test_globals_of_the_module(interpreter, probing):
+    """A name that the code declares as global is the module's, also where the frame has one like it."""
+    if interpreter.free_threaded:
+        return
+    with Places(interpreter, probing) as at:
+        with Pause(at.process.pid):
+            for where in "function", "class":
+                own = at.value(where, "named")
+                assert at.value(where, "global named; named = 'NEW'") == ""
+                assert at.value(where, "named") == own
+                assert at.value("module", "named") == "'NEW'"
+                assert at.value(where, "global named\nnamed, [named for _ in [1]], (lambda: named)()") == \
+                    "('NEW', ['NEW'], 'NEW')"
+                assert at.value(where, "def change():\n    global named\n    named = 'CHANGED'\n"
+                                "change()\nnamed") == own
+                assert at.value("module", "named") == "'CHANGED'"
+                assert at.value(where, "global named\ndel named") == ""
+                assert "NameError" in at.raised("module", "named")
+                assert at.value("module", "named = 'GLOBAL named'") == ""
+            assert at.value("function", "global late\nlate") == "'GLOBAL late'"
+            assert at.value("function", "global late\nlate = 'OTHER'") == ""
+            assert at.raised("function", "late") == at.says("late")
+            assert "SyntaxError" in at.raised("function", "named = 1; global named")
+        at.process.send(b"\n")
+        assert at.process.line() == "GLOBAL named OTHER"
+
+
+def test_what_is_assigned(interpreter, probing):
+    if interpreter.free_threaded:
+        return
+    with Places(interpreter, probing) as at, Pause(at.process.pid):
+        settable = interpreter.version >= (3, 13)
+        out, err = at.run("function", "late = 'SET'")
+        assert not out and ("late was assigned" in err) == (not settable)
+        if settable:
+            assert at.value("function", "late") == "'SET'"
+        assert at.value("module", "late") == "'GLOBAL late'"
+        # What is new is the module's, however it comes to be.
+        told = "told: int = 3" if interpreter.version >= (3, 6) else "told = 3"
+        assert at.value("function", told + """
+import json as fresh
+for number in [5]: pass
+class Kind: pass
+def helper():
+    return number
+""") == ""
+        assert at.value("module", "fresh.__name__, number, helper(), Kind.__name__, told") == \
+            "('json', 5, 5, 'Kind', 3)"
+        assert at.value("function", "from textwrap import *\ndedent(' a')") == "'a'"
+        assert at.value("module", "dedent(' a')") == "'a'"
+        assert at.value("function", "from __future__ import division\nsquares, 1") == "([0, 1, 4], 1)"
+        if interpreter.version >= (3, 8):
+            out, err = at.run("function", "(named := 'W'), [wide := 1]")
+            assert out == "('W', [1])" and at.value("module", "named, wide") == "('GLOBAL named', 1)"
+            assert at.value("function", "named") == ("'W'" if settable else "'LOCAL named'")
+        # Names that are a class's own code's would be the class's.
+        assert at.value("class", "late = 'BODY'; made = 1") == ""
+        assert at.value("class", "late, made, named") == "('BODY', 1, 'CLASS named')"
+        assert at.value("module", "late") == "'GLOBAL late'"
+        assert "NameError" in at.raised("module", "made")
+
+
+def test_exceptions_in_a_frame(interpreter, probing):
+    if interpreter.free_threaded:
+        return
+    with Places(interpreter, probing) as at, Pause(at.process.pid):
+        err = at.run("function", "named = 'KEPT'\nnext(iter(()))", FAILED)[1]
+        assert "StopIteration" in err and "probing agent" not in err and "RuntimeError" not in err, err
+        assert ", line 2, in <module>\n    next(iter(()))\n" in err
+        err = at.run("function", "def f():\n    raise GeneratorExit(named)\nf()", FAILED)[1]
+        assert "GeneratorExit: " in err and ", line 3, in <module>\n    f()\n" in err and \
+            "probing agent" not in err, err
+        for code in "return 1", "yield 1", "break", "await named", "nonlocal named", "f(":
+            assert "SyntaxError" in at.raised("function", code), code
+        err = at.run("function", "\n" * 49 + "from nowhere import *", FAILED)[1]
+        assert "No module named 'nowhere'" in err and ", line 50, in <module>\n" in err and \
+            "probing agent" not in err, err
+        assert ", line 50, in <module>\n    late + 1\n" in at.run("function", "\n" * 49 + "late + 1", FAILED)[1]
+        assert "repr" in at.raised("function", "class R:\n    def __repr__(self):\n"
+                                   "        raise ValueError('no repr')\nR()")
+        assert not at.process.errors()
