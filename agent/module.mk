@@ -11,11 +11,16 @@ all: $(AGENT)
 $(AGENT_OBJECTS): $(O)/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) -U_FORTIFY_SOURCE $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) \
-		$(WERROR:1=-Werror) -fno-stack-protector -gno-column-info -MMD -MP -c -o $@ $<
+		$(WERROR:1=-Werror) -fno-stack-protector -gno-column-info -Wa,-I$(O) -MMD -MP -c -o $@ $<
 
-$(O)/agent/eval/bootstrap.o: $(wildcard agent/*/*.py) package/probing/_locals.py package/probing/_variables.py \
-	package/probing/_watched.py
-$(O)/agent/crash/python.o: agent/crash/crash.py
+# Python code that it carries. The comments stay here: they would be 10 KB of the file.
+AGENT_TEXTS := $(addprefix $(O)/texts/,$(wildcard agent/*/*.py) \
+	$(addprefix package/probing/,_locals.py _variables.py _watched.py))
+$(AGENT_TEXTS): $(O)/texts/%: %
+	@mkdir -p $(@D)
+	$(call say,TEXT,$<)sed '/^ *#/d' $< >$@
+
+$(O)/agent/eval/bootstrap.o $(O)/agent/crash/python.o: $(AGENT_TEXTS)
 
 $(AGENT): $(AGENT_OBJECTS) agent/agent.map
 	$(call say,LINK,$@)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) -shared \

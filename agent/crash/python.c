@@ -14,7 +14,7 @@ __asm__(".pushsection .rodata\n"
 	".hidden prba_crash_text\n"
 	".global prba_crash_text\n"
 	"prba_crash_text:\n"
-	".incbin \"agent/crash/crash.py\"\n"
+	".incbin \"texts/agent/crash/crash.py\"\n"
 	".byte 0\n"
 	".popsection\n");
 extern const char prba_crash_text[];

@@ -66,8 +66,9 @@ class Variables:
         for name in frame.f_code.co_freevars:
             if self.around and name not in self.values and name in self.around.f_locals:
                 self.values[name] = self.around.f_locals[name]
-        known = set.union(*variables_of(frame.f_code))
-        self.empty = set(without_value(frame.f_code, known, self.values))
+        code = frame.f_code
+        known = filter(str.isidentifier, code.co_varnames + code.co_cellvars + code.co_freevars)
+        self.empty = set(without_value(code, known, self.values))
         self.free = set(frame.f_code.co_freevars) - set(self.own if not self.is_function else ())
 
     def run(self, source, name):
@@ -105,8 +106,7 @@ class Variables:
         own = self.in_order()
         others = set(whole.co_names) - self.declared - self.free - self.empty - set(own)
         return wrap(name, flags, body, around=self.free, inner=self.free - self.declared, own=own,
-                    empty=self.empty - self.declared - self.free,
-                    others=others if self.is_function else ())
+                    empty=self.empty - self.declared - self.free, others=others)
 
     def keep(self, after):
         """What the code assigned: to the variables, where Python lets it. All else is in the module."""

@@ -4,6 +4,7 @@
 # adds:
 #   torch_watched()     what probing.watch says, bytes
 #   torch_variable(name, function, value, type, number, step)     bytes, a float or None, and an integer
+load(13, "eval_in_frame")
 watch_now = [b"", []]  # what was parsed, and the expressions: (text, code, function or None)
 
 
@@ -22,7 +23,7 @@ def watch_values(step):
     if text != watch_now[0]:
         watch_now[:] = [text, read_watched(text)]
     for name, code, function in watch_now[1]:
-        found = find_watched(code, function, sys._getframe(1), read_locals)
+        found = find_watched(code, function, sys._getframe(1), read_locals, eval_in_frame)
         if found:
             number, value, kind = describe_watched(*found[1:])
             torch_variable(as_bytes(name), as_bytes(found[0]), as_bytes(clean(value)), as_bytes(kind),

@@ -23,10 +23,11 @@ GONE = object()
 FREE_THREADED = "free-threading" in sys.version
 breaks = {}  # {number: Break}
 counted = [0]
+load(13, "eval_in_frame")
 
 
 def eval_in(frame, code):
-    return read_locals(frame, lambda own: eval(code, frame.f_globals, own))
+    return read_locals(frame, lambda own: eval_in_frame(code, frame, own))
 
 
 class Break:

@@ -141,15 +141,15 @@ class Logpoint(Break):
         if not self.may(now):
             self.skipped += 1
             return
-        values = read_locals(frame, lambda own: self.values_in(frame.f_globals, own))
+        values = read_locals(frame, lambda own: self.values_in(frame, own))
         self.record(now, frame, values)
         self.spent += time.perf_counter() - began
 
-    def values_in(self, names, own):
+    def values_in(self, frame, own):
         values = []
         for text, code in self.parts:
             try:
-                values.append((text,) + shown(eval(code, names, own)))
+                values.append((text,) + shown(eval_in_frame(code, frame, own)))
             except Exception as error:
                 values.append((text, clean(describe(error)), "error"))
         return values

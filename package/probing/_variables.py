@@ -8,25 +8,19 @@ OPTIMIZED = 1  # CO_OPTIMIZED: a function
 CodeOfVariables = type((lambda: 0).__code__)
 
 
-def variables_of(code):
-    """(its own variables, those of functions around it), with and without a value. The names in a class
-    or a module are no variables: without a value they mean a global there too."""
-    own = code.co_varnames + code.co_cellvars if code.co_flags & OPTIMIZED else ()
-    return set(filter(str.isidentifier, own)), set(code.co_freevars)
-
-
 def without_value(code, names, values):
-    """{name: message} of those @names that are variables of the code and not in @values."""
-    own, free = variables_of(code)
+    """{name: message} of those @names that are variables of the code and not in @values. The names in a class
+    or a module are no variables: without a value they mean a global there too."""
     found, new = {}, sys.version_info >= (3, 11)
     for name in names:
-        if name in values or name not in own and name not in free:
+        if name in values:
             continue
-        if name in free:
+        if name in code.co_freevars:
             found[name] = "cannot access free variable '%s' where it is not associated with a value in " \
                           "enclosing scope" if new else \
                           "free variable '%s' referenced before assignment in enclosing scope"
-        elif not is_of_comprehensions(code, name):
+        elif code.co_flags & OPTIMIZED and name in code.co_varnames + code.co_cellvars and \
+                not is_of_comprehensions(code, name):
             found[name] = "cannot access local variable '%s' where it is not associated with a value" if new \
                 else "local variable '%s' referenced before assignment"
     return found
@@ -66,20 +60,19 @@ class NamesOfFrame(dict):
     def __init__(self, frame, own):
         dict.__init__(self, own)
         self.frame, self.own = frame, dict(own)
-        self.setdefault("__builtins__", frame.f_globals.get("__builtins__", {}))
+        self["__builtins__"] = frame.f_builtins
 
     def __missing__(self, name):
-        missing = without_value(self.frame.f_code, [name], self.own)
-        if missing:
-            free = name in self.frame.f_code.co_freevars
-            raise (NameError if free else UnboundLocalError)(missing[name] % name)
+        for message in without_value(self.frame.f_code, [name], self.own).values():
+            raise (NameError if name in self.frame.f_code.co_freevars else UnboundLocalError)(message % name)
         return self.frame.f_globals[name]
 
 
 def eval_in_frame(code, frame, own):
     """The value of an expression's @code in a frame with the variables @own."""
-    scopes = any(type(each) is CodeOfVariables for each in code.co_consts)  # see globals alone
-    if scopes or without_value(frame.f_code, code.co_names, own):
+    if own is not frame.f_globals and (
+            any(type(each) is CodeOfVariables for each in code.co_consts) or  # sees globals alone
+            without_value(frame.f_code, code.co_names, own)):
         names = NamesOfFrame(frame, own)
         return eval(code, names, names)
     return eval(code, frame.f_globals, own)

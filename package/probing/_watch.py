@@ -3,7 +3,7 @@
 
 import probing_startup
 
-from . import _locals, _rings, _watched
+from . import _locals, _rings, _variables, _watched
 
 TABLE = ("python.variables", "name text, function text, number real, value text, type text, "
          "step integer")
@@ -54,7 +54,7 @@ def record(frame, step):
         return
     read_settings(library)
     for text, (code, function) in list(watched.items()):
-        found = _watched.find_watched(code, function, frame, _locals.read_locals)
+        found = _watched.find_watched(code, function, frame, _locals.read_locals, _variables.eval_in_frame)
         if found is None:
             continue
         try:

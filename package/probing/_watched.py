@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Watched expressions: how they are read, where their names are looked up, and how a value is written.
 # The agent has this file too, in front of agent/torch/watch.py. So it imports nothing, it runs on Python
-# 3.4, and its names are unlike all others of the agent. read_locals() is that of _locals.py.
+# 3.4, and its names are unlike all others of the agent. read_locals() is that of _locals.py,
+# and eval_in_frame() that of _variables.py.
 MOST_WATCHED = 200  # characters of a value
 MOST_CALLERS = 100
 
@@ -32,7 +33,7 @@ def parse_watched(text, file):
     return compile(expression.strip(), file, "eval"), function.strip() or None
 
 
-def find_watched(code, function, frame, read_locals):
+def find_watched(code, function, frame, read_locals, eval_in_frame):
     """(name of the function, value, exception); None if no frame has its names."""
     for _ in range(MOST_CALLERS):
         if frame is None:
@@ -42,17 +43,17 @@ def find_watched(code, function, frame, read_locals):
         ours = frame.f_code.co_filename == "<probing agent>" or function is None and str(
             frame.f_globals.get("__name__", "")).startswith("torch.")
         if not ours and (function is None or function == name):
-            value, error = read_locals(frame, lambda own: evaluate_watched(code, frame.f_globals, own))
+            value, error = read_locals(frame, lambda own: evaluate_watched(eval_in_frame, code, frame, own))
             if function is not None or not isinstance(error, NameError):
                 return name, value, error
         frame = frame.f_back
     return None
 
 
-def evaluate_watched(code, names, own):
+def evaluate_watched(eval_in_frame, code, frame, own):
     """(value, exception)"""
     try:
-        return eval(code, names, own), None
+        return eval_in_frame(code, frame, own), None
     except Exception as error:
         return None, error.with_traceback(None)  # which has the variables
 

@@ -521,7 +521,7 @@ def check_agent(tree):
     """Parts of the agent in Python do not take each other's names"""
     owners = {}
     parts = tree.text(AGENT_MODULE) if AGENT_MODULE in tree.names else ""
-    for name in re.findall(r'\.incbin \\"(\w[\w/]*\.py)', parts):
+    for name in re.findall(r'\.incbin \\"(?:texts/)?(\w[\w/]*\.py)', parts):
         for line, what in [(each.lineno, what) for each in ast.parse(tree.text(name)).body
                            for what in defined(each)]:
             owner = owners.setdefault(what, name)
