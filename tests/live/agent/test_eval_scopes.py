@@ -9,6 +9,7 @@ from pauses import Pause
 
 PROGRAMS = support.HERE / "programs"
 UNBOUND = "late", "max", "captured", "free"
+SAID = "late", "max", "free"  # of unbound_calls.py
 
 
 def thread_named(pid, name):
@@ -147,11 +148,12 @@ def helper():
             out, err = at.run("function", "(named := 'W'), [wide := 1]")
             assert out == "('W', [1])" and at.value("module", "named, wide") == "('GLOBAL named', 1)"
             assert at.value("function", "named") == ("'W'" if settable else "'LOCAL named'")
-        # Names that are a class's own code's would be the class's.
-        assert at.value("class", "late = 'BODY'; made = 1") == ""
-        assert at.value("class", "late, made, named") == "('BODY', 1, 'CLASS named')"
-        assert at.value("module", "late") == "'GLOBAL late'"
-        assert "NameError" in at.raised("module", "made")
+        # In a class, what has no value yet is a global one, too.
+        assert at.value("class", "late = 'NEW'; made = 1") == ""
+        assert at.value("class", "late, made, named") == "('NEW', 1, 'CLASS named')"
+        assert at.value("module", "late, made") == "('NEW', 1)"
+        assert at.value("class", "named = 'SET'; print(named)") == "SET"
+        assert at.value("class", "named, globals()['named']") == "('SET', 'GLOBAL named')"
 
 
 def test_exceptions_in_a_frame(interpreter, probing):
@@ -173,3 +175,25 @@ def test_exceptions_in_a_frame(interpreter, probing):
         assert "repr" in at.raised("function", "class R:\n    def __repr__(self):\n"
                                    "        raise ValueError('no repr')\nR()")
         assert not at.process.errors()
+
+
+def test_conditions_and_logpoints(interpreter, probing):
+    """As at a breakpoint of a debugger: it evaluates its condition alike."""
+    with support.Target(interpreter, PROGRAMS / "unbound_calls.py") as process:
+        assert process.line() == "ready"
+        line = 1 + (PROGRAMS / "unbound_calls.py").read_text().splitlines().index("        time.sleep(0.02)")
+        place = "unbound_calls.py:%d" % line
+        said = eval(probing(process.pid, "eval", "said").out)
+        assert sorted(said) == sorted(SAID)
+        done = probing(process.pid, "trace", place, "late, max, free, named, min(1, 2), [named for _ in 'a'], "
+                       "[late for _ in 'a']", "--for", "1s", "--json")
+        assert done.code == OK and done.out, done
+        values = json.loads(done.out.splitlines()[0])["values"]
+        for name in SAID:
+            assert values.pop(name) == said[name], name
+        assert "Error: " in values.pop("[late for _ in 'a']")
+        assert values == {"named": "'LOCAL named'", "min(1, 2)": "1", "[named for _ in 'a']": "['LOCAL named']"}
+        done = probing(process.pid, "trace", place, "if", "late", "named", "--for", "1s")
+        assert not done.out and "the condition raised " + said["late"] in done.err, done
+        done = probing(process.pid, "trace", "--calls", "outer", "if", "free", "--for", "1s")
+        assert not done.out and "the condition raised UnboundLocalError: " in done.err, done

@@ -118,9 +118,12 @@ def inner(b):
 def outer():
     a, b, c = [1, 2], Broken(), "x" * 300
     inner(b)
-scale = 2
-probing.watch("sum(a) * scale", "b@inner", "c", "missing@inner", "nowhere", "1/0")
+scale, late = 2, "GLOBAL"
+def without(): probing.step(); late = 1
+probing.watch("sum(a) * scale", "b@inner", "c", "missing@inner", "nowhere", "1/0", "late@without",
+              "[each * scale for each in a for _ in a]")
 outer()
+without()
 print(os.getpid())
 """
     pid = run(python, code, variables).strip()
@@ -131,7 +134,13 @@ print(os.getpid())
         ("b@inner", "inner", None, "<repr() raised KeyError>", "Broken"),
         ("c", "outer", None, "'" + "x" * 198 + "\u2026", "str"),
         ("missing@inner", "inner", None, "name 'missing' is not defined", "NameError"),
-        ("1/0", "inner", None, "division by zero", "ZeroDivisionError")]
+        ("1/0", "inner", None, "division by zero", "ZeroDivisionError"),
+        ("[each * scale for each in a for _ in a]", "outer", None, "[2, 2, 4, 4]", "list"),
+        ("1/0", "without", None, "division by zero", "ZeroDivisionError"),
+        ("late@without", "without", None,
+         "cannot access local variable 'late' where it is not associated with a value"
+         if python.version >= (3, 11) else "local variable 'late' referenced before assignment",
+         "UnboundLocalError")]
 
 
 def test_a_span_is_entered_once(newest, variables):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Calls a function while it holds the GIL, as calls_c.py does, from a function whose variables have
-the names of globals and builtins, and no value yet. In between it sleeps; "sleep" has it sleep for good."""
+the names of globals and builtins, and no value yet. In between it sleeps; "wait" has it wait for input instead."""
 import os
 import sys
 import time
@@ -9,15 +9,13 @@ late = "GLOBAL late"
 free = "GLOBAL free"
 named = "GLOBAL named"
 said = {}
-if sys.argv[1:] == ["sleep"]:
-    leaf = time.sleep
+leaf, given = os.getppid, ()
+if sys.argv[1:] == ["wait"]:
+    leaf, given = os.read, (0, 1)
 elif len(sys.argv) > 1:
     import ctypes
 
-    leaf = ctypes.PyDLL(sys.argv[1]).native_leaf
-else:
-    def leaf(_):
-        os.getppid()
+    leaf, given = ctypes.PyDLL(sys.argv[1]).native_leaf, (1000,)
 
 
 def note(name, error):
@@ -38,7 +36,7 @@ def outer():
             free
         except NameError as error:
             note("free", error)
-        leaf(1000)
+        leaf(*given)
         time.sleep(0.02)
         late, max = 1, 2
         return late, max, free
