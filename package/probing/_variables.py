@@ -68,11 +68,23 @@ class NamesOfFrame(dict):
         return self.frame.f_globals[name]
 
 
+def is_seen_alike(code, frame, own):
+    """Whether Python itself gives each name in an expression's @code its meaning. It is asked at each hit of a
+    breakpoint."""
+    if own is frame.f_globals:
+        return True
+    for each in code.co_consts:
+        if type(each) is CodeOfVariables:  # sees globals alone
+            return False
+    for each in code.co_names:
+        if each not in own and without_value(frame.f_code, [each], own):
+            return False
+    return True
+
+
 def eval_in_frame(code, frame, own):
     """The value of an expression's @code in a frame with the variables @own."""
-    if own is not frame.f_globals and (
-            any(type(each) is CodeOfVariables for each in code.co_consts) or  # sees globals alone
-            without_value(frame.f_code, code.co_names, own)):
-        names = NamesOfFrame(frame, own)
-        return eval(code, names, names)
-    return eval(code, frame.f_globals, own)
+    if is_seen_alike(code, frame, own):
+        return eval(code, frame.f_globals, own)
+    names = NamesOfFrame(frame, own)
+    return eval(code, names, names)
