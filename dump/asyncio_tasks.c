@@ -19,26 +19,26 @@ enum {
 	STOP_TIMEOUT_MS = 2000,
 	TASKS_VIEW = 1 << 30,
 	PYTHONS_MAX = 1 << 16,
-	DOUBTS = 3, /* how often a stop is repeated because something made no sense */
+	DOUBTS = 3, /* stops that are repeated because tasks could not be decoded */
 };
 
-/* One attempt after the other, until the threads of the loops stood still during one. */
+/* The reading of one runtime, repeated until no event loop thread ran during a reading. */
 struct attempt {
 	struct prb_target *target;
 	struct prb_modules *modules;
 	struct prb_python *py;
 	bool values;
 	struct prb_view *view;
-	struct prb_tasks tasks; /* of the kernel */
+	struct prb_tasks tasks; /* the kernel's threads */
 	struct prb_asyncio_reading *reading;
 	PRB_VEC(struct prb_task_watch *) watched; /* threads that may change asyncio's tasks */
 	PRB_VEC(struct prb_stop) stops;
-	double patience; /* with other commands that read it */
+	double patience; /* towards other commands that read the target */
 };
 
 static const char clock_key[] = "clock:monotonic";
 
-/* The clock that event loops go by, noted for who reads a snapshot. */
+/* The clock that event loops use, noted for snapshots. */
 static double read_clock(struct prb_target *target)
 {
 	prb_auto_str struct prb_str text = {};
@@ -70,7 +70,7 @@ static struct prb_error *watch(struct attempt *a, pid_t tid)
 	return NULL;
 }
 
-/* The threads that run loops; all with Python where it is not known which. */
+/* Watches the threads that run loops, or all Python threads if those are not known. */
 static struct prb_error *watch_threads(struct attempt *a, const struct prb_py_threads *threads)
 {
 	const struct prb_py_thread *thread;
@@ -99,7 +99,9 @@ static struct prb_error *read_tasks(struct attempt *a)
 	prb_asyncio_tasks_deinit(&a->reading->tasks);
 	PRB_TRY(prb_python_threads(a->py, mem, &threads));
 	prb_vec_each (thread, &threads.list)
-		if (!prb_tasks_find_inner(&a->tasks, thread->tid)) /* not noted, or of a parent */
+		if (!prb_tasks_find_inner(
+			    &a->tasks,
+			    thread->tid)) /* not noted, or noted by the parent before a fork */
 			thread->tid = prb_pthread_tid(mem, &a->tasks, thread->pthread);
 
 	struct prb_error *err = prb_asyncio_tasks_read(a->py, a->modules, mem, &threads, a->values,
@@ -129,7 +131,7 @@ static bool is_stopped(const struct attempt *a, const struct prb_task_watch *tas
 	return false;
 }
 
-/* Whether all that were not stopped slept since they were noted. */
+/* True if all watched threads that are not stopped have slept since they were noted. */
 static bool all_slept(struct attempt *a)
 {
 	struct prb_task_watch **task;
@@ -140,7 +142,7 @@ static bool all_slept(struct attempt *a)
 	return true;
 }
 
-/* While the list of threads itself changes, it may make no sense. */
+/* The list of threads may contradict itself while it changes. */
 static bool is_passing(const struct prb_error *err)
 {
 	return err && (err->code == PRB_ERROR_BAD_DATA || err->code == PRB_ERROR_FAULT);
@@ -169,7 +171,10 @@ static struct prb_error *read_asleep(struct attempt *a, bool *ret)
 	return NULL;
 }
 
-/* Those that do not sleep, or all; asked all first, so that they stop together. */
+/*
+ * Stops watched threads that do not sleep, or all. Requests all stops first, so that threads stop
+ * together.
+ */
 static struct prb_error *stop_watched(struct attempt *a, bool everyone)
 {
 	struct prb_task_watch **task;
@@ -214,11 +219,14 @@ static void resume(struct attempt *a)
 	}
 }
 
-/* Copies what the last reading needed while they stand still; the last time reads then, too. */
+/*
+ * Copies the pages of the last reading while the threads are stopped. The last attempt also decodes
+ * then.
+ */
 static struct prb_error *read_stopped_once(struct attempt *a, int attempt, bool *ret)
 {
 	bool inside = attempt == STOP_ATTEMPTS;
-	/* One that sleeps for moments only may wake up each time: it is stopped, too. */
+	/* A thread with very short sleeps may wake up each time: stop it too. */
 	struct prb_error *err = stop_watched(a, attempt > DOUBTS);
 
 	prb_view_new_epoch(a->view);
@@ -263,7 +271,7 @@ static struct prb_error *read_stopped(struct attempt *a, bool *ret)
 		if (*ret && (i > DOUBTS || !is_doubtful(a->reading)))
 			break;
 		prb_error_destroy(err);
-		if (!last) /* stopped in the middle of something: let it get out of that */
+		if (!last) /* let a thread leave the operation that it was stopped in */
 			nanosleep(&(struct timespec){.tv_nsec = 50000L << i}, NULL);
 	}
 	return NULL;
@@ -286,7 +294,9 @@ static bool same_frames(const struct prb_asyncio_task *task, const struct prb_as
 	return true;
 }
 
-/* Without stopping anybody: what two readings agree on has not changed in between. */
+/*
+ * Reads without stopping threads: a task that is equal in two readings did not change in between.
+ */
 static struct prb_error *read_unstable(struct attempt *a)
 {
 	struct prb_asyncio_tasks before = a->reading->tasks;
@@ -326,7 +336,7 @@ static struct prb_error *read_process(struct attempt *a, enum prb_dump_mode mode
 		struct prb_error *err = read_stopped(a, &exact);
 
 		a->reading->read = PRB_READ_STOPPED;
-		/* Somebody else may trace it already, and stop it. */
+		/* Another tracer may hold the thread. */
 		if (!prb_error_catch(&err, PRB_ERROR_PERMISSION))
 			PRB_TRY(err);
 		else
@@ -352,7 +362,7 @@ struct prb_error *prb_asyncio_reading_create(struct prb_target *target, struct p
 					     enum prb_dump_mode mode, bool values,
 					     struct prb_asyncio_reading **ret)
 {
-	/* A view of a snapshot of its own: no thread has such a number. */
+	/* The tasks' own view in a snapshot, under a number that no thread has. */
 	pid_t recorded = TASKS_VIEW + (pid_t)(index % PYTHONS_MAX);
 	struct prb_mem *mem = prb_snapshot_thread_mem(target, recorded);
 	__attribute__((cleanup(attempt_guard))) struct attempt a = {

@@ -2,8 +2,8 @@
 /**
  * @file Reads the asyncio tasks of a runtime at one instant.
  *
- * Tasks change only while the thread of their event loop runs. Threads of loops that slept while
- * the tasks were read prove what was read; one that ran is stopped for the time of a bulk copy.
+ * Tasks change only while the thread of their event loop runs. If their threads slept during the
+ * reading, the tasks are exact; a thread that ran is stopped for one bulk copy.
  *
  * Threading: one thread at a time.
  */
@@ -18,15 +18,15 @@
 
 struct prb_asyncio_reading {
 	struct prb_asyncio_tasks tasks;
-	enum prb_read_kind read; /**< of the threads with loops: the least exact of them */
-	double pause_us;	 /**< how long we stopped such threads, added up */
+	enum prb_read_kind read; /**< of the threads with loops: the least exact kind */
+	double pause_us;	 /**< how long we stopped these threads, in all */
 	double now; /**< the target's monotonic clock, as loops use it; 0: not known (cores) */
 };
 
 /**
  * Reads the tasks of @p py, which is the @p index-th runtime of the target; see
- * prb_asyncio_tasks_read() for @p values. What a snapshot that is being recorded gets is of the
- * instant of this reading.
+ * prb_asyncio_tasks_read() for @p values. While a snapshot is recorded, it gets the pages of this
+ * reading.
  */
 struct prb_error *prb_asyncio_reading_create(struct prb_target *target, struct prb_modules *modules,
 					     struct prb_python *py, unsigned index,

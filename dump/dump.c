@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Making a dump: finds Python and its threads, has them read, and says what each is doing. */
+/* Makes a dump: finds Python and its threads, reads their stacks, and describes each. */
 #include "dump/dump.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ static struct prb_error *read_live(struct prb_reader *r)
 	return prb_read_threadless(r);
 }
 
-/* What is known of threads beside their stacks, and of the process. */
+/* Reads the state, names and waits of threads, and the process. */
 static struct prb_error *read_rest(struct prb_reader *r)
 {
 	struct prb_reader_thread *thread;
@@ -70,7 +70,7 @@ static int compare_threads(const void *a, const void *b, void *pid)
 	return x->interpreter < y->interpreter ? -1 : x->interpreter > y->interpreter;
 }
 
-/* A thread of the agent that has done what it was started for; nobody asked about it. */
+/* A thread of the agent that has ended: of no interest to the user. */
 static bool is_ended_helper(const struct prb_dump_thread *thread)
 {
 	return thread->ended && thread->os_name && prb_is_agent_thread(thread->os_name);
@@ -99,7 +99,7 @@ static void finish(struct prb_reader *r)
 	drop_ended_helpers(dump);
 	prb_vec_each (thread, &dump->threads) {
 		dump->own_frames += thread->own_frames;
-		/* Frozen threads stand still at the same time. */
+		/* Frozen threads are stopped at the same time. */
 		if (r->options->mode == PRB_DUMP_FREEZE)
 			dump->pause_us = PRB_MAX(dump->pause_us, thread->pause_us);
 		else
@@ -121,7 +121,7 @@ static bool is_said(const struct prb_dump *dump, const char *text)
 	return false;
 }
 
-/* Files that hold what a core lacks. */
+/* Warns of files whose contents a core lacks. */
 static struct prb_error *warn_missing(struct prb_dump *dump, const struct prb_target *target)
 {
 	enum { MAX_NAMED = 8 };
@@ -142,7 +142,7 @@ static struct prb_error *warn_missing(struct prb_dump *dump, const struct prb_ta
 	return NULL;
 }
 
-/* A core without the interpreter's file, in which the names of types lie. */
+/* Warns of a core without the interpreter's file, which has the names of types. */
 static struct prb_error *warn_nameless(struct prb_reader *r)
 {
 	struct prb_python **py;
@@ -156,7 +156,7 @@ static struct prb_error *warn_nameless(struct prb_reader *r)
 	return NULL;
 }
 
-/* What a stray write left of the interpreter's own types. */
+/* Warns of damage by stray writes to the interpreter's own types. */
 static struct prb_error *warn_damaged(struct prb_reader *r)
 {
 	struct prb_python **py;
@@ -183,7 +183,7 @@ static struct prb_error *warn_damaged(struct prb_reader *r)
 	return NULL;
 }
 
-/* Modules are enough for the caller if they are all. */
+/* The list of modules can be shared only if it is complete. */
 static bool may_share(const struct prb_target *target, const struct prb_dump_options *options,
 		      const struct prb_dump_found *found)
 {
@@ -214,8 +214,10 @@ static struct prb_error *fill(struct prb_reader *r, struct prb_dump_found *found
 	if (r->options->native)
 		PRB_TRY(prb_native_create(r->modules, r->dump->pool, r->options->native_all,
 					  &r->native));
-	/* Counters are noted before anything is read (see tasks.h): of what was read to find
-	 * Python only the places are still good, but they are those that are needed now. */
+	/*
+	 * Counters are noted before memory is read (see tasks.h). So the pages that were read to
+	 * find Python are read again, in one go.
+	 */
 	PRB_TRY(prb_tasks_create(r->target, &r->tasks));
 	prb_view_new_epoch(r->view);
 	PRB_TRY(prb_view_prefetch(r->view));

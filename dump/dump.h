@@ -20,7 +20,7 @@
 struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_dump_options *options,
 				  struct prb_dump **ret) PRB_MUST_CHECK;
 
-/** Where Python is in a target: what a dump needs first, and other readers need too. */
+/** The Python runtimes of a target, for a dump and for other readers. */
 struct prb_dump_found {
 	struct prb_modules *modules; /**< all of the target's; NULL: not looked for yet */
 	struct prb_pythons pythons;  /**< the runtimes in them; empty: not looked for yet */
@@ -29,10 +29,11 @@ struct prb_dump_found {
 /** @p found may be all 0. */
 void prb_dump_found_deinit(struct prb_dump_found *found);
 
-/** As above, sharing @p found with the caller, also after an error: what is there is not looked for
- * again, and what is looked for is left there. Threads and frames are read anew in any case. A dump
- * shares nothing while the target is recorded, since a snapshot has to hold all that it is made of.
- * It leaves nothing there if it looks at a few modules only, as it does in remote targets.
+/**
+ * As above, sharing @p found with the caller, also after an error: what it has is not searched
+ * again, and findings are stored in it. Threads and frames are read anew in any case. Nothing is
+ * shared while the target is recorded, since a snapshot must hold all that its dump is made of.
+ * Nothing is stored if the dump looks at a few modules only, as it does in remote targets.
  */
 struct prb_error *prb_dump_create_with(struct prb_target *target,
 				       const struct prb_dump_options *options,

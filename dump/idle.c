@@ -12,11 +12,11 @@
 #include "dump/tasks/cpu_clock.h"
 
 enum {
-	AGE_SLACK_MS = 100,  /* the kernel tells a thread's start in ticks */
-	TOLERATED_LOSS = 10, /* one part in so many */
+	AGE_SLACK_MS = 100,  /* the kernel reports a thread's start in ticks */
+	TOLERATED_LOSS = 10, /* a tenth */
 };
 
-/* When one thread last ran, by which CPU's clock. */
+/* The time at which a thread last ran, and the CPU whose clock has it. */
 struct last_run {
 	struct prb_target *target;
 	struct prb_dump_thread *thread;
@@ -64,7 +64,7 @@ static double clock_ms(clockid_t clock)
 	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* Not recorded: what a snapshot tells of the thread is from the time of its stack. */
+/* Opens the file without recording it: a snapshot has the thread as of the reading of its stack. */
 static int open_fact(struct prb_target *t, pid_t tid, const char *name)
 {
 	int fd = -1;
@@ -89,7 +89,10 @@ static bool read_last(int fd, double *ret)
 	return read_text(fd, text, sizeof(text)) && prb_cpu_clock_parse(text, ret);
 }
 
-/* False if it is not known. Its CPU is the right one if it has not run between the two looks. */
+/*
+ * False if unknown. The CPU is the right one if the thread did not run between the two reads of
+ * `sched`.
+ */
 static bool read_last_run(struct prb_target *t, pid_t tid, struct last_run *ret)
 {
 	prb_auto_close int sched = open_fact(t, tid, "sched"), stat = open_fact(t, tid, "stat");
@@ -123,7 +126,7 @@ static struct prb_error *note(struct prb_idle *idle, struct prb_target *t,
 
 	if (!read_last_run(t, thread->tid, &found))
 		return NULL;
-	/* Each run has its clock. */
+	/* Each CPU of a run has its clock in the list. */
 	if (!find_clock(idle, found.cpu)) {
 		struct prb_cpu_clock *clock = prb_vec_push(&idle->clocks);
 
@@ -138,8 +141,10 @@ static struct prb_error *note(struct prb_idle *idle, struct prb_target *t,
 	return NULL;
 }
 
-/* What the clock has lost while the thread slept is missing in the difference. How much that was is
- * not known; at most all that it has lost since boot, and most likely its usual share. */
+/*
+ * The time that the clock lost while the thread slept is missing in the difference. That loss is
+ * unknown: at most all since boot, most likely the usual share.
+ */
 double prb_idle_credible(double last, double now, double lost, double age, double uptime)
 {
 	double idle = now - last;

@@ -11,7 +11,7 @@
 #include "dump/tasks/consistent_read.h"
 #include "dump/tasks/tasks.h"
 
-/* A state that the thread has: mostly there is only one. */
+/* A state of the thread; most threads have only one. */
 struct subject {
 	struct prb_python *py;
 	struct prb_py_thread state;
@@ -22,8 +22,8 @@ struct inspection {
 	pid_t tid;
 	unsigned depth;
 	const char *expression;
-	bool names;	  /* that may continue the expression */
-	uint64_t address; /* of the object, where there is no expression */
+	bool names;	  /* list the names that may continue the expression */
+	uint64_t address; /* of the object, if there is no expression */
 	struct prb_repr_options options;
 	struct prb_inspected *found;
 
@@ -33,8 +33,8 @@ struct inspection {
 	struct prb_tasks tasks;
 	struct prb_mem *mem;
 	PRB_VEC(struct subject) subjects;
-	uint64_t interp; /* the first one */
-	unsigned frames; /* of the thread, as far as they were counted */
+	uint64_t interp; /* the first interpreter */
+	unsigned frames; /* of the thread, as far as counted */
 };
 
 static struct prb_error *tell(struct inspection *l, struct prb_python *py, uint64_t address)
@@ -84,7 +84,7 @@ static struct prb_error *search_frames(struct inspection *l, const struct subjec
 	return NULL;
 }
 
-/* A state may have been freed and used again since the threads were listed. */
+/* The state may have been freed and reused since the threads were listed. */
 static struct prb_error *check_state(struct inspection *l, const struct subject *subject)
 {
 	int32_t place = subject->py->layout.thread_id;
@@ -105,7 +105,7 @@ static struct prb_error *search_subject(struct inspection *l, const struct subje
 
 	PRB_TRY(check_state(l, subject));
 
-	/* A chain that breaks off may still have the frame. */
+	/* A broken chain of frames may still have the frame. */
 	prb_auto_error struct prb_error *broken =
 		prb_python_frames(subject->py, l->mem, subject->state.address, &frames);
 	struct prb_error *err = search_frames(l, subject, &frames, done);
@@ -117,7 +117,7 @@ static struct prb_error *search_subject(struct inspection *l, const struct subje
 
 static struct prb_error *no_frame(struct inspection *l)
 {
-	/* Names of modules mean something without one. */
+	/* Names of modules need no frame. */
 	if (!l->frames && !l->depth && l->pythons.list.count)
 		return evaluate(l, l->pythons.list.items[0], l->interp, NULL);
 	return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
@@ -218,7 +218,7 @@ static struct prb_error *search(struct inspection *l)
 	return err;
 }
 
-/* Whichever Python it belongs to takes it for an object. */
+/* Tries each Python until one decodes the address as an object. */
 static struct prb_error *find_object(struct inspection *l)
 {
 	prb_auto_error struct prb_error *first = NULL;
@@ -241,7 +241,7 @@ static struct prb_error *find_object(struct inspection *l)
 				(unsigned long long)l->address);
 }
 
-/* Of an address nobody knows whether something lies there by now, unless nothing runs. */
+/* A bare address is safe only if the target does not run: nothing else keeps the object alive. */
 static struct prb_error *may_look(const struct inspection *l)
 {
 	struct prb_target *target = l->target;
@@ -257,7 +257,7 @@ static struct prb_error *may_look(const struct inspection *l)
 	return NULL;
 }
 
-/* A snapshot has what was read for it, and says so of the rest. */
+/* Says that the snapshot did not record the memory. */
 static struct prb_error *explain(const struct inspection *l, struct prb_error *err)
 {
 	if (!err || !l->target->replayed || err->code != PRB_ERROR_FAULT)
@@ -286,7 +286,7 @@ static struct prb_error *look(struct inspection *l, struct prb_error *(*how)(str
 	return err;
 }
 
-/* Extensions are asked afterwards. */
+/* The options with marks: extensions replace the marked texts afterwards. */
 static struct prb_repr_options marked(const struct prb_repr_options *options)
 {
 	struct prb_repr_options result = *options;

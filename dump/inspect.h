@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What an expression means in a frame of a target, and what lies at an address. See
- * values/expression.h for what is understood.
+ * @file Evaluates an expression in a frame of a target, or decodes the object at an address.
+ * values/expression.h has the syntax.
  *
- * Threading: one thread at a time. Of a process that runs, the threads that run may be stopped for
+ * Threading: one thread at a time. Running threads of a live process may be stopped for
  * microseconds (dump/tasks/consistent_read.h).
  */
 #ifndef PRB_DUMP_INSPECT_H
@@ -16,25 +16,29 @@
 struct prb_inspected {
 	struct prb_str type;  /**< name of its type */
 	struct prb_str value; /**< repr(), shortened */
-	uint64_t address;     /**< 0: it is no object of the target (a length, a number in C) */
-	bool changed;	      /**< the target changed it while it was read, again and again */
+	uint64_t address;     /**< 0: not an object of the target (a length, a number in C) */
+	bool changed;	      /**< the target changed it during each reading */
 };
 
 /**
- * Looks in Python frame @p depth (0: innermost) of thread @p tid (0: the main one). Where that has
- * no frames, only names of modules mean something.
+ * Looks in Python frame @p depth (0: innermost) of thread @p tid (0: the main thread). If the
+ * thread has no frames, only names of modules are found.
  */
 struct prb_error *prb_inspect(struct prb_target *target, pid_t tid, unsigned depth,
 			      const char *expression, const struct prb_repr_options *options,
 			      struct prb_inspected *ret) PRB_MUST_CHECK;
 
-/** The expressions that @p prefix may become there, one on a line, as prb_python_names() has them,
- * as the value. */
+/**
+ * As `value`, the possible continuations of @p prefix there, one on a line, as from
+ * prb_python_names().
+ */
 struct prb_error *prb_inspect_names(struct prb_target *target, pid_t tid, unsigned depth,
 				    const char *prefix, struct prb_inspected *ret) PRB_MUST_CHECK;
 
-/** Reads the object at @p address; PRB_ERROR_FAULT or BAD_DATA where none is, and
- * PRB_ERROR_UNSUPPORTED for a target that runs. */
+/**
+ * Reads the object at @p address. PRB_ERROR_FAULT or PRB_ERROR_BAD_DATA if none is there,
+ * PRB_ERROR_UNSUPPORTED for a running target.
+ */
 struct prb_error *prb_inspect_address(struct prb_target *target, uint64_t address,
 				      const struct prb_repr_options *options,
 				      struct prb_inspected *ret) PRB_MUST_CHECK;

@@ -67,7 +67,7 @@ static struct prb_error *add_candidate(struct plan *p, const struct candidate *c
 	return NULL;
 }
 
-/* The list changes while it is read: threads come and go, and what was freed is used again. */
+/* Retries while the list changes: threads start and exit, and freed states are reused. */
 static struct prb_error *read_threads(struct plan *p, struct prb_python *py,
 				      struct prb_py_threads *ret)
 {
@@ -86,7 +86,7 @@ static struct prb_error *read_threads(struct plan *p, struct prb_python *py,
 	return prb_error_prefix(err, "cannot read the threads of Python %s", py->version);
 }
 
-/* A state without a thread is worth showing if it has frames. */
+/* A state without a thread is shown if it has frames. */
 static struct prb_error *add_candidates(struct plan *p, struct prb_python *py,
 					const struct prb_py_threads *threads,
 					const struct prb_found_thread *found, unsigned *without)
@@ -118,8 +118,10 @@ static struct prb_error *find_threads(struct plan *p, struct prb_python *py,
 	return add_candidates(p, py, threads, found, without);
 }
 
-/* The threads of one runtime. A thread may have states in several interpreters; it is listed in
- * each that it has frames in. */
+/*
+ * Lists the threads of one runtime. A thread may have states in several interpreters; it is listed
+ * in each in which it has frames.
+ */
 static struct prb_error *list_python(struct plan *p, struct prb_python *py)
 {
 	struct prb_py_threads threads;
@@ -139,7 +141,7 @@ static struct prb_error *list_python(struct plan *p, struct prb_python *py)
 			   without, without == 1 ? "" : "s"));
 }
 
-/* With native frames, threads that Python does not know are worth showing too. */
+/* With native frames, threads unknown to Python are shown too. */
 static struct prb_error *plan_others(struct plan *p)
 {
 	struct prb_reader_thread *thread;
@@ -158,8 +160,8 @@ static struct prb_error *plan_others(struct plan *p)
 }
 
 /*
- * Where Python is embedded, its main thread need not be that of the process: then the thread with
- * the lowest number is taken for it.
+ * Where Python is embedded, its main thread may not be that of the process: then the thread with
+ * the lowest number counts as the main thread.
  */
 static pid_t find_main(const struct plan *p)
 {
@@ -176,7 +178,7 @@ static pid_t find_main(const struct plan *p)
 		if (!lowest || task->tid < lowest)
 			lowest = task->tid;
 	}
-	/* If no thread of any state is known, all that there is has to be shown. */
+	/* If no state has a known thread, show all states. */
 	return lowest || p->candidates.count ? lowest : pid;
 }
 

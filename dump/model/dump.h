@@ -21,7 +21,7 @@
 #include "target/target.h"
 
 enum prb_dump_mode {
-	PRB_DUMP_DEFAULT,     /**< stop only who runs */
+	PRB_DUMP_DEFAULT,     /**< stop only running threads */
 	PRB_DUMP_NONBLOCKING, /**< no ptrace: running threads are read until outer frames agree */
 	PRB_DUMP_FREEZE,      /**< all threads stopped at one instant */
 };
@@ -32,14 +32,16 @@ struct prb_dump_options {
 	bool native_all; /**< with `native`: the interpreter's own C frames too (own_frames.h) */
 	bool source_innermost; /**< source of the innermost Python frame of each thread only */
 	bool main_only;	       /**< only the main thread */
-	bool no_waits;	       /**< what threads wait for, also for the GIL, is not wanted */
-	bool no_modules; /**< those of Python frames are not wanted; where reads are requests */
-	bool no_values;	 /**< of variables, only addresses, classes and numbers are wanted */
-	bool no_command; /**< exe and argv are not wanted */
-	pid_t tid;	 /**< only this thread; 0: all */
+	bool no_waits;	       /**< do not read what threads wait for, including the GIL */
+	bool no_modules;       /**< no modules of Python frames: saves requests to remote targets */
+	bool no_values;	       /**< of variables, only addresses, classes and numbers */
+	bool no_command;       /**< no exe and argv */
+	pid_t tid;	       /**< only this thread; 0: all */
 	const struct prb_repr_options *values; /**< limits of variables; NULL: the default ones */
-	/** Frames of each thread that are wanted, from the innermost; 0: all. More may be given:
-	 * native frames need all Python frames, and what a lock is takes some. */
+	/**
+	 * Frames to read of each thread, from the innermost; 0: all. A dump may have more: native
+	 * frames need all Python frames, and the description of a lock needs some.
+	 */
 	unsigned max_frames;
 };
 
@@ -52,7 +54,7 @@ struct prb_dump_local {
 	uint64_t type_address;	 /**< 0 if unbound or not readable */
 	enum prb_local_kind kind;
 	enum prb_number_kind number;
-	union { /* by that */
+	union { /* by `kind` */
 		int64_t integer;
 		double real;
 	};
@@ -69,35 +71,35 @@ struct prb_dump_frame {
 						   position in bytes */
 	uint64_t offset;		      /**< the native pc as an address in the file of its
 						   module, as debuggers take it; 0 if unknown */
-	bool own;			      /**< a C frame of the interpreter's own, which only
-						   native_all leaves here */
-	char *source;			      /**< text of the line(s) if asked for */
-	char *error;			      /**< why a part of this frame could not be read */
+	bool own;     /**< an own C frame of the interpreter, present only with native_all */
+	char *source; /**< text of the line(s) if requested */
+	char *error;  /**< why a part of this frame could not be read */
 	PRB_VEC(struct prb_dump_local) locals;
 };
 
 enum prb_read_kind {
 	PRB_READ_IDLE,	   /**< slept the whole time it was read: exact */
 	PRB_READ_STOPPED,  /**< stopped for the copy: exact */
-	PRB_READ_UNSTABLE, /**< ran while it was read: only outer frames that all reads agree on */
+	PRB_READ_UNSTABLE, /**< ran while it was read: only the outer frames common to all reads */
 };
 
 struct prb_dump_thread {
-	pid_t tid;	  /**< as we see it; for a core as it was; 0: no thread uses this state */
-	const char *note; /**< why there is no tid; static; else NULL */
-	uint64_t ident;	  /**< Python's name of it, pthread_self(); 0 if Python has none */
-	char *name;	  /**< from threading; NULL if it has none */
-	char *os_name;	  /**< comm */
-	int64_t interpreter; /**< id; -1 for threads that no interpreter knows */
+	pid_t tid; /**< as in our pid namespace, for a core as it was; 0: no thread uses this state
+		    */
+	const char *note;    /**< why there is no tid; static; else NULL */
+	uint64_t ident;	     /**< Python's id of the thread, pthread_self(); 0 if Python has none */
+	char *name;	     /**< from threading; NULL if it has none */
+	char *os_name;	     /**< comm */
+	int64_t interpreter; /**< id; -1 for threads without an interpreter */
 	const char *state;   /**< "running", "idle", "uninterruptible", "stopped", "traced",
 				  "zombie", "threadless", "unknown"; static */
 	double idle_seconds; /**< how long it has slept; < 0 if unknown, or not read: dump/idle.h */
-	char *waits_for;     /**< "recvfrom: socket 7 → 10.0.0.3:29500"; NULL if it does not */
-	char *in_c; /**< it runs in a C library: its function, or the library's name; else NULL */
+	char *waits_for; /**< "recvfrom: socket 7 → 10.0.0.3:29500"; NULL if it waits for nothing */
+	char *in_c; /**< the C library function that it runs, or the library's name; else NULL */
 	const char *gil;   /**< "holds", "waits", or NULL; static */
 	bool gc;	   /**< collecting garbage */
 	size_t own_frames; /**< C frames of the interpreter that were left out */
-	bool ended;	   /**< it is no more: `error` says so */
+	bool ended;	   /**< it has ended, as `error` says */
 	enum prb_read_kind read;
 	double pause_us;		       /**< how long we stopped it */
 	char *error;			       /**< why there are no (more) frames, or NULL */
@@ -106,14 +108,14 @@ struct prb_dump_thread {
 
 /** The cause of death of a core's process. */
 struct prb_dump_death {
-	int signal;	  /**< 0: nothing did, or it is not known */
-	pid_t tid;	  /**< thread that it hit */
+	int signal;	  /**< 0: killed by none, or unknown */
+	pid_t tid;	  /**< thread that got the signal */
 	const char *code; /**< name of its si_code, "SEGV_MAPERR"; static; NULL if unknown */
-	const char *why;  /**< the same for people, "not mapped"; static; NULL if there is none */
+	const char *why;  /**< the same in words, "not mapped"; static; NULL if there is none */
 	bool has_address;
 	uint64_t address;
-	pid_t sender; /**< process that sent it; 0 if none did, or it is not known */
-	/** Last line of an exception that was not caught, of a crash record; cut; "" if none. */
+	pid_t sender; /**< process that sent it; 0 if none did, or unknown */
+	/** Last line of a crash record's uncaught exception; cut; "" if none. */
 	char exception[256];
 };
 
@@ -122,11 +124,11 @@ struct prb_dump {
 	enum prb_target_kind kind; /**< for its name */
 	bool partial;		   /**< as prb_target.partial: no thread could be paused */
 	pid_t pid;
-	pid_t main_tid; /**< of the main thread; 0 if it is not among them */
+	pid_t main_tid; /**< of the main thread; 0 if the dump lacks it */
 	char *exe;
 	PRB_VEC(char *) argv;
 	struct prb_dump_death death;
-	char *exception; /**< of a crash record: the text of one that was not caught; or NULL */
+	char *exception;      /**< a crash record's uncaught exception; or NULL */
 	char *python_version; /**< NULL if no Python was found (native-only dumps) */
 	bool free_threaded, debug_build;
 	bool gil_known; /**< the GIL holder could be determined; without a holder the GIL is free */
@@ -142,12 +144,12 @@ struct prb_dump {
 	struct prb_pool *pool; /**< holds the strings that frames share */
 };
 
-/** End a frame; all frames of a thread, so that it can be decoded again; a thread. */
+/** Free a frame; all frames of a thread, so that it can be decoded again; a thread. */
 void prb_dump_frame_deinit(struct prb_dump_frame *frame);
 void prb_dump_frames_clear(struct prb_dump_thread *thread);
 void prb_dump_thread_deinit(struct prb_dump_thread *thread);
 
-/** Appends a warning, which is taken over; NULL: memory has run out. */
+/** Appends a warning, whose ownership is taken; NULL: memory has run out. */
 struct prb_error *prb_dump_warn(struct prb_dump *dump, char *text) PRB_MUST_CHECK;
 
 /** NULL is no dump. */

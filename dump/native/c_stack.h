@@ -2,7 +2,7 @@
 /**
  * @file The C stack of one thread: its frames as numbers, without any names.
  *
- * Threading: one thread at a time. A stack that is used again keeps its memory.
+ * Threading: one thread at a time. A reused stack keeps its memory.
  */
 #ifndef PRB_DUMP_NATIVE_C_STACK_H
 #define PRB_DUMP_NATIVE_C_STACK_H
@@ -17,18 +17,18 @@ struct prb_c_frame {
 	uint64_t pc;
 	uint64_t low, high; /**< its part of the stack: stack pointer and canonical frame address */
 	bool exact;	    /**< pc is where it executes, not a return address */
-	bool guess;	    /**< its caller is one by the frame pointer; others may be missing */
-	bool trampoline;    /**< made by CPython for perf, around the eval loop of a Python call */
-	bool signal;	    /**< the kernel's way back from a signal handler */
+	bool guess; /**< its caller was found by the frame pointer; frames between may be missing */
+	bool trampoline; /**< made by CPython for perf, around the eval loop of a Python call */
+	bool signal;	 /**< the kernel's return trampoline of a signal handler */
 };
 
 struct prb_c_stack {
 	PRB_VEC(struct prb_c_frame) frames; /**< innermost first */
-	const char *reason;		    /**< why it ends early; the unwinder's, as its steps' */
-	const char *trouble;		    /**< the same without a place, static */
+	const char *reason;		    /**< why the stack ends early; owned by the unwinder */
+	const char *trouble;		    /**< the same without an address, static */
 };
 
-/** An address within the instruction that the frame executes, or called from. */
+/** An address within the instruction that executes, or within the call instruction. */
 static inline uint64_t prb_c_frame_code(const struct prb_c_frame *frame)
 {
 	return frame->exact ? frame->pc : frame->pc - 1;

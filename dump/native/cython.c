@@ -23,13 +23,15 @@ struct file {
 struct files {
 	struct prb_target *target;
 	struct prb_dump *dump;
-	size_t searched; /* bytes of files, for all frames; their owner chooses how many */
+	size_t searched; /* bytes of files, for all frames; bounded, since the user of the target
+			    chooses the files */
 	PRB_VEC(struct file) list;
 };
 
-/* "5cymod_", "6Worker_": a name behind its length. @p counted: what follows has to begin with a
- * number, by which Cython tells
- * functions of one name apart. 0: it is none. */
+/*
+ * Reads "5cymod_", "6Worker_": a name after its length. @p counted: a number must follow, by which
+ * Cython tells functions of the same name apart. 0: no such part.
+ */
 static size_t take_part(const char *at, bool counted, const char **ret)
 {
 	char *end;
@@ -135,7 +137,7 @@ static struct prb_error *find_file(struct files *files, const char *path, struct
 					    : warn(files->dump, path, err->message);
 }
 
-/* Comments begin with "cymod.pyx":13 in quotes; the last of these up to a line counts. */
+/* Comments begin with "cymod.pyx":13 in quotes; the last one up to the line counts. */
 bool prb_cython_place(const char *text, int32_t line, char path[PRB_CYTHON_PATH], int32_t *ret,
 		      size_t *searched)
 {
@@ -160,7 +162,7 @@ bool prb_cython_place(const char *text, int32_t line, char path[PRB_CYTHON_PATH]
 	return found;
 }
 
-/* "LINE PATH" of the .pyx; "" if it cannot be known. */
+/* "LINE PATH" in the .pyx; "" if unknown. */
 static struct prb_error *look_up(struct files *files, const struct prb_dump_frame *frame,
 				 struct prb_str *ret)
 {

@@ -13,8 +13,8 @@ struct merge {
 	const struct prb_py_frames *raw;
 	const struct prb_c_stack *stack;
 	struct prb_places *places;
-	size_t next; /* first raw Python frame that has no place yet */
-	size_t bare; /* innermost eval loops that have no Python frame (yet, or any more) */
+	size_t next; /* first raw Python frame without a place */
+	size_t bare; /* innermost eval loops without a Python frame (not yet pushed, or popped) */
 };
 
 void prb_interleaver_deinit(struct prb_interleaver *interleaver)
@@ -27,9 +27,11 @@ void prb_places_deinit(struct prb_places *places)
 	prb_vec_free(&places->list);
 }
 
-/* The loop itself is the first in 3.6+, the second before (later a wrapper without a frame), and
- * where it is compiled as functions that jump to each other, one of the third kind. Parts of them
- * are called ".cold", ".lto_priv.0" and the like. */
+/*
+ * The eval loop is _PyEval_EvalFrameDefault from 3.6 on, and PyEval_EvalFrameEx before (later a
+ * wrapper without a frame). Compiled as tail-calling functions, each is a _TAIL_CALL_. Parts of
+ * them are called ".cold", ".lto_priv.0" and the like.
+ */
 static bool is_eval_symbol(const char *symbol)
 {
 	static const char *const names[] = {"_PyEval_EvalFrameDefault", "PyEval_EvalFrameEx"};
@@ -44,7 +46,7 @@ static bool is_eval_symbol(const char *symbol)
 	return !strncmp(symbol, "_TAIL_CALL_", strlen("_TAIL_CALL_"));
 }
 
-/* By the symbol table alone: lines are not needed for a frame that is not shown. */
+/* Needs only the symbol table, no lines: the frame is not shown. */
 static bool look_up(struct prb_modules *modules, struct prb_module *module, uint64_t pc)
 {
 	prb_auto_str struct prb_str symbol = {}, known = {};
@@ -74,7 +76,7 @@ bool prb_interleave_is_loop(struct prb_interleaver *interleaver, const struct pr
 		return false;
 	if (!prb_number_map_get(&interleaver->loops, pc, &known)) {
 		known = look_up(interleaver->modules, module, pc);
-		/* Without memory it is looked up again. */
+		/* Out of memory it is looked up again. */
 		(void)!prb_number_map_put(&interleaver->loops, pc, known);
 	}
 	return known;
@@ -102,7 +104,7 @@ static struct prb_error *place_python(struct merge *m)
 	return m->raw->list.items[index].hidden ? NULL : place(m, true, index);
 }
 
-/* The Python frames that one eval loop runs: up to its entry frame, and the shim behind that. */
+/* Places the Python frames of one eval loop: up to its entry frame, and the shim after it. */
 static struct prb_error *place_group(struct merge *m)
 {
 	bool entry = false;
@@ -125,7 +127,7 @@ static uint64_t next_shim(const struct merge *m)
 	return 0;
 }
 
-/* Whether Python frames stand in the place of this one. */
+/* True if Python frames replace this C frame. */
 static bool has_python(struct merge *m, const struct prb_c_frame *frame)
 {
 	const struct prb_c_frame *all = m->stack->frames.items;
@@ -147,10 +149,10 @@ static bool has_python(struct merge *m, const struct prb_c_frame *frame)
 }
 
 /*
- * Where no shims tell (up to 3.11), loops and groups are counted. A thread that is just entering or
- * leaving a loop has one loop more, the innermost, which must not take the frames of the next; it
- * executes that very loop, or a function that the loop calls for it. Where Python stacks are
- * switched (greenlets), the outer loops have no frames, as long as it stays so: @switched.
+ * Without shims (up to 3.11), counts loops and groups of frames. A thread that is entering or
+ * leaving a loop has one more loop, the innermost, which must not take the frames of the next. Such
+ * a thread executes that loop or a helper that it called. With switched Python stacks (greenlets)
+ * the outer loops have no frames at any moment: @p switched.
  */
 static void count_bare_loops(struct merge *m, bool switched)
 {
@@ -185,7 +187,7 @@ struct prb_error *prb_interleave(struct prb_interleaver *interleaver, const stru
 	for (size_t i = 0; i < stack->frames.count; i++) {
 		const struct prb_c_frame *frame = &stack->frames.items[i];
 
-		if (py && frame->trampoline) /* the Python call stands for it, as for the loop */
+		if (py && frame->trampoline) /* shown as its Python call, like the loop */
 			continue;
 		PRB_TRY(has_python(&m, frame) ? place_group(&m) : place(&m, false, i));
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file In which order the Python frames and the C frames of one thread stand on its stack.
+ * @file The order of the Python frames and the C frames of one thread on its stack.
  *
- * A C frame of the eval loop stands for the Python frames it runs: one up to 3.10, from 3.11 on all
- * up to the next way back into C. From 3.12 on such a group ends in a shim frame that lies on the C
- * stack within the very frame of the eval loop, which tells them apart by address; before that the
+ * The Python frames that an eval loop runs replace its C frame: one up to 3.10, from 3.11 on all up
+ * to the next call from C. From 3.12 on such a group ends in a shim frame, which lies on the C
+ * stack within the C frame of its eval loop, so its address identifies the loop. Before 3.12 the
  * loop is known by its symbol.
  *
  * Threading: one thread at a time.
@@ -18,18 +18,17 @@
 #include "python/python.h"
 #include "dump/native/c_stack.h"
 
-/** Up to 3.11 it can be in doubt which loop has the innermost Python frames. */
+/** Up to 3.11 the loop of the innermost Python frames can be in doubt. */
 enum prb_native_doubt {
 	PRB_NATIVE_SURE,
 	PRB_NATIVE_BARE_LOOP, /**< the thread seems to enter or leave a loop at this moment */
-	PRB_NATIVE_SWITCHED,  /**< it was so at several moments: its Python stack is switched */
+	PRB_NATIVE_SWITCHED,  /**< a bare loop at several moments: its Python stack is switched */
 };
 
-/** Cache of facts about code, valid while the modules stay the same. It starts as
- * {.modules = …}. */
+/** Cache of properties of code, valid while the modules stay the same. Starts as {.modules = …}. */
 struct prb_interleaver {
 	struct prb_modules *modules; /**< borrowed */
-	struct prb_number_map loops; /**< by pc: whether it is in an eval loop */
+	struct prb_number_map loops; /**< by pc: true if within an eval loop */
 };
 
 void prb_interleaver_deinit(struct prb_interleaver *interleaver);
@@ -42,8 +41,8 @@ struct prb_place {
 
 struct prb_places {
 	PRB_VEC(struct prb_place) list; /**< innermost first; hidden Python frames are not in it */
-	size_t placed; /**< so many of them come before the Python frames that match no C frame,
-			    which are the outermost ones; all if there are none */
+	size_t placed; /**< so many come before the Python frames that match no C frame, which are
+			  the outermost ones; all if there are none */
 };
 
 /** True if the code at @p pc is part of the eval loop of @p py. */
@@ -51,9 +50,8 @@ bool prb_interleave_is_loop(struct prb_interleaver *interleaver, const struct pr
 			    uint64_t pc);
 
 /**
- * Merges @p frames of @p py (both NULL or empty if there are none) with @p stack. @p doubt: what is
- * known of the thread; set anew unless it is PRB_NATIVE_SWITCHED. What @p ret held is
- * forgotten, its memory used again.
+ * Merges @p frames of @p py (both NULL or empty if there are none) with @p stack. @p doubt: of the
+ * thread; updated unless it is PRB_NATIVE_SWITCHED. The memory of @p ret is reused.
  */
 struct prb_error *prb_interleave(struct prb_interleaver *interleaver, const struct prb_python *py,
 				 const struct prb_py_frames *frames,

@@ -25,8 +25,8 @@ struct merge {
 	const struct prb_python *py; /* NULL: of a thread without Python state */
 	const struct prb_c_stack *stack;
 	struct prb_dump_thread *thread;
-	bool runs_program; /* the C frame before has done all that its main() is for */
-	size_t next;	   /* first decoded Python frame that has no place yet */
+	bool runs_program; /* the frame before did all the work of its main() */
+	size_t next;	   /* first decoded Python frame without a place */
 	PRB_VEC(struct prb_dump_frame) merged;
 };
 
@@ -112,7 +112,9 @@ static struct prb_error *take_line(struct merge *m, const struct prb_c_frame *fr
 	return prb_pool_share(pool, module->path, &slot->module);
 }
 
-/* What this C frame and the functions inlined into it, the last of the merged ones, need not show.
+/*
+ * Leaves out own frames among this C frame and the functions inlined into it, the last of the
+ * merged frames.
  */
 static void leave_out(struct merge *m, const struct prb_module *module, size_t first)
 {
@@ -125,7 +127,7 @@ static void leave_out(struct merge *m, const struct prb_module *module, size_t f
 	for (size_t i = first; i < m->merged.count; i++) {
 		struct prb_dump_frame *frame = &m->merged.items[i];
 
-		/* Headers of CPython have functions that are inlined into extensions. */
+		/* Headers of CPython have functions that compilers inline into extensions. */
 		bool own = inside ? prb_is_own_function(frame->func)
 				  : frame->kind == PRB_FRAME_INLINE &&
 					    prb_is_of_interface(frame->func);
@@ -162,7 +164,7 @@ static struct prb_error *place_native(struct merge *m, const struct prb_c_frame 
 	return NULL;
 }
 
-/* No call has led there, so that the code before the pc has nothing to do with it. */
+/* No call led to the trampoline, so the code before its pc is unrelated. */
 static struct prb_error *place_trampoline(struct merge *m, const struct prb_c_frame *frame)
 {
 	struct prb_line line = {.func = "<signal handler called>"};
@@ -193,7 +195,7 @@ static struct prb_error *place_all(struct merge *m, const struct prb_places *pla
 	return NULL;
 }
 
-/* Python frames that found no place stand behind the rest, and the thread says so. */
+/* Python frames without a place come after the rest, and the thread's error says so. */
 static struct prb_error *tell_rest(struct merge *m, const struct prb_places *places)
 {
 	size_t left = places->list.count - places->placed;

@@ -22,9 +22,9 @@ void prb_native_destroy(struct prb_native *native);
 /**
  * Unwinds from @p regs through @p mem, resolves every pc and puts the native frames around the
  * Python frames that thread->frames already holds (made from @p frames, in the same order, without
- * hidden ones; @p py is theirs, NULL if the thread has none). Where the walk ends early,
- * thread->error says why. @p doubt: what is known of the thread; set anew unless it is
- * PRB_NATIVE_SWITCHED. thread->own_frames becomes the count of frames that are left out.
+ * hidden ones; @p py is theirs, NULL if the thread has none). If the walk ends early, thread->error
+ * says why. @p doubt: of the thread; updated unless it is PRB_NATIVE_SWITCHED. thread->own_frames
+ * becomes the count of frames left out.
  */
 struct prb_error *prb_native_merge(struct prb_native *native, struct prb_python *py,
 				   struct prb_mem *mem, const struct prb_regs *regs,

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 
-/* Beside the interface for C code; static functions of 3.6 to 3.15 by what they begin with. */
+/* Prefixes of static functions of 3.6 to 3.15, beside those of the C API. */
 static const char *const begins[] = {
 	"_start",
 	"_TAIL_CALL_",

@@ -12,7 +12,7 @@
 
 enum { MAX_MAPPED = 64 << 20, MAX_NAME = 120 };
 
-/* A place in these says nothing of what the program does: all code calls them. */
+/* A function in these libraries says nothing about the program: all code calls them. */
 static bool is_everywhere(const char *path)
 {
 	static const char *const names[] = {"libc.",	  "libc-",     "ld-",	"ld.",

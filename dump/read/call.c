@@ -6,13 +6,13 @@
 
 #include "base/cleanup.h"
 
-/* A thread asleep in a system call shows its pc and sp without being stopped. */
+/* A thread asleep in a system call shows its pc and sp in /proc. */
 static void take_registers(struct prb_reader *r, struct prb_reader_thread *thread,
 			   const struct prb_task *task)
 {
 	if (!r->native || !task->pc || !task->sp || !r->target->live)
 		return;
-	/* Its debugger has told all of them. */
+	/* The debugger has provided all registers. */
 	if (r->target->held && thread->regs.known)
 		return;
 	thread->regs = (struct prb_regs){.machine = r->target->machine, .pc = task->pc};
@@ -35,7 +35,7 @@ static struct prb_error *set_wait(struct prb_reader *r, struct prb_reader_thread
 	return out->waits_for ? NULL : prb_error_nomem();
 }
 
-/* As prb_task_read_call() wants it: a thread outside of any system call. */
+/* The input of prb_task_read_call(): a thread outside of any system call. */
 static struct prb_task no_call(const struct prb_task_watch *task)
 {
 	return (struct prb_task){.tid = task->tid, .state = task->state, .syscall = -1};
@@ -76,14 +76,14 @@ struct prb_error *prb_read_moment(struct prb_reader *r, struct prb_reader_thread
 
 	if (!thread->task)
 		return NULL;
-	/* One that SIGSTOP has stopped stays so. */
+	/* A thread stopped by SIGSTOP keeps that state. */
 	if (stop && !stop->group_stop)
 		thread->task->state = prb_stop_slept(stop) ? 'S' : 'R';
 	thread->call = no_call(thread->task);
 	if (r->options->no_waits)
 		return NULL;
 	PRB_TRY(prb_task_read_call(r->target, &thread->call));
-	/* Some kernels show no call of a thread that stands. */
+	/* Some kernels show no system call of a stopped thread. */
 	if (stop && !thread->call.in_syscall)
 		prb_stop_call(stop, &thread->call);
 	return same_call(&thread->call, &before) ? NULL : prb_read_wait(r, thread, r->target->mem);

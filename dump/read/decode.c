@@ -12,20 +12,22 @@
 struct known_code {
 	uint64_t address;
 	const char *name, *qualname, *file; /* the pool's, like `module` */
-	const char *module; /* __name__ of the globals it was first met with, or NULL */
+	const char *module; /* __name__ of the globals of its first frame, or NULL */
 	char *error;
-	struct prb_py_variables variables; /* if locals are asked for */
+	struct prb_py_variables variables; /* if locals are requested */
 	char *variables_error;
-	bool located; /* `location` is that of `position`, where it was met last */
+	bool located; /* `location` belongs to `position`, the last one looked up */
 	int64_t position;
 	struct prb_py_location location;
 };
 
-/* A program may have as many objects as it likes; those met first are shared most. */
+/* Bounds the cache: a program may have any number of objects. */
 enum { VALUES_KEPT = 65536 };
 
-/* Many frames hold the same objects: the `self` of methods that call each other, what all threads
- * of a pool share. Each is read once. */
+/*
+ * Cache of values: many frames share objects, such as the `self` of methods that call each other.
+ * Each object is read once.
+ */
 struct known_value {
 	char *text;
 	const char *type; /* the pool's */
@@ -37,10 +39,10 @@ struct prb_decoder {
 	const struct prb_dump_options *options;
 	struct prb_pool *pool;
 	PRB_VEC(struct known_code) codes;
-	struct prb_number_map numbers; /* of them, by their addresses */
-	struct prb_objects *objects;   /* NULL: variables are not asked for */
+	struct prb_number_map numbers; /* of `list`, by address */
+	struct prb_objects *objects;   /* NULL: variables are not requested */
 	PRB_VEC(struct known_value) values;
-	struct prb_number_map value_numbers; /* of them, by their addresses */
+	struct prb_number_map value_numbers; /* the same */
 };
 
 static struct prb_error *create_objects(struct prb_decoder *d)
@@ -96,7 +98,7 @@ void prb_decoder_destroy(struct prb_decoder *decoder)
 	free(decoder);
 }
 
-/* An error becomes that of a frame or code; only what concerns ourselves goes further. */
+/* Keeps the error of a frame or code as its text; only out of memory goes further. */
 static struct prb_error *keep_error(struct prb_error *err, char **ret)
 {
 	if (!err || err->code == PRB_ERROR_NOMEM)
@@ -107,7 +109,7 @@ static struct prb_error *keep_error(struct prb_error *err, char **ret)
 	return *ret ? NULL : prb_error_nomem();
 }
 
-/* A name that cannot be found out is none; what concerns ourselves is an error. */
+/* A name that cannot be read is NULL; only out of memory goes further. */
 static struct prb_error *optional(struct prb_error *err)
 {
 	if (err && err->code == PRB_ERROR_NOMEM)
@@ -116,7 +118,7 @@ static struct prb_error *optional(struct prb_error *err)
 	return NULL;
 }
 
-/* The name of the module whose globals the frame has, or NULL. */
+/* Name of the frame's globals' module, or NULL. */
 static struct prb_error *read_module(struct prb_decoder *d, const struct prb_py_frame *raw,
 				     const char **ret)
 {
@@ -148,7 +150,7 @@ static struct prb_error *read_variables(struct prb_decoder *d, const struct prb_
 		&known->variables_error);
 }
 
-/* Before 3.11 only a frame can tell the qualified name of its code. */
+/* Before 3.11 only a frame has the qualified name of its code. */
 static struct prb_error *read_code(struct prb_decoder *d, const struct prb_py_frame *raw,
 				   struct known_code *known)
 {
@@ -186,7 +188,7 @@ static struct prb_error *look_up(struct prb_decoder *d, const struct prb_py_fram
 	return NULL;
 }
 
-/* Recursion and threads that do the same stand at the same position. */
+/* Caches the last location: recursion and similar threads are at the same position. */
 static struct prb_error *locate(struct prb_decoder *d, const struct prb_py_frame *raw,
 				int64_t position, struct known_code *known)
 {
@@ -250,7 +252,7 @@ static struct prb_error *read_value(struct prb_decoder *d, uint64_t object,
 	return NULL;
 }
 
-/* What cannot be read has no class; without the text, nothing else would say so. */
+/* An unreadable value has no class; without the text nothing would show that. */
 static struct prb_error *read_number(struct prb_decoder *d, struct prb_dump_local *local,
 				     char **error)
 {

@@ -2,9 +2,8 @@
 /**
  * @file Decodes the raw frames of a thread: names, lines, variables.
  *
- * A decoder belongs to one instant of one view (code objects are looked up once per address, and
- * an address means something only as long as nothing runs), so it is made anew for each. The same
- * holds for the values of variables: many frames hold the same objects, and each is read once.
+ * A decoder caches code objects and values by address. Addresses stay valid only while nothing
+ * runs, so each instant of a view needs its own decoder.
  */
 #ifndef PRB_DUMP_READ_DECODE_H
 #define PRB_DUMP_READ_DECODE_H
@@ -22,8 +21,8 @@ struct prb_error *prb_decoder_create(struct prb_python *py, struct prb_mem *mem,
 void prb_decoder_destroy(struct prb_decoder *decoder);
 
 /**
- * Appends the Python frames of @p frames to thread->frames. What cannot be read of a frame is
- * said in its `error`; errors returned are about memory of ours only.
+ * Appends the Python frames of @p frames to thread->frames. A frame's `error` says what could not
+ * be read; the only error returned is PRB_ERROR_NOMEM.
  */
 struct prb_error *prb_decode_frames(struct prb_decoder *decoder, const struct prb_py_frames *frames,
 				    struct prb_dump_thread *thread) PRB_MUST_CHECK;

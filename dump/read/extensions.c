@@ -10,14 +10,14 @@
 
 struct text {
 	uint64_t type;
-	char *text; /* NULL: there is none */
+	char *text; /* NULL: no text */
 };
 
-/* Frames share objects: each is asked for once. */
+/* Cache of objects that extensions were asked about, since frames share objects. */
 struct asked {
 	const struct prb_custom *custom;
 	PRB_VEC(struct text) texts;
-	struct prb_number_map numbers; /* of them, by addresses */
+	struct prb_number_map numbers; /* of `list`, by address */
 };
 
 static bool find_text(void *context, uint64_t object, uint64_t type, struct prb_str *ret)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * All threads at one instant. A thread that sleeps need not be stopped for that, only proven not
- * to have run while the memory was copied; so those on a processor are stopped first, and those
- * that wake up meanwhile are stopped too, the next time. What is needed is learnt while all run,
- * and nothing is decoded before they run again.
+ * Reads all threads at one instant. A sleeping thread need not be stopped, only proven not to have
+ * run during the copy. So threads on a processor are stopped first; threads that wake up during the
+ * copy are stopped too in the next attempt. The pages to copy are learnt while all threads run, and
+ * decoded after they run again.
  *
- * With native frames all are stopped, since only then do they show all their registers.
+ * With native frames all threads are stopped: only then are all their registers readable.
  */
 #include <string.h>
 
@@ -17,15 +17,15 @@
 #include "dump/tasks/stop_all.h"
 
 enum {
-	ATTEMPTS = 6, /* instants before they are decoded while they stand */
-	MOMENTS = 24, /* the same while a thread is between two frames each time */
+	ATTEMPTS = 6, /* instants before threads are decoded while stopped */
+	MOMENTS = 24, /* the same if a thread is always in the middle of a call or return */
 };
 
 struct frozen {
 	struct prb_reader *reader;
 	struct prb_view *view;
 	struct prb_stop_all stops;
-	bool threadless; /* only states without a thread are read */
+	bool threadless; /* read only states without a thread */
 };
 
 static bool is_ours(const struct frozen *f, const struct prb_reader_thread *thread)
@@ -40,7 +40,7 @@ static struct prb_stop *stop_of(struct frozen *f, const struct prb_reader_thread
 			    : NULL;
 }
 
-/* Of a thread that has ended, only the state that it left behind could be read. */
+/* Copies what a thread needs. A thread that has ended left only its state. */
 static struct prb_error *copy_thread(struct frozen *f, struct prb_reader_thread *thread,
 				     const struct prb_stop *stop)
 {
@@ -100,7 +100,7 @@ static struct prb_error *decode_all(struct frozen *f)
 	return NULL;
 }
 
-/* Who was stopped for how long; the stops themselves have ended. */
+/* Accounts the pause to the threads, after the stops have ended. */
 static void account(struct frozen *f, const bool *stopped, double pause_us)
 {
 	struct prb_reader *r = f->reader;
@@ -108,7 +108,7 @@ static void account(struct frozen *f, const bool *stopped, double pause_us)
 
 	prb_vec_each (thread, &r->threads) {
 		struct prb_dump_thread *out = prb_reader_out(r, thread);
-		/* Whichever thread might have changed it did not run. */
+		/* A state without a thread: no thread that could have changed it ran. */
 		bool was_stopped = !thread->task || stopped[thread->task - r->tasks.list.items];
 
 		if (!is_ours(f, thread))
@@ -118,7 +118,7 @@ static void account(struct frozen *f, const bool *stopped, double pause_us)
 	}
 }
 
-/* A thread on a processor that was stopped in the middle of a call or return; NULL if none was. */
+/* A thread that was on a processor and was stopped in the middle of a call or return; or NULL. */
 static struct prb_reader_thread *find_between(struct frozen *f, int attempt)
 {
 	struct prb_reader_thread *thread;
@@ -211,7 +211,7 @@ struct prb_error *prb_read_frozen(struct prb_reader *r)
 	return freeze(r, false);
 }
 
-/* Without the right to stop threads, or the wish for it. */
+/* For use without the right to stop threads, or with --nonblocking. */
 static struct prb_error *read_unstable(struct prb_reader *r)
 {
 	struct prb_reader_thread *thread;

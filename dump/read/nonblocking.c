@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reading a thread that runs, without stopping it: it is read many times, and only the outermost
- * frames on which all reads agree are told. A frame that was on the stack at every one of them,
- * below nothing but such frames, was there all the time; what stands above it is not told.
+ * Reads a running thread without stopping it: it is read many times, and only the outermost frames
+ * common to all reads are shown. A frame that was in every read, with no other frames further out,
+ * was there all the time. The frames further in are not shown.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,10 @@ enum {
 	GAP_NS = 100 * 1000, /* between reads, growing: short periods of a program show up */
 };
 
-/* How many outermost frames two walks have in common; the innermost of them may have moved on. */
+/*
+ * Number of outermost frames that two walks have in common; the innermost of them may be at another
+ * position.
+ */
 static size_t common(const struct prb_py_frames *a, const struct prb_py_frames *b)
 {
 	size_t n = 0, most = PRB_MIN(a->list.count, b->list.count);
@@ -50,8 +53,8 @@ static void cut(struct prb_py_frames *frames, size_t count)
 }
 
 /*
- * The outermost frame of a thread stays. A read that ends elsewhere was cut short, in the middle
- * of a generator's giving control back (up to 3.10 nothing else shows that).
+ * The outermost frame of a thread never changes. A walk that ends in another frame was cut short
+ * while a generator yielded (up to 3.10 nothing else shows that).
  */
 static bool same_outermost(const struct prb_py_frames *a, const struct prb_py_frames *b)
 {
@@ -59,12 +62,12 @@ static bool same_outermost(const struct prb_py_frames *a, const struct prb_py_fr
 	       a->list.items[a->list.count - 1].address == b->list.items[b->list.count - 1].address;
 }
 
-/* What one more read says of thread->frames. */
+/* The result of one more read, compared with thread->frames. */
 struct opinion {
 	bool readable;
-	bool deeper; /* it has another outermost frame behind more frames: thread->frames is cut */
-	size_t confirms; /* so many of the outermost frames */
-	size_t depth;	 /* frames that it saw itself */
+	bool deeper;	 /* more frames and another outermost one: thread->frames was cut short */
+	size_t confirms; /* outermost frames that agree */
+	size_t depth;	 /* frames in this read */
 };
 
 static struct prb_error *confirm(struct prb_reader_thread *thread, struct prb_view *view,
@@ -141,7 +144,7 @@ static bool same_frame(const struct prb_dump_frame *a, const struct prb_dump_fra
 	       a->col == b->col && a->end_col == b->end_col;
 }
 
-/* Decodes as memory is now; *same: with the result that was there before. */
+/* Decodes memory as it is now; *same: with the same result as before. */
 static struct prb_error *decode_again(struct prb_reader *r, struct prb_reader_thread *thread,
 				      struct prb_view *view, bool *same)
 {
@@ -161,8 +164,8 @@ static struct prb_error *decode_again(struct prb_reader *r, struct prb_reader_th
 }
 
 /*
- * Names are read from code objects that frames on the stack keep alive; but are they still there?
- * A walk between two decodings that give the same proves that they were.
+ * Names come from code objects that frames on the stack keep alive. A walk between two decodings
+ * with equal results proves that the frames were still there.
  */
 static struct prb_error *decode_agreed(struct prb_reader *r, struct prb_reader_thread *thread,
 				       struct prb_view *view)
@@ -190,7 +193,9 @@ static struct prb_error *decode_agreed(struct prb_reader *r, struct prb_reader_t
 	return prb_reader_decode(r, thread, prb_view_mem(view));
 }
 
-/* The state that a thread leaves behind agrees with itself, but says nothing. */
+/*
+ * Checks that the thread lives: a state left by an ended thread agrees with itself, but is stale.
+ */
 static struct prb_error *check_alive(struct prb_reader *r, struct prb_reader_thread *thread,
 				     struct prb_view *view)
 {

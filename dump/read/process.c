@@ -12,7 +12,7 @@
 #include "target/core/core.h"
 #include "target/proc/signal_text.h"
 
-/* A snapshot of a core has it as it was noted: number, thread, si_code, sender, address. */
+/* A snapshot of a core has a note: signal, thread, si_code, sender, address. */
 static bool recall_death(struct prb_target *target, struct prb_core_info *ret)
 {
 	prb_auto_str struct prb_str text = {};
@@ -39,7 +39,7 @@ static void remember_death(struct prb_target *target, const struct prb_core_info
 	prb_target_remember(target, "death", prb_str_text(&text), text.length);
 }
 
-/* The last line that has something. */
+/* Copies the last line that is not empty. */
 static void copy_exception(const struct prb_core_info *core, struct prb_dump_death *ret)
 {
 	const char *text = core->exception;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What a dump says of the process as a whole: its program, how it died. Any thread.
+ * @file Fills the parts of a dump about the process: its program, its cause of death. Threading:
+ * any thread.
  */
 #ifndef PRB_DUMP_READ_PROCESS_H
 #define PRB_DUMP_READ_PROCESS_H
@@ -10,11 +11,13 @@
 
 struct prb_reader;
 
-/** What it died of, as its core tells. Of any target; all 0 if it is neither a core nor the
- * snapshot of one. */
+/**
+ * The cause of death according to the core; all 0 if the target is neither a core nor the snapshot
+ * of one.
+ */
 struct prb_dump_death prb_dump_death(struct prb_target *target);
 
-/** Fills what the dump says of the process. */
+/** Fills the dump's members about the process. */
 struct prb_error *prb_read_process(struct prb_reader *r) PRB_MUST_CHECK;
 
 #endif

@@ -9,7 +9,7 @@
 #include "dump/read/thread_names.h"
 #include "dump/tasks/thread_of_state.h"
 
-/* Modules that wait for the code that calls them: the call into them says what is waited for. */
+/* Modules that wait on behalf of their callers: the call into them is shown as the reason. */
 static const char *const waiting_modules[] = {
 	"threading",
 	"queue",
@@ -27,7 +27,7 @@ static const char *const waiting_modules[] = {
 	"torch.utils.data._utils.pin_memory",
 };
 
-/* Functions of them that run what somebody else has asked for: no caller beyond them matters. */
+/* Functions of those modules that run other code's tasks: callers beyond them do not matter. */
 static const struct {
 	const char *module, *name;
 } runners[] = {
@@ -62,8 +62,10 @@ static bool is_runner(const struct prb_dump_frame *frame)
 	return false;
 }
 
-/* The outermost of the library's own frames at the inner end: Queue.get rather than Condition.wait.
- * NULL if the innermost Python frame is the user's, or runs a function of C for the user. */
+/*
+ * The outermost of the library's frames at the inner end: Queue.get rather than Condition.wait.
+ * NULL if the innermost Python frame is the user's, or runs a C function for the user.
+ */
 static const struct prb_dump_frame *library_call(const struct prb_dump_thread *out)
 {
 	const struct prb_dump_frame *frame, *call = NULL;
@@ -78,7 +80,7 @@ static const struct prb_dump_frame *library_call(const struct prb_dump_thread *o
 	return call;
 }
 
-/* A function outside of any class has a name that says little without its module. */
+/* A function outside of a class gets its module's name. */
 static char *describe_call(const struct prb_dump_frame *call)
 {
 	const char *name = name_of(call);
@@ -88,7 +90,7 @@ static char *describe_call(const struct prb_dump_frame *call)
 	return prb_format("futex: waiting in %s.%s", call->module, name);
 }
 
-/* The number and name of the thread that holds it; 0 and NULL if they are not known. */
+/* Number and name of the thread @p pthread; 0 and NULL if unknown. */
 static struct prb_error *find_owner(struct prb_reader *r, const struct prb_reader_thread *waiting,
 				    struct prb_view *view, uint64_t pthread, pid_t *ret,
 				    char **name)
@@ -133,7 +135,7 @@ static struct prb_error *describe_lock(struct prb_reader *r, const struct prb_re
 	return NULL;
 }
 
-/* Whether its waiting has to do with a Python object, and the object may be looked for. */
+/* True if the thread may wait for a Python object that can be searched. */
 static bool may_have_lock(struct prb_reader *r, const struct prb_reader_thread *thread)
 {
 	return thread->py && thread->futex && thread->frames.list.count &&

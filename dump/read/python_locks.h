@@ -12,7 +12,7 @@
 struct prb_error *prb_python_locks_gather(struct prb_reader *r,
 					  struct prb_view *view) PRB_MUST_CHECK;
 
-/** Replaces waits_for where more is known than the kernel tells. Needs frames and thread names. */
+/** Replaces waits_for if more is known than from the kernel. Needs frames and thread names. */
 struct prb_error *prb_python_locks_explain(struct prb_reader *r, struct prb_reader_thread *thread,
 					   struct prb_view *view) PRB_MUST_CHECK;
 

@@ -38,7 +38,7 @@ void prb_reader_deinit(struct prb_reader *r)
 	prb_native_destroy(r->native);
 }
 
-/* Who had it when threads were listed may have gone to sleep before it was read. */
+/* The thread may have released or acquired the GIL since threads were listed. */
 static void look_at_gil(struct prb_reader_thread *thread, struct prb_mem *mem)
 {
 	struct prb_py_thread *state = &thread->state;
@@ -76,7 +76,7 @@ void prb_reader_share(struct prb_reader *r, struct prb_mem *mem)
 	r->shared_mem = mem;
 }
 
-/* The decoder that threads share, made for the first of them. */
+/* The decoder shared by all threads, made for the first one. */
 static struct prb_error *shared_decoder(struct prb_reader *r, struct prb_python *py,
 					struct prb_decoder **ret)
 {
@@ -180,9 +180,9 @@ struct prb_error *prb_reader_note_pc(struct prb_reader_thread *thread, struct pr
 }
 
 /*
- * Stopped in the middle of a call or return: the chain makes no sense, or (while the eval loop is
- * being entered, up to 3.12) there seems to be none. A thread may really have no Python frames, so
- * that is only doubted a few times.
+ * Stopped in the middle of a call or return, the chain of frames is invalid or, while the eval loop
+ * is being entered (up to 3.12), seems empty. A thread may really have no Python frames, so an
+ * empty chain is only doubted a few times.
  */
 bool prb_reader_is_between(struct prb_reader_thread *thread, int attempt)
 {
@@ -191,7 +191,7 @@ bool prb_reader_is_between(struct prb_reader_thread *thread, int attempt)
 	if (!thread->py)
 		return false;
 	if (thread->doubt == PRB_NATIVE_BARE_LOOP) {
-		/* One that has not run on yet is where it was. */
+		/* A thread with the same pc has not run on yet. */
 		thread->doubts += thread->doubt_pc != thread->regs.pc;
 		thread->doubt_pc = thread->regs.pc;
 		if (thread->doubts >= DOUBTS)
@@ -202,8 +202,8 @@ bool prb_reader_is_between(struct prb_reader_thread *thread, int attempt)
 }
 
 /*
- * Nothing helps but to let it run on a little. On a busy machine it has to get a processor for
- * that first: its counters tell that it had one.
+ * Lets the thread run on a little, which is the only remedy. On a busy machine it must get a
+ * processor first: its counters show when it did.
  */
 void prb_reader_let_run(struct prb_reader *r, struct prb_reader_thread *thread)
 {
@@ -227,7 +227,7 @@ struct prb_error *prb_reader_ended(const struct prb_reader_thread *thread)
 					: "it ended while it was read");
 }
 
-/* The thread is gone, or cannot be stopped: that is the thread's error, not the dump's. */
+/* An ended thread, or one that cannot be stopped, gets an error of its own; the dump goes on. */
 struct prb_error *prb_reader_refuse(struct prb_reader *r, struct prb_reader_thread *thread,
 				    struct prb_error *err)
 {

@@ -2,9 +2,9 @@
 /**
  * @file Reads the stacks of threads, each as exactly as its state allows.
  *
- * dump/plan.c says which threads are read. Each way of reading them is a file: sleeping.c,
- * running.c, frozen.c (also for states without a thread), nonblocking.c, and still.c for targets
- * that do not move. Internal to dump/.
+ * dump/plan.c chooses the threads. Each way of reading is a file: sleeping.c, running.c, frozen.c
+ * (also for states without a thread), nonblocking.c, and still.c for targets that do not run.
+ * Internal to dump/.
  */
 #ifndef PRB_DUMP_READ_READER_H
 #define PRB_DUMP_READ_READER_H
@@ -20,7 +20,7 @@
 #include "target/ptrace/stop.h"
 #include "dump/tasks/tasks.h"
 
-/** A thread to be read, and what was read while it was stopped. */
+/** A thread to be read, and the data read while it was stopped. */
 struct prb_reader_thread {
 	struct prb_python *py;	     /**< NULL: a thread without Python state */
 	struct prb_py_thread state;  /**< valid if py is not NULL */
@@ -32,21 +32,21 @@ struct prb_reader_thread {
 	struct prb_py_frames frames;
 	struct prb_error *frames_error; /**< why `frames` ends early, or NULL */
 	struct prb_task call;		/**< the system call it sleeps in */
-	struct prb_regs regs;		/**< regs.known is 0 if they could not be had */
-	enum prb_native_doubt doubt;	/**< of the place of its Python frames among native ones */
-	unsigned doubts;		/**< moments at which it was in doubt */
-	uint64_t doubt_pc;		/**< the last of them */
-	uint64_t pc;			/**< where it ran when it was stopped; 0 if not known */
-	uint64_t futex;			/**< it sleeps in futex() on this address; 0 if not */
+	struct prb_regs regs;		/**< regs.known is 0 if they are not available */
+	enum prb_native_doubt doubt; /**< about the place of its Python frames among native ones */
+	unsigned doubts;	     /**< moments at which the place was in doubt */
+	uint64_t doubt_pc;	     /**< pc at the last of them */
+	uint64_t pc;		     /**< where it ran when it was stopped; 0 if unknown */
+	uint64_t futex;		     /**< it sleeps in futex() on this address; 0 if not */
 	bool done;
-	bool recorded; /**< a snapshot tells how it was read */
+	bool recorded; /**< a snapshot says how it was read */
 };
 
-/** Everything that making a dump needs; lives as long as that takes. */
+/** The state of a dump while it is made. */
 struct prb_reader {
 	struct prb_target *target;
 	const struct prb_dump_options *options;
-	struct prb_view *view; /**< the shared one: all that is not read from a stopped thread */
+	struct prb_view *view; /**< the shared view: all reads but those of a stopped thread */
 	struct prb_modules *modules;
 	struct prb_pythons *pythons; /**< borrowed, like the modules */
 	struct prb_native *native;   /**< NULL unless native frames are wanted */
@@ -54,10 +54,13 @@ struct prb_reader {
 	struct prb_wait_context *waits;
 	struct prb_dump *dump;
 	PRB_VEC(struct prb_reader_thread) threads;
-	double patience; /**< with other commands that read it; PRB_STOP_PATIENCE at first */
+	double patience; /**< towards other commands that read the target; PRB_STOP_PATIENCE at
+			    first */
 
-	/* While threads are decoded from the same instant of the same memory: what is known of
-	 * its code objects. See prb_reader_share(). */
+	/*
+	 * The decoder of prb_reader_share(), while threads are decoded from one instant of one
+	 * memory.
+	 */
 	struct prb_mem *shared_mem;
 	struct prb_python *shared_py;
 	struct prb_decoder *shared;
@@ -70,13 +73,13 @@ static inline struct prb_dump_thread *prb_reader_out(struct prb_reader *r,
 }
 
 /**
- * Reads the raw frames of a thread through @p mem into thread->frames. What is wrong with them
- * goes to frames_error; errors returned are about ourselves or a vanished process.
+ * Reads the raw frames of a thread through @p mem into thread->frames. Their errors go to
+ * frames_error; errors returned are ours (out of memory) or of a vanished process.
  */
 struct prb_error *prb_reader_walk(struct prb_reader_thread *thread,
 				  struct prb_mem *mem) PRB_MUST_CHECK;
 
-/** Decodes what was walked into the dump's thread, replacing what was there. */
+/** Decodes the raw frames into the dump's thread, replacing its frames. */
 struct prb_error *prb_reader_decode(struct prb_reader *r, struct prb_reader_thread *thread,
 				    struct prb_mem *mem) PRB_MUST_CHECK;
 
@@ -89,61 +92,65 @@ struct prb_error *prb_reader_fetch_stack(struct prb_reader *r, struct prb_view *
 					 const struct prb_regs *regs) PRB_MUST_CHECK;
 
 /**
- * Until the next call, decoding from @p mem looks up each code object only once for all threads;
- * NULL ends that. Must be called anew whenever @p mem becomes another instant.
+ * Until the next call, each code object in @p mem is decoded once for all threads; NULL ends that.
+ * Call it anew whenever @p mem becomes another instant.
  */
 void prb_reader_share(struct prb_reader *r, struct prb_mem *mem);
 
 /**
- * PRB_ERROR_NO_PROCESS if the state of a thread belongs to another one by now: it may have been
- * freed and used again since it was listed. PRB_ERROR_NOT_FOUND if the thread has put it away.
+ * PRB_ERROR_NO_PROCESS if the state now belongs to another thread: it may have been freed and
+ * reused since it was listed. PRB_ERROR_NOT_FOUND if the thread has detached from it.
  */
 struct prb_error *prb_reader_check_state(struct prb_reader_thread *thread,
 					 struct prb_mem *mem) PRB_MUST_CHECK;
 
-/** Why a thread that is gone has no stack. */
+/** The error for a thread that ended before its stack was read. */
 struct prb_error *prb_reader_ended(const struct prb_reader_thread *thread) PRB_MUST_CHECK
 	__attribute__((returns_nonnull));
 
-/** The thread has put its state away: from now on it is one without a thread. */
+/** Marks the state as one without a thread: the thread has detached from it. */
 void prb_reader_detach(struct prb_reader *r, struct prb_reader_thread *thread);
 
-/** The thread cannot be read because of @p err, which is taken over: the thread says so. */
+/** Stores @p err, whose ownership is taken, as the thread's error. */
 struct prb_error *prb_reader_refuse(struct prb_reader *r, struct prb_reader_thread *thread,
 				    struct prb_error *err) PRB_MUST_CHECK;
 
-/** True if what was walked is no stack: it was stopped in the middle of a call or return. */
+/**
+ * True if the frames are no valid stack: the thread was stopped in the middle of a call or return.
+ */
 bool prb_reader_is_between(struct prb_reader_thread *thread, int attempt);
 
 /** Waits a little for a thread that was stopped to run on. */
 void prb_reader_let_run(struct prb_reader *r, struct prb_reader_thread *thread);
 
-/** Ends what was walked. */
+/** Frees the raw frames. */
 void prb_reader_clear(struct prb_reader_thread *thread);
 
-/** Ends all but the dump. */
+/** Frees all but the dump. */
 void prb_reader_deinit(struct prb_reader *r);
 
 /**
  * Reads all threads that slept when they were noted, through @p view, which must hold nothing from
- * before that. Those that slept on until it was done are `done`, and exact.
+ * before that. Threads that slept until the end are exact, and marked `done`.
  */
 struct prb_error *prb_read_sleeping(struct prb_reader *r, struct prb_view *view) PRB_MUST_CHECK;
 
-/** Reads a thread that does not sleep: stopped, or (nonblocking) by agreement of several reads. */
+/**
+ * Reads a thread that does not sleep: by a stop, or (nonblocking) by agreement of several reads.
+ */
 struct prb_error *prb_read_running(struct prb_reader *r,
 				   struct prb_reader_thread *thread) PRB_MUST_CHECK;
 
 /**
- * Reads the states that have no thread: any thread might change them, so that all that run are
- * stopped meanwhile.
+ * Reads the states without a thread. All running threads are stopped meanwhile, since any might
+ * change them.
  */
 struct prb_error *prb_read_threadless(struct prb_reader *r) PRB_MUST_CHECK;
 
-/** Reads all threads while every one of the process is stopped. */
+/** Reads all threads while the whole process is stopped. */
 struct prb_error *prb_read_frozen(struct prb_reader *r) PRB_MUST_CHECK;
 
-/** Reads all threads of a target that does not move. */
+/** Reads all threads of a target that does not run. */
 struct prb_error *prb_read_still(struct prb_reader *r) PRB_MUST_CHECK;
 
 /** Reads by agreement of several reads, without stopping. */

@@ -9,7 +9,7 @@
 
 static const char *const read_names[] = {"idle", "stopped", "unstable"};
 
-/* Several states may have no thread: then the state itself tells them apart. */
+/* The key of a note. Several states may have no thread: then the state's address is in it. */
 static void name_fact(struct prb_str *key, const char *what, const struct prb_reader_thread *thread,
 		      const struct prb_dump_thread *out)
 {
@@ -20,7 +20,10 @@ static void name_fact(struct prb_str *key, const char *what, const struct prb_re
 			       (unsigned long long)thread->state.address);
 }
 
-/* For a snapshot: how the thread was read; and the frames that agreed, which no memory shows. */
+/*
+ * Notes for a snapshot how the thread was read, and the agreed frames, which its memory does not
+ * show.
+ */
 void prb_note_recorded(struct prb_reader *r, const struct prb_reader_thread *thread)
 {
 	const struct prb_dump_thread *out = prb_reader_out(r, thread);

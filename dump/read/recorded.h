@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/**
- * @file How a thread was read, as a snapshot notes it. Internal to dump/.
- */
+/** @file A snapshot's notes of how a thread was read. Internal to dump/. */
 #ifndef PRB_DUMP_READ_RECORDED_H
 #define PRB_DUMP_READ_RECORDED_H
 
 #include "dump/read/reader.h"
 
-/** In a snapshot: takes over how the thread was read, and the frames of an unstable one. */
+/** In a snapshot: restores how the thread was read, and the frames of an unstable one. */
 struct prb_error *prb_read_recorded(struct prb_reader *r,
 				    struct prb_reader_thread *thread) PRB_MUST_CHECK;
 
-/** The same of what went wrong when it was read, which replay cannot know. */
+/** Restores the error of the reading, which a replay cannot reproduce. */
 struct prb_error *prb_read_recorded_error(struct prb_reader *r,
 					  const struct prb_reader_thread *thread) PRB_MUST_CHECK;
 

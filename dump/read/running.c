@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Reading a thread that does not sleep: it is stopped for the time of a copy, and decoded after it
- * runs again.
- */
+/* Reads a thread that does not sleep: stops it for one copy, and decodes after it runs again. */
 #include <stdio.h>
 
 #include "base/cleanup.h"
@@ -12,12 +9,12 @@
 
 enum {
 	STOP_TIMEOUT_MS = 1000,
-	STOP_ATTEMPTS = 8, /* times that a thread is stopped before it is decoded while it stands */
-	MOMENTS = 24,	   /* the same while it is caught between two frames each time */
-	IDLE_ATTEMPTS = 8, /* tries to read a thread that wakes up all the time without a stop */
+	STOP_ATTEMPTS = 8, /* stops before the thread is decoded while stopped */
+	MOMENTS = 24,	   /* the same if it is always in the middle of a call or return */
+	IDLE_ATTEMPTS = 8, /* attempts to read a thread that wakes up all the time without a stop */
 };
 
-/* What is done while the thread stands still: copy, and follow the chain of frames. */
+/* Runs while the thread is stopped: copies, and follows the chain of frames. */
 static struct prb_error *copy_stopped(struct prb_reader *r, struct prb_reader_thread *thread,
 				      struct prb_view *view, struct prb_stop *stop)
 {
@@ -61,8 +58,9 @@ static struct prb_error *stop_once(struct prb_reader *r, struct prb_reader_threa
 }
 
 /*
- * Stops until everything that decoding needs was in the copy: what was missing is expected the
- * next time. A program that changes its stack faster than that is decoded while it stands.
+ * Stops the thread repeatedly until a copy has all pages that decoding needs; the next copy
+ * includes missing pages. If the stack changes too fast for that, the last attempt decodes while
+ * the thread is stopped.
  */
 static struct prb_error *read_stopped(struct prb_reader *r, struct prb_reader_thread *thread,
 				      struct prb_view *view)
@@ -89,7 +87,7 @@ static struct prb_error *read_stopped(struct prb_reader *r, struct prb_reader_th
 	return NULL;
 }
 
-/* Reads it as if it slept, into its own view; that it did is for the caller to check. */
+/* Reads the thread as if it slept, into its own view; the caller checks that it did. */
 static struct prb_error *read_once(struct prb_reader *r, struct prb_reader_thread *thread,
 				   struct prb_view *view)
 {
@@ -99,7 +97,7 @@ static struct prb_error *read_once(struct prb_reader *r, struct prb_reader_threa
 	return prb_reader_decode(r, thread, prb_view_mem(view));
 }
 
-/* A thread that only wakes up now and then need not be stopped: it sleeps again soon. */
+/* Reads a thread that wakes up now and then: it soon sleeps again, so it need not be stopped. */
 static struct prb_error *read_between(struct prb_reader *r, struct prb_reader_thread *thread,
 				      struct prb_view *view, bool *ret)
 {
@@ -107,7 +105,7 @@ static struct prb_error *read_between(struct prb_reader *r, struct prb_reader_th
 	for (int attempt = 0; attempt < IDLE_ATTEMPTS && !*ret; attempt++) {
 		prb_task_note(&r->tasks, thread->task);
 		thread->regs.known = 0;
-		/* Registers come with what it waits for, and native frames from them. */
+		/* The call brings registers, which native frames start from. */
 		PRB_TRY(prb_read_call(r, thread));
 		PRB_TRY(prb_read_wait(r, thread, r->target->mem));
 		PRB_TRY(read_once(r, thread, view));
@@ -135,8 +133,9 @@ struct prb_error *prb_read_running(struct prb_reader *r, struct prb_reader_threa
 			err = read_stopped(r, thread, view);
 	}
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
-		prb_reader_detach(r, thread); /* to be read with the others that have none */
-	if (err && err->code == PRB_ERROR_PERMISSION) { /* somebody else traces it */
+		prb_reader_detach(r,
+				  thread); /* read later, with the other states without a thread */
+	if (err && err->code == PRB_ERROR_PERMISSION) { /* another tracer holds it */
 		struct prb_error *failed = prb_dump_warn(
 			r->dump, prb_format("%s; it was read without being stopped", err->message));
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reading all threads that sleep, in as few system calls as can be: what they need is fetched for
- * all of them together, level by level. That they did sleep is checked afterwards, each by itself
- * (see tasks.h), so it does not matter in which order anything was read in between.
+ * Reads all sleeping threads in as few system calls as possible: pages are fetched for all threads
+ * together, level by level. Each thread is checked afterwards to have slept (see tasks.h), so the
+ * order of reads in between does not matter.
  */
 #include "base/cleanup.h"
 #include "dump/read/reader.h"
@@ -11,16 +11,16 @@
 struct sleeping {
 	struct prb_reader *reader;
 	struct prb_view *view;
-	bool walked; /* all of them at least once */
+	bool walked; /* all threads at least once */
 };
 
-/* Or a state without a thread, which nothing proves to be at rest. */
+/* True also for a state without a thread, which no counters prove to be idle. */
 static bool is_running(const struct prb_reader_thread *thread)
 {
 	return !thread->task || thread->task->state == 'R';
 }
 
-/* Most waits are described from arguments that lie in the thread's own stack. */
+/* Prefetches arguments on the thread's own stack: most waits are described from them. */
 static void expect_arguments(struct prb_view *view, const struct prb_task *call)
 {
 	enum { NEAR = 65536, LENGTH = 16 /* struct timespec */ };
@@ -43,7 +43,7 @@ static struct prb_error *read_calls(struct sleeping *s)
 	return prb_view_prefetch(s->view);
 }
 
-/* Walks those that have not been walked to their end. */
+/* Walks the threads whose walk is incomplete. */
 static struct prb_error *walk_rest(void *context)
 {
 	struct sleeping *s = context;
@@ -60,7 +60,7 @@ static struct prb_error *walk_rest(void *context)
 	return NULL;
 }
 
-/* A redacted snapshot must not come to hold what only a wait was described from. */
+/* A redacted snapshot must not hold memory that only the description of a wait needed. */
 static struct prb_mem *wait_memory(struct sleeping *s)
 {
 	const struct prb_target *target = s->reader->target;
@@ -90,7 +90,7 @@ struct prb_error *prb_read_sleeping(struct prb_reader *r, struct prb_view *view)
 	PRB_TRY(prb_view_gather(view, walk_rest, &s));
 	PRB_TRY(walk_rest(&s));
 
-	/* A snapshot must hold what each thread needs by itself. */
+	/* A snapshot must hold each thread's needs separately. */
 	if (!prb_target_is_recorded(r->target))
 		prb_reader_share(r, prb_view_mem(view));
 	PRB_TRY(decode_all(&s));

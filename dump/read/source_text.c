@@ -25,7 +25,7 @@ struct sources {
 	PRB_VEC(struct file) files;
 };
 
-/* When the process began: field 22 of its stat, in ticks since boot. */
+/* Start of the process: field 22 of its stat, in ticks since boot. */
 static double start_time(struct prb_target *t)
 {
 	prb_auto_str struct prb_str stat = {};
@@ -68,7 +68,10 @@ static struct prb_error *check_age(struct sources *s, const char *path, const st
 				  path));
 }
 
-/* A relative path counts from where the process is; it may have moved since it was compiled. */
+/*
+ * A relative path counts from the process's current directory, which may differ from that at
+ * compile time.
+ */
 static struct prb_error *open_source(struct sources *s, const char *path, int *fd)
 {
 	if (path[0] == '/')
@@ -79,7 +82,7 @@ static struct prb_error *open_source(struct sources *s, const char *path, int *f
 	return prb_target_open_file(s->target, whole, fd);
 }
 
-/* A file that changes while it is read gives what of it was there. */
+/* Of a file that changes meanwhile, the text is what was read. */
 static struct prb_error *read_text(int fd, size_t size, struct file *file)
 {
 	prb_auto_free char *text = malloc(size);
@@ -106,7 +109,7 @@ static struct prb_error *left_out(struct sources *s, struct prb_error *err)
 	if (why->code == PRB_ERROR_NOMEM)
 		return prb_steal(&why);
 	if (!s->target->ops->open_file)
-		return NULL; /* a snapshot: has the lines, or has them not */
+		return NULL; /* a snapshot has either the lines or nothing */
 	return warn(s, prb_format("source lines are left out: %s", why->message));
 }
 
@@ -116,7 +119,7 @@ static struct prb_error *load(struct sources *s, struct file *file)
 	struct prb_error *err = open_source(s, file->path, &fd);
 	struct stat st;
 
-	/* "<string>", a file in an archive, or gone. */
+	/* "<string>", a file in an archive, or deleted. */
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		return NULL;
 	if (err)

@@ -7,8 +7,8 @@
 
 /**
  * Fills `source` of all Python frames whose file can be read, or with @p innermost only of the
- * first one of each thread; adds a warning for each file that was changed after the process
- * started, since its lines may not be those that run.
+ * first frame of each thread. Adds a warning for each file changed after the process started, since
+ * its lines may not match the running code.
  */
 struct prb_error *prb_source_fill(struct prb_target *target, struct prb_dump *dump,
 				  bool innermost) PRB_MUST_CHECK;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reading threads that do not move: of a core, of a snapshot, or in a debugger. */
+/* Reads threads that do not run: of a core, of a snapshot, or in a debugger. */
 #include "base/cleanup.h"
 #include "dump/read/call.h"
 #include "dump/read/reader.h"
 #include "dump/read/recorded.h"
 #include "target/snapshot/snapshot.h"
 
-/* What nothing more can be asked about. */
+/* Notes a doubt that no further reading can resolve. */
 static struct prb_error *tell_doubt(struct prb_reader *r, struct prb_reader_thread *thread)
 {
 	struct prb_dump_thread *out = prb_reader_out(r, thread);

@@ -40,7 +40,7 @@ static struct prb_error *name_threads(struct prb_reader *r, struct prb_python *p
 	struct prb_error *err =
 		prb_python_thread_names(py, view, interp, has_no_name, &nameless, &names);
 
-	/* threading's own table may be in the middle of a change: then threads have no names. */
+	/* `threading` may be changing its table: then threads have no names. */
 	if (err) {
 		if (err->code == PRB_ERROR_NOMEM)
 			return err;
@@ -57,7 +57,7 @@ static struct prb_error *name_threads(struct prb_reader *r, struct prb_python *p
 	return err;
 }
 
-/* The names of one interpreter's threads; *nameless counts those that got none. */
+/* Sets the names of one interpreter's threads; *nameless counts threads without one. */
 static struct prb_error *name_interp(struct prb_reader *r, struct prb_python *py,
 				     struct prb_view *view, uint64_t interp, size_t *nameless)
 {
@@ -71,8 +71,10 @@ static struct prb_error *name_interp(struct prb_reader *r, struct prb_python *py
 	return NULL;
 }
 
-/* The target runs on while its table of names is read, so a name that is missing is looked for
- * again, a few times; threads that C code made have none. */
+/*
+ * Repeats the search for missing names a few times, since the target changes its table meanwhile.
+ * Threads made by C code have none.
+ */
 static struct prb_error *name_again(struct prb_reader *r, struct prb_python *py, uint64_t interp)
 {
 	enum { ATTEMPTS = 3 };
@@ -115,7 +117,7 @@ struct prb_error *prb_read_thread_name(struct prb_python *py, struct prb_view *v
 	return NULL;
 }
 
-/* A snapshot keeps the names, whichever look at the table found them. */
+/* Notes the name for a snapshot, whichever attempt found it. */
 static void remember_name(struct prb_reader *r, const struct prb_dump_thread *out)
 {
 	prb_auto_str struct prb_str key = {};

@@ -7,11 +7,11 @@
 
 #include "dump/read/reader.h"
 
-/** Fills the names that `threading` of each interpreter of @p py gives. */
+/** Fills in the names from `threading` of each interpreter of @p py. */
 struct prb_error *prb_read_thread_names(struct prb_reader *r, struct prb_python *py,
 					struct prb_view *view) PRB_MUST_CHECK;
 
-/** The name of a thread that is none of the dump's; *ret is NULL if it has none; caller frees. */
+/** The name of a thread that the dump lacks; *ret is NULL if it has none; caller frees. */
 struct prb_error *prb_read_thread_name(struct prb_python *py, struct prb_view *view,
 				       uint64_t interp, uint64_t pthread,
 				       char **ret) PRB_MUST_CHECK;

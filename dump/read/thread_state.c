@@ -28,7 +28,10 @@ static bool waits_for_gil(const struct prb_reader_thread *thread)
 	       thread->futex < thread->state.gil + (uint64_t)l->gil_size;
 }
 
-/* Threads are read one after the other: of two that had it then, the first is its holder. */
+/*
+ * Threads are read one after the other: if two held the GIL when read, the first counts as the
+ * holder.
+ */
 static bool has_holder(const struct prb_reader *r, const struct prb_reader_thread *thread)
 {
 	const struct prb_reader_thread *other;
@@ -55,7 +58,7 @@ struct prb_error *prb_read_thread_state(struct prb_reader *r, struct prb_reader_
 	return prb_str_copy(thread->task ? thread->task->name : NULL, &out->os_name);
 }
 
-/* Its stack pointer: 0 if it is not known, or if the thread runs. */
+/* The thread's stack pointer: 0 if unknown, or if the thread runs. */
 static struct prb_error *find_sp(struct prb_reader *r, struct prb_reader_thread *thread,
 				 uint64_t *ret)
 {

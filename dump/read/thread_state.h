@@ -13,8 +13,8 @@ struct prb_error *prb_read_thread_state(struct prb_reader *r,
 					struct prb_reader_thread *thread) PRB_MUST_CHECK;
 
 /**
- * Corrects `gc` of the threads of interpreters that collect garbage: where a sleeping thread is
- * found to be the one, no other thread is, although it may hold the GIL by now.
+ * Corrects `gc` of the threads of interpreters that collect garbage: if a sleeping thread is found
+ * to collect, the present GIL holder is not the collector.
  */
 struct prb_error *prb_read_gc_thread(struct prb_reader *r) PRB_MUST_CHECK;
 

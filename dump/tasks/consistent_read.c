@@ -7,14 +7,17 @@
 #include "base/log.h"
 #include "dump/tasks/stop_all.h"
 
-/* What is torn can be shown, and marked; what was freed while it was read can not. */
+/*
+ * Limits of attempts. A torn value can be shown, and marked; memory freed during the read cannot,
+ * so errors get more attempts.
+ */
 enum { ATTEMPTS = 6, AFTER_ERRORS = 60, HALF_MADE = 20, BATCH = 32, LOOKS = 3 };
 
 struct comparison {
 	struct prb_mem *mem;
 	bool same;
 	size_t count;
-	const char *read[BATCH]; /* what was read then, and which words of it */
+	const char *read[BATCH]; /* the words read earlier, and marks of which were read */
 	const struct prb_page_marks *marks[BATCH];
 	struct prb_block blocks[BATCH];
 	uint64_t pages[BATCH][PRB_PAGE_WORDS];
@@ -60,8 +63,8 @@ static void compare_page(void *context, uint64_t address, const void *data,
 }
 
 /*
- * Whether all words that were read are still what they were. Pages are not read at the same time,
- * so what changes to and fro may seem to be what it was; not so often one time after the other.
+ * True if all words that were read are unchanged. Pages are not compared at the same instant, so a
+ * word that alternates may look unchanged; several comparisons in a row make that unlikely.
  */
 static bool is_unchanged(struct prb_target *t, const struct prb_view *view)
 {
@@ -77,8 +80,10 @@ static bool is_unchanged(struct prb_target *t, const struct prb_view *view)
 	return c.same;
 }
 
-/* A thread may be stopped in the middle of making a frame or an object, which fits together only
- * after it has run on. */
+/*
+ * A thread may be stopped while it makes a frame or an object, which is valid only after it has run
+ * on.
+ */
 static bool is_half_made(const struct prb_error *err)
 {
 	return err && (err->code == PRB_ERROR_BAD_DATA || err->code == PRB_ERROR_FAULT);
@@ -94,7 +99,7 @@ static bool any_stopped(const struct prb_stop_all *stops)
 	return false;
 }
 
-/* Copies what the last attempt has read while nobody runs. *runs: somebody had to be stopped. */
+/* Copies the pages of the last attempt while no thread runs. *runs: a thread had to be stopped. */
 static struct prb_error *copy(struct prb_stop_all *stops, struct prb_view *view, bool *held,
 			      bool *runs)
 {
@@ -147,7 +152,7 @@ struct prb_error *prb_read_consistent(struct prb_target *t, struct prb_tasks *ta
 		return err;
 	stopped = read_stopped(t, &stops, view, attempt, context, consistent);
 	prb_stop_all_deinit(&stops);
-	/* Without the right to stop it, what was read while it ran is all there is. */
+	/* Without the right to stop threads, the result of the unstopped read is all there is. */
 	if (prb_error_catch(&stopped, PRB_ERROR_PERMISSION))
 		return err;
 	prb_error_destroy(err);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Reading something of a process that runs so that all of it is of one instant.
+ * @file Reads data of a running process so that all of it is of one instant.
  *
- * It is read while the process runs; if what was read has not changed when it is looked at again,
- * that was it, and nothing was stopped. Else the threads that run are stopped for the time of one
- * copy of the pages that were read, and it is read from those, some times if it leads elsewhere by
- * then. Data that contradicts itself (PRB_ERROR_BAD_DATA, PRB_ERROR_FAULT) is read again as long as
- * threads run: one of them may have been caught half-way through a change.
+ * The data is read while the process runs. If a comparison afterwards finds no change, no thread is
+ * stopped. Otherwise the running threads are stopped for one copy of the pages that were read, and
+ * the data is read from the copy. That is repeated if the data now needs other pages. Data that
+ * contradicts itself (PRB_ERROR_BAD_DATA, PRB_ERROR_FAULT) is read again as long as threads run:
+ * one of them may have been stopped in the middle of a change.
  */
 #ifndef PRB_DUMP_TASKS_CONSISTENT_READ_H
 #define PRB_DUMP_TASKS_CONSISTENT_READ_H
@@ -16,12 +16,12 @@
 #include "target/mem/view.h"
 #include "target/target.h"
 
-/** Reads through the view; called several times, each call anew. */
+/** Reads through the view; called several times, each time from the start. */
 typedef struct prb_error *prb_read_attempt(void *context);
 
 /**
- * Gives the error of the last attempt. *consistent: it is of one instant; false where the target
- * goes on changing what is read, or its threads may not be stopped.
+ * Returns the error of the last attempt. *consistent: the data is of one instant; false if the
+ * target keeps changing it, or its threads may not be stopped.
  */
 struct prb_error *prb_read_consistent(struct prb_target *t, struct prb_tasks *tasks,
 				      struct prb_view *view, prb_read_attempt *attempt,

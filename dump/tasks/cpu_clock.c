@@ -33,7 +33,7 @@ struct reader {
 	struct prb_cpu_clock *clock;
 	pthread_t thread;
 	bool started;
-	_Atomic pid_t tid; /* 0: not known yet */
+	_Atomic pid_t tid; /* 0: unknown yet */
 	_Atomic bool done;
 };
 
@@ -49,7 +49,7 @@ bool prb_cpu_clock_parse(const char *sched, double *ret)
 	return end != value + 1 && *ret > 0;
 }
 
-/* A thread that has just been scheduled: when it began to run is the time now. */
+/* A thread that was just scheduled: its `exec_start` is the present time. */
 static void read_here(struct prb_cpu_clock *clock)
 {
 	prb_auto_close int fd = open("/proc/thread-self/sched", O_RDONLY | O_CLOEXEC);
@@ -99,7 +99,7 @@ static bool start(struct reader *reader, const pthread_attr_t *attributes)
 	return reader->started;
 }
 
-/* Signals are for the threads of the program that we are part of. */
+/* Starts the readers with signals blocked: signals are for the host program's threads. */
 static void start_all(struct reader *readers, size_t count, const cpu_set_t *allowed)
 {
 	pthread_attr_t attributes;
@@ -132,7 +132,7 @@ static struct timespec after_ms(long ms)
 	return at;
 }
 
-/* False if some have not ended in time. */
+/* False if a reader is still running after @p ms. */
 static bool wait_ended(struct group *group, long ms)
 {
 	struct timespec until = after_ms(ms);
@@ -148,9 +148,8 @@ static bool wait_ended(struct group *group, long ms)
 }
 
 /*
- * A CPU may be taken by a thread of realtime priority that never rests: readers that wait for it
- * are brought back to where they can run. Again and again, since a reader may be about to pin
- * itself.
+ * A realtime thread that never sleeps may occupy a CPU: readers that wait for that CPU get their
+ * old affinity back. This is repeated, since a reader may be about to pin itself.
  */
 static void wait_all(struct group *group, struct reader *readers, size_t count,
 		     const cpu_set_t *allowed)

@@ -23,15 +23,15 @@ struct prb_cpu_clock {
 };
 
 /**
- * Reads the clocks of @p count CPUs, each named once. Those that the caller's affinity excludes,
- * and those too busy to run a thread of ours within a fifth of a second, stay unknown.
+ * Reads the clocks of @p count CPUs, each listed once. A clock stays unknown if the caller's
+ * affinity excludes its CPU, or if that CPU cannot run a thread of ours within a fifth of a second.
  */
 void prb_cpu_clocks_read(struct prb_cpu_clock *clocks, size_t count);
 
 /**
  * The time in `se.exec_start` of a /proc/PID/task/TID/sched text: when the thread last began or
- * ended a stretch of running. False if the text lacks it, or where the kernel has erased it: that
- * is so for a thread that was moved to another CPU and has not run there yet.
+ * ended a stretch of running. False if the text lacks it, or if the kernel has erased it, as for a
+ * thread that was moved to another CPU and has not run there yet.
  */
 bool prb_cpu_clock_parse(const char *sched, double *ret);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The lists that C libraries keep of the descriptors of threads. glibc has two circular ones, of
- * stacks that it has made and of those that it was given; their heads lie side by side in the
- * loader (2.34+), or are variables of libpthread. musl has one circle of descriptors.
+ * The C libraries' lists of thread descriptors. glibc has two circular lists, of stacks that it
+ * allocated and of stacks that the program provided; their heads are adjacent in the loader
+ * (2.34+), or variables of libpthread. musl has one circular list of descriptors.
  */
 #include <string.h>
 
@@ -12,10 +12,10 @@
 enum {
 	GLIBC_LIST = 0x10,    /* `list` before `tid` */
 	MUSL_NEXT = 0x18,     /* `next` before `tid` */
-	MUSL_TID = 0x38,      /* the highest offset of `tid` there */
+	MUSL_TID = 0x38,      /* the highest offset of `tid` */
 	HEAD_SIZE = 16,	      /* list_t: next and prev */
-	SPARE_NODES = 4096,   /* nodes that are no threads: stacks of threads that ended */
-	STACK_SIZE = 8 << 20, /* where the map does not tell */
+	SPARE_NODES = 4096,   /* nodes that are no threads: cached stacks of ended threads */
+	STACK_SIZE = 8 << 20, /* if the map does not show it */
 };
 
 /* One walk. */
@@ -24,7 +24,7 @@ struct walk {
 	struct prb_mem *mem;
 	uint32_t tid_offset;
 	size_t left;   /* nodes that may still be visited */
-	uint64_t head; /* the last head that was met */
+	uint64_t head; /* the last list head on the walk */
 };
 
 bool prb_descriptor_is_musl(const struct prb_descriptor *descriptor)
@@ -32,7 +32,7 @@ bool prb_descriptor_is_musl(const struct prb_descriptor *descriptor)
 	return descriptor->tid_offset <= MUSL_TID;
 }
 
-/* Follows a circle from @p start, a node or a head, to its end. */
+/* Follows a circular list from @p start, a node or a head, to its end. */
 static struct prb_error *go_round(struct walk *w, uint64_t start, uint64_t node_offset)
 {
 	uint64_t node = start;
@@ -69,7 +69,7 @@ static struct prb_error *walk_musl(struct walk *w, uint64_t self)
 	return NULL;
 }
 
-/* libpthread's own variables, before 2.34; only their files tell where. */
+/* libpthread's own variables, before 2.34; only symbol tables of files have their addresses. */
 static struct prb_error *walk_old(struct walk *w, uint64_t node_offset)
 {
 	static const char *const heads[] = {"stack_used", "__stack_user"};
@@ -132,7 +132,7 @@ struct prb_error *prb_thread_finder_walk(struct prb_thread_finder *finder, struc
 	return NULL;
 }
 
-/* Descriptors lie at the upper end of the stacks; that of the first thread does not. */
+/* Descriptors are at the upper end of the stacks, except that of the first thread. */
 const struct prb_descriptor *prb_thread_finder_by_stack(const struct prb_thread_finder *finder,
 							uint64_t address)
 {

@@ -38,7 +38,7 @@ static struct prb_error *seize(struct prb_stop_all *s, bool everyone)
 	return NULL;
 }
 
-/* Asks all first and waits afterwards, so that they stop together. */
+/* Requests all stops before it waits, so that threads stop together. */
 static void stop_seized(struct prb_stop_all *s)
 {
 	struct prb_stop *stop;
@@ -49,7 +49,7 @@ static void stop_seized(struct prb_stop_all *s)
 	prb_vec_each (stop, &s->list) {
 		struct prb_error *err = stop->seized ? prb_stop_wait(stop, STOP_TIMEOUT_MS) : NULL;
 
-		/* Asleep in the kernel where it cannot be stopped: it does not run either. */
+		/* A timeout: the thread sleeps uninterruptibly, so it does not run either. */
 		if (err)
 			prb_log("stop", 1, "%s", err->message);
 		prb_error_destroy(err);
@@ -65,7 +65,7 @@ struct prb_error *prb_stop_all_begin(struct prb_stop_all *s, bool everyone)
 			return prb_error_nomem();
 	PRB_TRY(seize(s, everyone));
 	stop_seized(s);
-	/* From here on the others must sleep. */
+	/* From here on the other threads must sleep. */
 	for (size_t i = 0; i < tasks->list.count; i++)
 		if (!s->list.items[i].stopped)
 			prb_task_note(tasks, &tasks->list.items[i]);

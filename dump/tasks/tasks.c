@@ -18,7 +18,7 @@ enum {
 	FILES_OF_ONE = 2,
 };
 
-/* Descriptors that threads of all processes keep open. */
+/* Descriptors kept open for threads of all processes. */
 static atomic_uint kept_files;
 
 static bool reread(int fd, char *buffer, size_t size)
@@ -30,8 +30,8 @@ static bool reread(int fd, char *buffer, size_t size)
 }
 
 /*
- * A kernel without this accounting lacks the file, or has zeros in it for everybody, also for us
- * who run.
+ * A kernel without this accounting lacks the file, or it has zeros for every thread, also for the
+ * running caller.
  */
 static bool has_schedstat(void)
 {
@@ -41,7 +41,7 @@ static bool has_schedstat(void)
 	return reread(fd, text, sizeof(text)) && strcmp(text, "0 0 0\n") != 0;
 }
 
-/* A thread that is in one of these has no processor and cannot get one by itself. */
+/* True for states in which a thread has no processor and cannot get one by itself. */
 static bool asleep(char state)
 {
 	return state && strchr("SDTtI", state);
@@ -64,7 +64,7 @@ static char parse_stat(const char *text, char *name, size_t size)
 	return close[2];
 }
 
-/* -1 if it cannot be; *gone: because there is no such thread any more. */
+/* -1 on failure; *gone: there is no such thread any more. */
 static int open_fact(struct prb_target *t, pid_t tid, const char *name, bool *gone)
 {
 	int fd;
@@ -80,7 +80,9 @@ static const char *counters_name(const struct prb_tasks *tasks)
 	return tasks->by_status ? "status" : "schedstat";
 }
 
-/* By the descriptor that is kept, or one for now; errno is ESRCH if there is no such thread. */
+/*
+ * Reads through the kept descriptor, or a temporary one; errno is ESRCH if there is no such thread.
+ */
 static bool read_fact(const struct prb_tasks *tasks, const struct prb_task_watch *task, int kept,
 		      const char *name, char *buffer, size_t size)
 {
@@ -133,7 +135,7 @@ void prb_task_note(struct prb_tasks *tasks, struct prb_task_watch *task)
 
 	prb_task_note_counters(tasks, task);
 	if (task->stat_fd < 0 && !task->reopens)
-		return; /* its state is what opening told */
+		return; /* open_task() has set its state */
 	if (read_fact(tasks, task, task->stat_fd, "stat", stat, sizeof(stat)))
 		task->state = parse_stat(stat, task->name, sizeof(task->name));
 	else
@@ -199,8 +201,8 @@ pid_t prb_task_inner_tid(struct prb_target *t, pid_t tid)
 }
 
 /*
- * Whether it has the same tids as we see. Of a process on another machine a link says so in most
- * cases, for which less is asked than for a file.
+ * True if the target has the same tids in its pid namespace as in ours. For a remote process a link
+ * answers in most cases, which costs less than a file.
  */
 static bool has_our_tids(struct prb_target *t)
 {
@@ -215,7 +217,7 @@ static bool has_our_tids(struct prb_target *t)
 	return prb_task_inner_tid(t, t->pid) == t->pid;
 }
 
-/* Half of what the descriptor limit lets us have is for everything else. */
+/* The other half of the descriptor limit is left for everything else. */
 static bool may_keep(void)
 {
 	struct rlimit limit = {};
@@ -236,7 +238,10 @@ static void close_task(struct prb_task_watch *task)
 	atomic_fetch_sub(&kept_files, FILES_OF_ONE);
 }
 
-/* Files of 2 × threads stay open, up to a number; those of others are opened for each look. */
+/*
+ * Keeps both files of the thread open, up to a number in all; further threads' files are opened for
+ * each read.
+ */
 static void open_task(struct prb_tasks *tasks, struct prb_target *t, struct prb_task_watch *task)
 {
 	bool gone = false;
@@ -256,8 +261,8 @@ static void open_task(struct prb_tasks *tasks, struct prb_target *t, struct prb_
 }
 
 /*
- * Threads that a debugger holds are traced, so that only their names are to be had, which it may
- * know. False if it does not, or if `stat` would write the name in another way.
+ * Threads held by a debugger are traced, so only their names are missing, which the debugger may
+ * know. False if it does not, or if `stat` would show the name in another way.
  */
 static bool read_held(struct prb_target *t, struct prb_task_watch *task)
 {
@@ -280,7 +285,7 @@ static bool read_held(struct prb_target *t, struct prb_task_watch *task)
 	return true;
 }
 
-/* A core or a snapshot: the text of `stat` is all there is, and nothing moves. */
+/* A core or a snapshot: nothing runs, and only the text of `stat` is read. */
 static struct prb_error *read_recorded(struct prb_target *t, struct prb_task_watch *task)
 {
 	prb_auto_str struct prb_str stat = {};

@@ -20,8 +20,8 @@ enum {
 	MUSL_TSD = 0x50, /* tsd, from `tid` */
 	MUSL_KEYS = 128,
 	MAX_KEYS = 1024,
-	STATIC_TLS = 4096,	 /* bytes of thread-local variables that are looked through */
-	SCAN_LENGTH = 256 << 10, /* bytes of a C stack that are looked through */
+	STATIC_TLS = 4096,	 /* bytes of thread-local variables that are searched */
+	SCAN_LENGTH = 256 << 10, /* bytes of a C stack that are searched */
 	SCAN_FRAMES = 4,
 };
 
@@ -32,7 +32,7 @@ static const char *const reasons[] = {
 	"the thread that keeps it sleeps while another one runs it",
 };
 
-/* Where `tid` lies in struct pthread of the C libraries: glibc (x86_64, aarch64), musl. */
+/* Offsets of `tid` in struct pthread: glibc (x86_64, aarch64), musl. */
 static const uint16_t pthread_tid_offsets[] = {0x2d0, 0xd0, 0x30, 0x38};
 
 pid_t prb_pthread_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread,
@@ -67,11 +67,11 @@ struct search {
 	struct prb_mem *mem;
 	struct prb_py_threads *states;
 	struct prb_found_thread *ret;
-	int64_t key; /* autoTSSkey; -1 if it is not known or not used */
+	int64_t key; /* autoTSSkey; -1 if unknown or not used */
 	size_t proven;
 };
 
-/* Memory that cannot be read, or makes no sense, tells nothing. */
+/* Ignores memory that cannot be read or is invalid. */
 static struct prb_error *tolerate(struct prb_error *err)
 {
 	if (!err || err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS)
@@ -111,7 +111,7 @@ struct prb_error *prb_thread_finder_descriptor(struct prb_thread_finder *o, stru
 	return NULL;
 }
 
-/* The key, if the runtime says that it has made it. */
+/* Reads the key, if the runtime says that it exists. */
 static struct prb_error *read_key(struct search *s)
 {
 	const struct prb_layout *l = &s->py->layout;
@@ -133,7 +133,7 @@ static struct prb_error *read_key(struct search *s)
 	return NULL;
 }
 
-/* Where a thread keeps the value of a key; *ret is 0 if it has none. */
+/* Address of a thread's value of the key; *ret is 0 if it has none. */
 static struct prb_error *find_slot(struct search *s, const struct prb_descriptor *d, uint64_t *ret)
 {
 	uint64_t tid = d->self + d->tid_offset, key = (uint64_t)s->key, block;
@@ -174,7 +174,7 @@ static struct prb_error *find_variable(struct search *s, const struct prb_descri
 	return NULL;
 }
 
-/* Where the thread keeps this very state; 0 if it does not. */
+/* Address at which the thread keeps @p state; 0 if it does not. */
 static struct prb_error *find_kept(struct search *s, const struct prb_descriptor *d, uint64_t state,
 				   uint64_t *ret)
 {
@@ -200,7 +200,7 @@ static void settle(struct search *s, size_t index, const struct prb_descriptor *
 		(struct prb_found_thread){.task = d->task, .self = d->self, .kept_at = kept_at};
 }
 
-/* The thread that made the state keeps it: true of nearly all. */
+/* Settles states kept by the thread that made them, which is true of nearly all. */
 static struct prb_error *ask_makers(struct search *s)
 {
 	s->proven = 0;
@@ -244,7 +244,7 @@ static struct prb_error *ask_all(struct search *s, size_t index)
 	return NULL;
 }
 
-/* A state that runs points into the C stack of its thread (3.10+); *ret is 0 if it does not. */
+/* A running state points into the C stack of its thread (3.10+); *ret is 0 if it does not. */
 static struct prb_error *find_stack_address(struct search *s, const struct prb_py_thread *state,
 					    const struct prb_py_frames *frames, uint64_t *ret)
 {
@@ -255,7 +255,7 @@ static struct prb_error *find_stack_address(struct search *s, const struct prb_p
 	if (l->thread_cframe != PRB_ABSENT) {
 		PRB_TRY(prb_mem_read_u64(s->mem, state->address + (uint64_t)l->thread_cframe, ret));
 		if (*ret - state->address < (uint64_t)l->thread_size)
-			*ret = 0; /* its own, which is there while it runs nothing */
+			*ret = 0; /* the one within the state, used while it runs nothing */
 		return NULL;
 	}
 	if (l->behaviour->owner_interpreter < 0)
@@ -268,7 +268,7 @@ static struct prb_error *find_stack_address(struct search *s, const struct prb_p
 	return NULL;
 }
 
-/* The stack pointer of a thread that sleeps, or does not move; 0 if it is not known. */
+/* The stack pointer of a sleeping or stopped thread; 0 if unknown. */
 static struct prb_error *read_sp(struct prb_target *t, const struct prb_task_watch *task,
 				 uint64_t *ret)
 {
@@ -291,8 +291,9 @@ static struct prb_error *read_sp(struct prb_target *t, const struct prb_task_wat
 }
 
 /*
- * Up to 3.9 each Python frame has a C frame of the eval loop, which keeps its address. Those of
- * the innermost frames must all be there, in their order: stale words are not.
+ * Up to 3.9 each Python frame has a C frame of the eval loop, which holds the Python frame's
+ * address. The addresses of the innermost frames must all be found, in their order; stale words do
+ * not meet that.
  */
 static bool holds_frames(const uint64_t *words, size_t count, const struct prb_py_frames *frames)
 {
@@ -305,7 +306,7 @@ static bool holds_frames(const uint64_t *words, size_t count, const struct prb_p
 
 enum found { UNREAD, FOUND, MISSING };
 
-/* Whether the frames are on the stack of a thread that sleeps. */
+/* Searches the stack of a sleeping thread for the frames. */
 static struct prb_error *find_on_stack(struct search *s, const struct prb_task_watch *task,
 				       const struct prb_py_frames *frames, enum found *ret)
 {
@@ -363,7 +364,7 @@ static bool is_first_stack(const struct search *s, uint64_t address)
 	return map && map->path && !strcmp(map->path, "[stack]");
 }
 
-/* After a fork the first thread may have come from another stack than the first one. */
+/* After a fork the first thread may run on another stack than "[stack]". */
 static struct prb_error *find_first(struct search *s, const struct prb_py_thread *state,
 				    const struct prb_descriptor **ret)
 {
@@ -405,7 +406,7 @@ static struct prb_task_watch *named_thread(struct search *s, const struct prb_py
 	return state->tid ? prb_tasks_find_inner(s->finder->tasks, state->tid) : NULL;
 }
 
-/* No thread keeps it: what its frames tell. */
+/* For a state that no thread keeps: searches by its frames. */
 static struct prb_error *ask_stacks(struct search *s, size_t index)
 {
 	const struct prb_py_thread *state = &s->states->list.items[index];
@@ -431,7 +432,7 @@ static struct prb_error *ask_stacks(struct search *s, size_t index)
 	else if (!err && ret->has_frames && s->py->layout.behaviour->chain == PRB_CHAIN_PYFRAME &&
 		 s->py->layout.thread_cframe == PRB_ABSENT)
 		err = scan_stacks(s, index, &frames);
-	/* Of a thread that has ended only the first one is still there, as a zombie. */
+	/* Of ended threads only the first one is still listed, as a zombie. */
 	ret->reason = named && named->state == 'Z'
 			      ? reasons[2]
 			      : reasons[!address && !s->py->layout.behaviour->rebinds];
@@ -445,7 +446,7 @@ static struct prb_task_watch *hinted(struct search *s, size_t index)
 	const struct prb_py_thread *state = &s->states->list.items[index], *other;
 	const struct prb_py_thread *end = s->states->list.items + s->states->list.count;
 
-	/* Lists begin with the newest: the oldest one is likeliest to be the thread's own. */
+	/* Lists begin with the newest state: the oldest is likeliest to be the thread's own. */
 	for (other = state + 1; other < end; other++)
 		if (other->pthread == state->pthread && other->interp == state->interp)
 			return NULL;
@@ -462,8 +463,10 @@ static bool is_known(const struct search *s, uint64_t self)
 	return false;
 }
 
-/* Where threads cannot be asked: what states say of themselves. @lost: only of threads whose
- * descriptors are not there. */
+/*
+ * Uses the states' own notes if threads' memory cannot be read. @p lost: only of threads without a
+ * readable descriptor.
+ */
 static void take_hints(struct search *s, bool lost)
 {
 	for (size_t i = 0; i < s->states->list.count; i++) {
@@ -475,8 +478,10 @@ static void take_hints(struct search *s, bool lost)
 	}
 }
 
-/* Whether the frames of a state are on the C stack of a thread that has slept since it was noted:
- * FOUND if they are, MISSING if they are on another one. */
+/*
+ * Searches the frames of a state on the C stack of a thread that has slept since it was noted:
+ * FOUND, or MISSING if they are on another stack.
+ */
 static struct prb_error *find_frames(struct search *s, const struct prb_py_thread *state,
 				     const struct prb_task_watch *task,
 				     const struct prb_py_frames *frames, enum found *ret)
@@ -497,7 +502,8 @@ static struct prb_error *find_frames(struct search *s, const struct prb_py_threa
 	return NULL;
 }
 
-/* The same, read from memory as it is now: what runs elsewhere meanwhile makes no sense at times.
+/*
+ * The same with present memory: other threads run meanwhile, so the data may be invalid at times.
  */
 static struct prb_error *look_for_frames(struct search *s, const struct prb_py_thread *state,
 					 const struct prb_task_watch *task, enum found *ret)
@@ -522,10 +528,10 @@ static struct prb_error *look_for_frames(struct search *s, const struct prb_py_t
 }
 
 /*
- * A thread may lend its state to another one and keep it meanwhile. Such a state has the GIL while
- * that thread sleeps; so does one whose thread is in a call that does not release the GIL, which
- * has its frames on its own stack. What is lent has no thread: no sleep proves anything then.
- * In a build without a GIL it is attached instead.
+ * A thread may lend its state to another thread and keep it meanwhile. A lent state holds the GIL
+ * (without a GIL: is attached) while its thread sleeps. So does the state of a thread in a call
+ * that keeps the GIL, but then the frames are on its own stack. A lent state counts as one without
+ * a thread, since the sleep of its thread proves nothing.
  */
 static struct prb_error *doubt(struct search *s, size_t index)
 {
@@ -574,7 +580,7 @@ static int number_of(const char *reason)
 	return 0;
 }
 
-/* For a snapshot, which has neither the stacks nor all descriptors. */
+/* Notes the result for a snapshot, which lacks the stacks and some descriptors. */
 static void remember(struct search *s)
 {
 	for (size_t i = 0; i < s->states->list.count; i++) {
@@ -634,7 +640,7 @@ struct prb_error *prb_thread_finder_run(struct prb_thread_finder *finder, struct
 			PRB_TRY(doubt(&s, i));
 	for (size_t i = 0; i < states->list.count; i++)
 		recall(&s, i);
-	/* Each read may be a request to another machine: there hints that fit are believed. */
+	/* Each read may be a network round trip: believe matching hints. */
 	if (any_pending(&s) && prb_target_is_remote(finder->target))
 		take_hints(&s, false);
 	if (any_pending(&s))

@@ -2,19 +2,19 @@
 /**
  * @file Finds the thread that runs a thread state, by asking the threads.
  *
- * A thread state notes who made it (`thread_id`, `native_thread_id`). That is wrong after a fork in
- * C, and for a state that one thread makes and another thread runs. So the note is only a hint:
+ * A thread state names the thread that made it (`thread_id`, `native_thread_id`). That is wrong
+ * after a fork in C, and if another thread runs the state. So it is only a hint:
  *
  * 1. Each thread keeps its own state under CPython's `autoTSSkey` (from 3.15 on in the thread-local
  *    variables `_Py_tss_tstate` and `_Py_tss_gilstate`). Both lie in the thread's descriptor
  *    (`struct pthread`) or next to it, so they can be read while the thread runs.
- * 2. Where no thread keeps the state, the C stack tells: from 3.10 on a state that runs points
- *    into the stack of its thread. Before, the addresses of its frames are looked for on the
- *    stacks of threads that sleep.
- * 3. A state with frames that belongs to no thread by either rule has no thread.
+ * 2. If no thread keeps the state, the C stack decides: from 3.10 on a running state points into
+ *    the stack of its thread. Before, the stacks of sleeping threads are searched for the addresses
+ *    of its frames.
+ * 3. A state with frames that neither rule assigns to a thread has none.
  *
- * Descriptors are found by the hints and, if these do not suffice, by the lists that the C library
- * keeps of them (glibc, musl).
+ * Descriptors are found by the hints and, if these do not suffice, in the C library's lists (glibc,
+ * musl).
  *
  * Threading: one thread at a time. Borrows everything.
  */
@@ -44,31 +44,30 @@ struct prb_thread_finder {
 	bool walked; /**< the C library's lists were read */
 };
 
-/** The findings about one thread state. */
+/** The result for one thread state. */
 struct prb_found_thread {
-	struct prb_task_watch *task; /**< the thread; NULL if none is known */
+	struct prb_task_watch *task; /**< the thread; NULL if unknown */
 	uint64_t self;		     /**< its pthread_self(); 0 if unknown */
-	uint64_t kept_at; /**< where that thread keeps the state; 0 if the stack told, or a hint */
-	bool has_frames;  /**< set only where no thread is known */
-	bool orphan;	  /**< the same: the thread that made it is no more */
+	uint64_t kept_at; /**< where that thread keeps the state; 0 if found by its stack or a hint
+			   */
+	bool has_frames;  /**< set only if no thread is known */
+	bool orphan;	  /**< the same: the thread that made it has ended */
 	const char *reason; /**< why no thread is known; static */
 };
 
-/**
- * Fills @p ret, which has one element for each of @p states, through @p view.
- */
+/** Fills @p ret, one element for each of @p states, through @p view. */
 struct prb_error *prb_thread_finder_run(struct prb_thread_finder *finder, struct prb_python *py,
 					struct prb_view *view, struct prb_py_threads *states,
 					struct prb_found_thread *ret) PRB_MUST_CHECK;
-/** As above, for one runtime at once: sets `tid` of each of @p states; 0 if it has no thread. */
+/** As above, for one runtime: sets `tid` of each of @p states; 0 if it has no thread. */
 struct prb_error *prb_find_tids(struct prb_modules *modules, struct prb_tasks *tasks,
 				struct prb_python *py, struct prb_view *view,
 				struct prb_py_threads *states) PRB_MUST_CHECK;
 
-/** tid (in the target's pid namespace) of a pthread, for versions that do not note it; 0: none. */
+/** tid (in the target's pid namespace) of a pthread, for versions that do not store it; 0: none. */
 pid_t prb_pthread_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread);
 
-/** As above, with where in the thread's descriptor the tid lies. */
+/** As above, and the offset of the tid in the thread's descriptor. */
 pid_t prb_pthread_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread,
 			 uint32_t *ret_offset);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The descriptors of threads: between thread_of_state.c and libc_thread_lists.c. Internal to
- * dump/tasks/.
+ * @file The descriptors of threads, shared by thread_of_state.c and libc_thread_lists.c. Internal
+ * to dump/tasks/.
  */
 #ifndef PRB_DUMP_TASKS_THREAD_OF_STATE_PRIVATE_H
 #define PRB_DUMP_TASKS_THREAD_OF_STATE_PRIVATE_H
@@ -13,7 +13,7 @@ struct prb_error *prb_thread_finder_descriptor(struct prb_thread_finder *finder,
 					       struct prb_mem *mem, uint64_t self,
 					       struct prb_descriptor **ret) PRB_MUST_CHECK;
 
-/** Adds the descriptors of all threads, from the C library's lists. Never twice. */
+/** Adds the descriptors of all threads, from the C library's lists. Does so only once. */
 struct prb_error *prb_thread_finder_walk(struct prb_thread_finder *finder,
 					 struct prb_mem *mem) PRB_MUST_CHECK;
 

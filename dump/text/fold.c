@@ -6,8 +6,8 @@
 #include "base/cleanup.h"
 
 enum {
-	MAX_PERIOD = 16, /* frames of one round of a recursion that is recognised */
-	MIN_TIMES = 3,	 /* rounds of several frames that are worth folding */
+	MAX_PERIOD = 16, /* frames in one round of a recursion */
+	MIN_TIMES = 3,	 /* rounds of several frames needed to fold */
 };
 
 static bool same_text(const char *a, const char *b)
@@ -53,7 +53,10 @@ static bool same_stack(const struct prb_dump_thread *a, const struct prb_dump_th
 	return true;
 }
 
-/** Only what sleeps and was read as a whole is folded: a thread that runs is of interest itself. */
+/**
+ * Only sleeping threads that were read completely are folded: a running thread is of interest
+ * itself.
+ */
 static bool foldable(const struct prb_dump_thread *t)
 {
 	return t->tid && t->state && strcmp(t->state, "running") != 0 && !t->gc &&
@@ -173,7 +176,7 @@ size_t prb_fold_start(const struct prb_dump_frame *frames, size_t count)
 	if (count < at + 2 || !is_of_threading(&frames[at], "_bootstrap_inner") ||
 	    !is_of_threading(&frames[at + 1], "_bootstrap"))
 		return 0;
-	/* Files of one name may be different ones. */
+	/* Files with the same short name may differ. */
 	for (size_t i = 1; i < at + 2; i++)
 		if (!same_text(frames[0].file, frames[i].file))
 			return 0;

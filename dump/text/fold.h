@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "dump/model/dump.h"
 
-/** Threads shown as one entry; the first stands for all. */
+/** Threads shown as one entry, by the first of them. */
 struct prb_fold_group {
 	PRB_VEC(const struct prb_dump_thread *) threads;
 };
@@ -30,8 +30,8 @@ struct prb_error *prb_fold_threads(const struct prb_dump *dump, bool fold,
 void prb_fold_groups_deinit(struct prb_fold_groups *groups);
 
 /**
- * Sets @p alone[i], all false before, for each thread of @p dump that is shown as an entry of its
- * own when threads are folded. Only those entries have an idle time: it is for prb_idle_fill().
+ * Sets @p alone[i], all false before, for each thread of @p dump that has an entry of its own when
+ * threads are folded. Only these entries show an idle time: input for prb_idle_fill().
  */
 struct prb_error *prb_fold_alone(const struct prb_dump *dump, bool *alone) PRB_MUST_CHECK;
 
@@ -48,9 +48,9 @@ struct prb_fold_run {
 struct prb_fold_run prb_fold_recursion(const struct prb_dump_frame *frames, size_t count);
 
 /**
- * How many of @p frames, from the first on, are the calls by which `threading` starts every thread:
- * Thread.run, Thread._bootstrap_inner and Thread._bootstrap. 0 if there are no two of them, or one
- * has details (variables, source, an error) of its own.
+ * The number of @p frames, from the first on, by which `threading` starts every thread: Thread.run,
+ * Thread._bootstrap_inner and Thread._bootstrap. 0 if there are fewer than two, or one of them has
+ * details (variables, source, an error).
  */
 size_t prb_fold_start(const struct prb_dump_frame *frames, size_t count);
 

@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "target/proc/signal_text.h"
 
-/* What is written out at once. */
+/* Bytes written at once. */
 enum { CHUNK = 64 << 10 };
 
 static const char *const layouts[] = {
@@ -139,7 +139,7 @@ static void put_frame(struct writer *w, const struct prb_dump_frame *frame)
 		prb_json_text(json, "full_func", frame->full_func);
 	prb_json_text(json, "module", frame->module);
 	prb_json_text(json, "file", frame->file);
-	/* Negative is where the interpreter itself says None. */
+	/* A negative value means that the interpreter has None. */
 	prb_json_natural(json, "line", frame->line);
 	prb_json_natural(json, "end_line", frame->end_line);
 	prb_json_natural(json, "col", frame->col);

@@ -2,9 +2,8 @@
 /**
  * @file Short names for the files of a dump.
  *
- * A file is shown by its last part; where that does not tell which file it is (another file of
- * the dump ends in the same, or it is called __init__.py or __main__.py) the folder stands in
- * front of it.
+ * A file is shown by its last part. If that is ambiguous (another file of the dump has the same, or
+ * it is __init__.py or __main__.py), its folder is shown in front.
  */
 #ifndef PRB_DUMP_TEXT_PATHS_H
 #define PRB_DUMP_TEXT_PATHS_H

@@ -69,7 +69,7 @@ static void coloured(struct renderer *r, const char *colour, const char *text)
 
 /* The two lines about the process. */
 
-/* What ended the process that a core is of. */
+/* Appends the cause of death of a core's process. */
 static void put_death(struct renderer *r)
 {
 	const struct prb_dump_death *death = &r->dump->death;
@@ -175,7 +175,7 @@ static void put_summary(struct renderer *r)
 	}
 }
 
-/* The traceback of an exception that was not caught: the stack that it came from is gone. */
+/* Appends the traceback of an uncaught exception, whose stack is gone. */
 static void put_exception(struct renderer *r)
 {
 	for (const char *at = r->dump->exception; at && *at;) {
@@ -190,14 +190,14 @@ static void put_exception(struct renderer *r)
 
 /* The line about a thread. */
 
-/** True if the kernel's name says something that the Python name does not. */
+/** True if the kernel's name differs from the Python name in a useful way. */
 static bool os_name_tells(const struct renderer *r, const struct prb_dump_thread *t)
 {
 	const struct prb_dump_thread *first = r->dump->threads.items;
 
 	if (!t->os_name || !t->name || t == first)
 		return false;
-	/* Threads inherit the name of the one that started them; newer versions set it, cut. */
+	/* Threads inherit the name of their creator; newer versions set it, cut. */
 	return strncmp(t->os_name, t->name, strlen(t->os_name)) != 0 &&
 	       (!first->os_name || strcmp(t->os_name, first->os_name) != 0);
 }
@@ -292,7 +292,7 @@ static void put_thread_line(struct renderer *r, const struct prb_fold_group *gro
 	prb_str_puts(&r->text, "  ");
 	put_state(r, group);
 	if (group->threads.count > 1) {
-		/* No colours here: only threads that sleep are folded. */
+		/* No colours here: only sleeping threads are folded. */
 		size_t width = r->text.failed ? 0 : prb_text_width(r->text.data + start);
 
 		prb_text_spaces(&r->text, width + 2 < TIDS_COLUMN ? TIDS_COLUMN - width : 2);
@@ -303,7 +303,7 @@ static void put_thread_line(struct renderer *r, const struct prb_fold_group *gro
 
 /* Frames. */
 
-/* Code without a symbol: where it is in its module. */
+/* Code without a symbol: its address in its module. */
 static void put_address(struct prb_str *s, const struct prb_dump_frame *frame)
 {
 	const char *path = frame->module ? frame->module : "", *slash = strrchr(path, '/');
@@ -345,7 +345,7 @@ static const char *const local_kinds[] = {
 	[PRB_LOCAL_FREE] = "free",	   [PRB_LOCAL_NAME] = "name",
 };
 
-/* What a module has imported and defined is not what one looks for in its variables. */
+/* Imports and definitions of a module are not shown among its variables. */
 static bool is_definition(const struct prb_dump_local *local)
 {
 	static const char *const begins[] = {"<module ", "<class ", "<function ", "<built-in ",
@@ -411,7 +411,7 @@ static void put_indent(struct renderer *r, const struct prb_dump_frame *frame)
 	prb_text_column(&r->text, prb_str_text(&number), FRAME_INDENT);
 }
 
-/* Functions of Python stand out among the C and C++ ones. */
+/* Python functions stand out among C and C++ functions. */
 static void put_func_column(struct renderer *r, const struct prb_dump_frame *frame)
 {
 	bool coloured = r->options->colour && frame->kind == PRB_FRAME_PYTHON;
@@ -427,8 +427,10 @@ static void put_func_column(struct renderer *r, const struct prb_dump_frame *fra
 	prb_str_puts(&r->text, "  ");
 }
 
-/** @p run: of the recursion that begins here, or NULL. @p started: that many frames behind it are
- * not shown, since every thread has them. */
+/**
+ * @p run: of the recursion that begins here, or NULL. @p started: number of frames after this one
+ * that are not shown, since every thread has them.
+ */
 static void put_frame(struct renderer *r, const struct prb_dump_frame *frame,
 		      const struct prb_fold_run *run, size_t started)
 {
@@ -460,7 +462,9 @@ static void put_thread_error(struct renderer *r, const char *what, const char *e
 	prb_str_putc(&r->text, '\n');
 }
 
-/** Missing frames are told where they are missing: an unstable stack lacks its inner ones. */
+/**
+ * Shows the error at the end where frames are missing: an unstable stack lacks its inner frames.
+ */
 static void put_frames(struct renderer *r, const struct prb_dump_thread *t)
 {
 	size_t count = t->frames.count;

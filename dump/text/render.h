@@ -2,8 +2,8 @@
 /**
  * @file Renders a dump as text or JSON.
  *
- * Renderers only read the dump and write to the stream; errors of the stream show when it is
- * flushed. Warnings of a dump are not results: text leaves them to the caller, JSON has them.
+ * Renderers only read the dump and write to the stream; errors of the stream appear when it is
+ * flushed. JSON includes the warnings of a dump; with text, the caller prints them.
  */
 #ifndef PRB_DUMP_TEXT_RENDER_H
 #define PRB_DUMP_TEXT_RENDER_H
@@ -15,16 +15,16 @@
 
 struct prb_render_options {
 	bool colour;
-	bool fold;	    /**< recursion and threads with the same stack are shown once */
-	bool numbers;	    /**< text: Python frames have their numbers, as --frame takes them */
+	bool fold;	    /**< recursion, and threads with the same stack, are shown once */
+	bool numbers;	    /**< text: Python frames have their numbers, for --frame */
 	bool full_paths;    /**< text: whole paths instead of the last part */
 	bool full_names;    /**< text: complete names of C++ functions */
-	bool locals;	    /**< were asked for: an empty list means that there are none */
-	bool all_names;	    /**< text: variables of modules are shown whatever they are */
-	bool source;	    /**< was asked for */
-	bool native;	    /**< JSON: was asked for */
-	const char *paused; /**< text: what is said of a pause in the head; NULL or "": nothing */
-	bool partial;	    /**< only some threads were read, so nothing is known about the rest */
+	bool locals;	    /**< were requested: an empty list means that there are none */
+	bool all_names;	    /**< text: all variables of modules are shown */
+	bool source;	    /**< was requested */
+	bool native;	    /**< JSON: were requested */
+	const char *paused; /**< text: note about the pause in the head; NULL or "": nothing */
+	bool partial; /**< only some threads were read, so nothing is known about the others */
 };
 
 struct prb_error *prb_render_text(const struct prb_dump *dump,

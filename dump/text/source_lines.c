@@ -27,7 +27,7 @@ static size_t indentation(const char *line, size_t length)
 	return n < length ? n : length;
 }
 
-/** The indentation that all lines have, as the same bytes. */
+/** The indentation common to all lines, as the same bytes. */
 static size_t common_indentation(const char *text)
 {
 	size_t common = SIZE_MAX;
@@ -46,7 +46,7 @@ static size_t common_indentation(const char *text)
 	return common == SIZE_MAX ? 0 : common;
 }
 
-/** Which bytes of line number @p index of the source the expression covers. */
+/** The bytes of line number @p index of the source that the expression covers. */
 static struct span covered(const struct prb_dump_frame *frame, int32_t index, const char *line,
 			   size_t length)
 {
@@ -64,8 +64,8 @@ static struct span covered(const struct prb_dump_frame *frame, int32_t index, co
 }
 
 /**
- * Appends one line to @p text, tabs as spaces, and the marks to @p marks. Columns of the
- * expression are bytes; marks are as wide as what stands above them.
+ * Appends one line to @p text, tabs as spaces, and the marks to @p marks. Columns of the expression
+ * are bytes; marks are as wide as the characters above them.
  */
 static void put_line(struct prb_str *text, struct prb_str *marks, const char *line, size_t length,
 		     size_t skip, struct span span)
@@ -111,7 +111,7 @@ void prb_render_source(struct prb_str *s, const struct prb_dump_frame *frame, si
 	const char *line = frame->source ? frame->source : "";
 	size_t skip = common_indentation(line);
 	int32_t lines = count_lines(line);
-	/* Cutting the last line to say that one line was cut would gain nothing. */
+	/* Replacing a single line by a note would gain nothing. */
 	int32_t shown = lines <= MAX_LINES + 1 ? lines : MAX_LINES;
 
 	for (int32_t i = 0; i < shown; i++) {

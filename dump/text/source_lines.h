@@ -9,9 +9,9 @@
 #include "dump/model/dump.h"
 
 /**
- * Appends the source of @p frame, each line after @p indent spaces, its own indentation taken
- * away, and under it ^ below the columns of the expression. A long expression is shown by its
- * first lines and the count of the others.
+ * Appends the source of @p frame, each line after @p indent spaces instead of its own indentation,
+ * and under it ^ below the columns of the expression. Of a long expression the first lines are
+ * shown, and the count of the others.
  */
 void prb_render_source(struct prb_str *s, const struct prb_dump_frame *frame, size_t indent);
 

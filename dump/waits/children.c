@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which child a thread waits for. */
+/* The child that a thread waits for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +9,18 @@
 #include "target/proc/text.h"
 #include "dump/waits/wait_private.h"
 
-/* Threads whose children are looked at. Many threads may each wait for a child in another
- * namespace. */
+/*
+ * Limits of threads whose children are read. Many threads may each wait for a child in another
+ * namespace.
+ */
 enum { MAX_THREADS = 4096, MAX_THREADS_OF_ONE = 256 };
 
 struct children {
 	pid_t first, last;
 	unsigned count;
-	bool more;    /**< there are more threads than were looked at */
-	pid_t inner;  /* looked for by the number it has in its own namespace; 0: not looked for */
-	pid_t called; /* the child that was found so */
+	bool more;    /**< some threads were not read */
+	pid_t inner;  /* pid to find, in the child's own namespace; 0: not searched */
+	pid_t called; /* the child with that pid */
 };
 
 static pid_t innermost_pid(pid_t pid)
@@ -79,7 +81,7 @@ static void put_child(pid_t pid, struct prb_str *s)
 	prb_describe_process(pid, s);
 }
 
-/* Whether the process of that number in our pid namespace is the one meant. */
+/* True if @p pid, in our pid namespace, is a child of the target. */
 static bool is_own_child(struct prb_wait_context *c, pid_t pid)
 {
 	prb_auto_str struct prb_str line = {};
@@ -90,8 +92,8 @@ static bool is_own_child(struct prb_wait_context *c, pid_t pid)
 }
 
 /*
- * The number is that of the target's pid namespace. In ours it is another one if the namespaces
- * differ: then the child is found by what it calls itself.
+ * @p inner is a pid of the target's pid namespace. If that is not ours, the child is found by its
+ * innermost pid.
  */
 static void put_child_called(struct prb_wait_context *c, pid_t inner, struct prb_str *s)
 {

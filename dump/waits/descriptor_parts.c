@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A descriptor in parts; descriptor_words.c has it in words. */
+/* A descriptor in parts; descriptor_words.c describes it in words. */
 #include "dump/waits/descriptors.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ void prb_descriptor_deinit(struct prb_descriptor *descriptor)
 	prb_str_deinit(&descriptor->reason);
 }
 
-/* What its link is */
+/* Parts from its link */
 
 static const char *anonymous_kind(const char *name)
 {
@@ -153,7 +153,7 @@ static struct prb_error *read_info(struct prb_descriptors *d, struct prb_descrip
 
 /* Size */
 
-/** The type of the file system with this mount id; its length, 0 if it is not known. */
+/** The type of the file system with this mount id; returns its length, 0 if unknown. */
 static size_t file_system(struct prb_descriptors *d, long mount, const char **ret)
 {
 	if (!d->mounts_read) {
@@ -176,7 +176,7 @@ static size_t file_system(struct prb_descriptors *d, long mount, const char **re
 	return 0;
 }
 
-/** File systems whose servers may be dead: asking one would make us hang as well. */
+/** True for file systems with a server that may be dead: a request would hang us as well. */
 static bool may_hang(const char *type, size_t length)
 {
 	static const char *const remote[] = {"nfs",  "cifs",   "smb",	    "fuse",
@@ -327,7 +327,7 @@ static void put_end(struct prb_str *s, const struct sockaddr_storage *address, s
 		prb_str_printf(s, "%d", port);
 }
 
-/** The fields with tabs between them, in which none has a tab itself: names are made printable. */
+/** Tab-separated fields; names are made printable, so no field has a tab. */
 static void put_fields(struct prb_str *s, const struct prb_socket *socket)
 {
 	prb_str_printf(s, "%s\t%s\t%s", protocol_name(socket), type_name(socket),
@@ -373,7 +373,7 @@ static void read_socket(struct prb_descriptors *d, struct prb_descriptor *ret, b
 	prb_target_remember(d->target, key, prb_str_text(&ret->socket_text),
 			    ret->socket_text.length);
 	split_fields(ret);
-	/* A hint spares looking at other processes for one socket, but not for many. */
+	/* A hint saves the search of other processes for one socket, but not for many. */
 	if (want_peer && socket.domain == AF_UNIX && !socket.listening)
 		prb_describe_unix_peer(d->context, &socket, ret->inode, 0, &ret->peer);
 }
@@ -430,7 +430,7 @@ static struct prb_error *read_parts(struct prb_descriptors *d, unsigned parts,
 
 	PRB_TRY(prb_target_read_link(d->target, &link, "fd/%d", ret->fd));
 	classify(d, ret, prb_str_text(&link));
-	/* Which file system it is on, and which end of a pipe it is, is told there as well. */
+	/* fdinfo also has the mount id and the access mode of a pipe. */
 	if (parts & (PRB_DESCRIPTOR_INFO | PRB_DESCRIPTOR_PEER) ||
 	    (parts & PRB_DESCRIPTOR_STAT && has_path(ret)))
 		PRB_TRY(read_info(d, ret, &mount));

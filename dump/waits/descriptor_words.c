@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a descriptor is, in words, from its link under /proc/PID/fd. */
+/* A description of a descriptor, from its link under /proc/PID/fd. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ void prb_put_path(struct prb_wait_context *c, const char *path, struct prb_str *
 		if (!prb_wait_ok(s, prb_target_read_link(c->target, &c->root, "root")))
 			prb_str_truncate(&c->root, 0);
 	}
-	/* Its root is outside of ours: then the kernel gives the path below its mount's root. */
+	/* A root outside of ours: the kernel gives the path below its mount's root. */
 	if (!strncmp(path, unreachable, sizeof(unreachable) - 1))
 		path += sizeof(unreachable) - 1;
 	else if (c->root.length > 1 && is_below(path, c->root.data, c->root.length))
@@ -63,8 +63,8 @@ void prb_put_path(struct prb_wait_context *c, const char *path, struct prb_str *
 }
 
 /*
- * A path that a thread sleeps on interruptibly is a fifo or a device: asking the file system is
- * safe then, while for a file on a dead server it would make us hang too.
+ * A path that a thread sleeps on interruptibly is a fifo or a device, so stat() is safe. For a file
+ * on a dead server it would hang us too.
  */
 static bool is_fifo(struct prb_wait_context *c, int fd)
 {
@@ -182,7 +182,7 @@ static void put_anonymous(struct prb_wait_context *c, int fd, const char *name, 
 			anonymous[i].more(prb_str_text(&info), s);
 		return;
 	}
-	/* "[eventfd]", "[io_uring]", "[fanotify]", whatever comes: its own name is clear enough. */
+	/* "[eventfd]", "[io_uring]", "[fanotify]" and so on: the kernel's name is clear enough. */
 	name += name[0] == '[';
 	prb_text_escape_bytes(s, name, strcspn(name, "]"));
 	prb_str_printf(s, " %d", fd);

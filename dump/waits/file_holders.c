@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which processes have a file open. The kernel tells it only by the links under each /proc/PID/fd,
- * at some twenty microseconds a process. Pipes are inherited, so the target's family is asked
- * first: its parent, that one's children of the nearest pids, and its own. If none of them has the
- * file, all processes are, those of the nearest pids first, until the time is up.
+ * Finds the processes that have a file open. Only the links under each /proc/PID/fd show that, at
+ * some twenty microseconds a process. Pipes are inherited, so the target's family is searched
+ * first: its parent, its siblings of the nearest pids, and its children. If none of them has the
+ * file, all processes are searched, the nearest pids first, until the time is up.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +21,9 @@
 #include "target/proc/pids.h"
 
 enum {
-	SCAN_MS = 20, /* of the processor: a loaded machine does not hide the peers */
+	SCAN_MS = 20, /* of CPU time: a loaded machine does not hide the peers */
 	MAX_DESCRIPTORS = 1 << 20,
-	MAX_LINK = 256, /* of those that matter: pipes, sockets, paths of fifos */
+	MAX_LINK = 256, /* of the relevant ones: pipes, sockets, paths of fifos */
 	MAX_CHILDREN = 512,
 	MAX_SIBLINGS = 32,
 };
@@ -36,7 +36,7 @@ struct open_file {
 
 struct prb_fd_peers {
 	PRB_VEC(struct open_file) list; /* by hash, then pid */
-	bool family, all;		/* whose links are in the list */
+	bool family, all;		/* processes whose links are in the list */
 };
 
 static uint64_t hash(const char *text, size_t length)
@@ -48,7 +48,7 @@ static uint64_t hash(const char *text, size_t length)
 	return h;
 }
 
-/* A process that we may not look into, or that is gone, adds nothing. */
+/* Adds the links of a process; none if it is gone or not readable for us. */
 static bool scan_process(struct prb_fd_peers *h, int proc, pid_t pid)
 {
 	char path[32], link[MAX_LINK];
@@ -60,7 +60,7 @@ static bool scan_process(struct prb_fd_peers *h, int proc, pid_t pid)
 		return true;
 	prb_auto_closedir DIR *dir = fdopendir(fd);
 	if (!dir) {
-		/* It looks at the folder, which is gone with the process. */
+		/* fdopendir() calls stat on the folder, which is gone with the process. */
 		bool gone = errno != ENOMEM;
 
 		close(fd);
@@ -211,7 +211,7 @@ static bool scan(struct prb_fd_peers *h, struct candidates *candidates)
 	return true;
 }
 
-/* Whether the descriptor still is what was looked for; its link's mode tells the access. */
+/* Checks that the descriptor still has that link; the mode of the link shows the access. */
 static bool confirmed(const struct open_file *file, const char *link, enum prb_access access)
 {
 	char path[64], text[MAX_LINK];
@@ -243,7 +243,7 @@ static const struct open_file *first_with(const struct prb_fd_peers *h, uint64_t
 }
 
 struct found {
-	pid_t first; /* of the others */
+	pid_t first; /* of the other processes */
 	unsigned others;
 	bool itself;
 };
@@ -270,8 +270,8 @@ static void search(const struct prb_fd_peers *h, pid_t target, const char *link,
 }
 
 /*
- * Whoever made a socket has it, or has left it to its children: the family needs not be asked
- * when that is so. The list is not kept, being about this one socket.
+ * The process that made a socket has it, or its children do: then the family need not be searched.
+ * The list is not cached, since it is about this socket only.
  */
 static bool find_hinted(struct prb_wait_context *c, const char *link, enum prb_access access,
 			pid_t hint, struct found *found)

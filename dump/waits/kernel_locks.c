@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Locks and who holds them: futexes by what lies in memory, file locks by /proc/locks. */
+/* Locks and their holders: futexes from memory, file locks from /proc/locks. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include "dump/waits/wait_private.h"
 
 enum {
-	MUTEX_CONTENDED = 2, /* glibc: the lock word while somebody waits */
-	MUTEX_KINDS = 0x3ff, /* all bits that __kind may have */
+	MUTEX_CONTENDED = 2, /* glibc: the lock word while a thread waits */
+	MUTEX_KINDS = 0x3ff, /* all possible bits of __kind */
 };
 
 struct mutex { /* the beginning of glibc's struct __pthread_mutex_s on 64-bit machines */
@@ -24,7 +24,7 @@ struct mutex { /* the beginning of glibc's struct __pthread_mutex_s on 64-bit ma
 	int32_t kind;
 };
 
-/* Threads know themselves by the pids of their innermost namespace: the last of "NSpid". */
+/* Threads store their tids of the innermost namespace: the last number of "NSpid". */
 static pid_t innermost_pid(struct prb_wait_context *c, const char *folder, struct prb_str *s)
 {
 	prb_auto_str struct prb_str status = {};
@@ -35,7 +35,10 @@ static pid_t innermost_pid(struct prb_wait_context *c, const char *folder, struc
 	return (pid_t)pid;
 }
 
-/* The thread of a target in a pid namespace below ours that calls itself @p inner, or 0. */
+/*
+ * The target's thread with the innermost tid @p inner, for a target in a pid namespace below ours;
+ * or 0.
+ */
 static pid_t nested_thread(struct prb_wait_context *c, pid_t inner, struct prb_str *s)
 {
 	prb_auto_str struct prb_str list = {};
@@ -57,8 +60,8 @@ static pid_t nested_thread(struct prb_wait_context *c, pid_t inner, struct prb_s
 }
 
 /*
- * Finds the target's thread that calls itself @p inner and appends "4250 (worker-1)" to @p words;
- * 0 if there is none. The last answer is kept: it is what all others in the queue ask for too.
+ * Finds the target's thread with the tid @p inner in its namespace and appends "4250 (worker-1)" to
+ * @p words; 0 if there is none. Caches the last answer, which the other waiters of a lock need too.
  */
 static pid_t find_thread(struct prb_wait_context *c, pid_t inner, struct prb_str *words)
 {
@@ -91,7 +94,7 @@ static pid_t find_thread(struct prb_wait_context *c, pid_t inner, struct prb_str
 	return tid;
 }
 
-/* What a mutex of glibc says about its owner; its fields make a chance match unlikely. */
+/* The owner stored in a glibc mutex; checks its fields to make a chance match unlikely. */
 static pid_t mutex_owner(struct prb_wait_context *c, uint64_t address, struct prb_str *s)
 {
 	struct mutex mutex;
@@ -129,7 +132,7 @@ void prb_describe_futex(struct prb_wait_context *c, const struct prb_task *task,
 		owner = mutex_owner(c, wait->futex, s);
 	wait->owner = find_thread(c, owner, &thread);
 
-	/* pthread_join() waits until the kernel clears the thread's own number in memory. */
+	/* pthread_join() waits until the kernel clears the thread's tid in memory. */
 	if (!inherits && !owner && shared && expected > MUTEX_CONTENDED &&
 	    expected != (uint32_t)task->tid && find_thread(c, (pid_t)expected, &thread))
 		prb_str_printf(s, "the end of thread %s", prb_str_text(&thread));
@@ -140,7 +143,7 @@ void prb_describe_futex(struct prb_wait_context *c, const struct prb_task *task,
 	s->failed |= thread.failed;
 }
 
-/* "MAJOR:MINOR:INODE" of an open file as /proc/locks has it; false if the kernel does not tell. */
+/* "MAJOR:MINOR:INODE" of an open file as in /proc/locks; false if unknown. */
 static bool lock_key(struct prb_wait_context *c, int fd, char *key, size_t size, struct prb_str *s)
 {
 	prb_auto_str struct prb_str info = {}, mounts = {};
@@ -166,7 +169,7 @@ static bool lock_key(struct prb_wait_context *c, int fd, char *key, size_t size,
 	return false;
 }
 
-/* Who holds a lock on the file, by /proc/locks; lines with an arrow are those who wait. */
+/* The holder of a lock on the file, from /proc/locks; lines with an arrow are waiters. */
 static pid_t lock_holder(const char *key)
 {
 	prb_auto_fclose FILE *locks = fopen("/proc/locks", "re");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What poll, select and epoll watch: how many descriptors, and the first few of them in words. */
+/* The descriptors that poll, select and epoll watch: their number, and the first few in words. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum {
 	DESCRIBED = 4,
-	MAX_WATCHED = 4096, /* that are counted; more are "over 4096" */
+	MAX_WATCHED = 4096, /* descriptors counted; more are "over 4096" */
 };
 
 struct watched {
@@ -23,7 +23,7 @@ struct watched {
 
 struct watch {
 	PRB_VEC(struct watched) list;
-	bool more; /* than MAX_WATCHED */
+	bool more; /* more than MAX_WATCHED */
 };
 
 static void watch_deinit(struct watch *watch)
@@ -79,7 +79,7 @@ void prb_describe_poll(struct prb_wait_context *c, uint64_t fds, uint64_t count,
 		for (size_t i = 0; i < known; i++) {
 			short events = polled[i].events;
 
-			/* A negative one is to be ignored. */
+			/* The kernel ignores negative descriptors. */
 			if (polled[i].fd >= 0)
 				add(&watch, polled[i].fd,
 				    direction_of(events & (POLLIN | POLLPRI), events & POLLOUT), s);

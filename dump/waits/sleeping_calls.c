@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* System calls that sleep, by name, each with how to say what it sleeps on. */
+/* System calls that sleep, by name, each with its description. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
@@ -18,7 +18,7 @@
 
 enum { MAX_PATH = 4096 };
 
-/* One call being described. */
+/* The call to describe. */
 struct call {
 	struct prb_wait_context *c;
 	const struct prb_task *task;
@@ -30,7 +30,7 @@ struct call {
 struct row {
 	const char *name;
 	void (*describe)(const struct call *call);
-	uint8_t a, b; /* which arguments matter, from 0; what they are is up to `describe` */
+	uint8_t a, b; /* arguments of interest, from 0; `describe` defines their meaning */
 	enum prb_direction direction;
 };
 
@@ -104,7 +104,7 @@ static void put_sleep(const struct call *call, double seconds)
 	prb_put_seconds(call->s, seconds);
 }
 
-/* With nothing to watch, poll and select are ways to sleep: then their limit is all there is. */
+/* poll and select without descriptors only sleep: then their limit is all there is. */
 static void put_sleep_or_limit(const struct call *call, double seconds)
 {
 	if (!call->s->length)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The tables of sockets under /proc/PID/net, which are those of the target's network namespace.
- * Each is read once for a dump, when the first socket is looked up, and indexed by inode.
+ * The tables of sockets under /proc/PID/net, of the target's network namespace. Each table is read
+ * once for a dump, at the first lookup, and indexed by inode.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ struct prb_socket_tables {
 	struct loaded loaded[PRB_ARRAY_SIZE(tables)];
 };
 
-/* "0100007F:1F90": words as they lie in memory of a little-endian machine. */
+/* Parses "0100007F:1F90": words in the memory order of a little-endian machine. */
 static bool parse_address(const char *text, int domain, struct sockaddr_storage *ret,
 			  socklen_t *ret_length)
 {
@@ -159,7 +159,7 @@ static bool load(struct prb_wait_context *c, const struct table *table, struct l
 		return !loaded->text.failed;
 
 	const char *text = prb_str_text(&loaded->text);
-	const char *line = strchr(text, '\n'); /* behind the heading */
+	const char *line = strchr(text, '\n'); /* after the heading */
 	for (; line && line[1]; line = strchr(line + 1, '\n')) {
 		uint64_t inode = column(line + 1, table->inode_column);
 		struct entry *entry;

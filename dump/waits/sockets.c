@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Sockets in words. A live target's socket is asked itself, through a duplicate of its descriptor
- * that is closed at once: that takes microseconds however many sockets the machine has, and works
- * across network namespaces. Where the kernel does not give duplicates, the tables are searched.
+ * Describes sockets. A live target's socket is queried through a duplicate of its descriptor,
+ * closed at once. That takes microseconds however many sockets the machine has, and works across
+ * network namespaces. If the kernel gives no duplicates, the tables are searched.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -72,7 +72,7 @@ void prb_put_sockaddr(struct prb_str *s, const struct sockaddr_storage *address,
 	}
 }
 
-/* "" and 0.0.0.0:0 name nothing. */
+/* "" and 0.0.0.0:0 are no addresses. */
 static bool is_address(const struct sockaddr_storage *address, socklen_t length)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)address;
@@ -93,8 +93,8 @@ static bool is_address(const struct sockaddr_storage *address, socklen_t length)
 }
 
 /*
- * Handing a descriptor to another process moves its socket into that process's class of the
- * old network control groups. Where those are in use we keep our hands off.
+ * Duplicating a descriptor into another process moves its socket into that process's class of the
+ * old network control groups. If those are in use, no descriptor is duplicated.
  */
 static bool groups_tell_sockets_apart(void)
 {
@@ -223,7 +223,7 @@ static uint64_t unix_peer(uint64_t inode)
 		return 0;
 	if (send(fd, &question, sizeof(question), 0) != sizeof(question))
 		return 0;
-	/* The kernel has answered before send() returned. */
+	/* The kernel answers before send() returns. */
 	ssize_t n = recv(fd, reply, sizeof(reply), 0);
 	return n < 0 ? 0 : parse_diag(reply, (size_t)n);
 }
@@ -240,7 +240,10 @@ void prb_describe_unix_peer(struct prb_wait_context *c, const struct prb_socket 
 		snprintf(link, sizeof(link), "socket:[%llu]", (unsigned long long)peer);
 		prb_describe_holders(c, link, PRB_HAS_OPEN, hint, s);
 	}
-	/* Whoever made the connection; of a pair that is the target itself, which says nothing. */
+	/*
+	 * The process that connected. For a socketpair() that is the target itself, which is no
+	 * news.
+	 */
 	if (s->length == before && socket->peer_pid && socket->peer_pid != c->target->pid)
 		prb_describe_process(socket->peer_pid, s);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names of system calls; the tables are made by tests/tools/gen-syscalls. */
+/* Names of system calls; tests/tools/gen-syscalls generates the tables. */
 #include <elf.h>
 
 #include "base/checked.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How long waits may last: time limits and deadlines from the target's memory. */
+/* Time limits and deadlines of waits, from the target's memory. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ void prb_put_limit_at(struct prb_wait_context *c, struct prb_wait *wait, uint64_
 		prb_put_limit(wait, seconds, s);
 }
 
-/* Looked up once: it is the same for all threads. */
+/* Checked once: all threads share it. */
 static bool shares_time(struct prb_wait_context *c, struct prb_str *s)
 {
 	prb_auto_str struct prb_str theirs = {};
@@ -60,7 +60,7 @@ static bool shares_time(struct prb_wait_context *c, struct prb_str *s)
 	return c->same_time;
 }
 
-/* A time namespace shifts all clocks but that of the calendar. */
+/* A time namespace shifts all clocks but CLOCK_REALTIME. */
 static bool shares_clock(struct prb_wait_context *c, int clock, struct prb_str *s)
 {
 	if (clock == CLOCK_REALTIME || clock == CLOCK_TAI)
@@ -89,7 +89,10 @@ void prb_put_deadline(struct prb_wait_context *c, struct prb_wait *wait, int clo
 		return;
 	wait->left = end > now ? end - now : 0;
 	prb_str_puts(s, ", ");
-	/* Fractions of a second only while they matter; so threads in the same sleep read alike. */
+	/*
+	 * Shows fractions of a second only for short times, so that threads in the same sleep read
+	 * alike.
+	 */
 	prb_put_seconds(s, wait->left < 10 ? wait->left : round(wait->left));
 	prb_str_puts(s, " left");
 }

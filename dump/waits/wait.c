@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a thread waits for: the frame around the descriptions of single system calls. */
+/* Describes what a thread waits for; other files describe single system calls. */
 #include "target/task.h"
 
 #include <elf.h>
@@ -77,7 +77,7 @@ static void describe_stop(struct prb_wait_context *c, const struct prb_task *tas
 	prb_describe_process(atoi(tracer), s);
 }
 
-/* The function of the kernel that a thread sleeps in says what the hardware or server is. */
+/* Appends the kernel function that a thread sleeps in, which names the hardware or server. */
 static void put_kernel_function(struct prb_wait_context *c, pid_t tid, struct prb_str *s)
 {
 	prb_auto_str struct prb_str name = {};
@@ -90,7 +90,7 @@ static void put_kernel_function(struct prb_wait_context *c, pid_t tid, struct pr
 	prb_str_putc(s, ')');
 }
 
-/* Describes the call that the thread sleeps in and gives its number. */
+/* Describes the system call of the thread and returns its number. */
 static long describe(struct prb_wait_context *c, const struct prb_task *task, struct prb_wait *ret,
 		     struct prb_str *s)
 {
@@ -115,9 +115,9 @@ static long describe(struct prb_wait_context *c, const struct prb_task *task, st
 }
 
 /*
- * A description draws on memory and other processes that a snapshot does not have, so the snapshot
- * keeps the description itself: "CALL FUTEX OWNER ASKED LEFT WORDS", with the number of the call
- * that the program made, which may be another than the one that the kernel restarted.
+ * A description needs memory and other processes that a snapshot lacks, so the snapshot stores the
+ * description itself: "CALL FUTEX OWNER ASKED LEFT WORDS". CALL is the number of the call that the
+ * program made, which may differ from the call that the kernel restarted.
  */
 static void remember(struct prb_wait_context *c, const char *key, long number,
 		     const struct prb_wait *wait)
@@ -157,7 +157,7 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *c, struct prb_mem *
 {
 	prb_auto_str struct prb_str s = {};
 	bool local = c->target->local;
-	/* Who asks in a debugger knows that it is stopped, and wants to know where. */
+	/* A user in a debugger knows that the thread is stopped, and wants to know where. */
 	bool held = c->target->held && task->state == 't';
 	bool stopped = task->state == 'T' || (task->state == 't' && !held);
 	long number = -1;
@@ -173,7 +173,7 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *c, struct prb_mem *
 	c->mem = mem;
 	c->state = task->state;
 	if (c->target->distant)
-		number = task->syscall; /* what it is about, on that machine, would take requests */
+		number = task->syscall; /* a remote description would take several requests */
 	else if (!local)
 		recall(c, key, &number, ret, &s);
 	else if (stopped)

@@ -2,8 +2,8 @@
 /**
  * @file Shared by the parts that describe waits. Internal to dump/waits/.
  *
- * All of them append words to a string and say nothing where nothing is known. The only failure is
- * the string's own: `failed` when memory ran out.
+ * All append words to a string, and nothing if nothing is known. They fail only when out of memory:
+ * the string's `failed`.
  */
 #ifndef PRB_DUMP_WAITS_WAIT_PRIVATE_H
 #define PRB_DUMP_WAITS_WAIT_PRIVATE_H
@@ -23,28 +23,28 @@ enum prb_direction {
 
 struct prb_wait_context {
 	struct prb_target *target;
-	struct prb_mem *mem;		   /* where memory is read for the present description */
-	struct prb_fd_peers *holders;	   /**< NULL until first needed */
+	struct prb_mem *mem;		   /* memory for the present description */
+	struct prb_fd_peers *holders;	   /**< NULL until first used */
 	struct prb_socket_tables *sockets; /**< the same */
-	int pidfd;			   /**< of the target; -1 not tried yet, -2 not to be had */
-	struct prb_str root;		   /**< the target's root as we see it, "/" mostly */
+	int pidfd;	     /**< of the target; -1 not opened yet, -2 not available */
+	struct prb_str root; /**< the target's root as we see it, "/" mostly */
 	bool root_known;
-	bool time_known, same_time; /**< the target's clocks are ours: no time namespace between */
-	char state;		    /**< of the thread that is being described */
+	bool time_known, same_time; /**< no time namespace: the target's clocks are ours */
+	char state;		    /**< of the described thread */
 	struct {
 		pid_t inner, tid;
 		struct prb_str words;
-	} named; /**< the last thread that was looked up for a lock */
+	} named; /**< cache: the last thread looked up for a lock */
 };
 
-/** True if all went well; else the error is ended, and noted in @p s if it is about memory. */
+/** True if all went well; else frees the error, and notes in @p s if memory ran out. */
 bool prb_wait_ok(struct prb_str *s, struct prb_error *err);
 
 /** Appends "file 5 /data/x", "socket 7 → …", "pipe 4 ← …"; "descriptor 5" at the least. */
 void prb_describe_fd(struct prb_wait_context *c, int fd, enum prb_direction direction,
 		     struct prb_str *s);
 
-/** Appends a path of the target's as the target itself sees it, printable. */
+/** Appends a path as the target sees it, printable. */
 void prb_put_path(struct prb_wait_context *c, const char *path, struct prb_str *s);
 
 /** Appends "SIGINT, SIGTERM"; bit 0 of @p mask is signal 1. */
@@ -53,10 +53,10 @@ void prb_put_signals(uint64_t mask, struct prb_str *s);
 /** Appends the description of socket @p fd with this inode. */
 void prb_describe_socket(struct prb_wait_context *c, int fd, uint64_t inode, struct prb_str *s);
 
-/** Appends "10.0.0.3:29500", "[::1]:80", "/run/x.sock"; nothing if it makes no sense. */
+/** Appends "10.0.0.3:29500", "[::1]:80", "/run/x.sock"; nothing if it is invalid. */
 void prb_put_sockaddr(struct prb_str *s, const struct sockaddr_storage *address, socklen_t length);
 
-/** Which processes to look for among those that have a file open. */
+/** The processes to find among those that have a file open. */
 enum prb_access { PRB_HAS_OPEN, PRB_CAN_READ, PRB_CAN_WRITE };
 
 /**
@@ -71,17 +71,17 @@ void prb_fd_peers_destroy(struct prb_fd_peers *holders);
 /** Appends "4711 (cat)". */
 void prb_describe_process(pid_t pid, struct prb_str *s);
 
-/** A socket as the tables under /proc/PID/net have it, or the kernel tells when asked directly. */
+/** A socket, from the tables under /proc/PID/net or from the kernel directly. */
 struct prb_socket {
 	int domain, type, protocol;
 	bool listening;
 	int state; /**< of TCP, as in <netinet/tcp.h>; 0 if unknown */
 	struct sockaddr_storage local, peer;
 	socklen_t local_length, peer_length; /**< 0 if it has no such address */
-	pid_t peer_pid;			     /**< who connected or listened; 0 if unknown */
+	pid_t peer_pid; /**< process that connected or listened; 0 if unknown */
 };
 
-/** Asks the socket itself, or the tables; false if neither knows it. */
+/** Queries the socket itself, or the tables; false if neither has it. */
 bool prb_socket_find(struct prb_wait_context *c, int fd, uint64_t inode, struct prb_socket *ret);
 
 /**
@@ -102,7 +102,7 @@ uint64_t prb_link_inode(const char *link, const char *kind);
 bool prb_socket_from_tables(struct prb_wait_context *c, uint64_t inode, struct prb_socket *ret);
 void prb_socket_tables_destroy(struct prb_socket_tables *tables);
 
-/** Appends what poll, select and epoll watch. */
+/** Appends the descriptors that poll, select and epoll watch. */
 void prb_describe_poll(struct prb_wait_context *c, uint64_t fds, uint64_t count, struct prb_str *s);
 void prb_describe_select(struct prb_wait_context *c, uint64_t count, const uint64_t sets[3],
 			 struct prb_str *s);
@@ -111,7 +111,7 @@ void prb_describe_epoll(struct prb_wait_context *c, int fd, struct prb_str *s);
 /** Appends the holder of the lock that flock or fcntl wants on @p fd: " held by 4711 (sh)". */
 void prb_describe_file_lock(struct prb_wait_context *c, int fd, struct prb_str *s);
 
-/** Appends what a futex is: "a lock held by 4250 (worker-1)", "the end of thread 4251", … */
+/** Appends the kind of a futex: "a lock held by 4250 (worker-1)", "the end of thread 4251", … */
 void prb_describe_futex(struct prb_wait_context *c, const struct prb_task *task,
 			struct prb_wait *wait, struct prb_str *s);
 
@@ -121,15 +121,15 @@ void prb_describe_child(struct prb_wait_context *c, pid_t pid, struct prb_str *s
 /** Appends "child 4711 (sh)": the newest of the thread's own children. */
 void prb_describe_newest_child(struct prb_wait_context *c, pid_t tid, struct prb_str *s);
 
-/** Describes a system call that sleeps; nothing if it is not among those known. */
+/** Describes a system call that sleeps; nothing if it is unknown. */
 void prb_describe_call(struct prb_wait_context *c, const char *name, const struct prb_task *task,
 		       struct prb_wait *wait, struct prb_str *s);
 
-/* Times. Addresses are those of the target; one that is 0 or unreadable is no limit. */
+/* Times. Addresses are the target's; 0 or an unreadable address means no limit. */
 
 enum prb_time_unit { PRB_TIMESPEC, PRB_TIMEVAL };
 
-/** Reads seconds; @p s is for noting that memory ran out. */
+/** Reads seconds; @p s notes that memory ran out. */
 bool prb_read_time(struct prb_wait_context *c, uint64_t address, enum prb_time_unit unit,
 		   double *ret, struct prb_str *s);
 
@@ -138,7 +138,7 @@ void prb_put_limit(struct prb_wait *wait, double seconds, struct prb_str *s);
 void prb_put_limit_at(struct prb_wait_context *c, struct prb_wait *wait, uint64_t address,
 		      enum prb_time_unit unit, struct prb_str *s);
 
-/** Notes how long it is until the time at @p address on @p clock and appends ", 4.2 s left". */
+/** Notes the time left until the deadline at @p address on @p clock and appends ", 4.2 s left". */
 void prb_put_deadline(struct prb_wait_context *c, struct prb_wait *wait, int clock,
 		      uint64_t address, struct prb_str *s);
 
