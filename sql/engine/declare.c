@@ -25,7 +25,7 @@ bool prb_sql_mentions(const char *sql, const char *name)
 	return false;
 }
 
-/** What shows the tables of a database by SQLite's own means needs all of them. */
+/** Statements that list tables by SQLite's own means need all of them. */
 static bool asks_for_all(const char *sql)
 {
 	return strcasestr(sql, "sqlite_") || strcasestr(sql, "pragma");
@@ -37,7 +37,7 @@ static void attach(struct prb_session *session, const char *schema, struct prb_s
 
 	if (!strcmp(schema, "main"))
 		return;
-	/* The bit behind the others is for the schema "user", which only rings have. */
+	/* The bit after prb_schemas is for the schema "user", which only rings have. */
 	while (prb_schemas[index].name && strcmp(prb_schemas[index].name, schema) != 0)
 		index++;
 	index += !strcmp(schema, "global");

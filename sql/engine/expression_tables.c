@@ -24,10 +24,10 @@ struct prb_expression_table {
 	char *expression;
 	char *names[PRB_EXPRESSION_COLUMNS];
 	unsigned column_count;
-	/** Of the target that was evaluated last. */
+	/** Of the last evaluated target. */
 	struct prb_expression_rows rows;
 	struct prb_target *target;
-	uint64_t generation; /**< of the statement that read them; 0: none has */
+	uint64_t generation; /**< of the statement that read them; 0: none */
 };
 
 static struct prb_error *evaluate(struct prb_expression_table *table, struct prb_session *session,
@@ -42,7 +42,7 @@ static struct prb_error *evaluate(struct prb_expression_table *table, struct prb
 	return NULL;
 }
 
-/** Where the rows have the table's column: a value that changed may have others. */
+/** Index of the table's column in the rows: a new evaluation may have other columns. */
 static int find_column(const struct prb_expression_table *table, unsigned column)
 {
 	for (unsigned i = 0; i < table->rows.columns; i++)
@@ -133,7 +133,7 @@ static struct prb_error *describe(struct prb_expression_table *table)
 	return NULL;
 }
 
-/** The columns are those of the first target in which it has a value. */
+/** The columns come from the first target that can evaluate it. */
 static struct prb_error *evaluate_first(struct prb_expression_table *table,
 					struct prb_session *session)
 {
@@ -172,7 +172,7 @@ static struct prb_error *may_evaluate(const struct prb_session *session, const c
 	return what ? prb_changes_check(session, false, what) : prb_error_nomem();
 }
 
-/** True if the statement quotes the word as names are quoted: nobody runs code by a slip. */
+/** True if the statement quotes the word like a name, so that no typing error runs code. */
 static bool is_quoted(const char *sql, const char *word)
 {
 	size_t length = strlen(word);

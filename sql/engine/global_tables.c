@@ -18,8 +18,8 @@ enum { MAX_TABLES = 16, MAX_COLUMNS = 100 };
 struct prb_global_table {
 	struct prb_table spec;
 	struct prb_global_ask ask;
-	struct prb_partial partial; /**< what the ranks do of it; owns texts of `ask` */
-	struct prb_table rest;	    /**< the `own` table of one that has rows of `ask.sql` */
+	struct prb_partial partial; /**< the ranks' part of the statement; owns texts of `ask` */
+	struct prb_table rest;	    /**< the `own` table if the rows are those of `ask.sql` */
 	char *name;		    /**< "python.threads" */
 	struct prb_column columns[MAX_COLUMNS + PRB_PLACE_COUNT + 1];
 };
@@ -27,7 +27,7 @@ struct prb_global_table {
 static const struct prb_column places[PRB_PLACE_COUNT] = {
 	[PRB_PLACE_HOST] = {"_host", PRB_COLUMN_TEXT, "Host of the rank"},
 	[PRB_PLACE_ADDRESS] = {"_addr", PRB_COLUMN_TEXT, "Target that names its process"},
-	/* Each host knows these two. */
+	/* Each host knows its ranks and pids. */
 	[PRB_PLACE_RANK] = {"_rank", PRB_COLUMN_INTEGER, "Rank in the job",
 			    .flags = PRB_COLUMN_KEY | PRB_COLUMN_RANGE},
 	[PRB_PLACE_LOCAL_RANK] = {"_local_rank", PRB_COLUMN_INTEGER, "Rank on its host"},
@@ -81,7 +81,7 @@ static const struct prb_table *find(const struct prb_session *session, const cha
 
 const struct prb_table_source prb_global_source = {.find = find, .deinit = deinit};
 
-/** Columns that are arguments of a table, and keys, are of one process. */
+/** Describes the table. Flags for arguments and keys of one process do not apply to it. */
 static void describe(struct prb_global_table *table)
 {
 	unsigned count = 0;
@@ -147,10 +147,10 @@ static struct prb_error *add(struct prb_session *session, const char *schema, co
 	return declare(session, table->name);
 }
 
-/** The name of the table whose rows are what the ranks made of theirs. */
+/** Name of the table of the ranks' results. */
 static const char REST[] = "by rank";
 
-/** Makes a table of the rows that the ranks give for @p partial, which it takes over. */
+/** Makes a table of the ranks' results for @p partial, whose ownership is taken. */
 static struct prb_error *add_rest(struct prb_session *session, struct prb_partial *partial)
 {
 	static const char *const names[] = {"c0",  "c1",  "c2",	 "c3",	"c4",  "c5",  "c6",  "c7",
@@ -201,7 +201,7 @@ static struct prb_error *check(struct prb_session *session, const char *sql)
 	return prb_session_prepare(session, sql, strlen(sql), &at, &statement);
 }
 
-/** Leaves to the ranks what they can do. @p ret: the statement, which may become another one. */
+/** Leaves work to the ranks. @p ret: the statement, possibly rewritten. */
 static struct prb_error *push(struct prb_session *session, const char *sql, struct prb_str *ret)
 {
 	prb_auto_partial struct prb_partial partial = {};
@@ -217,14 +217,14 @@ static struct prb_error *push(struct prb_session *session, const char *sql, stru
 		table->ask.limit = table->partial.limit;
 		return NULL;
 	}
-	/* Errors are those of the statement as it was written. */
+	/* Errors refer to the statement as written. */
 	PRB_TRY(check(session, prb_str_text(ret)));
 	prb_str_truncate(ret, 0);
 	prb_str_puts(ret, partial.rest);
 	return add_rest(session, &partial);
 }
 
-/** Behind a literal, a quoted name or a comment that begins at @p at; else @p at. */
+/** The end of a literal, a quoted name or a comment that begins at @p at; else @p at. */
 static const char *skip(const char *at)
 {
 	const char *end;

@@ -9,8 +9,9 @@
 #include "base/siphash.h"
 
 enum {
-	BLOCK = 1 << 20, /* bytes that are allocated at once, unless a text is longer */
-	MAX_ROWS = 64,	 /* of one piece of a group: the first has one row, each next twice more */
+	BLOCK = 1 << 20, /* bytes allocated at once, unless a text is longer */
+	MAX_ROWS = 64,	 /* in one piece of a group: the first has one row, each next piece twice as
+			    many */
 	FIRST_PLACES = 1 << 10,
 };
 
@@ -33,10 +34,10 @@ struct group {
 };
 
 struct prb_grouped {
-	unsigned stride, count; /**< cells of a row; of these, those of the keys */
+	unsigned stride, count; /**< cells of a row; number of key cells */
 	uint16_t keys[PRB_GROUP_KEYS];
 	bool descending[PRB_GROUP_KEYS];
-	uint64_t seed; /**< of hashes: rows are chosen by the target */
+	uint64_t seed; /**< of the hashes: the target chooses the rows */
 
 	struct block *blocks;
 	char *free;
@@ -65,7 +66,7 @@ struct prb_error *prb_grouped_create(const struct prb_page *page, const struct p
 	memcpy(g->slots, page->slots, slots);
 	g->stride = page->stride;
 	for (unsigned i = 0; i < PRB_MIN(count, PRB_GROUP_KEYS); i++) {
-		/* What nobody reads is the same in all rows. */
+		/* An unused column is the same in all rows. */
 		if (page->slots[keys[i].column] < 0)
 			continue;
 		g->descending[g->count] = keys[i].descending;
@@ -127,7 +128,7 @@ static size_t length_of(const struct prb_cell *cell)
 	return cell->kind == PRB_CELL_STATIC ? strlen(cell->text) : cell->length;
 }
 
-/** NULL, numbers, texts: as SQLite sorts them. */
+/** Rank of NULL, numbers and texts in SQLite's order. */
 static int rank_of(const struct prb_cell *cell)
 {
 	switch (cell->kind) {
@@ -147,7 +148,7 @@ static long double number_of(const struct prb_cell *cell)
 					      : (long double)cell->real;
 }
 
-/** @p b is a cell of ours, and @p a one of a page with these texts, or ours. */
+/** @p b is a stored cell; @p a one of a page with these texts, or a stored one. */
 static int compare(const struct prb_cell *a, const char *texts, const struct prb_cell *b)
 {
 	int rank = rank_of(a), difference = rank - rank_of(b);
@@ -165,7 +166,7 @@ static int compare(const struct prb_cell *a, const char *texts, const struct prb
 	return (number_of(a) > number_of(b)) - (number_of(a) < number_of(b));
 }
 
-/** Equal cells have the same: 1 and 1.0 are equal. */
+/** Equal cells have equal hashes: 1 and 1.0 are equal. */
 static uint64_t hash_cell(const struct prb_cell *cell, const char *texts, uint64_t seed,
 			  uint64_t hash)
 {
@@ -178,7 +179,7 @@ static uint64_t hash_cell(const struct prb_cell *cell, const char *texts, uint64
 	case 1:
 		real = (double)number_of(cell);
 		real = real == 0 ? 0 : real; /* not -0 */
-		/* An integer that is no double equals none. */
+		/* An integer without an exact double equals no double. */
 		return (long double)real == number_of(cell)
 			       ? prb_siphash(1, 3, key, &real, sizeof(real))
 			       : prb_siphash(1, 3, key, &cell->integer, sizeof(cell->integer));
@@ -207,7 +208,7 @@ static bool is_of(const struct prb_grouped *g, const struct group *group,
 	return true;
 }
 
-/** Twice as many places; false when out of memory. */
+/** Doubles the hash table; false when out of memory. */
 static bool grow_places(struct prb_grouped *g)
 {
 	size_t count = g->place_count ? 2 * g->place_count : FIRST_PLACES;
@@ -245,7 +246,7 @@ static struct group *add_group(struct prb_grouped *g, size_t place, uint64_t has
 	return &g->groups[g->group_count - 1];
 }
 
-/** The row's group, which is made if need be, without rows; NULL when out of memory. */
+/** The row's group, created without rows if missing; NULL when out of memory. */
 static struct group *find_group(struct prb_grouped *g, const struct prb_cell *row,
 				const char *texts)
 {
@@ -265,7 +266,7 @@ static struct group *find_group(struct prb_grouped *g, const struct prb_cell *ro
 	return add_group(g, place, hash);
 }
 
-/** Room for one row more at the end of the group; NULL when out of memory. */
+/** Adds a row to the group; NULL when out of memory. */
 static struct prb_cell *add_row(struct prb_grouped *g, struct group *group)
 {
 	struct piece *piece = group->last;
@@ -287,7 +288,7 @@ static struct prb_cell *add_row(struct prb_grouped *g, struct group *group)
 	return &piece->cells[piece->count++ * g->stride];
 }
 
-/** Copies a text, or takes that of the row before, if it is the same. */
+/** Copies a text, or shares the equal text of the row before. */
 static bool copy_text(struct prb_grouped *g, const struct prb_cell *before, const char *texts,
 		      struct prb_cell *cell)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Rows of a scan, group by group: what GROUP BY needs.
+ * @file Rows of a scan, group by group, for GROUP BY.
  *
- * SQLite sorts all rows to group them. This collects the rows of all pages in a hash table of
- * their groups, and sorts only the groups. Texts that repeat within a group are stored once.
+ * SQLite sorts all rows to group them. This code collects the rows of all pages in a hash table of
+ * groups, and sorts only the groups. Texts that repeat within a group are stored once.
  *
  *     PRB_TRY(prb_grouped_create(page, keys, count, &grouped));
  *     while (more pages)
@@ -22,7 +22,7 @@
 
 enum { PRB_GROUP_KEYS = 8 };
 
-/** A column of GROUP BY, and in which order its groups come. */
+/** A column of GROUP BY, and the order of its groups. */
 struct prb_group_key {
 	unsigned column;
 	bool descending;
@@ -40,10 +40,10 @@ void prb_grouped_destroy(struct prb_grouped *grouped);
 struct prb_error *prb_grouped_add(struct prb_grouped *grouped,
 				  const struct prb_page *page) PRB_MUST_CHECK;
 
-/** After the last page: puts the groups in the order of SQLite, and goes before the first row. */
+/** After the last page: sorts the groups in SQLite's order, and goes before the first row. */
 void prb_grouped_sort(struct prb_grouped *grouped);
 
-/** Goes to the next row; false after the last. Rows of a group come as they were added. */
+/** Goes to the next row; false after the last. Rows of a group keep their order. */
 bool prb_grouped_next(struct prb_grouped *grouped);
 
 /** Hands a cell of the present row to SQLite. */

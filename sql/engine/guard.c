@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a user's SQL may do: read the tables, and nothing else, within bounds. Statements come from
- * people who may attach to the process anyway; but also from dashboards and scripts, which should
- * not be able to open files, load code or fill the memory by a slip.
+ * Restricts a user's SQL to reading tables, within bounds. Statements come from users who may
+ * attach to the process anyway, but also from dashboards and scripts. Those must not open files,
+ * load code or exhaust memory by mistake.
  */
 #include <string.h>
 #include <strings.h>
@@ -11,7 +11,7 @@
 #include "sql/engine/session_private.h"
 
 enum {
-	/* Instructions of SQLite's machine between two looks at the clock: some 10 µs. */
+	/* Instructions of SQLite's machine between two checks of the clock: some 10 µs. */
 	PROGRESS_STEPS = 1000,
 };
 
@@ -31,11 +31,11 @@ static const struct {
 	{SQLITE_LIMIT_WORKER_THREADS, 0},
 };
 
-/* Functions of SQLite that reach outside of the query. */
+/* Functions of SQLite that access files or load code. */
 static const char *const forbidden_functions[] = {"load_extension", "fts3_tokenizer", "readfile",
 						  "writefile", "edit"};
 
-/* Pragmas that only tell. */
+/* Pragmas that only read. */
 static const char *const harmless_pragmas[] = {"table_info",	 "table_xinfo",	  "table_list",
 					       "database_list",	 "function_list", "collation_list",
 					       "compile_options"};
@@ -81,7 +81,7 @@ struct prb_error *prb_guard_memory(const struct prb_session *session)
 			      "ask for fewer rows, or allow more: SET probing.query.memory = MIB");
 }
 
-/** Called while SQLite computes: a statement that has to end does so here too. */
+/** Called while SQLite computes: ends a statement that was cancelled or is over its limits. */
 static int progress(void *context)
 {
 	struct prb_session *session = context;
@@ -102,7 +102,7 @@ void prb_guard_begin(struct prb_session *session)
 	sqlite3_db_config(session->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
 	sqlite3_db_config(session->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(session->db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0, NULL);
-	/* What is sorted stays in memory, where it is counted, and out of files. */
+	/* Sorts in memory, where it is counted, instead of in files. */
 	sqlite3_exec(session->db, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL);
 	sqlite3_set_authorizer(session->db, authorize, session);
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(limits); i++)

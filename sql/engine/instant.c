@@ -25,7 +25,7 @@ struct prb_instant {
 	const struct prb_plan *plan;
 	double time;
 	struct prb_dump *dump;
-	struct prb_error *no_thread; /**< the only thread that is asked for does not exist */
+	struct prb_error *no_thread; /**< the only thread requested does not exist */
 	struct prb_dump_found found; /**< shared with the dump */
 	struct prb_view *view;
 	PRB_VEC(struct memo) memos;
@@ -118,7 +118,7 @@ static struct prb_error *make_dump(struct prb_instant *instant)
 		.no_command = !(plan->needs & PRB_NEED_COMMAND),
 	};
 
-	/* Reads of a running thread are compared by their outermost frames. */
+	/* Nonblocking reads compare outermost frames, so they need all frames. */
 	if (options.mode != PRB_DUMP_NONBLOCKING && !options.native && plan->frames != UINT_MAX)
 		options.max_frames = plan->frames;
 	if (!plan->several && plan->tid)
@@ -127,8 +127,10 @@ static struct prb_error *make_dump(struct prb_instant *instant)
 		options.main_only = true;
 	struct prb_error *err =
 		prb_dump_create_with(instant->target, &options, &instant->found, &instant->dump);
-	/* A thread that does not exist is no row, and a failure only for a table that takes it as
-	 * an argument. */
+	/*
+	 * A missing thread has no row; it is an error only for a table that takes the thread as an
+	 * argument.
+	 */
 	if (!options.tid || !err || err->code != PRB_ERROR_NO_PROCESS)
 		return err;
 	instant->no_thread = err;
@@ -155,7 +157,7 @@ struct prb_error *prb_instant_check_thread(const struct prb_instant *instant)
 {
 	const struct prb_error *err = instant->no_thread;
 
-	/* With several targets it may be a thread of another one. */
+	/* With several targets the thread may belong to another one. */
 	if (!err || *instant->host.targets > 1)
 		return NULL;
 	return prb_error_copy(err);

@@ -21,12 +21,15 @@
 
 struct prb_instant;
 
-/** What an instant has of its session: pointers, since a setting counts at once. */
+/**
+ * The parts of its session that an instant uses: pointers, so that a changed setting applies at
+ * once.
+ */
 struct prb_instant_host {
 	const enum prb_dump_mode *mode;
 	const struct prb_value_limits *values;
-	const struct prb_repr_options *dumped; /**< variables of a dump, by these */
-	const size_t *targets;		       /**< how many there are */
+	const struct prb_repr_options *dumped; /**< limits of variables in a dump */
+	const size_t *targets;		       /**< number of targets */
 	void (*warn)(void *context, const char *text);
 	void *context; /**< of warn() */
 };
@@ -34,11 +37,11 @@ struct prb_instant_host {
 /** The needs of the statement as planned; the dump is made for them. */
 struct prb_plan {
 	unsigned needs;	 /**< enum prb_need */
-	pid_t tid;	 /**< the thread that the last table asked for; 0: none alone */
-	bool several;	 /**< not all tables ask for the same single thread */
-	bool planned;	 /**< a table asked for threads */
-	bool no_values;	 /**< a snapshot is recorded that shall hold no values of variables */
-	unsigned frames; /**< of each thread that are wanted; UINT_MAX: all */
+	pid_t tid;	 /**< the thread requested last; 0: not a single one */
+	bool several;	 /**< the tables do not all request the same single thread */
+	bool planned;	 /**< a table requested threads */
+	bool no_values;	 /**< a snapshot without values of variables is recorded */
+	unsigned frames; /**< frames needed of each thread; UINT_MAX: all */
 };
 
 /** Borrows everything, but copies @p host. */
@@ -49,41 +52,40 @@ void prb_instant_destroy(struct prb_instant *instant);
 
 struct prb_target *prb_instant_target(struct prb_instant *instant);
 
-/** False while a snapshot is recorded that shall hold no values of variables. */
+/** False while a snapshot without values of variables is recorded. */
 bool prb_instant_values(const struct prb_instant *instant);
 
-/** How values are shown: shortly, or as the user wants them. */
+/** The limits of values: short by default, or as set by the user. */
 struct prb_repr_options prb_instant_repr(const struct prb_instant *instant);
 
-/** How threads that run may be read. */
+/** How running threads may be read. */
 enum prb_dump_mode prb_instant_mode(const struct prb_instant *instant);
 
-/** Seconds since the epoch that the rows tell of. */
+/** The time of the rows, seconds since the epoch. */
 double prb_instant_time(const struct prb_instant *instant);
 
-/** After the dump: an error if the only thread that the statement asks for does not exist. */
+/** After the dump: an error if the only thread that the statement requests does not exist. */
 struct prb_error *prb_instant_check_thread(const struct prb_instant *instant) PRB_MUST_CHECK;
 
-/** The dump of the threads, with what the plan needs. Made at the first call. */
+/** The dump of the threads, with the parts that the plan needs. Made at the first call. */
 struct prb_error *prb_instant_dump(struct prb_instant *instant,
 				   const struct prb_dump **ret) PRB_MUST_CHECK;
 
-/** Files that are mapped in the target, for symbols and interpreters. */
+/** Files mapped in the target, for symbols and interpreters. */
 struct prb_error *prb_instant_modules(struct prb_instant *instant,
 				      struct prb_modules **ret) PRB_MUST_CHECK;
 
 /**
- * The target's Python runtimes and a view of its memory in which each page is read once. Of a
- * live process the pages are not of one instant: whoever walks objects through it checks what it
- * finds, and says so where it does not fit together.
+ * The target's Python runtimes and a view of its memory in which each page is read once. Of a live
+ * process the pages are not of one instant: a caller that walks objects must validate them, and
+ * report inconsistent ones.
  */
 struct prb_error *prb_instant_pythons(struct prb_instant *instant, struct prb_pythons **ret,
 				      struct prb_mem **ret_mem) PRB_MUST_CHECK;
 
 /**
- * What a table has read, kept until the statement ends. The first call for @p key (an address
- * that is nobody else's, as that of the table's spec) calls @p create; its error is kept as well
- * and given again.
+ * Caches a table's data until the statement ends. The first call for @p key (a unique address, such
+ * as that of the table's spec) calls @p create, whose error is cached too.
  */
 struct prb_error *prb_instant_memo(struct prb_instant *instant, const void *key,
 				   struct prb_error *(*create)(struct prb_instant *instant,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The source of the program's own tables, which are files of sql/tables/. */
+/* The source of the program's own tables, the files of sql/tables/. */
 #include "sql/engine/table_sources.h"
 
 static const struct prb_table *find(const struct prb_session *session, const char *schema,

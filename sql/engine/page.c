@@ -61,7 +61,10 @@ void prb_cell_result(const struct prb_cell *cell, const char *texts, sqlite3_con
 		sqlite3_result_double(context, cell->real);
 		break;
 	case PRB_CELL_STATIC:
-		/* With its length SQLite would not see that it ends in a zero, and copy it. */
+		/*
+		 * Length -1: with a length SQLite would not know that the text is terminated, and
+		 * would copy it.
+		 */
 		sqlite3_result_text(context, cell->text, -1, SQLITE_STATIC);
 		break;
 	case PRB_CELL_TEXT:
@@ -123,7 +126,7 @@ bool prb_scan_wants(const struct prb_scan *scan, unsigned column)
 	return scan->page->slots[column] >= 0;
 }
 
-/** The cell of the present row, NULL if nobody asked for its column. */
+/** The cell of the present row, NULL if its column is not used. */
 static struct prb_cell *cell(struct prb_scan *scan, unsigned column)
 {
 	struct prb_page *page = scan->page;
@@ -155,7 +158,7 @@ void prb_put_real(struct prb_scan *scan, unsigned column, double value)
 		*c = (struct prb_cell){.kind = PRB_CELL_REAL, .real = value};
 }
 
-/** Bytes of a text that are kept. Tables of ourselves say what can be asked for: all of it. */
+/** Longest text in bytes. Tables about the tables themselves are not cut. */
 static size_t text_max(const struct prb_scan *scan)
 {
 	bool ours = !strcmp(scan->table->schema, "information_schema");
@@ -163,7 +166,7 @@ static size_t text_max(const struct prb_scan *scan)
 	return ours ? PRB_TEXT_MAX : scan->session->text_max;
 }
 
-/** Cuts text that is too long, not within a character, and shows that it was cut. */
+/** Cuts a text that is too long, between characters, and marks the cut. */
 static void cut(struct prb_scan *scan, size_t offset)
 {
 	struct prb_str *s = &scan->page->text;
@@ -192,7 +195,7 @@ void prb_put_bytes(struct prb_scan *scan, unsigned column, const char *text, siz
 
 	if (!c)
 		return;
-	/* One byte more than is kept, so that it shows. */
+	/* Appends one byte more than allowed, so that cut() sees the excess. */
 	prb_str_append(&scan->page->text, text, PRB_MIN(length, text_max(scan) + 1));
 	set_text(scan, c, offset);
 }

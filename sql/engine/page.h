@@ -2,8 +2,8 @@
 /**
  * @file A page of rows: a scan appends them, SQLite reads them.
  *
- * Only columns that the statement uses take room. Pages are counted by reference, since one that
- * holds a whole small table is read again by the inner loops of a join.
+ * Only columns that the statement uses take room. Pages are reference-counted: the inner loops of a
+ * join reread a page that holds a whole small table.
  *
  * Internal to sql/engine/. Threading: one thread at a time.
  */
@@ -16,8 +16,10 @@
 #include "base/vec.h"
 #include "sql/spec/table.h"
 
-/* A page is full with this many rows or bytes of text: little enough to stay in a processor's
- * cache, enough to make the cost of beginning a page vanish. */
+/*
+ * Rows or bytes of text in a full page: few enough for a processor's cache, enough to amortise the
+ * cost of a page.
+ */
 enum { PRB_PAGE_ROWS = 256, PRB_PAGE_TEXT = 256 * 1024 };
 
 enum prb_cell_kind {
@@ -26,7 +28,7 @@ enum prb_cell_kind {
 	PRB_CELL_REAL,
 	PRB_CELL_STATIC, /**< text that outlives the statement's rows */
 	PRB_CELL_TEXT,	 /**< text in the page */
-	PRB_CELL_KEPT,	 /**< text elsewhere, which outlives the row */
+	PRB_CELL_KEPT,	 /**< text elsewhere that outlives the row */
 };
 
 struct prb_cell {
@@ -54,13 +56,13 @@ struct prb_page {
 struct prb_error *prb_page_create(unsigned column_count, uint64_t used,
 				  struct prb_page **ret) PRB_MUST_CHECK;
 struct prb_page *prb_page_reference(struct prb_page *page);
-/** Gives one reference back; NULL is allowed. */
+/** Drops one reference; NULL is allowed. */
 void prb_page_release(struct prb_page *page);
 
-/** Forgets the rows. */
+/** Removes the rows. */
 void prb_page_clear(struct prb_page *page);
 
-/** Ends what the scan kept between its pages. */
+/** Frees the scan's state. */
 void prb_scan_end(struct prb_scan *scan);
 
 /** Hands a cell to SQLite. @p texts are those of its page. */

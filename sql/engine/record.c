@@ -46,7 +46,7 @@ static struct prb_error *record_table(struct prb_session *session, struct prb_in
 	return err;
 }
 
-/* Objects are not among what every snapshot has. */
+/* Costly tables of objects are recorded only with @p heap. */
 static bool is_recorded(const struct prb_table *table, bool heap)
 {
 	if (table->flags & PRB_TABLE_GLOBAL)
@@ -54,11 +54,11 @@ static bool is_recorded(const struct prb_table *table, bool heap)
 	return !(table->flags & PRB_TABLE_COSTLY) || (heap && !strcmp(table->schema, "python"));
 }
 
-/** Those that show the dump, or the others. */
+/** Records the tables that show the dump, or the others. */
 static void record_tables(struct prb_session *session, struct prb_instant *instant, bool of_dump,
 			  bool heap)
 {
-	/* What a table lacks is told when it is read from the snapshot. */
+	/* Warnings appear when the table is read from the snapshot. */
 	prb_warning_handler *warn = prb_steal(&session->warn);
 
 	for (const struct prb_table *const *t = prb_tables; *t; t++) {
@@ -70,13 +70,13 @@ static void record_tables(struct prb_session *session, struct prb_instant *insta
 	session->warn = warn;
 }
 
-/* Types of what all objects hold: where these lie, the rest of them does. */
+/* Types of what all objects hold. Reading a type reads the page of the object. */
 static const char *const of_objects[] = {
 	"SELECT count(a.type) FROM python.objects o, python.attributes a "
 	"WHERE a.address = o.address",
 	"SELECT count(i.type), count(i.key) FROM python.objects o, python.items i "
 	"WHERE i.address = o.address",
-	/* A census of all objects, also of those that the collector does not know. */
+	/* A census of all objects, including those that the collector does not track. */
 	"SELECT count(*) FROM torch.tensors",
 };
 
@@ -99,8 +99,10 @@ static void record_held_objects(struct prb_session *session)
 	prb_warning_handler *warn = prb_steal(&session->warn);
 	const enum prb_dump_mode mode = session->mode;
 
-	/* Millions of objects are not of one instant, and all are read through the view of the
-	 * statement, whose pages are noted. */
+	/*
+	 * Millions of objects cannot be of one instant; all are read through the statement's view,
+	 * whose pages are noted.
+	 */
 	prb_session_set_mode(session, PRB_DUMP_NONBLOCKING);
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(of_objects); i++)
 		prb_error_destroy(run_to_end(session, of_objects[i]));
@@ -115,7 +117,7 @@ struct prb_error *prb_record(struct prb_session *session, enum prb_record_values
 	struct prb_instant *instant;
 	const struct prb_dump *dump;
 
-	/* Of two readings the recorder keeps the later one, so this comes first. */
+	/* The recorder keeps the later of two readings, so this reading comes first. */
 	if (heap)
 		record_held_objects(session);
 	session->plan = (struct prb_plan){
@@ -127,8 +129,7 @@ struct prb_error *prb_record(struct prb_session *session, enum prb_record_values
 		.frames = UINT_MAX,
 	};
 	PRB_TRY(prb_session_instant(session, 0, &instant));
-	/* The recorder keeps the later of two readings, which has to be what the dump is made of.
-	 */
+	/* The recorder keeps the later of two readings, which must be the pages of the dump. */
 	record_tables(session, instant, false, heap);
 	PRB_TRY(prb_instant_dump(instant, &dump));
 	*ret_threads = dump->threads.count;

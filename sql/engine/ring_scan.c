@@ -12,14 +12,14 @@
 #include "sql/engine/ring_tables.h"
 #include "target/recorded/recorded.h"
 
-/** From the first page of a target's rows to the last. */
+/** The state of a scan from page to page. */
 struct progress {
 	struct prb_ring_files files;
-	size_t next; /**< of them */
+	size_t next; /**< index in `files` */
 	struct prb_ring *ring;
-	bool foreign; /**< the ring is that of a process that ours was forked from */
+	bool foreign; /**< the ring belongs to the process that the target was forked from */
 	struct prb_ring_range range;
-	bool found; /**< a ring of the table was */
+	bool found; /**< a ring of the table was found */
 };
 
 static void end(void *state)
@@ -36,7 +36,7 @@ static const struct prb_ring_table *table_of(const struct prb_scan *scan)
 	return (const struct prb_ring_table *)scan->table;
 }
 
-/** Nanoseconds of a second's number; what is out of range is the nearest. */
+/** Seconds in nanoseconds; limited to the range of the type. */
 static int64_t nanoseconds(double seconds)
 {
 	double ns = seconds * 1e9;
@@ -46,7 +46,7 @@ static int64_t nanoseconds(double seconds)
 					 : (int64_t)ns;
 }
 
-/** The times that the statement asks for, a little wider: SQLite compares again. */
+/** The time range of the statement, a little wider: SQLite compares again. */
 static void find_range(const struct prb_scan *scan, struct prb_ring_range *ret)
 {
 	static const double slack = 1e-6;
@@ -84,7 +84,7 @@ static bool has_columns(const struct prb_ring_table *table, const struct prb_rin
 	       !memcmp(table->own, ring->columns, table->own_count * sizeof(*table->own));
 }
 
-/** Of the ring's columns, those that are asked for: bit N stands for column N. */
+/** Mask of the ring's used columns: bit N is column N. */
 static uint32_t wanted(const struct prb_scan *scan)
 {
 	const struct prb_ring_table *table = table_of(scan);
@@ -96,7 +96,7 @@ static uint32_t wanted(const struct prb_scan *scan)
 	return result;
 }
 
-/** Opens the next ring of the table; none is left if `ring` stays NULL. */
+/** Opens the next ring of the table; `ring` stays NULL after the last. */
 static struct prb_error *open_next(struct prb_scan *scan, struct progress *progress)
 {
 	const struct prb_ring_table *table = table_of(scan);
@@ -188,7 +188,7 @@ static bool is_meant(const struct prb_scan *scan, const struct progress *progres
 		!memcmp(row->texts[filter], table->value, row->lengths[filter]));
 }
 
-/** What is not among the rows is said, as 'probing ring' says it. */
+/** Reports missing rows, like 'probing ring'. */
 static void note_missing(struct prb_scan *scan, const struct prb_ring *ring)
 {
 	if (ring->header.lost)
@@ -205,7 +205,7 @@ static void note_missing(struct prb_scan *scan, const struct prb_ring *ring)
 			      ring->path, (unsigned long long)ring->overtaken);
 }
 
-/** Rows of the present ring until the page is full or the ring ends, and is closed. */
+/** Appends rows of the present ring until the page is full or the ring ends; then closes it. */
 static struct prb_error *scan_ring(struct prb_scan *scan, struct progress *progress)
 {
 	struct prb_ring *ring = progress->ring;
@@ -235,7 +235,7 @@ static struct prb_error *scan_ring(struct prb_scan *scan, struct progress *progr
 	return NULL;
 }
 
-/** One of several targets may have no such ring; of a single one that is an error. */
+/** Among several targets some may lack such a ring; for a single target that is an error. */
 static struct prb_error *no_ring(const struct prb_scan *scan, const struct progress *progress)
 {
 	const struct prb_table *spec = scan->table;
@@ -265,7 +265,7 @@ struct prb_error *prb_ring_scan(struct prb_scan *scan)
 			break;
 		PRB_TRY(scan_ring(scan, progress));
 	}
-	/* A ring that is given by its name may be of another table. */
+	/* A ring given by its path may belong to another table. */
 	if (!progress->found && !scan->more &&
 	    !prb_recorded_ring(prb_instant_target(scan->instant)))
 		return no_ring(scan, progress);

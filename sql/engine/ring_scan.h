@@ -5,7 +5,7 @@
 
 #include "sql/spec/table.h"
 
-/** The scan of a struct prb_ring_table's spec: all rings of the target that are of the table. */
+/** The scan of a struct prb_ring_table's spec: all rings of the target for that table. */
 struct prb_error *prb_ring_scan(struct prb_scan *scan) PRB_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which tables there are: see ring_scan.c for their rows. */
+/* The list of tables of rings; ring_scan.c has their rows. */
 #include "sql/engine/ring_tables.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@
 #include "sql/engine/session_private.h"
 #include "sql/engine/table_sources.h"
 
-/* Schemas that a program's tables may be in. */
+/* Schemas allowed for a program's tables. */
 static const char *const schemas[] = {"user", "python", "main"};
 
 static const struct prb_column lead[PRB_RING_TABLE_LEAD] = {
@@ -30,7 +30,7 @@ static const struct prb_column lead[PRB_RING_TABLE_LEAD] = {
 				 "What probing.set_role() says; NULL if nothing"},
 };
 
-/** The names stand in statements of ours: no file may put more than a name there. */
+/** Names from files are used in SQL that we write, so only identifiers are allowed. */
 static bool is_name(const char *text)
 {
 	if (!isalpha((unsigned char)*text) && *text != '_')
@@ -40,13 +40,13 @@ static bool is_name(const char *text)
 	return !*text;
 }
 
-/** A ring's own column may hide these. */
+/** A ring's own column may replace these. */
 static bool may_be_hidden(unsigned column)
 {
 	return column == PRB_RING_TABLE_RANK || column == PRB_RING_TABLE_ROLE;
 }
 
-/** True if the name of column @p index is one, and no column before it has it. */
+/** True if column @p index has a valid name that no column before it has. */
 static bool is_column_name(const struct prb_ring *ring, uint32_t index)
 {
 	const char *name = ring->columns[index].name;
@@ -178,7 +178,7 @@ static struct prb_ring_table *create(const struct prb_ring *ring)
 	return table;
 }
 
-/** NULL in *ret if the ring lacks one of the view's columns. */
+/** *ret is NULL if the ring lacks one of the view's columns. */
 static struct prb_error *create_view(const struct prb_ring *ring, const struct prb_collected *view,
 				     struct prb_ring_table **ret)
 {
@@ -305,7 +305,7 @@ static struct prb_error *look(struct prb_session *session)
 	prb_vec_each (t, &session->targets) {
 		struct prb_error *err = prb_ring_tables_add(session, t->target);
 
-		/* A process that has ended says so when its rows are read. */
+		/* Not an error here: an ended process reports it when its rows are read. */
 		if (err && err->code == PRB_ERROR_NOMEM)
 			return err;
 		if (err)

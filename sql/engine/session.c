@@ -8,7 +8,7 @@
 #include "sql/engine/session_private.h"
 #include "sql/engine/table_sources.h"
 
-/* What sorting and grouping may take of our own memory: more than any question needs. */
+/* Limit of memory for sorting and grouping: more than any useful query needs. */
 enum { DEFAULT_MEMORY = 512 << 20 };
 
 static double clock_seconds(clockid_t clock)
@@ -27,8 +27,11 @@ static bool has_to_end(void *context)
 	return err != NULL;
 }
 
-/* Of SQLite's own tables. Which others there are depends on who built it, and newer versions ask no
- * authorizer about them; older ones ask when a table is used first, and would be refused. */
+/*
+ * Keeps only these of SQLite's own tables: the others depend on SQLite's build. Newer versions do
+ * not call the authorizer for the kept ones; older ones do at their first use, and it would refuse.
+ * So they are used here first.
+ */
 static void keep_json_tables(sqlite3 *db)
 {
 	const char *kept[] = {"json_each", "json_tree", NULL};
@@ -120,7 +123,7 @@ struct prb_error *prb_session_add_target(struct prb_session *session, const char
 	}
 	if (session->custom)
 		target->custom = session->custom;
-	/* Those of a process are looked for when a statement asks for them. */
+	/* Rings of a live process are searched when a statement names a table. */
 	return target->live ? NULL : prb_ring_tables_add(session, target);
 }
 
@@ -230,7 +233,7 @@ const struct prb_error *prb_session_failure(const struct prb_session *session)
 	return session->failure;
 }
 
-/* Checks come by the million, and asking the caller may be slow. */
+/* Limits the calls of the poll handler: checks come by the million, and it may be slow. */
 static bool poll_says_end(struct prb_session *session)
 {
 	static const double interval = 0.02;
@@ -259,7 +262,7 @@ struct prb_error *prb_session_check(struct prb_session *session)
 	return NULL;
 }
 
-/** Before a statement's first row. */
+/** Call before a statement's first row. */
 void prb_session_begin(struct prb_session *session)
 {
 	session->deadline =
@@ -268,7 +271,7 @@ void prb_session_begin(struct prb_session *session)
 	session->host.now = clock_seconds(CLOCK_REALTIME);
 }
 
-/* What ended one statement does not end the next. */
+/* A cancellation or deadline of one statement does not end the next. */
 void prb_session_settle(struct prb_session *session)
 {
 	atomic_store(&session->cancelled, false);

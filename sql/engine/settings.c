@@ -87,7 +87,7 @@ static struct prb_error *set_text_max(struct prb_session *session, const char *v
 	return NULL;
 }
 
-/* The limit at @p offset of those of values. */
+/* Sets the value limit at @p offset in struct prb_value_limits. */
 static struct prb_error *set_limit(struct prb_session *session, size_t offset, const char *value)
 {
 	struct prb_value_limits limits = session->values;
@@ -171,7 +171,7 @@ const struct prb_setting prb_settings[] = {
 	{},
 };
 
-/** A setting of the targets, which have agents or get them. */
+/** Changes a setting of the targets; loads the agent where it is missing. */
 static struct prb_error *change_targets(struct prb_session *session, const char *key,
 					const char *value, bool asked)
 {

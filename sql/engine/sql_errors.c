@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From SQLite's errors to ones that a person can act on. */
+/* Turns SQLite's errors into helpful ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ static struct prb_error *unknown_table(struct prb_error *err, const char *word)
 	return hint(err, &near, "'probing tables' lists them");
 }
 
-/** True if @p sql is about the table; with its schema, if @p qualified. */
+/** True if @p sql names the table; with its schema, if @p qualified. */
 static bool is_about(const char *sql, const struct prb_table *table, bool qualified)
 {
 	char name[128];
@@ -71,7 +71,7 @@ static bool is_about(const char *sql, const struct prb_table *table, bool qualif
 	return prb_sql_mentions(sql, qualified ? name : table->name);
 }
 
-/** Considers the columns of the tables that @p sql is about, and lists all of them. */
+/** Considers the columns of the tables that @p sql names, and lists all of them. */
 static void consider_columns(struct near *near, const char *sql, bool qualified,
 			     struct prb_str *list)
 {
@@ -110,7 +110,7 @@ struct prb_error *prb_sql_error_writes(void)
 		"information_schema lists tables and columns");
 }
 
-/** The text behind @p prefix, or NULL if @p message does not begin with it. */
+/** The text after @p prefix, or NULL if @p message does not begin with it. */
 static const char *after(const char *message, const char *prefix)
 {
 	size_t length = strlen(prefix);
@@ -118,7 +118,7 @@ static const char *after(const char *message, const char *prefix)
 	return strncmp(message, prefix, length) ? NULL : message + length;
 }
 
-/** How to write here what other databases have. */
+/** A hint for functions of other databases. */
 static const char *elsewhere(const char *message, const char *sql)
 {
 	static const struct {
@@ -148,7 +148,7 @@ static const char *elsewhere(const char *message, const char *sql)
 					  ? NULL
 					  : message + strlen(known[i].message);
 
-		/* The whole name of a function. */
+		/* An empty `word`: the message must end there, after the function's whole name. */
 		if (end && (*known[i].word ? strcasestr(sql, known[i].word) != NULL : !*end))
 			return known[i].hint;
 	}

@@ -16,7 +16,7 @@ struct prb_statement {
 	char *key, *value; /**< of SET */
 };
 
-/** What SQLite or a scan complains of. */
+/** The error of SQLite or of a scan. */
 static struct prb_error *take_error(struct prb_session *session, const char *sql)
 {
 	struct prb_error *err = prb_session_check(session);
@@ -29,7 +29,7 @@ static struct prb_error *take_error(struct prb_session *session, const char *sql
 	return err ? err : prb_sql_error(session, sql);
 }
 
-/** What all statements need is made when the first one is prepared. */
+/** Registers functions, module and guard when the first statement is prepared. */
 struct prb_error *prb_session_prepared(struct prb_session *session)
 {
 	if (session->prepared)
@@ -41,7 +41,7 @@ struct prb_error *prb_session_prepared(struct prb_session *session)
 	return NULL;
 }
 
-/** Declares what @p sql is about, and lets SQLite parse it; *rc is SQLite's. */
+/** Declares the tables that @p sql names, and parses it; *rc is SQLite's code. */
 static struct prb_error *parse(struct prb_session *session, const char *sql, int *rc,
 			       sqlite3_stmt **ret)
 {
@@ -51,8 +51,10 @@ static struct prb_error *parse(struct prb_session *session, const char *sql, int
 	return NULL;
 }
 
-/** A table that SQLite does not know yet may be one that a process has made meanwhile, or one to
- * be made for the statement. */
+/**
+ * Prepares the statement. A table unknown to SQLite may be a new one of a process, or one to be
+ * made for the statement.
+ */
 static struct prb_error *prepare(struct prb_session *session, const char *sql, int *rc,
 				 sqlite3_stmt **ret)
 {
@@ -63,7 +65,7 @@ static struct prb_error *prepare(struct prb_session *session, const char *sql, i
 	if (!*rc || strncmp(sqlite3_errmsg(session->db), unknown, strlen(unknown)) != 0)
 		return NULL;
 	PRB_TRY(prb_session_look_for_tables(session));
-	/* parse() has gone through all that there were before. */
+	/* parse() has declared all tables that existed before. */
 	if (prb_session_table(session, session->declared.count))
 		PRB_TRY(parse(session, sql, rc, ret));
 	while (added && *rc && !strncmp(sqlite3_errmsg(session->db), unknown, strlen(unknown))) {
@@ -78,7 +80,7 @@ static struct prb_error *prepare(struct prb_session *session, const char *sql, i
 	return NULL;
 }
 
-/** What SQLite tells of tables by its own means is less than there is. */
+/** Warns that SQLite's own catalog lacks tables. */
 static void warn_of_catalog(struct prb_session *session, const char *sql)
 {
 	if (!strncasecmp(sql, "pragma", strlen("pragma")) || strcasestr(sql, "sqlite_master") ||
@@ -87,7 +89,7 @@ static void warn_of_catalog(struct prb_session *session, const char *sql)
 					  "DESCRIBE TABLE and information_schema have all");
 }
 
-/** VACUUM and the like pass the guard, which is asked about what they do only when they run. */
+/** VACUUM and the like pass the guard: SQLite calls the authorizer for them only when they run. */
 static struct prb_error *check(sqlite3_stmt *stmt)
 {
 	return stmt && !sqlite3_stmt_readonly(stmt) ? prb_sql_error_writes() : NULL;
@@ -98,7 +100,7 @@ static bool is_syntax_error(const struct prb_session *session)
 	return strstr(sqlite3_errmsg(session->db), "syntax error");
 }
 
-/** The user's own text first; if SQLite refuses it, what it means in SQLite's words. */
+/** Tries the user's own text first; if SQLite refuses it, its translation. */
 static struct prb_error *prepare_sql(struct prb_session *session, const char *script, size_t length,
 				     struct prb_dialect_statement *d, sqlite3_stmt **ret)
 {
@@ -123,7 +125,7 @@ static struct prb_error *prepare_sql(struct prb_session *session, const char *sc
 		PRB_TRY(prepare(session, d->translation, &rc, ret));
 	if (!rc)
 		return check(*ret);
-	/* What was no statement only in another dialect has the error of its own text. */
+	/* If only the translation has a syntax error, report the error of the user's text. */
 	if (translated && understood && is_syntax_error(session)) {
 		translated = false;
 		PRB_TRY(prepare(session, own, &rc, ret));
@@ -169,7 +171,7 @@ struct prb_error *prb_session_prepare(struct prb_session *session, const char *s
 	return err;
 }
 
-/** Before the first row: the instants of an earlier run end, time begins. */
+/** Before the first row: ends the instants of an earlier run, starts the clock. */
 static void begin(struct prb_statement *statement)
 {
 	struct prb_session *session = statement->session;

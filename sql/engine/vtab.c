@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The one virtual table that all tables are: it turns a spec into a declaration, constraints into
- * keys, and pages of rows into what SQLite reads.
+ * The virtual table module of all tables: turns a spec into a declaration, constraints into keys,
+ * and pages of rows into SQLite's values.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,9 @@ struct cursor {
 	struct prb_key keys[PRB_MAX_KEYS];
 	sqlite3_value *values[PRB_MAX_KEYS];
 	struct prb_str key_text;     /**< all keys as one text, to compare with another scan's */
-	struct prb_grouped *grouped; /**< all rows by groups, if that is asked for; or NULL */
-	size_t target;		     /**< index of the session's target that is being read */
-	size_t row;		     /**< in the page */
+	struct prb_grouped *grouped; /**< all rows by groups, for GROUP BY; or NULL */
+	size_t target;		     /**< index of the session's target being read */
+	size_t row;		     /**< index in the page */
 	sqlite3_int64 rowid;
 	bool end;
 };
@@ -65,7 +65,7 @@ static void declaration(const struct prb_vtab *table, struct prb_str *ret)
 	prb_str_puts(ret, "CREATE TABLE x(");
 	if (table->lead) {
 		declare_lead(ret, "");
-		/* The comma in front of the first column. */
+		/* Removes the comma before the first column. */
 		prb_str_remove(ret, strlen("CREATE TABLE x("), strlen(", "));
 	}
 	for (const struct prb_column *c = table->spec->columns; c->name; c++)
@@ -77,7 +77,7 @@ static void declaration(const struct prb_vtab *table, struct prb_str *ret)
 	prb_str_putc(ret, ')');
 }
 
-/** SQLite reads the declaration as it reads a user's statement: with the guard looking on. */
+/** SQLite calls the authorizer for the declaration too; `declaring` lets it pass. */
 static int declare(struct prb_session *session, const char *text)
 {
 	bool before = session->declaring;
@@ -121,7 +121,10 @@ static int connect_table(sqlite3 *db, void *context, int argc, const char *const
 	return rc;
 }
 
-/* A module whose xCreate is its xConnect could be named without being declared, in any schema. */
+/*
+ * Must differ from connect_table(): SQLite allows undeclared use of a module whose xCreate is its
+ * xConnect, in any schema.
+ */
 static int create_table(sqlite3 *db, void *context, int argc, const char *const *argv,
 			sqlite3_vtab **ret, char **message)
 {
@@ -181,7 +184,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 	return SQLITE_OK;
 }
 
-/** Pages of no more than one target's rows are kept for the next scan with the same keys. */
+/** Reuses the page of an earlier scan with the same keys, if it held all rows of the target. */
 static bool take_kept(struct prb_vtab *table, struct cursor *cursor)
 {
 	if (!table->kept || table->kept_target != cursor->target ||
@@ -207,7 +210,7 @@ static void keep(struct prb_vtab *table, const struct cursor *cursor)
 	table->kept_generation = table->session->generation;
 }
 
-/** Fetches the next page of the present target. */
+/** Reads the next page of the present target. */
 static struct prb_error *fetch(struct prb_vtab *table, struct cursor *cursor, bool first)
 {
 	struct prb_scan *scan = &cursor->scan;
@@ -244,7 +247,7 @@ static struct prb_error *begin(struct prb_vtab *table, struct cursor *cursor, ui
 	return fetch(table, cursor, true);
 }
 
-/** With several targets one that fails is left out, and told. */
+/** With several targets, a failing target is left out with a warning. */
 static struct prb_error *leave_out(struct prb_vtab *table, struct cursor *cursor,
 				   struct prb_error *err)
 {
@@ -264,7 +267,7 @@ static struct prb_error *leave_out(struct prb_vtab *table, struct cursor *cursor
 	return NULL;
 }
 
-/** Goes on until there is a row or the last target has ended. */
+/** Continues until there is a row or the last target has ended. */
 static int settle(struct prb_vtab *table, struct cursor *cursor, struct prb_error *err)
 {
 	size_t targets = table->spec->flags & PRB_TABLE_GLOBAL ? 1 : table->session->targets.count;
@@ -289,7 +292,7 @@ static int settle(struct prb_vtab *table, struct cursor *cursor, struct prb_erro
 	return SQLITE_OK;
 }
 
-/** Reads what best_index() wrote; the values are copied, since pages outlive the call. */
+/** Parses the keys that best_index() wrote; copies the values, since pages outlive the call. */
 static unsigned take_keys(struct cursor *cursor, const char *text, sqlite3_value **argv)
 {
 	unsigned count = 0, next = 0;
@@ -315,7 +318,7 @@ static unsigned take_keys(struct cursor *cursor, const char *text, sqlite3_value
 	return count;
 }
 
-/** Reads the columns of GROUP BY that best_index() wrote. */
+/** Parses the columns of GROUP BY that best_index() wrote. */
 static unsigned take_groups(const char *text, struct prb_group_key ret[PRB_GROUP_KEYS])
 {
 	unsigned count = 0;
@@ -330,7 +333,7 @@ static unsigned take_groups(const char *text, struct prb_group_key ret[PRB_GROUP
 	return count;
 }
 
-/** Reads all rows, which then come by their groups. */
+/** Reads all rows, to return them group by group. */
 static struct prb_error *collect(struct prb_vtab *table, struct cursor *cursor,
 				 const struct prb_group_key *keys, unsigned count)
 {
@@ -457,7 +460,7 @@ struct prb_error *prb_vtab_register(struct prb_session *session)
 		       : NULL;
 }
 
-/* Keys, for scans */
+/* Keys for scans */
 
 static const sqlite3_value *key_value(const struct prb_scan *scan, unsigned column)
 {
@@ -511,7 +514,7 @@ bool prb_scan_key_text(const struct prb_scan *scan, unsigned column, const char 
 	return true;
 }
 
-/** Appends a value as SQL has it; false for one that has no such text. */
+/** Appends a value as an SQL literal; false if it has none. */
 static bool put_literal(struct prb_str *s, sqlite3_value *value)
 {
 	char *text = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Planning: which constraints reach a scan, and what all tables of a statement need together, so
- * that the target is read once, and no more of it than is asked for.
+ * Planning: chooses the constraints that reach a scan, and sums up the needs of a statement's
+ * tables, so that the target is read once, and only as far as needed.
  */
 #include <limits.h>
 
@@ -9,23 +9,25 @@
 #include "sql/engine/vtab_private.h"
 
 enum {
-	/* What a thread waits for is told with the help of its innermost frames: those of
-	 * threading and queue, of which there are no more than these. */
+	/*
+	 * The description of a wait uses the innermost frames, those of threading and queue: at
+	 * most this many.
+	 */
 	FRAMES_OF_WAITS = 8,
 };
 
-/** What the constraints of one plan come to. */
+/** The result of one plan's constraints. */
 struct choice {
 	struct prb_str text; /**< see prb_vtab_best_index() */
 	unsigned count;	     /**< keys with a value */
 	unsigned keys;
 	bool keyed;	/**< the thread is constrained */
-	bool varies;	/**< … to what is known only when the statement runs */
-	int64_t tid;	/**< … or to this */
+	bool varies;	/**< … to a value known only when the statement runs */
+	int64_t tid;	/**< … or to this value */
 	int64_t depth;	/**< frames of a thread that can be rows; INT64_MAX: all */
-	int64_t limit;	/**< rows that SQLite takes at most; INT64_MAX: not known */
-	int64_t offset; /**< … after having skipped these */
-	bool filtered;	/**< rows may be dropped for other reasons than thread and depth */
+	int64_t limit;	/**< rows that SQLite takes at most; INT64_MAX: unknown */
+	int64_t offset; /**< … after these rows are skipped */
+	bool filtered;	/**< rows may be dropped for reasons other than thread and depth */
 };
 
 const struct prb_column *prb_vtab_column(const struct prb_vtab *table, int index)
@@ -35,7 +37,7 @@ const struct prb_column *prb_vtab_column(const struct prb_vtab *table, int index
 	return own >= 0 && own < (int)table->column_count ? &table->spec->columns[own] : NULL;
 }
 
-/** The integer that a constraint compares with, if it is known before the statement runs. */
+/** The integer that a constraint compares with, if known before the statement runs. */
 static bool known_value(sqlite3_index_info *info, int index, int64_t *ret)
 {
 	sqlite3_value *value = NULL;
@@ -56,14 +58,14 @@ static bool is_constant(sqlite3_index_info *info, int index)
 
 static void note_thread(sqlite3_index_info *info, int index, struct choice *choice)
 {
-	/* Two constraints on the thread: whatever they come to. */
+	/* Two constraints on the thread: the result is not evaluated here. */
 	choice->varies = choice->keyed ||
 			 info->aConstraint[index].op != SQLITE_INDEX_CONSTRAINT_EQ ||
 			 !known_value(info, index, &choice->tid);
 	choice->keyed = true;
 }
 
-/** depth < 5, depth <= 4, depth = 4: no more than five frames can be rows. */
+/** depth < 5, depth <= 4, depth = 4: at most five frames can be rows. */
 static void note_depth(sqlite3_index_info *info, int index, struct choice *choice)
 {
 	unsigned char op = info->aConstraint[index].op;
@@ -112,7 +114,7 @@ static char bound_of(const struct prb_column *column, const struct sqlite3_index
 	}
 }
 
-/** Takes one constraint into the choice; false if this plan cannot be. */
+/** Adds one constraint to the choice; false if this plan is impossible. */
 static bool choose(const struct prb_vtab *table, sqlite3_index_info *info, int index,
 		   struct choice *choice)
 {
@@ -130,7 +132,7 @@ static bool choose(const struct prb_vtab *table, sqlite3_index_info *info, int i
 		note_depth(info, index, choice);
 	else if (!thread || !equality)
 		choice->filtered = true;
-	/* A plan that does not say which thread would give the rows of another one. */
+	/* Without the thread, such a plan would return the rows of another thread. */
 	if (thread && equality && !c->usable && table->spec->needs != table->spec->needs_keyed)
 		return false;
 	if (flags & PRB_COLUMN_REQUIRED && equality && !c->usable)
@@ -152,7 +154,7 @@ static bool choose(const struct prb_vtab *table, sqlite3_index_info *info, int i
 	return true;
 }
 
-/** Seconds and a text are never less or more than each other in any useful way. */
+/** Refuses to compare seconds with a text, which is never useful. */
 static struct prb_error *check_time(const struct prb_vtab *table, sqlite3_index_info *info,
 				    int index)
 {
@@ -174,7 +176,7 @@ static struct prb_error *check_time(const struct prb_vtab *table, sqlite3_index_
 			      "now() - interval '5 minutes'");
 }
 
-/** True if the rows are wanted in no order, or the one in which they come. */
+/** True if no order is requested, or the one in which rows come. */
 static bool in_order(const struct prb_vtab *table, const sqlite3_index_info *info)
 {
 	const struct prb_column *column;
@@ -186,7 +188,7 @@ static bool in_order(const struct prb_vtab *table, const sqlite3_index_info *inf
 	       column->flags & PRB_COLUMN_DEPTH;
 }
 
-/** How many frames of each thread this table needs; UINT_MAX: all. */
+/** Number of frames of each thread that this table needs; UINT_MAX: all. */
 static unsigned frames_needed(const struct prb_vtab *table, const sqlite3_index_info *info,
 			      unsigned needs, const struct choice *choice)
 {
@@ -215,7 +217,7 @@ static unsigned needs_of(const struct prb_vtab *table, uint64_t used, const stru
 	return result;
 }
 
-/** Adds this table's part to what the statement needs. */
+/** Adds this table's needs to the statement's. */
 static void plan(struct prb_vtab *table, const sqlite3_index_info *info, uint64_t used,
 		 const struct choice *choice)
 {
@@ -234,11 +236,14 @@ static void plan(struct prb_vtab *table, const sqlite3_index_info *info, uint64_
 	plan->planned = true;
 }
 
-/** Takes over a GROUP BY of columns of its own. Only of one target: each has a scan. */
+/**
+ * Takes over a GROUP BY of the table's own columns. Only with one target, since each target has its
+ * own scan.
+ */
 static void choose_groups(const struct prb_vtab *table, sqlite3_index_info *info,
 			  struct choice *choice)
 {
-	enum { FOR_GROUPS = 1 }; /* what sqlite3_vtab_distinct() gives then */
+	enum { FOR_GROUPS = 1 }; /* value of sqlite3_vtab_distinct() for GROUP BY */
 
 	if (!(table->spec->flags & PRB_TABLE_LONG) || table->session->targets.count != 1 ||
 	    !info->nOrderBy || info->nOrderBy > PRB_GROUP_KEYS ||
@@ -263,7 +268,7 @@ int prb_vtab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 	struct prb_error *err = NULL;
 	bool possible = true;
 
-	/* Bit 63 stands for all columns from there on. */
+	/* Bit 63 means all columns from 63 on. */
 	if (table->lead && info->colUsed >> 63)
 		used |= UINT64_MAX << (63 - table->lead);
 	prb_str_printf(&choice.text, "%llx", (unsigned long long)used);
@@ -284,8 +289,10 @@ int prb_vtab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 		return SQLITE_NOMEM;
 	info->needToFreeIdxStr = 1;
 	plan(table, info, used, &choice);
-	/* Each key must make it cheaper: of two plans that cost the same SQLite takes the one that
-	 * asks less of other tables, and would drop the key. */
+	/*
+	 * Each key must lower the cost: of two plans with the same cost SQLite takes the one that
+	 * depends on fewer other tables, and would drop the key.
+	 */
 	double rows = PRB_MAX(table->spec->rows, 1);
 	for (unsigned i = 0; i < choice.count; i++)
 		rows = PRB_MAX(rows / 20, 1);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/**
- * @file Shared by reading (vtab.c) and planning (vtab_plan.c) of the virtual table. Internal to
- * sql/engine/.
- */
+/** @file Shared by vtab.c (reading) and vtab_plan.c (planning). Internal to sql/engine/. */
 #ifndef PRB_SQL_ENGINE_VTAB_PRIVATE_H
 #define PRB_SQL_ENGINE_VTAB_PRIVATE_H
 
@@ -24,9 +21,9 @@ struct prb_vtab {
 	struct prb_session *session;
 	const struct prb_table *spec;
 	unsigned column_count; /**< of the spec */
-	unsigned lead;	       /**< columns in front of the spec's own */
+	unsigned lead;	       /**< columns before the spec's own */
 
-	/* The last scan, if it fits one page: an inner loop of a join asks for the same again. */
+	/* The last scan, if it fits one page: the inner loop of a join repeats it. */
 	struct prb_page *kept;
 	size_t kept_target;
 	uint64_t kept_generation;
@@ -38,18 +35,18 @@ static inline struct prb_vtab *prb_vtab_of(sqlite3_vtab *vtab)
 	return (struct prb_vtab *)vtab;
 }
 
-/** The spec's column that column @p index of the declaration is; NULL if it is one of ours. */
+/** The spec's column for column @p index of the declaration; NULL for a leading one. */
 const struct prb_column *prb_vtab_column(const struct prb_vtab *table, int index);
 
-/** Gives an error to SQLite, and keeps it whole for whoever asked. */
+/** Passes an error to SQLite, and keeps it whole in the session. */
 int prb_vtab_fail(struct prb_vtab *table, struct prb_error *err);
 
 /**
  * Chooses the constraints that reach the scan. idxStr becomes the mask of used columns in
  * hexadecimal, and for each key ",COLUMN" (its value is the next argument of the filter),
  * ",COLUMN<", ",COLUMN>" (the same for a bound) or ",COLUMN?" (constrained, but not to one value);
- * then for each column of GROUP BY ";COLUMN+" or ";COLUMN-", by whether its groups ascend.
- * Adds to what the statement needs.
+ * then for each column of GROUP BY ";COLUMN+" (ascending) or ";COLUMN-". Adds to the statement's
+ * needs.
  */
 int prb_vtab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info);
 
