@@ -130,14 +130,14 @@ static struct prb_error *show(const struct job *job, const struct prb_dump *dump
 	return NULL;
 }
 
-/** What is printed of a process and its children. */
+/** The printed dumps of a process and its children. */
 struct tree {
 	const struct job *job;
 	struct prb_json skipped;
 	size_t dumps;
 };
 
-/** Tells that a process is skipped: in text by a warning, in JSON in a list at the end. */
+/** Reports a skipped process: in text as a warning, in JSON in a list at the end. */
 static struct prb_error *note_skipped(struct tree *tree, const char *role,
 				      const struct prb_process *process, const char *reason)
 {
@@ -167,7 +167,10 @@ static struct prb_error *show_next(struct tree *tree, const struct prb_dump *dum
 	return show(tree->job, dump);
 }
 
-/** Dumps one child; what is no Python or may not be read is skipped, what ended does not count. */
+/**
+ * Dumps one child. A process without Python, or an unreadable one, is skipped with a note; an ended
+ * one without.
+ */
 static struct prb_error *dump_child(struct tree *tree, const struct prb_process *child)
 {
 	prb_auto_target struct prb_target *target = NULL;
@@ -185,7 +188,7 @@ static struct prb_error *dump_child(struct tree *tree, const struct prb_process 
 	return show_next(tree, dump);
 }
 
-/** The process itself, of which there is a dump, or else an error that says why not. */
+/** The process itself: its dump, or a note with the error @p refused. */
 static struct prb_error *dump_top(struct tree *tree, const struct prb_target *target,
 				  const struct prb_dump *dump, const struct prb_error *refused)
 {
@@ -210,9 +213,9 @@ static struct prb_error *dump_children(struct tree *tree, const struct prb_subpr
 }
 
 /**
- * The dumps of a process and its children: in JSON {"dumps": […], "skipped": […]}. The process
- * itself need not be a Python: shells, init programs and launchers are not. @p refused: why there
- * is no dump of it.
+ * Prints the dumps of a process and its children: in JSON {"dumps": […], "skipped": […]}. The
+ * process itself need not run Python: shells, init programs and launchers do not. @p refused: why
+ * it has no dump.
  */
 static struct prb_error *dump_tree(const struct job *job, const struct prb_target *target,
 				   const struct prb_dump *dump, const struct prb_error *refused)
@@ -245,7 +248,9 @@ static struct prb_error *dump_tree(const struct job *job, const struct prb_targe
 		"'probing list --tree' shows the Python processes");
 }
 
-/** All ranks of a bundle, as one tree; their variables are shown of one at a time. */
+/**
+ * True if all ranks of a bundle are shown as one tree; variables are shown only for a single rank.
+ */
 static bool is_for_cluster(const char *text, const struct prb_dump_settings *s)
 {
 	return prb_spec_kind(text) == PRB_SPEC_BUNDLE && !s->locals && !s->tid && !s->source &&

@@ -25,10 +25,11 @@ struct prb_dump_settings {
 	bool no_fold, full_paths, full_names;
 	bool json;
 	struct prb_texts scripts;
-	bool all; /**< every thread, of a command that prints the main thread's stack only */
+	bool all; /**< every thread, for a command that otherwise prints the main thread's stack
+		     only */
 };
 
-/** What distinguishes a command: `how` of its struct. NULL is the same as {}. */
+/** The differences between the commands: `how` of their structs. NULL is the same as {}. */
 struct prb_dump_how {
 	bool numbers;	  /**< the frames are numbered */
 	bool main_thread; /**< without --all and --tid, only the main thread's stack is printed */

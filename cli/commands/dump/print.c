@@ -16,7 +16,7 @@
 #include "target/spec/target_spec.h"
 #include "values/limits.h"
 
-/* Whoever asks for one value wants to see more of it than a list of variables shows. */
+/* A single value is shown in more detail than in a list of variables. */
 enum { ITEMS = 100, TEXT = 2000 };
 
 struct print_settings {
@@ -65,7 +65,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorted, each once. */
+/* Prints the names sorted, each once. */
 static struct prb_error *put_names(const struct prb_inspected *found)
 {
 	prb_auto_str struct prb_str text = {};
