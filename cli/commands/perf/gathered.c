@@ -9,10 +9,10 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-/* Of times, in ns: nothing that is added up gets larger. */
+/* Limit of sums of times, in ns. */
 static const int64_t MOST = INT64_C(1) << 61;
 
-/* Numbers in `all`, by those in the part. */
+/* Indices in `all`, by index in the part. */
 struct numbers {
 	uint32_t *functions, *frames, *stacks, *roots, *waits;
 };
@@ -39,7 +39,7 @@ static struct prb_error *numbers_init(struct numbers *n, const struct prb_record
 									      : prb_error_nomem();
 }
 
-/* *ret: the number that the first process of @p part has in @p all. */
+/* *ret: the index in @p all of the first process of @p part. */
 static struct prb_error *add_processes(struct prb_recording *all, const struct prb_recording *part,
 				       const char *suffix, struct numbers *n, uint32_t *ret)
 {
@@ -74,7 +74,7 @@ static struct prb_error *add_processes(struct prb_recording *all, const struct p
 	return NULL;
 }
 
-/* The root in place of the one that a stack of one frame is: "4242 rank 3" of process 4242. */
+/* The root that replaces a stack of one frame: "4242 rank 3" for process 4242. */
 static uint32_t root_of(const struct prb_recording *part, uint32_t stack, const struct numbers *n)
 {
 	long pid = atol(prb_tree_function_of(part->tree, stack)->name);
@@ -164,13 +164,13 @@ static void add_cost(struct prb_profile_cost *all, const struct prb_profile_cost
 	all->own_cpu += part->own_cpu;
 	all->duration = PRB_MAX(all->duration, part->duration);
 	all->pause_total += part->pause_total;
-	/* Those of the worst machine: of all together they are not known. */
+	/* The percentiles of the worst machine: those of all together are unknown. */
 	all->pause_p50 = PRB_MAX(all->pause_p50, part->pause_p50);
 	all->pause_p99 = PRB_MAX(all->pause_p99, part->pause_p99);
 	all->pause_max = PRB_MAX(all->pause_max, part->pause_max);
 }
 
-/* Takes it from what is left of MOST. */
+/* Adds to the sum, unless it would exceed MOST. */
 static bool spend(int64_t *weight, int64_t more)
 {
 	if (more < 0 || more > MOST - *weight)

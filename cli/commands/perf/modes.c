@@ -7,7 +7,7 @@
 
 static const int highest_rate = 20000;
 
-/* How samples are taken, which of them are shown, and where. */
+/* Options for how samples are taken, which are shown, and where. */
 #define SAMPLING "duration rate cc async no-source "
 #define PROCESSES "tid all subprocesses "
 #define KEEPING "ring when "
@@ -48,7 +48,7 @@ static const struct prb_mode outputs[] = {
 	[VIEWER] = {.name = "'-o FILE' for a viewer", .leaves = "ring when background annotate"},
 };
 
-/* One of them is enough. */
+/* Further rules; one match is enough. */
 static const struct prb_mode others[] = {
 	{.name = "--diff",
 	 .by = "diff",
@@ -78,7 +78,7 @@ static enum output output_of(const struct prb_performance_settings *s,
 	return format ? VIEWER : TABLE;
 }
 
-/* A viewer weighs samples anew, by what its format has of them. */
+/* A viewer weighs samples itself, by the modes that its format has. */
 static struct prb_error *check_weight(const struct prb_performance_settings *s,
 				      const struct prb_profile_format *format)
 {

@@ -45,7 +45,7 @@ static struct prb_error *load(const char *path, const struct prb_performance_set
 	return NULL;
 }
 
-/** A recording that is made now, or that is there. */
+/** Makes a recording, or loads the target's file. */
 static struct prb_error *get(const struct prb_cli *cli, const struct prb_performance_settings *s,
 			     const struct prb_profile_format *format, struct prb_recording **ret)
 {
@@ -60,7 +60,7 @@ static struct prb_error *get(const struct prb_cli *cli, const struct prb_perform
 	return prb_performance_record(&targets, s, format, ret);
 }
 
-/** The end of a recording that is kept of a process, or of one that is there. */
+/** The end of the process's ring recording, or of the target's file. */
 static struct prb_error *get_last(const struct prb_cli *cli,
 				  const struct prb_performance_settings *s,
 				  const struct prb_profile_format *format,
@@ -73,7 +73,7 @@ static struct prb_error *get_last(const struct prb_cli *cli,
 	if (!kept)
 		return get(cli, s, format, ret);
 	PRB_TRY(load(kept, s, format, ret));
-	/* That it goes on is nothing to be told of. */
+	/* A recorder that is still running is no news to the user. */
 	if (running && (*ret)->end == PRB_PROFILE_CUT_OFF)
 		(*ret)->end = PRB_PROFILE_DONE;
 	return NULL;
@@ -114,7 +114,9 @@ static struct prb_error *show(const struct prb_recording *recording,
 	return prb_output_flush();
 }
 
-/** What of a recording is to be shown: a part of its time, and beside the one before it. */
+/**
+ * Prepares the recording for display: cuts it to the chosen time, and joins it with that of --diff.
+ */
 static struct prb_error *prepare(const struct prb_performance_settings *s,
 				 struct prb_recording **recording)
 {
@@ -127,7 +129,7 @@ static struct prb_error *prepare(const struct prb_performance_settings *s,
 		prb_recording_clip(*recording, from, to);
 	if (s->record.no_source)
 		prb_recording_drop_lines(*recording);
-	/* One that was read from a file is such a view already. */
+	/* A recording loaded from a file has this view already. */
 	PRB_TRY(prb_tasks_view(*recording, s->record.tasks, NULL));
 	if (!s->show.diff)
 		return NULL;
@@ -172,7 +174,7 @@ struct prb_error *prb_performance_check(const struct prb_performance_settings *s
 	return prb_performance_check_all(PRB_PERFORMANCE_PROCESS, s, format);
 }
 
-/* What each mode does. */
+/* Functions of the modes. */
 
 static struct prb_error *stop(const struct prb_cli *cli, const struct prb_performance_settings *s,
 			      const struct prb_profile_format *format)

@@ -25,12 +25,12 @@
 #include "target/spec/target_spec.h"
 
 static const double usual_ring = 600;
-static const double patience = 2; /* seconds until it is said what is waited for */
+static const double patience = 2; /* seconds until the user is told about the wait */
 
 struct background {
 	const struct prb_cli *cli;
 	struct prb_performance_settings settings;
-	char *output; /* absolute; NULL: one in our folder */
+	char *output; /* absolute; NULL: a file in our folder */
 };
 
 void prb_performance_note_begun(void *context)
@@ -55,7 +55,7 @@ void prb_performance_note_begun(void *context)
 	close(note->folder);
 }
 
-/* A signal that asks us to end has the recording end, as Ctrl-C does. */
+/* Signals that end a process end the recording, like Ctrl-C. */
 static void on_end(int number)
 {
 	(void)number;
@@ -95,8 +95,10 @@ static struct prb_error *refuse_second(pid_t pid)
 	return NULL;
 }
 
-/* Of its end the target's number may be another's: the name has the time too; "-2" follows where
- * one of that second is there. */
+/*
+ * The target's pid may be reused after its end, so the name also has the time; "-2" follows if that
+ * name exists.
+ */
 static struct prb_error *choose_output(struct background *b, pid_t pid, const char *folder)
 {
 	const time_t now = time(NULL);
@@ -139,7 +141,7 @@ static struct prb_error *record(struct background *b, struct prb_performance_not
 	return prb_performance_keep(&targets, &b->settings, note, &recording);
 }
 
-/* The process in the background. */
+/* Main function of the background process. */
 static void be_recorder(void *context, int report)
 {
 	struct background *b = context;
@@ -149,7 +151,7 @@ static void be_recorder(void *context, int report)
 
 	prepare_signals();
 	err = chdir("/") ? prb_error_os(errno, "cannot go to /") : record(b, &note);
-	/* It may have ended before it was noted. */
+	/* The recording may have ended before it was noted. */
 	if (!note.begun && err)
 		prb_background_report(report, err, "");
 	else if (!note.begun)
@@ -158,7 +160,7 @@ static void be_recorder(void *context, int report)
 	_exit(err ? 1 : 0);
 }
 
-/* The recorder goes to another folder. */
+/* Makes the path absolute: the recorder changes its folder. */
 static struct prb_error *make_absolute(const char *path, char **ret)
 {
 	prb_auto_free char *here = path && path[0] != '/' ? realpath(".", NULL) : NULL;
@@ -205,7 +207,7 @@ static struct prb_error *tell(const struct background *b, const char *said)
 	return prb_output(&text);
 }
 
-/* Without a folder of the session, notes lie in /tmp, where another user may have been first. */
+/* Without a session folder, notes lie in /tmp, where another user may have taken the name. */
 static void warn_of_place(void)
 {
 	prb_auto_close int fd = prb_run_folder_open(geteuid(), true, NULL);
@@ -237,7 +239,7 @@ struct prb_error *prb_performance_background(const struct prb_cli *cli,
 	return err ? err : tell(&b, prb_str_text(&said));
 }
 
-/* *ret is 0 if it is a file. One that has ended may be named by its number. */
+/* *ret is 0 for a file. An ended process can be given by its pid. */
 static struct prb_error *find_pid(const struct prb_cli *cli, pid_t *ret)
 {
 	enum prb_spec_kind kind = prb_spec_kind(cli->target);
@@ -255,7 +257,10 @@ static struct prb_error *find_pid(const struct prb_cli *cli, pid_t *ret)
 	return NULL;
 }
 
-/* It writes its last samples, and gives C functions their names, however long that takes. */
+/*
+ * Stops the recorder, which still writes its last samples and names C functions, however long that
+ * takes.
+ */
 static struct prb_error *end_recorder(const struct prb_known_recording *r, pid_t pid)
 {
 	prb_auto_free char *text = NULL;
@@ -307,7 +312,7 @@ struct prb_error *prb_performance_stop(const struct prb_cli *cli, bool as_json)
 	return prb_output(&text);
 }
 
-/* Where it was noted there may be another file now, in a folder that is not ours alone. */
+/* The folder may be shared, and the path may name another file by now. */
 static struct prb_error *check_file(const char *path)
 {
 	prb_auto_close int fd =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Recordings that keep the last minutes (`perf --ring`): in the background, and found by the
- * process that they are of.
+ * @file Ring recordings, which keep the last minutes (`perf --ring`): in the background, and found
+ * by their target.
  */
 #ifndef PRB_CLI_COMMANDS_PERF_RECORD_BACKGROUND_H
 #define PRB_CLI_COMMANDS_PERF_RECORD_BACKGROUND_H
@@ -14,13 +14,13 @@
 #include "cli/commands/perf/show/performance.h"
 #include "rings/known.h"
 
-/** Has a recording noted as soon as it has begun, so that it is found by its process. */
+/** Notes a recording as soon as it has begun, so that it can be found by its target. */
 struct prb_performance_note {
 	pid_t pid;
 	const char *output;
 	struct prb_known known;
-	int report; /**< where it is reported; -1: this is no process in the background */
-	int folder; /**< locked while others may not begin; -1: nothing is */
+	int report; /**< descriptor for the report; -1: this is no background process */
+	int folder; /**< locked while no other recording may begin; -1: not locked */
 	bool begun;
 };
 #define PRB_PERFORMANCE_NO_NOTE                                        \
@@ -28,20 +28,24 @@ struct prb_performance_note {
 		.known = PRB_KNOWN_NOTHING, .report = -1, .folder = -1 \
 	}
 
-/** For struct prb_profile_options; @p context is a note. Without it all works but `--last PID`. */
+/**
+ * For struct prb_profile_options; @p context is a note. Without the note only `--last PID` fails.
+ */
 void prb_performance_note_begun(void *context);
 
-/** Starts a recorder that stays when we end, with a ring of ten minutes if nothing says how long,
- * and prints how to look at it and how to stop it. */
+/**
+ * Starts a recorder that outlives us, with a ring of ten minutes unless a length is given. Prints
+ * how to view and stop it.
+ */
 struct prb_error *prb_performance_background(
 	const struct prb_cli *cli, const struct prb_performance_settings *settings) PRB_MUST_CHECK;
 
-/** Ends those of the target, and prints where their recordings are. */
+/** Ends the background recordings of the target, and prints their files. */
 struct prb_error *prb_performance_stop(const struct prb_cli *cli, bool as_json) PRB_MUST_CHECK;
 
 /**
- * The recording that is kept of the target, which may have ended; the caller's. NULL if the target
- * is a file, PRB_ERROR_NOT_FOUND if there is none of it. *ret_running: it is being written.
+ * Path of the ring recording of the target, which may have ended; caller frees. NULL if the target
+ * is a file, PRB_ERROR_NOT_FOUND if it has no recording. *ret_running: it is being written.
  */
 struct prb_error *prb_performance_find_kept(const struct prb_cli *cli, char **ret,
 					    bool *ret_running) PRB_MUST_CHECK;

@@ -32,7 +32,10 @@ static struct prb_error *open_one(pid_t pid, struct prb_performance_targets *ret
 	return NULL;
 }
 
-/* Some may have ended since they were listed, and others be of other users: the rest is there. */
+/*
+ * Some processes may have ended since they were listed, or belong to other users: the rest is
+ * opened.
+ */
 static struct prb_error *open_each(const struct prb_pids *pids, struct prb_performance_targets *ret)
 {
 	struct prb_error *failure = NULL;

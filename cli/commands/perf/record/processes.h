@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Which processes are one recording: all that a name matches, and their children.
+ * @file The processes of one recording: all that match a name, and their children.
  *
  * Threading: one thread at a time.
  */
@@ -17,19 +17,20 @@ struct prb_performance_targets {
 	PRB_VEC(struct prb_target *) list;
 };
 
-/** Opens the target of the command line, or all that it matches. The result is to be ended always.
+/**
+ * Opens the target of the command line, or all processes that match it. Deinit the result also
+ * after an error.
  */
 struct prb_error *prb_performance_open(const struct prb_cli *cli,
 				       const struct prb_performance_settings *settings,
 				       struct prb_performance_targets *ret) PRB_MUST_CHECK;
 void prb_performance_targets_deinit(struct prb_performance_targets *targets);
 
-/** The command line of the process, so that what is written says what was recorded. *ret is the
- * caller's. */
+/** The command line of the process, to be stored in the recording; caller frees. */
 struct prb_error *prb_performance_command_line(const struct prb_target *target,
 					       char **ret) PRB_MUST_CHECK;
 
-/** All descendants of a process, as prb_profile_options wants them. */
+/** All descendants of a process, as for prb_profile_options. */
 struct prb_error *prb_performance_children(void *context, pid_t pid, pid_t **ret,
 					   size_t *ret_count) PRB_MUST_CHECK;
 

@@ -18,17 +18,18 @@
 
 enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127 };
 
-static volatile pid_t program; /* 0: none, or it was waited for */
+static volatile pid_t program; /* 0: none, or already waited for */
 static bool held;	       /* at its first instruction */
 
 struct child {
-	int go;	    /* when its other end closes, it may call exec */
-	int failed; /* the end that is written to closes when the program runs; else it brings the
-		     * reason */
+	int go;	    /* its other end closes when the program may call exec */
+	int failed; /* closed by a successful exec; otherwise carries the errno */
 };
 
-/* The terminal sends its signals to the program as well. Only its hangup goes to the leader of the
- * session alone. */
+/*
+ * Passes signals on to the program. The terminal sends its signals to the program itself, but a
+ * hangup only to the session leader.
+ */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
 	(void)context;
@@ -36,7 +37,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
 		kill(program, number);
 }
 
-/* Only so it ends a wait. */
+/* An empty handler, so that SIGCHLD interrupts waits. */
 static void notice(int number)
 {
 	(void)number;
@@ -55,7 +56,7 @@ static void catch_signals(void)
 	sigaction(SIGCHLD, &child, NULL);
 }
 
-/* A stop of a thread that is traced is reported too. */
+/* waitid() also reports stops of a traced thread. */
 static bool has_ended(void *context)
 {
 	siginfo_t info = {};
@@ -114,7 +115,7 @@ static struct prb_error *fork_child(char *const *words, struct child *ret)
 	return NULL;
 }
 
-/* Held at its first instruction if @p hold, and that can be done. */
+/* The program is stopped at its first instruction if @p hold, and if possible. */
 static struct prb_error *start_once(char *const *words, bool hold)
 {
 	prb_auto_close int failed = -1;
@@ -142,7 +143,10 @@ static void release(void *context)
 	held = false;
 }
 
-/* What begins without the rights that it should have has done nothing yet, and begins again. */
+/*
+ * A traced exec loses the rights of a setuid program. It has run no instruction yet, so it is
+ * started again, untraced.
+ */
 static struct prb_error *start(char *const *words)
 {
 	PRB_TRY(start_once(words, true));

@@ -13,18 +13,18 @@
 #include "base/text.h"
 #include "command/term.h"
 
-/* What the thread prints, under the lock. */
+/* State of the printing thread, under the lock. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	pthread_t thread;
 	struct prb_profile_cost cost;
 	int64_t duration;
-	const char *text;	 /* instead of these, or NULL */
-	bool there, begun, over; /* there: something to be printed */
+	const char *text;	 /* replaces the numbers, or NULL */
+	bool there, begun, over; /* there: the line has changed */
 } line = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-/* In whole columns: one that is cut off would stay behind. */
+/* Prints only columns that fit: a wrapped line could not be erased. */
 static void print(const struct prb_profile_cost *cost, int64_t duration)
 {
 	const double seconds = (double)duration / 1e9;
@@ -67,7 +67,7 @@ static void *run(void *unused)
 	return NULL;
 }
 
-/* Signals are for the thread that records. */
+/* Starts the thread with signals blocked: they are for the recording thread. */
 void prb_progress_begin(void)
 {
 	sigset_t all, before;
@@ -86,7 +86,7 @@ void prb_progress_put(const struct prb_recording *recording)
 {
 	if (!line.begun || recording->duration <= 0)
 		return;
-	/* The other side holds it for an instant only. */
+	/* The printing thread holds the lock only briefly. */
 	pthread_mutex_lock(&line.lock);
 	line.cost = recording->cost;
 	line.duration = recording->duration;

@@ -33,7 +33,7 @@ static bool gives_up_names(void *context)
 	return prb_naming_gives_up(context);
 }
 
-/** Without an end of its own: until Ctrl-C. */
+/** Without a duration, the recording ends with Ctrl-C. */
 static void tell_begin(const struct prb_target *target, const struct prb_profile_options *options)
 {
 	prb_auto_str struct prb_str text = {};
@@ -48,8 +48,10 @@ static void tell_begin(const struct prb_target *target, const struct prb_profile
 		prb_str_text(&text));
 }
 
-/** A Ctrl-C ends the recording, not the command. One in the background is only ever asked to end,
- * and its names are waited for. */
+/**
+ * Ctrl-C ends the recording, not the command. A background recorder is only asked to end, and
+ * always names all C functions.
+ */
 static struct prb_error *record(const struct prb_performance_targets *targets,
 				const struct prb_performance_settings *s, struct prb_store *store,
 				bool source, struct prb_performance_note *note,
@@ -108,7 +110,7 @@ struct prb_error *prb_performance_keep(const struct prb_performance_targets *tar
 	return record(targets, s, store, !s->record.no_source, note, ret);
 }
 
-/** It is written while it is made, and read back to be shown. */
+/** Records into a file, and loads the file to show it. */
 static struct prb_error *record_to_file(const struct prb_performance_targets *targets,
 					const struct prb_performance_settings *s,
 					struct prb_recording **ret)
@@ -136,17 +138,17 @@ struct prb_error *prb_performance_record(const struct prb_performance_targets *t
 	return record(targets, s, NULL, prb_performance_wants_source(s, format), NULL, ret);
 }
 
-/** What is recorded of a program that is started, and where to. */
+/** The recording of a started program. */
 struct started {
 	const struct prb_performance_settings *settings;
 	const char *command;
 	struct prb_store *store; /**< NULL: no file */
 	bool source;
 	const struct prb_profile_program *program; /**< set when it runs */
-	bool caught;				   /**< its signals are ours now */
+	bool caught;				   /**< we catch its signals now */
 };
 
-/** Signals are for the program as long as it runs. */
+/** While the program runs, signals are for the program. */
 static bool gives_up_names_of_program(void *context)
 {
 	struct started *started = context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Records processes that run, or a program that is started.
+ * @file Records running processes, or a program that it starts.
  *
  * Threading: the main thread.
  */
@@ -13,22 +13,28 @@
 
 struct prb_performance_note;
 
-/** Records to the .profile that the settings name; @p note: NULL, or has it noted. *ret has no
- * samples. */
+/**
+ * Records to the .profile that the settings name. @p note: of the recording, or NULL. *ret has no
+ * samples.
+ */
 struct prb_error *prb_performance_keep(const struct prb_performance_targets *targets,
 				       const struct prb_performance_settings *settings,
 				       struct prb_performance_note *note,
 				       struct prb_recording **ret) PRB_MUST_CHECK;
 
-/** Records until it ends, or Ctrl-C; to the .profile that the settings name if they do. @p format
- * is what it will be written as, or NULL. */
+/**
+ * Records until the duration is over, or Ctrl-C; to a .profile if the settings name one. @p format:
+ * of the output, or NULL.
+ */
 struct prb_error *prb_performance_record(const struct prb_performance_targets *targets,
 					 const struct prb_performance_settings *settings,
 					 const struct prb_profile_format *format,
 					 struct prb_recording **ret) PRB_MUST_CHECK;
 
-/** The same of the program of the command line. What is printed goes to stderr: its stdout is its
- * own. prb_program_wait() follows. */
+/**
+ * As above, for the program of the command line. Messages go to stderr, since stdout belongs to the
+ * program. Call prb_program_wait() afterwards.
+ */
 struct prb_error *prb_performance_start(const struct prb_cli *cli,
 					const struct prb_performance_settings *settings,
 					const struct prb_profile_format *format,

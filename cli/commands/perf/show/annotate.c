@@ -9,12 +9,12 @@
 #include "base/json.h"
 #include "base/text.h"
 
-/* A line that took time, or has a text, or both. */
+/* A line with a time, a text, or both. */
 struct line {
 	const char *file; /* the tree's */
 	int32_t number;
 	const char *text;     /* NULL: unknown */
-	const char *function; /* that ran here; NULL: none */
+	const char *function; /* function that ran here; NULL: none */
 	int64_t self, total;
 	uint64_t samples;
 };
@@ -28,7 +28,7 @@ static void lines_deinit(struct lines *lines)
 	prb_vec_free(&lines->list);
 }
 
-/* What the user asked for: "train.py", "models/net.py:Net.forward". */
+/* The user's argument: "train.py", "models/net.py:Net.forward". */
 struct place {
 	char *file;
 	const char *function; /* NULL: all */
@@ -52,7 +52,7 @@ static struct prb_error *parse(const char *text, struct place *ret)
 	return NULL;
 }
 
-/* A path, or the end of one from a slash on. */
+/* True for the path itself, or its end after a slash. */
 static bool is_file(const struct place *place, const char *file)
 {
 	size_t length = file ? strlen(file) : 0, wanted = strlen(place->file);
@@ -79,7 +79,7 @@ static int compare_lines(const void *x, const void *y)
 	return order ? order : (a->number > b->number) - (a->number < b->number);
 }
 
-/* Lines with a time; one that belongs to several functions, as of a lambda, is one. */
+/* Adds lines with a time; a line of several functions, such as a lambda's, is added once. */
 static struct prb_error *add_times(const struct prb_recording *r, const struct place *place,
 				   const struct prb_report *report, struct lines *lines)
 {
@@ -117,7 +117,7 @@ static struct prb_error *add_times(const struct prb_recording *r, const struct p
 	return NULL;
 }
 
-/* From the first line of the functions that are wanted to a few behind the last one that ran. */
+/* True from the first line of the wanted functions to a few after the last line that ran. */
 static bool is_shown(const struct prb_recording *r, const struct place *place,
 		     const struct lines *timed, const struct prb_profile_line *line)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which threads of a recording are looked at, and what samples weigh. */
+/* The threads of a recording to be shown, and the weight of samples. */
 #include "cli/commands/perf/show/performance.h"
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static struct prb_error *matches(struct prb_regex *regex, const char *name, bool
 	return NULL;
 }
 
-/* By Python's name or the kernel's. */
+/* Chooses threads by Python's name or the kernel's. */
 static struct prb_error *choose_by_name(const struct prb_recording *recording, const char *pattern,
 					bool *chosen)
 {

@@ -31,7 +31,7 @@ static void put_points(struct prb_str *s, double change, const char *format)
 {
 	double points = 100 * change;
 
-	/* What would be shown as "-0.0" is no change. */
+	/* Avoids "-0.0". */
 	prb_str_printf(s, format, fabs(points) < 0.05 ? 0.0 : points);
 }
 
@@ -61,7 +61,10 @@ static bool is_certain(const struct prb_diff_row *row)
 	return row->self.certain || row->total.certain;
 }
 
-/* Appends at most @p most changes that are certain, or that are not, and the number of the rest. */
+/*
+ * Appends at most @p most changes, either the certain or the uncertain ones, and the number of the
+ * rest.
+ */
 static void put_rows(struct prb_str *s, const struct prb_recording *r, const struct prb_diff *diff,
 		     bool lines, bool certain, size_t most)
 {

@@ -9,7 +9,7 @@
 #include "cli/commands/perf/show/performance.h"
 #include "profile/store/write/store.h"
 
-enum { CHUNK_RUNS = 16384 }; /* of a recording that is written when it is made already */
+enum { CHUNK_RUNS = 16384 }; /* of a finished recording that is written */
 
 bool prb_performance_writes_recording(const struct prb_performance_settings *s)
 {
@@ -30,7 +30,7 @@ bool prb_performance_wants_source(const struct prb_performance_settings *s,
 					format == &prb_format_html);
 }
 
-/** A name for a file that the user has not named: "probing-4242-20261231-235959.html". */
+/** A default file name: "probing-4242-20261231-235959.html". */
 static char *file_name(const struct prb_recording *recording,
 		       const struct prb_profile_format *format)
 {

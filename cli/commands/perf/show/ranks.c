@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Of a recording of the ranks of a job: the rank whose main thread does something else than the
- * main threads of the others, and what that is. */
+/*
+ * Finds the rank whose main thread does something else than the other ranks' main threads, and its
+ * functions.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +14,10 @@
 
 enum { MOST_ROWS = 8, MOST_CELLS = 1 << 24, WIDEST_NAME = 40 };
 
-/* So much of the time has to differ, in all and of one function. */
+/* Minimal difference as a share of the time, in all and of one function. */
 static const double LEAST = 0.1, LEAST_OF_FUNCTION = 0.03;
 
-/** One function, in which the odd rank is more or less than the others. */
+/** A function that the odd rank spends more or less time in than the others. */
 struct excess {
 	uint32_t function;
 	double its, others;
@@ -64,7 +66,7 @@ static struct prb_error *note_shares(struct ranks *ranks, size_t number)
 	return NULL;
 }
 
-/** The mean of the other ranks. */
+/** Mean share of the other ranks. */
 static double of_others(const struct ranks *ranks, size_t rank, size_t function)
 {
 	double sum = 0;
@@ -74,7 +76,7 @@ static double of_others(const struct ranks *ranks, size_t rank, size_t function)
 	return sum / (double)(ranks->count - 1);
 }
 
-/** The part of its time that the rank does something else in. */
+/** Share of its time that the rank spends differently. */
 static double distance(const struct ranks *ranks, size_t rank)
 {
 	double sum = 0;

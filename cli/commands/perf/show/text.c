@@ -13,7 +13,7 @@
 
 enum { MOST_ROWS = 30, WIDEST_NAME = 40, MOST_PARTS = 3, MOST_LEFT_OUT = 10 };
 
-static const double least_part = 0.01; /* of what is worth a line */
+static const double least_part = 0.01; /* share that is worth a line */
 
 static const char *plural(uint64_t count)
 {
@@ -68,7 +68,7 @@ static void put_head(const struct prb_recording *r, const struct prb_report *rep
 	prb_str_putc(s, '\n');
 }
 
-/** What threads did meanwhile: "on a processor 12 %, asleep 88 %". */
+/** Thread states of a row: "on a processor 12 %, asleep 88 %". */
 static void put_states(const struct prb_report *report, struct prb_str *s)
 {
 	bool any = false;
@@ -103,7 +103,7 @@ static void put_row(const struct prb_recording *r, const struct prb_report *repo
 	prb_str_putc(s, '\n');
 }
 
-/** What the row's own time was, below it: "98.1 %  waiting in Queue.get". */
+/** Kinds of the row's own time, below it: "98.1 % waiting in Queue.get". */
 static void put_parts(const struct prb_recording *r, const struct prb_report *report,
 		      const struct prb_report_row *row, const struct prb_wall_parts *parts,
 		      struct prb_str *s)
@@ -141,7 +141,7 @@ static void put_rows(const struct prb_recording *r, const struct prb_report *rep
 			       report->rows.count - shown);
 }
 
-/** Of each process but the first, by number: those without any thread could not be read. */
+/** Per process: true if some thread of it could be read. */
 static struct prb_error *find_read(const struct prb_recording *r, bool **ret)
 {
 	const struct prb_profile_thread *thread;
@@ -154,7 +154,7 @@ static struct prb_error *find_read(const struct prb_recording *r, bool **ret)
 	return NULL;
 }
 
-/** Threads that began and ended between two looks are in no row. */
+/** Time of threads that began and ended between two samples: in no row. */
 static void put_unseen(const struct prb_recording *r, const bool *read, struct prb_str *s)
 {
 	const struct prb_profile_thread *thread;
@@ -173,7 +173,7 @@ static void put_unseen(const struct prb_recording *r, const bool *read, struct p
 	prb_str_puts(s, " on a processor, of threads that ended before they were looked at\n");
 }
 
-/** Children that began and ended between two looks. */
+/** Time of children that began and ended between two scans. */
 static void put_unseen_children(const struct prb_recording *r, struct prb_str *s)
 {
 	int64_t whole = r->unseen_children + PRB_MAX(r->process_cpu, (int64_t)0);
@@ -207,7 +207,10 @@ static void put_used(int64_t cpu, struct prb_str *s)
 	}
 }
 
-/** What runs a command that may not be read again and again has very many. */
+/**
+ * Appends unreadable processes. Their number is limited: a program that runs an unreadable command
+ * repeatedly has very many.
+ */
 static struct prb_error *put_left_out(const struct prb_recording *r, const bool *read,
 				      struct prb_str *s)
 {
@@ -240,7 +243,7 @@ static struct prb_error *put_left_out(const struct prb_recording *r, const bool 
 	return NULL;
 }
 
-/** What is in no row, and why. */
+/** Appends what no row includes, and why. */
 static struct prb_error *put_missing(const struct prb_recording *r, bool left_out,
 				     struct prb_str *s)
 {
@@ -252,7 +255,7 @@ static struct prb_error *put_missing(const struct prb_recording *r, bool left_ou
 	return left_out ? put_left_out(r, read, s) : NULL;
 }
 
-/** Where many samples were not taken at all. */
+/** Appends a note if many samples were missed. */
 static void put_missed(const struct prb_profile_cost *c, bool part, struct prb_str *s)
 {
 	enum { SHARE = 10 };
@@ -265,7 +268,7 @@ static void put_missed(const struct prb_profile_cost *c, bool part, struct prb_s
 			       missed, all, part ? " of the whole recording" : "");
 }
 
-/** What one part of a recording has cost is not known. */
+/** Appends the cost of the whole recording: that of a part is unknown. */
 static void put_cost(const struct prb_recording *r, struct prb_str *s)
 {
 	const struct prb_profile_cost *c = &r->cost;

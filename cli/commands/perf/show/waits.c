@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What threads waited for, and for whom. */
+/* What threads waited for, and the owner. */
 #include "cli/commands/perf/show/performance.h"
 
 #include "base/checked.h"

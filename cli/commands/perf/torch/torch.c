@@ -22,28 +22,28 @@
 static const double default_seconds = 10;
 static const int default_rate = 100;
 
-/** A module as it was when the model was read; all strings are its own. */
+/** A module as of the reading of the model; owns all strings. */
 struct module {
 	uint64_t address;
 	char *path, *class;
 	uint32_t order;
 };
 
-/** What counts steps. */
+/** The counter of steps. */
 struct counter {
 	struct prb_python *py;
-	uint64_t optimizer; /**< 0: nothing does */
+	uint64_t optimizer; /**< address of the optimizer; 0: none */
 	uint64_t first, last;
 };
 
 struct torch {
 	const struct prb_performance_settings *settings;
 	struct prb_target *target;
-	struct prb_memory memory; /**< its pythons are needed as long as steps are counted */
+	struct prb_memory memory; /**< its pythons are needed while steps are counted */
 	PRB_VEC(struct module) modules;
-	bool interrupted; /**< by Ctrl-C, not by the last step */
+	bool interrupted; /**< ended by Ctrl-C, not by the last step */
 	struct counter counter;
-	int64_t next_look; /**< ns, when steps are looked at again */
+	int64_t next_look; /**< ns, time of the next check of steps */
 };
 
 static void torch_deinit(struct torch *t)
@@ -88,7 +88,7 @@ static struct prb_error *note_module(struct torch *t, const struct prb_torch_mod
 	return prb_str_copy(m->class ? last_part(m->class) : "?", &module->class);
 }
 
-/** The first optimizer that counts its steps. */
+/** Finds the first optimizer that counts its steps. */
 static struct prb_error *find_counter(struct torch *t, const struct prb_memory_interpreter *i)
 {
 	struct prb_torch_objects optimizers;
@@ -133,20 +133,20 @@ static struct prb_error *read_model(struct torch *t)
 		prb_vec_each (module, &modules.list)
 			PRB_TRY(note_module(t, module));
 		PRB_TRY(find_counter(t, i));
-		/* It may be large; names are all that is needed of it. */
+		/* Only the names are needed from now on, and the census may be large. */
 		prb_census_destroy(prb_steal(&i->census));
 	}
 	return NULL;
 }
 
-/** Modules that were made meanwhile have names too, if they are still there. */
+/** Reads the modules again: those made meanwhile get names if they still exist. */
 static struct prb_error *read_again(struct torch *t)
 {
 	struct torch again = {.target = t->target, .counter = {.optimizer = 1}};
 	struct module *module;
 	struct prb_error *err = read_model(&again);
 
-	/* The process may have ended. */
+	/* On an error the process may have ended: keep the old names. */
 	if (!err)
 		prb_vec_each (module, &again.modules) {
 			struct module *added =
@@ -166,7 +166,7 @@ static struct prb_error *read_again(struct torch *t)
 	return NULL;
 }
 
-/** Nothing else would end the sampling. */
+/** Refuses a number of steps without a counter: nothing else would end the sampling. */
 static struct prb_error *check_counter(const struct torch *t)
 {
 	if (!t->settings->torch.steps || t->settings->record.duration > 0 || t->counter.optimizer)
@@ -191,7 +191,7 @@ static bool count_steps(struct torch *t)
 	return !err;
 }
 
-/** Ctrl-C, or the steps that are wanted are done. */
+/** True after Ctrl-C, or after the last wanted step. */
 static bool is_over(void *context)
 {
 	enum { LOOK_NS = 20 * 1000 * 1000 };
@@ -251,7 +251,7 @@ static int compare(const void *a, const void *b)
 	return one->address < other->address ? -1 : one->address > other->address;
 }
 
-/** Sorted by address, as the transformation wants them. */
+/** Names sorted by address, for the transformation. */
 static struct prb_error *list_names(struct torch *t, struct prb_module_name **names,
 				    uint32_t **orders)
 {

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/**
- * @file `performance --torch`: where the time of training steps goes, by module.
- */
+/** @file `performance --torch`: time of training steps, by module. */
 #ifndef PRB_CLI_COMMANDS_PERF_TORCH_TORCH_H
 #define PRB_CLI_COMMANDS_PERF_TORCH_TORCH_H
 
 #include "cli/commands/perf/show/performance.h"
 #include "profile/recording/by_module.h"
 
-/** A node of the tree that is shown: a part of the step, or a module. */
+/** A node of the tree: a part of the step, or a module. */
 struct prb_torch_node {
 	uint32_t parent;     /**< index in the list, UINT32_MAX */
 	uint32_t order;	     /**< among its siblings */
-	const char *name;    /**< "forward", or the path below that of the parent */
+	const char *name;    /**< "forward", or the path relative to the parent's */
 	const char *path;    /**< of a module; NULL for a part */
-	const char *class;   /**< the same, without its module */
+	const char *class;   /**< class of a module, without its Python module */
 	int64_t self, total; /**< ns */
-	uint64_t samples;    /**< that met it */
+	uint64_t samples;    /**< samples in it */
 	unsigned depth;
 };
 
 struct prb_torch_tree {
-	PRB_VEC(struct prb_torch_node) list; /**< each before what is below it, siblings in order */
-	struct prb_report report;	     /**< of the same recording, for bounds */
+	PRB_VEC(struct prb_torch_node)
+	list;			  /**< each node before its children, siblings in order */
+	struct prb_report report; /**< of the same recording, for bounds */
 	uint64_t steps;
 	bool steps_exact; /**< the optimizer counts them */
 	int64_t unknown;
@@ -30,7 +29,7 @@ struct prb_torch_tree {
 
 void prb_torch_tree_deinit(struct prb_torch_tree *tree);
 
-/** Names are sorted by address; @p orders, of each of them, is its place in the model. */
+/** @p names are sorted by address; @p orders: the position of each in the model. */
 struct prb_error *prb_torch_tree_make(const struct prb_by_module *by,
 				      const struct prb_module_name *names, const uint32_t *orders,
 				      size_t count, const struct prb_profile_choice *choice,

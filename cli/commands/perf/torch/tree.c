@@ -24,7 +24,7 @@ static int compare_names(const void *a, const void *b)
 	return one->address < other->address ? -1 : one->address > other->address;
 }
 
-/* The path of a module below that of the one above it. */
+/* Path of a module relative to its parent's. */
 static const char *short_path(const char *path, const char *above)
 {
 	size_t length = above ? strlen(above) : 0;
@@ -73,8 +73,10 @@ static void describe(struct maker *m, uint32_t stack)
 	node->order = m->orders[name - m->names];
 }
 
-/* The child of @p stack that comes next after the one that @p last is, of equal ones in the order
- * in which they were met; NONE: there is none. */
+/*
+ * The child of @p stack after @p last; equal ones in the order of their first sample. NONE: no
+ * more.
+ */
 static uint32_t next_child(const struct maker *m, uint32_t stack, uint32_t last)
 {
 	uint32_t next = NONE;
@@ -93,14 +95,14 @@ static uint32_t next_child(const struct maker *m, uint32_t stack, uint32_t last)
 	return next;
 }
 
-/* In the order of the tree: the children of a node, each with what is below it, follow it. */
+/* Lists nodes in the order of the tree: each is followed by its descendants. */
 static struct prb_error *list(const struct maker *m, uint32_t stack, uint32_t parent,
 			      struct prb_torch_tree *ret)
 {
 	for (uint32_t i = next_child(m, stack, NONE); i != NONE; i = next_child(m, stack, i)) {
 		struct prb_torch_node *added;
 
-		/* Threads that are no part of this ran it. */
+		/* Only other threads ran it. */
 		if (!m->nodes[i].samples && !m->nodes[i].total)
 			continue;
 		added = prb_vec_push(&ret->list);
@@ -124,7 +126,7 @@ static struct prb_error *make(struct maker *m, const struct prb_by_module *by,
 		m->nodes[run->stack].self += prb_run_weight(run, choice);
 		m->nodes[run->stack].samples += run->samples;
 	}
-	/* Callers have lower numbers than what they call. */
+	/* Callers have lower numbers than callees. */
 	for (size_t i = m->tree->stacks.count; i-- > 1;) {
 		m->nodes[i].total += m->nodes[i].self;
 		if (m->nodes[i].parent == NONE)

@@ -20,16 +20,19 @@
 
 enum { STEPS = 10 };
 static const double default_seconds = 60;
-/** How late an agent may end, and how often it is looked whether it is. */
+/** How late an agent may end, and the interval of checks for that. */
 static const double LATE_SECONDS = 20, LOOK_SECONDS = 0.2;
 
 /** State of the wait for the steps to be timed. */
 struct waiting {
-	double by; /**< when to leave the agent alone */
+	double by; /**< when to give up on the agent */
 	bool interrupted, late;
 };
 
-/** One Ctrl-C ends the sampling. A process that hangs does not do so: two end the wait for it. */
+/**
+ * One Ctrl-C ends the sampling. A hanging process does not react to that, so a second one ends the
+ * wait.
+ */
 static int interruptions(void *context)
 {
 	struct waiting *w = context;
@@ -51,7 +54,7 @@ static int64_t realtime(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/** What the agent wrote, as the reason of a refusal. */
+/** Makes the agent's output the reason of an error. */
 static struct prb_error *refusal(struct prb_str *text)
 {
 	while (text->length && text->data[text->length - 1] == '\n')
@@ -62,7 +65,7 @@ static struct prb_error *refusal(struct prb_str *text)
 			      "without --exact nothing has to be in the process");
 }
 
-/** Ends when the steps were sampled, the time is over, or the user wants no more. */
+/** Returns when the steps are sampled, the time is over, or on Ctrl-C. */
 static struct prb_error *sample(struct prb_target *target, struct prb_agent *agent,
 				const struct prb_performance_settings *s)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file `performance --torch --exact`: calls of modules, timed by hooks of the agent in some steps.
+ * @file `performance --torch --exact`: calls of modules, timed by the agent's hooks in some steps.
  */
 #ifndef PRB_CLI_COMMANDS_PERF_TORCH_EXACT_EXACT_H
 #define PRB_CLI_COMMANDS_PERF_TORCH_EXACT_EXACT_H
@@ -11,42 +11,42 @@
 
 enum { PRB_EXACT_NONE = UINT32_MAX };
 
-/** A module at one place of the tree of calls. Times are sums over all steps, in milliseconds. */
+/** A module at one place in the tree of calls. Times are sums over all steps, in milliseconds. */
 struct prb_exact_node {
 	uint32_t parent, first, last, next; /**< in the list; PRB_EXACT_NONE */
 	const char *path, *class;
 	unsigned depth;
 	uint64_t calls;
 	double forward, backward, recompute;
-	double self_forward, self_backward; /**< without the modules that were called */
+	double self_forward, self_backward; /**< without the called modules */
 	double gpu_forward, gpu_backward;   /**< of the GPU, over gpu_steps; forward of both */
-	double memory;			    /**< bytes of the GPU that forward has allocated */
+	double memory;			    /**< bytes of GPU memory allocated by forward */
 };
 
-/** What the sampled steps were made of; milliseconds. */
+/** Sums of the sampled steps; milliseconds. */
 struct prb_exact {
 	PRB_VEC(struct prb_exact_node) nodes; /**< each after its parent, by first calls */
 	uint32_t first, last;		      /**< outermost ones; PRB_EXACT_NONE */
 	uint64_t steps, micro;		      /**< sampled steps, and the passes in them */
 	uint64_t others;		      /**< steps between them */
-	uint64_t cut;			      /**< sampled, and left out: calls are missing */
-	uint64_t unnamed; /**< calls that are in no node: the agent or we have no room for more */
+	uint64_t cut;	  /**< sampled steps that are left out, since calls are missing */
+	uint64_t unnamed; /**< calls without a node: no room in the agent or here */
 	double duration, data, forward, backward, optimizer;
-	uint64_t gpu_steps; /**< sampled steps for which the GPU's times are known */
+	uint64_t gpu_steps; /**< sampled steps with known GPU times */
 	double gpu, gpu_optimizer;
 	bool gpu_memory; /**< bytes of nodes are known */
-	bool gpu_seen;	 /**< there are times of the GPU, of some calls at least */
-	/** Medians of a sampled step, of one that is not, and of what hooks took; NaN: none. */
+	bool gpu_seen;	 /**< some calls have GPU times */
+	/** Medians of a sampled step, an unsampled step, and the hooks' own time; NaN: none. */
 	double sampled, unsampled, own;
 	double p50, p99; /**< of all steps */
 };
 
-/** Sums up; PRB_ERROR_NOT_FOUND if no step was sampled, or none is whole. */
+/** Sums up; PRB_ERROR_NOT_FOUND if no complete step was sampled. */
 struct prb_error *prb_exact_make(const struct prb_torch_rings *rings,
 				 struct prb_exact *ret) PRB_MUST_CHECK;
 void prb_exact_deinit(struct prb_exact *exact);
 
-/** Who it is about, for a head. */
+/** The process, for a head. */
 struct prb_exact_about {
 	int pid;
 	const char *command, *python;
@@ -56,12 +56,12 @@ struct prb_error *prb_exact_text(const struct prb_exact *exact, const struct prb
 struct prb_error *prb_exact_json(const struct prb_exact *exact, const struct prb_exact_about *about,
 				 struct prb_str *s) PRB_MUST_CHECK;
 
-/** The steps that were timed, one after the other, for the formats of files. */
+/** The timed steps in order, for file formats. */
 struct prb_error *prb_exact_recording(const struct prb_torch_rings *rings,
 				      const struct prb_exact_about *about,
 				      struct prb_recording **ret) PRB_MUST_CHECK;
 
-/** Has the agent sample steps, and prints the tree or writes a file. */
+/** Makes the agent sample steps, and prints the tree or writes a file. */
 struct prb_error *prb_performance_exact(const struct prb_cli *cli,
 					const struct prb_performance_settings *settings,
 					const struct prb_profile_format *format) PRB_MUST_CHECK;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The steps that were timed, as a recording by module: files are written from it as from one that
- * was sampled (profile/recording/by_module.h). Between two moments at which a call begins or ends,
- * the step was in the innermost call that is open.
+ * The timed steps as a recording by module, for the same file formats as a sampled recording
+ * (profile/recording/by_module.h). Between two edges (a call begins or ends), the step is in the
+ * innermost open call.
  *
- * Times are those without the agent's own: calls of forward nest then. In backward a module that is
- * waiting for another gradient is open beside others, and the deepest one counts.
+ * Times exclude the agent's own time, so that calls of forward nest. In backward a module that
+ * waits for another gradient is open beside others; the deepest one counts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "cli/commands/perf/torch/exact/exact.h"
 #include "profile/recording/by_module.h"
 
-/** A process may write what it likes to its rings. */
+/** Limits: the rings are the process's, so untrusted. */
 enum { DEEPEST = 200, MOST_OPEN = 1000, MOST_CALLS = 1 << 19 };
 static const int64_t latest = (int64_t)1 << 60; /* ns since the first step */
 
@@ -36,7 +36,7 @@ struct maker {
 	struct prb_number_map by_seq; /* indices of `calls` */
 	PRB_VEC(struct edge) edges;
 	PRB_VEC(uint32_t) open;
-	int64_t end; /* of the last run */
+	int64_t end; /* end of the last run */
 };
 
 static void maker_deinit(struct maker *m)
@@ -48,7 +48,7 @@ static void maker_deinit(struct maker *m)
 
 static int64_t nanoseconds(double milliseconds)
 {
-	/* No step takes longer; sums stay within bounds. */
+	/* Bounds the time, so that sums cannot overflow. */
 	return (int64_t)(fmin(milliseconds, 1e9) * 1e6);
 }
 
@@ -98,7 +98,10 @@ static enum prb_step_part part_of(const struct prb_torch_call_row *call)
 	return call ? parts[call->stage] : PRB_STEP_OTHER;
 }
 
-/** The part of the step, and the modules from the outermost to the one of the call; NULL: none. */
+/**
+ * The stack of a call: the part of the step, and the modules from the outermost to the call's. @p
+ * call NULL: no module.
+ */
 static struct prb_error *stack_of(struct maker *m, const struct prb_torch_call_row *call,
 				  uint32_t *stack)
 {
@@ -107,7 +110,7 @@ static struct prb_error *stack_of(struct maker *m, const struct prb_torch_call_r
 
 	*stack = 0;
 	PRB_TRY(push(m, PRB_FUNCTION_NOTE, prb_step_part_name(part_of(call)), stack));
-	/* A parent's number is lower, so this ends. */
+	/* Terminates, since a parent's number is lower. */
 	while (call && call->class && depth < DEEPEST) {
 		chain[depth++] = call;
 		call = call->parent >= 0 && prb_number_map_get(&m->by_seq, (uint64_t)call->parent,
@@ -132,8 +135,7 @@ static size_t depth_of(const struct maker *m, const struct prb_torch_call_row *c
 	return depth;
 }
 
-/** The call that the step is in, or NULL. What is run again by backward is in front of what waits.
- */
+/** The innermost open call, or NULL. Recomputed forward calls win over open backward calls. */
 static const struct prb_torch_call_row *innermost(const struct maker *m)
 {
 	const struct prb_torch_call_row *found = NULL;
@@ -209,7 +211,7 @@ static struct prb_error *list_edges(struct maker *m)
 		const struct prb_torch_call_row *call = &m->calls[i];
 		int64_t begin = nanoseconds(call->offset);
 
-		/* Of a call of a module the row of forward comes first; either says who called. */
+		/* The first row of a module's call is forward's; either row has the caller. */
 		if (call->class && !prb_number_map_put(&m->by_seq, (uint64_t)call->seq, i))
 			return prb_error_nomem();
 		PRB_TRY(add_edge(m, begin, i, true));
@@ -220,7 +222,7 @@ static struct prb_error *list_edges(struct maker *m)
 	return NULL;
 }
 
-/** Its calls follow each other in the list. */
+/** Finds the calls of a step, which are consecutive in the list. */
 static void find_calls(struct maker *m, int64_t local, size_t *next)
 {
 	const size_t all = m->rings->calls.count;
@@ -269,7 +271,7 @@ static struct prb_error *add_steps(struct maker *m)
 		if (m->end > latest || begin - first > latest)
 			continue;
 		find_calls(m, step->local, &next);
-		/* Their clocks are read at slightly different places. */
+		/* Steps may seem to overlap, as their clocks are not read at the same point. */
 		PRB_TRY(add_step(m, step, PRB_MAX(begin - first, m->end)));
 	}
 	m->to->started = (double)first / 1e9;

@@ -17,7 +17,7 @@ static void put_right(struct prb_str *s, const char *text, size_t width)
 	prb_str_puts(s, text);
 }
 
-/** Of one step. */
+/** Mean time of a step. */
 static void put_time(struct prb_str *s, const struct prb_exact *e, double milliseconds)
 {
 	prb_auto_str struct prb_str text = {};
@@ -27,7 +27,7 @@ static void put_time(struct prb_str *s, const struct prb_exact *e, double millis
 	put_right(s, prb_str_text(&text), TIME_WIDTH);
 }
 
-/** Of one step, of those for which it is known. */
+/** Mean GPU time of a step, of steps for which it is known. */
 static void put_gpu(struct prb_str *s, const struct prb_exact *e, double milliseconds)
 {
 	prb_auto_str struct prb_str text = {};
@@ -39,7 +39,7 @@ static void put_gpu(struct prb_str *s, const struct prb_exact *e, double millise
 	put_right(s, prb_str_text(&text), TIME_WIDTH);
 }
 
-/** Of one step; negative if forward frees more than it allocates. */
+/** Mean memory of a step; negative if forward frees more than it allocates. */
 static void put_memory(struct prb_str *s, const struct prb_exact *e, double bytes)
 {
 	prb_auto_str struct prb_str text = {};
@@ -67,7 +67,7 @@ static double total_of(const struct prb_exact_node *node)
 	return node->forward + node->backward + node->recompute;
 }
 
-/** How many of them a step has; a mean. */
+/** Mean number in a step. */
 static void put_mean(struct prb_str *s, const struct prb_exact *e, uint64_t count)
 {
 	double mean = (double)count / (double)e->steps;
@@ -75,7 +75,7 @@ static void put_mean(struct prb_str *s, const struct prb_exact *e, uint64_t coun
 	prb_str_printf(s, mean < 1000 ? "%.3g" : "%.0f", mean);
 }
 
-/** The path of a module below that of the one above it. */
+/** Path of a module relative to its parent's. */
 static const char *short_path(const struct prb_exact *e, const struct prb_exact_node *node)
 {
 	const char *above = node->parent == NONE ? NULL : e->nodes.items[node->parent].path;
@@ -109,7 +109,7 @@ static void put_node(struct prb_str *s, const struct prb_exact *e,
 
 static void put_nodes(struct prb_str *s, const struct prb_exact *e, uint32_t first)
 {
-	/* DEEPEST bounds this. */
+	/* The recursion is bounded by DEEPEST. */
 	for (uint32_t i = first; i != NONE; i = e->nodes.items[i].next) {
 		put_node(s, e, &e->nodes.items[i]);
 		put_nodes(s, e, e->nodes.items[i].first);
@@ -130,7 +130,10 @@ static void put_part(struct prb_str *s, const struct prb_exact *e, const char *n
 	prb_str_printf(s, "%s\n", name);
 }
 
-/* Not by the modules: what checkpointing computes again lies within the backward of others. */
+/*
+ * Time outside of the phases. Not computed from modules: recomputation by checkpointing lies within
+ * backward.
+ */
 static double rest_of(const struct prb_exact *e)
 {
 	return e->duration - e->forward - e->backward - e->optimizer - e->data;

@@ -10,18 +10,18 @@
 #include "cli/commands/perf/torch/exact/exact.h"
 
 enum { NONE = PRB_EXACT_NONE };
-/** A process may write what it likes to its rings. */
+/** Limits: the rings are the process's, so untrusted. */
 enum { DEEPEST = 200, MOST_NODES = 1 << 17 };
 
 struct maker {
 	const struct prb_torch_rings *rings;
 	struct prb_exact *exact;
-	/** Of the rows of a step: index of its call by its seq. */
+	/** Of the rows of a step: index of its call by seq. */
 	struct prb_number_map forward;
 	struct prb_number_map nodes;	/* by index of the row: the node */
-	struct prb_number_map sampled;	/* local numbers of the steps */
-	struct prb_number_map on_gpu;	/* those of which the GPU's times are known */
-	struct prb_number_map children; /* nodes by what they are and the one above them */
+	struct prb_number_map sampled;	/* steps, by local number */
+	struct prb_number_map on_gpu;	/* steps with known GPU times, the same */
+	struct prb_number_map children; /* nodes, by a hash of module and parent */
 };
 
 static struct prb_error *add_node(struct maker *m, uint32_t parent,
@@ -53,11 +53,11 @@ static struct prb_error *add_node(struct maker *m, uint32_t parent,
 	return NULL;
 }
 
-/** The child of @p parent (NONE: an outermost node) that is that module; made if need be. */
+/** The child of @p parent (NONE: an outermost node) for that module; created if missing. */
 static struct prb_error *child_of(struct maker *m, uint32_t parent,
 				  const struct prb_torch_call_row *row, uint32_t *ret)
 {
-	/* Names are shared, so equal ones have the same address. */
+	/* Names are shared, so equal names have the same address. */
 	uint64_t key = ((uint64_t)(uintptr_t)row->module * 0x9e3779b97f4a7c15u ^
 			(uint64_t)(uintptr_t)row->class) *
 			       0xbf58476d1ce4e5b9u ^
@@ -79,8 +79,10 @@ static struct prb_error *child_of(struct maker *m, uint32_t parent,
 	return prb_number_map_put(&m->children, key, *ret) ? NULL : prb_error_nomem();
 }
 
-/** Rows come in the order of their numbers, so the node of a parent, whose number is lower, is
- * known. NONE: there are too many nodes. */
+/**
+ * Rows are in the order of their numbers, so the node of the parent, whose number is lower, exists.
+ * NONE: too many nodes.
+ */
 static struct prb_error *node_of(struct maker *m, size_t index, uint32_t *ret)
 {
 	const struct prb_torch_call_row *row = &m->rings->calls.items[index];
@@ -102,7 +104,7 @@ static bool is_module(const struct prb_torch_call_row *row)
 	return row->class && row->stage <= PRB_TORCH_CALL_BACKWARD;
 }
 
-/** More modules, or more calls in a step, than the agent follows have no name. */
+/** The agent gives no names to modules and calls beyond its limits. */
 static bool is_unnamed(const struct prb_torch_call_row *row)
 {
 	return !row->class && row->stage <= PRB_TORCH_CALL_RECOMPUTE;
@@ -148,7 +150,7 @@ static void count(const struct maker *m, uint32_t index, const struct prb_torch_
 		above->self_forward -= row->duration;
 }
 
-/** Calls are in the order of their ends; nodes are wanted in the order of their beginnings. */
+/** Calls are in the order of their ends; nodes must be in the order of their beginnings. */
 struct place {
 	int64_t seq;
 	size_t index;
@@ -163,7 +165,7 @@ static int compare(const void *a, const void *b)
 	return one->index < other->index ? -1 : one->index > other->index;
 }
 
-/** The rows from @p begin to @p end are of one step. */
+/** Adds the rows from @p begin to @p end, all of one step. */
 static struct prb_error *add_step(struct maker *m, size_t begin, size_t end)
 {
 	prb_auto_free struct place *places = calloc(end - begin + 1, sizeof(*places));
@@ -221,7 +223,7 @@ static int compare_numbers(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-/** The value that the share @p at of the values is below; NaN of none. */
+/** The quantile @p at of the values; NaN if there are none. */
 static double quantile(double *values, size_t count_of, double at)
 {
 	if (!count_of)
@@ -258,8 +260,10 @@ static struct prb_error *add_medians(const struct prb_torch_rings *rings, struct
 	return NULL;
 }
 
-/** The row of a step is its last one: where the agent had no room for it, those of calls are
- * missing, too. */
+/**
+ * A step's own row is its last one: without it the agent had no room, and rows of calls are missing
+ * too.
+ */
 static struct prb_error *find_gpu_steps(struct maker *m)
 {
 	const struct prb_torch_gpu_row *row;
@@ -321,7 +325,7 @@ static struct prb_error *add_steps(struct maker *m)
 			return prb_error_nomem();
 		e->steps++;
 		e->micro += step->micro > 0 ? (uint64_t)step->micro : 0;
-		/* What hooks took is in no part of the step. */
+		/* The hooks' own time belongs to no part of the step. */
 		e->duration += fmax(step->duration - known(step->own) / 1e3, 0);
 		e->data += known(step->data);
 		e->forward += known(step->forward);
