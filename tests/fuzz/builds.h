@@ -7,7 +7,7 @@
 
 #include "python/python.h"
 
-/** In the order that make-corpus has them, too. */
+/** In the same order as in make-corpus. */
 static const struct {
 	uint16_t version;
 	bool free_threaded;
@@ -17,7 +17,7 @@ static const struct {
 
 enum { BAD_FIELDS_MAX = 8 };
 
-/** The layout whose number comes next. */
+/** The layout whose number is next in the input. */
 static inline struct prb_layout input_layout(struct input *input)
 {
 	unsigned build = input_u8(input) % PRB_ARRAY_SIZE(builds);

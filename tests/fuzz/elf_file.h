@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Mutation of whole ELF files for the fuzzers that read them: mostly the content of one
- * section or segment, where it lies, so that the file still leads to it.
+ * @file Mutates whole ELF files for their fuzzers: mostly the content of one section or segment in
+ * place, so that the headers still lead to it.
  */
 #ifndef PRB_TESTS_ELF_FILE_H
 #define PRB_TESTS_ELF_FILE_H
@@ -82,7 +82,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 	return size;
 }
 
-/** The bytes as a file; -1 if there can be none. */
+/** The bytes as a file; -1 on failure. */
 static inline int elf_file_fd(const uint8_t *data, size_t size)
 {
 	prb_auto_close int fd = memfd_create("elf", MFD_CLOEXEC);
@@ -92,7 +92,7 @@ static inline int elf_file_fd(const uint8_t *data, size_t size)
 	return prb_steal_fd(&fd);
 }
 
-/** The bytes as an opened ELF file; NULL if they are none. */
+/** The bytes as an opened ELF file; NULL if invalid. */
 static inline struct prb_elf *elf_file_open(const uint8_t *data, size_t size)
 {
 	int fd = elf_file_fd(data, size);

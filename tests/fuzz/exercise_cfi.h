@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Does with bytes that may be anything all that the unwinder does with call frame
- * information. For the fuzzer and for the test with mutated libraries.
+ * @file Uses arbitrary bytes as call frame information in every way that the unwinder does. For the
+ * fuzzer and for the test with mutated libraries.
  */
 #ifndef PRB_TESTS_EXERCISE_CFI_H
 #define PRB_TESTS_EXERCISE_CFI_H
@@ -40,7 +40,7 @@ static inline bool read_hostile(void *context, uint64_t address, void *buffer, s
 	return true;
 }
 
-/** Whatever holds for each row that is said to be good. */
+/** Invariants of each row reported as good. */
 static inline void check_row(const struct prb_cfi_row *row, uint64_t pc)
 {
 	if (pc < row->start || pc >= row->end || row->count > PRB_REG_COUNT ||

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes as a file of the disk cache. What is put into such a cache must be there when it is
- * opened again, whatever the file was before. If the first byte is even the input is the file
- * itself; if it is odd, a right header and eight heads, used again and again, are put in front of
- * it.
+ * Any bytes as a file of the disk cache. A value stored in such a cache must be there after
+ * reopening, whatever the file was before. If the first byte is even, the input is the file itself;
+ * if odd, a valid header and eight heads, repeated, are put in front of it.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -30,7 +30,10 @@ static void decode(const struct prb_chunk *chunk, const void *data, size_t size)
 	prb_error_destroy(err);
 }
 
-/* As they are, and as what a frame holds: what lies behind decompression is reached at once. */
+/*
+ * Decodes the bytes as they are, and as the content of a compressed frame, so that the code after
+ * decompression is reached at once.
+ */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	enum { HEADER = 4 };

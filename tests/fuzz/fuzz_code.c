@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Any bytes as machine code: lengths of instructions, calls, jumps, frames. The first byte chooses
- * the machine, the next two where the code of the first of two functions ends, then four for a pc
- * in it; the rest is the code.
+ * the machine, the next two are the end of the first of two functions, then four for a pc in it;
+ * the rest is the code.
  */
 #include "tests/fuzz/input.h"
 
@@ -20,7 +20,7 @@ static bool read_code(void *context, uint64_t address, void *buffer, size_t leng
 	return true;
 }
 
-/* At the very end of a block of its own, so that one byte too many is noticed. */
+/* The code is at the very end of its block, so that sanitizers see a read of one byte too many. */
 static void measure(const struct input *code)
 {
 	for (size_t at = 0; at < code->size; at++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes as a script of SQL: its tokens, statements, their translations, where errors stand; and
- * as an interval and a time. SQLite itself is the judge of what needs no translation.
+ * Any bytes as a script of SQL: its tokens, statements, their translations, the places of errors;
+ * and as an interval and a time. SQLite itself decides what needs no translation.
  */
 #include <sqlite3.h>
 
@@ -13,7 +13,7 @@
 #include "sql/dialect/tokens.h"
 #include "tests/fuzz/input.h"
 
-/** Only what reads: a statement that is merely prepared must change nothing. */
+/** Allows only reads: preparing a statement must change nothing. */
 static int allow(void *data, int action, const char *a, const char *b, const char *c, const char *d)
 {
 	(void)data, (void)a, (void)b, (void)c, (void)d;
@@ -49,7 +49,7 @@ static bool has_word(const char *text, size_t start, size_t end, const char *con
 	return false;
 }
 
-/* All that is ever translated; what of it SQLite may take for a name and its alias. */
+/* All words that are ever translated, and those that SQLite may take for an alias. */
 static const char *const words[] = {
 	"interval", "timestamp", "timestamptz", "date", "extract", "percentile_cont",
 	"fetch",    "ilike",	 "limit",	"show", "desc",	   "percentile_disc",
@@ -58,7 +58,7 @@ static const char *const words[] = {
 };
 static const char *const ambiguous[] = {"interval", "timestamp", "timestamptz", "date", NULL};
 
-/** What SQLite takes is left alone, and both agree on where it ends. */
+/** Statements that SQLite accepts are not translated, and both agree on their end. */
 static void check_plain(const char *script, const struct prb_dialect_statement *statement)
 {
 	sqlite3_stmt *stmt = NULL;
@@ -84,7 +84,7 @@ static void check_translation(const struct prb_dialect_statement *statement)
 	size_t length = strlen(text);
 	sqlite3_stmt *stmt = NULL;
 
-	/* One statement stays one. */
+	/* One statement must remain one. */
 	for (size_t at = 0; at < length;) {
 		struct prb_token token = prb_token_at(text, length, at);
 
@@ -167,7 +167,7 @@ static bool has_column(const void *context, const char *schema, const char *tabl
 	return length && column[0] == 'd';
 }
 
-/** A statement that is split stays a statement, and the condition is the user's own text. */
+/** Both parts of a split statement are valid, and the condition is the user's own text. */
 static void check_partial(const char *script)
 {
 	prb_auto_partial struct prb_partial partial;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A whole dump, with everything in it, of a snapshot that may say anything: modules, the layout
- * of the interpreter, memory, names of functions. The snapshots in the corpus are of real
- * programs.
+ * A dump with all options, of a snapshot with arbitrary modules, interpreter layout, memory and
+ * function names. The snapshots in the corpus are of real programs.
  */
 #include "tests/fuzz/snapshot_file.h"
 

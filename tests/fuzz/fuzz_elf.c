@@ -43,7 +43,7 @@ static void ask_sections(struct prb_elf *elf)
 			sum += ((const uint8_t *)data)[at];
 		prb_error_destroy(err);
 	}
-	if (sum == UINT64_MAX) /* that all of them were read is not optimised away */
+	if (sum == UINT64_MAX) /* keeps the reads from being optimised away */
 		abort();
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any texts as what a request to a gateway says of itself: who is let in must have the token or the
+ * Any texts as headers of a request to a gateway: an accepted request must have the token or the
  * cookie, must name our host, and must come from no page but ours. Any texts as an address with its
- * parameters and body: what is taken of them becomes words of a command line. And any bytes as what
- * a command wrote to stderr, which becomes an error.
+ * parameters and body, which become words of a command line. And any bytes as a command's stderr,
+ * which becomes an error.
  */
 #include <netinet/in.h>
 
@@ -97,10 +97,10 @@ static void fuzz_access(struct input *input)
 	prb_access_deinit(&access);
 }
 
-/** What the arguments of an address are taken of. */
+/** The source of the address's arguments. */
 static struct input *arguments;
 
-/** In the place of libmicrohttpd's. */
+/** Replaces libmicrohttpd's function. */
 static int give_arguments(struct MHD_Connection *mhd, enum MHD_ValueKind kind,
 			  MHD_KeyValueIteratorN tell, void *context)
 {
@@ -134,7 +134,7 @@ static void check_taken(const struct prb_request *r)
 			continue;
 		if (r->route->params[i].type == PRB_PARAM_TEXT)
 			continue;
-		/* It can be no option, and no path. */
+		/* A value must not become an option or a path. */
 		if (*value == '-' || strchr(value, '/'))
 			abort();
 	}

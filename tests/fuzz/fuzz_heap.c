@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes as the objects that the garbage collector knows of: its lists, the pages of mimalloc,
- * objects and types. The input chooses a version, says where the interpreter is and which members
- * of the layout lie elsewhere; the rest is memory, repeated over the whole address space.
+ * Any bytes as objects of the garbage collector: its lists, the pages of mimalloc, objects and
+ * types. The input chooses a version, the address of the interpreter and members of the layout with
+ * other offsets; the rest is memory, repeated over the whole address space.
  */
 #include "tests/fuzz/builds.h"
 
@@ -11,7 +11,7 @@
 
 enum { OBJECTS = 200, NAMES = 20, READS = 500 };
 
-/** A walk ends by itself only where memory does. */
+/** A walk ends only where memory does. */
 static void walk(struct prb_python *py, struct prb_mem *mem, uint64_t interp)
 {
 	struct prb_heap_object object;
@@ -55,7 +55,7 @@ static void sum_up(struct prb_python *py, struct prb_mem *mem, uint64_t interp)
 	prb_error_destroy(err);
 }
 
-/** Whatever is a greenlet there, and an object that is taken for one. */
+/** Reads each greenlet found, and another object as a greenlet. */
 static void read_greenlets(struct prb_python *py, struct prb_mem *mem, uint64_t interp)
 {
 	struct prb_greenlets found = {}, one = {};
@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memory.reads = READS;
 	py.target = &facts.target;
 	walk(&py, &memory.mem, interp);
-	/* A walk in memory without an end would take as long as there are addresses. */
+	/* A walk through endless memory would not end. */
 	memory.bounded = true;
 	memory.reads = READS;
 	sum_up(&py, &memory.mem, interp);

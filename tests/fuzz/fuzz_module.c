@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes as an ELF file that lies in the memory of a process, whose own file cannot be opened:
+ * Any bytes as an ELF file in the memory of a process, whose file on disk cannot be opened:
  * modules, their symbols by `.dynamic`, and the search for the runtime of an interpreter. The last
  * byte chooses the name of the mapping.
  */

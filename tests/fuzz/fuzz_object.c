@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes as objects. The input chooses a version, is repeated over the whole address space, so
- * that each pointer leads to something, and is read as an object of the type that it says, and by
- * the handler of a type that it chooses.
+ * Any bytes as objects. The input chooses a version and is repeated over the whole address space,
+ * so that each pointer is valid. It is read as an object of its own type, and by the handler of a
+ * chosen type.
  */
 #include <limits.h>
 
@@ -66,7 +66,7 @@ static bool visit_attribute(void *context, const struct prb_attribute *attribute
 	return ++*(unsigned *)context < 100;
 }
 
-/* What an expression leads to, and one made of the input. */
+/* Evaluates fixed expressions, and one made of the input. */
 static void by_expression(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 			  const struct input *in)
 {
@@ -105,7 +105,7 @@ static void by_handler(struct prb_python *py, struct prb_mem *mem, uint64_t obje
 	prb_error_destroy(err);
 }
 
-/* A column of pandas, whose classes no input could imitate. */
+/* A column of pandas: no input could imitate its classes. */
 static void by_column(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 		      const uint8_t *choices)
 {

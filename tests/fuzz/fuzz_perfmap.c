@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a map of code that was made at run time. It comes in pieces, as it grows; what is
- * found in it must not depend on where they are cut. */
+/* Any bytes as a perf map, read in pieces as it grows: the result must not depend on the cuts. */
 #include "tests/fuzz/input.h"
 
 #include "profile/native/perf_map.h"

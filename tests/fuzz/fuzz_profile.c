@@ -17,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What the time of each row was. */
+/* Explains the time of each row. */
 static void explain(const struct prb_recording *recording, const struct prb_profile_choice *choice)
 {
 	struct prb_wall_parts parts;
@@ -59,7 +59,7 @@ static void write_all(const struct prb_recording *recording)
 	}
 }
 
-/* It beside itself, and a part of its time. */
+/* Compares it with itself, and clips it. */
 static void compare(struct prb_recording *recording)
 {
 	const struct prb_profile_choice choice = {.weight = PRB_WEIGHT_WALL, .lines = true};
@@ -95,7 +95,7 @@ static bool put_file(const char *path, const uint8_t *data, size_t size)
 	return fd >= 0 && write(fd, data, size) == (ssize_t)size;
 }
 
-/* The last byte says how much of the end is the journal, in pages of a quarter of a kibibyte. */
+/* The last byte is the size of the journal at the end, in pages of 256 bytes. */
 static bool put_files(const char *path, const char *journal, const uint8_t *data, size_t size)
 {
 	size_t length = size ? data[size - 1] * 256u : 0;

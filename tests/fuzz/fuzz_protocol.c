@@ -12,7 +12,7 @@ static void read_all(const char *text, size_t length)
 	(void)last;
 }
 
-/** Read and written again, a whole request for a step is the same. */
+/** A valid step request must survive reading and writing unchanged. */
 static void check_step(const struct prb_wire_frame *frame)
 {
 	uint8_t payload[PRB_WIRE_STEP_SIZE];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Any bytes as the memory of an interpreter: threads, frames, code, lines, variables, names. The
- * input chooses a version, then says how many members of its layout lie elsewhere (as a
- * _Py_DebugOffsets, debug information or a snapshot may claim) and where; the rest is memory,
- * repeated over the whole address space.
+ * input chooses a version, then members of its layout with other offsets (as a _Py_DebugOffsets,
+ * debug information or a snapshot may claim); the rest is memory, repeated over the whole address
+ * space.
  */
 #include "tests/fuzz/builds.h"
 

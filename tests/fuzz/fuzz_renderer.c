@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any cells under any names as a result in each format. What is written is read again, JSON by
- * jansson and the others by small readers of our own, and must be what was given; a table must
- * have a line for each row and nothing that a terminal would act on.
+ * Any cells under any names as a result in each format. The output is parsed, JSON by jansson and
+ * the others by small readers of our own, and must equal the input. A table must have a line for
+ * each row, and no terminal control sequences.
  */
 #include "tests/fuzz/input.h"
 
@@ -113,9 +113,9 @@ static void write_result(const struct result *result, const char *format,
 	must(!out->failed);
 }
 
-/* What the readers have to find */
+/* Expected values */
 
-/** Length of the UTF-8 sequence at @p p, by the table of the Unicode standard; 0: there is none. */
+/** Length of the UTF-8 sequence at @p p, by the table of the Unicode standard; 0: invalid. */
 static size_t sequence(const unsigned char *p, size_t left)
 {
 	static const struct {
@@ -214,7 +214,7 @@ static void check_object(const struct result *result, size_t row, json_t *object
 {
 	size_t i = 0;
 
-	/* Members are found in the order in which they stand, each under a name of its own. */
+	/* Members keep their order, each under a unique name. */
 	must(json_object_size(object) == result->columns);
 	for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at))
 		check_json_value(&result->cells[row * result->columns + i++],
@@ -234,7 +234,7 @@ static void check_json(const struct result *result)
 		check_object(result, row, json_array_get(array, row));
 	json_decref(array);
 
-	/* The same objects, a line for each. */
+	/* The same objects, one per line. */
 	write_result(result, "ndjson", (struct prb_renderer_look){}, &lines);
 	for (size_t i = 0, row = 0; i < lines.length; row++) {
 		size_t length = (size_t)((char *)memchr(lines.data + i, '\n', lines.length - i) -
@@ -311,7 +311,7 @@ static const char *read_tsv(const char *p, struct prb_str *field, bool *null)
 	for (p += *null * 2; *p != '\t' && *p != '\n'; p++) {
 		must(*p != '\r' && *p != '\0');
 		if (*p == '\\' && p[1] == 'u') {
-			/* Bytes that are no UTF-8: "\udcXX", which no other escape looks like. */
+			/* Bytes that are not UTF-8: "\udcXX", distinct from all other escapes. */
 			prb_str_append(field, p, 6);
 			p += 5;
 		} else if (*p == '\\') {

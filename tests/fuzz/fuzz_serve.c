@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes as what clients of a served process send, in pieces, before or after they are let in;
- * and as the words of their commands, of which none may come through that is about files or another
- * target.
+ * Any bytes from clients of a served process, in pieces, before or after authentication; and as the
+ * words of their commands, which must not pass if they name files or another target.
  */
 #include <stdio.h>
 
@@ -12,7 +11,7 @@
 
 enum { MAX_PIECE = 255 * 8 + 1, LET_IN = 1 };
 
-/** A command that comes through has the target that is served, and no file but stdout. */
+/** An accepted command has the served target, and no file but stdout. */
 static void check(const struct prb_words *words)
 {
 	static const char target[] = "--target=";
@@ -33,7 +32,7 @@ static void check(const struct prb_words *words)
 	}
 }
 
-/** Nothing is started for a fuzzer: all commands are the caller's. */
+/** The fuzzer starts no processes: all commands are run by the caller. */
 static bool command(void *context, const char *const *words, size_t count,
 		    struct prb_serve_answer *answer)
 {
@@ -68,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		input_take(&input, piece, length);
 		prb_str_append(&client.in, piece, length);
 		prb_serve_client_take(&server, &client);
-		/* It reads what it is told. */
+		/* The client reads its output. */
 		prb_str_truncate(&client.out, 0);
 		if (client.state == PRB_SERVE_LET_IN && !server.let_in)
 			abort();

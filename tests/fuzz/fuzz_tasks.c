@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Any bytes as tasks and futures of asyncio, what they hold, and what they wait for. The input
- * chooses a version, says where two tasks are and which members of the layout lie elsewhere; the
+ * chooses a version, the addresses of two tasks and members of the layout with other offsets; the
  * rest is memory, repeated over the whole address space.
  */
 #include "tests/fuzz/builds.h"
@@ -26,7 +26,7 @@ static void add_task(struct prb_asyncio_reader *t, uint64_t address)
 	task->address = task->future = address;
 }
 
-/** As prb_asyncio_tasks_read() reads one; what it leaves out after an error is asked here, too. */
+/** Reads a task like prb_asyncio_tasks_read(), and also what that skips after an error. */
 static void ask_task(struct prb_asyncio_reader *t, struct prb_asyncio_task *task, uint64_t waiter)
 {
 	prb_auto_str struct prb_str name = {};

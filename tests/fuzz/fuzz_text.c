@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any text as what the kernel says about a process: the memory map, and state and system call of
- * a thread (see input.h for the form of facts), what it waits for in memory that repeats the
- * input, and any bytes as records of resolved lines. The first byte chooses.
+ * Any text as /proc files of a process: the memory map, the state and system call of a thread (see
+ * input.h for their form), and its wait, in memory that repeats the input. Any bytes as records of
+ * resolved lines. The first byte chooses.
  */
 #include "tests/fuzz/input.h"
 
@@ -30,7 +30,7 @@ static void read_maps(struct input *input)
 	prb_error_destroy(err);
 }
 
-/* Of a live process much is asked of the kernel itself, which knows no process of this number. */
+/* A live process's kernel is queried directly; no process has this pid. */
 enum { NO_PID = 0x7ffffff0 };
 
 static void read_task(struct input *input, enum prb_target_kind kind)
@@ -52,7 +52,7 @@ static void read_task(struct input *input, enum prb_target_kind kind)
 	prb_error_destroy(err);
 }
 
-/* What is understood comes out again as it was. */
+/* Parsed records must be written as they were. */
 static void read_lines(const void *data, size_t size)
 {
 	prb_auto_str struct prb_str again = {};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as an ELF file with debug information: types, as layouts are read from it. */
+/* Any bytes as an ELF file with debug information: its types, from which layouts are read. */
 #include "tests/fuzz/elf_file.h"
 
 #include "dwarf/types/parse.h"

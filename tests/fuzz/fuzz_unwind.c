@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Fuzzer of the core of the unwinder. Input: flags (1: aarch64, 2: .debug_frame, 4: bytes are
- * fetched from the target), size of the search table (two bytes), a pc (eight), the search table,
- * the entries.
+ * Any bytes as call frame information for the unwinder's core. Input: flags (1: aarch64, 2:
+ * .debug_frame, 4: bytes are fetched from the target), size of the search table (two bytes), a pc
+ * (eight), the search table, the entries.
  */
 #include <elf.h>
 #include <stdint.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes as an object that is looked into: its attributes, items, length, names, columns. The
- * input chooses a version and what is asked for; the rest is memory, repeated over the whole
- * address space.
+ * Any bytes as an object whose parts are read: its attributes, items, length, names, columns. The
+ * input chooses a version and a part; the rest is memory, repeated over the whole address space.
  */
 #include <ctype.h>
 
@@ -27,7 +26,7 @@ static const struct prb_repr_options limits = {
 	.max_total = 400,
 };
 
-/* What some code answers that is known, and what none does. */
+/* Names that some reader knows, and names that none does. */
 static const char *const names[] = {
 	"x",	     "__dict__", "__class__", "__name__", "__qualname__", "__mro__",	"args",
 	"__cause__", "__code__", "name",      "value",	  "shape",	  "dtype",	"ndim",
@@ -73,7 +72,7 @@ static struct prb_error *found_already(struct prb_search *s)
 	return NULL;
 }
 
-/* The names go to a shell. */
+/* The names go to a shell's completion, so they must be harmless. */
 static void check_names(const struct prb_str *names_found)
 {
 	for (size_t i = 0; i < names_found->length; i++)
@@ -104,7 +103,7 @@ static void by_search(struct prb_python *py, struct prb_mem *mem, uint64_t objec
 	}
 }
 
-/* A column of polars, with types that no input would lead to at once. */
+/* A column of polars, with types that inputs would hardly reach. */
 static void by_polars(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 		      const uint8_t *choices)
 {

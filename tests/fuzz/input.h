@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Taking numbers and texts from the front of a fuzzer's input, and what targets of several
- * fuzzers are made of: memory that repeats the input, and facts that stand in it.
+ * @file Takes numbers and texts from the front of a fuzzer's input. Also parts of several fuzzers'
+ * targets: memory that repeats the input, and /proc files from the input.
  */
 #ifndef PRB_TESTS_FUZZ_INPUT_H
 #define PRB_TESTS_FUZZ_INPUT_H
@@ -23,7 +23,7 @@ struct input {
 	size_t size;
 };
 
-/** The first @p length bytes; zeros for what is not there. */
+/** The first @p length bytes; zeros beyond the end. */
 static inline void input_take(struct input *input, void *ret, size_t length)
 {
 	size_t there = PRB_MIN(length, input->size);
@@ -74,13 +74,13 @@ static inline char *input_text(struct input *input)
 
 enum { REPEATED_MAX = 1 << 16, REPEATED_READS = 5000 };
 
-/** Memory that holds the same bytes again and again, so that each pointer leads to something. */
+/** Memory that repeats the same bytes, so that each pointer is valid. */
 struct repeated_memory {
 	struct prb_mem mem;
 	const uint8_t *bytes;
 	size_t size;	/* at most REPEATED_MAX */
 	bool bounded;	/* nothing after the first copy */
-	unsigned reads; /* so many are answered, to keep a run short */
+	unsigned reads; /* limit of successful reads, to keep a run short */
 };
 
 static inline struct prb_error *repeated_read(struct prb_mem *mem, uint64_t address, void *buffer,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Stands in for libFuzzer where only a corpus is run: gives each file of the folders and each
- * file that are named to the fuzzer's function. Flags of libFuzzer are ignored.
+ * @file Replaces libFuzzer where only a corpus is run: passes each named file, and each file of the
+ * named folders, to the fuzzer's function. Flags of libFuzzer are ignored.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 
-/* Mutators are linked, too, but nothing is mutated. */
+/* Mutators are linked too, but never called. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
@@ -21,7 +21,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
 	return size < max_size ? size : max_size;
 }
 
-/** Runs the input of one file; false if it is none. */
+/** Runs the input of one file; false if it is no regular file. */
 static bool replay_file(const char *path)
 {
 	FILE *file = fopen(path, "rb");
@@ -38,7 +38,7 @@ static bool replay_file(const char *path)
 	whole = whole && data && fread(data, 1, size, file) == size;
 	fclose(file);
 	if (whole) {
-		/* Seen if it crashes. */
+		/* Names the input of a crash. */
 		fprintf(stderr, "%s\n", path);
 		LLVMFuzzerTestOneInput(data, size);
 	}

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the ELF files in the corpus are made of: a bit of everything that debug information tells.
- */
+/* Source of the ELF files in the corpus: uses each kind of debug information. */
 
 enum choice { CHOICE = 7, OTHER = -1 };
 

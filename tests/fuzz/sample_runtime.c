@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A library that looks like that of Python 3.13 to whoever searches for its runtime. */
+/* A library that the search for a runtime takes for Python 3.13. */
 #include <stdint.h>
 
 enum { WORDS = 73, INTERPRETERS = WORDS, INTERPRETER = WORDS + 8, THREAD = WORDS + 24 };
@@ -20,7 +20,7 @@ uint64_t _PyRuntime[256] __attribute__((section(".PyRuntime"))) = {
 	[0] = 0x7970677562656478, /* "xdebugpy" */
 	[1] = 0x030d00f0,
 	[3] = sizeof(_PyRuntime),
-	[5] = INTERPRETERS * 8, /* where the list of interpreters begins */
+	[5] = INTERPRETERS * 8, /* offset of the list of interpreters */
 	[6] = 128,		/* size of an interpreter, places of id, next, threads */
 	[7] = 0,
 	[8] = 8,

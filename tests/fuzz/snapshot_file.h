@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Mutation of whole snapshot files for the fuzzers that read them: the content is unpacked,
- * one of its records is changed, and sizes, count and checksums are made right again, so that what
- * lies behind those checks is reached. Inputs stay files that `probing -t FILE` reads.
+ * @file Mutates whole snapshot files for their fuzzers: unpacks the content, changes one record,
+ * and corrects sizes, count and checksums, so that the code behind those checks is reached. Inputs
+ * remain files for `probing -t FILE`.
  */
 #ifndef PRB_TESTS_SNAPSHOT_FILE_H
 #define PRB_TESTS_SNAPSHOT_FILE_H
@@ -51,7 +51,7 @@ static inline bool content_unpack(const uint8_t *data, size_t size, struct conte
 	return ret->bytes && !ZSTD_isError(ret->size);
 }
 
-/** The number of bytes written, 0 if there is no room. */
+/** Number of bytes written, 0 if there is no room. */
 static inline size_t content_pack(struct content *content, uint8_t *data, size_t room)
 {
 	struct snapshot_header *h = &content->header;
@@ -72,7 +72,7 @@ static inline size_t content_pack(struct content *content, uint8_t *data, size_t
 	return sizeof(*h) + stored;
 }
 
-/** Where the @p index-th record begins; false if it is not there whole. */
+/** Offset of the @p index-th record; false if it is incomplete. */
 static inline bool content_record(const struct content *content, size_t index, size_t *at,
 				  struct snapshot_record *ret)
 {
@@ -87,7 +87,7 @@ static inline bool content_record(const struct content *content, size_t index, s
 	}
 }
 
-/** Puts @p length bytes in the place of @p old bytes at @p at. */
+/** Replaces @p old bytes at @p at by @p length bytes. */
 static inline bool content_replace(struct content *content, size_t at, size_t old,
 				   const uint8_t *bytes, size_t length)
 {
@@ -100,7 +100,7 @@ static inline bool content_replace(struct content *content, size_t at, size_t ol
 	return true;
 }
 
-/** Changes what follows a record's own head: of answers the value, which may change its size. */
+/** Changes a record behind its head: of an answer the value, whose size may change. */
 static inline void content_mutate_record(struct content *content, size_t at,
 					 struct snapshot_record record, unsigned seed)
 {
@@ -167,7 +167,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 	return LLVMFuzzerMutate(data, size, max_size);
 }
 
-/** Opens the bytes as a snapshot; NULL if they are none. */
+/** Opens the bytes as a snapshot; NULL if invalid. */
 static inline struct prb_target *open_snapshot(const uint8_t *data, size_t size)
 {
 	prb_auto_close int fd = memfd_create("snapshot", MFD_CLOEXEC);
