@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the tests of dwarf/elf share: a folder of their own, commands whose output is the
+ * @file Shared by the tests of dwarf/elf: a folder of their own, commands whose output is the
  * oracle (readelf, nm, objcopy, cc), and files made by them.
  */
 #ifndef PRB_TESTS_ELF_HELPERS_H
@@ -45,7 +45,7 @@ static inline int remove_folder(void **state)
 			fail_msg("%s", test_error->message); \
 	} while (0)
 
-/** Expects an error of this code, and ends it. */
+/** Expects an error with this code, and frees it. */
 #define assert_error(expression, expected)                      \
 	do {                                                    \
 		struct prb_error *test_error = (expression);    \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory that lies, for tests of what reads hostile data. */
+/* Memory with changed bytes, for tests of readers of hostile data. */
 #ifndef TESTS_UNIT_LIAR_H
 #define TESTS_UNIT_LIAR_H
 
@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "target/mem/mem.h"
 
-/* A source that gives the bytes of another one, some of them changed. */
+/* A source that returns the bytes of another one, some of them changed. */
 struct liar {
 	struct prb_mem mem;
 	struct prb_mem *base;

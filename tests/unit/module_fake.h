@@ -17,7 +17,7 @@
 #include "base/checked.h"
 #include "dwarf/elf/module.h"
 
-/* The first page holds the headers and no code, which is so by default on x86_64 only. */
+/* Puts the headers on a page without code; the default on x86_64 only. */
 #define SEPARATE_CODE "-shared -fPIC -Wl,-z,separate-code"
 
 static const char library[] = "static int hidden(int x) { return x * 3; }\n"
@@ -29,7 +29,7 @@ static const char library[] = "static int hidden(int x) { return x * 3; }\n"
 struct fake {
 	struct prb_target target;
 	bool files;    /* mapped files can be opened */
-	unsigned maps; /* how many were */
+	unsigned maps; /* number of mapped files opened */
 };
 
 static inline struct prb_error *fake_open_file(struct prb_target *t, const char *path, int *ret_fd)
@@ -38,7 +38,7 @@ static inline struct prb_error *fake_open_file(struct prb_target *t, const char 
 
 	(void)t;
 	*ret_fd = open(inside, O_RDONLY | O_CLOEXEC);
-	/* Our folder is at its place there, too. */
+	/* With another root, our folder is still at its own path. */
 	if (*ret_fd < 0 && !strncmp(path, folder, strlen(folder)))
 		*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
 	return *ret_fd < 0 ? prb_error_create(PRB_ERROR_NOT_FOUND, "%s does not exist", path)
@@ -96,7 +96,7 @@ static inline struct prb_modules *modules_of(struct prb_target *target)
 	return modules;
 }
 
-/** Asks all modules something; any answer will do. */
+/** Calls every function with each module; any result will do. */
 static inline void ask_all(struct prb_modules *modules, uint64_t inside)
 {
 	struct prb_module **module;

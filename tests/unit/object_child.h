@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A child that holds what a Python program made in memory, for tests of what reads it. */
+/* A child with objects made by a Python program, for tests of readers of objects. */
 #ifndef TESTS_UNIT_OBJECT_CHILD_H
 #define TESTS_UNIT_OBJECT_CHILD_H
 
@@ -91,14 +91,16 @@ static inline void child_stop(struct child *child)
 {
 	prb_mem_destroy(child->mem);
 	close(child->stop);
-	/* A program whose output was closed while it prints ends by an exception, or not at all. */
+	/*
+	 * Reads the rest: a program whose stdout is closed while it prints raises, or never ends.
+	 */
 	while (fgetc(child->lines) != EOF)
 		;
 	fclose(child->lines);
 	waitpid(child->pid, NULL, 0);
 }
 
-/* One value: its expression, its address and what repr() says. */
+/* One value: its expression, its address and its repr(). */
 struct child_value {
 	char *name;
 	uint64_t address;

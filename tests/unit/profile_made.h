@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/**
- * @file Recordings made by hand, for tests of what is done with them.
- */
+/** @file Recordings made by hand, for tests. */
 #ifndef PRB_TESTS_PROFILE_MADE_H
 #define PRB_TESTS_PROFILE_MADE_H
 
@@ -52,7 +50,7 @@ static inline uint32_t made_thread(struct prb_recording *r, pid_t tid, const cha
 	return (uint32_t)r->threads.count - 1;
 }
 
-/** One sample on a processor of @p ms, which began where the last one of the recording ended. */
+/** Appends a sample of @p ms on a processor, beginning at the end of the last one. */
 static inline void made_run(struct prb_recording *r, uint32_t thread, uint32_t stack, int64_t ms)
 {
 	int64_t ns = ms * 1000000;
@@ -76,7 +74,7 @@ static inline void made_run(struct prb_recording *r, uint32_t thread, uint32_t s
 	r->duration = begin + run->wall;
 }
 
-/** What a format writes; the caller frees. */
+/** The output of a format; the caller frees. */
 static inline char *made_text(const struct prb_recording *r,
 			      const struct prb_profile_choice *choice,
 			      const struct prb_profile_format *format, size_t *length)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/**
- * @file Children that sleep in a given system call, for tests of what is said about them.
- */
+/** @file Children that sleep in a given system call, for tests of their description. */
 #ifndef PRB_TESTS_UNIT_SLEEPER_H
 #define PRB_TESTS_UNIT_SLEEPER_H
 
@@ -81,7 +79,7 @@ static inline void start(struct child *child, sleeper *sleep_in, void *context)
 	close(left[0]);
 }
 
-/* Until the thread sleeps in this call: the only way to know is to look again. */
+/* Polls until the thread sleeps in this call; nothing else signals that. */
 static inline void await(struct child *child, char state, const char *call)
 {
 	double end = now() + PATIENCE;
@@ -131,7 +129,7 @@ static inline void assert_what(const struct child *child, const char *format, ..
 	assert_string_equal(child->wait.what, expected);
 }
 
-/* All in one for children that one look describes. */
+/* For children that can be described at once: start, await, assert and end. */
 #define ASSERT_SLEEPS(sleeper, context, call_name, ...)             \
 	do {                                                        \
 		struct child sleeping;                              \

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Attributes read from outside against what the process itself knows of them: for each interpreter
- * there is, a child makes objects of random classes (attributes.py) and tells theirs.
+ * Compares attributes read from outside with the process's own: for each interpreter, a child makes
+ * objects of random classes (attributes.py) and prints their attributes.
  */
 #include <signal.h>
 
 #include "python/repr/core/attributes.h"
 #include "tests/unit/object_child.h"
 
-/* The attributes of one object as they are read, and the lines that the child told of it. */
+/* The attributes of one object as read, and the lines that the child printed about it. */
 struct check {
-	char *expected, *next; /* the lines; those of __dict__ come in their order */
+	char *expected, *next; /* the lines; those of __dict__ in their order */
 	unsigned dict, slots, lines;
 	bool wrong;
 };
@@ -27,7 +27,7 @@ static bool check_entry(struct check *c, const struct prb_attribute *a)
 	return !c->wrong;
 }
 
-/* "S NAME ADDRESS REPR": the address of what is an object here as well, else its text. */
+/* "S NAME ADDRESS REPR": the address of objects that we decode too, else the text. */
 static bool check_slot(struct check *c, const struct prb_attribute *a)
 {
 	prb_auto_str struct prb_str begin = {};

@@ -167,7 +167,7 @@ static char *read_file(const char *path, size_t *length)
 	return data;
 }
 
-/* Whatever is in the file: a value that comes out is a value that went in, and writing works. */
+/* For any file: a value read is a value that was stored, and writing works. */
 static void check_survives(void)
 {
 	struct prb_cache *cache = open_cache();
@@ -256,7 +256,7 @@ static void ignores_what_is_not_ours(void **state)
 	assert_int_equal(length_after, length);
 	assert_memory_equal(before, after, length);
 
-	/* A FIFO does not make us wait. */
+	/* Opening a FIFO does not block. */
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	cache = open_cache();
@@ -264,7 +264,7 @@ static void ignores_what_is_not_ours(void **state)
 	prb_cache_close(cache);
 	unlink(path);
 
-	/* A folder others can write to is not used. */
+	/* A folder writable by others is not used. */
 	assert_int_equal(rename(elsewhere, path), 0);
 	assert_int_equal(chmod(folder, 0777), 0);
 	cache = open_cache();
@@ -315,10 +315,10 @@ static void adds_no_folders_to_those_of_others(void **state)
 	assert_int_equal(mkdir(theirs, 0755), 0);
 	assert_int_equal(chown(theirs, 4711, 4711), 0);
 	setenv("XDG_CACHE_HOME", deep, 1);
-	prb_cache_close(open_cache()); /* what is put would go to the folder in /tmp */
+	prb_cache_close(open_cache()); /* new values would go to the folder in /tmp */
 	assert_int_equal(mode_of("/theirs/not"), 0);
 
-	/* But to one that everybody may add to, and nobody take away from. */
+	/* A sticky folder, writable by everybody, is used. */
 	assert_int_equal(chmod(theirs, 01777), 0);
 	put_one();
 	assert_int_equal(mode_of("/theirs/not/there/probing"), 0700);
@@ -353,7 +353,7 @@ static void write_some(int writer, int round)
 	prb_cache_close(cache);
 }
 
-/* A writer that finds the file locked for long gives up: the values are written the next time. */
+/* A writer gives up if the file is locked for long: the values are written the next time. */
 static bool wrote(int writer, int round)
 {
 	struct prb_cache *cache = open_cache();
@@ -369,7 +369,7 @@ static bool wrote(int writer, int round)
 	return all;
 }
 
-/* How many of the values are there; none may be wrong. */
+/* Number of values present; none may be wrong. */
 static int count_good(int writers, int rounds)
 {
 	struct prb_cache *cache = open_cache();

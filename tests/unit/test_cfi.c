@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The core of the unwinder on call frame information that is written by hand, for both machines
- * on any host: what is right must be understood, what is wrong must be refused.
+ * The core of the unwinder on call frame information that is written by hand, for both machines on
+ * any host: valid input must be understood, invalid input refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ enum {
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 
-/* What CIEs begin with: def_cfa rsp+8, return address at cfa-8; def_cfa sp+0. */
+/* The initial instructions of CIEs: def_cfa rsp+8, return address at cfa-8; def_cfa sp+0. */
 static const uint8_t initial_x86_64[] = {0x0c, RSP, 8, 0x90, 1};
 static const uint8_t initial_aarch64[] = {0x0c, SP, 0};
 
@@ -199,7 +199,7 @@ static void test_register_instructions(void **state)
 	}
 }
 
-/* Restoring brings back what the CIE says. */
+/* Restoring uses the CIE's rules. */
 static void test_restored_rules(void **state)
 {
 	struct made m;
@@ -309,13 +309,13 @@ static void test_apply_x86_64(void **state)
 	assert_int_equal(regs.known, 1 << RBX | 1 << RBP | 1 << RSP | 0xf << 12);
 	assert_false(prb_regs_get(&regs, R8, &value));
 
-	/* What r12 is in the caller is lost if r8 was, and that alone stops nothing. */
+	/* If r8 is unknown, so is the caller's r12, which alone stops nothing. */
 	regs = before;
 	prb_regs_forget(&regs, R8);
 	assert_int_equal(prb_cfi_apply(&m.section, &reader, &m.row, 0, &regs, &cfa), PRB_CFI_OK);
 	assert_false(prb_regs_get(&regs, R12, &value));
 
-	/* A saved register that cannot be read is lost; the return address must be had. */
+	/* An unreadable saved register is unknown; the return address must be readable. */
 	regs = regs_of(EM_X86_64, STACK - 24);
 	assert_int_equal(prb_cfi_apply(&m.section, &reader, &m.row, 0, &regs, &cfa), PRB_CFI_OK);
 	assert_int_equal(regs.pc, 0x1000);
@@ -401,7 +401,7 @@ static void test_signed_return_addresses(void **state)
 		PRB_CFI_OK);
 	assert_int_equal(regs.pc, 0x2abbbbcccc);
 
-	/* Before it is signed and after it was checked it is as it is. */
+	/* Before the signature and after its check the address is unchanged. */
 	for (uint64_t pc = CODE; pc < CODE + 4; pc += 3) {
 		regs = regs_of(EM_AARCH64, pc == CODE ? CFA : CFA - 32);
 		prb_regs_set(&regs, LR, stack[13]);
@@ -427,7 +427,7 @@ static void test_other_sign_states(void **state)
 	assert_int_equal(make(&m, EM_X86_64, CODE, BYTES(0x2d)), PRB_CFI_OK);
 	assert_int_equal(m.row.sign_state, 0);
 
-	/* The state can also be told as the value of a register. */
+	/* The state can also be given as the value of a register. */
 	prb_regs_set(&regs, LR, 0xff00000000001234);
 	assert_int_equal(make(&m, EM_AARCH64, CODE, BYTES(0x16, 34, 1, 0x31)), PRB_CFI_OK);
 	assert_int_equal(
@@ -436,7 +436,7 @@ static void test_other_sign_states(void **state)
 	assert_int_equal(regs.pc, 0x1234);
 }
 
-/* A leaf function: the return address is in the link register, which its caller has not. */
+/* A leaf function: the return address is in the link register, which the caller's state lacks. */
 static void test_leaf_aarch64(void **state)
 {
 	struct prb_regs regs = regs_of(EM_AARCH64, CFA);
@@ -456,7 +456,7 @@ static void test_leaf_aarch64(void **state)
 static void test_pc_in_expressions(void **state)
 {
 	const uint16_t machines[] = {EM_X86_64, EM_AARCH64};
-	/* What linkers write for an entry of the PLT. */
+	/* The program that linkers write for an entry of the PLT. */
 	const uint8_t plt[] = {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
 	struct prb_cfi_section section = {.address = BASE, .size = sizeof(plt), .data = plt};
 	struct prb_cfi_rule rule = {.length = sizeof(plt)};
@@ -546,7 +546,7 @@ static const struct {
 	{{0x31, 0x30, 0x1b}, 3, 0, PRB_CFI_BAD},
 	{{0x31, 0x30, 0x1d}, 3, 0, PRB_CFI_BAD},
 	{{0x03, 1, 2}, 3, 0, PRB_CFI_BAD},
-	{{0x2f, 0xfd, 0xff}, 3, 0, PRB_CFI_BAD},       /* for ever */
+	{{0x2f, 0xfd, 0xff}, 3, 0, PRB_CFI_BAD},       /* endless */
 	{{0x31, 0x2f, 0xfc, 0xff}, 4, 0, PRB_CFI_BAD}, /* until the stack is full */
 	{{0x31, 0x2f, 0, 1}, 4, 0, PRB_CFI_BAD},       /* out of the expression */
 	{{0x31, 0x2f, 0, 0xf0}, 4, 0, PRB_CFI_BAD},

@@ -42,7 +42,7 @@ static struct prb_cfi_section section_of(const struct builder *b, bool mapped)
 					.data_base = DATA};
 }
 
-/* Status of reading the FDE of a section with this CIE, and what was read. */
+/* Reads the FDE of a section with this CIE: the status, and the FDE. */
 static enum prb_cfi_status read_with(const struct cie_spec *given, struct prb_cfi_fde *fde)
 {
 	struct cie_spec spec = *given;
@@ -109,7 +109,7 @@ static void test_augmentations(void **state)
 						      .data_length = sizeof(usual_data)},
 				   &fde),
 			 PRB_CFI_OK);
-	/* What comes after a letter that is not known is passed over by the length. */
+	/* Data of an unknown letter is skipped by the length. */
 	const uint8_t more[] = {0x00, 7, 7, 7};
 	assert_int_equal(read_with(&(struct cie_spec){.augmentation = "zRG?",
 						      .data = more,
@@ -189,7 +189,7 @@ static void test_encodings(void **state)
 			if (is_good && (fde.start != CODE || fde.end != CODE + 64))
 				fail_msg("encoding %#x: %#lx to %#lx", encoding,
 					 (unsigned long)fde.start, (unsigned long)fde.end);
-			/* Bases that are not known cannot be guessed. */
+			/* Unknown bases cannot be guessed. */
 			section.text_base = section.data_base = 0;
 			if ((encoding & 0x70) == 0x20 || (encoding & 0x70) == 0x30)
 				assert_int_equal(
@@ -199,7 +199,7 @@ static void test_encodings(void **state)
 	}
 }
 
-/* Bytes as in the file hold addresses of the file. */
+/* With bytes from the file, addresses are the file's. */
 static void test_bias(void **state)
 {
 	struct cie_spec spec = {.debug_frame = true};
@@ -354,7 +354,7 @@ static void test_search_table(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(encodings); i++) {
-		/* A count that is too large is cut to what there is room for. */
+		/* A count that is too large is limited by the available room. */
 		uint64_t counts[] = {3, UINT32_MAX};
 		struct prb_cfi_section section;
 		struct prb_cfi_index index;
@@ -503,7 +503,7 @@ static void test_stubs_x86_64(void **state)
 {
 	struct prb_regs regs = {.machine = EM_X86_64};
 	uint64_t target = 0xabc0;
-	/* The displacement is from behind the instruction to POINTERS. */
+	/* The displacement is from the end of the instruction to POINTERS. */
 	const uint8_t secure[] = {0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0xf5, 0x2f, 0, 0};
 	/* push $5; jmp to the first entry: push …(%rip); jmp *…(%rip) */
 	const uint8_t lazy[] = {0x68, 5, 0, 0, 0, 0xe9, 0,    0,    0,	  0, 0xff,
@@ -540,7 +540,7 @@ static void test_stubs_aarch64(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
-		/* What the instructions before have done is in the registers. */
+		/* The registers hold the results of the instructions before. */
 		if (i >= 2)
 			prb_regs_set(&regs, 16, POINTERS);
 		if (i >= 3)

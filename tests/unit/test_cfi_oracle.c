@@ -134,7 +134,7 @@ static bool same_expression(const struct prb_cfi_section *section, struct prb_cf
 	return rule.length == block_of(theirs, &block) && memcmp(ours, block, rule.length) == 0;
 }
 
-/* @initial: what libdwarf says of registers that no rule is given for. */
+/* @initial: libdwarf's rule for registers without a rule. */
 static bool same_rule(const struct prb_cfi_section *section, struct prb_cfi_rule rule,
 		      const struct Dwarf_Regtable_Entry3_s *theirs, unsigned initial)
 {
@@ -181,7 +181,7 @@ struct comparison {
 	size_t fdes, rows;
 };
 
-/* Returns where our row ends. */
+/* Returns the end of our row. */
 static uint64_t compare_row(struct comparison *c, Dwarf_Fde fde, const struct prb_cfi_fde *ours,
 			    uint64_t pc)
 {
@@ -279,8 +279,10 @@ static size_t compare_with(const char *name, bool direct, unsigned initial)
 	return c.rows;
 }
 
-/* Compares a library that is loaded; @direct: its bytes are read in place, not in pieces. Twice,
- * since libdwarf takes registers without a rule for those of one of two rules. */
+/*
+ * Compares a loaded library; @direct: its bytes are read in place, not in pieces. Twice, since
+ * libdwarf uses one of two rules for registers without a rule.
+ */
 static size_t compare_library(const char *name, bool direct)
 {
 	size_t rows = compare_with(name, direct, DW_FRAME_SAME_VAL);

@@ -2,7 +2,7 @@
 /*
  * The core of the unwinder alone, on this process, in place and in a signal handler, as an agent
  * would use it. Runs on both machines (also under emulation, where pointers are signed if it is
- * compiled so); glibc's backtrace() knows what must come out.
+ * compiled so); glibc's backtrace() gives the expected result.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -151,7 +151,7 @@ static void walk_from(const ucontext_t *context, struct walk *walk)
 
 static void check(const struct walk *walk)
 {
-	/* A stack ends where it is said to end, or with a return address of zero. */
+	/* A stack ends at its marked end, or with a return address of zero. */
 	if (walk->status != PRB_CFI_OK && walk->status != PRB_CFI_END)
 		fail_msg("%u frames, then %s at %#lx", walk->count,
 			 prb_cfi_status_text(walk->status), (long)walk->pc[walk->count - 1]);
@@ -263,7 +263,7 @@ static void test_any_instruction(void **state)
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0)
 		SKIP("the kernel makes no timer");
 	while (walks < 500) {
-		/* At another place each time, and not again before that walk was looked at. */
+		/* Interrupts another place each time, and only after the last walk was checked. */
 		once.it_value.tv_nsec = 5000 + walks * 7919 % 60000;
 		interrupted.count = 0;
 		timer_settime(timer, 0, &once, NULL);
@@ -273,7 +273,7 @@ static void test_any_instruction(void **state)
 			qsort(numbers, 512, sizeof(numbers[0]), compare);
 		}
 		walks++;
-		/* Whatever was interrupted, the outermost frames are those of this function. */
+		/* Wherever the interruption was, the outermost frames are this function's. */
 		if (interrupted.status != PRB_CFI_OK && interrupted.status != PRB_CFI_END)
 			fail_msg("%u frames, then %s at %#lx", interrupted.count,
 				 prb_cfi_status_text(interrupted.status),

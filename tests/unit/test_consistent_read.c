@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reading again what was caught half made, in children that run and that sleep. */
+/* Repeated reads of half-made data, in running and in sleeping children. */
 #include "dump/tasks/consistent_read.h"
 #include "tests/unit/in_range.h"
 #include "tests/unit/sleeper.h"
 
 struct tries {
-	int made, failing; /* attempts so far, and how many of them fail */
+	int made, failing; /* attempts so far, and the number that fail */
 	enum prb_error_code code;
 };
 
@@ -81,7 +81,7 @@ static void test_what_is_wrong_for_good_is_said_soon(void **state)
 {
 	(void)state;
 	assert_fails(spin, 'R', PRB_ERROR_BAD_DATA, 10, 61);
-	/* Nobody who runs could mend it. */
+	/* No running thread could complete the data. */
 	assert_fails(sleep_on, 'S', PRB_ERROR_BAD_DATA, 1, 2);
 	assert_fails(spin, 'R', PRB_ERROR_NOT_FOUND, 1, 1);
 }

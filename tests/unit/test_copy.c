@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files that somebody else may change: they are copied instead of mapped, and may end at any time.
- */
+/* Files that others may change are copied instead of mapped, and may be truncated at any time. */
 #include "elf_helpers.h"
 
 #include <elf.h>
@@ -47,7 +46,7 @@ static void test_safe(void **state)
 	if (geteuid())
 		return;
 
-	/* Of root: only if our own root has it at that path. */
+	/* Owned by root: safe only if our own root has the file at that path. */
 	assert_true(run("chmod 644 lib.so; mkfifo fifo; ln -s lib.so link.so"));
 	prb_auto_free char *other = in_folder("other.so"), *link = in_folder("link.so"),
 			   *fifo = in_folder("fifo");
@@ -62,7 +61,7 @@ static void test_safe(void **state)
 	assert_false(is_safe("lib.so", NULL));
 }
 
-/* A file system that any user may have mounted can tell any owner. */
+/* A file system mounted by a user can claim any owner. */
 static void test_mounted_by_a_user(void **state)
 {
 	(void)state;
@@ -119,14 +118,14 @@ static void test_same_as_mapped(void **state)
 	prb_elf_close(copied);
 }
 
-/* What was not read yet is missing then; it must not end us by SIGBUS. */
+/* Unread parts of a truncated file are missing; no SIGBUS may end us. */
 static void test_cut_off(void **state)
 {
 	prb_auto_free char *path = in_folder("lib.so");
 	(void)state;
 
 	make_sample();
-	/* Far behind what is read with the headers. */
+	/* Far beyond the part that is read with the headers. */
 	assert_true(run("head -c 1000000 /dev/zero >zeros; "
 			"objcopy --add-section .far=zeros lib.so; chmod 666 lib.so"));
 	struct prb_elf *elf = open_made("lib.so");

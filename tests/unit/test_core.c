@@ -42,7 +42,7 @@ static void expect_error(struct prb_error *err, enum prb_error_code code, const 
 	prb_error_destroy(err);
 }
 
-/* A core being made: segments and notes are added, then it is put together. */
+/* A core in the making: segments and notes are added, then assembled. */
 struct maker {
 	uint16_t machine;
 	struct prb_str segments, notes, data;
@@ -64,7 +64,7 @@ static void add_note(struct maker *m, const char *name, uint32_t type, const voi
 		prb_str_putc(&m->notes, '\0');
 }
 
-/* p_offset is relative to the data until make() knows better. */
+/* p_offset is relative to the data until make() corrects it. */
 static void add_segment(struct maker *m, uint64_t address, const void *data, size_t stored,
 			uint64_t size, uint32_t flags)
 {
@@ -327,7 +327,7 @@ static void test_file_without_segment(void **state)
 	add_file(&m, 0x10000, 0x14000, 0, self);
 	add_thread(&m, 1, 0, 0);
 
-	/* Nothing to compare: believed, as the file is older than the core. */
+	/* With nothing to compare, a file older than the core is believed. */
 	struct prb_target *t = open_made(&m);
 	OK(prb_mem_read(t->mem, 0x11000, got, sizeof(got)));
 	assert_memory_equal(here, got, sizeof(got));
@@ -335,7 +335,7 @@ static void test_file_without_segment(void **state)
 	expect_error(prb_mem_read(t->mem, 0x13fff, got, 2), PRB_ERROR_FAULT, "0x14000");
 	prb_target_destroy(t);
 
-	/* Not if it is newer. */
+	/* A newer file is not. */
 	struct timespec times[2] = {{.tv_sec = st.st_mtime - 10}, {.tv_sec = st.st_mtime - 10}};
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 	OK(prb_target_open_core(path, NULL, &t));
@@ -346,7 +346,7 @@ static void test_file_without_segment(void **state)
 	prb_error_destroy(err);
 	prb_target_destroy(t);
 
-	/* The first page is in the core: the same build, then another one. */
+	/* With the first page in the core: the same build, then another one. */
 	assert_int_equal(pread(fd, here, sizeof(here), 0), sizeof(here));
 	add_segment(&m, 0x10000, here, sizeof(here), 0x1000, PF_R);
 	t = open_made(&m);
@@ -374,7 +374,7 @@ static void test_file_without_segment(void **state)
 	prb_target_destroy(t);
 }
 
-/* Writable memory that is not in the core is not guessed from its file. */
+/* Writable memory missing in the core is not filled from the file. */
 static void test_writable_is_not_guessed(void **state)
 {
 	auto_maker struct maker m = {.machine = EM_X86_64};
@@ -406,7 +406,7 @@ static void test_compressed_note_section(void **state)
 	assert_non_null(strstr(text.data, "\n50\n"));
 	prb_target_destroy(t);
 
-	/* A section that claims to unpack to more than it does, and to far too much. */
+	/* A section that claims to unpack to more than it does, then to far too much. */
 	prb_auto_close int fd = open(path, O_RDWR | O_CLOEXEC);
 	Elf64_Shdr sh;
 	assert_int_equal(pread(fd, &sh, sizeof(sh), 64), sizeof(sh));
@@ -530,13 +530,13 @@ static void test_refused(void **state)
 	expect_error(prb_target_open_core(path, NULL, &t), PRB_ERROR_BAD_DATA, "neither memory");
 }
 
-/* A note that does not fit ends the walk; one of another owner is not taken for ours. */
+/* A note that does not fit ends the walk; a note of another owner is not ours. */
 static void add_fact(struct maker *m, const char *text, size_t length)
 {
 	add_note(m, "PROBING", 1, text, length);
 }
 
-/* A crash record: texts of /proc as they were, which win over what is made up. */
+/* A crash record: original texts of /proc win over reconstructed ones. */
 static void test_facts_of_a_record(void **state)
 {
 	static const char crash[] = "crash\0version=1\ntid=42\nseconds=100\nmicroseconds=500000\n"

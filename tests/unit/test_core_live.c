@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Cores of real Python processes, by the kernel and by gdb's gcore: what they tell must be what
- * the process itself told just before.
+ * Cores of real Python processes, by the kernel and by gdb's gcore: they must give the same data as
+ * the process just before.
  *
  * PROBING_TEST_PYTHONS names the interpreters (separated by ':'); by default those of pyenv and
  * the system's.
@@ -37,14 +37,14 @@
 
 enum { MAX_PAGES = 4000, MAX_LEFT_OUT = 16 };
 
-/* How the kernel tells of a thread that reads descriptor 0. */
+/* The /proc/PID/syscall of a thread that reads descriptor 0. */
 #if defined(__x86_64__)
 #define READ_0 "0 0x0 "
 #else
 #define READ_0 "63 0x0 "
 #endif
 
-/* What the live process said. */
+/* Data of the live process. */
 struct expected {
 	pid_t pid;
 	struct prb_target *live;
@@ -55,7 +55,7 @@ struct expected {
 		uint64_t address;
 		char data[4096];
 	} * pages;
-	/* Pages that the program wants in no core. */
+	/* Pages excluded from cores by the program. */
 	size_t left_out_count;
 	uint64_t left_out[MAX_LEFT_OUT];
 };
@@ -71,9 +71,10 @@ static void assert_ok(struct prb_error *err, int line)
 	fail();
 }
 
-/* A Python process with two threads that sleep, one in a read and one in a lock, and a page that it
- * wants in no core, if its Python can say that. From glibc 2.41 on, the C library has such a page,
- * too. */
+/*
+ * A Python process with two sleeping threads, one in a read and one in a lock, and a page excluded
+ * from cores, if its Python can do that. From glibc 2.41 on, the C library has such a page too.
+ */
 static pid_t start_python(const char *python, int *stdin_fd)
 {
 	static const char program[] = "import sys, threading\n"
@@ -109,7 +110,7 @@ static pid_t start_python(const char *python, int *stdin_fd)
 	}
 	close(fds[0]);
 	*stdin_fd = fds[1];
-	/* The other end closes when the program has taken the place of ours. */
+	/* The pipe's other end closes at the exec. */
 	close(executed[1]);
 	assert_int_equal(read(executed[0], &byte, 1), 0);
 	close(executed[0]);
@@ -134,7 +135,7 @@ static void read_syscalls(struct expected *e)
 		OK(prb_target_read_file(e->live, &e->syscalls, "task/%d/syscall", atoi(p)));
 }
 
-/* Both threads sleep in a system call and stay in it. */
+/* Waits until both threads sleep in a system call for good. */
 static void wait_until_idle(struct expected *e)
 {
 	prb_auto_str struct prb_str before = {};
@@ -165,7 +166,7 @@ static void expect_page(struct expected *e, uint64_t address)
 	prb_error_destroy(err);
 }
 
-/* Its memory cannot be read for a moment at the end of execve(). */
+/* For a moment at the end of execve() its memory is not readable. */
 static void open_when_executed(struct expected *e, pid_t pid)
 {
 	time_t deadline = time(NULL) + 20;
@@ -178,7 +179,7 @@ static void open_when_executed(struct expected *e, pid_t pid)
 	OK(err);
 }
 
-/* Whether the kernel says of the mapping that starts there that it goes into no core. */
+/* True if the kernel reports the mapping at @start as excluded from cores. */
 static bool is_left_out(const struct prb_str *smaps, uint64_t start)
 {
 	prb_auto_free char *line = prb_format("%08" PRIx64 "-", start);
@@ -219,7 +220,7 @@ static void expect(struct expected *e, pid_t pid)
 			e->left_out[e->left_out_count++] = map->start;
 			continue;
 		}
-		/* The kernel dumps no files that are no programs, and no shared ones. */
+		/* The kernel dumps no data files and no shared mappings. */
 		if (map->shared || strstr(map->path, "/locale/") || strstr(map->path, "gconv"))
 			continue;
 		expect_page(e, map->start);
@@ -350,7 +351,7 @@ static void check_memory(struct prb_target *t, const struct expected *e)
 	}
 }
 
-/* The kernel tells of these mappings, gdb does not. */
+/* The kernel omits these mappings; gdb does not. */
 static void check_left_out(struct prb_target *t, const struct expected *e, bool by_kernel)
 {
 	char byte;
@@ -389,7 +390,7 @@ static void check_core(const char *path, const struct expected *e, int signal)
 	prb_target_destroy(t);
 }
 
-/* The core that the kernel leaves of a signal; NULL if it is set up to put cores elsewhere. */
+/* The core that the kernel writes for a signal; NULL if it is configured to put cores elsewhere. */
 static char *kernel_core(pid_t pid, int signal)
 {
 	char pattern[256] = "";
@@ -557,7 +558,7 @@ static void test_compressed(void **state)
 	write_whole(path, packed, size);
 	check_core(path, &one.expected, SIGABRT);
 
-	/* Half of it: what can be had. */
+	/* Half of the core: the available part. */
 	struct prb_target *t;
 	write_whole(path, packed, size / 2);
 	OK(prb_target_open_core(path, NULL, &t));
@@ -567,7 +568,7 @@ static void test_compressed(void **state)
 	unlink(path);
 }
 
-/* Reads all that can be asked; nothing may crash, and what cannot be had is an error. */
+/* Reads everything; nothing may crash, and missing data is an error. */
 static void exercise(struct prb_target *t)
 {
 	static const char *const names[] = {"maps", "cmdline", "environ", "comm", "stat", "auxv"};
@@ -623,7 +624,7 @@ static void test_truncated(void **state)
 		}
 		const struct prb_core_info *info = prb_core_info(t);
 		assert_true(info->missing_segments > 0);
-		/* Once the segments' headers are cut off their sizes are not known. */
+		/* Without the segments' headers their sizes are unknown. */
 		assert_true(size < 65536 || info->missing_bytes > last_missing);
 		last_missing = info->missing_bytes;
 		if (size > 65536)
@@ -634,7 +635,7 @@ static void test_truncated(void **state)
 	unlink(path);
 }
 
-/* The hint of memory that was cut off names the remedy. */
+/* The hint about truncated memory names the remedy. */
 static void test_truncated_hint(void **state)
 {
 	struct prb_target *t;
@@ -662,7 +663,7 @@ static void test_truncated_hint(void **state)
 	unlink(path);
 }
 
-/* Headers and notes with random changes: an error or a target that can be used, never a crash. */
+/* Headers and notes with random changes: an error or a usable target, never a crash. */
 static void test_hostile(void **state)
 {
 	enum { HEAD = 32 << 10, ROUNDS = 1500 };

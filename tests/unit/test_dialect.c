@@ -22,7 +22,7 @@ static struct prb_dialect_statement next(const char *script, size_t at)
 }
 
 struct pair {
-	const char *typed, *translated; /* NULL: it stays as it is */
+	const char *typed, *translated; /* NULL: unchanged */
 };
 
 static void expect(const struct pair *pairs, size_t count)
@@ -353,7 +353,7 @@ static void test_refusals(void **state)
 	}
 }
 
-/** Each word of the user's that is still there comes from where it stood. */
+/** Each of the user's words is located at its original place. */
 static void test_locate(void **state)
 {
 	const char *script =
@@ -405,7 +405,7 @@ static void test_point(void **state)
 	expect_point("", 0, "  \n  ^");
 	expect_point("x\n", 1, "  x\n   ^");
 	expect_point("x", 99, "  x\n   ^");
-	/* A long line is cut around what matters. */
+	/* A long line is cut around the marked place. */
 	expect_point(
 		"SELECT aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, x FROM "
 		"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
@@ -433,7 +433,7 @@ static void test_error(void **state)
 	prb_error_destroy(err);
 }
 
-/** A megabyte of each of these is dealt with in no time. */
+/** A megabyte of each of these parts is parsed quickly. */
 static void test_long(void **state)
 {
 	static const char *const parts[] = {

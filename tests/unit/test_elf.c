@@ -36,7 +36,7 @@ static void each_real_file(void (*visit)(const char *path, struct prb_elf *elf))
 	unsigned visited = 0;
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(real_files); i++) {
-		/* Of ourselves a copy: the commands have another /proc/self/exe. */
+		/* A copy of ourselves: for the commands /proc/self/exe is another file. */
 		prb_auto_free char *copy = in_folder("self");
 		glob_t found = {};
 
@@ -123,7 +123,7 @@ static void test_build_id(void **state)
 	prb_elf_close(elf);
 }
 
-/** One line of `nm -f sysv`. False for what has no address. */
+/** One line of `nm -f sysv`. False for symbols without an address. */
 static bool parse_nm(char *line, char **name, char *type, unsigned long *value, unsigned long *size,
 		     bool *function)
 {
@@ -142,7 +142,7 @@ static bool parse_nm(char *line, char **name, char *type, unsigned long *value, 
 	return *name && !strstr(fields[3], "TLS") && strchr("tTwWdDbBrRvV", *type);
 }
 
-/** Compares exact-name lookups with one run of nm; gives how many were compared. */
+/** Compares exact-name lookups with one run of nm; returns the number compared. */
 static unsigned compare_names(const char *path, struct prb_elf *elf, const char *flags)
 {
 	prb_auto_free char *command = prb_format("nm %s -f sysv '%s' 2>/dev/null", flags, path);
@@ -160,7 +160,7 @@ static unsigned compare_names(const char *path, struct prb_elf *elf, const char 
 			continue;
 		char *version = strchr(name, '@');
 		bool hidden = version && version[1] != '@';
-		/* Of local names there may be many; which one is found is tested elsewhere. */
+		/* Several local symbols may share a name; another test covers those. */
 		if (hidden || strchr("tdbr", type) || count > 3000)
 			continue;
 		if (version)
@@ -192,7 +192,7 @@ static void test_symbol_by_name(void **state)
 	each_real_file(compare_symbols);
 }
 
-/** Every sized function that nm knows covers its own middle, or one nested in it does. */
+/** For the middle of each sized function of nm, that function or a nested one is found. */
 static void compare_addresses(const char *path, struct prb_elf *elf)
 {
 	const char *flags = prb_elf_has_section(elf, ".symtab") ? "" : "-D";
@@ -248,7 +248,7 @@ static void test_best_name(void **state)
 	assert_true(symbol.function && symbol.ifunc);
 	assert_error(prb_elf_symbol(elf, "per_thread", &symbol), PRB_ERROR_NOT_FOUND);
 
-	/* The ifunc lies where its static resolver does, and is the public name of the two. */
+	/* The ifunc has the address of its static resolver, and is the public name of the two. */
 	assert_ok(prb_elf_symbol(elf, "pick", &symbol));
 	start = symbol.address;
 	assert_ok(prb_elf_symbol_at(elf, start, &symbol));
@@ -395,7 +395,7 @@ static void test_gnu_debugdata(void **state)
 	assert_string_equal(symbol.name, "hidden");
 	prb_elf_close(elf);
 
-	/* Cut short it is of no use, and no harm. */
+	/* A truncated section is useless but harmless. */
 	assert_true(run("head -c 300 mini.xz >cut.xz && "
 			"objcopy --add-section .gnu_debugdata=cut.xz stripped with-cut"));
 	elf = open_made("with-cut");
@@ -520,7 +520,7 @@ static void test_not_elf(void **state)
 	assert_error(prb_elf_open(open("/", O_RDONLY), "/", &elf), PRB_ERROR_UNSUPPORTED);
 }
 
-/** Asks everything; the answers may be anything but a crash. */
+/** Calls every function; any result but a crash is fine. */
 static void ask_everything(struct prb_elf *elf)
 {
 	static const char *const sections[] = {".text",	     ".debug_str", ".eh_frame_hdr",
@@ -556,7 +556,7 @@ static void ask_everything(struct prb_elf *elf)
 	assert_true(strlen(prb_elf_build_id(elf)) <= 128);
 }
 
-/** A small generator, so that a failing case can be had again. */
+/** A small generator with reproducible results. */
 static uint32_t next_random(uint32_t *state)
 {
 	*state ^= *state << 13;
@@ -565,7 +565,7 @@ static uint32_t next_random(uint32_t *state)
 	return *state;
 }
 
-/** As a file that anybody may change. */
+/** Opens it as a file that others may change. */
 static struct prb_error *open_copied(void *data, size_t size, struct prb_elf **ret)
 {
 	int fd = memfd_create("broken", MFD_CLOEXEC);

@@ -63,7 +63,7 @@ static int tear_down(void **state)
 	return sqlite3_close(*state);
 }
 
-/** Prepares what a session would: the text itself or, if SQLite refuses it, its translation. */
+/** Prepares like a session: the text itself or, if SQLite refuses it, its translation. */
 static sqlite3_stmt *prepare(sqlite3 *db, const char *sql)
 {
 	struct prb_dialect_statement statement;
@@ -255,7 +255,7 @@ static void test_aggregates(void **state)
 		 "stddev(x) = stddev_samp(x) FROM n WHERE g = 'a'",
 		 "12.5|16.6666666666667|16.6666666666667|3.535534|1"},
 		{"SELECT stddev(5), stddev_pop(5), stddev(NULL)", "NULL|0.0|NULL"},
-		/* The mean is large, the spread is small: the textbook's formula gives nonsense. */
+		/* The mean is large, the spread small: the textbook formula fails. */
 		{"SELECT var_pop(v) FROM (SELECT 1e9 + 4 AS v UNION ALL SELECT 1e9 + 7 UNION ALL "
 		 "SELECT 1e9 + 13 UNION ALL SELECT 1e9 + 16)",
 		 "22.5"},
@@ -278,7 +278,9 @@ static void test_aggregates(void **state)
 	EXPECT(answers);
 }
 
-/** A percentile of many values in bad orders is what sorting gives, and takes no quadratic time. */
+/**
+ * A percentile of many values in bad orders equals that of sorting, and takes no quadratic time.
+ */
 static void test_percentile_orders(void **state)
 {
 	static const struct answer answers[] = {
@@ -304,7 +306,7 @@ static void test_percentile_bound(void **state)
 	EXPECT(answers);
 }
 
-/** What they keep is SQLite's memory, which a session bounds. */
+/** Aggregates allocate SQLite's memory, which a session bounds. */
 static void test_percentile_memory(void **state)
 {
 	static const struct answer answers[] = {
@@ -350,7 +352,7 @@ static void test_regexes(void **state)
 		{"SELECT regexp_replace('abc', 'x*', '-', 'g'), regexp_replace('', '', 'x'), "
 		 "regexp_replace('h\xc3\xa9', '', '.', 'g'), regexp_replace('x', 'y', 'z')",
 		 "-a-b-c-|x|.h.\xc3\xa9.|x"},
-		/* Bytes that are not UTF-8 match nothing and hinder nothing. */
+		/* Bytes that are not UTF-8 match nothing and do no harm. */
 		{"SELECT CAST(x'61ff62' AS TEXT) ~ 'b', CAST(x'61ff62' AS TEXT) ~ 'a.b'", "1|0"},
 	};
 
@@ -422,7 +424,7 @@ static double seconds_of_processor(void)
 	return (double)clock() / CLOCKS_PER_SEC;
 }
 
-/** Matches, and says how long it took; an error is one that tells why. */
+/** Matches, and prints the time; an error must have a message. */
 static void match_hostile(struct prb_regex *regex, const char *pattern, const char *text)
 {
 	double start = seconds_of_processor(), took;
@@ -442,7 +444,7 @@ static void match_hostile(struct prb_regex *regex, const char *pattern, const ch
 	prb_error_destroy(err);
 }
 
-/** After so many matches machine code takes over, for short texts and for long ones. */
+/** Enough matches to switch to machine code, for short texts and for long ones. */
 static void warm_up(struct prb_regex *regex)
 {
 	char text[3000];
@@ -455,7 +457,7 @@ static void warm_up(struct prb_regex *regex)
 	}
 }
 
-/** Whatever pattern and text are, an answer or an error comes soon, also from machine code. */
+/** Any pattern and text give an answer or an error soon, also with machine code. */
 static void test_hostile_regexes(void **state)
 {
 	enum { KIB = 1024, MIB = 1024 * 1024 };
@@ -492,7 +494,7 @@ static void test_hostile_regexes(void **state)
 		struct prb_error *err =
 			prb_regex_compile(cases[i].pattern, strlen(cases[i].pattern), 0, &regex);
 
-		/* Without limits it were hours; an emulated machine takes some seconds. */
+		/* Without limits it would take hours; an emulated machine takes some seconds. */
 		assert_true(seconds_of_processor() - start < 60);
 		if (err) {
 			assert_int_equal(err->code, PRB_ERROR_USAGE);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Recordings of several machines as one: processes, stacks, times, and what a host may not say. */
+/* Recordings of several machines as one: processes, stacks, times, and untrusted values. */
 #include "tests/unit/profile_made.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "cli/commands/perf/gathered.h"
 
-/** Of one process, as a host with one rank sends it: its stacks have no root. */
+/** One process, as from a host with one rank: its stacks have no root. */
 static struct prb_recording *make_alone(void)
 {
 	struct prb_recording *r;
@@ -21,7 +21,7 @@ static struct prb_recording *make_alone(void)
 	return r;
 }
 
-/** Of two processes: each is the outermost frame of its stacks. */
+/** Two processes: each is the outermost frame of its stacks. */
 static struct prb_recording *make_two(void)
 {
 	struct prb_recording *r = make_alone();
@@ -41,13 +41,13 @@ static struct prb_recording *make_two(void)
 		const struct prb_profile_wait wait = {
 			.kind = PRB_WAIT_LOCK, .what = (char[]){"a lock"}, .owner = i + 1};
 
-		/* The frame of "main", which is the first one. */
+		/* The frame of "main", the first frame. */
 		assert_null(prb_tree_call(r->tree, roots[i], 0, &stack));
 		made_run(r, i, stack, 10);
 		assert_null(prb_recording_wait(r, &wait, &r->runs.items[i].wait));
 		r->runs.items[i].begin = 0;
 	}
-	/* Of an instant at which nothing of it was known. */
+	/* At an instant when nothing of it was known. */
 	made_run(r, 1, 0, 1);
 	return r;
 }
@@ -91,7 +91,7 @@ static void test_processes_of_all(void **state)
 		assert_int_equal(prb_recording_pid(all, i), pids[i]);
 		assert_int_equal(all->threads.items[i].process, i);
 	}
-	/* In the order of time; the process is the root, also where none was. */
+	/* Runs are in the order of time; the process is the root, also where there was none. */
 	assert_int_equal(all->runs.count, 4);
 	expect_stack(all, all->runs.items[0].stack, "42 rank 2 (b)/main/load");
 	assert_int_equal(all->runs.items[0].thread, 2);
@@ -140,7 +140,7 @@ static void test_lines_are_there_once(void **state)
 	assert_string_equal(gathered.all->lines.items[3].text, "five");
 }
 
-/** Sums of them would overflow: such a part is refused, and what is there stays. */
+/** Sums would overflow: such a part is refused, and the other parts stay. */
 static void test_impossible_times(void **state)
 {
 	(void)state;
@@ -164,7 +164,7 @@ static void test_impossible_times(void **state)
 		assert_non_null(err);
 		assert_int_equal(err->code, PRB_ERROR_BAD_DATA);
 		assert_int_equal(gathered.all->runs.count, good->runs.count);
-		/* Others are taken afterwards. */
+		/* Later parts are still accepted. */
 		assert_null(prb_gathered_add(&gathered, good, "", 7));
 	}
 }

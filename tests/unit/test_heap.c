@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Walks over the collector's lists in memory made by hand: whole ones, and such as a process that
- * changes them, or a damaged core, can show. Whatever is there, a walk ends and says what it lacks.
+ * Walks over the collector's lists in memory made by hand: valid lists, and lists as in a process
+ * that changes them, or in a damaged core. A walk always ends, and reports missing objects.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ enum {
 	BASE = 0x100000,
 	SIZE = 1 << 20,
 	INTERP = BASE + 64,
-	TYPE = BASE + 0x8000, /* the type of all, also of itself */
+	TYPE = BASE + 0x8000, /* the type of all objects, including itself */
 	NAME = BASE + 0x9000,
 	NODES = BASE + 0x10000,
 	NODE_SIZE = 64,
@@ -33,7 +33,7 @@ enum {
 static struct source {
 	struct prb_mem mem;
 	size_t reads;
-	uint64_t hole;	 /* a page that is not there; 0: none */
+	uint64_t hole;	 /* a missing page; 0: none */
 	uint64_t random; /* not 0: some of the bytes read are changed */
 	uint8_t bytes[SIZE];
 } source;
@@ -84,7 +84,7 @@ static uint64_t head(unsigned generation)
 static void link_nodes(uint64_t first, uint64_t second)
 {
 	put(first, second);
-	put(second + 8, first | 1); /* with a flag, as the collector keeps them there */
+	put(second + 8, first | 1); /* with a flag, like the collector's */
 }
 
 static void make_type(void)
@@ -129,7 +129,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Walks all; how many objects there were, and whether anything was missing. */
+/* Walks the heap; returns the number of objects. *doubt: some were missing. */
 static size_t walk(bool *doubt)
 {
 	struct prb_heap *heap;
@@ -168,7 +168,7 @@ static void test_whole(void **state)
 	prb_heap_types_deinit(&types);
 }
 
-/* While the pointers back mean nothing, a list may lead into a circle. */
+/* While back pointers are invalid, a list may lead into a circle. */
 static void test_circle(void **state)
 {
 	bool doubt;
@@ -226,7 +226,7 @@ static void test_hole(void **state)
 	assert_true(doubt);
 }
 
-/* The collector keeps something else in the pointers back while it works. */
+/* The collector uses the back pointers for other data while it works. */
 static void test_collecting(void **state)
 {
 	bool doubt;
@@ -251,10 +251,10 @@ static void test_removed_behind_our_back(void **state)
 	assert_null(prb_heap_create(&py, &source.mem, INTERP, &heap));
 	for (; count < 500; count++)
 		assert_null(prb_heap_next(heap, &object, &more));
-	/* 497 to 503 are gone, and their memory is garbage now; 500 to 503 were not met yet. */
+	/* 497 to 503 are freed, and their memory is garbage; 500 to 503 were not visited yet. */
 	link_nodes(node(496), node(504));
 	memset(source.bytes + (node(497) - BASE), 0xdb, 7 * NODE_SIZE);
-	/* So is what the cache still has: blocks are dropped by reading others. */
+	/* Flush the cache: reading other blocks drops them. */
 	for (uint64_t at = BASE; at < BASE + SIZE; at += 4096) {
 		uint8_t byte;
 
@@ -266,7 +266,7 @@ static void test_removed_behind_our_back(void **state)
 			break;
 		count++;
 	}
-	/* The cache may have had them still: then they are told of an instant ago. */
+	/* If the cache still had them, they are reported as of an instant ago. */
 	assert_true(count == OBJECTS - 4 || count == OBJECTS);
 	assert_null(prb_heap_doubt(heap));
 	prb_heap_destroy(heap);
@@ -314,14 +314,14 @@ static void test_blocks(void **state)
 	prb_blocks_forget(blocks, NODES + 8);
 	assert_null(prb_mem_read_u64(prb_blocks_mem(blocks), NODES, &value));
 	assert_int_equal(value, 43);
-	/* Across the end of a page, and of what lies side by side in the cache, too. */
+	/* Across the end of a page, also of pages adjacent in the cache. */
 	put(NODES + 0x1000 - 4, 0x1122334455667788);
 	prb_blocks_forget(blocks, NODES);
 	assert_non_null(prb_blocks_at(blocks, NODES + 0x1000 - 4, 8));
 	assert_null(prb_blocks_at(blocks, NODES + 0x10000 - 4, 8));
 	assert_null(prb_mem_read_u64(prb_blocks_mem(blocks), NODES + 0x1000 - 4, &value));
 	assert_int_equal(value, 0x1122334455667788);
-	/* What lies in order is read in ever larger pieces, and what does not, as single pages. */
+	/* Sequential reads get ever larger pieces, other reads single pages. */
 	prb_blocks_drop(blocks);
 	reads = source.reads;
 	for (uint64_t at = NODES; at < NODES + 0x8000; at += 0x1000)
@@ -329,7 +329,7 @@ static void test_blocks(void **state)
 	assert_int_equal(source.reads, reads + 4);
 	assert_non_null(prb_blocks_at(blocks, NODES + 0xf000, 8));
 	assert_int_equal(source.reads, reads + 5);
-	/* A page that is missing, also where it is read with others. */
+	/* A missing page, also when it is read together with others. */
 	prb_blocks_drop(blocks);
 	source.hole = NODES + 0x2000;
 	struct prb_error *err = prb_mem_read_u64(prb_blocks_mem(blocks), NODES + 0x2000, &value);

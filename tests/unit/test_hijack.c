@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Hijacked threads do what they are told and are as before, also when they find back alone. */
+/*
+ * Hijacked threads run the calls and are unchanged afterwards, also when they return on their own.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -179,7 +181,7 @@ static void give_back(struct hijacking *b)
 	assert_true(pause > 0);
 }
 
-/* It has come to the loop in which nothing changes. */
+/* The thread has reached the loop in which nothing changes. */
 static void take_in_loop(struct hijacking *b)
 {
 	uint8_t code[sizeof(endless_loop)];
@@ -241,7 +243,7 @@ static void let_go(struct hijacking *b)
 	b->hijack.stop.seized = false;
 }
 
-/* As when we are killed: it is let go in the middle, and nobody puts anything back. */
+/* We are killed in the middle: the thread is released without being restored by us. */
 static void test_way_back(void **state)
 {
 	static struct prb_thread_state before;
@@ -270,8 +272,10 @@ static bool is_mapped(const struct hijacking *b, uint64_t address)
 	return !err;
 }
 
-/* The same after a mapping was made: before its address was noted, after that, and after one more
- * call. It is gone by the time that the thread is back. */
+/*
+ * The same after a mapping was made: before its address was noted, after that, and after one more
+ * call. The mapping is gone once the thread has returned.
+ */
 static void test_way_back_unmaps(void **state)
 {
 	static struct prb_thread_state before;
@@ -360,7 +364,7 @@ static void test_run_to(void **state)
 	finish(&child);
 }
 
-/* The signals of a program that handles or blocks them all are its own. */
+/* All signals of a program that handles or blocks them stay its own. */
 static void test_no_signal_left(void **state)
 {
 	struct child child;
@@ -383,7 +387,7 @@ static void test_no_signal_left(void **state)
 	finish(&child);
 }
 
-/* What was sent meanwhile arrives, and job control stays in force. */
+/* Signals sent meanwhile are delivered, and job control stays in force. */
 static void test_signals_on_the_way(void **state)
 {
 	struct child child;
@@ -410,7 +414,7 @@ static void test_signals_on_the_way(void **state)
 	prb_target_destroy(child.target);
 }
 
-/* Does not stop as long as its child waits for the end of a pipe. */
+/* Does not stop while its child waits for the end of a pipe. */
 static void wait_in_vfork(void *pipe_ends)
 {
 	const int *ends = pipe_ends;
@@ -430,7 +434,7 @@ static void *close_later(void *fd)
 	prb_auto_free char *path = prb_format("/proc/self/task/%d/stat", getpid());
 	char state = 'R';
 
-	/* Until the main thread waits in prb_stop_end(), or behind it for us. */
+	/* Until the main thread waits in prb_stop_end(), or after it for us. */
 	while (state != 'S') {
 		prb_auto_fclose FILE *stat = fopen(path, "re");
 
@@ -442,7 +446,7 @@ static void *close_later(void *fd)
 	return NULL;
 }
 
-/* What stops only after it was given up is let go nevertheless. */
+/* A thread that stops only after we gave up is released nevertheless. */
 static void test_stops_too_late(void **state)
 {
 	struct child child;
@@ -496,7 +500,7 @@ static long long ran_ns(pid_t pid)
 	return ran;
 }
 
-/* Once more if there was no processor for it at all: this machine may have much else to do. */
+/* Repeats the wait if the thread got no processor at all: the machine may be busy. */
 static struct prb_error *wait_while_it_runs(struct prb_stop *stop)
 {
 	for (double end = now() + PATIENCE;;) {
@@ -510,7 +514,7 @@ static struct prb_error *wait_while_it_runs(struct prb_stop *stop)
 	}
 }
 
-/* One that wants to run, but others have its processor, is no thread that does not stop. */
+/* A runnable thread without a processor does not count as one that does not stop. */
 static void test_stops_late(void **state)
 {
 	struct child others[2], child;
@@ -534,7 +538,7 @@ static void test_stops_late(void **state)
 }
 
 static const struct {
-	size_t length, at; /* at == length: there is none */
+	size_t length, at; /* at == length: no store */
 	uint8_t base, words;
 	int8_t offset;
 	uint8_t code[20];
@@ -554,7 +558,7 @@ static const struct {
 	{9, 0, 3, 1, -61, {0x48, 0x89, 0x43, 0xc3, 0x5b, 0xc3, 0x90, 0x90, 0x90}},
 	/* mov %rax, %rbx; ret: nothing is stored */
 	{8, 8, 0, 0, 0, {0x48, 0x89, 0xc3, 0xc3, 0x90, 0x90, 0x90, 0x90}},
-	/* something else before the return, or the end of what is there */
+	/* something else before the return, or the end of the code */
 	{8, 8, 0, 0, 0, {0x48, 0x89, 0x03, 0xff, 0xc3, 0x90, 0x90, 0x90}},
 	{4, 4, 0, 0, 0, {0x48, 0x89, 0x03, 0x5b}},
 	{1, 1, 0, 0, 0, {0xc3}},
@@ -565,21 +569,21 @@ static const struct {
 	/* str x0, [x20, #24]; mov w0, #0; ldp x19, x20, [sp, #16]; ldp x29, x30, [sp], #48; ret */
 	{20, 0, 20, 6, 24, {0x80, 0x0e, 0x00, 0xf9, 0x00, 0x00, 0x80, 0x52, 0xf3, 0x53,
 			    0x41, 0xa9, 0xfd, 0x7b, 0xc3, 0xa8, 0xc0, 0x03, 0x5f, 0xd6}},
-	/* one that authenticates where it returns to (autiasp) */
+	/* with authentication of the return address (autiasp) */
 	{20, 20, 0, 0, 0, {0x60, 0x02, 0x00, 0xf9, 0xf3, 0x0b, 0x40, 0xf9, 0xfd, 0x7b,
 			   0xc2, 0xa8, 0xbf, 0x23, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6}},
 	/* str x0, [x0], str x0, [x19, #128] and str x1, [x19]; ldp x29, x30, [sp], #32; ret */
 	{12, 12, 0, 0, 0, {0x00, 0x00, 0x00, 0xf9, 0xfd, 0x7b, 0xc2, 0xa8, 0xc0, 0x03, 0x5f, 0xd6}},
 	{12, 12, 0, 0, 0, {0x60, 0x42, 0x00, 0xf9, 0xfd, 0x7b, 0xc2, 0xa8, 0xc0, 0x03, 0x5f, 0xd6}},
 	{12, 12, 0, 0, 0, {0x61, 0x02, 0x00, 0xf9, 0xfd, 0x7b, 0xc2, 0xa8, 0xc0, 0x03, 0x5f, 0xd6}},
-	/* str x0, [x19]; ldp x29, x30, [sp], #32, and no return, or the end of what is there */
+	/* str x0, [x19]; ldp x29, x30, [sp], #32, and no return, or the end of the code */
 	{12, 12, 0, 0, 0, {0x60, 0x02, 0x00, 0xf9, 0xfd, 0x7b, 0xc2, 0xa8, 0x1f, 0x20, 0x03, 0xd5}},
 	{8, 8, 0, 0, 0, {0x60, 0x02, 0x00, 0xf9, 0xfd, 0x7b, 0xc2, 0xa8}},
 	{3, 3, 0, 0, 0, {0x60, 0x02, 0x00}},
 #endif
 };
 
-/* Whatever lies around it, and nowhere beyond what is there. */
+/* Finds it among any other code, and never reads beyond the end. */
 static void test_find_store(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The agent's table of known code, with objects that only count who holds them. */
+/* The agent's identity cache, with objects that only count their references. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@ enum {
 	FULL = PRBA_KNOWN / 2,
 	OBJECTS = FULL + 2,
 	ROW = 16,  /* bytes between two objects, at least */
-	SAME = 36, /* what is different only from that bit on comes to the same row */
+	SAME = 36, /* only bits from this one on differ: the same row */
 };
 
 struct prba_python_table prba_python;
@@ -21,7 +21,7 @@ struct prba_python_table prba_python;
 static struct prba_cache table;
 static char objects[OBJECTS][ROW];
 static int held[OBJECTS];
-static int others; /* references of keys that are none of the objects */
+static int others; /* references to keys other than the objects */
 static void (*freeing)(void);
 
 static object *key(int i)
@@ -98,7 +98,7 @@ static void test_the_same_again(void **state)
 	assert_int_equal(held[0], 0);
 }
 
-/* All but the first move on. */
+/* All but the first are put into following rows. */
 static void test_many_of_one_row(void **state)
 {
 	enum { MANY = 100 };
@@ -114,7 +114,7 @@ static void test_many_of_one_row(void **state)
 	assert_int_equal(others, 0);
 }
 
-/* Of all rows the last is one, from which they go on in the first. */
+/* The last row is full, so that entries continue in the first. */
 static void test_round_the_end(void **state)
 {
 	(void)state;
@@ -139,7 +139,7 @@ static void test_full(void **state)
 		assert_int_equal(prba_cache_get(&table, key(i)), i + 1);
 	assert_int_equal(prba_cache_get(&table, key(FULL)), 0);
 	assert_int_equal(held_in_all(), FULL);
-	/* One more, and all others are forgotten and let go. */
+	/* One more key clears the table, and drops all references. */
 	prba_cache_put(&table, key(FULL), 5);
 	assert_int_equal(prba_cache_get(&table, key(FULL)), 5);
 	for (int i = 0; i < FULL; i++)
@@ -148,7 +148,7 @@ static void test_full(void **state)
 	assert_int_equal(held[FULL], 1);
 }
 
-/* It needs no room. */
+/* A known key needs no room. */
 static void test_the_same_again_when_full(void **state)
 {
 	(void)state;
@@ -159,7 +159,7 @@ static void test_the_same_again_when_full(void **state)
 	assert_int_equal(held_in_all(), FULL);
 }
 
-/* While it is known, it is held, so nothing else can be where it is; after that, something may. */
+/* A known key is referenced, so its address cannot be reused; after a clear it can. */
 static void test_an_address_that_is_used_again(void **state)
 {
 	(void)state;
@@ -183,7 +183,7 @@ static void test_forgetting_nothing(void **state)
 	assert_int_equal(held_in_all(), 0);
 }
 
-/** Code of the program, which runs because an object of it is freed. */
+/** Code of the program that runs when an object of it is freed. */
 static void comes_back(void)
 {
 	freeing = NULL;
@@ -218,7 +218,7 @@ static void test_without_memory(void **state)
 	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 	for (int i = 0; i < FULL; i++)
 		assert_int_equal(prba_cache_get(&table, key(i)), 0);
-	/* They are held for good, rather than freed while they may be in the table. */
+	/* The references are leaked, rather than dropped while the objects may be in the table. */
 	assert_int_equal(held_in_all(), FULL);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For how long threads were idle, and the clocks of CPUs that tell it. */
+/* How long threads were idle, and the clocks of CPUs. */
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static void test_parse(void **state)
 					"se.vruntime            :           224.516609\n",
 					&ms));
 	assert_true(ms > 1473927.68 && ms < 1473927.70);
-	/* The kernel erases it when it moves a thread to another CPU. */
+	/* The kernel clears the value when it moves a thread to another CPU. */
 	assert_false(prb_cpu_clock_parse("se.exec_start : 0.000000\n", &ms));
 	assert_false(prb_cpu_clock_parse("se.exec_start : -5.000000\n", &ms));
 	assert_false(prb_cpu_clock_parse("se.exec_start :\n", &ms));
@@ -42,16 +42,16 @@ static void test_credible(void **state)
 
 	(void)state;
 	assert_idle(prb_idle_credible(1000, 3000, 0, 5000, day), 2);
-	/* A CPU that was not ours to use, or its clock is behind. */
+	/* A CPU that we may not use, or whose clock is behind. */
 	assert_idle(prb_idle_credible(1000, 0, 0, 5000, day), -1);
 	assert_idle(prb_idle_credible(3000, 1000, 0, 5000, day), -1);
-	/* Not before the thread began. */
+	/* A time before the thread's start. */
 	assert_idle(prb_idle_credible(1000, 9000, 0, 5000, day), -1);
-	/* Five seconds were lost since boot: of a day that is little, whatever the sleep was. */
+	/* Five seconds were lost since boot: little for a day, whatever the sleep was. */
 	assert_idle(prb_idle_credible(1000, 3000, 5000, 5000, day), 2);
-	/* Half of the day was: nobody knows how much of this sleep. */
+	/* Half of the day was lost, perhaps during this sleep. */
 	assert_idle(prb_idle_credible(hour, 2 * hour, 12 * hour, day, day), -1);
-	/* Two hours of ten were, but the sleep is longer than ten times that. */
+	/* Two hours of ten were lost, but the sleep is longer than ten times that. */
 	assert_idle(prb_idle_credible(hour, 22 * hour, 2 * hour, day, 10 * hour), 21 * 3600);
 }
 
@@ -63,7 +63,7 @@ static int first_cpu(const cpu_set_t *set)
 	return -1;
 }
 
-/* Only CPUs that the caller may use are asked, and what it may use stays the same. */
+/* Reads only CPUs that the caller may use, and keeps its affinity. */
 static void test_clocks(void **state)
 {
 	cpu_set_t before, after, one;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a child that parses hostile files can do, which is to answer, and how it ends otherwise. */
+/* The child that parses hostile files: it can only answer; how it ends otherwise. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -230,7 +230,7 @@ static struct prb_error *ask(struct prb_jail *jail, const char *deed, int patien
 	return prb_jail_ask(jail, deed, strlen(deed), &patience, ret);
 }
 
-/* The process that is our only child. */
+/* Pid of our only child. */
 static pid_t child(void)
 {
 	prb_auto_fclose FILE *file = fopen("/proc/thread-self/children", "re");
@@ -256,7 +256,7 @@ static void assert_answer(struct prb_jail *jail, const char *deed, const char *w
 	assert_string_equal(prb_str_text(&answer), wanted);
 }
 
-/* The deed ends the child, and the next question is told so. */
+/* The deed ends the child, and the next request reports that. */
 static void assert_end(const char *deed, enum prb_error_code code, const char *message)
 {
 	prb_auto_str struct prb_str answer = {};
@@ -292,7 +292,7 @@ static void answers(void **state)
 	prb_jail_end(NULL);
 }
 
-/* Root who may become anybody: in a user namespace some have no number. */
+/* Root with the right to become another user: in a user namespace some have no number. */
 static bool can_be_nobody(void)
 {
 	prb_auto_fclose FILE *file = fopen("/proc/self/uid_map", "re");
@@ -428,7 +428,7 @@ static void notices_that_it_was_killed(void **state)
 	prb_jail_end(jail);
 }
 
-/* A host that waits for all its children takes ours as well. */
+/* A host that waits for all its children also reaps ours. */
 static void survives_a_host_that_reaps(void **state)
 {
 	prb_auto_str struct prb_str answer = {};
@@ -451,11 +451,11 @@ static void *start_and_ask(void *ret)
 	struct prb_jail **jail = ret;
 
 	*jail = start(0);
-	assert_answer(*jail, "echo", "echo"); /* it has no rights by then, and is bound to us */
+	assert_answer(*jail, "echo", "echo"); /* by now it has no rights, and dies with us */
 	return NULL;
 }
 
-/* Nothing of ours is left behind by a host whose thread ends, or which is killed. */
+/* A host whose thread ends, or that is killed, leaves no child behind. */
 static void dies_with_the_thread(void **state)
 {
 	prb_auto_str struct prb_str answer = {};

@@ -81,7 +81,7 @@ static void test_text(void **state)
 	expect(&s, "\"x\\\\udcff\\\\udced\\\\udca0\\\\udc80\"");
 }
 
-/** Another reader gets back every byte that can stand in a string. */
+/** Another reader gets back every byte that a string can have. */
 static void test_round_trip(void **state)
 {
 	prb_auto_str struct prb_str s = {};

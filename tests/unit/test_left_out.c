@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Children that a recording finds, and that are gone before anything of them is read. */
+/* Children that end after a recording found them, before anything was read. */
 #include "tests/unit/sleeper.h"
 
 #include "profile/sampler/sampler.h"
@@ -11,7 +11,7 @@ static void pauses(void *context)
 		pause();
 }
 
-/* A child that was there when children were listed. */
+/* Returns a child that existed when children were listed. */
 static struct prb_error *give(void *context, pid_t pid, pid_t **ret, size_t *ret_count)
 {
 	(void)pid;
@@ -33,7 +33,7 @@ static pid_t gone(void)
 	return pid;
 }
 
-/* The recording of a process to which @p child is given as its child; has no row of that. */
+/* Records a process with @p child as its child; the recording has no row of the child. */
 static struct prb_recording *record(pid_t child)
 {
 	struct prb_recording *recording = NULL;
@@ -62,7 +62,7 @@ static void test_gone(void **state)
 	prb_recording_destroy(recording);
 }
 
-/* Its parent has not waited for it yet: there is nothing of it to read either. */
+/* A zombie: nothing to read either. */
 static void test_zombie(void **state)
 {
 	pid_t child = fork();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which files may be loaded, which threads are asked first, and what a process has already. */
+/* The files that may be loaded, the order of candidate threads, and libraries already loaded. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -38,7 +38,7 @@ static void assert_refused(const char *path, const char *symbol, uint16_t machin
 	prb_library_deinit(&library);
 }
 
-/* A file of these bytes. */
+/* Makes a file of these bytes. */
 static void make_file(char *path, const void *bytes, size_t length)
 {
 	int fd = mkstemp(path);
@@ -130,7 +130,7 @@ static void *read_pipe(void *fd)
 	return read(*(int *)fd, &byte, 1) ? fd : NULL;
 }
 
-/* The threads that sleepers() starts: those that may be stopped best come first. */
+/* The threads of sleepers(), the best candidates first. */
 static void sleepers(void *unused)
 {
 	static int pipe_fds[2], epoll_fd;
@@ -146,7 +146,7 @@ static void sleepers(void *unused)
 	epoll_wait(epoll_fd, &(struct epoll_event){}, 1, -1);
 }
 
-/* The names of what the candidates do, in their order. */
+/* What the candidates do, in their order. */
 static void describe_order(struct child *child, struct prb_candidates *candidates,
 			   struct prb_str *order)
 {

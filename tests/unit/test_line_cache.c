@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a debugger read is kept: every byte is right, however reads end, and calls are few. */
+/* The cache of a debugger's reads: every byte is right, however reads end, and calls are few. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,13 +17,13 @@
 
 enum { BASE = 0x10000, PAGES = 64, SIZE = PAGES * PRB_PAGE_SIZE, MANY = 20000 };
 
-/* Memory with a gap; the reader behaves as it is told to. */
+/* Memory with a gap, and a reader with adjustable behaviour. */
 static struct stub {
 	unsigned char bytes[SIZE];
-	size_t gap, gap_end; /* offsets of what is not there */
-	bool whole;	     /* reads all that is asked for, or nothing */
-	bool boasts;	     /* claims to have read more than was asked for */
-	long call_ns;	     /* what each call takes */
+	size_t gap, gap_end; /* offsets of the missing part */
+	bool whole;	     /* reads the whole request, or nothing */
+	bool boasts;	     /* claims to have read more than requested */
+	long call_ns;	     /* duration of each call */
 	size_t calls, total;
 } stub;
 
@@ -48,7 +48,7 @@ static size_t read_stub(void *context, uint64_t address, void *buffer, size_t le
 
 static struct prb_debugger debugger = {.read = read_stub};
 static struct prb_line_cache cache;
-static struct prb_maps maps; /* empty, unless a test says what is mapped */
+static struct prb_maps maps; /* empty, unless a test adds mappings */
 
 static int setup(void **state)
 {
@@ -99,7 +99,7 @@ static void test_every_byte_is_right(void **state)
 	assert_true(stub.total <= SIZE + PRB_PAGE_SIZE);
 }
 
-/* The gap begins and ends in the middle of lines: what is there of these is read all the same. */
+/* The gap begins and ends within lines: the available part of those is read. */
 static void test_around_what_is_not_there(void **state)
 {
 	(void)state;
@@ -155,7 +155,7 @@ static void test_where_calls_are_dear_pages_are_read(void **state)
 	assert_true(stub.calls <= PAGES / 2 + 2 * PRB_LINE_TRIALS + 2);
 }
 
-/* From @p start on, @p step bytes further each time; says how many calls that took. */
+/* Reads from @p start on, @p step bytes further each time; returns the number of calls. */
 static size_t walk(size_t start, long step, size_t count)
 {
 	size_t before = stub.calls;
@@ -178,7 +178,7 @@ static void end_trials(void)
 	cache.far_ns = 8;
 }
 
-/* Of a stub on another machine, where bytes cost nothing. */
+/* A remote stub, with which bytes cost nothing. */
 static void be_far_away(void)
 {
 	end_trials();
@@ -196,7 +196,7 @@ static void test_who_goes_on_to_neighbours_gets_more_with_each_call(void **state
 	assert_int_equal(stub.total, 8 * PRB_LINE_SIZE);
 }
 
-/* Bytes cost nearly nothing: two pages at once, but where the other one is not there. */
+/* Bytes cost nearly nothing: two pages at once, unless the other one is missing. */
 static void test_the_other_page_may_not_be_there(void **state)
 {
 	(void)state;
@@ -224,7 +224,7 @@ static void test_what_lies_across_windows_takes_no_more_than_one(void **state)
 	assert_int_equal(stub.total, 2 * PRB_PAGE_SIZE);
 }
 
-/* Where nothing is mapped nothing is read along: it takes a request, and another one without it. */
+/* Unmapped neighbours are not read ahead: that costs a request, and another one without them. */
 static void test_what_is_mapped_nowhere_is_not_asked_for(void **state)
 {
 	char text[100];
@@ -244,7 +244,7 @@ static void test_what_is_mapped_nowhere_is_not_asked_for(void **state)
 	maps = (struct prb_maps){};
 }
 
-/* What lies ahead may not be there. */
+/* The memory ahead may be missing. */
 static void test_what_goes_on_may_end(void **state)
 {
 	(void)state;

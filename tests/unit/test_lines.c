@@ -26,7 +26,7 @@
 #include "target/target.h"
 #include "tests/unit/skip.h"
 
-/* libbfd 2.40 forgets some sections of DWARF 5; to tell that from our own leaks, whole stacks. */
+/* libbfd 2.40 leaks some sections of DWARF 5; whole stacks distinguish that from our own leaks. */
 const char *__asan_default_options(void);
 const char *__lsan_default_suppressions(void);
 
@@ -59,7 +59,7 @@ static int remove_folder(void **state)
 	return system(command);
 }
 
-/* Ourselves as a target, with what is mapped now. */
+/* Ourselves as a target, with the present mappings. */
 struct view {
 	struct prb_target *target;
 	struct prb_modules *modules;
@@ -99,7 +99,7 @@ static void assert_line(const struct prb_line *line, const char *func, const cha
 			 line->file ? line->file : "-", line->line, func, file, number);
 }
 
-/* Functions that know where they are. The barriers keep calls from becoming tail calls. */
+/* Functions that return their own place. The barriers keep calls from becoming tail calls. */
 
 __attribute__((noinline)) static uint64_t return_address(void)
 {
@@ -147,7 +147,7 @@ static void finds_lines_of_return_addresses(void **state)
 	assert_false(lines.list.items[0].inlined);
 	prb_lines_deinit(&lines);
 
-	/* The start of a function is in it when exact, and in the one before it otherwise. */
+	/* The start of a function belongs to it if exact, and to the function before otherwise. */
 	uint64_t start = (uint64_t)(uintptr_t)plain_caller;
 	assert_null(prb_resolve(view.resolver, start, true, &lines));
 	assert_string_equal(lines.list.items[0].func, "plain_caller");
@@ -164,7 +164,7 @@ static void unfolds_inlined_functions(void **state)
 	struct view view = open_view();
 
 	(void)state;
-	/* From the file, from what the resolver remembers, and from the disk cache. */
+	/* From the file, from the resolver's memory, and from the disk cache. */
 	for (int round = 0; round < 3; round++) {
 		struct prb_lines lines;
 
@@ -209,7 +209,7 @@ static void knows_nothing_outside_of_modules(void **state)
 	close_view(&view);
 }
 
-/* A library whose debug information comes and goes. */
+/* A library whose debug information appears and disappears. */
 
 static const char library[] =
 	"namespace deep { struct Thing { static int method(int, char **); };\n"
@@ -306,14 +306,14 @@ static void notices_debug_files_that_come_later(void **state)
 	assert_line(&lines.list.items[0], method_name, "library.cc", 3);
 	prb_lines_deinit(&lines);
 
-	/* And what was found with it is kept when it goes. */
+	/* A result found with it is kept when it disappears. */
 	run("rm", "library.debug");
 	resolve_method(&lines);
 	assert_line(&lines.list.items[0], method_name, "library.cc", 3);
 	prb_lines_deinit(&lines);
 }
 
-/* Snapshots: what the target recalls is the answer, whatever the files say. */
+/* Snapshots: the recalled answer counts, whatever the files contain. */
 
 static struct prb_str recalled;
 static char recalled_key[256];
@@ -377,7 +377,7 @@ static void replays_snapshots(void **state)
 	assert_true(!strncmp(recalled_key, "pc:", 3));
 	prb_lines_deinit(&lines);
 
-	/* One that makes no sense is as good as none. */
+	/* An invalid answer counts as none. */
 	prb_str_truncate(&recalled, recalled.length - 1);
 	assert_null(prb_resolve(view.resolver, plain_caller(), false, &lines));
 	assert_int_equal(lines.list.count, 1);
@@ -450,7 +450,7 @@ static void demangles(void **state)
 	}
 }
 
-/* Damaged debug information may give wrong answers or none, but soon, and never end us. */
+/* Damaged debug information may give wrong answers or none, but soon, and never ends us. */
 
 static void ask_damaged(const char *good, size_t length, unsigned seed)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The modules of a process against what its own dynamic linker says: this program is its own
- * target, once as it is and once through a target that has no files.
+ * Compares the modules of a process with its own dynamic linker's list: this program is its own
+ * target, once with and once without files.
  */
 #include "module_fake.h"
 #include "tests/unit/in_range.h"
 
-/** What the dynamic linker has to be compared with. */
+/** Data to compare with the dynamic linker's. */
 struct expectation {
 	struct prb_modules *modules;
 	unsigned count;
@@ -118,7 +118,7 @@ static void test_vdso(void **state)
 	prb_target_destroy(target);
 }
 
-/** Nothing but memory: dynamic symbols, build-ids and unwind tables are still there. */
+/** From memory alone: dynamic symbols, build-ids and unwind tables are available. */
 static void test_without_files(void **state)
 {
 	struct fake fake;
@@ -171,7 +171,7 @@ static unsigned count_by_path(const struct prb_modules *modules, const char *pat
 	return count;
 }
 
-/** A file loaded twice is two modules; mapped as data it is none. */
+/** A file loaded twice is two modules; mapped as data it is no module. */
 static void test_loaded_twice(void **state)
 {
 	prb_auto_free char *path = NULL, *data_path = NULL;
@@ -236,7 +236,7 @@ static void test_hole(void **state)
 	assert_null(prb_modules_find(modules, hole));
 	prb_modules_destroy(modules);
 
-	/* A program of another kind goes there: the copy of a vdso. */
+	/* Map another program there: the copy of a vdso. */
 	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
 	uint8_t *there = mmap((void *)hole, (size_t)page * 4, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -258,7 +258,7 @@ static void test_hole(void **state)
 	dlclose(loaded);
 }
 
-/** Removed after it was loaded: the kernel's links lead to it, for whom may follow them. */
+/** Removed after loading: the kernel's links lead to the file, with the right to follow them. */
 static void test_deleted(void **state)
 {
 	prb_auto_free char *path = NULL;
@@ -272,7 +272,7 @@ static void test_deleted(void **state)
 	assert_non_null(handle);
 	uint64_t wanted = (uintptr_t)dlsym(handle, "visible");
 	assert_int_equal(unlink(path), 0);
-	/* What lies at the path now is another file, and is not to be used. */
+	/* The path now has another file, which must not be used. */
 	compile("gone.so", "int visible(int x) { return x; }\nint more(int x) { return x; }\n",
 		"-shared -fPIC");
 
@@ -288,7 +288,7 @@ static void test_deleted(void **state)
 	prb_modules_destroy(modules);
 	prb_target_destroy(target);
 
-	/* One that opens by path gets the wrong file, which its build-id gives away. */
+	/* A target that opens by path gets the wrong file, which its build-id shows. */
 	struct fake fake;
 	struct prb_elf *elf;
 	fake_init(&fake, true);
@@ -304,7 +304,7 @@ static void test_deleted(void **state)
 	dlclose(handle);
 }
 
-/** A library that some loader of its own has put into anonymous memory. */
+/** A library that a custom loader has put into anonymous memory. */
 static void test_anonymous_image(void **state)
 {
 	struct prb_target *target;
@@ -363,7 +363,7 @@ static void test_anonymous_image(void **state)
 	free(file);
 }
 
-/** Code that was moved out of its file into anonymous memory, as huge page tools do. */
+/** Code moved from its file into anonymous memory, as huge page tools do. */
 static void test_moved_code(void **state)
 {
 	struct prb_target *target;
@@ -397,7 +397,7 @@ static void test_moved_code(void **state)
 	dlclose(handle);
 }
 
-/** The headers cannot be read: the file has to tell, or else the map alone. */
+/** Unreadable headers: the file is used, or else the map alone. */
 static void test_unreadable_headers(void **state)
 {
 	uint64_t address;
@@ -444,7 +444,7 @@ static void test_unreadable_headers(void **state)
 	dlclose(handle);
 }
 
-/** Tools that add program headers move them all to where there is room. */
+/** Tools that add program headers move all of them to a place with room. */
 static void test_far_program_headers(void **state)
 {
 	static const char source[] = "char room[16384] = {1};\nint visible(void) { return 1; }\n";
@@ -478,7 +478,7 @@ static void test_far_program_headers(void **state)
 	fake_deinit(&fake);
 }
 
-/** Another process: a program at a fixed address, which is removed while it runs. */
+/** Another process: a program at a fixed address, whose file is removed while it runs. */
 static void test_other_process(void **state)
 {
 	static const char source[] =
@@ -525,7 +525,7 @@ static void test_other_process(void **state)
 	close(from_child[1]);
 }
 
-/** Opens the debug file of `stripped.so`, which is loaded; its name or NULL. */
+/** Opens the debug file of `stripped.so`, which is loaded; returns its name or NULL. */
 static const char *debug_of(const char *name, struct prb_modules **modules, struct fake *fake,
 			    uint64_t *hidden)
 {
@@ -609,12 +609,12 @@ static void test_debug_by_link(void **state)
 	assert_true(run("mv .debug/linked.debug root/usr/lib/debug$PWD/"));
 	expect_debug("linked.so", in_debug_root);
 
-	/* One byte more, and the checksum tells. */
+	/* One byte more, and the checksum differs. */
 	assert_true(run("echo >>root/usr/lib/debug$PWD/linked.debug"));
 	expect_debug("linked.so", NULL);
 }
 
-/** A link that names the file itself means another of that name; one with a path is refused. */
+/** A link with the file's own name means another file of that name; one with a path is refused. */
 static void test_odd_links(void **state)
 {
 	size_t size;
@@ -635,7 +635,7 @@ static void test_odd_links(void **state)
 	free(data);
 }
 
-/** A library that was unloaded after it was found. */
+/** A library unloaded after it was found. */
 static void test_unloaded(void **state)
 {
 	struct prb_target *target;

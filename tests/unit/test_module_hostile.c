@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Modules whose headers in memory say anything at all. */
+/* Modules with arbitrary headers in memory. */
 #include "module_fake.h"
 
-/** Program headers in memory that say anything at all. */
+/** Arbitrary program headers in memory. */
 static void test_hostile_headers(void **state)
 {
 	static const uint64_t values[] = {

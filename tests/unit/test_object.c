@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * repr() read from outside against repr() said by the process itself: for each interpreter there
- * is, a child makes the values of objects.py and prints what it thinks of them.
+ * Compares values read from outside with the process's own repr(): for each interpreter, a child
+ * makes the values of objects.py and prints them.
  */
 #include <signal.h>
 
@@ -56,7 +56,7 @@ static void test_same_as_the_process(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* What the limits leave out is counted. */
+/* Values cut by the limits show the number of the rest. */
 static const struct {
 	const char *name, *text;
 	struct prb_repr_options options;
@@ -101,7 +101,7 @@ static bool sum_entry(void *context, uint64_t key, uint64_t value)
 	return true;
 }
 
-/* The building blocks, on an instance and a dict that objects.py has. */
+/* The building blocks, on an instance and a dict of objects.py. */
 static unsigned check_blocks(struct child *child, const struct child_value *value)
 {
 	prb_auto_str struct prb_str text = {};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Objects in memory that lies: bytes of a real process changed at random, and addresses of
- * anything. Whatever is there, reading ends, stays within the limits and leaks nothing.
+ * Objects in hostile memory: bytes of a real process changed at random, and arbitrary addresses.
+ * Reading always ends, stays within the limits and leaks nothing.
  */
 #include <limits.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ static bool any_attribute(void *context, const struct prb_attribute *attribute)
 	return ++*(unsigned *)context < 1000;
 }
 
-/* What an expression would look up in it. */
+/* Looks up parts of the object, like an expression. */
 static void ask_parts(struct prb_python *py, struct prb_mem *mem, uint64_t address)
 {
 	static const char *const names[] = {"x", "__class__", "__name__", "args", "shape", "value"};
@@ -62,7 +62,7 @@ static void ask_parts(struct prb_python *py, struct prb_mem *mem, uint64_t addre
 	py->target = NULL;
 }
 
-/* Everything that python/repr/core/repr.h, attributes.h and items.h offer, on one address. */
+/* Calls all functions of python/repr/core/repr.h, attributes.h and items.h on one address. */
 static void ask(struct prb_python *py, struct prb_mem *mem, uint64_t address)
 {
 	prb_auto_str struct prb_str text = {};
@@ -99,7 +99,7 @@ static void lie_about(struct child *child, uint64_t address, unsigned rounds)
 	liar.rate = 100;
 	ask_parts(&child->py, &liar.mem, address);
 	liar.rate = 0;
-	/* Not where an object begins. */
+	/* Addresses within an object. */
 	for (unsigned offset = 8; offset < 128; offset += 8)
 		ask(&child->py, &liar.mem, address + offset);
 	ask(&child->py, &liar.mem, address + 1);

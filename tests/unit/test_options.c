@@ -37,7 +37,10 @@ static const struct prb_option second[] = {
 	{},
 };
 
-/** Parses words divided by spaces; gives how many are positional, or -1 with the error's text. */
+/**
+ * Parses words separated by spaces; returns the number of positional ones, or -1 with the error's
+ * text.
+ */
 static int parse(const char *line, struct settings *ret, char rest[200], char message[200])
 {
 	static char buffer[200];
@@ -179,7 +182,7 @@ static void test_distance(void **state)
 	assert_false(prb_word_resembles(longest, "debug"));
 }
 
-/** What the tables of all commands must keep to, for help, parser and completion to agree. */
+/** Rules for the tables of all commands, so that help, parser and completion agree. */
 static void check_table(const struct prb_option *options)
 {
 	for (const struct prb_option *o = options; o->name; o++) {

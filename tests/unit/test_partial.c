@@ -31,7 +31,7 @@ static void split(const char *sql, struct prb_partial *ret)
 	assert_null(err);
 }
 
-/** Each rank runs the second statement, and the third one runs over what they give. */
+/** Each rank runs the second statement; the third one runs over their results. */
 static void test_aggregates(void **state)
 {
 	static const char *const cases[][3] = {
@@ -81,7 +81,7 @@ static void test_aggregates(void **state)
 	}
 }
 
-/** Statements of which the ranks can test the condition, and whether the first rows are enough. */
+/** Statements whose condition the ranks can test, and whether the first rows suffice. */
 static void test_conditions(void **state)
 {
 	static const struct {
@@ -116,7 +116,7 @@ static void test_conditions(void **state)
 	}
 }
 
-/** Whatever could mean something else is not split. */
+/** Ambiguous statements are not split. */
 static void test_left_alone(void **state)
 {
 	static const char *const cases[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names of code that was made at run time. */
+/* Names of JIT code in perf maps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pools of strings: each text once, at an address that stays. */
+/* Pools of strings: each text is stored once, at a stable address. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

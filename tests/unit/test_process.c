@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What processes are, why they may not be read, and which of them are Python. */
+/* Descriptions of processes, reasons why they may not be read, and the search for Pythons. */
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
@@ -133,7 +133,7 @@ static void test_kernel(void **state)
 	prb_auto_fclose FILE *file = fopen("/proc/2/comm", "re");
 
 	(void)state;
-	/* A pid namespace has none of its own. */
+	/* A pid namespace has no kthreadd of its own. */
 	if (!file || !fgets(name, sizeof(name), file) || strcmp(name, "kthreadd\n") != 0)
 		SKIP("no thread of the kernel can be seen from here");
 	ok(prb_process_describe(2, &p));
@@ -159,7 +159,7 @@ static void test_readable(void **state)
 	end(pid);
 }
 
-/* Refusals by the kernel itself: a child looks at a process that it may not read. */
+/* Refusals by the kernel itself: a child reads a process without the right to. */
 
 static void become_nobody(void *unused)
 {
@@ -209,7 +209,7 @@ static void assert_refused_to(void (*become)(void *), pid_t target, const char *
 	assert_int_equal(atoi(text), PRB_ERROR_PERMISSION);
 	if (!strstr(text, message))
 		fail_msg("'%s' does not say '%s'", text, message);
-	assert_true(strchr(text, '\n')[1]); /* there is something to do about it */
+	assert_true(strchr(text, '\n')[1]); /* the message has a hint */
 }
 
 static void test_refused(void **state)
@@ -228,7 +228,7 @@ static void test_refused(void **state)
 	end(undumpable);
 }
 
-/* The rules that this machine does not have. */
+/* Rules that this machine does not have. */
 static void test_rules(void **state)
 {
 	const uint64_t capable = UINT64_C(1) << CAP_SYS_PTRACE;
@@ -247,7 +247,7 @@ static void test_rules(void **state)
 	f.container = true;
 	assert_refused(prb_refusal_explain(&f), PRB_ERROR_PERMISSION, "ptrace_scope is 1",
 		       "--cap-add SYS_PTRACE");
-	f.ours.bounding = capable; /* root of this container may do it */
+	f.ours.bounding = capable; /* the container's root may do it */
 	assert_refused(prb_refusal_explain(&f), PRB_ERROR_PERMISSION, "ptrace_scope is 1",
 		       "run as root in this container");
 	f.theirs.uid[1] = 65534;
@@ -256,7 +256,7 @@ static void test_rules(void **state)
 		       "run as root in this container");
 	f.ours.bounding = 0;
 	f.theirs = f.ours;
-	f.ancestor = true; /* Yama lets ancestors: then it was something else */
+	f.ancestor = true; /* Yama allows ancestors: the reason was another one */
 	assert_refused(prb_refusal_explain(&f), PRB_ERROR_PERMISSION, "security module", NULL);
 	f.confined = "docker-default (enforce)";
 	assert_refused(prb_refusal_explain(&f), PRB_ERROR_PERMISSION,
@@ -354,7 +354,7 @@ static void test_list(void **state)
 	pid_t first, second, renamed;
 
 	(void)state;
-	/* A copy under another name, which says by its contents alone that it is Python. */
+	/* A copy under another name, recognised as Python by its contents alone. */
 	assert_non_null(mkdtemp(copy));
 	snprintf(command, sizeof(command), "cp /usr/bin/python3 %s/worker", copy);
 	assert_int_equal(system(command), 0);
@@ -391,7 +391,7 @@ static void test_list(void **state)
 	end(renamed);
 }
 
-/* A program of any name that has loaded a libpython. */
+/* A program of any name with libpython loaded. */
 static void map_library(void *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -413,7 +413,7 @@ static void test_embedded(void **state)
 	assert_int_equal(ftruncate(fd, 4096), 0);
 	close(fd);
 
-	/* Room for an interpreter: smaller processes are not looked into. */
+	/* Room for an interpreter: smaller processes are not searched. */
 	void *room = mmap(NULL, 16 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pid_t pid = start_ready(map_library, path);
 	munmap(room, 16 << 20);

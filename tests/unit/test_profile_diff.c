@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Two recordings beside each other, and parts of the time of one. */
+/* Comparison of two recordings, and clipping of one. */
 #include "tests/unit/profile_made.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 static const struct prb_profile_choice cpu = {.weight = PRB_WEIGHT_CPU};
 
-/* So many samples of 1 ms, alternating, of which @p many in ten are in "busy". */
+/* @samples alternating samples of 1 ms, of which @p many in ten are in "busy". */
 static struct prb_recording *made(unsigned samples, unsigned many)
 {
 	struct prb_recording *r;
@@ -79,7 +79,7 @@ static void test_a_change_and_none(void **state)
 	}
 }
 
-/* A recording of a program that does one thing for long and then another, from @p first on. */
+/* A recording of a program with long phases, from @p first on. */
 static struct prb_recording *made_phases(unsigned first)
 {
 	struct prb_recording *r;
@@ -105,14 +105,14 @@ static void check_that_phases_are_chance(struct prb_recording *r)
 	prb_recording_destroy(r);
 }
 
-/* It may have been caught at other moments. */
+/* The recordings may be of different phases. */
 static void test_phases_are_chance(void **state)
 {
 	(void)state;
 	check_that_phases_are_chance(joined(made_phases(0), made_phases(100)));
 }
 
-/* What was kept of an hour are two windows of a second each. */
+/* Two windows of a second each, kept of an hour. */
 static void make_windows(struct prb_recording *r)
 {
 	const int64_t second = 1000000000, gap = 1000 * second;
@@ -132,7 +132,7 @@ static void make_windows(struct prb_recording *r)
 	}
 }
 
-/* The windows stay, and are what is cut into parts: these have the phases of the whole above. */
+/* The windows are what is cut into parts: these have the phases of the whole above. */
 static void test_windows(void **state)
 {
 	struct prb_recording *before = made_phases(0), *after = made_phases(100), *r;
@@ -164,7 +164,9 @@ static uint32_t add(struct prb_recording *r, const char *name, const char *file,
 	return stack;
 }
 
-/* What has moved in its file, or with it, is the same; what only has the same name is not. */
+/*
+ * A function that moved in its file, or with it, is the same; one with only the same name is not.
+ */
 static void test_functions_that_moved(void **state)
 {
 	const struct prb_profile_choice lines = {.weight = PRB_WEIGHT_CPU, .lines = true};
@@ -221,7 +223,7 @@ static struct prb_recording *made_processes(const char *const *names)
 	return r;
 }
 
-/* A process that runs again is the same, though it has another number. */
+/* A restarted process is the same, though it has another pid. */
 static void test_processes(void **state)
 {
 	static const char *const before[] = {"10 python3 a.py", "11 worker", "12 worker",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files for viewers: what they demand, and names that may hold anything. */
+/* Files for viewers: their formats' rules, and hostile names. */
 #include "tests/unit/profile_made.h"
 
 static const struct prb_profile_choice cpu = {.weight = PRB_WEIGHT_CPU};
@@ -97,7 +97,7 @@ static void test_formats_are_found(void **state)
 	assert_int_equal(err->code, PRB_ERROR_USAGE);
 	assert_non_null(strstr(err->hint, ".speedscope.json"));
 	prb_error_destroy(err);
-	err = prb_profile_format_find(".txt", &format); /* a hidden file without an ending */
+	err = prb_profile_format_find(".txt", &format); /* a hidden file without an extension */
 	assert_non_null(err);
 	prb_error_destroy(err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Recordings that are written and read back: what comes out is what went in. */
+/* Recordings survive writing and reading. */
 #include "tests/unit/profile_made.h"
 
 #include <fcntl.h>
@@ -103,7 +103,7 @@ static void expect_same(const struct prb_recording *a, const struct prb_recordin
 	expect_same_runs(a, b);
 }
 
-/* With all formats and views: what is shown of the two is the same. */
+/* The output of both is the same, in all formats and views. */
 static void expect_same_files(const struct prb_recording *a, const struct prb_recording *b)
 {
 	for (unsigned i = 0; prb_profile_formats[i]; i++)
@@ -146,7 +146,7 @@ static void test_there_and_back(void **state)
 	prb_recording_destroy(r);
 }
 
-/* The thread that writes has to keep up with us; one that failed is told by the next call. */
+/* Puts a recording. The writing thread must keep up; its failure is returned by the next call. */
 static void put(struct prb_store *store, const struct prb_recording *r, int64_t now, bool *ret_cut)
 {
 	while (!prb_store_is_there(store))
@@ -201,7 +201,7 @@ static int64_t sum_of_walls(const struct prb_recording *r)
 	return sum;
 }
 
-/* The last minutes of many are there, and no more than a chunk before them. */
+/* Of many minutes the last ones are kept, and at most a chunk before them. */
 static void test_ring(void **state)
 {
 	const int64_t minute = 60000000000, ring = 3 * minute / 2;
@@ -252,7 +252,7 @@ static int64_t count_chunks(void)
 	return count;
 }
 
-/* However many chunks it takes until they are decided on, none that is in no window stays. */
+/* However long the decision on chunks takes, chunks outside of all windows are dropped. */
 static void test_long_around(void **state)
 {
 	const int64_t minute = 60000000000, around = 120;
@@ -284,7 +284,7 @@ static void test_long_around(void **state)
 	prb_recording_destroy(r);
 }
 
-/* Times in large units: sums stay right, whatever is rounded. */
+/* Times in large units: sums stay right in spite of rounding. */
 static void test_units(void **state)
 {
 	enum { COUNT = 1000, UNIT = 100000 };
@@ -327,7 +327,7 @@ static void copy_file(const char *from, const char *to)
 	assert_int_equal(system(command), 0);
 }
 
-/* Whoever wrote is killed within a change: what was there before is what is read. */
+/* A writer is killed within a change: the state before is read. */
 static void test_hot_journal(void **state)
 {
 	char copy[120], journal[120], copied_journal[140];
@@ -379,7 +379,7 @@ static void test_in_the_way(void **state)
 	err = prb_store_create(folder, &store);
 	assert_int_equal(err->code, PRB_ERROR_USAGE);
 	prb_error_destroy(err);
-	/* A link where the journal is to be is never followed. */
+	/* A link in place of the journal is never followed. */
 	snprintf(journal, sizeof(journal), "%s-journal", path);
 	assert_int_equal(symlink("/etc/passwd", journal), 0);
 	assert_null(prb_store_create(path, &store));
@@ -392,8 +392,7 @@ static void test_in_the_way(void **state)
 	prb_recording_destroy(r);
 }
 
-/* A long recording comes in steps of time: all sums are as they were, and no run overlaps another.
- */
+/* A long recording is loaded in steps of time: all sums stay, and no runs overlap. */
 static void test_steps(void **state)
 {
 	enum { RUNS = 400000 };
@@ -436,7 +435,7 @@ static void test_steps(void **state)
 	prb_recording_destroy(steps);
 }
 
-/* What a busy program did in a minute: runs of @count threads that take turns, with chances. */
+/* A minute of a busy program: runs of @count threads that take turns at random. */
 static void add_minute(struct prb_recording *r, const uint32_t *stacks, unsigned count,
 		       int64_t from)
 {
@@ -464,7 +463,7 @@ static void add_minute(struct prb_recording *r, const uint32_t *stacks, unsigned
 	r->duration = from + minute;
 }
 
-/* Of each thread and stack: what is to be the same however the samples are put together. */
+/* Sums by thread and stack, which must not depend on how samples are combined. */
 struct long_sums {
 	int64_t wall[4][50], cpu[4][50];
 	uint64_t samples;
@@ -484,7 +483,7 @@ static void add_long_sums(struct long_sums *sums, const struct prb_recording *r)
 	}
 }
 
-/* One that grows too fast has its first part sample by sample, and sums of all of it. */
+/* A recording that grows too fast has samples in its first part, and sums of all of it. */
 static void test_long(void **state)
 {
 	enum { MINUTES = 150, STACKS = 40, MOST_BYTES = 8000000 + MINUTES * 11000 + 1000000 };
@@ -544,7 +543,7 @@ static void test_long(void **state)
 	prb_recording_destroy(back);
 }
 
-/* The fuzzer begins with recordings of the present format; the last byte is no part of one. */
+/* The fuzzer's seeds are recordings of the present format; the last byte is not part of them. */
 static void test_seed_of_the_fuzzer(void **state)
 {
 	struct prb_recording *back;

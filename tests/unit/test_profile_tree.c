@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Call trees, and what a report sums up over them. */
+/* Call trees, and the sums of reports over them. */
 #include "tests/unit/profile_made.h"
 
 #include <math.h>
@@ -185,7 +185,7 @@ static bool near(double a, double b)
 	return fabs(a - b) < 5e-5;
 }
 
-/* Figures of textbooks. */
+/* Values from textbooks. */
 static void test_wilson(void **state)
 {
 	struct prb_share half = prb_share_of(50, 100, 100), none = prb_share_of(0, 1, 100);
@@ -196,7 +196,7 @@ static void test_wilson(void **state)
 	assert_true(near(prb_share_of(1, 1, 10).low, 0.72247));
 }
 
-/* Samples of different weights tell less than as many equal ones. */
+/* Samples of different weights carry less information than equally many equal ones. */
 static void test_independent_samples(void **state)
 {
 	struct prb_recording *r = *state;

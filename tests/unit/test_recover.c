@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Frame pointers of sleeping threads: found by what the code says of its frames, on stacks made by
- * hand where old frames lie between the ones of now; and the length of all instructions in libc.
+ * Frame pointers of sleeping threads, recovered from the code on stacks made by hand, with stale
+ * frames between the present ones; and the length of all instructions in libc.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +75,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Adds a function; gives its address. */
+/* Adds a function; returns its address. */
 static uint64_t add_function(const char *code, size_t length)
 {
 	uint64_t start = CODE + world.used;
@@ -86,7 +86,10 @@ static uint64_t add_function(const char *code, size_t length)
 	return start;
 }
 
-/* A function with a call of (or, with another opcode, a jump to) @target; *after: behind it. */
+/*
+ * A function with a call of (or, with another opcode, a jump to) @target; *after: the address after
+ * it.
+ */
 static uint64_t add_caller(uint8_t opcode, uint64_t target, uint64_t *after)
 {
 	uint64_t start = add_function("\x55\x48\x89\xe5\xe8\0\0\0\0\x5d\xc3", 11);
@@ -110,7 +113,7 @@ static void put_frame(uint64_t cfa, uint64_t pointer, uint64_t return_address)
 	put_word(cfa - 8, return_address);
 }
 
-/* Frame address that is found for code at @pc with the stack at @sp; 0 if none. */
+/* Frame address recovered for code at @pc with the stack at @sp; 0 if none. */
 static uint64_t recover_as(uint16_t machine, int32_t frame_offset, uint64_t pc, uint64_t sp)
 {
 	bool aarch64 = machine == EM_AARCH64;
@@ -155,7 +158,7 @@ static void test_fixed_size(void **state)
 	put_frame(sp + FIXED_SIZE + 16, sp + 512, after);
 	put_frame(sp + 256, sp + 512, after);
 	assert_int_equal(recover(f + FIXED_CALL, sp), sp + FIXED_SIZE);
-	/* Not there: not elsewhere. */
+	/* Missing there, it is not searched elsewhere. */
 	put_frame(sp + FIXED_SIZE, sp + 512, after + 1);
 	assert_int_equal(recover(f + FIXED_CALL, sp), 0);
 	put_frame(sp + FIXED_SIZE, sp + 512, STACK);
@@ -180,7 +183,7 @@ static void test_pushed_arguments(void **state)
 	put_frame(sp + 64, sp + 512, after);
 	assert_int_equal(recover(f + 11, sp), sp + 64);
 	assert_int_equal(recover(f + 20, sp), sp + 48);
-	/* An odd number of words: something is not understood. */
+	/* An odd number of words: the code was misread. */
 	assert_int_equal(recover(f + 29, sp), 0);
 }
 
@@ -204,7 +207,7 @@ static void test_called_through_pointer(void **state)
 	assert_int_equal(recover(f + FIXED_CALL, sp), 0);
 }
 
-/* Our function is where another one jumps to at its end. */
+/* Another function jumps to ours at its end. */
 static void test_called_in_tail_position(void **state)
 {
 	uint64_t f = add_function(FIXED, 20), sp = STACK + 64, ignored, after;
@@ -229,11 +232,11 @@ static void test_size_made_at_run_time(void **state)
 	put_frame(sp + 320, sp + 512, after);
 	put_frame(sp + 136, sp + 512, after); /* no frame ends there */
 	assert_int_equal(recover(f + 11, sp), sp + 320);
-	put_frame(sp + 160, sp + 512, after); /* an old one, or the one of now? */
+	put_frame(sp + 160, sp + 512, after); /* stale, or the present one? */
 	assert_int_equal(recover(f + 11, sp), 0);
 }
 
-/* A part that the compiler has moved away: only the function it belongs to has a prologue. */
+/* A part split off by the compiler: only its parent function has a prologue. */
 static void test_split_off(void **state)
 {
 	uint64_t part = add_function("\x31\xc0\xe8\0\0\0\0\xc3", 8), sp = STACK + 64, after;
@@ -261,7 +264,7 @@ static void test_hand_written(void **state)
 	put_frame(sp + 320, sp + 512, after);
 	put_frame(sp + 32, sp + 512, after);
 	assert_int_equal(recover_as(X86_64, 32, f + 3, sp), sp + 32);
-	/* With arguments on the stack what is found first may be old. */
+	/* With arguments on the stack the first match may be stale. */
 	put_frame(sp + 32, 0, 0);
 	put_frame(sp + 40, sp + 512, after);
 	assert_int_equal(recover_as(X86_64, 32, f + 3, sp), 0);
@@ -287,7 +290,7 @@ static void test_aarch64(void **state)
 	assert_int_equal(recover_as(EM_AARCH64, 48, f + 12, sp), 0);
 }
 
-/* Prologues that are not what they seem. */
+/* Misleading prologues. */
 static void test_sizes(void **state)
 {
 	static const struct {
@@ -296,7 +299,7 @@ static void test_sizes(void **state)
 		bool known;
 		uint64_t bytes;
 	} cases[] = {
-		/* a test for the quick way out before */
+		/* a test for an early return first */
 		{"\x48\x85\xff\x74\x10\x55\x48\x89\xe5\x53\x48\x83\xec\x18\xc3", 15, true, 48},
 		/* saved by moves */
 		{"\x55\x48\x89\xe5\x48\x83\xec\x20\x48\x89\x5d\xf8\xc3", 13, true, 48},

@@ -83,7 +83,7 @@ static void expect_missing(const struct prb_dump *dump, struct prb_render_option
 		fail_msg("'%s' is in:\n%s", unexpected, text);
 }
 
-/* The sample of how it looks. */
+/* The example output. */
 
 static struct prb_dump_frame main_frames[] = {
 	PYTHON("recv", "/usr/lib/python3.12/socket.py", 706),
@@ -164,7 +164,7 @@ static void test_sample(void **state)
 		    "    Thread.run        threading.py:1010\n");
 }
 
-/** The calls that start each thread are one line, unless they have something to show. */
+/** The calls that start each thread are one line, unless they have details. */
 static void test_start_of_threads(void **state)
 {
 	static struct prb_dump_local locals[] = {{.name = "self", .type = "T", .value = "<T>"}};
@@ -188,9 +188,10 @@ static void test_start_of_threads(void **state)
 	expect_contains(&dump, (struct prb_render_options){}, "threading.py:1030\n");
 	expect_missing(&dump, (struct prb_render_options){}, "start");
 
-	frames[1].file = "/srv/target.py"; /* run() of a class of the program */
+	frames[1].file = "/srv/target.py"; /* run() of the program's own class */
 	expect_contains(&dump, fold, "threading.py:1073   (and 1 call that starts the thread)\n");
-	frames[2].file = "/srv/threading.py"; /* no file of CPython's calls one of the program's */
+	frames[2].file =
+		"/srv/threading.py"; /* a file of the program with the same name as CPython's */
 	expect_missing(&dump, fold, "start");
 	frames[2].file = frames[3].file;
 	frames[3].error = "its name is unreadable";
@@ -216,7 +217,7 @@ static void test_no_fold(void **state)
 	expect_contains(&dump, (struct prb_render_options){.partial = true}, "3 threads shown");
 }
 
-/** Threads that differ in anything that is shown stay apart. */
+/** Threads with any visible difference are not folded. */
 static void test_fold_differences(void **state)
 {
 	struct prb_dump_frame other[] = {wait_frames[0], wait_frames[1]};
@@ -287,7 +288,7 @@ static void test_colour(void **state)
 	expect_missing(&dump, (struct prb_render_options){}, "\033");
 }
 
-/** Nothing that a target chose may act on the terminal. */
+/** No text from a target may control the terminal. */
 static void test_hostile_text(void **state)
 {
 	static struct prb_dump_local locals[] = {

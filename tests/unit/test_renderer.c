@@ -108,7 +108,7 @@ static void test_json(void **state)
 static void test_json_names(void **state)
 {
 	(void)state;
-	/* A name that is taken later is not given to an earlier column. */
+	/* A name that a later column has is not given to an earlier one. */
 	expect("json", "a a a_2 a", VALUES(INTEGER(1), INTEGER(2), INTEGER(3), INTEGER(4)), 1,
 	       "[{\"a\":1,\"a_3\":2,\"a_2\":3,\"a_4\":4}]\n");
 	expect("json", "\"\\\x1b\xff", VALUES(INTEGER(1)), 1,
@@ -163,7 +163,7 @@ static void test_reals(void **state)
 	       "i,m,n\ninf,-inf,nan\n");
 }
 
-/** Numbers that were never thought of read back as they were. */
+/** Random numbers read back unchanged. */
 static void test_reals_read_back(void **state)
 {
 	uint64_t bits = 88172645463325252;
@@ -197,7 +197,7 @@ static void test_csv(void **state)
 	expect("csv", "a,b \"", VALUES(BLOB("\xab"), BLOB("")), 1, "\"a,b\",\"\"\"\"\nab,\"\"\n");
 	expect("csv", "a b", VALUES(TEXT("\xff\xc3\xa9"), TEXT("\xc3")), 1,
 	       "a,b\n\\udcff\xc3\xa9,\\udcc3\n");
-	/* An empty line is no row to most readers. */
+	/* Most readers skip an empty line. */
 	expect("csv", "a", VALUES(NUL, TEXT("")), 2, "a\n\"\"\n\"\"\n");
 }
 
@@ -307,7 +307,7 @@ static void test_table_fits(void **state)
 		assert_null(
 			prb_renderer_row(r, VALUES(INTEGER(1234567), wide, TEXT("short"), wide)));
 		assert_null(prb_renderer_end(r));
-		/* A number is whole, however narrow it is. */
+		/* A number is never cut, however narrow the table. */
 		if (width >= 10)
 			assert_uint_in_range(widest_line(prb_str_text(&out)), 1, width);
 		assert_non_null(strstr(prb_str_text(&out), "…"));
@@ -355,7 +355,7 @@ static void test_table_is_streamed(void **state)
 	assert_true(rows > 90000);
 	assert_true(most < 200000);
 	assert_null(prb_renderer_end(r));
-	/* Numbers are whole, though the first page had narrower ones. */
+	/* Numbers are not cut, though the first page had narrower ones. */
 	assert_non_null(strstr(prb_str_text(&out), "\n99999000000\n"));
 	prb_str_deinit(&out);
 	prb_renderer_destroy(r);

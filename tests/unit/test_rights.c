@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opening files with the rights of others, below their root, and being oneself again after that. */
+/* Opens files with the rights of others, below their root, and restores our own rights. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static void test_parse(void **state)
 	assert_error(prb_rights_parse("Uid:\t1 1 1\n", &rights), PRB_ERROR_BAD_DATA);
 }
 
-/* What the kernel says of the rights of a thread of ours; the caller frees. */
+/* The kernel's view of the rights of our thread; the caller frees. */
 static char *rights_of(const char *task)
 {
 	static const char *const names[] = {"Uid:", "Gid:", "Groups:", "Cap"};
@@ -186,7 +186,7 @@ static int without_capabilities(void)
 	prb_auto_error struct prb_error *secret = open_as(USER, "secret"),
 					*open = open_as(USER, "open"), *own = open_as(USER, "own");
 
-	/* Who is root might reach a file that anybody may read through a folder of root alone. */
+	/* Root might reach a world-readable file through a folder of root alone. */
 	return !(secret && open && !own);
 }
 
@@ -238,7 +238,7 @@ static void test_below_a_root(void **state)
 	check_tree();
 }
 
-/* As old kernels, and filters that do not know the call. */
+/* Like old kernels, and filters that do not know the call. */
 static void refuse_openat2(int answer)
 {
 	struct sock_filter code[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Rings, written by the agent's functions and read while they are written: each row carries a sum
- * of its cells and its text, so that a row which is torn or invented is found. PROBING_KILLS is how
- * often a writer is killed, and how often a reader.
+ * Rings, written by the agent's functions and read while they are written: each row has a checksum
+ * of its cells and its text, which shows torn or invented rows. PROBING_KILLS is the number of
+ * killed writers, and of killed readers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@
 
 enum { COLUMNS = 4, THREADS = 64, ROWS = 2000, SMALL = 65536, SHORT_KILLS = 50 };
 
-/* There is no Python here, which might have the environment ignored. */
+/* Without Python, which could request that the environment is ignored. */
 struct prba_python_table prba_python;
 bool prba_python_find(void)
 {
@@ -80,7 +80,7 @@ static int64_t sum_of(int64_t writer, int64_t count, const char *text, size_t le
 	return (int64_t)sum;
 }
 
-/** Row @p count of a writer; some have a long text, which takes several slots. */
+/** Appends row @p count of a writer; some have a long text, which takes several slots. */
 static int append(intptr_t ring, int64_t writer, int64_t count)
 {
 	char text[400];
@@ -106,7 +106,7 @@ static struct prb_ring *open_ring(const char *path)
 	return ring;
 }
 
-/** Reads all rows, and checks the sum of each; gives how many there are. */
+/** Reads all rows, and checks the checksum of each; returns their number. */
 static size_t check_rows(struct prb_ring *ring, int64_t *newest)
 {
 	struct prb_ring_item row;
@@ -126,7 +126,7 @@ static size_t check_rows(struct prb_ring *ring, int64_t *newest)
 			count++;
 		}
 	}
-	/* The row at the end of a file that was cut may lack a part. */
+	/* The row at the end of a truncated file may be incomplete. */
 	assert_true(ring->damaged <= (ring->missing > 0));
 	return count;
 }
@@ -232,7 +232,7 @@ static void test_threads(void **state)
 	assert_int_equal(count_rows(probing_ring_path(handle)), THREADS * ROWS);
 }
 
-/* The reader sees only whole rows while the ring comes round to them again and again. */
+/* The reader sees only complete rows while the ring wraps again and again. */
 static void test_wrap_around(void **state)
 {
 	struct writer writers[2] = {{make("user.wraps", SMALL), 1}};
@@ -257,7 +257,7 @@ static void test_wrap_around(void **state)
 	assert_int_equal(newest, ROWS - 1);
 }
 
-/* A writer that is stopped in the middle of a row, a whole round long, keeps its slot. */
+/* A writer stopped in the middle of a row keeps its slot, even for a whole round. */
 static void test_busy_slot(void **state)
 {
 	intptr_t handle = make("user.busy", SMALL);
@@ -300,7 +300,7 @@ static void test_fork(void **state)
 	assert_int_equal(count_rows(probing_ring_path(handle)), 11 * ROWS);
 }
 
-/** Kills a child that writes; what it appended has to be there, and nothing else. */
+/** Kills a child that writes; exactly its appended rows must be there. */
 static void kill_writer(intptr_t handle, int number, volatile int64_t *done)
 {
 	prb_auto_ring struct prb_ring *ring = NULL;
@@ -334,7 +334,7 @@ static int kills_wanted(void)
 	return wanted ? atoi(wanted) : SHORT_KILLS;
 }
 
-/* Each kill may cost the slots of a row for ever: a small ring is for some of them. */
+/* Each kill may lose the slots of a row for good: some rings are small. */
 static void test_killed_writer(void **state)
 {
 	int kills = kills_wanted();
@@ -366,7 +366,7 @@ static void *write_until_enough(void *argument)
 	return NULL;
 }
 
-/* Readers that are killed find only whole rows until then, and their writer notices nothing. */
+/* Readers that are killed see only complete rows, and their writer is not affected. */
 static void test_killed_reader(void **state)
 {
 	struct writer writer = {make("user.read", SMALL), 1};
@@ -431,7 +431,7 @@ static void test_cut_file(void **state)
 	assert_true(last < 1000);
 }
 
-/** A file may claim so many rows that the numbers of their slots go round to zero. */
+/** A file may claim so many rows that slot numbers wrap to zero. */
 static void test_too_many_rows(void **state)
 {
 	intptr_t handle = make("user.many", SMALL);

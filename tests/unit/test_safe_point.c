@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a thread may be borrowed: children that stand at places of every kind. */
+/* Where a thread may be hijacked: children stopped at places of every kind. */
 #include <dlfcn.h>
 #include <link.h>
 #include <linux/futex.h>
@@ -21,7 +21,7 @@ static const char pause_call[] = "pause";
 static const char pause_call[] = "ppoll";
 #endif
 
-/* Looks at the child's first thread where it stands. */
+/* Judges the child's first thread where it is stopped. */
 static struct prb_verdict judge(struct child *child)
 {
 	struct prb_verdict verdict;
@@ -69,7 +69,7 @@ static void in_pause(void *unused)
 	pause();
 }
 
-/* The library of sanitizers, which is an allocator, stands between qsort() and what it calls. */
+/* The sanitizers' library, an allocator, is between qsort() and its callback. */
 #ifdef __SANITIZE_ADDRESS__
 enum { SANITIZED = true };
 #else
@@ -82,7 +82,7 @@ static int compare(const void *a, const void *b)
 	return a < b;
 }
 
-/* A function of the C library that holds no lock stands between. */
+/* A lock-free function of the C library is between. */
 static void in_qsort(void *unused)
 {
 	int numbers[4] = {4, 3, 2, 1};
@@ -100,7 +100,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *unused)
 	return 1;
 }
 
-/* The compiler must not turn the call into a jump: its return address is asked for. */
+/* The compiler must not turn the call into a jump: its return address is needed. */
 __attribute__((noinline)) static int count_modules(void)
 {
 	volatile int count = dl_iterate_phdr(visit, NULL);
@@ -152,7 +152,7 @@ static int raw_thread(void *unused)
 static void in_raw_thread(void *unused)
 {
 	static char stack[65536] __attribute__((aligned(64)));
-	static uint64_t no_thread[2048]; /* with room for what lies on both sides of a pointer */
+	static uint64_t no_thread[2048]; /* with room on both sides of a pointer */
 
 	(void)unused;
 	clone(raw_thread, stack + sizeof(stack),

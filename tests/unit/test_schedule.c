@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When samples are taken: random gaps on a schedule that does not move. */
+/* Times of samples: random gaps on a fixed schedule. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ enum { DRAWS = 100000, RATE = 100, MEAN = 1000000000 / RATE };
 
 static const uint64_t key[2] = {1, 2};
 
-/* Each time right when it comes. */
+/* Takes each sample when it is due. */
 static double mean_and_deviation(double *deviation)
 {
 	struct prb_schedule schedule;
@@ -47,7 +47,7 @@ static void test_gaps_are_exponential(void **state)
 	assert_true(fabs(deviation - MEAN) < 0.03 * MEAN); /* that of a fixed period is 0 */
 }
 
-/* A program that loops in any period is looked at in all its phases alike. */
+/* A program with any period is sampled in all its phases alike. */
 static void test_no_phase_is_preferred(void **state)
 {
 	enum { PHASES = 10, EACH = DRAWS / PHASES };
@@ -79,7 +79,7 @@ static void test_lateness_moves_nothing(void **state)
 		times[i] = prb_schedule_next(&punctual, 0, &missed);
 	assert_int_equal(prb_schedule_next(&late, 0, &missed), times[0]);
 	assert_int_equal(missed, 0);
-	/* Just after the tenth: it and those before it are lost, and counted. */
+	/* Just after the tenth sample is due: those up to it are lost, and counted. */
 	assert_int_equal(prb_schedule_next(&late, times[9] + 1, &missed), times[10]);
 	assert_int_equal(missed, 9);
 	assert_int_equal(prb_schedule_next(&late, times[10], &missed), times[11]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Filters of system calls are evaluated as the kernel runs them, which is asked itself; and for
- * more than one value of an argument, so that no result is missed.
+ * Our evaluation of seccomp filters is compared with the kernel's; and for sets of argument values
+ * no result may be missed.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -25,7 +25,7 @@
 #include "target/ptrace/seccomp_filter.h"
 
 enum {
-	CALL = SYS_getpgid, /* the only one that the filters here judge */
+	CALL = SYS_getpgid, /* the only call that the filters here judge */
 	PROGRAMS = 300,
 	CALLS = 8, /* of each program */
 	OPERATIONS = 30,
@@ -50,7 +50,10 @@ static uint32_t argument_offset(unsigned i)
 	return (uint32_t)(offsetof(struct seccomp_data, args) + 4 * (i % 12));
 }
 
-/* One operation that the kernel accepts; @left: how many follow it, which a jump may skip. */
+/*
+ * Adds an operation that the kernel accepts; @left: number of following ones, which a jump may
+ * skip.
+ */
 static void add_random(struct program *p, unsigned *seed, unsigned left)
 {
 	static const uint16_t operations[] = {BPF_ADD, BPF_SUB, BPF_MUL, BPF_OR, BPF_AND, BPF_XOR};
@@ -97,14 +100,14 @@ static void add_random(struct program *p, unsigned *seed, unsigned left)
 	}
 }
 
-/* Lets all calls pass but one, which gets an error number that the operations work out. */
+/* Allows all calls but one, which fails with a computed error number. */
 static void make(struct program *p, unsigned *seed)
 {
 	p->length = 0;
 	add(p, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
 	add(p, BPF_JMP | BPF_JEQ | BPF_K, CALL, 1, 0);
 	add(p, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
-	for (uint32_t i = 0; i < BPF_MEMWORDS; i++) /* what was not set may not be read */
+	for (uint32_t i = 0; i < BPF_MEMWORDS; i++) /* unset words may not be read */
 		add(p, BPF_ST, i, 0, 0);
 	for (unsigned i = OPERATIONS; i-- > 0;)
 		add_random(p, seed, i);
@@ -137,7 +140,7 @@ static void child(const struct program *p, struct question *questions)
 	_exit(0);
 }
 
-/* What was found: how many results, and whether one of them is, or may be, the answer. */
+/* Our result: the number of outcomes, and whether one is, or may be, the answer. */
 struct found {
 	uint32_t answer; /* with the bits of CODE_MASK */
 	unsigned results, fitting;
@@ -174,7 +177,7 @@ static void compare(const struct program *p, const struct question *question, un
 	evaluate(p->code, p->length, &call, &f);
 	assert_int_equal(f.results, 1);
 	assert_int_equal(f.fitting, 1);
-	/* The same is among what is found for more values. */
+	/* With sets of values the result includes the same answer. */
 	for (int i = 0; i < 6; i++) {
 		uint64_t below = (uint64_t)rand_r(seed) << rand_r(seed) % 33;
 		uint64_t above = (uint64_t)rand_r(seed) << rand_r(seed) % 33;
@@ -220,7 +223,7 @@ static void test_as_the_kernel(void **state)
 	munmap(questions, sizeof(struct question) * CALLS);
 }
 
-/* The filter ends there, and so does who asked. */
+/* The filter ends there, which kills the caller. */
 static void test_division_by_zero(void **state)
 {
 	const struct sock_filter code[] = {
@@ -287,16 +290,16 @@ enum { LOW = 16, HIGH = 20, STEP = 8 }; /* offsets of the words of the first arg
 #define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset)
 #define IF(comparison, k, yes, no) BPF_JUMP(BPF_JMP | (comparison) | BPF_K, k, yes, no)
 #define RETURN(result) BPF_STMT(BPF_RET | BPF_K, result)
-/* All calls but one are allowed; what follows is about that one. */
+/* All calls but one are allowed; the rest of the filter is about that one. */
 #define ONLY(number) LOAD(0), IF(BPF_JEQ, number, 1, 0), RETURN(SECCOMP_RET_ALLOW)
 #define KILL RETURN(SECCOMP_RET_KILL_PROCESS)
 #define ALLOW RETURN(SECCOMP_RET_ALLOW)
-/* As libseccomp has a mask of an argument: both words, the high one by a mask of 0. */
+/* libseccomp's masked comparison: both words, the high one with a mask of 0. */
 #define MASKED(argument, mask, value, yes, no)                                  \
 	LOAD(HIGH + STEP * (argument)), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0), \
 		IF(BPF_JEQ, 0, 0, (no) + 3), LOAD(LOW + STEP * (argument)),     \
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask), IF(BPF_JEQ, value, yes, no)
-/* As it compares all of an argument. */
+/* libseccomp's comparison of a whole argument. */
 #define EQUAL(argument, value, yes, no)                                                    \
 	LOAD(HIGH + STEP * (argument)), IF(BPF_JEQ, (uint64_t)(value) >> 32, 0, (no) + 2), \
 		LOAD(LOW + STEP * (argument)), IF(BPF_JEQ, (uint32_t)(value), yes, no)
@@ -305,7 +308,7 @@ enum { LOW = 16, HIGH = 20, STEP = 8 }; /* offsets of the words of the first arg
 		IF(BPF_JEQ, (uint64_t)(value) >> 32, 0, (no) + 2), LOAD(LOW + STEP * (argument)), \
 		IF(BPF_JGT, (uint32_t)(value), yes, no)
 
-/* What the filter forbids of all that is called on a new glibc: a name, NULL for nothing. */
+/* The call that the filter forbids on a new glibc: its name, NULL for none. */
 static void judge(const struct sock_filter *code, size_t count, const char *forbidden)
 {
 	const unsigned makers = PRB_CALL_LOADS | PRB_CALL_SERVES | PRB_CALL_CRASHES | PRB_CALL_NEW;
@@ -326,7 +329,7 @@ static void judge(const struct sock_filter *code, size_t count, const char *forb
 		judge(code_, PRB_ARRAY_SIZE(code_), forbidden);   \
 	} while (0)
 
-/* Filters that programs have: what they forbid is not what we do. */
+/* Real programs' filters forbid none of our calls. */
 static void test_usual_filters(void **state)
 {
 	enum { NAMESPACES = 0x7e020000, VSOCK = 40, TIOCSTI = 0x5412, GET_INFO = 22 };
@@ -349,7 +352,7 @@ static void test_usual_filters(void **state)
 	JUDGE(NULL, ONLY(SYS_openat), MASKED(2, 0100, 0100, 0, 7), MASKED(3, 04000, 04000, 0, 1),
 	      KILL, ALLOW);
 	JUDGE(NULL, ONLY(SYS_mkdirat), MASKED(2, 06000, 0, 1, 0), KILL, ALLOW);
-	/* browsers, and what is like them */
+	/* browsers and similar programs */
 	JUDGE(NULL, ONLY(SYS_ioctl), MASKED(1, 0xffffffff, TIOCSTI, 0, 1), KILL, ALLOW);
 	JUDGE(NULL, ONLY(SYS_futex), LOAD(LOW + STEP), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x7f),
 	      IF(BPF_JEQ, 6, 0, 1), KILL, ALLOW);
@@ -357,13 +360,13 @@ static void test_usual_filters(void **state)
 	      ALLOW);
 	JUDGE(NULL, ONLY(SYS_prctl), EQUAL(0, GET_INFO, 0, 1), KILL, ALLOW);
 	JUDGE(NULL, ONLY(SYS_clock_gettime), LOAD(LOW), IF(BPF_JGT, 1, 0, 1), KILL, ALLOW);
-	/* NULL where a pointer is passed, and what no memory of ours is as large as */
+	/* NULL for a pointer, and a size larger than any memory of ours */
 	JUDGE(NULL, ONLY(SYS_munmap), EQUAL(0, 0, 0, 1), KILL, ALLOW);
 	JUDGE(NULL, ONLY(SYS_mmap), ABOVE(1, 1ull << 30, 0, 1), KILL, ALLOW);
 	JUDGE(NULL, ONLY(SYS_mmap), ABOVE(1, 1ull << 40, 0, 1), KILL, ALLOW);
 }
 
-/* Each looks at a value that only some calls of ours have. */
+/* Each filter tests a value that only some of our calls have. */
 static void test_values(void **state)
 {
 	(void)state;
@@ -378,7 +381,7 @@ static void test_values(void **state)
 	      ALLOW);
 	JUDGE("madvise()", ONLY(SYS_madvise), LOAD(LOW + STEP), IF(BPF_JSET, 0xfff, 0, 1), KILL,
 	      ALLOW);
-	/* by what was calculated, or kept elsewhere */
+	/* with computed or stored values */
 	JUDGE("read()", ONLY(SYS_read), LOAD(LOW + 2 * STEP),
 	      BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 15), IF(BPF_JEQ, 0, 1, 0), KILL, ALLOW);
 	JUDGE("read()", ONLY(SYS_read), LOAD(LOW + 2 * STEP), BPF_STMT(BPF_ST, 3),
@@ -387,7 +390,7 @@ static void test_values(void **state)
 	JUDGE("read()", ONLY(SYS_read), BPF_STMT(BPF_LD | BPF_IMM, 7), BPF_STMT(BPF_ST, 0),
 	      LOAD(LOW + 2 * STEP), BPF_STMT(BPF_MISC | BPF_TAX, 0), BPF_STMT(BPF_LD | BPF_MEM, 0),
 	      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 0, 1), KILL, ALLOW);
-	/* by where it is called from */
+	/* by the address of the caller */
 	JUDGE("close()", ONLY(SYS_close), LOAD(8), IF(BPF_JGE, 0x1000, 0, 1), KILL, ALLOW);
 }
 
@@ -402,19 +405,19 @@ static void test_negative_numbers(void **state)
 	JUDGE(NULL, ONLY(SYS_openat), EQUAL(0, -99ll, 0, 1), KILL, ALLOW);
 }
 
-/* What a call may fail with is known to who makes it. */
+/* The caller's known errors. */
 static void test_errors(void **state)
 {
 	(void)state;
 	JUDGE("clone3()", ONLY(SYS_clone3), RETURN(SECCOMP_RET_ERRNO | EPERM));
 	JUDGE("clone3()", ONLY(SYS_clone3), KILL);
 	JUDGE(NULL, ONLY(SYS_memfd_create), RETURN(SECCOMP_RET_ERRNO | EPERM));
-	/* One that is not made, and said to be. */
+	/* A call that is not made, but reported as successful. */
 	JUDGE("memfd_create()", ONLY(SYS_memfd_create), RETURN(SECCOMP_RET_ERRNO));
 	JUDGE("memfd_create()", ONLY(SYS_memfd_create), RETURN(SECCOMP_RET_USER_NOTIF));
 	JUDGE("memfd_create()", ONLY(SYS_memfd_create), RETURN(SECCOMP_RET_TRACE | EPERM));
 	JUDGE("read()", ONLY(SYS_read), RETURN(SECCOMP_RET_ERRNO | ENOSYS));
-	/* A result that is calculated: always an error, or anything. */
+	/* A computed result: always an error, or anything. */
 	JUDGE(NULL, ONLY(SYS_fallocate), LOAD(LOW + 3 * STEP),
 	      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xff),
 	      BPF_STMT(BPF_ALU | BPF_OR | BPF_K, SECCOMP_RET_ERRNO | 1),
@@ -423,7 +426,7 @@ static void test_errors(void **state)
 	      BPF_STMT(BPF_RET | BPF_A, 0));
 }
 
-/* As long as a filter may be, and with as many branches. */
+/* A filter of maximal length and number of branches. */
 static void test_long_filter(void **state)
 {
 	static struct sock_filter code[BPF_MAXINSNS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parts of a server that need no network: who has to wait, what proves a token, which words run. */
+/* Parts of a server that need no network: delays, proofs of a token, accepted words. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ static void all_together_are_limited(void **state)
 		struct sockaddr_storage from = address(text);
 		double wait = prb_limit_wait(&limit, &from, 1000);
 
-		/* Those of the table of addresses are forgotten, the sum is not. */
+		/* The table of addresses forgets its entries, but the sum stays. */
 		if (wait > 0) {
 			assert_true(i >= 60 && wait <= 1);
 			break;
@@ -112,7 +112,7 @@ static void proofs_differ_in_all_that_counts(void **state)
 	assert_false(prb_token_equal(proofs[0], again));
 }
 
-/** The words that run for those of a client, divided by spaces; the message if none do. */
+/** The words that run for a client's words, separated by spaces; the message if refused. */
 static const char *served(const char *line)
 {
 	static char text[500];

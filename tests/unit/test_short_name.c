@@ -18,7 +18,7 @@
 #define STRING "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
 
 struct test_case {
-	const char *name, *brief; /**< brief NULL: there is no shorter form */
+	const char *name, *brief; /**< brief NULL: no shorter form */
 };
 
 static void check(const struct test_case *cases, size_t count)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* SipHash: what its authors say it gives, and what Python says. */
+/* SipHash against its authors' vectors and Python's hashes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 static void test_what_its_authors_say(void **state)
 {
-	/* The key is the bytes 0 to 15, the text those up to its length. */
+	/* The key is the bytes 0 to 15, the text as many bytes from 0 on. */
 	static const uint64_t key[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
 	static const struct {
 		size_t length;

@@ -24,7 +24,7 @@ static int set_up(void **state)
 
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
 	assert_null(prb_functions_register(db, &host));
-	/* 300,000 numbers that look random, the same each time. */
+	/* 300,000 pseudo-random numbers, the same each time. */
 	assert_int_equal(sqlite3_exec(db,
 				      "CREATE TABLE n AS WITH RECURSIVE c(i) AS (SELECT 1 UNION "
 				      "ALL SELECT i + 1 FROM c WHERE i < 300000) SELECT i, i * "
@@ -73,7 +73,7 @@ static void test_few_values_are_exact(void **state)
 	expect(*state, "SELECT approx_count_distinct(x % 1024), approx_count_distinct(NULL) FROM n",
 	       "1024|0");
 	expect(*state, "SELECT approx_count_distinct(x) FROM n WHERE 0", "0");
-	/* Equal and different as in count(DISTINCT). */
+	/* Equality as in count(DISTINCT). */
 	expect(*state,
 	       "SELECT approx_count_distinct(v), count(DISTINCT v) FROM (SELECT 1 AS v UNION ALL "
 	       "SELECT 1.0 UNION ALL SELECT '1' UNION ALL SELECT x'31' UNION ALL SELECT 1.5 UNION "
@@ -109,7 +109,7 @@ static void test_many_distinct(void **state)
 	}
 }
 
-/** What parts of the rows give is merged to what all of them give. */
+/** Merged results of parts equal the result of all rows. */
 static void test_merged(void **state)
 {
 	static const long counts[] = {100, 2000, 5000, 300000};
@@ -157,7 +157,7 @@ static void test_quantiles(void **state)
 		}
 }
 
-/** Sketches come from other machines. */
+/** Sketches from other machines are untrusted. */
 static void test_no_sketches(void **state)
 {
 	static const char *const distinct[] = {"''",

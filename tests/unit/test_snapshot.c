@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Snapshots: what was recorded is answered again, and damaged files are refused with a reason. */
+/* Snapshots return the recorded answers; damaged files are refused with a reason. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -65,12 +65,12 @@ static int remove_folder(void **state)
 	return rmdir(folder);
 }
 
-/* Ourselves as a live target, with a recorder that has its answers. */
+/* Ourselves as a live target, with a recorder attached. */
 struct recording {
 	struct prb_target *target;
 	struct prb_recorder *recorder;
 	struct prb_view *view;
-	char *memory; /* 4 pages of ours, each byte telling its place */
+	char *memory; /* 4 pages of ours, with bytes that depend on their place */
 };
 
 static void recording_init(struct recording *r)
@@ -161,7 +161,7 @@ static void test_answers(void **state)
 	recording_deinit(&r);
 }
 
-/* A recorder hears what is asked while it is attached, and leaves the target as it was. */
+/* An attached recorder notes answers, and leaves the target unchanged. */
 static void test_attached(void **state)
 {
 	struct recording r;
@@ -339,7 +339,7 @@ static void test_redaction(void **state)
 	struct prb_target *t = write_and_open(&r);
 	assert_true(prb_snapshot_redacted(t));
 	assert_false(file_holds(path_of("s"), "hunter2"));
-	/* The words that were read, and nothing of what shares a line with them. */
+	/* Only the words that were read, not their neighbours in a line. */
 	OK(prb_mem_read(t->mem, base + 128, got, 64));
 	assert_memory_equal(got, r.memory + 128, 8);
 	assert_memory_equal(got + 8, zeros, 56);
@@ -409,7 +409,7 @@ static void test_too_much(void **state)
 	recording_deinit(&r);
 }
 
-/* A small snapshot with one of everything; its bytes. */
+/* Bytes of a small snapshot with one record of each kind. */
 static size_t sample(char *bytes, size_t size)
 {
 	struct recording r;
@@ -471,7 +471,7 @@ static void test_every_bit_flipped(void **state)
 		bytes[i] ^= (char)(1 << i % 8);
 		struct prb_error *err = open_bytes(bytes, n);
 		assert_non_null(err);
-		/* A changed format number is told as what it seems to be. */
+		/* A changed format number may seem to be another error. */
 		assert_true(err->code == PRB_ERROR_BAD_DATA ||
 			    (err->code == PRB_ERROR_UNSUPPORTED && (i == 8 || i == 9)));
 		assert_non_null(err->hint);
@@ -508,7 +508,7 @@ static void test_not_files(void **state)
 		     NULL);
 }
 
-/* A dump of many threads: everything comes back, however it was spread over calls. */
+/* A dump of many threads is complete, however it was spread over calls. */
 static void test_large(void **state)
 {
 	enum { PAGES = 2000, THREADS = 10 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every table and column is named once, and says in one line what it is. */
+/* Names of tables and columns are unique, and each has a description of one line. */
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ static void fail_at(const char *table, const char *column, const char *words)
 	fail_msg("%s%s%s: %s", table, column ? "." : "", column ? column : "", words);
 }
 
-/* With a capital, but for a value that the cell has: "running, idle or …", "x86_64 or …". */
+/* With a capital, unless it begins with a cell's value: "running, idle or …", "x86_64 or …". */
 static bool begins_well(const char *doc)
 {
 	return doc[strspn(doc, "abcdefghijklmnopqrstuvwxyz")] != ' ';
@@ -39,7 +39,7 @@ static void check_doc(const char *table, const char *column, const char *doc)
 		fail_at(table, column, "its doc has two blanks in a row");
 }
 
-/* Names need no quotes in SQL, and are alike: small letters, digits, underscores. */
+/* Names need no quotes in SQL, and have one style: lower case, digits, underscores. */
 static void check_name(const char *table, const char *name)
 {
 	if (!*name || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(name) ||
@@ -69,10 +69,10 @@ static void check_column(const struct prb_table *table, const struct prb_column 
 	check_doc(table->name, column->name, column->doc);
 	if (column->unit && (!*column->unit || column->type == PRB_COLUMN_TEXT))
 		fail_at(table->name, column->name, "has a unit that makes no sense");
-	/* A text that is compared with a time is refused only where it is known to be one. */
+	/* A comparison of a time with a text is refused only for columns with this flag. */
 	if (!strstr(column->doc, "since the epoch") != !(column->flags & PRB_COLUMN_TIME))
 		fail_at(table->name, column->name, "is a time in its doc or its flags only");
-	/* What is asked for by an argument has to reach the scan. */
+	/* A hidden column is an argument, which must reach the scan. */
 	if (column->flags & PRB_COLUMN_HIDDEN && !(column->flags & PRB_COLUMN_KEY))
 		fail_at(table->name, column->name, "is an argument that is no key");
 	for (const struct prb_column *other = table->columns; other < column; other++) {

@@ -84,7 +84,7 @@ static void test_files(void **state)
 	write_file("core.1", &header, sizeof(header));
 	assert_int_equal(prb_spec_kind("core.1"), PRB_SPEC_CORE);
 	assert_int_equal(prb_spec_kind("./core.1"), PRB_SPEC_CORE);
-	/* A file whose name is a number is taken as one by its path. */
+	/* A file whose name is a number is opened by its path. */
 	assert_int_equal(rename("core.1", "4242"), 0);
 	assert_int_equal(prb_spec_kind("4242"), PRB_SPEC_PID);
 	assert_int_equal(prb_spec_kind("./4242"), PRB_SPEC_CORE);
@@ -100,7 +100,7 @@ static void test_files(void **state)
 	assert_int_equal(prb_spec_kind("./train.py"), PRB_SPEC_OTHER_FILE);
 	unlink("train.py");
 
-	/* Nobody writes to it: looking at it must not wait. */
+	/* A pipe without a writer: opening it must not block. */
 	assert_int_equal(mkfifo("pipe", 0600), 0);
 	assert_int_equal(prb_spec_kind("./pipe"), PRB_SPEC_OTHER_FILE);
 	unlink("pipe");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Texts of the kernel about threads, honest and hostile, and the tables of system calls. */
+/* The kernel's texts about threads, honest and hostile, and the tables of system calls. */
 #include <elf.h>
 #include <sys/syscall.h>
 
@@ -8,7 +8,7 @@
 #include "target/proc/text.h"
 #include "tests/unit/sleeper.h"
 
-/* A target that answers what a test makes up. */
+/* A target with made-up answers. */
 
 struct made_up {
 	struct prb_target target;
@@ -192,7 +192,7 @@ static void test_call_names(void **state)
 	assert_null(prb_syscall_name(EM_AARCH64, 1 << 20));
 	assert_null(prb_syscall_name(EM_386, 0));
 
-	/* The machine we run on agrees with the headers that we are built with. */
+	/* For our own machine the table agrees with our headers. */
 	assert_string_equal(prb_syscall_name(
 #ifdef __x86_64__
 				    EM_X86_64,
@@ -203,7 +203,7 @@ static void test_call_names(void **state)
 			    "process_vm_readv");
 }
 
-/* Memory in which every page holds the same. */
+/* Memory with equal pages. */
 
 struct made_up_memory {
 	struct prb_mem mem;
@@ -222,8 +222,10 @@ static struct prb_error *read_memory(struct prb_mem *mem, uint64_t address, void
 
 static const struct prb_mem_ops memory_ops = {.read = read_memory};
 
-/* What is said of a thread that sleeps in restart_syscall behind this code, with these @words on
- * its stack: RETURNS stands for an address behind a call. */
+/*
+ * Describes a thread that sleeps in restart_syscall after this code, with these @words on its
+ * stack: RETURNS is an address after a call.
+ */
 enum { STACK = 0x20400, RETURNS = 0x20205 };
 
 static void assert_restarted_on(uint16_t machine, const void *code, size_t length,
@@ -259,7 +261,7 @@ static void assert_restarted(uint16_t machine, const void *code, size_t length, 
 	assert_restarted_on(machine, code, length, (uint64_t[8]){0}, call, what);
 }
 
-/* As glibc 2.41 makes calls at which a thread may be cancelled. */
+/* Cancellation points as in glibc 2.41. */
 static void test_restarted_calls_by_the_stack(void **state)
 {
 	/* mov 0x10(%rsp), %rax; syscall */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tasks of asyncio in memory that lies: bytes of real processes changed at random. Whatever is
- * there, reading ends, and its result is whole.
+ * Asyncio tasks in hostile memory: bytes of real processes changed at random. Reading always ends,
+ * with a valid result.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static void close_reading(struct reading *r)
 	prb_target_destroy(r->target);
 }
 
-/* What holds of every result, whatever was read. */
+/* Invariants of every result. */
 static void check(const struct prb_asyncio_tasks *tasks)
 {
 	const struct prb_asyncio_task *task;
@@ -62,7 +62,7 @@ static void check(const struct prb_asyncio_tasks *tasks)
 	}
 }
 
-/* How many tasks there were. */
+/* Number of tasks read. */
 static size_t read_once(struct reading *r, struct prb_mem *mem)
 {
 	struct prb_asyncio_tasks tasks;

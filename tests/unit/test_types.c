@@ -23,7 +23,7 @@
 #include "dwarf/types/types.h"
 #include "tests/unit/skip.h"
 
-/* The same text is compiled into this test, which knows the answers, and into the sample. */
+/* The text is compiled into this test, which gives the expected answers, and into the sample. */
 #define SAMPLE                                     \
 	enum colour { RED, GREEN = 7, BLUE = -3 }; \
 	typedef struct later later_t;              \
@@ -136,7 +136,7 @@ static struct prb_elf *open_sample(void)
 	return open_elf(path);
 }
 
-/* What the path should give; value -1: it must not be found. */
+/* Expected results; value -1: must not be found. */
 struct expected {
 	const char *path;
 	int64_t value;
@@ -330,7 +330,7 @@ static void follows_imported_units(void **state)
 	prb_elf_close(elf);
 }
 
-/* Asks a damaged file, in a child that may only answer or fail, and soon. */
+/* Reads a damaged file, in a child that must answer or fail, and soon. */
 static void ask_damaged(unsigned seed)
 {
 	static const char *const names[] = {".debug_info", ".debug_abbrev"};
@@ -381,9 +381,11 @@ static void survives_damage(void **state)
 	}
 }
 
-/* Sizes of big structs change between patch releases; what lies where in them must not. The lists
- * of the collector are found by a pointer in the interpreter: Debian packs 3.13 otherwise. Where
- * the allocator keeps pages matters to free-threaded builds alone. */
+/*
+ * Sizes of big structs change between patch releases; offsets in them must not. The lists of the
+ * collector are found by a pointer in the interpreter: Debian packs 3.13 otherwise. Only
+ * free-threaded builds need the place of the allocator's pages.
+ */
 static bool may_differ(const char *name)
 {
 	return !strcmp(name, "runtime_size") || !strcmp(name, "interp_size") ||
@@ -412,7 +414,7 @@ static void check_layout(const char *path, unsigned minor)
 		const struct prb_layout_field *field = &prb_layout_fields[i];
 		int32_t in_table = *(const int32_t *)((const char *)table + field->place);
 
-		/* Types that ceval.c does not use are in the table all the same. */
+		/* The table also has types that ceval.c does not use. */
 		if (queries[i].found && !may_differ(field->name) && queries[i].value != in_table)
 			fail_msg("%s: %s is %d in the table, %lld in DWARF", path, field->name,
 				 in_table, (long long)queries[i].value);
@@ -463,7 +465,7 @@ static void finds_tables(void **state)
 	assert_true(prb_layout_table(0x030d, true, false)->free_threaded);
 }
 
-/* What Debian's arm64 packages with DWARF say. */
+/* The offsets in Debian's arm64 packages with DWARF. */
 static void moves_offsets_to_aarch64(void **state)
 {
 	struct prb_layout layout = *prb_layout_table(0x0309, false, false);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The unwinder on live processes: this one, whose stacks glibc's backtrace() tells too, and
- * children that sleep. What a walk must give is always known from elsewhere.
+ * The unwinder on live processes: this one, compared with glibc's backtrace(), and sleeping
+ * children. The expected stack always has an independent source.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ struct walk {
 	bool signal[MAX_FRAMES]; /* the frame is a signal trampoline */
 	size_t count;
 	bool end;
-	char reason[256]; /* "" if it came to an end */
+	char reason[256]; /* "" for a complete stack */
 };
 
 struct fixture {
@@ -70,7 +70,7 @@ static void close_fixture(struct fixture *f)
 	prb_target_destroy(f->target);
 }
 
-/* glibc's own: a sanitizer puts one in front of it that adds a frame. */
+/* glibc's own function: a sanitizer's wrapper adds a frame. */
 static int (*real_backtrace)(void **, int);
 
 static int set_up(void **state)
@@ -183,7 +183,10 @@ struct pair {
 	int theirs_count;
 };
 
-/* Registers of the caller of take(): what getcontext() saves is not changed until both are done. */
+/*
+ * Registers of the caller of take(): those that getcontext() saves do not change until both are
+ * done.
+ */
 #define TAKE(pair)                                                                 \
 	do {                                                                       \
 		struct prb_regs take_regs;                                         \
@@ -201,7 +204,7 @@ static void check_pair(const struct pair *pair)
 
 	if (!ours->end)
 		fail_msg("the walk stopped after %zu frames: %s", ours->count, ours->reason);
-	/* The outermost frame that glibc reports is the one that we say is the end. */
+	/* glibc's outermost frame is our last one. */
 	assert_int_equal(ours->count, pair->theirs_count);
 	for (size_t i = 1; i < ours->count; i++)
 		assert_int_equal(ours->pc[i], (uint64_t)(uintptr_t)pair->theirs[i]);
@@ -321,8 +324,10 @@ static struct prb_error *read_stack_only(struct prb_mem *mem, uint64_t address, 
 
 static const struct prb_mem_ops stack_only_ops = {.read = read_stack_only};
 
-/* Walks the test's own stack, and again by a new unwinder for which the modules are not in memory,
- * which gives the same; how often they were asked for there. */
+/*
+ * Walks the test's own stack, and again with a new unwinder whose modules are not in memory, with
+ * the same result; returns the number of module reads from there.
+ */
 static size_t walk_without_modules(void (*prepare)(const struct walk *walk))
 {
 	struct stack_only mem = {.mem = {.ops = &stack_only_ops}, .base = self.target->mem};
@@ -362,7 +367,7 @@ static void use_files(const struct walk *walk)
 		assert_null(prb_unwinder_use_file(self.unwinder, walk->pc[i]));
 }
 
-/* What was told to use its file is not asked for in memory. */
+/* Modules set to use their files are not read from memory. */
 static void test_file_beforehand(void **state)
 {
 	(void)state;
@@ -412,7 +417,7 @@ static void test_no_progress(void **state)
 	assert_non_null(strstr(step.reason, "no progress"));
 }
 
-/* Where a walk is that has nothing but pc and sp, as of a thread that sleeps unstopped. */
+/* A walk that starts with only pc and sp, as of a sleeping thread. */
 static void test_unknown_registers(void **state)
 {
 	struct prb_regs regs, few, again;
@@ -499,7 +504,7 @@ static void (*volatile bad_function)(void);
 
 static NOINLINE int calls_bad_function(void)
 {
-	volatile int after = 1; /* so that it is no jump */
+	volatile int after = 1; /* so that the call is no tail call */
 
 	bad_function();
 	return after;

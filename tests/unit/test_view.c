@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Views of memory: what they fetch, in how many calls, and that they stay with one instant. The
- * memory is our own, made by hand, and counts how it is read.
+ * Views of memory: their fetches, the number of calls, and that they keep one instant. The memory
+ * is made by hand, and counts reads.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +80,7 @@ static int teardown(void **state)
 
 struct chains {
 	struct prb_view *view;
-	size_t whole; /* chains that could be followed to their end */
+	size_t whole; /* chains followed to their end */
 };
 
 static struct prb_error *follow(void *context)
@@ -110,7 +110,7 @@ static void test_gather_reads_level_by_level(void **state)
 	assert_uint_in_range(source.batches, 1, LINKS);
 	assert_uint_in_range(source.singles, 0, CHAINS * LINKS / 2);
 
-	/* All is held now, and what is not there may be fetched again. */
+	/* All pages are held now, and a missing page may be fetched again. */
 	source.singles = source.batches = 0;
 	assert_null(follow(&chains));
 	assert_int_equal(chains.whole, CHAINS);
@@ -179,7 +179,7 @@ static void test_sealed_view_fetches_nothing(void **state)
 	assert_int_equal(prb_view_misses(*state), 1);
 	assert_int_equal(source.singles + source.batches, 0);
 
-	/* It is remembered for the next epoch. */
+	/* The page is expected in the next epoch. */
 	prb_view_new_epoch(*state);
 	assert_null(prb_view_prefetch(*state));
 	prb_view_seal(*state, NULL);
@@ -223,7 +223,7 @@ static size_t words_needed(const struct prb_view *view)
 	return words;
 }
 
-/* What is peeked at and what lies behind the end of a text do not count as needed. */
+/* Peeked words, and bytes after the end of a text, do not count as needed. */
 static void test_only_what_is_needed_is_noted(void **state)
 {
 	struct prb_mem *mem = prb_view_mem(*state);

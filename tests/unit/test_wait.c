@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What threads that sleep on sockets, pipes and files wait for. */
+/* Descriptions of threads that sleep on sockets, pipes and files. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -174,7 +174,7 @@ static void test_unix_path(void **state)
 	await(&child, 'S', "recvfrom");
 	close(fd);
 	describe(&child);
-	/* The child inherited the accepted end too, but whoever else has it is more telling. */
+	/* The child inherited the accepted end too, but another holder is more useful. */
 	assert_what(&child, "unix socket %d → %s/a\\nb of %d (test_wait)", fd, folder, getpid());
 	finish(&child);
 	close(accepted);
@@ -189,7 +189,7 @@ static void receive_alone(void *pair)
 	receive(pair);
 }
 
-/* Kernels without the module unix_diag tell of a pair only who made it. */
+/* Without the module unix_diag, kernels report only the creator of a socket pair. */
 static bool kernel_tells_peers(void)
 {
 	prb_auto_close int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -234,7 +234,7 @@ static void test_unix_pair(void **state)
 	close(pair[0]);
 }
 
-/* Where the kernel gives no duplicate of a socket, the tables must say the same. */
+/* Without a duplicate of a socket, the tables must give the same. */
 static void assert_in_tables(struct child *child, int fd, const char *format, ...)
 {
 	struct prb_wait_context *c;
@@ -375,7 +375,7 @@ static void test_pipe_of_many(void **state)
 	close(ends[1]);
 }
 
-/* A snapshot says what the process would have said, though nothing of it is there any more. */
+/* A snapshot describes the same wait, though the process is gone. */
 static void test_replay(void **state)
 {
 	char path[] = "/tmp/probing-test-XXXXXX";
@@ -451,7 +451,7 @@ static void test_open(void **state)
 	unlink(path);
 }
 
-/* Its root is not ours: paths are said as it knows them. */
+/* With another root, paths are shown as the process sees them. */
 static void read_in_chroot(void *folder)
 {
 	int fd;
@@ -498,7 +498,7 @@ static void test_terminal(void **state)
 	close(master);
 }
 
-/* Files that are none. */
+/* Descriptors other than files. */
 
 static void read_eight(void *fd)
 {
@@ -587,7 +587,7 @@ static void test_poll(void **state)
 	int in = eventfd(0, EFD_CLOEXEC), full = eventfd(0, EFD_CLOEXEC);
 	int fds[] = {in, full};
 	uint64_t most = UINT64_MAX - 1;
-	const char *poll_call = "ppoll"; /* what poll() calls on newer architectures */
+	const char *poll_call = "ppoll"; /* the system call of poll() on newer architectures */
 	struct child child;
 
 	(void)state;
@@ -657,7 +657,7 @@ static void lock_whole(void *fd)
 	char path[64];
 	int own;
 
-	/* A lock of flock() belongs to the open file, so the child needs one of its own. */
+	/* A lock by flock() belongs to the open file, so the child opens its own. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", *(int *)fd);
 	own = open(path, O_RDWR);
 	dup2(own, *(int *)fd);

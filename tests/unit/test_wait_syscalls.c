@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What threads that sleep on time, locks, children and signals wait for. */
+/* Descriptions of threads that sleep on time, locks, children and signals. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -62,7 +62,9 @@ static void test_sleep(void **state)
 	}
 }
 
-/* A stop makes the kernel go on with the sleep under another name; we find out the old one. */
+/*
+ * After a stop the kernel continues the sleep as restart_syscall(); we find out the original call.
+ */
 static void test_restarted_sleep(void **state)
 {
 	struct child child;
@@ -93,7 +95,7 @@ static void *pause_beside(void *unused)
 	return unused;
 }
 
-/* By the C library, which makes the call elsewhere once there are threads. */
+/* The C library makes the call elsewhere once there are threads. */
 static void sleep_in_libc(void *threads)
 {
 	pthread_t thread;
@@ -269,7 +271,7 @@ static void test_futex(void **state)
 	munmap(s, sizeof(*s));
 }
 
-/* In a pid namespace of its own, a process knows its threads and children by other numbers. */
+/* In its own pid namespace, a process has other pids for its threads and children. */
 static void enter_namespace(void *shared)
 {
 	pid_t inner;
@@ -361,7 +363,7 @@ static void test_children(void **state)
 	for (int i = 0; i < 2; i++, any = true) {
 		start(&child, wait_for_child, any ? &any : NULL);
 		await(&child, 'S', "wait4");
-		/* The name that it gives itself may come a moment later. */
+		/* Its new name may appear a moment later. */
 		for (double end = now() + PATIENCE; now() < end;) {
 			describe(&child);
 			if (strstr(child.wait.what, "(a)"))

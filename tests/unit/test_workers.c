@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What autograd's threads do in the time in which the thread that trains waits for them. */
+/* What autograd's threads do while the training thread waits for them. */
 #include "tests/unit/profile_made.h"
 
 #include "profile/recording/workers.h"
