@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A client of the agent's protocol, as docs/protocol.md describes it, and what the tests of the agent share."""
+"""A client of the agent's protocol, as in docs/protocol.md, and code shared by the tests of the agent."""
 import json
 import os
 import socket
@@ -32,7 +32,7 @@ def completion(text, request=1):
 
 
 class Frames:
-    """What goes over a connected socket, self.socket; self.rest is what was received too much."""
+    """Frames over a connected socket, self.socket; self.rest has bytes received beyond the last frame."""
 
     def send(self, data):
         self.socket.sendall(data)
@@ -79,7 +79,7 @@ class Client(Frames):
                 text.decode() for text in payload[16:].rstrip(b"\0").split(b"\0"))
 
     def until(self, kind):
-        """All frames up to one of that type, which is the last."""
+        """All frames up to the first one of that type."""
         frames = [self.receive()]
         while frames[-1] and frames[-1][0] not in (kind, ERROR):
             frames.append(self.receive())
@@ -139,7 +139,7 @@ def waits_for_others(pid, tid):
     with open("/proc/%d/task/%d/syscall" % (pid, tid), encoding="ascii") as file:
         call, *arguments = file.read().split()
     argument, none = NO_LIMIT[os.uname().machine].get(call, (0, None))
-    # What is an int there may have any bits above.
+    # An int there may have arbitrary high bits.
     return none is not None and int(arguments[argument], 16) & (none or -1) == none
 
 
@@ -148,7 +148,7 @@ def descriptors(pid):
 
 
 def opened(pid):
-    """What its descriptors lead to, of those that are not closed meanwhile."""
+    """The files of its descriptors, except those closed meanwhile."""
     found = []
     for fd in descriptors(pid):
         try:

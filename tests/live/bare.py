@@ -14,7 +14,7 @@ from environment import runs
 
 
 def libraries(binary):
-    """What it is linked with, as the dynamic linker itself says."""
+    """The libraries it is linked with, according to the dynamic linker."""
     listing = subprocess.run([binary], env={"LD_TRACE_LOADED_OBJECTS": "1"}, check=True,
                              stdout=subprocess.PIPE).stdout.decode()
     return re.findall(r"(/\S+) \(0x", listing)
@@ -32,7 +32,7 @@ class Bare:
             shutil.copy(file, place)
 
     def replay(self, snapshot, *options):
-        """What `probing -t snapshot …` prints there, as bytes."""
+        """The output of `probing -t snapshot …` there, as bytes."""
         copy = Path(shutil.copy(snapshot, self.root / "snapshot"))
         environment = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin", "XDG_CACHE_HOME": "/nonexistent"}
         command = [support.BINARY, "-t", copy, *options]

@@ -27,7 +27,8 @@ def pipe():
 
 
 class Browser:
-    """One page of @size pixels; `errors` has what it complained of.
+    """One page of @size pixels; `errors` has its console errors. It may only load files, and addresses
+    that begin with @origin.
 
     It may only ask for files, and for what begins with @origin."""
 

@@ -47,7 +47,7 @@ USERS = """<yandex><profiles><default><max_threads>2</max_threads></default>
 
 
 def free_ports(count):
-    """Below those that the kernel gives to clients, which could take them while a server is away."""
+    """Ports below the kernel's range for clients, which could take them while a server is down."""
     with contextlib.ExitStack() as stack:
         found = []
         while len(found) < count:
@@ -122,7 +122,7 @@ def running(more=""):
 
 
 def environment(folder, **more):
-    """For a daemon that keeps its state in @folder and sees no rings but those that it is given."""
+    """The environment of a daemon with its state in @folder and only the given rings."""
     env = {key: value for key, value in os.environ.items()
            if not key.startswith("PROBING_") and key not in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME")}
     env.update(XDG_STATE_HOME=str(folder), no_proxy="127.0.0.1", **more)

@@ -22,9 +22,9 @@ if "PROBING_BUILD" in os.environ:
     os.environ.setdefault(
         "PROBING_BINARY", str(Path(os.environ["PROBING_BUILD"]).resolve() / "probing"))
 sys.path[:0] = [str(HERE), str(HERE.parent)]
-# What tests of one folder share with those of another.
+# Fixtures that several folders share.
 sys.path += sorted({str(path.parent) for path in HERE.glob("*/test_*.py")})
-# Where bytecode is not to be kept, each worker would take seconds to compile all tests again.
+# Without a bytecode cache, each worker would take seconds to compile all tests again.
 if os.access(HERE.parents[1] / "build", os.W_OK):
     sys.dont_write_bytecode, sys.pycache_prefix = False, str(HERE.parents[1] / "build" / "bytecode-of-tests")
 
@@ -38,7 +38,7 @@ PROGRAMS = HERE / "programs"
 VERSIONS = [(3, minor) for minor in range(4, 16)]
 # On how many interpreters a test runs, at most; 0: on all that it is meant for.
 SAMPLE = int(os.environ.get("PROBING_SAMPLE", "0"))
-# Names of parameters that are interpreters, or what comes with them.
+# Names of parameters that are interpreters, or depend on one.
 OF_INTERPRETERS = "interpreter|unforgiving|libc"
 # Seconds after which a test has hung: the slowest takes some 60. The long forms have no limit.
 HUNG = 0 if os.environ.get("PROBING_LONG") else 400
@@ -68,7 +68,7 @@ def pytest_configure(config):
 
 
 def _without_interpreter(item):
-    """What a test does, whatever it runs on; and the name of what that is."""
+    """A test without its interpreter; and the name of that interpreter."""
     callspec = getattr(item, "callspec", None)
     names = [repr(value) for value in callspec.params.values()
              if isinstance(value, support.Interpreter)] if callspec else []
@@ -79,8 +79,8 @@ def _without_interpreter(item):
 
 
 def sample(names, key):
-    """SAMPLE of the interpreters, far from each other; which ones depends on what is done with
-    them, so that all are used by some tests, and by the same ones each time."""
+    """SAMPLE of the interpreters, far from each other. The choice depends on the test, so that all are
+    used by some tests, and always by the same ones."""
     names = list(dict.fromkeys(names))
     first = zlib.crc32(repr(key).encode())
     return {names[(first + i * len(names) // SAMPLE) % len(names)] for i in range(SAMPLE)}
@@ -95,7 +95,7 @@ def without_long_ones(config, items):
 
 
 def name_missing_ones(items):
-    """A test of a kind of interpreters is skipped where there is none: pytest does not say what is missing."""
+    """Skips tests of a kind of interpreters that is not installed, with a reason: pytest gives none."""
     for item in items:
         for number, mark in enumerate(item.own_markers):
             said = str(mark.kwargs.get("reason", ""))
@@ -105,8 +105,8 @@ def name_missing_ones(items):
 
 
 def slowest_first(items):
-    """By what long.txt says of a file's tests, which it does of one interpreter: at the end of tests
-    that run side by side no worker has a long file alone."""
+    """Orders files by the durations in long.txt, which are for one interpreter: at the end of a parallel
+    run no worker is left with a long file alone."""
     seconds = dict(ledgers.rows("long.txt"))
     interpreters, takes = {}, {}
     for item in items:
@@ -166,7 +166,7 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_sessionfinish(session):
-    """One of pytest-xdist's workers prints nothing itself, and judges nothing."""
+    """A worker of pytest-xdist prints and judges nothing."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["reported"] = support.REPORTED
     else:
@@ -190,7 +190,7 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.fixture(scope="session")
 def newest():
-    """One ordinary interpreter, the newest: for what does not depend on the version."""
+    """The newest ordinary interpreter: for tests that do not depend on the version."""
     plain = [i for i in support.INTERPRETERS if i.plain]
     assert plain, "no Python 3 interpreter found"
     return plain[-1]
@@ -231,7 +231,7 @@ def target(newest):
 
 
 class Result:
-    """How a run of the command ended, and what it printed."""
+    """Exit status and output of a run of the command."""
 
     def __init__(self, arguments, code, out, err):
         self.arguments, self.code, self.out, self.err = arguments, code, out, err
@@ -242,7 +242,7 @@ class Result:
 
 
 def run(*arguments, env=None, cwd=None, **options):
-    """Runs the command with @env instead of what the environment says about probing."""
+    """Runs the command with @env instead of the environment's variables for probing."""
     environment = {key: value for key, value in os.environ.items()
                    if not key.startswith("PROBING_") and key != "NO_COLOR"}
     environment.update(env or {})
@@ -265,7 +265,7 @@ def open_folder():
 
 @pytest.fixture
 def somebody():
-    """A user who has nothing here: not even a folder in /tmp that somebody else has made in that name."""
+    """A user without files here: not even a folder in /tmp that another user has made in that name."""
     first = 58000 + 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
     user = next(user for user in range(first, first + 100) if not os.path.lexists("/tmp/probing-%d" % user))
     yield user
@@ -288,7 +288,7 @@ def probing():
 
 @pytest.fixture(scope="session")
 def probing_in_terminal():
-    """The same with stdout a terminal; gives what it printed there."""
+    """The same with stdout a terminal; returns its output."""
 
     def run_there(*arguments, env=None):
         environment = {key: value for key, value in os.environ.items()

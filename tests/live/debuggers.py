@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sessions of real debuggers with our plugin, and what the command says of the same target."""
+"""Sessions of real debuggers with our plugin, and the command's output for the same target."""
 
 import contextlib
 import glob
@@ -18,7 +18,7 @@ import tables
 
 PROGRAMS = support.HERE / "programs"
 PLUGIN = support.ROOT / "gdbplugin"
-# Rows that do not depend on who asks; what differs while a debugger holds a thread is left out.
+# Rows that do not depend on the reader; values that differ while a debugger holds a thread are left out.
 QUERIES = {
     "stacks": "SELECT tid, thread, depth, func, qualname, file, lineno, end_lineno, col, end_col, "
               "frame_type, module, ip, interpreter, _error FROM python.stacks "
@@ -64,7 +64,7 @@ REFUSED = " cannot put back the registers of this processor, which has AMX"
 
 
 class Session:
-    """How a session ended, and what it printed."""
+    """Exit status and output of a session."""
 
     def __init__(self, done):
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
@@ -74,7 +74,7 @@ class Session:
         return "exit code %d\n--- stdout\n%s--- stderr\n%s" % (self.code, out, self.err)
 
     def part(self, name):
-        """What was printed behind the mark of that name, up to the next one."""
+        """The output after the mark of that name, up to the next mark."""
         found = re.search(r"^\[%s\]\n(.*?)(?=^\[\w+\]$|\Z)" % name, self.out, re.S | re.M)
         assert found, "%s is missing\n%r" % (name, self)
         return found.group(1)
@@ -86,7 +86,7 @@ class Session:
         raise AssertionError("no rows in %s\n%r" % (name, self))
 
 
-# What debuggers make anew each time if they may not keep it: bytecode of Python, indexes of debug information.
+# Caches that debuggers would otherwise make anew each time: bytecode of Python, indexes of debug information.
 KEPT = support.ROOT / "build" / "kept-of-debuggers"
 KEEPS = os.access(KEPT.parent, os.W_OK)
 
@@ -101,10 +101,10 @@ def environment():
 
 def gdb_alone(program="gdb"):
     """Words of a command: gdb without any settings of a user."""
-    # LLDB would keep some, too: with those of version 14 it does not find variables that there are.
+    # LLDB has a cache too: with that of version 14 it misses existing variables.
     index = ["-iex", "set index-cache directory %s" % KEPT, "-iex", "set index-cache enabled on"]
-    # What distributions install for gdb, a printer of Python's objects among it, is not loaded. Before
-    # 12 the other settings have other names.
+    # Distributions' scripts for gdb, such as a printer of Python's objects, are not loaded. Before 12 the
+    # other settings have other names.
     return [program, "-nx", "-q", "-iex", "set auto-load python-scripts off",
             *(index if KEEPS and program == "gdb" else [])]
 
@@ -130,11 +130,11 @@ def others(kind):
 
 
 def gdb(*commands, arguments=(), env=None, program="gdb", cwd=None, may_refuse=False):
-    """Runs gdb on a script: commands, among which (NAME,) is a mark in the output. Skips the test
-    if this machine's gdb cannot do what it is asked for, unless it @may_refuse that."""
+    """Runs gdb on a script: commands, among which (NAME,) is a mark in the output. Skips the test if this
+    machine's gdb lacks the needed feature, unless it @may_refuse that."""
     lines = ["set confirm off", "source %s" % (PLUGIN / "probing-gdb.py")]
     for command in commands:
-        # A line of its own, whatever was printed before.
+        # On a line of its own, whatever was printed before.
         lines.append("echo \\n[%s]\\n" % command[0] if isinstance(command, tuple) else command)
     script = subprocess.run(["mktemp"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
     try:
@@ -168,7 +168,7 @@ def lldb(*commands, arguments=(), env=None, program=None, cwd=None):
     done = subprocess.run([program or "lldb", "--no-use-colors", "-x", "-b", *map(str, arguments), *lines],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, timeout=120, check=False, env=env, errors="surrogateescape", cwd=cwd)
-    # LLDB repeats what it is told.
+    # LLDB echoes commands.
     done.stdout = "".join(line for line in done.stdout.splitlines(True)
                           if not line.startswith("(lldb) "))
     return Session(done)
@@ -184,7 +184,7 @@ def tried(debugger, command):
 
 
 def on_stderr(debugger, text):
-    """A command that writes a line of its own there, between what others write."""
+    """A command that writes a line of its own there, between other output."""
     write = "import sys; sys.__stderr__.write(%r); sys.__stderr__.flush()" % (text + "\n")
     return ("python " if debugger is gdb else "script ") + write
 
@@ -206,7 +206,7 @@ def problem(session):
 
 
 def printed(session, name):
-    """A part, without what the debugger tells of threads and files."""
+    """A part, without the debugger's messages about threads and files."""
     lines = session.part(name).splitlines()
     return "\n".join(line for line in lines
                      if not re.match(r"\[(New|Inferior) |Reading |$|Process \d+ detached", line)).strip()
@@ -232,21 +232,21 @@ def shell_rows(target, exe=None):
 
 
 def has_function(pid, name):
-    """Whether a C function of the process has a name, which those of a stripped Python have not."""
+    """True if a C function of the process has a name, which a stripped Python lacks."""
     sql = "SELECT count(*) AS n FROM native.symbols WHERE name = '%s'" % name
     done = subprocess.run([support.BINARY, str(pid), "query", "-f", "json", sql], stdout=subprocess.PIPE,
                           stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     return json.loads(done.stdout.decode())[0]["n"] > 0
 
 
-# What no row of a query lacks.
+# Columns that no row of a query lacks.
 KEYS = {"stacks": ("tid", "thread", "depth", "func", "file", "lineno"),
         "locals": ("tid", "func", "name", "kind"), "threads": ("tid", "name", "main"),
         "native": ("tid", "depth", "frame_type"), "interpreters": ("interpreter", "version")}
 
 
 def same_rows(session, expected, but=()):
-    """The session's rows are those of the command, of which there are some with all that counts."""
+    """The session's rows equal the command's, and some of them are complete."""
     for name, rows in expected.items():
         if name not in but:
             assert rows and all(row[key] is not None for row in rows for key in KEYS[name]), \
@@ -307,12 +307,12 @@ def frames_of(text):
 
 
 def answers(session, name):
-    """What the last line of a part says: a debugger may tell of threads before."""
+    """The last line of a part: a debugger may print messages about threads before."""
     return session.part(name).strip().splitlines()[-1]
 
 
 def shell(process, code):
-    """What the command's own eval prints, which needs an agent that is there."""
+    """The output of the command's own eval, which needs a loaded agent."""
     return subprocess.run([support.BINARY, "-p", str(process.pid), "eval", "--no-inject", code],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           check=False).stdout

@@ -68,7 +68,7 @@ def process_state(pid):
 
 
 def assert_untouched(pid, states="RSD"):
-    """Others that look at all processes trace this one too, for moments: it is asked for again."""
+    """Other readers of all processes also trace this one for moments: retries."""
     end = time.monotonic() + 10
     while True:
         touched = {tid: each for tid, each in process_state(pid).items() if each[0] not in states or each[1] != "0"}
@@ -170,7 +170,7 @@ def user_name():
 
 
 def need(*programs):
-    """Skips the test where one of these is not installed."""
+    """Skips the test if one of these programs is not installed."""
     for program in programs:
         if not shutil.which(program):
             pytest.skip("%s is not installed" % program)
@@ -201,7 +201,7 @@ def parts(interpreter):
 
 
 class Copy:
-    """A copy of an interpreter's binaries; `holder` is the one that the interpreter is in."""
+    """A copy of an interpreter's binaries; `holder` is the file that contains the interpreter."""
 
     def __init__(self, interpreter, folder, change=None):
         exe, library, prefix = parts(interpreter)

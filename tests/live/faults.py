@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the tests of injection share: targets that check themselves, libraries to load into them, and
-what a target must look like after it."""
+"""Code shared by the tests of injection: targets that check themselves, libraries to load into them, and
+the required state of a target afterwards."""
 import copy
 import itertools
 import json
@@ -24,15 +24,15 @@ PER_PROCESS = 10  # of them into one process, each with a library of its own
 SLOW = os.environ.get("PROBING_FAULT_SLOW", "") not in ("", "0")  # an emulated machine
 # Targets at the same time, where they do next to nothing.
 SLEEPERS = 1 if SLOW else 5 if RUNS <= 10 else 2
-REFUSAL_SECONDS = 2 + 10  # as promised, and what a busy machine adds
+REFUSAL_SECONDS = 2 + 10  # as promised, and slack for a busy machine
 STEPS = os.environ.get("PROBING_FAULT_STEPS", "")  # a build that does something at a chosen step
 MOST_STEPS = 1000  # far more than there are; a thread that cannot be used yet is stopped again, by time
 AARCH64 = os.uname().machine == "aarch64"
-# Kinds of fault_registers, what the kernel calls them, bytes that a register is to have.
+# Kinds of fault_registers, their names in the kernel, sizes of the registers in bytes.
 REGISTERS = [("neon", "asimd", ""), ("sve", "sve", ""), ("sve", "sve", "256")] if AARCH64 else [
     ("ymm", "avx", ""), ("zmm", "avx512f", "")]
 REGISTERS_TOO = "x19 to x26, FPCR" if AARCH64 else "MXCSR, red zone"  # that it checks besides
-COUNTS = {}  # cell -> what happened how often
+COUNTS = {}  # cell -> counts of outcomes
 _LOCK = threading.Lock()
 
 
@@ -119,10 +119,10 @@ class Checked:
             code, self.shared[self.ERRORS], self.shared[self.DETAIL], errors)
 
     def settle(self):
-        """Waits until nothing is done to it any more but what is tested."""
+        """Waits until only the tested command acts on the target."""
 
     def wait_for_progress(self):
-        """It goes on working."""
+        """Waits until it has made progress."""
         before, end = self.shared[self.ROUNDS], time.monotonic() + 60
         while self.shared[self.ROUNDS] <= before + 1:
             assert self.target.alive(), "died: %r" % (self.target.wait(),)
@@ -131,7 +131,7 @@ class Checked:
 
 
 class Hostile(Checked):
-    """A target of another user who wants to harm whoever injects it: programs/hostile.c."""
+    """A target of another user that tries to harm the injecting user: programs/hostile.c."""
 
     USER = 2001
 
@@ -161,7 +161,7 @@ def read_alive(pid, read):
 
 
 def list_descriptors(folder):
-    """Numbers, and what each is."""
+    """Numbers and links of descriptors."""
     found = []
     for number in os.listdir(folder / "fd"):
         try:
@@ -176,7 +176,7 @@ def maps(pid):
 
 
 class Look:
-    """What can be seen of a process from outside that injection must not change."""
+    """The externally visible state of a process that injection must not change."""
 
     def __init__(self, pid, tids=None):
         self.pid = pid
@@ -203,7 +203,7 @@ class Look:
             return "0"  # it has ended meanwhile
 
     def differences(self, before, threads=True, code=True, masks=True):
-        """What is not as it was. Some calls have other @masks while they wait."""
+        """The changed parts. Some calls have other @masks while they wait."""
         wrong = []
         if not masks:
             before = copy.copy(before)
@@ -222,7 +222,7 @@ class Look:
 
 
 def look_settled(pid, masks=True):
-    """A look at a process that is not just about to change: threads begin with signals blocked."""
+    """The state of a process that is not about to change: threads begin with signals blocked."""
     look = Look(pid)
     for _ in range(20):
         time.sleep(0.002)
@@ -241,7 +241,7 @@ def wait_until_same(before, threads=True, timeout=30, masks=True):
 
 
 def inject(pid, library, *options, env=None, timeout=60):
-    """Runs the command: its exit code, what it printed (parsed), what it said."""
+    """Runs the command: its exit code, its output (parsed), its messages."""
     done = subprocess.run(
         [support.BINARY, "-t", str(pid), "inject", "--json", "--library", library, *options],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -262,7 +262,7 @@ def write_counts():
 
 
 class Cell:
-    """Counts what happens to one kind of target."""
+    """Counts the outcomes for one kind of target."""
 
     def __init__(self, name):
         with _LOCK:
@@ -309,9 +309,9 @@ class Cell:
 
 def inject_once(cell, build, target, refusals=(TIMEOUT,), words=(), threads=True, between=None,
                 library=None, settled=True, env=None, masks=True):
-    """Injects a target, which must not notice. It may be refused with one of these exit codes. Where
-    the target is not @settled, descriptors and threads come and go by themselves; without @masks it
-    changes those, and looks after them itself."""
+    """Injects a target, which must not notice. It may be refused with one of these exit codes. If the
+    target is not @settled, it opens and closes descriptors and threads itself; without @masks it changes
+    those, and checks them itself."""
     target.wait_for_progress()
     before, library = look_settled(target.pid, masks), library or build.library()
     if between:
@@ -324,7 +324,7 @@ def inject_once(cell, build, target, refusals=(TIMEOUT,), words=(), threads=True
     assert code or out["value"] == 1004
     assert not code or all(word in err for word in words), err
     target.settle()
-    # What stopped meanwhile may have been about to load it, and goes on with that.
+    # A thread that stopped meanwhile may have been about to load the library, and continues with that.
     by_name = "meanwhile" not in err and (code or out["way"] == "by its path")
     assert not by_name or bool(code) != is_mapped(target.pid, library), (code, err)
     if settled:
@@ -341,7 +341,7 @@ def in_parallel(work, items, workers):
 
 
 def run_cell(name, build, start, runs=RUNS, workers=1, each=inject_once, **options):
-    """Injects @runs times into targets made by @start, @workers at a time, and looks after each."""
+    """Injects @runs times into targets made by @start, @workers at a time, and checks each."""
     cell = Cell(name)
     size = min(PER_PROCESS, -(-runs // workers))
 
@@ -365,13 +365,13 @@ def command_at_step(step, arguments, number=signal.SIGKILL, victim=None):
 
 
 def start_at_step(step, pid, library, number=signal.SIGKILL, victim=None):
-    """The same, of one that injects."""
+    """The same, for an injecting command."""
     return command_at_step(step, ["-t", str(pid), "inject", "--library", library, "--symbol",
                                   "fault_touch"], number, victim)
 
 
 def end_at_step(command, timeout=60):
-    """None if the command had no such step, else how it ended and what it said."""
+    """None if the command has no such step, else its exit status and message."""
     err = command.communicate(timeout=timeout)[1].decode(errors="replace")
     return (command.returncode, err) if "this is fault step" in err else None
 

@@ -19,7 +19,7 @@ PREFERENCES = {
 
 
 class Firefox:
-    """One page; what it complains of is in errors()."""
+    """One page; errors() has its console errors."""
 
     def __init__(self, size=(1280, 800)):
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
@@ -95,7 +95,7 @@ class Firefox:
         return self.send("WebDriver:ExecuteScript", script=statements, args=[], sandbox=None)["value"]
 
     def errors(self):
-        """What stands in its console about pages from files."""
+        """Its console errors about pages from files."""
         self.send("Marionette:SetContext", value="chrome")
         found = self.run("return Services.console.getMessageArray().filter((each) => each instanceof "
                          "Ci.nsIScriptError && !(each.flags & Ci.nsIScriptError.warningFlag) && "

@@ -105,7 +105,7 @@ class Gateway:
         return self.process.poll() is None
 
     def stop(self, number=signal.SIGINT):
-        """Ends it; its exit code and what it wrote to stderr."""
+        """Ends it; its exit code and its stderr."""
         if self.alive():
             self.process.send_signal(number)
         error = self.process.communicate(timeout=60)[1]

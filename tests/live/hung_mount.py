@@ -12,7 +12,7 @@ INIT, DETACH = 26, 2
 
 @contextlib.contextmanager
 def mounted(folder):
-    """Mounts it there. Whoever opens a file in it waits until the end of the block, and then gets an error."""
+    """Mounts it there. Opening a file in it blocks until the end of the block, and then fails."""
     if os.getuid():
         pytest.skip("needs root")
     libc = ctypes.CDLL(None, use_errno=True)

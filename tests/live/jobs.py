@@ -68,7 +68,7 @@ def ranks(python, count, users=(), source=RANK, **variables):
         for each in started:
             assert each.line() == "ready"
         if source is RANK:
-            # What is seen of a rank that has not come to its sleep yet is another look than the next one.
+            # A rank that is not asleep yet looks different in the next round.
             for each in started:
                 support.wait_for_sleep(each.pid, "nanosleep", timeout=60)
         yield started

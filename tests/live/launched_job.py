@@ -74,7 +74,7 @@ def end(launcher, pids):
 
 
 class LaunchedJob(Job):
-    """What Job is; its name is the pid of the launcher."""
+    """Like Job; its name is the pid of the launcher."""
 
     def __init__(self, stack, file, launcher, world=3, torch=training.SYSTEM, **variables):
         # pylint: disable=super-init-not-called

@@ -119,7 +119,7 @@ LIBRARY = load()
 
 
 class Error(Exception):
-    """What a call returned."""
+    """The result of a call."""
 
     def __init__(self, pointer):
         super().__init__(LIBRARY.probing_error_message(pointer).decode("utf-8", "replace"))
@@ -164,7 +164,7 @@ class Session:
         check(LIBRARY.probing_open_debugger(self.pointer, b"held", ctypes.byref(debugger)))
 
     def print(self, sql, form, width=0, enough=None):
-        """What probing_print() gives, until `enough` bytes came."""
+        """The output of probing_print(), until `enough` bytes came."""
         pieces = []
 
         def take(_, text, length):
@@ -179,7 +179,7 @@ class Session:
         return self.printed
 
     def eval(self, code, flags=0, timeout=0, name=None, on_output=None):
-        """What probing_eval() gives: {stream: text}; what came before an error is in `given`."""
+        """The output of probing_eval(): {stream: text}; output before an error is in `given`."""
         self.given = {}
 
         def take(_, stream, text, length):
@@ -206,7 +206,7 @@ class Session:
         check(LIBRARY.probing_step(self.pointer, tid, stride, seconds))
 
     def hijackable(self, most=None):
-        """What probing_hijackable() says of each thread; of @most threads."""
+        """The verdict of probing_hijackable() on each thread; of @most threads."""
         threads = []
 
         def take(_, pointer):
@@ -220,14 +220,14 @@ class Session:
         return threads
 
     def left_breakpoints(self):
-        """[(address, length, what belongs there)]"""
+        """[(address, length, original bytes)]"""
         found = []
         check(LIBRARY.probing_left_breakpoints(
             self.pointer, ON_BREAKPOINT(lambda _, *place: found.append(place[:3])), None))
         return found
 
     def dump(self, tid=0, what=0):
-        """What probing_dump() gives, parsed."""
+        """The output of probing_dump(), parsed."""
         pieces = []
 
         def take(_, text, length):

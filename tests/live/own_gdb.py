@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The gdb that tests run as `gdb`: this machine's own, or one that stands in for it.
+"""The gdb that tests run as `gdb`: this machine's own, or a replacement.
 
 On a processor with AMX a gdb before 14 cannot write registers: each call of a function fails, and
 the program's system call that it interrupted, too. `make check-live` gets another one there."""
@@ -35,8 +35,8 @@ def _others():
 
 
 def choose():
-    """Puts one first in PATH, with its gdbserver, if this machine's own cannot be used; whether
-    one stands there, which it does already in the workers of pytest-xdist."""
+    """Puts a replacement first in PATH, with its gdbserver, if this machine's own cannot be used. Returns
+    True if a replacement is used, which the workers of pytest-xdist inherit."""
     own = shutil.which("gdb")
     if not own:
         return False

@@ -29,7 +29,7 @@ class Pause:
             self.begun = self.event("paused")
 
     def event(self, name):
-        """The next thing that it tells, which has to come within two minutes."""
+        """The next event, which must come within two minutes."""
         killer = threading.Timer(120, self.process.kill)
         killer.start()
         line = self.process.stdout.readline()
@@ -114,7 +114,7 @@ def busy_seconds(pid, tid=None):
 
 
 def nobody_traced(pid):
-    """Others that look at all processes trace this one too, for moments: it is asked for again."""
+    """Other readers of all processes also trace this one for moments: retries."""
     end = time.monotonic() + 10
     while is_traced(pid):
         if time.monotonic() > end:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tests of recordings share: running the command, and what it says."""
+"""Code shared by tests of recordings: running the command, and its output."""
 import contextlib
 import json
 import re
@@ -50,7 +50,7 @@ class Recording:
         samples(self._process)
 
     def until_taken(self, file, count):
-        """Ends it when its file has so many samples on a processor; what it printed."""
+        """Ends it when its file has that many samples on a processor; its output."""
         end = time.monotonic() + support.count(120, 1800)
         while taken(file) < count:
             assert time.monotonic() < end and self._process.poll() is None, (taken(file), self.end())
@@ -78,7 +78,7 @@ def wchan(pid):
 
 
 def told(file, query):
-    """What a recording that is written says, once it does: it may be busy, or not be there yet."""
+    """The data of a recording in progress, once available: the file may be busy, or missing yet."""
     try:
         with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % file, uri=True)) as database:
             return (database.execute(query).fetchone() or (0,))[0]
@@ -93,7 +93,7 @@ def taken(file):
 
 
 def repeated(record, is_good):
-    """What record() gives as soon as that is good: beside others a short recording has few samples, or none."""
+    """The first good result of record(): on a busy machine a short recording has few samples, or none."""
     for _ in range(30):
         found = record()
         if is_good(found):
@@ -136,8 +136,8 @@ def counted(pid, tid=None, what=0):
 
 
 def readable(result):
-    """Whether all could be read, but for moments in which another tool had the thread: tests beside this one look
-    at all processes, and then a thread is theirs for as long as a busy machine lets them."""
+    """True if all could be read, except for moments in which another tool traced the thread: tests in
+    parallel read all processes, and a busy machine prolongs that."""
     return result["cost"]["unreadable"] <= 2 + 0.005 * result["cost"]["times"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ranks of a real job on gloo, which do what they are told to (programs/training/ranks.py)."""
+"""Ranks of a real job on gloo, controlled by lines on stdin (programs/training/ranks.py)."""
 import contextlib
 import json
 import os
@@ -16,7 +16,7 @@ MOVES, ABSENT, MISMATCH, LATE, CYCLE, DEVICE, UNKNOWN = 0, 11, 12, 13, 14, 15, 1
 
 
 def drain(job, rank, data=b""):
-    """The other end of the fifo of a rank: gives it some bytes, or takes what it has."""
+    """The other end of a rank's fifo: writes some bytes to it, or reads its content."""
     path = "%s.fifo%d" % (job.file, rank)
     fd = os.open(path, os.O_RDWR if data else os.O_RDONLY)
     if data:
@@ -73,9 +73,9 @@ class Job:
                               check=False, timeout=120, text=True)
 
     def hang(self, expected, *texts, ranks=None, confidence=None):
-        """The verdict as soon as it is the expected one: ranks take their time to get there, and on
-        a starved machine a look may lack what it searches for some milliseconds only. High confidence takes ranks
-        that have waited for all the time of the looks."""
+        """The verdict as soon as it is the expected one: ranks take their time to get there, and on a
+        starved machine a round may lack data that is searched for only some milliseconds. High confidence
+        requires ranks that have waited during all rounds."""
         result = good = None
 
         def is_there():

@@ -22,7 +22,7 @@ TOKEN = "a-token-for-the-tests"
 
 
 def run(*words, token=TOKEN, stdin=None, timeout=60, cwd=None, **variables):
-    """The command with that token in its environment; what it prints are bytes."""
+    """The command with that token in its environment; its output is bytes."""
     variables.setdefault("PROBING_AUTH_TOKEN", token or "")
     given = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
     return subprocess.run([support.BINARY, *map(str, words)], stdout=subprocess.PIPE,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A terminal whose screen can be looked at, for the tests of full-screen views."""
+"""A terminal with a readable screen, for the tests of full-screen views."""
 import fcntl
 import struct
 import termios
@@ -15,7 +15,7 @@ except ImportError:
 
 
 class Screen(terminal.Terminal):
-    """The command on a terminal, and what that shows."""
+    """The command on a terminal, and its screen."""
 
     def __init__(self, *words, size=(30, 100), **variables):
         if not pyte:
@@ -27,7 +27,7 @@ class Screen(terminal.Terminal):
         self.seen = b""
 
     def take(self, timeout=20):
-        """More of what is printed; False at its end."""
+        """Reads more output; False at its end."""
         more = self.read(timeout)
         self.stream.feed(self.printed)
         self.seen += self.printed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs of thousands of ranks: what a rank of a real job has answered, told again for all of them.
+"""Jobs of thousands of ranks: the answers of a real job's rank, repeated for all of them.
 
 The hosts are an ssh that answers from a file after a delay, or never (programs/far_host.c)."""
 import copy
@@ -30,9 +30,9 @@ PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "
 
 
 def write(folder, looks, count, per_host, late, dead):
-    """Writes an ssh into `folder` and the answers of count/per_host hosts: rank `late` has the stacks
-    of the recorded rank 1, all others those of rank 0. Every dead-th host never answers. Gives the
-    hosts, and the ranks that cannot be known."""
+    """Writes an ssh into `folder` and the answers of count/per_host hosts: rank `late` has the stacks of
+    the recorded rank 1, all others those of rank 0. Every dead-th host never answers. Returns the hosts,
+    and the ranks that cannot be known."""
     recorded = json.loads(looks)
     hosts, missing = [], []
     for first in range(0, count, per_host):
@@ -53,5 +53,5 @@ def write(folder, looks, count, per_host, late, dead):
 
 
 def environment(folder):
-    """In which ssh leads to those hosts."""
+    """An environment in which ssh leads to those hosts."""
     return dict(os.environ, SIMULATED=folder, PATH="%s:%s" % (folder, os.environ["PATH"]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A Slurm of one machine, with its own munged, for tests of what runs in a Slurm job."""
+"""A Slurm of one machine, with its own munged, for tests of Slurm jobs."""
 import contextlib
 import os
 import shutil
@@ -45,7 +45,7 @@ def free_ports(count):
 
 
 def end_all(variable):
-    """Its daemons, the keepers of its steps, and what runs in its jobs, by their environment."""
+    """Ends its daemons, the keepers of its steps, and its jobs' processes, found by their environment."""
     word = variable.encode()
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError, ValueError):

@@ -17,14 +17,14 @@ def prompt(tmp_path, *words, **variables):
 
 
 def enter(terminal, line):
-    """What a line prints."""
+    """The output of a line."""
     terminal.send(line + "\r")
     terminal.until(line[-10:])
     return terminal.until("probing> ")
 
 
 def interrupt_at_any_time(terminal):
-    """However a Ctrl-C and the beginning or the end of a query meet, the next one is not cancelled."""
+    """However a Ctrl-C coincides with the beginning or the end of a query, the next one is not cancelled."""
     for number in range(count(30, 1000)):
         terminal.send(ENDLESS + ";\r" if number % 2 else "SELECT 1;\r")
         terminal.send("\x03")

@@ -8,12 +8,12 @@ import socket
 import threading
 import time
 
-MARK = "qProbing.Mark"  # what no stub knows: it is answered at once, and nothing happens
+MARK = "qProbing.Mark"  # unknown to all stubs: answered at once, without effect
 PACKET = re.compile(rb"\$([^#]*)#[0-9a-f]{2}")
 
 
 class Line:
-    """Relays; what is sent between two marks is delayed, and kept in `sent`."""
+    """Relays; data between two marks is delayed, and kept in `sent`."""
 
     def __init__(self, stub, seconds):
         self._stub, self._seconds = stub, seconds
@@ -36,7 +36,7 @@ class Line:
         try:
             client = self._listener.accept()[0]
         except OSError:
-            return  # nobody has come
+            return  # no client has connected
         host, port = self._stub.rsplit(":", 1)
         stub = socket.create_connection((host or "127.0.0.1", int(port)))
         self._ends = [client, stub]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the live tests share: the binary, the interpreters, dumps, targets, shared memory."""
+"""Code shared by the live tests: the binary, the interpreters, dumps, targets, shared memory."""
 
 import contextlib
 import json
@@ -51,8 +51,8 @@ class Interpreter:
 
     @property
     def plain(self):
-        """What tests that need one ordinary interpreter run on: a release build with a GIL, or
-        what was chosen by name."""
+        """Interpreters for tests that need one ordinary interpreter: a release build with a GIL, or those
+        chosen by name."""
         return bool(CHOSEN) or not (self.free_threaded or self.debug_build)
 
     @property
@@ -90,15 +90,15 @@ def _all_interpreters():
     return others, musl
 
 
-# What is different on musl has tests of its own.
+# The specifics of musl have tests of their own.
 INTERPRETERS, ON_MUSL = _all_interpreters()
 
 
 def one_per_version(first=(3, 4), last=(3, 99), usable=lambda interpreter: True):
-    """A plain build of each version there is: what the longest tests run on."""
+    """A plain build of each available version: for the longest tests."""
     chosen = {}
     for interpreter in INTERPRETERS:
-        # A chosen one stands for the newest that others know, too.
+        # A chosen one replaces the newest that others use too.
         fits = first <= interpreter.version <= ((3, 99) if CHOSEN and last >= (3, 13) else last)
         if interpreter.plain and usable(interpreter) and fits:
             chosen.setdefault(interpreter.version, interpreter)
@@ -106,7 +106,7 @@ def one_per_version(first=(3, 4), last=(3, 99), usable=lambda interpreter: True)
 
 
 class DumpFailed(AssertionError):
-    """The command failed: what it said and how it ended."""
+    """The command failed: its message and exit status."""
 
 
 def dump(pid, *options, timeout=120):
@@ -172,7 +172,7 @@ def thread_ids(pid):
 
 
 def wait_for_rest(pid, timeout=60):
-    """Until all threads of a process sleep: of those that it has just started, some may not have begun to wait."""
+    """Until all threads of a process sleep: some of those just started may not have begun to wait."""
     end = time.monotonic() + timeout
     while True:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # one ends meanwhile
@@ -207,7 +207,7 @@ class Shared:
 class Program:
     """A command started as a target; killed at the end of the `with` block.
 
-    It tells by a line on its stdout when it is ready."""
+    A line on its stdout says that it is ready."""
 
     def __init__(self, command, **options):
         self._errors = tempfile.TemporaryFile()
@@ -238,7 +238,7 @@ class Program:
         self._process.stdin.flush()
 
     def errors(self, last=4000):
-        """The end of what it wrote to stderr."""
+        """The end of its stderr."""
         self._errors.seek(0)
         return self._errors.read().decode(errors="replace")[-last:]
 
@@ -246,7 +246,7 @@ class Program:
         return self._process.poll() is None
 
     def wait(self):
-        """Waits for its own end; its exit status and what it wrote to stderr."""
+        """Waits for its own end; its exit status and stderr."""
         self._process.communicate(timeout=120)
         return self._process.returncode, self.errors()
 

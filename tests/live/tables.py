@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tests of tables share: rows as dictionaries, and targets of all three kinds."""
+"""Code shared by tests of tables: rows as dictionaries, and targets of all three kinds."""
 
 import ctypes
 import os
@@ -86,8 +86,8 @@ def snapshot_of(target, folder):
 
 
 def chosen_interpreters():
-    """One plain build each of the versions whose tables are tested, and the special builds of 3.13:
-    an old one, and those between which the interpreter changed most. The newest where there is none."""
+    """One plain build each of the versions whose tables are tested, and the special builds of 3.13: an old
+    one, and those between which the interpreter changed most. The newest if one of them is missing."""
     if support.CHOSEN:
         return support.INTERPRETERS
     each = support.one_per_version()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command on a terminal of its own, for the tests of what is typed and shown there."""
+"""The command on a terminal of its own, for the tests of input and output there."""
 import fcntl
 import os
 import pty
@@ -44,7 +44,7 @@ class Terminal:
         self.printed = b""
 
     def read(self, timeout):
-        """More of what is printed; False at its end."""
+        """Reads more output; False at its end."""
         assert select.select([self.leader], [], [], timeout)[0], self.printed
         try:
             chunk = os.read(self.leader, 65536)
@@ -55,8 +55,8 @@ class Terminal:
         return bool(chunk)
 
     def until(self, text, timeout=20):
-        """What is printed up to this text, without it. At most so long passes between two things that are printed,
-        for what prints all the time PATIENCE in all."""
+        """The output up to this text, without it. @timeout limits the time without output, PATIENCE the
+        time in all."""
         end = time.monotonic() + PATIENCE
         while text.encode() not in self.printed:
             assert self.read(timeout) and time.monotonic() < end, "no %r in %r" % (text, self.printed)

@@ -9,7 +9,7 @@ NAMES = ("process_name", "thread_name")
 
 
 class Wrong(AssertionError):
-    """What a viewer would not take, or would show as something else."""
+    """Content that a viewer would refuse, or show as something else."""
 
 
 def check(right, *what):
@@ -23,7 +23,7 @@ def ns(microseconds):
 
 class Trace:
     """`slices` of each thread, [(begin, end, name, category)] by (pid, tid), in nanoseconds, each before
-    those inside of it; `names` of processes and threads."""
+    its nested ones; `names` of processes and threads."""
 
     def __init__(self, data):
         check(isinstance(data, dict) and set(data) == {"displayTimeUnit", "otherData", "traceEvents"}, "members")

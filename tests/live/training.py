@@ -83,7 +83,7 @@ def start(torch=SYSTEM):
 
 
 def rest(program):
-    """What the model is made of; it is in no step from now on."""
+    """The objects of the model; it is in no step from now on."""
     program.send(b"rest\n")
     found = json.loads(program.line(timeout=100))
     support.wait_for_sleep(program.pid, "pipe_read", program.pid)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page of a gateway, with some words for what a user does."""
+"""The page of a gateway, with functions for a user's actions."""
 import json
 import urllib.parse
 
@@ -41,7 +41,7 @@ class Page(browser.Browser):
         self.send("Input.insertText", text=text)
 
     def focused(self, expression):
-        """What is true of the element that has the focus, `e`."""
+        """An expression about the element with the focus, `e`."""
         return self.value("((e) => %s)(document.activeElement)" % expression)
 
 

@@ -49,7 +49,7 @@ class Installed:
             self.unpack(wheel)
 
     def unpack(self, wheel):
-        """What pip does, where there is none; that of an old Python does not know the platform."""
+        """The same as pip, where it is missing; that of an old Python does not know the platform."""
         with zipfile.ZipFile(wheel) as file:
             for name in file.namelist():
                 if ".data/" not in name:

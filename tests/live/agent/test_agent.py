@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The agent in its process: who may talk to it, what it costs, and that it is never in the way."""
+"""The agent in its process: its clients' rights, its costs, and that it never disturbs the program."""
 import json
 import os
 import random
@@ -94,7 +94,7 @@ def test_idle_costs_nothing(loaded):
     wait_until(lambda: agent.ours(process.pid) == ["probing-agent", "probing-eval"])
     ours = [tid for tid, name in agent.tasks(process.pid).items() if name.startswith("probing-")]
     wait_until(lambda: all(agent.waits_for_others(process.pid, tid) for tid in ours))
-    # All are served still, and the last one has the same thread for what belongs to a thread.
+    # All are still served, and the last one has the same thread for thread-local data.
     code = "import threading\nthreading.get_ident()"
     assert all(client.evaluate(code)[0] == agent.OK for client in clients)
     first = clients[-1].evaluate(code)[1]
@@ -105,7 +105,7 @@ def test_idle_costs_nothing(loaded):
 
 
 def resident(pid):
-    """Bytes that a process has in memory: all, what is no file's, and the agent's library."""
+    """Resident bytes of a process: all, anonymous, and of the agent's library."""
     every = own = library = 0
     with open("/proc/%d/smaps" % pid, encoding="utf-8") as smaps:
         for line in smaps:
@@ -159,7 +159,7 @@ def test_many_evaluations_do_not_grow_it(loaded, newest):
     some(support.count(3000, 10000))
     wait_until(lambda: len(agent.ours(process.pid)) == 1)
     assert agent.descriptors(process.pid) == before[1]
-    # Without a GIL the collector runs later, and what it frees stays with the heaps of threads.
+    # Without a GIL the collector runs later, and freed memory stays in the threads' heaps.
     assert agent.memory(process.pid) - before[0] < (8 if newest.free_threaded else 1) << 20
 
 
@@ -186,7 +186,7 @@ def test_many_clients(loaded):
         assert (agent.VALUE, b"%d" % i) in frames, frames
         assert b"".join(text for kind, text in frames if kind == agent.STDOUT) == b"%d\n" % i
     assert time.monotonic() - start < 60
-    # One more than it takes is told so, and does not hurt the others.
+    # One more client than the limit is refused with a message, and does not hurt the others.
     clients.append(Client(path))
     with Client(path, greet=False) as one_more:
         kind, text = one_more.receive()
@@ -223,7 +223,7 @@ def test_client_that_does_not_read_blocks_nobody(loaded, probing):
         count = probing(process.pid, "eval", "count").out
         wait_until(lambda: probing(process.pid, "eval", "count").out != count)
     wait_until(lambda: agent.ours(process.pid) == ["probing-agent"], 30)
-    # On the main thread nothing waits: what has no room is lost, and that is told.
+    # Output from the main thread never blocks: excess output is lost, and reported.
     with Client(path) as client:
         client.send(agent.evaluation("for i in range(10**4): print('x' * 1000)",
                                      flags=agent.ON_MAIN))
@@ -311,7 +311,7 @@ def test_garbage(loaded, probing):
 
 
 def links_of(pid):
-    """What its descriptors are; those that it closes meanwhile are left out."""
+    """The links of its descriptors, except those closed meanwhile."""
     return [entry.split(": ", 1)[1] for entry in list_descriptors(Path("/proc/%d" % pid))]
 
 
@@ -335,7 +335,7 @@ def test_forked_children_have_no_agent(interpreter, loaded, probing):
             raise
         assert client.evaluate("os.write(w, b'x'); os.waitpid(child, 0)[1] >> 8")[1] == {
             agent.VALUE: b"7"}
-        # One that falls out of the code ends, and does not talk to our client.
+        # A fork child that leaves the code ends, and does not talk to our client.
         outcome, texts = client.evaluate("print('both' if os.fork() else '')\nos.wait()[1]")
         assert outcome == agent.OK and texts[agent.STDOUT] == b"both\n", texts
     assert probing(process.pid, "eval", "'parent'").out == "'parent'\n"
@@ -362,7 +362,7 @@ def test_exec_and_exit(loaded, probing, tmp_path):
 
 
 def test_signals_go_where_they_always_went(loaded, probing):
-    """All are blocked in our threads, but for those of a fault of their own."""
+    """All signals are blocked in our threads, except those of their own faults."""
     process, path = loaded()
     with Client(path) as client:
         client.evaluate("1")
@@ -399,7 +399,7 @@ while not files or files[-1] < 300:
 
 @pytest.mark.parametrize("who", ["the program", "code", "code on main"])
 def test_a_program_that_closes_what_is_not_its_own(target, probing, who):
-    """The agent opens anew what it needs, and leaves the numbers to whom they are now."""
+    """The agent reopens what it needs, and leaves the numbers to their new owners."""
     process = target("obeys.py")
     path = agent.load(probing, process.pid)
     with Client(path) as client:
@@ -409,7 +409,7 @@ def test_a_program_that_closes_what_is_not_its_own(target, probing, who):
             assert process.line() == "done"
         elif who == "code":
             client.send(agent.evaluation(CLOSES + "print(files)"))
-            # Who connected before it opens its first file would be closed, too.
+            # A client that connected before the first file is opened would be closed too.
             wait_until(lambda: any(re.match("3: .*/#", entry) for entry in
                                    list_descriptors(Path("/proc/%d" % process.pid))))
         else:
@@ -440,7 +440,7 @@ for f in os.listdir("/proc/self/fd"):
 
 
 def test_a_socket_that_is_closed_is_waited_for(target, probing):
-    """Between two sockets the agent has none: who comes just then waits for the next one."""
+    """Between two sockets the agent has none: a client of that moment waits for the next one."""
     process = target("obeys.py")
     agent.load(probing, process.pid)
     for _ in range(support.count(40, 300)):
@@ -454,7 +454,7 @@ def test_a_socket_that_is_closed_is_waited_for(target, probing):
 
 
 def test_a_file_that_is_removed(target, probing):
-    """By those who clean /tmp: the command that needs it has the agent make it anew."""
+    """A cleaner of /tmp removed it: the command that needs it makes the agent create it again."""
     process = target("obeys.py")
     path = agent.load(probing, process.pid)
     for _ in range(3):
@@ -473,7 +473,8 @@ def test_a_file_that_is_removed(target, probing):
 
 @pytest.mark.parametrize("command", ["inject", "eject"])
 def test_what_a_killed_program_has_left(command, target, probing):
-    """It is removed when another agent comes or goes; what lives, is young or is no socket stays."""
+    """A killed program's socket is removed when another agent starts or ends; live or young ones, and
+    other files, stay."""
     old, young, living, other = (target("obeys.py") for _ in range(4))
     paths = {p: agent.load(probing, p.pid) for p in (old, young, living)}
     for process in old, young:
@@ -531,7 +532,7 @@ def test_stopped_process(loaded, probing):
 
 @pytest.mark.parametrize("interpreter", support.one_per_version(first=(3, 7)), ids=repr)
 def test_subinterpreters(interpreter, tmp_path, probing):
-    """Code is evaluated in the first interpreter, whatever others do."""
+    """Code is evaluated in the main interpreter, whatever the others do."""
     script = tmp_path / "interpreters.py"
     script.write_text(
         "import os, sys, threading\n"

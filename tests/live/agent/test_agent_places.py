@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The agent in other namespaces, roots and users, and in what a process turns into."""
+"""The agent in other namespaces, roots and users, and in processes that fork or call exec."""
 import json
 import os
 import shutil
@@ -58,7 +58,8 @@ def test_pid_namespace(newest, probing):
 @needs("no network namespaces here", "unshare", "-n", "true")
 @pytest.mark.parametrize("tmp", ["", "mount -t tmpfs -o ro none /tmp && "])
 def test_network_namespace(newest, probing, tmp):
-    """A file is found in any; an abstract name is not, and the command says what it needs."""
+    """A socket file is found from any namespace; an abstract name is not, and the command says what it
+    needs."""
     env = {key: value for key, value in newest.env.items() if key != "XDG_RUNTIME_DIR"}
     with Started(["unshare", "-n", "-m", "sh", "-c", tmp + "exec \"$@\"", "sh", newest.exe, "-c",
                   SCRIPT.read_text()], rest=1, env=env) as process:
@@ -71,7 +72,7 @@ def test_another_user_s_process(probing, somebody, before):
     """Also where that user is root in a namespace of its own, which does not know our root."""
     if before and not environment.runs(*before, "true"):
         pytest.skip("no user namespaces here")
-    # In a namespace it would take, or leave, the folder in /tmp of the user that it is there.
+    # In a namespace it would use, or leave behind, the folder in /tmp of its user there.
     inside = ["unshare", "-m", "sh", "-c", other_tmp(), "sh"] if before else []
     command = [*inside, "setpriv", "--reuid", somebody, "--regid", somebody, "--clear-groups", *before,
                SYSTEM[0].exe, "-c", SCRIPT.read_text()]
@@ -98,7 +99,7 @@ def obey(process, *lines):
 
 @pytest.mark.parametrize("way", ["os.fork()", "os.forkpty()[0]"])
 def test_a_child_of_fork(interpreter, target, probing, way):
-    """It has no agent and nothing of ours open, can be given one of its own, and ends as it would."""
+    """The child has no agent and none of our descriptors, can get an agent of its own, and ends normally."""
     process = target("obeys.py", interpreter=interpreter)
     path = agent.load(probing, process.pid)
     with Client(path) as client:
@@ -123,7 +124,7 @@ def test_a_child_of_fork(interpreter, target, probing, way):
 
 
 def test_children_of_many_kinds(newest, target, probing):
-    """What starts them does not matter; the parent's agent goes on."""
+    """The way of starting them does not matter; the parent's agent continues."""
     process = target("obeys.py")
     path = agent.load(probing, process.pid)
     obey(process, "import subprocess, multiprocessing, concurrent.futures",
@@ -158,7 +159,7 @@ def test_ways_to_end(interpreter, target, probing, ending, status):
 
 
 def test_functions_at_exit_come_in_their_order(newest, target, probing):
-    """Ours is called among them, and code can be evaluated in those of the program."""
+    """Our function is called in order among them, and code can be evaluated in the program's."""
     process = target("obeys.py")
     obey(process, "import atexit; atexit.register(lambda: (os.write(1, b'first\\n'), os.read(0, 1)))")
     assert probing(process.pid, "eval", "1").out == "1\n"
@@ -185,7 +186,7 @@ def test_no_descriptor_left(newest, target, probing):
 
 
 def test_two_libpythons(probing, tmp_path):
-    """The one that is initialised answers."""
+    """The initialised one answers."""
     libraries = [environment.parts(i)[1] for i in support.INTERPRETERS if not i.chroot]
     libraries = [library for library in libraries if library and library.startswith("/usr/lib")]
     if not libraries or shutil.which("cc") is None:

@@ -33,7 +33,7 @@ def crashing(target, probing, tmp_path):
 
 
 def die(process, where, how):
-    """Its exit status, stderr, and what became of it."""
+    """Its exit status, stderr, and crash record."""
     process.send(("%s %s\n" % (where, how)).encode())
     assert process.line() == "dying"
     code, _ = process.wait()
@@ -225,7 +225,7 @@ def test_the_last_events_of_a_crash(target, probing, newest, tmp_path):
     sql = "SELECT name, pid FROM python.trace_event ORDER BY timestamp DESC LIMIT 1"
     done = probing(record, "query", "-f", "json", sql)
     assert json.loads(done.out) == [{"name": "last", "pid": process.pid}], done
-    # Without the folder there are no such rows, and the rest is there.
+    # Without the folder those rows are missing, and the rest is there.
     os.rename(str(folder), str(tmp_path / "moved"))
     assert "no such table" in probing(record, "query", sql).err
     assert probing(record, "query", "SELECT 1").code == 0

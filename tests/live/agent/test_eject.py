@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Taking the agent out again: what is gone then, what stays and why, and doing it often."""
+"""Ejecting the agent: what is gone then, what stays and why, and repeated ejects."""
 import json
 import os
 import shlex
@@ -95,7 +95,8 @@ KEEPS = [
 @pytest.mark.parametrize("keeps,goes,later", KEEPS)
 @pytest.mark.parametrize("interpreter", support.one_per_version(), ids=repr)
 def test_what_code_keeps(interpreter, target, probing, keeps, goes, later):
-    """Streams and frames may be kept; a function of the library keeps it, and is told of."""
+    """Evaluated code may keep streams and frames; a kept function of the library keeps the library, which
+    is reported."""
     process = target("obeys.py", interpreter=interpreter)
     done = probing(process.pid, "eval", keeps)
     assert done.code == OK, done
@@ -124,7 +125,7 @@ def test_a_call_that_the_main_thread_owes(newest, target, probing):
 
 @pytest.mark.parametrize("interpreter", support.one_per_version(last=(3, 6)), ids=repr)
 def test_a_program_without_a_gil(interpreter, target, probing):
-    """What would make the GIL is asked for, and may come late: until then the library stays."""
+    """The call that enables the GIL is requested, and may come late: until then the library stays."""
     process = target("evaluated.py", "alone", interpreter=interpreter)
     done = probing(process.pid, "eval", "--timeout", "0.2", "1")
     assert done.code == 5 and "until that thread makes it" in done.err, done
@@ -152,7 +153,7 @@ IN_CHILD = (b"child = os.fork(); child or (os.write(1, b'child\\n'), [exec(line(
 
 
 def test_out_of_a_child_of_fork(interpreter, target, probing):
-    """What the parent's agent made is in the child as well, and garbage collections look at all of it."""
+    """The child also has the objects of the parent's agent, and garbage collections traverse all of them."""
     process = target("obeys.py", interpreter=interpreter)
     assert probing(process.pid, "eval", "1").out == "1\n"
     process.send(IN_CHILD)

@@ -55,7 +55,7 @@ ROWS = [
     ("input('?')", "?", "EOFError: stdin is the program's own", FAILED),
     ("exit()", "", "SystemExit", FAILED),
     ("'a text'\nNone", "", "", OK),
-    ("__doc__[:4]", "'What'\n", "", OK),  # is the program's still
+    ("__doc__[:4]", "'What'\n", "", OK),  # still the program's
     ("from __future__ import division\n1 / 2", "0.5\n", "", OK),
     ("'x'\nfrom __future__ import annotations\ndef f(x: nope): pass\nf.__annotations__",
      "{'x': 'nope'}\n", "", OK),
@@ -92,14 +92,14 @@ def test_rows(interpreter, target, probing):
 
 
 def test_tracebacks_show_lines(interpreter, target, probing):
-    """Those of the code itself, never those of other code of the same name."""
+    """Tracebacks show lines of the code itself, never of other code with the same name."""
     process = target("evaluated.py", "idle", interpreter=interpreter)
     done = evaluate(probing, process, "def f(x):\n    return 1 / x\n\nf(0)")
     assert re.search(r'File "<probing-\d+>", line 4, in <module>\n    f\(0\)\n', done.err), done
     assert re.search(r'", line 2, in f\n    return 1 / x\n(?: +~~\^~~\n)?ZeroDiv', done.err), done
     done = evaluate(probing, process, "'other'\n'code'\nf(0)")
     assert re.search(r'", line 2, in f\nZeroDivisionError', done.err), done
-    # Lines are there for what the code itself prints, and gone afterwards.
+    # Lines are available for tracebacks of the code itself, and gone afterwards.
     assert "return 1 / y" in evaluate(probing, process, "import traceback\ndef g(y):\n    return 1 / y\n"
                                       "try: g(0)\nexcept Exception: traceback.print_exc()").err
     assert evaluate(probing, process, "import linecache; len([name for name in linecache.cache "
@@ -133,7 +133,7 @@ for way in sorted(ways):
 
 @pytest.mark.parametrize("interpreter", support.one_per_version(), ids=repr)
 def test_processes_of_code_can_be_signalled(interpreter, target, probing, tmp_path):
-    """They block what the main thread blocks, however they are started, and not what ours do."""
+    """However they are started, processes block the main thread's signals, not those of our threads."""
     process = target("evaluated.py", "idle", interpreter=interpreter)
     code = STARTS.replace("FILE", repr(str(tmp_path / "status")))
     done = evaluate(probing, process, code)
@@ -210,7 +210,7 @@ def test_main_thread_that_sleeps_is_not_reached(newest, target, probing):
     assert done.code == TIMEOUT and time.monotonic() - start < 30, done
     assert "main thread executed no Python code within 0.5 s" in done.err and "asleep" in done.err
     assert str(process.pid) in done.err
-    # What was given up is not run when the thread comes by after all.
+    # Abandoned code does not run when the thread reaches it after all.
     process.send(b"x")
     assert process.line() == "awake"
     done = evaluate(probing, process, "--thread", "agent", "'fine'")
@@ -274,7 +274,7 @@ def test_time_out_and_interrupts(interpreter, target, probing):
     done = evaluate(probing, process, "--timeout", "2", "print('begun')\nwhile True: pass")
     assert (done.code, done.out) == (TIMEOUT, "begun\n") and time.monotonic() - start < 20, done
     assert "ran for over 2 s" in done.err
-    # Ctrl-C: what it interrupts raises KeyboardInterrupt, which the code may catch.
+    # Ctrl-C raises KeyboardInterrupt in the code, which may catch it.
     with subprocess.Popen([support.BINARY, str(process.pid), "eval",
                            "import time\n"
                            "try:\n    print('begun')\n    while True: time.sleep(0.001)\n"
@@ -411,7 +411,7 @@ def test_shut_down_is_refused(interpreter, target, probing, tmp_path):
 
 
 def test_before_it_begins_and_after_it_ended(probing, newest, tmp_path):
-    """A program that has a Python for as long as it is asked to."""
+    """A program that runs Python only for as long as requested."""
     source = support.HERE / "programs" / "env_finalized.c"
     binary = tmp_path / "finalized"
     script = 'cc -o "$0" "$1" $(/usr/bin/python3-config --embed --ldflags)'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Evaluating code in a frame of a paused program, and on the event loop of one that runs."""
+"""Evaluates code in a frame of a paused program, and on the event loop of a running one."""
 import json
 import subprocess
 
@@ -35,7 +35,7 @@ def test_code_in_a_frame(interpreter, probing):
             assert run(*in_worker, "0", "rows, label, [label for _ in rows]") == \
                 ("([1, 2, 3], 'inner', ['inner', 'inner', 'inner'])\n", "")
             assert run(*in_worker, "0", "turn == (lambda: turn)()")[0] == "True\n"
-            # What is new is the module's; a variable can be set from 3.13 on.
+            # New names are the module's; a variable can be set from 3.13 on.
             out, err = run(*in_worker, "1", "fresh = 7\nname = 'other'")
             assert not out and ("before Python 3.13" in err) == (interpreter.version < (3, 13))
             assert run(*in_worker, "1", "name, fresh")[0] == \
@@ -87,7 +87,7 @@ def test_code_on_the_loop(interpreter, probing):
         assert "KeyError: 'told'" in err and "in fail" in err and "probing agent" not in err
         assert "SyntaxError" in run("await", code=FAILED)[1]
         assert run("--timeout", "0.5", "await asyncio.sleep(1000)", code=TIMEOUT)
-        # It was cancelled, and the program goes on.
+        # It was cancelled, and the program continues.
         assert run("while len(asyncio.all_tasks()) > 2:\n    await asyncio.sleep(0.01)") == ("", "")
         assert run("queue.put_nowait(6)") == ("", "")
         assert process.line() == "got 6"

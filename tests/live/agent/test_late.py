@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An agent that is late, as on a busy machine, is waited for; why one does not answer is told."""
+"""A late agent, as on a busy machine, is waited for; the reason why an agent does not answer is reported."""
 import os
 import signal
 import subprocess
@@ -86,7 +86,7 @@ def test_other_threads_do_not_make_an_agent_late(stand_in, probing):
 
 @pytest.mark.parametrize("mode", ["idle", "busy"])
 def test_stopped_while_code_runs(mode, target, probing, newest):
-    """The reason is told, and afterwards all is as it was."""
+    """The reason is reported, and the program is unharmed afterwards."""
     process = target("evaluated.py", mode, interpreter=newest)
     assert probing(process.pid, "eval", "1").out == "1\n"
     with subprocess.Popen([support.BINARY, str(process.pid), "eval", "--timeout", "1",
@@ -105,7 +105,7 @@ def test_stopped_while_code_runs(mode, target, probing, newest):
 
 
 def test_busy_machine(target, probing, newest):
-    """Whatever happens to the code, nobody says that the agent does not answer."""
+    """Whatever happens to the code, the command never claims that the agent does not answer."""
     process = target("evaluated.py", "busy", interpreter=newest)
     spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
                 for _ in range(2 * os.cpu_count())]

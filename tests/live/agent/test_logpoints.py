@@ -305,7 +305,7 @@ LET_GO = 1 + BATCHES[:BATCHES.index("batch = None")].count("\n")
 
 
 def test_no_value_is_kept(probing, interpreter, tmp_path):
-    """Up to Python 3.12 a frame keeps what is read of its variables."""
+    """Up to Python 3.12 reading a frame's variables keeps them alive in the frame."""
     file = tmp_path / "batches.py"
     file.write_text(BATCHES)
     with support.Program([interpreter.exe, file], env=interpreter.env) as process:
@@ -347,7 +347,7 @@ while True:
 
 
 def test_generators_that_are_dropped(interpreter):
-    """From 3.13 on they end without an event: what is told of them is not of another one."""
+    """From 3.13 on they end without an event: their locations are not confused with another frame's."""
     with support.Program([interpreter.exe, "-c", ABANDONED], env=interpreter.env) as process:
         assert process.line() == "ready"
         # Most calls are over the rate.

@@ -38,7 +38,7 @@ class Threadless(support.Target):
             support.wait_for_rest(self.pid)
 
     def end(self):
-        """What it found, all that it printed afterwards, its exit status and stderr."""
+        """Its findings, its later output, its exit status and stderr."""
         os.kill(self.pid, signal.SIGUSR1)
         self.send(b"\n\n")
         found = json.loads(self.line())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Times of the GPU in sampled steps, with a library that stands for CUDA's driver;
-memory/test_gpu_training.py has the real one."""
+"""Times of the GPU in sampled steps, with a stand-in for CUDA's driver; memory/test_gpu_training.py has
+the real one."""
 import json
 import shutil
 import subprocess
@@ -83,7 +83,7 @@ def test_rows(probing, on_gpu):
             continue
         call = calls[row["local_step"], row["seq"], row["stage"]]
         assert (row["module"], row["step"]) == (call["class"] and call["module"], call["step"])
-        # This one's clock is the same, and its events are around what the hooks time.
+        # This stand-in's clock is the same, and its events are around the hooks' measurements.
         assert row["duration"] * 1.0001 >= call["duration"], (row, call)
         assert row["duration"] <= whole.get(row["local_step"], row["duration"]) * 1.0001, row
         of.setdefault(row["local_step"], set()).add((row["seq"], row["stage"]))
@@ -100,7 +100,7 @@ def test_exact(probing, on_gpu):
     done = probing(on_gpu.pid, "perf", "--torch", "--exact", "--json", "--steps", "5")
     assert done.code == OK, done
     found = json.loads(done.out)
-    # Also those of the last step.
+    # Including those of the last step.
     assert found["steps"] == found["gpu_steps"] == 5
     assert found["gpu_ms"] > found["gpu_optimizer_ms"] > 0
     for node in found["nodes"]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Many steps of torch that the agent times: what they cost, what they leave in memory, and how exact the
-times are beside those that a program and torch.profiler tell of the same calls."""
+"""Many torch steps timed by the agent: their cost, their memory, and how exact the times are, compared
+with the program's own and torch.profiler's times of the same calls."""
 import json
 import os
 import signal
@@ -15,7 +15,7 @@ import support
 import training
 from environment import OK
 
-CLOSE = 0.03  # of a duration that two clocks tell of the same call
+CLOSE = 0.03  # difference of two clocks for the same call
 LEAST = 1e-6  # seconds: digits of torch.profiler's clock
 # A step that left 22 bytes, or a sampled one 220, would be found out.
 GROWTH, STEPS = 2 << 20, support.count(10_000, 100_000)
@@ -79,7 +79,7 @@ def test_cost_at_the_default_rate(probing, torch):
 
 
 def stored(process):
-    """What 'probing record' has of the ring of its steps."""
+    """The rows of its steps stored by 'probing record'."""
     maps = Path("/proc/%d/maps" % process.pid).read_text().splitlines()
     ring, = {Path(line.split()[-1]) for line in maps if line.endswith("/python.torch_step_timing.ring")}
     return [each for each in ring.parent.iterdir() if "torch_step_timing" in each.name and each.suffix == ".cold"]
@@ -103,7 +103,7 @@ def test_stored_rows_count_once(probing, torch):
 
 
 def beside(probing, process, word):
-    """By module, the durations that we and the program tell of the same calls: (ours, clock, profiler)."""
+    """By module, the durations of the same calls: (ours, the program's clock, profiler's)."""
     process.send(word.encode() + b"\n")
     done = probing(process.pid, "perf", "--torch", "--exact", "--json", "--steps", "10")
     process.send(b"\n")
@@ -130,7 +130,7 @@ def test_calls_beside_other_clocks(probing, torch):
                 pairs = [(call[0], call[which]) for call in calls]
                 print(torch, word, module, statistics.median(ours for ours, _ in pairs), statistics.median(
                     ours / theirs - 1 for ours, theirs in pairs))
-                # The program looks at its clock within what the hooks are around.
+                # The program reads its clock within the hooks' interval.
                 if module != "net":
                     assert all(ours >= theirs - LEAST for ours, theirs in pairs), (module, pairs)
                 if module != "net.short":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a model is called by its timed calls, and that nothing stays of the variables that were looked at."""
+"""Names of a model in timed calls; no variable that was read is kept alive."""
 import json
 import os
 
@@ -126,7 +126,7 @@ main()
 @pytest.mark.parametrize("torch", training.TORCHES, ids=repr)
 @pytest.mark.parametrize("setting", ["probing.torch.profiling=1", "probing.watch=line@main"])
 def test_no_variable_is_kept(probing, torch, setting):
-    """Up to Python 3.12 a frame keeps what is read of its variables: a batch would stay until the end."""
+    """Up to Python 3.12 reading a frame's variables keeps them alive: a batch would stay until the end."""
     with Steps(torch, KEEPS) as program:
         more = program.step()
         assert probing(program.pid, "config", setting).code == OK

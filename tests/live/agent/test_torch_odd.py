@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Trainings that go wrong, models that go away, and what only looks like torch."""
+"""Trainings that fail, models that are freed, and objects that only look like torch's."""
 import json
 import os
 
@@ -43,7 +43,7 @@ def test_what_raises_is_followed_by_whole_steps(probing, steps, where):  # noqa:
 
 
 def test_models_that_go_away(probing, steps):  # noqa: F811
-    """Each step has a model of its own: names are found, and nothing is kept of those that are gone."""
+    """Each step has a new model: names are found, and freed models are not kept alive."""
     set_share(probing, steps, ALL)
     steps.program.send(b"churn\n")
     found = []
@@ -103,7 +103,7 @@ sys.stdin.readline()
 
 
 def test_operations_in_a_child(probing, tmp_path):
-    """Those of a child after fork() are told once, though its parent was recorded, too."""
+    """Operations of a child after fork() are recorded once, though its parent was recorded too."""
     training.check()
     with support.Program([training.PYTHON, "-c", FORKED, tmp_path / "store"]) as process:
         assert process.line(timeout=100) == "ready"

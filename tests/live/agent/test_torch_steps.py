@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Steps of torch that the agent times by hooks: their rows, what they leave alone, and that they go."""
+"""Torch steps timed by the agent's hooks: their rows, their side effects, and their removal."""
 import json
 import os
 import re
@@ -54,7 +54,7 @@ def running(request):
 
 @pytest.fixture
 def steps(running, probing):
-    """One that has made one step. Importing torch takes long, so it is always the same process."""
+    """A process that has made one step. Importing torch takes long, so all tests share the process."""
     if probing(running.pid, "agent").code == OK:
         set_share(probing, running, "torch.profiling=off")
     running.do("anew")
@@ -81,7 +81,7 @@ def test_rows(probing, steps):
     assert "steps of torch are timed" in set_share(probing, steps, ALL)
     steps.do("run 4")
     timing = rows(probing, steps, "SELECT * FROM python.torch_step_timing ORDER BY local_step")
-    # The end of the first one is where the second begins; the program had made one before.
+    # The second step begins at the end of the first; the program had made one before.
     assert [row["kind"] for row in timing] == ["discovery", "sampled", "sampled"]
     assert [row["step"] for row in timing] == [3, 4, 5]
     assert [row["local_step"] - timing[0]["local_step"] for row in timing] == [0, 1, 2]
@@ -112,7 +112,7 @@ def test_rows(probing, steps):
     count = {}
     for row in trace:
         count[row["module"], row["stage"]] = count.get((row["module"], row["stage"]), 0) + 1
-    # One block is called twice; the cell three times; the checkpointed one is run again.
+    # One block is called twice; the cell three times; the checkpointed block is run again.
     assert count["trainer.net.blocks.0", "forward"] == 2 and count["trainer.net.blocks.1", "forward"] == 1
     assert count["trainer.net.rnn", "forward"] == 3 and count["trainer.net.rnn", "backward"] == 3
     assert count["trainer.net.kept", "forward"] == count["trainer.net.kept", "recompute"] == 1
@@ -174,7 +174,7 @@ def test_a_module_that_raises(probing, steps):
     found = rows(probing, steps, "SELECT step, seq, depth, parent FROM python.torch_trace "
                  "WHERE module = 'trainer.net' AND stage = 'forward'")
     assert [(row["depth"], row["parent"]) for row in found] == [(0, None)] * 4
-    # Of the call that was left, what had ended is there, and the next one is not within it.
+    # Of the call left by an exception, the ended parts are there, and the next call is not within it.
     found = rows(probing, steps, "SELECT depth, count(*) AS count FROM python.torch_trace WHERE step = 5 "
                  "AND stage = 'forward' AND module LIKE '%.inner' GROUP BY depth")
     assert [(row["depth"], row["count"]) for row in found] == [(2, 2 + 4)]
@@ -322,7 +322,7 @@ def test_exact_files(probing, steps, tmp_path):
     assert {("forward", "trainer.net: Model"), ("backward", "trainer.net: Model"),
             ("trainer.net: Model", "trainer.net.rnn: GRUCell"),
             ("trainer.net.blocks.0: Block", "trainer.net.blocks.0.inner: Sequential")} <= pairs
-    # All of the time that was timed is there, once.
+    # The timed parts cover all of the time once.
     parts = {part: sum(length for above, name, length in inside if above is None and name == part)
              for part in ("forward", "backward", "optimizer", "data loading", "other")}
     assert sum(parts.values()) / 1e3 == pytest.approx(found["duration_ms"], rel=0.01)
@@ -342,11 +342,11 @@ def exact(steps, *options):
 
 
 def test_two_at_once(steps):
-    """Each gets its steps, also when another one is done before."""
+    """Each client gets its steps, also when another one is done before."""
     steps.go()
     running = [exact(steps, "--json", "--steps", str(count)) for count in (3, 30, 30)]
     found = [json.loads(each.communicate(timeout=300)[0]) for each in running]
-    # What the others wanted is in the rows, too.
+    # The steps requested by others are in the rows too.
     assert [each["steps"] >= count for each, count in zip(found, (3, 30, 30))] == [True] * 3, found
     steps.stop()
 
@@ -357,7 +357,7 @@ def test_a_process_that_stands_still(steps, probing):
     since = time.time()
     with exact(steps, "--steps", "1000000", "-d", "3600s") as command:
         try:
-            # Before the agent is there, it has no rows, nor the process a table.
+            # Before the agent is loaded, there are no rows and no table.
             while "forward" not in probing(steps.pid, "query", "-f", "csv", "SELECT stage FROM "
                                            "python.torch_calls WHERE timestamp > %f LIMIT 1" % since).out:
                 assert command.poll() is None
@@ -408,7 +408,7 @@ for seq in range(20000):
 
 
 def hostile_code():
-    """A process can write what it likes to its rings: a chain of 20,000 calls, numbers without sense."""
+    """A process may write anything to its rings: a chain of 20,000 calls, invalid numbers."""
     source = (support.ROOT / "agent/torch/rows.c").read_text()
     columns = ["".join(re.findall('"([^"]*)"', re.search(
         r"%s_columns\[\] =(.*?);" % name, source, re.S).group(1))) for name in ("call", "step", "gpu")]
@@ -496,7 +496,7 @@ def test_from_the_start_and_told(probing, tmp_path):
 
 
 def test_memory_stays(probing, steps):
-    """Rows go round, and nothing is kept of a step: 100,000 of them in the long form."""
+    """The ring wraps, and no memory of a step is kept: 100,000 of them in the long form."""
     set_share(probing, steps, ALL)
     for _ in range(support.count(1, 20)):
         steps.do("run 100")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Models of many thousand modules, such as mixtures of experts: tables and times have them all, or say what they
-lack."""
+"""Models of many thousand modules, such as mixtures of experts: tables and times have all modules, or
+report what is missing."""
 import json
 import subprocess
 import time
@@ -81,7 +81,7 @@ def test_the_table_has_all(probing, torch):
         assert done.code == OK and json.loads(done.out) == [{"n": 66002, "parameters": 66000}], done
 
 def gpu_sums(rows):
-    """By module, the sums of forward over the steps of which all is known."""
+    """By module, the sums of forward over the completely known steps."""
     whole = {row["local_step"] for row in rows if row["stage"] == "step"}
     sums = {}
     for row in rows:
@@ -96,7 +96,7 @@ def test_times_of_a_gpu_that_are_not_whole(probing, torch, driver):  # noqa: F81
         assert process.line(timeout=400) == "ready"
         assert probing(process.pid, "eval", PRETEND % str(driver)).code == OK
         assert probing(process.pid, "config", "torch.profiling=0.000001").code == OK
-        # The first step gives the modules their names, in a step that is not among those that count.
+        # The first step, which is not counted, gives the modules their names.
         assert exact(process, "--steps", "1").returncode == OK
         since = time.time()
         done = exact(process, "--steps", "3", "--json")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A program that checks all it does, while code is evaluated in it and the agent comes and goes; and
-what of that stays in a process."""
+"""A program that checks its own work, while code is evaluated in it and the agent is loaded and ejected;
+and what of that stays in the process."""
 import json
 import os
 import signal
@@ -34,15 +34,15 @@ CODES = ["1 + 1", "import threading; threading.active_count()", "print('x' * 500
 
 
 def cost(pid):
-    """What a process has: descriptors, threads, mappings, resident bytes."""
+    """Costs of a process: descriptors, threads, mappings, resident bytes."""
     with open("/proc/%d/maps" % pid, encoding="utf-8") as maps:
         mappings = maps.read().count("\n")
     return agent.descriptors(pid), len(agent.tasks(pid)), mappings, agent.memory(pid)
 
 
 def lowest(pid, now):
-    """The same, by the smallest of some looks at what is resident: objects of the program itself, some
-    megabytes of them, come and go."""
+    """The same, with the smallest of several readings of resident bytes: some megabytes of the program's
+    own objects come and go."""
     ends = time.monotonic() + 5
     while time.monotonic() < ends:
         time.sleep(0.05)

@@ -19,7 +19,7 @@ def leb(number):
 
 
 def kind(code, tag, children, *attributes):
-    """How entries of this code look."""
+    """The form of entries with this code."""
     return (leb(code) + leb(tag) + bytes([children]) +
             b"".join(leb(name) + leb(form) for name, form in attributes) + b"\0\0")
 

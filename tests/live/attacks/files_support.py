@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Targets of another user than the one who reads them, and files that only some may read."""
+"""Targets of another user than the reader's, and files with restricted access."""
 import ctypes
 import os
 import select
@@ -16,7 +16,7 @@ import support
 
 # Files of tests that run side by side have users of their own: folders in /tmp are named by them.
 USER, GROUP = 2100 + 10 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]), 2345
-# One that every user may run: others may lie in a folder of root.
+# An interpreter that every user may run: others may lie in a folder of root.
 PYTHON = next((python for python in (sys.executable, "/usr/bin/python3")
                if Path(os.path.realpath(python)).parts[:2] not in (("/", "root"), ("/", "home"))),
               None)
@@ -83,7 +83,7 @@ exec(compile("print('ready', flush=True); sys.stdin.read()", sys.argv[1], "exec"
 
 
 def run(*words, timeout=120, **options):
-    """The command, by root; what it prints are bytes."""
+    """The command, run by root; output as bytes."""
     return subprocess.run([support.BINARY, *map(str, words)], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
                           check=False, **options)
@@ -111,7 +111,7 @@ class Openings:
             self._names[watch] = path
 
     def wait(self, timeout):
-        """Pairs of a path and what happened to it, at most after that many seconds."""
+        """Pairs of a path and its inotify event, for at most that many seconds."""
         select.select([self._fd], [], [], timeout)
         while True:
             try:

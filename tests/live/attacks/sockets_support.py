@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the tests share that play attacks on injection and on the agent's socket."""
+"""Code shared by the tests that attack injection and the agent's socket."""
 import os
 from pathlib import Path
 
 import support
 
 ATTACKER = 2001  # a user that has nothing to do with the user of the command
-# One that every user may run.
+# An interpreter that every user may run.
 SYSTEM_PYTHON = next((i.exe for i in support.INTERPRETERS if i.exe.startswith("/usr/bin/")), None)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A process of another user that looks as if it had an agent, and does what its argument says first.
+"""A process of another user that seems to have an agent; its argument chooses its first action.
 
 It is run by `python -c`, since that user may not be able to read this file."""
 import ctypes
@@ -13,7 +13,7 @@ import threading
 
 FOLDER = "/tmp/probing-%d" % os.getuid()
 MINE = []
-# What a terminal would act on: a title, the clearing of the screen, a bell, a change of direction.
+# Terminal control sequences: a title, the clearing of the screen, a bell, a change of direction.
 EVIL = b"\x1b]0;owned\x07\x1b[2J\xe2\x80\xae\xc2\x9b31m"
 REPLY = [b"version=1\n"]
 

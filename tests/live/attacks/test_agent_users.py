@@ -35,7 +35,7 @@ def abstract_names(pid):
 
 
 def steals(name):
-    """What the attacker gets who connects to that name."""
+    """What an attacker gets by connecting to that name."""
     script = (support.HERE / "agent.py").read_text("utf-8") + STEAL
     done = subprocess.run([SYSTEM_PYTHON, "-c", script, name], preexec_fn=as_attacker, cwd="/",
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -69,7 +69,7 @@ def squatted():
 @needs("no user namespaces here", "unshare", "-m", "unshare", "-U", "true")
 @pytest.mark.parametrize("mode, owner", [(0o700, ATTACKER), (0o755, ATTACKER), (0o1777, ATTACKER), (0o777, 0)])
 def test_a_user_namespace_where_the_folder_is_taken(probing, mode, owner):
-    """There is no abstract name there, and the folder looks like the process's own: another one is used."""
+    """Abstract names are missing there, and the folder seems to be the process's own: another one is used."""
     name = "/tmp/probing-65534"
     command = ["unshare", "-m", "sh", "-c", other_tmp("mkdir %s" % name, "chmod %o %s" % (mode, name),
                                                       "chown %d %s" % (owner, name)), "sh",
@@ -103,7 +103,7 @@ def test_all_names_are_taken(probing, squatted):
 
 @HAS_MOUNTS
 def test_a_service_that_cannot_be_noted(probing, newest):
-    """Somebody else has made the folder that tells which services there are."""
+    """Another user has made the folder that lists services."""
     script = other_tmp("mkdir -m 700 /tmp/probing-0", "chown %d /tmp/probing-0" % ATTACKER)
     inside = ["unshare", "-m", "sh", "-c", script, "sh"]
     with Started([*inside, newest.exe, "-c", SCRIPT], rest=1,

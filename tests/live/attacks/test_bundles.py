@@ -127,7 +127,7 @@ def test_looks_that_make_no_sense(members, tmp_path, text):
 
 
 def test_texts_in_looks_are_no_orders_for_a_terminal(members, tmp_path):
-    """The job, hosts, commands, frames: all are the words of whoever wrote the file."""
+    """The job, hosts, commands, frames: all texts come from the author of the file."""
     document = json.loads(members["looks-0.json"])
     document.update(job=EVIL, host=EVIL)
     for rank in document["ranks"]:

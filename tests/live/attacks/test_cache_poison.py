@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A user's copy of a file says that it is another one, by its build-id, and tells wrong things. What root
-learns of it must not be used for the other one."""
+"""A user's file claims by its build-id to be another one, and contains wrong data. Root's results for it
+must not be used for the other file."""
 import os
 import shutil
 import subprocess
@@ -68,7 +68,7 @@ def test_layout_of_a_false_python(folder, theirs):
 
 
 def test_layout_of_a_users_own_python(theirs):
-    """Kept in the cache of that user, who owns it."""
+    """Cached by that user, who owns the file."""
     own, cache = python_that_says(theirs, HARMLESS), theirs / "cache"
     binary = shutil.copy(support.BINARY, theirs / "probing")
     with program(FRAME, "a.py", python=own) as process:
@@ -114,4 +114,4 @@ def test_functions_of_a_false_library(folder, theirs):
             done = look(process.pid, cache, "--native")
             assert done.returncode == OK and name in done.stdout, done
     names = [name.split("-")[0].split(".")[0] for name in kept(cache, "lines")]
-    assert names.count("7072626174746163") == 2, "what is kept of both is not kept apart"
+    assert names.count("7072626174746163") == 2, "the cached data of both files is mixed"

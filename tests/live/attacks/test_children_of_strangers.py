@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Root records a process of another user with its children, and the user chooses what these are."""
+"""Root records a process of another user with its children, which that user chooses."""
 import json
 import os
 import time
@@ -14,7 +14,7 @@ from test_later_features import EVIL, SECRET, harmless
 
 pytestmark = needs_root
 
-# Each mode starts children of one kind until it is killed; "kept" ones are told on stdout.
+# Each mode starts children of one kind until it is killed; "kept" ones are printed on stdout.
 PARENT = """
 import ctypes, os, signal, subprocess, sys, time
 mode, evil, secret = sys.argv[1:]
@@ -113,7 +113,7 @@ def test_children(folder, theirs, mode):
             harmless((folder / "x.collapsed").read_bytes())
             result = json.loads(run(made, "perf", "--json").stdout)
             assert result["processes"][0]["pid"] == process.pid
-            # Others that look at all processes trace these too, for moments.
+            # Other readers of all processes also trace these for moments.
             wait_until(lambda: tracer_of(process.pid) == 0)
             assert process.alive()
             for pid in kept:

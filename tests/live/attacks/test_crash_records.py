@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What another user can try on crash records: the folder that root's process writes to, and files that
-root lists and reads."""
+"""Attacks of another user on crash records: the folder that root's process writes to, and files that root
+lists and reads."""
 import os
 import signal
 import struct

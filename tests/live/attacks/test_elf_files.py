@@ -61,7 +61,7 @@ def test_debug_file_that_is_a_fifo(theirs):
 
 
 class Cutter(threading.Thread):
-    """Cuts a file off each time that somebody opens it, and puts it back when it is closed."""
+    """Truncates a file each time it is opened, and restores it when it is closed."""
 
     OPEN, CLOSE = 0x20, 0x10
 
@@ -81,7 +81,7 @@ class Cutter(threading.Thread):
                     self.put_back()
 
     def put_back(self):
-        # Not by open(), which would tell of itself.
+        # Not by open(), which would cause an event of its own.
         os.truncate(self.path, len(self.content))
         os.pwrite(self.file, self.content, 0)
 
@@ -171,7 +171,7 @@ def test_section_that_grows_when_it_is_decompressed(theirs):
     give(library)
     with program(IN_LIBRARY, str(library)) as process:
         support.wait_for_sleep(process.pid, "pause", timeout=60)
-        # By a small program: what a process used at most includes what its parent does.
+        # By a small program: a process's peak memory includes its parent's at fork.
         done = subprocess.run([sys.executable, "-c", MEASURE, support.BINARY, "-t", str(process.pid),
                                "debug", "--dump", "--native"],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Attacks on `probing serve`: by other users of the machine, by pages of other sites that its user
-looks at, and by whoever can send bytes to its port."""
+"""Attacks on `probing serve`: by other users of the machine, by pages of other sites in its user's
+browser, and by anyone who can send bytes to its port."""
 import concurrent.futures
 import http.client
 import os
@@ -37,7 +37,7 @@ def gateway(program):
 
 @pytest.fixture
 def own(program):
-    """One that is not asked by other tests, for what it remembers."""
+    """A gateway of its own, since other tests would change its state."""
     with Gateway(program.pid, "--allow-write") as running:
         yield running
 
@@ -226,7 +226,7 @@ def test_a_socket_is_of_no_use_to_another_user(program):
         with Gateway(program.pid, address="unix:" + place) as gateway:
             words = [SYSTEM_PYTHON, "-c", code, place, str(program.pid), gateway.token]
             assert subprocess.check_output(words, cwd="/", timeout=60, preexec_fn=as_attacker) == b"kept out\n"
-            # Whoever was let in by mistake, and even knows the token, changes nothing.
+            # A client with a stolen token still changes nothing.
             os.chmod(place, 0o666)
             assert subprocess.check_output(words, cwd="/", timeout=60, preexec_fn=as_attacker) == b"403\n"
             assert subprocess.check_output(words, cwd="/", timeout=60) == b"200\n"
@@ -260,7 +260,7 @@ def test_wrong_tokens_have_to_wait(own):
     assert {answer.status for answer in answers} == {401, 429}
     late = next(answer for answer in answers if answer.status == 429)
     assert int(late.headers["retry-after"]) > 0
-    # The right one is not told from a wrong one meanwhile.
+    # Meanwhile the right token gets the same answer as a wrong one.
     assert own.ask("/v1").status == 429
 
 
@@ -301,7 +301,7 @@ def test_sql_only_reads(gateway, program, tmp_path):
 
 
 def test_names_are_data(gateway):
-    """What a target calls its threads and functions comes as JSON that no browser takes for a page."""
+    """A target's names of threads and functions are sent as JSON that no browser takes for a page."""
     name = "</script><script>alert(1)</script>\u2028\x1b[31m"
     code = "import threading, sys\nthreading.current_thread().name = %r\nprint(flush=True)\n" \
            "sys.stdin.read()" % name
@@ -391,7 +391,7 @@ def test_garbage(gateway, data):
 
 
 def test_many_requests_leave_no_memory_behind(gateway, program):
-    """Also those that fail, and those whose client leaves at once."""
+    """Including failed requests, and those whose client leaves at once."""
     def some(count):
         connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=60)
         token = {"Authorization": "Bearer " + gateway.token}
@@ -428,7 +428,7 @@ def test_a_hundred_clients_at_once(gateway, program):
 
 
 def test_the_token_is_nowhere_else(own, program):
-    """Not in the environment or the words of the commands, nor in what is logged."""
+    """The token is not in the environment, the words of the commands, or the log."""
     body = b'{"sql": "SELECT sum(value) FROM generate_series(1, 10000000000)", "timeout": 60}'
     with own.connect() as connection:
         connection.sendall(b"POST /v1/targets/%d/query?token=%s HTTP/1.1\r\nHost: %s\r\n"

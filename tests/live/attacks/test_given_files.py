@@ -27,7 +27,7 @@ def test_a_library_that_is_a_pipe(build, probing, pipe):
 
 
 def test_code_from_a_pipe(target, probing, pipe):
-    """Nobody writes: an error. Somebody does, or did: what was written is run."""
+    """Without a writer: an error. With one, present or past: the written code is run."""
     process = target("obeys.py")
     done = probing(process.pid, "eval", "-f", pipe)
     assert done.code == USAGE and "nobody writes" in done.err, done

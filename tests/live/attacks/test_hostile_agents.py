@@ -76,7 +76,7 @@ ASKS = r"\bprb_(agent_request|agent_ask|agent_stop|eval_run|eval_show)\("
 
 
 def test_no_command_is_forgotten():
-    """What asks an agent has a row above."""
+    """Every command that talks to an agent has a row above."""
     found = {str(path.relative_to(support.ROOT)) for path in support.ROOT.glob("*/**/*.c")
              if path.relative_to(support.ROOT).parts[0] not in ("build", "tests")
              and re.search(ASKS, path.read_text("utf-8"))}
@@ -88,8 +88,8 @@ def test_no_command_is_forgotten():
 @pytest.mark.parametrize("name", [name for name, row in ENDLESS.items()
                                   if row[1] and (row[2] <= 10 or support.LONG)])
 def test_other_frames_all_the_time(probing, kind, name, tmp_path):
-    """A deadline is one of the exchange, and not of each frame: what is answered has so long, and
-    some seconds more, whatever the agent sends."""
+    """A deadline applies to the whole exchange, not to each frame: an answer comes within it and some
+    seconds more, whatever the agent sends."""
     _, words, seconds = ENDLESS[name]
     typed = tmp_path / "typed"
     typed.write_text("1\n", "ascii")
@@ -99,7 +99,7 @@ def test_other_frames_all_the_time(probing, kind, name, tmp_path):
         took = time.monotonic() - began
         assert done.code == TIMEOUT and re.search(
             "goes on sending, and never answers|did not say in time", done.err), done
-        # One for the slack of code, two for what comes late, two for all else.
+        # One for the slack of code, two for late answers, two for all else.
         assert took < seconds + 5, (took, done)
 
 
@@ -108,12 +108,12 @@ def test_other_frames_all_the_time(probing, kind, name, tmp_path):
     (("debug", "--pause", "--max", "1s", "--within", "1s"), 2),
     (("debug", "--pause", "--max", "1s"), 6)], ids=lambda word: " ".join(word) if isinstance(word, tuple) else "")
 def test_one_byte_at_a_time(probing, words, limit):
-    """What comes in time is not all that has to. The command says so itself, and is not killed."""
+    """Each byte is in time, but the whole is not. The command reports that itself, and is not killed."""
     with HostileAgent("trickle") as target:
         began = time.monotonic()
         done = probing(target.pid, *words)
         assert done.code == TIMEOUT and done.err.strip(), done
-        # The greeting may take two seconds, a look at what the agent does one.
+        # The greeting may take two seconds, checking the agent's activity one.
         assert time.monotonic() - began < limit + 6, done
 
 
@@ -133,7 +133,8 @@ def test_an_endless_answer_is_not_collected(probing):
 
 
 def test_ctrl_c_ends_an_endless_answer():
-    """The first one is for the code, which an honest agent would interrupt; the next one ends it."""
+    """The first Ctrl-C is for the code, which an honest agent would interrupt; the next one ends the
+    command."""
     with HostileAgent("flood") as target:
         command = subprocess.Popen([support.BINARY, str(target.pid), "eval", "1"],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -153,7 +154,7 @@ def test_ctrl_c_ends_an_endless_answer():
 @pytest.mark.parametrize("options", [(), ("--cc",)], ids=["python", "cc"])
 @pytest.mark.parametrize("kind", ["wild", "random", "endless"])
 def test_samples_of_allocations(probing, kind, options):
-    """Whatever the buffer holds, the command ends, and says what it could not use."""
+    """Whatever the buffer contains, the command ends, and reports unusable data."""
     with HostileAgent(kind) as target:
         done = probing(target.pid, "memory", "--sites", "1s", "--json", *options,
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)))

@@ -21,7 +21,7 @@ HEADER, COLUMN = 4096, 88
 
 @contextlib.contextmanager
 def serving(answer):
-    """A server whose answers are those of answer(statement): status, headers, parts of a body."""
+    """A server that replies with answer(statement): status, headers, parts of a body."""
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -186,7 +186,7 @@ def test_rings_of_another_user(ring, tmp_path):
         "user.e.ring": make_ring(b"user", b"e", [(b"number", 0)])[:5000],
         "user.f.ring": make_ring(b"user", b"f", [(b"text", 2)]),
         "user.g.ring": b"PRBRING\n" + os.urandom(9000),
-        # Tables of what the daemon itself reads of processes.
+        # Tables that the daemon itself reads from processes.
         "probing.metrics.ring": make_ring(b"probing", b"metrics", [(b"value", 1)]),
         "profile.samples.ring": make_ring(b"profile", b"samples", [(b"cpu_ns", 0)]),
     }
@@ -209,7 +209,7 @@ def test_rings_of_another_user(ring, tmp_path):
 @needs_clickhouse
 @needs_root
 def test_a_ring_that_says_it_is_another_users(ring, tmp_path):
-    """What names a row has the owner of the file: a copied header hides no other user's rows."""
+    """Rows are attributed to the owner of the file: a copied header hides no other user's rows."""
     copy = other_ring(ring)
     with clickhouse_server.running() as server:
         for path in (ring.parent, copy.parent):
@@ -222,7 +222,7 @@ def test_a_ring_that_says_it_is_another_users(ring, tmp_path):
 @needs_clickhouse
 @needs_root
 def test_rings_that_are_to_keep_a_daemon_busy(ring, tmp_path):
-    """Files full of holes, chunks of gigabytes, and slots that nobody wrote: the rest is sent."""
+    """Files full of holes, chunks of gigabytes, and unwritten slots: the rest is sent."""
     folder = ring.parent  # noqa: F811
     sparse = {"user.large.ring": (make_ring(b"user", b"large", [(b"number", 0)], 2 ** 40), 2 ** 41),
               "user.chunks.ring": (make_ring(b"user", b"chunks", [(b"number", 0)], 2 ** 40, 16), 2 ** 30),

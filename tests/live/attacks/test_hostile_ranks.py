@@ -25,7 +25,7 @@ esac
 shift 2
 exec sh -c "$1"
 """
-# What torch's module is called, without torch; with groups and arguments that nobody has.
+# Names like torch's module, without torch; with unknown groups and arguments.
 RANK = r"""
 import sys, time, types
 module = types.ModuleType("torch.distributed.distributed_c10d")
@@ -62,7 +62,7 @@ def test_ranks_that_lie():
         done = jobs.cluster("cluster", "hang", jobs.ADDRESS)
         assert done.returncode in (12, 13, 15, 16), done
         assert "\x1b" not in done.stdout + done.stderr, done
-        # One of the groups makes sense, and has a name that does not.
+        # One of the groups is valid, with a hostile name.
         assert "\\x1b[31mred of ranks 1,3)" in done.stdout, done
         assert "rank 3 " in done.stdout
         found = jobs.cluster("cluster", "hang", "--json", jobs.ADDRESS)
@@ -120,7 +120,7 @@ def test_hosts_that_never_end():
         assert "1 of 1 ranks answered: 0\n" in done.stderr and "data: the answer is too long\n" in done.stderr, done
 
 
-# What a process says of itself is its user's: title, modules, environment.
+# A process's title, modules and environment are chosen by its user.
 INSIDE = r"""
 import ctypes, mmap, os, sys, time, types
 ctypes.CDLL(None).prctl(15, b"ray::\x1b[2Jx", 0, 0, 0)

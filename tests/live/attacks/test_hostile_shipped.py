@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names, jobs and rings of another user's process, which root sends to ClickHouse: they stay what they are, text."""
+"""Names, jobs and rings of another user's process, which root sends to ClickHouse: they remain plain text."""
 import json
 import os
 import random
@@ -17,7 +17,7 @@ from files_support import USER, folder, give, needs_root, program  # noqa: F401 
 pytestmark = [needs_clickhouse, needs_root]
 PACKAGE = support.ROOT / "package"
 AGENT = Path(support.BINARY).with_name("libprobing-agent.so")
-# What divides cells, rows and statements, what is no UTF-8, and what is large.
+# Separators of cells, rows and statements, invalid UTF-8, and large texts.
 ODD = ["tab\there", "line\nbreak\r", "\\N", "nul\0inside", "it's `quoted` \\", "'); DROP TABLE x; --", "lone \udcff byte",
        "\x1b[2J", "\N{SNOWMAN}" * 40, "long" * 5000, "", " "]
 BURN = """
@@ -134,7 +134,7 @@ def test_a_job_is_text(server, folder, tmp_path, address, rank):  # noqa: F811
 
 
 def test_rings_that_are_damaged_on_purpose(server, folder, tmp_path):  # noqa: F811
-    """Bytes of a real ring, changed: whatever rows they make, no batch of them is one that the server cannot read."""
+    """Changed bytes of a real ring: whatever rows they make, the server can read every batch of them."""
     chance = random.Random(33)
     data, mine = folder / "data", folder / "4194298-1"
     data.mkdir(mode=0o700)

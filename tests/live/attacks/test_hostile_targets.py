@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Root injects a process of another user who wants to harm root by it."""
+"""Root injects a process of another user, which tries to harm root through that."""
 import os
 
 import pytest
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root is the one that 
 
 @pytest.fixture
 def roots(open_folder):
-    """A folder that everybody may enter, with what only root may read and write."""
+    """A folder that everybody may enter, with files that only root may read and write."""
     file = open_folder / "secret"
     file.write_text("root's own\n")
     file.chmod(0o600)
@@ -26,7 +26,8 @@ def roots(open_folder):
 
 @pytest.mark.parametrize("name", ["secret", "fifo"])
 def test_the_memory_file_is_another_file(build, roots, name):
-    """The number that memfd_create() gives is the target's word: whatever lies there is not opened."""
+    """The descriptor that memfd_create() returns is chosen by the target: an arbitrary file there is not
+    opened."""
     with Hostile(build, "memfd", roots / name) as target:
         code, _, err = faults.inject(target.pid, build.library())
         assert code == FAILED and "cannot load" in err, (code, err)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects that lie about themselves, or are too much: whatever is asked of them ends soon, is short,
-and sends nothing to the terminal but text."""
+"""Objects that lie about themselves, or are too large: every answer comes soon, is short, and sends
+nothing to the terminal but text."""
 
 import re
 import subprocess
@@ -76,7 +76,7 @@ def test_tables_and_dumps(liar):
 
 @pytest.fixture
 def framed(newest):
-    """Frames that pass for those of polars."""
+    """Frames that imitate those of polars."""
     with support.Target(newest, PROGRAM.with_name("hostile_frames.py")) as process:
         process.names = list(iter(process.line, "ready"))
         support.wait_for_sleep(process.pid, "pipe_read")

@@ -39,7 +39,7 @@ class Numbered(support.Program):
 
 
 NAMES = ["@probing-0-PID", "@probing-7-PID", "/tmp/probing-other-%d/agent-PID.sock" % os.getpid()]
-# Each of pytest's workers has to find the same tests, whatever its pid is.
+# Each of pytest's workers must find the same tests, whatever its pid is.
 IDS = ["root", "other-user", "other-folder"]
 
 
@@ -78,7 +78,7 @@ def has_peer_pidfd():
 
 @pytest.mark.skipif(not has_peer_pidfd(), reason="this kernel does not tell (Linux 6.5 does)")
 def test_an_ended_process_of_the_same_user(build, probing):
-    """Its number and its user are those of the target, but it is another process."""
+    """It has the target's pid and user, but is another process."""
     folder = "/tmp/probing-%d" % ATTACKER
     with Impostor("speak", folder + "/agent-PID.sock") as impostor, Numbered(
             build, impostor.listener, attacker=True) as victim:

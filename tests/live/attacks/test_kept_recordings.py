@@ -34,7 +34,7 @@ def start_of(pid):
 
 
 def plant(place, process, path):
-    """A note as a recorder makes it, of whoever owns the folder."""
+    """A note like a recorder's, by the owner of the folder."""
     text = "%s background\n%s\n" % (start_of(process.pid), path)
     return write(place / ("perf-%d-%d" % (process.pid, process.pid)), text.encode(), 0o600,
                  os.stat(place).st_uid)
@@ -50,7 +50,7 @@ def knows_nothing(process, **options):
 
 
 def test_a_folder_of_another_user(folder, theirs, process, monkeypatch):
-    """What lies there is not believed, and nothing is written there."""
+    """Its files are not trusted, and nothing is written there."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
     theirs.rename(folder / "probing")
     theirs = folder / "probing"
@@ -86,7 +86,7 @@ def test_a_link_in_the_place_of_the_folder(folder, process, monkeypatch):
 
 
 def test_notes_of_another_user_are_not_asked(folder, process):
-    """Root looks among its own recorders, whatever the user of the process says."""
+    """Root searches its own recorders, whatever the target's user has noted."""
     place = Path("/tmp/probing-%d" % USER)
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(mode=0o700)
@@ -100,7 +100,7 @@ def test_notes_of_another_user_are_not_asked(folder, process):
 
 @pytest.mark.parametrize("owner", [0, OTHER], ids=["root", "other"])
 def test_a_folder_that_was_taken(process, owner):
-    """The user, whose folder somebody else has made: another one is used and found, and it is said why."""
+    """Another user has taken the folder's name: another folder is used and found, with a warning."""
     place = Path("/tmp/probing-%d" % USER)
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(mode=0o755)
@@ -137,7 +137,7 @@ def test_a_folder_that_was_taken(process, owner):
 
 @pytest.mark.parametrize("put", ["link", "fifo", "file", "nothing", "link to a recording"])
 def test_another_file_in_the_place_of_the_recording(folder, theirs, process, monkeypatch, put):
-    """Root has it written to a folder of the user, who may rename what lies there."""
+    """Root's recording is in a folder of the user, who may rename files there."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
     ring = theirs / "ring.profile"
     done = run(process.pid, "perf", "-b", "-o", ring)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What another user can try on recordings, snapshots, served processes and the rest of the command that
-came later: names, links, sockets, variables and files that root meets."""
+"""Attacks of another user on recordings, snapshots, served processes and later features: through names,
+links, sockets, variables and files that root reads."""
 import json
 import os
 import resource
@@ -18,7 +18,7 @@ from files_support import (  # noqa: F401 (fixtures)
 
 pytestmark = needs_root
 SECRET = b"only root may read this line\n"
-# What a terminal acts on, and what the formats of recordings use as separators.
+# Terminal control characters, and separators of recording formats.
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e;a 999\nb;c 7\t\r"
 
 BUSY = """
@@ -44,7 +44,7 @@ def harmless(text):
 
 @pytest.fixture
 def sticky(folder):
-    """A folder like /tmp: everybody makes files there, and nobody removes those of others."""
+    """A folder like /tmp: everybody can create files there, and nobody can remove other users' files."""
     path = folder / "sticky"
     path.mkdir()
     path.chmod(0o1777)
@@ -86,7 +86,7 @@ def test_a_link_of_root_is_followed(folder, sticky):
 
 
 def test_a_file_that_another_user_keeps_open_is_not_written(folder, sticky):
-    """It is replaced: what has the name then is root's, and nobody else can read it."""
+    """The file is replaced: the new one is root's, and nobody else can read it."""
     path = write(sticky / "out.collapsed", b"theirs\n", 0o666, USER, USER)
     with program(BUSY, "burn", "burn.py") as process, open(path, "rb") as kept:
         assert run(process.pid, "perf", "--duration", "0.3", "-o", path).returncode == OK
@@ -160,7 +160,7 @@ def test_variables_that_tell_ranks():
 
 
 def test_names_of_any_length():
-    """Bounded, whatever the program has put there."""
+    """Names of the program are cut to a bounded length."""
     code = """
 import sys, threading
 threading.current_thread().name = "n" * 300_000_000
@@ -174,7 +174,7 @@ exec(compile("def %s():\\n print('ready', flush=True); sys.stdin.read()\\n%s()" 
         assert json.loads(done.stdout)["threads"]
 
 
-# What a program says of probing
+# A program's variables about probing
 
 def test_variables_of_the_program_are_not_ours(theirs):
     """Where its agent, library or folders are is decided by root's environment alone."""
@@ -194,7 +194,7 @@ def test_variables_of_the_program_are_not_ours(theirs):
 
 
 def test_an_agent_that_is_a_link_to_a_socket_of_root(folder):
-    """Root's command connects to nobody but the process, and sends nothing to others."""
+    """Root's command connects only to the process, and sends nothing to others."""
     code = """
 import os, sys
 path = "/tmp/probing-%d/agent-%d.sock" % (os.getuid(), os.getpid())
@@ -255,7 +255,7 @@ def test_a_target_that_is_a_pipe_or_device(theirs, words):
 # Served processes
 
 def test_another_user_of_a_served_process(folder):
-    """Has no token, finds none, and is not told what runs there."""
+    """Another user has no token, finds none, and does not learn what runs there."""
     with program("print('ready', flush=True)\nwhile True: input()", user=0, group=0) as process:
         with remote.Service(process.pid) as service:
             env = dict(os.environ, HOME="/nonexistent")

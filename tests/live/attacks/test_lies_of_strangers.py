@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What another user's process can try on values and names that root asks for: C files of Cython, objects
-that claim to be greenlets or frames of pandas, command lines and stacks that `list` recognises."""
+"""Attacks of another user's process through values and names that root reads: C files of Cython, objects
+that imitate greenlets or frames of pandas, command lines and stacks that `list` recognises."""
 import json
 import os
 import resource
@@ -14,7 +14,7 @@ from files_support import (  # noqa: F401 (fixtures)
     AS_USER, PYTHON, USER, Openings, folder, give, needs_root, program, run, theirs, write)
 
 pytestmark = needs_root
-EVIL = "\x1b]0;owned\x07\x1b[2J\u202e\t\r"  # what a terminal acts on
+EVIL = "\x1b]0;owned\x07\x1b[2J\u202e\t\r"  # terminal control characters
 MEMORY = 2 << 30  # that the command may have
 LINE = b'  /* "secret.pyx":3 */\n'
 
@@ -31,7 +31,7 @@ def harmless(text):
 
 
 def asked(*words):
-    """The output; root's command ends well and says nothing that a terminal acts on."""
+    """The output; root's command succeeds and prints no terminal control characters."""
     done = run(*words, preexec_fn=limited)
     assert done.returncode == OK and len(done.stdout) < 4 << 20, done
     harmless(done.stderr)
@@ -220,7 +220,7 @@ def test_objects_that_claim_to_be_of_pandas():
         asked(process.pid, "dump", "--locals", "--all-names")
 
 
-# What `list` recognises
+# Programs that `list` recognises
 
 DEEP = """
 import os, sys, threading

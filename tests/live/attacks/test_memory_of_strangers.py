@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What another user's process can try on `memory`, the tables of torch and `perf --torch` of root: names
-for the terminal, classes that claim to be torch's, tables and buffers that claim to be huge."""
+"""Attacks of another user's process on root's `memory`, tables of torch and `perf --torch`: names for the
+terminal, classes that imitate torch's, tables and buffers that claim to be huge."""
 import json
 import os
 import resource
@@ -13,7 +13,7 @@ from environment import OK, PERMISSION
 from files_support import AS_USER, PYTHON, needs_root, program, run
 
 pytestmark = needs_root
-# What a terminal acts on.
+# Terminal control characters.
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e\t\r"
 MEMORY = 2 << 30  # that the command may have
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every option that names a file or folder to write: root, in a folder like /tmp, where another user was
-first with a symbolic link.  The options are those of the help, so that a new one needs a row here."""
+"""Every option that names a file or folder to write: used by root in a folder like /tmp, where another
+user has put a symbolic link first. The options come from the help, so that a new one needs a row here."""
 import os
 import re
 import stat
@@ -22,7 +22,7 @@ NOWHERE = "clickhouse://127.0.0.1:1/none"
 READ = "it is only read"
 PROFILE = ("perf", "--duration", "0.2")
 
-# What root runs, with PID for a process and PATH for the link; "…/" marks a folder that is written to.
+# Root's commands, with PID for a process and PATH for the link; "…/" marks a folder that is written to.
 FILES = {
     ("performance", "--output"): [
         *(("PID", *PROFILE, "-o", "PATH" + end) for end in (
@@ -73,7 +73,7 @@ PLACE = re.compile(r"\b(FILE|FOLDER|PATH|DIRS?|ADDR(ESS)?|SOCKET|K=V)\b")
 
 
 def completed():
-    """(command, option) of those that a shell completes by names of files."""
+    """(command, option) pairs that a shell completes with names of files."""
     command = None
     for line in run("completion", "zsh").stdout.decode().splitlines():
         begins = re.match(r"\t\t([a-z|]+)\) _arguments", line)
@@ -84,7 +84,7 @@ def completed():
 
 
 def places():
-    """(command, option) of those whose value is a place, by its name or by how it is completed."""
+    """(command, option) pairs whose value is a place, by its name or by its completion."""
     found = {each for each in completed() if each[1] != "--target"}
     for command in COMMANDS:
         text = run("help", command).stdout.decode()
@@ -99,7 +99,7 @@ def test_every_option_that_names_a_place_has_a_row():
     found = places()
     assert not {each for each in found if each not in known and ("*", each[1]) not in known}
     assert not {each for each in known if each[0] != "*" and each not in found
-                and ("*", each[1]) not in known}, "rows of options that are not there"
+                and ("*", each[1]) not in known}, "rows of missing options"
 
 
 def rows(table):
@@ -149,7 +149,7 @@ def test_a_file_of_root_behind_anothers_link(folder, sticky, words):  # noqa: F8
 @needs_root
 @pytest.mark.parametrize("words", rows(FILES))
 def test_nothing_is_made_behind_anothers_link(folder, sticky, words):  # noqa: F811
-    """A link to what is not there, and one on the way."""
+    """A dangling link, and a link within the path."""
     private = folder / "private"
     private.mkdir(0o700)
     link_of_another(str(sticky / "out") + path_of(words), private / "new")

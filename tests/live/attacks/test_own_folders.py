@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Folders that the program and its targets use: one that was there keeps its mode, and one that another user
-was first to make keeps nobody out."""
+"""Folders that the program and its targets use: an existing one keeps its mode, and one made first by
+another user keeps nobody out."""
 import json
 import os
 import re
@@ -94,7 +94,7 @@ def ranks(_, place):
 
 
 def script_history(_, place):
-    """At a terminal; here only what chooses its folder."""
+    """The history at a terminal; here only the choice of its folder."""
     code = "from probing import _prompt; print(_prompt.history())"
     return subprocess.run([PYTHON, "-c", code], check=True, stdin=subprocess.DEVNULL, timeout=60, cwd="/",
                           env=dict(PATH=os.environ["PATH"], PYTHONPATH=str(support.ROOT / "package"),
@@ -150,7 +150,7 @@ def test_every_variable_that_names_a_folder_has_a_row():
 @pytest.mark.parametrize("below", ["probing", "new/probing"])
 @pytest.mark.parametrize("use", ALL_PLACES.values(), ids=ALL_PLACES)
 def test_no_link_of_another_on_the_way(folder, sticky, use, below):  # noqa: F811
-    """In a folder like /tmp: what root is told to use lies behind a link that another user has put there."""
+    """In a folder like /tmp: the path given to root leads through a link of another user."""
     behind = folder / "behind"
     behind.mkdir()
     link = sticky / "sub"

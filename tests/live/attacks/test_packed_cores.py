@@ -33,7 +33,7 @@ def packed(path, kind, mib, piece):
 
 
 def on_a_disk(mib, path):
-    """What a dump of the core says on a disk of that size; and what was free there meanwhile, at least."""
+    """The dump of a core on a disk of that size, and the least free space meanwhile."""
     script = """
         mount -t tmpfs -o size=%dm none /mnt && cd / || exit 99
         TMPDIR=/mnt "$@" & dump=$!

@@ -52,7 +52,7 @@ def library_with(theirs, **sections):
 
 
 def frames_of(process, library):
-    """What root sees of the library's frames."""
+    """The library's frames as root sees them."""
     support.wait_for_sleep(process.pid, "pause", timeout=60)
     done = run("-t", process.pid, "debug", "--dump", "--native", "--json")
     assert done.returncode == OK, done
@@ -65,7 +65,7 @@ def frames_in(text, library):
 
 
 class Watched:
-    """A command of root. Its child is there as long as the parser works."""
+    """A command of root. Its child exists while the parser works."""
 
     def __init__(self, *words):
         self.process = subprocess.Popen([support.BINARY, *map(str, words)],
@@ -79,7 +79,7 @@ class Watched:
         self.done = self.process.communicate()
 
     def parser(self):
-        """Its rights as the kernel tells them, once it has given them up."""
+        """The parser's rights according to the kernel, after it has dropped them."""
         found = {}
 
         def works():
@@ -127,7 +127,7 @@ def assert_without_rights(status):
 
 
 def test_honest_library(theirs):
-    """What root sees is what the owner sees, inlined functions and lines among it."""
+    """Root sees the same as the owner, including inlined functions and lines."""
     library = make_library(theirs, "-g")
     binary = shutil.copy(support.BINARY, theirs / "probing")
     with program(IN_LIBRARY, str(library)) as process:
@@ -185,7 +185,7 @@ def test_lines_that_take_for_ever(theirs):
 
 
 def test_parser_that_is_killed(theirs):
-    """A target that is nobody as well may do that."""
+    """A target of the user nobody may kill it."""
     library = library_with(theirs, **unsorted_lines())
     with program(IN_LIBRARY, str(library)) as process:
         support.wait_for_sleep(process.pid, "pause", timeout=60)
@@ -209,7 +209,7 @@ def test_command_that_is_killed_leaves_no_parser(theirs):
 
 
 def test_debug_information_that_names_a_file(theirs):
-    """libbfd opens it, whatever it is."""
+    """libbfd opens the named file, whatever it is."""
     library = library_with(
         theirs,
         debug_abbrev=dwarf.kind(1, dwarf.COMPILE_UNIT, 1, *dwarf.ALL_CODE) +

@@ -91,7 +91,7 @@ def test_no_file(target, kind):
 
 
 def test_huge(target):
-    """One that says it has a tebibyte, most of which is one line."""
+    """A map that claims a tebibyte, most of it one line."""
     process, path = target
     put(path, ALL + "huge\n", USER)
     os.truncate(path, 1 << 40)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is called read-only runs no code in a target and changes no setting of it: every entrance for
-SQL, by every statement that would."""
+"""Read-only interfaces run no code in a target and change no setting of it: every entrance for SQL, with
+every changing statement."""
 import json
 import re
 import shutil
@@ -30,7 +30,7 @@ while True:
 
 
 class Job:
-    """Two ranks, and files that appear if one of them, or we, did what was asked."""
+    """Two ranks, and files that appear if a rank, or we, executed the attack."""
 
     def __init__(self, ranks, folder):
         self.ranks, self.folder = ranks, folder
@@ -73,7 +73,7 @@ def job(tmp_path_factory):
 
 
 def command(*words, text=None):
-    """(whether it was refused, what it said)"""
+    """(True if refused, the message)"""
     given = {"input": text} if text is not None else {"stdin": subprocess.DEVNULL}
     done = subprocess.run([support.BINARY, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           timeout=120, check=False, env=environment(PROBING_AUTH_TOKEN=remote.TOKEN), text=True, **given)
@@ -223,7 +223,7 @@ def test_what_is_refused_says_what_to_do(job):
 
 
 def test_requests_that_read_load_nothing(job):
-    """Whatever a gateway answers without the right to change targets, and each tool that says that it only reads."""
+    """All gateway requests without the right to change targets, and each tool that claims to only read."""
     gateway = job.gateway("--read-only")
     paths = gateway.ask("/v1/openapi.json").json["paths"]
     slow = ("/v1/targets/{id}/events", "/v1/overview")
@@ -237,7 +237,8 @@ def test_requests_that_read_load_nothing(job):
 
 
 def test_typed_sql_and_asked_for(job, tmp_path):
-    """The other side: who types an expression for one target has asked for it. Last, for it loads the agent."""
+    """The opposite: a user who types an expression for one target has requested it. Last, since it loads
+    the agent."""
     with support.Program([PYTHON, "-c", SOURCE]) as program:
         program.line()
         for words, text in (((), None), (("--allow-code",), True)):

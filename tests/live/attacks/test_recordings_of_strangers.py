@@ -108,7 +108,7 @@ def test_tables_that_are_others(probing, file, statements):
 
 
 def test_what_is_there_besides(probing, file, recorded):
-    """Views, triggers and tables of whoever had it since are not looked at."""
+    """Views, triggers and tables added by others are not read."""
     change(file, "CREATE VIEW mine AS SELECT load_extension('/tmp/x.so')",
            "CREATE TRIGGER t AFTER INSERT ON stacks BEGIN DELETE FROM stacks; END",
            "CREATE TABLE notes (x TEXT DEFAULT (load_extension('/tmp/x.so')))",
@@ -158,7 +158,7 @@ def test_damaged_pages(probing, file):
     b"\0" * 5000,
 ], ids=["sizes", "large", "small"])
 def test_journals(probing, file, journal):
-    """Neither is the file written to, nor what a journal names removed."""
+    """Neither is the file written to, nor is a file named by a journal removed."""
     place = "%s-journal" % file
     with open(place, "wb") as out:
         out.write(journal)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is redacted holds no secret that a process was given: by its command line, its environment, or in its variables."""
+"""Redacted output contains no secret of a process: from its command line, its environment, or its
+variables."""
 import io
 import json
 import os
@@ -21,9 +22,9 @@ from gateway_client import Gateway
 from terminal import environment
 
 PYTHON = "/usr/bin/python3"
-UNKNOWN = 16  # what a hang is
-HEADER = 88  # of a snapshot; what follows is compressed
-# No part of a secret stands in the code, where constants would be told on purpose.
+UNKNOWN = 16  # exit code of a hang
+HEADER = 88  # of a snapshot; the rest is compressed
+# The code contains no part of a secret: constants would be shown on purpose.
 SOURCE = """
 import sys, time
 def work(password, token):
@@ -166,7 +167,7 @@ def test_no_secret_is_left(kind, output, tmp_path):
             assert not [at for at, part in enumerate(texts) if text in part], (output, secret)
 
 
-# Where something is asked to be redacted, and its row.
+# The redacting commands, a row for each.
 ASKS = {
     "cli/commands/snapshot.c": "snapshot --redact",
     "cli/commands/cluster/cluster.c": "cluster hang --save --redact",

@@ -26,11 +26,11 @@ for name in glob.glob("/proc/[0-9]*/cmdline") + glob.glob("/proc/[0-9]*/environ"
 
 @pytest.fixture
 def opened(tmp_path):
-    """A gateway with a stand-in for the browser: (the gateway, what the browser was told, its pid)."""
+    """A gateway with a stand-in for the browser: (the gateway, the browser's arguments, its pid)."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "run").mkdir(mode=0o700)
     tool, said = tmp_path / "bin" / "xdg-open", tmp_path / "said"
-    # It keeps what it was given on its command line, as browsers do.
+    # It keeps its command line, as browsers do.
     tool.write_text("#!/bin/sh\necho $$ \"$@\" >\"$SAID.new\" && mv \"$SAID.new\" \"$SAID\"\n"
                     "exec /usr/bin/python3 -c 'import time; time.sleep(1000)' \"$@\" >/dev/null 2>&1\n")
     tool.chmod(0o755)

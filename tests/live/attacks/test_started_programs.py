@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs that are started: whoever chooses a name chooses no option, and no program either."""
+"""Started programs: names chosen by others become neither options nor programs."""
 import os
 import re
 import shutil
@@ -13,7 +13,7 @@ from environment import FAILED, OK, USAGE
 
 OURS = None  # words of this program, and numbers
 TYPED = None  # the command line that the user typed behind it, whole
-# What starts programs, and the tests of names that somebody else chose for its words.
+# The code that starts programs, and the tests of names from others in its words.
 STARTERS = {
     "cli/commands/debuggers/start_debugger.c": ["attacks/test_started_programs.py::test_a_core_whose_program_is_an_option"],
     "cli/commands/launch.c": TYPED,
@@ -73,7 +73,7 @@ def write_core(path, program):
 
 
 def stand_in(folder, name):
-    """Puts a program of that name first in PATH; what it got is in the file."""
+    """Puts a program of that name first in PATH; its arguments are in the file."""
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(SAYS % (folder / "words"))
     (folder / name).chmod(0o755)
@@ -87,7 +87,7 @@ def run(*words, env=None, cwd=None):
 
 @pytest.mark.parametrize("debugger", ["gdb", "lldb"])
 def test_a_core_whose_program_is_an_option(debugger, tmp_path):
-    """Nor a file beside us, which whoever named the program may have put there."""
+    """Nor a file in the current folder, which the author of the core may have put there."""
     made = tmp_path / "made"
     (tmp_path / "beside").write_text("")
     for program in (OPTION % made, "-x", "--args", "beside", "./beside", "/no/such/program", "/dev/null", str(tmp_path)):
@@ -128,7 +128,7 @@ def test_hosts_that_are_options(name, tmp_path):
 
 
 def test_pods_and_nodes_that_are_options(tmp_path):
-    """What Kubernetes and Slurm say that the job runs on."""
+    """Kubernetes' and Slurm's names of the job's hosts."""
     env, words = stand_in(tmp_path / "bin", "kubectl")
     program = tmp_path / "bin" / "kubectl"
     program.write_text(program.read_text() + 'echo pod/--kubeconfig=/tmp/x\necho pod/-f\n')
@@ -149,7 +149,7 @@ def test_pods_and_nodes_that_are_options(tmp_path):
     ("probing-thing", ["thing"])])
 @pytest.mark.parametrize("folder", [".", "", "bin"])
 def test_a_program_in_the_folder_that_we_stand_in(name, words, folder, tmp_path):
-    """PATH may have a folder without a whole path: that is whatever the folder is that we stand in."""
+    """PATH may have a relative folder, which means one in the current folder."""
     stand_in(tmp_path / "bin", name)
     shutil.copy(tmp_path / "bin" / name, tmp_path)
     env = dict(os.environ, PATH=folder + ":/no/such/folder", HOME=str(tmp_path))

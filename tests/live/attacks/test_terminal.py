@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What another user leaves for root's commands: escape sequences, pipes in the place of files, and
-links in the place of files that root writes."""
+"""Traps of another user for root's commands: escape sequences, pipes in place of files, and links in place
+of files that root writes."""
 import json
 import os
 import subprocess
@@ -13,7 +13,7 @@ import terminal
 from environment import OK
 from support import Program
 
-VILLAIN = 2041  # nobody else: the folder in /tmp is named by it
+VILLAIN = 2041  # used nowhere else: the folder in /tmp has its name
 TARGET = (Path(__file__).parent / "terminal_target.py").read_text()
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root meets other users' processes")
 
@@ -90,7 +90,7 @@ def test_list_shows_only_addresses(villain):
     shown = line_of(process.pid, done.stdout).split(" -c ")[0]
     assert "127.0.0.1:81" in shown and ":80" not in shown and "no address" not in shown, shown
     assert "a b" not in shown, shown
-    # A name may have letters of any language: those that turn the writing are escaped.
+    # A name may have letters of any language: direction controls are escaped.
     assert "\\u202e:83" in shown, shown
     done = run("list", "--json")
     assert_harmless(done.stdout)
@@ -112,7 +112,7 @@ def test_overview_is_escaped(villain):
 
 
 def test_overview_of_one_that_changes_all_the_time(python):
-    """It becomes another program again and again; the looks go on, and each tells of one program."""
+    """It calls exec again and again; the overview continues, and each row is about one program."""
     code = "import os, sys; os.execv(sys.executable, [sys.executable, '-S', '-c', os.environ['CODE']])"
     with Program([python.exe, "-S", "-c", "print('ready', flush=True); input(); " + code], cwd="/", user=VILLAIN,
                  group=VILLAIN, extra_groups=[], env={"PATH": "/usr/bin:/bin", "CODE": code}) as process:
@@ -193,7 +193,7 @@ def test_history_follows_no_link(home, variable):
         typing.until("probing> ")
         typing.send("SELECT 40 + 2;\r")
         assert "\n42\n" in typing.until("probing> ").replace(" ", "")
-        typing.send("\x1b[A\r")  # what was typed is still remembered while the prompt lasts
+        typing.send("\x1b[A\r")  # the history works while the prompt lasts
         assert "\n42\n" in typing.until("probing> ").replace(" ", "")
         typing.send("\x04")
         assert typing.end()[1] == OK
@@ -222,7 +222,7 @@ def test_nothing_is_made_in_the_home_of_another(home):
 
 
 def test_snapshot_without_a_name_follows_no_link(home, villain):
-    """Its name can be foretold by all who can write to the folder it is made in."""
+    """All writers of its folder can predict its name."""
     home, secret = home
     process = villain()
     file = home / ("probing-%d.snapshot" % process.pid)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What another user's process can try on what root reads of its training: rows without sense in its rings,
-names for the terminal, files that it has put where root writes, ranks of jobs that it makes up."""
+"""Attacks of another user's process through training data that root reads: invalid rows in its rings,
+names for the terminal, files where root writes, made-up ranks of jobs."""
 import json
 import os
 import resource
@@ -24,7 +24,7 @@ def limited():
 
 
 def ask(*words):
-    """What root's command prints: nothing that a terminal acts on."""
+    """The output of root's command: no terminal control characters."""
     done = run(*words, timeout=200, preexec_fn=limited)
     assert done.returncode >= 0, done
     for text in (done.stdout, done.stderr):
@@ -78,7 +78,7 @@ def test_tables(stranger, table):
 
 
 def test_ranks_that_are_made_up():
-    """A job of another user is not mixed with one of root's, and names are harmless."""
+    """A job of another user is not mixed with root's, and names are harmless."""
     variables = {"RANK": "0", "WORLD_SIZE": "1000000", "LOCAL_RANK": "-5", "LOCAL_WORLD_SIZE": "99999",
                  "MASTER_ADDR": "127.0.0.1" + EVIL, "MASTER_PORT": EVIL}
     with program(WAITS, env=dict(os.environ, **variables)) as one, \

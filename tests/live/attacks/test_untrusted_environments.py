@@ -75,7 +75,7 @@ def settings(process):
 @pytest.mark.parametrize("way", [*WAYS, *OBEYING])
 @pytest.mark.parametrize("python", PYTHONS, ids=repr)
 def test_the_agent_obeys_no_variable(tmp_path, python, way):
-    """Neither its settings, nor where files go, nor what is run at each step; as usual it obeys them all."""
+    """Neither its settings, nor paths of files, nor code run at each step; normally it obeys all of them."""
     ours, prepare = variables(tmp_path), {**WAYS, **OBEYING}[way]
     if way in OBEYING:
         del ours["PROBING_AGENT"], ours["PROBING"], ours["PROBE"]
@@ -96,7 +96,7 @@ def test_the_agent_obeys_no_variable(tmp_path, python, way):
 
 @pytest.mark.parametrize("way", [*WAYS, *OBEYING])
 def test_crash_records_go_where_no_variable_says(tmp_path, way):
-    """But where whoever injects says."""
+    """They go where the injecting user says."""
     script, prepare = (PROGRAMS / "crashing.py").read_text(), {**WAYS, **OBEYING}[way]
     env = {"PROBING_DATA_DIR": str(tmp_path / "data"), "XDG_STATE_HOME": str(tmp_path / "state")}
     for words in ([], ["-D", "crash.folder=%s" % (tmp_path / "named")]):

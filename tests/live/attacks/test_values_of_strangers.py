@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What another user's process can try on `print`, python.attributes and python.items of root: classes whose
-order of bases goes round or has no end, members and tables that lie anywhere, generators and tasks that claim
-what is not there, and too much of what is right. Each answer comes, is short, and obeys no terminal's rules."""
+"""Attacks of another user's process on root's `print`, python.attributes and python.items: classes with
+circular or endless bases, members and tables at arbitrary addresses, generators and tasks with false
+claims, and too much valid data. Each answer comes, is short, and sends no control characters."""
 
 import resource
 

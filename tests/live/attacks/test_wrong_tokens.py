@@ -11,7 +11,7 @@ from sockets_support import SYSTEM_PYTHON, as_attacker
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not SYSTEM_PYTHON,
                                 reason="needs root, and the system's Python for the other user")
-# Wrong proofs one after the other; says so when the server has them wait, and goes on.
+# Wrong proofs one after the other; reports when the server delays them, and continues.
 GUESS = """
 import socket, struct, sys
 told = False

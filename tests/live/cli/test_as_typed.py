@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Command lines as people type them, unchanged: each one works, or says that this version has no such
-thing."""
+"""Command lines as people type them, unchanged: each one works, or says that this version lacks the
+feature."""
 import os
 import re
 import shlex

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line: helps, forms of targets, exit codes, completion, man page, looks, JSON."""
+"""The command line: helps, forms of targets, exit codes, completion, man page, colours and widths, JSON."""
 import json
 import os
 import re
@@ -22,7 +22,7 @@ DOCS = support.ROOT / "docs"
 
 
 def fails(result, code, *words):
-    """An error: nothing on stdout, one message on stderr that says what, and its exit code."""
+    """An error: nothing on stdout, one message on stderr that names the cause, and its exit code."""
     assert result.code == code and not result.out, result
     assert result.err.startswith("probing: "), result
     for word in words:
@@ -66,7 +66,7 @@ def test_help_lists_what_there_is(probing):
         assert "  %s  " % ", ".join([command] + aliases) in text.out
 
 
-# What is served ends by a signal only.
+# A served process ends by a signal only.
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command != "serve"])
 def test_help_lists_what_is_taken(probing, command):
     """Options about targets are listed where they are taken, and refused where they are not."""
@@ -74,7 +74,7 @@ def test_help_lists_what_is_taken(probing, command):
     nobody = 2 ** 22 + 1  # no process has this pid
     for option, value in (("exe", "x"), ("sysroot", "x"), ("library-path", "x"),
                           ("token-file", "x"), ("pid", nobody), ("target", nobody)):
-        # A server would serve: what follows is refused at last.
+        # A server would keep running: the next word is refused last.
         refused = probing("--" + option, value, command, *["--no-such-option"] * (command == "serve"))
         if option not in listed:
             fails(refused, USAGE, "'%s' takes no " % command)
@@ -99,7 +99,7 @@ def test_version(probing):
 
 
 def test_help_is_instant():
-    """No more than the start of a process: measured against one that does nothing."""
+    """No slower than the start of a process: compared with a program that does nothing."""
     fastest = {(support.BINARY, "--help"): 60, ("/bin/true",): 60}
     for number in range(300):  # beside others, most of them wait for a processor
         for command, best in fastest.items():
@@ -152,7 +152,7 @@ def test_bad_log_filter(probing):
     fails(probing("1", "backtrace", env={"PROBING_LOG": "nonsense"}), USAGE, "nonsense")
 
 
-# What cannot be read
+# Unreadable targets
 
 def free_pid():
     """A pid that no process can have: the kernel's are below."""
@@ -538,13 +538,13 @@ def test_list_leaves_out_who_reads_a_libpython(probing, tmp_path):
 
 
 def test_threads_of_the_agent(probing, target):
-    """They are not counted in the list; those that have done their work are not in dumps."""
+    """The list does not count them, and dumps leave out those that have ended."""
     process = target("threads.py")
     before = next(p for p in dumped(probing("list", "--json")) if p["pid"] == process.pid)
     for _ in range(support.count(10, 200)):
         assert probing(process.pid, "eval", "1 + 1").code == OK
         for thread in support.dump(process.pid)["threads"]:
-            # One that ends right then has no name any more.
+            # A thread that ends right then has no name any more.
             assert not ((thread["os_name"] or "").startswith("probing-") and thread["error"]), thread
     after = next(p for p in dumped(probing("list", "--json")) if p["pid"] == process.pid)
     assert after["agent"] == "running" and len(support.thread_ids(process.pid)) > before["threads"]
@@ -626,7 +626,7 @@ def test_snapshot_to_nowhere(probing, target):
 # Completion and man page
 
 def bash_completes(probing, words):
-    """What bash offers for the last word, through the function that it calls itself."""
+    """bash's completions of the last word, through the function that it calls itself."""
     script = probing("completion", "bash").out + """
 complete -p probing >/dev/null || exit 1
 COMP_WORDS=("$@")

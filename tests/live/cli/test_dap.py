@@ -108,7 +108,7 @@ def rounds(probing, pid):
 
 
 def debug(probing, pid, launch, names=frozenset(("MainThread", "worker"))):
-    """Stops at a line, looks at it, and goes on."""
+    """Stops at a line, inspects it, and continues."""
     with Editor(launch) as editor:
         editor.attach()
         threads = {each["name"]: each["id"] for each in editor.ask("threads")["threads"]}
@@ -135,7 +135,7 @@ def test_breakpoint_and_stack(probing, program):
     configuration = launch["configurations"][0]
     assert configuration["request"] == "attach" and configuration["type"] == "debugpy"
     debug(probing, program.pid, launch)
-    # It is asked again, and another editor comes.
+    # It is called again, and another editor connects.
     done, again = start(probing, program.pid)
     assert again == launch and "already" in done.err
     assert "is ignored" not in done.err
@@ -150,7 +150,7 @@ def test_breakpoint_and_stack(probing, program):
     each for each in support.INTERPRETERS
     if (3, 8) <= each.version <= (3, 11) and not each.name.startswith("debian")], ids=repr)
 def test_a_program_without_threads(probing, interpreter):
-    """The main thread stays what it was for debugpy, which ends when it sees none."""
+    """The main thread stays known to debugpy, which ends without one."""
     with support.Program([interpreter.exe, "-S", PROGRAMS / "debugged.py", "alone"],
                          env=interpreter.env) as program:
         assert program.line() == "ready"
@@ -198,7 +198,7 @@ def test_unfit_packages(probing, program, tmp_path):
     (tmp_path / "debugpy" / "__init__.py").write_text("import nowhere\n")
     done = probing("-t", program.pid, "debug", ANY_PORT, "--debugpy", tmp_path)
     assert done.code == UNSUPPORTED and "nowhere" in done.err, done
-    # The one that suits it is still found.
+    # A matching one is still found.
     start(probing, program.pid)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing doctor`: what it says of machines and processes is what then works, and it touches nobody."""
+"""`probing doctor`: its predictions about machines and processes are true, and it touches no process."""
 import json
 import os
 import shutil
@@ -28,14 +28,14 @@ needs_debugpy = environment.needs("python3-debugpy is not installed", DEBIAN, "-
 
 @pytest.fixture(scope="module")
 def open_binary():
-    """The command where everybody may run it, and one that nobody may read."""
+    """The command where everybody may run it, and a copy that nobody may read."""
     with tempfile.TemporaryDirectory(prefix="probing-doctor-") as folder:
         os.chmod(folder, 0o755)
         yield shutil.copy(support.BINARY, folder)
 
 
 class Examined:
-    """What the command printed as JSON, and how it ended."""
+    """The command's JSON output, and its exit status."""
 
     def __init__(self, *words, before=(), binary=support.BINARY, **options):
         done = subprocess.run([*map(str, before), str(binary), *map(str, words), "doctor", "--json"],
@@ -92,7 +92,7 @@ def test_ptrace_scope_is_what_the_kernel_says():
 @pytest.mark.skipif(not Path("/proc/sys/kernel/yama/ptrace_scope").exists(),
                     reason="the kernel has no Yama")
 def test_yama(open_binary):
-    """The process that is tried on is no child of the one that tries."""
+    """The examined process is no child of the examiner."""
     file = Path("/proc/sys/kernel/yama/ptrace_scope")
     before = file.read_text()
     try:
@@ -172,7 +172,7 @@ def test_user_namespace(newest):
 
 @environment.needs("no pid namespaces here", "unshare", "-p", "-f", "--mount-proc", "true")
 def test_pid_namespace(newest):
-    """In one of its own, and of a process that is in one."""
+    """In a pid namespace, and about a process within one."""
     examined = Examined(before=["unshare", "-p", "-f", "--mount-proc"])
     assert examined.code == OK and examined.verdict("pid namespace") == "limited"
     with Started(["unshare", "-p", "-f", newest.exe, "-c", WAIT], rest=1,
@@ -305,7 +305,7 @@ def test_debugpy(host, verdict):
 
 
 def is_adapter(pid):
-    """Whether a process is what debugpy starts to listen for editors."""
+    """True if a process is debugpy's adapter, which listens for editors."""
     try:
         return b"debugpy/adapter\0" in Path("/proc/%d/cmdline" % pid).read_bytes()
     except (FileNotFoundError, ProcessLookupError):
@@ -326,7 +326,7 @@ RAS = """if True:
 
 @pytest.mark.parametrize("host, verdict", [("127.0.0.1", "limited"), ("0.0.0.0", "no")])
 def test_the_service_of_nccl(newest, tmp_path, host, verdict):
-    """A library of that name, and a port of which NCCL was told; another port is none of it."""
+    """A library of that name, and a port given to NCCL; another port does not count."""
     (tmp_path / "libnccl.so.2").write_bytes(b"mapped like a library")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

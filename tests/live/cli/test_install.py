@@ -13,7 +13,7 @@ from support import wait_for_all_asleep
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(support.BINARY).resolve().parent
-# As make is told of it: a path without a space, if the sources' has one.
+# As given to make: a path without a space, if the sources' path has one.
 FOLDER = os.path.relpath(BUILD, ROOT) if ROOT in BUILD.parents else str(BUILD)
 pytestmark = pytest.mark.skipif(
     not (ROOT / "GNUmakefile").exists() or not shutil.which("make") or not shutil.which("gcc")
@@ -79,7 +79,7 @@ def test_uninstall_leaves_nothing(tmp_path):
     assert len(files_below(stage)) > 10
     (stage / "opt/x" / own).touch()
     make("-s", "uninstall", *names)
-    assert files_below(stage / "opt/x") == [own], "what is somebody else's stays, and nothing else"
+    assert files_below(stage / "opt/x") == [own], "other programs' files stay, and nothing else"
     make("-s", "uninstall", *names)
     (stage / "opt/x" / own).unlink()
     make("-s", "uninstall", *names)

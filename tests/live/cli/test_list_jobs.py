@@ -77,7 +77,7 @@ def test_text(probing, ranks):
 
 
 def test_a_rank_that_is_gone(probing):
-    """Which ranks have to be here is known of a job on the loopback."""
+    """For a job on the loopback all expected ranks are known to be local."""
     with jobs.ranks(PYTHON, 4, MASTER_ADDR="127.0.0.1", MASTER_PORT=PORT) as ranks:
         for number in (1, 2):
             os.kill(ranks[number].pid, signal.SIGKILL)
@@ -92,7 +92,7 @@ def test_a_rank_that_is_gone(probing):
 
 
 def is_running(pid):
-    """False once a process has ended, also if nobody has waited for it."""
+    """False once a process has ended, also if it is a zombie."""
     try:
         return support.thread_status(pid, pid)["State"][0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing list` says what well-known programs and their workers are."""
+"""`probing list` identifies well-known programs and their workers."""
 
 import json
 import os
@@ -105,7 +105,7 @@ def test_programs(probing, start, package, words, wanted):
 
 
 def test_workers_are_told_by_their_stacks(probing, start):
-    """Those of a pool that was forked have its command line, those that were spawned say nothing."""
+    """Workers of a forked pool have its command line, spawned ones have no useful one."""
     pid = start(packages.need("pytest"), "pools.py")
     expect(probing, pid, {"multiprocessing pool worker": 1, "process pool worker": 1,
                           "multiprocessing resource tracker": 1})

@@ -15,8 +15,8 @@ import pytest
 import support
 
 LIBRARY = pathlib.Path(support.BINARY).parent / "libprobing.so"
-# By command: what is run, where FIRST and SECOND are processes, BOTH is what matches them, and FOLDER is empty. What is behind "same" prints the
-# same each time.
+# By command: what is run, where FIRST and SECOND are processes, BOTH matches the two, and FOLDER is empty.
+# What is behind "same" prints the same each time.
 COMMANDS = {
     "debug": ["FIRST", "debug", "--dump", "--locals"],
     "backtrace": ["FIRST", "backtrace", "--native"],
@@ -89,7 +89,7 @@ def run(command, fails, folder, **variables):
 
 
 def try_each(command, fails, folder, same):
-    run(command, fails, folder)  # what is kept for the next time is there
+    run(command, fails, folder)  # now there is a cache for the next run
     whole = run(command, fails, folder, FAIL_COUNT=str(folder / "count"))
     count, wrong = int((folder / "count").read_text()), []
     for number in points(count):

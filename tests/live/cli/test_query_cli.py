@@ -25,7 +25,7 @@ COUNT = "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i 
 
 
 def feed(*words, stdin=b"", **options):
-    """Runs the command with bytes on stdin; its exit code and what it printed, as bytes."""
+    """Runs the command with bytes on stdin; its exit code and its output, as bytes."""
     done = subprocess.run([support.BINARY, *map(str, words)], input=stdin, env=environment(),
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False,
                           **options)
@@ -85,7 +85,7 @@ def test_csv(probing):
                    "00ff7f", '\n\r\t\\",', "é漢🐍", "\\udcffA\\udcc3", "ab"]
     assert math.isinf(float(row[5]))
     assert "a\0b" in text
-    # NULL and the empty text differ to who looks; an only NULL is a row too.
+    # NULL and the empty text look different; a single NULL is a row too.
     assert ask(probing, "SELECT NULL a, '' b, 1 c", form="csv") == 'a,b,c\n,"",1\n'
     assert rows_of_csv(ask(probing, "SELECT NULL UNION ALL SELECT NULL", form="csv"))[1:] == \
         [[""], [""]]
@@ -248,7 +248,7 @@ def test_several_targets(probing, target):
 
 
 def test_more_targets_than_the_soft_limit_of_files(target):
-    """Of each, some files stay open; what shells allow at first is not what may be open."""
+    """Some files of each target stay open; the soft limit of shells is raised to the hard one."""
     pids = sorted(target("sleeper.py").pid for _ in range(8))
     done = subprocess.run(["sh", "-c", "ulimit -Sn 20; exec \"$@\"", "sh", support.BINARY, "query", "-f", "json",
                            *("--target=%d" % pid for pid in pids), "SELECT DISTINCT _pid FROM python.threads ORDER BY 1"],
@@ -489,7 +489,7 @@ def test_prompt_interrupts(tmp_path):
         until_it_computes(terminal.process.pid)
         terminal.send("\x03")
         assert "the query was cancelled" in terminal.until("probing> ")
-        # What was cancelled is over.
+        # The cancellation is over.
         assert "no such column" in enter(terminal, "SELECT nope;")
         assert "\n78\n" in enter(terminal, "SELECT 78;")
         terminal.send("\x04")
@@ -537,7 +537,7 @@ def test_no_prompt_without_a_terminal(probing):
     fails(probing("query"), USAGE, "there is no query")
 
 
-# What other databases have
+# Dialects of other databases
 
 @pytest.mark.parametrize("sql, hint", [
     ("SELECT percentile(tid, 0.5) FROM python.threads", "write percentile_cont(column, 0.9)"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing repl` on terminals and pipes: editing, history, blocks, Tab, Ctrl-C, several at once, what
-it leaves behind, clients that die; and the same as the protocol has it."""
+"""`probing repl` on terminals and pipes: editing, history, blocks, Tab, Ctrl-C, several at once,
+leftovers, clients that die; and the same at the level of the protocol."""
 import json
 import os
 import re
@@ -30,7 +30,7 @@ class Prompt(Terminal):
         self.greeting = self.until(self.first)
 
     def enter(self, line, until=None):
-        """What a line prints."""
+        """The output of a line."""
         self.send(line + "\r")
         self.until(line[-12:])
         return self.until(until or self.first).lstrip("\n")
@@ -49,7 +49,7 @@ def pipe(process, text, *words, **options):
                           env=environment(), **options)
 
 
-# On every interpreter, as a pipe: what a statement is and prints
+# On every interpreter, by a pipe: a statement and its output
 
 SCRIPT = """\
 1 + 1
@@ -135,7 +135,7 @@ def test_statements(interpreter, target):
 
 
 def test_nothing_is_left(interpreter, target, probing):
-    """The names, hooks, streams and caches of the program are what they were."""
+    """The program's names, hooks, streams and caches are unchanged."""
     process = target("evaluated.py", "idle", interpreter=interpreter)
     code = ("import sys, builtins, json; print(json.dumps([sorted(vars(sys.modules['__main__'])), "
             "sorted(vars(builtins)), [repr(getattr(sys, n)) for n in ('stdin', '__stdout__', "
@@ -194,7 +194,7 @@ def test_prompt(interpreter, target, tmp_path):
         assert "line 0\nline 1\n" in prompt.until(prompt.first)
         assert "ZeroDivisionError" in prompt.enter("1 / 0")
         assert "SyntaxError" in prompt.enter("x y")
-        # Editing: Ctrl-A and what was forgotten.
+        # Editing: Ctrl-A and forgotten text.
         prompt.send("2 + 3\x011000 + \r")
         assert "1005\n" in prompt.until(prompt.first)
         # Ctrl-C gives up a block.
@@ -286,7 +286,7 @@ def test_code_that_does_not_stop_is_left(newest, target, tmp_path):
         prompt.enter("import os; r, w = os.pipe()")
         prompt.send("print('waits'); os.read(r, 1)\r")
         prompt.until("waits\r\n")
-        while True:  # one that comes too soon after another is lost in it
+        while True:  # a Ctrl-C too soon after another is lost
             prompt.send("\x03")
             try:
                 prompt.until("again abandons it", timeout=0.5)
@@ -303,7 +303,7 @@ def test_code_that_does_not_stop_is_left(newest, target, tmp_path):
 
 
 def test_paste(newest, target, tmp_path):
-    """What is pasted comes as one text, which may be several statements."""
+    """Pasted text comes as one text, which may be several statements."""
     process = target("evaluated.py", "idle")
     with Prompt(process, tmp_path, TERM="xterm", NO_COLOR="1") as prompt:
         prompt.send("\x1b[200~def f(x):\n\n    return x + 1\n\nf(1)\nprint('b')\nf(2)\x1b[201~\r")
@@ -338,7 +338,7 @@ def test_on_main(newest, target, tmp_path):
 
 def test_time_out(newest, target, tmp_path):
     process = target("evaluated.py", "idle")
-    with Prompt(process, tmp_path, "--timeout", "3s") as prompt:  # in which what is short has to come to its end
+    with Prompt(process, tmp_path, "--timeout", "3s") as prompt:  # enough for short statements
         prompt.send("while True: pass\r")
         prompt.until(prompt.more)
         prompt.send("\r")
@@ -374,7 +374,7 @@ def test_two_at_once(interpreter, target, tmp_path):
         one.enter("local = threading.local(); local.x = 5")
         assert "AttributeError" in other.enter("local.x")
         assert one.enter("local.x") == "5\n"
-        # One is busy, and prints; the other gets only its own.
+        # One client is busy, and prints; the other gets only its own output.
         one.send("while True: print('spam')\r\r")
         one.until("spam\r\n")
         assert other.enter("6 * 7") == "42\n"
@@ -427,7 +427,7 @@ def test_half_a_frame_and_no_reader(newest, target, tmp_path, probing):
 
 
 def test_kills_at_any_moment(newest, target, probing):
-    """Clients that are killed while they come, run and go hurt nobody and leave nothing."""
+    """Clients killed while they connect, run and leave hurt nobody and leave nothing behind."""
     process = target("evaluated.py", "idle")
     path = agent.load(probing, process.pid)
     with Client(path) as steady:
@@ -527,7 +527,7 @@ def test_completion_runs_no_code(interpreter, target, probing):
 
 
 def test_tab_while_the_interpreter_is_busy(newest, target, tmp_path):
-    """It is given up after a while, and its answer is not taken for that of what is typed next."""
+    """The completion is given up after a while, and its answer is not taken for that of the next line."""
     process = target("evaluated.py", "gil", str(6 * 10 ** 8))
     with Prompt(process, tmp_path) as prompt:
         assert prompt.enter("1 + 1") == "2\n"

@@ -39,7 +39,7 @@ def environment(folder):
 
 
 class Zsh:
-    """One that a person types into."""
+    """An interactive zsh."""
 
     def __init__(self, folder):
         self.pid, self.file = pty.fork()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing top`: pages for logs, and what a terminal shows."""
+"""`probing top`: pages for logs, and the display on a terminal."""
 import contextlib
 import json
 import os

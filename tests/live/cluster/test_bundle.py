@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`cluster hang --save`: a job that is gone can be looked at, from one file."""
+"""`cluster hang --save`: an ended job can be inspected, from one file."""
 import io
 import json
 import os
@@ -110,7 +110,7 @@ def test_redacted_and_refused(tmp_path):
         assert jobs.cluster("cluster", "dump", "--save", file).returncode == USAGE
         assert not file.exists()
         assert jobs.cluster(*words, "--save", file).returncode == UNKNOWN
-        # An older one is replaced.
+        # An older bundle is replaced.
         assert jobs.cluster(*words, "--save", file).returncode == UNKNOWN
     # One rank needs no choice; the environment is not there.
     dump = jobs.cluster(file, "bt", "--locals")

@@ -44,7 +44,7 @@ class Writer:
 
 @pytest.fixture
 def writer(target, tmp_path):
-    # A job of this file's own: who names one of its processes means all of its ranks here.
+    # A job of this file's own: naming one of its processes means all of its ranks here.
     return Writer(target, tmp_path / "data", RANK="3", WORLD_SIZE="4", MASTER_ADDR="10.1.2.11",
                   MASTER_PORT="29500")
 
@@ -79,11 +79,11 @@ def test_rows_arrive_as_they_are(server, writer, probing, tmp_path):
     assert there == json.loads(here.out)
     assert ask(server, "equal", "SELECT DISTINCT job, rank FROM user.stored") == \
         [{"job": "torch 10.1.2.11:29500", "rank": 3}]
-    # Nothing twice, and what is new.
+    # Nothing twice, and only new rows.
     writer.write(10)
     again = ship(tmp_path, "--to", server.url("equal"), "--once", writer.pid)
     assert " 10 rows of 1 rings" in again.stderr, again
-    # Without what a daemon keeps, the server itself says where to go on.
+    # Without a daemon's state, the server itself gives the position to continue from.
     again = ship(tmp_path / "other", "--to", server.url("equal"), "--once", writer.pid)
     assert " 0 rows of 1 rings" in again.stderr, again
     assert server.rows("SELECT count() AS n, uniqExact(number) AS u FROM equal.user_stored") == \
@@ -112,14 +112,14 @@ def test_jobs_with_the_same_loopback_address(server, newest, tmp_path):
         assert {(row["pid"], row["job"]) for row in ask(server, "apart", "SELECT DISTINCT pid, job FROM user.stored")} == {
             (writer.pid, "torch 127.0.0.1:29517@%s.%d" % (boot, os.stat("/proc/%d/ns/net" % writer.pid).st_ino))
             for writer in writers}
-        # One of them, by its name.
+        # One target, by its name.
         name = urllib.parse.quote("torch 127.0.0.1:29517@%s.%d" % (boot, os.stat("/proc/%d/ns/net" % writers[0].pid).st_ino))
         assert ask(server, "apart", "SELECT DISTINCT pid FROM user.stored", job=name) == [{"pid": writers[0].pid}]
 
 
 @contextlib.contextmanager
 def daemon(tmp_path, *words, command=("cluster", "ship"), data=None, **env):
-    """One that runs in the background; gives a function that starts it again."""
+    """A background daemon; a function that restarts it."""
     running = []
     if data:
         env["PROBING_DATA_DIR"] = str(data)
@@ -148,7 +148,7 @@ def wait_for(condition, what, seconds=90):
 
 
 def count(server, table):
-    """How many rows, or None if the server does not answer, or has no such table yet."""
+    """Number of rows, or None if the server does not answer, or lacks the table yet."""
     try:
         return int(server.ask("SELECT count() FROM " + table))
     except (AssertionError, OSError):
@@ -156,7 +156,7 @@ def count(server, table):
 
 
 def check_all(server, table, written):
-    """Each row is there once."""
+    """Each row is there exactly once."""
     assert server.rows("SELECT count() AS n, uniqExact(number) AS u, max(number) AS m, "
                        "sum(length(text)) AS t FROM " + table) == \
         [{"n": written, "u": written, "m": written - 1, "t": sum(n % 50 for n in range(written))}]
@@ -184,7 +184,7 @@ def test_kills_of_either_lose_and_double_nothing(target, tmp_path):
             else:
                 server.kill()
                 server.start()
-        writer.write(10)  # of a daemon that has just been started: it can be told to end by now
+        writer.write(10)  # a daemon just started can be stopped by now
         wait_for(lambda: (count(server, "kills.user_stored") or 0) >= writer.count, start.log.read_text)
         shipping.send_signal(signal.SIGTERM)
         assert shipping.wait(60) == 0
@@ -192,7 +192,7 @@ def test_kills_of_either_lose_and_double_nothing(target, tmp_path):
 
 
 def test_an_insert_that_arrives_late_is_refused(server, writer, tmp_path):
-    """What a killed daemon had sent and the server has not read yet, when another one has begun."""
+    """A killed daemon's insert that the server reads only after another daemon has begun."""
     def session():
         lock, = (tmp_path / "probing").glob("ship-*.lock")
         return lock.read_bytes().rstrip(b"\0").decode()
@@ -256,7 +256,7 @@ def test_rows_wait_on_disk_while_the_server_is_away(target, tmp_path):
 
 
 def test_what_ended_processes_left(server, target, tmp_path):
-    """Also if nobody shipped while they ran; and no more once all of it was sent."""
+    """Also without a daemon while they ran; once all of it was sent, nothing more."""
     writer = Writer(target, tmp_path / "data")
     writer.write(500)
     writer.process.kill()
@@ -264,7 +264,7 @@ def test_what_ended_processes_left(server, target, tmp_path):
     done = ship(tmp_path, *words, data=tmp_path / "data")
     assert done.returncode == 0, done
     check_all(server, "left.user_stored WHERE pid = %d" % writer.pid, 500)
-    # In a place of its own: the first one has kept rows of other processes of this machine, too.
+    # With a state of its own: the first daemon's has rows of other processes of this machine too.
     done = ship(tmp_path / "other", *words, next((tmp_path / "data").iterdir()))
     assert done.returncode == 0 and " 0 rows of 1 rings" in done.stderr, done
 

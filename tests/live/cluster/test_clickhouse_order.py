@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Statements about steps read only the part of a table that has them, and find what they would find without."""
+"""Statements about steps read only the relevant part of a table, with the same results as a full scan."""
 import itertools
 
 import pytest
@@ -25,7 +25,7 @@ def server():
 
 @pytest.fixture
 def filled(server, target, tmp_path):
-    """Made by a real ring, so that the order is what we make."""
+    """Made by a real ring, so that we choose the order."""
     if not server.rows("SELECT name FROM system.databases WHERE name = 'ordered'"):
         data = tmp_path / "data"
         data.mkdir(mode=0o700)

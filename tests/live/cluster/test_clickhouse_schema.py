@@ -72,7 +72,7 @@ def test_a_newer_table_is_written_to(server, writer, tmp_path):
 
 
 def test_a_table_that_takes_nothing_keeps_no_other_back(server, target, tmp_path):
-    """One that somebody made otherwise: its rows wait until that is put right, and metrics come."""
+    """A table with a wrong schema: its rows wait until it is corrected, and metrics still come."""
     writer = Writer(target, tmp_path / "data")
     writer.write(100)
     server.ask("CREATE DATABASE blocked")
@@ -199,7 +199,7 @@ def test_a_full_disk_is_said_and_harms_no_row_that_arrives(noise, tmp_path):
 
 
 def test_two_databases_have_nothing_in_common(server, target, tmp_path):
-    """One that is away keeps its rows, whatever has arrived at the other."""
+    """An unreachable database keeps its rows for later, whatever has arrived at the other."""
     writer = Writer(target, tmp_path / "data")
     other = tmp_path / "other"
     other.mkdir()
@@ -253,7 +253,7 @@ def test_shards_are_one_database_and_a_dead_one_is_named(target, tmp_path):
             each.stop()
 
 
-# What means the same here and there; rows of user.stored, in a ring and in the database.
+# Equivalent statements in both dialects; rows of user.stored, in a ring and in the database.
 SAME = [
     "SELECT count(*) AS n, count(DISTINCT kind) AS k, min(number) AS low, max(number) AS high FROM user.stored",
     "SELECT kind, count(*) AS n, sum(number) AS s FROM user.stored GROUP BY kind ORDER BY kind",
@@ -327,7 +327,7 @@ def test_statements_mean_the_same(server, writer, probing, tmp_path, number):
 
 
 def test_a_job_has_no_rows_of_others(server, writer, tmp_path):
-    """Wherever the statement has a table, and whatever its conditions are."""
+    """For every use of the table in a statement, whatever its conditions are."""
     writer.write(10)
     assert ship(tmp_path, "--to", server.url("jobs"), "--once", writer.pid).returncode == 0
     server.ask("INSERT INTO jobs.user_stored (job, number, kind) SELECT 'other', number, kind FROM jobs.user_stored")

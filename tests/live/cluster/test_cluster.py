@@ -64,7 +64,7 @@ def test_a_job_from_a_late_rank_to_a_dead_one(job):
     worker = None
 
     def is_told():
-        # Who has the other end of a pipe is searched for 20 ms: on a starved machine in vain.
+        # The holder of a pipe's other end is searched for 20 ms: on a starved machine in vain.
         nonlocal worker
         worker = job.hang(LATE)
         return "waits in DataLoader for worker" in worker["sentence"]
@@ -104,7 +104,7 @@ def test_the_slow_rank(job):
     assert nothing.returncode == 1 and "no rank was seen in a collective" in nothing.stderr
     job.do("uneven")
     job.waits(0, 2)
-    # On a starved machine few looks fall into so many seconds: a rank stands out in one of some tries.
+    # On a starved machine there are few rounds in these seconds: a rank stands out in one of some tries.
     found = text = None
 
     def is_found():
@@ -131,7 +131,7 @@ def test_the_slow_rank(job):
     done = profiles.repeated(lambda: job.cluster("perf", job.name, "--duration", "2s", "-o", file),
                              lambda found: "read_file" in found.stdout.partition("\nrank 1 differs most: ")[2])
     assert done.returncode == 0, done
-    # The output names what it does instead of waiting.
+    # The output names the rank's activity, since it does not wait like the others.
     assert "\nrank 1 differs most: " in done.stdout and "read_file" in done.stdout.split("differs most")[1], done.stdout
     odd = json.loads(subprocess.run([support.BINARY, file, "perf", "--json"], capture_output=True, check=True,
                                     text=True).stdout)["odd_rank"]
@@ -165,7 +165,7 @@ def test_all_receive_and_none_sends(job):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 def test_a_rank_of_another_user_is_not_of_the_job(open_path):
-    """Whoever claims a rank by his environment gets into no other user's job."""
+    """A user who sets a rank in his environment gets into no other user's job."""
     with contextlib.ExitStack() as stack:
         job = Job(stack, str(open_path / "go"), users=(0, 0, STRANGER))
         nodes = [each for each in json.loads(job.cluster("nodes", "--json").stdout)
@@ -206,7 +206,7 @@ def test_ranks_on_several_hosts(open_path):
         job.waits(0, 1)
         found = cluster("hang", "--hosts", "[a-b]", job.name)
         assert found.returncode == 2 and "is no list of hosts" in found.stderr
-        # On a starved machine a look may lack what it searches for some milliseconds only.
+        # On a starved machine a round may lack data that is searched for only some milliseconds.
         found = profiles.repeated(lambda: cluster("hang", "--hosts", "a,b", job.name),
                                   lambda found: found.returncode == LATE)
         assert found.returncode == LATE, found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""python.comm_collective of four ranks on gloo: who arrives when."""
+"""python.comm_collective of four ranks on gloo: the arrival of each rank."""
 import contextlib
 import json
 import socket
@@ -18,7 +18,8 @@ WORLD, LATE, STEPS = 4, 2, 6
 
 @pytest.fixture(scope="module", params=training.TORCHES, ids=repr)
 def ranks(request, tmp_path_factory, probing):
-    """Four ranks that were told one after the other, between different steps, and have made some."""
+    """Four ranks that got their agents one after the other, between different steps, and have made some
+    steps."""
     folder = tmp_path_factory.mktemp("ranks")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -62,7 +63,7 @@ def test_who_is_late(probing, ranks):
     whole = {key: value for key, value in arrivals.items() if len(value) == WORLD}
     for operation in ("allreduce", "broadcast", "ddp_backward"):
         assert sum(key[0] == operation for key in whole) == STEPS + 1, operation
-    # Numbers are torch's, so ranks that were told later have the same ones; each rank is there once.
+    # Numbers are torch's, so late ranks have the same ones; each rank is there once.
     assert all(sorted(value) == list(range(WORLD)) for value in whole.values())
     late = [value[-1] for key, value in sorted(whole.items()) if key[0] == "allreduce"]
     assert late == [LATE] * (STEPS + 1)
@@ -103,7 +104,7 @@ def test_in_the_page(probing, ranks):
         })()""")
         reduced = [row for row in shown if row[0] == "allreduce"]
         assert [row[2:4] for row in reduced] == [[str(n), str(rank.pid)] for n, rank in enumerate(ranks)], shown
-        # Whoever is late waits least.
+        # The latest rank waits least.
         assert min(reduced, key=lambda row: float(row[5]))[2] == str(LATE), shown
         assert not page.errors
 
@@ -120,7 +121,7 @@ def test_it_goes(probing, ranks):
 
 
 def test_flight_recorder(probing, ranks):
-    """What torch itself has recorded, where it does: the same numbers on all ranks."""
+    """torch's own records, if it makes them: the same numbers on all ranks."""
     run(ranks, 1)
     for rank in ranks:
         assert probing(rank.pid, "inject").code == OK

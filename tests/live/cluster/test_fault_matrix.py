@@ -2,8 +2,8 @@
 """The verdict that a user sees first, for each fault, launcher, version of torch and number of ranks: at
 least 95 % of them are right, and none is wrong with high confidence.
 
-test_job_faults.py has what each sentence says; here a verdict is taken once, as soon as the job does not
-move any more. $PROBING_MATRIX names a file that gets a line of JSON for each."""
+test_job_faults.py tests the sentences; here a verdict is taken once, as soon as the job has stopped
+moving. $PROBING_MATRIX names a file that gets a line of JSON for each."""
 import contextlib
 import json
 import os
@@ -25,7 +25,7 @@ LIMIT = 0.95
 
 
 class Table:
-    """What was seen."""
+    """The results."""
 
     def __init__(self, **config):
         self.config, self.rows = config, []
@@ -113,7 +113,7 @@ class Matrix:
         return [rank for rank in range(self.job.world) if rank not in left_out]
 
     def told(self, word, *ranks, others=None):
-        """Starts words on ranks."""
+        """Sends words to ranks."""
         def start():
             self.job.do(word, *ranks)
             if others:
@@ -279,7 +279,7 @@ def dead_worker(matrix):
     def start():
         matrix.job.do("killed", matrix.last)
         os.kill(find_worker(matrix.job), signal.SIGKILL)
-        # It looks for its workers every five seconds.
+        # It checks its workers every five seconds.
         wait_until(lambda: not places(matrix.job)[matrix.last], 200)
 
     found = matrix.see("dead data loader worker", start, [ABSENT], None, may_end=True)

@@ -9,7 +9,7 @@ import support
 import training
 from rank_job import LATE, MISMATCH, Job
 
-# Version 2.6 has one of NCCL only.
+# Version 2.6 has only NCCL's recorder.
 TORCHES = [torch for torch in training.OTHERS if torch.name != "torch-2.6.0"]
 
 
@@ -31,7 +31,7 @@ def inject(job):
 
 
 def test_who_is_late(job):
-    """Without an agent nothing is loaded, and the stacks decide; with it the numbers are those of the group."""
+    """Without an agent nothing is loaded, and the stacks decide; with it the group's sequence numbers do."""
     job.do("grouped", 0, 1)
     found = job.hang(LATE, "never entered all_reduce;", ranks=[1])
     assert found["rests_on"].endswith("; no flight recorder: no agent is loaded")
@@ -44,7 +44,7 @@ def test_who_is_late(job):
         "called none there\n" in found["evidence"]
     job.release(0, 1)
 
-    # Ranks 0 and 2 wait in C++, of which only the recorder tells which operation it is.
+    # Ranks 0 and 2 wait in C++, where only the recorder knows the operation.
     job.do("later")
     found = job.hang(LATE, "never entered all_reduce #1 of group default_pg;", ranks=[1])
     assert found["confidence"] == "high"
@@ -52,7 +52,7 @@ def test_who_is_late(job):
     job.do("sharded")
     job.hang(LATE, "never entered all_reduce #5 of group default_pg; it is at stall", ranks=[2])
     job.release()
-    # Messages between two ranks have no such numbers; the stacks tell.
+    # Messages between two ranks have no such numbers; the stacks decide.
     job.do("pipeline")
     job.hang(LATE, "what rank", "it is at stall ranks.py:", ranks=[1])
     job.release()

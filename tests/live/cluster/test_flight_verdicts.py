@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `cluster hang` concludes from the numbers of collectives in torch's flight recorders. The looks are
-made up, as a host would send them; test_flight_jobs.py has real ones."""
+"""Conclusions of `cluster hang` from the numbers of collectives in torch's flight recorders. The hosts'
+answers are made up; test_flight_jobs.py has real ones."""
 import json
 import os
 import pathlib
@@ -32,7 +32,7 @@ def fixture_folder():
 
 
 def group(entered, *opened, name="0", about="default_pg", members="0-3"):
-    """Of one rank: the number of its last collective, and those that have not ended."""
+    """Of one rank: the number of its last collective, and the unfinished ones."""
     return {"name": name, "about": about, "members": members, "entered": entered,
             "open": [{"seq": seq, "operation": operation, "data": data}
                      for seq, operation, data in opened]}
@@ -116,7 +116,7 @@ def test_what_one_rank_cannot_end(folder):
 
 
 def test_the_root_of_several(folder):
-    """Ranks 0 and 1 wait for 2, which waits in a group with 3: that one is to blame."""
+    """Ranks 0 and 1 wait for 2, which waits in a group with 3: rank 3 is to blame."""
     inner = dict(name="5", about="tp", members="2,3")
     found = hang(folder, [waiting(0), waiting(1),
                           rank(2, IN_COLLECTIVE, group(56), group(9, reduce(9), **inner)),
@@ -136,7 +136,7 @@ def test_all_have_called_it(folder):
 
 
 def test_recorders_of_some(folder):
-    """A late rank whose recorder was read is late, whatever is unknown of others."""
+    """A late rank with a known recorder is late, even if others' are unknown."""
     found = hang(folder, [waiting(0), rank(1, IN_READ, group(56)), waiting(2, asked=False), waiting(3)], LATE)
     assert found["ranks"] == [1] and "never entered all_reduce #57" in found["sentence"]
 

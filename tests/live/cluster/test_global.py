@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`cluster query` over tables global.SCHEMA.TABLE: rows of all ranks of all hosts, and who answered."""
+"""`cluster query` over tables global.SCHEMA.TABLE: rows of all ranks of all hosts, and the hosts that
+answered."""
 import json
 import os
 import pathlib
@@ -80,13 +81,13 @@ def test_what_the_ranks_do_by_themselves():
             assert " %d row" % all_rows in slow.replace("\n", " "), (sql, slow)
         found, receipt = rows("SELECT func FROM global.python.stacks LIMIT 2", jobs.ADDRESS)
         assert len(found) == 2 and "python.stacks LIMIT 2\n" in receipt
-        # In a join, what is compared with a constant.
+        # In a join, conditions with constants.
         found, receipt = rows("SELECT a.func FROM global.python.stacks a JOIN global.python.stacks b ON a.func = "
                               "b.func WHERE a.depth = 0 AND b._rank = 1 AND a._rank >= 2", jobs.ADDRESS)
         assert found == [{"func": "step"}]
         assert sorted(line.split(" WHERE ")[1] for line in receipt.splitlines() if "each ran" in line) == [
             "\"_rank\" = 1", "\"depth\" = 0 AND \"_rank\" >= 2"], receipt
-        # Errors are those of the statement as it was written.
+        # Errors refer to the statement as written.
         wrong = jobs.cluster("cluster", "query", "SELECT count(nowhere) FROM global.python.stacks", jobs.ADDRESS)
         assert wrong.returncode in (FAILED, USAGE) and "no such column: nowhere" in wrong.stderr, wrong
 
@@ -112,7 +113,7 @@ def test_ranks_of_several_hosts():
             part = jobs.cluster("cluster", "query", sql, jobs.ADDRESS, "--strict", "--hosts", "node2001",
                                 env=env)
             assert part.returncode == FAILED and "2 of 3 ranks answered" in part.stderr
-            # What a hostile host says are its own words.
+            # A hostile host's messages are quoted as its own.
             found, _ = rows(sql.replace("WHERE depth = 0", ""), jobs.ADDRESS, "--hosts", "odd,node2002",
                             env=env)
             assert {row["_host"] for row in found} == {"odd", "node2002"}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `cluster hang` says of the faults that real jobs have: the rank by its name, or that it is not
-sure. One job goes through those after which its ranks can go on."""
+"""`cluster hang` on faults of real jobs: it names the rank, or says that it is not sure. One job goes
+through the faults after which its ranks can continue."""
 import contextlib
 import json
 import os
@@ -44,7 +44,7 @@ def fixture_job(tmp_path_factory, torch):
 
 
 def test_a_rank_that_stalls(job):
-    """In each kind of parallelism the one that stalls is named, and no other."""
+    """In each kind of parallelism the stalled rank is named, and no other."""
     for word, late, texts in (
             ("pipeline", 1, ("what rank", "it is at stall ranks.py:")),
             ("sharded", 2, ("never entered all_reduce; it is at stall ranks.py:",)),
@@ -71,7 +71,7 @@ def below(nodes, depth=0):
 
 
 def test_the_tree_of_ranks_that_wait_in_c(job):
-    """Their C frames were read to find the collective: in the tree they stand beside the others, by their Python frames."""
+    """Their C frames were read to find the collective: in the tree they are placed by their Python frames."""
     def nodes():
         tree = json.loads(job.cluster("dump", "--json", job.name).stdout)
         return [(node["name"], node["ranks"], depth) for depth, node in below(tree["stacks"])]
@@ -124,7 +124,7 @@ def test_a_file_system_that_hangs(job):
 
 
 def test_ranks_that_called_different_things(tmp_path, torch):
-    # Rank 2 has what it was sent, and has gone on: only the roots tell that it is not to blame.
+    # Rank 2 has received its data, and went on: only the roots show that it is not to blame.
     cases = [("roots", LATE, "or rank 1 has called something else: it is in broadcast", [2], "low")]
     if support.LONG:
         cases += [("forgotten", LATE, "never entered all_reduce", [2], "high"),
@@ -139,7 +139,7 @@ def test_ranks_that_called_different_things(tmp_path, torch):
 
 if support.LONG:
     def test_tensors_of_different_sizes(tmp_path, torch):
-        """gloo ends some of the ranks, or lets them wait for ever: nobody is blamed with certainty then."""
+        """gloo ends some of the ranks, or lets them wait for ever: then no rank is blamed with certainty."""
         with contextlib.ExitStack() as stack:
             job = Job(stack, str(tmp_path / "go"), torch=torch)
             job.do("shapes")

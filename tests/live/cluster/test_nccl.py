@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One rank on NCCL, where there is a GPU: what it does, what torch and NCCL have recorded of it."""
+"""One rank on NCCL, on a machine with a GPU: its activity, and the records of torch and NCCL."""
 import json
 import os
 import socket

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ranks of which no variable of a launcher tells: of torch.multiprocessing, and of Ray."""
+"""Ranks without a launcher's variables: of torch.multiprocessing, and of Ray."""
 import contextlib
 import json
 import os
@@ -25,7 +25,7 @@ print("ready", flush=True)
 time.sleep(1000)
 """
 
-# What a program does that Slurm starts, for torch; then it starts a program, as data loaders start a fork server.
+# Like a torch program started by Slurm; then it starts a program, as data loaders start a fork server.
 TAKES_ITS_PLACE = """
 import os, subprocess, sys
 os.environ.update(RANK=os.environ["SLURM_PROCID"], WORLD_SIZE="2", MASTER_ADDR=sys.argv[1], MASTER_PORT="29500")
@@ -35,7 +35,7 @@ child.wait()
 
 
 def the_job(name):
-    """Of that name, as `nodes` tells it."""
+    """The job of that name in the output of `nodes`."""
     done = jobs.cluster("cluster", "nodes", "--json", name)
     assert done.returncode == OK, done
     job, = json.loads(done.stdout)

@@ -23,7 +23,7 @@ NODE = ("node",)
 
 
 def children(pid):
-    """Parts of a daemon: pid and what its command line says after the program."""
+    """Processes of a daemon: pid and the arguments of its command line."""
     found = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -279,7 +279,7 @@ def test_what_is_over_the_bound_is_not_copied_again(tmp_path):
         wait_for(lambda: is_kept(names[-1]), start.log.read_text)
         before = written(node.pid)
         assert 6_144_000 <= before < 11_000_000
-        # A newer one takes its place: the next round, which looks at the old ones again, has been.
+        # A newer record takes its place: then the next round, which checks the old ones again, is over.
         newest = record(own, 8100000000, 6_144_000)
         wait_for(lambda: is_kept(newest), start.log.read_text)
         wait_for(lambda: written(node.pid) >= before + 6_144_000, start.log.read_text)

@@ -14,7 +14,7 @@ PYTHON = "/usr/bin/python3"
 OK, USAGE, LATE, UNKNOWN = 0, 2, 13, 16
 TOKEN = "0123456789abcdefghij"
 
-# Each host is this machine. One that is called "lame" can be looked at, but asks no others.
+# Each host is this machine. A host named "lame" can be read, but connects to no others.
 SSH = """#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 echo "$HOST $2 $3" | tr -d "'" >>"$LOG"
@@ -51,7 +51,7 @@ def test_ranks_that_are_served():
                             "func FROM global.python.backtrace WHERE depth = 0 ORDER BY _rank", env=env)
         assert json.loads(done.stdout) == [{"_addr": host, "_pid": pid, "func": "step"}
                                            for host, pid in zip(hosts, pids)], done
-        # Whoever has the token of a process learns nothing of others.
+        # With the token of one process a client learns nothing of others.
         refused = jobs.cluster("-t", hosts[0], "cluster", "nodes", env=env)
         assert refused.returncode == USAGE and "clients may run only 'cluster own'" in refused.stderr
         wrong = jobs.cluster("cluster", "nodes", "--hosts", hosts[0],
@@ -60,7 +60,7 @@ def test_ranks_that_are_served():
 
 
 def of_hosts(folder, **variables):
-    """The environment in which ssh is a stand-in, and the log of what it was asked."""
+    """An environment with a stand-in for ssh, and the log of its arguments."""
     ssh, log = pathlib.Path(folder, "ssh"), pathlib.Path(folder, "log")
     ssh.write_text(SSH)
     ssh.chmod(0o755)
@@ -78,7 +78,7 @@ def test_hosts_that_ask_others():
         assert asked == sorted([
             ("here", "a", "relay"), ("here", "c", "relay"), ("here", "lame", "relay"),
             ("a", "b", "look"), ("a", "dead1", "look"), ("c", "d", "look"), ("c", "e", "look"),
-            # What a relay should have asked is asked directly.
+            # If a relay fails, the host is contacted directly.
             ("here", "lame", "look"), ("here", "f", "look"), ("here", "dead2", "look")]), asked
         for host in ("dead1", "dead2"):
             assert "%s: ssh: connect to host %s port 22: Connection refused\n" % (host, host) in done.stderr

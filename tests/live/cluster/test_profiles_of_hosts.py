@@ -70,10 +70,10 @@ def test_one_profile_of_two_hosts(job, tmp_path):
     file = tmp_path / "all.profile"
     done = perf(env, "--hosts", "node2001,node2002,node2003,odd,nowhere", "-o", file)
     assert done.returncode == OK, done
-    # What a host did not send is said; one without a rank is nothing to be told of.
+    # Missing answers of a host are reported; a host without a rank is not worth a message.
     assert "odd: its recording cannot be read: " in done.stderr and "Could not resolve hostname nowhere" in done.stderr
     assert "node2003" not in done.stderr and not list((folder / "tmp").iterdir())
-    # The rank that does something else, and what.
+    # The rank that behaves differently, and its functions.
     assert "\nrank 1 (node2001) differs most: " in done.stdout, done
     assert "work" in done.stdout.split("differs most")[1], done
     names = ["rank 0 (node2001)", "rank 1 (node2001)", "rank 2 (node2002)"]
@@ -89,7 +89,7 @@ def test_one_profile_of_two_hosts(job, tmp_path):
     subprocess.run([support.BINARY, file, "perf", "--mode", "wall", "-o", stacks], check=True, capture_output=True)
     found = {tuple(line.rsplit(" ", 1)[0].split(";"))[:1] for line in stacks.read_text().splitlines()}
     assert found == {("%d %s" % pair,) for pair in zip(pids, names)}
-    # It is a recording like any other: sums are those of the parts.
+    # It is an ordinary recording: sums are those of the parts.
     again = of(file, "perf", "--json", "--mode", "wall")
     assert again["weight_ns"] >= 3 * 1e9 and again["duration_ns"] < 30e9
     assert not list((folder / "tmp").iterdir())
@@ -150,7 +150,7 @@ def test_what_cannot_be_done_says_why(job, tmp_path):
 
 
 CHANGES = [
-    # What a host can put into a file that is well formed, and is to do no harm in.
+    # Hostile contents of a well-formed file from a host.
     "UPDATE threads SET process = 77",
     "UPDATE threads SET cpu_ns = 9223372036854775807",
     "UPDATE recording SET duration_ns = 9223372036854775807",
@@ -166,7 +166,8 @@ CHANGES = [
 
 
 def test_hosts_that_lie(job, tmp_path):
-    """Of a recording that is none, or says what cannot be: the others' are shown, and nothing of it reaches the terminal."""
+    """An invalid recording, or impossible values: those of the other hosts are shown, and no control
+    characters reach the terminal."""
     folder, env, pids = job
     good, bad = tmp_path / "good.profile", folder / "odd"
     done = perf(env, "--hosts", "node2001", "-o", good)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What NCCL's RAS service says: hosts, and evidence for verdicts. Only its protocol is real here: a socket that
-answers as NCCL 2.28.7."""
+"""Data of NCCL's RAS service: hosts, and evidence for verdicts. Only its protocol is real here: a socket
+that answers like NCCL 2.28.7."""
 import json
 import os
 import pathlib
@@ -82,7 +82,7 @@ def test_hosts_of_ras(ras):
         found = sorted(pathlib.Path(folder, "log").read_text().split())
         assert found == ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
 
-        # Whoever has the port names what he likes: only addresses of hosts get to ssh.
+        # Any process may own the port: only addresses of hosts get to ssh.
         os.unlink(folder + "/log")
         odd = answer([(0, "-oProxyCommand=x"), (1, "a b;c"), (2, "unknown"), (3, "")], []).replace(
             "127.0.0.2", "127.0.0.9")
@@ -162,7 +162,7 @@ def test_evidence_of_ras(ras):
 
         with jobs.ranks(PYTHON, 3, source=RANK, FAKE_CUDA=library, LATE="1") as ranks:
             pids = [rank.pid for rank in ranks]
-            # Nothing but the stacks tell that rank 1 is late; the counts confirm it, doubt it, or tell nothing.
+            # Only the stacks show that rank 1 is late; the counts confirm it, contradict it, or are neutral.
             fewer, equal = said(pids, [57, 56, 57]), said(pids, [57, 57, 57])
             found = hang(LATE, fewer, fewer)
             assert found["ranks"] == [1] and found["confidence"] == "high", found
@@ -192,7 +192,7 @@ def test_evidence_of_ras(ras):
             assert found["ranks"] == [2] and found["confidence"] == "medium", found
             assert found["sentence"] == "rank 2 cannot be reached by NCCL's RAS service"
             assert "rank 2 does not answer it in communicator 0xae94 (3 ranks)\n" in found["evidence"]
-            # Of communicators and processes that no rank knows, nobody is blamed.
+            # Communicators and processes unknown to all ranks: no rank is blamed.
             odd = said([1, 1, 1], [-5, 2**62, 7], size=10**6).replace("AllReduce", "All\\u001b[31mReduce")
             found = hang(DEVICE, odd, odd)
             assert "\x1b" not in found["evidence"] and "All\\x1b[31mReduce" in found["evidence"], found

@@ -27,7 +27,7 @@ def find_ray():
     return pytest.skip("no ray here: 'make test-packages' gets it")
 
 
-# Of Ray's own limits, those that a busy machine exceeds.
+# Ray's own time limits that a busy machine exceeds.
 PATIENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_gcs_server_port_wait_time_s": "300",
            "RAY_worker_register_timeout_seconds": "600", "RAY_health_check_failure_threshold": "1000",
            "RAY_agent_register_timeout_ms": "600000", "RAY_DASHBOARD_STARTUP_TIMEOUT_S": "300",
@@ -43,7 +43,7 @@ def session(number):
 
 
 def end_session(number):
-    """Ends all of them. The first one is our child, which is waited for elsewhere."""
+    """Ends all of them. The first one is our child, and is waited for elsewhere."""
     def is_over():
         left = list(session(number))
         for pid in left:
@@ -67,7 +67,7 @@ def check_job(way):
         done = good = None
 
         def is_late():
-            """Rank 1 looks for its file now and then; the others take their time to come to their collective."""
+            """Rank 1 checks for its file now and then; the others take their time to reach the collective."""
             nonlocal done, good
             done = jobs.cluster("cluster", "hang", "--json", job.pid)
             found = json.loads(done.stdout) if done.returncode == LATE else {}

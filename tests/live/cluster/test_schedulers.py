@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs are found by what their launcher knows: a Slurm job, pods, a host file, the pid of a launcher."""
+"""Jobs are found by their launcher's data: a Slurm job, pods, a host file, the pid of a launcher."""
 import contextlib
 import glob
 import json
@@ -21,7 +21,7 @@ from environment import wait_until
 PYTHON = "/usr/bin/python3"
 UNKNOWN, OK, FAILED, USAGE = 16, 0, 1, 2
 
-# A kubectl whose pods are this machine: it shows which words it gets, and runs what it is told to.
+# A kubectl whose pods are this machine: it logs its arguments, and runs the given command.
 KUBECTL = """#!/bin/sh
 echo "$@" >>"$LOG"
 case $1 in
@@ -157,7 +157,7 @@ def test_a_copy_is_brought_and_removed(bin_path):
         assert [each[2] for each in found] == [each.pid for each in ranks]
         assert not glob.glob(str(bin_path / "probing.*"))
 
-        # Killed in the middle, it leaves nothing either: the far side has nobody to answer.
+        # Killed in the middle, it leaves nothing either: the far side loses its peer.
         with subprocess.Popen([support.BINARY, "cluster", "hang", "--bring", support.BINARY, *words],
                               env=env, stdout=subprocess.PIPE) as command:
             wait_until(lambda: glob.glob(str(bin_path / "probing.*/probing")), 60)

@@ -39,7 +39,7 @@ def record(target, path, **env):
 
 
 def here(path, sql, schema="profile"):
-    """What the recording itself says."""
+    """The recording's own data."""
     done = subprocess.run([support.BINARY, str(path), "query", "-f", "json", sql], text=True, check=False,
                           capture_output=True, timeout=60)
     assert done.returncode == 0, done
@@ -74,7 +74,7 @@ def test_samples_arrive_as_they_are(server, target, tmp_path):
 
 
 def test_background_recordings_come_by_themselves(server, target, tmp_path):
-    """With the job and rank of their process; the end of one that still runs comes when it ends."""
+    """With the job and rank of their process; a recording still in progress is sent when it ends."""
     run = tmp_path / "run"
     run.mkdir(mode=0o700)
     env = {"XDG_RUNTIME_DIR": str(run)}
@@ -211,7 +211,7 @@ def test_kills_lose_and_double_no_metrics(target, tmp_path):
                 server.start()
         shipping.kill()
         shipping.wait()
-        # What killed daemons had read is sent by the next one.
+        # Data read by killed daemons is sent by the next one.
         done = ship(tmp_path, "--to", server.url("kills"), "--once", writer.pid)
         assert done.returncode == 0 and not list(state.glob("*.ring")), done
         rings = server.rows("SELECT _ring, count() AS n, uniqExact(_row) AS u, max(_row) + 1 AS m "

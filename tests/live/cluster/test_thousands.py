@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A job of a thousand ranks, simulated from what two real ones answered; some hosts are dead."""
+"""A job of a thousand ranks, simulated with the answers of two real ones; some hosts are dead."""
 import json
 
 import jobs
@@ -22,7 +22,7 @@ def test_a_late_rank_of_a_thousand_with_dead_hosts(tmp_path):
     assert verdict["ranks"] == [count // 3]
     assert "rank %d (host%05d, pid " % (count // 3, count // 24) in verdict["sentence"]
     assert "load rank.py" in verdict["sentence"]
-    # Who did not answer is named, and its ranks are not called absent.
+    # Hosts that did not answer are named, and their ranks are not called absent.
     dead = {rank // 8 for rank in missing}
     assert [line for line in done.stderr.splitlines() if "no answer in time" in line] == [
         "probing: warning: host%05d: no answer in time" % host for host in sorted(dead)]

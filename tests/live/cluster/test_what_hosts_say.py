@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said of hosts: the reason why one does not answer, hosts that are named twice, and jobs of the
-same name on two of them. The hosts are a stand-in for ssh."""
+"""Messages about hosts: the reason why a host does not answer, hosts that are named twice, and jobs of the
+same name on two hosts. The hosts are a stand-in for ssh."""
 import contextlib
 import json
 import os
@@ -55,7 +55,7 @@ exec setpriv --reuid $user --regid $user --clear-groups sh -c "$3"
 
 @pytest.fixture
 def hosts():
-    """The environment in which ssh leads to them, and the log of those that were asked."""
+    """An environment whose ssh leads to them, and the log of contacted hosts."""
     with tempfile.TemporaryDirectory() as folder:
         log = pathlib.Path(folder, "log")
         env = jobs.reach_hosts(pathlib.Path(folder), SSH)
@@ -131,13 +131,13 @@ def test_two_hosts_with_jobs_of_one_name():
         assert "has the same job and rank in its environment; 1 more ranks are claimed twice" in done.stderr, done
 
 
-# A rank that is at another line whenever it is looked at.
+# A rank at a different line in each round.
 MOVING = "import time\nprint('ready', flush=True)\nwhile True:\n" + 30 * "    time.sleep(0.01)\n"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 def test_a_host_that_was_not_asked():
-    """Its ranks are not dead: whoever names the hosts may forget one."""
+    """Its ranks are not dead: the user may have forgotten a host."""
     with contextlib.ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         env = jobs.reach_hosts(pathlib.Path(folder), USERS)
 
@@ -150,7 +150,7 @@ def test_a_host_that_was_not_asked():
             assert nodes.stdout.endswith("      -  no host that was asked has it\n"), nodes
             nodes = jobs.cluster("cluster", "nodes", "--hosts", "node2003,nowhere", jobs.ADDRESS, env=env)
             assert nodes.stdout.endswith("      -  no host that answered has it\n"), nodes
-        # Of ranks that do not move, it is not sure; of one that its host has lost, it is.
+        # Of ranks that do not move, it is not sure; of a rank lost by its host, it is.
         with jobs.ranks(PYTHON, 2, [2003, 2004]):
             found = json.loads(hang("node2003", jobs.ADDRESS).stdout)
             assert (found["verdict"], found["ranks"], found["confidence"]) == ("absent", [1], "medium"), found

@@ -77,7 +77,7 @@ def end_group(pid):
 
 
 def start(stack, words, env, count=1, **options):
-    """Starts it; what each of its ranks has printed: {rank: (pid, child or -1)}."""
+    """Starts it; the output of its ranks: {rank: (pid, child or -1)}."""
     process = stack.enter_context(support.Program(words, env=env, **options))
     started = {}
     if options.get("start_new_session"):
@@ -86,7 +86,7 @@ def start(stack, words, env, count=1, **options):
         word, rank, pid, child = process.line().split()
         assert word == "ready"
         started[int(rank)] = int(pid), int(child)
-        # What a shell has started, and children of children, do not end with it.
+        # A shell's children, and children of children, do not end with it.
         for each in (int(pid), int(child)):
             if each > 0 and each != process.pid:
                 stack.callback(end, each)
@@ -140,7 +140,7 @@ def test_what_a_dead_rank_has_left(stack, program, launcher):
     """Its child has its variables, and is not the rank, also if Slurm does not say which process it has started."""
     options = {"start_new_session": True}
     if launcher != "torch":
-        # Both are in the process group of what has started them, which runs.
+        # Both are in the process group of their parent, which runs.
         leader = stack.enter_context(support.Program(["sleep", "1000"], preexec_fn=os.setpgrp)).pid
         options = {"preexec_fn": lambda: os.setpgid(0, leader)}
         env = environment(SLURM_JOB_ID=str(1000000 + os.getpid()), SLURM_STEP_ID="0", SLURM_NTASKS="2")
@@ -166,13 +166,13 @@ def test_what_a_dead_rank_has_left(stack, program, launcher):
 
 
 def sleeps_between_looks(pid):
-    """True once it sleeps by the clock: it has looked at the ranks, and will again."""
+    """True once it sleeps in a timed wait: one round over the ranks is done, and another will follow."""
     with open("/proc/%d/wchan" % pid, encoding="ascii") as file:
         return "nanosleep" in file.read()
 
 
 def test_a_rank_that_is_stopped_for_a_moment(stack, program):
-    """As profilers stop threads: only one that each look saw stopped is held by a debugger."""
+    """As profilers stop threads: only a thread stopped in every round is held by a debugger."""
     rank = start(stack, [PYTHON, program], environment(world=1, RANK="0"))[0].pid
     tracer = stack.enter_context(support.Program([PYTHON, "-c", TRACER, rank]))
     assert tracer.line() == "ready"

@@ -53,7 +53,7 @@ def test_python_was_told(interpreter, how, probing):
 
 @EACH
 def test_a_gil_that_nobody_waited_for(interpreter, probing):
-    """Without a GIL nothing tells that nobody waited, so code is refused there."""
+    """In a build without a GIL nothing shows that no thread waited, so code is refused there."""
     with support.Program([interpreter.exe, PROGRAMS / "forks_busy.py", "quiet"],
                          env=interpreter.env) as program:
         child = child_of(program)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`debug --pause`: all Python of a process stands, can be looked at, and always runs again."""
+"""`debug --pause`: all Python threads of a process are paused, can be inspected, and always run again."""
 import json
 import os
 import shutil
@@ -115,7 +115,7 @@ for wait in (lambda: lock.acquire(timeout=600)), (lambda: poll.poll(600000)):
 
 
 def test_code_again_and_again(counting, probing):
-    """What waits with a timeout does so in another call once it was stopped, and is stopped again."""
+    """A wait with a timeout continues as another call after a stop, and is stopped again."""
     assert probing(counting.pid, "eval", WAITING).code == OK
     with Pause(counting.pid):
         for number in range(4):
@@ -158,7 +158,7 @@ def test_many_pauses_of_a_program_that_checks_itself(interpreter, target, probin
     wrong, counts = json.loads(process.line())
     assert wrong == [], wrong
     assert counts["signals"] == sent, counts
-    # By the program's own clock it stood for as long as was told.
+    # By the program's own clock the pause was as long as reported.
     gaps = sorted(counts["gaps"])
     for us, whole in held:
         longer = [gap for gap in gaps if gap >= us / 1e6 - 0.002]
@@ -180,20 +180,20 @@ def lost(process):
 @pytest.mark.parametrize("options", [[], ["--hard"]], ids=["agent", "hard"])
 @pytest.mark.parametrize("interpreter", ALL, ids=repr)
 def test_a_program_loses_what_is_told(interpreter, options, target, probing):
-    """No more and no less, by its own clock and what the kernel says of its thread. What who stops
-    it does itself, and waits for a processor, may come on top of that."""
+    """No more and no less, by its own clock and the kernel's counters of its thread. The pausing thread's
+    own work and its wait for a processor may come on top."""
     process = target("clocked.py", interpreter=interpreter)
     agent.load(probing, process.pid)
     before, held, asks, pausing, unsure = lost(process), 0, 0, 0, 0
     for number in range(3):
         with Pause(process.pid, *options) as pause:
-            asks -= pauses.busy_seconds(process.pid)  # for the GIL, each 5 ms, while it stands
+            asks -= pauses.busy_seconds(process.pid)  # requests of the GIL, each 5 ms, during the pause
             if number == 1 and not options:
                 start = pauses.busy_seconds(process.pid)
                 assert probing(process.pid, "step", "--time", "100ms").code == OK
                 stepped = pauses.busy_seconds(process.pid) - start
                 asks -= stepped
-                unsure = max(stepped - 0.1, 0)  # it asked for it while the command came and went
+                unsure = max(stepped - 0.1, 0)  # requests while the command began and ended
             if number == 2 and not options:
                 assert probing(process.pid, "eval", "__import__('time').sleep(0.1)").code == OK
             time.sleep(0.3)  # how long the pause is that is measured
@@ -255,7 +255,7 @@ def test_ended_at_any_moment_of_an_evaluation(counting, shared):
 
 PAUSE, RESUME, STEP, FROZEN, PAUSED, FREEZE, THAW = 7, 8, 9, 10, 74, 76, 77  # frames of the agent
 FREEZES = 1
-MUTEX = 32  # where one lies in what is shared; its first word says that it is locked
+MUTEX = 32  # its offset in the shared memory; its first word is the lock
 
 
 def waits_for(pid, address):
@@ -265,8 +265,8 @@ def waits_for(pid, address):
 
 
 def test_ended_while_it_is_about_to_stop_the_others(counting, shared, probing):
-    """We are the client that pauses. Who was let go is not stopped again, or the GIL could not be
-    given away."""
+    """We are the client that pauses. A released thread is not stopped again, since the GIL could not be
+    dropped then."""
     agent.load(probing, counting.pid)
     path = json.loads(probing(counting.pid, "agent", "status", "--json").out)["socket"]
     address = int(probing(counting.pid, "eval", "import ctypes\n"
@@ -276,13 +276,13 @@ def test_ended_while_it_is_about_to_stop_the_others(counting, shared, probing):
         by.until(PAUSED)
         other.send(agent.evaluation("1"))
         by.until(FREEZE)
-        shared[MUTEX] = 2  # locked, and somebody waits for it
+        shared[MUTEX] = 2  # locked, with a waiter
         by.send(agent.frame(FROZEN, struct.pack("<IQQQ", 1, address, 0, 0)))
         agent.wait_until(lambda: waits_for(counting.pid, address))
         by.send(agent.frame(agent.INTERRUPT))
         assert by.until(THAW)[-1][0] == THAW
         shared[MUTEX] = 0
-        os.kill(counting.pid, signal.SIGSTOP)  # who waits looks again after that
+        os.kill(counting.pid, signal.SIGSTOP)  # waiters check again after that
         agent.wait_until(lambda: support.thread_status(counting.pid)["State"][0] == "T")
         os.kill(counting.pid, signal.SIGCONT)
         kinds = [kind for kind, _ in by.until(agent.DONE)]
@@ -292,7 +292,8 @@ def test_ended_while_it_is_about_to_stop_the_others(counting, shared, probing):
 
 
 def hostile_frames(random, main):
-    """Any of the frames about a pause, whole or not, and of steps of that thread; no client of such a pause stops threads."""
+    """All frames about a pause, complete or not, and steps of that thread; no client of such a pause stops
+    threads."""
     kind = random.choice([PAUSE, RESUME, STEP, FROZEN, agent.INTERRUPT, agent.EVAL])
     if kind == agent.EVAL:
         return agent.evaluation("sum(range(1000))", total_ms=random.choice([0, 1, 50]))
@@ -336,7 +337,7 @@ def test_only_one_pauses(counting, shared):
 
 
 def test_killed_at_any_moment(counting, shared, probing):
-    """From its start to some time after it stands: the program always runs again."""
+    """Killed at random moments, from its start to some time into the pause: the program always runs again."""
     agent.load(probing, counting.pid)
     for delay in [0.001 * step for step in range(0, support.count(40, 200), 2)]:
         with Pause(counting.pid, wait=False) as pause:
@@ -383,7 +384,7 @@ def test_clients_that_come_and_go(counting, shared, probing):
 @pytest.mark.parametrize("interpreter", [
     each for each in ALL if each.has_ctypes and not each.free_threaded], ids=repr)
 def test_a_gil_that_is_not_free(interpreter, target, probing):
-    """One call in C holds it until it is told to end."""
+    """One call in C holds it until it is released by the test."""
     process = target("evaluated.py", "gil", interpreter=interpreter)
     agent.load(probing, process.pid)
     process.send(b"x")
@@ -516,7 +517,8 @@ def test_words(counting, probing, tmp_path):
 
 @pytest.mark.parametrize("interpreter", support.one_per_version((3, 6), (3, 6)), ids=repr)
 def test_threads_whose_gil_is_not_known(interpreter, shared, probing, tmp_path):
-    """Before 3.7 only symbols tell where threads wait for it: then none is stopped, and that is told."""
+    """Before 3.7 only symbols show where threads wait for the GIL: without them no thread is stopped, and
+    a message says so."""
     exe = Path(interpreter.exe).resolve()
     home = exe.parent.parent
     libraries = list(home.glob("lib/libpython3.6*.so.1.0"))

@@ -10,7 +10,7 @@ import support
 from environment import OK, TIMEOUT
 from pauses import Pause
 
-TURNS = 1  # in what programs/turns.py shares
+TURNS = 1  # index in the shared memory of programs/turns.py
 PAUSE, FROZEN, PAUSED, FREEZE = 7, 10, 74, 76  # frames of the agent
 FREEZES = 1
 
@@ -104,7 +104,7 @@ def test_code_does_not_wait_for_the_switch_interval(interpreter, threads, target
 
 @pytest.mark.parametrize("interpreter", support.one_per_version((3, 4)), ids=repr)
 def test_no_import_is_waited_for(interpreter, target, shared, probing):
-    """Who is at it may have been stopped for the pause; as here, it may also take longer than that waits."""
+    """The importing thread may be stopped by the pause; as here, it may also take longer than the wait."""
     process = target("imports.py", shared.path, interpreter=interpreter)
     with Pause(process.pid) as pause:
         before = pauses.total(shared)
@@ -116,7 +116,7 @@ def test_no_import_is_waited_for(interpreter, target, shared, probing):
     released, callbacks = process.line().split()
     assert released == "released"
     for _ in range(2):
-        with Pause(process.pid) as pause:  # from now on it is told of the interpreter's end
+        with Pause(process.pid) as pause:  # from now on the interpreter's end is reported
             done = probing(process.pid, "eval", "__import__('atexit')._ncallbacks()")
             assert done.out == "%d\n" % (int(callbacks) + 1), (done, callbacks)
             pause.interrupt()
@@ -125,7 +125,7 @@ def test_no_import_is_waited_for(interpreter, target, shared, probing):
 @pytest.mark.parametrize("threads", ["0", "4"])
 @pytest.mark.parametrize("interpreter", support.one_per_version((3, 7)), ids=repr)
 def test_a_program_ends_that_is_paused_just_then(interpreter, threads, target, probing):
-    """Who has the GIL when it is asked for it is the main thread, which does not wait for ever."""
+    """The GIL holder at the time of the request is the main thread, which does not wait for ever."""
     for milliseconds in range(support.count(3, 40)):
         process = target("ends_busy.py", threads, interpreter=interpreter)
         agent.load(probing, process.pid)
@@ -138,7 +138,7 @@ def test_a_program_ends_that_is_paused_just_then(interpreter, threads, target, p
 
 
 def test_a_late_answer_is_not_that_to_a_later_request(target, shared, probing):
-    """Of two that are due, the first one says nothing of what was asked for last."""
+    """Of two pending answers, the first one does not answer the last request."""
     process = target("counting.py", shared.path, "4")
     path = agent.load(probing, process.pid)
     with agent.Client(path) as by:

@@ -26,7 +26,7 @@ def begin_evaluation(pid):
 
 
 def at_step(step, number, pid, options):
-    """What the command said if there is such a step, else None."""
+    """The command's message if the step exists, else None."""
     while True:
         ended, err = pause_until_step(step, number, pid, options)
         # The one before, which the agent lets go now; or the threads that compete left it no turn.
@@ -41,7 +41,7 @@ def at_step(step, number, pid, options):
 
 
 def pause_until_step(step, number, pid, options):
-    """How it ended and what it said. Code is evaluated meanwhile, and has to come to its end."""
+    """The exit status and message. Code is evaluated meanwhile, and must finish."""
     env = {"PROBING_FAULT_STEP": str(step), "PROBING_FAULT_SIGNAL": str(int(number))}
     with Pause(pid, "-v", *options, wait=False, env=env, binary=faults.STEPS) as pause:
         stands = bool(pause.process.stdout.readline())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is said about a pause is true, however it ended: by a client that gave up, was killed, or
-paused from elsewhere."""
+"""The reported state of a pause is true, however it ended: by a client that gave up, was killed, or paused
+from elsewhere."""
 import contextlib
 import json
 import os
@@ -43,7 +43,7 @@ def code_runs(process, path):
 
 
 def refused(pid, *options):
-    """How a pause that does not begin ends, and what it says."""
+    """Exit status and message of a pause that does not begin."""
     with Pause(pid, *options, wait=False) as pause:
         err = pause.process.communicate(timeout=120)[1].decode()
         return pause.process.returncode, err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing step`: a paused program runs to the next line of a thread, and then stands there."""
+"""`probing step`: a paused program runs to the next line of a thread, and is paused again there."""
 import json
 import os
 import re
@@ -28,7 +28,7 @@ ONES = [each for each in ALL if not each.debug_build and each.version in ((3, 6)
         or each is ALL[-1] or each.free_threaded]
 on_all = pytest.mark.parametrize("interpreter", ALL, ids=repr)
 on_ones = pytest.mark.parametrize("interpreter", ONES, ids=repr)
-# What the interpreter has of tools: their names, and events of all functions that one finds.
+# The interpreter's monitoring tools: their names, and events of all reachable functions.
 MONITORED = """
 import gc, sys
 monitoring = sys.monitoring
@@ -56,7 +56,7 @@ def case(target):
 
 @pytest.fixture
 def clean(probing):
-    """Nothing of a step is left in the interpreter, and no thread stands."""
+    """Nothing of a step is left in the interpreter, and no thread is paused."""
     def clean(interpreter, pid):
         code = TRACED if interpreter.version < (3, 12) else MONITORED
         done = probing(pid, "eval", code)
@@ -79,7 +79,7 @@ def wait_until_runs_on(pid, probing):
 
 @pytest.fixture
 def step(probing):
-    """Makes a step; (function, line) where the thread stands then."""
+    """Makes a step; (function, line) of the thread's new place."""
     def step(pid, *options):
         done = probing(pid, "step", "--json", *options)
         assert done.code == OK, done
@@ -91,7 +91,7 @@ def step(probing):
 
 
 def events(interpreter, shared):
-    """What the interpreter's own tracing says of a turn."""
+    """Events of one turn by the interpreter's own tracing."""
     shared[0] = 0
     out = subprocess.run([interpreter.exe, str(PROGRAM), shared.path, "trace"], env=interpreter.env,
                          stdout=subprocess.PIPE, check=True).stdout.decode()
@@ -127,7 +127,7 @@ def test_goes_as_the_interpreter_traces(interpreter, way, target, shared, step, 
         to_begin(step, process.pid)
         at, made = 0, 0
         while at is not None:
-            # Out of what was come into: each third step.
+            # With --out: each third step leaves a function that was entered.
             now = options if way != "--out" or made % 3 == 2 else []
             place = go(told, at, now[0] if now else None)
             if place is None:
@@ -205,14 +205,14 @@ def test_no_line_in_time(interpreter, case, probing, clean):
 
 @on_ones
 def test_a_tracer_that_comes_meanwhile(interpreter, case, probing):
-    """It takes the place of what tells the lines before 3.12, which is said."""
+    """Before 3.12 it replaces our trace function, which is reported."""
     process = case(interpreter, "retraces")
     support.wait_for_sleep(process.pid, "pipe_read", tid=process.pid)
     with Pause(process.pid) as pause:
         process.send(b"go\n")
         done = probing(process.pid, "step", "--over")
         assert done.code == OK and "in retraces at step_cases.py" in done.out, done
-        # Where no line is told, the time is waited for in vain.
+        # Where no line event comes, the step times out.
         done = probing(process.pid, "step", "--over", "--timeout", "60s" if interpreter.version >= (3, 12) else "500ms")
         if interpreter.version >= (3, 12):
             assert done.code == OK and "in retraces at step_cases.py" in done.out, done
@@ -341,10 +341,10 @@ def thread_in(pid, function):
 
 
 def step_until_it_fails(probing, pid, *options):
-    """What a step says that comes to no line, long before its time."""
+    """The message of a step that reaches no line, long before its timeout."""
     into = 0
     while True:
-        # Not through all that is imported to tell of an exception.
+        # Not through all modules imported to print an exception.
         done = probing(pid, "step", "--timeout", "1h", *options, *["--out"] * (into > 5))
         into += 1
         if done.code != OK:
@@ -372,7 +372,7 @@ def test_the_thread_ends(interpreter, how, case, probing, clean):
 
 @pytest.mark.parametrize("interpreter", [each for each in ALL if each.has_ctypes], ids=repr)
 def test_the_first_thread_ends(interpreter, case, probing):
-    """It stays in the list, as what waits to be buried."""
+    """It stays listed as a zombie."""
     process = case(interpreter, "first_thread_ends")
     with Pause(process.pid) as pause:
         process.send(b"x\n")
@@ -384,7 +384,7 @@ def test_the_first_thread_ends(interpreter, case, probing):
 @pytest.mark.parametrize("how", ["returns", "raises", "exits", "ends_all"])
 @on_all
 def test_the_program_ends(interpreter, how, case, probing):
-    """By its own, whatever it was about to step to; the last lines may be of what is called at exit."""
+    """By itself, in spite of the step; the last lines may be of functions called at exit."""
     process = case(interpreter, "program_ends", how)
     with Pause(process.pid) as pause:
         process.send(b"x\n")

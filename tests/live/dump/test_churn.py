@@ -56,7 +56,7 @@ def wrong_class(frame):
 
 
 class Tally:
-    """What the dumps of one target were like."""
+    """Counts of the dumps of one target."""
 
     def __init__(self):
         self.stacks = self.unstable = self.idle = self.frames = self.deep = 0

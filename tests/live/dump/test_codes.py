@@ -12,7 +12,7 @@ ORDER = ["a", "b", "c"]
 
 
 def check(frames, before, after):
-    """The numbers in names and files are those of one set of functions that is alive."""
+    """The numbers in names and files belong to one live set of functions."""
     found = []
     for frame in frames:
         if frame["func"] is None:

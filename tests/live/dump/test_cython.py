@@ -66,7 +66,7 @@ def line_of(mark):
 
 
 def of_cython(frames):
-    """[(name, file, line)], each function once: what Python calls is a wrapper of its own."""
+    """[(name, file, line)], each function once: the wrapper that Python calls is not counted."""
     return [(frame["func"], frame["file"], frame["line"]) for frame in frames
             if (frame.get("full_func") or "").startswith(("__pyx_f", "__pyx_pf"))]
 

@@ -13,7 +13,7 @@ import support
 import tables
 
 PROGRAM = support.HERE / "programs" / "damaged.py"
-# What stacks cannot be read without; others may be damaged without a dump looking at them.
+# Types needed to read stacks; a dump does not read others, which may be damaged.
 NEEDED = {"type", "int", "str", "dict", "code"}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deep recursion is told in full."""
+"""Deep recursion is shown in full."""
 import time
 
 import pytest

@@ -111,7 +111,8 @@ def test_several_interpreters_of_a_server(interpreter, how, read):
 @pytest.mark.parametrize("who", ["main", "thread"])
 @pytest.mark.parametrize("told", [[], ["told"]], ids=["raw", "told"])
 def test_fork_in_c(interpreter, who, told, read):
-    """The child's one thread has the stack; that of a thread which it lacks is there and says so."""
+    """The child's only thread has its stack; the state of a thread missing in the child is there and says
+    so."""
     if not interpreter.has_ctypes or told and interpreter.version < (3, 7):
         pytest.skip("no ctypes, or no PyOS_AfterFork_Child()")
     with support.Program([interpreter.exe, environment.PROGRAMS / "forks.py", who, *told],
@@ -140,7 +141,7 @@ def told_without_thread(threads):
 
 @EACH
 def test_fork_in_a_snapshot_and_in_sql(interpreter, read, probing, tmp_path):
-    """What a snapshot and the tables say is what the dump says."""
+    """Snapshots and tables agree with the dump."""
     if not interpreter.has_ctypes:
         pytest.skip("no ctypes")
     with support.Program([interpreter.exe, environment.PROGRAMS / "forks.py", "thread"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who holds the GIL, of threads that take it and release it all the time."""
+"""The GIL holder, with threads that acquire and release the GIL all the time."""
 import pytest
 
 import support
@@ -21,7 +21,7 @@ turns()
 @pytest.mark.parametrize("options", [[], ["--freeze"]], ids=" ".join)
 @pytest.mark.parametrize("interpreter", support.one_per_version((3, 6)), ids=repr)
 def test_who_sleeps_does_not_hold_it(interpreter, options):
-    """It is told of the moment at which the thread was read, not of the one at which threads were listed."""
+    """The holder is as of the moment at which the thread was read, not at which threads were listed."""
     held = 0
     with support.Program([interpreter.exe, "-c", PROGRAM], env=interpreter.env) as program:
         assert program.line() == "ready"

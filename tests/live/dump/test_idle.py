@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""For how long threads have been idle: by the clock of the program itself, or not told."""
+"""Idle times of threads: correct by the program's own clock, or missing."""
 import contextlib
 import json
 import os
@@ -12,8 +12,8 @@ import support
 from environment import PROGRAMS, wait_until
 
 CPUS = sorted(os.sched_getaffinity(0))
-AT_LEAST = 2  # seconds that threads sleep before they are looked at
-TICK = 0.02   # what clocks may be apart at the moment that a thread notes its own
+AT_LEAST = 2  # seconds that threads sleep before they are read
+TICK = 0.02   # difference of clocks when a thread notes its own
 
 needs_sched = pytest.mark.skipif(
     not os.path.exists("/proc/self/sched"), reason="the kernel has no /proc/PID/sched")
@@ -40,7 +40,7 @@ def on_cpus(*cpus):
 
 
 def idle_times(pid, *cpus):
-    """idle_seconds by tid, and the moments before and after, asked for on these CPUs."""
+    """idle_seconds by tid, and the moments before and after, read on these CPUs."""
     before = time.monotonic()
     done = subprocess.run(
         [support.BINARY, "-t", str(pid), "debug", "--dump", "--json"], check=True, timeout=120,
@@ -51,7 +51,7 @@ def idle_times(pid, *cpus):
 
 
 def assert_true(idle, since, before, after):
-    """Not longer than the thread has slept; and not much shorter, for what the CPU has lost."""
+    """Not longer than the thread has slept; and not much shorter, apart from the CPU clock's loss."""
     assert (before - since) / 2 <= idle <= after - since + TICK, (idle, since, before, after)
 
 
@@ -88,7 +88,7 @@ def test_idle_of_threads_on_all_cpus(newest):
 
 @needs_sched
 def test_idle_in_sql_and_snapshots(newest, probing, tmp_path):
-    """The same in SQL; a snapshot keeps what was true when it was made."""
+    """The same in SQL; a snapshot keeps the times of its making."""
     path = tmp_path / "idle.snapshot"
     query = "SELECT tid, idle_seconds FROM python.threads WHERE idle_seconds > 0"
     with sleepers(newest) as (program, threads):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a dump does to its target, also one that is killed: nothing that the target could notice."""
+"""Effects of a dump on its target, also of a killed dump: nothing that the target could notice."""
 import random
 import subprocess
 import time
@@ -65,7 +65,7 @@ def left_behind(pid):
 
 
 def wait_until_left(pid):
-    """What dies lets go of what it traced, but a stopped thread needs a moment to run again."""
+    """A dying tracer releases its threads, but a stopped thread needs a moment to run again."""
     end = time.monotonic() + 30
     while (wrong := left_behind(pid)) and time.monotonic() < end:
         time.sleep(0.001)

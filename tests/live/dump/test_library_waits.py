@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a thread waits for names the call into the standard library that means something."""
+"""Descriptions of waits name the meaningful call into the standard library."""
 import os
 import re
 import signal
@@ -63,7 +63,7 @@ def waits(pid):
 
 @EACH
 def test_waiting_for_others(interpreter):
-    """Processes, descriptors and loops: who is at the other end is said where the kernel tells."""
+    """Processes, descriptors and loops: the process at the other end is named where the kernel knows it."""
     with support.Program([interpreter.exe, PROGRAMS / "library_waits_beside.py"],
                          env=interpreter.env, start_new_session=True) as program:
         found = {}
@@ -95,7 +95,7 @@ def test_waiting_inside_the_library(interpreter):
         expected["lock"] = "futex: waiting for a lock at " + lock
         if interpreter.version < (3, 7):
             del expected["simple"]
-        if interpreter.version < (3, 11):  # of static methods only the name is known
+        if interpreter.version < (3, 11):  # static methods have only a name
             expected["QueueFeederThread"] = "futex: waiting in multiprocessing.queues._feed"
         found = {}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a dump looks: the start of threads in one line, colours, source on a terminal, C functions."""
+"""The layout of a dump: the start of threads in one line, colours, source on a terminal, C functions."""
 
 import contextlib
 import json
@@ -83,7 +83,7 @@ def test_the_start_of_threads_is_one_line(probing, crunching):
     whole = block(shown(probing, crunching, "--no-fold"), "cruncher")
     assert [line.split()[0] for line in whole[-3:]] == [
         "Thread.run", "Thread._bootstrap_inner", "Thread._bootstrap"], whole
-    # What has something to show is shown.
+    # Frames with details are shown.
     for option in ("--source", "--locals"):
         text = shown(probing, crunching, option)
         assert "that start" not in text and "Thread._bootstrap " in text, text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a thread waits for, in a process of many threads."""
+"""Waits in a process of many threads."""
 import json
 import os
 import signal
@@ -26,7 +26,7 @@ os.wait()
 
 
 def test_children_of_late_threads(probing, newest):
-    """A child of the last of 400 threads is one of those that the process waits for."""
+    """A child of the last of 400 threads is among the children that the process waits for."""
     with support.Program([newest.exe, "-c", CHILDREN], env=newest.env) as process:
         children = [int(word) for word in process.line().split()]
         try:

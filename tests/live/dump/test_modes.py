@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every way to read a process tells the stacks that the process tells itself."""
+"""Every way of reading a process gives the stacks that the process reports itself."""
 import json
 
 import pytest

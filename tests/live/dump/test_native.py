@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Native frames among Python frames: each of the latter stands once, between the right C functions."""
+"""Native frames among Python frames: each Python frame appears once, between the right C functions."""
 import os
 import subprocess
 import tempfile
@@ -16,7 +16,7 @@ HEADERS = "import os, sysconfig; p = sysconfig.get_paths()['include']; " \
     "print(p if os.path.exists(p + '/Python.h') else '')"
 INLINED = "shapes::Holder<int>::inlined(int) const"
 
-# What stands between the two calls of nest(), innermost first; "*": at least one other C function.
+# Frames between the two calls of nest(), innermost first; "*": at least one other C function.
 SCENARIOS = {
     "plain": ["plain"],
     "outer": ["native_inner", "native_outer", "*", "outer"],
@@ -112,7 +112,7 @@ def between(name, interpreter):
 
 
 def pattern(names, innermost, interpreter):
-    """What a stack must look like, innermost first."""
+    """The expected stack, innermost first."""
     result = innermost + ["nest"]
     for name in reversed(names):
         result += ["<lambda>"] + between(name, interpreter) + ["nest"]
@@ -159,7 +159,7 @@ def names(thread):
 
 
 def check_unnamed(thread):
-    """Code without a symbol can be found by what the dump tells."""
+    """Code without a symbol can be found by the dump's address."""
     for frame in thread["frames"]:
         assert frame["kind"] == "python" or not frame["module"] or frame["offset"], frame
         assert frame["kind"] != "python" or frame["offset"] is None, frame

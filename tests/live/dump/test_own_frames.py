@@ -28,7 +28,7 @@ key.started.wait()
 print("ready", flush=True)
 sys.stdin.read()
 """
-# What a program has asked for by name is no machinery.
+# Functions that a program requested by name are not the interpreter's own.
 ASKED = {"builtin_sorted", "list_sort_impl", "listsort", "time_sleep", "pysleep", "list_sort"}
 COLUMNS = "SELECT tid, func, frame_type, file, lineno, ip, module FROM %s ORDER BY tid, depth"
 
@@ -79,7 +79,7 @@ def test_what_is_left_out(asleep):
 def test_sql_agrees(asleep):
     assert rows(asleep, "native.backtrace") == stacks(support.dump(asleep, "--native"))
     assert rows(asleep, "native.frames") == stacks(support.dump(asleep, "--native=all"))
-    # In one statement each is still what it says.
+    # Each table keeps its own content within one statement.
     both = tables.query(asleep, "SELECT (SELECT count(*) FROM native.backtrace) AS some, "
                                 "(SELECT count(*) FROM native.frames) AS whole")[0]
     assert both["some"] == sum(map(len, rows(asleep, "native.backtrace").values())) < both["whole"]

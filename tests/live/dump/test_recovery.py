@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads that sleep are walked without their registers: the C stacks are those that the registers
-give, also where old frames lie between the ones of now."""
+"""Threads that sleep are walked without their registers: the C stacks equal those walked with registers,
+also among stale frames."""
 import pytest
 
 import support

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names of C++ functions are short where people read them, and complete where that is asked for."""
+"""Names of C++ functions are short in text output, and complete on request."""
 
 import json
 import subprocess

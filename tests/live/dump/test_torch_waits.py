@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the processes of a training wait for: a worker that loads data, another rank."""
+"""Waits of a training's processes: for a worker that loads data, for another rank."""
 import contextlib
 import os
 import re
@@ -32,7 +32,7 @@ def main_wait(pid):
 
 
 def test_data_loader_names_the_worker():
-    """The worker's own stack says what keeps it."""
+    """The worker's own stack has its activity."""
     with training("load", "1") as program:
         assert program.line(timeout=400) == "loaded"
         main = None
@@ -57,7 +57,7 @@ def test_data_loader_in_the_same_thread():
 
 
 def test_collective_names_the_call(tmp_path):
-    """Gloo waits on a condition in C: the call into torch.distributed says for what."""
+    """Gloo waits on a condition in C: the call into torch.distributed has the reason."""
     with training("ranks", str(tmp_path)) as program:
         ranks = dict(program.line(timeout=400).split()[1:] for _ in range(2))
         late, waiting = int(ranks["1"]), int(ranks["0"])

@@ -105,7 +105,7 @@ def test_the_protocol_of_assistants(program):
         assert not told["isError"] and "keeper" in told["content"][0]["text"], told
         refused = message(gateway, "tools/call", {"name": "eval", "arguments": {"code": "1"}}).json["result"]
         assert refused["isError"], refused
-        # Several lines are one message; what is none says so.
+        # Several lines are one message; an invalid one gives an error.
         pretty = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "ping"}, indent=4).encode()
         assert gateway.ask("/mcp", pretty).json == {"jsonrpc": "2.0", "id": 7, "result": {}}
         assert gateway.ask("/mcp", b"{").status == 400

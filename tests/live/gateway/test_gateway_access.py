@@ -17,7 +17,7 @@ NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
 AXE = support.ROOT / "gateway" / "web" / "node_modules" / "axe-core" / "axe.min.js"
 pytestmark = MARKS
 
-# What is to be seen before a panel is judged, and what has to be done for that.
+# Visible content of each panel before it is judged, and the actions needed for that.
 FULL = {
     "overview": ("work", None),
     "activity": ("keeper", "[...document.querySelectorAll('.frames button')].find((b) => b.textContent == 'work').click()"),
@@ -113,7 +113,7 @@ def test_keys_are_enough(gateway, program):
         page.press("ArrowUp")
         page.press("Enter")
         page.wait("document.querySelectorAll('#rows tbody tr').length > 0")
-        # What is not there is said, and Escape leaves all as it was.
+        # Missing things are reported, and Escape leaves all unchanged.
         page.press("k", control=True)
         page.wait("document.activeElement?.id == 'palette'")
         page.type("no such thing")
@@ -146,7 +146,7 @@ def go(page, panel):
 
 
 def test_each_panel_by_keys(gateway, program):
-    """What changes something too, and without a mouse."""
+    """Including actions that change something, and without a mouse."""
     with Page(gateway) as page:
         page.sees("MainThread")
         go(page, "profile")
@@ -159,7 +159,7 @@ def test_each_panel_by_keys(gateway, program):
             reach(page, "e.textContent == '%s'" % button)
             page.press("Enter")
             page.sees(then)
-            # What is deleted while it is drawn is not there, and the browser says so.
+            # A file deleted while the page is drawn is missing, and the browser reports that.
             page.wait("!document.querySelector('iframe') || document.querySelector('iframe').contentDocument === null")
         go(page, "torch")
         page.sees("No module of torch")
@@ -274,5 +274,5 @@ def test_a_target_that_dies_in_any_panel():
                        "/again|^Run$|Look|^Record/.test(b.textContent))?.click()")
             page.sees("process %d has ended" % program.pid if panel != "overview" else "has ended")
             assert page.value("document.querySelectorAll('nav a').length") == len(PANELS)
-        # The browser itself tells of a status.
+        # The browser itself logs the status.
         assert all(error["entry"]["source"] == "network" for error in page.errors), page.errors

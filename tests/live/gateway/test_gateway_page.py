@@ -68,7 +68,7 @@ def test_the_token_is_asked_for(gateway):
         page.value("document.querySelector('button').click()")
         page.wait("document.body.innerText.includes('MainThread')")
         assert gateway.token not in page.value("location.href")
-        # The browser itself tells of the first status.
+        # The browser itself logs the first status.
         assert all("401" in error["entry"]["text"] for error in page.errors), page.errors
         assert page.value("document.cookie") == ""  # no script can read it
 
@@ -111,7 +111,8 @@ def test_a_paused_page_asks_for_nothing(page, program):
     page.show("activity", target=program.pid, paused=1)
     page.sees("MainThread")
     shown = page.value("document.querySelector('.fresh').textContent")
-    # The time is told in seconds: a click in the next one is seen, and a second click would ask anew.
+    # Times are shown in seconds: a click in the next second is visible, and a second click would send a new
+    # request.
     page.wait("!%s.includes(new Date().toLocaleTimeString())" % json.dumps(shown))
     page.value("[...document.querySelectorAll('button')].find((b) => b.textContent == 'Refresh').click()")
     page.wait("document.querySelector('.fresh').textContent != %s" % json.dumps(shown))
@@ -167,7 +168,7 @@ def test_sql(page, program):
     page.sees("No column has numbers")
     page.show("sql", target=program.pid, sql="SELECT nope FROM python.threads")
     page.sees("no such column: nope")
-    # The browser itself tells of the status.
+    # The browser itself logs the status.
     assert all("400" in error["entry"]["text"] for error in page.errors)
     page.errors.clear()
 
@@ -226,7 +227,7 @@ def test_a_flame_graph(page, program):
     page.wait("!!document.querySelector('iframe')")
     page.value("[...document.querySelectorAll('button')].find((b) => b.textContent == 'Stop').click()")
     page.sees("finished", "speedscope")
-    # The graph has no origin: the page cannot look into it, nor it into the page.
+    # The graph has no origin: the page cannot access it, nor it the page.
     page.wait("document.querySelector('iframe').contentDocument === null")
     page.value("[...document.querySelectorAll('button')].find((b) => b.textContent == 'Delete').click()")
     page.sees("Nothing was recorded yet")
@@ -285,7 +286,7 @@ def test_a_target_that_dies_while_it_is_shown():
             page.sees("MainThread")
             program.kill()
             page.sees("has ended", "MainThread")
-            # A 404 is told in the console by the browser itself.
+            # The browser itself logs a 404 to the console.
             assert all("404" in error["entry"]["text"] for error in page.errors), page.errors
 
 

@@ -19,7 +19,7 @@ pytestmark = MARKS
 
 
 def paused(pid):
-    """Who holds it, as another shell is told."""
+    """The holder of the pause, as shown to another shell."""
     run = subprocess.run([support.BINARY, "list", "--json"], stdout=subprocess.PIPE, check=True)
     [one] = [one for one in json.loads(run.stdout) if one["pid"] == pid]
     return one["paused"]
@@ -68,7 +68,7 @@ def test_code_is_run(page, program):
     run(page, "'<img src=x onerror=alert(1)>'")
     page.sees("<img src=x onerror=alert(1)>")
     assert page.value("document.querySelectorAll('#page img').length") == 0
-    # What was run comes back by keys, and what was being written too.
+    # Keys bring back the history and the unfinished line.
     page.type("draft")
     page.press("ArrowUp")
     page.press("ArrowUp")
@@ -77,7 +77,7 @@ def test_code_is_run(page, program):
     page.press("ArrowDown")
     assert page.value("document.getElementById('code').value") == "draft"
     page.value("document.getElementById('code').value = ''")
-    # It is there yet after another panel was looked at.
+    # It is still there after a visit to another panel.
     page.show("sql", target=program.pid)
     page.wait("!!document.getElementById('editor')")
     page.show("console", target=program.pid)
@@ -111,7 +111,7 @@ def test_a_terminal(page, program):
     # Keys of the page are keys of the terminal in it.
     page.press("?")
     assert not page.value("document.querySelector('dialog').open")
-    # What a process prints is shown, and leads nowhere; colours are styles that a script sets.
+    # A process's output is shown without links; colours are styles set by a script.
     page.press("u", control=True)
     page.type("print('\\x1b]8;;http://attacker.example/\\x07link\\x1b]8;;\\x07 \\x1b[38;2;1;200;3m<img src=x onerror=alert(1)>\\x1b]2;title\\x07')")
     page.press("Enter")
@@ -156,7 +156,7 @@ def test_pause_step_and_resume(page, program):
     page.wait("!!document.getElementById('place')")
     page.sees("Stopped in", "web_debugged.py:")
     page.wait("!document.getElementById('out').disabled")
-    # Up to the function that calls the one that sleeps.
+    # Up to the caller of the sleeping function.
     while "work" not in page.value("document.getElementById('place').textContent"):
         page.push("#out")
         page.wait("!document.getElementById('out').disabled")

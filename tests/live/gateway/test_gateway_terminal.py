@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A prompt of `probing serve` in a terminal: what it shows is one request, what is typed comes in others."""
+"""A prompt of `probing serve` in a terminal: one request for the output, others for the input."""
 import fcntl
 import http.client
 import json
@@ -45,7 +45,7 @@ class Terminal:
         self._shown = b""
 
     def until(self, text):
-        """What is shown up to this text."""
+        """The output up to this text."""
         while text.encode() not in self._shown:
             try:
                 part = self._response.read1(65536)
@@ -80,7 +80,7 @@ def test_code_is_typed(gateway, program):
         assert terminal.type("40 + ").json == {}
         assert terminal.type("2\r").status == 200
         terminal.until("\r42\r\n")
-        # Blocks, completion, Ctrl-C, and what was typed before.
+        # Blocks, completion, Ctrl-C, and history.
         terminal.type("for n in (1, 2):\r    n * 'ab'\r\r")
         terminal.until("'abab'")
         terminal.type("print('run' + 'ning'); [time.sle\t(0.01) for _ in iter(int, 1)]\r")
@@ -191,7 +191,7 @@ def test_typing_has_bounds(gateway, program):
     with Terminal(gateway, program.pid) as terminal:
         assert terminal.type("", rows=0).status == 400
         assert terminal.type("x" * 70000).error["code"] == "usage"
-        # What runs reads nothing of it: it is kept, up to a bound.
+        # The running code reads none of the input: it is buffered, up to a bound.
         terminal.type("print('run' + 'ning'); [time.sleep(0.01) for _ in iter(int, 1)]\r")
         terminal.until("running")
         answers = [terminal.type(300 * (99 * "y" + "\r")).status for _ in range(5)]

@@ -37,7 +37,7 @@ class Asked:
 
 
 def gateways(pid):
-    """The processes that serve @pid: the server, and what answers HTTP."""
+    """The processes that serve @pid: the server, and the HTTP gateway."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -54,7 +54,7 @@ def gateways(pid):
 
 def test_both_kinds_of_clients_at_one_port(program):
     with remote.Service(program.pid) as service:
-        # Nothing is started for browsers that do not come; what serves a client ends soon after it.
+        # No gateway is started without a browser; it ends soon after its last client.
         wait_until(lambda: len(gateways(program.pid)) == 1, "something is started")
         for _ in range(3):
             assert Asked(service, "/v1/targets/%d/stacks" % program.pid).status == 200
@@ -102,7 +102,7 @@ def test_once_is_for_other_clients(program):
 @pytest.mark.skipif(not browser.COMMAND, reason="chromium is not installed")
 @pytest.mark.skipif(not BUILT, reason="the page was not built: 'make web' builds it, with npm")
 def test_from_injection_to_a_stack_in_a_browser(program):
-    """As it is typed; the address is the one that it prints, and the port a free one."""
+    """As typed by a user; the address is the printed one, and the port a free one."""
     done = subprocess.run([support.BINARY, str(program.pid), "inject", "-b", "-a", "127.0.0.1:0"],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=60, check=True)
     told = done.stdout.decode()

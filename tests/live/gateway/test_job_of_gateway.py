@@ -88,7 +88,7 @@ def test_a_job_by_one_of_its_ranks(everything, pids):
     [main] = job["stacks"]
     assert (main["name"], main["ranks"]) == ("MainThread", [0, 1, 2, 3])
     assert ends(job) == {(1,): HOSTILE, (0, 2, 3): "wait"}
-    # What few ranks do comes first.
+    # Groups of few ranks come first.
     split = next(node for node in nodes(job["stacks"]) if len(node["children"]) > 1)
     assert split["name"].startswith("train  ") and [child["ranks"] for child in split["children"]] == [[1], [0, 2, 3]]
     assert job["unread"] == job["unanswered"] == []
@@ -113,7 +113,7 @@ def test_what_is_no_rank_tells_of_no_job(ranks, everything):
             answer = gateway.ask("/v1/job")
             assert answer.status >= 400, answer
             assert answer.error["message"] == "no target is a rank of a distributed job"
-            # Whoever may read one process learns nothing of the others.
+            # A client that may read one process learns nothing of the others.
             assert jobs.ADDRESS not in answer.text and not any(str(rank.pid) in answer.text for rank in ranks)
         answer = everything.ask("/v1/job?target=%d" % stranger.pid)
         assert answer.status >= 400 and "no job on this machine is '%d'" % stranger.pid in answer.error["message"]
@@ -226,7 +226,7 @@ def test_a_job_on_other_machines(hosts):
 
 @page_test
 def test_a_job_of_a_thousand_ranks(tmp_path):
-    """Simulated from what two real ones answered."""
+    """Simulated with the answers of two real ranks."""
     with job_of(2, 29508, source=simulated.RANK % 30):
         looks = jobs.cluster("cluster", "look", name_of(29508)).stdout
     hosts, _ = simulated.write(str(tmp_path), looks, 1024, 8, late=37, dead=0)
@@ -250,7 +250,7 @@ def test_hosts_are_asked_by_one_request_at_a_time(hosts):
             assert gateway.ask("/v1").status == 200
             wait_until(gateway.children, "nothing is asked")
         [first] = gateway.children()
-        # Whoever leaves lets the next one in.
+        # A leaving client lets the next one in.
         asked[0].close()
         wait_until(lambda: gateway.children() and first not in gateway.children(), "the next one is not asked")
         assert len(gateway.children()) == 1
@@ -325,7 +325,7 @@ def test_the_tree_is_folded_by_keys(page):
 
 @page_test
 def test_ranks_that_could_not_be_read_are_named():
-    """It is read again when that is asked for, and not before."""
+    """They are read again on request, and not before."""
     with contextlib.ExitStack() as stack:
         ranks = stack.enter_context(job_of(4, 29505, MASTER_ADDR=HERE))
         gateway = stack.enter_context(Gateway())
@@ -336,11 +336,11 @@ def test_ranks_that_could_not_be_read_are_named():
         ranks[3].kill()
         page.push("#again")
         page.sees("2 of 4 ranks read", "Not read: 2:[2,3] no process has this rank", "2:[0,1]")
-        # Of a job that may have more machines, nobody knows.
+        # For a job that may have more machines, the number is unknown.
         other = stack.enter_context(job_of(1, 29507, WORLD_SIZE="3"))
         page.show("job", target=other[0].pid)
         page.sees("1 of 3 ranks read", "Not found: 2:[1,2] no process that was read has these ranks")
-        # What it says of the number of ranks costs nothing.
+        # Its own number of ranks costs nothing.
         liar = stack.enter_context(job_of(1, 29509, WORLD_SIZE="1000000000"))
         page.show("job", target=liar[0].pid)
         page.sees("1 of 1000000000 ranks read", "Not found: 1048575:[1-1048575]")

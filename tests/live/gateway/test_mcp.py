@@ -205,7 +205,7 @@ def test_long_answers_say_that_they_were_cut(assistant):
 
 
 def test_the_session_of_the_page():
-    """docs/mcp.md shows what is said, but for addresses."""
+    """docs/mcp.md shows the exchange, except for addresses."""
     page = (support.ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
     lines = page.split("<!-- mcp: docs/demo.py -->\n```\n")[1].split("```")[0].splitlines()
 

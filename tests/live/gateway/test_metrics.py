@@ -81,7 +81,7 @@ def test_how_many_wait_for_the_gil(program):
     with support.Program([NEWEST.exe, "-c", SPINS]) as spinning:
         spinning.line()
         seen = []
-        # Each scrape is one instant; that nobody waits is rare.
+        # Each scrape is one instant; an instant without waiters is rare.
         wait_until(lambda: seen.append(samples(export(spinning.pid)[1])) or of(
             seen[-1], "probing_gil_wait_ratio", pid=str(spinning.pid)) > 0, "nobody ever waits")
         waiters = of(seen[-1], "probing_gil_waiters", pid=str(spinning.pid))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The OpenAPI document of `probing serve`: it names all that there is, and answers are what it says."""
+"""The OpenAPI document of `probing serve`: it names all routes, and answers match it."""
 import json
 import os
 import subprocess
@@ -40,7 +40,7 @@ class Description:
         self.document = json.loads(text, object_pairs_hook=no_twice)
 
     def check(self, method, path, answer):
-        """That an answer, or one of its lines, is what is said of it; its value."""
+        """Checks an answer, or one of its lines, against its schema; its value."""
         kinds = self.document["paths"][path][method.lower()]["responses"]
         content = kinds.get(str(answer.status), kinds["default"])["content"]
         assert str(answer.status) in kinds or answer.status >= 400, answer
@@ -72,12 +72,12 @@ def test_it_names_what_there_is(gateway, description):
         for method in methods:
             asked = path.replace("{id}", "0").replace("{profile}", "p0").replace("{skill}", "hang").replace("{terminal}", "t0")
             answer = gateway.ask(asked, method=method.upper())
-            # What is JSON has a description.
+            # JSON answers have a schema.
             for answers in methods[method]["responses"].values():
                 for media, content in answers["content"].items():
                     assert ("schema" in content) == (media in ("application/json", "application/x-ndjson")) or path in (
                         "/mcp", "/v1/openapi.json"), path
-            # What is wrong is the id, or a parameter that is missing: never the address.
+            # The error is in the id, or a parameter is missing: never in the address.
             assert answer.status not in (405, 500), (path, answer)
             assert answer.status != 404 or "there is no /" not in answer.text, answer
 
@@ -107,7 +107,7 @@ def test_answers_are_what_it_says(gateway, program, description):
 
 
 def test_what_is_paused(gateway, program, description):
-    """Lines of a pause, and what is done meanwhile."""
+    """Lines of a pause, and requests meanwhile."""
     at = "/v1/targets/%d" % program.pid
     command = [support.BINARY, str(program.pid), "debug", "--pause", "--json"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as holder:
@@ -135,7 +135,7 @@ def test_recordings(gateway, program, description):
 
 
 def test_targets_of_all_kinds(description, deadlocked, tmp_path):
-    """Files, what has ended, what cannot be read, and what is wrong."""
+    """Files, ended processes, unreadable targets, and invalid ones."""
     file = tmp_path / "one.snapshot"
     subprocess.run([support.BINARY, str(deadlocked.pid), "snapshot", "-o", file], check=True, stderr=subprocess.DEVNULL)
     with support.Program(["sleep", "600"]) as other, support.Program(["sleep", "600"]) as gone:

@@ -39,7 +39,7 @@ while sys.stdin.readline():
 class Receiver(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        status = self.server.status  # a test may change it, and forgets then what came before
+        status = self.server.status  # a test that changes it also clears the received data
         self.server.got.append((self.path, dict(self.headers), body))
         self.send_response(status)
         self.send_header("Content-Length", "0")
@@ -166,7 +166,7 @@ def test_again_and_again_each_span_once(program):
                 program.send(b"\n")
                 assert program.line() == "more"
                 wait_until(lambda: "more %d" % (number + 1) in names(server), "a span does not come")
-            # The receiver is away for a while: what ended meanwhile comes later.
+            # The receiver is down for a while: ended processes' data comes later.
             server.status = 503
             program.send(b"\n")
             assert program.line() == "more"
@@ -210,7 +210,7 @@ def test_messages_of_opentelemetry(program):
         for path, _, body in server.got:
             kind = ExportTraceServiceRequest if path == "/v1/traces" else ExportMetricsServiceRequest
             message = kind.FromString(body)
-            # What is unknown to it would be written last, and what is wrong not at all.
+            # Unknown data would be written last, and invalid data not at all.
             assert kind.FromString(message.SerializeToString()) == message
             assert not fields_unknown(message), path
 

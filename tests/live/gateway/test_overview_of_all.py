@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing overview` and /v1/overview: what each process does now, and what is wrong with it."""
+"""`probing overview` and /v1/overview: the present activity of each process, and its problems."""
 import contextlib
 import json
 import subprocess
@@ -36,7 +36,7 @@ def overview(*words):
 
 @contextlib.contextmanager
 def watching(*words):
-    """The looks of a command that goes on looking, as they come."""
+    """The rounds of a watching command, as they come."""
     command = [support.BINARY, "overview", "--json", "--watch=50ms", *map(str, words)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as running:
         try:
@@ -47,12 +47,12 @@ def watching(*words):
 
 
 def wrong(target):
-    """What is wrong with its threads: the memory of the machine is nothing of ours."""
+    """Problems of its threads: the memory of the machine is not ours."""
     return [text for text in target["troubles"] if "memory" not in text and "swapped" not in text]
 
 
 def until(looks, condition):
-    """The first look at one target for which that is true; the looks go on for as long as the test may."""
+    """The first round about a target that meets the condition; rounds continue as long as the test may."""
     for look in looks:
         [target] = look["targets"]
         if condition(target):
@@ -69,7 +69,7 @@ def quiet():
 
 
 def test_one_process(quiet):
-    # Whoever attaches to all ranks of this machine has a thread in it for a moment.
+    # A reader of all ranks of this machine has a thread stopped for a moment.
     end = time.monotonic() + 60
     target = {"threads": 0}
     while target["threads"] != 1 and time.monotonic() < end:
@@ -112,7 +112,7 @@ def test_a_process_that_moves_is_read_again():
             seen = until(looks, lambda target: target["main"] and target["main"]["func"] == name
                          and target["main"]["state"] == "idle" and target["main"]["idle_seconds"])
             assert seen["argv"][-1] == ("another" if name == "third" else "one")
-            # It is not read again, and its time goes on.
+            # It is not read again, and its time continues.
             before = seen["main"]["idle_seconds"]
             until(looks, lambda target: target["main"]["idle_seconds"] > before)
             program.send(b"go\n")
@@ -144,7 +144,7 @@ def test_over_http(quiet, deadlocked):
         look = gateway.ask("/v1/overview").json
         assert [target["id"] for target in look["targets"]] == [str(quiet.pid), str(deadlocked.pid)]
         assert wrong(look["targets"][1]) == ["deadlock of 2 threads"]
-        # One command serves all who ask, and looks again by itself.
+        # One command serves all clients, and repeats by itself.
         [command] = gateway.children()
         wait_until(lambda: gateway.ask("/v1/overview").json["time"] > look["time"], "no second look comes")
         assert gateway.children() == [command]

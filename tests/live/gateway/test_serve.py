@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing serve` as programs use it: what each request answers."""
+"""`probing serve` as used by programs: the answer to each request."""
 import csv
 import http.client
 import io
@@ -188,7 +188,7 @@ def test_a_recording(gateway):
                                {"duration": 600, "rate": 200})
             assert made.status == 201 and made.json["state"] == "running", made
             path = "/v1/profiles/" + made.json["id"]
-            # It can be looked at while it grows.
+            # It can be read while it grows.
             wait_until(lambda: b"profiled.py" in gateway.ask(path + "?format=collapsed").body,
                        "nothing is recorded")
             assert gateway.ask(path + "/stop", b"", "POST").status == 200

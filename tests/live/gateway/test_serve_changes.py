@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests to `probing serve` that change a target: pauses, steps, code; and who may send them."""
+"""Requests to `probing serve` that change a target: pauses, steps, code; and the clients that may send
+them."""
 import http.client
 import json
 import socket
@@ -27,7 +28,7 @@ def gateway(program):
 
 
 class Paused:
-    """A client that pauses, and waits for what comes."""
+    """A client that pauses, and waits for events."""
 
     def __init__(self, gateway, pid, **options):
         self._connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=60)
@@ -81,7 +82,7 @@ def test_a_pause_ends_with_the_gateway(program):
 
 
 def test_pauses_take_no_places_of_others(program):
-    """As many as there may be, none of which succeeds but the first; then what reads is answered."""
+    """The maximal number, of which only the first succeeds; then reading requests are answered."""
     with Gateway(program.pid, "--allow-write") as gateway:
         client = Paused(gateway, program.pid, max=60)
         assert client.line()["event"] == "paused"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing skill`: each diagnosis, on a program that has what it looks for."""
+"""`probing skill`: each diagnosis, on a program with that problem."""
 import json
 import subprocess
 

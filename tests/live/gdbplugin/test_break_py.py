@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing break-py` in gdb and LLDB: the process stops at lines of Python, goes on unharmed, and takes
-breakpoints back that nobody listens to any more."""
+"""`probing break-py` in gdb and LLDB: the process stops at lines of Python, runs on unharmed, and removes
+breakpoints without a debugger."""
 
 import os
 import re
@@ -20,7 +20,7 @@ THREADS = 4  # of that one
 VERSIONS = [i for i in support.one_per_version((3, 6))] + \
     [i for i in support.INTERPRETERS if i.free_threaded and i.version >= (3, 12)][:1]
 TRACED_VERSIONS = [i for i in VERSIONS if i.version < (3, 12)]
-# For what is the same in all versions that trace, and in all that need not.
+# For behaviour common to all versions that trace, and to all that need not.
 ONES = TRACED_VERSIONS[-1:] + [i for i in VERSIONS if i.version >= (3, 12)][:1]
 LATE = "def late(number):\n    done = number\n    return done\n\n\nloaded = True\n"
 
@@ -33,7 +33,7 @@ def line_of(text, program=PROGRAM):
     return found[0]
 
 
-# Words of thread states: of all that have a profile or trace function, or are told to call some.
+# Words of thread states: of all that have a profile or trace function, or pending calls.
 TRACED = """
 import ctypes, sys
 api, version = ctypes.pythonapi, sys.version_info[:2]
@@ -63,7 +63,7 @@ BUSY_RESULT = line_of("result = double", BUSY)
 
 
 class Counting(support.Target):
-    """The program, and what it says of itself."""
+    """The program, and its own counts."""
 
     def __init__(self, interpreter, folder, program=PROGRAM):
         self.shared = support.Shared()
@@ -153,7 +153,7 @@ def test_it_stops_with_the_line_selected(start, each):
     number = int(re.search(r"argument number = (\d+)", session.part("locals")).group(1))
     assert "double = %d" % (2 * number) in re.sub(" +", " ", session.part("locals"))
     assert "result = (unbound)" in re.sub(" +", " ", session.part("locals"))
-    # Evaluating moves nobody.
+    # Evaluating code moves no thread.
     said = session.err.split("stopped\n")[1]
     assert re.search("^42$", session.part("eval"), re.M) and "ran on" not in said, session
     assert debuggers.frames_of(session.part("again")) == debuggers.frames_of(session.part("stack"))
@@ -245,7 +245,7 @@ def test_code_that_is_loaded_later(start, each):
 
 @both
 def test_two_in_one_function(start, one):
-    """A line that was passed before it had one is looked at again."""
+    """A line that was passed before it had a breakpoint is checked again."""
     other = line_of("return result")
     session = attached(
         start, one, "probing break-py breaks.py:%d" % RESULT, "continue",
@@ -292,7 +292,7 @@ def test_a_recursion_goes_as_deep_as_before(each):
 
 @debuggers.needs_gdb
 def test_what_is_looked_for_at_the_end_of_a_recursion(unforgiving):
-    """Each 1024 calls the process looks for the debugger: once at each depth of a thousand calls."""
+    """Every 1024 calls the process checks for the debugger: once at each depth of a thousand calls."""
     before = unforgiving.shared[0]
     with holding(unforgiving, "probing break-py breaks.py:%d if number < 0" % RESULT):
         wait_until(lambda: not unforgiving.alive() or unforgiving.shared[0] > before + 1100)
@@ -317,7 +317,7 @@ def test_tracing_says_what_it_costs_and_ends_with_the_last(traced):
 
 @debuggers.needs_gdb
 def test_tracing_is_seen_where_it_is(traced):
-    """That the other tests would notice what is left."""
+    """Proves that the other tests would notice leftover tracing."""
     with holding(traced, "probing break-py breaks.py:%d if ready" % RESULT):
         assert not traced.has_none()
         assert traced.shell("sys.gettrace(), sys.getprofile()") == "(None, None)"
@@ -325,7 +325,7 @@ def test_tracing_is_seen_where_it_is(traced):
 
 @debuggers.needs_gdb
 def test_a_profiler_that_comes_later(traced):
-    """It takes our place in its thread, which is told."""
+    """It replaces our profile function in its thread, which is reported."""
     traced.shell("recurses = deafened = False")
     session = attached(
         debuggers.gdb, traced, "probing break-py breaks.py:%d if sys.setprofile(lambda *_: None) or "
@@ -535,7 +535,7 @@ def test_a_debugger_that_died_and_a_condition_that_stays_false(each):
 
 @debuggers.needs_gdb
 def test_a_debugger_that_died_and_a_line_that_is_not_reached(traced):
-    """What slows all calls down does not wait for the line."""
+    """The part that slows all calls down is removed before the line is reached."""
     with holding(traced, "probing break-py breaks.py:%d" % line_of("return work(-1)")) as gdb:
         assert not traced.has_none()
         gdb.kill()
@@ -559,7 +559,7 @@ def test_the_agent_can_go(each):
 
 
 def ejected(process):
-    """Whether the agent could go; one of its calls may be under way."""
+    """True if the agent could be ejected; one of its calls may be under way."""
     done = subprocess.run([support.BINARY, "-p", str(process.pid), "eject"], check=False, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done
@@ -578,7 +578,7 @@ def test_the_agent_goes_while_its_lines_are_reached(busy):
 @debuggers.needs_gdb
 @pytest.mark.every_interpreter
 def test_frames_that_come_and_go(busy):
-    """Where there is no GIL to hold them, the agent looks at none of them."""
+    """Without a GIL to protect frames, the agent reads none of them."""
     turns = support.count(10, 100)
     condition = "probing break-py breaks_busy.py:%d if ready"
     session = attached(debuggers.gdb, busy, *[condition % BUSY_RESULT] * turns, ("running",),
@@ -590,7 +590,7 @@ def test_frames_that_come_and_go(busy):
 
 @debuggers.needs_gdb
 def test_all_threads_see_that_the_debugger_died(busy):
-    """One of them takes the breakpoints back; nothing is raised in the others."""
+    """One thread removes the breakpoints; nothing is raised in the others."""
     for _ in range(support.count(3, 50)):
         with holding(busy, "probing break-py breaks_busy.py:%d if ready" % BUSY_RESULT) as gdb:
             gdb.kill()
@@ -640,7 +640,7 @@ def test_another_debugger_in_its_place(one):
 
 @debuggers.needs_gdb
 def test_a_child_does_not_stop(one):
-    """It inherits the lines, and nobody listens to it."""
+    """It inherits the lines, but has no debugger."""
     one.shell("def forks():\n"
               "    child = os.fork()\n"
               "    if not child:\n"

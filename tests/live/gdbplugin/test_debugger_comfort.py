@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What saves typing in a debugger: Tab, short names and options as in the shell, files of code."""
+"""Aids for typing in a debugger: Tab, short names and options as in the shell, files of code."""
 
 import re
 
@@ -17,7 +17,7 @@ def code(tmp_path):
 
 
 def offered(session, name):
-    """What may be typed, each as a whole line without "probing "."""
+    """The completions, each as a whole line without "probing "."""
     lines = debuggers.printed(session, name).splitlines()
     return [line[len("probing "):] for line in lines if line.startswith("probing ")]
 

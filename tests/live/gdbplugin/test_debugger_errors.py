@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What commands of gdb and LLDB say when they fail, in lines where columns matter."""
+"""Error messages of commands in gdb and LLDB, in lines where columns matter."""
 import pytest
 
 from debuggers import attached, both, tried
@@ -18,7 +18,7 @@ def test_errors_of_sql_point_at_the_place(start, sleeper, sql, says):
 
 @both
 def test_sampling_needs_the_process_to_run(start, sleeper):
-    """Why it cannot be sampled here, and what to type instead."""
+    """The message says why it cannot be sampled here, and what to type instead."""
     session = attached(start, sleeper, ("told",), tried(start, "probing flamegraph --cc"))
     told = session.part("told")
     assert "holds process %d, and only one program can stop its threads" % sleeper.pid in told, session

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`probing eval` and `probing inject` in gdb and LLDB: code runs in the process that the debugger holds,
-or is refused; the process and what the user of the debugger had selected stay as they were."""
+or is refused; the process and the user's selections in the debugger stay unchanged."""
 
 import json
 import os
@@ -244,7 +244,7 @@ def test_behind_a_gdbserver_lldb_cannot_call(sleeper):
         session = debuggers.lldb("gdb-remote " + address, "probing eval 1",
                                  arguments=[os.readlink("/proc/%d/exe" % sleeper.pid)])
     assert "lldb cannot call functions of this process" in problem(session)
-    # LLDB itself kills what is behind a gdbserver when it ends.
+    # LLDB itself kills a process behind a gdbserver when it ends.
     assert "gdb can" in problem(session)
 
 
@@ -282,7 +282,7 @@ def test_a_process_that_runs_in_lldb(sleeper):
 
 @debuggers.needs_lldb
 def test_a_process_that_has_just_stopped_in_lldb(sleeper):
-    """A moment before its threads are there, each command says what it says while the process runs."""
+    """A moment before its threads are there, each command answers as for a running process."""
     words = {"eval": "1", "print": "1", "query": "SELECT 1", "break-py": "work", "trace": "--calls work", "perf": "-d 0.1",
              "frame": "0", "list": "", "until": "1", "snapshot": "/nowhere/x", "info": "sizes"}
     names = sorted(path.stem.replace("_", "-") for path in (support.ROOT / "gdbplugin/core/commands").glob("[a-z]*.py"))
@@ -352,7 +352,7 @@ BUSY = "print('ready', flush=True)\nwhile True:\n    pass\n"
 @debuggers.needs_gdb
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can hide files")
 def test_a_thread_that_runs_and_no_debug_files(tmp_path):
-    """Where functions of the C library have no names, it is known nevertheless where a thread begins."""
+    """Without names of the C library's functions, the start of a thread is recognised nevertheless."""
     interpreter = tables.known_interpreter()
     hide = 'if [ -d /usr/lib/debug ]; then mount -t tmpfs none /usr/lib/debug; fi && exec "$@"'
     hidden = ["unshare", "-m", "sh", "-c", hide, "sh"]

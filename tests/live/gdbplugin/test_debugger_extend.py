@@ -65,7 +65,7 @@ def test_in_a_core(target, newest, own, tmp_path):  # noqa: F811
 
 @both
 def test_one_that_is_made_in_the_session(start, target, newest):
-    """By a script, after the process was looked at: the next command has it."""
+    """Made by a script, after the process was read: the next command uses it."""
     process = target("walked.py")
     until_it_waits(process)
     python = "python " if start is gdb else "script "

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`set probing format json` in the debuggers: what the command prints of the same target; and that
-the commands go by the thread and the inferior that are selected."""
+"""`set probing format json` in the debuggers: the same output as the command's for the target; and the
+selected thread and inferior are used."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import support
 from debuggers import gdb, lldb, opened
 from debuggers import known, sleeper  # noqa: F401 (fixtures)
 
-# What depends on when, by whom and how it was read.
+# Values that depend on the time and way of reading.
 PASSING = ("timestamp", "pause_us", "paused_threads", "warnings")
 PASSING_OF_THREADS = ("os_name", "state", "idle_seconds", "waits_for", "read", "pause_us")
 TOOLS = [pytest.param(gdb, "set probing format json", marks=debuggers.needs_gdb, id="gdb"),
@@ -36,7 +36,7 @@ def shell(process, *options):
 
 
 def lasting(dump):
-    """The dump without what passes."""
+    """The dump without values that change."""
     dump = {key: value for key, value in dump.items() if key not in PASSING}
     dump["target"] = dict(dump["target"], kind=None, exe=None, argv=None)
     dump["threads"] = [{key: value for key, value in thread.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing step`, `next`, `finish` and `until` in gdb and LLDB, against what sys.settrace() says."""
+"""`probing step`, `next`, `finish` and `until` in gdb and LLDB, compared with sys.settrace()."""
 import json
 import re
 import subprocess
@@ -66,7 +66,7 @@ def test_over_and_out(start, interpreter):
 @both
 @on_each
 def test_breakpoints_and_logpoints_after_a_step(start, interpreter):
-    """What is left of a step, where its thread stands, is in nobody's way."""
+    """Leftovers of a step at its thread's place disturb nothing."""
     found, session = stepped(
         start, interpreter, "probing step", "probing break-py debug_steps.py:%d" % line_of("recurse(2)"),
         "continue", "probing break-py -d 2", "probing next", "probing trace --calls leaf",
@@ -91,7 +91,7 @@ def test_what_is_refused(newest):
 
 @debuggers.needs_gdb
 def test_a_step_that_nobody_waits_for_any_more(newest):
-    """The debugger leaves before the thread comes to its line: the program goes on unharmed."""
+    """The debugger detaches before the thread reaches its line: the program runs on unharmed."""
     with support.Target(newest, PROGRAM) as process:
         process.line()
         for _ in range(3):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the user of gdb or LLDB has stopped the process, in C and with the GIL held: what runs code keeps
-that place or is refused, and its answer is never that of another scope."""
+"""Processes stopped by the user of gdb or LLDB in C and with the GIL held: commands that run code keep
+that place or are refused, and their answer is never from another scope."""
 import json
 import re
 import subprocess
@@ -93,7 +93,7 @@ def in_leaf(start, process, *commands):
     at = [command.replace("getppid", "native_leaf") for command in STOP[start]]
     session = attached(start, process, *at, ("before",), STACK[start], "probing backtrace", *commands,
                        ("after",), STACK[start], "probing backtrace")
-    # Names of threads are those of the module threading, once that is imported.
+    # Names of threads come from the module threading, once it is imported.
     before, after = [re.sub(r", stop reason.*|^\d+ \S+  ", "", printed(session, name), flags=re.M)
                      for name in ("before", "after")]
     assert "native_leaf" in before and "work" in before and before == after, session
@@ -123,7 +123,8 @@ def test_in_an_extension(start, calling):
 
 @both
 def test_the_module_below_the_variables(start, calling):
-    """globals() is the frame's own, also where the code sees variables of the function; closures see those, too."""
+    """globals() is the frame's own, also where the code sees variables of the function; closures see those
+    too."""
     session = in_leaf(start, calling, ("both",), "probing eval n, globals()['n'], globals() is __import__('__main__').__dict__",
                       ("closure",), "probing eval (lambda: n)(), [n for _ in range(1)], sum(n for _ in 'ab'), eval('n')",
                       ("set",), "probing eval globals()['n'] = 1001", "probing eval globals()['n'], n",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The plugin in gdb: on attached processes, cores and behind a gdbserver it says what the command
-says; and it behaves as users of gdb expect."""
+"""The plugin in gdb: on attached processes, cores and behind a gdbserver its output equals the command's;
+and it behaves as users of gdb expect."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def test_behind_a_gdbserver(sleeping):
 
 
 def test_the_name_of_a_thread_that_is_not_shown(target, known):
-    """One thread is read, and the one that holds what it waits for is named all the same."""
+    """One thread is read, and the holder of its lock is named all the same."""
     process = target(support.ROOT / "docs" / "demo.py", interpreter=known)
     query = "SELECT tid, waits_for FROM python.threads WHERE waits_for LIKE '%RLock held by%'"
     agent.wait_until(lambda: tables.query(process.pid, query))
@@ -363,7 +363,7 @@ def test_installed(sleeper, tmp_path):
 # The page
 
 def commands_of(block):
-    """[(command, what it prints)] of a session."""
+    """[(command, its output)] of a session."""
     parts = re.split(r"^\(gdb\) (.*)\n", block, flags=re.M)
     return list(zip(parts[1::2], parts[2::2]))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the plugin asks of a gdbserver: each request takes a round trip to its machine."""
+"""The plugin's requests to a gdbserver: each takes a round trip to its machine."""
 
 import collections
 import os
@@ -21,12 +21,12 @@ STACKS = support.ROOT / "tests" / "bench" / "stacks.py"
 
 def test_a_stack_takes_few_requests_to_a_gdbserver(sleeper):
     _, sent = requests(sleeper, "probing backtrace")
-    # It took 480 when keys of dicts were compared one by one and all files looked at.
+    # It took 480 when keys of dicts were compared one by one and all files were checked.
     assert any(packet.startswith("m7f") for packet in sent) and len(sent) < 140, len(sent)
 
 
 def requests(process, *commands):
-    """A session behind a gdbserver, and what the last of the commands sends."""
+    """A session behind a gdbserver, and the requests of its last command."""
     with debuggers.gdbserver(process.pid) as address:
         session = gdb("target remote " + address, *commands[:-1], "set debug remote 1", commands[-1],
                       "set debug remote 0", arguments=[os.readlink("/proc/%d/exe" % process.pid)])
@@ -64,11 +64,11 @@ MARKS = {gdb: "maintenance packet ", lldb: "process plugin packet send "}
 
 
 def far_requests(debugger, process, *commands):
-    """A session on a line that is long, and what the commands send: large pieces are read there."""
+    """A session on a slow line, and the commands' requests: large pieces are read there."""
     connect = "target remote " if debugger is gdb else "gdb-remote "
     mark = MARKS[debugger] + stub_line.MARK
     with debuggers.gdbserver(process.pid) as address, stub_line.line(address, 0.02) as line:
-        # gdb's own: it takes files of this machine for those of the process.
+        # gdb's own: it uses files of this machine as those of the process.
         first = ["set sysroot /"] if debugger is gdb else []
         session = debugger(*first, connect + line.address, mark, *commands, mark,
                            arguments=[os.readlink("/proc/%d/exe" % process.pid)])
@@ -93,8 +93,8 @@ def test_all_threads_take_few_requests(eight):
 def test_one_thread_takes_few_requests(eight):
     session, sent = far_requests(gdb, eight, "probing backtrace")
     assert re.search(r"\d+ calls deep", session.out), session
-    # It took 78 to 98: where nobody had selected a frame gdb was asked for its own one. Some 10 ask
-    # the thread whether it is the one that runs the state.
+    # It took 78 to 98: without a selected frame gdb was asked for its own one. Some 10 check if the thread
+    # runs the state.
     assert len(sent) <= 76, kinds(sent)
 
 
@@ -106,7 +106,7 @@ def test_lldb_takes_few_requests(eight):
 
 
 def test_gdb_knows_whose_files_it_reads_afterwards(sleeper):
-    """The stub reads files as it or as the process sees them, whichever was asked for last."""
+    """The stub reads files as it or as the process sees them, depending on the last request."""
     path = shutil.which("true")
     session, sent = far_requests(gdb, sleeper, "symbol-file target:" + shutil.which("cat"),
                                  "probing backtrace", "symbol-file target:" + path)

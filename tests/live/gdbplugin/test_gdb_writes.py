@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A gdb that cannot put back the registers of this processor: nothing is run in the process, which
-goes on as if nobody had asked; what only reads goes on."""
+"""A gdb that cannot restore the registers of this processor: nothing is run in the process, which runs on
+undisturbed; commands that only read work."""
 import os
 import subprocess
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The plugin in LLDB: on attached processes, cores and behind a gdbserver it says what the command
-says."""
+"""The plugin in LLDB: on attached processes, cores and behind a gdbserver its output equals the command's."""
 
 import os
 import re

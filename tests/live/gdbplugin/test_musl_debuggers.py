@@ -100,7 +100,7 @@ def test_a_call_of_musl_that_may_hold_locks_is_refused(start, interpreter):
 @debuggers.needs_gdb
 @MUSL
 def test_a_signal_handler_is_refused(interpreter):
-    """It may have come in the middle of malloc(), which no frame tells."""
+    """It may have interrupted malloc(), which no frame shows."""
     with Code(interpreter, SIGNAL) as process:
         support.wait_for_sleep(process.pid, "pipe_read")
         session = attached(debuggers.gdb, process, "handle SIGUSR1 nostop pass",
@@ -127,8 +127,8 @@ def test_behind_a_gdbserver(interpreter, target, mode):
 @debuggers.needs_gdbserver
 @MUSL
 def test_code_right_after_inject_behind_a_gdbserver(interpreter, target):
-    """The kernel does not know yet that the thread is back in its call: gdbserver tells it when the
-    thread goes on."""
+    """The kernel does not know yet that the thread is back in its call: gdbserver sets that when the
+    thread continues."""
     process = target("evaluated.py", "idle", interpreter=interpreter)
     waits = "probing query -f json SELECT waits_for FROM python.threads"
     with debuggers.gdbserver(process.pid) as address:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the debuggers' own commands show of pointers to objects, after `set probing pretty on`."""
+"""The debuggers' own display of pointers to objects, after `set probing pretty on`."""
 
 import json
 import re
@@ -16,11 +16,11 @@ from test_library_debugger import look_up
 from test_look_up import held
 
 ON = "set probing pretty on"
-MODULE = "<code object <module> at 0x"  # what the outermost call of the interpreter's loop runs
+MODULE = "<code object <module> at 0x"  # the code of the outermost call of the eval loop
 
 
 class Objects(support.Target):
-    """A program that says what some expressions are, and where these objects lie."""
+    """A program that prints the values of some expressions, and the addresses of these objects."""
 
     def __init__(self, interpreter):
         super().__init__(interpreter, debuggers.PROGRAMS / "looked_up.py")
@@ -46,7 +46,7 @@ def one(known):
 
 @pytest.fixture
 def symbols(known):
-    """For what asks the debugger for types and variables of Python."""
+    """For tests that ask the debugger for types and variables of Python."""
     exe, library, _ = environment.parts(known)
     if gdb("ptype PyObject", arguments=[library or exe]).code:
         pytest.skip("%r has no debug symbols here" % known)
@@ -54,7 +54,7 @@ def symbols(known):
 
 @pytest.fixture(scope="module")
 def types(tmp_path_factory):
-    """A command for gdb that makes Python's types known, whatever was stripped."""
+    """A command for gdb that makes Python's types known, even if stripped."""
     file = tmp_path_factory.mktemp("types") / "types.o"
     subprocess.run(["cc", "-g", "-c", "-o", file, debuggers.PROGRAMS / "object_types.c"],
                    check=True)
@@ -62,7 +62,7 @@ def types(tmp_path_factory):
 
 
 def shown(session, name):
-    """What `print` showed behind the mark."""
+    """The output of `print` after the mark."""
     return re.search(r"^\$\d+ = (.*)$", session.part(name), re.M).group(1)
 
 
@@ -73,7 +73,7 @@ def test_gdb_prints_the_values_of_the_program(objects, types, way, tmp_path):
             "debian" in objects.interpreter.name:
         pytest.skip("gcore stops short at the guard pages of newer C libraries")
     commands = []
-    # What is no object in memory has no address.
+    # Values that are no objects in memory have no address.
     expressions = [each for each in sorted(objects.truth) if objects.at[each]]
     for number, expression in enumerate(expressions):
         commands += [("v%d" % number,), "print (PyObject *) %d" % objects.at[expression]]
@@ -217,11 +217,11 @@ def test_lldb(one, way, tmp_path):
     assert lines[2].endswith(" <class 'dict'>")
     assert "<there is no object at 0x10: " in lines[3]
     assert re.search("= (NULL|nullptr)$", lines[4]) and "<" not in lines[5]
-    if way != "gdbserver":  # LLDB and gdbserver do not agree on what registers there are
+    if way != "gdbserver":  # LLDB and gdbserver disagree about the registers
         assert re.search(r"=[^=]*'\S*/looked_up.py'", session.part("bt")), session
     assert session.part("set").split() == ["pretty", "on"]
     assert "Traceback" not in session.err
-    assert way == "gdbserver" or one.alive()  # LLDB ends what it has not started nor attached to
+    assert way == "gdbserver" or one.alive()  # LLDB kills a process that it neither started nor attached to
 
 
 @debuggers.needs_lldb
@@ -237,7 +237,7 @@ def test_lldb_on_other_versions(interpreter, types):
         session = lldb("target modules add " + types.split()[1], ("before",), *look,
                        "probing set pretty on", ("on",), *look, ("end",),
                        arguments=["-p", process.pid])
-        # The part of a line behind the address is what we show.
+        # We show the part of a line after the address.
         behind = [re.search(r" = 0x[0-9a-f]+(.*)$", line) for line in
                   session.part("on").splitlines() if " = 0x" in line]
         assert [match.group(1) for match in behind] == \

@@ -46,7 +46,7 @@ def library():
 
 @functools.lru_cache(maxsize=None)
 def listed():
-    """What the product says that is called in a program."""
+    """The product's list of calls made in a program."""
     sandbox = ctypes.CDLL(str(library()))
     sandbox.sandbox_listed.restype = ctypes.POINTER(Listed)
     sandbox.sandbox_listed.argtypes = [ctypes.c_size_t]
@@ -59,7 +59,7 @@ def listed():
 
 
 def makers_on(libc):
-    """Who makes calls in a process on a glibc of that version, or on musl, and has the agent."""
+    """The callers in a process on a glibc of that version, or on musl, and with the agent."""
     if libc == "musl":
         return LOADS | SERVES | MUSL
     return (LOADS | SERVES | (OLD if libc < (2, 33) else 0) | (OLDEST if libc < (2, 26) else 0) |
@@ -76,14 +76,14 @@ def numbers():
 
 
 class Sandboxed(support.Program):
-    """A program under a filter, which goes on for ever without a system call of its own."""
+    """A program under a filter, which runs for ever without a system call of its own."""
 
     def __init__(self, command, *words, env=None):
         self._file = tempfile.NamedTemporaryFile(prefix="probing-sandbox-")
         super().__init__([*command, self._file.name, *words], env=env)
         try:
             assert self.line() == "ready"
-            # It is under the filter when it goes on counting.
+            # It is under the filter once it continues counting.
             self.assert_lives(rounds=2)
         except BaseException:
             self.__exit__()
@@ -101,7 +101,7 @@ class Sandboxed(support.Program):
         os.pwrite(self._file.fileno(), struct.pack("=q", how), 8 * STOP)
 
     def assert_lives(self, rounds=10):
-        """It goes on."""
+        """It still runs."""
         before, end = self.number(ROUNDS), time.monotonic() + 60
         while self.number(ROUNDS) < before + rounds:
             assert self.alive(), "died of %r" % (self.wait(),)
@@ -109,7 +109,7 @@ class Sandboxed(support.Program):
             time.sleep(0.001)
 
     def noted(self):
-        """The calls that its filter did not allow, each as its name, who made it, its arguments."""
+        """The calls that its filter did not allow, each with its name, its caller, its arguments."""
         names = {number: name for name, number in numbers().items()}
         content = os.pread(self._file.fileno(), 24 + NOTED.size * self.number(COUNT), 0)
         return [(names[one[0]], "main" if one[1] == self.pid else "other", list(map(hex, one[2:])))
@@ -123,7 +123,7 @@ def watched(interpreter, makers, *words):
 
 
 def answered(interpreter, call, action, *words, argument=()):
-    """A Python in which one call has that answer; with @argument the number of one, how it compares
-    as in sandbox_answer(), and a value: those calls of it."""
+    """A Python in which one call has that result; with the number of an @argument, a comparison as in
+    sandbox_answer(), and a value: only matching calls."""
     return Sandboxed([interpreter.exe, environment.PROGRAMS / "sandboxed.py", library()],
                      "answer", numbers()[call], ACTIONS[action], *argument, *words, env=interpreter.env)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs under filters of system calls: everything that will ever be called in them is known to be
-allowed before anything is done there. The list of that is held against what is really called."""
+"""Programs under seccomp filters: all calls that will be made in them are known to be allowed before
+anything is done there. The list of those calls is compared with the real calls."""
 import functools
 import os
 import re
@@ -32,7 +32,7 @@ LINE = "%s:%d" % ("sandboxed.py", next(
     number for number, line in enumerate(
         (environment.PROGRAMS / "sandboxed.py").read_text("ascii").split("\n"), 1)
     if "shared[0] += 1" in line))
-# Every command that loads the agent, and what is written to its stdin.
+# Every command that loads the agent, with its stdin.
 COMMANDS = {
     "eval": (["eval", "print(40 + 2)"], b""),
     "repl": (["repl"], b"40 + 2\n"),
@@ -54,7 +54,7 @@ COMMANDS_WITHOUT = [name for name in COMMANDS if name not in WITH_TORCH]
 
 @functools.lru_cache(maxsize=None)
 def no_debugpy():
-    """What a debugger calls itself is its own affair."""
+    """debugpy's own calls are its own affair."""
     folder = Path(environment.build_folder().name) / "debugpy"
     folder.mkdir()
     (folder / "__init__.py").write_text(
@@ -91,7 +91,7 @@ def makers_of(interpreter):
 
 @environment.ONE_EACH
 def test_every_call_is_listed(interpreter):
-    """What the agent calls in a process is in the list, under every command that loads it."""
+    """The agent's calls in a process are in the list, for every command that loads it."""
     if not interpreter.has_ctypes:
         pytest.skip("no ctypes")
     makers = makers_of(interpreter)
@@ -101,7 +101,7 @@ def test_every_call_is_listed(interpreter):
 
 
 def of_command(name):
-    """Who makes calls besides."""
+    """Further callers of the command."""
     return sandboxes.CRASHES if name == "inject-crash" else 0
 
 
@@ -160,7 +160,7 @@ def test_every_call_of_a_crash_is_listed(interpreter, how, tmp_path):
         assert process.wait()[0] == (-signal.SIGSEGV if how == "fault" else 1)
         late = how == "exception" and b"are recorded once" in done.stderr
         assert late or len(list(tmp_path.iterdir())) == 1
-        # What Python does at its end is its own.
+        # Python's own calls at its end.
         assert not [call for call in process.noted() if how == "fault" or call[1] == "other"]
 
 
@@ -183,7 +183,7 @@ LOADERS = {
 
 
 def test_no_command_is_forgotten():
-    """What loads the agent is watched above."""
+    """Every command that loads the agent is watched above."""
     found = {str(path.relative_to(support.ROOT)) for path in support.ROOT.glob("*/**/*.c")
              if path.relative_to(support.ROOT).parts[0] not in ("build", "tests")
              and re.search(r"\bprb_agent_(reach\((?!.*\bfalse,)|load\()", path.read_text("utf-8"))}
@@ -209,7 +209,7 @@ def test_calls_on_musl():
         assert not process.noted()
 
 
-# Calls that nothing makes, as the filters of sandboxes forbid them, and all those that something does.
+# Calls that nothing makes, which filters of sandboxes often forbid, and all calls that are made.
 OTHERS = [name for name in (
     "reboot", "ptrace", "execve", "fork", "vfork", "connect", "sendmsg", "select", "pipe2",
     "mount", "bpf", "io_uring_setup", "kill", "statx") if name in numbers()]
@@ -223,7 +223,7 @@ SAMPLE = {
 WHOLE = support.LONG or faults.RUNS > 10
 
 
-# Where a command says that something is missing, once it is there.
+# Commands that report a missing feature once the agent is loaded.
 SAYS = {("process_vm_readv", "sites"): "allocations cannot be sampled there"}
 
 
@@ -237,15 +237,15 @@ def forbids(name, action, makers, command):
 
 
 def copes(failure, action):
-    """Whether whoever makes a call goes on without it."""
+    """True if the caller can continue without the call."""
     return (failure == sandboxes.MAY_FAIL and action in ("errno", "eperm") or
             failure == sandboxes.MAY_LACK and action == "errno")
 
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_nothing_dies(newest, action):
-    """A filter that forbids something is found before anything is done; what it may forbid harms
-    nothing: each call x each action x each command that loads the agent."""
+    """A filter that forbids a needed call is found before anything is done; forbidding an optional call
+    harms nothing: each call x each action x each command that loads the agent."""
     if not newest.has_ctypes:
         pytest.skip("no ctypes")
     makers, bad = makers_of(newest), []
@@ -274,19 +274,19 @@ def try_commands(cell, interpreter, makers, name, action):
 
 
 def run_cell(cell, process, command, wanted, says):
-    """The command does what is wanted, or says why not; the process notices nothing."""
+    """The command succeeds, or says why not; the process notices nothing."""
     began = time.monotonic()
     code, out, err = run(process.pid, command)
     took = time.monotonic() - began
     cell.note(code, {}, err, took)
-    # A refusal names the call; what is missing in what was loaded is said where it is known.
+    # A refusal names the call; missing parts of the loaded agent are named where they are known.
     assert code == wanted and (wanted == OK or says in err) or wanted == OK and says and says in err, (
         command, code, out, err)
     assert took < 10, (command, took)
     process.assert_lives()
 
 
-# Calls with such arguments: what a command needs that loads the agent, or None.
+# Calls with such arguments: their need of a command that loads the agent, or None.
 BY_ARGUMENTS = {
     "descriptor-to-read": ("read", 0, ">", 2, "eval"),
     "descriptor-to-close": ("close", 0, ">", 2, "eval"),
@@ -340,7 +340,7 @@ BY_ARGUMENTS = {
 @pytest.mark.skipif("poll" not in numbers(), reason="the machine has ppoll() alone")
 @pytest.mark.parametrize("name", BY_ARGUMENTS)
 def test_no_arguments_kill(newest, name):
-    """A filter that looks at arguments is asked about all that will be passed."""
+    """A filter on arguments is evaluated with all the arguments that will be passed."""
     if not newest.has_ctypes:
         pytest.skip("no ctypes")
     call, number, comparison, value, command = BY_ARGUMENTS[name]
@@ -357,7 +357,7 @@ def test_no_arguments_kill(newest, name):
 
 
 def assert_serves(process):
-    """All goes on there."""
+    """The process still serves."""
     for command in ("eval", "inject-crash"):
         code, out, err = run(process.pid, command)
         assert code == OK, (command, code, out, err)
@@ -366,7 +366,7 @@ def assert_serves(process):
     process.assert_lives()
 
 
-# How an argument is compared with a value, and whether one between those bounds can be found so.
+# Comparisons of an argument with a value, and whether such bounds can be searched.
 COMPARISONS = {"=": lambda low, high, value: low <= value <= high,
                ">": lambda low, high, value: high > value,
                "<": lambda low, high, value: low < value}
@@ -397,7 +397,7 @@ def finds(arguments, makers):
 
 @pytest.mark.parametrize("arguments", comparisons(), ids=lambda case: "%s-%d-%s-%#x" % case)
 def test_no_values_kill(newest, arguments):
-    """The list has all values of all arguments: what it has not may be forbidden."""
+    """The list has all values of all arguments: other values may be forbidden."""
     if not newest.has_ctypes:
         pytest.skip("no ctypes")
     call, *argument = arguments

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fault matrix: targets of another user who want to harm root. The command ends with a clear
-error, the files of root are as they were, and no other process notices."""
+"""The fault matrix: targets of another user that try to harm root. The command ends with a clear error,
+the files of root are unchanged, and no other process notices."""
 import os
 
 import pytest

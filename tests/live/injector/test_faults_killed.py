@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fault matrix: the command is killed before each of its steps. The target works on, and nothing
-of ours stays in it but what docs/injection.md names."""
+"""The fault matrix: the command is killed before each of its steps. The target works on, and keeps nothing
+of ours but the leftovers listed in docs/injection.md."""
 import re
 import signal
 import time
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.skipif(
 
 
 def anonymous(pid):
-    """Bytes of mappings without a name: stacks of threads and arenas of the heap are kept by the C
-    library and used again, so that a second injection adds nothing."""
+    """Bytes of anonymous mappings: the C library keeps and reuses stacks of threads and arenas of the
+    heap, so that a second injection adds nothing."""
     total = 0
     for line in faults.maps(pid).split("\n"):
         found = re.match(r"([0-9a-f]+)-([0-9a-f]+) \S+ \S+ 00:00 0\s*$", line)
@@ -38,7 +38,7 @@ def wait_for(condition, what):
 
 
 def killed(cell, build, start, step, wanted=OK):
-    """False if there is no such step. @wanted: how injection into this target ends."""
+    """False if there is no such step. @wanted: the normal outcome for this target."""
     with start() as target:
         target.wait_for_progress()
         code, _, err = faults.inject(target.pid, build.library(), "--symbol", "fault_touch")
@@ -80,7 +80,7 @@ def killed_at_steps(cell, build, start, step=1, stride=1, workers=SLEEPERS, want
 
 PROGRAMS = [("fault_registers", [faults.REGISTERS[0][0]]), ("fault_signals", ["timer"]), ("fault_waits", ["read"]),
             ("fault_calls", ["poll", "200"]), ("fault_places", ["idle"])]
-# In the short form each program is killed at every fifth step, and each step is met by one of them.
+# In the short form each program is killed at every fifth step, and all steps are covered by some program.
 STRIDE = 20 if faults.SLOW else len(PROGRAMS) if faults.RUNS <= 10 else 1
 
 
@@ -93,7 +93,7 @@ def test_killed_before_each_step(build, program, arguments):
     killed_at_steps(cell, build, lambda: Checked(made, *arguments), first, STRIDE, workers)
 
 
-# Also in the short form as many as tell: there are some twenty before it is refused.
+# Also in the short form enough steps: some twenty come before the refusal.
 REFUSED_STRIDE = 4 if faults.SLOW else 1
 
 

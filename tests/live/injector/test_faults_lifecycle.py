@@ -39,7 +39,7 @@ def test_thread_churn_without_the_first(build):
 
 
 def assert_unharmed(target, before):
-    """It goes on, not stopped, not traced, with the descriptors and signals of before."""
+    """The target runs on, not stopped, not traced, with its descriptors and signals unchanged."""
     target.wait_for_progress()
     wait_until_same(before, threads=False)
     assert not target.shared[target.ERRORS], target.shared[target.DETAIL]
@@ -63,7 +63,7 @@ def inject_what_may_vanish(cell, build, target):
 
 
 def test_exec_all_the_time(build):
-    """What is loaded is gone with the next program; what counts is that it runs on."""
+    """The next program has no loaded library; it only has to run on."""
     program = build.program("fault_races")
     run_cell("exec all the time", build, lambda: Checked(program, "exec"),
              each=inject_what_may_vanish)
@@ -117,7 +117,7 @@ def steps(cell, build, start, number, look):
 @needs_steps
 @pytest.mark.parametrize("kind", ["exec", "fork", "vfork", "spawn", "thread"])
 def test_race_at_each_step(build, kind):
-    """Another thread does it while one is hijacked."""
+    """Another thread acts while one is hijacked."""
     program = build.program("fault_races")
     cell = Cell("at each step, another thread: " + kind)
 
@@ -131,7 +131,7 @@ def test_race_at_each_step(build, kind):
 
 @needs_steps
 def test_a_thread_whose_number_another_one_has(build):
-    """One that calls exec() gets the number of the first thread, which we trace: nobody else does."""
+    """A thread that calls exec() gets the number of the first thread, which we trace; no other does."""
     program = build.program("fault_races")
 
     def one(_):
@@ -161,7 +161,7 @@ def test_end_at_each_step(build, name, kind, number, status):
 
 @needs_steps
 def test_stopped_at_each_step(build):
-    """It stays stopped until somebody else lets it go on, and then goes on."""
+    """It stays stopped until it gets SIGCONT, and then runs on."""
     program = build.program("fault_races")
     cell = Cell("at each step, the target is stopped: SIGSTOP")
 
@@ -220,7 +220,7 @@ def test_constructor_crashes(build):
 
 
 def test_constructor_hangs(build):
-    """The target goes on; what hangs is the thread that is there for it."""
+    """The target runs on; only the thread made for the library hangs."""
     program = build.program("fault_places")
 
     def hang_once(cell, build, _):
@@ -250,7 +250,7 @@ def together(pid, libraries):
 
 @pytest.mark.parametrize("same", [False, True], ids=["other", "same"])
 def test_two_at_once(build, same):
-    """Each loads its library; who finds the other at work waits for it."""
+    """Each loads its library; the later one waits for the other."""
     program = build.program("fault_heap")
 
     def twice(cell, build, target):

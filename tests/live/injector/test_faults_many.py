@@ -14,7 +14,7 @@ AGAIN = support.count(50, 500)
 
 
 class Reaper:
-    """Ends what was left by commands that have ended: as its new parent we would see it."""
+    """Ends processes left by ended commands: as their new parent we would see them."""
 
     SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
@@ -32,7 +32,7 @@ def own_children():
 
 
 def leftovers():
-    """What injection could leave behind outside of the target, but for the folders of users."""
+    """Possible leftovers of injection outside of the target, except the folders of users."""
     return {os.path.join(folder, name) for folder in ("/tmp", "/dev/shm", "/var/tmp", "/run")
             if os.path.isdir(folder) for name in os.listdir(folder)
             if name.startswith("probing-") and name[8:9].isdigit() and not name[8:].isdigit()}

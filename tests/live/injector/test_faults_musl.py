@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Injection into programs that run on musl: the cells of the fault matrix that its C library has a
-part in, and what the agent meets there."""
+"""Injection into programs that run on musl: the cells of the fault matrix that depend on the C library,
+and the agent's surroundings there."""
 import os
 import shutil
 import signal
@@ -98,7 +98,7 @@ def test_calls(build, program, call):
     ("fault_registers", ["ymm"]), ("fault_heap", ["heap", "2"]), ("fault_waits", ["read"])],
     ids=lambda value: str(value))
 def test_killed_before_each_step(build, program, arguments):
-    """The way back is by the kernel's signal frame, whatever the C library is."""
+    """The way back uses the kernel's signal frame, whatever the C library is."""
     if not STEPS:
         pytest.skip("no build with fault steps: $PROBING_FAULT_STEPS")
     cell = Cell("musl, killed before each step: %s %s" % (program, " ".join(arguments)))
@@ -178,7 +178,7 @@ def test_chroot(build, tmp_path, proc):
 
 
 def test_library_with_thread_local_data(build, idle, tmp_path):
-    """Each thread has its own, also those that were there before."""
+    """Each thread has its own, including threads that existed before."""
     source = tmp_path / "local.c"
     source.write_text("static __thread long mine = 40;\n"
                       "long next(const char *text) { return ++mine + *text - '0'; }\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fault matrix: where a target lives, what it may do, and how it was made."""
+"""The fault matrix: a target's surroundings, its rights, and the way it was started."""
 import ctypes
 import os
 import shutil
@@ -19,7 +19,7 @@ NOBODY = 65534
 
 
 def cell(build, name, start, refused=(), words=(), **options):
-    """@refused: the exit codes of which one is wanted."""
+    """@refused: the exit codes, one of which is expected."""
     if refused:
         options.update(refusals=refused, words=words)
     found = run_cell(name, build, start, **options)
@@ -100,7 +100,7 @@ def test_limits(build, kind, refused, words):
     ("fault_places", "idle", (), ()),
     ("fault_limits", "errno", (FAILED,), ("mprotect() in process", "Operation not permitted", "security module"))])
 def test_writes_are_not_forced(build, program, kind, refused, words):
-    """The kernel lets nobody write to what the target may only execute."""
+    """The kernel does not let us write to memory that the target may only execute."""
     env = {"LD_PRELOAD": str(build.program("unforced", "-shared", "-fPIC"))}
 
     cell(build, "no forced writes: " + kind, lambda: Checked(build.program(program), kind),
@@ -113,7 +113,7 @@ def test_filter_of_containers(build):
 
 
 class Inside(Checked):
-    """The target is a descendant of what was started."""
+    """The target is a descendant of the started process."""
 
     def __init__(self, *words, **options):
         super().__init__(*words, **options)

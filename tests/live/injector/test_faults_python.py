@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fault matrix: Python, in all states of its life. A library is loaded, and the agent evaluates
-code; where it cannot, it says why, and the program goes on."""
+"""The fault matrix: Python, in all states of its life. A library is loaded, and the agent evaluates code;
+where it cannot, it says why, and the program runs on."""
 import random
 import subprocess
 import time
@@ -30,7 +30,7 @@ def command(pid, *words):
 
 
 def evaluate_once(cell, build, target, refusals=(), words=(), settled=True):
-    """The agent is loaded, evaluates, and is told to end, after which nothing is left but itself."""
+    """The agent is loaded, evaluates, and is stopped; after that only its library is left."""
     target.wait_for_progress()
     before = faults.look_settled(target.pid)
     # Where it has to succeed, it may take long beside others.
@@ -46,7 +46,7 @@ def evaluate_once(cell, build, target, refusals=(), words=(), settled=True):
     assert not target.shared[target.ERRORS], target.shared[target.DETAIL]
 
 
-# States are looked at on every version in the long form, on some of them in the short one.
+# States are tested on every version in the long form, on some in the short one.
 VERSIONS = support.one_per_version()
 SOME = (VERSIONS[1::4] or VERSIONS) if faults.RUNS <= 10 else VERSIONS
 SHARE = -(-faults.RUNS // len(SOME))  # of the runs of a cell, for each version
@@ -75,7 +75,7 @@ def test_states(build, interpreter, kind, what):
 
 @EACH
 def test_finalizing(build, interpreter):
-    """Whoever wants the GIL then is ended by the interpreter, or hangs: the agent does not try."""
+    """The interpreter ends a thread that then wants the GIL, or lets it hang: the agent does not try."""
     run_cell("python finalizing: library", build, lambda: start(interpreter, "ending"),
              runs=SHARE).assert_loaded()
     run_cell("python finalizing: agent and eval", build, lambda: start(interpreter, "ending"),
@@ -83,7 +83,7 @@ def test_finalizing(build, interpreter):
 
 
 class Holder(Checked):
-    """Holds the GIL until it is told to go on."""
+    """Holds the GIL until it is released by the test."""
 
     def wait_for_progress(self):
         """It makes none."""
@@ -151,7 +151,7 @@ def test_subinterpreters(build, interpreter):
 
 @EACH
 def test_initialised_again_and_again(build, interpreter):
-    """It comes and goes under whoever looks at it, and opens files of its own."""
+    """The interpreter starts and ends under the reader, and opens files of its own."""
     begin = embed(build, interpreter, "again")
     name = "python initialised again and again"
     run_cell(name + ": library", build, begin, runs=SHARE, settled=False).assert_loaded()
@@ -164,7 +164,7 @@ ENDLESS = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.001
 
 @EACH
 def test_code_that_runs_when_python_ends(build, interpreter):
-    """It is interrupted, so that the interpreter may be started again; its client is told why."""
+    """It is interrupted, so that the interpreter may be started again; its client gets the reason."""
     cell = Cell("python initialised again and again: code that does not end")
     with embed(build, interpreter, "again")() as target:
         interrupted = 0
@@ -182,7 +182,7 @@ def test_code_that_runs_when_python_ends(build, interpreter):
 @EACH
 @pytest.mark.parametrize("what", ["library", "agent and eval"])
 def test_first_milliseconds(build, interpreter, what):
-    """Caught right after its exec and later on; it starts as if nothing had been."""
+    """Caught right after its exec and later; it starts undisturbed."""
     cell = Cell("python in its first milliseconds: " + what)
 
     def one(_):

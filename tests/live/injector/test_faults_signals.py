@@ -40,7 +40,7 @@ class Signalled(Checked):
     sender = None
 
     def send(self):
-        """What the thread does."""
+        """The thread's activity."""
         raise NotImplementedError
 
     def start(self):
@@ -89,8 +89,8 @@ class Continued(Signalled):
 
 
 def test_stopped_and_continued(build):
-    """It may come before, in between and after; a target that stands is refused, and what it was
-    doing for us goes on with it."""
+    """Stops may come before, in between and after; a stopped target is refused, and the hijacked call
+    continues with it."""
     program = build.program("fault_signals")
     cell = run_cell("signals: SIGSTOP and SIGCONT meanwhile", build,
                     lambda: Continued(program, "continued"), workers=SLEEPERS,
@@ -153,7 +153,7 @@ def test_stopped(build):
 
 
 class Freezer:
-    """A control group that stops what is in it."""
+    """A control group that freezes its processes."""
 
     KINDS = {"v1": ("freezer.state", "FROZEN", "THAWED"), "v2": ("cgroup.freeze", "1", "0")}
 
@@ -198,7 +198,7 @@ class Freezer:
 
 @pytest.mark.parametrize("kind", ["v1", "v2"])
 def test_frozen(build, kind):
-    """It is refused, and goes on as before when it is thawed."""
+    """It is refused, and continues as before when it is thawed."""
     program = build.program("fault_places")
 
     def freeze_once(cell, build, target):

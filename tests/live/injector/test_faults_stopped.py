@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The command itself is stopped by SIGSTOP before each of its steps: of injection, in the fault matrix,
-and of a dump. The target works on meanwhile, whatever becomes of the command."""
+and of a dump. The target works on meanwhile, whatever happens to the command."""
 import signal
 import time
 
@@ -41,7 +41,7 @@ def stop(cell, build, program, then, step):
         command = faults.start_at_step(step, target.pid, build.library(), signal.SIGSTOP)
         try:
             wait_until_stopped(command)
-            # Where a thread of the target stands, the command is continued, and loads the library.
+            # If a thread of the target is stopped, the command is continued, and loads the library.
             target.wait_for_progress()
             command.send_signal(then)
         except AssertionError:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fault matrix: threads that wait in a system call. None returns EINTR or early because of us,
-none loses or repeats what it moves, and what is left of a timeout stays what it is."""
+"""The fault matrix: threads that wait in a system call. No call returns EINTR or early because of us,
+loses or repeats data, and the rest of a timeout stays unchanged."""
 import time
 
 import pytest
@@ -13,10 +13,10 @@ from faults import SLEEPERS, Checked, run_cell
 TIMED = ["nanosleep", "clock_nanosleep", "futex", "futex_waitv", "sem", "poll", "select", "pselect",
          "pselect-mask", "ppoll-mask", "epoll", "epoll_pwait2", "io_uring", "recv",
          "sigtimedwait", "semtimedop", "wait", "sigsuspend"]
-# Each ends by what another process does.
+# Each wait is ended by another process.
 WAITING = ["read", "poll", "epoll", "semop", "msgrcv", "inotify", "flock", "fcntl", "accept",
            "connect", "write", "write-large", "sendfile", "waitid"]
-# While these wait, the kernel shows other signals as blocked. What is blocked afterwards the program checks.
+# During these waits, the kernel shows other signals as blocked. The program checks its mask afterwards.
 OTHER_MASK = ("pselect-mask", "ppoll-mask", "sigtimedwait", "sigsuspend")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Loading a library: what the user sees, what is refused with which words, and unusual places."""
+"""Loading a library: the visible result, refusals with their messages, and unusual places."""
 import json
 import os
 import shutil
@@ -18,7 +18,7 @@ from environment import NO_PROCESS, OK, PERMISSION, UNSUPPORTED, needs
 from faults import Checked, Look, inject, is_mapped, make_root, wait_until_same
 
 FAILED, USAGE, TIMEOUT = 1, 2, 5
-REFUSAL_SECONDS = 2 + 10  # as promised, and what a busy machine adds
+REFUSAL_SECONDS = 2 + 10  # as promised, and slack for a busy machine
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_text(build, idle, probing):
 
 
 def test_long_arguments(build, idle):
-    """What has no place in the memory that is lent is refused before anything is loaded."""
+    """Arguments too long for the borrowed memory are refused before anything is loaded."""
     library, before = build.library(), Look(idle.pid)
     code, _, err = inject(idle.pid, library, "--symbol", "fault_touch", "--arg", "x" * 20000)
     assert code == USAGE and "is too long" in err and not is_mapped(idle.pid, library), err
@@ -114,7 +114,7 @@ def test_symbol_of_a_loaded_library(build, idle, probing):
 @pytest.mark.parametrize("kept", [False, True], ids=["gone", "renamed"])
 @pytest.mark.parametrize("build_id", ["none", "sha1"])
 def test_replaced_library(build, idle, build_id, kept):
-    """A new file where a loaded library was: what is loaded under that name would be called."""
+    """A new file where a loaded library was: the old one, loaded under that name, would be called."""
     old, new = (build.folder / ("%s-%s-%s.so" % (name, build_id, kept)) for name in ("old", "new"))
     for path, flags in ((old, ()), (new, ("-DTHREAD",))):
         shutil.copy(build.program("fault_library", "-shared", "-fPIC", "-Wl,--build-id=" + build_id,
@@ -136,7 +136,7 @@ def test_replaced_library(build, idle, build_id, kept):
 
 
 def test_two_libraries_from_memory(build, tmp_path):
-    """Where the target does not see the files, each is what is asked for."""
+    """Where the target does not see the files, each request loads its own library."""
     hidden = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$0" && shift 0 && exec "$@"',
               tmp_path]
     with Checked(build.program("fault_places"), "idle", before=hidden) as target:
@@ -168,7 +168,7 @@ def test_wrong_words(build, idle, probing, tmp_path):
     (["-P"], "not a Python process", UNSUPPORTED), (["--pprof"], "not a Python process", UNSUPPORTED),
     (["-l", "127.0.0.1:0", "-P"], "'--pprof' with '--listen'", USAGE)])
 def test_recordings_that_cannot_be_made(idle, probing, options, word, code):
-    """Refused before anything is done: nobody is to believe that a recorder runs."""
+    """Refused before anything is done: the user must not believe that a recorder runs."""
     done = probing("-t", idle.pid, "inject", *options)
     assert done.code == code and word in done.err and not done.out, done
     assert "probing-" not in "".join(agent.tasks(idle.pid).values())
@@ -185,7 +185,7 @@ def test_wrong_settings_are_refused_before_anything_is_done(idle, probing, optio
 
 
 def test_execute(target, probing):
-    """As eval does: what it prints, its value, its exit code; the agent stays."""
+    """As with eval: its output, its value, its exit code; the agent stays."""
     process = target("evaluated.py", "idle")
     done = probing(process.pid, "inject", "-e", "print('a')\n6 * 7")
     assert (done.code, done.out, done.err) == (0, "a\n42\n", ""), done
@@ -251,7 +251,7 @@ def test_leader_gone(build):
 
 
 def test_without_breakpoints(build):
-    """Where perf_event_open() is forbidden, threads in malloc() are looked at until one is not."""
+    """Where perf_event_open() is forbidden, threads in malloc() are checked until one is outside."""
     forbid = environment.build("env_filter.c", "env_filter")
     if subprocess.run([str(forbid), "perf_event_open", "/bin/true"], check=False).returncode:
         pytest.skip("no seccomp filters here")
@@ -274,7 +274,7 @@ def test_at_the_end_of_its_stack(build):
 
 
 def test_no_room_on_its_stack(build):
-    """How far a stack is extended is a limit of whoever writes to it."""
+    """The limit of a stack's growth is that of the writing process."""
     with Checked(build.program("fault_places"), "deep") as target:
         target.wait_for_progress()
         before = Look(target.pid)
@@ -286,7 +286,7 @@ def test_no_room_on_its_stack(build):
 
 
 def test_in_the_vdso(build):
-    """A thread that reads a clock is hijacked where it stands: it holds nothing."""
+    """A thread that reads a clock is hijacked in place: it holds no lock."""
     with Checked(build.program("fault_heap"), "clocks") as target:
         for _ in range(5):
             assert assert_loads(target, build.library())["stops"] == 1
@@ -417,7 +417,7 @@ def test_deleted_files(build, tmp_path):
 
 @pytest.fixture
 def doomed(build):
-    """A target that is not asked at the end whether it is content."""
+    """A target that is not checked at the end."""
     target = Checked(build.program("fault_places"), "idle")
     yield target
     target.target.__exit__()

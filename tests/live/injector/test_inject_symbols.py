@@ -24,7 +24,7 @@ def as_nobody(*words):
 
 
 def injected(program, pid, library, before=()):
-    """The exit code, what was printed, and the log."""
+    """The exit code, the output, and the log."""
     done = subprocess.run(
         [*before, program, str(pid), library, "fault_touch", "four", "--json"],
         env=dict(os.environ, PROBING_LOG="3"), stdin=subprocess.DEVNULL, timeout=60,
@@ -74,7 +74,7 @@ def shared():
 @pytest.mark.parametrize("words", [["fault_places", "idle"], ["fault_heap", "heap", "2"]],
                          ids=["idle", "heap"])
 def test_files_gone(build, shared, words):
-    """An ordinary user cannot open what a mapping was made of: what was deleted is only in memory."""
+    """An ordinary user cannot open the file of a mapping: a deleted file is only in memory."""
     program = build.program(words[0])
     listing = subprocess.run(["ldd", program], stdout=subprocess.PIPE, check=True).stdout.decode()
     for path in [word for word in listing.split() if word.startswith("/")]:

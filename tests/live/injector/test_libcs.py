@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every glibc there is: those of Debian's suites, which came with their interpreters. Programs in C are linked with
-the very files of an old or new C library and run by its loader; Python gets the agent."""
+"""Every available glibc: those of Debian's suites, installed with their interpreters. Programs in C are
+linked with the very files of an old or new C library and run by its loader; Python gets the agent."""
 import json
 import os
 import re
@@ -65,7 +65,7 @@ old = pytest.mark.parametrize("libc", OLD, ids=repr)
 
 
 class Build(faults.Build):
-    """What is compiled stands before what it is linked with."""
+    """Sources come before the libraries they are linked with."""
 
     def program(self, name, *flags):
         key = (name,) + flags
@@ -158,7 +158,7 @@ def test_program_without_threads(build, libc):
 
 @old
 def test_preloaded_threads(build, libc):
-    """What the hint says helps."""
+    """The hint's advice works."""
     with support.Program([libc.link(build, "plain")],
                          env=dict(os.environ, LD_PRELOAD="libpthread.so.0")) as target:
         assert target.line() == "ready"
@@ -170,7 +170,7 @@ def test_preloaded_threads(build, libc):
 @pytest.mark.parametrize("libraries", [
     ["libpthread.so.0", "libdl.so.2"], ["libpthread.so.0"]], ids=["libdl", "no-libdl"])
 def test_agent_in_c_program(build, libc, libraries):
-    """It loads wherever there is a C library, and says so where that lacks what it needs."""
+    """It loads wherever there is a C library, and reports a library that lacks its needs."""
     with Checked(libc.link(build, "fault_places", *libraries), "idle") as target:
         before = Look(target.pid)
         code, out, err = inject(target.pid, AGENT, "--symbol", "probing_agent_start")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""probing-inject: does what `probing inject --library` does, alone and in strange places."""
+"""probing-inject: the same as `probing inject --library`, alone and in strange places."""
 import json
 import os
 import re
@@ -44,7 +44,7 @@ def program(request):
 
 
 class Done:
-    """How a run ended, and what it printed."""
+    """Exit status and output of a run."""
 
     def __init__(self, command):
         done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
@@ -77,7 +77,7 @@ def test_c_program(program, build, idle):
 
 
 def test_same_as_probing_inject(program, build, idle):
-    """In words for words what the larger program says, whichever way it is told."""
+    """The same words as the larger program, with either syntax."""
     ways = [["-p", idle.pid, "-L", None, "-s", "fault_touch", "--arg", "xy", "--json"],
             ["--target", idle.pid, None, "fault_touch", "xy", "-j"],
             [idle.pid, "--library", None, "fault_touch", "--arg=xy", "--json"]]
@@ -157,7 +157,7 @@ def test_help_and_page_know_all_options():
 
 
 def test_needs_few_libraries():
-    """No SQL, no debug information: what it is made of is enough to load a library."""
+    """No SQL, no debug information: its parts suffice to load a library."""
     needed = subprocess.run(["readelf", "-dW", DYNAMIC], stdout=subprocess.PIPE, check=True)
     for name in ("sqlite", "pcre", "dwarf", "bfd", "readline"):
         assert name not in needed.stdout.decode().lower()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A process that shares its memory with another one is refused: what is loaded there would be loaded
-into both, and a lock that its thread held when one of them ended would stay locked in the other."""
+"""A process that shares its memory with another one is refused: a library would be loaded into both, and a
+lock held by its thread when one of them ended would stay locked in the other."""
 import os
 import signal
 import subprocess
@@ -35,7 +35,7 @@ def test_child_in_vfork(build):
         environment.wait_until(lambda: children(target.pid))
         child, = children(target.pid)
         assert_refused(build, child, target.pid)
-        # The parent is only refused since it stands.
+        # The parent is only refused because it is stopped in vfork().
         assert inject(target.pid, build.library())[0] == TIMEOUT
         target.wait_for_progress()
 
@@ -73,7 +73,7 @@ class Sharing(Checked):
 
 
 def test_without_kcmp(build):
-    """Where we may not compare processes, the parent tells that it stands in vfork()."""
+    """Where we may not compare processes, the parent's vfork() shows the sharing."""
     forbid = environment.build("env_filter.c", "env_filter")
     if subprocess.run([forbid, "kcmp", "/bin/true"], check=False).returncode:
         pytest.skip("no seccomp filters here")
@@ -89,7 +89,7 @@ def test_without_kcmp(build):
 @pytest.mark.parametrize(
     "interpreter", [i for i in support.one_per_version() if i.has_ctypes], ids=repr)
 def test_python_child_in_vfork(interpreter):
-    """Code is not evaluated in the child; the parent's Python goes on when that ends."""
+    """Code is not evaluated in the child; the parent's Python continues when the child ends."""
     library = environment.build("env_vfork.c", "env_vfork.so", "-shared", "-fPIC")
     if not environment.runs(interpreter.exe, "-c", "import ctypes; ctypes.CDLL(%r)" % str(library),
                             env=interpreter.env):

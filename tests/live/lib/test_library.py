@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libprobing: what a program of the user's gets from it."""
+"""libprobing in a user's program."""
 
 import ctypes
 import os
@@ -194,7 +194,7 @@ def test_the_example_compiles_and_runs(compiler, target, tmp_path):
 
 
 def test_pkg_config_tells_how_to_build_with_it(target, tmp_path):
-    """Each time it is installed: for the folder that was asked for then."""
+    """For each installation: the requested folder."""
     process, program = target("threads.py"), tmp_path / "stacks"
     folder = tmp_path / "lib" / "pkgconfig"
     for prefix in ("/elsewhere", tmp_path):
@@ -215,7 +215,7 @@ def test_pkg_config_tells_how_to_build_with_it(target, tmp_path):
     assert "MainThread" in result.stdout
 
 
-# What only the package for scripts uses.
+# Parts used only by the package for scripts.
 OF_SCRIPTS = ("probing_object", "probing_object_each", "probing_set_extension")
 
 

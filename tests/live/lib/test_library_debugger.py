@@ -59,7 +59,7 @@ class Through(Debugger):
 
 
 def look_up(session, pid, expression, depth=0):
-    """(type, repr(), address) of what an expression means in a frame."""
+    """(type, repr(), address) of an expression in a frame."""
     found = []
 
     def tell(_, type_name, value, address):
@@ -82,7 +82,7 @@ def test_through_functions_as_directly(sleeping):
         assert {"maps", "task"} <= through.asked
         before = through.calls
         session.query("SELECT * FROM python.stacks")
-        # What was read is kept.
+        # Earlier reads are cached.
         assert through.calls - before < before / 2
 
 
@@ -123,7 +123,7 @@ def test_an_older_struct_is_taken(target):
 
 @pytest.mark.parametrize("lie", ["noise", "half", "nothing", "more", "tids", "stat"])
 def test_lies(sleeping, lie):
-    """Whatever it is told, the library ends, with rows or an error."""
+    """With any hostile answers, the library ends, with rows or an error."""
     through, chance = Through(sleeping.pid), random.Random(lie)
     true_read, true_text = through.on_read, through.text
 
@@ -177,7 +177,7 @@ def test_text_is_that_of_the_command(target):
         assert error.value.code == library.USAGE
         narrow = session.print("SELECT * FROM python.stacks", "table", width=50)
         assert max(map(len, narrow.splitlines()[:2])) <= 50 and "do not fit" in narrow
-        # What was there before an error is given; and the caller may have enough.
+        # Output before an error is passed on; and the caller may stop it.
         with pytest.raises(Error):
             session.print("SELECT 1 AS a; SELECT no_such", "csv")
         assert session.printed.splitlines() == ["a", "1"]

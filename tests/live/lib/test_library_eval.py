@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libprobing runs code in a process: what it gives, how it ends, and what is refused."""
+"""libprobing runs code in a process: its results, its end, and refusals."""
 import threading
 
 import pytest
@@ -28,7 +28,7 @@ def test_output_and_value(session):
     given = session.eval("import sys\nprint('out')\nx = sys.stderr.write('err\\n')\n6 * 7")
     assert given == {"stdout": "out\n", "stderr": "err\n", "value": "42"}
     assert session.eval("None") == {}
-    # What the session read before tells nothing of what the code did.
+    # The session's earlier reads do not show the code's effects.
     session.eval("import threading; threading.current_thread().kept = True; made = 'by code'")
     assert session.eval("made") == {"value": "'by code'"}
 
@@ -78,7 +78,7 @@ def test_code_that_does_not_end_is_cancelled(one):
     thread.join()
     assert caught.value.code == CANCELLED and one.given["stdout"] == "begun\n"
     assert one.eval("1") == {"value": "1"}
-    # One that came too late does not end what comes next.
+    # A late cancellation does not end the next evaluation.
     one.cancel()
     assert one.query("SELECT 1") == [(1,)]
 

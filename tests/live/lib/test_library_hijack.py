@@ -17,7 +17,7 @@ TRAP = b"\x00\x00\x20\xd4" if MACHINE == AARCH64 else b"\xcc"
 
 
 def registers_of(pid, change=lambda tid, ret: None):
-    """A function that tells of each thread what the kernel does while it sleeps."""
+    """A function that returns each thread's state according to the kernel while it sleeps."""
     def registers(_, tid, ret):
         try:
             with open("/proc/%d/task/%d/syscall" % (pid, tid), encoding="ascii") as file:
@@ -49,7 +49,7 @@ def test_a_sleeping_thread_may_be_hijacked(sleeping):  # noqa: F811
     assert set(threads) == set(support.thread_ids(sleeping.pid))
     first = threads.pop(sleeping.pid)
     assert first["why"] is None and first["in_call"] and first["ways_out"] == []
-    # Without a thread pointer nobody knows whose threads the others are.
+    # Without a thread pointer the owner of the other threads is unknown.
     assert {thread["why"] for thread in threads.values()} == {"not a thread of the C library"}
 
 

@@ -16,7 +16,7 @@ from environment import OK, PROGRAMS, UNSUPPORTED
 from test_gpu import PYTHON, trains_here
 
 SIZE = int(os.environ.get("PROBING_GPU_SIZE", "16"))
-FEW = 0.03  # of a duration that two tools tell
+FEW = 0.03  # difference of two tools for a duration
 SHORT = 200  # µs: of less on the GPU, what an event itself takes is a part that counts
 pytestmark = pytest.mark.skipif(not trains_here(), reason="no NVIDIA GPU with torch here")
 
@@ -160,7 +160,7 @@ def test_gpu_times(probing, going):
 
 
 def mean_step(probing, pid, share):
-    """Milliseconds: the program runs ahead of the GPU, so single steps tell nothing."""
+    """Milliseconds: the program runs ahead of the GPU, so single steps are meaningless."""
     begin = time.time()
     assert probing(pid, "config", "torch.profiling=" + share).code == OK
     rows = "FROM python.torch_step_timing WHERE timestamp > %f" % begin
@@ -169,7 +169,7 @@ def mean_step(probing, pid, share):
 
 
 def test_what_it_costs(probing, going):
-    """While the GPU has enough to do, nothing but the agent's events and what they replace."""
+    """With a busy GPU, nothing but the agent's events and the calls that they replace."""
     found = [mean_step(probing, going.pid, share) for share in ("0.000001", "0.1", "0.000001")]
     print(found)
     assert found[1] < 1.1 * max(found[0], found[2])
@@ -205,7 +205,7 @@ def test_nothing_while_a_graph_is_captured(probing, training):
     assert training.do("capture") is True
     training.do("run 5")
     assert probing(training.pid, "config", "torch.profiling=off").code == OK
-    # Calls before and after it have times of the GPU; those in the graph have none.
+    # Calls before and after it have times of the GPU; calls in the graph have none.
     step, = ask(training.pid, """
         SELECT c.step, count(*) AS calls, count(g.duration) AS timed FROM python.torch_calls c
         LEFT JOIN python.torch_gpu g ON g.local_step = c.local_step AND g.seq = c.seq AND g.stage = c.stage
@@ -227,7 +227,7 @@ def test_compiled(probing):
 
 
 def test_metrics(going):
-    """Over time, beside what nvidia-smi says of the same moments."""
+    """Over time, compared with nvidia-smi at the same moments."""
     def busy():
         rows = ask(going.pid, "SELECT * FROM gpu_metrics WHERE gpu = 0 ORDER BY timestamp")
         return len(rows) > 10 and min(row["gpu_util"] for row in rows[-10:]) > 50 and rows

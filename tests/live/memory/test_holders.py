@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What holds an object is told also where only the value stack of a frame does, and of many at once."""
+"""The holder of an object is found also if it is only the value stack of a frame, and for many objects at
+once."""
 import json
 
 import support
@@ -54,7 +55,7 @@ def holders(probing, process, address):
 
 
 def test_value_stacks(probing, interpreter):
-    """What a generator delegates to and what a loop iterates over are held, and not by C code."""
+    """A generator's delegate and a loop's iterable have holders, and not in C code."""
     with support.Program([interpreter.exe, "-c", HOLDS], env=interpreter.env) as process:
         addresses = [process.line() for _ in range(3)]
         assert process.line() == "ready"

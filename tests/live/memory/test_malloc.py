@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing memory`: what the C library's malloc() has handed out, and what of it grows."""
+"""`probing memory`: the blocks of the C library's malloc(), and their growth."""
 import ctypes
 import json
 
@@ -45,7 +45,7 @@ def test_the_same_as_glibc_says(probing, process):
 
 
 def test_sizes_that_grow(process):
-    """The blocks of a leak are told by their size and number."""
+    """The blocks of a leak are identified by size and number."""
     found = grown(process, "blocks 4000 1000", "thread 300 20000", "blocks 5 3000000")
     sizes = by_size(found)
     # A few may be where freed ones were.
@@ -70,7 +70,7 @@ def test_text(probing, process):
 
 
 def test_no_time(probing, process):
-    """What cannot be read is said."""
+    """Unread parts are reported."""
     assert do(process, "blocks 20000 1000") == "did"
     done = probing(process.pid, "memory", "--max-time", "0.000001ms")
     assert done.code == OK, done
@@ -153,7 +153,7 @@ def test_reserved_memory_stays_empty(probing, newest):
 
 
 def test_mappings_that_are_not_searched(probing, newest):
-    """They are told, and the arenas are known, where there is no time for all mappings."""
+    """They are reported, and the arenas are known, if there is no time for all mappings."""
     with support.Program([newest.exe, "-c", RESERVES, "32"], env=newest.env) as process:
         assert process.line() == "ready"
         seconds, found = 0.25, {"error": "not read yet"}

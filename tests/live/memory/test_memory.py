@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing memory`: what a process's memory is made of, what grew, and what holds it."""
+"""`probing memory`: the parts of a process's memory, its growth, and the holders."""
 import json
 import shutil
 import subprocess
@@ -41,7 +41,7 @@ def leak(process, rounds):
 
 
 def check_objects(found):
-    """What the program says that it holds, also what the collector does not track."""
+    """The objects that the program reports, including those that the collector does not track."""
     of = types(found)
     assert found["doubt"] is None, found["doubt"]
     assert of["__main__.Slotted"]["objects"] == 700
@@ -81,14 +81,14 @@ LEAKS = {
 
 
 def test_growth(probing, leaks):
-    """Each leak is found with what holds it, and what leaves nothing behind is not."""
+    """Each leak is found with its holder, and code that leaves nothing behind is not."""
     leak(leaks, 1)
     out = growth(leaks, lambda: leak(leaks, 3), "--json")
     check_growth(json.loads(out)["interpreters"][0])
 
 
 def growth(process, act, *options):
-    """What the command prints of a process that does something between the two readings."""
+    """The output for a process that acts between the two readings."""
     command = [support.BINARY, str(process.pid), "memory", "--growth", "3600s", *options]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as running:
         support.wait_for_sleep(running.pid, "nanosleep", running.pid, timeout=100)
@@ -120,14 +120,14 @@ def test_growth_of_a_process_that_ends(newest, end, code, said):
 
 
 def check_growth(found):
-    """What grew in three rounds."""
+    """The growth in three rounds."""
     holders = {row["holder"]: row for row in found["holders"]}
     for name, kind in LEAKS.items():
         assert name in holders, (name, sorted(map(str, holders)))
         assert holders[name]["type"] == kind
         # Three rounds of 400, of one object or more each; some may be where freed ones were.
         assert 1000 <= holders[name]["objects"] <= 6000, holders[name]
-    # What C code holds for a moment is another row without a path.
+    # Objects held by C code for a moment are another row without a path.
     garbage, = (row for row in found["holders"] if row["garbage"])
     assert garbage["holder"] is None
     assert {row["type"]: row["objects"] for row in garbage["types"]}["__main__.Node"] >= 2000
@@ -137,7 +137,7 @@ def check_growth(found):
 
 
 def test_growth_of_c(target, interpreter):
-    """What a C library leaks is in no object; that it is so much is told."""
+    """A C library's leak is in no object; its size is reported."""
     if not interpreter.has_ctypes:
         pytest.skip("it has no ctypes")
     process = target("leaks_of_c.py", interpreter=interpreter)
@@ -171,7 +171,7 @@ for line in sys.stdin:
 
 
 def test_growth_that_is_spread(interpreter):
-    """A leak into a thousand lists is told once, and not as a thousand small ones."""
+    """A leak into a thousand lists is reported once, and not as a thousand small ones."""
     with support.Program([interpreter.exe, "-c", SPREAD], env=interpreter.env) as process:
         assert process.line() == "ready"
         leak(process, 1)
@@ -273,7 +273,7 @@ LOADS = "import ctypes, sys; ctypes.CDLL(sys.argv[1]); print('ready', flush=True
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="no compiler for the sample")
 def test_gpu(probing, tmp_path):
-    """Of a process that has loaded CUDA: what the driver says of it, or that it does not."""
+    """Of a process that has loaded CUDA: the driver's data, or that it has none."""
     for name, source in (("libcuda.so.1", "cuda_driver.c"), ("libnvidia-ml.so.1", "nvidia_ml.c")):
         subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / name, PROGRAMS / source], check=True)
     with support.Program(["/usr/bin/python3", "-c", LOADS, tmp_path / "libcuda.so.1"]) as process:

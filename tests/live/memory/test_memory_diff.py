@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing memory --diff`: what grew between two snapshots, and what holds it."""
+"""`probing memory --diff`: growth between two snapshots, and the holders."""
 import json
 
 import pytest

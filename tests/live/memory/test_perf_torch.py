@@ -33,7 +33,7 @@ def shares(found):
 
 
 def measured(process, *options):
-    """What the command finds in some steps, and what the program measured in the same time."""
+    """The command's result for some steps, and the program's own measurement of the same time."""
     process.send(b"begin\n")
     assert process.line(timeout=100) == "begun"
     done = subprocess.run(
@@ -62,10 +62,10 @@ def test_shares(program):
         if share < 0.02 or share * found["independent_samples"] < 10:
             continue
         assert name in bounds, (name, share, found["independent_samples"], found["nodes"])
-        # Twice as far as the bounds of 95 %, beyond which one of twenty lies by chance.
+        # Twice the 95 % bounds, which one value in twenty exceeds by chance.
         least, most = (2 * bounds[name]["share_" + which] - bounds[name]["share"] for which in ("low", "high"))
         assert least - 0.03 <= share <= most + 0.03, (name, share, bounds[name])
-    # Each is below what called it.
+    # Each is below its caller.
     nodes = found["nodes"]
     for node in nodes:
         if node["path"] and node["path"].startswith("model.layers."):
@@ -102,7 +102,7 @@ def test_data_loading_and_communication(ranks):
             nodes[name], true, found["nodes"])
         assert nodes[name]["share"] > 0.1
     assert all(node["samples"] > 0 for node in found["nodes"])
-    # With --exact, all that is before the first module: both of these, and what happens between them.
+    # With --exact, all time before the first module: both of these, and the time between.
     found, (seconds, data, communication) = measured(rank, "--exact", "--steps", "10")
     assert (data + communication) / seconds - 0.1 < found["data_ms"] / found["duration_ms"] < 1
 
@@ -120,8 +120,8 @@ def test_a_step_that_does_not_end(ranks):
 
 
 def sampled(probing, process, *options, until, path=None):
-    """What is printed, or written to a file, once the samples have these texts: in some steps of a fast
-    program, on a machine that has other work, there are too few for what takes a small part of a step."""
+    """The output, printed or in a file, once the samples have these texts: in some steps of a fast
+    program, on a busy machine, too few samples hit small parts of a step."""
     for steps in (20, 40, 80, 160, 320, 640):
         done = probing(str(process.pid), "perf", "--torch", "--steps", steps, "-r", "200", *options)
         assert done.code == 0, done

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing memory --sites`: which lines allocate, what they leave behind, and that it goes again."""
+"""`probing memory --sites`: allocating lines, leaks, and the removal of the hooks."""
 import json
 import os
 import signal
@@ -39,7 +39,7 @@ class Sampling:
         self.since = time.monotonic()
 
     def pass_the_tail(self):
-        """What was allocated in the last tenth of the time is not called a leak."""
+        """Allocations in the last tenth of the time are not called leaks."""
         now = time.monotonic()
         while time.monotonic() < now + 0.3 * (now - self.since) + 0.1:
             time.sleep(0.01)
@@ -109,7 +109,7 @@ def test_sites(probing, target, interpreter):
     for name, size in ("heavy", HEAVY), ("light", LIGHT), ("leak", LEAK):
         assert abs(sites[name]["bytes"] / whole - size / 44100) < 0.06, (name, sites)
         assert sites[name]["file"].endswith("allocating.py")
-    # The lines are those that allocate.
+    # The lines are the allocating ones.
     with open(sites["heavy"]["file"], encoding="utf-8") as file:
         lines = file.read().split("\n")
     assert "bytes(30000)" in lines[sites["heavy"]["line"] - 1]
@@ -172,7 +172,7 @@ def test_flame_graphs(target, newest, tmp_path, name):
 
 @pytest.mark.parametrize("interpreter", SUPPORTED, ids=repr)
 def test_c_frames(probing, target, interpreter):
-    """C functions stand where they were called, and those of the interpreter itself are left out."""
+    """C functions appear at their calls, without the interpreter's own."""
     process = target("allocating.py", interpreter=interpreter)
     found = json.loads(sample(process, "--cc", "--json", count="sort 4000"))
     assert found["native"] and found["lost_bytes"] == found["nameless_frames"] == 0, found
@@ -267,7 +267,7 @@ def test_one_at_a_time(probing, target, newest):
 
 
 def test_a_child(probing, target, newest):
-    """What is forked meanwhile has the allocators, which do nothing there."""
+    """A child forked meanwhile has the allocators, which do nothing there."""
     process = target("allocating.py", interpreter=newest)
     with Sampling(process.pid, "--json") as sampling:
         assert do(process, "fork") == "did 0"
@@ -295,8 +295,8 @@ def test_another_interpreter(probing, target, interpreter):
 
 
 def test_another_interpreter_stays(probing, target, newest):
-    """Its threads have a GIL of their own, so nobody knows whether one is in our code. Before 3.12 there
-    is one GIL for all."""
+    """Its threads have a GIL of their own, so it is unknown if one is in our code. Before 3.12 there is
+    one GIL for all."""
     process = target("allocating.py", interpreter=newest)
     with Sampling(process.pid, "--json") as sampling:
         assert do(process, "sub stays") == "did sub stays"
@@ -309,7 +309,7 @@ def test_another_interpreter_stays(probing, target, newest):
 
 @pytest.mark.parametrize("interpreter", support.one_per_version()[-1:] + WITHOUT_GIL, ids=repr)
 def test_on_and_off_under_load(probing, target, interpreter):
-    """Threads that allocate all the time, and check what they have, do not notice."""
+    """Threads that allocate all the time, and check their memory, do not notice."""
     process = target("allocating.py", "threads", interpreter=interpreter)
     for _ in range(support.count(10, 1000)):
         done = probing(process.pid, "memory", "--sites", "1ms", "--every", "4KiB", "--json")
@@ -322,8 +322,8 @@ def test_on_and_off_under_load(probing, target, interpreter):
 
 @pytest.mark.parametrize("interpreter", WITHOUT_GIL, ids=repr)
 def test_threads_at_once(probing, target, interpreter):
-    """Threads that run beside each other: each is counted, each block's end is seen, and the lines
-    are those of the code, also where a thread has a copy of its bytecode."""
+    """Parallel threads: each is counted, each block's end is seen, and the lines are those of the code,
+    also where a thread has a copy of its bytecode."""
     process = target("allocating.py", interpreter=interpreter)
     found = json.loads(sample(process, "--json", count="beside 1500"))
     assert found["lost_bytes"] == found["untracked"] == found["nameless_frames"] == 0, found

@@ -32,7 +32,7 @@ def sampled(python):
             return json.loads(sampling.end())
 
 
-if support.LONG:  # memray takes long to read what it wrote
+if support.LONG:  # memray takes long to read its file
     def test_the_bytes_that_memray_counts(tmp_path):
         python = packages.need("memray")
         theirs, found = counted(python, tmp_path), sampled(python)
@@ -43,7 +43,7 @@ if support.LONG:  # memray takes long to read what it wrote
                 ours[name] += row["bytes"]
         whole = sum(theirs[name] for name in FUNCTIONS)
         assert found["lost_bytes"] == 0 and found["samples"] > 600 * ROUNDS, found["samples"]
-        # Five standard deviations of an estimate, but for what is counted.
+        # Five standard deviations of an estimate, except for exact counts.
         assert abs(found["bytes"] / whole - 1) < 0.05, (found["bytes"], whole)
         assert abs(sum(ours.values()) / whole - 1) < 0.05, (ours, theirs)
         for name in FUNCTIONS:

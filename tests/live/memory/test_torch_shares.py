@@ -23,11 +23,11 @@ def test_shares_beside_the_profiler(torch, model):
     with bench.Program(torch.exe, model, env=dict(os.environ, **torch.env)) as program:
         found, shares = bench.compare_shares(support.BINARY, program, *HOW)
     assert {"model", "backward", "optimizer"} <= set(shares) and not found["unknown_ns"]
-    # Beside others that need the processors, many samples tell no more than few.
+    # On a busy machine many samples carry no more information than few.
     few = found["independent_samples"] < SAMPLES / 2
     worst = max((abs(ours - share), name) for name, (share, ours, _, _) in shares.items())
     print(torch, model, found["samples"], found["independent_samples"], worst)
     for name, (share, ours, low, high) in shares.items():
-        # Twice as far as the bounds of 95 %, beyond which one of twenty lies by chance.
+        # Twice the 95 % bounds, which one value in twenty exceeds by chance.
         least, most = (2 * low - ours, 2 * high - ours) if few else (ours, ours)
         assert least - POINTS <= share <= most + POINTS, (name, share, ours, low, high, found["independent_samples"])

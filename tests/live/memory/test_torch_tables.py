@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of torch, and the tensors of `probing memory`, compared with what the program says."""
+"""The tables of torch, and the tensors of `probing memory`, compared with the program's own data."""
 import json
 import os
 import shutil
@@ -103,7 +103,7 @@ def _product(shape):
 
 
 def test_referrers(resting):
-    """Who holds a parameter: its module's dict, and the optimizer."""
+    """Holders of a parameter: its module's dict, and the optimizer."""
     rows = ask(resting.pid, """
         SELECT r.type, r.holder FROM torch.tensors t, python.referrers(t.address) r
         WHERE t.kind = 'parameter' AND t.holder = 'model.head.weight in train()'""")
@@ -148,7 +148,7 @@ HOLDERS = {
 @pytest.mark.parametrize("torch", training.TORCHES, ids=repr)
 @pytest.mark.parametrize("case", HOLDERS)
 def test_names_while_a_model_runs(torch, case):
-    """Not "self", which is what a model's own methods call it, while they run."""
+    """Not "self", the name in the model's own methods, while they run."""
     torch.check()
     code, path, place = HOLDERS[case]
     with support.Program([torch.exe, "-c", INSIDE % code], env=dict(os.environ, **torch.env)) as program:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Extensions that installed packages offer in the entry points "probing": loaded only when asked for."""
+"""Extensions in the entry points "probing" of installed packages: loaded only on request."""
 
 import pytest
 from debuggers import both, gdb, printed
@@ -49,7 +49,7 @@ def test_when_not(walked, site):  # noqa: F811
 
 
 def test_always_by_a_file_of_the_user(walked, site):  # noqa: F811
-    """A file that loads them makes their tables and texts those of a shell."""
+    """A user's file that loads them makes their tables and texts available in the shell."""
     _, own, env = site
     (own / "packages.py").write_text("import probing\nprobing.load_entry_points()\n")
     result = run(walked.pid, "query", "-f", "csv", COUNT, env=env)

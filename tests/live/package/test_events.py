@@ -99,7 +99,7 @@ def test_wrong_schemas(newest, variables, schema):
 
 
 def test_events_of_an_injected_agent(probing, target, newest, variables):
-    """It is the library that is there already, and eject stays safe."""
+    """Events use the library already loaded, and eject stays safe."""
     process = target("own_events.py", PACKAGE, interpreter=newest, env=variables)
     assert probing(process.pid, "inject").code == 0
     code = "__import__('probing').event('evaluated')"

@@ -163,7 +163,7 @@ def test_files_that_others_may_write(own):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("what", ("file", "folder", "both"))
 def test_files_of_another_user(own, what):
-    """What sudo leaves in $HOME: root runs nothing of it."""
+    """Files that sudo leaves in $HOME: root runs none of them."""
     env, file = own
     file.write_text("# def evil\nimport sys\nsys.stderr.write('EXTENSION RAN')\n")
     if what != "folder":

@@ -148,7 +148,7 @@ def test_it_ends_with_the_command(walked, own, tmp_path):  # noqa: F811
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("what", ("file", "folder"))
 def test_files_of_another_user(walked, own, what):  # noqa: F811
-    """What sudo leaves in $HOME: root runs nothing of it for these commands either."""
+    """Files that sudo leaves in $HOME: root runs none of them for these commands either."""
     env, file = own
     file.write_text("# printer( wait( table(\nimport sys\nsys.stderr.write('EXTENSION RAN')\n")
     os.chown(file if what == "file" else file.parent, 65534, 65534)

@@ -19,7 +19,7 @@ from wheels import environment, wheel  # noqa: F401
 PACKAGES = ["gevent", "uvloop", "ipykernel", "jupyter_client", "pytest"]
 FOLDER = Path(support.BINARY).resolve().parent / "frameworks"
 PYTHON = FOLDER / "bin" / "python"
-# What the agent says in each: a statement on its own thread, and on the main one or its event loop.
+# The agent's answer in each: a statement on its own thread, and on the main thread or its event loop.
 ASK = """
 def asked(pid, *words):
     import subprocess, sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing launch -- PROGRAM`: the agent is there, and the program cannot tell otherwise."""
+"""`probing launch -- PROGRAM`: the agent is loaded, and the program cannot notice otherwise."""
 
 import os
 import pathlib
@@ -23,7 +23,7 @@ ONE_EACH = pytest.mark.parametrize("python", support.one_per_version(first=(3, 6
 
 
 def run(words, program=PROGRAM, options=(), **more):
-    """A program that is launched; without PROGRAM, one that is started as usual."""
+    """A launched program; without PROGRAM, one that is started as usual."""
     launch = [program, "launch", *options, "--"] if program else []
     env = {**os.environ, **more.pop("env", {})}
     return subprocess.run([*launch, *map(str, words)], stdout=subprocess.PIPE,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What scripts do with running processes when asked to, and how they find the way to an object."""
+"""Scripts act on running processes on request, and find the path to an object."""
 
 import os
 import subprocess

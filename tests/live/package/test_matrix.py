@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One script, the same output on a process that runs, one that is paused, a core file, a snapshot, a
-served process, and in gdb and LLDB."""
+"""One script has the same output on a running process, a paused one, a core file, a snapshot, a served
+process, and in gdb and LLDB."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ SCRIPT = Path(__file__).with_name("matrix_cases.py")
 PROGRAM = support.HERE / "programs" / "matrix.py"
 THREADS = 3
 PAUSED = "with p.pause(): exec(compile(open(%r).read(), %r, 'exec'))" % (str(SCRIPT), str(SCRIPT))
-# What only the program could tell, or has not.
+# Values that only the program knows, or lacks.
 RAISED = {17: "NotThere", 19: "NotThere", 20: "NeedsCode", 23: "NotThere", 34: "NeedsCode",
           35: "NeedsCode", 36: "NeedsCode", 37: "NeedsCode", 47: "Error", 48: "Gone"}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make deb` and `make static`: what they make, used in roots that are not the build machine's."""
+"""`make deb` and `make static`: their packages, used in roots other than the build machine's."""
 
 import os
 import pathlib

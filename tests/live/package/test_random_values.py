@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects made at random are, read through a script, what they are in the program; none of its code runs."""
+"""Random objects, read through a script, equal the program's; none of its code runs."""
 
 import ast
 import collections
@@ -15,7 +15,7 @@ COUNT = support.count(200, 5000)
 
 
 def told(value):
-    """What an object is, as text in tuples: so True is not 1."""
+    """An object as text in tuples: so True is not 1."""
     kind = type(value)
     if kind in (random_values.Node, random_values.Slotted):
         names = kind.__slots__ if kind is random_values.Slotted else value.__dict__

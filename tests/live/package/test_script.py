@@ -33,7 +33,7 @@ def test_code_and_what_goes_wrong(target, newest):
     assert "cannot start /nowhere/python" in result.err, result
 
 
-# Those of Debian 11 have a C library that is older than the one that this build needs.
+# Debian 11's interpreters have a C library older than this build needs.
 PYTHONS = [i for i in support.INTERPRETERS if i.version >= (3, 6) and "bullseye" not in i.exe]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The scripts that come with the package, on programs that have what they look for."""
+"""The package's scripts, on programs with the content that they search for."""
 
 import contextlib
 import os
@@ -28,7 +28,7 @@ def shown(name, process, *arguments):
 
 
 def shown_once(name, process, wanted, *arguments, text=None):
-    """What it prints as soon as the program has come as far as that. @text: goes into the file."""
+    """The output as soon as the program has reached that state. @text: goes into the file."""
     if text:
         name.write_text(text)
     end = time.monotonic() + 30
@@ -78,7 +78,7 @@ def test_who_waits_without_a_deadlock(target, newest):
 
 
 def test_the_demo(target, newest):
-    """What `make demo` shows."""
+    """The output of `make demo`."""
     process = target(ROOT / "docs" / "demo.py")
     shown_once("deadlocks", process, r"(?m)^There is no deadlock: .*\n\d+ evaluate waits for the RLock of \d+ checkpoint")
     assert "run script deadlocks $pid\n" in (ROOT / "build-aux" / "demo").read_text()
@@ -166,7 +166,7 @@ def put(folder, name, text):
 
 
 def test_workers_of_gunicorn(target, newest, tmp_path):
-    """What they are called in gunicorn; the real one was tried by hand."""
+    """Names of workers in gunicorn; the real one was tried by hand."""
     put(tmp_path, "gunicorn/__init__.py", "")
     put(tmp_path, "gunicorn/workers/__init__.py", "")
     put(tmp_path, "gunicorn/workers/sync.py", SYNC)
@@ -202,7 +202,7 @@ def loads():
 
 def test_loaders_and_modules_of_torch(loads):
     out = shown_once("loaders", loads, r"(?s)(worker \d, pid \d+ in __getitem__ .*){2}")
-    # Two batches for each worker were asked for, and one more when the first was taken.
+    # Two batches for each worker were requested, and one more when the first was taken.
     assert re.match("loader of Numbers: 5 batches asked for, 1 received, 4 not yet taken\n"
                     "  results of workers: none wait\n"
                     "(  worker [01], pid .*, more work waits\n){2}$", out), out
@@ -225,7 +225,7 @@ def python_blocks(page):
 
 
 def test_the_tutorial(target, newest, tmp_path):
-    """Its steps, each with what the ones before have made, on the program that it is about."""
+    """Its steps, each after the ones before, on its program."""
     process = target("walked.py")
     shown_once(tmp_path / "wait.py", process, "RLock", text="print(p.thread('wanter').waits_for)")
     steps = python_blocks("docs/script-tutorial.md")
@@ -263,7 +263,7 @@ def test_the_howto_as_written(target, newest, tmp_path):
 
 
 def test_what_the_page_shows_runs(target, newest, tmp_path):
-    """The first block of Python of docs/scripting.md, with the pid of a program that has what it looks for."""
+    """The first block of Python of docs/scripting.md, with the pid of a suitable program."""
     process = target("walked.py")
     block = re.search(r"```python\n(import probing.*?)```", (ROOT / "docs/scripting.md").read_text(), re.S)
     code = re.sub(r"attach\(\d+\)", "attach(%d)" % process.pid, block.group(1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The size of a value: what sys.getsizeof() says in the program, without running anything there."""
+"""The size of a value: equal to sys.getsizeof() in the program, without running anything there."""
 
 import json
 

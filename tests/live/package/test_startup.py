@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PROBING=…: the agent is there when the program begins, and nothing else of us shows."""
+"""PROBING=…: the agent is loaded when the program begins, and has no other visible effect."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def other_group(number):
                                        {"PROBING": "1", "PROBING_PORT": "0"}], ids=repr)
 @pytest.mark.parametrize("way", ["-I", "-E", "uid", "gid"])
 def test_an_environment_that_is_not_trusted(installed, script, way, variables):
-    """Python is told to ignore it, or runs with the rights of somebody else."""
+    """Python ignores the environment, or runs with another user's rights."""
     if not way.startswith("-") and os.geteuid():
         pytest.skip("only root can change what it runs as")
     script("import sys\nsys.made_by = __name__\n", "first.py")
@@ -89,7 +89,7 @@ def test_children(installed, script, mode, children):
 
 @pytest.mark.parametrize("mode, children", [("1", "1"), ("2", "2")])
 def test_forked_children(installed, script, mode, children):
-    """A library stays mapped over fork(); what counts is the thread that answers."""
+    """A library stays mapped over fork(); only the answering thread counts."""
     name = script("import os, sys\npid = os.fork()\n"
                   "if not pid:\n    print(len(os.listdir('/proc/self/task')))\n"
                   "    sys.stdout.flush()\n    os._exit(7)\n"

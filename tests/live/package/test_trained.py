@@ -88,7 +88,7 @@ def run(python, code, variables):
 
 @pytest.mark.parametrize("python", SOME, ids=repr)
 def test_a_share_of_the_events(python, variables):
-    """All of what is in a recorded span, nothing of another one."""
+    """All events of a recorded span, none of another one."""
     code = """
 probing.config["sample_rate"] = RATE
 outer = [probing.event("e") for _ in range(1000)]

@@ -14,7 +14,7 @@ AGENT = "import os, sys\n" \
     "def agent():\n" \
     "    with open('/proc/self/maps') as file:\n" \
     "        return 'libprobing-agent' in file.read()\n"
-# What each program prints under PROBING=1, as without.
+# The output of each program is the same with PROBING=1.
 PROGRAMS = {
     "closes all descriptors": "import os, sys\nos.closerange(3, 1000)\n"
     "file = open(os.devnull)\nprint(file.fileno())\n",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The wheel: what it holds, and that what it installs works."""
+"""The wheel: its content, and that an installation works."""
 
 import os
 import pathlib
@@ -96,7 +96,7 @@ ADDED = "import os, site, sys\nbefore = set(sys.modules)\nsite.addsitedir(sys.ar
 
 @pytest.mark.parametrize("python", support.one_per_version(first=(3, 6)), ids=repr)
 def test_the_hook_of_each_version(wheel, python, tmp_path):
-    """Also of those that can have no environment: without a variable it imports nothing."""
+    """Including versions without environments: without a variable it imports nothing."""
     site, other = tmp_path / "site", tmp_path / "other"
     with zipfile.ZipFile(wheel) as file:
         file.extractall(site)
@@ -136,7 +136,7 @@ def test_the_package_reads_a_process(installed):
 
 
 def test_the_sources_build(tmp_path):
-    """`make sdist` has what `make` needs: the goal that needs most of it, compiled in the long form."""
+    """`make sdist` has everything for `make`: the goal with the most needs, compiled in the long form."""
     need("git")
     if not (ROOT / ".git").exists():
         pytest.skip("these sources are no clone of git")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""perf --async: asyncio's tasks and who waits for them, compared with programs that measure their own."""
+"""perf --async: asyncio's tasks and their waiters, compared with the programs' own measurements."""
 import json
 import math
 import os
@@ -16,7 +16,7 @@ LOOP = "run_until_complete;"
 
 
 def record(process, file, *options, seconds=1.5):
-    """What the program says of itself."""
+    """The program's own data."""
     recording = profiles.Recording(process.pid, "--async", "--rate", 300, "-o", file, *options)
     recording.samples()
     process.send(b"go %r\n" % seconds)
@@ -44,7 +44,7 @@ def stacks(probing, file, *options):
 
 
 def agrees(found, samples, spent):
-    """Each chain has its share, as exactly as so many samples tell."""
+    """Each chain has its share, as exactly as that many samples allow."""
     whole, own = sum(found.values()), sum(spent.values())
     for chain, seconds in spent.items():
         share, true = found.get(chain, 0) / whole, seconds / own
@@ -53,8 +53,8 @@ def agrees(found, samples, spent):
 
 
 def told(target, probing, file, *options, **keywords):
-    """Stacks with --async, how many samples that is, what the program says; with enough to compare, which
-    takes longer where other programs have the processors."""
+    """Stacks with --async, the number of samples, the program's own data; with enough to compare, which
+    takes longer on a busy machine."""
     process = target("awaited.py", **keywords)
     for seconds in (1.5, 5, 15):
         spent = record(process, file, *options, seconds=seconds)

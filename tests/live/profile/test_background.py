@@ -68,7 +68,7 @@ def ends(recorder):
 
 
 def test_a_recorder(target, interpreter, probing, tmp_path):
-    """It is started, looked at from anywhere, and ended, by the words that it prints."""
+    """It is started, viewed from anywhere, and ended, with the printed commands."""
     process = target("profiled.py", 2, interpreter=interpreter)
     process.send(b"go 600\n")
     made = probing(process.pid, "inject", "-P")
@@ -108,7 +108,7 @@ def test_a_second_one(busy, probing):
 
 
 def test_many_at_once(busy, probing):
-    """One of them records."""
+    """Exactly one of them records."""
     started = [subprocess.Popen([support.BINARY, str(busy.pid), "inject", "-P", "--json"],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(6)]
     done = [process.communicate() + (process.returncode,) for process in started]
@@ -133,7 +133,7 @@ def test_the_process_ends(busy, probing):
 @pytest.mark.parametrize("number, end", [(signal.SIGTERM, "interrupted"), (signal.SIGHUP, "interrupted"),
                                          (signal.SIGKILL, "the recording was not finished")])
 def test_signals(busy, probing, number, end):
-    """The process runs on, what was recorded is whole, and another recorder can follow."""
+    """The process runs on, the recording is complete, and another recorder can follow."""
     recorder, recording = begin(probing, busy.pid)
     until(lambda: samples(recording) > 10)
     os.kill(recorder, number)
@@ -147,7 +147,7 @@ def test_signals(busy, probing, number, end):
 
 
 def test_options(busy, probing, tmp_path):
-    """perf --background takes those of a recording; its file is in the folder where it was named."""
+    """perf --background takes the options of a recording; its file is in the folder where it was named."""
     made = probing(busy.pid, "perf", "-b", "--cc", "--rate", 50, "-o", "own.profile", cwd=tmp_path)
     assert made.code == OK and str(tmp_path / "own.profile") in made.out, made
     until(lambda: samples(tmp_path / "own.profile") > 10)
@@ -180,7 +180,7 @@ def test_none_is_kept(busy, probing, runs):
 
 
 def test_another_process_with_the_number(busy, probing, runs):
-    """A note of the process that had the number before is not one of this."""
+    """A note about the pid's former process is not about this one."""
     begin(probing, busy.pid)
     assert probing(busy.pid, "perf", "--stop").code == OK
     folder = os.path.join(runs, "probing")
@@ -193,5 +193,5 @@ def test_another_process_with_the_number(busy, probing, runs):
     assert "no recording of process" in last(probing, busy.pid).err
     os.utime(note, (1, 1))
     begin(probing, busy.pid)
-    assert name not in os.listdir(folder), "what is old is forgotten"
+    assert name not in os.listdir(folder), "old notes are removed"
     assert probing(busy.pid, "perf", "--stop").code == OK

@@ -163,7 +163,7 @@ def interrupt_naming(process, number=signal.SIGINT):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
 def test_names_are_given_up(busy, gate, tmp_path, number):
-    """The rest of the functions stays without, which is said; what was recorded is whole."""
+    """The other functions stay without names, which is reported; the recording is complete."""
     file = tmp_path / "run.profile"
     process = perf(gate, busy.pid, "perf", "--cc", "-d", "1s", "-o", file)
     gate.await_met(process.pid)
@@ -176,7 +176,8 @@ def test_names_are_given_up(busy, gate, tmp_path, number):
 
 
 def test_in_the_background_of_a_script(busy, tmp_path):
-    """A shell without job control ignores SIGINT for it, since Ctrl-C is not for it; who sends it one means it."""
+    """A shell without job control ignores SIGINT for it, since Ctrl-C is not for it; an explicit SIGINT is
+    meant."""
     script = 'trap "" TERM; "$0" "$@" & echo $!; wait $!; echo ended $?'
     with subprocess.Popen(["sh", "-c", script, support.BINARY, str(busy.pid), "perf", "--cc", "-d", "600s",
                            "-o", str(tmp_path / "run.profile")], start_new_session=True, stdin=subprocess.DEVNULL,
@@ -190,7 +191,7 @@ def test_in_the_background_of_a_script(busy, tmp_path):
 
 
 def test_names_after_an_interrupted_recording(busy, gate, tmp_path):
-    """The Ctrl-C that ends the recording is not one that gives up the names."""
+    """The Ctrl-C that ends the recording does not skip the names."""
     file = tmp_path / "run.profile"
     process = perf(gate, busy.pid, "perf", "--cc", "-d", "600s", "-o", file)
     profiles.samples(process)
@@ -227,7 +228,7 @@ def test_names_of_a_started_program(program, gate):
 
 
 def test_a_started_program_ends_with_its_terminal(program, tmp_path):
-    """As with 'ssh -t HOST probing perf -- PROGRAM': only we are told that the terminal is gone."""
+    """As with 'ssh -t HOST probing perf -- PROGRAM': only we get the terminal's hangup."""
     page = tmp_path / "run.html"
     with Terminal("perf", "-o", page, "--", program, 600) as terminal:
         terminal.until("ready")
@@ -248,7 +249,7 @@ def test_a_terminal_says_that_names_are_looked_for(busy, gate):
 
 
 def test_stop_waits_for_the_end(busy, gate, tmp_path, probing, monkeypatch):
-    """However long it takes; what is waited for is said."""
+    """However long it takes; a message names the wait."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     file = tmp_path / "run.profile"
     begun = end_of(perf(gate, busy.pid, "perf", "--cc", "--background", "--json", "-o", file))
@@ -293,7 +294,7 @@ def test_signals_end_a_recording(python, tmp_path, number):
 
 @pytest.mark.parametrize("name", ["run.profile", "run.html"])
 def test_without_standard_descriptors(python, tmp_path, name):
-    """No file of ours becomes one of them, and that nothing can be printed is an error."""
+    """No file of ours gets a standard descriptor's number, and unprintable output is an error."""
     file = tmp_path / name
     done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", support.BINARY, str(python.pid), "perf", "-d", "1s",
                            "-o", file], stderr=subprocess.PIPE, universal_newlines=True, check=False, timeout=120)

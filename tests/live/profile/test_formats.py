@@ -30,8 +30,8 @@ def shown(text):
 
 
 def exact(text):
-    """A name in JSON: a half of a surrogate pair is no character, and stands as text; so does NUL,
-    which would end a text of C."""
+    """A name in JSON: half of a surrogate pair is no character, and is shown as text; so is NUL, which
+    would end a text of C."""
     return re.sub("[\ud800-\udfff]", lambda match: r"\u%04x" % ord(match[0]),
                   text.replace("\0", r"\x00"))
 
@@ -189,7 +189,7 @@ def recorded_with_report(probing, target, file, *options):
 @pytest.mark.parametrize("mode", ["cpu", "wall"])
 @pytest.mark.parametrize("extension", READERS)
 def test_weights(probing, working, tmp_path, extension, mode):
-    """Each function weighs in the file what it weighs in the table."""
+    """Each function has the same weight in the file and in the table."""
     file = tmp_path / ("run." + extension)
     report = recorded_with_report(probing, working, file, "--mode", mode)
     weights = {}
@@ -240,7 +240,7 @@ def slice_of(name, ts, dur, **more):
     ("phase", [slice_of("a", 0, 1, ph="B")]), ("nothing inside", [slice_of("s", 0, 9, cat="state"), slice_of("a", 1, 1)]),
     ("without a name", [slice_of("a", 0, 1, tid=3)])])
 def test_bad_traces_are_told(says, events):
-    """What stands in for a viewer refuses what it would not show."""
+    """Our stand-in for a viewer refuses traces that it would not show."""
     named = [{"ph": "M", "name": kind, "pid": 1, "tid": 2, "args": {"name": "x"}} for kind in trace_file.NAMES]
     good = {"displayTimeUnit": "ms", "otherData": {}, "traceEvents": named + [slice_of("a", 0, 10), slice_of("b", 5, 5)]}
     assert len(trace_file.Trace(good).slices[1, 2]) == 2
@@ -250,7 +250,7 @@ def test_bad_traces_are_told(says, events):
 
 
 def test_csv(probing, working, tmp_path):
-    """SQL writes it: the statement that an error names has what the table has."""
+    """Written by SQL: the statement named by an error has the table's content."""
     file = tmp_path / "run.profile"
     report = recorded_with_report(probing, working, file)
     refused = probing(file, "perf", "-o", tmp_path / "run.csv")

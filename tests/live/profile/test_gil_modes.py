@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`perf --mode gil` and `--mode blocked`: who holds what, who waits for it, in all faces."""
+"""`perf --mode gil` and `--mode blocked`: holders and waiters, in all forms of output."""
 import json
 import subprocess
 import time
@@ -56,7 +56,7 @@ def test_gil(interpreter, tmp_path):
 
 
 def check_fight(interpreter, tmp_path):
-    """Who had it and who waited for whom, beside what the threads themselves say, of the time that passed."""
+    """Holders and waiters, compared with the threads' own data, as shares of the elapsed time."""
     path = str(tmp_path / "x.profile")
     with support.Target(interpreter, FIGHT) as process:
         assert process.line() == "ready"
@@ -83,7 +83,7 @@ def check_fight(interpreter, tmp_path):
         waits[pair] = waits.get(pair, 0) + wait["wall_ns"]
     for waiter in ("one", "other"):
         known = sum(ns for (name, owner), ns in waits.items() if name == waiter and owner)
-        # Between two that have it, on a busy machine, nobody does: the next one waits for a processor.
+        # On a busy machine the GIL has no holder between two: the next one waits for a processor.
         whole = sum(ns for (name, _), ns in waits.items() if name == waiter)
         assert known / whole > sum(held.values()) / told[waiter]["fought"] - 0.15, (waits, told)
         for owner in held:
@@ -129,7 +129,7 @@ def test_formats_that_do_not_have_it(tmp_path):
 
 
 def test_ring_and_last(tmp_path):
-    """A ring is asked for while it is written; that older chunks go is a test of the store."""
+    """A ring is read while it is written; the store's tests cover the removal of older chunks."""
     path = str(tmp_path / "x.profile")
     with support.Target(support.one_per_version((3, 7))[-1], PROGRAM, 0, 2) as process:
         assert process.line() == "ready"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads that mostly sleep: samples do not look at each of them, and yet miss nothing of what they do."""
+"""Threads that mostly sleep: samples do not read each of them, and yet miss none of their activity."""
 import contextlib
 import json
 import sqlite3
@@ -64,8 +64,8 @@ def times(pid):
 
 @contextlib.contextmanager
 def recorded(tmp_path, order, *options):
-    """(recording, its file, what each thread used of a processor: least and most), of a program that is told:
-    so many threads, each this often, this long, and so many other threads one after another."""
+    """(recording, its file, each thread's CPU time: least and most), of a program with that many threads,
+    each this often, this long, and that many other threads one after another."""
     file = tmp_path / "run.profile"
     with support.Program([NEWEST.exe, "-c", PROGRAM, THREADS], env=NEWEST.env) as target:
         assert target.line() == "ready"
@@ -97,8 +97,7 @@ def check_sums(database, used):
 
 @pytest.mark.parametrize("options", ((), ("--cc",)), ids=("python", "cc"))
 def test_sums_of_short_bursts(probing, tmp_path, options):
-    """What each thread used is what the scheduler has counted, to the nanosecond, and each is in all
-    samples."""
+    """Each thread's CPU time equals the scheduler's, to the nanosecond, and each is in all samples."""
     with recorded(tmp_path, b"150 4 0.001 0\n", "-r", 200, *options) as (database, file, used):
         counted = check_sums(database, used)
         assert sum(counted.values()) > THREADS * 4 * 1e6
@@ -112,8 +111,8 @@ def test_sums_of_short_bursts(probing, tmp_path, options):
 
 
 def test_threads_that_begin_and_end(probing, tmp_path):
-    """Beside threads that sleep others come and go, which changes the sums that tell who slept; so do
-    timers of the process's processor time, with which the kernel sums up in another way."""
+    """Beside sleeping threads others start and exit, which changes the sums that show who slept; so do
+    timers of the process's CPU time, with which the kernel sums up in another way."""
     with recorded(tmp_path, b"150 4 0.001 200\n", "-r", 1000) as (database, file, used):
         check_sums(database, used)
     result = json.loads(probing(file, "perf", "--json").out)
@@ -122,7 +121,7 @@ def test_threads_that_begin_and_end(probing, tmp_path):
 
 
 def test_one_wakes_after_long_sleep(probing, tmp_path):
-    """Its stack is that of what it does then, not that of its sleep."""
+    """Its stack is that of its work, not that of its sleep."""
     with recorded(tmp_path, b"1 1 0.5 0\n", "-r", 200) as (_, file, used):
         tid = max(used, key=lambda each: used[each][0])
     result = json.loads(probing(file, "perf", "--json", "--tid", tid).out)

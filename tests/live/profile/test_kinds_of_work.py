@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shares beside what programs of five kinds measure of their own functions, on each version."""
+"""Shares compared with measurements of five kinds of programs, on each version."""
 import json
 
 import pytest
@@ -19,7 +19,7 @@ PROGRAM = support.HERE / "programs" / "kinds_of_work.py"
 
 
 def recorded(probing, kind, interpreter, file):
-    """(recording, what each function says that it used) of work until there are enough samples."""
+    """(recording, each function's own measurement) of work until there are enough samples."""
     with support.Target(interpreter, PROGRAM, kind, RATE) as target:
         assert target.line() == "ready"
         support.wait_for_sleep(target.pid, "pipe_read")
@@ -41,10 +41,10 @@ def recorded(probing, kind, interpreter, file):
 
 
 def check_shares(result, spent, name):
-    """How many points each share of what is measured is off; none by more than four standard errors."""
+    """The error of each share in points; none is over four standard errors."""
     found, count, off = profiles.shares(result), result["independent_samples"], {}
     whole = sum(found[function] for function in spent)
-    assert whole > 90, found  # the rest looks at the clock
+    assert whole > 90, found  # the rest reads the clock
     for function, milliseconds in spent.items():
         true = milliseconds / sum(spent.values())
         off[function] = 100 * (found[function] / whole - true)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs that measure their own functions, beside what a recording says of them in each mode."""
+"""Programs that measure their own functions, compared with their recordings in each mode."""
 import json
 
 import pytest

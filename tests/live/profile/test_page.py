@@ -41,7 +41,7 @@ globalThis.functions = () => [...document.querySelectorAll("#functions tbody tr"
 
 @pytest.fixture(scope="module")
 def working(tmp_path_factory):
-    """(file, what the command said of the same recording)."""
+    """(file, the command's output for the same recording)."""
     file = tmp_path_factory.mktemp("page") / "run.html"
     with support.Target(NEWEST, profiles.PROGRAM, 2) as target:
         assert target.line() == "ready"
@@ -111,7 +111,7 @@ def test_boxes_lie_in_those_of_their_callers(page):
 
 
 def test_wall_by_thread_and_state(page, working):
-    """Each filter weighs anew: two idle threads have two thirds, and all of what sleeps."""
+    """Each filter changes the weights: two idle threads have two thirds, and all of the sleep."""
     _, report = working
     page.value("pick('weights', 'wall')")
     whole = page.value("probing.weighed().whole")
@@ -131,7 +131,7 @@ def test_wall_by_thread_and_state(page, working):
 
 
 def test_what_the_time_was(page, working):
-    """A wall-clock view says of each box, and of each function, what its time was."""
+    """A wall-clock view shows the kinds of time of each box and each function."""
     page.value("pick('weights', 'wall'); pick('pictures', 'functions'); [...document.querySelectorAll("
                "'#functions button')].find((each) => each.textContent === 'Condition.wait').click()")
     parts = page.value("[...document.querySelectorAll('#parts tr')].map((row) => row.innerText.split('\\t'))")
@@ -150,7 +150,7 @@ def test_what_the_time_was(page, working):
 
 
 def test_gil_and_blocked(page, working):
-    """Two threads wait for a lock all the time; who runs Python holds the GIL."""
+    """Two threads wait for a lock all the time; the thread that runs Python holds the GIL."""
     _, report = working
     page.value("pick('weights', 'blocked')")
     whole = page.value("probing.weighed().whole")
@@ -300,7 +300,7 @@ def test_hostile_names(chromium, tmp_path):
     assert "</script><script>fail()</script>" in chromium.value(
         "pick('pictures', 'functions'); id('functions').innerText")
     assert not chromium.errors
-    # The policy forbids what a name could have brought.
+    # The policy forbids content that a name could inject.
     assert chromium.value("new Promise((done) => { const script = document.createElement('script');"
                           "script.textContent = 'globalThis.failed = 1';"
                           "document.body.append(script); setTimeout(() => done("
@@ -310,7 +310,7 @@ def test_hostile_names(chromium, tmp_path):
 
 
 def test_nothing(chromium, tmp_path):
-    """A program that sleeps used no processor; the time that passed is there."""
+    """A program that sleeps used no processor; the elapsed time is there."""
     with support.Target(NEWEST, profiles.PROGRAM) as target:
         assert target.line() == "ready"
         support.wait_for_sleep(target.pid, "pipe_read")
@@ -330,7 +330,7 @@ def test_nothing(chromium, tmp_path):
 
 
 def test_source(chromium, working, tmp_path):
-    """Lines with what they weigh; none where that is not wanted, or a path looks like a secret."""
+    """Lines with their weights; none if not wanted, or if a path looks like a secret."""
     chromium.open(working[0])
     chromium.value(HELPERS)
     chromium.value("pick('pictures', 'functions'); [...document.querySelectorAll('#functions button')]"
@@ -355,7 +355,7 @@ def test_source(chromium, working, tmp_path):
 
 
 def parts_of(file):
-    """What stands before its data, the data, and what stands behind them."""
+    """The parts before its data, the data, and the part after."""
     text = file.read_text()
     begin = text.index('id="data">') + 10
     end = text.index("</script>", begin)
@@ -363,7 +363,7 @@ def parts_of(file):
 
 
 def test_processes(probing, chromium, tmp_path):
-    """One that is not chosen weighs nothing, and its threads are not chosen."""
+    """A process not chosen weighs nothing, and its threads are not chosen."""
     script, file, runs = tmp_path / "of_the_page.py", tmp_path / "run.html", tmp_path / "run.profile"
     script.write_bytes(profiles.PROGRAM.read_bytes())
     with support.Target(NEWEST, script, 1) as one, support.Target(NEWEST, script, 1) as two:

@@ -27,7 +27,7 @@ def page():
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """(file, what the command said of the same recording)."""
+    """(file, the command's output for the same recording)."""
     file = tmp_path_factory.mktemp("firefox") / "run.html"
     with support.Target(NEWEST, profiles.PROGRAM, 2) as target:
         assert target.line() == "ready"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What may happen to a process while it is recorded: it is fine, and so is the recording."""
+"""Events in a process while it is recorded: it is unharmed, and so is the recording."""
 import contextlib
 import json
 import os
@@ -58,7 +58,7 @@ def running(text=BUSY, interpreter=NEWEST):
 
 
 def goes_on(target):
-    """It runs, and nobody has it."""
+    """It runs, untraced."""
     assert pauses.nobody_traced(target.pid), support.thread_status(target.pid)
     before, end = profiles.counted(target.pid), os.times().elapsed + 60
     while profiles.counted(target.pid) == before:
@@ -121,11 +121,11 @@ def test_many_recorders_at_once(tmp_path):
 
 
 def test_target_forks():
-    """The children end as they would, and nobody waits for them in its place."""
+    """The children end normally, and only their parent waits for them."""
     with running(FORKS) as target:
         recording = Recording(target.pid, "-d", "300s", "-r", 1000, "--json")
         recording.samples()
-        for _ in range(5):  # what it uses in one may be over before a starved recorder looks
+        for _ in range(5):  # its work in one may be over before a starved recorder samples
             target.send(b"%d\n" % support.count(40, 400))
             assert target.line(timeout=300) == "True"
         recording.interrupt()
@@ -155,7 +155,8 @@ def test_threads_come_and_go(probing, tmp_path):
 
 
 def test_the_machine_is_overloaded(probing, tmp_path):
-    """Eight programs want the processor that the recorder has: what it misses is said, and sums stay exact."""
+    """Eight programs compete for the recorder's processor: missed samples are reported, and sums stay
+    exact."""
     file, processor = tmp_path / "run.profile", min(os.sched_getaffinity(0))
     with contextlib.ExitStack() as stack:
         programs = [stack.enter_context(running()) for _ in range(8)]
@@ -187,7 +188,7 @@ def state_of(target):
 
 
 def test_target_is_stopped(tmp_path):
-    """It stays stopped, is told as such, and goes on being recorded when it goes on."""
+    """It stays stopped, is shown as stopped, and its recording continues when it does."""
     file = tmp_path / "run.profile"
     with running() as target:
         recording = Recording(target.pid, "-d", "300s", "-o", file)
@@ -244,7 +245,7 @@ def attach_gdb(pid):
 
 @pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
 def test_gdb_comes_and_goes():
-    """Meanwhile its running threads cannot be read, and that is what the recording says."""
+    """Meanwhile its running threads cannot be read, and the recording says so."""
     with running() as target:
         recording = Recording(target.pid, "-d", "300s", "--json")
         recording.samples()
@@ -260,7 +261,7 @@ def test_gdb_comes_and_goes():
 
 
 def test_what_cannot_be_read_is_kept():
-    """While somebody else traces it, samples are `<unreadable>`, and weigh what it used."""
+    """While another tool traces it, samples are `<unreadable>`, with its CPU time as weight."""
     with running() as target:
         before = profiles.counted(target.pid)
         recording = Recording(target.pid, "-d", "300s", "-r", 500, "--json")
@@ -276,7 +277,7 @@ def test_what_cannot_be_read_is_kept():
         most = profiles.counted(target.pid) - before
         goes_on(target)
     weights = {row["func"]: row["self_ns"] for row in result["functions"]}
-    # What it used between two samples, which may be long beside others, is of the second one.
+    # Its time between two samples, which may be far apart, belongs to the second one.
     assert 1e9 < weights["<unreadable>"] < end - begin + 0.5e9, (weights, end - begin)
     assert result["cost"]["unreadable"] > 0 and "<module>" in weights
     assert sum(weights.values()) == result["weight_ns"] and 2.5e9 < result["weight_ns"] <= most, (weights, most)
@@ -319,7 +320,7 @@ threading.Event().wait()
 
 @pytest.mark.parametrize("cc", [[], ["--cc"]], ids=["python", "cc"])
 def test_fewer_descriptors_than_threads(tmp_path, cc):
-    """What the last threads do is told as that of the first ones."""
+    """The last threads are reported as well as the first ones."""
     file = tmp_path / "run.profile"
     with running(MANY_THREADS) as target:
         done = subprocess.run(
@@ -344,7 +345,7 @@ def test_descriptors_of_a_program(tmp_path):
     assert told.read_text() == "77\n"
 
 
-# The first thread has used more than the one that runs another program, or less.
+# The first thread used more than the thread that calls exec, or less.
 RUNS_ANOTHER = """
 import os, sys, threading, time
 def burn(seconds):

@@ -25,7 +25,7 @@ def started(interpreter, *options):
 
 
 def own_name(name):
-    """One that no process of other tests has."""
+    """A name that no process of other tests has."""
     return "%s-%d" % (name, os.getpid())
 
 
@@ -75,7 +75,7 @@ def test_children_in_c_and_a_file(tmp_path):
 
 
 def pids_in_viewers(profile, folder):
-    """What the files for Perfetto and Firefox say of it: {pid: names of threads}, each."""
+    """The processes in the files for Perfetto and Firefox: {pid: names of threads}, each."""
     found = []
     for name in "x.trace.json", "x.gecko.json":
         subprocess.run([support.BINARY, str(profile), "perf", "-m", "wall", "-o", str(folder / name)],
@@ -130,7 +130,7 @@ for line in sys.stdin:
 
 
 def test_children_that_end_at_once(tmp_path):
-    """What nobody saw of them is told, as their parent counts it; and it is what the kernel says."""
+    """The unseen part is reported, as counted by their parent; it equals the kernel's count."""
     path = str(tmp_path / "x.profile")
     with support.Program([INTERPRETERS[-1].exe, "-c", BRIEF]) as program:
         program.line()
@@ -179,7 +179,7 @@ def left_out(program):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 def test_child_that_may_not_be_read():
-    """It is named once, with what it used, which is not told of others."""
+    """It is named once, with its CPU time, which is not reported for others."""
     shell, lines, result = left_out(UNREADABLE)
     assert len(lines) == 1, result.stderr
     assert re.search(shell + " -c .* ended or could not be read, with .*s on a processor$", lines[0])
@@ -239,7 +239,8 @@ def waited_for(pid):
     return (int(numbers[13]) + int(numbers[14])) * 10000000
 
 
-# Forks a child that has its command line, and ends when it is told, and so does the child, once it has used some time.
+# Forks a child that has its command line, and ends on request, and so does the child, once it has used some
+# time.
 FAMILY = """
 import os, sys, time
 def burn(seconds):
@@ -261,7 +262,7 @@ input()
 
 
 def test_a_child_that_has_the_name_too():
-    """What it used is told once: the row of the process has it, but for what was left when it was seen last."""
+    """Its time is counted once: the row of the process has it, except for the part after its last sample."""
     with support.Program([INTERPRETERS[-1].exe, "-c", FAMILY, own_name("a-name-for-both")]) as program:
         program.line()
         recording = subprocess.Popen(
@@ -321,7 +322,7 @@ finally:
 
 
 def test_a_child_that_a_debugger_has():
-    """It is told as unreadable, and ends no recording of the others."""
+    """It is reported as unreadable, and does not end the recording of the others."""
     with support.Program([INTERPRETERS[-1].exe, "-c", BUSY_CHILD]) as program:
         child = int(program.line())
         with profiles.tracer_of(child):

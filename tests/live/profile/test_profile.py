@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Recordings of real processes: shares, sums, what they cost, and how they end."""
+"""Recordings of real processes: shares, sums, costs, and their ends."""
 import json
 import os
 import re
@@ -17,7 +17,7 @@ from terminal import Terminal
 
 OK, FAILED, USAGE, UNSUPPORTED, PERMISSION, TIMEOUT, NO_PROCESS = range(7)
 SECONDS = support.count(4, 10)
-# How many samples are looked at for what cannot be: of each kind of churn on each version.
+# Number of samples checked for impossible stacks: of each kind of churn on each version.
 SAMPLES, RATE = support.count(500, 25000), support.count(1000, 4000)
 NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
 CHURNED = support.one_per_version((3, 6)) + [
@@ -29,14 +29,14 @@ def started(interpreter, *arguments):
 
 
 def work(target, seconds):
-    """Has it use a processor; what each function says that it used, in milliseconds."""
+    """Makes it use a processor; each function's own measurement, in milliseconds."""
     target.send(b"go %f\n" % seconds)
     words = target.line(timeout=300).split()
     return {name: float(spent) for name, spent in zip(words[::2], words[1::2])}
 
 
 def recorded_work(target, seconds, *options):
-    """(recording, what the functions say) of so much work, from before to after it."""
+    """(recording, the functions' own measurements) of that much work, from before to after it."""
     recording = Recording(target.pid, "--json", "--duration", "300s", *options)
     recording.samples()
     spent = work(target, seconds)

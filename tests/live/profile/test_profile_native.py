@@ -43,7 +43,7 @@ def program(tmp_path_factory):
 
 
 def recorded_work(target, *options):
-    """(recording, what the functions say) of some work, from before to after it."""
+    """(recording, the functions' own measurements) of some work, from before to after it."""
     recording = Recording(target.pid, "--json", "--cc", "--duration", "300s", *options)
     recording.samples()
     target.send(b"go %f\n" % SECONDS)
@@ -130,7 +130,7 @@ def test_files(probing, tmp_path, library, extension):
 
 
 def impossible(names):
-    """Why this stack, of functions outermost first, is one that never was."""
+    """Why this stack, of functions outermost first, is impossible."""
     sides = {match.group(1) for match in (re.match("(?:py_)?(left|right)_", name)
                                           for name in names) if match}
     if len(sides) > 1:
@@ -147,13 +147,13 @@ def impossible(names):
 
 
 def in_stub(names):
-    """At the code that libffi makes for a callback, of which nothing tells how to leave it."""
+    """In libffi's code for a callback, without unwind information."""
     return re.fullmatch(r"\[unwinding ended: no unwind information at (\S+)\];\1",
                         ";".join(names[-2:]))
 
 
 def check_churn(probing, pid, file):
-    """Records churn; no stack of it may be one that never was."""
+    """Records churn; no stack of it may be impossible."""
     Recording(pid, "-C", "-d", "3600s", "-r", RATE, "-o", file).until_taken(file, SAMPLES)
     assert profiles.readable(json.loads(probing(file, "perf", "--json").out))
     collapsed = file.with_suffix(".collapsed")
@@ -258,7 +258,7 @@ on_x86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the code 
 @on_x86_64
 @pytest.mark.parametrize("which", [0, 1])
 def test_made_code_that_is_known(program, which):
-    """What CPython writes for perf is no guess; the file for perf has its name."""
+    """CPython's code for perf is no guess; the perf map has its name."""
     result, pid = made(program, which, "py::some:thing.py")
     rows = {row["func"]: row for row in result["functions"]}
     assert rows["py::some:thing.py"]["module"] == "/tmp/perf-%d.map" % pid
@@ -329,7 +329,7 @@ def test_library_loaded_meanwhile(program, library):
 
 
 def test_target_ends(program):
-    """Names are found out when there is nobody to ask any more."""
+    """Names are resolved after the target has ended."""
     with support.Program([program]) as target:
         assert target.line() == "ready"
         target.send(b"go 600\n")

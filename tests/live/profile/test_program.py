@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing perf -- PROGRAM`: what the program notices, how both end, and what is recorded."""
+"""`probing perf -- PROGRAM`: effects on the program, both ends, and the recording."""
 import json
 import os
 import pathlib
@@ -19,7 +19,7 @@ def work(seconds):
     while used() < end:
         sum(range(500))
 """
-# Python is looked for again and again while a program starts, at most 0.3 s apart: what comes is longer.
+# Python is searched repeatedly while a program starts, at most 0.3 s apart: the following work is longer.
 LONG = 2.5
 PYTHON = "/usr/bin/python3"
 USAGE, PERMISSION, NOT_RUNNABLE, NOT_FOUND = 2, 4, 126, 127
@@ -168,7 +168,7 @@ def test_nobody_traces_it_when_it_begins():
 
 
 def test_functions_of_libraries_have_names():
-    """They are loaded only after the program was looked at."""
+    """They are loaded only after the first reading of the program."""
     loop = "i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done"
     recording = recorded(perf("sh", "-c", loop, options=("--json", "--cc")))
     nameless = sum(row["self_ns"] for row in recording["functions"]

@@ -48,7 +48,7 @@ def whole(file):
 
 
 def test_there_and_back(probing, busy, tmp_path):
-    """What is shown of the file is what was shown of the recording."""
+    """The file's output equals the recording's."""
     file = tmp_path / "run.profile"
     made = probing(busy.pid, "perf", "-d", "2s", "-o", file)
     assert made.code == OK and not made.err, made
@@ -69,7 +69,7 @@ def test_there_and_back(probing, busy, tmp_path):
 
 
 def test_c_frames(probing, busy, tmp_path):
-    """They get their names when the recording is over, and what was written follows them."""
+    """They get names when the recording is over, which are stored after the samples."""
     file, page = tmp_path / "run.profile", tmp_path / "run.html"
     made = probing(busy.pid, "perf", "--cc", "-d", "2s", "-o", file)
     assert made.code == OK and not made.err, made
@@ -154,7 +154,7 @@ def query(probing, target, sql):
 
 
 def test_tables(probing, busy, tmp_path):
-    """Each tells the same as the table that perf prints."""
+    """Each has the same data as the table that perf prints."""
     file = tmp_path / "run.profile"
     assert probing(busy.pid, "perf", "-d", "2s", "-o", file).code == OK
     cpu = json.loads(probing(file, "perf", "--json").out)
@@ -238,12 +238,12 @@ def test_a_query_that_records_can_be_ended(busy):
 
 
 def test_killed(probing, busy, tmp_path):
-    """SIGKILL at any moment: what was written until then is a whole recording."""
+    """SIGKILL at any moment: the part written until then is a complete recording."""
     for number in range(support.count(5, 100)):
         file = tmp_path / ("run-%d.profile" % number)
         recording = Recording(busy.pid, "-d", "300s", "-r", 2000, "-o", file)
         wait_for_chunk(file)
-        while profiles.taken(file) < 20:  # a chunk may have those alone that sleep
+        while profiles.taken(file) < 20:  # a chunk may have only sleeping threads
             time.sleep(0.01)
         time.sleep(number % 10 / 1000)
         recording.kill()
@@ -258,7 +258,7 @@ def test_killed(probing, busy, tmp_path):
 
 
 def test_while_it_is_written(probing, busy, tmp_path):
-    """Whoever reads sees one moment of it, and whoever writes goes on."""
+    """A reader sees one moment of it, and the writer continues."""
     file = tmp_path / "run.profile"
     recording = Recording(busy.pid, "-d", "300s", "-r", 1000, "-o", file)
     wait_for_chunk(file)
@@ -298,7 +298,7 @@ def too_large():
 
 
 def test_no_more_room(probing, busy, tmp_path):
-    """The recording ends, and what was written before is whole."""
+    """The recording ends, and the part written before is complete."""
     file = tmp_path / "run.profile"
     done = subprocess.run([support.BINARY, str(busy.pid), "perf", "-d", "300s", "-r", "5000", "-o",
                            str(file)], preexec_fn=too_large, stdin=subprocess.DEVNULL,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Source lines in recordings, and what each of them took."""
+"""Source lines in recordings, and the time of each line."""
 import json
 import os
 import pathlib
@@ -77,7 +77,7 @@ def test_of_a_process(probing):
 
 
 def test_page_of_a_recording(probing, file, tmp_path):
-    """The lines are in the page also when it is made later, and where nobody wants them they are not."""
+    """The lines are in the page also when it is made later, and not if unwanted."""
     for options, there in (((), True), (("--no-source",), False)):
         page = tmp_path / "run.html"
         assert probing(file, "flamegraph", "-o", page, *options).code == OK
@@ -85,7 +85,7 @@ def test_page_of_a_recording(probing, file, tmp_path):
 
 
 def test_left_out(probing, tmp_path):
-    """No source where it is not wanted, or a path looks like a secret; the table says so."""
+    """No source if unwanted, or if a path looks like a secret; the table says so."""
     for name, options, there in (("program.py", (), True), ("program.py", ("--no-source",), False),
                                  ("my-token.py", (), False)):
         program, file = tmp_path / name, tmp_path / "run.profile"
@@ -113,14 +113,14 @@ def test_older_recordings_have_none(probing, file, tmp_path):
 
 @pytest.fixture(name="open_folder")
 def fixture_open_folder():
-    """One that other users can look into."""
+    """A folder that other users can read."""
     with tempfile.TemporaryDirectory() as name:
         os.chmod(name, 0o755)
         yield pathlib.Path(name)
 
 
 def test_of_a_program_that_has_ended(probing, open_folder):
-    """Its files are read where we see them. It chose the names: what its user may not read is left out."""
+    """Its files are read from our view. It chose the names: files that its user may not read are left out."""
     program, file = open_folder / "program.py", open_folder / "run.profile"
     others = [open_folder / name for name in ("everybody.py", "private.py")]
     for other in others:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""perf --when: only what was around moments at which a condition held is kept."""
+"""perf --when: only the time around moments at which a condition held is kept."""
 import contextlib
 import json
 import os
@@ -68,7 +68,7 @@ def test_a_wait_for_the_gil(target, interpreter, probing, tmp_path):
 
 
 def test_a_select(target, probing, tmp_path):
-    """It holds, and ends to hold; each time is a window, and together they are all that is there."""
+    """It begins and ends to hold; each time is a window, and together they are all that is there."""
     process = target("stalls.py")
     file = tmp_path / "run.profile"
     recording = profiles.Recording(process.pid, "--when", "SELECT sum(cpu_ms) > 100 FROM threads", "-o", file)

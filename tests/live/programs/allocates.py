@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads that are nearly always in malloc() or free() of the C library, and check what they have."""
+"""Threads that are nearly always in malloc() or free() of the C library, and check their memory."""
 import sys
 import threading
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asyncio tasks of all shapes, in several event loops, that stand still; and what Python itself
-says of them, as JSON, keyed by the address of the task. Runs on Python 3.7 and later."""
+"""Asyncio tasks of all shapes, in several event loops, at rest; and Python's own data about them, as JSON,
+keyed by the address of the task. Runs on Python 3.7 and later."""
 import asyncio
 import gc
 import json

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tasks that measure themselves: awaited.py, until "stop" comes on stdin.
 
-"go SECONDS" has it use a processor for so long, in tasks that await each other in all the usual ways, and
-print as JSON what each chain of tasks and functions has used, by its own clock: keys are what a profile
-calls them, outermost first."""
+"go SECONDS" makes it use a processor for so long, in tasks that await each other in all the usual ways,
+and print as JSON what each chain of tasks and functions has used, by its own clock: keys are what a
+profile calls them, outermost first."""
 import asyncio
 import json
 import sys

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What breakpoints are set in. The main thread counts its calls of work() in the first number of the
+"""The program for breakpoints. The main thread counts its calls of work() in the first number of the
 shared ARGV[1], and in the second one how deep a recursion could go; another thread has a generator.
 ARGV[2] is loaded as late.py once it is there, and its late() is called."""
-import ctypes  # before gdb is there: one that is killed leaves a breakpoint in the loader
+import ctypes  # before gdb attaches: a killed gdb leaves a breakpoint in the loader
 import mmap
 import os
 import sys

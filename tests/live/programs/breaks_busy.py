@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads whose frames come and go all the time, and functions that are new. Each thread counts its
-turns in a number of the shared ARGV[1], from the third on; the first is the main thread's, and the
-second counts the frames that anybody looked at."""
-import ctypes  # before gdb is there: one that is killed leaves a breakpoint in the loader
+"""Threads whose frames start and end all the time, and functions that are new. Each thread counts its
+turns in a number of the shared ARGV[1], from the third on; the first is the main thread's, and the second
+counts the frames that were read by anybody."""
+import ctypes  # before gdb attaches: a killed gdb leaves a breakpoint in the loader
 import mmap
 import os
 import sys

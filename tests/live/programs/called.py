@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Calls a method that may raise, a function within it, a generator, and what tasks run if there are any."""
+"""Calls a method that may raise, a function within it, a generator, and tasks where they exist."""
 class Model:
     def step(self, number, *rest, scale=1.0, **more):
         if number % 3 == 0:

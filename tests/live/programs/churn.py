@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Two call chains, 30 deep, that take turns as fast as can be: churn.py VARIANT THREADS
 
-Frames of one chain never stand on frames of the other. Each chain has a file name, names and lines
-of its own, so that a dump that mixes them can be told (see test_churn.py).
+Frames of one chain never call frames of the other. Each chain has a file name, names and lines of its own,
+so that a dump that mixes them is detected (see test_churn.py).
 """
 import sys
 import threading

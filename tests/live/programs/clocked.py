@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One thread that never rests, and tells for each byte of its input since when it lives, for how
-long of that it ran and for how long it waited for a processor, in seconds. What is missing then is
-time that something else took from it."""
+"""One busy thread that prints, for each byte of its input, three times in seconds: its age, its time on a
+processor, and its time of waiting for a processor. The missing rest of its age is time that something else
+took from it."""
 import os
 import select
 import time

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-BAD = 8  # an address that nobody has
+BAD = 8  # an unmapped address
 CODE = {"ill": b"\x0f\x0b", "fpe": b"\x31\xc9\x31\xd2\x31\xc0\xf7\xf1", "overflow": b"\xe8\xfb\xff\xff\xff"}
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames, series and indexes of pandas as variables of show(), for what is shown of them. Prints what
-pandas says of each as JSON: [shape, columns with their dtype and values]."""
+"""Frames, series and indexes of pandas as variables of show(), to test their display. Prints pandas' own
+data of each as JSON: [shape, columns with their dtype and values]."""
 import json
 import sys
 
@@ -9,7 +9,7 @@ import pandas
 
 
 def told(values):
-    """As text: dates as numpy has them, all else as repr()."""
+    """As text: dates in numpy's form, all else as repr()."""
     found = []
     for value in values:
         if value is pandas.NaT:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rounds of calls, loops, generators and exceptions to step through. With "trace" it prints, as JSON, the
-lines of one round as sys.settrace() tells them, and ends."""
+lines of one round from sys.settrace(), and ends."""
 import json
 import sys
 import time

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads that never rest, as many as given; the main thread is told to end after some milliseconds,
-in which it does not rest either, and what it leaves takes the interpreter a while."""
+"""Busy threads, as many as given; the main thread is asked to end after some busy milliseconds, and leaves
+objects that take the interpreter a while to free."""
 import os
 import sys
 import threading

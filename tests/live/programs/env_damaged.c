@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What has the name and the symbols of a Python, and a runtime that leads nowhere. */
+/* A file with the name and the symbols of a Python, and an invalid runtime. */
 #include <stdio.h>
 
 __attribute__((visibility("default"))) unsigned char _PyRuntime[65536];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A server that has a Python for as long as it is asked to: each line on stdin starts or ends it.
+ * A server that starts and ends Python on request: each line on stdin does one of the two.
  */
 #include <stdio.h>
 

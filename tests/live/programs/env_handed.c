@@ -99,7 +99,7 @@ static void *lend(void *context)
 		pause();
 }
 
-/* Called with the GIL, by a thread that lets it go soon. */
+/* Called with the GIL held, by a thread that releases it soon. */
 void start_pool(const char *mode)
 {
 	static struct worker workers[3];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Maps a libpython that it never initialises, then goes on as env_target.py does."""
+"""Maps a libpython that it never initialises, then continues like env_target.py."""
 import ctypes
 import os
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A main thread that rests, one that waits for a lock, and with $BUSY one that computes.
+"""An idle main thread, a thread that waits for a lock, and with $BUSY one that computes.
 
 Needs no extension module, so that it runs in whatever Python is embedded."""
 import os

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A library whose only function stands in vfork() until its child, which waits, is killed. */
+/* A library whose only function blocks in vfork() until its waiting child is killed. */
 #include <unistd.h>
 
 int stand_in_vfork(void)

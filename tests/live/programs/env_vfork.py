@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One thread stands in vfork(), by a library that is given; the main thread rests."""
+"""One thread waits in vfork(), by the given library; the main thread is idle."""
 import ctypes
 import sys
 import threading

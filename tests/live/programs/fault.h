@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the targets of the fault matrix share: numbers that the test sees too, and their end.
+ * @file Shared by the targets of the fault matrix: numbers that the test sees too, and their end.
  * A target works until the test sets `stop`, and then exits with 0 if nothing was ever wrong.
  */
 #ifndef PRB_TEST_FAULT_H
@@ -53,7 +53,7 @@ static inline void fault_round(void)
 	__atomic_add_fetch(&shared->rounds, 1, __ATOMIC_RELAXED);
 }
 
-/* Rests and counts until it is told to stop. */
+/* Sleeps and counts until the test stops it. */
 static inline void fault_work(long rest_ns)
 {
 	while (!shared->stop) {

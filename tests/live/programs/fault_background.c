@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A background job that its terminal stops: fault_background SHARED read|write. Its shell, the
- * parent, lets it go on in the foreground once `sent` is set.
+ * parent, continues it in the foreground once `sent` is set.
  */
 #include <sys/ioctl.h>
 #include <sys/prctl.h>

@@ -312,7 +312,7 @@ int main(int argc, char **argv)
 		{"sigsuspend", in_sigsuspend},
 	};
 	const char *name = argc > 2 ? argv[2] : "";
-	static sigset_t blocked, now; /* musl's have bytes that nobody writes */
+	static sigset_t blocked, now; /* musl's have bytes that are never written */
 	sigset_t alarm_set;
 
 	fault_open(argv[1]);

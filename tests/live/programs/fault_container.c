@@ -115,7 +115,7 @@ static void give_if(unsigned short test, unsigned value, unsigned action)
 	give(action);
 }
 
-/* For one call: what its first argument decides, the rest forbidden or allowed. */
+/* For one call: decided by its first argument; all others forbidden or allowed. */
 static void decide(int number, unsigned short test, unsigned value, unsigned then,
 		   unsigned otherwise)
 {

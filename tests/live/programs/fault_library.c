@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A library to be loaded; what its constructor does is chosen when it is compiled. */
+/* A library to be loaded; its constructor's action is chosen at compile time. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -69,7 +69,7 @@ static void leave_leader(void)
 	pthread_exit(NULL);
 }
 
-/* Stands in vfork() until the child, which counts for it, is told to stop. */
+/* Blocks in vfork() until the test stops the child, which counts for it. */
 static void stand_in_vfork(void)
 {
 	volatile pid_t child = vfork();
@@ -109,7 +109,7 @@ static void share_memory(int flags)
 		waitpid(child, NULL, 0);
 }
 
-/* Unloads the library whenever it is told to by `sent`. */
+/* Unloads the library whenever `sent` is set. */
 static void unload(const char *library)
 {
 	fault_ready();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Targets whose life goes on under the injector: fault_races SHARED KIND.
+ * Targets that change during the injection: fault_races SHARED KIND.
  *
  *   exec|fork|vfork|spawn   does that all the time, in the only thread
  *   churn                   ends its first thread, and has others that come and go

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A target whose registers hold values that nobody else has: fault_registers SHARED KIND [LENGTH],
+/* A target whose registers hold unique values: fault_registers SHARED KIND [LENGTH],
  * KIND one of ymm, zmm; neon, sve. */
 #ifdef __aarch64__
 #include "fault_registers_aarch64.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Registers of aarch64 that hold what nobody else has. There is no red zone there. */
+/** @file Registers of aarch64 with unique values. There is no red zone there. */
 #ifndef PRB_TEST_FAULT_REGISTERS_H
 #define PRB_TEST_FAULT_REGISTERS_H
 
@@ -110,7 +110,7 @@ static void check_registers(const char *kind, const char *length)
 	memset(values.predicate + 16 * bytes / 8, 0xff, (size_t)bytes / 16);
 	for (size_t i = 0; i < CALLEE_SAVED; i++)
 		values.general[i] = 0x1122334455667788 * (i + 1);
-	values.control = 3 << 22; /* rounds toward zero, which nobody does by himself */
+	values.control = 3 << 22; /* rounds toward zero, which is never the default */
 	fault_ready();
 	while (!shared->stop) {
 		(sve ? spin_sve : spin_neon)(&values, &seen, 20000);

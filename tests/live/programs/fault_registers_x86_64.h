@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Registers of x86_64 that hold what nobody else has, and its red zone. */
+/** @file Registers of x86_64 with unique values, and its red zone. */
 #ifndef PRB_TEST_FAULT_REGISTERS_H
 #define PRB_TEST_FAULT_REGISTERS_H
 
@@ -84,7 +84,7 @@ static void check_registers(const char *kind, const char *length)
 		values.vector[i / BYTES][i % BYTES] = (unsigned char)(i * 7 + i / 64);
 	for (size_t i = 0; i < RED_ZONE_WORDS; i++)
 		values.red_zone[i] = 0x1122334455667788 * (i + 1);
-	values.mxcsr = 0x7f80; /* rounds toward zero, which nobody does by himself */
+	values.mxcsr = 0x7f80; /* rounds toward zero, which is never the default */
 	fault_ready();
 	while (!shared->stop) {
 		(wide ? spin_zmm : spin_ymm)(&values, &seen, 20000);

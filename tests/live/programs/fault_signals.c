@@ -155,7 +155,7 @@ static void on_continue(int number)
 	shared->received++;
 }
 
-/* The test stops it and lets it go on. */
+/* The test stops it and continues it. */
 static void run_continued(void)
 {
 	struct sigaction action = {.sa_handler = on_continue, .sa_flags = SA_RESTART};

@@ -36,7 +36,7 @@ static void nap(void)
 	nanosleep(&(struct timespec){0, EACH_MS * 1000000L}, NULL);
 }
 
-/* Each has what the target waits in, what the child does, and nothing else. */
+/* Each case has the target's wait, the child's action, and nothing else. */
 
 static void wait_read(void)
 {
@@ -121,7 +121,7 @@ static void feed_file(void)
 	close(open(path, O_WRONLY));
 }
 
-/* The child holds the lock for a while; who gets it must be its only holder. */
+/* The child holds the lock for a while; the next owner must be the only one. */
 static void hold(void)
 {
 	if (__atomic_add_fetch(&shared->sent, 1, __ATOMIC_SEQ_CST) != 1)
@@ -192,7 +192,7 @@ static void feed_connection(void)
 	close(fd);
 }
 
-/* The queue of those that want to connect has room for one. */
+/* The queue of pending connections has room for one. */
 static void wait_connect(void)
 {
 	feed_connection();

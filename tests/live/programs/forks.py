@@ -3,7 +3,7 @@
 
     forks.py main|thread [told]
 
-The child is made by the main thread or by another one. Only with "told" Python learns of it."""
+The child is made by the main thread or by another one. Only with "told" Python's fork handlers run."""
 import ctypes
 import os
 import signal

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frees and makes objects of many kinds all the time: small ones, whose memory is used again at once,
-and large ones, whose memory is unmapped. Sleeps a moment between rounds if told to."""
+"""Frees and makes objects of many kinds all the time: small ones, whose memory is used again at once, and
+large ones, whose memory is unmapped. Sleeps a moment between rounds on request."""
 
 import collections
 import random

@@ -18,7 +18,7 @@ deadline, told = 0.0, {}
 
 
 def keep(steps):
-    """Milliseconds between two looks at the clock. All is one call of C: nobody else has the GIL meanwhile."""
+    """Milliseconds between two readings of the clock, in one call of C: no other thread has the GIL."""
     begin, _, end = list(map(call, (time.monotonic, steps, time.monotonic)))
     return 1000 * (end - begin)
 

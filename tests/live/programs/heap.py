@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A program with objects, modules and a garbage collector in a known state, which it tells as JSON
-in the line after "ready"; with the argument "freeze" it has put some objects aside. Runs on all
-versions of Python 3."""
+"""A program with objects, modules and a garbage collector in a known state, which it prints as JSON in the
+line after "ready". With the argument "freeze" it has moved some objects to the permanent generation. Runs
+on all versions of Python 3."""
 import gc
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A process with something of everything that tables tell: threads, descriptors, limits, signals.
+"""A process with something for every table: threads, descriptors, limits, signals.
 
 Prints what it knows of itself as one line of JSON, and sleeps until its stdin ends.
 """
@@ -54,7 +54,7 @@ def files():
     keep("epoll", select.epoll())
     keep("null", open(os.devnull, "w"))
     reading, writing = os.pipe()
-    # It ends with us, as nobody else can write to the pipe then.
+    # It ends with us, as no other process can write to the pipe then.
     keep("child", subprocess.Popen(["cat"], stdin=reading, stdout=subprocess.DEVNULL))
     os.close(reading)
     keep("pipe", writing)

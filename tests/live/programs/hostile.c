@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Targets that want to harm whoever injects them: hostile SHARED KIND FILE
+ * Targets that try to harm the injecting user: hostile SHARED KIND FILE
  *
  * In all of them dlopen() returns NULL at once, so that every way to give them the library is
  * tried. KIND:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every name that can be chosen holds what a terminal would act on."""
+"""Every name that can be chosen holds terminal control characters."""
 import sys
 import threading
 

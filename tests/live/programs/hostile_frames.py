@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Classes that pass for those of polars, over memory that lies: as variables of show()."""
+"""Classes that imitate those of polars, over hostile memory: as variables of show()."""
 import ctypes
 import random
 import struct

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Functions and files with names that are not what a file format expects: each calls the next one,
-and the last one uses a processor until the program is ended. Prints the names first, as JSON."""
+"""Functions and files with names that a file format does not expect: each calls the next one, and the last
+one uses a processor until the program is ended. Prints the names first, as JSON."""
 import json
 import threading
 

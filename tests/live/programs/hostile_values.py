@@ -60,7 +60,7 @@ poke(flagged + HEADER + 152, 1 << 24)
 poke(id(numberlike) + HEADER - 8, flagged)
 pieces_thing = with_dict(gone=gone, long_list=long_list, typeless=typeless, own_type=own_type, numberlike=numberlike)
 
-# What is right, but too much.
+# Valid values, but too many.
 many = with_dict(**{"n%d" % i: i for i in range(200000)})
 large = with_dict(text="x" * 10000000, items=list(range(1000000)),
                   keys={i: i for i in range(300000)})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads that count without rest, each in shared memory; one of them has the lock of all imports,
-until a line is read. It tells how many functions are called at the end of the interpreter then."""
+"""Threads that count without pause, each in shared memory; one of them holds the lock of all imports until
+a line is read. Then it prints the number of functions called at the end of the interpreter."""
 import _imp
 import mmap
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A variable of each kind of value, for what tools show of them: arguments of show(), named after the
-kind. Prints the kinds as JSON, each with repr()."""
+"""A variable of each kind of value, to test their display: arguments of show(), named after the kind.
+Prints the kinds as JSON, each with repr()."""
 import argparse
 import array
 import asyncio

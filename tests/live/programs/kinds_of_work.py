@@ -65,7 +65,7 @@ def others():
 
 
 def until(part):
-    """As long as the present period, one of the sampler's on average, has not come to that part."""
+    """Waits until the present period, on average one of the sampler's, has reached that part."""
     whole = time.monotonic() * RATE
     number, end = 0, whole // 1 + part
     while time.monotonic() * RATE < end:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The first thread ends by pthread_exit(), and another goes on."""
+"""The first thread ends by pthread_exit(), and another continues."""
 import ctypes
 import platform
 import sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A program that leaks in several ways, and tells the size of what it holds. It leaks a round for
-each line on stdin, and says so. Runs on all versions of Python 3."""
+"""A program that leaks in several ways, and prints the sizes of its objects. It leaks a round for each
+line on stdin, and confirms it. Runs on all versions of Python 3."""
 import array
 import collections
 import gc

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects that SQLAlchemy maps, in a session that waits: what has been loaded of them, and what has not."""
+"""Objects mapped by SQLAlchemy, in a waiting session: loaded attributes, and others not loaded."""
 import sys
 from typing import List
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Has a file of data mapped, as programs have those of their locale; its path is the argument."""
+"""Has a file of data mapped, like programs the files of their locale; its path is the argument."""
 import mmap
 import sys
 

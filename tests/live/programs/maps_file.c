@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Maps a file to read it, as tools that look at programs do, and as much memory as Python has. */
+/* Maps a file to read it, as analysis tools do, and as much memory as Python has. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>

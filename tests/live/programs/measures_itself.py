@@ -108,8 +108,8 @@ def crowd(seconds):
     os.sched_setaffinity(0, allowed)
 
 
-# The GIL: threads want it all the time, and one that finds it has just got it notes that. None loses it again
-# before it has done so.
+# The GIL: threads want it all the time, and a thread that finds it has just got it notes that. None loses it
+# again before it has done so.
 
 def hold(name):
     if holder[0] != name:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prints what memray has counted in a file, as JSON: bytes by the function that allocated."""
+"""Prints memray's counts in a file, as JSON: bytes by the allocating function."""
 import collections
 import json
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A busy thread whose functions, files and own name hold what terminals act on. Python 3.8+."""
+"""A busy thread whose functions, files and own name hold terminal control characters. Python 3.8+."""
 import ctypes
 import threading
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names that are long, or hold what formats of text use themselves."""
+"""Names that are long, or hold separators of text formats."""
 import os
 import sys
 

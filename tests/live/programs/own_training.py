@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trains a small model in plain Python and records it, then waits.
 
-The loss of step N of epoch E is checked by who reads it: 1 / (1 + 10 * E + N).
+The loss of step N of epoch E is checked by the reader: 1 / (1 + 10 * E + N).
 """
 
 import sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames and series of polars as variables of show(), for what is shown of them. Prints what polars
-says of each as JSON: [version, {name: [shape, [[column, dtype, first values as text]]]}]."""
+"""Frames and series of polars as variables of show(), to test their display. Prints polars' own data of
+each as JSON: [version, {name: [shape, [[column, dtype, first values as text]]]}]."""
 import datetime
 import json
 import random
@@ -31,7 +31,7 @@ def text(value, dtype):
 
 
 def told(series):
-    """Type and first values; None where only the type and the count are shown."""
+    """Type and first values; None if only the type and the count are shown."""
     plain = not isinstance(series.dtype, (pl.List, pl.Struct, pl.Array, pl.Decimal, pl.Categorical,
                                           pl.Enum, pl.Object)) and series.dtype != pl.Int128
     name = str(series.dtype) if isinstance(series.dtype, (pl.Datetime, pl.Duration)) else \

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Functions that measure themselves: profiled.py [IDLE_THREADS], until "stop" comes on stdin.
 
-"go SECONDS" has it use a processor for so long, and print what each function used of that, in
-milliseconds. Between orders it sleeps.
+"go SECONDS" makes it use a processor for so long, and print each function's part of that, in milliseconds.
+Between orders it sleeps.
 """
 import sys
 import threading

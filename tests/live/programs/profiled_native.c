@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* C functions that use a processor for a time that is asked for. A library for profiled_native.py;
+/* C functions that use a processor for a given time. A library for profiled_native.py;
  * with
  * -DTHREADS also of threads; with -DPROGRAM a program that takes the orders of profiled.py without
  * any Python. */
@@ -156,7 +156,7 @@ static NOINLINE void load(const char *path, double seconds)
 }
 
 #ifdef __x86_64__
-/* Code that is made now: it calls what is in %rcx. */
+/* Code generated at run time: it calls the address in %rcx. */
 static const unsigned char made_codes[][16] = {
 	/* sub $8,%rsp; call *%rcx; add $8,%rsp; ret, as CPython writes it */
 	{0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3},

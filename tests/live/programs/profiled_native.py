@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Python that calls C that measures itself: profiled_native.py LIBRARY. Orders come on stdin:
 
-"go SECONDS" has it use a processor for so long, and print what each function used of that, in
-milliseconds; "churn SECONDS" has it run through chains of calls, of Python and C in turn, of which
-no mixture exists; "threads SECONDS" has 16 threads run in C.
+"go SECONDS" makes it use a processor for so long, and print each function's part of that, in milliseconds;
+"churn SECONDS" makes it run through chains of calls, of Python and C in turn, which never mix; "threads
+SECONDS" makes 16 threads run in C.
 """
 import ctypes
 import sys

@@ -81,7 +81,7 @@ def variables(frame):
 
 
 def stack(frame):
-    # A thread may still be on its way out of release(); what is above main() is what tells this.
+    # A thread may still be returning from release(); only the frames above main() show this.
     while frame.f_globals is not globals() or frame.f_code.co_name == "stacks":
         frame = frame.f_back
     frames = []

@@ -38,7 +38,7 @@ struct shared {
 
 static struct shared *shared;
 
-/* Shared with the test: what the program counts, and what was noted. */
+/* Shared with the test: the program's counter, and the noted calls. */
 struct shared *sandbox_open(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -67,7 +67,7 @@ static void load(size_t offset)
 	add(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-/* A descriptor if it is asked for, or 0; a negative errno value. */
+/* The requested descriptor, or 0; a negative errno value. */
 static int install(unsigned flags)
 {
 	struct sock_fprog program = {length, code};
@@ -82,7 +82,7 @@ static const struct listed {
 	const char *name;
 	long number;
 	unsigned maker, failure;
-	struct prb_call_range arguments[6]; /* the fields as sandboxes.py has them */
+	struct prb_call_range arguments[6]; /* the same fields as in sandboxes.py */
 } listed[] = {
 #define CALL(name, maker, failure, ...) \
 	{#name, SYS_##name, PRB_CALL_##maker, PRB_CALL_##failure, {__VA_ARGS__}},
@@ -143,7 +143,7 @@ static void allow(const struct listed *call)
 	}
 }
 
-/* What the child does until the program is gone. */
+/* The child's work until the program has ended. */
 static void supervise(int program)
 {
 	struct seccomp_notif request;

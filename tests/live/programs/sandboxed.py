@@ -58,7 +58,7 @@ step()
 sys.stdout.write("ready\n")
 sys.stdout.flush()
 if sys.argv[-1] in ("main", "other"):
-    # One of two threads alone is under the filter.
+    # Only one of two threads is under the filter.
     threading.Thread(target=rest if sys.argv[-1] == "main" else shut_in).start()
 if sys.argv[-1] != "other":
     shut_in()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""says_steps.py PACKAGE: records quick steps all the time; "slow", and the next one is said to take a minute."""
+"""says_steps.py PACKAGE: records quick steps all the time; "slow" makes the next one claim a minute."""
 import sys
 import threading
 import time
@@ -10,7 +10,7 @@ from probing import _events  # noqa: E402
 
 
 class Clock:
-    """Time, for what measures steps."""
+    """The time seen by the step measurement."""
     late = 0
 
     def perf_counter(self):

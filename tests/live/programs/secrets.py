@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Variables whose values nobody may learn, made from argv and the environment, in threads that
-sleep in a pipe; prints the numbers among them."""
+"""Variables with secret values, made from argv and the environment, in threads that sleep in a pipe;
+prints the numbers among them."""
 import json
 import os
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Does a bit of everything and checks all of it, until stdin says so; then tells what it found wrong.
+"""Does a bit of everything and checks all of it, until stdin says so; then prints the errors found.
 
 Threads: memory (contents of the heap), sleeper (sleeps last long enough), queue and counter (locks),
 echo and talker (a stream of numbered messages), waiter (calls with timeouts end by these, not early
@@ -183,7 +183,7 @@ while True:
     counts["main"] = counts.get("main", 0) + 1
 os.read(0, 1)
 signal.setitimer(signal.ITIMER_REAL, 0)
-while signal.sigtimedwait([QUEUED], 0.2):  # what nobody has taken yet
+while signal.sigtimedwait([QUEUED], 0.2):  # signals still pending
     counts["signals"] = counts.get("signals", 0) + 1
 over.set()
 for thread in sorted(threads, key=lambda thread: thread.name == "taker"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads that sleep at known places; the program prints, as JSON, what Python says of them."""
+"""Threads that sleep at known places; the program prints, as JSON, Python's own data of them."""
 import json
 import sys
 import threading

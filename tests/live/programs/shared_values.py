@@ -24,7 +24,7 @@ def say():
 
 
 def of_many_classes(count):
-    """More types than are kept in mind."""
+    """More types than the reader caches."""
     own = type("C%d" % count, (), {})()
     return of_many_classes(count - 1) if count > 1 else say()
 

@@ -197,7 +197,7 @@ if ctypes:
 
 
 def fall_asleep(depth, rng, sleep):
-    """Some calls deep, so that the frames stand where others were."""
+    """Some calls deep, so that the frames overwrite others."""
     if depth > 0:
         return [lambda: fall_asleep(depth - 1, rng, sleep),
                 lambda: list(map(lambda item: fall_asleep(depth - 1, rng, sleep), [1])),

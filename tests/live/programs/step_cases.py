@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is special about a step, by its first argument; lines on stdout tell what came of it."""
+"""Special cases of a step, by its first argument; lines on stdout report the results."""
 import _thread
 import os
 import subprocess
@@ -115,7 +115,7 @@ def thread_ends(how):
 
 
 def thread_of_c_ends():
-    """One that Python's own module for threads does not know."""
+    """A thread unknown to Python's own module for threads."""
     _thread.start_new_thread(returns, ())
     sleeps()
 

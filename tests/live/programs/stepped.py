@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Calls of many kinds, over and over, and a thread that counts. With "trace" as its second argument it
-tells what the interpreter's own tracing says of one turn, one event on a line."""
+prints the interpreter's own trace of one turn, one event on a line."""
 import json
 import mmap
 import os

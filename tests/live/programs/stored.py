@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Appends rows of known content as long as the line that it reads says, and tells how many there are."""
+"""Appends as many rows of known content as each line of stdin says, and prints their number in all."""
 
 import os
 import sys

@@ -130,7 +130,7 @@ except Over:
     pass
 signal.signal(signal.SIGUSR1, signal.SIG_DFL)
 
-import json  # noqa: E402: modules that use threading come after what they are tested with
+import json  # noqa: E402: modules that use threading come after the tested code
 
 found = {test.__name__: test() for test in (of_threading, of_signals, of_asyncio, of_default_loop, of_pools)}
 if sys.version_info < (3, 12):  # from then on, fork() warns of any thread of the process

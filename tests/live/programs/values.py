@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Variables of all kinds in three frames; prints what repr() says of them, then waits."""
+"""Variables of all kinds in three frames; prints their repr(), then waits."""
 import collections
 import json
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A program to pause, step and run code in: it counts, and says what it was told."""
+"""A program to pause, step and run code in: it counts, and prints its input."""
 import threading
 import time
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tasks of asyncio, compared with what Python itself says of them."""
+"""Tasks of asyncio, compared with Python's own data."""
 import json
 import re
 import shutil
@@ -89,7 +89,7 @@ def shapes(interpreter, target):
 
 
 def is_told(interpreter, truth):
-    """From 3.14 on a task that ended is in no registry any more; those in Python stay."""
+    """From 3.14 on an ended task is in no registry any more; those in Python stay."""
     return interpreter.version < (3, 14) or truth["state"] in ("pending", "running") or \
         truth["label"].startswith("python")
 
@@ -112,11 +112,11 @@ def test_as_python_tells(interpreter, shapes):
         assert task["_error"] is None and task["read"] == "idle", task
         for key in ("name", "state", "coro", "loop"):
             assert task[key] == truth[key], (key, truth["label"], task)
-        if truth["tid"]:  # Python tells it since 3.8
+        if truth["tid"]:  # Python has it since 3.8
             assert task["tid"] == truth["tid"], task
         if truth["chain"] is not None:
             assert task["frames"] == truth["chain"], truth["label"]
-    for address in set(found) - set(shapes.truth):  # those that run_until_complete() made
+    for address in set(found) - set(shapes.truth):  # tasks made by run_until_complete()
         assert found[address]["state"] == "done", found[address]
 
 
@@ -162,11 +162,11 @@ def test_snapshot_tells_the_same(interpreter, shapes, probing, tmp_path, monkeyp
         there = read(file)
         for address, task in there.items():
             if options and task["waits_kind"] != "ready" and task["waits_for"]:
-                # Without variables it is not known which lock or how long.
+                # Without variables the lock and the time are unknown.
                 words = re.sub(r"\(1000\)| (of|on) (fd|0x).*", "", live[address]["waits_for"])
                 assert task["waits_for"] == words
             task["waits_for"] = live[address]["waits_for"]
-            # The clock of the snapshot stands still; without variables there is no deadline.
+            # The clock of the snapshot is stopped; without variables there is no deadline.
             before, left = live[address]["seconds_left"], task["seconds_left"]
             assert (left is None) == (before is None or bool(options))
             assert left is None or before - 60 < left <= before
@@ -207,8 +207,8 @@ def test_no_impossible_chain_of_tasks_that_run(interpreter, mode, target):
     with Session(process.pid) as session:
         session.set("probing.query.mode", mode)
         for _ in range(support.count(10, 300)):
-            # Of a task that began to run, not even the coroutine may be known: that of main()
-            # cannot be told from the others then.
+            # Of a task that began to run, not even the coroutine may be known: then main()'s cannot be
+            # distinguished from the others.
             tasks = [task for task in rows(session, "tasks", TASKS)
                      if task["coro"] == "churn" or task["_error"]]
             good = [task for task in tasks if task["_error"] is None]

@@ -60,7 +60,7 @@ def test_server(interpreter, static, read):
 
 @WITH_LIBRARY_OR_ARCHIVE
 def test_server_whose_first_thread_has_ended(interpreter, static, read):
-    """The process looks like a zombie and is none."""
+    """The process looks like a zombie, but is alive."""
     server, env = embed(interpreter, "env_embed.c", static)
     with Started([server, SCRIPT, "exit"], env=dict(env, BUSY="1")) as process:
         assert support.thread_status(process.python)["State"][0] == "Z"
@@ -168,7 +168,7 @@ def test_subinterpreters(interpreter, static, read):
 
 @pytest.mark.parametrize("interpreter", support.one_per_version((3, 8)), ids=repr)
 def test_interpreters_made_by_python(interpreter, read):
-    """A thread that runs code in another interpreter stands in both."""
+    """A thread that runs code in another interpreter is listed in both."""
     with Started([interpreter.exe, PROGRAMS / "env_interpreters.py"], env=interpreter.env,
                  rest=3) as process:
         for options in (), ("--nonblocking",), ("--freeze",):

@@ -25,7 +25,7 @@ def expected(number, count):
 
 
 def value_of(session, process, expression):
-    """repr() of it, None if there is no such key."""
+    """repr() of its value, None if there is no such key."""
     try:
         return look_up(session, process.pid, expression)[1]
     except Error as error:

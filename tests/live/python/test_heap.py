@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Interpreters, modules, the garbage collector and its objects, compared with what the process
-says of itself."""
+"""Interpreters, modules, the garbage collector and its objects, compared with the process's own data."""
 import json
 import shutil
 import subprocess
@@ -45,14 +44,14 @@ def heap(target, interpreter):
 def test_types(heap):
     rows = ask(heap, "SELECT type, objects, bytes, refs, _error FROM python.types")
     assert {row["_error"] for row in rows} == {None}
-    # gc.get_objects() leaves out what was put aside; 3.12 does that at its start.
+    # gc.get_objects() leaves out frozen objects; 3.12 freezes at its start.
     found = {row["type"]: row["n"] for row in ask(
         heap, "SELECT type, count(*) AS n FROM python.objects WHERE generation < 3 GROUP BY type")}
     truth = heap.truth["types"]
     for name, count in truth.items():
         if name.startswith("__main__."):
             assert (name, found[name]) == (name, count)
-        # The program goes on after it has counted.
+        # The program continues after it has counted.
         assert abs(found.get(name, 0) - count) <= count // 50 + 60, name
     assert found["__main__.Plain"] == 1000 and found["generator"] >= 200
     assert abs(sum(found.values()) - sum(truth.values())) < 300
@@ -168,7 +167,7 @@ def test_core_tells_the_same(newest_heap, tmp_path):
 
 
 def test_objects_of_a_process_that_changes(target, interpreter):
-    """What stays is counted exactly, or the answer says what it lacks."""
+    """Permanent objects are counted exactly, or the answer says what is missing."""
     process = target("heap_churn.py", interpreter=interpreter)
     sure = readings = 0
     while sure < support.count(2, 70) and readings < support.count(50, 100):

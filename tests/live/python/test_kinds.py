@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is shown of each kind of value: what repr() says, or more."""
+"""The display of each kind of value: repr(), or more."""
 import json
 import re
 import subprocess
@@ -29,7 +29,7 @@ OTHERS = {  # by another text than repr()
     "Queue": r"<queue\.Queue maxsize=5 queue=deque\(\['job'\]\) unfinished_tasks=1.*>",
     "list": r"\[1, \[2, \[3, \[4, \[…\+1\]\]\]\]\]",
 }
-OLD = {  # of these versions, what else
+OLD = {  # further values of these versions
     "asyncio.Task": ((3, 7), r"<_asyncio\.Task object at 0x\w+>"),
     "Flag": ((3, 11), r"<(re\.)?RegexFlag.*>"),
     "frame": ((3, 7), r"<frame .*>"),
@@ -82,7 +82,7 @@ show(reader, far, fresh, writer, both, text, piped, raw, closed)
 
 @pytest.mark.every_interpreter
 def test_where_files_are(interpreter, tmp_path):
-    """What tell() would give, from the buffer; of a text, where its descriptor is."""
+    """The result of tell(), from the buffer; of a text file, the position of its descriptor."""
     program = tmp_path / "files.py"
     program.write_text(FILES)
     with support.Target(interpreter, program, tmp_path / "data") as process:
@@ -93,7 +93,7 @@ def test_where_files_are(interpreter, tmp_path):
     ending = " fd=%d fd_pos=%d>" % (descriptor, at)
     assert shown["text"].endswith(ending) and at > 0, shown
     for name, position in (("reader", 10), ("far", 20003), ("fresh", 0), ("writer", 100), ("both", 8)):
-        # Before 3.7 it may not be known whether a file can seek.
+        # Before 3.7 it may be unknown whether a file can seek.
         unknown = "?" if interpreter.version < (3, 7) else ""
         assert re.search(r" fd=\d+( pos=%d)%s>$" % (position, unknown), shown[name]), shown
     for name in ("piped", "raw"):
@@ -203,7 +203,7 @@ show(**found)
 
 
 def test_plain_types_with_a_repr_of_their_own(interpreter, tmp_path):
-    """What they have as the plain type is shown, and what else; a list in itself ends."""
+    """Their value as the plain type is shown, and the rest; a list within itself ends."""
     program = tmp_path / "derived.py"
     program.write_text(DERIVED)
     with support.Target(interpreter, program) as process:

@@ -13,7 +13,7 @@ def found(frame):
 
 
 def told_and_read(interpreter, name):
-    """What a program says of its variables, and the frames of its main thread in a dump."""
+    """A program's own data of its variables, and the frames of its main thread in a dump."""
     with support.Program([interpreter.exe, PROGRAMS / name], env=interpreter.env) as program:
         told = json.loads(program.line())
         support.wait_for_sleep(program.pid, "pipe_read")
@@ -28,7 +28,7 @@ def test_locals(interpreter):
     for function, variables in expected.items():
         seen = found(frames[function])
         for name, (kind, value) in variables.items():
-            # What an inner function uses is a cell, whether or not it is an argument.
+            # A variable used by an inner function is a cell, also if it is an argument.
             if kind == "argument" and seen[name][0] == "cell":
                 kind = "cell"
             assert (function, name, seen[name]) == (function, name, [kind, value])

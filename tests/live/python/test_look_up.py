@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values looked up by expressions, compared with what the program itself says of them."""
+"""Values looked up by expressions, compared with the program's own."""
 
 import json
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A Python whose C library is musl, which `make check-long` builds: what is read, what the agent
-does in it, and what can be had of it again."""
+"""A Python whose C library is musl, which `make check-long` builds: the reading, the agent in it, and the
+eject."""
 import json
 
 import pytest

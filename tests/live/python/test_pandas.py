@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames, series and indexes of pandas from outside: shape, columns, dtypes and first values, as pandas
-says them; what lies elsewhere than in arrays of numpy is named and not made up."""
+"""Frames, series and indexes of pandas from outside: shape, columns, dtypes and first values, as in
+pandas; values stored elsewhere than in arrays of numpy are named as unread, never made up."""
 
 import json
 import re
@@ -72,7 +72,7 @@ def test_indexes_and_series(frames):
 
 
 def test_timestamps(frames):
-    """How far a zone is from UTC only its code could tell; the time is that of the zone."""
+    """Only its code knows a zone's offset from UTC; the time is the zone's own."""
     shown = printed(frames.pid, "stamps")
     assert shown.startswith(frames.stamps[:-1] + ", Timestamp('2024-05-06 07:08:09', tz="), shown
     assert "utc" in shown.lower()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames and series of polars from outside: shape, columns, types and first values, as polars says them.
-What is not known, a version too, is named and not made up."""
+"""Frames and series of polars from outside: shape, columns, types and first values, as in polars. Unknown
+types and versions are named as unread, never made up."""
 
 import json
 import re

@@ -47,7 +47,7 @@ def test_frames_threads_and_modules(asleep):
     assert value(asleep.pid, "--tid", str(asleep.pid), "argument") == "'given'"
     assert value(asleep.pid, "json.decoder.JSONDecodeError") == \
         "<class 'json.decoder.JSONDecodeError'>"
-    # No name of the frame, but what some module has imported.
+    # Not a name in the frame, but one that some module has imported.
     assert value(asleep.pid, "encodings.__name__") == "'encodings'"
     assert printed(asleep.pid, "--frame", "9", "self")[0] == FAILED
     assert "has only 2 Python frames" in printed(asleep.pid, "--frame", "2", "self")[2]
@@ -139,7 +139,7 @@ def test_what_a_thread_changes_all_the_time_is_of_one_instant(interpreter):
         for _ in range(support.count(40, 1000)):
             code, out, err = printed(process.pid, "vars(STATE)")
             assert code == OK, err
-            # What could not be read at once is marked, and only that may be torn.
+            # Values that could not be read at one instant are marked, and only those may be torn.
             if "changing" in err or "<unreadable at" in out:
                 continue
             pair = eval(out)
@@ -193,7 +193,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 
 def test_objects_of_an_orm():
-    """What SQLAlchemy has loaded of an object is what it has; what it would load is said to need code."""
+    """Attributes that SQLAlchemy has loaded are shown; for others it says that code is needed."""
     with support.Program([packages.need("sqlalchemy"), PROGRAMS / "mapped.py"]) as process:
         assert process.line() == "ready"
         support.wait_for_sleep(process.pid, "pipe_read")

@@ -109,7 +109,7 @@ def hanging(server):
     """The stacks of all processes that hang in a request."""
     found = []
     for pid in server.processes():
-        with contextlib.suppress(support.DumpFailed):  # one that has just been forked
+        with contextlib.suppress(support.DumpFailed):  # a worker just forked
             found += [(pid, thread) for thread in support.dump(pid)["threads"] if python(thread)[:1] == ["hangs"]]
     return found
 
@@ -145,14 +145,14 @@ def test_requests_that_hang(tmp_path, mode, probing):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_code_is_evaluated_or_refused(tmp_path, mode, probing):
-    """In a worker that serves a request, and goes on serving afterwards."""
+    """In a worker that serves a request, and continues to serve afterwards."""
     with Server(tmp_path, mode) as server:
         wait_until(server.is_up)
         worker = server.processes()[-1]
         done = probing(worker, "eval", "6 * 7")
         if "--threads" in MODES[mode]:
             assert (done.code, done.out) == (OK, "42\n"), done
-        else:  # such a server never releases the GIL
+        else:  # this kind of server never releases the GIL
             assert done.code == TIMEOUT and "the GIL is held by thread %d" % worker in done.err, done
         path = server.paths[0].replace("hang", "ok")
         server.ask(path)

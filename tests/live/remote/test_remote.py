@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Served processes: each command at HOST:PORT prints what it prints here, files are the client's, and a
-service begins and ends as it is said to."""
+"""Served processes: each command at HOST:PORT prints the same as here, files are the client's, and a
+service begins and ends on request."""
 import json
 import os
 import re
@@ -27,7 +27,7 @@ def without_times(data):
     """How long a thread is idle, and the number of evaluated code, differ from one to the next."""
     text = re.sub(r"<probing-\d+>", "<probing-N>", data.decode())
     text = re.sub(r"\b\d+(\.\d+)? (µs|ms|s|min|m|h|d)\b( \d+ (s|min|m|h))?", "T", text)
-    text = re.sub(r"\bidle T\b", "idle", text)  # less than a millisecond is not told
+    text = re.sub(r"\bidle T\b", "idle", text)  # less than a millisecond is not shown
     return re.sub(r'"[a-z_]*(time|seconds|duration|_us|_ns|_ms)[a-z_]*":[0-9.e-]+', '"":T', text)
 
 
@@ -98,7 +98,7 @@ def test_as_a_word_and_in_the_environment(service):
     assert said.stdout == b"[1, 2, 3]\n", said
     said = run("eval", "numbers", PROBING_TARGET=service.address)
     assert said.stdout == b"[1, 2, 3]\n", said
-    # What has no target is about this machine, whatever the variable says.
+    # Commands without a target are about this machine, whatever the variable says.
     assert run("tables", "--json", PROBING_TARGET="127.0.0.1:1").returncode == OK
     assert run("list", PROBING_TARGET="127.0.0.1:1").returncode == OK
 
@@ -190,7 +190,7 @@ def test_repl_without_a_server(tmp_path):
 
 
 def test_terminal(target, process, service):
-    """Colour and width of the client's terminal, as if the command ran there."""
+    """Colour and width follow the client's terminal, as if the command ran there."""
     words = ("query", "SELECT 'a very long text, wider than a narrow terminal is, by far' AS text, "
              "'another text that is as long as the first, or even longer' AS more")
     printed = []
@@ -207,7 +207,7 @@ def test_terminal(target, process, service):
 
 
 def test_snapshot(process, service, tmp_path):
-    """The file is the client's, mode 0600, and reads as one that was made there."""
+    """The file is the client's, mode 0600, and reads like one made locally."""
     done = service.run("snapshot", "-o", "x.snapshot", cwd=tmp_path)
     assert re.fullmatch(rb"x.snapshot: \d+ threads of %d\n" % process.pid, done.stdout), done
     assert stat.S_IMODE((tmp_path / "x.snapshot").stat().st_mode) == 0o600
@@ -219,7 +219,7 @@ def test_snapshot(process, service, tmp_path):
     assert sorted(os.listdir(tmp_path)) == sorted([name, "x.snapshot"])
     streamed = service.run("snapshot", "-o", "-")
     assert streamed.stdout[:8] == (tmp_path / name).read_bytes()[:8] and streamed.stdout, streamed.stderr
-    # What cannot be made leaves nothing, and what is there stays.
+    # A failed file leaves nothing, and an existing one stays.
     os.mkfifo(tmp_path / "fifo")
     assert service.run("snapshot", "-o", tmp_path / "fifo").returncode == USAGE
     before = (tmp_path / name).read_bytes()
@@ -229,7 +229,7 @@ def test_snapshot(process, service, tmp_path):
 
 
 def test_ctrl_c(process, service):
-    """SIGINT goes to the command, and what it does then is done here."""
+    """SIGINT goes to the command, and its reaction happens here."""
     with subprocess.Popen([support.BINARY, "-t", service.address, "eval",
                            RUNS],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -257,7 +257,7 @@ def test_a_client_that_leaves_ends_its_command(process, service):
                ["running"] == 0)
 
 
-# What is not for clients
+# Commands that are not for clients
 
 @pytest.mark.parametrize("words, says", [
     (("query", "--all", "SELECT 1"), "'query --all' is not for clients"),
@@ -389,7 +389,7 @@ def test_token_file(process, tmp_path):
         assert re.fullmatch("[0-9a-f]{32}", token)
         assert service.run("--token-file", file, "eval", "1", token=None).stdout == b"1\n"
         assert service.run("eval", "1", token=token).stdout == b"1\n"
-        # What others may read is refused at both ends.
+        # Token files that others may read are refused at both ends.
         file.chmod(0o644)
         for done in (service.run("--token-file", file, "eval", "1", token=None),
                      run(process.pid, "inject", "-l", ":0", "--token-file", file, token=None)):
@@ -445,7 +445,7 @@ def gone(server):
 
 def test_once(process):
     with Service(process.pid, "--once") as service:
-        # Who is not let in does not count.
+        # Unauthenticated clients do not count.
         assert service.run("eval", "1", token="x" * 16).returncode == PERMISSION
         assert service.run("eval", "1").stdout == b"1\n"
         wait_until(lambda: gone(service.server))
@@ -461,7 +461,7 @@ def test_ends_with_the_process(process, service):
 @pytest.mark.parametrize("words", [("agent", "stop"), ("eject",)], ids=" ".join)
 @pytest.mark.parametrize("where", ["here", "there"])
 def test_ends_with_the_agent(process, service, words, where):
-    """Also when a client says so, which is told of it."""
+    """Also when a client requests that, which gets a message."""
     done = service.run(*words) if where == "there" else run(process.pid, *words)
     assert done.returncode == OK and b"has stopped" in done.stdout, done
     wait_until(lambda: gone(service.server))
@@ -484,7 +484,7 @@ def test_sigterm_ends_it(process, service):
 
 
 def test_killed_server(process, service):
-    """At any time: its commands end with it, the program goes on, and another can be had."""
+    """At any time: its commands end with it, the program runs on, and a new server can be started."""
     with Client(service) as client:
         client.send(remote.command("eval", RUNS))
         client.until(b"runs\n")
@@ -501,7 +501,7 @@ def test_killed_server(process, service):
 
 
 def test_nothing_is_inherited(process, tmp_path):
-    """The server keeps none of its parent's descriptors or folders, and is in nobody's session."""
+    """The server keeps none of its parent's descriptors or folders, and has its own session."""
     with open(tmp_path / "held", "w", encoding="ascii") as held:
         done = subprocess.run(
             [support.BINARY, str(process.pid), "inject", "-l", ":0"], pass_fds=[held.fileno()],

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pausing a served process, and debugpy in it: by who has the token, and never for longer than they stay."""
+"""Pausing a served process, and debugpy in it: by clients with the token, and only while they are
+connected."""
 import json
 import os
 import signal
@@ -88,7 +89,7 @@ def test_names_are_explained(service):
 
 
 def test_what_stays_there(service, tmp_path):
-    """Files of the other end are not named from here; what to do instead is said."""
+    """Files of the other end cannot be named from here; the message gives an alternative."""
     for words, code, says in [
             (("inject", "--library", "/lib/x.so"), UNSUPPORTED, "run it there, or with an ssh://"),
             (("debug", "--dap", "--debugpy", tmp_path), UNSUPPORTED, "or with an ssh://"),
@@ -100,7 +101,7 @@ def test_what_stays_there(service, tmp_path):
 @pytest.mark.skipif(not os.path.isdir(PACKAGES + "/debugpy"),
                     reason="python3-debugpy is not installed")
 def test_dap(probing):
-    """A breakpoint by an editor that is told where to connect by a client."""
+    """A breakpoint of an editor that connects through a client."""
     with support.Program([SYSTEM, PROGRAMS / "debugged.py"]) as program:
         assert program.line() == "ready"
         with Service(program.pid) as service:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Servers and clients that are up to no good, slow, or many: nobody is let in who should not be, those who
-are get their answers, and the server and the process go on."""
+"""Hostile, slow, or many servers and clients: no unauthorised client gets in, authorised ones get their
+answers, and the server and the process run on."""
 import os
 import random
 import select
@@ -89,7 +89,7 @@ def test_random_garbage(service):
                 connection.shutdown(socket.SHUT_WR)
                 wait_for_end(connection)
     wait_until(lambda: ended(service))
-    service.kill(0)  # it is there; from here many wrong tokens came
+    service.kill(0)  # it runs; many wrong tokens came from here
 
 
 def test_garbage_of_a_client_that_was_let_in(process, service):
@@ -151,7 +151,7 @@ def assert_serves_beside(service):
 
 
 def test_strangers_do_not_keep_others_out(service):
-    """Who comes and says nothing makes room for who comes later."""
+    """A silent client makes room for a later one."""
     strangers = [service.connect() for _ in range(200)]
     assert_serves_beside(service)
     for connection in strangers:
@@ -182,7 +182,7 @@ def test_wrong_tokens_have_to_wait(process):
 
 
 def test_replay(process, service):
-    """What one connection said is worth nothing on another: its numbers are others."""
+    """A recorded proof is worthless on another connection: its nonces differ."""
     recorded = b""
     with Client(service, token=None) as client:
         def send(data, plainly=client.send):
@@ -230,7 +230,7 @@ def test_many_clients_at_once(service):
         thread.start()
     for thread in threads:
         thread.join()
-    # The agent itself has at most 16; who comes when it is full is told so.
+    # The agent itself has at most 16 clients; a further one gets a message.
     answered = 0
     for number, done in enumerate(results):
         if done.returncode == OK:
@@ -283,7 +283,7 @@ def test_a_client_that_does_not_read(process, service):
 
 
 def test_a_command_that_does_not_read(process, service):
-    """What a client sends is kept up to a bound that it knows, and who sends more has to go."""
+    """Input of a client is buffered up to a bound that it knows; a client that sends more is disconnected."""
     endless = b"import time\nprint('runs')\nwhile True: time.sleep(0.01)\n\n"
     chunk = frame(remote.STDIN, b"#" * 60000)
     with Client(service) as client:
@@ -332,7 +332,7 @@ def test_server_is_killed_at_any_step(process, service, step):
         service.kill()
         while client.receive():
             pass
-    # What served the client may be at work for a moment yet.
+    # The process that served the client may still be busy for a moment.
     wait_until(lambda: pauses.nobody_traced(process.pid))
     assert run(process.pid, "eval", "numbers").stdout == b"[1, 2, 3]\n"
 
@@ -340,7 +340,7 @@ def test_server_is_killed_at_any_step(process, service, step):
 # Servers that are none
 
 class Impostor:
-    """Listens, and does with a connection what it is told to."""
+    """Listens, and treats connections as requested."""
 
     def __init__(self, answer):
         self.socket = socket.create_server(("127.0.0.1", 0))
@@ -382,7 +382,7 @@ GREETING = frame(remote.HELLO_REPLY, b"PRBR\1\0\1\0" + b"s" * 32)
     ([GREETING, frame(remote.ERROR, b"")], FAILED, ""),
 ], ids=range(10))
 def test_impostors(answer, code, says):
-    """One clear message, and neither the token nor the command is told to them."""
+    """One clear message, and they get neither the token nor the command."""
     with Impostor(answer) as impostor:
         done = run("-t", impostor.address, "eval", "print('a secret')")
     assert done.returncode == code and says.encode() in done.stderr, done

@@ -28,7 +28,7 @@ def prompt(service, tmp_path):
 
 
 def relay_of(service):
-    """The process at the other end that runs what is typed."""
+    """The process at the other end that runs the typed lines."""
     child, = remote.children(service.server)
     return child
 
@@ -169,7 +169,7 @@ def test_once_lasts_as_long_as_the_prompt(process, tmp_path):
     (("-f", "nope"), remote.TOKEN, USAGE, "there is no format 'nope'"),
 ])
 def test_no_prompt_comes(service, tmp_path, words, token, code, says):
-    """What is wrong is said once, and nothing is asked for."""
+    """The error is reported once, and nothing is asked."""
     with Terminal("-t", service.address, "query", *words, PROBING_AUTH_TOKEN=token,
                   HOME=str(tmp_path)) as terminal:
         said, status = terminal.end()
@@ -184,7 +184,7 @@ def test_nobody_listens(tmp_path):
 
 
 def test_relay(process):
-    """What a prompt elsewhere talks to: a mark on both streams behind each answer."""
+    """The peer of a remote prompt: a mark on both streams after each answer."""
     done = run(process.pid, "query", "-f", "json", "--relay", "MARK",
                stdin=b"SELECT 1 AS x\0\0.format csv\0SELECT nope\0SELECT 2 AS y; SELECT 3 AS z\0"
                      b"SELECT 'not run, for want of its end'")
@@ -199,7 +199,7 @@ def test_relay(process):
 
 
 def test_counts_of_rows(service, process):
-    """A count stands below a result where both streams are terminals, there as here."""
+    """A count follows a result if both streams are terminals, there as here."""
     words = ("query", "SELECT 1 AS one UNION SELECT 2")
     for spec in (process.pid, service.address):
         with Terminal("-t", spec, *words, PROBING_AUTH_TOKEN=remote.TOKEN) as terminal:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Targets behind ssh: what ssh is told, and that it comes out at the other end as it went in."""
+"""Targets behind ssh: ssh's arguments, and that they arrive unchanged at the other end."""
 import json
 import os
 import shlex

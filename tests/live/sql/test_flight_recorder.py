@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""torch.flight_recorder, of a library that stands for torch: its answers and its exceptions, without the
+"""torch.flight_recorder, with a stand-in for torch's library: its answers and its exceptions, without the
 GIL. cluster/test_collectives.py has the real one."""
 import json
 import subprocess
@@ -81,7 +81,7 @@ def test_while_the_gil_is_held(probing, asked):
 def test_exceptions_do_not_reach_the_program(probing, asked):
     set_mode(asked, "throw")
     for _ in range(100):
-        assert rows(probing, asked) == []  # of the other function
+        assert rows(probing, asked) == []  # rows of the other function
     set_mode(asked, "good")
     assert len(rows(probing, asked)) == 2 and asked.alive()
     done = probing(asked.pid, "eject")

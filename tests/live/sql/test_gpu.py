@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real GPU: what the tables say of it, and a training that is looked at, paused and evaluated in.
+"""A real GPU: its tables, and a training that is dumped, paused and evaluated in.
 
 Run on machines that have an NVIDIA GPU and a Python with torch (this one, or $PROBING_TORCH_PYTHON).
 """
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(not trains_here(), reason="no NVIDIA GPU with to
 
 
 def driver_says(kind, *fields):
-    """Rows of nvidia-smi: a dict by field; what is not told is None."""
+    """Rows of nvidia-smi: a dict by field; missing values are None."""
     done = subprocess.run(
         ["nvidia-smi", "--query-%s=%s" % (kind, ",".join(fields)), "--format=csv,noheader,nounits"],
         stdout=subprocess.PIPE, check=True)
@@ -86,7 +86,7 @@ def test_utilization(process):
     truth = driver_says("gpu", "memory.total", "memory.used", "temperature.gpu", "clocks.mem")[0]
     assert process.alive()
     assert row["memory_total"] // 2 ** 20 == int(truth["memory.total"])
-    # The driver's own share is counted by one of the two, and not by the other.
+    # Only one of the two counts the driver's own share.
     assert abs(row["memory_used"] // 2 ** 20 - int(truth["memory.used"])) < 1024
     assert row["memory_used"] + row["memory_free"] <= row["memory_total"]
     assert abs(row["temperature"] - int(truth["temperature.gpu"])) < 15
@@ -104,7 +104,7 @@ def test_processes(process):
 
 
 def test_stacks(process):
-    """Over some dumps: each in the program's own lines, with what torch does below them."""
+    """Over some dumps: each stack is in the program's own lines, with torch's frames below them."""
     lines = TRAINS.read_text().splitlines()
     natives = set()
     for _ in range(ROUNDS):
@@ -145,7 +145,7 @@ def test_eval_and_pause(process, probing):
 
 
 def test_training_learns_the_same(probing):
-    """Dumps, evaluations, pauses and an agent that comes and goes change no bit of what it computes."""
+    """Dumps, evaluations, pauses and an agent that is loaded and ejected change no bit of its results."""
     with training(STEPS) as alone:
         alone.send(b"\n")
         expected = alone.line(timeout=600)

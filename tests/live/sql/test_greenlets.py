@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""python.greenlets and python.greenlet_frames against what greenlet says of itself."""
+"""python.greenlets and python.greenlet_frames compared with greenlet's own data."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing record`: what rings drop is stored, and one table with what they have."""
+"""`probing record`: rows dropped by rings are stored, and one table has both."""
 
 import contextlib
 import json
@@ -106,7 +106,7 @@ def write_while_stored(probing, writer, parts):
 
 
 def test_a_name_that_looks_like_the_end(probing, tmp_path):
-    """A process may be called anything, also what the kernel says of one that has ended."""
+    """A process may have any name, also the kernel's mark of an ended one."""
     folder, python = tmp_path / "data", tmp_path / "a) Z b"
     folder.mkdir(mode=0o700)
     python.symlink_to("/usr/bin/python3")
@@ -149,7 +149,7 @@ def test_killed_recorders_lose_and_invent_nothing(probing, writer):
         ended(process)
     files = writer.cold()
     assert len(files) > 1
-    # What a killed one has left half is no part.
+    # A part left half written by a killed recorder does not count.
     with files[-1].open("ab") as file:
         file.write(b"\1\0\0\0\xff\0\0\0" + b"x" * 50)
     assert query(probing, writer.pid) == expected(writer.count)
@@ -207,7 +207,7 @@ def test_what_is_damaged_is_read_from_the_ring(probing, writer):
 
 
 def test_a_part_that_claims_gigabytes(writer):
-    """It takes no memory, and what is there besides is read."""
+    """It takes no memory, and the other parts are read."""
     process = recorder(writer.pid)
     writer.write()
     while not writer.cold():
@@ -261,7 +261,7 @@ def test_another_folder_and_what_is_too_old(probing, writer, tmp_path):
 
 
 def test_a_full_disk(probing, writer):
-    """Here a limit of the size of files: it is said, and the process goes on."""
+    """Here a limit of the size of files: it is reported, and the process runs on."""
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))
@@ -300,7 +300,7 @@ def test_processes_that_are_started_later(probing, tmp_path):
 
 
 def test_others_go_on_when_one_has_ended(probing, writer):
-    """Its descriptors are given back, and are not those of rings that are still stored."""
+    """Its descriptors are closed, and are not those of rings still being stored."""
     other = Writer(writer.folder.parent)
     process = recorder(writer.pid, other.pid)
     fds = Path("/proc/%d/fd" % process.pid)

@@ -10,7 +10,7 @@ import tables
 
 @pytest.fixture(scope="module")
 def session(newest):
-    """One process, whose threads and what they were started at can be asked for."""
+    """One process, whose threads and start times can be queried."""
     program = support.HERE / "programs" / "evaluated.py"
     with support.Target(newest, program, "idle") as process:
         assert process.line() == "ready"
@@ -26,7 +26,7 @@ def session(newest):
     ("start_time > TIMESTAMP '2020-01-02 03:04:05'", 1),
     ("start_time > '1577934245.5'", 1),  # a number
     ("start_time IN ('1577934245.5', 5) OR upper(exe) = 'A'", 0),
-    # Texts that are made of times, or stand beside them.
+    # Texts made of times, or next to times.
     ("time_text(start_time) > '2020-01-02' OR exe = 'x'", 1),
     ("exe IN ('a', 'b', 'c') OR start_time > 5", 1),
     ("CASE WHEN start_time > 5 THEN 'x' ELSE 'y' END = 'x'", 1),
@@ -46,7 +46,7 @@ def test_times_compare(target, probing, condition, count):
     "start_time BETWEEN '2020-01-02' AND now()", "start_time IN ('now')",
     "start_time = 'now' OR pid = 1"])
 def test_times_do_not_compare_with_texts(target, probing, condition):
-    """SQLite takes any number for less than any text, which nobody means."""
+    """SQLite takes any number for less than any text, which is never intended."""
     process = target("evaluated.py", "idle")
     done = probing(process.pid, "query", "SELECT * FROM process.info WHERE " + condition)
     assert done.code == 2 and not done.out, done

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""native.modules and native.symbols tell what /proc, readelf and gdb tell."""
+"""native.modules and native.symbols agree with /proc, readelf and gdb."""
 
 import collections
 import re
@@ -61,18 +61,18 @@ def test_modules(asleep, kind):
     known = {row["path"]: row for row in rows}
     code = mapped_code(asleep.pid)
     assert set(code) <= set(known) and len(code) >= 3
-    if kind != "core":  # there, what was only mapped may count as well
+    if kind != "core":  # there, merely mapped files may count as well
         assert set(known) - set(code) == {"[vdso]"}
     for path, (start, end) in code.items():
         row = known[path]
-        # What the program only reserves may reach beyond what comes from the file.
+        # Memory that the program only reserves may extend beyond the file's part.
         assert row["start"] == start and row["end"] >= end and row["name"] == path.split("/")[-1]
         assert row["size"] == row["end"] - row["start"] and row["deleted"] == 0
         assert row["build_id"] == build_id(path)
 
 
 def nm(path):
-    """What binutils' nm says of a file's symbols: {(name, address)}."""
+    """The symbols of a file by binutils' nm: {(name, address)}."""
     listing = subprocess.run(["nm", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if not listing.stdout:
         listing = subprocess.run(["nm", "-D", path], stdout=subprocess.PIPE, check=True)
@@ -85,7 +85,7 @@ def nm(path):
 
 
 def test_symbols_are_those_of_nm(asleep):
-    """Of the file that has the interpreter, without what nm counts as well: thread-local ones."""
+    """Of the file that contains the interpreter, without nm's thread-local symbols."""
     where = tables.query(asleep.pid, "SELECT DISTINCT module FROM native.symbols "
                                      "WHERE name = 'Py_BytesMain'").one()["module"]
     rows = tables.query(asleep.pid, "SELECT s.name, offset, address - bias AS there, kind "
@@ -116,7 +116,7 @@ def test_symbols_are_where_gdb_sees_them(asleep):
 
 
 def test_keys_give_what_a_filter_gives(asleep):
-    """Asked for by name or module, rows are the same as those sorted out of all."""
+    """Rows selected by name or module equal those filtered out of all."""
     everything = tables.query(asleep.pid, "SELECT * FROM native.symbols WHERE +name = 'Py_GetVersion'")
     assert len(everything) == 1
     assert tables.query(asleep.pid, "SELECT * FROM native.symbols WHERE name = 'Py_GetVersion'") == (

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of a process tell what the process itself, psutil and /proc tell: of a live process
-and a snapshot all of it, of a core what is in a core."""
+"""The tables of a process agree with the process itself, psutil and /proc: of a live process and a
+snapshot in full, of a core as far as it has the data."""
 
 import collections
 import json
@@ -46,7 +46,7 @@ def kind(request):
 
 @pytest.fixture(params=["process", "snapshot"])
 def whole(request):
-    """The kinds of target that tell everything."""
+    """The kinds of target with complete data."""
     return request.param
 
 
@@ -101,7 +101,7 @@ def test_info_whole(held, whole):
 
 
 def test_info_costly(held):
-    """What is shared changes when another process of the same interpreter starts or ends."""
+    """Shared memory changes when another process of the same interpreter starts or ends."""
     def agrees():
         before = held.process.memory_full_info()
         row = ask(held, "process", "SELECT pss, uss, rss, _error FROM process.info").one()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""python.backtrace, stacks, threads, locals and native.backtrace: what Python says of itself, and
-what a dump says, on live processes, cores and snapshots."""
+"""python.backtrace, stacks, threads, locals and native.backtrace, compared with Python's own data and with
+a dump, on live processes, cores and snapshots."""
 
 import json
 import os
@@ -17,7 +17,7 @@ WORKERS = 6
 
 @pytest.fixture(scope="module", params=tables.chosen_interpreters(), ids=repr)
 def told(request, tmp_path_factory):
-    """Targets of all kinds, and what the process said of its threads."""
+    """Targets of all kinds, and the process's own data of its threads."""
     folder = tmp_path_factory.mktemp("told")
     program = support.HERE / "programs" / "self_told.py"
     with support.Target(request.param, program, str(WORKERS)) as process:
@@ -90,7 +90,7 @@ def test_backtrace_is_of_the_main_thread_unless_told(told, kind):
     "1 ORDER BY depth LIMIT 3 OFFSET 2", "1 ORDER BY depth DESC LIMIT 2", "depth IN (0, 11)",
     "func = 'descend' LIMIT 1", "1 LIMIT 12"])
 def test_what_is_not_asked_for_makes_no_difference(told, where):
-    """Bounds reach the reader; the rows are those that the whole table has."""
+    """Bounds reach the reader; the rows equal those of the whole table."""
     *_, targets, _ = told
     with library.Session(targets["snapshot"]) as session:
         for table in ("python.backtrace", "python.backtrace WHERE tid = (SELECT max(tid) FROM "
@@ -124,7 +124,7 @@ def test_threads(told, kind):
 
 @pytest.mark.parametrize("native", [False, True], ids=["python", "native"])
 def test_joins_in_any_order_tell_the_same(told, kind, native):
-    """Stacks and objects share what was found of Python, whichever of them looks for it first."""
+    """Stacks and objects share what was found of Python, whichever of them searches for it first."""
     *_, targets, said = told
     with library.Session(targets[kind]) as session:
         tid = tables.run(session, "SELECT tid FROM python.threads WHERE name = 'w3'")[0]["tid"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All tables on all kinds of targets: none fails, none is empty without saying why; and what
-information_schema says of them is so."""
+"""All tables on all kinds of targets: none fails, none is empty without a reason; and information_schema
+is correct."""
 
 import re
 
@@ -71,7 +71,7 @@ def test_queries_as_typed(asleep, query):
 
 @pytest.mark.parametrize("name", sorted(COLLECTED))
 def test_what_no_program_records_is_no_table(probing, target, name):
-    """An error that tells how to start it."""
+    """An error that says how to start the recording."""
     assert "main." + name not in NAMES and name not in NAMES
     pid = target("sleeper.py").pid
     for sql in ("SELECT * FROM " + name, "DESCRIBE " + name):
@@ -93,7 +93,7 @@ def test_tables_of_the_machine_need_no_target():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_columns_are_there(target, name):
-    """Each can be asked for, those too that SELECT * leaves out; their places count from 1."""
+    """Each can be selected, also those that SELECT * leaves out; their positions count from 1."""
     told = [row for row in COLUMNS
             if "%s.%s" % (row["table_schema"], row["table_name"]) == name]
     assert [row["ordinal_position"] for row in told] == list(range(1, len(told) + 1))
@@ -138,7 +138,7 @@ def test_long_texts_are_cut(target):
 
 
 def test_several_targets(target):
-    """Each table of a target begins with which one, and those of the machine do not."""
+    """Each table of a target begins with the columns that name it, and those of the machine do not."""
     first, second = target("sleeper.py", env={"RANK": "0"}), target("sleeper.py")
     with Session(first.pid, second.pid) as session:
         rows = tables.run(session, "SELECT * FROM process.info")
@@ -151,7 +151,7 @@ def test_several_targets(target):
 
 @pytest.mark.parametrize("table", ["locals", "stacks", "backtrace"])
 def test_joins_ask_for_one_frame_of_one_thread(table):
-    """The plan names the columns that reach the table by their places: those of tid and depth."""
+    """The plan names the columns that reach the table by their positions: those of tid and depth."""
     columns = [row["column_name"] for row in COLUMNS
                if (row["table_schema"], row["table_name"]) == ("python", table)]
     plan = tables.query(None, "EXPLAIN QUERY PLAN SELECT x.func FROM python.threads t "

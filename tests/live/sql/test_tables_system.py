@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of the machine tell what psutil tells; of cores and snapshots they say that those may
-be of another one."""
+"""The tables of the machine agree with psutil; of cores and snapshots they say that the machine may be
+another one."""
 
 import json
 import os
@@ -116,7 +116,7 @@ def test_no_gpu(table):
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
-    """A folder with a stand-in for the driver's library: what it tells is in nvidia_ml.c."""
+    """A folder with a stand-in for the driver's library: nvidia_ml.c has its data."""
     folder = tmp_path_factory.mktemp("nvidia")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libnvidia-ml.so.1", NVIDIA],
                    check=True)
@@ -153,7 +153,7 @@ def test_gpu_utilization(driver):
 
 
 def test_gpu_metrics(driver):
-    """What the driver keeps of the last seconds, and the present."""
+    """The driver's values for the last seconds, and the present ones."""
     rows, _ = rows_with_driver(driver, "SELECT *, now() - timestamp AS age FROM gpu_metrics")
     ages = [row.pop("age") for row in rows]
     assert [(row["gpu"], row["gpu_util"], row["memory_util"]) for row in rows] == [

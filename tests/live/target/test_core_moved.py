@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A core of a program whose files were moved since: what is missing, and how to say where it is."""
+"""A core of a program whose files were moved since: the missing parts, and the options that name their
+place."""
 import json
 import os
 import resource
@@ -58,7 +59,7 @@ def test_files_of_a_core_that_were_moved(interpreter, moved, probing):
         assert stack(found) == ["die", "<module>"], (options, found)
         assert not [w for w in found["warnings"] if str(holder) in w], (options, found)
 
-    # Nothing is said: if not all can be read, the file has its name in what is printed.
+    # Without options: if not all can be read, the message names the file.
     plain = probing("-t", core, "debug", "--dump")
     if plain.code != OK or "die " not in plain.out:
         assert "%s is not on this machine" % holder in plain.err, plain
@@ -99,7 +100,7 @@ def places(found):
 
 @pytest.mark.parametrize("interpreter", support.INTERPRETERS, ids=repr)
 def test_names_and_lines_without_the_library(interpreter, moved, probing, tmp_path):
-    """What stacks are made of lies in the heap, and so in the core."""
+    """The data of stacks is in the heap, and so in the core."""
     core, holder, root, after = moved(interpreter)
     whole = json.loads(probing("-t", core, "--sysroot", root, "debug", "--dump", "--json").out)
     assert stack(whole) == ["die", "<module>"] and not [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What killed the process that a core is of: in the first line of a dump, in JSON and in SQL."""
+"""The cause of death of a core's process: in the first line of a dump, in JSON and in SQL."""
 import json
 import os
 import re

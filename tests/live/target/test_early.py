@@ -23,7 +23,7 @@ def start(interpreter, *arguments):
 
 
 def look(probing, process):
-    """A dump that is good, or what else is allowed, as the exit code."""
+    """A good dump, or other permitted results, by the exit code."""
     done = probing(process.pid, "debug", "--dump", "--json")
     assert process.poll() is None
     if done.code == OK:
@@ -50,7 +50,7 @@ def test_first_moments(interpreter, probing):
 
 
 def test_program_that_runs_others(interpreter, probing):
-    """It may begin to be another program at any moment of being looked at."""
+    """It may call exec at any moment of the reading."""
     found = []
     with start(interpreter, "-S", "-c", AGAIN, interpreter.exe, AGAIN) as process:
         try:
@@ -66,7 +66,7 @@ def test_program_that_runs_others(interpreter, probing):
 @pytest.mark.parametrize("command", [("debug", "--dump"), ("query", "SELECT * FROM python.threads"),
                                      ("eval", "1")], ids=" ".join)
 def test_runtime_that_leads_nowhere(command, tmp_path, probing):
-    """It may become one yet, for all that can be told."""
+    """As far as can be seen, it may still become a runtime."""
     program = tmp_path / "python3.9"
     subprocess.run(["cc", "-rdynamic", "-o", program,
                     support.HERE / "programs" / "env_damaged.c"], check=True)

@@ -70,7 +70,7 @@ def test_moved_by_a_mount(interpreter, read, tmp_path):
 
 @needs_mount
 def test_source_of_another_mount(probing, newest, tmp_path):
-    """The source lines are those of the file that the process sees."""
+    """The source lines come from the file as the process sees it."""
     folder = tmp_path / "seen"
     (tmp_path / "real").mkdir()
     folder.mkdir()
@@ -107,7 +107,7 @@ def test_pid_namespace(interpreter, read):
     ("query", "SELECT pid FROM system.process"), ("cluster", "nodes"), ("export", "prometheus"), ("doctor", "PID")],
     ids=" ".join)
 def test_the_proc_of_another_pid_namespace(probing, target, words):
-    """Its numbers are those of other processes: what was read by them would be put together of two."""
+    """Its numbers belong to other processes: reading by them would mix data of two processes."""
     process = target("threads.py")
     done = subprocess.run(
         ["unshare", "-p", "-f", support.BINARY, *(str(process.pid) if word == "PID" else word for word in words)],
@@ -172,7 +172,7 @@ def test_deleted(interpreter, read, tmp_path):
 
 @pytest.mark.parametrize("interpreter", support.INTERPRETERS, ids=repr)
 def test_replaced(interpreter, read, tmp_path):
-    """Another file was moved there: one of another version, as an upgrade does."""
+    """Another file was moved there: one of another version, as in an upgrade."""
     other = next((i for i in support.INTERPRETERS if i.version != interpreter.version), None)
     if not other:
         pytest.skip("only this machine's: make test-interpreters gets more")
@@ -220,7 +220,7 @@ def test_a_program_that_is_called_like_an_extension(interpreter, read, tmp_path)
 @pytest.mark.parametrize("sections", [True, False], ids=["stripped", "sectionless"])
 @ONE_EACH
 def test_no_symbols_at_all(interpreter, sections, read, tmp_path):
-    """Linked into a server without exporting anything: only the data can tell."""
+    """Linked into a server without exported symbols: only the data identifies it."""
     server, env = environment.embed(interpreter, "env_embed.c", static=True)
     copy = tmp_path / "myserver"
     shutil.copy(str(server), str(copy))

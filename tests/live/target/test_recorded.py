@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Snapshots recorded of versions that no package provides any more, and of the others for
-comparison: read where there is nothing but the program, they say what they said when they were
-made, and what the recorded program said of itself. tests/tools/record-snapshots made them."""
+"""Snapshots recorded of versions that no package provides any more, and of the others for comparison: read
+with nothing but the program, their output equals that of their making, and the recorded program's own
+data. tests/tools/record-snapshots made them."""
 import gzip
 import json
 import re

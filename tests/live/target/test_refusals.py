@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What cannot be read: one clear message, the documented exit code, and nothing done to it."""
+"""Unreadable targets: one clear message, the documented exit code, and no effect on the target."""
 import json
 import os
 import shutil
@@ -89,12 +89,12 @@ def test_pid_that_cannot_be(refused):
 def test_other_program(refused):
     with support.Program(["cat"]) as process:
         process.send(b"begun\n")
-        assert process.line() == "begun"  # before that, it may have no arguments to be told by
+        assert process.line() == "begun"  # before that, it may have no arguments yet
         refused(process.pid, UNSUPPORTED, "this is not a Python", "probing list")
 
 
 def test_just_forked(refused):
-    """A shell that has not yet become what it is to run."""
+    """A shell that has not yet called exec."""
     with support.Program(["sh", "-c", "echo ready; read line"]) as process:
         process.line()
         refused(process.pid, UNSUPPORTED, "this is not a Python")
@@ -214,7 +214,7 @@ def test_other_user(refused, newest):
 
 @as_root
 def test_own_process(open_binary, nobodys_python):
-    """Without any privilege, what is one's own can be read in full."""
+    """Without any privilege, our own processes can be read in full."""
     code = "exec(compile(%r, '/srv/%s', 'exec'))" % (SCRIPT.read_text("utf-8"), SCRIPT.name)
     with Started([nobodys_python.exe, "-c", code], env=dict(nobodys_python.env, BUSY="1"), cwd="/",
                  **NOBODYS) as process:
@@ -259,7 +259,7 @@ def test_root_without_capabilities(refused, nobodys_python):
 
 @environment.needs("no user namespaces here", "unshare", "-U", "-r", "true")
 def test_out_of_a_user_namespace(refused, newest):
-    """From inside of a namespace, what runs outside of it may not be read."""
+    """From inside of a namespace, processes outside of it may not be read."""
     with started(newest.exe, "-c", WAIT, env=newest.env) as process:
         refused(process.python, PERMISSION, "user namespace outside of ours",
                 before=["unshare", "-U", "-r"])
@@ -309,7 +309,7 @@ def test_reading_is_filtered(newest, filter_calls):
 
 @pytest.mark.parametrize("calls", ["ptrace", "ptrace,process_vm_readv"])
 def test_stopping_is_filtered(newest, filter_calls, calls):
-    """Who sleeps is read as ever; who runs is read without a stop, and that is said."""
+    """Sleeping threads are read as always; running ones are read without a stop, with a message."""
     with Started([newest.exe, SCRIPT], env=dict(newest.env, BUSY="1")) as process:
         code, out, err = filtered(filter_calls, calls, process.python)
         found = json.loads(out)

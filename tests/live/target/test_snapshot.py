@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Snapshots of live processes and of cores: they replay to what was seen, on a machine that has
-nothing else, and redacted ones tell no values."""
+"""Snapshots of live processes and of cores: they replay to the same output, on a machine without anything
+else, and redacted ones show no values."""
 import json
 import re
 import shutil
@@ -30,8 +30,8 @@ def take(probing, target, file, *options):
 
 
 def without_times(dump):
-    """A dump without what is another at each look: the kind of target, the time and how long
-    threads have been asleep."""
+    """A dump without values that differ each time: the kind of target, the time and how long threads have
+    been asleep."""
     dump["target"].pop("kind")
     dump.pop("timestamp")
     for thread in dump["threads"]:
@@ -67,7 +67,7 @@ def functions(dump):
 
 
 def content(file):
-    """What is compressed in a snapshot, and all the rest."""
+    """The compressed part of a snapshot, and all the rest."""
     environment.need("zstd")
     body = file.read_bytes()
     return body[:HEADER] + subprocess.run(["zstd", "-dcq"], input=body[HEADER:],
@@ -84,7 +84,7 @@ def digits(number):
 
 
 def holds(file, text):
-    """Whether it is there, be it in two pages, which may be anywhere in a snapshot."""
+    """True if it is there, also across two pages, which may be anywhere in a snapshot."""
     return text in file or any(text[:cut] in file and text[cut:] in file
                                for cut in range(4, len(text) - 3))
 
@@ -124,7 +124,7 @@ def stack_text(tmp_path_factory):
 
 @pytest.mark.parametrize("leaf", ["sleep", "spin"])
 def test_redacted_has_no_text_of_c_stacks(probing, bare, interpreter, stack_text, tmp_path, leaf):
-    """Of a C stack stays what unwinding needs, and that is enough for the same stacks."""
+    """Of a C stack only the words for unwinding stay, which suffice for the same stacks."""
     if not interpreter.has_ctypes:
         pytest.skip("it has no ctypes")
     text = "on-the-c-stack-5b07e1"

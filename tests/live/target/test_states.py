@@ -19,7 +19,7 @@ from environment import (FAILED, NO_PROCESS, OK, ONE_EACH, PERMISSION, PROGRAMS,
                          wait_until)
 
 EACH = pytest.mark.parametrize("interpreter", support.INTERPRETERS, ids=repr)
-# What time.sleep() calls, and what the kernel makes of it when a stop has interrupted it.
+# The system call of time.sleep(), and its name in the kernel after an interruption by a stop.
 SLEEPS = ("clock_nanosleep", "pselect6", "select", "restart_syscall")
 MODES = [(), ("--nonblocking",), ("--freeze",), ("--native", "--locals")]
 
@@ -46,7 +46,7 @@ def python_threads(found):
 
 
 def assert_complete(thread):
-    """Of who stands still, a few registers are known: enough for most native frames."""
+    """Of a stopped thread, a few registers are known: enough for most native frames."""
     assert thread["error"] is None or thread["error"].startswith("native frames end early"), thread
 
 
@@ -54,7 +54,7 @@ def assert_complete(thread):
 
 @ONE_EACH
 def test_stopped_by_a_signal(interpreter, read):
-    """It stays stopped, nothing of it is lost, and it goes on as if nothing had been."""
+    """It stays stopped, nothing of it is lost, and it continues undisturbed."""
     with busy_target(interpreter) as process:
         os.kill(process.python, signal.SIGSTOP)
         wait_until(lambda: {s for s, _ in process_state(process.python).values()} == {"T"})
@@ -75,7 +75,7 @@ def test_stopped_by_a_signal(interpreter, read):
         assert process.wait()[0] == 0
 
 
-# Traced by somebody else
+# Traced by another tool
 
 @contextlib.contextmanager
 def gdb(pid, *commands):
@@ -95,7 +95,7 @@ needs_strace = environment.needs("strace is not installed", "strace", "-V")
 
 @needs_gdb
 def test_held_by_gdb(probing, newest, read):
-    """All its threads stand still, so all are exact, without ptrace."""
+    """All its threads are stopped, so all are exact, without ptrace."""
     with busy_target(newest) as process:
         with gdb(process.python) as tracer:
             before = process_state(process.python)
@@ -113,7 +113,7 @@ def test_held_by_gdb(probing, newest, read):
 
 
 def assert_read_beside(tracer, process, probing, read):
-    """Somebody traces it and lets it run: who computes is read without a stop, which is said."""
+    """Another tool traces it and lets it run: a running thread is read without a stop, with a message."""
     for options in (), ("--native",):
         found = read(process.python, *options)
         threads = assert_read(python_threads(found), busy=True, reads=("idle", "stopped"))
@@ -160,7 +160,7 @@ CLEAR = ("is gone", "No such process", "has ended", "is not initialised", "is no
 
 
 def assert_clear(result):
-    """A dump, or one message that says what is the matter, without the words of a bug."""
+    """A dump, or one message with the reason, not an internal error."""
     assert result.code in (OK, UNSUPPORTED, NO_PROCESS) or \
         (result.code == FAILED and EXEC in result.err), result
     if result.code:
@@ -236,7 +236,7 @@ def assert_possible(thread):
     names = [frame["func"] for frame in support.python_frames(thread)]
     if thread["read"] == "unstable" or not names or names[-1] == "<module>":
         return
-    # The frames of one that ends may be gone when they are read, which the dump says.
+    # The frames of an ending thread may be gone when they are read, which the dump says.
     if thread["error"] and names[-1] is None:
         return
     assert names[-1] in ("_bootstrap", "_thread_bootstrap", "__bootstrap"), thread
@@ -279,14 +279,14 @@ def steady_state(pid):
                          ids="-".join)
 @ONE_EACH
 def test_restless(interpreter, options, read, target):
-    """What a thread waits for belongs to the moment of its stack, whenever that was."""
+    """A thread's wait is of the same moment as its stack, whenever that was."""
     process = target("restless.py", interpreter=interpreter)
     seen, most = set(), support.count(30, 1000)
     for look in range(100 * most):
         if look >= most and {state for _, state in seen} == {"running", "idle"}:
             break
         for thread in read(process.pid, *options)["threads"]:
-            # Others that look at all processes trace this one too, for moments.
+            # Other readers of all processes also trace this one for moments.
             if thread["name"] != "worker" or thread["state"] == "traced":
                 continue
             innermost = support.python_frames(thread)[0]["func"]

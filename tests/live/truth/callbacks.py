@@ -55,7 +55,7 @@ def through_ctypes(p, call):
 
 @CONSTRUCTS.since(3, 4, once=True)
 def signal_handler(p, call):
-    """The handler's frame stands on whatever instruction the signal was noticed at."""
+    """The handler's frame is at the instruction at which the signal was noticed."""
     name = p.name("handler")
     p.block("def {name}(number, frame):\n    {name}_seen.append(1)\n{body}\n{name}_seen = []\n\n"
             "def {name}_use():\n    if not main_thread():\n        return {name}(0, None)\n"
@@ -99,7 +99,7 @@ def trace_function(p, call):
 
 @CONSTRUCTS.since(3, 4)
 def line_tracer(p, call):
-    """Line events: the traced frame stands between two of its instructions."""
+    """Line events: the traced frame is between two of its instructions."""
     name = p.name("lines")
     p.block("def {name}_hook(frame, event, argument):\n"
             "    if event == 'line':\n        frame.f_trace = None\n        sys.settrace(None)\n"

@@ -19,11 +19,11 @@ RECORDER = str(HERE / "recorder.py")
 
 
 class Wrong(AssertionError):
-    """A frame that the dump tells differently from Python itself."""
+    """A frame that differs between the dump and Python itself."""
 
 
 class Count:
-    """What was checked."""
+    """Counts of checks."""
 
     def __init__(self):
         self.frames = self.dumps = self.stacks = self.unstable = self.no_qualname = 0
@@ -34,7 +34,7 @@ class Count:
 
 
 def _difference(truth, frame):
-    """What is wrong with @frame, or None."""
+    """The difference of @frame, or None."""
     name, qualname, file, line, position = truth
     # Python 3.15.2 contradicts itself where lines go back far: its f_lineno is then too large by
     # this, its co_positions() of the same instruction is what the code was compiled from.
@@ -55,7 +55,7 @@ def _difference(truth, frame):
 
 
 def _without_recorder(frames):
-    """The frames outside leaf(): they are the ones that stand still."""
+    """The frames outside leaf(): they do not move."""
     for i, frame in enumerate(frames):
         if frame["file"] == RECORDER and frame["func"] == "leaf":
             return frames[i + 1:]
@@ -63,7 +63,7 @@ def _without_recorder(frames):
 
 
 def compare(record, thread, options, count):
-    """Compares one thread of a dump with what the thread said about itself."""
+    """Compares one thread of a dump with the thread's own record."""
     stack, read = record["stack"], thread["read"]
     frames = support.python_frames(thread)
     unstable = read == "unstable"

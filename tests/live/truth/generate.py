@@ -58,7 +58,7 @@ class Program(Expressions):
         self.count = 0
         self.long_gap = self.rng.random() < 0.08
 
-    # What constructs are made of
+    # Building blocks of constructs
 
     def name(self, prefix="f"):
         """A name that occurs nowhere else in the program."""

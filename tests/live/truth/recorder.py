@@ -3,9 +3,9 @@
 
     python recorder.py PROGRAM SHARED_FILE ROUNDS
 
-The program calls leaf() in many places. In rounds that record, leaf() writes what Python itself
-says about each frame of its thread as one line of JSON to stdout and then waits, in a system call
-or spinning, until the driver counts the thread's number in the shared file up.
+The program calls leaf() in many places. In rounds that record, leaf() writes Python's own data of each
+frame of its thread as one line of JSON to stdout and then waits, in a system call or spinning, until the
+driver counts the thread's number in the shared file up.
 """
 import builtins
 import dis
@@ -110,7 +110,7 @@ def wait_spinning():
 
 
 def leaf(value=1):
-    """What the generated code calls at its leaves."""
+    """Called by the generated code at its leaves."""
     if _local.how == "warm":
         return 1
     _local.turn += 1

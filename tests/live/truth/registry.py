@@ -6,7 +6,7 @@ class Registry(list):
     """Functions marked `@registry.since(3, 8)`."""
 
     def since(self, *version, weight=1, once=False):
-        """@weight: how often it is drawn; @once: it cannot stand on itself in one call chain."""
+        """@weight: how often it is drawn; @once: it cannot contain itself in one call chain."""
 
         def mark(function):
             function.since = version

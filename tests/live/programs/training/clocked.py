@@ -21,7 +21,7 @@ told = {"step": 0, "calls": [], "profiled": False}
 
 
 def timed(name, forward, x):
-    """What it gives, and a note of how long it took."""
+    """Its result, and a note of the time it took."""
     begin, number = time.perf_counter(), len(told["calls"])
     told["calls"].append([name, told["step"], None, None])
     with record_function("## %d" % number) if told["profiled"] else contextlib.nullcontext():

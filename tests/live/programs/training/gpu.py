@@ -131,10 +131,10 @@ class Trainer:
 
 
 def profiled(trainer, count):
-    """By name: the median of the range on the GPU; and the mean of what kernels took in it."""
+    """By name: the median of the range on the GPU; and the mean of the kernels' time in it."""
     ranges = Ranges(trainer.model)
     spans, kernels = {}, {}
-    # A GPU that has just been idle is faster than one that works all the time.
+    # A GPU that has just been idle is faster than a busy one.
     for _ in range(count):
         trainer.step()
     with profile(activities=[ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * CUDA) as profiler:

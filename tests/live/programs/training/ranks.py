@@ -18,7 +18,7 @@ tensor = torch.ones(4)
 
 
 class Slow(Dataset):
-    """Its only item comes when the file is there."""
+    """Its only item comes when the file exists."""
 
     def __len__(self):
         return 1
@@ -88,7 +88,7 @@ def lock():
 
 
 def stall():
-    """Until the file is there."""
+    """Waits until the file exists."""
     while not os.path.exists(sys.argv[1]):
         time.sleep(0.05)
 
@@ -119,7 +119,7 @@ def lose_gil():
 
 
 def save():
-    """A checkpoint where nobody takes it."""
+    """A checkpoint to a destination that nobody reads."""
     torch.save({"weight": tensor}, fifo())
     dist.barrier()
 
@@ -184,7 +184,7 @@ def grouped():
 
 
 def crossed():
-    """Each rank begins with another one of the groups."""
+    """Each rank begins with a different group."""
     dist.all_reduce(tensor, group=pairs[dist.get_rank()])
 
 
@@ -227,7 +227,7 @@ def leave():
 
 
 def take_place():
-    """What MPI and Slurm call a rank is not what torch calls it."""
+    """MPI's and Slurm's numbers of a rank are not torch's."""
     for name, others in (("RANK", ("OMPI_COMM_WORLD_RANK", "SLURM_PROCID")),
                          ("WORLD_SIZE", ("OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"))):
         for other in others:

@@ -59,7 +59,7 @@ class Worker:
 
 def main():
     ray._private.services.get_node = find
-    # What workers print stays in their logs: only our own lines come to stdout.
+    # The workers' output stays in their logs: only our own lines come to stdout.
     ray.init(num_cpus=4, include_dashboard=False, logging_level="ERROR", log_to_driver=False,
              object_store_memory=100 << 20, _temp_dir=sys.argv[3])
     others = [Other.remote() for _ in range(2)]

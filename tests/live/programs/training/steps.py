@@ -48,7 +48,7 @@ class Model(nn.Module):
         super().__init__()
         self.embed = nn.Embedding(20, WIDTH)
         self.blocks = nn.ModuleList([Block(), Block()])
-        self.blocks.append(self.blocks[0])  # one is there twice
+        self.blocks.append(self.blocks[0])  # the same block twice
         self.rnn = nn.GRUCell(WIDTH, WIDTH)
         self.kept = Block()
         self.head = nn.Linear(WIDTH, 20)

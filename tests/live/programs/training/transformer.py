@@ -45,7 +45,7 @@ class Transformer(nn.Module):
 
 
 class Times:
-    """How long calls of modules had a processor, told by hooks: how long they waited for one is luck."""
+    """CPU times of calls of modules, by hooks: the wait for a processor is luck."""
 
     def __init__(self, model):
         self.names = {module: "model." + name if name else "model"
