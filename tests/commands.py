@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All commands, in the order of the help: what each must have is tested by these names."""
+"""All commands, in the order of the help. Tests check the parts of each command by these names."""
 
 COMMANDS = [
     "debug",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Lists of the tests that may be skipped (skips.txt) or run twice (quarantine.txt), with the reasons.
 
-A line of both is `A | B`, with `*` for any text; empty lines and those that begin with # say nothing.
+A line of both is `A | B`, with `*` for any text; empty lines and lines that begin with # are ignored.
 """
 
 import os
@@ -25,7 +25,7 @@ def rows(name):
 
 
 def matches(pattern, text):
-    """Whether a text is what a pattern with `*` describes."""
+    """True if a text matches a pattern with `*`."""
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.S) is not None
 
 
@@ -40,12 +40,12 @@ def quarantine():
 
 
 def listed(reason):
-    """The same reason as the list has it, without what differs between tests."""
+    """The reason as in the list, without the parts that differ between tests."""
     return next((text.replace("*", "…") for _, text in skips() if matches(text, reason)), reason)
 
 
 def wrong_skip(reason, strict):
-    """What is wrong with a skip for that reason, or None. @strict: what CI has may not be missing."""
+    """The fault of a skip for that reason, or None. @strict: tools that CI has may not be missing."""
     provider = next((provider for provider, listed in skips() if matches(listed, reason)), None)
     if not provider:
         return "this reason is not in tests/skips.txt"

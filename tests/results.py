@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each part of a test run counts, for the closing line of tests/tools/check.
+"""Counts of each part of a test run, for the closing line of tests/tools/check.
 
 A part writes one file into the folder $PROBING_RESULTS; without that variable, nothing."""
 
@@ -8,16 +8,16 @@ import json
 import os
 import pathlib
 
-# Not for what a test starts: it would count, too.
+# Not inherited by processes of a test: they would count too.
 FOLDER = os.environ.pop("PROBING_RESULTS", None)
 
 
 class Counts:
-    """How many tests passed, the names of those that failed, and how many were skipped for which reason."""
+    """Number of passed tests, names of the failed ones, and number of skipped ones by reason."""
 
     def __init__(self):
         self.passed, self.failed, self.skipped = 0, [], collections.Counter()
-        self.again = []  # names of those that failed, and were run again
+        self.again = []  # names of failed tests that were run again
 
     def add(self, other):
         self.passed += other.passed
@@ -26,7 +26,7 @@ class Counts:
         self.again += other.again
 
     def write(self, part):
-        """Keeps them for whoever started this part."""
+        """Stores them for the caller of this part."""
         if FOLDER:
             path = pathlib.Path(FOLDER) / ("%s-%d.json" % (part, os.getpid()))
             path.write_text(json.dumps(vars(self)), encoding="utf-8")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run of the live tests counts as, beyond what pytest says: no test is skipped for a reason
-that is not listed, and a failure may be tried again only where that is listed.
+"""The result of a run of the live tests, beyond pytest's: no test is skipped for a reason that is not
+listed, and a failure may be tried again only where that is listed.
 
 $PROBING_REPEAT says which: `quarantined` (tests/quarantine.txt), `all`, or none if it is not set. If
 more fail than a busy machine explains, none may.
@@ -20,8 +20,8 @@ COUNTS = results.Counts()
 
 
 def skip_without_tool(call):
-    """Makes a test that failed since a program is not there, which tests/skips.txt lists as one that may
-    be missing, a skipped one. To be called before the report is made."""
+    """Makes a failed test a skipped one, if it failed since a program is missing that tests/skips.txt
+    lists as optional. Call it before the report is made."""
     error = call.excinfo and call.excinfo.value
     if isinstance(error, FileNotFoundError) and isinstance(error.filename, (str, os.PathLike)):
         reason = "%s is not installed" % os.path.basename(error.filename)
@@ -45,7 +45,7 @@ def note(report):
 
 
 def status(exitstatus):
-    """The exit status of the run, whose counts are kept; those that are run again count then."""
+    """The exit status of the run, after storing its counts; tests that are run again count then."""
     if len(FAILED) > FEW:
         FAILED.update(dict.fromkeys(FAILED, False))
     COUNTS.failed = [test for test, again in FAILED.items() if not again] + \
@@ -58,7 +58,7 @@ def status(exitstatus):
 
 
 def lines():
-    """What to say at the end."""
+    """The closing lines."""
     for test, reason, wrong in SKIPPED:
         yield "MUST NOT BE SKIPPED: %s: %s: %s" % (test, reason, wrong)
     for test, again in FAILED.items():

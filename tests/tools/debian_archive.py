@@ -17,7 +17,7 @@ LOADER = {"amd64": "ld-linux-x86-64.so.2", "arm64": "ld-linux-aarch64.so.1"}
 
 
 class Failure(Exception):
-    """Something could not be had; the text says what and why."""
+    """A package is not available; the text has the reason."""
 
 
 def run(argv, **options):
@@ -66,7 +66,7 @@ def mirror():
 
 
 class Suite:
-    """One suite for one architecture, its apt lists kept under `cache`."""
+    """One suite for one architecture, with its apt lists below `cache`."""
 
     def __init__(self, cache, name, architecture, sources=False):
         self.name = name
@@ -117,8 +117,8 @@ Dir::Etc::preferencesparts "/dev/null";
         return config
 
     def _plan(self, command, packages):
-        """The file names of what a command would download from nothing: apt
-        leaves out what an interrupted run has already brought."""
+        """The file names of a command's complete download: apt leaves out files that an interrupted run
+        has already brought."""
         nothing = self.folder / "nothing"
         (nothing / "partial").mkdir(parents=True, exist_ok=True)
         plan = run([*command, "-o", f"Dir::Cache::archives={nothing}", "--print-uris", *packages],

@@ -24,7 +24,7 @@ AARCH64_SYSROOT := $(or $(PROBING_TEST_INTERPRETERS),/var/cache/probing-test-int
 AARCH64_MAKE = tests/tools/aarch64-vm --print-cross-flags | tr '\n' '\0' | \
 	xargs -0 $(MAKE) --no-print-directory O=$(AARCH64_O) SAN= \
 	CFLAGS='-O2 -g -mbranch-protection=standard'
-# What needs nothing of the kernel runs in an emulated process too.
+# Tests without special needs of the kernel run in an emulated process too.
 PURE_TESTS := $(addprefix $(AARCH64_O)/tests/unit/,test_cache test_cfi test_cfi_format \
 	test_cfi_hostile test_core test_json test_options test_render test_snapshot test_text)
 
@@ -35,7 +35,7 @@ check-aarch64-units: ## build for aarch64 and run the unit tests that need no ke
 		qemu-aarch64-static -L $(AARCH64_SYSROOT) $$t >$$t.log 2>&1 || { cat $$t.log; exit 1; }; \
 		printf 'aarch64 %s: ' $${t##*/}; sed -n 's/^\[  PASSED  \] //p' $$t.log; done
 
-# Only where all of this is there already: nobody needs it to build or test on his machine.
+# Only if all of this is installed already: building and testing here does not need it.
 .PHONY: check-aarch64-if-there
 check-aarch64-if-there:
 	$(Q)+command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64-static >/dev/null && \
