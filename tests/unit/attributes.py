@@ -2,9 +2,9 @@
 """Objects of random classes for test_attributes.c, for every CPython since 3.4: prints each one's
 class, address and attributes, then "end", and waits.  OBJECTS and SEED come from the environment.
 
-The attributes are told one a line, in hexadecimal: "D NAME ADDRESS" of what is in __dict__, in its
-order, then "S NAME ADDRESS REPR" of slots and members, sorted.  What is set is kept in a model
-beside the object, so that only some of them have ever been asked for their __dict__."""
+The attributes are printed one a line, in hexadecimal: "D NAME ADDRESS" for __dict__, in its order, then "S
+NAME ADDRESS REPR" for slots and members, sorted. The values set are kept in a model beside the object, so
+that only some of them have ever been asked for their __dict__."""
 
 import os
 import random

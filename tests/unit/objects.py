@@ -5,7 +5,7 @@ the text of what has a form of its own."""
 
 import sys
 
-# Each part is run by itself, so that a version leaves out only what it cannot have.
+# Each part is run by itself, so that a version leaves out only the parts that it lacks.
 DEFINITIONS = r"""
 import array, collections, collections.abc, datetime, functools, importlib, itertools, os
 import fractions, pathlib, re, signal, socket, struct, sys, threading, time, types, weakref
