@@ -17,8 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("lint", "live", "tools")]
 
 import terminal_svg  # noqa: E402
+from environment import wait_until  # noqa: E402
 from terminal import Terminal  # noqa: E402
-from test_docs import BINARY, Program, needs_binary, normal, skip_other_python  # noqa: E402
+from test_docs import BINARY, PYTHON, Program, needs_binary, normal, skip_other_python  # noqa: E402
 
 # The picture is of a thread that runs: it is looked at until it is at that place.
 TRIES = 200
@@ -68,13 +69,18 @@ def test_picture_is_what_is_printed():
 
 @needs_binary
 def test_picture_of_top():
-    """Its columns are those of now, and its functions those of the demo."""
+    """Its columns are those of now, and its functions those of the example."""
     lines = [text for text, _ in terminal_svg.text_of((ROOT / "docs/images/top.svg").read_text())]
-    with Program("docs/demo.py") as program:
-        now = subprocess.run([str(BINARY), str(program.pid), "top", "-b", "-n", "1", "-i", "500ms"],
-                             capture_output=True, text=True, check=True).stdout.split("\n")
-    assert lines[0].endswith(" top") and lines[1].endswith("python3 docs/demo.py")
-    assert lines[4] == now[3] and any("Trainer.forward " in line for line in lines[5:])
+    with subprocess.Popen(["python3", "docs/examples/train.py"], executable=PYTHON, cwd=ROOT) as program:
+        try:
+            wait_until(lambda: "train_step" in subprocess.run([str(BINARY), str(program.pid), "dump"], text=True,
+                                                              capture_output=True, check=False).stdout)
+            now = subprocess.run([str(BINARY), str(program.pid), "top", "-b", "-n", "1", "-i", "500ms"],
+                                 capture_output=True, text=True, check=True).stdout.split("\n")
+        finally:
+            program.kill()
+    assert lines[0].endswith(" top") and lines[1].endswith("python3 docs/examples/train.py")
+    assert lines[4] == now[3] and any("Model.forward " in line for line in lines[5:])
     assert re.sub(r"[\d.]+ m?s", "T", lines[3].partition(" · cost")[0]) == \
         re.sub(r"[\d.]+ m?s", "T", now[2].partition(" · cost")[0])
 

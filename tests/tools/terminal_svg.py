@@ -8,23 +8,24 @@ that a new colour is not lost. The result depends on nothing but the text.
 import html
 import re
 
-# ANSI parameter → (CSS class, style)
+# ANSI parameter → (CSS class, colour on a light page, on a dark one, more)
 STYLES = {
-    "32": ("run", "fill:#7ee787"),
-    "1;33": ("gil", "fill:#f2cc60;font-weight:bold"),
-    "31": ("bad", "fill:#ff7b72"),
-    "36": ("func", "fill:#79c0ff"),
-    "2": ("dim", "fill:#8b949e"),
-    "1": ("command", "fill:#ffffff;font-weight:bold"),
+    "32": ("run", "#116329", "#7ee787", ""),
+    "1;33": ("gil", "#7d4e00", "#f2cc60", ";font-weight:bold"),
+    "31": ("bad", "#a40e26", "#ff7b72", ""),
+    "36": ("func", "#0550ae", "#79c0ff", ""),
+    "2": ("dim", "#59636e", "#8b949e", ""),
+    "1": ("command", "#000000", "#ffffff", ";font-weight:bold"),
 }
 COLUMN, LINE, MARGIN, BAR = 8.4, 18, 16, 30
 
 HEAD = """<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" \
 viewBox="0 0 {width:.0f} {height}" role="img" aria-label="{label}">
 <!-- SPDX-License-Identifier: GPL-3.0-or-later -->
-<style>text{{font:14px ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace;fill:#c9d1d9;\
-white-space:pre}}{styles}</style>
-<rect width="100%" height="100%" rx="8" fill="#0d1117"/>
+<style>text{{font:14px ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace;fill:#1f2328;\
+white-space:pre}}rect{{fill:#f6f8fa}}{light}@media(prefers-color-scheme:dark){{text{{fill:#c9d1d9}}\
+rect{{fill:#0d1117}}{dark}}}</style>
+<rect width="100%" height="100%" rx="8"/>
 <circle cx="20" cy="18" r="6" fill="#ff5f56"/><circle cx="40" cy="18" r="6" fill="#ffbd2e"/>\
 <circle cx="60" cy="18" r="6" fill="#27c93f"/>
 """
@@ -54,8 +55,9 @@ def drawn(line):
 def draw(text, label):
     lines = text.rstrip("\n").split("\n")
     columns = max(len(re.sub(r"\033\[[\d;]*m", "", line)) for line in lines)
-    styles = "".join(".%s{%s}" % style for style in STYLES.values())
-    svg = HEAD.format(width=columns * COLUMN + 2 * MARGIN, label=html.escape(label), styles=styles,
+    light = "".join(".%s{fill:%s%s}" % (name, light, more) for name, light, _, more in STYLES.values())
+    dark = "".join(".%s{fill:%s}" % (name, dark) for name, _, dark, _ in STYLES.values())
+    svg = HEAD.format(width=columns * COLUMN + 2 * MARGIN, label=html.escape(label), light=light, dark=dark,
                       height=BAR + MARGIN + len(lines) * LINE + MARGIN // 2)
     for number, line in enumerate(lines):
         svg += '<text x="%d" y="%d" xml:space="preserve">%s</text>\n' % (
