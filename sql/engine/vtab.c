@@ -3,6 +3,7 @@
  * The virtual table module of all tables: turns a spec into a declaration, constraints into keys,
  * and pages of rows into SQLite's values.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -462,6 +463,21 @@ struct prb_error *prb_vtab_register(struct prb_session *session)
 
 /* Keys for scans */
 
+/*
+ * The type of a key, SQLITE_INTEGER also for an integer as text. sqlite3_value_numeric_type() locks
+ * the value's connection since SQLite 3.53, and a copied value has none.
+ */
+static int key_type(sqlite3_value *value)
+{
+	int type = sqlite3_value_type(value);
+	char text[24];
+
+	if (type != SQLITE_TEXT)
+		return type;
+	snprintf(text, sizeof(text), "%lld", (long long)sqlite3_value_int64(value));
+	return strcmp(text, (const char *)sqlite3_value_text(value)) ? type : SQLITE_INTEGER;
+}
+
 static const sqlite3_value *key_value(const struct prb_scan *scan, unsigned column)
 {
 	for (unsigned i = 0; i < scan->key_count; i++)
@@ -483,7 +499,7 @@ void prb_scan_range(const struct prb_scan *scan, unsigned column, double *from, 
 	for (unsigned i = 0; i < scan->key_count; i++) {
 		const struct prb_key *key = &scan->keys[i];
 		sqlite3_value *value = (sqlite3_value *)key->value;
-		int type = value ? sqlite3_value_numeric_type(value) : SQLITE_NULL;
+		int type = value ? key_type(value) : SQLITE_NULL;
 
 		if (key->column != column || (type != SQLITE_INTEGER && type != SQLITE_FLOAT))
 			continue;
@@ -498,7 +514,7 @@ bool prb_scan_key_integer(const struct prb_scan *scan, unsigned column, int64_t 
 {
 	sqlite3_value *value = (sqlite3_value *)key_value(scan, column);
 
-	if (!value || sqlite3_value_numeric_type(value) != SQLITE_INTEGER)
+	if (!value || key_type(value) != SQLITE_INTEGER)
 		return false;
 	*ret = sqlite3_value_int64(value);
 	return true;
