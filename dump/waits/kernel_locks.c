@@ -14,6 +14,8 @@
 enum {
 	MUTEX_CONTENDED = 2, /* glibc: the lock word while a thread waits */
 	MUTEX_KINDS = 0x3ff, /* all possible bits of __kind */
+	JOINABLE = 2,	     /* glibc 2.43: the state of a thread that has not ended */
+	TID_BEFORE = 1024,   /* the tid is at most so many bytes before that state */
 };
 
 struct mutex { /* the beginning of glibc's struct __pthread_mutex_s on 64-bit machines */
@@ -115,6 +117,35 @@ static pid_t word_owner(struct prb_wait_context *c, uint64_t address, struct prb
 	return (pid_t)(word & FUTEX_TID_MASK);
 }
 
+/*
+ * The thread with its state at @p address, or 0. In struct pthread, the tid follows the links of
+ * glibc's list of stacks, and the next entry points back to them.
+ */
+static pid_t thread_of_state(struct prb_wait_context *c, uint64_t address, struct prb_str *s)
+{
+	const uint64_t start = (address - TID_BEFORE) & ~7ULL;
+	struct {
+		uint64_t next, previous;
+		int32_t tid;
+	} part;
+	unsigned char before[TID_BEFORE];
+
+	if (address < TID_BEFORE ||
+	    !prb_wait_ok(s, prb_mem_read(c->mem, start, before, sizeof(before))))
+		return 0;
+	for (size_t at = 0; at + sizeof(part) <= sizeof(before); at += 8) {
+		uint64_t back;
+
+		memcpy(&part, before + at, sizeof(part));
+		if (part.tid > 0 && part.tid <= (int32_t)FUTEX_TID_MASK && part.next &&
+		    !(part.next & 7) &&
+		    prb_wait_ok(s, prb_mem_read_u64(c->mem, part.next + sizeof(back), &back)) &&
+		    back == start + at)
+			return part.tid;
+	}
+	return 0;
+}
+
 void prb_describe_futex(struct prb_wait_context *c, const struct prb_task *task,
 			struct prb_wait *wait, struct prb_str *s)
 {
@@ -123,7 +154,7 @@ void prb_describe_futex(struct prb_wait_context *c, const struct prb_task *task,
 	int command = (int)task->args[1] & FUTEX_CMD_MASK;
 	bool shared = !(task->args[1] & FUTEX_PRIVATE_FLAG);
 	bool inherits = command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2;
-	pid_t owner = 0;
+	pid_t owner = 0, ends = 0;
 
 	wait->futex = task->args[0];
 	if (inherits)
@@ -132,9 +163,12 @@ void prb_describe_futex(struct prb_wait_context *c, const struct prb_task *task,
 		owner = mutex_owner(c, wait->futex, s);
 	wait->owner = find_thread(c, owner, &thread);
 
-	/* pthread_join() waits until the kernel clears the thread's tid in memory. */
-	if (!inherits && !owner && shared && expected > MUTEX_CONTENDED &&
-	    expected != (uint32_t)task->tid && find_thread(c, (pid_t)expected, &thread))
+	/* pthread_join() waits until the kernel clears the thread's tid in memory, or its state. */
+	if (!inherits && !owner && shared && expected > MUTEX_CONTENDED)
+		ends = (pid_t)expected;
+	else if (command == FUTEX_WAIT_BITSET && shared && expected == JOINABLE)
+		ends = thread_of_state(c, wait->futex, s);
+	if (ends && ends != task->tid && find_thread(c, ends, &thread))
 		prb_str_printf(s, "the end of thread %s", prb_str_text(&thread));
 	else if (wait->owner)
 		prb_str_printf(s, "a lock held by %s", prb_str_text(&thread));
