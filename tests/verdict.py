@@ -48,13 +48,14 @@ def status(exitstatus):
     """The exit status of the run, after storing its counts; tests that are run again count then."""
     if len(FAILED) > FEW:
         FAILED.update(dict.fromkeys(FAILED, False))
-    COUNTS.failed = [test for test, again in FAILED.items() if not again] + \
+    again = exitstatus == 1 and all(FAILED.values()) and not SKIPPED
+    COUNTS.failed = ([] if again else list(FAILED)) + \
         ["%s: skipped: %s" % (test, reason) for test, reason, _ in SKIPPED]
-    COUNTS.again = [test for test, again in FAILED.items() if again]
+    COUNTS.again = list(FAILED) if again else []
     COUNTS.write("pytest")
     if exitstatus not in (0, 1) or not FAILED and not SKIPPED:
         return exitstatus
-    return ledgers.AGAIN if all(FAILED.values()) and not SKIPPED else 1
+    return ledgers.AGAIN if again else 1
 
 
 def lines():

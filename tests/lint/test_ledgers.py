@@ -13,6 +13,7 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
 import ledgers  # noqa: E402
+import results  # noqa: E402
 
 
 def template(node):
@@ -163,3 +164,14 @@ def test_what_is_run_again(tmp_path, text, repeat, status):
                     PROBING_QUARANTINE=str(tmp_path / "quarantine.txt"))
     assert code == status, out
     assert status != ledgers.AGAIN or "MAY BE RUN ONCE MORE" in out, out
+
+
+@pytest.mark.parametrize("text, failed, again", [
+    (FAILS, 0, 1),
+    (FAILS + skipping("it is Tuesday").replace("test_it", "test_that"), 2, 0),
+    (MANY % 11, 11, 0),
+])
+def test_only_what_is_run_again_counts_then(tmp_path, text, failed, again):
+    run(tmp_path, text, PROBING_REPEAT="all", PROBING_RESULTS=str(tmp_path))
+    counts = results.read(next(tmp_path.glob("*.json")))
+    assert (len(counts.failed), len(counts.again)) == (failed, again)

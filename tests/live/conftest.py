@@ -39,7 +39,7 @@ VERSIONS = [(3, minor) for minor in range(4, 16)]
 # On how many interpreters a test runs, at most; 0: on all that it is meant for.
 SAMPLE = int(os.environ.get("PROBING_SAMPLE", "0"))
 # Names of parameters that are interpreters, or depend on one.
-OF_INTERPRETERS = "interpreter|unforgiving|libc"
+OF_INTERPRETERS = "interpreter|unforgiving|libc|sleeping"
 # Seconds after which a test has hung: the slowest takes some 60. The long forms have no limit.
 HUNG = 0 if os.environ.get("PROBING_LONG") else 400
 
@@ -99,7 +99,7 @@ def name_missing_ones(items):
     for item in items:
         for number, mark in enumerate(item.own_markers):
             said = str(mark.kwargs.get("reason", ""))
-            if mark.name == "skip" and re.match(r"got empty parameter set \['(%s)'" % OF_INTERPRETERS, said):
+            if mark.name == "skip" and re.match(r"got empty parameter set (for \(|\[')(%s)\b" % OF_INTERPRETERS, said):
                 item.own_markers[number] = pytest.mark.skip(
                     reason="no interpreter of this kind here: 'make test-interpreters' gets some").mark
 

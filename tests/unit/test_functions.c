@@ -25,6 +25,10 @@ static int set_up(void **state)
 	sqlite3 *db;
 
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+#ifdef SQLITE_DBCONFIG_FP_DIGITS
+	/* Before SQLite 3.52, a number had no more digits as text. */
+	sqlite3_db_config(db, SQLITE_DBCONFIG_FP_DIGITS, 15, NULL);
+#endif
 	assert_null(prb_functions_register(db, &host));
 	assert_int_equal(
 		sqlite3_exec(db,

@@ -12,7 +12,7 @@ import support
 from conftest import PROGRAMS
 from environment import OK
 from files_support import (  # noqa: F401 (fixtures)
-    AS_USER, PYTHON, USER, folder, give, needs_root, theirs)
+    AS_USER, PYTHON, USER, folder, give, needs_root, theirs, write)
 
 pytestmark = needs_root
 EVIL = b"\x1b]0;owned\x07\x1b[2J\xe2\x80\xae"
@@ -146,7 +146,8 @@ def test_a_user_records_for_itself(probing, theirs, newest):
     """The folder of a process belongs to the user that the process runs as."""
     if not os.access(support.BINARY, os.X_OK) or str(newest.exe).startswith("/root"):
         pytest.skip("needs root, subprocess with user= (3.9), and a Python that every user may run")
-    with support.Program([PYTHON, PROGRAMS / "crashing.py"], env={"HOME": "/"}, **AS_USER) as process:
+    program = write(theirs / "crashing.py", (PROGRAMS / "crashing.py").read_bytes())
+    with support.Program([PYTHON, program], env={"HOME": "/"}, **AS_USER) as process:
         assert process.line() == "ready"
         assert probing(process.pid, "inject", "-c", "-D", "crash.folder=%s/crashes" % theirs).code == OK
         die(process)

@@ -540,7 +540,7 @@ def test_no_prompt_without_a_terminal(probing):
 # Dialects of other databases
 
 @pytest.mark.parametrize("sql, hint", [
-    ("SELECT percentile(tid, 0.5) FROM python.threads", "write percentile_cont(column, 0.9)"),
+    ("SELECT approx_percentile(tid, 0.5) FROM python.threads", "write approx_quantile(column, 0.9)"),
     ("SELECT QUANTILE(tid, 0.5) FROM python.threads", "write percentile_cont(column, 0.9)"),
     ("SELECT count(*) FROM python.threads GROUP BY ROLLUP(name)", "a second SELECT"),
     ("SELECT DISTINCT ON (name) name FROM python.threads", "write GROUP BY the column"),
