@@ -223,8 +223,9 @@ static struct prb_error *check_module(struct prb_search *s, const struct prb_typ
 	return err ? err : prb_search_needs_code(s, "the module's __getattr__ is code");
 }
 
+/* *of_class: what was found is no part of the object. */
 static struct prb_error *find_in_instance(struct prb_search *s, const struct prb_type *type,
-					  const char *name)
+					  const char *name, bool *of_class)
 {
 	const struct prb_type *owner = NULL;
 	uint64_t object = s->object, found, getter;
@@ -246,7 +247,8 @@ static struct prb_error *find_in_instance(struct prb_search *s, const struct prb
 	if (!prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		return err;
 	/* A slot that is not set has no other value. */
-	if (found && !prb_repr_is(s->r, found, "member_descriptor"))
+	*of_class = found && !prb_repr_is(s->r, found, "member_descriptor");
+	if (*of_class)
 		return take_from_class(s, type, name, found);
 	PRB_TRY(check_module(s, type, object));
 	return no_attribute(s, type, name);
@@ -254,7 +256,7 @@ static struct prb_error *find_in_instance(struct prb_search *s, const struct prb
 
 /* A class has what its MRO has; its own class comes first with what decides. */
 static struct prb_error *find_in_class(struct prb_search *s, const struct prb_type *meta,
-				       const char *name)
+				       const char *name, bool *of_class)
 {
 	const struct prb_type *owner = NULL;
 	uint64_t found, own, object = s->object;
@@ -277,21 +279,34 @@ static struct prb_error *find_in_class(struct prb_search *s, const struct prb_ty
 			return NULL;
 		return take_from_class(s, self, name, own);
 	}
+	*of_class = found;
 	return found ? take_from_class(s, meta, name, found) : no_attribute(s, meta, name);
 }
 
-void prb_search_hide(struct prb_search *s)
+static void hide(struct prb_search *s)
 {
 	s->object = 0;
 	s->type = "hidden";
+	prb_str_truncate(&s->value, 0);
 	prb_str_puts(&s->value, PRB_REPR_HIDDEN);
+}
+
+struct prb_error *prb_search_hidden(struct prb_search *s, bool *ret)
+{
+	struct prb_type *type;
+
+	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));
+	*ret = prb_repr_hides_all(s->r, type);
+	if (*ret)
+		hide(s);
+	return NULL;
 }
 
 struct prb_error *prb_search_attribute(struct prb_search *s, const char *name)
 {
 	struct prb_type *type;
+	bool done, hidden, of_class = false;
 	uint64_t found = 0;
-	bool done;
 
 	PRB_TRY(prb_search_of_frame(s, name, &done));
 	if (done)
@@ -305,11 +320,14 @@ struct prb_error *prb_search_attribute(struct prb_search *s, const char *name)
 			return NULL;
 		}
 	}
+	hidden = prb_repr_hides_all(s->r, type);
 	if (type->flags & PRB_PY_TYPE)
-		return find_in_class(s, type, name);
-	if (prb_repr_hides(s->r, type, s->object, name)) {
-		prb_search_hide(s);
-		return NULL;
-	}
-	return find_in_instance(s, type, name);
+		PRB_TRY(find_in_class(s, type, name, &of_class));
+	else if (hidden || !prb_repr_hides(s->r, type, s->object, name))
+		PRB_TRY(find_in_instance(s, type, name, &of_class));
+	else
+		hidden = true;
+	if (hidden && !of_class)
+		hide(s);
+	return NULL;
 }

@@ -56,9 +56,9 @@ struct prb_error *prb_search_name(struct prb_search *s, const char *name) PRB_MU
 
 /* attribute.c */
 struct prb_error *prb_search_attribute(struct prb_search *s, const char *name) PRB_MUST_CHECK;
+/** True, and found, if the class of the object hides all that it keeps. */
+struct prb_error *prb_search_hidden(struct prb_search *s, bool *ret) PRB_MUST_CHECK;
 /** A class attribute along the MRO, also of Python's own types; 0 if there is none. */
-/** Marks the value as hidden by the class of the object. */
-void prb_search_hide(struct prb_search *s);
 struct prb_error *prb_search_class(struct prb_search *s, const struct prb_type *type,
 				   const char *name, uint64_t *ret,
 				   const struct prb_type **owner) PRB_MUST_CHECK;

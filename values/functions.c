@@ -72,6 +72,9 @@ struct prb_error *prb_search_len(struct prb_search *s)
 	int64_t length = 0;
 	bool known = false;
 
+	PRB_TRY(prb_search_hidden(s, &known));
+	if (known)
+		return NULL;
 	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));
 	if (type->flags & PRB_PY_HEAP_TYPE)
 		PRB_TRY(prb_search_class(s, type, "__len__", &method, NULL));
@@ -182,7 +185,11 @@ struct prb_error *prb_search_vars(struct prb_search *s)
 	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));
 	if (type->flags & PRB_PY_TYPE) {
 		struct prb_type *self;
+		bool hidden;
 
+		PRB_TRY(prb_search_hidden(s, &hidden));
+		if (hidden)
+			return NULL;
 		PRB_TRY(prb_repr_type(s->r, s->object, &self));
 		PRB_TRY(prb_repr_class_dict(s->r, self, &dict));
 		s->object = dict ? dict : s->object;

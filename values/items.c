@@ -51,14 +51,12 @@ struct prb_error *prb_search_text_item(struct prb_search *s, const char *key)
 	struct prb_type *type;
 	bool done, kept;
 
-	PRB_TRY(prb_known_column(s, key, &done));
+	PRB_TRY(prb_search_hidden(s, &done));
+	if (!done)
+		PRB_TRY(prb_known_column(s, key, &done));
 	if (done)
 		return NULL;
 	PRB_TRY(find_container(s, &type, &kept));
-	if (prb_repr_hides_content(s->r, type)) {
-		prb_search_hide(s);
-		return NULL;
-	}
 	if (!(type->flags & PRB_PY_DICT))
 		return no_index(s, type, "text");
 
@@ -158,13 +156,12 @@ static struct prb_error *take_from_deque(struct prb_search *s, int64_t index)
 struct prb_error *prb_search_number_item(struct prb_search *s, int64_t number)
 {
 	struct prb_type *type;
-	bool kept;
+	bool hidden, kept;
 
-	PRB_TRY(find_container(s, &type, &kept));
-	if (prb_repr_hides_content(s->r, type)) {
-		prb_search_hide(s);
+	PRB_TRY(prb_search_hidden(s, &hidden));
+	if (hidden)
 		return NULL;
-	}
+	PRB_TRY(find_container(s, &type, &kept));
 	if (type->flags & (PRB_PY_LIST | PRB_PY_TUPLE))
 		return take_item(s, type, number);
 	if (prb_type_is(type, "collections.deque"))

@@ -181,7 +181,7 @@ static struct prb_error *read_part(struct prb_parts *parts, const struct prb_par
 	if (wanted->part == PRB_PART_TEXT) {
 		parts->answer.kind = PRB_PART_WORDS;
 		PRB_TRY(prb_repr_type_of(&parts->repr, wanted->object, &type));
-		if (prb_repr_hides_content(&parts->repr, type)) {
+		if (prb_repr_hides_all(&parts->repr, type)) {
 			prb_str_puts(&parts->answer.text, PRB_REPR_HIDDEN);
 			return NULL;
 		}

@@ -93,14 +93,19 @@ struct prb_error *prb_repr_handle_dict(struct prb_repr *r, uint64_t object,
 static struct prb_error *put_view(struct prb_repr *r, uint64_t object, struct prb_type *type,
 				  enum form form)
 {
+	struct prb_type *its;
 	uint64_t dict;
 
 	PRB_TRY(prb_repr_member(r, object, 0, &dict));
+	PRB_TRY(prb_repr_type_of(r, dict, &its));
 	if (!prb_repr_enter(r, object, "..."))
 		return NULL;
 	PRB_TRY(prb_repr_put_name(r, type));
 	prb_str_puts(r->out, "([");
-	PRB_TRY(put_entries(r, dict, form));
+	if (prb_repr_hides_all(r, its))
+		prb_str_puts(r->out, PRB_REPR_HIDDEN);
+	else
+		PRB_TRY(put_entries(r, dict, form));
 	prb_str_puts(r->out, "])");
 	prb_repr_leave(r);
 	return NULL;

@@ -3,13 +3,13 @@
  * Attributes that the class of an object leaves out of its repr(): passwords and the like. The
  * fields of dataclasses, of attrs and of pydantic's models say so, each in a place of its own;
  * pydantic's SecretStr and its like have a method that gives the value away, by which all of them
- * is hidden. No code runs.
+ * is hidden, whatever else they are derived from. No code runs.
  */
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/core/repr_private.h"
+#include "python/repr/core/handlers.h"
 
 enum { MAX_FIELDS = 1000 };
 
@@ -76,7 +76,16 @@ static const struct prb_known_class {
 	bool url; /* hidden only if it has a user's name or password */
 } known[] = {{"Secret", {"_value"}, false}, {"URL", {"_url", "_components"}, true}};
 
-/* Its bases: a known class, or a C class, whose value is in no attribute. */
+/* A class of C, whose objects have a value that is no attribute. Some are heap types, too, and keep
+ * the module in tp_name; classes of Python do not. */
+static bool has_content(const struct prb_type *type)
+{
+	if (type->flags & PRB_PY_HEAP_TYPE)
+		return strchr(type->name, '.');
+	return !prb_type_is(type, "object");
+}
+
+/* Its bases: a known class, or a C class. */
 static struct prb_error *look_at_classes(struct prb_repr *r, struct prb_type *type)
 {
 	uint64_t mro[PRB_MRO_MAX], module;
@@ -86,7 +95,7 @@ static struct prb_error *look_at_classes(struct prb_repr *r, struct prb_type *ty
 	PRB_TRY(prb_repr_mro(r, type, mro, &count));
 	for (size_t i = 0; i < count; i++) {
 		PRB_TRY(prb_repr_type(r, mro[i], &one));
-		if (!(one->flags & PRB_PY_HEAP_TYPE) && !prb_type_is(one, "object"))
+		if (has_content(one))
 			type->hides |= PRB_HIDES_CONTENT;
 		for (size_t j = 0; j < PRB_ARRAY_SIZE(known); j++) {
 			bool same = false;
@@ -115,7 +124,9 @@ static bool hides_any(struct prb_repr *r, struct prb_type *type)
 				type->hides |= PRB_HIDES_FIELDS;
 		if (has(r, type, "get_secret_value", &found))
 			type->hides |= PRB_HIDES_ALL;
-		prb_error_destroy(look_at_classes(r, type));
+		prb_auto_error struct prb_error *err = look_at_classes(r, type);
+		if (err) /* then it may have some */
+			type->hides |= PRB_HIDES_CONTENT;
 	}
 	return type->hides & (PRB_HIDES_FIELDS | PRB_HIDES_ALL) || type->known;
 }
@@ -142,12 +153,8 @@ bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, uint64_t object, 
 
 	if (!hides_any(r, type))
 		return false;
-	if (type->hides & PRB_HIDES_ALL) {
-		/* An attribute of the object, not of its class. */
-		prb_auto_error struct prb_error *err = prb_repr_attribute(r, object, name, &found);
-
-		return !err;
-	}
+	if (type->hides & PRB_HIDES_ALL)
+		return true;
 	for (size_t i = 0; type->known && i < PRB_ARRAY_SIZE(type->known->attributes); i++)
 		if (type->known->attributes[i] && !strcmp(type->known->attributes[i], name))
 			hidden = true;
@@ -160,9 +167,15 @@ bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, uint64_t object, 
 	return hidden;
 }
 
-bool prb_repr_hides_content(struct prb_repr *r, struct prb_type *type)
+bool prb_repr_hides_all(struct prb_repr *r, struct prb_type *type)
 {
-	unsigned all = PRB_HIDES_ALL | PRB_HIDES_CONTENT;
+	return hides_any(r, type) && type->hides & PRB_HIDES_ALL;
+}
 
-	return hides_any(r, type) && (type->hides & all) == all;
+struct prb_error *prb_repr_put_hidden(struct prb_repr *r, uint64_t object, struct prb_type *type)
+{
+	if (!(type->hides & PRB_HIDES_CONTENT))
+		return prb_repr_handle_default(r, object, type);
+	prb_str_puts(r->out, PRB_REPR_HIDDEN);
+	return NULL;
 }

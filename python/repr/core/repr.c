@@ -176,12 +176,10 @@ static struct prb_error *print(struct prb_repr *r, uint64_t object)
 	struct prb_type *type;
 
 	PRB_TRY(prb_repr_type_of(r, object, &type));
+	if (prb_repr_hides_all(r, type))
+		return prb_repr_put_hidden(r, object, type);
 	if (!type->handler)
 		PRB_TRY(resolve(r, type));
-	if (prb_repr_hides_content(r, type)) {
-		prb_str_puts(r->out, PRB_REPR_HIDDEN);
-		return NULL;
-	}
 	if (!r->max.marked || !prb_repr_is_custom(r, type))
 		return type->handler(r, object, type);
 	prb_custom_begin(r->out, object, type->address);

@@ -355,11 +355,15 @@ struct prb_error *prb_repr_put_frame(struct prb_repr *r, const struct prb_py_fra
 /* hidden.c */
 /** Shown in place of a value that its own class hides. */
 #define PRB_REPR_HIDDEN "<hidden>"
-/** True if the class leaves that attribute of its objects out of their repr(); false with
- * `secrets`. */
+/** True if the class leaves that attribute, which the object itself has, out of the repr() of its
+ * objects; false with `secrets`. */
 bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, uint64_t object, const char *name);
-/** As above, for the object's own content: the text of a str, the items of a list. */
-bool prb_repr_hides_content(struct prb_repr *r, struct prb_type *type);
+/** True if it hides all that its objects keep, whatever it is derived from: attributes, the text of
+ * a str, the items of a list. Every reader of values asks before it chooses by type how to read. */
+bool prb_repr_hides_all(struct prb_repr *r, struct prb_type *type);
+/** Prints such an object. */
+struct prb_error *prb_repr_put_hidden(struct prb_repr *r, uint64_t object,
+				      struct prb_type *type) PRB_MUST_CHECK;
 
 /* attributes.c */
 /** As prb_object_attributes(); whether it is torn is in r->torn. */
