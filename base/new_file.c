@@ -17,15 +17,56 @@
 #include "base/way.h"
 
 /* The owner of a link chose its destination, and may have guessed our name, as in /tmp. */
-static struct prb_error *check_owner(const char *path, const struct stat *link)
+static struct prb_error *refuse(const char *path, uid_t stranger)
 {
-	if (link->st_uid == geteuid() || link->st_uid == 0)
-		return NULL;
 	return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
 					       "%s is a symbolic link of user %u", path,
-					       (unsigned)link->st_uid),
+					       (unsigned)stranger),
 			      "nothing is written where another user's link leads; give another "
 			      "name");
+}
+
+static struct prb_error *check_owner(const char *path, const struct stat *link)
+{
+	return link->st_uid == geteuid() || !link->st_uid ? NULL : refuse(path, link->st_uid);
+}
+
+/* Where it stopped, which links may have led to. */
+static struct prb_error *refuse_way(const struct prb_way *way, const char *path)
+{
+	char link[64], folder[PATH_MAX];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", way->fd);
+	length = readlink(link, folder, sizeof(folder) - 1);
+	if (length <= 0)
+		return refuse(path, way->stranger);
+	folder[length] = '\0';
+	prb_auto_free char *full = prb_format("%s%s%s", folder, length > 1 ? "/" : "", way->name);
+	return full ? refuse(full, way->stranger) : prb_error_nomem();
+}
+
+/* The way to what is at @p path, or would be. Why else it leads nowhere is found when it is used.
+ */
+static struct prb_error *check_way(const char *path)
+{
+	struct prb_way way = {.fd = -1, .uid = geteuid(), .how = PRB_WAY_FOLLOW};
+	int rc = prb_way_go_all(&way, AT_FDCWD, path);
+	struct prb_error *err = rc && way.refused ? refuse_way(&way, path) : NULL;
+
+	prb_way_go(&way, -1);
+	return err;
+}
+
+/* All but the last part of it. */
+static struct prb_error *check_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	prb_auto_free char *folder = slash ? strndup(path, (size_t)(slash + 1 - path)) : NULL;
+
+	if (!slash)
+		return NULL;
+	return folder ? check_way(folder) : prb_error_nomem();
 }
 
 /* Replaces *path by the place that the link @p fd of that name leads to. */
@@ -47,43 +88,12 @@ static struct prb_error *follow(int fd, char **path)
 	return NULL;
 }
 
-/*
- * A link on the way, which another user may have put into a folder like /tmp. In a folder that only
- * its owner can change, as a home, it is the owner's word, as the folder is.
- */
-static struct prb_error *check_folder(const char *link, const char *folder)
-{
-	struct stat st, above;
-
-	if (lstat(link, &st) || !S_ISLNK(st.st_mode) || stat(folder, &above) ||
-	    prb_way_may_follow(&st, &above, geteuid()))
-		return NULL;
-	return check_owner(link, &st);
-}
-
-/* All but the last part of @p path. */
-static struct prb_error *check_folders(const char *path)
-{
-	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		prb_auto_free char *link = strndup(path, (size_t)(slash - path)), *folder = NULL;
-		const char *last = link ? strrchr(link, '/') : NULL;
-
-		if (last)
-			folder = strndup(link, last == link ? 1 : (size_t)(last - link));
-		else
-			folder = strdup(".");
-		if (!link || !folder)
-			return prb_error_nomem();
-		PRB_TRY(check_folder(link, folder));
-	}
-	return NULL;
-}
-
 struct prb_error *prb_new_file_check_way(const char *path)
 {
 	struct stat st;
 
-	PRB_TRY(*path ? check_folders(path) : NULL);
+	PRB_TRY(check_way(path));
+	/* The one that is named is never another's, not even where others on the way may be. */
 	return lstat(path, &st) || !S_ISLNK(st.st_mode) ? NULL : check_owner(path, &st);
 }
 
@@ -98,7 +108,7 @@ static struct prb_error *resolve(const struct prb_new_file *file, const char *pa
 	if (!at)
 		return prb_error_nomem();
 	for (int i = 0; i < LINKS; i++) {
-		PRB_TRY(*at ? check_folders(at) : NULL);
+		PRB_TRY(check_folder(at));
 		prb_auto_close int fd = open(at, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
 		if (fd >= 0 && fstat(fd, &st))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file The way to a folder, which may lead through one like /tmp, where any user can put a
- * symbolic link: only links of root, of the folder's user and of the only user that can write to
- * the link's folder are followed. Each part is opened below the one before, so nothing is checked
- * that is not used.
+ * symbolic link: only links of root and of the folder's user are followed and, unless that is root,
+ * of the only user that can write to the link's folder. So root uses and writes nothing behind a
+ * link of another user. Each part is opened below the one before, also behind links, so nothing is
+ * checked that is not used.
  *
  * Also for code in targets, and in one that crashes: nothing but system calls, by PRB_WAY_CALL,
  * which gives negative errno values.
@@ -35,17 +36,28 @@ enum prb_way_how {
 	PRB_WAY_MAKE = 4, /**< makes all that is missing, in folders of ours and ones like /tmp */
 };
 
+/** Not the one of a user namespace, to whom what the real one has is another's. */
+static inline bool prb_way_is_root(uid_t uid)
+{
+	struct stat st = {};
+
+	return !uid && !PRB_WAY_CALL(SYS_newfstatat, AT_FDCWD, "/", &st, 0) && !st.st_uid;
+}
+
 /** Whether a link that lies in the folder @p above is followed on the way to a folder of @p uid. */
 static inline bool prb_way_may_follow(const struct stat *link, const struct stat *above, uid_t uid)
 {
 	return link->st_uid == uid || !link->st_uid ||
-	       (above->st_uid == link->st_uid && !(above->st_mode & 022));
+	       (above->st_uid == link->st_uid && !(above->st_mode & 022) && !prb_way_is_root(uid));
 }
 
 struct prb_way {
 	int fd; /**< where we are */
 	uid_t uid;
 	unsigned how, links;
+	bool refused; /**< what is called `name` in `fd` is a link of `stranger` */
+	uid_t stranger;
+	const char *name;
 	char *next;	 /**< what is left, in text */
 	char text[4096]; /* PATH_MAX */
 	char link[4096];
@@ -79,8 +91,9 @@ static inline bool prb_way_may_make(const struct prb_way *way, bool last)
 		(st.st_mode & (S_ISVTX | 02)) == (S_ISVTX | 02));
 }
 
-/** Goes to where @p name leads, a link that is open as @p fd. */
-static inline int prb_way_follow(struct prb_way *way, const char *name, int fd)
+/** Goes to where @p name leads, the link @p st in @p above that is open as @p fd. */
+static inline int prb_way_follow(struct prb_way *way, const char *name, int fd,
+				 const struct stat *st, const struct stat *above)
 {
 	enum { LINKS = 40, PROC = 0x9fa0 };
 	size_t left = strlen(way->next) + 1;
@@ -91,13 +104,20 @@ static inline int prb_way_follow(struct prb_way *way, const char *name, int fd)
 		return -ELOOP;
 	if (PRB_WAY_CALL(SYS_fstatfs, fd, &system))
 		return -EIO;
-	if (system.f_type == PROC) { /* it leads where its text may not, as /proc/PID/root */
+	if (system.f_type ==
+	    PROC) { /* the kernel's, and its text may not say where, as /proc/PID/root */
 		int to = (int)PRB_WAY_CALL(SYS_openat, way->fd, name,
 					   O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 		if (to >= 0)
 			prb_way_go(way, to);
 		return to < 0 ? to : 0;
+	}
+	if (!prb_way_may_follow(st, above, way->uid)) {
+		way->refused = true;
+		way->stranger = st->st_uid;
+		way->name = name;
+		return -EPERM;
 	}
 	length = PRB_WAY_CALL(SYS_readlinkat, fd, "", way->link, sizeof(way->link) - 1);
 	if (length <= 0)
@@ -136,11 +156,38 @@ static inline int prb_way_step(struct prb_way *way, const char *name, bool last)
 		rc = -ENOTDIR;
 	else if (!rc && last && !(way->how & PRB_WAY_FOLLOW))
 		rc = -ELOOP;
-	else if (!rc && !prb_way_may_follow(&st, &above, way->uid))
-		rc = -EPERM;
 	else if (!rc)
-		rc = prb_way_follow(way, name, fd);
+		rc = prb_way_follow(way, name, fd, &st, &above);
 	PRB_WAY_CALL(SYS_close, fd);
+	return rc;
+}
+
+/** Goes as far as it can; way->fd is the caller's. */
+static inline int prb_way_go_all(struct prb_way *way, int at, const char *path)
+{
+	size_t length = strlen(path);
+	int rc;
+
+	if (!length || length >= sizeof(way->text))
+		return length ? -ENAMETOOLONG : -ENOENT;
+	memcpy(way->text, path, length + 1);
+	way->next = way->text;
+	rc = prb_way_begin(way, at);
+	while (!rc) {
+		char *name = way->next, *end, *after;
+
+		while (*name == '/')
+			name++;
+		for (end = name; *end && *end != '/';)
+			end++;
+		for (after = end; *after == '/';)
+			after++;
+		if (!*name)
+			return 0;
+		way->next = after;
+		*end = '\0';
+		rc = prb_way_step(way, name, !*after);
+	}
 	return rc;
 }
 
@@ -151,29 +198,10 @@ static inline int prb_way_step(struct prb_way *way, const char *name, bool last)
 static inline int prb_way_open(int at, const char *path, uid_t uid, unsigned how)
 {
 	struct prb_way way = {.fd = -1, .uid = uid, .how = how};
-	size_t length = strlen(path);
-	int rc;
+	int rc = prb_way_go_all(&way, at, path);
 
-	if (!length || length >= sizeof(way.text))
-		return length ? -ENAMETOOLONG : -ENOENT;
-	memcpy(way.text, path, length + 1);
-	way.next = way.text;
-	rc = prb_way_begin(&way, at);
-	while (!rc) {
-		char *name = way.next, *end, *after;
-
-		while (*name == '/')
-			name++;
-		for (end = name; *end && *end != '/';)
-			end++;
-		for (after = end; *after == '/';)
-			after++;
-		if (!*name)
-			return way.fd;
-		way.next = after;
-		*end = '\0';
-		rc = prb_way_step(&way, name, !*after);
-	}
+	if (!rc)
+		return way.fd;
 	prb_way_go(&way, -1);
 	return rc;
 }

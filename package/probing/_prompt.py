@@ -72,15 +72,22 @@ def keys(value):
 
 
 def is_led_astray(path):
-    """Whether another user's symbolic link is on the way: the rule of base/way.h."""
-    while path not in ("", "/"):
-        above = os.path.dirname(path)
-        if os.path.islink(path):
-            link, folder = os.lstat(path), os.stat(above or ".")
-            if link.st_uid not in (0, os.geteuid()) and (link.st_uid != folder.st_uid or folder.st_mode & 0o022):
-                return True
-        path = above
-    return False
+    """Whether another user's symbolic link is on the way, wherever links lead: the rule of base/way.h."""
+    at, left, links = "/", os.path.join(os.getcwd(), path).split("/")[::-1], 0
+    root = os.geteuid() == os.stat("/").st_uid == 0
+    while left and links < 40:
+        name = left.pop()
+        here = os.path.dirname(at) if name == ".." else os.path.join(at, name)
+        if name in ("", ".", "..") or not os.path.islink(here):
+            at = here if name not in ("", ".") else at
+            continue
+        link, folder = os.lstat(here), os.stat(at)
+        if link.st_uid not in (0, os.geteuid()) and (root or link.st_uid != folder.st_uid or folder.st_mode & 0o022):
+            return True
+        text, links = os.readlink(here), links + 1
+        at = "/" if text.startswith("/") else at
+        left += text.split("/")[::-1]
+    return bool(left)
 
 
 def history():

@@ -69,6 +69,7 @@ OTHERS = {
     ("inject", "--define"): "crash.folder: the target writes, with its own rights; test_crash_records.py",
     ("serve", "--cert"): READ, ("serve", "--key"): READ,
 }
+REFUSED = re.compile(rb"is a symbolic link of user %d|exists already|belongs to another user" % USER)
 PLACE = re.compile(r"\b(FILE|FOLDER|PATH|DIRS?|ADDR(ESS)?|SOCKET|K=V)\b")
 
 
@@ -112,6 +113,34 @@ def link_of_another(path, target):
     os.chown(path, USER, USER, follow_symlinks=False)
 
 
+def way_by_anothers_link(kind, folder, sticky, target):  # noqa: F811
+    """A folder that leads to the target, if a link of another user is followed."""
+    if kind == "folder of theirs":  # where nobody else may put a link
+        theirs = folder / "of-theirs"
+        theirs.mkdir()
+        link_of_another(theirs / "way", target)
+        os.chown(theirs, USER, USER)
+        return theirs / "way"
+    link_of_another(sticky / "way", target)
+    if kind == "direct":
+        return sticky / "way"
+    own = folder / "links"
+    own.mkdir()
+    text = sticky / "way" if kind == "link to it" else os.path.join("..", sticky.name, "way")
+    (own / "way").symlink_to(text)
+    return own / "way"
+
+
+def a_sticky_one(path):
+    path.mkdir()
+    (path / "sticky").mkdir()
+    (path / "sticky").chmod(0o1777)
+    return path, path / "sticky"
+
+
+WAYS = ["direct", "link to it", "relative link to it", "folder of theirs"]
+
+
 def attempt(words, path, own):
     """Runs it, as root, with a process that is busy or with a rank of a job."""
     values = {"PATH": str(path), "OWN": str(own)}
@@ -139,8 +168,7 @@ def test_a_file_of_root_behind_anothers_link(folder, sticky, words):  # noqa: F8
     link_of_another(str(sticky / "out") + path_of(words), secret)
     done = attempt(words, sticky / "out", folder / "own")
     assert done.returncode != OK, done
-    assert re.search(rb"is a symbolic link of user %d|exists already|belongs to another user" % USER,
-                     done.stderr), done
+    assert REFUSED.search(done.stderr), done
     assert secret.read_bytes() == SECRET and os.stat(secret).st_ino == before.st_ino
     assert stat.S_IMODE(os.stat(secret).st_mode) == 0o600
     assert os.listdir(sticky) == ["out" + path_of(words)]
@@ -149,25 +177,27 @@ def test_a_file_of_root_behind_anothers_link(folder, sticky, words):  # noqa: F8
 @needs_root
 @pytest.mark.parametrize("words", rows(FILES))
 def test_nothing_is_made_behind_anothers_link(folder, sticky, words):  # noqa: F811
-    """A dangling link, and a link within the path."""
+    """Dangling links, and links within the path."""
     private = folder / "private"
     private.mkdir(0o700)
-    link_of_another(str(sticky / "out") + path_of(words), private / "new")
-    link_of_another(sticky / "way", private)
-    for path in (sticky / "out", sticky / "way" / "out"):
+    end = path_of(words)
+    link_of_another(str(sticky / "out") + end, private / "new")
+    os.symlink(str(sticky / "out") + end, str(folder / "last") + end)
+    ways = [way_by_anothers_link(kind, *a_sticky_one(folder / kind.replace(" ", "-")), private) for kind in WAYS]
+    for path in (sticky / "out", folder / "last", *(way / "out" for way in ways)):
         done = attempt(words, path, folder / "own")
-        assert done.returncode != OK, done
-    assert not os.listdir(private)
+        assert done.returncode != OK and REFUSED.search(done.stderr), (path, done)
+        assert not os.listdir(private), (path, done)
 
 
 @needs_root
 @pytest.mark.parametrize("words", rows(FOLDERS))
-@pytest.mark.parametrize("way", ["", "/deeper"], ids=["link", "on the way"])
-def test_a_folder_of_root_behind_anothers_link(folder, sticky, words, way):  # noqa: F811
+@pytest.mark.parametrize("kind", WAYS)
+@pytest.mark.parametrize("below", ["", "/deeper"], ids=["link", "on the way"])
+def test_a_folder_of_root_behind_anothers_link(folder, sticky, words, below, kind):  # noqa: F811
     private = folder / "private"
     private.mkdir(0o700)
-    link_of_another(sticky / "out", private)
-    done = attempt_rings(words, str(sticky / "out") + way)
+    done = attempt_rings(words, str(way_by_anothers_link(kind, folder, sticky, private)) + below)
     assert done.returncode == PERMISSION, done
     assert b"is a symbolic link of user %d" % USER in done.stderr, done
     assert not os.listdir(private)

@@ -19,6 +19,7 @@ from files_support import (  # noqa: F401 (fixtures)
     AS_USER, FRAME, PYTHON, USER, folder, give, needs_root, program, run, theirs, write)
 from terminal import Terminal
 from test_later_features import BUSY, sticky  # noqa: F401 (fixture)
+from test_outputs import WAYS, way_by_anothers_link
 from test_rings_of_strangers import AGENT, WRITER, package  # noqa: F401 (fixture)
 
 pytestmark = needs_root
@@ -147,17 +148,15 @@ def test_every_variable_that_names_a_folder_has_a_row():
     assert named == set(VARIABLES) and {row for rows in VARIABLES.values() for row in rows} <= set(ALL_PLACES)
 
 
-@pytest.mark.parametrize("below", ["probing", "new/probing"])
+@pytest.mark.parametrize("below, kind", [("probing", "direct"), *(("new/probing", kind) for kind in WAYS)])
 @pytest.mark.parametrize("use", ALL_PLACES.values(), ids=ALL_PLACES)
-def test_no_link_of_another_on_the_way(folder, sticky, use, below):  # noqa: F811
-    """In a folder like /tmp: the path given to root leads through a link of another user."""
+def test_no_link_of_another_on_the_way(folder, sticky, use, below, kind):  # noqa: F811
+    """The path given to root leads through a link of another user, also behind links of root's."""
     behind = folder / "behind"
     behind.mkdir()
-    link = sticky / "sub"
-    link.symlink_to(behind)
-    os.chown(link, USER, USER, follow_symlinks=False)
+    way = way_by_anothers_link(kind, folder, sticky, behind)
     with program(BUSY, "burn", "burn.py", user=0, group=0, extra_groups=[]) as process:
-        use(process, link / below)
+        use(process, way / below)
     assert os.listdir(behind) == []
 
 
