@@ -119,7 +119,9 @@ double prb_agent_deadline(double seconds)
 
 double prb_agent_left(double deadline)
 {
-	return PRB_MAX(deadline - prb_clock_seconds(), 0);
+	double left = deadline - prb_clock_seconds();
+
+	return PRB_MAX(left, 0);
 }
 
 static struct prb_error *no_answer(const struct prb_agent *agent)
@@ -135,6 +137,11 @@ void prb_agent_limit(struct prb_agent *agent, double seconds)
 	agent->until = seconds < 0 ? -1 : prb_agent_deadline(seconds);
 	agent->late_since = agent->given = agent->busy = 0;
 	agent->never = false;
+}
+
+double prb_agent_patience(const struct prb_agent *agent)
+{
+	return agent->until < 0 ? -1 : prb_agent_left(agent->until + GRACE_SECONDS);
 }
 
 bool prb_agent_never_answers(const struct prb_agent *agent)
@@ -261,10 +268,13 @@ static struct prb_error *receive_more(struct prb_agent *agent, double by)
 struct prb_error *prb_agent_receive(struct prb_agent *agent, double seconds,
 				    struct prb_wire_frame *ret)
 {
-	double by = seconds < 0 ? -1 : prb_clock_seconds() + seconds;
+	double by;
 	int whole;
 
 	count_busy(agent);
+	if (seconds < 0)
+		seconds = prb_agent_patience(agent);
+	by = seconds < 0 ? -1 : prb_agent_deadline(seconds);
 	memmove(agent->in, agent->in + agent->taken, agent->used - agent->taken);
 	agent->used -= agent->taken;
 	agent->taken = 0;

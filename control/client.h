@@ -45,15 +45,17 @@ double prb_agent_left(double deadline);
 
 /**
  * As prb_agent_send(), and limits the whole exchange: the answer has to come within @p seconds
- * (negative: no limit), whatever other frames come before it. Those are accepted for some seconds
- * after that; then prb_agent_receive() returns PRB_ERROR_TIMEOUT, and prb_agent_never_answers()
- * distinguishes this from a silent agent.
+ * (negative: no limit), whatever comes before it, or nothing. Two seconds after that
+ * prb_agent_receive() returns PRB_ERROR_TIMEOUT, and prb_agent_never_answers() distinguishes an
+ * agent that sent other frames from a silent one.
  */
 struct prb_error *prb_agent_request(struct prb_agent *agent, double seconds,
 				    enum prb_wire_type type, const void *head, size_t head_length,
 				    const void *body, size_t body_length) PRB_MUST_CHECK;
 /** Sets that limit anew, from now on, for the next part of an exchange. */
 void prb_agent_limit(struct prb_agent *agent, double seconds);
+/** How long the answer may still take by that limit; negative: it has none. */
+double prb_agent_patience(const struct prb_agent *agent);
 bool prb_agent_never_answers(const struct prb_agent *agent);
 
 /**
@@ -69,8 +71,8 @@ uint16_t prb_agent_last_request(const struct prb_agent *agent);
 
 /**
  * Waits for the next frame, whose payload is valid until the next call. @p seconds: at most; < 0:
- * for as long as it takes. PRB_ERROR_CANCELLED if a signal came in between, PRB_ERROR_TIMEOUT,
- * PRB_ERROR_NO_PROCESS if the connection ended.
+ * for as long as the exchange may take. PRB_ERROR_CANCELLED if a signal came in between,
+ * PRB_ERROR_TIMEOUT, PRB_ERROR_NO_PROCESS if the connection ended.
  */
 struct prb_error *prb_agent_receive(struct prb_agent *agent, double seconds,
 				    struct prb_wire_frame *ret) PRB_MUST_CHECK;

@@ -11,6 +11,8 @@
 static const double START_SECONDS = 5;
 /** How late the end is mostly, on a machine that has time. */
 static const double SLACK_SECONDS = 1;
+/** Limit of the end of what ends by itself, once it was interrupted. */
+static const double END_SECONDS = 10;
 /**
  * Once code has run on for so long after its first interruption, the user is told that it is still
  * running.
@@ -44,7 +46,7 @@ static double lasting(const struct prb_eval *eval)
 {
 	if (eval->timeout > 0)
 		return eval->timeout + SLACK_SECONDS;
-	return eval->lasts > 0 ? START_SECONDS + eval->lasts + SLACK_SECONDS : -1;
+	return eval->lasts > 0 ? START_SECONDS + eval->lasts : -1;
 }
 
 static struct prb_error *ask(struct prb_agent *agent, const struct prb_eval *how, const char *name,
@@ -122,6 +124,15 @@ static struct prb_error *take(struct prb_eval_result *r, const struct prb_eval *
 	}
 }
 
+/** Once interrupted, it ends before its time; we may have been late ourselves. */
+static void limit_end(struct prb_agent *agent, const struct prb_eval *eval)
+{
+	double left = prb_agent_patience(agent);
+
+	if (eval->timeout <= 0 && left >= 0 && (left < SLACK_SECONDS || left > END_SECONDS))
+		prb_agent_limit(agent, left < SLACK_SECONDS ? SLACK_SECONDS : END_SECONDS);
+}
+
 /** The user wants to interrupt the code, which is handed on, or to leave it. */
 static struct prb_error *hand_on(struct prb_agent *agent, const struct prb_eval *eval, int *told)
 {
@@ -132,6 +143,7 @@ static struct prb_error *hand_on(struct prb_agent *agent, const struct prb_eval 
 	if (count <= *told)
 		return NULL;
 	*told = count;
+	limit_end(agent, eval);
 	return prb_agent_send(agent, PRB_WIRE_INTERRUPT, NULL, 0, NULL, 0);
 }
 
@@ -139,7 +151,7 @@ static struct prb_error *hand_on(struct prb_agent *agent, const struct prb_eval 
 static struct prb_error *next(struct prb_agent *agent, const struct prb_eval *eval, double by,
 			      int told, bool *said, struct prb_wire_frame *frame)
 {
-	double left = by < 0 ? -1 : prb_agent_left(by);
+	double left = by < 0 ? prb_agent_patience(agent) : prb_agent_left(by);
 
 	if (told == 1 && eval->goes_on && !*said && (left < 0 || left > PATIENCE_SECONDS)) {
 		struct prb_error *err = prb_agent_receive(agent, PATIENCE_SECONDS, frame);
@@ -149,7 +161,7 @@ static struct prb_error *next(struct prb_agent *agent, const struct prb_eval *ev
 		*said = true;
 		eval->goes_on(eval->context, prb_agent_target(agent),
 			      eval->flags & PRB_WIRE_ON_MAIN);
-		left = by < 0 ? -1 : prb_agent_left(by);
+		left = by < 0 ? prb_agent_patience(agent) : prb_agent_left(by);
 	}
 	if (!eval->look || (left >= 0 && left <= eval->look))
 		return prb_agent_await(agent, left, frame);

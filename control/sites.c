@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "control/eval.h"
 
-/** How often the buffer is read, and how long after its time an agent may go on. */
-static const double LOOK_SECONDS = 0.05, LATE_SECONDS = 20, KEEP_SECONDS = 10;
+/** How often the buffer is read, and how long its rows may take to be kept. */
+static const double LOOK_SECONDS = 0.05, KEEP_SECONDS = 10;
 
 enum { TEXT_MAX = 256, PY_3_6 = 0x0306 };
 
@@ -31,7 +31,7 @@ struct reader {
 	struct prb_str said;  /* by the agent */
 	size_t size, largest; /* of the buffer and of a record, in words */
 	bool ended, read_all, cancelled;
-	double since, by; /* when it began, and when to leave it alone */
+	double since; /* when it began */
 	struct prb_error *failure;
 };
 
@@ -254,17 +254,10 @@ static int poll_buffer(void *context)
 	if (r->failure)
 		return -1;
 	listen(r);
-	if (!r->cancelled && r->options->ends(r->options->context)) {
-		r->cancelled = true;
-		r->by = PRB_MIN(r->by, prb_clock_seconds() + LATE_SECONDS);
-	}
+	r->cancelled |= r->options->ends(r->options->context);
 	if (r->buffer && !r->read_all)
 		r->failure = look(r);
 	r->read_all |= r->ended && !r->failure;
-	if (!r->failure && prb_clock_seconds() > r->by)
-		r->failure = prb_error_hint(
-			prb_error_create(PRB_ERROR_TIMEOUT, "the agent does not end the sampling"),
-			"'probing PID dump' shows what the process does instead");
 	return r->failure ? -1 : r->cancelled + r->read_all;
 }
 
@@ -350,8 +343,7 @@ struct prb_error *prb_sites_run(struct prb_agent *agent, struct prb_python *py,
 			   .mem = py->target->mem,
 			   .size = options->native ? PRB_SITES_NATIVE_WORDS : PRB_SITES_WORDS,
 			   .largest = options->native ? PRB_SITES_NATIVE_RECORD : PRB_SITES_RECORD,
-			   .since = prb_clock_seconds(),
-			   .by = prb_clock_seconds() + options->seconds + LATE_SECONDS};
+			   .since = prb_clock_seconds()};
 	uint64_t recipe[PRB_SITES_RECIPE];
 	prb_auto_str struct prb_str code = {};
 	struct prb_error *err;

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+import commands
 import support
 from environment import FAILED, OK, TIMEOUT
 from sockets_support import SYSTEM_PYTHON, as_attacker
@@ -53,6 +54,8 @@ ENDLESS = {
     "trace": ("cli/commands/trace.c", ("trace", "a.py:1", "n", "--for", "1s"), 1),
     "trace-keep": ("cli/commands/trace.c", ("trace", "a.py:1", "n", "--keep"), 1),
     "trace-list": ("cli/commands/trace.c", ("trace", "list"), 1),
+    "trace-clear": ("cli/commands/trace.c", ("trace", "clear"), 1),
+    "trace-calls": ("cli/commands/trace.c", ("trace", "--no-inject", "--for", "1s", "--calls", "f"), 1),
     "repl": ("cli/commands/repl.c", ("repl", "--timeout", "1"), 1),
     "dap": ("cli/commands/debug/dap.c", ("debug", "--dap=127.0.0.1:0"), 40),
     "status": ("cli/commands/agent/agent.c", ("agent", "status"), 2),
@@ -67,11 +70,23 @@ ENDLESS = {
     "set": ("control/config.c", ("query", "SET probing.sample_rate = 0.5"), 5),
     "query": ("control/expression.c", ("query", "--timeout", "1", "SELECT * FROM python.`1`"), 5),
     "sites": ("control/sites.c", ("memory", "--sites", "1s"), 1),
+    "sites-cc": ("control/sites.c", ("memory", "--sites", "1s", "--cc"), 1),
     "exact": ("cli/commands/perf/torch/exact/exact.c", ("perf", "--torch", "--exact", "--duration", "1s"), 1),
     "flight": ("control/flight.c", None, "the cluster's, with --timeout as eval"),
     "completion": ("command/prompt/prompt_python.c", None, "of a repl whose agent answers"),
     "library": ("lib/library_eval.c", None, "a function, as eval"),
 }
+# Commands that ask no agent, or only by other commands, which have a row.
+OTHERS = {
+    "backtrace", "print", "dump", "list", "overview", "tables", "ring", "crashes", "record", "flamegraph", "top", "node", "snapshot",
+    "doctor", "script", "gdb", "lldb", "completion", "export", "skill", "help",  # read from outside
+    "launch",  # of a process that it starts
+    "cluster",  # control/flight.c
+    "serve", "mcp",  # start these commands, each with a deadline
+}
+ENOUGH = 30  # seconds for what is not measured here
+# After a step the agent waits for the GIL, for so many seconds at most.
+SILENT = {"step": 66, "step-time": 62}
 ASKS = r"\bprb_(agent_request|agent_ask|agent_stop|eval_run|eval_show)\("
 
 
@@ -82,6 +97,29 @@ def test_no_command_is_forgotten():
              and re.search(ASKS, path.read_text("utf-8"))}
     assert found == {row[0] for row in ENDLESS.values()} | {"control/client.c",
                                                             "control/eval.c"}
+
+
+def test_every_command_has_a_row():
+    asking = {row[1][0] for row in ENDLESS.values() if row[1]} | {"inject"}
+    asking = {"performance" if name == "perf" else name for name in asking}
+    assert asking | OTHERS == set(commands.COMMANDS) and not asking & OTHERS
+
+
+@pytest.mark.parametrize("kind", ["mute", "trickle"])
+@pytest.mark.parametrize("name", [name for name, row in ENDLESS.items()
+                                  if row[1] and (SILENT.get(name, row[2]) <= 10 or support.LONG)])
+def test_no_answer(probing, kind, name, tmp_path):
+    """A deadline is also one of an agent that says nothing, or never a whole frame."""
+    _, words, seconds = ENDLESS[name]
+    seconds = SILENT.get(name, seconds)
+    typed = tmp_path / "typed"
+    typed.write_text("1\n", "ascii")
+    with HostileAgent(kind) as target, typed.open() as stdin:
+        began = time.monotonic()
+        done = probing(target.pid, *words, stdin=stdin)
+        took = time.monotonic() - began
+        assert done.code == TIMEOUT and done.err.strip(), done
+        assert took < seconds + ENOUGH, (took, done)
 
 
 @pytest.mark.parametrize("kind", ["drip", "freezes"])

@@ -4,6 +4,7 @@
   full     takes no connections
   silent   takes them, and says nothing
   deaf     greets, and reads nothing any more
+  mute     greets, and takes what it is asked without a word
   drip     answers every request by small frames for ever, one each 0.1 s
   freezes  the same, and each asks for the threads to be stopped
   trickle  greets and answers by one byte each 0.03 s
@@ -109,6 +110,8 @@ def harm(kind, connection):
     if kind == "deaf":
         time.sleep(600)
     request, _ = next_request(connection)
+    if kind == "mute":
+        time.sleep(600)
     while kind == "flood":
         connection.sendall(frame(STDOUT, b"x" * 65536, request))
     if kind == "trickle":

@@ -20,30 +20,18 @@
 
 enum { STEPS = 10 };
 static const double default_seconds = 60;
-/** How late an agent may end, and the interval of checks for that. */
-static const double LATE_SECONDS = 20, LOOK_SECONDS = 0.2;
-
-/** State of the wait for the steps to be timed. */
-struct waiting {
-	double by; /**< when to give up on the agent */
-	bool interrupted, late;
-};
+/** The interval of looks at Ctrl-C. */
+static const double LOOK_SECONDS = 0.2;
 
 /**
  * One Ctrl-C ends the sampling. A hanging process does not react to that, so a second one ends the
  * wait.
  */
-static int interruptions(void *context)
+static int interruptions(void *context __attribute__((unused)))
 {
-	struct waiting *w = context;
 	unsigned count = prb_interrupt_count();
-	double now = prb_clock_seconds();
 
-	if (count && !w->interrupted)
-		w->by = PRB_MIN(w->by, now + LATE_SECONDS);
-	w->interrupted = count;
-	w->late = now > w->by;
-	return w->late || count > 1 ? -1 : (int)count;
+	return count > 1 ? -1 : (int)count;
 }
 
 static int64_t realtime(void)
@@ -70,12 +58,10 @@ static struct prb_error *sample(struct prb_target *target, struct prb_agent *age
 				const struct prb_performance_settings *s)
 {
 	double seconds = s->record.duration > 0 ? s->record.duration : default_seconds;
-	struct waiting waiting = {.by = prb_clock_seconds() + seconds + LATE_SECONDS};
 	struct prb_eval how = {.flags = PRB_WIRE_TORCH,
 			       .lasts = seconds,
 			       .interruptions = interruptions,
-			       .look = LOOK_SECONDS,
-			       .context = &waiting};
+			       .look = LOOK_SECONDS};
 	struct prb_eval_result result = {};
 	prb_auto_str struct prb_str code = {};
 	struct prb_error *err;
@@ -89,10 +75,6 @@ static struct prb_error *sample(struct prb_target *target, struct prb_agent *age
 	prb_interrupt_catch_ends();
 	err = prb_eval_run(agent, &how, "<probing>", &code, &result);
 	prb_interrupt_release();
-	if (waiting.late && prb_error_catch(&err, PRB_ERROR_CANCELLED))
-		err = prb_error_hint(
-			prb_error_create(PRB_ERROR_TIMEOUT, "the agent does not end the sampling"),
-			"'probing PID' shows what the process does instead");
 	if (!err && result.outcome == PRB_WIRE_RAISED)
 		err = refusal(result.has_traceback ? &result.traceback : &result.err);
 	else if (!err && result.outcome != PRB_WIRE_INTERRUPTED)
