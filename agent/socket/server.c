@@ -111,7 +111,7 @@ static void greet(struct prba_connection *c, const struct prb_wire_frame *frame)
 static void tell_status(struct prba_connection *c, uint16_t request)
 {
 	unsigned clients, busy;
-	char text[768 + PRBA_CRASH_PATH], paused[96] = "", crashes[64 + PRBA_CRASH_PATH] = "";
+	char text[1024 + PRBA_CRASH_PATH], paused[96] = "", crashes[64 + PRBA_CRASH_PATH] = "";
 	const char *folder = prba_crash_folder();
 	int64_t since;
 	int32_t pid;

@@ -54,6 +54,10 @@ struct prb_error *prb_session_create(struct prb_session **ret)
 		return prb_error_nomem();
 	}
 	sqlite3_extended_result_codes(session->db, 1);
+#ifdef SQLITE_DBCONFIG_FP_DIGITS
+	/* Before SQLite 3.52, numbers had no more digits as text. */
+	sqlite3_db_config(session->db, SQLITE_DBCONFIG_FP_DIGITS, 15, NULL);
+#endif
 	keep_json_tables(session->db);
 	session->memory_limit = DEFAULT_MEMORY;
 	session->text_max = PRB_TEXT_MAX;

@@ -355,6 +355,10 @@ def check_writers(tree):
 
 def check_headers(tree):
     """Each header compiles alone"""
+    if not shutil.which(tree.cc):
+        yield f"the compiler '{tree.cc}' is missing; 'make deps' installs it"
+        return
+
     def compile_alone(name):
         command = [tree.cc, "-std=gnu11", "-D_GNU_SOURCE", "-I.", "-Wall", "-Wextra", "-Werror",
                    "-Wno-unused", *tree.cflags, "-fsyntax-only", "-x", "c", "-include", name,
