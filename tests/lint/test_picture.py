@@ -80,7 +80,7 @@ def test_picture_of_top():
         finally:
             program.kill()
     assert lines[0].endswith(" top") and lines[1].endswith("python3 docs/examples/train.py")
-    assert lines[4] == now[3] and any("Model.forward " in line for line in lines[5:])
+    assert lines[4] == now[3] and any("Model.forward." in line for line in lines[5:])
     assert re.sub(r"[\d.]+ m?s", "T", lines[3].partition(" · cost")[0]) == \
         re.sub(r"[\d.]+ m?s", "T", now[2].partition(" · cost")[0])
 
