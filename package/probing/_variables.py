@@ -54,13 +54,12 @@ def is_of_comprehensions(code, name):
 
 
 class NamesOfFrame(dict):
-    """The frame's variables and its globals, in the place of both. A subclass of dict, so that Python asks
-    it for names that it does not have."""
+    """The frame's variables, and behind them its globals. A subclass of dict, so that Python asks it for names
+    that it does not have."""
 
     def __init__(self, frame, own):
         dict.__init__(self, own)
         self.frame, self.own = frame, dict(own)
-        self["__builtins__"] = frame.f_builtins
 
     def __missing__(self, name):
         for message in without_value(self.frame.f_code, [name], self.own).values():
@@ -86,5 +85,6 @@ def eval_in_frame(code, frame, own):
     """The value of an expression's @code in a frame with the variables @own."""
     if is_seen_alike(code, frame, own):
         return eval(code, frame.f_globals, own)
-    names = NamesOfFrame(frame, own)
-    return eval(code, names, names)
+    names = NamesOfFrame(frame, own)  # for what is nested
+    names["__builtins__"] = dict(frame.f_builtins, globals=lambda: frame.f_globals)
+    return eval(code, names, NamesOfFrame(frame, own))

@@ -186,13 +186,18 @@ def test_conditions_and_logpoints(interpreter, probing):
         said = eval(probing(process.pid, "eval", "said").out)
         assert sorted(said) == sorted(SAID)
         done = probing(process.pid, "trace", place, "late, max, free, named, min(1, 2), [named for _ in 'a'], "
-                       "[late for _ in 'a']", "--for", "1s", "--json")
+                       "[late for _ in 'a'], [(lambda: 0)(), named, sorted(locals())], "
+                       "(lambda: globals())() is globals() is vars(__import__('sys').modules['__main__'])",
+                       "--for", "1s", "--json")
         assert done.code == OK and done.out, done
         values = json.loads(done.out.splitlines()[0])["values"]
         for name in SAID:
             assert values.pop(name) == said[name], name
         assert "Error: " in values.pop("[late for _ in 'a']")
-        assert values == {"named": "'LOCAL named'", "min(1, 2)": "1", "[named for _ in 'a']": "['LOCAL named']"}
+        assert values == {"named": "'LOCAL named'", "min(1, 2)": "1", "[named for _ in 'a']": "['LOCAL named']",
+                          "[(lambda: 0)(), named, sorted(locals())]": "[0, 'LOCAL named', ['named']]",
+                          "(lambda: globals())() is globals() is vars(__import__('sys').modules['__main__'])":
+                          "True"}
         done = probing(process.pid, "trace", place, "if", "late", "named", "--for", "1s")
         assert not done.out and "the condition raised " + said["late"] in done.err, done
         done = probing(process.pid, "trace", "--calls", "outer", "if", "free", "--for", "1s")
