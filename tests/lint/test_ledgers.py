@@ -175,3 +175,13 @@ def test_only_what_is_run_again_counts_then(tmp_path, text, failed, again):
     run(tmp_path, text, PROBING_REPEAT="all", PROBING_RESULTS=str(tmp_path))
     counts = results.read(next(tmp_path.glob("*.json")))
     assert (len(counts.failed), len(counts.again)) == (failed, again)
+
+
+def test_what_tests_look_for_in_the_tree_is_there():
+    """A file that moved away would only be a reason to skip."""
+    for file in sorted(TESTS.glob("**/*.py")):
+        for names in re.findall(r'\bROOT((?: */ *"[^"]+")+)', file.read_text()):
+            top = re.findall(r'"([^"/]+)', names)[0]
+            assert top == "build" or "%" in top or (TESTS.parent / top).exists(), (file, names)
+    assert '"gateway/web/dist' in (TESTS / "live/web_page.py").read_text()
+    assert "dist" in (TESTS.parent / "gateway/web/build.mjs").read_text()

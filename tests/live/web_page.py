@@ -8,7 +8,7 @@ import pytest
 import browser
 import support
 
-BUILT = (support.ROOT / "web" / "dist" / "index.html").exists()
+BUILT = (support.ROOT / "gateway/web/dist" / "index.html").exists()
 MARKS = [
     pytest.mark.skipif(not browser.COMMAND, reason="chromium is not installed"),
     pytest.mark.skipif(not BUILT, reason="the page was not built: 'make web' builds it, with npm"),

@@ -15,7 +15,7 @@ from gateway_client import wait_until
 
 OK, FAILED, USAGE = range(3)
 NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
-BUILT = (support.ROOT / "web" / "dist" / "index.html").exists()
+BUILT = (support.ROOT / "gateway/web/dist/index.html").exists()
 
 
 @pytest.fixture
