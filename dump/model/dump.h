@@ -2,7 +2,7 @@
 /**
  * @file A dump as data: what all threads of a target are doing. dump/dump.h makes it.
  *
- * It is owned by itself, independent of the target: renderers (text, JSON, SQL) only read it.
+ * A dump owns all that it points to, and needs no target: renderers (text, JSON, SQL) only read it.
  * Strings are UTF-8, NULL where unknown.
  *
  * Threading: none of its own.

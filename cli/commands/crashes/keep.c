@@ -41,7 +41,7 @@ enum {
 struct record {
 	char name[48];
 	unsigned long long seconds;
-	uint64_t bytes; /* whole blocks of it all: a copy has no holes */
+	uint64_t bytes; /* whole blocks of the full length: a copy has no holes */
 	uid_t uid;
 	int from; /* its folder; -1: it is kept */
 	bool chosen;
@@ -358,7 +358,7 @@ static struct prb_error *keep(const struct keeper *keeper, const struct record *
 
 	fd = prb_own_file_open(keeper->folders.items[record->from], record->name, O_RDONLY,
 			       record->uid, &size);
-	/* It may be another one by now. */
+	/* A larger file has taken its name since it was measured. */
 	if (fd < 0 || size > record->bytes)
 		return NULL;
 	if (prb_room(keeper->folder) < record->bytes)

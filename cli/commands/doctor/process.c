@@ -89,7 +89,7 @@ static void check_dumpable(struct prb_doctor *d, const struct prb_check *check)
 			"it by prctl(); only CAP_SYS_PTRACE reads it");
 }
 
-/* As loading the agent would. */
+/* Applies the check that loading the agent makes. */
 static void judge_filters(struct prb_doctor *d, const struct prb_check *check)
 {
 	prb_auto_error struct prb_error *err = NULL;

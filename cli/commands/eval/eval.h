@@ -6,8 +6,8 @@
 #include "control/eval.h"
 
 /**
- * Has @p agent, which it closes, run code, and shows what comes of it; the error is what the exit
- * code says of the code, too.
+ * Runs code by @p agent, closes the agent, and shows the result. The error becomes the exit code,
+ * also where the code itself failed.
  */
 struct prb_error *prb_eval_show(struct prb_target *t, struct prb_agent *agent,
 				const struct prb_eval *how, const char *name,
