@@ -157,8 +157,19 @@ def missing_interpreters():
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_makereport(call):
+def pytest_runtest_makereport(item, call):
     verdict.skip_without_tool(call)
+    _remove_folder(item, call)
+
+
+def _remove_folder(item, call):
+    """Removes the folder of a test that is over and has not failed: pytest keeps those of three runs, and
+    the core files in them are 8 GB for each."""
+    if call.excinfo and not call.excinfo.errisinstance(pytest.skip.Exception):
+        item.failed = True
+    folder = item.funcargs.get("tmp_path") if hasattr(item, "funcargs") else None
+    if call.when == "teardown" and folder and not hasattr(item, "failed"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def pytest_runtest_logreport(report):
