@@ -21,7 +21,7 @@ struct doctor_settings {
 
 static void doctor_deinit(struct prb_doctor *d)
 {
-	prb_findings_deinit(&d->report);
+	prb_remarks_deinit(&d->report);
 	prb_str_deinit(&d->own_status);
 	prb_str_deinit(&d->status);
 	prb_target_destroy(d->target);
@@ -83,8 +83,8 @@ static struct prb_error *examine_machine(struct prb_doctor *d, bool json)
 	prb_python_processes_deinit(&pythons);
 	if (d->trial)
 		prb_trial_end(&trial);
-	PRB_TRY(prb_findings_print(&d->report,
-				   &(struct prb_findings_subject){.readable = d->readable}, json));
+	PRB_TRY(prb_remarks_print(&d->report,
+				  &(struct prb_remarks_subject){.readable = d->readable}, json));
 	return d->readable ? NULL : silent(PRB_ERROR_PERMISSION);
 }
 
@@ -102,11 +102,11 @@ static struct prb_error *examine_process(struct prb_doctor *d, const struct prb_
 	run_section(d, &prb_section_process);
 	run_section(d, &prb_section_python);
 	prb_command_line_text(&command, process);
-	PRB_TRY(prb_findings_print(&d->report,
-				   &(struct prb_findings_subject){.pid = process->pid,
-								  .command = prb_str_text(&command),
-								  .readable = d->readable},
-				   json));
+	PRB_TRY(prb_remarks_print(&d->report,
+				  &(struct prb_remarks_subject){.pid = process->pid,
+								.command = prb_str_text(&command),
+								.readable = d->readable},
+				  json));
 	return d->readable ? NULL : silent(code);
 }
 

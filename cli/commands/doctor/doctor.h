@@ -23,7 +23,7 @@ struct prb_trial;
 
 /** The input of all checks. */
 struct prb_doctor {
-	struct prb_findings report;
+	struct prb_remarks report;
 	struct prb_str own_status; /**< the text of our own /proc/PID/status */
 	bool readable; /**< the process that is looked at; without one, processes of our own */
 

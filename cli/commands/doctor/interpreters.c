@@ -21,18 +21,18 @@ static void add_interpreter(struct prb_doctor *d, const struct prb_python *py)
 	struct prb_elf *debug;
 	prb_auto_error struct prb_error *err = prb_module_debug(py->module, &debug);
 
-	prb_findings_add(&d->report, "interpreter", err ? PRB_VERDICT_LIMITED : PRB_VERDICT_OK,
-			 "Python %s%s%s, %s: layout from %s; %s", py->version,
-			 py->layout.free_threaded ? " free-threaded" : "",
-			 py->layout.debug_build ? " debug" : "", py->module->path,
-			 sources[py->layout.source],
-			 err ? "no debug information: --native has no lines of its C code"
-			     : "debug information found");
+	prb_remarks_add(&d->report, "interpreter", err ? PRB_VERDICT_LIMITED : PRB_VERDICT_OK,
+			"Python %s%s%s, %s: layout from %s; %s", py->version,
+			py->layout.free_threaded ? " free-threaded" : "",
+			py->layout.debug_build ? " debug" : "", py->module->path,
+			sources[py->layout.source],
+			err ? "no debug information: --native has no lines of its C code"
+			    : "debug information found");
 	if (err)
-		prb_findings_advise(&d->report,
-				    "install its debug package (Debian's Python: apt install "
-				    "python%u.%u-dbg)",
-				    py->layout.version >> 8, py->layout.version & 0xff);
+		prb_remarks_advise(&d->report,
+				   "install its debug package (Debian's Python: apt install "
+				   "python%u.%u-dbg)",
+				   py->layout.version >> 8, py->layout.version & 0xff);
 }
 
 void prb_doctor_interpreters(struct prb_doctor *d, struct prb_target *target)
@@ -46,10 +46,10 @@ void prb_doctor_interpreters(struct prb_doctor *d, struct prb_target *target)
 	if (!err)
 		err = prb_pythons_open(target, view, true, &modules, &pythons);
 	if (err) {
-		prb_findings_add(&d->report, "interpreter", PRB_VERDICT_NO, "process %d: %s",
-				 (int)target->pid, err->message);
+		prb_remarks_add(&d->report, "interpreter", PRB_VERDICT_NO, "process %d: %s",
+				(int)target->pid, err->message);
 		if (err->hint)
-			prb_findings_advise(&d->report, "%s", err->hint);
+			prb_remarks_advise(&d->report, "%s", err->hint);
 	} else {
 		prb_vec_each (py, &pythons.list)
 			add_interpreter(d, *py);
@@ -90,8 +90,8 @@ static void check_interpreters(struct prb_doctor *d, const struct prb_check *che
 	prb_auto_free struct stat *known = calloc(count + 1, sizeof(*known));
 
 	if (!d->pythons) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
-				 "the Python processes could not be looked at");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
+				"the Python processes could not be looked at");
 		return;
 	}
 	for (size_t i = 0; known && i < count; i++) {
@@ -102,16 +102,16 @@ static void check_interpreters(struct prb_doctor *d, const struct prb_check *che
 			look_at(d, p->process.pid);
 	}
 	if (seen > MAX_INTERPRETERS)
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
-				 "%zu more interpreters were not looked at",
-				 seen - MAX_INTERPRETERS);
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
+				"%zu more interpreters were not looked at",
+				seen - MAX_INTERPRETERS);
 	if (closed)
-		prb_findings_add(
+		prb_remarks_add(
 			&d->report, check->name, PRB_VERDICT_LIMITED,
 			"%zu Python process%s may not be read; 'probing list' has the reasons",
 			closed, closed > 1 ? "es" : "");
 	if (!seen && !closed)
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "no Python runs here");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "no Python runs here");
 }
 
 static const struct prb_check checks[] = {{"interpreter", check_interpreters}, {}};

@@ -44,23 +44,22 @@ static void check_yama(struct prb_doctor *d, const struct prb_check *check)
 	bool capable = prb_doctor_has(d, CAP_SYS_PTRACE);
 
 	if (scope < 0) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK,
-				 "the kernel has no Yama: users may read all their processes");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK,
+				"the kernel has no Yama: users may read all their processes");
 		return;
 	}
-	prb_findings_add(&d->report, check->name,
-			 scope == 3		 ? PRB_VERDICT_NO
-			 : scope == 0 || capable ? PRB_VERDICT_OK
-						 : PRB_VERDICT_NO,
-			 "%d: %s%s", scope, rules[scope],
-			 scope && scope < 3 && capable ? ", as we do" : "");
+	prb_remarks_add(&d->report, check->name,
+			scope == 3		? PRB_VERDICT_NO
+			: scope == 0 || capable ? PRB_VERDICT_OK
+						: PRB_VERDICT_NO,
+			"%d: %s%s", scope, rules[scope],
+			scope && scope < 3 && capable ? ", as we do" : "");
 	if (scope == 3)
-		prb_findings_advise(&d->report,
-				    "remove kernel.yama.ptrace_scope from /etc/sysctl.d "
-				    "and reboot");
+		prb_remarks_advise(&d->report, "remove kernel.yama.ptrace_scope from /etc/sysctl.d "
+					       "and reboot");
 	else if (scope && !capable)
-		prb_findings_advise(&d->report, "sudo probing ..., or for all users: echo 0 | sudo "
-						"tee /proc/sys/kernel/yama/ptrace_scope");
+		prb_remarks_advise(&d->report, "sudo probing ..., or for all users: echo 0 | sudo "
+					       "tee /proc/sys/kernel/yama/ptrace_scope");
 }
 
 /* "apparmor: docker-default (enforce)"; SELinux has a switch that forbids ptrace. */
@@ -71,25 +70,25 @@ static void check_module(struct prb_doctor *d, const struct prb_check *check)
 
 	if (read_file("/sys/fs/selinux/booleans/deny_ptrace", &switched) &&
 	    *prb_str_text(&switched) == '1') {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_NO,
-				 "SELinux's deny_ptrace is on: it forbids reading processes");
-		prb_findings_advise(&d->report, "sudo setsebool deny_ptrace 0");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_NO,
+				"SELinux's deny_ptrace is on: it forbids reading processes");
+		prb_remarks_advise(&d->report, "sudo setsebool deny_ptrace 0");
 		return;
 	}
 	if (read_file("/proc/self/attr/current", &profile) && profile.length &&
 	    strncmp(prb_str_text(&profile), "unconfined", strlen("unconfined")) != 0 &&
 	    strcmp(prb_str_text(&profile), "kernel") != 0) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED,
-				 "we run under the profile \"%s\", which may forbid reading",
-				 prb_str_text(&profile));
-		prb_findings_advise(
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED,
+				"we run under the profile \"%s\", which may forbid reading",
+				prb_str_text(&profile));
+		prb_remarks_advise(
 			&d->report,
 			"only if something is forbidden below: --security-opt "
 			"apparmor=unconfined for a container, or run probing unconfined");
 		return;
 	}
-	prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "no profile confines us%s%s",
-			 told ? "; active modules: " : "", told ? prb_str_text(&modules) : "");
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "no profile confines us%s%s",
+			told ? "; active modules: " : "", told ? prb_str_text(&modules) : "");
 }
 
 static void check_lockdown(struct prb_doctor *d, const struct prb_check *check)
@@ -97,17 +96,17 @@ static void check_lockdown(struct prb_doctor *d, const struct prb_check *check)
 	prb_auto_str struct prb_str text = {};
 
 	if (!read_file("/sys/kernel/security/lockdown", &text))
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
-				 "the kernel does not say (no lockdown, or securityfs is not "
-				 "mounted)");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
+				"the kernel does not say (no lockdown, or securityfs is not "
+				"mounted)");
 	else if (strstr(prb_str_text(&text), "[confidentiality]"))
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED,
-				 "%s: addresses in the kernel and some performance events are "
-				 "closed; reading processes is not affected",
-				 prb_str_text(&text));
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED,
+				"%s: addresses in the kernel and some performance events are "
+				"closed; reading processes is not affected",
+				prb_str_text(&text));
 	else
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK,
-				 "%s: does not affect reading processes", prb_str_text(&text));
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK,
+				"%s: does not affect reading processes", prb_str_text(&text));
 }
 
 /** Appends the options of the mount that /proc is, the last of several. */
@@ -139,36 +138,36 @@ static void check_hidepid(struct prb_doctor *d, const struct prb_check *check)
 	text = prb_str_text(&options);
 	at = strstr(text, "hidepid=");
 	if (strstr(text, "subset=pid")) {
-		prb_findings_add(
+		prb_remarks_add(
 			&d->report, check->name, PRB_VERDICT_LIMITED,
 			"/proc is mounted with subset=pid: settings of the kernel cannot be "
 			"seen");
 	} else if (!at || !strncmp(at, "hidepid=0", 9) || !strncmp(at, "hidepid=off", 11)) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK,
-				 "/proc hides no processes");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK,
+				"/proc hides no processes");
 	} else {
-		prb_findings_add(&d->report, check->name,
-				 capable ? PRB_VERDICT_OK : PRB_VERDICT_LIMITED,
-				 "/proc is mounted with %.*s%s", (int)strcspn(at, ", \n"), at,
-				 capable ? ", which hides nothing from CAP_SYS_PTRACE"
-					 : ": processes of other users are hidden");
+		prb_remarks_add(&d->report, check->name,
+				capable ? PRB_VERDICT_OK : PRB_VERDICT_LIMITED,
+				"/proc is mounted with %.*s%s", (int)strcspn(at, ", \n"), at,
+				capable ? ", which hides nothing from CAP_SYS_PTRACE"
+					: ": processes of other users are hidden");
 		if (!capable)
-			prb_findings_advise(&d->report,
-					    "sudo probing ..., or for all: sudo mount -o "
-					    "remount,hidepid=0 /proc");
+			prb_remarks_advise(&d->report,
+					   "sudo probing ..., or for all: sudo mount -o "
+					   "remount,hidepid=0 /proc");
 	}
 }
 
 static void check_user_namespace(struct prb_doctor *d, const struct prb_check *check)
 {
 	if (!prb_process_in_user_namespace()) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "the first one");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "the first one");
 		return;
 	}
-	prb_findings_add(
+	prb_remarks_add(
 		&d->report, check->name, PRB_VERDICT_LIMITED,
 		"one of its own: processes outside of it may not be read, also by its root");
-	prb_findings_advise(&d->report, "run probing outside of it, as root");
+	prb_remarks_advise(&d->report, "run probing outside of it, as root");
 }
 
 static void check_pid_namespace(struct prb_doctor *d, const struct prb_check *check)
@@ -176,25 +175,25 @@ static void check_pid_namespace(struct prb_doctor *d, const struct prb_check *ch
 	struct stat st;
 
 	if (stat("/proc/self/ns/pid", &st)) {
-		prb_findings_add(
+		prb_remarks_add(
 			&d->report, check->name, PRB_VERDICT_NO,
 			"/proc does not show this process: it is not mounted, or belongs to "
 			"another pid namespace");
-		prb_findings_advise(&d->report, "mount -t proc proc /proc");
+		prb_remarks_advise(&d->report, "mount -t proc proc /proc");
 	} else if (st.st_ino == first_pid_namespace) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "the first one");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "the first one");
 	} else {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED,
-				 "one of its own: only processes in it can be seen, by pids that "
-				 "mean nothing outside");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED,
+				"one of its own: only processes in it can be seen, by pids that "
+				"mean nothing outside");
 	}
 }
 
 static void check_container(struct prb_doctor *d, const struct prb_check *check)
 {
-	prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "%s",
-			 prb_process_in_container() ? "we seem to run in one"
-						    : "nothing says that we run in one");
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "%s",
+			prb_process_in_container() ? "we seem to run in one"
+						   : "nothing says that we run in one");
 }
 
 static const struct prb_check checks[] = {

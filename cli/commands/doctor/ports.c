@@ -205,19 +205,19 @@ static void report(struct prb_doctor *d, const struct prb_process *p, const stru
 		   const struct listening *l, const char *evidence)
 {
 	if (!l)
-		prb_findings_add(
+		prb_remarks_add(
 			&d->report, name, PRB_VERDICT_UNKNOWN,
 			"%d (%s) looks like %s (%s), and its ports may not be looked at. If "
 			"it listens, %s",
 			(int)p->pid, p->comm, sign->title, evidence, sign->danger);
 	else if (!l->count)
-		prb_findings_add(
+		prb_remarks_add(
 			&d->report, name, PRB_VERDICT_UNKNOWN,
 			"%d (%s) looks like %s (%s), and listens at no port itself; another "
 			"process may do so for it: 'probing doctor' looks at all",
 			(int)p->pid, p->comm, sign->title, evidence);
 	else
-		prb_findings_add(
+		prb_remarks_add(
 			&d->report, name, l->network ? PRB_VERDICT_NO : PRB_VERDICT_LIMITED,
 			"%d (%s) looks like %s (%s), and listens on %s%s, %s: %s", (int)p->pid,
 			p->comm, sign->title, evidence, prb_str_text(&l->addresses),
@@ -226,7 +226,7 @@ static void report(struct prb_doctor *d, const struct prb_process *p, const stru
 				   : "which only this machine can reach",
 			sign->danger);
 	if (!l || l->count)
-		prb_findings_advise(&d->report, "%s", sign->todo);
+		prb_remarks_advise(&d->report, "%s", sign->todo);
 }
 
 static bool uses_nccl(struct prb_target *target)
@@ -264,17 +264,17 @@ static void report_ras(struct prb_doctor *d, const struct prb_process *p, struct
 		bool loopback = !strncmp(at, "127.", 4) || !strncmp(at, "[::1]", 5);
 
 		if (length > tail && !strncmp(at + length - tail, port, tail)) {
-			prb_findings_add(&d->report, name,
-					 loopback ? PRB_VERDICT_LIMITED : PRB_VERDICT_NO,
-					 "%d (%s) looks like NCCL's RAS service (NCCL is loaded, "
-					 "and this is its port), and listens on %.*s, %s: whoever "
-					 "connects can read the state of the job",
-					 (int)p->pid, p->comm, (int)length, at,
-					 loopback ? "which only this machine can reach"
-						  : "which other machines may reach");
-			prb_findings_advise(&d->report,
-					    "NCCL_RAS_ENABLE=0 switches it off, "
-					    "NCCL_RAS_ADDR=127.0.0.1:PORT keeps it here");
+			prb_remarks_add(&d->report, name,
+					loopback ? PRB_VERDICT_LIMITED : PRB_VERDICT_NO,
+					"%d (%s) looks like NCCL's RAS service (NCCL is loaded, "
+					"and this is its port), and listens on %.*s, %s: whoever "
+					"connects can read the state of the job",
+					(int)p->pid, p->comm, (int)length, at,
+					loopback ? "which only this machine can reach"
+						 : "which other machines may reach");
+			prb_remarks_advise(&d->report,
+					   "NCCL_RAS_ENABLE=0 switches it off, "
+					   "NCCL_RAS_ADDR=127.0.0.1:PORT keeps it here");
 		}
 		at += length;
 	}
@@ -303,10 +303,10 @@ static void report_served(struct prb_doctor *d, pid_t pid)
 	prb_serve_known_find(pid, &addresses);
 	if (!addresses.length)
 		return;
-	prb_findings_add(&d->report, name, PRB_VERDICT_LIMITED,
-			 "%d is served by probing at %s: whoever has its token can run code as its "
-			 "user",
-			 (int)pid, prb_str_text(&addresses));
+	prb_remarks_add(&d->report, name, PRB_VERDICT_LIMITED,
+			"%d is served by probing at %s: whoever has its token can run code as its "
+			"user",
+			(int)pid, prb_str_text(&addresses));
 }
 
 void prb_doctor_ports(struct prb_doctor *d, const struct prb_process *p, struct prb_target *target)
@@ -321,7 +321,7 @@ void prb_doctor_ports(struct prb_doctor *d, const struct prb_process *p, struct 
 	if (l.count || (target && d->process))
 		prb_error_destroy(read_modules(target, &imports));
 	if (l.cut)
-		prb_findings_add(
+		prb_remarks_add(
 			&d->report, name, PRB_VERDICT_UNKNOWN,
 			"%d (%s) has more than %d files open: the others were not looked at",
 			(int)p->pid, p->comm, MAX_FDS);
@@ -340,8 +340,8 @@ static void check_ports(struct prb_doctor *d, const struct prb_check *check)
 	const struct prb_python_process *p;
 
 	if (!d->pythons) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
-				 "the Python processes could not be looked at");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
+				"the Python processes could not be looked at");
 		return;
 	}
 	prb_vec_each (p, &d->pythons->list) {
@@ -353,12 +353,12 @@ static void check_ports(struct prb_doctor *d, const struct prb_check *check)
 		prb_doctor_ports(d, &p->process, target);
 	}
 	if (d->report.list.count == before)
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK,
-				 "no Python process looks like a debugger that listens");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK,
+				"no Python process looks like a debugger that listens");
 	if (closed)
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
-				 "ports and modules of %zu Python process%s may not be looked at",
-				 closed, closed > 1 ? "es" : "");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
+				"ports and modules of %zu Python process%s may not be looked at",
+				closed, closed > 1 ? "es" : "");
 }
 
 static const struct prb_check checks[] = {{name, check_ports}, {}};

@@ -63,12 +63,12 @@ static void check_entry(struct prb_doctor *d, const struct prb_check *check)
 		return;
 	result = prb_doctor_try(d, check->attempt, check->name);
 	if (!result)
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "%s", check->with);
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "%s", check->with);
 	else
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED, "%s: %s",
-				 check->without, prb_trial_text(result));
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED, "%s: %s",
+				check->without, prb_trial_text(result));
 	if (result && check->todo)
-		prb_findings_advise(&d->report, "%s", check->todo);
+		prb_remarks_advise(&d->report, "%s", check->todo);
 }
 
 static const struct prb_check checks[] = {

@@ -22,12 +22,12 @@ static void check_reading(struct prb_doctor *d, const struct prb_check *check)
 
 	prb_process_refusal(d->process->pid, &err);
 	if (!err) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "its memory can be read");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "its memory can be read");
 		return;
 	}
-	prb_findings_add(&d->report, check->name, PRB_VERDICT_NO, "%s", err->message);
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_NO, "%s", err->message);
 	if (err->hint)
-		prb_findings_advise(&d->report, "%s", err->hint);
+		prb_remarks_advise(&d->report, "%s", err->hint);
 }
 
 static void check_user(struct prb_doctor *d, const struct prb_check *check)
@@ -35,12 +35,12 @@ static void check_user(struct prb_doctor *d, const struct prb_check *check)
 	uid_t theirs = d->process->uid, ours = geteuid();
 
 	if (theirs == ours)
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "user %u, as we are",
-				 (unsigned)theirs);
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "user %u, as we are",
+				(unsigned)theirs);
 	else
-		prb_findings_add(&d->report, check->name,
-				 d->readable ? PRB_VERDICT_OK : PRB_VERDICT_NO,
-				 "user %u; we are user %u", (unsigned)theirs, (unsigned)ours);
+		prb_remarks_add(&d->report, check->name,
+				d->readable ? PRB_VERDICT_OK : PRB_VERDICT_NO,
+				"user %u; we are user %u", (unsigned)theirs, (unsigned)ours);
 }
 
 /** A link below /proc/PID; false if it cannot be read. */
@@ -61,13 +61,13 @@ static void check_namespace(struct prb_doctor *d, const struct prb_check *check)
 	snprintf(link, sizeof(link), "ns/%s", check->without);
 	snprintf(pid, sizeof(pid), "%d", (int)d->process->pid);
 	if (!read_link(pid, link, theirs) || !read_link("self", link, ours))
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
-				 "the kernel does not tell us");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
+				"the kernel does not tell us");
 	else if (!strcmp(ours, theirs))
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "the same as ours");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "the same as ours");
 	else
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "another one: %s",
-				 check->with);
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "another one: %s",
+				check->with);
 }
 
 /* The files of a process that is not dumpable belong to root. */
@@ -78,12 +78,12 @@ static void check_dumpable(struct prb_doctor *d, const struct prb_check *check)
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)d->process->pid);
 	if (!d->process->uid || stat(path, &st))
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
-				 "cannot be told of a process of root");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
+				"cannot be told of a process of root");
 	else if (st.st_uid == d->process->uid)
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "yes");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "yes");
 	else
-		prb_findings_add(
+		prb_remarks_add(
 			&d->report, check->name, d->readable ? PRB_VERDICT_LIMITED : PRB_VERDICT_NO,
 			"no: it changed its user, has capabilities of its file, or asked for "
 			"it by prctl(); only CAP_SYS_PTRACE reads it");
@@ -97,17 +97,16 @@ static void judge_filters(struct prb_doctor *d, const struct prb_check *check)
 	if (d->target)
 		err = prb_inject_allowed(d->target, PRB_CALL_LOADS | PRB_CALL_SERVES);
 	if (d->target && !err) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK,
-				 "it runs under filters of system calls, which allow the agent all "
-				 "that it calls");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK,
+				"it runs under filters of system calls, which allow the agent all "
+				"that it calls");
 		return;
 	}
-	prb_findings_add(
-		&d->report, check->name, PRB_VERDICT_LIMITED,
-		"it runs under filters of system calls, and the agent cannot be loaded: %s",
-		err ? err->message : "its memory may not be read");
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED,
+			"it runs under filters of system calls, and the agent cannot be loaded: %s",
+			err ? err->message : "its memory may not be read");
 	if (err && err->hint)
-		prb_findings_advise(&d->report, "%s", err->hint);
+		prb_remarks_advise(&d->report, "%s", err->hint);
 }
 
 static void check_filters(struct prb_doctor *d, const struct prb_check *check)
@@ -115,12 +114,12 @@ static void check_filters(struct prb_doctor *d, const struct prb_check *check)
 	long mode = prb_doctor_field(&d->status, "Seccomp");
 
 	if (mode == STRICT)
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED,
-				 "strict: no library can be loaded into it");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED,
+				"strict: no library can be loaded into it");
 	else if (mode == FILTERED)
 		judge_filters(d, check);
 	else
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "none");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "none");
 }
 
 static void check_tracer(struct prb_doctor *d, const struct prb_check *check)
@@ -129,15 +128,15 @@ static void check_tracer(struct prb_doctor *d, const struct prb_check *check)
 	struct prb_process process = {};
 
 	if (tracer <= 0) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "none");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "none");
 		return;
 	}
 	prb_auto_error struct prb_error *err = prb_process_describe((pid_t)tracer, &process);
-	prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED,
-			 "process %ld (%s): running threads are read without a stop, and the agent "
-			 "cannot be loaded",
-			 tracer, err ? "?" : process.comm);
-	prb_findings_advise(&d->report, "end that debugger first, or ask in it (probing gdb)");
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED,
+			"process %ld (%s): running threads are read without a stop, and the agent "
+			"cannot be loaded",
+			tracer, err ? "?" : process.comm);
+	prb_remarks_advise(&d->report, "end that debugger first, or ask in it (probing gdb)");
 	if (!err)
 		prb_process_deinit(&process);
 }
@@ -147,14 +146,14 @@ static void check_state(struct prb_doctor *d, const struct prb_check *check)
 	char state = d->process->state;
 
 	if (state == 'T') {
-		prb_findings_add(
+		prb_remarks_add(
 			&d->report, check->name, PRB_VERDICT_LIMITED,
 			"stopped by job control: it can be read; the agent cannot be loaded");
-		prb_findings_advise(&d->report, "kill -CONT %d", (int)d->process->pid);
+		prb_remarks_advise(&d->report, "kill -CONT %d", (int)d->process->pid);
 	} else {
-		prb_findings_add(&d->report, check->name,
-				 strchr("ZX", state) ? PRB_VERDICT_NO : PRB_VERDICT_OK, "%s",
-				 prb_state_name(state));
+		prb_remarks_add(&d->report, check->name,
+				strchr("ZX", state) ? PRB_VERDICT_NO : PRB_VERDICT_OK, "%s",
+				prb_state_name(state));
 	}
 }
 
@@ -183,8 +182,8 @@ static void check_python(struct prb_doctor *d, const struct prb_check *check)
 	if (d->target)
 		prb_doctor_interpreters(d, d->target);
 	else
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
-				 "its memory may not be read");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
+				"its memory may not be read");
 }
 
 static void check_agent(struct prb_doctor *d, const struct prb_check *check)
@@ -197,8 +196,8 @@ static void check_agent(struct prb_doctor *d, const struct prb_check *check)
 	__attribute__((cleanup(prb_agent_seeker_deinit))) struct prb_agent_seeker seeker = {};
 
 	if (d->target)
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "%s",
-				 states[prb_agent_seek(&seeker, d->target)]);
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "%s",
+				states[prb_agent_seek(&seeker, d->target)]);
 }
 
 static void check_pause(struct prb_doctor *d, const struct prb_check *check)
@@ -210,13 +209,13 @@ static void check_pause(struct prb_doctor *d, const struct prb_check *check)
 		return;
 	prb_pause_state_find(d->target, &state);
 	if (!state.paused) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "not paused");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "not paused");
 		return;
 	}
 	prb_str_puts(&text, "paused ");
 	prb_pause_state_put(&state, &text);
-	prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED, "%s", prb_str_text(&text));
-	prb_findings_advise(&d->report, "probing %d resume", (int)d->process->pid);
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED, "%s", prb_str_text(&text));
+	prb_remarks_advise(&d->report, "probing %d resume", (int)d->process->pid);
 }
 
 static void check_port(struct prb_doctor *d, const struct prb_check *check)
@@ -225,10 +224,10 @@ static void check_port(struct prb_doctor *d, const struct prb_check *check)
 
 	prb_doctor_ports(d, d->process, d->target);
 	if (d->report.list.count == before)
-		prb_findings_add(&d->report, check->name,
-				 d->target ? PRB_VERDICT_OK : PRB_VERDICT_UNKNOWN, "%s",
-				 d->target ? "it does not look like a debugger that listens"
-					   : "its ports may not be looked at");
+		prb_remarks_add(&d->report, check->name,
+				d->target ? PRB_VERDICT_OK : PRB_VERDICT_UNKNOWN, "%s",
+				d->target ? "it does not look like a debugger that listens"
+					  : "its ports may not be looked at");
 }
 
 static const struct prb_check python_checks[] = {

@@ -111,19 +111,18 @@ static void advise_reading(struct prb_doctor *d)
 	int scope = prb_process_ptrace_scope();
 
 	if (scope == 3)
-		prb_findings_advise(&d->report,
-				    "remove kernel.yama.ptrace_scope from /etc/sysctl.d "
-				    "and reboot");
+		prb_remarks_advise(&d->report, "remove kernel.yama.ptrace_scope from /etc/sysctl.d "
+					       "and reboot");
 	else if (scope > 0 && !prb_process_in_container())
-		prb_findings_advise(&d->report,
-				    "sudo probing ..., or for all users: echo 0 | sudo tee "
-				    "/proc/sys/kernel/yama/ptrace_scope");
+		prb_remarks_advise(&d->report,
+				   "sudo probing ..., or for all users: echo 0 | sudo tee "
+				   "/proc/sys/kernel/yama/ptrace_scope");
 	else if (prb_process_in_container())
-		prb_findings_advise(&d->report,
-				    "start the container with --cap-add SYS_PTRACE (Kubernetes: "
-				    "securityContext.capabilities.add: [SYS_PTRACE])");
+		prb_remarks_advise(&d->report,
+				   "start the container with --cap-add SYS_PTRACE (Kubernetes: "
+				   "securityContext.capabilities.add: [SYS_PTRACE])");
 	else
-		prb_findings_advise(&d->report, "sudo probing ...");
+		prb_remarks_advise(&d->report, "sudo probing ...");
 }
 
 int prb_doctor_try(struct prb_doctor *d, int (*attempt)(pid_t pid, const char *name),
@@ -140,8 +139,8 @@ static void check_memory(struct prb_doctor *d, const struct prb_check *check)
 	int call, file;
 
 	if (!d->trial) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
-				 "no process could be started to try it on");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
+				"no process could be started to try it on");
 		return;
 	}
 	call = prb_doctor_try(d, try_readv, NULL);
@@ -149,16 +148,16 @@ static void check_memory(struct prb_doctor *d, const struct prb_check *check)
 	/* The memory of others is read in the first way, or not at all if that is deadly. */
 	d->readable = !call || (!file && call != PRB_TRIAL_KILLED);
 	if (!call) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "%s", check->with);
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "%s", check->with);
 		return;
 	}
 	if (d->readable) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK,
-				 "%s, through /proc/PID/mem", check->with);
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK,
+				"%s, through /proc/PID/mem", check->with);
 		return;
 	}
-	prb_findings_add(&d->report, check->name, PRB_VERDICT_NO, "%s: %s", check->without,
-			 prb_trial_text(call));
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_NO, "%s: %s", check->without,
+			prb_trial_text(call));
 	advise_reading(d);
 }
 
@@ -170,13 +169,13 @@ static void check_attempt(struct prb_doctor *d, const struct prb_check *check)
 		return;
 	result = prb_doctor_try(d, check->attempt, check->name);
 	if (!result) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "%s", check->with);
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "%s", check->with);
 		return;
 	}
-	prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED, "%s: %s", check->without,
-			 prb_trial_text(result));
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED, "%s: %s", check->without,
+			prb_trial_text(result));
 	if (check->todo)
-		prb_findings_advise(&d->report, "%s", check->todo);
+		prb_remarks_advise(&d->report, "%s", check->todo);
 }
 
 #define FILTER_TODO                                                                     \

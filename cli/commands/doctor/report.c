@@ -21,9 +21,9 @@ static const struct {
 	[PRB_VERDICT_UNKNOWN] = {"unknown", "\033[2m"},
 };
 
-void prb_findings_deinit(struct prb_findings *report)
+void prb_remarks_deinit(struct prb_remarks *report)
 {
-	struct prb_finding *finding;
+	struct prb_remark *finding;
 
 	prb_vec_each (finding, &report->list) {
 		prb_str_deinit(&finding->means);
@@ -32,26 +32,26 @@ void prb_findings_deinit(struct prb_findings *report)
 	prb_vec_free(&report->list);
 }
 
-void prb_findings_add(struct prb_findings *report, const char *name, enum prb_verdict verdict,
-		      const char *format, ...)
+void prb_remarks_add(struct prb_remarks *report, const char *name, enum prb_verdict verdict,
+		     const char *format, ...)
 {
-	struct prb_finding *finding = prb_vec_push(&report->list);
+	struct prb_remark *finding = prb_vec_push(&report->list);
 	va_list args;
 
 	if (!finding) {
 		report->failed = true;
 		return;
 	}
-	*finding = (struct prb_finding){report->section, name, verdict, {}, {}};
+	*finding = (struct prb_remark){report->section, name, verdict, {}, {}};
 	va_start(args, format);
 	prb_str_vprintf(&finding->means, format, args);
 	va_end(args);
 	report->failed |= finding->means.failed;
 }
 
-void prb_findings_advise(struct prb_findings *report, const char *format, ...)
+void prb_remarks_advise(struct prb_remarks *report, const char *format, ...)
 {
-	struct prb_finding *last = report->list.items + report->list.count - 1;
+	struct prb_remark *last = report->list.items + report->list.count - 1;
 	va_list args;
 
 	if (report->failed || !report->list.count)
@@ -74,10 +74,10 @@ static void put_verdict(struct prb_str *s, enum prb_verdict verdict, bool colour
 	prb_text_spaces(s, VERDICT_WIDTH - strlen(word));
 }
 
-static void put_text(struct prb_str *s, const struct prb_findings *report)
+static void put_text(struct prb_str *s, const struct prb_remarks *report)
 {
 	bool colour = prb_term_colour(stdout);
-	const struct prb_finding *finding;
+	const struct prb_remark *finding;
 	const char *section = NULL;
 	size_t width = 0;
 
@@ -101,10 +101,10 @@ static void put_text(struct prb_str *s, const struct prb_findings *report)
 	}
 }
 
-static void put_json(struct prb_str *s, const struct prb_findings *report,
-		     const struct prb_findings_subject *subject, const struct utsname *kernel)
+static void put_json(struct prb_str *s, const struct prb_remarks *report,
+		     const struct prb_remarks_subject *subject, const struct utsname *kernel)
 {
-	const struct prb_finding *finding;
+	const struct prb_remark *finding;
 	struct prb_json json = {s};
 
 	prb_json_open(&json, NULL, '{');
@@ -129,8 +129,8 @@ static void put_json(struct prb_str *s, const struct prb_findings *report,
 	prb_str_putc(s, '\n');
 }
 
-struct prb_error *prb_findings_print(const struct prb_findings *report,
-				     const struct prb_findings_subject *subject, bool json)
+struct prb_error *prb_remarks_print(const struct prb_remarks *report,
+				    const struct prb_remarks_subject *subject, bool json)
 {
 	prb_auto_str struct prb_str text = {};
 	struct utsname kernel = {};

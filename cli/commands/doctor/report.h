@@ -25,36 +25,36 @@ enum prb_verdict {
 	PRB_VERDICT_UNKNOWN, /**< it could not be found out */
 };
 
-struct prb_finding {
+struct prb_remark {
 	const char *section, *name; /**< static */
 	enum prb_verdict verdict;
 	struct prb_str means, todo;
 };
 
-struct prb_findings {
-	PRB_VEC(struct prb_finding) list;
+struct prb_remarks {
+	PRB_VEC(struct prb_remark) list;
 	const char *section; /**< of the checks that run now */
 	bool failed;	     /**< memory ran out */
 };
 
-void prb_findings_deinit(struct prb_findings *report);
+void prb_remarks_deinit(struct prb_remarks *report);
 
 /** Appends a finding of the present section; @p name is static. */
-void prb_findings_add(struct prb_findings *report, const char *name, enum prb_verdict verdict,
-		      const char *format, ...) PRB_PRINTF(4, 5);
+void prb_remarks_add(struct prb_remarks *report, const char *name, enum prb_verdict verdict,
+		     const char *format, ...) PRB_PRINTF(4, 5);
 
 /** Says what to do about the last finding: a command, mostly. */
-void prb_findings_advise(struct prb_findings *report, const char *format, ...) PRB_PRINTF(2, 3);
+void prb_remarks_advise(struct prb_remarks *report, const char *format, ...) PRB_PRINTF(2, 3);
 
 /** The subject of the report, for its heading. */
-struct prb_findings_subject {
+struct prb_remarks_subject {
 	pid_t pid;	     /**< 0: this machine */
 	const char *command; /**< of that process; not escaped */
 	bool readable;	     /**< that process, or processes of our own */
 };
 
-struct prb_error *prb_findings_print(const struct prb_findings *report,
-				     const struct prb_findings_subject *subject,
-				     bool json) PRB_MUST_CHECK;
+struct prb_error *prb_remarks_print(const struct prb_remarks *report,
+				    const struct prb_remarks_subject *subject,
+				    bool json) PRB_MUST_CHECK;
 
 #endif

@@ -35,12 +35,12 @@ bool prb_doctor_has(const struct prb_doctor *d, unsigned capability)
 static void check_user(struct prb_doctor *d, const struct prb_check *check)
 {
 	if (!geteuid())
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "root (user 0, group %u)",
-				 (unsigned)getegid());
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "root (user 0, group %u)",
+				(unsigned)getegid());
 	else
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK,
-				 "user %u, group %u: processes of that user and group",
-				 (unsigned)geteuid(), (unsigned)getegid());
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK,
+				"user %u, group %u: processes of that user and group",
+				(unsigned)geteuid(), (unsigned)getegid());
 }
 
 /* CAP_SYS_ADMIN includes two younger ones. */
@@ -49,35 +49,34 @@ static void check_capability(struct prb_doctor *d, const struct prb_check *check
 	bool included = check->number == PERFMON || check->number == CHECKPOINT_RESTORE;
 
 	if (prb_doctor_has(d, check->number) || (included && prb_doctor_has(d, CAP_SYS_ADMIN))) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "%s", check->with);
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "%s", check->with);
 		return;
 	}
-	prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED, "%s", check->without);
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED, "%s", check->without);
 	if (geteuid()) {
 		/* Said once. */
 		if (check->number == CAP_SYS_PTRACE)
-			prb_findings_advise(&d->report, "sudo probing ...");
+			prb_remarks_advise(&d->report, "sudo probing ...");
 		return;
 	}
 	if (prb_process_in_container())
-		prb_findings_advise(&d->report, "start the container with --cap-add %s",
-				    check->name + sizeof("CAP_") - 1);
+		prb_remarks_advise(&d->report, "start the container with --cap-add %s",
+				   check->name + sizeof("CAP_") - 1);
 	else
-		prb_findings_advise(&d->report, "run probing as root with all capabilities");
+		prb_remarks_advise(&d->report, "run probing as root with all capabilities");
 }
 
 static void check_privileges(struct prb_doctor *d, const struct prb_check *check)
 {
 	if (prb_doctor_field(&d->own_status, "NoNewPrivs") != 1) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "not set");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "not set");
 		return;
 	}
-	prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED,
-			 "set: sudo gives no rights here");
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED,
+			"set: sudo gives no rights here");
 	if (geteuid())
-		prb_findings_advise(&d->report,
-				    "run probing from another shell, or outside of this "
-				    "container");
+		prb_remarks_advise(&d->report, "run probing from another shell, or outside of this "
+					       "container");
 }
 
 static void check_filters(struct prb_doctor *d, const struct prb_check *check)
@@ -86,15 +85,15 @@ static void check_filters(struct prb_doctor *d, const struct prb_check *check)
 	long filters = prb_doctor_field(&d->own_status, "Seccomp_filters");
 
 	if (mode != FILTERED) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK,
-				 "no filter of system calls applies to us");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK,
+				"no filter of system calls applies to us");
 		return;
 	}
-	prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED,
-			 "%ld filter%s of system calls appl%s to us; what is forbidden shows below",
-			 filters < 1 ? 1 : filters, filters > 1 ? "s" : "",
-			 filters > 1 ? "y" : "ies");
-	prb_findings_advise(
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED,
+			"%ld filter%s of system calls appl%s to us; what is forbidden shows below",
+			filters < 1 ? 1 : filters, filters > 1 ? "s" : "",
+			filters > 1 ? "y" : "ies");
+	prb_remarks_advise(
 		&d->report,
 		"only if something is: --security-opt seccomp=unconfined for a container, "
 		"or run probing on the host");

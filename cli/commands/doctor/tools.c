@@ -23,14 +23,14 @@ static void check_cache(struct prb_doctor *d, const struct prb_check *check)
 		path[length > 0 ? length : 0] = '\0';
 	}
 	if (folder >= 0 && !faccessat(folder, ".", W_OK | X_OK, AT_EACCESS)) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "%s", path);
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "%s", path);
 		return;
 	}
-	prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED,
-			 "there is no folder that is ours alone and can be written to: what is "
-			 "learnt about a build is learnt each time anew%s%s",
-			 *path ? ": " : "", path);
-	prb_findings_advise(&d->report, "mkdir -m 700 /tmp/probing-%u", (unsigned)geteuid());
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED,
+			"there is no folder that is ours alone and can be written to: what is "
+			"learnt about a build is learnt each time anew%s%s",
+			*path ? ": " : "", path);
+	prb_remarks_advise(&d->report, "mkdir -m 700 /tmp/probing-%u", (unsigned)geteuid());
 }
 
 static void check_agent(struct prb_doctor *d, const struct prb_check *check)
@@ -39,16 +39,16 @@ static void check_agent(struct prb_doctor *d, const struct prb_check *check)
 	prb_auto_error struct prb_error *err = prb_agent_library(&path);
 
 	if (err) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_NO,
-				 "%s: inject, eval, repl and debug --pause do not work",
-				 err->message);
-		prb_findings_advise(&d->report, "%s", err->hint ? err->hint : "make install");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_NO,
+				"%s: inject, eval, repl and debug --pause do not work",
+				err->message);
+		prb_remarks_advise(&d->report, "%s", err->hint ? err->hint : "make install");
 	} else if (access(path, R_OK)) {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_NO,
-				 "%s, which PROBING_AGENT names, cannot be read", path);
-		prb_findings_advise(&d->report, "unset PROBING_AGENT");
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_NO,
+				"%s, which PROBING_AGENT names, cannot be read", path);
+		prb_remarks_advise(&d->report, "unset PROBING_AGENT");
 	} else {
-		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "%s", path);
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK, "%s", path);
 	}
 }
 
@@ -59,15 +59,14 @@ static void check_debugger(struct prb_doctor *d, const char *name,
 	prb_auto_error struct prb_error *err = prb_debugger_plugin(kind, &plugin);
 
 	if (program && !err) {
-		prb_findings_add(&d->report, name, PRB_VERDICT_OK, "%s; plugin %s", program,
-				 plugin);
+		prb_remarks_add(&d->report, name, PRB_VERDICT_OK, "%s; plugin %s", program, plugin);
 	} else if (!program) {
-		prb_findings_add(&d->report, name, PRB_VERDICT_LIMITED,
-				 "not installed: 'probing %s' does not work", name);
-		prb_findings_advise(&d->report, "apt install %s", kind->program);
+		prb_remarks_add(&d->report, name, PRB_VERDICT_LIMITED,
+				"not installed: 'probing %s' does not work", name);
+		prb_remarks_advise(&d->report, "apt install %s", kind->program);
 	} else {
-		prb_findings_add(&d->report, name, PRB_VERDICT_LIMITED, "%s", err->message);
-		prb_findings_advise(&d->report, "make install");
+		prb_remarks_add(&d->report, name, PRB_VERDICT_LIMITED, "%s", err->message);
+		prb_remarks_advise(&d->report, "make install");
 	}
 }
 
