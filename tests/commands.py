@@ -8,6 +8,7 @@ COMMANDS = [
     "dump",
     "list",
     "overview",
+    "why",
     "query",
     "tables",
     "ring",

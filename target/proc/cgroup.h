@@ -37,6 +37,16 @@ void prb_cgroup_container(const char *text, struct prb_str *ret);
 bool prb_cgroup_file(const char *mounts, const struct prb_cgroup *group, const char *file,
 		     struct prb_str *ret);
 
+/** Appends the text of /proc/self/mountinfo, up to a megabyte of it; false if it cannot be read. */
+bool prb_cgroup_mounts(struct prb_str *ret);
+
+/**
+ * Appends a file of the control group that a process with this text is in itself: @p two of version
+ * 2, or @p one of the hierarchy of version 1 that has @p controller. False if there is none.
+ */
+bool prb_cgroup_own_file(const char *text, const char *controller, const char *two, const char *one,
+			 struct prb_str *ret);
+
 /**
  * The memory limit that a process with this text is under, and what its control group uses of it,
  * in bytes: of the group with the least room, since each limit holds for all groups below. Both -1

@@ -133,3 +133,36 @@ bool prb_cgroup_file(const char *mounts, const struct prb_cgroup *group, const c
 
 	return find_mount(mounts, group, &mount) && read_file(&mount, group, file, ret);
 }
+
+bool prb_cgroup_mounts(struct prb_str *ret)
+{
+	enum { MOUNTS_MAX = 1 << 20 };
+	prb_auto_close int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	char part[4096];
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	while (ret->length < MOUNTS_MAX && (n = read(fd, part, sizeof(part))) > 0)
+		prb_str_append(ret, part, (size_t)n);
+	return true;
+}
+
+bool prb_cgroup_own_file(const char *text, const char *controller, const char *two, const char *one,
+			 struct prb_str *ret)
+{
+	prb_auto_str struct prb_str mounts = {};
+	struct prb_cgroup group;
+
+	if (!prb_cgroup_mounts(&mounts))
+		return false;
+	while (prb_cgroup_next(&text, &group)) {
+		if (group.hierarchy && !has_word(group.controllers, group.controllers_length,
+						 controller, strlen(controller)))
+			continue;
+		if (prb_cgroup_file(prb_str_text(&mounts), &group, group.hierarchy ? one : two,
+				    ret))
+			return true;
+	}
+	return false;
+}

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The memory limit of a process's control groups. */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "target/proc/cgroup.h"
@@ -50,21 +48,14 @@ static void read_group(const char *mounts, struct prb_cgroup *group, int64_t *re
 
 void prb_cgroup_memory(const char *text, int64_t *ret_limit, int64_t *ret_used)
 {
-	enum { MOUNTS_MAX = 1 << 20 };
-	prb_auto_close int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	prb_auto_free char *mounts = malloc(MOUNTS_MAX + 1);
-	size_t length = 0;
+	prb_auto_str struct prb_str mounts = {};
 	struct prb_cgroup group;
-	ssize_t n;
 
 	*ret_limit = *ret_used = -1;
-	if (fd < 0 || !mounts)
+	if (!prb_cgroup_mounts(&mounts))
 		return;
-	while (length < MOUNTS_MAX && (n = read(fd, mounts + length, MOUNTS_MAX - length)) > 0)
-		length += (size_t)n;
-	mounts[length] = '\0';
 	while (prb_cgroup_next(&text, &group))
 		if (!group.hierarchy ||
 		    memmem(group.controllers, group.controllers_length, "memory", strlen("memory")))
-			read_group(mounts, &group, ret_limit, ret_used);
+			read_group(prb_str_text(&mounts), &group, ret_limit, ret_used);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `probing cluster hang`: the verdict on a job. */
-#include <string.h>
-
 #include "cli/commands/cluster/cluster.h"
 #include "command/exit.h"
 #include "command/output.h"
@@ -10,27 +8,18 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "judge/text.h"
 
 enum { EXIT_VERDICT = 10 }; /* and the number of its kind; 0 if the job moves */
-
-static void put_lines(struct prb_str *s, const char *name, const char *lines)
-{
-	for (const char *at = lines, *end; *at; at = end + 1) {
-		end = strchrnul(at, '\n');
-		prb_str_printf(s, "  %-11s %.*s\n", at == lines ? name : "", (int)(end - at), at);
-		if (!*end)
-			break;
-	}
-}
 
 static void put_verdict(struct prb_str *s, const struct prb_verdict *v)
 {
 	prb_str_printf(s, "%s: %s\n", prb_verdict_name(v->kind), prb_str_text(&v->sentence));
-	put_lines(s, "evidence", prb_str_text(&v->evidence));
-	put_lines(s, "rests on", prb_str_text(&v->rests_on));
-	put_lines(s, "confidence", v->confidence);
-	put_lines(s, "wrong if", prb_str_text(&v->refuted_by));
-	put_lines(s, "next", prb_str_text(&v->next));
+	prb_put_lines(s, "evidence", prb_str_text(&v->evidence));
+	prb_put_lines(s, "rests on", prb_str_text(&v->rests_on));
+	prb_put_lines(s, "confidence", v->confidence);
+	prb_put_lines(s, "wrong if", prb_str_text(&v->refuted_by));
+	prb_put_lines(s, "next", prb_str_text(&v->next));
 }
 
 static void put_verdict_json(struct prb_str *s, const struct prb_cluster *c,

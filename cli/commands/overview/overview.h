@@ -44,15 +44,15 @@ struct prb_overview_row {
 	int64_t step;			 /**< the last recorded step; -1: none */
 	double read;			 /**< when its threads were read, monotonic; 0: never */
 	struct prb_overview_main main;
-	pid_t gil_holder; /**< 0: none, or unknown */
-	double gil_idle;  /**< as main.idle_seconds, of the holder */
-	unsigned gil_waiters, lock_waiters, deadlocked, stuck; /**< threads */
+	pid_t gil_holder;	  /**< 0: none, or unknown */
+	unsigned gil_waiters;	  /**< threads */
 	PRB_VEC(char *) troubles; /**< what is wrong, the worst first */
 
 	/* The rest belongs to pass.c. */
 	struct prb_target *target;
 	struct prb_dump_found found;
-	struct prb_dump *dump;	/**< while a pass is made */
+	struct prb_dump *dump;	/**< of its threads, as it was last read; NULL: none */
+	bool is_new;		/**< the dump was made in this pass */
 	unsigned looks;		/**< that were had since it was opened */
 	char *groups;		/**< its control groups */
 	struct prb_str command; /**< its command line as it was when it was described */
@@ -79,7 +79,7 @@ const struct prb_overview_row *prb_overview_row(const struct prb_overview *overv
 
 /* judge.c */
 
-/** Fills the row from its dump of threads. */
+/** Fills the row from its new dump of threads. */
 struct prb_error *prb_overview_judge(struct prb_overview_row *row) PRB_MUST_CHECK;
 /** Makes the troubles anew, at the time @p now. */
 struct prb_error *prb_overview_trouble(struct prb_overview_row *row, double now) PRB_MUST_CHECK;

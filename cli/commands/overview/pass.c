@@ -54,7 +54,6 @@ struct prb_overview {
 
 static void close_target(struct prb_overview *o, struct prb_overview_row *row)
 {
-	prb_dump_destroy(prb_steal(&row->dump));
 	prb_dump_found_deinit(&row->found);
 	row->found = (struct prb_dump_found){};
 	if (row->target)
@@ -63,12 +62,18 @@ static void close_target(struct prb_overview *o, struct prb_overview_row *row)
 	row->looks = 0;
 }
 
+static void forget_threads(struct prb_overview_row *row)
+{
+	prb_dump_destroy(prb_steal(&row->dump));
+	prb_overview_row_clear(row);
+}
+
 static void row_destroy(struct prb_overview *o, struct prb_overview_row *row)
 {
 	if (!row)
 		return;
 	close_target(o, row);
-	prb_overview_row_clear(row);
+	forget_threads(row);
 	prb_python_process_deinit(&row->info);
 	free(row->file);
 	free(row->error);
@@ -99,7 +104,7 @@ static struct prb_error *note_error(struct prb_overview *o, struct prb_overview_
 	free(row->error);
 	row->error = strdup(err->message);
 	prb_error_destroy(err);
-	prb_overview_row_clear(row);
+	forget_threads(row);
 	close_target(o, row);
 	return row->error ? NULL : prb_error_nomem();
 }
@@ -118,6 +123,8 @@ static struct prb_error *make_dump(struct prb_overview_row *row)
 	const struct prb_dump_options options = {
 		.max_frames = 1, .no_modules = true, .no_values = true, .no_command = true};
 
+	prb_dump_destroy(prb_steal(&row->dump));
+	row->is_new = true;
 	return prb_dump_create_with(row->target, &options, &row->found, &row->dump);
 }
 
@@ -307,8 +314,10 @@ static struct prb_error *visit(struct prb_overview *o, struct known *k,
 	bool ran = another || pulse->ran != k->pulse.ran;
 
 	if (another || (!k->row && ran && o->now > k->judged + JUDGE_AGAIN)) {
-		if (k->row)
+		if (k->row) {
 			close_target(o, k->row);
+			forget_threads(k->row);
+		}
 		PRB_TRY(judge(o, k));
 	}
 	if (k->row) {
@@ -420,7 +429,7 @@ static struct prb_error *judge_all(struct prb_overview *o)
 	PRB_TRY(prb_idle_create(&idle));
 	err = NULL;
 	for (size_t i = 0; i < o->rows.count && !err; i++)
-		if (o->rows.items[i]->dump)
+		if (o->rows.items[i]->dump && o->rows.items[i]->is_new)
 			err = note_idle(o->rows.items[i], idle);
 	prb_idle_finish(idle);
 	o->groups.count = 0;
@@ -429,11 +438,11 @@ static struct prb_error *judge_all(struct prb_overview *o)
 
 		if (row->groups && !row->ended)
 			read_limit(o, row);
-		if (row->dump)
+		if (row->dump && row->is_new)
 			err = prb_overview_judge(row);
+		row->is_new = false;
 		if (!err)
 			err = prb_overview_trouble(row, o->now);
-		prb_dump_destroy(prb_steal(&row->dump));
 		if (!row->file && o->open > o->most_open)
 			close_target(o, row);
 	}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Opens, reads and judges the targets. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/commands/why/why.h"
+#include "command/descriptors.h"
+#include "dump/idle.h"
+#include "judge/threads.h"
+#include "target/spec/target_spec.h"
+
+enum { AT_ONCE = 64 }; /* targets that are open together: the clocks are read once for them */
+
+static void close_one(struct prb_why_one *one)
+{
+	prb_case_deinit(&one->judged);
+	one->judged.target = NULL;
+	one->judged.dump = NULL;
+	prb_dump_destroy(prb_steal(&one->dump));
+	prb_target_destroy(prb_steal(&one->target));
+}
+
+static void destroy(struct prb_why_one *one)
+{
+	close_one(one);
+	prb_findings_deinit(&one->findings);
+	prb_process_deinit(&one->process);
+	free(one->words);
+	free(one->file);
+	free(one->unreadable);
+	free(one->doing);
+	free(one);
+}
+
+void prb_why_deinit(struct prb_why *why)
+{
+	struct prb_why_one **one;
+
+	prb_vec_each (one, &why->list)
+		destroy(*one);
+	prb_vec_free(&why->list);
+}
+
+static struct prb_error *add(struct prb_why *why, char *words, struct prb_why_one **ret)
+{
+	struct prb_why_one *one = words ? calloc(1, sizeof(*one)) : NULL;
+	struct prb_why_one **place = one ? prb_vec_push(&why->list) : NULL;
+
+	if (!place) {
+		free(words);
+		free(one);
+		return prb_error_nomem();
+	}
+	one->words = words;
+	*place = *ret = one;
+	return NULL;
+}
+
+/** Why nothing is known of its threads; takes over @p err, which may be NULL. */
+static struct prb_error *note_error(struct prb_why_one *one, struct prb_error *err)
+{
+	if (!err || err->code == PRB_ERROR_NOMEM)
+		return err;
+	free(one->unreadable);
+	one->unreadable = strdup(err->message);
+	prb_error_destroy(err);
+	return one->unreadable ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *add_named(struct prb_why *why, const char *name,
+				   const struct prb_core_places *places)
+{
+	prb_auto_target struct prb_target *target = NULL;
+	struct prb_why_one *one;
+
+	PRB_TRY(prb_spec_open_in(name, places, &target));
+	PRB_TRY(add(why,
+		    target->live && target->local ? prb_format("%d", (int)target->pid)
+						  : strdup(name),
+		    &one));
+	one->named = true;
+	one->target = prb_steal(&target);
+	if (!one->target->live || !one->target->local)
+		return prb_str_copy(name, &one->file);
+	struct prb_error *err = prb_process_describe(one->target->pid, &one->process);
+
+	prb_error_catch(&err, PRB_ERROR_NO_PROCESS);
+	one->process.pid = one->target->pid;
+	return err;
+}
+
+static struct prb_error *add_all(struct prb_why *why)
+{
+	struct prb_python_processes found = {};
+	struct prb_error *err = prb_process_list(&found);
+	struct prb_python_process *process;
+
+	prb_vec_each (process, &found.list) {
+		struct prb_why_one *one;
+
+		if (err)
+			break;
+		err = add(why, prb_format("%d", (int)process->process.pid), &one);
+		if (err)
+			break;
+		one->process = process->process;
+		process->process = (struct prb_process){};
+		one->unreadable = prb_steal(&process->refusal);
+	}
+	prb_python_processes_deinit(&found);
+	return err;
+}
+
+static struct prb_error *read_threads(struct prb_why_one *one)
+{
+	const struct prb_dump_options options = {
+		.no_modules = false, .no_values = true, .no_command = true};
+
+	if (!one->target)
+		PRB_TRY(prb_target_open_process(one->process.pid, &one->target));
+	PRB_TRY(prb_target_check_memory(one->target));
+	return prb_dump_create(one->target, &options, &one->dump);
+}
+
+static struct prb_error *note_idle(struct prb_why_one *one, struct prb_idle *idle)
+{
+	prb_auto_free bool *wanted = calloc(one->dump->threads.count + 1, sizeof(*wanted));
+
+	if (!wanted)
+		return prb_error_nomem();
+	prb_judge_want_idle(one->dump, wanted);
+	return note_error(one, prb_idle_note(idle, one->target, one->dump, wanted));
+}
+
+/** Since the reading of its threads began: the idle times are those of now. */
+static double seconds_of(const struct prb_why_one *one)
+{
+	const struct prb_target *t = one->target;
+
+	if (!t || !one->dump)
+		return 0;
+	if (t->live && t->moves)
+		return prb_clock_seconds() - one->judged.read_seconds;
+	return t->replayed ? -1 : 0; /* a snapshot does not say how long it took */
+}
+
+static struct prb_error *read_some(struct prb_why_one **list, size_t count)
+{
+	struct prb_idle *idle;
+	struct prb_error *err = NULL;
+
+	PRB_TRY(prb_idle_create(&idle));
+	for (size_t i = 0; i < count && !err; i++) {
+		if (list[i]->unreadable)
+			continue;
+		list[i]->judged.read_seconds = prb_clock_seconds();
+		err = note_error(list[i], read_threads(list[i]));
+		if (!err && list[i]->dump)
+			err = note_idle(list[i], idle);
+	}
+	prb_idle_finish(idle);
+	for (size_t i = 0; i < count && !err; i++)
+		list[i]->judged.read_seconds = seconds_of(list[i]);
+	return err;
+}
+
+static struct prb_error *put_doing(struct prb_why_one *one)
+{
+	prb_auto_str struct prb_str text = {};
+	const struct prb_dump_thread *main = one->dump->threads.items;
+
+	prb_case_put_thread(&text, main);
+	prb_str_putc(&text, ' ');
+	prb_case_put_doing(&text, &one->judged, main);
+	one->doing = prb_str_take(&text);
+	return one->doing ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *judge(struct prb_why_one *one)
+{
+	struct prb_case *c = &one->judged;
+
+	c->target = one->target;
+	c->dump = one->dump;
+	c->unreadable = one->unreadable;
+	c->pid = one->process.pid;
+	c->words = one->words;
+	if (prb_why_is_strange(one))
+		return NULL;
+	PRB_TRY(prb_judge(c, PRB_NEED_THREADS | PRB_NEED_MEMORY | PRB_NEED_PROC, &one->findings));
+	return one->dump && one->dump->threads.count ? put_doing(one) : NULL;
+}
+
+struct prb_error *prb_why_create(const struct prb_texts *targets,
+				 const struct prb_core_places *places, struct prb_why *ret)
+{
+	prb_descriptors_raise();
+	for (size_t i = 0; i < targets->count; i++)
+		PRB_TRY(add_named(ret, targets->items[i], places));
+	if (!targets->count)
+		PRB_TRY(add_all(ret));
+	for (size_t i = 0; i < ret->list.count; i += AT_ONCE) {
+		size_t count = PRB_MIN(ret->list.count - i, (size_t)AT_ONCE);
+
+		PRB_TRY(read_some(ret->list.items + i, count));
+		for (size_t k = i; k < i + count; k++) {
+			PRB_TRY(judge(ret->list.items[k]));
+			close_one(ret->list.items[k]);
+		}
+	}
+	return NULL;
+}
+
+enum prb_finding_kind prb_why_kind(const struct prb_why_one *one)
+{
+	return one->findings.list.count ? one->findings.list.items[0]->kind : PRB_FINDING_NOTHING;
+}
+
+bool prb_why_is_strange(const struct prb_why_one *one)
+{
+	return !one->named && one->unreadable;
+}

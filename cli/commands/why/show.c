@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Findings of several targets as text and as JSON. */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/commands/why/why.h"
+#include "judge/text.h"
+#include "target/spec/command_line.h"
+
+enum { MOST_SENTENCES = 5 };
+
+struct line {
+	const struct prb_why_one *one;
+	const struct prb_finding *finding;
+};
+
+static int worst_first(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+	const struct prb_finding *f = x->finding, *g = y->finding;
+
+	if (f->rank != g->rank)
+		return f->rank < g->rank ? -1 : 1;
+	if (f->confidence != g->confidence)
+		return f->confidence > g->confidence ? -1 : 1;
+	return (x->one->process.pid > y->one->process.pid) -
+	       (x->one->process.pid < y->one->process.pid);
+}
+
+static void put_name(struct prb_str *s, const struct prb_why_one *one)
+{
+	if (one->file) {
+		prb_text_escape(s, one->file);
+	} else {
+		prb_str_printf(s, "%d  ", (int)one->process.pid);
+		prb_command_line_text(s, &one->process);
+	}
+	prb_str_putc(s, '\n');
+}
+
+static void put_nothing(struct prb_str *s, const struct prb_why_one *one)
+{
+	put_name(s, one);
+	prb_str_puts(s, "nothing is wrong\n");
+	prb_put_lines(s, "evidence", one->doing ? one->doing : "");
+	prb_put_lines(s, "rests on", "all rules of `probing why --rules`, at one look");
+	prb_put_lines(s, "confidence", "medium");
+	prb_put_lines(s, "wrong if", "the program should be doing something else by now");
+	prb_str_puts(s, "  next        probing -t ");
+	prb_text_argument(s, one->words);
+	prb_str_puts(s, " dump\n");
+}
+
+static void put_pids(struct prb_str *s, const struct prb_why *why, bool strange)
+{
+	const char *comma = ": ";
+
+	for (size_t i = 0; i < why->list.count; i++) {
+		const struct prb_why_one *one = why->list.items[i];
+
+		if (prb_why_is_strange(one) != strange || one->findings.list.count)
+			continue;
+		prb_str_puts(s, comma);
+		prb_text_escape(s, one->words);
+		comma = ", ";
+	}
+	prb_str_putc(s, '\n');
+}
+
+/** One line for all that is healthy, and one for what may not be read. */
+static void put_others(struct prb_str *s, const struct prb_why *why)
+{
+	size_t healthy = 0, strange = 0;
+
+	for (size_t i = 0; i < why->list.count; i++) {
+		strange += prb_why_is_strange(why->list.items[i]);
+		healthy += !prb_why_is_strange(why->list.items[i]) &&
+			   !why->list.items[i]->findings.list.count;
+	}
+	if (why->list.count == 1 && healthy) {
+		put_nothing(s, why->list.items[0]);
+		return;
+	}
+	if (healthy) {
+		prb_str_printf(s, "nothing is wrong with %zu process%s", healthy,
+			       healthy == 1 ? "" : "es");
+		put_pids(s, why, false);
+	}
+	if (strange) {
+		prb_str_printf(s, "not judged: %zu process%s that may not be read", strange,
+			       strange == 1 ? "" : "es");
+		put_pids(s, why, true);
+	}
+}
+
+void prb_why_text(const struct prb_why *why, struct prb_str *ret)
+{
+	PRB_VEC(struct line) lines = {};
+	const struct prb_why_one *before = NULL;
+
+	for (size_t i = 0; i < why->list.count; i++)
+		for (size_t k = 0; k < why->list.items[i]->findings.list.count; k++) {
+			struct line *line = prb_vec_push(&lines);
+
+			if (!line)
+				ret->failed = true;
+			else
+				*line = (struct line){why->list.items[i],
+						      why->list.items[i]->findings.list.items[k]};
+		}
+	if (lines.count)
+		qsort(lines.items, lines.count, sizeof(*lines.items), worst_first);
+	for (size_t i = 0; i < lines.count && i < MOST_SENTENCES; i++) {
+		if (lines.items[i].one != before)
+			put_name(ret, lines.items[i].one);
+		before = lines.items[i].one;
+		prb_finding_text(ret, lines.items[i].finding);
+	}
+	if (lines.count > MOST_SENTENCES)
+		prb_str_printf(ret, "%zu more finding%s: --json prints all\n",
+			       lines.count - MOST_SENTENCES,
+			       lines.count - MOST_SENTENCES == 1 ? "" : "s");
+	prb_vec_free(&lines);
+	put_others(ret, why);
+}
+
+static void put_one_json(struct prb_json *json, const struct prb_why_one *one)
+{
+	bool strange = prb_why_is_strange(one);
+	char *const *argument;
+
+	prb_json_open(json, NULL, '{');
+	prb_json_natural(json, "pid", one->process.pid ? one->process.pid : -1);
+	prb_json_text(json, "file", one->file);
+	prb_json_open(json, "argv", '[');
+	prb_vec_each (argument, &one->process.argv)
+		prb_json_text(json, NULL, *argument);
+	prb_json_close(json, ']');
+	prb_json_text(json, "verdict",
+		      strange ? "unreadable" : prb_finding_kind_name(prb_why_kind(one)));
+	prb_json_text(json, "unreadable", one->unreadable);
+	prb_json_text(json, "doing", one->doing);
+	prb_json_open(json, "findings", '[');
+	for (size_t i = 0; i < one->findings.list.count; i++)
+		prb_finding_json(json, one->findings.list.items[i]);
+	prb_json_close(json, ']');
+	prb_json_close(json, '}');
+}
+
+void prb_why_json(const struct prb_why *why, struct prb_str *ret)
+{
+	struct prb_json json = {ret};
+
+	prb_json_open(&json, NULL, '{');
+	prb_json_open(&json, "targets", '[');
+	for (size_t i = 0; i < why->list.count; i++)
+		put_one_json(&json, why->list.items[i]);
+	prb_json_close(&json, ']');
+	prb_json_close(&json, '}');
+	prb_str_putc(ret, '\n');
+}
+
+static void put_needs(struct prb_str *s, unsigned needs)
+{
+	static const char *const names[] = {"threads", "memory", "proc"};
+
+	for (size_t i = 0, count = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (needs & 1u << i)
+			prb_str_printf(s, "%s%s", count++ ? " " : "", names[i]);
+}
+
+void prb_why_rules(bool json, struct prb_str *ret)
+{
+	struct prb_json out = {ret};
+
+	if (json)
+		prb_json_open(&out, NULL, '[');
+	for (const struct prb_rule *const *rule = prb_rules; *rule; rule++) {
+		prb_auto_str struct prb_str needs = {};
+
+		put_needs(&needs, (*rule)->needs);
+		if (!json) {
+			prb_str_printf(ret, "%4d  %-14s %-16s %s\n",
+				       PRB_FINDING_EXIT + (int)(*rule)->kind, (*rule)->name,
+				       prb_str_text(&needs), (*rule)->proves);
+			continue;
+		}
+		prb_json_open(&out, NULL, '{');
+		prb_json_integer(&out, "exit_code", PRB_FINDING_EXIT + (int)(*rule)->kind);
+		prb_json_text(&out, "rule", (*rule)->name);
+		prb_json_text(&out, "kind", prb_finding_kind_name((*rule)->kind));
+		prb_json_text(&out, "needs", prb_str_text(&needs));
+		prb_json_text(&out, "proves", (*rule)->proves);
+		prb_json_close(&out, '}');
+	}
+	if (json) {
+		prb_json_close(&out, ']');
+		prb_str_putc(ret, '\n');
+	}
+}

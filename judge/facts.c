@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "judge/facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/proc/cgroup.h"
+#include "target/proc/text.h"
+
+void prb_case_deinit(struct prb_case *c)
+{
+	prb_str_deinit(&c->status);
+	prb_str_deinit(&c->groups);
+	c->status_read = c->groups_read = false;
+}
+
+bool prb_case_is_here(const struct prb_case *c)
+{
+	return c->target && c->target->live && c->target->local;
+}
+
+static const char *fact(struct prb_case *c, const char *name, bool *read, struct prb_str *text)
+{
+	if (!*read && c->target)
+		prb_error_destroy(prb_target_read_file(c->target, text, "%s", name));
+	*read = true;
+	return prb_str_text(text);
+}
+
+int64_t prb_case_status(struct prb_case *c, const char *field)
+{
+	const char *value = prb_text_field(fact(c, "status", &c->status_read, &c->status), field);
+
+	return value ? strtoll(value, NULL, 10) : -1;
+}
+
+int64_t prb_case_signals(struct prb_case *c, const char *field)
+{
+	const char *value = prb_text_field(fact(c, "status", &c->status_read, &c->status), field);
+
+	return value ? (int64_t)(strtoull(value, NULL, 16) & INT64_MAX) : -1;
+}
+
+static const char *groups(struct prb_case *c)
+{
+	return fact(c, "cgroup", &c->groups_read, &c->groups);
+}
+
+const struct prb_case_memory *prb_case_memory(struct prb_case *c)
+{
+	if (c->memory.read)
+		return &c->memory;
+
+	int64_t swap = prb_case_status(c, "VmSwap");
+
+	c->memory = (struct prb_case_memory){true, -1, -1, swap < 0 ? -1 : swap * 1024};
+	if (prb_case_is_here(c))
+		prb_cgroup_memory(groups(c), &c->memory.limit, &c->memory.limit_used);
+	return &c->memory;
+}
+
+bool prb_case_group(struct prb_case *c, const char *controller, const char *two, const char *one,
+		    struct prb_str *ret)
+{
+	return prb_case_is_here(c) && prb_cgroup_own_file(groups(c), controller, two, one, ret);
+}
+
+int64_t prb_group_number(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, name, length) && line[length] == ' ')
+			return strtoll(line + length, NULL, 10);
+	}
+	return -1;
+}
+
+bool prb_case_is_frozen(struct prb_case *c)
+{
+	struct prb_str text = {};
+	bool frozen = prb_case_group(c, "freezer", "cgroup.events", "freezer.state", &text) &&
+		      (prb_group_number(prb_str_text(&text), "frozen") == 1 ||
+		       !strncmp(prb_str_text(&text), "FROZEN", strlen("FROZEN")));
+
+	prb_str_deinit(&text);
+	return frozen;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Facts about a case beside its threads, read when a rule asks for the first time. Those of
+ * control groups and children are known only of a live process of this machine.
+ *
+ * Threading: that of the target.
+ */
+#ifndef PRB_JUDGE_FACTS_H
+#define PRB_JUDGE_FACTS_H
+
+#include "judge/judge.h"
+
+/** True if our kernel can be asked about the process. */
+bool prb_case_is_here(const struct prb_case *c);
+
+/** The limit of its control groups, what they use, and what is swapped out of the process. */
+const struct prb_case_memory *prb_case_memory(struct prb_case *c);
+
+/** A number of /proc/PID/status ("TracerPid"); -1 if it is not there. */
+int64_t prb_case_status(struct prb_case *c, const char *field);
+
+/** The same for a set of signals ("SigCgt"), written in hex; signal 1 is the lowest bit. */
+int64_t prb_case_signals(struct prb_case *c, const char *field);
+
+/**
+ * Appends a file of the process's own control group: @p two of version 2, or @p one of the version
+ * 1 hierarchy of @p controller. False if there is none.
+ */
+bool prb_case_group(struct prb_case *c, const char *controller, const char *two, const char *one,
+		    struct prb_str *ret);
+
+/** The number after the word @p name at the start of a line of @p text; -1 if it is not there. */
+int64_t prb_group_number(const char *text, const char *name);
+
+/** True if its control group is frozen. */
+bool prb_case_is_frozen(struct prb_case *c);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "judge/finding.h"
+
+#include <stdlib.h>
+
+static void finding_destroy(struct prb_finding *finding)
+{
+	struct prb_finding_line *line;
+
+	if (!finding)
+		return;
+	prb_vec_each (line, &finding->evidence)
+		prb_str_deinit(&line->text);
+	prb_vec_free(&finding->evidence);
+	prb_str_deinit(&finding->brief);
+	prb_str_deinit(&finding->sentence);
+	prb_str_deinit(&finding->rests_on);
+	prb_str_deinit(&finding->wrong_if);
+	prb_str_deinit(&finding->next);
+	prb_vec_free(&finding->tids);
+	prb_vec_free(&finding->pids);
+	free(finding);
+}
+
+void prb_findings_deinit(struct prb_findings *findings)
+{
+	struct prb_finding **finding;
+
+	prb_vec_each (finding, &findings->list)
+		finding_destroy(*finding);
+	prb_vec_free(&findings->list);
+}
+
+struct prb_error *prb_finding_line(struct prb_finding *finding, pid_t tid, struct prb_str **ret)
+{
+	struct prb_finding_line *line = prb_vec_push(&finding->evidence);
+
+	if (!line)
+		return prb_error_nomem();
+	line->tid = tid;
+	*ret = &line->text;
+	return NULL;
+}
+
+struct prb_error *prb_finding_tid(struct prb_finding *finding, pid_t tid)
+{
+	pid_t *place = tid ? prb_vec_push(&finding->tids) : NULL;
+
+	if (tid && !place)
+		return prb_error_nomem();
+	if (place)
+		*place = tid;
+	return NULL;
+}
+
+struct prb_error *prb_finding_pid(struct prb_finding *finding, pid_t pid)
+{
+	pid_t *place = prb_vec_push(&finding->pids);
+
+	if (!place)
+		return prb_error_nomem();
+	*place = pid;
+	return NULL;
+}
+
+const char *prb_confidence_name(enum prb_confidence confidence)
+{
+	static const char *const names[] = {[PRB_CONFIDENCE_LOW] = "low",
+					    [PRB_CONFIDENCE_MEDIUM] = "medium",
+					    [PRB_CONFIDENCE_HIGH] = "high"};
+
+	return names[confidence];
+}
+
+const char *prb_finding_kind_name(enum prb_finding_kind kind)
+{
+	static const char *const names[] = {
+		[PRB_FINDING_NOTHING] = "nothing",     [PRB_FINDING_DEADLOCK] = "deadlock",
+		[PRB_FINDING_ORPHAN] = "orphan",       [PRB_FINDING_STOPPED] = "stopped",
+		[PRB_FINDING_LOCKS] = "locks",	       [PRB_FINDING_GIL] = "gil",
+		[PRB_FINDING_DEVICE] = "device",       [PRB_FINDING_MEMORY] = "memory",
+		[PRB_FINDING_PROCESSOR] = "processor", [PRB_FINDING_CHILDREN] = "children",
+		[PRB_FINDING_ENDED] = "ended",	       [PRB_FINDING_UNKNOWN] = "unknown"};
+
+	return names[kind];
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/cleanup.h"
+#include "judge/judge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/threads.h"
+
+/* build/judge/rules.inc is written by build-aux/gen-registry: an X() for each rule. */
+#define X(name) extern const struct prb_rule prb_rule_##name;
+#include "judge/rules.inc"
+#undef X
+
+#define X(name) &prb_rule_##name,
+const struct prb_rule *const prb_rules[] = {
+#include "judge/rules.inc"
+	NULL,
+};
+#undef X
+
+struct prb_error *prb_judge(struct prb_case *c, unsigned offered, struct prb_findings *ret)
+{
+	for (const struct prb_rule *const *rule = prb_rules; *rule; rule++) {
+		if ((*rule)->needs & ~offered)
+			continue;
+		if (((*rule)->needs & PRB_NEED_THREADS) && !c->dump)
+			continue;
+		PRB_TRY((*rule)->find(*rule, c, ret));
+	}
+	return NULL;
+}
+
+struct prb_error *prb_finding_add(const struct prb_rule *rule, struct prb_findings *findings,
+				  struct prb_finding **ret)
+{
+	struct prb_finding *finding = calloc(1, sizeof(*finding));
+	struct prb_finding **place = finding ? prb_vec_push(&findings->list) : NULL;
+
+	if (!place) {
+		free(finding);
+		return prb_error_nomem();
+	}
+	finding->rule = rule->name;
+	finding->rank = rule->rank;
+	finding->kind = rule->kind;
+	*place = finding;
+	*ret = finding;
+	return NULL;
+}
+
+void prb_judge_want_idle(const struct prb_dump *dump, bool *wanted)
+{
+	for (size_t i = 0; i < dump->threads.count; i++) {
+		const struct prb_dump_thread *thread = &dump->threads.items[i];
+
+		wanted[i] = thread->tid == dump->main_tid || prb_thread_holds_gil(thread) ||
+			    prb_thread_waits_inside(thread) ||
+			    prb_thread_is(thread, "uninterruptible");
+	}
+}

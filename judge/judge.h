@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Judges a process: one set of rules for all faces, each in a file of judge/rules/.
+ *
+ * A case is what is known of one process. Its dump is given; all else is read when the first rule
+ * asks for it, and once. A rule that finds nothing says nothing. docs/howto/add-rule.md shows how
+ * to add one; the build finds it.
+ *
+ * Threading: that of the target.
+ */
+#ifndef PRB_JUDGE_JUDGE_H
+#define PRB_JUDGE_JUDGE_H
+
+#include "base/error.h"
+#include "dump/model/dump.h"
+#include "judge/finding.h"
+#include "target/target.h"
+
+/** What a rule needs. A rule runs only if the caller offers all of it. */
+enum prb_need {
+	PRB_NEED_THREADS = 1, /**< a dump; its frames may be cut to one for each thread */
+	PRB_NEED_MEMORY = 2,  /**< limits, use and swap: prb_case_memory() */
+	PRB_NEED_PROC = 4,    /**< other files of /proc and of control groups */
+};
+
+struct prb_case_memory {
+	bool read;
+	int64_t limit, limit_used, swap; /**< bytes; -1: not known, or none */
+};
+
+/** Starts as {}, with the first part filled by the caller, who ends it by prb_case_deinit(). */
+struct prb_case {
+	struct prb_target *target;   /**< borrowed; NULL: could not be opened */
+	const struct prb_dump *dump; /**< borrowed; NULL: threads could not be read */
+	const char *unreadable;	     /**< borrowed: why there is no dump, or NULL */
+	pid_t pid;		     /**< 0: a file */
+	const char *words;	     /**< borrowed: the target as a command line takes it */
+	/** How long the dump and its idle times took to read. 0: an instant; negative: unknown. */
+	double read_seconds;
+	double since; /**< seconds since then: threads that slept have slept so much longer */
+	struct prb_case_memory memory; /**< filled by the caller, or by prb_case_memory() */
+
+	/* Internal to facts.c. */
+	struct prb_str status, groups;
+	bool status_read, groups_read;
+};
+
+void prb_case_deinit(struct prb_case *c);
+
+struct prb_rule {
+	unsigned rank; /**< the worst has the lowest */
+	const char *name;
+	enum prb_finding_kind kind;
+	unsigned needs;	    /**< of enum prb_need */
+	const char *proves; /**< one line: what a finding says */
+	/** Adds findings by prb_finding_add(). */
+	struct prb_error *(*find)(const struct prb_rule *rule, struct prb_case *c,
+				  struct prb_findings *ret);
+};
+
+/** All rules, the worst first; ends with NULL. */
+extern const struct prb_rule *const prb_rules[];
+
+/** Runs the rules whose needs are among @p offered; the worst finding comes first. */
+struct prb_error *prb_judge(struct prb_case *c, unsigned offered,
+			    struct prb_findings *ret) PRB_MUST_CHECK;
+
+/** Adds an empty finding of @p rule, for the caller to fill. */
+struct prb_error *prb_finding_add(const struct prb_rule *rule, struct prb_findings *findings,
+				  struct prb_finding **ret) PRB_MUST_CHECK;
+
+/**
+ * The threads of @p dump whose idle times the rules ask for: true in @p wanted, one for each
+ * thread.
+ */
+void prb_judge_want_idle(const struct prb_dump *dump, bool *wanted);
+
+#endif

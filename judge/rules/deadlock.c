@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Threads that wait for each other through the owners of their locks. */
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "judge/judge.h"
+#include "judge/threads.h"
+
+enum { MOST_NAMED = 6 }; /* threads in the sentence */
+/* Nobody reads threads for so long: what slept longer was read as it was at one instant. */
+static const double SURELY = 1;
+
+struct cycle {
+	const struct prb_dump_thread *first;
+	unsigned length;
+	bool at_once; /* all are known to have slept while they were read */
+	bool proof;
+};
+
+static const struct prb_dump_thread *next(const struct prb_case *c,
+					  const struct prb_dump_thread *thread)
+{
+	return prb_case_thread(c, prb_thread_owner(thread));
+}
+
+/** False if one of the threads has run meanwhile: then they never waited for each other. */
+static bool measure(const struct prb_case *c, struct cycle *cycle)
+{
+	const struct prb_dump_thread *at = cycle->first, *start = cycle->first;
+
+	cycle->at_once = cycle->proof = true;
+	cycle->length = 0;
+	do {
+		if (c->read_seconds > 0 && prb_case_moved(c, at, c->read_seconds + c->since))
+			return false;
+		if (c->read_seconds < 0 ? at->idle_seconds < SURELY
+					: c->read_seconds > 0 && at->idle_seconds < 0)
+			cycle->at_once = false;
+		if (!prb_thread_owner_alone(at) || !prb_case_waits_without_limit(c, at))
+			cycle->proof = false;
+		if (at->tid < cycle->first->tid)
+			cycle->first = at;
+		cycle->length++;
+		at = next(c, at);
+	} while (at != start);
+	cycle->proof = cycle->proof && cycle->at_once;
+	return true;
+}
+
+static void put_tids(struct prb_str *s, const struct prb_case *c, const struct cycle *cycle)
+{
+	const struct prb_dump_thread *at = cycle->first;
+
+	for (unsigned n = 0; n < PRB_MIN(cycle->length, MOST_NAMED); n++, at = next(c, at))
+		prb_str_printf(s, "%s%d",
+			       !n			? ""
+			       : n + 1 == cycle->length ? " and "
+							: ", ",
+			       (int)at->tid);
+	if (cycle->length > MOST_NAMED)
+		prb_str_printf(s, " and %u more", cycle->length - MOST_NAMED);
+}
+
+static void put_sentence(struct prb_str *s, const struct prb_case *c, const struct cycle *cycle)
+{
+	const struct prb_dump_thread *at = cycle->first;
+
+	if (cycle->length == 1) {
+		prb_str_puts(s, "thread ");
+		prb_case_put_thread(s, at);
+		prb_str_puts(s, " waits for a lock that it holds itself, in ");
+		prb_case_put_place(s, at);
+		return;
+	}
+	prb_str_puts(s, "threads ");
+	put_tids(s, c, cycle);
+	prb_str_puts(s, cycle->length == 2 ? " wait for each other: "
+					   : " wait for each other in a circle: ");
+	for (unsigned n = 0; n < PRB_MIN(cycle->length, MOST_NAMED); n++, at = next(c, at)) {
+		prb_str_puts(s, n ? ", " : "");
+		prb_case_put_thread(s, at);
+		prb_str_puts(s, " in ");
+		prb_case_put_place(s, at);
+	}
+}
+
+/** The threads outside of the circle that wait for one in it, by whatever way. */
+static struct prb_error *tell_victims(const struct prb_case *c, const struct cycle *cycle,
+				      const size_t *walks, struct prb_finding *finding)
+{
+	prb_auto_str struct prb_str tids = {};
+	const struct prb_dump_thread *threads = c->dump->threads.items, *at = cycle->first;
+	struct prb_str *line;
+	unsigned count = 0;
+
+	for (size_t i = 0; i < c->dump->threads.count; i++) {
+		if (walks[i] != walks[cycle->first - threads] || !prb_thread_owner(&threads[i]))
+			continue;
+		bool inside = false;
+		for (unsigned n = 0; n < cycle->length; n++, at = next(c, at))
+			inside = inside || at == &threads[i];
+		if (!inside)
+			prb_str_printf(&tids, "%s%d", count++ ? ", " : "", (int)threads[i].tid);
+	}
+	if (!count)
+		return NULL;
+	PRB_TRY(prb_finding_line(finding, 0, &line));
+	prb_str_printf(line, "%u more thread%s for them: %s", count,
+		       count == 1 ? " waits" : "s wait", prb_str_text(&tids));
+	return NULL;
+}
+
+static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
+			      const struct cycle *cycle, const size_t *walks,
+			      struct prb_findings *ret)
+{
+	const struct prb_dump_thread *at = cycle->first;
+	struct prb_finding *f;
+
+	PRB_TRY(prb_finding_add(rule, ret, &f));
+	f->confidence = cycle->at_once ? PRB_CONFIDENCE_HIGH : PRB_CONFIDENCE_MEDIUM;
+	f->proof = cycle->proof;
+	prb_str_printf(&f->brief, "deadlock of %u thread%s", cycle->length,
+		       cycle->length == 1 ? "" : "s");
+	put_sentence(&f->sentence, c, cycle);
+	for (unsigned n = 0; n < cycle->length; n++, at = next(c, at))
+		PRB_TRY(prb_finding_thread(f, c, at));
+	PRB_TRY(tell_victims(c, cycle, walks, f));
+	prb_case_put_reading(&f->rests_on, c);
+	prb_str_puts(&f->rests_on, ", and the owners of their locks");
+	prb_str_puts(&f->wrong_if,
+		     cycle->proof ? "a signal handler or a debugger breaks one of the waits"
+				  : "one of the waits has a limit of time, or a thread outside of "
+				    "the circle releases one of the locks");
+	prb_case_put_command(&f->next, c, "dump --locals");
+	return NULL;
+}
+
+/** Walks from each thread to its lock's owner; a walk that meets itself has found a circle. */
+static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
+			      struct prb_findings *ret)
+{
+	const struct prb_dump_thread *threads = c->dump->threads.items;
+	prb_auto_free size_t *walks = calloc(c->dump->threads.count + 1, sizeof(*walks));
+	PRB_VEC(struct cycle) cycles = {};
+	struct prb_error *err = walks ? NULL : prb_error_nomem();
+
+	for (size_t i = 0; i < c->dump->threads.count && !err; i++) {
+		const struct prb_dump_thread *at = &threads[i];
+		struct cycle *place;
+		size_t met = 0;
+
+		for (; at && !walks[at - threads]; at = next(c, at))
+			walks[at - threads] = i + 1;
+		met = at ? walks[at - threads] : 0;
+		if (met == i + 1) {
+			place = prb_vec_push(&cycles);
+			if (place)
+				place->first = at;
+			else
+				err = prb_error_nomem();
+		} else if (met) { /* these wait for what an earlier walk found */
+			for (at = &threads[i]; walks[at - threads] == i + 1; at = next(c, at))
+				walks[at - threads] = met;
+		}
+	}
+	for (size_t i = 0; i < cycles.count && !err; i++)
+		if (measure(c, &cycles.items[i]))
+			err = tell(rule, c, &cycles.items[i], walks, ret);
+	prb_vec_free(&cycles);
+	return err;
+}
+
+const struct prb_rule prb_rule_deadlock = {
+	.rank = 20,
+	.name = "deadlock",
+	.kind = PRB_FINDING_DEADLOCK,
+	.needs = PRB_NEED_THREADS,
+	.proves = "threads wait for each other through the owners of their locks",
+	.find = find,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Many threads want to run Python code at one instant. */
+#include "base/cleanup.h"
+#include "judge/judge.h"
+#include "judge/threads.h"
+
+enum { MANY = 4 };
+
+static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
+			      struct prb_findings *ret)
+{
+	const struct prb_dump_thread *thread, *holder = NULL;
+	struct prb_finding *f;
+	unsigned waiters = 0;
+
+	prb_vec_each (thread, &c->dump->threads) {
+		waiters += prb_thread_waits_for_gil(thread);
+		if (prb_thread_holds_gil(thread))
+			holder = thread;
+	}
+	if (waiters < MANY)
+		return NULL;
+	PRB_TRY(prb_finding_add(rule, ret, &f));
+	f->confidence = PRB_CONFIDENCE_MEDIUM;
+	prb_str_printf(&f->brief, "%u threads wait for the GIL", waiters);
+	prb_str_puts(&f->sentence, prb_str_text(&f->brief));
+	if (holder) {
+		prb_str_puts(&f->sentence, ", which ");
+		prb_case_put_thread(&f->sentence, holder);
+		prb_str_puts(&f->sentence, " holds, ");
+		prb_case_put_doing(&f->sentence, c, holder);
+		PRB_TRY(prb_finding_thread(f, c, holder));
+	}
+	prb_vec_each (thread, &c->dump->threads)
+		if (prb_thread_waits_for_gil(thread) && f->evidence.count < 8)
+			PRB_TRY(prb_finding_thread(f, c, thread));
+	prb_case_put_reading(&f->rests_on, c);
+	prb_str_puts(&f->rests_on, ": one look");
+	prb_str_puts(&f->wrong_if, "the next look finds few waiters");
+	prb_case_put_command(&f->next, c, "perf --mode gil");
+	return NULL;
+}
+
+const struct prb_rule prb_rule_gil_waiters = {
+	.rank = 60,
+	.name = "gil_waiters",
+	.kind = PRB_FINDING_GIL,
+	.needs = PRB_NEED_THREADS,
+	.proves = "at least four threads wait for the GIL",
+	.find = find,
+};

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Signs of trouble whose cause is not proven: what is missing is said, and nothing else. */
+#include <string.h>
+
+#include "base/text.h"
+#include "base/cleanup.h"
+#include "judge/facts.h"
+#include "judge/threads.h"
+
+enum {
+	MOST_LINES = 8,
+	EXPLAINS = 70, /* rules of a lower rank say why threads do not move */
+};
+/* Waits for a lock with an unknown holder; waits of all threads for each other. */
+static const double LOCK_SECONDS = 1, ALL_SECONDS = 10;
+
+static struct prb_error *begin(const struct prb_rule *rule, struct prb_findings *ret,
+			       struct prb_finding **f)
+{
+	PRB_TRY(prb_finding_add(rule, ret, f));
+	(*f)->confidence = PRB_CONFIDENCE_LOW;
+	return NULL;
+}
+
+static struct prb_error *tell_unreadable(const struct prb_rule *rule, struct prb_case *c,
+					 struct prb_findings *ret)
+{
+	struct prb_finding *f;
+
+	PRB_TRY(begin(rule, ret, &f));
+	prb_str_puts(&f->brief, "cannot be read");
+	prb_str_puts(&f->sentence, "its threads cannot be read: ");
+	prb_text_escape(&f->sentence, c->unreadable ? c->unreadable : "there are none");
+	prb_str_puts(&f->rests_on, "files of /proc alone");
+	if (c->pid)
+		prb_str_printf(&f->next, "probing -t %d doctor", (int)c->pid);
+	return NULL;
+}
+
+/** "futex: waiting for a Lock at 0x…", "futex: a lock": some lock, and nobody is named. */
+static bool waits_for_somebody(const struct prb_dump_thread *thread)
+{
+	static const char *const words[] = {"futex: waiting for a", "holder unknown"};
+
+	if (!prb_thread_waits_inside(thread) || prb_thread_owner(thread))
+		return false;
+	return !strncmp(thread->waits_for, words[0], strlen(words[0])) ||
+	       strstr(thread->waits_for, words[1]);
+}
+
+static struct prb_error *tell_lock(const struct prb_rule *rule, struct prb_case *c,
+				   struct prb_findings *ret)
+{
+	const struct prb_dump_thread *thread;
+	struct prb_finding *f = NULL;
+	unsigned count = 0;
+
+	prb_vec_each (thread, &c->dump->threads) {
+		if (!waits_for_somebody(thread) || prb_case_moved(c, thread, LOCK_SECONDS))
+			continue;
+		if (!f)
+			PRB_TRY(begin(rule, ret, &f));
+		if (count++ < MOST_LINES)
+			PRB_TRY(prb_finding_thread(f, c, thread));
+	}
+	if (!f)
+		return NULL;
+	prb_str_printf(&f->brief, "%u thread%s for locks of unknown holders", count,
+		       count == 1 ? " waits" : "s wait");
+	prb_str_printf(&f->sentence, "%u thread%s for a lock, and its holder is not known", count,
+		       count == 1 ? " waits" : "s wait");
+	prb_case_put_reading(&f->rests_on, c);
+	prb_str_puts(&f->rests_on, "; a plain lock does not say who holds it");
+	prb_str_puts(&f->wrong_if, "the lock is used as a signal, and nothing is wrong");
+	prb_case_put_command(&f->next, c, "dump --locals");
+	return NULL;
+}
+
+/** True if each thread of the process has waited long, and without a limit, for another one. */
+static bool all_wait_inside(struct prb_case *c)
+{
+	const struct prb_dump_thread *thread;
+
+	if (!c->dump->threads.count ||
+	    prb_case_status(c, "Threads") != (int64_t)c->dump->threads.count)
+		return false;
+	prb_vec_each (thread, &c->dump->threads)
+		if (!prb_thread_waits_inside(thread) || prb_case_idle(c, thread) < ALL_SECONDS)
+			return false;
+	prb_vec_each (thread, &c->dump->threads)
+		if (!prb_case_waits_without_limit(c, thread))
+			return false;
+	return true;
+}
+
+/**
+ * True if the program has a handler for another signal than SIGINT, which may wake a thread. The C
+ * library has handlers of its own for three.
+ */
+static bool handles_signals(struct prb_case *c)
+{
+	int64_t caught = prb_case_signals(c, "SigCgt");
+
+	return caught < 0 || (caught & ~(1LL << 1 | 7LL << 31));
+}
+
+static struct prb_error *tell_all(const struct prb_rule *rule, struct prb_case *c,
+				  struct prb_findings *ret)
+{
+	const struct prb_dump_thread *thread;
+	struct prb_finding *f;
+
+	if (!all_wait_inside(c) || handles_signals(c))
+		return NULL;
+	PRB_TRY(begin(rule, ret, &f));
+	prb_str_puts(&f->brief, "all threads wait for each other");
+	if (c->dump->threads.count == 1)
+		prb_str_puts(&f->sentence, "its only thread waits for another thread, and there "
+					   "is none");
+	else
+		prb_str_printf(&f->sentence,
+			       "all %zu threads wait for another thread of the process, and which "
+			       "one is to wake which is not known",
+			       c->dump->threads.count);
+	prb_vec_each (thread, &c->dump->threads)
+		if (f->evidence.count < MOST_LINES)
+			PRB_TRY(prb_finding_thread(f, c, thread));
+	prb_case_put_reading(&f->rests_on, c);
+	prb_str_puts(&f->rests_on, ": no thread waits for anything outside of the process, or has "
+				   "a limit of time");
+	prb_str_puts(&f->wrong_if, "another process wakes them through shared memory, or the "
+				   "program is to sleep until it is killed");
+	prb_case_put_command(&f->next, c, "dump --locals");
+	return NULL;
+}
+
+static struct prb_error *tell_errors(const struct prb_rule *rule, struct prb_case *c,
+				     struct prb_findings *ret)
+{
+	const struct prb_dump_thread *thread;
+	struct prb_finding *f = NULL;
+	struct prb_str *line;
+	unsigned count = 0;
+
+	prb_vec_each (thread, &c->dump->threads) {
+		if (!thread->error || thread->ended)
+			continue;
+		if (!f)
+			PRB_TRY(begin(rule, ret, &f));
+		if (count++ >= MOST_LINES)
+			continue;
+		PRB_TRY(prb_finding_line(f, thread->tid, &line));
+		prb_case_put_thread(line, thread);
+		prb_str_puts(line, ": ");
+		prb_text_escape(line, thread->error);
+		PRB_TRY(prb_finding_tid(f, thread->tid));
+	}
+	if (!f)
+		return NULL;
+	prb_str_printf(&f->brief, "%u stack%s cannot be read", count, count == 1 ? "" : "s");
+	prb_str_printf(&f->sentence, "the stack%s of %u of %zu threads cannot be read",
+		       count == 1 ? "" : "s", count, c->dump->threads.count);
+	prb_case_put_reading(&f->rests_on, c);
+	prb_case_put_command(&f->next, c, "doctor");
+	return NULL;
+}
+
+static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
+			      struct prb_findings *ret)
+{
+	for (size_t i = 0; i < ret->list.count; i++)
+		if (ret->list.items[i]->rank < EXPLAINS)
+			return NULL;
+	if (!c->dump || !c->dump->threads.count)
+		return tell_unreadable(rule, c, ret);
+	size_t before = ret->list.count;
+
+	PRB_TRY(tell_lock(rule, c, ret));
+	if (ret->list.count == before)
+		PRB_TRY(tell_all(rule, c, ret));
+	return ret->list.count > before ? NULL : tell_errors(rule, c, ret);
+}
+
+const struct prb_rule prb_rule_unknown = {
+	.rank = 900,
+	.name = "unknown",
+	.kind = PRB_FINDING_UNKNOWN,
+	.needs = PRB_NEED_PROC,
+	.proves = "no other rule found anything, and something is not known that may be the cause",
+	.find = find,
+};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "judge/threads.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+
+/* How dump/waits/ and dump/read/ say it. What stands before the mark is ours, not the target's. */
+static const char FUTEX[] = "futex: ", HELD[] = " held by ";
+
+bool prb_thread_is(const struct prb_dump_thread *thread, const char *state)
+{
+	return thread->state && !strcmp(thread->state, state);
+}
+
+static bool gil_is(const struct prb_dump_thread *thread, const char *word)
+{
+	return thread->gil && !strcmp(thread->gil, word);
+}
+
+bool prb_thread_holds_gil(const struct prb_dump_thread *thread)
+{
+	return gil_is(thread, "holds");
+}
+
+bool prb_thread_waits_for_gil(const struct prb_dump_thread *thread)
+{
+	return gil_is(thread, "waits");
+}
+
+static bool in_futex(const struct prb_dump_thread *thread)
+{
+	return thread->waits_for && !strncmp(thread->waits_for, FUTEX, strlen(FUTEX));
+}
+
+bool prb_thread_waits_inside(const struct prb_dump_thread *thread)
+{
+	return in_futex(thread) && !prb_thread_waits_for_gil(thread);
+}
+
+bool prb_thread_waits_for_held_lock(const struct prb_dump_thread *thread)
+{
+	return thread->waits_for && strstr(thread->waits_for, HELD);
+}
+
+pid_t prb_thread_owner(const struct prb_dump_thread *thread)
+{
+	/* Other waits may show a path, which may hold any words. */
+	const char *found = in_futex(thread) ? strstr(thread->waits_for, HELD) : NULL;
+
+	return found ? (pid_t)strtol(found + strlen(HELD), NULL, 10) : 0;
+}
+
+bool prb_thread_owner_alone(const struct prb_dump_thread *thread)
+{
+	static const char *const kinds[] = {"futex: waiting for an RLock held by ",
+					    "futex: a lock held by "};
+
+	for (size_t i = 0; thread->waits_for && i < PRB_ARRAY_SIZE(kinds); i++)
+		if (!strncmp(thread->waits_for, kinds[i], strlen(kinds[i])))
+			return true;
+	return false;
+}
+
+const struct prb_dump_thread *prb_case_thread(const struct prb_case *c, pid_t tid)
+{
+	const struct prb_dump_thread *thread;
+
+	prb_vec_each (thread, &c->dump->threads)
+		if (tid && thread->tid == tid)
+			return thread;
+	return NULL;
+}
+
+double prb_case_idle(const struct prb_case *c, const struct prb_dump_thread *thread)
+{
+	return thread->idle_seconds < 0 ? -1 : thread->idle_seconds + c->since;
+}
+
+bool prb_case_moved(const struct prb_case *c, const struct prb_dump_thread *thread, double seconds)
+{
+	double idle = prb_case_idle(c, thread);
+
+	return idle >= 0 && idle < seconds;
+}
+
+bool prb_case_waits_without_limit(const struct prb_case *c, const struct prb_dump_thread *thread)
+{
+	prb_auto_str struct prb_str text = {};
+	unsigned long long limit;
+
+	if (!c->target || !thread->tid || !in_futex(thread))
+		return false;
+	struct prb_error *err =
+		prb_target_read_file(c->target, &text, "task/%d/syscall", (int)thread->tid);
+
+	prb_error_destroy(err);
+	/* NUMBER ADDRESS OPERATION VALUE TIMEOUT …: futex() takes the address of the time. */
+	return !err && sscanf(prb_str_text(&text), "%*d %*x %*x %*x %llx", &limit) == 1 && !limit;
+}
+
+void prb_case_put_thread(struct prb_str *s, const struct prb_dump_thread *thread)
+{
+	const char *name = thread->name ? thread->name : thread->os_name;
+
+	if (thread->tid)
+		prb_str_printf(s, "%d", (int)thread->tid);
+	if (!name)
+		return;
+	if (thread->tid)
+		prb_str_putc(s, ' ');
+	prb_text_escape(s, name);
+}
+
+bool prb_case_put_place(struct prb_str *s, const struct prb_dump_thread *thread)
+{
+	const struct prb_dump_frame *frame;
+
+	prb_vec_each (frame, &thread->frames) {
+		const char *name = frame->qualname ? frame->qualname : frame->func;
+		const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
+
+		if (frame->kind != PRB_FRAME_PYTHON || !name)
+			continue;
+		prb_str_putc(s, '`');
+		prb_text_escape(s, name);
+		prb_str_putc(s, '`');
+		if (frame->file) {
+			prb_str_putc(s, ' ');
+			prb_text_escape(s, slash ? slash + 1 : frame->file);
+		}
+		if (frame->line > 0)
+			prb_str_printf(s, ":%d", (int)frame->line);
+		return true;
+	}
+	return false;
+}
+
+void prb_case_put_doing(struct prb_str *s, const struct prb_case *c,
+			const struct prb_dump_thread *thread)
+{
+	double idle = prb_case_idle(c, thread);
+	size_t before;
+
+	prb_str_puts(s, "in ");
+	before = s->length;
+	if (prb_case_put_place(s, thread))
+		prb_str_puts(s, ", ");
+	else
+		prb_str_truncate(s, before - strlen("in "));
+	prb_text_escape(s, thread->state ? thread->state : "unknown");
+	if (idle >= 0 && !prb_thread_is(thread, "running")) {
+		prb_str_putc(s, ' ');
+		prb_text_duration(s, idle);
+	}
+	if (thread->waits_for) {
+		prb_str_puts(s, " in ");
+		prb_text_escape(s, thread->waits_for);
+	}
+	if (prb_thread_holds_gil(thread))
+		prb_str_puts(s, ", holds the GIL");
+}
+
+void prb_case_put_reading(struct prb_str *s, const struct prb_case *c)
+{
+	size_t count = c->dump->threads.count;
+
+	prb_str_printf(s, "the stack%s of %zu thread%s", count == 1 ? "" : "s", count,
+		       count == 1 ? "" : "s");
+}
+
+void prb_case_put_command(struct prb_str *s, const struct prb_case *c, const char *command)
+{
+	if (!c->words)
+		return;
+	prb_str_puts(s, "probing -t ");
+	prb_text_argument(s, c->words);
+	prb_str_printf(s, " %s", command);
+}
+
+struct prb_error *prb_finding_thread(struct prb_finding *finding, const struct prb_case *c,
+				     const struct prb_dump_thread *thread)
+{
+	struct prb_str *line;
+
+	PRB_TRY(prb_finding_line(finding, thread->tid, &line));
+	prb_case_put_thread(line, thread);
+	prb_str_putc(line, ' ');
+	prb_case_put_doing(line, c, thread);
+	return prb_finding_tid(finding, thread->tid);
+}

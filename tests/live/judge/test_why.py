@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing why`: planted faults are found with their evidence, and healthy programs are left alone."""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+import support
+from environment import wait_until
+
+NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
+EACH = pytest.mark.parametrize("interpreter", support.one_per_version((3, 8)), ids=repr)
+FAILED, NO_PROCESS, DEADLOCK, STOPPED, GIL, UNKNOWN = 1, 6, 10, 12, 14, 20
+# Findings about the memory of the machine are none of these programs'.
+OF_THE_MACHINE = {"memory"}
+
+
+def why(*words):
+    done = subprocess.run([support.BINARY, "why", *map(str, words)], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def findings(*words):
+    """What is found about one target, without what is due to the machine."""
+    code, out, err = why("--json", *words)
+    assert err == "" and (code == 0 or code >= 10), (code, err)
+    [target] = json.loads(out)["targets"]
+    return [each for each in target["findings"] if each["kind"] not in OF_THE_MACHINE]
+
+
+@contextlib.contextmanager
+def running(source, interpreter=NEWEST, **options):
+    with support.Program([interpreter.exe, "-c", source], env=interpreter.env, **options) as program:
+        program.line()
+        yield program
+
+
+TAKE = """
+import threading
+one, two, gate = threading.%(kind)s(), threading.%(kind)s(), threading.Barrier(3)
+def take(first, second):
+    with first:
+        gate.wait()
+        with second:
+            pass
+for number, pair in enumerate(%(pairs)s):
+    threading.Thread(target=take, args=pair, daemon=True, name="taker-%%d" %% number).start()
+gate.wait()
+print(flush=True)
+input()
+"""
+BOTH_ORDERS = "((one, two), (two, one))"
+
+
+def until_found(pid, rule):
+    """The one finding, as soon as it is that of the rule: threads need a moment to begin to wait."""
+    found = []
+
+    def is_there():
+        found[:] = findings(pid)
+        return [each["rule"] for each in found] == [rule]
+    wait_until(is_there)
+    return found[0]
+
+
+@EACH
+def test_a_deadlock_is_proven(interpreter):
+    with running(TAKE % {"kind": "RLock", "pairs": BOTH_ORDERS}, interpreter) as program:
+        found = until_found(program.pid, "deadlock")
+        threads = {each["name"]: each["tid"] for each in support.dump(program.pid)["threads"]}
+        pair = [threads["taker-0"], threads["taker-1"]]
+        assert (found["kind"], found["confidence"], found["proof"]) == ("deadlock", "high", True)
+        assert sorted(found["tids"]) == sorted(pair) and found["pids"] == []
+        first, second = sorted(pair)
+        assert found["sentence"].startswith("threads %d and %d wait for each other: %d taker-" % (first, second, first))
+        assert found["sentence"].count("in `take` <string>:7") == 2
+        assert {line["tid"] for line in found["evidence"]} == set(pair)
+        code, out, err = why(program.pid)
+        assert (code, err) == (DEADLOCK, "")
+        names = [line.split("  ")[1] for line in out.splitlines() if line.startswith("  ") and line[2] != " "]
+        assert names == ["evidence", "rests on", "confidence", "wrong if", "next"], out
+        assert "high, proven: no thread that exists can end this" in out
+
+
+def test_the_same_locks_in_one_order_are_nothing():
+    source = TAKE.replace("        gate.wait()\n", "") % {"kind": "RLock", "pairs": "((one, two), (one, two))"}
+    with running(source.replace("gate.wait()\n", ""), NEWEST) as program:
+        assert findings(program.pid) == []
+
+
+def test_a_deadlock_that_a_limit_of_time_ends_is_not_proven():
+    source = (TAKE % {"kind": "RLock", "pairs": BOTH_ORDERS}).replace(
+        "        with second:\n            pass\n", "        second.acquire(timeout=600)\n")
+    with running(source) as program:
+        found = until_found(program.pid, "deadlock")
+        assert not found["proof"] and "limit of time" in found["wrong_if"]
+
+
+def test_plain_locks_in_both_orders_are_never_nothing():
+    with running(TAKE % {"kind": "Lock", "pairs": BOTH_ORDERS}) as program:
+        wait_until(lambda: findings(program.pid))
+        [found] = findings(program.pid)
+        # Where the holders of plain locks are known it is a deadlock.
+        assert found["rule"] == "deadlock" or found["rule"] == "unknown" and found["confidence"] == "low", found
+        assert "lock" in found["sentence"]
+
+
+def test_a_stopped_process():
+    with running("print(flush=True)\ninput()") as program:
+        os.kill(program.pid, signal.SIGSTOP)
+        try:
+            found = until_found(program.pid, "stopped")
+            assert found["next"] == "kill -CONT %d" % program.pid and "SIGSTOP" in found["sentence"]
+            assert why(program.pid)[0] in (STOPPED, STOPPED)
+        finally:
+            os.kill(program.pid, signal.SIGCONT)
+        wait_until(lambda: not findings(program.pid))
+
+
+SLEEPS_WITH_THE_GIL = """
+import ctypes, threading, time
+def call():
+    ctypes.PyDLL(None).sleep(600)
+def tick():
+    while True:
+        time.sleep(0.01)
+threading.Thread(target=tick, daemon=True, name="ticker").start()
+print(flush=True)
+call()
+"""
+
+
+def test_the_gil_held_by_a_sleeping_thread():
+    with running(SLEEPS_WITH_THE_GIL) as program:
+        found = until_found(program.pid, "gil_sleeps")
+        assert "in `call` <string>:4" in found["sentence"] and "1 thread waits for it" in found["sentence"]
+        assert (found["confidence"], found["kind"]) == ("high", "gil")
+        assert why(program.pid)[0] == GIL
+    # The same call that releases it.
+    with running(SLEEPS_WITH_THE_GIL.replace("PyDLL", "CDLL")) as program:
+        support.wait_for_sleep(program.pid, "nanosleep", program.pid)
+        assert findings(program.pid) == []
+
+
+PRINT = "\nprint(flush=True)\n"
+HEALTHY = {
+    "input": PRINT + "input()",
+    "sleep": "import time" + PRINT + "time.sleep(600)",
+    "sleeps shortly": "import time" + PRINT + "while True: time.sleep(0.001)",
+    "busy": PRINT + "while True: pass",
+    "busy threads": "import threading\ndef busy():\n    while True: pass\n"
+                    "for _ in range(2): threading.Thread(target=busy, daemon=True).start()" + PRINT + "input()",
+    "server": "import socket\ns = socket.create_server(('127.0.0.1', 0))" + PRINT + "s.accept()",
+    "http server": "import http.server, socketserver\n"
+                   "s = socketserver.ThreadingTCPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)"
+                   + PRINT + "s.serve_forever()",
+    "asyncio": "import asyncio\nasync def main():" + PRINT.replace("print", "    print") + "    await asyncio.sleep(600)\n"
+               "asyncio.run(main())",
+    "asyncio server": "import asyncio\nasync def serve(r, w): pass\nasync def main():\n"
+                      "    s = await asyncio.start_server(serve, '127.0.0.1', 0)\n    print(flush=True)\n"
+                      "    await s.serve_forever()\nasyncio.run(main())",
+    "queue workers": "import queue, threading\nq = queue.Queue()\ndef work():\n    while True: q.get()\n"
+                     "for _ in range(4): threading.Thread(target=work, daemon=True).start()" + PRINT + "input()",
+    "simple queue": "import queue, threading\nq = queue.SimpleQueue()\n"
+                    "threading.Thread(target=q.get, daemon=True).start()" + PRINT + "input()",
+    "pool idle": "import concurrent.futures as f\np = f.ThreadPoolExecutor(4)\nlist(p.map(abs, range(9)))" + PRINT + "input()",
+    "pool at work": "import concurrent.futures as f, time\np = f.ThreadPoolExecutor(4)\n"
+                    "r = [p.submit(time.sleep, 600) for _ in range(4)]" + PRINT + "r[0].result()",
+    "processes": "import concurrent.futures as f\nif __name__ == '__main__':\n    p = f.ProcessPoolExecutor(1)\n"
+                 "    p.submit(abs, 1).result()\n    print(flush=True)\n    input()",
+    "subprocess": "import subprocess\np = subprocess.Popen(['sleep', '600'])" + PRINT + "p.wait()",
+    "communicates": "import subprocess\np = subprocess.Popen(['sleep', '600'], stdout=-1, stderr=-1)" + PRINT + "p.communicate()",
+    "event, timed": "import threading\ne = threading.Event()" + PRINT + "while not e.wait(0.2): pass",
+    "event and signal": "import signal, threading\ne = threading.Event()\n"
+                        "signal.signal(signal.SIGTERM, lambda *_: e.set())" + PRINT + "e.wait()",
+    "joins": "import threading, time\nt = threading.Thread(target=time.sleep, args=(600,), daemon=True)\nt.start()"
+             + PRINT + "t.join()",
+    "timer": "import threading\nthreading.Timer(600, print).start()" + PRINT + "input()",
+    "condition": "import threading\nc = threading.Condition()\ndef wait():\n    with c: c.wait()\n"
+                 "for _ in range(3): threading.Thread(target=wait, daemon=True).start()" + PRINT + "input()",
+    "pause": "import signal" + PRINT + "signal.pause()",
+    "select": "import select, os\nr, w = os.pipe()" + PRINT + "select.select([r], [], [])",
+    "short locks": "import threading, time\nl = threading.RLock()\ndef use():\n    while True:\n"
+                   "        with l: time.sleep(0.001)\n"
+                   "for _ in range(4): threading.Thread(target=use, daemon=True).start()" + PRINT + "input()",
+}
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_nothing_is_wrong(name):
+    with running(HEALTHY[name], start_new_session=True) as program:
+        try:
+            for _ in range(3):
+                assert findings(program.pid) == []
+            code, out, err = why(program.pid)
+            assert err == ""
+            if "memory" not in out and "swapped" not in out:
+                assert code == 0 and out.splitlines()[1] == "nothing is wrong", out
+                assert "confidence  medium" in out
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+
+
+def test_all_threads_wait_for_each_other():
+    """A program that nobody wakes is not called healthy, as soon as that may be said."""
+    source = "import threading\ne = threading.Event()" + PRINT + "e.wait()"
+    with running(source) as program:
+        assert findings(program.pid) == []
+        found = until_found(program.pid, "unknown")
+        assert "only thread" in found["sentence"] and found["confidence"] == "low"
+        assert why(program.pid)[0] == UNKNOWN
+
+
+def test_all_processes():
+    with running(PRINT + "input()") as well, running(TAKE % {"kind": "RLock", "pairs": BOTH_ORDERS}) as locked:
+        until_found(locked.pid, "deadlock")
+        code, out, _ = why("--json")
+        targets = {each["pid"]: each for each in json.loads(out)["targets"]}
+        assert targets[locked.pid]["verdict"] == "deadlock" and targets[well.pid]["verdict"] in ("nothing", "memory")
+        assert code >= DEADLOCK
+        code, out, _ = why(well.pid, locked.pid)
+        assert code == DEADLOCK and out.index("\ndeadlock: ") > 0
+        assert "memory" in out or "nothing is wrong with 1 process: %d\n" % well.pid in out
+
+
+def test_files(tmp_path):
+    with running(TAKE % {"kind": "RLock", "pairs": BOTH_ORDERS}) as program:
+        until_found(program.pid, "deadlock")
+        snapshot = tmp_path / "one.snapshot"
+        subprocess.run([support.BINARY, str(program.pid), "snapshot", "-o", snapshot], check=True,
+                       stderr=subprocess.DEVNULL)
+        [found] = findings(snapshot)
+        assert found["rule"] == "deadlock" and str(snapshot) in found["next"]
+        assert why(snapshot)[1].splitlines()[0] == str(snapshot)
+
+
+def test_what_cannot_be_judged_says_so():
+    with support.Program(["sleep", "600"]) as other:
+        [found] = findings(other.pid)
+        assert found["rule"] == "unknown" and "not a Python process" in found["sentence"], found
+        assert why(other.pid)[0] == UNKNOWN
+    assert why("/nosuchprogram/")[0] == NO_PROCESS
+
+
+def test_rules():
+    rules = json.loads(why("--rules", "--json")[1])
+    assert len({rule["rule"] for rule in rules}) == len(rules)
+    lines = why("--rules")[1].splitlines()
+    assert [line.split()[:2] for line in lines] == [[str(rule["exit_code"]), rule["rule"]] for rule in rules]
+
+
+def test_fifty_threads_are_judged_at_once():
+    source = """
+import threading, time
+for _ in range(50):
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+print(flush=True)
+input()
+"""
+    with running(source) as program:
+        best = 60.0
+        for _ in range(20):
+            start = time.monotonic()
+            assert findings(program.pid) == []
+            best = min(best, time.monotonic() - start)
+        support.report("why: %.0f ms for a process of 51 threads" % (best * 1000))
+        assert best < 0.1
