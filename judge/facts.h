@@ -9,6 +9,7 @@
 #define PRB_JUDGE_FACTS_H
 
 #include "judge/judge.h"
+#include "target/proc/pids.h"
 
 /** True if our kernel can be asked about the process. */
 bool prb_case_is_here(const struct prb_case *c);
@@ -31,6 +32,9 @@ bool prb_case_group(struct prb_case *c, const char *controller, const char *two,
 
 /** The number after the word @p name at the start of a line of @p text; -1 if it is not there. */
 int64_t prb_group_number(const char *text, const char *name);
+
+/** Appends the children that have ended and were not waited for. */
+struct prb_error *prb_case_zombies(struct prb_case *c, struct prb_pids *ret) PRB_MUST_CHECK;
 
 /** True if its control group is frozen. */
 bool prb_case_is_frozen(struct prb_case *c);

@@ -37,6 +37,9 @@ struct prb_case {
 	const char *words;	     /**< borrowed: the target as a command line takes it */
 	/** How long the dump and its idle times took to read. 0: an instant; negative: unknown. */
 	double read_seconds;
+	double patience; /**< seconds that a rule may wait for a second reading; 0: none */
+	/** Set by a rule that would say more if the threads were read once more, a little later. */
+	bool again;
 	double since; /**< seconds since then: threads that slept have slept so much longer */
 	struct prb_case_memory memory; /**< filled by the caller, or by prb_case_memory() */
 

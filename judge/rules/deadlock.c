@@ -24,7 +24,7 @@ static const struct prb_dump_thread *next(const struct prb_case *c,
 	return prb_case_thread(c, prb_thread_owner(thread));
 }
 
-/** False if one of the threads has run meanwhile: then they never waited for each other. */
+/** False if one of the threads ran while they were read: they may never have formed a circle. */
 static bool measure(const struct prb_case *c, struct cycle *cycle)
 {
 	const struct prb_dump_thread *at = cycle->first, *start = cycle->first;
@@ -168,6 +168,8 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	for (size_t i = 0; i < cycles.count && !err; i++)
 		if (measure(c, &cycles.items[i]))
 			err = tell(rule, c, &cycles.items[i], walks, ret);
+		else
+			c->again = true;
 	prb_vec_free(&cycles);
 	return err;
 }

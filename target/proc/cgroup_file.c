@@ -148,6 +148,21 @@ bool prb_cgroup_mounts(struct prb_str *ret)
 	return true;
 }
 
+static bool has_controller(const struct prb_cgroup *group, const char *name)
+{
+	const char *at = group->controllers, *end = at + group->controllers_length;
+
+	while (at < end) {
+		const char *comma = memchr(at, ',', (size_t)(end - at));
+		size_t length = (size_t)((comma ? comma : end) - at);
+
+		if (length == strlen(name) && !memcmp(at, name, length))
+			return true;
+		at += length + 1;
+	}
+	return false;
+}
+
 bool prb_cgroup_own_file(const char *text, const char *controller, const char *two, const char *one,
 			 struct prb_str *ret)
 {
@@ -157,8 +172,7 @@ bool prb_cgroup_own_file(const char *text, const char *controller, const char *t
 	if (!prb_cgroup_mounts(&mounts))
 		return false;
 	while (prb_cgroup_next(&text, &group)) {
-		if (group.hierarchy && !has_word(group.controllers, group.controllers_length,
-						 controller, strlen(controller)))
+		if (group.hierarchy && !has_controller(&group, controller))
 			continue;
 		if (prb_cgroup_file(prb_str_text(&mounts), &group, group.hierarchy ? one : two,
 				    ret))

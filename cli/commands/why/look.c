@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Opens, reads and judges the targets. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -12,7 +14,11 @@
 #include "judge/threads.h"
 #include "target/spec/target_spec.h"
 
-enum { AT_ONCE = 64 }; /* targets that are open together: the clocks are read once for them */
+enum {
+	AT_ONCE = 64, /* targets that are open together: the clocks are read once for them */
+	MOST_LOOKS = 5,
+	FEW = 4,
+};
 
 static void close_one(struct prb_why_one *one)
 {
@@ -64,6 +70,7 @@ static struct prb_error *note_error(struct prb_why_one *one, struct prb_error *e
 {
 	if (!err || err->code == PRB_ERROR_NOMEM)
 		return err;
+	one->gone = err->code == PRB_ERROR_NO_PROCESS && !one->named;
 	free(one->unreadable);
 	one->unreadable = strdup(err->message);
 	prb_error_destroy(err);
@@ -167,6 +174,16 @@ static struct prb_error *read_some(struct prb_why_one **list, size_t count)
 	return err;
 }
 
+/** The child that a thread waits for; 0: none. The words before its number are ours. */
+static pid_t child_of(const struct prb_dump_thread *thread)
+{
+	int pid = 0;
+
+	if (thread->waits_for)
+		sscanf(thread->waits_for, "wait%*[a-z0-9]: child %d", &pid);
+	return pid;
+}
+
 static struct prb_error *put_doing(struct prb_why_one *one)
 {
 	prb_auto_str struct prb_str text = {};
@@ -176,10 +193,17 @@ static struct prb_error *put_doing(struct prb_why_one *one)
 	prb_str_putc(&text, ' ');
 	prb_case_put_doing(&text, &one->judged, main);
 	one->doing = prb_str_take(&text);
+	one->child = child_of(main);
 	return one->doing ? NULL : prb_error_nomem();
 }
 
-static struct prb_error *judge(struct prb_why_one *one)
+/** Of many targets nobody waits for each. */
+static double patience(const struct prb_why *why)
+{
+	return why->list.count <= FEW ? 0.25 : 0;
+}
+
+static struct prb_error *run_rules(struct prb_why_one *one)
 {
 	struct prb_case *c = &one->judged;
 
@@ -188,10 +212,44 @@ static struct prb_error *judge(struct prb_why_one *one)
 	c->unreadable = one->unreadable;
 	c->pid = one->process.pid;
 	c->words = one->words;
+	c->again = false;
+	prb_findings_deinit(&one->findings);
+	return prb_judge(c, PRB_NEED_THREADS | PRB_NEED_MEMORY | PRB_NEED_PROC, &one->findings);
+}
+
+/** What a thread did while the others were read is judged by another look, when all have slept. */
+static struct prb_error *look_again(struct prb_why_one *one)
+{
+	double seconds = PRB_MIN(PRB_MAX(2 * one->judged.read_seconds, 0.005), 0.1);
+
+	nanosleep(&(struct timespec){.tv_nsec = (long)(seconds * 1e9)}, NULL);
+	prb_dump_destroy(prb_steal(&one->dump));
+	prb_case_deinit(&one->judged);
+	PRB_TRY(read_some(&one, 1));
+	return run_rules(one);
+}
+
+static struct prb_error *judge(struct prb_why_one *one)
+{
 	if (prb_why_is_strange(one))
 		return NULL;
-	PRB_TRY(prb_judge(c, PRB_NEED_THREADS | PRB_NEED_MEMORY | PRB_NEED_PROC, &one->findings));
+	PRB_TRY(run_rules(one));
+	for (unsigned n = 0; one->judged.again && n < MOST_LOOKS; n++)
+		PRB_TRY(look_again(one));
 	return one->dump && one->dump->threads.count ? put_doing(one) : NULL;
+}
+
+/** Processes that ended meanwhile are none of those that were asked about. */
+static void forget_gone(struct prb_why *why)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < why->list.count; i++)
+		if (why->list.items[i]->gone)
+			destroy(why->list.items[i]);
+		else
+			why->list.items[count++] = why->list.items[i];
+	why->list.count = count;
 }
 
 struct prb_error *prb_why_create(const struct prb_texts *targets,
@@ -207,10 +265,12 @@ struct prb_error *prb_why_create(const struct prb_texts *targets,
 
 		PRB_TRY(read_some(ret->list.items + i, count));
 		for (size_t k = i; k < i + count; k++) {
+			ret->list.items[k]->judged.patience = patience(ret);
 			PRB_TRY(judge(ret->list.items[k]));
 			close_one(ret->list.items[k]);
 		}
 	}
+	forget_gone(ret);
 	return NULL;
 }
 

@@ -48,6 +48,10 @@ static void put_nothing(struct prb_str *s, const struct prb_why_one *one)
 	prb_put_lines(s, "rests on", "all rules of `probing why --rules`, at one look");
 	prb_put_lines(s, "confidence", "medium");
 	prb_put_lines(s, "wrong if", "the program should be doing something else by now");
+	if (one->child) {
+		prb_str_printf(s, "  next        probing why %d\n", (int)one->child);
+		return;
+	}
 	prb_str_puts(s, "  next        probing -t ");
 	prb_text_argument(s, one->words);
 	prb_str_puts(s, " dump\n");
@@ -142,6 +146,7 @@ static void put_one_json(struct prb_json *json, const struct prb_why_one *one)
 		      strange ? "unreadable" : prb_finding_kind_name(prb_why_kind(one)));
 	prb_json_text(json, "unreadable", one->unreadable);
 	prb_json_text(json, "doing", one->doing);
+	prb_json_natural(json, "waits_for_child", one->child ? one->child : -1);
 	prb_json_open(json, "findings", '[');
 	for (size_t i = 0; i < one->findings.list.count; i++)
 		prb_finding_json(json, one->findings.list.items[i]);

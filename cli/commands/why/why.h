@@ -21,11 +21,13 @@ struct prb_why_one {
 	char *file;		    /**< NULL: a process */
 	struct prb_process process; /**< pid 0: not known */
 	bool named;
+	bool gone;	  /**< it has ended meanwhile */
 	char *unreadable; /**< why there is no dump, or NULL */
 	struct prb_target *target;
 	struct prb_dump *dump;
 	struct prb_case judged;
 	struct prb_findings findings;
+	pid_t child; /**< that the main thread waits for; 0: none */
 	char *doing; /**< the main thread's activity, or NULL */
 };
 
