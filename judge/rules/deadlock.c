@@ -179,6 +179,6 @@ const struct prb_rule prb_rule_deadlock = {
 	.name = "deadlock",
 	.kind = PRB_FINDING_DEADLOCK,
 	.needs = PRB_NEED_THREADS,
-	.proves = "threads wait for each other through the owners of their locks",
+	.proves = "threads wait for each other's locks",
 	.find = find,
 };

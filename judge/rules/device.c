@@ -50,6 +50,6 @@ const struct prb_rule prb_rule_device = {
 	.name = "device",
 	.kind = PRB_FINDING_DEVICE,
 	.needs = PRB_NEED_THREADS,
-	.proves = "a thread waits in the kernel for a disk or a device",
+	.proves = "a thread waits for a disk or a device",
 	.find = find,
 };

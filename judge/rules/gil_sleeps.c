@@ -65,6 +65,6 @@ const struct prb_rule prb_rule_gil_sleeps = {
 	.name = "gil_sleeps",
 	.kind = PRB_FINDING_GIL,
 	.needs = PRB_NEED_THREADS,
-	.proves = "a thread holds the GIL and has slept for over a second",
+	.proves = "the GIL holder has slept for over a second",
 	.find = find,
 };

@@ -46,6 +46,6 @@ const struct prb_rule prb_rule_gil_waiters = {
 	.name = "gil_waiters",
 	.kind = PRB_FINDING_GIL,
 	.needs = PRB_NEED_THREADS,
-	.proves = "at least four threads wait for the GIL",
+	.proves = "four threads wait for the GIL",
 	.find = find,
 };

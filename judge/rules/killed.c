@@ -57,6 +57,6 @@ const struct prb_rule prb_rule_killed = {
 	.name = "killed",
 	.kind = PRB_FINDING_ENDED,
 	.needs = PRB_NEED_THREADS,
-	.proves = "the process of a core file was killed by a signal, or ended by an exception",
+	.proves = "a core file's process was killed by a signal or an exception",
 	.find = find,
 };

@@ -110,6 +110,6 @@ const struct prb_rule prb_rule_locks = {
 	.name = "locks",
 	.kind = PRB_FINDING_LOCKS,
 	.needs = PRB_NEED_THREADS,
-	.proves = "at least two threads, or one for 10 s, wait for locks that others hold",
+	.proves = "two threads, or one for 10 s, wait for held locks",
 	.find = find,
 };

@@ -64,6 +64,6 @@ const struct prb_rule prb_rule_memory_limit = {
 	.name = "memory_limit",
 	.kind = PRB_FINDING_MEMORY,
 	.needs = PRB_NEED_MEMORY,
-	.proves = "the control group uses over 90 % of its memory limit",
+	.proves = "the control group uses over 90 % of its memory",
 	.find = find,
 };

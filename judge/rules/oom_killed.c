@@ -37,6 +37,6 @@ const struct prb_rule prb_rule_oom_killed = {
 	.name = "oom_killed",
 	.kind = PRB_FINDING_MEMORY,
 	.needs = PRB_NEED_PROC,
-	.proves = "the OOM killer has killed processes of the control group, at some time",
+	.proves = "the OOM killer has killed processes of the control group",
 	.find = find,
 };

@@ -49,7 +49,6 @@ const struct prb_rule prb_rule_orphan = {
 	.name = "orphan",
 	.kind = PRB_FINDING_ORPHAN,
 	.needs = PRB_NEED_THREADS,
-	.proves = "a thread waits for a lock whose owner is no thread of the process: it was "
-		  "forked",
+	.proves = "a lock's owner is no thread of the forked process",
 	.find = find,
 };

@@ -35,6 +35,6 @@ const struct prb_rule prb_rule_swapped = {
 	.name = "swapped",
 	.kind = PRB_FINDING_MEMORY,
 	.needs = PRB_NEED_MEMORY,
-	.proves = "over 100 MB of the process are swapped out",
+	.proves = "over 100 MB are swapped out",
 	.find = find,
 };

@@ -75,6 +75,6 @@ const struct prb_rule prb_rule_throttled = {
 	.name = "throttled",
 	.kind = PRB_FINDING_PROCESSOR,
 	.needs = PRB_NEED_PROC,
-	.proves = "the control group used up its processor time in half of the periods",
+	.proves = "the control group was throttled in half of the periods",
 	.find = find,
 };

@@ -186,6 +186,6 @@ const struct prb_rule prb_rule_unknown = {
 	.name = "unknown",
 	.kind = PRB_FINDING_UNKNOWN,
 	.needs = PRB_NEED_PROC,
-	.proves = "no other rule found anything, and something is not known that may be the cause",
+	.proves = "a sign of trouble without a proven cause",
 	.find = find,
 };

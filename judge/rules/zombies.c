@@ -43,6 +43,6 @@ const struct prb_rule prb_rule_zombies = {
 	.name = "zombies",
 	.kind = PRB_FINDING_CHILDREN,
 	.needs = PRB_NEED_PROC,
-	.proves = "at least 16 children have ended that the process does not reap",
+	.proves = "16 children have ended and are not reaped",
 	.find = find,
 };

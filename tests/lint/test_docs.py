@@ -17,6 +17,7 @@ The command is $PROBING_BINARY, or build/probing; without it, only what needs no
 
 import importlib.machinery
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -268,6 +269,14 @@ def test_help_lists_these_commands():
     listed = re.findall(r"^  ([a-z]+)(?:, |  )", help_of().split("Commands:")[1].split("\n\n")[0],
                         re.M)
     assert listed == COMMANDS
+
+
+@needs_binary
+def test_rules_are_those_of_the_page():
+    rules = json.loads(subprocess.check_output([BINARY, "why", "--rules", "--json"]))
+    page = (ROOT / "docs/why.md").read_text()
+    assert re.findall(r"^\| (\d+) \| `(\w+)` \| (.*) \|$", page, re.M) == [
+        (str(rule["exit_code"]), rule["rule"], rule["proves"]) for rule in rules]
 
 
 @needs_binary

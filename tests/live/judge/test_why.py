@@ -377,6 +377,17 @@ def test_a_throttled_group():
             wait_until(lambda: findings(program.pid) == [])
 
 
+def test_a_group_in_which_the_oom_killer_was():
+    source = "import os\nprint(flush=True)\ninput()\nif not os.fork(): bytearray(1 << 28)\nos.wait()\nprint(flush=True)\ninput()"
+    with group("memory", limit_in_bytes=64 << 20) as (put, _), running(source) as program:
+        put(program.pid)
+        program.send(b"\n")
+        program.line()
+        [target] = json.loads(why("--json", program.pid)[1])["targets"]
+        [found] = [each for each in target["findings"] if each["rule"] == "oom_killed"]
+        assert found["sentence"].startswith("the OOM killer has killed 1 process of") and found["confidence"] == "low"
+
+
 def test_a_core_of_a_killed_process(tmp_path):
     pattern = Path("/proc/sys/kernel/core_pattern").read_text(encoding="utf-8").strip()
     if pattern != "core":
