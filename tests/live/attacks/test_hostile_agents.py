@@ -78,7 +78,7 @@ ENDLESS = {
 }
 # Commands that ask no agent, or only by other commands, which have a row.
 OTHERS = {
-    "backtrace", "print", "dump", "list", "overview", "tables", "ring", "crashes", "record", "flamegraph", "top", "node", "snapshot",
+    "backtrace", "print", "dump", "list", "overview", "why", "tables", "ring", "crashes", "record", "flamegraph", "top", "node", "snapshot",
     "doctor", "script", "gdb", "lldb", "completion", "export", "skill", "help",  # read from outside
     "launch",  # of a process that it starts
     "cluster",  # control/flight.c

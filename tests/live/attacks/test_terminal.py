@@ -97,7 +97,7 @@ def test_list_shows_only_addresses(villain):
     assert sorted(served_at(process.pid).split(" ")) == ["127.0.0.1:81", "\u202e:83"]
 
 
-def test_overview_is_escaped(villain):
+def test_overview_and_why_are_escaped(villain):
     """Names of functions and files, and the command line."""
     process = villain("evil = '\\x1b]0;owned\\x07\\u202e'\n"
                       "def wait():\n    sys.stdin.read()\n"
@@ -109,6 +109,12 @@ def test_overview_is_escaped(villain):
         assert done.returncode == OK, done
         assert_harmless(done.stdout)
         assert done.stdout.count(b"owned") >= 3, done.stdout
+    # Its exit code says what is wrong with any process here.
+    for words in (["why", process.pid], ["why", "--json", process.pid]):
+        done = run(*words)
+        assert done.returncode == OK or done.returncode >= 10, done
+        assert_harmless(done.stdout)
+        assert done.stdout.count(b"owned") >= 2, done.stdout
 
 
 def test_overview_of_one_that_changes_all_the_time(python):

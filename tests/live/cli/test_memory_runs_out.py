@@ -24,6 +24,7 @@ COMMANDS = {
     "dump": ["FIRST", "dump", "--json"],
     "list": ["list"],
     "overview": ["overview", "--json"],
+    "why": ["why", "--json"],
     "query": ["same", "-t", "FIRST", "-t", "SECOND", "query", "-f", "csv",
               "SELECT t._pid, t.name, s.func FROM python.threads t JOIN python.stacks s USING (tid) ORDER BY 1, 2, 3"],
     "tables": ["same", "tables"],

@@ -103,7 +103,8 @@ def test_pid_namespace(interpreter, read):
 @pytest.mark.parametrize("words", [
     ("PID", "dump"), ("PID", "query", "SELECT 1 FROM python.threads"), ("PID", "eval", "1"), ("PID", "inject"),
     ("PID", "memory"), ("PID", "perf", "--duration", "10ms"), ("PID", "debug", "--pause", "--max", "1s"),
-    ("PID", "snapshot", "-o", "-"), ("-t", "threads.py", "dump"), ("list",), ("overview", "--json"), ("top", "PID", "--batch", "--count", "1"),
+    ("PID", "snapshot", "-o", "-"), ("-t", "threads.py", "dump"), ("list",), ("overview", "--json"),
+    ("why", "--json"), ("top", "PID", "--batch", "--count", "1"),
     ("query", "SELECT pid FROM system.process"), ("cluster", "nodes"), ("export", "prometheus"), ("doctor", "PID")],
     ids=" ".join)
 def test_the_proc_of_another_pid_namespace(probing, target, words):
