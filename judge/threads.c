@@ -88,19 +88,26 @@ bool prb_case_moved(const struct prb_case *c, const struct prb_dump_thread *thre
 	return idle >= 0 && idle < seconds;
 }
 
-bool prb_case_waits_without_limit(const struct prb_case *c, const struct prb_dump_thread *thread)
+struct prb_futex_call prb_case_futex_call(const struct prb_case *c,
+					  const struct prb_dump_thread *thread)
 {
+	enum { OPERATION_PRIVATE = 128 }; /* FUTEX_PRIVATE_FLAG */
 	prb_auto_str struct prb_str text = {};
-	unsigned long long limit;
+	unsigned long long operation, limit;
 
 	if (!c->target || !thread->tid || !in_futex(thread))
-		return false;
-	struct prb_error *err =
-		prb_target_read_file(c->target, &text, "task/%d/syscall", (int)thread->tid);
-
-	prb_error_destroy(err);
+		return (struct prb_futex_call){};
+	prb_error_destroy(
+		prb_target_read_file(c->target, &text, "task/%d/syscall", (int)thread->tid));
 	/* NUMBER ADDRESS OPERATION VALUE TIMEOUT …: futex() takes the address of the time. */
-	return !err && sscanf(prb_str_text(&text), "%*d %*x %*x %*x %llx", &limit) == 1 && !limit;
+	if (sscanf(prb_str_text(&text), "%*d %*x %llx %*x %llx", &operation, &limit) != 2)
+		return (struct prb_futex_call){};
+	return (struct prb_futex_call){.endless = !limit, .own = operation & OPERATION_PRIVATE};
+}
+
+bool prb_case_waits_without_limit(const struct prb_case *c, const struct prb_dump_thread *thread)
+{
+	return prb_case_futex_call(c, thread).endless;
 }
 
 void prb_case_put_thread(struct prb_str *s, const struct prb_dump_thread *thread)

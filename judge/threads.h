@@ -42,10 +42,15 @@ double prb_case_idle(const struct prb_case *c, const struct prb_dump_thread *thr
 /** True if the thread is known to have slept for less than @p seconds. */
 bool prb_case_moved(const struct prb_case *c, const struct prb_dump_thread *thread, double seconds);
 
-/**
- * True if the thread is known to sleep without a limit of time in its system call; false if there
- * is a limit, or if that is not known.
- */
+/** What the kernel says of a thread's futex() call. All false if it is not known, or in no such. */
+struct prb_futex_call {
+	bool endless; /**< it has no limit of time */
+	bool own;     /**< only threads of this process can wake it: the word is not shared */
+};
+struct prb_futex_call prb_case_futex_call(const struct prb_case *c,
+					  const struct prb_dump_thread *thread);
+
+/** True if the thread is known to wait in futex() without a limit of time. */
 bool prb_case_waits_without_limit(const struct prb_case *c, const struct prb_dump_thread *thread);
 
 /** Appends "4250 worker-0". */

@@ -87,9 +87,12 @@ static bool all_wait_inside(struct prb_case *c)
 	prb_vec_each (thread, &c->dump->threads)
 		if (!prb_thread_waits_inside(thread) || prb_case_idle(c, thread) < ALL_SECONDS)
 			return false;
-	prb_vec_each (thread, &c->dump->threads)
-		if (!prb_case_waits_without_limit(c, thread))
+	prb_vec_each (thread, &c->dump->threads) {
+		struct prb_futex_call call = prb_case_futex_call(c, thread);
+
+		if (!call.endless || !call.own)
 			return false;
+	}
 	return true;
 }
 
@@ -128,8 +131,7 @@ static struct prb_error *tell_all(const struct prb_rule *rule, struct prb_case *
 	prb_case_put_reading(&f->rests_on, c);
 	prb_str_puts(&f->rests_on, ": no thread waits for anything outside of the process, or has "
 				   "a limit of time");
-	prb_str_puts(&f->wrong_if, "another process wakes them through shared memory, or the "
-				   "program is to sleep until it is killed");
+	prb_str_puts(&f->wrong_if, "the program is to sleep until it is killed");
 	prb_case_put_command(&f->next, c, "dump --locals");
 	return NULL;
 }

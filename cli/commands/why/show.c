@@ -9,7 +9,7 @@
 #include "judge/text.h"
 #include "target/spec/command_line.h"
 
-enum { MOST_SENTENCES = 5 };
+enum { MOST_SENTENCES = 5, MOST_NAMED = 20 };
 
 struct line {
 	const struct prb_why_one *one;
@@ -60,16 +60,21 @@ static void put_nothing(struct prb_str *s, const struct prb_why_one *one)
 static void put_pids(struct prb_str *s, const struct prb_why *why, bool strange)
 {
 	const char *comma = ": ";
+	size_t count = 0;
 
 	for (size_t i = 0; i < why->list.count; i++) {
 		const struct prb_why_one *one = why->list.items[i];
 
 		if (prb_why_is_strange(one) != strange || one->findings.list.count)
 			continue;
-		prb_str_puts(s, comma);
-		prb_text_escape(s, one->words);
-		comma = ", ";
+		if (count++ < MOST_NAMED) {
+			prb_str_puts(s, comma);
+			prb_text_escape(s, one->words);
+			comma = ", ";
+		}
 	}
+	if (count > MOST_NAMED)
+		prb_str_printf(s, " and %zu more", count - MOST_NAMED);
 	prb_str_putc(s, '\n');
 }
 

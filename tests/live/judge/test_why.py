@@ -89,6 +89,26 @@ def test_a_deadlock_is_proven(interpreter):
         assert "high, proven: no thread that exists can end this" in out
 
 
+def test_busy_locks_are_never_a_deadlock():
+    """Threads are read one after the other: their waits, put together, may look like a circle."""
+    source = """
+import random, threading, time
+one, two = threading.RLock(), threading.RLock()
+def work():
+    while True:
+        with one:
+            with two: time.sleep(random.random() / 1000)
+        with two: time.sleep(random.random() / 1000)
+        with one: time.sleep(random.random() / 1000)
+for _ in range(6): threading.Thread(target=work, daemon=True).start()
+print(flush=True)
+input()
+"""
+    with running(source) as program:
+        for _ in range(support.count(60, 2000)):
+            assert not [each for each in findings(program.pid) if each["kind"] == "deadlock"]
+
+
 def test_the_same_locks_in_one_order_are_nothing():
     source = TAKE.replace("        gate.wait()\n", "") % {"kind": "RLock", "pairs": "((one, two), (one, two))"}
     with running(source.replace("gate.wait()\n", ""), NEWEST) as program:
@@ -185,6 +205,15 @@ HEALTHY = {
     "timer": "import threading\nthreading.Timer(600, print).start()" + PRINT + "input()",
     "condition": "import threading\nc = threading.Condition()\ndef wait():\n    with c: c.wait()\n"
                  "for _ in range(3): threading.Thread(target=wait, daemon=True).start()" + PRINT + "input()",
+    "multiprocessing pool": "import multiprocessing as m\nif __name__ == '__main__':\n    p = m.get_context('fork').Pool(2)\n"
+                            "    p.map(abs, [1])\n    print(flush=True)\n    input()",
+    "manager": "import multiprocessing as m\nif __name__ == '__main__':\n    p = m.get_context('fork').Manager()\n"
+               "    d = p.dict()\n    print(flush=True)\n    input()",
+    "executor of a loop": "import asyncio, time\nasync def main():\n    loop = asyncio.get_running_loop()\n"
+                          "    f = loop.run_in_executor(None, time.sleep, 600)\n    print(flush=True)\n    await f\n"
+                          "asyncio.run(main())",
+    "ends, and waits for a thread": "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()" + PRINT,
+    "log listener": "import logging.handlers as h, queue\nh.QueueListener(queue.Queue()).start()" + PRINT + "input()",
     "pause": "import signal" + PRINT + "signal.pause()",
     "select": "import select, os\nr, w = os.pipe()" + PRINT + "select.select([r], [], [])",
     "short locks": "import threading, time\nl = threading.RLock()\ndef use():\n    while True:\n"
@@ -217,6 +246,17 @@ def test_all_threads_wait_for_each_other():
         found = until_found(program.pid, "unknown")
         assert "only thread" in found["sentence"] and found["confidence"] == "low"
         assert why(program.pid)[0] == UNKNOWN
+
+
+def test_idle_workers_of_a_pool_are_nothing():
+    """They wait for a semaphore in memory that they share with each other, however long."""
+    source = ("import multiprocessing as m\nif __name__ == '__main__':\n    p = m.get_context('fork').Pool(3)\n"
+              "    p.map(abs, [1])\n    print(*[w.pid for w in p._pool], flush=True)\n    input()")
+    with support.Program([NEWEST.exe, "-c", source], env=NEWEST.env) as program:
+        workers = [int(word) for word in program.line().split()]
+        for pid in workers:
+            wait_until(lambda pid=pid: (support.dump(pid)["threads"][0]["idle_seconds"] or 0) > 11)
+            assert findings(pid) == []
 
 
 def test_all_processes():
