@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Findings of several targets as text and as JSON. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -16,6 +17,10 @@ struct line {
 	const struct prb_finding *finding;
 };
 
+struct lines {
+	PRB_VEC(struct line) list;
+};
+
 static int worst_first(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
@@ -25,6 +30,9 @@ static int worst_first(const void *a, const void *b)
 		return f->rank < g->rank ? -1 : 1;
 	if (f->confidence != g->confidence)
 		return f->confidence > g->confidence ? -1 : 1;
+	int words = strcmp(prb_str_text(&f->sentence), prb_str_text(&g->sentence));
+	if (words)
+		return words;
 	return (x->one->process.pid > y->one->process.pid) -
 	       (x->one->process.pid < y->one->process.pid);
 }
@@ -104,14 +112,14 @@ static void put_others(struct prb_str *s, const struct prb_why *why)
 	}
 }
 
-void prb_why_text(const struct prb_why *why, struct prb_str *ret)
+/** The findings of all targets, the worst first; those with the same words stand together. */
+static struct lines lines_of(const struct prb_why *why, struct prb_str *ret)
 {
-	PRB_VEC(struct line) lines = {};
-	const struct prb_why_one *before = NULL;
+	struct lines lines = {};
 
 	for (size_t i = 0; i < why->list.count; i++)
 		for (size_t k = 0; k < why->list.items[i]->findings.list.count; k++) {
-			struct line *line = prb_vec_push(&lines);
+			struct line *line = prb_vec_push(&lines.list);
 
 			if (!line)
 				ret->failed = true;
@@ -119,19 +127,52 @@ void prb_why_text(const struct prb_why *why, struct prb_str *ret)
 				*line = (struct line){why->list.items[i],
 						      why->list.items[i]->findings.list.items[k]};
 		}
-	if (lines.count)
-		qsort(lines.items, lines.count, sizeof(*lines.items), worst_first);
-	for (size_t i = 0; i < lines.count && i < MOST_SENTENCES; i++) {
-		if (lines.items[i].one != before)
-			put_name(ret, lines.items[i].one);
-		before = lines.items[i].one;
-		prb_finding_text(ret, lines.items[i].finding);
+	if (lines.list.count)
+		qsort(lines.list.items, lines.list.count, sizeof(*lines.list.items), worst_first);
+	return lines;
+}
+
+static bool is_same(const struct line *a, const struct line *b)
+{
+	return a->finding->rank == b->finding->rank && a->one != b->one &&
+	       !strcmp(prb_str_text(&a->finding->sentence), prb_str_text(&b->finding->sentence));
+}
+
+/** Names the targets after @p first of which the same is said; gives how many there are. */
+static size_t put_same(struct prb_str *s, const struct lines *lines, size_t first)
+{
+	size_t at = first + 1;
+
+	for (; at < lines->list.count && is_same(&lines->list.items[first], &lines->list.items[at]);
+	     at++)
+		if (at - first <= MOST_NAMED) {
+			prb_str_puts(s, at == first + 1 ? "  also of     " : ", ");
+			prb_text_escape(s, lines->list.items[at].one->words);
+		}
+	if (at - first - 1 > MOST_NAMED)
+		prb_str_printf(s, " and %zu more", at - first - 1 - MOST_NAMED);
+	if (at > first + 1)
+		prb_str_putc(s, '\n');
+	return at - first - 1;
+}
+
+void prb_why_text(const struct prb_why *why, struct prb_str *ret)
+{
+	struct lines lines = lines_of(why, ret);
+	const struct prb_why_one *before = NULL;
+	size_t at = 0;
+
+	for (size_t n = 0; at < lines.list.count && n < MOST_SENTENCES; n++, at++) {
+		if (lines.list.items[at].one != before)
+			put_name(ret, lines.list.items[at].one);
+		before = lines.list.items[at].one;
+		prb_finding_text(ret, lines.list.items[at].finding);
+		at += put_same(ret, &lines, at);
 	}
-	if (lines.count > MOST_SENTENCES)
+	if (at < lines.list.count)
 		prb_str_printf(ret, "%zu more finding%s: --json prints all\n",
-			       lines.count - MOST_SENTENCES,
-			       lines.count - MOST_SENTENCES == 1 ? "" : "s");
-	prb_vec_free(&lines);
+			       lines.list.count - at, lines.list.count - at == 1 ? "" : "s");
+	prb_vec_free(&lines.list);
 	put_others(ret, why);
 }
 

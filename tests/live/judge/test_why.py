@@ -144,6 +144,18 @@ def test_a_stopped_process():
         wait_until(lambda: not findings(program.pid))
 
 
+def test_the_same_of_several_processes_is_said_once():
+    with contextlib.ExitStack() as all_of_them:
+        pids = [all_of_them.enter_context(running("print(flush=True)\ninput()")).pid for _ in range(8)]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        for pid in pids:
+            until_found(pid, "stopped")
+        out = why(*pids)[1]
+        assert out.count("\nstopped: ") == 1, out
+        assert "\n  also of     %s\n" % ", ".join(map(str, sorted(pids)[1:])) in out, out
+
+
 SLEEPS_WITH_THE_GIL = """
 import ctypes, threading, time
 def call():
