@@ -3,6 +3,14 @@
 #include "base/cleanup.h"
 #include "judge/facts.h"
 
+static bool is_first_version(struct prb_case *c)
+{
+	prb_auto_str struct prb_str text = {};
+
+	return prb_case_group(c, "freezer", "cgroup.events", "freezer.state", &text) &&
+	       prb_group_number(prb_str_text(&text), "frozen") < 0;
+}
+
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 			      struct prb_findings *ret)
 {
@@ -16,7 +24,8 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	prb_str_puts(&f->brief, "its control group is frozen");
 	prb_str_puts(&f->sentence, "its control group is frozen: no process in it runs");
 	PRB_TRY(prb_finding_line(f, 0, &line));
-	prb_str_puts(line, "cgroup.events or freezer.state of its group");
+	prb_str_puts(line, is_first_version(c) ? "freezer.state is FROZEN"
+					       : "cgroup.events has frozen 1");
 	prb_str_puts(&f->rests_on, "the control group that /proc/PID/cgroup names");
 	prb_str_puts(&f->wrong_if, "somebody has thawed it since");
 	if (c->pid)

@@ -382,6 +382,9 @@ def group(controller, **settings):
     path = "/sys/fs/cgroup/%s/probing-why-%d" % (controller, os.getpid())
     try:
         os.mkdir(path)
+        if not os.path.exists(path + "/cgroup.procs"):
+            os.rmdir(path)
+            raise FileNotFoundError(path + "/cgroup.procs")
     except OSError as error:
         pytest.skip("no control group can be made here: %s" % error)
     moved = []
@@ -406,16 +409,19 @@ def group(controller, **settings):
         wait_until(remove)
 
 
-def test_a_frozen_group():
-    with group("freezer") as (put, write), running("import time\nprint(flush=True)\ntime.sleep(600)") as program:
+@pytest.mark.parametrize("controller, name, on, off", [
+    ("freezer", "freezer.state", "FROZEN", "THAWED"), ("unified", "cgroup.freeze", "1", "0"), (".", "cgroup.freeze", "1", "0")])
+def test_a_frozen_group(controller, name, on, off):
+    with group(controller) as (put, write), running("import time\nprint(flush=True)\ntime.sleep(600)") as program:
         put(program.pid)
         assert findings(program.pid) == []
-        write("freezer.state", "FROZEN")
+        write(name, on)
         try:
             found = until_found(program.pid, "frozen")
             assert (found["kind"], found["confidence"]) == ("stopped", "high")
+            assert found["evidence"][0]["text"].lower().endswith(("frozen", "frozen 1"))
         finally:
-            write("freezer.state", "THAWED")
+            write(name, off)
 
 
 def test_a_throttled_group():
