@@ -11,6 +11,12 @@
 
 void prb_case_deinit(struct prb_case *c)
 {
+	prb_case_renew(c);
+	prb_vec_free(&c->sleepers);
+}
+
+void prb_case_renew(struct prb_case *c)
+{
 	prb_str_deinit(&c->status);
 	prb_str_deinit(&c->groups);
 	c->status_read = c->groups_read = false;
@@ -41,6 +47,19 @@ int64_t prb_case_signals(struct prb_case *c, const char *field)
 	const char *value = prb_text_field(fact(c, "status", &c->status_read, &c->status), field);
 
 	return value ? (int64_t)(strtoull(value, NULL, 16) & INT64_MAX) : -1;
+}
+
+int64_t prb_case_switches(const struct prb_case *c, pid_t tid)
+{
+	prb_auto_str struct prb_str text = {};
+	const char *own, *forced;
+
+	if (!c->target)
+		return -1;
+	prb_error_destroy(prb_target_read_file(c->target, &text, "task/%d/status", (int)tid));
+	own = prb_text_field(prb_str_text(&text), "voluntary_ctxt_switches");
+	forced = prb_text_field(prb_str_text(&text), "nonvoluntary_ctxt_switches");
+	return own && forced ? strtoll(own, NULL, 10) + strtoll(forced, NULL, 10) : -1;
 }
 
 static const char *groups(struct prb_case *c)

@@ -23,6 +23,9 @@ int64_t prb_case_status(struct prb_case *c, const char *field);
 /** The same for a set of signals ("SigCgt"), written in hex; signal 1 is the lowest bit. */
 int64_t prb_case_signals(struct prb_case *c, const char *field);
 
+/** How often a thread has left its processor; -1: not known. */
+int64_t prb_case_switches(const struct prb_case *c, pid_t tid);
+
 /**
  * Appends a file of the process's own control group: @p two of version 2, or @p one of the version
  * 1 hierarchy of @p controller. False if there is none.

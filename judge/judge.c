@@ -49,13 +49,14 @@ struct prb_error *prb_finding_add(const struct prb_rule *rule, struct prb_findin
 	return NULL;
 }
 
-void prb_judge_want_idle(const struct prb_dump *dump, bool *wanted)
+void prb_judge_want_idle(const struct prb_dump *dump, unsigned offered, bool *wanted)
 {
 	for (size_t i = 0; i < dump->threads.count; i++) {
 		const struct prb_dump_thread *thread = &dump->threads.items[i];
 
 		wanted[i] = thread->tid == dump->main_tid || prb_thread_holds_gil(thread) ||
-			    prb_thread_waits_inside(thread) ||
+			    prb_thread_waits_for_held_lock(thread) ||
+			    ((offered & PRB_NEED_PROC) && prb_thread_waits_inside(thread)) ||
 			    prb_thread_is(thread, "uninterruptible");
 	}
 }

@@ -28,6 +28,11 @@ struct prb_case_memory {
 	int64_t limit, limit_used, swap; /**< bytes; -1: not known, or none */
 };
 
+struct prb_case_sleeper {
+	pid_t tid;
+	int64_t switches;
+};
+
 /** Starts as {}, with the first part filled by the caller, who ends it by prb_case_deinit(). */
 struct prb_case {
 	struct prb_target *target;   /**< borrowed; NULL: could not be opened */
@@ -43,12 +48,17 @@ struct prb_case {
 	double since; /**< seconds since then: threads that slept have slept so much longer */
 	struct prb_case_memory memory; /**< filled by the caller, or by prb_case_memory() */
 
+	/** Threads and their context switches at an earlier look, of rules that set `again`. */
+	PRB_VEC(struct prb_case_sleeper) sleepers;
+
 	/* Internal to facts.c. */
 	struct prb_str status, groups;
 	bool status_read, groups_read;
 };
 
 void prb_case_deinit(struct prb_case *c);
+/** Before another look: what was read is read again; the sleepers stay. */
+void prb_case_renew(struct prb_case *c);
 
 struct prb_rule {
 	unsigned rank; /**< the worst has the lowest */
@@ -73,9 +83,9 @@ struct prb_error *prb_finding_add(const struct prb_rule *rule, struct prb_findin
 				  struct prb_finding **ret) PRB_MUST_CHECK;
 
 /**
- * The threads of @p dump whose idle times the rules ask for: true in @p wanted, one for each
- * thread.
+ * The threads of @p dump whose idle times the rules with these needs ask for: true in @p wanted,
+ * one for each thread.
  */
-void prb_judge_want_idle(const struct prb_dump *dump, bool *wanted);
+void prb_judge_want_idle(const struct prb_dump *dump, unsigned offered, bool *wanted);
 
 #endif

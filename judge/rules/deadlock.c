@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "judge/facts.h"
 #include "judge/judge.h"
 #include "judge/threads.h"
 
@@ -24,19 +25,64 @@ static const struct prb_dump_thread *next(const struct prb_case *c,
 	return prb_case_thread(c, prb_thread_owner(thread));
 }
 
-/** False if one of the threads ran while they were read: they may never have formed a circle. */
-static bool measure(const struct prb_case *c, struct cycle *cycle)
+/** True if the thread has slept since an earlier look; it is noted for the next one. */
+static struct prb_error *slept_on(struct prb_case *c, pid_t tid, int64_t switches, bool *ret)
+{
+	struct prb_case_sleeper *sleeper;
+
+	*ret = false;
+	prb_vec_each (sleeper, &c->sleepers)
+		if (sleeper->tid == tid) {
+			*ret = sleeper->switches == switches;
+			sleeper->switches = switches;
+			return NULL;
+		}
+	sleeper = prb_vec_push(&c->sleepers);
+	if (!sleeper)
+		return prb_error_nomem();
+	*sleeper = (struct prb_case_sleeper){tid, switches};
+	return NULL;
+}
+
+/**
+ * False if a thread may have run while the threads were read: then the circle may be made of
+ * waits of different times.
+ */
+static struct prb_error *has_slept(struct prb_case *c, const struct prb_dump_thread *thread,
+				   struct cycle *cycle, bool *ret)
+{
+	int64_t switches;
+
+	*ret = true;
+	if (c->read_seconds == 0)
+		return NULL;
+	if (c->read_seconds < 0) {
+		cycle->at_once = cycle->at_once && thread->idle_seconds >= SURELY;
+		return NULL;
+	}
+	if (thread->idle_seconds >= 0) {
+		*ret = thread->idle_seconds >= c->read_seconds;
+		return NULL;
+	}
+	switches = prb_case_switches(c, thread->tid);
+	if (switches >= 0)
+		return slept_on(c, thread->tid, switches, ret);
+	cycle->at_once = false;
+	return NULL;
+}
+
+/** Sets *ret to false if the circle is not certain: another look may tell. */
+static struct prb_error *measure(struct prb_case *c, struct cycle *cycle, bool *ret)
 {
 	const struct prb_dump_thread *at = cycle->first, *start = cycle->first;
 
-	cycle->at_once = cycle->proof = true;
+	cycle->at_once = cycle->proof = *ret = true;
 	cycle->length = 0;
 	do {
-		if (c->read_seconds > 0 && prb_case_moved(c, at, c->read_seconds + c->since))
-			return false;
-		if (c->read_seconds < 0 ? at->idle_seconds < SURELY
-					: c->read_seconds > 0 && at->idle_seconds < 0)
-			cycle->at_once = false;
+		bool slept;
+
+		PRB_TRY(has_slept(c, at, cycle, &slept));
+		*ret = *ret && slept;
 		if (!prb_thread_owner_alone(at) || !prb_case_waits_without_limit(c, at))
 			cycle->proof = false;
 		if (at->tid < cycle->first->tid)
@@ -45,7 +91,7 @@ static bool measure(const struct prb_case *c, struct cycle *cycle)
 		at = next(c, at);
 	} while (at != start);
 	cycle->proof = cycle->proof && cycle->at_once;
-	return true;
+	return NULL;
 }
 
 static void put_tids(struct prb_str *s, const struct prb_case *c, const struct cycle *cycle)
@@ -165,11 +211,14 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 				walks[at - threads] = met;
 		}
 	}
-	for (size_t i = 0; i < cycles.count && !err; i++)
-		if (measure(c, &cycles.items[i]))
+	for (size_t i = 0; i < cycles.count && !err; i++) {
+		bool certain = false;
+
+		err = measure(c, &cycles.items[i], &certain);
+		c->again = c->again || !certain;
+		if (!err && certain)
 			err = tell(rule, c, &cycles.items[i], walks, ret);
-		else
-			c->again = true;
+	}
 	prb_vec_free(&cycles);
 	return err;
 }

@@ -90,6 +90,7 @@ static void test_a_circle_of_unknown_times(void **state)
 
 	(void)state;
 	add_pair(-1);
+	/* No context switches can be read of a dump that is made up. */
 	assert_int_equal(judge(&live)->confidence, PRB_CONFIDENCE_MEDIUM);
 	assert_int_equal(judge(&file)->confidence, PRB_CONFIDENCE_MEDIUM);
 	threads[0].idle_seconds = threads[1].idle_seconds = 0.5;

@@ -18,6 +18,7 @@ enum {
 	AT_ONCE = 64, /* targets that are open together: the clocks are read once for them */
 	MOST_LOOKS = 5,
 	FEW = 4,
+	OFFERED = PRB_NEED_THREADS | PRB_NEED_MEMORY | PRB_NEED_PROC,
 };
 
 static void close_one(struct prb_why_one *one)
@@ -138,7 +139,7 @@ static struct prb_error *note_idle(struct prb_why_one *one, struct prb_idle *idl
 
 	if (!wanted)
 		return prb_error_nomem();
-	prb_judge_want_idle(one->dump, wanted);
+	prb_judge_want_idle(one->dump, OFFERED, wanted);
 	return note_error(one, prb_idle_note(idle, one->target, one->dump, wanted));
 }
 
@@ -214,7 +215,7 @@ static struct prb_error *run_rules(struct prb_why_one *one)
 	c->words = one->words;
 	c->again = false;
 	prb_findings_deinit(&one->findings);
-	return prb_judge(c, PRB_NEED_THREADS | PRB_NEED_MEMORY | PRB_NEED_PROC, &one->findings);
+	return prb_judge(c, OFFERED, &one->findings);
 }
 
 /** What a thread did while the others were read is judged by another look, when all have slept. */
@@ -224,7 +225,7 @@ static struct prb_error *look_again(struct prb_why_one *one)
 
 	nanosleep(&(struct timespec){.tv_nsec = (long)(seconds * 1e9)}, NULL);
 	prb_dump_destroy(prb_steal(&one->dump));
-	prb_case_deinit(&one->judged);
+	prb_case_renew(&one->judged);
 	PRB_TRY(read_some(&one, 1));
 	return run_rules(one);
 }
