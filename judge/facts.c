@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "judge/facts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,12 +52,21 @@ int64_t prb_case_signals(struct prb_case *c, const char *field)
 
 int64_t prb_case_switches(const struct prb_case *c, pid_t tid)
 {
-	prb_auto_str struct prb_str text = {};
-	const char *own, *forced;
+	prb_auto_str struct prb_str text = {}, scheduled = {};
+	const char *state, *own, *forced;
+	long long runs;
 
 	if (!c->target)
 		return -1;
+	/* Counted when the thread gets a processor. Read first, since the state may be older. */
+	prb_error_destroy(
+		prb_target_read_file(c->target, &scheduled, "task/%d/schedstat", (int)tid));
 	prb_error_destroy(prb_target_read_file(c->target, &text, "task/%d/status", (int)tid));
+	state = prb_text_field(prb_str_text(&text), "State");
+	if (!state || *state != 'S')
+		return state ? -2 : -1;
+	if (sscanf(prb_str_text(&scheduled), "%*u %*u %lld", &runs) == 1 && runs > 0)
+		return runs;
 	own = prb_text_field(prb_str_text(&text), "voluntary_ctxt_switches");
 	forced = prb_text_field(prb_str_text(&text), "nonvoluntary_ctxt_switches");
 	return own && forced ? strtoll(own, NULL, 10) + strtoll(forced, NULL, 10) : -1;

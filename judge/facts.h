@@ -23,7 +23,10 @@ int64_t prb_case_status(struct prb_case *c, const char *field);
 /** The same for a set of signals ("SigCgt"), written in hex; signal 1 is the lowest bit. */
 int64_t prb_case_signals(struct prb_case *c, const char *field);
 
-/** How often a thread has left its processor; -1: not known. */
+/**
+ * How often a thread that sleeps now has got a processor, or left one: while that stays the same,
+ * it has not run. -1: not known. -2: it does not sleep.
+ */
 int64_t prb_case_switches(const struct prb_case *c, pid_t tid);
 
 /**

@@ -24,7 +24,7 @@ struct prb_error *prb_judge(struct prb_case *c, unsigned offered, struct prb_fin
 	for (const struct prb_rule *const *rule = prb_rules; *rule; rule++) {
 		if ((*rule)->needs & ~offered)
 			continue;
-		if (((*rule)->needs & PRB_NEED_THREADS) && !c->dump)
+		if (((*rule)->needs & PRB_RULE_THREADS) && !c->dump)
 			continue;
 		PRB_TRY((*rule)->find(*rule, c, ret));
 	}
@@ -56,7 +56,7 @@ void prb_judge_want_idle(const struct prb_dump *dump, unsigned offered, bool *wa
 
 		wanted[i] = thread->tid == dump->main_tid || prb_thread_holds_gil(thread) ||
 			    prb_thread_waits_for_held_lock(thread) ||
-			    ((offered & PRB_NEED_PROC) && prb_thread_waits_inside(thread)) ||
+			    ((offered & PRB_RULE_PROC) && prb_thread_waits_inside(thread)) ||
 			    prb_thread_is(thread, "uninterruptible");
 	}
 }

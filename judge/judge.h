@@ -17,10 +17,10 @@
 #include "target/target.h"
 
 /** What a rule needs. A rule runs only if the caller offers all of it. */
-enum prb_need {
-	PRB_NEED_THREADS = 1, /**< a dump; its frames may be cut to one for each thread */
-	PRB_NEED_MEMORY = 2,  /**< limits, use and swap: prb_case_memory() */
-	PRB_NEED_PROC = 4,    /**< other files of /proc and of control groups */
+enum prb_rule_need {
+	PRB_RULE_THREADS = 1, /**< a dump; its frames may be cut to one for each thread */
+	PRB_RULE_MEMORY = 2,  /**< limits, use and swap: prb_case_memory() */
+	PRB_RULE_PROC = 4,    /**< other files of /proc and of control groups */
 };
 
 struct prb_case_memory {
@@ -64,7 +64,7 @@ struct prb_rule {
 	unsigned rank; /**< the worst has the lowest */
 	const char *name;
 	enum prb_finding_kind kind;
-	unsigned needs;	    /**< of enum prb_need */
+	unsigned needs;	    /**< of enum prb_rule_need */
 	const char *proves; /**< one line: what a finding says */
 	/** Adds findings by prb_finding_add(). */
 	struct prb_error *(*find)(const struct prb_rule *rule, struct prb_case *c,

@@ -9,7 +9,7 @@
 #include "judge/threads.h"
 
 enum { MOST_NAMED = 6 }; /* threads in the sentence */
-/* Nobody reads threads for so long: what slept longer was read as it was at one instant. */
+/* Longer than a reading takes, and than the kernel's record of sleeping threads is late. */
 static const double SURELY = 1;
 
 struct cycle {
@@ -56,18 +56,12 @@ static struct prb_error *has_slept(struct prb_case *c, const struct prb_dump_thr
 	*ret = true;
 	if (c->read_seconds == 0)
 		return NULL;
-	if (c->read_seconds < 0) {
-		cycle->at_once = cycle->at_once && thread->idle_seconds >= SURELY;
-		return NULL;
-	}
-	if (thread->idle_seconds >= 0) {
-		*ret = thread->idle_seconds >= c->read_seconds;
-		return NULL;
-	}
-	switches = prb_case_switches(c, thread->tid);
+	switches = c->read_seconds < 0 ? -1 : prb_case_switches(c, thread->tid);
 	if (switches >= 0)
 		return slept_on(c, thread->tid, switches, ret);
-	cycle->at_once = false;
+	*ret = switches == -1;
+	cycle->at_once =
+		cycle->at_once && thread->idle_seconds >= PRB_MAX(c->read_seconds, 0) + SURELY;
 	return NULL;
 }
 
@@ -227,7 +221,7 @@ const struct prb_rule prb_rule_deadlock = {
 	.rank = 20,
 	.name = "deadlock",
 	.kind = PRB_FINDING_DEADLOCK,
-	.needs = PRB_NEED_THREADS,
+	.needs = PRB_RULE_THREADS,
 	.proves = "threads wait for each other's locks",
 	.find = find,
 };

@@ -49,7 +49,7 @@ const struct prb_rule prb_rule_device = {
 	.rank = 40,
 	.name = "device",
 	.kind = PRB_FINDING_DEVICE,
-	.needs = PRB_NEED_THREADS,
+	.needs = PRB_RULE_THREADS,
 	.proves = "a thread waits for a disk or a device",
 	.find = find,
 };

@@ -37,7 +37,7 @@ const struct prb_rule prb_rule_frozen = {
 	.rank = 12,
 	.name = "frozen",
 	.kind = PRB_FINDING_STOPPED,
-	.needs = PRB_NEED_PROC,
+	.needs = PRB_RULE_PROC,
 	.proves = "the control group is frozen",
 	.find = find,
 };

@@ -64,7 +64,7 @@ const struct prb_rule prb_rule_gil_sleeps = {
 	.rank = 50,
 	.name = "gil_sleeps",
 	.kind = PRB_FINDING_GIL,
-	.needs = PRB_NEED_THREADS,
+	.needs = PRB_RULE_THREADS,
 	.proves = "the GIL holder has slept for over a second",
 	.find = find,
 };

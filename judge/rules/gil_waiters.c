@@ -45,7 +45,7 @@ const struct prb_rule prb_rule_gil_waiters = {
 	.rank = 60,
 	.name = "gil_waiters",
 	.kind = PRB_FINDING_GIL,
-	.needs = PRB_NEED_THREADS,
+	.needs = PRB_RULE_THREADS,
 	.proves = "four threads wait for the GIL",
 	.find = find,
 };

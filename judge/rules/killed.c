@@ -56,7 +56,7 @@ const struct prb_rule prb_rule_killed = {
 	.rank = 5,
 	.name = "killed",
 	.kind = PRB_FINDING_ENDED,
-	.needs = PRB_NEED_THREADS,
+	.needs = PRB_RULE_THREADS,
 	.proves = "a core file's process was killed by a signal or an exception",
 	.find = find,
 };

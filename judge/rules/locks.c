@@ -109,7 +109,7 @@ const struct prb_rule prb_rule_locks = {
 	.rank = 30,
 	.name = "locks",
 	.kind = PRB_FINDING_LOCKS,
-	.needs = PRB_NEED_THREADS,
+	.needs = PRB_RULE_THREADS,
 	.proves = "two threads, or one for 10 s, wait for held locks",
 	.find = find,
 };

@@ -63,7 +63,7 @@ const struct prb_rule prb_rule_memory_limit = {
 	.rank = 80,
 	.name = "memory_limit",
 	.kind = PRB_FINDING_MEMORY,
-	.needs = PRB_NEED_MEMORY,
+	.needs = PRB_RULE_MEMORY,
 	.proves = "the control group uses over 90 % of its memory",
 	.find = find,
 };

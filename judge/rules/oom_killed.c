@@ -36,7 +36,7 @@ const struct prb_rule prb_rule_oom_killed = {
 	.rank = 110,
 	.name = "oom_killed",
 	.kind = PRB_FINDING_MEMORY,
-	.needs = PRB_NEED_PROC,
+	.needs = PRB_RULE_PROC,
 	.proves = "the OOM killer has killed processes of the control group",
 	.find = find,
 };

@@ -48,7 +48,7 @@ const struct prb_rule prb_rule_orphan = {
 	.rank = 25,
 	.name = "orphan",
 	.kind = PRB_FINDING_ORPHAN,
-	.needs = PRB_NEED_THREADS,
+	.needs = PRB_RULE_THREADS,
 	.proves = "a lock's owner is no thread of the forked process",
 	.find = find,
 };

@@ -50,7 +50,7 @@ const struct prb_rule prb_rule_stopped = {
 	.rank = 10,
 	.name = "stopped",
 	.kind = PRB_FINDING_STOPPED,
-	.needs = PRB_NEED_THREADS,
+	.needs = PRB_RULE_THREADS,
 	.proves = "a signal or a debugger has stopped the process",
 	.find = find,
 };

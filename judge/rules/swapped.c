@@ -34,7 +34,7 @@ const struct prb_rule prb_rule_swapped = {
 	.rank = 90,
 	.name = "swapped",
 	.kind = PRB_FINDING_MEMORY,
-	.needs = PRB_NEED_MEMORY,
+	.needs = PRB_RULE_MEMORY,
 	.proves = "over 100 MB are swapped out",
 	.find = find,
 };

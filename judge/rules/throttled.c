@@ -74,7 +74,7 @@ const struct prb_rule prb_rule_throttled = {
 	.rank = 100,
 	.name = "throttled",
 	.kind = PRB_FINDING_PROCESSOR,
-	.needs = PRB_NEED_PROC,
+	.needs = PRB_RULE_PROC,
 	.proves = "the control group was throttled in half of the periods",
 	.find = find,
 };

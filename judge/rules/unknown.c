@@ -187,7 +187,7 @@ const struct prb_rule prb_rule_unknown = {
 	.rank = 900,
 	.name = "unknown",
 	.kind = PRB_FINDING_UNKNOWN,
-	.needs = PRB_NEED_PROC,
+	.needs = PRB_RULE_PROC,
 	.proves = "a sign of trouble without a proven cause",
 	.find = find,
 };

@@ -42,7 +42,7 @@ const struct prb_rule prb_rule_zombies = {
 	.rank = 120,
 	.name = "zombies",
 	.kind = PRB_FINDING_CHILDREN,
-	.needs = PRB_NEED_PROC,
+	.needs = PRB_RULE_PROC,
 	.proves = "16 children have ended and are not reaped",
 	.find = find,
 };

@@ -5,7 +5,6 @@
 
 #include "base/cleanup.h"
 #include "cli/commands/overview/overview.h"
-#include "judge/judge.h"
 #include "judge/threads.h"
 
 void prb_overview_row_clear(struct prb_overview_row *row)
@@ -81,15 +80,18 @@ static struct prb_error *add(struct prb_overview_row *row, char *text)
 static struct prb_error *add_findings(struct prb_overview_row *row, double now)
 {
 	prb_auto_findings struct prb_findings findings = {};
-	struct prb_case c = {.target = row->target,
-			     .dump = row->dump,
-			     .pid = row->file ? 0 : row->info.process.pid,
-			     .since = now - row->read,
-			     .memory = {true, row->limit, row->limit_used, row->swap}};
-	struct prb_error *err = prb_judge(&c, PRB_NEED_THREADS | PRB_NEED_MEMORY, &findings);
+	struct prb_case *c = &row->judged;
+	struct prb_error *err;
 	struct prb_finding **finding;
 
-	prb_case_deinit(&c);
+	c->target = row->target;
+	c->dump = row->dump;
+	c->pid = row->file ? 0 : row->info.process.pid;
+	c->since = now - row->read;
+	c->memory = (struct prb_case_memory){true, row->limit, row->limit_used, row->swap};
+	c->again = false;
+	err = prb_judge(c, PRB_OVERVIEW_OFFERS, &findings);
+	prb_case_renew(c);
 	prb_vec_each (finding, &findings.list)
 		if (!err)
 			err = add(row, prb_str_take(&(*finding)->brief));

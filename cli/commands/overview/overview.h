@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "command/command.h"
 #include "dump/dump.h"
+#include "judge/judge.h"
 #include "target/proc/process.h"
 #include "target/target.h"
 
@@ -52,6 +53,7 @@ struct prb_overview_row {
 	struct prb_target *target;
 	struct prb_dump_found found;
 	struct prb_dump *dump;	/**< of its threads, as it was last read; NULL: none */
+	struct prb_case judged; /**< what the rules know of it */
 	bool is_new;		/**< the dump was made in this pass */
 	unsigned looks;		/**< that were had since it was opened */
 	char *groups;		/**< its control groups */
@@ -78,6 +80,9 @@ size_t prb_overview_count(const struct prb_overview *overview);
 const struct prb_overview_row *prb_overview_row(const struct prb_overview *overview, size_t index);
 
 /* judge.c */
+
+/** What it offers to rules. */
+enum { PRB_OVERVIEW_OFFERS = PRB_RULE_THREADS | PRB_RULE_MEMORY };
 
 /** Fills the row from its new dump of threads. */
 struct prb_error *prb_overview_judge(struct prb_overview_row *row) PRB_MUST_CHECK;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -19,6 +20,7 @@
 #include "target/proc/pids.h"
 
 enum {
+	MOST_LOOKS = 5,	       /* at one process in a pass */
 	FULL_EVERY = 15,       /* passes; then a process is read though it did not run */
 	FILES_OF_ONE = 8,      /* descriptors that a process which is watched may need */
 	FILES_FOR_OTHERS = 64, /* descriptors for all else */
@@ -65,6 +67,8 @@ static void close_target(struct prb_overview *o, struct prb_overview_row *row)
 static void forget_threads(struct prb_overview_row *row)
 {
 	prb_dump_destroy(prb_steal(&row->dump));
+	prb_case_deinit(&row->judged);
+	row->judged = (struct prb_case){};
 	prb_overview_row_clear(row);
 }
 
@@ -125,6 +129,7 @@ static struct prb_error *make_dump(struct prb_overview_row *row)
 
 	prb_dump_destroy(prb_steal(&row->dump));
 	row->is_new = true;
+	row->judged.read_seconds = prb_clock_seconds();
 	return prb_dump_create_with(row->target, &options, &row->found, &row->dump);
 }
 
@@ -404,34 +409,47 @@ static struct prb_error *collect_rows(struct prb_overview *o)
 	return NULL;
 }
 
-/** How long the main thread has slept, and the GIL's holder: nothing else is shown of it. */
+/** How long threads have slept: those that are shown, and those that the rules ask about. */
 static struct prb_error *note_idle(struct prb_overview_row *row, struct prb_idle *idle)
 {
 	prb_auto_free bool *wanted = calloc(row->dump->threads.count + 1, sizeof(*wanted));
 
 	if (!wanted)
 		return prb_error_nomem();
-	for (size_t i = 0; i < row->dump->threads.count; i++) {
-		const struct prb_dump_thread *thread = &row->dump->threads.items[i];
-
-		wanted[i] = thread->tid == row->dump->main_tid ||
-			    (thread->gil && !strcmp(thread->gil, "holds"));
-	}
+	prb_judge_want_idle(row->dump, PRB_OVERVIEW_OFFERS, wanted);
 	return prb_idle_note(idle, row->target, row->dump, wanted);
+}
+
+/** From when its reading began; the idle times are those of now. */
+static void note_seconds(struct prb_overview_row *row)
+{
+	const struct prb_target *t = row->target;
+	double passed = prb_clock_seconds() - row->judged.read_seconds;
+
+	row->judged.read_seconds = t->live && t->moves ? passed : t->replayed ? -1 : 0;
+}
+
+static struct prb_error *note_times(struct prb_overview *o)
+{
+	struct prb_idle *idle;
+	struct prb_error *err = NULL;
+
+	PRB_TRY(prb_idle_create(&idle));
+	for (size_t i = 0; i < o->rows.count && !err; i++)
+		if (o->rows.items[i]->dump && o->rows.items[i]->is_new)
+			err = note_idle(o->rows.items[i], idle);
+	prb_idle_finish(idle);
+	for (size_t i = 0; i < o->rows.count; i++)
+		if (o->rows.items[i]->dump && o->rows.items[i]->is_new)
+			note_seconds(o->rows.items[i]);
+	return err;
 }
 
 /** Of all that were read in this pass, since the clocks are read once. */
 static struct prb_error *judge_all(struct prb_overview *o)
 {
-	struct prb_idle *idle;
-	struct prb_error *err;
+	struct prb_error *err = note_times(o);
 
-	PRB_TRY(prb_idle_create(&idle));
-	err = NULL;
-	for (size_t i = 0; i < o->rows.count && !err; i++)
-		if (o->rows.items[i]->dump && o->rows.items[i]->is_new)
-			err = note_idle(o->rows.items[i], idle);
-	prb_idle_finish(idle);
 	o->groups.count = 0;
 	for (size_t i = 0; i < o->rows.count && !err; i++) {
 		struct prb_overview_row *row = o->rows.items[i];
@@ -449,13 +467,39 @@ static struct prb_error *judge_all(struct prb_overview *o)
 	return err;
 }
 
+/** Reads those again of which a rule would say more then; *ret is false if there are none. */
+static struct prb_error *look_again(struct prb_overview *o, bool *ret)
+{
+	static const struct timespec MOMENT = {.tv_nsec = 10000000};
+
+	*ret = false;
+	for (size_t i = 0; i < o->rows.count; i++) {
+		struct prb_overview_row *row = o->rows.items[i];
+
+		if (!row->judged.again || row->file || row->ended)
+			continue;
+		if (!*ret)
+			nanosleep(&MOMENT, NULL);
+		*ret = true;
+		PRB_TRY(look(o, row));
+	}
+	return NULL;
+}
+
 struct prb_error *prb_overview_pass(struct prb_overview *o)
 {
+	bool again = true;
+
 	o->now = prb_clock_seconds();
 	o->passes++;
 	PRB_TRY(o->all ? visit_all(o) : visit_named(o));
 	PRB_TRY(collect_rows(o));
 	PRB_TRY(judge_all(o));
+	for (unsigned n = 0; again && n < MOST_LOOKS; n++) {
+		PRB_TRY(look_again(o, &again));
+		if (again)
+			PRB_TRY(judge_all(o));
+	}
 	o->before = o->now;
 	o->seconds = prb_clock_seconds() - o->now;
 	return NULL;

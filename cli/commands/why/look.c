@@ -18,7 +18,7 @@ enum {
 	AT_ONCE = 64, /* targets that are open together: the clocks are read once for them */
 	MOST_LOOKS = 5,
 	FEW = 4,
-	OFFERED = PRB_NEED_THREADS | PRB_NEED_MEMORY | PRB_NEED_PROC,
+	OFFERED = PRB_RULE_THREADS | PRB_RULE_MEMORY | PRB_RULE_PROC,
 };
 
 static void close_one(struct prb_why_one *one)

@@ -107,6 +107,8 @@ input()
     with running(source) as program:
         for _ in range(support.count(60, 2000)):
             assert not [each for each in findings(program.pid) if each["kind"] == "deadlock"]
+            done = subprocess.run([support.BINARY, "overview", str(program.pid)], stdout=subprocess.PIPE, check=True)
+            assert b"deadlock" not in done.stdout
 
 
 def test_the_same_locks_in_one_order_are_nothing():
