@@ -105,7 +105,7 @@ print(flush=True)
 input()
 """
     with running(source) as program:
-        for _ in range(support.count(60, 2000)):
+        for _ in range(support.count(60, 800)):
             assert not [each for each in findings(program.pid) if each["kind"] == "deadlock"]
             done = subprocess.run([support.BINARY, "overview", str(program.pid)], stdout=subprocess.PIPE, check=True)
             assert b"deadlock" not in done.stdout
