@@ -70,9 +70,11 @@ static void declaration(const struct prb_vtab *table, struct prb_str *ret)
 		prb_str_remove(ret, strlen("CREATE TABLE x("), strlen(", "));
 	}
 	for (const struct prb_column *c = table->spec->columns; c->name; c++)
-		prb_str_printf(ret, "%s\"%s\" %s%s",
+		prb_str_printf(ret, "%s\"%s\" %s%s%s",
 			       c == table->spec->columns && !table->lead ? "" : ", ", c->name,
-			       type_name(c->type), c->flags & PRB_COLUMN_HIDDEN ? " HIDDEN" : "");
+			       type_name(c->type),
+			       c->flags & PRB_COLUMN_REPR ? " COLLATE " PRB_COLLATION_REPR : "",
+			       c->flags & PRB_COLUMN_HIDDEN ? " HIDDEN" : "");
 	if (!table->lead && !(table->spec->flags & PRB_TABLE_GLOBAL))
 		declare_lead(ret, " HIDDEN");
 	prb_str_putc(ret, ')');

@@ -139,6 +139,9 @@ struct prb_error *prb_functions_register(sqlite3 *db, const struct prb_functions
 	if (rc == SQLITE_OK)
 		rc = register_scalars(db, prb_text_functions, (void *)host);
 	if (rc == SQLITE_OK)
+		rc = sqlite3_create_collation_v2(db, PRB_COLLATION_REPR, SQLITE_UTF8, NULL,
+						 prb_repr_compare, NULL);
+	if (rc == SQLITE_OK)
 		rc = register_aggregates(db, prb_percentile_aggregates);
 	if (rc == SQLITE_OK)
 		rc = register_aggregates(db, prb_deviation_aggregates);

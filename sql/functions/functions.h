@@ -34,6 +34,9 @@
 
 struct sqlite3;
 
+/** The collation of values that are shown as repr() shows them; see functions_repr.c. */
+#define PRB_COLLATION_REPR "python_repr"
+
 enum {
 	/** Values of one group that a percentile is taken of: 64 MiB. */
 	PRB_PERCENTILE_MAX = 8 << 20,

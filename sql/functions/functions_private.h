@@ -24,6 +24,10 @@ extern const struct prb_function prb_time_functions[];
 extern const struct prb_function prb_regex_functions[];
 extern const struct prb_function prb_text_functions[];
 
+/** Compares as PRB_COLLATION_REPR does; for sqlite3_create_collation_v2(). */
+int prb_repr_compare(void *unused, int a_length, const void *a_text, int b_length,
+		     const void *b_text);
+
 /** An aggregate; a window function too if it has `inverse` and `value`. */
 struct prb_aggregate {
 	const char *name; /**< NULL ends a table */

@@ -71,6 +71,8 @@ enum {
 	PRB_COLUMN_COSTLY = 1 << 4,
 	/** Seconds since the epoch: a text compared with it is refused. */
 	PRB_COLUMN_TIME = 1 << 5,
+	/** Values as repr() shows them: a text is equal to the same without its quotes. */
+	PRB_COLUMN_REPR = 1 << 8,
 	/** A key of which bounds reach the scan too: see prb_scan_range(). */
 	PRB_COLUMN_RANGE = 1 << 7,
 	/**

@@ -255,6 +255,8 @@ struct prb_error *prb_repr_member_value(struct prb_repr *r, uint64_t object,
 
 const char *prb_repr_text_type(const char *text)
 {
+	if (*text == '<') /* <hidden> */
+		return NULL;
 	if (!strcmp(text, "None"))
 		return "NoneType";
 	if (!strcmp(text, "True") || !strcmp(text, "False"))

@@ -83,7 +83,8 @@ struct prb_object_number {
 struct prb_error *prb_objects_number(struct prb_objects *objects, uint64_t object,
 				     struct prb_object_number *ret) PRB_MUST_CHECK;
 
-/** The name of the type of a value in C that is given as text (attributes.h): "int", "str", … */
+/** The name of the type of a value in C that is given as text (attributes.h): "int", "str", …;
+ * NULL if it is hidden. */
 const char *prb_repr_text_type(const char *text);
 
 /* Building blocks that others need too. */

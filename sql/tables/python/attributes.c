@@ -2,7 +2,7 @@
 #include "python/repr/core/attributes.h"
 #include "sql/tables/shared/values.h"
 
-enum { NAME, KIND, TYPE, VALUE, VALUE_ADDRESS, CLASS, ERROR, ADDRESS };
+enum { NAME, KIND, TYPE, VALUE, VALUE_ADDRESS, CLASS, NUMBER, ERROR, ADDRESS };
 
 static const struct prb_column columns[] = {
 	[NAME] = {"name", PRB_COLUMN_TEXT, "Name of the attribute"},
@@ -14,12 +14,14 @@ static const struct prb_column columns[] = {
 		  "Type of its value; of what is computed, the descriptor's"},
 	[VALUE] = {"value", PRB_COLUMN_TEXT,
 		   "Its value as python.locals has it; NULL for what is computed, <hidden> for "
-		   "what the object's own class hides (repr=False, SecretStr)"},
+		   "what the object's own class hides (repr=False, SecretStr)",
+		   .flags = PRB_COLUMN_REPR},
 	[VALUE_ADDRESS] = {"value_address", PRB_COLUMN_INTEGER,
 			   "Where the value lies; NULL for what is computed or hidden, and for a "
 			   "number or text in C"},
 	[CLASS] = {"class", PRB_COLUMN_TEXT,
 		   "Class that has the slot or descriptor; NULL for a dict"},
+	[NUMBER] = {"number", PRB_COLUMN_ANY, "As in python.locals"},
 	[ERROR] = {"_error", PRB_COLUMN_TEXT, "Why the object, or a part of it, could not be read"},
 	[ADDRESS] = {"address", PRB_COLUMN_INTEGER, "Argument: the object, by its id()",
 		     .flags = PRB_COLUMN_KEY | PRB_COLUMN_HIDDEN | PRB_COLUMN_REQUIRED},
@@ -73,7 +75,7 @@ static void put(struct prb_scan *scan, const struct prb_value_part *part, size_t
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	static const struct prb_value_table table = {ADDRESS, ERROR, NAME, TYPE, find, put};
+	static const struct prb_value_table table = {ADDRESS, ERROR, NAME, TYPE, NUMBER, find, put};
 
 	return prb_value_scan(scan, &table);
 }

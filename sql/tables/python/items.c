@@ -6,9 +6,11 @@ enum { NUMBER, KEY, TYPE, VALUE, VALUE_ADDRESS, KEY_ADDRESS, ERROR, ADDRESS };
 
 static const struct prb_column columns[] = {
 	[NUMBER] = {"number", PRB_COLUMN_INTEGER, "Which one it is, from 0"},
-	[KEY] = {"key", PRB_COLUMN_TEXT, "The key in a dict, as repr() has it; NULL for others"},
+	[KEY] = {"key", PRB_COLUMN_TEXT, "The key in a dict, as repr() has it; NULL for others",
+		 .flags = PRB_COLUMN_REPR},
 	[TYPE] = {"type", PRB_COLUMN_TEXT, "Type of the item"},
-	[VALUE] = {"value", PRB_COLUMN_TEXT, "The item as python.locals has values"},
+	[VALUE] = {"value", PRB_COLUMN_TEXT, "The item as python.locals has values",
+		   .flags = PRB_COLUMN_REPR},
 	[VALUE_ADDRESS] = {"value_address", PRB_COLUMN_INTEGER, "Where the item lies: its id()"},
 	[KEY_ADDRESS] = {"key_address", PRB_COLUMN_INTEGER, "Where the key lies; NULL without one"},
 	[ERROR] = {"_error", PRB_COLUMN_TEXT, "Why the object, or a part of it, could not be read"},
@@ -46,7 +48,7 @@ static void put(struct prb_scan *scan, const struct prb_value_part *part, size_t
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	static const struct prb_value_table table = {ADDRESS, ERROR, KEY, TYPE, find, put};
+	static const struct prb_value_table table = {ADDRESS, ERROR, KEY, TYPE, 0, find, put};
 
 	return prb_value_scan(scan, &table);
 }

@@ -14,8 +14,10 @@ static const struct prb_column columns[] = {
 	[FUNC] = {"func", PRB_COLUMN_TEXT, "Name of the frame's function"},
 	[NAME] = {"name", PRB_COLUMN_TEXT, "Name of the variable"},
 	[TYPE] = {"type", PRB_COLUMN_TEXT, "Type of its value", .needs = PRB_NEED_VALUES},
-	[VALUE] = {"value", PRB_COLUMN_TEXT, "repr() of its value; NULL if it is unbound",
-		   .needs = PRB_NEED_VALUES},
+	[VALUE] = {"value", PRB_COLUMN_TEXT,
+		   "repr() of its value, equal to a text with or without quotes; NULL if it is "
+		   "unbound",
+		   .flags = PRB_COLUMN_REPR, .needs = PRB_NEED_VALUES},
 	[KIND] = {"kind", PRB_COLUMN_TEXT,
 		  "argument, local, cell (used by an inner function), free (of an outer one), or "
 		  "name (of a module or class body)"},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sql/tables/shared/values.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,7 +103,9 @@ static struct prb_error *show(struct prb_scan *scan, struct prb_value_parts *par
 		PRB_TRY(prb_objects_repr(parts->objects, part->key, &part->key_text));
 	if (part->value && !part->computed && prb_scan_wants(scan, table->type + 1))
 		PRB_TRY(prb_objects_repr(parts->objects, part->value, &part->value_text));
-	if (part->value && prb_scan_wants(scan, table->type))
+	if (part->value && !part->computed && table->number && prb_scan_wants(scan, table->number))
+		err = prb_objects_number(parts->objects, part->value, &part->number);
+	if (!err && part->value && prb_scan_wants(scan, table->type))
 		err = prb_objects_type_name(parts->objects, part->value, &part->type);
 	parts->garbled |= err || is_garbled(&part->key_text) || is_garbled(&part->value_text);
 	if (err && err->code == PRB_ERROR_NOMEM)
@@ -280,9 +283,32 @@ static struct prb_error *customise(struct prb_value_parts *parts, struct prb_val
 	return prb_custom_expand(custom, &part->value_text);
 }
 
+/** A value in C is given as text: all digits, of one that is an int. */
+static void put_number_text(struct prb_scan *scan, unsigned column, const char *text)
+{
+	char *end;
+
+	errno = 0;
+	int64_t number = strtoll(text, &end, 10);
+	if (end != text && !*end && !errno)
+		prb_put_integer(scan, column, number);
+}
+
+static void put_number(struct prb_scan *scan, unsigned column, const struct prb_value_part *part)
+{
+	if (part->number.kind == PRB_NUMBER_INTEGER)
+		prb_put_integer(scan, column, part->number.integer);
+	if (part->number.kind == PRB_NUMBER_REAL)
+		prb_put_real(scan, column, part->number.real);
+	if (!part->value && part->text)
+		put_number_text(scan, column, part->text);
+}
+
 static struct prb_error *put_value(struct prb_scan *scan, const struct prb_value_table *table,
 				   const struct prb_value_part *part)
 {
+	if (table->number)
+		put_number(scan, table->number, part);
 	if (!part->value) {
 		prb_put_text(scan, table->type, part->text ? prb_repr_text_type(part->text) : NULL);
 		prb_put_text(scan, table->type + 1, part->text);

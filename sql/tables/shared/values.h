@@ -21,6 +21,7 @@ struct prb_value_part {
 
 	bool shown; /**< the rest is set */
 	struct prb_str key_text, value_text, type;
+	struct prb_object_number number;
 	char *why; /**< the type could not be read */
 };
 
@@ -45,6 +46,7 @@ struct prb_value_table {
 	unsigned address, error; /**< columns: the key; what went wrong */
 	unsigned key;		 /**< column with the text of a part's key */
 	unsigned type;		 /**< column of the type; value and its address are behind it */
+	unsigned number;	 /**< column of a value that is a number; 0: it has none */
 	/** Finds the parts of parts->object with parts->py and parts->mem. */
 	struct prb_error *(*find)(struct prb_value_parts *parts);
 	/** Fills the other cells of a row. */

@@ -126,3 +126,61 @@ def test_more_items_than_are_read(probing, newest):
         done = probing(process.pid, "query", "-f", "json", select % "count(i.number) AS n, max(i._error) AS error")
         assert done.code == 0 and json.loads(done.out) == [
             {"n": 8000000, "error": "it has more than 8000000 parts: the others are left out"}], done
+
+
+VALUES = """
+import dataclasses, time
+
+@dataclasses.dataclass
+class Request:
+    id: str
+    tokens: int
+    share: float
+    number_as_text: str
+    quoted: str
+    secret: str = dataclasses.field(repr=False)
+
+def serve():
+    request = Request("chat-1", 7, 2.5, "7", "it's \\\\ \\n", "key")
+    line = "one\\ntwo"
+    counts = {"one": 1, 1: 2}
+    print("ready", flush=True)
+    time.sleep(1000)
+
+serve()
+"""
+
+
+@pytest.fixture
+def request_of(newest, tmp_path):
+    (tmp_path / "values.py").write_text(VALUES)
+    with support.Target(newest, tmp_path / "values.py") as process:
+        process.line()
+        with Session(process.pid) as session:
+            yield session
+
+
+@pytest.mark.parametrize("value, names", [
+    ("chat-1", ["id"]), ("'chat-1'", ["id"]), ("7", ["tokens"]), ("'7'", ["number_as_text"]),
+    ("it's \\ \n", ["quoted"]), ('"chat-1"', ["id"]), ("chat", []), ("key", []), ("", [])])
+def test_a_text_compares_as_typed(request_of, value, names):
+    found = attributes(request_of, "request", "a.value = '%s'" % value.replace("'", "''"))
+    assert [name for name, *_ in found] == names
+
+
+def test_other_tables_compare_as_well(request_of):
+    assert request_of.query("SELECT name FROM python.locals WHERE value = 'one\ntwo'") == [("line",)]
+    assert request_of.query(
+        "SELECT i.value FROM python.locals l, python.items(l.address) i WHERE l.name = 'counts' "
+        "AND i.key = 'one'") == [("1",)]
+
+
+def test_numbers_are_numbers(request_of):
+    rows = request_of.query(
+        "SELECT a.name, a.number FROM python.locals l, python.attributes(l.address) a "
+        "WHERE l.name = 'request' AND a.number IS NOT NULL")
+    assert rows == [("tokens", 7), ("share", 2.5)]
+
+
+def test_what_is_hidden_has_no_type(request_of):
+    assert attributes(request_of, "request", "a.name = 'secret'") == [("secret", "dict", None, "<hidden>")]
