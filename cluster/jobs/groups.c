@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "cluster/jobs/interpreters.h"
+#include "values/interpreters.h"
 #include "cluster/jobs/rank_set.h"
 #include "python/repr/core/repr.h"
 

@@ -18,6 +18,7 @@
 #include "target/proc/process.h"
 #include "target/spec/command_line.h"
 #include "target/target.h"
+#include "values/environment.h"
 
 enum {
 	MAX_ANCESTORS = 64,
@@ -155,6 +156,8 @@ static pid_t task_of(const struct prb_str *environment)
 	return text && !*end && value > 0 && value <= INT_MAX ? (pid_t)value : 0;
 }
 
+static const char UNNAMED[] = "unnamed";
+
 /** Names the job of an environment with a rank; NULL if nothing identifies the job. */
 static char *name_job(const struct prb_str *environment)
 {
@@ -177,7 +180,7 @@ static char *name_job(const struct prb_str *environment)
 			return prb_format("%s %.100s", others[i][1], id);
 	}
 	return address ? prb_format("torch %.200s:%.20s", address, port ? port : "?")
-		       : strdup("unnamed");
+		       : strdup(UNNAMED);
 }
 
 static bool is_loopback(const char *address)
@@ -253,11 +256,13 @@ static struct prb_error *read_environment(const struct prb_python_process *p, st
 	prb_auto_error struct prb_error *gone = prb_target_open_process(p->process.pid, &target);
 	if (gone)
 		return NULL;
-	if (p->rank >= 0) {
-		gone = prb_target_read_file(target, ret, "environ");
+	gone = prb_target_read_file(target, ret, "environ");
+	if (p->rank >= 0)
 		return NULL;
-	}
-	if (!prb_rank_inside_is_likely(&p->process, target))
+	bool blank = prb_environment_is_blank(ret);
+
+	prb_str_truncate(ret, 0);
+	if (!blank && !prb_rank_inside_is_likely(&p->process, target))
 		return NULL;
 	return prb_rank_inside_read(target, ret);
 }
@@ -265,9 +270,11 @@ static struct prb_error *read_environment(const struct prb_python_process *p, st
 /** The job's name; processes for which nothing names one have their parent in common. */
 static char *name_candidate(const struct prb_python_process *p, const struct prb_str *environment)
 {
-	if (p->rank >= 0 || variable(environment, "MASTER_ADDR") ||
-	    variable(environment, "SLURM_JOB_ID"))
-		return name_job(environment);
+	char *name = name_job(environment);
+
+	if (!name || p->rank >= 0 || strcmp(name, UNNAMED) != 0)
+		return name;
+	free(name);
 	return prb_format("torch started by %d", (int)p->process.ppid);
 }
 

@@ -128,6 +128,15 @@ static struct probing_error *collect_steps(struct collection *c, struct probing 
 	return err;
 }
 
+static int take_rank(void *context, struct probing_statement *row)
+{
+	struct collection *c = context;
+
+	if (probing_value_kind(row, 0) == PROBING_INTEGER)
+		c->rank = (long)probing_value_integer(row, 0);
+	return 0;
+}
+
 static long rank_of(pid_t pid)
 {
 	prb_auto_str struct prb_str environment = {};
@@ -159,6 +168,9 @@ static void collect(struct collection *c, const char *target, pid_t pid)
 		err = probing_open(session, target, NULL);
 	if (!err)
 		err = probing_set(session, "probing.query.timeout", "5");
+	/* Its environment may be in its memory alone. */
+	if (!err && c->rank < 0)
+		err = probing_query(session, "SELECT rank FROM process.info", take_rank, c);
 	if (!err)
 		err = probing_query(session, SQL, take_row, c);
 	if (!err)

@@ -7,6 +7,7 @@
 #include "target/proc/process.h"
 #include "sql/engine/session_private.h"
 #include "sql/engine/table_sources.h"
+#include "values/environment.h"
 
 /* Limit of memory for sorting and grouping: more than any useful query needs. */
 enum { DEFAULT_MEMORY = 512 << 20 };
@@ -97,7 +98,7 @@ long prb_session_rank(struct prb_session_target *target)
 
 	if (target->ranked)
 		return target->rank;
-	err = prb_target_read_file(target->target, &environment, "environ");
+	err = prb_environment_read(target->target, &environment, NULL);
 	target->rank = err ? -1 : prb_process_job(&environment).rank;
 	target->ranked = true;
 	prb_error_destroy(err);

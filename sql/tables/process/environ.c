@@ -2,8 +2,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "sql/engine/instant.h"
 #include "sql/tables/shared/facts.h"
 #include "sql/spec/table.h"
+#include "values/environment.h"
 
 enum { NAME, VALUE };
 
@@ -16,9 +18,14 @@ static const struct prb_column columns[] = {
 static struct prb_error *scan(struct prb_scan *scan)
 {
 	prb_auto_str struct prb_str text = {};
-	bool told;
+	bool told, inside = false;
 
-	PRB_TRY(prb_fact_table(scan, &text, &told, "environ"));
+	PRB_TRY(prb_fact_told(
+		scan, prb_environment_read(prb_instant_target(scan->instant), &text, &inside),
+		&told));
+	if (inside)
+		prb_scan_note(scan, "the program has written over its environment, as setproctitle "
+				    "does: this is os.environ");
 	for (size_t at = 0, length; at < text.length; at += length + 1) {
 		const char *variable = text.data + at;
 

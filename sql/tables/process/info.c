@@ -14,6 +14,7 @@
 #include "sql/tables/shared/facts.h"
 #include "sql/spec/table.h"
 #include "target/architecture.h"
+#include "values/environment.h"
 
 enum {
 	PID,
@@ -453,7 +454,10 @@ static struct prb_error *put_job(struct row *row)
 
 	if (!wants_any(row->scan, RANK, WORLD_SIZE))
 		return NULL;
-	PRB_TRY(prb_fact_file(row->scan, &row->missing, &text, "environ"));
+	PRB_TRY(prb_missing_add(
+		row->scan, &row->missing,
+		prb_environment_read(prb_instant_target(row->scan->instant), &text, NULL),
+		"environ"));
 	struct prb_process_job job = prb_process_job(&text);
 	prb_put_natural(row->scan, RANK, job.rank);
 	prb_put_natural(row->scan, LOCAL_RANK, job.local_rank);

@@ -6,6 +6,7 @@
 #include "python/repr/core/repr.h"
 #include "sql/tables/shared/interpreters.h"
 #include "values/expression.h"
+#include "values/environment.h"
 
 enum {
 	RANK,
@@ -169,7 +170,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 {
 	prb_auto_str struct prb_str variables = {};
 	prb_auto_error struct prb_error *unknown =
-		prb_target_read_file(prb_instant_target(scan->instant), &variables, "environ");
+		prb_environment_read(prb_instant_target(scan->instant), &variables, NULL);
 	const struct prb_interpreters *interpreters;
 	const struct prb_interpreter *i;
 	struct groups g = {

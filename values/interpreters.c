@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/jobs/interpreters.h"
+#include "values/interpreters.h"
 
 #include "base/cleanup.h"
 #include "target/mem/view.h"

@@ -5,8 +5,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_CLUSTER_JOBS_INTERPRETERS_H
-#define PRB_CLUSTER_JOBS_INTERPRETERS_H
+#ifndef PRB_VALUES_INTERPRETERS_H
+#define PRB_VALUES_INTERPRETERS_H
 
 #include <stdint.h>
 
