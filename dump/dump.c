@@ -48,11 +48,8 @@ static struct prb_error *read_rest(struct prb_reader *r)
 	struct prb_python **py;
 	prb_vec_each (py, &r->pythons->list)
 		PRB_TRY(prb_read_thread_names(r, *py, r->view));
-	if (!r->options->no_waits) {
-		PRB_TRY(prb_python_locks_gather(r, r->view));
-		prb_vec_each (thread, &r->threads)
-			PRB_TRY(prb_python_locks_explain(r, thread, r->view));
-	}
+	if (!r->options->no_waits)
+		PRB_TRY(prb_python_locks_explain(r, r->view));
 	return prb_read_process(r);
 }
 

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "python/runtime/locks.h"
+#include "dump/read/lock_owners.h"
 #include "dump/read/thread_names.h"
 #include "dump/tasks/thread_of_state.h"
 
@@ -114,25 +115,71 @@ static struct prb_error *find_owner(struct prb_reader *r, const struct prb_reade
 	return prb_read_thread_name(waiting->py, view, waiting->state.interp, pthread, name);
 }
 
-static struct prb_error *describe_lock(struct prb_reader *r, const struct prb_reader_thread *thread,
-				       struct prb_view *view, const struct prb_py_lock *lock,
-				       char **ret)
+struct locks {
+	struct prb_reader *reader;
+	struct prb_view *view;
+	struct prb_lock_owners *owners; /* NULL until a thread waits for a lock */
+};
+
+static struct prb_error *find_insiders(struct locks *locks)
+{
+	return locks->owners ? NULL
+			     : prb_lock_owners_create(locks->reader, locks->view, &locks->owners);
+}
+
+/* A plain lock: its holder is known by what its thread is inside of. */
+static struct prb_error *describe_plain(struct locks *locks, const struct prb_py_lock *lock,
+					struct prb_str *s)
+{
+	prb_auto_str struct prb_str holder = {};
+
+	if (lock->held) {
+		PRB_TRY(find_insiders(locks));
+		PRB_TRY(prb_lock_owners_put(locks->owners, lock->address, &holder));
+	}
+	if (holder.failed)
+		return prb_error_nomem();
+	if (!strncmp(prb_str_text(&holder), " held by ", 9))
+		prb_str_puts(s, "futex: waiting for a Lock");
+	else
+		prb_str_printf(s, "futex: waiting for a lock at %#llx",
+			       (unsigned long long)lock->address);
+	prb_str_puts(s, prb_str_text(&holder));
+	return NULL;
+}
+
+static struct prb_error *describe_rlock(struct locks *locks, const struct prb_reader_thread *thread,
+					const struct prb_py_lock *lock, struct prb_str *s)
 {
 	prb_auto_free char *name = NULL;
 	pid_t owner = 0;
 
 	if (lock->owner)
-		PRB_TRY(find_owner(r, thread, view, lock->owner, &owner, &name));
+		PRB_TRY(find_owner(locks->reader, thread, locks->view, lock->owner, &owner, &name));
+	if (!owner) {
+		prb_str_printf(s, "futex: waiting for an RLock at %#llx",
+			       (unsigned long long)lock->address);
+		return NULL;
+	}
+	prb_str_printf(s, "futex: waiting for an RLock held by %d%s%s", owner, name ? " " : "",
+		       name ? name : "");
+	PRB_TRY(find_insiders(locks));
+	return prb_lock_owners_put_place(locks->owners, lock->address, lock->owner, s);
+}
+
+static struct prb_error *describe_lock(struct locks *locks, const struct prb_reader_thread *thread,
+				       const struct prb_py_lock *lock, char **ret)
+{
+	prb_auto_str struct prb_str s = {};
+
 	if (!strcmp(lock->type, "SimpleQueue"))
-		*ret = prb_format("futex: waiting in SimpleQueue.get");
-	else if (!owner)
-		*ret = prb_format("futex: waiting for %s %s at %#llx",
-				  lock->type[0] == 'R' ? "an" : "a", lock->type,
-				  (unsigned long long)lock->address);
+		prb_str_puts(&s, "futex: waiting in SimpleQueue.get");
+	else if (lock->type[0] == 'R')
+		PRB_TRY(describe_rlock(locks, thread, lock, &s));
 	else
-		*ret = prb_format("futex: waiting for an RLock held by %d%s%s", owner,
-				  name ? " " : "", name ? name : "");
-	return NULL;
+		PRB_TRY(describe_plain(locks, lock, &s));
+	*ret = prb_str_take(&s);
+	return *ret ? NULL : prb_error_nomem();
 }
 
 /* True if the thread may wait for a Python object that can be searched. */
@@ -141,11 +188,6 @@ static bool may_have_lock(struct prb_reader *r, const struct prb_reader_thread *
 	return thread->py && thread->futex && thread->frames.list.count &&
 	       prb_reader_out(r, thread)->read != PRB_READ_UNSTABLE;
 }
-
-struct locks {
-	struct prb_reader *reader;
-	struct prb_mem *mem;
-};
 
 static struct prb_error *try_locks(void *context)
 {
@@ -157,8 +199,9 @@ static struct prb_error *try_locks(void *context)
 
 		if (!may_have_lock(locks->reader, thread))
 			continue;
-		struct prb_error *err = prb_python_lock(
-			thread->py, locks->mem, thread->frames.list.items, thread->futex, &lock);
+		struct prb_error *err =
+			prb_python_lock(thread->py, prb_view_mem(locks->view),
+					thread->frames.list.items, thread->futex, &lock);
 		if (err && err->code == PRB_ERROR_NOMEM)
 			return err;
 		prb_error_destroy(err);
@@ -166,35 +209,36 @@ static struct prb_error *try_locks(void *context)
 	return NULL;
 }
 
-struct prb_error *prb_python_locks_gather(struct prb_reader *r, struct prb_view *view)
+/* `with condition:` waits for the lock of it, as the program says. */
+static bool takes_lock(const struct prb_dump_frame *call)
 {
-	return prb_view_gather(view, try_locks, &(struct locks){r, prb_view_mem(view)});
+	return name_of(call) && (!strcmp(name_of(call), "Condition.__enter__") ||
+				 !strcmp(name_of(call), "__enter__"));
 }
 
-struct prb_error *prb_python_locks_explain(struct prb_reader *r, struct prb_reader_thread *thread,
-					   struct prb_view *view)
+static struct prb_error *explain(struct locks *locks, struct prb_reader_thread *thread)
 {
-	struct prb_dump_thread *out = prb_reader_out(r, thread);
-	struct prb_mem *mem = prb_view_mem(view);
+	struct prb_dump_thread *out = prb_reader_out(locks->reader, thread);
 	struct prb_py_lock lock = {};
 	char *text = NULL;
 
-	if (!may_have_lock(r, thread))
+	if (!may_have_lock(locks->reader, thread))
 		return NULL;
 	if (out->gil && !strcmp(out->gil, "waits")) {
 		text = strdup("futex: waiting for the GIL");
 	} else {
 		const struct prb_dump_frame *call = library_call(out);
-		struct prb_error *err = prb_python_lock(thread->py, mem, thread->frames.list.items,
-							thread->futex, &lock);
+		struct prb_error *err =
+			prb_python_lock(thread->py, prb_view_mem(locks->view),
+					thread->frames.list.items, thread->futex, &lock);
 
 		if (err && err->code == PRB_ERROR_NOMEM)
 			return err;
 		prb_error_destroy(err);
-		if (call && !lock.owner)
+		if (call && !lock.owner && !(lock.held && takes_lock(call)))
 			text = describe_call(call);
 		else if (lock.type)
-			PRB_TRY(describe_lock(r, thread, view, &lock, &text));
+			PRB_TRY(describe_lock(locks, thread, &lock, &text));
 		else
 			return NULL;
 	}
@@ -203,4 +247,19 @@ struct prb_error *prb_python_locks_explain(struct prb_reader *r, struct prb_read
 	free(out->waits_for);
 	out->waits_for = text;
 	return NULL;
+}
+
+struct prb_error *prb_python_locks_explain(struct prb_reader *r, struct prb_view *view)
+{
+	struct locks locks = {.reader = r, .view = view};
+	struct prb_reader_thread *thread;
+	struct prb_error *err = prb_view_gather(view, try_locks, &locks);
+
+	prb_vec_each (thread, &r->threads) {
+		if (err)
+			break;
+		err = explain(&locks, thread);
+	}
+	prb_lock_owners_destroy(locks.owners);
+	return err;
 }

@@ -8,12 +8,8 @@
 
 #include "dump/read/reader.h"
 
-/** Fetches what prb_python_locks_explain() reads, for all threads together. */
-struct prb_error *prb_python_locks_gather(struct prb_reader *r,
-					  struct prb_view *view) PRB_MUST_CHECK;
-
-/** Replaces waits_for if more is known than from the kernel. Needs frames and thread names. */
-struct prb_error *prb_python_locks_explain(struct prb_reader *r, struct prb_reader_thread *thread,
+/** Replaces waits_for where more is known than from the kernel. Needs frames and thread names. */
+struct prb_error *prb_python_locks_explain(struct prb_reader *r,
 					   struct prb_view *view) PRB_MUST_CHECK;
 
 #endif

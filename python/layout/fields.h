@@ -130,6 +130,8 @@
 	X(pyframe_position, "_frame.f_lasti")                                                     \
 	X(pyframe_lineno, "_frame.f_lineno")                                                      \
 	X(pyframe_interp_frame, "_frame.f_frame")                                                 \
+	X(pyframe_iblock, "_frame.f_iblock")                                                      \
+	X(pyframe_blockstack, "_frame.f_blockstack")                                              \
 	/* PyCodeObject */                                                                        \
 	X(code_size, "PyCodeObject")                                                              \
 	X(code_argcount, "PyCodeObject.co_argcount")                                              \
@@ -152,6 +154,7 @@
 	X(code_name, "PyCodeObject.co_name")                                                      \
 	X(code_qualname, "PyCodeObject.co_qualname")                                              \
 	X(code_linetable, "PyCodeObject.co_linetable|PyCodeObject.co_lnotab")                     \
+	X(code_exceptiontable, "PyCodeObject.co_exceptiontable")                                  \
 	X(code_bytes, "PyCodeObject.co_code_adaptive|PyCodeObject.co_code")                       \
 	X(code_tlbc, "PyCodeObject.co_tlbc")                                                      \
 	X(code_version, "PyCodeObject.co_version")                                                \

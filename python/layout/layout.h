@@ -72,9 +72,10 @@ struct prb_behaviour {
 	bool names_in_front;	  /**< 3.10+: functions begin with globals, builtins and names */
 	bool mutex_locks;	  /**< 3.14+: locks are mutexes of one byte, not semaphores */
 	bool byte_waits;	  /**< 3.13+: locks and queues may be waited for by a byte */
-	bool interned_byte; /**< 3.14+: free-threaded str keep `interned` in a byte of its own */
-	bool asyncio;	    /**< 3.7+: asyncio's tasks can be read */
-	bool rebinds;	    /**< 3.12+: a thread that takes a state over keeps it as its own */
+	bool interned_byte;   /**< 3.14+: free-threaded str keep `interned` in a byte of its own */
+	bool asyncio;	      /**< 3.7+: asyncio's tasks can be read */
+	bool rebinds;	      /**< 3.12+: a thread that takes a state over keeps it as its own */
+	uint8_t with_handler; /**< opcode that begins the way out of a `with` by an exception */
 	bool state_in_variable; /**< 3.15+: threads keep their state in thread-local variables,
 				     not under autoTSSkey */
 };

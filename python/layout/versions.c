@@ -11,6 +11,7 @@
 		.version = 0x0300 | minor, .chain = PRB_CHAIN_PYFRAME, .position = position_kind, \
 		.lines = line_kind, .gil = gil_kind, .owner_generator = -1,                       \
 		.owner_interpreter = -1, .names_in_front = minor >= 10, .asyncio = minor >= 7,    \
+		.with_handler = minor >= 9 ? 49 : 81,                                             \
 	}
 
 static const struct prb_behaviour behaviours[] = {
@@ -33,6 +34,7 @@ static const struct prb_behaviour behaviours[] = {
 		.has_qualname = true,
 		.names_in_front = true,
 		.asyncio = true,
+		.with_handler = 49,
 	},
 	{
 		.version = 0x030c,
@@ -47,6 +49,7 @@ static const struct prb_behaviour behaviours[] = {
 		.names_in_front = true,
 		.asyncio = true,
 		.rebinds = true,
+		.with_handler = 49,
 	},
 	{
 		.version = 0x030d,
@@ -62,6 +65,7 @@ static const struct prb_behaviour behaviours[] = {
 		.asyncio = true,
 		.byte_waits = true,
 		.rebinds = true,
+		.with_handler = 44,
 	},
 	{
 		.version = 0x030e,
@@ -81,6 +85,7 @@ static const struct prb_behaviour behaviours[] = {
 		.mutex_locks = true,
 		.interned_byte = true,
 		.rebinds = true,
+		.with_handler = 43,
 	},
 	{
 		.version = 0x030f,
@@ -100,6 +105,7 @@ static const struct prb_behaviour behaviours[] = {
 		.interned_byte = true,
 		.rebinds = true,
 		.state_in_variable = true,
+		.with_handler = 41,
 	},
 };
 

@@ -2,8 +2,10 @@
 /*
  * Up to 3.13.0 a lock object points to a semaphore, whose first word is what futex() waits on. From
  * 3.14 on locks are single bytes and threads wait on a semaphore of their own, so the address does
- * not identify the lock: there a contended lock on the value stack is taken for it. The same is
- * true of a SimpleQueue from 3.13 on.
+ * not identify the lock. But that semaphore lies in the description of the wait on the thread's own
+ * stack (struct wait_entry of parking_lot.c), behind the address of the byte. Where that is not so,
+ * a contended lock on the value stack is taken for it. The same is true of a SimpleQueue from 3.13
+ * on.
  */
 #include "python/runtime/locks.h"
 
@@ -19,7 +21,9 @@ struct search {
 	struct prb_python *py;
 	struct prb_mem *mem;
 	uint64_t futex;
-	bool operand; /* what is considered is on the value stack, no variable */
+	uint64_t parked; /* the address in front of `futex`: from 3.13 on the byte waited for; or 0
+			  */
+	bool operand;	 /* what is considered is on the value stack, no variable */
 	struct prb_py_lock *lock;
 };
 
@@ -51,7 +55,7 @@ static struct prb_error *consider_rlock(struct search *s, uint64_t object)
 
 	PRB_TRY(prb_mem_read(s->mem, object + (uint64_t)s->py->layout.object_size, &r, sizeof(r)));
 	if (waits_on(s, &r))
-		*s->lock = (struct prb_py_lock){"RLock", object, r.owner, r.count};
+		*s->lock = (struct prb_py_lock){"RLock", object, r.owner, r.count, false};
 	return NULL;
 }
 
@@ -65,9 +69,20 @@ static struct prb_error *consider_word(struct search *s, uint64_t object, const 
 	uint64_t word;
 
 	PRB_TRY(prb_mem_read_u64(s->mem, object + (uint64_t)s->py->layout.object_size, &word));
-	if (word == s->futex ||
-	    (s->py->layout.behaviour->byte_waits && s->operand && (uint8_t)word == awaited))
-		*s->lock = (struct prb_py_lock){.type = type, .address = object};
+	if (word == s->futex) {
+		/* The semaphore's value is 0 while the lock is held. */
+		uint32_t value;
+
+		PRB_TRY(prb_mem_read_u32(s->mem, s->futex, &value));
+		*s->lock = (struct prb_py_lock){
+			.type = type, .address = object, .held = !(value & INT32_MAX)};
+	} else if (s->py->layout.behaviour->byte_waits && (uint8_t)word == awaited &&
+		   (s->operand || s->parked == object + (uint64_t)s->py->layout.object_size)) {
+		*s->lock = (struct prb_py_lock){
+			.type = type,
+			.address = object,
+			.held = s->parked == object + (uint64_t)s->py->layout.object_size};
+	}
 	return NULL;
 }
 
@@ -116,6 +131,19 @@ static struct prb_error *count_slots(struct search *s, uint64_t code, uint32_t *
 	return NULL;
 }
 
+/* The object in front of the byte that the thread says it waits for. */
+static struct prb_error *consider_parked(struct search *s)
+{
+	uint64_t header = (uint64_t)s->py->layout.object_size;
+
+	if (!s->py->layout.behaviour->byte_waits || s->futex < 4096 || s->futex % 8)
+		return NULL;
+	PRB_TRY(prb_mem_read_u64(s->mem, s->futex - sizeof(s->parked), &s->parked));
+	if (s->parked < 4096 + header || (s->parked - header) % 8)
+		return NULL;
+	return consider(s, s->parked - header);
+}
+
 struct prb_error *prb_python_lock(struct prb_python *py, struct prb_mem *mem,
 				  const struct prb_py_frame *frame, uint64_t futex,
 				  struct prb_py_lock *ret)
@@ -129,6 +157,13 @@ struct prb_error *prb_python_lock(struct prb_python *py, struct prb_mem *mem,
 							     : l->frame_localsplus);
 
 	*ret = (struct prb_py_lock){};
+
+	struct prb_error *unknown = consider_parked(&s);
+	if (unknown && unknown->code == PRB_ERROR_NOMEM)
+		return unknown;
+	prb_error_destroy(unknown);
+	if (ret->type)
+		return NULL;
 	PRB_TRY(count_slots(&s, frame->code, &variables, &count));
 	PRB_TRY(prb_mem_read(mem, start, slots, count * sizeof(*slots)));
 	/* From the top of the value stack, where the operands of the call are. Slots above it hold

@@ -11,6 +11,7 @@ struct prb_py_lock {
 	uint64_t address;   /**< of the lock object */
 	uint64_t owner;	    /**< pthread that holds an RLock; 0 if unknown: a plain lock has none */
 	uint64_t recursion; /**< how many times it holds it */
+	bool held;	    /**< a plain lock: it is this one, for sure, and it is held */
 };
 
 /**

@@ -90,6 +90,7 @@ const struct prb_layout prb_layout_3_11 = {
 	.code_name = 120,
 	.code_qualname = 128,
 	.code_linetable = 136,
+	.code_exceptiontable = 40,
 	.code_bytes = 184,
 	.object_size = 16,
 	.object_type = 8,

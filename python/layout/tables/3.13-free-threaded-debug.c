@@ -115,6 +115,7 @@ const struct prb_layout prb_layout_3_13_free_threaded_debug = {
 	.code_name = 136,
 	.code_qualname = 144,
 	.code_linetable = 152,
+	.code_exceptiontable = 56,
 	.code_bytes = 216,
 	.code_version = 108,
 	.object_size = 32,

@@ -119,6 +119,7 @@ const struct prb_layout prb_layout_3_15_free_threaded = {
 	.code_name = 136,
 	.code_qualname = 144,
 	.code_linetable = 152,
+	.code_exceptiontable = 56,
 	.code_bytes = 232,
 	.code_tlbc = 224,
 	.code_version = 108,

@@ -96,6 +96,7 @@ const struct prb_layout prb_layout_3_15 = {
 	.code_name = 120,
 	.code_qualname = 128,
 	.code_linetable = 136,
+	.code_exceptiontable = 40,
 	.code_bytes = 208,
 	.code_version = 92,
 	.object_size = 16,

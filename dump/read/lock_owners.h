@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Who holds a lock that does not record its owner: the thread with a frame inside of a `with`
+ * statement of it. Internal to dump/.
+ *
+ * A holder is named only if that is the one way in which the lock can be held as it is seen.
+ */
+#ifndef PRB_DUMP_READ_LOCK_OWNERS_H
+#define PRB_DUMP_READ_LOCK_OWNERS_H
+
+#include "base/str.h"
+#include "dump/read/reader.h"
+
+/** Frames of all threads that are inside of a `with` statement. */
+struct prb_lock_owners;
+
+/** Looks through the frames of all threads. */
+struct prb_error *prb_lock_owners_create(struct prb_reader *r, struct prb_view *view,
+					 struct prb_lock_owners **ret) PRB_MUST_CHECK;
+/** NULL is allowed. */
+void prb_lock_owners_destroy(struct prb_lock_owners *owners);
+
+/** Appends " held by 4251 loader-2, in transfer bank.py:31", or who may hold it, or nothing. */
+struct prb_error *prb_lock_owners_put(struct prb_lock_owners *owners, uint64_t lock,
+				      struct prb_str *s) PRB_MUST_CHECK;
+
+/** Appends ", in transfer bank.py:31": where the thread @p pthread, its owner, is inside of it. */
+struct prb_error *prb_lock_owners_put_place(struct prb_lock_owners *owners, uint64_t lock,
+					    uint64_t pthread, struct prb_str *s) PRB_MUST_CHECK;
+
+#endif
