@@ -67,6 +67,19 @@ static struct prb_error *add_candidate(struct plan *p, const struct candidate *c
 	return NULL;
 }
 
+static struct prb_error *add_other(struct plan *p, const struct candidate *candidate)
+{
+	struct prb_reader_thread *thread = prb_vec_push(&p->reader->others);
+
+	if (!thread)
+		return prb_error_nomem();
+	thread->py = candidate->py;
+	thread->state = candidate->state;
+	thread->task = candidate->thread.task;
+	thread->self = candidate->thread.self;
+	return NULL;
+}
+
 /* Retries while the list changes: threads start and exit, and freed states are reused. */
 static struct prb_error *read_threads(struct plan *p, struct prb_python *py,
 				      struct prb_py_threads *ret)
@@ -192,8 +205,8 @@ static struct prb_error *make_plan(struct plan *p)
 		PRB_TRY(list_python(p, *py));
 	p->reader->dump->main_tid = o->main_only ? find_main(p) : p->reader->target->pid;
 	prb_vec_each (candidate, &p->candidates)
-		if (wanted(p, candidate->thread.task))
-			PRB_TRY(add_candidate(p, candidate));
+		PRB_TRY(wanted(p, candidate->thread.task) ? add_candidate(p, candidate)
+							  : add_other(p, candidate));
 	if (p->reader->native)
 		PRB_TRY(plan_others(p));
 	if (o->tid && !p->reader->threads.count)

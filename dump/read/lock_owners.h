@@ -24,6 +24,14 @@ void prb_lock_owners_destroy(struct prb_lock_owners *owners);
 struct prb_error *prb_lock_owners_put(struct prb_lock_owners *owners, uint64_t lock,
 				      struct prb_str *s) PRB_MUST_CHECK;
 
+/**
+ * Appends what @p thread waits for if that is a semaphore of `threading` and others are inside of
+ * it, as above; they may be several.
+ */
+struct prb_error *prb_lock_owners_put_semaphore(struct prb_lock_owners *owners,
+						const struct prb_reader_thread *thread,
+						struct prb_str *s) PRB_MUST_CHECK;
+
 /** Appends ", in transfer bank.py:31": where the thread @p pthread, its owner, is inside of it. */
 struct prb_error *prb_lock_owners_put_place(struct prb_lock_owners *owners, uint64_t lock,
 					    uint64_t pthread, struct prb_str *s) PRB_MUST_CHECK;

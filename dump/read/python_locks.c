@@ -148,6 +148,47 @@ static struct prb_error *describe_plain(struct locks *locks, const struct prb_py
 	return NULL;
 }
 
+/* True if the addresses of threads lead to their numbers, in this C library. */
+static bool knows_descriptors(struct prb_reader *r, struct prb_mem *mem)
+{
+	const struct prb_reader_thread *thread;
+
+	prb_vec_each (thread, &r->threads)
+		if (thread->task && thread->self &&
+		    prb_pthread_tid(mem, &r->tasks, thread->self) != thread->task->inner_tid)
+			return false;
+	return true;
+}
+
+/*
+ * True if the owner of an RLock is surely no thread of the process: it has ended, or held the lock
+ * when another one forked. Threads may have been made since the others were listed.
+ */
+static struct prb_error *has_no_owner(struct prb_reader *r, struct prb_view *view,
+				      const struct prb_reader_thread *thread,
+				      const struct prb_py_lock *lock, bool *ret)
+{
+	struct prb_mem *mem = r->target->mem;
+	struct prb_tasks now = {};
+	struct prb_py_lock again;
+
+	*ret = lock->owner && knows_descriptors(r, prb_view_mem(view));
+	if (!*ret || !r->target->moves)
+		return NULL;
+
+	struct prb_error *err =
+		prb_python_lock(thread->py, mem, thread->frames.list.items, thread->futex, &again);
+	if (!err)
+		err = prb_tasks_create(r->target, &now);
+	*ret = !err && again.address == lock->address && again.owner == lock->owner &&
+	       !prb_pthread_tid(mem, &now, lock->owner);
+	prb_tasks_deinit(&now);
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
+}
+
 static struct prb_error *describe_rlock(struct locks *locks, const struct prb_reader_thread *thread,
 					const struct prb_py_lock *lock, struct prb_str *s)
 {
@@ -157,8 +198,15 @@ static struct prb_error *describe_rlock(struct locks *locks, const struct prb_re
 	if (lock->owner)
 		PRB_TRY(find_owner(locks->reader, thread, locks->view, lock->owner, &owner, &name));
 	if (!owner) {
-		prb_str_printf(s, "futex: waiting for an RLock at %#llx",
-			       (unsigned long long)lock->address);
+		bool none;
+
+		PRB_TRY(has_no_owner(locks->reader, locks->view, thread, lock, &none));
+		prb_str_printf(
+			s, "futex: waiting for an RLock at %#llx%s",
+			(unsigned long long)lock->address,
+			none ? ", whose owner is no thread of this process: it has ended, or "
+			       "held it at a fork"
+			     : "");
 		return NULL;
 	}
 	prb_str_printf(s, "futex: waiting for an RLock held by %d%s%s", owner, name ? " " : "",
@@ -216,6 +264,21 @@ static bool takes_lock(const struct prb_dump_frame *call)
 				 !strcmp(name_of(call), "__enter__"));
 }
 
+/* A wait inside of the library is told by the call; of a semaphore also who is inside of it. */
+static struct prb_error *explain_call(struct locks *locks, const struct prb_reader_thread *thread,
+				      const struct prb_dump_frame *call, char **ret)
+{
+	prb_auto_str struct prb_str s = {};
+
+	if (name_of(call) &&
+	    (!strcmp(name_of(call), "Semaphore.acquire") || !strcmp(name_of(call), "acquire"))) {
+		PRB_TRY(find_insiders(locks));
+		PRB_TRY(prb_lock_owners_put_semaphore(locks->owners, thread, &s));
+	}
+	*ret = s.length ? prb_str_take(&s) : describe_call(call);
+	return *ret ? NULL : prb_error_nomem();
+}
+
 static struct prb_error *explain(struct locks *locks, struct prb_reader_thread *thread)
 {
 	struct prb_dump_thread *out = prb_reader_out(locks->reader, thread);
@@ -236,7 +299,7 @@ static struct prb_error *explain(struct locks *locks, struct prb_reader_thread *
 			return err;
 		prb_error_destroy(err);
 		if (call && !lock.owner && !(lock.held && takes_lock(call)))
-			text = describe_call(call);
+			PRB_TRY(explain_call(locks, thread, call, &text));
 		else if (lock.type)
 			PRB_TRY(describe_lock(locks, thread, &lock, &text));
 		else

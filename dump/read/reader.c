@@ -32,6 +32,9 @@ void prb_reader_deinit(struct prb_reader *r)
 	prb_vec_each (thread, &r->threads)
 		prb_reader_clear(thread);
 	prb_vec_free(&r->threads);
+	prb_vec_each (thread, &r->others)
+		prb_reader_clear(thread);
+	prb_vec_free(&r->others);
 	prb_wait_context_destroy(r->waits);
 	prb_tasks_deinit(&r->tasks);
 	prb_view_destroy(r->view);

@@ -54,6 +54,8 @@ struct prb_reader {
 	struct prb_wait_context *waits;
 	struct prb_dump *dump;
 	PRB_VEC(struct prb_reader_thread) threads;
+	/** Threads with Python that are not in the dump, and so not read; `out` means nothing. */
+	PRB_VEC(struct prb_reader_thread) others;
 	double patience; /**< towards other commands that read the target; PRB_STOP_PATIENCE at
 			    first */
 

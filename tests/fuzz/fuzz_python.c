@@ -8,6 +8,7 @@
 #include "tests/fuzz/builds.h"
 
 #include "python/layout/debug_offsets.h"
+#include "python/runtime/entered.h"
 #include "python/runtime/locks.h"
 #include "python/python.h"
 
@@ -17,6 +18,7 @@ static void ask_frame(struct prb_python *py, struct prb_mem *mem, const struct p
 {
 	struct prb_py_location location;
 	struct prb_py_locals locals;
+	struct prb_py_entered entered;
 	struct prb_py_lock lock;
 	struct prb_py_code code;
 	uint64_t globals;
@@ -31,6 +33,7 @@ static void ask_frame(struct prb_python *py, struct prb_mem *mem, const struct p
 	prb_error_destroy(err);
 	prb_error_destroy(prb_python_location(py, mem, frame, &location));
 	prb_error_destroy(prb_python_lock(py, mem, frame, 8, &lock));
+	prb_error_destroy(prb_python_entered(py, mem, frame, &entered));
 
 	err = prb_python_locals(py, mem, frame, &locals);
 	if (!err)

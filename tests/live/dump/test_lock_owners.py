@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Who holds a plain lock: the thread that is inside of a `with` statement of it, or nobody is named."""
 import json
+import os
 import re
+import signal
 
 import pytest
 
+import lock_programs
 import support
 from environment import PROGRAMS, wait_until
 
@@ -45,3 +48,177 @@ def test_holders(interpreter):
         except AssertionError:
             raise AssertionError("found and expected: %s" % {
                 name: (text, expected[name]) for name, text in found.items()}) from None
+
+
+@EACH
+def test_random_programs(interpreter):
+    """Nobody is ever named who does not hold the lock, and somebody is."""
+    results = [lock_programs.check(interpreter, 1000 * interpreter.version[1] + number)
+               for number in range(support.count(5, 200))]
+    assert not [result for result in results if result[2]]
+    waits, named = (sum(result[i] for result in results) for i in range(2))
+    assert named > waits / 20, (waits, named)
+
+
+SEMAPHORES = """
+import threading, time
+several, one, signal = threading.Semaphore(2), threading.BoundedSemaphore(1), threading.Semaphore(0)
+def work(semaphore):
+    with semaphore:
+        time.sleep(1000)
+def want(semaphore):
+    with semaphore:
+        pass
+def start(name, function, *args):
+    threading.Thread(target=function, args=args, name=name, daemon=True).start()
+for name, semaphore in ("first", several), ("second", several), ("only", one):
+    start(name, work, semaphore)
+while several._value or one._value:
+    time.sleep(0.001)
+start("wants several", want, several)
+start("wants one", want, one)
+start("wants signal", signal.acquire)
+print(flush=True)
+time.sleep(1000)
+"""
+
+
+@EACH
+def test_semaphores(interpreter):
+    """All who are inside; one of them is no holder, since any other may release it."""
+    inside = r"\d+ (first|second), in work \S+:6"
+    expected = {
+        "wants several": r"futex: waiting in Semaphore\.acquire, inside: %s; %s" % (inside, inside),
+        "wants one": r"futex: waiting for a BoundedSemaphore held by \d+ only, in work \S+:6",
+        "wants signal": r"futex: waiting in Semaphore\.acquire",
+    }
+    with support.Program([interpreter.exe, "-c", SEMAPHORES], env=interpreter.env) as program:
+        program.line()
+
+        def as_expected():
+            told = {thread["name"]: thread["waits_for"] or "" for thread in support.dump(program.pid)["threads"]}
+            return all(re.fullmatch(text, told.get(name, "")) for name, text in expected.items())
+        wait_until(as_expected, 20)
+
+
+BOTH_ORDERS = """
+import threading
+one, two, gate = threading.Lock(), threading.Lock(), threading.Barrier(3)
+def take(first, second):
+    with first:
+        gate.wait()
+        with second:
+            pass
+for name, pair in ("ab", (one, two)), ("ba", (two, one)):
+    threading.Thread(target=take, args=pair, name=name, daemon=True).start()
+gate.wait()
+print(flush=True)
+input()
+"""
+
+
+@pytest.fixture(scope="module")
+def circle():
+    newest = support.one_per_version((3, 8), (3, 13))[-1]
+    with support.Program([newest.exe, "-c", BOTH_ORDERS], env=newest.env) as program:
+        program.line()
+        wait_until(lambda: sum("held by" in (thread["waits_for"] or "")
+                               for thread in support.dump(program.pid)["threads"]) == 2, 20)
+        yield program
+
+
+def test_plain_locks_in_both_orders_are_a_deadlock(probing, circle, tmp_path):
+    def told(*words):
+        done = probing(*words)
+        assert done.code == 0, done
+        return done.out
+
+    file = tmp_path / "one.snapshot"
+    told(circle.pid, "snapshot", "-o", file)
+    assert "! deadlock of 2 threads" in told("overview", circle.pid)
+    for target in (circle.pid, file):
+        out = told("script", "deadlocks", target)
+        assert re.search(r"^Deadlock of 2 threads:\n  \d+ ab has waited \d+ s for the Lock of \d+ ba\n", out), out
+        found = json.loads(told("skill", "run", "deadlock", target, "--json"))[1]["rows"]
+        assert {row["tid"] for row in found} == {row["owner"] for row in found} and len(found) == 2
+
+
+def test_the_holder_is_named_if_its_thread_is_not_shown(circle):
+    threads = support.dump(circle.pid)["threads"]
+    for thread in threads:
+        only = support.dump(circle.pid, "--tid", str(thread["tid"]))["threads"]
+        assert [each["waits_for"] for each in only if "held by" in (thread["waits_for"] or "")] in (
+            [], [thread["waits_for"]])
+
+
+LEFT_BEHIND = """
+import os, threading, time
+lock, plain = threading.RLock(), threading.Lock()
+def hold():
+    with lock, plain:
+        time.sleep(1000)
+def end():
+    lock.acquire()
+{holder}
+while not plain.locked():
+    time.sleep(0.001)
+if {fork} and os.fork():
+    os.waitpid(-1, 0)
+print(os.getpid(), flush=True)
+{wanted}.acquire()
+"""
+ENDS = """
+thread = threading.Thread(target=end)
+thread.start()
+thread.join()
+plain.acquire()
+"""
+NOBODY = r"futex: waiting for an RLock at 0x\w+, whose owner is no thread of this process: .*"
+
+
+@pytest.mark.parametrize("wanted", ["lock", "plain"])
+@pytest.mark.parametrize("fork", [True, False])
+@EACH
+def test_nobody_can_release_it(interpreter, fork, wanted):
+    """The owner of an RLock was not copied by a fork, or has ended; a plain lock does not tell."""
+    holder = "threading.Thread(target=hold, daemon=True).start()" if fork else ENDS
+    code = LEFT_BEHIND.format(holder=holder, fork=fork, wanted=wanted)
+    said = NOBODY if wanted == "lock" else r"futex: waiting for a lock at 0x\w+"
+    with support.Program([interpreter.exe, "-W", "ignore", "-c", code], env=interpreter.env,
+                         start_new_session=True) as program:
+        pid = int(program.line())
+        try:
+            wait_until(lambda: re.fullmatch(said, support.dump(pid)["threads"][0]["waits_for"] or ""), 20)
+        finally:
+            os.killpg(program.pid, signal.SIGKILL)
+
+
+ALONE = """
+import threading, time
+lock = threading.Lock()
+def twice():
+    with lock:
+        with lock:
+            pass
+def again():
+    lock.acquire()
+threading.Thread(target=%s, name="alone", daemon=True).start()
+%s
+print(flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("function, then, out, trouble", [
+    ("twice", "", r"A thread waits for itself:\n  \d+ alone has waited \d+ s for the Lock of \d+ alone\n",
+     "! a thread that waits for a lock of its own"),
+    ("again", "again()", r"No deadlock was found, but who holds the locks of these threads is not known:\n"
+     r"\d+ MainThread futex: waiting for a lock at 0x\w+$", ""),
+])
+def test_one_thread(probing, function, then, out, trouble):
+    newest = support.one_per_version((3, 8), (3, 13))[-1]
+    with support.Program([newest.exe, "-c", ALONE % (function, then)], env=newest.env) as program:
+        if not then:
+            program.line()
+        wait_until(lambda: re.search("(?m)^" + out, probing("script", "deadlocks", program.pid).out), 20)
+        assert trouble in probing("overview", program.pid).out

@@ -327,6 +327,20 @@ while len(ready) == count:
 waiters.append(("condition taken waiter", plain_lock))
 expected["condition taken waiter"] = ["takes condition", "takes_condition"]
 
+# On its way to take it again, which another thread has done meanwhile.
+taken = threading.Lock()
+
+
+def retakes():
+    with taken:
+        with Unlocked(taken):
+            threading.Thread(target=taken.acquire).run()
+
+
+start("retakes", retakes)
+waiters.append(("retakes waiter", taken))
+expected["retakes"] = expected["retakes waiter"] = None
+
 if sys.version_info >= (3, 10):
     exec("""
 @case(True)
