@@ -66,7 +66,7 @@ def test_the_name_of_a_thread_that_is_not_shown(target, known):
     query = "SELECT tid, waits_for FROM python.threads WHERE waits_for LIKE '%RLock held by%'"
     agent.wait_until(lambda: tables.query(process.pid, query))
     row = tables.query(process.pid, query)[0]
-    assert re.search(r"held by \d+ [a-z]+$", row["waits_for"]), row
+    assert re.search(r"held by \d+ [a-z]+, in hold demo\.py:\d+$", row["waits_for"]), row
     assert tables.query(process.pid, "SELECT waits_for FROM python.threads WHERE tid = %d"
                         % row["tid"]) == [{"waits_for": row["waits_for"]}]
     session = attached(process, "probing backtrace --tid %d" % row["tid"])
