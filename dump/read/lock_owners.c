@@ -16,12 +16,12 @@
 #include "python/repr/core/repr.h"
 #include "python/runtime/entered.h"
 #include "python/runtime/locks.h"
+#include "python/runtime/releases.h"
 #include "dump/read/thread_names.h"
 
 enum {
 	MOST_FRAMES = 200000, /* of all threads together */
 	MOST_INNER = 1000,    /* frames between a lock and the innermost one */
-	MOST_NAMES = 2000,    /* of a code object */
 	MOST_NAMED = 4,	      /* threads in a text */
 };
 
@@ -42,15 +42,6 @@ struct prb_lock_owners {
 	size_t frames;
 };
 
-/* Their release() is of locks of their own. */
-static const char *const modules_with_own_locks[] = {
-	"threading",	   "logging",
-	"queue",	   "subprocess",
-	"selectors",	   "concurrent.futures",
-	"multiprocessing", "importlib._bootstrap",
-	"socket",	   "asyncio",
-};
-
 static struct prb_error *tolerate(struct prb_error *err, bool *failed)
 {
 	if (!err || err->code == PRB_ERROR_NOMEM)
@@ -58,150 +49,6 @@ static struct prb_error *tolerate(struct prb_error *err, bool *failed)
 	*failed = true;
 	prb_error_destroy(err);
 	return NULL;
-}
-
-/* Names in code */
-
-/* True if the code uses a name that ends in @p word: an attribute that it calls, mostly. */
-static struct prb_error *names_of_code(struct prb_lock_owners *o, struct prb_python *py,
-				       uint64_t code, bool (*wanted)(const char *name), bool *ret)
-{
-	const struct prb_layout *l = &py->layout;
-	uint64_t tuple, count;
-
-	*ret = false;
-	PRB_TRY(prb_mem_read_u64(o->mem, code + (uint64_t)l->code_names, &tuple));
-	PRB_TRY(prb_mem_read_u64(o->mem, tuple + (uint64_t)l->var_size, &count));
-	if (count > MOST_NAMES)
-		return prb_error_create(PRB_ERROR_BAD_DATA, "%llu names",
-					(unsigned long long)count);
-	for (uint64_t i = 0; i < count && !*ret; i++) {
-		prb_auto_str struct prb_str name = {};
-		uint64_t object;
-
-		PRB_TRY(prb_mem_read_u64(o->mem, tuple + (uint64_t)l->tuple_items + 8 * i,
-					 &object));
-		PRB_TRY(prb_object_str(py, o->mem, object, 64, &name));
-		*ret = wanted(prb_str_text(&name));
-	}
-	return NULL;
-}
-
-static bool is_release(const char *name)
-{
-	return !strcmp(name, "release") || !strcmp(name, "__exit__");
-}
-
-static bool is_release_or_acquire(const char *name)
-{
-	return strstr(name, "release") || strstr(name, "acquire");
-}
-
-static struct prb_error *module_of(struct prb_lock_owners *o, struct prb_python *py,
-				   const struct prb_py_frame *frame, char **ret)
-{
-	uint64_t globals;
-
-	*ret = NULL;
-	PRB_TRY(prb_python_globals(py, o->mem, frame, &globals));
-	return prb_python_module_name(py, o->mem, globals, ret);
-}
-
-static bool has_own_locks(const char *module)
-{
-	for (size_t i = 0; module && i < PRB_ARRAY_SIZE(modules_with_own_locks); i++) {
-		size_t length = strlen(modules_with_own_locks[i]);
-
-		if (!strncmp(module, modules_with_own_locks[i], length) &&
-		    (!module[length] || module[length] == '.'))
-			return true;
-	}
-	return false;
-}
-
-/* The code that an object runs at its end, or while it is entered; 0: it is in C. */
-static struct prb_error *code_of_leaving(struct prb_lock_owners *o, struct prb_python *py,
-					 uint64_t object, uint64_t leave, uint64_t codes[2])
-{
-	const struct prb_layout *l = &py->layout;
-	prb_auto_str struct prb_str type = {}, kind = {};
-	uint64_t generator;
-
-	codes[0] = codes[1] = 0;
-	PRB_TRY(prb_object_type_name(py, o->mem, leave, &kind));
-	if (strcmp(prb_str_text(&kind), "function") != 0)
-		return prb_error_create(PRB_ERROR_UNSUPPORTED, "no function");
-	PRB_TRY(prb_mem_read_u64(o->mem, leave + (uint64_t)l->function_code, &codes[0]));
-	PRB_TRY(prb_object_type_name(py, o->mem, object, &type));
-	if (!strstr(prb_str_text(&type), "GeneratorContextManager"))
-		return NULL;
-	PRB_TRY(prb_object_attribute(py, o->mem, object, "gen", &generator));
-	if (l->behaviour->chain == PRB_CHAIN_PYFRAME) {
-		PRB_TRY(prb_mem_read_u64(o->mem, generator + (uint64_t)l->generator_frame,
-					 &generator));
-		return prb_mem_read_u64(o->mem, generator + (uint64_t)l->pyframe_code, &codes[1]);
-	}
-	PRB_TRY(prb_mem_read_u64(o->mem, generator + (uint64_t)(l->generator_frame + l->frame_code),
-				 &codes[1]));
-	if (l->behaviour->tagged_refs)
-		codes[1] &= ~3ULL;
-	return NULL;
-}
-
-/* True if one of the first @p count objects that the frame has entered may release locks. */
-static struct prb_error *may_release_by_leaving(struct prb_lock_owners *o, struct prb_python *py,
-						const struct prb_py_frame *frame, unsigned count,
-						bool *ret)
-{
-	struct prb_py_entered entered;
-
-	*ret = false;
-	PRB_TRY(prb_python_entered(py, o->mem, frame, &entered));
-	for (unsigned i = 0; i < PRB_MIN(count, entered.count) && !*ret; i++) {
-		uint64_t codes[2];
-
-		if (!entered.list[i].in_python)
-			continue;
-		PRB_TRY(code_of_leaving(o, py, entered.list[i].object, entered.list[i].leave,
-					codes));
-		for (unsigned n = 0; n < 2 && codes[n] && !*ret; n++)
-			PRB_TRY(names_of_code(o, py, codes[n], is_release_or_acquire, ret));
-	}
-	return NULL;
-}
-
-/* True if the code of the frame, or an object that it has entered, may release locks. @p retakes:
- * it may be about to take this one again. */
-static struct prb_error *may_release(struct prb_lock_owners *o, const struct inside *inside,
-				     size_t number, bool retakes, bool *ret)
-{
-	struct prb_py_code code;
-
-	struct prb_python *py = inside->thread->py;
-	const struct prb_py_frame *frame = &inside->thread->frames.list.items[number],
-				  *holder = &inside->thread->frames.list.items[inside->frame];
-
-	*ret = false;
-	if (frame->shim)
-		return NULL;
-	if (number != inside->frame) {
-		prb_auto_free char *own = NULL, *outer = NULL;
-
-		PRB_TRY(module_of(o, py, frame, &own));
-		PRB_TRY(module_of(o, py, holder, &outer));
-		if (has_own_locks(own) && !has_own_locks(outer))
-			return NULL;
-	}
-	PRB_TRY(prb_python_code(py, o->mem, frame->code, &code));
-	if (number != inside->frame && !strncmp(code.name, "__", 2)) /* such as __exit__ */
-		retakes = true;
-	prb_py_code_deinit(&code);
-	PRB_TRY(names_of_code(o, py, frame->code, retakes ? is_release_or_acquire : is_release,
-			      ret));
-	if (*ret)
-		return NULL;
-	return may_release_by_leaving(
-		o, py, frame, number == inside->frame ? inside->level : PRB_ENTERED_MAX, ret);
 }
 
 /* True if the thread's frames are those of one instant. */
@@ -235,6 +82,7 @@ static struct prb_error *waits_for_it(struct prb_lock_owners *o, const struct in
 static struct prb_error *holds_for_sure(struct prb_lock_owners *o, const struct inside *inside,
 					bool *ret)
 {
+	const struct prb_reader_thread *thread = inside->thread;
 	bool released = false, failed = false, retakes = inside->other;
 
 	*ret = false;
@@ -243,51 +91,16 @@ static struct prb_error *holds_for_sure(struct prb_lock_owners *o, const struct 
 	if (!retakes)
 		PRB_TRY(tolerate(waits_for_it(o, inside, &retakes), &failed));
 	for (size_t i = inside->frame + 1; i-- > 0 && !released && !failed;)
-		PRB_TRY(tolerate(may_release(o, inside, i, retakes, &released), &failed));
+		PRB_TRY(tolerate(prb_python_may_release(
+					 thread->py, o->mem,
+					 &thread->frames.list.items[inside->frame], inside->level,
+					 &thread->frames.list.items[i], retakes, &released),
+				 &failed));
 	*ret = !released && !failed;
 	return NULL;
 }
 
 /* Frames inside of locks */
-
-/* True if the frame is Condition.wait() of a condition of @p lock, which has released it. */
-static struct prb_error *waits_in_condition(struct prb_lock_owners *o, struct prb_python *py,
-					    const struct prb_py_frame *frame, uint64_t lock,
-					    bool *ret)
-{
-	const struct prb_layout *l = &py->layout;
-	prb_auto_free char *module = NULL;
-	uint64_t self, own;
-	struct prb_py_code code;
-	bool is_wait;
-
-	*ret = false;
-	if (frame->shim)
-		return NULL;
-	PRB_TRY(prb_python_code(py, o->mem, frame->code, &code));
-	is_wait = !strcmp(code.name, "wait");
-	prb_py_code_deinit(&code);
-	if (!is_wait)
-		return NULL;
-	PRB_TRY(module_of(o, py, frame, &module));
-	if (strcmp(module, "threading") != 0)
-		return NULL;
-	PRB_TRY(prb_mem_read_u64(o->mem,
-				 frame->address +
-					 (uint64_t)(l->behaviour->chain == PRB_CHAIN_PYFRAME
-							    ? l->pyframe_localsplus
-							    : l->frame_localsplus),
-				 &self));
-	if (l->behaviour->tagged_refs)
-		self &= ~3ULL;
-
-	struct prb_error *err = prb_object_attribute(py, o->mem, self, "_lock", &own);
-	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
-		return NULL; /* Event.wait(), Barrier.wait() */
-	PRB_TRY(err);
-	*ret = own == lock;
-	return NULL;
-}
 
 /* The frame is inside of @p lock unless it has released it to wait. */
 static struct prb_error *add(struct prb_lock_owners *o, struct prb_reader_thread *thread,
@@ -298,8 +111,9 @@ static struct prb_error *add(struct prb_lock_owners *o, struct prb_reader_thread
 	for (size_t i = 0; i < PRB_MIN(frame, (size_t)MOST_INNER); i++) {
 		bool waits, failed = false;
 
-		PRB_TRY(tolerate(waits_in_condition(o, thread->py, &thread->frames.list.items[i],
-						    lock, &waits),
+		PRB_TRY(tolerate(prb_python_waits_in_condition(thread->py, o->mem,
+							       &thread->frames.list.items[i], lock,
+							       &waits),
 				 &failed));
 		if (!failed && waits)
 			return NULL;

@@ -111,6 +111,10 @@ struct prb_error *prb_callback_each(struct prb_asyncio_reader *t, uint64_t callb
 struct prb_error *prb_asyncio_task_describe_wait(struct prb_asyncio_reader *t,
 						 struct prb_asyncio_task *task) PRB_MUST_CHECK;
 
+/* holders.c */
+/** Adds to what tasks wait for who holds the locks. */
+struct prb_error *prb_asyncio_tell_holders(struct prb_asyncio_reader *t) PRB_MUST_CHECK;
+
 /** True, and *err ended and NULL, if it is about data that makes no sense: noted in @p text. */
 bool prb_asyncio_tolerate(struct prb_error **err, char **text);
 

@@ -211,7 +211,7 @@ static struct prb_error *read_all(struct prb_asyncio_reader *t)
 		prb_asyncio_tolerate(&err, &task->error);
 		PRB_TRY(err);
 	}
-	return NULL;
+	return prb_asyncio_tell_holders(t);
 }
 
 struct prb_error *prb_asyncio_tasks_read(struct prb_python *py, struct prb_modules *modules,
@@ -249,6 +249,7 @@ void prb_asyncio_task_forget(struct prb_asyncio_task *task)
 	task->waits_for = NULL;
 	task->waits_kind = NULL;
 	task->wakes_at = 0;
+	task->waits_on = 0;
 }
 
 static void task_deinit(struct prb_asyncio_task *task)

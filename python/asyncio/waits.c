@@ -127,6 +127,8 @@ static struct prb_error *describe_method(struct waiting *w)
 	uint64_t self = find_local(w, "self");
 
 	prb_str_puts(&w->text, w->frame->qualname);
+	if (!strcmp(w->task->waits_kind, "lock") || !strcmp(w->task->waits_kind, "semaphore"))
+		w->task->waits_on = self;
 	if (self)
 		prb_str_printf(&w->text, " of %#llx", (unsigned long long)self);
 	return NULL;

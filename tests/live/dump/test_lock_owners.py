@@ -9,6 +9,7 @@ import pytest
 
 import lock_programs
 import support
+import tables
 from environment import PROGRAMS, wait_until
 
 EACH = pytest.mark.parametrize(
@@ -222,3 +223,28 @@ def test_one_thread(probing, function, then, out, trouble):
             program.line()
         wait_until(lambda: re.search("(?m)^" + out, probing("script", "deadlocks", program.pid).out), 20)
         assert trouble in probing("overview", program.pid).out
+
+
+def place(task):
+    return r", held by task %s, in use task_locks\.py:\d+" % task
+
+
+TASKS = {
+    "one then two": r"Lock\.acquire of 0x\w+" + place("two then one"),
+    "two then one": r"Lock\.acquire of 0x\w+" + place("one then two"),
+    "own": r"Lock\.acquire of 0x\w+" + place("own"),
+    "wants acquired": r"Lock\.acquire of 0x\w+",
+    "wants retaken": r"Lock\.acquire of 0x\w+, holder unknown; possible: task retakes, in retake task_locks\.py:\d+",
+    "wants pool": r"Semaphore\.acquire of 0x\w+, inside: task pool \d, in use .*; pool \d, in use .*",
+    "wants condition": r"Lock\.acquire of 0x\w+" + place("condition"),
+    "waits in condition": r"Condition\.wait of 0x\w+",
+}
+
+
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 8)), ids=repr)
+def test_tasks(interpreter):
+    with support.Program([interpreter.exe, "-W", "ignore", PROGRAMS / "task_locks.py"], env=interpreter.env) as program:
+        program.line()
+        rows = tables.query(program.pid, "SELECT name, waits_for, _error FROM python.tasks")
+        told = {row["name"]: row["waits_for"] for row in rows}
+        assert {name: told[name] for name, text in TASKS.items() if not re.fullmatch(text, told[name])} == {}, rows

@@ -24,7 +24,7 @@ WAITS = {
     "event": ("event", r"Event\.wait of 0x[0-9a-f]+"),
     "timeout": ("event", r"Event\.wait of 0x[0-9a-f]+"),
     "queue": ("queue", r"Queue\.get of 0x[0-9a-f]+"),
-    "lock": ("lock", r"Lock\.acquire of 0x[0-9a-f]+"),
+    "lock": ("lock", r"Lock\.acquire of 0x[0-9a-f]+, held by task lock-holder, in use_lock asyncio_shapes\.py:\d+"),
     "condition": ("condition", r"Condition\.wait of 0x[0-9a-f]+"),
     "semaphore": ("semaphore", r"Semaphore\.acquire of 0x[0-9a-f]+"),
     "shared-by-1": ("task", "task shared"),

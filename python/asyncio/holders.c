@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which task holds a lock that another waits for: the one with a frame inside of `async with` of
+ * it, unless code on its stack from there on may have released it.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "python/asyncio/private.h"
+#include "python/runtime/entered.h"
+#include "python/runtime/releases.h"
+
+enum { MOST_NAMED = 4, MOST_FRAMES = 100000 /* of all tasks together */ };
+
+struct inside {
+	const struct prb_asyncio_task *task;
+	size_t frame; /* in the task's frames, which have the outermost first */
+	unsigned level;
+	uint64_t lock;
+};
+
+struct holders {
+	struct prb_asyncio_reader *t;
+	PRB_VEC(struct inside) list;
+};
+
+static struct prb_error *tolerate(struct prb_error *err, bool *failed)
+{
+	if (!err || err->code == PRB_ERROR_NOMEM)
+		return err;
+	*failed = true;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+static struct prb_error *add(struct holders *h, const struct prb_asyncio_task *task, size_t frame,
+			     unsigned level, uint64_t object)
+{
+	prb_auto_str struct prb_str type = {};
+	struct inside *slot;
+	uint64_t lock = object;
+
+	PRB_TRY(prb_object_type_name(h->t->r.py, h->t->r.mem, object, &type));
+	if (!strcmp(prb_str_text(&type), "Condition"))
+		PRB_TRY(prb_object_attribute(h->t->r.py, h->t->r.mem, object, "_lock", &lock));
+	for (size_t i = frame + 1; i < task->frames.count; i++) {
+		bool waits;
+
+		PRB_TRY(prb_python_waits_in_condition(h->t->r.py, h->t->r.mem,
+						      &task->frames.items[i].frame, lock, &waits));
+		if (waits)
+			return NULL;
+	}
+	slot = prb_vec_push(&h->list);
+	if (!slot)
+		return prb_error_nomem();
+	*slot = (struct inside){task, frame, level, lock};
+	return NULL;
+}
+
+static struct prb_error *look_at(struct holders *h, const struct prb_asyncio_task *task,
+				 size_t number)
+{
+	struct prb_py_entered entered;
+	bool failed;
+
+	PRB_TRY(prb_python_entered(h->t->r.py, h->t->r.mem, &task->frames.items[number].frame,
+				   &entered));
+	for (unsigned i = 0; i < entered.count; i++)
+		if (entered.list[i].object)
+			PRB_TRY(tolerate(add(h, task, number, i, entered.list[i].object), &failed));
+	return NULL;
+}
+
+static struct prb_error *look_through(struct holders *h)
+{
+	const struct prb_asyncio_task *task;
+	size_t frames = 0;
+
+	prb_vec_each (task, &h->t->tasks->list) {
+		for (size_t i = 0; i < task->frames.count && frames < MOST_FRAMES; i++, frames++) {
+			bool failed;
+
+			if (task->frames.items[i].started && task->frames.items[i].frame.address)
+				PRB_TRY(tolerate(look_at(h, task, i), &failed));
+		}
+	}
+	return NULL;
+}
+
+static struct prb_error *has_released(struct holders *h, const struct inside *inside, bool *ret)
+{
+	struct prb_python *py = h->t->r.py;
+	struct prb_mem *mem = h->t->r.mem;
+	const struct prb_asyncio_task *task = inside->task;
+	const struct prb_py_frame *holder = &task->frames.items[inside->frame].frame;
+
+	*ret = task->error;
+	for (size_t i = inside->frame; i < task->frames.count && !*ret; i++)
+		PRB_TRY(prb_python_may_release(py, mem, holder, inside->level,
+					       &task->frames.items[i].frame,
+					       task->waits_on == inside->lock, ret));
+	return NULL;
+}
+
+static void put(struct prb_str *s, const struct inside *inside)
+{
+	const struct prb_asyncio_task_frame *frame = &inside->task->frames.items[inside->frame];
+	const char *name = frame->qualname ? frame->qualname
+			   : frame->code   ? frame->code->name
+					   : "?",
+		   *file = frame->code ? strrchr(frame->code->file, '/') : NULL;
+
+	if (inside->task->name)
+		prb_str_puts(s, inside->task->name);
+	else
+		prb_str_printf(s, "%#llx", (unsigned long long)inside->task->address);
+	prb_str_printf(s, ", in %s %s:%d", name,
+		       file	     ? file + 1
+		       : frame->code ? frame->code->file
+				     : "?",
+		       frame->location.line);
+}
+
+static struct prb_error *tell(struct holders *h, struct prb_asyncio_task *task)
+{
+	prb_auto_str struct prb_str s = {};
+	const struct inside *inside, *only = NULL;
+	bool lock = !strcmp(task->waits_kind, "lock"), released = true, failed = false;
+	unsigned count = 0;
+
+	prb_vec_each (inside, &h->list)
+		if (inside->lock == task->waits_on && ++count)
+			only = inside;
+	if (!count)
+		return NULL;
+	if (count == 1 && lock)
+		PRB_TRY(tolerate(has_released(h, only, &released), &failed));
+	prb_str_puts(&s, task->waits_for);
+	if (!released && !failed) {
+		prb_str_puts(&s, ", held by task ");
+		put(&s, only);
+	} else {
+		count = 0;
+		prb_vec_each (inside, &h->list) {
+			if (inside->lock != task->waits_on || ++count > MOST_NAMED)
+				continue;
+			prb_str_puts(&s, count > 1 ? "; "
+					 : lock	   ? ", holder unknown; possible: task "
+						   : ", inside: task ");
+			put(&s, inside);
+		}
+		if (count > MOST_NAMED)
+			prb_str_printf(&s, "; and %u more", count - MOST_NAMED);
+	}
+	if (s.failed)
+		return prb_error_nomem();
+	free(task->waits_for);
+	task->waits_for = prb_str_take(&s);
+	return task->waits_for ? NULL : prb_error_nomem();
+}
+
+struct prb_error *prb_asyncio_tell_holders(struct prb_asyncio_reader *t)
+{
+	struct holders h = {.t = t};
+	struct prb_asyncio_task *task;
+	struct prb_error *err = NULL;
+	bool looked = false;
+
+	prb_vec_each (task, &t->tasks->list) {
+		if (!task->waits_on || !task->waits_kind || !task->waits_for)
+			continue;
+		if (!looked)
+			err = look_through(&h);
+		looked = true;
+		if (!err)
+			err = tell(&h, task);
+		if (err)
+			break;
+	}
+	prb_vec_free(&h.list);
+	return err;
+}
