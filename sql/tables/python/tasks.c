@@ -41,7 +41,8 @@ static const struct prb_column columns[] = {
 		 "Kind of what it waits for: task, gather, wait, wait_for, group, sleep, "
 		 "event, lock, condition, semaphore, barrier, queue, stream, socket, "
 		 "subprocess, server, executor, future, or ready when it waits for its turn"},
-	[WAITS_FOR] = {"waits_for", PRB_COLUMN_TEXT, "What it waits for, in words; of a lock also which task holds it"},
+	[WAITS_FOR] = {"waits_for", PRB_COLUMN_TEXT,
+		       "What it waits for, in words; of a lock also which task holds it"},
 	[SECONDS_LEFT] = {"seconds_left", PRB_COLUMN_REAL,
 			  "Until its sleep or timeout ends, where that is known", "s"},
 	[AWAITERS] = {"awaiters", PRB_COLUMN_TEXT, "Names of the tasks that wait for it"},
