@@ -1,12 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * That a frame is inside of `with lock:` says that it has acquired the lock and not come to the end
- * of the statement. It holds the lock unless it was released in between: by Condition.wait(), which
- * shows on its stack, or by code that calls release(). So no code on its stack from that frame
- * inwards may have that name, nor may an object that was entered since then. Where an object is
- * being left, or the thread itself waits for the lock, it may be on its way to take it again: then
- * acquire() counts, too.
- */
 #include "dump/read/lock_owners.h"
 
 #include <string.h>
@@ -17,11 +9,14 @@
 #include "python/runtime/entered.h"
 #include "python/runtime/locks.h"
 #include "python/runtime/releases.h"
+#include "dump/read/lock_proof.h"
 #include "dump/read/thread_names.h"
 
 enum {
 	MOST_FRAMES = 200000, /* of all threads together */
-	MOST_INNER = 1000,    /* frames between a lock and the innermost one */
+	MOST_INNER = 1000,    /* innermost frames of a thread, among which it waits */
+	MOST_INSIDE = 20000,  /* frames inside of something */
+	MOST_WAITS = 4,	      /* conditions that one thread waits for */
 	MOST_NAMED = 4,	      /* threads in a text */
 };
 
@@ -29,9 +24,18 @@ enum {
 struct inside {
 	uint64_t lock;
 	struct prb_reader_thread *thread;
-	bool other;	/* a thread that the dump lacks */
-	size_t frame;	/* in the thread's frames */
-	unsigned level; /* objects that the frame has entered since */
+	bool other; /* a thread that the dump lacks */
+	struct prb_py_frame frame;
+	bool judged, sure; /* that it holds the lock */
+};
+
+/* A thread whose frames are looked at. */
+struct look {
+	struct prb_lock_owners *owners;
+	struct prb_reader_thread *thread;
+	bool other;
+	int waits;		     /* of `waited`; -1: not known yet */
+	uint64_t waited[MOST_WAITS]; /* locks that it has released to wait */
 };
 
 struct prb_lock_owners {
@@ -40,6 +44,7 @@ struct prb_lock_owners {
 	struct prb_mem *mem; /* of the view */
 	PRB_VEC(struct inside) list;
 	size_t frames;
+	bool full; /* not all frames were looked at */
 };
 
 static struct prb_error *tolerate(struct prb_error *err, bool *failed)
@@ -51,116 +56,123 @@ static struct prb_error *tolerate(struct prb_error *err, bool *failed)
 	return NULL;
 }
 
-/* True if the thread's frames are those of one instant. */
-static bool is_exact(struct prb_lock_owners *o, const struct inside *inside)
+/* True if the thread holds the lock for sure; it is looked at once. */
+static struct prb_error *holds_for_sure(struct prb_lock_owners *o, struct inside *inside, bool *ret)
 {
-	const struct prb_reader_thread *thread = inside->thread;
+	if (!inside->judged) {
+		struct prb_lock_claim claim = {inside->thread, inside->other, inside->lock,
+					       inside->frame.address, inside->frame.code};
 
-	if (!thread->task || thread->frames_error)
-		return false;
-	if (!inside->other)
-		return prb_reader_out(o->reader, thread)->read != PRB_READ_UNSTABLE;
-	return !o->reader->target->moves || prb_task_slept(&o->reader->tasks, thread->task, false);
-}
-
-/* True if the thread waits for the lock that it is inside of. */
-static struct prb_error *waits_for_it(struct prb_lock_owners *o, const struct inside *inside,
-				      bool *ret)
-{
-	const struct prb_reader_thread *thread = inside->thread;
-	struct prb_py_lock lock;
-
-	*ret = false;
-	if (!thread->futex)
-		return NULL;
-	PRB_TRY(prb_python_lock(thread->py, o->mem, thread->frames.list.items, thread->futex,
-				&lock));
-	*ret = lock.address == inside->lock;
+		PRB_TRY(prb_lock_prove(o->reader, &claim, &inside->sure));
+		inside->judged = true;
+	}
+	*ret = inside->sure;
 	return NULL;
 }
 
-static struct prb_error *holds_for_sure(struct prb_lock_owners *o, const struct inside *inside,
-					bool *ret)
+/* The only one inside of the lock; NULL if there are others, or not all are known. */
+static struct inside *find_only(struct prb_lock_owners *o, uint64_t lock, unsigned *count)
 {
-	const struct prb_reader_thread *thread = inside->thread;
-	bool released = false, failed = false, retakes = inside->other;
+	struct inside *inside, *only = NULL;
 
-	*ret = false;
-	if (inside->frame > MOST_INNER || !is_exact(o, inside))
+	*count = 0;
+	prb_vec_each (inside, &o->list)
+		if (inside->lock == lock && ++*count)
+			only = inside;
+	return *count == 1 && !o->full ? only : NULL;
+}
+
+/* True if the thread slept while all was read that is told of it. */
+static bool still_sleeps(struct prb_lock_owners *o, const struct prb_reader_thread *thread)
+{
+	return !o->reader->target->moves ||
+	       (thread->task && prb_task_slept(&o->reader->tasks, thread->task, false));
+}
+
+/* True if it still waits for the lock: then the lock has had the same holder all the time. */
+static struct prb_error *still_waits(struct prb_lock_owners *o,
+				     const struct prb_reader_thread *waiting, uint64_t lock,
+				     bool *ret)
+{
+	struct prb_py_lock again;
+	bool failed = false;
+
+	*ret = !o->reader->target->moves;
+	if (*ret)
 		return NULL;
-	if (!retakes)
-		PRB_TRY(tolerate(waits_for_it(o, inside, &retakes), &failed));
-	for (size_t i = inside->frame + 1; i-- > 0 && !released && !failed;)
-		PRB_TRY(tolerate(prb_python_may_release(
-					 thread->py, o->mem,
-					 &thread->frames.list.items[inside->frame], inside->level,
-					 &thread->frames.list.items[i], retakes, &released),
-				 &failed));
-	*ret = !released && !failed;
+	PRB_TRY(tolerate(prb_python_lock(waiting->py, o->reader->target->mem,
+					 waiting->frames.list.items, waiting->futex, &again),
+			 &failed));
+	*ret = !failed && again.address == lock && again.held && still_sleeps(o, waiting);
 	return NULL;
 }
 
 /* Frames inside of locks */
 
-/* The frame is inside of @p lock unless it has released it to wait. */
-static struct prb_error *add(struct prb_lock_owners *o, struct prb_reader_thread *thread,
-			     bool other, size_t frame, unsigned level, uint64_t lock)
+/* The locks that the thread has released to wait for conditions, in its innermost frames. */
+static struct prb_error *find_waits(struct look *look)
 {
-	struct inside *slot;
+	const struct prb_reader_thread *thread = look->thread;
+	size_t count = PRB_MIN(thread->frames.list.count, (size_t)MOST_INNER);
 
-	for (size_t i = 0; i < PRB_MIN(frame, (size_t)MOST_INNER); i++) {
-		bool waits, failed = false;
+	look->waits = 0;
+	for (size_t i = 0; i < count && look->waits < MOST_WAITS; i++) {
+		uint64_t lock = 0;
+		bool failed = false;
 
-		PRB_TRY(tolerate(prb_python_waits_in_condition(thread->py, o->mem,
-							       &thread->frames.list.items[i], lock,
-							       &waits),
+		PRB_TRY(tolerate(prb_python_condition_waited(thread->py, look->owners->mem,
+							     &thread->frames.list.items[i], &lock),
 				 &failed));
-		if (!failed && waits)
-			return NULL;
+		if (!failed && lock)
+			look->waited[look->waits++] = lock;
 	}
-	slot = prb_vec_push(&o->list);
-	if (!slot)
-		return prb_error_nomem();
-	*slot = (struct inside){lock, thread, other, frame, level};
 	return NULL;
 }
 
-/* A condition is entered by its lock. */
-static struct prb_error *lock_of(struct prb_lock_owners *o, struct prb_python *py, uint64_t object,
-				 uint64_t *ret)
+/* The frame is inside of @p lock unless its thread has released it to wait. */
+static struct prb_error *add(struct look *look, const struct prb_py_frame *frame, uint64_t lock)
 {
-	prb_auto_str struct prb_str type = {};
+	struct prb_lock_owners *o = look->owners;
+	struct inside *slot;
 
-	*ret = object;
-	PRB_TRY(prb_object_type_name(py, o->mem, object, &type));
-	return strcmp(prb_str_text(&type), "Condition")
-		       ? NULL
-		       : prb_object_attribute(py, o->mem, object, "_lock", ret);
+	if (look->waits < 0)
+		PRB_TRY(find_waits(look));
+	for (int i = 0; i < look->waits; i++)
+		if (look->waited[i] == lock)
+			return NULL;
+	o->full |= o->list.count == MOST_INSIDE;
+	if (o->full)
+		return NULL;
+	slot = prb_vec_push(&o->list);
+	if (!slot)
+		return prb_error_nomem();
+	*slot = (struct inside){
+		.lock = lock, .thread = look->thread, .other = look->other, .frame = *frame};
+	return NULL;
 }
 
-/* What is read now must be the frame that was on the stack: the thread may have run on. */
-static struct prb_error *look_at(struct prb_lock_owners *o, struct prb_reader_thread *thread,
-				 bool other, size_t number)
+/* The thread may have run on: then it is in another place of the same frame, or in another one. */
+static struct prb_error *look_at(struct look *look, const struct prb_py_frame *frame)
 {
-	const struct prb_py_frame *frame = &thread->frames.list.items[number];
+	struct prb_lock_owners *o = look->owners;
+	struct prb_python *py = look->thread->py;
 	struct prb_py_entered entered;
-	struct prb_py_frame again;
+	struct prb_py_frame now;
 
-	PRB_TRY(prb_python_entered(thread->py, o->mem, frame, &entered));
-	if (!entered.count)
+	PRB_TRY(prb_python_frame_at(py, o->mem, frame->address, &now));
+	if (now.code != frame->code)
 		return NULL;
-	PRB_TRY(prb_python_frame_at(thread->py, o->mem, frame->address, &again));
-	if (again.code != frame->code || again.position != frame->position)
-		return NULL;
+	PRB_TRY(prb_python_entered(py, o->mem, &now, &entered));
 	for (unsigned i = 0; i < entered.count; i++) {
 		uint64_t lock = 0;
 		bool failed = false;
 
 		if (entered.list[i].object)
-			PRB_TRY(tolerate(lock_of(o, thread->py, entered.list[i].object, &lock),
+			PRB_TRY(tolerate(prb_lock_of(py, o->mem, entered.list[i].object,
+						     entered.list[i].leave, &lock),
 					 &failed));
 		if (lock && !failed)
-			PRB_TRY(add(o, thread, other, number, i, lock));
+			PRB_TRY(add(look, &now, lock));
 	}
 	return NULL;
 }
@@ -168,12 +180,17 @@ static struct prb_error *look_at(struct prb_lock_owners *o, struct prb_reader_th
 static struct prb_error *look_at_thread(struct prb_lock_owners *o, struct prb_reader_thread *thread,
 					bool other)
 {
+	struct look look = {.owners = o, .thread = thread, .other = other, .waits = -1};
+
 	for (size_t i = 0; thread->py && i < thread->frames.list.count; i++) {
 		bool failed;
 
-		if (thread->frames.list.items[i].shim || ++o->frames > MOST_FRAMES)
+		if (thread->frames.list.items[i].shim)
 			continue;
-		PRB_TRY(tolerate(look_at(o, thread, other, i), &failed));
+		o->full |= ++o->frames > MOST_FRAMES;
+		if (o->full)
+			break;
+		PRB_TRY(tolerate(look_at(&look, &thread->frames.list.items[i]), &failed));
 	}
 	return NULL;
 }
@@ -184,6 +201,7 @@ static struct prb_error *look_through(void *context)
 	struct prb_reader_thread *thread;
 
 	o->list.count = o->frames = 0;
+	o->full = false;
 	prb_vec_each (thread, &o->reader->threads)
 		PRB_TRY(look_at_thread(o, thread, false));
 	prb_vec_each (thread, &o->reader->others) {
@@ -230,7 +248,7 @@ static struct prb_error *put_place(struct prb_lock_owners *o, const struct insid
 				   struct prb_str *s)
 {
 	struct prb_python *py = inside->thread->py;
-	const struct prb_py_frame *frame = &inside->thread->frames.list.items[inside->frame];
+	const struct prb_py_frame *frame = &inside->frame;
 	struct prb_py_location location;
 	struct prb_py_code code;
 
@@ -289,25 +307,24 @@ static struct prb_error *put_holders(struct prb_lock_owners *o, uint64_t lock,
 	return NULL;
 }
 
-struct prb_error *prb_lock_owners_put(struct prb_lock_owners *owners, uint64_t lock,
+struct prb_error *prb_lock_owners_put(struct prb_lock_owners *owners,
+				      const struct prb_reader_thread *thread, uint64_t lock,
 				      struct prb_str *s)
 {
-	const struct inside *inside, *only = NULL;
-	unsigned count = 0;
+	unsigned count;
+	struct inside *only = find_only(owners, lock, &count);
 	bool sure = false;
 
-	prb_vec_each (inside, &owners->list)
-		if (inside->lock == lock && ++count)
-			only = inside;
-	if (count == 1)
+	if (only)
 		PRB_TRY(holds_for_sure(owners, only, &sure));
+	if (sure)
+		PRB_TRY(still_waits(owners, thread, lock, &sure));
 	return put_holders(owners, lock, sure ? only : NULL, ", holder unknown; possible: ", s);
 }
 
 /* The semaphore whose acquire() the thread is in: its innermost frames are a condition's. */
-static struct prb_error *find_semaphore(struct prb_lock_owners *o,
-					const struct prb_reader_thread *thread, uint64_t *ret,
-					uint64_t *initial)
+static struct prb_error *find_semaphore(const struct prb_reader_thread *thread, struct prb_mem *mem,
+					uint64_t *ret, uint64_t *initial)
 {
 	enum { INNER = 6 };
 	const struct prb_layout *l = &thread->py->layout;
@@ -324,28 +341,45 @@ static struct prb_error *find_semaphore(struct prb_lock_owners *o,
 
 		if (frame->shim)
 			continue;
-		PRB_TRY(prb_python_code(thread->py, o->mem, frame->code, &code));
+		PRB_TRY(prb_python_code(thread->py, mem, frame->code, &code));
 		acquires = !strcmp(code.name, "acquire");
 		prb_py_code_deinit(&code);
 		if (!acquires)
 			continue;
-		PRB_TRY(prb_mem_read_u64(o->mem, frame->address + (uint64_t)first, &self));
+		PRB_TRY(prb_mem_read_u64(mem, frame->address + (uint64_t)first, &self));
 		*ret = l->behaviour->tagged_refs ? self & ~3ULL : self;
 	}
 	if (!*ret)
 		return NULL;
-	PRB_TRY(prb_object_attribute(thread->py, o->mem, *ret, "_value", &number));
-	PRB_TRY(prb_object_int(thread->py, o->mem, number, &integer));
+	PRB_TRY(prb_object_attribute(thread->py, mem, *ret, "_value", &number));
+	PRB_TRY(prb_object_int(thread->py, mem, number, &integer));
 	if (integer) /* released, or it waits to look */
 		return NULL;
 
 	struct prb_error *err =
-		prb_object_attribute(thread->py, o->mem, *ret, "_initial_value", &number);
+		prb_object_attribute(thread->py, mem, *ret, "_initial_value", &number);
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		return NULL;
 	PRB_TRY(err);
-	PRB_TRY(prb_object_int(thread->py, o->mem, number, &integer));
+	PRB_TRY(prb_object_int(thread->py, mem, number, &integer));
 	*initial = integer > 0 ? (uint64_t)integer : 0;
+	return NULL;
+}
+
+/* As still_waits(), of a semaphore. */
+static struct prb_error *still_wants(struct prb_lock_owners *o,
+				     const struct prb_reader_thread *waiting, uint64_t semaphore,
+				     bool *ret)
+{
+	uint64_t again, initial;
+	bool failed = false;
+
+	*ret = !o->reader->target->moves;
+	if (*ret)
+		return NULL;
+	PRB_TRY(tolerate(find_semaphore(waiting, o->reader->target->mem, &again, &initial),
+			 &failed));
+	*ret = !failed && again == semaphore && initial == 1 && still_sleeps(o, waiting);
 	return NULL;
 }
 
@@ -353,19 +387,20 @@ struct prb_error *prb_lock_owners_put_semaphore(struct prb_lock_owners *owners,
 						const struct prb_reader_thread *thread,
 						struct prb_str *s)
 {
-	const struct inside *inside, *only = NULL;
-	uint64_t semaphore, initial, count = 0;
+	uint64_t semaphore, initial;
 	bool failed = false, sure = false;
+	unsigned count;
 
-	PRB_TRY(tolerate(find_semaphore(owners, thread, &semaphore, &initial), &failed));
+	PRB_TRY(tolerate(find_semaphore(thread, owners->mem, &semaphore, &initial), &failed));
 	if (failed || !semaphore)
 		return NULL;
-	prb_vec_each (inside, &owners->list)
-		if (inside->lock == semaphore && ++count)
-			only = inside;
+
+	struct inside *only = find_only(owners, semaphore, &count);
 	/* Of a semaphore for several, any of them may go on. */
-	if (count == 1 && initial == 1)
+	if (only && initial == 1)
 		PRB_TRY(holds_for_sure(owners, only, &sure));
+	if (sure)
+		PRB_TRY(still_wants(owners, thread, semaphore, &sure));
 	if (sure)
 		prb_str_puts(s, "futex: waiting for a BoundedSemaphore");
 	else if (count)

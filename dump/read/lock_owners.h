@@ -20,8 +20,12 @@ struct prb_error *prb_lock_owners_create(struct prb_reader *r, struct prb_view *
 /** NULL is allowed. */
 void prb_lock_owners_destroy(struct prb_lock_owners *owners);
 
-/** Appends " held by 4251 loader-2, in transfer bank.py:31", or who may hold it, or nothing. */
-struct prb_error *prb_lock_owners_put(struct prb_lock_owners *owners, uint64_t lock,
+/**
+ * Appends " held by 4251 loader-2, in transfer bank.py:31", or who may hold it, or nothing.
+ * @p thread waits for it.
+ */
+struct prb_error *prb_lock_owners_put(struct prb_lock_owners *owners,
+				      const struct prb_reader_thread *thread, uint64_t lock,
 				      struct prb_str *s) PRB_MUST_CHECK;
 
 /**

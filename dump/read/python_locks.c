@@ -128,14 +128,14 @@ static struct prb_error *find_insiders(struct locks *locks)
 }
 
 /* A plain lock: its holder is known by what its thread is inside of. */
-static struct prb_error *describe_plain(struct locks *locks, const struct prb_py_lock *lock,
-					struct prb_str *s)
+static struct prb_error *describe_plain(struct locks *locks, const struct prb_reader_thread *thread,
+					const struct prb_py_lock *lock, struct prb_str *s)
 {
 	prb_auto_str struct prb_str holder = {};
 
 	if (lock->held) {
 		PRB_TRY(find_insiders(locks));
-		PRB_TRY(prb_lock_owners_put(locks->owners, lock->address, &holder));
+		PRB_TRY(prb_lock_owners_put(locks->owners, thread, lock->address, &holder));
 	}
 	if (holder.failed)
 		return prb_error_nomem();
@@ -225,7 +225,7 @@ static struct prb_error *describe_lock(struct locks *locks, const struct prb_rea
 	else if (lock->type[0] == 'R')
 		PRB_TRY(describe_rlock(locks, thread, lock, &s));
 	else
-		PRB_TRY(describe_plain(locks, lock, &s));
+		PRB_TRY(describe_plain(locks, thread, lock, &s));
 	*ret = prb_str_take(&s);
 	return *ret ? NULL : prb_error_nomem();
 }

@@ -21,15 +21,13 @@ static const char *const modules_with_own_locks[] = {
 
 /* Names in code */
 
-/* True if the code uses a name that ends in @p word: an attribute that it calls, mostly. */
-static struct prb_error *names_of_code(struct prb_python *py, struct prb_mem *mem, uint64_t code,
-				       bool (*wanted)(const char *name), bool *ret)
+/* True if a tuple of names has one that is @p wanted. */
+static struct prb_error *names_of_tuple(struct prb_python *py, struct prb_mem *mem, uint64_t tuple,
+					bool (*wanted)(const char *name), bool *ret)
 {
 	const struct prb_layout *l = &py->layout;
-	uint64_t tuple, count;
+	uint64_t count;
 
-	*ret = false;
-	PRB_TRY(prb_mem_read_u64(mem, code + (uint64_t)l->code_names, &tuple));
 	PRB_TRY(prb_mem_read_u64(mem, tuple + (uint64_t)l->var_size, &count));
 	if (count > MOST_NAMES)
 		return prb_error_create(PRB_ERROR_BAD_DATA, "%llu names",
@@ -45,14 +43,37 @@ static struct prb_error *names_of_code(struct prb_python *py, struct prb_mem *me
 	return NULL;
 }
 
+/* True if the code uses such a name: of an attribute or a global, mostly, or of a variable. */
+static struct prb_error *names_of_code(struct prb_python *py, struct prb_mem *mem, uint64_t code,
+				       bool (*wanted)(const char *name), bool *ret)
+{
+	const struct prb_layout *l = &py->layout;
+	bool old = l->behaviour->chain == PRB_CHAIN_PYFRAME;
+	int32_t tuples[] = {l->code_names, old ? l->code_varnames : l->code_localsplusnames,
+			    old ? l->code_freevars : 0, old ? l->code_cellvars : 0};
+
+	*ret = false;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(tuples) && !*ret; i++) {
+		uint64_t tuple;
+
+		if (tuples[i] <= 0)
+			continue;
+		PRB_TRY(prb_mem_read_u64(mem, code + (uint64_t)tuples[i], &tuple));
+		PRB_TRY(names_of_tuple(py, mem, tuple, wanted, ret));
+	}
+	return NULL;
+}
+
+/* Such as release, _release_save, unlock: also what wraps it. */
 static bool is_release(const char *name)
 {
-	return !strcmp(name, "release") || !strcmp(name, "__exit__");
+	return strcasestr(name, "release") || strcasestr(name, "unlock") ||
+	       !strcmp(name, "__exit__") || !strcmp(name, "__aexit__");
 }
 
 static bool is_release_or_acquire(const char *name)
 {
-	return strstr(name, "release") || strstr(name, "acquire");
+	return is_release(name) || strcasestr(name, "acquire");
 }
 
 static struct prb_error *module_of(struct prb_python *py, struct prb_mem *mem,
@@ -77,21 +98,34 @@ static bool has_own_locks(const char *module)
 	return false;
 }
 
+struct prb_error *prb_python_is_of_library(struct prb_python *py, struct prb_mem *mem,
+					   uint64_t function, bool *ret)
+{
+	prb_auto_str struct prb_str kind = {}, module = {};
+	uint64_t name;
+
+	*ret = false;
+	PRB_TRY(prb_object_type_name(py, mem, function, &kind));
+	if (strcmp(prb_str_text(&kind), "function") != 0)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED, "no function");
+	PRB_TRY(prb_mem_read_u64(mem, function + (uint64_t)py->layout.function_module, &name));
+	PRB_TRY(prb_object_str(py, mem, name, 64, &module));
+	*ret = has_own_locks(prb_str_text(&module));
+	return NULL;
+}
+
 /* The code that an object runs at its end, or while it is entered; 0: none that counts. */
 static struct prb_error *code_of_leaving(struct prb_python *py, struct prb_mem *mem,
 					 uint64_t object, uint64_t leave, uint64_t codes[2])
 {
 	const struct prb_layout *l = &py->layout;
-	prb_auto_str struct prb_str type = {}, kind = {}, module = {};
-	uint64_t generator, name;
+	prb_auto_str struct prb_str type = {};
+	uint64_t generator;
+	bool of_library;
 
 	codes[0] = codes[1] = 0;
-	PRB_TRY(prb_object_type_name(py, mem, leave, &kind));
-	if (strcmp(prb_str_text(&kind), "function") != 0)
-		return prb_error_create(PRB_ERROR_UNSUPPORTED, "no function");
-	PRB_TRY(prb_mem_read_u64(mem, leave + (uint64_t)l->function_module, &name));
-	PRB_TRY(prb_object_str(py, mem, name, 64, &module));
-	if (has_own_locks(prb_str_text(&module)))
+	PRB_TRY(prb_python_is_of_library(py, mem, leave, &of_library));
+	if (of_library)
 		return NULL;
 	PRB_TRY(prb_mem_read_u64(mem, leave + (uint64_t)l->function_code, &codes[0]));
 	PRB_TRY(prb_object_type_name(py, mem, object, &type));
@@ -170,17 +204,16 @@ struct prb_error *prb_python_may_release(struct prb_python *py, struct prb_mem *
 				      ret);
 }
 
-struct prb_error *prb_python_waits_in_condition(struct prb_python *py, struct prb_mem *mem,
-						const struct prb_py_frame *frame, uint64_t lock,
-						bool *ret)
+struct prb_error *prb_python_condition_waited(struct prb_python *py, struct prb_mem *mem,
+					      const struct prb_py_frame *frame, uint64_t *ret)
 {
 	const struct prb_layout *l = &py->layout;
 	prb_auto_free char *module = NULL;
-	uint64_t self, own;
+	uint64_t self;
 	struct prb_py_code code;
 	bool is_wait;
 
-	*ret = false;
+	*ret = 0;
 	if (frame->shim)
 		return NULL;
 	PRB_TRY(prb_python_code(py, mem, frame->code, &code));
@@ -200,10 +233,20 @@ struct prb_error *prb_python_waits_in_condition(struct prb_python *py, struct pr
 	if (l->behaviour->tagged_refs)
 		self &= ~3ULL;
 
-	struct prb_error *err = prb_object_attribute(py, mem, self, "_lock", &own);
+	struct prb_error *err = prb_object_attribute(py, mem, self, "_lock", ret);
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		return NULL; /* Event.wait(), Barrier.wait() */
-	PRB_TRY(err);
-	*ret = own == lock;
+	return err;
+}
+
+struct prb_error *prb_python_waits_in_condition(struct prb_python *py, struct prb_mem *mem,
+						const struct prb_py_frame *frame, uint64_t lock,
+						bool *ret)
+{
+	uint64_t waited;
+
+	*ret = false;
+	PRB_TRY(prb_python_condition_waited(py, mem, frame, &waited));
+	*ret = waited && waited == lock;
 	return NULL;
 }

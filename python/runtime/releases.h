@@ -20,6 +20,15 @@ struct prb_error *prb_python_may_release(struct prb_python *py, struct prb_mem *
 					 const struct prb_py_frame *frame, bool retakes,
 					 bool *ret) PRB_MUST_CHECK;
 
+/** True if @p function is of a module of the standard library that has locks of its own. */
+struct prb_error *prb_python_is_of_library(struct prb_python *py, struct prb_mem *mem,
+					   uint64_t function, bool *ret) PRB_MUST_CHECK;
+
+/** The lock that the frame has released because it is Condition.wait(); 0 if it is not. */
+struct prb_error *prb_python_condition_waited(struct prb_python *py, struct prb_mem *mem,
+					      const struct prb_py_frame *frame,
+					      uint64_t *ret) PRB_MUST_CHECK;
+
 /** True if the frame is Condition.wait() of a condition of @p lock, which has released it. */
 struct prb_error *prb_python_waits_in_condition(struct prb_python *py, struct prb_mem *mem,
 						const struct prb_py_frame *frame, uint64_t lock,

@@ -102,6 +102,62 @@ def test_semaphores(interpreter):
         wait_until(as_expected, 20)
 
 
+RUNNING = """
+import sys, threading, time
+sys.setswitchinterval(0.0005)
+one, two, three = threading.Lock(), threading.Lock(), threading.Lock()
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+def keep():
+    spin(0.003)
+def lend():
+    two.release()
+    spin(0.003)
+    two.acquire()
+def hold():
+    with three:
+        while True:
+            for lock, use in (one, keep), (two, lend):
+                with lock:
+                    use()
+def borrow():
+    while True:
+        two.acquire()
+        spin(0.002)
+        two.release()
+        time.sleep(0.0001)
+def want(lock):
+    while True:
+        lock.acquire()
+        lock.release()
+for function, *args in (hold,), (borrow,), (want, two), (want, two), (want, three):
+    threading.Thread(target=function, args=args, daemon=True, name=function.__name__ + "".join(
+        str([one, two, three].index(lock)) for lock in args)).start()
+print(flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 6)), ids=repr)
+def test_threads_that_run(interpreter):
+    """
+    A thread is stopped to be sure that it holds the lock; one that soon lends it is not taken for the holder by
+    what is read at different times.
+    """
+    with support.Program([interpreter.exe, "-c", RUNNING], env=interpreter.env) as program:
+        program.line()
+        named, of_two = False, []
+        for _ in range(support.count(60, 1000)):
+            for thread in support.dump(program.pid)["threads"]:
+                if thread["name"] == "want2":
+                    named |= bool(re.search(r"a Lock held by \d+ hold, in hold \S+:(1[789]|20)$", thread["waits_for"] or ""))
+                elif thread["name"] == "want1" and "held by" in (thread["waits_for"] or ""):
+                    of_two.append(thread["waits_for"])
+        assert named and not of_two, of_two
+
+
 BOTH_ORDERS = """
 import threading
 one, two, gate = threading.Lock(), threading.Lock(), threading.Barrier(3)
@@ -150,6 +206,64 @@ def test_the_holder_is_named_if_its_thread_is_not_shown(circle):
         only = support.dump(circle.pid, "--tid", str(thread["tid"]))["threads"]
         assert [each["waits_for"] for each in only if "held by" in (thread["waits_for"] or "")] in (
             [], [thread["waits_for"]])
+
+
+NO_CONDITION = """
+import threading, time
+class Condition:
+    def __init__(self):
+        self._lock = threading.Lock()
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        pass
+condition = Condition()
+condition._lock.acquire()
+def inside():
+    with condition:
+        time.sleep(1000)
+for name, function in ("inside", inside), ("wants", condition._lock.acquire):
+    threading.Thread(target=function, name=name, daemon=True).start()
+print(flush=True)
+time.sleep(1000)
+"""
+ASIDE = """
+import threading, time
+lock, release = threading.Lock(), None
+def lender({argument}):
+    with lock:
+        {call}()
+        taken.wait()
+        time.sleep(1000)
+def unlock():
+    lock.release()
+taken = threading.Event()
+def borrow():
+    lock.acquire()
+    taken.set()
+    time.sleep(1000)
+for name, function in ("lender", lender), ("borrow", borrow), ("wants", lock.acquire):
+    threading.Thread(target=function, name=name, daemon=True).start()
+    time.sleep({pause})
+print(flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("code", [
+    NO_CONDITION,
+    ASIDE.format(argument="", call="unlock", pause=0.3),
+    ASIDE.format(argument="_release=lock.release", call="_release", pause=0.3),
+], ids=["no condition", "a function", "a variable"])
+@EACH
+def test_who_does_not_hold_it(interpreter, code):
+    with support.Program([interpreter.exe, "-c", code], env=interpreter.env) as program:
+        program.line()
+
+        def told():
+            return next(each["waits_for"] or "" for each in support.dump(program.pid)["threads"] if each["name"] == "wants")
+        wait_until(lambda: re.fullmatch(
+            r"futex: waiting for a lock at 0x\w+(, holder unknown; possible: \d+ lender, in lender \S+:\d+)?", told()), 20)
 
 
 LEFT_BEHIND = """
