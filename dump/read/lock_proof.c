@@ -29,14 +29,32 @@ struct prb_error *prb_lock_of(struct prb_python *py, struct prb_mem *mem, uint64
 			      uint64_t leave, uint64_t *ret)
 {
 	prb_auto_str struct prb_str type = {};
-	bool is_condition;
+	bool condition, of_library;
 
 	*ret = object;
 	PRB_TRY(prb_object_type_name(py, mem, object, &type));
-	if (strcmp(prb_str_text(&type), "Condition") != 0)
+	condition = !strcmp(prb_str_text(&type), "Condition");
+	if (!condition && strcmp(prb_str_text(&type), "Lock") != 0 &&
+	    strcmp(prb_str_text(&type), "RLock") != 0)
 		return NULL;
-	PRB_TRY(prb_python_is_of_library(py, mem, leave, &is_condition));
-	return is_condition ? prb_object_attribute(py, mem, object, "_lock", ret) : NULL;
+
+	/* The types in C leave by functions in C. */
+	struct prb_error *err = prb_python_is_of_library(py, mem, leave, &of_library);
+	if (prb_error_catch(&err, PRB_ERROR_UNSUPPORTED))
+		return NULL;
+	PRB_TRY(err);
+	if (!of_library)
+		return NULL;
+	if (condition)
+		PRB_TRY(prb_object_attribute(py, mem, object, "_lock", ret));
+
+	uint64_t shared;
+	err = prb_object_attribute(py, mem, *ret, "_semlock", &shared); /* of multiprocessing */
+	if (err && err->code != PRB_ERROR_NOMEM)
+		prb_error_destroy(prb_steal(&err));
+	else if (!err)
+		*ret = shared;
+	return err;
 }
 
 /* Where the frame is inside of the lock: so many objects were entered since; -1: it is not. */

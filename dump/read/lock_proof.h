@@ -24,7 +24,7 @@ struct prb_error *prb_lock_prove(struct prb_reader *r, const struct prb_lock_cla
 
 /**
  * What @p object, entered by a `with` statement that leaves it by @p leave, locks: a condition is
- * entered by its lock, anything else is its own.
+ * entered by its lock, one of multiprocessing by its SemLock, anything else is its own.
  */
 struct prb_error *prb_lock_of(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 			      uint64_t leave, uint64_t *ret) PRB_MUST_CHECK;

@@ -215,6 +215,38 @@ static struct prb_error *describe_rlock(struct locks *locks, const struct prb_re
 	return prb_lock_owners_put_place(locks->owners, lock->address, lock->owner, s);
 }
 
+/*
+ * A lock of multiprocessing is known if a thread of this process holds it: it has noted that it
+ * took it, and either nobody else can release it or the thread is inside of it.
+ */
+static struct prb_error *describe_shared(struct locks *locks,
+					 const struct prb_reader_thread *thread,
+					 const struct prb_py_lock *lock, char **ret)
+{
+	prb_auto_str struct prb_str s = {}, holder = {}, plain = {};
+	prb_auto_free char *name = NULL;
+	pid_t owner = 0;
+
+	if (!lock->held || !lock->owner)
+		return NULL;
+	PRB_TRY(find_owner(locks->reader, thread, locks->view, lock->owner, &owner, &name));
+	if (!owner)
+		return NULL;
+	prb_str_printf(&holder, " held by %d%s%s", owner, name ? " " : "", name ? name : "");
+	PRB_TRY(find_insiders(locks));
+	if (lock->recursive) {
+		prb_str_printf(&s, "futex: waiting for an RLock%s", prb_str_text(&holder));
+		PRB_TRY(prb_lock_owners_put_place(locks->owners, lock->address, lock->owner, &s));
+	} else {
+		PRB_TRY(prb_lock_owners_put(locks->owners, thread, lock->address, &plain));
+		if (strncmp(prb_str_text(&plain), prb_str_text(&holder), holder.length) != 0)
+			return NULL;
+		prb_str_printf(&s, "futex: waiting for a Lock%s", prb_str_text(&plain));
+	}
+	*ret = prb_str_take(&s);
+	return *ret ? NULL : prb_error_nomem();
+}
+
 static struct prb_error *describe_lock(struct locks *locks, const struct prb_reader_thread *thread,
 				       const struct prb_py_lock *lock, char **ret)
 {
@@ -279,10 +311,33 @@ static struct prb_error *explain_call(struct locks *locks, const struct prb_read
 	return *ret ? NULL : prb_error_nomem();
 }
 
+/* *ret stays NULL if no more is known than the kernel tells. */
+static struct prb_error *explain_lock(struct locks *locks, const struct prb_reader_thread *thread,
+				      const struct prb_dump_frame *call, char **ret)
+{
+	struct prb_py_lock lock;
+	struct prb_error *err = prb_python_lock(thread->py, prb_view_mem(locks->view),
+						thread->frames.list.items, thread->futex, &lock);
+
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	if (err)
+		lock = (struct prb_py_lock){};
+	prb_error_destroy(err);
+	if (lock.type && !strcmp(lock.type, "SemLock")) {
+		PRB_TRY(describe_shared(locks, thread, &lock, ret));
+		lock = (struct prb_py_lock){};
+	}
+	if (*ret)
+		return NULL;
+	if (call && !lock.owner && !(lock.held && takes_lock(call)))
+		return explain_call(locks, thread, call, ret);
+	return lock.type ? describe_lock(locks, thread, &lock, ret) : NULL;
+}
+
 static struct prb_error *explain(struct locks *locks, struct prb_reader_thread *thread)
 {
 	struct prb_dump_thread *out = prb_reader_out(locks->reader, thread);
-	struct prb_py_lock lock = {};
 	char *text = NULL;
 
 	if (!may_have_lock(locks->reader, thread))
@@ -290,19 +345,8 @@ static struct prb_error *explain(struct locks *locks, struct prb_reader_thread *
 	if (out->gil && !strcmp(out->gil, "waits")) {
 		text = strdup("futex: waiting for the GIL");
 	} else {
-		const struct prb_dump_frame *call = library_call(out);
-		struct prb_error *err =
-			prb_python_lock(thread->py, prb_view_mem(locks->view),
-					thread->frames.list.items, thread->futex, &lock);
-
-		if (err && err->code == PRB_ERROR_NOMEM)
-			return err;
-		prb_error_destroy(err);
-		if (call && !lock.owner && !(lock.held && takes_lock(call)))
-			PRB_TRY(explain_call(locks, thread, call, &text));
-		else if (lock.type)
-			PRB_TRY(describe_lock(locks, thread, &lock, &text));
-		else
+		PRB_TRY(explain_lock(locks, thread, library_call(out), &text));
+		if (!text)
 			return NULL;
 	}
 	if (!text)

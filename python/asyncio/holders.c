@@ -10,7 +10,13 @@
 #include "python/runtime/entered.h"
 #include "python/runtime/releases.h"
 
-enum { MOST_NAMED = 4, MOST_FRAMES = 100000 /* of all tasks together */ };
+enum {
+	MOST_NAMED = 4,
+	MOST_FRAMES = 100000, /* of all tasks together */
+	MOST_INNER = 1000,    /* innermost frames of a task, among which it waits */
+	MOST_INSIDE = 20000,  /* frames inside of something */
+	MOST_WAITS = 4,	      /* conditions that one task waits for */
+};
 
 struct inside {
 	const struct prb_asyncio_task *task;
@@ -22,6 +28,15 @@ struct inside {
 struct holders {
 	struct prb_asyncio_reader *t;
 	PRB_VEC(struct inside) list;
+	bool full; /* not all frames were looked at */
+};
+
+/* A task whose frames are looked at. */
+struct look {
+	struct holders *holders;
+	const struct prb_asyncio_task *task;
+	int waits;		     /* of `waited`; -1: not known yet */
+	uint64_t waited[MOST_WAITS]; /* locks that it has released to wait */
 };
 
 static struct prb_error *tolerate(struct prb_error *err, bool *failed)
@@ -33,42 +48,81 @@ static struct prb_error *tolerate(struct prb_error *err, bool *failed)
 	return NULL;
 }
 
-static struct prb_error *add(struct holders *h, const struct prb_asyncio_task *task, size_t frame,
-			     unsigned level, uint64_t object)
+/* The locks that the task has released to wait for conditions, in its innermost frames. */
+static struct prb_error *find_waits(struct look *look)
 {
-	prb_auto_str struct prb_str type = {};
-	struct inside *slot;
-	uint64_t lock = object;
+	const struct prb_asyncio_task *task = look->task;
 
-	PRB_TRY(prb_object_type_name(h->t->r.py, h->t->r.mem, object, &type));
-	if (!strcmp(prb_str_text(&type), "Condition"))
-		PRB_TRY(prb_object_attribute(h->t->r.py, h->t->r.mem, object, "_lock", &lock));
-	for (size_t i = frame + 1; i < task->frames.count; i++) {
-		bool waits;
+	look->waits = 0;
+	for (size_t i = task->frames.count, n = 0;
+	     i-- > 0 && n < MOST_INNER && look->waits < MOST_WAITS; n++) {
+		struct prb_asyncio_reader *t = look->holders->t;
+		uint64_t lock = 0;
+		bool failed = false;
 
-		PRB_TRY(prb_python_waits_in_condition(h->t->r.py, h->t->r.mem,
-						      &task->frames.items[i].frame, lock, &waits));
-		if (waits)
-			return NULL;
+		if (!task->frames.items[i].frame.address)
+			continue;
+		PRB_TRY(tolerate(prb_python_condition_waited(t->r.py, t->r.mem,
+							     &task->frames.items[i].frame, &lock),
+				 &failed));
+		if (!failed && lock)
+			look->waited[look->waits++] = lock;
 	}
-	slot = prb_vec_push(&h->list);
-	if (!slot)
-		return prb_error_nomem();
-	*slot = (struct inside){task, frame, level, lock};
 	return NULL;
 }
 
-static struct prb_error *look_at(struct holders *h, const struct prb_asyncio_task *task,
-				 size_t number)
+static struct prb_error *lock_of(struct holders *h, uint64_t object, uint64_t leave, uint64_t *ret)
 {
-	struct prb_py_entered entered;
-	bool failed;
+	prb_auto_str struct prb_str type = {};
+	bool is_condition;
 
-	PRB_TRY(prb_python_entered(h->t->r.py, h->t->r.mem, &task->frames.items[number].frame,
+	*ret = object;
+	PRB_TRY(prb_object_type_name(h->t->r.py, h->t->r.mem, object, &type));
+	if (strcmp(prb_str_text(&type), "Condition") != 0)
+		return NULL;
+	PRB_TRY(prb_python_is_of_library(h->t->r.py, h->t->r.mem, leave, &is_condition));
+	return is_condition ? prb_object_attribute(h->t->r.py, h->t->r.mem, object, "_lock", ret)
+			    : NULL;
+}
+
+static struct prb_error *add(struct look *look, size_t frame, unsigned level, uint64_t lock)
+{
+	struct holders *h = look->holders;
+	struct inside *slot;
+
+	if (look->waits < 0)
+		PRB_TRY(find_waits(look));
+	for (int i = 0; i < look->waits; i++)
+		if (look->waited[i] == lock)
+			return NULL;
+	h->full |= h->list.count == MOST_INSIDE;
+	if (h->full)
+		return NULL;
+	slot = prb_vec_push(&h->list);
+	if (!slot)
+		return prb_error_nomem();
+	*slot = (struct inside){look->task, frame, level, lock};
+	return NULL;
+}
+
+static struct prb_error *look_at(struct look *look, size_t number)
+{
+	struct holders *h = look->holders;
+	struct prb_py_entered entered;
+
+	PRB_TRY(prb_python_entered(h->t->r.py, h->t->r.mem, &look->task->frames.items[number].frame,
 				   &entered));
-	for (unsigned i = 0; i < entered.count; i++)
+	for (unsigned i = 0; i < entered.count; i++) {
+		bool failed = false;
+		uint64_t lock = 0;
+
 		if (entered.list[i].object)
-			PRB_TRY(tolerate(add(h, task, number, i, entered.list[i].object), &failed));
+			PRB_TRY(tolerate(
+				lock_of(h, entered.list[i].object, entered.list[i].leave, &lock),
+				&failed));
+		if (lock && !failed)
+			PRB_TRY(add(look, number, i, lock));
+	}
 	return NULL;
 }
 
@@ -78,11 +132,14 @@ static struct prb_error *look_through(struct holders *h)
 	size_t frames = 0;
 
 	prb_vec_each (task, &h->t->tasks->list) {
-		for (size_t i = 0; i < task->frames.count && frames < MOST_FRAMES; i++, frames++) {
+		struct look look = {.holders = h, .task = task, .waits = -1};
+
+		for (size_t i = 0; i < task->frames.count && !h->full; i++) {
 			bool failed;
 
+			h->full |= ++frames > MOST_FRAMES;
 			if (task->frames.items[i].started && task->frames.items[i].frame.address)
-				PRB_TRY(tolerate(look_at(h, task, i), &failed));
+				PRB_TRY(tolerate(look_at(&look, i), &failed));
 		}
 	}
 	return NULL;
@@ -95,7 +152,7 @@ static struct prb_error *has_released(struct holders *h, const struct inside *in
 	const struct prb_asyncio_task *task = inside->task;
 	const struct prb_py_frame *holder = &task->frames.items[inside->frame].frame;
 
-	*ret = task->error;
+	*ret = task->error || task->frames.count - inside->frame > MOST_INNER;
 	for (size_t i = inside->frame; i < task->frames.count && !*ret; i++)
 		PRB_TRY(prb_python_may_release(py, mem, holder, inside->level,
 					       &task->frames.items[i].frame,
@@ -134,7 +191,7 @@ static struct prb_error *tell(struct holders *h, struct prb_asyncio_task *task)
 			only = inside;
 	if (!count)
 		return NULL;
-	if (count == 1 && lock)
+	if (count == 1 && lock && !h->full)
 		PRB_TRY(tolerate(has_released(h, only, &released), &failed));
 	prb_str_puts(&s, task->waits_for);
 	if (!released && !failed) {

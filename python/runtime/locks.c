@@ -33,14 +33,21 @@ struct rlock {
 	uint64_t owner, count;
 };
 
+/* Members of _multiprocessing.SemLock behind the object header. */
+struct sem_lock {
+	uint64_t semaphore, owner; /* sem_t of all processes; the thread that took it last */
+	int32_t count, most, kind; /* taken by this process; of all; RECURSIVE_MUTEX is 0 */
+};
+
 enum {
 	MUTEX_LOCKED_AND_WANTED = 3,
 };
 
-static bool waits_on(const struct search *s, const struct rlock *r)
+static bool waits_on(const struct search *s, uint64_t object, const struct rlock *r)
 {
 	if (s->py->layout.behaviour->mutex_locks)
-		return (r->lock & 3) == MUTEX_LOCKED_AND_WANTED && r->owner;
+		return s->parked == object + (uint64_t)s->py->layout.object_size &&
+		       (r->lock & 3) == MUTEX_LOCKED_AND_WANTED && r->owner;
 	return r->lock == s->futex;
 }
 
@@ -54,8 +61,9 @@ static struct prb_error *consider_rlock(struct search *s, uint64_t object)
 	struct rlock r;
 
 	PRB_TRY(prb_mem_read(s->mem, object + (uint64_t)s->py->layout.object_size, &r, sizeof(r)));
-	if (waits_on(s, &r))
-		*s->lock = (struct prb_py_lock){"RLock", object, r.owner, r.count, false};
+	if (waits_on(s, object, &r))
+		*s->lock = (struct prb_py_lock){
+			.type = "RLock", .address = object, .owner = r.owner, .recursion = r.count};
 	return NULL;
 }
 
@@ -86,12 +94,35 @@ static struct prb_error *consider_word(struct search *s, uint64_t object, const 
 	return NULL;
 }
 
+static struct prb_error *consider_sem_lock(struct search *s, uint64_t object)
+{
+	struct sem_lock lock;
+	uint32_t value;
+
+	PRB_TRY(prb_mem_read(s->mem, object + (uint64_t)s->py->layout.object_size, &lock,
+			     sizeof(lock)));
+	if (lock.semaphore != s->futex || lock.most != 1)
+		return NULL;
+	PRB_TRY(prb_mem_read_u32(s->mem, s->futex, &value));
+	*s->lock = (struct prb_py_lock){.type = "SemLock",
+					.address = object,
+					.held = !(value & INT32_MAX),
+					.recursive = !lock.kind};
+	if (lock.count > 0 && (lock.count == 1 || !lock.kind)) {
+		s->lock->owner = lock.owner;
+		s->lock->recursion = (uint64_t)lock.count;
+	}
+	return NULL;
+}
+
 static struct prb_error *consider_typed(struct search *s, uint64_t object, const char *type)
 {
 	if (!strcmp(type, "RLock"))
 		return consider_rlock(s, object);
 	if (!strcmp(type, "lock"))
 		return consider_word(s, object, "lock", MUTEX_LOCKED_AND_WANTED);
+	if (!strcmp(type, "SemLock"))
+		return consider_sem_lock(s, object);
 	if (!strcmp(type, "SimpleQueue"))
 		return consider_word(s, object, "SimpleQueue", 1);
 	return NULL;

@@ -7,11 +7,15 @@
 #include "python/python.h"
 
 struct prb_py_lock {
-	const char *type;   /**< "RLock", "lock" or "SimpleQueue", static; NULL if none was found */
-	uint64_t address;   /**< of the lock object */
-	uint64_t owner;	    /**< pthread that holds an RLock; 0 if unknown: a plain lock has none */
+	const char *type; /**< "RLock", "lock", "SemLock" (of multiprocessing, for one at a time) or
+			   * "SimpleQueue", static; NULL if none was found */
+	uint64_t address; /**< of the lock object */
+	uint64_t owner;	  /**< pthread that holds an RLock; 0 if unknown: a plain lock has none. Of
+			   * a SemLock the one of this process that took it last and has not
+			   * released it */
 	uint64_t recursion; /**< how many times it holds it */
-	bool held;	    /**< a plain lock: it is this one, for sure, and it is held */
+	bool held;	    /**< no RLock: it is this one, for sure, and it is held */
+	bool recursive;	    /**< a SemLock that only its owner can release */
 };
 
 /**

@@ -222,7 +222,8 @@ struct prb_error *prb_python_condition_waited(struct prb_python *py, struct prb_
 	if (!is_wait)
 		return NULL;
 	PRB_TRY(module_of(py, mem, frame, &module));
-	if (strcmp(module, "threading") != 0 && strcmp(module, "asyncio.locks") != 0)
+	if (strcmp(module, "threading") != 0 && strcmp(module, "asyncio.locks") != 0 &&
+	    strcmp(module, "multiprocessing.synchronize") != 0)
 		return NULL;
 	PRB_TRY(prb_mem_read_u64(mem,
 				 frame->address +
@@ -236,7 +237,10 @@ struct prb_error *prb_python_condition_waited(struct prb_python *py, struct prb_
 	struct prb_error *err = prb_object_attribute(py, mem, self, "_lock", ret);
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		return NULL; /* Event.wait(), Barrier.wait() */
-	return err;
+	PRB_TRY(err);
+	return strcmp(module, "multiprocessing.synchronize")
+		       ? NULL
+		       : prb_object_attribute(py, mem, *ret, "_semlock", ret);
 }
 
 struct prb_error *prb_python_waits_in_condition(struct prb_python *py, struct prb_mem *mem,

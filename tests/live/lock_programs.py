@@ -14,25 +14,38 @@ from gateway_client import wait_until
 HEAD = """
 import contextlib, json, sys, threading, time
 LOCKS, THREADS = %(locks)d, %(threads)d
-C = [threading.Condition(threading.Lock()) for _ in range(LOCKS)]
+C = [threading.Condition((threading.RLock if k in %(rlocks)s else threading.Lock)()) for k in range(LOCKS)]
 L = [condition._lock for condition in C]
-owns, wants, resting = {}, {}, set()
+owns, wants, resting, deep, gate = {}, {}, set(), [0] * LOCKS, threading.Barrier(THREADS)
 me = lambda: threading.current_thread().name
 def w(k):
     wants[me()] = k
 def o(k):
     wants.pop(me(), None)
     owns[k] = me()
+    deep[k] += 1
 def d(k):
-    assert owns.pop(k) == me()
+    assert owns[k] == me()
+    deep[k] -= 1
+    if not deep[k]:
+        owns.pop(k)
+def end_with(k):
+    if L[k].acquire(False):
+        owns[k] = me()
+        deep[k] += 1
+def ends_with(k):
+    thread = threading.Thread(target=end_with, args=(k,), name="ended")
+    thread.start()
+    thread.join()
 def rest():
     resting.add(me())
     time.sleep(1000)
 def wait(k):
+    deep[k] = 1
     d(k)
     resting.add(me())
     C[k].wait()
-class Unlocked:
+class Aside:
     def __init__(self, k):
         self.k = k
     def __enter__(self):
@@ -43,7 +56,7 @@ class Unlocked:
         L[self.k].acquire()
         o(self.k)
 @contextlib.contextmanager
-def unlocked(k):
+def aside(k):
     d(k)
     L[k].release()
     yield
@@ -59,6 +72,7 @@ class Boom(Exception):
 
 TAIL = """
 def run(function):
+    gate.wait()
     function()
     resting.add(me())
     time.sleep(1000)
@@ -111,7 +125,7 @@ class Writer:
         kinds = [self.take_by_with] * 6 + [self.take_two] * 2 + [
             self.take_by_acquire, self.take_by_stack, self.retake, self.unlock, self.wait, self.attempt, self.attempt,
             self.loop, self.loop, self.generator, self.function, self.function, self.beside, self.rest, self.comprehension,
-            self.match, self.raises]
+            self.match, self.raises] + [self.ended] * 3
         self.random.choice(kinds)(depth, held, budget - 1)
 
     def enter(self, depth, held, k, budget):
@@ -164,7 +178,7 @@ class Writer:
         if not held:
             return self.take_by_with(depth, held, budget)
         k = self.random.choice(sorted(held))
-        self.put(depth, "with %s(%d):" % (self.random.choice(["unlocked", "Unlocked"]), k))
+        self.put(depth, "with %s(%d):" % (self.random.choice(["aside", "Aside"]), k))
         self.put(depth + 1, "time.sleep(0.001)")
         self.body(depth + 1, held - {k}, budget)
 
@@ -261,6 +275,12 @@ class Writer:
         self.enter(depth + 1, held, k, 0)
         self.put(depth + 1, "L[%d].release()" % k)
 
+    def ended(self, depth, held, budget):
+        """A thread takes one and ends."""
+        if self.random.random() < 0.8:
+            self.put(depth, "ends_with(%d)" % self.lock(held))
+        self.take_by_with(depth, held, budget)
+
     def rest(self, depth, held, budget):
         self.put(depth, "rest()")
 
@@ -270,7 +290,8 @@ def text(chance, match, locks, threads):
     for thread in range(threads):
         writer.put(0, "def t%d():" % thread)
         writer.body(1, frozenset(), chance.randint(1, 5))
-    return HEAD % {"locks": locks, "threads": threads} + "\n".join(writer.lines) + TAIL
+    rlocks = [k for k in range(locks) if chance.random() < 0.3]
+    return HEAD % {"locks": locks, "threads": threads, "rlocks": rlocks} + "\n".join(writer.lines) + TAIL
 
 
 def write(seed, match=False, locks=7, threads=9):
@@ -286,8 +307,8 @@ def write(seed, match=False, locks=7, threads=9):
 
 
 def check(interpreter, seed):
-    """Runs one. Gives how many threads wait for locks, for how many a holder was told, and those for
-    which another one was told than is."""
+    """Runs one. Gives how many threads wait for locks, for how many a holder was told, for how many it was told that
+    no thread holds it, and those for which something else was told than is."""
     told = {}
 
     def all_wait():
@@ -299,10 +320,13 @@ def check(interpreter, seed):
     with support.Program([interpreter.exe, "-c", program], env=interpreter.env) as program:
         truth = json.loads(program.line())
         wait_until(all_wait, "not all wait for locks: %s" % told)
-    named, wrong = 0, []
+    named, nobody, wrong = 0, 0, []
     for name, lock in truth["wants"].items():
-        held = re.search(r"held by \d+ (\w+), in \w", told[name])
+        held = re.search(r"waiting for an? R?Lock held by \d+ (\w+)(, in \w|$)", told[name])
+        none = "is no thread of this process" in told[name]
+        owner = truth["owns"].get(str(lock))
         named += bool(held)
-        if "held by" in told[name] and not (held and held[1] == truth["owns"].get(str(lock))):
-            wrong.append((name, lock, told[name], truth["owns"].get(str(lock))))
-    return len(truth["wants"]), named, wrong
+        nobody += none
+        if none and owner != "ended" or "held by" in told[name] and not (held and held[1] == owner):
+            wrong.append((name, lock, told[name], owner))
+    return len(truth["wants"]), named, nobody, wrong

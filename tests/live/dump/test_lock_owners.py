@@ -56,7 +56,7 @@ def test_random_programs(interpreter):
     """Nobody is ever named who does not hold the lock, and somebody is."""
     results = [lock_programs.check(interpreter, 1000 * interpreter.version[1] + number)
                for number in range(support.count(5, 200))]
-    assert not [result for result in results if result[2]]
+    assert not [result for result in results if result[3]]
     waits, named = (sum(result[i] for result in results) for i in range(2))
     assert named > waits / 20, (waits, named)
 
@@ -100,6 +100,77 @@ def test_semaphores(interpreter):
             told = {thread["name"]: thread["waits_for"] or "" for thread in support.dump(program.pid)["threads"]}
             return all(re.fullmatch(text, told.get(name, "")) for name, text in expected.items())
         wait_until(as_expected, 20)
+
+
+SHARED = """
+import multiprocessing, os, threading, time
+context = multiprocessing.get_context("fork")
+held, bare, recursive, elsewhere = context.Lock(), context.Lock(), context.RLock(), context.Lock()
+inherited, released = context.RLock(), context.Condition(context.Lock())
+def inside(lock):
+    with lock:
+        time.sleep(1000)
+def take(lock):
+    lock.acquire()
+    time.sleep(1000)
+def wait(condition):
+    with condition:
+        condition.wait()
+def enter(lock):
+    with lock:
+        pass
+def start(name, function, *args):
+    threading.Thread(target=function, args=args, name=name, daemon=True).start()
+inherited.acquire()
+process = context.Process(target=inside, args=(elsewhere,), daemon=True)
+process.start()
+child = context.Process(target=enter, args=(inherited,), daemon=True)
+child.start()
+start("inside", inside, held)
+start("bare", take, bare)
+start("recursive", take, recursive)
+start("waits", wait, released)
+while released._sleeping_count._semlock._is_zero():
+    time.sleep(0.001)
+released.acquire()
+for lock in held, bare, recursive, elsewhere:
+    while not lock._semlock._is_zero():
+        time.sleep(0.001)
+start("wants held", enter, held)
+start("takes held", held.acquire)
+start("wants bare", enter, bare)
+start("takes recursive", recursive.acquire)
+start("wants elsewhere", enter, elsewhere)
+start("wants released", enter, released)
+print(child.pid, flush=True)
+import sys
+sys.stdin.read()
+"""
+
+
+@EACH
+def test_locks_of_multiprocessing(interpreter):
+    """They note who took them in this process; of other processes nobody is named."""
+    expected = {
+        "wants held": r"a Lock held by \d+ inside, in inside \S+:8",
+        "takes held": r"a Lock held by \d+ inside, in inside \S+:8",
+        "wants bare": r"SemLock\.__enter__",
+        "takes recursive": r"an RLock held by \d+ recursive",
+        "wants elsewhere": r"SemLock\.__enter__",
+        "wants released": r"(SemLock|Condition)\.__enter__",
+    }
+    with support.Program([interpreter.exe, "-W", "ignore", "-c", SHARED], env=interpreter.env,
+                         start_new_session=True) as program:
+        child = int(program.line())
+
+        def as_expected():
+            told = {thread["name"]: thread["waits_for"] or "" for thread in support.dump(program.pid)["threads"]}
+            return "SemLock.__enter__" in support.dump(child)["threads"][0]["waits_for"] and all(
+                re.fullmatch("futex: waiting (for|in) " + text, told.get(name, "")) for name, text in expected.items())
+        try:
+            wait_until(as_expected, 20)
+        finally:
+            os.killpg(program.pid, signal.SIGKILL)
 
 
 RUNNING = """
