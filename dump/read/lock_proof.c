@@ -38,11 +38,13 @@ struct prb_error *prb_lock_of(struct prb_python *py, struct prb_mem *mem, uint64
 	    strcmp(prb_str_text(&type), "RLock") != 0)
 		return NULL;
 
-	/* The types in C leave by functions in C. */
+	/* Types in C have no function there, but a definition, which is no object. */
 	struct prb_error *err = prb_python_is_of_library(py, mem, leave, &of_library);
-	if (prb_error_catch(&err, PRB_ERROR_UNSUPPORTED))
-		return NULL;
-	PRB_TRY(err);
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	if (err)
+		of_library = false;
+	prb_error_destroy(err);
 	if (!of_library)
 		return NULL;
 	if (condition)
