@@ -201,12 +201,11 @@ static struct prb_error *describe_rlock(struct locks *locks, const struct prb_re
 		bool none;
 
 		PRB_TRY(has_no_owner(locks->reader, locks->view, thread, lock, &none));
-		prb_str_printf(
-			s, "futex: waiting for an RLock at %#llx%s",
-			(unsigned long long)lock->address,
-			none ? ", whose owner is no thread of this process: it has ended, or "
-			       "held it at a fork"
-			     : "");
+		prb_str_printf(s, "futex: waiting for an RLock at %#llx%s",
+			       (unsigned long long)lock->address,
+			       none ? " that no thread of this process holds: its owner has "
+				      "ended, or held it at a fork"
+				    : "");
 		return NULL;
 	}
 	prb_str_printf(s, "futex: waiting for an RLock held by %d%s%s", owner, name ? " " : "",

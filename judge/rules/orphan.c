@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A lock whose owner is no thread of this process: it was forked while another thread held it. */
+/* A lock whose owner is no thread of this process: it has ended, or held it when this was forked. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -49,6 +49,6 @@ const struct prb_rule prb_rule_orphan = {
 	.name = "orphan",
 	.kind = PRB_FINDING_ORPHAN,
 	.needs = PRB_RULE_THREADS,
-	.proves = "a lock's owner is no thread of the forked process",
+	.proves = "a lock's owner is no thread of the process: it has ended, or held it at a fork",
 	.find = find,
 };

@@ -323,7 +323,7 @@ def check(interpreter, seed):
     named, nobody, wrong = 0, 0, []
     for name, lock in truth["wants"].items():
         held = re.search(r"waiting for an? R?Lock held by \d+ (\w+)(, in \w|$)", told[name])
-        none = "is no thread of this process" in told[name]
+        none = "that no thread of this process holds" in told[name]
         owner = truth["owns"].get(str(lock))
         named += bool(held)
         nobody += none

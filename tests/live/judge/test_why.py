@@ -125,13 +125,32 @@ def test_a_deadlock_that_a_limit_of_time_ends_is_not_proven():
         assert not found["proof"] and "limit of time" in found["wrong_if"]
 
 
-def test_plain_locks_in_both_orders_are_never_nothing():
-    with running(TAKE % {"kind": "Lock", "pairs": BOTH_ORDERS}) as program:
-        wait_until(lambda: findings(program.pid))
-        [found] = findings(program.pid)
-        # Where the holders of plain locks are known it is a deadlock.
-        assert found["rule"] == "deadlock" or found["rule"] == "unknown" and found["confidence"] == "low", found
-        assert "lock" in found["sentence"]
+@EACH
+def test_plain_locks_in_both_orders_are_a_deadlock(interpreter):
+    """Their holders are proven; but any thread may release them, so that there is no way out is not."""
+    with running(TAKE % {"kind": "Lock", "pairs": BOTH_ORDERS}, interpreter) as program:
+        found = until_found(program.pid, "deadlock")
+        threads = {each["name"]: each["tid"] for each in support.dump(program.pid)["threads"]}
+        assert (found["kind"], found["confidence"], found["proof"]) == ("deadlock", "high", False)
+        assert sorted(found["tids"]) == sorted([threads["taker-0"], threads["taker-1"]])
+        assert found["sentence"].count("in `take` <string>:7") == 2
+        assert "a thread outside of the circle releases one" in found["wrong_if"]
+
+
+@EACH
+def test_a_lock_of_a_thread_that_has_ended(interpreter):
+    source = """
+import threading
+lock = threading.RLock()
+thread = threading.Thread(target=lock.acquire)
+thread.start()
+thread.join()
+print(flush=True)
+lock.acquire()
+"""
+    with running(source, interpreter) as program:
+        found = until_found(program.pid, "orphan")
+        assert (found["confidence"], found["proof"], found["tids"]) == ("high", True, [program.pid])
 
 
 def test_a_stopped_process():
