@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A lock whose owner is no thread of this process: it has ended, or held it when this was forked. */
+/* A lock whose owner is no thread of this process: it has ended, or held it when this was forked.
+ */
 #include <string.h>
 
 #include "base/cleanup.h"
