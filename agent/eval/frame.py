@@ -20,10 +20,18 @@ def around():
         else:
             yield
 """
+# Between the two: a class, whose private names it sees, in one that keeps its name from the code.
+FRAME_CLASS = """
+class around:
+    class scope:
+        pass
+"""
 FRAME_VALUE, FRAME_ERROR = ".value", ".error"
 DEFINITIONS = "FunctionDef", "AsyncFunctionDef", "ClassDef"
 STATEMENTS = "body", "orelse", "finalbody", "handlers", "cases"
 STAR = "exec(compile('from %s%s import *', '" + AGENT + "', 'exec'), globals())"
+ON_STACK = ": --frame %d, where it is one"
+PRIVATE_NAME = "'%s' is a private name of a class, and %s"
 RAN_ON = "its thread ran on meanwhile, or is unknown to Python"
 CANNOT_SET = "%s was assigned, which the frame does not see: before Python 3.13 its variables cannot be set\n"
 CANNOT_DELETE = "%s was deleted, which the frame does not see: only its own code can do so\n"
@@ -43,7 +51,7 @@ def evaluate_in_frame(job, source, name, sources):
     else:
         name = number(name)
         sources.add(name, source)
-        variables = Variables(frame)
+        variables = Variables(frame, int(head[2]))
         try:
             value = variables.run(source, name)
         finally:
@@ -58,22 +66,31 @@ def evaluate_in_frame(job, source, name, sources):
 class Variables:
     """Those of a function's frame, or of a class's."""
 
-    def __init__(self, frame):
-        self.frame, self.own, self.left = frame, frame.f_locals, []
-        self.is_function = frame.f_code.co_flags & OPTIMIZED
-        self.values = {name: self.own[name] for name in self.own if str.isidentifier(name)}
-        self.around = None if self.is_function else function_around(frame)
-        for name in frame.f_code.co_freevars:
-            if self.around and name not in self.values and name in self.around.f_locals:
-                self.values[name] = self.around.f_locals[name]
+    def __init__(self, frame, depth):
+        self.frame, self.own, self.left, self.depth = frame, frame.f_locals, [], depth
         code = frame.f_code
+        self.is_function = code.co_flags & OPTIMIZED
+        self.values = {name: self.own[name] for name in self.own if str.isidentifier(name)}
         known = filter(str.isidentifier, code.co_varnames + code.co_cellvars + code.co_freevars)
-        self.empty = set(without_value(code, known, self.values))
-        self.free = set(frame.f_code.co_freevars) - set(self.own if not self.is_function else ())
+        self.empty = set(without_value(code, known, self.values)) if self.is_function else set()
+        self.kept = set(code.co_freevars) if self.is_function else set()
+        self.around, self.refused = {}, {}  # {name: variables of the function that has it}; {name: its code}
+        for each, owner in variables_around(frame).items():
+            found = frame_with(frame, owner)
+            if each not in self.values and found:
+                self.around[each] = found.f_locals
+            elif each not in self.values:
+                self.refused[each] = owner
+        self.free = self.kept.union(self.around, self.refused)
 
     def run(self, source, name):
         """The value of the last expression, or None."""
         code = self.compile(source, name)
+        for each in code.co_freevars:
+            if each in self.refused:
+                raise NameError(self.describe(each, self.refused[each]))
+            if each in self.around.get(each, ()):
+                self.values[each] = self.around[each][each]
         cells = tuple(map(cell_with, [self.values] * len(code.co_freevars), code.co_freevars))
         scope = type(wrap)(code, self.frame.f_globals, code.co_name, None, cells)()
         next(scope)
@@ -88,8 +105,15 @@ class Variables:
             raise error
         return value
 
+    def describe(self, name, owner):
+        text, frame, depth = NOT_KEPT % (name, called(owner)), self.frame, self.depth
+        while frame and frame.f_code is not owner:
+            frame, depth = frame.f_back, depth + 1
+        return text + ON_STACK % depth if frame else text
+
     def in_order(self):
-        return sorted(set(self.values) - self.declared - self.free)
+        return sorted(each for each in set(self.values) - self.declared - self.free
+                      if mangle(self.of, each) == each)
 
     def compile(self, source, name):
         tree = compile(source, name, "exec", ONLY_AST, True)
@@ -102,33 +126,32 @@ class Variables:
         if tree.body:
             exec(compile(tree, name, "exec", 0, True), self.frame.f_globals)
         body = body[len(tree.body):]
-        self.declared = prepare(body)
-        own = self.in_order()
-        others = set(whole.co_names) - self.declared - self.free - self.empty - set(own)
-        return wrap(name, flags, body, around=self.free, inner=self.free - self.declared, own=own,
-                    empty=self.empty - self.declared - self.free, others=others)
+        self.of = class_for(self.frame, private_in(whole))
+        self.declared = {mangle(self.of, each) for each in prepare(body)}
+        own, used = self.in_order(), {mangle(self.of, each) for each in whole.co_names}
+        inner = self.kept | used.intersection(self.free, variables_around(self.frame, False))
+        others = used - inner - self.empty - set(own)
+        around = self.free | ({"__class__"} if is_class_body(self.frame.f_code) else set())
+        return wrap(name, flags, body, around=around, inner=inner - self.declared, own=own,
+                    empty=self.empty - self.declared - self.free, others=others - self.declared, of=self.of)
 
     def keep(self, after):
         """What the code assigned: to the variables, where Python lets it. All else is in the module."""
         for name, value in after.items():
             if name in self.values and self.values[name] is value:
                 continue
-            own = self.around.f_locals if self.around and name in self.free else self.own
+            own = self.around.get(name, self.own)
             if own is self.own and not self.is_function or sys.version_info >= (3, 13):
                 own[name] = value
             else:
                 self.left.append(CANNOT_SET % name)
         for name in set(self.values) - self.declared - set(after):
+            if mangle(self.of, name) != name:
+                continue  # no code in a class can name it
             if self.is_function or name in self.free:
                 self.left.append(CANNOT_DELETE % name)
             else:
                 del self.own[name]
-
-
-def function_around(frame):
-    """The frame of the function that a class is defined in, which has called its code."""
-    around = frame.f_back
-    return around if around and any(each is frame.f_code for each in around.f_code.co_consts) else None
 
 
 def cell_with(values, name):
@@ -160,9 +183,10 @@ def prepare(statements):
     return declared
 
 
-def wrap(name, flags, body, around=(), inner=(), own=(), empty=(), others=()):
+def wrap(name, flags, body, around=(), inner=(), own=(), empty=(), others=(), of=""):
     """The code of a function whose variables @own get their values first, and @empty have none. @inner are
-    among those of the function @around it, and @others are global."""
+    among those of the function @around it, and @others are global. It sees the private names of the class
+    @of."""
     text = FRAME_SCOPE % (assign(around), declare("nonlocal", inner), declare("global", others),
                     "".join(each + ", " for each in sorted(own)) + "= " if own else "", assign(empty))
     tree = compile(text, AGENT, "exec", ONLY_AST, True)
@@ -176,7 +200,11 @@ def wrap(name, flags, body, around=(), inner=(), own=(), empty=(), others=()):
             setattr(result, each, getattr(body[-1], each))
         body = body[:-1] + [result]
     part.body = body or function.body[:1]
-    for _ in range(2):
+    if of:
+        classes = compile(FRAME_CLASS, AGENT, "exec", ONLY_AST, True).body[0]
+        tree.body[0].body[1], classes.name, classes.body[0].name = classes, "<class>", of
+        classes.body[0].body = [function]
+    for _ in range(4 if of else 2):
         tree = tree if type(tree) is CodeOfVariables else compile(tree, name, "exec", flags, True)
         tree = next(each for each in tree.co_consts if type(each) is CodeOfVariables)
     return tree
@@ -199,7 +227,9 @@ def evaluate_beside(job, source, name, sources, file, module, hidden):
         raise LookupError("the module '%s' of the frame was not found, and %s" % (module, RAN_ON))
     hidden = set(filter(str.isidentifier, hidden.split(",") if hidden != "*" else
                         () if names.get("__file__", file) == file else names))
-    used, declared = uses(source, hidden)
+    used, declared, private = uses(source, hidden)
+    if private and hidden:
+        raise LookupError(PRIVATE_NAME % (private, RAN_ON))
     if used:
         raise LookupError("'%s' is a variable of the frame, and %s" % (min(used), RAN_ON))
     hidden = hidden.intersection(names) - declared
@@ -218,13 +248,13 @@ def evaluate_beside(job, source, name, sources, file, module, hidden):
 
 
 def uses(source, hidden):
-    """Those of the names @hidden that code means by a variable, and those that it declares as global anywhere;
-    none if it is no code, which is said elsewhere."""
+    """Those of the names @hidden that code means by a variable, those that it declares as global anywhere, and
+    a private one; none if it is no code, which is said elsewhere."""
     try:
         tree = compile(source, AGENT, "exec", ONLY_AST, True)
-        compile(tree, AGENT, "exec", 0, True)
+        private = private_in(compile(tree, AGENT, "exec", 0, True))
     except (SyntaxError, ValueError):
-        return set(), set()
+        return set(), set(), None
     declared, rest = set(), [tree]
     while rest:
         node = rest.pop()
@@ -237,7 +267,7 @@ def uses(source, hidden):
     body = [each for each in tree.body if imports_from(each) != "__future__"]
     prepare(body)
     code = wrap(AGENT, 0, body, around=hidden)
-    return hidden.intersection(code.co_freevars + code.co_varnames + code.co_cellvars), declared
+    return hidden.intersection(code.co_freevars + code.co_varnames + code.co_cellvars), declared, private
 
 
 def ident_of(tid):

@@ -22,13 +22,15 @@ def thread_named(pid, name):
 class Places:
     """unbound.py, and its code: in the function (a loop's frame lies above it), the class or the module."""
 
+    program, places = "unbound.py", {"function": "inner", "class": "body"}
+
     def __init__(self, interpreter, probing):
         self.probing, self.version = probing, interpreter.version
-        self.process = support.Target(interpreter, PROGRAMS / "unbound.py")
+        self.process = support.Target(interpreter, PROGRAMS / self.program)
         self.process.__enter__()
         self.process.line()
         self.words = {name: ("--tid", thread_named(self.process.pid, thread), "--frame", "1")
-                      for name, thread in [("function", "inner"), ("class", "body")]}
+                      for name, thread in self.places.items()}
         self.words["module"] = ()
 
     def __enter__(self):
@@ -155,6 +157,62 @@ def helper():
         assert at.value("class", "named = 'SET'; print(named)") == "SET"
         assert at.value("class", "named, globals()['named']") == "('SET', 'GLOBAL named')"
 
+
+class Scopes(Places):
+    """scopes.py, and its code below rest()."""
+
+    program, places = "scopes.py", {name: name for name in (
+        "method", "hidden", "plain", "inner", "pricing", "generating", "returned", "declares", "body", "wrapper")}
+
+    def prints(self, where, code, exit_code=OK):
+        done = self.probing(self.process.pid, "print", *self.words[where] + (code,))
+        assert done.code == exit_code, done
+        return done.out.rstrip("\n") if exit_code == OK else done.err
+
+
+def test_private_names(interpreter, probing):
+    """They are those of the class around the frame's code, as the compiler makes them."""
+    if interpreter.free_threaded:
+        return
+    with Scopes(interpreter, probing) as at, Pause(at.process.pid):
+        for code in "__tok", "[__tok for _ in '1'][0]", "(lambda: __tok)()":
+            assert at.value("method", code) == "'LOCAL tok'"
+        for where, code in [("method", "self.__tok"), ("plain", "self.__tok"), ("plain", "_Vault.__tok")]:
+            assert at.value(where, code) == "'CLASS tok'"
+        for where in "plain", "inner", "hidden":
+            assert at.value(where, "__tok") == "'GLOBAL mangled'"
+        assert at.value("pricing", "__tok") == "'GLOBAL tok'" == at.value("module", "__tok")
+        assert at.value("plain", "global __tok; __tok = 'NEW'; __made = 1") == ""
+        assert at.value("module", "__tok, _Vault__tok, _Vault__made") == "('GLOBAL tok', 'NEW', 1)"
+        if interpreter.version >= (3, 11):
+            assert at.value("wrapper", "__tok") == "'GLOBAL tok'"
+        else:
+            assert "'__tok' is a private name" in at.raised("wrapper", "__tok")
+        assert "NameError: " in at.raised("plain", "__nowhere")
+
+
+def test_variables_of_functions_around(interpreter, probing):
+    """They are given where their frame is certain, and else refused: never a global instead."""
+    if interpreter.free_threaded:
+        return
+    with Scopes(interpreter, probing) as at, Pause(at.process.pid):
+        for code in "limit", "[limit for _ in '1'][0]", "(lambda: limit)()":
+            assert at.value("pricing", code) == "'LOCAL limit'"
+            assert at.value("body", code) == "'LOCAL limit'"
+            for where, owner in [("generating", "generating"), ("inner", "inner"), ("returned", "made")]:
+                said = at.raised(where, code)
+                assert "NameError: 'limit' is a variable of %s" % (
+                    "_Vault." + owner if owner == "inner" and interpreter.version >= (3, 11) else owner) in said
+                assert (": --frame 2" in said) == (where != "returned"), said
+            assert at.value("declares", code) == "'GLOBAL limit'"
+        assert at.value("generating", "kept") == at.value("pricing", "kept") == "'LOCAL kept'"
+        assert "UnboundLocalError: " in at.raised("pricing", "late") or interpreter.version < (3, 12) and \
+            "NameError: free variable" in at.raised("pricing", "late").replace("cannot access free", "free")
+        assert at.value("body", "late") == "'GLOBAL late'"
+        assert at.value("body", "(lambda: late)()") == "'LOCAL late'"
+        assert at.value("generating", "global limit; limit") == "'GLOBAL limit'"
+        assert at.value("inner", "late, wrapped") == "('GLOBAL late', 'GLOBAL wrapped')"
+        assert "NameError: " in at.raised("body", "(lambda: __class__)()")
 
 def test_exceptions_in_a_frame(interpreter, probing):
     if interpreter.free_threaded:

@@ -58,18 +58,18 @@ def outer():
         return Body
 
     bound_free = "FREE bound"
-    threads = [threading.Thread(target=each, name=each.__name__) for each in (inner, body)]
-    for each in threads:
-        each.daemon = True
-        each.start()
+    threads = [threading.Thread(target=one, name=one.__name__) for one in (inner, body)]
+    for thread in threads:
+        thread.daemon = True
+        thread.start()
     for place in places.values():
         place.wait()
     print("ready")
     sys.stdout.flush()
     sys.stdin.readline()
     going[0] = False
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.join()
     free = "FREE"
     return free
 
