@@ -190,6 +190,11 @@ struct prb_error *prb_search_vars(struct prb_search *s)
 		PRB_TRY(prb_search_hidden(s, &hidden));
 		if (hidden)
 			return NULL;
+		if (prb_repr_hides_defaults(s->r, s->object)) {
+			PRB_TRY(collect(&names, PRB_ATTRIBUTE_DICT));
+			prb_search_begin_text(s, "dict");
+			return put_vars(&names);
+		}
 		PRB_TRY(prb_repr_type(s->r, s->object, &self));
 		PRB_TRY(prb_repr_class_dict(s->r, self, &dict));
 		s->object = dict ? dict : s->object;

@@ -42,16 +42,12 @@ static struct prb_error *find_in_tuple(struct prb_repr *r, uint64_t tuple, const
 
 /* Whether the description says repr=False, or has, as attrs allows, a function that makes another
  * text of the value. */
-static struct prb_error *is_left_out(struct prb_repr *r, uint64_t fields, const struct place *place,
-				     const char *name, bool *ret)
+static struct prb_error *says_so(struct prb_repr *r, uint64_t field, const struct place *place,
+				 bool *ret)
 {
-	uint64_t field, value;
 	int64_t number = 1;
-	bool by_name;
+	uint64_t value;
 
-	PRB_TRY(prb_repr_is_dict(r, fields, &by_name));
-	PRB_TRY(by_name ? prb_repr_dict_get(r, fields, name, &field)
-			: find_in_tuple(r, fields, name, &field));
 	if (place->part)
 		PRB_TRY(prb_repr_attribute(r, field, place->part, &field));
 	PRB_TRY(prb_repr_attribute(r, field, "repr", &value));
@@ -61,6 +57,18 @@ static struct prb_error *is_left_out(struct prb_repr *r, uint64_t fields, const 
 		number = 0;
 	*ret = !number;
 	return NULL;
+}
+
+static struct prb_error *is_left_out(struct prb_repr *r, uint64_t fields, const struct place *place,
+				     const char *name, bool *ret)
+{
+	uint64_t field;
+	bool by_name;
+
+	PRB_TRY(prb_repr_is_dict(r, fields, &by_name));
+	PRB_TRY(by_name ? prb_repr_dict_get(r, fields, name, &field)
+			: find_in_tuple(r, fields, name, &field));
+	return says_so(r, field, place, ret);
 }
 
 static bool has(struct prb_repr *r, const struct prb_type *type, const char *name, uint64_t *ret)
@@ -146,11 +154,123 @@ static struct prb_error *has_userinfo(struct prb_repr *r, uint64_t object, bool 
 	return NULL;
 }
 
-bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, uint64_t object, const char *name)
+/* A field that is not described, or not as these libraries do, is none. */
+static bool is_hidden_field(struct prb_repr *r, const struct prb_type *type, const char *name)
 {
 	bool hidden = false;
 	uint64_t found;
 
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(places) && !hidden; i++)
+		if (has(r, type, places[i].name, &found))
+			prb_error_destroy(is_left_out(r, found, &places[i], name, &hidden));
+	return hidden;
+}
+
+struct any_field {
+	struct prb_repr *r;
+	const struct place *place;
+	bool hidden;
+};
+
+static bool visit_field(void *context, uint64_t key, uint64_t field)
+{
+	struct any_field *any = context;
+
+	(void)key;
+	prb_error_destroy(says_so(any->r, field, any->place, &any->hidden));
+	return !any->hidden;
+}
+
+bool prb_repr_hides_defaults(struct prb_repr *r, uint64_t class)
+{
+	struct any_field any = {.r = r};
+	uint64_t items[MAX_FIELDS], count = 0, found;
+	struct prb_type *type;
+	bool by_name = false;
+
+	prb_auto_error struct prb_error *err = prb_repr_type(r, class, &type);
+	if (err || !hides_any(r, type))
+		return false;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(places) && !any.hidden; i++) {
+		if (!has(r, type, places[i].name, &found))
+			continue;
+		any.place = &places[i];
+		prb_error_destroy(prb_repr_is_dict(r, found, &by_name));
+		if (by_name)
+			prb_error_destroy(prb_repr_dict_each(r, found, visit_field, &any));
+		else
+			prb_error_destroy(prb_repr_tuple(r, found, items, MAX_FIELDS, &count));
+		for (uint64_t j = 0; j < PRB_MIN(count, (uint64_t)MAX_FIELDS) && !by_name; j++)
+			if (!visit_field(&any, 0, items[j]))
+				break;
+	}
+	return any.hidden;
+}
+
+/* Whether the text of a class is "NAME(FIELD: TYPE = DEFAULT)", as dataclasses make it. */
+static bool is_signature(struct prb_repr *r, const struct prb_type *type)
+{
+	enum { CHARACTERS = 200 };
+	const char *dot = strrchr(type->name, '.'), *name = dot ? dot + 1 : type->name;
+	size_t length = strlen(name);
+	prb_auto_str struct prb_str text = {};
+	uint64_t doc;
+
+	if (!has(r, type, "__doc__", &doc))
+		return false;
+	prb_error_destroy(prb_repr_text(r, doc, CHARACTERS, &text));
+	return !strncmp(prb_str_text(&text), name, PRB_MIN(length, (size_t)CHARACTERS / 2)) &&
+	       strchr(prb_str_text(&text), '(');
+}
+
+/* A class keeps the defaults of its fields, and texts that are made of them. */
+static bool hides_default(struct prb_repr *r, uint64_t class, const char *name)
+{
+	static const char *const made[] = {"__signature__", "__pydantic_core_schema__"};
+	struct prb_type *type;
+
+	prb_auto_error struct prb_error *err = prb_repr_type(r, class, &type);
+	if (err || !hides_any(r, type))
+		return false;
+	if (!strcmp(name, "__doc__"))
+		return is_signature(r, type) && prb_repr_hides_defaults(r, class);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(made); i++)
+		if (!strcmp(name, made[i]))
+			return prb_repr_hides_defaults(r, class);
+	return is_hidden_field(r, type, name);
+}
+
+/* So does the description of a field. */
+static bool is_default(struct prb_repr *r, const struct prb_type *type, uint64_t object,
+		       const char *name)
+{
+	static const struct {
+		const char *type;
+		struct place place;
+	} fields[] = {{"Field", {"", NULL, false}},
+		      {"Attribute", {"", NULL, true}},
+		      {"FieldInfo", {"", NULL, false}},
+		      {"ModelField", {"", "field_info", false}}};
+	const char *dot = strrchr(type->name, '.');
+	/* pydantic notes what was given. */
+	bool kept = !strcmp(name, "default") || !strcmp(name, "_attributes_set"), hidden = false;
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(fields) && kept; i++)
+		if (!strcmp(dot ? dot + 1 : type->name, fields[i].type))
+			prb_error_destroy(says_so(r, object, &fields[i].place, &hidden));
+	return hidden;
+}
+
+bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, uint64_t object, const char *name)
+{
+	bool hidden = false;
+
+	if (r->max.secrets)
+		return false;
+	if (type->flags & PRB_PY_TYPE)
+		return hides_default(r, object, name);
+	if (is_default(r, type, object, name))
+		return true;
 	if (!hides_any(r, type))
 		return false;
 	if (type->hides & PRB_HIDES_ALL)
@@ -160,11 +280,7 @@ bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, uint64_t object, 
 			hidden = true;
 	if (hidden && type->known->url)
 		prb_error_destroy(has_userinfo(r, object, &hidden));
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(places) && !hidden; i++)
-		/* A field that is not described, or not as these libraries do, is none. */
-		if (has(r, type, places[i].name, &found))
-			prb_error_destroy(is_left_out(r, found, &places[i], name, &hidden));
-	return hidden;
+	return hidden || is_hidden_field(r, type, name);
 }
 
 bool prb_repr_hides_all(struct prb_repr *r, struct prb_type *type)

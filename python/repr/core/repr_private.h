@@ -358,6 +358,8 @@ struct prb_error *prb_repr_put_frame(struct prb_repr *r, const struct prb_py_fra
 /** True if the class leaves that attribute, which the object itself has, out of the repr() of its
  * objects; false with `secrets`. */
 bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, uint64_t object, const char *name);
+/** True if a class hides defaults of its fields: in all that it has. */
+bool prb_repr_hides_defaults(struct prb_repr *r, uint64_t class);
 /** True if it hides all that its objects keep, whatever it is derived from: attributes, the text of
  * a str, the items of a list. Every reader of values asks before it chooses by type how to read. */
 bool prb_repr_hides_all(struct prb_repr *r, struct prb_type *type);

@@ -256,10 +256,10 @@ try:
     @dataclasses.dataclass
     class Login:
         user: str
-        password: str = dataclasses.field(repr=False)
+        password: str = dataclasses.field(default=made(20), repr=False)
     class Derived(Login):
         pass
-    items.update(Login=Login("ann", made(1)), Derived=Derived("bob", made(2)))
+    items.update(Login=Login("ann", made(1)), Derived=Derived("bob", made(2)), LoginClass=Login, DerivedClass=Derived)
     if sys.version_info >= (3, 10):
         @dataclasses.dataclass(slots=True)
         class Slotted:
@@ -274,12 +274,13 @@ try:
     class Account:
         user = attr.ib()
         password = attr.ib(repr=False)
-        masked = attr.ib(repr=lambda value: "***")
+        masked = attr.ib(default=made(21), repr=lambda value: "***")
     @attr.s(slots=True)
     class SlottedAccount:
         user = attr.ib()
         password = attr.ib(repr=False)
-    items.update(Account=Account("dan", made(4), made(19)), SlottedAccount=SlottedAccount("eve", made(5)))
+    items.update(Account=Account("dan", made(4), made(19)), SlottedAccount=SlottedAccount("eve", made(5)),
+                 AccountClass=Account)
 except ImportError:
     pass
 try:
@@ -287,9 +288,10 @@ try:
     class Settings(pydantic.BaseModel):
         user: str
         password: pydantic.SecretStr
-        token: str = pydantic.Field(repr=False)
+        token: str = pydantic.Field(made(22), repr=False)
         key: pydantic.SecretBytes = b""
     items["Settings"] = Settings(user="fay", password=made(6), token=made(7), key=made(8).encode())
+    items["SettingsClass"] = Settings
 except ImportError:
     pass
 work(items)
@@ -316,6 +318,10 @@ PRINTED = ["items", "items['Login'].password", "vars(items['Login'])", "items['L
            "items['OtherName'].kept", "items['WithSlots'].kept", "items['SecretList']", "items['SecretList'][0]",
            "items['SecretDict']['key']", "items['SecretText']", "items['SecretBytes']", "items['Secret']._value",
            "items['URL']._url", "items['URL']._components", "items['DatabaseURL']", "items['Open']", "items['Account'].masked",
+           *("%s['%sClass']%s" % (text, name, more) for name in ("Login", "Derived", "Account", "Settings")
+             for text, more in [("items", ".password"), ("items", ".__dict__"), ("vars(items", ")"), ("items", ".__doc__")]),
+           "items['LoginClass'].__dataclass_fields__['password'].default", "items['AccountClass'].__attrs_attrs__",
+           "items['SettingsClass'].__pydantic_fields__", "items['SettingsClass'].__signature__",
            "items['Settings'].token", "items['Settings'].password._secret_value"]
 VIEWS = {
     "dump": lambda h, *more: probing(h.pid, "dump", "--locals", "--depth", "4", "--max-items", "100", *more).decode(),
