@@ -125,6 +125,13 @@ static struct prb_error *resolve(const struct prb_new_file *file, const char *pa
 	return prb_error_os(ELOOP, "cannot write %s", path);
 }
 
+struct prb_error *prb_new_file_error(int os_error, const char *path)
+{
+	struct prb_error *err = prb_error_os(os_error, "cannot create %.400s", path);
+
+	return os_error == ENOENT ? prb_error_hint(err, "its folder has to be there first") : err;
+}
+
 struct prb_error *prb_new_file_open(struct prb_new_file *file, const char *path)
 {
 	PRB_TRY(resolve(file, path, &file->path));
@@ -134,7 +141,7 @@ struct prb_error *prb_new_file_open(struct prb_new_file *file, const char *path)
 		return prb_error_nomem();
 	file->fd = mkostemp(temporary, O_CLOEXEC);
 	if (file->fd < 0)
-		return prb_error_os(errno, "cannot create %s", temporary);
+		return prb_new_file_error(errno, file->path);
 	file->temporary = prb_steal(&temporary);
 	return NULL;
 }

@@ -40,6 +40,8 @@ struct prb_new_file {
  * that is not a regular file; PRB_ERROR_PERMISSION if a link on the way is neither ours nor root's.
  */
 struct prb_error *prb_new_file_open(struct prb_new_file *file, const char *path) PRB_MUST_CHECK;
+/** The error of a file or folder that cannot be made there. */
+struct prb_error *prb_new_file_error(int os_error, const char *path) PRB_MUST_CHECK;
 
 /** Makes one called @p name in @p folder, which is ours alone; a link of that name is replaced. */
 struct prb_error *prb_new_file_open_in(struct prb_new_file *file, int folder,

@@ -79,7 +79,7 @@ struct prb_error *prb_own_folder_named(const char *path, int *ret)
 	if (*ret >= 0)
 		return NULL;
 	return real || errno == EPERM ? prb_own_folder_error(real ? real : path, geteuid())
-				      : prb_error_os(errno, "cannot make %.400s", path);
+				      : prb_new_file_error(errno, path);
 }
 
 /** Below @p base, if that is ours: a home that is not (kept by sudo, shared by a container) stays

@@ -89,10 +89,13 @@ static void warn_of_catalog(struct prb_session *session, const char *sql)
 					  "DESCRIBE TABLE and information_schema have all");
 }
 
-/** VACUUM and the like pass the guard: SQLite calls the authorizer for them only when they run. */
-static struct prb_error *check(sqlite3_stmt *stmt)
+/** VACUUM and the like pass the guard: SQLite calls the authorizer for them only when they run, and
+ * for REINDEX only where there are indexes. */
+static struct prb_error *check(const char *sql, sqlite3_stmt *stmt)
 {
-	return stmt && !sqlite3_stmt_readonly(stmt) ? prb_sql_error_writes() : NULL;
+	bool writes = !strncasecmp(sql, "reindex", strlen("reindex"));
+
+	return stmt && (writes || !sqlite3_stmt_readonly(stmt)) ? prb_sql_error_writes() : NULL;
 }
 
 static bool is_syntax_error(const struct prb_session *session)
@@ -114,7 +117,7 @@ static struct prb_error *prepare_sql(struct prb_session *session, const char *sc
 	if (!rc)
 		warn_of_catalog(session, own);
 	if (!rc)
-		return check(*ret);
+		return check(own, *ret);
 	if (d->refusal) {
 		prb_error_destroy(session->error);
 		session->error = NULL;
@@ -124,7 +127,7 @@ static struct prb_error *prepare_sql(struct prb_session *session, const char *sc
 	if (translated)
 		PRB_TRY(prepare(session, d->translation, &rc, ret));
 	if (!rc)
-		return check(*ret);
+		return check(own, *ret);
 	/* If only the translation has a syntax error, report the error of the user's text. */
 	if (translated && understood && is_syntax_error(session)) {
 		translated = false;

@@ -130,15 +130,12 @@ static struct prb_error *open_folder(const struct record *r, const char *path, i
 
 	*ret = -1;
 	if (r->settings->output)
-		err = prb_own_folder_named(path, ret);
-	else if ((*ret = prb_own_folder_open(path, geteuid())) < 0)
+		return prb_own_folder_named(path, ret); /* which says what it has to be */
+	if ((*ret = prb_own_folder_open(path, geteuid())) < 0)
 		err = prb_own_folder_error(path, geteuid());
 	if (!err)
 		return NULL;
-	return prb_error_hint(err, "%s",
-			      r->settings->output
-				      ? "it has to be yours, and nobody else may write to it"
-				      : "rings of another user: give a folder with -o");
+	return prb_error_hint(err, "rings of another user: give a folder with -o");
 }
 
 /** Finds the place of a ring, or makes it; it is open then. */
@@ -476,8 +473,11 @@ static struct prb_error *check_output(const char *output)
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	__attribute__((cleanup(record_deinit))) struct record r = {.settings = settings};
+	prb_auto_close int output = -1;
 
 	PRB_TRY(check_output(r.settings->output));
+	if (r.settings->output) /* not only when there are rings */
+		PRB_TRY(prb_own_folder_named(r.settings->output, &output));
 	if (!cli->targets.count && !cli->argument_count)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no target given"),
 				      "for example 'probing record 4242'");

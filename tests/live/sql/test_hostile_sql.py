@@ -53,6 +53,8 @@ FORBIDDEN = [
     "SELECT * FROM pragma_writable_schema",
     "SELECT * FROM pragma_module_list",
     "VACUUM",
+    "REINDEX",
+    "reindex main",
     "VACUUM INTO '/tmp/probing-hostile'",
     "ANALYZE",
     "BEGIN",
