@@ -48,9 +48,10 @@ static struct prb_error *tell(struct inspection *l, struct prb_python *py, uint6
 }
 
 static struct prb_error *evaluate(struct inspection *l, struct prb_python *py, uint64_t interp,
-				  const struct prb_py_frame *frame)
+				  const struct prb_py_frame *frame, size_t callers)
 {
-	struct prb_py_scope scope = {.frame = frame, .interp = interp};
+	struct prb_py_scope scope = {
+		.frame = frame, .interp = interp, .callers = callers, .depth = l->depth};
 	struct prb_py_value value;
 
 	if (l->names)
@@ -76,7 +77,9 @@ static struct prb_error *search_frames(struct inspection *l, const struct subjec
 			continue;
 		if (depth++ == l->depth) {
 			*done = true;
-			return evaluate(l, subject->py, subject->state.interp, frame);
+			return evaluate(l, subject->py, subject->state.interp, frame,
+					frames->list.count - 1 -
+						(size_t)(frame - frames->list.items));
 		}
 	}
 	if (depth > l->frames)
@@ -119,7 +122,7 @@ static struct prb_error *no_frame(struct inspection *l)
 {
 	/* Names of modules need no frame. */
 	if (!l->frames && !l->depth && l->pythons.list.count)
-		return evaluate(l, l->pythons.list.items[0], l->interp, NULL);
+		return evaluate(l, l->pythons.list.items[0], l->interp, NULL, 0);
 	return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
 					       "thread %d has only %u Python frames", l->tid,
 					       l->frames),

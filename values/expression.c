@@ -104,7 +104,7 @@ static struct prb_error *check_object(const struct prb_search *s)
 static struct prb_error *find_parts(struct prb_search *s)
 {
 	for (unsigned part = 0;; part++) {
-		prb_auto_str struct prb_str name = {};
+		prb_auto_str struct prb_str name = {}, whole = {};
 
 		s->looked_into = (int)(s->at - s->from);
 		skip_blanks(s);
@@ -119,7 +119,8 @@ static struct prb_error *find_parts(struct prb_search *s)
 		}
 		skip_blanks(s);
 		PRB_TRY(take_name(s, &name));
-		PRB_TRY(prb_search_attribute(s, prb_str_text(&name)));
+		PRB_TRY(prb_search_mangle(s, prb_str_text(&name), &whole));
+		PRB_TRY(prb_search_attribute(s, prb_str_text(&whole)));
 	}
 }
 

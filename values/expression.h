@@ -26,6 +26,8 @@ enum { PRB_EXPRESSION_MAX = 4096 /**< bytes */ };
 struct prb_py_scope {
 	const struct prb_py_frame *frame; /**< NULL: only modules are known */
 	uint64_t interp;		  /**< whose modules; 0: none are */
+	size_t callers;			  /**< frames behind that one in its list */
+	unsigned depth;			  /**< its number, for messages */
 };
 
 /** An object, or (object is 0) what is none in the target: a number in C, a length, a list of

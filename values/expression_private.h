@@ -54,6 +54,15 @@ struct prb_search {
 /* names.c */
 struct prb_error *prb_search_name(struct prb_search *s, const char *name) PRB_MUST_CHECK;
 
+/* scopes.c: what a name means in the source of the frame's code */
+/** Appends the name as the compiler has it, which adds the class to a private one. */
+struct prb_error *prb_search_mangle(struct prb_search *s, const char *name,
+				    struct prb_str *ret) PRB_MUST_CHECK;
+/** True, and found, if it is a variable of a function around whose frame is certain. An error if
+ * such a function has it, and there is no such frame. */
+struct prb_error *prb_search_around(struct prb_search *s, const char *name,
+				    bool *ret) PRB_MUST_CHECK;
+
 /* attribute.c */
 struct prb_error *prb_search_attribute(struct prb_search *s, const char *name) PRB_MUST_CHECK;
 /** True, and found, if the class of the object hides all that it keeps. */

@@ -54,14 +54,17 @@ static struct prb_error *find_global(struct prb_search *s, const char *name)
 	return prb_error_catch(&err, PRB_ERROR_NOT_FOUND) ? find_module(s, name) : err;
 }
 
-struct prb_error *prb_search_name(struct prb_search *s, const char *name)
+struct prb_error *prb_search_name(struct prb_search *s, const char *typed)
 {
 	struct prb_py_locals locals;
 	const struct prb_py_local *local;
+	prb_auto_str struct prb_str whole = {};
 	bool found = false;
 
 	if (!s->scope->frame)
-		return find_module(s, name);
+		return find_module(s, typed);
+	PRB_TRY(prb_search_mangle(s, typed, &whole));
+	const char *name = prb_str_text(&whole);
 	PRB_TRY(prb_python_locals(s->r->py, s->r->mem, s->scope->frame, &locals));
 	prb_vec_each (local, &locals.list) {
 		if (strcmp(local->name, name))
@@ -70,6 +73,8 @@ struct prb_error *prb_search_name(struct prb_search *s, const char *name)
 		s->object = local->object;
 	}
 	prb_py_locals_deinit(&locals);
+	if (!found)
+		PRB_TRY(prb_search_around(s, name, &found));
 	if (!found)
 		return find_global(s, name);
 	if (s->object)
