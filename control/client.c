@@ -39,6 +39,7 @@ struct prb_agent {
 	double late_since; /**< when a frame came after that first; 0: none did */
 	double given;	   /**< when the last frame was handed out */
 	double busy;	   /**< that was added to `until` since */
+	bool heard;	   /**< a frame came since the limit was set */
 	bool never;
 	struct prb_wire_hello hello;
 	uint8_t greeting[512]; /**< holds the texts of the hello */
@@ -136,12 +137,14 @@ void prb_agent_limit(struct prb_agent *agent, double seconds)
 {
 	agent->until = seconds < 0 ? -1 : prb_agent_deadline(seconds);
 	agent->late_since = agent->given = agent->busy = 0;
-	agent->never = false;
+	agent->never = agent->heard = false;
 }
 
 double prb_agent_patience(const struct prb_agent *agent)
 {
-	return agent->until < 0 ? -1 : prb_agent_left(agent->until + GRACE_SECONDS);
+	/* Of one that is silent, or never sends a whole frame, nothing more is expected. */
+	return agent->until < 0 ? -1
+				: prb_agent_left(agent->until + (agent->heard ? GRACE_SECONDS : 0));
 }
 
 bool prb_agent_never_answers(const struct prb_agent *agent)
@@ -165,6 +168,7 @@ static struct prb_error *check_late(struct prb_agent *agent)
 {
 	double now = agent->given = prb_clock_seconds();
 
+	agent->heard = true;
 	if (agent->until < 0 || now < agent->until)
 		return NULL;
 	if (!agent->late_since)

@@ -45,8 +45,8 @@ double prb_agent_left(double deadline);
 
 /**
  * As prb_agent_send(), and limits the whole exchange: the answer has to come within @p seconds
- * (negative: no limit), whatever comes before it, or nothing. Two seconds after that
- * prb_agent_receive() returns PRB_ERROR_TIMEOUT, and prb_agent_never_answers() distinguishes an
+ * (negative: no limit), whatever comes before it, or nothing. After that, or two seconds later if
+ * something came, prb_agent_receive() returns PRB_ERROR_TIMEOUT, and prb_agent_never_answers() distinguishes an
  * agent that sent other frames from a silent one.
  */
 struct prb_error *prb_agent_request(struct prb_agent *agent, double seconds,

@@ -4,13 +4,15 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/words.h"
 #include "control/client.h"
 #include "control/load.h"
 #include "control/eval.h"
 
-static const double SECONDS = 5; /* that an agent may take to answer */
+static const double SECONDS = 5; /* that an agent may take for all that a command asks */
+static const double LEAST_SECONDS = 0.1;
 static const char prefix[] = "probing.";
 
 void prb_config_deinit(struct prb_config *config)
@@ -99,9 +101,8 @@ static struct prb_error *parse(const struct prb_wire_frame *frame, struct prb_co
 }
 
 static struct prb_error *ask(struct prb_agent *agent, const struct prb_str *request,
-			     struct prb_config *ret)
+			     double deadline, struct prb_config *ret)
 {
-	double deadline = prb_agent_deadline(SECONDS);
 	struct prb_wire_frame frame;
 
 	if (!(prb_agent_hello(agent)->capabilities & PRB_WIRE_CAN_CONFIG))
@@ -109,8 +110,8 @@ static struct prb_error *ask(struct prb_agent *agent, const struct prb_str *requ
 						       "the agent of an earlier version has no "
 						       "settings"),
 				      "'probing PID eject', then inject this version's");
-	PRB_TRY(prb_agent_request(agent, SECONDS, PRB_WIRE_CONFIG, prb_str_text(request),
-				  request->length, NULL, 0));
+	PRB_TRY(prb_agent_request(agent, prb_agent_left(deadline), PRB_WIRE_CONFIG,
+				  prb_str_text(request), request->length, NULL, 0));
 	for (;;) {
 		PRB_TRY(prb_agent_await(agent, prb_agent_left(deadline), &frame));
 		if (frame.request != prb_agent_last_request(agent))
@@ -142,15 +143,17 @@ struct prb_error *prb_config_read(struct prb_target *t, struct prb_config *ret)
 		return NULL;
 	if (err)
 		return err;
-	err = ask(agent, &all, ret);
+	err = ask(agent, &all, prb_agent_deadline(SECONDS), ret);
 	prb_agent_close(agent);
 	return err;
 }
 
 /** Has code of the agent in Python do what the changed setting says. */
-static struct prb_error *apply(struct prb_agent *agent, struct prb_config *ret)
+static struct prb_error *apply(struct prb_agent *agent, double deadline, struct prb_config *ret)
 {
-	struct prb_eval how = {.flags = PRB_WIRE_TORCH, .timeout = SECONDS};
+	/* It has answered in time, so some is left. */
+	struct prb_eval how = {.flags = PRB_WIRE_TORCH,
+			       .timeout = PRB_MAX(prb_agent_left(deadline), LEAST_SECONDS)};
 	struct prb_eval_result result = {};
 	prb_auto_str struct prb_str code = {};
 	struct prb_target *t = prb_agent_target(agent);
@@ -178,13 +181,15 @@ struct prb_error *prb_config_change(struct prb_target *t, const char *key, const
 	struct prb_agent *agent;
 	struct prb_error *err;
 	unsigned index;
+	double deadline;
 
 	PRB_TRY(prb_config_key_find(key, &index));
 	PRB_TRY(make_request(&prb_config_keys[index], value, &request));
 	PRB_TRY(prb_agent_reach(t, may_load, &agent));
-	err = ask(agent, &request, ret);
+	deadline = prb_agent_deadline(SECONDS);
+	err = ask(agent, &request, deadline, ret);
 	if (!err && (index == PRB_CONFIG_TORCH_PROFILING || index == PRB_CONFIG_WATCH))
-		err = apply(agent, ret);
+		err = apply(agent, deadline, ret);
 	prb_agent_close(agent);
 	return err;
 }

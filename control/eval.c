@@ -46,7 +46,7 @@ static double lasting(const struct prb_eval *eval)
 {
 	if (eval->timeout > 0)
 		return eval->timeout + SLACK_SECONDS;
-	return eval->lasts > 0 ? START_SECONDS + eval->lasts : -1;
+	return eval->lasts > 0 ? START_SECONDS + PRB_MAX(eval->lasts, SLACK_SECONDS) : -1;
 }
 
 static struct prb_error *ask(struct prb_agent *agent, const struct prb_eval *how, const char *name,

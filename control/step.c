@@ -11,6 +11,8 @@
 static const double LINE_SECONDS = 5;
 /** It is paused again as soon as the GIL is free. */
 static const double PATIENCE_SECONDS = 60;
+/** Behind the end of a step, an agent that says nothing is asked whether it answers at all. */
+static const double SILENCE_SECONDS = 2, ALIVE_SECONDS = 2;
 /** How often it is looked whether the thread is there still. */
 static const double LOOK_SECONDS = 0.01;
 
@@ -125,6 +127,19 @@ struct prb_error *prb_step_connect(struct prb_target *t, struct prb_agent **ret)
 	return err;
 }
 
+/** Whether another client gets an answer: the agent needs no GIL for that one. */
+static struct prb_error *check_alive(struct prb_target *t)
+{
+	struct prb_agent *other;
+	struct prb_wire_frame frame;
+	struct prb_error *err;
+
+	PRB_TRY(prb_agent_connect(t, &other));
+	err = prb_agent_ask(other, PRB_WIRE_STATUS, PRB_WIRE_STATUS_REPLY, ALIVE_SECONDS, &frame);
+	prb_agent_close(other);
+	return err;
+}
+
 /**
  * Waits for the agent's answer. A thread that has ended comes to no line: the step of one is ended,
  * and the answer comes when all threads are paused again.
@@ -132,8 +147,9 @@ struct prb_error *prb_step_connect(struct prb_target *t, struct prb_agent **ret)
 static struct prb_error *await(struct prb_agent *agent, double seconds,
 			       struct prb_step_thread *thread, struct prb_wire_frame *frame)
 {
-	double by = prb_agent_deadline(seconds);
-	bool ended = !thread;
+	double by = prb_agent_deadline(seconds + PATIENCE_SECONDS);
+	double silent = prb_agent_deadline(seconds + SILENCE_SECONDS);
+	bool ended = !thread, alive = false;
 
 	for (;;) {
 		struct prb_error *err = prb_agent_receive(agent, LOOK_SECONDS, frame);
@@ -143,7 +159,13 @@ static struct prb_error *await(struct prb_agent *agent, double seconds,
 		if (err && (err->code != PRB_ERROR_TIMEOUT || !prb_agent_left(by) ||
 			    prb_agent_never_answers(agent)))
 			return err;
+		if (!err) /* one that says something may be late only */
+			silent = PRB_MAX(silent, prb_agent_deadline(SILENCE_SECONDS));
 		prb_error_destroy(err);
+		if (!alive && !prb_agent_left(silent)) {
+			PRB_TRY(check_alive(prb_agent_target(agent)));
+			alive = true;
+		}
 		if (ended || !prb_step_has_ended(thread))
 			continue;
 		ended = true;
@@ -178,7 +200,7 @@ static struct prb_error *ask(struct prb_agent *agent, const struct prb_wire_step
 	prb_wire_put_step(payload, step);
 	PRB_TRY(prb_agent_request(agent, step->us / 1e6, PRB_WIRE_STEP, payload, sizeof(payload),
 				  NULL, 0));
-	err = await(agent, step->us / 1e6 + PATIENCE_SECONDS, thread, &frame);
+	err = await(agent, step->us / 1e6, thread, &frame);
 	if (err)
 		return explain_late(agent, err, step->us / 1e6 + PATIENCE_SECONDS);
 	if (!prb_wire_get_number32(&frame, PRB_WIRE_DONE, how))

@@ -84,9 +84,8 @@ OTHERS = {
     "cluster",  # control/flight.c
     "serve", "mcp",  # start these commands, each with a deadline
 }
-ENOUGH = 30  # seconds for what is not measured here
-# After a step the agent waits for the GIL, for so many seconds at most.
-SILENT = {"step": 66, "step-time": 62}
+# Seconds: for the greeting, until code has begun, its slack, and a look at whether the agent is alive.
+ENOUGH = 10
 ASKS = r"\bprb_(agent_request|agent_ask|agent_stop|eval_run|eval_show)\("
 
 
@@ -107,11 +106,10 @@ def test_every_command_has_a_row():
 
 @pytest.mark.parametrize("kind", ["mute", "trickle"])
 @pytest.mark.parametrize("name", [name for name, row in ENDLESS.items()
-                                  if row[1] and (SILENT.get(name, row[2]) <= 10 or support.LONG)])
+                                  if row[1] and (row[2] <= 10 or support.LONG)])
 def test_no_answer(probing, kind, name, tmp_path):
     """A deadline is also one of an agent that says nothing, or never a whole frame."""
     _, words, seconds = ENDLESS[name]
-    seconds = SILENT.get(name, seconds)
     typed = tmp_path / "typed"
     typed.write_text("1\n", "ascii")
     with HostileAgent(kind) as target, typed.open() as stdin:
