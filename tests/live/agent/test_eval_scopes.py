@@ -260,3 +260,41 @@ def test_conditions_and_logpoints(interpreter, probing):
         assert not done.out and "the condition raised " + said["late"] in done.err, done
         done = probing(process.pid, "trace", "--calls", "outer", "if", "free", "--for", "1s")
         assert not done.out and "the condition raised UnboundLocalError: " in done.err, done
+
+
+def test_printed_names(interpreter, probing):
+    """As in code, without any."""
+    with Scopes(interpreter, probing) as at:
+        assert at.prints("method", "__tok") == "'LOCAL tok'"
+        assert at.prints("method", "self.__tok") == at.prints("plain", "self.__tok") == "'CLASS tok'"
+        assert at.prints("plain", "__tok") == "'GLOBAL mangled'"
+        for where in "pricing", "body":
+            assert at.prints(where, "limit") == "'LOCAL limit'"
+        for where, owner in [("generating", "generating"), ("inner", "inner"), ("returned", "made")]:
+            said = at.prints(where, "limit", FAILED)
+            assert "'limit' is a variable of " in said and owner in said, said
+            assert ("'--frame 2' has it" in said) == (where != "returned"), said
+        assert at.prints("generating", "kept") == "'LOCAL kept'"
+        assert "unbound" in at.prints("pricing", "late", FAILED)
+        assert at.prints("inner", "late") == "'GLOBAL late'"
+        if interpreter.version < (3, 11):
+            assert "'__tok' is a private name" in at.prints("wrapper", "__tok", FAILED)
+        else:
+            assert at.prints("wrapper", "__tok") == at.prints("pricing", "__tok") == "'GLOBAL tok'"
+
+
+def test_conditions_in_a_class_and_a_function(interpreter, probing):
+    """Conditions and logpoints name what the line itself could."""
+    with support.Target(interpreter, PROGRAMS / "scopes_calls.py") as process:
+        assert process.line() == "ready"
+        lines = (PROGRAMS / "scopes_calls.py").read_text().splitlines()
+        for mark, expressions, wanted in [
+                ("method", "__tok, self.__tok, (lambda: __tok)()", ["'LOCAL tok'", "'CLASS tok'", "'LOCAL tok'"]),
+                ("comprehension", "limit, [limit for _ in 'a']", ["'LOCAL limit'", "['LOCAL limit']"])]:
+            place = "scopes_calls.py:%d" % (1 + [at for at, each in enumerate(lines) if "# " + mark in each][0])
+            done = probing(process.pid, "trace", place, expressions, "--for", "1s", "--json")
+            assert done.code == OK and done.out, done
+            assert list(json.loads(done.out.splitlines()[0])["values"].values()) == wanted
+        place = "scopes_calls.py:%d" % (1 + [at for at, each in enumerate(lines) if "# nested" in each][0])
+        done = probing(process.pid, "trace", place, "if", "limit", "1", "--for", "1s")
+        assert not done.out and "NameError: 'limit' is a variable of " in done.err, done
