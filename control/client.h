@@ -46,8 +46,8 @@ double prb_agent_left(double deadline);
 /**
  * As prb_agent_send(), and limits the whole exchange: the answer has to come within @p seconds
  * (negative: no limit), whatever comes before it, or nothing. After that, or two seconds later if
- * something came, prb_agent_receive() returns PRB_ERROR_TIMEOUT, and prb_agent_never_answers() distinguishes an
- * agent that sent other frames from a silent one.
+ * something came, prb_agent_receive() returns PRB_ERROR_TIMEOUT, and prb_agent_never_answers()
+ * distinguishes an agent that sent other frames from a silent one.
  */
 struct prb_error *prb_agent_request(struct prb_agent *agent, double seconds,
 				    enum prb_wire_type type, const void *head, size_t head_length,

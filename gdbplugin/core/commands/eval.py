@@ -74,8 +74,9 @@ def frame_head(debugger, chosen, left):
         depth = number(chosen, "frame") if chosen else selected(debugger)
         if not chosen and not has_frames(session, tid):
             return ""
-        frame = find_frame(read_selected(session, debugger), depth)
-        module, names = scope(session, tid, depth, frame)
+        thread = read_selected(session, debugger)
+        frame = find_frame(thread, depth)
+        module, names = scope(session, tid, frame, [depth] + depths_around(thread, frame))
     parts = [ident, tid, "-" if left == stops.GONE else depth, 1 if chosen else 0, frame["lineno"] or 0,
              frame["func"], frame["file"], module, ",".join(names)]
     head = "\t".join(map(str, parts))
@@ -89,13 +90,21 @@ def has_frames(session, tid):
     return bool(session.query(_FRAMES % tid))
 
 
-def scope(session, tid, depth, frame):
+def depths_around(thread, frame):
+    """The numbers of callers that may be the function around the frame's, whose variables its code may mean."""
+    func = frame["func"]
+    nested = "<locals>" in (frame["qualname"] or "") or func.startswith("<") and func != "<module>"
+    return [each["number"] for each in thread.frames if nested and each["number"] is not None and
+            each["number"] > frame["number"] and each["file"] == frame["file"] and each["func"] != "<module>"]
+
+
+def scope(session, tid, frame, depths):
     """(name of the module, names of variables that are not the module's)"""
-    module = session.query(_MODULE % (tid, depth))[0]["module"]
+    module = session.query(_MODULE % (tid, depths[0]))[0]["module"]
     if frame["interpreter"]:
         raise Problem("the frame is one of interpreter %d, and code runs in the first one alone: 'probing "
                       "print' shows its variables" % frame["interpreter"])
-    names = {row["name"] for row in session.query(_NAMES % (tid, depth))}
+    names = {row["name"] for depth in depths for row in session.query(_NAMES % (tid, depth))}
     return module, ["*"] if frame["func"] == "<module>" else sorted(filter(str.isidentifier, names))
 
 

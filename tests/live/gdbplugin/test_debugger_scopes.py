@@ -80,12 +80,15 @@ def test_when_it_has_run_on(start, interpreter):
     with support.Target(interpreter, PROGRAM) as process:
         assert process.line() == "ready"
         commands = STOP[start][:1]
-        for name in UNBOUND + ("named",):
+        # "inner" is a variable of the function around; before 3.11 it is not known that one is.
+        names = UNBOUND + ("named",) + ("inner",) * (interpreter.version >= (3, 11))
+        for name in names + ("__private",):
             commands += STOP[start][1:] + [(name,), tried(start, "probing eval --all " + name)]
         commands += STOP[start][1:] + [("declared",),
                                        "probing eval --all global named; named = 'NEW'; print(named)"]
         session = attached(start, process, *commands, ("end",))
         assert "NEW" in session.part("declared").splitlines(), session
-        for name in UNBOUND + ("named",):
+        assert "'__private' is a private name of a class, and its thread ran on" in session.part("__private"), session
+        for name in names:
             assert "is a variable of the frame, and its thread ran on" in session.part(name), session
         assert debuggers.shell(process, "named") == "'NEW'\n"
