@@ -321,17 +321,15 @@ struct prb_error *prb_search_attribute(struct prb_search *s, const char *name)
 		}
 	}
 	hidden = prb_repr_hides_all(s->r, type);
-	if (type->flags & PRB_PY_TYPE && !strcmp(name, "__dict__") &&
+	if (type->flags & PRB_PY_TYPE && !hidden && !strcmp(name, "__dict__") &&
 	    prb_repr_hides_defaults(s->r, s->object))
 		return prb_search_vars(s);
-	if (type->flags & PRB_PY_TYPE && !prb_repr_hides(s->r, type, s->object, name))
-		PRB_TRY(find_in_class(s, type, name, &of_class));
+	if (!hidden && prb_repr_hides(s->r, type, s->object, name))
+		hidden = true;
 	else if (type->flags & PRB_PY_TYPE)
-		hidden = true;
-	else if (hidden || !prb_repr_hides(s->r, type, s->object, name))
-		PRB_TRY(find_in_instance(s, type, name, &of_class));
+		PRB_TRY(find_in_class(s, type, name, &of_class));
 	else
-		hidden = true;
+		PRB_TRY(find_in_instance(s, type, name, &of_class));
 	if (hidden && !of_class)
 		hide(s);
 	return NULL;

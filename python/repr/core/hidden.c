@@ -267,9 +267,8 @@ bool prb_repr_hides(struct prb_repr *r, struct prb_type *type, uint64_t object, 
 
 	if (r->max.secrets)
 		return false;
-	if (type->flags & PRB_PY_TYPE)
-		return hides_default(r, object, name);
-	if (is_default(r, type, object, name))
+	if (type->flags & PRB_PY_TYPE ? hides_default(r, object, name)
+				      : is_default(r, type, object, name))
 		return true;
 	if (!hides_any(r, type))
 		return false;
