@@ -142,6 +142,16 @@ void prb_error_destroy(struct prb_error *err)
 	free(err);
 }
 
+struct prb_error *prb_error_tolerate(struct prb_error *err, bool *failed)
+{
+	if (!err || err->code == PRB_ERROR_NOMEM)
+		return err;
+	if (failed)
+		*failed = true;
+	prb_error_destroy(err);
+	return NULL;
+}
+
 bool prb_error_catch(struct prb_error **err, enum prb_error_code code)
 {
 	if (!*err || (*err)->code != code)

@@ -79,4 +79,10 @@ void prb_error_destroy(struct prb_error *err);
 /** True, and *err ended and NULL, if it is an error of @p code: "this one I can live with". */
 bool prb_error_catch(struct prb_error **err, enum prb_error_code code);
 
+/**
+ * Ends an error, and sets *failed (may be NULL) to true: "without this I can go on". Out of memory
+ * is returned, for no other way would be better.
+ */
+struct prb_error *prb_error_tolerate(struct prb_error *err, bool *failed) PRB_MUST_CHECK;
+
 #endif

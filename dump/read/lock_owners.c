@@ -47,15 +47,6 @@ struct prb_lock_owners {
 	bool full; /* not all frames were looked at */
 };
 
-static struct prb_error *tolerate(struct prb_error *err, bool *failed)
-{
-	if (!err || err->code == PRB_ERROR_NOMEM)
-		return err;
-	*failed = true;
-	prb_error_destroy(err);
-	return NULL;
-}
-
 /* True if the thread holds the lock for sure; it is looked at once. */
 static struct prb_error *holds_for_sure(struct prb_lock_owners *o, struct inside *inside, bool *ret)
 {
@@ -100,9 +91,10 @@ static struct prb_error *still_waits(struct prb_lock_owners *o,
 	*ret = !o->reader->target->moves;
 	if (*ret)
 		return NULL;
-	PRB_TRY(tolerate(prb_python_lock(waiting->py, o->reader->target->mem,
-					 waiting->frames.list.items, waiting->futex, &again),
-			 &failed));
+	PRB_TRY(prb_error_tolerate(prb_python_lock(waiting->py, o->reader->target->mem,
+						   waiting->frames.list.items, waiting->futex,
+						   &again),
+				   &failed));
 	*ret = !failed && again.address == lock && again.held && still_sleeps(o, waiting);
 	return NULL;
 }
@@ -120,9 +112,10 @@ static struct prb_error *find_waits(struct look *look)
 		uint64_t lock = 0;
 		bool failed = false;
 
-		PRB_TRY(tolerate(prb_python_condition_waited(thread->py, look->owners->mem,
-							     &thread->frames.list.items[i], &lock),
-				 &failed));
+		PRB_TRY(prb_error_tolerate(
+			prb_python_condition_waited(thread->py, look->owners->mem,
+						    &thread->frames.list.items[i], &lock),
+			&failed));
 		if (!failed && lock)
 			look->waited[look->waits++] = lock;
 	}
@@ -168,9 +161,9 @@ static struct prb_error *look_at(struct look *look, const struct prb_py_frame *f
 		bool failed = false;
 
 		if (entered.list[i].object)
-			PRB_TRY(tolerate(prb_lock_of(py, o->mem, entered.list[i].object,
-						     entered.list[i].leave, &lock),
-					 &failed));
+			PRB_TRY(prb_error_tolerate(prb_lock_of(py, o->mem, entered.list[i].object,
+							       entered.list[i].leave, &lock),
+						   &failed));
 		if (lock && !failed)
 			PRB_TRY(add(look, &now, lock));
 	}
@@ -190,7 +183,7 @@ static struct prb_error *look_at_thread(struct prb_lock_owners *o, struct prb_re
 		o->full |= ++o->frames > MOST_FRAMES;
 		if (o->full)
 			break;
-		PRB_TRY(tolerate(look_at(&look, &thread->frames.list.items[i]), &failed));
+		PRB_TRY(prb_error_tolerate(look_at(&look, &thread->frames.list.items[i]), &failed));
 	}
 	return NULL;
 }
@@ -293,14 +286,14 @@ static struct prb_error *put_holders(struct prb_lock_owners *o, uint64_t lock,
 	if (holder) {
 		prb_str_puts(s, " held by ");
 		PRB_TRY(put_thread(o, holder, s));
-		return tolerate(put_place(o, holder, s), &failed);
+		return prb_error_tolerate(put_place(o, holder, s), &failed);
 	}
 	prb_vec_each (inside, &o->list) {
 		if (inside->lock != lock || !inside->thread->task || ++count > MOST_NAMED)
 			continue;
 		prb_str_puts(s, count == 1 ? before : "; ");
 		PRB_TRY(put_thread(o, inside, s));
-		PRB_TRY(tolerate(put_place(o, inside, s), &failed));
+		PRB_TRY(prb_error_tolerate(put_place(o, inside, s), &failed));
 	}
 	if (count > MOST_NAMED)
 		prb_str_printf(s, "; and %u more", count - MOST_NAMED);
@@ -377,8 +370,8 @@ static struct prb_error *still_wants(struct prb_lock_owners *o,
 	*ret = !o->reader->target->moves;
 	if (*ret)
 		return NULL;
-	PRB_TRY(tolerate(find_semaphore(waiting, o->reader->target->mem, &again, &initial),
-			 &failed));
+	PRB_TRY(prb_error_tolerate(
+		find_semaphore(waiting, o->reader->target->mem, &again, &initial), &failed));
 	*ret = !failed && again == semaphore && initial == 1 && still_sleeps(o, waiting);
 	return NULL;
 }
@@ -391,7 +384,8 @@ struct prb_error *prb_lock_owners_put_semaphore(struct prb_lock_owners *owners,
 	bool failed = false, sure = false;
 	unsigned count;
 
-	PRB_TRY(tolerate(find_semaphore(thread, owners->mem, &semaphore, &initial), &failed));
+	PRB_TRY(prb_error_tolerate(find_semaphore(thread, owners->mem, &semaphore, &initial),
+				   &failed));
 	if (failed || !semaphore)
 		return NULL;
 
@@ -416,6 +410,6 @@ struct prb_error *prb_lock_owners_put_place(struct prb_lock_owners *owners, uint
 
 	prb_vec_each (inside, &owners->list)
 		if (inside->lock == lock && inside->thread->self == pthread)
-			return tolerate(put_place(owners, inside, s), &failed);
+			return prb_error_tolerate(put_place(owners, inside, s), &failed);
 	return NULL;
 }

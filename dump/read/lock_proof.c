@@ -29,7 +29,7 @@ struct prb_error *prb_lock_of(struct prb_python *py, struct prb_mem *mem, uint64
 			      uint64_t leave, uint64_t *ret)
 {
 	prb_auto_str struct prb_str type = {};
-	bool condition, of_library;
+	bool condition, of_library = false, none = false;
 
 	*ret = object;
 	PRB_TRY(prb_object_type_name(py, mem, object, &type));
@@ -39,24 +39,18 @@ struct prb_error *prb_lock_of(struct prb_python *py, struct prb_mem *mem, uint64
 		return NULL;
 
 	/* Types in C have no function there, but a definition, which is no object. */
-	struct prb_error *err = prb_python_is_of_library(py, mem, leave, &of_library);
-	if (err && err->code == PRB_ERROR_NOMEM)
-		return err;
-	if (err)
-		of_library = false;
-	prb_error_destroy(err);
-	if (!of_library)
+	PRB_TRY(prb_error_tolerate(prb_python_is_of_library(py, mem, leave, &of_library), &none));
+	if (none || !of_library)
 		return NULL;
 	if (condition)
 		PRB_TRY(prb_object_attribute(py, mem, object, "_lock", ret));
 
-	uint64_t shared;
-	err = prb_object_attribute(py, mem, *ret, "_semlock", &shared); /* of multiprocessing */
-	if (err && err->code != PRB_ERROR_NOMEM)
-		prb_error_destroy(prb_steal(&err));
-	else if (!err)
+	uint64_t shared; /* of multiprocessing */
+	PRB_TRY(prb_error_tolerate(prb_object_attribute(py, mem, *ret, "_semlock", &shared),
+				   &none));
+	if (!none)
 		*ret = shared;
-	return err;
+	return NULL;
 }
 
 /* Where the frame is inside of the lock: so many objects were entered since; -1: it is not. */
@@ -69,16 +63,14 @@ static struct prb_error *find_level(struct prb_python *py, struct prb_mem *mem,
 	PRB_TRY(prb_python_entered(py, mem, frame, &entered));
 	for (unsigned i = 0; i < entered.count && *ret < 0; i++) {
 		uint64_t locked = 0;
-		struct prb_error *err = NULL;
+		bool failed = false;
 
 		if (entered.list[i].object)
-			err = prb_lock_of(py, mem, entered.list[i].object, entered.list[i].leave,
-					  &locked);
-		if (err && err->code == PRB_ERROR_NOMEM)
-			return err;
-		if (!err && locked == lock)
+			PRB_TRY(prb_error_tolerate(prb_lock_of(py, mem, entered.list[i].object,
+							       entered.list[i].leave, &locked),
+						   &failed));
+		if (!failed && locked == lock)
 			*ret = (int)i;
-		prb_error_destroy(err);
 	}
 	return NULL;
 }
@@ -203,6 +195,7 @@ struct prb_error *prb_lock_prove(struct prb_reader *r, const struct prb_lock_cla
 {
 	const struct prb_reader_thread *thread = claim->thread;
 	char key[64], value[32];
+	bool failed = false;
 
 	*ret = false;
 	if (!thread->task ||
@@ -214,15 +207,11 @@ struct prb_error *prb_lock_prove(struct prb_reader *r, const struct prb_lock_cla
 		return NULL;
 	}
 
-	struct prb_error *err = prove(r, claim, ret);
-	if (!err && *ret)
+	PRB_TRY(prb_error_tolerate(prove(r, claim, ret), &failed));
+	*ret = *ret && !failed;
+	if (*ret)
 		prb_target_remember(
 			r->target, key, value,
 			(size_t)snprintf(value, sizeof(value), "%d", (int)thread->task->tid));
-	if (err && err->code == PRB_ERROR_NOMEM)
-		return err;
-	if (err)
-		*ret = false;
-	prb_error_destroy(err);
 	return NULL;
 }

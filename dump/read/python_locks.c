@@ -183,10 +183,7 @@ static struct prb_error *has_no_owner(struct prb_reader *r, struct prb_view *vie
 	*ret = !err && again.address == lock->address && again.owner == lock->owner &&
 	       !prb_pthread_tid(mem, &now, lock->owner);
 	prb_tasks_deinit(&now);
-	if (err && err->code == PRB_ERROR_NOMEM)
-		return err;
-	prb_error_destroy(err);
-	return NULL;
+	return prb_error_tolerate(err, NULL);
 }
 
 static struct prb_error *describe_rlock(struct locks *locks, const struct prb_reader_thread *thread,

@@ -39,15 +39,6 @@ struct look {
 	uint64_t waited[MOST_WAITS]; /* locks that it has released to wait */
 };
 
-static struct prb_error *tolerate(struct prb_error *err, bool *failed)
-{
-	if (!err || err->code == PRB_ERROR_NOMEM)
-		return err;
-	*failed = true;
-	prb_error_destroy(err);
-	return NULL;
-}
-
 /* The locks that the task has released to wait for conditions, in its innermost frames. */
 static struct prb_error *find_waits(struct look *look)
 {
@@ -62,9 +53,10 @@ static struct prb_error *find_waits(struct look *look)
 
 		if (!task->frames.items[i].frame.address)
 			continue;
-		PRB_TRY(tolerate(prb_python_condition_waited(t->r.py, t->r.mem,
-							     &task->frames.items[i].frame, &lock),
-				 &failed));
+		PRB_TRY(prb_error_tolerate(prb_python_condition_waited(t->r.py, t->r.mem,
+								       &task->frames.items[i].frame,
+								       &lock),
+					   &failed));
 		if (!failed && lock)
 			look->waited[look->waits++] = lock;
 	}
@@ -117,7 +109,7 @@ static struct prb_error *look_at(struct look *look, size_t number)
 		uint64_t lock = 0;
 
 		if (entered.list[i].object)
-			PRB_TRY(tolerate(
+			PRB_TRY(prb_error_tolerate(
 				lock_of(h, entered.list[i].object, entered.list[i].leave, &lock),
 				&failed));
 		if (lock && !failed)
@@ -139,7 +131,7 @@ static struct prb_error *look_through(struct holders *h)
 
 			h->full |= ++frames > MOST_FRAMES;
 			if (task->frames.items[i].started && task->frames.items[i].frame.address)
-				PRB_TRY(tolerate(look_at(&look, i), &failed));
+				PRB_TRY(prb_error_tolerate(look_at(&look, i), &failed));
 		}
 	}
 	return NULL;
@@ -192,7 +184,7 @@ static struct prb_error *tell(struct holders *h, struct prb_asyncio_task *task)
 	if (!count)
 		return NULL;
 	if (count == 1 && lock && !h->full)
-		PRB_TRY(tolerate(has_released(h, only, &released), &failed));
+		PRB_TRY(prb_error_tolerate(has_released(h, only, &released), &failed));
 	prb_str_puts(&s, task->waits_for);
 	if (!released && !failed) {
 		prb_str_puts(&s, ", held by task ");

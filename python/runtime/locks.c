@@ -188,11 +188,7 @@ struct prb_error *prb_python_lock(struct prb_python *py, struct prb_mem *mem,
 							     : l->frame_localsplus);
 
 	*ret = (struct prb_py_lock){};
-
-	struct prb_error *unknown = consider_parked(&s);
-	if (unknown && unknown->code == PRB_ERROR_NOMEM)
-		return unknown;
-	prb_error_destroy(unknown);
+	PRB_TRY(prb_error_tolerate(consider_parked(&s), NULL));
 	if (ret->type)
 		return NULL;
 	PRB_TRY(count_slots(&s, frame->code, &variables, &count));
