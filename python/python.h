@@ -309,6 +309,14 @@ struct prb_error *prb_python_locals(struct prb_python *py, struct prb_mem *mem,
 				    struct prb_py_locals *ret) PRB_MUST_CHECK;
 void prb_py_locals_deinit(struct prb_py_locals *locals);
 
+/**
+ * What the slot of a frame's first variable holds, of a method its self: an object; 0 if it has no
+ * value; a cell if an inner function uses it.
+ */
+struct prb_error *prb_python_first_value(struct prb_python *py, struct prb_mem *mem,
+					 const struct prb_py_frame *frame,
+					 uint64_t *ret) PRB_MUST_CHECK;
+
 /** Names of threads as `threading` knows them: pthread → name. */
 struct prb_py_thread_name {
 	uint64_t pthread;

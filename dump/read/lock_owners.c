@@ -320,10 +320,7 @@ static struct prb_error *find_semaphore(const struct prb_reader_thread *thread, 
 					uint64_t *ret, uint64_t *initial)
 {
 	enum { INNER = 6 };
-	const struct prb_layout *l = &thread->py->layout;
-	int32_t first = l->behaviour->chain == PRB_CHAIN_PYFRAME ? l->pyframe_localsplus
-								 : l->frame_localsplus;
-	uint64_t self, number;
+	uint64_t number;
 	int64_t integer;
 
 	*ret = *initial = 0;
@@ -339,8 +336,7 @@ static struct prb_error *find_semaphore(const struct prb_reader_thread *thread, 
 		prb_py_code_deinit(&code);
 		if (!acquires)
 			continue;
-		PRB_TRY(prb_mem_read_u64(mem, frame->address + (uint64_t)first, &self));
-		*ret = l->behaviour->tagged_refs ? self & ~3ULL : self;
+		PRB_TRY(prb_python_first_value(thread->py, mem, frame, ret));
 	}
 	if (!*ret)
 		return NULL;

@@ -68,20 +68,6 @@ static bool runs_module(const char *name)
 	       !strcmp(name, "_wrapped_call_impl");
 }
 
-/* The value of a frame's first variable, unless it is in a cell by then: none that is known. */
-static struct prb_error *read_subject(struct prb_python *py, struct prb_mem *mem,
-				      const struct prb_py_frame *frame, uint64_t *ret)
-{
-	const struct prb_layout *l = &py->layout;
-	int32_t place = l->behaviour->chain == PRB_CHAIN_PYFRAME ? l->pyframe_localsplus
-								 : l->frame_localsplus;
-
-	PRB_TRY(prb_mem_read_u64(mem, frame->address + (uint64_t)place, ret));
-	if (l->behaviour->tagged_refs)
-		*ret &= ~UINT64_C(3);
-	return NULL;
-}
-
 static void cut(struct prb_codes *codes, size_t count)
 {
 	while (codes->list.count > count) {
@@ -194,7 +180,7 @@ static struct prb_error *note_frame(struct prb_codes *codes, struct prb_python *
 	if (!err)
 		err = prb_python_position(py, mem, frame, &position);
 	if (!err && codes->list.items[noted->known].has_subject)
-		err = read_subject(py, mem, frame, &noted->subject);
+		err = prb_python_first_value(py, mem, frame, &noted->subject);
 	if (!err) {
 		noted->position = (int32_t)position;
 		return NULL;

@@ -197,13 +197,17 @@ static struct prb_error *add_value(struct reader *r, const struct prb_py_variabl
 	return NULL;
 }
 
+static uint64_t first_slot(const struct prb_python *py, const struct prb_py_frame *frame)
+{
+	const struct prb_layout *l = &py->layout;
+	bool pyframe = l->behaviour->chain == PRB_CHAIN_PYFRAME;
+
+	return frame->address + (uint64_t)(pyframe ? l->pyframe_localsplus : l->frame_localsplus);
+}
+
 static struct prb_error *read_slots(struct reader *r, const struct prb_py_variables *variables)
 {
-	const struct prb_layout *l = &r->py->layout;
-	bool pyframe = l->behaviour->chain == PRB_CHAIN_PYFRAME;
-	uint64_t slots[SLOTS],
-		address = r->frame->address +
-			  (uint64_t)(pyframe ? l->pyframe_localsplus : l->frame_localsplus);
+	uint64_t slots[SLOTS], address = first_slot(r->py, r->frame);
 
 	for (size_t i = 0; i < variables->list.count; i++) {
 		size_t count = PRB_MIN(variables->list.count - i, (size_t)SLOTS);
@@ -307,6 +311,15 @@ struct prb_error *prb_python_locals(struct prb_python *py, struct prb_mem *mem,
 	else
 		ret->variables = variables;
 	return err;
+}
+
+struct prb_error *prb_python_first_value(struct prb_python *py, struct prb_mem *mem,
+					 const struct prb_py_frame *frame, uint64_t *ret)
+{
+	PRB_TRY(prb_mem_read_u64(mem, first_slot(py, frame), ret));
+	if (py->layout.behaviour->tagged_refs)
+		*ret &= ~UINT64_C(3);
+	return NULL;
 }
 
 void prb_py_locals_deinit(struct prb_py_locals *locals)

@@ -207,7 +207,6 @@ struct prb_error *prb_python_may_release(struct prb_python *py, struct prb_mem *
 struct prb_error *prb_python_condition_waited(struct prb_python *py, struct prb_mem *mem,
 					      const struct prb_py_frame *frame, uint64_t *ret)
 {
-	const struct prb_layout *l = &py->layout;
 	prb_auto_free char *module = NULL;
 	uint64_t self;
 	struct prb_py_code code;
@@ -225,14 +224,7 @@ struct prb_error *prb_python_condition_waited(struct prb_python *py, struct prb_
 	if (strcmp(module, "threading") != 0 && strcmp(module, "asyncio.locks") != 0 &&
 	    strcmp(module, "multiprocessing.synchronize") != 0)
 		return NULL;
-	PRB_TRY(prb_mem_read_u64(mem,
-				 frame->address +
-					 (uint64_t)(l->behaviour->chain == PRB_CHAIN_PYFRAME
-							    ? l->pyframe_localsplus
-							    : l->frame_localsplus),
-				 &self));
-	if (l->behaviour->tagged_refs)
-		self &= ~3ULL;
+	PRB_TRY(prb_python_first_value(py, mem, frame, &self));
 
 	struct prb_error *err = prb_object_attribute(py, mem, self, "_lock", ret);
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
