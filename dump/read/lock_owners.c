@@ -16,7 +16,6 @@ enum {
 	MOST_FRAMES = 200000, /* of all threads together */
 	MOST_INNER = 1000,    /* innermost frames of a thread, among which it waits */
 	MOST_INSIDE = 20000,  /* frames inside of something */
-	MOST_WAITS = 4,	      /* conditions that one thread waits for */
 	MOST_NAMED = 4,	      /* threads in a text */
 };
 
@@ -34,8 +33,8 @@ struct look {
 	struct prb_lock_owners *owners;
 	struct prb_reader_thread *thread;
 	bool other;
-	int waits;		     /* of `waited`; -1: not known yet */
-	uint64_t waited[MOST_WAITS]; /* locks that it has released to wait */
+	bool looked; /* `released` is known */
+	struct prb_py_released released;
 };
 
 struct prb_lock_owners {
@@ -102,23 +101,15 @@ static struct prb_error *still_waits(struct prb_lock_owners *o,
 /* Frames inside of locks */
 
 /* The locks that the thread has released to wait for conditions, in its innermost frames. */
-static struct prb_error *find_waits(struct look *look)
+static struct prb_error *find_released(struct look *look)
 {
 	const struct prb_reader_thread *thread = look->thread;
 	size_t count = PRB_MIN(thread->frames.list.count, (size_t)MOST_INNER);
 
-	look->waits = 0;
-	for (size_t i = 0; i < count && look->waits < MOST_WAITS; i++) {
-		uint64_t lock = 0;
-		bool failed = false;
-
-		PRB_TRY(prb_error_tolerate(
-			prb_python_condition_waited(thread->py, look->owners->mem,
-						    &thread->frames.list.items[i], &lock),
-			&failed));
-		if (!failed && lock)
-			look->waited[look->waits++] = lock;
-	}
+	look->looked = true;
+	for (size_t i = 0; i < count && look->released.count < PRB_RELEASED_MAX; i++)
+		PRB_TRY(prb_python_note_released(thread->py, look->owners->mem,
+						 &thread->frames.list.items[i], &look->released));
 	return NULL;
 }
 
@@ -128,11 +119,10 @@ static struct prb_error *add(struct look *look, const struct prb_py_frame *frame
 	struct prb_lock_owners *o = look->owners;
 	struct inside *slot;
 
-	if (look->waits < 0)
-		PRB_TRY(find_waits(look));
-	for (int i = 0; i < look->waits; i++)
-		if (look->waited[i] == lock)
-			return NULL;
+	if (!look->looked)
+		PRB_TRY(find_released(look));
+	if (prb_python_is_released(&look->released, lock))
+		return NULL;
 	o->full |= o->list.count == MOST_INSIDE;
 	if (o->full)
 		return NULL;
@@ -161,8 +151,9 @@ static struct prb_error *look_at(struct look *look, const struct prb_py_frame *f
 		bool failed = false;
 
 		if (entered.list[i].object)
-			PRB_TRY(prb_error_tolerate(prb_lock_of(py, o->mem, entered.list[i].object,
-							       entered.list[i].leave, &lock),
+			PRB_TRY(prb_error_tolerate(prb_python_lock_of(py, o->mem,
+								      entered.list[i].object,
+								      entered.list[i].leave, &lock),
 						   &failed));
 		if (lock && !failed)
 			PRB_TRY(add(look, &now, lock));
@@ -173,7 +164,7 @@ static struct prb_error *look_at(struct look *look, const struct prb_py_frame *f
 static struct prb_error *look_at_thread(struct prb_lock_owners *o, struct prb_reader_thread *thread,
 					bool other)
 {
-	struct look look = {.owners = o, .thread = thread, .other = other, .waits = -1};
+	struct look look = {.owners = o, .thread = thread, .other = other};
 
 	for (size_t i = 0; thread->py && i < thread->frames.list.count; i++) {
 		bool failed;

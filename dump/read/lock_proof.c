@@ -15,7 +15,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/repr/core/repr.h"
 #include "python/runtime/entered.h"
 #include "python/runtime/locks.h"
 #include "python/runtime/releases.h"
@@ -24,34 +23,6 @@ enum {
 	MOST_INNER = 1000, /* frames between a lock and the innermost one */
 	STOP_TIMEOUT_MS = 1000,
 };
-
-struct prb_error *prb_lock_of(struct prb_python *py, struct prb_mem *mem, uint64_t object,
-			      uint64_t leave, uint64_t *ret)
-{
-	prb_auto_str struct prb_str type = {};
-	bool condition, of_library = false, none = false;
-
-	*ret = object;
-	PRB_TRY(prb_object_type_name(py, mem, object, &type));
-	condition = !strcmp(prb_str_text(&type), "Condition");
-	if (!condition && strcmp(prb_str_text(&type), "Lock") != 0 &&
-	    strcmp(prb_str_text(&type), "RLock") != 0)
-		return NULL;
-
-	/* Types in C have no function there, but a definition, which is no object. */
-	PRB_TRY(prb_error_tolerate(prb_python_is_of_library(py, mem, leave, &of_library), &none));
-	if (none || !of_library)
-		return NULL;
-	if (condition)
-		PRB_TRY(prb_object_attribute(py, mem, object, "_lock", ret));
-
-	uint64_t shared; /* of multiprocessing */
-	PRB_TRY(prb_error_tolerate(prb_object_attribute(py, mem, *ret, "_semlock", &shared),
-				   &none));
-	if (!none)
-		*ret = shared;
-	return NULL;
-}
 
 /* Where the frame is inside of the lock: so many objects were entered since; -1: it is not. */
 static struct prb_error *find_level(struct prb_python *py, struct prb_mem *mem,
@@ -66,9 +37,10 @@ static struct prb_error *find_level(struct prb_python *py, struct prb_mem *mem,
 		bool failed = false;
 
 		if (entered.list[i].object)
-			PRB_TRY(prb_error_tolerate(prb_lock_of(py, mem, entered.list[i].object,
-							       entered.list[i].leave, &locked),
-						   &failed));
+			PRB_TRY(prb_error_tolerate(
+				prb_python_lock_of(py, mem, entered.list[i].object,
+						   entered.list[i].leave, &locked),
+				&failed));
 		if (!failed && locked == lock)
 			*ret = (int)i;
 	}

@@ -22,11 +22,4 @@ struct prb_lock_claim {
 struct prb_error *prb_lock_prove(struct prb_reader *r, const struct prb_lock_claim *claim,
 				 bool *ret) PRB_MUST_CHECK;
 
-/**
- * What @p object, entered by a `with` statement that leaves it by @p leave, locks: a condition is
- * entered by its lock, one of multiprocessing by its SemLock, anything else is its own.
- */
-struct prb_error *prb_lock_of(struct prb_python *py, struct prb_mem *mem, uint64_t object,
-			      uint64_t leave, uint64_t *ret) PRB_MUST_CHECK;
-
 #endif

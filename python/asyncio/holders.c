@@ -15,7 +15,6 @@ enum {
 	MOST_FRAMES = 100000, /* of all tasks together */
 	MOST_INNER = 1000,    /* innermost frames of a task, among which it waits */
 	MOST_INSIDE = 20000,  /* frames inside of something */
-	MOST_WAITS = 4,	      /* conditions that one task waits for */
 };
 
 struct inside {
@@ -35,46 +34,23 @@ struct holders {
 struct look {
 	struct holders *holders;
 	const struct prb_asyncio_task *task;
-	int waits;		     /* of `waited`; -1: not known yet */
-	uint64_t waited[MOST_WAITS]; /* locks that it has released to wait */
+	bool looked; /* `released` is known */
+	struct prb_py_released released;
 };
 
 /* The locks that the task has released to wait for conditions, in its innermost frames. */
-static struct prb_error *find_waits(struct look *look)
+static struct prb_error *find_released(struct look *look)
 {
 	const struct prb_asyncio_task *task = look->task;
+	struct prb_asyncio_reader *t = look->holders->t;
 
-	look->waits = 0;
+	look->looked = true;
 	for (size_t i = task->frames.count, n = 0;
-	     i-- > 0 && n < MOST_INNER && look->waits < MOST_WAITS; n++) {
-		struct prb_asyncio_reader *t = look->holders->t;
-		uint64_t lock = 0;
-		bool failed = false;
-
-		if (!task->frames.items[i].frame.address)
-			continue;
-		PRB_TRY(prb_error_tolerate(prb_python_condition_waited(t->r.py, t->r.mem,
-								       &task->frames.items[i].frame,
-								       &lock),
-					   &failed));
-		if (!failed && lock)
-			look->waited[look->waits++] = lock;
-	}
+	     i-- > 0 && n < MOST_INNER && look->released.count < PRB_RELEASED_MAX; n++)
+		if (task->frames.items[i].frame.address)
+			PRB_TRY(prb_python_note_released(
+				t->r.py, t->r.mem, &task->frames.items[i].frame, &look->released));
 	return NULL;
-}
-
-static struct prb_error *lock_of(struct holders *h, uint64_t object, uint64_t leave, uint64_t *ret)
-{
-	prb_auto_str struct prb_str type = {};
-	bool is_condition;
-
-	*ret = object;
-	PRB_TRY(prb_object_type_name(h->t->r.py, h->t->r.mem, object, &type));
-	if (strcmp(prb_str_text(&type), "Condition") != 0)
-		return NULL;
-	PRB_TRY(prb_python_is_of_library(h->t->r.py, h->t->r.mem, leave, &is_condition));
-	return is_condition ? prb_object_attribute(h->t->r.py, h->t->r.mem, object, "_lock", ret)
-			    : NULL;
 }
 
 static struct prb_error *add(struct look *look, size_t frame, unsigned level, uint64_t lock)
@@ -82,11 +58,10 @@ static struct prb_error *add(struct look *look, size_t frame, unsigned level, ui
 	struct holders *h = look->holders;
 	struct inside *slot;
 
-	if (look->waits < 0)
-		PRB_TRY(find_waits(look));
-	for (int i = 0; i < look->waits; i++)
-		if (look->waited[i] == lock)
-			return NULL;
+	if (!look->looked)
+		PRB_TRY(find_released(look));
+	if (prb_python_is_released(&look->released, lock))
+		return NULL;
 	h->full |= h->list.count == MOST_INSIDE;
 	if (h->full)
 		return NULL;
@@ -109,9 +84,10 @@ static struct prb_error *look_at(struct look *look, size_t number)
 		uint64_t lock = 0;
 
 		if (entered.list[i].object)
-			PRB_TRY(prb_error_tolerate(
-				lock_of(h, entered.list[i].object, entered.list[i].leave, &lock),
-				&failed));
+			PRB_TRY(prb_error_tolerate(prb_python_lock_of(h->t->r.py, h->t->r.mem,
+								      entered.list[i].object,
+								      entered.list[i].leave, &lock),
+						   &failed));
 		if (lock && !failed)
 			PRB_TRY(add(look, number, i, lock));
 	}
@@ -124,7 +100,7 @@ static struct prb_error *look_through(struct holders *h)
 	size_t frames = 0;
 
 	prb_vec_each (task, &h->t->tasks->list) {
-		struct look look = {.holders = h, .task = task, .waits = -1};
+		struct look look = {.holders = h, .task = task};
 
 		for (size_t i = 0; i < task->frames.count && !h->full; i++) {
 			bool failed;

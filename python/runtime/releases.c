@@ -98,8 +98,9 @@ static bool has_own_locks(const char *module)
 	return false;
 }
 
-struct prb_error *prb_python_is_of_library(struct prb_python *py, struct prb_mem *mem,
-					   uint64_t function, bool *ret)
+/* True if @p function is of a module of the standard library that has locks of its own. */
+static struct prb_error *is_of_library(struct prb_python *py, struct prb_mem *mem,
+				       uint64_t function, bool *ret)
 {
 	prb_auto_str struct prb_str kind = {}, module = {};
 	uint64_t name;
@@ -124,7 +125,7 @@ static struct prb_error *code_of_leaving(struct prb_python *py, struct prb_mem *
 	bool of_library;
 
 	codes[0] = codes[1] = 0;
-	PRB_TRY(prb_python_is_of_library(py, mem, leave, &of_library));
+	PRB_TRY(is_of_library(py, mem, leave, &of_library));
 	if (of_library)
 		return NULL;
 	PRB_TRY(prb_mem_read_u64(mem, leave + (uint64_t)l->function_code, &codes[0]));
@@ -204,8 +205,9 @@ struct prb_error *prb_python_may_release(struct prb_python *py, struct prb_mem *
 				      ret);
 }
 
-struct prb_error *prb_python_condition_waited(struct prb_python *py, struct prb_mem *mem,
-					      const struct prb_py_frame *frame, uint64_t *ret)
+/* The lock that the frame has released because it is Condition.wait(); 0 if it is not. */
+static struct prb_error *condition_waited(struct prb_python *py, struct prb_mem *mem,
+					  const struct prb_py_frame *frame, uint64_t *ret)
 {
 	prb_auto_free char *module = NULL;
 	uint64_t self;
@@ -235,6 +237,55 @@ struct prb_error *prb_python_condition_waited(struct prb_python *py, struct prb_
 		       : prb_object_attribute(py, mem, *ret, "_semlock", ret);
 }
 
+struct prb_error *prb_python_lock_of(struct prb_python *py, struct prb_mem *mem, uint64_t object,
+				     uint64_t leave, uint64_t *ret)
+{
+	prb_auto_str struct prb_str type = {};
+	bool condition, of_library = false, none = false;
+
+	*ret = object;
+	PRB_TRY(prb_object_type_name(py, mem, object, &type));
+	condition = !strcmp(prb_str_text(&type), "Condition");
+	if (!condition && strcmp(prb_str_text(&type), "Lock") != 0 &&
+	    strcmp(prb_str_text(&type), "RLock") != 0)
+		return NULL;
+
+	/* Types in C have no function there, but a definition, which is no object. */
+	PRB_TRY(prb_error_tolerate(is_of_library(py, mem, leave, &of_library), &none));
+	if (none || !of_library)
+		return NULL;
+	if (condition)
+		PRB_TRY(prb_object_attribute(py, mem, object, "_lock", ret));
+
+	uint64_t shared; /* of multiprocessing */
+	PRB_TRY(prb_error_tolerate(prb_object_attribute(py, mem, *ret, "_semlock", &shared),
+				   &none));
+	if (!none)
+		*ret = shared;
+	return NULL;
+}
+
+struct prb_error *prb_python_note_released(struct prb_python *py, struct prb_mem *mem,
+					   const struct prb_py_frame *frame,
+					   struct prb_py_released *released)
+{
+	uint64_t lock = 0;
+	bool failed = false;
+
+	PRB_TRY(prb_error_tolerate(condition_waited(py, mem, frame, &lock), &failed));
+	if (!failed && lock && released->count < PRB_RELEASED_MAX)
+		released->locks[released->count++] = lock;
+	return NULL;
+}
+
+bool prb_python_is_released(const struct prb_py_released *released, uint64_t lock)
+{
+	for (unsigned i = 0; i < released->count; i++)
+		if (released->locks[i] == lock)
+			return true;
+	return false;
+}
+
 struct prb_error *prb_python_waits_in_condition(struct prb_python *py, struct prb_mem *mem,
 						const struct prb_py_frame *frame, uint64_t lock,
 						bool *ret)
@@ -242,7 +293,7 @@ struct prb_error *prb_python_waits_in_condition(struct prb_python *py, struct pr
 	uint64_t waited;
 
 	*ret = false;
-	PRB_TRY(prb_python_condition_waited(py, mem, frame, &waited));
+	PRB_TRY(condition_waited(py, mem, frame, &waited));
 	*ret = waited && waited == lock;
 	return NULL;
 }

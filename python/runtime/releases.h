@@ -20,14 +20,27 @@ struct prb_error *prb_python_may_release(struct prb_python *py, struct prb_mem *
 					 const struct prb_py_frame *frame, bool retakes,
 					 bool *ret) PRB_MUST_CHECK;
 
-/** True if @p function is of a module of the standard library that has locks of its own. */
-struct prb_error *prb_python_is_of_library(struct prb_python *py, struct prb_mem *mem,
-					   uint64_t function, bool *ret) PRB_MUST_CHECK;
+/**
+ * What @p object, entered by a `with` statement that leaves it by @p leave, locks: a condition is
+ * entered by its lock, one of multiprocessing by its SemLock, anything else is its own.
+ */
+struct prb_error *prb_python_lock_of(struct prb_python *py, struct prb_mem *mem, uint64_t object,
+				     uint64_t leave, uint64_t *ret) PRB_MUST_CHECK;
 
-/** The lock that the frame has released because it is Condition.wait(); 0 if it is not. */
-struct prb_error *prb_python_condition_waited(struct prb_python *py, struct prb_mem *mem,
-					      const struct prb_py_frame *frame,
-					      uint64_t *ret) PRB_MUST_CHECK;
+/** The locks that a stack has released because it waits for conditions of them. Starts as {}. */
+enum { PRB_RELEASED_MAX = 4 };
+struct prb_py_released {
+	uint64_t locks[PRB_RELEASED_MAX];
+	unsigned count;
+};
+
+/** Adds that of a frame, if it can be known; PRB_ERROR_NOMEM is the only error. */
+struct prb_error *prb_python_note_released(struct prb_python *py, struct prb_mem *mem,
+					   const struct prb_py_frame *frame,
+					   struct prb_py_released *released) PRB_MUST_CHECK;
+
+/** True if @p lock is among them. */
+bool prb_python_is_released(const struct prb_py_released *released, uint64_t lock);
 
 /** True if the frame is Condition.wait() of a condition of @p lock, which has released it. */
 struct prb_error *prb_python_waits_in_condition(struct prb_python *py, struct prb_mem *mem,
