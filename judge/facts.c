@@ -20,7 +20,8 @@ void prb_case_renew(struct prb_case *c)
 {
 	prb_str_deinit(&c->status);
 	prb_str_deinit(&c->groups);
-	c->status_read = c->groups_read = false;
+	prb_str_deinit(&c->mounts);
+	c->status_read = c->groups_read = c->mounts_read = false;
 }
 
 bool prb_case_is_here(const struct prb_case *c)
@@ -93,7 +94,12 @@ const struct prb_case_memory *prb_case_memory(struct prb_case *c)
 bool prb_case_group(struct prb_case *c, const char *controller, const char *two, const char *one,
 		    struct prb_str *ret)
 {
-	return prb_case_is_here(c) && prb_cgroup_own_file(groups(c), controller, two, one, ret);
+	if (!prb_case_is_here(c))
+		return false;
+	if (!c->mounts_read)
+		prb_cgroup_mounts(&c->mounts);
+	c->mounts_read = true;
+	return prb_cgroup_own_file(prb_str_text(&c->mounts), groups(c), controller, two, one, ret);
 }
 
 int64_t prb_group_number(const char *text, const char *name)

@@ -52,8 +52,8 @@ struct prb_case {
 	PRB_VEC(struct prb_case_sleeper) sleepers;
 
 	/* Internal to facts.c. */
-	struct prb_str status, groups;
-	bool status_read, groups_read;
+	struct prb_str status, groups, mounts;
+	bool status_read, groups_read, mounts_read;
 };
 
 void prb_case_deinit(struct prb_case *c);

@@ -27,8 +27,8 @@ struct prb_error *prb_python_may_release(struct prb_python *py, struct prb_mem *
 struct prb_error *prb_python_lock_of(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 				     uint64_t leave, uint64_t *ret) PRB_MUST_CHECK;
 
-/** The locks that a stack has released because it waits for conditions of them. Starts as {}. */
 enum { PRB_RELEASED_MAX = 4 };
+/** The locks that a stack has released because it waits for conditions of them. Starts as {}. */
 struct prb_py_released {
 	uint64_t locks[PRB_RELEASED_MAX];
 	unsigned count;

@@ -43,9 +43,10 @@ bool prb_cgroup_mounts(struct prb_str *ret);
 /**
  * Appends a file of the control group that a process with this text is in itself: @p two of version
  * 2, or @p one of the hierarchy of version 1 that has @p controller. False if there is none.
+ * @p mounts: as for prb_cgroup_file().
  */
-bool prb_cgroup_own_file(const char *text, const char *controller, const char *two, const char *one,
-			 struct prb_str *ret);
+bool prb_cgroup_own_file(const char *mounts, const char *text, const char *controller,
+			 const char *two, const char *one, struct prb_str *ret);
 
 /**
  * The memory limit that a process with this text is under, and what its control group uses of it,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "target/proc/cgroup.h"
 
@@ -52,7 +53,7 @@ static void mount_deinit(struct mount *mount)
 static bool has_word(const char *list, size_t length, const char *word, size_t word_length)
 {
 	for (const char *at = list, *end = list + length; at < end;) {
-		size_t part = strcspn(at, ", \n");
+		size_t part = PRB_MIN(strcspn(at, ", \n"), (size_t)(end - at));
 
 		if (part == word_length && !strncmp(at, word, part))
 			return true;
@@ -148,34 +149,16 @@ bool prb_cgroup_mounts(struct prb_str *ret)
 	return true;
 }
 
-static bool has_controller(const struct prb_cgroup *group, const char *name)
+bool prb_cgroup_own_file(const char *mounts, const char *text, const char *controller,
+			 const char *two, const char *one, struct prb_str *ret)
 {
-	const char *at = group->controllers, *end = at + group->controllers_length;
-
-	while (at < end) {
-		const char *comma = memchr(at, ',', (size_t)(end - at));
-		size_t length = (size_t)((comma ? comma : end) - at);
-
-		if (length == strlen(name) && !memcmp(at, name, length))
-			return true;
-		at += length + 1;
-	}
-	return false;
-}
-
-bool prb_cgroup_own_file(const char *text, const char *controller, const char *two, const char *one,
-			 struct prb_str *ret)
-{
-	prb_auto_str struct prb_str mounts = {};
 	struct prb_cgroup group;
 
-	if (!prb_cgroup_mounts(&mounts))
-		return false;
 	while (prb_cgroup_next(&text, &group)) {
-		if (group.hierarchy && !has_controller(&group, controller))
+		if (group.hierarchy && !has_word(group.controllers, group.controllers_length,
+						 controller, strlen(controller)))
 			continue;
-		if (prb_cgroup_file(prb_str_text(&mounts), &group, group.hierarchy ? one : two,
-				    ret))
+		if (prb_cgroup_file(mounts, &group, group.hierarchy ? one : two, ret))
 			return true;
 	}
 	return false;
