@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/cleanup.h"
 #include "judge/judge.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "judge/threads.h"
 
 /* build/judge/rules.inc is written by build-aux/gen-registry: an X() for each rule. */
@@ -49,7 +49,7 @@ struct prb_error *prb_finding_add(const struct prb_rule *rule, struct prb_findin
 	return NULL;
 }
 
-void prb_judge_want_idle(const struct prb_dump *dump, unsigned offered, bool *wanted)
+static void want_idle(const struct prb_dump *dump, unsigned offered, bool *wanted)
 {
 	for (size_t i = 0; i < dump->threads.count; i++) {
 		const struct prb_dump_thread *thread = &dump->threads.items[i];
@@ -59,4 +59,22 @@ void prb_judge_want_idle(const struct prb_dump *dump, unsigned offered, bool *wa
 			    ((offered & PRB_RULE_PROC) && prb_thread_waits_inside(thread)) ||
 			    prb_thread_is(thread, "uninterruptible");
 	}
+}
+
+struct prb_error *prb_judge_note_idle(struct prb_idle *idle, struct prb_target *t,
+				      struct prb_dump *dump, unsigned offered)
+{
+	prb_auto_free bool *wanted = calloc(dump->threads.count + 1, sizeof(*wanted));
+
+	if (!wanted)
+		return prb_error_nomem();
+	want_idle(dump, offered, wanted);
+	return prb_idle_note(idle, t, dump, wanted);
+}
+
+double prb_judge_read_seconds(const struct prb_target *t, double began)
+{
+	if (t->live && t->moves)
+		return prb_clock_seconds() - began;
+	return t->replayed ? -1 : 0; /* a snapshot does not say how long it took */
 }

@@ -12,6 +12,7 @@
 #define PRB_JUDGE_JUDGE_H
 
 #include "base/error.h"
+#include "dump/idle.h"
 #include "dump/model/dump.h"
 #include "judge/finding.h"
 #include "target/target.h"
@@ -82,10 +83,11 @@ struct prb_error *prb_judge(struct prb_case *c, unsigned offered,
 struct prb_error *prb_finding_add(const struct prb_rule *rule, struct prb_findings *findings,
 				  struct prb_finding **ret) PRB_MUST_CHECK;
 
-/**
- * The threads of @p dump whose idle times the rules with these needs ask for: true in @p wanted,
- * one for each thread.
- */
-void prb_judge_want_idle(const struct prb_dump *dump, unsigned offered, bool *wanted);
+/** As prb_idle_note(), for the threads whose idle times the rules with these needs ask for. */
+struct prb_error *prb_judge_note_idle(struct prb_idle *idle, struct prb_target *t,
+				      struct prb_dump *dump, unsigned offered) PRB_MUST_CHECK;
+
+/** `read_seconds` of a case whose reading began at @p began (prb_clock_seconds()) and is over. */
+double prb_judge_read_seconds(const struct prb_target *t, double began);
 
 #endif

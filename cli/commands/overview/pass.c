@@ -409,39 +409,28 @@ static struct prb_error *collect_rows(struct prb_overview *o)
 	return NULL;
 }
 
-/** How long threads have slept: those that are shown, and those that the rules ask about. */
-static struct prb_error *note_idle(struct prb_overview_row *row, struct prb_idle *idle)
-{
-	prb_auto_free bool *wanted = calloc(row->dump->threads.count + 1, sizeof(*wanted));
-
-	if (!wanted)
-		return prb_error_nomem();
-	prb_judge_want_idle(row->dump, PRB_OVERVIEW_OFFERS, wanted);
-	return prb_idle_note(idle, row->target, row->dump, wanted);
-}
-
-/** From when its reading began; the idle times are those of now. */
-static void note_seconds(struct prb_overview_row *row)
-{
-	const struct prb_target *t = row->target;
-	double passed = prb_clock_seconds() - row->judged.read_seconds;
-
-	row->judged.read_seconds = t->live && t->moves ? passed : t->replayed ? -1 : 0;
-}
-
+/** How long threads have slept, and their reading took. */
 static struct prb_error *note_times(struct prb_overview *o)
 {
 	struct prb_idle *idle;
 	struct prb_error *err = NULL;
 
 	PRB_TRY(prb_idle_create(&idle));
-	for (size_t i = 0; i < o->rows.count && !err; i++)
-		if (o->rows.items[i]->dump && o->rows.items[i]->is_new)
-			err = note_idle(o->rows.items[i], idle);
+	for (size_t i = 0; i < o->rows.count && !err; i++) {
+		struct prb_overview_row *row = o->rows.items[i];
+
+		if (row->dump && row->is_new)
+			err = prb_judge_note_idle(idle, row->target, row->dump,
+						  PRB_OVERVIEW_OFFERS);
+	}
 	prb_idle_finish(idle);
-	for (size_t i = 0; i < o->rows.count; i++)
-		if (o->rows.items[i]->dump && o->rows.items[i]->is_new)
-			note_seconds(o->rows.items[i]);
+	for (size_t i = 0; i < o->rows.count; i++) {
+		struct prb_overview_row *row = o->rows.items[i];
+
+		if (row->dump && row->is_new)
+			row->judged.read_seconds =
+				prb_judge_read_seconds(row->target, row->judged.read_seconds);
+	}
 	return err;
 }
 

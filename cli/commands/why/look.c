@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "cli/commands/why/why.h"
 #include "command/descriptors.h"
-#include "dump/idle.h"
 #include "judge/threads.h"
 #include "target/spec/target_spec.h"
 
@@ -124,35 +123,12 @@ static struct prb_error *add_all(struct prb_why *why)
 
 static struct prb_error *read_threads(struct prb_why_one *one)
 {
-	const struct prb_dump_options options = {
-		.no_modules = false, .no_values = true, .no_command = true};
+	const struct prb_dump_options options = {.no_values = true, .no_command = true};
 
 	if (!one->target)
 		PRB_TRY(prb_target_open_process(one->process.pid, &one->target));
 	PRB_TRY(prb_target_check_memory(one->target));
 	return prb_dump_create(one->target, &options, &one->dump);
-}
-
-static struct prb_error *note_idle(struct prb_why_one *one, struct prb_idle *idle)
-{
-	prb_auto_free bool *wanted = calloc(one->dump->threads.count + 1, sizeof(*wanted));
-
-	if (!wanted)
-		return prb_error_nomem();
-	prb_judge_want_idle(one->dump, OFFERED, wanted);
-	return note_error(one, prb_idle_note(idle, one->target, one->dump, wanted));
-}
-
-/** Since the reading of its threads began: the idle times are those of now. */
-static double seconds_of(const struct prb_why_one *one)
-{
-	const struct prb_target *t = one->target;
-
-	if (!t || !one->dump)
-		return 0;
-	if (t->live && t->moves)
-		return prb_clock_seconds() - one->judged.read_seconds;
-	return t->replayed ? -1 : 0; /* a snapshot does not say how long it took */
 }
 
 static struct prb_error *read_some(struct prb_why_one **list, size_t count)
@@ -167,11 +143,15 @@ static struct prb_error *read_some(struct prb_why_one **list, size_t count)
 		list[i]->judged.read_seconds = prb_clock_seconds();
 		err = note_error(list[i], read_threads(list[i]));
 		if (!err && list[i]->dump)
-			err = note_idle(list[i], idle);
+			err = note_error(list[i], prb_judge_note_idle(idle, list[i]->target,
+								      list[i]->dump, OFFERED));
 	}
 	prb_idle_finish(idle);
 	for (size_t i = 0; i < count && !err; i++)
-		list[i]->judged.read_seconds = seconds_of(list[i]);
+		list[i]->judged.read_seconds =
+			list[i]->dump ? prb_judge_read_seconds(list[i]->target,
+							       list[i]->judged.read_seconds)
+				      : 0;
 	return err;
 }
 
