@@ -11,7 +11,7 @@
 
 enum {
 	FEW = 2,	   /* variables that a title's text may look like; a program has more */
-	LONGEST = 1 << 19, /* a variable of the 128 KiB that execve() allows, all of it escaped */
+	LONGEST = 1 << 19, /* bytes of a variable: four times what execve() allows */
 };
 
 /** True if the text begins as a variable does: "NAME=". */
@@ -41,44 +41,27 @@ bool prb_environment_is_blank(const struct prb_str *environment)
 	return environment->length && count < FEW;
 }
 
-static char escaped(const char **text)
-{
-	static const char letters[] = "nrt", means[] = "\n\r\t";
-	const char c = *(*text)++;
-	const char *letter = c ? strchr(letters, c) : NULL;
-
-	if (letter)
-		return means[letter - letters];
-	if (c == 'x' && isxdigit((unsigned char)(*text)[0]) &&
-	    isxdigit((unsigned char)(*text)[1])) {
-		const char digits[] = {(*text)[0], (*text)[1], 0};
-
-		*text += 2;
-		return (char)strtoul(digits, NULL, 16);
-	}
-	return c;
-}
-
-/** Appends the bytes of an object; false if it is of another class, or cannot be read. */
+/** Appends the bytes of an object; false if it is of another class, too long, or unreadable. */
 static bool put_bytes(const struct prb_inside *inside, uint64_t object, struct prb_str *out)
 {
-	const struct prb_repr_options options = {.max_text = LONGEST, .max_total = LONGEST};
-	prb_auto_str struct prb_str text = {};
+	const struct prb_layout *l = &inside->py->layout;
+	prb_auto_str struct prb_str type = {};
+	uint64_t length;
+
 	prb_auto_error struct prb_error *err =
-		prb_object_repr(inside->py, inside->mem, object, &options, &text);
-	const char *at = prb_str_text(&text);
-
-	if (err || text.failed || text.length < 3 || at[0] != 'b' || !strchr("'\"", at[1]) ||
-	    at[text.length - 1] != at[1])
+		prb_object_type_name(inside->py, inside->mem, object, &type);
+	if (!err && strcmp(prb_str_text(&type), "bytes") != 0)
 		return false;
-	const char *end = at + text.length - 1;
-
-	for (at += 2; at < end;) {
-		char c = *at++;
-
-		prb_str_putc(out, c == '\\' ? escaped(&at) : c);
-	}
-	return true;
+	if (!err)
+		err = prb_mem_read_u64(inside->mem, object + (uint64_t)l->var_size, &length);
+	if (err || length > LONGEST)
+		return false;
+	prb_auto_free char *bytes = malloc(length + 1);
+	if (bytes)
+		err = prb_mem_read(inside->mem, object + (uint64_t)l->bytes_data, bytes, length);
+	if (bytes && !err)
+		prb_str_append(out, bytes, length);
+	return bytes && !err;
 }
 
 struct reading {
