@@ -142,7 +142,7 @@ void prb_agent_limit(struct prb_agent *agent, double seconds)
 
 double prb_agent_patience(const struct prb_agent *agent)
 {
-	/* Of one that is silent, or never sends a whole frame, nothing more is expected. */
+	/* An agent that never sends a whole frame gets no grace. */
 	return agent->until < 0 ? -1
 				: prb_agent_left(agent->until + (agent->heard ? GRACE_SECONDS : 0));
 }

@@ -72,7 +72,7 @@ static struct inside *find_only(struct prb_lock_owners *o, uint64_t lock, unsign
 	return *count == 1 && !o->full ? only : NULL;
 }
 
-/* True if the thread slept while all was read that is told of it. */
+/* True if the thread has slept since its stack was read. */
 static bool still_sleeps(struct prb_lock_owners *o, const struct prb_reader_thread *thread)
 {
 	return !o->reader->target->moves ||
@@ -265,7 +265,7 @@ static struct prb_error *put_thread(struct prb_lock_owners *o, const struct insi
 	return NULL;
 }
 
-/* The one that holds it, or else all that may. */
+/* Appends the holder, or, if none is certain, the threads that may hold the lock. */
 static struct prb_error *put_holders(struct prb_lock_owners *o, uint64_t lock,
 				     const struct inside *holder, const char *before,
 				     struct prb_str *s)

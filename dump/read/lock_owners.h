@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Who holds a lock that does not record its owner: the thread with a frame inside of a `with`
- * statement of it. Internal to dump/.
+ * @file Finds the holder of a lock that records no owner: the thread with a frame inside a `with`
+ * statement of that lock. Internal to dump/.
  *
- * A holder is named only if that is the one way in which the lock can be held as it is seen.
+ * A holder is named only if nothing else can explain what was read.
  */
 #ifndef PRB_DUMP_READ_LOCK_OWNERS_H
 #define PRB_DUMP_READ_LOCK_OWNERS_H

@@ -292,7 +292,7 @@ static bool takes_lock(const struct prb_dump_frame *call)
 				 !strcmp(name_of(call), "__enter__"));
 }
 
-/* A wait inside of the library is told by the call; of a semaphore also who is inside of it. */
+/* Describes a wait inside the library by its call; for a semaphore, also names who is inside. */
 static struct prb_error *explain_call(struct locks *locks, const struct prb_reader_thread *thread,
 				      const struct prb_dump_frame *call, char **ret)
 {

@@ -5,7 +5,7 @@
 #include "judge/threads.h"
 
 enum { MANY = 2, MOST_LINES = 8 };
-/* A wait that is shorter than MOVING says nothing; a single one that is longer than LONG does. */
+/* A wait shorter than MOVING proves nothing. A single wait counts from LONG on. */
 static const double MOVING = 1, LONG = 10;
 
 static bool has_deadlock(const struct prb_findings *findings)

@@ -41,7 +41,7 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	struct prb_finding *f;
 	struct prb_str *line;
 
-	/* The counters grow for ever: only what they do now says something. */
+	/* The counters never fall: only their growth between two readings counts. */
 	if (c->patience <= 0 || !read_periods(c, &before))
 		return NULL;
 	nanosleep(&(struct timespec){.tv_nsec = (long)(c->patience * 1e9)}, NULL);

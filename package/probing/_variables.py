@@ -201,7 +201,7 @@ def called(code):
 
 
 def class_in(name):
-    """The class in a qualified name that its last part stands in; "": none."""
+    """The class that the last part of a qualified name is defined in; "": none."""
     parts = name.split(".")
     for at in reversed(range(len(parts) - 1)):
         if "<locals>" not in parts[at:at + 2]:

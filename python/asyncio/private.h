@@ -112,7 +112,7 @@ struct prb_error *prb_asyncio_task_describe_wait(struct prb_asyncio_reader *t,
 						 struct prb_asyncio_task *task) PRB_MUST_CHECK;
 
 /* holders.c */
-/** Adds to what tasks wait for who holds the locks. */
+/** Where a task waits for a lock, adds which task holds it. */
 struct prb_error *prb_asyncio_tell_holders(struct prb_asyncio_reader *t) PRB_MUST_CHECK;
 
 /** True, and *err ended and NULL, if it is about data that makes no sense: noted in @p text. */

@@ -21,7 +21,7 @@ static const char *const modules_with_own_locks[] = {
 
 /* Names in code */
 
-/* True if a tuple of names has one that is @p wanted. */
+/* True if @p wanted accepts one of the names in a tuple. */
 static struct prb_error *names_of_tuple(struct prb_python *py, struct prb_mem *mem, uint64_t tuple,
 					bool (*wanted)(const char *name), bool *ret)
 {

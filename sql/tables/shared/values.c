@@ -283,7 +283,7 @@ static struct prb_error *customise(struct prb_value_parts *parts, struct prb_val
 	return prb_custom_expand(custom, &part->value_text);
 }
 
-/** A value in C is given as text: all digits, of one that is an int. */
+/** A value in C is given as text; that of an int has digits only. */
 static void put_number_text(struct prb_scan *scan, unsigned column, const char *text)
 {
 	char *end;
