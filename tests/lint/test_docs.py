@@ -309,6 +309,7 @@ SAME = [
     (r"(?<![\w.])\d+\.\d+(?![\w.])", "NUMBER"),
     (r"(?<=127\.0\.0\.1:)\d+", "PORT"),
     (r"\(C frame \d+, ", "(C frame N, "),
+    (re.escape(str(ROOT)) + "/docs/", "docs/"),
     (r"\S*/(?=demo_steps\.py)", "docs/"),
     (r"(?<!demo)(?<!demo_steps)\.py:\d+", ".py:LINE"),
     (r"(?<![\w.:])\d{2,}(?![\w.])", "NUMBER"),
