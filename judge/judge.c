@@ -56,7 +56,8 @@ static void want_idle(const struct prb_dump *dump, unsigned offered, bool *wante
 
 		wanted[i] = thread->tid == dump->main_tid || prb_thread_holds_gil(thread) ||
 			    prb_thread_waits_for_held_lock(thread) ||
-			    ((offered & PRB_RULE_PROC) && prb_thread_waits_inside(thread)) ||
+			    ((offered & PRB_RULE_PROC) && (prb_thread_waits_inside(thread) ||
+							   prb_thread_waits_outside(thread))) ||
 			    prb_thread_is(thread, "uninterruptible");
 	}
 }

@@ -42,28 +42,30 @@ bool prb_thread_waits_inside(const struct prb_dump_thread *thread)
 	return in_futex(thread) && !prb_thread_waits_for_gil(thread);
 }
 
+bool prb_thread_waits_outside(const struct prb_dump_thread *thread)
+{
+	return thread->enders.kind && thread->enders.endless && thread->enders.count &&
+	       !in_futex(thread);
+}
+
 bool prb_thread_waits_for_held_lock(const struct prb_dump_thread *thread)
 {
 	return thread->waits_for && strstr(thread->waits_for, HELD);
 }
 
+static bool waits_for_lock(const struct prb_dump_thread *thread)
+{
+	return thread->enders.kind && !strcmp(thread->enders.kind, "lock");
+}
+
 pid_t prb_thread_owner(const struct prb_dump_thread *thread)
 {
-	/* Other waits may show a path, which may hold any words. */
-	const char *found = in_futex(thread) ? strstr(thread->waits_for, HELD) : NULL;
-
-	return found ? (pid_t)strtol(found + strlen(HELD), NULL, 10) : 0;
+	return waits_for_lock(thread) ? thread->enders.tid : 0;
 }
 
 bool prb_thread_owner_alone(const struct prb_dump_thread *thread)
 {
-	static const char *const kinds[] = {"futex: waiting for an RLock held by ",
-					    "futex: a lock held by "};
-
-	for (size_t i = 0; thread->waits_for && i < PRB_ARRAY_SIZE(kinds); i++)
-		if (!strncmp(thread->waits_for, kinds[i], strlen(kinds[i])))
-			return true;
-	return false;
+	return waits_for_lock(thread) && thread->enders.alone;
 }
 
 const struct prb_dump_thread *prb_case_thread(const struct prb_case *c, pid_t tid)

@@ -21,6 +21,9 @@ bool prb_thread_waits_for_gil(const struct prb_dump_thread *thread);
 /** True if the thread waits for another thread of its process: a futex, but not for the GIL. */
 bool prb_thread_waits_inside(const struct prb_dump_thread *thread);
 
+/** True if a process can end the thread's wait, which has no limit of time: a pipe, a child, … */
+bool prb_thread_waits_outside(const struct prb_dump_thread *thread);
+
 /** True if the thread waits for a lock whose holder is named; also a lock on a file. */
 bool prb_thread_waits_for_held_lock(const struct prb_dump_thread *thread);
 

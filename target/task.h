@@ -43,6 +43,21 @@ struct prb_error *prb_task_oldest_other(struct prb_target *t, pid_t *ret) PRB_MU
 /** "recvfrom", or NULL if the number is unknown on that machine. */
 const char *prb_syscall_name(uint16_t machine, long number);
 
+enum { PRB_MOST_ENDERS = 8 };
+
+/** Who can end a wait. */
+struct prb_enders {
+	const char *kind; /**< "lock", "thread", "child", "process", "pipe", "socket",
+			       "file lock"; static; NULL: not known who */
+	pid_t tid;	  /**< thread of the own process that holds the lock, or is to end; or 0 */
+	bool alone;	  /**< nobody but that thread */
+	pid_t pids[PRB_MOST_ENDERS]; /**< processes, any of whose threads can; the own one, too */
+	unsigned count;
+	bool all;     /**< no process beside these, of those that we may read */
+	bool certain; /**< and all processes could be read */
+	bool endless; /**< the wait has no limit of time */
+};
+
 /** The object that a sleeping thread waits for. */
 struct prb_wait {
 	const char *call; /**< system call's name, static, or NULL */
@@ -55,6 +70,7 @@ struct prb_wait {
 			   it is the time left. */
 	double left;	/**< seconds until the absolute time at which the wait ends; < 0 if it has
 			   none. Already in `what`. */
+	struct prb_enders enders;
 };
 
 /**
@@ -67,6 +83,12 @@ struct prb_wait_context;
 struct prb_error *prb_wait_context_create(struct prb_target *t,
 					  struct prb_wait_context **ret) PRB_MUST_CHECK;
 void prb_wait_context_destroy(struct prb_wait_context *context);
+
+/**
+ * From now on, all processes that can end a wait are looked for, and the peers of TCP connections:
+ * some 20 µs for each process of the machine. Otherwise relatives alone are searched first.
+ */
+void prb_wait_context_search_all(struct prb_wait_context *context);
 
 /**
  * Describes what @p task waits for: from its system call and arguments, the descriptor's link,

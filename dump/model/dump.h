@@ -19,6 +19,7 @@
 #include "python/python.h"
 #include "python/repr/core/repr.h"
 #include "target/target.h"
+#include "target/task.h"
 
 enum prb_dump_mode {
 	PRB_DUMP_DEFAULT,     /**< stop only running threads */
@@ -32,6 +33,7 @@ struct prb_dump_options {
 	bool native_all; /**< with `native`: the interpreter's own C frames too (own_frames.h) */
 	bool source_innermost; /**< source of the innermost Python frame of each thread only */
 	bool main_only;	       /**< only the main thread */
+	bool all_enders;       /**< look for all processes that can end the waits */
 	bool no_waits;	       /**< do not read what threads wait for, including the GIL */
 	bool no_modules;       /**< no modules of Python frames: saves requests to remote targets */
 	bool no_values;	       /**< of variables, only addresses, classes and numbers */
@@ -95,6 +97,7 @@ struct prb_dump_thread {
 				  "zombie", "threadless", "unknown"; static */
 	double idle_seconds; /**< how long it has slept; < 0 if unknown, or not read: dump/idle.h */
 	char *waits_for; /**< "recvfrom: socket 7 → 10.0.0.3:29500"; NULL if it waits for nothing */
+	struct prb_enders enders; /**< who can end that wait; of a live process of this machine */
 	char *in_c; /**< the C library function that it runs, or the library's name; else NULL */
 	const char *gil;   /**< "holds", "waits", or NULL; static */
 	bool gc;	   /**< collecting garbage */

@@ -26,6 +26,7 @@ static struct prb_error *set_wait(struct prb_reader *r, struct prb_reader_thread
 	struct prb_dump_thread *out = prb_reader_out(r, thread);
 
 	thread->futex = wait->futex;
+	out->enders = wait->enders;
 	free(out->waits_for);
 	out->waits_for = NULL;
 	if (!wait->call && !wait->what)

@@ -293,7 +293,7 @@ static struct prb_error *put_holders(struct prb_lock_owners *o, uint64_t lock,
 
 struct prb_error *prb_lock_owners_put(struct prb_lock_owners *owners,
 				      const struct prb_reader_thread *thread, uint64_t lock,
-				      struct prb_str *s)
+				      pid_t *owner, struct prb_str *s)
 {
 	unsigned count;
 	struct inside *only = find_only(owners, lock, &count);
@@ -303,6 +303,7 @@ struct prb_error *prb_lock_owners_put(struct prb_lock_owners *owners,
 		PRB_TRY(holds_for_sure(owners, only, &sure));
 	if (sure)
 		PRB_TRY(still_waits(owners, thread, lock, &sure));
+	*owner = sure ? only->thread->task->tid : 0;
 	return put_holders(owners, lock, sure ? only : NULL, ", holder unknown; possible: ", s);
 }
 

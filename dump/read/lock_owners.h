@@ -22,11 +22,11 @@ void prb_lock_owners_destroy(struct prb_lock_owners *owners);
 
 /**
  * Appends " held by 4251 loader-2, in transfer bank.py:31", or who may hold it, or nothing.
- * @p thread waits for it.
+ * @p thread waits for it. *owner is the holder's number, or 0.
  */
 struct prb_error *prb_lock_owners_put(struct prb_lock_owners *owners,
 				      const struct prb_reader_thread *thread, uint64_t lock,
-				      struct prb_str *s) PRB_MUST_CHECK;
+				      pid_t *owner, struct prb_str *s) PRB_MUST_CHECK;
 
 /**
  * Appends what @p thread waits for if that is a semaphore of `threading` and others are inside of

@@ -119,6 +119,8 @@ struct locks {
 	struct prb_reader *reader;
 	struct prb_view *view;
 	struct prb_lock_owners *owners; /* NULL until a thread waits for a lock */
+	pid_t owner;			/* of the lock that is explained; 0: not known */
+	bool alone;			/* nobody else can release it */
 };
 
 static struct prb_error *find_insiders(struct locks *locks)
@@ -135,11 +137,12 @@ static struct prb_error *describe_plain(struct locks *locks, const struct prb_re
 
 	if (lock->held) {
 		PRB_TRY(find_insiders(locks));
-		PRB_TRY(prb_lock_owners_put(locks->owners, thread, lock->address, &holder));
+		PRB_TRY(prb_lock_owners_put(locks->owners, thread, lock->address, &locks->owner,
+					    &holder));
 	}
 	if (holder.failed)
 		return prb_error_nomem();
-	if (!strncmp(prb_str_text(&holder), " held by ", 9))
+	if (locks->owner)
 		prb_str_puts(s, "futex: waiting for a Lock");
 	else
 		prb_str_printf(s, "futex: waiting for a lock at %#llx",
@@ -205,6 +208,8 @@ static struct prb_error *describe_rlock(struct locks *locks, const struct prb_re
 				    : "");
 		return NULL;
 	}
+	locks->owner = owner;
+	locks->alone = true;
 	prb_str_printf(s, "futex: waiting for an RLock held by %d%s%s", owner, name ? " " : "",
 		       name ? name : "");
 	PRB_TRY(find_insiders(locks));
@@ -221,7 +226,7 @@ static struct prb_error *describe_shared(struct locks *locks,
 {
 	prb_auto_str struct prb_str s = {}, holder = {}, plain = {};
 	prb_auto_free char *name = NULL;
-	pid_t owner = 0;
+	pid_t owner = 0, inside = 0;
 
 	if (!lock->held || !lock->owner)
 		return NULL;
@@ -234,11 +239,13 @@ static struct prb_error *describe_shared(struct locks *locks,
 		prb_str_printf(&s, "futex: waiting for an RLock%s", prb_str_text(&holder));
 		PRB_TRY(prb_lock_owners_put_place(locks->owners, lock->address, lock->owner, &s));
 	} else {
-		PRB_TRY(prb_lock_owners_put(locks->owners, thread, lock->address, &plain));
-		if (strncmp(prb_str_text(&plain), prb_str_text(&holder), holder.length) != 0)
+		PRB_TRY(prb_lock_owners_put(locks->owners, thread, lock->address, &inside, &plain));
+		if (inside != owner)
 			return NULL;
 		prb_str_printf(&s, "futex: waiting for a Lock%s", prb_str_text(&plain));
 	}
+	locks->owner = owner;
+	locks->alone = lock->recursive;
 	*ret = prb_str_take(&s);
 	return *ret ? NULL : prb_error_nomem();
 }
@@ -331,10 +338,34 @@ static struct prb_error *explain_lock(struct locks *locks, const struct prb_read
 	return lock.type ? describe_lock(locks, thread, &lock, ret) : NULL;
 }
 
+/* The kernel knows a word in memory; Python knows who is to write it. */
+static void note_enders(struct locks *locks, struct prb_dump_thread *out)
+{
+	struct prb_enders *enders = &out->enders;
+
+	if (out->gil && !strcmp(out->gil, "waits"))
+		*enders = (struct prb_enders){};
+	if (!locks->owner)
+		return;
+	*enders = (struct prb_enders){
+		.kind = "lock",
+		.tid = locks->owner,
+		.alone = locks->alone,
+		.pids = {locks->reader->target->pid},
+		.count = 1,
+		.all = true,
+		.certain = true,
+		.endless = enders->endless,
+	};
+}
+
 static struct prb_error *explain(struct locks *locks, struct prb_reader_thread *thread)
 {
 	struct prb_dump_thread *out = prb_reader_out(locks->reader, thread);
 	char *text = NULL;
+
+	locks->owner = 0;
+	locks->alone = false;
 
 	if (!may_have_lock(locks->reader, thread))
 		return NULL;
@@ -349,6 +380,7 @@ static struct prb_error *explain(struct locks *locks, struct prb_reader_thread *
 		return prb_error_nomem();
 	free(out->waits_for);
 	out->waits_for = text;
+	note_enders(locks, out);
 	return NULL;
 }
 

@@ -75,8 +75,11 @@ static void add_all_children(struct prb_wait_context *c, struct children *childr
 	}
 }
 
-static void put_child(pid_t pid, struct prb_str *s)
+static void put_child(struct prb_wait_context *c, pid_t pid, struct prb_str *s)
 {
+	prb_enders_object(c, "child");
+	prb_enders_add(c, pid);
+	prb_enders_all(c, true);
 	prb_str_puts(s, "child ");
 	prb_describe_process(pid, s);
 }
@@ -104,7 +107,7 @@ static void put_child_called(struct prb_wait_context *c, pid_t inner, struct prb
 	else
 		add_all_children(c, &children, s);
 	if (children.called)
-		put_child(children.called, s);
+		put_child(c, children.called, s);
 	else
 		prb_str_printf(s, "child %d", inner);
 }
@@ -123,7 +126,7 @@ void prb_describe_child(struct prb_wait_context *c, pid_t pid, struct prb_str *s
 	}
 	add_all_children(c, &children, s);
 	if (children.count == 1 && !children.more)
-		put_child(children.first, s);
+		put_child(c, children.first, s);
 	else if (children.count && !children.more)
 		prb_str_printf(s, "any of %u children", children.count);
 	else
@@ -136,7 +139,7 @@ void prb_describe_newest_child(struct prb_wait_context *c, pid_t tid, struct prb
 
 	add_children(c, tid, &children, s);
 	if (children.last)
-		put_child(children.last, s);
+		put_child(c, children.last, s);
 	else
 		prb_str_puts(s, "its child");
 }

@@ -198,8 +198,23 @@ static void put_pidfd(struct prb_wait_context *c, int fd, struct prb_str *s)
 	prb_str_printf(s, "pidfd %d", fd);
 	if (!pid || atoi(pid) <= 0)
 		return;
+	prb_enders_add(c, atoi(pid));
+	prb_enders_all(c, true);
 	prb_str_puts(s, " of process ");
 	prb_describe_process(atoi(pid), s);
+}
+
+static bool is_pidfd(const char *link)
+{
+	return prb_link_inode(link, "pidfd") || !strcmp(link, "anon_inode:[pidfd]");
+}
+
+static const char *kind_of(const char *link)
+{
+	return prb_link_inode(link, "socket") ? "socket"
+	       : prb_link_inode(link, "pipe") ? "pipe"
+	       : is_pidfd(link)		      ? "process"
+					      : NULL;
 }
 
 void prb_describe_fd(struct prb_wait_context *c, int fd, enum prb_direction direction,
@@ -209,17 +224,19 @@ void prb_describe_fd(struct prb_wait_context *c, int fd, enum prb_direction dire
 	prb_auto_str struct prb_str text = {};
 
 	if (!prb_wait_ok(s, prb_target_read_link(c->target, &text, "fd/%d", fd))) {
+		prb_enders_object(c, NULL);
 		prb_str_printf(s, "descriptor %d", fd);
 		return;
 	}
 
 	const char *link = prb_str_text(&text);
 	uint64_t inode = prb_link_inode(link, "socket");
+	prb_enders_object(c, kind_of(link));
 	if (inode)
 		prb_describe_socket(c, fd, inode, s);
 	else if (prb_link_inode(link, "pipe"))
 		put_pipe(c, fd, link, direction, s);
-	else if (prb_link_inode(link, "pidfd") || !strcmp(link, "anon_inode:[pidfd]"))
+	else if (is_pidfd(link))
 		put_pidfd(c, fd, s);
 	else if (!strncmp(link, anon, sizeof(anon) - 1))
 		put_anonymous(c, fd, link + sizeof(anon) - 1, s);

@@ -37,6 +37,8 @@ struct open_file {
 struct prb_fd_peers {
 	PRB_VEC(struct open_file) list; /* by hash, then pid */
 	bool family, all;		/* processes whose links are in the list */
+	bool cut;			/* time or room was up before all were read */
+	bool unreadable;		/* a process may not be read, or is not in /proc */
 };
 
 static uint64_t hash(const char *text, size_t length)
@@ -56,8 +58,10 @@ static bool scan_process(struct prb_fd_peers *h, int proc, pid_t pid)
 	snprintf(path, sizeof(path), "%d/fd", pid);
 
 	int fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0) {
+		h->unreadable = h->unreadable || errno != ENOENT;
 		return true;
+	}
 	prb_auto_closedir DIR *dir = fdopendir(fd);
 	if (!dir) {
 		/* fdopendir() calls stat on the folder, which is gone with the process. */
@@ -72,8 +76,10 @@ static bool scan_process(struct prb_fd_peers *h, int proc, pid_t pid)
 		ssize_t n = readlinkat(fd, entry->d_name, link, sizeof(link));
 		if (n <= 0 || n == sizeof(link))
 			continue;
-		if (h->list.count >= MAX_DESCRIPTORS)
+		if (h->list.count >= MAX_DESCRIPTORS) {
+			h->cut = true;
 			return true;
+		}
 		struct open_file *file = prb_vec_push(&h->list);
 		if (!file)
 			return false;
@@ -198,10 +204,14 @@ static bool scan(struct prb_fd_peers *h, struct candidates *candidates)
 	pid_t last = 0;
 
 	h->list.count = 0;
+	h->cut = false;
+	h->unreadable = !prb_pids_are_all();
 	sort(candidates);
 	prb_vec_each (candidate, &candidates->list) {
-		if (proc < 0 || prb_clock_thread_ns() > end)
+		if (proc < 0 || prb_clock_thread_ns() > end) {
+			h->cut = true;
 			break;
+		}
 		if (candidate->pid != last && !scan_process(h, proc, candidate->pid))
 			return false;
 		last = candidate->pid;
@@ -248,18 +258,19 @@ struct found {
 	bool itself;
 };
 
-static void search(const struct prb_fd_peers *h, pid_t target, const char *link,
+static void search(struct prb_wait_context *c, const struct prb_fd_peers *h, const char *link,
 		   enum prb_access access, struct found *found)
 {
 	uint64_t key = hash(link, strlen(link));
 	const struct open_file *file = first_with(h, key);
 	const struct open_file *end = file ? h->list.items + h->list.count : NULL;
-	pid_t last = 0;
+	pid_t last = 0, target = c->target->pid;
 
 	for (; file < end && file->link == key; file++) {
 		if (file->pid == last || !confirmed(file, link, access))
 			continue;
 		last = file->pid;
+		prb_enders_add(c, file->pid);
 		if (file->pid == target) {
 			found->itself = true;
 			continue;
@@ -283,7 +294,7 @@ static bool find_hinted(struct prb_wait_context *c, const char *link, enum prb_a
 		  add_children(&few, target, target) && scan(&h, &few);
 
 	if (ok)
-		search(&h, target, link, access, found);
+		search(c, &h, link, access, found);
 	prb_vec_free(&h.list);
 	return ok;
 }
@@ -298,23 +309,33 @@ static bool find(struct prb_wait_context *c, const char *link, enum prb_access a
 		c->holders = calloc(1, sizeof(*c->holders));
 
 	struct prb_fd_peers *h = c->holders;
-	if (!h || (hint && !find_hinted(c, link, access, hint, found)))
+	if (!h || (hint && !c->search_all && !find_hinted(c, link, access, hint, found)))
 		return false;
 	if (found->others || found->itself)
 		return true;
-	if (!h->family && !h->all) {
+	if (!c->search_all && !h->family && !h->all) {
 		h->family = true;
 		if (!add_family(c, &family) || !scan(h, &family))
 			return false;
 	}
-	search(h, target, link, access, found);
-	if (h->all || found->others || found->itself)
-		return true;
-	h->all = true;
-	if (!add_all(&all, target) || !scan(h, &all))
-		return false;
-	search(h, target, link, access, found);
+	if (!c->search_all || h->all)
+		search(c, h, link, access, found);
+	if (!h->all && !found->others && !found->itself) {
+		h->all = true;
+		if (!add_all(&all, target) || !scan(h, &all))
+			return false;
+		search(c, h, link, access, found);
+	}
+	if (h->all && !h->cut)
+		prb_enders_all(c, !h->unreadable);
 	return true;
+}
+
+void prb_note_holders(struct prb_wait_context *c, const char *link, enum prb_access access)
+{
+	struct found found = {};
+
+	find(c, link, access, 0, &found);
 }
 
 void prb_describe_holders(struct prb_wait_context *c, const char *link, enum prb_access access,

@@ -168,12 +168,17 @@ void prb_describe_futex(struct prb_wait_context *c, const struct prb_task *task,
 		ends = (pid_t)expected;
 	else if (command == FUTEX_WAIT_BITSET && shared && expected == JOINABLE)
 		ends = thread_of_state(c, wait->futex, s);
-	if (ends && ends != task->tid && find_thread(c, ends, &thread))
+	if (ends && ends != task->tid && (ends = find_thread(c, ends, &thread))) {
+		prb_enders_thread(c, "thread", ends, true);
 		prb_str_printf(s, "the end of thread %s", prb_str_text(&thread));
-	else if (wait->owner)
+	} else if (wait->owner) {
+		prb_enders_thread(c, "lock", wait->owner, true);
 		prb_str_printf(s, "a lock held by %s", prb_str_text(&thread));
-	else
+	} else {
+		if (!shared)
+			prb_enders_thread(c, "lock", 0, false);
 		prb_str_puts(s, inherits ? "a lock" : "a lock or condition");
+	}
 	s->failed |= thread.failed;
 }
 
@@ -203,33 +208,45 @@ static bool lock_key(struct prb_wait_context *c, int fd, char *key, size_t size,
 	return false;
 }
 
-/* The holder of a lock on the file, from /proc/locks; lines with an arrow are waiters. */
-static pid_t lock_holder(const char *key)
+/*
+ * A process without which the lock on the file does not become free, from /proc/locks; lines with
+ * an arrow are waiters. *only is set to false for a lock that its children may share.
+ */
+static pid_t lock_holder(const char *key, bool *only)
 {
 	prb_auto_fclose FILE *locks = fopen("/proc/locks", "re");
 	char line[256];
 
 	while (locks && fgets(line, sizeof(line), locks)) {
-		char file[64];
+		char file[64], kind[16];
 		int pid;
 
-		if (sscanf(line, "%*d: %*[A-Z] %*s %*s %d %63s", &pid, file) == 2 &&
-		    !strcmp(file, key) && pid > 0)
-			return pid;
+		if (sscanf(line, "%*d: %15[A-Z] %*s %*s %d %63s", kind, &pid, file) != 3 ||
+		    strcmp(file, key) != 0 || pid <= 0)
+			continue;
+		*only = !strcmp(kind, "POSIX");
+		return pid;
 	}
 	return 0;
 }
 
 void prb_describe_file_lock(struct prb_wait_context *c, int fd, struct prb_str *s)
 {
+	struct prb_enders *enders = prb_steal(&c->enders);
+	bool only = false;
 	char file[64];
 	pid_t pid;
 
 	prb_str_puts(s, "a lock on ");
 	prb_describe_fd(c, fd, PRB_EITHER_WAY, s);
+	c->enders = enders;
+	prb_enders_object(c, "file lock");
 	if (!lock_key(c, fd, file, sizeof(file), s))
 		return;
-	pid = lock_holder(file);
+	pid = lock_holder(file, &only);
+	prb_enders_add(c, pid);
+	if (pid && only)
+		prb_enders_all(c, true);
 	if (pid == c->target->pid) {
 		prb_str_puts(s, " held by itself");
 	} else if (pid) {

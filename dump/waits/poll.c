@@ -56,6 +56,8 @@ static bool add(struct watch *watch, int fd, enum prb_direction direction, struc
 
 static void put_watch(struct prb_wait_context *c, const struct watch *watch, struct prb_str *s)
 {
+	if (watch->list.count > DESCRIBED || watch->more)
+		prb_enders_object(c, NULL);
 	if (watch->list.count > 1)
 		prb_str_printf(s, "%s%zu descriptors: ", watch->more ? "over " : "",
 			       watch->list.count);

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/vec.h"
 #include "dump/waits/wait_private.h"
 
@@ -190,6 +191,54 @@ static bool find(const struct table *table, const struct loaded *loaded, uint64_
 		return false;
 	*ret = (struct prb_socket){.domain = table->domain, .type = table->type};
 	return table->parse(loaded->text.data + entry->line, table->domain, table->type, ret);
+}
+
+/* An IPv6 address may be one of IPv4, in other bytes and the same words. */
+static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	prb_auto_str struct prb_str x = {}, y = {};
+
+	prb_put_sockaddr(&x, a, sizeof(*a));
+	prb_put_sockaddr(&y, b, sizeof(*b));
+	return x.length && x.length == y.length && !memcmp(x.data, y.data, x.length);
+}
+
+static uint64_t other_end(const struct table *table, const struct loaded *loaded,
+			  const struct prb_socket *socket)
+{
+	const struct entry *entry;
+
+	prb_vec_each (entry, &loaded->entries) {
+		struct prb_socket found = {};
+
+		if (table->parse(loaded->text.data + entry->line, table->domain, table->type,
+				 &found) &&
+		    !found.listening && same_address(&found.local, &socket->peer) &&
+		    same_address(&found.peer, &socket->local))
+			return entry->inode;
+	}
+	return 0;
+}
+
+uint64_t prb_socket_other_end(struct prb_wait_context *c, const struct prb_socket *socket)
+{
+	enum { TCP_TABLES = 2 }; /* the first ones */
+	uint64_t inode = 0;
+
+	if (!socket->local_length || !socket->peer_length)
+		return 0;
+	if (!c->sockets)
+		c->sockets = calloc(1, sizeof(*c->sockets));
+	if (!c->sockets)
+		return 0;
+	for (size_t i = 0; i < TCP_TABLES && !inode; i++) {
+		struct loaded *loaded = &c->sockets->loaded[i];
+
+		if (!loaded->tried && !load(c, &tables[i], loaded))
+			return 0;
+		inode = other_end(&tables[i], loaded, socket);
+	}
+	return inode;
 }
 
 bool prb_socket_from_tables(struct prb_wait_context *c, uint64_t inode, struct prb_socket *ret)

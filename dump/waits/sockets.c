@@ -135,6 +135,14 @@ static int borrow(struct prb_wait_context *c, int fd, uint64_t inode)
 	return copy;
 }
 
+static bool has_limit(int fd, int option)
+{
+	struct timeval time = {};
+	socklen_t length = sizeof(time);
+
+	return !getsockopt(fd, SOL_SOCKET, option, &time, &length) && (time.tv_sec || time.tv_usec);
+}
+
 static bool ask_socket(struct prb_wait_context *c, int fd, uint64_t inode, struct prb_socket *ret)
 {
 	prb_auto_close int copy = borrow(c, fd, inode);
@@ -164,6 +172,7 @@ static bool ask_socket(struct prb_wait_context *c, int fd, uint64_t inode, struc
 	length = sizeof(peer);
 	if (ret->domain == AF_UNIX && !getsockopt(copy, SOL_SOCKET, SO_PEERCRED, &peer, &length))
 		ret->peer_pid = peer.pid;
+	ret->limited = has_limit(copy, SO_RCVTIMEO) || has_limit(copy, SO_SNDTIMEO);
 	return true;
 }
 
@@ -320,6 +329,25 @@ static void put_socket(struct prb_wait_context *c, int fd, const struct prb_sock
 	}
 }
 
+/* Threads of its own can end the wait, too, by shutdown(). */
+static void note_enders(struct prb_wait_context *c, const struct prb_socket *socket)
+{
+	uint64_t other = 0;
+	char link[40];
+
+	if (!c->enders)
+		return;
+	if (socket->limited)
+		prb_enders_limited(c);
+	if (!socket->listening && socket->protocol == IPPROTO_TCP && c->search_all)
+		other = prb_socket_other_end(c, socket);
+	if (other) {
+		snprintf(link, sizeof(link), "socket:[%llu]", (unsigned long long)other);
+		prb_note_holders(c, link, PRB_HAS_OPEN);
+	}
+	prb_enders_add(c, c->target->pid);
+}
+
 bool prb_socket_find(struct prb_wait_context *c, int fd, uint64_t inode, struct prb_socket *ret)
 {
 	return ask_socket(c, fd, inode, ret) || prb_socket_from_tables(c, inode, ret);
@@ -349,8 +377,10 @@ void prb_describe_socket(struct prb_wait_context *c, int fd, uint64_t inode, str
 {
 	struct prb_socket socket;
 
-	if (prb_socket_find(c, fd, inode, &socket))
-		put_socket(c, fd, &socket, inode, s);
-	else
+	if (!prb_socket_find(c, fd, inode, &socket)) {
 		prb_str_printf(s, "socket %d", fd);
+		return;
+	}
+	put_socket(c, fd, &socket, inode, s);
+	note_enders(c, &socket);
 }

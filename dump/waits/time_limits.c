@@ -27,6 +27,7 @@ bool prb_read_time(struct prb_wait_context *c, uint64_t address, enum prb_time_u
 void prb_put_limit(struct prb_wait *wait, double seconds, struct prb_str *s)
 {
 	wait->asked = seconds;
+	wait->enders.endless = false;
 	prb_str_puts(s, ", at most ");
 	prb_put_seconds(s, seconds);
 }
@@ -85,6 +86,8 @@ void prb_put_deadline(struct prb_wait_context *c, struct prb_wait *wait, int clo
 {
 	double end, now;
 
+	if (address)
+		prb_enders_limited(c);
 	if (!prb_read_time(c, address, PRB_TIMESPEC, &end, s) || !read_clock(c, clock, &now, s))
 		return;
 	wait->left = end > now ? end - now : 0;

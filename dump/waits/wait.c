@@ -90,6 +90,26 @@ static void put_kernel_function(struct prb_wait_context *c, pid_t tid, struct pr
 	prb_str_putc(s, ')');
 }
 
+static void begin_enders(struct prb_wait_context *c, struct prb_enders *enders)
+{
+	*enders = (struct prb_enders){.certain = true, .endless = true};
+	c->enders = enders;
+	c->objects = c->complete = 0;
+}
+
+/* What waits for nothing that is known has enders that are not known, and no limit either. */
+static void finish_enders(struct prb_wait_context *c)
+{
+	struct prb_enders *e = c->enders;
+
+	c->enders = NULL;
+	e->all = c->objects && c->objects == c->complete && e->count <= PRB_MOST_ENDERS;
+	e->certain = e->certain && e->all;
+	e->count = PRB_MIN(e->count, (unsigned)PRB_MOST_ENDERS);
+	if (!c->objects)
+		*e = (struct prb_enders){.endless = e->endless};
+}
+
 /* Describes the system call of the thread and returns its number. */
 static long describe(struct prb_wait_context *c, const struct prb_task *task, struct prb_wait *ret,
 		     struct prb_str *s)
@@ -147,6 +167,8 @@ static void recall(struct prb_wait_context *c, const char *key, long *number, st
 	*number = call;
 	ret->futex = futex;
 	ret->owner = owner;
+	if (owner)
+		ret->enders = (struct prb_enders){.kind = "lock", .tid = owner, .alone = true};
 	ret->asked = asked;
 	ret->left = left;
 	prb_str_puts(s, known.data + words + 1);
@@ -178,8 +200,11 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *c, struct prb_mem *
 		recall(c, key, &number, ret, &s);
 	else if (stopped)
 		describe_stop(c, task, &s);
-	else
+	else {
+		begin_enders(c, &ret->enders);
 		number = describe(c, task, ret, &s);
+		finish_enders(c);
+	}
 	ret->call = prb_syscall_name(c->target->machine, number);
 
 	if (s.failed)

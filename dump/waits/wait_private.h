@@ -31,11 +31,25 @@ struct prb_wait_context {
 	bool root_known;
 	bool time_known, same_time; /**< no time namespace: the target's clocks are ours */
 	char state;		    /**< of the described thread */
+	bool search_all;	    /**< see prb_wait_context_search_all() */
+	struct prb_enders *enders;  /**< of the wait that is described; NULL: nobody asks */
+	unsigned objects, complete; /**< what the wait is for; of how many all enders are known */
 	struct {
 		pid_t inner, tid;
 		struct prb_str words;
 	} named; /**< cache: the last thread looked up for a lock */
 };
+
+/* Who can end the described wait. It ends when any of its objects lets it. */
+
+/** Begins an object; what is not told of it is not known. */
+void prb_enders_object(struct prb_wait_context *c, const char *kind);
+/** Adds a process that can end the wait. */
+void prb_enders_add(struct prb_wait_context *c, pid_t pid);
+/** All that can are added; @p certain as in struct prb_enders. */
+void prb_enders_all(struct prb_wait_context *c, bool certain);
+/** The thread @p tid is to end it; @p alone as in struct prb_enders. */
+void prb_enders_thread(struct prb_wait_context *c, const char *kind, pid_t tid, bool alone);
 
 /** True if all went well; else frees the error, and notes in @p s if memory ran out. */
 bool prb_wait_ok(struct prb_str *s, struct prb_error *err);
@@ -68,6 +82,9 @@ void prb_describe_holders(struct prb_wait_context *c, const char *link, enum prb
 			  pid_t hint, struct prb_str *s);
 void prb_fd_peers_destroy(struct prb_fd_peers *holders);
 
+/** As above, without words: the processes are added to the enders alone. */
+void prb_note_holders(struct prb_wait_context *c, const char *link, enum prb_access access);
+
 /** Appends "4711 (cat)". */
 void prb_describe_process(pid_t pid, struct prb_str *s);
 
@@ -79,6 +96,7 @@ struct prb_socket {
 	struct sockaddr_storage local, peer;
 	socklen_t local_length, peer_length; /**< 0 if it has no such address */
 	pid_t peer_pid; /**< process that connected or listened; 0 if unknown */
+	bool limited;	/**< its calls end by themselves (SO_RCVTIMEO, SO_SNDTIMEO) */
 };
 
 /** Queries the socket itself, or the tables; false if neither has it. */
@@ -100,6 +118,11 @@ uint64_t prb_link_inode(const char *link, const char *kind);
 
 /** Finds the socket with this inode in the tables; false if it is in none. */
 bool prb_socket_from_tables(struct prb_wait_context *c, uint64_t inode, struct prb_socket *ret);
+/**
+ * The inode of the socket at the other end of a TCP connection, if it is in the same network
+ * namespace; else 0.
+ */
+uint64_t prb_socket_other_end(struct prb_wait_context *c, const struct prb_socket *socket);
 void prb_socket_tables_destroy(struct prb_socket_tables *tables);
 
 /** Appends the descriptors that poll, select and epoll watch. */
@@ -110,6 +133,9 @@ void prb_describe_epoll(struct prb_wait_context *c, int fd, struct prb_str *s);
 
 /** Appends the holder of the lock that flock or fcntl wants on @p fd: " held by 4711 (sh)". */
 void prb_describe_file_lock(struct prb_wait_context *c, int fd, struct prb_str *s);
+
+/** The wait ends by itself, after a time that may be unknown. */
+void prb_enders_limited(struct prb_wait_context *c);
 
 /** Appends the kind of a futex: "a lock held by 4250 (worker-1)", "the end of thread 4251", … */
 void prb_describe_futex(struct prb_wait_context *c, const struct prb_task *task,

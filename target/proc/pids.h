@@ -8,6 +8,7 @@
 #ifndef PRB_TARGET_PROC_PIDS_H
 #define PRB_TARGET_PROC_PIDS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -25,5 +26,8 @@ struct prb_error *prb_proc_check(void) PRB_MUST_CHECK;
 
 /** Appends the pids of all processes that /proc shows, in order. Checks it first. */
 struct prb_error *prb_pids_of_all(struct prb_pids *ret) PRB_MUST_CHECK;
+
+/** True if /proc shows all processes of the machine, and not only those of a container. */
+bool prb_pids_are_all(void);
 
 #endif

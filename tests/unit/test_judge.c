@@ -19,11 +19,22 @@ static struct prb_dump_thread threads[MOST];
 static struct prb_dump dump;
 static struct prb_findings findings;
 
-/** A thread that waits for @p waits_for and has slept for @p idle. */
+/** A thread that waits for @p waits_for, whose holder is a part of it, and has slept for @p idle.
+ */
 static void add(pid_t tid, const char *waits_for, double idle)
 {
+	bool lock = waits_for && !strncmp(waits_for, "futex: ", strlen("futex: "));
+	const char *held = lock ? strstr(waits_for, " held by ") : NULL;
+
 	threads[dump.threads.count++] = (struct prb_dump_thread){
-		.tid = tid, .state = "idle", .idle_seconds = idle, .waits_for = (char *)waits_for};
+		.tid = tid,
+		.state = "idle",
+		.idle_seconds = idle,
+		.waits_for = (char *)waits_for,
+		.enders = {.kind = lock ? "lock" : NULL,
+			   .tid = held ? atoi(held + strlen(" held by ")) : 0,
+			   .alone = held && !strstr(waits_for, "waiting for a Lock")},
+	};
 }
 
 /** Runs the rules of threads; the only finding, or NULL. */

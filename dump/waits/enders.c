@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Who can end a wait, collected while it is described. */
+#include "base/checked.h"
+#include "dump/waits/wait_private.h"
+
+void prb_wait_context_search_all(struct prb_wait_context *c)
+{
+	c->search_all = true;
+}
+
+void prb_enders_object(struct prb_wait_context *c, const char *kind)
+{
+	if (!c->enders)
+		return;
+	c->objects++;
+	if (!c->enders->kind)
+		c->enders->kind = kind;
+}
+
+void prb_enders_add(struct prb_wait_context *c, pid_t pid)
+{
+	struct prb_enders *e = c->enders;
+
+	if (!e || pid <= 0)
+		return;
+	for (unsigned i = 0; i < PRB_MIN(e->count, (unsigned)PRB_MOST_ENDERS); i++)
+		if (e->pids[i] == pid)
+			return;
+	if (e->count < PRB_MOST_ENDERS)
+		e->pids[e->count] = pid;
+	e->count++;
+}
+
+void prb_enders_all(struct prb_wait_context *c, bool certain)
+{
+	if (!c->enders)
+		return;
+	c->complete++;
+	c->enders->certain = c->enders->certain && certain;
+}
+
+void prb_enders_thread(struct prb_wait_context *c, const char *kind, pid_t tid, bool alone)
+{
+	if (!c->enders)
+		return;
+	prb_enders_object(c, kind);
+	c->enders->tid = tid;
+	c->enders->alone = alone;
+	prb_enders_add(c, c->target->pid);
+	prb_enders_all(c, true);
+}
+
+void prb_enders_limited(struct prb_wait_context *c)
+{
+	if (c->enders)
+		c->enders->endless = false;
+}
