@@ -20,6 +20,13 @@
 struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_dump_options *options,
 				  struct prb_dump **ret) PRB_MUST_CHECK;
 
+/**
+ * The threads of a process that has no Python, without stacks: what the kernel says of each, and
+ * all processes that can end its wait.
+ */
+struct prb_error *prb_dump_create_stackless(struct prb_target *target,
+					    struct prb_dump **ret) PRB_MUST_CHECK;
+
 /** The Python runtimes of a target, for a dump and for other readers. */
 struct prb_dump_found {
 	struct prb_modules *modules; /**< all of the target's; NULL: not looked for yet */

@@ -36,20 +36,20 @@ static struct prb_peer *find(const struct prb_peers *peers, pid_t pid)
 	return NULL;
 }
 
-/* Without Python, its threads are known by what they run in C. */
+/* Nobody asked about this process: its running threads are not stopped. */
 static struct prb_error *dump(struct prb_peer *peer)
 {
-	struct prb_dump_options options = {
-		.no_values = true, .no_command = true, .no_modules = true, .all_enders = true};
+	const struct prb_dump_options options = {.mode = PRB_DUMP_NONBLOCKING,
+						 .no_values = true,
+						 .no_command = true,
+						 .no_modules = true,
+						 .all_enders = true};
 	struct prb_error *err = prb_dump_create(peer->target, &options, &peer->dump);
 
-	if (err && err->code != PRB_ERROR_NOMEM) {
-		prb_error_destroy(err);
-		options.native = true;
-		options.max_frames = 1;
-		err = prb_dump_create(peer->target, &options, &peer->dump);
-	}
-	return err;
+	if (!err || err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return prb_dump_create_stackless(peer->target, &peer->dump);
 }
 
 /*
@@ -116,12 +116,13 @@ static struct prb_error *read_one(struct prb_peer *peer)
 	return peer->stuck ? NULL : prb_error_nomem();
 }
 
-static struct prb_error *add(struct prb_peers *peers, pid_t pid)
+struct prb_error *prb_peers_add(struct prb_peers *peers, pid_t pid, size_t *ret)
 {
-	struct prb_peer *peer;
+	struct prb_peer *peer = find(peers, pid);
 	struct prb_error *err;
 
-	if (find(peers, pid) || peers->list.count >= MOST_PEERS)
+	*ret = peer ? (size_t)(peer - peers->list.items) : peers->list.count;
+	if (peer || peers->list.count >= MOST_PEERS)
 		return NULL;
 	peer = prb_vec_push(&peers->list);
 	if (!peer)
@@ -148,8 +149,7 @@ static bool all_wait(const struct prb_peer *peer)
 	return true;
 }
 
-/* So that evidence says how long each has waited. */
-static struct prb_error *note_idle(struct prb_peers *peers)
+struct prb_error *prb_peers_note_idle(struct prb_peers *peers)
 {
 	struct prb_error *err = NULL;
 	struct prb_peer *peer;
@@ -166,7 +166,9 @@ static struct prb_error *note_idle(struct prb_peers *peers)
 
 struct prb_error *prb_peers_read(struct prb_peers *peers, pid_t pid)
 {
-	PRB_TRY(add(peers, pid));
+	size_t place;
+
+	PRB_TRY(prb_peers_add(peers, pid, &place));
 	for (size_t i = 0; i < peers->list.count; i++) {
 		const struct prb_dump_thread *thread;
 
@@ -174,9 +176,9 @@ struct prb_error *prb_peers_read(struct prb_peers *peers, pid_t pid)
 			continue;
 		prb_vec_each (thread, &peers->list.items[i].dump->threads)
 			for (unsigned k = 0; k < thread->enders.count; k++)
-				PRB_TRY(add(peers, thread->enders.pids[k]));
+				PRB_TRY(prb_peers_add(peers, thread->enders.pids[k], &place));
 	}
-	return note_idle(peers);
+	return prb_peers_note_idle(peers);
 }
 
 static bool all_stuck(const struct prb_peers *peers, pid_t pid)

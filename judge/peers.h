@@ -31,8 +31,17 @@ void prb_peers_deinit(struct prb_peers *peers);
 #define prb_auto_peers __attribute__((cleanup(prb_peers_deinit)))
 
 /**
+ * Reads the process @p pid, unless it was; *ret is its place. That is past the end of the list if
+ * 16 processes were read.
+ */
+struct prb_error *prb_peers_add(struct prb_peers *peers, pid_t pid, size_t *ret) PRB_MUST_CHECK;
+
+/** Reads how long the threads have slept that are in the list. */
+struct prb_error *prb_peers_note_idle(struct prb_peers *peers) PRB_MUST_CHECK;
+
+/**
  * Reads the process @p pid, and all that its threads wait for without a limit of time, and so on,
- * up to 16 processes. Threads that run are stopped for one copy.
+ * up to 16 processes. None is stopped.
  */
 struct prb_error *prb_peers_read(struct prb_peers *peers, pid_t pid) PRB_MUST_CHECK;
 

@@ -104,6 +104,8 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *context, struct prb
 /** As above, for a single thread. */
 struct prb_error *prb_task_wait(struct prb_target *t, const struct prb_task *task,
 				struct prb_wait *ret) PRB_MUST_CHECK;
+/** "recvfrom: socket 7 → …"; *ret is NULL if nothing is known. The caller frees it. */
+struct prb_error *prb_wait_words(const struct prb_wait *wait, char **ret) PRB_MUST_CHECK;
 void prb_wait_deinit(struct prb_wait *wait);
 
 #endif

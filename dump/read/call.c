@@ -28,12 +28,7 @@ static struct prb_error *set_wait(struct prb_reader *r, struct prb_reader_thread
 	thread->futex = wait->futex;
 	out->enders = wait->enders;
 	free(out->waits_for);
-	out->waits_for = NULL;
-	if (!wait->call && !wait->what)
-		return NULL;
-	out->waits_for = wait->call && wait->what ? prb_format("%s: %s", wait->call, wait->what)
-						  : strdup(wait->call ? wait->call : wait->what);
-	return out->waits_for ? NULL : prb_error_nomem();
+	return prb_wait_words(wait, &out->waits_for);
 }
 
 /* The input of prb_task_read_call(): a thread outside of any system call. */

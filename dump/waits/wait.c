@@ -229,6 +229,16 @@ struct prb_error *prb_task_wait(struct prb_target *t, const struct prb_task *tas
 	return err;
 }
 
+struct prb_error *prb_wait_words(const struct prb_wait *wait, char **ret)
+{
+	*ret = NULL;
+	if (!wait->call && !wait->what)
+		return NULL;
+	*ret = wait->call && wait->what ? prb_format("%s: %s", wait->call, wait->what)
+					: strdup(wait->call ? wait->call : wait->what);
+	return *ret ? NULL : prb_error_nomem();
+}
+
 void prb_wait_deinit(struct prb_wait *wait)
 {
 	free(wait->what);

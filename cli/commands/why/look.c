@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "cli/commands/why/why.h"
 #include "command/descriptors.h"
+#include "judge/chain.h"
 #include "judge/threads.h"
 #include "target/spec/target_spec.h"
 
@@ -38,6 +39,7 @@ static void destroy(struct prb_why_one *one)
 	free(one->file);
 	free(one->unreadable);
 	free(one->doing);
+	free(one->chain);
 	free(one);
 }
 
@@ -165,7 +167,32 @@ static pid_t child_of(const struct prb_dump_thread *thread)
 	return pid;
 }
 
-static struct prb_error *put_doing(struct prb_why_one *one)
+/** What the main thread waits for in the end, if that is another process. */
+static struct prb_error *put_chain(struct prb_why_one *one)
+{
+	prb_auto_peers struct prb_peers peers = {};
+	prb_auto_chain struct prb_chain chain = {};
+	const struct prb_dump_thread *root;
+	const struct prb_case nothing = {};
+	prb_auto_str struct prb_str text = {};
+	size_t place;
+
+	PRB_TRY(prb_peers_add(&peers, one->process.pid, &place));
+	if (!peers.list.items[place].dump)
+		return NULL;
+	PRB_TRY(prb_chain_follow(&peers, one->process.pid, 0, &chain));
+	if (chain.list.count < 2 || peers.list.count < 2)
+		return NULL;
+	PRB_TRY(prb_peers_note_idle(&peers));
+	root = prb_peer_thread(&peers, chain.list.items[chain.list.count - 1]);
+	prb_chain_put(&text, &peers, &chain);
+	prb_str_puts(&text, ", ");
+	prb_case_put_doing(&text, &nothing, root);
+	one->chain = prb_str_take(&text);
+	return one->chain ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *put_doing(const struct prb_why *why, struct prb_why_one *one)
 {
 	prb_auto_str struct prb_str text = {};
 	const struct prb_dump_thread *main = one->dump->threads.items;
@@ -173,6 +200,9 @@ static struct prb_error *put_doing(struct prb_why_one *one)
 	prb_case_put_thread(&text, main);
 	prb_str_putc(&text, ' ');
 	prb_case_put_doing(&text, &one->judged, main);
+	if (!one->findings.list.count && why->list.count == 1 && prb_case_is_here(&one->judged) &&
+	    main->enders.kind)
+		PRB_TRY(put_chain(one));
 	one->doing = prb_str_take(&text);
 	one->child = child_of(main);
 	return one->doing ? NULL : prb_error_nomem();
@@ -210,14 +240,14 @@ static struct prb_error *look_again(struct prb_why_one *one)
 	return run_rules(one);
 }
 
-static struct prb_error *judge(struct prb_why_one *one)
+static struct prb_error *judge(const struct prb_why *why, struct prb_why_one *one)
 {
 	if (prb_why_is_strange(one))
 		return NULL;
 	PRB_TRY(run_rules(one));
 	for (unsigned n = 0; one->judged.again && n < MOST_LOOKS; n++)
 		PRB_TRY(look_again(one));
-	return one->dump && one->dump->threads.count ? put_doing(one) : NULL;
+	return one->dump && one->dump->threads.count ? put_doing(why, one) : NULL;
 }
 
 /** Processes that ended meanwhile are none of those that were asked about. */
@@ -247,7 +277,7 @@ struct prb_error *prb_why_create(const struct prb_texts *targets,
 		PRB_TRY(read_some(ret->list.items + i, count));
 		for (size_t k = i; k < i + count; k++) {
 			ret->list.items[k]->judged.patience = patience(ret);
-			PRB_TRY(judge(ret->list.items[k]));
+			PRB_TRY(judge(ret, ret->list.items[k]));
 			close_one(ret->list.items[k]);
 		}
 	}

@@ -53,6 +53,7 @@ static void put_nothing(struct prb_str *s, const struct prb_why_one *one)
 	put_name(s, one);
 	prb_str_puts(s, "nothing is wrong\n");
 	prb_put_lines(s, "evidence", one->doing ? one->doing : "");
+	prb_put_lines(s, one->doing ? "" : "evidence", one->chain ? one->chain : "");
 	prb_put_lines(s, "rests on", "all rules of `probing why --rules`, at one look");
 	prb_put_lines(s, "confidence", "medium");
 	prb_put_lines(s, "wrong if", "the program should be doing something else by now");
@@ -192,6 +193,7 @@ static void put_one_json(struct prb_json *json, const struct prb_why_one *one)
 		      strange ? "unreadable" : prb_finding_kind_name(prb_why_kind(one)));
 	prb_json_text(json, "unreadable", one->unreadable);
 	prb_json_text(json, "doing", one->doing);
+	prb_json_text(json, "chain", one->chain);
 	prb_json_natural(json, "waits_for_child", one->child ? one->child : -1);
 	prb_json_open(json, "findings", '[');
 	for (size_t i = 0; i < one->findings.list.count; i++)

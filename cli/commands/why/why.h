@@ -29,6 +29,7 @@ struct prb_why_one {
 	struct prb_findings findings;
 	pid_t child; /**< that the main thread waits for; 0: none */
 	char *doing; /**< the main thread's activity, or NULL */
+	char *chain; /**< what it waits for in the end, if that is another process; or NULL */
 };
 
 struct prb_why {

@@ -550,26 +550,6 @@ def family(source, **variables):
             os.killpg(program.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("kind", BETWEEN_PROCESSES)
-def test_processes_that_wait_for_each_other(kind, tmp_path):
-    count, source = BETWEEN_PROCESSES[kind]
-    with family(source, LOCKED=str(tmp_path / "locked")) as program:
-        found = {}
-
-        def is_sure():
-            found.update(until_found(program.pid, "processes"))
-            # The kernel forgets how long a thread has slept when it is moved to another group.
-            known = not any(", idle in " in line["text"] for line in found["evidence"])
-            return found["confidence"] == ("high" if known else "medium")
-        wait_until(is_sure)
-        assert found["kind"] == "deadlock" and found["proof"] == (found["confidence"] == "high"), found
-        assert len(found["evidence"]) == count and len(found["pids"]) == count - 1, found
-        assert str(program.pid) in found["sentence"]
-        # The other ones say the same.
-        for pid in found["pids"]:
-            wait_until(lambda: [each["sentence"] for each in findings(pid)] == [found["sentence"]])
-
-
 HEALTHY_PROCESSES = {
     "idle pool": "p = mp.get_context('fork').Pool(2)\nready(); sys.stdin.read()",
     "child that computes": "p = child('while True: pass')\nready(); p.wait()",
@@ -615,14 +595,44 @@ ready(); s.accept()""",
 }
 
 
+@pytest.fixture(scope="module")
+def families(tmp_path_factory):
+    """All of them at once: a rule says nothing before they have waited for some seconds."""
+    locked = str(tmp_path_factory.mktemp("families") / "locked")
+    with contextlib.ExitStack() as stack:
+        yield {kind: stack.enter_context(family(source, LOCKED=locked))
+               for kind, source in (*((kind, source) for kind, (_, source) in BETWEEN_PROCESSES.items()),
+                                    *HEALTHY_PROCESSES.items())}
+
+
+@pytest.mark.parametrize("kind", BETWEEN_PROCESSES)
+def test_processes_that_wait_for_each_other(kind, families):
+    program, found = families[kind], {}
+    count = BETWEEN_PROCESSES[kind][0]
+
+    def is_sure():
+        found.update(until_found(program.pid, "processes"))
+        # The kernel forgets how long a thread has slept when it is moved to another group.
+        known = not any(", idle in " in line["text"] for line in found["evidence"])
+        return found["confidence"] == ("high" if known else "medium")
+    wait_until(is_sure)
+    assert found["kind"] == "deadlock" and found["proof"] == (found["confidence"] == "high"), found
+    assert len(found["evidence"]) == count and len(found["pids"]) == count - 1, found
+    assert str(program.pid) in found["sentence"]
+    # The other ones say the same.
+    for pid in found["pids"]:
+        wait_until(lambda: [each["sentence"] for each in findings(pid)] == [found["sentence"]])
+
+
 @pytest.mark.parametrize("kind", HEALTHY_PROCESSES)
-def test_processes_that_do_not_wait_for_each_other(kind):
-    with family(HEALTHY_PROCESSES[kind]) as program:
-        def idle_long():
-            main = support.dump(program.pid)["threads"][0]
-            return main["state"] != "running" and (main["idle_seconds"] or 0) > 6
-        wait_until(idle_long)
-        assert findings(program.pid) == []
+def test_processes_that_do_not_wait_for_each_other(kind, families):
+    program = families[kind]
+
+    def idle_long():
+        main = support.dump(program.pid)["threads"][0]
+        return main["state"] != "running" and (main["idle_seconds"] is None or main["idle_seconds"] > 6)
+    wait_until(idle_long)
+    assert findings(program.pid) == []
 
 
 def test_processes_that_talk_are_never_stuck():
