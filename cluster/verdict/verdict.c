@@ -17,7 +17,7 @@ const char *prb_verdict_name(enum prb_verdict_kind kind)
 		[PRB_VERDICT_MOVES] = "moves",	     [PRB_VERDICT_ABSENT] = "absent",
 		[PRB_VERDICT_MISMATCH] = "mismatch", [PRB_VERDICT_LATE] = "late",
 		[PRB_VERDICT_CYCLE] = "cycle",	     [PRB_VERDICT_DEVICE] = "device",
-		[PRB_VERDICT_UNKNOWN] = "unknown"};
+		[PRB_VERDICT_UNKNOWN] = "unknown",   [PRB_VERDICT_LEFT] = "left"};
 
 	return names[kind];
 }
@@ -37,7 +37,7 @@ static size_t rank_count(const struct prb_evidence *e)
 	return e->round->list.count;
 }
 
-static struct prb_error *add_rank(struct prb_rank_set *set, long rank)
+struct prb_error *prb_verdict_add(struct prb_rank_set *set, long rank)
 {
 	long *place = prb_vec_push(&set->list);
 
@@ -72,12 +72,7 @@ static int by_number(const void *a, const void *b)
 
 struct prb_error *prb_verdict_blame(struct prb_verdict *verdict, long rank)
 {
-	long *place = prb_vec_push(&verdict->ranks.list);
-
-	if (!place)
-		return prb_error_nomem();
-	*place = rank;
-	return NULL;
+	return prb_verdict_add(&verdict->ranks, rank);
 }
 
 void prb_verdict_sort(struct prb_verdict *verdict)
@@ -85,7 +80,7 @@ void prb_verdict_sort(struct prb_verdict *verdict)
 	qsort(verdict->ranks.list.items, verdict->ranks.list.count, sizeof(long), by_number);
 }
 
-static void put_pid(const struct prb_evidence *e, struct prb_str *s)
+void prb_verdict_put_pid(const struct prb_evidence *e, struct prb_str *s)
 {
 	for (size_t i = 0; i < rank_count(e); i++)
 		if (e->verdict->ranks.list.count == 1 && prb_evidence_seen(e, i)->rank->pid &&
@@ -112,7 +107,7 @@ static struct prb_error *tell_collectives(const struct prb_evidence *e)
 				continue;
 			told[k] = true;
 			if (!err)
-				err = add_rank(&set, prb_evidence_seen(e, k)->rank->rank);
+				err = prb_verdict_add(&set, prb_evidence_seen(e, k)->rank->rank);
 		}
 		prb_verdict_put_ranks(&e->verdict->evidence, &set);
 		prb_str_puts(&e->verdict->evidence, set.list.count == 1 ? " is in " : " are in ");
@@ -141,7 +136,7 @@ static struct prb_error *tell_unread(const struct prb_evidence *e, size_t first,
 		if (is_unread(prb_evidence_seen(e, k)) &&
 		    !strcmp(prb_evidence_seen(e, k)->error, prb_evidence_seen(e, first)->error)) {
 			told[k] = true;
-			err = add_rank(&set, prb_evidence_seen(e, k)->rank->rank);
+			err = prb_verdict_add(&set, prb_evidence_seen(e, k)->rank->rank);
 		}
 	prb_verdict_put_ranks(&e->verdict->evidence, &set);
 	prb_str_puts(&e->verdict->evidence, " cannot be read: ");
@@ -173,56 +168,6 @@ static struct prb_error *tell_others(const struct prb_evidence *e)
 	return NULL;
 }
 
-/** A rank that cannot go on whatever the others do; with @p unasked, if all hosts were asked. */
-static bool is_absent(const struct prb_evidence *e, size_t i, bool unasked)
-{
-	const struct prb_seen *now = prb_evidence_seen(e, i);
-
-	if (now->unasked)
-		return unasked;
-	/* A profiler stops a thread only briefly. A thread that was stopped in every look is held.
-	 */
-	return now->gone || now->state == 'T' || now->state == 'Z' ||
-	       (now->state == 't' && now->state_before == 't') ||
-	       (now->state == 'D' && now->state_before == 'D' && now->movement == PRB_STILL);
-}
-
-static struct prb_error *judge_absent(const struct prb_evidence *e, bool unasked, bool *found)
-{
-	struct prb_verdict *v = e->verdict;
-	bool gone = false;
-
-	for (size_t i = 0; i < rank_count(e); i++) {
-		if (!is_absent(e, i, unasked))
-			continue;
-		gone |= prb_evidence_seen(e, i)->gone || prb_evidence_seen(e, i)->state == 'Z';
-		PRB_TRY(add_rank(&v->ranks, prb_evidence_seen(e, i)->rank->rank));
-	}
-	*found = v->ranks.list.count;
-	if (!*found)
-		return NULL;
-	v->kind = PRB_VERDICT_ABSENT;
-	v->confidence = unasked ? "medium" : "high";
-	prb_verdict_put_ranks(&v->sentence, &v->ranks);
-	put_pid(e, &v->sentence);
-	prb_str_putc(&v->sentence, ' ');
-	for (size_t i = 0; i < rank_count(e); i++) {
-		if (!is_absent(e, i, unasked))
-			continue;
-		if (v->ranks.list.count == 1 || prb_evidence_seen(e, i)->gone)
-			prb_why_put_absence(&v->sentence, prb_evidence_seen(e, i),
-					    v->ranks.list.count > 1);
-		else
-			prb_str_puts(&v->sentence, "cannot go on");
-		break;
-	}
-	prb_str_puts(&v->refuted_by,
-		     unasked ? "the job runs on more hosts than were asked: name all of them"
-		     : gone  ? "the rank has ended as it should, and the others end soon"
-			     : "it goes on: look again");
-	return NULL;
-}
-
 static size_t count_moving(const struct prb_evidence *e)
 {
 	size_t count = 0;
@@ -232,7 +177,7 @@ static size_t count_moving(const struct prb_evidence *e)
 	return count;
 }
 
-static size_t count_waiting(const struct prb_evidence *e)
+size_t prb_evidence_waiting(const struct prb_evidence *e)
 {
 	size_t count = 0;
 
@@ -273,7 +218,7 @@ static bool waits_anew(const struct prb_evidence *e, const struct prb_seen *seen
 static bool judge_slow(const struct prb_evidence *e)
 {
 	struct prb_verdict *v = e->verdict;
-	size_t waiting = count_waiting(e);
+	size_t waiting = prb_evidence_waiting(e);
 
 	for (size_t i = 0; i < rank_count(e); i++)
 		if (prb_evidence_waits(prb_evidence_seen(e, i)) &&
@@ -300,7 +245,7 @@ static bool judge_moves(const struct prb_evidence *e)
 	if (judge_slow(e))
 		return true;
 	/* Ranks that stay in a collective wait for a rank that never enters one: it is late. */
-	if (!moving || (count_waiting(e) && count_outside(e)))
+	if (!moving || (prb_evidence_waiting(e) && count_outside(e)))
 		return false;
 	v->kind = PRB_VERDICT_MOVES;
 	v->confidence = "high";
@@ -327,7 +272,7 @@ static struct prb_error *judge_cycle(const struct prb_evidence *e, bool idle, bo
 		prb_str_puts(&v->sentence, " is deadlocked: ");
 		prb_text_escape(&v->sentence, seen->cycle);
 		prb_str_puts(&v->refuted_by, "one of the locks is taken with a time limit");
-		return add_rank(&v->ranks, seen->rank->rank);
+		return prb_verdict_add(&v->ranks, seen->rank->rank);
 	}
 	return NULL;
 }
@@ -376,7 +321,7 @@ static void judge_rest(const struct prb_evidence *e)
 	bool same;
 	const struct prb_seen *first = find_waiting(e, &same);
 
-	if (first && count_waiting(e) == rank_count(e)) {
+	if (first && prb_evidence_waiting(e) == rank_count(e)) {
 		judge_device(e, first, same);
 		return;
 	}
@@ -392,7 +337,9 @@ static struct prb_error *judge(const struct prb_evidence *e)
 {
 	bool found = false;
 
-	PRB_TRY(judge_absent(e, false, &found));
+	PRB_TRY(prb_verdict_find_held(e, &found));
+	if (!found)
+		PRB_TRY(prb_verdict_find_ended(e, true, &found));
 	if (found || judge_moves(e))
 		return NULL;
 	PRB_TRY(judge_cycle(e, true, &found));
@@ -403,7 +350,11 @@ static struct prb_error *judge(const struct prb_evidence *e)
 	if (!found)
 		PRB_TRY(judge_cycle(e, false, &found));
 	if (!found)
-		PRB_TRY(judge_absent(e, true, &found));
+		PRB_TRY(prb_verdict_find_ended(e, false, &found));
+	if (!found)
+		PRB_TRY(prb_verdict_find_left(e, &found));
+	if (!found)
+		PRB_TRY(prb_verdict_find_unasked(e, &found));
 	if (!found)
 		judge_rest(e);
 	return NULL;
@@ -490,7 +441,7 @@ static struct prb_error *tell_grounds(const struct prb_evidence *e)
 		asked += seen->flight || seen->no_flight;
 		why = why ? why : seen->no_flight;
 		if (seen->flight && !err)
-			err = add_rank(&with, seen->rank->rank);
+			err = prb_verdict_add(&with, seen->rank->rank);
 	}
 	prb_str_printf(s, "the stacks of %zu of %zu ranks, seen for %.1f s", stacks, rank_count(e),
 		       e->round->span);

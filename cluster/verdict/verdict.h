@@ -3,10 +3,12 @@
  * @file Judges a job from several looks at its ranks: whether it hangs, which rank is to blame, and
  * how sure that is.
  *
- * Judged in this order: a rank is gone, stopped, or sleeps in the kernel; ranks move, so the job
+ * Judged in this order: a rank is stopped, or sleeps in the kernel; a rank has ended, and others
+ * surely wait for it; ranks move, so the job
  * does not hang; threads of a rank that is in no collective wait for each other; ranks in no
  * collective that others wait for; ranks that wait for each other; the calls of all ranks fit
- * together, and nothing on the hosts shows why they hang. Never a name stated as certain that the
+ * together, and nothing on the hosts shows why they hang. A rank that has ended, and that nobody
+ * surely waits for, is blamed after all others. Never a name stated as certain that the
  * evidence does not support: a verdict has its evidence, its confidence and what would refute it.
  *
  * Threading: one thread at a time. Texts are the verdict's; they are escaped.
@@ -28,6 +30,7 @@ enum prb_verdict_kind {
 	PRB_VERDICT_CYCLE,    /**< threads of a rank wait for each other */
 	PRB_VERDICT_DEVICE,   /**< all are in the same collective: device or network */
 	PRB_VERDICT_UNKNOWN,  /**< nothing moves, and nothing says why */
+	PRB_VERDICT_LEFT,     /**< ranks have ended, and nobody waits for them; others have not */
 };
 
 struct prb_verdict {

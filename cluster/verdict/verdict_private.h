@@ -34,6 +34,15 @@ static inline bool prb_evidence_slept(const struct prb_evidence *e, const struct
 	return seen->main && seen->main->idle_seconds > 0.7 * e->round->span;
 }
 
+/** How many ranks wait in a collective, or for another rank. */
+size_t prb_evidence_waiting(const struct prb_evidence *e);
+
+/** Adds a rank to a set. */
+struct prb_error *prb_verdict_add(struct prb_rank_set *set, long rank) PRB_MUST_CHECK;
+
+/** Appends " (pid 4242)" if one rank is blamed that has a process. */
+void prb_verdict_put_pid(const struct prb_evidence *e, struct prb_str *s);
+
 /** Appends "rank 3" or "ranks 0-2,5". */
 void prb_verdict_put_ranks(struct prb_str *s, const struct prb_rank_set *set);
 
@@ -45,6 +54,20 @@ void prb_verdict_sort(struct prb_verdict *verdict);
 
 /** Appends " (pid 4242)" or " (node-5, pid 4242)". */
 void prb_verdict_put_process(struct prb_str *s, const struct prb_rank *rank);
+
+/** Ranks that cannot go on whatever the others do: stopped, or asleep in the kernel. */
+struct prb_error *prb_verdict_find_held(const struct prb_evidence *e, bool *found) PRB_MUST_CHECK;
+
+/** Ranks that have ended and that another rank waits for, @p surely or perhaps. */
+struct prb_error *prb_verdict_find_ended(const struct prb_evidence *e, bool surely,
+					 bool *found) PRB_MUST_CHECK;
+
+/** Ranks have ended, and nobody waits for them: who is left, and what keeps it. */
+struct prb_error *prb_verdict_find_left(const struct prb_evidence *e, bool *found) PRB_MUST_CHECK;
+
+/** Ranks without a process that may be on a host that was not asked. */
+struct prb_error *prb_verdict_find_unasked(const struct prb_evidence *e,
+					   bool *found) PRB_MUST_CHECK;
 
 /**
  * Judges by the numbers of collectives that flight recorders have. *found: there is a verdict, also

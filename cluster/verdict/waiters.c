@@ -167,17 +167,34 @@ struct prb_error *prb_waits_find(const struct prb_round *round, size_t world, st
 	return NULL;
 }
 
-const struct prb_seen *prb_waits_for(const struct prb_waits *waits, size_t index)
+/** A rank that sends to the one at @p index, or receives from it. */
+static const struct prb_seen *peer_of(const struct prb_waits *waits, size_t index)
 {
 	const struct prb_seen *seen;
-	const struct prb_waiters *group;
 
-	prb_vec_each (group, &waits->groups)
-		if (group->is_member[index])
-			return group->first;
 	prb_vec_each (seen, &waits->round->list)
 		if (prb_evidence_waits(seen) && prb_waits_for_one(seen) &&
 		    seen->call->peer == waits->round->list.items[index].rank->rank)
 			return seen;
 	return NULL;
+}
+
+const struct prb_seen *prb_waits_for(const struct prb_waits *waits, size_t index)
+{
+	const struct prb_waiters *group;
+
+	prb_vec_each (group, &waits->groups)
+		if (group->is_member[index])
+			return group->first;
+	return peer_of(waits, index);
+}
+
+const struct prb_seen *prb_waits_surely_for(const struct prb_waits *waits, size_t index)
+{
+	const struct prb_waiters *group;
+
+	prb_vec_each (group, &waits->groups)
+		if (group->is_member[index] && group->known)
+			return group->first;
+	return peer_of(waits, index);
 }

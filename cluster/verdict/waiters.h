@@ -59,6 +59,8 @@ long prb_waits_index(const struct prb_round *round, long rank);
 
 /** A rank that waits for the one at @p index; NULL if there is none. */
 const struct prb_seen *prb_waits_for(const struct prb_waits *waits, size_t index);
+/** The same, if the group or the peer is known for which it waits. */
+const struct prb_seen *prb_waits_surely_for(const struct prb_waits *waits, size_t index);
 
 /** How the calls of two ranks differ. */
 enum prb_difference prb_waits_compare(const struct prb_seen *a, const struct prb_seen *b);

@@ -12,7 +12,7 @@ import training
 from environment import PROGRAMS, wait_until
 
 PROGRAM = PROGRAMS / "training" / "ranks.py"
-MOVES, ABSENT, MISMATCH, LATE, CYCLE, DEVICE, UNKNOWN = 0, 11, 12, 13, 14, 15, 16
+MOVES, ABSENT, MISMATCH, LATE, CYCLE, DEVICE, UNKNOWN, LEFT = 0, 11, 12, 13, 14, 15, 16, 17
 
 
 def drain(job, rank, data=b""):

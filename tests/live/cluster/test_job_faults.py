@@ -15,7 +15,7 @@ import hung_mount
 import support
 import training
 from environment import wait_until
-from rank_job import ABSENT, LATE, MISMATCH, MOVES, UNKNOWN, Job, drain
+from rank_job import ABSENT, LATE, LEFT, MISMATCH, MOVES, UNKNOWN, Job, drain
 
 
 CUDA = """#include <unistd.h>
@@ -137,6 +137,23 @@ def test_ranks_that_called_different_things(tmp_path, torch):
             job.hang(verdict, text, ranks=ranks, confidence=confidence)
 
 
+def test_training_is_over_and_one_rank_is_left(tmp_path, torch):
+    with contextlib.ExitStack() as stack:
+        job = Job(stack, str(tmp_path / "go"), torch=torch)
+        job.do("upload", 2)
+        job.do("leave", 0, 1)
+        found = job.hang(LEFT, "ranks 0,1 have no process, and nobody waits for them; rank 2 (pid %d)" % job.pids()[2],
+                         "uploader in read_all ranks.py:", ranks=[2], confidence="medium")
+        assert str(job.pids()[2]) in found["next"], found
+
+
+def test_a_rank_that_ended_well_is_not_blamed(tmp_path, torch):
+    with contextlib.ExitStack() as stack:
+        job = Job(stack, str(tmp_path / "go"), torch=torch)
+        job.do("batch")
+        job.hang(LATE, "at stall ranks.py:", ranks=[2], confidence="medium")
+
+
 if support.LONG:
     def test_tensors_of_different_sizes(tmp_path, torch):
         """gloo ends some of the ranks, or lets them wait for ever: then no rank is blamed with certainty."""
@@ -165,7 +182,8 @@ if support.LONG:
                     worker = pathlib.Path(job.file + ".worker")
                     wait_until(lambda path=worker: path.exists() and path.read_text().endswith("\n"), 200)
                     os.kill(int(worker.read_text()), signal.SIGKILL)
-                job.hang(ABSENT, text, ranks=[2])
+                # The others wait for us.
+                job.hang(LEFT, "rank 2 has " + text, "nobody waits for it; ranks 0,1 are left", ranks=[0, 1])
 
     def test_sixteen_ranks(tmp_path):
         with contextlib.ExitStack() as stack:

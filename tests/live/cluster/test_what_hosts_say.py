@@ -150,7 +150,7 @@ def test_a_host_that_was_not_asked():
             assert nodes.stdout.endswith("      -  no host that was asked has it\n"), nodes
             nodes = jobs.cluster("cluster", "nodes", "--hosts", "node2003,nowhere", jobs.ADDRESS, env=env)
             assert nodes.stdout.endswith("      -  no host that answered has it\n"), nodes
-        # Of ranks that do not move, it is not sure; of a rank lost by its host, it is.
+        # Of ranks that do not move, it is not sure; for a rank lost by its host nobody waits.
         with jobs.ranks(PYTHON, 2, [2003, 2004]):
             found = json.loads(hang("node2003", jobs.ADDRESS).stdout)
             assert (found["verdict"], found["ranks"], found["confidence"]) == ("absent", [1], "medium"), found
@@ -158,7 +158,8 @@ def test_a_host_that_was_not_asked():
             assert "more hosts than were asked" in found["wrong_if"], found
         with jobs.ranks(PYTHON, 1, [2003], WORLD_SIZE="2", LOCAL_WORLD_SIZE="2"):
             found = json.loads(hang("node2003", jobs.ADDRESS).stdout)
-            assert (found["verdict"], found["ranks"], found["confidence"]) == ("absent", [1], "high"), found
+            assert (found["verdict"], found["ranks"], found["confidence"]) == ("left", [0], "medium"), found
+            assert found["sentence"].startswith("rank 1 has no process, and nobody waits for it; rank 0 "), found
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")

@@ -14,7 +14,7 @@ import support
 from environment import wait_until
 
 PYTHON = "/usr/bin/python3"
-OK, USAGE, ABSENT, UNKNOWN = 0, 2, 11, 16
+OK, USAGE, ABSENT, UNKNOWN, LEFT = 0, 2, 11, 16, 17
 LOOPBACK = "127" + jobs.ADDRESS[2:]
 
 RANK = r"""
@@ -159,7 +159,7 @@ def test_what_a_dead_rank_has_left(stack, program, launcher):
     found, done = nodes(name)
     assert found == [[pids[0], None]], (pids, child, done)
     hang = jobs.cluster("cluster", "hang", name)
-    assert hang.returncode == ABSENT and "absent: rank 1 has no process" in hang.stdout, hang
+    assert hang.returncode == LEFT and "left: rank 1 has no process, and nobody waits for it; rank 0 " in hang.stdout, hang
     rows = jobs.cluster("cluster", "query", "--json", "SELECT _rank FROM process.info", name)
     assert json.loads(rows.stdout) == [{"_rank": 0}], rows
     assert rows.stderr == "probing: warning: rank 1 has no process, and no rows\n", rows

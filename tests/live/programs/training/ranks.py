@@ -226,6 +226,32 @@ def leave():
     sys.exit(0)
 
 
+def read_all(path):
+    with open(path, "rb") as file:
+        file.read()
+
+
+def upload():
+    """The training is over, and a thread still has something to do."""
+    threading.Thread(target=read_all, args=(fifo(),), name="uploader").start()
+    sys.exit(0)
+
+
+def batch():
+    """Rank 0 has sent everything, and ends; rank 1 waits in C++ for rank 2, which stalls."""
+    if dist.get_rank() == 0:
+        for other in (1, 2):
+            dist.send(tensor, other)
+        sys.exit(0)
+    if dist.get_rank() == 2:
+        dist.recv(tensor, 0)
+        stall()
+        return
+    works = dist.batch_isend_irecv([dist.P2POp(dist.irecv, torch.ones(4), other) for other in (0, 2)])
+    for work in works:
+        work.wait()
+
+
 def take_place():
     """MPI's and Slurm's numbers of a rank are not torch's."""
     for name, others in (("RANK", ("OMPI_COMM_WORLD_RANK", "SLURM_PROCID")),

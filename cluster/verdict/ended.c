@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Ranks that are stopped, or have ended. One that has ended is to blame only if somebody waits for
+ * it: ranks end when their training is over, and one that is left then keeps the job.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cluster/looks/thread_text.h"
+#include "cluster/looks/why.h"
+#include "cluster/verdict/verdict_private.h"
+#include "cluster/verdict/waiters.h"
+
+/* A profiler stops a thread only briefly. A thread that was stopped in every look is held. */
+static bool is_held(const struct prb_seen *seen)
+{
+	return !seen->gone &&
+	       (seen->state == 'T' || (seen->state == 't' && seen->state_before == 't') ||
+		(seen->state == 'D' && seen->state_before == 'D' && seen->movement == PRB_STILL));
+}
+
+static bool has_ended(const struct prb_seen *seen)
+{
+	return !seen->unasked && (seen->gone || seen->state == 'Z');
+}
+
+/** Begins the verdict with the ranks that are blamed; @p first: one of them. */
+static void put_absent(const struct prb_evidence *e, const struct prb_seen *first)
+{
+	struct prb_verdict *v = e->verdict;
+	bool several = v->ranks.list.count > 1;
+
+	v->kind = PRB_VERDICT_ABSENT;
+	prb_verdict_put_ranks(&v->sentence, &v->ranks);
+	prb_verdict_put_pid(e, &v->sentence);
+	prb_str_putc(&v->sentence, ' ');
+	if (!several || first->gone || first->unasked)
+		prb_why_put_absence(&v->sentence, first, several);
+	else
+		prb_str_puts(&v->sentence, "cannot go on");
+}
+
+struct prb_error *prb_verdict_find_held(const struct prb_evidence *e, bool *found)
+{
+	const struct prb_seen *seen, *first = NULL;
+
+	prb_vec_each (seen, &e->round->list) {
+		if (!is_held(seen))
+			continue;
+		first = first ? first : seen;
+		PRB_TRY(prb_verdict_blame(e->verdict, seen->rank->rank));
+	}
+	*found = first;
+	if (!first)
+		return NULL;
+	put_absent(e, first);
+	e->verdict->confidence = "high";
+	prb_str_puts(&e->verdict->refuted_by, "it goes on: look again");
+	return NULL;
+}
+
+struct prb_error *prb_verdict_find_ended(const struct prb_evidence *e, bool surely, bool *found)
+{
+	prb_auto_waits struct prb_waits waits = {};
+	size_t world = e->job->world_size > 0 ? (size_t)e->job->world_size : 0;
+	const struct prb_seen *first = NULL, *waiting = NULL;
+	struct prb_verdict *v = e->verdict;
+
+	PRB_TRY(prb_waits_find(e->round, world, &waits));
+	for (size_t i = 0; i < e->round->list.count; i++) {
+		const struct prb_seen *seen = prb_evidence_seen(e, i), *who;
+
+		if (!has_ended(seen))
+			continue;
+		who = surely ? prb_waits_surely_for(&waits, i) : prb_waits_for(&waits, i);
+		if (!who)
+			continue;
+		first = first ? first : seen;
+		waiting = waiting ? waiting : who;
+		PRB_TRY(prb_verdict_blame(v, seen->rank->rank));
+	}
+	*found = first;
+	if (!first)
+		return NULL;
+	put_absent(e, first);
+	prb_str_printf(&v->sentence, "; rank %ld waits for %s in ", waiting->rank->rank,
+		       v->ranks.list.count > 1 ? "them" : "it");
+	prb_why_put_operation(&v->sentence, waiting);
+	/* Why it has ended is not known. */
+	v->confidence = surely ? "medium" : "low";
+	prb_str_puts(&v->refuted_by,
+		     surely ? "the rank has ended as it should, and the others end soon"
+			    : "the rank that has ended is not a member of the group that waits");
+	return NULL;
+}
+
+/** True if the main thread waits for other threads to end, as at the end of a program. */
+static bool joins(const struct prb_seen *seen)
+{
+	const struct prb_dump_frame *frame = prb_innermost(seen->main);
+	const struct prb_dump_frame *each;
+
+	if (!frame || !frame->module || strcmp(frame->module, "threading") != 0)
+		return false;
+	prb_vec_each (each, &seen->main->frames)
+		if (each->func && (!strcmp(each->func, "_shutdown") || !strcmp(each->func, "join")))
+			return true;
+	return false;
+}
+
+/** The threads that the main thread may wait for. */
+static void put_threads(struct prb_str *s, const struct prb_seen *seen)
+{
+	enum { MOST = 3 };
+	const struct prb_dump_thread *thread;
+	unsigned count = 0;
+
+	prb_vec_each (thread, &seen->dump->threads) {
+		if (thread == seen->main || !prb_innermost(thread) || ++count > MOST)
+			continue;
+		prb_str_puts(s, count == 1 ? "; its other threads: " : ", ");
+		prb_text_escape(s, thread->name ? thread->name : "a thread");
+		prb_str_puts(s, " in ");
+		prb_put_thread(s, thread);
+	}
+	if (count > MOST)
+		prb_str_printf(s, " and %u more", count - MOST);
+}
+
+static void put_left(struct prb_str *s, const struct prb_seen *seen)
+{
+	prb_why_put_reason(s, seen);
+	if (seen->dump && joins(seen))
+		put_threads(s, seen);
+}
+
+static void set_guard(struct prb_rank_set *set)
+{
+	prb_vec_free(&set->list);
+}
+
+struct prb_error *prb_verdict_find_left(const struct prb_evidence *e, bool *found)
+{
+	__attribute__((cleanup(set_guard))) struct prb_rank_set ended = {};
+	const struct prb_seen *seen, *first = NULL;
+	struct prb_verdict *v = e->verdict;
+
+	prb_vec_each (seen, &e->round->list)
+		if (has_ended(seen))
+			PRB_TRY(prb_verdict_add(&ended, seen->rank->rank));
+	*found = ended.list.count && !prb_evidence_waiting(e);
+	if (!*found)
+		return NULL;
+	prb_vec_each (seen, &e->round->list) {
+		if (!seen->main || has_ended(seen))
+			continue;
+		first = first ? first : seen;
+		PRB_TRY(prb_verdict_blame(v, seen->rank->rank));
+	}
+	v->confidence = "medium";
+	if (!first) {
+		v->kind = PRB_VERDICT_ABSENT;
+		prb_verdict_put_ranks(&v->sentence, &ended);
+		prb_str_puts(&v->sentence, ended.list.count == 1 ? " has ended" : " have ended");
+		prb_str_puts(&v->refuted_by, "the job has ended as it should");
+		return NULL;
+	}
+	v->kind = PRB_VERDICT_LEFT;
+	prb_verdict_put_ranks(&v->sentence, &ended);
+	prb_str_puts(&v->sentence, ended.list.count == 1
+					   ? " has no process, and nobody waits for it; "
+					   : " have no process, and nobody waits for them; ");
+	prb_verdict_put_ranks(&v->sentence, &v->ranks);
+	prb_verdict_put_pid(e, &v->sentence);
+	prb_str_puts(&v->sentence,
+		     v->ranks.list.count == 1 ? " is left: it " : " are left: the first of them ");
+	put_left(&v->sentence, first);
+	prb_str_puts(&v->refuted_by,
+		     "the rank that is left does something useful, or the others have "
+		     "not ended as they should");
+	return NULL;
+}
+
+struct prb_error *prb_verdict_find_unasked(const struct prb_evidence *e, bool *found)
+{
+	const struct prb_seen *seen, *first = NULL;
+
+	prb_vec_each (seen, &e->round->list) {
+		if (!seen->unasked)
+			continue;
+		first = first ? first : seen;
+		PRB_TRY(prb_verdict_blame(e->verdict, seen->rank->rank));
+	}
+	*found = first;
+	if (!first)
+		return NULL;
+	put_absent(e, first);
+	e->verdict->confidence = "medium";
+	prb_str_puts(&e->verdict->refuted_by,
+		     "the job runs on more hosts than were asked: name all of them");
+	return NULL;
+}
