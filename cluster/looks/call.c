@@ -87,6 +87,19 @@ static struct prb_error *read_variables(const struct prb_dump_frame *frame, stru
 	return NULL;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+bool prb_call_same_group(const struct prb_call *a, const struct prb_call *b)
+{
+	if (!a || !b)
+		return !(a ? a : b) || !(a ? a : b)->members;
+	return same_text(a->members, b->members) &&
+	       (!a->group || !b->group || !strcmp(a->group, b->group));
+}
+
 bool prb_call_same_place(const struct prb_seen *a, const struct prb_seen *b)
 {
 	if (!a->caller || !b->caller)

@@ -33,6 +33,12 @@ bool prb_call_is_between_two(const char *collective);
 /** True for one of them that sends. */
 bool prb_call_sends(const char *collective);
 
+/**
+ * True if both are calls of one process group: of the same ranks, and not of two names. Either may
+ * be NULL: of a group that is not known.
+ */
+bool prb_call_same_group(const struct prb_call *a, const struct prb_call *b);
+
 /** True if both have called it from the same line; false if that is unknown of one. */
 bool prb_call_same_place(const struct prb_seen *a, const struct prb_seen *b);
 

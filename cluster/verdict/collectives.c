@@ -275,11 +275,10 @@ static const struct prb_seen *elsewhere(const struct prb_evidence *e,
 {
 	for (size_t i = 0; i < e->round->list.count; i++) {
 		const struct prb_seen *seen = prb_evidence_seen(e, i);
-		const char *members = seen->call ? seen->call->members : NULL;
 
 		if (group->is_member[i] && prb_evidence_waits(seen) &&
-		    (prb_waits_for_one(seen) || !members != !group->members ||
-		     (members && strcmp(members, group->members) != 0)))
+		    (prb_waits_for_one(seen) ||
+		     !prb_call_same_group(seen->call, group->first->call)))
 			return seen;
 	}
 	return NULL;

@@ -71,11 +71,6 @@ size_t prb_waits_note_members(const struct prb_round *round, const char *members
 	return size;
 }
 
-static bool same_members(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
 static struct prb_error *group_of(struct prb_waits *waits, size_t world,
 				  const struct prb_seen *seen, struct prb_waiters **ret)
 {
@@ -84,7 +79,7 @@ static struct prb_error *group_of(struct prb_waits *waits, size_t world,
 
 	prb_vec_each (group, &waits->groups) {
 		*ret = group;
-		if (same_members(group->members, members))
+		if (prb_call_same_group(group->first->call, seen->call))
 			return NULL;
 	}
 	*ret = group = prb_vec_push(&waits->groups);

@@ -129,6 +129,7 @@ def test_ranks_that_called_different_things(tmp_path, torch):
     if support.LONG:
         cases += [("forgotten", LATE, "never entered all_reduce", [2], "high"),
                   ("crossed", MISMATCH, "process groups wait for each other", None, "medium"),
+                  ("twins", MISMATCH, "process groups wait for each other", None, "medium"),
                   ("around", MISMATCH, "ranks 0-2 wait for each other", [0, 1, 2], "high")]
     for word, verdict, text, ranks, confidence in cases:
         with contextlib.ExitStack() as stack:

@@ -188,6 +188,13 @@ def crossed():
     dist.all_reduce(tensor, group=pairs[dist.get_rank()])
 
 
+def twins():
+    """Two groups of the same ranks; rank 2 begins with the other one."""
+    groups = [dist.new_group() for _ in range(2)]
+    for group in groups if dist.get_rank() != 2 else reversed(groups):
+        dist.barrier(group)
+
+
 def device():
     """A library with functions of CUDA's names; rank 1 has not come there yet."""
     if dist.get_rank() == 1:
