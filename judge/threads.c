@@ -104,7 +104,8 @@ struct prb_futex_call prb_case_futex_call(const struct prb_case *c,
 	/* NUMBER ADDRESS OPERATION VALUE TIMEOUT …: futex() takes the address of the time. */
 	if (sscanf(prb_str_text(&text), "%*d %*x %llx %*x %llx", &operation, &limit) != 2)
 		return (struct prb_futex_call){};
-	return (struct prb_futex_call){.endless = !limit, .own = operation & OPERATION_PRIVATE};
+	return (struct prb_futex_call){
+		.endless = !limit, .limited = limit, .own = operation & OPERATION_PRIVATE};
 }
 
 bool prb_case_waits_without_limit(const struct prb_case *c, const struct prb_dump_thread *thread)

@@ -48,6 +48,7 @@ bool prb_case_moved(const struct prb_case *c, const struct prb_dump_thread *thre
 /** What the kernel says of a thread's futex() call. All false if it is not known, or in no such. */
 struct prb_futex_call {
 	bool endless; /**< it has no limit of time */
+	bool limited; /**< it has one */
 	bool own;     /**< only threads of this process can wake it: the word is not shared */
 };
 struct prb_futex_call prb_case_futex_call(const struct prb_case *c,

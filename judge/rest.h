@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What can end the wait of a sleeping thread: a clock, somebody outside of the program, one
+ * certain process, or only the program itself. It tells an idle server from a hung program.
+ *
+ * The words of dump/waits/ and dump/read/ are taken apart. A wait that they do not describe counts
+ * as one that only the program itself can end.
+ *
+ * Threading: any thread.
+ */
+#ifndef PRB_JUDGE_REST_H
+#define PRB_JUDGE_REST_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "judge/judge.h"
+
+enum prb_rest_kind {
+	PRB_REST_RUNS,	   /**< it does not sleep */
+	PRB_REST_CLOCK,	   /**< the wait has a limit of time */
+	PRB_REST_OUTSIDE,  /**< a client, a terminal, a signal, a file that is watched */
+	PRB_REST_CHILDREN, /**< any child */
+	PRB_REST_PROCESS,  /**< `pid`: a child, or the other end of a pipe or socket */
+	PRB_REST_THREAD,   /**< `pid`: the thread that holds a lock */
+	PRB_REST_INSIDE,   /**< anything else: a lock, a queue, a peer that does not answer */
+};
+
+struct prb_rest {
+	enum prb_rest_kind kind;
+	pid_t pid; /**< 0: none */
+};
+
+/** Of the words of a wait, "accept4: socket 3 listening on 127.0.0.1:80"; NULL: not known. */
+struct prb_rest prb_rest_of_words(const char *waits_for);
+
+/** Of a thread of the case's dump, whose target may be asked for the limit of a futex. */
+struct prb_rest prb_case_rest(const struct prb_case *c, const struct prb_dump_thread *thread);
+
+#endif
