@@ -15,6 +15,7 @@
 
 enum {
 	MAX_RANKS = 1 << 20,
+	MAX_NUMBER = 1 << 22,  /* of a rank; a process of no job has its pid */
 	MAX_THREADS = 1 << 16, /* of a rank */
 	MAX_LOOKS = 1 << 30,   /* at a rank, counted */
 	MAX_FRAMES = 1 << 16,  /* of a thread */
@@ -108,7 +109,7 @@ static bool is_valid(const json_t *document, bool named)
 	{
 		long number = integer_of(rank, "rank", -1);
 
-		if (number < 0 || number > MAX_RANKS || integer_of(rank, "pid", -1) < 0)
+		if (number < 0 || number > MAX_NUMBER || integer_of(rank, "pid", -1) < 0)
 			return false;
 	}
 	return true;
