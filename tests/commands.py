@@ -9,6 +9,7 @@ COMMANDS = [
     "list",
     "overview",
     "why",
+    "run",
     "query",
     "tables",
     "ring",

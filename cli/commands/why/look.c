@@ -263,6 +263,23 @@ static void forget_gone(struct prb_why *why)
 	why->list.count = count;
 }
 
+static struct prb_error *judge_all(struct prb_why *ret)
+{
+	for (size_t i = 0; i < ret->list.count; i += AT_ONCE) {
+		size_t count = PRB_MIN(ret->list.count - i, (size_t)AT_ONCE);
+
+		PRB_TRY(read_some(ret->list.items + i, count));
+		for (size_t k = i; k < i + count; k++) {
+			ret->list.items[k]->judged.patience = patience(ret);
+			PRB_TRY(judge(ret, ret->list.items[k]));
+			if (!ret->keeps)
+				close_one(ret->list.items[k]);
+		}
+	}
+	forget_gone(ret);
+	return NULL;
+}
+
 struct prb_error *prb_why_create(const struct prb_texts *targets,
 				 const struct prb_core_places *places, struct prb_why *ret)
 {
@@ -271,18 +288,25 @@ struct prb_error *prb_why_create(const struct prb_texts *targets,
 		PRB_TRY(add_named(ret, targets->items[i], places));
 	if (!targets->count)
 		PRB_TRY(add_all(ret));
-	for (size_t i = 0; i < ret->list.count; i += AT_ONCE) {
-		size_t count = PRB_MIN(ret->list.count - i, (size_t)AT_ONCE);
+	return judge_all(ret);
+}
 
-		PRB_TRY(read_some(ret->list.items + i, count));
-		for (size_t k = i; k < i + count; k++) {
-			ret->list.items[k]->judged.patience = patience(ret);
-			PRB_TRY(judge(ret, ret->list.items[k]));
-			close_one(ret->list.items[k]);
-		}
+struct prb_error *prb_why_of(const pid_t *pids, size_t count, struct prb_why *ret)
+{
+	prb_descriptors_raise();
+	ret->keeps = true;
+	for (size_t i = 0; i < count; i++) {
+		struct prb_why_one *one;
+
+		PRB_TRY(add(ret, prb_format("%d", (int)pids[i]), &one));
+		struct prb_error *err = prb_process_describe(pids[i], &one->process);
+
+		one->gone = prb_error_catch(&err, PRB_ERROR_NO_PROCESS);
+		PRB_TRY(err);
+		one->process.pid = pids[i];
 	}
 	forget_gone(ret);
-	return NULL;
+	return judge_all(ret);
 }
 
 enum prb_finding_kind prb_why_kind(const struct prb_why_one *one)

@@ -34,12 +34,15 @@ struct prb_why_one {
 
 struct prb_why {
 	PRB_VEC(struct prb_why_one *) list;
+	bool keeps; /**< targets and dumps stay until prb_why_deinit() */
 };
 
 /** Judges @p targets; none: all Python processes of this machine. */
 struct prb_error *prb_why_create(const struct prb_texts *targets,
 				 const struct prb_core_places *places,
 				 struct prb_why *ret) PRB_MUST_CHECK;
+/** Judges these processes of this machine, of any program, and keeps their targets and dumps. */
+struct prb_error *prb_why_of(const pid_t *pids, size_t count, struct prb_why *ret) PRB_MUST_CHECK;
 void prb_why_deinit(struct prb_why *why);
 
 /** The kind of the worst finding; unknown counts less than all others. */

@@ -35,6 +35,8 @@ FILES = {
     ("memory", "--output"): [("PID", "memory", "--sites", "0.2s", "-o", "PATH.html")],
     ("snapshot", "--output"): [("PID", "snapshot", "-o", "PATH")],
     ("export", "--textfile"): [("export", "prometheus", "PID", "--textfile", "PATH")],
+    ("run", "--output"): [("run", "--timeout", "0.5", "--grace", "0.1", "-o", "PATH", "--", PYTHON, "-c",
+                           "import time; time.sleep(60)")],
     ("cluster", "--save"): [("RANKS", "cluster", "hang", "--save", "PATH")],
     ("cluster", "--output"): [("RANKS", "cluster", "perf", "--duration", "0.2", "-o", "PATH" + end)
                               for end in (".profile", ".html")],

@@ -18,6 +18,7 @@ STARTERS = {
     "cli/commands/debuggers/start_debugger.c": ["attacks/test_started_programs.py::test_a_core_whose_program_is_an_option"],
     "cli/commands/launch.c": TYPED,
     "cli/commands/node.c": OURS,
+    "cli/commands/run/program.c": TYPED,
     "cli/commands/script/start_python.c": TYPED,
     "cli/commands/serve/open_browser.c": OURS,
     "clickhouse/ship_metrics.c": OURS,

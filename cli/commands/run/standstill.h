@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Reads the processes of a tree of which none has run for a while, and decides whether they
+ * are hung or idle: waiting for clients, input, a signal, or the end of a time.
+ *
+ * The first process is followed: to the thread that holds its lock, to the child or to the other
+ * end of the pipe that it waits for. Where that leads to a wait that only the program itself can
+ * end, and no thread of the process on the way waits for anything else, the tree is hung.
+ *
+ * Threading: one thread at a time. No thread that sleeps is stopped.
+ */
+#ifndef PRB_CLI_COMMANDS_RUN_STANDSTILL_H
+#define PRB_CLI_COMMANDS_RUN_STANDSTILL_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "cli/commands/run/tree.h"
+#include "cli/commands/why/why.h"
+#include "judge/rest.h"
+
+/** What the threads of one process wait for; the first thread comes first. */
+struct prb_still_process {
+	pid_t pid;
+	const struct prb_why_one *one; /**< NULL: gone */
+	PRB_VEC(struct prb_still_thread {
+		pid_t tid;
+		struct prb_rest rest;
+	})
+	threads;
+	char *words; /**< of a program other than Python: what its first thread waits for, or NULL
+		      */
+	bool followed;
+};
+
+/** Starts as {}. */
+struct prb_standstill {
+	struct prb_why why; /**< of all processes, with their dumps */
+	PRB_VEC(struct prb_still_process) list;
+	bool hung;
+	PRB_VEC(pid_t) chain; /**< the first process, the one that it waits for, and so on */
+};
+
+/**
+ * Reads the processes of the tree's last look, and follows @p first, which is one of them. Only a
+ * tree that has not moved can be hung.
+ */
+struct prb_error *prb_standstill_read(const struct prb_tree *tree, pid_t first,
+				      struct prb_standstill *ret) PRB_MUST_CHECK;
+void prb_standstill_deinit(struct prb_standstill *s);
+#define prb_auto_standstill __attribute__((cleanup(prb_standstill_deinit)))
+
+/**
+ * A finding that proves that the first process, or one that it waits for, cannot go on: its main
+ * thread is part of a deadlock or waits for a lock that nobody can release, for @p seconds at
+ * least. NULL if there is none.
+ */
+const struct prb_finding *prb_standstill_proof(const struct prb_standstill *s, double seconds);
+
+/** The main thread of a process as it was read; NULL if it was not. */
+const struct prb_dump_thread *prb_why_main(const struct prb_why_one *one);
+
+#endif
