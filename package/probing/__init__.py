@@ -51,6 +51,13 @@ def __getattr__(name):
     return value
 
 
+def pytest_configure(config):
+    """`pytest -p probing`: SIGTERM fails the running test instead of killing pytest."""
+    from probing import _pytest  # pylint: disable=import-outside-toplevel
+
+    config.pluginmanager.register(_pytest.Plugin(), "probing-session")
+
+
 def __dir__():
     return sorted(set(globals()) | set(_HOMES))
 

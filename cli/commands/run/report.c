@@ -16,9 +16,10 @@
 
 enum {
 	MOST_FINDINGS = 3,
-	FINDING_LINES = 20,
-	PROCESS_LINES = 20,
+	FINDING_LINES = 17,
+	PROCESS_LINES = 17,
 	MOST_PROCESSES = 8,
+	MOST_TESTS = 8,
 	WIDEST_COMMAND = 100,
 };
 
@@ -125,6 +126,25 @@ static struct prb_error *put_processes(struct prb_str *s, const struct prb_stand
 	return NULL;
 }
 
+/** A line for each process that runs a test. */
+static struct prb_error *put_tests(struct prb_str *s, const struct prb_standstill *still)
+{
+	const struct prb_still_process *process;
+	size_t count = 0;
+
+	prb_vec_each (process, &still->list) {
+		prb_auto_str struct prb_str test = {};
+
+		PRB_TRY(prb_report_test(process->one, &test));
+		if (test.length && count++ < MOST_TESTS)
+			prb_str_printf(s, "test          %s, in %d\n", prb_str_text(&test),
+				       (int)process->pid);
+	}
+	if (count > MOST_TESTS)
+		prb_str_printf(s, "tests         %zu more\n", count - MOST_TESTS);
+	return NULL;
+}
+
 static int worst_first(const void *a, const void *b)
 {
 	const struct prb_finding *f = *(const struct prb_finding *const *)a;
@@ -182,6 +202,7 @@ struct prb_error *prb_report_text(const struct prb_standstill *s, size_t spare, 
 	prb_auto_str struct prb_str findings = {}, processes = {}, stacks = {};
 	size_t most = PRB_REPORT_LINES - spare, used;
 
+	PRB_TRY(put_tests(ret, s));
 	PRB_TRY(put_findings(&findings, s));
 	put_some(ret, prb_str_text(&findings), FINDING_LINES, "of evidence");
 	PRB_TRY(put_processes(&processes, s));

@@ -29,6 +29,11 @@ struct prb_error *prb_report_text(const struct prb_standstill *s, size_t spare,
 struct prb_error *prb_report_save(const struct prb_standstill *s, const char *path, bool chosen,
 				  bool redact, size_t *count, size_t *left) PRB_MUST_CHECK;
 
+/** Appends the test that pytest runs in the process, if it runs one: "tests/test_a.py::test_b
+ * (call)". */
+struct prb_error *prb_report_test(const struct prb_why_one *one,
+				  struct prb_str *ret) PRB_MUST_CHECK;
+
 /** Appends what the tasks of asyncio wait for, if a thread of the process is in an event loop. */
 struct prb_error *prb_report_tasks(const struct prb_why_one *one,
 				   struct prb_str *ret) PRB_MUST_CHECK;

@@ -32,11 +32,13 @@ struct run {
 	const struct settings *s;
 	struct prb_started program;
 	struct prb_tree tree;
-	double began, moved; /**< when the program was started; when a process ran last */
-	double proof_at;     /**< when the next proof is looked for */
-	double ran;	     /**< processor time since the last one */
-	bool proven;	     /**< the last look has found a proof */
-	bool idle;	     /**< it was read since it moved last, and it is not hung */
+	double began, moved;	      /**< when the program was started; when a process ran last */
+	double proof_at;	      /**< when the next proof is looked for */
+	double ran;		      /**< processor time since the last one */
+	unsigned proven;	      /**< so many readings in a row have found a proof */
+	unsigned quiet;		      /**< only threads that poll ran between so many */
+	struct prb_standstill before; /**< the reading before, without dumps */
+	bool idle;		      /**< it was read since it moved last, and it is not hung */
 	bool reported;
 };
 
@@ -130,25 +132,42 @@ static struct prb_error *judge_still(struct run *run, bool *hung)
 	return report(run, &still, prb_str_text(&reason));
 }
 
-/** Other threads run now and then, so only a proof shows that the program cannot go on. */
+/** Only threads that poll have run since the reading before, and the tree is hung without them. */
+static void compare(struct run *run, const struct prb_standstill *now)
+{
+	bool quiet = now->hung && prb_standstill_is_quiet(&run->before, now);
+
+	run->quiet = quiet ? run->quiet + 1 : 0;
+	run->proven = prb_standstill_proof(now, 0) ? run->proven + 1 : 0;
+}
+
+/** Some threads run now and then: they may only poll, or a proof shows that it cannot go on. */
 static struct prb_error *judge_moving(struct run *run, bool *hung)
 {
-	prb_auto_standstill struct prb_standstill still = {};
-	double hang = hang_of(run);
-	bool busy = run->ran > BUSY * hang;
-	const struct prb_finding *proof;
+	struct prb_standstill now = {};
+	double period = hang_of(run) / 2;
+	bool busy = run->ran > BUSY * period;
+	struct prb_error *err;
 
-	run->proof_at = prb_clock_seconds() + hang;
+	run->proof_at = prb_clock_seconds() + period;
 	run->ran = 0;
 	if (busy) {
-		run->proven = false;
+		run->quiet = run->proven = 0;
 		return NULL;
 	}
-	PRB_TRY(prb_standstill_read(&run->tree, run->program.pid, &still));
-	proof = prb_standstill_proof(&still, 0);
-	*hung = proof && run->proven && prb_standstill_proof(&still, hang / 2);
-	run->proven = proof;
-	return *hung ? report(run, &still, "it cannot go on") : NULL;
+	err = prb_standstill_read(&run->tree, run->program.pid, &now);
+	if (!err) {
+		compare(run, &now);
+		*hung = run->quiet >= 2 || (run->proven >= 3 && prb_standstill_proof(&now, period));
+	}
+	if (!err && *hung)
+		err = report(run, &now,
+			     run->proven ? "it cannot go on" : "only threads that poll run");
+	/* The dumps are not needed any more, only the counters. */
+	prb_standstill_deinit(&run->before);
+	run->before = now;
+	prb_standstill_forget(&run->before);
+	return err;
 }
 
 static struct prb_error *look(struct run *run, bool *hung)
@@ -224,7 +243,7 @@ static struct prb_error *run_it(const struct prb_cli *cli, const void *settings)
 	prb_output_aside();
 	PRB_TRY(prb_started_begin(cli->program, &run.program));
 	run.began = run.moved = prb_clock_seconds();
-	run.proof_at = run.began + hang_of(&run);
+	run.proof_at = run.began + hang_of(&run) / 2;
 	err = supervise(&run, &hung);
 	/* Without us it runs as before. */
 	while (err && !run.program.ended) {
@@ -236,6 +255,7 @@ static struct prb_error *run_it(const struct prb_cli *cli, const void *settings)
 	if (!err && hung)
 		err = prb_started_end(&run.program, s->grace > 0 ? s->grace : GRACE);
 	prb_tree_deinit(&run.tree);
+	prb_standstill_deinit(&run.before);
 	if (hung)
 		prb_exit_pass(EXIT_HUNG << 8);
 	else if (run.program.ended)

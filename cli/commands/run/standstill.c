@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "cli/commands/run/polling.h"
 #include "dump/tasks/tasks.h"
+#include "judge/facts.h"
 #include "judge/threads.h"
 #include "target/task.h"
 
@@ -21,30 +23,47 @@ void prb_standstill_deinit(struct prb_standstill *s)
 	prb_why_deinit(&s->why);
 }
 
+void prb_standstill_forget(struct prb_standstill *s)
+{
+	struct prb_still_process *process;
+
+	prb_vec_each (process, &s->list)
+		process->one = NULL;
+	prb_why_deinit(&s->why);
+}
+
 const struct prb_dump_thread *prb_why_main(const struct prb_why_one *one)
 {
 	return one && one->dump && one->dump->threads.count ? one->dump->threads.items : NULL;
 }
 
+/** Of another program's thread the switches are not known: its process says whether it ran. */
 static struct prb_error *add_thread(struct prb_still_process *process, pid_t tid,
-				    struct prb_rest rest)
+				    struct prb_rest rest, bool polls, int64_t switches)
 {
 	struct prb_still_thread *thread = prb_vec_push(&process->threads);
 
 	if (!thread)
 		return prb_error_nomem();
-	*thread = (struct prb_still_thread){tid, rest};
+	*thread = (struct prb_still_thread){tid, rest, polls, switches};
 	return NULL;
 }
 
 static struct prb_error *add_python(struct prb_still_process *process)
 {
+	const struct prb_case *c = &process->one->judged;
 	const struct prb_dump_thread *thread;
 
-	prb_vec_each (thread, &process->one->dump->threads)
-		if (thread->tid)
-			PRB_TRY(add_thread(process, thread->tid,
-					   prb_case_rest(&process->one->judged, thread)));
+	prb_vec_each (thread, &process->one->dump->threads) {
+		bool polls = prb_polling_thread(thread);
+		struct prb_rest rest = prb_case_rest(c, thread);
+
+		if (!thread->tid)
+			continue;
+		PRB_TRY(add_thread(process, thread->tid,
+				   polls ? (struct prb_rest){PRB_REST_INSIDE} : rest, polls,
+				   prb_case_switches(c, thread->tid)));
+	}
 	return NULL;
 }
 
@@ -72,7 +91,9 @@ static struct prb_error *add_task(struct prb_still_process *process, struct prb_
 			       : (struct prb_rest){PRB_REST_OUTSIDE};
 	if (!process->threads.count)
 		process->words = prb_steal(&words);
-	return add_thread(process, tid, rest);
+	if (process->polls)
+		rest = (struct prb_rest){PRB_REST_CHILDREN};
+	return add_thread(process, tid, rest, process->polls, -1);
 }
 
 static struct prb_error *add_other(struct prb_still_process *process)
@@ -91,7 +112,7 @@ static struct prb_error *add_other(struct prb_still_process *process)
 	return prb_error_tolerate(err, NULL);
 }
 
-static struct prb_error *describe(struct prb_standstill *s)
+static struct prb_error *describe(struct prb_standstill *s, const struct prb_tree *tree)
 {
 	struct prb_why_one *const *one;
 
@@ -102,6 +123,8 @@ static struct prb_error *describe(struct prb_standstill *s)
 			return prb_error_nomem();
 		process->pid = (*one)->process.pid;
 		process->one = *one;
+		process->polls = prb_polling_program(&(*one)->process);
+		process->ran = prb_tree_find(tree, process->pid)->ran;
 		PRB_TRY(prb_why_main(*one) ? add_python(process) : add_other(process));
 	}
 	return NULL;
@@ -203,7 +226,7 @@ static struct prb_error *follow(struct prb_standstill *s, const struct prb_tree 
 	prb_vec_each (thread, &process->threads)
 		if (!*idle)
 			PRB_TRY(follow_thread(s, tree, process, thread, idle));
-	return NULL;
+	return first->polls && !*idle ? follow_children(s, tree, pid, idle) : NULL;
 }
 
 struct prb_error *prb_standstill_read(const struct prb_tree *tree, pid_t first,
@@ -217,10 +240,46 @@ struct prb_error *prb_standstill_read(const struct prb_tree *tree, pid_t first,
 	for (size_t i = 0; i < tree->list.count; i++)
 		pids[i] = tree->list.items[i].pid;
 	PRB_TRY(prb_why_of(pids, tree->list.count, &ret->why));
-	PRB_TRY(describe(ret));
+	PRB_TRY(describe(ret, tree));
 	PRB_TRY(follow(ret, tree, first, &idle));
 	ret->hung = !idle;
 	return NULL;
+}
+
+static bool has_slept(const struct prb_still_process *before, const struct prb_still_thread *thread)
+{
+	const struct prb_still_thread *was;
+
+	prb_vec_each (was, &before->threads)
+		if (was->tid == thread->tid)
+			return thread->switches >= 0 && was->switches == thread->switches;
+	return false;
+}
+
+static bool is_quiet(const struct prb_still_process *before, const struct prb_still_process *now)
+{
+	const struct prb_still_thread *thread;
+
+	if (now->ran == before->ran || now->polls)
+		return true;
+	prb_vec_each (thread, &now->threads)
+		if (!thread->polls && !has_slept(before, thread))
+			return false;
+	return now->threads.count == before->threads.count;
+}
+
+bool prb_standstill_is_quiet(const struct prb_standstill *before, const struct prb_standstill *now)
+{
+	const struct prb_still_process *process, *was;
+
+	if (!now->list.count || before->list.count != now->list.count)
+		return false;
+	prb_vec_each (process, &now->list) {
+		was = find(before, process->pid);
+		if (!was || !is_quiet(was, process))
+			return false;
+	}
+	return true;
 }
 
 /** True if the main thread is one of the finding's, or waits for the lock of one. */

@@ -7,12 +7,19 @@
  * end of the pipe that it waits for. Where that leads to a wait that only the program itself can
  * end, and no thread of the process on the way waits for anything else, the tree is hung.
  *
+ * Some libraries' threads, and launchers, only look now and then whether others are done. That is
+ * no progress: polling.h lists them.
+ *
+ * Some libraries' threads, and launchers, only look now and then whether others are done. What they
+ * do is no progress: polling.h lists them.
+ *
  * Threading: one thread at a time. No thread that sleeps is stopped.
  */
 #ifndef PRB_CLI_COMMANDS_RUN_STANDSTILL_H
 #define PRB_CLI_COMMANDS_RUN_STANDSTILL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/vec.h"
@@ -20,17 +27,22 @@
 #include "cli/commands/why/why.h"
 #include "judge/rest.h"
 
+struct prb_still_thread {
+	pid_t tid;
+	struct prb_rest rest;
+	bool polls;	  /**< it only looks whether others are done */
+	int64_t switches; /**< while that stays the same it has not run; < 0: not known */
+};
+
 /** What the threads of one process wait for; the first thread comes first. */
 struct prb_still_process {
 	pid_t pid;
 	const struct prb_why_one *one; /**< NULL: gone */
-	PRB_VEC(struct prb_still_thread {
-		pid_t tid;
-		struct prb_rest rest;
-	})
-	threads;
-	char *words; /**< of a program other than Python: what its first thread waits for, or NULL
-		      */
+	PRB_VEC(struct prb_still_thread) threads;
+	/** Of a program other than Python: what its first thread waits for, or NULL. */
+	char *words;
+	bool polls;   /**< a launcher */
+	uint64_t ran; /**< processor time, ns */
 	bool followed;
 };
 
@@ -48,8 +60,13 @@ struct prb_standstill {
  */
 struct prb_error *prb_standstill_read(const struct prb_tree *tree, pid_t first,
 				      struct prb_standstill *ret) PRB_MUST_CHECK;
+/** Closes the processes, and keeps what prb_standstill_is_quiet() needs. */
+void prb_standstill_forget(struct prb_standstill *s);
 void prb_standstill_deinit(struct prb_standstill *s);
 #define prb_auto_standstill __attribute__((cleanup(prb_standstill_deinit)))
+
+/** True if between the two readings nothing has run but threads that poll. */
+bool prb_standstill_is_quiet(const struct prb_standstill *before, const struct prb_standstill *now);
 
 /**
  * A finding that proves that the first process, or one that it waits for, cannot go on: its main
