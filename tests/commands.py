@@ -10,6 +10,7 @@ COMMANDS = [
     "overview",
     "why",
     "run",
+    "check",
     "query",
     "tables",
     "ring",

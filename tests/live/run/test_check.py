@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing check`: the exit code tells whether a process goes on."""
+import json
+import os
+import subprocess
+import time
+
+import pytest
+
+import hangs
+import support
+
+OK, UNSUPPORTED, NO_PROCESS, DEADLOCK, ORPHAN, STILL = 0, 3, 6, 10, 11, 21
+PYTHON = "/usr/bin/python3"
+# Exit codes of programs of tests/live/hangs.py.
+HUNG = {
+    "two locks in both orders": DEADLOCK, "a lock twice": STILL, "an RLock of a thread that ended": ORPHAN,
+    "Event.wait": STILL, "a pool that waits for itself": STILL, "a pipe that is read": STILL, "Process.join": STILL,
+    "a child": STILL, "asyncio.Event": STILL, "a lock beside a monitor that runs": DEADLOCK, "a fifo that nobody writes": STILL,
+}
+IDLE = list(hangs.IDLE)
+
+
+class Started:
+    """A program of those, with a stdin that somebody may write to, and its children."""
+
+    def __init__(self, folder, source):
+        path, _ = hangs.write(folder, source)
+        self.process = subprocess.Popen([PYTHON, str(path)], stdin=subprocess.PIPE, env=hangs.environment(),
+                                        stdout=subprocess.DEVNULL, start_new_session=True)
+
+    def __enter__(self):
+        return self.process.pid
+
+    def __exit__(self, *_):
+        # Its session is its own.
+        os.killpg(self.process.pid, 9)
+        self.process.communicate()
+
+
+def check(*words):
+    done = subprocess.run([support.BINARY, "check", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=60, check=False)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def until(pid, code, *words):
+    """A thread that has just begun to wait has run a moment ago."""
+    end = time.monotonic() + 60
+    while True:
+        done = check("--still", "0.5s", *words, pid)
+        if done[0] == code or time.monotonic() > end:
+            return done
+
+
+@pytest.mark.parametrize("kind", HUNG)
+def test_hung(kind, tmp_path):
+    source = {name: source for name, (source, _) in hangs.KINDS.items()}[kind]
+    with Started(tmp_path, source) as pid:
+        code, text, errors = until(pid, HUNG[kind])
+        assert code == HUNG[kind] and text.count("\n") == 1 and not errors, (code, text, errors)
+        # It has been so for less than the default.
+        assert check(pid)[0] == OK
+
+
+def test_idle(tmp_path):
+    """Any of those that only wait, at any moment."""
+    for number, kind in enumerate(IDLE):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with Started(folder, hangs.IDLE[kind]) as pid:
+            end = time.monotonic() + 0.3
+            while time.monotonic() < end:
+                code, text, errors = check("--still", "0.1s", pid)
+                # A process that has just begun is no Python yet.
+                assert code == OK and text.startswith("ok: %d: " % pid), (kind, code, text, errors)
+
+
+@pytest.mark.parametrize("source", ["while True: pass", "import time\nwhile True: time.sleep(0.01)"])
+def test_it_runs(source, tmp_path):
+    with Started(tmp_path, source) as pid:
+        for _ in range(5):
+            assert check("--still", "0.5s", pid)[0] == OK
+
+
+def test_json(tmp_path):
+    with Started(tmp_path, hangs.LOCKS["Event.wait"]) as pid:
+        code, text, _ = until(pid, STILL, "--json")
+        answer = json.loads(text)
+        assert code == STILL and answer["exit_code"] == STILL and answer["pid"] == pid
+        assert answer["state"] == "still" and "hung.py:2" in answer["sentence"]
+
+
+def test_what_cannot_be_checked(tmp_path, probing, target):
+    assert check(2 ** 22 + 1)[0] == NO_PROCESS
+    process = target("asleep.py", 1)
+    made = tmp_path / "made.snapshot"
+    assert probing(process.pid, "snapshot", "-o", made).code == OK
+    assert check(made)[0] == UNSUPPORTED
+
+
+def test_it_is_not_stopped(tmp_path):
+    """Reading threads that sleep stops none."""
+    with Started(tmp_path, hangs.LOCKS["Event.wait"]) as pid:
+        until(pid, STILL)
+        before = support.thread_status(pid)["voluntary_ctxt_switches"]
+        for _ in range(20):
+            assert check("--still", "0.5s", pid)[0] == STILL
+        assert support.thread_status(pid)["voluntary_ctxt_switches"] == before
