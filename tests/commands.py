@@ -11,6 +11,7 @@ COMMANDS = [
     "why",
     "run",
     "check",
+    "watch",
     "query",
     "tables",
     "ring",

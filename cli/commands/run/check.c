@@ -8,11 +8,9 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands/run/standstill.h"
-#include "cluster/looks/thread_text.h"
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/output.h"
-#include "dump/idle.h"
 #include "target/spec/target_spec.h"
 
 enum { EXIT_STILL = 21 };
@@ -44,17 +42,6 @@ static struct prb_error *open_target(const struct prb_cli *cli, pid_t *ret)
 	return prb_target_check_memory(target);
 }
 
-/** Notes how long each thread has slept. */
-static struct prb_error *fill_idle(const struct prb_standstill *s)
-{
-	struct prb_why_one *const *one;
-
-	prb_vec_each (one, &s->why.list)
-		if (prb_why_main(*one))
-			PRB_TRY(prb_idle_fill((*one)->target, (*one)->dump, NULL));
-	return NULL;
-}
-
 /** Seconds since any thread of the Python processes ran; negative: not known. */
 static double slept(const struct prb_standstill *s)
 {
@@ -70,59 +57,6 @@ static double slept(const struct prb_standstill *s)
 	return isinf(least) ? -1 : least;
 }
 
-static bool is_fatal(const struct prb_finding *f)
-{
-	return f->confidence == PRB_CONFIDENCE_HIGH &&
-	       (f->kind == PRB_FINDING_DEADLOCK || f->kind == PRB_FINDING_ORPHAN ||
-		f->kind == PRB_FINDING_GIL);
-}
-
-static bool all_slept(const struct prb_why_one *one, const struct prb_finding *f, double seconds)
-{
-	const struct prb_dump_thread *thread;
-
-	prb_vec_each (thread, &one->dump->threads)
-		for (size_t i = 0; i < f->tids.count; i++)
-			if (f->tids.items[i] == thread->tid && thread->idle_seconds < seconds)
-				return false;
-	return true;
-}
-
-/** What threads of the process itself cannot come out of. */
-static const struct prb_finding *find_fatal(const struct prb_standstill *s, pid_t pid,
-					    double seconds)
-{
-	struct prb_why_one *const *one;
-
-	prb_vec_each (one, &s->why.list)
-		for (size_t i = 0; i < (*one)->findings.list.count; i++)
-			if ((*one)->process.pid == pid && (*one)->dump &&
-			    is_fatal((*one)->findings.list.items[i]) &&
-			    all_slept(*one, (*one)->findings.list.items[i], seconds))
-				return (*one)->findings.list.items[i];
-	return NULL;
-}
-
-/** Where the last process is of those that wait for each other. */
-static void put_doing(struct prb_str *s, const struct prb_standstill *still)
-{
-	pid_t last = still->chain.count ? still->chain.items[still->chain.count - 1] : 0;
-	const struct prb_still_process *process;
-
-	prb_vec_each (process, &still->list) {
-		if (process->pid != last)
-			continue;
-		prb_str_printf(s, "%d is ", (int)last);
-		if (prb_why_main(process->one)) {
-			prb_str_puts(s, "at ");
-			prb_put_thread(s, prb_why_main(process->one));
-		} else {
-			prb_str_puts(s, "idle in ");
-			prb_str_puts(s, process->words ? process->words : "an unknown call");
-		}
-	}
-}
-
 static struct prb_error *judge(struct prb_tree *tree, double still, struct answer *ret)
 {
 	prb_auto_standstill struct prb_standstill s = {};
@@ -131,10 +65,10 @@ static struct prb_error *judge(struct prb_tree *tree, double still, struct answe
 
 	PRB_TRY(prb_tree_look(tree));
 	PRB_TRY(prb_standstill_read(tree, ret->pid, &s));
-	PRB_TRY(fill_idle(&s));
+	PRB_TRY(prb_standstill_fill_idle(&s));
 	PRB_TRY(prb_tree_look(tree));
 	seconds = slept(&s);
-	fatal = find_fatal(&s, ret->pid, still);
+	fatal = prb_standstill_fatal(&s, ret->pid, still);
 	ret->state = "ok";
 	if (fatal) {
 		ret->state = prb_finding_kind_name(fatal->kind);
@@ -149,17 +83,17 @@ static struct prb_error *judge(struct prb_tree *tree, double still, struct answe
 		}
 	} else if (!s.hung) {
 		prb_str_puts(&ret->words, "it waits for something from outside: ");
-		put_doing(&ret->words, &s);
+		prb_standstill_put_end(&ret->words, &s);
 	} else if (seconds < 0) {
 		prb_str_puts(&ret->words, "it is not known how long its threads have slept: ");
-		put_doing(&ret->words, &s);
+		prb_standstill_put_end(&ret->words, &s);
 	} else {
 		ret->state = "still";
 		ret->code = EXIT_STILL;
 		prb_str_puts(&ret->words, "nothing has run for ");
 		prb_text_duration(&ret->words, seconds);
 		prb_str_puts(&ret->words, ": ");
-		put_doing(&ret->words, &s);
+		prb_standstill_put_end(&ret->words, &s);
 	}
 	return ret->words.failed ? prb_error_nomem() : NULL;
 }

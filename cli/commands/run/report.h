@@ -24,10 +24,11 @@ struct prb_error *prb_report_text(const struct prb_standstill *s, size_t spare,
 /**
  * Saves snapshots of all Python processes as a bundle, in which their numbers are their pids.
  * @p chosen: the user named the file. *count: how many there are; none is no file. *left: how many
- * could not be read, or not in time.
+ * could not be read, or not in @p seconds.
  */
 struct prb_error *prb_report_save(const struct prb_standstill *s, const char *path, bool chosen,
-				  bool redact, size_t *count, size_t *left) PRB_MUST_CHECK;
+				  bool redact, double seconds, size_t *count,
+				  size_t *left) PRB_MUST_CHECK;
 
 /** Appends the test that pytest runs in the process, if it runs one: "tests/test_a.py::test_b
  * (call)". */

@@ -19,6 +19,8 @@ enum { EXIT_HUNG = 124, SPARE_LINES = 3 };
 
 static const double HANG = 300, GRACE = 10, SHORTEST_LOOK = 0.05, LONGEST_LOOK = 5;
 static const double NEVER = 1e9; /* seconds */
+/* For all snapshots; who asks us to end often kills us some seconds later. */
+static const double SAVING = 30, SAVING_IN_A_HURRY = 3;
 /* Less of a processor than this is no work: monitors and heartbeats of other threads. */
 static const double BUSY = 0.05;
 
@@ -68,7 +70,8 @@ static struct prb_error *save(const struct run *run, const struct prb_standstill
 
 	if (!name)
 		return prb_error_nomem();
-	PRB_TRY(prb_report_save(still, name, run->s->output, run->s->redact, &count, &left));
+	PRB_TRY(prb_report_save(still, name, run->s->output, run->s->redact,
+				run->program.asked ? SAVING_IN_A_HURRY : SAVING, &count, &left));
 	if (!count)
 		return NULL;
 	prb_str_puts(line, "saved         ");

@@ -13,8 +13,6 @@
 #include "target/snapshot/bundle.h"
 #include "target/snapshot/snapshot.h"
 
-enum { MOST_SECONDS = 30 }; /* for all snapshots */
-
 /** Makes a snapshot of one process, in the file @p fd. */
 static struct prb_error *make_snapshot(pid_t pid, bool redact, int fd)
 {
@@ -73,10 +71,10 @@ static struct prb_error *add_looks(int bundle, const struct prb_standstill *s, b
 }
 
 struct prb_error *prb_report_save(const struct prb_standstill *s, const char *path, bool chosen,
-				  bool redact, size_t *count, size_t *left)
+				  bool redact, double seconds, size_t *count, size_t *left)
 {
 	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
-	double end = prb_clock_seconds() + MOST_SECONDS;
+	double end = prb_clock_seconds() + seconds;
 	const struct prb_still_process *process;
 
 	*count = *left = 0;

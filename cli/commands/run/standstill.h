@@ -75,6 +75,21 @@ bool prb_standstill_is_quiet(const struct prb_standstill *before, const struct p
  */
 const struct prb_finding *prb_standstill_proof(const struct prb_standstill *s, double seconds);
 
+/** Notes how long each thread of the Python processes has slept. */
+struct prb_error *prb_standstill_fill_idle(const struct prb_standstill *s) PRB_MUST_CHECK;
+
+/**
+ * A finding about threads of the process @p pid, all of which have slept for @p seconds: they are
+ * surely in a deadlock, wait for a lock that nobody can release, or hold the GIL. NULL if there is
+ * none. Needs the idle times.
+ */
+const struct prb_finding *prb_standstill_fatal(const struct prb_standstill *s, pid_t pid,
+					       double seconds);
+
+/** Appends where the last of the processes is that wait for each other: "4250 is at f x.py:3, …".
+ */
+void prb_standstill_put_end(struct prb_str *s, const struct prb_standstill *still);
+
 /** The main thread of a process as it was read; NULL if it was not. */
 const struct prb_dump_thread *prb_why_main(const struct prb_why_one *one);
 

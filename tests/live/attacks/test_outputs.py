@@ -48,6 +48,7 @@ FILES = {
 }
 FOLDERS = {
     ("record", "--output"): [("PID", "record", "-o", "PATH")],
+    ("watch", "--output"): [("watch", "PID", "-o", "PATH")],
     ("cluster", "--state"): [("cluster", "ship", "--to", NOWHERE, "--state", "PATH")],
     ("node", "--state"): [("node", "--crashes", "--state", "PATH")],
 }

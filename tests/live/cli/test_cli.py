@@ -81,7 +81,8 @@ def test_help_lists_what_is_taken(probing, command):
         else:
             assert "takes no '--" not in refused.err, (option, refused)
     assert {"list": {"target", "token-file"}, "tables": {"target", "token-file"}, "help": set(),
-            "ring": set(), "launch": set(), "run": set(), "check": {"pid", "target", "token-file"}, "crashes": set(), "node": set(),
+            "ring": set(), "launch": set(), "run": set(), "check": {"pid", "target", "token-file"},
+            "watch": {"pid", "target", "token-file"}, "crashes": set(), "node": set(),
             "export": {"target", "token-file", "pid"}, "completion": set()}.get(command, {"exe", "pid", "target", "token-file"}) == \
         listed & {"exe", "pid", "target", "token-file"}
 
