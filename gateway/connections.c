@@ -129,15 +129,7 @@ void prb_connections_tend(struct prb_gateway *g)
 
 void prb_connections_end(struct prb_gateway *g)
 {
-	for (size_t i = 0; i < g->waiting.count; i++) {
-		struct prb_request *r = g->waiting.items[i];
-
-		prb_child_deinit(&r->child);
-		r->left = g->now;
-		if (r->suspended)
-			prb_mhd.resume_connection(r->mhd);
-		r->suspended = false;
-	}
+	prb_requests_end(g);
 	for (size_t i = 0; i < g->connections.count; i++)
 		drop(g->connections.items[i]);
 	prb_mhd.run(g->mhd);

@@ -85,7 +85,5 @@ ssize_t prb_event_read(void *context, uint64_t at, char *buffer, size_t max)
 		r->sent = 0;
 		r->state = PRB_REQUEST_RESTS;
 	}
-	prb_mhd.suspend_connection(r->mhd);
-	r->suspended = true;
-	return 0;
+	return prb_request_suspend(r) ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
 }

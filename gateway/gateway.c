@@ -200,12 +200,25 @@ struct prb_error *prb_gateway_create(const struct prb_gateway_options *options,
 	return err;
 }
 
+/** All at once, so that the end takes no longer than that of the slowest. */
+static void end_children(struct prb_gateway *g)
+{
+	for (size_t i = 0; i < g->waiting.count; i++)
+		prb_child_end(&g->waiting.items[i]->child);
+	for (size_t i = 0; i < g->dying.count; i++)
+		prb_child_end(&g->dying.items[i]);
+	for (size_t i = 0; i < g->recordings.list.count; i++)
+		prb_child_end(&g->recordings.list.items[i]->child);
+	prb_child_end(&g->overview.child);
+}
+
 void prb_gateway_destroy(struct prb_gateway *g)
 {
 	struct prb_child *child;
 
 	if (!g)
 		return;
+	end_children(g);
 	if (g->mhd) {
 		prb_connections_end(g);
 		prb_mhd.stop_daemon(g->mhd);

@@ -141,7 +141,7 @@ struct prb_gateway {
 	PRB_VEC(struct prb_child) dying;
 	unsigned terminals; /**< that were opened so far */
 	double now;
-	bool ends;
+	bool ends; /**< no request is suspended any more */
 };
 
 /* request.c: what libmicrohttpd calls. */
@@ -154,6 +154,14 @@ void prb_request_completed(void *context, struct MHD_Connection *mhd, void **pla
 
 /* run.c: requests with a command. */
 
+/**
+ * Waits until there is more to answer. False once the gateway ends: libmicrohttpd aborts if it is
+ * stopped while a connection is suspended. Nothing else suspends one.
+ */
+bool prb_request_suspend(struct prb_request *r) PRB_MUST_CHECK;
+void prb_request_resume(struct prb_request *r);
+/** Ends the commands of all requests and resumes them; from now on none is suspended. */
+void prb_requests_end(struct prb_gateway *g);
 /** Begins: the answer is what the command prints. `r->words` and the like have been set. */
 void prb_request_start(struct prb_request *r);
 /** Answers with the overview, once there is one. */

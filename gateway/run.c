@@ -15,13 +15,16 @@ static const double HEAD_SECONDS = 1;
 static const double LEFT_SECONDS = 2;
 static const double LIMIT_SECONDS = 30;
 
-static void suspend(struct prb_request *r)
+bool prb_request_suspend(struct prb_request *r)
 {
+	if (r->gateway->ends)
+		return false;
 	prb_mhd.suspend_connection(r->mhd);
 	r->suspended = true;
+	return true;
 }
 
-static void resume(struct prb_request *r)
+void prb_request_resume(struct prb_request *r)
 {
 	if (r->suspended)
 		prb_mhd.resume_connection(r->mhd);
@@ -34,7 +37,7 @@ static void set_ready(struct prb_request *r)
 	r->state = PRB_REQUEST_ANSWERED;
 	if (!r->status)
 		r->status = 200;
-	resume(r);
+	prb_request_resume(r);
 }
 
 static void fail(struct prb_request *r, struct prb_error *err)
@@ -87,9 +90,15 @@ static void begin(struct prb_request *r)
 /** Adds the request to the waiting ones. */
 static bool wait_for_answer(struct prb_request *r)
 {
-	struct prb_request **place = prb_vec_push(&r->gateway->waiting);
+	struct prb_request **place;
 
+	if (!prb_request_suspend(r)) {
+		prb_reply_error(r, prb_error_create(PRB_ERROR_CANCELLED, "the gateway ends"));
+		return false;
+	}
+	place = prb_vec_push(&r->gateway->waiting);
 	if (!place) {
+		prb_request_resume(r);
 		prb_reply_error(r, prb_error_nomem());
 		return false;
 	}
@@ -98,7 +107,6 @@ static bool wait_for_answer(struct prb_request *r)
 		r->limit = LIMIT_SECONDS;
 	r->since = r->gateway->now;
 	r->state = PRB_REQUEST_QUEUED;
-	suspend(r);
 	return true;
 }
 
@@ -265,7 +273,7 @@ static void tend(struct prb_request *r, bool may_begin)
 		watch(r, now);
 	else if (r->state == PRB_REQUEST_ANSWERED && r->suspended && !(r->every > 0) &&
 		 (can_be_read(r->child.out) || (r->child.out < 0 && r->child.ended)))
-		resume(r);
+		prb_request_resume(r);
 }
 
 void prb_requests_tend(struct prb_gateway *g)
@@ -303,16 +311,25 @@ ssize_t prb_request_read(void *context, uint64_t at, char *buffer, size_t max)
 	}
 	if (r->child.out < 0)
 		prb_child_tend(&r->child, r->gateway->now);
-	if (r->child.out >= 0 || r->child.pid) {
-		suspend(r);
-		return 0;
-	}
+	if (r->child.out >= 0 || r->child.pid)
+		return prb_request_suspend(r) ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
+	if (r->gateway->ends)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
 	struct prb_error *err = prb_child_judge(&r->child);
 
 	/* A client must not take a part for the whole: the answer has no end then. */
 	prb_error_destroy(err);
 	return err && !r->terminal ? MHD_CONTENT_READER_END_WITH_ERROR
 				   : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+void prb_requests_end(struct prb_gateway *g)
+{
+	g->ends = true;
+	for (size_t i = 0; i < g->waiting.count; i++) {
+		prb_child_deinit(&g->waiting.items[i]->child);
+		prb_request_resume(g->waiting.items[i]);
+	}
 }
 
 static void take_out(struct prb_gateway *g, const struct prb_request *r)

@@ -3,23 +3,26 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "command/program.h"
 #include "command/exit.h"
 
 enum { MAX_LOG = 1 << 20 };
 
-/** Seconds from SIGTERM to SIGKILL. */
-static const double PATIENCE = 2;
+/** Seconds from SIGTERM to SIGKILL, and from that to giving up. */
+static const double PATIENCE = 2, DYING = 0.3;
 
 /** In the child. */
 static void set_environment(const void *context)
@@ -190,13 +193,32 @@ static void close_end(int *fd)
 	*fd = -1;
 }
 
+void prb_child_end(struct prb_child *child)
+{
+	if (!child->pid || child->ended_by > 0)
+		return;
+	kill(child->pid, SIGKILL);
+	child->ended_by = prb_clock_seconds() + DYING;
+}
+
+/** Reaps a killed child. One that hangs in the kernel, or is traced, may never end. */
+static void reap(const struct prb_child *child)
+{
+	prb_auto_close int fd = (int)syscall(SYS_pidfd_open, child->pid, 0);
+	struct pollfd end = {.fd = fd, .events = POLLIN};
+	double left = child->ended_by - prb_clock_seconds();
+
+	if (fd >= 0)
+		poll(&end, 1, left > 0 ? (int)(left * 1000) : 0);
+	waitpid(child->pid, NULL, fd >= 0 ? WNOHANG : 0);
+}
+
 void prb_child_deinit(struct prb_child *child)
 {
-	if (child->pid) {
-		kill(child->pid, SIGKILL);
-		waitpid(child->pid, NULL, 0);
-		child->pid = 0;
-	}
+	prb_child_end(child);
+	if (child->pid)
+		reap(child);
+	child->pid = 0;
 	close_end(&child->out);
 	close_end(&child->err);
 	prb_str_deinit(&child->log);

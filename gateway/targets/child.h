@@ -26,6 +26,7 @@ struct prb_child {
 	struct prb_str log; /**< what it wrote to stderr, or the first 64 KiB of that */
 	double until;	    /**< it is killed then, by the monotonic clock; 0: never */
 	double killed;	    /**< when it was asked to end; 0: it was not */
+	double ended_by;    /**< prb_child_deinit() waits for it until then; 0: it was not killed */
 	bool late;	    /**< its deadline has passed */
 	int status;	    /**< once it has been reaped: as waitpid() gives it */
 	bool ended;	    /**< it has been reaped */
@@ -51,7 +52,10 @@ void prb_child_tend(struct prb_child *child, double now);
 /** Asks it to end; prb_child_tend() kills it 2 s later. */
 void prb_child_kill(struct prb_child *child, double now);
 
-/** Kills it if it runs, waits for it, and frees all. */
+/** Kills it if it runs, without waiting: of several, each takes a moment to die. */
+void prb_child_end(struct prb_child *child);
+
+/** Kills it if it runs, waits for it unless it hangs in the kernel, and frees all. */
 void prb_child_deinit(struct prb_child *child);
 
 /** Judges its end: NULL if it succeeded, else the error that it printed. */

@@ -12,7 +12,8 @@ INIT, DETACH = 26, 2
 
 @contextlib.contextmanager
 def mounted(folder):
-    """Mounts it there. Opening a file in it blocks until the end of the block, and then fails."""
+    """Mounts it there. Opening a file in it blocks until the end of the block, and then fails. Gives the
+    server's descriptor."""
     if os.getuid():
         pytest.skip("needs root")
     libc = ctypes.CDLL(None, use_errno=True)
@@ -31,7 +32,7 @@ def mounted(folder):
             assert operation == INIT
             answer = struct.pack("<4I2H2I2H8I", 7, 31, 65536, 0, 12, 10, 65536, 1, 0, 0, *[0] * 8)
             os.write(device, struct.pack("<IiQ", 16 + len(answer), 0, unique) + answer)
-            yield
+            yield device
         finally:
             libc.umount2(folder, DETACH)
     finally:
