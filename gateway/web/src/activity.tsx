@@ -2,6 +2,7 @@
 // Live stacks of one target. Threads with the same stack are shown once; a click shows variables.
 import { useRef, useState } from "preact/hooks";
 import * as api from "./api";
+import { Field } from "./field";
 import { Failure, Fresh, seconds, useAsked, useStream } from "./parts";
 import { change, link, type Route } from "./route";
 
@@ -168,8 +169,8 @@ export function Activity({ route }: { route: Route }) {
 	return (
 		<section aria-label="Activity" class={error ? "stale" : ""}>
 			<div class="tools">
-				<input id="filter" type="search" placeholder="Filter threads and functions" aria-label="Filter" value={filter}
-					onInput={(event) => change({ filter: event.currentTarget.value }, true)} />
+				<Field id="filter" type="search" placeholder="Filter threads and functions" aria-label="Filter" value={filter}
+					onTyped={(text) => change({ filter: text }, true)} />
 				<button type="button" id="pause" aria-pressed={paused} onClick={() => change({ paused: !paused }, true)}>
 					{paused ? "Go on" : "Pause"}
 				</button>

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Ran } from "./store";
 import { NotAllowed, useAllowed } from "./allowed";
+import { Field } from "./field";
 import { later } from "./later";
 import { Failure } from "./parts";
 import { change, type Route } from "./route";
@@ -39,7 +40,7 @@ export function Console({ route }: { route: Route }) {
 	const allowed = useAllowed();
 	const { ran } = useStore();
 	const list = ran.get(id) ?? [];
-	const field = useRef<HTMLTextAreaElement>(null);
+	const field = useRef<HTMLInputElement | HTMLTextAreaElement>(null);
 	const end = useRef<HTMLDivElement>(null);
 	// Where we are in what was run before; its end is what is being written.
 	const [at, setAt] = useState<number | null>(null);
@@ -94,7 +95,7 @@ export function Console({ route }: { route: Route }) {
 				event.preventDefault();
 				submit();
 			}}>
-				<textarea id="code" ref={field} rows={4} aria-label="Python code" spellcheck={false} autocomplete="off" autocapitalize="off"
+				<Field id="code" field={field} draft={`code ${id}`} rows={4} aria-label="Python code" spellcheck={false} autocomplete="off" autocapitalize="off"
 					placeholder="Python, in the namespace of __main__" onKeyDown={key} />
 				<div class="tools">
 					<button id="evaluate" disabled={busy || !allowed}>Run</button>

@@ -5,6 +5,7 @@ import { Stack } from "./activity";
 import { NotAllowed, useAllowed } from "./allowed";
 import * as api from "./api";
 import { ApiError } from "./api";
+import { Field } from "./field";
 import { Failure, Fresh, useAsked } from "./parts";
 import { change, type Route } from "./route";
 import { asError, pause, useStore } from "./store";
@@ -28,7 +29,7 @@ function Launch({ id }: { id: string }) {
 		<>
 			<h3>In an editor</h3>
 			<form class="tools" onSubmit={(event) => void start(event)}>
-				<label>Port <input name="port" type="number" min="0" max="65535" value="0" /></label>
+				<label>Port <Field name="port" type="number" min="0" max="65535" value="0" draft="port" /></label>
 				<button id="debugpy">Start debugpy</button>
 				<span class="faint">It listens on 127.0.0.1 of the machine of the process until that ends; 0 is any free port. Whoever can connect there can run code.</span>
 			</form>
@@ -103,7 +104,7 @@ export function Debug({ route }: { route: Route }) {
 				{!paused && (
 					<>
 						<button id="hold" disabled={!allowed || one?.state === "asked"}>Pause</button>
-						<label>for at most <input name="max" type="number" min="1" max="3600" value="60" /> s</label>
+						<label>for at most <Field name="max" type="number" min="1" max="3600" value="60" draft="max" /> s</label>
 						<label><input name="hard" type="checkbox" /> C code too (nothing can be stepped or run then)</label>
 					</>
 				)}

@@ -9,6 +9,7 @@ import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
 import type { Table } from "./api";
+import { draftOf, keepDraft } from "./field";
 
 const colours = HighlightStyle.define([
 	{ tag: tags.keyword, color: "var(--accent)", fontWeight: "600" },
@@ -35,12 +36,14 @@ function schema(tables: Table[]) {
 	return found;
 }
 
-export function Editor({ text, tables, onRun }: { text: string; tables: Table[]; onRun: (text: string) => void }) {
+/** `given` is what the address gives of `text`, which goes before what was typed and not run. */
+export function Editor({ text, given, tables, onRun }: { text: string; given: string; tables: Table[]; onRun: (text: string) => void }) {
 	const host = useRef<HTMLDivElement>(null);
 	const view = useRef<EditorView | null>(null);
 	const language = useRef(new Compartment());
 	const run = useRef(onRun);
 	run.current = onRun;
+	const shown = useRef(text);
 	useEffect(() => {
 		const element = host.current;
 		if (!element)
@@ -50,7 +53,7 @@ export function Editor({ text, tables, onRun }: { text: string; tables: Table[];
 			root,
 			parent: root,
 			state: EditorState.create({
-				doc: text,
+				doc: draftOf("sql", given) || text,
 				extensions: [
 					Prec.highest(keymap.of([{ key: "Mod-Enter", run: (it) => {
 						run.current(it.state.doc.toString());
@@ -64,15 +67,19 @@ export function Editor({ text, tables, onRun }: { text: string; tables: Table[];
 			}),
 		});
 		view.current = editor;
-		return () => editor.destroy();
+		return () => {
+			keepDraft("sql", shown.current, editor.state.doc.toString());
+			editor.destroy();
+		};
 	}, []);
 	useEffect(() => {
 		view.current?.dispatch({ effects: language.current.reconfigure(sql({ dialect: SQLite, schema: schema(tables) })) });
 	}, [tables]);
 	useEffect(() => {
 		const editor = view.current;
-		if (editor && editor.state.doc.toString() !== text)
+		if (editor && text !== shown.current)
 			editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } });
+		shown.current = text;
 	}, [text]);
 	return (
 		<>

@@ -2,6 +2,7 @@
 // A value, and what it consists of, unfolded step by step: read from outside, no code runs.
 import { useState } from "preact/hooks";
 import * as api from "./api";
+import { Field } from "./field";
 import { Failure, useAsked } from "./parts";
 import { change, type Route } from "./route";
 
@@ -63,10 +64,10 @@ export function Inspect({ route }: { route: Route }) {
 	};
 	return (
 		<section aria-label="Inspect">
-			<form class="tools" onSubmit={submit} key={`${expression} ${tid} ${frame}`}>
-				<label>Expression <input name="expression" size={40} value={expression} placeholder="self.layers[0]" /></label>
-				<label>Thread <input name="tid" size={8} value={tid ?? ""} placeholder="main" inputMode="numeric" /></label>
-				<label>Frame <input name="frame" size={4} value={frame} inputMode="numeric" /></label>
+			<form class="tools" onSubmit={submit}>
+				<label>Expression <Field name="expression" size={40} value={expression} draft={`expression ${id}`} placeholder="self.layers[0]" /></label>
+				<label>Thread <Field name="tid" size={8} value={tid ?? ""} placeholder="main" inputMode="numeric" /></label>
+				<label>Frame <Field name="frame" size={4} value={frame} inputMode="numeric" /></label>
 				<button>Look</button>
 			</form>
 			{!id && <p>Choose a target above.</p>}

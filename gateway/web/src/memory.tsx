@@ -3,6 +3,7 @@
 import { useRef, useState } from "preact/hooks";
 import * as api from "./api";
 import { ApiError } from "./api";
+import { Field } from "./field";
 import { Failure, Fresh, Table, bytes, count, useAsked } from "./parts";
 import { change, type Route } from "./route";
 import { asError } from "./store";
@@ -108,7 +109,7 @@ export function MemoryPanel({ route }: { route: Route }) {
 		<section aria-label="Memory">
 			<div class="tools">
 				<button type="button" onClick={asked.again}>Read again</button>
-				<label>Seconds <input type="number" min="0.5" max="600" step="any" value={seconds}
+				<label>Seconds <Field name="growth" type="number" min="0.5" max="600" step="any" value={seconds}
 					onChange={(event) => change({ growth: event.currentTarget.value }, true)} /></label>
 				<button type="button" id="grow" disabled={!!ending} onClick={() => void grow()}>What grows?</button>
 				{ending && <><span role="status">two readings, {seconds} s apart…</span><button type="button" onClick={() => ending.abort()}>End it</button></>}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // All targets: what each main thread does, and what is wrong, on top.
 import * as api from "./api";
+import { Field } from "./field";
 import { Failure, Fresh, bytes, seconds, useAsked } from "./parts";
 import { change, link, type Route } from "./route";
 
@@ -61,8 +62,8 @@ export function Overview({ route }: { route: Route }) {
 	return (
 		<section aria-label="Overview">
 			<div class="tools">
-				<input id="filter" type="search" placeholder="Filter by command or pid" aria-label="Filter"
-					value={filter} onInput={(event) => change({ filter: event.currentTarget.value }, true)} />
+				<Field id="filter" type="search" placeholder="Filter by command or pid" aria-label="Filter"
+					value={filter} onTyped={(text) => change({ filter: text }, true)} />
 				<Fresh when={(seen.value?.time ?? 0) * 1000} />
 				{seen.value && <span class="faint">{rows.length} of {targets.length} targets</span>}
 			</div>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // All that can be gone to, found by a few letters: Ctrl-K.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Field } from "./field";
 
 export interface Choice {
 	kind: string;
@@ -46,10 +47,10 @@ export function Palette({ choices, close }: { choices: Choice[]; close: () => vo
 	};
 	return (
 		<dialog ref={dialog} class="palette" aria-label="Go to" onClose={close}>
-			<input id="palette" type="text" role="combobox" aria-expanded="true" aria-controls="choices" aria-label="Panel, target or query"
+			<Field id="palette" type="text" role="combobox" aria-expanded="true" aria-controls="choices" aria-label="Panel, target or query"
 				aria-activedescendant={found.length ? `choice-${at}` : undefined} placeholder="Panel, target or query" autocomplete="off"
-				value={typed} onKeyDown={key} onInput={(event) => {
-					setTyped(event.currentTarget.value);
+				value={typed} onKeyDown={key} onTyped={(text) => {
+					setTyped(text);
 					setAt(0);
 				}} />
 			<ul id="choices" role="listbox" aria-label="Choices" ref={list}>

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import * as api from "./api";
 import { ApiError } from "./api";
+import { Field } from "./field";
 import { Failure, useAsked } from "./parts";
 import { change, type Route } from "./route";
 
@@ -42,7 +43,7 @@ export function Profiles({ route }: { route: Route }) {
 	return (
 		<section aria-label="Profile">
 			<form class="tools" onSubmit={start}>
-				<label>Seconds <input name="duration" type="number" min="0.1" max="3600" step="any" value="10" /></label>
+				<label>Seconds <Field name="duration" type="number" min="0.1" max="3600" step="any" value="10" draft="duration" /></label>
 				<label>Time <select name="mode"><option value="cpu">on a processor</option><option value="wall">that passes</option></select></label>
 				<label><input name="native" type="checkbox" /> C frames</label>
 				<button id="record" disabled={!id}>Record {id}</button>

@@ -5,6 +5,7 @@ import * as api from "./api";
 import { ApiError, type Row } from "./api";
 import { Chart, Histogram, KINDS, type Kind } from "./chart";
 import { Editor } from "./editor";
+import { Field } from "./field";
 import { Failure, Fresh, useAsked } from "./parts";
 import { BOOK, FIRST } from "./queries";
 import { change, type Route } from "./route";
@@ -58,7 +59,7 @@ function Saved({ text, run }: { text: string; run: (sql: string) => void }) {
 				))}
 			</ul>
 			<form onSubmit={save}>
-				<input name="name" size={14} maxLength={60} required aria-label="Name for the query that was run" placeholder="Name" />{" "}
+				<Field name="name" size={14} maxLength={60} required aria-label="Name for the query that was run" placeholder="Name" />{" "}
 				<button id="save">Save</button>
 			</form>
 		</>
@@ -96,7 +97,8 @@ interface Outcome {
 
 export function Sql({ route }: { route: Route }) {
 	const id = route.values.get("target") ?? "";
-	const text = route.values.get("sql") ?? FIRST;
+	const given = route.values.get("sql") ?? "";
+	const text = given || FIRST;
 	const asked = route.values.get("chart");
 	const chart = asked === "1" ? "auto" : KINDS.find((kind) => kind === asked);
 	const skill = route.values.get("skill");
@@ -134,7 +136,7 @@ export function Sql({ route }: { route: Route }) {
 	return (
 		<section aria-label="SQL" class="columns">
 			<div class="main">
-				<Editor text={text} tables={tables.value ?? []} onRun={run} />
+				<Editor text={text} given={given} tables={tables.value ?? []} onRun={run} />
 				{skill && id && <Diagnosis key={`${id} ${skill}`} id={id} name={skill} run={run} />}
 				{busy && <button type="button" id="end" onClick={() => ending.current?.abort()}>End it</button>}
 				{outcome?.rows && !skill && (
