@@ -86,7 +86,8 @@ static struct identity identify(int fd, const struct sockaddr_storage *peer)
 static void prove(const struct prb_access *access, const struct identity *id,
 		  uint8_t ret[PRB_REMOTE_PROOF_SIZE])
 {
-	prb_token_prove(&access->token, PRB_TOKEN_SERVER, access->secret, id->bytes, ret);
+	prb_token_prove(&access->token, PRB_TOKEN_COOKIE, (const uint8_t *)access->cookie,
+			id->bytes, ret);
 }
 
 void prb_access_cookie(const struct prb_access *access, int fd, const struct sockaddr_storage *peer,
@@ -146,8 +147,8 @@ static bool token_is_right(const struct prb_access *access, const char *text)
 	struct prb_token token = {};
 
 	snprintf(token.text, sizeof(token.text), "%s", text);
-	prb_token_prove(&access->token, PRB_TOKEN_CLIENT, access->secret, nothing, expected);
-	prb_token_prove(&token, PRB_TOKEN_CLIENT, access->secret, nothing, given);
+	prb_token_prove(&access->token, PRB_TOKEN_CLIENT, nothing, nothing, expected);
+	prb_token_prove(&token, PRB_TOKEN_CLIENT, nothing, nothing, given);
 	return prb_token_equal(expected, given) && strlen(text) < sizeof(token.text);
 }
 

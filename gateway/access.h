@@ -6,7 +6,9 @@
  * lead here), come from no page but ours, and carry the token: in `Authorization: Bearer`, in
  * `?token=`, or once that was right in a cookie. The cookie is of use only to the local user, or
  * the address, that it was given to: other programs that listen on this machine see it too, because
- * a browser sends cookies to all ports of a host.
+ * a browser sends cookies to all ports of a host. It is made of the token, so that a page goes on
+ * when a gateway with the same token is restarted; another token ends it. Guessing the token from
+ * it is as hard as from a connection of `probing -t HOST:PORT`: tokens are long enough for both.
  *
  * Everything here only looks at texts and one socket; nothing is kept but the rate limit.
  */
@@ -22,15 +24,18 @@
 #include "remote/token.h"
 #include "remote/serve/limit.h"
 
-enum { PRB_COOKIE_NAME_SIZE = 32, PRB_COOKIE_SIZE = 2 * PRB_REMOTE_PROOF_SIZE + 1 };
+enum {
+	PRB_COOKIE_NAME_SIZE = PRB_REMOTE_NONCE_SIZE,
+	PRB_COOKIE_SIZE = 2 * PRB_REMOTE_PROOF_SIZE + 1
+};
 
 /** Starts as {}. */
 struct prb_access {
 	struct prb_token token;
-	uint8_t secret[PRB_REMOTE_NONCE_SIZE]; /**< of this gateway, from prb_token_nonce() */
 	struct prb_limit limit;
 	PRB_VEC(char *) hosts; /**< that a request may name, as "127.0.0.1:9922" */
 	const char *scheme;    /**< "http" or "https" */
+	/** Its name, which has the port; zeros up to the end, as it is a part of the proof. */
 	char cookie[PRB_COOKIE_NAME_SIZE];
 };
 void prb_access_deinit(struct prb_access *access);

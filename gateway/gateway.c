@@ -173,7 +173,6 @@ static struct prb_error *start_daemon(struct prb_gateway *g)
 static struct prb_error *set_up(struct prb_gateway *g)
 {
 	g->access.token = *g->options.token;
-	PRB_TRY(prb_token_nonce(g->access.secret));
 	PRB_TRY(prb_mhd_load());
 	PRB_TRY(prb_served_init(&g->served, g->options.targets, g->options.places));
 	PRB_TRY(listen_at(g));

@@ -165,7 +165,12 @@ void prb_token_prove(const struct prb_token *token, enum prb_token_side side,
 		     const uint8_t server[PRB_REMOTE_NONCE_SIZE],
 		     uint8_t ret[PRB_REMOTE_PROOF_SIZE])
 {
-	const char *who = side == PRB_TOKEN_CLIENT ? "probing client 1" : "probing server 1";
+	static const char *const SIDES[] = {
+		[PRB_TOKEN_CLIENT] = "probing client 1",
+		[PRB_TOKEN_SERVER] = "probing server 1",
+		[PRB_TOKEN_COOKIE] = "probing cookie 1",
+	};
+	const char *who = SIDES[side];
 	struct hmac_sha256_ctx hmac;
 
 	hmac_sha256_set_key(&hmac, strlen(token->text), (const uint8_t *)token->text);

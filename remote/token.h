@@ -30,7 +30,8 @@ struct prb_error *prb_token_find(const char *file, struct prb_token *ret) PRB_MU
 /** Fills @p nonce with unpredictable bytes. */
 struct prb_error *prb_token_nonce(uint8_t nonce[PRB_REMOTE_NONCE_SIZE]) PRB_MUST_CHECK;
 
-enum prb_token_side { PRB_TOKEN_CLIENT, PRB_TOKEN_SERVER };
+/** PRB_TOKEN_COOKIE: a browser, whose nonces are names (gateway/access.c). */
+enum prb_token_side { PRB_TOKEN_CLIENT, PRB_TOKEN_SERVER, PRB_TOKEN_COOKIE };
 
 /** That side's proof of the token: an HMAC over both nonces. */
 void prb_token_prove(const struct prb_token *token, enum prb_token_side side,

@@ -3,6 +3,7 @@
 // makes of docs/openapi.json. The session is a cookie; the header shows that a page of ours asks.
 import createClient, { createFinalURL, createQuerySerializer, defaultPathSerializer } from "openapi-fetch";
 import type { components, paths } from "../generated/schema";
+import { note } from "./connection";
 
 type Schemas = components["schemas"];
 export type Target = Schemas["listed"];
@@ -42,10 +43,14 @@ interface Reply {
 
 async function send(request: Request): Promise<Response> {
 	try {
-		return await fetch(request);
+		const response = await fetch(request);
+		if (response.status)
+			note(response.status === 401 ? "locked" : "up");
+		return response;
 	} catch (error) {
 		if (error instanceof DOMException && error.name === "AbortError")
 			throw error;
+		note("gone");
 		throw new ApiError("gone", "the gateway does not answer", "has 'probing serve' ended?");
 	}
 }
@@ -72,7 +77,9 @@ const value = async <R extends Reply>(asked: Promise<R>) => (await whole(asked))
 async function each(body: ReadableStream<Uint8Array>, tell: (part: Uint8Array) => void): Promise<void> {
 	const reader = body.getReader();
 	for (;;) {
-		const { done, value: part } = await reader.read();
+		const { done, value: part } = await reader.read().catch((error: unknown) => {
+			throw error instanceof DOMException ? error : new ApiError("failed", "the answer was cut", null);
+		});
 		if (done)
 			return;
 		tell(part);
@@ -91,6 +98,32 @@ function address<P extends keyof paths>(path: P, params: Gets[P]): string {
 }
 
 const at = (id: string) => ({ path: { id } });
+
+/** Gives the token, for a cookie. */
+export async function login(token: string): Promise<void> {
+	const response = await send(new Request("/login", { method: "POST", body: new URLSearchParams({ token }), redirect: "manual" }));
+	if (response.status === 429)
+		throw new ApiError("permission", "too many wrong tokens came from here", "try again later");
+	if (response.status)
+		throw new ApiError("permission", "that token is wrong", null);
+	await server();
+}
+
+/** Why a stream at this address failed; null: it would be answered now. */
+export async function whyNot(address: string): Promise<ApiError | null> {
+	const ending = new AbortController();
+	try {
+		const response = await send(new Request(address, { signal: ending.signal }));
+		if (response.ok)
+			return null;
+		const { error } = await response.json() as Schemas["error"];
+		return new ApiError(error.code, error.message, error.hint);
+	} catch (error) {
+		return error instanceof ApiError ? error : new ApiError("failed", "the answer was cut", null);
+	} finally {
+		ending.abort();
+	}
+}
 
 export const server = () => value(client.GET("/v1"));
 export const overview = () => value(client.GET("/v1/overview"));

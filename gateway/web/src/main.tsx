@@ -15,6 +15,7 @@ import { Palette, type Choice } from "./palette";
 import { useAsked } from "./parts";
 import { Profiles } from "./profile";
 import { BOOK } from "./queries";
+import { Reconnect } from "./reconnect";
 import { change, link, useRoute } from "./route";
 import { savedQueries, useStore } from "./store";
 import "uplot/dist/uPlot.min.css";
@@ -124,6 +125,7 @@ function Page() {
 			</header>
 			<main>
 				<h2 class="unseen">{found[1]}</h2>
+				<Reconnect />
 				<Pauses />
 				<Panel key={`${found[0]} ${target}`} route={route} />
 			</main>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What panels share: asking again and again, errors, durations, sizes.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "./api";
+import { ApiError, whyNot } from "./api";
+import { isUp, useConnection } from "./connection";
 
 export interface Asked<T> {
 	value: T | null;
@@ -12,20 +13,21 @@ export interface Asked<T> {
 }
 
 /**
- * What `ask` gives, asked again every `every` ms (0: once) while the page is visible. A value stays when a
- * later one cannot be had. `key` says what is asked for: another one begins anew.
+ * What `ask` gives, asked again every `every` ms (0: once) while the page is visible, and when the gateway answers
+ * again. A value stays when a later one cannot be had. `key` says what is asked for: another one begins anew.
  */
 export function useAsked<T>(key: string, every: number, ask: () => Promise<T>): Asked<T> {
 	const [state, set] = useState<{ key: string; value: T | null; error: ApiError | null; when: number }>({
 		key, value: null, error: null, when: 0 });
 	const [turn, setTurn] = useState(0);
+	const connection = useConnection();
 	const latest = useRef(ask);
 	latest.current = ask;
 	useEffect(() => {
 		let over = false;
 		let timer = 0;
 		const go = async () => {
-			if (!document.hidden || !every) {
+			if (isUp() && (!document.hidden || !every)) {
 				try {
 					const value = await latest.current();
 					if (!over)
@@ -49,59 +51,66 @@ export function useAsked<T>(key: string, every: number, ask: () => Promise<T>): 
 			over = true;
 			clearTimeout(timer);
 		};
-	}, [key, every, turn]);
+	}, [key, every, turn, connection.turn]);
 	const again = useCallback(() => setTurn((n) => n + 1), []);
 	return { ...(state.key === key ? state : { value: null, error: null, when: 0 }), again };
 }
 
+/** A stream that was cut, though the gateway answers, begins again after so long. */
+const AGAIN_MS = 1000;
+
 /**
- * What comes as events `name` at an address, while the page is visible; null: nothing is asked for. What came
- * last stays. An event "failure" is an error, and the end.
+ * What comes as events `name` at an address, while the page is visible and the gateway answers; null: nothing is
+ * asked for. What came last stays. An event "failure" is an error, and the end.
  */
 export function useStream<T>(address: string | null, name: string): Omit<Asked<T>, "again"> {
 	const [state, set] = useState<{ address: string | null; value: T | null; error: ApiError | null; when: number }>({
 		address, value: null, error: null, when: 0 });
+	const { turn } = useConnection();
 	useEffect(() => {
 		let source: EventSource | null = null;
+		let timer = 0;
+		let over = false;
 		const put = (value: T | null, error: ApiError | null) =>
 			set((before) => ({ address, value: value ?? before.value, error, when: value ? Date.now() : before.when }));
 		const end = () => {
+			clearTimeout(timer);
 			source?.close();
 			source = null;
 		};
-		const failed = (event: Event) => {
-			// It comes back by itself, unless it was refused.
-			if (event.type !== "failure" && source?.readyState !== EventSource.CLOSED)
-				return put(null, new ApiError("gone", "the gateway does not answer", "has 'probing serve' ended?"));
+		const failed = async (event: Event) => {
 			end();
 			if (event instanceof MessageEvent) {
 				const { error } = JSON.parse(event.data);
-				put(null, new ApiError(error.code, error.message, error.hint));
-			} else if (address) {
-				// Why it was refused is only told to a request.
-				void fetch(address, { credentials: "same-origin" }).then(async (response) => {
-					const { error } = await response.json();
-					put(null, new ApiError(error.code, error.message, error.hint));
-				}).catch(() => put(null, new ApiError("gone", "the gateway does not answer", "has 'probing serve' ended?")));
+				return put(null, new ApiError(error.code, error.message, error.hint));
 			}
+			// Why it failed is only told to a request.
+			const error = await whyNot(address ?? "");
+			if (over)
+				return;
+			if (error)
+				put(null, error);
+			else
+				timer = window.setTimeout(begin, AGAIN_MS);
 		};
 		const begin = () => {
 			if (document.hidden)
 				return end();
-			if (!address || source)
+			if (!address || source || !isUp())
 				return;
 			source = new EventSource(address);
 			source.addEventListener(name, (event) => put(JSON.parse(event.data), null));
-			source.addEventListener("failure", failed);
-			source.addEventListener("error", failed);
+			source.addEventListener("failure", (event) => void failed(event));
+			source.addEventListener("error", (event) => void failed(event));
 		};
 		begin();
 		document.addEventListener("visibilitychange", begin);
 		return () => {
+			over = true;
 			document.removeEventListener("visibilitychange", begin);
 			end();
 		};
-	}, [address, name]);
+	}, [address, name, turn]);
 	return state;
 }
 

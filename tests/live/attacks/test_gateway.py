@@ -209,6 +209,27 @@ def test_a_cookie_is_of_no_use_to_another_user(gateway):
     assert subprocess.check_output(words, cwd="/", timeout=60, preexec_fn=as_attacker) == b"401\n"
 
 
+def test_a_cookie_is_for_its_token_and_port(program):
+    """It outlives a restart with the same token; with another one, or at another port, it is of no use."""
+    def serve(token, address="127.0.0.1:0"):
+        return Gateway(program.pid, address=address, PROBING_AUTH_TOKEN=token)
+
+    def status(gateway, cookie):
+        return gateway.ask("/v1", token=False, headers={"Cookie": cookie}).status
+
+    first, second = "a-token-for-the-tests", "another-token-for-the-tests"
+    with serve(first) as gateway:
+        cookie, address, port = session(gateway), gateway.host, gateway.port
+        assert status(gateway, cookie) == 200
+        gateway.stop()
+    for token, expected in ((first, 200), (second, 401), (first, 200)):
+        with serve(token, address) as again:
+            assert status(again, cookie) == expected
+            again.stop()
+    with serve(first) as elsewhere:
+        assert status(elsewhere, cookie.replace("_%d=" % port, "_%d=" % elsewhere.port)) == 401
+
+
 @needs_root
 def test_a_socket_is_of_no_use_to_another_user(program):
     """There code runs without --allow-write, but only for the user of the gateway."""
