@@ -75,16 +75,21 @@ def apply(mode):
     handle_crashes(os.environ.get("PROBING_CRASH", ""))
     served = children or mode in ("1", "followed", "") or chosen(mode)
     if served and (mode or "PROBING_PORT" in os.environ):
-        start_agent()
-        if any(os.environ.get(name, "off") not in ("", "0", "off") for name in (
-                "PROBING_TORCH_PROFILING", "PROBING_WATCH", "PROBE_TORCH_EXPRS")):
-            call_agent("probing_torch_apply", None)
-        if children:
-            follow_forks()
-        # Children that have the agent too cannot be served at the same port.
-        port = os.environ.pop("PROBING_PORT", None)
-        if port:
-            serve(port)
+        begin(children)
+
+
+def begin(children):
+    """Starts the agent, and what variables ask for besides: the same for every way of starting."""
+    start_agent()
+    if any(os.environ.get(name, "off") not in ("", "0", "off") for name in (
+            "PROBING_TORCH_PROFILING", "PROBING_WATCH", "PROBE_TORCH_EXPRS")):
+        call_agent("probing_torch_apply", None)
+    if children:
+        follow_forks()
+    # Children that have the agent too cannot be served at the same port.
+    port = os.environ.pop("PROBING_PORT", None)
+    if port:
+        serve(port)
 
 
 def serve(address):
@@ -146,9 +151,7 @@ def launch(file, children):
         return
     chosen_agent = file
     handle_crashes(os.environ.get("PROBING_CRASH", ""))
-    start_agent()
-    if children:
-        follow_forks()
+    begin(children)
 
 
 def forget():

@@ -119,7 +119,8 @@ const struct prb_command prb_command_launch = {
 		"Becomes PROGRAM, whose Python loads the agent before its first line runs: 'eval', "
 		"'repl' and 'pause' need no injection then. Nothing has to be installed in that "
 		"Python, 3.4 or later. Process, terminal, signals, input and exit code are the "
-		"program's own, and its environment and sys.path are as without the command.\n\n"
+		"program's own, and its environment and sys.path are as without the command. "
+		"PROBING_PORT and the other variables of docs/configuration.md are obeyed.\n\n"
 		"PROGRAM may also be a script or a launcher: each Python that it starts gets the "
 		"agent; what those start does so with -r. Python's options -I, -E and -S prevent "
 		"it and are refused.",

@@ -144,6 +144,11 @@ def test_from_where_make_installs_it(tmp_path):
     program = str(tmp_path / "usr/bin/probing")
     result = run(["python3", "-c", "print(%s)" % AGENT], program)
     assert (result.stdout, result.stderr) == (b"True\n", b"")
+    # The program that serves it is found from there, too.
+    served = "import os, re, subprocess; print(bool(re.search('served_at *[0-9.]+:', " \
+        "subprocess.check_output([%r, str(os.getpid()), 'agent']).decode())))" % program
+    result = run(["python3", "-c", served], program, env={"PROBING_PORT": "0", "PROBING_AUTH_TOKEN": "a-token-for-the-tests"})
+    assert (result.stdout, result.stderr) == (b"True\n", b"")
 
 
 def test_from_the_wheel(installed):
