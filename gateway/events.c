@@ -11,15 +11,13 @@
 #include "base/json.h"
 #include "gateway/gateway_private.h"
 
-static const double EVERY_SECONDS = 2, LEAST_SECONDS = 0.2, MOST_SECONDS = 60;
+static const double EVERY_SECONDS = 2;
 
 struct prb_error *prb_answer_events(struct prb_request *r)
 {
 	const char *every = prb_param(r, "every");
 
 	r->every = every ? atof(every) : EVERY_SECONDS;
-	if (r->every < LEAST_SECONDS || r->every > MOST_SECONDS)
-		return prb_error_create(PRB_ERROR_USAGE, "'every' is 0.2 to 60 s");
 	PRB_TRY(prb_stacks_words(r));
 	prb_request_start(r);
 	return NULL;

@@ -41,6 +41,10 @@ struct prb_param {
 	const char *name; /**< NULL in the entry that ends a table */
 	enum prb_param_type type;
 	const char *help;
+	bool required;
+	const char *choices; /**< the words that a text may be, with spaces between them; or NULL */
+	/** Of a number, or the length of a text. 0: any; but seconds are over 0. */
+	double least, most;
 };
 
 /** A kind of request, as data: the description for programs derives from the table. */
@@ -206,6 +210,8 @@ struct prb_error *prb_params_take(struct prb_request *r) PRB_MUST_CHECK;
 /** The value of a parameter, or NULL. */
 const char *prb_param(const struct prb_request *r, const char *name);
 bool prb_param_flag(const struct prb_request *r, const char *name);
+/** What a number may be at most. */
+double prb_param_most(const struct prb_param *param);
 /** Appends "--NAME" if the flag is set; "--OPTION=VALUE" if the text is given. */
 struct prb_error *prb_param_flag_word(struct prb_request *r, const char *name) PRB_MUST_CHECK;
 struct prb_error *prb_param_word(struct prb_request *r, const char *name,
@@ -217,8 +223,6 @@ struct prb_error *prb_param_word(struct prb_request *r, const char *name,
 bool prb_may_write(const struct prb_request *r);
 /** Logs on stderr a request that is about to change a target. */
 void prb_write_audit(const struct prb_request *r);
-/** The name of a thread to run code on; NULL: the usual one. */
-struct prb_error *prb_thread_check(const char *thread) PRB_MUST_CHECK;
 struct prb_error *prb_answer_eval(struct prb_request *r) PRB_MUST_CHECK;
 /** Lasts as long as its client waits: the pause ends when the client disconnects. */
 struct prb_error *prb_answer_pause(struct prb_request *r) PRB_MUST_CHECK;

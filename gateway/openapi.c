@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The interface as an OpenAPI document, from the table of routes. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "gateway/gateway_private.h"
@@ -19,44 +21,80 @@ static const char *const TYPES[] = {
 	[PRB_PARAM_SECONDS] = "number",
 };
 
-static void put_type(struct prb_json *json, const char *key, enum prb_param_type type,
-		     const char *help)
+static void put_choices(struct prb_json *json, const char *choices)
+{
+	size_t part;
+
+	prb_json_open(json, "enum", '[');
+	for (const char *at = choices; *at; at += part + (at[part] == ' ')) {
+		part = strcspn(at, " ");
+		prb_json_bytes(json, NULL, at, part);
+	}
+	prb_json_close(json, ']');
+}
+
+/** What prb_params_take() checks. */
+static void put_type(struct prb_json *json, const char *key, const struct prb_param *p, bool helps)
 {
 	prb_json_open(json, key, '{');
-	prb_json_text(json, "type", TYPES[type]);
-	if (help)
-		prb_json_text(json, "description", help);
+	prb_json_text(json, "type", TYPES[p->type]);
+	if (helps)
+		prb_json_text(json, "description", p->help);
+	if (p->choices)
+		put_choices(json, p->choices);
+	if (p->type == PRB_PARAM_TEXT && p->least > 0)
+		prb_json_integer(json, "minLength", (long)p->least);
+	if (p->type == PRB_PARAM_NUMBER || p->type == PRB_PARAM_SECONDS) {
+		prb_json_real(json,
+			      p->type == PRB_PARAM_SECONDS && !(p->least > 0) ? "exclusiveMinimum"
+									      : "minimum",
+			      p->least, 1);
+		prb_json_real(json, "maximum", prb_param_most(p), 0);
+	}
 	prb_json_close(json, '}');
 }
 
-static void put_parameter(struct prb_json *json, const char *name, const char *place,
-			  enum prb_param_type type, const char *help)
+static void put_parameter(struct prb_json *json, const char *place, const struct prb_param *p)
 {
 	prb_json_open(json, NULL, '{');
-	prb_json_text(json, "name", name);
+	prb_json_text(json, "name", p->name);
 	prb_json_text(json, "in", place);
-	prb_json_bool(json, "required", !strcmp(place, "path"));
-	prb_json_text(json, "description", help);
-	put_type(json, "schema", type, NULL);
+	prb_json_bool(json, "required", p->required);
+	prb_json_text(json, "description", p->help);
+	put_type(json, "schema", p, false);
 	prb_json_close(json, '}');
 }
+
+/** The parts of addresses that name something. */
+static const struct prb_param NAMES[] = {
+	{"id", PRB_PARAM_TEXT, "Id of a target: a process has its pid", true},
+	{"profile", PRB_PARAM_TEXT, "Id of a recording", true},
+	{"terminal", PRB_PARAM_TEXT, "Name of a terminal", true},
+	{"skill", PRB_PARAM_TEXT, "Name of a diagnosis", true},
+};
 
 static void put_parameters(struct prb_json *json, const struct prb_route *route)
 {
 	prb_json_open(json, "parameters", '[');
-	if (strstr(route->path, "{id}"))
-		put_parameter(json, "id", "path", PRB_PARAM_TEXT,
-			      "Id of a target: a process has its pid");
-	if (strstr(route->path, "{profile}"))
-		put_parameter(json, "profile", "path", PRB_PARAM_TEXT, "Id of a recording");
-	if (strstr(route->path, "{terminal}"))
-		put_parameter(json, "terminal", "path", PRB_PARAM_TEXT, "Name of a terminal");
-	if (strstr(route->path, "{skill}"))
-		put_parameter(json, "skill", "path", PRB_PARAM_TEXT, "Name of a diagnosis");
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(NAMES); i++) {
+		char word[PRB_ROUTE_NAME];
+
+		snprintf(word, sizeof(word), "{%s}", NAMES[i].name);
+		if (strstr(route->path, word))
+			put_parameter(json, "path", &NAMES[i]);
+	}
 	for (const struct prb_param *p = route->params; p->name && !strcmp(route->method, "GET");
 	     p++)
-		put_parameter(json, p->name, "query", p->type, p->help);
+		put_parameter(json, "query", p);
 	prb_json_close(json, ']');
+}
+
+static bool needs_body(const struct prb_route *route)
+{
+	for (const struct prb_param *p = route->params; p->name; p++)
+		if (p->required)
+			return true;
+	return false;
 }
 
 static void put_body(struct prb_json *json, const struct prb_route *route)
@@ -64,14 +102,22 @@ static void put_body(struct prb_json *json, const struct prb_route *route)
 	if (strcmp(route->method, "POST") != 0 || !route->params->name)
 		return;
 	prb_json_open(json, "requestBody", '{');
+	prb_json_bool(json, "required", needs_body(route));
 	prb_json_open(json, "content", '{');
 	prb_json_open(json, "application/json", '{');
 	prb_json_open(json, "schema", '{');
 	prb_json_text(json, "type", "object");
 	prb_json_open(json, "properties", '{');
 	for (const struct prb_param *p = route->params; p->name; p++)
-		put_type(json, p->name, p->type, p->help);
-	for (unsigned i = 0; i < 5; i++)
+		put_type(json, p->name, p, true);
+	prb_json_close(json, '}');
+	prb_json_open(json, "required", '[');
+	for (const struct prb_param *p = route->params; p->name; p++)
+		if (p->required)
+			prb_json_text(json, NULL, p->name);
+	prb_json_close(json, ']');
+	prb_json_bool(json, "additionalProperties", false);
+	for (unsigned i = 0; i < 4; i++)
 		prb_json_close(json, '}');
 }
 

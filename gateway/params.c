@@ -9,10 +9,40 @@
 #include "base/cleanup.h"
 #include "gateway/gateway_private.h"
 
+/** So that it can be read as any type of numbers. */
+static const double MOST_NUMBER = 1e9;
+
 struct taker {
 	struct prb_request *r;
 	struct prb_error *err;
 };
+
+static struct prb_error *check_text(const struct prb_param *param, const char *value)
+{
+	size_t length = strlen(value), part;
+
+	if ((double)length < param->least)
+		return prb_error_create(PRB_ERROR_USAGE, "'%s' is empty", param->name);
+	if (!param->choices)
+		return NULL;
+	for (const char *at = param->choices; *at; at += part + (at[part] == ' ')) {
+		part = strcspn(at, " ");
+		if (part == length && !strncmp(at, value, part))
+			return NULL;
+	}
+	return prb_error_create(PRB_ERROR_USAGE, "'%s' is one of: %s; not '%.50s'", param->name,
+				param->choices, value);
+}
+
+static struct prb_error *check_bounds(const struct prb_param *param, double number)
+{
+	bool over = param->type == PRB_PARAM_SECONDS && !(param->least > 0);
+
+	if ((over ? number > 0 : number >= param->least) && number <= prb_param_most(param))
+		return NULL;
+	return prb_error_create(PRB_ERROR_USAGE, "'%s' is %s%g and at most %g", param->name,
+				over ? "over " : "at least ", param->least, prb_param_most(param));
+}
 
 static struct prb_error *check_value(const struct prb_param *param, const char *value)
 {
@@ -21,7 +51,7 @@ static struct prb_error *check_value(const struct prb_param *param, const char *
 
 	switch (param->type) {
 	case PRB_PARAM_TEXT:
-		return NULL;
+		return check_text(param, value);
 	case PRB_PARAM_FLAG:
 		if (!*value || !strcmp(value, "1") || !strcmp(value, "0") ||
 		    !strcmp(value, "true") || !strcmp(value, "false"))
@@ -31,14 +61,19 @@ static struct prb_error *check_value(const struct prb_param *param, const char *
 	case PRB_PARAM_NUMBER:
 	case PRB_PARAM_SECONDS:
 		number = strtod(value, &end);
-		if (*value && !*end && isfinite(number) && number >= 0 && number <= 1e9 &&
+		if (*value && !*end && isfinite(number) &&
 		    (param->type == PRB_PARAM_SECONDS || number == floor(number)) &&
 		    strspn(value, "0123456789.") == strlen(value))
-			return NULL;
+			return check_bounds(param, number);
 		return prb_error_create(PRB_ERROR_USAGE, "'%s' is a number, not '%.50s'",
 					param->name, value);
 	}
 	return NULL;
+}
+
+double prb_param_most(const struct prb_param *param)
+{
+	return param->most > 0 ? param->most : MOST_NUMBER;
 }
 
 static struct prb_error *set(struct prb_request *r, const char *name, const char *value)
@@ -81,8 +116,6 @@ static struct prb_error *take_member(struct prb_request *r, const char *name, co
 	}
 	if (json_is_boolean(value))
 		return set(r, name, json_is_true(value) ? "1" : "0");
-	if (json_is_null(value))
-		return NULL;
 	if (!json_is_number(value))
 		return prb_error_create(PRB_ERROR_USAGE, "'%.50s' is no plain value", name);
 	snprintf(number, sizeof(number), "%.17g", json_number_value(value));
@@ -116,6 +149,10 @@ struct prb_error *prb_params_take(struct prb_request *r)
 	PRB_TRY(taker.err);
 	if (r->body.length && !r->route->whole)
 		PRB_TRY(take_body(r));
+	for (size_t i = 0; r->route->params[i].name; i++)
+		if (r->route->params[i].required && !r->values[i])
+			return prb_error_create(PRB_ERROR_USAGE, "the parameter '%s' is missing",
+						r->route->params[i].name);
 	if (r->route->alias && prb_param(r, "pid"))
 		snprintf(r->id, sizeof(r->id), "%s", prb_param(r, "pid"));
 	return NULL;

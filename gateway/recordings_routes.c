@@ -26,27 +26,8 @@ static const struct format {
 	{"gecko", ".gecko.json", "application/json"},
 };
 
-static struct prb_error *check_mode(const char *mode)
-{
-	if (!mode || !strcmp(mode, "cpu") || !strcmp(mode, "wall") || !strcmp(mode, "runqueue"))
-		return NULL;
-	return prb_error_create(PRB_ERROR_USAGE, "the mode is cpu, wall or runqueue, not '%.20s'",
-				mode);
-}
-
-static struct prb_error *duration_of(const struct prb_request *r, double *ret)
-{
-	const char *text = prb_param(r, "duration");
-
-	*ret = text ? atof(text) : 10;
-	if (*ret > 0 && *ret <= 3600)
-		return NULL;
-	return prb_error_create(PRB_ERROR_USAGE, "'duration' is over 0 and at most 3600 s");
-}
-
 static struct prb_error *record_words(struct prb_request *r, double duration)
 {
-	PRB_TRY(check_mode(prb_param(r, "mode")));
 	PRB_TRY(prb_served_words(&r->gateway->served, r->id, &r->words));
 	PRB_TRY(prb_words_add(&r->words, "performance"));
 	PRB_TRY(prb_words_add(&r->words, "--duration=%.3fs", duration));
@@ -115,9 +96,9 @@ struct prb_error *prb_answer_record(struct prb_request *r)
 {
 	struct prb_json json = {&r->reply};
 	struct prb_profile_made *made;
-	double duration;
+	const char *text = prb_param(r, "duration");
+	double duration = text ? atof(text) : 10;
 
-	PRB_TRY(duration_of(r, &duration));
 	if (r->route->alias)
 		return record_at_once(r, duration);
 	PRB_TRY(record_words(r, duration));

@@ -99,10 +99,7 @@ static struct prb_error *choose_format(struct prb_request *r)
 			r->media = FORMATS[i][1];
 			return prb_words_add(&r->words, "--format=%s", FORMATS[i][0]);
 		}
-	return prb_error_create(PRB_ERROR_USAGE,
-				"the format is json, ndjson, csv or tsv, not "
-				"'%.20s'",
-				format);
+	return NULL;
 }
 
 /** The words of `query` behind those of its targets. */
@@ -111,10 +108,6 @@ static struct prb_error *query(struct prb_request *r)
 	const char *sql = prb_param(r, "sql"), *timeout = prb_param(r, "timeout");
 	double seconds = timeout ? atof(timeout) : 30;
 
-	if (!sql || !*sql)
-		return prb_error_create(PRB_ERROR_USAGE, "the parameter 'sql' is missing");
-	if (seconds <= 0 || seconds > 600)
-		return prb_error_create(PRB_ERROR_USAGE, "'timeout' is over 0 and at most 600 s");
 	PRB_TRY(choose_format(r));
 	PRB_TRY(prb_words_add(&r->words, "--timeout=%.3fs", seconds));
 	PRB_TRY(prb_words_add(&r->words, "-"));
@@ -177,8 +170,6 @@ static struct prb_error *answer_value(struct prb_request *r)
 	static const char *const NUMBERS[] = {"tid", "frame", "depth", "max-items", "max-value"};
 	const char *expression = prb_param(r, "expression");
 
-	if (!expression || !*expression)
-		return prb_error_create(PRB_ERROR_USAGE, "the parameter 'expression' is missing");
 	PRB_TRY(target_words(r));
 	PRB_TRY(prb_words_add(&r->words, "print"));
 	PRB_TRY(prb_words_add(&r->words, "--json"));
@@ -207,8 +198,6 @@ static struct prb_error *answer_memory(struct prb_request *r)
 {
 	const char *growth = prb_param(r, "growth");
 
-	if (growth && !(atof(growth) > 0 && atof(growth) <= 600))
-		return prb_error_create(PRB_ERROR_USAGE, "'growth' is over 0 and at most 600 s");
 	PRB_TRY(target_words(r));
 	PRB_TRY(prb_words_add(&r->words, "memory"));
 	PRB_TRY(prb_words_add(&r->words, "--json"));
@@ -266,11 +255,13 @@ static struct prb_error *answer_metrics(struct prb_request *r)
 	return NULL;
 }
 
-#define QUERY_PARAMS                                                                         \
-	{"sql", PRB_PARAM_TEXT, "SQL; `/v1/tables` lists the tables"},                       \
-		{"format", PRB_PARAM_TEXT, "json (the default), ndjson, csv or tsv"},        \
-	{                                                                                    \
-		"timeout", PRB_PARAM_SECONDS, "Seconds after which it ends; 30, at most 600" \
+#define QUERY_PARAMS                                                                          \
+	{"sql", PRB_PARAM_TEXT, "SQL; `/v1/tables` lists the tables", true, .least = 1},      \
+		{"format", PRB_PARAM_TEXT, "json (the default), ndjson, csv or tsv",          \
+		 .choices = "json ndjson csv tsv"},                                           \
+	{                                                                                     \
+		"timeout", PRB_PARAM_SECONDS, "Seconds after which it ends; 30, at most 600", \
+			.most = 600                                                           \
 	}
 #define STACK_PARAMS                                                                          \
 	{"native", PRB_PARAM_FLAG, "C and C++ frames too"},                                   \
@@ -281,12 +272,13 @@ static struct prb_error *answer_metrics(struct prb_request *r)
 	{                                                                                     \
 		"tid", PRB_PARAM_NUMBER, "Only this thread"                                   \
 	}
-#define RECORD_PARAMS                                                            \
-	{"duration", PRB_PARAM_SECONDS, "Seconds; 10, at most 3600"},            \
-		{"rate", PRB_PARAM_NUMBER, "Samples a second; 100"},             \
-		{"mode", PRB_PARAM_TEXT, "cpu (the default), wall or runqueue"}, \
-	{                                                                        \
-		"native", PRB_PARAM_FLAG, "C and C++ frames too"                 \
+#define RECORD_PARAMS                                                               \
+	{"duration", PRB_PARAM_SECONDS, "Seconds; 10, at most 3600", .most = 3600}, \
+		{"rate", PRB_PARAM_NUMBER, "Samples a second; 100", .least = 1},    \
+		{"mode", PRB_PARAM_TEXT, "cpu (the default), wall or runqueue",     \
+		 .choices = "cpu wall runqueue"},                                   \
+	{                                                                           \
+		"native", PRB_PARAM_FLAG, "C and C++ frames too"                    \
 	}
 #define PID_PARAM                                                                \
 	{                                                                        \
@@ -309,7 +301,9 @@ const struct prb_route prb_routes[] = {
 	 "Stacks again and again, as Server-Sent Events: each event 'stacks' is what "
 	 "/v1/targets/{id}/stacks answers; 'failure' has the error, and is the last",
 	 "text/event-stream",
-	 {STACK_PARAMS, {"every", PRB_PARAM_SECONDS, "Seconds between two; 2, at least 0.2"}},
+	 {STACK_PARAMS,
+	  {"every", PRB_PARAM_SECONDS, "Seconds between two; 2, at least 0.2", .least = 0.2,
+	   .most = 60}},
 	 .answer = prb_answer_events},
 	{"GET", "/v1/targets/{id}/query", "Rows of SQL", .params = {QUERY_PARAMS}, .schema = "rows",
 	 .answer = answer_query},
@@ -332,7 +326,7 @@ const struct prb_route prb_routes[] = {
 	 "A diagnosis of the target: sections with text, SQL and rows", .schema = "sections",
 	 .answer = answer_skill},
 	{"GET", "/v1/targets/{id}/value", "Value of an expression, read without running code",
-	 .params = {{"expression", PRB_PARAM_TEXT, "Such as self.layers[0]"},
+	 .params = {{"expression", PRB_PARAM_TEXT, "Such as self.layers[0]", true, .least = 1},
 		    {"tid", PRB_PARAM_NUMBER, "Thread; the main one"},
 		    {"frame", PRB_PARAM_NUMBER, "Python frame; 0, the innermost"},
 		    {"depth", PRB_PARAM_NUMBER, "Levels of instances with attributes"},
@@ -346,18 +340,20 @@ const struct prb_route prb_routes[] = {
 	 {{"redact", PRB_PARAM_FLAG, "Leave out values of variables"}},
 	 .answer = answer_snapshot},
 	{"GET", "/v1/targets/{id}/memory", "What takes the memory; docs/json.md has the members",
-	 .params = {{"growth", PRB_PARAM_SECONDS, "What grows in so many seconds, at most 600"}},
+	 .params = {{"growth", PRB_PARAM_SECONDS, "What grows in so many seconds, at most 600",
+		     .most = 600}},
 	 .schema = "memory_or_growth", .answer = answer_memory},
 	{"GET", "/v1/targets/{id}/config", "Settings of the process, with their values",
 	 .schema = "settings", .answer = answer_config},
 	{"POST", "/v1/targets/{id}/config", "Change a setting of the process",
-	 .params = {{"key", PRB_PARAM_TEXT, "Such as probing.sample_rate"},
-		    {"value", PRB_PARAM_TEXT, "Its value"}},
+	 .params = {{"key", PRB_PARAM_TEXT, "Such as probing.sample_rate", true, .least = 1},
+		    {"value", PRB_PARAM_TEXT, "Its value", true}},
 	 .writes = true, .schema = "settings", .answer = prb_answer_config},
 	{"POST", "/v1/targets/{id}/eval",
 	 "Run Python code in the process. An exception of the code is an answer too",
-	 .params = {{"code", PRB_PARAM_TEXT, "The code"},
-		    {"thread", PRB_PARAM_TEXT, "agent (the default) or main"},
+	 .params = {{"code", PRB_PARAM_TEXT, "The code", true},
+		    {"thread", PRB_PARAM_TEXT, "agent (the default) or main",
+		     .choices = "agent main"},
 		    {"frame", PRB_PARAM_NUMBER,
 		     "In this Python frame, in a pause; 0, the innermost"},
 		    {"tid", PRB_PARAM_NUMBER, "With frame: of this thread, not the main one"}},
@@ -367,22 +363,25 @@ const struct prb_route prb_routes[] = {
 	 "Open a Python prompt in the process: what its terminal shows, as it comes. The header "
 	 "Probing-Terminal names the terminal, which ends at the latest when this client leaves",
 	 "application/octet-stream",
-	 {{"rows", PRB_PARAM_NUMBER, "Lines of the terminal; 24, at most 1000"},
-	  {"columns", PRB_PARAM_NUMBER, "Its columns; 80, at most 1000"},
-	  {"thread", PRB_PARAM_TEXT, "Where code runs: agent (the default) or main"}},
+	 {{"rows", PRB_PARAM_NUMBER, "Lines of the terminal; 24, at most 1000", .least = 1,
+	   .most = 1000},
+	  {"columns", PRB_PARAM_NUMBER, "Its columns; 80, at most 1000", .least = 1, .most = 1000},
+	  {"thread", PRB_PARAM_TEXT, "Where code runs: agent (the default) or main",
+	   .choices = "agent main"}},
 	 .writes = true,
 	 .answer = prb_answer_terminal},
 	{"POST", "/v1/terminals/{terminal}", "Type in a terminal, or give it another size",
 	 .params = {{"input", PRB_PARAM_TEXT, "What is typed; at most 65536 bytes"},
-		    {"rows", PRB_PARAM_NUMBER, "Lines"},
-		    {"columns", PRB_PARAM_NUMBER, "Columns"}},
+		    {"rows", PRB_PARAM_NUMBER, "Lines", .least = 1, .most = 1000},
+		    {"columns", PRB_PARAM_NUMBER, "Columns", .least = 1, .most = 1000}},
 	 .writes = true, .quiet = true, .schema = "nothing", .answer = prb_answer_type},
 	{"POST",
 	 "/v1/targets/{id}/pause",
 	 "Pause the process: a line of JSON when it is paused, and one when it runs again. It does "
 	 "so at the latest when this client leaves",
 	 "application/x-ndjson",
-	 {{"max", PRB_PARAM_SECONDS, "It runs again after so many seconds; 60, at most 3600"},
+	 {{"max", PRB_PARAM_SECONDS, "It runs again after so many seconds; 60, at most 3600",
+	   .most = 3600},
 	  {"hard", PRB_PARAM_FLAG, "Stop every thread by ptrace, even in C code"}},
 	 .writes = true,
 	 .schema = "pause",
@@ -393,11 +392,13 @@ const struct prb_route prb_routes[] = {
 	 .params = {{"over", PRB_PARAM_FLAG, "Not in functions that this one calls"},
 		    {"out", PRB_PARAM_FLAG, "The next line of the caller"},
 		    {"tid", PRB_PARAM_NUMBER, "Of this thread, not the main one"},
-		    {"time", PRB_PARAM_SECONDS, "Run for so many seconds instead, at most 20"}},
+		    {"time", PRB_PARAM_SECONDS, "Run for so many seconds instead, at most 20",
+		     .most = 20}},
 	 .writes = true, .schema = "stepped", .answer = prb_answer_step},
 	{"POST", "/v1/targets/{id}/debugpy",
 	 "Start debugpy in the process, on the loopback; the answer is a launch.json for an editor",
-	 .params = {{"port", PRB_PARAM_NUMBER, "Its port; 5678; 0: any that is free"}},
+	 .params = {{"port", PRB_PARAM_NUMBER, "Its port; 5678; 0: any that is free",
+		     .most = 65535}},
 	 .writes = true, .schema = "launch", .answer = prb_answer_debugpy},
 	{"POST", "/v1/targets/{id}/profiles", "Start a recording", .params = {RECORD_PARAMS},
 	 .made = true, .schema = "profile", .answer = prb_answer_record},
@@ -408,7 +409,8 @@ const struct prb_route prb_routes[] = {
 	 "A recording, finished or not: the file itself, or made into another format",
 	 "application/octet-stream",
 	 {{"format", PRB_PARAM_TEXT,
-	   "profile (the default), html, svg, collapsed, speedscope, pprof, trace or gecko"},
+	   "profile (the default), html, svg, collapsed, speedscope, pprof, trace or gecko",
+	   .choices = "profile html svg collapsed speedscope pprof trace gecko"},
 	  {"before", PRB_PARAM_TEXT,
 	   "Id of another recording, with html: what has changed since that one"}},
 	 .answer = prb_answer_recording},

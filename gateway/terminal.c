@@ -46,7 +46,6 @@ struct prb_error *prb_answer_terminal(struct prb_request *r)
 	struct winsize size = {.ws_row = ROWS, .ws_col = COLUMNS};
 
 	PRB_TRY(take_size(r, &size));
-	PRB_TRY(prb_thread_check(prb_param(r, "thread")));
 	PRB_TRY(prb_served_words(&r->gateway->served, r->id, &r->words));
 	PRB_TRY(prb_words_add(&r->words, "repl"));
 	PRB_TRY(prb_param_word(r, "thread", "thread"));

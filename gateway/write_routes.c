@@ -69,21 +69,10 @@ static struct prb_error *take_whole(struct prb_request *r)
 	return NULL;
 }
 
-struct prb_error *prb_thread_check(const char *thread)
-{
-	if (!thread || !strcmp(thread, "agent") || !strcmp(thread, "main"))
-		return NULL;
-	return prb_error_create(PRB_ERROR_USAGE, "the thread is agent or main, not '%.20s'",
-				thread);
-}
-
 struct prb_error *prb_answer_eval(struct prb_request *r)
 {
 	const char *code = prb_param(r, "code");
 
-	if (!code)
-		return prb_error_create(PRB_ERROR_USAGE, "the parameter 'code' is missing");
-	PRB_TRY(prb_thread_check(prb_param(r, "thread")));
 	PRB_TRY(begin(r, "eval"));
 	PRB_TRY(prb_words_add(&r->words, "--timeout=20s"));
 	PRB_TRY(prb_param_word(r, "thread", "thread"));
@@ -104,8 +93,6 @@ struct prb_error *prb_answer_pause(struct prb_request *r)
 	const char *max = prb_param(r, "max");
 	double seconds = max ? atof(max) : PAUSE_SECONDS;
 
-	if (!(seconds > 0) || seconds > 3600)
-		return prb_error_create(PRB_ERROR_USAGE, "'max' is over 0 and at most 3600 s");
 	PRB_TRY(begin(r, "debug"));
 	PRB_TRY(prb_words_add(&r->words, "--pause"));
 	PRB_TRY(prb_words_add(&r->words, "--max=%.3fs", seconds));
@@ -128,8 +115,6 @@ struct prb_error *prb_answer_step(struct prb_request *r)
 {
 	const char *time = prb_param(r, "time");
 
-	if (time && !(atof(time) > 0 && atof(time) <= 20))
-		return prb_error_create(PRB_ERROR_USAGE, "'time' is over 0 and at most 20 s");
 	PRB_TRY(begin(r, "step"));
 	PRB_TRY(prb_param_flag_word(r, "over"));
 	PRB_TRY(prb_param_flag_word(r, "out"));
@@ -145,8 +130,6 @@ struct prb_error *prb_answer_debugpy(struct prb_request *r)
 	const char *text = prb_param(r, "port");
 	long port = text ? atol(text) : 5678;
 
-	if (port > 65535)
-		return prb_error_create(PRB_ERROR_USAGE, "'port' is at most 65535");
 	PRB_TRY(prb_served_words(&r->gateway->served, r->id, &r->words));
 	PRB_TRY(prb_words_add(&r->words, "debug"));
 	PRB_TRY(prb_words_add(&r->words, "--dap=127.0.0.1:%ld", port));
@@ -158,9 +141,6 @@ struct prb_error *prb_answer_config(struct prb_request *r)
 {
 	const char *key = prb_param(r, "key"), *value = prb_param(r, "value");
 
-	if (!key || !*key || !value)
-		return prb_error_create(PRB_ERROR_USAGE,
-					"the parameters 'key' and 'value' are needed");
 	if (strchr(key, '='))
 		return prb_error_create(PRB_ERROR_USAGE, "'%.50s' is no key", key);
 	PRB_TRY(begin(r, "config"));

@@ -86,6 +86,10 @@ async function each(body: ReadableStream<Uint8Array>, tell: (part: Uint8Array) =
 	}
 }
 
+type Posts<P extends keyof paths> = paths[P] extends { post: { requestBody?: { content: { "application/json": infer B } } } } ? B : never;
+export type Where = NonNullable<Posts<"/v1/targets/{id}/eval">["thread"]>;
+export type Recorded = Posts<"/v1/targets/{id}/profiles">;
+
 type Gets = { [P in keyof paths]: paths[P] extends { get: { parameters: infer A } } ? A : never };
 
 /** An address for a link, of a request that is one. */
@@ -140,14 +144,14 @@ export const tables = () => value(client.GET("/v1/tables"));
 export const evaluated = (id: string, expression: string, frame: { tid?: number; frame?: number }) =>
 	value(client.GET("/v1/targets/{id}/value", { params: { ...at(id), query: { expression, "max-items": 20, "max-value": 200, ...frame } } }));
 export const profiles = async () => (await value(client.GET("/v1/profiles"))).profiles;
-export const record = (id: string, options: { duration: number; mode: string; native: boolean }) =>
+export const record = (id: string, options: Recorded) =>
 	value(client.POST("/v1/targets/{id}/profiles", { params: at(id), body: options }));
 export const stop = (profile: string) => value(client.POST("/v1/profiles/{profile}/stop", { params: { path: { profile } } }));
 export const forget = (profile: string) => value(client.DELETE("/v1/profiles/{profile}", { params: { path: { profile } } }));
 export const memory = async (id: string) => await value(client.GET("/v1/targets/{id}/memory", { params: at(id) })) as Memory;
 export const growth = async (id: string, seconds: number, signal: AbortSignal) =>
 	await value(client.GET("/v1/targets/{id}/memory", { params: { ...at(id), query: { growth: seconds } }, signal })) as Growth;
-export const run = (id: string, code: string, thread: string) =>
+export const run = (id: string, code: string, thread: Where) =>
 	value(client.POST("/v1/targets/{id}/eval", { params: at(id), body: { code, thread } }));
 export const resume = (id: string) => value(client.POST("/v1/targets/{id}/resume", { params: at(id) }));
 export const step = (id: string, body: { over?: boolean; out?: boolean; tid?: number; time?: number }) =>
@@ -171,7 +175,7 @@ export async function pause(id: string, body: { max: number; hard: boolean }, si
  * Opens a prompt in a terminal, and passes its output on until it ends; `named` gets its name
  * first.
  */
-export async function terminal(id: string, body: { rows: number; columns: number; thread: string }, signal: AbortSignal,
+export async function terminal(id: string, body: { rows: number; columns: number; thread: Where }, signal: AbortSignal,
 	named: (name: string) => void, tell: (part: Uint8Array) => void) {
 	const asked = client.POST("/v1/targets/{id}/repl", { params: at(id), body, signal, parseAs: "stream" });
 	const stream = await value(asked);
@@ -183,7 +187,7 @@ export const enter = (name: string, body: { input?: string; rows?: number; colum
 	value(client.POST("/v1/terminals/{terminal}", { params: { path: { terminal: name } }, body }));
 
 export const eventsLink = (id: string, query: Gets["/v1/targets/{id}/events"]["query"]) => address("/v1/targets/{id}/events", { ...at(id), query });
-export const queryLink = (id: string, sql: string, format: string) => address("/v1/targets/{id}/query", { ...at(id), query: { sql, format } });
-export const profileLink = (profile: string, format: string, before?: string) =>
+export const queryLink = (id: string, sql: string, format: Gets["/v1/targets/{id}/query"]["query"]["format"]) => address("/v1/targets/{id}/query", { ...at(id), query: { sql, format } });
+export const profileLink = (profile: string, format: NonNullable<Gets["/v1/profiles/{profile}"]["query"]>["format"], before?: string) =>
 	address("/v1/profiles/{profile}", { path: { profile }, query: { format, before } });
 export const snapshotLink = (id: string) => address("/v1/targets/{id}/snapshot", at(id));

@@ -35,7 +35,7 @@ export function Profiles({ route }: { route: Route }) {
 		const form = new FormData(event.currentTarget as HTMLFormElement);
 		void attempt(async () => {
 			const made = await api.record(id, {
-				duration: Number(form.get("duration")), mode: String(form.get("mode")), native: form.has("native") });
+				duration: Number(form.get("duration")), mode: form.get("mode") === "wall" ? "wall" : "cpu", native: form.has("native") });
 			setTurn(0);
 			change({ profile: made.id, before: null });
 		});

@@ -63,7 +63,7 @@ export async function pause(id: string, options: { max: number; hard: boolean })
 	changed();
 }
 
-export async function run(id: string, code: string, thread: string) {
+export async function run(id: string, code: string, thread: api.Where) {
 	const one: Ran = { code, answer: null, error: null };
 	ran.set(id, [...(ran.get(id) ?? []), one].slice(-200));
 	changed();

@@ -96,7 +96,7 @@ class Typing {
 	}
 }
 
-export function Repl({ id, thread, close }: { id: string; thread: string; close: () => void }) {
+export function Repl({ id, thread, close }: { id: string; thread: api.Where; close: () => void }) {
 	const place = useRef<HTMLDivElement>(null);
 	const [ended, setEnded] = useState(false);
 	const [error, setError] = useState<ApiError | null>(null);

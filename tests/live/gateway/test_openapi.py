@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import urllib.parse
 
 import pytest
 
@@ -80,6 +81,54 @@ def test_it_names_what_there_is(gateway, description):
             # The error is in the id, or a parameter is missing: never in the address.
             assert answer.status not in (405, 500), (path, answer)
             assert answer.status != 404 or "there is no /" not in answer.text, answer
+
+
+def sent(gateway, program, path, method, values):
+    """A request with these parameters, in its address or its body."""
+    path = path.format(id=program.pid, profile="p0", skill="hang", terminal="t0")
+    if method == "get":
+        return gateway.ask(path + "?" + urllib.parse.urlencode(values))
+    return gateway.ask(path, values)
+
+
+def wrong_values(schema):
+    """Values that the schema refuses."""
+    if "enum" in schema:
+        yield "x" + schema["enum"][0]
+    if schema.get("minLength"):
+        yield ""
+    if "exclusiveMinimum" in schema:
+        yield schema["exclusiveMinimum"]
+    if schema.get("minimum"):
+        yield schema["minimum"] - (1 if schema["type"] == "integer" else 0.1)
+    if "maximum" in schema:
+        yield schema["maximum"] + 1
+    if schema["type"] == "integer":
+        yield 1.5
+    if schema["type"] != "string":
+        yield "text"
+
+
+def test_what_the_schema_refuses_is_refused(gateway, program, description):
+    """Each parameter with each wrong value, with too little, with too much."""
+    tried = 0
+    for path, methods in description.document["paths"].items():
+        for method, said in methods.items():
+            body = said.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+            assert not body or body["additionalProperties"] is False, path
+            query = {one["name"]: one["schema"] for one in said["parameters"] if one["in"] == "query"}
+            needed = [one["name"] for one in said["parameters"] if one["in"] == "query" and one["required"]]
+            schemas, needed = (body["properties"], body["required"]) if body else (query, needed)
+            valid = {name: "x" for name in needed}
+            wrong = [{**valid, name: value} for name, schema in schemas.items() for value in wrong_values(schema)]
+            wrong += [{name: value for name, value in valid.items() if name != left_out} for left_out in needed]
+            wrong += [{**valid, "unknown": 1}] if schemas else []
+            wrong += [{**valid, name: None} for name in schemas] if body else []
+            for values in wrong:
+                answer = sent(gateway, program, path, method, values)
+                assert (answer.status, answer.error["code"]) == (400, "usage"), (path, method, values, answer)
+                tried += 1
+    assert tried > 100
 
 
 def test_answers_are_what_it_says(gateway, program, description):
