@@ -60,6 +60,7 @@ static void test_same_as_the_process(void **state)
 static const struct {
 	const char *name, *text;
 	struct prb_repr_options options;
+	bool if_there; /* of a package that most interpreters do not have */
 } limited[] = {
 	{"list(range(100))", "[0, 1, 2, …+97]", {.max_items = 3}},
 	{"set(range(40))", "{0, …+39}", {.max_items = 1}},
@@ -71,6 +72,17 @@ static const struct {
 	{"Point(1, 2)", "Point(x=1, …+1)", {.max_items = 1}},
 	{"Point(1, 2)", "Point(x=1, …+1)", {.max_items = 1}},
 	{"collections.deque(range(200))", "deque([0, 1, …+198])", {.max_items = 2}},
+	{"torch.arange(60).reshape(4, 15)[:, 1:]",
+	 "tensor([[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14], [16, …+13], …+2], shape=(4, "
+	 "14), "
+	 "dtype=int64, device='cpu')",
+	 {.max_items = 15},
+	 .if_there = true},
+	{"torch.full((5000,), float('nan'))",
+	 "tensor([nan, …+4999], shape=(5000,), dtype=float32, device='cpu', nan=4096 of the first "
+	 "4096)",
+	 {.max_items = 1},
+	 .if_there = true},
 	{"list(range(100))",
 	 "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, …+86]",
 	 {.max_total = 60}},
@@ -88,9 +100,18 @@ static unsigned check_limits(struct child *child, const struct child_value *valu
 		assert_null(prb_object_repr(&child->py, child->mem, value->address,
 					    &limited[i].options, &text));
 		assert_string_equal(prb_str_text(&text), limited[i].text);
-		checked++;
+		checked += !limited[i].if_there;
 	}
 	return checked;
+}
+
+static unsigned expected_limits(void)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++)
+		count += !limited[i].if_there;
+	return count;
 }
 
 static bool sum_entry(void *context, uint64_t key, uint64_t value)
@@ -174,7 +195,7 @@ static void test_limits_and_blocks(void **state)
 			child_value_free(&value);
 		}
 		child_stop(&child);
-		assert_int_equal(limits, sizeof(limited) / sizeof(limited[0]));
+		assert_int_equal(limits, expected_limits());
 		assert_int_equal(blocks, 5);
 	}
 	json_decref(all);

@@ -19,7 +19,6 @@ enum {
 	TYPE_LONG = 7,
 	TYPE_LONGLONG = 9,
 	TYPE_ULONGLONG = 10,
-	TYPE_CDOUBLE = 15,
 	TYPE_OBJECT = 17,
 	TYPE_STRING = 18,
 	TYPE_UNICODE = 19,
@@ -124,7 +123,7 @@ struct prb_error *prb_repr_ndarray_memory(struct prb_repr *r, uint64_t object,
 	return NULL;
 }
 
-static double half_to_double(uint16_t half, double *step)
+double prb_numpy_half(uint16_t half, double *step)
 {
 	int exponent = half >> 10 & 31;
 	double fraction = half & 0x3ff;
@@ -143,7 +142,7 @@ static void put_half(struct prb_repr *r, const uint8_t *bytes)
 
 	memcpy(&half, bytes, sizeof(half));
 
-	double value = half_to_double(half, &step);
+	double value = prb_numpy_half(half, &step);
 
 	prb_repr_put_shortest(r, value, step, true);
 }
@@ -161,12 +160,12 @@ static void put_float(struct prb_repr *r, const uint8_t *bytes, bool point)
 	prb_repr_put_shortest(r, (double)value, step, point);
 }
 
-static void put_complex(struct prb_repr *r, unsigned number, const uint8_t *bytes)
+static void put_complex(struct prb_repr *r, char code, const uint8_t *bytes)
 {
 	float pair[2];
 	double value[2];
 
-	if (number == TYPE_CDOUBLE) {
+	if (code == 'D') {
 		memcpy(value, bytes, sizeof(value));
 		prb_repr_put_complex(r, value[0], value[1]);
 		return;
@@ -185,10 +184,9 @@ static void put_complex(struct prb_repr *r, unsigned number, const uint8_t *byte
 	prb_str_puts(r->out, "j)");
 }
 
-/* A number of at most 16 bytes in our byte order; false if we do not know how it looks. */
-static bool put_number(struct prb_repr *r, unsigned number, const uint8_t *bytes)
+bool prb_numpy_put_number(struct prb_repr *r, char code, const uint8_t *bytes)
 {
-	switch (types[number].code) {
+	switch (code) {
 	case '?':
 		prb_str_puts(r->out, *bytes ? "True" : "False");
 		return true;
@@ -200,10 +198,10 @@ static bool put_number(struct prb_repr *r, unsigned number, const uint8_t *bytes
 		return true;
 	case 'F':
 	case 'D':
-		put_complex(r, number, bytes);
+		put_complex(r, code, bytes);
 		return true;
 	default:
-		return types[number].code && prb_repr_put_number(r, types[number].code, bytes);
+		return code && prb_repr_put_number(r, code, bytes);
 	}
 }
 
@@ -308,7 +306,7 @@ struct prb_error *prb_ndarray_put_item(struct prb_repr *r, const struct prb_dtyp
 		if (is_time(dtype->number))
 			put_time(r, dtype, bytes);
 		else
-			put_number(r, dtype->number, bytes);
+			prb_numpy_put_number(r, types[dtype->number].code, bytes);
 		return NULL;
 	}
 }
@@ -501,7 +499,7 @@ static struct prb_error *put_scalar(struct prb_repr *r, uint64_t object, struct 
 
 	size_t start = r->out->length;
 
-	put_number(r, number, bytes);
+	prb_numpy_put_number(r, types[number].code, bytes);
 	/* numpy 2 has its own parentheses around complex numbers. */
 	if (named && !r->out->failed && r->out->data[start] == '(') {
 		prb_str_remove(r->out, start, 1);

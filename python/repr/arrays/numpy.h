@@ -45,6 +45,14 @@ struct prb_error *prb_ndarray_put_item(struct prb_repr *r, const struct prb_dtyp
 struct prb_error *prb_ndarray_int(struct prb_repr *r, const struct prb_dtype *dtype,
 				  uint64_t address, int64_t *ret) PRB_MUST_CHECK;
 
+/**
+ * Appends a number of at most 16 bytes in our byte order by its struct code, or 'F' or 'D' for the
+ * two complex ones. False if it is not known how it looks.
+ */
+bool prb_numpy_put_number(struct prb_repr *r, char code, const uint8_t *bytes);
+/** The value of a float16, and how far from it the next one lies. */
+double prb_numpy_half(uint16_t half, double *step);
+
 /* numpy_time.c */
 /** Appends what numpy says of a moment: 2024-05-06T07:08:09, or NaT. False for unknown units. */
 bool prb_numpy_put_moment(struct prb_str *out, int64_t value, struct prb_numpy_unit unit);

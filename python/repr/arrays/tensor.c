@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "python/repr/arrays/tensor.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -15,8 +16,15 @@ enum {
 	CPU = 0,
 };
 
-/* Words of an AutogradMeta, which begins with its vtable and a name (std::string, 4 words). */
-enum { META_GRAD = 5, META_FUNCTION, META_ACCUMULATOR = 8, META_REQUIRES = 17, META_WORDS };
+/* Words of an AutogradMeta, which begins with its vtable and a name (std::string, 4 words). Without
+ * a gradient META_GRAD leads to a tensor without a type. A mutex lies before META_REQUIRES. */
+enum {
+	META_GRAD = 5,
+	META_FUNCTION,
+	META_ACCUMULATOR = 8,
+	META_REQUIRES = 12 + sizeof(pthread_mutex_t) / 8,
+	META_WORDS,
+};
 
 static const uint64_t storage_max = UINT64_C(1) << 44;
 
@@ -120,19 +128,49 @@ static struct prb_error *read_device(uint64_t bytes, uint64_t impl, struct prb_t
 	return NULL;
 }
 
-/* What follows the pointer back: sizes, storage offset (in *offset), elements, type and device. */
-static struct prb_error *read_sizes(struct prb_mem *mem, uint64_t impl, struct prb_tensor *ret,
-				    uint64_t *offset)
+/*
+ * True for the dispatch keys of a tensor of the CPU whose elements lie in its storage as they are.
+ * These keys are CPU (bit 0), Dense, ADInplaceOrView, AutogradFunctionality two bits after it, and
+ * AutocastCPU; in inference mode CPU, Dense and AutocastCPU, which is far behind. Conjugated,
+ * negated and wrapped tensors have more keys, and old versions of torch (up to 1.11) others.
+ */
+static bool are_plain_keys(uint64_t keys)
 {
-	uint64_t at = impl + (ret->head + 1) * 8, place = at + 8, rest[3], count = 1;
+	enum { PLAIN = 5, INFERENCE = 3, DENSE_MIN = 8, DENSE_MAX = 18, AUTOCAST_BEHIND = 20 };
+	unsigned bits[PLAIN] = {}, count = 0;
+
+	for (unsigned i = 0; i < 64; i++) {
+		if (!(keys >> i & 1))
+			continue;
+		if (count == PLAIN)
+			return false;
+		bits[count++] = i;
+	}
+	if (bits[0] != 0 || bits[1] < DENSE_MIN || bits[1] > DENSE_MAX)
+		return false;
+	if (count == PLAIN)
+		return bits[3] == bits[2] + 2;
+	return count == INFERENCE && bits[2] >= bits[1] + AUTOCAST_BEHIND;
+}
+
+/* What follows the pointer back: sizes, strides, storage offset, elements, type, device, dispatch
+ * keys.
+ */
+static struct prb_error *read_sizes(struct prb_mem *mem, uint64_t impl, struct prb_tensor *ret)
+{
+	uint64_t at = impl + (ret->head + 1) * 8, place = at + 8, rest[4], count = 1,
+		 behind = INLINE_SIZES;
 	unsigned dtype;
 
 	PRB_TRY(read_words(mem, at, 1, &ret->dimensions));
 	if (ret->dimensions > PRB_TENSOR_DIMENSIONS)
 		return bad(impl, "a tensor of too many dimensions");
-	if (ret->dimensions > INLINE_SIZES)
+	if (ret->dimensions > INLINE_SIZES) {
 		PRB_TRY(read_words(mem, place, 1, &place));
+		behind = ret->dimensions;
+	}
 	PRB_TRY(read_words(mem, place, ret->dimensions, ret->shape));
+	PRB_TRY(read_words(mem, place + behind * 8, ret->dimensions, ret->strides));
 	PRB_TRY(read_words(mem, at + REST * 8, PRB_ARRAY_SIZE(rest), rest));
 	for (uint64_t i = 0; i < ret->dimensions; i++)
 		if (!prb_mul(count, ret->shape[i], &count))
@@ -141,7 +179,8 @@ static struct prb_error *read_sizes(struct prb_mem *mem, uint64_t impl, struct p
 	if (count != rest[1] || dtype >= PRB_ARRAY_SIZE(dtypes))
 		return bad(impl,
 			   "a tensor whose sizes do not fit its elements, or of unknown type");
-	*offset = rest[0];
+	ret->offset = rest[0];
+	ret->plain = are_plain_keys(rest[3]);
 	ret->elements = count;
 	ret->dtype = dtypes[dtype].name;
 	ret->item_bytes = dtypes[dtype].bytes;
@@ -155,10 +194,9 @@ static struct prb_error *read_sizes(struct prb_mem *mem, uint64_t impl, struct p
  * function that frees it, that function's context, the device and the number of bytes. The second
  * count of an old one is no address; the size of a new one may look like the device of an old one.
  */
-static void read_storage(struct prb_mem *mem, uint64_t storage, uint64_t offset,
-			 struct prb_tensor *ret)
+static void read_storage(struct prb_mem *mem, uint64_t storage, struct prb_tensor *ret)
 {
-	uint64_t words[STORAGE_WORDS], needed = ret->elements ? offset + 1 : 0;
+	uint64_t words[STORAGE_WORDS], needed = ret->elements ? ret->offset + 1 : 0;
 	prb_auto_error struct prb_error *err = read_words(mem, storage, STORAGE_WORDS, words);
 
 	if (err || !ret->device || !prb_mul(needed, ret->item_bytes, &needed))
@@ -192,13 +230,13 @@ static void read_autograd(struct prb_mem *mem, uint64_t meta, struct prb_tensor 
 	if (err || words[1] != meta + 3 * 8)
 		return;
 	ret->grad = words[META_GRAD];
-	if (ret->grad || words[META_FUNCTION] || words[META_ACCUMULATOR] ||
-	    (words[META_REQUIRES] & 0xff) == 1)
+	ret->function = words[META_FUNCTION];
+	if (ret->function || words[META_ACCUMULATOR] || (words[META_REQUIRES] & 0xff) == 1)
 		ret->requires_grad = 1;
 }
 
 /* The storage's and the meta data's addresses lie before the pointer back, in this distance. */
-static void read_parts(struct prb_mem *mem, uint64_t impl, uint64_t offset, struct prb_tensor *ret)
+static void read_parts(struct prb_mem *mem, uint64_t impl, struct prb_tensor *ret)
 {
 	enum { STORAGE_BEFORE = 5, PARTS = 2 };
 	uint64_t words[PARTS] = {};
@@ -211,7 +249,7 @@ static void read_parts(struct prb_mem *mem, uint64_t impl, uint64_t offset, stru
 			read_words(mem, impl + (ret->head - before) * 8, PARTS, words);
 
 		if (!err)
-			read_storage(mem, words[0], offset, ret);
+			read_storage(mem, words[0], ret);
 		if (ret->storage) {
 			read_autograd(mem, words[1], ret);
 			return;
@@ -222,11 +260,9 @@ static void read_parts(struct prb_mem *mem, uint64_t impl, uint64_t offset, stru
 static struct prb_error *read_at(struct prb_mem *mem, uint64_t impl, unsigned head,
 				 struct prb_tensor *ret)
 {
-	uint64_t offset;
-
 	*ret = (struct prb_tensor){.head = head, .device_index = -1, .requires_grad = -1};
-	PRB_TRY(read_sizes(mem, impl, ret, &offset));
-	read_parts(mem, impl, offset, ret);
+	PRB_TRY(read_sizes(mem, impl, ret));
+	read_parts(mem, impl, ret);
 	return NULL;
 }
 

@@ -5,13 +5,16 @@
  * A tensor object leads to a TensorImpl, which points back at it. The sizes follow that pointer in
  * all versions, and the number of elements, which must fit them, the type and the device follow the
  * sizes. The storage lies before the pointer; it must be on the same device and hold the elements.
- * Where something does not fit, it is unknown (or, of the sizes, BAD_DATA).
+ * Where something does not fit, it is unknown (or, of the sizes, BAD_DATA). The dispatch keys
+ * behind the type say whether the elements are read as they lie there, or conjugated or negated.
  *
  * Threading: as python/repr/core/repr.h. Errors: PRB_ERROR_FAULT or PRB_ERROR_BAD_DATA for what is
  * no such tensor.
  */
 #ifndef PRB_PYTHON_REPR_ARRAYS_TENSOR_H
 #define PRB_PYTHON_REPR_ARRAYS_TENSOR_H
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "python/python.h"
@@ -20,7 +23,9 @@ enum { PRB_TENSOR_DIMENSIONS = 64 };
 
 struct prb_tensor {
 	uint64_t dimensions, shape[PRB_TENSOR_DIMENSIONS];
-	const char *dtype;   /**< "float32" */
+	uint64_t strides[PRB_TENSOR_DIMENSIONS]; /**< in elements */
+	uint64_t offset;			 /**< of the first element, in elements */
+	const char *dtype;			 /**< "float32" */
 	uint64_t item_bytes; /**< bytes of one element; 0: it is less than a byte */
 	const char *device;  /**< "cuda"; NULL if it has none */
 	int8_t device_index; /**< negative if it has none */
@@ -31,6 +36,8 @@ struct prb_tensor {
 	uint64_t storage_bytes; /**< 0 if unknown */
 	int8_t requires_grad;	/**< 1, 0; -1 unknown */
 	uint64_t grad;		/**< TensorImpl of its gradient; 0 if it has none */
+	uint64_t function;	/**< the Node that computes its gradient; 0 if it has none */
+	bool plain;		/**< its elements are what lies in the storage (from torch 1.12) */
 	unsigned head;		/**< index of the word of a TensorImpl that points at its object */
 };
 

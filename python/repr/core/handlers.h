@@ -111,6 +111,9 @@ struct prb_error *prb_repr_polars_column(struct prb_repr *r, uint64_t object,
 /* arrays/torch.c */
 prb_repr_handler prb_repr_handle_tensor, prb_repr_handle_torch_size, prb_repr_handle_torch_dtype,
 	prb_repr_handle_torch_device;
+/** The number of a tensor of one element on the CPU; ret->kind stays for all others. */
+struct prb_error *prb_repr_tensor_number(struct prb_repr *r, uint64_t object,
+					 struct prb_object_number *ret) PRB_MUST_CHECK;
 
 /* arrays/numpy.c, arrays/torch.c */
 /**

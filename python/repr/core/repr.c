@@ -325,5 +325,12 @@ struct prb_error *prb_objects_number(struct prb_objects *objects, uint64_t objec
 	prb_repr_again(r, NULL, NULL);
 	PRB_TRY(prb_repr_type_of(r, object, &type));
 	ret->type = type->address;
-	return type->flags & PRB_PY_HEAP_TYPE ? NULL : read_number(r, object, type, ret);
+	if (!(type->flags & PRB_PY_HEAP_TYPE))
+		return read_number(r, object, type, ret);
+	if (strcmp(type->name, "Tensor") != 0 && strcmp(type->name, "Parameter") != 0)
+		return NULL;
+	if (!type->handler)
+		PRB_TRY(resolve(r, type));
+	return type->handler == prb_repr_handle_tensor ? prb_repr_tensor_number(r, object, ret)
+						       : NULL;
 }

@@ -6,8 +6,8 @@
  * other objects, among them those whose class defines __repr__ in Python and is not of the standard
  * library, are shown with their attributes as "<module.Class step=3 name='x'>", or as
  * "<module.Class object at 0x…>" if they have none, or lie too deep. Two kinds of objects have a
- * form of their own: array([1, 2], shape=(2,), dtype=int64) for numpy arrays and tensor(shape=(2,
- * 3), dtype=float32, device='cpu') for torch tensors.
+ * form of their own: array([1, 2], shape=(2,), dtype=int64) for numpy arrays and tensor([0.5],
+ * shape=(1,), dtype=float32, device='cpu') for torch tensors.
  *
  * Where a part cannot be read, its place is taken by "<unreadable at 0x…>" and the rest is printed.
  * Depth, items and text are bounded by the options; what is left out shows as "…" with the count
@@ -50,7 +50,7 @@ struct prb_error *prb_object_repr(struct prb_python *py, struct prb_mem *mem, ui
 struct prb_error *prb_object_type_name(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 				       struct prb_str *ret) PRB_MUST_CHECK;
 
-/** The kind of a number, of exactly these types. */
+/** The kind of a number, of exactly these types, and of tensors of torch with one element. */
 enum prb_number_kind {
 	PRB_NUMBER_NONE,    /**< another object, or an int that does not fit */
 	PRB_NUMBER_INTEGER, /**< int and bool */

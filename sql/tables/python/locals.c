@@ -25,7 +25,8 @@ static const struct prb_column columns[] = {
 		     "Where the value lies: its id(), for python.attributes and python.items"},
 	[TYPE_ADDRESS] = {"type_address", PRB_COLUMN_INTEGER, "Where its class lies"},
 	[NUMBER] = {"number", PRB_COLUMN_ANY,
-		    "An int of at most 64 bits, a bool or a float; else NULL"},
+		    "An int of at most 64 bits, a bool, a float, or a tensor of one of them on the "
+		    "CPU; else NULL"},
 	{},
 };
 
