@@ -17,14 +17,29 @@ struct prb_inspected {
 	struct prb_str type;  /**< name of its type */
 	struct prb_str value; /**< repr(), shortened */
 	uint64_t address;     /**< 0: not an object of the target (a length, a number in C) */
-	bool changed;	      /**< the target changed it during each reading */
+	/** Where the first name was found, if in no frame that was named: "train() train.py:12
+	 * (frame 3)", or "__main__". Empty: in the innermost frame, or as builtin or module. */
+	struct prb_str found_in;
+	bool changed; /**< the target changed it during each reading */
+};
+
+/** Where names are looked up. An expression that ends with "@FUNCTION" has the function in it. */
+struct prb_inspect_place {
+	pid_t tid;	/**< 0: the main thread, and for a function then the others */
+	unsigned depth; /**< Python frame, 0: innermost */
+	/** If no name is found in the innermost frame, its callers are searched one after the
+	 * other, then `__main__`. */
+	bool outwards;
+	/** The innermost frame of that function: its name, or the last parts of its qualified
+	 * name. NULL: by depth. */
+	const char *function;
 };
 
 /**
- * Looks in Python frame @p depth (0: innermost) of thread @p tid (0: the main thread). If the
- * thread has no frames, only names of modules are found.
+ * Evaluates @p expression in that place. All of it is found in one reading. If the thread has no
+ * frames, only names of modules are found. The hint of an error says which frame has the name.
  */
-struct prb_error *prb_inspect(struct prb_target *target, pid_t tid, unsigned depth,
+struct prb_error *prb_inspect(struct prb_target *target, const struct prb_inspect_place *place,
 			      const char *expression, const struct prb_repr_options *options,
 			      struct prb_inspected *ret) PRB_MUST_CHECK;
 

@@ -22,6 +22,7 @@ struct probing_error *probing_look_up(struct probing *p, int64_t tid, unsigned d
 				      const char *expression, probing_object_handler *handler,
 				      void *context)
 {
+	struct prb_inspect_place place = {.tid = (pid_t)tid, .depth = depth};
 	struct prb_inspected object;
 	/* One requested value is shown whole. */
 	struct prb_repr_options options = {
@@ -36,10 +37,10 @@ struct probing_error *probing_look_up(struct probing *p, int64_t tid, unsigned d
 	if (prb_session_target_count(p->session) != 1 || tid < 1 || tid > INT_MAX)
 		return prb_public_error(prb_error_create(
 			PRB_ERROR_USAGE, "an expression is looked up in one thread of one target"));
-	return prb_public_error(tell(&object,
-				     prb_inspect(prb_session_target(p->session), (pid_t)tid, depth,
-						 expression, &options, &object),
-				     handler, context));
+	return prb_public_error(tell(
+		&object,
+		prb_inspect(prb_session_target(p->session), &place, expression, &options, &object),
+		handler, context));
 }
 
 struct probing_error *probing_describe(struct probing *p, uint64_t address, unsigned limit,

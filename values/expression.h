@@ -22,12 +22,24 @@
 
 enum { PRB_EXPRESSION_MAX = 4096 /**< bytes */ };
 
+/** Which of the places where a name may be are searched. */
+enum prb_py_names {
+	PRB_NAMES_ALL,	     /**< all that follow but `__main__`, as Python does */
+	PRB_NAMES_FRAME,     /**< the frame's variables, those around it, and globals */
+	PRB_NAMES_MAIN,	     /**< the module `__main__` */
+	PRB_NAMES_ELSEWHERE, /**< builtins of the frame, and imported modules */
+};
+
 /** Where names are looked for. */
 struct prb_py_scope {
 	const struct prb_py_frame *frame; /**< NULL: only modules are known */
 	uint64_t interp;		  /**< whose modules; 0: none are */
 	size_t callers;			  /**< frames behind that one in its list */
 	unsigned depth;			  /**< its number, for messages */
+	enum prb_py_names names;
+	/** NULL, or becomes the first name of the expression if nothing has that name (then the
+	 * error is PRB_ERROR_NOT_FOUND), else empty. */
+	struct prb_str *missing;
 };
 
 /** An object, or (object is 0) what is none in the target: a number in C, a length, a list of

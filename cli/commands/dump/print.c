@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ enum { ITEMS = 100, TEXT = 2000 };
 struct print_settings {
 	int tid;
 	struct prb_value_limits values;
-	const char *frame;
+	const char *frame, *function;
 	bool type, json, names;
 	struct prb_texts scripts;
 };
@@ -41,6 +42,8 @@ static struct prb_error *put_json(const struct prb_cli *cli, const struct prb_in
 	else
 		prb_json_text(&json, "address", NULL);
 	prb_json_bool(&json, "changed", found->changed);
+	prb_json_text(&json, "found_in",
+		      found->found_in.length ? prb_str_text(&found->found_in) : NULL);
 	prb_json_close(&json, '}');
 	prb_str_putc(&text, '\n');
 	return prb_output(&text);
@@ -93,6 +96,21 @@ static struct prb_error *put_names(const struct prb_inspected *found)
 	return prb_output(&text);
 }
 
+/* Says where a name was found that the innermost frame does not have. */
+static void put_place(const struct prb_cli *cli, const struct prb_inspected *found)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (!found->found_in.length)
+		return;
+	prb_str_puts(&text, "probing: ");
+	prb_text_escape(&text, cli->arguments[0]);
+	prb_str_puts(&text, " is that of ");
+	prb_text_escape(&text, prb_str_text(&found->found_in));
+	prb_str_putc(&text, '\n');
+	fputs(prb_str_text(&text), stderr);
+}
+
 static struct prb_error *show(const struct prb_cli *cli, const struct print_settings *s,
 			      const struct prb_inspected *found)
 {
@@ -100,6 +118,7 @@ static struct prb_error *show(const struct prb_cli *cli, const struct print_sett
 		return put_names(found);
 	if (s->json)
 		return put_json(cli, found);
+	put_place(cli, found);
 	PRB_TRY(put_text(s, found));
 	if (found->changed)
 		prb_warn("this was changing all the time while it was read: its parts may be of "
@@ -118,6 +137,9 @@ static struct prb_error *check(const struct prb_cli *cli, const struct print_set
 	if (!cli->argument_count && !s->names)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no expression given"),
 				      "for example 'probing 4242 print self.step'");
+	if (s->frame && s->function)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"a frame is named by --frame or by --function");
 	return prb_value_check(&s->values);
 }
 
@@ -137,6 +159,14 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 
 	PRB_TRY(check(cli, s));
 	PRB_TRY(prb_frame_number(s->frame, &frame));
+
+	const struct prb_inspect_place place = {
+		.tid = s->tid,
+		.depth = frame,
+		.outwards = !s->frame && !s->function,
+		.function = s->function,
+	};
+
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 
 	const char *text = cli->argument_count ? cli->arguments[0] : "";
@@ -146,7 +176,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 					  &target->custom);
 	if (!err)
 		err = s->names ? prb_inspect_names(target, s->tid, frame, text, &found)
-			       : prb_inspect(target, s->tid, frame, text, &options, &found);
+			       : prb_inspect(target, &place, text, &options, &found);
 	if (err)
 		err = prb_command_line_name(target, err);
 	if (!err)
@@ -170,7 +200,8 @@ const struct prb_command prb_command_print = {
 		"Finds what an expression means in a Python frame and prints its repr(), without "
 		"running any code in the process: names of the frame, globals, builtins and "
 		"imported modules, with attributes and constant indexes, and len(), type(), "
-		"vars() and dir() of them.\n\n"
+		"vars() and dir() of them. A name that the innermost frame does not have is that "
+		"of the next caller that has it, or of __main__; then stderr says so.\n\n"
 		"Instances show their attributes. What only code could tell (a property, "
 		"__getattr__, __getitem__ of a class of the program) is said to be so: 'probing "
 		"eval' runs code.",
@@ -180,8 +211,12 @@ const struct prb_command prb_command_print = {
 			 PRB_COMPLETE_NOTHING, offsetof(struct print_settings, tid),
 			 .for_clients = true},
 			{"frame", 0, PRB_OPTION_TEXT, "N",
-			 "In this Python frame: 0 is the innermost [0]", PRB_COMPLETE_NOTHING,
+			 "In this Python frame only: 0 is the innermost", PRB_COMPLETE_NOTHING,
 			 offsetof(struct print_settings, frame), .for_clients = true},
+			{"function", 0, PRB_OPTION_TEXT, "NAME",
+			 "In the innermost frame of this function, as EXPRESSION@NAME",
+			 PRB_COMPLETE_NOTHING, offsetof(struct print_settings, function),
+			 .for_clients = true},
 			NUMBER("depth", "N", "Levels of instances that show their attributes [1]",
 			       values.depth),
 			NUMBER("max-value", "N",
@@ -213,6 +248,8 @@ const struct prb_command prb_command_print = {
 			{"probing 4242 print self", "The object whose method runs"},
 			{"probing 4242 print \"self.queue[0].name\"", "What lies further in"},
 			{"probing 4242 print --frame 2 'len(rows)'", "In the caller's caller"},
+			{"probing 4242 print loss@train",
+			 "In the frame of train(), wherever it is"},
 			{"probing 4242 print threading._active", "Of an imported module"},
 			{}},
 	.run = run,
