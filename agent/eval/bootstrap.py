@@ -166,6 +166,12 @@ class Hook(Stand):
             raise NameError("name '_' is not defined")
         return session.last
 
+    def local(self, name):
+        session = threads.get(get_ident(), (None, None))[1]
+        if session is None:
+            raise NameError("name '%s' is not defined" % name)
+        return session.local(name)
+
     def __call__(self, value):
         job, session = threads.get(get_ident(), (None, None))
         if session is None:
@@ -373,7 +379,7 @@ def load(number, name):
     return globals()[name]
 
 
-def report(job, kind, value, trace, sources):
+def report(job, kind, value, trace, sources, in_frame):
     import traceback
 
     while trace and trace.tb_frame.f_code.co_filename == AGENT:
@@ -386,6 +392,8 @@ def report(job, kind, value, trace, sources):
                        if not part.startswith('  File "%s"' % AGENT))
     except Exception:
         text = "%s: its text cannot be made\n" % kind.__name__
+    if kind is NameError and not in_frame:
+        text += load(1, "where_is")(value)
     send(job, 4, text)
 
 
@@ -428,7 +436,7 @@ def run(job, source, name, flags):
                 outcome = EXIT
                 say_exit(job, value.code)
             else:
-                report(job, kind, value, trace, sources)
+                report(job, kind, value, trace, sources, bool(flags & IN_FRAME))
         kind = value = trace = None
     if posix.getpid() != pid:
         posix._exit(1 if outcome == RAISED else 0)  # the code called fork(), and this is the child
@@ -439,7 +447,8 @@ def run(job, source, name, flags):
 
 def complete(job, text):
     """Names that the end of a line may become, sent one on a line."""
-    names = namespace()
+    names = {name: sys.modules[name] for name in load(1, "HELPERS") + LOADED if name in sys.modules}
+    names.update(namespace())
     found = load(2, "candidates")(text.decode("utf-8", "replace"), names, builtins_of(names))
     send(job, 5, "\n".join(found))
     return DONE

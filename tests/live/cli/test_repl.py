@@ -174,6 +174,45 @@ def test_input_is_not_the_programs(interpreter, target):
     assert process.line() == "awake"
 
 
+# Names that __main__ does not have
+
+def test_modules_without_an_import(interpreter, target):
+    process = target("variables.py", interpreter=interpreter)
+    done = pipe(process, "models = [m for m in gc.get_objects() if isinstance(m, Batch)]\nlen(models)\n"
+                         "os.getpid() == sys.modules['os'].getpid()\nthreading.main_thread().name\n"
+                         "asyncio.__name__\n__main__.epoch\ndel models\n'gc' in globals(), 'loss' in globals()\n"
+                         "torch\ngc = 5\ngc\ndel gc\n")
+    assert done.stdout.decode() == "1\nTrue\n'MainThread'\n'asyncio'\n'global'\n(False, False)\n5\n", done
+    assert done.stderr.decode().endswith("NameError: name 'torch' is not defined\n"), done
+
+
+def test_variables_of_running_functions(interpreter, target):
+    process = target("variables.py", interpreter=interpreter)
+    done = pipe(process, "loss * 2 + loss\nwithin\nepoch\n[batch is batch for i in range(2)]\n"
+                         "def f():\n    return loss\n\nf()\n")
+    assert done.stdout.decode() == "0.75\n'wait'\n'global'\n[True, True]\n0.25\n", done
+    where = " is that of train() variables.py:21 (frame 1)\n"
+    assert done.stderr.decode() == "loss%swithin is that of wait() variables.py:14 (frame 0)\nbatch%sloss%s" % (
+        where, where, where)
+    # Nothing of them is kept.
+    process.send(b"x")
+    assert process.line() == "dropped"
+
+
+def test_name_errors_say_where_the_name_is(interpreter, target, probing):
+    process = target("variables.py", interpreter=interpreter)
+    end = "NameError: name 'loss' is not defined\nloss is a variable of train() variables.py:21 (frame 1): " \
+        "'print loss@train' reads it\n"
+    done = pipe(process, "loss = loss + 1\neval('loss')\n")
+    assert done.stderr.decode().count(end) == 2, done
+    done = probing(process.pid, "eval", "loss")
+    assert done.code == FAILED and done.err.endswith(end), done
+    done = probing(process.pid, "eval", "nowhere")
+    assert done.err.endswith("NameError: name 'nowhere' is not defined\n"), done
+    process.send(b"x")
+    assert process.line() == "dropped"
+
+
 # Terminals
 
 @on_six
