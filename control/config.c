@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/config.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -149,7 +151,8 @@ struct prb_error *prb_config_read(struct prb_target *t, struct prb_config *ret)
 }
 
 /** Has code of the agent in Python do what the changed setting says. */
-static struct prb_error *apply(struct prb_agent *agent, double deadline, struct prb_config *ret)
+static struct prb_error *apply(struct prb_agent *agent, double deadline, const char *request,
+			       struct prb_config *ret)
 {
 	/* It has answered in time, so some is left. */
 	struct prb_eval how = {.flags = PRB_WIRE_TORCH,
@@ -161,7 +164,7 @@ static struct prb_error *apply(struct prb_agent *agent, double deadline, struct 
 
 	if (!(prb_agent_hello(agent)->capabilities & PRB_WIRE_CAN_TORCH))
 		return NULL;
-	prb_str_puts(&code, "apply");
+	prb_str_puts(&code, request);
 	err = code.failed ? prb_error_nomem()
 			  : prb_eval_run(agent, &how, "<probing>", &code, &result);
 	if (!err && result.outcome == PRB_WIRE_RAISED)
@@ -189,7 +192,68 @@ struct prb_error *prb_config_change(struct prb_target *t, const char *key, const
 	deadline = prb_agent_deadline(SECONDS);
 	err = ask(agent, &request, deadline, ret);
 	if (!err && (index == PRB_CONFIG_TORCH_PROFILING || index == PRB_CONFIG_WATCH))
-		err = apply(agent, deadline, ret);
+		err = apply(agent, deadline, "apply", ret);
 	prb_agent_close(agent);
+	return err;
+}
+
+static struct prb_error *set(struct prb_agent *agent, unsigned index, const char *value,
+			     double deadline, struct prb_config *ret)
+{
+	prb_auto_str struct prb_str request = {};
+
+	PRB_TRY(make_request(&prb_config_keys[index], value, &request));
+	return ask(agent, &request, deadline, ret);
+}
+
+/* "probing.torch.profiling=off" and the like in its environment is an answer already. */
+static bool has_chosen(struct prb_target *t)
+{
+	const char *name = prb_config_keys[PRB_CONFIG_TORCH_PROFILING].environment;
+	prb_auto_str struct prb_str environment = {};
+	prb_auto_error struct prb_error *err = prb_target_read_file(t, &environment, "environ");
+
+	for (size_t at = 0; !err && at < environment.length;
+	     at += strlen(environment.data + at) + 1)
+		if (!strncmp(environment.data + at, name, strlen(name)) &&
+		    environment.data[at + strlen(name)] == '=')
+			return true;
+	return false;
+}
+
+static bool has_torch(const struct prb_target *t)
+{
+	const struct prb_map *map;
+
+	prb_vec_each (map, &t->maps.list)
+		if (strstr(map->path, "/libtorch_python.so"))
+			return true;
+	return false;
+}
+
+struct prb_error *prb_config_record_torch(struct prb_target *t, bool *begun)
+{
+	__attribute__((cleanup(prb_config_deinit))) struct prb_config config = {};
+	double deadline = prb_agent_deadline(SECONDS);
+	struct prb_agent *agent;
+	char request[32];
+
+	*begun = false;
+	if (!has_torch(t) || has_chosen(t))
+		return NULL;
+	snprintf(request, sizeof(request), "begin\n%d", PRB_CONFIG_FIRST_STEPS);
+	PRB_TRY(prb_agent_connect(t, &agent));
+
+	struct prb_error *err = set(agent, PRB_CONFIG_TORCH_PROFILING, "on", deadline, &config);
+
+	if (!err)
+		err = apply(agent, deadline, request, &config);
+	if (err)
+		prb_error_destroy(set(agent, PRB_CONFIG_TORCH_PROFILING, "off",
+				      prb_agent_deadline(LEAST_SECONDS), &config));
+	if (!err && !atof(prb_str_text(&config.values[PRB_CONFIG_MEMORY_INTERVAL])))
+		err = set(agent, PRB_CONFIG_MEMORY_INTERVAL, "1", deadline, &config);
+	prb_agent_close(agent);
+	*begun = !err;
 	return err;
 }

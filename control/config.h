@@ -32,6 +32,15 @@ struct prb_error *prb_config_read(struct prb_target *t, struct prb_config *ret) 
 struct prb_error *prb_config_change(struct prb_target *t, const char *key, const char *value,
 				    bool may_load, struct prb_config *ret) PRB_MUST_CHECK;
 
+enum { PRB_CONFIG_FIRST_STEPS = 10 };
+
+/**
+ * If the process has loaded torch, and its environment does not say otherwise, begins to record its
+ * steps at the share that "on" means, the next PRB_CONFIG_FIRST_STEPS all, and memory each second.
+ * The process has an agent. An error changes nothing.
+ */
+struct prb_error *prb_config_record_torch(struct prb_target *t, bool *begun) PRB_MUST_CHECK;
+
 /** The index of a key; an unknown one is an error with the nearest names. */
 struct prb_error *prb_config_key_find(const char *key, unsigned *ret) PRB_MUST_CHECK;
 

@@ -30,6 +30,7 @@ static struct {
 	int64_t strange;
 	int64_t number;	     /* of the last step */
 	uint32_t ppm;	     /* share of steps to sample */
+	int64_t first;	     /* so many of the next steps are all sampled */
 	int64_t left;	     /* every other step is sampled, until so many were */
 	uint64_t finished;   /* sampled steps that have ended */
 	uint32_t generation; /* of the last sampled step */
@@ -95,6 +96,8 @@ static bool is_chosen(int64_t number)
 {
 	uint64_t x = (uint64_t)number + 0x9e3779b97f4a7c15;
 
+	if (now.first > 0)
+		return now.first--;
 	if (now.left > 0)
 		return number % 2 == 0;
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
@@ -341,12 +344,14 @@ static object *begin(object *self, object *arguments)
 	return py->PyLong_FromVoidPtr(NULL);
 }
 
-/** rate(ppm, left): the share of steps to sample, and how many soon. */
+/** rate(ppm, left[, first]): the share of steps to sample, how many soon, and how many at once. */
 static object *rate(object *self, object *arguments)
 {
 	(void)self;
 	now.ppm = (uint32_t)prba_torch_integer(prba_torch_argument(arguments, 0));
 	now.left = prba_torch_integer(prba_torch_argument(arguments, 1));
+	if (py->PyTuple_Size(arguments) > 2)
+		now.first = prba_torch_integer(prba_torch_argument(arguments, 2));
 	return prba_torch_none();
 }
 
@@ -378,6 +383,7 @@ static object *stop(object *self, object *arguments)
 		py->Py_DecRef(prba_torch_call(h.end, NULL, NULL));
 	prba_torch_gpu_stop();
 	prba_torch.on = false;
+	now.first = 0;
 	memset(step, 0, sizeof(*step));
 	memset(&prba_torch.helpers, 0, sizeof(prba_torch.helpers));
 	prba_torch.memory = NULL;

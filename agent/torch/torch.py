@@ -2,7 +2,7 @@
 # Joins bootstrap.py when steps of torch are first recorded: installs and removes hooks, and names
 # modules. What runs in each step is C (torch.c). The agent adds:
 #   torch_begin(helpers, world_size)   0, or the errno value that says why there can be no rings
-#   torch_rate(ppm, left)              the share of steps to sample; how many are sampled soon
+#   torch_rate(ppm, left[, first])     the share of steps to sample; how many are sampled soon, or at once
 #   torch_configured()                 that share, as the settings say it
 #   torch_watched()                    what is watched at each step
 #   torch_count()                      steps that were sampled
@@ -422,10 +422,12 @@ def torch_apply():
 
 
 def torch_request(job, source):
-    """A request, in lines: "apply", or "exact", steps, seconds."""
+    """A request, in lines: "apply", or "begin", steps to sample at once, or "exact", steps, seconds."""
     words = source.decode().split("\n")
-    if words[0] == "apply":
+    if words[0] in ("apply", "begin"):
         send(job, 1, torch_apply() + "\n")
+        if words[0] == "begin" and not torch_exact[0] and torch_configured():
+            torch_rate(torch_configured(), 0, int(words[1]))
         return DONE
     return sample_steps(job, int(words[1]), float(words[2]))
 

@@ -144,4 +144,7 @@ const struct prb_error *prb_session_failure(const struct prb_session *session);
 /** PRB_ERROR_CANCELLED or PRB_ERROR_TIMEOUT if the running statement must end. */
 struct prb_error *prb_session_check(struct prb_session *session) PRB_MUST_CHECK;
 
+/** True if @p sql contains @p name as a word. */
+bool prb_sql_mentions(const char *sql, const char *name);
+
 #endif

@@ -94,9 +94,6 @@ struct prb_error *prb_session_instant(struct prb_session *session, size_t index,
 /** Begins a statement's time: deadline, now(). */
 void prb_session_begin(struct prb_session *session);
 
-/** True if @p sql contains @p name as a word. */
-bool prb_sql_mentions(const char *sql, const char *name);
-
 /** Registers functions, module and guard. */
 struct prb_error *prb_session_prepared(struct prb_session *session) PRB_MUST_CHECK;
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdio.h>
 #include <string.h>
 
 #include "control/client.h"
 #include "control/load.h"
 #include "control/socket.h"
+#include "control/config.h"
 #include "control/crash.h"
 #include "command/command.h"
 #include "cli/commands/eval/eval.h"
@@ -22,7 +24,7 @@
 
 struct inject_settings {
 	struct prb_inject_settings library;
-	bool pprof, crash, background, once;
+	bool pprof, crash, background, once, bare;
 	double hold;
 	const char *listen, *address, *code;
 	struct prb_texts defines;
@@ -118,6 +120,26 @@ static struct prb_error *inject_agent(struct prb_target *t, struct prb_inject_re
 	return err;
 }
 
+/** What a process with torch records from now on, in one line; why it does not is no failure. */
+static void record_torch(struct prb_target *t, const struct inject_settings *s, bool already)
+{
+	prb_auto_str struct prb_str text = {};
+	bool begun = false;
+	prb_auto_error struct prb_error *err =
+		s->bare || already ? NULL : prb_config_record_torch(t, &begun);
+
+	if (err) {
+		prb_str_printf(&text, "steps of torch are not recorded: %s", err->message);
+		prb_warn(prb_str_text(&text));
+	}
+	if (begun)
+		fprintf(stderr,
+			"probing: the next %d steps of torch are recorded, then one in 100, and "
+			"memory each second ('probing %d config probing.torch.profiling=off' ends "
+			"it, 'inject --bare' does without)\n",
+			PRB_CONFIG_FIRST_STEPS, (int)t->pid);
+}
+
 /** Has the agent handle crashes; says where records go, on stderr if stdout has other results. */
 static struct prb_error *handle_crashes(struct prb_target *t, const struct inject_settings *s)
 {
@@ -168,6 +190,8 @@ static struct prb_error *inject(struct prb_target *t, const struct inject_settin
 	struct prb_inject_result result = {};
 
 	PRB_TRY(shown.library ? prb_inject_library(t, &shown, &result) : inject_agent(t, &result));
+	if (!shown.library)
+		record_torch(t, s, result.already);
 	if (s->code) {
 		if (s->crash)
 			PRB_TRY(handle_crashes(t, s));
@@ -239,6 +263,7 @@ static struct prb_error *serve(struct prb_target *t, const struct inject_setting
 				prb_listener_open(listen_address(s), &listener)));
 	PRB_TRY(prb_token_choose(token_file, &token));
 	PRB_TRY(inject_agent(t, &result));
+	record_torch(t, s, result.already);
 	if (s->crash)
 		PRB_TRY(handle_crashes(t, s));
 	PRB_TRY(prb_serve_background(t->pid, &listener, &token, s->once,
@@ -289,6 +314,9 @@ const struct prb_command prb_command_inject = {
 		       "millisecond, at a point where it holds no lock of the C library, and a "
 		       "new thread does the rest. If that cannot be done safely, the command "
 		       "fails with the reason and changes nothing.\n\n"
+		       "In a process with torch the agent then records training steps, the next "
+		       "ten and one in a hundred after them, and memory each second. --bare does "
+		       "without, and so does PROBING_TORCH_PROFILING=off in its environment.\n\n"
 		       "--listen leaves a server process of probing in the background. 'probing "
 		       "-t HOST:PORT COMMAND' then works from wherever the address can be "
 		       "reached, with a token: the one printed here, or the one given in "
@@ -327,6 +355,9 @@ const struct prb_command prb_command_inject = {
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, background)},
 			{"address", 'a', PRB_OPTION_TEXT, "ADDR", "Address for --background",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, address)},
+			{"bare", 0, PRB_OPTION_FLAG, NULL,
+			 "Do not begin to record steps of torch and memory", PRB_COMPLETE_NOTHING,
+			 offsetof(struct inject_settings, bare), .for_clients = true},
 			{"once", 0, PRB_OPTION_FLAG, NULL,
 			 "With --listen: exit after the first client", PRB_COMPLETE_NOTHING,
 			 offsetof(struct inject_settings, once)},

@@ -48,6 +48,12 @@ struct prb_error *prb_query_read(const char *path, struct prb_str *ret) PRB_MUST
 struct prb_error *prb_query_run(struct prb_query *query, const char *sql,
 				size_t length) PRB_MUST_CHECK;
 
+/**
+ * If the script names a table that has no rows, and that the process has begun to record: says so,
+ * and waits some seconds for the first one.
+ */
+void prb_query_wait(struct prb_query *query, const char *sql, size_t length);
+
 /** A renderer for stdout as the query wants it. */
 struct prb_error *prb_query_renderer(struct prb_query *query,
 				     struct prb_renderer **ret) PRB_MUST_CHECK;

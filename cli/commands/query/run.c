@@ -103,6 +103,7 @@ struct prb_error *prb_query_run(struct prb_query *query, const char *sql, size_t
 {
 	size_t number = 0, at = 0;
 
+	prb_query_wait(query, sql, length);
 	for (;;) {
 		prb_auto_statement struct prb_statement *statement = NULL;
 		struct prb_error *err;
