@@ -17,6 +17,7 @@
 #include "cli/manual.h"
 #include "command/options.h"
 #include "command/output.h"
+#include "cli/pids.h"
 #include "remote/remote.h"
 #include "command/rights.h"
 #include "base/checked.h"
@@ -33,8 +34,9 @@ struct invocation {
 	void *settings;			   /**< of the command */
 	char **words;			   /**< positional words after the command, borrowed */
 	size_t word_count;
-	char **program;		 /**< words after "--", where these are a program; or NULL */
-	const char *word_target; /**< positional target in front of the command, or NULL */
+	char **program;		   /**< words after "--", where these are a program; or NULL */
+	char parent[PRB_PID_TEXT]; /**< of several pids that are one program */
+	const char *word_target;   /**< positional target in front of the command, or NULL */
 };
 
 static void free_invocation(struct invocation **inv)
@@ -52,12 +54,11 @@ static bool looks_like_target(const char *word)
 
 static struct prb_error *no_command(const char *target)
 {
-	if (target && !looks_like_target(target))
+	if (target)
 		return prb_command_unknown(target);
-	return prb_error_hint(
-		prb_error_create(PRB_ERROR_USAGE, "no command given"),
-		"for example 'probing %.100s backtrace'; 'probing --help' lists the commands",
-		target && strlen(target) <= 100 ? target : "4242");
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no command given"),
+			      "for example 'probing 4242 backtrace'; 'probing --help' lists the "
+			      "commands");
 }
 
 /** Finds the command among the first two positional words; *at is its index. */
@@ -89,6 +90,28 @@ static struct prb_error *find_command(const struct prb_option_scopes *scopes, ch
 	return prb_command_unknown(words[second]);
 }
 
+static struct prb_error *parse_around_command(char **words, size_t count, size_t at,
+					      struct invocation *inv);
+
+/** A target alone: its stacks are wanted. */
+static struct prb_error *parse_dump(char **words, size_t count, struct invocation *inv)
+{
+	prb_auto_free char **more = calloc(count + 1, sizeof(*more));
+
+	inv->command = prb_command_find("dump");
+	inv->settings = calloc(1, inv->command->settings_size + 1);
+	if (!more || !inv->settings)
+		return prb_error_nomem();
+	memcpy(more, words, count * sizeof(*more));
+	inv->global = (struct prb_global_settings){};
+
+	static char dump[] = "dump";
+	more[count] = dump;
+	PRB_TRY(parse_around_command(more, count + 1, count, inv));
+	inv->words = words + count;
+	return NULL;
+}
+
 /** There is no command: either none is needed, or what is wrong is said. */
 static struct prb_error *parse_without_command(const struct prb_option_scopes *program,
 					       char **words, size_t count, struct invocation *inv)
@@ -102,6 +125,8 @@ static struct prb_error *parse_without_command(const struct prb_option_scopes *p
 	PRB_TRY(prb_options_parse(program, words, count, &positional));
 	if (inv->global.help || inv->global.version || inv->global.manual)
 		return NULL;
+	if (target ? looks_like_target(target) : inv->global.pid || inv->global.targets.count)
+		return parse_dump(words, count, inv);
 	return no_command(target);
 }
 
@@ -279,6 +304,7 @@ static struct prb_error *run(char **words, size_t count)
 	if (!inv)
 		return prb_error_nomem();
 	PRB_TRY(prb_rights_check());
+	PRB_TRY(prb_pids_join(words, &count, inv->parent));
 	PRB_TRY(parse(words, count, inv));
 	if (inv->global.help)
 		prb_help_text(inv->command, &text);
