@@ -115,6 +115,25 @@ static struct prb_error *copy(struct prb_stop_all *stops, struct prb_view *view,
 	return err;
 }
 
+/*
+ * Reads while no thread runs. The last resort: a program that makes its objects anew all the time
+ * has them in other pages by the next stop.
+ */
+static struct prb_error *read_while_stopped(struct prb_stop_all *stops, prb_read_attempt *attempt,
+					    void *context, bool *held, bool *runs,
+					    struct prb_error **ret_read)
+{
+	struct prb_error *err = prb_stop_all_begin(stops, false);
+	double pause_us;
+
+	*ret_read = err ? NULL : attempt(context);
+	*held = !err && prb_stop_all_held(stops);
+	*runs = any_stopped(stops);
+	prb_stop_all_end(stops, &pause_us);
+	prb_log("stop", 1, "stopped for %.0f µs while all was read, held: %d", pause_us, *held);
+	return err;
+}
+
 static struct prb_error *read_stopped(struct prb_target *t, struct prb_stop_all *stops,
 				      struct prb_view *view, prb_read_attempt *attempt,
 				      void *context, bool *consistent)
@@ -128,9 +147,13 @@ static struct prb_error *read_stopped(struct prb_target *t, struct prb_stop_all 
 
 		prb_error_destroy(err);
 		prb_view_new_epoch(view);
-		PRB_TRY(copy(stops, view, &held, &runs));
-		prb_view_seal(view, &t->maps);
-		err = attempt(context);
+		if (i + 1 == ATTEMPTS) {
+			PRB_TRY(read_while_stopped(stops, attempt, context, &held, &runs, &err));
+		} else {
+			PRB_TRY(copy(stops, view, &held, &runs));
+			prb_view_seal(view, &t->maps);
+			err = attempt(context);
+		}
 		*consistent = held && !prb_view_misses(view);
 		half_made += *consistent && runs && is_half_made(err);
 		done = *consistent && (!runs || !is_half_made(err) || half_made == HALF_MADE);

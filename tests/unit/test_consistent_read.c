@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Repeated reads of half-made data, in running and in sleeping children. */
 #include "dump/tasks/consistent_read.h"
+
+#include "base/cleanup.h"
 #include "tests/unit/in_range.h"
 #include "tests/unit/sleeper.h"
 
@@ -64,6 +66,60 @@ static void test_what_was_half_made_is_read_again(void **state)
 	}
 }
 
+/* Memory of the child too, which is forked. */
+static volatile uint64_t pages[16][64 * PRB_PAGE_WORDS] __attribute__((aligned(PRB_PAGE_SIZE)));
+
+static void change_all(void *unused)
+{
+	(void)unused;
+	for (;;)
+		for (unsigned i = 0; i < 16; i++)
+			pages[i][0]++;
+}
+
+struct elsewhere {
+	struct prb_mem *target;
+	struct prb_view *view;
+	unsigned made;
+};
+
+static struct prb_error *read_elsewhere(void *context)
+{
+	struct elsewhere *e = context;
+	uint64_t address = (uint64_t)pages[e->made++ % 16], word, later;
+
+	PRB_TRY(prb_mem_read_u64(prb_view_mem(e->view), address, &word));
+	later = word;
+	/* Nothing is stopped for the first attempt: what it reads is made to change. */
+	while (e->made == 1 && later == word)
+		PRB_TRY(prb_mem_read_u64(e->target, address, &later));
+	return NULL;
+}
+
+static void test_what_is_elsewhere_each_time_is_read_in_a_stop(void **state)
+{
+	struct elsewhere e = {};
+	struct prb_tasks tasks = {};
+	struct child child;
+	bool consistent;
+	uint64_t word = 0;
+
+	(void)state;
+	start(&child, change_all, NULL);
+	await(&child, 'R', NULL);
+	while (!word)
+		ok(prb_mem_read_u64(child.target->mem, (uint64_t)pages[15], &word));
+	ok(prb_tasks_create(child.target, &tasks));
+	e.target = child.target->mem;
+	ok(prb_view_create(e.target, &e.view));
+	ok(prb_read_consistent(child.target, &tasks, e.view, read_elsewhere, &e, &consistent));
+	assert_true(consistent);
+	assert_int_equal(e.made, 7);
+	prb_view_destroy(e.view);
+	prb_tasks_deinit(&tasks);
+	finish(&child);
+}
+
 static void assert_fails(sleeper *does, char in_state, enum prb_error_code code, int least,
 			 int most)
 {
@@ -90,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_was_half_made_is_read_again),
+		cmocka_unit_test(test_what_is_elsewhere_each_time_is_read_in_a_stop),
 		cmocka_unit_test(test_what_is_wrong_for_good_is_said_soon),
 	};
 
