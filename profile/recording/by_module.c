@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "profile/recording/workers.h"
 
@@ -15,9 +16,11 @@ enum { UNMADE = UINT32_MAX };
 struct made {
 	uint32_t stack; /* of the new one; UNMADE */
 	enum prb_step_part part;
-	bool unknown; /* a method that runs modules, of what is none */
-	bool module;  /* a module is in it */
-	bool works;   /* a module, or a node of autograd */
+	bool unknown;	    /* a method that runs modules, of what is none */
+	bool module;	    /* a module is in it */
+	bool works;	    /* a module, or a node of autograd */
+	bool stepping;	    /* an optimizer's step() is in it */
+	uint64_t optimizer; /* which one */
 };
 
 struct maker {
@@ -25,56 +28,18 @@ struct maker {
 	struct prb_recording *to;
 	const struct prb_module_name *names;
 	size_t count;
-	bool calls;
+	struct prb_by_module_options options;
 	struct made *made; /* of each stack, and then of each as one of autograd's threads */
 	bool *is_worker;   /* of each thread */
+	bool *is_closure;  /* of each function */
+	struct prb_number_map steps; /* that were seen to begin, by optimizer */
 	struct prb_workers workers;
 	PRB_VEC(uint32_t) frames; /* of the stack that is being made, innermost first */
 };
 
-const char *prb_step_part_name(enum prb_step_part part)
-{
-	static const char *const names[PRB_STEP_PARTS] = {
-		[PRB_STEP_FORWARD] = "forward",
-		[PRB_STEP_BACKWARD] = "backward",
-		[PRB_STEP_OPTIMIZER] = "optimizer",
-		[PRB_STEP_DATA] = "data loading",
-		[PRB_STEP_COMMUNICATION] = "communication",
-		[PRB_STEP_OTHER] = "other",
-	};
-
-	return names[part];
-}
-
 static bool has(const char *text, const char *part)
 {
 	return text && strstr(text, part);
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = text ? strlen(text) : 0, wanted = strlen(end);
-
-	return length >= wanted && !strcmp(text + length - wanted, end);
-}
-
-/* The part of a step that a function of torch's own files stands for. */
-static bool part_of(const struct prb_tree_function *f, enum prb_step_part *ret)
-{
-	if (f->kind != PRB_FUNCTION_PYTHON || !has(f->file, "/torch/"))
-		return false;
-	if (has(f->file, "/torch/optim/"))
-		*ret = PRB_STEP_OPTIMIZER;
-	else if (ends_with(f->file, "/torch/autograd/__init__.py") ||
-		 (ends_with(f->file, "/torch/_tensor.py") && has(f->name, "backward")))
-		*ret = PRB_STEP_BACKWARD;
-	else if (has(f->file, "/torch/utils/data/"))
-		*ret = PRB_STEP_DATA;
-	else if (has(f->file, "/torch/distributed/"))
-		*ret = PRB_STEP_COMMUNICATION;
-	else
-		return false;
-	return true;
 }
 
 static int compare(const void *a, const void *b)
@@ -106,6 +71,15 @@ static struct prb_error *push(struct maker *m, const struct prb_tree_function *f
 	PRB_TRY(prb_tree_function(m->to->tree, function, &number));
 	PRB_TRY(prb_tree_frame(m->to->tree, number, line, &frame));
 	return prb_tree_call(m->to->tree, *stack, frame, stack);
+}
+
+/* Subjects of functions that run no module have told what they can. */
+static struct prb_error *push_call(struct maker *m, uint32_t frame, uint32_t *stack)
+{
+	struct prb_tree_function function = *function_of(m, frame);
+
+	function.subject = 0;
+	return push(m, &function, m->from->tree->frames.items[frame].line, stack);
 }
 
 static struct prb_error *push_module(struct maker *m, const struct prb_module_name *name,
@@ -147,22 +121,59 @@ static struct prb_error *list_frames(struct maker *m, uint32_t stack, size_t *mo
 	return NULL;
 }
 
-/* Of the outermost frame that stands for one; a module's is forward, unless backward runs it. */
-static enum prb_step_part find_part(const struct maker *m, bool *unknown)
+static enum prb_step_frame kind_of(const struct maker *m, uint32_t frame)
 {
-	enum prb_step_part part;
+	const struct prb_tree_function *f = function_of(m, frame);
 
-	*unknown = false;
+	if (f->subject && find(m, f->subject))
+		return PRB_STEP_FRAME_MODULE;
+	return m->is_closure[m->from->tree->frames.items[frame].function] ? PRB_STEP_FRAME_CLOSURE
+									  : PRB_STEP_FRAME_PLAIN;
+}
+
+static void find_part(const struct maker *m, struct made *ret)
+{
+	struct prb_step_walk walk = PRB_STEP_WALK;
+
+	ret->unknown = false;
 	for (size_t i = m->frames.count; i-- > 0;) {
 		const struct prb_tree_function *f = function_of(m, m->frames.items[i]);
+		enum prb_step_frame kind = kind_of(m, m->frames.items[i]);
 
-		if (f->subject && find(m, f->subject))
-			return PRB_STEP_FORWARD;
-		*unknown |= f->subject && is_machinery(f);
-		if (part_of(f, &part))
-			return part;
+		ret->unknown |= walk.part == PRB_STEP_OTHER && kind != PRB_STEP_FRAME_MODULE &&
+				f->subject && is_machinery(f);
+		if (prb_step_is_optimizer(f) && f->subject)
+			ret->optimizer = f->subject;
+		prb_step_walk(&walk, f, kind);
 	}
-	return PRB_STEP_OTHER;
+	ret->part = walk.part;
+	ret->stepping = walk.stepping;
+}
+
+/* A function that an optimizer calls is a closure if a module or backward was seen in it. */
+static struct prb_error *find_closures(struct maker *m, uint32_t stack)
+{
+	struct prb_step_walk walk = PRB_STEP_WALK;
+	size_t modules;
+	uint32_t candidate = UINT32_MAX;
+
+	PRB_TRY(list_frames(m, stack, &modules));
+	for (size_t i = m->frames.count; i-- > 0;) {
+		uint32_t frame = m->frames.items[i];
+		bool inside = walk.part == PRB_STEP_OPTIMIZER;
+
+		if (candidate == UINT32_MAX &&
+		    prb_step_may_be_closure(&walk, function_of(m, frame)))
+			candidate = m->from->tree->frames.items[frame].function;
+		prb_step_walk(&walk, function_of(m, frame), kind_of(m, frame));
+		if (!inside || candidate == UINT32_MAX ||
+		    (walk.part != PRB_STEP_FORWARD && walk.part != PRB_STEP_BACKWARD &&
+		     walk.part != PRB_STEP_EVALUATION))
+			continue;
+		m->is_closure[candidate] = true;
+		return NULL;
+	}
+	return NULL;
 }
 
 /* The end of "AddmmBackward0" in "torch::autograd::generated::AddmmBackward0::apply(…)"; NULL. */
@@ -199,10 +210,10 @@ static struct prb_error *make(struct maker *m, uint32_t stack, bool worker, stru
 {
 	uint64_t last = 0;
 	size_t modules;
-	bool follow = false, node = m->calls;
+	bool follow = false, node = !m->options.nodes;
 
 	PRB_TRY(list_frames(m, stack, &modules));
-	ret->part = find_part(m, &ret->unknown);
+	find_part(m, ret);
 	if (worker)
 		ret->part = PRB_STEP_BACKWARD;
 	ret->stack = 0;
@@ -225,9 +236,9 @@ static struct prb_error *make(struct maker *m, uint32_t stack, bool worker, stru
 			PRB_TRY(push_node(m, f, &ret->stack, &node));
 		/* Before the first module, the program's own functions say nothing. */
 		follow = i + 1 <= m->frames.count - modules;
-		if (m->calls && !name && !is_machinery(f) &&
+		if (m->options.calls && !name && !is_machinery(f) &&
 		    (modules ? follow : ret->part != PRB_STEP_FORWARD))
-			PRB_TRY(push(m, f, m->from->tree->frames.items[frame].line, &ret->stack));
+			PRB_TRY(push_call(m, frame, &ret->stack));
 	}
 	return NULL;
 }
@@ -275,7 +286,9 @@ static bool is_of_steps(const struct maker *m, const struct prb_run *run, enum p
 		return part == PRB_STEP_COMMUNICATION ||
 		       (part == PRB_STEP_DATA &&
 			m->from->threads.items[run->thread].tid == m->from->pid);
-	return part == PRB_STEP_FORWARD || part == PRB_STEP_BACKWARD || part == PRB_STEP_OPTIMIZER;
+	return part == PRB_STEP_FORWARD || part == PRB_STEP_BACKWARD ||
+	       part == PRB_STEP_OPTIMIZER || part == PRB_STEP_EVALUATION ||
+	       part == PRB_STEP_COMPILING;
 }
 
 /* Chooses the threads that ran a part of a step, or with @waits the threads that waited in one. */
@@ -325,13 +338,27 @@ static struct prb_error *copy_run(struct maker *m, const struct prb_run *run,
 	return NULL;
 }
 
+/* Between two samples in the same step() there may have been a whole step. */
+static struct prb_error *count_step(struct maker *m, const struct made *last,
+				    const struct made *made, uint64_t *steps)
+{
+	size_t count = 0;
+
+	if (!made->stepping || (last && last->stepping && last->optimizer == made->optimizer))
+		return NULL;
+	(void)prb_number_map_get(&m->steps, made->optimizer, &count);
+	count++;
+	*steps = PRB_MAX(*steps, count);
+	return prb_number_map_put(&m->steps, made->optimizer, count) ? NULL : prb_error_nomem();
+}
+
 static struct prb_error *copy_runs(struct maker *m, const bool *chosen, const uint32_t *numbers,
 				   struct prb_by_module *ret)
 {
-	prb_auto_free bool *steps = calloc(m->from->threads.count + 1, sizeof(*steps));
+	prb_auto_free struct made **last = calloc(m->from->threads.count + 1, sizeof(*last));
 	const struct prb_run *run;
 
-	if (!steps)
+	if (!last)
 		return prb_error_nomem();
 	prb_vec_each (run, &m->from->runs) {
 		struct prb_run copy = *run;
@@ -347,8 +374,8 @@ static struct prb_error *copy_runs(struct maker *m, const bool *chosen, const ui
 		copy.wait_kind = PRB_WAIT_NONE;
 		PRB_TRY(copy_run(m, &copy, made));
 		ret->unknown += made->unknown ? run->wall : 0;
-		ret->steps += made->part == PRB_STEP_OPTIMIZER && !steps[run->thread];
-		steps[run->thread] = made->part == PRB_STEP_OPTIMIZER;
+		PRB_TRY(count_step(m, last[run->thread], made, &ret->steps));
+		last[run->thread] = made;
 	}
 	return NULL;
 }
@@ -380,8 +407,11 @@ static struct prb_error *transform(struct maker *m, struct prb_by_module *ret)
 
 	m->made = calloc(2 * m->from->tree->stacks.count + 1, sizeof(*m->made));
 	m->is_worker = calloc(m->from->threads.count + 1, sizeof(*m->is_worker));
-	if (!chosen || !numbers || !m->made || !m->is_worker)
+	m->is_closure = calloc(m->from->tree->functions.count + 1, sizeof(*m->is_closure));
+	if (!chosen || !numbers || !m->made || !m->is_worker || !m->is_closure)
 		return prb_error_nomem();
+	for (uint32_t i = 1; i < m->from->tree->stacks.count; i++)
+		PRB_TRY(find_closures(m, i));
 	for (size_t i = 0; i < 2 * m->from->tree->stacks.count; i++)
 		m->made[i].stack = UNMADE;
 	PRB_TRY(add_workers(m));
@@ -399,11 +429,12 @@ static struct prb_error *transform(struct maker *m, struct prb_by_module *ret)
 }
 
 struct prb_error *prb_by_module(const struct prb_recording *recording,
-				const struct prb_module_name *names, size_t count, bool calls,
+				const struct prb_module_name *names, size_t count,
+				const struct prb_by_module_options *options,
 				struct prb_by_module *ret)
 {
 	prb_auto_recording struct prb_recording *to = NULL;
-	struct maker m = {.from = recording, .names = names, .count = count, .calls = calls};
+	struct maker m = {.from = recording, .names = names, .count = count, .options = *options};
 	struct prb_error *err;
 
 	*ret = (struct prb_by_module){};
@@ -412,6 +443,8 @@ struct prb_error *prb_by_module(const struct prb_recording *recording,
 	err = transform(&m, ret);
 	free(m.made);
 	free(m.is_worker);
+	free(m.is_closure);
+	prb_number_map_deinit(&m.steps);
 	prb_workers_deinit(&m.workers);
 	prb_vec_free(&m.frames);
 	PRB_TRY(err);

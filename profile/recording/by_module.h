@@ -4,8 +4,7 @@
  * the modules that ran, so that every format and report shows these instead of functions.
  *
  * A frame belongs to a module if it is a method that runs one, and its subject is the module's
- * address (profile/sampler/codes.h). Backward, the optimizer, data loading and communication are
- * recognised by the files of torch that they are in.
+ * address (profile/sampler/codes.h). Each stack begins with its part of the step (step_parts.h).
  *
  * Threading: as recording.h. Of the threads only those remain that ran any of this.
  */
@@ -13,20 +12,7 @@
 #define PRB_PROFILE_RECORDING_BY_MODULE_H
 
 #include "profile/recording/recording.h"
-
-/** Parts of a training step; each stack begins with its part. */
-enum prb_step_part {
-	PRB_STEP_FORWARD,
-	PRB_STEP_BACKWARD,
-	PRB_STEP_OPTIMIZER,
-	PRB_STEP_DATA,
-	PRB_STEP_COMMUNICATION,
-	PRB_STEP_OTHER,
-	PRB_STEP_PARTS,
-};
-
-/** "forward", "backward", "optimizer", "data loading", "communication", "other". */
-const char *prb_step_part_name(enum prb_step_part part);
+#include "profile/recording/step_parts.h"
 
 struct prb_module_name {
 	uint64_t address;
@@ -37,16 +23,21 @@ struct prb_module_name {
 struct prb_by_module {
 	struct prb_recording
 		*recording; /**< functions of modules have the subject and "path: class" */
-	uint64_t steps;	    /**< how often the optimizer was seen to begin */
+	uint64_t steps;	    /**< how often an optimizer was seen to begin, of several the one
+			       seen most often; there may have been more */
 	int64_t unknown;    /**< wall time of `forward` methods of what is no known module */
 };
 
-/**
- * @p names are sorted by address. @p calls: what the innermost module called follows it.
- * PRB_ERROR_NOT_FOUND if nothing of torch ran.
- */
+/** What a stack by module has beside the part and the modules. */
+struct prb_by_module_options {
+	bool calls; /**< what the innermost module called follows it */
+	bool nodes; /**< nodes of autograd, for a recording with native frames */
+};
+
+/** @p names are sorted by address. PRB_ERROR_NOT_FOUND if nothing of torch ran. */
 struct prb_error *prb_by_module(const struct prb_recording *recording,
-				const struct prb_module_name *names, size_t count, bool calls,
+				const struct prb_module_name *names, size_t count,
+				const struct prb_by_module_options *options,
 				struct prb_by_module *ret) PRB_MUST_CHECK;
 
 #endif

@@ -32,8 +32,12 @@ struct prb_tree_function {
 	const char *name, *file; /**< the tree's; file NULL if there is none */
 	int32_t first_line;	 /**< where it is defined; 0 if unknown */
 	const char *module;	 /**< of native ones: path of their ELF file; else NULL */
-	uint64_t subject;	 /**< address of the module of torch that it runs for; 0: none */
+	uint64_t subject;	 /**< address of the module or optimizer of torch that it runs for;
+				    0: none; or a number below */
 };
+
+/** Subjects that are no address: within a `with` statement that turns gradients off, or on. */
+enum { PRB_SUBJECT_NO_GRADIENT = 1, PRB_SUBJECT_GRADIENT = 2 };
 
 struct prb_tree_frame {
 	uint32_t function;

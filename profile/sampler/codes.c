@@ -8,6 +8,8 @@
 #include "base/map.h"
 #include "python/frames/code_identity.h"
 #include "python/frames/lines.h"
+#include "python/repr/core/repr.h"
+#include "python/runtime/entered.h"
 
 enum {
 	MOST_KNOWN = 65536, /* a program that makes code all the time */
@@ -22,6 +24,7 @@ struct known {
 	enum prb_line_format format;
 	uint64_t compared; /* the round in which it was last found to be the same */
 	bool has_subject;
+	bool enters; /* may be within `with` statements that turn gradients off or on */
 	uint32_t function;
 };
 
@@ -62,10 +65,11 @@ void prb_codes_watch_modules(struct prb_codes *codes)
 	codes->watches_modules = true;
 }
 
-static bool runs_module(const char *name)
+static bool runs_module(const struct prb_py_code *code)
 {
-	return !strcmp(name, "forward") || !strcmp(name, "_call_impl") ||
-	       !strcmp(name, "_wrapped_call_impl");
+	return !strcmp(code->name, "forward") || !strcmp(code->name, "_call_impl") ||
+	       !strcmp(code->name, "_wrapped_call_impl") ||
+	       (!strcmp(code->name, "step") && code->file && strstr(code->file, "/torch/optim/"));
 }
 
 static void cut(struct prb_codes *codes, size_t count)
@@ -138,7 +142,8 @@ static struct prb_error *learn(struct prb_codes *codes, struct prb_python *py, s
 	known->format = py->layout.behaviour->lines;
 	PRB_TRY(prb_python_code(py, mem, frame->code, &known->code));
 	PRB_TRY(add_qualname(py, mem, frame, &known->code));
-	known->has_subject = codes->watches_modules && runs_module(known->code.name);
+	known->has_subject = codes->watches_modules && runs_module(&known->code);
+	known->enters = codes->watches_modules && !known->has_subject;
 	PRB_TRY(prb_python_line_table(py, mem, identity, &known->lines));
 	*ret = (uint32_t)codes->list.count - 1;
 	return prb_number_map_put(&codes->numbers, frame->code, *ret) ? NULL : prb_error_nomem();
@@ -164,6 +169,51 @@ static struct prb_error *find(struct prb_codes *codes, struct prb_python *py, st
 	return NULL;
 }
 
+/* What its innermost `with` statement about gradients says. */
+static struct prb_error *read_gradients(struct prb_python *py, struct prb_mem *mem,
+					const struct prb_py_frame *frame, uint64_t *ret)
+{
+	struct prb_py_entered entered;
+
+	PRB_TRY(prb_python_entered(py, mem, frame, &entered));
+	for (unsigned i = 0; i < entered.count && !*ret; i++) {
+		prb_auto_str struct prb_str type = {};
+		uint64_t object = entered.list[i].object, mode;
+		int64_t on = 0;
+
+		if (!object)
+			continue;
+		PRB_TRY(prb_object_type_name(py, mem, object, &type));
+		if (!strcmp(prb_str_text(&type), "enable_grad"))
+			*ret = PRB_SUBJECT_GRADIENT;
+		else if (!strcmp(prb_str_text(&type), "no_grad"))
+			*ret = PRB_SUBJECT_NO_GRADIENT;
+		else if (!strcmp(prb_str_text(&type), "set_grad_enabled") ||
+			 !strcmp(prb_str_text(&type), "inference_mode")) {
+			bool inference = *prb_str_text(&type) == 'i';
+
+			PRB_TRY(prb_object_attribute(py, mem, object, "mode", &mode));
+			PRB_TRY(prb_object_int(py, mem, mode, &on));
+			if (!inference || on)
+				*ret = inference || !on ? PRB_SUBJECT_NO_GRADIENT
+							: PRB_SUBJECT_GRADIENT;
+		}
+	}
+	return NULL;
+}
+
+/* A frame of which that cannot be read is one that says nothing. */
+static struct prb_error *note_gradients(struct prb_python *py, struct prb_mem *mem,
+					const struct prb_py_frame *frame, uint64_t *ret)
+{
+	struct prb_error *err = read_gradients(py, mem, frame, ret);
+
+	if (!err || err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
+}
+
 static struct prb_error *note_frame(struct prb_codes *codes, struct prb_python *py,
 				    struct prb_mem *mem, const struct prb_py_frame *frame)
 {
@@ -181,6 +231,8 @@ static struct prb_error *note_frame(struct prb_codes *codes, struct prb_python *
 		err = prb_python_position(py, mem, frame, &position);
 	if (!err && codes->list.items[noted->known].has_subject)
 		err = prb_python_first_value(py, mem, frame, &noted->subject);
+	else if (!err && codes->list.items[noted->known].enters)
+		err = note_gradients(py, mem, frame, &noted->subject);
 	if (!err) {
 		noted->position = (int32_t)position;
 		return NULL;

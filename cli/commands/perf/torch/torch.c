@@ -209,6 +209,20 @@ static bool is_over(void *context)
 	       t->counter.last >= t->counter.first + (uint64_t)t->settings->torch.steps;
 }
 
+/** Of those, C++ exchanges the gradients within backward, which frames of Python do not show. */
+static bool is_distributed(const struct torch *t)
+{
+	static const char *const classes[] = {"DistributedDataParallel", "FullyShardedDataParallel",
+					      "FSDP"};
+	const struct module *module;
+
+	prb_vec_each (module, &t->modules)
+		for (size_t i = 0; i < PRB_ARRAY_SIZE(classes); i++)
+			if (!strncmp(module->class, classes[i], strlen(classes[i])))
+				return true;
+	return false;
+}
+
 static struct prb_error *record(struct torch *t, struct prb_recording **ret)
 {
 	const struct prb_performance_settings *s = t->settings;
@@ -219,7 +233,7 @@ static struct prb_error *record(struct torch *t, struct prb_recording **ret)
 						  : default_seconds,
 		.rate = s->record.rate ? s->record.rate : default_rate,
 		.tid = s->record.tid,
-		.native = s->record.cc,
+		.native = s->record.cc || is_distributed(t),
 		.modules = true,
 		.cancelled = is_over,
 		.give_up_names = prb_naming_gives_up,
@@ -282,7 +296,9 @@ static struct prb_error *write_file(const struct prb_performance_settings *s,
 	struct prb_by_module by;
 	struct prb_error *err;
 
-	PRB_TRY(prb_by_module(recording, names, count, true, &by));
+	PRB_TRY(prb_by_module(recording, names, count,
+			      &(struct prb_by_module_options){.calls = true, .nodes = s->record.cc},
+			      &by));
 	err = prb_performance_write(by.recording, choice, &s->out, format);
 	prb_recording_destroy(by.recording);
 	return err;
@@ -322,6 +338,7 @@ static struct prb_error *record_and_show(struct torch *t, const struct prb_profi
 	prb_auto_free struct prb_module_name *names = NULL, *more = NULL;
 	prb_auto_free uint32_t *orders = NULL, *more_orders = NULL;
 	struct prb_profile_choice choice;
+	const struct prb_by_module_options options = {.nodes = t->settings->record.cc};
 	struct prb_by_module by;
 	struct prb_error *err;
 
@@ -330,13 +347,13 @@ static struct prb_error *record_and_show(struct torch *t, const struct prb_profi
 	PRB_TRY(check_counter(t));
 	PRB_TRY(record(t, &recording));
 	PRB_TRY(list_names(t, &names, &orders));
-	err = prb_by_module(recording, names, t->modules.count, false, &by);
+	err = prb_by_module(recording, names, t->modules.count, &options, &by);
 	if (err ? err->code == PRB_ERROR_NOT_FOUND : by.unknown > 0) {
 		prb_error_destroy(err);
 		prb_recording_destroy(by.recording);
 		PRB_TRY(read_again(t));
 		PRB_TRY(list_names(t, &more, &more_orders));
-		err = prb_by_module(recording, more, t->modules.count, false, &by);
+		err = prb_by_module(recording, more, t->modules.count, &options, &by);
 	}
 	PRB_TRY(err);
 	if (format)

@@ -16,6 +16,7 @@ struct prb_torch_node {
 	int64_t self, total; /**< ns */
 	uint64_t samples;    /**< samples in it */
 	unsigned depth;
+	bool recomputed; /**< a module that checkpointing calls again in backward */
 };
 
 struct prb_torch_tree {

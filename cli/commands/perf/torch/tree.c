@@ -50,6 +50,13 @@ struct maker {
 	struct prb_torch_node *nodes; /* of each stack but the empty one */
 };
 
+static uint32_t part_above(const struct maker *m, uint32_t stack)
+{
+	while (m->nodes[stack].parent != NONE)
+		stack = m->nodes[stack].parent;
+	return m->nodes[stack].order;
+}
+
 static void describe(struct maker *m, uint32_t stack)
 {
 	const struct prb_tree_function *f = prb_tree_function_of(m->tree, stack);
@@ -69,6 +76,9 @@ static void describe(struct maker *m, uint32_t stack)
 	}
 	node->path = name->path;
 	node->class = name->class;
+	/* Below backward; the modules that it calls are not marked again. */
+	node->recomputed =
+		parent && !m->nodes[parent].path && part_above(m, parent) == PRB_STEP_BACKWARD;
 	node->name = short_path(name->path, parent ? m->nodes[parent].path : NULL);
 	node->order = m->orders[name - m->names];
 }
@@ -182,12 +192,13 @@ static void put_bounds(struct prb_str *s, struct prb_share share)
 	put_right(s, prb_str_text(&text), BOUNDS_WIDTH);
 }
 
-static void put_per_step(struct prb_str *s, int64_t ns, uint64_t steps)
+/* Empty if steps were not counted: of a least number only a longest step follows. */
+static void put_per_step(struct prb_str *s, int64_t ns, const struct prb_torch_tree *tree)
 {
 	prb_auto_str struct prb_str text = {};
 
-	if (steps)
-		prb_text_duration(&text, (double)ns / 1e9 / (double)steps);
+	if (tree->steps && tree->steps_exact)
+		prb_text_duration(&text, (double)ns / 1e9 / (double)tree->steps);
 	put_right(s, prb_str_text(&text), TIME_WIDTH);
 }
 
@@ -197,13 +208,15 @@ static void put_node(const struct prb_torch_tree *tree, const struct prb_torch_n
 	put_share(s, prb_report_share(&tree->report, node->total).share);
 	put_bounds(s, prb_report_share(&tree->report, node->total));
 	put_share(s, prb_report_share(&tree->report, node->self).share);
-	put_per_step(s, node->total, tree->steps);
+	put_per_step(s, node->total, tree);
 	prb_text_spaces(s, 2 + 2 * node->depth);
 	prb_text_escape(s, node->name);
 	if (node->class) {
 		prb_str_puts(s, ": ");
 		prb_text_escape(s, node->class);
 	}
+	if (node->recomputed)
+		prb_str_puts(s, " (recomputed)");
 	prb_str_putc(s, '\n');
 }
 
@@ -225,10 +238,12 @@ static void put_head(const struct prb_recording *r, const struct prb_torch_tree 
 	if (!steps)
 		prb_str_puts(s, "no step was seen");
 	else
-		prb_str_printf(s, "%s%llu step%s of ", tree->steps_exact ? "" : "at least ",
+		prb_str_printf(s, "%s%llu step%s", tree->steps_exact ? "" : "at least ",
 			       (unsigned long long)steps, steps == 1 ? "" : "s");
-	if (steps)
+	if (steps && tree->steps_exact) {
+		prb_str_puts(s, " of ");
 		prb_text_duration(s, (double)r->duration / 1e9 / (double)steps);
+	}
 	prb_str_printf(s, " · %s%s%s\n", prb_weight_words[choice->weight].mode, end ? " · " : "",
 		       end ? end : "");
 }
@@ -300,6 +315,7 @@ struct prb_error *prb_torch_tree_json(const struct prb_recording *r,
 		prb_json_text(&json, "name", node->name);
 		prb_json_text(&json, "path", node->path);
 		prb_json_text(&json, "class", node->class);
+		prb_json_bool(&json, "recomputed", node->recomputed);
 		prb_json_integer(&json, "self_ns", node->self);
 		prb_json_integer(&json, "total_ns", node->total);
 		prb_json_integer(&json, "samples", (int64_t)node->samples);

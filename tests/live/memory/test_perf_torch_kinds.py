@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing perf --torch` in the loops that people train with: shares of all parts of
+the step beside clocks in the program."""
+import contextlib
+import json
+import socket
+import subprocess
+
+import pytest
+
+import support
+import training
+
+SHORT = ["closure", "trainer", "evaluation", "checkpointing", "gan"]
+LONG = SHORT + ["plain", "sgd", "lbfgs", "decorated", "reentrant", "accumulation", "models", "ema", "hidden", "amp"]
+
+
+@pytest.fixture(params=training.TORCHES, ids=repr)
+def torch(request):
+    return request.param
+
+
+def start(torch, kind):
+    return torch.start("kinds.py", kind)
+
+
+def run(process, *options):
+    done = subprocess.run([support.BINARY, str(process.pid), *options], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=500, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def measured(process, *options):
+    """What the command found, and the parts that the program was in meanwhile."""
+    assert process.line(timeout=400) == "ready"
+    process.send(b"begin\n")
+    assert process.line(timeout=100) == "begun"
+    found = json.loads(run(process, "perf", "--torch", "--json", *options))
+    process.send(b"end\n")
+    return found, json.loads(process.line(timeout=100))
+
+
+def shares_within(times, spans):
+    """Of these spans of time: the share of each part."""
+    total, spans = {}, sorted(spans)
+    for name, begin, end in times:
+        total[name] = total.get(name, 0) + sum(
+            max(0, min(end, last) - max(begin, first)) for first, last in spans)
+    whole = sum(total.values())
+    assert whole > 0
+    return {name: each / whole for name, each in total.items()}
+
+
+@pytest.mark.parametrize("kind", LONG if support.LONG else SHORT)
+def test_samples(torch, kind):
+    with start(torch, kind) as process:
+        found, times = measured(process, "-d", "%ds" % support.count(3, 20), "-r", "400")
+    begin = found["timestamp"]
+    truth = shares_within(times, [(begin, begin + found["duration_ns"] / 1e9)])
+    parts = {node["name"]: node for node in found["nodes"] if node["parent"] is None or node["parent"] < 0}
+    assert sum(node["share"] for node in parts.values()) == pytest.approx(1, abs=1e-3)
+    for name in {*truth, *parts}:
+        node = parts.get(name, {"share": 0, "share_low": 0, "share_high": 0})
+        share = truth.get(name, 0)
+        if name not in parts and share * found["independent_samples"] < 10:
+            continue
+        # Twice the 95 % bounds, which one value in twenty exceeds by chance.
+        least, most = (2 * node["share_" + which] - node["share"] for which in ("low", "high"))
+        assert least - 0.03 <= share <= most + 0.03, (name, share, node, truth)
+
+
+def test_waiting_for_another_rank_is_communication(torch):
+    """C++ waits for it, within backward."""
+    with socket.socket() as free, contextlib.ExitStack() as stack:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+        rank, _ = [stack.enter_context(torch.start("kinds.py", "ranks", env=dict(
+            MASTER_ADDR="127.0.0.1", MASTER_PORT=port, RANK=each, WORLD_SIZE="2"))) for each in "01"]
+        found, times = measured(rank, "-d", "3s", "-r", "200")
+    begin = found["timestamp"]
+    truth = shares_within(times, [(begin, begin + found["duration_ns"] / 1e9)])
+    share = {node["name"]: node["share"] for node in found["nodes"] if node["parent"] is None or node["parent"] < 0}
+    assert share["communication"] > share["backward"], found["nodes"]
+    assert share["communication"] + share["backward"] == pytest.approx(truth["backward"], abs=0.1), (share, truth)
+
+
+def test_recomputed_modules_are_marked(torch):
+    with start(torch, "checkpointing") as process:
+        assert process.line(timeout=400) == "ready"
+        text = run(process, "perf", "--torch", "-d", "2s", "-r", "400")
+    assert " (recomputed)\n" in text.partition("  backward\n")[2]
+    assert "(recomputed)" not in text.partition("  backward\n")[0]
+
+
+def test_steps_that_nobody_counts_have_no_length(torch):
+    with start(torch, "sgd") as process:
+        assert process.line(timeout=400) == "ready"
+        text = run(process, "perf", "--torch", "-d", "2s", "-r", "200")
+    head, = [line for line in text.splitlines() if line.startswith("Python ")]
+    assert " · at least " in head and " steps of " not in head
+    row, = [line for line in text.splitlines() if line.endswith("  backward")]
+    assert row.endswith(" %            backward"), row
