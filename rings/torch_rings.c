@@ -73,7 +73,7 @@ static enum prb_torch_call_stage stage_named(const char *name)
 	static const char *const names[PRB_TORCH_CALL_STAGES] = {
 		[PRB_TORCH_CALL_FORWARD] = "forward",	[PRB_TORCH_CALL_RECOMPUTE] = "recompute",
 		[PRB_TORCH_CALL_BACKWARD] = "backward", [PRB_TORCH_CALL_OPTIMIZER] = "optimizer",
-		[PRB_TORCH_CALL_DATA] = "data",
+		[PRB_TORCH_CALL_DATA] = "data",		[PRB_TORCH_CALL_EVALUATION] = "evaluation",
 	};
 	unsigned i = 0;
 
@@ -94,6 +94,7 @@ static struct prb_error *add_step(const struct prb_ring *ring, const struct prb_
 		.duration = real(row, find(ring, "duration", PRB_RING_REAL)),
 		.data = real(row, find(ring, "data", PRB_RING_REAL)),
 		.forward = real(row, find(ring, "forward", PRB_RING_REAL)),
+		.evaluation = real(row, find(ring, "evaluation", PRB_RING_REAL)),
 		.backward = real(row, find(ring, "backward", PRB_RING_REAL)),
 		.optimizer = real(row, find(ring, "optimizer", PRB_RING_REAL)),
 		.own = real(row, find(ring, "own", PRB_RING_REAL)),
@@ -232,7 +233,8 @@ static struct prb_error *read_file(struct prb_ring_files *files, size_t index, i
 
 static bool is_of_a_module(const struct prb_torch_call_row *call)
 {
-	return call->stage == PRB_TORCH_CALL_FORWARD || call->stage == PRB_TORCH_CALL_RECOMPUTE;
+	return call->stage == PRB_TORCH_CALL_FORWARD || call->stage == PRB_TORCH_CALL_RECOMPUTE ||
+	       call->stage == PRB_TORCH_CALL_EVALUATION;
 }
 
 /** How many calls of modules there are of each step, by its local number. */

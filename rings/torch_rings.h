@@ -22,7 +22,7 @@ struct prb_torch_step_row {
 	char kind;	     /**< 's'ampled, 'd'iscovery, 'u'nsampled */
 	int64_t micro, calls;
 	/** Milliseconds; NaN: not known. */
-	double duration, data, forward, backward, optimizer;
+	double duration, data, forward, evaluation, backward, optimizer;
 	double own;    /**< microseconds */
 	int64_t ended; /**< ns since the epoch */
 	bool cut;      /**< the ring has dropped some of its calls, or all */
@@ -34,6 +34,7 @@ enum prb_torch_call_stage {
 	PRB_TORCH_CALL_BACKWARD,
 	PRB_TORCH_CALL_OPTIMIZER,
 	PRB_TORCH_CALL_DATA,
+	PRB_TORCH_CALL_EVALUATION, /**< forward without gradients */
 	PRB_TORCH_CALL_STAGES,
 };
 

@@ -27,7 +27,8 @@ struct open_call {
 struct lane {
 	unsigned long thread;
 	uint32_t depth;
-	uint32_t over; /* calls that were too deep */
+	uint32_t over;	/* calls that were too deep */
+	bool evaluates; /* the outermost call is without gradients */
 	struct open_call calls[DEEPEST];
 };
 
@@ -51,8 +52,19 @@ static struct {
 	const void *root; /* the outermost module of the step; only compared */
 	bool end_is_told; /* of the backward pass that runs */
 	int64_t pass_began, pass_own;
+	unsigned pass_depth;	   /* calls of torch.autograd.backward(); 0: it is not known */
 	unsigned long pass_thread; /* which runs it */
 	uintptr_t pass_place;	   /* on its C stack */
+	/* The optimizer's step() that runs. */
+	struct {
+		bool runs, called;	  /* called: a closure of it has ended */
+		int64_t began, own;	  /* of step() */
+		int64_t since, since_own; /* a closure, 0: none runs */
+		int64_t left, left_own;	  /* when the last outermost call of a module ended */
+	} in;
+	unsigned long loading_thread; /* which runs the steps */
+	unsigned loading_depth;
+	int64_t loading_began, loading_own;
 } now;
 
 #define step (&prba_torch.step)
@@ -63,6 +75,112 @@ void prba_torch_calls_begin(void)
 	now.open = 0;
 	now.root = NULL;
 	now.end_is_told = false;
+	memset(&now.in, 0, sizeof(now.in));
+	now.loading_thread = py->PyThread_get_thread_ident();
+	now.loading_depth = now.pass_depth = 0;
+}
+
+void prba_torch_closure_begin(int64_t at)
+{
+	memset(&now.in, 0, sizeof(now.in));
+	now.in.runs = true;
+	now.in.began = at;
+	now.in.own = step->own;
+}
+
+/**
+ * Only a closure loads data, calls modules or runs backward within step(). Before the first one the
+ * optimizer has done nothing yet.
+ */
+static void enter_closure(int64_t entered)
+{
+	if (!now.in.runs || now.in.since)
+		return;
+	now.in.since = now.in.called ? entered : now.in.began;
+	now.in.since_own = now.in.called ? step->own : now.in.own;
+}
+
+static void leave_closure(int64_t at, int64_t own)
+{
+	if (!now.in.runs || !now.in.since)
+		return;
+	step->closures += at - now.in.since - (own - now.in.since_own);
+	now.in.since = 0;
+	now.in.called = true;
+}
+
+void prba_torch_closure_end(void)
+{
+	if (now.in.left > now.in.since)
+		leave_closure(now.in.left, now.in.left_own);
+	now.in.runs = false;
+}
+
+/** loading(begins): the next batch is asked for, or is there. */
+object *prba_torch_loading(object *self, object *arguments)
+{
+	int64_t entered;
+	bool begins;
+
+	(void)self;
+	if (!prba_torch_is_on() || !step->sampled ||
+	    py->PyThread_get_thread_ident() != now.loading_thread)
+		return prba_torch_none();
+	entered = prba_torch_now();
+	begins = prba_torch_integer(prba_torch_argument(arguments, 0)) > 0;
+	if (begins && !now.loading_depth++) {
+		enter_closure(entered);
+		now.loading_began = entered;
+		now.loading_own = step->own;
+	} else if (!begins && now.loading_depth && !--now.loading_depth) {
+		struct prba_torch_row row = {.stage = PRBA_TORCH_DATA,
+					     .name = "data loading",
+					     .seq = step->calls,
+					     .parent = -1,
+					     .micro = step->micro,
+					     .began = now.loading_began,
+					     .own = now.loading_own,
+					     .duration = entered - now.loading_began -
+							 (step->own - now.loading_own)};
+
+		step->loading = (step->loading < 0 ? 0 : step->loading) + row.duration;
+		prba_torch_rows_put(&row);
+	}
+	prba_torch_leave(entered);
+	return prba_torch_none();
+}
+
+static void begin_pass(int64_t entered)
+{
+	now.pass_began = entered;
+	now.pass_own = step->own;
+	enter_closure(entered);
+}
+
+static void end_pass(int64_t entered)
+{
+	step->backward += entered - now.pass_began - (step->own - now.pass_own);
+	leave_closure(entered, step->own);
+}
+
+/** pass(begins): torch.autograd.backward(), which may be called from within itself. */
+object *prba_torch_pass(object *self, object *arguments)
+{
+	int64_t entered;
+	bool begins;
+
+	(void)self;
+	if (!prba_torch_is_on() || !step->sampled ||
+	    py->PyThread_get_thread_ident() != now.loading_thread)
+		return prba_torch_none();
+	entered = prba_torch_now();
+	begins = prba_torch_integer(prba_torch_argument(arguments, 0)) > 0;
+	if (begins && !now.pass_depth++)
+		begin_pass(entered);
+	else if (!begins && now.pass_depth && !--now.pass_depth)
+		end_pass(entered);
+	prba_torch_leave(entered);
+	return prba_torch_none();
 }
 
 /** The calling thread's; NULL: there are too many. */
@@ -175,6 +293,22 @@ static void forget_pass(void)
 	now.end_is_told = false;
 }
 
+/** An outermost call of training or evaluation begins. */
+static void enter_outermost(struct lane *lane, const void *module, int64_t entered)
+{
+	object *told = prba_torch_call(prba_torch.helpers.gradients, NULL, NULL);
+
+	lane->evaluates = told && told != py->_Py_TrueStruct;
+	py->Py_DecRef(told);
+	enter_closure(entered);
+	if (lane->evaluates)
+		return;
+	if (!now.root)
+		now.root = module;
+	if (module == now.root)
+		step->micro++;
+}
+
 static void enter(object *module, object *inputs, int64_t entered, uintptr_t place)
 {
 	struct lane *lane = find_lane();
@@ -193,10 +327,8 @@ static void enter(object *module, object *inputs, int64_t entered, uintptr_t pla
 	}
 	if (step->data < 0)
 		step->data = entered - step->began - step->own;
-	if (!now.root)
-		now.root = module;
-	if (!lane->depth && module == now.root && !now.open)
-		step->micro++;
+	if (!lane->depth && !now.open)
+		enter_outermost(lane, module, entered);
 	open = &lane->calls[lane->depth];
 	*open = (struct open_call){.place = place, .module = module, .call = step->calls++};
 	number = number_of(module, lane);
@@ -209,7 +341,7 @@ static void enter(object *module, object *inputs, int64_t entered, uintptr_t pla
 			.depth = (uint16_t)lane->depth,
 			.root = !lane->depth,
 		};
-		if (now.open)
+		if (now.open || lane->evaluates)
 			call->waits = -1;
 		else
 			watch_inputs(call, open->call, inputs);
@@ -252,7 +384,9 @@ static void put_forward(const struct lane *lane, const struct open_call *open, i
 	const struct call *call = open->call < PRBA_TORCH_CALLS ? &now.calls[open->call] : NULL;
 	int64_t duration = entered - open->began - (step->own - open->own);
 	struct prba_torch_row row = {
-		.stage = now.open ? PRBA_TORCH_RECOMPUTE : PRBA_TORCH_FORWARD,
+		.stage = now.open	   ? PRBA_TORCH_RECOMPUTE
+			 : lane->evaluates ? PRBA_TORCH_EVALUATION
+					   : PRBA_TORCH_FORWARD,
 		.module = call ? call->module : 0,
 		.seq = open->call,
 		.parent = lane->depth ? (int64_t)lane->calls[lane->depth - 1].call : -1,
@@ -266,8 +400,11 @@ static void put_forward(const struct lane *lane, const struct open_call *open, i
 	};
 
 	end_on_gpu(open->mark, row.stage, row.module, row.seq);
-	if (!lane->depth && !now.open)
-		step->forward += row.duration;
+	if (!lane->depth && !now.open) {
+		*(lane->evaluates ? &step->evaluation : &step->forward) += row.duration;
+		now.in.left = entered;
+		now.in.left_own = step->own;
+	}
 	prba_torch_rows_put(&row);
 }
 
@@ -344,10 +481,10 @@ static void begin_backward(struct call *call, int64_t entered, uintptr_t place)
 		object *told = prba_torch_call(prba_torch.helpers.at_end, id_of(0), NULL);
 
 		now.end_is_told = told != NULL;
-		now.pass_began = entered;
-		now.pass_own = step->own;
 		now.pass_thread = py->PyThread_get_thread_ident();
 		now.pass_place = place;
+		if (!now.pass_depth)
+			begin_pass(entered);
 		py->Py_DecRef(told);
 	}
 	now.open++;
@@ -411,8 +548,9 @@ object *prba_torch_pass_end(object *self, object *arguments)
 			call->done = true;
 		}
 		now.open = 0;
-		step->backward += entered - now.pass_began - (step->own - now.pass_own);
 		now.end_is_told = false;
+		if (!now.pass_depth)
+			end_pass(entered);
 	}
 	prba_torch_leave(entered);
 	return prba_torch_none();

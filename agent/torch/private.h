@@ -26,21 +26,25 @@ struct prba_torch_helpers {
 	object *watch;		  /**< writes the rows of watched expressions, for a step */
 	object *step_of;	  /**< steps that an optimizer has made; -1: unknown */
 	object *device, *stream;  /**< torch's number of the GPU, and its stream there; or None */
+	object *gradients;	  /**< gradients(): whether they are recorded */
 	object *known;		  /**< the dictionary of numbers by the addresses of modules */
 };
 
 /** The step that is running. */
 struct prba_torch_step {
-	int64_t began;	   /**< ns, CLOCK_MONOTONIC; 0: it is not known */
-	int64_t number;	   /**< that it will have */
-	int64_t data;	   /**< ns until its first call of a module, without ours; < 0: none yet */
-	int64_t forward;   /**< ns in outermost calls */
-	int64_t backward;  /**< ns in backward passes, from the first gradient that arrives */
-	int64_t optimizer; /**< ns in optimizers */
-	int64_t own;	   /**< ns in functions of ours */
-	uint32_t mark;	   /**< of the GPU when it began: prba_torch_gpu_mark() */
-	uint32_t micro;	   /**< calls of the outermost module in training */
-	uint32_t calls;	   /**< of modules */
+	int64_t began;	    /**< ns, CLOCK_MONOTONIC; 0: it is not known */
+	int64_t number;	    /**< that it will have */
+	int64_t data;	    /**< ns until its first call of a module, without ours; < 0: none yet */
+	int64_t loading;    /**< ns in data loaders, without ours; < 0: none ran */
+	int64_t forward;    /**< ns in outermost calls */
+	int64_t evaluation; /**< ns in outermost calls while gradients are not recorded */
+	int64_t backward;   /**< ns in backward passes, from the first gradient that arrives */
+	int64_t optimizer;  /**< ns in optimizers, without closures */
+	int64_t closures;   /**< ns in closures that optimizers called, so far */
+	int64_t own;	    /**< ns in functions of ours */
+	uint32_t mark;	    /**< of the GPU when it began: prba_torch_gpu_mark() */
+	uint32_t micro;	    /**< calls of the outermost module in training */
+	uint32_t calls;	    /**< of modules */
 	uint32_t generation; /**< differs in each sampled step; never 0 */
 	bool sampled, discovers;
 };
@@ -76,7 +80,12 @@ object *prba_torch_none(void);
 
 /** A sampled step begins: calls of an earlier one are forgotten. */
 void prba_torch_calls_begin(void);
+/** An optimizer's step() begins, or has ended: what of it is its closure's is counted. */
+void prba_torch_closure_begin(int64_t at);
+void prba_torch_closure_end(void);
 /** For the table of methods. */
+object *prba_torch_loading(object *self, object *arguments);
+object *prba_torch_pass(object *self, object *arguments);
 object *prba_torch_pre(object *self, object *arguments);
 object *prba_torch_post(object *self, object *arguments);
 object *prba_torch_grad_begin(object *self, object *arguments);
@@ -104,7 +113,8 @@ enum prba_torch_stage {
 	PRBA_TORCH_BACKWARD,
 	PRBA_TORCH_OPTIMIZER,
 	PRBA_TORCH_DATA,
-	PRBA_TORCH_STEP, /**< all of it; of the GPU's times only */
+	PRBA_TORCH_EVALUATION, /**< forward while gradients are not recorded */
+	PRBA_TORCH_STEP,       /**< all of it; of the GPU's times only */
 	PRBA_TORCH_STAGES,
 };
 

@@ -58,6 +58,7 @@ enum step_column {
 	T_DURATION,
 	T_DATA,
 	T_FORWARD,
+	T_EVALUATION,
 	T_BACKWARD,
 	T_OPTIMIZER,
 	T_OWN,
@@ -67,13 +68,15 @@ enum step_column {
 };
 static const char step_columns[] =
 	"step integer, local_step integer, kind text, micro_steps integer, calls integer, "
-	"duration real [ms], data real [ms], forward real [ms], backward real [ms], "
-	"optimizer real [ms], own real [us], allocated integer [bytes], world_size integer";
+	"duration real [ms], data real [ms], forward real [ms], evaluation real [ms], "
+	"backward real [ms], optimizer real [ms], own real [us], allocated integer [bytes], "
+	"world_size integer";
 
 static const char *const stages[PRBA_TORCH_STAGES] = {
 	[PRBA_TORCH_FORWARD] = "forward",   [PRBA_TORCH_RECOMPUTE] = "recompute",
 	[PRBA_TORCH_BACKWARD] = "backward", [PRBA_TORCH_OPTIMIZER] = "optimizer",
-	[PRBA_TORCH_DATA] = "data",	    [PRBA_TORCH_STEP] = "step",
+	[PRBA_TORCH_DATA] = "data",	    [PRBA_TORCH_EVALUATION] = "evaluation",
+	[PRBA_TORCH_STEP] = "step",
 };
 
 /** A text that many rows have: interned, if the ring has room. */
@@ -320,7 +323,9 @@ void prba_torch_rows_step(int64_t now)
 	if (step->sampled) {
 		cells[T_MICRO] = integer(step->micro);
 		cells[T_CALLS] = integer(step->calls);
-		cells[T_DATA] = milliseconds_or_null(step->data);
+		cells[T_DATA] =
+			milliseconds_or_null(step->loading < 0 ? step->data : step->loading);
+		cells[T_EVALUATION] = milliseconds(step->evaluation);
 		cells[T_FORWARD] = milliseconds(step->forward);
 		cells[T_BACKWARD] = milliseconds(step->backward);
 		cells[T_ALLOCATED] = integer_or_null(prba_torch_memory());

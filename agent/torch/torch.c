@@ -26,12 +26,13 @@ static struct {
 	const void *leader; /* the optimizer whose steps count; only compared */
 	const void *inside; /* the optimizer whose step() runs now */
 	int64_t began, own; /* when it did, and what of the step was ours then */
+	int64_t closures;   /* what of the step was closures' */
 	uint32_t mark;	    /* where the GPU was */
 	int64_t strange;
 	int64_t number;	     /* of the last step */
 	uint32_t ppm;	     /* share of steps to sample */
 	int64_t first;	     /* so many of the next steps are all sampled */
-	int64_t left;	     /* every other step is sampled, until so many were */
+	int64_t left;	     /* half of the steps are sampled, until so many were */
 	uint64_t finished;   /* sampled steps that have ended */
 	uint32_t generation; /* of the last sampled step */
 	bool told;	     /* probing.step() ends steps */
@@ -98,12 +99,12 @@ static bool is_chosen(int64_t number)
 
 	if (now.first > 0)
 		return now.first--;
-	if (now.left > 0)
-		return number % 2 == 0;
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
 	x = (x ^ x >> 27) * 0x94d049bb133111eb;
 	x ^= x >> 31;
-	return x % MILLION < now.ppm;
+	/* Not every other one: what the program does every tenth time would be in all or in none.
+	 */
+	return now.left > 0 ? x & 1 : x % MILLION < now.ppm;
 }
 
 static void begin_step(int64_t at)
@@ -113,7 +114,7 @@ static void begin_step(int64_t at)
 	memset(step, 0, sizeof(*step));
 	step->began = at;
 	step->number = now.number + 1;
-	step->data = step->optimizer = -1;
+	step->data = step->loading = step->optimizer = -1;
 	if (!is_chosen(step->number))
 		return;
 	if (!++now.generation)
@@ -153,7 +154,7 @@ static void end_step(int64_t at)
 		py->Py_DecRef(prba_torch_call(prba_torch.helpers.end, NULL, NULL));
 	}
 	step->sampled = sampled;
-	if (sampled && step->data >= 0) {
+	if (sampled && step->data >= 0 && step->loading < 0) {
 		struct prba_torch_row row = {.stage = PRBA_TORCH_DATA,
 					     .name = "data",
 					     .seq = step->calls,
@@ -216,11 +217,14 @@ static object *before(object *self, object *arguments)
 		now.mark = step->sampled ? prba_torch_gpu_mark() : 0;
 		now.began = prba_torch_now();
 		now.own = step->own;
+		now.closures = step->closures;
+		if (step->sampled)
+			prba_torch_closure_begin(now.began);
 	}
 	return prba_torch_none();
 }
 
-static void put_optimizer(object *optimizer, int64_t duration)
+static void put_optimizer(object *optimizer, int64_t at, int64_t duration)
 {
 	const struct prba_torch_span span = span_of(PRBA_TORCH_OPTIMIZER);
 	object *type = py->PyObject_Type(optimizer);
@@ -230,9 +234,9 @@ static void put_optimizer(object *optimizer, int64_t duration)
 				     .seq = step->calls,
 				     .parent = -1,
 				     .micro = step->micro,
-				     .began = now.began,
+				     .began = at - duration, /* after its closure */
 				     .duration = duration,
-				     .own = now.own,
+				     .own = step->own,
 				     .memory = true,
 				     .before = -1};
 
@@ -291,11 +295,15 @@ static object *after(object *self, object *arguments)
 		return prba_torch_none();
 	at = prba_torch_now();
 	now.inside = NULL;
-	/* Modules may have been called in it, by a closure. */
-	duration = at - now.began - (step->own - now.own);
+	if (step->sampled)
+		prba_torch_closure_end();
+	/* A step may have begun in it, which has closures of its own. */
+	if (step->closures < now.closures)
+		now.closures = 0;
+	duration = at - now.began - (step->own - now.own) - (step->closures - now.closures);
 	step->optimizer = (step->optimizer < 0 ? 0 : step->optimizer) + duration;
 	if (step->sampled)
-		put_optimizer(optimizer, duration);
+		put_optimizer(optimizer, at, duration);
 	if (!now.told && is_leader(optimizer))
 		pass(at, first_number(optimizer));
 	/* All of it is of the step that begins here. */
@@ -310,9 +318,10 @@ static object *begin(object *self, object *arguments)
 	object *helpers = py->PyTuple_GetItem(arguments, 0);
 	static const char *const names[] = {"begin",   "end",	 "name",    "inputs",
 					    "outputs", "at_end", "step_of", "watch",
-					    "known",   "device", "stream"};
-	object **places[] = {&h->begin,	  &h->end,   &h->name,	&h->inputs, &h->outputs, &h->at_end,
-			     &h->step_of, &h->watch, &h->known, &h->device, &h->stream};
+					    "known",   "device", "stream",  "gradients"};
+	object **places[] = {&h->begin,	  &h->end,    &h->name,	   &h->inputs,
+			     &h->outputs, &h->at_end, &h->step_of, &h->watch,
+			     &h->known,	  &h->device, &h->stream,  &h->gradients};
 	object *found[sizeof(names) / sizeof(*names)];
 	int error;
 
@@ -374,8 +383,9 @@ static object *count(object *self, object *arguments)
 static object *stop(object *self, object *arguments)
 {
 	struct prba_torch_helpers h = prba_torch.helpers;
-	object *held[] = {h.begin,   h.end,   h.name,  h.inputs, h.outputs, h.at_end,
-			  h.step_of, h.watch, h.known, h.device, h.stream,  prba_torch.memory};
+	object *held[] = {h.begin,  h.end,	 h.name,	   h.inputs, h.outputs,
+			  h.at_end, h.step_of,	 h.watch,	   h.known,  h.device,
+			  h.stream, h.gradients, prba_torch.memory};
 	bool was = prba_torch_is_on();
 
 	(void)self, (void)arguments;
@@ -415,5 +425,7 @@ struct prba_method prba_torch_methods[PRBA_TORCH_METHODS] = {
 	{"torch_variable", prba_torch_variable, METH_VARARGS, NULL},
 	{"torch_comm", prba_torch_comm, METH_VARARGS, NULL},
 	{"torch_pass_end", prba_torch_pass_end, METH_VARARGS, NULL},
+	{"torch_pass", prba_torch_pass, METH_VARARGS, NULL},
+	{"torch_loading", prba_torch_loading, METH_VARARGS, NULL},
 	{"torch_gpu_waits", prba_torch_gpu_waits, METH_VARARGS, NULL},
 };

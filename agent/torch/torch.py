@@ -11,6 +11,7 @@
 #   torch_before(optimizer, …), torch_after(optimizer, …)      around an optimizer's step
 #   torch_pre(module, inputs), torch_post(module, inputs, output)   around a module's call
 #   torch_grad_begin(call), torch_grad_end(call), torch_pass_end(call)
+#   torch_loading(begins), torch_pass(begins)   around a wait for a batch, and a backward pass
 #   torch_gpu_waits()                  whether times of the GPU are still to come
 # Nothing here raises into the program: C takes what is raised in a helper for "no".
 MOST_MODULES = 65000
@@ -76,10 +77,37 @@ def install_hooks():
     try:
         torch_handles.append(hooks.register_module_forward_pre_hook(torch_pre))
         torch_handles.append(hooks.register_module_forward_hook(torch_post))
+        torch_handles.append(Around("torch.utils.data.dataloader", "_BaseDataLoaderIter", "__next__",
+                                    torch_loading))
+        torch_handles.append(Around("torch.autograd", None, "backward", torch_pass))
     except BaseException:
         remove_hooks()
         raise
     return gpu_memory if torch.cuda.is_initialized() else True
+
+
+class Around:
+    """A function of torch that tells when it is called and when it has ended."""
+
+    def __init__(self, module, kind, name, tell):
+        holder = sys.modules.get(module)
+        self.holder, self.name = getattr(holder, kind, None) if kind else holder, name
+        self.inner = inner = getattr(self.holder, "__dict__", {}).get(name)
+
+        def mine(*args, **kwargs):
+            tell(1)
+            try:
+                return inner(*args, **kwargs)
+            finally:
+                tell(0)
+
+        self.mine = mine
+        if inner:
+            setattr(self.holder, name, mine)
+
+    def remove(self):
+        if self.inner and self.holder.__dict__.get(self.name) is self.mine:
+            setattr(self.holder, self.name, self.inner)
 
 
 def remove_hooks():
@@ -332,7 +360,8 @@ def torch_on():
                "inputs": watch_inputs, "outputs": watch_outputs, "at_end": watch_end,
                "step_of": steps_of, "known": torch_known,
                "device": getattr(torch._C, "_cuda_getDevice", None),
-               "stream": getattr(torch._C, "_cuda_getCurrentRawStream", None)}
+               "stream": getattr(torch._C, "_cuda_getCurrentRawStream", None),
+               "gradients": torch.is_grad_enabled}
     try:
         world = int(os.environ.get("WORLD_SIZE", -1))
     except ValueError:
@@ -433,7 +462,7 @@ def torch_request(job, source):
 
 
 def sample_steps(job, count, seconds):
-    """Samples every other step until there were so many: sends how many, and what was in the way."""
+    """Samples half of the steps until there were so many: sends how many, and what was in the way."""
     import time
 
     problem = torch_on()

@@ -80,8 +80,8 @@ static const struct prb_collected_column torch_calls[] = {
 	{"depth", "How many calls of modules it was called from"},
 	{"module", "Path of the module; of other stages what was done"},
 	{"class", "Class of the module; NULL: it is no module"},
-	{"stage", "forward, recompute (forward again while gradients are computed), backward, "
-		  "optimizer or data"},
+	{"stage", "forward, evaluation (without gradients), recompute (forward again while "
+		  "gradients are computed), backward, optimizer or data"},
 	{"duration", "How long it took, with what it called, without the agent's functions"},
 	{"time_offset",
 	 "When it began, since the step began, without the time of the agent's functions"},
@@ -99,7 +99,7 @@ static const struct prb_collected_column torch_gpu[] = {
 	{"local_step", "The same, counted since recording began"},
 	{"seq", "Number of the call in its step, as in python.torch_trace"},
 	{"module", "Path of the module; NULL: it is no module"},
-	{"stage", "forward, recompute, backward, optimizer, or step: all of it"},
+	{"stage", "forward, evaluation, recompute, backward, optimizer, or step: all of it"},
 	{"duration", "From when the GPU came to the call's work until it had done it; gaps in "
 		     "which it waited for the program are part of it"},
 	{},
@@ -118,8 +118,8 @@ static const struct prb_collected_column torch_trace[] = {
 	{"operation_name", "The same as module", "module"},
 	{"class", "Class of the module; NULL: it is no module", "class"},
 	{"stage",
-	 "forward, recompute (forward again while gradients are computed), backward, optimizer or "
-	 "data",
+	 "forward, evaluation (without gradients), recompute (forward again while gradients are "
+	 "computed), backward, optimizer or data",
 	 "stage"},
 	{"duration", "How long it took, with what it called", "duration", "ms"},
 	{"duration_ms", "The same as duration", "duration", "ms"},
@@ -146,10 +146,12 @@ static const struct prb_collected_column torch_step_timing[] = {
 	{"micro_steps", "Calls of the model; NULL if unsampled"},
 	{"calls", "Calls of modules; NULL if unsampled"},
 	{"duration", "From the end of the step before to its own"},
-	{"data", "Until the first call of a module: waiting for data; NULL if unsampled"},
+	{"data", "In data loaders; without one, until the first call of a module; NULL if "
+		 "unsampled"},
 	{"forward", "In calls of modules; NULL if unsampled"},
-	{"backward", "In backward passes, from the first gradient that arrives; NULL if unsampled"},
-	{"optimizer", "In optimizers"},
+	{"evaluation", "In calls of modules without gradients; NULL if unsampled"},
+	{"backward", "In backward passes; NULL if unsampled"},
+	{"optimizer", "In optimizers, in sampled steps without their closures"},
 	{"own", "In functions of the agent"},
 	{"allocated", "As in python.torch_trace, at its end; NULL if unsampled"},
 	{"world_size", "Processes in the job"},

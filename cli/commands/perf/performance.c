@@ -319,7 +319,7 @@ const struct prb_option prb_performance_options[] = {
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, torch.steps),
 	 .for_clients = true},
 	{"exact", 0, PRB_OPTION_FLAG, NULL,
-	 "Time each call of a module in every other step by hooks, with --torch",
+	 "Time each call of a module in half of the steps by hooks, with --torch",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, torch.exact),
 	 .for_clients = true},
 	{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",

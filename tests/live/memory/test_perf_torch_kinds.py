@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing perf --torch` in the loops that people train with: shares of all parts of
+"""`probing perf --torch`, with and without --exact, in the loops that people train with: shares of all parts of
 the step beside clocks in the program."""
 import contextlib
 import json
 import socket
 import subprocess
+import time
 
 import pytest
 
@@ -13,6 +14,9 @@ import training
 
 SHORT = ["closure", "trainer", "evaluation", "checkpointing", "gan"]
 LONG = SHORT + ["plain", "sgd", "lbfgs", "decorated", "reentrant", "accumulation", "models", "ema", "hidden", "amp"]
+EXACT = {"forward": "forward_ms", "backward": "backward_ms", "optimizer": "optimizer_ms", "data loading": "data_ms",
+         "evaluation (no gradient)": "evaluation_ms", "other": "other_ms"}
+EVALUATION = "evaluation (no gradient)"
 
 
 @pytest.fixture(params=training.TORCHES, ids=repr)
@@ -52,6 +56,13 @@ def shares_within(times, spans):
     return {name: each / whole for name, each in total.items()}
 
 
+def sampled_spans(process, since):
+    """Of the steps that --exact has timed: begin and end."""
+    rows = json.loads(run(process, "query", "-f", "json", "SELECT timestamp, duration FROM python.torch_step_timing "
+                          "WHERE kind = 'sampled' AND timestamp > %f" % since))
+    return [(row["timestamp"] - row["duration"] / 1e3, row["timestamp"]) for row in rows]
+
+
 @pytest.mark.parametrize("kind", LONG if support.LONG else SHORT)
 def test_samples(torch, kind):
     with start(torch, kind) as process:
@@ -68,6 +79,23 @@ def test_samples(torch, kind):
         # Twice the 95 % bounds, which one value in twenty exceeds by chance.
         least, most = (2 * node["share_" + which] - node["share"] for which in ("low", "high"))
         assert least - 0.03 <= share <= most + 0.03, (name, share, node, truth)
+
+
+@pytest.mark.parametrize("kind", LONG if support.LONG else SHORT)
+def test_exact(torch, kind):
+    with start(torch, kind) as process:
+        begin = time.time()
+        found, times = measured(process, "--exact", "--steps", str(support.count(20, 100)))
+        spans = sampled_spans(process, begin)
+    truth = shares_within(times, spans)
+    ours = {name: found[key] / found["duration_ms"] for name, key in EXACT.items()}
+    assert sum(ours.values()) == pytest.approx(1, abs=1e-6)
+    for name in {*truth, *ours}:
+        # Time that the agent's functions take lies in the program's clocks.
+        assert ours.get(name, 0) == pytest.approx(truth.get(name, 0), abs=0.06), (name, ours, truth)
+    tops = [node for node in found["nodes"] if node["parent"] is None or node["parent"] < 0]
+    assert sum(node["total_ms"] for node in tops) <= 1.02 * (
+        found["forward_ms"] + found["backward_ms"] + found["evaluation_ms"]), (tops, found)
 
 
 def test_waiting_for_another_rank_is_communication(torch):
@@ -87,10 +115,26 @@ def test_waiting_for_another_rank_is_communication(torch):
 
 def test_recomputed_modules_are_marked(torch):
     with start(torch, "checkpointing") as process:
-        assert process.line(timeout=400) == "ready"
+        found, _ = measured(process, "--exact", "--steps", "10")
+        nodes = {node["path"]: node for node in found["nodes"]}
+        assert [node["path"] for node in found["nodes"] if node["parent"] is None or node["parent"] < 0] == ["model"]
+        assert nodes["model.layers.0"]["recompute_ms"] > 0 == nodes["model"]["recompute_ms"]
+        assert nodes["model.layers.0"]["calls"] == found["steps"]
         text = run(process, "perf", "--torch", "-d", "2s", "-r", "400")
     assert " (recomputed)\n" in text.partition("  backward\n")[2]
     assert "(recomputed)" not in text.partition("  backward\n")[0]
+
+
+def test_what_is_done_now_and_then_is_timed(torch):
+    """Each sixth step is followed by an evaluation: an even period, of which every other step would see all or
+    nothing."""
+    with start(torch, "evaluation") as process:
+        found, _ = measured(process, "--exact", "--steps", "60")
+    model, = [node for node in found["nodes"] if node["path"] == "model" and node["evaluation"]]
+    # Twelve calls every six steps; which steps are timed is chance.
+    assert 0.5 < model["calls"] / found["steps"] < 4
+    trained, = [node for node in found["nodes"] if node["path"] == "model" and not node["evaluation"]]
+    assert trained["calls"] == found["steps"] == found["passes"]
 
 
 def test_steps_that_nobody_counts_have_no_length(torch):

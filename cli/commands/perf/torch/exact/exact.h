@@ -17,7 +17,11 @@ struct prb_exact_node {
 	const char *path, *class;
 	unsigned depth;
 	uint64_t calls;
+	bool evaluation; /**< without gradients; such nodes have a tree of their own */
 	double forward, backward, recompute;
+	double overlap; /**< of recompute, what lies within the module's own backward */
+	double pending, pending_from; /**< recompute of this step whose backward has not ended */
+	int64_t pending_step;
 	double self_forward, self_backward; /**< without the called modules */
 	double gpu_forward, gpu_backward;   /**< of the GPU, over gpu_steps; forward of both */
 	double memory;			    /**< bytes of GPU memory allocated by forward */
@@ -31,7 +35,8 @@ struct prb_exact {
 	uint64_t others;		      /**< steps between them */
 	uint64_t cut;	  /**< sampled steps that are left out, since calls are missing */
 	uint64_t unnamed; /**< calls without a node: no room in the agent or here */
-	double duration, data, forward, backward, optimizer;
+	double duration, data, forward, evaluation, backward, optimizer;
+	bool loader; /**< `data` is what loaders took, else all until the first call of a module */
 	uint64_t gpu_steps; /**< sampled steps with known GPU times */
 	double gpu, gpu_optimizer;
 	bool gpu_memory; /**< bytes of nodes are known */
@@ -41,6 +46,8 @@ struct prb_exact {
 	double p50, p99; /**< of all steps */
 };
 
+/** With all that it called, forward and backward; milliseconds. */
+double prb_exact_total(const struct prb_exact_node *node);
 /** Sums up; PRB_ERROR_NOT_FOUND if no complete step was sampled. */
 struct prb_error *prb_exact_make(const struct prb_torch_rings *rings,
 				 struct prb_exact *ret) PRB_MUST_CHECK;

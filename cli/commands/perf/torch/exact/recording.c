@@ -93,6 +93,7 @@ static enum prb_step_part part_of(const struct prb_torch_call_row *call)
 		[PRB_TORCH_CALL_BACKWARD] = PRB_STEP_BACKWARD,
 		[PRB_TORCH_CALL_OPTIMIZER] = PRB_STEP_OPTIMIZER,
 		[PRB_TORCH_CALL_DATA] = PRB_STEP_DATA,
+		[PRB_TORCH_CALL_EVALUATION] = PRB_STEP_EVALUATION,
 	};
 
 	return call ? parts[call->stage] : PRB_STEP_OTHER;

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands/perf/torch/exact/exact.h"
+#include "profile/recording/step_parts.h"
 
 enum { NONE = PRB_EXACT_NONE, SHARE_WIDTH = 8, TIME_WIDTH = 10, CALLS_WIDTH = 7 };
 
@@ -62,11 +63,6 @@ static void put_share(struct prb_str *s, const struct prb_exact *e, double milli
 	put_right(s, prb_str_text(&text), SHARE_WIDTH);
 }
 
-static double total_of(const struct prb_exact_node *node)
-{
-	return node->forward + node->backward + node->recompute;
-}
-
 /** Mean number in a step. */
 static void put_mean(struct prb_str *s, const struct prb_exact *e, uint64_t count)
 {
@@ -91,8 +87,8 @@ static void put_node(struct prb_str *s, const struct prb_exact *e,
 {
 	prb_auto_str struct prb_str calls = {};
 
-	put_share(s, e, total_of(node));
-	put_time(s, e, total_of(node));
+	put_share(s, e, prb_exact_total(node));
+	put_time(s, e, prb_exact_total(node));
 	put_time(s, e, node->forward + node->recompute);
 	put_time(s, e, node->backward);
 	put_time(s, e, node->self_forward + node->self_backward);
@@ -100,19 +96,23 @@ static void put_node(struct prb_str *s, const struct prb_exact *e,
 	put_memory(s, e, node->memory);
 	put_mean(&calls, e, node->calls);
 	put_right(s, prb_str_text(&calls), CALLS_WIDTH);
-	prb_text_spaces(s, 2 + 2 * (size_t)node->depth);
+	prb_text_spaces(s, 2 + 2 * ((size_t)node->depth + node->evaluation));
 	prb_text_escape(s, short_path(e, node));
 	prb_str_puts(s, ": ");
 	prb_text_escape(s, node->class);
+	if (node->recompute > 0)
+		prb_str_puts(s, " (recomputed)");
 	prb_str_putc(s, '\n');
 }
 
-static void put_nodes(struct prb_str *s, const struct prb_exact *e, uint32_t first)
+static void put_nodes(struct prb_str *s, const struct prb_exact *e, uint32_t first, bool evaluation)
 {
 	/* The recursion is bounded by DEEPEST. */
 	for (uint32_t i = first; i != NONE; i = e->nodes.items[i].next) {
+		if (e->nodes.items[i].evaluation != evaluation)
+			continue;
 		put_node(s, e, &e->nodes.items[i]);
-		put_nodes(s, e, e->nodes.items[i].first);
+		put_nodes(s, e, e->nodes.items[i].first, evaluation);
 	}
 }
 
@@ -136,7 +136,7 @@ static void put_part(struct prb_str *s, const struct prb_exact *e, const char *n
  */
 static double rest_of(const struct prb_exact *e)
 {
-	return e->duration - e->forward - e->backward - e->optimizer - e->data;
+	return e->duration - e->forward - e->evaluation - e->backward - e->optimizer - e->data;
 }
 
 static void put_head(struct prb_str *s, const struct prb_exact *e,
@@ -199,9 +199,11 @@ struct prb_error *prb_exact_text(const struct prb_exact *e, const struct prb_exa
 	put_head(s, e, about);
 	prb_str_printf(s, "   share  per step   forward  backward      self%s%s  calls  module\n",
 		       e->gpu_steps ? "       GPU" : "", e->gpu_memory ? "    memory" : "");
-	put_nodes(s, e, e->first);
+	put_nodes(s, e, e->first, false);
+	put_part(s, e, prb_step_part_name(PRB_STEP_EVALUATION), e->evaluation, 0);
+	put_nodes(s, e, e->first, true);
 	put_part(s, e, "optimizer", e->optimizer, e->gpu_optimizer);
-	put_part(s, e, "before the first module: data", e->data, 0);
+	put_part(s, e, e->loader ? "data loading" : "before the first module: data", e->data, 0);
 	put_part(s, e, "other", rest_of(e), 0);
 	put_cost(s, e);
 	return s->failed ? prb_error_nomem() : NULL;
@@ -217,7 +219,9 @@ static void put_nodes_json(struct prb_json *json, const struct prb_exact *e)
 		prb_json_natural(json, "parent", node->parent == NONE ? -1 : (int64_t)node->parent);
 		prb_json_text(json, "path", node->path);
 		prb_json_text(json, "class", node->class);
+		prb_json_bool(json, "evaluation", node->evaluation);
 		prb_json_integer(json, "calls", (int64_t)node->calls);
+		prb_json_real(json, "total_ms", prb_exact_total(node), 6);
 		prb_json_real(json, "forward_ms", node->forward, 6);
 		prb_json_real(json, "recompute_ms", node->recompute, 6);
 		prb_json_real(json, "backward_ms", node->backward, 6);
@@ -247,7 +251,9 @@ struct prb_error *prb_exact_json(const struct prb_exact *e, const struct prb_exa
 	prb_json_integer(&json, "passes", (int64_t)e->micro);
 	prb_json_real(&json, "duration_ms", e->duration, 6);
 	prb_json_real(&json, "data_ms", e->data, 6);
+	prb_json_bool(&json, "data_loader", e->loader);
 	prb_json_real(&json, "forward_ms", e->forward, 6);
+	prb_json_real(&json, "evaluation_ms", e->evaluation, 6);
 	prb_json_real(&json, "backward_ms", e->backward, 6);
 	prb_json_real(&json, "optimizer_ms", e->optimizer, 6);
 	prb_json_signed(&json, "other_ms", rest_of(e), 6);

@@ -22,6 +22,7 @@ struct maker {
 	struct prb_number_map sampled;	/* steps, by local number */
 	struct prb_number_map on_gpu;	/* steps with known GPU times, the same */
 	struct prb_number_map children; /* nodes, by a hash of module and parent */
+	struct prb_number_map trained;	/* the first node of a module, by the address of its name */
 };
 
 static struct prb_error *add_node(struct maker *m, uint32_t parent,
@@ -44,6 +45,7 @@ static struct prb_error *add_node(struct maker *m, uint32_t parent,
 		.path = row->module,
 		.class = row->class,
 		.depth = parent == NONE ? 0 : e->nodes.items[parent].depth + 1,
+		.evaluation = row->stage == PRB_TORCH_CALL_EVALUATION,
 	};
 	if (*last == NONE)
 		*first = *ret;
@@ -57,11 +59,12 @@ static struct prb_error *add_node(struct maker *m, uint32_t parent,
 static struct prb_error *child_of(struct maker *m, uint32_t parent,
 				  const struct prb_torch_call_row *row, uint32_t *ret)
 {
+	const bool evaluates = row->stage == PRB_TORCH_CALL_EVALUATION;
 	/* Names are shared, so equal names have the same address. */
 	uint64_t key = ((uint64_t)(uintptr_t)row->module * 0x9e3779b97f4a7c15u ^
 			(uint64_t)(uintptr_t)row->class) *
 			       0xbf58476d1ce4e5b9u ^
-		       parent;
+		       parent ^ (uint64_t)evaluates << 40;
 	size_t number;
 
 	for (; prb_number_map_get(&m->children, key, &number); key++) {
@@ -69,14 +72,23 @@ static struct prb_error *child_of(struct maker *m, uint32_t parent,
 
 		*ret = (uint32_t)number;
 		if (node->parent == parent && node->path == row->module &&
-		    node->class == row->class)
+		    node->class == row->class && node->evaluation == evaluates)
 			return NULL;
 	}
 	*ret = NONE;
 	if (m->exact->nodes.count >= MOST_NODES)
 		return NULL;
 	PRB_TRY(add_node(m, parent, row, ret));
+	if (row->stage == PRB_TORCH_CALL_FORWARD &&
+	    !prb_number_map_get(&m->trained, (uintptr_t)row->module, &number) &&
+	    !prb_number_map_put(&m->trained, (uintptr_t)row->module, *ret))
+		return prb_error_nomem();
 	return prb_number_map_put(&m->children, key, *ret) ? NULL : prb_error_nomem();
+}
+
+static bool is_outer_recompute(const struct prb_torch_call_row *row)
+{
+	return row->stage == PRB_TORCH_CALL_RECOMPUTE && row->parent < 0;
 }
 
 /**
@@ -93,7 +105,12 @@ static struct prb_error *node_of(struct maker *m, size_t index, uint32_t *ret)
 	    prb_number_map_get(&m->nodes, above, &node) &&
 	    m->exact->nodes.items[node].depth < DEEPEST)
 		parent = (uint32_t)node;
-	PRB_TRY(child_of(m, parent, row, ret));
+	/* Checkpointing calls it again from backward, where no module calls it. */
+	if (is_outer_recompute(row) &&
+	    prb_number_map_get(&m->trained, (uintptr_t)row->module, &node))
+		*ret = (uint32_t)node;
+	else
+		PRB_TRY(child_of(m, parent, row, ret));
 	if (*ret == NONE)
 		return NULL;
 	return prb_number_map_put(&m->nodes, index, *ret) ? NULL : prb_error_nomem();
@@ -101,13 +118,15 @@ static struct prb_error *node_of(struct maker *m, size_t index, uint32_t *ret)
 
 static bool is_module(const struct prb_torch_call_row *row)
 {
-	return row->class && row->stage <= PRB_TORCH_CALL_BACKWARD;
+	return row->class &&
+	       (row->stage <= PRB_TORCH_CALL_BACKWARD || row->stage == PRB_TORCH_CALL_EVALUATION);
 }
 
 /** The agent gives no names to modules and calls beyond its limits. */
 static bool is_unnamed(const struct prb_torch_call_row *row)
 {
-	return !row->class && row->stage <= PRB_TORCH_CALL_RECOMPUTE;
+	return !row->class &&
+	       (row->stage <= PRB_TORCH_CALL_RECOMPUTE || row->stage == PRB_TORCH_CALL_EVALUATION);
 }
 
 static double known(double value)
@@ -140,14 +159,49 @@ static void count(const struct maker *m, uint32_t index, const struct prb_torch_
 			above->self_backward -= row->duration;
 		return;
 	}
-	node->calls++;
+	node->calls += row->stage != PRB_TORCH_CALL_RECOMPUTE;
 	node->memory += known(row->memory);
 	e->gpu_memory |= isfinite(row->memory);
-	*(row->stage == PRB_TORCH_CALL_FORWARD ? &node->forward : &node->recompute) +=
+	*(row->stage == PRB_TORCH_CALL_RECOMPUTE ? &node->recompute : &node->forward) +=
 		row->duration;
 	node->self_forward += row->duration;
 	if (above)
-		above->self_forward -= row->duration;
+		*(is_outer_recompute(row) ? &above->self_backward : &above->self_forward) -=
+			row->duration;
+}
+
+double prb_exact_total(const struct prb_exact_node *node)
+{
+	return node->forward + node->backward + node->recompute - node->overlap;
+}
+
+/**
+ * Rows come in the order of their ends. What is called again before its backward ends, and after
+ * that began, is a part of it.
+ */
+static void match_recompute(struct prb_exact *e, uint32_t index,
+			    const struct prb_torch_call_row *row)
+{
+	struct prb_exact_node *node = &e->nodes.items[index];
+	struct prb_exact_node *above = node->parent == NONE ? NULL : &e->nodes.items[node->parent];
+
+	if (node->pending_step != row->local)
+		node->pending = 0;
+	node->pending_step = row->local;
+	if (row->stage == PRB_TORCH_CALL_RECOMPUTE) {
+		if (!(node->pending > 0))
+			node->pending_from = row->offset;
+		node->pending += row->duration;
+	}
+	if (row->stage != PRB_TORCH_CALL_BACKWARD || !(node->pending > 0))
+		return;
+	if (row->offset <= node->pending_from) {
+		node->overlap += node->pending;
+		node->self_backward -= node->pending;
+		if (above)
+			above->self_backward += node->pending;
+	}
+	node->pending = 0;
 }
 
 /** Calls are in the order of their ends; nodes must be in the order of their beginnings. */
@@ -179,6 +233,8 @@ static struct prb_error *add_step(struct maker *m, size_t begin, size_t end)
 		const struct prb_torch_call_row *row = &m->rings->calls.items[i];
 
 		m->exact->unnamed += is_unnamed(row);
+		m->exact->loader |=
+			row->stage == PRB_TORCH_CALL_DATA && !strcmp(row->module, "data loading");
 		if (!is_module(row))
 			continue;
 		places[count_of++] = (struct place){row->seq, i};
@@ -196,6 +252,12 @@ static struct prb_error *add_step(struct maker *m, size_t begin, size_t end)
 			count(m, node, row);
 		else
 			m->exact->unnamed += row->stage != PRB_TORCH_CALL_BACKWARD;
+	}
+	for (size_t i = begin; i < end; i++) {
+		size_t node;
+
+		if (prb_number_map_get(&m->nodes, i, &node))
+			match_recompute(m->exact, (uint32_t)node, &m->rings->calls.items[i]);
 	}
 	return NULL;
 }
@@ -329,6 +391,7 @@ static struct prb_error *add_steps(struct maker *m)
 		e->duration += fmax(step->duration - known(step->own) / 1e3, 0);
 		e->data += known(step->data);
 		e->forward += known(step->forward);
+		e->evaluation += known(step->evaluation);
 		e->backward += known(step->backward);
 		e->optimizer += known(step->optimizer);
 	}
@@ -354,6 +417,7 @@ struct prb_error *prb_exact_make(const struct prb_torch_rings *rings, struct prb
 	prb_number_map_deinit(&m.sampled);
 	prb_number_map_deinit(&m.on_gpu);
 	prb_number_map_deinit(&m.children);
+	prb_number_map_deinit(&m.trained);
 	if (err)
 		prb_exact_deinit(ret);
 	return err;
