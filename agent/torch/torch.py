@@ -22,6 +22,7 @@ MOST_HOLDERS = 4  # objects that have one another as attributes, and the innermo
 torch_undo = []  # functions that take back what finds steps; empty: it is off
 torch_handles = []  # of the step that is sampled
 torch_watchers = []  # functions that the hooks of tensors call
+torch_loaders = []  # what is around DataLoader's __next__
 torch_leaves = []  # handles of hooks on leaves, which would outlive the step
 torch_known = {}  # {id(module): number}
 torch_refs = {}  # {id(module): weak reference, which forgets it}
@@ -77,8 +78,7 @@ def install_hooks():
     try:
         torch_handles.append(hooks.register_module_forward_pre_hook(torch_pre))
         torch_handles.append(hooks.register_module_forward_hook(torch_post))
-        torch_handles.append(Around("torch.utils.data.dataloader", "_BaseDataLoaderIter", "__next__",
-                                    torch_loading))
+        watch_loaders()
         torch_handles.append(Around("torch.autograd", None, "backward", torch_pass))
     except BaseException:
         remove_hooks()
@@ -108,6 +108,13 @@ class Around:
     def remove(self):
         if self.inner and self.holder.__dict__.get(self.name) is self.mine:
             setattr(self.holder, self.name, self.inner)
+
+
+def watch_loaders():
+    """Once for all steps: each change of a class costs later calls of its methods."""
+    if not torch_loaders and "torch.utils.data.dataloader" in sys.modules:
+        torch_loaders.append(Around("torch.utils.data.dataloader", "_BaseDataLoaderIter",
+                                    "__next__", torch_loading))
 
 
 def remove_hooks():
@@ -388,6 +395,8 @@ def torch_world(torch):
 def torch_off():
     while torch_undo:
         torch_undo.pop()()
+    while torch_loaders:
+        torch_loaders.pop().remove()
     torch_stop()
     torch_watchers[:] = [none] * 3
     remove_hooks()
