@@ -86,9 +86,18 @@ static struct prb_error *child_of(struct maker *m, uint32_t parent,
 	return prb_number_map_put(&m->children, key, *ret) ? NULL : prb_error_nomem();
 }
 
-static bool is_outer_recompute(const struct prb_torch_call_row *row)
+/** No call with a row has called it: backward did, or a call that an exception has left. */
+static bool is_outer(const struct maker *m, const struct prb_torch_call_row *row)
 {
-	return row->stage == PRB_TORCH_CALL_RECOMPUTE && row->parent < 0;
+	size_t above;
+
+	return row->parent < 0 || !prb_number_map_get(&m->forward, (uint64_t)row->parent, &above);
+}
+
+/** Checkpointing calls it again, from backward, and may leave it early by an exception. */
+static bool is_outer_recompute(const struct maker *m, const struct prb_torch_call_row *row)
+{
+	return row->stage == PRB_TORCH_CALL_RECOMPUTE && is_outer(m, row);
 }
 
 /**
@@ -105,8 +114,7 @@ static struct prb_error *node_of(struct maker *m, size_t index, uint32_t *ret)
 	    prb_number_map_get(&m->nodes, above, &node) &&
 	    m->exact->nodes.items[node].depth < DEEPEST)
 		parent = (uint32_t)node;
-	/* Checkpointing calls it again from backward, where no module calls it. */
-	if (is_outer_recompute(row) &&
+	if (is_outer_recompute(m, row) &&
 	    prb_number_map_get(&m->trained, (uintptr_t)row->module, &node))
 		*ret = (uint32_t)node;
 	else
@@ -166,7 +174,7 @@ static void count(const struct maker *m, uint32_t index, const struct prb_torch_
 		row->duration;
 	node->self_forward += row->duration;
 	if (above)
-		*(is_outer_recompute(row) ? &above->self_backward : &above->self_forward) -=
+		*(is_outer_recompute(m, row) ? &above->self_backward : &above->self_forward) -=
 			row->duration;
 }
 
