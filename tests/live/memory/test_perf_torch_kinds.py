@@ -92,7 +92,8 @@ def test_exact(torch, kind):
     assert sum(ours.values()) == pytest.approx(1, abs=1e-6)
     for name in {*truth, *ours}:
         # Time that the agent's functions take lies in the program's clocks.
-        assert ours.get(name, 0) == pytest.approx(truth.get(name, 0), abs=0.06), (name, ours, truth)
+        agent = found["agent_median_ms"] / found["timed_median_ms"]
+        assert ours.get(name, 0) == pytest.approx(truth.get(name, 0), abs=0.05 + agent), (name, agent, ours, truth)
     tops = [node for node in found["nodes"] if node["parent"] is None or node["parent"] < 0]
     assert sum(node["total_ms"] for node in tops) <= 1.02 * (
         found["forward_ms"] + found["backward_ms"] + found["evaluation_ms"]), (tops, found)
@@ -100,9 +101,10 @@ def test_exact(torch, kind):
 
 def test_waiting_for_another_rank_is_communication(torch):
     """C++ waits for it, within backward."""
-    with socket.socket() as free, contextlib.ExitStack() as stack:
+    with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
+    with contextlib.ExitStack() as stack:
         rank, _ = [stack.enter_context(torch.start("kinds.py", "ranks", env=dict(
             MASTER_ADDR="127.0.0.1", MASTER_PORT=port, RANK=each, WORLD_SIZE="2"))) for each in "01"]
         found, times = measured(rank, "-d", "3s", "-r", "200")
@@ -111,6 +113,7 @@ def test_waiting_for_another_rank_is_communication(torch):
     share = {node["name"]: node["share"] for node in found["nodes"] if node["parent"] is None or node["parent"] < 0}
     assert share["communication"] > share["backward"], found["nodes"]
     assert share["communication"] + share["backward"] == pytest.approx(truth["backward"], abs=0.1), (share, truth)
+    assert "waits for other ranks" in found["verdicts"][0]["text"]
 
 
 def test_recomputed_modules_are_marked(torch):
@@ -118,7 +121,8 @@ def test_recomputed_modules_are_marked(torch):
         found, _ = measured(process, "--exact", "--steps", "10")
         nodes = {node["path"]: node for node in found["nodes"]}
         assert [node["path"] for node in found["nodes"] if node["parent"] is None or node["parent"] < 0] == ["model"]
-        assert nodes["model.layers.0"]["recompute_ms"] > 0 == nodes["model"]["recompute_ms"]
+        # Newer torch leaves the block early, and not what it has called first.
+        assert nodes["model.layers.0.norm"]["recompute_ms"] > 0 == nodes["model"]["recompute_ms"]
         assert nodes["model.layers.0"]["calls"] == found["steps"]
         text = run(process, "perf", "--torch", "-d", "2s", "-r", "400")
     assert " (recomputed)\n" in text.partition("  backward\n")[2]
@@ -131,10 +135,18 @@ def test_what_is_done_now_and_then_is_timed(torch):
     with start(torch, "evaluation") as process:
         found, _ = measured(process, "--exact", "--steps", "60")
     model, = [node for node in found["nodes"] if node["path"] == "model" and node["evaluation"]]
-    # Twelve calls every six steps; which steps are timed is chance.
-    assert 0.5 < model["calls"] / found["steps"] < 4
+    # 24 calls every six steps; which steps are timed is chance.
+    assert 1 < model["calls"] / found["steps"] < 8
     trained, = [node for node in found["nodes"] if node["path"] == "model" and not node["evaluation"]]
     assert trained["calls"] == found["steps"] == found["passes"]
+
+
+def test_nothing_is_left_of_it(torch):
+    names = "import torch.utils.data.dataloader as d; (d._BaseDataLoaderIter.__next__.__module__, " \
+            "torch.autograd.backward.__module__)"
+    with start(torch, "plain") as process:
+        measured(process, "--exact", "--steps", "3")
+        assert run(process, "eval", names) == "('torch.utils.data.dataloader', 'torch.autograd')\n"
 
 
 def test_steps_that_nobody_counts_have_no_length(torch):
@@ -145,3 +157,22 @@ def test_steps_that_nobody_counts_have_no_length(torch):
     assert " · at least " in head and " steps of " not in head
     row, = [line for line in text.splitlines() if line.endswith("  backward")]
     assert row.endswith(" %            backward"), row
+
+
+@pytest.mark.parametrize("kind, part, words", [
+    ("loader", "data loading", "the training thread makes the batches itself, "),
+    ("evaluation", EVALUATION, "% is evaluation"),
+    ("plain", None, None)])
+def test_verdict(torch, kind, part, words):
+    with start(torch, kind) as process:
+        found, _ = measured(process, "-d", "3s", "-r", "300")
+        text = run(process, "perf", "--torch", "-d", "3s", "-r", "300")
+    if part is None:
+        assert found["verdicts"] == [] and text.startswith("%d  " % process.pid), found["verdicts"]
+        return
+    verdict = found["verdicts"][0]
+    assert verdict["part"] == part and words in verdict["text"] and verdict["evidence"] and verdict["refuted_by"]
+    first, evidence, refuted = text.splitlines()[:3]
+    assert words in first and evidence.startswith("  evidence: ") and refuted.startswith("  refuted by: ")
+    if kind == "loader":
+        assert " in slow_item" in first

@@ -304,9 +304,9 @@ static struct prb_error *write_file(const struct prb_performance_settings *s,
 	return err;
 }
 
-static struct prb_error *show(struct torch *t, const struct prb_by_module *by,
-			      const struct prb_module_name *names, const uint32_t *orders,
-			      const struct prb_profile_choice *choice)
+static struct prb_error *show(struct torch *t, const struct prb_recording *recording,
+			      const struct prb_by_module *by, const struct prb_module_name *names,
+			      const uint32_t *orders, const struct prb_profile_choice *choice)
 {
 	prb_auto_str struct prb_str text = {};
 	struct prb_torch_tree tree;
@@ -317,8 +317,10 @@ static struct prb_error *show(struct torch *t, const struct prb_by_module *by,
 		tree.steps = t->counter.last - t->counter.first;
 		tree.steps_exact = true;
 	}
-	err = (t->settings->out.json ? prb_torch_tree_json
-				     : prb_torch_tree_text)(by->recording, &tree, choice, &text);
+	err = prb_torch_judge(recording, &tree);
+	if (!err)
+		err = (t->settings->out.json ? prb_torch_tree_json : prb_torch_tree_text)(
+			by->recording, &tree, choice, &text);
 	prb_torch_tree_deinit(&tree);
 	PRB_TRY(err);
 	PRB_TRY(prb_output(&text));
@@ -360,7 +362,8 @@ static struct prb_error *record_and_show(struct torch *t, const struct prb_profi
 		err = write_file(t->settings, recording, more ? more : names, t->modules.count,
 				 &choice, format);
 	if (!err && (!format || t->settings->out.json))
-		err = show(t, &by, more ? more : names, more ? more_orders : orders, &choice);
+		err = show(t, recording, &by, more ? more : names, more ? more_orders : orders,
+			   &choice);
 	prb_recording_destroy(by.recording);
 	return err;
 }

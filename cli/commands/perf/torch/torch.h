@@ -4,6 +4,7 @@
 #define PRB_CLI_COMMANDS_PERF_TORCH_TORCH_H
 
 #include "cli/commands/perf/show/performance.h"
+#include "cli/commands/perf/torch/verdict.h"
 #include "profile/recording/by_module.h"
 
 /** A node of the tree: a part of the step, or a module. */
@@ -26,6 +27,7 @@ struct prb_torch_tree {
 	uint64_t steps;
 	bool steps_exact; /**< the optimizer counts them */
 	int64_t unknown;
+	struct prb_torch_verdicts verdicts;
 };
 
 void prb_torch_tree_deinit(struct prb_torch_tree *tree);

@@ -14,6 +14,7 @@ enum { NONE = UINT32_MAX, SHARE_WIDTH = 8, BOUNDS_WIDTH = 10, TIME_WIDTH = 10 };
 void prb_torch_tree_deinit(struct prb_torch_tree *tree)
 {
 	prb_vec_free(&tree->list);
+	prb_torch_verdicts_deinit(&tree->verdicts);
 	prb_report_deinit(&tree->report);
 }
 
@@ -256,6 +257,7 @@ struct prb_error *prb_torch_tree_text(const struct prb_recording *r,
 	const struct prb_torch_node *node;
 	size_t hidden = 0;
 
+	prb_torch_verdicts_text(&tree->verdicts, s);
 	put_head(r, tree, choice, s);
 	prb_str_puts(s, "\n   total      95 %    self  per step  module\n");
 	prb_vec_each (node, &tree->list) {
@@ -307,6 +309,7 @@ struct prb_error *prb_torch_tree_json(const struct prb_recording *r,
 	prb_json_integer(&json, "steps", (int64_t)tree->steps);
 	prb_json_bool(&json, "steps_exact", tree->steps_exact);
 	prb_json_text(&json, "ended", prb_profile_end_text(r->end));
+	prb_torch_verdicts_json(&tree->verdicts, &json);
 	prb_json_open(&json, "nodes", '[');
 	prb_vec_each (node, &tree->list) {
 		prb_json_open(&json, NULL, '{');

@@ -16,7 +16,7 @@ from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 from torch.utils.data import DataLoader, Dataset  # noqa: E402
 
-WIDTH, BATCH, PERIOD = 128, 48, 6
+WIDTH, BATCH, PERIOD = 192, 64, 6
 
 
 class Clock:
@@ -191,7 +191,7 @@ def evaluation():
             continue
         model.eval()
         with torch.no_grad():
-            for _ in range(2 * PERIOD):
+            for _ in range(4 * PERIOD):
                 x = batch()
                 with CLOCK.part("evaluation (no gradient)"):
                     model(x)
