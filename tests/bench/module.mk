@@ -73,6 +73,7 @@ bench-cluster: all ## what `cluster hang` takes for thousands of simulated ranks
 .PHONY: bench-training
 bench-training: all ## shares and durations of torch's modules, beside torch.profiler's
 	$(Q)python3 tests/bench/training.py --probing $(O)/probing
+	$(Q)python3 tests/bench/training_kinds.py --probing $(O)/probing
 
 .PHONY: bench-clickhouse
 bench-clickhouse: all $(AGENT) ## rows a second to a ClickHouse server of this machine, and an idle `probing node`

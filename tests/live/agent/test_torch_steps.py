@@ -273,7 +273,7 @@ def test_exact(probing, steps):
     done = probing(steps.pid, "perf", "--torch", "--exact", "--json", "--steps", "5")
     assert done.code == OK, done
     found = json.loads(done.out)
-    assert found["steps"] == 5 and found["passes"] == 5 and found["steps_between"] >= 4
+    assert found["steps"] == 5 and found["passes"] == 5
     nodes = found["nodes"]
     assert (nodes[0]["path"], nodes[0]["class"], nodes[0]["parent"]) == ("trainer.net", "Model", None)
     by_path = {node["path"]: node for node in nodes}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A loop of one of the kinds that people train with, which measures its own parts by clocks.
 
-Usage: kinds.py KIND. Lines on stdin: "begin" measures from the next step on, "end" prints as JSON what it was
+Usage: kinds.py KIND [WIDTH]. Lines on stdin: "begin" measures from the next step on, "end" prints as JSON what it was
 in since: part, begin and end in seconds since the epoch, one after the other.
 """
 import contextlib
@@ -16,7 +16,7 @@ from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 from torch.utils.data import DataLoader, Dataset  # noqa: E402
 
-WIDTH, BATCH, PERIOD = 192, 64, 6
+WIDTH, BATCH, PERIOD = int((sys.argv[2:] or [192])[0]), 64, 6
 
 
 class Clock:
