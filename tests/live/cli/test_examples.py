@@ -28,7 +28,8 @@ def shell(tmp_path):
     """shell(line) starts it in the source folder, where `python` is one with torch and with probing's start-up hook."""
     if PYTHON == training.PYTHON:
         training.check()
-    (tmp_path / "python").symlink_to(PYTHON)
+    (tmp_path / "python").write_text("#!/bin/sh\nexec '%s' \"$@\"\n" % PYTHON)
+    (tmp_path / "python").chmod(0o755)
     (tmp_path / "sitecustomize.py").write_text(HOOK)
     paths = [str(tmp_path), str(support.ROOT / "package"), os.environ.get("PYTHONPATH")]
     env = dict(os.environ, PATH="%s:%s" % (tmp_path, os.environ["PATH"]), PYTHONPATH=":".join(filter(None, paths)),

@@ -153,13 +153,13 @@ import sys
 def leaf(depth, number):
     return leaf(depth - 1, number) if depth else number
 def train():
-    number = 0
+    number = same = 0
+    sys.stdout.write("ready\\n")
+    sys.stdout.flush()
     while True:
         number += 1
         same = number
         leaf(number % 40, number)
-sys.stdout.write("ready\\n")
-sys.stdout.flush()
 train()
 """
 
