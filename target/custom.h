@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file What the user's own extensions say about a target: texts of objects, words for waits, rows
- * of tables. A target has one of these, or none; readers ask it in the moment that they print.
+ * of tables, findings. A target has one of these, or none; readers ask it in the moment that they
+ * print.
  *
  * Code of the user takes long, so that no thread of the target may be stopped by us meanwhile. A
  * repr() therefore only marks such objects while it reads, and prb_custom_expand() puts the texts
@@ -45,6 +46,13 @@ struct prb_custom {
 	 */
 	struct prb_error *(*table)(void *context, const char *name,
 				   struct prb_str *ret)PRB_MUST_CHECK;
+
+	/**
+	 * Appends what rules find, as fields that end with NUL: the rule's name, a sentence, the
+	 * confidence, what would refute it, a command, lines of evidence, and an empty one. False:
+	 * nothing. NULL: there are no rules.
+	 */
+	bool (*findings)(void *context, struct prb_str *ret);
 };
 
 /** Around the usual text of an object that has a text of its own. */

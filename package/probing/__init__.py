@@ -29,6 +29,7 @@ _HOMES = {
     "load_entry_points": "probing._load",
     "printer": "probing.extend",
     "query": "probing._rows",
+    "rule": "probing.extend",
     "set_role": "probing._config",
     "span": "probing._events",
     "step": "probing._events",

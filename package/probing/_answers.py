@@ -31,7 +31,7 @@ def send(stream, text):
 def names():
     """What there is to ask for, each with its kind in front."""
     found = [kind + name for kind, each in (("c", extend.PRINTERS), ("w", extend.WAITS),
-                                            ("t", extend.TABLES)) for name in each]
+                                            ("t", extend.TABLES), ("r", extend.RULES)) for name in each]
     return b"\0".join(encode(each) for each in found)
 
 
@@ -44,6 +44,8 @@ def answer(targets, kind, target, exe, *fields):
     if kind == "w":
         tid, depth, file, func, qualname = fields
         return answers.words(int(tid), int(depth), file, func, qualname)
+    if kind == "r":
+        return answers.findings()
     return answers.table(fields[0])
 
 
@@ -58,7 +60,7 @@ def serve(descriptor):
                 fields = [decode(each) for each in question.split(b"\0")]
                 try:
                     text = answer(targets, fields[0][0], fields[0][1:], *fields[1:])
-                    said = b"-" if text is None else b"+" + encode(text)
+                    said = b"-" if text is None else b"+" + (text if isinstance(text, bytes) else encode(text))
                 except probing.Error as error:
                     said = b"!" + encode(str(error))
                 send(stream, said)

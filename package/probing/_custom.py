@@ -106,6 +106,31 @@ class Answers:
             raise Error("the function of the table %s failed: %s" % (name, last_line(error)))
 
 
+    def findings(self):
+        """What the rules find, as struct prb_custom has it. A rule that fails is shown, and finds nothing."""
+        parts = []
+        for name, function in extend.RULES.items():
+            try:
+                found = [fields_of(name, each) for each in function(self.program()) or ()]
+            except Exception as error:
+                self._say("the rule %s failed: %s" % (name, last_line(error)))
+                continue
+            parts += [b"".join(encode(field) + b"\0" for field in fields) for fields in found]
+        return b"".join(parts) or None
+
+
+def fields_of(name, finding):
+    """The fields of a finding, which end with an empty one."""
+    told = finding if isinstance(finding, dict) else {"sentence": finding}
+    unknown = set(told) - {"sentence", "evidence", "confidence", "wrong_if", "next"}
+    if unknown or not told.get("sentence"):
+        raise Error("a finding has a sentence, and no %s" % (sorted(unknown) or "other kind of thing"))
+    evidence = told.get("evidence") or []
+    lines = [evidence] if isinstance(evidence, str) else evidence
+    return [name, str(told["sentence"])] + [str(told.get(key) or "") for key in ("confidence", "wrong_if", "next")] + \
+        [str(line) for line in lines if str(line)] + [""]
+
+
 def last_line(error):
     """The exception, and where in the extension it was raised."""
     text = "".join(traceback.format_exception_only(type(error), error)).strip()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands, tables, texts of values and words for waits, of your own."""
+"""Commands, tables, texts of values, words for waits and rules, of your own."""
 
 import argparse
 import inspect
@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Sequence
 
 from ._errors import Error
 
-COMMANDS, TABLES, PRINTERS, WAITS = {}, {}, {}, {}
+COMMANDS, TABLES, PRINTERS, WAITS, RULES = {}, {}, {}, {}, {}
 NAME = re.compile(r"[a-z][a-z0-9_-]*$")
 
 
@@ -74,6 +74,19 @@ def wait(place: str) -> Callable:
     def register(words):
         WAITS.setdefault(function, []).append((file, words))
         return words
+    return register
+
+
+def rule(name: str) -> Callable:
+    """A rule of `probing why`: `@probing.rule("full-queue")` before a generator of what is wrong with the
+    Program. A finding is a sentence, or a dictionary with "sentence" and, if there is more to say, "evidence" (lines),
+    "confidence" ("medium"; else "low"), "wrong_if" and "next" (a command)."""
+    if not NAME.match(name):
+        raise Error("'%s' is no name of a rule" % name)
+
+    def register(function):
+        RULES[name] = function
+        return function
     return register
 
 

@@ -28,7 +28,7 @@ static struct {
 	const char *target, *exe;
 	/*
 	 * The names of its parts, each with its kind in front: "c" classes, "w" functions, "t"
-	 * tables.
+	 * tables, "r" rules.
 	 */
 	struct prb_str names;
 	struct prb_custom custom;
@@ -205,6 +205,17 @@ static struct prb_error *give_table(void *context, const char *name, struct prb_
 	}
 }
 
+static bool give_findings(void *context, struct prb_str *ret)
+{
+	prb_auto_str struct prb_str question = {};
+
+	(void)context;
+	if (!next_name(NULL, 'r'))
+		return false;
+	begin(&question, 'r');
+	return ask(&question, ret) == '+';
+}
+
 /* In the child. */
 static void become_python(int socket, pid_t parent, const struct prb_texts *scripts)
 {
@@ -254,7 +265,7 @@ static struct prb_error *start(const struct prb_texts *scripts)
 /* A file has a decorator of that kind, or loads packages, which may have any. */
 static bool may_make(const struct prb_texts *scripts, unsigned use)
 {
-	static const char *const makers[] = {"printer(", "wait(", "table("};
+	static const char *const makers[] = {"printer(", "wait(", "table(", "rule("};
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(makers); i++)
 		if (use >> i & 1 && prb_script_mentioned(scripts, makers[i]))
@@ -276,7 +287,8 @@ struct prb_error *prb_extensions_load(const struct prb_cli *cli, const struct pr
 	snprintf(python.pid, sizeof(python.pid), "%d", (int)target->pid);
 	python.target = target->live && target->local ? python.pid : cli->target;
 	python.exe = cli->places.exe;
-	python.custom = (struct prb_custom){NULL, has_class, give_text, give_words, give_table};
+	python.custom = (struct prb_custom){NULL,	has_class,  give_text,
+					    give_words, give_table, give_findings};
 	*ret = &python.custom;
 	return NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Extensions of the user (texts of objects, words for waits, tables) in commands that are C.
+ * @file Extensions of the user (texts of objects, words for waits, tables, rules) in commands that
+ * are C.
  *
  * Extensions are Python, so they run in a Python of their own: a child of ours, which loads them,
  * reads the target by itself, and answers our questions on a socket (package/probing/_answers.py).
@@ -17,14 +18,16 @@ enum prb_extension_use {
 	PRB_EXTENSION_PRINTERS = 1 << 0,
 	PRB_EXTENSION_WAITS = 1 << 1,
 	PRB_EXTENSION_TABLES = 1 << 2,
+	PRB_EXTENSION_RULES = 1 << 3,
 };
 
 /** The row of an option table for `--script`; @p type has a struct prb_texts @p member. */
-#define PRB_EXTENSION_OPTION(type, member)                                                      \
-	{                                                                                       \
-		"script", 0, PRB_OPTION_TEXTS, "FILE",                                          \
-			"Load this file of Python: texts, words for waits, tables of your own", \
-			PRB_COMPLETE_FILE, offsetof(type, member)                               \
+#define PRB_EXTENSION_OPTION(type, member)                                                         \
+	{                                                                                          \
+		"script", 0, PRB_OPTION_TEXTS, "FILE",                                             \
+			"Load this file of Python: texts, words for waits, tables, rules of your " \
+			"own",                                                                     \
+			PRB_COMPLETE_FILE, offsetof(type, member)                                  \
 	}
 
 /**

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cli/commands/script/extensions.h"
 #include "cli/commands/why/why.h"
 #include "command/descriptors.h"
 #include "judge/chain.h"
@@ -280,12 +281,24 @@ static struct prb_error *judge_all(struct prb_why *ret)
 	return NULL;
 }
 
-struct prb_error *prb_why_create(const struct prb_texts *targets,
-				 const struct prb_core_places *places, struct prb_why *ret)
+/** Rules of scripts are asked about one target only. */
+static struct prb_error *extend(const struct prb_cli *cli, const struct prb_texts *scripts,
+				struct prb_why *why)
+{
+	struct prb_target *target = why->list.count == 1 ? why->list.items[0]->target : NULL;
+
+	return target ? prb_extensions_load(cli, scripts, PRB_EXTENSION_RULES, target,
+					    &target->custom)
+		      : NULL;
+}
+
+struct prb_error *prb_why_create(const struct prb_cli *cli, const struct prb_texts *targets,
+				 const struct prb_texts *scripts, struct prb_why *ret)
 {
 	prb_descriptors_raise();
 	for (size_t i = 0; i < targets->count; i++)
-		PRB_TRY(add_named(ret, targets->items[i], places));
+		PRB_TRY(add_named(ret, targets->items[i], &cli->places));
+	PRB_TRY(extend(cli, scripts, ret));
 	if (!targets->count)
 		PRB_TRY(add_all(ret));
 	return judge_all(ret);

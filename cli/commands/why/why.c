@@ -5,11 +5,13 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "cli/commands/script/extensions.h"
 #include "command/exit.h"
 #include "command/output.h"
 
 struct settings {
 	bool json, rules;
+	struct prb_texts scripts;
 };
 
 /** The kind of the finding with the lowest rank of all targets. */
@@ -53,7 +55,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		prb_why_rules(s->json, &rules);
 		return prb_output(&rules);
 	}
-	PRB_TRY(prb_why_create(&targets, &cli->places, &why));
+	PRB_TRY(prb_why_create(cli, &targets, &s->scripts, &why));
 	PRB_TRY(show(&why, s->json));
 	if (worst(&why) != PRB_FINDING_NOTHING)
 		prb_exit_pass((PRB_FINDING_EXIT + (int)worst(&why)) << 8);
@@ -78,6 +80,7 @@ const struct prb_command prb_command_why = {
 		(const struct prb_option[]){
 			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
 			 offsetof(struct settings, json)},
+			PRB_EXTENSION_OPTION(struct settings, scripts),
 			{"rules", 0, PRB_OPTION_FLAG, NULL, "List the rules, with their exit codes",
 			 PRB_COMPLETE_NOTHING, offsetof(struct settings, rules)},
 			{}},

@@ -37,9 +37,12 @@ struct prb_why {
 	bool keeps; /**< targets and dumps stay until prb_why_deinit() */
 };
 
-/** Judges @p targets; none: all Python processes of this machine. */
-struct prb_error *prb_why_create(const struct prb_texts *targets,
-				 const struct prb_core_places *places,
+/**
+ * Judges @p targets; none: all Python processes of this machine. A single one is judged by the
+ * rules of @p scripts, too.
+ */
+struct prb_error *prb_why_create(const struct prb_cli *cli, const struct prb_texts *targets,
+				 const struct prb_texts *scripts,
 				 struct prb_why *ret) PRB_MUST_CHECK;
 /** Judges these processes of this machine, of any program, and keeps their targets and dumps. */
 struct prb_error *prb_why_of(const pid_t *pids, size_t count, struct prb_why *ret) PRB_MUST_CHECK;

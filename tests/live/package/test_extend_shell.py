@@ -190,3 +190,40 @@ def test_marks_of_a_hostile_target(own, newest):  # noqa: F811
             assert result.code == 0, result
             assert not set(result.out) & set("\x1b\x00\x01\x02\x03"), ascii(result.out)
             assert "M" in result.out and process.alive(), result
+
+
+RULES = """
+import probing
+
+@probing.rule("waiting-main")
+def waiting(p):
+    for t in p.threads():
+        if t.main:
+            yield {"sentence": "%s does not move" % t.name, "evidence": ["a", "b\\x1b[31m"], "confidence": "medium",
+                   "next": "probing list"}
+    yield "a sentence"
+
+@probing.rule("broken")
+def broken(p):
+    raise ValueError("no")
+
+@probing.rule("wrong")
+def wrong(p):
+    yield {"sentence": "x", "certain": True}
+"""
+
+
+def test_rules_of_why(walked, tmp_path):  # noqa: F811
+    script = tmp_path / "rules.py"
+    script.write_text(RULES)
+    done = run("why", "--json", "--script", script, walked.pid)
+    found = [each for each in json.loads(done.out)["targets"][0]["findings"] if each["rule"] == "custom"]
+    assert done.code in (10, 13, 20, 22), done
+    first, second = found
+    assert (first["sentence"], first["confidence"], first["next"]) == ("MainThread does not move", "medium", "probing list")
+    assert [line["text"] for line in first["evidence"]] == ["a", "b\\x1b[31m"] and not first["proof"], first
+    assert (second["sentence"], second["confidence"], second["evidence"]) == ("a sentence", "low", []), second
+    assert "the rule broken failed: ValueError: no" in done.err and "the rule wrong failed" in done.err, done
+    # Without the file, and of several targets, nothing starts.
+    assert "custom" not in run("why", "--json", walked.pid).out
+    assert "custom:" not in run("why", "--script", script, walked.pid, os.getpid()).out
