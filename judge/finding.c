@@ -81,7 +81,7 @@ const char *prb_finding_kind_name(enum prb_finding_kind kind)
 		[PRB_FINDING_DEVICE] = "device",       [PRB_FINDING_MEMORY] = "memory",
 		[PRB_FINDING_PROCESSOR] = "processor", [PRB_FINDING_CHILDREN] = "children",
 		[PRB_FINDING_ENDED] = "ended",	       [PRB_FINDING_UNKNOWN] = "unknown",
-		[PRB_FINDING_CUSTOM] = "custom"};
+		[PRB_FINDING_STILL] = "still",	       [PRB_FINDING_CUSTOM] = "custom"};
 
 	return names[kind];
 }

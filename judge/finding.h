@@ -18,19 +18,20 @@
 
 /** The kind of a finding. The exit code of `probing why` is 9 plus this number. */
 enum prb_finding_kind {
-	PRB_FINDING_NOTHING,	 /**< no finding */
-	PRB_FINDING_DEADLOCK,	 /**< 10: threads wait for each other */
-	PRB_FINDING_ORPHAN,	 /**< 11: the lock's owner is no thread of the process */
-	PRB_FINDING_STOPPED,	 /**< 12: stopped, traced or frozen */
-	PRB_FINDING_LOCKS,	 /**< 13: threads wait for a lock that another thread holds */
-	PRB_FINDING_GIL,	 /**< 14: its holder sleeps, or many threads wait for it */
-	PRB_FINDING_DEVICE,	 /**< 15: a wait in the kernel for a disk or a device */
-	PRB_FINDING_MEMORY,	 /**< 16: memory near its limit, swapped out, or the OOM killer */
-	PRB_FINDING_PROCESSOR,	 /**< 17: throttled by its control group */
-	PRB_FINDING_CHILDREN,	 /**< 18: ended children that it does not reap */
-	PRB_FINDING_ENDED,	 /**< 19: killed by a signal, as a core file says */
-	PRB_FINDING_UNKNOWN,	 /**< 20: a sign of trouble, and no proof of its cause */
-	PRB_FINDING_CUSTOM = 13, /**< 22: a rule of the user's says so; 21 is of `probing check` */
+	PRB_FINDING_NOTHING,   /**< no finding */
+	PRB_FINDING_DEADLOCK,  /**< 10: threads wait for each other */
+	PRB_FINDING_ORPHAN,    /**< 11: the lock's owner is no thread of the process */
+	PRB_FINDING_STOPPED,   /**< 12: stopped, traced or frozen */
+	PRB_FINDING_LOCKS,     /**< 13: threads wait for a lock that another thread holds */
+	PRB_FINDING_GIL,       /**< 14: its holder sleeps, or many threads wait for it */
+	PRB_FINDING_DEVICE,    /**< 15: a wait in the kernel for a disk or a device */
+	PRB_FINDING_MEMORY,    /**< 16: memory near its limit, swapped out, or the OOM killer */
+	PRB_FINDING_PROCESSOR, /**< 17: throttled by its control group */
+	PRB_FINDING_CHILDREN,  /**< 18: ended children that it does not reap */
+	PRB_FINDING_ENDED,     /**< 19: killed by a signal, as a core file says */
+	PRB_FINDING_UNKNOWN,   /**< 20: a sign of trouble, and no proof of its cause */
+	PRB_FINDING_STILL,     /**< 21: nothing runs, and nothing outside ends its waits */
+	PRB_FINDING_CUSTOM,    /**< 22: a rule of the user's says so */
 };
 enum { PRB_FINDING_EXIT = 9 };
 

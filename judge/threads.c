@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "dump/model/program_frame.h"
 
 /* How dump/waits/ and dump/read/ say it. What stands before the mark is ours, not the target's. */
 static const char FUTEX[] = "futex: ", HELD[] = " held by ";
@@ -126,28 +127,35 @@ void prb_case_put_thread(struct prb_str *s, const struct prb_dump_thread *thread
 	prb_text_escape(s, name);
 }
 
+static void put_frame(struct prb_str *s, const struct prb_dump_frame *frame)
+{
+	const char *name = frame->qualname ? frame->qualname : frame->func;
+	const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
+
+	prb_str_putc(s, '`');
+	prb_text_escape(s, name ? name : "?");
+	prb_str_putc(s, '`');
+	if (frame->file) {
+		prb_str_putc(s, ' ');
+		prb_text_escape(s, slash ? slash + 1 : frame->file);
+	}
+	if (frame->line > 0)
+		prb_str_printf(s, ":%d", (int)frame->line);
+}
+
 bool prb_case_put_place(struct prb_str *s, const struct prb_dump_thread *thread)
 {
-	const struct prb_dump_frame *frame;
+	const struct prb_dump_frame *frame = prb_dump_innermost(thread), *program;
 
-	prb_vec_each (frame, &thread->frames) {
-		const char *name = frame->qualname ? frame->qualname : frame->func;
-		const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
-
-		if (frame->kind != PRB_FRAME_PYTHON || !name)
-			continue;
-		prb_str_putc(s, '`');
-		prb_text_escape(s, name);
-		prb_str_putc(s, '`');
-		if (frame->file) {
-			prb_str_putc(s, ' ');
-			prb_text_escape(s, slash ? slash + 1 : frame->file);
-		}
-		if (frame->line > 0)
-			prb_str_printf(s, ":%d", (int)frame->line);
-		return true;
+	if (!frame)
+		return false;
+	put_frame(s, frame);
+	program = prb_dump_is_library(frame) ? prb_dump_program_frame(thread) : NULL;
+	if (program) {
+		prb_str_puts(s, " called by ");
+		put_frame(s, program);
 	}
-	return false;
+	return true;
 }
 
 void prb_case_put_doing(struct prb_str *s, const struct prb_case *c,

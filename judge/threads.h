@@ -59,7 +59,10 @@ bool prb_case_waits_without_limit(const struct prb_case *c, const struct prb_dum
 
 /** Appends "4250 worker-0". */
 void prb_case_put_thread(struct prb_str *s, const struct prb_dump_thread *thread);
-/** Appends "`Bank.transfer` bank.py:31"; nothing, and false, if the thread has no Python frame. */
+/**
+ * Appends "`Bank.transfer` bank.py:31" or, of a library, "`Queue.get` queue.py:171 called by `main`
+ * job.py:9"; nothing, and false, if the thread has no Python frame.
+ */
 bool prb_case_put_place(struct prb_str *s, const struct prb_dump_thread *thread);
 /** Appends "in `transfer` bank.py:31, idle 12 s in futex: …". */
 void prb_case_put_doing(struct prb_str *s, const struct prb_case *c,

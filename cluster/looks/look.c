@@ -14,6 +14,7 @@
 #include "cluster/looks/flight.h"
 #include "cluster/looks/pace_spots.h"
 #include "cluster/looks/thread_text.h"
+#include "dump/model/program_frame.h"
 #include "cluster/looks/training_thread.h"
 #include "cluster/looks/worker.h"
 #include "dump/idle.h"
@@ -201,7 +202,7 @@ static struct prb_error *make_dump(struct prb_watch *watch, const struct prb_dum
 /** True if only the C stack shows whether the thread is in a collective: it waits in C. */
 static bool needs_native(const struct prb_seen *seen, bool last)
 {
-	const struct prb_dump_frame *frame = seen->main ? prb_innermost(seen->main) : NULL;
+	const struct prb_dump_frame *frame = seen->main ? prb_dump_innermost(seen->main) : NULL;
 
 	/* A program may wait by itself for what it began without waiting: work.wait(). */
 	return frame && !seen->collective &&

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "cluster/looks/look.h"
 #include "cluster/looks/thread_text.h"
+#include "dump/model/program_frame.h"
 #include "target/target.h"
 
 /* Seconds between the beginnings of two looks at all ranks, at least. */
@@ -34,7 +35,7 @@ static void open_rank(struct prb_watch *watch, const struct prb_rank *rank)
 
 static struct prb_error *note(struct prb_pace *pace, const struct prb_seen *seen)
 {
-	const struct prb_dump_frame *frame = seen->main ? prb_innermost(seen->main) : NULL;
+	const struct prb_dump_frame *frame = seen->main ? prb_dump_innermost(seen->main) : NULL;
 	const char *slash = frame && frame->file ? strrchr(frame->file, '/') : NULL;
 	prb_auto_str struct prb_str name = {};
 

@@ -6,20 +6,11 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "dump/model/program_frame.h"
 
 const char *prb_frame_name(const struct prb_dump_frame *frame)
 {
 	return frame->qualname ? frame->qualname : frame->func ? frame->func : "?";
-}
-
-const struct prb_dump_frame *prb_innermost(const struct prb_dump_thread *thread)
-{
-	const struct prb_dump_frame *frame;
-
-	prb_vec_each (frame, &thread->frames)
-		if (frame->kind == PRB_FRAME_PYTHON)
-			return frame;
-	return NULL;
 }
 
 static const char *file_name(const struct prb_dump_frame *frame)
@@ -36,28 +27,6 @@ void prb_put_place(struct prb_str *s, const struct prb_dump_frame *frame)
 		prb_str_printf(s, ":%d", frame->line);
 }
 
-/** True for a frame of a library: the user asks where the program called it. */
-static bool is_library(const struct prb_dump_frame *frame)
-{
-	static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python",
-					    "<frozen "};
-
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(parts); i++)
-		if (frame->file && strstr(frame->file, parts[i]))
-			return true;
-	return false;
-}
-
-static const struct prb_dump_frame *find_program(const struct prb_dump_thread *thread)
-{
-	const struct prb_dump_frame *frame;
-
-	prb_vec_each (frame, &thread->frames)
-		if (frame->kind == PRB_FRAME_PYTHON && frame->file && !is_library(frame))
-			return frame;
-	return NULL;
-}
-
 static void put_frame(struct prb_str *s, const struct prb_dump_frame *frame)
 {
 	prb_text_escape(s, prb_frame_name(frame));
@@ -69,7 +38,8 @@ static void put_frame(struct prb_str *s, const struct prb_dump_frame *frame)
 static void put_program(struct prb_str *s, const char *before, const struct prb_dump_thread *thread,
 			const struct prb_dump_frame *frame)
 {
-	const struct prb_dump_frame *program = is_library(frame) ? find_program(thread) : NULL;
+	const struct prb_dump_frame *program =
+		prb_dump_is_library(frame) ? prb_dump_program_frame(thread) : NULL;
 
 	if (!program)
 		return;
@@ -86,7 +56,7 @@ void prb_put_caller(struct prb_str *s, const struct prb_dump_thread *thread,
 
 void prb_put_innermost(struct prb_str *s, const struct prb_dump_thread *thread)
 {
-	const struct prb_dump_frame *frame = prb_innermost(thread);
+	const struct prb_dump_frame *frame = prb_dump_innermost(thread);
 
 	if (!frame) {
 		prb_str_puts(s, "no Python frame");

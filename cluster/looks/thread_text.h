@@ -27,7 +27,4 @@ long prb_number_behind(const char *text, const char *words);
 /** "Trainer.step" or "step"; "?" for a frame without a name. */
 const char *prb_frame_name(const struct prb_dump_frame *frame);
 
-/** The innermost Python frame; NULL if there is none. */
-const struct prb_dump_frame *prb_innermost(const struct prb_dump_thread *thread);
-
 #endif

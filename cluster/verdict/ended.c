@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cluster/looks/thread_text.h"
+#include "dump/model/program_frame.h"
 #include "cluster/looks/why.h"
 #include "cluster/verdict/verdict_private.h"
 #include "cluster/verdict/waiters.h"
@@ -98,7 +99,7 @@ struct prb_error *prb_verdict_find_ended(const struct prb_evidence *e, bool sure
 /** True if the main thread waits for other threads to end, as at the end of a program. */
 static bool joins(const struct prb_seen *seen)
 {
-	const struct prb_dump_frame *frame = prb_innermost(seen->main);
+	const struct prb_dump_frame *frame = prb_dump_innermost(seen->main);
 	const struct prb_dump_frame *each;
 
 	if (!frame || !frame->module || strcmp(frame->module, "threading") != 0)
@@ -117,7 +118,7 @@ static void put_threads(struct prb_str *s, const struct prb_seen *seen)
 	unsigned count = 0;
 
 	prb_vec_each (thread, &seen->dump->threads) {
-		if (thread == seen->main || !prb_innermost(thread) || ++count > MOST)
+		if (thread == seen->main || !prb_dump_innermost(thread) || ++count > MOST)
 			continue;
 		prb_str_puts(s, count == 1 ? "; its other threads: " : ", ");
 		prb_text_escape(s, thread->name ? thread->name : "a thread");

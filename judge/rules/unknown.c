@@ -171,7 +171,8 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 			      struct prb_findings *ret)
 {
 	for (size_t i = 0; i < ret->list.count; i++)
-		if (ret->list.items[i]->rank < EXPLAINS)
+		if (ret->list.items[i]->rank < EXPLAINS ||
+		    ret->list.items[i]->kind == PRB_FINDING_STILL)
 			return NULL;
 	if (!c->dump || !c->dump->threads.count)
 		return tell_unreadable(rule, c, ret);

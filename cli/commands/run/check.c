@@ -13,7 +13,7 @@
 #include "command/output.h"
 #include "target/spec/target_spec.h"
 
-enum { EXIT_STILL = 21 };
+enum { EXIT_STILL = PRB_FINDING_EXIT + PRB_FINDING_STILL };
 
 static const double STILL = 60;
 

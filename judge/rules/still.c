@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Nothing has run for a while, and nobody outside of the program can end any of its waits: no
+ * client, no input, no clock. Whether that is a hang only its author knows.
+ */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "judge/facts.h"
+#include "judge/peers.h"
+#include "judge/rest.h"
+#include "judge/threads.h"
+
+enum {
+	MOST_LINES = 8,
+	EXPLAINS = 70, /* rules of a lower rank say why threads do not move */
+};
+static const double STILL = 20; /* seconds; as of `probing watch` */
+
+struct walk {
+	struct prb_peers peers;
+	PRB_VEC(pid_t) seen;
+	bool idle; /* somebody outside may wake one of the threads */
+};
+
+static void walk_deinit(struct walk *walk)
+{
+	prb_peers_deinit(&walk->peers);
+	prb_vec_free(&walk->seen);
+}
+
+static struct prb_error *visit(struct walk *walk, pid_t pid, bool *is_new)
+{
+	pid_t *place;
+
+	*is_new = false;
+	prb_vec_each (place, &walk->seen)
+		if (*place == pid)
+			return NULL;
+	place = prb_vec_push(&walk->seen);
+	if (!place)
+		return prb_error_nomem();
+	*place = pid;
+	*is_new = true;
+	return NULL;
+}
+
+/** Adds the children of a process to those that are to be looked at. */
+static struct prb_error *visit_children(struct walk *walk, struct prb_target *t)
+{
+	prb_auto_str struct prb_str tasks = {};
+	bool is_new;
+	char *end;
+
+	PRB_TRY(prb_error_tolerate(prb_target_list(t, &tasks, "task"), NULL));
+	for (const char *at = prb_str_text(&tasks);; at = end) {
+		prb_auto_str struct prb_str children = {};
+		long tid = strtol(at, &end, 10), child;
+		char *next;
+
+		if (end == at)
+			return NULL;
+		PRB_TRY(prb_error_tolerate(
+			prb_target_read_file(t, &children, "task/%ld/children", tid), NULL));
+		for (const char *word = prb_str_text(&children);
+		     (child = strtol(word, &next, 10)) > 0; word = next)
+			PRB_TRY(visit(walk, (pid_t)child, &is_new));
+	}
+}
+
+static struct prb_error *look_at_thread(struct walk *walk, const struct prb_case *c,
+					const struct prb_dump_thread *thread)
+{
+	struct prb_rest rest = prb_case_rest(c, thread);
+	bool is_new;
+
+	/* What a thread without a description waits for may be anything. */
+	if (!thread->waits_for && prb_thread_is(thread, "idle"))
+		rest.kind = PRB_REST_OUTSIDE;
+	switch (rest.kind) {
+	case PRB_REST_RUNS:
+	case PRB_REST_CLOCK:
+	case PRB_REST_OUTSIDE:
+		walk->idle = true;
+		return NULL;
+	case PRB_REST_PROCESS:
+		return visit(walk, rest.pid, &is_new);
+	case PRB_REST_CHILDREN:
+		return visit_children(walk, c->target);
+	case PRB_REST_THREAD:
+	case PRB_REST_INSIDE:
+		break;
+	}
+	return NULL;
+}
+
+/** Follows all threads of the process, and those of the processes that they wait for. */
+static struct prb_error *follow(struct walk *walk, pid_t first)
+{
+	bool is_new;
+
+	PRB_TRY(visit(walk, first, &is_new));
+	for (size_t i = 0; i < walk->seen.count && !walk->idle; i++) {
+		const struct prb_dump_thread *thread;
+		size_t place;
+
+		PRB_TRY(prb_peers_add(&walk->peers, walk->seen.items[i], &place));
+		if (place >= walk->peers.list.count || !walk->peers.list.items[place].dump ||
+		    !walk->peers.list.items[place].whole || walk->peers.list.items[place].handles) {
+			walk->idle = true;
+			return NULL;
+		}
+		struct prb_case c = {.target = walk->peers.list.items[place].target,
+				     .dump = walk->peers.list.items[place].dump};
+
+		prb_vec_each (thread, &c.dump->threads)
+			if (!walk->idle)
+				PRB_TRY(look_at_thread(walk, &c, thread));
+	}
+	return NULL;
+}
+
+/** Seconds since a thread has run; negative: not known. */
+static double slept(const struct prb_case *c)
+{
+	const struct prb_dump_thread *thread;
+	double least = -1;
+
+	prb_vec_each (thread, &c->dump->threads) {
+		double idle = prb_case_idle(c, thread);
+
+		if (idle < 0)
+			return -1;
+		least = least < 0 || idle < least ? idle : least;
+	}
+	return least;
+}
+
+/** A line for the main thread of each process that it waits for. */
+static struct prb_error *tell_peers(struct prb_finding *f, const struct prb_case *c,
+				    const struct walk *walk)
+{
+	const struct prb_peer *peer;
+	struct prb_str *line;
+
+	prb_vec_each (peer, &walk->peers.list) {
+		const struct prb_case other = {.target = peer->target, .dump = peer->dump};
+
+		if (peer->pid == c->pid)
+			continue;
+		PRB_TRY(prb_finding_pid(f, peer->pid));
+		if (f->evidence.count >= MOST_LINES || !peer->dump->threads.count)
+			continue;
+		PRB_TRY(prb_finding_line(f, 0, &line));
+		prb_str_puts(line, "process ");
+		prb_case_put_thread(line, peer->dump->threads.items);
+		prb_str_putc(line, ' ');
+		prb_case_put_doing(line, &other, peer->dump->threads.items);
+	}
+	return NULL;
+}
+
+static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
+			      const struct walk *walk, struct prb_findings *ret)
+{
+	const struct prb_dump_thread *thread, *main = c->dump->threads.items;
+	struct prb_finding *f;
+
+	PRB_TRY(prb_finding_add(rule, ret, &f));
+	f->confidence = PRB_CONFIDENCE_LOW;
+	prb_str_puts(&f->brief, "does not move");
+	prb_str_puts(&f->sentence, "nothing has run for ");
+	prb_text_duration(&f->sentence, slept(c));
+	prb_str_puts(&f->sentence, ", and nothing outside of the program ends its waits: ");
+	prb_case_put_thread(&f->sentence, main);
+	prb_str_putc(&f->sentence, ' ');
+	prb_case_put_doing(&f->sentence, c, main);
+	prb_vec_each (thread, &c->dump->threads)
+		if (f->evidence.count < MOST_LINES)
+			PRB_TRY(prb_finding_thread(f, c, thread));
+	PRB_TRY(tell_peers(f, c, walk));
+	prb_str_printf(&f->rests_on, "what all threads of %zu process%s wait for", walk->seen.count,
+		       walk->seen.count == 1 ? "" : "es");
+	prb_str_puts(&f->wrong_if, "a peer on the network answers late, or the program is to sleep "
+				   "until it is killed");
+	prb_case_put_command(&f->next, c, "dump --locals");
+	return NULL;
+}
+
+static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
+			      struct prb_findings *ret)
+{
+	__attribute__((cleanup(walk_deinit))) struct walk walk = {};
+
+	for (size_t i = 0; i < ret->list.count; i++)
+		if (ret->list.items[i]->rank < EXPLAINS)
+			return NULL;
+	if (!c->dump || !c->dump->threads.count || !prb_case_is_here(c) || slept(c) < STILL)
+		return NULL;
+	PRB_TRY(follow(&walk, c->pid));
+	return walk.idle ? NULL : tell(rule, c, &walk, ret);
+}
+
+const struct prb_rule prb_rule_still = {
+	.rank = 800,
+	.name = "still",
+	.kind = PRB_FINDING_STILL,
+	.needs = PRB_RULE_THREADS | PRB_RULE_PROC,
+	.proves = "for 20 s nothing has run, and nothing outside of the program ends its waits",
+	.find = find,
+};
