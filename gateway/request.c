@@ -155,12 +155,12 @@ static void answer(struct prb_request *r)
 	if (prb_page_find(r))
 		return;
 	err = prb_route_find(r);
-	if (!err)
-		err = prb_params_take(r);
 	if (!err && r->route->writes && !prb_may_write(r))
 		err = prb_error_hint(
 			prb_error_create(PRB_ERROR_PERMISSION, "this gateway changes no target"),
 			"start it with --allow-write");
+	if (!err)
+		err = prb_params_take(r);
 	if (!err && r->route->writes && !r->route->quiet)
 		prb_write_audit(r);
 	if (!err)

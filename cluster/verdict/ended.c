@@ -162,6 +162,8 @@ struct prb_error *prb_verdict_find_left(const struct prb_evidence *e, bool *foun
 	v->confidence = "medium";
 	if (!first) {
 		v->kind = PRB_VERDICT_ABSENT;
+		for (size_t i = 0; i < ended.list.count; i++)
+			PRB_TRY(prb_verdict_blame(v, ended.list.items[i]));
 		prb_verdict_put_ranks(&v->sentence, &ended);
 		prb_str_puts(&v->sentence, ended.list.count == 1 ? " has ended" : " have ended");
 		prb_str_puts(&v->refuted_by, "the job has ended as it should");

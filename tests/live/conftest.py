@@ -172,6 +172,14 @@ def _remove_folder(item, call):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(autouse=True)
+def same_folder():
+    """A test that leaves the process in its folder, which is then removed, breaks what comes after it."""
+    before = os.getcwd()
+    yield
+    assert os.getcwd() == before, "the test has changed the current folder: use monkeypatch.chdir()"
+
+
 def pytest_runtest_logreport(report):
     verdict.note(report)
 

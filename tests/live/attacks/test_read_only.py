@@ -258,6 +258,8 @@ RUNS_SQL = {
     "cli/commands/query/query.c": "query -",
     "cli/commands/cluster/query.c": "cluster query",
     "cli/commands/snapshot.c": "its own statements",
+    "cli/commands/run/save.c": "its own statements",
+    "cli/commands/run/async.c": "its own statements",
     "cli/commands/skill.c": "statements of gateway/skills/",
     "gateway/metrics/metrics.c": "its own statements",
     "gateway/metrics/otlp_spans.c": "its own statements",

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tarfile
 import urllib.parse
@@ -23,6 +24,7 @@ from terminal import environment
 
 PYTHON = "/usr/bin/python3"
 UNKNOWN = 16  # exit code of a hang
+HUNG = 124
 HEADER = 88  # of a snapshot; the rest is compressed
 # The code contains no part of a secret: constants would be shown on purpose.
 SOURCE = """
@@ -56,9 +58,10 @@ class Rank:
                  "code beside its option": [PYTHON, "-c" + source() + "# " + CODE, ARGUMENT],
                  "title": ["bash", "-c", 'exec -a "worker: --token %s" "$@"' % TITLE, "bash", PYTHON, file, ARGUMENT],
                  }[kind]
-        self.program = support.Program(words, env=dict(
+        self.words, self.env = words, dict(
             os.environ, MASTER_ADDR=jobs.ADDRESS, MASTER_PORT="29501", RANK="0", LOCAL_RANK="0", WORLD_SIZE="1",
-            API_TOKEN=ENVIRONMENT))
+            API_TOKEN=ENVIRONMENT)
+        self.program = support.Program(words, env=self.env)
         self.pid = self.program.pid
 
     def __enter__(self):
@@ -85,6 +88,31 @@ def snapshot(rank, folder):
 def bundle(rank, folder):
     probing("cluster", "hang", jobs.ADDRESS, "--save", folder / "x.probing", "--redact")
     return (folder / "x.probing").read_bytes()
+
+
+def none_in(text):
+    assert not [secret for secret in SECRETS if secret.encode() in text], text
+
+
+def ran(rank, folder):
+    """The same program once more; the report on stderr is redacted, too."""
+    done = subprocess.run([support.BINARY, "run", "--timeout", "2s", "--redact", "-o", folder / "x.probing", "--",
+                           *rank.words], env=rank.env, capture_output=True, check=False, timeout=120)
+    assert done.returncode == HUNG, done
+    none_in(done.stderr)
+    return (folder / "x.probing").read_bytes()
+
+
+def watched(rank, folder):
+    os.kill(rank.pid, signal.SIGSTOP)
+    done = subprocess.run([support.BINARY, "watch", "--once", "--hang", "1s", "--every", "1s", "--redact", "-o", folder,
+                           str(rank.pid)], capture_output=True, check=False, timeout=120)
+    os.kill(rank.pid, signal.SIGCONT)
+    none_in(done.stdout + done.stderr)
+    for report in folder.glob("*.txt"):
+        none_in(report.read_bytes())
+    [saved] = folder.glob("*.probing")
+    return saved.read_bytes()
 
 
 def by_gateway(rank, _):
@@ -130,6 +158,8 @@ REDACTED = {
     "snapshot --redact": snapshot,
     "snapshot --redact -o -": lambda rank, _: probing(rank.pid, "snapshot", "--redact", "-o", "-"),
     "cluster hang --save --redact": bundle,
+    "run --redact": ran,
+    "watch --redact": watched,
     "GET /v1/targets/ID/snapshot?redact=1": by_gateway,
     "the tool snapshot": by_assistant,
     "probing_snapshot()": by_library,
@@ -171,6 +201,8 @@ def test_no_secret_is_left(kind, output, tmp_path):
 ASKS = {
     "cli/commands/snapshot.c": "snapshot --redact",
     "cli/commands/cluster/cluster.c": "cluster hang --save --redact",
+    "cli/commands/run/run.c": "run --redact",
+    "cli/commands/run/watch.c": "watch --redact",
     "gateway/routes.c": "GET /v1/targets/ID/snapshot?redact=1",
     "gateway/mcp/tools.c": "the tool snapshot",
     "gdbplugin/core/commands/snapshot.py": "gdb",
@@ -195,7 +227,8 @@ def test_one_function_cuts_command_lines():
     users = {str(file.relative_to(support.ROOT)) for folder in ("base", "target", "cluster", "cli", "dump", "lib", "profile")
              for file in (support.ROOT / folder).rglob("*.c")
              if re.search(r"prb_text_cut_command\(|prb_command_line_cut\(", file.read_text(encoding="utf-8"))}
-    assert users == {"base/text.c", "target/snapshot/writer.c", "target/spec/command_line.c", "cluster/jobs/job.c"}
+    assert users == {"base/text.c", "target/snapshot/writer.c", "target/spec/command_line.c", "cluster/jobs/job.c",
+                     "cli/commands/run/round.c"}
 
 
 # Values that the class of an object leaves out of its repr().

@@ -25,6 +25,8 @@ COMMANDS = {
     "list": ["list"],
     "overview": ["overview", "--json"],
     "why": ["why", "--json"],
+    "run": ["same", "run", "--", "true"],
+    "check": ["check", "FIRST"],
     "query": ["same", "-t", "FIRST", "-t", "SECOND", "query", "-f", "csv",
               "SELECT t._pid, t.name, s.func FROM python.threads t JOIN python.stacks s USING (tid) ORDER BY 1, 2, 3"],
     "tables": ["same", "tables"],
@@ -53,7 +55,7 @@ COMMANDS = {
     "completion": ["same", "completion", "bash"],
     "help": ["same", "help", "performance"],
 }
-LEFT_OUT = {"record": "it runs until the processes end", "node": "it runs for good", "serve": "it runs until it is stopped",
+LEFT_OUT = {"record": "it runs until the processes end", "watch": "the same", "node": "it runs for good", "serve": "it runs until it is stopped",
             "mcp": "it runs commands that are here", "repl": "it reads a terminal", "script": "that is Python",
             "eject": "it leaves nothing to eject for the next run"}
 

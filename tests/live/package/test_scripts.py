@@ -224,14 +224,14 @@ def python_blocks(page):
     return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.S)
 
 
-def test_the_tutorial(target, newest, tmp_path):
+def test_the_tutorial(target, newest, tmp_path, monkeypatch):
     """Its steps, each after the ones before, on its program."""
     process = target("walked.py")
     shown_once(tmp_path / "wait.py", process, "RLock", text="print(p.thread('wanter').waits_for)")
     steps = python_blocks("docs/script-tutorial.md")
     code = "\n".join(re.sub(r"attach\(\d+\)", "attach(%d)" % process.pid, step) for step in steps)
     (tmp_path / "tutorial.py").write_text(code)
-    os.chdir(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     out = shown(tmp_path / "tutorial.py", process)
     for wanted in re.findall(r"```text\n(.*?)```", (ROOT / "docs/script-tutorial.md").read_text(
             encoding="utf-8"), re.S):
