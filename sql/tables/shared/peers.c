@@ -53,3 +53,10 @@ struct prb_error *prb_peers_of(struct prb_scan *scan, struct prb_peers **ret)
 	*ret = NULL;
 	return NULL;
 }
+
+void prb_peers_note_none(struct prb_scan *scan, size_t rows)
+{
+	if (!rows)
+		prb_scan_note(scan, "%s.%s: no thread waits for a thread or process that is known",
+			      scan->table->schema, scan->table->name);
+}

@@ -12,4 +12,7 @@
  */
 struct prb_error *prb_peers_of(struct prb_scan *scan, struct prb_peers **ret) PRB_MUST_CHECK;
 
+/** Notes that the table has no rows, if @p rows is 0. */
+void prb_peers_note_none(struct prb_scan *scan, size_t rows);
+
 #endif

@@ -47,6 +47,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 {
 	const struct prb_dump_thread *thread;
 	struct prb_peers *peers;
+	size_t rows = 0;
 
 	PRB_TRY(prb_peers_of(scan, &peers));
 	if (!peers)
@@ -55,7 +56,9 @@ static struct prb_error *scan(struct prb_scan *scan)
 		for (unsigned i = 0; thread->enders.kind && i < thread->enders.count; i++) {
 			PRB_TRY(prb_scan_row(scan));
 			put(scan, thread, i);
+			rows++;
 		}
+	prb_peers_note_none(scan, rows);
 	return NULL;
 }
 

@@ -56,7 +56,8 @@ static void put_root(struct prb_scan *scan, const struct prb_peers *peers,
 		prb_put_text(scan, ROOT_PLACE, prb_str_text(&place));
 }
 
-static struct prb_error *put(struct prb_scan *scan, struct prb_peers *peers, size_t number)
+static struct prb_error *put(struct prb_scan *scan, struct prb_peers *peers, size_t number,
+			     size_t *rows)
 {
 	prb_auto_chain struct prb_chain chain = {};
 	prb_auto_str struct prb_str text = {};
@@ -69,6 +70,7 @@ static struct prb_error *put(struct prb_scan *scan, struct prb_peers *peers, siz
 	if (text.failed)
 		return prb_error_nomem();
 	thread = &peers->list.items[0].dump->threads.items[number];
+	++*rows;
 	PRB_TRY(prb_scan_row(scan));
 	prb_put_integer(scan, TID, thread->tid);
 	prb_put_static(scan, NAME, thread->name ? thread->name : thread->os_name);
@@ -82,10 +84,13 @@ static struct prb_error *put(struct prb_scan *scan, struct prb_peers *peers, siz
 static struct prb_error *scan(struct prb_scan *scan)
 {
 	struct prb_peers *peers;
+	size_t rows = 0;
 
 	PRB_TRY(prb_peers_of(scan, &peers));
 	for (size_t i = 0; peers && i < peers->list.items[0].dump->threads.count; i++)
-		PRB_TRY(put(scan, peers, i));
+		PRB_TRY(put(scan, peers, i, &rows));
+	if (peers)
+		prb_peers_note_none(scan, rows);
 	return NULL;
 }
 
