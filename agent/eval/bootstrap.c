@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "agent/client/connection.h"
 #include "agent/inside/finalization.h"
@@ -267,12 +269,18 @@ static bool call_plain(object *known, const char *name)
 	return result;
 }
 
+/**
+ * Python itself is calling on a thread, maybe while it imports site: from 3.15 on it is not
+ * "initialized" before that is over.
+ */
+static atomic_int called_on; /* its number; 0: none */
+
 /** The bootstrap's function @p name, borrowed; NULL with an exception. */
 static object *function(const char *name)
 {
 	object *known = known_names(), *fresh;
 
-	if (!known && !py->Py_IsInitialized()) {
+	if (!known && atomic_load(&called_on) != syscall(SYS_gettid) && !py->Py_IsInitialized()) {
 		/* The interpreter did not wait for us. */
 		py->PyErr_SetNone(*py->PyExc_KeyboardInterrupt);
 		return NULL;
@@ -394,10 +402,12 @@ PRBA_EXPORT int probing_torch_apply(void)
 	bool done;
 	int state;
 
-	if (!prba_python_find() || !py->Py_IsInitialized())
+	if (!prba_python_find())
 		return -ENOSYS;
 	state = py->PyGILState_Ensure();
+	atomic_store(&called_on, (int)syscall(SYS_gettid));
 	done = apply_torch();
+	atomic_store(&called_on, 0);
 	py->PyGILState_Release(state);
 	return done ? 0 : -EINVAL;
 }

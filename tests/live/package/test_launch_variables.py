@@ -46,8 +46,7 @@ VALUES = {
 }
 # They say whether there is an agent, which is what launch is for; or how the wheel's hook starts it.
 OF_THE_HOOK = {"PROBING", "PROBE", "PROBING_HOOK"}
-# 3.15 says that it is not initialized while it imports site, so that launch cannot ask for steps of torch yet.
-SOME = support.one_per_version(first=(3, 6), last=(3, 14))
+SOME = support.one_per_version(first=(3, 6))
 
 
 def test_all_are_here():
