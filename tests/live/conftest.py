@@ -60,6 +60,7 @@ def pytest_runtest_protocol():
 def pytest_configure(config):
     # Started in the background, or by nohup, we and all our children would ignore them.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
     config.addinivalue_line("markers", "every_interpreter: runs on all, also in a sample")

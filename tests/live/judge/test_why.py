@@ -649,4 +649,5 @@ while True:
 """
     with family(source) as program:
         for _ in range(support.count(40, 2000)):
-            assert findings(program.pid) == []
+            # Another test's command may stop it for the moment in which it reads all processes.
+            assert [each for each in findings(program.pid) if each["rule"] != "stopped"] == []
