@@ -4,6 +4,7 @@
  * client, no input, no clock. Whether that is a hang only its author knows.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -72,8 +73,15 @@ static struct prb_error *visit_children(struct walk *walk, struct prb_target *t)
 static struct prb_error *look_at_thread(struct walk *walk, const struct prb_case *c,
 					const struct prb_dump_thread *thread)
 {
+	const struct prb_enders *enders = &thread->enders;
 	struct prb_rest rest = prb_case_rest(c, thread);
 	bool is_new;
+
+	/* The words name the first process that can end a wait. */
+	for (unsigned i = 0; rest.kind == PRB_REST_PROCESS && i < enders->count; i++)
+		PRB_TRY(visit(walk, enders->pids[i], &is_new));
+	if (enders->kind && !strcmp(enders->kind, "socket") && !enders->endless)
+		rest.kind = PRB_REST_CLOCK;
 
 	/* What a thread without a description waits for may be anything. */
 	if (!thread->waits_for && prb_thread_is(thread, "idle"))

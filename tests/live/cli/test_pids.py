@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Several pids as `$(pgrep -f train.py)` gives them mean the parent, and a target alone is dumped."""
 import os
+import shlex
 import subprocess
 
 import pytest
@@ -18,7 +19,7 @@ def pool(target):
 
 def shell(line, pids, **environment):
     """With the pids in $E, a line each, as from pgrep."""
-    return subprocess.run(["sh", "-c", line.replace("probing", support.BINARY)], stdin=subprocess.DEVNULL,
+    return subprocess.run(["sh", "-c", line.replace("probing", shlex.quote(str(support.BINARY)))], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False,
                           env=dict(os.environ, E="\n".join(pids), **environment), universal_newlines=True)
 

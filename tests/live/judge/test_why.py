@@ -291,7 +291,7 @@ def test_idle_workers_of_a_pool_are_nothing():
     with support.Program([NEWEST.exe, "-c", source], env=NEWEST.env) as program:
         workers = [int(word) for word in program.line().split()]
         for pid in workers:
-            wait_until(lambda pid=pid: (support.dump(pid)["threads"][0]["idle_seconds"] or 0) > 11)
+            wait_until(lambda pid=pid: (support.dump(pid)["threads"][0]["idle_seconds"] or 12) > 11)
             assert findings(pid) == []
 
 
@@ -538,6 +538,10 @@ ready(); os.read(r, 1)"""),
 }
 
 
+# In a container there may be processes that cannot be seen from here, and nothing is proven.
+SEES_ALL = os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
+
+
 @contextlib.contextmanager
 def family(source, **variables):
     """A program whose children end with it."""
@@ -613,7 +617,7 @@ def test_processes_that_wait_for_each_other(kind, families):
     def is_sure():
         found.update(until_found(program.pid, "processes"))
         # The kernel forgets how long a thread has slept when it is moved to another group.
-        known = not any(", idle in " in line["text"] for line in found["evidence"])
+        known = SEES_ALL and not any(", idle in " in line["text"] for line in found["evidence"])
         return found["confidence"] == ("high" if known else "medium")
     wait_until(is_sure)
     assert found["kind"] == "deadlock" and found["proof"] == (found["confidence"] == "high"), found

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -269,7 +270,7 @@ def test_job_control(tmp_path):
     (tmp_path / "program.py").write_text(code)
     start(shell, tmp_path)
     with shell:
-        shell.send("%s run --hang 2s -- %s program.py\n" % (support.BINARY, PYTHON))
+        shell.send("%s run --hang 2s -- %s program.py\n" % (shlex.quote(str(support.BINARY)), PYTHON))
         shell.until("ready ")
         pid = int(shell.until("\n"))
         shell.send("\x1a")
