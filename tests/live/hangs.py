@@ -2,6 +2,8 @@
 """Programs that hang, each at the line with the mark, by what ends them: `--hang`, or only `--timeout`
 since they wait for a time, compute, or poll."""
 import os
+import select
+import subprocess
 import textwrap
 
 MARK = "# HERE"
@@ -367,6 +369,28 @@ def write(folder, source):
     path.write_text(text, encoding="utf-8")
     lines = [number for number, line in enumerate(text.splitlines(), 1) if MARK in line]
     return path, lines[0] if lines else None
+
+
+class Background:
+    """A command of ours in the background."""
+
+    def __init__(self, *command, **options):
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+    def __enter__(self):
+        return self
+
+    def line(self):
+        assert select.select([self.process.stdout], [], [], 60)[0]
+        return self.process.stdout.readline().decode()
+
+    def end(self):
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out.decode(), err.decode()
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
 
 
 def environment():

@@ -63,28 +63,12 @@ def run(*words, options=QUICK, **more):
                           stderr=subprocess.PIPE, timeout=120, check=False, **more)
 
 
-class Run:
+class Run(hangs.Background):
     """The command in the background."""
 
     def __init__(self, folder, *words, options=QUICK):
-        self.process = subprocess.Popen(
-            [support.BINARY, "run", *options, "--", *map(str, words)], cwd=folder, env=hangs.environment(),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def __enter__(self):
-        return self
-
-    def line(self):
-        assert select.select([self.process.stdout], [], [], 60)[0]
-        return self.process.stdout.readline().decode()
-
-    def end(self):
-        out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out.decode(), err.decode()
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
+        super().__init__(support.BINARY, "run", *options, "--", *map(str, words), cwd=folder,
+                         env=hangs.environment(), stdin=subprocess.DEVNULL)
 
 
 def exists(pid):

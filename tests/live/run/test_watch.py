@@ -42,27 +42,11 @@ class Started:
             process.communicate()
 
 
-class Watch:
+class Watch(hangs.Background):
     """The command in the background."""
 
     def __init__(self, folder, *words, options=QUICK):
-        self.process = subprocess.Popen([support.BINARY, "watch", *options, *map(str, words)], cwd=folder,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def __enter__(self):
-        return self
-
-    def line(self):
-        assert select.select([self.process.stdout], [], [], 60)[0]
-        return self.process.stdout.readline().decode()
-
-    def end(self):
-        out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out.decode(), err.decode()
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
+        super().__init__(support.BINARY, "watch", *options, *map(str, words), cwd=folder)
 
 
 def used(pid):
