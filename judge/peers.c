@@ -341,7 +341,7 @@ static struct prb_error *go(struct walk *walk, size_t *last, bool *found)
 	return NULL;
 }
 
-/* The same circle is told in the same words, whichever process was asked about. */
+/* A circle is described in the same words for each of its processes. */
 static struct prb_error *rotate(const struct prb_peers *peers, struct prb_peer_circle *circle)
 {
 	size_t first = 0, count = circle->list.count;

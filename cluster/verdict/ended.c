@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Ranks that are stopped, or have ended. One that has ended is to blame only if somebody waits for
- * it: ranks end when their training is over, and one that is left then keeps the job.
+ * Ranks that are stopped or have ended. A rank that has ended is to blame only if another rank
+ * waits for it. Ranks also end when their training is over; then a rank that still runs keeps the
+ * job.
  */
 #include <string.h>
 

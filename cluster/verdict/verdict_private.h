@@ -62,7 +62,7 @@ struct prb_error *prb_verdict_find_held(const struct prb_evidence *e, bool *foun
 struct prb_error *prb_verdict_find_ended(const struct prb_evidence *e, bool surely,
 					 bool *found) PRB_MUST_CHECK;
 
-/** Ranks have ended, and nobody waits for them: who is left, and what keeps it. */
+/** Ranks have ended and no rank waits for them: names the ranks that still run, and why. */
 struct prb_error *prb_verdict_find_left(const struct prb_evidence *e, bool *found) PRB_MUST_CHECK;
 
 /** Ranks without a process that may be on a host that was not asked. */

@@ -299,7 +299,7 @@ static bool takes_lock(const struct prb_dump_frame *call)
 				 !strcmp(name_of(call), "__enter__"));
 }
 
-/* Describes a wait inside the library by its call; for a semaphore, also names who is inside. */
+/* Describes a wait inside the library by its call. For a semaphore, also names its holders. */
 static struct prb_error *explain_call(struct locks *locks, const struct prb_reader_thread *thread,
 				      const struct prb_dump_frame *call, char **ret)
 {
@@ -338,7 +338,7 @@ static struct prb_error *explain_lock(struct locks *locks, const struct prb_read
 	return lock.type ? describe_lock(locks, thread, &lock, ret) : NULL;
 }
 
-/* The kernel knows a word in memory; Python knows who is to write it. */
+/* The kernel knows only an address; Python knows which thread holds the lock there. */
 static void note_enders(struct locks *locks, struct prb_dump_thread *out)
 {
 	struct prb_enders *enders = &out->enders;

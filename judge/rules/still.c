@@ -47,7 +47,7 @@ static struct prb_error *visit(struct walk *walk, pid_t pid, bool *is_new)
 	return NULL;
 }
 
-/** Adds the children of a process to those that are to be looked at. */
+/** Adds the children of a process to the processes to look at. */
 static struct prb_error *visit_children(struct walk *walk, struct prb_target *t)
 {
 	prb_auto_str struct prb_str tasks = {};

@@ -26,10 +26,9 @@ void prb_codes_destroy(struct prb_codes *codes);
 /** All stacks are calls from @p stack from now on, which is none at first. */
 void prb_codes_root(struct prb_codes *codes, uint32_t stack);
 /**
- * From now on functions that run a module of torch (`forward`, `_call_impl`) or an optimizer
- * (`step`) are told apart by it: the first variable of their frames is noted as the function's
- * subject. Frames within torch.no_grad() and the like have subjects of their own
- * (profile/recording/tree.h).
+ * From now on, the first variable of functions that run a module of torch (`forward`,
+ * `_call_impl`) or an optimizer (`step`) is noted as their subject, which tells them apart. Frames
+ * within torch.no_grad() and the like have subjects of their own (profile/recording/tree.h).
  */
 void prb_codes_watch_modules(struct prb_codes *codes);
 

@@ -107,7 +107,7 @@ static struct prb_error *put_whole(struct prb_str *s, const struct prb_still_pro
 	return prb_report_tasks(process->one, s);
 }
 
-/** First those that wait for each other. */
+/** Processes that wait for each other come first. */
 static struct prb_error *put_processes(struct prb_str *s, const struct prb_standstill *still)
 {
 	const struct prb_still_process *process;

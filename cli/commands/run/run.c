@@ -19,7 +19,7 @@ enum { EXIT_HUNG = 124, SPARE_LINES = 3 };
 
 static const double HANG = 300, GRACE = 10, SHORTEST_LOOK = 0.05, LONGEST_LOOK = 5;
 static const double NEVER = 1e9; /* seconds */
-/* For all snapshots; who asks us to end often kills us some seconds later. */
+/* Limits all snapshots together: a CI system sends SIGKILL some seconds after SIGTERM. */
 static const double SAVING = 30, SAVING_IN_A_HURRY = 3;
 /* Less of a processor than this is no work: monitors and heartbeats of other threads. */
 static const double BUSY = 0.05;
