@@ -2,7 +2,7 @@
 LIB_SOURCES += $(call sources,lib)
 
 # The first number changes when programs have to be built anew.
-SONAME := libprobing.so.0
+SONAME := libprobing.so.1
 
 .PHONY: library
 library: $(O)/libprobing.so ## the shared library, for programs of your own

@@ -63,7 +63,7 @@ PROBING_API const char *probing_error_hint(const struct probing_error *error);
 /** NULL is allowed. */
 PROBING_API void probing_error_destroy(struct probing_error *error);
 
-/** The library's version, "0.1.0". */
+/** The library's version, "1.0.0". */
 PROBING_API const char *probing_version(void);
 
 /** Makes a session without targets. */

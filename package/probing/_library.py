@@ -72,7 +72,7 @@ def _places():
         return [chosen]
     return [os.path.join(here, "libprobing.so"),
             os.path.join(here, "..", "..", "build", "libprobing.so"),
-            os.path.join(here, "..", "..", "..", "..", "lib", "libprobing.so.0")]
+            os.path.join(here, "..", "..", "..", "..", "lib", "libprobing.so.1")]
 
 
 def _load():

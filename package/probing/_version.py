@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-VERSION = "0.1.0"
+VERSION = "1.0.0"

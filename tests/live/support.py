@@ -15,6 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BINARY = os.environ.get("PROBING_BINARY", str(ROOT / "build" / "probing"))
+VERSION = (ROOT / "package/probing/_version.py").read_text().split('"')[1]
 LONG = os.environ.get("PROBING_LONG", "") not in ("", "0")
 # `make check`: on this machine's own Python alone, without the tests that tests/long.txt lists.
 MAIN_PATH = os.environ.get("PROBING_MAIN_PATH", "") not in ("", "0")

@@ -61,7 +61,7 @@ def test_a_process(program):
     assert sum(threads.values()) == len(support.dump(program.pid)["threads"])
     assert of(found, "probing_resident_memory_bytes", **me) > 1 << 20
     assert of(found, "probing_gc_collections_total", generation="0", **me) >= 0
-    assert of(found, "probing_build_info", version="0.1.0") == 1
+    assert of(found, "probing_build_info", version=support.VERSION) == 1
 
 
 SPINS = """

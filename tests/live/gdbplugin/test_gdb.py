@@ -343,7 +343,7 @@ def test_starting_gdb(sleeper, tmp_path):
 def test_installed(sleeper, tmp_path):
     subprocess.run(["make", "-s", "-C", support.ROOT, "install-gdbplugin",
                     "prefix=%s" % tmp_path, "O=%s/build" % tmp_path], check=True, timeout=60)
-    for name, place in (("probing", "bin/probing"), ("libprobing.so", "lib/libprobing.so.0")):
+    for name, place in (("probing", "bin/probing"), ("libprobing.so", "lib/libprobing.so.1")):
         (tmp_path / place).parent.mkdir()
         shutil.copy(os.path.join(os.path.dirname(support.BINARY), name), tmp_path / place)
     line = subprocess.run([tmp_path / "bin/probing", "gdb", "--print"], stdout=subprocess.PIPE,
@@ -357,7 +357,7 @@ def test_installed(sleeper, tmp_path):
          "print(sys.modules['probing_debugger.core.library'].LIBRARY._name)"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, check=False)
     assert b"sleeper.py:13" in done.stdout, done
-    assert str(tmp_path / "lib/libprobing.so.0") in done.stdout.decode()
+    assert str(tmp_path / "lib/libprobing.so.1") in done.stdout.decode()
 
 
 # The page

@@ -204,7 +204,7 @@ def test_pkg_config_tells_how_to_build_with_it(target, tmp_path):
     (tmp_path / "include").mkdir()
     shutil.copy(tmp_path / "build" / "probing.pc", folder)
     shutil.copy(support.ROOT / "lib" / "probing.h", tmp_path / "include")
-    for name in ("libprobing.so", "libprobing.so.0"):
+    for name in ("libprobing.so", "libprobing.so.1"):
         shutil.copy(library.PATH, tmp_path / "lib" / name)
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "probing"], check=True, text=True,
                            stdout=subprocess.PIPE, env=dict(os.environ, PKG_CONFIG_PATH=str(folder)))

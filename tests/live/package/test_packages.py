@@ -63,14 +63,14 @@ def listing(deb):
 def test_the_package_has_all_that_install_puts_there(deb):
     files = listing(deb)
     for name in ("bin/probing", "bin/probing-inject", "lib/probing/libprobing-agent.so",
-                 "lib/libprobing.so.0", "share/man/man1/probing.1.gz", "share/man/man1/probing-inject.1.gz",
+                 "lib/libprobing.so.1", "share/man/man1/probing.1.gz", "share/man/man1/probing-inject.1.gz",
                  "share/bash-completion/completions/probing", "share/zsh/site-functions/_probing",
                  "share/fish/vendor_completions.d/probing.fish", "share/doc/probing/copyright",
                  "lib/python3/dist-packages/probing.pth", "lib/python3/dist-packages/probing/__init__.py"):
         assert "./usr/" + name in files, name
     assert {owner for _, owner in files.values()} == {"root/root"}
     assert all(mode[5] != "w" and mode[8] != "w" for mode, _ in files.values() if mode[0] != "l")
-    assert not [name for name in files if "__pycache__" in name or "libprobing.so.0.0" not in name and
+    assert not [name for name in files if "__pycache__" in name or "libprobing.so.1.0" not in name and
                 name.endswith((".c", ".o"))]
     control = subprocess.run(["dpkg-deb", "-f", deb], stdout=subprocess.PIPE, check=True).stdout.decode()
     assert re.search(r"^Depends: libc6 \(>= 2.28\)$", control, re.M), control
