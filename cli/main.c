@@ -18,6 +18,7 @@
 #include "command/options.h"
 #include "command/output.h"
 #include "cli/pids.h"
+#include "cli/version.h"
 #include "remote/remote.h"
 #include "command/rights.h"
 #include "base/checked.h"
@@ -309,7 +310,7 @@ static struct prb_error *run(char **words, size_t count)
 	if (inv->global.help)
 		prb_help_text(inv->command, &text);
 	else if (inv->global.version)
-		prb_str_puts(&text, "probing " PRB_VERSION "\n");
+		prb_version_text(&text);
 	else if (inv->global.manual)
 		prb_manual_page(&text);
 	else

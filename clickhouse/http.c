@@ -7,6 +7,15 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 
+bool prb_http_built(void)
+{
+#ifdef PRB_HAVE_CURL
+	return true;
+#else
+	return false;
+#endif
+}
+
 #ifdef PRB_HAVE_CURL
 #include <dlfcn.h>
 

@@ -62,4 +62,7 @@ void prb_http_destroy(struct prb_http *http);
 struct prb_error *prb_http_send(struct prb_http *http, const struct prb_http_request *request,
 				struct prb_http_outcome *ret) PRB_MUST_CHECK;
 
+/** False if this program was built without libcurl: no server can be reached. */
+bool prb_http_built(void);
+
 #endif

@@ -96,7 +96,12 @@ def test_no_words_is_a_usage_error(probing):
 def test_version(probing):
     for option in ("--version", "-V"):
         result = probing(option)
-        assert result.code == OK and re.fullmatch(r"probing \d+\.\d+\.\d+\n", result.out), result
+        assert result.code == OK and not result.err, result
+        first, built, *features = result.out.splitlines()
+        assert re.fullmatch(r"probing \d+\.\d+\.\d+", first)
+        assert re.fullmatch(r"built for (x86_64|aarch64) by (gcc|clang) .*, glibc \d\.\d+; this is glibc \d\.\d+", built)
+        named = {name for line in features for name in re.sub("^.*: ", "", line).split(", ")}
+        assert named == {"agent", "page", "clickhouse"} and features[0].startswith("features: agent"), features
 
 
 def test_help_is_instant():
