@@ -38,14 +38,19 @@ $(WHEEL_O)/completion.%: $(NATIVE)
 	@mkdir -p $(@D)
 	$(Q)$(NATIVE) completion $* > $@
 
+# The name that the wheel has on an index: the import and the command are `probing` whatever it is.
+DISTRIBUTION ?= probing
+# Where the sources are, for the links of the wheel's description.
+HOMEPAGE ?=
+
 # In the folder where people look for it, too, unless it is one of several builds.
 IN_TREE := $(filter build,$(O))
 
 .PHONY: wheel
 wheel: $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 $(patsubst %,$(WHEEL_O)/completion.%,bash zsh fish) $(PACKAGE_FILES) $(PLUGIN_FILES) ## the Python package with the program in it: pip install dist/probing-*.whl
-	$(Q)STRIP='$(STRIP)' build-aux/make-wheel $(VERSION) $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 \
+	$(Q)STRIP='$(STRIP)' DISTRIBUTION='$(DISTRIBUTION)' HOMEPAGE='$(HOMEPAGE)' build-aux/make-wheel $(VERSION) $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 \
 		$(foreach s,bash zsh fish,$(s)=$(WHEEL_O)/completion.$(s)) $(WHEEL_O)
-	$(if $(IN_TREE),$(Q)mkdir -p dist && rm -f dist/probing-*.whl && cp $(WHEEL_O)/probing-*.whl dist/)
+	$(if $(IN_TREE),$(Q)mkdir -p dist && rm -f dist/*.whl && cp $(WHEEL_O)/*.whl dist/)
 
 .PHONY: sdist
 sdist: ## the sources as one archive, to be built with make
