@@ -29,6 +29,7 @@ def start():
     seen = True
     try:
         if sys.platform == "linux" and obeys_environment():
+            tell_of_namesake()
             apply(os.environ.get("PROBING", os.environ.get("PROBE", "")))
     except Exception as error:
         say(str(error) or type(error).__name__)
@@ -46,6 +47,14 @@ def obeys_environment():
     words = memoryview(os.read(file, 4096)).cast("L")
     os.close(file)
     return not any(words[at + 1] for at in range(0, len(words) - 1, 2) if words[at] == AT_SECURE)
+
+
+def tell_of_namesake():
+    """The older tool of this name obeys PROBING too, by a hook of its own."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    if os.path.exists(os.path.join(here, "probing_hook.py")):
+        say("%s has another tool named probing, too, which also obeys PROBING: 'pip uninstall probing', "
+            "and install this one again" % here)
 
 
 def variable(name, default=None):

@@ -59,6 +59,23 @@ def pytest_configure(config):
     config.pluginmanager.register(_pytest.Plugin(), "probing-session")
 
 
+def _warn_of_namesake():
+    """Another tool's package has this name, too: pip may have put both into this folder."""
+    import posix  # pylint: disable=import-outside-toplevel
+
+    try:
+        posix.stat(__path__[0] + "/_core.abi3.so")
+    except OSError:
+        return
+    import warnings  # pylint: disable=import-outside-toplevel
+
+    warnings.warn("%s has files of another tool named probing: 'pip uninstall probing', and install this one again"
+                  % __path__[0], RuntimeWarning, stacklevel=3)
+
+
+_warn_of_namesake()
+
+
 def __dir__():
     return sorted(set(globals()) | set(_HOMES))
 

@@ -73,6 +73,9 @@ void prb_doctor_ports(struct prb_doctor *d, const struct prb_process *p, struct 
 /** Adds whether there is what layout and lines of the interpreters of @p target come from. */
 void prb_doctor_interpreters(struct prb_doctor *d, struct prb_target *target);
 
+/** Adds what is installed of the older tool that is named as ours. */
+void prb_doctor_namesake(struct prb_doctor *d, const struct prb_check *check);
+
 /* Of the machine. */
 extern const struct prb_section prb_section_rights, prb_section_reading, prb_section_kernel,
 	prb_section_proc, prb_section_tools, prb_section_interpreters, prb_section_ports;

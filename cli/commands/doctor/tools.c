@@ -85,6 +85,7 @@ static const struct prb_check checks[] = {
 	{"agent", check_agent},
 	{"gdb", check_gdb},
 	{"lldb", check_lldb},
+	{"namesake", prb_doctor_namesake},
 	{},
 };
 

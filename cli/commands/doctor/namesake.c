@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The older tool of the same name, which an index of packages has at 0.2: its package, start-up
+ * hook and command are called as ours are. It is known by its library, probing/_core.abi3.so.
+ */
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "cli/commands/doctor/doctor.h"
+
+/* Below a prefix of Python: of system packages, and of all others. */
+static const char *const places[] = {
+	"lib/python3*/site-packages/probing/_core.abi3.so",
+	"lib/python3*/dist-packages/probing/_core.abi3.so",
+};
+
+static void add_package(struct prb_doctor *d, const char *name, const char *library)
+{
+	int folder = (int)(strrchr(library, '/') - library);
+
+	prb_remarks_add(
+		&d->report, name, PRB_VERDICT_LIMITED,
+		"%.*s is another tool of this name, or both in one folder: 'import probing' "
+		"and the start-up hook may be its",
+		folder, library);
+	prb_remarks_advise(&d->report, "pip uninstall probing, then install this one again");
+}
+
+static bool find_packages(struct prb_doctor *d, const char *name, const char *prefix)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		char pattern[4096];
+		glob_t files = {};
+
+		if ((size_t)snprintf(pattern, sizeof(pattern), "%s/%s", prefix, places[i]) <
+			    sizeof(pattern) &&
+		    !glob(pattern, GLOB_NOSORT, NULL, &files))
+			for (size_t at = 0; at < files.gl_pathc; at++, found = true)
+				add_package(d, name, files.gl_pathv[at]);
+		globfree(&files);
+	}
+	return found;
+}
+
+/** True for the script that pip writes for that tool's command. */
+static bool is_its_command(const char *path)
+{
+	prb_auto_close int fd = -1;
+	prb_auto_error struct prb_error *err = prb_file_open(-1, path, &fd);
+	char text[4096];
+	ssize_t length = err ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+
+	if (length < 0)
+		return false;
+	text[length] = '\0';
+	return !strncmp(text, "#!", 2) && strstr(text, "probing.cli");
+}
+
+static bool find_commands(struct prb_doctor *d, const char *name)
+{
+	prb_auto_free char *folders = strdup(getenv("PATH") ?: "");
+	bool found = false;
+	char *rest = folders;
+
+	while (rest) {
+		const char *folder = strsep(&rest, ":");
+		char path[4096];
+
+		if (*folder != '/' ||
+		    (size_t)snprintf(path, sizeof(path), "%s/probing", folder) >= sizeof(path) ||
+		    !is_its_command(path))
+			continue;
+		prb_remarks_add(&d->report, name, PRB_VERDICT_LIMITED,
+				"%s is the command of another tool of this name", path);
+		prb_remarks_advise(&d->report, "pip uninstall probing there, or put ours first in "
+					       "PATH");
+		found = true;
+	}
+	return found;
+}
+
+void prb_doctor_namesake(struct prb_doctor *d, const struct prb_check *check)
+{
+	const char *const prefixes[] = {getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"), "/usr/local",
+					"/usr"};
+	bool found = find_commands(d, check->name);
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (prefixes[i] && *prefixes[i] == '/')
+			found |= find_packages(d, check->name, prefixes[i]);
+	if (!found)
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK,
+				"no other tool of this name was found");
+}
