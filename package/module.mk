@@ -48,14 +48,19 @@ IN_TREE := $(filter build,$(O))
 
 .PHONY: wheel
 wheel: $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 $(patsubst %,$(WHEEL_O)/completion.%,bash zsh fish) $(PACKAGE_FILES) $(PLUGIN_FILES) ## the Python package with the program in it: pip install dist/probing-*.whl
-	$(Q)STRIP='$(STRIP)' DISTRIBUTION='$(DISTRIBUTION)' HOMEPAGE='$(HOMEPAGE)' build-aux/make-wheel $(VERSION) $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 \
+	$(Q)STRIP='$(STRIP)' $(WHEEL_NAMES) build-aux/make-wheel $(VERSION) $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 \
 		$(foreach s,bash zsh fish,$(s)=$(WHEEL_O)/completion.$(s)) $(WHEEL_O)
 	$(if $(IN_TREE),$(Q)mkdir -p dist && rm -f dist/*.whl && cp $(WHEEL_O)/*.whl dist/)
 
+WHEEL_NAMES = DISTRIBUTION='$(DISTRIBUTION)' HOMEPAGE='$(HOMEPAGE)'
+SDIST := $(O)/probing-$(VERSION).tar.gz
+
 .PHONY: sdist
-sdist: ## the sources as one archive, to be built with make
-	$(Q)mkdir -p $(O) && git archive --prefix=probing-$(VERSION)/ -o $(O)/probing-$(VERSION).tar.gz HEAD
-	@echo $(O)/probing-$(VERSION).tar.gz
+sdist: ## the sources as one archive, to be built with make, or by pip
+	$(Q)mkdir -p $(O) && $(WHEEL_NAMES) build-aux/make-wheel --metadata $(VERSION) > $(O)/PKG-INFO
+	$(Q)git archive --prefix=probing-$(VERSION)/ --add-file=$(O)/PKG-INFO --add-file=build-aux/setup.py -o $(SDIST) HEAD
+	$(if $(IN_TREE),$(Q)mkdir -p dist && cp $(SDIST) dist/)
+	@echo $(SDIST)
 
 $(WHEEL_O)/probing-inject: $(INJECT_OBJECTS) $(O)/libprobing.a $(WHEEL_O)/old_glibc.program.o
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(INJECT_OBJECTS) $(WHEEL_O)/old_glibc.program.o \
@@ -83,3 +88,12 @@ $(O)/static_agent.o: package/link/static_agent.S $(AGENT)
 $(O)/probing-static: $(CLI_OBJECTS) $(O)/static_agent.o $(O)/libprobing.a $(READLINE:%=$(O)/libreadline.a)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -static -o $@ $(CLI_OBJECTS) $(O)/static_agent.o $(O)/libprobing.a \
 		$(filter-out -Wl$(comma)-B%,$(CLI_LIBS) $(LIBS))
+
+# All that a release has, with sums, in one folder.
+DIST_FILES = $(O)/wheel/*.whl $(SDIST) $(O)/probing_$(VERSION)_*.deb $(O)/probing-static
+.PHONY: dist
+dist: wheel sdist deb static ## all files of a release, with their sums and what is in them, in dist/
+	$(Q)rm -rf dist && mkdir dist && cp $(DIST_FILES) dist/
+	$(Q)$(STRIP) -o dist/probing-$(VERSION)-$$(uname -m)-static dist/probing-static && rm dist/probing-static
+	$(Q)build-aux/make-sbom $(VERSION) '$(CC)' $(LIBS) $(CLI_LIBS) $(READLINE:%=-lreadline) > dist/probing-$(VERSION).cdx.json
+	$(Q)cd dist && sha256sum * > SHA256SUMS.new && mv SHA256SUMS.new SHA256SUMS && cat SHA256SUMS

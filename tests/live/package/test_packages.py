@@ -86,7 +86,7 @@ def test_the_package_works_where_it_is_installed(deb, interpreter, tmp_path):
         env={"PATH": os.environ["PATH"]})
     out = done.stdout.decode()
     assert done.returncode == 0, done
-    for expected in ("probing 0", "probing-inject", "secret = 1234", "\n42\n", "gdbplugin", "library: "):
+    for expected in ("probing 1", "probing-inject", "secret = 1234", "\n42\n", "gdbplugin", "library: "):
         assert expected in out, done
 
 
