@@ -51,3 +51,7 @@ check-aarch64: ## build for aarch64 and test it in an emulated machine
 	$(Q)cp $(AARCH64_O)/fault-steps/probing $(AARCH64_ROOT)/build/fault-steps
 	$(Q)cp $(UNIT_TESTS:$(O)/%=$(AARCH64_O)/%) $(AARCH64_ROOT)/build/tests/unit
 	$(Q)tests/tools/aarch64-vm --timeout 1800 --pages $(AARCH64_PAGES) --with $(AARCH64_ROOT) -- tests/tools/check-in-vm
+
+.PHONY: check-dist
+check-dist: ## after `make dist`: README's lines to install, typed in bare roots
+	$(Q)tests/tools/check-dist
