@@ -34,20 +34,6 @@ static bool is_one_of(const char *name, const char *const *names, size_t count)
 	return false;
 }
 
-bool prb_call_is_between_two(const char *collective)
-{
-	static const char *const names[] = {"recv", "recv_object_list"};
-
-	return is_one_of(collective, names, PRB_ARRAY_SIZE(names)) || prb_call_sends(collective);
-}
-
-bool prb_call_sends(const char *collective)
-{
-	static const char *const names[] = {"send", "send_object_list"};
-
-	return is_one_of(collective, names, PRB_ARRAY_SIZE(names));
-}
-
 /** "tensor(shape=(2, 3), dtype=float32, device='cpu')" becomes "(2, 3) float32". */
 static struct prb_error *read_data(const char *value, char **ret)
 {
@@ -79,6 +65,9 @@ static struct prb_error *read_variables(const struct prb_dump_frame *frame, stru
 			 local->number == PRB_NUMBER_INTEGER && local->integer >= 0 &&
 			 local->integer <= INT32_MAX)
 			call->peer = (long)local->integer;
+		else if (!strcmp(local->name, "tag") && local->number == PRB_NUMBER_INTEGER &&
+			 local->integer >= 0 && local->integer <= INT32_MAX)
+			call->tag = (long)local->integer;
 		else if (!strcmp(local->name, "group") && local->type && local->address) {
 			*all = !strcmp(local->type, "NoneType");
 			*group = *all ? 0 : local->address;
@@ -174,7 +163,7 @@ struct prb_error *prb_call_read(struct prb_watch *watch, struct prb_seen *seen)
 	seen->call = calloc(1, sizeof(*seen->call));
 	if (!seen->call)
 		return prb_error_nomem();
-	seen->call->peer = -1;
+	seen->call->peer = seen->call->tag = -1;
 	err = read_call(watch, seen, seen->call);
 	/* The stack was read: what is not known of the call is no reason to lose it. */
 	if (err && err->code != PRB_ERROR_NOMEM) {

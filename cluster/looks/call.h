@@ -15,6 +15,7 @@
 
 struct prb_call {
 	long peer;     /**< the peer of a send or receive, or the root of the collective; -1 */
+	long tag;      /**< of a send or receive; -1: unknown */
 	char *group;   /**< name of the process group; NULL: all ranks, or unknown */
 	char *members; /**< ranks of that group, "0-3,7"; NULL: all ranks, or unknown */
 	bool known;    /**< the members are known */
@@ -26,12 +27,6 @@ void prb_call_destroy(struct prb_call *call);
 
 /** Reads the call that @p seen is in; leaves `call` NULL if it is in none. */
 struct prb_error *prb_call_read(struct prb_watch *watch, struct prb_seen *seen) PRB_MUST_CHECK;
-
-/** True if that operation is between two ranks, a sender and a receiver. */
-bool prb_call_is_between_two(const char *collective);
-
-/** True for one of them that sends. */
-bool prb_call_sends(const char *collective);
 
 /**
  * True if both are calls of one process group: of the same ranks, and not of two names. Either may

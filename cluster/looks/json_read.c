@@ -278,6 +278,7 @@ static struct prb_error *read_call(const json_t *value, struct prb_seen *seen)
 	if (!seen->call)
 		return prb_error_nomem();
 	seen->call->peer = peer >= 0 && peer <= MAX_RANKS ? peer : -1;
+	seen->call->tag = integer_of(value, "tag", -1);
 	seen->call->known = json_is_true(json_object_get(value, "known"));
 	PRB_TRY(prb_str_copy(text_of(value, "group"), &seen->call->group));
 	PRB_TRY(prb_str_copy(text_of(value, "members"), &seen->call->members));

@@ -91,6 +91,7 @@ static void put_call(struct prb_json *json, const struct prb_call *call)
 {
 	prb_json_open(json, "call", '{');
 	prb_json_integer(json, "peer", call->peer);
+	prb_json_integer(json, "tag", call->tag);
 	prb_json_text(json, "group", call->group);
 	prb_json_text(json, "members", call->members);
 	prb_json_bool(json, "known", call->known);

@@ -12,7 +12,9 @@
 #include "base/str.h"
 #include "cluster/looks/call.h"
 #include "cluster/looks/flight.h"
+#include "cluster/looks/operation.h"
 #include "cluster/looks/pace_spots.h"
+#include "cluster/looks/progress.h"
 #include "cluster/looks/thread_text.h"
 #include "dump/model/program_frame.h"
 #include "cluster/looks/training_thread.h"
@@ -54,47 +56,6 @@ void prb_round_deinit(struct prb_round *round)
 	prb_pool_destroy(round->pool);
 }
 
-/** Python modules whose outermost function at the inner end of a stack is a collective. */
-static bool is_collective_module(const char *module)
-{
-	static const char *const modules[] = {
-		"torch.distributed.distributed_c10d", "torch.distributed.c10d_logger",
-		"torch.distributed.nn.functional", "horovod.torch.mpi_ops"};
-
-	for (size_t i = 0; module && i < PRB_ARRAY_SIZE(modules); i++)
-		if (!strcmp(module, modules[i]))
-			return true;
-	return false;
-}
-
-/** C and C++ functions that only a collective operation is in, by the beginnings of their names. */
-static bool is_collective_function(const char *func)
-{
-	static const char *const names[] = {"c10d::", "gloo::", "ncclGroupEnd",
-					    "PMPI_",  "MPI_",	"ompi_"};
-
-	for (size_t i = 0; func && i < PRB_ARRAY_SIZE(names); i++)
-		if (!strncmp(func, names[i], strlen(names[i])))
-			return true;
-	return false;
-}
-
-/** Functions of CUDA and HIP that wait for the GPU, on which collectives of NCCL run. */
-static bool waits_for_gpu(const char *func)
-{
-	static const char *const names[] = {"cudaStreamSynchronize", "cudaDeviceSynchronize",
-					    "cudaEventSynchronize",  "cudaMemcpy",
-					    "cuStreamSynchronize",   "cuCtxSynchronize",
-					    "cuEventSynchronize",    "cuMemcpyDtoH",
-					    "hipStreamSynchronize",  "hipDeviceSynchronize",
-					    "hipEventSynchronize"};
-
-	for (size_t i = 0; func && i < PRB_ARRAY_SIZE(names); i++)
-		if (!strncmp(func, names[i], strlen(names[i])))
-			return true;
-	return false;
-}
-
 /** Decorators of the module are named like this; the function that they wrap is what was called. */
 static bool is_wrapper(const struct prb_dump_frame *frame)
 {
@@ -113,14 +74,14 @@ static void find_collective(struct prb_seen *seen)
 
 	prb_vec_each (frame, &seen->main->frames) {
 		if (frame->kind != PRB_FRAME_PYTHON) {
-			if (!python && is_collective_function(frame->func))
+			if (!python && prb_operation_is_function(frame->func))
 				native = frame;
-			else if (!python && waits_for_gpu(frame->func))
+			else if (!python && prb_operation_is_gpu(frame->func))
 				gpu = frame;
 			continue;
 		}
 		python = true;
-		if (is_collective_module(frame->module)) {
+		if (prb_operation_is_module(frame->module)) {
 			if (is_wrapper(frame))
 				continue;
 			seen->collective = prb_frame_name(frame);
@@ -132,8 +93,11 @@ static void find_collective(struct prb_seen *seen)
 	}
 	if (seen->collective || (!native && !gpu))
 		return;
-	seen->collective = native ? native->func : gpu->func;
-	seen->unnamed = true;
+	seen->in_c = native ? native : gpu;
+	seen->collective = prb_operation_of_mpi(seen->in_c->func);
+	seen->unnamed = !seen->collective;
+	if (!seen->collective)
+		seen->collective = seen->in_c->func;
 	seen->gpu = !native;
 }
 
@@ -180,6 +144,7 @@ static void forget(struct prb_seen *seen)
 	seen->collective = NULL;
 	seen->caller = NULL;
 	seen->called = NULL;
+	seen->in_c = NULL;
 	seen->unnamed = false;
 	seen->gpu = false;
 }
@@ -199,14 +164,18 @@ static struct prb_error *make_dump(struct prb_watch *watch, const struct prb_dum
 	return NULL;
 }
 
-/** True if only the C stack shows whether the thread is in a collective: it waits in C. */
-static bool needs_native(const struct prb_seen *seen, bool last)
+/**
+ * True if only the C stack shows whether the thread is in a collective: it waits in C. MPI and
+ * CUDA wait by computing.
+ */
+static bool needs_native(const struct prb_seen *seen, bool idle, bool running)
 {
 	const struct prb_dump_frame *frame = seen->main ? prb_dump_innermost(seen->main) : NULL;
 
 	/* A program may wait by itself for what it began without waiting: work.wait(). */
 	return frame && !seen->collective &&
-	       ((last && !strcmp(seen->main->state, "idle")) ||
+	       ((idle && !strcmp(seen->main->state, "idle")) ||
+		(running && !strcmp(seen->main->state, "running")) ||
 		(frame->module &&
 		 (!strncmp(frame->module, "torch.", 6) || !strncmp(frame->module, "horovod.", 8))));
 }
@@ -214,10 +183,16 @@ static bool needs_native(const struct prb_seen *seen, bool last)
 struct prb_error *prb_look_brief(struct prb_watch *watch, struct prb_seen *seen)
 {
 	struct prb_dump_options options = {.no_waits = true, .no_command = true};
+	const struct prb_dump_frame *frame;
+	bool stays;
 
 	prb_training_thread_only(seen, &options);
 	PRB_TRY(make_dump(watch, &options, seen));
-	if (!needs_native(seen, false))
+	frame = seen->main ? prb_dump_innermost(seen->main) : NULL;
+	stays = frame && watch->ip == frame->ip && watch->line == frame->line;
+	watch->ip = frame ? frame->ip : 0;
+	watch->line = frame ? frame->line : 0;
+	if (!needs_native(seen, false, stays))
 		return NULL;
 	options.native = true;
 	return make_dump(watch, &options, seen);
@@ -264,27 +239,79 @@ static struct prb_error *see_it_wait(struct prb_watch *watch,
 	return NULL;
 }
 
+/** A main thread that waits for another thread of the rank: that one's collective is the rank's. */
+static bool waits_for_thread(const struct prb_seen *seen)
+{
+	static const char *const modules[] = {"threading", "queue", "concurrent.futures._base",
+					      "concurrent.futures.thread"};
+	const struct prb_dump_frame *frame = seen->main ? prb_dump_innermost(seen->main) : NULL;
+
+	for (size_t i = 0; frame && frame->module && i < PRB_ARRAY_SIZE(modules); i++)
+		if (!strcmp(frame->module, modules[i]))
+			return !seen->collective && !seen->trains;
+	return false;
+}
+
+/** Looks for the only other thread that is in a collective of torch.distributed. */
+static struct prb_error *find_other(struct prb_watch *watch, struct prb_seen *seen)
+{
+	const struct prb_dump_options options = {.no_waits = true, .no_command = true};
+	__attribute__((cleanup(prb_seen_deinit))) struct prb_seen other = {};
+	const struct prb_dump_thread *thread;
+	pid_t found = 0;
+
+	if (!waits_for_thread(seen))
+		return NULL;
+	PRB_TRY(prb_dump_create_with(watch->target, &options, &watch->found, &other.dump));
+	prb_vec_each (thread, &other.dump->threads) {
+		if (thread->tid == other.dump->main_tid)
+			continue;
+		other.main = thread;
+		other.collective = NULL;
+		find_collective(&other);
+		if (!other.collective)
+			continue;
+		seen->trains = found ? 0 : thread->tid;
+		if (found)
+			return NULL;
+		found = thread->tid;
+	}
+	return NULL;
+}
+
 static struct prb_error *look(struct prb_watch *watch, struct prb_seen *seen, bool native,
 			      bool last)
 {
 	const struct prb_dump_options whole = {.native = native};
 	struct prb_dump_options brief = {.native = native, .no_waits = true, .no_command = true};
-	bool in_c = false;
+	bool in_c = false, first = !watch->target;
 
 	if (!watch->target)
 		PRB_TRY(prb_target_open_process(seen->rank->pid, &watch->target));
 	PRB_TRY(prb_training_thread_find(watch, seen));
 	prb_training_thread_only(seen, &brief);
 	PRB_TRY(make_dump(watch, last ? &whole : &brief, seen));
+	PRB_TRY(find_other(watch, seen));
+	if (seen->trains && brief.main_only) {
+		prb_training_thread_only(seen, &brief);
+		PRB_TRY(make_dump(watch, last ? &whole : &brief, seen));
+	}
 	if (last)
 		PRB_TRY(see_it_wait(watch, &whole, seen));
-	if (!native && needs_native(seen, last))
-		PRB_TRY(waits_in_c(watch, seen->trains, &in_c));
+	if (!native && needs_native(seen, last, true)) {
+		brief.native = true;
+		if (last)
+			PRB_TRY(waits_in_c(watch, seen->trains, &in_c));
+		else
+			PRB_TRY(make_dump(watch, &brief, seen));
+	}
 	if (in_c)
 		PRB_TRY(make_dump(watch, &(struct prb_dump_options){.native = true}, seen));
 	if (!seen->main)
 		return NULL;
 	PRB_TRY(read_counters(watch->target, seen));
+	if (first || last)
+		PRB_TRY(prb_progress_read(watch, seen));
 	if (!last)
 		return NULL;
 	PRB_TRY(prb_idle_fill(watch->target, seen->dump, NULL));

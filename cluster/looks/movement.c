@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cluster/looks/flight.h"
+#include "cluster/looks/operation.h"
 #include "cluster/looks/thread_text.h"
 
 /*
@@ -17,10 +18,21 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-/** Compares the Python frames: C frames below them may differ in a wait that is polled. */
-static bool same_stack(const struct prb_dump_thread *a, const struct prb_dump_thread *b)
+/**
+ * The first frame that counts: that of the collective, whose inner functions may ask a store again
+ * and again.
+ */
+static size_t first_frame(const struct prb_seen *seen)
 {
-	size_t i = 0, k = 0;
+	return seen->called ? (size_t)(seen->called - seen->main->frames.items) : 0;
+}
+
+/** Compares the Python frames: C frames below them may differ in a wait that is polled. */
+static bool same_stack(const struct prb_seen *before, const struct prb_seen *after)
+{
+	const struct prb_dump_thread *a = before->main, *b = after->main;
+	bool both = before->called && after->called;
+	size_t i = both ? first_frame(before) : 0, k = both ? first_frame(after) : 0;
 
 	for (;;) {
 		while (i < a->frames.count && a->frames.items[i].kind != PRB_FRAME_PYTHON)
@@ -38,6 +50,38 @@ static bool same_stack(const struct prb_dump_thread *a, const struct prb_dump_th
 	}
 }
 
+static bool has_c_frames(const struct prb_seen *seen)
+{
+	const struct prb_dump_frame *frame;
+
+	prb_vec_each (frame, &seen->main->frames)
+		if (frame->kind != PRB_FRAME_PYTHON)
+			return !seen->main->error;
+	return false;
+}
+
+/** True if one is in an operation of MPI that the other has left, as their C stacks show. */
+static bool left_mpi(const struct prb_seen *a, const struct prb_seen *b)
+{
+	bool in = a->in_c && !a->gpu, is = b->in_c && !b->gpu;
+
+	if (in && is)
+		return strcmp(a->in_c->func, b->in_c->func) != 0;
+	return (in && has_c_frames(b)) || (is && has_c_frames(a));
+}
+
+/** True if the rank was at every look in a wait that uses the processor. */
+static bool polls(const struct prb_round *rounds, size_t count, size_t i)
+{
+	for (size_t n = 0; n < count; n++) {
+		const struct prb_seen *seen = &rounds[n].list.items[i];
+
+		if (!(seen->in_c && !seen->unnamed) && !prb_operation_polls(seen->collective))
+			return false;
+	}
+	return true;
+}
+
 static enum prb_movement movement(const struct prb_round *rounds, size_t count, size_t i)
 {
 	const struct prb_seen *first = &rounds[0].list.items[i];
@@ -49,15 +93,19 @@ static enum prb_movement movement(const struct prb_round *rounds, size_t count, 
 
 		if (!seen->main)
 			return PRB_UNKNOWN;
-		if (n && !same_stack(rounds[n - 1].list.items[i].main, seen->main))
+		if (n && (!same_stack(&rounds[n - 1].list.items[i], seen) ||
+			  left_mpi(&rounds[n - 1].list.items[i], seen)))
 			return PRB_MOVES;
 	}
 	/* Two calls of one collective from the same line have the same stack. */
-	if (!prb_flight_is_same(first->flight, last->flight))
+	if (!prb_flight_is_same(first->flight, last->flight) ||
+	    (first->progress && last->progress && first->progress != last->progress))
 		return PRB_MOVES;
 	if (first->ran_ns < 0 || last->ran_ns < 0 || seconds <= 0 ||
 	    (double)(last->ran_ns - first->ran_ns) / 1e9 <= IDLE_SHARE * seconds)
 		return PRB_STILL;
+	if (polls(rounds, count, i))
+		return last->called ? PRB_STILL : PRB_SPINS;
 	/* A thread that computes and sleeps in turn at one place comes there again and again. */
 	for (size_t n = 0; n < count; n++)
 		if (rounds[n].list.items[i].state == 'S')

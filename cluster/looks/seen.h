@@ -39,13 +39,15 @@ struct prb_seen {
 				   the dump's; NULL if it is in none */
 	const struct prb_dump_frame *caller; /**< the frame that called it; NULL if unknown */
 	const struct prb_dump_frame *called; /**< the Python function of `collective`, or NULL */
+	const struct prb_dump_frame *in_c;   /**< the C function of `collective`, or NULL */
 	bool unnamed; /**< `collective` is a C or C++ function: which operation it is is unknown */
 	bool gpu;     /**< the same: it waits for its GPU, mostly for a collective there */
 	char state;   /**< of the main thread, as in stat; 0 if unknown */
-	int64_t ran_ns; /**< processor time of the main thread so far; -1 if unknown */
-	bool gone;	/**< there is no such process (any more) */
-	bool unasked;	/**< the same, unless it is on a host that was not asked */
-	char *worker;	/**< what the worker is at that its data loader waits for, or NULL */
+	uint64_t progress; /**< hash of counters of the program (progress.h); 0: unknown */
+	int64_t ran_ns;	   /**< processor time of the main thread so far; -1 if unknown */
+	bool gone;	   /**< there is no such process (any more) */
+	bool unasked;	   /**< the same, unless it is on a host that was not asked */
+	char *worker;	   /**< what the worker is at that its data loader waits for, or NULL */
 
 	/* Of the first and the last look only. */
 	struct prb_flight *flight; /**< what torch's flight recorder says (flight.h), or NULL */
@@ -73,6 +75,8 @@ struct prb_round {
 struct prb_watch {
 	struct prb_target *target; /**< NULL: not opened yet */
 	struct prb_dump_found found;
+	uint64_t ip;  /**< innermost frame of the last brief look */
+	int32_t line; /**< the same */
 };
 
 #endif

@@ -128,8 +128,7 @@ static struct prb_error *note_end(struct prb_merged *merged, struct node *node,
 static bool is_shown(const struct prb_merged *merged, const struct prb_seen *seen,
 		     const struct prb_dump_frame *frame)
 {
-	return merged->native || frame->kind == PRB_FRAME_PYTHON ||
-	       (seen->unnamed && frame->func == seen->collective);
+	return merged->native || frame->kind == PRB_FRAME_PYTHON || frame == seen->in_c;
 }
 
 /** How many of the @p count innermost frames are shown. */

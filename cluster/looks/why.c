@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cluster/looks/call.h"
+#include "cluster/looks/operation.h"
 #include "cluster/looks/thread_text.h"
 
 static bool same(const char *a, const char *b)
@@ -44,10 +45,14 @@ static void put_arguments(struct prb_str *s, const struct prb_seen *seen)
 		return;
 	if (call->peer >= 0) {
 		prb_str_printf(s, "%s%s rank %ld", before,
-			       !prb_call_is_between_two(seen->collective) ? "root"
-			       : prb_call_sends(seen->collective)	  ? "to"
-									  : "from",
+			       !prb_operation_is_between_two(seen->collective) ? "root"
+			       : prb_operation_sends(seen->collective)	       ? "to"
+									       : "from",
 			       call->peer);
+		before = ", ";
+	}
+	if (call->tag > 0) {
+		prb_str_printf(s, "%stag %ld", before, call->tag);
 		before = ", ";
 	}
 	if (call->data) {

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cluster/looks/call.h"
+#include "cluster/looks/operation.h"
 #include "cluster/verdict/verdict_private.h"
 #include "cluster/verdict/waiters.h"
 #include "cluster/looks/why.h"
@@ -26,9 +27,9 @@ static void put_missed(struct prb_str *s, const struct prb_seen *late,
 		return;
 	}
 	prb_str_puts(s, still ? " never " : " has not yet ");
-	prb_str_puts(s, prb_call_sends(waiting->collective) ? "received" : "sent");
+	prb_str_puts(s, prb_operation_sends(waiting->collective) ? "received" : "sent");
 	prb_str_printf(s, " what rank %ld %s", waiting->rank->rank,
-		       prb_call_sends(waiting->collective) ? "sends" : "receives");
+		       prb_operation_sends(waiting->collective) ? "sends" : "receives");
 }
 
 /** True if it is sure that @p waiting waits for ranks outside. */
@@ -152,7 +153,7 @@ static struct prb_error *judge_group(const struct prb_evidence *e, const struct 
 			const struct prb_seen *seen = prb_evidence_seen(e, i);
 
 			if (!group->is_member[i] || !prb_evidence_waits(seen) ||
-			    prb_waits_for_one(seen))
+			    prb_waits_in_pair(seen))
 				continue;
 			bool like = prb_waits_compare(most, seen) < group->difference;
 
@@ -190,85 +191,6 @@ static struct prb_error *judge_groups(const struct prb_evidence *e, const struct
 	return worst ? judge_group(e, worst) : NULL;
 }
 
-/** The rank that the one at @p i sends to or receives from, if that does not do its part. */
-static long next_of_two(const struct prb_evidence *e, size_t i)
-{
-	const struct prb_seen *seen = prb_evidence_seen(e, i), *peer;
-	long place;
-
-	if (!prb_evidence_waits(seen) || !prb_waits_for_one(seen))
-		return -1;
-	place = prb_waits_index(e->round, seen->call->peer);
-	if (place < 0)
-		return -1;
-	peer = prb_evidence_seen(e, (size_t)place);
-	if (!prb_evidence_waits(peer) || !prb_waits_for_one(peer))
-		return -1;
-	/* One sends what the other receives: then it is on its way. */
-	if (peer->call->peer == seen->rank->rank &&
-	    prb_call_sends(peer->collective) != prb_call_sends(seen->collective))
-		return -1;
-	return place;
-}
-
-static void put_pair(struct prb_str *s, const struct prb_seen *seen)
-{
-	prb_str_printf(s, "rank %ld ", seen->rank->rank);
-	prb_str_puts(s, prb_call_sends(seen->collective) ? "sends to" : "receives from");
-	prb_str_printf(s, " rank %ld", seen->call->peer);
-}
-
-static struct prb_error *tell_circle(const struct prb_evidence *e, size_t first)
-{
-	struct prb_verdict *v = e->verdict;
-	prb_auto_str struct prb_str pairs = {};
-	size_t at = first, count = 0;
-
-	do {
-		const struct prb_seen *seen = prb_evidence_seen(e, at);
-
-		PRB_TRY(prb_verdict_blame(v, seen->rank->rank));
-		if (count++ < 4) {
-			prb_str_puts(&pairs, count > 1 ? ", " : "");
-			put_pair(&pairs, seen);
-		}
-		at = (size_t)next_of_two(e, at);
-	} while (at != first);
-	if (count > 4)
-		prb_str_printf(&pairs, ", and so on, %zu ranks in all", count);
-	prb_verdict_sort(v);
-	v->kind = PRB_VERDICT_MISMATCH;
-	v->confidence = "high";
-	prb_verdict_put_ranks(&v->sentence, &v->ranks);
-	prb_str_puts(&v->sentence, count == 1 ? " waits for itself: " : " wait for each other: ");
-	prb_str_puts(&v->sentence, prb_str_text(&pairs));
-	prb_str_puts(&v->refuted_by, "another thread of a rank does the other part");
-	return pairs.failed ? prb_error_nomem() : NULL;
-}
-
-/** Ranks that send to or receive from each other in a circle. */
-static struct prb_error *judge_circle(const struct prb_evidence *e, bool *found)
-{
-	size_t count = e->round->list.count;
-	prb_auto_free unsigned *visited = calloc(count + 1, sizeof(*visited));
-
-	if (!visited)
-		return prb_error_nomem();
-	for (size_t i = 0; i < count; i++) {
-		long at = (long)i;
-
-		while (at >= 0 && !visited[at]) {
-			visited[at] = (unsigned)i + 1;
-			at = next_of_two(e, (size_t)at);
-		}
-		if (at >= 0 && visited[at] == (unsigned)i + 1) {
-			*found = true;
-			return tell_circle(e, (size_t)at);
-		}
-	}
-	return NULL;
-}
-
 /** A member of @p group that waits in another one. */
 static const struct prb_seen *elsewhere(const struct prb_evidence *e,
 					const struct prb_waiters *group)
@@ -277,7 +199,7 @@ static const struct prb_seen *elsewhere(const struct prb_evidence *e,
 		const struct prb_seen *seen = prb_evidence_seen(e, i);
 
 		if (group->is_member[i] && prb_evidence_waits(seen) &&
-		    (prb_waits_for_one(seen) ||
+		    (prb_waits_in_pair(seen) ||
 		     !prb_call_same_group(seen->call, group->first->call)))
 			return seen;
 	}
@@ -327,7 +249,7 @@ struct prb_error *prb_verdict_find_waits(const struct prb_evidence *e, bool *fou
 	PRB_TRY(prb_waits_find(e->round, world, &waits));
 	PRB_TRY(judge_late(e, &waits, found));
 	if (!*found)
-		PRB_TRY(judge_circle(e, found));
+		PRB_TRY(prb_verdict_find_pairs(e, found));
 	if (!*found)
 		PRB_TRY(judge_groups(e, &waits, found));
 	if (!*found && waits.groups.count)

@@ -205,3 +205,39 @@ struct prb_error *prb_verdict_find_unasked(const struct prb_evidence *e, bool *f
 		     "the job runs on more hosts than were asked: name all of them");
 	return NULL;
 }
+
+/** True if the rank is on a host that gave no answer. */
+static bool is_silent(const struct prb_seen *seen)
+{
+	return !seen->main && !seen->gone && !seen->rank->pid && seen->error;
+}
+
+struct prb_error *prb_verdict_find_unreachable(const struct prb_evidence *e, bool *found)
+{
+	const struct prb_seen *seen, *waiting = NULL;
+	struct prb_verdict *v = e->verdict;
+	size_t waits = 0, read = 0;
+
+	prb_vec_each (seen, &e->round->list) {
+		read += seen->main != NULL;
+		waits += seen->main && prb_evidence_waits(seen);
+		if (seen->main && prb_evidence_waits(seen) && !waiting)
+			waiting = seen;
+		if (is_silent(seen))
+			PRB_TRY(prb_verdict_blame(v, seen->rank->rank));
+	}
+	*found = v->ranks.list.count && read && waits == read;
+	if (!*found) {
+		v->ranks.list.count = 0;
+		return NULL;
+	}
+	v->kind = PRB_VERDICT_UNREACHABLE;
+	v->confidence = "medium";
+	prb_str_printf(&v->sentence, "all %zu ranks that answered wait in ", waits);
+	prb_why_put_operation(&v->sentence, waiting);
+	prb_str_puts(&v->sentence, "; what keeps them is on a host that did not answer: ");
+	prb_verdict_put_ranks(&v->sentence, &v->ranks);
+	prb_str_puts(&v->refuted_by, "these hosts are only slow to answer: ask again, with a "
+				     "longer --timeout");
+	return NULL;
+}

@@ -8,16 +8,21 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cluster/looks/call.h"
+#include "cluster/looks/operation.h"
 #include "cluster/verdict/verdict_private.h"
 #include "cluster/looks/why.h"
 
 const char *prb_verdict_name(enum prb_verdict_kind kind)
 {
-	static const char *const names[] = {
-		[PRB_VERDICT_MOVES] = "moves",	     [PRB_VERDICT_ABSENT] = "absent",
-		[PRB_VERDICT_MISMATCH] = "mismatch", [PRB_VERDICT_LATE] = "late",
-		[PRB_VERDICT_CYCLE] = "cycle",	     [PRB_VERDICT_DEVICE] = "device",
-		[PRB_VERDICT_UNKNOWN] = "unknown",   [PRB_VERDICT_LEFT] = "left"};
+	static const char *const names[] = {[PRB_VERDICT_MOVES] = "moves",
+					    [PRB_VERDICT_ABSENT] = "absent",
+					    [PRB_VERDICT_MISMATCH] = "mismatch",
+					    [PRB_VERDICT_LATE] = "late",
+					    [PRB_VERDICT_CYCLE] = "cycle",
+					    [PRB_VERDICT_DEVICE] = "device",
+					    [PRB_VERDICT_UNKNOWN] = "unknown",
+					    [PRB_VERDICT_LEFT] = "left",
+					    [PRB_VERDICT_UNREACHABLE] = "unreachable"};
 
 	return names[kind];
 }
@@ -119,28 +124,41 @@ static struct prb_error *tell_collectives(const struct prb_evidence *e)
 	return NULL;
 }
 
-/** True if nothing is known of the rank but why. */
-static bool is_unread(const struct prb_seen *seen)
+/** Appends what the rank is at; *alone: it has a process that was read. */
+static void put_state(struct prb_str *s, const struct prb_seen *seen, bool several)
 {
-	return !seen->main && !seen->gone && seen->error;
+	if (seen->main)
+		prb_why_put_state(s, seen);
+	else
+		prb_why_put_absence(s, seen, several);
 }
 
-/** Prints one line for all ranks that have the same reason as rank @p first, and marks them in @p
- * told. */
-static struct prb_error *tell_unread(const struct prb_evidence *e, size_t first, bool *told)
+/** One line for all ranks that have the same to say as rank @p first; marks them in @p told. */
+static struct prb_error *tell_alike(const struct prb_evidence *e, size_t first, bool *told)
 {
+	const struct prb_seen *seen = prb_evidence_seen(e, first);
+	prb_auto_str struct prb_str line = {};
 	struct prb_rank_set set = {};
 	struct prb_error *err = NULL;
 
-	for (size_t k = first; k < rank_count(e) && !err; k++)
-		if (is_unread(prb_evidence_seen(e, k)) &&
-		    !strcmp(prb_evidence_seen(e, k)->error, prb_evidence_seen(e, first)->error)) {
-			told[k] = true;
-			err = prb_verdict_add(&set, prb_evidence_seen(e, k)->rank->rank);
-		}
+	put_state(&line, seen, false);
+	for (size_t k = first; k < rank_count(e) && !err; k++) {
+		prb_auto_str struct prb_str other = {};
+
+		if (told[k] || prb_evidence_seen(e, k)->collective ||
+		    (k != first && (seen->main || prb_evidence_seen(e, k)->main)))
+			continue;
+		put_state(&other, prb_evidence_seen(e, k), false);
+		if (strcmp(prb_str_text(&other), prb_str_text(&line)) != 0)
+			continue;
+		told[k] = true;
+		err = prb_verdict_add(&set, prb_evidence_seen(e, k)->rank->rank);
+		if (seen->main)
+			break;
+	}
 	prb_verdict_put_ranks(&e->verdict->evidence, &set);
-	prb_str_puts(&e->verdict->evidence, " cannot be read: ");
-	prb_text_escape(&e->verdict->evidence, prb_evidence_seen(e, first)->error);
+	prb_str_putc(&e->verdict->evidence, ' ');
+	put_state(&e->verdict->evidence, seen, set.list.count > 1);
 	prb_str_putc(&e->verdict->evidence, '\n');
 	prb_vec_free(&set.list);
 	return err;
@@ -153,18 +171,9 @@ static struct prb_error *tell_others(const struct prb_evidence *e)
 
 	if (!told)
 		return prb_error_nomem();
-	for (size_t i = 0; i < rank_count(e); i++) {
-		if (prb_evidence_seen(e, i)->collective || told[i])
-			continue;
-		if (is_unread(prb_evidence_seen(e, i))) {
-			PRB_TRY(tell_unread(e, i, told));
-			continue;
-		}
-		prb_str_printf(&e->verdict->evidence, "rank %ld ",
-			       prb_evidence_seen(e, i)->rank->rank);
-		prb_why_put_state(&e->verdict->evidence, prb_evidence_seen(e, i));
-		prb_str_putc(&e->verdict->evidence, '\n');
-	}
+	for (size_t i = 0; i < rank_count(e); i++)
+		if (!prb_evidence_seen(e, i)->collective && !told[i])
+			PRB_TRY(tell_alike(e, i, told));
 	return NULL;
 }
 
@@ -296,7 +305,7 @@ static const struct prb_seen *find_waiting(const struct prb_evidence *e, bool *s
 static void judge_device(const struct prb_evidence *e, const struct prb_seen *first, bool same)
 {
 	struct prb_verdict *v = e->verdict;
-	bool pairs = same && prb_call_is_between_two(first->collective);
+	bool pairs = same && prb_operation_is_between_two(first->collective);
 
 	v->kind = pairs ? PRB_VERDICT_MISMATCH : PRB_VERDICT_DEVICE;
 	v->confidence = !e->job->complete ? "low" : pairs ? "high" : "medium";
@@ -353,6 +362,8 @@ static struct prb_error *judge(const struct prb_evidence *e)
 		PRB_TRY(prb_verdict_find_ended(e, false, &found));
 	if (!found)
 		PRB_TRY(prb_verdict_find_left(e, &found));
+	if (!found)
+		PRB_TRY(prb_verdict_find_unreachable(e, &found));
 	if (!found)
 		PRB_TRY(prb_verdict_find_unasked(e, &found));
 	if (!found)
@@ -415,6 +426,8 @@ static void suggest(const struct prb_evidence *e)
 
 	if (moves && !e->bundle) {
 		put_action(e, "slow");
+	} else if (e->verdict->kind == PRB_VERDICT_UNREACHABLE && !e->bundle) {
+		put_action(e, "hang --timeout 60s");
 	} else if (named) {
 		put_next(e, named->rank);
 	} else if (e->bundle) {

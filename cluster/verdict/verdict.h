@@ -7,9 +7,10 @@
  * surely wait for it; ranks move, so the job
  * does not hang; threads of a rank that is in no collective wait for each other; ranks in no
  * collective that others wait for; ranks that wait for each other; the calls of all ranks fit
- * together, and nothing on the hosts shows why they hang. A rank that has ended, and that nobody
- * surely waits for, is blamed after all others. Never a name stated as certain that the
- * evidence does not support: a verdict has its evidence, its confidence and what would refute it.
+ * together, and nothing on the hosts shows why they hang. If only ranks of hosts that did not
+ * answer remain, the culprit is there. A rank that has ended, and that nobody surely waits for, is
+ * blamed after all others. Never a name stated as certain that the evidence does not support: a
+ * verdict has its evidence, its confidence and what would refute it.
  *
  * Threading: one thread at a time. Texts are the verdict's; they are escaped.
  */
@@ -31,6 +32,7 @@ enum prb_verdict_kind {
 	PRB_VERDICT_DEVICE,   /**< all are in the same collective: device or network */
 	PRB_VERDICT_UNKNOWN,  /**< nothing moves, and nothing says why */
 	PRB_VERDICT_LEFT,     /**< ranks have ended, and nobody waits for them; others have not */
+	PRB_VERDICT_UNREACHABLE, /**< all that answered wait; the rest is on silent hosts */
 };
 
 struct prb_verdict {

@@ -81,6 +81,16 @@ struct prb_error *prb_verdict_find_flight(const struct prb_evidence *e, bool *fo
  */
 struct prb_error *prb_verdict_find_waits(const struct prb_evidence *e, bool *found) PRB_MUST_CHECK;
 
+/** Judges sends and receives that do not fit together: circles, other tags, other peers. */
+struct prb_error *prb_verdict_find_pairs(const struct prb_evidence *e, bool *found) PRB_MUST_CHECK;
+
+/**
+ * All ranks that were read wait, and the others are on hosts that have not answered: what keeps the
+ * job is there.
+ */
+struct prb_error *prb_verdict_find_unreachable(const struct prb_evidence *e,
+					       bool *found) PRB_MUST_CHECK;
+
 /**
  * Adds what NCCL's RAS service said @p before and @p after the looks to the evidence. It confirms
  * or doubts that a rank is late, and names one where the stacks name none.

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "cluster/looks/call.h"
+#include "cluster/looks/operation.h"
 #include "cluster/verdict/verdict_private.h"
 #include "cluster/looks/why.h"
 
@@ -132,7 +133,12 @@ enum prb_difference prb_waits_compare(const struct prb_seen *a, const struct prb
 bool prb_waits_for_one(const struct prb_seen *seen)
 {
 	return seen->call && seen->call->peer >= 0 && !seen->unnamed &&
-	       prb_call_is_between_two(seen->collective);
+	       prb_operation_is_between_two(seen->collective);
+}
+
+bool prb_waits_in_pair(const struct prb_seen *seen)
+{
+	return !seen->unnamed && prb_operation_is_between_two(seen->collective);
 }
 
 static struct prb_error *add(struct prb_waits *waits, size_t world, const struct prb_seen *seen)
@@ -157,7 +163,7 @@ struct prb_error *prb_waits_find(const struct prb_round *round, size_t world, st
 
 	ret->round = round;
 	prb_vec_each (seen, &round->list)
-		if (prb_evidence_waits(seen) && !prb_waits_for_one(seen))
+		if (prb_evidence_waits(seen) && !prb_waits_in_pair(seen))
 			PRB_TRY(add(ret, world, seen));
 	return NULL;
 }
@@ -174,14 +180,27 @@ static const struct prb_seen *peer_of(const struct prb_waits *waits, size_t inde
 	return NULL;
 }
 
+/** A rank that sends or receives, and it is not known to or from whom. */
+static const struct prb_seen *anyone(const struct prb_waits *waits)
+{
+	const struct prb_seen *seen;
+
+	prb_vec_each (seen, &waits->round->list)
+		if (prb_evidence_waits(seen) && prb_waits_in_pair(seen) && !prb_waits_for_one(seen))
+			return seen;
+	return NULL;
+}
+
 const struct prb_seen *prb_waits_for(const struct prb_waits *waits, size_t index)
 {
 	const struct prb_waiters *group;
+	const struct prb_seen *seen;
 
 	prb_vec_each (group, &waits->groups)
 		if (group->is_member[index])
 			return group->first;
-	return peer_of(waits, index);
+	seen = peer_of(waits, index);
+	return seen ? seen : anyone(waits);
 }
 
 const struct prb_seen *prb_waits_surely_for(const struct prb_waits *waits, size_t index)

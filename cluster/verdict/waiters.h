@@ -68,4 +68,7 @@ enum prb_difference prb_waits_compare(const struct prb_seen *a, const struct prb
 /** True if the rank sends to or receives from one other rank, and it is known which. */
 bool prb_waits_for_one(const struct prb_seen *seen);
 
+/** True if the rank sends or receives; whom it waits for may be unknown. */
+bool prb_waits_in_pair(const struct prb_seen *seen);
+
 #endif

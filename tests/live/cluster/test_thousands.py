@@ -7,7 +7,7 @@ import simulated
 import support
 
 PYTHON = "/usr/bin/python3"
-LATE = 13
+LATE, UNREACHABLE = 13, 18
 
 
 def test_a_late_rank_of_a_thousand_with_dead_hosts(tmp_path):
@@ -30,6 +30,19 @@ def test_a_late_rank_of_a_thousand_with_dead_hosts(tmp_path):
     assert " cannot be read: no host that answered has it\n" in verdict["evidence"]
     tree = jobs.cluster("cluster", "dump", "--hosts", ",".join(hosts), env=env)
     assert "%d ranks on %d hosts" % (count, len(hosts)) in tree.stdout
+
+
+def test_the_late_rank_is_on_a_host_that_does_not_answer(tmp_path):
+    with jobs.ranks(PYTHON, 2, source=simulated.RANK % 3):
+        looks = jobs.cluster("cluster", "look", jobs.ADDRESS).stdout
+    hosts, missing = simulated.write(str(tmp_path), looks, 64, 8, late=60, dead=8)
+    done = jobs.cluster("cluster", "hang", "--json", "--hosts", ",".join(hosts),
+                        env=simulated.environment(str(tmp_path)))
+    assert done.returncode == UNREACHABLE, done
+    verdict = json.loads(done.stdout)
+    assert verdict["ranks"] == missing == list(range(56, 64)) and verdict["confidence"] == "medium", verdict
+    assert "all 56 ranks that answered wait in all_reduce" in verdict["sentence"]
+    assert "--timeout" in verdict["next"] and "host00007" in verdict["next"], verdict
 
 
 def test_one_look_is_not_sure():

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A rank of an MPI job without torch: `mpi_ranks.py CASE FILE`. FILE is made for each rank that is where it stays;
+its last number is the rank. MPI spins: a rank that waits computes all the time."""
+import sys
+import time
+
+from mpi4py import MPI
+
+CASE, FILE = sys.argv[1:]
+WORLD = MPI.COMM_WORLD
+RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
+DATA, SUM = bytearray(8), bytearray(8)
+
+
+def there():
+    with open("%s.%d" % (FILE, RANK), "w", encoding="ascii"):
+        pass
+
+
+def stall():
+    there()
+    time.sleep(600)
+
+
+def compute():
+    there()
+    total = 0
+    while True:
+        for number in range(1000):
+            total += number * number
+
+
+def reduce(comm=WORLD):
+    comm.Allreduce([DATA, MPI.BYTE], [SUM, MPI.BYTE], op=MPI.BOR)
+
+
+def case_sleep():
+    reduce()
+    if RANK == 2:
+        stall()
+    there()
+    reduce()
+
+
+def case_busy():
+    reduce()
+    if RANK == 2:
+        compute()
+    there()
+    reduce()
+
+
+def case_mismatch():
+    reduce()
+    there()
+    if RANK == 2:
+        WORLD.Barrier()
+    reduce()
+
+
+def case_lower():
+    WORLD.allreduce(RANK)
+    if RANK == 2:
+        stall()
+    there()
+    WORLD.allreduce(RANK)
+
+
+def case_gather():
+    """The root waits for a pickled object of rank 2."""
+    WORLD.Barrier()
+    if RANK == 2:
+        stall()
+    there()
+    WORLD.gather({"rank": RANK})
+    WORLD.Barrier()
+
+
+def case_tag():
+    reduce()
+    there()
+    if RANK == 0:
+        WORLD.recv(source=1, tag=7)
+    if RANK == 1:
+        WORLD.Ssend([DATA, MPI.BYTE], dest=0, tag=8)
+    WORLD.Barrier()
+
+
+def case_split():
+    half = WORLD.Split(RANK % 2)
+    reduce(half)
+    if RANK == 2:
+        stall()
+    there()
+    reduce(half)
+    WORLD.Barrier()
+
+
+def case_moving():
+    there()
+    while True:
+        total = 0
+        for number in range(20000):
+            total += number
+        reduce()
+
+
+globals()["case_" + CASE]()
