@@ -149,6 +149,63 @@ static bool all_wait(const struct prb_peer *peer)
 	return true;
 }
 
+static bool holds(const struct prb_dump_thread *thread, const struct prb_shared_word *word)
+{
+	const struct prb_shared_word *held;
+
+	prb_vec_each (held, &thread->holds)
+		if (prb_shared_word_same(held, word))
+			return true;
+	return false;
+}
+
+/* A fork copies what the parent held: then two seem to hold it, and none is named. */
+static void find_holder(const struct prb_peers *peers, struct prb_enders *enders)
+{
+	const struct prb_peer *peer;
+	unsigned count = 0;
+
+	enders->holder_pid = enders->holder_tid = 0;
+	prb_vec_each (peer, &peers->list) {
+		const struct prb_dump_thread *thread = NULL;
+
+		for (size_t i = 0; peer->dump && i < peer->dump->threads.count; i++) {
+			thread = &peer->dump->threads.items[i];
+			if (!holds(thread, &enders->word) || count++)
+				continue;
+			enders->holder_pid = peer->pid;
+			enders->holder_tid = thread->tid;
+		}
+	}
+	if (count > 1)
+		enders->holder_pid = enders->holder_tid = 0;
+}
+
+static void find_all_holders(struct prb_peers *peers)
+{
+	struct prb_peer *peer;
+
+	prb_vec_each (peer, &peers->list)
+		for (size_t i = 0; peer->dump && i < peer->dump->threads.count; i++)
+			if (peer->dump->threads.items[i].enders.word.inode)
+				find_holder(peers, &peer->dump->threads.items[i].enders);
+}
+
+struct prb_error *prb_peers_find_holders(struct prb_peers *peers, size_t place)
+{
+	const struct prb_dump *dump = peers->list.items[place].dump;
+	size_t other;
+
+	for (size_t i = 0; dump && i < dump->threads.count; i++) {
+		const struct prb_enders *enders = &dump->threads.items[i].enders;
+
+		for (unsigned k = 0; enders->word.inode && k < enders->count; k++)
+			PRB_TRY(prb_peers_add(peers, enders->pids[k], &other));
+	}
+	find_all_holders(peers);
+	return NULL;
+}
+
 struct prb_error *prb_peers_note_idle(struct prb_peers *peers)
 {
 	struct prb_error *err = NULL;
@@ -178,6 +235,7 @@ struct prb_error *prb_peers_read(struct prb_peers *peers, pid_t pid)
 			for (unsigned k = 0; k < thread->enders.count; k++)
 				PRB_TRY(prb_peers_add(peers, thread->enders.pids[k], &place));
 	}
+	find_all_holders(peers);
 	return prb_peers_note_idle(peers);
 }
 
@@ -259,9 +317,12 @@ static bool waits_for(const struct prb_peers *peers, struct prb_peer_thread a,
 	const struct prb_enders *enders = &prb_peer_thread(peers, a)->enders;
 	bool own = a.peer == b.peer;
 
+	if (enders->holder_tid)
+		return prb_peer_thread(peers, b)->tid == enders->holder_tid;
 	if (enders->tid)
 		return own && prb_peer_thread(peers, b)->tid == enders->tid;
-	if (own && (strcmp(enders->kind, "pipe") != 0 || enders->count > 1))
+	if (own &&
+	    ((strcmp(enders->kind, "pipe") != 0 && !enders->word.inode) || enders->count > 1))
 		return false;
 	for (unsigned i = 0; i < enders->count; i++)
 		if (enders->pids[i] == peers->list.items[b.peer].pid)

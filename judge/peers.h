@@ -36,6 +36,12 @@ void prb_peers_deinit(struct prb_peers *peers);
  */
 struct prb_error *prb_peers_add(struct prb_peers *peers, pid_t pid, size_t *ret) PRB_MUST_CHECK;
 
+/**
+ * Reads the processes that may hold the semaphores that threads of the process number @p place wait
+ * for, and notes which thread does.
+ */
+struct prb_error *prb_peers_find_holders(struct prb_peers *peers, size_t place) PRB_MUST_CHECK;
+
 /** Reads how long the threads have slept that are in the list. */
 struct prb_error *prb_peers_note_idle(struct prb_peers *peers) PRB_MUST_CHECK;
 

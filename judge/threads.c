@@ -45,8 +45,11 @@ bool prb_thread_waits_inside(const struct prb_dump_thread *thread)
 
 bool prb_thread_waits_outside(const struct prb_dump_thread *thread)
 {
-	return thread->enders.kind && thread->enders.endless && thread->enders.count &&
-	       !in_futex(thread);
+	const struct prb_enders *enders = &thread->enders;
+
+	if (!enders->kind || !enders->endless)
+		return false;
+	return enders->word.inode || (enders->count && !in_futex(thread));
 }
 
 bool prb_thread_waits_for_held_lock(const struct prb_dump_thread *thread)

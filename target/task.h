@@ -43,19 +43,38 @@ struct prb_error *prb_task_oldest_other(struct prb_target *t, pid_t *ret) PRB_MU
 /** "recvfrom", or NULL if the number is unknown on that machine. */
 const char *prb_syscall_name(uint16_t machine, long number);
 
-enum { PRB_MOST_ENDERS = 8 };
+enum { PRB_MOST_ENDERS = 16 };
+
+/** A place in memory that processes share: a part of a file, mostly without a name. */
+struct prb_shared_word {
+	uint64_t inode; /**< 0: it is in no such memory */
+	uint64_t offset;
+	uint32_t major, minor; /**< of the file's device */
+};
+
+static inline bool prb_shared_word_same(const struct prb_shared_word *a,
+					const struct prb_shared_word *b)
+{
+	return a->inode && a->inode == b->inode && a->offset == b->offset && a->major == b->major &&
+	       a->minor == b->minor;
+}
 
 /** Who can end a wait. */
 struct prb_enders {
 	const char *kind; /**< "lock", "thread", "child", "process", "pipe", "socket",
-			       "file lock"; static; NULL: not known who */
+			       "file lock", "semaphore", "shared memory"; static; NULL: not
+			       known who */
 	pid_t tid;	  /**< thread of the own process that holds the lock, or is to end; or 0 */
 	bool alone;	  /**< nobody but that thread */
 	pid_t pids[PRB_MOST_ENDERS]; /**< processes, any of whose threads can; the own one, too */
 	unsigned count;
-	bool all;     /**< no process beside these, of those that we may read */
-	bool certain; /**< and all processes could be read */
-	bool endless; /**< the wait has no limit of time */
+	bool all;		     /**< no process beside these, of those that we may read */
+	bool certain;		     /**< and all processes could be read */
+	bool likely;		     /**< as `all`, but who shares an epoll instance is not known */
+	bool endless;		     /**< the wait has no limit of time */
+	struct prb_shared_word word; /**< the futex, if other processes may have it, too */
+	/** Thread of another process that holds that semaphore; set by judge/peers.h. */
+	pid_t holder_pid, holder_tid;
 };
 
 /** The object that a sleeping thread waits for. */
@@ -89,6 +108,10 @@ void prb_wait_context_destroy(struct prb_wait_context *context);
  * some 20 µs for each process of the machine. Otherwise relatives alone are searched first.
  */
 void prb_wait_context_search_all(struct prb_wait_context *context);
+
+/** Finds the place of @p address in shared memory; false if it is in none. */
+bool prb_shared_word_find(struct prb_wait_context *context, uint64_t address,
+			  struct prb_shared_word *ret);
 
 /**
  * Describes what @p task waits for: from its system call and arguments, the descriptor's link,

@@ -28,6 +28,7 @@ void prb_dump_frames_clear(struct prb_dump_thread *thread)
 void prb_dump_thread_deinit(struct prb_dump_thread *thread)
 {
 	prb_dump_frames_clear(thread);
+	prb_vec_free(&thread->holds);
 	free(thread->name);
 	free(thread->os_name);
 	free(thread->waits_for);

@@ -98,6 +98,8 @@ struct prb_dump_thread {
 	double idle_seconds; /**< how long it has slept; < 0 if unknown, or not read: dump/idle.h */
 	char *waits_for; /**< "recvfrom: socket 7 → 10.0.0.3:29500"; NULL if it waits for nothing */
 	struct prb_enders enders; /**< who can end that wait; of a live process of this machine */
+	/** Semaphores of multiprocessing that it surely holds by `with`; only with all_enders. */
+	PRB_VEC(struct prb_shared_word) holds;
 	char *in_c; /**< the C library function that it runs, or the library's name; else NULL */
 	const char *gil;   /**< "holds", "waits", or NULL; static */
 	bool gc;	   /**< collecting garbage */

@@ -307,6 +307,38 @@ struct prb_error *prb_lock_owners_put(struct prb_lock_owners *owners,
 	return put_holders(owners, lock, sure ? only : NULL, ", holder unknown; possible: ", s);
 }
 
+static struct prb_error *note_shared(struct prb_lock_owners *o, struct inside *inside)
+{
+	struct prb_python *py = inside->thread->py;
+	struct prb_shared_word word, *slot;
+	uint64_t semaphore;
+	bool sure;
+
+	PRB_TRY(prb_python_taken_sem_lock(py, o->mem, inside->lock, inside->thread->self,
+					  &semaphore));
+	if (!semaphore || !prb_shared_word_find(o->reader->waits, semaphore, &word))
+		return NULL;
+	PRB_TRY(holds_for_sure(o, inside, &sure));
+	if (!sure)
+		return NULL;
+	slot = prb_vec_push(&prb_reader_out(o->reader, inside->thread)->holds);
+	if (!slot)
+		return prb_error_nomem();
+	*slot = word;
+	return NULL;
+}
+
+struct prb_error *prb_lock_owners_note_shared(struct prb_lock_owners *owners)
+{
+	struct inside *inside;
+	bool failed;
+
+	prb_vec_each (inside, &owners->list)
+		if (!inside->other && inside->thread->self)
+			PRB_TRY(prb_error_tolerate(note_shared(owners, inside), &failed));
+	return NULL;
+}
+
 /* The semaphore whose acquire() the thread is in: its innermost frames are a condition's. */
 static struct prb_error *find_semaphore(const struct prb_reader_thread *thread, struct prb_mem *mem,
 					uint64_t *ret, uint64_t *initial)

@@ -28,6 +28,9 @@ struct prb_error *prb_lock_owners_put(struct prb_lock_owners *owners,
 				      const struct prb_reader_thread *thread, uint64_t lock,
 				      pid_t *owner, struct prb_str *s) PRB_MUST_CHECK;
 
+/** Notes the locks of multiprocessing that each thread of the dump surely holds by `with`. */
+struct prb_error *prb_lock_owners_note_shared(struct prb_lock_owners *owners) PRB_MUST_CHECK;
+
 /**
  * Appends what @p thread waits for if that is a semaphore of `threading` and others are inside of
  * it, as above; they may be several.

@@ -355,6 +355,7 @@ static void note_enders(struct locks *locks, struct prb_dump_thread *out)
 		.count = 1,
 		.all = true,
 		.certain = true,
+		.likely = true,
 		.endless = enders->endless,
 	};
 }
@@ -395,6 +396,10 @@ struct prb_error *prb_python_locks_explain(struct prb_reader *r, struct prb_view
 			break;
 		err = explain(&locks, thread);
 	}
+	if (!err && r->options->all_enders)
+		err = find_insiders(&locks);
+	if (!err && r->options->all_enders)
+		err = prb_lock_owners_note_shared(locks.owners);
 	prb_lock_owners_destroy(locks.owners);
 	return err;
 }

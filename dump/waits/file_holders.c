@@ -21,7 +21,8 @@
 #include "target/proc/pids.h"
 
 enum {
-	SCAN_MS = 20, /* of CPU time: a loaded machine does not hide the peers */
+	SCAN_MS = 20,	   /* of CPU time: a loaded machine does not hide the peers */
+	SCAN_ALL_MS = 200, /* the same, where all are wanted */
 	MAX_DESCRIPTORS = 1 << 20,
 	MAX_LINK = 256, /* of the relevant ones: pipes, sockets, paths of fifos */
 	MAX_CHILDREN = 512,
@@ -196,10 +197,10 @@ static bool add_all(struct candidates *candidates, pid_t target)
 	return true;
 }
 
-static bool scan(struct prb_fd_peers *h, struct candidates *candidates)
+static bool scan(struct prb_fd_peers *h, struct candidates *candidates, unsigned ms)
 {
 	prb_auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int64_t end = prb_clock_thread_ns() + SCAN_MS * 1000000;
+	int64_t end = prb_clock_thread_ns() + (int64_t)ms * 1000000;
 	const struct candidate *candidate;
 	pid_t last = 0;
 
@@ -291,7 +292,7 @@ static bool find_hinted(struct prb_wait_context *c, const char *link, enum prb_a
 	struct prb_fd_peers h = {};
 	pid_t target = c->target->pid;
 	bool ok = add_candidate(&few, target, target) && add_candidate(&few, hint, target) &&
-		  add_children(&few, target, target) && scan(&h, &few);
+		  add_children(&few, target, target) && scan(&h, &few, SCAN_MS);
 
 	if (ok)
 		search(c, &h, link, access, found);
@@ -315,14 +316,14 @@ static bool find(struct prb_wait_context *c, const char *link, enum prb_access a
 		return true;
 	if (!c->search_all && !h->family && !h->all) {
 		h->family = true;
-		if (!add_family(c, &family) || !scan(h, &family))
+		if (!add_family(c, &family) || !scan(h, &family, SCAN_MS))
 			return false;
 	}
 	if (!c->search_all || h->all)
 		search(c, h, link, access, found);
 	if (!h->all && !found->others && !found->itself) {
 		h->all = true;
-		if (!add_all(&all, target) || !scan(h, &all))
+		if (!add_all(&all, target) || !scan(h, &all, c->search_all ? SCAN_ALL_MS : SCAN_MS))
 			return false;
 		search(c, h, link, access, found);
 	}

@@ -174,7 +174,7 @@ void prb_describe_futex(struct prb_wait_context *c, const struct prb_task *task,
 	} else if (wait->owner) {
 		prb_enders_thread(c, "lock", wait->owner, true);
 		prb_str_printf(s, "a lock held by %s", prb_str_text(&thread));
-	} else {
+	} else if (!shared || !prb_describe_shared_futex(c, wait->futex, s)) {
 		if (!shared)
 			prb_enders_thread(c, "lock", 0, false);
 		prb_str_puts(s, inherits ? "a lock" : "a lock or condition");

@@ -7,12 +7,14 @@
 #include <sys/epoll.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/vec.h"
 #include "target/proc/text.h"
 #include "dump/waits/wait_private.h"
 
 enum {
 	DESCRIBED = 4,
+	MAX_NOTED = 64,	    /* whose other ends are looked for, if all are wanted */
 	MAX_WATCHED = 4096, /* descriptors counted; more are "over 4096" */
 };
 
@@ -56,7 +58,9 @@ static bool add(struct watch *watch, int fd, enum prb_direction direction, struc
 
 static void put_watch(struct prb_wait_context *c, const struct watch *watch, struct prb_str *s)
 {
-	if (watch->list.count > DESCRIBED || watch->more)
+	size_t noted = c->enders && c->search_all ? MAX_NOTED : DESCRIBED;
+
+	if (watch->list.count > noted || watch->more)
 		prb_enders_object(c, NULL);
 	if (watch->list.count > 1)
 		prb_str_printf(s, "%s%zu descriptors: ", watch->more ? "over " : "",
@@ -67,6 +71,13 @@ static void put_watch(struct prb_wait_context *c, const struct watch *watch, str
 	}
 	if (watch->list.count > DESCRIBED)
 		prb_str_puts(s, ", …");
+	for (size_t i = DESCRIBED; i < watch->list.count && i < noted; i++) {
+		prb_auto_str struct prb_str unused = {};
+
+		prb_describe_fd(c, watch->list.items[i].fd, watch->list.items[i].direction,
+				&unused);
+		s->failed |= unused.failed;
+	}
 }
 
 void prb_describe_poll(struct prb_wait_context *c, uint64_t fds, uint64_t count, struct prb_str *s)
@@ -129,6 +140,7 @@ void prb_describe_epoll(struct prb_wait_context *c, int fd, struct prb_str *s)
 	prb_auto_str struct prb_str info = {};
 
 	prb_describe_fd(c, fd, PRB_EITHER_WAY, s);
+	c->instances++;
 	if (!prb_wait_ok(s, prb_target_read_file(c->target, &info, "fdinfo/%d", fd)))
 		return;
 	for (const char *line = prb_str_text(&info); line; line = strchr(line, '\n')) {

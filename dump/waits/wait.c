@@ -32,6 +32,8 @@ void prb_wait_context_destroy(struct prb_wait_context *c)
 		return;
 	prb_fd_peers_destroy(c->holders);
 	prb_socket_tables_destroy(c->sockets);
+	prb_shared_maps_destroy(c->maps);
+	prb_pids_deinit(&c->sharers.pids);
 	prb_str_deinit(&c->root);
 	prb_str_deinit(&c->named.words);
 	if (c->pidfd >= 0)
@@ -94,7 +96,7 @@ static void begin_enders(struct prb_wait_context *c, struct prb_enders *enders)
 {
 	*enders = (struct prb_enders){.certain = true, .endless = true};
 	c->enders = enders;
-	c->objects = c->complete = 0;
+	c->objects = c->complete = c->instances = 0;
 }
 
 /* What waits for nothing that is known has enders that are not known, and no limit either. */
@@ -105,6 +107,8 @@ static void finish_enders(struct prb_wait_context *c)
 	c->enders = NULL;
 	e->all = c->objects && c->objects == c->complete && e->count <= PRB_MOST_ENDERS;
 	e->certain = e->certain && e->all;
+	e->likely = c->objects > c->instances && c->objects == c->complete + c->instances &&
+		    e->count <= PRB_MOST_ENDERS;
 	e->count = PRB_MIN(e->count, (unsigned)PRB_MOST_ENDERS);
 	if (!c->objects)
 		*e = (struct prb_enders){.endless = e->endless};

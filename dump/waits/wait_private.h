@@ -10,6 +10,8 @@
 
 #include <sys/socket.h>
 
+#include "target/mem/maps.h"
+#include "target/proc/pids.h"
 #include "target/task.h"
 
 struct prb_fd_peers;
@@ -26,14 +28,21 @@ struct prb_wait_context {
 	struct prb_mem *mem;		   /* memory for the present description */
 	struct prb_fd_peers *holders;	   /**< NULL until first used */
 	struct prb_socket_tables *sockets; /**< the same */
+	struct prb_maps *maps;		   /**< the same */
 	int pidfd;	     /**< of the target; -1 not opened yet, -2 not available */
 	struct prb_str root; /**< the target's root as we see it, "/" mostly */
 	bool root_known;
+	struct { /* cache: the processes that have the last word in shared memory */
+		struct prb_shared_word word;
+		struct prb_pids pids;
+		bool unknown, cut; /* some could not be read; time was up */
+	} sharers;
 	bool time_known, same_time; /**< no time namespace: the target's clocks are ours */
 	char state;		    /**< of the described thread */
 	bool search_all;	    /**< see prb_wait_context_search_all() */
 	struct prb_enders *enders;  /**< of the wait that is described; NULL: nobody asks */
 	unsigned objects, complete; /**< what the wait is for; of how many all enders are known */
+	unsigned instances;	    /**< those of the objects that are epoll instances */
 	struct {
 		pid_t inner, tid;
 		struct prb_str words;
@@ -136,6 +145,13 @@ void prb_describe_file_lock(struct prb_wait_context *c, int fd, struct prb_str *
 
 /** The wait ends by itself, after a time that may be unknown. */
 void prb_enders_limited(struct prb_wait_context *c);
+
+/**
+ * Appends what a futex is that other processes can wake, and notes who; false if @p address is in
+ * memory of the target's own.
+ */
+bool prb_describe_shared_futex(struct prb_wait_context *c, uint64_t address, struct prb_str *s);
+void prb_shared_maps_destroy(struct prb_maps *maps);
 
 /** Appends the kind of a futex: "a lock held by 4250 (worker-1)", "the end of thread 4251", … */
 void prb_describe_futex(struct prb_wait_context *c, const struct prb_task *task,

@@ -115,6 +115,27 @@ static struct prb_error *consider_sem_lock(struct search *s, uint64_t object)
 	return NULL;
 }
 
+struct prb_error *prb_python_taken_sem_lock(struct prb_python *py, struct prb_mem *mem,
+					    uint64_t object, uint64_t pthread, uint64_t *ret)
+{
+	prb_auto_str struct prb_str type = {};
+	struct sem_lock lock;
+	uint32_t value;
+
+	*ret = 0;
+	PRB_TRY(prb_object_type_name(py, mem, object, &type));
+	if (strcmp(prb_str_text(&type), "SemLock") != 0)
+		return NULL;
+	PRB_TRY(prb_mem_read(mem, object + (uint64_t)py->layout.object_size, &lock, sizeof(lock)));
+	if (lock.most != 1 || lock.count < 1 || (lock.kind && lock.count != 1) ||
+	    lock.owner != pthread)
+		return NULL;
+	PRB_TRY(prb_mem_read_u32(mem, lock.semaphore, &value));
+	if (!(value & INT32_MAX))
+		*ret = lock.semaphore;
+	return NULL;
+}
+
 static struct prb_error *consider_typed(struct search *s, uint64_t object, const char *type)
 {
 	if (!strcmp(type, "RLock"))

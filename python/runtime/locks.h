@@ -19,6 +19,14 @@ struct prb_py_lock {
 };
 
 /**
+ * The address of the semaphore of the SemLock @p object, for one at a time, if the thread
+ * @p pthread took it last in this process and has not released it; else 0.
+ */
+struct prb_error *prb_python_taken_sem_lock(struct prb_python *py, struct prb_mem *mem,
+					    uint64_t object, uint64_t pthread,
+					    uint64_t *ret) PRB_MUST_CHECK;
+
+/**
  * Looks through the variables and the value stack of @p frame, the innermost Python frame of a
  * thread that sleeps in futex() on @p futex, for the lock object that this address belongs to.
  */

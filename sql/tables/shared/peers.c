@@ -22,6 +22,8 @@ static struct prb_error *create(struct prb_instant *instant, void **ret)
 		return prb_error_nomem();
 	err = prb_peers_add(peers, prb_instant_target(instant)->pid, &first);
 	if (!err)
+		err = prb_peers_find_holders(peers, first);
+	if (!err)
 		err = prb_peers_note_idle(peers);
 	if (err)
 		destroy(peers);

@@ -9,7 +9,8 @@ static const struct prb_column columns[] = {
 	[TID] = {"tid", PRB_COLUMN_INTEGER, "Thread that waits"},
 	[NAME] = {"name", PRB_COLUMN_TEXT, "Its name"},
 	[KIND] = {"kind", PRB_COLUMN_TEXT,
-		  "lock, thread, child, process, pipe, socket or file lock"},
+		  "lock, thread, child, process, pipe, socket, file lock, semaphore or shared "
+		  "memory"},
 	[PEER_PID] = {"peer_pid", PRB_COLUMN_INTEGER,
 		      "Process that can end the wait; may be its own"},
 	[PEER_TID] = {"peer_tid", PRB_COLUMN_INTEGER,
@@ -35,6 +36,8 @@ static void put(struct prb_scan *scan, const struct prb_dump_thread *thread, uns
 	prb_put_integer(scan, PEER_PID, enders->pids[number]);
 	if (enders->tid)
 		prb_put_integer(scan, PEER_TID, enders->tid);
+	else if (enders->holder_pid == enders->pids[number])
+		prb_put_integer(scan, PEER_TID, enders->holder_tid);
 	prb_put_integer(scan, ONLY, enders->alone);
 	prb_put_integer(scan, ALL_KNOWN, enders->certain);
 	prb_put_integer(scan, ENDLESS, enders->endless);

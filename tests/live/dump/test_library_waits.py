@@ -39,7 +39,7 @@ BESIDE = {
     "connection": r"read: unix socket \d+ → %s" % SOMEBODY,
     "connections": r"p?poll: unix socket \d+ → %s" % SOMEBODY,
     "process queue": r"read: pipe \d+ ← %s" % SOMEBODY,
-    "process lock": r"futex: a lock or condition",
+    "process lock": r"futex: a semaphore of several processes",
     "process event": r"futex: waiting in Event\.wait",
     "joinable queue": r"futex: waiting in JoinableQueue\.join",
     "pool map": r"futex: waiting in Pool\.map",

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Random programs of several processes whose threads wait for each other, with the truth about each.
 
-A pipe is only read or only written, so that a wait ends only if somebody who is free acts. Run as a
+A pipe is only read or only written, and a semaphore only waited for, so that a wait ends only if somebody who is free acts. Run as a
 program, with a plan in JSON as the argument, this is such a program."""
+import ctypes
 import json
+import mmap
+import multiprocessing
 import os
 import random
 import select
@@ -13,6 +16,7 @@ import threading
 import time
 
 FREE = ("sleep", "limited")
+SEMAPHORES = 2
 
 
 def make_plan(number):
@@ -25,14 +29,21 @@ def make_plan(number):
         other = "w" if use == "r" else "r"
         for process in rng.sample(range(processes), rng.randint(1, processes)):
             plan[process]["keeps"].add("%s%d" % (other, pipe))
+    for semaphore in range(SEMAPHORES):
+        for process in rng.sample(range(processes), rng.randint(1, processes)):
+            plan[process]["keeps"].add("s%d" % semaphore)
     for index, process in enumerate(plan):
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
-            kinds = ["pipe"] * 6 + ["sleep", "limited"] + (["child"] * 6 if not index and processes > 1 else [])
+            kinds = ["pipe"] * 6 + ["semaphore"] * 2 + ["sleep", "limited"] + (["child"] * 6 if not index and processes > 1 else [])
             kind = rng.choice(kinds)
             if kind == "child":
                 process["threads"].append(["child", rng.randrange(1, processes)])
             elif kind == "sleep":
                 process["threads"].append(["sleep", 0])
+            elif kind == "semaphore":
+                semaphore = rng.randrange(SEMAPHORES)
+                process["keeps"].add("s%d" % semaphore)
+                process["threads"].append(["semaphore", semaphore])
             else:
                 pipe = rng.randrange(pipes)
                 process["keeps"].add("%s%d" % (used[pipe], pipe))
@@ -45,7 +56,7 @@ def enders(plan, index, action, what):
     """The processes that can end a wait."""
     if action == "child":
         return [what]
-    end = ("w%d" if action == "read" else "r%d") % what
+    end = {"read": "w%d", "write": "r%d", "semaphore": "s%d"}[action] % what
     return [number for number, process in enumerate(plan) if end in process["keeps"]]
 
 
@@ -79,7 +90,7 @@ def in_circle(plan, process):
     return False
 
 
-def act(action, what, pipes, children):
+def act(action, what, pipes, children, semaphores):
     if action == "child":
         os.waitpid(children[what], 0)
     elif action == "read":
@@ -87,6 +98,8 @@ def act(action, what, pipes, children):
     elif action == "write":
         while True:
             os.write(pipes[what][1], b"x" * 65536)
+    elif action == "semaphore":
+        semaphores[what].acquire()
     elif action == "limited":
         select.select([pipes[what][0]], [], [], 100000)
     else:
@@ -96,6 +109,7 @@ def act(action, what, pipes, children):
 def main():
     plan = json.loads(sys.argv[1])
     pipes = [os.pipe() for _ in range(8)]
+    semaphores = [multiprocessing.get_context("fork").Semaphore(0) for _ in range(SEMAPHORES)]
     children, number = [0], 0
     for index in range(1, len(plan)):
         pid = os.fork()
@@ -107,11 +121,16 @@ def main():
         for end, fd in zip("rw", ends):
             if "%s%d" % (end, pipe) not in plan[number]["keeps"]:
                 os.close(fd)
+    unmap = ctypes.CDLL(None).munmap
+    unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    for index, semaphore in enumerate(semaphores):
+        if "s%d" % index not in plan[number]["keeps"]:
+            unmap(semaphore._semlock.handle, mmap.PAGESIZE)
     for action, what in plan[number]["threads"][1:]:
-        threading.Thread(target=act, args=(action, what, pipes, children)).start()
+        threading.Thread(target=act, args=(action, what, pipes, children, semaphores)).start()
     if not number:
         print(" ".join(map(str, [os.getpid()] + children[1:])), flush=True)
-    act(*plan[number]["threads"][0], pipes, children)
+    act(*plan[number]["threads"][0], pipes, children, semaphores)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Futexes in memory that processes share: semaphores of multiprocessing, process-shared mutexes.
+ * Only the maps of each process show who else has that memory, at some fifty microseconds a
+ * process, so they are read only where all who can end a wait are asked for.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "dump/waits/wait_private.h"
+#include "target/mem/maps.h"
+#include "target/proc/pids.h"
+
+enum {
+	SCAN_MS = 200, /* of CPU time */
+	MOST_LINES = 20000,
+};
+
+static const char SEMAPHORE[] = "/dev/shm/sem.";
+
+void prb_shared_maps_destroy(struct prb_maps *maps)
+{
+	if (!maps)
+		return;
+	prb_maps_deinit(maps);
+	free(maps);
+}
+
+static const struct prb_map *find_map(struct prb_wait_context *c, uint64_t address)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (!c->maps) {
+		c->maps = calloc(1, sizeof(*c->maps));
+		if (!c->maps)
+			return NULL;
+		if (prb_wait_ok(&text, prb_target_read_file(c->target, &text, "maps")))
+			prb_error_destroy(prb_maps_parse(prb_str_text(&text), c->maps));
+	}
+	return prb_maps_find(c->maps, address);
+}
+
+static struct prb_shared_word word_in(const struct prb_map *map, uint64_t address)
+{
+	return (struct prb_shared_word){
+		.major = map->major,
+		.minor = map->minor,
+		.inode = map->inode,
+		.offset = map->offset + (address - map->start),
+	};
+}
+
+bool prb_shared_word_find(struct prb_wait_context *c, uint64_t address, struct prb_shared_word *ret)
+{
+	const struct prb_map *map = find_map(c, address);
+
+	*ret = (struct prb_shared_word){};
+	if (!map || !map->shared || !map->inode)
+		return false;
+	*ret = word_in(map, address);
+	return true;
+}
+
+/* True if a line of the maps is shared, and of the same file and the page of the word. */
+static bool line_has(const char *line, const struct prb_shared_word *word)
+{
+	unsigned long long start, end, offset, inode;
+	unsigned major, minor;
+	char shared;
+
+	return sscanf(line, "%llx-%llx %*c%*c%*c%c %llx %x:%x %llu", &start, &end, &shared, &offset,
+		      &major, &minor, &inode) == 7 &&
+	       shared == 's' && inode == word->inode && major == word->major &&
+	       minor == word->minor && offset <= word->offset &&
+	       word->offset - offset < end - start;
+}
+
+/* *unknown is set if not all is known about the process. */
+static bool has_mapped(pid_t pid, const struct prb_shared_word *word, bool *unknown)
+{
+	char path[32], line[512];
+	unsigned lines = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+
+	prb_auto_fclose FILE *file = fopen(path, "re");
+	if (!file) {
+		/* It is gone, or the kernel's. */
+		*unknown = *unknown || (errno != ENOENT && errno != ESRCH);
+		return false;
+	}
+	while (fgets(line, sizeof(line), file)) {
+		/* The rest of a long path is no line. */
+		if (!strchr(line, '\n'))
+			(void)!fscanf(file, "%*[^\n]");
+		if (line_has(line, word))
+			return true;
+		if (++lines < MOST_LINES)
+			continue;
+		*unknown = true;
+		return false;
+	}
+	*unknown = *unknown || (ferror(file) && errno != ESRCH);
+	return false;
+}
+
+/* Finds all processes that have the word, unless it is the last one that was looked for. */
+static void find_sharers(struct prb_wait_context *c, const struct prb_shared_word *word,
+			 struct prb_str *s)
+{
+	prb_auto_pids struct prb_pids pids = {};
+	int64_t end = prb_clock_thread_ns() + SCAN_MS * 1000000;
+	const pid_t *pid;
+
+	if (prb_shared_word_same(&c->sharers.word, word))
+		return;
+	c->sharers.word = *word;
+	c->sharers.pids.list.count = 0;
+	c->sharers.unknown = !prb_wait_ok(s, prb_pids_of_all(&pids)) || !prb_pids_are_all();
+	c->sharers.cut = false;
+	prb_vec_each (pid, &pids.list) {
+		pid_t *slot;
+
+		c->sharers.cut = prb_clock_thread_ns() > end;
+		if (c->sharers.cut)
+			return;
+		if (!has_mapped(*pid, word, &c->sharers.unknown))
+			continue;
+		slot = prb_vec_push(&c->sharers.pids.list);
+		c->sharers.cut = !slot;
+		if (!slot)
+			return;
+		*slot = *pid;
+	}
+}
+
+static void note_sharers(struct prb_wait_context *c, const struct prb_map *map,
+			 const struct prb_shared_word *word, struct prb_str *s)
+{
+	const pid_t *pid;
+
+	find_sharers(c, word, s);
+	prb_vec_each (pid, &c->sharers.pids.list)
+		prb_enders_add(c, *pid);
+	/* Whoever knows the name or has the file open can map it later. */
+	if (!c->sharers.cut)
+		prb_enders_all(c, !c->sharers.unknown && map->deleted &&
+					  !strncmp(map->path, SEMAPHORE, strlen(SEMAPHORE)));
+}
+
+bool prb_describe_shared_futex(struct prb_wait_context *c, uint64_t address, struct prb_str *s)
+{
+	const struct prb_map *map = c->enders ? find_map(c, address) : NULL;
+	bool semaphore;
+
+	if (!map)
+		return false;
+	if (!map->shared) {
+		if (!map->inode) /* nobody else has that memory */
+			prb_enders_thread(c, "lock", 0, false);
+		return false;
+	}
+	if (!map->inode)
+		return false;
+	semaphore = !strncmp(map->path, SEMAPHORE, strlen(SEMAPHORE));
+	prb_enders_object(c, semaphore ? "semaphore" : "shared memory");
+	c->enders->word = word_in(map, address);
+	if (c->search_all)
+		note_sharers(c, map, &c->enders->word, s);
+	prb_str_puts(s, semaphore ? "a semaphore of several processes"
+				  : "a lock or condition of several processes");
+	return true;
+}
