@@ -3,6 +3,7 @@
 import { useRef, useState } from "preact/hooks";
 import * as api from "./api";
 import { Field } from "./field";
+import { Verdict } from "./findings";
 import { Failure, Fresh, seconds, useAsked, useStream } from "./parts";
 import { change, link, type Route } from "./route";
 
@@ -102,6 +103,21 @@ export function Stack({ thread, id }: { thread: api.Thread; id: string }) {
 	);
 }
 
+/** Names of threads with the same stack that are shown without a click. */
+const FEW = 4;
+
+function Names({ threads }: { threads: api.Thread[] }) {
+	const names = threads.map(shown);
+	if (names.length <= FEW)
+		return <span title={threads.map((thread) => `${thread.tid} ${shown(thread)}`).join("\n")}>{names.length} threads: {names.join(", ")}</span>;
+	return (
+		<details class="names">
+			<summary>{names.length} threads: {names.slice(0, FEW).join(", ")} and {names.length - FEW} more</summary>
+			{threads.map((thread) => `${thread.tid} ${shown(thread)}`).join(", ")}
+		</details>
+	);
+}
+
 function Threads({ group, id, tids, targets, before }: { group: Group; id: string; tids: Set<string>; targets: Set<string>; before: api.Dump | null }) {
 	const first = group.threads[0];
 	if (!first)
@@ -110,7 +126,7 @@ function Threads({ group, id, tids, targets, before }: { group: Group; id: strin
 		<article class={`thread ${first.state}`} id={first.tid === null ? undefined : `thread-${first.tid}`}>
 			<h3>
 				{group.threads.length > 1
-					? <span title={group.threads.map((thread) => `${thread.tid} ${shown(thread)}`).join("\n")}>{group.threads.length} threads: {group.threads.map(shown).join(", ")}</span>
+					? <Names threads={group.threads} />
 					: <span>{first.tid} {shown(first)}</span>}
 				<span class={`state ${first.state}`}>{first.state}</span>
 				{first.gil && <span class="mark">{first.gil === "holds" ? "holds the GIL" : "waits for the GIL"}</span>}
@@ -160,8 +176,9 @@ export function Activity({ route }: { route: Route }) {
 	const dump = newest.value;
 	const error = stream.error ?? asked.error;
 	const all = useAsked("targets", 0, api.targets);
+	const judged = useAsked(`findings ${id}`, 10000, async () => id && !paused ? (await api.overview()).findings ?? [] : []);
 	if (!id)
-		return <p>Choose a target above.</p>;
+		return <p>Choose a process above.</p>;
 	const threads = dump?.threads ?? [];
 	const tids = new Set(threads.map((thread) => String(thread.tid)));
 	const targets = new Set((all.value ?? []).map((target) => target.id));
@@ -195,10 +212,11 @@ export function Activity({ route }: { route: Route }) {
 			<Failure error={error} />
 			{dump && (
 				<p class="facts">
-					{dump.target.argv.join(" ")} · Python {dump.target.python?.version ?? "?"} · {threads.length} threads ·{" "}
-					{dump.paused_threads} paused{dump.pause_us !== null && ` for ${dump.pause_us.toFixed(0)} µs`}
+					{dump.target.argv.join(" ")} · Python {dump.target.python?.version ?? "?"} · {threads.length} {threads.length === 1 ? "thread" : "threads"}
+					{dump.paused_threads > 0 && ` · ${dump.paused_threads} paused${dump.pause_us === null ? "" : ` for ${dump.pause_us.toFixed(0)} µs`}`}
 				</p>
 			)}
+			{judged.value?.filter((one) => one.id === id).map((one) => <Verdict key={`${one.rule} ${one.tids}`} finding={one} id={id} />)}
 			{dump?.warnings.map((text) => <p class="failure" key={text}>{text}</p>)}
 			{fold(wanted, filter, before).map((group) => <Threads key={group.key + group.threads[0]?.tid} group={group} id={id} tids={tids} targets={targets} before={before} />)}
 		</section>

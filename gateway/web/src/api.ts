@@ -8,6 +8,22 @@ import { note } from "./connection";
 type Schemas = components["schemas"];
 export type Target = Schemas["listed"];
 export type Seen = Schemas["seen"];
+/** What the judge says, as `probing why --json` has it. */
+export interface Finding {
+	id: string;
+	pid: number | null;
+	rule: string;
+	kind: string;
+	sentence: string;
+	proof: boolean;
+	confidence: "high" | "medium" | "low";
+	evidence: { tid: number | null; text: string }[];
+	rests_on: string | null;
+	wrong_if: string | null;
+	next: string | null;
+	tids: number[];
+	pids: number[];
+}
 export type Job = Schemas["job"];
 export type JobNode = Schemas["job_node"];
 export type JobRank = Schemas["job_rank"];
@@ -130,7 +146,7 @@ export async function whyNot(address: string): Promise<ApiError | null> {
 }
 
 export const server = () => value(client.GET("/v1"));
-export const overview = () => value(client.GET("/v1/overview"));
+export const overview = async () => await value(client.GET("/v1/overview")) as Schemas["overview"] & { findings?: Finding[]; judged?: number };
 export const job = (query: Gets["/v1/job"]["query"]) => value(client.GET("/v1/job", { params: { query } }));
 export const skills = () => value(client.GET("/v1/skills"));
 export const skill = (id: string, name: string) =>

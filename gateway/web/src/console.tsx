@@ -81,7 +81,7 @@ export function Console({ route }: { route: Route }) {
 		event.preventDefault();
 	};
 	if (!id)
-		return <p>Choose a target above.</p>;
+		return <p>Choose a process above.</p>;
 	if (allowed === false)
 		return <NotAllowed what="run code in them" />;
 	if (terminal)

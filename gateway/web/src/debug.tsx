@@ -95,7 +95,7 @@ export function Debug({ route }: { route: Route }) {
 	const step = (options: { over?: boolean; out?: boolean; time?: number }) =>
 		attempt(async () => setAt(await api.step(id, { ...options, ...(tid ? { tid } : {}) })));
 	if (!id)
-		return <p>Choose a target above.</p>;
+		return <p>Choose a process above.</p>;
 	if (allowed === false)
 		return <NotAllowed what="pause and step them" />;
 	return (

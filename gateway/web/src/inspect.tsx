@@ -70,7 +70,7 @@ export function Inspect({ route }: { route: Route }) {
 				<label>Frame <Field name="frame" size={4} value={frame} inputMode="numeric" /></label>
 				<button>Look</button>
 			</form>
-			{!id && <p>Choose a target above.</p>}
+			{!id && <p>Choose a process above.</p>}
 			<Failure error={asked.error} />
 			{asked.value && (
 				<ul class="parts" id="value">

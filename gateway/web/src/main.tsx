@@ -3,6 +3,7 @@ import "@xterm/xterm/css/xterm.css";
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Activity } from "./activity";
+import { useAllowed } from "./allowed";
 import * as api from "./api";
 import { Console } from "./console";
 import { Debug } from "./debug";
@@ -18,28 +19,49 @@ import { BOOK } from "./queries";
 import { Reconnect } from "./reconnect";
 import { change, link, useRoute } from "./route";
 import { savedQueries, useStore } from "./store";
+import { lineOf, nameOf } from "./target";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 
 const Sql = later(async () => (await import("./sql")).Sql);
-const Torch = later(async () => (await import("./torch")).Torch);
+const Training = later(async () => (await import("./training")).Training);
 
 const PANELS = [
 	["overview", "Overview", Overview], ["activity", "Activity", Activity], ["profile", "Profile", Profiles],
-	["torch", "Torch", Torch], ["memory", "Memory", MemoryPanel], ["inspect", "Inspect", Inspect], ["sql", "SQL", Sql],
+	["training", "Training", Training], ["memory", "Memory", MemoryPanel], ["inspect", "Inspect", Inspect], ["sql", "SQL", Sql],
 	["console", "Console", Console], ["debug", "Debug", Debug], ["job", "Job", JobPanel],
 ] as const;
 
 const KEYS = [["Ctrl-K", "go to a panel, target, query or diagnosis"], ["1 – 9, 0", "panels"], ["/", "filter"], ["p", "pause, go on"],
 	["t", "choose a target"], ["?", "this help"]];
 
-const named = ({ id, argv, file, ended }: api.Target) => `${id} ${(argv?.join(" ") ?? file ?? "").slice(0, 60)}${ended ? " (ended)" : ""}`;
+/** Whether a process has torch; a panel that has nothing to show is not offered. */
+const HAS_TORCH = "SELECT count(*) AS n FROM python.modules WHERE name = 'torch'";
+
+type Panel = (typeof PANELS)[number];
+
+/** The panels that have something to show for a target. */
+function usePanels(target: api.Target | undefined, targets: api.Target[]): Panel[] {
+	const allowed = useAllowed();
+	const id = target && !target.ended ? target.id : "";
+	const torch = useAsked(`torch in ${id}`, 0, async () => {
+		try {
+			return id ? Number((await api.query(id, HAS_TORCH)).value[0]?.["n"]) > 0 : false;
+		} catch {
+			return false;
+		}
+	}).value;
+	const live = target?.kind === "process" && !target.ended;
+	const inJob = targets.some(({ rank }) => typeof rank === "number") && (typeof target?.rank === "number" || !live);
+	return PANELS.filter(([name]) => name === "overview" ? false : name === "training" ? torch
+		: name === "console" || name === "debug" ? live && allowed : name === "job" ? inJob : name === "profile" ? live : true);
+}
 
 /** What the palette offers. */
 function choices(targets: api.Target[], skills: api.Skill[], panel: string, target: string): Choice[] {
 	return [
 		...PANELS.map(([name, title]) => ({ kind: "panel", text: title, go: link(name, { target }) })),
-		...targets.map((one) => ({ kind: "target", text: named(one), go: link(panel === "overview" ? "activity" : panel, { target: one.id }) })),
+		...targets.map((one) => ({ kind: "target", text: `${lineOf(one)} ${one.argv?.join(" ").slice(0, 80) ?? ""}`, go: link(panel === "overview" ? "activity" : panel, { target: one.id }) })),
 		...skills.map((one) => ({ kind: "diagnosis", text: `${one.name}: ${one.title}`, go: link("sql", { target, skill: one.name }) })),
 		...[...BOOK, ...Object.entries(savedQueries())].map(([text, sql]) => ({ kind: "query", text, go: link("sql", { target, sql }) })),
 	];
@@ -97,37 +119,44 @@ function Page() {
 		addEventListener("keydown", listen);
 		return () => removeEventListener("keydown", listen);
 	}, [target]);
-	const found = PANELS.find(([name]) => name === route.panel) ?? PANELS[0];
+	const found = PANELS.find(([name]) => name === (route.panel === "torch" ? "training" : route.panel)) ?? PANELS[0];
 	const Panel = found[2];
+	const one = targets.value?.find(({ id }) => id === target);
+	const whole = found[0] === "overview" || !target;
+	const offered = usePanels(whole ? undefined : one, targets.value ?? []);
+	const title = whole ? found[1] : one ? nameOf(one) : target;
 	useEffect(() => {
-		document.title = `${found[1]}${target ? ` ${target}` : ""} – Probing`;
-	}, [found, target]);
+		document.title = whole ? `${title} – Probing` : `${title} ${found[1]} – Probing`;
+	}, [title, found]);
 	return (
 		<>
 			<header>
-				<h1>Probing</h1>
-				<nav aria-label="Panels">
-					{PANELS.map(([name, title]) => (
-						<a key={name} href={link(name, { target })} aria-current={found[0] === name ? "page" : undefined}>{title}</a>
-					))}
-				</nav>
-				<label class="target">Target{" "}
-					<select id="target" value={target} onChange={(event) => {
-						location.hash = link(route.panel === "overview" ? "activity" : route.panel, { target: event.currentTarget.value });
+				<div class="top">
+					<a class="brand" href={link("overview")}>Probing</a>
+					<h1 title={one?.argv?.join(" ")}>{title}{!whole && title !== target && <span class="faint"> {target}</span>}</h1>
+					<select id="target" aria-label="Target" value={target} onChange={(event) => {
+						location.hash = link(found[0] === "overview" ? "activity" : found[0], { target: event.currentTarget.value });
 					}}>
-						<option value="">–</option>
-						{target && !targets.value?.some(({ id }) => id === target) && <option value={target}>{target}</option>}
-						{targets.value?.map((one) => <option key={one.id} value={one.id}>{named(one)}</option>)}
+						<option value="">All processes</option>
+						{target && !one && <option value={target}>{target}</option>}
+						{targets.value?.map((each) => <option key={each.id} value={each.id}>{lineOf(each)}</option>)}
 					</select>
-				</label>
-				<button type="button" id="go" title="Ctrl-K" onClick={() => setPalette(true)}>Go to…</button>
-				<button type="button" aria-label="Keys" onClick={() => help.current?.showModal()}>?</button>
+					<button type="button" id="go" title="Ctrl-K" onClick={() => setPalette(true)}>Go to…</button>
+					<button type="button" aria-label="Keys" onClick={() => help.current?.showModal()}>?</button>
+				</div>
+				{!whole && (
+					<nav aria-label="Panels">
+						{PANELS.filter((each) => offered.includes(each) || each === found).map(([name, text]) => (
+							<a key={name} href={link(name, { target })} aria-current={found[0] === name ? "page" : undefined}>{text}</a>
+						))}
+					</nav>
+				)}
 			</header>
-			<main>
-				<h2 class="unseen">{found[1]}</h2>
+			<main data-panel={found[0]}>
+				{title !== found[1] && <h2 class="unseen">{found[1]}</h2>}
 				<Reconnect />
 				<Pauses />
-				<Panel key={`${found[0]} ${target}`} route={route} />
+				<Panel key={`${found[0]} ${target}`} route={route} targets={targets.value ?? []} />
 			</main>
 			{palette && <Palette choices={choices(targets.value ?? [], skills.value ?? [], found[0], target)} close={() => setPalette(false)} />}
 			<dialog ref={help} aria-label="Keys">

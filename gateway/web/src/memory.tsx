@@ -104,7 +104,7 @@ export function MemoryPanel({ route }: { route: Route }) {
 		setEnding(null);
 	};
 	if (!id)
-		return <p>Choose a target above.</p>;
+		return <p>Choose a process above.</p>;
 	return (
 		<section aria-label="Memory">
 			<div class="tools">

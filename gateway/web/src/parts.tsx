@@ -120,7 +120,8 @@ export function Failure({ error }: { error: ApiError | null }) {
 	return (
 		<div class="failure" role="alert">
 			<strong>{error.message}</strong>
-			{error.hint && <span> {error.hint}</span>}
+			{/* A caret below a character needs letters of one width, and lines that are not broken. */}
+			{error.hint && (error.hint.includes("\n") ? <pre tabIndex={0}>{error.hint}</pre> : <span> {error.hint}</span>)}
 		</div>
 	);
 }
@@ -154,17 +155,20 @@ export function bytes(value: number | null | undefined): string {
 
 export const count = (value: number) => value.toLocaleString("en");
 
-/** Texts in rows; nothing if there are none. A narrow window scrolls it. */
+const isNumber = (cell: string) => /^[+−]?[\d.,]+( ([kMGT]?B|%|m?s))?$/.test(cell);
+
+/** Texts in rows; nothing if there are none. It scrolls in itself; numbers are at the right. */
 export function Table({ caption, heads, rows }: { caption: string; heads: string[]; rows: string[][] }) {
 	if (!rows.length)
 		return null;
+	const numbers = heads.map((_, place) => rows.every((row) => !row[place] || isNumber(row[place] ?? "")) && rows.some((row) => row[place]));
 	return (
 		<div class="wide" role="region" aria-label={caption} tabIndex={0}>
 			<table>
-				<thead><tr>{heads.map((head) => <th key={head} scope="col">{head}</th>)}</tr></thead>
+				<thead><tr>{heads.map((head, place) => <th key={head} scope="col" class={numbers[place] ? "number" : ""}>{head}</th>)}</tr></thead>
 				<tbody>
 					{rows.map((row, index) => (
-						<tr key={index}>{row.map((cell, place) => <td key={place} class={/^[+−]?[\d.,]+( [kMGT]?B)?$/.test(cell) ? "number" : "value"}>{cell}</td>)}</tr>
+						<tr key={index}>{row.map((cell, place) => <td key={place} class={isNumber(cell) ? "number" : "value"}>{cell}</td>)}</tr>
 					))}
 				</tbody>
 			</table>

@@ -13,20 +13,27 @@ import { saveQuery, savedQueries, useStore } from "./store";
 
 const MOST = 2000;
 
-function Rows({ rows, id = "rows" }: { rows: Row[]; id?: string }) {
+/** Whole numbers as they are; others as far as they are read, all of it on a longer look. */
+const told = (value: number) => Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(9)));
+
+/** What is this short is not broken into lines. */
+const SHORT = 28;
+
+export function Rows({ rows, id = "rows" }: { rows: Row[]; id?: string }) {
 	const names = Object.keys(rows[0] ?? {});
 	return (
 		<div class="wide" role="region" aria-label="Rows" tabIndex={0}>
 			<table id={id} class="rows">
-				<thead><tr>{names.map((name) => <th key={name} scope="col">{name}</th>)}</tr></thead>
+				<thead><tr>{names.map((name) => <th key={name} scope="col" class={rows.some((row) => typeof row[name] === "number") ? "number" : ""}>{name}</th>)}</tr></thead>
 				<tbody>
 					{rows.slice(0, MOST).map((row, index) => (
 						<tr key={index}>
-							{names.map((name) => (
-								<td key={name} class={typeof row[name] === "number" ? "number" : row[name] === null ? "null" : ""}>
-									{row[name] === null ? "NULL" : String(row[name])}
-								</td>
-							))}
+							{names.map((name) => {
+								const value = row[name];
+								return typeof value === "number" ? <td key={name} class="number" title={String(value)}>{told(value)}</td>
+									: value === null || value === undefined ? <td key={name} class="null">NULL</td>
+										: <td key={name} class={value.length <= SHORT ? "short" : ""}>{value}</td>;
+							})}
 						</tr>
 					))}
 				</tbody>
@@ -153,7 +160,7 @@ export function Sql({ route }: { route: Route }) {
 							{outcome.rows.length > MOST && !chart && `, the first ${MOST} are shown: CSV has all`}</span>
 					</>
 				)}
-				{!id && <p>Choose a target above.</p>}
+				{!id && <p>Choose a process above.</p>}
 				<Failure error={(!skill && outcome?.error) || null} />
 				{!skill && outcome?.warnings.map((warning) => <p class="failure" key={warning}>{warning}</p>)}
 				{outcome?.rows && !skill && (chart === "histogram" ? <Histogram rows={outcome.rows} />

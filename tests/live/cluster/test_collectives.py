@@ -96,7 +96,7 @@ def test_in_the_page(probing, ranks):
         run(ranks, 1)
     run(ranks, 2)
     with Gateway(*(rank.pid for rank in ranks)) as gateway, Page(gateway) as page:
-        page.show("torch", target=ranks[0].pid)
+        page.show("training", target=ranks[0].pid)
         page.sees("Collectives by rank", "allreduce")
         shown = page.wait("""(() => {
             const table = document.querySelector('[aria-label="Collectives by rank"] table');

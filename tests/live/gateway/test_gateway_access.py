@@ -19,10 +19,10 @@ pytestmark = MARKS
 
 # Visible content of each panel before it is judged, and the actions needed for that.
 FULL = {
-    "overview": ("work", None),
+    "overview": ("web_debugged.py rank", None),
     "activity": ("keeper", "[...document.querySelectorAll('.frames button')].find((b) => b.textContent == 'work').click()"),
     "profile": ("Nothing was recorded yet", None),
-    "torch": ("No module of torch", None),
+    "training": ("No module of torch", None),
     "memory": ("Python objects", None),
     "inspect": ("bytearray", None),
     "sql": ("rows in", None),
@@ -161,7 +161,7 @@ def test_each_panel_by_keys(gateway, program):
             page.sees(then)
             # A file deleted while the page is drawn is missing, and the browser reports that.
             page.wait("!document.querySelector('iframe') || document.querySelector('iframe').contentDocument === null")
-        go(page, "torch")
+        go(page, "training")
         page.sees("No module of torch")
         go(page, "memory")
         reach(page, "e.type == 'number'")
@@ -273,6 +273,6 @@ def test_a_target_that_dies_in_any_panel():
             page.value("[...document.querySelectorAll('main button')].find((b) => "
                        "/again|^Run$|Look|^Record/.test(b.textContent))?.click()")
             page.sees("process %d has ended" % program.pid if panel != "overview" else "has ended")
-            assert page.value("document.querySelectorAll('nav a').length") == len(PANELS)
+            assert page.value("document.querySelector('main').dataset.panel") == panel
         # The browser itself logs the status.
         assert all(error["entry"]["source"] == "network" for error in page.errors), page.errors

@@ -66,7 +66,7 @@ def one(selector):
 
 def show(page, program, panel):
     page.show(panel, target=program.pid)
-    page.wait("document.querySelector('nav [aria-current]').textContent.toLowerCase() === %s"
+    page.wait("document.querySelector('main').dataset.panel === %s"
               "&& !!document.querySelector('main section')" % json.dumps(panel))
 
 

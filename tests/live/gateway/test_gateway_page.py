@@ -127,7 +127,7 @@ def test_names_are_texts(page, program):
         page.wait("[...document.querySelectorAll(%s)].some((e) => e.textContent.includes(%s))" % (
             json.dumps(place), json.dumps(HOSTILE)))
     page.show("overview")
-    page.sees(HOSTILE)
+    page.wait("[...document.querySelectorAll('.processes a')].some((e) => e.title.includes(%s))" % json.dumps(HOSTILE))
     for sql in ("SELECT name FROM python.threads", "SELECT '%s' AS \"%s\"" % (HOSTILE, HOSTILE)):
         page.show("sql", target=program.pid, sql=sql)
         page.wait("[...document.querySelectorAll('#rows td')].some((e) => e.textContent == %s)" % json.dumps(HOSTILE))

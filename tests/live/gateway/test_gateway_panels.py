@@ -215,7 +215,7 @@ def trained():
 def test_torch(trained):
     program, parts = trained
     with Gateway(program.pid) as gateway, Page(gateway) as page:
-        page.show("torch", target=program.pid)
+        page.show("training", target=program.pid)
         page.sees("model", "Transformer", "Tensors", "AdamW", "Steps are not recorded here")
         # The first level is open.
         page.sees("model.layers", "ModuleList")
@@ -229,7 +229,7 @@ def test_torch(trained):
 
 
 def test_what_has_no_torch_says_so(page, program):
-    page.show("torch", target=program.pid)
+    page.show("training", target=program.pid)
     page.sees("No module of torch", "0 tensors")
 
 
@@ -242,7 +242,7 @@ def test_steps_over_time():
             sql = "SELECT count(*) AS n FROM python.torch_step_timing"
             wait_until(lambda: gateway.ask("/v1/targets/%d/query" % program.pid, {"sql": sql}).status == 200 and
                        gateway.query(program.pid, sql)[0]["n"] > 3, "no step is recorded")
-            page.show("torch", target=program.pid)
+            page.show("training", target=program.pid)
             page.wait("!!document.querySelector('#steps .chart canvas')", timeout=100)
             page.sees("step_ms")
             assert not page.errors

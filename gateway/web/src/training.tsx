@@ -123,14 +123,14 @@ function Steps({ rows }: { rows: Row[] | null }) {
 	return <div id="steps"><Chart rows={[...rows].reverse()} /></div>;
 }
 
-export function Torch({ route }: { route: Route }) {
+export function Training({ route }: { route: Route }) {
 	const id = route.values.get("target") ?? "";
 	const asked = useAsked(`torch ${id}`, 0, async () => id ? look(id) : null);
 	const seen = asked.value;
 	if (!id)
-		return <p>Choose a target above.</p>;
+		return <p>Choose a process above.</p>;
 	return (
-		<section aria-label="Torch">
+		<section aria-label="Training">
 			<div class="tools">
 				<button type="button" onClick={asked.again}>Read again</button>
 				<Fresh when={asked.when} />
