@@ -38,3 +38,13 @@ docs: $(O)/probing support-matrix tables configuration http-api script-api ## br
 .PHONY: check-docs
 check-docs: $(O)/probing usable-gdb ## the pages say what the program does
 	$(Q)PROBING_CI='$(CI)' PROBING_BINARY=$(call built,probing) $(PYTEST) tests/lint/test_docs.py tests/lint/test_picture.py
+
+# With packages of PyPI and npm: what is built asks nobody for anything.
+SITE_TOOLS := $(O)/site-tools
+$(SITE_TOOLS)/bin/mkdocs:
+	$(Q)python3 -m venv '$(SITE_TOOLS)' && '$(SITE_TOOLS)/bin/pip' install -q 'mkdocs-material>=9.5,<10'
+
+.PHONY: site
+site: $(O)/probing $(SITE_TOOLS)/bin/mkdocs ## the pages as a site, in build/site/VERSION, and whether its links lead somewhere
+	$(Q)MKDOCS=$(call built,site-tools/bin/mkdocs) HOMEPAGE='$(HOMEPAGE)' build-aux/make-site $(VERSION) $(call built,probing) $(call built,site)
+	$(Q)PROBING_BINARY=$(call built,probing) $(PYTEST) tests/live/package/test_site.py
