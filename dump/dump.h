@@ -21,10 +21,10 @@ struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_du
 				  struct prb_dump **ret) PRB_MUST_CHECK;
 
 /**
- * The threads of a process that has no Python, without stacks: what the kernel says of each, and
+ * The threads of any process, without stacks: what the kernel says of each. @p all_enders: look for
  * all processes that can end its wait.
  */
-struct prb_error *prb_dump_create_stackless(struct prb_target *target,
+struct prb_error *prb_dump_create_stackless(struct prb_target *target, bool all_enders,
 					    struct prb_dump **ret) PRB_MUST_CHECK;
 
 /** The Python runtimes of a target, for a dump and for other readers. */

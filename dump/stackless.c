@@ -63,7 +63,8 @@ static struct prb_error *add_threads(struct prb_wait_context *waits, struct prb_
 	}
 }
 
-struct prb_error *prb_dump_create_stackless(struct prb_target *t, struct prb_dump **ret)
+struct prb_error *prb_dump_create_stackless(struct prb_target *t, bool all_enders,
+					    struct prb_dump **ret)
 {
 	prb_auto_dump struct prb_dump *dump = calloc(1, sizeof(*dump));
 	auto_waits struct prb_wait_context *waits = NULL;
@@ -72,7 +73,8 @@ struct prb_error *prb_dump_create_stackless(struct prb_target *t, struct prb_dum
 		return prb_error_nomem();
 	PRB_TRY(prb_pool_create(&dump->pool));
 	PRB_TRY(prb_wait_context_create(t, &waits));
-	prb_wait_context_search_all(waits);
+	if (all_enders)
+		prb_wait_context_search_all(waits);
 	dump->kind = t->kind;
 	dump->pid = dump->main_tid = t->pid;
 	PRB_TRY(add_threads(waits, t, dump));

@@ -29,6 +29,8 @@ struct prb_case_memory {
 	int64_t limit, limit_used, swap; /**< bytes; -1: not known, or none */
 };
 
+struct prb_glances;
+
 struct prb_case_sleeper {
 	pid_t tid;
 	int64_t switches;
@@ -46,6 +48,7 @@ struct prb_case {
 	double patience; /**< seconds that a rule may wait for a second reading; 0: none */
 	/** Set by a rule that would say more if the threads were read once more, a little later. */
 	bool again;
+	struct prb_glances *glances; /**< borrowed: shared by the cases of one moment; or NULL */
 	double since; /**< seconds since then: threads that slept have slept so much longer */
 	struct prb_case_memory memory; /**< filled by the caller, or by prb_case_memory() */
 

@@ -49,7 +49,7 @@ static struct prb_error *dump(struct prb_peer *peer)
 	if (!err || err->code == PRB_ERROR_NOMEM)
 		return err;
 	prb_error_destroy(err);
-	return prb_dump_create_stackless(peer->target, &peer->dump);
+	return prb_dump_create_stackless(peer->target, true, &peer->dump);
 }
 
 /*

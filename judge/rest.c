@@ -99,3 +99,44 @@ struct prb_rest prb_case_rest(const struct prb_case *c, const struct prb_dump_th
 		return (struct prb_rest){PRB_REST_THREAD, owner};
 	return (struct prb_rest){PRB_REST_INSIDE};
 }
+
+bool prb_thread_moves(const struct prb_dump_thread *thread)
+{
+	const struct prb_enders *enders = &thread->enders;
+
+	return !prb_thread_is(thread, "idle") || !enders->endless ||
+	       (!enders->kind && !prb_thread_waits_inside(thread));
+}
+
+/** A semaphore in memory that other processes may have mapped, too: which, is not known. */
+static bool may_be_of_others(const struct prb_case *c, const struct prb_dump_thread *thread)
+{
+	struct prb_futex_call call = prb_case_futex_call(c, thread);
+
+	return (call.endless || call.limited) && !call.own;
+}
+
+bool prb_case_goes_on(const struct prb_case *c, const struct prb_dump_thread *thread)
+{
+	const struct prb_enders *enders = &thread->enders;
+
+	/* What a thread without a description waits for may be anything. */
+	if (!thread->waits_for && prb_thread_is(thread, "idle"))
+		return true;
+	if (enders->kind && !strcmp(enders->kind, "socket") && !enders->endless)
+		return true;
+	if (!enders->kind && may_be_of_others(c, thread))
+		return true;
+	switch (prb_case_rest(c, thread).kind) {
+	case PRB_REST_RUNS:
+	case PRB_REST_CLOCK:
+	case PRB_REST_OUTSIDE:
+		return true;
+	case PRB_REST_CHILDREN:
+	case PRB_REST_PROCESS:
+	case PRB_REST_THREAD:
+	case PRB_REST_INSIDE:
+		break;
+	}
+	return false;
+}

@@ -37,4 +37,10 @@ struct prb_rest prb_rest_of_words(const char *waits_for);
 /** Of a thread of the case's dump, whose target may be asked for the limit of a futex. */
 struct prb_rest prb_case_rest(const struct prb_case *c, const struct prb_dump_thread *thread);
 
+/** True if the thread runs, or a clock or somebody unknown ends its wait. */
+bool prb_thread_moves(const struct prb_dump_thread *thread);
+
+/** True if the thread runs, or a clock or somebody outside of the program may end its wait. */
+bool prb_case_goes_on(const struct prb_case *c, const struct prb_dump_thread *thread);
+
 #endif

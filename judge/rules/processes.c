@@ -5,7 +5,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "judge/facts.h"
+#include "judge/glance.h"
 #include "judge/peers.h"
+#include "judge/rest.h"
 #include "judge/threads.h"
 
 static const double LONG = 5; /* shorter waits for a process are ordinary */
@@ -144,15 +146,38 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 	return NULL;
 }
 
-/** True if a thread may have waited long for a process. */
-static bool may_wait_long(const struct prb_case *c)
+/** Sets *ret to false if one of those that can end the wait surely goes on. */
+static struct prb_error *may_last(struct prb_glances *glances, const struct prb_case *c,
+				  const struct prb_dump_thread *thread, bool *ret)
 {
+	const struct prb_enders *enders = &thread->enders;
+	struct prb_glance glance;
+
+	*ret = true;
+	for (unsigned i = 0; i < enders->count && *ret; i++) {
+		if (enders->pids[i] == c->pid)
+			continue;
+		PRB_TRY(prb_glances_at(glances, enders->pids[i], &glance));
+		*ret = !glance.moves;
+	}
+	return NULL;
+}
+
+/** *ret: a thread may have waited long for a process that does not go on. */
+static struct prb_error *may_be_stuck(const struct prb_case *c, bool *ret)
+{
+	prb_auto_glances struct prb_glances own = {};
 	const struct prb_dump_thread *thread;
 
+	*ret = false;
+	/* None waits for a process that can do something else. */
 	prb_vec_each (thread, &c->dump->threads)
-		if (prb_thread_waits_outside(thread) && !prb_case_moved(c, thread, LONG))
-			return true;
-	return false;
+		if (prb_thread_moves(thread))
+			return NULL;
+	prb_vec_each (thread, &c->dump->threads)
+		if (!*ret && prb_thread_waits_outside(thread) && !prb_case_moved(c, thread, LONG))
+			PRB_TRY(may_last(c->glances ? c->glances : &own, c, thread, ret));
+	return NULL;
 }
 
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
@@ -161,8 +186,12 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	prb_auto_peers struct prb_peers peers = {};
 	struct circle circle = {.peers = &peers};
 	struct prb_error *err = NULL;
+	bool may;
 
-	if (!c->dump || !prb_case_is_here(c) || !may_wait_long(c))
+	if (!c->dump || !prb_case_is_here(c))
+		return NULL;
+	PRB_TRY(may_be_stuck(c, &may));
+	if (!may)
 		return NULL;
 	PRB_TRY(prb_peers_read(&peers, c->pid));
 	prb_peers_judge(&peers);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "judge/facts.h"
+#include "judge/glance.h"
 #include "judge/peers.h"
 #include "judge/rest.h"
 #include "judge/threads.h"
@@ -20,6 +21,7 @@ enum {
 static const double STILL = 20; /* seconds; as of `probing watch` */
 
 struct walk {
+	struct prb_glances *glances;
 	struct prb_peers peers;
 	PRB_VEC(pid_t) seen;
 	bool idle; /* somebody outside may wake one of the threads */
@@ -77,56 +79,67 @@ static struct prb_error *look_at_thread(struct walk *walk, const struct prb_case
 	struct prb_rest rest = prb_case_rest(c, thread);
 	bool is_new;
 
-	/* The words name the first process that can end a wait. */
-	for (unsigned i = 0; rest.kind == PRB_REST_PROCESS && i < enders->count; i++)
-		PRB_TRY(visit(walk, enders->pids[i], &is_new));
-	if (enders->kind && !strcmp(enders->kind, "socket") && !enders->endless)
-		rest.kind = PRB_REST_CLOCK;
-
-	/* What a thread without a description waits for may be anything. */
-	if (!thread->waits_for && prb_thread_is(thread, "idle"))
-		rest.kind = PRB_REST_OUTSIDE;
-	switch (rest.kind) {
-	case PRB_REST_RUNS:
-	case PRB_REST_CLOCK:
-	case PRB_REST_OUTSIDE:
+	if (prb_case_goes_on(c, thread)) {
 		walk->idle = true;
 		return NULL;
-	case PRB_REST_PROCESS:
-		return visit(walk, rest.pid, &is_new);
-	case PRB_REST_CHILDREN:
+	}
+	if (rest.kind == PRB_REST_CHILDREN)
 		return visit_children(walk, c->target);
-	case PRB_REST_THREAD:
-	case PRB_REST_INSIDE:
-		break;
+	if (rest.kind != PRB_REST_PROCESS)
+		return NULL;
+	/* The words name the first process that can end a wait. */
+	for (unsigned i = 0; i < enders->count; i++)
+		PRB_TRY(visit(walk, enders->pids[i], &is_new));
+	return visit(walk, rest.pid, &is_new);
+}
+
+/** Reads one of the processes, with all who can end its waits. */
+static struct prb_error *look_at(struct walk *walk, pid_t pid)
+{
+	const struct prb_dump_thread *thread;
+	const struct prb_peer *peer;
+	size_t place;
+
+	PRB_TRY(prb_peers_add(&walk->peers, pid, &place));
+	peer = place < walk->peers.list.count ? &walk->peers.list.items[place] : NULL;
+	walk->idle = !peer || !peer->dump || !peer->whole || peer->handles;
+	if (walk->idle)
+		return NULL;
+	struct prb_case c = {.target = peer->target, .dump = peer->dump};
+
+	prb_vec_each (thread, &c.dump->threads)
+		if (!walk->idle)
+			PRB_TRY(look_at_thread(walk, &c, thread));
+	return NULL;
+}
+
+/** Most processes that wait do so for one that goes on: that is seen without a full reading. */
+static struct prb_error *glance(struct walk *walk, const struct prb_case *c)
+{
+	const struct prb_dump_thread *thread;
+
+	prb_vec_each (thread, &c->dump->threads)
+		if (!walk->idle)
+			PRB_TRY(look_at_thread(walk, c, thread));
+	for (size_t i = 1; i < walk->seen.count && !walk->idle; i++) {
+		struct prb_glance seen;
+
+		PRB_TRY(prb_glances_at(walk->glances, walk->seen.items[i], &seen));
+		walk->idle = seen.idle;
 	}
 	return NULL;
 }
 
 /** Follows all threads of the process, and those of the processes that they wait for. */
-static struct prb_error *follow(struct walk *walk, pid_t first)
+static struct prb_error *follow(struct walk *walk, const struct prb_case *c)
 {
 	bool is_new;
 
-	PRB_TRY(visit(walk, first, &is_new));
-	for (size_t i = 0; i < walk->seen.count && !walk->idle; i++) {
-		const struct prb_dump_thread *thread;
-		size_t place;
-
-		PRB_TRY(prb_peers_add(&walk->peers, walk->seen.items[i], &place));
-		if (place >= walk->peers.list.count || !walk->peers.list.items[place].dump ||
-		    !walk->peers.list.items[place].whole || walk->peers.list.items[place].handles) {
-			walk->idle = true;
-			return NULL;
-		}
-		struct prb_case c = {.target = walk->peers.list.items[place].target,
-				     .dump = walk->peers.list.items[place].dump};
-
-		prb_vec_each (thread, &c.dump->threads)
-			if (!walk->idle)
-				PRB_TRY(look_at_thread(walk, &c, thread));
-	}
-	return NULL;
+	PRB_TRY(visit(walk, c->pid, &is_new));
+	PRB_TRY(glance(walk, c));
+	for (size_t i = 0; i < walk->seen.count && !walk->idle; i++)
+		PRB_TRY(look_at(walk, walk->seen.items[i]));
+	return walk->idle ? prb_glances_note_idle(walk->glances, c->pid) : NULL;
 }
 
 /** Seconds since a thread has run; negative: not known. */
@@ -199,14 +212,16 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 			      struct prb_findings *ret)
 {
-	__attribute__((cleanup(walk_deinit))) struct walk walk = {};
+	prb_auto_glances struct prb_glances own = {};
+	__attribute__((cleanup(walk_deinit))) struct walk walk = {.glances = c->glances ? c->glances
+											: &own};
 
 	for (size_t i = 0; i < ret->list.count; i++)
 		if (ret->list.items[i]->rank < EXPLAINS)
 			return NULL;
 	if (!c->dump || !c->dump->threads.count || !prb_case_is_here(c) || slept(c) < STILL)
 		return NULL;
-	PRB_TRY(follow(&walk, c->pid));
+	PRB_TRY(follow(&walk, c));
 	return walk.idle ? NULL : tell(rule, c, &walk, ret);
 }
 

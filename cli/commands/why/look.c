@@ -12,6 +12,7 @@
 #include "cli/commands/why/why.h"
 #include "command/descriptors.h"
 #include "judge/chain.h"
+#include "judge/glance.h"
 #include "judge/threads.h"
 #include "target/spec/target_spec.h"
 
@@ -215,7 +216,7 @@ static double patience(const struct prb_why *why)
 	return why->list.count <= FEW ? 0.25 : 0;
 }
 
-static struct prb_error *run_rules(struct prb_why_one *one)
+static struct prb_error *run_rules(struct prb_why_one *one, struct prb_glances *glances)
 {
 	struct prb_case *c = &one->judged;
 
@@ -224,13 +225,14 @@ static struct prb_error *run_rules(struct prb_why_one *one)
 	c->unreadable = one->unreadable;
 	c->pid = one->process.pid;
 	c->words = one->words;
+	c->glances = glances;
 	c->again = false;
 	prb_findings_deinit(&one->findings);
 	return prb_judge(c, OFFERED, &one->findings);
 }
 
 /** What a thread did while the others were read is judged by another look, when all have slept. */
-static struct prb_error *look_again(struct prb_why_one *one)
+static struct prb_error *look_again(struct prb_why_one *one, struct prb_glances *glances)
 {
 	double seconds = PRB_MIN(PRB_MAX(2 * one->judged.read_seconds, 0.005), 0.1);
 
@@ -238,16 +240,17 @@ static struct prb_error *look_again(struct prb_why_one *one)
 	prb_dump_destroy(prb_steal(&one->dump));
 	prb_case_renew(&one->judged);
 	PRB_TRY(read_some(&one, 1));
-	return run_rules(one);
+	return run_rules(one, glances);
 }
 
-static struct prb_error *judge(const struct prb_why *why, struct prb_why_one *one)
+static struct prb_error *judge(const struct prb_why *why, struct prb_why_one *one,
+			       struct prb_glances *glances)
 {
 	if (prb_why_is_strange(one))
 		return NULL;
-	PRB_TRY(run_rules(one));
+	PRB_TRY(run_rules(one, glances));
 	for (unsigned n = 0; one->judged.again && n < MOST_LOOKS; n++)
-		PRB_TRY(look_again(one));
+		PRB_TRY(look_again(one, glances));
 	return one->dump && one->dump->threads.count ? put_doing(why, one) : NULL;
 }
 
@@ -266,17 +269,21 @@ static void forget_gone(struct prb_why *why)
 
 static struct prb_error *judge_all(struct prb_why *ret)
 {
+	prb_auto_glances struct prb_glances glances = {};
+
 	for (size_t i = 0; i < ret->list.count; i += AT_ONCE) {
 		size_t count = PRB_MIN(ret->list.count - i, (size_t)AT_ONCE);
 
 		PRB_TRY(read_some(ret->list.items + i, count));
 		for (size_t k = i; k < i + count; k++) {
 			ret->list.items[k]->judged.patience = patience(ret);
-			PRB_TRY(judge(ret, ret->list.items[k]));
+			PRB_TRY(judge(ret, ret->list.items[k], &glances));
 			if (!ret->keeps)
 				close_one(ret->list.items[k]);
 		}
 	}
+	for (size_t i = 0; i < ret->list.count; i++)
+		ret->list.items[i]->judged.glances = NULL;
 	forget_gone(ret);
 	return NULL;
 }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file A cheap look at a process that another one waits for: what the kernel says of its threads.
+ * It only excludes: who waits for a process that goes on by itself is not stuck. So the rules need
+ * not search for all processes that can end a wait.
+ *
+ * Each process is looked at once; make a new list for each moment. Threading: one thread at a time.
+ */
+#ifndef PRB_JUDGE_GLANCE_H
+#define PRB_JUDGE_GLANCE_H
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "judge/judge.h"
+
+struct prb_glance {
+	pid_t pid;
+	bool moves; /**< a thread runs, or a clock or somebody unknown ends its wait */
+	bool idle;  /**< a thread runs, or a clock or somebody outside of the program ends its wait,
+		       or that of a process that it waits for */
+};
+
+/** Starts as {}. */
+struct prb_glances {
+	PRB_VEC(struct prb_glance) list; /**< by pid */
+};
+void prb_glances_deinit(struct prb_glances *glances);
+#define prb_auto_glances __attribute__((cleanup(prb_glances_deinit)))
+
+/** Looks at the process @p pid, unless that was done. What cannot be read is neither. */
+struct prb_error *prb_glances_at(struct prb_glances *glances, pid_t pid,
+				 struct prb_glance *ret) PRB_MUST_CHECK;
+
+/** Notes that a rule has followed the waits of the process @p pid, and somebody may end them. */
+struct prb_error *prb_glances_note_idle(struct prb_glances *glances, pid_t pid) PRB_MUST_CHECK;
+
+#endif
