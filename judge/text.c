@@ -28,13 +28,14 @@ void prb_finding_text(struct prb_str *s, const struct prb_finding *finding)
 	prb_put_lines(s, "next", prb_str_text(&finding->next));
 }
 
-void prb_finding_json(struct prb_json *json, const struct prb_finding *finding)
+void prb_finding_members(struct prb_json *json, const struct prb_finding *finding, pid_t pid)
 {
 	const struct prb_finding_line *line;
 	const pid_t *id;
 
-	prb_json_open(json, NULL, '{');
+	prb_json_natural(json, "pid", pid ? pid : -1);
 	prb_json_text(json, "rule", finding->rule);
+	prb_json_integer(json, "code", PRB_FINDING_EXIT + (int)finding->kind);
 	prb_json_text(json, "kind", prb_finding_kind_name(finding->kind));
 	prb_json_text(json, "sentence", prb_str_text(&finding->sentence));
 	prb_json_bool(json, "proof", finding->proof);
@@ -58,5 +59,4 @@ void prb_finding_json(struct prb_json *json, const struct prb_finding *finding)
 	prb_vec_each (id, &finding->pids)
 		prb_json_integer(json, NULL, *id);
 	prb_json_close(json, ']');
-	prb_json_close(json, '}');
 }

@@ -16,7 +16,7 @@ void prb_put_lines(struct prb_str *s, const char *name, const char *lines);
 
 /** Appends a finding: its sentence, and all that belongs to it below. */
 void prb_finding_text(struct prb_str *s, const struct prb_finding *finding);
-/** One object of an array. */
-void prb_finding_json(struct prb_json *json, const struct prb_finding *finding);
+/** The members of an object: a finding about the process @p pid; 0: a file. */
+void prb_finding_members(struct prb_json *json, const struct prb_finding *finding, pid_t pid);
 
 #endif

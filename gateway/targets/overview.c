@@ -67,7 +67,8 @@ struct prb_error *prb_overview_keeper_ask(struct prb_overview_keeper *k,
 			return err;
 		/* All have ended: there is nothing to run. */
 		prb_str_truncate(&k->last, 0);
-		prb_str_puts(&k->last, "{\"time\":null,\"seconds\":0,\"targets\":[]}");
+		prb_str_puts(&k->last, "{\"time\":null,\"seconds\":0,\"judged\":0,\"findings\":[],"
+				       "\"targets\":[]}");
 		PRB_TRY(prb_served_overview(served, &k->last));
 	}
 	if (k->last.length)

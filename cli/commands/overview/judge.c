@@ -7,10 +7,19 @@
 #include "cli/commands/overview/overview.h"
 #include "judge/threads.h"
 
-void prb_overview_row_clear(struct prb_overview_row *row)
+static void forget_findings(struct prb_overview_row *row)
 {
 	char **text;
 
+	prb_vec_each (text, &row->troubles)
+		free(*text);
+	prb_vec_free(&row->troubles);
+	prb_findings_deinit(&row->findings);
+	row->judged = false;
+}
+
+void prb_overview_row_clear(struct prb_overview_row *row)
+{
 	free(row->main.waits_for);
 	free(row->main.func);
 	free(row->main.qualname);
@@ -18,9 +27,7 @@ void prb_overview_row_clear(struct prb_overview_row *row)
 	row->main = (struct prb_overview_main){.idle_seconds = -1};
 	row->gil_holder = 0;
 	row->gil_waiters = 0;
-	prb_vec_each (text, &row->troubles)
-		free(*text);
-	prb_vec_free(&row->troubles);
+	forget_findings(row);
 }
 
 static struct prb_error *copy(const char *text, char **ret)
@@ -76,38 +83,41 @@ static struct prb_error *add(struct prb_overview_row *row, char *text)
 	return NULL;
 }
 
-/** The short form of what the rules find. */
-static struct prb_error *add_findings(struct prb_overview_row *row, double now)
+static struct prb_error *judge(struct prb_overview_row *row, double now,
+			       struct prb_glances *glances)
 {
-	prb_auto_findings struct prb_findings findings = {};
-	struct prb_case *c = &row->judged;
+	struct prb_case *c = &row->rules;
 	struct prb_error *err;
-	struct prb_finding **finding;
 
 	c->target = row->target;
 	c->dump = row->dump;
+	c->unreadable = row->info.refusal ? row->info.refusal : row->error;
 	c->pid = row->file ? 0 : row->info.process.pid;
+	c->words = row->words;
 	c->since = now - row->read;
 	c->memory = (struct prb_case_memory){true, row->limit, row->limit_used, row->swap};
+	c->glances = glances;
 	c->again = false;
-	err = prb_judge(c, PRB_OVERVIEW_OFFERS, &findings);
+	err = prb_judge(c, PRB_OVERVIEW_OFFERS, &row->findings);
+	c->glances = NULL;
 	prb_case_renew(c);
-	prb_vec_each (finding, &findings.list)
-		if (!err)
-			err = add(row, prb_str_take(&(*finding)->brief));
+	row->judged = !err;
 	return err;
 }
 
-struct prb_error *prb_overview_trouble(struct prb_overview_row *row, double now)
+struct prb_error *prb_overview_trouble(struct prb_overview_row *row, double now,
+				       struct prb_glances *glances)
 {
-	char **text;
+	bool readable = !row->info.refusal && !row->error;
+	struct prb_finding **finding;
 
-	prb_vec_each (text, &row->troubles)
-		free(*text);
-	prb_vec_free(&row->troubles);
+	forget_findings(row);
 	if (row->ended)
 		return add(row, strdup("has ended"));
-	if (row->info.refusal || row->error)
-		PRB_TRY(add(row, strdup("cannot be read")));
-	return add_findings(row, now);
+	if (!readable && !row->named)
+		return add(row, strdup("cannot be read"));
+	PRB_TRY(judge(row, now, glances));
+	prb_vec_each (finding, &row->findings.list)
+		PRB_TRY(add(row, strdup(prb_str_text(&(*finding)->brief))));
+	return NULL;
 }

@@ -34,9 +34,9 @@ static struct prb_error *show(struct prb_overview *overview, const struct settin
 	if (s->watch > 0 && !s->json && prb_term_is(stdout))
 		prb_str_puts(&out, "\x1b[H\x1b[2J");
 	if (s->json)
-		prb_overview_json(overview, &out);
+		PRB_TRY(prb_overview_json(overview, &out));
 	else if (prb_overview_count(overview))
-		prb_overview_text(overview, &out);
+		PRB_TRY(prb_overview_text(overview, &out));
 	else
 		fputs("probing: there are no Python processes here\n", stderr);
 	PRB_TRY(prb_output(&out));

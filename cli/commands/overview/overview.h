@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "command/command.h"
 #include "dump/dump.h"
+#include "judge/glance.h"
 #include "judge/judge.h"
 #include "target/proc/process.h"
 #include "target/target.h"
@@ -48,15 +49,18 @@ struct prb_overview_row {
 	pid_t gil_holder;	  /**< 0: none, or unknown */
 	unsigned gil_waiters;	  /**< threads */
 	PRB_VEC(char *) troubles; /**< what is wrong, the worst first */
+	bool judged;		  /**< by the rules */
+	struct prb_findings findings;
 
 	/* The rest belongs to pass.c. */
 	struct prb_target *target;
 	struct prb_dump_found found;
 	struct prb_dump *dump;	/**< of its threads, as it was last read; NULL: none */
-	struct prb_case judged; /**< what the rules know of it */
+	struct prb_case rules;	/**< what the rules know of it */
 	bool is_new;		/**< the dump was made in this pass */
 	unsigned looks;		/**< that were had since it was opened */
 	char *groups;		/**< its control groups */
+	char *words;		/**< as a command line names it */
 	struct prb_str command; /**< its command line as it was when it was described */
 };
 
@@ -82,17 +86,20 @@ const struct prb_overview_row *prb_overview_row(const struct prb_overview *overv
 /* judge.c */
 
 /** What it offers to rules. */
-enum { PRB_OVERVIEW_OFFERS = PRB_RULE_THREADS | PRB_RULE_MEMORY };
+enum { PRB_OVERVIEW_OFFERS = PRB_RULE_THREADS | PRB_RULE_MEMORY | PRB_RULE_PROC };
 
 /** Fills the row from its new dump of threads. */
 struct prb_error *prb_overview_judge(struct prb_overview_row *row) PRB_MUST_CHECK;
-/** Makes the troubles anew, at the time @p now. */
-struct prb_error *prb_overview_trouble(struct prb_overview_row *row, double now) PRB_MUST_CHECK;
+/** Makes the findings and the troubles anew, at the time @p now. */
+struct prb_error *prb_overview_trouble(struct prb_overview_row *row, double now,
+				       struct prb_glances *glances) PRB_MUST_CHECK;
 /** Forgets what is known of its threads, and the troubles. */
 void prb_overview_row_clear(struct prb_overview_row *row);
 
 /* show.c */
-void prb_overview_json(const struct prb_overview *overview, struct prb_str *ret);
-void prb_overview_text(const struct prb_overview *overview, struct prb_str *ret);
+struct prb_error *prb_overview_json(const struct prb_overview *overview,
+				    struct prb_str *ret) PRB_MUST_CHECK;
+struct prb_error *prb_overview_text(const struct prb_overview *overview,
+				    struct prb_str *ret) PRB_MUST_CHECK;
 
 #endif

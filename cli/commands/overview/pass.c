@@ -20,6 +20,7 @@
 #include "target/proc/pids.h"
 
 enum {
+	FRAMES = 32,	       /* innermost: that of the program is among them */
 	MOST_LOOKS = 5,	       /* at one process in a pass */
 	FULL_EVERY = 15,       /* passes; then a process is read though it did not run */
 	FILES_OF_ONE = 8,      /* descriptors that a process which is watched may need */
@@ -67,8 +68,8 @@ static void close_target(struct prb_overview *o, struct prb_overview_row *row)
 static void forget_threads(struct prb_overview_row *row)
 {
 	prb_dump_destroy(prb_steal(&row->dump));
-	prb_case_deinit(&row->judged);
-	row->judged = (struct prb_case){};
+	prb_case_deinit(&row->rules);
+	row->rules = (struct prb_case){};
 	prb_overview_row_clear(row);
 }
 
@@ -83,6 +84,7 @@ static void row_destroy(struct prb_overview *o, struct prb_overview_row *row)
 	free(row->error);
 	free(row->version);
 	free(row->groups);
+	free(row->words);
 	prb_str_deinit(&row->command);
 	free(row);
 }
@@ -125,11 +127,11 @@ static struct prb_error *open_target(struct prb_overview *o, struct prb_overview
 static struct prb_error *make_dump(struct prb_overview_row *row)
 {
 	const struct prb_dump_options options = {
-		.max_frames = 1, .no_modules = true, .no_values = true, .no_command = true};
+		.max_frames = FRAMES, .no_modules = true, .no_values = true, .no_command = true};
 
 	prb_dump_destroy(prb_steal(&row->dump));
 	row->is_new = true;
-	row->judged.read_seconds = prb_clock_seconds();
+	row->rules.read_seconds = prb_clock_seconds();
 	return prb_dump_create_with(row->target, &options, &row->found, &row->dump);
 }
 
@@ -428,15 +430,22 @@ static struct prb_error *note_times(struct prb_overview *o)
 		struct prb_overview_row *row = o->rows.items[i];
 
 		if (row->dump && row->is_new)
-			row->judged.read_seconds =
-				prb_judge_read_seconds(row->target, row->judged.read_seconds);
+			row->rules.read_seconds =
+				prb_judge_read_seconds(row->target, row->rules.read_seconds);
 	}
 	return err;
+}
+
+static struct prb_error *name(struct prb_overview_row *row)
+{
+	row->words = row->file ? strdup(row->file) : prb_format("%d", (int)row->info.process.pid);
+	return row->words ? NULL : prb_error_nomem();
 }
 
 /** Of all that were read in this pass, since the clocks are read once. */
 static struct prb_error *judge_all(struct prb_overview *o)
 {
+	prb_auto_glances struct prb_glances glances = {};
 	struct prb_error *err = note_times(o);
 
 	o->groups.count = 0;
@@ -448,8 +457,10 @@ static struct prb_error *judge_all(struct prb_overview *o)
 		if (row->dump && row->is_new)
 			err = prb_overview_judge(row);
 		row->is_new = false;
+		if (!err && !row->words)
+			err = name(row);
 		if (!err)
-			err = prb_overview_trouble(row, o->now);
+			err = prb_overview_trouble(row, o->now, &glances);
 		if (!row->file && o->open > o->most_open)
 			close_target(o, row);
 	}
@@ -465,7 +476,7 @@ static struct prb_error *look_again(struct prb_overview *o, bool *ret)
 	for (size_t i = 0; i < o->rows.count; i++) {
 		struct prb_overview_row *row = o->rows.items[i];
 
-		if (!row->judged.again || row->file || row->ended)
+		if (!row->rules.again || row->file || row->ended)
 			continue;
 		if (!*ret)
 			nanosleep(&MOMENT, NULL);

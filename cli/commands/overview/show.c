@@ -9,7 +9,11 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands/overview/overview.h"
+#include "judge/ranking.h"
+#include "judge/text.h"
 #include "target/spec/command_line.h"
+
+enum { MOST_SENTENCES = 5, MOST_NAMED = 8 };
 
 /** It slept on, or it would have been read again. */
 static double idle_now(const struct prb_overview_row *row, double now)
@@ -43,15 +47,21 @@ static void put_main(struct prb_json *json, const struct prb_overview_row *row, 
 	prb_json_close(json, '}');
 }
 
+static void put_id(struct prb_json *json, const struct prb_overview_row *row)
+{
+	char id[16];
+
+	snprintf(id, sizeof(id), row->file ? "f%u" : "%u",
+		 row->file ? row->number : (unsigned)row->info.process.pid);
+	prb_json_text(json, "id", id);
+}
+
 static void put_identity(struct prb_json *json, const struct prb_overview_row *row)
 {
 	const struct prb_process *process = &row->info.process;
 	char *const *argument;
-	char id[16];
 
-	snprintf(id, sizeof(id), row->file ? "f%u" : "%u",
-		 row->file ? row->number : (unsigned)process->pid);
-	prb_json_text(json, "id", id);
+	put_id(json, row);
 	prb_json_text(json, "kind", row->file ? "file" : "process");
 	prb_json_natural(json, "pid", row->file ? -1 : process->pid);
 	prb_json_text(json, "file", row->file);
@@ -90,19 +100,53 @@ static void put_row(struct prb_json *json, const struct prb_overview_row *row, d
 	prb_json_close(json, '}');
 }
 
-void prb_overview_json(const struct prb_overview *overview, struct prb_str *ret)
+static struct prb_error *rank(const struct prb_overview *overview, struct prb_ranking *ret)
 {
+	for (size_t i = 0; i < prb_overview_count(overview); i++) {
+		const struct prb_overview_row *row = prb_overview_row(overview, i);
+
+		PRB_TRY(prb_ranking_add(ret, &row->findings, row,
+					row->file ? 0 : row->info.process.pid));
+	}
+	prb_ranking_sort(ret);
+	return NULL;
+}
+
+static size_t judged(const struct prb_overview *overview)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < prb_overview_count(overview); i++)
+		count += prb_overview_row(overview, i)->judged;
+	return count;
+}
+
+struct prb_error *prb_overview_json(const struct prb_overview *overview, struct prb_str *ret)
+{
+	prb_auto_ranking struct prb_ranking ranking = {};
+	const struct prb_ranked *ranked;
 	struct prb_json json = {ret};
 
+	PRB_TRY(rank(overview, &ranking));
 	prb_json_open(&json, NULL, '{');
 	prb_json_real(&json, "time", now_since_epoch(), 3);
 	prb_json_real(&json, "seconds", prb_overview_seconds(overview), 6);
+	prb_json_integer(&json, "judged", (int64_t)judged(overview));
+	prb_json_open(&json, "findings", '[');
+	prb_vec_each (ranked, &ranking.list) {
+		prb_json_open(&json, NULL, '{');
+		put_id(&json, ranked->owner);
+		prb_finding_members(&json, ranked->finding, ranked->pid);
+		prb_json_close(&json, '}');
+	}
+	prb_json_close(&json, ']');
 	prb_json_open(&json, "targets", '[');
 	for (size_t i = 0; i < prb_overview_count(overview); i++)
 		put_row(&json, prb_overview_row(overview, i), prb_overview_time(overview));
 	prb_json_close(&json, ']');
 	prb_json_close(&json, '}');
 	prb_str_putc(ret, '\n');
+	return NULL;
 }
 
 static void put_place(struct prb_str *s, const struct prb_overview_row *row)
@@ -193,8 +237,62 @@ static void put_line(struct prb_str *s, const struct prb_overview_row *row, doub
 	prb_str_putc(s, '\n');
 }
 
-void prb_overview_text(const struct prb_overview *overview, struct prb_str *ret)
+/** "4250  deadlock: threads 4250 and 4251 wait for each other"; then the others that do, too. */
+static void put_sentence(struct prb_str *s, const struct prb_ranking *ranking, size_t at,
+			 size_t same)
 {
+	const struct prb_finding *finding = ranking->list.items[at].finding;
+
+	for (size_t i = 0; i <= same && i < MOST_NAMED; i++) {
+		const struct prb_overview_row *row = ranking->list.items[at + i].owner;
+
+		prb_str_puts(s, i ? ", " : "");
+		prb_text_escape(s, row->words);
+	}
+	if (same >= MOST_NAMED)
+		prb_str_printf(s, " and %zu more", same + 1 - MOST_NAMED);
+	prb_str_printf(s, "  %s: %s (%s)\n", finding->rule, prb_str_text(&finding->sentence),
+		       prb_confidence_name(finding->confidence));
+}
+
+static void put_count(struct prb_str *s, const char *text, size_t count, const char *end)
+{
+	if (count)
+		prb_str_printf(s, "%s%zu process%s%s\n", text, count, count == 1 ? "" : "es", end);
+}
+
+/** What is wrong, the worst first. */
+static struct prb_error *put_findings(struct prb_str *s, const struct prb_overview *overview)
+{
+	prb_auto_ranking struct prb_ranking ranking = {};
+	size_t at = 0, healthy = 0, strange = 0;
+
+	PRB_TRY(rank(overview, &ranking));
+	for (size_t n = 0; at < ranking.list.count && n < MOST_SENTENCES; n++) {
+		size_t same = prb_ranking_same(&ranking, at);
+
+		put_sentence(s, &ranking, at, same);
+		at += same + 1;
+	}
+	if (at < ranking.list.count)
+		prb_str_printf(s, "%zu more finding%s: see below\n", ranking.list.count - at,
+			       ranking.list.count - at == 1 ? "" : "s");
+	for (size_t i = 0; i < prb_overview_count(overview); i++) {
+		const struct prb_overview_row *row = prb_overview_row(overview, i);
+
+		healthy += row->judged && !row->findings.list.count;
+		strange += !row->judged && !row->ended;
+	}
+	put_count(s, "nothing is wrong with ", healthy, "");
+	put_count(s, "not judged: ", strange, " that may not be read");
+	if (s->length)
+		prb_str_putc(s, '\n');
+	return NULL;
+}
+
+struct prb_error *prb_overview_text(const struct prb_overview *overview, struct prb_str *ret)
+{
+	PRB_TRY(put_findings(ret, overview));
 	prb_str_puts(ret, "    PID  RANK  THREADS     CPU     MEMORY  COMMAND\n");
 	for (int troubled = 1; troubled >= 0; troubled--)
 		for (size_t i = 0; i < prb_overview_count(overview); i++) {
@@ -203,4 +301,5 @@ void prb_overview_text(const struct prb_overview *overview, struct prb_str *ret)
 			if (!row->troubles.count == !troubled)
 				put_line(ret, row, prb_overview_time(overview));
 		}
+	return NULL;
 }

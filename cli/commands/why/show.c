@@ -1,41 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Findings of several targets as text and as JSON. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands/why/why.h"
+#include "judge/ranking.h"
 #include "judge/text.h"
 #include "target/spec/command_line.h"
 
 enum { MOST_SENTENCES = 5, MOST_NAMED = 20 };
-
-struct line {
-	const struct prb_why_one *one;
-	const struct prb_finding *finding;
-};
-
-struct lines {
-	PRB_VEC(struct line) list;
-};
-
-static int worst_first(const void *a, const void *b)
-{
-	const struct line *x = a, *y = b;
-	const struct prb_finding *f = x->finding, *g = y->finding;
-
-	if (f->rank != g->rank)
-		return f->rank < g->rank ? -1 : 1;
-	if (f->confidence != g->confidence)
-		return f->confidence > g->confidence ? -1 : 1;
-	int words = strcmp(prb_str_text(&f->sentence), prb_str_text(&g->sentence));
-	if (words)
-		return words;
-	return (x->one->process.pid > y->one->process.pid) -
-	       (x->one->process.pid < y->one->process.pid);
-}
 
 static void put_name(struct prb_str *s, const struct prb_why_one *one)
 {
@@ -113,68 +88,56 @@ static void put_others(struct prb_str *s, const struct prb_why *why)
 	}
 }
 
-/** The findings of all targets, the worst first; those with the same words stand together. */
-static struct lines lines_of(const struct prb_why *why, struct prb_str *ret)
+static struct prb_error *rank(const struct prb_why *why, struct prb_ranking *ret)
 {
-	struct lines lines = {};
+	for (size_t i = 0; i < why->list.count; i++) {
+		const struct prb_why_one *one = why->list.items[i];
 
-	for (size_t i = 0; i < why->list.count; i++)
-		for (size_t k = 0; k < why->list.items[i]->findings.list.count; k++) {
-			struct line *line = prb_vec_push(&lines.list);
-
-			if (!line)
-				ret->failed = true;
-			else
-				*line = (struct line){why->list.items[i],
-						      why->list.items[i]->findings.list.items[k]};
-		}
-	if (lines.list.count)
-		qsort(lines.list.items, lines.list.count, sizeof(*lines.list.items), worst_first);
-	return lines;
+		PRB_TRY(prb_ranking_add(ret, &one->findings, one, one->process.pid));
+	}
+	prb_ranking_sort(ret);
+	return NULL;
 }
 
-static bool is_same(const struct line *a, const struct line *b)
+/** Names the @p count targets after the place @p first, of which the same is said. */
+static void put_same(struct prb_str *s, const struct prb_ranking *ranking, size_t first,
+		     size_t count)
 {
-	return a->finding->rank == b->finding->rank && a->one != b->one &&
-	       !strcmp(prb_str_text(&a->finding->sentence), prb_str_text(&b->finding->sentence));
-}
+	for (size_t i = 1; i <= count && i <= MOST_NAMED; i++) {
+		const struct prb_why_one *one = ranking->list.items[first + i].owner;
 
-/** Names the targets after @p first of which the same is said; gives how many there are. */
-static size_t put_same(struct prb_str *s, const struct lines *lines, size_t first)
-{
-	size_t at = first + 1;
-
-	for (; at < lines->list.count && is_same(&lines->list.items[first], &lines->list.items[at]);
-	     at++)
-		if (at - first <= MOST_NAMED) {
-			prb_str_puts(s, at == first + 1 ? "  also of     " : ", ");
-			prb_text_escape(s, lines->list.items[at].one->words);
-		}
-	if (at - first - 1 > MOST_NAMED)
-		prb_str_printf(s, " and %zu more", at - first - 1 - MOST_NAMED);
-	if (at > first + 1)
+		prb_str_puts(s, i == 1 ? "  also of     " : ", ");
+		prb_text_escape(s, one->words);
+	}
+	if (count > MOST_NAMED)
+		prb_str_printf(s, " and %zu more", count - MOST_NAMED);
+	if (count)
 		prb_str_putc(s, '\n');
-	return at - first - 1;
 }
 
-void prb_why_text(const struct prb_why *why, struct prb_str *ret)
+struct prb_error *prb_why_text(const struct prb_why *why, struct prb_str *ret)
 {
-	struct lines lines = lines_of(why, ret);
+	prb_auto_ranking struct prb_ranking ranking = {};
 	const struct prb_why_one *before = NULL;
 	size_t at = 0;
 
-	for (size_t n = 0; at < lines.list.count && n < MOST_SENTENCES; n++, at++) {
-		if (lines.list.items[at].one != before)
-			put_name(ret, lines.list.items[at].one);
-		before = lines.list.items[at].one;
-		prb_finding_text(ret, lines.list.items[at].finding);
-		at += put_same(ret, &lines, at);
+	PRB_TRY(rank(why, &ranking));
+	for (size_t n = 0; at < ranking.list.count && n < MOST_SENTENCES; n++, at++) {
+		const struct prb_why_one *one = ranking.list.items[at].owner;
+		size_t same = prb_ranking_same(&ranking, at);
+
+		if (one != before)
+			put_name(ret, one);
+		before = one;
+		prb_finding_text(ret, ranking.list.items[at].finding);
+		put_same(ret, &ranking, at, same);
+		at += same;
 	}
-	if (at < lines.list.count)
+	if (at < ranking.list.count)
 		prb_str_printf(ret, "%zu more finding%s: --json prints all\n",
-			       lines.list.count - at, lines.list.count - at == 1 ? "" : "s");
-	prb_vec_free(&lines.list);
+			       ranking.list.count - at, ranking.list.count - at == 1 ? "" : "s");
 	put_others(ret, why);
+	return NULL;
 }
 
 static void put_one_json(struct prb_json *json, const struct prb_why_one *one)
@@ -196,8 +159,11 @@ static void put_one_json(struct prb_json *json, const struct prb_why_one *one)
 	prb_json_text(json, "chain", one->chain);
 	prb_json_natural(json, "waits_for_child", one->child ? one->child : -1);
 	prb_json_open(json, "findings", '[');
-	for (size_t i = 0; i < one->findings.list.count; i++)
-		prb_finding_json(json, one->findings.list.items[i]);
+	for (size_t i = 0; i < one->findings.list.count; i++) {
+		prb_json_open(json, NULL, '{');
+		prb_finding_members(json, one->findings.list.items[i], one->process.pid);
+		prb_json_close(json, '}');
+	}
 	prb_json_close(json, ']');
 	prb_json_close(json, '}');
 }

@@ -35,7 +35,7 @@ static struct prb_error *show(const struct prb_why *why, bool json)
 	if (json)
 		prb_why_json(why, &text);
 	else if (why->list.count)
-		prb_why_text(why, &text);
+		PRB_TRY(prb_why_text(why, &text));
 	else
 		fputs("probing: there are no Python processes here\n", stderr);
 	PRB_TRY(prb_output(&text));

@@ -55,7 +55,7 @@ enum prb_finding_kind prb_why_kind(const struct prb_why_one *one);
 bool prb_why_is_strange(const struct prb_why_one *one);
 
 /* show.c */
-void prb_why_text(const struct prb_why *why, struct prb_str *ret);
+struct prb_error *prb_why_text(const struct prb_why *why, struct prb_str *ret) PRB_MUST_CHECK;
 void prb_why_json(const struct prb_why *why, struct prb_str *ret);
 void prb_why_rules(bool json, struct prb_str *ret);
 

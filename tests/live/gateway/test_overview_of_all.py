@@ -87,7 +87,7 @@ def test_one_process(quiet):
     assert "obeys.py" in " ".join(target["argv"])
     code, out, err = overview(quiet.pid)
     assert (code, err) == (OK, "")
-    assert out.splitlines()[1].split()[:3] == [str(quiet.pid), "7", "1"]
+    assert "\n%7d     7        1 " % quiet.pid in out
     assert "line obeys.py:%d, idle" % main["line"] in out.splitlines()[-1]
 
 
@@ -97,6 +97,41 @@ def test_what_is_wrong_comes_first(quiet, deadlocked):
     assert "! deadlock of 2 threads" in out
     if "memory" not in out:  # that of the machine is nothing of ours
         assert out.index("\n%7d " % deadlocked.pid) < out.index("\n%7d " % quiet.pid), out
+
+
+def about_threads(findings):
+    """Findings about other things than the memory of the machine, which is not ours."""
+    return [finding for finding in findings if finding["rule"] not in ("memory_limit", "oom_killed", "swapped")]
+
+
+def test_findings_are_those_of_why(quiet, deadlocked):
+    look = json.loads(overview("--json", quiet.pid, deadlocked.pid)[1])
+    assert look["judged"] == 2
+    [finding] = about_threads(look["findings"])
+    done = subprocess.run([support.BINARY, "why", "--json", str(deadlocked.pid)], stdout=subprocess.PIPE, check=False)
+    [judged] = json.loads(done.stdout)["targets"]
+    [wanted] = about_threads(judged["findings"])
+    assert finding.pop("id") == str(deadlocked.pid)
+    assert finding["code"] == done.returncode == 10 and finding["pid"] == deadlocked.pid
+    for times in (finding, wanted):
+        del times["evidence"]  # says how long
+    assert finding == wanted
+
+
+def test_findings_begin_the_text(quiet, deadlocked):
+    out = overview(quiet.pid, deadlocked.pid)[1]
+    first, _, table = out.partition("\n\n")
+    assert "%d  deadlock: threads " % deadlocked.pid in first and table.startswith("    PID "), out
+    if not about_threads(json.loads(overview("--json", quiet.pid)[1])["findings"]):
+        assert "nothing is wrong with 1 process" in first or "memory" in first, out
+
+
+def test_what_may_not_be_read_is_not_judged():
+    with support.Program(["sleep", "600"]) as other:
+        look = json.loads(overview("--json", other.pid)[1])
+        [finding] = about_threads(look["findings"])
+        assert (finding["rule"], finding["code"], finding["confidence"]) == ("unknown", 20, "low")
+        assert "its threads cannot be read: " in finding["sentence"]
 
 
 def test_all_processes(quiet, deadlocked):
