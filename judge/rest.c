@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "judge/sharing.h"
 #include "judge/threads.h"
 
 static bool begins(const char *text, const char *start)
@@ -108,12 +109,17 @@ bool prb_thread_moves(const struct prb_dump_thread *thread)
 	       (!enders->kind && !prb_thread_waits_inside(thread));
 }
 
-/** A semaphore in memory that other processes may have mapped, too: which, is not known. */
+/** A semaphore in memory that other processes have mapped, too: which one posts it, is not known.
+ */
 static bool may_be_of_others(const struct prb_case *c, const struct prb_dump_thread *thread)
 {
+	static const char *const kinds[] = {"semaphore", "shared memory"};
+	const char *kind = thread->enders.kind;
 	struct prb_futex_call call = prb_case_futex_call(c, thread);
 
-	return (call.endless || call.limited) && !call.own;
+	if (kind && strcmp(kind, kinds[0]) != 0 && strcmp(kind, kinds[1]) != 0)
+		return false;
+	return (call.endless || call.limited) && !call.own && prb_case_shares(c, call.address);
 }
 
 bool prb_case_goes_on(const struct prb_case *c, const struct prb_dump_thread *thread)
@@ -125,7 +131,7 @@ bool prb_case_goes_on(const struct prb_case *c, const struct prb_dump_thread *th
 		return true;
 	if (enders->kind && !strcmp(enders->kind, "socket") && !enders->endless)
 		return true;
-	if (!enders->kind && may_be_of_others(c, thread))
+	if (may_be_of_others(c, thread))
 		return true;
 	switch (prb_case_rest(c, thread).kind) {
 	case PRB_REST_RUNS:

@@ -99,17 +99,20 @@ struct prb_futex_call prb_case_futex_call(const struct prb_case *c,
 {
 	enum { OPERATION_PRIVATE = 128 }; /* FUTEX_PRIVATE_FLAG */
 	prb_auto_str struct prb_str text = {};
-	unsigned long long operation, limit;
+	unsigned long long address, operation, limit;
 
 	if (!c->target || !thread->tid || !in_futex(thread))
 		return (struct prb_futex_call){};
 	prb_error_destroy(
 		prb_target_read_file(c->target, &text, "task/%d/syscall", (int)thread->tid));
 	/* NUMBER ADDRESS OPERATION VALUE TIMEOUT …: futex() takes the address of the time. */
-	if (sscanf(prb_str_text(&text), "%*d %*x %llx %*x %llx", &operation, &limit) != 2)
+	if (sscanf(prb_str_text(&text), "%*d %llx %llx %*x %llx", &address, &operation, &limit) !=
+	    3)
 		return (struct prb_futex_call){};
-	return (struct prb_futex_call){
-		.endless = !limit, .limited = limit, .own = operation & OPERATION_PRIVATE};
+	return (struct prb_futex_call){.endless = !limit,
+				       .limited = limit,
+				       .own = operation & OPERATION_PRIVATE,
+				       .address = address};
 }
 
 bool prb_case_waits_without_limit(const struct prb_case *c, const struct prb_dump_thread *thread)

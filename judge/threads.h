@@ -50,6 +50,7 @@ struct prb_futex_call {
 	bool endless; /**< it has no limit of time */
 	bool limited; /**< it has one */
 	bool own;     /**< only threads of this process can wake it: the word is not shared */
+	uint64_t address;
 };
 struct prb_futex_call prb_case_futex_call(const struct prb_case *c,
 					  const struct prb_dump_thread *thread);

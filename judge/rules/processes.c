@@ -180,6 +180,21 @@ static struct prb_error *may_be_stuck(const struct prb_case *c, bool *ret)
 	return NULL;
 }
 
+/** A circle of threads of one process by their locks: the rule `deadlock` has said that. */
+static bool is_told(const struct circle *circle, const struct prb_findings *findings)
+{
+	const struct prb_peer_thread *at;
+	struct prb_finding *const *finding;
+
+	prb_vec_each (at, &circle->list.list)
+		if (at->peer || !prb_peer_thread(circle->peers, *at)->enders.alone)
+			return false;
+	prb_vec_each (finding, &findings->list)
+		if ((*finding)->kind == PRB_FINDING_DEADLOCK)
+			return true;
+	return false;
+}
+
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 			      struct prb_findings *ret)
 {
@@ -202,7 +217,7 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	if (!err && circle.list.list.count) {
 		measure(&circle);
 		/* A program that waits for what its own handler writes is a common one. */
-		if (circle.list.list.count > 1 || !circle.handles)
+		if ((circle.list.list.count > 1 || !circle.handles) && !is_told(&circle, ret))
 			err = tell(rule, c, &circle, ret);
 	}
 	prb_vec_free(&circle.list.list);
