@@ -21,6 +21,7 @@
 #include "cli/version.h"
 #include "remote/remote.h"
 #include "command/rights.h"
+#include "command/term.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -94,20 +95,19 @@ static struct prb_error *find_command(const struct prb_option_scopes *scopes, ch
 static struct prb_error *parse_around_command(char **words, size_t count, size_t at,
 					      struct invocation *inv);
 
-/** A target alone: its stacks are wanted. */
-static struct prb_error *parse_dump(char **words, size_t count, struct invocation *inv)
+/** Words without a command: they are those of the command @p name. */
+static struct prb_error *parse_as(char *name, char **words, size_t count, struct invocation *inv)
 {
 	prb_auto_free char **more = calloc(count + 1, sizeof(*more));
 
-	inv->command = prb_command_find("dump");
+	inv->command = prb_command_find(name);
 	inv->settings = calloc(1, inv->command->settings_size + 1);
 	if (!more || !inv->settings)
 		return prb_error_nomem();
-	memcpy(more, words, count * sizeof(*more));
+	if (count)
+		memcpy(more, words, count * sizeof(*more));
 	inv->global = (struct prb_global_settings){};
-
-	static char dump[] = "dump";
-	more[count] = dump;
+	more[count] = name;
 	PRB_TRY(parse_around_command(more, count + 1, count, inv));
 	inv->words = words + count;
 	return NULL;
@@ -117,8 +117,13 @@ static struct prb_error *parse_dump(char **words, size_t count, struct invocatio
 static struct prb_error *parse_without_command(const struct prb_option_scopes *program,
 					       char **words, size_t count, struct invocation *inv)
 {
+	static char dump[] = "dump", overview[] = "overview";
 	size_t first = prb_options_skip(program, words, count, 0), positional;
 	const char *target = first < count ? words[first] : NULL;
+
+	/* On a terminal, the answer comes before the question: what is wrong here. */
+	if (!count && prb_term_is(stdout))
+		return parse_as(overview, words, count, inv);
 
 	/* "probing dump --json": the wrong command is what matters, not its option. */
 	if (target && !looks_like_target(target))
@@ -127,7 +132,7 @@ static struct prb_error *parse_without_command(const struct prb_option_scopes *p
 	if (inv->global.help || inv->global.version || inv->global.manual)
 		return NULL;
 	if (target ? looks_like_target(target) : inv->global.pid || inv->global.targets.count)
-		return parse_dump(words, count, inv);
+		return parse_as(dump, words, count, inv); /* its stacks are wanted */
 	return no_command(target);
 }
 
@@ -331,7 +336,7 @@ static struct prb_error *run_whole(char **words, size_t count)
 int main(int argc, char **argv)
 {
 	prb_descriptors_begin();
-	if (argc < 2) {
+	if (argc < 2 && !prb_term_is(stdout)) {
 		prb_auto_str struct prb_str text = {};
 
 		prb_help_text(NULL, &text);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/new_file.h"
+#include "cli/commands/why/why.h"
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
@@ -43,12 +44,59 @@ static struct prb_error *write_file(const char *path, const struct prb_str *text
 	return prb_new_file_finish(&file);
 }
 
-static struct prb_error *export_prometheus(const struct prb_texts *targets,
+/** True if an earlier finding about the process would be the same series. */
+static bool is_told(const struct prb_why_one *one, size_t index)
+{
+	const struct prb_finding *finding = one->findings.list.items[index];
+
+	for (size_t i = 0; i < index; i++)
+		if (!strcmp(one->findings.list.items[i]->rule, finding->rule) &&
+		    one->findings.list.items[i]->confidence == finding->confidence)
+			return true;
+	return false;
+}
+
+static void put_findings_of(const struct prb_why_one *one, struct prb_str *ret)
+{
+	for (size_t i = 0; i < one->findings.list.count; i++) {
+		const struct prb_finding *finding = one->findings.list.items[i];
+
+		if (!is_told(one, i))
+			prb_str_printf(ret,
+				       "probing_finding{pid=\"%d\",rule=\"%s\","
+				       "confidence=\"%s\"} 1\n",
+				       (int)one->process.pid, finding->rule,
+				       prb_confidence_name(finding->confidence));
+	}
+}
+
+/** What the rules of `why` find. Nothing in a label is the process's own choice. */
+static struct prb_error *put_findings(const struct prb_cli *cli, const struct prb_texts *targets,
+				      struct prb_str *ret)
+{
+	__attribute__((cleanup(prb_why_deinit))) struct prb_why why = {};
+	const struct prb_texts none = {};
+	struct prb_error *err = prb_why_create(cli, targets, &none, &why);
+
+	/* A named process may have ended since its samples were taken. */
+	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
+		return NULL;
+	PRB_TRY(err);
+	prb_str_puts(ret, "# HELP probing_finding 1 for each rule that finds something wrong\n"
+			  "# TYPE probing_finding gauge\n");
+	for (size_t i = 0; i < why.list.count; i++)
+		put_findings_of(why.list.items[i], ret);
+	return NULL;
+}
+
+static struct prb_error *export_prometheus(const struct prb_cli *cli,
+					   const struct prb_texts *targets,
 					   const struct export_settings *s)
 {
 	prb_auto_str struct prb_str text = {};
 
 	PRB_TRY(prb_metrics_collect(targets, &text));
+	PRB_TRY(put_findings(cli, targets, &text));
 	if (text.failed)
 		return prb_error_nomem();
 	return s->file ? write_file(s->file, &text) : prb_output(&text);
@@ -152,7 +200,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		return prb_error_create(PRB_ERROR_USAGE, "--endpoint and --every are for otlp");
 	for (size_t i = 1; i < cli->argument_count && targets.count < PRB_MAX_TEXTS; i++)
 		targets.items[targets.count++] = cli->arguments[i];
-	return otlp ? export_otlp(&targets, s) : export_prometheus(&targets, s);
+	return otlp ? export_otlp(&targets, s) : export_prometheus(cli, &targets, s);
 }
 
 const struct prb_command prb_command_export = {

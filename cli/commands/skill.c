@@ -5,11 +5,13 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "cli/commands/why/why.h"
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/output.h"
 #include "command/term.h"
 #include "gateway/skills/skills.h"
+#include "judge/text.h"
 #include "lib/probing.h"
 
 struct skill_settings {
@@ -18,6 +20,7 @@ struct skill_settings {
 
 struct run {
 	struct probing *session;
+	const struct prb_why *why; /* the verdict comes first */
 	bool json;
 	size_t width;
 };
@@ -63,8 +66,33 @@ static struct prb_error *convert(struct probing_error *from)
 	return err;
 }
 
+/** What the rules find in the target. */
+static void put_verdict(struct prb_json *json, const struct prb_why *why)
+{
+	prb_json_open(json, "findings", '[');
+	for (size_t i = 0; i < why->list.count; i++) {
+		const struct prb_why_one *one = why->list.items[i];
+
+		for (size_t k = 0; k < one->findings.list.count; k++) {
+			prb_json_open(json, NULL, '{');
+			prb_finding_members(json, one->findings.list.items[k], one->process.pid);
+			prb_json_close(json, '}');
+		}
+	}
+	prb_json_close(json, ']');
+}
+
+static struct prb_error *print_verdict(const struct prb_why *why)
+{
+	prb_auto_str struct prb_str text = {};
+
+	PRB_TRY(prb_why_text(why, &text));
+	prb_str_putc(&text, '\n');
+	return prb_output(&text);
+}
+
 /** One section: what it says, and the rows. A query that fails says why in its place. */
-static struct prb_error *show(const struct run *run, const struct prb_skill_part *part,
+static struct prb_error *show(const struct run *run, const struct prb_skill_part *part, bool first,
 			      struct prb_json *json)
 {
 	prb_auto_str struct prb_str rows = {}, text = {};
@@ -88,6 +116,8 @@ static struct prb_error *show(const struct run *run, const struct prb_skill_part
 			prb_str_printf(json->out, ",\"rows\":%s", prb_str_text(&rows));
 		else
 			prb_json_null(json, "rows");
+		if (first)
+			put_verdict(json, run->why);
 		prb_json_close(json, '}');
 		return NULL;
 	}
@@ -106,15 +136,18 @@ static struct prb_error *run_all(const struct run *run, const struct prb_skill *
 	prb_auto_str struct prb_str text = {};
 	struct prb_json json = {&text};
 	const char *at = skill->text;
-	bool more = true;
+	bool more = true, first = true;
 
+	if (!run->json)
+		PRB_TRY(print_verdict(run->why));
 	prb_json_open(&json, NULL, '[');
 	while (more) {
 		__attribute__((cleanup(prb_skill_part_deinit))) struct prb_skill_part part = {};
 
 		more = prb_skill_next(&at, &part);
 		if (more)
-			PRB_TRY(show(run, &part, &json));
+			PRB_TRY(show(run, &part, first, &json));
+		first = false;
 	}
 	prb_json_close(&json, ']');
 	prb_str_putc(&text, '\n');
@@ -153,7 +186,9 @@ static struct prb_error *run_skill(const struct prb_cli *cli, bool json, const c
 {
 	__attribute__((cleanup(destroy_session))) struct probing *session = NULL;
 	const struct prb_skill *skill = name ? prb_skill_find(name) : NULL;
-	struct run run = {.json = json};
+	__attribute__((cleanup(prb_why_deinit))) struct prb_why why = {};
+	const struct prb_texts none = {}, targets = {.items = {target}, .count = 1};
+	struct run run = {.json = json, .why = &why};
 	size_t rows;
 
 	if (!skill)
@@ -167,6 +202,7 @@ static struct prb_error *run_skill(const struct prb_cli *cli, bool json, const c
 	probing_on_warning(session, warn, NULL);
 	PRB_TRY(convert(probing_open(session, target, cli->places.exe)));
 	PRB_TRY(convert(probing_set(session, "probing.query.timeout", "30")));
+	PRB_TRY(prb_why_create(cli, &targets, &none, &why));
 	run.session = session;
 	prb_term_size(stdout, &run.width, &rows);
 	return run_all(&run, skill);
@@ -194,7 +230,8 @@ const struct prb_command prb_command_skill = {
 	.name = "skill",
 	.summary = "Answer a question about a process: does it hang, leak, wait for itself?",
 	.description = "A skill is a named diagnosis: a few questions, each with a query and what "
-		       "its rows mean. 'list' lists the skills, 'run NAME' runs one over TARGET: a "
+		       "its rows mean, below what the rules of 'why' find. 'list' lists the "
+		       "skills, 'run NAME' runs one over TARGET: a "
 		       "process, which is only read, or a file.",
 	.options =
 		(const struct prb_option[]){

@@ -11,6 +11,7 @@ import urllib.request
 import pytest
 
 import support
+from deadlock import deadlocked  # noqa: F401
 from gateway_client import Gateway, wait_until
 from terminal import environment
 
@@ -62,6 +63,16 @@ def test_a_process(program):
     assert of(found, "probing_resident_memory_bytes", **me) > 1 << 20
     assert of(found, "probing_gc_collections_total", generation="0", **me) >= 0
     assert of(found, "probing_build_info", version=support.VERSION) == 1
+
+
+def test_findings_are_those_of_the_rules(program, deadlocked):
+    found = {labels: value for (name, labels), value in samples(export(program.pid, deadlocked.pid)[1]).items()
+             if name == "probing_finding"}
+    told = frozenset({"pid": str(deadlocked.pid), "rule": "deadlock", "confidence": "high"}.items())
+    assert found[told] == 1
+    # Memory is this machine's affair.
+    assert [labels for labels in found if labels != told and dict(labels)["rule"] not in (
+        "memory_limit", "oom_killed", "swapped")] == []
 
 
 SPINS = """

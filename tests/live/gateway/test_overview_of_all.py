@@ -10,6 +10,7 @@ import pytest
 import support
 from deadlock import deadlocked  # noqa: F401
 from gateway_client import Gateway, wait_until
+from terminal import Terminal
 
 OK, FAILED = range(2)
 NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
@@ -124,6 +125,17 @@ def test_findings_begin_the_text(quiet, deadlocked):
     assert "%d  deadlock: threads " % deadlocked.pid in first and table.startswith("    PID "), out
     if not about_threads(json.loads(overview("--json", quiet.pid)[1])["findings"]):
         assert "nothing is wrong with 1 process" in first or "memory" in first, out
+
+
+def test_probing_alone_on_a_terminal(quiet):
+    with Terminal(size=(1000, 400)) as terminal:
+        out, status = terminal.end()
+    assert status == OK, out
+    assert "    PID  RANK  THREADS " in out and "\n%7d     7 " % quiet.pid in out
+    # A pipe gets the usage.
+    done = subprocess.run([support.BINARY], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, b"") and b"probing help COMMAND" in done.stderr
 
 
 def test_what_may_not_be_read_is_not_judged():

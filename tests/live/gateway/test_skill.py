@@ -44,6 +44,19 @@ def test_a_deadlock_is_found(deadlocked):
     assert code == OK and text.count("held by") >= 2
 
 
+@pytest.mark.parametrize("name", SKILLS)
+def test_the_verdict_comes_first(deadlocked, name):
+    why = subprocess.run([support.BINARY, "why", "--json", str(deadlocked.pid)], stdout=subprocess.PIPE, check=False)
+    [target] = json.loads(why.stdout)["targets"]
+    sections = json.loads(skill("run", name, deadlocked.pid, "--json")[1])
+    assert [finding["sentence"] for finding in sections[0]["findings"]] == [
+        finding["sentence"] for finding in target["findings"]]
+    assert "deadlock" in [finding["rule"] for finding in sections[0]["findings"]]
+    assert all("findings" not in section for section in sections[1:])
+    text = skill("run", name, deadlocked.pid)[1]
+    assert text.index("deadlock: threads ") < text.index(sections[0]["title"])
+
+
 def test_of_a_snapshot(deadlocked, tmp_path):
     file = tmp_path / "one.snapshot"
     subprocess.run([support.BINARY, str(deadlocked.pid), "snapshot", "-o", file], check=True,
