@@ -62,8 +62,8 @@ static inline bool prb_shared_word_same(const struct prb_shared_word *a,
 /** Who can end a wait. */
 struct prb_enders {
 	const char *kind; /**< "lock", "thread", "child", "process", "pipe", "socket",
-			       "file lock", "semaphore", "shared memory"; static; NULL: not
-			       known who */
+			       "file lock", "semaphore", "shared memory", "zmq"; static;
+			       NULL: not known who */
 	pid_t tid;	  /**< thread of the own process that holds the lock, or is to end; or 0 */
 	bool alone;	  /**< nobody but that thread */
 	pid_t pids[PRB_MOST_ENDERS]; /**< processes, any of whose threads can; the own one, too */

@@ -186,6 +186,8 @@ static void put_anonymous(struct prb_wait_context *c, int fd, const char *name, 
 	name += name[0] == '[';
 	prb_text_escape_bytes(s, name, strcspn(name, "]"));
 	prb_str_printf(s, " %d", fd);
+	if (!strncmp(name, "eventfd", strlen("eventfd")))
+		prb_describe_zeromq(c, s);
 }
 
 static void put_pidfd(struct prb_wait_context *c, int fd, struct prb_str *s)

@@ -31,7 +31,7 @@ void prb_shared_maps_destroy(struct prb_maps *maps)
 	free(maps);
 }
 
-static const struct prb_map *find_map(struct prb_wait_context *c, uint64_t address)
+const struct prb_map *prb_shared_map_at(struct prb_wait_context *c, uint64_t address)
 {
 	prb_auto_str struct prb_str text = {};
 
@@ -57,7 +57,7 @@ static struct prb_shared_word word_in(const struct prb_map *map, uint64_t addres
 
 bool prb_shared_word_find(struct prb_wait_context *c, uint64_t address, struct prb_shared_word *ret)
 {
-	const struct prb_map *map = find_map(c, address);
+	const struct prb_map *map = prb_shared_map_at(c, address);
 
 	*ret = (struct prb_shared_word){};
 	if (!map || !map->shared || !map->inode)
@@ -155,7 +155,7 @@ static void note_sharers(struct prb_wait_context *c, const struct prb_map *map,
 
 bool prb_describe_shared_futex(struct prb_wait_context *c, uint64_t address, struct prb_str *s)
 {
-	const struct prb_map *map = c->enders ? find_map(c, address) : NULL;
+	const struct prb_map *map = c->enders ? prb_shared_map_at(c, address) : NULL;
 	bool semaphore;
 
 	if (!map)

@@ -198,6 +198,7 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *c, struct prb_mem *
 	snprintf(key, sizeof(key), "task-wait:%d", task->tid);
 	c->mem = mem;
 	c->state = task->state;
+	c->sp = task->sp;
 	if (c->target->distant)
 		number = task->syscall; /* a remote description would take several requests */
 	else if (!local)

@@ -39,6 +39,7 @@ struct prb_wait_context {
 	} sharers;
 	bool time_known, same_time; /**< no time namespace: the target's clocks are ours */
 	char state;		    /**< of the described thread */
+	uint64_t sp;		    /**< its stack pointer; 0: not known */
 	bool search_all;	    /**< see prb_wait_context_search_all() */
 	struct prb_enders *enders;  /**< of the wait that is described; NULL: nobody asks */
 	unsigned objects, complete; /**< what the wait is for; of how many all enders are known */
@@ -152,6 +153,11 @@ void prb_enders_limited(struct prb_wait_context *c);
  */
 bool prb_describe_shared_futex(struct prb_wait_context *c, uint64_t address, struct prb_str *s);
 void prb_shared_maps_destroy(struct prb_maps *maps);
+/** The part of the target's memory map that has @p address; NULL if it is not known. */
+const struct prb_map *prb_shared_map_at(struct prb_wait_context *c, uint64_t address);
+
+/** Appends " of ZeroMQ" if the thread waits for an eventfd in libzmq, and notes its peers. */
+void prb_describe_zeromq(struct prb_wait_context *c, struct prb_str *s);
 
 /** Appends the kind of a futex: "a lock held by 4250 (worker-1)", "the end of thread 4251", … */
 void prb_describe_futex(struct prb_wait_context *c, const struct prb_task *task,

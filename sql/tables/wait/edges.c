@@ -9,8 +9,8 @@ static const struct prb_column columns[] = {
 	[TID] = {"tid", PRB_COLUMN_INTEGER, "Thread that waits"},
 	[NAME] = {"name", PRB_COLUMN_TEXT, "Its name"},
 	[KIND] = {"kind", PRB_COLUMN_TEXT,
-		  "lock, thread, child, process, pipe, socket, file lock, semaphore or shared "
-		  "memory"},
+		  "lock, thread, child, process, pipe, socket, file lock, semaphore, shared memory "
+		  "or zmq"},
 	[PEER_PID] = {"peer_pid", PRB_COLUMN_INTEGER,
 		      "Process that can end the wait; may be its own"},
 	[PEER_TID] = {"peer_tid", PRB_COLUMN_INTEGER,

@@ -13,7 +13,8 @@ import topologies
 from environment import wait_until
 
 INNER = {"middle", "last"}  # parts of others
-EACH = sorted(set(topologies.TOPOLOGIES) - INNER)
+NEEDS_ZMQ = {"zeromq_ipc", "zeromq_tcp"}
+EACH = sorted(set(topologies.TOPOLOGIES) - INNER - (set() if topologies.ZMQ else NEEDS_ZMQ))
 ALL = support.one_per_version((3, 8))
 PLACES = ALL[:1] + ALL[1:][-1:]  # the oldest and the newest
 

@@ -4,6 +4,8 @@
 Run as a program with a folder and the name of a topology, this is one of them. The process in root_cause()
 writes its pid to the file "root" there, and the one to ask about, if it is not the first, to "waiter"."""
 import asyncio
+import ctypes
+import ctypes.util
 import concurrent.futures
 import fcntl
 import http.server
@@ -454,6 +456,51 @@ def asyncio_child():
     loop.run_until_complete(await_child())
 
 
+def zmq_socket(kind):
+    zmq = ctypes.CDLL(ZMQ)
+    for function in zmq.zmq_ctx_new, zmq.zmq_socket:
+        function.restype = ctypes.c_void_p
+    made = ctypes.c_void_p(zmq.zmq_socket(ctypes.c_void_p(zmq.zmq_ctx_new()), kind))
+    return zmq, made
+
+
+def zmq_serve(address, *following):
+    zmq, server = zmq_socket(REP)
+    assert not zmq.zmq_bind(server, address.encode())
+    assert zmq.zmq_recv(server, ctypes.create_string_buffer(9), 9, 0) == 1
+    if not following:
+        root_cause()
+    zmq_ask(*following)
+
+
+def zmq_ask(address):
+    zmq, client = zmq_socket(REQ)
+    assert not zmq.zmq_connect(client, address.encode())
+    assert zmq.zmq_send(client, b"x", 1, 0) == 1
+    zmq.zmq_recv(client, ctypes.create_string_buffer(9), 9, 0)
+
+
+def zmq_chain(*addresses):
+    for number in range(len(addresses)):
+        child(zmq_serve, *addresses[number:number + 2])
+    zmq_ask(addresses[0])
+
+
+@topology
+def zeromq_ipc():
+    zmq_chain("ipc://%s/zmq" % sys.argv[1])
+
+
+@topology
+def zeromq_tcp():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    zmq_chain("tcp://127.0.0.1:%d" % port)
+
+
+ZMQ = ctypes.util.find_library("zmq")
+REQ, REP = 3, 4
 FORK = multiprocessing.get_context("fork")
 
 if __name__ == "__main__":
