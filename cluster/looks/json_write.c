@@ -114,6 +114,8 @@ static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool al
 	prb_json_text(json, "worker", seen->worker);
 	prb_json_text(json, "cycle", seen->cycle);
 	prb_json_text(json, "holder", seen->holder);
+	prb_json_text(json, "chain", seen->chain);
+	prb_json_integer(json, "keeper", seen->keeper);
 	if (seen->pace)
 		put_pace(json, seen->pace);
 	if (seen->call)

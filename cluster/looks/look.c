@@ -22,6 +22,7 @@
 #include "dump/idle.h"
 #include "dump/tasks/tasks.h"
 #include "target/proc/process.h"
+#include "target/proc/text.h"
 #include "target/target.h"
 
 enum { MOST_TRIES = 20 /* to see a thread wait for the GIL */ };
@@ -33,6 +34,7 @@ void prb_seen_deinit(struct prb_seen *seen)
 	free(seen->worker);
 	free(seen->cycle);
 	free(seen->holder);
+	free(seen->chain);
 	prb_pace_destroy(seen->pace);
 	prb_call_destroy(seen->call);
 	prb_flight_destroy(seen->flight);
@@ -192,9 +194,13 @@ struct prb_error *prb_look_brief(struct prb_watch *watch, struct prb_seen *seen)
 	stays = frame && watch->ip == frame->ip && watch->line == frame->line;
 	watch->ip = frame ? frame->ip : 0;
 	watch->line = frame ? frame->line : 0;
-	if (!needs_native(seen, false, stays))
+	/* Only its wait shows that it wants the GIL, to return from the collective. */
+	if (seen->collective)
+		options.no_waits = false;
+	else if (!needs_native(seen, false, stays))
 		return NULL;
-	options.native = true;
+	else
+		options.native = true;
 	return make_dump(watch, &options, seen);
 }
 
@@ -279,6 +285,16 @@ static struct prb_error *find_other(struct prb_watch *watch, struct prb_seen *se
 	return NULL;
 }
 
+/** True if the control group of the process is frozen: then its main thread sleeps in there. */
+static bool is_frozen(pid_t pid)
+{
+	prb_auto_str struct prb_str where = {};
+
+	return prb_proc_read(pid, "wchan", &where) &&
+	       (!strcmp(prb_str_text(&where), "__refrigerator") ||
+		!strcmp(prb_str_text(&where), "do_freezer_trap"));
+}
+
 static struct prb_error *look(struct prb_watch *watch, struct prb_seen *seen, bool native,
 			      bool last)
 {
@@ -310,6 +326,8 @@ static struct prb_error *look(struct prb_watch *watch, struct prb_seen *seen, bo
 	if (!seen->main)
 		return NULL;
 	PRB_TRY(read_counters(watch->target, seen));
+	if (is_frozen(seen->rank->pid))
+		seen->state = PRB_SEEN_FROZEN;
 	if (first || last)
 		PRB_TRY(prb_progress_read(watch, seen));
 	if (!last)

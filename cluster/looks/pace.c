@@ -42,6 +42,9 @@ static struct prb_error *note(struct prb_pace *pace, const struct prb_seen *seen
 	if (!frame)
 		return NULL;
 	pace->looks++;
+	/* A thread that waits for the GIL does not wait for other ranks. */
+	if (seen->main->gil && !strcmp(seen->main->gil, "waits"))
+		return prb_pace_count(pace, "(waits for the GIL)", 1);
 	if (seen->collective) {
 		pace->waiting++;
 		return NULL;

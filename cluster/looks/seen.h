@@ -23,6 +23,9 @@ enum prb_movement {
 	PRB_UNKNOWN, /**< it could not be read each time */
 };
 
+/** A `state` of our own: its control group is frozen. */
+#define PRB_SEEN_FROZEN 'F'
+
 struct prb_pace;
 struct prb_call;
 struct prb_flight;
@@ -61,6 +64,8 @@ struct prb_seen {
 			    */
 	char *cycle;	   /**< its threads that wait for each other's locks, in words, or NULL */
 	char *holder;	   /**< the thread that holds the lock of the main thread; the same */
+	char *chain;	   /**< what it waits for in the end (keeper.h), or NULL */
+	pid_t keeper;	   /**< the last process of that; 0: none */
 	struct prb_pace *pace; /**< of many looks (pace.h), or NULL */
 };
 

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cluster/looks/call.h"
+#include "cluster/looks/keeper.h"
 #include "cluster/looks/operation.h"
 #include "cluster/looks/thread_text.h"
 
@@ -109,7 +110,9 @@ void prb_why_put_absence(struct prb_str *s, const struct prb_seen *seen, bool se
 		prb_str_puts(s, "cannot be read: ");
 		prb_text_escape(s, seen->error ? seen->error : "it has no thread");
 	} else {
-		prb_str_puts(s, seen->state == 'D'   ? "sleeps in the kernel (state D) at "
+		prb_str_puts(s, seen->state == PRB_SEEN_FROZEN
+					? "is frozen by its control group at "
+				: seen->state == 'D' ? "sleeps in the kernel (state D) at "
 				: seen->state == 't' ? "is stopped by a debugger at "
 				: seen->state == 'Z' ? "has ended, and waits for its parent: "
 						     : "is stopped by a signal at ");
@@ -166,11 +169,15 @@ void prb_why_put_reason(struct prb_str *s, const struct prb_seen *seen)
 		return;
 	}
 	prb_why_put_state(s, seen);
-	if (!seen->holder)
-		return;
-	prb_str_puts(s, same(seen->main->gil, "waits") ? "; the GIL is held by "
-						       : "; the lock is held by ");
-	prb_text_escape(s, seen->holder);
+	if (seen->holder) {
+		prb_str_puts(s, same(seen->main->gil, "waits") ? "; the GIL is held by "
+							       : "; the lock is held by ");
+		prb_text_escape(s, seen->holder);
+	}
+	if (seen->chain) {
+		prb_str_puts(s, "; ");
+		prb_text_escape(s, seen->chain);
+	}
 }
 
 /** Appends the circle of threads of @p dump that wait for each other's locks; false: none. */
@@ -227,6 +234,7 @@ struct prb_error *prb_why_note(struct prb_round *round)
 		PRB_TRY(note_holder(seen));
 		if (put_cycle(seen->dump, &text) && !(seen->cycle = prb_str_take(&text)))
 			return prb_error_nomem();
+		PRB_TRY(prb_keeper_find(seen));
 	}
 	return NULL;
 }

@@ -126,6 +126,63 @@ static struct prb_error *judge_late(const struct prb_evidence *e, const struct p
 	return NULL;
 }
 
+/** The rank on the same host that has this process. */
+static const struct prb_seen *rank_of(const struct prb_evidence *e, const struct prb_seen *from,
+				      pid_t pid)
+{
+	const struct prb_seen *seen;
+
+	prb_vec_each (seen, &e->round->list)
+		if (pid > 0 && seen != from && seen->rank->pid == pid &&
+		    (seen->rank->host == from->rank->host ||
+		     (seen->rank->host && from->rank->host &&
+		      !strcmp(seen->rank->host, from->rank->host))))
+			return seen;
+	return NULL;
+}
+
+/** A rank in no collective waits for what another rank holds, which waits for it in one. */
+static struct prb_error *judge_ring(const struct prb_evidence *e, const struct prb_waits *waits,
+				    bool *found)
+{
+	struct prb_verdict *v = e->verdict;
+	const struct prb_seen *first = NULL, *holds = NULL;
+	bool sure = true;
+
+	for (size_t i = 0; i < e->round->list.count; i++) {
+		const struct prb_seen *seen = prb_evidence_seen(e, i), *other;
+
+		other = seen->entered || seen->collective || !seen->main
+				? NULL
+				: rank_of(e, seen, seen->keeper);
+		if (!other || !prb_evidence_waits(other) || !prb_waits_for(waits, i) ||
+		    (holds && holds != other))
+			continue;
+		first = first ? first : seen;
+		holds = other;
+		sure &= prb_waits_surely_for(waits, i) && seen->movement == PRB_STILL;
+		PRB_TRY(prb_verdict_blame(v, seen->rank->rank));
+	}
+	*found = first;
+	if (!first)
+		return NULL;
+	v->kind = PRB_VERDICT_CYCLE;
+	v->confidence = sure ? "high" : "medium";
+	prb_verdict_put_ranks(&v->sentence, &v->ranks);
+	prb_str_puts(&v->sentence, v->ranks.list.count == 1 ? " waits" : " wait");
+	prb_str_printf(&v->sentence, " for rank %ld", holds->rank->rank);
+	prb_verdict_put_process(&v->sentence, holds->rank);
+	prb_str_puts(&v->sentence, ", which waits for ");
+	prb_str_puts(&v->sentence, v->ranks.list.count == 1 ? "it in " : "them in ");
+	prb_why_put_operation(&v->sentence, holds);
+	prb_str_printf(&v->sentence, ": rank %ld ", first->rank->rank);
+	prb_why_put_reason(&v->sentence, first);
+	PRB_TRY(prb_verdict_blame(v, holds->rank->rank));
+	prb_verdict_sort(v);
+	prb_str_puts(&v->refuted_by, "one of the waits has a time limit");
+	return NULL;
+}
+
 static const char *refute(enum prb_difference difference, bool known)
 {
 	switch (difference) {
@@ -247,7 +304,9 @@ struct prb_error *prb_verdict_find_waits(const struct prb_evidence *e, bool *fou
 	size_t world = e->job->world_size > 0 ? (size_t)e->job->world_size : 0;
 
 	PRB_TRY(prb_waits_find(e->round, world, &waits));
-	PRB_TRY(judge_late(e, &waits, found));
+	PRB_TRY(judge_ring(e, &waits, found));
+	if (!*found)
+		PRB_TRY(judge_late(e, &waits, found));
 	if (!*found)
 		PRB_TRY(prb_verdict_find_pairs(e, found));
 	if (!*found)

@@ -8,8 +8,6 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cluster/looks/thread_text.h"
-#include "dump/model/program_frame.h"
 #include "cluster/looks/why.h"
 #include "cluster/verdict/verdict_private.h"
 #include "cluster/verdict/waiters.h"
@@ -18,7 +16,8 @@
 static bool is_held(const struct prb_seen *seen)
 {
 	return !seen->gone &&
-	       (seen->state == 'T' || (seen->state == 't' && seen->state_before == 't') ||
+	       (seen->state == 'T' || seen->state == PRB_SEEN_FROZEN ||
+		(seen->state == 't' && seen->state_before == 't') ||
 		(seen->state == 'D' && seen->state_before == 'D' && seen->movement == PRB_STILL));
 }
 
@@ -97,46 +96,6 @@ struct prb_error *prb_verdict_find_ended(const struct prb_evidence *e, bool sure
 	return NULL;
 }
 
-/** True if the main thread waits for other threads to end, as at the end of a program. */
-static bool joins(const struct prb_seen *seen)
-{
-	const struct prb_dump_frame *frame = prb_dump_innermost(seen->main);
-	const struct prb_dump_frame *each;
-
-	if (!frame || !frame->module || strcmp(frame->module, "threading") != 0)
-		return false;
-	prb_vec_each (each, &seen->main->frames)
-		if (each->func && (!strcmp(each->func, "_shutdown") || !strcmp(each->func, "join")))
-			return true;
-	return false;
-}
-
-/** The threads that the main thread may wait for. */
-static void put_threads(struct prb_str *s, const struct prb_seen *seen)
-{
-	enum { MOST = 3 };
-	const struct prb_dump_thread *thread;
-	unsigned count = 0;
-
-	prb_vec_each (thread, &seen->dump->threads) {
-		if (thread == seen->main || !prb_dump_innermost(thread) || ++count > MOST)
-			continue;
-		prb_str_puts(s, count == 1 ? "; its other threads: " : ", ");
-		prb_text_escape(s, thread->name ? thread->name : "a thread");
-		prb_str_puts(s, " in ");
-		prb_put_thread(s, thread);
-	}
-	if (count > MOST)
-		prb_str_printf(s, " and %u more", count - MOST);
-}
-
-static void put_left(struct prb_str *s, const struct prb_seen *seen)
-{
-	prb_why_put_reason(s, seen);
-	if (seen->dump && joins(seen))
-		put_threads(s, seen);
-}
-
 static void set_guard(struct prb_rank_set *set)
 {
 	prb_vec_free(&set->list);
@@ -179,7 +138,7 @@ struct prb_error *prb_verdict_find_left(const struct prb_evidence *e, bool *foun
 	prb_verdict_put_pid(e, &v->sentence);
 	prb_str_puts(&v->sentence,
 		     v->ranks.list.count == 1 ? " is left: it " : " are left: the first of them ");
-	put_left(&v->sentence, first);
+	prb_why_put_reason(&v->sentence, first);
 	prb_str_puts(&v->refuted_by,
 		     "the rank that is left does something useful, or the others have "
 		     "not ended as they should");

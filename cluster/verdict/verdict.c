@@ -371,8 +371,11 @@ static struct prb_error *judge(const struct prb_evidence *e)
 	return NULL;
 }
 
-static void put_next(const struct prb_evidence *e, const struct prb_rank *rank)
+/** Suggests to look at a rank, or at the process that it waits for in the end. */
+static void put_next(const struct prb_evidence *e, const struct prb_seen *seen)
 {
+	const struct prb_rank *rank = seen->rank;
+	int pid = (int)(seen->keeper ? seen->keeper : rank->pid);
 	struct prb_str *s = &e->verdict->next;
 
 	if (e->bundle) {
@@ -380,10 +383,10 @@ static void put_next(const struct prb_evidence *e, const struct prb_rank *rank)
 		prb_text_escape(s, e->bundle);
 		prb_str_printf(s, "/%ld", rank->rank);
 	} else if (rank->host) {
-		prb_reach_suggest(e->reach, rank->host, (int)rank->pid, s);
+		prb_reach_suggest(e->reach, rank->host, pid, s);
 		return;
 	} else {
-		prb_str_printf(s, "probing %d", (int)rank->pid);
+		prb_str_printf(s, "probing %d", pid);
 	}
 	prb_str_puts(s, " dump --locals");
 }
@@ -429,7 +432,7 @@ static void suggest(const struct prb_evidence *e)
 	} else if (e->verdict->kind == PRB_VERDICT_UNREACHABLE && !e->bundle) {
 		put_action(e, "hang --timeout 60s");
 	} else if (named) {
-		put_next(e, named->rank);
+		put_next(e, named);
 	} else if (e->bundle) {
 		prb_str_puts(&e->verdict->next, "probing ");
 		prb_text_escape(&e->verdict->next, e->bundle);
