@@ -56,6 +56,7 @@ static const struct action {
 	       {"attach", prb_cluster_nodes, 0, 0, true, false},
 	       {"dump", prb_cluster_dump, 0, 1, false, false},
 	       {"hang", prb_cluster_hang, 0, LOOKS, false, false},
+	       {"watch", prb_cluster_watch, 0, 0, false, true},
 	       {"slow", prb_cluster_slow, 0, 0, false, false, true},
 	       {"perf", prb_cluster_perf, 0, 0, false, false, false},
 	       {"sample", prb_cluster_sample, 0, 0, false, true, false},
@@ -105,7 +106,9 @@ static struct prb_error *check(const struct action *action, const struct prb_clu
 					"--tree is for --hosts, --host-file and --ras");
 	if (s->redact && !s->save)
 		return prb_error_create(PRB_ERROR_USAGE, "--redact is for --save");
-	if (s->save && action->looks != LOOKS)
+	if (s->hang > 0 && action->run != prb_cluster_watch)
+		return prb_error_create(PRB_ERROR_USAGE, "--hang is for 'watch'");
+	if (s->save && action->looks != LOOKS && action->run != prb_cluster_watch)
 		return prb_error_create(PRB_ERROR_USAGE, "'%s' saves nothing: no --save",
 					action->name);
 	return NULL;
@@ -167,7 +170,7 @@ static struct prb_error *prepare(const struct action *action, struct prb_cluster
 	}
 	if (!action->own)
 		warn_of_doubles(c);
-	if (!c->job)
+	if (!c->job || action->run == prb_cluster_watch)
 		return NULL;
 	return c->paces ? prb_cluster_pace(c) : prb_cluster_look(c, action->looks);
 }
@@ -214,7 +217,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	if (!action)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, "what to do with the job is not given"),
-			"one of: nodes, dump, hang, slow, perf, query, ship");
+			"one of: nodes, dump, hang, watch, slow, perf, query, ship");
 	c.last = &c.rounds[LOOKS - 1];
 	c.reach = PRB_REACH_OF(c.settings);
 
@@ -254,7 +257,8 @@ const struct prb_command prb_command_cluster = {
 		"ACTION is one of: 'nodes' (or 'ranks', 'attach') lists the jobs with their ranks. "
 		"'dump' merges the stacks of all ranks into one tree, rare ones first. 'hang' "
 		"looks "
-		"five times and says in one sentence which rank keeps the job, and why. 'slow' "
+		"five times and says in one sentence which rank keeps the job, and why. 'watch' "
+		"waits until a job of this machine makes no progress, then does the same. 'slow' "
 		"looks "
 		"for some seconds and says which rank the others wait for. 'perf' samples all "
 		"ranks "
@@ -275,58 +279,66 @@ const struct prb_command prb_command_cluster = {
 		"are in different collectives, 13 if a rank never entered the collective of the "
 		"others, 14 for a deadlock of threads, 15 if all are in the same collective, and "
 		"16 "
-		"if nothing tells.",
+		"if nothing tells, 17 if other ranks have ended, 18 if the rest is on hosts that "
+		"gave no answer.",
 	.options =
-		(const struct prb_option[]){
-			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
-			 offsetof(struct prb_cluster_settings, json)},
-			{"all", 'a', PRB_OPTION_FLAG, NULL,
-			 "Merge all threads, not only main threads", PRB_COMPLETE_NOTHING,
-			 offsetof(struct prb_cluster_settings, all), .for_clients = true},
-			{"native", 'n', PRB_OPTION_FLAG, NULL, "Add C and C++ frames",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, native),
-			 .for_clients = true},
-			PRB_REACH_OPTIONS(struct prb_cluster_settings),
-			{"save", 0, PRB_OPTION_TEXT, "FILE",
-			 "'hang': keep a snapshot of every rank in one file, first",
-			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, save)},
-			{"redact", 0, PRB_OPTION_FLAG, NULL, "'--save': omit values of variables",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, redact)},
-			{"strict", 0, PRB_OPTION_FLAG, NULL,
-			 "'query': fail if a rank does not answer", PRB_COMPLETE_NOTHING,
-			 offsetof(struct prb_cluster_settings, strict)},
-			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
-			 "How long each host has for its answer (default: 20s)",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, timeout)},
-			{"duration", 'd', PRB_OPTION_SECONDS, "TIME",
-			 "How long 'slow' and 'perf' look at the ranks (default: 10s)",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, duration),
-			 .for_clients = true},
-			{"output", 'o', PRB_OPTION_TEXT, "FILE",
-			 "'perf': write the profile to this file", PRB_COMPLETE_FILE,
-			 offsetof(struct prb_cluster_settings, output)},
-			{"to", 0, PRB_OPTION_TEXT, "URL",
-			 "'ship': clickhouse://[USER@]HOST[:PORT]/DATABASE", PRB_COMPLETE_NOTHING,
-			 offsetof(struct prb_cluster_settings, to)},
-			{"password-file", 0, PRB_OPTION_TEXT, "FILE",
-			 "'ship': its password [$PROBING_CLICKHOUSE_PASSWORD]", PRB_COMPLETE_FILE,
-			 offsetof(struct prb_cluster_settings, password_file)},
-			{"state", 0, PRB_OPTION_TEXT, "FOLDER",
-			 "'ship': what was sent, and rows that wait [~/.local/state/probing]",
-			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, state)},
-			{"every", 0, PRB_OPTION_SECONDS,
-			 "TIME", "'ship': send each table's new rows every TIME (default: 2s)",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, every)},
-			{"metrics", 0, PRB_OPTION_SECONDS,
-			 "TIME", "'ship': read and send the metrics of 'export' every TIME [never]",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, metrics)},
-			{"once", 0, PRB_OPTION_FLAG, NULL, "'ship': end when all there is was sent",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, once)},
-			{"interval", 0, PRB_OPTION_SECONDS,
-			 "TIME", "How long 'hang' looks at the ranks (default: 1s)",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, interval),
-			 .for_clients = true},
-			{}},
+		(const struct prb_option
+			 []){{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
+			      offsetof(struct prb_cluster_settings, json)},
+			     {"all", 'a', PRB_OPTION_FLAG, NULL,
+			      "Merge all threads, not only main threads", PRB_COMPLETE_NOTHING,
+			      offsetof(struct prb_cluster_settings, all), .for_clients = true},
+			     {"native", 'n', PRB_OPTION_FLAG, NULL, "Add C and C++ frames",
+			      PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, native),
+			      .for_clients = true},
+			     PRB_REACH_OPTIONS(struct prb_cluster_settings),
+			     {"save", 0, PRB_OPTION_TEXT, "FILE",
+			      "'hang': keep a snapshot of every rank in one file, first",
+			      PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, save)},
+			     {"redact", 0, PRB_OPTION_FLAG, NULL,
+			      "'--save': omit values of variables", PRB_COMPLETE_NOTHING,
+			      offsetof(struct prb_cluster_settings, redact)},
+			     {"strict", 0, PRB_OPTION_FLAG, NULL,
+			      "'query': fail if a rank does not answer", PRB_COMPLETE_NOTHING,
+			      offsetof(struct prb_cluster_settings, strict)},
+			     {"timeout", 0, PRB_OPTION_SECONDS, "TIME",
+			      "How long each host has for its answer (default: 20s)",
+			      PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, timeout)},
+			     {"duration", 'd', PRB_OPTION_SECONDS, "TIME",
+			      "How long 'slow' and 'perf' look at the ranks (default: 10s)",
+			      PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, duration),
+			      .for_clients = true},
+			     {"output", 'o', PRB_OPTION_TEXT, "FILE",
+			      "'perf': write the profile to this file", PRB_COMPLETE_FILE,
+			      offsetof(struct prb_cluster_settings, output)},
+			     {"to", 0, PRB_OPTION_TEXT, "URL",
+			      "'ship': clickhouse://[USER@]HOST[:PORT]/DATABASE",
+			      PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, to)},
+			     {"password-file", 0, PRB_OPTION_TEXT, "FILE",
+			      "'ship': its password [$PROBING_CLICKHOUSE_PASSWORD]",
+			      PRB_COMPLETE_FILE,
+			      offsetof(struct prb_cluster_settings, password_file)},
+			     {"state", 0, PRB_OPTION_TEXT, "FOLDER",
+			      "'ship': what was sent, and rows that wait [~/.local/state/probing]",
+			      PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, state)},
+			     {"every", 0, PRB_OPTION_SECONDS, "TIME",
+			      "'ship': send each table's new rows every TIME (default: 2s)",
+			      PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, every)},
+			     {"metrics", 0, PRB_OPTION_SECONDS, "TIME",
+			      "'ship': read and send the metrics of 'export' every TIME [never]",
+			      PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, metrics)},
+			     {"once", 0, PRB_OPTION_FLAG, NULL,
+			      "'ship': end when all there is was sent", PRB_COMPLETE_NOTHING,
+			      offsetof(struct prb_cluster_settings, once)},
+			     {"hang", 0, PRB_OPTION_SECONDS, "TIME",
+			      "'watch': ranks may wait so long without a verdict, or 5 times their "
+			      "usual wait (default: 60s)",
+			      PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, hang)},
+			     {"interval", 0, PRB_OPTION_SECONDS, "TIME",
+			      "How long 'hang' looks at the ranks (default: 1s)",
+			      PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, interval),
+			      .for_clients = true},
+			     {}},
 	.settings_size = sizeof(struct prb_cluster_settings),
 	.target_use = PRB_TARGET_ANY,
 	.argument = "ACTION [SQL] [JOB]",

@@ -18,6 +18,8 @@
 
 enum { PRB_CLUSTER_LOOKS = 5 };
 
+struct prb_verdict;
+
 struct prb_cluster_settings {
 	bool json, all, native, redact, strict;
 	double interval, timeout, duration;
@@ -25,6 +27,7 @@ struct prb_cluster_settings {
 	const char *to, *password_file, *state; /**< of 'ship' */
 	double every, metrics;
 	bool once;
+	double hang; /**< of 'watch' */
 	PRB_REACH_MEMBERS;
 };
 
@@ -58,6 +61,8 @@ struct prb_error *prb_cluster_dump_bundle(const struct prb_cli *cli, bool all,
 struct prb_error *prb_cluster_nodes(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_dump(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_hang(struct prb_cluster *c) PRB_MUST_CHECK;
+/** Waits until the job hangs, and prints the verdict; returns silently when its ranks end. */
+struct prb_error *prb_cluster_watch(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_slow(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_perf(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_sample(struct prb_cluster *c) PRB_MUST_CHECK;
@@ -71,6 +76,11 @@ struct prb_error *prb_cluster_ship(struct prb_cluster *c) PRB_MUST_CHECK;
 /** Runs the statement if it names global tables, over all ranks of @p job; *global: it does. */
 struct prb_error *prb_cluster_query_global(struct prb_cluster *c, const char *job,
 					   bool *global) PRB_MUST_CHECK;
+
+/** The verdict on the looks at c->job; printed with its exit code by the second. */
+struct prb_error *prb_cluster_judge(struct prb_cluster *c, struct prb_verdict *ret) PRB_MUST_CHECK;
+struct prb_error *prb_cluster_tell(const struct prb_cluster *c,
+				   const struct prb_verdict *verdict) PRB_MUST_CHECK;
 
 /* Reading the job: read.c. */
 

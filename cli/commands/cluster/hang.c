@@ -57,10 +57,8 @@ static void put_saved(struct prb_str *s, const struct prb_cluster *c)
 	prb_str_printf(s, ": snapshots of %zu of %zu ranks\n", c->saved, c->job->ranks.count);
 }
 
-struct prb_error *prb_cluster_hang(struct prb_cluster *c)
+struct prb_error *prb_cluster_judge(struct prb_cluster *c, struct prb_verdict *ret)
 {
-	prb_auto_verdict struct prb_verdict verdict = {};
-	prb_auto_str struct prb_str text = {};
 	struct prb_ras *ras = NULL;
 	struct prb_error *err;
 
@@ -70,16 +68,30 @@ struct prb_error *prb_cluster_hang(struct prb_cluster *c)
 		if (silent)
 			prb_warn(silent->message);
 	}
-	err = prb_verdict_find(c->job, c->last, c->bundle, &c->reach, ras, &verdict);
+	err = prb_verdict_find(c->job, c->last, c->bundle, &c->reach, ras, ret);
 	prb_ras_destroy(ras);
-	PRB_TRY(err);
+	return err;
+}
+
+struct prb_error *prb_cluster_tell(const struct prb_cluster *c, const struct prb_verdict *verdict)
+{
+	prb_auto_str struct prb_str text = {};
+
 	if (c->settings->json)
-		put_verdict_json(&text, c, &verdict);
+		put_verdict_json(&text, c, verdict);
 	else
-		put_verdict(&text, &verdict);
+		put_verdict(&text, verdict);
 	put_saved(&text, c);
 	PRB_TRY(prb_output(&text));
-	if (verdict.kind != PRB_VERDICT_MOVES)
-		prb_exit_pass((EXIT_VERDICT + (int)verdict.kind) << 8);
+	if (verdict->kind != PRB_VERDICT_MOVES)
+		prb_exit_pass((EXIT_VERDICT + (int)verdict->kind) << 8);
 	return NULL;
+}
+
+struct prb_error *prb_cluster_hang(struct prb_cluster *c)
+{
+	prb_auto_verdict struct prb_verdict verdict = {};
+
+	PRB_TRY(prb_cluster_judge(c, &verdict));
+	return prb_cluster_tell(c, &verdict);
 }
