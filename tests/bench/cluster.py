@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What `cluster hang` takes for 1,024 and 10,000 simulated ranks, 8 on each host, behind an ssh that
-answers after 50 ms; without dead hosts, with 5 % dead, and of a file. With --local, for real ranks of torch on
+answers after 50 ms; without dead hosts, with 5 % dead, with 500 different stacks, and of a file. With --local, for real ranks of torch on
 this machine, the last of which is late."""
 import argparse
 import contextlib
@@ -91,13 +91,14 @@ def main():
     looks = record(args.probing, args.python)
     print("| ranks | hosts | dead | seconds | processor | memory |\n|---|---|---|---|---|---|")
     for count in (1024, 10000):
-        for dead in (0, 20, None):
+        for dead, stacks in ((0, 1), (20, 1), (0, 500), (None, 1), (None, 500)):
             with tempfile.TemporaryDirectory() as folder:
-                hosts, _ = simulated.write(folder, looks, count, 8, count // 3, dead)
+                hosts, _ = simulated.write(folder, looks, count, 8, count // 3, dead, stacks)
                 env = simulated.environment(folder)
                 what = merge(args.probing, hosts, folder) if dead is None else run(
                     [args.probing, "cluster", "hang", "--hosts", ",".join(hosts)], env)
             name = "of a bundle" if dead is None else "5 %" if dead else "0"
+            name += ", 500 stacks" if stacks > 1 else ""
             print("| %d | %d | %s | %.1f | %.1f s | %d MB |" % (count, len(hosts), name, *what))
 
 

@@ -29,9 +29,20 @@ step(%d)
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "far_host.c")
 
 
-def write(folder, looks, count, per_host, late, dead):
+def vary(rank, frames, number):
+    """Gives a rank lines of its own in its inner frames."""
+    for thread in rank["threads"]:
+        for place in range(min(8, len(thread["frames"]) - 1)):
+            frame = dict(frames[thread["frames"][place]])
+            frame["line"] += number
+            thread["frames"][place] = len(frames)
+            frames.append(frame)
+
+
+def write(folder, looks, count, per_host, late, dead, stacks=1):
+    # pylint: disable=too-many-arguments,too-many-positional-arguments
     """Writes an ssh into `folder` and the answers of count/per_host hosts: rank `late` has the stacks of
-    the recorded rank 1, all others those of rank 0. Every dead-th host never answers. Returns the hosts,
+    the recorded rank 1, all others those of rank 0, with so many different lines. Every dead-th host never answers. Returns the hosts,
     and the ranks that cannot be known."""
     recorded = json.loads(looks)
     hosts, missing = [], []
@@ -41,13 +52,15 @@ def write(folder, looks, count, per_host, late, dead):
         if dead and (first // per_host) % dead == dead - 1:
             missing += range(first, first + per_host)
             continue
-        ranks = []
+        ranks, frames = [], copy.copy(recorded["frames"])
         for number in range(first, first + per_host):
             rank = copy.deepcopy(recorded["ranks"][number == late])
             rank.update(rank=number, local_rank=number - first)
+            if number % stacks:
+                vary(rank, frames, number % stacks)
             ranks.append(rank)
         with open(os.path.join(folder, host), "w", encoding="utf-8") as file:
-            json.dump(dict(recorded, world_size=count, ranks=ranks), file)
+            json.dump(dict(recorded, world_size=count, ranks=ranks, frames=frames), file)
     subprocess.run(["cc", "-O1", "-o", os.path.join(folder, "ssh"), PROGRAM], check=True)
     return hosts, missing
 
