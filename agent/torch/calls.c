@@ -92,7 +92,7 @@ void prba_torch_closure_begin(int64_t at)
  * Only a closure loads data, calls modules or runs backward within step(). Before the first one the
  * optimizer has done nothing yet.
  */
-static void enter_closure(int64_t entered)
+void prba_torch_closure_enter(int64_t entered)
 {
 	if (!now.in.runs || now.in.since)
 		return;
@@ -109,6 +109,17 @@ static void leave_closure(int64_t at, int64_t own)
 	now.in.called = true;
 }
 
+void prba_torch_closure_left(int64_t at)
+{
+	now.in.left = at;
+	now.in.left_own = step->own;
+}
+
+bool prba_torch_in_optimizer(void)
+{
+	return now.in.runs && !now.in.since;
+}
+
 void prba_torch_closure_end(void)
 {
 	if (now.in.left > now.in.since)
@@ -117,19 +128,18 @@ void prba_torch_closure_end(void)
 }
 
 /** loading(begins): the next batch is asked for, or is there. */
-object *prba_torch_loading(object *self, object *arguments)
+object *prba_torch_loading_sampled(object *arguments)
 {
 	int64_t entered;
 	bool begins;
 
-	(void)self;
 	if (!prba_torch_is_on() || !step->sampled ||
 	    py->PyThread_get_thread_ident() != now.loading_thread)
 		return prba_torch_none();
 	entered = prba_torch_now();
 	begins = prba_torch_integer(prba_torch_argument(arguments, 0)) > 0;
 	if (begins && !now.loading_depth++) {
-		enter_closure(entered);
+		prba_torch_closure_enter(entered);
 		now.loading_began = entered;
 		now.loading_own = step->own;
 	} else if (!begins && now.loading_depth && !--now.loading_depth) {
@@ -154,7 +164,7 @@ static void begin_pass(int64_t entered)
 {
 	now.pass_began = entered;
 	now.pass_own = step->own;
-	enter_closure(entered);
+	prba_torch_closure_enter(entered);
 }
 
 static void end_pass(int64_t entered)
@@ -164,12 +174,11 @@ static void end_pass(int64_t entered)
 }
 
 /** pass(begins): torch.autograd.backward(), which may be called from within itself. */
-object *prba_torch_pass(object *self, object *arguments)
+object *prba_torch_pass_sampled(object *arguments)
 {
 	int64_t entered;
 	bool begins;
 
-	(void)self;
 	if (!prba_torch_is_on() || !step->sampled ||
 	    py->PyThread_get_thread_ident() != now.loading_thread)
 		return prba_torch_none();
@@ -294,13 +303,15 @@ static void forget_pass(void)
 }
 
 /** An outermost call of training or evaluation begins. */
-static void enter_outermost(struct lane *lane, const void *module, int64_t entered)
+static void enter_outermost(struct lane *lane, object *module, int64_t entered)
 {
 	object *told = prba_torch_call(prba_torch.helpers.gradients, NULL, NULL);
 
 	lane->evaluates = told && told != py->_Py_TrueStruct;
 	py->Py_DecRef(told);
-	enter_closure(entered);
+	prba_torch_closure_enter(entered);
+	py->Py_IncRef(module);
+	py->Py_DecRef(prba_torch_call(prba_torch.helpers.outermost, module, NULL));
 	if (lane->evaluates)
 		return;
 	if (!now.root)
@@ -402,8 +413,7 @@ static void put_forward(const struct lane *lane, const struct open_call *open, i
 	end_on_gpu(open->mark, row.stage, row.module, row.seq);
 	if (!lane->depth && !now.open) {
 		*(lane->evaluates ? &step->evaluation : &step->forward) += row.duration;
-		now.in.left = entered;
-		now.in.left_own = step->own;
+		prba_torch_closure_left(entered);
 	}
 	prba_torch_rows_put(&row);
 }

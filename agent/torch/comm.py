@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Joins torch.py: rows of python.comm_collective, by wrappers around the methods of c10d's process
 # groups, so that it does not matter how the program calls them. The agent adds:
+#   torch_communicating(begins)        around an operation, and a wait for one
 #   torch_comm(record, operation, group, dtype, size, rank, seq, bytes, src, dst, nanoseconds)
 # What fails in a wrapper costs a row; the program's call is made, and raises what it raises.
 OPERATIONS = ("allreduce", "allreduce_coalesced", "broadcast", "reduce", "allgather",
@@ -70,7 +71,11 @@ def around_operation(inner, operation, calls):
     @wraps(inner)
     def method(group, *args, **kwargs):
         row = calls[0](group, operation, args)
-        work = inner(group, *args, **kwargs)
+        calls[4](1)
+        try:
+            work = inner(group, *args, **kwargs)
+        finally:
+            calls[4](0)
         calls[1](row, work)
         return work
 
@@ -119,7 +124,11 @@ def around_wait(inner, calls):
 
     @wraps(inner)
     def wait(work, *args, **kwargs):
-        result = inner(work, *args, **kwargs)
+        calls[4](1)
+        try:
+            result = inner(work, *args, **kwargs)
+        finally:
+            calls[4](0)
         calls[2](work)
         return result
 
@@ -180,9 +189,9 @@ def comm_on():
     if comm_undo or c10d is None or "torch.distributed.distributed_c10d" not in sys.modules:
         return
     comm_home[0] = posix.getpid()
-    calls = [comm_begin, comm_began, comm_waited, comm_prepared]
+    calls = [comm_begin, comm_began, comm_waited, comm_prepared, torch_communicating]
     nothing = lambda *_: None  # noqa: E731: it must not need this module
-    comm_undo.append(lambda: calls.__setitem__(slice(None), [nothing] * 4))
+    comm_undo.append(lambda: calls.__setitem__(slice(None), [nothing] * 5))
     for name in OPERATIONS:
         wrap_method(c10d.ProcessGroup, name,
                     lambda inner, name=name: around_operation(inner, name, calls))

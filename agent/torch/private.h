@@ -28,6 +28,18 @@ struct prba_torch_helpers {
 	object *device, *stream;  /**< torch's number of the GPU, and its stream there; or None */
 	object *gradients;	  /**< gradients(): whether they are recorded */
 	object *known;		  /**< the dictionary of numbers by the addresses of modules */
+	object *outermost;	  /**< outermost(module): its calls are told in every later step */
+};
+
+/** What every step is made of, beside optimizers. */
+enum prba_torch_part {
+	PRBA_TORCH_LOADING,	  /**< in data loaders */
+	PRBA_TORCH_CALLING,	  /**< in outermost modules */
+	PRBA_TORCH_EVALUATING,	  /**< the same while gradients are not recorded */
+	PRBA_TORCH_PASSING,	  /**< in torch.autograd.backward() */
+	PRBA_TORCH_COMMUNICATING, /**< in operations of torch.distributed, and waits for them */
+	PRBA_TORCH_SAVING,	  /**< in torch.save() and its like */
+	PRBA_TORCH_PARTS,
 };
 
 /** The step that is running. */
@@ -42,11 +54,17 @@ struct prba_torch_step {
 	int64_t optimizer;  /**< ns in optimizers, without closures */
 	int64_t closures;   /**< ns in closures that optimizers called, so far */
 	int64_t own;	    /**< ns in functions of ours */
-	uint32_t mark;	    /**< of the GPU when it began: prba_torch_gpu_mark() */
-	uint32_t micro;	    /**< calls of the outermost module in training */
-	uint32_t calls;	    /**< of modules */
+	int64_t parts[PRBA_TORCH_PARTS];    /**< ns, each without the parts within it */
+	int64_t waits_in[PRBA_TORCH_PARTS]; /**< ns of communication that interrupted that part */
+	int64_t waits_in_optimizer;
+	uint32_t mark;	     /**< of the GPU when it began: prba_torch_gpu_mark() */
+	uint32_t micro;	     /**< calls of the outermost module in training */
+	uint32_t calls;	     /**< of modules */
 	uint32_t generation; /**< differs in each sampled step; never 0 */
 	bool sampled, discovers;
+	bool rooted; /**< calls of outermost modules are told */
+	bool loads;  /**< a data loader was used */
+	bool blind;  /**< an optimizer called a closure of which nothing was seen */
 };
 
 struct prba_torch {
@@ -56,6 +74,7 @@ struct prba_torch {
 	object *memory; /**< returns (allocated, highest, cached) of the GPU; NULL without one */
 	struct prba_torch_step step;
 	int64_t world; /**< -1: unknown */
+	bool rooted;   /**< outermost modules are known, and tell of their calls */
 };
 extern struct prba_torch prba_torch;
 
@@ -83,14 +102,34 @@ void prba_torch_calls_begin(void);
 /** An optimizer's step() begins, or has ended: what of it is its closure's is counted. */
 void prba_torch_closure_begin(int64_t at);
 void prba_torch_closure_end(void);
+/** What only a closure does begins within step(), or the outermost of it has ended. */
+void prba_torch_closure_enter(int64_t at);
+void prba_torch_closure_left(int64_t at);
+/** Whether an optimizer's step() runs, and no closure of it. */
+bool prba_torch_in_optimizer(void);
+/** In a sampled step: what the methods of these names are told. */
+object *prba_torch_loading_sampled(object *arguments);
+object *prba_torch_pass_sampled(object *arguments);
 /** For the table of methods. */
-object *prba_torch_loading(object *self, object *arguments);
-object *prba_torch_pass(object *self, object *arguments);
 object *prba_torch_pre(object *self, object *arguments);
 object *prba_torch_post(object *self, object *arguments);
 object *prba_torch_grad_begin(object *self, object *arguments);
 object *prba_torch_grad_end(object *self, object *arguments);
 object *prba_torch_pass_end(object *self, object *arguments);
+
+/* parts.c */
+
+/** A step begins, in the thread whose parts are counted. */
+void prba_torch_parts_begin(int64_t at);
+/** Recording begins: no part runs. */
+void prba_torch_parts_forget(void);
+/** For the table of methods. */
+object *prba_torch_loading(object *self, object *arguments);
+object *prba_torch_pass(object *self, object *arguments);
+object *prba_torch_root(object *self, object *arguments);
+object *prba_torch_communicating(object *self, object *arguments);
+object *prba_torch_saving(object *self, object *arguments);
+object *prba_torch_rooted(object *self, object *arguments);
 
 /* variables.c */
 

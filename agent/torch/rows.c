@@ -61,6 +61,8 @@ enum step_column {
 	T_EVALUATION,
 	T_BACKWARD,
 	T_OPTIMIZER,
+	T_COMMUNICATION,
+	T_CHECKPOINT,
 	T_OWN,
 	T_ALLOCATED,
 	T_WORLD,
@@ -69,7 +71,8 @@ enum step_column {
 static const char step_columns[] =
 	"step integer, local_step integer, kind text, micro_steps integer, calls integer, "
 	"duration real [ms], data real [ms], forward real [ms], evaluation real [ms], "
-	"backward real [ms], optimizer real [ms], own real [us], allocated integer [bytes], "
+	"backward real [ms], optimizer real [ms], communication real [ms], "
+	"checkpoint real [ms], own real [us], allocated integer [bytes], "
 	"world_size integer";
 
 static const char *const stages[PRBA_TORCH_STAGES] = {
@@ -304,6 +307,38 @@ void prba_torch_rows_gpu(const struct prba_torch_span *span, double milliseconds
 	errno = error;
 }
 
+/** A part as a sampled step's hooks have it, without the communication in it. */
+static struct probing_cell without_waits(int64_t duration, enum prba_torch_part part)
+{
+	int64_t waits = prba_torch.step.waits_in[part];
+
+	return milliseconds(duration > waits ? duration - waits : 0);
+}
+
+/** The parts that calls of modules tell of. */
+static void put_parts(struct probing_cell *cells)
+{
+	const struct prba_torch_step *step = &prba_torch.step;
+	const int64_t *parts = step->parts;
+
+	if (step->sampled) {
+		cells[T_EVALUATION] = without_waits(step->evaluation, PRBA_TORCH_EVALUATING);
+		cells[T_FORWARD] = without_waits(step->forward, PRBA_TORCH_CALLING);
+		cells[T_BACKWARD] = without_waits(step->backward, PRBA_TORCH_PASSING);
+	} else if (step->rooted) {
+		cells[T_EVALUATION] = milliseconds(parts[PRBA_TORCH_EVALUATING]);
+		cells[T_FORWARD] = milliseconds(parts[PRBA_TORCH_CALLING]);
+		cells[T_BACKWARD] = milliseconds(parts[PRBA_TORCH_PASSING]);
+	}
+	if (step->loads)
+		cells[T_DATA] = milliseconds(parts[PRBA_TORCH_LOADING]);
+	else if (step->sampled || step->rooted)
+		cells[T_DATA] =
+			milliseconds_or_null(step->loading < 0 ? step->data : step->loading);
+	cells[T_COMMUNICATION] = milliseconds(parts[PRBA_TORCH_COMMUNICATING]);
+	cells[T_CHECKPOINT] = milliseconds(parts[PRBA_TORCH_SAVING]);
+}
+
 void prba_torch_rows_step(int64_t now)
 {
 	const struct prba_torch_step *step = &prba_torch.step;
@@ -313,21 +348,17 @@ void prba_torch_rows_step(int64_t now)
 				      : step->discovers ? "discovery"
 							: "sampled"),
 		[T_DURATION] = milliseconds(now - step->began),
-		[T_OPTIMIZER] = milliseconds_or_null(step->optimizer),
+		[T_OPTIMIZER] = milliseconds_or_null(step->blind ? -1 : step->optimizer),
 		[T_OWN] = {PROBING_REAL, 0, {.real = (double)step->own / 1e3}},
 		[T_WORLD] = integer_or_null(prba_torch.world),
 	};
 	int error = errno;
 
 	cells[T_LOCAL] = integer(++rows.local);
+	put_parts(cells);
 	if (step->sampled) {
 		cells[T_MICRO] = integer(step->micro);
 		cells[T_CALLS] = integer(step->calls);
-		cells[T_DATA] =
-			milliseconds_or_null(step->loading < 0 ? step->data : step->loading);
-		cells[T_EVALUATION] = milliseconds(step->evaluation);
-		cells[T_FORWARD] = milliseconds(step->forward);
-		cells[T_BACKWARD] = milliseconds(step->backward);
 		cells[T_ALLOCATED] = integer_or_null(prba_torch_memory());
 	}
 	probing_ring_append(rows.steps, 0, cells);

@@ -27,6 +27,8 @@ static struct {
 	const void *inside; /* the optimizer whose step() runs now */
 	int64_t began, own; /* when it did, and what of the step was ours then */
 	int64_t closures;   /* what of the step was closures' */
+	int64_t waited;	    /* what of the step was communication within optimizers */
+	bool closes;	    /* step() got a closure */
 	uint32_t mark;	    /* where the GPU was */
 	int64_t strange;
 	int64_t number;	     /* of the last step */
@@ -115,6 +117,7 @@ static void begin_step(int64_t at)
 	step->began = at;
 	step->number = now.number + 1;
 	step->data = step->loading = step->optimizer = -1;
+	prba_torch_parts_begin(at);
 	if (!is_chosen(step->number))
 		return;
 	if (!++now.generation)
@@ -208,6 +211,23 @@ PRBA_EXPORT void probing_recorder_step(int64_t number)
 	told(number);
 }
 
+/** Whether step() got arguments: of torch's hook two more, of our own wrapper unknown. */
+static bool has_closure(object *arguments)
+{
+	object *args = prba_torch_argument(arguments, 1),
+	       *kwargs = prba_torch_argument(arguments, 2);
+	intptr_t given = args ? py->PyTuple_Size(args) : 0;
+
+	py->PyErr_Clear();
+	if (given > 0 && py->PyTuple_GetItem(args, 0) != py->_Py_NoneStruct)
+		return true;
+	if (!kwargs)
+		return false;
+	args = py->PyDict_GetItemString(kwargs, "closure");
+	py->PyErr_Clear();
+	return args && args != py->_Py_NoneStruct;
+}
+
 /** before(optimizer, …): torch calls it before an optimizer's step. */
 static object *before(object *self, object *arguments)
 {
@@ -218,8 +238,9 @@ static object *before(object *self, object *arguments)
 		now.began = prba_torch_now();
 		now.own = step->own;
 		now.closures = step->closures;
-		if (step->sampled)
-			prba_torch_closure_begin(now.began);
+		now.waited = step->waits_in_optimizer;
+		now.closes = has_closure(arguments);
+		prba_torch_closure_begin(now.began);
 	}
 	return prba_torch_none();
 }
@@ -295,13 +316,16 @@ static object *after(object *self, object *arguments)
 		return prba_torch_none();
 	at = prba_torch_now();
 	now.inside = NULL;
-	if (step->sampled)
-		prba_torch_closure_end();
+	prba_torch_closure_end();
 	/* A step may have begun in it, which has closures of its own. */
 	if (step->closures < now.closures)
 		now.closures = 0;
 	duration = at - now.began - (step->own - now.own) - (step->closures - now.closures);
-	step->optimizer = (step->optimizer < 0 ? 0 : step->optimizer) + duration;
+	/* What a closure did within it was not seen: how long it took itself is not known. */
+	if (now.closes && !step->sampled && step->closures == now.closures)
+		step->blind = true;
+	step->optimizer = (step->optimizer < 0 ? 0 : step->optimizer) + duration -
+			  (step->waits_in_optimizer - now.waited);
 	if (step->sampled)
 		put_optimizer(optimizer, at, duration);
 	if (!now.told && is_leader(optimizer))
@@ -316,12 +340,12 @@ static object *begin(object *self, object *arguments)
 {
 	struct prba_torch_helpers *h = &prba_torch.helpers;
 	object *helpers = py->PyTuple_GetItem(arguments, 0);
-	static const char *const names[] = {"begin",   "end",	 "name",    "inputs",
-					    "outputs", "at_end", "step_of", "watch",
-					    "known",   "device", "stream",  "gradients"};
-	object **places[] = {&h->begin,	  &h->end,    &h->name,	   &h->inputs,
-			     &h->outputs, &h->at_end, &h->step_of, &h->watch,
-			     &h->known,	  &h->device, &h->stream,  &h->gradients};
+	static const char *const names[] = {"begin",  "end",	   "name",     "inputs", "outputs",
+					    "at_end", "step_of",   "watch",    "known",	 "device",
+					    "stream", "gradients", "outermost"};
+	object **places[] = {&h->begin,	 &h->end,	&h->name,     &h->inputs, &h->outputs,
+			     &h->at_end, &h->step_of,	&h->watch,    &h->known,  &h->device,
+			     &h->stream, &h->gradients, &h->outermost};
 	object *found[sizeof(names) / sizeof(*names)];
 	int error;
 
@@ -342,6 +366,8 @@ static object *begin(object *self, object *arguments)
 	/* Objects of an interpreter that has ended were freed with it. */
 	memset(&now, 0, sizeof(now));
 	memset(step, 0, sizeof(*step));
+	prba_torch_parts_forget();
+	prba_torch.rooted = false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		py->Py_IncRef(found[i]);
 		*places[i] = found[i];
@@ -383,9 +409,9 @@ static object *count(object *self, object *arguments)
 static object *stop(object *self, object *arguments)
 {
 	struct prba_torch_helpers h = prba_torch.helpers;
-	object *held[] = {h.begin,  h.end,	 h.name,	   h.inputs, h.outputs,
-			  h.at_end, h.step_of,	 h.watch,	   h.known,  h.device,
-			  h.stream, h.gradients, prba_torch.memory};
+	object *held[] = {h.begin,  h.end,	 h.name,      h.inputs,		h.outputs,
+			  h.at_end, h.step_of,	 h.watch,     h.known,		h.device,
+			  h.stream, h.gradients, h.outermost, prba_torch.memory};
 	bool was = prba_torch_is_on();
 
 	(void)self, (void)arguments;
@@ -428,4 +454,8 @@ struct prba_method prba_torch_methods[PRBA_TORCH_METHODS] = {
 	{"torch_pass", prba_torch_pass, METH_VARARGS, NULL},
 	{"torch_loading", prba_torch_loading, METH_VARARGS, NULL},
 	{"torch_gpu_waits", prba_torch_gpu_waits, METH_VARARGS, NULL},
+	{"torch_root", prba_torch_root, METH_VARARGS, NULL},
+	{"torch_rooted", prba_torch_rooted, METH_VARARGS, NULL},
+	{"torch_communicating", prba_torch_communicating, METH_VARARGS, NULL},
+	{"torch_saving", prba_torch_saving, METH_VARARGS, NULL},
 };

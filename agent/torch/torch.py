@@ -12,17 +12,30 @@
 #   torch_pre(module, inputs), torch_post(module, inputs, output)   around a module's call
 #   torch_grad_begin(call), torch_grad_end(call), torch_pass_end(call)
 #   torch_loading(begins), torch_pass(begins)   around a wait for a batch, and a backward pass
+#   torch_root(begins), torch_saving(begins)    around a call of an outermost module, and torch.save()
+#   torch_rooted(are)                  whether all outermost modules do that
 #   torch_gpu_waits()                  whether times of the GPU are still to come
 # Nothing here raises into the program: C takes what is raised in a helper for "no".
 MOST_MODULES = 65000
 MOST_TENSORS = 8  # of a call, whose gradients are watched
 MOST_FRAMES = 60
+MOST_ALIKE = 32  # modules of the class of an outermost one, in it
+# What is wrapped: module, class, name, and what is told. The first two are not where torch compiles.
+TOLD_PARTS = (("torch.autograd", None, "backward", "torch_pass"),
+         ("torch", None, "compile", "leave_roots"),
+         ("torch.utils.data.dataloader", "_BaseDataLoaderIter", "__next__", "torch_loading"),
+         ("torch", None, "save", "torch_saving"),
+         ("torch.distributed.checkpoint", None, "save", "torch_saving"),
+         ("transformers.modeling_utils", None, "safe_save_file", "torch_saving"),
+         ("safetensors.torch", None, "save_file", "torch_saving"))
 MOST_HOLDERS = 4  # objects that have one another as attributes, and the innermost has the model
 
 torch_undo = []  # functions that take back what finds steps; empty: it is off
 torch_handles = []  # of the step that is sampled
 torch_watchers = []  # functions that the hooks of tensors call
-torch_loaders = []  # what is around DataLoader's __next__
+torch_parts = {}  # {what is wrapped in every step: its Around}
+torch_roots = []  # classes of outermost modules, whose calls are told
+torch_blind = [False]  # an outermost module cannot be told of
 torch_leaves = []  # handles of hooks on leaves, which would outlive the step
 torch_known = {}  # {id(module): number}
 torch_refs = {}  # {id(module): weak reference, which forgets it}
@@ -78,8 +91,7 @@ def install_hooks():
     try:
         torch_handles.append(hooks.register_module_forward_pre_hook(torch_pre))
         torch_handles.append(hooks.register_module_forward_hook(torch_post))
-        watch_loaders()
-        torch_handles.append(Around("torch.autograd", None, "backward", torch_pass))
+        watch_parts()
     except BaseException:
         remove_hooks()
         raise
@@ -93,7 +105,9 @@ class Around:
         holder = sys.modules.get(module)
         self.holder, self.name = getattr(holder, kind, None) if kind else holder, name
         self.inner = inner = getattr(self.holder, "__dict__", {}).get(name)
+        from functools import wraps
 
+        @wraps(inner or tell)
         def mine(*args, **kwargs):
             tell(1)
             try:
@@ -110,11 +124,74 @@ class Around:
             setattr(self.holder, self.name, self.inner)
 
 
-def watch_loaders():
+def watch_parts():
     """Once for all steps: each change of a class costs later calls of its methods."""
-    if not torch_loaders and "torch.utils.data.dataloader" in sys.modules:
-        torch_loaders.append(Around("torch.utils.data.dataloader", "_BaseDataLoaderIter",
-                                    "__next__", torch_loading))
+    for where in TOLD_PARTS:
+        if where not in torch_parts and where[0] in sys.modules:
+            torch_parts[where] = Around(*where[:3], tell=globals()[where[3]])
+    dynamo = sys.modules.get("torch._dynamo.eval_frame")
+    if getattr(dynamo, "cached_backends", None):
+        leave_roots()
+
+
+def leave_roots(_=1):
+    """What is compiled must not meet anything of ours; only what is around it is timed."""
+    torch_blind[0] = True
+    torch_rooted(0)
+    while torch_roots:
+        torch_roots.pop().remove()
+    for where in TOLD_PARTS[:2]:
+        if where in torch_parts:
+            torch_parts[where].remove()
+
+
+class RootCall:
+    """Stands in a class for nn.Module.__call__, and tells of the calls. The modules are left as they are, as
+    programs copy and pickle them. Where their class is pickled too, it is what it stands for."""
+
+    def __init__(self, kind):
+        base, tell = sys.modules["torch"].nn.Module, torch_root
+
+        def mine(*args, **kwargs):
+            tell(1)
+            try:
+                return base.__call__(*args, **kwargs)
+            finally:
+                tell(0)
+
+        self.kind, self.base, self.mine = kind, base, mine
+        kind.__call__ = self
+
+    def __get__(self, module, kind=None):
+        return self if module is None else self.mine.__get__(module, kind)
+
+    def __call__(self, *args, **kwargs):
+        return self.mine(*args, **kwargs)
+
+    def __reduce__(self):
+        return getattr, (self.base, "__call__")
+
+    def remove(self):
+        if self.kind.__dict__.get("__call__") is self:
+            del self.kind.__call__
+
+
+def watch_root(module):
+    """Each outermost call of a sampled step leads here."""
+    if torch_blind[0]:
+        return
+    base = sys.modules["torch"].nn.Module
+    # What is called by itself in an evaluation may be what DDP has within.
+    for each in (module, module._modules.get("module")):
+        kind = type(each)
+        if each is None or isinstance(kind.__call__, RootCall):
+            continue
+        alike = sum(type(inner) is kind for inner in module.modules())
+        if kind is base or kind.__call__ is not base.__call__ or alike > MOST_ALIKE:
+            leave_roots()
+            return
+        torch_roots.append(RootCall(kind))
+    torch_rooted(1)
 
 
 def remove_hooks():
@@ -368,7 +445,7 @@ def torch_on():
                "step_of": steps_of, "known": torch_known,
                "device": getattr(torch._C, "_cuda_getDevice", None),
                "stream": getattr(torch._C, "_cuda_getCurrentRawStream", None),
-               "gradients": torch.is_grad_enabled}
+               "gradients": torch.is_grad_enabled, "outermost": watch_root}
     try:
         world = int(os.environ.get("WORLD_SIZE", -1))
     except ValueError:
@@ -378,6 +455,8 @@ def torch_on():
         return "its rows have no place: %s" % os.strerror(error)
     try:
         find_steps(torch)
+        torch_blind[0] = False
+        watch_parts()
     except BaseException:
         torch_off()
         raise
@@ -395,8 +474,9 @@ def torch_world(torch):
 def torch_off():
     while torch_undo:
         torch_undo.pop()()
-    while torch_loaders:
-        torch_loaders.pop().remove()
+    leave_roots()
+    while torch_parts:
+        torch_parts.popitem()[1].remove()
     torch_stop()
     torch_watchers[:] = [none] * 3
     remove_hooks()

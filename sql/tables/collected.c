@@ -146,12 +146,18 @@ static const struct prb_collected_column torch_step_timing[] = {
 	{"micro_steps", "Calls of the model; NULL if unsampled"},
 	{"calls", "Calls of modules; NULL if unsampled"},
 	{"duration", "From the end of the step before to its own"},
-	{"data", "In data loaders; without one, until the first call of a module; NULL if "
-		 "unsampled"},
-	{"forward", "In calls of modules; NULL if unsampled"},
-	{"evaluation", "In calls of modules without gradients; NULL if unsampled"},
-	{"backward", "In backward passes; NULL if unsampled"},
-	{"optimizer", "In optimizers, in sampled steps without their closures"},
+	{"data", "In data loaders; without one, until the first call of a module"},
+	{"forward",
+	 "In calls of modules, without the parts below; this, evaluation and backward are "
+	 "NULL until a sampled step has shown the outermost modules, and under "
+	 "torch.compile"},
+	{"evaluation", "In calls of modules without gradients"},
+	{"backward", "In torch.autograd.backward()"},
+	{"optimizer", "In optimizers, without their closures; NULL if a closure was not seen"},
+	{"communication",
+	 "In calls of torch.distributed and waits for them; what DDP does by itself "
+	 "is in backward"},
+	{"checkpoint", "In torch.save() and its like"},
 	{"own", "In functions of the agent"},
 	{"allocated", "As in python.torch_trace, at its end; NULL if unsampled"},
 	{"world_size", "Processes in the job"},
