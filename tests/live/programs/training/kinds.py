@@ -5,6 +5,8 @@ Usage: kinds.py KIND [WIDTH]. Lines on stdin: "begin" measures from the next ste
 in since: part, begin and end in seconds since the epoch, one after the other.
 """
 import contextlib
+import copy
+import io
 import json
 import select
 import sys
@@ -350,6 +352,23 @@ def loader():
         once(model, optimizer)
 
 
+def saves():
+    """Writes its whole model, every third step."""
+    model = Model()
+    optimizer, count = adam(model), 0
+    while True:
+        yield
+        once(model, optimizer)
+        count += 1
+        if count % 3 == 0:
+            with CLOCK.part("checkpoint"):
+                for _ in range(20):
+                    file = io.BytesIO()
+                    torch.save(model, file)
+            copy.deepcopy(model)
+            assert b"probing" not in file.getvalue()
+
+
 def slow_item(self, number):
     if number % BATCH == 0:
         time.sleep(0.1)
@@ -358,7 +377,7 @@ def slow_item(self, number):
 
 KINDS = {each.__name__: each for each in (
     plain, sgd, closure, lbfgs, trainer, evaluation, decorated, checkpointing, reentrant, accumulation, gan, models,
-    ema, hidden, amp, compiled, loader, ranks)}
+    ema, hidden, amp, compiled, loader, ranks, saves)}
 
 
 def main():
