@@ -109,6 +109,11 @@ static void leave_closure(int64_t at, int64_t own)
 	now.in.called = true;
 }
 
+void prba_torch_closure_leave(int64_t at)
+{
+	leave_closure(at, step->own);
+}
+
 void prba_torch_closure_left(int64_t at)
 {
 	now.in.left = at;

@@ -78,6 +78,8 @@ static void leave(int64_t at)
 		part = now.open[--now.depth];
 		if (!now.depth && part != PRBA_TORCH_COMMUNICATING && part != PRBA_TORCH_SAVING)
 			prba_torch_closure_left(at);
+		if (!now.depth && part == PRBA_TORCH_PASSING)
+			prba_torch_closure_leave(at);
 	}
 }
 

@@ -105,6 +105,8 @@ void prba_torch_closure_end(void);
 /** What only a closure does begins within step(), or the outermost of it has ended. */
 void prba_torch_closure_enter(int64_t at);
 void prba_torch_closure_left(int64_t at);
+/** Its backward pass has ended: the optimizer goes on. */
+void prba_torch_closure_leave(int64_t at);
 /** Whether an optimizer's step() runs, and no closure of it. */
 bool prba_torch_in_optimizer(void);
 /** In a sampled step: what the methods of these names are told. */

@@ -9,8 +9,8 @@ import support
 import training
 from launched_job import free_port
 
-SHORT = ["closure", "evaluation", "saves"]
-LONG = SHORT + ["plain", "sgd", "lbfgs", "trainer", "decorated", "checkpointing", "reentrant", "accumulation", "gan",
+SHORT = ["closure", "lbfgs", "evaluation", "saves"]
+LONG = SHORT + ["plain", "sgd", "trainer", "decorated", "checkpointing", "reentrant", "accumulation", "gan",
                 "models", "ema", "hidden", "amp", "loader"]
 PARTS = {"forward": "forward", "backward": "backward", "optimizer": "optimizer", "data loading": "data",
          "evaluation (no gradient)": "evaluation", "checkpoint": "checkpoint"}
