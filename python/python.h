@@ -176,6 +176,16 @@ struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, 
 				    struct prb_py_frames *ret) PRB_MUST_CHECK;
 void prb_py_frames_deinit(struct prb_py_frames *frames);
 
+/**
+ * Judges a chain that was copied at one instant of a thread that was not stopped, of whose frames
+ * address, code, position and owner are set; a code of 0 is unknown. Sets the other members.
+ * @p outside: for 3.11 and 3.12, the frame of the eval loop outside of the innermost one, or 0.
+ * PRB_ERROR_BAD_DATA if the chain cannot be what the thread executed.
+ */
+struct prb_error *prb_python_frames_judge(struct prb_python *py, struct prb_mem *mem,
+					  uint64_t outside,
+					  struct prb_py_frames *frames) PRB_MUST_CHECK;
+
 /** As above, from the frame at @p address on, such as a suspended greenlet's. */
 struct prb_error *prb_python_frames_from(struct prb_python *py, struct prb_mem *mem,
 					 uint64_t address,

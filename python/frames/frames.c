@@ -326,6 +326,86 @@ struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, 
 	return err ? err : check_end(&w);
 }
 
+/* True if the frame lies directly behind that one, as what it calls does. */
+static struct prb_error *lies_behind(struct walk *w, const struct prb_py_frame *frame,
+				     const struct prb_py_frame *caller, bool *ret)
+{
+	const struct prb_layout *l = &w->py->layout;
+	uint32_t variables, depth;
+
+	*ret = false;
+	if (!caller->code)
+		return NULL;
+	PRB_TRY(prb_mem_read_u32(w->mem, caller->code + (uint64_t)l->code_nlocalsplus, &variables));
+	PRB_TRY(prb_mem_read_u32(w->mem, caller->code + (uint64_t)l->code_stacksize, &depth));
+	*ret = caller->address + (uint64_t)l->frame_localsplus +
+		       8 * ((uint64_t)variables + depth) ==
+	       frame->address;
+	return NULL;
+}
+
+/*
+ * A compiler may store the new frame as the innermost one before its link to the caller, which is
+ * that of an earlier call then. The frame lies directly behind the last one that is not a
+ * generator's, or an eval loop that is entered has taken it from the one outside.
+ */
+static struct prb_error *check_link(struct walk *w, uint64_t outside)
+{
+	const struct prb_behaviour *b = w->py->layout.behaviour;
+	const struct prb_py_frame *frames = w->frames->list.items;
+	size_t count = w->frames->list.count, caller = 1;
+	bool behind = false;
+
+	if (b->chain != PRB_CHAIN_CFRAME || count < 2 || !frames->hidden || frames->shim ||
+	    frames[frames[1].shim && count > 2 ? 2 : 1].address == outside)
+		return NULL;
+	while (caller < count && frames[caller].owner == b->owner_generator)
+		caller++;
+	if (caller < count)
+		PRB_TRY(lies_behind(w, frames, &frames[caller], &behind));
+	if (behind)
+		return NULL;
+	return prb_error_create(PRB_ERROR_BAD_DATA, "frame %#llx has no caller yet",
+				(unsigned long long)frames->address);
+}
+
+static struct prb_error *judge_frame(struct walk *w, struct prb_py_frame *frame, bool innermost)
+{
+	const struct prb_behaviour *b = w->py->layout.behaviour;
+
+	if (!plausible(frame->address))
+		return prb_error_create(PRB_ERROR_BAD_DATA, "%#llx is no frame",
+					(unsigned long long)frame->address);
+	if (b->chain == PRB_CHAIN_PYFRAME) {
+		frame->entry = true;
+		return NULL;
+	}
+	if (frame->owner < 0 || frame->owner > 8)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "frame %#llx has owner %d",
+					(unsigned long long)frame->address, frame->owner);
+	frame->shim = b->owner_interpreter >= 0 && frame->owner >= b->owner_interpreter;
+	frame->hidden = frame->shim;
+	/* Whether the innermost one has begun, only its code can tell. */
+	if (!frame->code && innermost && !frame->shim)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "the innermost code is gone");
+	if (!frame->code)
+		return NULL;
+	PRB_TRY(mark_hidden(w, frame));
+	return check_position(w, frame);
+}
+
+struct prb_error *prb_python_frames_judge(struct prb_python *py, struct prb_mem *mem,
+					  uint64_t outside, struct prb_py_frames *frames)
+{
+	struct walk w = {.py = py, .mem = mem, .frames = frames};
+
+	for (size_t i = 0; i < frames->list.count; i++)
+		PRB_TRY(judge_frame(&w, &frames->list.items[i], !i));
+	mark_entries(&w);
+	PRB_TRY(check_link(&w, outside));
+	return check_end(&w);
+}
+
 struct prb_error *prb_python_frames_from(struct prb_python *py, struct prb_mem *mem,
 					 uint64_t address, struct prb_py_frames *ret)
 {
