@@ -256,6 +256,11 @@ struct prb_error *prb_codes_note(struct prb_codes *codes, struct prb_python *py,
 	return NULL;
 }
 
+bool prb_codes_has_new(const struct prb_codes *codes)
+{
+	return codes->list.count > codes->kept;
+}
+
 struct prb_error *prb_codes_note_other(struct prb_codes *codes, struct prb_python *py,
 				       struct prb_mem *mem, const struct prb_py_frame *frame)
 {

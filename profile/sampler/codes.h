@@ -43,7 +43,10 @@ struct prb_error *prb_codes_note(struct prb_codes *codes, struct prb_python *py,
 				 struct prb_mem *mem,
 				 const struct prb_py_frames *frames) PRB_MUST_CHECK;
 
-/** As above, one frame that is not on the thread's own stack, after all that are. */
+/** True if a code object was read for what was noted: it is proven only if it still is the same. */
+bool prb_codes_has_new(const struct prb_codes *codes);
+
+/** As prb_codes_note(), one frame that is not on the thread's own stack, after all that are. */
 struct prb_error *prb_codes_note_other(struct prb_codes *codes, struct prb_python *py,
 				       struct prb_mem *mem,
 				       const struct prb_py_frame *frame) PRB_MUST_CHECK;

@@ -77,6 +77,11 @@ static struct prb_error *sample_one(struct prb_sampled *p, size_t index)
 		prb_account_last(&p->subjects.tasks, subject, task);
 		return NULL;
 	}
+	/* The kernel samples it, and the counters go on from its last sample. */
+	if (sample.none) {
+		subject->asleep = subject->held = false;
+		return NULL;
+	}
 	/* With C frames this is not needed. */
 	p->stateless_ran |= !p->reader.natives && !subject->states.count &&
 			    sample.times.turns != subject->times.turns;
@@ -133,6 +138,7 @@ void prb_sampled_stop(struct prb_sampled *p)
 {
 	prb_stack_let_go(&p->reader, true);
 	prb_stack_end(&p->reader);
+	prb_unstopped_destroy(prb_steal(&p->unstopped));
 	prb_awaits_destroy(prb_steal(&p->awaits));
 	prb_quiet_end(&p->quiet);
 	prb_subjects_end(&p->subjects);
@@ -243,6 +249,15 @@ struct prb_error *prb_sampled_switch_native(struct prb_sampled *p, bool native)
 	return prb_quiet_sort(&p->quiet, p->reader.woke);
 }
 
+/* That takes some time, which no sample is of: counters are noted anew. */
+static struct prb_error *begin_unstopped(struct prb_sampled *p)
+{
+	PRB_TRY(prb_unstopped_create(&p->reader, &p->quiet, p->ebpf_rate, &p->unstopped));
+	p->reader.never_stops = true;
+	PRB_TRY(prb_subjects_renew(&p->subjects));
+	return prb_quiet_sort(&p->quiet, 0);
+}
+
 /* The process as the program that it runs now. */
 static struct prb_error *look_at(struct prb_sampled *p)
 {
@@ -265,6 +280,8 @@ static struct prb_error *look_at(struct prb_sampled *p)
 		PRB_TRY(prb_awaits_create(&p->subjects, &p->awaits));
 	p->reader.awaits = p->awaits;
 	p->reader.pauses = p->pauses;
+	if (p->ebpf_rate > 0)
+		PRB_TRY(begin_unstopped(p));
 	return p->named ? add_root(p) : NULL;
 }
 
@@ -420,7 +437,10 @@ static struct prb_error *get_ready(struct prb_sampled *p, bool *ret_others_slept
 {
 	int64_t now = p->reader.woke;
 
+	*ret_runs = p->recording->runs.count;
 	PRB_TRY(refresh(p, now));
+	if (p->unstopped)
+		PRB_TRY(prb_unstopped_drain(p->unstopped, now, &p->drained));
 	if (p->reader.natives)
 		PRB_TRY(prb_natives_refresh(p->natives, now));
 	if (p->awaits)
@@ -428,7 +448,8 @@ static struct prb_error *get_ready(struct prb_sampled *p, bool *ret_others_slept
 	*ret_others_slept = !p->tid && prb_quiet_look(&p->quiet);
 	if (!*ret_others_slept)
 		PRB_TRY(prb_quiet_settle(&p->quiet));
-	*ret_runs = p->recording->runs.count;
+	if (!p->unstopped)
+		*ret_runs = p->recording->runs.count;
 	return NULL;
 }
 
@@ -453,7 +474,7 @@ struct prb_error *prb_sampled_round(struct prb_sampled *p, int64_t woke,
 	else
 		note_clock(p);
 	/* Data that was read from another program meanwhile is dropped. */
-	err = p->ran_any ? prb_target_same_program(p->target, NULL) : NULL;
+	err = p->ran_any || p->drained ? prb_target_same_program(p->target, NULL) : NULL;
 	if (err) {
 		prb_error_destroy(err);
 		prb_account_undo(p->recording, &p->subjects, runs, woke);
@@ -476,6 +497,8 @@ struct prb_error *prb_sampled_finish(struct prb_sampled *p)
 {
 	struct prb_subject *subject;
 
+	if (p->unstopped)
+		PRB_TRY(prb_unstopped_drain(p->unstopped, prb_clock_ns(), &p->drained));
 	PRB_TRY(prb_quiet_settle(&p->quiet));
 	prb_vec_each (subject, &p->subjects.list)
 		PRB_TRY(prb_account_rest(p->recording, subject));

@@ -16,6 +16,7 @@
 #include "profile/sampler/quiet.h"
 #include "profile/recording/recording.h"
 #include "profile/sampler/stack.h"
+#include "profile/sampler/unstopped.h"
 
 /** An earlier program of the process, for the names of its functions. */
 struct prb_sampled_past {
@@ -30,6 +31,7 @@ struct prb_sampled {
 	pid_t pid;	  /**< of the process */
 	pid_t tid;	  /**< only this thread; 0: all */
 	bool native;	  /**< C frames too */
+	double ebpf_rate; /**< of samples by the kernel; 0: threads that run are stopped */
 	bool live;	  /**< there is a live view: C frames get their names at once */
 	bool tasks;	  /**< with the tasks of asyncio */
 	bool modules;	  /**< modules of torch are told apart */
@@ -46,13 +48,14 @@ struct prb_sampled {
 	struct prb_subjects subjects;
 	struct prb_quiet quiet;
 	struct prb_codes *codes;
-	struct prb_awaits *awaits;   /**< NULL: without tasks */
-	struct prb_natives *natives; /**< NULL: Python frames alone */
+	struct prb_awaits *awaits;	 /**< NULL: without tasks */
+	struct prb_natives *natives;	 /**< NULL: Python frames alone */
+	struct prb_unstopped *unstopped; /**< NULL: threads that run are stopped */
 	struct prb_stack_reader reader;
-	int64_t refresh_from, refresh_until;	/**< when the next listing may be, and must be */
-	bool ran_any, ended_any, stateless_ran; /**< in this round */
-	bool over;				/**< no more of it is sampled */
-	bool left_out;				/**< it runs, but could not be read */
+	int64_t refresh_from, refresh_until; /**< when the next listing may be, and must be */
+	bool ran_any, ended_any, stateless_ran, drained; /**< in this round */
+	bool over;					 /**< no more of it is sampled */
+	bool left_out;					 /**< it runs, but could not be read */
 	clockid_t clock;
 	int64_t cpu_begin, cpu_now;	      /**< of the whole process; begin < 0: unknown */
 	int64_t children_begin, children_now; /**< of the children that it has waited for */

@@ -16,6 +16,7 @@ struct prb_stack_sample {
 	uint32_t wait; /**< what it waits for; 0 unless that is known */
 	bool gil;      /**< it holds the GIL */
 	bool unreadable;
+	bool none;   /**< it ran, and was not read: this is no sample */
 	bool gone;   /**< the thread has ended: this is no sample */
 	bool held;   /**< it was stopped when the times were noted */
 	bool asleep; /**< it is certain that it had no processor when the times were noted */

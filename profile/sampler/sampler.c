@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/urgent.h"
 #include "profile/sampler/account.h"
+#include "profile/sampler/ebpf/ebpf.h"
 #include "profile/sampler/process.h"
 #include "profile/sampler/schedule.h"
 #include "profile/sampler/source_text.h"
@@ -27,6 +28,7 @@ enum {
 	CHILDREN_SHARE = 30,	/* and so that it takes one part of so many */
 	PROGRESS_NS = 1000000000,
 	MOST_PROCESSES = 65536,
+	EBPF_LOOKS = 100, /* a second at most, at sleeping threads, where the kernel samples */
 };
 
 struct sampler {
@@ -93,6 +95,7 @@ static struct prb_error *add_process(struct sampler *s, pid_t pid, struct prb_ta
 		.pid = pid,
 		.tid = s->options->tid,
 		.native = s->options->native,
+		.ebpf_rate = s->options->ebpf ? s->options->rate : 0,
 		.modules = s->options->modules,
 		.live = s->options->live,
 		.tasks = s->options->tasks,
@@ -258,7 +261,9 @@ static void close_gate(struct sampler *s)
 static void wait_for_time(struct sampler *s)
 {
 	struct prb_profile_cost *cost = &s->recording->cost;
-	int64_t next = prb_schedule_next(&s->schedule, prb_clock_ns(), &cost->missed);
+	/* Times that pass unused cost samples only where we take those of running threads. */
+	uint64_t unused = 0, *missed = s->options->ebpf ? &unused : &cost->missed;
+	int64_t next = prb_schedule_next(&s->schedule, prb_clock_ns(), missed);
 	int64_t now;
 
 	next = PRB_MIN(next, s->end);
@@ -282,7 +287,7 @@ static void wait_for_time(struct sampler *s)
 		s->recording->end = PRB_PROFILE_INTERRUPTED;
 		s->end = now;
 	}
-	cost->late += (double)(now - next) > s->schedule.mean / 2;
+	cost->late += !s->options->ebpf && (double)(now - next) > s->schedule.mean / 2;
 	s->woke = now;
 }
 
@@ -552,6 +557,7 @@ static struct prb_error *begin(struct sampler *s)
 	struct prb_sampled *const *p;
 	uint64_t key[2] = {};
 	struct timespec now;
+	double rate;
 
 	if (getrandom(key, sizeof(key), 0) < 0)
 		return prb_error_os(errno, "cannot draw random numbers");
@@ -569,7 +575,8 @@ static struct prb_error *begin(struct sampler *s)
 	if (!s->program)
 		PRB_TRY(find_children(s));
 	s->progress_at = s->woke + PROGRESS_NS;
-	prb_schedule_begin(&s->schedule, key, s->options->rate, s->recording->begun);
+	rate = s->options->ebpf ? PRB_MIN(s->options->rate, (double)EBPF_LOOKS) : s->options->rate;
+	prb_schedule_begin(&s->schedule, key, rate, s->recording->begun);
 	return NULL;
 }
 
@@ -667,6 +674,7 @@ static struct prb_error *record_all(struct sampler *s, pid_t pid, struct prb_rec
 	s->recording->around = (int64_t)(options->around * 1e9);
 	s->recording->tid = options->tid;
 	s->recording->native = options->native;
+	s->recording->cost.ebpf = options->ebpf;
 	s->recording->tasks = options->tasks;
 	err = prb_str_copy(options->command, &s->recording->command);
 	if (!err)
@@ -713,4 +721,9 @@ struct prb_error *prb_profile_record_program(const struct prb_profile_program *p
 	err = record_all(&s, program->pid, ret);
 	prb_stop_keep_status(0);
 	return err;
+}
+
+struct prb_error *prb_profile_ebpf_check(void)
+{
+	return prb_ebpf_check();
 }

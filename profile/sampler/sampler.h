@@ -27,12 +27,13 @@ struct prb_profile_options {
 	const char *condition; /**< that the store was given, or NULL */
 	double around;	       /**< seconds */
 	double ring;	       /**< seconds of it that the store keeps, at least; 0: all */
-	bool native;	       /**< C frames too, of all threads; Python need not be there */
-	bool source;	       /**< with the source lines that ran, and some around them */
-	bool tasks;	       /**< with the tasks of asyncio, for a view of them (tasks_view.h) */
-	bool modules;	       /**< what runs a module of torch is told apart by the module */
-	pid_t tid;	       /**< only this thread; 0: all */
-	const char *command;   /**< of the process, for people; NULL if unknown */
+	bool ebpf;    /**< the kernel samples threads that run, without stops: Python frames only */
+	bool native;  /**< C frames too, of all threads; Python need not be there */
+	bool source;  /**< with the source lines that ran, and some around them */
+	bool tasks;   /**< with the tasks of asyncio, for a view of them (tasks_view.h) */
+	bool modules; /**< what runs a module of torch is told apart by the module */
+	pid_t tid;    /**< only this thread; 0: all */
+	const char *command; /**< of the process, for people; NULL if unknown */
 	/** Other processes, which are the same recording; borrowed. */
 	struct prb_target *const *others;
 	size_t others_count;
@@ -90,5 +91,9 @@ struct prb_error *prb_profile_record(struct prb_target *target,
 struct prb_error *prb_profile_record_program(const struct prb_profile_program *program,
 					     const struct prb_profile_options *options,
 					     struct prb_recording **ret) PRB_MUST_CHECK;
+
+/** PRB_ERROR_UNSUPPORTED if this build or this machine lacks what samples by the kernel need. The
+ * rights for it, and the kernel, are not tried. */
+struct prb_error *prb_profile_ebpf_check(void) PRB_MUST_CHECK;
 
 #endif

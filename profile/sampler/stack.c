@@ -507,6 +507,9 @@ static struct prb_error *read_somehow(struct reading *r, struct prb_stack_sample
 			PRB_TRY(read_asleep(r, ret, &done));
 			continue;
 		}
+		ret->none = r->reader->never_stops;
+		if (ret->none)
+			return NULL;
 		if (is_late(r->reader, r->task->tid))
 			break;
 		PRB_TRY(read_stopped(r, attempt <= DOUBTS, ret, &done));

@@ -32,6 +32,7 @@ struct prb_stack_reader {
 	struct prb_pauses *pauses;     /**< of each stop; borrowed */
 	PRB_VEC(struct prb_stop) late; /**< asked to stop, which they have not done yet */
 	uint64_t again;		       /**< stops because the one before came between two frames */
+	bool never_stops;	       /**< running threads are sampled in another way */
 	bool stale;		       /**< states are not as they were listed */
 	pid_t tracer;		       /**< the last that had a thread when it was to be stopped */
 	bool tracers;		       /**< there were several */
