@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Checks of probing's own parts: its cache, the agent, the plugins of debuggers. */
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "cli/commands/doctor/doctor.h"
 #include "base/cleanup.h"
 #include "dwarf/cache/cache.h"
+#include "profile/sampler/sampler.h"
 
 static void check_cache(struct prb_doctor *d, const struct prb_check *check)
 {
@@ -80,11 +82,32 @@ static void check_lldb(struct prb_doctor *d, const struct prb_check *check)
 	check_debugger(d, check->name, &prb_debugger_lldb);
 }
 
+/* Nothing is loaded into the kernel for that: a seccomp filter may kill who tries. */
+static void check_ebpf(struct prb_doctor *d, const struct prb_check *check)
+{
+	enum { PERFMON = 38, BPF = 39 }; /* by linux/capability.h of newer systems */
+	prb_auto_error struct prb_error *err = prb_profile_ebpf_check();
+	bool allowed = prb_doctor_has(d, CAP_SYS_ADMIN) ||
+		       (prb_doctor_has(d, PERFMON) && prb_doctor_has(d, BPF));
+
+	if (!err && allowed) {
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK,
+				"'perf --source ebpf' samples without stops");
+		return;
+	}
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED,
+			"%s: 'perf --source ebpf' does not work",
+			err ? err->message : "it needs root, or CAP_BPF and CAP_PERFMON");
+	if (err && err->hint)
+		prb_remarks_advise(&d->report, "%s", err->hint);
+}
+
 static const struct prb_check checks[] = {
 	{"cache", check_cache},
 	{"agent", check_agent},
 	{"gdb", check_gdb},
 	{"lldb", check_lldb},
+	{"eBPF", check_ebpf},
 	{"namesake", prb_doctor_namesake},
 	{},
 };

@@ -167,6 +167,8 @@ static void add_cost(struct prb_profile_cost *all, const struct prb_profile_cost
 	/* The percentiles of the worst machine: those of all together are unknown. */
 	all->pause_p50 = PRB_MAX(all->pause_p50, part->pause_p50);
 	all->pause_p99 = PRB_MAX(all->pause_p99, part->pause_p99);
+	all->unstopped += part->unstopped;
+	all->ebpf |= part->ebpf;
 	all->pause_max = PRB_MAX(all->pause_max, part->pause_max);
 }
 

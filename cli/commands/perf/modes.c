@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/commands/perf/modes.h"
 
+#include <string.h>
+
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "command/modes.h"
@@ -31,7 +33,7 @@ static const struct prb_mode modes[] = {
 				  .takes = "last tid async no-source " SHOWING WRITING},
 	[PRB_PERFORMANCE_PROCESS] = {.name = "sampling a process",
 				     .by = "",
-				     .takes = SAMPLING PROCESSES KEEPING SHOWING WRITING},
+				     .takes = "source " SAMPLING PROCESSES KEEPING SHOWING WRITING},
 	[PRB_PERFORMANCE_PROGRAM] = {.name = "a program to start",
 				     .by = "",
 				     .takes = "subprocesses ring " SAMPLING SHOWING WRITING},
@@ -92,6 +94,26 @@ static struct prb_error *check_weight(const struct prb_performance_settings *s,
 			      "the table, .html, .svg, .collapsed and .speedscope.json have it");
 }
 
+static struct prb_error *check_source(const struct prb_performance_settings *s)
+{
+	const struct prb_performance_sampling *how = &s->record;
+
+	if (!how->source || !strcmp(how->source, "stops"))
+		return NULL;
+	if (strcmp(how->source, "ebpf"))
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "there is no source '%s'", how->source),
+			"--source is 'stops' or 'ebpf'");
+	if (how->cc || how->tasks || how->tid || how->all || how->subprocesses || how->ring > 0 ||
+	    how->when || prb_performance_writes_recording(s))
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "--source ebpf samples the Python frames of "
+						       "one process, for a table or a viewer"),
+				      "leave out --cc, --async, --tid, --all, --subprocesses, "
+				      "--ring, --when and FILE.profile, or --source");
+	return NULL;
+}
+
 static struct prb_error *check_values(const struct prb_performance_settings *s,
 				      const struct prb_profile_format *format)
 {
@@ -104,6 +126,7 @@ static struct prb_error *check_values(const struct prb_performance_settings *s,
 				      "it is a table, --json, or a .html file");
 	if (s->record.rate > highest_rate)
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
+	PRB_TRY(check_source(s));
 	PRB_TRY(prb_performance_check_choice(s));
 	return check_weight(s, format);
 }

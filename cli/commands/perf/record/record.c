@@ -2,6 +2,7 @@
 #include "cli/commands/perf/record/record.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -69,6 +70,7 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 		.rate = how->rate ? how->rate : default_rate,
 		.tid = how->tid,
 		.native = how->cc,
+		.ebpf = how->source && !strcmp(how->source, "ebpf"),
 		.tasks = how->tasks,
 		.source = source,
 		.store = store,

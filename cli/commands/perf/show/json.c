@@ -132,6 +132,8 @@ static void put_cost(struct prb_json *json, const struct prb_profile_cost *c)
 {
 	prb_json_open(json, "cost", '{');
 	prb_json_integer(json, "duration_ns", c->duration);
+	prb_json_text(json, "source", c->ebpf ? "ebpf" : "stops");
+	prb_json_integer(json, "unstopped", (int64_t)c->unstopped);
 	prb_json_integer(json, "stops", (int64_t)c->stops);
 	prb_json_real(json, "pause_p50_us", c->pause_p50, 1);
 	prb_json_real(json, "pause_p99_us", c->pause_p99, 1);

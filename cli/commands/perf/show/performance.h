@@ -31,6 +31,7 @@ struct prb_performance_sampling {
 	int rate;
 	int tid;
 	bool all, subprocesses;
+	const char *source;			       /**< "stops" or "ebpf" */
 	bool cc, tasks, no_source;		       /**< of a recording: shown with it */
 	const struct prb_performance_several *several; /**< instead of a target */
 };

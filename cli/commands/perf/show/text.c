@@ -280,7 +280,11 @@ static void put_cost(const struct prb_recording *r, struct prb_str *s)
 		prb_str_puts(s, " of the whole recording, ");
 		put_time(s, c->duration);
 	}
-	prb_str_printf(s, ": %llu stop%s", (unsigned long long)c->stops, plural(c->stops));
+	if (c->ebpf)
+		prb_str_printf(s, ": %llu samples by eBPF,", (unsigned long long)c->unstopped);
+	else
+		prb_str_puts(s, ":");
+	prb_str_printf(s, " %llu stop%s", (unsigned long long)c->stops, plural(c->stops));
 	if (c->stops)
 		prb_str_printf(s, " of %.0f µs (99 %%: %.0f µs, longest %.0f µs), %.1f ms in all",
 			       c->pause_p50, c->pause_p99, c->pause_max, c->pause_total / 1e3);
