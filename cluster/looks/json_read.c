@@ -258,6 +258,10 @@ static struct prb_error *read_pace(const json_t *value, struct prb_seen *seen)
 		return prb_error_nomem();
 	seen->pace->looks = looks;
 	seen->pace->waiting = waiting;
+	seen->pace->seconds = json_number_value(json_object_get(value, "seconds"));
+	seen->pace->steps = integer_of(value, "steps", -1);
+	if (!(seen->pace->seconds > 0) || seen->pace->steps < 0)
+		seen->pace->steps = -1;
 	json_object_foreach(spots, name, count)
 	{
 		long times = json_is_integer(count) ? (long)json_integer_value(count) : 0;

@@ -81,6 +81,8 @@ static void put_pace(struct prb_json *json, const struct prb_pace *pace)
 
 	prb_json_integer(json, "looks", pace->looks);
 	prb_json_integer(json, "waiting", pace->waiting);
+	prb_json_real(json, "seconds", pace->seconds, 3);
+	prb_json_integer(json, "steps", pace->steps);
 	prb_json_open(json, "spots", '{');
 	prb_vec_each (spot, &pace->spots)
 		prb_json_integer(json, spot->name, spot->count);

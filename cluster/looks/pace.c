@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cluster/looks/look.h"
+#include "cluster/looks/step_count.h"
 #include "cluster/looks/thread_text.h"
 #include "dump/model/program_frame.h"
 #include "target/target.h"
@@ -23,6 +24,9 @@ static const double MATTERS = 0.1, ERRORS = 4;
 /* Fewer looks may see one step only, whose error is none. */
 enum { LEAST_LOOKS = 20 };
 
+/* Ranks whose objects are searched for a counter of steps: that takes a second of ours each. */
+enum { MOST_COUNTED = 2 };
+
 static void open_rank(struct prb_watch *watch, const struct prb_rank *rank)
 {
 	struct prb_error *err;
@@ -33,10 +37,18 @@ static void open_rank(struct prb_watch *watch, const struct prb_rank *rank)
 	prb_error_destroy(err);
 }
 
+void prb_pace_spot_name(const struct prb_dump_frame *frame, struct prb_str *s)
+{
+	const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
+
+	prb_str_puts(s, prb_frame_name(frame));
+	if (frame->file)
+		prb_str_printf(s, " %s", slash ? slash + 1 : frame->file);
+}
+
 static struct prb_error *note(struct prb_pace *pace, const struct prb_seen *seen)
 {
 	const struct prb_dump_frame *frame = seen->main ? prb_dump_innermost(seen->main) : NULL;
-	const char *slash = frame && frame->file ? strrchr(frame->file, '/') : NULL;
 	prb_auto_str struct prb_str name = {};
 
 	if (!frame)
@@ -49,9 +61,7 @@ static struct prb_error *note(struct prb_pace *pace, const struct prb_seen *seen
 		pace->waiting++;
 		return NULL;
 	}
-	prb_str_puts(&name, prb_frame_name(frame));
-	if (frame->file)
-		prb_str_printf(&name, " %s", slash ? slash + 1 : frame->file);
+	prb_pace_spot_name(frame, &name);
 	return prb_pace_count(pace, prb_str_text(&name), 1);
 }
 
@@ -93,7 +103,33 @@ static struct prb_error *look_on(struct prb_watch *watches, const struct prb_job
 	}
 }
 
-struct prb_error *prb_pace_take(const struct prb_job *job, double seconds, struct prb_round *round)
+/* Ranks step together: the first whose optimizer counts tells for all. */
+static struct prb_error *look_and_count(struct prb_watch *watches, const struct prb_job *job,
+					double seconds, bool counts, struct prb_round *round)
+{
+	struct prb_step_count count = {};
+	struct prb_watch *watch = NULL;
+	double began;
+
+	for (size_t i = 0; counts && !count.optimizer && i < MOST_COUNTED && i < job->ranks.count;
+	     i++) {
+		open_rank(&watches[i], &job->ranks.items[i]);
+		watch = &watches[i];
+		PRB_TRY(prb_step_count_begin(watch->target, &count));
+	}
+	began = prb_clock_seconds();
+	PRB_TRY(look_on(watches, job, seconds, round));
+	for (size_t i = 0; i < round->list.count; i++) {
+		round->list.items[i].pace->seconds = prb_clock_seconds() - began;
+		if (count.optimizer && watch == &watches[i])
+			PRB_TRY(prb_step_count_end(watch->target, &count,
+						   &round->list.items[i].pace->steps));
+	}
+	return NULL;
+}
+
+struct prb_error *prb_pace_take(const struct prb_job *job, double seconds, bool count,
+				struct prb_round *round)
 {
 	prb_auto_free struct prb_watch *watches = calloc(job->ranks.count + 1, sizeof(*watches));
 	struct prb_error *err;
@@ -105,8 +141,9 @@ struct prb_error *prb_pace_take(const struct prb_job *job, double seconds, struc
 		seen->pace = calloc(1, sizeof(*seen->pace));
 		if (!seen->pace)
 			return prb_error_nomem();
+		seen->pace->steps = -1;
 	}
-	err = look_on(watches, job, seconds, round);
+	err = look_and_count(watches, job, seconds, count, round);
 	for (size_t i = 0; i < job->ranks.count; i++)
 		prb_watch_deinit(&watches[i]);
 	return err;

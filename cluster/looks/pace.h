@@ -20,9 +20,9 @@
 
 /**
  * Looks at the ranks of @p job for @p seconds, and notes the pace of each in @p round, which has
- * been made. PRB_ERROR_CANCELLED when interrupted.
+ * been made; with @p count, also the steps of one. PRB_ERROR_CANCELLED when interrupted.
  */
-struct prb_error *prb_pace_take(const struct prb_job *job, double seconds,
+struct prb_error *prb_pace_take(const struct prb_job *job, double seconds, bool count,
 				struct prb_round *round) PRB_MUST_CHECK;
 
 /** The conclusion from the paces of all ranks. */
@@ -36,6 +36,9 @@ struct prb_slowness {
 
 struct prb_error *prb_pace_judge(const struct prb_round *round,
 				 struct prb_slowness *ret) PRB_MUST_CHECK;
+
+/** Appends the name of a spot: "Net.forward train.py". */
+void prb_pace_spot_name(const struct prb_dump_frame *frame, struct prb_str *s);
 
 /** Share of its looks in which the rank was at a spot of that name. */
 double prb_pace_share(const struct prb_pace *pace, const char *name);

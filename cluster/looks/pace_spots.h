@@ -16,8 +16,10 @@ struct prb_spot {
 };
 
 struct prb_pace {
-	long looks;   /**< at which it could be read */
-	long waiting; /**< of these, in a collective */
+	long looks;	/**< at which it could be read */
+	long waiting;	/**< of these, in a collective */
+	double seconds; /**< over which they were had; 0: unknown */
+	long steps;	/**< of training that the rank made meanwhile; -1: unknown */
 	PRB_VEC(struct prb_spot) spots;
 };
 

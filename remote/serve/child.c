@@ -52,7 +52,8 @@ static void set_client(const struct sockaddr_storage *address)
 {
 	char host[NI_MAXHOST], port[NI_MAXSERV], text[sizeof(host) + sizeof(port) + 3];
 
-	unsetenv(PRB_PAUSE_CLIENT);
+	/* Commands tell by it that they run for a client. */
+	setenv(PRB_PAUSE_CLIENT, "?", 1);
 	if (getnameinfo((const struct sockaddr *)address, sizeof(*address), host, sizeof(host),
 			port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
 		return;

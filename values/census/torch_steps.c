@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "python/repr/core/repr.h"
 #include "python/repr/arrays/tensor.h"
+#include "values/census/torch_modules.h"
 
 static bool take_first(void *context, uint64_t key __attribute__((unused)), uint64_t value)
 {
@@ -48,4 +49,29 @@ struct prb_error *prb_torch_steps(struct prb_python *py, struct prb_mem *mem, ui
 		return read_tensor(py, mem, step, ret);
 	*ret = (uint64_t)number;
 	return err;
+}
+
+struct prb_error *prb_torch_counter(struct prb_census *census, struct prb_python *py,
+				    struct prb_mem *mem, uint64_t *ret)
+{
+	struct prb_torch_objects optimizers;
+	struct prb_census_object object;
+	const uint32_t *index;
+
+	*ret = 0;
+	PRB_TRY(prb_torch_objects(census, "torch.optim.optimizer.Optimizer", &optimizers));
+	prb_vec_each (index, &optimizers.list) {
+		uint64_t steps;
+		prb_auto_error struct prb_error *err = NULL;
+
+		if (!prb_census_object(census, *index, &object))
+			continue;
+		err = prb_torch_steps(py, mem, object.address, &steps);
+		if (err)
+			continue;
+		*ret = object.address;
+		break;
+	}
+	prb_vec_free(&optimizers.list);
+	return NULL;
 }

@@ -16,4 +16,11 @@
 struct prb_error *prb_torch_steps(struct prb_python *py, struct prb_mem *mem, uint64_t optimizer,
 				  uint64_t *ret) PRB_MUST_CHECK;
 
+/**
+ * The address of the first optimizer that counts its steps; 0: none does. Contents of objects are
+ * read from @p mem.
+ */
+struct prb_error *prb_torch_counter(struct prb_census *census, struct prb_python *py,
+				    struct prb_mem *mem, uint64_t *ret) PRB_MUST_CHECK;
+
 #endif

@@ -96,7 +96,7 @@ void prb_cluster_warn_of_doubles(const struct prb_job *job)
 struct prb_error *prb_cluster_pace(struct prb_cluster *c)
 {
 	PRB_TRY(prb_round_make(c->job, false, false, NULL, c->last));
-	return prb_pace_take(c->job, duration_of(c), c->last);
+	return prb_pace_take(c->job, duration_of(c), true, c->last);
 }
 
 static struct prb_error *look_on(struct prb_cluster *c, size_t count, struct prb_watch *watches)

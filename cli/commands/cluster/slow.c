@@ -4,6 +4,7 @@
 
 #include "cli/commands/cluster/cluster.h"
 #include "command/output.h"
+#include "cluster/looks/late.h"
 #include "cluster/looks/pace.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -80,10 +81,15 @@ static void put_table(struct prb_str *s, const struct prb_round *round)
 }
 
 static void put_text(struct prb_str *s, const struct prb_round *round,
-		     const struct prb_slowness *found, const struct parts *parts)
+		     const struct prb_slowness *found, const struct prb_late *late,
+		     const struct parts *parts)
 {
 	const struct part *part;
 
+	if (late->rank) {
+		prb_late_text(late, s);
+		prb_str_puts(s, "\n\n");
+	}
 	if (!found->slow) {
 		prb_str_printf(s,
 			       "no rank stands out: the one that waits least is in collectives "
@@ -111,9 +117,11 @@ static void put_text(struct prb_str *s, const struct prb_round *round,
 }
 
 static void put_json(struct prb_str *s, const struct prb_cluster *c,
-		     const struct prb_slowness *found, const struct parts *parts)
+		     const struct prb_slowness *found, const struct prb_late *late,
+		     const struct parts *parts)
 {
 	struct prb_json json = {s};
+	prb_auto_str struct prb_str sentence = {};
 	const struct prb_seen *seen;
 	const struct part *part;
 
@@ -123,6 +131,14 @@ static void put_json(struct prb_str *s, const struct prb_cluster *c,
 	prb_json_bool(&json, "sure", found->sure);
 	prb_json_real(&json, "waits", found->waits, 4);
 	prb_json_real(&json, "others_wait", found->others_wait, 4);
+	if (late->rank)
+		prb_late_text(late, &sentence);
+	prb_json_text(&json, "sentence", late->rank ? prb_str_text(&sentence) : NULL);
+	if (late->seconds > 0)
+		prb_json_real(&json, "late_ms", 1e3 * late->seconds, 3);
+	else
+		prb_json_null(&json, "late_ms");
+	prb_json_text(&json, "place", late->place.length ? prb_str_text(&late->place) : NULL);
 	prb_json_open(&json, "longer", '[');
 	prb_vec_each (part, &parts->list) {
 		prb_json_open(&json, NULL, '{');
@@ -159,15 +175,17 @@ static bool any_waits(const struct prb_round *round)
 static struct prb_error *show(const struct prb_cluster *c, struct parts *parts)
 {
 	prb_auto_str struct prb_str text = {};
+	__attribute__((cleanup(prb_late_deinit))) struct prb_late late = {};
 	struct prb_slowness found;
 
 	PRB_TRY(prb_pace_judge(c->last, &found));
+	PRB_TRY(prb_late_find(c->last, &found, &late));
 	if (found.slow)
 		PRB_TRY(find_parts(c->last, found.slow, parts));
 	if (c->settings->json)
-		put_json(&text, c, &found, parts);
+		put_json(&text, c, &found, &late, parts);
 	else
-		put_text(&text, c->last, &found, parts);
+		put_text(&text, c->last, &found, &late, parts);
 	return prb_output(&text);
 }
 

@@ -3,12 +3,14 @@
 the step beside clocks in the program."""
 import contextlib
 import json
+import re
 import socket
 import subprocess
 import time
 
 import pytest
 
+import profiles
 import support
 import training
 
@@ -99,14 +101,19 @@ def test_exact(torch, kind):
         found["forward_ms"] + found["backward_ms"] + found["evaluation_ms"]), (tops, found)
 
 
-def test_waiting_for_another_rank_is_communication(torch):
-    """C++ waits for it, within backward."""
+@contextlib.contextmanager
+def two_ranks(torch, kind):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     with contextlib.ExitStack() as stack:
-        rank, _ = [stack.enter_context(torch.start("kinds.py", "ranks", env=dict(
+        yield [stack.enter_context(torch.start("kinds.py", kind, env=dict(
             MASTER_ADDR="127.0.0.1", MASTER_PORT=port, RANK=each, WORLD_SIZE="2"))) for each in "01"]
+
+
+def test_waiting_for_another_rank_is_communication(torch):
+    """C++ waits for it, within backward."""
+    with two_ranks(torch, "ranks") as (rank, _):
         found, times = measured(rank, "-d", "3s", "-r", "200")
     begin = found["timestamp"]
     truth = shares_within(times, [(begin, begin + found["duration_ns"] / 1e9)])
@@ -114,6 +121,42 @@ def test_waiting_for_another_rank_is_communication(torch):
     assert share["communication"] > share["backward"], found["nodes"]
     assert share["communication"] + share["backward"] == pytest.approx(truth["backward"], abs=0.1), (share, truth)
     assert "waits for other ranks" in found["verdicts"][0]["text"]
+
+
+LATE = r"rank 1 is \d+ ms late at each step, in `time.sleep` kinds.py:\d+"
+
+
+def test_the_late_rank_is_named(torch):
+    """From the waiting rank's side, from its own, and for the job; the waiting costs time between the looks, so that
+    few looks are had on a busy machine, and what is not sure is not said."""
+    def told(*words):
+        done = subprocess.run([support.BINARY, *words], capture_output=True, text=True, check=True, timeout=300)
+        return done.stdout
+
+    with two_ranks(torch, "ranks") as (waits, late):
+        for rank in (waits, late):
+            assert rank.line(timeout=400) == "ready"
+        text = profiles.repeated(lambda: told(str(waits.pid), "perf", "--torch", "-d", "2s"),
+                                 lambda text: re.search(LATE, text.splitlines()[0]))
+        assert re.match(r"\d+ % of each step waits for other ranks: " + LATE, text), text
+        assert re.search(r"  communication: mostly waiting for rank 1\n", text), text
+        assert " looks at all 2 ranks: in collectives " in text.splitlines()[1]
+        text = profiles.repeated(lambda: told(str(late.pid), "perf", "--torch", "-d", "2s"),
+                                 lambda text: text.startswith("this is the late rank: "))
+        assert re.match("this is the late rank: " + LATE, text), text
+        found = profiles.repeated(lambda: json.loads(told("cluster", "slow", str(late.pid), "--json", "-d", "4s")),
+                                  lambda found: found["sentence"])
+        assert re.fullmatch(LATE, found["sentence"]), found
+        # It sleeps 150 ms, and the machine may make it later.
+        assert found["late_ms"] > 100 and found["place"] in found["sentence"]
+
+
+def test_of_equal_ranks_none_is_late(torch):
+    with two_ranks(torch, "even") as ranks:
+        for rank in ranks:
+            assert rank.line(timeout=400) == "ready"
+        text = run(ranks[0], "perf", "--torch", "-d", "2s")
+    assert " late " not in text.partition("\nPython ")[0] and "waiting for rank" not in text, text
 
 
 def test_recomputed_modules_are_marked(torch):

@@ -91,28 +91,10 @@ static struct prb_error *note_module(struct torch *t, const struct prb_torch_mod
 /** Finds the first optimizer that counts its steps. */
 static struct prb_error *find_counter(struct torch *t, const struct prb_memory_interpreter *i)
 {
-	struct prb_torch_objects optimizers;
-	struct prb_census_object object;
-	const uint32_t *index;
-
 	if (t->counter.optimizer)
 		return NULL;
-	PRB_TRY(prb_torch_objects(i->census, "torch.optim.optimizer.Optimizer", &optimizers));
-	prb_vec_each (index, &optimizers.list) {
-		uint64_t steps;
-		prb_auto_error struct prb_error *err = NULL;
-
-		if (!prb_census_object(i->census, *index, &object))
-			continue;
-		err = prb_torch_steps(i->py, t->target->mem, object.address, &steps);
-		if (err)
-			continue;
-		t->counter.py = i->py;
-		t->counter.optimizer = object.address;
-		break;
-	}
-	prb_vec_free(&optimizers.list);
-	return NULL;
+	t->counter.py = i->py;
+	return prb_torch_counter(i->census, i->py, t->target->mem, &t->counter.optimizer);
 }
 
 static struct prb_error *read_model(struct torch *t)
@@ -304,11 +286,20 @@ static struct prb_error *write_file(const struct prb_performance_settings *s,
 	return err;
 }
 
+static long steps_since(void *context)
+{
+	struct torch *t = context;
+	uint64_t before = t->counter.last;
+
+	return count_steps(t) ? (long)(t->counter.last - before) : -1;
+}
+
 static struct prb_error *show(struct torch *t, const struct prb_recording *recording,
 			      const struct prb_by_module *by, const struct prb_module_name *names,
 			      const uint32_t *orders, const struct prb_profile_choice *choice)
 {
 	prb_auto_str struct prb_str text = {};
+	__attribute__((cleanup(prb_torch_ranks_deinit))) struct prb_torch_ranks ranks = {};
 	struct prb_torch_tree tree;
 	struct prb_error *err;
 
@@ -317,7 +308,10 @@ static struct prb_error *show(struct torch *t, const struct prb_recording *recor
 		tree.steps = t->counter.last - t->counter.first;
 		tree.steps_exact = true;
 	}
-	err = prb_torch_judge(recording, &tree);
+	tree.ranks = &ranks;
+	err = prb_torch_ranks_look(t->target->pid, steps_since, t, &ranks);
+	if (!err)
+		err = prb_torch_judge(recording, &ranks, &tree);
 	if (!err)
 		err = (t->settings->out.json ? prb_torch_tree_json : prb_torch_tree_text)(
 			by->recording, &tree, choice, &text);

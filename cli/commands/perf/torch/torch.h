@@ -4,6 +4,7 @@
 #define PRB_CLI_COMMANDS_PERF_TORCH_TORCH_H
 
 #include "cli/commands/perf/show/performance.h"
+#include "cli/commands/perf/torch/ranks.h"
 #include "cli/commands/perf/torch/verdict.h"
 #include "profile/recording/by_module.h"
 
@@ -28,6 +29,7 @@ struct prb_torch_tree {
 	bool steps_exact; /**< the optimizer counts them */
 	int64_t unknown;
 	struct prb_torch_verdicts verdicts;
+	const struct prb_torch_ranks *ranks; /**< of its job; NULL: not looked at */
 };
 
 void prb_torch_tree_deinit(struct prb_torch_tree *tree);

@@ -218,6 +218,10 @@ static void put_node(const struct prb_torch_tree *tree, const struct prb_torch_n
 	}
 	if (node->recomputed)
 		prb_str_puts(s, " (recomputed)");
+	if (node->order == PRB_STEP_COMMUNICATION && !node->path && tree->ranks &&
+	    tree->ranks->late.rank && !tree->ranks->own)
+		prb_str_printf(s, ": mostly waiting for rank %ld",
+			       tree->ranks->late.rank->rank->rank);
 	prb_str_putc(s, '\n');
 }
 

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cli/commands/perf/torch/ranks.h"
 #include "cli/commands/perf/torch/torch.h"
 
 /* Of a smaller part nobody gains much. The lower bound counts, so that chance says nothing. */
@@ -118,14 +119,45 @@ static void put_loader(const struct prb_recording *r, const struct inside *insid
 	prb_text_escape(s, r->tree->functions.items[most].name);
 }
 
-static struct prb_error *add(const struct prb_recording *r, struct prb_torch_tree *tree,
-			     const struct rule *rule, const struct prb_torch_node *node)
+static struct prb_error *push(struct prb_torch_tree *tree, const struct prb_torch_verdict *verdict,
+			      const struct prb_str *text, const struct prb_str *evidence)
+{
+	struct prb_torch_verdict *added;
+
+	if (text->failed || evidence->failed)
+		return prb_error_nomem();
+	added = prb_vec_push(&tree->verdicts.list);
+	if (!added)
+		return prb_error_nomem();
+	*added = *verdict;
+	PRB_TRY(prb_str_copy(prb_str_text(text), &added->text));
+	return prb_str_copy(prb_str_text(evidence), &added->evidence);
+}
+
+/* The process is the rank that the others wait for: its own samples do not show that. */
+static struct prb_error *add_late(const struct prb_torch_ranks *ranks, struct prb_torch_tree *tree)
+{
+	prb_auto_str struct prb_str text = {}, evidence = {};
+
+	prb_str_puts(&text, "this is the late rank: ");
+	prb_torch_ranks_text(ranks, &text);
+	prb_torch_ranks_evidence(ranks, &evidence);
+	return push(tree,
+		    &(struct prb_torch_verdict){
+			    .part = PRB_STEP_PARTS,
+			    .share = ranks->found.others_wait,
+			    .refuted_by = "another role of this rank, with less to exchange"},
+		    &text, &evidence);
+}
+
+static struct prb_error *add(const struct prb_recording *r, const struct prb_torch_ranks *ranks,
+			     struct prb_torch_tree *tree, const struct rule *rule,
+			     const struct prb_torch_node *node)
 {
 	const struct prb_share share = prb_report_share(&tree->report, node->total);
 	prb_auto_free int64_t *functions = calloc(r->tree->functions.count + 1, sizeof(*functions));
 	struct inside inside = {.functions = functions};
 	prb_auto_str struct prb_str text = {}, evidence = {};
-	struct prb_torch_verdict *verdict;
 
 	if (!functions)
 		return prb_error_nomem();
@@ -133,21 +165,25 @@ static struct prb_error *add(const struct prb_recording *r, struct prb_torch_tre
 	look_inside(r, rule->part, &inside);
 	if (rule->part == PRB_STEP_DATA)
 		put_loader(r, &inside, share.share, &text);
+	if (rule->part == PRB_STEP_COMMUNICATION && ranks->late.rank && !ranks->own) {
+		prb_str_puts(&text, ": ");
+		prb_torch_ranks_text(ranks, &text);
+	}
 	prb_str_printf(&evidence, "%llu of %llu samples, %.0f–%.0f %% of the time",
 		       (unsigned long long)node->samples, (unsigned long long)tree->report.taken,
 		       100 * share.low, 100 * share.high);
 	if (inside.wall > 0)
 		prb_str_printf(&evidence, "; asleep in %.0f %% of them",
 			       100 * (double)inside.asleep / (double)inside.wall);
-	if (text.failed || evidence.failed)
-		return prb_error_nomem();
-	verdict = prb_vec_push(&tree->verdicts.list);
-	if (!verdict)
-		return prb_error_nomem();
-	*verdict = (struct prb_torch_verdict){
-		.part = rule->part, .share = share.share, .refuted_by = rule->refuted_by};
-	PRB_TRY(prb_str_copy(prb_str_text(&text), &verdict->text));
-	return prb_str_copy(prb_str_text(&evidence), &verdict->evidence);
+	if (rule->part == PRB_STEP_COMMUNICATION && ranks->job) {
+		prb_str_puts(&evidence, "; ");
+		prb_torch_ranks_evidence(ranks, &evidence);
+	}
+	return push(tree,
+		    &(struct prb_torch_verdict){.part = rule->part,
+						.share = share.share,
+						.refuted_by = rule->refuted_by},
+		    &text, &evidence);
 }
 
 static int compare(const void *a, const void *b)
@@ -158,9 +194,12 @@ static int compare(const void *a, const void *b)
 }
 
 struct prb_error *prb_torch_judge(const struct prb_recording *recording,
-				  struct prb_torch_tree *tree)
+				  const struct prb_torch_ranks *ranks, struct prb_torch_tree *tree)
 {
 	const struct prb_torch_node *node;
+
+	if (ranks->own)
+		PRB_TRY(add_late(ranks, tree));
 
 	prb_vec_each (node, &tree->list) {
 		if (node->path || node->parent != UINT32_MAX)
@@ -168,7 +207,7 @@ struct prb_error *prb_torch_judge(const struct prb_recording *recording,
 		for (size_t i = 0; i < PRB_ARRAY_SIZE(rules); i++)
 			if (node->order == rules[i].part &&
 			    prb_report_share(&tree->report, node->total).low >= least)
-				PRB_TRY(add(recording, tree, &rules[i], node));
+				PRB_TRY(add(recording, ranks, tree, &rules[i], node));
 	}
 	if (tree->verdicts.list.count)
 		qsort(tree->verdicts.list.items, tree->verdicts.list.count,
@@ -194,7 +233,9 @@ void prb_torch_verdicts_json(const struct prb_torch_verdicts *verdicts, struct p
 	prb_json_open(json, "verdicts", '[');
 	prb_vec_each (verdict, &verdicts->list) {
 		prb_json_open(json, NULL, '{');
-		prb_json_text(json, "part", prb_step_part_name(verdict->part));
+		prb_json_text(json, "part",
+			      verdict->part < PRB_STEP_PARTS ? prb_step_part_name(verdict->part)
+							     : NULL);
 		prb_json_real(json, "share", verdict->share, 6);
 		prb_json_text(json, "text", verdict->text);
 		prb_json_text(json, "evidence", verdict->evidence);

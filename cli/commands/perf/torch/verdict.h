@@ -13,7 +13,7 @@
 #include "profile/recording/step_parts.h"
 
 struct prb_torch_verdict {
-	enum prb_step_part part;
+	enum prb_step_part part; /**< PRB_STEP_PARTS: none, it is about the others */
 	double share;
 	char *text, *evidence;	/**< sentences */
 	const char *refuted_by; /**< an observation */
@@ -25,10 +25,12 @@ struct prb_torch_verdicts {
 };
 
 struct prb_recording;
+struct prb_torch_ranks;
 struct prb_torch_tree;
 
 /** Adds to `verdicts` of the tree, which was made from @p recording, by function. */
 struct prb_error *prb_torch_judge(const struct prb_recording *recording,
+				  const struct prb_torch_ranks *ranks,
 				  struct prb_torch_tree *tree) PRB_MUST_CHECK;
 void prb_torch_verdicts_deinit(struct prb_torch_verdicts *verdicts);
 void prb_torch_verdicts_text(const struct prb_torch_verdicts *verdicts, struct prb_str *s);
