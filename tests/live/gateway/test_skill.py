@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 import support
+import training
 from deadlock import deadlocked  # noqa: F401
 
 OK, FAILED, USAGE = range(3)
@@ -71,3 +72,19 @@ def test_of_a_snapshot(deadlocked, tmp_path):
 def test_what_makes_no_sense(words, told):
     code, out, err = skill(*words)
     assert code == USAGE and not out and told in err
+
+
+def test_tensors_that_a_program_keeps_are_named():
+    def tensors(program):
+        section, = [each for each in json.loads(skill("run", "leak", program.pid, "--json")[1])
+                    if each["title"].startswith("Tensors")]
+        return section["rows"]
+
+    with training.SYSTEM.start("leaks.py") as program:
+        assert program.line(timeout=400) == "ready"
+        assert tensors(program) == [], "a tensor that nothing keeps"
+        program.send(b"once\n")
+        assert program.line(timeout=400) == "leaked"
+        row, = tensors(program)
+    assert row["tensors"] == 100 and row["mb"] == 0.4 and \
+        row["held_by"] == "__main__.keep.__closure__[…].cell_contents[…]", row
