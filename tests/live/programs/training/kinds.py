@@ -42,6 +42,10 @@ class Clock:
             self.turn()
             self.open.pop()
 
+    def within(self, name, call):
+        with self.part(name):
+            return call()
+
 
 CLOCK = Clock()
 
@@ -347,6 +351,128 @@ def even():
     return ranks()
 
 
+class TimedBatches:
+    """Batches of a loader, for a trainer that asks for them itself."""
+
+    def __init__(self, data, **options):
+        self.loader = DataLoader(data, batch_size=BATCH, **options)
+
+    def __iter__(self):
+        batches = iter(self.loader)
+        while True:
+            with CLOCK.part("data loading"):
+                found = next(batches, None)
+            if found is None:
+                return
+            yield found
+
+    def __len__(self):
+        return len(self.loader)
+
+
+def timed_optimizer(optimizer):
+    """The same. Schedulers of the rate wrap its step(), which has to be a method."""
+    inner = type(optimizer)
+
+    class Timed(inner):
+        def step(self, *arguments, **named):
+            with CLOCK.part("optimizer"):
+                return inner.step(self, *arguments, **named)
+
+    optimizer.__class__ = Timed
+    return optimizer
+
+
+def lightning():
+    """Lightning itself, which runs the loop."""
+    try:
+        from lightning import LightningModule, Trainer as Lightning
+    except ImportError:
+        from pytorch_lightning import LightningModule, Trainer as Lightning
+
+    class Module(LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net = Model()
+
+        def training_step(self, x, index):
+            return forward(self.net, x).square().mean()
+
+        def backward(self, loss, *arguments):
+            backward(loss)
+
+        def optimizer_step(self, epoch, index, optimizer, *arguments, **named):
+            closure = next(each for each in [*arguments, *named.values()] if callable(each))
+            step(optimizer, lambda: CLOCK.within("other", closure))
+
+        def configure_optimizers(self):
+            return adam(self)
+
+        def on_train_batch_end(self, *arguments):
+            turn()
+
+    Lightning(max_epochs=-1, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
+              enable_model_summary=False, use_distributed_sampler=False).fit(Module(), TimedBatches(Batches()))
+
+
+def hf():
+    """Trainer of Hugging Face, with accumulation."""
+    import tempfile
+    from transformers import Trainer as HF, TrainerCallback, TrainingArguments
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = Model()
+
+        def forward(self, x):
+            return {"loss": forward(self.net, x).square().mean()}
+
+    class Items(Batches):
+        def __getitem__(self, number):
+            return {"x": super().__getitem__(number)}
+
+    class Timed(HF):
+        def get_train_dataloader(self):
+            return TimedBatches(self.train_dataset)
+
+    class Turn(TrainerCallback):
+        def on_step_end(self, *arguments, **named):
+            turn()
+
+    inner = torch.Tensor.backward
+    torch.Tensor.backward = lambda loss, *arguments, **named: CLOCK.within(
+        "backward", lambda: inner(loss, *arguments, **named))
+    model = Net()
+    with tempfile.TemporaryDirectory() as folder:
+        settings = TrainingArguments(
+            output_dir=folder, max_steps=1 << 30, per_device_train_batch_size=BATCH, report_to=[], save_strategy="no",
+            gradient_accumulation_steps=3, logging_steps=1 << 29, disable_tqdm=True, max_grad_norm=0)
+        Timed(model=model, args=settings, train_dataset=Items(), callbacks=[Turn()],
+              optimizers=(timed_optimizer(adam(model)), None)).train()
+
+
+def accelerate():
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+    plain_model = Model()
+    model, optimizer, batches = accelerator.prepare(plain_model, adam(plain_model), DataLoader(
+        Batches(), batch_size=BATCH))
+    batches = iter(batches)
+    while True:
+        yield
+        for _ in range(2):
+            with CLOCK.part("data loading"):
+                x = next(batches)
+            with accelerator.accumulate(model):
+                loss = forward(model, x).square().mean()
+                with CLOCK.part("backward"):
+                    accelerator.backward(loss)
+                step(optimizer)
+                optimizer.zero_grad()
+
+
 def loader():
     """Its data take long."""
     model = Model()
@@ -382,23 +508,33 @@ def slow_item(self, number):
 
 KINDS = {each.__name__: each for each in (
     plain, sgd, closure, lbfgs, trainer, evaluation, decorated, checkpointing, reentrant, accumulation, gan, models,
-    ema, hidden, amp, compiled, loader, ranks, saves, even)}
+    ema, hidden, amp, compiled, loader, ranks, saves, even, lightning, hf, accelerate)}
+
+
+STEPS = [0]
+
+
+def turn():
+    """Between two steps."""
+    STEPS[0] += 1
+    if STEPS[0] == 13:
+        print("ready", flush=True)
+    if STEPS[0] < 13 or not select.select([sys.stdin], [], [], 0)[0]:
+        return
+    if sys.stdin.readline() == "begin\n":
+        CLOCK.times, CLOCK.since = [], time.time()
+        print("begun", flush=True)
+    else:
+        CLOCK.turn()
+        print(json.dumps(CLOCK.times), flush=True)
 
 
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    for count, _ in enumerate(KINDS[sys.argv[1]]()):
-        if count == 12:
-            print("ready", flush=True)
-        if count < 12 or not select.select([sys.stdin], [], [], 0)[0]:
-            continue
-        if sys.stdin.readline() == "begin\n":
-            CLOCK.times, CLOCK.since = [], time.time()
-            print("begun", flush=True)
-        else:
-            CLOCK.turn()
-            print(json.dumps(CLOCK.times), flush=True)
+    # What runs its own loop calls turn(), and returns nothing.
+    for _ in KINDS[sys.argv[1]]() or ():
+        turn()
 
 
 main()
