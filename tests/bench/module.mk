@@ -71,9 +71,9 @@ bench-cluster: all ## what `cluster hang` takes for thousands of simulated ranks
 	$(Q)python3 tests/bench/cluster.py --probing $(O)/probing
 
 .PHONY: bench-training
-bench-training: all ## shares and durations of torch's modules, beside torch.profiler's
+bench-training: all ## shares and durations of torch's modules, TORCHES="--python FILE …"; writes the table of docs/training.md
 	$(Q)python3 tests/bench/training.py --probing $(O)/probing
-	$(Q)python3 tests/bench/training_kinds.py --probing $(O)/probing
+	$(Q)python3 tests/bench/training_kinds.py --probing $(O)/probing --out docs/training.md $(TORCHES)
 
 .PHONY: bench-clickhouse
 bench-clickhouse: all $(AGENT) ## rows a second to a ClickHouse server of this machine, and an idle `probing node`

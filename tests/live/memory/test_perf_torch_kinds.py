@@ -203,6 +203,7 @@ def test_steps_that_nobody_counts_have_no_length(torch):
 
 
 @pytest.mark.parametrize("kind, part, words", [
+    ("workers", "data loading", "of each step waits for the data loader: 2 workers, "),
     ("loader", "data loading", "the training thread makes the batches itself, "),
     ("evaluation", EVALUATION, "% is evaluation"),
     ("plain", None, None)])
@@ -219,3 +220,6 @@ def test_verdict(torch, kind, part, words):
     assert words in first and evidence.startswith("  evidence: ") and refuted.startswith("  refuted by: ")
     if kind == "loader":
         assert " in slow_item" in first
+    if kind == "workers":
+        assert re.search(r", none idle: more workers, or look at `Images.__getitem__` \(\d+ % of their time\)$",
+                         first), first

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cli/commands/perf/torch/loader.h"
 #include "cli/commands/perf/torch/ranks.h"
 #include "cli/commands/perf/torch/torch.h"
 
@@ -92,9 +93,30 @@ static void look_inside(const struct prb_recording *r, enum prb_step_part part, 
 	}
 }
 
+/* Seconds of a step; 0: unknown. */
+static double step_of(const struct prb_recording *r, const struct prb_torch_tree *tree)
+{
+	return tree->steps && tree->steps_exact ? (double)r->duration / 1e9 / (double)tree->steps
+						: 0;
+}
+
+static struct prb_error *put_workers(const struct prb_recording *r,
+				     const struct prb_torch_tree *tree, struct prb_str *s)
+{
+	__attribute__((cleanup(prb_torch_loader_deinit))) struct prb_torch_loader loader = {};
+
+	PRB_TRY(prb_torch_loader_look(r->pid, &loader));
+	if (loader.workers)
+		prb_torch_loader_text(&loader, step_of(r, tree), s);
+	else
+		prb_str_puts(s, ": its workers take longer than the rest of the step");
+	return NULL;
+}
+
 /* Says whether workers make the batches, or else what the thread itself does for them. */
-static void put_loader(const struct prb_recording *r, const struct inside *inside, double share,
-		       struct prb_str *s)
+static struct prb_error *put_loader(const struct prb_recording *r,
+				    const struct prb_torch_tree *tree, const struct inside *inside,
+				    double share, struct prb_str *s)
 {
 	uint32_t most = 0;
 
@@ -102,21 +124,18 @@ static void put_loader(const struct prb_recording *r, const struct inside *insid
 		if (inside->functions[i] > inside->functions[most])
 			most = i;
 	if (!inside->wall)
-		return;
+		return NULL;
 	/* The worker's queue is no function of the program's, but of multiprocessing. */
 	if (!r->tree->functions.count || inside->functions[most] * 2 < inside->wall ||
 	    strstr(r->tree->functions.items[most].file, "/multiprocessing/") ||
 	    strstr(r->tree->functions.items[most].file, "/queue.py") ||
-	    strstr(r->tree->functions.items[most].file, "/threading.py")) {
-		prb_str_puts(s, inside->asleep * 2 > inside->wall
-					? ": its workers take longer than the rest of the step"
-					: "");
-		return;
-	}
+	    strstr(r->tree->functions.items[most].file, "/threading.py"))
+		return inside->asleep * 2 > inside->wall ? put_workers(r, tree, s) : NULL;
 	prb_str_puts(s, ": the training thread makes the batches itself, ");
 	prb_str_printf(s, "%.0f %% in ",
 		       100 * share * (double)inside->functions[most] / (double)inside->wall);
 	prb_text_escape(s, r->tree->functions.items[most].name);
+	return NULL;
 }
 
 static struct prb_error *push(struct prb_torch_tree *tree, const struct prb_torch_verdict *verdict,
@@ -164,7 +183,7 @@ static struct prb_error *add(const struct prb_recording *r, const struct prb_tor
 	prb_str_printf(&text, "%.0f %% %s", 100 * share.share, rule->text);
 	look_inside(r, rule->part, &inside);
 	if (rule->part == PRB_STEP_DATA)
-		put_loader(r, &inside, share.share, &text);
+		PRB_TRY(put_loader(r, tree, &inside, share.share, &text));
 	if (rule->part == PRB_STEP_COMMUNICATION && ranks->late.rank && !ranks->own) {
 		prb_str_puts(&text, ": ");
 		prb_torch_ranks_text(ranks, &text);

@@ -500,6 +500,22 @@ def saves():
             assert b"probing" not in file.getvalue()
 
 
+class Images(Dataset):
+    def __len__(self):
+        return 1 << 30
+
+    def __getitem__(self, number):
+        time.sleep(0.012)
+        return torch.randn(WIDTH)
+
+
+def workers():
+    """The same, with workers: each batch takes one of them most of a second."""
+    global BATCHES
+    BATCHES = iter(DataLoader(Images(), batch_size=BATCH, num_workers=2))
+    return plain()
+
+
 def slow_item(self, number):
     if number % BATCH == 0:
         time.sleep(0.1)
@@ -508,7 +524,7 @@ def slow_item(self, number):
 
 KINDS = {each.__name__: each for each in (
     plain, sgd, closure, lbfgs, trainer, evaluation, decorated, checkpointing, reentrant, accumulation, gan, models,
-    ema, hidden, amp, compiled, loader, ranks, saves, even, lightning, hf, accelerate)}
+    ema, hidden, amp, compiled, loader, workers, ranks, saves, even, lightning, hf, accelerate)}
 
 
 STEPS = [0]
