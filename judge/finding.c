@@ -74,14 +74,21 @@ const char *prb_confidence_name(enum prb_confidence confidence)
 
 const char *prb_finding_kind_name(enum prb_finding_kind kind)
 {
-	static const char *const names[] = {
-		[PRB_FINDING_NOTHING] = "nothing",     [PRB_FINDING_DEADLOCK] = "deadlock",
-		[PRB_FINDING_ORPHAN] = "orphan",       [PRB_FINDING_STOPPED] = "stopped",
-		[PRB_FINDING_LOCKS] = "locks",	       [PRB_FINDING_GIL] = "gil",
-		[PRB_FINDING_DEVICE] = "device",       [PRB_FINDING_MEMORY] = "memory",
-		[PRB_FINDING_PROCESSOR] = "processor", [PRB_FINDING_CHILDREN] = "children",
-		[PRB_FINDING_ENDED] = "ended",	       [PRB_FINDING_UNKNOWN] = "unknown",
-		[PRB_FINDING_STILL] = "still",	       [PRB_FINDING_CUSTOM] = "custom"};
+	static const char *const names[] = {[PRB_FINDING_NOTHING] = "nothing",
+					    [PRB_FINDING_DEADLOCK] = "deadlock",
+					    [PRB_FINDING_ORPHAN] = "orphan",
+					    [PRB_FINDING_STOPPED] = "stopped",
+					    [PRB_FINDING_LOCKS] = "locks",
+					    [PRB_FINDING_GIL] = "gil",
+					    [PRB_FINDING_DEVICE] = "device",
+					    [PRB_FINDING_MEMORY] = "memory",
+					    [PRB_FINDING_PROCESSOR] = "processor",
+					    [PRB_FINDING_CHILDREN] = "children",
+					    [PRB_FINDING_ENDED] = "ended",
+					    [PRB_FINDING_UNKNOWN] = "unknown",
+					    [PRB_FINDING_STILL] = "still",
+					    [PRB_FINDING_CUSTOM] = "custom",
+					    [PRB_FINDING_NAN] = "nan"};
 
 	return names[kind];
 }

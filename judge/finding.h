@@ -32,6 +32,7 @@ enum prb_finding_kind {
 	PRB_FINDING_UNKNOWN,   /**< 20: a sign of trouble, and no proof of its cause */
 	PRB_FINDING_STILL,     /**< 21: nothing runs, and nothing outside ends its waits */
 	PRB_FINDING_CUSTOM,    /**< 22: a rule of the user's says so */
+	PRB_FINDING_NAN,       /**< 23: a watched value is NaN */
 };
 enum { PRB_FINDING_EXIT = 9 };
 

@@ -655,3 +655,42 @@ while True:
         for _ in range(support.count(40, 2000)):
             # Another test's command may stop it for the moment in which it reads all processes.
             assert [each for each in findings(program.pid) if each["rule"] != "stopped"] == []
+
+
+NAN = """
+import sys
+sys.path.insert(0, %r)
+import probing
+probing.watch("loss", "other")
+def train():
+    for step in range(40):
+        loss, other = float("nan") if step in %s else 0.5, "text"
+        probing.step()
+train()
+print(flush=True)
+input()
+"""
+
+
+@pytest.mark.parametrize("steps, since", [("range(15, 40)", 15), ("range(40)", 0), ("(3, 4, 20, 39)", None),
+                                          ("()", None)])
+def test_a_loss_that_is_nan(steps, since, tmp_path):
+    tmp_path.chmod(0o700)
+    agent = Path(support.BINARY).with_name("libprobing-agent.so")
+    env = {"PROBING_DATA_DIR": str(tmp_path), "PROBING_AGENT": str(agent)}
+    source = NAN % (str(Path(__file__).resolve().parents[3] / "package"), steps)
+    with support.Program([NEWEST.exe, "-c", source], env=dict(NEWEST.env, **env)) as program:
+        program.line(timeout=100)
+        found = [each for each in findings(program.pid) if each["rule"] == "nan"]
+        first = subprocess.run([support.BINARY, str(program.pid), "query", "-f", "json",
+                                "SELECT min(step) AS step FROM python.variables"], capture_output=True, check=True,
+                               env=dict(os.environ, **env))
+    if since is None:
+        assert found == []
+        return
+    [nan] = found
+    step = json.loads(first.stdout)[0]["step"] + since
+    assert nan["sentence"] == ("the watched value loss is NaN since step %d" % step if since else
+                               "the watched value loss is NaN at all recorded steps, from %d on" % step)
+    assert nan["confidence"] == ("high" if since else "medium") and nan["kind"] == "nan", nan
+    assert "%d rows are NaN" % (40 - since) in json.dumps(nan["evidence"])
