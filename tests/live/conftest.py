@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import tempfile
 import zlib
 from pathlib import Path
@@ -44,6 +45,10 @@ OF_INTERPRETERS = "interpreter|unforgiving|libc|sleeping"
 HUNG = 0 if os.environ.get("PROBING_LONG") else 400
 
 
+# pytest-xdist may, rarely, run a worker in another thread, where no handler can be set.
+MAIN_THREAD = threading.current_thread() is threading.main_thread()
+
+
 def _hung(_signal, _frame):
     pytest.fail("the test did not end within %d s" % HUNG)
 
@@ -51,18 +56,20 @@ def _hung(_signal, _frame):
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol():
     """Ends a test that hangs, so that it fails by name instead of holding up all others."""
-    signal.signal(signal.SIGALRM, _hung)
-    signal.alarm(HUNG)
+    if MAIN_THREAD:
+        signal.signal(signal.SIGALRM, _hung)
+        signal.alarm(HUNG)
     yield
     signal.alarm(0)
 
 
 def pytest_configure(config):
     # Started in the background, or by nohup, we and all our children would ignore them.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, lambda *_: None)
+    if MAIN_THREAD:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+        if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, lambda *_: None)
     config.addinivalue_line("markers", "every_interpreter: runs on all, also in a sample")
     if not os.access(support.BINARY, os.X_OK):
         pytest.exit("%s is missing: run make first" % support.BINARY, 2)

@@ -156,7 +156,8 @@ def test_of_equal_ranks_none_is_late(torch):
         for rank in ranks:
             assert rank.line(timeout=400) == "ready"
         text = run(ranks[0], "perf", "--torch", "-d", "2s")
-    assert " late " not in text.partition("\nPython ")[0] and "waiting for rank" not in text, text
+    # Waiting for the network may be said; what would refute that has the word, too.
+    assert not re.search(r"rank \d+ is ", text.partition("\nPython ")[0]) and "waiting for rank" not in text, text
 
 
 def test_recomputed_modules_are_marked(torch):
