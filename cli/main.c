@@ -11,6 +11,7 @@
 #include "command/command.h"
 #include "command/descriptors.h"
 #include "command/exit.h"
+#include "command/exit_kind.h"
 #include "cli/help.h"
 #include "command/log.h"
 #include "cli/commands/script/start_python.h"
@@ -336,6 +337,7 @@ static struct prb_error *run_whole(char **words, size_t count)
 int main(int argc, char **argv)
 {
 	prb_descriptors_begin();
+	prb_exit_kinds_begin();
 	if (argc < 2 && !prb_term_is(stdout)) {
 		prb_auto_str struct prb_str text = {};
 

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "command/exit_kind.h"
 
 const char *prb_exit_program = "probing";
 
@@ -69,6 +70,8 @@ enum prb_exit prb_exit_report(struct prb_error *err)
 {
 	enum prb_exit code = prb_exit_code(err);
 
+	if (err && prb_exit_kinds_are_wanted())
+		code = (enum prb_exit)prb_exit_kind(err);
 	if (err && *err->message) {
 		prb_auto_str struct prb_str text = {};
 

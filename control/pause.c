@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/conflict.h"
 #include "control/load.h"
 #include "control/who_blocks.h"
 #include "target/ptrace/fault_step.h"
@@ -63,8 +64,8 @@ struct prb_error *prb_pause_already(const struct prb_target *t, const struct prb
 	prb_auto_str struct prb_str by = {};
 
 	prb_pause_state_put(state, &by);
-	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED, "process %d is paused already, %s",
-					       (int)t->pid, prb_str_text(&by)),
+	return prb_error_hint(prb_conflict_create("process %d is paused already, %s", (int)t->pid,
+						  prb_str_text(&by)),
 			      "'probing %d resume' ends that pause", (int)t->pid);
 }
 
@@ -77,8 +78,8 @@ static struct prb_error *explain_refusal(const struct prb_pause *pause,
 	prb_pause_state_find(pause->target, &state);
 	if (state.paused)
 		return prb_pause_already(pause->target, &state);
-	return prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
-				(int)PRB_MIN(frame->length, 400u), (const char *)frame->payload);
+	return prb_conflict_create("the agent refused: %.*s", (int)PRB_MIN(frame->length, 400u),
+				   (const char *)frame->payload);
 }
 
 struct prb_error *prb_pause_take(struct prb_pause *pause, const struct prb_wire_frame *frame)

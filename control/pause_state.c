@@ -8,6 +8,7 @@
 #include "agent/protocol.h"
 #include "control/socket.h"
 #include "base/cleanup.h"
+#include "base/conflict.h"
 #include "base/text.h"
 #include "dwarf/elf/module.h"
 #include "target/proc/process.h"
@@ -173,10 +174,10 @@ struct prb_error *prb_pause_state_blame(struct prb_target *t, struct prb_error *
 		return err;
 	prb_error_destroy(err);
 	prb_pause_state_put(&state, &by);
-	return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
-					       "process %d is paused with --hard, %s", (int)t->pid,
-					       prb_str_text(&by)),
-			      "'probing %d resume' ends that pause", (int)t->pid);
+	err = prb_error_create(PRB_ERROR_PERMISSION, "process %d is paused with --hard, %s",
+			       (int)t->pid, prb_str_text(&by));
+	err = prb_error_hint(err, "'probing %d resume' ends that pause", (int)t->pid);
+	return prb_conflict_mark(err);
 }
 
 void prb_pause_state_json(const struct prb_pause_state *state, struct prb_json *json)

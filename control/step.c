@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/conflict.h"
 #include "base/text.h"
 #include "control/who_blocks.h"
 #include "dump/text/paths.h"
@@ -107,9 +108,8 @@ struct prb_error *prb_step_blame_end(const struct prb_target *t,
 
 static struct prb_error *not_paused(const struct prb_target *t)
 {
-	return prb_error_hint(
-		prb_error_create(PRB_ERROR_FAILED, "process %d is not paused", (int)t->pid),
-		"'probing %d debug --pause' pauses it", (int)t->pid);
+	return prb_error_hint(prb_conflict_create("process %d is not paused", (int)t->pid),
+			      "'probing %d debug --pause' pauses it", (int)t->pid);
 }
 
 struct prb_error *prb_step_connect(struct prb_target *t, struct prb_agent **ret)

@@ -109,6 +109,7 @@ struct prb_request {
 	struct prb_child child;
 	/** Makes the reply of what the command printed, `reply`; NULL: that is the answer. */
 	struct prb_error *(*finish)(struct prb_request *r);
+	bool refused;	      /**< the command has judged the request, and failed */
 	bool tells_failure;   /**< what was printed is the answer, also if the command failed */
 	bool overview;	      /**< it has no command: it waits for the next overview */
 	unsigned terminal;    /**< its command runs in this one; 0: in none */
@@ -202,6 +203,8 @@ struct prb_error *prb_stacks_words(struct prb_request *r) PRB_MUST_CHECK;
 
 /** Finds what is asked for; the error makes 404 or 405 the reply's status. */
 struct prb_error *prb_route_find(struct prb_request *r) PRB_MUST_CHECK;
+/** Appends the methods that the request's address has: "GET, POST". */
+void prb_route_methods(struct prb_request *r, struct prb_str *ret);
 
 /* params.c */
 

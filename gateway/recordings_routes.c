@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/conflict.h"
 #include "base/json.h"
 #include "gateway/gateway_private.h"
 
@@ -160,9 +161,8 @@ static struct prb_error *find_source(struct prb_request *r, const char *id, stru
 static struct prb_error *answer_source(struct prb_request *r, const struct source *source)
 {
 	if (source->running)
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_FAILED, "the recording is being made"),
-			"stop it first; other formats can be had now");
+		return prb_error_hint(prb_conflict_create("the recording is being made"),
+				      "stop it first; other formats can be had now");
 	r->file = prb_format("%s.profile", r->name);
 	return answer_file(r, source->path, source->named);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/conflict.h"
 #include "base/json.h"
 #include "gateway/gateway_private.h"
 
@@ -89,6 +90,12 @@ static void put_headers(struct prb_request *r, struct MHD_Response *response)
 	}
 	if (r->status == 401)
 		put(response, "WWW-Authenticate", "Bearer");
+	if (r->status == 405) {
+		prb_auto_str struct prb_str methods = {};
+
+		prb_route_methods(r, &methods);
+		put(response, "Allow", prb_str_text(&methods));
+	}
 	if (r->terminal && r->status == 200) {
 		prb_auto_free char *name = prb_format("t%u", r->terminal);
 
@@ -131,29 +138,49 @@ enum MHD_Result prb_reply_send(struct prb_request *r)
 	return result;
 }
 
-static const struct {
+struct kind {
 	enum prb_error_code code;
 	unsigned status;
 	const char *name;
-} CODES[] = {
+};
+
+/** The status and name of each kind of error: the only place that chooses them. */
+static const struct kind KINDS[] = {
 	{PRB_ERROR_USAGE, 400, "usage"},
 	{PRB_ERROR_PERMISSION, 403, "permission"},
 	{PRB_ERROR_NO_PROCESS, 404, "no_process"},
 	{PRB_ERROR_NOT_FOUND, 404, "not_found"},
 	{PRB_ERROR_UNSUPPORTED, 422, "unsupported"},
+	{PRB_ERROR_FAULT, 422, "unreadable"},
+	{PRB_ERROR_BAD_DATA, 422, "unreadable"},
+	{PRB_ERROR_CANCELLED, 503, "busy"},
 	{PRB_ERROR_TIMEOUT, 504, "timeout"},
 	{PRB_ERROR_FAILED, 500, "failed"}, /* and all others */
 };
+static const struct kind CONFLICT = {PRB_ERROR_OS, 409, "conflict"};
+/** The request was well-formed, and its command refused what it says: SQL, an expression. */
+static const struct kind INVALID = {PRB_ERROR_USAGE, 422, "invalid"};
+
+static const struct kind *kind_of(const struct prb_request *r, const struct prb_error *err)
+{
+	const struct kind *kind = KINDS;
+
+	if (prb_conflict_is(err))
+		return &CONFLICT;
+	if (err->code == PRB_ERROR_USAGE && r->refused)
+		return &INVALID;
+	while (kind->code != err->code && kind->code != PRB_ERROR_FAILED)
+		kind++;
+	return kind;
+}
 
 void prb_reply_error(struct prb_request *r, struct prb_error *err)
 {
+	const struct kind *kind = kind_of(r, err);
 	struct prb_json json = {&r->reply};
-	size_t i = 0;
 
-	while (CODES[i].code != err->code && CODES[i].code != PRB_ERROR_FAILED)
-		i++;
 	if (r->status < 400)
-		r->status = CODES[i].status;
+		r->status = kind->status;
 	prb_str_deinit(&r->reply);
 	r->reply = (struct prb_str){};
 	r->media = NULL;
@@ -162,7 +189,7 @@ void prb_reply_error(struct prb_request *r, struct prb_error *err)
 	free(prb_steal(&r->file));
 	prb_json_open(&json, NULL, '{');
 	prb_json_open(&json, "error", '{');
-	prb_json_text(&json, "code", CODES[i].name);
+	prb_json_text(&json, "code", kind->name);
 	prb_json_text(&json, "message", err->message);
 	prb_json_text(&json, "hint", err->hint);
 	prb_json_close(&json, '}');

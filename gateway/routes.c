@@ -472,6 +472,13 @@ static bool matches(struct prb_request *r, const char *pattern)
 	return !*at;
 }
 
+void prb_route_methods(struct prb_request *r, struct prb_str *ret)
+{
+	for (const struct prb_route *route = prb_routes; route->path; route++)
+		if (matches(r, route->path))
+			prb_str_printf(ret, "%s%s", ret->length ? ", " : "", route->method);
+}
+
 struct prb_error *prb_route_find(struct prb_request *r)
 {
 	bool known = false;

@@ -2,6 +2,7 @@
 /* Requests that a command answers: started, watched, and streamed. */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -113,7 +114,7 @@ static bool wait_for_answer(struct prb_request *r)
 void prb_request_start(struct prb_request *r)
 {
 	if (r->lasts && running(r->gateway, true) >= PRB_GATEWAY_MAX_LASTING) {
-		prb_reply_error(r, prb_error_create(PRB_ERROR_FAILED,
+		prb_reply_error(r, prb_error_create(PRB_ERROR_CANCELLED,
 						    "%d requests that last are answered already",
 						    PRB_GATEWAY_MAX_LASTING));
 		return;
@@ -147,9 +148,22 @@ static bool fill(struct prb_request *r)
 	return !r->reply.failed && (!whole || r->reply.length < most);
 }
 
-static void finish(struct prb_request *r)
+/** The error of a command; if its process has ended meanwhile, that is the reason. */
+static struct prb_error *judge(struct prb_request *r)
 {
 	struct prb_error *err = prb_child_judge(&r->child);
+	pid_t pid = err && *r->id ? prb_served_pid(&r->gateway->served, r->id) : 0;
+
+	r->refused = err;
+	if (!pid || err->code == PRB_ERROR_TIMEOUT || !kill(pid, 0) || errno != ESRCH)
+		return err;
+	prb_error_destroy(err);
+	return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended", (int)pid);
+}
+
+static void finish(struct prb_request *r)
+{
+	struct prb_error *err = judge(r);
 
 	if (err && r->tells_failure && r->reply.length) {
 		prb_error_destroy(err);

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/conflict.h"
 #include "injector/arch/arch.h"
 #include "injector/inject_private.h"
 
@@ -33,16 +34,15 @@ static struct prb_error *check_status(struct prb_target *t, const char *status)
 	char state = state_of(status);
 
 	if (tracer > 0)
-		return prb_error_hint(
+		return prb_conflict_mark(prb_error_hint(
 			prb_error_create(PRB_ERROR_PERMISSION,
 					 "process %d is being traced by process %ld", t->pid,
 					 tracer),
-			"end the debugger or tracer there first: a process can have only one");
+			"end the debugger or tracer there first: a process can have only one"));
 	if (state == 'T')
-		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
-						       "process %d is stopped by job control: a "
-						       "new thread would not run",
-						       t->pid),
+		return prb_error_hint(prb_conflict_create("process %d is stopped by job control: a "
+							  "new thread would not run",
+							  t->pid),
 				      "resume it first: kill -CONT %d", t->pid);
 	if (mode == STRICT)
 		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
@@ -67,9 +67,8 @@ static struct prb_error *check_frozen(struct prb_target *t)
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(freezers); i++)
 		if (!strcmp(prb_str_text(&function), freezers[i]))
 			return prb_error_hint(
-				prb_error_create(PRB_ERROR_FAILED,
-						 "process %d is frozen by its control group",
-						 t->pid),
+				prb_conflict_create("process %d is frozen by its control group",
+						    t->pid),
 				"thaw the group or unpause the container first");
 	return NULL;
 }

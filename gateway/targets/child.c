@@ -16,8 +16,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/conflict.h"
 #include "command/program.h"
 #include "command/exit.h"
+#include "command/exit_kind.h"
 
 enum { MAX_LOG = 1 << 20 };
 
@@ -31,6 +33,7 @@ static void set_environment(const void *context)
 	unsetenv("PROBING_AUTH_TOKEN");
 	unsetenv("PROBING_TARGET");
 	setenv("NO_COLOR", "1", 1);
+	setenv(PRB_EXIT_KINDS, "1", 1);
 }
 
 static void set_terminal_environment(const void *context)
@@ -244,24 +247,6 @@ static const char *take_message(const char *at, const char *mark, struct prb_str
 
 static const char ERROR_MARK[] = "probing: ", WARNING_MARK[] = "probing: warning: ";
 
-static enum prb_error_code code_of(int exit_code)
-{
-	switch (exit_code) {
-	case PRB_EXIT_USAGE:
-		return PRB_ERROR_USAGE;
-	case PRB_EXIT_UNSUPPORTED:
-		return PRB_ERROR_UNSUPPORTED;
-	case PRB_EXIT_PERMISSION:
-		return PRB_ERROR_PERMISSION;
-	case PRB_EXIT_TIMEOUT:
-		return PRB_ERROR_TIMEOUT;
-	case PRB_EXIT_NO_PROCESS:
-		return PRB_ERROR_NO_PROCESS;
-	default:
-		return PRB_ERROR_FAILED;
-	}
-}
-
 struct prb_error *prb_child_judge(const struct prb_child *child)
 {
 	prb_auto_str struct prb_str message = {}, hint = {}, other = {};
@@ -286,9 +271,17 @@ struct prb_error *prb_child_judge(const struct prb_child *child)
 			at = take_message(at, "", &other, &other);
 	}
 
-	struct prb_error *err =
-		prb_error_create(code_of(WEXITSTATUS(child->status)), "%s",
-				 message.length ? prb_str_text(&message) : "the command failed");
+	enum prb_error_code code;
+	bool conflict;
+
+	if (!prb_exit_kind_parse(WEXITSTATUS(child->status), &code, &conflict))
+		code = PRB_ERROR_FAILED;
+
+	struct prb_error *err = prb_error_create(
+		code, "%s", message.length ? prb_str_text(&message) : "the command failed");
+
+	if (conflict)
+		err = prb_conflict_mark(err);
 	return hint.length ? prb_error_hint(err, "%s", prb_str_text(&hint)) : err;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/conflict.h"
 #include "base/new_file.h"
 
 /** A recording ends by itself; one that is so late is ended. */
@@ -104,14 +105,12 @@ struct prb_error *prb_recordings_start(struct prb_recordings *recordings, const 
 	struct timespec clock;
 
 	if (recordings->list.count >= PRB_RECORDINGS_MAX)
-		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
-						       "there are %d recordings already",
-						       PRB_RECORDINGS_MAX),
-				      "delete one");
+		return prb_error_hint(
+			prb_conflict_create("there are %d recordings already", PRB_RECORDINGS_MAX),
+			"delete one");
 	if (count_running(recordings) >= PRB_RECORDINGS_MAX_RUNNING)
-		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
-						       "%d recordings run already",
-						       PRB_RECORDINGS_MAX_RUNNING),
+		return prb_error_hint(prb_conflict_create("%d recordings run already",
+							  PRB_RECORDINGS_MAX_RUNNING),
 				      "stop one, or wait until it ends");
 	PRB_TRY(prb_recordings_prepare(recordings));
 	made = calloc(1, sizeof(*made));

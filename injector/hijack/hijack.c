@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "base/conflict.h"
 #include "base/log.h"
 #include "target/ptrace/fault_step.h"
 #include "target/ptrace/unstopped.h"
@@ -84,10 +85,9 @@ static struct prb_error *look(struct prb_hijack *b)
 	b->begin = b->stop.begin;
 	b->at_event = true;
 	if (b->stop.group_stop)
-		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
-						       "process %d is stopped by job control",
-						       b->target->pid),
-				      "resume it first: kill -CONT %d", b->target->pid);
+		return prb_error_hint(
+			prb_conflict_create("process %d is stopped by job control", b->target->pid),
+			"resume it first: kill -CONT %d", b->target->pid);
 	return read_state(b);
 }
 

@@ -16,6 +16,7 @@
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "base/cleanup.h"
+#include "base/conflict.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -131,9 +132,8 @@ static struct prb_error *judge(const struct prb_target *t, const struct answer *
 						       t->pid, answer->rest),
 				      "--debugpy PATH names the folder of one that suits its "
 				      "version of Python, as the process sees it");
-	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
-					       "debugpy does not listen in process %d: %.400s",
-					       t->pid, answer->rest),
+	return prb_error_hint(prb_conflict_create("debugpy does not listen in process %d: %.400s",
+						  t->pid, answer->rest),
 			      "--dap=127.0.0.1:0 takes any port that is free");
 }
 

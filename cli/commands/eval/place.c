@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/conflict.h"
 #include "control/pause_state.h"
 #include "dump/dump.h"
 
@@ -29,9 +30,10 @@ struct prb_error *prb_frame_number(const char *text, unsigned *ret)
 static struct prb_error *not_paused(const struct prb_target *t, unsigned depth)
 {
 	return prb_error_hint(
-		prb_error_create(PRB_ERROR_UNSUPPORTED,
-				 "process %d is not paused: a frame that runs on cannot be used",
-				 (int)t->pid),
+		prb_conflict_mark(prb_error_create(
+			PRB_ERROR_UNSUPPORTED,
+			"process %d is not paused: a frame that runs on cannot be used",
+			(int)t->pid)),
 		"'probing %d print --frame %u EXPRESSION' looks up a value without running code; "
 		"'probing %d debug --pause' holds the process for eval --frame",
 		(int)t->pid, depth, (int)t->pid);

@@ -18,6 +18,7 @@
 #include "remote/serve/background.h"
 #include "remote/serve/known.h"
 #include "base/cleanup.h"
+#include "base/conflict.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "target/spec/target_spec.h"
@@ -245,9 +246,8 @@ static struct prb_error *explain_address(const struct prb_target *t, const char 
 	if (!at || (at[strlen(port)] && at[strlen(port)] != ' '))
 		return err;
 	prb_error_destroy(err);
-	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
-					       "process %d is served already, at %.200s",
-					       (int)t->pid, prb_str_text(&served)),
+	return prb_error_hint(prb_conflict_create("process %d is served already, at %.200s",
+						  (int)t->pid, prb_str_text(&served)),
 			      "clients use that; 'probing %d agent stop' ends it", (int)t->pid);
 }
 

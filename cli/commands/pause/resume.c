@@ -10,6 +10,7 @@
 #include "command/output.h"
 #include "control/pause_state.h"
 #include "base/cleanup.h"
+#include "base/conflict.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "target/spec/target_spec.h"
@@ -41,7 +42,7 @@ static struct prb_error *end_holder(pid_t pid)
 
 static struct prb_error *not_paused(const struct prb_target *t)
 {
-	return prb_error_create(PRB_ERROR_FAILED, "process %d is not paused", (int)t->pid);
+	return prb_conflict_create("process %d is not paused", (int)t->pid);
 }
 
 static struct prb_error *ask_agent(struct prb_target *t, int64_t *held_us)

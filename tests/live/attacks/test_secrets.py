@@ -402,7 +402,7 @@ def test_what_a_gateway_and_an_assistant_tell(holder):
                                 ("query", {"sql": SQL["attributes"]})):
             texts.append(gateway.ask("/mcp", {**call, "params": {"name": name, "arguments": arguments}}).text)
         refused = gateway.ask("/v1/targets/%d/query" % holder.pid, {"sql": "SET probing.values.secrets = 1; " + SQL["attributes"]})
-        assert refused.status == 400 and "this query only reads" in refused.text
+        assert refused.status == 422 and "this query only reads" in refused.text
     assert not re.search(r"hidden-\d+-", str(texts)), texts
     assert "<hidden>" in str(texts)
 

@@ -128,7 +128,7 @@ def test_settings(program):
         assert gateway.ask(path, {"key": "probing.sample_rate", "value": "0.5"}).status == 200
         [rate] = [one for one in gateway.ask(path).json if one["key"] == "probing.sample_rate"]
         assert float(rate["value"]) == 0.5
-        for key in ("nope", "probing.sample_rate=1", "--json", ""):
-            assert gateway.ask(path, {"key": key, "value": "1"}).status in (400, 404), key
+        for key, status in (("nope", 422), ("probing.sample_rate=1", 400), ("--json", 422), ("", 400)):
+            assert gateway.ask(path, {"key": key, "value": "1"}).status == status, key
     with Gateway(program.pid) as gateway:
         assert gateway.ask(path, {"key": "probing.sample_rate", "value": "1"}).status == 403

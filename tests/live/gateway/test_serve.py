@@ -96,7 +96,7 @@ def test_over_all_targets(gateway, program):
 
 
 @pytest.mark.parametrize("path, body, status, code", [
-    ("/v1/targets/ID/query", {"sql": "SELECT * FROM nope"}, 400, "usage"),
+    ("/v1/targets/ID/query", {"sql": "SELECT * FROM nope"}, 422, "invalid"),
     ("/v1/targets/ID/query", {}, 400, "usage"),
     ("/v1/targets/ID/query", {"sql": "SELECT 1", "format": "xml"}, 400, "usage"),
     ("/v1/targets/ID/query", {"sql": "SELECT 1", "timeout": -1}, 400, "usage"),
@@ -155,7 +155,7 @@ def test_warnings_are_told(gateway, program):
 def test_values_and_tables(gateway, program):
     answer = gateway.ask("/v1/targets/%d/value?expression=len(__name__)" % program.pid)
     assert answer.status == 200 and answer.json["value"] == "8", answer
-    assert gateway.ask("/v1/targets/%d/value?expression=--help" % program.pid).status == 400
+    assert gateway.ask("/v1/targets/%d/value?expression=--help" % program.pid).status == 422
     tables = {(table["schema"], table["name"]) for table in gateway.ask("/v1/tables").json}
     assert ("python", "threads") in tables
 

@@ -61,8 +61,8 @@ def test_a_pause_with_steps(gateway, program):
     assert client.line()["reason"] == "resume"
     client.leave()
     # Nothing is paused, and that is said.
-    assert gateway.ask("/v1/targets/%d/step" % program.pid, {}).status == 500
-    assert gateway.ask("/v1/targets/%d/resume" % program.pid, {}).status == 500
+    assert gateway.ask("/v1/targets/%d/step" % program.pid, {}).status == 409
+    assert gateway.ask("/v1/targets/%d/resume" % program.pid, {}).status == 409
 
 
 def test_a_pause_ends_when_its_client_leaves(gateway, program):
