@@ -4,7 +4,7 @@ import { useRef, useState } from "preact/hooks";
 import * as api from "./api";
 import { Field } from "./field";
 import { Verdict } from "./findings";
-import { Failure, Fresh, seconds, useAsked, useStream } from "./parts";
+import { Failure, Fresh, Table, seconds, useAsked, useStream } from "./parts";
 import { change, link, type Route } from "./route";
 
 interface Group {
@@ -47,7 +47,7 @@ function Wait({ text, tids, targets, id }: { text: string; tids: Set<string>; ta
 	);
 }
 
-function Locals({ id, tid, place }: { id: string; tid: number; place: number }) {
+export function Locals({ id, tid, place }: { id: string; tid: number; place: number }) {
 	const asked = useAsked(`locals ${id} ${tid}`, 0, () => api.stacks(id, { tid, locals: true }));
 	const python = asked.value?.threads[0]?.frames.filter((frame) => frame.kind === "python") ?? [];
 	const frame = python[python.length - 1 - place];
@@ -141,6 +141,36 @@ function Threads({ group, id, tids, targets, before }: { group: Group; id: strin
 	);
 }
 
+/** How often tasks are read, which takes longer than stacks. */
+const TASKS_MS = 5000;
+const TASKS = "SELECT name, coro, state, waits_for, awaiters, chain, file, lineno FROM python.tasks ORDER BY waits_for, name LIMIT 1000";
+
+/** Tasks of event loops: what a loop's thread, which sleeps, does not show. Those that wait for the same are one row. */
+function Tasks({ id, turn }: { id: string; turn: number }) {
+	const asked = useAsked(`tasks ${id} ${turn}`, 0, async () => (await api.query(id, TASKS)).value);
+	const rows = asked.value?.filter((row) => row["coro"] !== null) ?? [];
+	if (!rows.length)
+		return <Failure error={asked.error} />;
+	const groups = new Map<string, api.Row[]>();
+	for (const row of rows) {
+		const key = [row["coro"], row["state"], row["waits_for"], row["chain"], row["lineno"]].join("\0");
+		groups.set(key, [...(groups.get(key) ?? []), row]);
+	}
+	const text = (value: api.Row[string] | undefined) => value === null || value === undefined ? "" : String(value);
+	return (
+		<>
+			<h3>{rows.length} asyncio {rows.length === 1 ? "task" : "tasks"}</h3>
+			<Table caption="asyncio tasks" heads={["Task", "State", "Waits for", "Awaited by", "Calls", "Place"]}
+				rows={[...groups.values()].map((group) => {
+					const [row = {}] = group;
+					const names = group.map((one) => text(one["name"]));
+					return [names.length > FEW ? `${names.slice(0, FEW).join(", ")} and ${names.length - FEW} more` : names.join(", "), text(row["state"]),
+						text(row["waits_for"]), text(row["awaiters"]), text(row["chain"]), `${text(row["file"])}:${text(row["lineno"])}`];
+				})} />
+		</>
+	);
+}
+
 const frames = (thread: api.Thread) => thread.frames.map((frame) => `${frame.func}:${frame.file}:${frame.line}`).reverse();
 
 /** How far a thread got since a dump: the calls, from the outermost, that are the same. */
@@ -219,6 +249,7 @@ export function Activity({ route }: { route: Route }) {
 			{judged.value?.filter((one) => one.id === id).map((one) => <Verdict key={`${one.rule} ${one.tids}`} finding={one} id={id} />)}
 			{dump?.warnings.map((text) => <p class="failure" key={text}>{text}</p>)}
 			{fold(wanted, filter, before).map((group) => <Threads key={group.key + group.threads[0]?.tid} group={group} id={id} tids={tids} targets={targets} before={before} />)}
+			{dump && !only && dump.threads.some((thread) => thread.frames.some(({ file }) => /asyncio[^/]*\/|uvloop/.test(file ?? ""))) && <Tasks id={id} turn={Math.floor(newest.when / TASKS_MS)} />}
 		</section>
 	);
 }

@@ -47,39 +47,99 @@ export function Histogram({ rows }: { rows: Row[] }) {
 	return counted ? <Chart rows={counted} kind="bar" /> : <p>No column has numbers.</p>;
 }
 
-export function Chart({ rows, kind = "auto" }: { rows: Row[]; kind?: Kind }) {
+const isNumeric = (rows: Row[], name: string) => rows.some((row) => typeof row[name] === "number")
+	&& rows.every((row) => row[name] === null || typeof row[name] === "number");
+
+/** Seconds since the epoch, of this century. */
+const isTime = (rows: Row[], name: string) => /time|stamp|^(at|when|started|ended)$/i.test(name) && isNumeric(rows, name)
+	&& rows.every((row) => row[name] === null || (Number(row[name]) > 9e8 && Number(row[name]) < 5e9));
+
+/** What names something is no height. */
+const NAMES = /^(p?pid|tid|id|ident|task|interpreter|seq|line|lineno|rank|.*_id|.*address)$/i;
+
+/** Columns whose values may name series: few values, and none of what is drawn. */
+export function seriesOf(rows: Row[]): string[] {
+	return Object.keys(rows[0] ?? {}).filter((name) => {
+		const values = new Set(rows.map((row) => row[name]));
+		return values.size > 1 && values.size <= MOST_SERIES && values.size < rows.length && !isTime(rows, name)
+			&& (NAMES.test(name) || !isNumeric(rows, name));
+	});
+}
+
+const MOST_SERIES = 24;
+
+interface Drawn {
+	/** The column along x. */
+	along: string;
+	time: boolean;
+	sorted: boolean;
+	rows: Row[];
+	lines: [string, (number | null)[]][];
+	x: number[];
+}
+
+/** What is drawn: heights along the time, if there is one, else along the first column. */
+export function drawn(rows: Row[], series: string): Drawn {
+	const names = Object.keys(rows[0] ?? {});
+	const along = names.find((name) => isTime(rows, name)) ?? names.find((name) => name !== series) ?? "";
+	const numeric = names.filter((name) => isNumeric(rows, name));
+	const others = numeric.filter((name) => name !== along && name !== series);
+	const said = others.filter((name) => !NAMES.test(name));
+	const heights = said.length ? said : others.length ? others : numeric;
+	const sorted = numeric.includes(along);
+	const used = sorted ? [...rows].sort((a, b) => Number(a[along]) - Number(b[along])) : rows;
+	const shown = { along, time: isTime(rows, along), sorted, rows: used };
+	const height = (row: Row, name: string) => row[name] === null ? null : Number(row[name]);
+	if (!series || !names.includes(series)) {
+		const x = used.map((row, index) => sorted ? Number(row[along]) : index);
+		return { ...shown, x, lines: heights.map((name) => [name, used.map((row) => height(row, name))]) };
+	}
+	const places = new Map<number | string, number>();
+	for (const row of used)
+		if (!places.has(row[along] ?? ""))
+			places.set(row[along] ?? "", places.size);
+	const firsts = [...places.keys()];
+	const lines = new Map<string, (number | null)[]>();
+	for (const row of used)
+		for (const name of heights) {
+			const label = `${row[series] ?? "NULL"}${heights.length > 1 ? ` ${name}` : ""}`;
+			const line = lines.get(label) ?? new Array<number | null>(firsts.length).fill(null);
+			line[places.get(row[along] ?? "") ?? 0] = height(row, name);
+			lines.set(label, line);
+		}
+	return { ...shown, rows: firsts.map((value) => ({ [along]: value })), x: firsts.map((value, index) => sorted ? Number(value) : index), lines: [...lines].slice(0, MOST_SERIES) };
+}
+
+export function Chart({ rows, kind = "auto", series = "" }: { rows: Row[]; kind?: Kind; series?: string }) {
 	const host = useRef<HTMLDivElement>(null);
 	useEffect(() => {
 		const element = host.current;
-		const names = Object.keys(rows[0] ?? {});
-		const numeric = names.filter((name) => rows.some((row) => typeof row[name] === "number")
-			&& rows.every((row) => row[name] === null || typeof row[name] === "number"));
-		const along = names[0] ?? "";
-		const heights = numeric.filter((name) => name !== along);
 		if (!element || !rows.length)
 			return;
-		const sorted = numeric.includes(along);
-		const used = sorted ? [...rows].sort((a, b) => Number(a[along]) - Number(b[along])) : rows;
-		const x = used.map((row, index) => sorted ? Number(row[along]) : index);
+		const { along, time, sorted, rows: used, lines, x } = drawn(rows, series);
 		const bars = (kind === "auto" ? !sorted : kind === "bar") ? uPlot.paths.bars : undefined;
-		const colour = getComputedStyle(document.body).color;
+		const style = getComputedStyle(document.body);
+		const colour = style.color;
+		const grid = { stroke: style.getPropertyValue("--line"), width: 1 };
 		const plot = new uPlot({
 			width: element.clientWidth,
 			height: 320,
-			scales: { x: { time: false } },
+			// A part along x is enlarged by dragging over it; a double click shows all again.
+			cursor: { drag: { x: true, y: false } },
+			scales: { x: { time } },
 			axes: [{
-				stroke: colour, grid: { show: sorted },
-				values: sorted ? undefined : (_, splits) => splits.map((at) =>
-					Number.isInteger(at) ? String(used[at]?.[along] ?? "").slice(0, 18) : ""),
-			}, { stroke: colour }],
-			series: [{ label: along, value: (_, at) => sorted ? String(at) : String(used[at ?? -1]?.[along] ?? "") },
-				...(heights.length ? heights : numeric).map((name, index) => ({
-					label: name, stroke: STROKES[index % STROKES.length] ?? "#888", width: 2,
+				stroke: colour, grid: { ...grid, show: sorted }, ticks: grid, ...(sorted ? {} : {
+					space: 120, values: (_: uPlot, splits: number[]) => splits.map((at) => Number.isInteger(at) ? String(used[at]?.[along] ?? "").slice(0, 18) : ""),
+				}),
+			}, { stroke: colour, grid, ticks: grid, size: (_: uPlot, texts: string[] | null) => 24 + 8 * Math.max(2, ...(texts ?? []).map((text) => text.length)) }],
+			series: [{ label: along, value: (_: uPlot, at: number | null) => at === null ? "–" : time ? new Date(at * 1000).toLocaleString()
+				: sorted ? String(at) : String(used[at]?.[along] ?? "") },
+				...lines.map(([label], index) => ({
+					label, stroke: STROKES[index % STROKES.length] ?? "#888", width: 2, spanGaps: true,
 					...(!bars ? {} : { points: { show: false }, paths: bars({ size: [0.6, 60] }), fill: STROKES[index % STROKES.length] ?? "#888" }),
 				}))],
-		} as uPlot.Options, [x, ...(heights.length ? heights : numeric).map((name) =>
-			used.map((row) => row[name] === null ? null : Number(row[name])))] as uPlot.AlignedData, element);
+		} as uPlot.Options, [x, ...lines.map(([, heights]) => heights)] as uPlot.AlignedData, element);
 		return () => plot.destroy();
-	}, [rows, kind]);
+	}, [rows, kind, series]);
 	return <div class="chart" ref={host} role="img" aria-label="Chart of the rows" />;
 }

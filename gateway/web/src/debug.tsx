@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Pause, step, resume; and debugpy for an editor. A pause is held by this page: it ends with it.
-import { useState } from "preact/hooks";
-import { Stack } from "./activity";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Locals, Stack } from "./activity";
 import { NotAllowed, useAllowed } from "./allowed";
 import * as api from "./api";
 import { ApiError } from "./api";
@@ -58,6 +58,48 @@ function Place({ at }: { at: api.Stepped | null }) {
 	);
 }
 
+/** Lines above and below the current one. */
+const AROUND = 150;
+
+/** The source as the process finds it, with the current line. Nothing is shown where code cannot run, as in a hard pause. */
+function Listing({ id, file, line }: { id: string; file: string; line: number }) {
+	const current = useRef<HTMLLIElement>(null);
+	const first = Math.max(0, line - 1 - AROUND);
+	const asked = useAsked(`source ${id} ${file} ${first}`, 0, async () => {
+		const code = `print("".join(__import__("linecache").getlines(${JSON.stringify(file)})[${first}:${line + AROUND}]), end="")`;
+		return (await api.run(id, code, "agent")).stdout.replace(/\n$/, "").split("\n");
+	});
+	const lines = asked.value ?? [];
+	useEffect(() => current.current?.scrollIntoView({ block: "center" }), [lines.length, line]);
+	if (lines.join("") === "")
+		return null;
+	return (
+		<ol class="listing" id="listing" aria-label={`Source of ${file}`} tabIndex={0}>
+			{lines.map((text, index) => {
+				const mine = first + index + 1 === line;
+				return <li key={index} ref={mine ? current : undefined} aria-current={mine ? "step" : undefined}><span>{first + index + 1}</span>{text || " "}</li>;
+			})}
+		</ol>
+	);
+}
+
+/** The keys of VS Code, each for a button. */
+const STEP_KEYS: Record<string, string> = { "F5": "resume", "F6": "hold", "F10": "over", "F11": "step", "Shift-F11": "out" };
+
+function useStepKeys() {
+	useEffect(() => {
+		const listen = (event: KeyboardEvent) => {
+			const button = STEP_KEYS[`${event.shiftKey ? "Shift-" : ""}${event.key}`];
+			if (!button || event.ctrlKey || event.altKey || event.metaKey)
+				return;
+			event.preventDefault();
+			document.getElementById(button)?.click();
+		};
+		addEventListener("keydown", listen);
+		return () => removeEventListener("keydown", listen);
+	}, []);
+}
+
 export function Debug({ route }: { route: Route }) {
 	const id = route.values.get("target") ?? "";
 	const tid = Number(route.values.get("tid")) || undefined;
@@ -68,11 +110,15 @@ export function Debug({ route }: { route: Route }) {
 	const [busy, setBusy] = useState(false);
 	const list = useAsked("targets", 2000, api.targets);
 	const target = list.value?.find((each) => each.id === id);
+	useStepKeys();
 	const mine = one?.state === "paused";
 	const paused = mine || !!target?.paused;
 	const stacks = useAsked(`debug ${id} ${paused}`, paused ? 0 : 2000, async () => id ? api.stacks(id, {}) : null);
 	const threads = stacks.value?.threads.filter((thread) => thread.frames.length) ?? [];
 	const chosen = threads.find((thread) => thread.tid === tid) ?? threads.find((thread) => String(thread.tid) === id) ?? threads[0];
+
+	const python = chosen?.frames.filter((frame) => frame.kind === "python") ?? [];
+	const [innermost] = python;
 
 	const attempt = async (what: () => Promise<unknown>) => {
 		setError(null);
@@ -103,17 +149,17 @@ export function Debug({ route }: { route: Route }) {
 			<form class="tools" onSubmit={begin}>
 				{!paused && (
 					<>
-						<button id="hold" disabled={!allowed || one?.state === "asked"}>Pause</button>
+						<button id="hold" title="F6" disabled={!allowed || one?.state === "asked"}>Pause</button>
 						<label>for at most <Field name="max" type="number" min="1" max="3600" value="60" draft="max" /> s</label>
 						<label><input name="hard" type="checkbox" /> C code too (nothing can be stepped or run then)</label>
 					</>
 				)}
 				{paused && (
 					<>
-						<button type="button" id="resume" onClick={() => void attempt(() => api.resume(id))}>Resume</button>
-						<button type="button" id="step" disabled={busy} onClick={() => void step({})}>Step</button>
-						<button type="button" id="over" disabled={busy} onClick={() => void step({ over: true })}>Over calls</button>
-						<button type="button" id="out" disabled={busy} onClick={() => void step({ out: true })}>Out</button>
+						<button type="button" id="resume" title="F5" onClick={() => void attempt(() => api.resume(id))}>Resume</button>
+						<button type="button" id="step" title="F11" disabled={busy} onClick={() => void step({})}>Step</button>
+						<button type="button" id="over" title="F10" disabled={busy} onClick={() => void step({ over: true })}>Over calls</button>
+						<button type="button" id="out" title="Shift-F11" disabled={busy} onClick={() => void step({ out: true })}>Out</button>
 						<button type="button" id="moment" disabled={busy} onClick={() => void step({ time: 0.1 })}>Run for 0.1 s</button>
 					</>
 				)}
@@ -129,6 +175,12 @@ export function Debug({ route }: { route: Route }) {
 			</p>
 			<Failure error={error ?? one?.error ?? stacks.error ?? list.error} />
 			<Place at={at} />
+			{mine && innermost?.file && typeof innermost.line === "number" && typeof chosen?.tid === "number" && (
+				<div class="beside">
+					<Listing id={id} file={innermost.file} line={innermost.line} />
+					<aside aria-label="Variables"><Locals key={stacks.when} id={id} tid={chosen.tid} place={python.length - 1} /></aside>
+				</div>
+			)}
 			{chosen && <article class={`thread ${chosen.state}`}><h3>{chosen.tid} {chosen.name ?? chosen.os_name ?? ""}</h3><Stack thread={chosen} id={id} /></article>}
 			<p class="faint">Variables unfold in the stack; Console runs code while it is paused; SQL and Inspect read it.</p>
 			<Launch id={id} />

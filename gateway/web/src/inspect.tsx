@@ -6,9 +6,25 @@ import { Field } from "./field";
 import { Failure, useAsked } from "./parts";
 import { change, type Route } from "./route";
 
-const MOST = 200;
+/** Parts that are read and shown at once. */
+const PAGE = 100;
+/** Characters of a value that are shown without a click. */
+const CUT = 160;
 // What is no container says so; an error of one that is must be seen.
 const HAS_ITEMS = "_error NOT LIKE '% have no items that can be told'";
+
+/** A long text is cut, and shown whole on a click. */
+function Value({ text }: { text: string | null }) {
+	const [whole, setWhole] = useState(false);
+	if (text === null || text.length <= CUT || whole)
+		return <span class="value">{text ?? "computed"}</span>;
+	return (
+		<span class="value">
+			{text.slice(0, CUT)}…{" "}
+			<button type="button" class="more" onClick={() => setWhole(true)}>all {text.length} characters</button>
+		</span>
+	);
+}
 
 function Part({ id, name, type, value, address }: { id: string; name: string; type: string; value: string | null; address: number | null }) {
 	const [open, setOpen] = useState(false);
@@ -17,35 +33,42 @@ function Part({ id, name, type, value, address }: { id: string; name: string; ty
 			{address !== null
 				? <button type="button" class="fold" aria-expanded={open} aria-label={`Unfold ${name}`} onClick={() => setOpen(!open)}>{open ? "▾" : "▸"}</button>
 				: <span class="fold" />}
-			<span class="name">{name}</span> <span class="place">{type}</span> <span class="value">{value ?? "computed"}</span>
-			{open && address !== null && <Parts id={id} address={address} />}
+			<span class="name">{name}</span> <span class="place">{type}</span> <Value text={value} />
+			{open && address !== null && <ul class="parts"><Parts id={id} place={Math.trunc(address)} from={0} /></ul>}
 		</li>
 	);
 }
 
-function Parts({ id, address }: { id: string; address: number }) {
-	const place = Math.trunc(address);
-	const asked = useAsked(`parts ${id} ${place}`, 0, async () => {
-		const [attributes, items] = await Promise.all([
-			api.query(id, `SELECT name, type, value, value_address, _error FROM python.attributes(${place}) LIMIT ${MOST + 1}`),
-			api.query(id, `SELECT coalesce(key, number) AS name, type, value, value_address, _error FROM python.items(${place}) WHERE number IS NOT NULL OR ${HAS_ITEMS} LIMIT ${MOST + 1}`),
+/** A page of items, and what is after it when it is asked for; attributes are with the first one. */
+function Parts({ id, place, from }: { id: string; place: number; from: number }) {
+	const [more, setMore] = useState(false);
+	const asked = useAsked(`parts ${id} ${place} ${from}`, 0, async () => {
+		const [items, attributes] = await Promise.all([
+			api.query(id, `SELECT coalesce(key, number) AS name, type, value, value_address, _error FROM python.items(${place}) `
+				+ `WHERE number IS NOT NULL OR ${HAS_ITEMS} LIMIT ${PAGE + 1} OFFSET ${from}`),
+			from ? null : api.query(id, `SELECT name, type, value, value_address, _error FROM python.attributes(${place})`),
 		]);
-		return [...items.value.map((row) => ({ ...row, name: row["name"] === null ? null : `[${row["name"]}]` })), ...attributes.value] as api.Row[];
+		return {
+			rows: [...items.value.slice(0, PAGE).map((row): api.Row => ({ ...row, name: row["name"] === null ? null : `[${row["name"]}]` })), ...attributes?.value ?? []],
+			more: items.value.length > PAGE,
+		};
 	});
-	const rows = asked.value?.filter((row) => row["name"] !== null) ?? [];
-	const doubts = new Set(asked.value?.flatMap((row) => row["_error"] === null ? [] : [String(row["_error"])]));
+	const rows = asked.value?.rows.filter((row) => row["name"] !== null) ?? [];
+	const doubts = new Set(asked.value?.rows.flatMap((row) => row["_error"] === null ? [] : [String(row["_error"])]));
 	return (
-		<ul class="parts">
+		<>
 			<Failure error={asked.error} />
+			{!asked.value && !asked.error && <li class="fresh" role="status">reading…</li>}
 			{[...doubts].map((text) => <li key={text} class="failure">{text}</li>)}
-			{rows.slice(0, MOST).map((row, index) => (
+			{rows.map((row, index) => (
 				<Part key={index} id={id} name={String(row["name"])} type={String(row["type"] ?? "")}
 					value={row["value"] === null ? null : String(row["value"])}
 					address={row["value_address"] === null ? null : Number(row["value_address"])} />
 			))}
-			{asked.value && !asked.value.length && <li>Nothing in it.</li>}
-			{rows.length > MOST && <li>… and more: use SQL.</li>}
-		</ul>
+			{asked.value && !asked.value.rows.length && <li>Nothing in it.</li>}
+			{asked.value?.more && !more && <li><button type="button" class="more" onClick={() => setMore(true)}>Show more, from [{from + PAGE}] on</button></li>}
+			{more && <Parts id={id} place={place} from={from + PAGE} />}
+		</>
 	);
 }
 

@@ -33,7 +33,7 @@ const PANELS = [
 ] as const;
 
 const KEYS = [["Ctrl-K", "go to a panel, target, query or diagnosis"], ["1 – 9, 0", "panels"], ["/", "filter"], ["p", "pause, go on"],
-	["t", "choose a target"], ["?", "this help"]];
+	["t", "choose a target"], ["F6, F5", "Debug: pause, resume"], ["F10, F11, Shift-F11", "Debug: step over calls, to the next line, out"], ["?", "this help"]];
 
 /** Whether a process has torch; a panel that has nothing to show is not offered. */
 const HAS_TORCH = "SELECT count(*) AS n FROM python.modules WHERE name = 'torch'";

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "./api";
 import { ApiError, type Row } from "./api";
-import { Chart, Histogram, KINDS, type Kind } from "./chart";
+import { Chart, Histogram, KINDS, seriesOf, type Kind } from "./chart";
 import { Editor } from "./editor";
 import { Field } from "./field";
 import { Failure, Fresh, useAsked } from "./parts";
@@ -108,6 +108,7 @@ export function Sql({ route }: { route: Route }) {
 	const text = given || FIRST;
 	const asked = route.values.get("chart");
 	const chart = asked === "1" ? "auto" : KINDS.find((kind) => kind === asked);
+	const series = route.values.get("series") ?? "";
 	const skill = route.values.get("skill");
 	const tables = useAsked("tables", 0, api.tables);
 	const skills = useAsked("skills", 0, api.skills);
@@ -154,6 +155,14 @@ export function Sql({ route }: { route: Route }) {
 								{KINDS.map((kind) => <option key={kind} value={kind}>{TITLES[kind]}</option>)}
 							</select>
 						</label>{" "}
+						{chart && chart !== "histogram" && seriesOf(outcome.rows).length > 0 && (
+							<label>Series by{" "}
+								<select id="series" value={series} onChange={(event) => change({ series: event.currentTarget.value }, true)}>
+									<option value="">columns</option>
+									{seriesOf(outcome.rows).map((name) => <option key={name} value={name}>{name}</option>)}
+								</select>
+							</label>
+						)}{" "}
 						<a href={api.queryLink(id, text, "csv")} download="rows.csv">CSV</a>{" "}
 						<a href={api.queryLink(id, text, "json")} download="rows.json">JSON</a>{" "}
 						<span class="fresh">{outcome.rows.length} rows in {outcome.ms.toFixed(0)} ms
@@ -164,7 +173,7 @@ export function Sql({ route }: { route: Route }) {
 				<Failure error={(!skill && outcome?.error) || null} />
 				{!skill && outcome?.warnings.map((warning) => <p class="failure" key={warning}>{warning}</p>)}
 				{outcome?.rows && !skill && (chart === "histogram" ? <Histogram rows={outcome.rows} />
-					: chart ? <Chart rows={outcome.rows} kind={chart} /> : <Rows rows={outcome.rows} />)}
+					: chart ? <Chart rows={outcome.rows} kind={chart} series={series} /> : <Rows rows={outcome.rows} />)}
 			</div>
 			<aside>
 				<h3>Queries</h3>
