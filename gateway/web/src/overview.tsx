@@ -37,6 +37,12 @@ function limit({ limit, limit_used }: api.Seen): string {
 	return share > 0.5 ? ` (group at ${Math.round(share * 100)} %)` : "";
 }
 
+/** A finding in few words; its sentence is above the table, and in the process's own panel. */
+interface Wrong {
+	kind: string;
+	sentence: string;
+}
+
 /** A target with what the list of processes has of it, and its findings. */
 interface Entry {
 	row: api.Seen;
@@ -44,7 +50,7 @@ interface Entry {
 	parent: string;
 	user: string;
 	job: string;
-	wrong: string[];
+	wrong: Wrong[];
 	children: Entry[];
 }
 
@@ -75,13 +81,13 @@ function sorted(list: Entry[], order: Order, up: boolean): Entry[] {
 
 function entries(seen: api.Seen[], targets: api.Target[], findings: api.Finding[]): Entry[] {
 	const known = new Map(targets.map((one) => [one.id, one]));
-	const wrong = new Map<string, string[]>();
+	const wrong = new Map<string, Wrong[]>();
 	for (const { id, kind, sentence } of findings)
-		wrong.set(id, [...(wrong.get(id) ?? []), `${kind}: ${sentence}`]);
+		wrong.set(id, [...(wrong.get(id) ?? []), { kind, sentence }]);
 	return seen.map((row) => {
 		const target = known.get(row.id) as (api.Target & { user?: string; job?: string | null }) | undefined;
 		return { row, name: nameOf({ ...row, program: target?.program ?? null }), parent: String(target?.ppid ?? ""), user: target?.user ?? "",
-			job: target?.job ?? "", wrong: wrong.get(row.id) ?? row.troubles, children: [] };
+			job: target?.job ?? "", wrong: wrong.get(row.id) ?? row.troubles.map((text) => ({ kind: text, sentence: text })), children: [] };
 	});
 }
 
@@ -101,6 +107,14 @@ function Spark({ past, of, most, title }: { past: Past | undefined; of: "cpu" | 
 	if (values.length < 2 || !past)
 		return null;
 	return <svg class="spark" viewBox="0 0 72 18" role="img" aria-label={title}><polyline points={points(past.times, values, 72, 16, most)} /></svg>;
+}
+
+/** Each kind once, with all its sentences. */
+function kinds(wrong: Wrong[]): Wrong[] {
+	const by = new Map<string, string[]>();
+	for (const { kind, sentence } of wrong)
+		by.set(kind, [...(by.get(kind) ?? []), sentence]);
+	return [...by].map(([kind, sentences]) => ({ kind, sentence: sentences.join("\n") }));
 }
 
 interface RowProps {
@@ -126,7 +140,7 @@ const Row = memo(function Row({ entry, child, open, fold }: RowProps) {
 				{children.length > 0 && <span class="faint"> · {children.length} below</span>}
 			</td>
 			<td class="doing">
-				{wrong.map((text) => <div class="mark" key={text} title={row.unreadable ?? text}>{text}</div>)}
+				{kinds(wrong).map(({ kind, sentence }) => <div class="mark" key={kind} title={row.unreadable ?? sentence}>{kind}</div>)}
 				{doing(row)}
 			</td>
 			<td class="number">
@@ -157,18 +171,18 @@ function Ranks({ list }: { list: Entry[] }) {
 		return null;
 	const cells = [
 		...ranked.map(({ row, wrong }) => ({ rank: Number(row.rank), row, wrong, past: null as Past | null })),
-		...gone.map((past) => ({ rank: Number(past.last.rank), row: past.last, wrong: [] as string[], past }))];
+		...gone.map((past) => ({ rank: Number(past.last.rank), row: past.last, wrong: [] as Wrong[], past }))];
 	return (
 		<section aria-label="Job">
 			<ol class="ranks" aria-label="Ranks">
 				{cells.sort((a, b) => a.rank - b.rank).map(({ rank, row, wrong, past }) => {
-					const state = past ? `ended ${new Date(past.gone * 1000).toLocaleTimeString()}` : wrong[0] ?? row.main?.state ?? "not read";
+					const state = past ? `ended ${new Date(past.gone * 1000).toLocaleTimeString()}` : wrong[0]?.kind ?? row.main?.state ?? "not read";
 					const inside = <><strong>{rank}</strong> <span>{state}</span> <span class="faint">{row.main?.func ?? ""}</span></>;
 					return (
 						<li key={row.id}>
 							{past ? <span class="cell gone" title={`rank ${rank}, process ${row.id}: ${doing(row)} when it was last seen`}>{inside}</span>
 								: <a class={wrong.length ? "wrong" : state} href={link("activity", { target: row.id })}
-									title={`rank ${rank}, process ${row.id}: ${wrong[0] ?? doing(row)}`}>{inside}</a>}
+									title={`rank ${rank}, process ${row.id}: ${wrong[0]?.sentence ?? doing(row)}`}>{inside}</a>}
 						</li>
 					);
 				})}

@@ -38,7 +38,7 @@ def gateway(program):
         yield running
 
 
-OVER_TIME = """SELECT 1700000000 + (value / 2) * 60 AS timestamp, value AS height, 'kind ' || value % 2 AS kind, 17 AS pid
+OVER_TIME = """SELECT 1700000000 + (value / 2) * 60 AS timestamp, value AS height, 'kind ' || (value % 2) AS kind, 17 AS pid
 FROM generate_series(0, 19)"""
 LEGEND = "[...document.querySelectorAll('.u-legend .u-label')].map((e) => e.textContent).join()"
 
@@ -62,6 +62,9 @@ def test_a_time_is_along_the_axis_and_numbers_of_processes_are_no_heights(page, 
 
 
 def test_a_part_of_the_time_is_enlarged(page, program):
+    # Not the chart of another test.
+    page.show("overview")
+    page.wait("!document.querySelector('.u-over')")
     page.show("sql", target=program.pid, sql=OVER_TIME.replace("19)", "199)"), chart="line")
     page.wait("!!document.querySelector('.u-over')")
     x, y, width, height = page.value("(({x, y, width, height}) => [x, y, width, height])(document.querySelector('.u-over').getBoundingClientRect())")
