@@ -21,7 +21,7 @@ function Value({ text }: { text: string | null }) {
 	return (
 		<span class="value">
 			{text.slice(0, CUT)}…{" "}
-			<button type="button" class="more" onClick={() => setWhole(true)}>all {text.length} characters</button>
+			<button type="button" class="more" onClick={() => setWhole(true)}>show {text.length} characters</button>
 		</span>
 	);
 }

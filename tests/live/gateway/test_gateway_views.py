@@ -95,7 +95,7 @@ def test_a_long_container_is_read_in_parts(page, program):
     # A long text is cut until it is asked for.
     page.value("[...document.querySelectorAll('#value .parts .fold')][0].click()")
     long = "[...document.querySelectorAll('#value .value')].some((e) => e.textContent.length > 900)"
-    page.wait("[...document.querySelectorAll('.more')].some((e) => /all \\d+ characters/.test(e.textContent))")
+    page.wait("[...document.querySelectorAll('.more')].some((e) => /show \\d+ characters/.test(e.textContent))")
     assert not page.value(long)
 
 
