@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The first view: what is wrong, and all processes as a table.
+import { Fragment } from "preact";
 import { memo } from "preact/compat";
 import { useEffect, useState } from "preact/hooks";
 import * as api from "./api";
@@ -126,6 +127,11 @@ interface RowProps {
 	turn: number;
 }
 
+/** A name that may be broken between its words. */
+function Parted({ name }: { name: string }) {
+	return <>{name.split(/(?<=_)/).map((part, place) => <Fragment key={place}>{place > 0 && <wbr />}{part}</Fragment>)}</>;
+}
+
 /** A row is drawn again when what it shows is another. */
 const Row = memo(function Row({ entry, child, open, fold }: RowProps) {
 	const { row, name, wrong, children } = entry;
@@ -136,8 +142,8 @@ const Row = memo(function Row({ entry, child, open, fold }: RowProps) {
 				{children.length > 0 && (
 					<button type="button" class="fold" aria-expanded={open} aria-label={`Unfold ${name} ${row.id}`} onClick={() => fold(row.id)}>{open ? "▾" : "▸"}</button>
 				)}
-				<a href={link("activity", { target: row.id })} title={command(row)}>{name}</a> <span class="faint">{row.id === name ? "" : row.id}</span>
-				{children.length > 0 && <span class="faint"> · {children.length} below</span>}
+				<a href={link("activity", { target: row.id })} title={command(row)}><Parted name={name} /></a> <span class="faint">{row.id === name ? "" : row.id}</span>
+				{children.length > 0 && <>{" "}<span class="faint">· {children.length} below</span></>}
 			</td>
 			<td class="doing">
 				{kinds(wrong).map(({ kind, sentence }) => <div class="mark" key={kind} title={row.unreadable ?? sentence}>{kind}</div>)}

@@ -49,6 +49,9 @@ def test_the_worst_comes_first_and_children_are_below(page, family, deadlocked):
     # The list of processes, which has the parents, may come later.
     page.wait("document.querySelectorAll('.processes tr.child').length == 1")
     assert names(page) == [deadlocked.pid, family[0].pid, family[1]]
+    # The sentence of the finding is above the table, which has its kind.
+    assert page.value("[...document.querySelectorAll('.processes .mark')].map((e) => e.textContent)") == ["deadlock"]
+    page.wait("document.querySelector('#findings').textContent.includes('wait for each other')")
     page.push(".processes .fold")
     rows(page, 2)
     page.push(".processes .fold")
@@ -97,6 +100,24 @@ def test_one_row_of_panels_in_a_narrow_window(gateway, family):
         assert narrow.value(one_line)
         assert narrow.value("getComputedStyle(document.querySelector('#rows td.number')).textAlign") == "right"
         assert not narrow.errors
+
+
+def test_names_are_broken_between_words(tmp_path):
+    script = tmp_path / "several_threads_deadlocked.py"
+    script.write_text("input()")
+    with support.Program([NEWEST.exe, script]) as program, Gateway(program.pid) as gateway, Page(gateway, size=(390, 800)) as narrow:
+        narrow.show("overview")
+        rows(narrow, 1)
+        link = "document.querySelector('.processes tbody a')"
+        narrow.wait(link + ".textContent === 'several_threads_deadlocked.py'")
+        # The top of each letter.
+        tops = narrow.value("(() => { const walk = document.createTreeWalker(%s, NodeFilter.SHOW_TEXT), tops = []; while (walk.nextNode()) "
+                            "for (let at = 0; at < walk.currentNode.length; at++) { const range = document.createRange(); "
+                            "range.setStart(walk.currentNode, at); range.setEnd(walk.currentNode, at + 1); "
+                            "tops.push(range.getBoundingClientRect().top); } return tops; })()" % link)
+        broken = [at for at in range(1, len(tops)) if tops[at] != tops[at - 1]]
+        assert broken and all(script.name[at - 1] == "_" for at in broken), broken
+        assert narrow.value("document.documentElement.scrollWidth") <= 390
 
 
 def test_the_caret_is_below_its_character(page, family):
