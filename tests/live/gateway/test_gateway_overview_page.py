@@ -81,7 +81,7 @@ def test_a_process_has_its_name_and_what_it_can_show(page, family):
     # Neither torch nor a job, and this gateway only reads.
     panels = ["Activity", "Profile", "Memory", "Inspect", "SQL"]
     page.wait("[...document.querySelectorAll('nav a')].map((a) => a.textContent).join() === %s" % json.dumps(",".join(panels)))
-    assert page.value("document.title").startswith("parent of workers.py Activity")
+    page.wait("document.title.startsWith('parent of workers.py Activity')")
     page.show("overview")
     page.wait("!document.querySelector('nav')")
 
@@ -118,6 +118,13 @@ def test_names_are_broken_between_words(tmp_path):
         broken = [at for at in range(1, len(tops)) if tops[at] != tops[at - 1]]
         assert broken and all(script.name[at - 1] == "_" for at in broken), broken
         assert narrow.value("document.documentElement.scrollWidth") <= 390
+
+
+def test_evidence_is_a_text_in_a_narrow_window(gateway, deadlocked):
+    with Page(gateway, size=(390, 800)) as narrow:
+        narrow.show("activity", target=deadlocked.pid)
+        narrow.wait("document.querySelectorAll('.verdict dd a').length >= 4")
+        assert narrow.value("Math.max(...[...document.querySelectorAll('.verdict dd a')].map((e) => e.getBoundingClientRect().height))") < 30
 
 
 def test_the_caret_is_below_its_character(page, family):
