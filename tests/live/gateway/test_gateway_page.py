@@ -169,7 +169,7 @@ def test_sql(page, program):
     page.show("sql", target=program.pid, sql="SELECT nope FROM python.threads")
     page.sees("no such column: nope")
     # The browser itself logs the status.
-    assert all("400" in error["entry"]["text"] for error in page.errors)
+    assert all("422" in error["entry"]["text"] for error in page.errors)
     page.errors.clear()
 
 
