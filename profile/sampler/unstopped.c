@@ -177,19 +177,33 @@ void prb_unstopped_destroy(struct prb_unstopped *u)
 	free(u);
 }
 
+/*
+ * False for a code object that was freed: what it held may be another's by now, though its own
+ * memory still has the old addresses. free() puts a link, which is 0 or an address, where the count
+ * of references was; while it is freed the count is 0. A count has 32 bits, and from 3.14 on flags
+ * in the highest 16.
+ */
+static bool is_alive(uint64_t references)
+{
+	return references && !(references >> 32 & 0xffff);
+}
+
 /* Whether the code object still is what the record describes; one of another name is another. */
 static struct prb_error *is_same_code(struct prb_unstopped *u, struct prb_mem *mem,
 				      const struct prb_ebpf_frame *frame, bool *ret)
 {
 	const struct prb_layout *l = &u->py->layout;
-	uint64_t file, lines, name, hash;
+	uint64_t references, file, lines, name, hash;
 	uint32_t first_line;
 
 	*ret = false;
+	PRB_TRY(prb_mem_read_u64(mem, frame->code + (uint64_t)PRB_MAX(l->object_refcnt, 0),
+				 &references));
 	PRB_TRY(prb_mem_read_u64(mem, frame->code + (uint64_t)l->code_filename, &file));
 	PRB_TRY(prb_mem_read_u64(mem, frame->code + (uint64_t)l->code_linetable, &lines));
 	PRB_TRY(prb_mem_read_u32(mem, frame->code + (uint64_t)l->code_firstlineno, &first_line));
-	if (file != frame->file || lines != frame->lines || first_line != frame->first_line)
+	if (!is_alive(references) || file != frame->file || lines != frame->lines ||
+	    first_line != frame->first_line)
 		return NULL;
 	PRB_TRY(prb_mem_read_u64(mem, frame->code + (uint64_t)l->code_name, &name));
 	PRB_TRY(prb_mem_read_u64(mem, name + (uint64_t)l->unicode_length + sizeof(hash), &hash));
