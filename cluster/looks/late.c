@@ -52,10 +52,11 @@ static const struct prb_spot *main_spot(const struct prb_round *round,
 /* The function that the frame calls: "time.sleep" of "time.sleep(0.15)"; 0: not known. */
 static size_t called_length(const struct prb_dump_frame *frame, const char **ret)
 {
-	size_t length = frame->source ? strlen(frame->source) : 0, n;
+	size_t n;
 
-	if (frame->col < 0 || frame->end_col <= frame->col || frame->end_line != frame->line ||
-	    (size_t)frame->end_col > length || frame->source[frame->end_col - 1] != ')')
+	if (!frame->source || frame->col < 0 || frame->end_col <= frame->col ||
+	    frame->end_line != frame->line || (size_t)frame->end_col > strlen(frame->source) ||
+	    frame->source[frame->end_col - 1] != ')')
 		return 0;
 	*ret = frame->source + frame->col;
 	n = strspn(*ret, NAMES);
