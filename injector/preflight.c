@@ -11,7 +11,13 @@
 #include "injector/arch/arch.h"
 #include "injector/inject_private.h"
 
-enum { STRICT = 1 }; /* mode of seccomp */
+enum {
+	STRICT = 1, /* mode of seccomp */
+	/* A dump by somebody else holds a process for some µs, and longer on a busy machine: it is
+	   waited for. */
+	READER_MS = 500,
+	AGAIN_MS = 10,
+};
 
 /* A number behind "NAME:\t" in the text of /proc/PID/status; -1 if there is none. */
 static long field(const char *status, const char *name)
@@ -99,6 +105,19 @@ static struct prb_error *read_status(struct prb_target *t, struct prb_str *statu
 	return NULL;
 }
 
+/* The status of the process; of one with a tracer after a while, since that may only be reading it.
+ */
+static struct prb_error *read_untraced(struct prb_target *t, struct prb_str *status)
+{
+	for (unsigned waited = 0;; waited += AGAIN_MS) {
+		prb_str_deinit(status);
+		PRB_TRY(read_status(t, status));
+		if (field(prb_str_text(status), "\nTracerPid:\t") <= 0 || waited >= READER_MS)
+			return NULL;
+		nanosleep(&(struct timespec){.tv_nsec = AGAIN_MS * 1000000L}, NULL);
+	}
+}
+
 struct prb_error *prb_inject_preflight(struct prb_target *t)
 {
 	prb_auto_str struct prb_str status = {};
@@ -110,7 +129,7 @@ struct prb_error *prb_inject_preflight(struct prb_target *t)
 	if (!prb_inject_arch())
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"injection is not written for this machine's processor");
-	PRB_TRY(read_status(t, &status));
+	PRB_TRY(read_untraced(t, &status));
 	PRB_TRY(check_status(t, prb_str_text(&status)));
 	PRB_TRY(prb_inject_check_alone(t));
 	return check_frozen(t);

@@ -204,6 +204,7 @@ def test_queries_are_saved(gateway, program):
     with Page(gateway) as page:
         page.show("sql", target=program.pid, sql="SELECT 6 * 7 AS answer")
         page.sees("42")
+        page.wait("!!document.querySelector('[name=name]')")
         page.value("document.querySelector('[name=name]').value = '<b>mine</b>'")
         page.push("#save")
         page.sees("<b>mine</b>")

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -239,6 +240,36 @@ def test_traced(build, idle):
         assert code == PERMISSION and "being traced by process %d" % gdb.pid in err
     finally:
         gdb.communicate(b"detach\nquit\n", timeout=60)
+    idle.wait_for_progress()
+
+
+TRACER = """import ctypes, sys
+SEIZE = 0x4206
+assert ctypes.CDLL(None).ptrace(SEIZE, int(sys.argv[1]), None, None) == 0
+print("traces", flush=True)
+sys.stdin.read()
+"""
+
+
+def sleeps(pid):
+    """In nanosleep() or clock_nanosleep(): their numbers on x86_64 and aarch64."""
+    try:
+        return Path("/proc/%d/syscall" % pid).read_text().split()[0] in ("35", "230", "101", "115")
+    except OSError:
+        return False  # it has just ended
+
+
+def test_traced_for_a_moment(build, idle):
+    """As by somebody else's dump: it is waited for."""
+    with subprocess.Popen([sys.executable, "-c", TRACER, str(idle.pid)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as tracer:
+        assert tracer.stdout.readline() == b"traces\n"
+        with subprocess.Popen([support.BINARY, str(idle.pid), "inject", "--library", str(build.library())], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as injecting:
+            environment.wait_until(lambda: injecting.poll() is not None or sleeps(injecting.pid))
+            tracer.kill()
+            _, err = injecting.communicate(timeout=60)
+        assert injecting.returncode == OK, err
     idle.wait_for_progress()
 
 
