@@ -491,7 +491,8 @@ static void test_mangled_and_newer(void **state)
 	expect_error(open_bytes(bytes, n - 1), PRB_ERROR_BAD_DATA, "as if it were text", "binary");
 	n = sample(bytes, sizeof(bytes));
 	bytes[8] = 2;
-	expect_error(open_bytes(bytes, n), PRB_ERROR_UNSUPPORTED, "format 2", "probing " PRB_VERSION);
+	expect_error(open_bytes(bytes, n), PRB_ERROR_UNSUPPORTED, "format 2",
+		     "probing " PRB_VERSION);
 }
 
 static void test_not_files(void **state)
