@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "judge/glance.h"
 
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "dump/dump.h"
 #include "judge/rest.h"
@@ -10,44 +8,29 @@
 
 void prb_glances_deinit(struct prb_glances *glances)
 {
+	prb_number_map_deinit(&glances->places);
 	prb_vec_free(&glances->list);
-}
-
-/** The place of @p pid, or where it belongs. */
-static size_t place_of(const struct prb_glances *glances, pid_t pid)
-{
-	size_t low = 0, high = glances->list.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (glances->list.items[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
 }
 
 static struct prb_glance *find(const struct prb_glances *glances, pid_t pid)
 {
-	size_t place = place_of(glances, pid);
+	size_t place;
 
-	return place < glances->list.count && glances->list.items[place].pid == pid
+	return prb_number_map_get(&glances->places, (uint64_t)pid, &place)
 		       ? &glances->list.items[place]
 		       : NULL;
 }
 
-static struct prb_error *insert(struct prb_glances *glances, struct prb_glance glance)
+static struct prb_error *add(struct prb_glances *glances, struct prb_glance glance)
 {
-	size_t place = place_of(glances, glance.pid), count = glances->list.count;
+	struct prb_glance *slot = prb_vec_push(&glances->list);
 
-	if (!prb_vec_push(&glances->list))
+	if (!slot)
 		return prb_error_nomem();
-	memmove(glances->list.items + place + 1, glances->list.items + place,
-		(count - place) * sizeof(glance));
-	glances->list.items[place] = glance;
-	return NULL;
+	*slot = glance;
+	return prb_number_map_put(&glances->places, (uint64_t)glance.pid, glances->list.count - 1)
+		       ? NULL
+		       : prb_error_nomem();
 }
 
 static void judge(const struct prb_case *c, struct prb_glance *ret)
@@ -79,7 +62,7 @@ struct prb_error *prb_glances_at(struct prb_glances *glances, pid_t pid, struct 
 	if (known)
 		return NULL;
 	PRB_TRY(prb_error_tolerate(look(pid, ret), NULL));
-	return insert(glances, *ret);
+	return add(glances, *ret);
 }
 
 struct prb_error *prb_glances_note_idle(struct prb_glances *glances, pid_t pid)
@@ -87,7 +70,7 @@ struct prb_error *prb_glances_note_idle(struct prb_glances *glances, pid_t pid)
 	struct prb_glance *known = find(glances, pid);
 
 	if (!known)
-		return insert(glances, (struct prb_glance){.pid = pid, .idle = true});
+		return add(glances, (struct prb_glance){.pid = pid, .idle = true});
 	known->idle = true;
 	return NULL;
 }

@@ -10,6 +10,7 @@
 #define PRB_JUDGE_GLANCE_H
 
 #include "base/error.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "judge/judge.h"
 
@@ -22,7 +23,8 @@ struct prb_glance {
 
 /** Starts as {}. */
 struct prb_glances {
-	PRB_VEC(struct prb_glance) list; /**< by pid */
+	PRB_VEC(struct prb_glance) list;
+	struct prb_number_map places; /**< in the list, by pid */
 };
 void prb_glances_deinit(struct prb_glances *glances);
 #define prb_auto_glances __attribute__((cleanup(prb_glances_deinit)))

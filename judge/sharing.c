@@ -1,67 +1,61 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "judge/sharing.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
+#include "target/mem/maps.h"
 #include "target/proc/process.h"
 #include "target/proc/text.h"
 
 enum { MOST_RELATIVES = 256 };
 
-/* A file, or anonymous memory that is shared, which has a number of a file, too. */
-struct file {
-	char device[16];
-	unsigned long long inode;
-};
-
-/** The next mapping of a text of /proc/PID/maps; false at the end. */
-static bool next(const char **at, uint64_t *start, uint64_t *end, struct file *ret)
+/** Reads the maps of a process that is named by its target, or else by @p pid; false: they may not
+ * be read. */
+static bool read_maps(struct prb_target *t, pid_t pid, struct prb_maps *ret)
 {
-	int got = sscanf(*at, "%" SCNx64 "-%" SCNx64 " %*s %*s %15s %llu", start, end, ret->device,
-			 &ret->inode);
-	const char *line = strchr(*at, '\n');
+	prb_auto_str struct prb_str text = {};
+	struct prb_error *err = NULL;
 
-	*at = line ? line + 1 : *at + strlen(*at);
-	return got == 4;
+	if (t)
+		err = prb_target_read_file(t, &text, "maps");
+	else if (!prb_proc_read(pid, "maps", &text))
+		return false;
+	if (!err)
+		err = prb_maps_parse(prb_str_text(&text), ret);
+	prb_error_destroy(err);
+	return !err;
 }
 
-static bool find_file(const struct prb_case *c, uint64_t address, struct file *ret)
+/** The mapping of a file, or of anonymous memory that is shared, which has a number of a file, too;
+ * or NULL. */
+static const struct prb_map *find_file(const struct prb_case *c, uint64_t address,
+				       struct prb_maps *maps)
 {
-	prb_auto_str struct prb_str maps = {};
-	const char *at;
-	uint64_t start, end;
+	const struct prb_map *map =
+		read_maps(c->target, 0, maps) ? prb_maps_find(maps, address) : NULL;
 
-	prb_error_destroy(prb_target_read_file(c->target, &maps, "maps"));
-	at = prb_str_text(&maps);
-	while (next(&at, &start, &end, ret))
-		if (start <= address && address < end)
-			return ret->inode;
-	return false;
+	return map && map->inode ? map : NULL;
 }
 
 /** True if the process has mapped the file, or may not be read. */
-static bool maps_file(pid_t pid, const struct file *file)
+static bool maps_file(pid_t pid, const struct prb_map *file)
 {
-	prb_auto_str struct prb_str maps = {};
-	struct file each;
-	const char *at;
-	uint64_t start, end;
+	__attribute__((cleanup(prb_maps_deinit))) struct prb_maps maps = {};
+	const struct prb_map *each;
 
-	if (!prb_proc_read(pid, "maps", &maps))
+	if (!read_maps(NULL, pid, &maps))
 		return true;
-	at = prb_str_text(&maps);
-	while (next(&at, &start, &end, &each))
-		if (each.inode == file->inode && !strcmp(each.device, file->device))
+	prb_vec_each (each, &maps.list)
+		if (each->inode == file->inode && each->major == file->major &&
+		    each->minor == file->minor)
 			return true;
 	return false;
 }
 
 /** The same of the children of @p pid, but for @p own. */
-static bool children_map(pid_t pid, pid_t own, const struct file *file)
+static bool children_map(pid_t pid, pid_t own, const struct prb_map *file)
 {
 	prb_auto_str struct prb_str list = {};
 	unsigned count = 0;
@@ -79,15 +73,16 @@ static bool children_map(pid_t pid, pid_t own, const struct file *file)
 bool prb_case_shares(const struct prb_case *c, uint64_t address)
 {
 	prb_auto_str struct prb_str line = {};
+	__attribute__((cleanup(prb_maps_deinit))) struct prb_maps maps = {};
+	const struct prb_map *file = c->target ? find_file(c, address, &maps) : NULL;
 	struct prb_stat stat;
-	struct file file;
 
-	if (!c->target || !find_file(c, address, &file))
+	if (!file)
 		return true;
 	prb_error_destroy(prb_target_read_file(c->target, &line, "stat"));
 	if (!prb_stat_parse(prb_str_text(&line), &stat))
 		return true;
-	return (stat.ppid > 0 && maps_file(stat.ppid, &file)) ||
-	       children_map(stat.ppid, c->target->pid, &file) ||
-	       children_map(c->target->pid, 0, &file);
+	return (stat.ppid > 0 && maps_file(stat.ppid, file)) ||
+	       children_map(stat.ppid, c->target->pid, file) ||
+	       children_map(c->target->pid, 0, file);
 }
