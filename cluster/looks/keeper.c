@@ -25,15 +25,6 @@ static bool waits_in_library(const struct prb_dump_thread *thread)
 	return false;
 }
 
-static void put_name(struct prb_str *s, const struct prb_dump_thread *thread)
-{
-	prb_str_printf(s, "thread %d", (int)thread->tid);
-	if (!thread->name)
-		return;
-	prb_str_putc(s, ' ');
-	prb_text_escape(s, thread->name);
-}
-
 /** Appends what one step leads to: "process 4720 python3 (child)", "thread 4251 uploader". */
 static void put_link(struct prb_str *s, const struct prb_peers *peers,
 		     const struct prb_dump_thread *from, struct prb_peer_thread at, bool own)
@@ -41,7 +32,7 @@ static void put_link(struct prb_str *s, const struct prb_peers *peers,
 	const struct prb_dump_thread *thread = prb_peer_thread(peers, at);
 
 	if (own) {
-		put_name(s, thread);
+		prb_put_thread_name(s, thread);
 	} else {
 		prb_str_printf(s, "process %d ", (int)peers->list.items[at.peer].pid);
 		prb_text_escape(s, thread->os_name ? thread->os_name : "?");
@@ -80,21 +71,23 @@ static bool put_chain(struct prb_str *s, const struct prb_peers *peers,
 	return true;
 }
 
-/** The other threads that run Python: those that wait for nobody else, or else all. */
+/** True for another thread than @p but that runs Python, and waits for nobody else unless @p all
+ * count. */
+static bool is_candidate(const struct prb_dump_thread *thread, const struct prb_dump_thread *but,
+			 bool all)
+{
+	return thread != but && prb_dump_innermost(thread) && (all || !waits_in_library(thread));
+}
+
+/** How many of these there are; *first: the place of the first of them. */
 static size_t count_candidates(const struct prb_dump *dump, const struct prb_dump_thread *but,
 			       bool all, size_t *first)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < dump->threads.count; i++) {
-		const struct prb_dump_thread *thread = &dump->threads.items[i];
-
-		if (thread == but || !prb_dump_innermost(thread) ||
-		    (!all && waits_in_library(thread)))
-			continue;
-		if (!count++)
+	for (size_t i = 0; i < dump->threads.count; i++)
+		if (is_candidate(&dump->threads.items[i], but, all) && !count++)
 			*first = i;
-	}
 	return count;
 }
 
@@ -108,11 +101,10 @@ static void put_candidates(struct prb_str *s, const struct prb_dump *dump,
 	for (size_t i = 0; i < dump->threads.count && named < MOST_NAMED; i++) {
 		const struct prb_dump_thread *thread = &dump->threads.items[i];
 
-		if (thread == but || !prb_dump_innermost(thread) ||
-		    (!all && waits_in_library(thread)))
+		if (!is_candidate(thread, but, all))
 			continue;
 		prb_str_puts(s, named++ ? "; " : "");
-		put_name(s, thread);
+		prb_put_thread_name(s, thread);
 		prb_str_puts(s, " in ");
 		prb_put_thread(s, thread);
 	}

@@ -13,7 +13,7 @@
 #include "dump/model/program_frame.h"
 #include "target/target.h"
 
-/* Of fewer steps, one that is cut off by the ends changes the mean too much. */
+/* With fewer steps, the ones cut off at both ends change the mean too much. */
 enum { LEAST_STEPS = 5 };
 
 /* Looks at the late rank, and those at one place that are enough to name it. */

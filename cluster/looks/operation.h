@@ -16,7 +16,7 @@ bool prb_operation_is_function(const char *func);
 
 /**
  * The operation of MPI that this C function is, "MPI_Allreduce", a part of @p func; NULL if it is
- * another function, or one that waits for an operation begun before: "MPI_Wait".
+ * another function, or "MPI_Wait" and the like, which wait for an operation that was begun before.
  */
 const char *prb_operation_of_mpi(const char *func);
 

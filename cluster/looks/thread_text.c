@@ -66,6 +66,15 @@ void prb_put_innermost(struct prb_str *s, const struct prb_dump_thread *thread)
 	put_program(s, ", called by ", thread, frame);
 }
 
+void prb_put_thread_name(struct prb_str *s, const struct prb_dump_thread *thread)
+{
+	prb_str_printf(s, "thread %d", (int)thread->tid);
+	if (!thread->name)
+		return;
+	prb_str_putc(s, ' ');
+	prb_text_escape(s, thread->name);
+}
+
 void prb_put_thread(struct prb_str *s, const struct prb_dump_thread *thread)
 {
 	prb_put_innermost(s, thread);

@@ -18,6 +18,9 @@ void prb_put_caller(struct prb_str *s, const struct prb_dump_thread *thread,
  * the frame of the program: "read io.py:5, called by load train.py:12". */
 void prb_put_innermost(struct prb_str *s, const struct prb_dump_thread *thread);
 
+/** Appends "thread 4251 uploader", or "thread 4251". */
+void prb_put_thread_name(struct prb_str *s, const struct prb_dump_thread *thread);
+
 /** Appends "Trainer.step train.py:41, idle 12 s in sleep". */
 void prb_put_thread(struct prb_str *s, const struct prb_dump_thread *thread);
 

@@ -148,15 +148,6 @@ static const struct prb_dump_thread *holder(const struct prb_dump *dump,
 	return NULL;
 }
 
-static void put_name(struct prb_str *s, const struct prb_dump_thread *thread)
-{
-	prb_str_printf(s, "thread %d", (int)thread->tid);
-	if (!thread->name)
-		return;
-	prb_str_putc(s, ' ');
-	prb_text_escape(s, thread->name);
-}
-
 void prb_why_put_reason(struct prb_str *s, const struct prb_seen *seen)
 {
 	if (!seen->main) {
@@ -198,9 +189,9 @@ static bool put_cycle(const struct prb_dump *dump, struct prb_str *s)
 			const struct prb_dump_thread *next = holder(dump, here);
 
 			prb_str_puts(s, here == thread ? "" : ", ");
-			put_name(s, here);
+			prb_put_thread_name(s, here);
 			prb_str_puts(s, " waits for a lock of ");
-			put_name(s, next);
+			prb_put_thread_name(s, next);
 			here = next;
 		} while (here != thread);
 		return true;
@@ -215,7 +206,7 @@ static struct prb_error *note_holder(struct prb_seen *seen)
 
 	if (!held)
 		return NULL;
-	put_name(&text, held);
+	prb_put_thread_name(&text, held);
 	prb_str_puts(&text, ": ");
 	prb_put_thread(&text, held);
 	seen->holder = prb_str_take(&text);

@@ -124,7 +124,8 @@ static struct prb_error *tell_collectives(const struct prb_evidence *e)
 	return NULL;
 }
 
-/** Appends what the rank is at; *alone: it has a process that was read. */
+/** Appends what a rank is at, or why nothing of it was read; @p several ranks have that in common.
+ */
 static void put_state(struct prb_str *s, const struct prb_seen *seen, bool several)
 {
 	if (seen->main)
