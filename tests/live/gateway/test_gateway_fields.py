@@ -6,10 +6,9 @@ import re
 import pytest
 
 import support
-from gateway_client import Gateway
+from served_program import gateway, program  # noqa: F401 (fixtures)
 from web_page import MARKS, PANELS, Page
 
-NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
 pytestmark = MARKS
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in (support.ROOT / "gateway/web/src").glob("*.tsx")}
 # The same page with a faster clock: what is asked for every few seconds is asked for at once.
@@ -19,19 +18,6 @@ ASKED = "performance.getEntriesByType('resource').filter((one) => one.initiatorT
 FIELDS = "[...document.querySelectorAll('input:not([type=checkbox]), textarea')].map((one) => " \
          "one.id ? '#' + one.id : `[name=${one.name}]`)"
 EDITOR = "document.querySelector('#editor').shadowRoot.querySelector('.cm-content')"
-
-
-@pytest.fixture(scope="module")
-def program():
-    with support.Program([NEWEST.exe, support.HERE / "programs" / "web_debugged.py"]) as running:
-        assert running.line() == "ready"
-        yield running
-
-
-@pytest.fixture(scope="module")
-def gateway(program):
-    with Gateway("--allow-write", program.pid) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

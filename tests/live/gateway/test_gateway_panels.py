@@ -9,12 +9,12 @@ import pytest
 import support
 from environment import PROGRAMS
 from gateway_client import Gateway, wait_until
+from served_program import program  # noqa: F401 (a fixture)
 from web_page import MARKS, Page, opened, page  # noqa: F401 (fixtures)
 
 sys.path.append(str(support.HERE / "memory"))
 import training  # noqa: E402
 
-NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
 pytestmark = MARKS
 
 
@@ -23,13 +23,6 @@ def paused(pid):
     run = subprocess.run([support.BINARY, "list", "--json"], stdout=subprocess.PIPE, check=True)
     [one] = [one for one in json.loads(run.stdout) if one["pid"] == pid]
     return one["paused"]
-
-
-@pytest.fixture(scope="module")
-def program():
-    with support.Program([NEWEST.exe, PROGRAMS / "web_debugged.py"]) as running:
-        assert running.line() == "ready"
-        yield running
 
 
 @pytest.fixture(scope="module")

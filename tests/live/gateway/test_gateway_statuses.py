@@ -9,24 +9,11 @@ import pytest
 
 import support
 from gateway_client import Gateway, wait_until
+from served_program import PROGRAM, gateway, program  # noqa: F401 (fixtures)
 
-NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
 PTRACE_SEIZE = 0x4206
 VALUES = {"sql": "SELECT 1", "expression": "held", "key": "probing.sample_rate", "value": "0.5", "code": "1", "duration": 0.1,
           "every": 0.2, "max": 0.1, "growth": 0.1, "input": "x", "rows": 10, "columns": 40}
-
-
-@pytest.fixture(scope="module")
-def program():
-    with support.Program([NEWEST.exe, support.HERE / "programs" / "web_debugged.py"]) as running:
-        assert running.line() == "ready"
-        yield running
-
-
-@pytest.fixture(scope="module")
-def gateway(program):
-    with Gateway(program.pid, "--allow-write") as running:
-        yield running
 
 
 def routes(gateway):
@@ -103,7 +90,7 @@ def test_paused_already(gateway, program):
 def test_another_tracer_has_it():
     """A process can have one tracer: here it is this one."""
     libc = ctypes.CDLL(None, use_errno=True)
-    with support.Program([NEWEST.exe, support.HERE / "programs" / "web_debugged.py"]) as traced:
+    with support.Program(PROGRAM) as traced:
         assert traced.line() == "ready"
         with Gateway(traced.pid, "--allow-write") as gateway:
             assert libc.ptrace(PTRACE_SEIZE, traced.pid, None, None) == 0, os.strerror(ctypes.get_errno())
@@ -117,7 +104,7 @@ def test_no_state_of_a_target_is_our_failure(gateway):
     """Each request about a process without Python, one that is stopped, one that has ended: no 500."""
     tried = 0
     with support.Program(["sleep", "600"]) as other, support.Program(["sleep", "600"]) as gone, \
-            support.Program([NEWEST.exe, support.HERE / "programs" / "web_debugged.py"]) as stopped:
+            support.Program(PROGRAM) as stopped:
         assert stopped.line() == "ready"
         os.kill(stopped.pid, signal.SIGSTOP)
         with Gateway(other.pid, gone.pid, stopped.pid, "--allow-write") as served:

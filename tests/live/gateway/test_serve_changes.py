@@ -10,21 +10,7 @@ import pytest
 
 import support
 from gateway_client import Gateway, wait_until
-
-NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
-
-
-@pytest.fixture(scope="module")
-def program():
-    with support.Program([NEWEST.exe, support.HERE / "programs" / "web_debugged.py"]) as running:
-        assert running.line() == "ready"
-        yield running
-
-
-@pytest.fixture(scope="module")
-def gateway(program):
-    with Gateway(program.pid, "--allow-write") as running:
-        yield running
+from served_program import gateway, program  # noqa: F401 (fixtures)
 
 
 class Paused:
