@@ -28,7 +28,7 @@ struct prba_torch_helpers {
 	object *device, *stream;  /**< torch's number of the GPU, and its stream there; or None */
 	object *gradients;	  /**< gradients(): whether they are recorded */
 	object *known;		  /**< the dictionary of numbers by the addresses of modules */
-	object *outermost;	  /**< outermost(module): its calls are told in every later step */
+	object *outermost;	  /**< outermost(module): time its calls in every later step */
 };
 
 /** What every step is made of, beside optimizers. */
@@ -62,7 +62,7 @@ struct prba_torch_step {
 	uint32_t calls;	     /**< of modules */
 	uint32_t generation; /**< differs in each sampled step; never 0 */
 	bool sampled, discovers;
-	bool rooted; /**< calls of outermost modules are told */
+	bool rooted; /**< calls of outermost modules are timed */
 	bool loads;  /**< a data loader was used */
 	bool blind;  /**< an optimizer called a closure of which nothing was seen */
 };
@@ -74,7 +74,7 @@ struct prba_torch {
 	object *memory; /**< returns (allocated, highest, cached) of the GPU; NULL without one */
 	struct prba_torch_step step;
 	int64_t world; /**< -1: unknown */
-	bool rooted;   /**< outermost modules are known, and tell of their calls */
+	bool rooted;   /**< outermost modules are known, and their calls are timed */
 };
 extern struct prba_torch prba_torch;
 
@@ -109,7 +109,7 @@ void prba_torch_closure_left(int64_t at);
 void prba_torch_closure_leave(int64_t at);
 /** Whether an optimizer's step() runs, and no closure of it. */
 bool prba_torch_in_optimizer(void);
-/** In a sampled step: what the methods of these names are told. */
+/** Handle what the methods of these names get, in a sampled step. */
 object *prba_torch_loading_sampled(object *arguments);
 object *prba_torch_pass_sampled(object *arguments);
 /** For the table of methods. */

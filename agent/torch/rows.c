@@ -315,7 +315,7 @@ static struct probing_cell without_waits(int64_t duration, enum prba_torch_part 
 	return milliseconds(duration > waits ? duration - waits : 0);
 }
 
-/** The parts that calls of modules tell of. */
+/** Fills the cells of the parts of a step. */
 static void put_parts(struct probing_cell *cells)
 {
 	const struct prba_torch_step *step = &prba_torch.step;

@@ -20,21 +20,21 @@ MOST_MODULES = 65000
 MOST_TENSORS = 8  # of a call, whose gradients are watched
 MOST_FRAMES = 60
 MOST_ALIKE = 32  # modules of the class of an outermost one, in it
-# What is wrapped: module, class, name, and what is told. The first two are not where torch compiles.
+# What is wrapped: module, class, function, and what to call around it. Where torch compiles, the first two are not wrapped.
 TOLD_PARTS = (("torch.autograd", None, "backward", "torch_pass"),
-         ("torch", None, "compile", "leave_roots"),
-         ("torch.utils.data.dataloader", "_BaseDataLoaderIter", "__next__", "torch_loading"),
-         ("torch", None, "save", "torch_saving"),
-         ("torch.distributed.checkpoint", None, "save", "torch_saving"),
-         ("transformers.modeling_utils", None, "safe_save_file", "torch_saving"),
-         ("safetensors.torch", None, "save_file", "torch_saving"))
+              ("torch", None, "compile", "leave_roots"),
+              ("torch.utils.data.dataloader", "_BaseDataLoaderIter", "__next__", "torch_loading"),
+              ("torch", None, "save", "torch_saving"),
+              ("torch.distributed.checkpoint", None, "save", "torch_saving"),
+              ("transformers.modeling_utils", None, "safe_save_file", "torch_saving"),
+              ("safetensors.torch", None, "save_file", "torch_saving"))
 MOST_HOLDERS = 4  # objects that have one another as attributes, and the innermost has the model
 
 torch_undo = []  # functions that take back what finds steps; empty: it is off
 torch_handles = []  # of the step that is sampled
 torch_watchers = []  # functions that the hooks of tensors call
 torch_parts = {}  # {what is wrapped in every step: its Around}
-torch_roots = []  # classes of outermost modules, whose calls are told
+torch_roots = []  # classes of outermost modules, whose calls are timed
 torch_blind = [False]  # an outermost module cannot be told of
 torch_leaves = []  # handles of hooks on leaves, which would outlive the step
 torch_known = {}  # {id(module): number}
@@ -146,8 +146,8 @@ def leave_roots(_=1):
 
 
 class RootCall:
-    """Stands in a class for nn.Module.__call__, and tells of the calls. The modules are left as they are, as
-    programs copy and pickle them. Where their class is pickled too, it is what it stands for."""
+    """Replaces nn.Module.__call__ in a class, and times the calls. The modules are not changed, since programs copy
+    and pickle them. Where the class is pickled too, nn.Module.__call__ is written in its place."""
 
     def __init__(self, kind):
         base, tell = sys.modules["torch"].nn.Module, torch_root
