@@ -109,7 +109,8 @@ static bool has_mapped(pid_t pid, const struct prb_shared_word *word, bool *unkn
 	return false;
 }
 
-/* Finds all processes that have the word, unless it is the last one that was looked for. */
+/* Finds all processes that have mapped the word; keeps the answer for the next call with the same
+ * word. */
 static void find_sharers(struct prb_wait_context *c, const struct prb_shared_word *word,
 			 struct prb_str *s)
 {
