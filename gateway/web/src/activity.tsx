@@ -145,7 +145,7 @@ function Threads({ group, id, tids, targets, before }: { group: Group; id: strin
 const TASKS_MS = 5000;
 const TASKS = "SELECT name, coro, state, waits_for, awaiters, chain, file, lineno FROM python.tasks ORDER BY waits_for, name LIMIT 1000";
 
-/** Tasks of event loops: what a loop's thread, which sleeps, does not show. Those that wait for the same are one row. */
+/** The tasks of event loops, which the stack of a sleeping loop's thread does not show; one row for all that wait for the same. */
 function Tasks({ id, turn }: { id: string; turn: number }) {
 	const asked = useAsked(`tasks ${id} ${turn}`, 0, async () => (await api.query(id, TASKS)).value);
 	const rows = asked.value?.filter((row) => row["coro"] !== null) ?? [];
