@@ -5,7 +5,7 @@
  * Both sides send frames: a header of eight bytes and a payload. All numbers are little-endian.
  * Each side begins with a hello, which lists the versions it speaks; the agent chooses. Then the
  * client asks and the agent answers with frames that carry the number of the request.
- * docs/protocol.md describes every frame.
+ * docs/protocol.md has the connection and the rules of both sides.
  *
  * This header is all that the reading side knows of the agent. It allocates nothing and calls
  * nothing; every length is checked against the bytes received.
@@ -51,29 +51,47 @@ enum prb_agent_stays {
 enum prb_wire_type {
 	/* the client's */
 	PRB_WIRE_HELLO = 1,
-	PRB_WIRE_EVAL = 2,
-	PRB_WIRE_INTERRUPT = 3, /**< of the code that this connection evaluates */
+	PRB_WIRE_EVAL = 2,	/**< struct prb_wire_eval: its numbers, the name, the code */
+	PRB_WIRE_INTERRUPT = 3, /**< KeyboardInterrupt in the code of this connection */
 	PRB_WIRE_STATUS = 4,
 	PRB_WIRE_STOP = 5,
-	PRB_WIRE_COMPLETE = 6, /**< names for the end of a text; needs PRB_WIRE_CAN_INTERACT */
-	PRB_WIRE_PAUSE = 7,    /**< as the next three needs PRB_WIRE_CAN_PAUSE */
-	PRB_WIRE_RESUME = 8,   /**< whichever client paused */
-	PRB_WIRE_STEP = 9,     /**< struct prb_wire_step */
-	PRB_WIRE_FROZEN = 10,  /**< answers freeze: struct prb_wire_frozen */
-	PRB_WIRE_CONFIG = 11,  /**< a text: "" or "KEY=VALUE"; needs PRB_WIRE_CAN_CONFIG */
-	PRB_WIRE_CRASH = 12,   /**< handle crashes: lines "key=value"; needs PRB_WIRE_CAN_CRASH */
+	/** As eval, without a name: names that may end the line. Needs PRB_WIRE_CAN_INTERACT. */
+	PRB_WIRE_COMPLETE = 6,
+	/** Flags (4), milliseconds until it must begin (4), and until it ends, counted from its
+	 * beginning (4). As the next three it needs PRB_WIRE_CAN_PAUSE. */
+	PRB_WIRE_PAUSE = 7,
+	PRB_WIRE_RESUME = 8, /**< the pause of whichever client */
+	/** struct prb_wire_step. It is answered by done when all is paused again: outcome 0, the
+	 * thread reached a line; 2, the pause has ended meanwhile; 5, no line was reached in time,
+	 * or the step was interrupted; 6 with a text, it is impossible; 6 without, nothing is
+	 * paused; 7, a step of another client is not over. */
+	PRB_WIRE_STEP = 9,
+	PRB_WIRE_FROZEN = 10, /**< answers freeze: struct prb_wire_frozen */
+	PRB_WIRE_CONFIG = 11, /**< a text: "" or "KEY=VALUE"; needs PRB_WIRE_CAN_CONFIG */
+	/** Handle crashes: lines "key=value" of hold (milliseconds), size (bytes), count, folder
+	 * (docs/crashes.md). Needs PRB_WIRE_CAN_CRASH. */
+	PRB_WIRE_CRASH = 12,
 
 	/* the agent's */
+	/** PRB_WIRE_MAGIC, the version (2), 0 (2), pid (4), capabilities (4), the versions of the
+	 * agent and of Python, each ended by a NUL. */
 	PRB_WIRE_HELLO_REPLY = 64,
-	PRB_WIRE_STDOUT = 65,
+	PRB_WIRE_STDOUT = 65, /**< what the evaluating thread printed */
 	PRB_WIRE_STDERR = 66,
-	PRB_WIRE_VALUE = 67,	 /**< a part of the repr of the value */
+	/** A part of the repr of the last expression; if interactive, of all that have a value. */
+	PRB_WIRE_VALUE = 67,
 	PRB_WIRE_TRACEBACK = 68, /**< a part of the text of an exception */
 	PRB_WIRE_DONE = 69,	 /**< ends an evaluation or completion: outcome, then a text */
+	/** Lines "key=value". socket_note: whose folder was in the way of the usual place.
+	 * crash_folder: crashes are handled; crash_hooks=1: the main thread is prepared for it.
+	 * paused_us: -1 without a pause, else paused_by is the client's pid (0: not visible here)
+	 * and paused_since seconds since the epoch. */
 	PRB_WIRE_STATUS_REPLY = 70,
-	PRB_WIRE_STOPPED = 71,
-	PRB_WIRE_ERROR = 72,	    /**< a text: why a request was not accepted */
-	PRB_WIRE_CANDIDATES = 73,   /**< a part of the lines that answer PRB_WIRE_COMPLETE */
+	PRB_WIRE_STOPPED = 71, /**< sent when all code has ended */
+	PRB_WIRE_ERROR = 72,   /**< a text: why a request was not accepted */
+	/** A part of the lines that answer PRB_WIRE_COMPLETE: at most 1,000 names of at most 200
+	 * characters, each for the end of the line that has letters, digits, _ and dots. */
+	PRB_WIRE_CANDIDATES = 73,
 	PRB_WIRE_PAUSED = 74,	    /**< all Python threads are paused */
 	PRB_WIRE_RESUMED = 75,	    /**< they run again: microseconds paused, 64 bits */
 	PRB_WIRE_FREEZE = 76,	    /**< stop threads: struct prb_wire_freeze */
@@ -136,11 +154,26 @@ enum {
 	PRB_WIRE_ON_MAIN = 1,	  /**< on the main thread */
 	PRB_WIRE_INTERACTIVE = 2, /**< as at a prompt: may be the beginning of a statement only */
 	PRB_WIRE_LAST = 4,	  /**< with that: no more comes, so what is unfinished is wrong */
-	PRB_WIRE_IN_FRAME = 8,	  /**< in a frame, which the first line names (docs/protocol.md) */
-	PRB_WIRE_ON_LOOP = 16,	  /**< in a task of the event loop that runs */
-	PRB_WIRE_TRACE = 32,	  /**< a request for logpoints; needs PRB_WIRE_CAN_TRACE */
-	PRB_WIRE_TORCH = 64,	  /**< one for steps of torch; needs PRB_WIRE_CAN_TORCH */
-	PRB_WIRE_SITES = 128,	  /**< one for allocations; needs PRB_WIRE_CAN_SITES */
+	/**
+	 * In a frame, which a first line names: pthread_self() of its thread, the tid, the number
+	 * of the frame from the innermost, 1, its line, the name of its function and of its file,
+	 * divided by tabs. Only while a client pauses the process, else it is refused. A debugger
+	 * adds the name of the frame's module and the names of its variables, divided by commas (*:
+	 * those of the module), and may write - for the number: the code sees the module alone
+	 * then, and is refused if it names one of these variables.
+	 */
+	PRB_WIRE_IN_FRAME = 8,
+	PRB_WIRE_ON_LOOP = 16, /**< in a task of the event loop that runs */
+	PRB_WIRE_TRACE = 32,   /**< a request for logpoints; needs PRB_WIRE_CAN_TRACE */
+	/** One for steps of torch: "apply"; lines "begin" and steps to sample at once; "exact",
+	 * steps, seconds; or "flight", which gives a line of JSON for each flight recorder, without
+	 * the GIL. Needs PRB_WIRE_CAN_TORCH. */
+	PRB_WIRE_TORCH = 64,
+	/** One for allocations: "sample", seconds, and numbers of agent/sites_format.h, which is
+	 * answered by "buffer ADDRESS" and, when it is over, "ended" or "stays", whereupon the
+	 * client reads the rest and interrupts; or "rows" and rows for memory_allocations. Needs
+	 * PRB_WIRE_CAN_SITES. */
+	PRB_WIRE_SITES = 128,
 };
 
 /** How an evaluation ended. */

@@ -15,6 +15,12 @@
  * Slot number N, counted from the beginning of the ring, lies at place N modulo the number of
  * slots. A chunk is 1 << chunk_shift slots. When a writer reserves the first slot of a chunk, the
  * rows that the chunk held before are dropped, all at once.
+ *
+ * A writer adds the number of its row's slots to `head`, which reserves them, and makes each busy.
+ * A slot that is busy already belongs to a writer that was stopped for a whole round of the ring:
+ * it is counted in `skipped`, the other slots become void, and the writer reserves again. Then it
+ * writes the row, widens the bounds of the chunk, and stores the states of the slots that follow,
+ * and last that of the first.
  */
 #ifndef PRB_AGENT_RING_H
 #define PRB_AGENT_RING_H

@@ -5,7 +5,7 @@
  * Frames are as in the agent's protocol (agent/protocol.h): eight bytes and a payload, numbers
  * little-endian. The client says hello with a number of its own that is used once (a nonce), the
  * server answers with one of its own, each proves that it knows the token by an HMAC over both, and
- * then the client may have one command run after the other. docs/protocol.md describes every frame.
+ * then the client may have one command run after the other. docs/protocol.md has the handshake.
  *
  * Everything here only looks at bytes: nothing is allocated, and every length is checked.
  */

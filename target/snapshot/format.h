@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The layout of a snapshot file, for its writer and its reader; docs/snapshot-format.md
- * explains it. All numbers are little-endian, as on every machine we run on; nothing is aligned,
- * so structures are copied, never pointed into.
+ * @file The layout of a snapshot file, for its writer and its reader; docs/snapshot-format.md says
+ * what the records mean. All numbers are little-endian, as on every machine we run on; nothing is
+ * aligned, so structures are copied, never pointed into.
  */
 #ifndef PRB_TARGET_SNAPSHOT_FORMAT_H
 #define PRB_TARGET_SNAPSHOT_FORMAT_H
