@@ -78,7 +78,8 @@ def test_c_frames(probing, busy, tmp_path):
     result = json.loads(probing(file, "perf", "--json").out)
     assert result["native"]
     native = {row["func"]: row["module"] for row in result["functions"] if row["kind"] == "native"}
-    assert native["PyEval_EvalCode"] == native["_start"] and "python3" in native["_start"], native
+    # The interpreter is in the program, or in a library beside it.
+    assert "python3" in native["_start"] and "python3" in native["PyEval_EvalCode"], native
     assert sum(row["self_ns"] for row in result["functions"]) == result["weight_ns"] == \
         rows(file, "SELECT sum(cpu_ns) FROM totals")[0][0]
     found = json.loads(probing(file, "query", "--format", "json", "SELECT func, module "
