@@ -123,7 +123,7 @@ static size_t place_of(const struct prb_dump *dump, pid_t tid)
 }
 
 /** The thread waits for another one, and it is not known for which. */
-static struct prb_error *put_unknown(struct prb_str *s, const struct prb_seen *seen,
+static struct prb_error *put_unknown(struct prb_str *s, struct prb_seen *seen,
 				     struct prb_peers *peers, size_t peer, struct prb_chain *chain)
 {
 	size_t first = 0, count;
@@ -139,6 +139,7 @@ static struct prb_error *put_unknown(struct prb_str *s, const struct prb_seen *s
 	if (!count)
 		return NULL;
 	put_candidates(s, seen->dump, seen->main, all, count);
+	seen->guessed = true;
 	if (count > 1)
 		return NULL;
 	first = place_of(peers->list.items[peer].dump, seen->dump->threads.items[first].tid);

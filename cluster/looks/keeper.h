@@ -12,7 +12,8 @@
 
 /**
  * Sets `chain`, in words, and `keeper`, the last process on the way. Of a wait for a thread that is
- * not known, the threads are named that it may be. Both stay empty if the rank waits for nobody.
+ * not known, the threads are named that it may be: `guessed`. Both stay empty if the rank waits for
+ * nobody.
  */
 struct prb_error *prb_keeper_find(struct prb_seen *seen) PRB_MUST_CHECK;
 

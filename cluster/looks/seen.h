@@ -66,6 +66,7 @@ struct prb_seen {
 	char *holder;	   /**< the thread that holds the lock of the main thread; the same */
 	char *chain;	   /**< what it waits for in the end (keeper.h), or NULL */
 	pid_t keeper;	   /**< the last process of that; 0: none */
+	bool guessed;	   /**< that is one of several possible threads, not known to be it */
 	struct prb_pace *pace; /**< of many looks (pace.h), or NULL */
 };
 

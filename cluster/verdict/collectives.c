@@ -108,9 +108,13 @@ static struct prb_error *judge_late(const struct prb_evidence *e, const struct p
 	if (!late)
 		return NULL;
 	v->kind = PRB_VERDICT_LATE;
-	v->confidence = late->movement == PRB_STILL && is_sure(waiting) && is_stuck(e, late)
+	v->confidence = late->movement == PRB_STILL && is_sure(waiting) && is_stuck(e, late) &&
+					!late->guessed
 				? "high"
 				: "medium";
+	PRB_TRY(prb_verdict_sign_waiter(e, waiting, is_sure(waiting)));
+	PRB_TRY(prb_verdict_sign_stack(e, late));
+	PRB_TRY(prb_verdict_sign_still(e, late));
 	prb_verdict_put_ranks(&v->sentence, &v->ranks);
 	if (v->ranks.list.count == 1)
 		prb_verdict_put_process(&v->sentence, late->rank);
@@ -141,6 +145,22 @@ static const struct prb_seen *rank_of(const struct prb_evidence *e, const struct
 	return NULL;
 }
 
+/** The kernel knows who holds it, unless we only guess; and the holder waits for the other one. */
+static struct prb_error *sign_ring(const struct prb_evidence *e, const struct prb_seen *first,
+				   const struct prb_seen *holds, bool sure)
+{
+	struct prb_str *s;
+
+	if (sure)
+		PRB_TRY(prb_verdict_sign_waiter(e, holds, true));
+	if (first->guessed)
+		return NULL;
+	PRB_TRY(prb_signs_add(&e->verdict->signs, PRB_SIGN_OWNER, first->rank->rank, &s));
+	prb_str_printf(s, "rank %ld waits for what process %d holds", first->rank->rank,
+		       (int)first->keeper);
+	return NULL;
+}
+
 /** A rank in no collective waits for what another rank holds, which waits for it in one. */
 static struct prb_error *judge_ring(const struct prb_evidence *e, const struct prb_waits *waits,
 				    bool *found)
@@ -168,6 +188,7 @@ static struct prb_error *judge_ring(const struct prb_evidence *e, const struct p
 		return NULL;
 	v->kind = PRB_VERDICT_CYCLE;
 	v->confidence = sure ? "high" : "medium";
+	PRB_TRY(sign_ring(e, first, holds, sure));
 	prb_verdict_put_ranks(&v->sentence, &v->ranks);
 	prb_str_puts(&v->sentence, v->ranks.list.count == 1 ? " waits" : " wait");
 	prb_str_printf(&v->sentence, " for rank %ld", holds->rank->rank);
@@ -228,6 +249,8 @@ static struct prb_error *judge_group(const struct prb_evidence *e, const struct 
 	/* Without the numbers of the calls, one may also be the next call of a rank that went on.
 	 */
 	v->confidence = group->difference == PRB_OTHER_PLACE || !group->known ? "low" : "medium";
+	PRB_TRY(prb_verdict_sign_stack(e, few));
+	PRB_TRY(prb_verdict_sign_stack(e, most));
 	prb_verdict_put_ranks(&v->sentence, &v->ranks);
 	prb_str_puts(&v->sentence, v->ranks.list.count == 1 ? " is in " : " are in ");
 	prb_why_put_call(&v->sentence, few);
@@ -288,6 +311,8 @@ static struct prb_error *judge_crossed(const struct prb_evidence *e, const struc
 	group = &waits->groups.items[0];
 	v->kind = PRB_VERDICT_MISMATCH;
 	v->confidence = "medium";
+	PRB_TRY(prb_verdict_sign_stack(e, group->first));
+	PRB_TRY(prb_verdict_sign_stack(e, one));
 	prb_str_printf(&v->sentence, "process groups wait for each other: rank %ld is in ",
 		       group->first->rank->rank);
 	prb_why_put_call(&v->sentence, group->first);

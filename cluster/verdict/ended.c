@@ -42,6 +42,23 @@ static void put_absent(const struct prb_evidence *e, const struct prb_seen *firs
 		prb_str_puts(&v->sentence, "cannot go on");
 }
 
+/** Its state, the processor time, and a rank that waits for it. */
+static struct prb_error *sign_held(const struct prb_evidence *e, const struct prb_seen *held)
+{
+	prb_auto_waits struct prb_waits waits = {};
+	size_t world = e->job->world_size > 0 ? (size_t)e->job->world_size : 0;
+	const struct prb_seen *waiting;
+	struct prb_str *s;
+
+	PRB_TRY(prb_signs_add(&e->verdict->signs, PRB_SIGN_STATE, held->rank->rank, &s));
+	prb_str_printf(s, "rank %ld ", held->rank->rank);
+	prb_why_put_absence(s, held, false);
+	PRB_TRY(prb_verdict_sign_still(e, held));
+	PRB_TRY(prb_waits_find(e->round, world, &waits));
+	waiting = prb_waits_surely_for(&waits, (size_t)(held - e->round->list.items));
+	return waiting && waiting != held ? prb_verdict_sign_waiter(e, waiting, true) : NULL;
+}
+
 struct prb_error *prb_verdict_find_held(const struct prb_evidence *e, bool *found)
 {
 	const struct prb_seen *seen, *first = NULL;
@@ -58,7 +75,7 @@ struct prb_error *prb_verdict_find_held(const struct prb_evidence *e, bool *foun
 	put_absent(e, first);
 	e->verdict->confidence = "high";
 	prb_str_puts(&e->verdict->refuted_by, "it goes on: look again");
-	return NULL;
+	return sign_held(e, first);
 }
 
 struct prb_error *prb_verdict_find_ended(const struct prb_evidence *e, bool surely, bool *found)
@@ -88,6 +105,7 @@ struct prb_error *prb_verdict_find_ended(const struct prb_evidence *e, bool sure
 	prb_str_printf(&v->sentence, "; rank %ld waits for %s in ", waiting->rank->rank,
 		       v->ranks.list.count > 1 ? "them" : "it");
 	prb_why_put_operation(&v->sentence, waiting);
+	PRB_TRY(prb_verdict_sign_waiter(e, waiting, surely));
 	/* Why it has ended is not known. */
 	v->confidence = surely ? "medium" : "low";
 	prb_str_puts(&v->refuted_by,

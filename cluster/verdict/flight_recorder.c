@@ -208,6 +208,16 @@ static struct prb_error *tell(const struct flights *f, const struct together *t)
 	return err;
 }
 
+static struct prb_error *sign(const struct flights *f, const struct together *t, const char *what)
+{
+	struct prb_str *s;
+
+	PRB_TRY(prb_signs_add(&f->e->verdict->signs, PRB_SIGN_RECORDER, -1, &s));
+	prb_str_printf(s, "%s ", what);
+	prb_flight_put_call(s, t->first->group, t->call);
+	return NULL;
+}
+
 static struct prb_error *tell_late(const struct flights *f, const struct together *t)
 {
 	struct prb_str *s = &f->e->verdict->evidence;
@@ -243,7 +253,10 @@ static struct prb_error *judge_late(const struct flights *f, const struct togeth
 	if (!late)
 		return prb_error_create(PRB_ERROR_FAILED, "no rank is late");
 	v->kind = PRB_VERDICT_LATE;
-	v->confidence = late->movement == PRB_STILL ? "high" : "medium";
+	v->confidence = late->movement == PRB_STILL && !late->guessed ? "high" : "medium";
+	PRB_TRY(sign(f, t, "the named ranks have not called"));
+	PRB_TRY(prb_verdict_sign_stack(f->e, late));
+	PRB_TRY(prb_verdict_sign_still(f->e, late));
 	prb_verdict_put_ranks(&v->sentence, &v->ranks);
 	if (v->ranks.list.count == 1)
 		prb_verdict_put_process(&v->sentence, late->rank);
@@ -271,6 +284,21 @@ static void put_called(struct prb_str *s, const struct prb_seen *seen, const str
 		prb_str_puts(s, " at ");
 		prb_put_caller(s, seen->main, seen->caller);
 	}
+}
+
+/** The numbers, and the stacks if these show two different calls, too. */
+static struct prb_error *sign_mismatch(const struct flights *f, const struct together *t,
+				       const struct entry *few, const struct entry *most)
+{
+	const struct prb_seen *a = prb_evidence_seen(f->e, few->index);
+	const struct prb_seen *b = prb_evidence_seen(f->e, most->index);
+
+	PRB_TRY(sign(f, t, "not all members have called"));
+	if (!prb_evidence_waits(a) || !prb_evidence_waits(b) ||
+	    prb_waits_compare(a, b) == PRB_SAME_CALL)
+		return NULL;
+	PRB_TRY(prb_verdict_sign_stack(f->e, a));
+	return prb_verdict_sign_stack(f->e, b);
 }
 
 /** Members that have called something else under the same number than most have. */
@@ -302,6 +330,7 @@ static struct prb_error *judge_mismatch(const struct flights *f, const struct to
 	}
 	v->kind = PRB_VERDICT_MISMATCH;
 	v->confidence = "high";
+	PRB_TRY(sign_mismatch(f, t, few, most));
 	prb_verdict_put_ranks(&v->sentence, &v->ranks);
 	prb_str_putc(&v->sentence, ' ');
 	put_called(&v->sentence, prb_evidence_seen(f->e, few->index), t, few->group);
@@ -335,6 +364,7 @@ static struct prb_error *judge_device(const struct flights *f, const struct toge
 	}
 	v->kind = PRB_VERDICT_DEVICE;
 	v->confidence = "medium";
+	PRB_TRY(sign(f, t, "all members have called"));
 	prb_verdict_put_ranks(&v->sentence, &v->ranks);
 	prb_str_puts(&v->sentence, " cannot end ");
 	prb_flight_put_call(&v->sentence, t->first->group, t->call);

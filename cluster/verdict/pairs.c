@@ -77,6 +77,8 @@ static struct prb_error *tell_circle(const struct prb_evidence *e, size_t first)
 	prb_verdict_sort(v);
 	v->kind = PRB_VERDICT_MISMATCH;
 	v->confidence = "high";
+	PRB_TRY(prb_verdict_sign_waiter(e, prb_evidence_seen(e, first), true));
+	PRB_TRY(prb_verdict_sign_still(e, prb_evidence_seen(e, first)));
 	prb_verdict_put_ranks(&v->sentence, &v->ranks);
 	prb_str_puts(&v->sentence, count == 1 ? " waits for itself: " : " wait for each other: ");
 	prb_str_puts(&v->sentence, prb_str_text(&pairs));
@@ -127,6 +129,8 @@ static struct prb_error *blame_two(const struct prb_evidence *e, const struct pr
 	v->confidence = "medium";
 	PRB_TRY(prb_verdict_blame(v, a->rank->rank));
 	PRB_TRY(prb_verdict_blame(v, b->rank->rank));
+	PRB_TRY(prb_verdict_sign_stack(e, a));
+	PRB_TRY(prb_verdict_sign_stack(e, b));
 	prb_verdict_sort(v);
 	prb_str_puts(&v->refuted_by, "another thread of a rank does the other part");
 	return NULL;

@@ -368,7 +368,17 @@ static struct prb_error *blame_marked(const struct weighing *w, const bool *mark
 		return NULL;
 	prb_str_truncate(&v->sentence, 0);
 	prb_str_truncate(&v->refuted_by, 0);
+	prb_signs_deinit(&v->signs);
 	v->confidence = "medium";
+	return NULL;
+}
+
+static struct prb_error *sign(const struct weighing *w, const char *text)
+{
+	struct prb_str *s;
+
+	PRB_TRY(prb_signs_add(&w->e->verdict->signs, PRB_SIGN_RAS, -1, &s));
+	prb_str_puts(s, text);
 	return NULL;
 }
 
@@ -384,7 +394,7 @@ static struct prb_error *judge_by_ras(const struct weighing *w)
 		prb_verdict_put_ranks(&v->sentence, &v->ranks);
 		prb_str_puts(&v->sentence, " cannot be reached by NCCL's RAS service");
 		prb_str_puts(&v->refuted_by, "the network of RAS is broken, and not the rank");
-		return NULL;
+		return sign(w, "it cannot reach the named ranks");
 	}
 	PRB_TRY(blame_marked(w, w->behind, &first));
 	if (!first)
@@ -394,11 +404,12 @@ static struct prb_error *judge_by_ras(const struct weighing *w)
 	prb_str_printf(&v->sentence, "; rank %ld ", first->rank->rank);
 	prb_why_put_reason(&v->sentence, first);
 	prb_str_puts(&v->refuted_by, "that rank waits in another communicator, as it should");
-	return NULL;
+	PRB_TRY(sign(w, "the named ranks have launched fewer collectives"));
+	return prb_verdict_sign_stack(w->e, first);
 }
 
 /** Ranks that others wait for, by their stacks: have they launched less? */
-static void confirm_late(const struct weighing *w)
+static struct prb_error *confirm_late(const struct weighing *w)
 {
 	struct prb_verdict *v = w->e->verdict;
 	bool all = true, none = true, gpu = false;
@@ -410,16 +421,19 @@ static void confirm_late(const struct weighing *w)
 		all &= w->behind[i];
 		none &= !w->behind[i] && !w->beyond[i];
 	}
-	if (all)
+	if (all) {
 		v->confidence = "high";
+		PRB_TRY(sign(w, "the named ranks have launched fewer collectives"));
+	}
 	if (!none || !gpu || w->grown || !w->same)
-		return;
+		return NULL;
 	/* The GPUs of the others wait for a collective that this rank has launched, too. */
 	v->confidence = "low";
 	prb_str_truncate(&v->refuted_by, 0);
 	prb_str_puts(&v->refuted_by,
 		     "the others wait for a collective of NCCL: that rank has launched "
 		     "all of them");
+	return NULL;
 }
 
 static void weighing_deinit(struct weighing *w)
@@ -440,7 +454,5 @@ struct prb_error *prb_verdict_weigh_ras(const struct prb_evidence *e, const stru
 	PRB_TRY(weigh_all(&w));
 	if (v->kind == PRB_VERDICT_DEVICE || v->kind == PRB_VERDICT_UNKNOWN)
 		return judge_by_ras(&w);
-	if (v->kind == PRB_VERDICT_LATE)
-		confirm_late(&w);
-	return NULL;
+	return v->kind == PRB_VERDICT_LATE ? confirm_late(&w) : NULL;
 }

@@ -32,6 +32,7 @@ void prb_verdict_deinit(struct prb_verdict *verdict)
 	prb_vec_free(&verdict->ranks.list);
 	prb_str_deinit(&verdict->sentence);
 	prb_str_deinit(&verdict->evidence);
+	prb_signs_deinit(&verdict->signs);
 	prb_str_deinit(&verdict->rests_on);
 	prb_str_deinit(&verdict->refuted_by);
 	prb_str_deinit(&verdict->next);
@@ -247,22 +248,38 @@ static bool judge_slow(const struct prb_evidence *e)
 	return true;
 }
 
-static bool judge_moves(const struct prb_evidence *e)
+static struct prb_error *judge_moves(const struct prb_evidence *e, bool *found)
 {
 	struct prb_verdict *v = e->verdict;
 	size_t moving = count_moving(e);
+	const struct prb_seen *seen;
 
-	if (judge_slow(e))
-		return true;
+	*found = judge_slow(e);
+	if (*found)
+		return NULL;
 	/* Ranks that stay in a collective wait for a rank that never enters one: it is late. */
-	if (!moving || (prb_evidence_waiting(e) && count_outside(e)))
-		return false;
+	*found = moving && !(prb_evidence_waiting(e) && count_outside(e));
+	if (!*found)
+		return NULL;
 	v->kind = PRB_VERDICT_MOVES;
 	v->confidence = "high";
 	prb_str_printf(&v->sentence, "the job does not hang: %zu of %zu ranks moved within %.1f s",
 		       moving, rank_count(e), e->round->span);
 	prb_str_puts(&v->refuted_by, "the ranks repeat one step without ever finishing it");
-	return true;
+	prb_vec_each (seen, &e->round->list)
+		if (seen->movement == PRB_MOVES && v->signs.list.count < 2)
+			PRB_TRY(prb_verdict_sign_stack(e, seen));
+	return NULL;
+}
+
+/** The owners of the locks, and that all of them sleep: a wait with a time limit begins anew. */
+static struct prb_error *sign_cycle(const struct prb_evidence *e, const struct prb_seen *seen)
+{
+	struct prb_str *s;
+
+	PRB_TRY(prb_signs_add(&e->verdict->signs, PRB_SIGN_OWNER, seen->rank->rank, &s));
+	prb_str_puts(s, "the locks say which threads hold them");
+	return prb_evidence_slept(e, seen) ? prb_verdict_sign_still(e, seen) : NULL;
 }
 
 /** Threads that wait for each other's locks; with @p idle, only of ranks in no collective. */
@@ -282,6 +299,7 @@ static struct prb_error *judge_cycle(const struct prb_evidence *e, bool idle, bo
 		prb_str_puts(&v->sentence, " is deadlocked: ");
 		prb_text_escape(&v->sentence, seen->cycle);
 		prb_str_puts(&v->refuted_by, "one of the locks is taken with a time limit");
+		PRB_TRY(sign_cycle(e, seen));
 		return prb_verdict_add(&v->ranks, seen->rank->rank);
 	}
 	return NULL;
@@ -302,14 +320,31 @@ static const struct prb_seen *find_waiting(const struct prb_evidence *e, bool *s
 	return first;
 }
 
+/** A rank that did not move, which shows that the job does not go on; NULL: all of them compute. */
+static const struct prb_seen *find_still(const struct prb_evidence *e)
+{
+	const struct prb_seen *seen;
+
+	prb_vec_each (seen, &e->round->list)
+		if (seen->movement == PRB_STILL)
+			return seen;
+	return NULL;
+}
+
 /** All ranks wait, and all of them in what fits together. */
-static void judge_device(const struct prb_evidence *e, const struct prb_seen *first, bool same)
+static struct prb_error *judge_device(const struct prb_evidence *e, const struct prb_seen *first,
+				      bool same)
 {
 	struct prb_verdict *v = e->verdict;
+	const struct prb_seen *still = find_still(e);
 	bool pairs = same && prb_operation_is_between_two(first->collective);
 
+	PRB_TRY(prb_verdict_sign_waiter(e, first, false));
+	if (still)
+		PRB_TRY(prb_verdict_sign_still(e, still));
 	v->kind = pairs ? PRB_VERDICT_MISMATCH : PRB_VERDICT_DEVICE;
-	v->confidence = !e->job->complete ? "low" : pairs ? "high" : "medium";
+	/* Ranks that wait by computing may have gone on, and come back to the same place. */
+	v->confidence = !e->job->complete || !still ? "low" : pairs ? "high" : "medium";
 	prb_str_printf(&v->sentence, "all %zu ranks%s are in ", rank_count(e),
 		       e->job->complete ? "" : " of this machine");
 	if (same)
@@ -323,24 +358,24 @@ static void judge_device(const struct prb_evidence *e, const struct prb_seen *fi
 				     : e->job->complete
 					     ? "the collective is slow, not stuck: look again"
 					     : "a rank on another machine never entered it");
+	return NULL;
 }
 
-static void judge_rest(const struct prb_evidence *e)
+static struct prb_error *judge_rest(const struct prb_evidence *e)
 {
 	struct prb_verdict *v = e->verdict;
 	bool same;
 	const struct prb_seen *first = find_waiting(e, &same);
 
-	if (first && prb_evidence_waiting(e) == rank_count(e)) {
-		judge_device(e, first, same);
-		return;
-	}
+	if (first && prb_evidence_waiting(e) == rank_count(e))
+		return judge_device(e, first, same);
 	v->kind = PRB_VERDICT_UNKNOWN;
 	v->confidence = "low";
 	prb_str_puts(&v->sentence, first ? "ranks wait in collectives, and nothing says for whom"
 					 : "no rank moves, and none of them waits in a collective "
 					   "that is known");
 	prb_str_puts(&v->refuted_by, "the stacks say more: 'probing cluster dump'");
+	return NULL;
 }
 
 static struct prb_error *judge(const struct prb_evidence *e)
@@ -350,7 +385,9 @@ static struct prb_error *judge(const struct prb_evidence *e)
 	PRB_TRY(prb_verdict_find_held(e, &found));
 	if (!found)
 		PRB_TRY(prb_verdict_find_ended(e, true, &found));
-	if (found || judge_moves(e))
+	if (!found)
+		PRB_TRY(judge_moves(e, &found));
+	if (found)
 		return NULL;
 	PRB_TRY(judge_cycle(e, true, &found));
 	if (!found)
@@ -367,9 +404,7 @@ static struct prb_error *judge(const struct prb_evidence *e)
 		PRB_TRY(prb_verdict_find_unreachable(e, &found));
 	if (!found)
 		PRB_TRY(prb_verdict_find_unasked(e, &found));
-	if (!found)
-		judge_rest(e);
-	return NULL;
+	return found ? NULL : judge_rest(e);
 }
 
 /** Suggests to look at a rank, or at the process that it waits for in the end. */
@@ -485,6 +520,7 @@ struct prb_error *prb_verdict_find(const struct prb_job *job, const struct prb_r
 	PRB_TRY(judge(&e));
 	if (ras && reach->ras_said)
 		PRB_TRY(prb_verdict_weigh_ras(&e, reach->ras_said, ras));
+	ret->confidence = prb_signs_confidence(&ret->signs, ret->confidence);
 	PRB_TRY(tell_collectives(&e));
 	PRB_TRY(tell_others(&e));
 	PRB_TRY(tell_grounds(&e));

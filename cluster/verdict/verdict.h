@@ -22,6 +22,7 @@
 #include "cluster/looks/seen.h"
 #include "cluster/reach/reach.h"
 #include "cluster/jobs/rank_set.h"
+#include "cluster/verdict/signs.h"
 
 enum prb_verdict_kind {
 	PRB_VERDICT_MOVES,    /**< not hung: ranks make progress */
@@ -40,6 +41,7 @@ struct prb_verdict {
 	struct prb_rank_set ranks; /**< to blame; empty where none is */
 	struct prb_str sentence;   /**< one sentence */
 	struct prb_str evidence;   /**< lines, each ended by a line feed */
+	struct prb_signs signs;	   /**< that agree on it, by their source */
 	struct prb_str rests_on;   /**< what was read, and what was not */
 	const char *confidence;	   /**< "high", "medium", "low"; static */
 	struct prb_str refuted_by; /**< what would show that it is wrong */

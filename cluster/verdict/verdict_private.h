@@ -49,6 +49,22 @@ void prb_verdict_put_ranks(struct prb_str *s, const struct prb_rank_set *set);
 /** Adds a rank to those to blame. */
 struct prb_error *prb_verdict_blame(struct prb_verdict *verdict, long rank) PRB_MUST_CHECK;
 
+/**
+ * Adds the sign that @p waiting gives by where it waits; @p member: of a group that is known to
+ * have the ranks that are named.
+ */
+struct prb_error *prb_verdict_sign_waiter(const struct prb_evidence *e,
+					  const struct prb_seen *waiting,
+					  bool member) PRB_MUST_CHECK;
+
+/** Adds the sign that the stacks of a rank give that is named: where it is, or that it moves. */
+struct prb_error *prb_verdict_sign_stack(const struct prb_evidence *e,
+					 const struct prb_seen *seen) PRB_MUST_CHECK;
+
+/** Adds what the kernel counts of a rank that does not move; nothing of others. */
+struct prb_error *prb_verdict_sign_still(const struct prb_evidence *e,
+					 const struct prb_seen *seen) PRB_MUST_CHECK;
+
 /** Puts the ranks to blame into their order. */
 void prb_verdict_sort(struct prb_verdict *verdict);
 

@@ -14,8 +14,12 @@ enum { EXIT_VERDICT = 10 }; /* and the number of its kind; 0 if the job moves */
 
 static void put_verdict(struct prb_str *s, const struct prb_verdict *v)
 {
+	prb_auto_str struct prb_str signs = {};
+
+	prb_signs_put(&v->signs, &signs);
 	prb_str_printf(s, "%s: %s\n", prb_verdict_name(v->kind), prb_str_text(&v->sentence));
 	prb_put_lines(s, "evidence", prb_str_text(&v->evidence));
+	prb_put_lines(s, "signs", prb_str_text(&signs));
 	prb_put_lines(s, "rests on", prb_str_text(&v->rests_on));
 	prb_put_lines(s, "confidence", v->confidence);
 	prb_put_lines(s, "wrong if", prb_str_text(&v->refuted_by));
@@ -26,6 +30,7 @@ static void put_verdict_json(struct prb_str *s, const struct prb_cluster *c,
 			     const struct prb_verdict *v)
 {
 	struct prb_json json = {s};
+	const struct prb_sign *sign;
 	const long *rank;
 
 	prb_json_open(&json, NULL, '{');
@@ -37,6 +42,14 @@ static void put_verdict_json(struct prb_str *s, const struct prb_cluster *c,
 	prb_json_close(&json, ']');
 	prb_json_text(&json, "sentence", prb_str_text(&v->sentence));
 	prb_json_text(&json, "evidence", prb_str_text(&v->evidence));
+	prb_json_open(&json, "signs", '[');
+	prb_vec_each (sign, &v->signs.list) {
+		prb_json_open(&json, NULL, '{');
+		prb_json_text(&json, "of", prb_sign_source_name(sign->source));
+		prb_json_text(&json, "text", prb_str_text(&sign->text));
+		prb_json_close(&json, '}');
+	}
+	prb_json_close(&json, ']');
 	prb_json_text(&json, "rests_on", prb_str_text(&v->rests_on));
 	prb_json_text(&json, "confidence", v->confidence);
 	prb_json_text(&json, "wrong_if", prb_str_text(&v->refuted_by));

@@ -19,7 +19,7 @@ import support
 import training
 from environment import wait_until
 from launched_job import LAUNCHERS, LaunchedJob
-from rank_job import ABSENT, CYCLE, LATE, MISMATCH, MOVES, Job, drain
+from rank_job import ABSENT, CYCLE, LATE, MISMATCH, MOVES, Job, check_signs, drain
 
 LIMIT = 0.95
 
@@ -75,7 +75,8 @@ def judge(job, *words):
     """A command that prints JSON, once."""
     done = job.cluster(*words, job.name, "--json")
     print(done.stderr)
-    return json.loads(done.stdout or "{}"), done.returncode
+    found = json.loads(done.stdout or "{}")
+    return (check_signs(found) if "verdict" in found else found), done.returncode
 
 
 def find_worker(job):

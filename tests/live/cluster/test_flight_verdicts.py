@@ -99,7 +99,8 @@ def test_whoever_has_called_it_is_not_late(folder):
 def test_a_call_of_another_kind(folder):
     other = rank(1, IN_COLLECTIVE, group(57, (57, "broadcast", "(4,) float32")))
     found = hang(folder, [waiting(0), other, waiting(2), waiting(3)], MISMATCH)
-    assert found["ranks"] == [1] and found["confidence"] == "high"
+    # The stacks do not tell the two calls apart: the numbers alone say so.
+    assert found["ranks"] == [1] and found["confidence"] == "medium" and len(found["signs"]) == 1
     assert found["sentence"] == "rank 1 called broadcast of (4,) float32 at train.py:41, as #57 of group " \
         "default_pg, where rank 0 called all_reduce of (4,) float32 at train.py:41"
     # The same operation of a tensor of another size; the two that agree are right.

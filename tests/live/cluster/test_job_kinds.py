@@ -13,7 +13,7 @@ import pytest
 import support
 import training
 from environment import PROGRAMS, wait_until
-from rank_job import end_group
+from rank_job import check_signs, end_group
 
 PROGRAM = PROGRAMS / "training" / "rank_kinds.py"
 WORLD = 4
@@ -70,7 +70,7 @@ def job(case, file, torch=training.SYSTEM):
 def hang(name):
     done = subprocess.run([support.BINARY, "cluster", "hang", name, "--json"], capture_output=True, check=False,
                           timeout=120, text=True)
-    return json.loads(done.stdout or "{}")
+    return check_signs(json.loads(done.stdout or "{}"))
 
 
 def judge(case, kinds, file, torch=training.SYSTEM):
@@ -107,6 +107,23 @@ def test_kind(kind, torch, tmp_path):
         all(text in found["sentence"] for text in texts)
     write({"fault": case, "torch": repr(torch), "right": right, **found})
     assert right, found
+
+
+def test_a_guess_is_not_certain(tmp_path):
+    """That the only other thread will set the event is plausible, and no more."""
+    found = judge("event_of_nobody", ["late"], str(tmp_path / "at"))
+    assert found["ranks"] == [2] and "its other thread: " in found["sentence"] and "bystander" in found["sentence"]
+    assert found["confidence"] == "medium", found
+
+
+def test_signs_are_printed(tmp_path):
+    with job("stuck", str(tmp_path / "at")) as (name, _):
+        wait_until(lambda: hang(name).get("confidence") == "high", 60)
+        out = subprocess.run([support.BINARY, "cluster", "hang", name], capture_output=True, check=False, timeout=120,
+                             text=True).stdout
+    assert "  signs       waiting ranks: rank 0 is in barrier" in out, out
+    assert "              own stack: rank 2 was in no collective at any look" in out, out
+    assert "              scheduler: rank 2 has slept for " in out, out
 
 
 def test_next_is_the_last_link(tmp_path):

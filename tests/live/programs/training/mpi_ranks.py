@@ -105,4 +105,11 @@ def case_moving():
         reduce()
 
 
+def case_tight():
+    """Always at one place, and no variable tells that it moves."""
+    there()
+    while True:
+        reduce()
+
+
 globals()["case_" + CASE]()

@@ -58,6 +58,12 @@ def queue_get():
     queue.Queue().get()
 
 
+def event_of_nobody():
+    """No lock says which thread will set the event."""
+    threading.Thread(target=stuck, name="bystander", daemon=True).start()
+    threading.Event().wait()
+
+
 def future_result():
     concurrent.futures.ThreadPoolExecutor(1, "saver").submit(stuck).result()
 
@@ -237,8 +243,8 @@ def retry():
             time.sleep(0.02)
 
 
-AWAY = (join_thread, queue_get, future_result, plain_lock, child_python, child_pipe, thread_child, pool_stuck,
-        executor_self, stuck, poll_file, retry)
+AWAY = (join_thread, queue_get, event_of_nobody, future_result, plain_lock, child_python, child_pipe, thread_child,
+        pool_stuck, executor_self, stuck, poll_file, retry)
 dist.init_process_group("gloo")
 dist.barrier()
 if globals()[CASE] in AWAY:
