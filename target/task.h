@@ -124,7 +124,14 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *context, struct prb
 				    const struct prb_task *task,
 				    struct prb_wait *ret) PRB_MUST_CHECK;
 
-/** As above, for a single thread. */
+/**
+ * The other processes at the other end of the target's descriptor @p fd, a pipe or socket; none if
+ * they are not known, or the target is no live process of this machine.
+ */
+struct prb_error *prb_wait_peers(struct prb_wait_context *context, int fd,
+				 struct prb_enders *ret) PRB_MUST_CHECK;
+
+/** As prb_wait_describe(), for a single thread. */
 struct prb_error *prb_task_wait(struct prb_target *t, const struct prb_task *task,
 				struct prb_wait *ret) PRB_MUST_CHECK;
 /** "recvfrom: socket 7 → …"; *ret is NULL if nothing is known. The caller frees it. */

@@ -186,8 +186,6 @@ static void put_anonymous(struct prb_wait_context *c, int fd, const char *name, 
 	name += name[0] == '[';
 	prb_text_escape_bytes(s, name, strcspn(name, "]"));
 	prb_str_printf(s, " %d", fd);
-	if (!strncmp(name, "eventfd", strlen("eventfd")))
-		prb_describe_zeromq(c, s);
 }
 
 static void put_pidfd(struct prb_wait_context *c, int fd, struct prb_str *s)
@@ -222,7 +220,7 @@ static const char *kind_of(const char *link)
 void prb_describe_fd(struct prb_wait_context *c, int fd, enum prb_direction direction,
 		     struct prb_str *s)
 {
-	static const char anon[] = "anon_inode:";
+	static const char anon[] = "anon_inode:", eventfd[] = "anon_inode:[eventfd";
 	prb_auto_str struct prb_str text = {};
 
 	if (!prb_wait_ok(s, prb_target_read_link(c->target, &text, "fd/%d", fd))) {
@@ -233,6 +231,10 @@ void prb_describe_fd(struct prb_wait_context *c, int fd, enum prb_direction dire
 
 	const char *link = prb_str_text(&text);
 	uint64_t inode = prb_link_inode(link, "socket");
+	bool is_eventfd = !strncmp(link, eventfd, sizeof(eventfd) - 1);
+	if ((inode || is_eventfd) &&
+	    prb_describe_zeromq(c, fd, is_eventfd ? "eventfd" : "socket", s))
+		return;
 	prb_enders_object(c, kind_of(link));
 	if (inode)
 		prb_describe_socket(c, fd, inode, s);

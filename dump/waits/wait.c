@@ -33,6 +33,7 @@ void prb_wait_context_destroy(struct prb_wait_context *c)
 	prb_fd_peers_destroy(c->holders);
 	prb_socket_tables_destroy(c->sockets);
 	prb_shared_maps_destroy(c->maps);
+	prb_wait_zeromq_destroy(c->zeromq);
 	prb_pids_deinit(&c->sharers.pids);
 	prb_str_deinit(&c->root);
 	prb_str_deinit(&c->named.words);
@@ -219,6 +220,27 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *c, struct prb_mem *
 	if (local)
 		remember(c, key, number, ret);
 	return NULL;
+}
+
+struct prb_error *prb_wait_peers(struct prb_wait_context *c, int fd, struct prb_enders *ret)
+{
+	prb_auto_str struct prb_str words = {};
+	unsigned others = 0;
+
+	*ret = (struct prb_enders){};
+	if (!c->target->local)
+		return NULL;
+	c->mem = c->target->mem;
+	c->state = 'S';
+	begin_enders(c, ret);
+	prb_describe_fd(c, fd, PRB_EITHER_WAY, &words);
+	finish_enders(c);
+	/* Its own threads can always close the descriptor. */
+	for (unsigned i = 0; i < ret->count; i++)
+		if (ret->pids[i] != c->target->pid)
+			ret->pids[others++] = ret->pids[i];
+	ret->count = others;
+	return words.failed ? prb_error_nomem() : NULL;
 }
 
 struct prb_error *prb_task_wait(struct prb_target *t, const struct prb_task *task,

@@ -16,6 +16,7 @@
 
 struct prb_fd_peers;
 struct prb_socket_tables;
+struct prb_zeromq;
 
 enum prb_direction {
 	PRB_EITHER_WAY,
@@ -29,6 +30,7 @@ struct prb_wait_context {
 	struct prb_fd_peers *holders;	   /**< NULL until first used */
 	struct prb_socket_tables *sockets; /**< the same */
 	struct prb_maps *maps;		   /**< the same */
+	struct prb_zeromq *zeromq;	   /**< the same */
 	int pidfd;	     /**< of the target; -1 not opened yet, -2 not available */
 	struct prb_str root; /**< the target's root as we see it, "/" mostly */
 	bool root_known;
@@ -156,8 +158,12 @@ void prb_shared_maps_destroy(struct prb_maps *maps);
 /** The part of the target's memory map that has @p address; NULL if it is not known. */
 const struct prb_map *prb_shared_map_at(struct prb_wait_context *c, uint64_t address);
 
-/** Appends " of ZeroMQ" if the thread waits for an eventfd in libzmq, and notes its peers. */
-void prb_describe_zeromq(struct prb_wait_context *c, struct prb_str *s);
+/**
+ * Appends "eventfd 9 of ZeroMQ REQ tcp://…", and notes the peers, if by @p fd a socket of libzmq is
+ * waited for; else false. @p words are what the kernel calls it.
+ */
+bool prb_describe_zeromq(struct prb_wait_context *c, int fd, const char *words, struct prb_str *s);
+void prb_wait_zeromq_destroy(struct prb_zeromq *zeromq);
 
 /** Appends the kind of a futex: "a lock held by 4250 (worker-1)", "the end of thread 4251", … */
 void prb_describe_futex(struct prb_wait_context *c, const struct prb_task *task,

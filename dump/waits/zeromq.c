@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A thread that waits for ZeroMQ sleeps on an eventfd, which an I/O thread of libzmq signals when a
- * message comes. That thread waits in epoll for the connections of all sockets of its context, so
- * the processes at their other ends can end the wait; by which socket is not known.
+ * message comes. It is that of a socket, whose connections lead to the processes that can end the
+ * wait. If no such socket is found, these are the other ends of all that the I/O threads watch.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "dump/waits/wait_private.h"
+#include "dump/zeromq/zeromq.h"
 
 enum {
 	CALLERS = 24, /* words of the stack, among them the address that poll() returns to */
@@ -65,17 +67,12 @@ static void note_sockets(struct prb_wait_context *c, pid_t tid, struct prb_str *
 	s->failed |= unused.failed;
 }
 
-void prb_describe_zeromq(struct prb_wait_context *c, struct prb_str *s)
+static void note_all(struct prb_wait_context *c, struct prb_str *s)
 {
 	prb_auto_str struct prb_str list = {};
 	char *end;
 
-	if (!is_called_by_libzmq(c, s))
-		return;
-	prb_str_puts(s, " of ZeroMQ");
-	prb_enders_object(c, "zmq");
-	if (!c->enders || !c->search_all ||
-	    !prb_wait_ok(s, prb_target_list(c->target, &list, "task")))
+	if (!prb_wait_ok(s, prb_target_list(c->target, &list, "task")))
 		return;
 	end = (char *)prb_str_text(&list);
 	for (unsigned n = 0; n < MOST_THREADS; n++) {
@@ -89,4 +86,90 @@ void prb_describe_zeromq(struct prb_wait_context *c, struct prb_str *s)
 		    !strncmp(prb_str_text(&name), IO_THREAD, strlen(IO_THREAD)))
 			note_sockets(c, tid, s);
 	}
+}
+
+static bool has_libzmq(struct prb_wait_context *c)
+{
+	const struct prb_map *map;
+
+	prb_shared_map_at(c, 0);
+	if (c->maps)
+		prb_vec_each (map, &c->maps->list)
+			if (map->exec && strstr(map->path, "zmq"))
+				return true;
+	return false;
+}
+
+void prb_wait_zeromq_destroy(struct prb_zeromq *zeromq)
+{
+	if (!zeromq)
+		return;
+	prb_zeromq_deinit(zeromq);
+	free(zeromq);
+}
+
+static const struct prb_zeromq_socket *find_socket(struct prb_wait_context *c, int fd,
+						   struct prb_str *s)
+{
+	if (!c->zeromq) {
+		c->zeromq = calloc(1, sizeof(*c->zeromq));
+		if (!c->zeromq)
+			s->failed = true;
+		else if (has_libzmq(c))
+			(void)prb_wait_ok(s, prb_zeromq_read(c->target, c->zeromq));
+	}
+	return c->zeromq ? prb_zeromq_socket_of(c->zeromq, fd) : NULL;
+}
+
+static void put_socket(const struct prb_zeromq_socket *socket, struct prb_str *s)
+{
+	const struct prb_zeromq_pipe *pipe;
+	bool connected = false;
+
+	prb_str_printf(s, " %s", socket->type);
+	if (socket->endpoint.length) {
+		prb_str_putc(s, ' ');
+		prb_text_escape(s, prb_str_text(&socket->endpoint));
+	}
+	prb_vec_each (pipe, &socket->pipes)
+		connected = connected || pipe->fd >= 0 || pipe->other;
+	if (!connected)
+		prb_str_puts(s, ", not connected");
+}
+
+static void note_peers(struct prb_wait_context *c, const struct prb_zeromq_socket *socket,
+		       struct prb_str *s)
+{
+	const struct prb_zeromq_pipe *pipe;
+	unsigned count = 0;
+
+	prb_vec_each (pipe, &socket->pipes) {
+		prb_auto_str struct prb_str unused = {};
+
+		if (pipe->other)
+			prb_enders_add(c, c->target->pid);
+		if (pipe->fd < 0 || count++ >= MOST_SOCKETS)
+			continue;
+		prb_describe_fd(c, pipe->fd, PRB_EITHER_WAY, &unused);
+		s->failed |= unused.failed;
+	}
+}
+
+bool prb_describe_zeromq(struct prb_wait_context *c, int fd, const char *words, struct prb_str *s)
+{
+	const struct prb_zeromq_socket *socket = find_socket(c, fd, s);
+
+	if (!socket && !(*words == 'e' && is_called_by_libzmq(c, s)))
+		return false;
+	prb_str_printf(s, "%s %d of ZeroMQ", words, fd);
+	if (socket)
+		put_socket(socket, s);
+	prb_enders_object(c, "zmq");
+	if (!c->enders || !c->search_all)
+		return true;
+	if (socket)
+		note_peers(c, socket, s);
+	else
+		note_all(c, s);
+	return true;
 }
