@@ -39,16 +39,23 @@ static struct prb_error *put_type_of(struct prb_repr *r, uint64_t object)
 	return NULL;
 }
 
+static struct prb_error *builtin_name(struct prb_repr *r, uint64_t object, char ret[NAME_SIZE])
+{
+	uint64_t definition, name;
+
+	PRB_TRY(prb_repr_member(r, object, 0, &definition));
+	PRB_TRY(prb_repr_word(r, definition, &name));
+	return prb_repr_cstr(r, name, ret, NAME_SIZE);
+}
+
 struct prb_error *prb_repr_handle_builtin(struct prb_repr *r, uint64_t object,
 					  struct prb_type *type __attribute__((unused)))
 {
-	uint64_t definition, self, name;
 	char text[NAME_SIZE];
+	uint64_t self;
 
-	PRB_TRY(prb_repr_member(r, object, 0, &definition));
+	PRB_TRY(builtin_name(r, object, text));
 	PRB_TRY(prb_repr_member(r, object, 1, &self));
-	PRB_TRY(prb_repr_word(r, definition, &name));
-	PRB_TRY(prb_repr_cstr(r, name, text, sizeof(text)));
 	if (!self || prb_repr_is(r, self, "module")) {
 		prb_str_printf(r->out, "<built-in function %s>", text);
 		return NULL;
@@ -63,6 +70,7 @@ struct prb_error *prb_repr_handle_builtin(struct prb_repr *r, uint64_t object,
 struct prb_error *prb_repr_handle_method(struct prb_repr *r, uint64_t object,
 					 struct prb_type *type __attribute__((unused)))
 {
+	char text[NAME_SIZE] = "?";
 	uint64_t words[2]; /* function, self */
 
 	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->object_size, 2, words));
@@ -75,8 +83,10 @@ struct prb_error *prb_repr_handle_method(struct prb_repr *r, uint64_t object,
 		PRB_TRY(put_text_at(r, words[0],
 				    r->traits->method_class ? r->layout->function_name
 							    : r->layout->function_qualname));
-	else
-		prb_str_putc(r->out, '?');
+	else if (prb_repr_is(r, words[0], "builtin_function_or_method"))
+		PRB_TRY(builtin_name(r, words[0], text));
+	if (!prb_repr_is(r, words[0], "function"))
+		prb_str_puts(r->out, text);
 	prb_str_puts(r->out, " of ");
 	PRB_TRY(prb_repr_object(r, words[1]));
 	prb_str_putc(r->out, '>');

@@ -95,6 +95,17 @@ static bool own_repr(struct prb_repr *r, const struct prb_type *type)
 	return !err && prb_repr_is(r, found, "function");
 }
 
+/* Of a named tuple. */
+static bool has_names(struct prb_repr *r, const struct prb_type *type)
+{
+	uint64_t fields = 0, count;
+	prb_auto_error struct prb_error *err = prb_repr_lookup(r, type, "_fields", &fields, NULL);
+
+	if (!err)
+		err = prb_repr_tuple(r, fields, NULL, 0, &count);
+	return !err;
+}
+
 /*
  * Puts an object of a class derived from a plain type as that type: only the class's repr()
  * differs.
@@ -118,6 +129,8 @@ static struct prb_error *put_plain(struct prb_repr *r, uint64_t object, struct p
 			handler = prb_repr_c_handler(plain[i]);
 	if (!handler || !own_repr(r, type))
 		return NULL;
+	if (base->flags & PRB_PY_TUPLE && has_names(r, type))
+		handler = prb_repr_handle_namedtuple;
 	prb_str_putc(r->out, ' ');
 	err = handler(r, object, type);
 	*ret = !err;

@@ -38,6 +38,7 @@ static const struct {
 	{"ImportError", prb_repr_handle_import_error},
 	{"NoneType", handle_none},
 	{"NotImplementedType", handle_not_implemented},
+	{"PyCapsule", prb_repr_handle_capsule},
 	{"_asyncio.Future", prb_repr_handle_future},
 	{"_asyncio.Task", prb_repr_handle_future},
 	{"ContextVar", prb_repr_handle_context_variable}, /* up to 3.9 */
@@ -50,6 +51,7 @@ static const struct {
 	{"_io._Buffered", prb_repr_handle_file},
 	{"_sre.SRE_Match", prb_repr_handle_match},
 	{"_sre.SRE_Pattern", prb_repr_handle_pattern},
+	{"_struct.Struct", prb_repr_handle_struct},
 	{"_thread.RLock", prb_repr_handle_rlock},
 	{"_thread.lock", prb_repr_handle_lock},
 	{"array.array", prb_repr_handle_array},
@@ -72,6 +74,7 @@ static const struct {
 	{"datetime.time", prb_repr_handle_time},
 	{"datetime.timedelta", prb_repr_handle_timedelta},
 	{"datetime.timezone", prb_repr_handle_timezone},
+	{"decimal.Context", prb_repr_handle_decimal_context},
 	{"decimal.Decimal", prb_repr_handle_decimal},
 	{"dict", prb_repr_handle_dict},
 	{"dict_items", prb_repr_handle_dict_items},
@@ -86,6 +89,8 @@ static const struct {
 	{"generator", prb_repr_handle_generator},
 	{"getset_descriptor", prb_repr_handle_getset},
 	{"int", prb_repr_handle_int},
+	{"itertools.count", prb_repr_handle_count},
+	{"itertools.repeat", prb_repr_handle_repeat},
 	{"list", prb_repr_handle_list},
 	{"mappingproxy", prb_repr_handle_mappingproxy},
 	{"member_descriptor", prb_repr_handle_member},
@@ -93,10 +98,14 @@ static const struct {
 	{"method", prb_repr_handle_method},
 	{"method-wrapper", prb_repr_handle_method_wrapper},
 	{"method_descriptor", prb_repr_handle_method_descriptor},
+	{"mmap.mmap", prb_repr_handle_mmap},
 	{"module", prb_repr_handle_module},
 	{"numpy.dtype", prb_repr_handle_dtype},
 	{"numpy.ndarray", prb_repr_handle_ndarray},
 	{"object", prb_repr_handle_default},
+	{"operator.attrgetter", prb_repr_handle_attribute_getter},
+	{"operator.itemgetter", prb_repr_handle_item_getter},
+	{"operator.methodcaller", prb_repr_handle_method_caller},
 	{"pandas._libs.tslibs.timestamps._Timestamp", prb_repr_handle_timestamp},
 	{"range", prb_repr_handle_range},
 	{"re.Match", prb_repr_handle_match},
@@ -114,10 +123,15 @@ static const struct {
 	{"types.GenericAlias", prb_repr_handle_generic_alias},
 	{"types.SimpleNamespace", prb_repr_handle_namespace},
 	{"types.UnionType", prb_repr_handle_union},
+	{"typing.ParamSpec", prb_repr_handle_type_variable},
+	{"typing.TypeAliasType", prb_repr_handle_type_variable},
+	{"typing.TypeVar", prb_repr_handle_type_variable},
+	{"typing.TypeVarTuple", prb_repr_handle_type_variable},
 	{"typing.Union", prb_repr_handle_union},
 	{"weakref", prb_repr_handle_weakref},
 	{"weakref.ReferenceType", prb_repr_handle_weakref},
 	{"wrapper_descriptor", prb_repr_handle_slot_wrapper},
+	{"xml.etree.ElementTree.Element", prb_repr_handle_xml_element},
 	{"zoneinfo.ZoneInfo", prb_repr_handle_zone_info},
 };
 
@@ -127,4 +141,21 @@ prb_repr_handler *prb_repr_c_handler(const char *name)
 		if (strcmp(handlers[i].name, name) == 0)
 			return handlers[i].handler;
 	return strncmp(name, "numpy.", 6) == 0 ? prb_repr_handle_numpy_scalar : NULL;
+}
+
+/* By tp_name of types of C that have no tp_repr of their own, in every version. */
+static const struct {
+	const char *name;
+	prb_repr_handler *handler;
+} silent[] = {
+	{"_multiprocessing.SemLock", prb_repr_handle_semlock},
+	{"_struct.Struct", prb_repr_handle_struct}, /* up to 3.12 */
+};
+
+prb_repr_handler *prb_repr_silent_handler(const struct prb_type *type)
+{
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(silent); i++)
+		if (prb_type_is(type, silent[i].name))
+			return silent[i].handler;
+	return NULL;
 }

@@ -11,6 +11,8 @@
 /* handlers.c */
 /** The handler for the repr that the builtin or extension type @p name brings, or NULL. */
 prb_repr_handler *prb_repr_c_handler(const char *name);
+/** As above, for a type of C that brings none, or NULL. */
+prb_repr_handler *prb_repr_silent_handler(const struct prb_type *type);
 
 /* default.c */
 prb_repr_handler prb_repr_handle_default;
@@ -140,8 +142,28 @@ prb_repr_handler prb_repr_handle_file, prb_repr_handle_socket;
 /* library/re.c */
 prb_repr_handler prb_repr_handle_match;
 
+/* library/ctypes.c */
+/** What ctypes derives a class from. */
+enum prb_c_kind {
+	PRB_C_NONE, /**< of no class of ctypes that has a value */
+	PRB_C_SIMPLE,
+	PRB_C_STRUCTURE, /**< or a union */
+	PRB_C_ARRAY,
+	PRB_C_POINTER,
+};
+enum prb_c_kind prb_repr_c_kind(struct prb_repr *r, const struct prb_type *type);
+prb_repr_handler prb_repr_handle_c_value, prb_repr_handle_capsule;
+
 /* library/typing.c */
-prb_repr_handler prb_repr_handle_typing_alias;
+prb_repr_handler prb_repr_handle_typing_alias, prb_repr_handle_abc_callable,
+	prb_repr_handle_annotated, prb_repr_handle_unpack, prb_repr_handle_special_form,
+	prb_repr_handle_type_variable, prb_repr_handle_forward_ref, prb_repr_handle_new_type;
+
+/* library/c_types.c, library/ipaddress.c */
+prb_repr_handler prb_repr_handle_count, prb_repr_handle_repeat, prb_repr_handle_item_getter,
+	prb_repr_handle_attribute_getter, prb_repr_handle_method_caller, prb_repr_handle_mmap,
+	prb_repr_handle_xml_element, prb_repr_handle_semlock, prb_repr_handle_decimal_context,
+	prb_repr_handle_struct, prb_repr_handle_ip_address;
 
 /* library/chosen_attributes.c */
 /**

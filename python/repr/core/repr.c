@@ -140,7 +140,7 @@ static struct prb_error *find_repr_owner(struct prb_repr *r, const struct prb_ty
 	return prb_repr_bad(type->address, "a type without itself in its MRO");
 }
 
-static struct prb_error *resolve(struct prb_repr *r, struct prb_type *type)
+static struct prb_error *find_handler(struct prb_repr *r, struct prb_type *type)
 {
 	prb_repr_handler *handler;
 	struct prb_type *owner;
@@ -168,6 +168,22 @@ static struct prb_error *resolve(struct prb_repr *r, struct prb_type *type)
 		handler = prb_repr_handle_structseq;
 	if (handler)
 		type->handler = handler;
+	return NULL;
+}
+
+static struct prb_error *resolve(struct prb_repr *r, struct prb_type *type)
+{
+	prb_repr_handler *own;
+
+	PRB_TRY(find_handler(r, type));
+	if (type->handler != prb_repr_handle_default || type->flags & PRB_PY_TYPE)
+		return NULL;
+	own = prb_repr_silent_handler(type);
+	if (own)
+		type->handler = own;
+	/* Whatever their own text would be: these have values that are no attributes. */
+	else if (prb_repr_c_kind(r, type) != PRB_C_NONE)
+		type->handler = prb_repr_handle_c_value;
 	return NULL;
 }
 

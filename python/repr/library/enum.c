@@ -172,6 +172,55 @@ struct prb_error *prb_repr_handle_flag(struct prb_repr *r, uint64_t object, stru
 	return put_value(r, object);
 }
 
+/* Up to 3.10, of the flags of `re` alone: the members in the order of their definition. */
+struct named_flags {
+	struct prb_repr *r;
+	int64_t value;
+	unsigned shown;
+	struct prb_error *err;
+};
+
+static bool put_named_flag(void *context, uint64_t key, uint64_t member)
+{
+	struct named_flags *flags = context;
+	int64_t value = 0;
+	uint64_t number;
+
+	flags->err = prb_repr_attribute(flags->r, member, "_value_", &number);
+	if (!flags->err)
+		flags->err = prb_repr_int(flags->r, number, &value);
+	if (flags->err || !(flags->value & value))
+		return !flags->err;
+	flags->value &= ~value;
+	prb_str_puts(flags->r->out, flags->shown++ ? "|re." : "re.");
+	flags->err = prb_repr_put_text(flags->r, key);
+	return !flags->err;
+}
+
+static struct prb_error *put_global_flags(struct prb_repr *r, uint64_t object,
+					  struct prb_type *type)
+{
+	struct named_flags flags = {.r = r};
+	uint64_t number, map;
+
+	PRB_TRY(prb_repr_attribute(r, object, "_value_", &number));
+	PRB_TRY(prb_repr_int(r, number, &flags.value));
+	PRB_TRY(prb_repr_lookup(r, type, "_member_map_", &map, NULL));
+	if (flags.value <= 0)
+		return prb_repr_bad(object, "without some flags");
+
+	struct prb_error *err = prb_repr_dict_each(r, map, put_named_flag, &flags);
+
+	if (err) {
+		prb_error_destroy(flags.err);
+		return err;
+	}
+	if (!flags.err && flags.value)
+		prb_str_printf(r->out, "%s0x%llx", flags.shown ? "|" : "",
+			       (unsigned long long)flags.value);
+	return flags.err;
+}
+
 /* Members that are also names of their module: "re.IGNORECASE", "re.A|re.I". */
 struct prb_error *prb_repr_handle_global_enum(struct prb_repr *r, uint64_t object,
 					      struct prb_type *type)
@@ -183,7 +232,7 @@ struct prb_error *prb_repr_handle_global_enum(struct prb_repr *r, uint64_t objec
 
 	PRB_TRY(get_name(r, object, &name));
 	if (!name)
-		return prb_repr_handle_default(r, object, type);
+		return prb_repr_put_or_default(r, object, type, put_global_flags);
 	PRB_TRY(prb_repr_text(r, name, NAME_MAX_CHARACTERS, &names));
 	PRB_TRY(prb_repr_lookup(r, type, "__module__", &module_name, NULL));
 	PRB_TRY(prb_repr_text(r, module_name, NAME_MAX_CHARACTERS, &module));

@@ -31,7 +31,6 @@ OTHERS = {  # by another text than repr()
 }
 OLD = {  # further values of these versions
     "asyncio.Task": ((3, 7), r"<_asyncio\.Task object at 0x\w+>"),
-    "Flag": ((3, 11), r"<(re\.)?RegexFlag.*>"),
     "frame": ((3, 7), r"<frame .*>"),
     "generic alias": ((3, 7), r".*"),
     "Event": ((3, 11), r"<threading\.Event .*_flag=True>"),

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Some hundred values of the standard library and of packages: the text is that of repr(), or what
+is shown has the same facts, and no number is another one."""
+import json
+import os
+import re
+import sys
+
+import pytest
+
+import packages
+import support
+from library import Session
+
+PROGRAMS = support.HERE / "programs"
+TOKEN = re.compile(r"\w+(?:[.]\d+)?(?:e[+-]?\d+)?")
+# Words of a sentence, which attributes do not repeat.
+PROSE = set("at dom file filling for future in initial is line locked module node object of owner "
+            "running section set state test tests text unlocked unset value waiters with "
+            "wrapper".split())
+
+
+def facts(text):
+    """The numbers and names of a text; not addresses, which are of the object itself."""
+    text = re.sub(r"\\x..|\\n|0x[0-9A-Fa-f]+", "", text.lower())
+    return {token.strip("_") for token in TOKEN.findall(text)} - PROSE
+
+
+def compare(told, shown):
+    """(same text, same facts, [others], [wrong numbers])"""
+    same, equal, others, wrong = 0, 0, [], []
+    for i, (expression, text, numbers) in enumerate(told):
+        value = shown["v%d" % i]
+        same += value == text
+        if value != text:
+            equal += facts(text) <= facts(value)
+        if value != text and not facts(text) <= facts(value):
+            others.append((expression, text, value))
+        for name, number in numbers.items():
+            found = re.search(r"[ (]%s=(-?\d[\w.+-]*)" % re.escape(name), value)
+            if found and found.group(1) != number:
+                wrong.append((expression, name, number, value))
+    return same, equal, others, wrong
+
+
+def check(interpreter, corpus, least, share):
+    with support.Target(interpreter, PROGRAMS / "value_corpus.py", PROGRAMS / corpus) as process:
+        told = json.loads(process.line())
+        support.wait_for_sleep(process.pid, "pipe_read")
+        with Session(process.pid) as session:
+            session.query("SET probing.values.max_value = 2000")
+            session.query("SET probing.values.max_items = 100")
+            shown = dict(session.query("SELECT name, value FROM python.locals WHERE depth = 0"))
+    same, equal, others, wrong = compare(told, shown)
+    if os.environ.get("PROBING_SHOW_VALUES"):
+        sys.stderr.write("".join("%s\n    %.200s\n    %.300s\n" % other for other in others))
+        sys.stderr.write("%r: %d values, %d same text, %d same facts, %d others\n" %
+                         (interpreter, len(told), same, equal, len(others)))
+    assert len(told) >= least
+    assert not wrong
+    assert same + equal >= share * len(told), others
+
+
+@pytest.mark.every_interpreter
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 8)), ids=repr)
+def test_values_of_the_standard_library(interpreter):
+    check(interpreter, "value_corpus_library.txt", 400, 0.95)
+
+
+ODD_C = """
+import ctypes, os
+class Node(ctypes.Structure):
+    pass
+Node._fields_ = [("number", ctypes.c_int), ("next", ctypes.POINTER(Node))]
+def show(circle, dangling, text, deep, tampered):
+    print("ready", flush=True)
+    os.read(0, 1)
+circle = Node(7)
+circle.next = ctypes.pointer(circle)
+text = ctypes.c_char_p()
+ctypes.c_void_p.from_buffer(text).value = 3
+deep = ((((ctypes.c_int * 2) * 2) * 2) * 2)()
+class Tampered(ctypes.Structure):
+    _fields_ = [("a", ctypes.c_int), ("b", ctypes.c_int)]
+tampered = Tampered(1, 2)
+Tampered._fields_.append(("c", ctypes.c_int))
+Tampered._fields_[1] = 5
+show(circle, ctypes.cast(16, ctypes.POINTER(ctypes.c_int)), text, deep, tampered)
+"""
+
+
+def test_memory_of_c_that_leads_nowhere(newest, tmp_path):
+    program = tmp_path / "odd.py"
+    program.write_text(ODD_C)
+    with support.Target(newest, program) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+        with Session(process.pid) as session:
+            shown = dict(session.query("SELECT name, value FROM python.locals WHERE depth = 0"))
+    assert re.match(r"<__main__\.Node number=7 next=<__main__\.LP_Node 0x\w+ → <__main__\.Node number=7 ",
+                    shown["circle"]), shown
+    assert len(shown["circle"]) < 500
+    assert re.match(r"<\S*LP_c_int 0x10>$", shown["dangling"]), shown
+    assert shown["text"] == "c_char_p(3)"
+    assert shown["deep"].endswith(" [[[[0, 0], [0, 0]], [[0, 0], [0, 0]]], "
+                                  "[[[0, 0], [0, 0]], [[0, 0], [0, 0]]]]>"), shown
+    assert shown["tampered"].startswith("<__main__.Tampered _b_base_=None"), shown
