@@ -20,7 +20,6 @@
 
 enum {
 	MOST_AT_ONCE = 256,
-	MOST_PROMPT = 10, /* one of so many may be late before the others hurry */
 	MOST_OUTPUT = 256 << 20,
 	MOST_ERRORS = 65536, /* of stderr; the rest is dropped */
 	CHUNK = 65536,
@@ -46,12 +45,8 @@ struct runner {
 struct gathering {
 	const struct prb_gather_options *options;
 	struct runner runners[MOST_AT_ONCE];
-	size_t running, ended, count;
-	double began, cut; /**< deadline of the others; 0: none */
+	size_t running;
 };
-
-/* Late hosts get at least this many seconds. */
-static const double LEAST_REST = 3;
 
 /* Seconds until one is looked at again that has printed all. */
 static const double LOOK_AGAIN = 0.02;
@@ -121,8 +116,6 @@ static struct prb_error *start(struct gathering *g, struct prb_answer *answer)
 					    .err = err_end};
 	*r = (struct runner){.answer = answer,
 			     .until = prb_clock_seconds() + g->options->deadline_s};
-	if (g->cut > 0)
-		r->until = PRB_MIN(r->until, PRB_MAX(g->cut, prb_clock_seconds() + LEAST_REST));
 	PRB_TRY(prb_program_start(&program, &r->pid));
 	r->out = prb_steal_fd(&out);
 	r->err = prb_steal_fd(&err);
@@ -214,13 +207,13 @@ static const char *find_reason(char *text)
 	return last ? last : empty;
 }
 
-static char *explain(struct runner *r, int status)
+static char *explain(struct runner *r, int status, double deadline_s)
 {
 	const char *program = r->answer->itself ? "it" : r->answer->words.list.items[0];
 	const char *reason = r->errors.length ? find_reason(r->errors.data) : NULL;
 
 	if (r->late)
-		return strdup("no answer in time");
+		return prb_format("no answer within %.3g s", deadline_s);
 	if (r->full)
 		return strdup("there is no space for its answer");
 	if (r->too_much)
@@ -244,7 +237,8 @@ static struct prb_error *finish(struct gathering *g, size_t i)
 	const int status = r->status;
 
 	if (r->late || r->too_much || !WIFEXITED(status) || WEXITSTATUS(status))
-		r->answer->error = explain(r, status);
+		r->answer->error = explain(r, status, g->options->deadline_s);
+	r->answer->waited = prb_clock_seconds() - r->until + g->options->deadline_s;
 	bool failed =
 		r->answer->out.failed || ((r->late || r->too_much || status) && !r->answer->error);
 	struct prb_answer *answer = r->answer;
@@ -253,7 +247,6 @@ static struct prb_error *finish(struct gathering *g, size_t i)
 	*r = g->runners[--g->running];
 	if (failed)
 		return prb_error_nomem();
-	g->ended++;
 	return g->options->handler ? g->options->handler(g->options->context, answer) : NULL;
 }
 
@@ -326,19 +319,6 @@ static struct prb_error *tend(struct gathering *g)
 	return NULL;
 }
 
-/** Nine of ten are there: when the others have to be. */
-static void hurry(struct gathering *g)
-{
-	double now = prb_clock_seconds();
-
-	if (!g->options->hurry || g->cut > 0 || g->count < MOST_PROMPT ||
-	    g->ended * MOST_PROMPT < g->count * (MOST_PROMPT - 1))
-		return;
-	g->cut = now + PRB_MAX(now - g->began, LEAST_REST);
-	for (size_t i = 0; i < g->running; i++)
-		g->runners[i].until = PRB_MIN(g->runners[i].until, g->cut);
-}
-
 static void end_all(struct gathering *g)
 {
 	for (size_t i = 0; i < g->running; i++) {
@@ -368,7 +348,6 @@ static struct prb_error *run_all(struct gathering *g, struct prb_answers *answer
 		if (g->running)
 			PRB_TRY(wait_for_any(g));
 		PRB_TRY(tend(g));
-		hurry(g);
 	}
 	return NULL;
 }
@@ -376,15 +355,11 @@ static struct prb_error *run_all(struct gathering *g, struct prb_answers *answer
 struct prb_error *prb_gather(struct prb_answers *answers, const struct prb_gather_options *options)
 {
 	struct gathering *g = calloc(1, sizeof(*g));
-	const struct prb_answer *answer;
 	struct prb_error *err;
 
 	if (!g)
 		return prb_error_nomem();
 	g->options = options;
-	prb_vec_each (answer, &answers->list)
-		g->count += answer->words.list.count > 0;
-	g->began = prb_clock_seconds();
 	err = run_all(g, answers);
 	end_all(g);
 	free(g);

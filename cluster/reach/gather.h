@@ -25,6 +25,7 @@ struct prb_answer {
 	int spool;		/**< that file, from its start on, owned; -1: none */
 	uint64_t spooled;	/**< bytes in there */
 	struct prb_str out;	/**< what it printed */
+	double waited;		/**< seconds from its start to its end */
 	char *error;		/**< why there is no answer, one line; NULL: there is one */
 };
 
@@ -43,11 +44,8 @@ struct prb_error *prb_answer_spool(struct prb_answer *answer) PRB_MUST_CHECK;
 typedef struct prb_error *prb_answer_handler(void *context, struct prb_answer *answer);
 
 struct prb_gather_options {
-	size_t at_once;	   /**< programs that run at a time, at most; 0: 256 */
-	double deadline_s; /**< seconds that each has, from its start */
-	/** Once nine of ten have ended, the others have as long again, and 3 s at least: a few dead
-	 * hosts of a thousand are not worth the whole deadline. */
-	bool hurry;
+	size_t at_once;		     /**< programs that run at a time, at most; 0: 256 */
+	double deadline_s;	     /**< seconds that each has, from its start */
 	prb_answer_handler *handler; /**< or NULL */
 	void *context;
 };

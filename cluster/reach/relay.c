@@ -14,9 +14,6 @@
 
 enum { MAX_HEAD = 1 << 16, CHUNK = 65536, MOST_TEXT = 256 << 20 };
 
-/* A few late hosts are not waited for, or all are. */
-static const char HURRY[] = "hurry", WAIT[] = "wait";
-
 /* Seconds for starting a relay, besides the timeouts of its hosts. */
 static const double START = 5;
 
@@ -65,6 +62,7 @@ static struct prb_error *print(void *context, struct prb_answer *answer)
 	prb_json_integer(&json, "host", answer - answers->list.items);
 	prb_json_integer(&json, "length", (int64_t)answer->spooled);
 	prb_json_text(&json, "error", answer->error);
+	prb_json_real(&json, "waited", answer->waited, 3);
 	prb_json_close(&json, '}');
 	prb_str_putc(&line, '\n');
 	PRB_TRY(prb_output(&line));
@@ -77,13 +75,11 @@ static struct prb_error *print(void *context, struct prb_answer *answer)
 }
 
 struct prb_error *prb_relay_serve(const struct prb_reach *reach, const struct prb_hosts *hosts,
-				  const char *mode, char *const *words, double deadline_s)
+				  char *const *words, double deadline_s)
 {
 	prb_auto_answers struct prb_answers answers = {};
 	char *const *host;
 
-	if (strcmp(mode, HURRY) != 0 && strcmp(mode, WAIT) != 0)
-		return prb_error_create(PRB_ERROR_USAGE, "'%.100s' is no way to relay", mode);
 	prb_vec_each (host, &hosts->list) {
 		struct prb_answer *answer = prb_answers_add(&answers, *host);
 
@@ -99,7 +95,6 @@ struct prb_error *prb_relay_serve(const struct prb_reach *reach, const struct pr
 		PRB_TRY(prb_words_add_ours(&answer->words, (const char *const *)words));
 	}
 	return prb_gather(&answers, &(struct prb_gather_options){.deadline_s = deadline_s,
-								 .hurry = !strcmp(mode, HURRY),
 								 .handler = print,
 								 .context = &answers});
 }
@@ -165,6 +160,7 @@ static struct prb_error *take_relay(void *context, struct prb_answer *relay)
 		}
 		if (why)
 			err = prb_str_copy(why, &answer->error);
+		answer->waited = json_number_value(json_object_get(head, "waited"));
 		json_decref(head);
 		if (!err)
 			err = take_answer(r, answer, relay, from, (uint64_t)length);
@@ -196,7 +192,6 @@ static struct prb_error *add_relay(const struct prb_reach *reach, const char *co
 	/* The relay was brought itself. */
 	if (reach->bring)
 		PRB_TRY(prb_words_add(&line, "--bring=/proc/self/exe"));
-	PRB_TRY(prb_words_add(&line, "%s", r->options->hurry ? HURRY : WAIT));
 	PRB_TRY(prb_words_add(&line, "--"));
 	for (; *words; words++)
 		PRB_TRY(prb_words_add(&line, "%s", *words));
@@ -225,7 +220,6 @@ struct prb_error *prb_relay_gather(const struct prb_reach *reach, const char *co
 		PRB_TRY(add_relay(reach, words, &relaying, first, &relays));
 	PRB_TRY(prb_gather(&relays,
 			   &(struct prb_gather_options){.deadline_s = options->deadline_s + START,
-							.hurry = options->hurry,
 							.handler = take_relay,
 							.context = &relaying}));
 	return prb_gather(answers, options);

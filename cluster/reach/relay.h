@@ -3,8 +3,9 @@
  * @file A tree of two levels for thousands of hosts: some of them, the relays, ask the others. The
  * hosts of a relay that fails are asked directly.
  *
- * A relay runs `probing cluster relay --hosts=LIST MODE -- WORDS`. For each host of its list it
- * prints one line of JSON, {"host": place in the list, "length": bytes, "error": why or null}, and
+ * A relay runs `probing cluster relay --hosts=LIST -- WORDS`. For each host of its list it
+ * prints one line of JSON, {"host": place in the list, "length": bytes, "error": why or null,
+ * "waited": seconds}, and
  * then that many bytes: what "probing WORDS" has printed there. A relay can lie about its hosts,
  * and about no others.
  *
@@ -27,10 +28,9 @@ struct prb_error *prb_relay_gather(const struct prb_reach *reach, const char *co
 
 /**
  * The part of a relay: runs "probing WORDS" itself for the first of @p hosts, through @p reach on
- * the others, and prints what they answer. @p mode is what prb_relay_gather() gives its relays.
+ * the others, and prints what they answer.
  */
 struct prb_error *prb_relay_serve(const struct prb_reach *reach, const struct prb_hosts *hosts,
-				  const char *mode, char *const *words,
-				  double deadline_s) PRB_MUST_CHECK;
+				  char *const *words, double deadline_s) PRB_MUST_CHECK;
 
 #endif

@@ -109,7 +109,7 @@ static struct prb_error *ask(struct prb_rows *rows, const char *sql, struct prb_
 {
 	const struct prb_rows_options *o = &rows->options;
 	const char *words[] = {"cluster", "rows", "--json", sql, o->job, NULL};
-	const struct prb_gather_options options = {.deadline_s = o->deadline_s, .hurry = o->hurry};
+	const struct prb_gather_options options = {.deadline_s = o->deadline_s};
 	prb_auto_free char *step =
 		o->reach->slurm && !o->job ? prb_format("slurm:%s", o->reach->slurm) : NULL;
 	char *const *host;

@@ -24,7 +24,6 @@ struct prb_rows_options {
 	const struct prb_hosts *hosts; /**< empty: this machine */
 	const char *job;	       /**< or NULL */
 	double deadline_s;	       /**< that each host has */
-	bool hurry;		       /**< a few that are late are not waited for */
 	bool strict;		       /**< a rank or host that does not answer is an error */
 	bool tree;		       /**< some of the hosts ask the others: relay.h */
 };

@@ -456,6 +456,29 @@ static const struct prb_seen *find_named(const struct prb_evidence *e)
 	return NULL;
 }
 
+/** True if the job runs on other machines, too, which were not asked. */
+static bool is_part(const struct prb_evidence *e)
+{
+	return !e->bundle && !e->job->complete && !(e->reach && prb_reach_is_far(e->reach)) &&
+	       e->job->world_size > (long)rank_count(e);
+}
+
+/** The command that asks all machines of the job. Only Slurm knows which they are. */
+static void put_others(const struct prb_evidence *e)
+{
+	struct prb_str *s = &e->verdict->next;
+
+	prb_str_puts(s, "probing cluster hang ");
+	if (e->job->slurm) {
+		prb_str_puts(s, "--slurm ");
+		prb_text_escape(s, e->job->slurm);
+	} else {
+		prb_str_printf(s,
+			       "--hosts HOSTS, all hosts of the job: %zu of its %ld ranks are here",
+			       rank_count(e), e->job->world_size);
+	}
+}
+
 static void suggest(const struct prb_evidence *e)
 {
 	const struct prb_seen *named = find_named(e);
@@ -469,6 +492,8 @@ static void suggest(const struct prb_evidence *e)
 		put_action(e, "hang --timeout 60s");
 	} else if (named) {
 		put_next(e, named);
+	} else if (is_part(e)) {
+		put_others(e);
 	} else if (e->bundle) {
 		prb_str_puts(&e->verdict->next, "probing ");
 		prb_text_escape(&e->verdict->next, e->bundle);

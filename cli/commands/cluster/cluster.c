@@ -33,15 +33,14 @@ static struct prb_error *run_relay(struct prb_cluster *c)
 	prb_auto_words struct prb_words words = {};
 	char **list;
 
-	if (c->cli->argument_count < 3 || !c->settings->hosts)
+	if (c->cli->argument_count < 2 || !c->settings->hosts)
 		return prb_error_create(PRB_ERROR_USAGE, "no hosts to ask, or no words for them");
-	for (size_t i = 2; i < c->cli->argument_count; i++)
+	for (size_t i = 1; i < c->cli->argument_count; i++)
 		PRB_TRY(prb_words_add_ours(&words,
 					   (const char *const[]){c->cli->arguments[i], NULL}));
 	PRB_TRY(prb_words_end(&words, &list));
 	PRB_TRY(prb_reach_find(&c->reach, &c->hosts));
-	return prb_relay_serve(&c->reach, &c->hosts, c->cli->arguments[1], list,
-			       prb_cluster_timeout(c));
+	return prb_relay_serve(&c->reach, &c->hosts, list, prb_cluster_timeout(c));
 }
 
 static const struct action {

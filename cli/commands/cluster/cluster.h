@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/vec.h"
 #include "cli/commands/cluster/reach_options.h"
 #include "cluster/reach/gather.h"
@@ -31,9 +32,10 @@ struct prb_cluster_settings {
 	PRB_REACH_MEMBERS;
 };
 
-/** A host that gave no answer, and why. Both are owned. */
+/** A host that gave no answer, why, and how long it was given. The texts are owned. */
 struct prb_unanswered {
 	char *host, *error;
+	double waited; /**< seconds */
 };
 
 /** One run of the command. */
@@ -81,6 +83,9 @@ struct prb_error *prb_cluster_query_global(struct prb_cluster *c, const char *jo
 struct prb_error *prb_cluster_judge(struct prb_cluster *c, struct prb_verdict *ret) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_tell(const struct prb_cluster *c,
 				   const struct prb_verdict *verdict) PRB_MUST_CHECK;
+
+/** Appends the member "unanswered": the hosts that gave no answer, why, and how long they had. */
+void prb_cluster_put_unanswered(struct prb_json *json, const struct prb_cluster *c);
 
 /* Reading the job: read.c. */
 

@@ -54,6 +54,7 @@ static void put_verdict_json(struct prb_str *s, const struct prb_cluster *c,
 	prb_json_text(&json, "confidence", v->confidence);
 	prb_json_text(&json, "wrong_if", prb_str_text(&v->refuted_by));
 	prb_json_text(&json, "next", prb_str_text(&v->next));
+	prb_cluster_put_unanswered(&json, c);
 	prb_json_text(&json, "saved", c->settings->save);
 	if (c->settings->save)
 		prb_json_integer(&json, "saved_ranks", (int64_t)c->saved);

@@ -132,7 +132,6 @@ static struct prb_error *run_global(struct prb_cluster *c, struct prb_query *que
 						 .hosts = &c->hosts,
 						 .job = job,
 						 .deadline_s = prb_cluster_timeout(c),
-						 .hurry = !c->settings->timeout,
 						 .strict = c->settings->strict,
 						 .tree = c->settings->tree};
 	prb_auto_str struct prb_str receipt = {};

@@ -230,6 +230,7 @@ struct prb_error *prb_cluster_warn(struct prb_cluster *c, const struct prb_answe
 		*place = (struct prb_unanswered){};
 		PRB_TRY(prb_str_copy(answer->host, &place->host));
 		PRB_TRY(prb_str_copy(answer->error, &place->error));
+		place->waited = answer->waited;
 	}
 	return c->unanswered.count == answers->list.count ? nobody_answered(c, answers->list.count)
 							  : NULL;
@@ -288,10 +289,7 @@ struct prb_error *prb_cluster_ask(struct prb_cluster *c, struct prb_words *words
 
 static struct prb_error *gather(struct prb_cluster *c, const char *job, struct intake *in)
 {
-	const struct prb_gather_options options = {.hurry = !c->settings->timeout &&
-							    !c->settings->save,
-						   .handler = take,
-						   .context = in};
+	const struct prb_gather_options options = {.handler = take, .context = in};
 	prb_auto_answers struct prb_answers answers = {};
 	prb_auto_words struct prb_words words = {};
 	struct prb_error *err, *warned;

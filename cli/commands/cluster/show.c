@@ -230,10 +230,24 @@ static void put_seen_json(struct prb_json *json, const struct prb_seen *seen)
 	prb_json_close(json, '}');
 }
 
+void prb_cluster_put_unanswered(struct prb_json *json, const struct prb_cluster *c)
+{
+	const struct prb_unanswered *host;
+
+	prb_json_open(json, "unanswered", '[');
+	prb_vec_each (host, &c->unanswered) {
+		prb_json_open(json, NULL, '{');
+		prb_json_text(json, "host", host->host);
+		prb_json_text(json, "error", host->error);
+		prb_json_real(json, "waited_s", host->waited, 1);
+		prb_json_close(json, '}');
+	}
+	prb_json_close(json, ']');
+}
+
 static void put_dump_json(struct prb_str *s, const struct prb_cluster *c,
 			  const struct prb_merged *merged)
 {
-	const struct prb_unanswered *host;
 	const struct prb_seen *seen;
 	struct prb_json json = {s};
 
@@ -251,14 +265,7 @@ static void put_dump_json(struct prb_str *s, const struct prb_cluster *c,
 	prb_vec_each (seen, &c->last->list)
 		put_seen_json(&json, seen);
 	prb_json_close(&json, ']');
-	prb_json_open(&json, "unanswered", '[');
-	prb_vec_each (host, &c->unanswered) {
-		prb_json_open(&json, NULL, '{');
-		prb_json_text(&json, "host", host->host);
-		prb_json_text(&json, "error", host->error);
-		prb_json_close(&json, '}');
-	}
-	prb_json_close(&json, ']');
+	prb_cluster_put_unanswered(&json, c);
 	prb_json_close(&json, '}');
 	prb_str_putc(s, '\n');
 }

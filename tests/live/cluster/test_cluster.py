@@ -225,7 +225,7 @@ def test_ranks_on_several_hosts(open_path):
         part = cluster("hang", "--hosts", "a,slow,odd,nowhere", "--timeout", "10s", "--json",
                        job.name)
         verdict = json.loads(part.stdout)
-        assert "slow: no answer in time" in part.stderr
+        assert "slow: no answer within 11 s" in part.stderr
         assert "odd: its answer cannot be understood" in part.stderr
         assert "nowhere: ssh: Could not resolve hostname nowhere" in part.stderr
         assert (verdict["verdict"], verdict["ranks"]) == ("unreachable", [2]) and verdict["confidence"] != "high", part

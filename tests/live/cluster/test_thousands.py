@@ -16,7 +16,7 @@ def test_a_late_rank_of_a_thousand_with_dead_hosts(tmp_path):
         looks = jobs.cluster("cluster", "look", jobs.ADDRESS).stdout
     hosts, missing = simulated.write(str(tmp_path), looks, count, 8, late=count // 3, dead=20)
     env = simulated.environment(str(tmp_path))
-    done = jobs.cluster("cluster", "hang", "--json", "--hosts", ",".join(hosts), env=env)
+    done = jobs.cluster("cluster", "hang", "--json", "--timeout", "9s", "--hosts", ",".join(hosts), env=env)
     assert done.returncode == LATE, done
     verdict = json.loads(done.stdout)
     assert verdict["ranks"] == [count // 3]
@@ -24,19 +24,33 @@ def test_a_late_rank_of_a_thousand_with_dead_hosts(tmp_path):
     assert "load rank.py" in verdict["sentence"]
     # Hosts that did not answer are named, and their ranks are not called absent.
     dead = {rank // 8 for rank in missing}
-    assert [line for line in done.stderr.splitlines() if "no answer in time" in line] == [
-        "probing: warning: host%05d: no answer in time" % host for host in sorted(dead)]
+    assert [line for line in done.stderr.splitlines() if "no answer within" in line] == [
+        "probing: warning: host%05d: no answer within 10 s" % host for host in sorted(dead)]
+    # Each with the reason, and all of the time that it was given.
+    assert sorted(each["host"] for each in verdict["unanswered"]) == ["host%05d" % host for host in sorted(dead)]
+    assert all(each["error"] == "no answer within 10 s" and each["waited_s"] >= 10 for each in verdict["unanswered"])
     assert "\nranks %d-%d,%d-" % (missing[0], missing[7], missing[8]) in verdict["evidence"]
     assert " cannot be read: no host that answered has it\n" in verdict["evidence"]
-    tree = jobs.cluster("cluster", "dump", "--hosts", ",".join(hosts), env=env)
+    tree = jobs.cluster("cluster", "dump", "--timeout", "3s", "--hosts", ",".join(hosts), env=env)
     assert "%d ranks on %d hosts" % (count, len(hosts)) in tree.stdout
+
+
+def test_a_slow_host_is_given_its_time(tmp_path):
+    """It is often the one that matters. All others have answered long before."""
+    with jobs.ranks(PYTHON, 2, source=simulated.RANK % 3):
+        looks = jobs.cluster("cluster", "look", jobs.ADDRESS).stdout
+    hosts, _ = simulated.write(str(tmp_path), looks, 128, 8, late=60, dead=0)
+    (tmp_path / (hosts[60 // 8] + ".delay")).write_text("6")
+    done = jobs.cluster("cluster", "hang", "--json", "--hosts", ",".join(hosts), env=simulated.environment(str(tmp_path)))
+    verdict = json.loads(done.stdout)
+    assert done.returncode == LATE and verdict["ranks"] == [60] and verdict["unanswered"] == [], done
 
 
 def test_the_late_rank_is_on_a_host_that_does_not_answer(tmp_path):
     with jobs.ranks(PYTHON, 2, source=simulated.RANK % 3):
         looks = jobs.cluster("cluster", "look", jobs.ADDRESS).stdout
     hosts, missing = simulated.write(str(tmp_path), looks, 64, 8, late=60, dead=8)
-    done = jobs.cluster("cluster", "hang", "--json", "--hosts", ",".join(hosts),
+    done = jobs.cluster("cluster", "hang", "--json", "--timeout", "3s", "--hosts", ",".join(hosts),
                         env=simulated.environment(str(tmp_path)))
     assert done.returncode == UNREACHABLE, done
     verdict = json.loads(done.stdout)

@@ -11,6 +11,7 @@ import tempfile
 import pytest
 
 import jobs
+import simulated
 from environment import wait_until
 
 PYTHON = "/usr/bin/python3"
@@ -129,6 +130,19 @@ def test_two_hosts_with_jobs_of_one_name():
         assert kept == [0, 1], done
         assert "rank 0 is taken to be process %d of %s, but process " % (found[0]["pid"], found[0]["host"]) in done.stderr
         assert "has the same job and rank in its environment; 1 more ranks are claimed twice" in done.stderr, done
+
+
+def test_a_part_of_a_job_says_to_ask_the_others():
+    """The ranks of one node of two wait for the others."""
+    together = simulated.RANK.replace('sys.argv[1] == "1"', "False") % 3
+    with jobs.ranks(PYTHON, 2, source=together, WORLD_SIZE="4", LOCAL_WORLD_SIZE="2"):
+        done = jobs.cluster("cluster", "hang", "--json", jobs.ADDRESS)
+        found = json.loads(done.stdout)
+        assert found["confidence"] == "low" and found["next"] == \
+            "probing cluster hang --hosts HOSTS, all hosts of the job: 2 of its 4 ranks are here", found
+    with jobs.ranks(PYTHON, 2, source=together, WORLD_SIZE="4", LOCAL_WORLD_SIZE="2", SLURM_JOB_ID="4711"):
+        found = json.loads(jobs.cluster("cluster", "hang", "--json", jobs.ADDRESS).stdout)
+        assert found["next"] == "probing cluster hang --slurm 4711", found
 
 
 # A rank at a different line in each round.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * An ssh to simulated hosts, as cheap as can be, since thousands of them run on one machine: after
- * 50 ms it prints the file that is named as the host, and one without a file never answers.
+ * 50 ms, or the seconds in the file HOST.delay, it prints the file that is named as the host, and one
+ * without a file never answers.
  *
  * "ssh … -- HOST LINE"; $SIMULATED is the folder.
  */
@@ -15,7 +16,8 @@
 
 int main(int argc, char **argv)
 {
-	const struct timespec delay = {0, 50000000};
+	struct timespec delay = {0, 50000000};
+	FILE *other;
 	const char *folder = getenv("SIMULATED");
 	char path[4096];
 	struct stat status;
@@ -30,6 +32,10 @@ int main(int argc, char **argv)
 	if (file < 0 || fstat(file, &status))
 		for (;;)
 			pause();
+	snprintf(path, sizeof(path), "%s/%s.delay", folder, argv[i + 1]);
+	other = fopen(path, "r");
+	if (other && fscanf(other, "%ld", &delay.tv_sec) != 1)
+		return 2;
 	nanosleep(&delay, NULL);
 	for (off_t at = 0; at < status.st_size;) {
 		char buffer[65536];
