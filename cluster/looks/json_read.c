@@ -315,6 +315,9 @@ static struct prb_error *read_seen(struct prb_looks *looks, const json_t *value,
 	PRB_TRY(prb_str_copy(text_of(value, "chain"), &seen->chain));
 	seen->keeper = (pid_t)integer_of(value, "keeper", 0);
 	seen->guessed = json_is_true(json_object_get(value, "guessed"));
+	PRB_TRY(prb_str_copy(text_of(value, "end"), &seen->end));
+	PRB_TRY(prb_str_copy(text_of(value, "end_log"), &seen->end_log));
+	seen->end_known = json_is_true(json_object_get(value, "end_known"));
 	PRB_TRY(read_pace(value, seen));
 	PRB_TRY(read_call(json_object_get(value, "call"), seen));
 	PRB_TRY(prb_flight_take(json_object_get(value, "flight"), &seen->flight));

@@ -101,7 +101,7 @@ static void put_call(struct prb_json *json, const struct prb_call *call)
 	prb_json_close(json, '}');
 }
 
-static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool all,
+static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool all, bool redact,
 		     struct frames *frames)
 {
 	const struct prb_dump_thread *thread;
@@ -119,6 +119,9 @@ static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool al
 	prb_json_text(json, "chain", seen->chain);
 	prb_json_integer(json, "keeper", seen->keeper);
 	prb_json_bool(json, "guessed", seen->guessed);
+	prb_json_text(json, "end", seen->end);
+	prb_json_text(json, "end_log", redact ? NULL : seen->end_log);
+	prb_json_bool(json, "end_known", seen->end_known);
 	if (seen->pace)
 		put_pace(json, seen->pace);
 	if (seen->call)
@@ -160,7 +163,7 @@ void prb_looks_write(const struct prb_job *job, const struct prb_round *round, b
 		prb_json_integer(&json, "pid", rank->pid);
 		prb_json_text(&json, "command", redact ? rank->cut : rank->command);
 		prb_json_text(&json, "role", rank->role);
-		put_seen(&json, &round->list.items[i], all, &frames);
+		put_seen(&json, &round->list.items[i], all, redact, &frames);
 		prb_json_close(&json, '}');
 	}
 	prb_json_close(&json, ']');

@@ -35,6 +35,8 @@ void prb_seen_deinit(struct prb_seen *seen)
 	free(seen->cycle);
 	free(seen->holder);
 	free(seen->chain);
+	free(seen->end);
+	free(seen->end_log);
 	prb_pace_destroy(seen->pace);
 	prb_call_destroy(seen->call);
 	prb_flight_destroy(seen->flight);

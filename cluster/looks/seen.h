@@ -67,6 +67,9 @@ struct prb_seen {
 	char *chain;	   /**< what it waits for in the end (keeper.h), or NULL */
 	pid_t keeper;	   /**< the last process of that; 0: none */
 	bool guessed;	   /**< that is one of several possible threads, not known to be it */
+	char *end;	   /**< of one that has ended: how, or NULL (end.h) */
+	char *end_log;	   /**< the same, as a log says it, or NULL */
+	bool end_known;	   /**< one of these says why */
 	struct prb_pace *pace; /**< of many looks (pace.h), or NULL */
 };
 

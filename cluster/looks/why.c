@@ -97,6 +97,18 @@ void prb_why_put_state(struct prb_str *s, const struct prb_seen *seen)
 	prb_put_thread(s, seen->main);
 }
 
+void prb_why_put_end(struct prb_str *s, const struct prb_seen *seen)
+{
+	if (seen->end) {
+		prb_str_puts(s, ": ");
+		prb_text_escape(s, seen->end);
+	}
+	if (seen->end_log) {
+		prb_str_puts(s, "; its log says: ");
+		prb_text_escape(s, seen->end_log);
+	}
+}
+
 void prb_why_put_absence(struct prb_str *s, const struct prb_seen *seen, bool several)
 {
 	if (!seen->rank->pid && !seen->error)

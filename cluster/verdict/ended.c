@@ -78,12 +78,26 @@ struct prb_error *prb_verdict_find_held(const struct prb_evidence *e, bool *foun
 	return sign_held(e, first);
 }
 
+/** How the rank has ended, if anybody but us knows. */
+static struct prb_error *sign_end(const struct prb_evidence *e, const struct prb_seen *ended)
+{
+	struct prb_str *s;
+
+	if (!ended->end_known)
+		return NULL;
+	PRB_TRY(prb_signs_add(&e->verdict->signs, PRB_SIGN_END, ended->rank->rank, &s));
+	prb_str_printf(s, "rank %ld", ended->rank->rank);
+	prb_why_put_end(s, ended);
+	return NULL;
+}
+
 struct prb_error *prb_verdict_find_ended(const struct prb_evidence *e, bool surely, bool *found)
 {
 	prb_auto_waits struct prb_waits waits = {};
 	size_t world = e->job->world_size > 0 ? (size_t)e->job->world_size : 0;
 	const struct prb_seen *first = NULL, *waiting = NULL;
 	struct prb_verdict *v = e->verdict;
+	bool known = true;
 
 	PRB_TRY(prb_waits_find(e->round, world, &waits));
 	for (size_t i = 0; i < e->round->list.count; i++) {
@@ -96,18 +110,21 @@ struct prb_error *prb_verdict_find_ended(const struct prb_evidence *e, bool sure
 			continue;
 		first = first ? first : seen;
 		waiting = waiting ? waiting : who;
+		known &= seen->end_known;
 		PRB_TRY(prb_verdict_blame(v, seen->rank->rank));
 	}
 	*found = first;
 	if (!first)
 		return NULL;
 	put_absent(e, first);
+	if (v->ranks.list.count == 1)
+		prb_why_put_end(&v->sentence, first);
 	prb_str_printf(&v->sentence, "; rank %ld waits for %s in ", waiting->rank->rank,
 		       v->ranks.list.count > 1 ? "them" : "it");
 	prb_why_put_operation(&v->sentence, waiting);
 	PRB_TRY(prb_verdict_sign_waiter(e, waiting, surely));
-	/* Why it has ended is not known. */
-	v->confidence = surely ? "medium" : "low";
+	PRB_TRY(sign_end(e, first));
+	v->confidence = !surely ? "low" : known ? "high" : "medium";
 	prb_str_puts(&v->refuted_by,
 		     surely ? "the rank has ended as it should, and the others end soon"
 			    : "the rank that has ended is not a member of the group that waits");

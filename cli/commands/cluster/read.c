@@ -8,6 +8,7 @@
 
 #include "cli/commands/cluster/cluster.h"
 #include "command/exit.h"
+#include "cluster/looks/end.h"
 #include "cluster/looks/movement.h"
 #include "cluster/looks/look.h"
 #include "cluster/looks/flight_ask.h"
@@ -116,6 +117,7 @@ static struct prb_error *look_on(struct prb_cluster *c, size_t count, struct prb
 	}
 	if (count == LOOKS)
 		prb_movement_note(c->rounds, LOOKS);
+	PRB_TRY(prb_end_note(c->job, c->last));
 	return prb_why_note(c->last);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * An ssh to simulated hosts, as cheap as can be, since thousands of them run on one machine: after
- * 50 ms, or the seconds in the file HOST.delay, it prints the file that is named as the host, and one
- * without a file never answers.
+ * 50 ms, or the seconds in the file HOST.delay, it prints the file that is named as the host, and
+ * one without a file never answers.
  *
  * "ssh … -- HOST LINE"; $SIMULATED is the folder.
  */
