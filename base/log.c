@@ -75,7 +75,7 @@ int prb_log_level(const char *domain)
 
 void prb_log(const char *domain, int level, const char *format, ...)
 {
-	if (level > prb_log_level(domain))
+	if (!state.sink || level > prb_log_level(domain))
 		return;
 
 	char *message;

@@ -4,7 +4,8 @@
  *
  * Libraries print nothing; they log to the sink that the face (command line, debugger) has set,
  * and nothing happens while none is set. A domain is the name of a part ("elf", "unwind",
- * "python", "stop", …). Levels: 1 what was decided, 2 what was tried, 3 every step.
+ * "python", "stop", …). Levels: 0 what the user should know, always; 1 what was decided, 2 what was
+ * tried, 3 every step.
  *
  * Threading: prb_log_set() before any other thread of ours starts; prb_log() from anywhere.
  */

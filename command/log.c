@@ -7,13 +7,17 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "command/exit.h"
 
 static void log_line(void *context, const char *domain, int level, const char *message)
 {
 	prb_auto_str struct prb_str line = {};
 
 	(void)context;
-	(void)level;
+	if (!level) {
+		prb_warn(message);
+		return;
+	}
 	prb_text_escape_lines(&line, message, "    ");
 	fprintf(stderr, "[%s] %s\n", domain, prb_str_text(&line));
 }
@@ -25,8 +29,6 @@ struct prb_error *prb_log_start(unsigned verbose)
 
 	if (filter && !*filter)
 		filter = NULL;
-	if (!verbose && !filter)
-		return NULL;
 	if (verbose)
 		prb_str_printf(&text, "%u", verbose < 3 ? verbose : 3);
 	if (filter)

@@ -5,7 +5,10 @@
 
 #include "base/error.h"
 
-/** Logging is set up only if it was asked for: by @p verbose (0 to 3) or by $PROBING_LOG. */
+/**
+ * Warnings are always printed, and what @p verbose (0 to 3) and $PROBING_LOG ask for.
+ * PRB_ERROR_USAGE if the latter cannot be understood.
+ */
 struct prb_error *prb_log_start(unsigned verbose) PRB_MUST_CHECK;
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 /** How long an agent may take to greet; its thread does nothing else. */
 static const double GREETING_SECONDS = 2;
@@ -353,6 +355,20 @@ static struct prb_error *greet(struct prb_agent *agent)
 				(int)agent->pid);
 }
 
+/** Tells of an agent that another version of ours has loaded, once for a process. */
+static void note_version(const struct prb_agent *agent)
+{
+	static _Atomic pid_t noted;
+
+	if (strcmp(agent->hello.agent, PRB_VERSION) != 0 &&
+	    atomic_exchange(&noted, agent->pid) != agent->pid)
+		prb_log("agent", 0,
+			"process %d has the agent of probing %.32s, and this is "
+			"probing " PRB_VERSION
+			": what one of them lacks is refused. 'probing %d eject' removes it",
+			(int)agent->pid, agent->hello.agent, (int)agent->pid);
+}
+
 /** Greets the agent of @p t, or of a process elsewhere if that is NULL, over @p socket. */
 static struct prb_error *attach(int socket, struct prb_target *t, struct prb_agent **ret)
 {
@@ -369,11 +385,31 @@ static struct prb_error *attach(int socket, struct prb_target *t, struct prb_age
 	struct prb_error *err = greet(agent);
 	if (!err && !t)
 		agent->pid = (pid_t)agent->hello.pid;
-	if (err)
+	if (err) {
 		prb_agent_close(agent);
-	else
-		*ret = agent;
-	return err;
+		return err;
+	}
+	note_version(agent);
+	*ret = agent;
+	return NULL;
+}
+
+struct prb_error *prb_agent_requires(const struct prb_agent *agent, uint32_t capabilities,
+				     const char *what)
+{
+	int pid = (int)agent->pid;
+
+	if ((agent->hello.capabilities & capabilities) == capabilities)
+		return NULL;
+	if (!*agent->hello.python)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"the agent of process %d cannot %s: there is no Python",
+					pid, what);
+	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+					       "the agent of process %d is of probing %.32s and "
+					       "cannot %s",
+					       pid, agent->hello.agent, what),
+			      "'probing %d eject' removes it; then this version's is loaded", pid);
 }
 
 struct prb_error *prb_agent_attach(int fd, struct prb_agent **ret)

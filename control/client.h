@@ -19,7 +19,7 @@ struct prb_agent;
 /**
  * Connects to the agent of the live process @p t, which is borrowed, and exchanges hellos.
  * PRB_ERROR_NOT_FOUND if it has none; PRB_ERROR_PERMISSION if we may not; PRB_ERROR_TIMEOUT if it
- * does not answer.
+ * does not answer. An agent of another version is logged at level 0, once for a process.
  */
 struct prb_error *prb_agent_connect(struct prb_target *t, struct prb_agent **ret) PRB_MUST_CHECK;
 
@@ -37,6 +37,13 @@ struct prb_target *prb_agent_target(const struct prb_agent *agent);
 
 /** The agent's hello; valid as long as the connection. */
 const struct prb_wire_hello *prb_agent_hello(const struct prb_agent *agent);
+
+/**
+ * PRB_ERROR_UNSUPPORTED if the agent lacks one of @p capabilities (PRB_WIRE_CAN_…): it is of an
+ * earlier version, or has no Python. @p what completes "it cannot".
+ */
+struct prb_error *prb_agent_requires(const struct prb_agent *agent, uint32_t capabilities,
+				     const char *what) PRB_MUST_CHECK;
 
 /** The time on our clock in @p seconds from now: a deadline for several frames. */
 double prb_agent_deadline(double seconds);

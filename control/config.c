@@ -107,11 +107,7 @@ static struct prb_error *ask(struct prb_agent *agent, const struct prb_str *requ
 {
 	struct prb_wire_frame frame;
 
-	if (!(prb_agent_hello(agent)->capabilities & PRB_WIRE_CAN_CONFIG))
-		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
-						       "the agent of an earlier version has no "
-						       "settings"),
-				      "'probing PID eject', then inject this version's");
+	PRB_TRY(prb_agent_requires(agent, PRB_WIRE_CAN_CONFIG, "keep settings"));
 	PRB_TRY(prb_agent_request(agent, prb_agent_left(deadline), PRB_WIRE_CONFIG,
 				  prb_str_text(request), request->length, NULL, 0));
 	for (;;) {

@@ -134,12 +134,7 @@ struct prb_error *prb_crash_install(struct prb_agent *agent, const struct prb_cr
 	prb_auto_str struct prb_str config = {};
 
 	*ret_hooks = false;
-	if (!(prb_agent_hello(agent)->capabilities & PRB_WIRE_CAN_CRASH))
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_UNSUPPORTED,
-					 "the agent of that process is older and knows no crash "
-					 "records"),
-			"'probing PID eject' removes it");
+	PRB_TRY(prb_agent_requires(agent, PRB_WIRE_CAN_CRASH, "record crashes"));
 	prb_str_printf(&config, "hold=%lld\n", (long long)(s->hold * 1000));
 	if (s->size)
 		prb_str_printf(&config, "size=%llu\n", (unsigned long long)s->size);

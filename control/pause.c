@@ -31,25 +31,12 @@ void prb_pause_deinit(struct prb_pause *pause)
 	pause->agent = NULL;
 }
 
-static struct prb_error *check_agent(const struct prb_pause *pause)
-{
-	int pid = (int)pause->target->pid;
-
-	if (prb_agent_hello(pause->agent)->capabilities & PRB_WIRE_CAN_PAUSE)
-		return NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
-					       "the agent of process %d is of an earlier version "
-					       "and cannot pause it",
-					       pid),
-			      "'probing %d eject' stops it; then this one is loaded", pid);
-}
-
 struct prb_error *prb_pause_ask(struct prb_pause *pause, bool freezes)
 {
 	uint8_t payload[PRB_WIRE_PAUSE_SIZE];
 
 	PRB_TRY(prb_agent_reach(pause->target, true, &pause->agent));
-	PRB_TRY(check_agent(pause));
+	PRB_TRY(prb_agent_requires(pause->agent, PRB_WIRE_CAN_PAUSE, "pause it"));
 	prb_wire_put32(payload, freezes ? PRB_WIRE_FREEZES : 0);
 	prb_wire_put32(payload + 4, (uint32_t)(pause->within * 1e3 + 1));
 	prb_wire_put32(payload + 8, (uint32_t)(pause->max * 1e3 + 1));

@@ -321,17 +321,10 @@ static struct prb_error *run(struct prb_agent *agent, struct reader *r, const st
 
 static struct prb_error *check_agent(struct prb_agent *agent, bool native)
 {
-	uint32_t can = prb_agent_hello(agent)->capabilities;
-	const char *what =
-		can & PRB_WIRE_CAN_SITES
-			? "the agent of that process is older and does not sample C frames"
-			: "the agent of that process is older and does not sample "
-			  "allocations, or there is no Python";
-
-	if (can & (native ? PRB_WIRE_CAN_SITES_NATIVE : PRB_WIRE_CAN_SITES))
-		return NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED, "%s", what),
-			      "'probing PID eject' removes it");
+	PRB_TRY(prb_agent_requires(agent, PRB_WIRE_CAN_SITES, "sample allocations"));
+	return native ? prb_agent_requires(agent, PRB_WIRE_CAN_SITES_NATIVE,
+					   "sample allocations with their C frames")
+		      : NULL;
 }
 
 struct prb_error *prb_sites_run(struct prb_agent *agent, struct prb_python *py,

@@ -118,13 +118,7 @@ struct prb_error *prb_step_connect(struct prb_target *t, struct prb_agent **ret)
 
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		return not_paused(t);
-	if (!err && !(prb_agent_hello(*ret)->capabilities & PRB_WIRE_CAN_STEP))
-		err = prb_error_hint(
-			prb_error_create(PRB_ERROR_UNSUPPORTED,
-					 "the agent of process %d is of an earlier version",
-					 (int)t->pid),
-			"'probing %d eject' stops it; then this one is loaded", (int)t->pid);
-	return err;
+	return err ? err : prb_agent_requires(*ret, PRB_WIRE_CAN_STEP, "step to lines");
 }
 
 /** Whether another client gets an answer: the agent needs no GIL for that one. */

@@ -266,17 +266,6 @@ static struct prb_error *read_lines(struct repl *r)
 	return prb_output_flush();
 }
 
-static struct prb_error *check_agent(const struct repl *r)
-{
-	if (prb_agent_hello(r->agent)->capabilities & PRB_WIRE_CAN_INTERACT)
-		return NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
-					       "the agent of process %d is of an earlier version "
-					       "and knows no prompt",
-					       r->pid),
-			      "'probing %d eject' stops it; then this one is loaded", r->pid);
-}
-
 static void repl_deinit(struct repl *r)
 {
 	prb_agent_close(r->agent);
@@ -311,7 +300,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	prb_eval_console_use(&r.console, false, &r.how);
 	PRB_TRY(prb_eval_thread(s->thread, &r.how.flags));
 	PRB_TRY(reach(cli, !s->no_inject, &r));
-	PRB_TRY(check_agent(&r));
+	PRB_TRY(prb_agent_requires(r.agent, PRB_WIRE_CAN_INTERACT, "be a prompt"));
 	prb_interrupt_catch(NULL);
 	return isatty(STDIN_FILENO) ? converse(&r) : read_lines(&r);
 }

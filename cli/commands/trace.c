@@ -137,13 +137,13 @@ static struct prb_error *trace(const struct prb_cli *cli, const struct trace_set
 	prb_eval_console_use(&console, false, &how);
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	PRB_TRY(prb_agent_reach(target, !s->no_inject, &agent));
-	if (!(prb_agent_hello(agent)->capabilities & needed)) {
+
+	struct prb_error *err = prb_agent_requires(
+		agent, needed, s->calls ? "record calls" : "record values at lines");
+
+	if (err) {
 		prb_agent_close(agent);
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_UNSUPPORTED,
-					 "the agent of that process is older and knows "
-					 "no such logpoints, or there is no Python"),
-			"'probing PID eject' removes it");
+		return err;
 	}
 	return prb_eval_show(target, agent, &how, "<probing>", code, false);
 }

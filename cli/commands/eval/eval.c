@@ -161,7 +161,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	if (!err)
 		err = prb_agent_reach(target, !s->no_inject, &agent);
 	if (!err)
-		err = prb_eval_check_place(target, &agent, how.flags);
+		err = prb_eval_check_place(&agent, how.flags);
 	if (!err)
 		err = prb_eval_show(target, agent, &how, name, &code, s->json);
 	return err;

@@ -135,16 +135,15 @@ struct prb_error *prb_eval_on_loop(struct prb_target *t, uint32_t *flags)
 	return NULL;
 }
 
-struct prb_error *prb_eval_check_place(const struct prb_target *t, struct prb_agent **agent,
-				       uint32_t flags)
+struct prb_error *prb_eval_check_place(struct prb_agent **agent, uint32_t flags)
 {
-	if (!(flags & (PRB_WIRE_IN_FRAME | PRB_WIRE_ON_LOOP)) ||
-	    prb_agent_hello(*agent)->capabilities & PRB_WIRE_CAN_PLACE)
+	if (!(flags & (PRB_WIRE_IN_FRAME | PRB_WIRE_ON_LOOP)))
 		return NULL;
-	prb_agent_close(*agent);
-	*agent = NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
-					       "the agent of process %d is of an earlier version",
-					       (int)t->pid),
-			      "'probing %d eject' stops it; then this one is loaded", (int)t->pid);
+
+	struct prb_error *err = prb_agent_requires(*agent, PRB_WIRE_CAN_PLACE,
+						   "run code in frames and on event loops");
+
+	if (err)
+		prb_agent_close(prb_steal(agent));
+	return err;
 }

@@ -23,7 +23,6 @@ struct prb_error *prb_eval_in_frame(struct prb_target *t, pid_t tid, unsigned de
 struct prb_error *prb_eval_on_loop(struct prb_target *t, uint32_t *flags) PRB_MUST_CHECK;
 
 /** Refuses, and closes, an agent that is too old for what @p flags ask for. */
-struct prb_error *prb_eval_check_place(const struct prb_target *t, struct prb_agent **agent,
-				       uint32_t flags) PRB_MUST_CHECK;
+struct prb_error *prb_eval_check_place(struct prb_agent **agent, uint32_t flags) PRB_MUST_CHECK;
 
 #endif

@@ -86,13 +86,12 @@ static struct prb_error *sample(struct prb_target *target, struct prb_agent *age
 static struct prb_error *reach(struct prb_target *target, struct prb_agent **ret)
 {
 	PRB_TRY(prb_agent_reach(target, true, ret));
-	if (prb_agent_hello(*ret)->capabilities & PRB_WIRE_CAN_TORCH)
-		return NULL;
-	prb_agent_close(prb_steal(ret));
-	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
-					       "the agent of that process is older and does not "
-					       "time steps, or there is no Python"),
-			      "'probing PID eject' removes it");
+
+	struct prb_error *err = prb_agent_requires(*ret, PRB_WIRE_CAN_TORCH, "time steps of torch");
+
+	if (err)
+		prb_agent_close(prb_steal(ret));
+	return err;
 }
 
 static struct prb_error *write_file(const struct prb_torch_rings *rings,
