@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "target/proc/pids.h"
 #include "target/target.h"
 
 struct prb_task {
@@ -112,6 +113,19 @@ void prb_wait_context_search_all(struct prb_wait_context *context);
 /** Finds the place of @p address in shared memory; false if it is in none. */
 bool prb_shared_word_find(struct prb_wait_context *context, uint64_t address,
 			  struct prb_shared_word *ret);
+
+/** The processes that have a word in their memory. */
+struct prb_sharers {
+	struct prb_shared_word word;
+	struct prb_pids pids; /**< the caller ends it with prb_pids_deinit() */
+};
+
+/**
+ * Finds them for all of @p list, as empty lists, in one look at the processes of this machine. *all
+ * is false if not all of these could be read in time.
+ */
+struct prb_error *prb_sharers_find(struct prb_sharers *list, size_t count,
+				   bool *all) PRB_MUST_CHECK;
 
 /**
  * Describes what @p task waits for: from its system call and arguments, the descriptor's link,

@@ -67,23 +67,39 @@ bool prb_shared_word_find(struct prb_wait_context *c, uint64_t address, struct p
 }
 
 /* True if a line of the maps is shared, and of the same file and the page of the word. */
-static bool line_has(const char *line, const struct prb_shared_word *word)
+static bool line_has(const struct prb_map *line, const struct prb_shared_word *word)
+{
+	return line->inode == word->inode && line->major == word->major &&
+	       line->minor == word->minor && line->offset <= word->offset &&
+	       word->offset - line->offset < line->end - line->start;
+}
+
+static bool parse_line(const char *line, struct prb_map *ret)
 {
 	unsigned long long start, end, offset, inode;
 	unsigned major, minor;
 	char shared;
 
-	return sscanf(line, "%llx-%llx %*c%*c%*c%c %llx %x:%x %llu", &start, &end, &shared, &offset,
-		      &major, &minor, &inode) == 7 &&
-	       shared == 's' && inode == word->inode && major == word->major &&
-	       minor == word->minor && offset <= word->offset &&
-	       word->offset - offset < end - start;
+	if (sscanf(line, "%llx-%llx %*c%*c%*c%c %llx %x:%x %llu", &start, &end, &shared, &offset,
+		   &major, &minor, &inode) != 7 ||
+	    shared != 's')
+		return false;
+	*ret = (struct prb_map){.start = start,
+				.end = end,
+				.offset = offset,
+				.major = major,
+				.minor = minor,
+				.inode = inode};
+	return true;
 }
 
-/* *unknown is set if not all is known about the process. */
-static bool has_mapped(pid_t pid, const struct prb_shared_word *word, bool *unknown)
+/* Calls @p see for each shared mapping of a process, until it is false. *unknown is set if not all
+ * is known about the process. */
+static void each_shared(pid_t pid, bool (*see)(void *context, const struct prb_map *map),
+			void *context, bool *unknown)
 {
 	char path[32], line[512];
+	struct prb_map map;
 	unsigned lines = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
@@ -92,21 +108,92 @@ static bool has_mapped(pid_t pid, const struct prb_shared_word *word, bool *unkn
 	if (!file) {
 		/* It is gone, or the kernel's. */
 		*unknown = *unknown || (errno != ENOENT && errno != ESRCH);
-		return false;
+		return;
 	}
 	while (fgets(line, sizeof(line), file)) {
 		/* The rest of a long path is no line. */
 		if (!strchr(line, '\n'))
 			(void)!fscanf(file, "%*[^\n]");
-		if (line_has(line, word))
-			return true;
+		if (parse_line(line, &map) && !see(context, &map))
+			return;
 		if (++lines < MOST_LINES)
 			continue;
 		*unknown = true;
-		return false;
+		return;
 	}
 	*unknown = *unknown || (ferror(file) && errno != ESRCH);
-	return false;
+}
+
+struct search {
+	const struct prb_shared_word *word;
+	bool found;
+};
+
+static bool see_word(void *context, const struct prb_map *map)
+{
+	struct search *search = context;
+
+	search->found = line_has(map, search->word);
+	return !search->found;
+}
+
+static bool has_mapped(pid_t pid, const struct prb_shared_word *word, bool *unknown)
+{
+	struct search search = {.word = word};
+
+	each_shared(pid, see_word, &search, unknown);
+	return search.found;
+}
+
+struct sharing {
+	struct prb_sharers *list;
+	size_t count;
+	pid_t pid;
+	bool failed;
+};
+
+static bool see_any(void *context, const struct prb_map *map)
+{
+	struct sharing *sharing = context;
+
+	for (size_t i = 0; i < sharing->count; i++) {
+		struct prb_sharers *sharers = &sharing->list[i];
+		size_t count = sharers->pids.list.count;
+		pid_t *slot;
+
+		if (!line_has(map, &sharers->word) ||
+		    (count && sharers->pids.list.items[count - 1] == sharing->pid))
+			continue;
+		slot = prb_vec_push(&sharers->pids.list);
+		sharing->failed = sharing->failed || !slot;
+		if (slot)
+			*slot = sharing->pid;
+	}
+	return !sharing->failed;
+}
+
+struct prb_error *prb_sharers_find(struct prb_sharers *list, size_t count, bool *all)
+{
+	prb_auto_pids struct prb_pids pids = {};
+	int64_t end = prb_clock_thread_ns() + SCAN_MS * 1000000;
+	struct sharing sharing = {list, count, 0, false};
+	bool unknown = false;
+	const pid_t *pid;
+
+	*all = false;
+	if (!count)
+		return NULL;
+	PRB_TRY(prb_pids_of_all(&pids));
+	prb_vec_each (pid, &pids.list) {
+		if (prb_clock_thread_ns() > end)
+			return NULL;
+		sharing.pid = *pid;
+		each_shared(*pid, see_any, &sharing, &unknown);
+		if (sharing.failed)
+			return prb_error_nomem();
+	}
+	*all = !unknown && prb_pids_are_all();
+	return NULL;
 }
 
 /* Finds all processes that have mapped the word; keeps the answer for the next call with the same

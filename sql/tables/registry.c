@@ -9,6 +9,7 @@ const struct prb_schema prb_schemas[] = {
 	{"native", "Its C and C++ code: frames and symbols"},
 	{"process", "The target as the kernel sees it"},
 	{"wait", "What the target's threads wait for, in other processes, too"},
+	{"ipc", "Memory that the target shares with other processes"},
 	{"zmq", "ZeroMQ's sockets in the target, read from the objects of libzmq"},
 	{"system", "The machine the target runs on"},
 	{"torch", "Modules, tensors, optimizers and process groups of torch, read from outside"},
