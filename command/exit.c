@@ -13,6 +13,7 @@
 #include "command/exit_kind.h"
 
 const char *prb_exit_program = "probing";
+void (*prb_warn_first)(void);
 
 static int passed = -1; /* a wait status; -1: none */
 
@@ -92,6 +93,8 @@ void prb_warn(const char *text)
 	prb_auto_str struct prb_str line = {};
 
 	prb_text_escape_lines(&line, text, "  ");
+	if (prb_warn_first)
+		prb_warn_first();
 	fprintf(stderr, "%s: warning: %s\n", prb_exit_program, prb_str_text(&line));
 }
 

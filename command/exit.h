@@ -35,6 +35,9 @@ enum prb_exit prb_exit_code(const struct prb_error *err);
  */
 enum prb_exit prb_exit_report(struct prb_error *err);
 
+/** Called before a warning is printed: erases what stands in its place. NULL: nothing does. */
+extern void (*prb_warn_first)(void);
+
 /** Prints "PROGRAM: warning: TEXT" to stderr, control characters escaped. */
 void prb_warn(const char *text);
 

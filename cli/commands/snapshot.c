@@ -8,6 +8,7 @@
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/output.h"
+#include "command/waiting.h"
 #include "target/spec/target_spec.h"
 #include "base/cleanup.h"
 #include "base/new_file.h"
@@ -61,6 +62,9 @@ static struct prb_error *record(const struct prb_cli *cli, const struct snapshot
 	PRB_TRY(prb_recorder_create(&r->recorder));
 	prb_recorder_set_redact(r->recorder, s->redact);
 	prb_recorder_attach(r->recorder, target);
+
+	PRB_WAITING("reading the process", 0);
+
 	return prb_command_line_name(target, prb_record(r->session, values, &r->threads));
 }
 

@@ -17,6 +17,7 @@
 #include "base/room.h"
 #include "base/clock.h"
 #include "command/program.h"
+#include "command/waiting.h"
 
 enum {
 	MOST_AT_ONCE = 256,
@@ -343,6 +344,7 @@ static struct prb_error *run_all(struct gathering *g, struct prb_answers *answer
 		at_once = MOST_AT_ONCE;
 
 	while (next < answers->list.count || g->running) {
+		prb_waiting_count(next - g->running, answers->list.count);
 		while (next < answers->list.count && g->running < at_once)
 			PRB_TRY(start(g, &answers->list.items[next++]));
 		if (g->running)
@@ -360,7 +362,9 @@ struct prb_error *prb_gather(struct prb_answers *answers, const struct prb_gathe
 	if (!g)
 		return prb_error_nomem();
 	g->options = options;
+	prb_waiting_begin("answers", options->deadline_s);
 	err = run_all(g, answers);
+	prb_waiting_end();
 	end_all(g);
 	free(g);
 	return err;

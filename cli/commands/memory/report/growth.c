@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands/memory/report/memory.h"
+#include "command/waiting.h"
 #include "target/proc/text.h"
 
 enum { CHANGE_WIDTH = 11 };
@@ -327,6 +328,9 @@ struct prb_error *prb_memory_growth(struct prb_target *target, const struct prb_
 					 prb_target_kind_name(target->kind)),
 			"'probing TARGET memory' shows what there is, and 'memory --diff A B' what "
 			"grew from one to the other");
+
+	PRB_WAITING("watching what grows", s->growth);
+
 	PRB_TRY(prb_memory_read(target, s, &before));
 	PRB_TRY(prb_memory_need_census(&before));
 	PRB_TRY(wait_until(target, start + s->growth));

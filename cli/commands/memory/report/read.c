@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
 #include "cli/commands/memory/report/memory.h"
+#include "command/waiting.h"
 #include "dwarf/elf/module.h"
 #include "target/mem/view.h"
 
@@ -60,6 +61,7 @@ struct prb_error *prb_memory_read(struct prb_target *target, const struct prb_me
 				  struct prb_memory *ret)
 {
 	const struct prb_census_limits limits = {.max_seconds = s->max_seconds};
+	PRB_WAITING("walking all objects", 0);
 
 	ret->no_python = prb_memory_open(target, ret);
 	prb_memory_read_process(target, &ret->process);

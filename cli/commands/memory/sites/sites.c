@@ -14,6 +14,7 @@
 #include "command/naming.h"
 #include "command/output.h"
 #include "command/term.h"
+#include "command/waiting.h"
 #include "control/load.h"
 #include "profile/sampler/codes.h"
 #include "target/proc/process.h"
@@ -235,10 +236,12 @@ static struct prb_error *take_through(struct prb_agent *agent, struct prb_memory
 	ret->native = s->cc;
 	if (s->cc)
 		err = prb_site_natives_create(m, of->py, ret->recording, &t.natives);
+	prb_waiting_begin("sampling allocations", s->sites);
 	prb_interrupt_catch_ends();
 	if (!err)
 		err = sample(&t, agent, s->sites, of->state.address);
 	prb_interrupt_release();
+	prb_waiting_end();
 	taker_deinit(&t);
 	return err || ret->facts.gone ? err : keep_rows(agent, ret);
 }

@@ -15,6 +15,7 @@
 #include "command/naming.h"
 #include "command/output.h"
 #include "command/term.h"
+#include "command/waiting.h"
 #include "profile/sampler/sampler.h"
 #include "profile/store/load/load.h"
 #include "target/spec/command_line.h"
@@ -30,7 +31,7 @@ static bool is_cancelled(void *context)
 
 static bool gives_up_names(void *context)
 {
-	prb_progress_say("naming C functions; Ctrl-C leaves their addresses");
+	prb_waiting_say("naming C functions; Ctrl-C leaves their addresses");
 	return prb_naming_gives_up(context);
 }
 
@@ -79,7 +80,7 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 		.names = how->several ? how->several->names + 1 : NULL,
 		.children = how->subprocesses ? prb_performance_children : NULL,
 		.begun = note ? prb_performance_note_begun : NULL,
-		.progress = prb_progress_put,
+		.progress = prb_recording_progress,
 		.cancelled = is_cancelled,
 		.give_up_names = note && note->report >= 0 ? NULL : gives_up_names,
 		.context = note,
@@ -90,11 +91,11 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 		PRB_TRY(prb_performance_command_line(target, &command));
 	options.command = how->several ? how->several->names[0] : command;
 	tell_begin(target, &options);
-	prb_progress_begin();
+	prb_waiting_begin("sampling", options.seconds);
 	prb_interrupt_catch_ends();
 	err = prb_profile_record(target, &options, ret);
 	prb_interrupt_release();
-	prb_progress_end();
+	prb_waiting_end();
 	prb_naming_tell(*ret);
 	return prb_command_line_name(target, err);
 }
