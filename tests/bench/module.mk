@@ -24,6 +24,18 @@ $(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/libprobing.a
 bench-debuggers: $(O)/libprobing.so ## measure in gdb, beside CPython's script; writes docs/debuggers.tsv
 	$(Q)python3 tests/bench/debuggers.py --library $(CURDIR)/$(O)/libprobing.so
 
+$(O)/peers/compare/.stamp: tests/bench/module.mk
+	$(Q)$(COMPARE_PYTHON) -m venv $(O)/peers/compare
+	$(Q)for peer in py-spy pystack memray; do $(O)/peers/compare/bin/pip install -q $$peer || \
+		echo "bench: $$peer cannot be installed"; done
+	$(Q)touch $@
+
+# One that was built from source has CPython's script for gdb beside it.
+COMPARE_PYTHON ?= python3
+.PHONY: bench-compare
+bench-compare: all $(O)/peers/compare/.stamp ## ask other tools the same of one program; writes docs/comparison.md
+	$(Q)python3 tests/bench/compare.py --probing $(O)/probing --peers $(O)/peers/compare
+
 .PHONY: bench-values
 bench-values: all ## what is shown of kinds of values, beside PEERS="--peer py-spy=FILE …"; writes docs/values.tsv
 	$(Q)python3 tests/bench/values.py --probing $(O)/probing --out docs/values.tsv $(PEERS)
