@@ -168,6 +168,9 @@ void prb_text_escape_lines(struct prb_str *s, const char *text, const char *inde
 	}
 }
 
+/** Bytes of an argument that tell which it is; more would hide what comes after it. */
+enum { MOST_OF_ARGUMENT = 200 };
+
 void prb_text_argument(struct prb_str *s, const char *argument)
 {
 	if (*argument && !strpbrk(argument, " '\"\\$`|&;<>()*?\n\t")) {
@@ -177,6 +180,23 @@ void prb_text_argument(struct prb_str *s, const char *argument)
 	prb_str_putc(s, '\'');
 	prb_text_escape(s, argument);
 	prb_str_putc(s, '\'');
+}
+
+void prb_text_argument_start(struct prb_str *s, const char *argument)
+{
+	prb_auto_str struct prb_str cut = {};
+	size_t length = strlen(argument), kept = MOST_OF_ARGUMENT;
+
+	if (length <= MOST_OF_ARGUMENT + MOST_OF_ARGUMENT / 4) {
+		prb_text_argument(s, argument);
+		return;
+	}
+	while (kept && ((unsigned char)argument[kept] & 0xc0) == 0x80)
+		kept--;
+	prb_str_append(&cut, argument, kept);
+	prb_str_printf(&cut, "…+%zu", length - kept);
+	s->failed |= cut.failed;
+	prb_text_argument(s, prb_str_text(&cut));
 }
 
 void prb_text_spaces(struct prb_str *s, size_t count)

@@ -38,6 +38,12 @@ void prb_text_escape_lines(struct prb_str *s, const char *text, const char *inde
 /** Appends an argument of a command line: escaped, and in quotes if a shell would divide it. */
 void prb_text_argument(struct prb_str *s, const char *argument);
 
+/**
+ * The same for people: of one that is longer than 250 bytes, such as a program behind -c, the
+ * beginning; "…+1730" says how many bytes are missing.
+ */
+void prb_text_argument_start(struct prb_str *s, const char *argument);
+
 /** Appends one code point, escaped where needed; gives its width in columns. */
 size_t prb_text_put(struct prb_str *s, uint32_t code_point, unsigned char byte);
 

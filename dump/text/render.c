@@ -108,7 +108,7 @@ static void put_command_line(struct renderer *r)
 	prb_vec_each (argument, &r->dump->argv) {
 		if (argument != r->dump->argv.items)
 			prb_str_putc(&r->text, ' ');
-		prb_text_argument(&r->text, *argument);
+		prb_text_argument_start(&r->text, *argument);
 	}
 	if (!r->dump->argv.count)
 		prb_text_escape(&r->text, r->dump->exe ? r->dump->exe : "(no command line)");

@@ -16,7 +16,7 @@ void prb_command_line_text(struct prb_str *s, const struct prb_process *process)
 	prb_vec_each (argument, &process->argv) {
 		if (argument != process->argv.items)
 			prb_str_putc(s, ' ');
-		prb_text_argument(s, *argument);
+		prb_text_argument_start(s, *argument);
 	}
 	if (!process->argv.count) {
 		prb_str_putc(s, '[');

@@ -15,7 +15,10 @@
 #include "target/target.h"
 #include "target/proc/pids.h"
 
-/** Appends the command line of @p process as a shell would take it; "[comm]" if it has none. */
+/**
+ * Appends the command line of @p process as a shell would take it, of long arguments the beginning
+ * (prb_text_argument_start()); "[comm]" if it has none.
+ */
 void prb_command_line_text(struct prb_str *s, const struct prb_process *process);
 /** As above, without secrets. */
 void prb_command_line_cut(struct prb_str *s, const struct prb_process *process);

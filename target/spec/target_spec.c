@@ -139,11 +139,18 @@ static struct prb_error *open_match(const char *text, bool regex, struct prb_tar
 	return prb_target_open_process(pid, ret);
 }
 
-/** A path to a file may also be part of a command line: "bin/train.py". */
+/** A path to a file may also be part of a command line: "bin/train.py". Not that of a device. */
 static struct prb_error *open_other_file(const char *text, struct prb_target **ret)
 {
-	struct prb_error *err = open_match(text, false, ret);
+	struct prb_error *err;
+	struct stat st;
 
+	if (!stat(text, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "'%.200s' is no file that can be read",
+						       text),
+				      "give a process, a core file, a snapshot or a recording");
+	err = open_match(text, false, ret);
 	if (!prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
 		return err;
 	if (access(text, F_OK))

@@ -234,7 +234,7 @@ static struct prb_error *decode(struct record *r)
 	PRB_TRY(prb_dump_create(t, &options, &dump));
 	for (size_t i = 0; i < dump->argv.count; i++) {
 		prb_str_puts(&r->program, i ? " " : "");
-		prb_text_argument(&r->program, dump->argv.items[i]);
+		prb_text_argument_start(&r->program, dump->argv.items[i]);
 	}
 	put_where(dump, r);
 	put_raised(dump, r);

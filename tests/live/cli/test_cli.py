@@ -281,6 +281,25 @@ def test_ambiguous(probing, target):
         assert probing("-t", form, "backtrace").code == OK
 
 
+def test_device(probing, newest):
+    """It is no part of a command line, though one has its path."""
+    with support.Program([newest.exe, "-c", "print('ready', flush=True); open('/dev/null'); input()"]) as process:
+        assert process.line() == "ready"
+        for words in (("dump", "/dev/null"), ("/dev/null", "why")):
+            fails(probing(*words), UNSUPPORTED, "'/dev/null' is no file that can be read")
+
+
+def test_long_command_lines(probing, newest):
+    """A program behind -c is told by its beginning; in JSON it is whole, and its end finds it, too."""
+    mark = "end-%d" % os.getpid()
+    program = "print('ready', flush=True); input()  # é%s %s" % ("x" * 4000, mark)
+    with support.Program([newest.exe, "-c", program, "last"]) as process:
+        assert process.line() == "ready"
+        text = probing(mark, "dump").out
+        assert re.match(r"%d  \S+ -c 'print.*xxx…\+38\d\d' last\n" % process.pid, text), text
+        assert dumped(probing(mark, "bt", "--json"))["target"]["argv"][2:] == [program, "last"]
+
+
 # Looks
 
 def settled_dump(probing, process):
