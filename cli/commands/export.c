@@ -10,7 +10,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/new_file.h"
+#include "cli/commands/cluster/watch_jobs.h"
 #include "cli/commands/why/why.h"
 #include "command/command.h"
 #include "command/exit.h"
@@ -24,6 +26,8 @@ struct export_settings {
 	const char *file, *endpoint;
 	double every;
 };
+
+enum { MAX_JOBS = 1 << 20 /* bytes of metrics of jobs */ };
 
 static const char DEFAULT_ENDPOINT[] = "http://127.0.0.1:4318";
 
@@ -89,6 +93,25 @@ static struct prb_error *put_findings(const struct prb_cli *cli, const struct pr
 	return NULL;
 }
 
+/** Appends what a daemon that watches jobs has written, if it serves these metrics. */
+static struct prb_error *put_jobs(struct prb_str *ret)
+{
+	const char *path = getenv(PRB_WATCH_JOBS_VARIABLE);
+	prb_auto_close int fd = -1;
+	char chunk[4096];
+	ssize_t got;
+
+	if (!path || !*path)
+		return NULL;
+	prb_auto_error struct prb_error *err = prb_file_open(-1, path, &fd);
+	if (err)
+		return err->code == PRB_ERROR_NOMEM ? prb_steal(&err) : NULL;
+	for (size_t all = 0; all < MAX_JOBS && (got = read(fd, chunk, sizeof(chunk))) > 0;
+	     all += (size_t)got)
+		prb_str_append(ret, chunk, (size_t)got);
+	return NULL;
+}
+
 static struct prb_error *export_prometheus(const struct prb_cli *cli,
 					   const struct prb_texts *targets,
 					   const struct export_settings *s)
@@ -97,6 +120,7 @@ static struct prb_error *export_prometheus(const struct prb_cli *cli,
 
 	PRB_TRY(prb_metrics_collect(targets, &text));
 	PRB_TRY(put_findings(cli, targets, &text));
+	PRB_TRY(put_jobs(&text));
 	if (text.failed)
 		return prb_error_nomem();
 	return s->file ? write_file(s->file, &text) : prb_output(&text);

@@ -19,6 +19,7 @@
 #include "base/new_file.h"
 #include "cli/commands/crashes/keep.h"
 #include "cli/commands/cluster/ship_end.h"
+#include "cli/commands/cluster/watch_jobs.h"
 #include "clickhouse/ship.h"
 #include "clickhouse/state.h"
 #include "clickhouse/url.h"
@@ -29,16 +30,17 @@
 
 struct node_settings {
 	const char *to, *password_file, *state, *host, *job, *listen, *token_file;
-	double every, metrics;
+	const char *webhook;
+	double every, metrics, hang;
 	int max_size, keep;
-	bool crashes;
+	bool crashes, watch_jobs;
 };
 
 /* Seconds. */
 static const double FIRST_WAIT = 1, MOST_WAIT = 60, LONG_RUN = 60, LAST_CHANCE = 12,
 		    CRASHES_EVERY = 10;
 
-static const char UNIX[] = "unix:";
+static const char UNIX[] = "unix:", WEBHOOK[] = "PROBING_WEBHOOK";
 
 struct part {
 	const char *name;
@@ -75,12 +77,25 @@ static struct prb_error *serve_words(const struct node_settings *s, struct prb_w
 	return s->token_file ? prb_words_add(ret, "--token-file=%s", s->token_file) : NULL;
 }
 
+/** Lets the metrics that are served have those of the jobs. */
+static struct prb_error *name_metrics(const struct node_settings *s)
+{
+	prb_auto_free char *path = NULL, *file = NULL;
+	prb_auto_close int folder = -1;
+
+	PRB_TRY(prb_state_folder_open(s->state, &folder, &path));
+	file = prb_format("%s/" PRB_WATCH_JOBS_METRICS, path);
+	return file && !setenv(PRB_WATCH_JOBS_VARIABLE, file, 1) ? NULL : prb_error_nomem();
+}
+
 static int run_serve(const struct node_settings *s)
 {
 	prb_auto_words struct prb_words words = {};
-	struct prb_error *err = serve_words(s, &words);
+	struct prb_error *err = s->watch_jobs ? name_metrics(s) : NULL;
 	char **list;
 
+	if (!err)
+		err = serve_words(s, &words);
 	if (!err && !(err = prb_words_end(&words, &list)))
 		err = prb_error_os(prb_start_become_at(NULL, list), "cannot start ourselves");
 	return (int)prb_exit_report(err);
@@ -100,6 +115,17 @@ static int run_crashes(const struct node_settings *s)
 	}
 	prb_error_destroy(told);
 	return (int)prb_exit_report(err);
+}
+
+static int run_watch_jobs(const struct node_settings *s)
+{
+	const char *webhook = s->webhook ? s->webhook : getenv(WEBHOOK);
+
+	return (int)prb_exit_report(prb_watch_jobs_run(
+		&(struct prb_watch_jobs_options){.state = s->state,
+						 .webhook = webhook && *webhook ? webhook : NULL,
+						 .host = s->host,
+						 .hang = s->hang}));
 }
 
 static struct prb_error *start(struct part *part, const struct node_settings *s,
@@ -231,7 +257,9 @@ static struct prb_error *check_places(const struct node_settings *s)
 		PRB_TRY(prb_new_file_check_way(s->token_file));
 	if (s->listen && !strncmp(s->listen, UNIX, strlen(UNIX)))
 		PRB_TRY(prb_new_file_check_way(s->listen + strlen(UNIX)));
-	return s->to || s->crashes ? prb_state_folder_open(s->state, &folder, &path) : NULL;
+	return s->to || s->crashes || s->watch_jobs
+		       ? prb_state_folder_open(s->state, &folder, &path)
+		       : NULL;
 }
 
 /** Reports wrong settings before any part is started. */
@@ -239,15 +267,21 @@ static struct prb_error *check(const struct node_settings *s)
 {
 	struct prb_clickhouse_url url;
 
-	if (!s->to && !s->listen && !s->crashes)
-		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "there is nothing to do"),
-				      "give --to, --listen or --crashes: probing node --to "
-				      "clickhouse://HOST/DATABASE");
-	if (!s->to &&
-	    (s->every > 0 || s->metrics > 0 || s->password_file || s->host || s->job || s->keep))
+	if (!s->to && !s->listen && !s->crashes && !s->watch_jobs)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "there is nothing to do"),
+			"give --to, --listen, --crashes or --watch-jobs: probing node --to "
+			"clickhouse://HOST/DATABASE");
+	if ((s->hang > 0 || s->webhook) && !s->watch_jobs)
 		return prb_error_create(PRB_ERROR_USAGE,
-					"--every, --metrics, --password-file, --host-name, "
-					"--job-name and --keep-days are for --to");
+					"--hang and --webhook are for --watch-jobs");
+	if (s->host && !s->to && !s->watch_jobs)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--host-name is for --to and --watch-jobs");
+	if (!s->to && (s->every > 0 || s->metrics > 0 || s->password_file || s->job || s->keep))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--every, --metrics, --password-file, --job-name and "
+					"--keep-days are for --to");
 	if (s->to)
 		PRB_TRY(prb_clickhouse_url_parse(s->to, &url));
 	if (s->to)
@@ -262,6 +296,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		{.name = "ship", .wanted = s->to, .run = run_ship},
 		{.name = "serve", .wanted = s->listen, .run = run_serve},
 		{.name = "crashes", .wanted = s->crashes, .run = run_crashes},
+		{.name = "watch-jobs", .wanted = s->watch_jobs, .run = run_watch_jobs},
 	};
 	prb_auto_close int signals = -1;
 	struct prb_error *err;
@@ -286,14 +321,16 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 const struct prb_command prb_command_node = {
 	.rank = 69,
 	.name = "node",
-	.summary = "Run on a machine for good: ship rows, serve, keep crash records",
+	.summary = "Run on a machine for good: ship rows, serve, watch jobs, keep crash records",
 	.description =
 		"Supervises parts, each of which is a process of its own and is started again if "
 		"it "
 		"fails. --to sends the rows that the Python processes of this machine keep in "
 		"rings to a ClickHouse database, as 'probing cluster ship' does. --listen serves "
 		"a page and an HTTP interface, as 'probing serve' does. --crashes keeps the crash "
-		"records that processes write.\n\n"
+		"records that processes write. --watch-jobs looks at all distributed jobs every "
+		"ten seconds, without stopping a thread. If one makes no progress, it saves its "
+		"ranks, and reports the verdict of 'cluster hang' and the file.\n\n"
 		"It finds new processes by itself, does nothing in them, and ends by SIGTERM or "
 		"Ctrl-C. docs/deploy/ has a unit for systemd and a manifest for Kubernetes.",
 	.options =
@@ -327,8 +364,17 @@ const struct prb_command prb_command_node = {
 			{"crashes", 0, PRB_OPTION_FLAG, NULL,
 			 "Keep copies of crash records in the state's folder", PRB_COMPLETE_NOTHING,
 			 offsetof(struct node_settings, crashes)},
+			{"watch-jobs", 0, PRB_OPTION_FLAG, NULL,
+			 "Report jobs that make no progress, and slow ranks", PRB_COMPLETE_NOTHING,
+			 offsetof(struct node_settings, watch_jobs)},
+			{"hang", 0, PRB_OPTION_SECONDS, "TIME",
+			 "'--watch-jobs': how long ranks may wait, at least (default: 60s)",
+			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, hang)},
+			{"webhook", 0, PRB_OPTION_TEXT, "URL",
+			 "'--watch-jobs': post verdicts there as JSON [$PROBING_WEBHOOK]",
+			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, webhook)},
 			{"state", 0, PRB_OPTION_TEXT, "FOLDER",
-			 "What was sent, rows that wait, crashes [~/.local/state/probing]",
+			 "What was sent, rows that wait, crashes, jobs [~/.local/state/probing]",
 			 PRB_COMPLETE_FILE, offsetof(struct node_settings, state)},
 			{"max-size", 0, PRB_OPTION_NUMBER, "MIB",
 			 "At most so much of rows that wait, and of crashes of all (default: "

@@ -9,7 +9,7 @@
 #include "cluster/looks/training_thread.h"
 #include "dump/dump.h"
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+uint64_t prb_progress_mix(uint64_t hash, uint64_t value)
 {
 	const uint64_t prime = UINT64_C(0x9e3779b97f4a7c15);
 
@@ -19,7 +19,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
 	for (; text && *text; text++)
-		hash = mix(hash, (unsigned char)*text);
+		hash = prb_progress_mix(hash, (unsigned char)*text);
 	return hash;
 }
 
@@ -29,8 +29,24 @@ static uint64_t mix_frame(uint64_t hash, const struct prb_dump_frame *frame)
 
 	prb_vec_each (local, &frame->locals)
 		if (local->number == PRB_NUMBER_INTEGER)
-			hash = mix(mix_text(hash, local->name), (uint64_t)local->integer);
+			hash = prb_progress_mix(mix_text(hash, local->name),
+						(uint64_t)local->integer);
 	return hash;
+}
+
+uint64_t prb_progress_hash(const struct prb_seen *seen)
+{
+	const struct prb_dump_frame *frame;
+	uint64_t hash = 1;
+	bool outside = !seen->called;
+
+	prb_vec_each (frame, &seen->main->frames) {
+		if (outside && frame->kind == PRB_FRAME_PYTHON &&
+		    strcmp(prb_frame_name(frame), "<module>") != 0)
+			hash = mix_frame(hash, frame);
+		outside |= frame == seen->called;
+	}
+	return hash ? hash : 1;
 }
 
 struct prb_error *prb_progress_read(struct prb_watch *watch, struct prb_seen *seen)
@@ -41,9 +57,6 @@ struct prb_error *prb_progress_read(struct prb_watch *watch, struct prb_seen *se
 	struct prb_dump_options options = {
 		.locals = true, .no_waits = true, .no_command = true, .values = &none};
 	__attribute__((cleanup(prb_seen_deinit))) struct prb_seen again = {.trains = seen->trains};
-	const struct prb_dump_frame *frame;
-	uint64_t hash = 1;
-	bool outside;
 
 	prb_training_thread_only(seen, &options);
 	prb_auto_error struct prb_error *err =
@@ -53,13 +66,6 @@ struct prb_error *prb_progress_read(struct prb_watch *watch, struct prb_seen *se
 	if (!again.dump->threads.count)
 		return NULL;
 	prb_seen_find(&again);
-	outside = !again.called;
-	prb_vec_each (frame, &again.main->frames) {
-		if (outside && frame->kind == PRB_FRAME_PYTHON &&
-		    strcmp(prb_frame_name(frame), "<module>") != 0)
-			hash = mix_frame(hash, frame);
-		outside |= frame == again.called;
-	}
-	seen->progress = hash ? hash : 1;
+	seen->progress = prb_progress_hash(&again);
 	return NULL;
 }

@@ -15,4 +15,10 @@
  */
 struct prb_error *prb_progress_read(struct prb_watch *watch, struct prb_seen *seen) PRB_MUST_CHECK;
 
+/** The same, of a rank whose dump has the variables already. */
+uint64_t prb_progress_hash(const struct prb_seen *seen);
+
+/** One step of that hash. */
+uint64_t prb_progress_mix(uint64_t hash, uint64_t value);
+
 #endif

@@ -50,7 +50,7 @@ FOLDERS = {
     ("record", "--output"): [("PID", "record", "-o", "PATH")],
     ("watch", "--output"): [("watch", "PID", "-o", "PATH")],
     ("cluster", "--state"): [("cluster", "ship", "--to", NOWHERE, "--state", "PATH")],
-    ("node", "--state"): [("node", "--crashes", "--state", "PATH")],
+    ("node", "--state"): [("node", "--crashes", "--state", "PATH"), ("node", "--watch-jobs", "--state", "PATH")],
 }
 # All other options whose value is a place; "*" is each command.
 OTHERS = {

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing node --watch-jobs`: jobs that hang are noticed, saved and reported, and no others."""
+import contextlib
+import http.server
+import json
+import os
+import signal
+import threading
+import time
+import urllib.request
+
+import pytest
+
+import jobs
+from clickhouse_server import OPENER, free_ports
+from environment import wait_until
+from test_clickhouse import daemon
+from test_job_kinds import job
+
+PYTHON = "/usr/bin/python3"
+NODE = ("node",)
+
+
+class Hook:
+    """A server that keeps what is posted to it."""
+
+    def __init__(self, answer=b"ok"):
+        self.got = got = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):  # pylint: disable=invalid-name
+                got.append(self.rfile.read(int(self.headers["Content-Length"])))
+                self.send_response(200)
+                self.end_headers()
+                with contextlib.suppress(OSError):
+                    for _ in range(1 if answer else 1 << 20):
+                        self.wfile.write(answer or b"\x1b[2J" * (1 << 16))
+
+            def log_message(self, *_):  # pylint: disable=arguments-differ
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = "http://127.0.0.1:%d/secret-of-the-hook" % self.server.server_address[1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@contextlib.contextmanager
+def watching(tmp_path, *words):
+    """The daemon, and what it has said."""
+    with daemon(tmp_path, "--watch-jobs", "--state", tmp_path / "state", "--hang", "3s", *words, command=NODE) as start:
+        yield start(), start.log.read_text
+
+
+def metrics(tmp_path):
+    path = tmp_path / "state" / "jobs.prom"
+    return path.read_text() if path.exists() else ""
+
+
+def test_a_job_that_hangs(tmp_path):
+    """Noticed, saved, posted, in the metrics; and no more once its ranks go on or have ended."""
+    port, = free_ports(1)
+    (tmp_path / "token").write_text("x" * 43)
+    (tmp_path / "token").chmod(0o600)
+    with Hook() as hook, job("stuck", str(tmp_path / "at")) as (name, ranks), \
+            watching(tmp_path, "--webhook", hook.url, "--listen", "127.0.0.1:%d" % port, "--listen-token",
+                     tmp_path / "token", "--host-name", "here") as (_, log):
+        wait_until(lambda: hook.got, 120)
+        told = json.loads(hook.got[0])
+        assert (told["event"], told["host"]) == ("hung", "here") and name in told["job"], told
+        assert told["hang"]["verdict"] == "late" and told["hang"]["ranks"] == [2] and told["waited_s"] >= 3, told
+        assert "rank 2 (pid %d) never entered barrier" % ranks[2].pid in told["text"]
+        saved = jobs.cluster(told["saved"], "cluster", "hang", "--json")
+        assert json.loads(saved.stdout)["ranks"] == [2], saved
+        assert " has hung for " in log() and "late: rank 2 " in log() and "confidence high; saved in " in log(), log()
+        assert "secret-of-the-hook" not in log()
+        line = 'probing_job_hung{job="torch %s",rank="2",verdict="late"} 1' % name
+        wait_until(lambda: line in metrics(tmp_path), 20)
+        request = urllib.request.Request(
+            "http://127.0.0.1:%d/metrics" % port, headers={"Authorization": "Bearer " + "x" * 43})
+        assert line in OPENER.open(request, timeout=60).read().decode()
+        for rank in ranks:
+            os.kill(rank.pid, signal.SIGKILL)
+            rank.wait()
+        wait_until(lambda: "probing_job_hung{" not in metrics(tmp_path), 30)
+        assert len(hook.got) == 1, hook.got
+
+
+@pytest.mark.parametrize("case", ["counted", "gil_hog"])
+def test_a_job_that_moves_is_left_alone(tmp_path, case):
+    with job(case, str(tmp_path / "at")), watching(tmp_path) as (_, log):
+        time.sleep(15)  # that nothing is said can only be waited for
+        assert "job " not in log() and not list((tmp_path / "state/jobs").iterdir()), log()
+
+
+# What real jobs do for long without a step: each is a job of two ranks.
+QUIET = """
+import os, subprocess, sys, time
+import torch, torch.distributed as dist
+import datetime
+RANK = int(os.environ["RANK"])
+CASE, FILE = sys.argv[2:4] if len(sys.argv) > 3 else ("%s", "%s")
+if CASE == "start" and RANK == 1:
+    print("ready", flush=True)
+    time.sleep(1000)
+if CASE == "start":
+    print("ready", flush=True)
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=900))
+dist.barrier()
+print("ready", flush=True)
+if RANK == 1:
+    dist.barrier()
+elif CASE == "evaluation":
+    model, total = torch.nn.Linear(64, 64), 0
+    while True:
+        total += float(model(torch.ones(64)).sum())
+elif CASE == "compile":
+    # It ends with its input, which this rank has.
+    subprocess.run([sys.executable, "-c", "import select; [0 for _ in iter(lambda: select.select([0], [], [], 0)[0], [0])]"],
+                   stdin=os.pipe()[0], stdout=subprocess.DEVNULL, pass_fds=[])
+elif CASE == "checkpoint":
+    with open(FILE, "wb", buffering=0) as file:
+        blob = bytes(1 << 20)
+        while True:
+            file.seek(0)
+            file.write(blob)
+            time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("case", ["start", "evaluation", "compile", "checkpoint"])
+def test_no_false_alarm(tmp_path, case):
+    """While rank 1 waits, rank 0 works; or it has not come yet."""
+    with jobs.ranks(PYTHON, 2, source=QUIET % (case, tmp_path / "file"), MASTER_ADDR="127.0.0.1",
+                    MASTER_PORT=str(free_ports(1)[0]), OMP_NUM_THREADS="1") as _, watching(tmp_path) as (_, log):
+        # Four times what a hang has.
+        time.sleep(12)
+        assert "job " not in log() and not list((tmp_path / "state/jobs").iterdir()), log()
+
+
+def test_an_answer_of_the_hook_without_an_end(tmp_path):
+    """It is cut off in time, and nothing of it gets to the log."""
+    with Hook(answer=None) as hook, job("stuck", str(tmp_path / "at")) as (name, ranks), \
+            watching(tmp_path, "--webhook", hook.url) as (_, log):
+        wait_until(lambda: "the verdict could not be posted" in log() or "has ended" in log(), 120)
+        assert "\x1b" not in log() and "secret-of-the-hook" not in log(), log()
+        assert 'probing_job_hung{job="torch %s"' % name in metrics(tmp_path) and ranks
