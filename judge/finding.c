@@ -88,7 +88,8 @@ const char *prb_finding_kind_name(enum prb_finding_kind kind)
 					    [PRB_FINDING_UNKNOWN] = "unknown",
 					    [PRB_FINDING_STILL] = "still",
 					    [PRB_FINDING_CUSTOM] = "custom",
-					    [PRB_FINDING_NAN] = "nan"};
+					    [PRB_FINDING_NAN] = "nan",
+					    [PRB_FINDING_SERVER] = "server"};
 
 	return names[kind];
 }

@@ -33,6 +33,7 @@ enum prb_finding_kind {
 	PRB_FINDING_STILL,     /**< 21: nothing runs, and nothing outside ends its waits */
 	PRB_FINDING_CUSTOM,    /**< 22: a rule of the user's says so */
 	PRB_FINDING_NAN,       /**< 23: a watched value is NaN */
+	PRB_FINDING_SERVER,    /**< 24: requests of an inference server do not move */
 };
 enum { PRB_FINDING_EXIT = 9 };
 

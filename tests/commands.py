@@ -11,6 +11,7 @@ COMMANDS = [
     "why",
     "run",
     "check",
+    "server",
     "watch",
     "query",
     "tables",

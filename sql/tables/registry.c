@@ -13,6 +13,7 @@ const struct prb_schema prb_schemas[] = {
 	{"zmq", "ZeroMQ's sockets in the target, read from the objects of libzmq"},
 	{"system", "The machine the target runs on"},
 	{"torch", "Modules, tensors, optimizers and process groups of torch, read from outside"},
+	{"inference", "What the target has as a process of an inference server"},
 	{"cpu", "What the target's threads take of the processors"},
 	{"gpu", "The machine's GPUs"},
 	{"profile", "A recording that 'probing perf -o FILE.profile' made"},

@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import results  # noqa: E402
 
 # Rooms in their order: each may include from itself and those before it. Arrows point one way.
-ORDER = ("base", "target", "dwarf", "python", "values", "dump", "injector", "profile", "rings", "judge", "control",
+ORDER = ("base", "target", "dwarf", "python", "values", "dump", "inference", "injector", "profile", "rings", "judge", "control",
          "sql", "lib", "command", "remote", "cluster", "clickhouse", "gateway", "cli")
 ROOMS = {name: set(ORDER[:number + 1]) for number, name in enumerate(ORDER)}
 # Loaded into the target: nothing else of ours is.

@@ -252,7 +252,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_watch = {
-	.rank = 45,
+	.rank = 46,
 	.name = "watch",
 	.summary = "Look at processes until one gets stuck, and save what it is in",
 	.description =

@@ -27,6 +27,7 @@ COMMANDS = {
     "why": ["why", "--json"],
     "run": ["same", "run", "--", "true"],
     "check": ["check", "FIRST"],
+    "server": ["same", "server", "FIRST"],
     "query": ["same", "-t", "FIRST", "-t", "SECOND", "query", "-f", "csv",
               "SELECT t._pid, t.name, s.func FROM python.threads t JOIN python.stacks s USING (tid) ORDER BY 1, 2, 3"],
     "tables": ["same", "tables"],

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `probing server`: the processes of an inference server, and what keeps its requests. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/commands/server/server.h"
+#include "command/command.h"
+#include "command/exit.h"
+#include "command/output.h"
+#include "target/spec/target_spec.h"
+
+struct settings {
+	bool json;
+};
+
+extern const struct prb_rule prb_rule_server;
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct settings *s = settings;
+	prb_auto_server_looks struct prb_server_looks looks = {};
+	prb_auto_findings struct prb_findings findings = {};
+	prb_auto_target struct prb_target *target = NULL;
+	prb_auto_str struct prb_str text = {};
+	struct prb_case c = {.words = cli->target};
+
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
+	if (!target->live || !target->local)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"'%.200s' is no process of this machine", cli->target);
+	c.pid = target->pid;
+	PRB_TRY(prb_server_looks_read(&looks, target->pid, PRB_DUMP_DEFAULT));
+	if (!looks.now.processes.count)
+		return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
+						       "%d is no process of an inference server "
+						       "that is known",
+						       (int)target->pid),
+				      "docs/howto/add-server.md says how to describe another one");
+	PRB_TRY(prb_server_judge(&prb_rule_server, &c, &looks, &findings));
+	if (s->json)
+		prb_server_json(&looks, &findings, c.pid, &text);
+	else
+		prb_server_text(&looks, &findings, &text);
+	PRB_TRY(prb_output(&text));
+	if (findings.list.count)
+		prb_exit_pass((PRB_FINDING_EXIT + (int)findings.list.items[0]->kind) << 8);
+	return NULL;
+}
+
+const struct prb_command prb_command_server = {
+	.rank = 45,
+	.name = "server",
+	.summary = "Show an inference server: its processes, its requests, and what keeps them",
+	.description =
+		"TARGET is any process of the server. Prints its processes with their parts (API "
+		"server, scheduler, workers), what each does, how many requests are where, and the "
+		"KV cache; and in one sentence what keeps the requests, as 'probing why' does. All "
+		"is read from outside, by descriptions of the servers' classes: of vLLM and "
+		"SGLang, and those of your own in the folder that PROBING_ENGINES names.\n\n"
+		"The exit code is 24 if requests do not move. The tables inference.requests, "
+		"inference.queues and inference.kv have each request.",
+	.options =
+		(const struct prb_option[]){{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON",
+					     PRB_COMPLETE_NOTHING, offsetof(struct settings, json)},
+					    {}},
+	.settings_size = sizeof(struct settings),
+	.target_use = PRB_TARGET_ONE,
+	.only_processes = true,
+	.complete = PRB_COMPLETE_PROCESS,
+	.examples = (const struct prb_example[]){{"probing server 4242", "Of any of its processes"},
+						 {"probing server VLLM", "By a title"},
+						 {}},
+	.run = run,
+};

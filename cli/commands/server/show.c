@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <math.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/commands/server/server.h"
+#include "judge/text.h"
+#include "judge/threads.h"
+
+enum { PID_WIDTH = 8, NAME_WIDTH = 22 };
+
+static const struct prb_dump_thread *main_thread(const struct prb_server_process *p)
+{
+	return p->dump && p->dump->threads.count ? p->dump->threads.items : NULL;
+}
+
+static double oldest(const struct prb_server_looks *looks, const struct prb_server_process *p)
+{
+	const struct prb_server_request *request;
+	double age = -1;
+
+	prb_vec_each (request, &p->requests)
+		age = fmax(age, looks->time - request->arrival);
+	return age;
+}
+
+/** "16 of 256 running, 12 waiting": queues that are not empty. */
+static void put_queues(struct prb_str *s, const struct prb_server_process *p)
+{
+	const struct prb_server_queue *queue;
+	const char *comma = "";
+
+	prb_vec_each (queue, &p->queues) {
+		if (queue->count <= 0)
+			continue;
+		prb_str_printf(s, "%s%lld", comma, (long long)queue->count);
+		if (p->limit >= 0 && !strcmp(queue->name, "running"))
+			prb_str_printf(s, " of %lld", (long long)p->limit);
+		prb_str_printf(s, " %s", queue->name);
+		comma = ", ";
+	}
+}
+
+static void put_doing(struct prb_str *s, const struct prb_server_process *p)
+{
+	const struct prb_case c = {.target = p->target, .dump = p->dump};
+	const char *activity = prb_engine_activity_text(p->activity);
+
+	if (p->unreadable) {
+		prb_text_escape(s, p->unreadable);
+		return;
+	}
+	if (activity)
+		prb_str_printf(s, "%s, ", activity);
+	if (main_thread(p))
+		prb_case_put_doing(s, &c, main_thread(p));
+}
+
+static void put_more(struct prb_str *s, const struct prb_server_looks *looks,
+		     const struct prb_server_process *p)
+{
+	prb_auto_str struct prb_str line = {};
+	double age = oldest(looks, p);
+
+	put_queues(&line, p);
+	if (age >= 0) {
+		prb_str_puts(&line, ", the oldest is ");
+		prb_text_duration(&line, age);
+		prb_str_puts(&line, " old");
+	}
+	if (p->kv[PRB_KV_FREE] >= 0 && p->kv[PRB_KV_TOTAL] >= 0)
+		prb_str_printf(&line, "%sKV cache: %lld of %lld blocks free",
+			       line.length ? "; " : "", (long long)p->kv[PRB_KV_FREE],
+			       (long long)p->kv[PRB_KV_TOTAL]);
+	if (p->missing) {
+		prb_str_puts(&line, line.length ? "; not read: " : "not read: ");
+		prb_text_escape(&line, p->missing);
+	}
+	if (!line.length)
+		return;
+	prb_text_spaces(s, PID_WIDTH + NAME_WIDTH);
+	prb_str_puts(s, prb_str_text(&line));
+	prb_str_putc(s, '\n');
+}
+
+static void put_process(struct prb_str *s, const struct prb_server_looks *looks,
+			const struct prb_server_process *p)
+{
+	prb_auto_str struct prb_str pid = {};
+
+	prb_str_printf(&pid, "%d", (int)p->pid);
+	prb_text_column(s, prb_str_text(&pid), PID_WIDTH);
+	prb_text_column(s, p->name ? p->name : "-", NAME_WIDTH);
+	put_doing(s, p);
+	prb_str_putc(s, '\n');
+	put_more(s, looks, p);
+}
+
+/** "vLLM 0.33.0", of the first process that says it. */
+static const struct prb_server_process *named(const struct prb_server *server)
+{
+	struct prb_server_process *const *p;
+
+	prb_vec_each (p, &server->processes)
+		if ((*p)->engine)
+			return *p;
+	return NULL;
+}
+
+void prb_server_text(const struct prb_server_looks *looks, const struct prb_findings *findings,
+		     struct prb_str *out)
+{
+	const struct prb_server_process *name = named(&looks->now);
+	struct prb_server_process *const *p;
+	struct prb_finding *const *finding;
+
+	if (name) {
+		prb_text_escape(out, name->engine->name);
+		prb_str_putc(out, ' ');
+		prb_text_escape(out, name->version ? name->version : "");
+		prb_str_printf(out, ", %zu process%s\n", looks->now.processes.count,
+			       looks->now.processes.count == 1 ? "" : "es");
+	}
+	prb_vec_each (finding, &findings->list)
+		prb_finding_text(out, *finding);
+	if (!findings->list.count)
+		prb_str_puts(out, "nothing is found that keeps its requests\n");
+	prb_str_putc(out, '\n');
+	prb_vec_each (p, &looks->now.processes)
+		put_process(out, looks, *p);
+}
+
+static void put_process_json(struct prb_json *json, const struct prb_server_looks *looks,
+			     const struct prb_server_process *p)
+{
+	prb_auto_str struct prb_str doing = {};
+	const struct prb_server_queue *queue;
+	double age = oldest(looks, p);
+
+	put_doing(&doing, p);
+	prb_json_open(json, NULL, '{');
+	prb_json_integer(json, "pid", p->pid);
+	prb_json_text(json, "part", p->name);
+	prb_json_text(json, "role", p->part ? prb_engine_role_name(p->part->role) : NULL);
+	prb_json_text(json, "activity", prb_engine_activity_text(p->activity));
+	prb_json_text(json, "doing", prb_str_text(&doing));
+	prb_json_natural(json, "requests", (int64_t)p->requests.count);
+	if (age >= 0)
+		prb_json_real(json, "oldest_seconds", age, 3);
+	prb_json_open(json, "queues", '{');
+	prb_vec_each (queue, &p->queues)
+		prb_json_natural(json, queue->name, queue->count);
+	prb_json_close(json, '}');
+	prb_json_natural(json, "kv_total", p->kv[PRB_KV_TOTAL]);
+	prb_json_natural(json, "kv_free", p->kv[PRB_KV_FREE]);
+	prb_json_text(json, "missing", p->missing);
+	prb_json_text(json, "unreadable", p->unreadable);
+	prb_json_close(json, '}');
+}
+
+void prb_server_json(const struct prb_server_looks *looks, const struct prb_findings *findings,
+		     pid_t pid, struct prb_str *out)
+{
+	const struct prb_server_process *name = named(&looks->now);
+	struct prb_server_process *const *p;
+	struct prb_finding *const *finding;
+	struct prb_json json = {out};
+
+	prb_json_open(&json, NULL, '{');
+	prb_json_text(&json, "engine", name ? name->engine->name : NULL);
+	prb_json_text(&json, "version", name ? name->version : NULL);
+	prb_json_open(&json, "findings", '[');
+	prb_vec_each (finding, &findings->list) {
+		prb_json_open(&json, NULL, '{');
+		prb_finding_members(&json, *finding, pid);
+		prb_json_close(&json, '}');
+	}
+	prb_json_close(&json, ']');
+	prb_json_open(&json, "processes", '[');
+	prb_vec_each (p, &looks->now.processes)
+		put_process_json(&json, looks, *p);
+	prb_json_close(&json, ']');
+	prb_json_close(&json, '}');
+	prb_str_putc(out, '\n');
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reads one process of a server: which part it is, what it does, and then its objects. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "dump/dump.h"
+#include "dump/idle.h"
+#include "inference/process.h"
+#include "values/heap/heap.h"
+
+enum { VERSION_MAX = 60, RANK_MAX = 1 << 20 };
+
+void prb_server_process_deinit(struct prb_server_process *p)
+{
+	struct prb_server_request *request;
+	struct prb_server_queue *queue;
+
+	prb_vec_each (request, &p->requests) {
+		free(request->id);
+		free(request->state);
+		free(request->lora);
+	}
+	prb_vec_each (queue, &p->queues) {
+		free(queue->class);
+		free(queue->path);
+	}
+	prb_vec_free(&p->requests);
+	prb_vec_free(&p->queues);
+	prb_vec_free(&p->workers);
+	prb_dump_destroy(p->dump);
+	free(p->version);
+	free(p->name);
+	free(p->unreadable);
+	free(p->missing);
+	free(p->request_class);
+	free(p->graph_sizes);
+}
+
+int64_t prb_server_queued(const struct prb_server_process *process, const char *queue)
+{
+	const struct prb_server_queue *at;
+
+	prb_vec_each (at, &process->queues)
+		if (!strcmp(at->name, queue))
+			return at->count;
+	return -1;
+}
+
+/** Evaluates an expression of modules; 0 if there is no such object. */
+static struct prb_error *find(const struct prb_inside *inside, uint64_t *ret, const char *format,
+			      const char *module)
+{
+	prb_auto_free char *expression = prb_format(format, module);
+
+	*ret = 0;
+	if (!expression)
+		return prb_error_nomem();
+	return prb_error_tolerate(prb_inside_find(inside, expression, ret), NULL);
+}
+
+static struct prb_error *find_engine(const struct prb_engines *engines,
+				     const struct prb_inside *inside, const struct prb_engine **ret)
+{
+	struct prb_engine *const *engine;
+	uint64_t module;
+
+	*ret = NULL;
+	prb_vec_each (engine, &engines->list) {
+		PRB_TRY(find(inside, &module, "sys.modules['%s']", (*engine)->module));
+		if (!module)
+			continue;
+		*ret = *engine;
+		return NULL;
+	}
+	return NULL;
+}
+
+static struct prb_error *read_version(const struct prb_inside *inside, const char *module,
+				      char **ret)
+{
+	static const char *const places[] = {"sys.modules['%s'].__version__",
+					     "sys.modules['%s.version'].__version__",
+					     "sys.modules['%s._version'].__version__"};
+	prb_auto_str struct prb_str text = {};
+	bool failed = true;
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(places) && failed; i++) {
+		uint64_t object;
+
+		PRB_TRY(find(inside, &object, places[i], module));
+		prb_str_truncate(&text, 0);
+		failed = !object;
+		if (object)
+			PRB_TRY(prb_error_tolerate(
+				prb_object_str(inside->py, inside->mem, object, VERSION_MAX, &text),
+				&failed));
+	}
+	if (failed)
+		return NULL;
+	*ret = prb_str_take(&text);
+	return *ret ? NULL : prb_error_nomem();
+}
+
+struct prb_error *prb_server_find_version(const struct prb_engines *engines,
+					  const struct prb_inside *inside,
+					  struct prb_server_process *ret)
+{
+	const struct prb_engine *found;
+	struct prb_engine *const *engine;
+
+	PRB_TRY(find_engine(engines, inside, &found));
+	if (!found)
+		return NULL;
+	PRB_TRY(read_version(inside, found->module, &ret->version));
+	/* Several descriptions may be of one engine, each for other versions. */
+	prb_vec_each (engine, &engines->list)
+		if (!strcmp((*engine)->module, found->module) &&
+		    prb_engine_takes(*engine, ret->version)) {
+			ret->engine = *engine;
+			return NULL;
+		}
+	return prb_str_copy("no description is for this version", &ret->missing);
+}
+
+/** Notes an object that may be a root of a part. */
+static struct prb_error *consider(struct prb_server_reading *r, uint64_t object, uint32_t mask)
+{
+	for (size_t i = 0; mask && i < r->root_count; i++)
+		if (mask & UINT32_C(1) << i && !r->roots[i].object) {
+			r->roots[i].object = object;
+			r->found++;
+		}
+	return NULL;
+}
+
+/** Variables of the frames of all threads. */
+static struct prb_error *search_frames(struct prb_server_reading *r)
+{
+	const struct prb_dump_thread *thread;
+	const struct prb_dump_frame *frame;
+	const struct prb_dump_local *local;
+
+	prb_vec_each (thread, &r->process->dump->threads)
+		prb_vec_each (frame, &thread->frames)
+			prb_vec_each (local, &frame->locals) {
+				uint32_t mask = 0;
+
+				if (!local->type_address)
+					continue;
+				PRB_TRY(prb_classes_of_type(r->classes, local->type_address,
+							    &mask));
+				PRB_TRY(consider(r, local->address, mask));
+			}
+	return NULL;
+}
+
+/** All objects, until the first root is there: those of a part have each other. */
+static struct prb_error *search_heap(struct prb_server_reading *r)
+{
+	struct prb_heap *heap;
+	struct prb_heap_object object;
+	struct prb_error *err;
+	bool more = true;
+
+	PRB_TRY(prb_heap_create(r->inside->py, r->process->target->mem, r->inside->interp, &heap));
+	do {
+		uint32_t mask;
+
+		err = prb_heap_next(heap, &object, &more);
+		if (!err && more)
+			err = prb_classes_of_type(r->classes, object.type, &mask);
+		if (!err && more && mask)
+			err = consider(r, object.address, mask);
+	} while (!err && more && !r->found);
+	prb_heap_destroy(heap);
+	return err;
+}
+
+static struct prb_error *search_modules(struct prb_server_reading *r)
+{
+	for (size_t i = 0; i < r->root_count; i++)
+		if (r->root_specs[i]->path && !r->roots[i].object) {
+			PRB_TRY(find(r->inside, &r->roots[i].object, "%s", r->root_specs[i]->path));
+			r->found += r->roots[i].object != 0;
+		}
+	return NULL;
+}
+
+/** The part that has a root here; else the one that its title names. */
+static const struct prb_engine_part *choose_part(const struct prb_server_reading *r,
+						 size_t *first_root)
+{
+	const struct prb_engine_part *part;
+	size_t at = 0;
+
+	prb_vec_each (part, &r->process->engine->parts) {
+		*first_root = at;
+		for (size_t i = 0; i < part->roots.count; i++)
+			if (at + i < r->root_count && r->roots[at + i].object)
+				return part;
+		at += part->roots.count;
+	}
+	*first_root = at;
+	return NULL;
+}
+
+static struct prb_error *list_roots(struct prb_server_reading *r)
+{
+	const struct prb_engine_part *part;
+	const struct prb_engine_root *root;
+
+	prb_vec_each (part, &r->process->engine->parts)
+		prb_vec_each (root, &part->roots) {
+			if (r->root_count == PRB_CLASSES_MAX)
+				return NULL;
+			r->root_specs[r->root_count] = root;
+			r->class_names[r->root_count] = root->class ? root->class : "";
+			r->roots[r->root_count++].name = root->name;
+		}
+	return NULL;
+}
+
+static struct prb_error *find_roots(struct prb_server_reading *r)
+{
+	PRB_TRY(list_roots(r));
+	PRB_TRY(prb_classes_create(r->inside->py, r->inside->mem, r->class_names, r->root_count,
+				   &r->classes));
+	PRB_TRY(search_frames(r));
+	if (!r->found)
+		PRB_TRY(search_modules(r));
+	if (!r->found)
+		PRB_TRY(prb_error_tolerate(search_heap(r), NULL));
+	return NULL;
+}
+
+static bool is_place(const struct prb_dump_frame *frame, const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	if (frame->kind != PRB_FRAME_PYTHON)
+		return false;
+	if (frame->qualname) {
+		size_t length = strlen(frame->qualname), end = strlen(name);
+
+		/* A function inside of a function has the outer one in front. */
+		return !strcmp(frame->qualname, name) ||
+		       (length > end && frame->qualname[length - end - 1] == '.' &&
+			!strcmp(frame->qualname + length - end, name));
+	}
+	return frame->func && !strcmp(frame->func, dot ? dot + 1 : name);
+}
+
+static bool is_at(const struct prb_dump_thread *thread, const struct prb_engine_place *place)
+{
+	bool inner = !place->inner;
+	const struct prb_dump_frame *frame;
+
+	prb_vec_each (frame, &thread->frames) {
+		inner = inner || is_place(frame, place->inner);
+		if (inner && is_place(frame, place->outer))
+			return true;
+	}
+	return false;
+}
+
+static void find_activity(struct prb_server_process *p)
+{
+	const struct prb_engine_place *place;
+
+	if (!p->part || !p->dump || !p->dump->threads.count)
+		return;
+	prb_vec_each (place, &p->part->places)
+		if (!p->activity && is_at(p->dump->threads.items, place))
+			p->activity = place->activity;
+}
+
+static struct prb_error *put_name(struct prb_server_reading *r)
+{
+	const struct prb_engine_part *part = r->process->part;
+	const struct prb_engine_rank *rank;
+	prb_auto_str struct prb_str name = {};
+
+	prb_str_puts(&name, part->name);
+	prb_vec_each (rank, &part->ranks) {
+		prb_auto_engine_value struct prb_engine_value value = {};
+
+		PRB_TRY(prb_engine_read(&r->scope, &rank->path, &value));
+		if (value.kind == PRB_PART_INT && value.integer >= 0 && value.integer < RANK_MAX)
+			prb_str_printf(&name, " %s%d", rank->letters, (int)value.integer);
+	}
+	r->process->name = prb_str_take(&name);
+	return r->process->name ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *read_parts(struct prb_server_reading *r)
+{
+	size_t first;
+
+	PRB_TRY(find_roots(r));
+	r->process->part = choose_part(r, &first);
+	if (!r->process->part)
+		return NULL;
+	PRB_TRY(prb_parts_create(r->inside->py, r->inside->mem, &r->scope.parts));
+	r->scope.roots = r->roots + first;
+	r->scope.root_count = r->process->part->roots.count;
+	find_activity(r->process);
+	PRB_TRY(put_name(r));
+	return prb_server_read_objects(r);
+}
+
+static struct prb_error *read_inside(void *context, const struct prb_inside *inside)
+{
+	struct prb_server_process *p = context;
+	struct prb_server_reading r = {.process = p, .inside = inside, .engines = p->reading};
+	struct prb_error *err;
+
+	if (p->engine)
+		return NULL;
+	PRB_TRY(prb_server_find_version(r.engines, inside, p));
+	if (!p->engine)
+		return NULL;
+	err = read_parts(&r);
+	prb_parts_destroy(r.scope.parts);
+	prb_classes_destroy(r.classes);
+	return err;
+}
+
+/** A process that has no root yet, or none any more, is named by its title. */
+static struct prb_error *name_by_title(struct prb_server_process *p)
+{
+	const char *rest, *title = p->dump && p->dump->argv.count ? p->dump->argv.items[0] : "";
+
+	if (!p->engine || p->part)
+		return NULL;
+	p->part = prb_engine_by_title(p->engine, title, &rest);
+	find_activity(p);
+	if (!p->part)
+		return NULL;
+	if (!p->missing)
+		PRB_TRY(prb_str_copy("none of the described objects is here yet", &p->missing));
+	return prb_str_copy(p->part->name, &p->name);
+}
+
+struct prb_error *prb_server_process_read(const struct prb_engines *engines,
+					  struct prb_target *target, enum prb_dump_mode mode,
+					  struct prb_server_process *ret)
+{
+	const struct prb_dump_options options = {
+		.mode = mode, .locals = true, .no_values = true, .no_modules = true};
+	struct prb_dump_found found = {};
+	struct prb_error *err;
+
+	ret->target = target;
+	ret->pid = target->pid;
+	ret->limit = ret->eager = -1;
+	for (size_t i = 0; i < PRB_KV_COLUMNS; i++)
+		ret->kv[i] = -1;
+	ret->reading = engines;
+	err = prb_dump_create_with(target, &options, &found, &ret->dump);
+	if (!err)
+		err = prb_idle_fill(target, ret->dump, NULL);
+	if (!err)
+		err = prb_inside_each(target, &found.pythons, read_inside, ret);
+	if (!err)
+		err = name_by_title(ret);
+	prb_dump_found_deinit(&found);
+	return err;
+}

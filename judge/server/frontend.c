@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Requests that only the frontends have, or only the schedulers; and what a frontend's loop does.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "judge/server/private.h"
+
+static const double LONG = 10, BLOCKED = 1;
+
+/** A set of ids, by their hashes: a chance of one in 2^40 that two of many are taken for one. */
+static uint64_t hash(const char *id)
+{
+	uint64_t sum = UINT64_C(0xcbf29ce484222325);
+
+	for (; *id; id++)
+		sum = (sum ^ (unsigned char)*id) * UINT64_C(0x100000001b3);
+	return sum;
+}
+
+/** Adds the ids of a role's requests; *whole becomes false if some may be missing. */
+static struct prb_error *collect(const struct prb_server *server, enum prb_engine_role role,
+				 struct prb_number_map *ids, bool *whole)
+{
+	const struct prb_server_process *p = NULL;
+	const struct prb_server_request *request;
+
+	while ((p = prb_server_next(server, role, p))) {
+		*whole = *whole && !p->cut && !p->missing && p->dump;
+		prb_vec_each (request, &p->requests)
+			if (request->id && !prb_number_map_put(ids, hash(request->id), 1))
+				return prb_error_nomem();
+	}
+	return NULL;
+}
+
+/** The requests of one role that were in no process of the other at both looks. */
+struct strays {
+	const struct prb_server_process *owner; /* of the first */
+	size_t count, started;			/* started: that have tokens */
+	double oldest;
+};
+
+static void count_strays(const struct prb_server_looks *looks, enum prb_engine_role role,
+			 const struct prb_number_map *others, struct strays *ret)
+{
+	const struct prb_server_process *p = NULL;
+	const struct prb_server_request *request;
+	size_t there;
+
+	ret->oldest = -1;
+	while ((p = prb_server_next(&looks->now, role, p)))
+		prb_vec_each (request, &p->requests) {
+			double age = prb_server_age(looks, request);
+
+			if (!request->id || age < LONG ||
+			    prb_number_map_get(others, hash(request->id), &there))
+				continue;
+			ret->owner = ret->owner ? ret->owner : p;
+			ret->count++;
+			ret->started += request->output_tokens > 0;
+			ret->oldest = PRB_MAX(ret->oldest, age);
+		}
+}
+
+static bool is_loop(const struct prb_dump_frame *frame)
+{
+	return frame->kind == PRB_FRAME_PYTHON && frame->func &&
+	       (!strcmp(frame->func, "_run_once") || !strcmp(frame->func, "run_until_complete"));
+}
+
+/** What the thread of an event loop does that is not waiting for events; NULL: it waits. */
+static const struct prb_dump_thread *blocked_loop(const struct prb_server_process *p)
+{
+	const struct prb_dump_thread *main = prb_server_main(p);
+	const struct prb_dump_frame *frame, *inner = NULL;
+	bool loop = false;
+
+	if (!main)
+		return NULL;
+	prb_vec_each (frame, &main->frames) {
+		inner = inner || frame->kind != PRB_FRAME_PYTHON ? inner : frame;
+		loop = loop || is_loop(frame);
+	}
+	if (!loop || !inner || !inner->func || is_loop(inner) || !strcmp(inner->func, "select") ||
+	    !strcmp(inner->func, "poll"))
+		return NULL;
+	return main;
+}
+
+static struct prb_error *judge_loop(struct prb_server_verdict *v,
+				    const struct prb_server_process *p)
+{
+	const struct prb_dump_thread *main = blocked_loop(p), *holder = NULL, *thread;
+	struct prb_str *text;
+	bool waits;
+
+	if (!main)
+		return NULL;
+	waits = prb_thread_waits_for_gil(main);
+	if (!waits && main->idle_seconds < BLOCKED)
+		return NULL;
+	prb_vec_each (thread, &p->dump->threads)
+		if (prb_thread_holds_gil(thread))
+			holder = thread;
+	PRB_TRY(prb_server_found(v, waits ? PRB_CONFIDENCE_MEDIUM : PRB_CONFIDENCE_HIGH,
+				 waits ? "the event loop waits for the GIL"
+				       : "the event loop is blocked"));
+	text = &v->finding->sentence;
+	prb_str_puts(text, "the event loop of ");
+	prb_server_put(text, p);
+	if (waits) {
+		prb_str_puts(text, " waits for the GIL");
+		if (holder) {
+			prb_str_puts(text, ", which thread ");
+			prb_case_put_thread(text, holder);
+			prb_str_puts(text, " holds in ");
+			(void)prb_case_put_place(text, holder);
+		}
+	} else {
+		prb_str_puts(text, " has been blocked for ");
+		prb_text_duration(text, main->idle_seconds);
+		prb_str_puts(text, " by ");
+		(void)prb_case_put_place(text, main);
+	}
+	prb_str_printf(text, "; it has %zu request%s", p->requests.count,
+		       p->requests.count == 1 ? "" : "s");
+	prb_str_puts(&v->finding->wrong_if,
+		     waits ? "the next look finds the loop waiting for events"
+			   : "the call ends in a moment");
+	return prb_server_evidence(v, p);
+}
+
+static struct prb_error *tell_strays(struct prb_server_verdict *v, const struct strays *strays)
+{
+	const struct prb_server_process *scheduler =
+		prb_server_next(&v->looks->now, PRB_ENGINE_SCHEDULER, NULL);
+	const struct prb_server_process *detokenizer =
+		prb_server_next(&v->looks->now, PRB_ENGINE_DETOKENIZER, NULL);
+	bool done = strays->started;
+	struct prb_str *text;
+
+	PRB_TRY(prb_server_found(v, PRB_CONFIDENCE_MEDIUM,
+				 done ? "outputs do not reach the clients"
+				      : "requests do not reach the scheduler"));
+	text = &v->finding->sentence;
+	prb_server_put_count(text, strays->count, "request");
+	prb_str_puts(text, " of ");
+	prb_server_put(text, strays->owner);
+	prb_str_puts(text, strays->count == 1 ? " is" : " are");
+	prb_str_puts(text, " not in ");
+	prb_server_put(text, scheduler);
+	if (scheduler->activity == PRB_ENGINE_IDLE)
+		prb_str_puts(text, ", which waits for work");
+	prb_str_puts(text, done ? ": the scheduler has ended them, and the outputs have not arrived"
+				: ": they did not get there");
+	prb_str_puts(text, "; the oldest is ");
+	prb_text_duration(text, strays->oldest);
+	prb_str_puts(text, " old");
+	PRB_TRY(prb_server_evidence(v, strays->owner));
+	PRB_TRY(prb_server_evidence(v, scheduler));
+	return detokenizer ? prb_server_evidence(v, detokenizer) : NULL;
+}
+
+static struct prb_error *tell_gone(struct prb_server_verdict *v, const struct strays *strays)
+{
+	const struct prb_server_process *frontend =
+		prb_server_next(&v->looks->now, PRB_ENGINE_FRONTEND, NULL);
+	struct prb_str *text;
+
+	PRB_TRY(prb_server_found(v, PRB_CONFIDENCE_MEDIUM,
+				 "requests run for clients that are gone"));
+	text = &v->finding->sentence;
+	prb_server_put_count(text, strays->count, "request");
+	prb_str_puts(text, " of ");
+	prb_server_put(text, strays->owner);
+	prb_str_puts(text, strays->count == 1 ? " is" : " are");
+	prb_str_puts(text, " no longer in ");
+	prb_server_put(text, frontend);
+	prb_str_puts(text, ": the clients are gone, and the oldest is ");
+	prb_text_duration(text, strays->oldest);
+	prb_str_puts(text, " old");
+	prb_str_puts(&v->finding->wrong_if, "they came by a frontend on another machine");
+	PRB_TRY(prb_server_evidence(v, strays->owner));
+	return prb_server_evidence(v, frontend);
+}
+
+/** The ids of both looks: a request may have ended while one look was taken. */
+static struct prb_error *collect_both(const struct prb_server_looks *looks,
+				      enum prb_engine_role role, struct prb_number_map *ids,
+				      bool *whole)
+{
+	*whole = *whole && prb_server_next(&looks->now, role, NULL);
+	if (looks->twice)
+		PRB_TRY(collect(&looks->before, role, ids, whole));
+	return collect(&looks->now, role, ids, whole);
+}
+
+static struct prb_error *compare(struct prb_server_verdict *v, struct prb_number_map *ours,
+				 struct prb_number_map *theirs)
+{
+	struct strays strays = {}, gone = {};
+	bool whole = true;
+
+	PRB_TRY(collect_both(v->looks, PRB_ENGINE_FRONTEND, ours, &whole));
+	PRB_TRY(collect_both(v->looks, PRB_ENGINE_SCHEDULER, theirs, &whole));
+	if (!whole)
+		return NULL;
+	count_strays(v->looks, PRB_ENGINE_FRONTEND, theirs, &strays);
+	if (strays.count)
+		return tell_strays(v, &strays);
+	count_strays(v->looks, PRB_ENGINE_SCHEDULER, ours, &gone);
+	return gone.count ? tell_gone(v, &gone) : NULL;
+}
+
+struct prb_error *prb_server_judge_frontends(struct prb_server_verdict *v)
+{
+	const struct prb_server_process *p = NULL;
+	struct prb_number_map ours = {}, theirs = {};
+	struct prb_error *err = NULL;
+
+	while (!v->finding && (p = prb_server_next(&v->looks->now, PRB_ENGINE_FRONTEND, p)))
+		PRB_TRY(judge_loop(v, p));
+	if (!v->finding)
+		err = compare(v, &ours, &theirs);
+	prb_number_map_deinit(&ours);
+	prb_number_map_deinit(&theirs);
+	return err;
+}

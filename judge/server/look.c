@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Two looks at a server, and what the rules ask about them. */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "judge/server/private.h"
+
+enum { PAUSE_NS = 60000000 };
+
+void prb_server_looks_deinit(struct prb_server_looks *looks)
+{
+	prb_server_deinit(&looks->now);
+	prb_server_deinit(&looks->before);
+	prb_engines_deinit(&looks->engines);
+}
+
+static void note_time(struct prb_server_looks *looks)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	looks->time = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	looks->monotonic = prb_clock_seconds();
+}
+
+struct prb_error *prb_server_looks_read(struct prb_server_looks *looks, pid_t pid,
+					enum prb_dump_mode mode)
+{
+	PRB_TRY(prb_engines_load(getenv("PROBING_ENGINES"), &looks->engines));
+	PRB_TRY(prb_server_read(&looks->engines, pid, mode, &looks->now));
+	note_time(looks);
+	return NULL;
+}
+
+static struct prb_error *look_again(struct prb_server_verdict *v)
+{
+	struct prb_server_looks *looks = v->looks;
+
+	looks->before = looks->now;
+	looks->now = (struct prb_server){};
+	looks->twice = true;
+	nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+	PRB_TRY(prb_server_read(&looks->engines, looks->before.processes.items[0]->pid,
+				PRB_DUMP_NONBLOCKING, &looks->now));
+	note_time(looks);
+	return NULL;
+}
+
+static struct prb_error *judge_once(struct prb_server_verdict *v)
+{
+	const struct prb_server_process *scheduler = NULL;
+	bool still = !v->looks->twice || !prb_server_moved(v->looks);
+
+	while (still && !v->finding &&
+	       (scheduler = prb_server_next(&v->looks->now, PRB_ENGINE_SCHEDULER, scheduler)))
+		PRB_TRY(prb_server_judge_scheduler(v, scheduler));
+	return v->finding ? NULL : prb_server_judge_frontends(v);
+}
+
+static struct prb_error *conclude(struct prb_server_verdict *v)
+{
+	struct prb_finding *f = v->finding;
+	size_t count = v->looks->now.processes.count;
+
+	prb_str_printf(&f->rests_on, "the objects and stacks of %zu process%s of the server, at %s",
+		       count, count == 1 ? "" : "es",
+		       prb_server_moved(v->looks) ? "two looks"
+						  : "two looks, between which no request went on");
+	if (!f->wrong_if.length)
+		prb_str_puts(&f->wrong_if, "the next look finds that requests went on");
+	prb_case_put_command(&f->next, v->c, "server");
+	return NULL;
+}
+
+struct prb_error *prb_server_judge(const struct prb_rule *rule, struct prb_case *c,
+				   struct prb_server_looks *looks, struct prb_findings *ret)
+{
+	__attribute__((cleanup(prb_findings_deinit))) struct prb_findings first = {};
+	struct prb_server_verdict v = {rule, c, looks, &first, NULL};
+
+	PRB_TRY(judge_once(&v));
+	if (!v.finding)
+		return NULL;
+	PRB_TRY(look_again(&v));
+	if (!looks->now.processes.count)
+		return NULL;
+	v.finding = NULL;
+	v.findings = ret;
+	PRB_TRY(judge_once(&v));
+	return v.finding ? conclude(&v) : NULL;
+}
+
+struct prb_error *prb_server_found(struct prb_server_verdict *v, enum prb_confidence confidence,
+				   const char *brief)
+{
+	PRB_TRY(prb_finding_add(v->rule, v->findings, &v->finding));
+	v->finding->confidence = confidence;
+	prb_str_puts(&v->finding->brief, brief);
+	return NULL;
+}
+
+const struct prb_dump_thread *prb_server_main(const struct prb_server_process *p)
+{
+	return p->dump && p->dump->threads.count ? p->dump->threads.items : NULL;
+}
+
+void prb_server_put(struct prb_str *s, const struct prb_server_process *p)
+{
+	prb_text_escape(s, p->name ? p->name : "process");
+	prb_str_printf(s, " (%d)", (int)p->pid);
+}
+
+void prb_server_put_doing(struct prb_str *s, const struct prb_server_process *p)
+{
+	const struct prb_case other = {.target = p->target, .dump = p->dump};
+
+	if (prb_server_main(p))
+		prb_case_put_doing(s, &other, prb_server_main(p));
+}
+
+void prb_server_put_count(struct prb_str *s, size_t count, const char *what)
+{
+	prb_str_printf(s, "%zu %s%s", count, what, count == 1 ? "" : "s");
+}
+
+struct prb_error *prb_server_evidence(struct prb_server_verdict *v,
+				      const struct prb_server_process *p)
+{
+	const char *activity = prb_engine_activity_text(p->activity);
+	bool own = p->pid == v->c->pid;
+	struct prb_str *line;
+
+	PRB_TRY(prb_finding_line(v->finding, own ? p->pid : 0, &line));
+	prb_server_put(line, p);
+	if (activity)
+		prb_str_printf(line, " %s,", activity);
+	prb_str_putc(line, ' ');
+	prb_server_put_doing(line, p);
+	return own ? NULL : prb_finding_pid(v->finding, p->pid);
+}
+
+const struct prb_server_process *prb_server_next(const struct prb_server *server,
+						 enum prb_engine_role role,
+						 const struct prb_server_process *after)
+{
+	struct prb_server_process *const *p;
+
+	prb_vec_each (p, &server->processes) {
+		if (!after && (*p)->part && (*p)->part->role == role)
+			return *p;
+		if (*p == after)
+			after = NULL;
+	}
+	return NULL;
+}
+
+bool prb_server_serves(const struct prb_server *server, const struct prb_server_process *worker,
+		       const struct prb_server_process *scheduler)
+{
+	const struct prb_server_process *first =
+		prb_server_next(server, PRB_ENGINE_SCHEDULER, NULL);
+
+	return worker->ppid == scheduler->pid ||
+	       (first == scheduler && !prb_server_next(server, PRB_ENGINE_SCHEDULER, first));
+}
+
+double prb_server_age(const struct prb_server_looks *looks,
+		      const struct prb_server_request *request)
+{
+	double age = looks->time - request->arrival;
+
+	return isfinite(age) && age >= 0 ? age : -1;
+}
+
+bool prb_server_is_in(const struct prb_server_request *request, char *const *states, size_t count)
+{
+	for (size_t i = 0; request->state && i < count; i++)
+		if (!strcmp(request->state, states[i]))
+			return true;
+	return false;
+}
+
+static const struct prb_server_process *same(const struct prb_server *server, pid_t pid)
+{
+	struct prb_server_process *const *p;
+
+	prb_vec_each (p, &server->processes)
+		if ((*p)->pid == pid)
+			return *p;
+	return NULL;
+}
+
+/** True if a request of the first look has ended, or has more tokens, at the second. */
+static bool went_on(const struct prb_server_process *before, const struct prb_server_process *now)
+{
+	const struct prb_server_request *request;
+	struct prb_number_map map = {};
+	bool moved = before->cut || now->cut;
+
+	for (size_t i = 0; i < now->requests.count && !moved; i++)
+		moved = !prb_number_map_put(&map, now->requests.items[i].address, i);
+	prb_vec_each (request, &before->requests) {
+		const struct prb_server_request *later;
+		size_t at;
+
+		if (moved)
+			break;
+		moved = !prb_number_map_get(&map, request->address, &at);
+		if (moved)
+			break;
+		later = &now->requests.items[at];
+		moved = later->output_tokens > request->output_tokens ||
+			later->computed_tokens > request->computed_tokens;
+	}
+	prb_number_map_deinit(&map);
+	return moved;
+}
+
+bool prb_server_moved(const struct prb_server_looks *looks)
+{
+	struct prb_server_process *const *p;
+
+	prb_vec_each (p, &looks->before.processes) {
+		const struct prb_server_process *now = same(&looks->now, (*p)->pid);
+
+		if (now && went_on(*p, now))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing server` and the tables of inference servers, on a program with the classes of vLLM."""
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import support
+from environment import wait_until
+
+STANDIN = Path(__file__).parent / "vllm_standin.py"
+OLDEST, NEWEST = support.one_per_version((3, 8))[0], support.one_per_version((3, 8), (3, 13))[-1]
+SERVER = 24
+
+
+def probing(*words, env=None):
+    done = subprocess.run([support.BINARY, *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=120, check=False, env=dict(os.environ, **env or {}))
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@contextlib.contextmanager
+def server(state, count=0, interpreter=NEWEST, nvcc=""):
+    env = dict(interpreter.env, STANDIN_NVCC=str(nvcc))
+    with support.Program([interpreter.exe, STANDIN, state, count], env=env, start_new_session=True) as program:
+        try:
+            yield json.loads(program.line())
+        finally:
+            os.killpg(program.pid, signal.SIGKILL)
+
+
+def rows(pid, query):
+    code, out, err = probing("-t", pid, "query", "-f", "json", query)
+    assert code == 0, err
+    return json.loads(out)
+
+
+def verdict(pid):
+    """Exit code and sentence."""
+    code, out, err = probing("server", pid, "--json")
+    assert err == "", err
+    found = json.loads(out)["findings"]
+    assert (code == SERVER) == bool(found) and len(found) <= 1, (code, found)
+    return (found[0]["sentence"], found[0]["confidence"]) if found else (None, None)
+
+
+# What is found, with each number of a process replaced by its name in the program's line.
+SENTENCES = {
+    "kv": r"no request can be admitted to engine core \(CORE\): 0 of 1000 blocks of the KV cache are free, held by 4 running "
+          r"requests; 12 requests have waited for up to 3 m \d+ s",
+    "deferred": r"nothing is admitted to engine core \(CORE\): 16 of 16 slots are held by 16 requests in "
+                r"WAITING_FOR_REMOTE_KVS for up to 3 m \d+ s, and 11 requests wait behind",
+    "transfer": r"nothing runs in engine core \(CORE\): 3 requests in WAITING_FOR_REMOTE_KVS for up to 3 m \d+ s",
+    "grammar": r"nothing runs in engine core \(CORE\): 5 requests in WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR for up to .*",
+    "reply": r"a reply was lost: engine core \(CORE\) waits for its workers, and all 2 wait for work; the oldest request is .*",
+    "dead": r"1 of 2 workers of engine core \(CORE\) has ended: PID; 8 requests wait",
+    "spin": r"worker TP1 \(PID\) does not answer: it is in `(WorkerProc\.)?execute_model` .*; engine core \(CORE\) waits for it, and "
+            r"1 of 2 workers wait for work; the oldest request is 3 m \d+ s old",
+    "compile": r"worker TP1 \(PID\) has been compiling for \d+.* with nvcc \(pid \d+\), in .*; 8 requests wait",
+    "full": r"27 requests of API server \(WEB\) are not in engine core \(CORE\), which waits for work: they did not get there; .*",
+    "behind": r"27 requests of API server \(WEB\) are not in engine core \(CORE\), which waits for work: the scheduler has ended "
+              r"them, and the outputs have not arrived; .*",
+    "gone": r"16 requests of engine core \(CORE\) are no longer in API server \(WEB\): the clients are gone, and the oldest is .*",
+    "blocked": r"the event loop of API server \(WEB\) has been blocked for .* by `block_loop` vllm_standin.py:\d+; it has 3 requests",
+    "starved": r"the event loop of API server \(WEB\) waits for the GIL, which thread \d+ tokenizer holds in .*; it has 3 requests",
+}
+CERTAIN = {"dead", "compile", "blocked"}
+
+
+@pytest.mark.parametrize("state", SENTENCES)
+def test_a_wedge_is_named(state, tmp_path):
+    nvcc = tmp_path / "nvcc"
+    shutil.copy(shutil.which("sleep"), nvcc)
+    with server(state, nvcc=nvcc) as pids:
+        names = {"CORE": pids["core"], "WEB": pids["api"], "PID": pids["workers"][1]}
+        expected = re.sub("CORE|WEB|PID", lambda match: str(names[match.group()]), SENTENCES[state])
+        found = []
+
+        def is_found():
+            found[:] = verdict(pids["core"])
+            return found[0] is not None and re.fullmatch(expected, found[0])
+        wait_until(is_found)
+        assert found[1] == ("high" if state in CERTAIN else "medium")
+        # From each of its processes, and by `why`.
+        assert re.fullmatch(expected, verdict(pids["api"])[0]) and re.fullmatch(expected, verdict(pids["workers"][0])[0])
+        code, out, _ = probing("why", "--json", pids["core"])
+        [target] = json.loads(out)["targets"]
+        assert code >= 10 and [each for each in target["findings"] if each["rule"] == "server" and
+                               re.fullmatch(expected, each["sentence"])], target
+
+
+@pytest.mark.parametrize("state", ["healthy", "idle"])
+def test_a_healthy_server_is_left_alone(state):
+    with server(state) as pids:
+        for _ in range(3):
+            for pid in (pids["api"], pids["core"], *pids["workers"]):
+                assert verdict(pid) == (None, None)
+
+
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 8)), ids=repr)
+def test_requests_queues_and_kv(interpreter):
+    with server("kv", interpreter=interpreter) as pids:
+        found = rows(pids["core"], "SELECT * FROM inference.requests ORDER BY id")
+        assert [each["id"] for each in found] == ["chatcmpl-%04d" % number for number in range(16)]
+        assert [each["state"] for each in found] == ["RUNNING"] * 4 + ["WAITING"] * 12
+        assert [each["queue"] for each in found] == ["running"] * 4 + ["waiting"] * 12
+        assert [each["slot"] for each in found] == [*range(4), *range(12)]
+        assert [each["prompt_tokens"] for each in found] == [*range(100, 116)]
+        assert {each["blocks"] for each in found} == {5} and {each["priority"] for each in found} == {0}
+        assert all(200 < each["age"] < 1000 for each in found)
+        assert {(each["part"], each["class"]) for each in found} == {("engine core", "vllm.v1.request.Request")}
+        [kv] = rows(pids["core"], "SELECT * FROM inference.kv")
+        assert kv == {"total": 1000, "free": 0, "cached": 1, "block_size": 16, "part": "engine core"}
+        counts = rows(pids["core"], "SELECT name, count, max_count FROM inference.queues WHERE count IS NOT NULL")
+        assert [(each["name"], each["count"], each["max_count"]) for each in counts] == [
+            ("running", 4, 16), ("waiting", 12, None), ("skipped", 0, None), ("input", 0, None), ("output", 0, None)]
+        assert rows(pids["api"], "SELECT count(*) AS n, min(part) AS part FROM inference.requests") == [
+            {"n": 16, "part": "API server"}]
+        assert rows(pids["workers"][0], "SELECT count(*) AS n FROM inference.requests") == [{"n": 0}]
+
+
+def test_no_server():
+    with support.Program([NEWEST.exe, "-c", "print(flush=True); input()"], env=NEWEST.env) as program:
+        program.line()
+        code, out, err = probing("server", program.pid)
+        assert code == 1 and out == "" and "no process of an inference server" in err
+        code, out, err = probing("-t", program.pid, "query", "SELECT * FROM inference.requests")
+        assert code == 0 and "the process is none of an inference server that is known" in err

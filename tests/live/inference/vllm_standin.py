@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A program with the processes, classes and attributes that vLLM's engine V1 has, and none of its code: an API server,
+an engine core, two workers. `vllm_standin.py STATE [COUNT]` brings it into one of STATES, with COUNT requests, and
+prints the pids as JSON."""
+import asyncio
+import collections
+import ctypes
+import enum
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+import types
+
+AGE = 214  # seconds of the oldest request
+
+
+def module(name, **members):
+    made = types.ModuleType(name)
+    made.__dict__.update(members)
+    sys.modules[name] = made
+
+
+module("vllm", __version__="0.33.0")
+for part in ("v1.engine.core", "v1.request", "v1.core.sched.scheduler", "v1.engine.async_llm",
+             "v1.executor.multiproc_executor"):
+    module("vllm." + part)
+
+
+def title(text):
+    """Writes over the arguments, as setproctitle does."""
+    with open("/proc/self/stat", encoding="ascii") as file:
+        start, end = map(int, file.read().rsplit(")", 1)[1].split()[45:47])
+    ctypes.memmove(start, text.encode()[:end - start - 1].ljust(end - start, b"\0"), end - start)
+
+
+class RequestStatus(enum.IntEnum):
+    __module__ = "vllm.v1.request"
+    WAITING = 1
+    WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR = 2
+    WAITING_FOR_REMOTE_KVS = 3
+    RUNNING = 4
+    PREEMPTED = 5
+
+
+class Request:
+    __module__ = "vllm.v1.request"
+
+    def __init__(self, number, status, age, computed=0, output=0):
+        self.request_id = "chatcmpl-%04d" % number
+        self.client_index = 0
+        self.priority = 0
+        self.lora_request = None
+        self.arrival_time = time.time() - age
+        self.status = status
+        self.num_prompt_tokens = 100 + number
+        self._output_token_ids = [1] * output
+        self.num_computed_tokens = computed
+
+
+class FCFSRequestQueue(collections.deque):
+    __module__ = "vllm.v1.core.sched.request_queue"
+
+
+class FreeKVCacheBlockQueue:
+    __module__ = "vllm.v1.core.kv_cache_utils"
+
+    def __init__(self, free):
+        self.num_free_blocks = free
+
+
+class BlockHashToBlockMap:
+    __module__ = "vllm.v1.core.block_pool"
+
+    def __init__(self):
+        self._cache = {b"hash": 1}
+
+
+class BlockPool:
+    __module__ = "vllm.v1.core.block_pool"
+
+    def __init__(self, total, free):
+        self.num_gpu_blocks = total
+        self.free_block_queue = FreeKVCacheBlockQueue(free)
+        self.cached_block_hash_to_block = BlockHashToBlockMap()
+
+
+class FullAttentionManager:
+    __module__ = "vllm.v1.core.single_type_kv_cache_manager"
+
+    def __init__(self):
+        self.req_to_blocks = collections.defaultdict(list)
+
+
+class UnitaryKVCacheCoordinator:
+    __module__ = "vllm.v1.core.kv_cache_coordinator"
+
+    def __init__(self):
+        self.single_type_managers = (FullAttentionManager(),)
+
+
+class KVCacheManager:
+    __module__ = "vllm.v1.core.kv_cache_manager"
+
+    def __init__(self, total, free):
+        self.block_pool = BlockPool(total, free)
+        self.coordinator = UnitaryKVCacheCoordinator()
+
+
+class Scheduler:
+    __module__ = "vllm.v1.core.sched.scheduler"
+
+    def __init__(self, limit, total, free):
+        self.max_num_running_reqs = limit
+        self.block_size = 16
+        self.requests = {}
+        self.waiting = FCFSRequestQueue()
+        self.skipped_waiting = FCFSRequestQueue()
+        self.running = []
+        self.kv_cache_manager = KVCacheManager(total, free)
+
+    def add(self, where, request, blocks=0):
+        self.requests[request.request_id] = request
+        if where is not None:
+            where.append(request)
+        manager = self.kv_cache_manager.coordinator.single_type_managers[0]
+        manager.req_to_blocks[request.request_id] += range(blocks)
+
+
+class MessageQueue:
+    """Its reader looks again and again, as theirs does."""
+    __module__ = "vllm.distributed.device_communicators.shm_broadcast"
+
+    def dequeue(self):
+        while True:
+            self.acquire_read()
+
+    def acquire_read(self):
+        time.sleep(0.002)
+
+
+class WorkerProcHandle:
+    __module__ = "vllm.v1.executor.multiproc_executor"
+
+    def __init__(self, pid):
+        self.proc = types.SimpleNamespace(_popen=types.SimpleNamespace(pid=pid))
+
+
+class MultiprocExecutor:
+    __module__ = "vllm.v1.executor.multiproc_executor"
+
+    def __init__(self, workers):
+        self.workers = workers
+        self.response_mq = MessageQueue()
+
+    def collective_rpc(self):
+        return self.get_response()
+
+    def get_response(self):
+        return self.response_mq.dequeue()
+
+
+class EngineCore:
+    __module__ = "vllm.v1.engine.core"
+
+    def __init__(self, scheduler, executor):
+        self.scheduler = scheduler
+        self.model_executor = executor
+
+
+class EngineCoreProc(EngineCore):
+    __module__ = "vllm.v1.engine.core"
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.input_queue = queue.Queue()
+        self.output_queue = queue.Queue()
+
+    def run_busy_loop(self, state):
+        if STATES[state]["core"] == "reply":
+            self.model_executor.collective_rpc()
+        while STATES[state]["core"] == "spin":
+            self.step()
+        while STATES[state]["core"] == "serve":
+            self.serve(state)
+        self._process_input_queue()
+
+    def _process_input_queue(self):
+        self.input_queue.get()
+
+    def step(self):
+        """Nothing can be scheduled."""
+        time.sleep(0.002)
+
+    def serve(self, state):
+        """Requests come and end, a token at each step."""
+        for request in list(self.scheduler.running):
+            request.num_computed_tokens += 1
+            request._output_token_ids.append(1)
+            if len(request._output_token_ids) > 50 and not STATES[state].get("lost"):
+                self.scheduler.running.remove(request)
+                del self.scheduler.requests[request.request_id]
+                fresh = Request(int(request.request_id[9:]), RequestStatus.RUNNING, 0)
+                self.scheduler.add(self.scheduler.running, fresh)
+        time.sleep(0.002)
+
+
+class WorkerProc:
+    __module__ = "vllm.v1.executor.multiproc_executor"
+
+    def __init__(self, rank):
+        self.rank = rank
+        self.rpc_broadcast_mq = MessageQueue()
+
+    def worker_busy_loop(self, does):
+        if does == "die":
+            os._exit(1)
+        if does in ("step", "spin", "compile"):
+            self.execute_model(does)
+        self.rpc_broadcast_mq.dequeue()
+
+    def execute_model(self, does):
+        if does == "compile":
+            compile_kernel()
+        end = time.monotonic() + 600
+        while does == "spin" and time.monotonic() < end:
+            os.sched_yield()
+        time.sleep(600)
+
+
+def compile_kernel():
+    """A child with the name of a compiler, which sleeps."""
+    subprocess.run(["nvcc", "600"], check=False, executable=os.environ["STANDIN_NVCC"])
+
+
+class RequestStateStats:
+    __module__ = "vllm.v1.metrics.stats"
+
+    def __init__(self, age, tokens):
+        self.arrival_time = time.time() - age
+        self.num_generation_tokens = tokens
+        self.last_token_ts = time.monotonic() - min(age, 100) if tokens else 0.0
+
+
+class RequestState:
+    __module__ = "vllm.v1.engine.output_processor"
+
+    def __init__(self, number, age, tokens):
+        self.request_id = "chatcmpl-%04d" % number
+        self.prompt_len = 100 + number
+        self.lora_name = None
+        self.stats = RequestStateStats(age, tokens)
+
+
+class OutputProcessor:
+    __module__ = "vllm.v1.engine.output_processor"
+
+    def __init__(self):
+        self.request_states = {}
+
+
+class AsyncLLM:
+    __module__ = "vllm.v1.engine.async_llm"
+
+    def __init__(self):
+        self.output_processor = OutputProcessor()
+
+    async def generate(self, number):
+        """Waits for outputs."""
+        await asyncio.Event().wait()
+
+
+# What the engine core, the workers and the API server do, and how many requests are where. Of the requests of the API
+# server, `known` are in the core, too, where `lost` are that the API server does not have. `free` of 1000 blocks.
+STATES = {
+    "healthy": {"core": "serve", "workers": ("idle", "idle"), "running": 16, "free": 800, "age": 1},
+    "idle": {"core": "idle", "workers": ("idle", "idle"), "free": 1000},
+    "kv": {"core": "spin", "workers": ("idle", "idle"), "running": 4, "waiting": 12, "free": 0, "limit": 16},
+    "deferred": {"core": "spin", "workers": ("idle", "idle"), "skipped": 16, "waiting": 11, "free": 600, "limit": 16,
+                 "status": RequestStatus.WAITING_FOR_REMOTE_KVS},
+    "transfer": {"core": "spin", "workers": ("idle", "idle"), "skipped": 3, "free": 600,
+                 "status": RequestStatus.WAITING_FOR_REMOTE_KVS},
+    "grammar": {"core": "spin", "workers": ("idle", "idle"), "skipped": 5, "free": 900,
+                "status": RequestStatus.WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR},
+    "reply": {"core": "reply", "workers": ("idle", "idle"), "running": 8, "free": 500},
+    "dead": {"core": "reply", "workers": ("idle", "die"), "running": 8, "free": 500},
+    "spin": {"core": "reply", "workers": ("idle", "spin"), "running": 8, "free": 500},
+    "compile": {"core": "reply", "workers": ("idle", "compile"), "running": 8, "free": 500},
+    "full": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 27},
+    "behind": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 27, "tokens": 5},
+    "gone": {"core": "serve", "workers": ("idle", "idle"), "running": 16, "free": 800, "lost": 16},
+    "blocked": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 3, "loop": "blocked"},
+    "starved": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 3, "loop": "starved"},
+}
+
+
+def fill(scheduler, state, count):
+    """The requests of the core; their numbers."""
+    status = state.get("status", RequestStatus.WAITING)
+    number = 0
+    for name, where, its in (("running", scheduler.running, RequestStatus.RUNNING),
+                             ("skipped", scheduler.skipped_waiting, status),
+                             ("waiting", scheduler.waiting, RequestStatus.WAITING)):
+        for _ in range(state.get(name, 0)):
+            age = state.get("age", AGE) * (1 - number / 1000)
+            scheduler.add(where, Request(number, its, age, computed=100 if name == "running" else 0), 5)
+            number += 1
+    for _ in range(count - number if count else 0):
+        scheduler.add(scheduler.waiting, Request(number, RequestStatus.WAITING, AGE))
+        number += 1
+
+
+def run_core(name, count):
+    title("VLLM::EngineCore")
+    state = STATES[name]
+    scheduler = Scheduler(state.get("limit", 256), 1000, state["free"])
+    fill(scheduler, state, count)
+    workers = [start("worker", name, str(rank)) for rank in range(2)]
+    core = EngineCoreProc(scheduler, MultiprocExecutor([WorkerProcHandle(worker.pid) for worker in workers]))
+    print(json.dumps([worker.pid for worker in workers]), flush=True)
+    core.run_busy_loop(name)
+
+
+def run_worker(name, rank):
+    title("VLLM::Worker_TP%d" % rank)
+    worker = WorkerProc(rank)
+    print(flush=True)
+    worker.worker_busy_loop(STATES[name]["workers"][rank])
+
+
+def starve():
+    """Threads that compute: each wait for the GIL of the loop's thread lasts the longer."""
+    sys.setswitchinterval(0.2)
+
+    def tokenize():
+        while True:
+            sum(range(1000))
+    for _ in range(3):
+        threading.Thread(target=tokenize, daemon=True, name="tokenizer").start()
+
+
+def block_loop():
+    """What should not be called in a coroutine."""
+    time.sleep(600)
+
+
+async def serve(llm, name, count, announce):
+    state = STATES[name]
+    known = state.get("running", 0) + state.get("skipped", 0) + state.get("waiting", 0) if not state.get("lost") else 0
+    handlers = []
+    for number in range(max(count, known) + state.get("stranded", 0)):
+        age = state.get("age", AGE)
+        llm.output_processor.request_states["chatcmpl-%04d" % number] = RequestState(
+            number, age * (1 - number / 1000), state.get("tokens", 0))
+        if number < 50:
+            handlers.append(asyncio.ensure_future(llm.generate(number)))
+    announce()
+    if state.get("loop") == "blocked":
+        block_loop()
+    if state.get("loop") == "starved":
+        starve()
+        while True:
+            await asyncio.sleep(0)
+    await asyncio.gather(asyncio.Event().wait(), *handlers)
+
+
+def run_api_server(name, count):
+    title("VLLM::APIServer")
+    core = start("core", name, str(count))
+    workers = json.loads(core.stdout.readline())
+    pids = {"api": os.getpid(), "core": core.pid, "workers": workers}
+    asyncio.run(serve(AsyncLLM(), name, count, lambda: print(json.dumps(pids), flush=True)))
+
+
+def start(role, *arguments):
+    """Another process, which has printed a line when it is ready; a worker's is read here."""
+    child = subprocess.Popen([sys.executable, os.path.abspath(__file__), "-" * 40, role, *arguments],
+                             stdout=subprocess.PIPE, universal_newlines=True)
+    if role == "worker":
+        child.stdout.readline()
+    return child
+
+
+if __name__ == "__main__":
+    if sys.argv[1].startswith("---"):
+        if sys.argv[2] == "core":
+            run_core(sys.argv[3], int(sys.argv[4]))
+        run_worker(sys.argv[3], int(sys.argv[4]))
+    run_api_server(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
