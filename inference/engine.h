@@ -85,14 +85,14 @@ struct prb_engine_path {
 enum prb_engine_request {
 	PRB_REQUEST_ID,
 	PRB_REQUEST_STATE,
-	PRB_REQUEST_ARRIVAL, /**< seconds since the epoch */
+	PRB_REQUEST_ARRIVAL, /**< seconds since the epoch, or of the monotonic clock */
 	PRB_REQUEST_PROMPT_TOKENS,
 	PRB_REQUEST_OUTPUT_TOKENS,
 	PRB_REQUEST_COMPUTED_TOKENS,
 	PRB_REQUEST_PRIORITY,
 	PRB_REQUEST_LORA,
 	PRB_REQUEST_BLOCKS,
-	PRB_REQUEST_LAST_TOKEN, /**< seconds of the monotonic clock */
+	PRB_REQUEST_LAST_TOKEN, /**< the same */
 	PRB_REQUEST_COLUMNS,
 };
 

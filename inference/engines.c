@@ -66,8 +66,11 @@ static struct prb_error *add_file(const char *folder, const char *name, struct p
 		return prb_error_nomem();
 	PRB_TRY(prb_file_open(-1, path, &fd));
 	if (!prb_file_is_safe(fd, path))
-		return prb_error_create(PRB_ERROR_PERMISSION,
-					"%s: another user than you and root can change it", path);
+		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
+						       "%s: another user than you and root can "
+						       "change it",
+						       path),
+				      "chmod go-w the file and its folders, or copy it");
 	while (length <= PRB_ENGINE_FILE_MAX &&
 	       (n = read(fd, text + length, PRB_ENGINE_FILE_MAX + 1 - length)) > 0)
 		length += (size_t)n;

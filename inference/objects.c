@@ -9,6 +9,8 @@
 #include "inference/process.h"
 #include "python/repr/core/items.h"
 
+static const double MONOTONIC_BELOW = 1e9; /* of the epoch that is September 2001 */
+
 enum { ID_MAX = 200, STATE_MAX = 60, SIZES_MAX = 400 };
 
 /** The walk over the items of one container. */
@@ -71,7 +73,10 @@ static struct prb_error *read_text(struct prb_server_reading *r, const struct pr
 	return *ret ? NULL : prb_error_nomem();
 }
 
-/** Seconds; NaN where there are none. 0 is what many write for "not yet". */
+/**
+ * Seconds since the epoch; NaN where there are none. 0 is what many write for "not yet". Engines
+ * take times of either clock: no machine has been up for as long as the epoch is old.
+ */
 static struct prb_error *read_time(struct prb_server_reading *r, const struct prb_engine_path *path,
 				   double *ret)
 {
@@ -80,6 +85,8 @@ static struct prb_error *read_time(struct prb_server_reading *r, const struct pr
 	PRB_TRY(read_at(r, path, &value));
 	*ret = value.kind == PRB_PART_FLOAT && value.real > 0 && isfinite(value.real) ? value.real
 										      : NAN;
+	if (*ret < MONOTONIC_BELOW)
+		*ret += r->process->epoch;
 	return NULL;
 }
 
@@ -101,9 +108,51 @@ static struct prb_error *add_request(struct walk *w, uint64_t object)
 	return NULL;
 }
 
+/** Adds the object as a request, if it is of the class of one and was not met before. */
+static struct prb_error *consider(struct walk *w, uint64_t object, bool *is_one)
+{
+	uint32_t mask = 1;
+	size_t known;
+
+	if (w->classes)
+		PRB_TRY(prb_classes_of(w->classes, object, &mask));
+	*is_one = mask;
+	return mask && !prb_number_map_get(&w->known, object, &known) ? add_request(w, object)
+								      : NULL;
+}
+
+static bool visit_in_tuple(void *context, uint64_t key __attribute__((unused)), uint64_t value)
+{
+	struct walk *w = context;
+	bool is_one = false;
+
+	w->err = consider(w, value, &is_one);
+	return !w->err && !is_one;
+}
+
+/** Heaps have requests behind what they are sorted by: (priority, time, request). */
+static struct prb_error *consider_tuple(struct walk *w, uint64_t object)
+{
+	prb_auto_str struct prb_str type = {};
+	struct prb_error *err;
+	bool failed = false;
+
+	PRB_TRY(prb_error_tolerate(
+		prb_object_type_name(w->r->inside->py, w->r->inside->mem, object, &type), &failed));
+	if (failed || strcmp(prb_str_text(&type), "tuple") != 0)
+		return NULL;
+	err = prb_object_items(w->r->inside->py, w->r->inside->mem, object, false, visit_in_tuple,
+			       w, NULL);
+	if (w->err) {
+		prb_error_destroy(err);
+		return prb_steal(&w->err);
+	}
+	return prb_error_tolerate(err, NULL);
+}
+
 static struct prb_error *visit(struct walk *w, uint64_t object)
 {
-	size_t known;
+	bool is_one;
 
 	if (w->queue && w->queue->item.text) {
 		struct prb_engine_scope scope = w->r->scope;
@@ -114,13 +163,10 @@ static struct prb_error *visit(struct walk *w, uint64_t object)
 		PRB_TRY(note_missing(w->r->process, &w->queue->item, &value));
 		object = value.object;
 	}
-	if (w->rows && object && !prb_number_map_get(&w->known, object, &known)) {
-		uint32_t mask = 1;
-
-		if (w->classes)
-			PRB_TRY(prb_classes_of(w->classes, object, &mask));
-		if (mask)
-			PRB_TRY(add_request(w, object));
+	if (w->rows && object) {
+		PRB_TRY(consider(w, object, &is_one));
+		if (!is_one)
+			PRB_TRY(consider_tuple(w, object));
 	}
 	w->count++;
 	return NULL;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads one process of a server: which part it is, what it does, and then its objects. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "dump/dump.h"
@@ -293,6 +295,20 @@ static struct prb_error *put_name(struct prb_server_reading *r)
 	return r->process->name ? NULL : prb_error_nomem();
 }
 
+/** A scheduler that polls has nothing to do where all its queues are empty. */
+static bool is_empty(const struct prb_server_process *p)
+{
+	const struct prb_server_queue *queue;
+	bool known = false;
+
+	prb_vec_each (queue, &p->queues) {
+		if (queue->count > 0)
+			return false;
+		known = known || !queue->count;
+	}
+	return known && p->part->role == PRB_ENGINE_SCHEDULER && !p->missing;
+}
+
 static struct prb_error *read_parts(struct prb_server_reading *r)
 {
 	size_t first;
@@ -306,7 +322,10 @@ static struct prb_error *read_parts(struct prb_server_reading *r)
 	r->scope.root_count = r->process->part->roots.count;
 	find_activity(r->process);
 	PRB_TRY(put_name(r));
-	return prb_server_read_objects(r);
+	PRB_TRY(prb_server_read_objects(r));
+	if (!r->process->activity && is_empty(r->process))
+		r->process->activity = PRB_ENGINE_IDLE;
+	return NULL;
 }
 
 static struct prb_error *read_inside(void *context, const struct prb_inside *inside)
@@ -342,6 +361,19 @@ static struct prb_error *name_by_title(struct prb_server_process *p)
 	return prb_str_copy(p->part->name, &p->name);
 }
 
+static double seconds_of(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static double monotonic_epoch(void)
+{
+	return seconds_of(CLOCK_REALTIME) - seconds_of(CLOCK_MONOTONIC);
+}
+
 struct prb_error *prb_server_process_read(const struct prb_engines *engines,
 					  struct prb_target *target, enum prb_dump_mode mode,
 					  struct prb_server_process *ret)
@@ -357,6 +389,7 @@ struct prb_error *prb_server_process_read(const struct prb_engines *engines,
 	for (size_t i = 0; i < PRB_KV_COLUMNS; i++)
 		ret->kv[i] = -1;
 	ret->reading = engines;
+	ret->epoch = target->live && target->local ? monotonic_epoch() : NAN;
 	err = prb_dump_create_with(target, &options, &found, &ret->dump);
 	if (!err)
 		err = prb_idle_fill(target, ret->dump, NULL);

@@ -30,7 +30,7 @@ struct prb_server_request {
 	const char *queue;	 /**< the description's; NULL: in none of them */
 	int64_t slot;		 /**< its place in the queue */
 	double arrival;		 /**< seconds since the epoch; NaN: not known */
-	double last_token;	 /**< of the monotonic clock; NaN: not known, or none yet */
+	double last_token;	 /**< the same; NaN: not known, or none yet */
 	/** -1: not known. */
 	int64_t prompt_tokens, output_tokens, computed_tokens, blocks;
 	int64_t priority; /**< INT64_MIN: not known */
@@ -64,6 +64,8 @@ struct prb_server_process {
 	int64_t kv[PRB_KV_COLUMNS]; /**< -1: not known */
 	char *graph_sizes;	    /**< NULL: not known */
 	int64_t eager;		    /**< 1, 0; -1: not known */
+
+	double epoch; /**< when its monotonic clock was 0; NaN: not known */
 
 	const struct prb_engines *reading; /**< internal to process.c */
 };

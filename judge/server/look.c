@@ -6,12 +6,12 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/map.h"
 #include "base/text.h"
 #include "judge/server/private.h"
 
-enum { PAUSE_NS = 60000000 };
+/** Between two looks. Where nothing says when tokens were made, a step has more time to end. */
+enum { SHORT_PAUSE_NS = 60000000, LONG_PAUSE_NS = 700000000 };
 
 void prb_server_looks_deinit(struct prb_server_looks *looks)
 {
@@ -26,7 +26,6 @@ static void note_time(struct prb_server_looks *looks)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	looks->time = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-	looks->monotonic = prb_clock_seconds();
 }
 
 struct prb_error *prb_server_looks_read(struct prb_server_looks *looks, pid_t pid,
@@ -41,11 +40,13 @@ struct prb_error *prb_server_looks_read(struct prb_server_looks *looks, pid_t pi
 static struct prb_error *look_again(struct prb_server_verdict *v)
 {
 	struct prb_server_looks *looks = v->looks;
+	bool certain =
+		v->finding->confidence == PRB_CONFIDENCE_HIGH || prb_server_silent(looks) >= 0;
 
 	looks->before = looks->now;
 	looks->now = (struct prb_server){};
 	looks->twice = true;
-	nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = certain ? SHORT_PAUSE_NS : LONG_PAUSE_NS}, NULL);
 	PRB_TRY(prb_server_read(&looks->engines, looks->before.processes.items[0]->pid,
 				PRB_DUMP_NONBLOCKING, &looks->now));
 	note_time(looks);
@@ -222,10 +223,30 @@ static bool went_on(const struct prb_server_process *before, const struct prb_se
 	return moved;
 }
 
-bool prb_server_moved(const struct prb_server_looks *looks)
+double prb_server_silent(const struct prb_server_looks *looks)
 {
 	struct prb_server_process *const *p;
+	const struct prb_server_request *request;
+	double least = -1;
 
+	prb_vec_each (p, &looks->now.processes)
+		prb_vec_each (request, &(*p)->requests) {
+			double ago = looks->time - request->last_token;
+
+			if (isfinite(ago) && ago >= 0 && (least < 0 || ago < least))
+				least = ago;
+		}
+	return least;
+}
+
+bool prb_server_moved(const struct prb_server_looks *looks)
+{
+	static const double RECENT = 5;
+	double silent = prb_server_silent(looks);
+	struct prb_server_process *const *p;
+
+	if (silent >= 0 && silent < RECENT)
+		return true;
 	prb_vec_each (p, &looks->before.processes) {
 		const struct prb_server_process *now = same(&looks->now, (*p)->pid);
 

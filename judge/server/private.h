@@ -45,7 +45,12 @@ double prb_server_age(const struct prb_server_looks *looks,
 /** True if its state is among those of the list. */
 bool prb_server_is_in(const struct prb_server_request *request, char *const *states, size_t count);
 
-/** True if a request went on between the looks: one has ended, or has more tokens. */
+/** Seconds since the last token of any request, as the frontends note it; -1: not known. */
+double prb_server_silent(const struct prb_server_looks *looks);
+/**
+ * True if a request went on between the looks, as one has ended or has more tokens; or if a token
+ * was made in the last seconds.
+ */
 bool prb_server_moved(const struct prb_server_looks *looks);
 
 /** scheduler.c: workers that ended, compile or do not answer; requests that are not admitted. */

@@ -246,7 +246,11 @@ static struct prb_error *judge_kv(struct prb_server_verdict *v, const struct prb
 	int64_t free = s->kv[PRB_KV_FREE], needed = blocks_needed(s, load);
 	struct prb_str *text;
 
-	if (!load->waiting || load->oldest_waiting < LONG || free < 0 || (free && free >= needed))
+	if (!load->waiting || load->oldest_waiting < LONG || free < 0 ||
+	    (s->limit >= 0 && load->running >= (size_t)s->limit))
+		return NULL;
+	/* A prefix in the cache needs no blocks: how many the first one needs is then not known. */
+	if (free && (s->kv[PRB_KV_CACHED] || free >= needed))
 		return NULL;
 	PRB_TRY(prb_server_found(v, PRB_CONFIDENCE_MEDIUM, "the KV cache is exhausted"));
 	text = &v->finding->sentence;
@@ -305,6 +309,35 @@ static struct prb_error *judge_held(struct prb_server_verdict *v,
 	return prb_server_evidence(v, s);
 }
 
+/** All slots are taken by requests that run, and none of them goes on. */
+static struct prb_error *judge_slots(struct prb_server_verdict *v,
+				     const struct prb_server_process *s, const struct load *load)
+{
+	double silent = prb_server_silent(v->looks);
+	struct prb_str *text;
+
+	if (!load->waiting || load->oldest_waiting < LONG || s->limit <= 0 ||
+	    load->running < (size_t)s->limit)
+		return NULL;
+	PRB_TRY(prb_server_found(v, silent >= LONG ? PRB_CONFIDENCE_MEDIUM : PRB_CONFIDENCE_LOW,
+				 "no running request goes on"));
+	text = &v->finding->sentence;
+	prb_str_puts(text, "nothing is admitted to ");
+	prb_server_put(text, s);
+	prb_str_printf(text, ": %zu of %lld slots are held by running requests that do not go on",
+		       load->running, (long long)s->limit);
+	if (silent >= 0) {
+		prb_str_puts(text, ", whose last token is ");
+		prb_text_duration(text, silent);
+		prb_str_puts(text, " old");
+	}
+	prb_str_puts(text, "; ");
+	prb_server_put_count(text, load->waiting, "request");
+	prb_str_puts(text, load->waiting == 1 ? " waits" : " wait");
+	prb_str_puts(&v->finding->wrong_if, "a step takes that long");
+	return prb_server_evidence(v, s);
+}
+
 struct prb_error *prb_server_judge_scheduler(struct prb_server_verdict *v,
 					     const struct prb_server_process *s)
 {
@@ -323,5 +356,7 @@ struct prb_error *prb_server_judge_scheduler(struct prb_server_verdict *v,
 		PRB_TRY(judge_reply(v, s, &load));
 	if (!v->finding)
 		PRB_TRY(judge_kv(v, s, &load));
-	return v->finding ? NULL : judge_held(v, s, &load);
+	if (!v->finding)
+		PRB_TRY(judge_held(v, s, &load));
+	return v->finding ? NULL : judge_slots(v, s, &load);
 }

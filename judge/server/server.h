@@ -15,9 +15,8 @@
 struct prb_server_looks {
 	struct prb_engines engines;
 	struct prb_server now, before;
-	bool twice;	  /**< `before` is there */
-	double time;	  /**< of `now`, seconds since the epoch */
-	double monotonic; /**< the same by the monotonic clock */
+	bool twice;  /**< `before` is there */
+	double time; /**< of `now`, seconds since the epoch */
 };
 
 void prb_server_looks_deinit(struct prb_server_looks *looks);
