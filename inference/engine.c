@@ -434,6 +434,14 @@ static int compare_versions(const char *a, const char *b)
 	return 0;
 }
 
+size_t prb_engine_release(const char *version)
+{
+	size_t first = strspn(version, "0123456789");
+
+	return version[first] == '.' ? first + 1 + strspn(version + first + 1, "0123456789")
+				     : first;
+}
+
 bool prb_engine_takes(const struct prb_engine *engine, const char *version)
 {
 	/* A version of its own making, as of a development tree: its attributes decide. */

@@ -32,7 +32,7 @@
  *                                   name is on its stack: it waits for work, it waits for its
  *                                   workers, it is in a step; the first line that fits counts.
  *                                   OUTER > INNER needs both functions
- *     transfer|grammar STATE        a state of requests that wait for something else
+ *     transfer|grammar STATE        a state, or a queue, of requests that wait for something else
  *     graph sizes|eager PATH        CUDA graphs
  *
  * Threading: none of its own. Errors: PRB_ERROR_USAGE names file and line.
@@ -192,6 +192,9 @@ void prb_engines_deinit(struct prb_engines *engines);
 /** True if the version @p text ("0.10.2rc1") is in the engine's range; also where it is not known.
  */
 bool prb_engine_takes(const struct prb_engine *engine, const char *version);
+
+/** How many bytes of a version its first two numbers take. */
+size_t prb_engine_release(const char *version);
 
 /** The part whose process has a title that begins so; or NULL. *rank: what follows in it. */
 const struct prb_engine_part *prb_engine_by_title(const struct prb_engine *engine,

@@ -11,7 +11,7 @@
 #include "inference/process.h"
 #include "values/heap/heap.h"
 
-enum { VERSION_MAX = 60, RANK_MAX = 1 << 20 };
+enum { VERSION_MAX = 60, RANK_MAX = 1 << 20, TITLE_REST_MAX = 40 };
 
 void prb_server_process_deinit(struct prb_server_process *p)
 {
@@ -231,7 +231,7 @@ static struct prb_error *find_roots(struct prb_server_reading *r)
 	PRB_TRY(search_frames(r));
 	if (!r->found)
 		PRB_TRY(search_modules(r));
-	if (!r->found)
+	if (!r->found && !r->process->brief)
 		PRB_TRY(prb_error_tolerate(search_heap(r), NULL));
 	return NULL;
 }
@@ -277,14 +277,31 @@ static void find_activity(struct prb_server_process *p)
 			p->activity = place->activity;
 }
 
+/** Appends the name of the part, and what its title says behind the usual words: "_TP1". */
+static bool put_title(struct prb_str *name, const struct prb_server_process *p,
+		      const struct prb_engine_part *part)
+{
+	const char *rest, *title = p->dump && p->dump->argv.count ? p->dump->argv.items[0] : "";
+
+	prb_str_puts(name, part->name);
+	if (prb_engine_by_title(p->engine, title, &rest) != part)
+		return false;
+	for (unsigned i = 0; i < TITLE_REST_MAX && rest[i]; i++)
+		prb_str_putc(name, rest[i] == '_' || rest[i] == ':' ? ' ' : rest[i]);
+	return *rest;
+}
+
 static struct prb_error *put_name(struct prb_server_reading *r)
 {
 	const struct prb_engine_part *part = r->process->part;
 	const struct prb_engine_rank *rank;
 	prb_auto_str struct prb_str name = {};
+	bool titled = put_title(&name, r->process, part);
 
-	prb_str_puts(&name, part->name);
 	prb_vec_each (rank, &part->ranks) {
+		if (titled)
+			break;
+
 		prb_auto_engine_value struct prb_engine_value value = {};
 
 		PRB_TRY(prb_engine_read(&r->scope, &rank->path, &value));
@@ -322,6 +339,8 @@ static struct prb_error *read_parts(struct prb_server_reading *r)
 	r->scope.root_count = r->process->part->roots.count;
 	find_activity(r->process);
 	PRB_TRY(put_name(r));
+	if (r->process->brief)
+		return NULL;
 	PRB_TRY(prb_server_read_objects(r));
 	if (!r->process->activity && is_empty(r->process))
 		r->process->activity = PRB_ENGINE_IDLE;
@@ -349,6 +368,7 @@ static struct prb_error *read_inside(void *context, const struct prb_inside *ins
 static struct prb_error *name_by_title(struct prb_server_process *p)
 {
 	const char *rest, *title = p->dump && p->dump->argv.count ? p->dump->argv.items[0] : "";
+	prb_auto_str struct prb_str name = {};
 
 	if (!p->engine || p->part)
 		return NULL;
@@ -358,7 +378,9 @@ static struct prb_error *name_by_title(struct prb_server_process *p)
 		return NULL;
 	if (!p->missing)
 		PRB_TRY(prb_str_copy("none of the described objects is here yet", &p->missing));
-	return prb_str_copy(p->part->name, &p->name);
+	(void)put_title(&name, p, p->part);
+	p->name = prb_str_take(&name);
+	return p->name ? NULL : prb_error_nomem();
 }
 
 static double seconds_of(clockid_t clock)
@@ -398,5 +420,22 @@ struct prb_error *prb_server_process_read(const struct prb_engines *engines,
 	if (!err)
 		err = name_by_title(ret);
 	prb_dump_found_deinit(&found);
+	return err;
+}
+
+struct prb_error *prb_server_process_name(const struct prb_engines *engines,
+					  struct prb_target *target, struct prb_str *ret)
+{
+	struct prb_server_process p = {.brief = true};
+	struct prb_error *err = prb_server_process_read(engines, target, PRB_DUMP_NONBLOCKING, &p);
+
+	if (!err && p.engine) {
+		prb_str_puts(ret, p.engine->name);
+		prb_str_putc(ret, ' ');
+		if (p.version)
+			prb_str_printf(ret, "%.*s ", (int)prb_engine_release(p.version), p.version);
+		prb_str_puts(ret, p.name ? p.name : "process");
+	}
+	prb_server_process_deinit(&p);
 	return err;
 }

@@ -67,6 +67,8 @@ struct prb_server_process {
 
 	double epoch; /**< when its monotonic clock was 0; NaN: not known */
 
+	bool brief; /**< only its name is wanted: no objects are searched */
+
 	const struct prb_engines *reading; /**< internal to process.c */
 };
 
@@ -77,6 +79,10 @@ struct prb_server_process {
 struct prb_error *prb_server_process_read(const struct prb_engines *engines,
 					  struct prb_target *target, enum prb_dump_mode mode,
 					  struct prb_server_process *ret) PRB_MUST_CHECK;
+/** Appends "vLLM 0.33 worker TP1", cheaply; nothing if it is no process of a server. */
+struct prb_error *prb_server_process_name(const struct prb_engines *engines,
+					  struct prb_target *target,
+					  struct prb_str *ret) PRB_MUST_CHECK;
 /** Ends all but the target. */
 void prb_server_process_deinit(struct prb_server_process *process);
 

@@ -181,8 +181,9 @@ double prb_server_age(const struct prb_server_looks *looks,
 
 bool prb_server_is_in(const struct prb_server_request *request, char *const *states, size_t count)
 {
-	for (size_t i = 0; request->state && i < count; i++)
-		if (!strcmp(request->state, states[i]))
+	for (size_t i = 0; i < count; i++)
+		if ((request->state && !strcmp(request->state, states[i])) ||
+		    (request->queue && !strcmp(request->queue, states[i])))
 			return true;
 	return false;
 }

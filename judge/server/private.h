@@ -42,7 +42,7 @@ bool prb_server_serves(const struct prb_server *server, const struct prb_server_
 /** Seconds that the request has been here; negative: not known. */
 double prb_server_age(const struct prb_server_looks *looks,
 		      const struct prb_server_request *request);
-/** True if its state is among those of the list. */
+/** True if its state, or the queue that it is in, is among those of the list. */
 bool prb_server_is_in(const struct prb_server_request *request, char *const *states, size_t count);
 
 /** Seconds since the last token of any request, as the frontends note it; -1: not known. */

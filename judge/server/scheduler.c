@@ -47,7 +47,7 @@ static struct load weigh(const struct prb_server_looks *looks, const struct prb_
 		load.running += runs;
 		if (transfer || grammar) {
 			load.held++;
-			load.held_state = request->state;
+			load.held_state = request->state ? request->state : request->queue;
 			note_age(age, &load.oldest_held);
 		} else if (!runs) {
 			load.head = load.head ? load.head : request;

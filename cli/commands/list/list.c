@@ -6,7 +6,9 @@
 #include "agent/threads.h"
 #include "cli/commands/list/dead.h"
 #include "cli/commands/list/job.h"
+#include "base/pool.h"
 #include "cli/commands/list/program.h"
+#include "inference/server.h"
 #include "control/socket.h"
 #include "command/command.h"
 #include "command/output.h"
@@ -44,6 +46,9 @@ struct rows {
 	struct prb_str *served;	      /**< the same: where clients reach it */
 	struct prb_pause_state *pauses;
 	const char **programs; /**< the same: what it is; NULL if that is not known */
+	bool *servers;	       /**< the same: it is a process of an inference server */
+	struct prb_engines engines;
+	struct prb_pool *pool; /**< of names of programs */
 	bool ranks;	       /**< any process has one */
 	size_t served_width;   /**< 0: none is served */
 	size_t version_width;
@@ -408,6 +413,38 @@ static struct prb_error *ask_version(struct prb_target *target, struct prb_pytho
 	return NULL;
 }
 
+/** True if its arguments, or its parent's nature, say that it may be a process of a server. */
+static bool may_be_server(const struct rows *rows, const struct prb_process *process,
+			  const struct prb_python_process *above)
+{
+	struct prb_engine *const *engine;
+	char *const *word;
+	const char *rest;
+
+	if (above && rows->servers[above - rows->all->list.items])
+		return true;
+	prb_vec_each (engine, &rows->engines.list) {
+		if (process->argv.count &&
+		    prb_engine_by_title(*engine, process->argv.items[0], &rest))
+			return true;
+		prb_vec_each (word, &process->argv)
+			if (strstr(*word, (*engine)->module))
+				return true;
+	}
+	return false;
+}
+
+static struct prb_error *ask_server(struct rows *rows, size_t i, struct prb_target *target)
+{
+	prb_auto_str struct prb_str name = {};
+
+	PRB_TRY(prb_error_tolerate(prb_server_process_name(&rows->engines, target, &name), NULL));
+	if (!name.length)
+		return NULL;
+	rows->servers[i] = true;
+	return prb_pool_share(rows->pool, prb_str_text(&name), &rows->programs[i]);
+}
+
 /** @p target: NULL if the process may not be read. */
 static struct prb_error *ask_program(struct rows *rows, size_t i, struct prb_target *target)
 {
@@ -415,7 +452,10 @@ static struct prb_error *ask_program(struct rows *rows, size_t i, struct prb_tar
 	const struct prb_python_process *above = find_pid(rows->all, process->ppid);
 	const struct prb_process *parent = above ? &above->process : NULL;
 
-	rows->programs[i] = prb_list_program(process, parent);
+	if (target && may_be_server(rows, process, above))
+		PRB_TRY(ask_server(rows, i, target));
+	if (!rows->programs[i])
+		rows->programs[i] = prb_list_program(process, parent);
 	if (rows->programs[i] || !target || !prb_list_is_fork(process, parent))
 		return NULL;
 	return prb_list_program_of_stack(target, &rows->programs[i]);
@@ -459,6 +499,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	prb_auto_free enum prb_agent_state *agents = NULL;
 	prb_auto_free struct prb_pause_state *pauses = NULL;
 	prb_auto_free const char **programs = NULL;
+	prb_auto_free bool *servers = NULL;
 	prb_auto_jobs struct prb_jobs jobs = {};
 	struct rows rows = {.all = &all, .jobs = s->job ? &jobs : NULL};
 
@@ -476,12 +517,17 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	rows.served = calloc(all.list.count + 1, sizeof(*rows.served));
 	rows.pauses = pauses = calloc(all.list.count + 1, sizeof(*pauses));
 	rows.programs = programs = calloc(all.list.count + 1, sizeof(*programs));
-	if (!agents || !rows.served || !pauses || !programs) {
+	rows.servers = servers = calloc(all.list.count + 1, sizeof(*servers));
+	if (!agents || !rows.served || !pauses || !programs || !servers) {
 		free(rows.served);
 		return prb_error_nomem();
 	}
 
-	struct prb_error *err = ask_all(&all, &seeker, &rows);
+	struct prb_error *err = prb_pool_create(&rows.pool);
+	if (!err)
+		err = prb_engines_load(getenv("PROBING_ENGINES"), &rows.engines);
+	if (!err)
+		err = ask_all(&all, &seeker, &rows);
 	if (!err)
 		err = arrange(&rows, s->tree);
 	if (!err)
@@ -489,6 +535,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	for (size_t i = 0; i < all.list.count; i++)
 		prb_str_deinit(&rows.served[i]);
 	free(rows.served);
+	prb_engines_deinit(&rows.engines);
+	prb_pool_destroy(rows.pool);
 	prb_vec_free(&rows.list);
 	return err;
 }
