@@ -66,10 +66,17 @@ static void count_strays(const struct prb_server_looks *looks, enum prb_engine_r
 		}
 }
 
+/** A function of asyncio that runs the loop; loops in C have only the outermost in Python. */
 static bool is_loop(const struct prb_dump_frame *frame)
 {
-	return frame->kind == PRB_FRAME_PYTHON && frame->func &&
-	       (!strcmp(frame->func, "_run_once") || !strcmp(frame->func, "run_until_complete"));
+	static const char runners[] = "/asyncio/runners.py";
+	size_t length = frame->file ? strlen(frame->file) : 0, end = strlen(runners);
+
+	if (frame->kind != PRB_FRAME_PYTHON || !frame->func)
+		return false;
+	if (!strcmp(frame->func, "_run_once") || !strcmp(frame->func, "run_until_complete"))
+		return true;
+	return length > end && !strcmp(frame->file + length - end, runners);
 }
 
 /** What the thread of an event loop does that is not waiting for events; NULL: it waits. */
@@ -85,10 +92,14 @@ static const struct prb_dump_thread *blocked_loop(const struct prb_server_proces
 		inner = inner || frame->kind != PRB_FRAME_PYTHON ? inner : frame;
 		loop = loop || is_loop(frame);
 	}
-	if (!loop || !inner || !inner->func || is_loop(inner) || !strcmp(inner->func, "select") ||
-	    !strcmp(inner->func, "poll"))
+	if (!loop || !inner || !inner->func)
 		return NULL;
-	return main;
+	/* The wait for the GIL follows that for events. */
+	if (prb_thread_waits_for_gil(main))
+		return main;
+	return is_loop(inner) || !strcmp(inner->func, "select") || !strcmp(inner->func, "poll")
+		       ? NULL
+		       : main;
 }
 
 static struct prb_error *judge_loop(struct prb_server_verdict *v,
