@@ -37,11 +37,22 @@ struct prb_error *prb_server_looks_read(struct prb_server_looks *looks, pid_t pi
 	return NULL;
 }
 
+/** True if a step may be under way. */
+static bool any_runs(const struct prb_server *server)
+{
+	const struct prb_server_process *p = NULL;
+
+	while ((p = prb_server_next(server, PRB_ENGINE_SCHEDULER, p)))
+		if (prb_server_queued(p, "running") > 0)
+			return true;
+	return false;
+}
+
 static struct prb_error *look_again(struct prb_server_verdict *v)
 {
 	struct prb_server_looks *looks = v->looks;
-	bool certain =
-		v->finding->confidence == PRB_CONFIDENCE_HIGH || prb_server_silent(looks) >= 0;
+	bool certain = v->finding->confidence == PRB_CONFIDENCE_HIGH ||
+		       prb_server_silent(looks) >= 0 || !any_runs(&looks->now);
 
 	looks->before = looks->now;
 	looks->now = (struct prb_server){};

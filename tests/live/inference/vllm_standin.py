@@ -354,7 +354,7 @@ async def serve(llm, name, count, announce):
     for number in range(max(count, known) + state.get("stranded", 0)):
         age = state.get("age", AGE)
         llm.output_processor.request_states["chatcmpl-%04d" % number] = RequestState(
-            number, age * (1 - number / 1000), state.get("tokens", 0))
+            number, age * (1 - number / 1000), state.get("tokens", 5 if number < state.get("running", 0) else 0))
         if number < 50:
             handlers.append(asyncio.ensure_future(llm.generate(number)))
     announce()
