@@ -125,6 +125,31 @@ struct prb_error *prb_server_find_version(const struct prb_engines *engines,
 	return prb_str_copy("no description is for this version", &ret->missing);
 }
 
+struct looking {
+	const struct prb_engines *engines;
+	struct prb_server_process found;
+};
+
+static struct prb_error *look_inside(void *context, const struct prb_inside *inside)
+{
+	struct looking *looking = context;
+
+	return looking->found.engine
+		       ? NULL
+		       : prb_server_find_version(looking->engines, inside, &looking->found);
+}
+
+struct prb_error *prb_server_is_one(const struct prb_engines *engines, struct prb_target *target,
+				    bool *ret)
+{
+	struct looking looking = {.engines = engines};
+	struct prb_error *err = prb_inside_each(target, NULL, look_inside, &looking);
+
+	*ret = looking.found.engine || looking.found.missing;
+	prb_server_process_deinit(&looking.found);
+	return err;
+}
+
 /** Notes an object that may be a root of a part. */
 static struct prb_error *consider(struct prb_server_reading *r, uint64_t object, uint32_t mask)
 {
@@ -404,6 +429,7 @@ struct prb_error *prb_server_process_read(const struct prb_engines *engines,
 		.mode = mode, .locals = true, .no_values = true, .no_modules = true};
 	struct prb_dump_found found = {};
 	struct prb_error *err;
+	bool is_one;
 
 	ret->target = target;
 	ret->pid = target->pid;
@@ -411,6 +437,9 @@ struct prb_error *prb_server_process_read(const struct prb_engines *engines,
 	for (size_t i = 0; i < PRB_KV_COLUMNS; i++)
 		ret->kv[i] = -1;
 	ret->reading = engines;
+	PRB_TRY(prb_server_is_one(engines, target, &is_one));
+	if (!is_one)
+		return NULL;
 	ret->epoch = target->live && target->local ? monotonic_epoch() : NAN;
 	err = prb_dump_create_with(target, &options, &found, &ret->dump);
 	if (!err)

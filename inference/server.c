@@ -50,31 +50,6 @@ void prb_server_deinit(struct prb_server *server)
 	prb_vec_free(&server->helpers);
 }
 
-struct looking {
-	const struct prb_engines *engines;
-	struct prb_server_process found;
-};
-
-static struct prb_error *look_inside(void *context, const struct prb_inside *inside)
-{
-	struct looking *looking = context;
-
-	return looking->found.engine
-		       ? NULL
-		       : prb_server_find_version(looking->engines, inside, &looking->found);
-}
-
-struct prb_error *prb_server_is_one(const struct prb_engines *engines, struct prb_target *target,
-				    bool *ret)
-{
-	struct looking looking = {.engines = engines};
-	struct prb_error *err = prb_inside_each(target, NULL, look_inside, &looking);
-
-	*ret = looking.found.engine || looking.found.missing;
-	prb_server_process_deinit(&looking.found);
-	return err;
-}
-
 static struct prb_error *is_server(const struct prb_engines *engines, pid_t pid, bool *ret)
 {
 	prb_auto_target struct prb_target *target = NULL;

@@ -50,6 +50,7 @@ struct prb_finding {
 	unsigned rank;	  /**< of the rule: the worst has the lowest */
 	enum prb_finding_kind kind;
 	enum prb_confidence confidence;
+	double lasted;		 /**< seconds that it has been so; 0: not said */
 	bool proof;		 /**< no thread that exists can end this state */
 	struct prb_str brief;	 /**< a few words for tables: "deadlock of 2 threads" */
 	struct prb_str sentence; /**< one sentence, without a full stop */

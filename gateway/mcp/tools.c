@@ -175,6 +175,13 @@ static struct prb_error *prepare_skill(struct prb_tool_call *call)
 	return add_chosen(call, text(call, "name"));
 }
 
+static struct prb_error *prepare_server(struct prb_tool_call *call)
+{
+	PRB_TRY(add_target(call));
+	PRB_TRY(add(call, "server"));
+	return add(call, "--exit-zero");
+}
+
 static struct prb_error *prepare_eval(struct prb_tool_call *call)
 {
 	PRB_TRY(add_target(call));
@@ -274,11 +281,21 @@ const struct prb_tool prb_tools[] = {
 	{"skill",
 	 "Diagnosis",
 	 "A named diagnosis, with what its rows mean: hang, deadlock, gil (who holds it), slow, "
-	 "leak.",
-	 {TARGET, {"name", PRB_TOOL_TEXT, true, "hang, deadlock, gil, slow or leak"}},
+	 "leak, server (of inference).",
+	 {TARGET, {"name", PRB_TOOL_TEXT, true, "hang, deadlock, gil, slow, leak or server"}},
 	 false,
 	 60,
 	 prepare_skill},
+	{"server",
+	 "Inference server",
+	 "What keeps the requests of an inference server (vLLM, SGLang), in one sentence, and its "
+	 "processes with their queues and KV cache. Any of its processes may be the target. Start "
+	 "here when a server is healthy by its port and answers nothing, or logs \"No available "
+	 "shared memory broadcast block\".",
+	 {TARGET},
+	 false,
+	 30,
+	 prepare_server},
 	{"eval",
 	 "Run code in a process",
 	 "Runs Python code in the process, in the namespace of __main__, and tells what it prints "

@@ -22,6 +22,9 @@ static const struct prb_metric FAMILIES[] = {
 	 "Share that waits, of the threads that hold the GIL or wait for it"},
 	{"main_thread_idle_seconds", "gauge", NULL, "How long the main thread has been asleep"},
 	{"lock_waiters", "gauge", NULL, "Threads that wait for a lock whose owner is known"},
+	{"inference_requests", "gauge", "queue", "Requests of an inference server by queue"},
+	{"inference_oldest_request_seconds", "gauge", NULL, "Age of its oldest request"},
+	{"inference_kv_free_blocks", "gauge", NULL, "Blocks of its KV cache that are free"},
 	{"cpu_seconds_total", "counter", "mode", "Processor time of the process"},
 	{"resident_memory_bytes", "gauge", NULL, "Memory of the process in RAM"},
 	{"swap_bytes", "gauge", NULL, "Memory of the process that was swapped out"},
@@ -45,6 +48,10 @@ static const char SQL[] =
 	"WHERE waits_for LIKE '%held by%' "
 	"UNION ALL SELECT 'main_thread_idle_seconds', NULL, CASE state WHEN 'running' THEN 0 "
 	"ELSE idle_seconds END FROM python.threads WHERE main "
+	"UNION ALL SELECT 'inference_requests', name, count FROM inference.queues "
+	"UNION ALL SELECT 'inference_oldest_request_seconds', NULL, max(age) "
+	"FROM inference.requests "
+	"UNION ALL SELECT 'inference_kv_free_blocks', NULL, free FROM inference.kv "
 	"UNION ALL SELECT 'cpu_seconds_total', 'user', user_seconds FROM process.info "
 	"UNION ALL SELECT 'cpu_seconds_total', 'system', system_seconds FROM process.info "
 	"UNION ALL SELECT 'resident_memory_bytes', NULL, rss FROM process.info "

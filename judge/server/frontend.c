@@ -120,6 +120,7 @@ static struct prb_error *judge_loop(struct prb_server_verdict *v,
 	PRB_TRY(prb_server_found(v, waits ? PRB_CONFIDENCE_MEDIUM : PRB_CONFIDENCE_HIGH,
 				 waits ? "the event loop waits for the GIL"
 				       : "the event loop is blocked"));
+	v->finding->lasted = waits ? 0 : main->idle_seconds;
 	text = &v->finding->sentence;
 	prb_str_puts(text, "the event loop of ");
 	prb_server_put(text, p);
@@ -157,6 +158,7 @@ static struct prb_error *tell_strays(struct prb_server_verdict *v, const struct 
 	PRB_TRY(prb_server_found(v, PRB_CONFIDENCE_MEDIUM,
 				 done ? "outputs do not reach the clients"
 				      : "requests do not reach the scheduler"));
+	v->finding->lasted = strays->oldest;
 	text = &v->finding->sentence;
 	prb_server_put_count(text, strays->count, "request");
 	prb_str_puts(text, " of ");

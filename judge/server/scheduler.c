@@ -21,6 +21,14 @@ struct load {
 	const char *held_state;
 };
 
+/** How long no token was made, as far as that is noted; else for how long a request waits. */
+static double silent_or(const struct prb_server_looks *looks, double age)
+{
+	double silent = prb_server_silent(looks);
+
+	return silent >= 0 && silent < age ? silent : age;
+}
+
 static void note_age(double age, double *oldest)
 {
 	if (age > *oldest)
@@ -94,6 +102,7 @@ static struct prb_error *judge_ended(struct prb_server_verdict *v,
 	if (!ended)
 		return NULL;
 	PRB_TRY(prb_server_found(v, PRB_CONFIDENCE_HIGH, "a worker has ended"));
+	v->finding->lasted = load->oldest;
 	text = &v->finding->sentence;
 	prb_str_printf(text, "%zu of %zu workers of ", ended, s->workers.count);
 	prb_server_put(text, s);
@@ -159,6 +168,7 @@ static struct prb_error *judge_compiling(struct prb_server_verdict *v,
 	if (age < 1)
 		return NULL;
 	PRB_TRY(prb_server_found(v, PRB_CONFIDENCE_HIGH, "compiles a kernel"));
+	v->finding->lasted = age;
 	text = &v->finding->sentence;
 	prb_server_put(text, p);
 	prb_str_puts(text, " has been compiling for ");
@@ -199,6 +209,7 @@ static struct prb_error *judge_reply(struct prb_server_verdict *v,
 		return NULL;
 	PRB_TRY(prb_server_found(v, PRB_CONFIDENCE_MEDIUM,
 				 late ? "a worker does not answer" : "a reply was lost"));
+	v->finding->lasted = silent_or(v->looks, load->oldest);
 	text = &v->finding->sentence;
 	if (late) {
 		prb_server_put(text, late);
@@ -253,6 +264,7 @@ static struct prb_error *judge_kv(struct prb_server_verdict *v, const struct prb
 	if (free && (s->kv[PRB_KV_CACHED] || free >= needed))
 		return NULL;
 	PRB_TRY(prb_server_found(v, PRB_CONFIDENCE_MEDIUM, "the KV cache is exhausted"));
+	v->finding->lasted = silent_or(v->looks, load->oldest_waiting);
 	text = &v->finding->sentence;
 	prb_str_puts(text, "no request can be admitted to ");
 	prb_server_put(text, s);
@@ -285,6 +297,7 @@ static struct prb_error *judge_held(struct prb_server_verdict *v,
 				 full		  ? "all slots are held by requests that cannot run"
 				 : load->transfer ? "KV transfers do not end"
 						  : "grammars are not compiled"));
+	v->finding->lasted = load->oldest_held;
 	text = &v->finding->sentence;
 	if (full)
 		prb_str_printf(text, "nothing is admitted to ");
@@ -321,6 +334,7 @@ static struct prb_error *judge_slots(struct prb_server_verdict *v,
 		return NULL;
 	PRB_TRY(prb_server_found(v, silent >= LONG ? PRB_CONFIDENCE_MEDIUM : PRB_CONFIDENCE_LOW,
 				 "no running request goes on"));
+	v->finding->lasted = silent_or(v->looks, load->oldest_waiting);
 	text = &v->finding->sentence;
 	prb_str_puts(text, "nothing is admitted to ");
 	prb_server_put(text, s);

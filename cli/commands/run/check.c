@@ -69,6 +69,8 @@ static struct prb_error *judge(struct prb_tree *tree, double still, struct answe
 	PRB_TRY(prb_tree_look(tree));
 	seconds = slept(&s);
 	fatal = prb_standstill_fatal(&s, ret->pid, still);
+	if (!fatal)
+		fatal = prb_standstill_server(&s, still);
 	ret->state = "ok";
 	if (fatal) {
 		ret->state = prb_finding_kind_name(fatal->kind);
@@ -146,7 +148,8 @@ const struct prb_command prb_command_check = {
 		"clients, input, a signal, a time. It is 10, 11 or 14, as in 'probing why "
 		"--rules', "
 		"if threads are surely in a deadlock, wait for a lock that nobody can release, or "
-		"hold the GIL and sleep, for as long. It is 21 if nothing has run for as long, and "
+		"hold the GIL and sleep, for as long; and 24 if the requests of an inference "
+		"server have not moved for as long. It is 21 if nothing has run for as long, and "
 		"only the process itself could end its wait. Where it is not known how long "
 		"threads "
 		"have slept, the code is 0.",

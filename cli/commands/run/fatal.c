@@ -47,6 +47,21 @@ const struct prb_finding *prb_standstill_fatal(const struct prb_standstill *s, p
 	return NULL;
 }
 
+const struct prb_finding *prb_standstill_server(const struct prb_standstill *s, double seconds)
+{
+	struct prb_why_one *const *one;
+
+	prb_vec_each (one, &s->why.list)
+		for (size_t i = 0; i < (*one)->findings.list.count; i++) {
+			const struct prb_finding *f = (*one)->findings.list.items[i];
+
+			if (f->kind == PRB_FINDING_SERVER &&
+			    f->confidence >= PRB_CONFIDENCE_MEDIUM && f->lasted >= seconds)
+				return f;
+		}
+	return NULL;
+}
+
 void prb_standstill_put_end(struct prb_str *s, const struct prb_standstill *still)
 {
 	pid_t last = still->chain.count ? still->chain.items[still->chain.count - 1] : 0;

@@ -86,6 +86,9 @@ struct prb_error *prb_standstill_fill_idle(const struct prb_standstill *s) PRB_M
 const struct prb_finding *prb_standstill_fatal(const struct prb_standstill *s, pid_t pid,
 					       double seconds);
 
+/** A finding that requests of an inference server have not moved for @p seconds; NULL: none. */
+const struct prb_finding *prb_standstill_server(const struct prb_standstill *s, double seconds);
+
 /** Appends where the last of the processes is that wait for each other: "4250 is at f x.py:3, …".
  */
 void prb_standstill_put_end(struct prb_str *s, const struct prb_standstill *still);

@@ -10,7 +10,7 @@
 #include "target/spec/target_spec.h"
 
 struct settings {
-	bool json;
+	bool json, exit_zero;
 };
 
 extern const struct prb_rule prb_rule_server;
@@ -42,7 +42,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	else
 		prb_server_text(&looks, &findings, &text);
 	PRB_TRY(prb_output(&text));
-	if (findings.list.count)
+	if (findings.list.count && !s->exit_zero)
 		prb_exit_pass((PRB_FINDING_EXIT + (int)findings.list.items[0]->kind) << 8);
 	return NULL;
 }
@@ -62,6 +62,10 @@ const struct prb_command prb_command_server = {
 	.options =
 		(const struct prb_option[]){{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON",
 					     PRB_COMPLETE_NOTHING, offsetof(struct settings, json)},
+					    {"exit-zero", 0, PRB_OPTION_FLAG, NULL,
+					     "Exit with 0 also where requests do not move",
+					     PRB_COMPLETE_NOTHING,
+					     offsetof(struct settings, exit_zero)},
 					    {}},
 	.settings_size = sizeof(struct settings),
 	.target_use = PRB_TARGET_ONE,

@@ -94,7 +94,7 @@ def test_another_version_of_the_protocol(program):
 def test_tools_only_read(assistant):
     tools = {tool["name"]: tool for tool in assistant.ask("tools/list")["tools"]}
     assert {"list_processes", "dump", "query", "tables", "snapshot", "perf", "skill", "memory",
-            "print_value"} == set(tools)
+            "print_value", "server"} == set(tools)
     assert all(tool["annotations"]["readOnlyHint"] for tool in tools.values())
     assert tools["query"]["inputSchema"]["required"] == ["sql"]
     text, failed = assistant.call("eval", code="1")

@@ -143,6 +143,45 @@ def test_list_names_the_processes(interpreter):
         assert {(each["engine"], each["version"]) for each in found} == {("vLLM", "0.33.0")}
 
 
+def check(pid, still):
+    code, out, _ = probing("check", "--json", "--still", still, pid)
+    return code, json.loads(out)["state"]
+
+
+def test_a_health_check_of_the_requests():
+    with server("reply") as pids:
+        # No token for a hundred seconds.
+        wait_until(lambda: check(pids["api"], "60s") == (SERVER, "server"))
+        assert check(pids["api"], "10m") == (0, "ok")
+    with server("healthy") as pids:
+        assert check(pids["api"], "60s") == (0, "ok")
+
+
+def test_metrics():
+    with server("kv") as pids:
+        code, out, err = probing("export", "prometheus", pids["core"])
+        assert code == 0, err
+        found = dict(re.findall(r'^probing_(inference_\w+)\{.*?pid="%d".*?\} (.*)$' % pids["core"], out, re.M))
+        assert 200 < float(found["inference_oldest_request_seconds"]) < 1000
+        assert float(found["inference_kv_free_blocks"]) == 0
+        assert re.search(r'probing_inference_requests\{[^}]*queue="waiting"[^}]*\} 12$', out, re.M), out
+        assert re.search(r'probing_finding\{[^}]*rule="server"', out), out
+
+
+def test_an_assistant_is_told():
+    with server("kv") as pids:
+        asked = [{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
+                 {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+                     "name": "server", "arguments": {"target": str(pids["workers"][0])}}},
+                 {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
+                     "name": "skill", "arguments": {"target": str(pids["core"]), "name": "server"}}}]
+        done = subprocess.run([support.BINARY, "mcp"], input="".join(json.dumps(each) + "\n" for each in asked).encode(),
+                              stdout=subprocess.PIPE, check=True)
+        answers = {each["id"]: each["result"] for each in map(json.loads, done.stdout.splitlines())}
+        assert not answers[2]["isError"] and "no request can be admitted" in answers[2]["content"][0]["text"]
+        assert not answers[3]["isError"] and "chatcmpl-0000" in answers[3]["content"][0]["text"]
+
+
 def test_no_server():
     with support.Program([NEWEST.exe, "-c", "print(flush=True); input()"], env=NEWEST.env) as program:
         program.line()
