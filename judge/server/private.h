@@ -53,6 +53,11 @@ double prb_server_silent(const struct prb_server_looks *looks);
  */
 bool prb_server_moved(const struct prb_server_looks *looks);
 
+/** Messages of the ring between them that the worker has not read; -1: there is no such ring. */
+struct prb_error *prb_server_unread(const struct prb_server_process *scheduler,
+				    const struct prb_server_process *worker,
+				    int64_t *ret) PRB_MUST_CHECK;
+
 /** scheduler.c: workers that ended, compile or do not answer; requests that are not admitted. */
 struct prb_error *prb_server_judge_scheduler(
 	struct prb_server_verdict *v, const struct prb_server_process *scheduler) PRB_MUST_CHECK;

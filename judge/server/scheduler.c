@@ -185,6 +185,21 @@ static struct prb_error *judge_compiling(struct prb_server_verdict *v,
 	return NULL;
 }
 
+/** Appends " and has not read 10 messages of the ring in shared memory", if it has not. */
+static struct prb_error *put_unread(struct prb_str *text, const struct prb_server_process *s,
+				    const struct prb_server_process *worker)
+{
+	int64_t unread;
+
+	PRB_TRY(prb_server_unread(s, worker, &unread));
+	if (unread <= 0)
+		return NULL;
+	prb_str_puts(text, " and has not read ");
+	prb_server_put_count(text, (size_t)unread, "message");
+	prb_str_puts(text, " of the ring in shared memory");
+	return NULL;
+}
+
 /** The scheduler waits for an answer: the worker that does not give it, or all of them have. */
 static struct prb_error *judge_reply(struct prb_server_verdict *v,
 				     const struct prb_server_process *s, const struct load *load)
@@ -213,7 +228,9 @@ static struct prb_error *judge_reply(struct prb_server_verdict *v,
 	text = &v->finding->sentence;
 	if (late) {
 		prb_server_put(text, late);
-		prb_str_puts(text, " does not answer: it is ");
+		prb_str_puts(text, " does not answer");
+		PRB_TRY(put_unread(text, s, late));
+		prb_str_puts(text, ": it is ");
 		prb_server_put_doing(text, late);
 		prb_str_puts(text, "; ");
 		prb_server_put(text, s);

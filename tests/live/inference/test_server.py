@@ -70,6 +70,8 @@ SENTENCES = {
     "dead": r"1 of 2 workers of engine core \(CORE\) has ended: PID; 8 requests wait",
     "spin": r"worker TP1 \(PID\) does not answer: it is in `(WorkerProc\.)?execute_model` .*; engine core \(CORE\) waits for it, and "
             r"1 of 2 workers wait for work; the oldest request is 3 m \d+ s old",
+    "ring": r"worker TP1 \(PID\) does not answer and has not read 10 messages of the ring in shared memory: it is in .*; engine core "
+            r"\(CORE\) waits for it, and 1 of 2 workers wait for work; .*",
     "compile": r"worker TP1 \(PID\) has been compiling for \d+.* with nvcc \(pid \d+\), in .*; 8 requests wait",
     "full": r"27 requests of API server \(WEB\) are not in engine core \(CORE\), which waits for work: they did not get there; .*",
     "behind": r"27 requests of API server \(WEB\) are not in engine core \(CORE\), which waits for work: the scheduler has ended "

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import types
+from multiprocessing import resource_tracker, shared_memory
 
 AGE = 214  # seconds of the oldest request
 
@@ -130,9 +131,35 @@ class Scheduler:
         manager.req_to_blocks[request.request_id] += range(blocks)
 
 
+class ShmRingBuffer:
+    __module__ = "vllm.distributed.device_communicators.shm_broadcast"
+
+    def __init__(self, name=None):
+        self.n_reader, self.max_chunk_bytes, self.max_chunks = 2, 100, 10
+        size = (self.max_chunk_bytes + 1 + self.n_reader) * self.max_chunks
+        self.shared_memory = shared_memory.SharedMemory(create=name is None, size=size, name=name)
+        if name:
+            resource_tracker.unregister(self.shared_memory._name, "shared_memory")
+
+    def write(self, readers):
+        """All chunks are written, and read by these."""
+        start = self.max_chunk_bytes * self.max_chunks
+        for chunk in range(self.max_chunks):
+            at = start + chunk * (1 + self.n_reader)
+            self.shared_memory.buf[at:at + 1 + self.n_reader] = bytes([1, *(number in readers for number in range(2))])
+
+
 class MessageQueue:
     """Its reader looks again and again, as theirs does."""
     __module__ = "vllm.distributed.device_communicators.shm_broadcast"
+
+    def __init__(self, buffer=None, reader=-1):
+        self.buffer, self.local_reader_rank, self._is_writer, self.current_idx = buffer, reader, reader < 0, 0
+
+    def acquire_write(self):
+        """No chunk is free."""
+        while True:
+            time.sleep(0.002)
 
     def dequeue(self):
         while True:
@@ -152,11 +179,14 @@ class WorkerProcHandle:
 class MultiprocExecutor:
     __module__ = "vllm.v1.executor.multiproc_executor"
 
-    def __init__(self, workers):
+    def __init__(self, workers, buffer):
         self.workers = workers
+        self.rpc_broadcast_mq = MessageQueue(buffer)
         self.response_mq = MessageQueue()
 
-    def collective_rpc(self):
+    def collective_rpc(self, full):
+        if full:
+            self.rpc_broadcast_mq.acquire_write()
         return self.get_response()
 
     def get_response(self):
@@ -180,8 +210,8 @@ class EngineCoreProc(EngineCore):
         self.output_queue = queue.Queue()
 
     def run_busy_loop(self, state):
-        if STATES[state]["core"] == "reply":
-            self.model_executor.collective_rpc()
+        if STATES[state]["core"] in ("reply", "write"):
+            self.model_executor.collective_rpc(STATES[state]["core"] == "write")
         while STATES[state]["core"] == "spin":
             self.step()
         while STATES[state]["core"] == "serve":
@@ -211,9 +241,9 @@ class EngineCoreProc(EngineCore):
 class WorkerProc:
     __module__ = "vllm.v1.executor.multiproc_executor"
 
-    def __init__(self, rank):
+    def __init__(self, rank, buffer):
         self.rank = rank
-        self.rpc_broadcast_mq = MessageQueue()
+        self.rpc_broadcast_mq = MessageQueue(buffer, rank)
 
     def worker_busy_loop(self, does):
         if does == "die":
@@ -288,6 +318,7 @@ STATES = {
     "reply": {"core": "reply", "workers": ("idle", "idle"), "running": 8, "free": 500},
     "dead": {"core": "reply", "workers": ("idle", "die"), "running": 8, "free": 500},
     "spin": {"core": "reply", "workers": ("idle", "spin"), "running": 8, "free": 500},
+    "ring": {"core": "write", "workers": ("idle", "step"), "running": 8, "free": 500},
     "compile": {"core": "reply", "workers": ("idle", "compile"), "running": 8, "free": 500},
     "full": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 27},
     "behind": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 27, "tokens": 5},
@@ -318,15 +349,19 @@ def run_core(name, count):
     state = STATES[name]
     scheduler = Scheduler(state.get("limit", 256), 1000, state["free"])
     fill(scheduler, state, count)
-    workers = [start("worker", name, str(rank)) for rank in range(2)]
-    core = EngineCoreProc(scheduler, MultiprocExecutor([WorkerProcHandle(worker.pid) for worker in workers]))
+    buffer = ShmRingBuffer()
+    buffer.write({0} if state["core"] == "write" else {0, 1})
+    workers = [start("worker", name, str(rank), buffer.shared_memory.name) for rank in range(2)]
+    core = EngineCoreProc(scheduler, MultiprocExecutor([WorkerProcHandle(worker.pid) for worker in workers],
+                                                       buffer))
+    buffer.shared_memory.unlink()
     print(json.dumps([worker.pid for worker in workers]), flush=True)
     core.run_busy_loop(name)
 
 
-def run_worker(name, rank):
+def run_worker(name, rank, buffer):
     title("VLLM::Worker_TP%d" % rank)
-    worker = WorkerProc(rank)
+    worker = WorkerProc(rank, ShmRingBuffer(buffer))
     print(flush=True)
     worker.worker_busy_loop(STATES[name]["workers"][rank])
 
@@ -388,5 +423,5 @@ if __name__ == "__main__":
     if sys.argv[1].startswith("---"):
         if sys.argv[2] == "core":
             run_core(sys.argv[3], int(sys.argv[4]))
-        run_worker(sys.argv[3], int(sys.argv[4]))
+        run_worker(sys.argv[3], int(sys.argv[4]), sys.argv[5])
     run_api_server(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
