@@ -5,6 +5,8 @@
  * print as numpy prints them.
  */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -19,6 +21,8 @@ enum {
 	TYPE_LONG = 7,
 	TYPE_LONGLONG = 9,
 	TYPE_ULONGLONG = 10,
+	TYPE_LONGDOUBLE = 13,
+	TYPE_CLONGDOUBLE = 16,
 	TYPE_OBJECT = 17,
 	TYPE_STRING = 18,
 	TYPE_UNICODE = 19,
@@ -34,14 +38,14 @@ static const struct {
 	const char *name;
 	char code, size;
 } types[TYPE_COUNT] = {
-	{"bool", '?', 1},	 {"int8", 'b', 1},	 {"uint8", 'B', 1},
-	{"int16", 'h', 2},	 {"uint16", 'H', 2},	 {"int32", 'i', 4},
-	{"uint32", 'I', 4},	 {"int64", 'l', 8},	 {"uint64", 'L', 8},
-	{"longlong", 'q', 8},	 {"ulonglong", 'Q', 8},	 {"float32", 'f', 4},
-	{"float64", 'd', 8},	 {"longdouble", 0, 16},	 {"complex64", 'F', 8},
-	{"complex128", 'D', 16}, {"clongdouble", 0, 32}, {"object", 'O', 8},
-	{"bytes_", 'S', 0},	 {"str_", 'U', 0},	 {"void", 0, 0},
-	{"datetime64", 0, 8},	 {"timedelta64", 0, 8},	 {"float16", 'e', 2},
+	{"bool", '?', 1},	 {"int8", 'b', 1},	   {"uint8", 'B', 1},
+	{"int16", 'h', 2},	 {"uint16", 'H', 2},	   {"int32", 'i', 4},
+	{"uint32", 'I', 4},	 {"int64", 'l', 8},	   {"uint64", 'L', 8},
+	{"longlong", 'q', 8},	 {"ulonglong", 'Q', 8},	   {"float32", 'f', 4},
+	{"float64", 'd', 8},	 {"longdouble", 'g', 16},  {"complex64", 'F', 8},
+	{"complex128", 'D', 16}, {"clongdouble", 'G', 32}, {"object", 'O', 8},
+	{"bytes_", 'S', 0},	 {"str_", 'U', 0},	   {"void", 0, 0},
+	{"datetime64", 0, 8},	 {"timedelta64", 0, 8},	   {"float16", 'e', 2},
 };
 
 enum { NUMPY2_SIZE = 112 }; /* sizeof of a descriptor, larger than in numpy 1 */
@@ -65,11 +69,11 @@ static struct prb_error *read_unit(struct prb_repr *r, uint64_t metadata,
  * in numpy 1 the item's size (int), in numpy 2 flags and the size as words. A word further on leads
  * to the unit of dates and times.
  */
-static struct prb_error *read_dtype(struct prb_repr *r, uint64_t object, struct prb_dtype *ret)
+struct prb_error *prb_dtype_read(struct prb_repr *r, uint64_t object, struct prb_dtype *ret)
 {
-	enum { UNIT_WORD = 8, NUMPY2_UNIT_WORD = 12 };
+	enum { UNIT_WORD = 8, NUMPY2_UNIT_WORD = 12, VOID_WORD = 3, NUMPY2_VOID_WORD = 9 };
 	struct prb_type *type;
-	uint64_t words[4], metadata;
+	uint64_t words[4], parts[3], metadata;
 	bool numpy2;
 
 	PRB_TRY(prb_repr_type_of(r, object, &type));
@@ -84,6 +88,18 @@ static struct prb_error *read_dtype(struct prb_repr *r, uint64_t object, struct 
 		ret->size = (uint64_t)types[ret->number].size;
 	if (ret->size > INT32_MAX || ret->kind < ' ' || ret->kind > '~')
 		return prb_repr_bad(object, "not a dtype");
+	ret->subarray = ret->fields = ret->names = 0;
+	if (ret->number == TYPE_VOID) {
+		PRB_TRY(prb_repr_words(r,
+				       object + (uint64_t)r->layout->object_size +
+					       (numpy2 ? NUMPY2_VOID_WORD : VOID_WORD) * 8,
+				       3, parts));
+		ret->subarray = parts[0];
+		if (parts[1] && prb_repr_is(r, parts[2], "tuple")) {
+			ret->fields = parts[1];
+			ret->names = parts[2];
+		}
+	}
 	if (!is_time(ret->number))
 		return NULL;
 	PRB_TRY(prb_repr_member(r, object, numpy2 ? NUMPY2_UNIT_WORD : UNIT_WORD, &metadata));
@@ -101,7 +117,7 @@ struct prb_error *prb_ndarray_read(struct prb_repr *r, uint64_t object, struct p
 		return prb_repr_bad(object, "an array of too many dimensions");
 	PRB_TRY(prb_repr_words(r, words[2], ret->dimensions, ret->shape));
 	PRB_TRY(prb_repr_words(r, words[3], ret->dimensions, ret->strides));
-	return read_dtype(r, words[5], &ret->dtype);
+	return prb_dtype_read(r, words[5], &ret->dtype);
 }
 
 struct prb_error *prb_repr_ndarray_memory(struct prb_repr *r, uint64_t object,
@@ -184,9 +200,69 @@ static void put_complex(struct prb_repr *r, char code, const uint8_t *bytes)
 	prb_str_puts(r->out, "j)");
 }
 
+/* The shortest digits that read back as the same number, as of a double. */
+void prb_numpy_put_longdouble(struct prb_repr *r, const uint8_t *bytes, bool point)
+{
+	enum { DIGITS_MAX = 36, PRECISE = 17 };
+	char text[64], *exponent, *digits = text;
+	long double value;
+	int precision = 0, scale, count;
+
+	memcpy(&value, bytes, sizeof(value));
+	if (isnan(value) || isinf(value) || value == 0) {
+		prb_repr_put_shortest(r, (double)value, 0, point);
+		return;
+	}
+	do
+		snprintf(text, sizeof(text), "%.*Le", precision, value);
+	while (strtold(text, NULL) != value && ++precision < DIGITS_MAX);
+	if (*digits == '-') {
+		prb_str_putc(r->out, '-');
+		digits++;
+	}
+	exponent = strchr(text, 'e');
+	scale = exponent ? atoi(exponent + 1) : 0;
+	if (!exponent || scale < -4 || scale >= 16) {
+		prb_str_puts(r->out, digits);
+		return;
+	}
+	/* One digit, a point, the others: the point moves. */
+	*exponent = '\0';
+	if (digits[1])
+		memmove(digits + 1, digits + 2, strlen(digits + 2) + 1);
+	count = (int)strlen(digits);
+	if (scale < 0)
+		prb_str_printf(r->out, "0.%.*s%s", -scale - 1, "000", digits);
+	else if (count > scale + 1)
+		prb_str_printf(r->out, "%.*s.%s", scale + 1, digits, digits + scale + 1);
+	else
+		prb_str_printf(r->out, "%s%.*s%s", digits, scale + 1 - count, "0000000000000000",
+			       point ? ".0" : "");
+}
+
+static void put_long_complex(struct prb_repr *r, const uint8_t *bytes)
+{
+	long double pair[2];
+
+	memcpy(pair, bytes, sizeof(pair));
+	if (pair[0] != 0 || signbit(pair[0])) {
+		prb_numpy_put_longdouble(r, bytes, false);
+		if (isnan(pair[1]) || !signbit(pair[1]))
+			prb_str_putc(r->out, '+');
+	}
+	prb_numpy_put_longdouble(r, bytes + sizeof(long double), false);
+	prb_str_putc(r->out, 'j');
+}
+
 bool prb_numpy_put_number(struct prb_repr *r, char code, const uint8_t *bytes)
 {
 	switch (code) {
+	case 'g':
+		prb_numpy_put_longdouble(r, bytes, true);
+		return true;
+	case 'G':
+		put_long_complex(r, bytes);
+		return true;
 	case '?':
 		prb_str_puts(r->out, *bytes ? "True" : "False");
 		return true;
@@ -301,6 +377,8 @@ struct prb_error *prb_ndarray_put_item(struct prb_repr *r, const struct prb_dtyp
 	case TYPE_STRING:
 	case TYPE_UNICODE:
 		return put_fixed_text(r, dtype, address);
+	case TYPE_VOID:
+		return prb_numpy_put_void(r, dtype, address);
 	default:
 		PRB_TRY(read_item(r, dtype, address, bytes));
 		if (is_time(dtype->number))
@@ -349,7 +427,11 @@ static void put_code_and_unit(struct prb_str *out, const char *order, const stru
 
 void prb_dtype_put_name(struct prb_str *out, const struct prb_dtype *dtype)
 {
-	if (is_named(dtype)) {
+	char code = dtype->number < TYPE_COUNT ? types[dtype->number].code : 0;
+
+	if (is_named(dtype) && (code == 'g' || code == 'G')) {
+		prb_str_puts(out, dtype->kind == 'c' ? "complex256" : "float128");
+	} else if (is_named(dtype)) {
 		prb_str_puts(out, types[dtype->number].name);
 	} else if (dtype->order == '>') {
 		put_code_and_unit(out, ">", dtype);
@@ -361,13 +443,32 @@ void prb_dtype_put_name(struct prb_str *out, const struct prb_dtype *dtype)
 	}
 }
 
-static void put_dtype(struct prb_repr *r, const struct prb_dtype *dtype)
+static struct prb_error *put_dtype(struct prb_repr *r, const struct prb_dtype *dtype)
 {
 	const char *quote = is_named(dtype) ? "" : "'";
 
-	prb_str_printf(r->out, "dtype=%s", quote);
+	prb_str_puts(r->out, "dtype=");
+	if (dtype->fields)
+		return prb_numpy_put_fields(r, dtype);
+	prb_str_puts(r->out, quote);
 	prb_dtype_put_name(r->out, dtype);
 	prb_str_puts(r->out, quote);
+	return NULL;
+}
+
+void prb_dtype_put_code(struct prb_str *out, const struct prb_dtype *dtype)
+{
+	if (dtype->number == TYPE_OBJECT)
+		prb_str_putc(out, 'O');
+	else if (dtype->kind == 'b')
+		prb_str_putc(out, '?');
+	else
+		put_code_and_unit(out,
+				  dtype->order == '>' ? ">"
+				  : dtype->size == 1 || dtype->kind == 'S' || dtype->kind == 'V'
+					  ? ""
+					  : "<",
+				  dtype);
 }
 
 bool prb_dtype_is_printable(const struct prb_dtype *dtype)
@@ -375,7 +476,7 @@ bool prb_dtype_is_printable(const struct prb_dtype *dtype)
 	bool text = dtype->number == TYPE_UNICODE;
 
 	return dtype->number < TYPE_COUNT && !(text && dtype->order == '>') &&
-	       (types[dtype->number].code || is_time(dtype->number));
+	       (types[dtype->number].code || is_time(dtype->number) || dtype->number == TYPE_VOID);
 }
 
 static void put_shape(struct prb_repr *r, const struct prb_ndarray *array)
@@ -386,12 +487,13 @@ static void put_shape(struct prb_repr *r, const struct prb_ndarray *array)
 	prb_str_puts(r->out, array->dimensions == 1 ? ",)" : ")");
 }
 
-/* False for those with fields, and for numbers that are not the same everywhere. */
+/* Appends a dtype without fields; false for numbers that are not the same everywhere. */
 static bool put_dtype_repr(struct prb_repr *r, const struct prb_dtype *dtype)
 {
 	unsigned number = dtype->number;
 
-	if (!prb_dtype_is_printable(dtype))
+	if (!prb_dtype_is_printable(dtype) || number == TYPE_VOID || types[number].code == 'g' ||
+	    types[number].code == 'G')
 		return false;
 	/* "long long" is named like the "long" of the same size. */
 	if ((number == TYPE_LONGLONG || number == TYPE_ULONGLONG) && dtype->order != '>')
@@ -438,8 +540,14 @@ struct prb_error *prb_repr_ndarray_part(struct prb_repr *r, uint64_t object, con
 struct prb_error *prb_repr_handle_dtype(struct prb_repr *r, uint64_t object, struct prb_type *type)
 {
 	struct prb_dtype dtype;
-	struct prb_error *err = read_dtype(r, object, &dtype);
+	struct prb_error *err = prb_dtype_read(r, object, &dtype);
 
+	if (!err && (dtype.fields || dtype.subarray)) {
+		prb_str_puts(r->out, dtype.fields ? "dtype(" : "dtype((");
+		PRB_TRY(prb_numpy_put_fields(r, &dtype));
+		prb_str_puts(r->out, dtype.fields ? ")" : "))");
+		return NULL;
+	}
 	if (prb_error_catch(&err, PRB_ERROR_BAD_DATA) || (!err && !put_dtype_repr(r, &dtype)))
 		return prb_repr_handle_default(r, object, type);
 	return err;
@@ -455,6 +563,8 @@ struct prb_error *prb_repr_handle_ndarray(struct prb_repr *r, uint64_t object,
 		return NULL;
 	if (prb_type_is(type, "numpy.ndarray"))
 		prb_str_puts(r->out, "array");
+	else if (!strcmp(type->name, "recarray"))
+		prb_str_puts(r->out, "rec.array");
 	else
 		PRB_TRY(prb_repr_put_name(r, type));
 	prb_str_putc(r->out, '(');
@@ -465,7 +575,7 @@ struct prb_error *prb_repr_handle_ndarray(struct prb_repr *r, uint64_t object,
 	prb_str_puts(r->out, "shape=");
 	put_shape(r, &array);
 	prb_str_puts(r->out, ", ");
-	put_dtype(r, &array.dtype);
+	PRB_TRY(put_dtype(r, &array.dtype));
 	prb_str_putc(r->out, ')');
 	prb_repr_leave(r);
 	return NULL;
@@ -499,6 +609,13 @@ static struct prb_error *put_scalar(struct prb_repr *r, uint64_t object, struct 
 
 	size_t start = r->out->length;
 
+	/* numpy 2 has the longer numbers as texts. */
+	if (named && (types[number].code == 'g' || types[number].code == 'G')) {
+		prb_str_putc(r->out, '\'');
+		prb_numpy_put_number(r, types[number].code, bytes);
+		prb_str_putc(r->out, '\'');
+		return NULL;
+	}
 	prb_numpy_put_number(r, types[number].code, bytes);
 	/* numpy 2 has its own parentheses around complex numbers. */
 	if (named && !r->out->failed && r->out->data[start] == '(') {
@@ -528,6 +645,45 @@ static struct prb_error *put_time_scalar(struct prb_repr *r, uint64_t object,
 	return NULL;
 }
 
+/* A void: its size, the address of its bytes, its type. */
+static struct prb_error *put_void_scalar(struct prb_repr *r, uint64_t object,
+					 const struct prb_type *type)
+{
+	uint64_t words[2];
+	struct prb_dtype dtype;
+	bool numpy2;
+
+	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->var_size + 8, 2, words));
+	PRB_TRY(prb_dtype_read(r, words[1], &dtype));
+	PRB_TRY(is_numpy2(r, type, &numpy2));
+	if (numpy2 || !dtype.fields)
+		prb_str_puts(r->out, numpy2 ? "np.void(" : "void(");
+	PRB_TRY(prb_numpy_put_void(r, &dtype, words[0]));
+	if (numpy2 && dtype.fields) {
+		prb_str_puts(r->out, ", dtype=");
+		PRB_TRY(prb_numpy_put_fields(r, &dtype));
+	}
+	if (numpy2 || !dtype.fields)
+		prb_str_putc(r->out, ')');
+	return NULL;
+}
+
+struct prb_error *prb_repr_handle_ufunc(struct prb_repr *r, uint64_t object,
+					struct prb_type *type __attribute__((unused)))
+{
+	enum { NAME = 5, BYTES = 100 };
+	uint64_t address;
+	char name[BYTES];
+
+	PRB_TRY(prb_repr_member(r, object, NAME, &address));
+	PRB_TRY(prb_repr_cstr(r, address, name, sizeof(name)));
+	for (char *c = name; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	prb_str_printf(r->out, "<ufunc '%s'>", name);
+	return NULL;
+}
+
 struct prb_error *prb_repr_handle_numpy_scalar(struct prb_repr *r, uint64_t object,
 					       struct prb_type *type)
 {
@@ -537,9 +693,15 @@ struct prb_error *prb_repr_handle_numpy_scalar(struct prb_repr *r, uint64_t obje
 
 	while (number < TYPE_COUNT && strcmp(types[number].name, name) != 0)
 		number++;
-	/* "numpy.bool_" in numpy 1, "numpy.bool" since then. */
+	/* Names of numpy 1. */
 	if (strcmp(name, "bool_") == 0)
 		number = 0;
+	else if (strcmp(name, "float128") == 0)
+		number = TYPE_LONGDOUBLE;
+	else if (strcmp(name, "complex256") == 0)
+		number = TYPE_CLONGDOUBLE;
+	if (number == TYPE_VOID && !strcmp(type->name, "numpy.void"))
+		return put_void_scalar(r, object, type);
 	if (!strncmp(type->name, "numpy.", 6) && is_time(number))
 		return put_time_scalar(r, object, type, number == TYPE_DATETIME);
 	if (strncmp(type->name, "numpy.", 6) != 0 || number == TYPE_COUNT || !types[number].code)

@@ -23,6 +23,8 @@ struct prb_dtype {
 	char order;	 /**< '>' for numbers in the other byte order */
 	char kind;	 /**< letter that dtype strings begin with */
 	struct prb_numpy_unit unit;
+	uint64_t fields, names; /**< of one with fields: a dict and a tuple; else 0 */
+	uint64_t subarray;	/**< of a field that is an array: its type and shape; else 0 */
 };
 
 struct prb_ndarray {
@@ -52,6 +54,23 @@ struct prb_error *prb_ndarray_int(struct prb_repr *r, const struct prb_dtype *dt
 bool prb_numpy_put_number(struct prb_repr *r, char code, const uint8_t *bytes);
 /** The value of a float16, and how far from it the next one lies. */
 double prb_numpy_half(uint16_t half, double *step);
+
+/** Appends a longdouble as numpy does, from 16 bytes. */
+void prb_numpy_put_longdouble(struct prb_repr *r, const uint8_t *bytes, bool point);
+
+/* numpy_fields.c */
+/** Reads a dtype object. */
+struct prb_error *prb_dtype_read(struct prb_repr *r, uint64_t object,
+				 struct prb_dtype *ret) PRB_MUST_CHECK;
+/** Appends the item at @p address of a dtype with fields, of an array as an item, or of bytes that
+ * have no type. */
+struct prb_error *prb_numpy_put_void(struct prb_repr *r, const struct prb_dtype *dtype,
+				     uint64_t address) PRB_MUST_CHECK;
+/** Appends the dtype as its constructor takes it: [('a', '<i4'), ('b', '<f8')]. */
+struct prb_error *prb_numpy_put_fields(struct prb_repr *r,
+				       const struct prb_dtype *dtype) PRB_MUST_CHECK;
+/** Appends the letters of a dtype without fields: <i4, u1, <U5, O, <M8[ns]. */
+void prb_dtype_put_code(struct prb_str *out, const struct prb_dtype *dtype);
 
 /* numpy_time.c */
 /** Appends what numpy says of a moment: 2024-05-06T07:08:09, or NaT. False for unknown units. */

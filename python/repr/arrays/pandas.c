@@ -271,6 +271,8 @@ static struct prb_error *put_series(struct prb_repr *r, uint64_t object, struct 
 	PRB_TRY(prb_repr_put_name(r, type));
 	prb_str_putc(r->out, '(');
 	PRB_TRY(put_values_and_index(r, &values, frame.axes[0]));
+	if (values.categories)
+		PRB_TRY(prb_pandas_put_categories(r, inner, &values));
 	PRB_TRY(put_own_name(r, object));
 	prb_str_putc(r->out, ')');
 	return NULL;
@@ -288,6 +290,7 @@ static struct prb_error *put_names(struct prb_repr *r, uint64_t index)
 static struct prb_error *put_index(struct prb_repr *r, uint64_t object, struct prb_type *type)
 {
 	struct prb_frame_column values;
+	uint64_t data;
 
 	PRB_TRY(prb_frame_column_open_index(r, object, &values));
 	PRB_TRY(prb_repr_put_name(r, type));
@@ -300,6 +303,10 @@ static struct prb_error *put_index(struct prb_repr *r, uint64_t object, struct p
 		prb_str_puts(r->out, ", shape=(");
 		put_count(r, values.count);
 		prb_str_puts(r->out, ",)");
+	}
+	if (values.categories) {
+		PRB_TRY(prb_repr_instance_get(r, object, "_data", &data));
+		PRB_TRY(prb_pandas_put_categories(r, data, &values));
 	}
 	if (values.kind == PRB_FRAME_LEVELS)
 		PRB_TRY(put_names(r, object));

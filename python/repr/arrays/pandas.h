@@ -14,8 +14,9 @@
 enum prb_frame_column_kind {
 	PRB_FRAME_UNREAD, /**< only the class is known */
 	PRB_FRAME_ARRAY,
-	PRB_FRAME_RANGE,  /**< start and step of a RangeIndex */
-	PRB_FRAME_LEVELS, /**< of a MultiIndex: codes and levels of each part */
+	PRB_FRAME_RANGE,     /**< start and step of a RangeIndex */
+	PRB_FRAME_LEVELS,    /**< of a MultiIndex: codes and levels of each part */
+	PRB_FRAME_INTERVALS, /**< the values of each end are in `levels` and `codes` */
 };
 
 struct prb_frame_column {
@@ -26,6 +27,9 @@ struct prb_frame_column {
 	uint64_t mask, mask_stride; /**< bytes that are 1 where a value is missing, or 0 */
 	uint64_t categories;	    /**< index object that the values are positions in, or 0 */
 	bool utc;		    /**< moments with a time zone, which lie in UTC */
+	uint32_t period;	    /**< the number of a frequency of pandas, of which it counts */
+	bool span;		    /**< spans, shown as days and time */
+	char ends[2];		    /**< brackets around an interval */
 	int64_t start, stop, step;
 	uint64_t levels, codes; /**< lists, of a MultiIndex */
 	char name[80];		/**< of the dtype, or of the class whose values are not read */
@@ -57,6 +61,27 @@ struct prb_error *prb_frame_column_find(struct prb_repr *r, const struct prb_fra
 typedef bool prb_part_wanted_fn(const struct prb_type *type);
 struct prb_error *prb_repr_find_word(struct prb_repr *r, uint64_t object,
 				     prb_part_wanted_fn *wanted, uint64_t *ret) PRB_MUST_CHECK;
+/* pandas_scalars.c */
+/** Appends the start of a period, by the number of its frequency; PRB_ERROR_BAD_DATA of weeks, and
+ * of quarters of a year that ends elsewhere. */
+struct prb_error *prb_pandas_put_period(struct prb_repr *r, int64_t ordinal,
+					uint32_t frequency) PRB_MUST_CHECK;
+/** Set in the number of a frequency of pandas before 2.2, where some had other names. */
+#define PRB_PANDAS_OLD_FREQUENCY (1u << 31)
+/** Appends the name of a frequency: M, Q-DEC. */
+void prb_pandas_put_frequency(struct prb_str *out, uint32_t frequency);
+/** The number of a frequency: of the dtype of a Period, or of an array of them. */
+struct prb_error *prb_pandas_frequency(struct prb_repr *r, uint64_t dtype,
+				       uint32_t *ret) PRB_MUST_CHECK;
+/** Appends the categories of a Categorical, and whether they are ordered. */
+struct prb_error *prb_pandas_put_categories(struct prb_repr *r, uint64_t object,
+					    const struct prb_frame_column *values) PRB_MUST_CHECK;
+/** Appends a span: 1 days 02:03:04.500000. */
+void prb_pandas_put_span(struct prb_repr *r, int64_t value, int32_t unit);
+
+/* pandas_column.c */
+/** True of CategoricalDtype. */
+bool prb_is_category_dtype(const struct prb_type *type);
 /** Address of the items of a list or a class derived from it, and their count. */
 struct prb_error *prb_repr_list(struct prb_repr *r, uint64_t object, uint64_t *items,
 				uint64_t *count) PRB_MUST_CHECK;

@@ -119,7 +119,7 @@ static bool is_text_dtype(const struct prb_type *type)
 	return !strcmp(prb_type_short_name(type), "StringDtype");
 }
 
-static bool is_category_dtype(const struct prb_type *type)
+bool prb_is_category_dtype(const struct prb_type *type)
 {
 	return !strcmp(prb_type_short_name(type), "CategoricalDtype");
 }
@@ -222,7 +222,7 @@ static struct prb_error *name_categories(struct prb_repr *r, uint64_t values,
 {
 	uint64_t dtype;
 
-	PRB_TRY(prb_repr_find_word(r, values, is_category_dtype, &dtype));
+	PRB_TRY(prb_repr_find_word(r, values, prb_is_category_dtype, &dtype));
 	strcpy(ret->name, "category");
 	return prb_repr_attribute(r, dtype, "_categories", &ret->categories);
 }
@@ -234,17 +234,35 @@ static struct prb_error *name_plain(struct prb_repr *r __attribute__((unused)),
 	return NULL;
 }
 
-/* Classes that keep their values in an array as they are. */
-static const struct {
-	const char *name;
-	struct prb_error *(*finish)(struct prb_repr *r, uint64_t values,
-				    struct prb_frame_column *ret);
-} wrappers[] = {
-	{"Categorical", name_categories},    {"DatetimeArray", name_moments},
-	{"NumpyExtensionArray", name_plain}, {"PandasArray", name_plain},
-	{"StringArray", name_text},	     {"StringArrayNumpySemantics", name_text},
-	{"TimedeltaArray", name_plain},
-};
+static struct prb_error *name_spans(struct prb_repr *r __attribute__((unused)),
+				    uint64_t values __attribute__((unused)),
+				    struct prb_frame_column *ret)
+{
+	ret->span =
+		ret->dtype.kind == 'm' && ret->dtype.unit.multiple == 1 && ret->dtype.order != '>';
+	return NULL;
+}
+
+static bool is_periods(const struct prb_type *type)
+{
+	return !strcmp(prb_type_short_name(type), "PeriodDtype");
+}
+
+static struct prb_error *name_periods(struct prb_repr *r, uint64_t values,
+				      struct prb_frame_column *ret)
+{
+	prb_auto_str struct prb_str name = {};
+	uint64_t dtype;
+	struct prb_error *err = prb_repr_find_word(r, values, is_periods, &dtype);
+
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		err = prb_repr_instance_get(r, values, "_dtype", &dtype);
+	PRB_TRY(err);
+	PRB_TRY(prb_pandas_frequency(r, dtype, &ret->period));
+	prb_pandas_put_frequency(&name, ret->period);
+	snprintf(ret->name, sizeof(ret->name), "period[%s]", prb_str_text(&name));
+	return NULL;
+}
 
 /* In a member of a compiled class since pandas 1.3, before in the __dict__. */
 static struct prb_error *find_array(struct prb_repr *r, uint64_t values, uint64_t *ret)
@@ -260,6 +278,70 @@ static struct prb_error *find_array(struct prb_repr *r, uint64_t values, uint64_
 	return err;
 }
 
+/* An array, or an index of one. */
+static struct prb_error *open_end(struct prb_repr *r, uint64_t values, struct prb_frame_column *ret)
+{
+	uint64_t data;
+	struct prb_error *err = NULL;
+
+	if (!prb_repr_is(r, values, "numpy.ndarray")) {
+		err = prb_repr_instance_get(r, values, "_data", &data);
+		if (!prb_error_catch(&err, PRB_ERROR_NOT_FOUND)) {
+			PRB_TRY(err);
+			values = data;
+		}
+	}
+	*ret = (struct prb_frame_column){.count = PRB_FRAME_UNKNOWN};
+	if (prb_repr_is(r, values, "numpy.ndarray"))
+		return open_array(r, values, 0, ret);
+	PRB_TRY(find_array(r, values, &data));
+	return open_array(r, data, 0, ret);
+}
+
+/* Two arrays or indexes, and which ends belong to an interval. */
+static struct prb_error *open_intervals(struct prb_repr *r, uint64_t values,
+					struct prb_frame_column *ret)
+{
+	struct prb_frame_column left;
+	uint64_t dtype, closed;
+	bool first = false, last = false, both = false;
+
+	PRB_TRY(prb_repr_instance_get(r, values, "_left", &ret->levels));
+	PRB_TRY(prb_repr_instance_get(r, values, "_right", &ret->codes));
+	PRB_TRY(prb_repr_instance_get(r, values, "_dtype", &dtype));
+	PRB_TRY(prb_repr_attribute(r, dtype, "_closed", &closed));
+	PRB_TRY(prb_repr_text_is(r, closed, "left", &first));
+	PRB_TRY(prb_repr_text_is(r, closed, "right", &last));
+	PRB_TRY(prb_repr_text_is(r, closed, "both", &both));
+	ret->ends[0] = first || both ? '[' : '(';
+	ret->ends[1] = last || both ? ']' : ')';
+	PRB_TRY(open_end(r, ret->levels, &left));
+	ret->count = left.count;
+	ret->kind = PRB_FRAME_INTERVALS;
+	snprintf(ret->name, sizeof(ret->name), "interval[%.50s, %s]", left.name,
+		 both	 ? "both"
+		 : first ? "left"
+		 : last	 ? "right"
+			 : "neither");
+	return NULL;
+}
+
+/* Classes that keep their values in an array as they are. */
+static const struct {
+	const char *name;
+	struct prb_error *(*finish)(struct prb_repr *r, uint64_t values,
+				    struct prb_frame_column *ret);
+} wrappers[] = {
+	{"Categorical", name_categories},
+	{"DatetimeArray", name_moments},
+	{"NumpyExtensionArray", name_plain},
+	{"PandasArray", name_plain},
+	{"PeriodArray", name_periods},
+	{"StringArray", name_text},
+	{"StringArrayNumpySemantics", name_text},
+	{"TimedeltaArray", name_spans},
+};
+
 struct prb_error *prb_frame_column_open(struct prb_repr *r, uint64_t values, uint64_t row,
 					struct prb_frame_column *ret)
 {
@@ -274,6 +356,8 @@ struct prb_error *prb_frame_column_open(struct prb_repr *r, uint64_t values, uin
 	PRB_TRY(open_masked(r, values, ret, &done));
 	if (done)
 		return NULL;
+	if (!strcmp(prb_type_short_name(type), "IntervalArray"))
+		return open_intervals(r, values, ret);
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(wrappers); i++) {
 		if (strcmp(prb_type_short_name(type), wrappers[i].name) != 0)
 			continue;
@@ -385,6 +469,33 @@ static struct prb_error *put_parts(struct prb_repr *r, const struct prb_frame_co
 	return NULL;
 }
 
+static struct prb_error *put_period(struct prb_repr *r, int64_t ordinal, uint32_t frequency)
+{
+	if (ordinal == INT64_MIN) {
+		prb_str_puts(r->out, "NaT");
+		return NULL;
+	}
+	prb_str_putc(r->out, '\'');
+	PRB_TRY(prb_pandas_put_period(r, ordinal, frequency));
+	prb_str_putc(r->out, '\'');
+	return NULL;
+}
+
+static struct prb_error *put_interval(struct prb_repr *r, const struct prb_frame_column *column,
+				      uint64_t row)
+{
+	struct prb_frame_column end;
+
+	prb_str_putc(r->out, column->ends[0]);
+	PRB_TRY(open_end(r, column->levels, &end));
+	PRB_TRY(prb_frame_column_put(r, &end, row));
+	prb_str_puts(r->out, ", ");
+	PRB_TRY(open_end(r, column->codes, &end));
+	PRB_TRY(prb_frame_column_put(r, &end, row));
+	prb_str_putc(r->out, column->ends[1]);
+	return NULL;
+}
+
 static struct prb_error *put_from_array(struct prb_repr *r, const struct prb_frame_column *column,
 					uint64_t row)
 {
@@ -402,6 +513,17 @@ static struct prb_error *put_from_array(struct prb_repr *r, const struct prb_fra
 	if (column->categories) {
 		PRB_TRY(prb_ndarray_int(r, &column->dtype, address, &code));
 		return put_coded(r, column->categories, code);
+	}
+	if (column->period) {
+		PRB_TRY(prb_ndarray_int(r, &column->dtype, address, &code));
+		return put_period(r, code, column->period);
+	}
+	if (column->span) {
+		PRB_TRY(prb_mem_read(r->mem, address, &code, sizeof(code)));
+		prb_str_putc(r->out, '\'');
+		prb_pandas_put_span(r, code, column->dtype.unit.base);
+		prb_str_putc(r->out, '\'');
+		return NULL;
 	}
 	PRB_TRY(prb_ndarray_put_item(r, &column->dtype, address));
 	if (column->utc && !r->out->failed && isdigit(r->out->data[r->out->length - 2])) {
@@ -426,6 +548,8 @@ struct prb_error *prb_frame_column_put(struct prb_repr *r, const struct prb_fram
 		return NULL;
 	case PRB_FRAME_LEVELS:
 		return put_parts(r, column, row);
+	case PRB_FRAME_INTERVALS:
+		return put_interval(r, column, row);
 	case PRB_FRAME_UNREAD:
 		prb_str_puts(r->out, "…");
 		return NULL;

@@ -113,8 +113,8 @@ static bool has_names(struct prb_repr *r, const struct prb_type *type)
 static struct prb_error *put_plain(struct prb_repr *r, uint64_t object, struct prb_type *type,
 				   bool *ret)
 {
-	static const char *const plain[] = {"dict", "list",  "tuple", "str",	  "bytes",
-					    "int",  "float", "set",   "frozenset"};
+	static const char *const plain[] = {"dict", "list",  "tuple", "str",	   "bytes",
+					    "int",  "float", "set",   "frozenset", "numpy.ndarray"};
 	struct prb_type *base = type;
 	prb_repr_handler *handler = NULL;
 	size_t start = r->out->length;

@@ -88,6 +88,7 @@ static const struct {
 	{"functools.partial", prb_repr_handle_partial},
 	{"generator", prb_repr_handle_generator},
 	{"getset_descriptor", prb_repr_handle_getset},
+	{"google._upb._message.Message", prb_repr_handle_protobuf},
 	{"int", prb_repr_handle_int},
 	{"itertools.count", prb_repr_handle_count},
 	{"itertools.repeat", prb_repr_handle_repeat},
@@ -101,11 +102,19 @@ static const struct {
 	{"mmap.mmap", prb_repr_handle_mmap},
 	{"module", prb_repr_handle_module},
 	{"numpy.dtype", prb_repr_handle_dtype},
+	{"numpy.random._generator.Generator", prb_repr_handle_random_generator},
+	{"numpy.random.mtrand.RandomState", prb_repr_handle_random_generator},
+	{"numpy.ufunc", prb_repr_handle_ufunc},
 	{"numpy.ndarray", prb_repr_handle_ndarray},
 	{"object", prb_repr_handle_default},
 	{"operator.attrgetter", prb_repr_handle_attribute_getter},
 	{"operator.itemgetter", prb_repr_handle_item_getter},
 	{"operator.methodcaller", prb_repr_handle_method_caller},
+	{"pandas._libs.interval.Interval", prb_repr_handle_pandas_interval},
+	{"pandas._libs.tslibs.nattype._NaT", prb_repr_handle_pandas_nat},
+	{"pandas._libs.tslibs.offsets.BaseOffset", prb_repr_handle_pandas_offset},
+	{"pandas._libs.tslibs.period._Period", prb_repr_handle_pandas_period},
+	{"pandas._libs.tslibs.timedeltas._Timedelta", prb_repr_handle_pandas_timedelta},
 	{"pandas._libs.tslibs.timestamps._Timestamp", prb_repr_handle_timestamp},
 	{"range", prb_repr_handle_range},
 	{"re.Match", prb_repr_handle_match},
@@ -150,6 +159,7 @@ static const struct {
 } silent[] = {
 	{"_multiprocessing.SemLock", prb_repr_handle_semlock},
 	{"_struct.Struct", prb_repr_handle_struct}, /* up to 3.12 */
+	{"pandas._libs.missing.C_NAType", prb_repr_handle_pandas_na},
 };
 
 prb_repr_handler *prb_repr_silent_handler(const struct prb_type *type)

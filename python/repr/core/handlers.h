@@ -11,7 +11,7 @@
 /* handlers.c */
 /** The handler for the repr that the builtin or extension type @p name brings, or NULL. */
 prb_repr_handler *prb_repr_c_handler(const char *name);
-/** As above, for a type of C that brings none, or NULL. */
+/** As above, for a type of C that brings none, or whose text is code of another kind; or NULL. */
 prb_repr_handler *prb_repr_silent_handler(const struct prb_type *type);
 
 /* default.c */
@@ -82,7 +82,13 @@ prb_repr_handler prb_repr_handle_date, prb_repr_handle_datetime, prb_repr_handle
 	prb_repr_handle_timestamp, prb_repr_handle_zone_info;
 
 /* arrays/numpy.c */
-prb_repr_handler prb_repr_handle_ndarray, prb_repr_handle_numpy_scalar, prb_repr_handle_dtype;
+prb_repr_handler prb_repr_handle_ndarray, prb_repr_handle_numpy_scalar, prb_repr_handle_dtype,
+	prb_repr_handle_ufunc, prb_repr_handle_masked_array;
+
+/* arrays/pandas_scalars.c */
+prb_repr_handler prb_repr_handle_pandas_timedelta, prb_repr_handle_pandas_nat,
+	prb_repr_handle_pandas_na, prb_repr_handle_pandas_interval, prb_repr_handle_pandas_period,
+	prb_repr_handle_pandas_array, prb_repr_handle_pandas_offset;
 
 /* arrays/pandas.c */
 prb_repr_handler prb_repr_handle_data_frame, prb_repr_handle_series, prb_repr_handle_index;
@@ -164,6 +170,12 @@ prb_repr_handler prb_repr_handle_count, prb_repr_handle_repeat, prb_repr_handle_
 	prb_repr_handle_attribute_getter, prb_repr_handle_method_caller, prb_repr_handle_mmap,
 	prb_repr_handle_xml_element, prb_repr_handle_semlock, prb_repr_handle_decimal_context,
 	prb_repr_handle_struct, prb_repr_handle_ip_address;
+
+/* library/packages.c */
+prb_repr_handler prb_repr_handle_row, prb_repr_handle_image, prb_repr_handle_random_generator;
+
+/* library/protobuf.c */
+prb_repr_handler prb_repr_handle_protobuf;
 
 /* library/chosen_attributes.c */
 /**

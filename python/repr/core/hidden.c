@@ -80,9 +80,13 @@ static bool has(struct prb_repr *r, const struct prb_type *type, const char *nam
 
 /* Classes of a library that say nothing of that kind, and have a repr() of their own. */
 static const struct prb_known_class {
-	const char *name, *attributes[2];
+	const char *module, *name, *attributes[2];
 	bool url; /* hidden only if it has a user's name or password */
-} known[] = {{"Secret", {"_value"}, false}, {"URL", {"_url", "_components"}, true}};
+} known[] = {
+	{"starlette.datastructures", "Secret", {"_value"}, false},
+	{"starlette.datastructures", "URL", {"_url", "_components"}, true},
+	{"sqlalchemy.engine.url", "URL", {"password"}, false},
+};
 
 /* A class of C, whose objects have a value that is no attribute. Some are heap types, too, and keep
  * the module in tp_name; classes of Python do not. */
@@ -111,7 +115,7 @@ static struct prb_error *look_at_classes(struct prb_repr *r, struct prb_type *ty
 			if (strcmp(one->name, known[j].name) != 0)
 				continue;
 			PRB_TRY(prb_repr_dict_get(r, one->dict, "__module__", &module));
-			PRB_TRY(prb_repr_text_is(r, module, "starlette.datastructures", &same));
+			PRB_TRY(prb_repr_text_is(r, module, known[j].module, &same));
 			if (same)
 				type->known = &known[j];
 		}

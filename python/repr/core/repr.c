@@ -173,12 +173,17 @@ static struct prb_error *find_handler(struct prb_repr *r, struct prb_type *type)
 
 static struct prb_error *resolve(struct prb_repr *r, struct prb_type *type)
 {
+	struct prb_type *base = NULL;
 	prb_repr_handler *own;
 
 	PRB_TRY(find_handler(r, type));
 	if (type->handler != prb_repr_handle_default || type->flags & PRB_PY_TYPE)
 		return NULL;
 	own = prb_repr_silent_handler(type);
+	if (!own && type->base)
+		PRB_TRY(prb_repr_type(r, type->base, &base));
+	if (base)
+		own = prb_repr_silent_handler(base);
 	if (own)
 		type->handler = own;
 	/* Whatever their own text would be: these have values that are no attributes. */

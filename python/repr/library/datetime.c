@@ -76,6 +76,43 @@ struct prb_error *prb_repr_handle_datetime(struct prb_repr *r, uint64_t object,
 	return NULL;
 }
 
+/* datetime.timezone.utc, and pytz's. */
+static bool is_utc(struct prb_repr *r, uint64_t zone)
+{
+	uint64_t words[2] = {};
+	int32_t offset[3] = {1};
+	struct prb_type *type;
+	prb_auto_error struct prb_error *err = prb_repr_type_of(r, zone, &type);
+
+	if (err || !prb_type_is(type, "datetime.timezone"))
+		return !err && !strcmp(type->name, "UTC");
+	err = prb_repr_words(r, zone + (uint64_t)r->layout->object_size, 2, words);
+	if (!err && !words[1])
+		err = prb_mem_read(r->mem, words[0] + (uint64_t)r->layout->object_size + 8, offset,
+				   sizeof(offset));
+	return !err && !offset[0] && !offset[1] && !offset[2];
+}
+
+/* The key of a zoneinfo.ZoneInfo, pytz's name; else the zone as it shows. */
+static struct prb_error *put_zone_name(struct prb_repr *r, uint64_t zone)
+{
+	bool is_text = false;
+	uint64_t name = 0;
+	struct prb_type *type;
+	struct prb_error *err;
+
+	PRB_TRY(prb_repr_type_of(r, zone, &type));
+	err = prb_type_is(type, "zoneinfo.ZoneInfo")
+		      ? prb_repr_member(r, zone, 0, &name)
+		      : prb_repr_lookup(r, type, "zone", &name, NULL);
+	if (!err && name)
+		err = prb_repr_is_str(r, name, &is_text);
+	if (!prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		prb_error_catch(&err, PRB_ERROR_BAD_DATA);
+	PRB_TRY(err);
+	return prb_repr_object(r, is_text ? name : zone);
+}
+
 /*
  * pandas adds nanoseconds behind a datetime: methods, the moment, and their number. The text has
  * the time of the day in its zone; only code of the zone could compute its distance from UTC.
@@ -101,11 +138,16 @@ struct prb_error *prb_repr_handle_timestamp(struct prb_repr *r, uint64_t object,
 		prb_str_printf(r->out, ".%06u", microsecond);
 	if (nanosecond)
 		prb_str_printf(r->out, "%03u", nanosecond);
+	if (bytes[0])
+		PRB_TRY(prb_repr_word(r, start + 24, &zone));
+	if (bytes[0] && is_utc(r, zone)) {
+		prb_str_puts(r->out, "+0000', tz='UTC')");
+		return NULL;
+	}
 	prb_str_putc(r->out, '\'');
 	if (bytes[0]) {
-		PRB_TRY(prb_repr_word(r, start + 24, &zone));
 		prb_str_puts(r->out, ", tz=");
-		PRB_TRY(prb_repr_object(r, zone));
+		PRB_TRY(put_zone_name(r, zone));
 	}
 	prb_str_putc(r->out, ')');
 	return NULL;

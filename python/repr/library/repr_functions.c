@@ -14,6 +14,7 @@ static const struct {
 	const char *module, *qualname; /* qualname ends in .__repr__ */
 	prb_repr_handler *handler;
 } functions[] = {
+	{"PIL.Image", "Image", prb_repr_handle_image},
 	{"annotationlib", "ForwardRef", prb_repr_handle_forward_ref},
 	{"collections", "ChainMap", prb_repr_handle_chain_map},
 	{"collections", "Counter", prb_repr_handle_counter},
@@ -32,6 +33,14 @@ static const struct {
 	{"fractions", "Fraction", prb_repr_handle_fraction},
 	{"ipaddress", "_BaseAddress", prb_repr_handle_ip_address},
 	{"ipaddress", "_BaseNetwork", prb_repr_handle_ip_address},
+	{"numpy.ma.core", "MaskedArray", prb_repr_handle_masked_array},
+	{"numpy.ma.core", "MaskedConstant", prb_repr_handle_masked_array},
+	{"numpy.ma", "MaskedArray", prb_repr_handle_masked_array},
+	{"numpy.rec", "recarray", prb_repr_handle_ndarray},
+	{"numpy._core.records", "recarray", prb_repr_handle_ndarray},
+	{"numpy.core.records", "recarray", prb_repr_handle_ndarray},
+	{"pandas.core.arrays.base", "ExtensionArray", prb_repr_handle_pandas_array},
+	{"pandas.core.arrays.categorical", "Categorical", prb_repr_handle_pandas_array},
 	{"pandas.core.frame", "DataFrame", prb_repr_handle_data_frame},
 	{"pandas.core.indexes.base", "Index", prb_repr_handle_index},
 	{"pandas.core.series", "Series", prb_repr_handle_series},
@@ -39,6 +48,7 @@ static const struct {
 	{"pathlib._local", "PurePath", prb_repr_handle_path},
 	{"polars.dataframe.frame", "DataFrame", prb_repr_handle_polars_frame},
 	{"polars.series.series", "Series", prb_repr_handle_polars_series},
+	{"sqlalchemy.engine.row", "Row", prb_repr_handle_row},
 	{"socket", "socket", prb_repr_handle_socket},
 	{"re", "RegexFlag", prb_repr_handle_global_enum},
 	{"threading", "BoundedSemaphore", prb_repr_handle_semaphore},
@@ -203,6 +213,20 @@ struct prb_error *prb_repr_python_handler(struct prb_repr *r, const struct prb_t
 	return NULL;
 }
 
+static struct prb_error *put_item(struct prb_repr *r, uint64_t object, struct prb_type *type,
+				  uint64_t name, uint64_t item)
+{
+	enum { NAME_MAX_CHARACTERS = 200 };
+	prb_auto_str struct prb_str text = {};
+
+	PRB_TRY(prb_repr_text(r, name, NAME_MAX_CHARACTERS, &text));
+	prb_str_printf(r->out, "%s=", prb_str_text(&text));
+	if (!prb_repr_hides(r, type, object, prb_str_text(&text)) || prb_repr_is_none(r, item))
+		return prb_repr_object(r, item);
+	prb_str_puts(r->out, PRB_REPR_HIDDEN);
+	return NULL;
+}
+
 struct prb_error *prb_repr_handle_namedtuple(struct prb_repr *r, uint64_t object,
 					     struct prb_type *type)
 {
@@ -222,10 +246,8 @@ struct prb_error *prb_repr_handle_namedtuple(struct prb_repr *r, uint64_t object
 		uint64_t place = (uint64_t)r->layout->tuple_items + (items.done - 1) * 8;
 
 		PRB_TRY(prb_repr_word(r, fields + place, &name));
-		PRB_TRY(prb_repr_put_text(r, name));
-		prb_str_putc(r->out, '=');
 		PRB_TRY(prb_repr_word(r, object + place, &item));
-		PRB_TRY(prb_repr_object(r, item));
+		PRB_TRY(put_item(r, object, type, name, item));
 	}
 	prb_str_putc(r->out, ')');
 	prb_repr_leave(r);

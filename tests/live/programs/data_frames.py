@@ -18,7 +18,7 @@ def told(values):
             found.append("'%s'" % str(value.to_datetime64()) if value.tzinfo is None else
                          "'%sZ'" % str(value.tz_convert(None).to_datetime64()))
         elif isinstance(value, pandas.Timedelta):
-            found.append(str(value.to_timedelta64().view("i8")))
+            found.append("'%s'" % value)
         else:
             found.append(repr(value.item() if isinstance(value, numpy.generic) else value))
     return found
@@ -58,7 +58,7 @@ class Holder(object):
 
 
 def show(plain, mixed, sliced, objects, texts, dates, nullable, categories, parts, dated, empty, wide,
-         twice, series, index, span, holder, periods, broken, stamps):
+         twice, series, index, span, holder, periods, weeks, broken, stamps):
     sys.stdin.read()
 
 
@@ -72,10 +72,12 @@ def main():
     values["span"] = pandas.RangeIndex(0, 10, 3)
     values["holder"] = Holder(values["plain"])
     values["periods"] = pandas.Series(pandas.period_range("2024-01", periods=2, freq="M"))
+    values["weeks"] = pandas.Series(pandas.period_range("2024-01", periods=2, freq="W"))
     values["stamps"] = [pandas.Timestamp(each) for each in (
         "2024-05-06 07:08:09", "2024-05-06 07:08:09.5", "2024-05-06 07:08:09.000000789")]
-    truth["stamps"] = repr(values["stamps"])
     values["stamps"].append(pandas.Timestamp("2024-05-06 07:08:09", tz="UTC"))
+    truth["stamps"] = repr(values["stamps"])
+    values["stamps"].append(pandas.Timestamp("2024-05-06 07:08:09", tz="Europe/Paris"))
     broken = pandas.DataFrame({"v": [1]})
     object.__setattr__(broken, "_mgr", "no manager")
     print(json.dumps(truth))
