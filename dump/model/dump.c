@@ -36,6 +36,22 @@ void prb_dump_thread_deinit(struct prb_dump_thread *thread)
 	free(thread->error);
 }
 
+void prb_dump_task_deinit(struct prb_dump_task *task)
+{
+	struct prb_dump_awaiter *awaiter;
+	struct prb_dump_frame *frame;
+
+	prb_vec_each (frame, &task->frames)
+		prb_dump_frame_deinit(frame);
+	prb_vec_free(&task->frames);
+	prb_vec_each (awaiter, &task->awaiters)
+		free(awaiter->name);
+	prb_vec_free(&task->awaiters);
+	free(task->name);
+	free(task->waits_for);
+	free(task->error);
+}
+
 struct prb_error *prb_dump_warn(struct prb_dump *dump, char *text)
 {
 	char **slot = text ? prb_vec_push(&dump->warnings) : NULL;
@@ -51,6 +67,7 @@ struct prb_error *prb_dump_warn(struct prb_dump *dump, char *text)
 void prb_dump_destroy(struct prb_dump *dump)
 {
 	struct prb_dump_thread *thread;
+	struct prb_dump_task *task;
 	char **text;
 
 	if (!dump)
@@ -58,6 +75,9 @@ void prb_dump_destroy(struct prb_dump *dump)
 	prb_vec_each (thread, &dump->threads)
 		prb_dump_thread_deinit(thread);
 	prb_vec_free(&dump->threads);
+	prb_vec_each (task, &dump->tasks)
+		prb_dump_task_deinit(task);
+	prb_vec_free(&dump->tasks);
 	prb_vec_each (text, &dump->argv)
 		free(*text);
 	prb_vec_free(&dump->argv);

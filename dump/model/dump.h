@@ -111,6 +111,25 @@ struct prb_dump_thread {
 	PRB_VEC(struct prb_dump_frame) frames; /**< innermost first */
 };
 
+/** A place in the frames of a task where those of the task begin that waits for it. */
+struct prb_dump_awaiter {
+	size_t at;
+	char *name;
+};
+
+/** A task of an event loop, or a greenlet, that waits, or is the current one of its loop. */
+struct prb_dump_task {
+	const char *kind; /**< "task" or "greenlet"; static */
+	pid_t tid;	  /**< of the loop's or hub's thread; 0 if unknown */
+	bool current;	  /**< it runs: its frames are those of the thread */
+	char *name;	  /**< NULL if it has none */
+	char *waits_for;  /**< in words; NULL if that is not known */
+	char *error;	  /**< why frames are missing, or NULL */
+	/** Innermost first; then those of the task that waits for it, and so on. */
+	PRB_VEC(struct prb_dump_frame) frames;
+	PRB_VEC(struct prb_dump_awaiter) awaiters;
+};
+
 /** The cause of death of a core's process. */
 struct prb_dump_death {
 	int signal;	  /**< 0: killed by none, or unknown */
@@ -145,6 +164,7 @@ struct prb_dump {
 	unsigned paused_threads;
 	size_t own_frames; /**< C frames of the interpreter that were left out (native_all) */
 	PRB_VEC(struct prb_dump_thread) threads; /**< main thread first, then by tid */
+	PRB_VEC(struct prb_dump_task) tasks;	 /**< by dump/waiting.h; those that wait */
 	PRB_VEC(char *) warnings;
 	struct prb_pool *pool; /**< holds the strings that frames share */
 };
@@ -153,6 +173,7 @@ struct prb_dump {
 void prb_dump_frame_deinit(struct prb_dump_frame *frame);
 void prb_dump_frames_clear(struct prb_dump_thread *thread);
 void prb_dump_thread_deinit(struct prb_dump_thread *thread);
+void prb_dump_task_deinit(struct prb_dump_task *task);
 
 /** Appends a warning, whose ownership is taken; NULL: memory has run out. */
 struct prb_error *prb_dump_warn(struct prb_dump *dump, char *text) PRB_MUST_CHECK;

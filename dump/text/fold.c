@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dump/text/fold.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -146,6 +147,106 @@ void prb_fold_groups_deinit(struct prb_fold_groups *groups)
 
 	prb_vec_each (group, &groups->list)
 		prb_vec_free(&group->threads);
+	prb_vec_free(&groups->list);
+}
+
+/* Tasks. */
+
+static bool same_tasks(const struct prb_dump_task *a, const struct prb_dump_task *b)
+{
+	if (a->kind != b->kind || a->current || b->current || a->frames.count != b->frames.count ||
+	    a->awaiters.count != b->awaiters.count || !same_text(a->error, b->error))
+		return false;
+	for (size_t i = 0; i < a->frames.count; i++)
+		if (!same_frame(&a->frames.items[i], &b->frames.items[i]))
+			return false;
+	for (size_t i = 0; i < a->awaiters.count; i++)
+		if (a->awaiters.items[i].at != b->awaiters.items[i].at ||
+		    !same_text(a->awaiters.items[i].name, b->awaiters.items[i].name))
+			return false;
+	return true;
+}
+
+static bool belongs(const struct prb_dump *dump, const struct prb_dump_task *task, pid_t tid)
+{
+	const struct prb_dump_thread *thread;
+
+	prb_vec_each (thread, &dump->threads)
+		if (task->tid && thread->tid == task->tid)
+			return task->tid == tid;
+	return dump->threads.count && dump->threads.items[0].tid == tid;
+}
+
+static struct prb_error *add_task(struct prb_fold_task_groups *groups, bool fold,
+				  const struct prb_dump_task *task)
+{
+	const struct prb_dump_task **place;
+	struct prb_fold_tasks *group = NULL, *each;
+
+	prb_vec_each (each, &groups->list)
+		if (fold && !group && same_tasks(each->tasks.items[0], task))
+			group = each;
+	if (!group) {
+		group = prb_vec_push(&groups->list);
+		if (!group)
+			return prb_error_nomem();
+		group->same_wait = true;
+	}
+	place = prb_vec_push(&group->tasks);
+	if (!place)
+		return prb_error_nomem();
+	*place = task;
+	group->same_wait &= same_text(group->tasks.items[0]->waits_for, task->waits_for);
+	return NULL;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+	const struct prb_fold_tasks *x = a, *y = b;
+	bool x_first = x->tasks.items[0]->current, y_first = y->tasks.items[0]->current;
+
+	if (x_first != y_first)
+		return x_first ? -1 : 1;
+	if (x->tasks.count != y->tasks.count)
+		return x->tasks.count > y->tasks.count ? -1 : 1;
+	/* As they were found. */
+	return (x->tasks.items[0] > y->tasks.items[0]) - (x->tasks.items[0] < y->tasks.items[0]);
+}
+
+/* "worker-2" comes before "worker-10". */
+static int by_name(const void *a, const void *b)
+{
+	const char *x = (*(const struct prb_dump_task *const *)a)->name;
+	const char *y = (*(const struct prb_dump_task *const *)b)->name;
+	size_t x_length = x ? strlen(x) : 0, y_length = y ? strlen(y) : 0;
+
+	if (x_length != y_length)
+		return x_length < y_length ? -1 : 1;
+	return x_length ? strcmp(x, y) : 0;
+}
+
+struct prb_error *prb_fold_tasks(const struct prb_dump *dump, pid_t tid, bool fold,
+				 struct prb_fold_task_groups *ret)
+{
+	const struct prb_dump_task *task;
+	struct prb_fold_tasks *group;
+
+	prb_vec_each (task, &dump->tasks)
+		if (belongs(dump, task, tid))
+			PRB_TRY(add_task(ret, fold, task));
+	prb_vec_each (group, &ret->list)
+		qsort(group->tasks.items, group->tasks.count, sizeof(*group->tasks.items), by_name);
+	if (ret->list.count)
+		qsort(ret->list.items, ret->list.count, sizeof(*ret->list.items), larger_first);
+	return NULL;
+}
+
+void prb_fold_tasks_deinit(struct prb_fold_task_groups *groups)
+{
+	struct prb_fold_tasks *group;
+
+	prb_vec_each (group, &groups->list)
+		prb_vec_free(&group->tasks);
 	prb_vec_free(&groups->list);
 }
 

@@ -35,6 +35,25 @@ void prb_fold_groups_deinit(struct prb_fold_groups *groups);
  */
 struct prb_error *prb_fold_alone(const struct prb_dump *dump, bool *alone) PRB_MUST_CHECK;
 
+/** Tasks or greenlets shown as one entry, by the first of them. */
+struct prb_fold_tasks {
+	PRB_VEC(const struct prb_dump_task *) tasks;
+	bool same_wait; /**< all wait for the same */
+};
+
+struct prb_fold_task_groups {
+	PRB_VEC(struct prb_fold_tasks) list;
+};
+
+/**
+ * Groups the tasks of the thread @p tid of @p dump: the current one first, then those that wait, by
+ * their stacks, the largest groups first. Those of no known thread belong to the first thread of
+ * the dump.
+ */
+struct prb_error *prb_fold_tasks(const struct prb_dump *dump, pid_t tid, bool fold,
+				 struct prb_fold_task_groups *ret) PRB_MUST_CHECK;
+void prb_fold_tasks_deinit(struct prb_fold_task_groups *groups);
+
 /** A part of a stack that repeats: `period` frames, `times` times. */
 struct prb_fold_run {
 	size_t period; /**< ≥ 1 */

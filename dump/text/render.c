@@ -39,6 +39,7 @@ struct renderer {
 	struct prb_paths paths;
 	struct prb_fold_groups groups;
 	size_t number; /**< of the next Python frame of the thread */
+	size_t indent; /**< of frames, beyond that of a thread's */
 	size_t label_width, func_width;
 };
 
@@ -406,8 +407,9 @@ static void put_indent(struct renderer *r, const struct prb_dump_frame *frame)
 {
 	prb_auto_str struct prb_str number = {};
 
-	if (r->options->numbers && frame->kind == PRB_FRAME_PYTHON)
+	if (r->options->numbers && frame->kind == PRB_FRAME_PYTHON && !r->indent)
 		prb_str_printf(&number, "#%zu ", r->number);
+	prb_text_spaces(&r->text, r->indent);
 	prb_text_column(&r->text, prb_str_text(&number), FRAME_INDENT);
 }
 
@@ -456,7 +458,7 @@ static void put_frame(struct renderer *r, const struct prb_dump_frame *frame,
 
 static void put_thread_error(struct renderer *r, const char *what, const char *error)
 {
-	prb_text_spaces(&r->text, FRAME_INDENT);
+	prb_text_spaces(&r->text, FRAME_INDENT + r->indent);
 	coloured(r, COLOUR_UNREADABLE, what);
 	coloured(r, COLOUR_UNREADABLE, error);
 	prb_str_putc(&r->text, '\n');
@@ -496,6 +498,110 @@ static void put_frames(struct renderer *r, const struct prb_dump_thread *t)
 	}
 }
 
+/* Tasks and greenlets. */
+
+/* "task worker-3", or "12 tasks". */
+static void put_task_label(struct renderer *r, const struct prb_fold_tasks *group)
+{
+	const struct prb_dump_task *task = group->tasks.items[0];
+
+	if (group->tasks.count > 1)
+		prb_str_printf(&r->text, "%zu %ss", group->tasks.count, task->kind);
+	else
+		prb_str_puts(&r->text, task->kind);
+	if (group->tasks.count == 1 && task->name) {
+		prb_str_putc(&r->text, ' ');
+		prb_text_escape(&r->text, task->name);
+	}
+}
+
+/* "  worker-0, worker-1, … and 10 more". */
+static void put_task_names(struct renderer *r, const struct prb_fold_tasks *group)
+{
+	enum { NAMES = 3 };
+	size_t count = group->tasks.count, shown = count > NAMES + 1 ? NAMES : count;
+
+	for (size_t i = 0; i < shown; i++) {
+		if (!group->tasks.items[i]->name)
+			return;
+		prb_str_puts(&r->text, i ? ", " : "  (");
+		prb_text_escape(&r->text, group->tasks.items[i]->name);
+	}
+	if (shown < count)
+		prb_str_printf(&r->text, " and %zu more", count - shown);
+	prb_str_putc(&r->text, ')');
+}
+
+static void put_task_line(struct renderer *r, const struct prb_fold_tasks *group)
+{
+	const struct prb_dump_task *task = group->tasks.items[0];
+
+	prb_text_spaces(&r->text, FRAME_INDENT);
+	put_task_label(r, group);
+	if (task->current) {
+		prb_str_puts(&r->text, "  ");
+		coloured(r, COLOUR_RUNNING, "current");
+	} else if (task->waits_for && group->same_wait) {
+		prb_str_puts(&r->text, "  in ");
+		prb_text_escape(&r->text, task->waits_for);
+	}
+	if (group->tasks.count > 1)
+		put_task_names(r, group);
+	prb_str_putc(&r->text, '\n');
+}
+
+static void put_awaiter(struct renderer *r, const struct prb_dump_awaiter *awaiter)
+{
+	prb_text_spaces(&r->text, FRAME_INDENT + r->indent);
+	prb_str_puts(&r->text, "awaited by task");
+	if (awaiter->name) {
+		prb_str_putc(&r->text, ' ');
+		prb_text_escape(&r->text, awaiter->name);
+	}
+	prb_str_putc(&r->text, '\n');
+}
+
+static void put_task(struct renderer *r, const struct prb_fold_tasks *group)
+{
+	const struct prb_dump_task *task = group->tasks.items[0];
+	size_t next = 0;
+
+	put_task_line(r, group);
+	for (size_t i = 0; i < task->frames.count; i++) {
+		for (; next < task->awaiters.count && task->awaiters.items[next].at == i; next++)
+			put_awaiter(r, &task->awaiters.items[next]);
+		put_frame(r, &task->frames.items[i], NULL, 0);
+	}
+	for (; next < task->awaiters.count; next++)
+		put_awaiter(r, &task->awaiters.items[next]);
+	if (task->error)
+		put_thread_error(r, "incomplete: ", task->error);
+}
+
+/* Below a thread, what its loop or hub will go on with. */
+static struct prb_error *put_tasks(struct renderer *r, const struct prb_dump_thread *thread)
+{
+	enum { SHOWN = 30 };
+	__attribute__((cleanup(prb_fold_tasks_deinit))) struct prb_fold_task_groups groups = {};
+	size_t left = 0;
+
+	PRB_TRY(prb_fold_tasks(r->dump, thread->tid, r->options->fold, &groups));
+	r->indent = FRAME_INDENT;
+	for (size_t i = 0; i < groups.list.count; i++) {
+		if (i < SHOWN || !r->options->fold)
+			put_task(r, &groups.list.items[i]);
+		else
+			left += groups.list.items[i].tasks.count;
+	}
+	r->indent = 0;
+	if (left) {
+		prb_text_spaces(&r->text, FRAME_INDENT);
+		prb_str_printf(&r->text, "%zu more in %zu other places (--no-fold)\n", left,
+			       groups.list.count - SHOWN);
+	}
+	return NULL;
+}
+
 /* Widths of the columns, over the whole dump so that they do not jump. */
 
 static void widen(size_t *column, const struct prb_str *text, size_t limit)
@@ -510,11 +616,11 @@ static struct prb_error *measure(struct renderer *r)
 {
 	prb_auto_str struct prb_str text = {};
 	const struct prb_fold_group *group;
+	const struct prb_dump_frame *frame;
+	const struct prb_dump_task *task;
 
 	r->func_width = MIN_FUNC;
 	prb_vec_each (group, &r->groups.list) {
-		const struct prb_dump_frame *frame;
-
 		put_label(&text, r, group);
 		widen(&r->label_width, &text, MAX_LABEL);
 		prb_str_truncate(&text, 0);
@@ -524,6 +630,12 @@ static struct prb_error *measure(struct renderer *r)
 			prb_str_truncate(&text, 0);
 		}
 	}
+	prb_vec_each (task, &r->dump->tasks)
+		prb_vec_each (frame, &task->frames) {
+			put_func(r, &text, frame);
+			widen(&r->func_width, &text, MAX_FUNC);
+			prb_str_truncate(&text, 0);
+		}
 	return text.failed ? prb_error_nomem() : NULL;
 }
 
@@ -544,6 +656,7 @@ struct prb_error *prb_render_text(const struct prb_dump *dump,
 		prb_str_putc(&r.text, '\n');
 		put_thread_line(&r, group);
 		put_frames(&r, group->threads.items[0]);
+		PRB_TRY(put_tasks(&r, group->threads.items[0]));
 		PRB_TRY(write_out(&r));
 	}
 	return write_out(&r);

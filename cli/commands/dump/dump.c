@@ -23,13 +23,14 @@
 #include "base/text.h"
 #include "dump/dump.h"
 #include "dump/idle.h"
+#include "dump/waiting.h"
 
 /** One run of the command. */
 struct job {
 	struct prb_dump_options options;
 	struct prb_repr_options values;
 	struct prb_render_options render;
-	bool json;
+	bool json, tasks;
 	const struct prb_cli *cli;
 	const struct prb_texts *scripts;
 };
@@ -84,6 +85,7 @@ static void job_init(struct job *job, const struct prb_cli *cli, const struct pr
 			   .native = s->native != NULL,
 			   .partial = main_only || s->tid},
 		.json = s->json,
+		.tasks = !s->json && !s->no_tasks && !main_only && !s->tid,
 		.scripts = &s->scripts,
 	};
 	job->options.values = &job->values;
@@ -107,11 +109,14 @@ static struct prb_error *read_idle(const struct job *job, struct prb_target *tar
 static struct prb_error *make_dump(const struct job *job, struct prb_target *target,
 				   struct prb_dump **ret)
 {
+	__attribute__((cleanup(prb_dump_found_deinit))) struct prb_dump_found found = {};
 	prb_auto_dump struct prb_dump *dump = NULL;
 	unsigned use = PRB_EXTENSION_WAITS | (job->options.locals ? PRB_EXTENSION_PRINTERS : 0);
 
 	PRB_TRY(prb_extensions_load(job->cli, job->scripts, use, target, &target->custom));
-	PRB_TRY(prb_dump_create(target, &job->options, &dump));
+	PRB_TRY(prb_dump_create_with(target, &job->options, &found, &dump));
+	if (job->tasks)
+		PRB_TRY(prb_dump_add_tasks(target, job->options.mode, &found, dump));
 	PRB_TRY(read_idle(job, target, dump));
 	*ret = prb_steal(&dump);
 	return NULL;

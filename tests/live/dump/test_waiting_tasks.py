@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tasks and greenlets that wait, below the thread of their loop or hub."""
+import re
+import subprocess
+
+import packages
+import pytest
+import support
+
+TASKS = """
+import asyncio, sys
+
+async def worker(event):
+    await event.wait()
+
+async def leaf():
+    await asyncio.sleep(1000)
+
+async def gathers():
+    await asyncio.gather(leaf(), leaf())
+
+async def limited():
+    await asyncio.wait_for(leaf(), 2000)
+
+async def main():
+    loop, event = asyncio.get_event_loop(), asyncio.Event()
+    kept = [loop.create_task(worker(event)) for _ in range(12)]
+    kept += [loop.create_task(gathers()), loop.create_task(limited())]
+    await asyncio.sleep(0.01)
+    if sys.argv[1:] == ["busy"]:
+        print("ready", flush=True)
+        while True:
+            sum(range(100))
+    loop.call_soon(lambda: print("ready", flush=True))
+    await asyncio.wait(kept)
+
+asyncio.get_event_loop_policy().new_event_loop().run_until_complete(main())
+"""
+
+
+def dump(process, *words):
+    return subprocess.check_output([support.BINARY, "dump", str(process.pid), *words], text=True)
+
+
+def written(tmp_path, text):
+    program = tmp_path / "waiting.py"
+    program.write_text(text)
+    return program
+
+
+@pytest.mark.every_interpreter
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 8)), ids=repr)
+def test_tasks_below_their_loop(interpreter, tmp_path):
+    with support.Target(interpreter, written(tmp_path, TASKS)) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "epoll_wait")
+        text, plain = dump(process), dump(process, "--no-tasks")
+    head, _, tasks = text.partition("<module>")
+    assert "BaseEventLoop.run_forever" in head or "run_forever" in head
+    assert re.search(r"^    12 tasks  in Event\.wait of 0x\w+  \(Task-\d+, Task-\d+, Task-\d+ and 9 more\)\n"
+                     r"        (Event\.)?wait .*locks\.py:\d+\n        worker +waiting\.py:5\n", tasks, re.M), text
+    # The awaited chain is one stack, through gather() and wait_for().
+    assert re.search(r"^    2 tasks  in sleep\(1000\), .* left  \(Task-\d+, Task-\d+\)\n"
+                     r"        sleep .*\n        leaf .*\n        awaited by task Task-\d+\n"
+                     r"        gathers +waiting\.py:11\n", tasks, re.M), text
+    assert re.search(r"        leaf .*\n(        awaited by task Task-\d+\n)?"
+                     r"        wait_for .*\n        limited +waiting\.py:14\n", tasks), text
+    assert plain.rstrip("\n").endswith(head.splitlines()[-1] + "<module>" + tasks.splitlines()[0])
+
+
+def test_the_current_task_is_marked(newest, tmp_path):
+    with support.Target(newest, written(tmp_path, TASKS), "busy") as process:
+        assert process.line() == "ready"
+        text = dump(process)
+    assert len(re.findall(r"^    task Task-1  current$", text, re.M)) == 1, text
+    assert "    12 tasks  in Event.wait of " in text
+
+
+GEVENT = """
+import gevent, gevent.event, os
+event = gevent.event.Event()
+def worker():
+    event.wait()
+def sleeper():
+    gevent.sleep(1000)
+def last():
+    os.write(1, b"ready\\n")
+    gevent.sleep(2000)
+gevent.joinall([gevent.spawn(worker) for _ in range(12)] + [gevent.spawn(sleeper), gevent.spawn(last)])
+"""
+
+
+def test_greenlets_below_their_hub(tmp_path):
+    with support.Program([packages.need("gevent"), "-I", written(tmp_path, GEVENT)]) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "epoll_wait")
+        text = dump(process)
+        assert "12 greenlets" not in dump(process, "--no-tasks")
+    assert re.search(r"Hub\.run .*\n    12 greenlets  in gevent\.\S+Event at 0x\w+\n"
+                     r"        worker +waiting\.py:5\n", text), text
+    assert re.search(r"    greenlet  in gevent\.hub\.sleep\n.*\n        sleeper +waiting\.py:7\n", text), text
+    assert "current" not in text
+
+
+RUNNING = GEVENT.replace("    gevent.sleep(2000)", "    while True:\n        sum(range(100))")
+
+
+def test_the_greenlet_that_runs(tmp_path):
+    with support.Program([packages.need("gevent"), "-I", written(tmp_path, RUNNING)]) as process:
+        assert process.line() == "ready"
+        text = dump(process)
+    assert re.search(r"^    greenlet  current\n    12 greenlets  in ", text, re.M), text
