@@ -269,16 +269,24 @@ struct prb_error *prb_chain_follow(struct prb_peers *peers, pid_t pid, size_t th
 	return NULL;
 }
 
+static void put_kind(struct prb_str *s, const struct prb_enders *enders)
+{
+	prb_str_printf(s, " (%s", enders->kind);
+	prb_str_puts(s, *enders->what ? " " : "");
+	prb_text_escape(s, enders->what);
+	prb_str_putc(s, ')');
+}
+
 void prb_chain_put(struct prb_str *s, const struct prb_peers *peers, const struct prb_chain *chain)
 {
-	const char *kind = NULL;
+	const struct prb_enders *enders = NULL;
 	const struct prb_peer_thread *at;
 
 	prb_vec_each (at, &chain->list) {
 		const struct prb_dump_thread *thread = prb_peer_thread(peers, *at);
 		bool main = thread->tid == peers->list.items[at->peer].pid;
 
-		prb_str_puts(s, kind ? " → " : "");
+		prb_str_puts(s, enders ? " → " : "");
 		/* All main threads have one name: the kernel's says whose. */
 		if (main) {
 			prb_str_printf(s, "%d ", (int)thread->tid);
@@ -286,12 +294,14 @@ void prb_chain_put(struct prb_str *s, const struct prb_peers *peers, const struc
 		} else {
 			prb_case_put_thread(s, thread);
 		}
-		if (kind)
-			prb_str_printf(s, " (%s)", kind);
-		kind = thread->enders.kind;
+		if (enders)
+			put_kind(s, enders);
+		enders = &thread->enders;
 	}
-	if (chain->unread)
-		prb_str_printf(s, " → %d (%s)", (int)chain->unread, kind);
+	if (chain->unread) {
+		prb_str_printf(s, " → %d", (int)chain->unread);
+		put_kind(s, enders);
+	}
 	if (chain->circle)
 		prb_str_puts(s, " → the same");
 }

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "dump/dump.h"
 #include "dump/idle.h"
+#include "judge/rings.h"
 #include "target/proc/text.h"
 
 enum { MOST_PEERS = 16 };
@@ -106,6 +107,7 @@ static struct prb_error *read_one(struct prb_peer *peer)
 	PRB_TRY(prb_target_open_process(peer->pid, &peer->target));
 	PRB_TRY(note_sleepers(peer));
 	PRB_TRY(dump(peer));
+	PRB_TRY(prb_rings_note_waits(peer->target, peer->dump));
 	PRB_TRY(prb_target_read_file(peer->target, &status, "status"));
 	threads = prb_text_field(prb_str_text(&status), "Threads");
 	user = prb_text_field(prb_str_text(&status), "Uid");

@@ -63,8 +63,9 @@ static inline bool prb_shared_word_same(const struct prb_shared_word *a,
 /** Who can end a wait. */
 struct prb_enders {
 	const char *kind; /**< "lock", "thread", "child", "process", "pipe", "socket",
-			       "file lock", "semaphore", "shared memory", "zmq"; static;
+			       "file lock", "semaphore", "shared memory", "zmq", "ring"; static;
 			       NULL: not known who */
+	char what[64];	  /**< name of a ring, endpoint of ZeroMQ, as the target wrote it; or "" */
 	pid_t tid;	  /**< thread of the own process that holds the lock, or is to end; or 0 */
 	bool alone;	  /**< nobody but that thread */
 	pid_t pids[PRB_MOST_ENDERS]; /**< processes, any of whose threads can; the own one, too */

@@ -165,6 +165,9 @@ bool prb_describe_zeromq(struct prb_wait_context *c, int fd, const char *words, 
 	if (socket)
 		put_socket(socket, s);
 	prb_enders_object(c, "zmq");
+	if (c->enders && socket)
+		snprintf(c->enders->what, sizeof(c->enders->what), "%s",
+			 prb_str_text(&socket->endpoint));
 	if (!c->enders || !c->search_all)
 		return true;
 	if (socket)

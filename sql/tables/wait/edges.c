@@ -8,9 +8,10 @@ enum { TID, NAME, KIND, PEER_PID, PEER_TID, ONLY, ALL_KNOWN, ENDLESS, IDLE_SECON
 static const struct prb_column columns[] = {
 	[TID] = {"tid", PRB_COLUMN_INTEGER, "Thread that waits"},
 	[NAME] = {"name", PRB_COLUMN_TEXT, "Its name"},
-	[KIND] = {"kind", PRB_COLUMN_TEXT,
-		  "lock, thread, child, process, pipe, socket, file lock, semaphore, shared memory "
-		  "or zmq"},
+	[KIND] =
+		{"kind", PRB_COLUMN_TEXT,
+		 "lock, thread, child, process, pipe, socket, file lock, semaphore, shared memory, "
+		 "zmq or ring (ipc.rings)"},
 	[PEER_PID] = {"peer_pid", PRB_COLUMN_INTEGER,
 		      "Process that can end the wait; may be its own"},
 	[PEER_TID] = {"peer_tid", PRB_COLUMN_INTEGER,

@@ -62,7 +62,7 @@ for number, reads in enumerate((4, 1, 3)):
         for _ in range(reads):
             queue.acquire_read()
         ready(number)
-        if not number:
+        while not number:
             queue.acquire_read()
         time.sleep(100000)
     pids.append(pid)
@@ -87,7 +87,9 @@ def rows(pid, query):
 
 @pytest.fixture(name="ring", params=support.one_per_version((3, 8)), ids=repr)
 def started(request, tmp_path):
-    with support.Program([request.param.exe, "-c", QUEUES, str(tmp_path)], env=request.param.env) as program:
+    script = tmp_path / "shm_broadcast.py"
+    script.write_text(QUEUES)
+    with support.Program([request.param.exe, str(script), str(tmp_path)], env=request.param.env) as program:
         try:
             wait_until(lambda: all((tmp_path / ("ready%d" % number)).exists() for number in range(3)))
             name, *readers = json.loads((tmp_path / "pids").read_text())
@@ -118,6 +120,19 @@ def test_a_reader_sees_the_same(ring):
     assert [row["unread"] for row in mine] == [0, 4, 2] and [row["blocks"] for row in mine] == [0, 1, 0]
     for row in mine:
         assert (row["own_reader"], row["current"], row["writer_pid"]) == (1, 1, writer)
+
+
+def test_who_waits_for_whom(ring):
+    writer, name, readers = ring
+    for waiter, peer, words in ((writer, readers[1], "readers of ring " + name),
+                                (readers[0], writer, "a message in ring " + name)):
+        [edge] = rows(waiter, "SELECT * FROM wait.edges")
+        assert (edge["kind"], edge["peer_pid"], edge["waits_for"]) == ("ring", peer, words)
+        assert (edge["all_known"], edge["endless"]) == (0, 1)
+    [root] = rows(readers[0], "SELECT * FROM wait.roots")
+    assert (root["root_pid"], root["steps"], root["circle"]) == (readers[1], 2, 0)
+    assert root["chain"].count("(ring %s)" % name) == 2
+    assert rows(readers[1], "SELECT * FROM wait.edges") == []
 
 
 def test_segments_and_who_shares_them(ring):
