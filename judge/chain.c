@@ -298,7 +298,7 @@ void prb_chain_put(struct prb_str *s, const struct prb_peers *peers, const struc
 			put_kind(s, enders);
 		enders = &thread->enders;
 	}
-	if (chain->unread) {
+	if (chain->unread && enders) {
 		prb_str_printf(s, " → %d", (int)chain->unread);
 		put_kind(s, enders);
 	}

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "judge/facts.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "target/proc/cgroup.h"
 #include "target/proc/process.h"
@@ -44,11 +46,26 @@ int64_t prb_case_status(struct prb_case *c, const char *field)
 	return value ? strtoll(value, NULL, 10) : -1;
 }
 
-int64_t prb_case_signals(struct prb_case *c, const char *field)
+/*
+ * Neither Ctrl-C, nor what a thread itself does, nor those of the C library.
+ */
+bool prb_status_handles_signals(const char *status, bool children)
 {
-	const char *value = prb_text_field(fact(c, "status", &c->status_read, &c->status), field);
+	static const int not_sent[] = {SIGINT,	SIGILL,	 SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
+				       SIGSEGV, SIGPIPE, 32,	  33,	   34};
+	const char *value = prb_text_field(status, "SigCgt");
+	uint64_t caught = value ? strtoull(value, NULL, 16) : UINT64_MAX;
 
-	return value ? (int64_t)(strtoull(value, NULL, 16) & INT64_MAX) : -1;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(not_sent); i++)
+		caught &= ~(UINT64_C(1) << (not_sent[i] - 1));
+	if (!children)
+		caught &= ~(UINT64_C(1) << (SIGCHLD - 1));
+	return caught;
+}
+
+bool prb_case_handles_signals(struct prb_case *c)
+{
+	return prb_status_handles_signals(fact(c, "status", &c->status_read, &c->status), true);
 }
 
 int64_t prb_case_switches(const struct prb_case *c, pid_t tid)

@@ -20,8 +20,13 @@ const struct prb_case_memory *prb_case_memory(struct prb_case *c);
 /** A number of /proc/PID/status ("TracerPid"); -1 if it is not there. */
 int64_t prb_case_status(struct prb_case *c, const char *field);
 
-/** The same for a set of signals ("SigCgt"), written in hex; signal 1 is the lowest bit. */
-int64_t prb_case_signals(struct prb_case *c, const char *field);
+/**
+ * True if the program has a handler for a signal that others may send at any time. Of SIGCHLD, sent
+ * when a child ends, only with @p children.
+ */
+bool prb_status_handles_signals(const char *status, bool children);
+/** The same for the case, with the ends of children; true if it is not known. */
+bool prb_case_handles_signals(struct prb_case *c);
 
 /**
  * How often a thread that sleeps now has got a processor, or left one: while that stays the same,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "judge/peers.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,22 +52,6 @@ static struct prb_error *dump(struct prb_peer *peer)
 	return prb_dump_create_stackless(peer->target, true, &peer->dump);
 }
 
-/*
- * True if the program has a handler for a signal that is neither Ctrl-C, nor due to what the thread
- * itself does, nor of the C library.
- */
-static bool handles_signals(const char *status)
-{
-	static const int not_sent[] = {SIGINT,	SIGILL,	 SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
-				       SIGSEGV, SIGPIPE, SIGCHLD, 32,	   33,	   34};
-	const char *value = prb_text_field(status, "SigCgt");
-	uint64_t caught = value ? strtoull(value, NULL, 16) : UINT64_MAX;
-
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(not_sent); i++)
-		caught &= ~(UINT64_C(1) << (not_sent[i] - 1));
-	return caught;
-}
-
 static int64_t switches(const struct prb_peer *peer, pid_t tid)
 {
 	const struct prb_case c = {.target = peer->target};
@@ -112,7 +95,7 @@ static struct prb_error *read_one(struct prb_peer *peer)
 	threads = prb_text_field(prb_str_text(&status), "Threads");
 	user = prb_text_field(prb_str_text(&status), "Uid");
 	peer->user = user ? strtoll(user, NULL, 10) : -1;
-	peer->handles = handles_signals(prb_str_text(&status));
+	peer->handles = prb_status_handles_signals(prb_str_text(&status), false);
 	peer->whole = threads && strtoull(threads, NULL, 10) == peer->dump->threads.count;
 	peer->stuck = calloc(peer->dump->threads.count + 1, sizeof(*peer->stuck));
 	return peer->stuck ? NULL : prb_error_nomem();

@@ -85,6 +85,8 @@ enum prb_read_kind {
 	PRB_READ_UNSTABLE, /**< ran while it was read: only the outer frames common to all reads */
 };
 
+enum prb_wants { PRB_WANTS_NOTHING, PRB_WANTS_LOCK, PRB_WANTS_SEMAPHORE };
+
 struct prb_dump_thread {
 	pid_t tid; /**< as in our pid namespace, for a core as it was; 0: no thread uses this state
 		    */
@@ -98,6 +100,8 @@ struct prb_dump_thread {
 	double idle_seconds; /**< how long it has slept; < 0 if unknown, or not read: dump/idle.h */
 	char *waits_for; /**< "recvfrom: socket 7 → 10.0.0.3:29500"; NULL if it waits for nothing */
 	struct prb_enders enders; /**< who can end that wait; of a live process of this machine */
+	enum prb_wants wants;	  /**< the object of Python that somebody has to release */
+	bool orphaned;		  /**< the lock says that no thread of the process holds it */
 	/** Semaphores of multiprocessing that it surely holds by `with`; only with all_enders. */
 	PRB_VEC(struct prb_shared_word) holds;
 	char *in_c; /**< the C library function that it runs, or the library's name; else NULL */

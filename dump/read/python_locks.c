@@ -121,6 +121,8 @@ struct locks {
 	struct prb_lock_owners *owners; /* NULL until a thread waits for a lock */
 	pid_t owner;			/* of the lock that is explained; 0: not known */
 	bool alone;			/* nobody else can release it */
+	enum prb_wants wants;
+	bool orphaned; /* it names an owner that does not exist */
 };
 
 static struct prb_error *find_insiders(struct locks *locks)
@@ -201,6 +203,7 @@ static struct prb_error *describe_rlock(struct locks *locks, const struct prb_re
 		bool none;
 
 		PRB_TRY(has_no_owner(locks->reader, locks->view, thread, lock, &none));
+		locks->orphaned = none;
 		prb_str_printf(s, "futex: waiting for an RLock at %#llx%s",
 			       (unsigned long long)lock->address,
 			       none ? " that no thread of this process holds: its owner has "
@@ -261,6 +264,8 @@ static struct prb_error *describe_lock(struct locks *locks, const struct prb_rea
 		PRB_TRY(describe_rlock(locks, thread, lock, &s));
 	else
 		PRB_TRY(describe_plain(locks, thread, lock, &s));
+	if (strcmp(lock->type, "SimpleQueue") != 0)
+		locks->wants = PRB_WANTS_LOCK;
 	*ret = prb_str_take(&s);
 	return *ret ? NULL : prb_error_nomem();
 }
@@ -307,6 +312,7 @@ static struct prb_error *explain_call(struct locks *locks, const struct prb_read
 
 	if (name_of(call) &&
 	    (!strcmp(name_of(call), "Semaphore.acquire") || !strcmp(name_of(call), "acquire"))) {
+		locks->wants = PRB_WANTS_SEMAPHORE;
 		PRB_TRY(find_insiders(locks));
 		PRB_TRY(prb_lock_owners_put_semaphore(locks->owners, thread, &s));
 	}
@@ -366,7 +372,8 @@ static struct prb_error *explain(struct locks *locks, struct prb_reader_thread *
 	char *text = NULL;
 
 	locks->owner = 0;
-	locks->alone = false;
+	locks->alone = locks->orphaned = false;
+	locks->wants = PRB_WANTS_NOTHING;
 
 	if (!may_have_lock(locks->reader, thread))
 		return NULL;
@@ -381,6 +388,8 @@ static struct prb_error *explain(struct locks *locks, struct prb_reader_thread *
 		return prb_error_nomem();
 	free(out->waits_for);
 	out->waits_for = text;
+	out->wants = locks->wants;
+	out->orphaned = locks->orphaned;
 	note_enders(locks, out);
 	return NULL;
 }

@@ -37,15 +37,14 @@ static struct prb_error *tell_unreadable(const struct prb_rule *rule, struct prb
 	return NULL;
 }
 
-/** "futex: waiting for a Lock at 0x…", "futex: a lock": some lock, and nobody is named. */
+/** Some lock, and nobody is named. */
 static bool waits_for_somebody(const struct prb_dump_thread *thread)
 {
-	static const char *const words[] = {"futex: waiting for a", "holder unknown"};
+	static const char words[] = "futex: waiting for a";
 
-	if (!prb_thread_waits_inside(thread) || prb_thread_owner(thread))
-		return false;
-	return !strncmp(thread->waits_for, words[0], strlen(words[0])) ||
-	       strstr(thread->waits_for, words[1]);
+	return prb_thread_waits_inside(thread) && !prb_thread_owner(thread) &&
+	       (thread->wants == PRB_WANTS_LOCK ||
+		!strncmp(thread->waits_for, words, strlen(words)));
 }
 
 static struct prb_error *tell_lock(const struct prb_rule *rule, struct prb_case *c,
@@ -96,24 +95,13 @@ static bool all_wait_inside(struct prb_case *c)
 	return true;
 }
 
-/**
- * True if the program has a handler for another signal than SIGINT, which may wake a thread. The C
- * library has handlers of its own for three.
- */
-static bool handles_signals(struct prb_case *c)
-{
-	int64_t caught = prb_case_signals(c, "SigCgt");
-
-	return caught < 0 || (caught & ~(1LL << 1 | 7LL << 31));
-}
-
 static struct prb_error *tell_all(const struct prb_rule *rule, struct prb_case *c,
 				  struct prb_findings *ret)
 {
 	const struct prb_dump_thread *thread;
 	struct prb_finding *f;
 
-	if (!all_wait_inside(c) || handles_signals(c))
+	if (!all_wait_inside(c) || prb_case_handles_signals(c))
 		return NULL;
 	PRB_TRY(begin(rule, ret, &f));
 	prb_str_puts(&f->brief, "all threads wait for each other");

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing why` on random programs of locks, forks and ended threads: no false proof, and no deadlock that is denied."""
+import pytest
+
+import random_locks
+import support
+
+PLACES = support.one_per_version((3, 6))
+
+
+@pytest.mark.parametrize("interpreter", PLACES, ids=repr)
+def test_random_locks(interpreter):
+    first = 1000000 + 10000 * PLACES.index(interpreter)
+    for seed in range(first, first + support.count(2, 1000)):
+        for truth, said, right in random_locks.run(interpreter, seed):
+            assert right is True, (interpreter, seed, truth, said, right)
