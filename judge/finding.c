@@ -89,7 +89,8 @@ const char *prb_finding_kind_name(enum prb_finding_kind kind)
 					    [PRB_FINDING_STILL] = "still",
 					    [PRB_FINDING_CUSTOM] = "custom",
 					    [PRB_FINDING_NAN] = "nan",
-					    [PRB_FINDING_SERVER] = "server"};
+					    [PRB_FINDING_SERVER] = "server",
+					    [PRB_FINDING_ROOM] = "room"};
 
 	return names[kind];
 }

@@ -34,6 +34,7 @@ enum prb_finding_kind {
 	PRB_FINDING_CUSTOM,    /**< 22: a rule of the user's says so */
 	PRB_FINDING_NAN,       /**< 23: a watched value is NaN */
 	PRB_FINDING_SERVER,    /**< 24: requests of an inference server do not move */
+	PRB_FINDING_ROOM,      /**< 25: a file system that it writes to is full */
 };
 enum { PRB_FINDING_EXIT = 9 };
 

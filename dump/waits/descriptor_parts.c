@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
 #include "base/text.h"
@@ -235,6 +236,25 @@ static bool ask_file(struct prb_descriptors *d, int fd, long mount, struct prb_s
 	return true;
 }
 
+static void read_room(struct prb_descriptors *d, struct prb_descriptor *ret, long mount)
+{
+	const char *type = NULL;
+	size_t length = file_system(d, mount, &type);
+	struct statvfs fs;
+	char path[64];
+
+	if (!d->target->local || !ret->info_known || (ret->flags & O_ACCMODE) == O_RDONLY ||
+	    !length || may_hang(type, length))
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)d->target->pid, ret->fd);
+	if (statvfs(path, &fs) || !fs.f_blocks)
+		return;
+	ret->room_known = true;
+	ret->room = (uint64_t)fs.f_bavail * fs.f_frsize;
+	ret->room_of_root = (uint64_t)fs.f_bfree * fs.f_frsize;
+	ret->capacity = (uint64_t)fs.f_blocks * fs.f_frsize;
+}
+
 static void read_stat(struct prb_descriptors *d, struct prb_descriptor *ret, long mount)
 {
 	prb_auto_str struct prb_str text = {};
@@ -432,10 +452,12 @@ static struct prb_error *read_parts(struct prb_descriptors *d, unsigned parts,
 	classify(d, ret, prb_str_text(&link));
 	/* fdinfo also has the mount id and the access mode of a pipe. */
 	if (parts & (PRB_DESCRIPTOR_INFO | PRB_DESCRIPTOR_PEER) ||
-	    (parts & PRB_DESCRIPTOR_STAT && has_path(ret)))
+	    (parts & (PRB_DESCRIPTOR_STAT | PRB_DESCRIPTOR_ROOM) && has_path(ret)))
 		PRB_TRY(read_info(d, ret, &mount));
 	if (parts & PRB_DESCRIPTOR_STAT && has_path(ret))
 		read_stat(d, ret, mount);
+	if (parts & PRB_DESCRIPTOR_ROOM && has_path(ret))
+		read_room(d, ret, mount);
 	if (parts & (PRB_DESCRIPTOR_SOCKET | PRB_DESCRIPTOR_PEER) && !strcmp(ret->kind, "socket"))
 		read_socket(d, ret, parts & PRB_DESCRIPTOR_PEER);
 	if (parts & PRB_DESCRIPTOR_PEER)

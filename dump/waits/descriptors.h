@@ -31,6 +31,8 @@ enum prb_descriptor_part {
 	PRB_DESCRIPTOR_STAT = 1 << 1,	/**< size, inode of a file, what kind of file it is */
 	PRB_DESCRIPTOR_SOCKET = 1 << 2, /**< of a socket: protocol, addresses, state */
 	PRB_DESCRIPTOR_PEER = 1 << 3,	/**< processes at the other end: may search all processes */
+	PRB_DESCRIPTOR_ROOM =
+		1 << 4, /**< room on the file system, of one that is open for writing */
 };
 
 /** Of a socket; "" if it has none. */
@@ -57,6 +59,10 @@ struct prb_descriptor {
 	unsigned flags;	   /**< O_… */
 	bool size_known;
 	uint64_t size; /**< bytes; of regular files only */
+
+	bool room_known;
+	uint64_t room, room_of_root; /**< bytes that are free, and those with root's reserve */
+	uint64_t capacity;	     /**< bytes of that file system */
 
 	struct prb_str socket_text;
 	const char *socket[PRB_SOCKET_FIELDS]; /**< NULL unless it is a known socket */

@@ -72,7 +72,7 @@ def names(pid):
     return {thread["tid"]: thread["name"] for thread in threads}
 
 
-def judge(pid, truth, recursive):
+def judge(pid, truth, recursive, semaphores):
     """[(what is true, what was said, right?)] of a program, for all that was said, or had to be."""
     stuck = circles(truth["wants"], truth["owns"])
     left = {name for name, lock in truth["wants"].items() if truth["owns"].get(str(lock)) == "ended"}
@@ -85,7 +85,10 @@ def judge(pid, truth, recursive):
             right = bool(about) and about <= told[finding["rule"]]
             results.append((finding["rule"], finding["rule"] if right else "WRONG " + finding["rule"], right or said))
     rules = {finding["rule"] for finding in said["findings"]}
-    if stuck and "deadlock" not in rules:
+    if stuck and {truth["wants"][name] for name in stuck} <= set(semaphores) and not rules:
+        # Who is not inside of it by a `with` may release it, as far as anybody can know.
+        results.append(("a semaphore's own waiters", "nothing", True))
+    elif stuck and "deadlock" not in rules:
         results.append(("deadlock", ", ".join(sorted(rules)) or "NOTHING", bool(rules) or said))
     elif left and "orphan" not in rules:
         results.append(("orphan", ", ".join(sorted(rules)) or "NOTHING", bool(rules) or said))
@@ -106,12 +109,12 @@ def judge_child(child, recursive):
 
 def run(interpreter, seed):
     """Runs one, and gives the results of judge()."""
-    text, recursive, _ = write(seed, interpreter.version)
+    text, recursive, semaphores = write(seed, interpreter.version)
     with support.Program([interpreter.exe, "-W", "ignore", "-c", text], env=interpreter.env, start_new_session=True) as program:
         try:
             truth, child = json.loads(program.line()), json.loads(program.line())
             time.sleep(LATER)
-            results = judge(program.pid, truth, recursive)
+            results = judge(program.pid, truth, recursive, semaphores)
             if child:
                 results += judge_child(child, recursive)
             return results

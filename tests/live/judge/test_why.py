@@ -694,3 +694,79 @@ def test_a_loss_that_is_nan(steps, since, tmp_path):
                                "the watched value loss is NaN at all recorded steps, from %d on" % step)
     assert nan["confidence"] == ("high" if since else "medium") and nan["kind"] == "nan", nan
     assert "%d rows are NaN" % (40 - since) in json.dumps(nan["evidence"])
+
+
+FULL = """
+import sys, time
+file = open(sys.argv[1], "wb", 0)
+try:
+    while True:
+        file.write(b"x" * 65536)
+except OSError:
+    print(flush=True)
+if sys.argv[2] == "shrink":
+    file.truncate(0)
+print(flush=True)
+time.sleep(100000)
+"""
+ON_LITTLE = 'mount -t tmpfs -o size=1m none "$1" && shift && exec "$@"'
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("then", ["stay", "shrink"])
+def test_a_file_system_without_room(then, tmp_path):
+    words = ["unshare", "-m", "sh", "-c", ON_LITTLE, "sh", str(tmp_path), NEWEST.exe, "-c", FULL, str(tmp_path / "log"), then]
+    with support.Program(words, env=NEWEST.env) as program:
+        program.line()
+        program.line()
+        found = [each for each in findings(program.pid) if each["rule"] == "full"]
+    if then == "shrink":
+        assert found == []
+        return
+    [full] = found
+    assert full["kind"] == "room" and full["code"] == 25 and full["confidence"] == "medium", full
+    assert str(tmp_path / "log") in full["sentence"] and "0 kB of 1 MB are free" in full["sentence"]
+
+
+POOL = """
+import queue, sys, threading, time
+class Connection:
+    def __init__(self, number):
+        self.number = number
+class QueuePool:
+    def __init__(self, size):
+        self._pool = queue.Queue()
+        for number in range(size):
+            self._pool.put(Connection(number))
+    def _do_get(self):
+        return self._pool.get()
+pool = QueuePool(2)
+def holds():
+    connection = pool._do_get()
+    time.sleep(100000)
+def wants():
+    pool._do_get()
+for name, function in ("first", holds), ("second", holds), ("third", wants), ("fourth", wants):
+    threading.Thread(target=function, name=name, daemon=True).start()
+    time.sleep(0.1)
+print(flush=True)
+time.sleep(100000)
+"""
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_a_pool_at_its_limit(size, tmp_path):
+    script = tmp_path / "sqlalchemy" / "pool" / "impl.py"
+    script.parent.mkdir(parents=True)
+    script.write_text(POOL.replace("QueuePool(2)", "QueuePool(%d)" % size))
+    with support.Program([NEWEST.exe, str(script)], env=NEWEST.env) as program:
+        program.line()
+        if size == 4:
+            wait_until(lambda: support.dump(program.pid)["threads"][0]["idle_seconds"] > 1.5)
+            assert [each for each in findings(program.pid) if each["rule"] == "pool"] == []
+            return
+        pool = until_found(program.pid, "pool")
+    assert pool["sentence"].startswith("2 threads wait for a connection of a pool of SQLAlchemy, all of which are in use; 2 threads "
+                                       "have one: "), pool
+    assert pool["kind"] == "locks" and pool["confidence"] == "medium" and len(pool["tids"]) == 2
+    assert all("has a Connection in connection of `holds`" in line["text"] for line in pool["evidence"][:2]), pool

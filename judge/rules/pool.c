@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Threads that wait for a connection of a pool whose connections are all in use, and who has them.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "dump/dump.h"
+#include "judge/judge.h"
+#include "judge/threads.h"
+
+enum { MANY = 2, MOST_LINES = 8 };
+/* As of the rule for locks: a shorter wait proves nothing, and a single one counts from LONG on. */
+static const double MOVING = 1, LONG = 10;
+
+/* Where the pools of libraries wait until a connection is given back. */
+static const struct pool {
+	const char *file, *function, *name;
+} pools[] = {
+	{"/sqlalchemy/pool/impl.py", "_do_get", "SQLAlchemy"},
+	{"/psycopg_pool/pool.py", "_getconn_unchecked", "psycopg_pool"},
+	{"/psycopg_pool/pool.py", "getconn", "psycopg_pool"},
+	{"/dbutils/pooled_db.py", "_wait_lock", "DBUtils"},
+	{"/redis/connection.py", "get_connection", "redis"},
+	{"/pymongo/synchronous/pool.py", "_get_conn", "pymongo"},
+	{"/pymongo/pool.py", "_get_conn", "pymongo"},
+	{"/urllib3/connectionpool.py", "_get_conn", "urllib3"},
+};
+
+/* Classes of variables that have a connection. */
+static const char *const holding[] = {"Connection", "Session", "_ConnectionFairy",
+				      "PooledDedicatedDBConnection", "PooledSharedDBConnection"};
+
+static bool ends(const char *text, const char *end)
+{
+	size_t length = text ? strlen(text) : 0, wanted = strlen(end);
+
+	return length >= wanted && !strcmp(text + length - wanted, end);
+}
+
+static const struct pool *pool_of(const struct prb_case *c, const struct prb_dump_thread *thread)
+{
+	const struct prb_dump_frame *frame;
+
+	if (!prb_thread_waits_inside(thread) || prb_case_moved(c, thread, MOVING))
+		return NULL;
+	prb_vec_each (frame, &thread->frames)
+		for (size_t i = 0; frame->func && i < PRB_ARRAY_SIZE(pools); i++)
+			if (!strcmp(frame->func, pools[i].function) &&
+			    ends(frame->file, pools[i].file))
+				return &pools[i];
+	return NULL;
+}
+
+static bool holds(const struct prb_dump_local *local)
+{
+	for (size_t i = 0; local->type && i < PRB_ARRAY_SIZE(holding); i++)
+		if (!strcmp(local->type, holding[i]))
+			return true;
+	return false;
+}
+
+/* The variable of a thread that has a connection, and its frame; NULL: none is seen. */
+static const struct prb_dump_local *held(const struct prb_dump_thread *thread,
+					 const struct prb_dump_frame **ret)
+{
+	const struct prb_dump_frame *frame;
+	const struct prb_dump_local *local;
+
+	prb_vec_each (frame, &thread->frames)
+		prb_vec_each (local, &frame->locals)
+			if (holds(local)) {
+				*ret = frame;
+				return local;
+			}
+	return NULL;
+}
+
+static struct prb_error *tell_holders(struct prb_finding *f, const struct prb_case *c,
+				      const struct prb_dump *dump, unsigned *count)
+{
+	const struct prb_dump_thread *thread;
+
+	prb_vec_each (thread, &dump->threads) {
+		const struct prb_dump_frame *frame;
+		const struct prb_dump_local *local = held(thread, &frame);
+		const struct prb_dump_thread *known = prb_case_thread(c, thread->tid);
+		struct prb_str *line;
+
+		if (!local || !known || pool_of(c, known) || (*count)++ >= MOST_LINES)
+			continue;
+		PRB_TRY(prb_finding_line(f, thread->tid, &line));
+		prb_case_put_thread(line, known);
+		prb_str_puts(line, " has a ");
+		prb_text_escape(line, local->type);
+		prb_str_puts(line, " in ");
+		prb_text_escape(line, local->name);
+		prb_str_puts(line, " of `");
+		prb_text_escape(line, frame->func ? frame->func : "?");
+		prb_str_puts(line, "`: ");
+		prb_case_put_doing(line, c, known);
+	}
+	return NULL;
+}
+
+/* The variables are read now only, and without a stop: mostly nobody waits for a connection. */
+static struct prb_error *find_holders(struct prb_finding *f, const struct prb_case *c,
+				      unsigned *count)
+{
+	const struct prb_dump_options options = {
+		.mode = PRB_DUMP_NONBLOCKING, .locals = true, .no_command = true, .no_waits = true};
+	prb_auto_dump struct prb_dump *dump = NULL;
+	struct prb_error *err = c->target ? prb_dump_create(c->target, &options, &dump) : NULL;
+
+	if (!err && dump)
+		err = tell_holders(f, c, dump, count);
+	return prb_error_tolerate(err, NULL);
+}
+
+static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
+			      const struct pool *pool, unsigned waiters, struct prb_findings *ret)
+{
+	const struct prb_dump_thread *thread;
+	struct prb_finding *f;
+	unsigned holders = 0, lines = 0;
+
+	PRB_TRY(prb_finding_add(rule, ret, &f));
+	f->confidence = PRB_CONFIDENCE_MEDIUM;
+	prb_str_printf(&f->brief, "%u thread%s for a pool's connection", waiters,
+		       waiters == 1 ? " waits" : "s wait");
+	PRB_TRY(find_holders(f, c, &holders));
+	prb_str_printf(&f->sentence,
+		       "%u thread%s for a connection of a pool of %s, all of which "
+		       "are in use",
+		       waiters, waiters == 1 ? " waits" : "s wait", pool->name);
+	if (holders)
+		prb_str_printf(&f->sentence, "; %u thread%s one: %s", holders,
+			       holders == 1 ? " has" : "s have",
+			       prb_str_text(&f->evidence.items[0].text));
+	prb_vec_each (thread, &c->dump->threads)
+		if (pool_of(c, thread) && lines++ < MOST_LINES)
+			PRB_TRY(prb_finding_thread(f, c, thread));
+	prb_case_put_reading(&f->rests_on, c);
+	prb_str_puts(&f->rests_on, ", and the classes of their variables");
+	prb_str_puts(&f->wrong_if, "a connection is given back in a moment: look again");
+	prb_case_put_command(&f->next, c, "dump --locals");
+	return NULL;
+}
+
+static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
+			      struct prb_findings *ret)
+{
+	const struct prb_dump_thread *thread;
+	const struct pool *pool = NULL;
+	unsigned waiters = 0;
+	bool is_long = false;
+
+	prb_vec_each (thread, &c->dump->threads) {
+		const struct pool *of = pool_of(c, thread);
+
+		pool = of ? of : pool;
+		waiters += of != NULL;
+		is_long = is_long || (of && prb_case_idle(c, thread) >= LONG);
+	}
+	return waiters >= MANY || is_long ? tell(rule, c, pool, waiters, ret) : NULL;
+}
+
+const struct prb_rule prb_rule_pool = {
+	.rank = 32,
+	.name = "pool",
+	.kind = PRB_FINDING_LOCKS,
+	.needs = PRB_RULE_THREADS,
+	.proves = "threads wait for a connection of a pool, all of which are in use",
+	.find = find,
+};
