@@ -27,7 +27,8 @@ enum {
 	PRB_WIRE_HELLO_REPLY_SIZE = 16, /**< fixed part of the agent's */
 	PRB_WIRE_EVAL_SIZE = 16,	/**< fixed part of a request to evaluate */
 	PRB_WIRE_PAUSE_SIZE = 12,	/**< a request to pause */
-	PRB_WIRE_STEP_SIZE = 16,
+	PRB_WIRE_STEP_LINELESS_SIZE = 16,
+	PRB_WIRE_STEP_SIZE = 20,
 	PRB_WIRE_FROZEN_SIZE = 28,
 	PRB_WIRE_FREEZE_SIZE = 16, /**< of an earlier agent only the first 4 */
 	PRB_WIRE_RESUMED_SIZE = 8,
@@ -62,9 +63,10 @@ enum prb_wire_type {
 	PRB_WIRE_PAUSE = 7,
 	PRB_WIRE_RESUME = 8, /**< the pause of whichever client */
 	/** struct prb_wire_step. It is answered by done when all is paused again: outcome 0, the
-	 * thread reached a line; 2, the pause has ended meanwhile; 5, no line was reached in time,
-	 * or the step was interrupted; 6 with a text, it is impossible; 6 without, nothing is
-	 * paused; 7, a step of another client is not over. */
+	 * thread reached a line, and with a text (number, pthread_self(), problem) a breakpoint; 2,
+	 * the pause has ended meanwhile; 5, no line was reached in time, or the step was
+	 * interrupted; 6 with a text, it is impossible; 6 without, nothing is paused; 7, a step of
+	 * another client is not over. */
 	PRB_WIRE_STEP = 9,
 	PRB_WIRE_FROZEN = 10, /**< answers freeze: struct prb_wire_frozen */
 	PRB_WIRE_CONFIG = 11, /**< a text: "" or "KEY=VALUE"; needs PRB_WIRE_CAN_CONFIG */
@@ -114,6 +116,7 @@ enum {
 	PRB_WIRE_CAN_TORCH = 512,  /**< knows the flag of eval for steps of torch */
 	PRB_WIRE_CAN_SITES = 1024, /**< knows the flag of eval for sampled allocations */
 	PRB_WIRE_CAN_SITES_NATIVE = 2048, /**< samples them with C frames */
+	PRB_WIRE_CAN_BREAK = 4096,	  /**< breakpoints of a pause, and steps to them */
 };
 
 /** Flags of pause. */
@@ -136,17 +139,20 @@ struct prb_wire_freeze {
 
 /** How far a step goes. */
 enum prb_wire_stride {
-	PRB_WIRE_STRIDE_TIME, /**< for its time */
-	PRB_WIRE_STRIDE_INTO, /**< to the next line of the thread, */
-	PRB_WIRE_STRIDE_OVER, /**< next line in the same function, or in its caller */
-	PRB_WIRE_STRIDE_OUT,  /**< next line in the caller */
+	PRB_WIRE_STRIDE_TIME,  /**< for its time */
+	PRB_WIRE_STRIDE_INTO,  /**< to the next line of the thread, */
+	PRB_WIRE_STRIDE_OVER,  /**< next line in the same function, or in its caller */
+	PRB_WIRE_STRIDE_OUT,   /**< next line in the caller */
+	PRB_WIRE_STRIDE_BREAK, /**< to a breakpoint of the pause, in any thread */
 };
 
-/** A request to let the paused program run; of an earlier client only the first is there. */
+/** A request to let the paused program run; an earlier client sends the first, or all but the
+ * last. */
 struct prb_wire_step {
 	uint32_t us;	 /**< for so many microseconds at most */
 	uint32_t stride; /**< enum prb_wire_stride */
 	uint64_t thread; /**< Python's name of the thread, pthread_self() */
+	uint32_t line;	 /**< of its function, it goes on to at least that one; 0: to any */
 };
 
 /** Flags of eval. */
@@ -164,7 +170,9 @@ enum {
 	 */
 	PRB_WIRE_IN_FRAME = 8,
 	PRB_WIRE_ON_LOOP = 16, /**< in a task of the event loop that runs */
-	PRB_WIRE_TRACE = 32,   /**< a request for logpoints; needs PRB_WIRE_CAN_TRACE */
+	/** A request for logpoints (PRB_WIRE_CAN_TRACE), or for breakpoints of a pause: "break" and
+	 * the lines of pausing_request() in agent/trace/pausing.py (PRB_WIRE_CAN_BREAK). */
+	PRB_WIRE_TRACE = 32,
 	/** One for steps of torch: "apply"; lines "begin" and steps to sample at once; "exact",
 	 * steps, seconds; or "flight", which gives a line of JSON for each flight recorder, without
 	 * the GIL. Needs PRB_WIRE_CAN_TORCH. */
@@ -364,11 +372,13 @@ static inline int prb_wire_get_step(const struct prb_wire_frame *frame, struct p
 		return 0;
 	memset(ret, 0, sizeof(*ret));
 	ret->us = prb_wire_get32(frame->payload);
-	if (frame->length < PRB_WIRE_STEP_SIZE)
+	if (frame->length < PRB_WIRE_STEP_LINELESS_SIZE)
 		return 1;
 	ret->stride = prb_wire_get32(frame->payload + 4);
 	ret->thread = prb_wire_get64(frame->payload + 8);
-	return ret->stride <= PRB_WIRE_STRIDE_OUT;
+	if (frame->length >= PRB_WIRE_STEP_SIZE)
+		ret->line = prb_wire_get32(frame->payload + 16);
+	return ret->stride <= PRB_WIRE_STRIDE_BREAK;
 }
 
 static inline void prb_wire_put_step(uint8_t at[PRB_WIRE_STEP_SIZE],
@@ -377,6 +387,7 @@ static inline void prb_wire_put_step(uint8_t at[PRB_WIRE_STEP_SIZE],
 	prb_wire_put32(at, step->us);
 	prb_wire_put32(at + 4, step->stride);
 	prb_wire_put64(at + 8, step->thread);
+	prb_wire_put32(at + 16, step->line);
 }
 
 /** The number that a frame of that type consists of, or 0 if it is another one or too short. */

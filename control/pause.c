@@ -13,6 +13,7 @@ static const double MAX_SECONDS = 600, WITHIN_SECONDS = 2;
 /** How long an agent may take beyond the time in which it is to answer. */
 static const double ANSWER_SECONDS = 5;
 static const double LOOK_SECONDS = 0.05;
+static const double SENDING_SECONDS = 2.5;
 
 void prb_pause_init(struct prb_pause *pause, struct prb_target *t, double within, double max)
 {
@@ -105,7 +106,8 @@ struct prb_error *prb_pause_end(struct prb_pause *pause)
 static struct prb_error *await(struct prb_pause *pause, bool begin, double seconds,
 			       prb_pause_check *check, void *context)
 {
-	double by = prb_agent_deadline(seconds);
+	/* One that sends something else is told from a silent one only later (client.h). */
+	double by = prb_agent_deadline(seconds + SENDING_SECONDS);
 
 	prb_agent_limit(pause->agent, seconds);
 	while (!pause->over && !(begin && pause->paused)) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/step.h"
 
+#include <stdio.h>
+
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/conflict.h"
@@ -136,22 +138,25 @@ static struct prb_error *check_alive(struct prb_target *t)
 
 /**
  * Waits for the agent's answer. A thread that has ended comes to no line: the step of one is ended,
- * and the answer comes when all threads are paused again.
+ * and the answer comes when all threads are paused again. So is one that is enough.
  */
-static struct prb_error *await(struct prb_agent *agent, double seconds,
+static struct prb_error *await(struct prb_agent *agent, const struct prb_step *how,
 			       struct prb_step_thread *thread, struct prb_wire_frame *frame)
 {
+	double seconds = how->seconds;
 	double by = prb_agent_deadline(seconds + PATIENCE_SECONDS);
 	double silent = prb_agent_deadline(seconds + SILENCE_SECONDS);
-	bool ended = !thread, alive = false;
+	bool ended = false, alive = false;
 
 	for (;;) {
 		struct prb_error *err = prb_agent_receive(agent, LOOK_SECONDS, frame);
 
 		if (!err && (frame->type == PRB_WIRE_DONE || frame->type == PRB_WIRE_ERROR))
 			return NULL;
-		if (err && (err->code != PRB_ERROR_TIMEOUT || !prb_agent_left(by) ||
-			    prb_agent_never_answers(agent)))
+		bool late = err && (err->code == PRB_ERROR_TIMEOUT ||
+				    (how->is_enough && err->code == PRB_ERROR_CANCELLED));
+
+		if (err && (!late || !prb_agent_left(by) || prb_agent_never_answers(agent)))
 			return err;
 		if (!err) /* one that says something may be late only */
 			silent = PRB_MAX(silent, prb_agent_deadline(SILENCE_SECONDS));
@@ -160,7 +165,8 @@ static struct prb_error *await(struct prb_agent *agent, double seconds,
 			PRB_TRY(check_alive(prb_agent_target(agent)));
 			alive = true;
 		}
-		if (ended || !prb_step_has_ended(thread))
+		if (ended || !((how->is_enough && how->is_enough(how->context)) ||
+			       (thread && prb_step_has_ended(thread))))
 			continue;
 		ended = true;
 		PRB_TRY(prb_agent_send(agent, PRB_WIRE_INTERRUPT, NULL, 0, NULL, 0));
@@ -184,19 +190,25 @@ static struct prb_error *explain_late(struct prb_agent *agent, struct prb_error 
 }
 
 /** Has the agent make the step: how that ended, and what it says of it. */
-static struct prb_error *ask(struct prb_agent *agent, const struct prb_wire_step *step,
+static struct prb_error *ask(struct prb_agent *agent, const struct prb_step *step,
 			     struct prb_step_thread *thread, uint32_t *how, struct prb_str *text)
 {
+	const struct prb_wire_step wire = {
+		.us = (uint32_t)(step->seconds * 1e6),
+		.stride = step->stride,
+		.thread = thread ? thread->ident : 0,
+		.line = step->line,
+	};
 	uint8_t payload[PRB_WIRE_STEP_SIZE];
 	struct prb_wire_frame frame;
 	struct prb_error *err;
 
-	prb_wire_put_step(payload, step);
-	PRB_TRY(prb_agent_request(agent, step->us / 1e6, PRB_WIRE_STEP, payload, sizeof(payload),
+	prb_wire_put_step(payload, &wire);
+	PRB_TRY(prb_agent_request(agent, step->seconds, PRB_WIRE_STEP, payload, sizeof(payload),
 				  NULL, 0));
-	err = await(agent, step->us / 1e6, thread, &frame);
+	err = await(agent, step, thread, &frame);
 	if (err)
-		return explain_late(agent, err, step->us / 1e6 + PATIENCE_SECONDS);
+		return explain_late(agent, err, step->seconds + PATIENCE_SECONDS);
 	if (!prb_wire_get_number32(&frame, PRB_WIRE_DONE, how))
 		return prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
 					(int)PRB_MIN(frame.length, 400u),
@@ -205,48 +217,89 @@ static struct prb_error *ask(struct prb_agent *agent, const struct prb_wire_step
 	return text->failed ? prb_error_nomem() : NULL;
 }
 
-/** @p thread: the one that steps to a line, or NULL. */
-static struct prb_error *make(struct prb_target *t, struct prb_agent *agent,
-			      const struct prb_wire_step *step, struct prb_step_thread *thread)
+/** The error for a step that was not made, of which the agent says @p text. */
+static struct prb_error *blame(struct prb_target *t, const struct prb_step *step, uint32_t how,
+			       const struct prb_str *text)
 {
-	prb_auto_str struct prb_str text = {};
-	uint32_t how = 0;
-
-	PRB_TRY(ask(agent, step, thread, &how, &text));
-	if (how == PRB_WIRE_OK)
-		return NULL;
-	if (thread && how == PRB_WIRE_TIMED_OUT)
-		return prb_step_has_ended(thread)
-			       ? prb_step_blame_end(t, thread)
-			       : prb_agent_blame_line(t, thread->tid, step->us / 1e6,
-						      prb_str_text(&text));
 	if (how == PRB_WIRE_NO_GIL)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_TIMEOUT,
 					 "process %d made no step within %g s: %.200s", (int)t->pid,
-					 thread ? step->us / 1e6 : LINE_SECONDS,
-					 prb_str_text(&text)),
+					 step->stride == PRB_WIRE_STRIDE_TIME ? LINE_SECONDS
+									      : step->seconds,
+					 prb_str_text(text)),
 			"a step begins when no code is evaluated");
-	if (!text.length)
+	if (!text->length)
 		return not_paused(t);
 	return prb_error_create(how == PRB_WIRE_REFUSED ? PRB_ERROR_UNSUPPORTED : PRB_ERROR_FAILED,
-				"process %d made no step: %.400s", (int)t->pid,
-				prb_str_text(&text));
+				"process %d made no step: %.400s", (int)t->pid, prb_str_text(text));
 }
 
-struct prb_error *prb_step_to_line(struct prb_target *t, struct prb_agent *agent, uint32_t stride,
-				   double seconds, struct prb_step_thread *thread)
+void prb_step_stop_deinit(struct prb_step_stop *stop)
 {
-	const struct prb_wire_step step = {
-		.us = (uint32_t)((seconds > 0 ? seconds : LINE_SECONDS) * 1e6),
-		.stride = stride,
-		.thread = thread->ident,
-	};
+	prb_str_deinit(&stop->problem);
+}
 
-	return make(t, agent, &step, thread);
+/** Reads "NUMBER IDENT PROBLEM". */
+static struct prb_error *take_stop(const struct prb_str *text, struct prb_step_stop *ret)
+{
+	unsigned long long ident = 0;
+	int used = 0;
+
+	ret->breakpoint = 0;
+	prb_str_truncate(&ret->problem, 0);
+	if (sscanf(prb_str_text(text), "%u %llu %n", &ret->breakpoint, &ident, &used) < 2)
+		return NULL;
+	ret->ident = ident;
+	prb_text_escape(&ret->problem, prb_str_text(text) + used);
+	return ret->problem.failed ? prb_error_nomem() : NULL;
+}
+
+struct prb_error *prb_step_to_line(struct prb_target *t, struct prb_agent *agent,
+				   const struct prb_step *step, struct prb_step_thread *thread,
+				   struct prb_step_stop *stop)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_step asked = *step;
+	uint32_t how = 0;
+
+	if (asked.seconds <= 0)
+		asked.seconds = LINE_SECONDS;
+	PRB_TRY(ask(agent, &asked, thread, &how, &text));
+	if (how == PRB_WIRE_OK)
+		return take_stop(&text, stop);
+	if (how != PRB_WIRE_TIMED_OUT)
+		return blame(t, &asked, how, &text);
+	if (step->is_enough && step->is_enough(step->context))
+		return prb_error_create(PRB_ERROR_CANCELLED, "the step was interrupted");
+	return prb_step_has_ended(thread)
+		       ? prb_step_blame_end(t, thread)
+		       : prb_agent_blame_line(t, thread->tid, asked.seconds, prb_str_text(&text));
+}
+
+struct prb_error *prb_step_to_break(struct prb_target *t, struct prb_agent *agent,
+				    const struct prb_step *step, struct prb_step_stop *stop)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_step asked = *step;
+	uint32_t how = 0;
+
+	asked.stride = PRB_WIRE_STRIDE_BREAK;
+	asked.line = 0;
+	PRB_TRY(ask(agent, &asked, NULL, &how, &text));
+	if (how != PRB_WIRE_OK && how != PRB_WIRE_TIMED_OUT)
+		return blame(t, &asked, how, &text);
+	if (how == PRB_WIRE_TIMED_OUT)
+		prb_str_truncate(&text, 0);
+	return take_stop(&text, stop);
 }
 
 struct prb_error *prb_step_for_time(struct prb_target *t, struct prb_agent *agent, double seconds)
 {
-	return make(t, agent, &(struct prb_wire_step){.us = (uint32_t)(seconds * 1e6)}, NULL);
+	const struct prb_step step = {.stride = PRB_WIRE_STRIDE_TIME, .seconds = seconds};
+	prb_auto_str struct prb_str text = {};
+	uint32_t how = 0;
+
+	PRB_TRY(ask(agent, &step, NULL, &how, &text));
+	return how == PRB_WIRE_OK ? NULL : blame(t, &step, how, &text);
 }

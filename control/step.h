@@ -48,13 +48,40 @@ void prb_step_put_place(struct prb_str *s, const struct prb_dump_frame *frame);
 /** Connects to the agent of a process that may be paused: PRB_ERROR_FAILED if it has none. */
 struct prb_error *prb_step_connect(struct prb_target *t, struct prb_agent **ret) PRB_MUST_CHECK;
 
+/** How a step is made. */
+struct prb_step {
+	uint32_t stride; /**< enum prb_wire_stride: to a line */
+	uint32_t line;	 /**< of its function, at least that one; 0: any */
+	double seconds;	 /**< at most; 0: five */
+	/** Asked some times a second: true ends the step where the threads are. Or NULL. */
+	bool (*is_enough)(void *context);
+	void *context;
+};
+
+/** Where it ended, if a breakpoint of the pause was reached. To be deinitialised in any case. */
+struct prb_step_stop {
+	unsigned breakpoint;	/**< its number; 0: none was */
+	uint64_t ident;		/**< Python's name of the thread that did */
+	struct prb_str problem; /**< what its condition raised, or the exception; or empty */
+};
+void prb_step_stop_deinit(struct prb_step_stop *stop);
+
 /**
- * Makes the thread run to its next line, by @p stride of enum prb_wire_stride, within @p seconds
- * (0: five). PRB_ERROR_TIMEOUT if it reached none, PRB_ERROR_NO_PROCESS if it ended; the process is
- * paused again in any case.
+ * Makes the thread run to its next line. PRB_ERROR_TIMEOUT if it reached none,
+ * PRB_ERROR_NO_PROCESS if it ended, PRB_ERROR_CANCELLED if it was enough; the process is paused
+ * again in any case.
  */
-struct prb_error *prb_step_to_line(struct prb_target *t, struct prb_agent *agent, uint32_t stride,
-				   double seconds, struct prb_step_thread *thread) PRB_MUST_CHECK;
+struct prb_error *prb_step_to_line(struct prb_target *t, struct prb_agent *agent,
+				   const struct prb_step *step, struct prb_step_thread *thread,
+				   struct prb_step_stop *stop) PRB_MUST_CHECK;
+
+/**
+ * Lets the process run until a thread reaches a breakpoint of the pause, it is enough, or the
+ * seconds are over: then no breakpoint is in @p stop. `stride` and `line` do not count.
+ */
+struct prb_error *prb_step_to_break(struct prb_target *t, struct prb_agent *agent,
+				    const struct prb_step *step,
+				    struct prb_step_stop *stop) PRB_MUST_CHECK;
 
 /** Lets the process run for @p seconds. */
 struct prb_error *prb_step_for_time(struct prb_target *t, struct prb_agent *agent,

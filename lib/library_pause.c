@@ -130,8 +130,11 @@ static struct prb_error *step_to_line(struct prb_target *t, struct prb_agent *ag
 		[PROBING_STEP_OUT] = PRB_WIRE_STRIDE_OUT,
 	};
 
+	const struct prb_step step = {.stride = strides[stride], .seconds = seconds};
+	__attribute__((cleanup(prb_step_stop_deinit))) struct prb_step_stop stop = {};
+
 	PRB_TRY(prb_step_find(t, tid, &thread));
-	return prb_step_to_line(t, agent, strides[stride], seconds, &thread);
+	return prb_step_to_line(t, agent, &step, &thread, &stop);
 }
 
 static struct prb_error *step(struct probing *p, int64_t tid, enum probing_stride stride,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The prompt of SQL for a target at a server: lines, history and completion are here, the session
+/* A prompt for a target at a server: lines, history and completion are here, the session
  * is there, and lasts as long as the prompt. */
 #include <stdint.h>
 
@@ -33,7 +33,8 @@ static struct prb_error *make_mark(struct prb_str *ret)
 	return ret->failed ? prb_error_nomem() : NULL;
 }
 
-struct prb_error *prb_remote_prompt(struct prb_remote_job *job)
+struct prb_error *prb_remote_prompt(struct prb_remote_job *job,
+				    struct prb_error *(*prompt)(const struct prb_prompt_runner *))
 {
 	prb_auto_str struct prb_str mark = {};
 	struct prb_remote_talk *talk;
@@ -44,7 +45,7 @@ struct prb_error *prb_remote_prompt(struct prb_remote_job *job)
 	PRB_TRY(prb_remote_talk_begin(job, &talk));
 	prb_interrupt_catch(NULL);
 
-	struct prb_error *err = prb_prompt_sql(
+	struct prb_error *err = prompt(
 		&(const struct prb_prompt_runner){.run = run,
 						  .look = look,
 						  .context = talk,

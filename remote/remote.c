@@ -40,7 +40,8 @@ struct plan {
 	int input;	    /**< a file that is open, or -1 */
 	const char *output; /**< the file that a snapshot goes to, or NULL */
 	bool streams;	    /**< a snapshot is for stdout */
-	bool prompts;	    /**< SQL is typed here */
+	bool prompts;	    /**< its lines are typed here: SQL, or those of `debug` */
+	bool debugs;	    /**< `debug` without an option that says what it does */
 	bool stays;	    /**< its output is only of use there, during the command or later */
 };
 
@@ -92,9 +93,12 @@ static struct prb_error *plan_file(struct plan *plan, const struct prb_command *
 static struct prb_error *plan_options(struct plan *plan, const struct prb_command *command,
 				      const void *settings, bool *reads)
 {
+	plan->debugs = command == &prb_command_debug;
 	for (const struct prb_option *o = command->options; o && o->name; o++) {
 		if (!prb_option_is_set(o, settings))
 			continue;
+		plan->debugs &= strcmp(o->name, "dump") && strcmp(o->name, "pause") &&
+				strcmp(o->name, "dap");
 		plan->stays |= command == &prb_command_debug &&
 			       (!strcmp(o->name, "pause") || !strcmp(o->name, "dap"));
 		if (o->complete == PRB_COMPLETE_FILE)
@@ -112,7 +116,8 @@ static struct prb_error *plan_options(struct plan *plan, const struct prb_comman
 /** Whether the command reads our stdin depends on its words. */
 static struct prb_error *plan_words(struct plan *plan, const struct prb_cli *cli, bool reads)
 {
-	bool asks = cli->command == &prb_command_query && !cli->argument_count && !reads;
+	bool asks = !reads &&
+		    (cli->command == &prb_command_query ? !cli->argument_count : plan->debugs);
 
 	plan->prompts = asks && isatty(STDIN_FILENO) && !is_ssh(cli->target);
 	if (plan->prompts)
@@ -266,7 +271,8 @@ struct prb_error *prb_remote_command(const struct prb_cli *cli, const void *sett
 			"-t %s here.\n",
 			cli->target);
 	if (plan.prompts)
-		return prb_remote_prompt(&plan.job);
+		return prb_remote_prompt(&plan.job,
+					 plan.debugs ? prb_prompt_debug : prb_prompt_sql);
 	if (cli->command == &prb_command_snapshot && !plan.streams)
 		return save(&plan);
 	return run(&plan.job);

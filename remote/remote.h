@@ -11,6 +11,7 @@
 
 #include "control/client.h"
 #include "command/command.h"
+#include "command/prompt/prompt.h"
 #include "command/words.h"
 #include "base/error.h"
 
@@ -74,8 +75,10 @@ struct prb_error *prb_remote_ssh(const struct prb_remote_job *job,
 /** The error, or NULL, for the end of a command. */
 struct prb_error *prb_remote_judge(const struct prb_remote_end *end) PRB_MUST_CHECK;
 
-/** The prompt of SQL for the target: lines are edited here, and run there with these words. */
-struct prb_error *prb_remote_prompt(struct prb_remote_job *job) PRB_MUST_CHECK;
+/** A prompt for the target: lines are edited here, by @p prompt, and run there with these words. */
+struct prb_error *prb_remote_prompt(struct prb_remote_job *job,
+				    struct prb_error *(*prompt)(const struct prb_prompt_runner *))
+	PRB_MUST_CHECK;
 
 /** Starts `agent relay` there and gives a connection to the agent, whose process it is a child of.
  */

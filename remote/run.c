@@ -311,7 +311,7 @@ static struct prb_error *judge_end(const struct prb_remote_talk *talk)
 	struct prb_error *err = prb_remote_judge(&talk->end);
 
 	return err ? err
-		   : prb_error_create(PRB_ERROR_FAILED, "the command at %.200s has ended",
+		   : prb_error_create(PRB_ERROR_CANCELLED, "the command at %.200s has ended",
 				      talk->link.target);
 }
 

@@ -36,6 +36,7 @@ COMMANDS = [
     "repl",
     "trace",
     "resume",
+    "break",
     "step",
     "agent",
     "eject",

@@ -102,6 +102,7 @@ typedef int prba_tracer(object *self, object *frame, int event, object *argument
 	X(int, _PyEval_SetTrace, (void *, prba_tracer *, object *))       \
 	X(int, _PyEval_SetProfile, (void *, prba_tracer *, object *))     \
 	X(int, PyFrame_GetLineNumber, (object *))                         \
+	X(int, PyCode_Addr2Line, (object *, int))                         \
 	X(object *, PyThreadState_GetFrame, (void *))                     \
 	X(object *, PyEval_GetFrame, (void))                              \
 	X(void, Py_IncRef, (object *))                                    \

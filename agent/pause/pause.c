@@ -9,6 +9,7 @@
 #include "agent/inside/libc.h"
 #include "agent/inside/python.h"
 #include "agent/pause/private.h"
+#include "agent/trace/stepping.h"
 
 struct prba_pausing prba_pausing = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static struct prba_pausing *const pausing = &prba_pausing;
@@ -290,11 +291,13 @@ enum prb_wire_outcome prba_pause_hold(struct prba_connection *c)
 	pausing->ran_us = pausing->until_us = 0;
 	publish();
 	prba_pause_unlock();
+	prba_stepping_own(true);
 	if (c->job.eval.total_ms)
 		atomic_store(&c->job.end_by, prba_now_ms() + c->job.eval.total_ms);
 	prba_job_notify();
 	prba_pause_tell(c, PRB_WIRE_PAUSED, NULL, 0);
 	taken = stand(c);
+	prba_stepping_own(false);
 	prba_pause_lock();
 	pausing->held = false;
 	publish();

@@ -115,7 +115,7 @@ bool prba_pause_make_step(struct prba_connection *by)
 			     : !taken			   ? interpreter_ends
 			     : how == PRB_WIRE_INTERRUPTED ? too_late
 			     : how == PRB_WIRE_TIMED_OUT   ? prba_stepping_lost()
-							   : "";
+							   : prba_stepping_stop();
 	prba_pause_changed();
 	return taken;
 }
@@ -145,7 +145,9 @@ static int64_t patience_us(const struct prb_wire_step *step)
 {
 	enum { OF_TIME_US = 5000000 };
 
-	return step->stride == PRB_WIRE_STRIDE_TIME ? OF_TIME_US : step->us;
+	return step->stride == PRB_WIRE_STRIDE_TIME || step->stride == PRB_WIRE_STRIDE_BREAK
+		       ? OF_TIME_US
+		       : step->us;
 }
 
 /**

@@ -15,6 +15,7 @@ enum {
 	CODE = 16,     /* bytes of the function, within which debuggers set their breakpoint */
 	LOOK_MS = 100, /* how often it is looked for the debugger, at least */
 	US_OF_MS = 1000,
+	PAUSES = 'P', /* what a breakpoint of a pause says begins with this */
 };
 
 /** The results of listener(), as in agent/trace/breaks.py. */
@@ -168,7 +169,10 @@ object *prba_breaks_call(object *function, object *first, object *second)
 		py->PyErr_Clear();
 		result = py->PyBool_FromLong(0);
 	} else if (result && !py->PyBytes_AsStringAndSize(result, &what, &length)) {
-		stop_here(what);
+		if (*what == PAUSES)
+			prba_stepping_break(what + 1);
+		else
+			stop_here(what);
 	} else if (result) {
 		py->PyErr_Clear(); /* it is no text: the line is none of ours */
 	}
@@ -198,6 +202,13 @@ static object *guard(object *self, object *arguments)
 	return function ? prba_functions_make(&method, function) : NULL;
 }
 
+/** pauser(): enum prba_pauser. */
+static object *pauser(object *self, object *arguments)
+{
+	(void)self, (void)arguments;
+	return py->PyLong_FromVoidPtr((void *)(uintptr_t)prba_stepping_pauser());
+}
+
 /** step(thread, stride, line): why not, b"" if that thread will stop. */
 static object *step(object *self, object *arguments)
 {
@@ -223,6 +234,7 @@ struct prba_method prba_breaks_methods[PRBA_BREAKS_METHODS] = {
 	{"guard", guard, METH_VARARGS, NULL},
 	{"listener", listener, METH_VARARGS, NULL},
 	{"step", step, METH_VARARGS, NULL},
+	{"pauser", pauser, METH_VARARGS, NULL},
 };
 
 bool prba_breaks_called(void)

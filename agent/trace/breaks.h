@@ -24,10 +24,10 @@
 #include "agent/inside/export.h"
 #include "agent/inside/python_table.h"
 
-enum { PRBA_BREAKS_METHODS = 3 };
+enum { PRBA_BREAKS_METHODS = 4 };
 
 /** For the names of agent/trace/breaks.py: guard(function), listener(how), step(thread, stride,
- * line). */
+ * line), pauser(). */
 extern struct prba_method prba_breaks_methods[PRBA_BREAKS_METHODS];
 
 /** Not 0 while the debugger makes threads run for itself: a thread that reaches a breakpoint stays

@@ -3,6 +3,7 @@
 # the interpreter call us at from 3.12 on, and tracing.py before. The agent adds:
 #   guard(function)  what the interpreter may call in its place: text that it gives stops the thread
 #   step(thread, stride, line)  why not, b"": the thread stops at its next line
+#   pauser()         GONE, HOLDS, STEPS: what a stop at a breakpoint of a pause (pausing.py) would be good for
 #   listener(how)    NOBODY, LISTENS, NOT_NOW: what a stop would be good for; how: 0 at a glance, 1 for
 #                    sure, 2 to be called once when the debugger is there
 # Both files have:
@@ -13,6 +14,7 @@
 #   deaf()           how many threads cannot stop
 #   forget_breaks(*more)   all breakpoints, and those of @more that were just forgotten
 NOBODY, LISTENS, NOT_NOW = range(3)
+GONE_PAUSE, HOLDS, STEPS = range(3)
 GLANCE, SURE, BEGINS = range(3)
 MAX_CODES = 1000  # of a breakpoint
 NAMES = 10000  # of a dict that is looked through
@@ -32,6 +34,7 @@ def eval_in(frame, code):
 
 class Break:
     logs = False  # it stops, for a debugger; see logpoints.py
+    pauses = False  # not for a debugger, but for who paused the process; see pausing.py
     calls = False  # of functions instead of a line; see calls.py
 
     def __init__(self, file, line, condition):
@@ -111,15 +114,30 @@ def lines_of(code):
     return {line for _, end, line in code.co_lines() if line and end > at + 2}
 
 
+def paused_at(points, frame):
+    """What is said of the stop at these breakpoints of a pause; None: the thread goes on."""
+    if pauser() == GONE_PAUSE:
+        owners_gone()
+        return None
+    if evaluating():
+        return None
+    found = [text for text in [point.stops(frame) for point in points] if text]
+    return found[0] if found else None
+
+
 def reached(points, frame):
     """A line that has these, in that frame: the text to stop with, None, or GONE: there is no
     debugger. All points that stop there count; the first gives the text."""
     for point in points:
         if point.logs:
             point.log(frame)
-    points = [point for point in points if not point.logs]
+    pausing = [point for point in points if point.pauses]
+    found = paused_at(pausing, frame) if pausing else None
+    if found:
+        return found
+    points = debuggers(points)
     if not points:
-        return None
+        return None if breaks else GONE
     heard = listener(GLANCE)
     if heard == NOT_NOW and evaluating():
         return None
@@ -138,19 +156,32 @@ def reached(points, frame):
 
 
 def debugger_gone():
-    """Removes the breakpoints that stop, since there is no debugger; logpoints stay."""
-    left = [point for point in list(breaks.values()) if point.logs]
-    if not left:
+    """Removes the breakpoints that stop for a debugger, since there is none."""
+    remove(debuggers(breaks.values()))
+
+
+def debuggers(points):
+    return [point for point in list(points) if not (point.logs or point.pauses)]
+
+
+def remove(points):
+    if points and len(points) == len(breaks):
         forget_breaks()
-    for point in list(breaks.values()):
-        if not point.logs:
-            forget(point.number)
+    for point in points:
+        forget(point.number)
+
+
+def owners_gone():
+    """Removes the breakpoints for which nobody is there."""
+    if listener(GLANCE) == NOBODY:
+        debugger_gone()
+    if pauser() == GONE_PAUSE:
+        remove([point for point in list(breaks.values()) if point.pauses])
 
 
 def started(code):
     """Code that was not seen before: the breakpoints of its file, which may be in it from now on."""
-    if listener(GLANCE) == NOBODY:
-        debugger_gone()
+    owners_gone()
     points = [point for point in list(breaks.values()) if point.is_of(code)]
     for point in points:
         point.add(code)
@@ -278,11 +309,11 @@ def named():
                 yield each.__qualname__.replace("<locals>.", ""), each.__code__
 
 
-def add_function(module, name, condition):
+def add_function(module, name, condition, make=Break):
     places = places_of(module, name)
     if len(places) != 1:
         return {"several": places}
-    return add(places[0][0], places[0][1], condition)
+    return add(places[0][0], places[0][1], condition, make)
 
 
 def add(file, line, condition, make=Break):
@@ -301,7 +332,7 @@ def add(file, line, condition, make=Break):
     problem = put_break(point, begin)
     if problem:
         return {"problem": problem}
-    if not point.logs:
+    if debuggers([point]):
         listener(BEGINS)
     for code in ours.values():
         point.add(code)
@@ -329,9 +360,6 @@ def make_step(ident, tid, stride, line):
     frame = sys._current_frames().get(ident)
     if frame is None:
         return {"problem": "that thread runs no Python code, so it has no next line"}
-    if breaks and sys.version_info < (3, 12):
-        return {"problem": "before Python 3.12 threads are traced for breakpoints of Python: delete those "
-                           "first ('probing break-py' lists them)"}
     listener(BEGINS)
     problem = step(ident, stride, frame.f_lineno + 1 if line == "" else int(line))
     return {"problem": problem.decode()} if problem else {}
@@ -351,11 +379,11 @@ def answer(job, text):
         told = make_step(int(words[1]), int(words[2]), int(words[3]), words[4])
     elif words[0] == "delete":
         point = breaks.get(int(words[1]))
-        told = point.told() if point and not point.logs else None
+        told = point.told() if point and debuggers([point]) else None
         if told:
             forget(int(words[1]))
     else:
-        told = [each.told() for each in breaks.values() if not each.logs]
+        told = [each.told() for each in debuggers(breaks.values())]
     send(job, 3, repr(told))
     return DONE
 

@@ -205,6 +205,8 @@ def trace(job, source):
         return DONE
     if words[0] == "clear":
         return clear(job, words[1])
+    if words[0] == "break":
+        return load(14, "pausing_request")(job, words[1:])
     try:
         if words[0] == "calls":
             return load(8, "start_calls")(job, *words[1:])

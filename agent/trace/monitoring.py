@@ -4,6 +4,7 @@
 TOOLS = (4, 3, 5)  # ids of sys.monitoring: first those not reserved for a kind of tool
 tool = []
 calls_tool = []  # another: what on_start() turns off for code would be off for its calls, too
+raises_tool = []  # of pausing.py
 
 
 def watch(code):
@@ -111,7 +112,7 @@ def end_calls():
 
 def forget_breaks(*more):
     """All of them, and of what @more was just forgotten; by the first thread that does."""
-    numbers = taken(tool) + taken(calls_tool)
+    numbers = taken(tool) + taken(calls_tool) + taken(raises_tool)
     if not numbers:
         return
     points = list(breaks.values()) + [each for each in more if each]
@@ -131,7 +132,7 @@ def give_back(number, points=()):
     monitoring, events = sys.monitoring, sys.monitoring.events
     # Remove the callbacks first: without a GIL, a change of events waits for threads that are about
     # to call them.
-    for event in (events.LINE, events.PY_START, events.PY_RETURN, events.PY_UNWIND):
+    for event in (events.LINE, events.PY_START, events.PY_RETURN, events.PY_UNWIND, events.RAISE):
         monitoring.register_callback(number, event, None)
     monitoring.set_events(number, 0)
     for point in points:

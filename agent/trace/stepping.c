@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/inside/finalization.h"
@@ -17,7 +18,12 @@ enum state {
 	ARRIVED, /* the thread waits at its line */
 };
 
-enum { MOMENT_US = 100 };
+enum {
+	MOMENT_US = 100,
+	OTHERS_US = 200000, /* a thread at a breakpoint waits for a step of another */
+	STOP = 400,	    /* bytes of what is said of a stop */
+	US_OF_MS = 1000,
+};
 
 static const struct prba_python_table *const py = &prba_python;
 const char prba_stepping_tracer[] =
@@ -40,7 +46,18 @@ static struct {
 	bool into, out;	     /* it stops in each; not in the limit, before that was left */
 	int line;	     /* nor in the limit before this line; 0: in any */
 	bool alone;	     /* no pause: it stops as at a breakpoint */
+	bool to_line;	     /* of its thread, not of any thread that has a breakpoint */
 } now;
+
+static struct {
+	atomic_bool owned;	  /* there is a pause */
+	atomic_flag claiming;	  /* a thread ends the step */
+	_Atomic uint32_t counted; /* steps */
+	char text[STOP];	  /* what is said of the last stop */
+	const object *frame;	  /* where a thread went on from a breakpoint; only compared */
+	long at;		  /* … and from which instruction, */
+	uint32_t into;		  /* … with which step */
+} stop = {.claiming = ATOMIC_FLAG_INIT};
 
 static atomic_bool was_on;
 
@@ -73,6 +90,49 @@ void prba_stepping_idle(void)
 	atomic_store(&now.busy, false);
 }
 
+static long number_of(const object *of, const char *name)
+{
+	object *number = py->PyObject_GetAttrString((object *)(uintptr_t)of, name);
+	long value = number ? py->PyLong_AsLong(number) : -1;
+
+	if (number)
+		py->Py_DecRef(number);
+	else
+		py->PyErr_Clear();
+	return value;
+}
+
+/** Ends the step, of which @p text is said. False: it is over. */
+static bool arrive(const char *text)
+{
+	int on = ON;
+	bool came;
+
+	/* Without a GIL, two threads may come at once. */
+	while (atomic_flag_test_and_set(&stop.claiming))
+		;
+	came = atomic_load(&now.state) == ON;
+	if (came) {
+		snprintf(stop.text, sizeof(stop.text), "%s", text);
+		came = atomic_compare_exchange_strong(&now.state, &on, ARRIVED);
+	}
+	atomic_flag_clear(&stop.claiming);
+	if (came)
+		prba_wake(now.wake);
+	return came;
+}
+
+/** Without the GIL: until the pausing worker has acquired that. */
+static void wait_for_release(void)
+{
+	while (atomic_load(&now.state) == ARRIVED) {
+		uint32_t seen = atomic_load(&now.gate);
+
+		if (atomic_load(&now.state) == ARRIVED)
+			prba_wait(&now.gate, seen);
+	}
+}
+
 /**
  * Blocks until the pausing worker has acquired the GIL, and then as long as that worker holds it.
  */
@@ -87,37 +147,98 @@ static void stand(void)
 		errno = error;
 		return;
 	}
-	if (!atomic_compare_exchange_strong(&now.state, &on, ARRIVED))
+	if (!arrive(""))
 		return;
-	prba_wake(now.wake);
 	state = py->PyEval_SaveThread();
-	while (atomic_load(&now.state) == ARRIVED) {
-		uint32_t seen = atomic_load(&now.gate);
-
-		if (atomic_load(&now.state) == ARRIVED)
-			prba_wait(&now.gate, seen);
-	}
+	wait_for_release();
 	py->PyEval_RestoreThread(state);
 	errno = error;
+}
+
+enum prba_pauser prba_stepping_pauser(void)
+{
+	return !atomic_load(&stop.owned)	? PRBA_PAUSER_GONE
+	       : atomic_load(&now.state) == OFF ? PRBA_PAUSER_HOLDS
+						: PRBA_PAUSER_STEPS;
+}
+
+void prba_stepping_own(bool on)
+{
+	atomic_store(&stop.owned, on);
+	prba_wake(&now.gate);
+}
+
+const char *prba_stepping_stop(void)
+{
+	return stop.text;
+}
+
+/** A step of another thread to its line is on, and has not been for long. */
+static bool is_others(unsigned long self, uint32_t *step, int64_t *until_us)
+{
+	int64_t now_us = prba_now_ms() * US_OF_MS;
+
+	if (*step != atomic_load(&stop.counted)) {
+		*step = atomic_load(&stop.counted);
+		*until_us = now_us + OTHERS_US;
+	}
+	return now.to_line && now.thread != self && now_us < *until_us;
+}
+
+void prba_stepping_break(const char *what)
+{
+	unsigned long self = py->PyThread_get_thread_ident();
+	uint32_t step = atomic_load(&stop.counted) - 1;
+	int64_t until_us = 0;
+	void *state = py->PyEval_SaveThread();
+
+	while (atomic_load(&stop.owned)) {
+		uint32_t seen = atomic_load(&now.gate);
+		bool on = atomic_load(&now.state) == ON, others;
+		char text[STOP];
+
+		others = on && is_others(self, &step, &until_us);
+		if (others) {
+			prba_wait_for(&now.gate, seen, OTHERS_US);
+		} else if (on) {
+			snprintf(text, sizeof(text), "%.*s %lu%s", (int)strcspn(what, " "), what,
+				 self, what + strcspn(what, " "));
+			if (arrive(text)) {
+				wait_for_release();
+				break;
+			}
+		} else if (atomic_load(&stop.owned)) {
+			prba_wait(&now.gate, seen);
+		}
+	}
+	py->PyEval_RestoreThread(state);
+	stop.frame = py->PyEval_GetFrame ? py->PyEval_GetFrame() : NULL;
+	stop.at = stop.frame ? number_of(stop.frame, "f_lasti") : -1;
+	stop.into = atomic_load(&stop.counted);
 }
 
 /** It has not come as far as it was to. */
 static bool is_before(const object *frame)
 {
-	object *line = now.line ? py->PyObject_GetAttrString((object *)(uintptr_t)frame, "f_lineno")
-				: NULL;
-	bool before = line && py->PyLong_AsLong(line) < now.line;
+	return now.line && number_of(frame, "f_lineno") < now.line;
+}
 
-	if (line)
-		py->Py_DecRef(line);
-	if (now.line)
-		py->PyErr_Clear();
-	return before;
+/**
+ * The thread was at a breakpoint of this line, and its step began there: the interpreter tells of
+ * the line once more, for the step.
+ */
+static bool is_same_event(const object *frame)
+{
+	const object *before = stop.frame;
+
+	stop.frame = NULL;
+	return before == frame && stop.into == atomic_load(&stop.counted) &&
+	       number_of(frame, "f_lasti") == stop.at;
 }
 
 void prba_stepping_line(const object *frame)
 {
-	if (frame == now.limit && is_before(frame))
+	if (is_same_event(frame) || (frame == now.limit && is_before(frame)))
 		return;
 	if (now.into || (frame == now.limit && !now.out))
 		stand();
@@ -218,11 +339,31 @@ const char *prba_stepping_begin_alone(const struct prb_wire_step *step, int line
 	return begin(step, &nobody);
 }
 
+/** The breakpoints end it; nothing else is asked of the interpreter. */
+static void begin_to_break(_Atomic uint32_t *wake)
+{
+	now.wake = wake;
+	now.thread = 0;
+	now.lost = "";
+	atomic_store(&now.state, ON);
+}
+
 const char *prba_stepping_begin(const struct prb_wire_step *step, _Atomic uint32_t *wake)
 {
+	const char *problem = NULL;
+
 	now.alone = false;
-	now.line = 0;
-	return begin(step, wake);
+	now.line = (int)step->line;
+	now.to_line = step->stride != PRB_WIRE_STRIDE_BREAK;
+	*stop.text = '\0';
+	atomic_fetch_add(&stop.counted, 1);
+	if (now.to_line)
+		problem = begin(step, wake);
+	else
+		begin_to_break(wake);
+	/* Threads that came to a breakpoint meanwhile. */
+	prba_wake(&now.gate);
+	return problem;
 }
 
 bool prba_stepping_arrived(void)
@@ -279,4 +420,6 @@ void prba_stepping_forked(void)
 {
 	atomic_store(&now.state, OFF);
 	atomic_store(&now.busy, false);
+	atomic_store(&stop.owned, false);
+	atomic_flag_clear(&stop.claiming);
 }

@@ -56,6 +56,27 @@ const char *prba_stepping_lost(void);
  */
 bool prba_stepping_release(void);
 
+/** Who would stop at a breakpoint of a pause (agent/trace/pausing.py). */
+enum prba_pauser {
+	PRBA_PAUSER_GONE,  /**< nobody: there is no pause */
+	PRBA_PAUSER_HOLDS, /**< the program is paused: a thread that comes to one waits there */
+	PRBA_PAUSER_STEPS, /**< a step is on, which ends there */
+};
+enum prba_pauser prba_stepping_pauser(void);
+
+/** A pause begins, or ends: threads that wait at its breakpoints go on then. Any thread. */
+void prba_stepping_own(bool on);
+
+/**
+ * The calling thread has come to a breakpoint of the pause, and ends the step; @p what is "NUMBER
+ * PROBLEM". While a step of another thread to its line is on, it waits for that for a moment. The
+ * caller holds the GIL, which is released meanwhile.
+ */
+void prba_stepping_break(const char *what);
+
+/** Where the last step ended: "" at its line, else "NUMBER IDENT PROBLEM" of a breakpoint. */
+const char *prba_stepping_stop(void);
+
 /** There was a step: the interpreter may be in a function of ours still. Any thread. */
 bool prba_stepping_was_on(void);
 

@@ -21,18 +21,18 @@ enum {
 	BY_SETTRACE = 1 << 7, /* reserved for sys.settrace() */
 };
 
-enum event { LINE, RETURNS, YIELDS, UNWINDS, STARTS, RESUMES, THROWS, EVENTS };
+enum event { LINE, JUMPS, RETURNS, YIELDS, UNWINDS, STARTS, RESUMES, THROWS, EVENTS };
 
 /** Events that can be set for one code object, and events by which a step enters functions. */
 enum {
-	LOCAL = 1 << LINE | 1 << RETURNS | 1 << YIELDS,
+	LOCAL = 1 << LINE | 1 << JUMPS | 1 << RETURNS | 1 << YIELDS,
 	BEGINS = 1 << STARTS | 1 << RESUMES | 1 << THROWS,
 };
 
 static const char *const names[EVENTS] = {
-	[LINE] = "LINE",	 [RETURNS] = "PY_RETURN", [YIELDS] = "PY_YIELD",
-	[UNWINDS] = "PY_UNWIND", [STARTS] = "PY_START",	  [RESUMES] = "PY_RESUME",
-	[THROWS] = "PY_THROW",
+	[LINE] = "LINE",	 [JUMPS] = "JUMP",	  [RETURNS] = "PY_RETURN",
+	[YIELDS] = "PY_YIELD",	 [UNWINDS] = "PY_UNWIND", [STARTS] = "PY_START",
+	[RESUMES] = "PY_RESUME", [THROWS] = "PY_THROW",
 };
 static const int tools[] = {4, 3, 5}; /* that no kind of tool has for itself, first */
 
@@ -139,11 +139,27 @@ static void leave(object *frame)
 	py->Py_DecRef(next);
 }
 
-static void happened(enum event event, object *code)
+/** A jump back within a line, which is the next turn of a loop: no LINE tells of it. */
+static bool repeats_line(object *code, object *arguments)
+{
+	object *from = py->PyTuple_GetItem(arguments, 1), *to = py->PyTuple_GetItem(arguments, 2);
+	long start, end;
+
+	if (!from || !to || !py->PyCode_Addr2Line)
+		return false;
+	start = py->PyLong_AsLong(from);
+	end = py->PyLong_AsLong(to);
+	return end <= start &&
+	       py->PyCode_Addr2Line(code, (int)start) == py->PyCode_Addr2Line(code, (int)end);
+}
+
+static void happened(enum event event, object *code, object *arguments)
 {
 	object *frame = py->PyEval_GetFrame();
 
-	if (event == LINE) {
+	if (event == LINE || event == JUMPS) {
+		if (event == JUMPS && !repeats_line(code, arguments))
+			return;
 		if (frame)
 			prba_stepping_line(frame);
 		return;
@@ -167,7 +183,7 @@ static object *called(object *self, object *arguments)
 	if (prba_stepping_is_over())
 		prba_stepping_end();
 	else if (code && prba_stepping_is_mine())
-		happened((enum event)py->PyLong_AsLong(self), code);
+		happened((enum event)py->PyLong_AsLong(self), code, arguments);
 	prba_breaks_exit();
 	errno = error;
 	return code ? py->PyBool_FromLong(0) : NULL;

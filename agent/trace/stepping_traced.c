@@ -8,6 +8,7 @@
 #include "agent/trace/places.h"
 #include "agent/trace/stepping.h"
 #include "agent/trace/stepping_private.h"
+#include "agent/trace/tracing.h"
 
 enum { LINE = 2, RETURNS }; /* as the interpreter has them */
 
@@ -15,6 +16,7 @@ static const struct prba_python_table *const py = &prba_python;
 static struct {
 	struct prba_places at;
 	const void *state; /* of the thread; only compared, and it may be another's by now */
+	bool shared;	   /* breakpoints have its trace function: that one calls */
 } now;
 
 static int traced(object *self, object *frame, int event, object *argument)
@@ -55,6 +57,9 @@ static const char *begin(object *frame)
 {
 	void *state = prba_places_state_of(frame);
 
+	now.shared = state && prba_tracing_step(state);
+	if (now.shared)
+		return NULL;
 	if (!state || !prba_places_find_function(&now.at, PRBA_TRACES, traced))
 		return "this build of Python does not have its structs where they are elsewhere, "
 		       "so nothing was changed";
@@ -69,6 +74,10 @@ static const char *end(void)
 {
 	void *state = prba_places_first();
 
+	if (now.shared) {
+		prba_tracing_step(NULL);
+		return "";
+	}
 	while (state && state != now.state)
 		state = py->PyThreadState_Next(state);
 	/* Without one it has left Python, as is to be seen. */

@@ -12,6 +12,7 @@
 #include "agent/trace/breaks.h"
 #include "agent/trace/places.h"
 #include "agent/trace/stepping.h"
+#include "agent/trace/stepping_private.h"
 
 /** Events, as the interpreter has them. */
 enum { STARTS, RAISES, LINE, RETURNS, C_STARTS, C_RAISES, C_RETURNS };
@@ -39,6 +40,7 @@ static struct {
 	uint32_t started, asked_anew;
 	uint8_t lines[LINES / BYTE];
 	struct prba_cache known; /* code, and names of files that are OTHER */
+	void *stepping; /* state of the thread that steps, only compared; NULL: none does */
 } now;
 
 static atomic_bool was_on, stays;
@@ -209,18 +211,30 @@ static int profiled(object *self, object *frame, int event, object *argument)
 	return 0;
 }
 
-/** The trace function of a thread that is in code with a breakpoint, or just was. */
-static int traced(object *self, object *frame, int event, object *argument)
+/** The thread steps. */
+static void step(object *frame, int event)
+{
+	object *next = NULL;
+
+	if (prba_stepping_is_over()) {
+		now.stepping = NULL;
+	} else if (prba_stepping_is_mine()) {
+		if (event == LINE)
+			prba_stepping_line(frame);
+		else if (event == RETURNS)
+			next = prba_stepping_left(frame);
+	}
+	if (next)
+		py->Py_DecRef(next);
+}
+
+/** For a thread that is in code with a breakpoint, or just was. */
+static int look_for_break(object *frame, int event, object *argument)
 {
 	object *code, *number, *result;
 	enum kind kind;
 	unsigned line;
 
-	(void)self, (void)argument;
-	if (!now.on) {
-		py->PyEval_SetTrace(NULL, NULL);
-		return 0;
-	}
 	if (event != LINE && event != RAISES)
 		return 0;
 	code = prba_places_code(prba_places_frame(&now.at, frame));
@@ -246,9 +260,37 @@ static int traced(object *self, object *frame, int event, object *argument)
 	return result || !now.on ? 0 : -1;
 }
 
+/** The trace function of such a thread, and of one that steps. */
+static int traced(object *self, object *frame, int event, object *argument)
+{
+	int rc;
+
+	(void)self;
+	if (!now.on) {
+		py->PyEval_SetTrace(NULL, NULL);
+		return 0;
+	}
+	rc = look_for_break(frame, event, argument);
+	if (!rc && now.stepping)
+		step(frame, event);
+	return rc;
+}
+
+bool prba_tracing_step(void *state)
+{
+	if (!now.on || now.life != prba_finalization_number() ||
+	    (state && prba_places_is_foreign(&now.at, state, PRBA_TRACES, traced)))
+		return false;
+	now.stepping = state;
+	if (state)
+		set_trace(state, true);
+	return true;
+}
+
 static void set_trace(void *state, bool on)
 {
-	prba_places_set(&now.at, state, PRBA_TRACES, traced, on);
+	if (on || state != now.stepping)
+		prba_places_set(&now.at, state, PRBA_TRACES, traced, on);
 }
 
 static void set_profile(void *state, bool on)
@@ -388,6 +430,7 @@ static object *trace_end(object *self, object *arguments)
 	if (!now.on || now.life != prba_finalization_number())
 		return py->PyBool_FromLong(0);
 	now.on = false;
+	now.stepping = NULL;
 	now.asked_anew++;
 	functions(called);
 	for (int i = 0; i < FUNCTIONS; i++) {

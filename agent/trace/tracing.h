@@ -32,6 +32,13 @@ bool prba_tracing_was_on(void);
 /** It has one, and will for as long as some thread does not run. Any thread. */
 bool prba_tracing_stays(void);
 
+/**
+ * Has the thread of @p state, which steps, traced as long as breakpoints are: by the function that
+ * calls for those, since a thread has one only. NULL: not any more. False: there are none, or the
+ * program has a function of its own there.
+ */
+bool prba_tracing_step(void *state);
+
 /** In a child after fork(). */
 void prba_tracing_forked(void);
 

@@ -75,7 +75,7 @@ def begin():
     room = 0
     if sys.version_info < (3, 10):  # what is taken for the depth has to grow with each call
         room = 1 if [depth_below(calls) - depth_below(0) for calls in (1, 7)] == [1, 7] else -1
-    return trace_begin(on_trace, on_code, debugger_gone, on_call, on_return, on_raise, sys._getframe(),
+    return trace_begin(on_trace, on_code, owners_gone, on_call, on_return, on_raise, sys._getframe(),
                        _thread.start_new_thread, _thread.start_new, room) or None
 
 

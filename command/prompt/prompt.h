@@ -32,6 +32,9 @@ struct prb_prompt_runner {
 /** Reads statements from the terminal and has them run until the user ends it. */
 struct prb_error *prb_prompt_sql(const struct prb_prompt_runner *runner) PRB_MUST_CHECK;
 
+/** The same for `probing debug`: each line is run as it is, the empty one as a space. */
+struct prb_error *prb_prompt_debug(const struct prb_prompt_runner *runner) PRB_MUST_CHECK;
+
 /** Offers a candidate for the word that Tab completes; takes over @p text, which may be NULL. */
 void prb_prompt_offer(char *text);
 /** True if something was offered since the last word was completed. */
@@ -51,6 +54,9 @@ void prb_prompt_complete_after(const char *text);
  */
 void prb_prompt_begin(const char *history, int watched);
 
+/** @p look is called when there is something to read at what is watched: true ends the reading. */
+void prb_prompt_watch(bool (*look)(void *context), void *context);
+
 enum prb_prompt_read {
 	PRB_PROMPT_LINE,
 	PRB_PROMPT_GIVEN_UP, /**< Ctrl-C: so is what was typed before */
@@ -66,6 +72,10 @@ bool prb_prompt_is_lost(void);
 /** Notes what was entered, and writes it to the history file at once. */
 void prb_prompt_history_begin(const char *name);
 void prb_prompt_history_add(const char *text);
+
+/** Lets Tab complete what @p offers gives to prb_prompt_offer() for a word; @p first: of the line.
+ */
+void prb_prompt_words_begin(void (*offers)(const char *line, const char *word, bool first));
 
 /** Lets Tab ask the agent for names, and indent at the beginning of a line. */
 void prb_prompt_python_begin(struct prb_agent *agent);

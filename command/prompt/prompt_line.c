@@ -19,6 +19,8 @@
 static int watched_fd = -1;
 static int terminal_fd = STDIN_FILENO;
 static bool lost;
+static bool (*look_at_watched)(void *context);
+static void *looked_at;
 
 bool prb_prompt_is_lost(void)
 {
@@ -45,8 +47,16 @@ static bool wait_for(int fd)
 	if (ready < 0)
 		return false;
 	errno = 0;
-	lost = wait[1].revents != 0;
+	lost = wait[1].revents && (!look_at_watched || look_at_watched(looked_at));
+	if (!lost && !wait[0].revents)
+		return wait_for(fd);
 	return !lost;
+}
+
+void prb_prompt_watch(bool (*look)(void *context), void *context)
+{
+	look_at_watched = look;
+	looked_at = context;
 }
 
 /**

@@ -225,3 +225,23 @@ struct prb_error *prb_source_fill(struct prb_target *target, struct prb_dump *du
 	prb_str_deinit(&s.cwd);
 	return err;
 }
+
+struct prb_error *prb_source_read(struct prb_target *target, const char *path, struct prb_str *ret)
+{
+	struct prb_dump nothing = {};
+	struct sources s = {.target = target, .dump = &nothing};
+	struct file file = {.path = path};
+	char **warning;
+
+	prb_error_destroy(prb_target_read_link(target, &s.cwd, "cwd"));
+
+	struct prb_error *err = load(&s, &file);
+	if (!err && file.text)
+		prb_str_append(ret, file.text, file.size);
+	free(file.text);
+	prb_vec_each (warning, &nothing.warnings)
+		free(*warning);
+	prb_vec_free(&nothing.warnings);
+	prb_str_deinit(&s.cwd);
+	return !err && ret->failed ? prb_error_nomem() : err;
+}

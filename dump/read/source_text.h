@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file The source text of frames, read as the target sees its files. Internal to dump/. */
+/** @file The source text of frames, read as the target sees its files. */
 #ifndef PRB_DUMP_READ_SOURCE_TEXT_H
 #define PRB_DUMP_READ_SOURCE_TEXT_H
 
+#include "base/str.h"
 #include "dump/model/dump.h"
 
 /**
@@ -12,5 +13,12 @@
  */
 struct prb_error *prb_source_fill(struct prb_target *target, struct prb_dump *dump,
 				  bool innermost) PRB_MUST_CHECK;
+
+/**
+ * Reads the file of a frame whole, as the target sees it. @p ret stays empty if there is no such
+ * file here, as for "<string>" or in a snapshot, which has single lines.
+ */
+struct prb_error *prb_source_read(struct prb_target *target, const char *path,
+				  struct prb_str *ret) PRB_MUST_CHECK;
 
 #endif

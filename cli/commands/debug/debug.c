@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "command/command.h"
 #include "cli/commands/debug/dap.h"
+#include "cli/commands/debug/prompt.h"
 #include "cli/commands/dump/dump.h"
 #include "cli/commands/pause/pause.h"
 #include "remote/serve/serve.h"
@@ -9,7 +10,7 @@ struct debug_settings {
 	struct prb_dump_settings dump;
 	struct prb_pause_settings pause;
 	bool do_dump, do_pause;
-	const char *dap, *debugpy;
+	const char *dap, *debugpy, *relay;
 };
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
@@ -28,9 +29,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		return prb_pause_command(cli, &how);
 	}
 	if (!s->do_dump)
-		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "debug: nothing to do"),
-				      "'--dump' prints the stack of every thread, '--pause' pauses "
-				      "them, '--dap' starts debugpy in it");
+		return prb_debug_prompt(cli, s->pause.within, s->pause.max, s->relay);
 	return prb_dump(cli, &s->dump);
 }
 
@@ -39,22 +38,28 @@ const struct prb_command prb_command_debug = {
 	.for_clients = true,
 	.name = "debug",
 	.aliases = {"dbg", "d"},
-	.summary = "Print the stack of every thread, pause the target, or start debugpy",
-	.description = "Shows every Python thread of the target, innermost call first: what the "
-		       "thread does or waits for, which thread holds the GIL, and function, file "
-		       "and line of every call.\n\n"
-		       "Sleeping threads are never stopped. A running thread is stopped for tens "
-		       "of microseconds while its stack is copied, and resumes before anything "
-		       "is decoded. Both kinds of stack are exact.\n\n"
-		       "Recursive calls and threads with identical stacks are folded; JSON is "
-		       "never folded.\n\n"
-		       "--pause pauses all Python threads until Ctrl-C, 'probing resume' or "
-		       "--max, and never longer than this command lives. A thread of the agent "
-		       "holds the GIL meanwhile, so C code without the GIL keeps running. --hard "
-		       "stops every thread by ptrace instead; the target can then be read, but "
-		       "no code can be evaluated.\n\n"
-		       "--dap imports debugpy in the target and makes it listen for an editor. "
-		       "The output is a launch.json for VS Code.",
+	.summary = "Open a prompt like pdb's; or print all stacks, pause, start debugpy",
+	.description =
+		"Without --dump, --pause or --dap, pauses the target and reads commands "
+		"like those of pdb: where, up, down, step, next, until, return, break, "
+		"continue, p, list, interact; 'help' lists them. The target runs on, "
+		"without breakpoints, when the prompt ends. A core file or a snapshot can "
+		"be read in the same way.\n\n"
+		"--dump shows every Python thread of the target, innermost call first: what the "
+		"thread does or waits for, which thread holds the GIL, and function, file "
+		"and line of every call.\n\n"
+		"Sleeping threads are never stopped. A running thread is stopped for tens "
+		"of microseconds while its stack is copied, and resumes before anything "
+		"is decoded. Both kinds of stack are exact.\n\n"
+		"Recursive calls and threads with identical stacks are folded; JSON is "
+		"never folded.\n\n"
+		"--pause pauses all Python threads until Ctrl-C, 'probing resume' or "
+		"--max, and never longer than this command lives. A thread of the agent "
+		"holds the GIL meanwhile, so C code without the GIL keeps running. --hard "
+		"stops every thread by ptrace instead; the target can then be read, but "
+		"no code can be evaluated.\n\n"
+		"--dap imports debugpy in the target and makes it listen for an editor. "
+		"The output is a launch.json for VS Code.",
 	.options =
 		(const struct prb_option[]){
 			{"dump", 'd', PRB_OPTION_FLAG, NULL, "Print the stack of every thread",
@@ -85,6 +90,10 @@ const struct prb_command prb_command_debug = {
 			 "Start debugpy in the target, for VS Code; ADDR is " PRB_DAP_ADDRESS,
 			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, dap),
 			 PRB_DAP_ADDRESS, .for_clients = true},
+			{"relay", 0, PRB_OPTION_TEXT, "MARK",
+			 "Prompt: read lines that end with a NUL, and end answers with MARK",
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, relay),
+			 .for_clients = true},
 			{"debugpy", 0, PRB_OPTION_TEXT, "PATH", "Folder of the debugpy to use",
 			 PRB_COMPLETE_FILE, offsetof(struct debug_settings, debugpy)},
 			{}},
@@ -98,6 +107,7 @@ const struct prb_command prb_command_debug = {
 			 "Find it by command line; show values"},
 			{"probing core.4242 debug --dump --native",
 			 "Stacks of a core file, with C frames"},
+			{"probing 4242 debug", "Open a prompt, with breakpoints and steps"},
 			{"probing 4242 debug --pause --max 30s", "Pause it for at most 30 seconds"},
 			{"probing 4242 debug --dap > .vscode/launch.json",
 			 "Step through it in an editor"},

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "cli/commands/eval/place.h"
+#include "control/place.h"
 #include "cli/commands/script/extensions.h"
 #include "command/command.h"
 #include "command/exit.h"

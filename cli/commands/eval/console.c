@@ -25,7 +25,7 @@ static struct prb_error *put(void *context, enum prb_wire_type what, const void 
 	return NULL;
 }
 
-static int interruptions(void *context)
+int prb_eval_console_interruptions(void *context)
 {
 	struct prb_eval_console *console = context;
 	unsigned count;
@@ -60,7 +60,7 @@ static void goes_on(void *context, struct prb_target *t, bool on_main)
 void prb_eval_console_use(struct prb_eval_console *console, bool keep, struct prb_eval *eval)
 {
 	eval->put = keep ? NULL : put;
-	eval->interruptions = interruptions;
+	eval->interruptions = prb_eval_console_interruptions;
 	eval->goes_on = goes_on;
 	eval->context = console;
 }

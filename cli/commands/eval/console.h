@@ -23,6 +23,9 @@ struct prb_eval_console {
 /** Has @p eval use the console; @p keep: what the code prints is kept, not printed. */
 void prb_eval_console_use(struct prb_eval_console *console, bool keep, struct prb_eval *eval);
 
+/** For what else waits with a console as its context: how often Ctrl-C came; -1: too often. */
+int prb_eval_console_interruptions(void *console);
+
 /** The flag for the word after --thread, "main", "agent" or NULL; else PRB_ERROR_USAGE. */
 struct prb_error *prb_eval_thread(const char *word, uint32_t *ret_flags) PRB_MUST_CHECK;
 

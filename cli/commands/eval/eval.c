@@ -7,7 +7,7 @@
 #include "command/command.h"
 #include "cli/commands/eval/eval.h"
 #include "cli/commands/eval/console.h"
-#include "cli/commands/eval/place.h"
+#include "control/place.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
 #include "command/output.h"

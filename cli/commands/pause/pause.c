@@ -320,15 +320,18 @@ static struct itimerspec after(double seconds)
 			     .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) + 1}};
 }
 
-/** Even when we are stopped ourselves, the kernel ends us, and with us what we hold. */
-static struct prb_error *limit_own_life(double seconds)
+struct prb_error *prb_pause_limit_own_life(double seconds)
 {
+	static const struct itimerspec never;
+	static bool made;
+	static timer_t timer;
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
-	struct itimerspec when = after(seconds + GRACE_SECONDS);
-	timer_t timer;
+	struct itimerspec when = seconds > 0 ? after(seconds + GRACE_SECONDS) : never;
 
-	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &when, NULL))
+	if ((!made && timer_create(CLOCK_MONOTONIC, &event, &timer)) ||
+	    timer_settime(timer, 0, &when, NULL))
 		return prb_error_os(errno, "cannot set a limit for the pause");
+	made = true;
 	return NULL;
 }
 
@@ -348,7 +351,7 @@ static struct prb_error *ask(struct pauser *p)
 	PRB_TRY(prb_pause_ask(&p->pause, true));
 	/* Nothing is held before. The agent keeps both limits itself. */
 	PRB_TRY(set_deadline(p, p->pause.max + p->pause.within + GRACE_SECONDS / 2));
-	PRB_TRY(limit_own_life(p->pause.max + p->pause.within));
+	PRB_TRY(prb_pause_limit_own_life(p->pause.max + p->pause.within));
 	p->ends[TARGET] = prb_agent_descriptor(p->pause.agent);
 	p->freeze.agent = p->pause.agent;
 	return NULL;
@@ -373,7 +376,7 @@ static struct prb_error *pause_hard(struct pauser *p)
 	p->ends[TARGET] = (int)syscall(SYS_pidfd_open, p->target->pid, 0);
 	if (p->ends[TARGET] < 0)
 		return prb_error_os(errno, "cannot watch process %d", (int)p->target->pid);
-	PRB_TRY(limit_own_life(p->pause.max + p->pause.within));
+	PRB_TRY(prb_pause_limit_own_life(p->pause.max + p->pause.within));
 	PRB_TRY(set_deadline(p, p->pause.max));
 	p->pause.asked = prb_clock_seconds();
 	PRB_TRY(prb_stop_threads_all(&p->stopped, p->target->pid));

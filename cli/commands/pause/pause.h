@@ -19,4 +19,10 @@ struct prb_pause_settings {
 struct prb_error *prb_pause_command(const struct prb_cli *cli,
 				    const struct prb_pause_settings *settings) PRB_MUST_CHECK;
 
+/**
+ * Even when we are stopped ourselves, the kernel ends us @p seconds from now and some, and with us
+ * the pause; 0: not any more.
+ */
+struct prb_error *prb_pause_limit_own_life(double seconds) PRB_MUST_CHECK;
+
 #endif

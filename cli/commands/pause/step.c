@@ -31,12 +31,16 @@ static struct prb_error *step_to_line(struct prb_target *t, struct prb_agent *ag
 				      const struct step_settings *s)
 {
 	__attribute__((cleanup(prb_step_thread_deinit))) struct prb_step_thread thread = {};
-	uint32_t stride = s->over  ? PRB_WIRE_STRIDE_OVER
+	__attribute__((cleanup(prb_step_stop_deinit))) struct prb_step_stop stop = {};
+	const struct prb_step step = {
+		.stride = s->over  ? PRB_WIRE_STRIDE_OVER
 			  : s->out ? PRB_WIRE_STRIDE_OUT
-				   : PRB_WIRE_STRIDE_INTO;
+				   : PRB_WIRE_STRIDE_INTO,
+		.seconds = s->timeout,
+	};
 
 	PRB_TRY(prb_step_find(t, s->tid, &thread));
-	PRB_TRY(prb_step_to_line(t, agent, stride, s->timeout, &thread));
+	PRB_TRY(prb_step_to_line(t, agent, &step, &thread, &stop));
 	return prb_step_tell(t, thread.tid, s->json);
 }
 

@@ -58,6 +58,8 @@ ENDLESS = {
     "trace-calls": ("cli/commands/trace.c", ("trace", "--no-inject", "--for", "1s", "--calls", "f"), 1),
     "repl": ("cli/commands/repl.c", ("repl", "--timeout", "1"), 1),
     "dap": ("cli/commands/debug/dap.c", ("debug", "--dap=127.0.0.1:0"), 40),
+    "prompt": ("control/drive/drive.c", ("debug", "--within", "1s"), 6),
+    "break": ("control/drive/drive.c", ("break", "a.py:1", "--within", "1s"), 6),
     "status": ("cli/commands/agent/agent.c", ("agent", "status"), 2),
     "eject": ("cli/commands/inject/eject.c", ("eject",), 10),
     "resume": ("cli/commands/pause/resume.c", ("resume",), 2),

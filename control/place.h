@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Where evaluated code runs: in a frame of a paused process, or on its event loop. */
-#ifndef PRB_CLI_COMMANDS_EVAL_PLACE_H
-#define PRB_CLI_COMMANDS_EVAL_PLACE_H
+#ifndef PRB_CONTROL_PLACE_H
+#define PRB_CONTROL_PLACE_H
 
 #include "base/error.h"
 #include "base/str.h"
@@ -18,6 +18,10 @@ struct prb_error *prb_frame_number(const char *text, unsigned *ret) PRB_MUST_CHE
  */
 struct prb_error *prb_eval_in_frame(struct prb_target *t, pid_t tid, unsigned depth,
 				    struct prb_str *code, uint32_t *flags) PRB_MUST_CHECK;
+
+/** The same for a process that the caller itself has paused. */
+struct prb_error *prb_eval_name_frame(struct prb_target *t, pid_t tid, unsigned depth,
+				      struct prb_str *code, uint32_t *flags) PRB_MUST_CHECK;
 
 /** The flag of code for the event loop. PRB_ERROR_UNSUPPORTED if the process is paused. */
 struct prb_error *prb_eval_on_loop(struct prb_target *t, uint32_t *flags) PRB_MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/eval/place.h"
+#include "control/place.h"
 
 #include <string.h>
 
@@ -84,6 +84,13 @@ static struct prb_error *put_head(const struct prb_dump_thread *thread,
 struct prb_error *prb_eval_in_frame(struct prb_target *t, pid_t tid, unsigned depth,
 				    struct prb_str *code, uint32_t *flags)
 {
+	PRB_TRY(check_paused(t, depth));
+	return prb_eval_name_frame(t, tid, depth, code, flags);
+}
+
+struct prb_error *prb_eval_name_frame(struct prb_target *t, pid_t tid, unsigned depth,
+				      struct prb_str *code, uint32_t *flags)
+{
 	const struct prb_dump_options options = {
 		.tid = tid, .main_only = !tid, .no_waits = true, .no_command = true};
 	prb_auto_dump struct prb_dump *dump = NULL;
@@ -91,7 +98,6 @@ struct prb_error *prb_eval_in_frame(struct prb_target *t, pid_t tid, unsigned de
 	const struct prb_dump_frame *frame = NULL;
 	const struct prb_dump_thread *thread = NULL;
 
-	PRB_TRY(check_paused(t, depth));
 	PRB_TRY(prb_dump_create(t, &options, &dump));
 	if (dump->free_threaded)
 		return prb_error_hint(

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Joins logpoints.py when a client first asks for breakpoints of its pause: a thread that comes to one ends
+# the step that is on (PRB_WIRE_STRIDE_BREAK, or any to a line), and the process is paused again. They are
+# gone when the pause is, at the latest when one is reached.
+MAX_PAUSES = 1000
+CATCH_LINE = 0  # of one for exceptions, which has no line
+
+
+class Pausing(Break):
+    pauses = True
+
+    def __init__(self, file, line, condition, hit="", once=False, ident=0):
+        Break.__init__(self, file, line, condition)
+        self.hit = compile(hit, AGENT, "eval") if hit else None
+        self.hit_text, self.once, self.ident = hit, once, ident
+        self.enabled, self.ignore, self.met, self.name = True, 0, 0, ""
+
+    def stops(self, frame):
+        if not self.enabled or self.ident and get_ident() != self.ident:
+            return None
+        problem = ""
+        try:
+            if self.condition and not eval_in(frame, self.condition):
+                return None
+        except Exception as error:
+            problem = describe(error)
+        return self.count(problem)
+
+    def count(self, problem):
+        """A time that counts: whether the thread stops this time."""
+        self.met += 1
+        try:
+            if self.hit and not eval(self.hit, {"hits": self.met}):
+                return None
+        except Exception as error:
+            problem = problem or describe(error)
+        if self.ignore:
+            self.ignore -= 1
+            return None
+        self.hits += 1
+        if self.once:
+            forget_pausing(self)
+        return ("P%d %s" % (self.number, problem)).encode("utf-8", "backslashreplace")
+
+    def place(self):
+        return "%s:%d" % (self.file, self.line)
+
+    def words(self):
+        """A line of text for people, without tabs."""
+        text = self.place() + (" if %s" % self.text if self.text else "")
+        if self.hit_text:
+            text += ", when %s" % self.hit_text
+        if self.once:
+            text += ", once"
+        if self.ident:
+            text += ", in one thread"
+        names = sorted({getattr(each, "co_qualname", each.co_name) for each in self.codes})
+        return clean(text + (" in %s" % ", ".join(names[:3]) if names else self.pending()))
+
+    def pending(self):
+        return ", of which no code was found so far"
+
+    def row(self):
+        """What the client reads: number, line, enabled, hits, ignore, places, words."""
+        return "%d\t%d\t%d\t%d\t%d\t%d\t%s\n" % (
+            self.number, self.line, self.enabled, self.hits, self.ignore, len(self.codes), self.words())
+
+
+class Catch(Pausing):
+    """Where exceptions of a class are raised, or leave a thread unless they are handled."""
+
+    def __init__(self, name, uncaught, condition):
+        Pausing.__init__(self, "", CATCH_LINE, condition)
+        self.name, self.uncaught = name, uncaught
+
+    def is_of(self, code):
+        return False
+
+    def catches(self, frame, exception):
+        names = {each.__name__ for each in type(exception).__mro__} | {
+            "%s.%s" % (each.__module__, each.__qualname__) for each in type(exception).__mro__}
+        return (not self.name or self.name in names) and not (self.uncaught and is_handled(frame, exception))
+
+    def place(self):
+        return (self.name or "any exception") + (" that is not handled" if self.uncaught else "")
+
+    def pending(self):
+        return ""
+
+
+def handlers(code):
+    """(start, end, target) of what its exception table protects, in bytes."""
+    found, table, at = [], iter(code.co_exceptiontable), []
+
+    def number():
+        byte = next(table)
+        value = byte & 63
+        while byte & 64:
+            byte = next(table)
+            value = value << 6 | byte & 63
+        return value
+
+    try:
+        while True:
+            start = number() * 2
+            length, target, _ = number() * 2, number() * 2, number()
+            found.append((start, start + length, target))
+    except StopIteration:
+        return found
+
+
+def matches(frame, names, exception):
+    """Whether one of the classes that a handler names, as far as they are global, has it."""
+    known = dict(builtins_of(frame.f_globals))
+    known.update(frame.f_globals)
+    for name in names:
+        kind = known.get(name)
+        for each in kind if type(kind) is tuple else (kind,):
+            if isinstance(each, type) and isinstance(exception, each):
+                return True
+    return False
+
+
+def is_handled(frame, exception):
+    """Whether a frame has an `except` for it, by its code: what runs later is not known, so a handler
+    that names what is not found counts."""
+    import dis
+
+    while frame:
+        if frame.f_code.co_filename != AGENT:
+            ranges = [each for each in handlers(frame.f_code) if each[0] <= frame.f_lasti < each[1]]
+            for _, _, target in ranges:
+                names, tests = [], 0
+                for each in dis.get_instructions(frame.f_code):
+                    if each.offset < target:
+                        continue
+                    if each.opname in ("WITH_EXCEPT_START", "RERAISE"):
+                        break
+                    if each.opname.startswith("LOAD_") and isinstance(each.argval, str):
+                        names.append(each.argval)
+                    if each.opname in ("CHECK_EXC_MATCH", "CHECK_EG_MATCH"):
+                        tests += 1
+                        if matches(frame, names, exception):
+                            return True
+                    if each.opname == "POP_EXCEPT" and not tests:
+                        return True
+        frame = frame.f_back
+    return False
+
+
+def on_raise_anywhere(code, exception):
+    """From 3.12 on. What raised here would take the exception's place in the program."""
+    try:
+        return raised(code, exception, sys._getframe(1))
+    except Exception:
+        return None
+
+
+def raised(code, exception, frame):
+    catches = [each for each in list(breaks.values()) if each.pauses and each.line == CATCH_LINE]
+    if not catches or pauser() == GONE_PAUSE:
+        owners_gone()
+        end_raises()
+        return None
+    if evaluating() or code.co_filename == AGENT:
+        return None
+    # A traceback that begins further in has been here already.
+    if exception.__traceback__ is not None and exception.__traceback__.tb_next is not None:
+        return None
+    for each in catches:
+        if each.enabled and each.catches(frame, exception):
+            found = each.stops(frame)
+            if found:
+                return found + clean(describe(exception)).encode("utf-8", "backslashreplace")
+    return None
+
+
+def end_raises():
+    for number in taken(raises_tool):
+        give_back(number)
+
+
+def forget_pausing(point):
+    forget(point.number)
+    if sys.version_info >= (3, 12) and not any(
+            each.pauses and each.line == CATCH_LINE for each in list(breaks.values())):
+        end_raises()
+
+
+def add_catch(name, uncaught, condition):
+    if sys.version_info < (3, 12):
+        return {"problem": "breakpoints for exceptions need Python 3.12 or later (sys.monitoring)"}
+    point = Catch(name, uncaught, condition)
+    event = sys.monitoring.events.RAISE
+
+    def begins():
+        return begin() or take_tool(raises_tool, {event: guard(on_raise_anywhere)}, event)
+
+    problem = put_break(point, begins)
+    return {"problem": problem} if problem else {}
+
+
+def pausing():
+    return [each for each in list(breaks.values()) if each.pauses]
+
+
+def tell_problem(job, text):
+    send(job, 1, "problem\t%s\n" % clean(text))
+    return DONE
+
+
+def tell_added(job, told, name):
+    if "near" in told:
+        return tell_problem(job, "line %s of %s has no code that can be reached any more; lines nearby that "
+                                 "have: %s" % (name, ", ".join(told["files"]), ", ".join(map(str, told["near"]))))
+    if told.get("several"):
+        return tell_problem(job, "there are several functions %s; name the line of one: %s" % (
+            name, ", ".join("%s:%d" % each for each in told["several"][:8])))
+    if "several" in told:
+        return tell_problem(job, "no function %s was found: FILE:LINE waits for code that is loaded later" % name)
+    if "problem" in told:
+        return tell_problem(job, told["problem"])
+    send(job, 1, breaks[max(breaks)].row())
+    return DONE
+
+
+def pausing_request(job, words):
+    """add FILE LINE CONDITION HIT ONCE IDENT; function MODULE NAME and the same; catch NAME UNCAUGHT
+    CONDITION; set NUMBER enable|disable|ignore|condition VALUE; delete NUMBER|""; list."""
+    if pauser() == GONE_PAUSE and words[0] in ("add", "function", "catch"):
+        return tell_problem(job, "the process is not paused")
+    if len(pausing()) >= MAX_PAUSES and words[0] in ("add", "function", "catch"):
+        return tell_problem(job, "there are %d breakpoints already" % MAX_PAUSES)
+    try:
+        if words[0] == "add":
+            return tell_added(job, add(words[1], int(words[2]), words[3], make_with(words[4:])), words[2])
+        if words[0] == "function":
+            return tell_added(job, add_function(words[1], words[2], words[3], make_with(words[4:])), words[2])
+        if words[0] == "catch":
+            return tell_added(job, add_catch(words[1], words[2] == "1", words[3]), words[1])
+        if words[0] == "set":
+            return change(job, *words[1:4])
+    except SyntaxError as error:
+        return tell_problem(job, "'%s' is no expression: %s" % ((error.text or "").strip(), error.msg))
+    if words[0] == "delete":
+        return delete(job, words[1])
+    send(job, 1, "".join(each.row() for each in pausing()))
+    return DONE
+
+
+def make_with(words):
+    hit, once, ident = words
+
+    def make(file, line, condition):
+        return Pausing(file, line, condition, hit, once == "1", int(ident))
+
+    return make
+
+
+def change(job, number, what, value):
+    point = breaks.get(int(number))
+    if point is None or not point.pauses:
+        return tell_problem(job, "there is no breakpoint %s" % number)
+    if what == "ignore":
+        point.ignore = int(value)
+    elif what == "condition":
+        point.condition = compile(value, AGENT, "eval") if value else None
+        point.text = value
+    else:
+        point.enabled = what == "enable"
+    send(job, 1, point.row())
+    return DONE
+
+
+def delete(job, number):
+    found = [each for each in pausing() if not number or str(each.number) == number]
+    if number and not found:
+        return tell_problem(job, "there is no breakpoint %s" % number)
+    for each in found:
+        forget_pausing(each)
+    send(job, 1, "".join(each.row() for each in found))
+    return DONE
