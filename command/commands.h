@@ -12,5 +12,6 @@ extern const struct prb_command prb_command_query;
 extern const struct prb_command prb_command_snapshot;
 extern const struct prb_command prb_command_eval;
 extern const struct prb_command prb_command_repl;
+extern const struct prb_command prb_command_dap;
 
 #endif

@@ -133,7 +133,7 @@ static struct prb_error *plan_words(struct plan *plan, const struct prb_cli *cli
 	/* Code that is not among the words is piped. */
 	if (cli->command == &prb_command_eval && !cli->argument_count && !isatty(STDIN_FILENO))
 		plan->job.in = STDIN_FILENO;
-	if (cli->command == &prb_command_repl || asks)
+	if (cli->command == &prb_command_repl || cli->command == &prb_command_dap || asks)
 		plan->job.in = STDIN_FILENO;
 	return NULL;
 }

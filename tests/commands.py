@@ -37,6 +37,7 @@ COMMANDS = [
     "trace",
     "resume",
     "break",
+    "dap",
     "step",
     "agent",
     "eject",

@@ -2,12 +2,14 @@
 /*
  * Any texts as headers of a request to a gateway: an accepted request must have the token or the
  * cookie, must name our host, and must come from no page but ours. Any texts as an address with its
- * parameters and body, which become words of a command line. And any bytes as a command's stderr,
- * which becomes an error.
+ * parameters and body, which become words of a command line. Any bytes as a command's stderr,
+ * which becomes an error. And any bytes as messages of an editor (gateway/dap/).
  */
+#include <jansson.h>
 #include <netinet/in.h>
 
 #include "gateway/access.h"
+#include "gateway/dap/dap.h"
 #include "gateway/targets/child.h"
 #include "gateway/gateway_private.h"
 #include "tests/fuzz/input.h"
@@ -20,6 +22,7 @@ enum {
 	CHANGES = 16,
 	RIGHT_HOST = 32
 };
+enum { MESSAGES = 0x80 };
 
 static const char HOST[] = "127.0.0.1:9922", TOKEN[] = "0123456789abcdef";
 
@@ -184,13 +187,31 @@ static void fuzz_log(struct input *input)
 	prb_str_deinit(&child.log);
 }
 
+/** What an editor sends: messages lie within what was received, and each takes some of it. */
+static void fuzz_messages(struct input *input)
+{
+	size_t length, used;
+	const char *body;
+
+	while (prb_dap_next((const char *)input->data, input->size, &body, &length, &used) > 0) {
+		if (!used || used > input->size ||
+		    body + length != (const char *)input->data + used)
+			abort();
+		json_decref(json_loadb(body, length, JSON_REJECT_DUPLICATES, NULL));
+		input->data += used;
+		input->size -= used;
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
 
 	uint8_t kind = input_u8(&input);
 
-	if (kind & 1)
+	if (kind == MESSAGES)
+		fuzz_messages(&input);
+	else if (kind & 1)
 		fuzz_log(&input);
 	else if (kind & 2)
 		fuzz_request(&input);

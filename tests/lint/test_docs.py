@@ -630,7 +630,7 @@ REASONS = ("base/jail.c", "clickhouse/ship_metrics.c", "profile/native/perf_map.
 # What people type by mistake. 4194305 is above the highest pid.
 MISTAKES = ["nosuch", "dumb 1", "tables nosuch", "help nosuch", "completion nosuch", "dump 4194305", "4194305 print x",
             "query", "query -t 4194305 'SELECT 1'", "query -f nosuch 'SELECT 1'", "dump 'no such process'", "dump nosuch.core",
-            "dump /dev/null", "dump 4194305 --locls", "eval -t 4194305 1", "perf /dev/null", "export nosuch",
+            "dump /dev/full", "dump 4194305 --locls", "eval -t 4194305 1", "perf /dev/full", "export nosuch",
             "skill run nosuch 4194305", "cluster", "launch --", "serve --address 0.0.0.0:0"]
 
 

@@ -85,6 +85,7 @@ OTHERS = {
     "launch",  # of a process that it starts
     "cluster",  # control/flight.c
     "serve", "mcp",  # start these commands, each with a deadline
+    "dap",  # control/drive/, as the row "prompt"
 }
 # Seconds: for the greeting, until code has begun, its slack, and a look at whether the agent is alive.
 ENOUGH = 10

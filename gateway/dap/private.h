@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file Shared by the files of gateway/dap/. Internal to gateway/dap/. */
+#ifndef PRB_GATEWAY_DAP_PRIVATE_H
+#define PRB_GATEWAY_DAP_PRIVATE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/str.h"
+#include "base/vec.h"
+#include "control/drive/drive.h"
+#include "dump/model/dump.h"
+#include "gateway/dap/dap.h"
+#include "target/target.h"
+
+/** A frame that the client knows by its place in the list, counted from 1. */
+struct prb_dap_frame {
+	pid_t tid;
+	unsigned depth; /**< among the Python frames of the thread */
+	char *module;	/**< or NULL */
+};
+
+enum prb_dap_kind { PRB_DAP_LOCALS, PRB_DAP_GLOBALS, PRB_DAP_OBJECT };
+
+/** What has variables, in the same way. */
+struct prb_dap_scope {
+	enum prb_dap_kind kind;
+	size_t frame;	  /**< place in the list; of an object not used */
+	uint64_t address; /**< of an object */
+};
+
+/** A breakpoint of the client's. */
+struct prb_dap_break {
+	enum { PRB_DAP_LINES, PRB_DAP_FUNCTIONS, PRB_DAP_EXCEPTIONS } of;
+	char *path; /**< of lines; else NULL */
+	unsigned number;
+};
+
+enum prb_dap_state {
+	PRB_DAP_STOPPED, /**< or there is no process */
+	PRB_DAP_RUNNING,
+	PRB_DAP_STEPPING,
+};
+
+struct prb_dap_objects;
+
+struct prb_dap {
+	const struct prb_dap_options *options;
+	struct prb_target *target; /**< NULL: not attached */
+	struct prb_drive *drive;   /**< NULL: it is only read, or has ended */
+	struct prb_str input;
+	json_t *pending; /**< a request that waits until the process is paused; or NULL */
+	int64_t seq;
+	bool over, configured, stops_first, wants_pause;
+	enum prb_dap_state state;
+	uint32_t stride;
+	pid_t step_tid;
+
+	/* of this stop */
+	struct prb_dump *dump;
+	PRB_VEC(struct prb_dap_frame) frames;
+	PRB_VEC(struct prb_dap_scope) scopes;
+	struct prb_dap_objects *objects;
+
+	PRB_VEC(char *) sources; /**< paths that the client cannot open itself */
+	PRB_VEC(struct prb_dap_break) breaks;
+};
+
+/** A request that is answered: its arguments are an object, or NULL. */
+struct prb_dap_request {
+	const json_t *message, *arguments;
+	const char *command;
+};
+
+/** Answers it: @p body is taken over, NULL is none. */
+struct prb_error *prb_dap_answer(struct prb_dap *d, const struct prb_dap_request *r,
+				 json_t *body) PRB_MUST_CHECK;
+/** Answers that it failed, and why; ends @p why. */
+struct prb_error *prb_dap_refuse(struct prb_dap *d, const struct prb_dap_request *r,
+				 struct prb_error *why) PRB_MUST_CHECK;
+/** Tells the client something; @p body is taken over, NULL is none. */
+struct prb_error *prb_dap_event(struct prb_dap *d, const char *name, json_t *body) PRB_MUST_CHECK;
+
+/** A text of the target, whatever its bytes are; null for NULL. */
+json_t *prb_dap_string(const char *text);
+json_t *prb_dap_bytes(const char *text, size_t length);
+
+/** Numbers and texts of the arguments; what is not there is 0, or NULL. */
+json_int_t prb_dap_number(const struct prb_dap_request *r, const char *name);
+const char *prb_dap_word(const struct prb_dap_request *r, const char *name);
+
+/** The dump of this stop, without variables. */
+struct prb_error *prb_dap_look(struct prb_dap *d) PRB_MUST_CHECK;
+/** What was read of the stop is no more valid; handles of the client's neither. */
+void prb_dap_forget(struct prb_dap *d);
+/** Code has run: objects are read anew, while handles stay. */
+void prb_dap_forget_objects(struct prb_dap *d);
+
+/** Handles what has arrived; while the process runs, up to a request that it has to be paused for.
+ * An error ends the conversation. */
+struct prb_error *prb_dap_take_all(struct prb_dap *d, bool running) PRB_MUST_CHECK;
+/** Reads what there is, without waiting. */
+void prb_dap_receive(struct prb_dap *d);
+
+/** The process goes on as the client asked, until it stops or a request has to be answered. */
+struct prb_error *prb_dap_go_on(struct prb_dap *d) PRB_MUST_CHECK;
+/** Removes the breakpoints; the process runs on. */
+void prb_dap_detach(struct prb_dap *d);
+
+/* One function for each request: it answers, or returns an error that is the answer. */
+#define PRB_DAP_REQUEST(name)                                                                \
+	struct prb_error *prb_dap_##name(struct prb_dap *d, const struct prb_dap_request *r) \
+		PRB_MUST_CHECK
+PRB_DAP_REQUEST(threads);
+PRB_DAP_REQUEST(stack);
+PRB_DAP_REQUEST(scopes);
+PRB_DAP_REQUEST(source);
+PRB_DAP_REQUEST(variables);
+PRB_DAP_REQUEST(evaluate);
+PRB_DAP_REQUEST(completions);
+PRB_DAP_REQUEST(attach);
+PRB_DAP_REQUEST(configured);
+PRB_DAP_REQUEST(set_lines);
+PRB_DAP_REQUEST(set_functions);
+PRB_DAP_REQUEST(set_exceptions);
+PRB_DAP_REQUEST(continue);
+PRB_DAP_REQUEST(next_line);
+PRB_DAP_REQUEST(step_in);
+PRB_DAP_REQUEST(step_out);
+PRB_DAP_REQUEST(pause);
+
+#endif

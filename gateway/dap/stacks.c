@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Threads, stacks and source, as they are read from outside. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "dump/dump.h"
+#include "dump/read/source_text.h"
+#include "dump/text/paths.h"
+#include "gateway/dap/private.h"
+
+enum { MAX_FRAMES = 10000, MAX_SOURCES = 10000 };
+
+struct prb_error *prb_dap_look(struct prb_dap *d)
+{
+	const struct prb_dump_options options = {};
+
+	return d->dump ? NULL : prb_dump_create(d->target, &options, &d->dump);
+}
+
+void prb_dap_forget(struct prb_dap *d)
+{
+	struct prb_dap_frame *frame;
+
+	prb_dump_destroy(d->dump);
+	d->dump = NULL;
+	prb_vec_each (frame, &d->frames)
+		free(frame->module);
+	prb_vec_free(&d->frames);
+	prb_vec_free(&d->scopes);
+	prb_dap_forget_objects(d);
+}
+
+/** A thread that a client wants to see: not one of the agent's. */
+static bool is_shown(const struct prb_dump_thread *thread)
+{
+	static const char ours[] = "probing-";
+
+	return thread->tid && (thread->frames.count ||
+			       (thread->ident && (!thread->os_name ||
+						  strncmp(thread->os_name, ours, strlen(ours)))));
+}
+
+struct prb_error *prb_dap_threads(struct prb_dap *d, const struct prb_dap_request *r)
+{
+	json_t *list = json_array();
+	const struct prb_dump_thread *thread;
+	prb_auto_dump struct prb_dump *running = NULL;
+	const struct prb_dump *dump;
+
+	if (d->state == PRB_DAP_STOPPED) {
+		PRB_TRY(prb_dap_look(d));
+		dump = d->dump;
+	} else {
+		const struct prb_dump_options options = {.max_frames = 1, .no_waits = true};
+
+		PRB_TRY(prb_dump_create(d->target, &options, &running));
+		dump = running;
+	}
+	prb_vec_each (thread, &dump->threads)
+		if (is_shown(thread))
+			json_array_append_new(
+				list, json_pack("{s:i, s:o}", "id", (int)thread->tid, "name",
+						prb_dap_string(thread->name	 ? thread->name
+							       : thread->os_name ? thread->os_name
+										 : "?")));
+	return prb_dap_answer(d, r, json_pack("{s:o}", "threads", list));
+}
+
+/** The number of a path that the client cannot open itself; 0: it can, or nobody can. */
+static int refer_to(struct prb_dap *d, const char *path)
+{
+	char **each;
+	int number = 0;
+
+	if (*path != '/' || !access(path, R_OK))
+		return 0;
+	prb_vec_each (each, &d->sources) {
+		number++;
+		if (!strcmp(*each, path))
+			return number;
+	}
+	if (d->sources.count >= MAX_SOURCES)
+		return 0;
+
+	prb_auto_str struct prb_str text = {};
+	prb_error_destroy(prb_source_read(d->target, path, &text));
+	each = text.length ? prb_vec_push(&d->sources) : NULL;
+	if (!each)
+		return 0;
+	*each = strdup(path);
+	return *each ? (int)d->sources.count : 0;
+}
+
+static json_t *source_of(struct prb_dap *d, const char *path)
+{
+	json_t *source = json_pack("{s:o}", "name", prb_dap_string(prb_path_last(path)));
+	int reference = refer_to(d, path);
+
+	if (*path == '/')
+		json_object_set_new(source, "path", prb_dap_string(path));
+	if (reference)
+		json_object_set_new(source, "sourceReference", json_integer(reference));
+	return source;
+}
+
+static json_t *put_frame(struct prb_dap *d, pid_t tid, unsigned depth,
+			 const struct prb_dump_frame *frame)
+{
+	struct prb_dap_frame *made = prb_vec_push(&d->frames);
+	const char *name = frame->qualname ? frame->qualname : frame->func;
+	json_t *put;
+	bool whole;
+
+	if (!made)
+		return NULL;
+	*made = (struct prb_dap_frame){
+		.tid = tid, .depth = depth, .module = frame->module ? strdup(frame->module) : NULL};
+	/* All of the line is to run where a process has stopped. */
+	whole = !depth && d->drive;
+	put = json_pack("{s:i, s:o, s:i, s:i}", "id", (int)d->frames.count, "name",
+			prb_dap_string(name ? name : "?"), "line",
+			frame->line > 0 ? frame->line : 0, "column",
+			whole		  ? 1
+			: frame->col >= 0 ? frame->col + 1
+					  : 0);
+	if (put && !whole && frame->end_line > 0 && frame->end_col >= 0) {
+		json_object_set_new(put, "endLine", json_integer(frame->end_line));
+		json_object_set_new(put, "endColumn", json_integer(frame->end_col + 1));
+	}
+	if (put && frame->file)
+		json_object_set_new(put, "source", source_of(d, frame->file));
+	return put;
+}
+
+struct prb_error *prb_dap_stack(struct prb_dap *d, const struct prb_dap_request *r)
+{
+	pid_t tid = (pid_t)prb_dap_number(r, "threadId");
+	json_int_t first = prb_dap_number(r, "startFrame"), most = prb_dap_number(r, "levels");
+	const struct prb_dump_thread *thread;
+	const struct prb_dump_frame *frame;
+	json_t *list = json_array();
+	unsigned depth = 0;
+
+	PRB_TRY(prb_dap_look(d));
+	most = most > 0 && most < MAX_FRAMES ? most : MAX_FRAMES;
+	prb_vec_each (thread, &d->dump->threads) {
+		if (thread->tid != tid)
+			continue;
+		prb_vec_each (frame, &thread->frames) {
+			if (frame->kind != PRB_FRAME_PYTHON)
+				continue;
+			if (depth >= first && depth - first < most)
+				json_array_append_new(list, put_frame(d, tid, depth, frame));
+			depth++;
+		}
+	}
+	return prb_dap_answer(
+		d, r, json_pack("{s:o, s:i}", "stackFrames", list, "totalFrames", (int)depth));
+}
+
+struct prb_error *prb_dap_scopes(struct prb_dap *d, const struct prb_dap_request *r)
+{
+	static const struct {
+		const char *name;
+		enum prb_dap_kind kind;
+	} all[] = {{"Locals", PRB_DAP_LOCALS}, {"Globals", PRB_DAP_GLOBALS}};
+	json_int_t frame = prb_dap_number(r, "frameId");
+	json_t *list = json_array();
+
+	if (frame < 1 || frame > (json_int_t)d->frames.count) {
+		json_decref(list);
+		return prb_error_create(PRB_ERROR_USAGE, "there is no such frame at this stop");
+	}
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(all); i++) {
+		struct prb_dap_scope *scope = prb_vec_push(&d->scopes);
+
+		if (!scope)
+			return prb_error_nomem();
+		scope->kind = all[i].kind;
+		scope->frame = (size_t)frame - 1;
+		json_array_append_new(list, json_pack("{s:s, s:i, s:b}", "name", all[i].name,
+						      "variablesReference", (int)d->scopes.count,
+						      "expensive", all[i].kind == PRB_DAP_GLOBALS));
+	}
+	return prb_dap_answer(d, r, json_pack("{s:o}", "scopes", list));
+}
+
+struct prb_error *prb_dap_source(struct prb_dap *d, const struct prb_dap_request *r)
+{
+	json_int_t number = prb_dap_number(r, "sourceReference");
+	prb_auto_str struct prb_str text = {};
+
+	if (number < 1 || number > (json_int_t)d->sources.count)
+		return prb_error_create(PRB_ERROR_USAGE, "there is no such source");
+	PRB_TRY(prb_source_read(d->target, d->sources.items[number - 1], &text));
+	return prb_dap_answer(d, r,
+			      json_pack("{s:o, s:s}", "content",
+					prb_dap_bytes(prb_str_text(&text), text.length), "mimeType",
+					"text/x-python"));
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Variables and what they hold, read from outside; expressions, by code where there is a process.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "dump/dump.h"
+#include "dump/inspect.h"
+#include "dwarf/elf/module.h"
+#include "gateway/dap/private.h"
+#include "python/repr/core/attributes.h"
+#include "python/repr/core/items.h"
+
+enum { MAX_CHILDREN = 1000, ITEMS = 100, TEXT = 2000, TOTAL = 20000, SHORT = 500 };
+
+/** Reads objects of this stop. */
+struct prb_dap_objects {
+	struct prb_view *view;
+	struct prb_modules *modules;
+	struct prb_pythons pythons;
+};
+
+void prb_dap_forget_objects(struct prb_dap *d)
+{
+	struct prb_dap_objects *o = d->objects;
+
+	d->objects = NULL;
+	if (!o)
+		return;
+	prb_pythons_deinit(&o->pythons);
+	prb_view_destroy(o->view);
+	prb_modules_destroy(o->modules);
+	free(o);
+}
+
+static struct prb_error *open_objects(struct prb_dap *d)
+{
+	if (d->objects)
+		return NULL;
+	d->objects = calloc(1, sizeof(*d->objects));
+	if (!d->objects)
+		return prb_error_nomem();
+	PRB_TRY(prb_target_check_memory(d->target));
+	PRB_TRY(prb_view_create(d->target->mem, &d->objects->view));
+	return prb_pythons_open(d->target, d->objects->view, false, &d->objects->modules,
+				&d->objects->pythons);
+}
+
+/** Types whose values have nothing further in. */
+static bool is_leaf(const char *type)
+{
+	static const char *const leaves[] = {"int",   "float",	  "complex", "bool",	 "str",
+					     "bytes", "NoneType", "range",   "ellipsis", "type"};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(leaves); i++)
+		if (!strcmp(type, leaves[i]))
+			return true;
+	return !*type;
+}
+
+/** A reference to what an object holds; 0 without an address, or if it is simple. */
+static int refer_to(struct prb_dap *d, uint64_t address, const char *type)
+{
+	struct prb_dap_scope *scope = address && !is_leaf(type) ? prb_vec_push(&d->scopes) : NULL;
+
+	if (!scope)
+		return 0;
+	*scope = (struct prb_dap_scope){.kind = PRB_DAP_OBJECT, .address = address};
+	return (int)d->scopes.count;
+}
+
+static json_t *variable(struct prb_dap *d, const char *name, const char *value, const char *type,
+			uint64_t address)
+{
+	return json_pack("{s:o, s:o, s:o, s:i}", "name", prb_dap_string(name), "value",
+			 prb_dap_string(value), "type", prb_dap_string(type ? type : ""),
+			 "variablesReference", refer_to(d, address, type ? type : ""));
+}
+
+static struct prb_error *put_locals(struct prb_dap *d, const struct prb_dap_frame *of, json_t *list)
+{
+	const struct prb_dump_options options = {
+		.tid = of->tid, .locals = true, .no_waits = true, .no_command = true};
+	prb_auto_dump struct prb_dump *dump = NULL;
+	const struct prb_dump_thread *thread;
+	const struct prb_dump_frame *frame;
+	const struct prb_dump_local *local;
+	unsigned depth = 0;
+
+	PRB_TRY(prb_dump_create(d->target, &options, &dump));
+	prb_vec_each (thread, &dump->threads) {
+		prb_vec_each (frame, &thread->frames) {
+			if (thread->tid != of->tid || frame->kind != PRB_FRAME_PYTHON ||
+			    depth++ != of->depth)
+				continue;
+			prb_vec_each (local, &frame->locals)
+				if (local->value && json_array_size(list) < MAX_CHILDREN)
+					json_array_append_new(
+						list, variable(d, local->name, local->value,
+							       local->type, local->address));
+		}
+	}
+	return NULL;
+}
+
+/** What is being listed of an object. */
+struct listing {
+	struct prb_dap *d;
+	struct prb_python *py;
+	struct prb_mem *mem;
+	json_t *list;
+	json_int_t at, start, count; /* which of the children, counted from 0 */
+	bool cut, names;
+};
+
+static void put_child(struct listing *l, const char *name, uint64_t object, const char *text)
+{
+	static const struct prb_repr_options options = {
+		.max_objects = 1, .objects_alone = true, .max_total = SHORT};
+	prb_auto_str struct prb_str value = {}, type = {};
+
+	if (object) {
+		prb_error_destroy(prb_object_repr(l->py, l->mem, object, &options, &value));
+		prb_error_destroy(prb_object_type_name(l->py, l->mem, object, &type));
+	}
+	json_array_append_new(l->list, variable(l->d, name,
+						object ? prb_str_text(&value)
+						: text ? text
+						       : "?",
+						prb_str_text(&type), object));
+}
+
+/** False: no more is wanted. */
+static bool is_wanted(struct listing *l, bool *ret)
+{
+	json_int_t at = l->at++;
+
+	*ret = at >= l->start;
+	l->cut = at - l->start >= l->count;
+	return !l->cut;
+}
+
+static bool on_item(void *context, uint64_t key, uint64_t value)
+{
+	struct listing *l = context;
+	prb_auto_str struct prb_str name = {};
+	bool wanted;
+
+	if (!is_wanted(l, &wanted))
+		return false;
+	if (!wanted)
+		return true;
+	/* Names of a namespace are shown as such. */
+	if (key && l->names)
+		prb_error_destroy(prb_object_str(l->py, l->mem, key, SHORT / 2, &name));
+	if (key && !name.length)
+		prb_error_destroy(prb_object_repr(
+			l->py, l->mem, key,
+			&(const struct prb_repr_options){.max_total = SHORT / 2}, &name));
+	if (!key)
+		prb_str_printf(&name, "%lld", (long long)l->at - 1);
+	put_child(l, prb_str_text(&name), value, NULL);
+	return true;
+}
+
+static bool on_attribute(void *context, const struct prb_attribute *a)
+{
+	struct listing *l = context;
+	bool wanted;
+
+	if (!is_wanted(l, &wanted))
+		return false;
+	if (wanted)
+		put_child(l, a->name, a->object, a->text);
+	return true;
+}
+
+/** In whichever Python takes it for an object: its items, then its attributes. @p names: it is a
+ * namespace. */
+static struct prb_error *put_object(struct prb_dap *d, uint64_t address, bool names,
+				    json_int_t start, json_int_t count, json_t *list)
+{
+	struct prb_error *err = NULL;
+	struct prb_python **py;
+
+	PRB_TRY(open_objects(d));
+	prb_vec_each (py, &d->objects->pythons.list) {
+		struct listing l = {.d = d,
+				    .py = *py,
+				    .mem = prb_view_mem(d->objects->view),
+				    .list = list,
+				    .names = names,
+				    .start = start,
+				    .count = count};
+
+		/* Most objects have no items. */
+		prb_error_destroy(prb_object_items(*py, l.mem, address, false, on_item, &l, NULL));
+		prb_error_destroy(err);
+		err = l.cut ? NULL
+			    : prb_object_attributes(*py, l.mem, address,
+						    PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT,
+						    on_attribute, &l, NULL);
+		if (l.cut && count == MAX_CHILDREN)
+			json_array_append_new(list, variable(d, "…", "more is left out", "", 0));
+		if (!err || json_array_size(list))
+			break;
+	}
+	/* What was listed before is right. */
+	if (err && json_array_size(list) && err->code != PRB_ERROR_NOMEM) {
+		prb_error_destroy(err);
+		err = NULL;
+	}
+	return err;
+}
+
+static struct prb_error *inspect(struct prb_dap *d, const struct prb_dap_frame *frame,
+				 const char *expression, struct prb_inspected *ret)
+{
+	const struct prb_inspect_place place = {.tid = frame ? frame->tid : 0,
+						.depth = frame ? frame->depth : 0};
+	const struct prb_repr_options options = {.max_objects = 1,
+						 .objects_alone = true,
+						 .max_attributes = ITEMS,
+						 .max_items = ITEMS,
+						 .max_text = TEXT,
+						 .max_total = TOTAL};
+
+	return prb_inspect(d->target, &place, expression, &options, ret);
+}
+
+/** The namespace of the frame's module, as an object. */
+static struct prb_error *put_globals(struct prb_dap *d, const struct prb_dap_frame *frame,
+				     json_int_t start, json_int_t count, json_t *list)
+{
+	struct prb_inspected found = {};
+	struct prb_error *err;
+	prb_auto_free char *expression = NULL;
+	uint64_t address;
+
+	if (!frame->module || strpbrk(frame->module, "'\\\n"))
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "the module of the frame is unknown");
+	expression = prb_format("sys.modules['%s'].__dict__", frame->module);
+	if (!expression)
+		return prb_error_nomem();
+	err = inspect(d, frame, expression, &found);
+	address = found.address;
+	prb_inspected_deinit(&found);
+	PRB_TRY(err);
+	return put_object(d, address, true, start, count, list);
+}
+
+struct prb_error *prb_dap_variables(struct prb_dap *d, const struct prb_dap_request *r)
+{
+	json_int_t number = prb_dap_number(r, "variablesReference");
+	json_int_t start = prb_dap_number(r, "start"), count = prb_dap_number(r, "count");
+	struct prb_dap_scope scope;
+	struct prb_error *err;
+	json_t *list;
+
+	if (number < 1 || number > (json_int_t)d->scopes.count)
+		return prb_error_create(PRB_ERROR_USAGE, "that belongs to a stop that has ended");
+	scope = d->scopes.items[number - 1]; /* the list may move */
+	start = start > 0 ? start : 0;
+	count = count > 0 && count < MAX_CHILDREN ? count : MAX_CHILDREN;
+	list = json_array();
+	if (scope.kind == PRB_DAP_LOCALS)
+		err = put_locals(d, &d->frames.items[scope.frame], list);
+	else if (scope.kind == PRB_DAP_GLOBALS)
+		err = put_globals(d, &d->frames.items[scope.frame], start, count, list);
+	else
+		err = put_object(d, scope.address, false, start, count, list);
+	if (err) {
+		json_decref(list);
+		return err;
+	}
+	return prb_dap_answer(d, r, json_pack("{s:o}", "variables", list));
+}
+
+/** The frame that a request names, NULL without one. */
+static const struct prb_dap_frame *frame_of(struct prb_dap *d, const struct prb_dap_request *r)
+{
+	json_int_t frame = prb_dap_number(r, "frameId");
+
+	return frame >= 1 && frame <= (json_int_t)d->frames.count ? &d->frames.items[frame - 1]
+								  : NULL;
+}
+
+static struct prb_error *tell_output(struct prb_dap *d, const char *category,
+				     const struct prb_str *text)
+{
+	if (!text->length)
+		return NULL;
+	return prb_dap_event(d, "output",
+			     json_pack("{s:s, s:o}", "category", category, "output",
+				       prb_dap_bytes(prb_str_text(text), text->length)));
+}
+
+/** By the process itself. */
+static struct prb_error *run_code(struct prb_dap *d, const struct prb_dap_request *r,
+				  const struct prb_dap_frame *frame, const char *expression)
+{
+	__attribute__((cleanup(prb_eval_result_deinit))) struct prb_eval_result result = {};
+	const struct prb_eval how = {};
+
+	PRB_TRY(prb_drive_eval(d->drive, frame->tid, frame->depth, expression, NULL, &result));
+	prb_dap_forget_objects(d);
+	PRB_TRY(tell_output(d, "stdout", &result.out));
+	PRB_TRY(tell_output(d, "stderr", &result.err));
+	if (result.has_traceback)
+		return prb_error_create(PRB_ERROR_FAILED, "%.4000s",
+					prb_str_text(&result.traceback));
+	PRB_TRY(prb_eval_judge(d->target, (int)d->target->pid, &how, &result));
+	return prb_dap_answer(
+		d, r,
+		json_pack("{s:o, s:i}", "result",
+			  prb_dap_bytes(prb_str_text(&result.value), result.value.length),
+			  "variablesReference", 0));
+}
+
+struct prb_error *prb_dap_evaluate(struct prb_dap *d, const struct prb_dap_request *r)
+{
+	const char *expression = prb_dap_word(r, "expression");
+	const char *how = prb_dap_word(r, "context");
+	const struct prb_dap_frame *frame = frame_of(d, r);
+	struct prb_inspected found = {};
+	struct prb_error *err;
+
+	if (!expression)
+		return prb_error_create(PRB_ERROR_USAGE, "there is no expression");
+	err = inspect(d, frame, expression, &found);
+	if (!err)
+		err = prb_dap_answer(
+			d, r,
+			json_pack("{s:o, s:o, s:i}", "result",
+				  prb_dap_string(prb_str_text(&found.value)), "type",
+				  prb_dap_string(prb_str_text(&found.type)), "variablesReference",
+				  refer_to(d, found.address, prb_str_text(&found.type))));
+	/* What the mouse points at runs no code. */
+	else if (d->drive && frame && err->code != PRB_ERROR_NOMEM &&
+		 !(how && !strcmp(how, "hover"))) {
+		prb_error_destroy(err);
+		err = run_code(d, r, frame, expression);
+	}
+	prb_inspected_deinit(&found);
+	return err;
+}
+
+struct prb_error *prb_dap_completions(struct prb_dap *d, const struct prb_dap_request *r)
+{
+	const struct prb_dap_frame *frame = frame_of(d, r);
+	const char *text = prb_dap_word(r, "text");
+	json_int_t column = prb_dap_number(r, "column");
+	struct prb_inspected found = {};
+	json_t *list = json_array();
+	prb_auto_free char *before = NULL;
+	size_t start;
+	char *rest = NULL;
+
+	before = text ? strndup(text, column > 0 ? (size_t)column - 1 : 0) : NULL;
+	if (!before)
+		return prb_dap_answer(d, r, json_pack("{s:o}", "targets", list));
+	/* The expression that the cursor is behind. */
+	for (start = strlen(before); start && !strchr(" ()[]{},=+-*/<>!:;", before[start - 1]);)
+		start--;
+	prb_error_destroy(prb_inspect_names(d->target, frame ? frame->tid : 0,
+					    frame ? frame->depth : 0, before + start, &found));
+	for (char *name = found.value.length ? strtok_r(found.value.data, "\n", &rest) : NULL;
+	     name && json_array_size(list) < MAX_CHILDREN; name = strtok_r(NULL, "\n", &rest))
+		json_array_append_new(list, json_pack("{s:o, s:i, s:i}", "label",
+						      prb_dap_string(name), "start", (int)start,
+						      "length", (int)(strlen(before) - start)));
+	prb_inspected_deinit(&found);
+	return prb_dap_answer(d, r, json_pack("{s:o}", "targets", list));
+}

@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing dap`: what an editor asks for by the Debug Adapter Protocol, of processes, core files and snapshots."""
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+
+import pytest
+
+import agent
+import pauses
+import support
+from environment import OK
+from remote import Service
+from tables import core_of
+from test_debug_prompt import FIRST, GIL, LINES, LOOP, NEW, PROGRAM, clean, driven  # noqa: F401 (fixtures)
+
+PATH = str(PROGRAM)
+SECONDS = 120
+
+
+class Editor:
+    """A client: over the pipes of the command, or a socket."""
+
+    def __init__(self, *words, address=None, env=None):
+        self.process, self.events, self.seq = None, [], 0
+        if address:
+            self.socket = socket.create_connection(address, SECONDS)
+            self.reads = self.writes = self.socket.makefile("rwb")
+        else:
+            self.process = subprocess.Popen([support.BINARY, *map(str, words)], stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                            env=dict(os.environ, **(env or {})))
+            self.reads, self.writes = self.process.stdout, self.process.stdin
+
+    def read(self):
+        """The next message; what hangs is killed."""
+        killer = threading.Timer(SECONDS, self.process.kill if self.process else self.socket.close)
+        killer.start()
+        try:
+            length = 0
+            while True:
+                line = self.reads.readline()
+                assert line, self.process and self.process.communicate()
+                if line == b"\r\n":
+                    break
+                name, _, value = line.partition(b":")
+                assert name == b"Content-Length", line
+                length = int(value)
+            return json.loads(self.reads.read(length).decode("ascii"))
+        finally:
+            killer.cancel()
+
+    def send(self, command, **arguments):
+        self.seq += 1
+        body = json.dumps({"seq": self.seq, "type": "request", "command": command, "arguments": arguments}).encode()
+        self.writes.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self.writes.flush()
+
+    def fails(self, command, **arguments):
+        """Why a request is refused."""
+        return self.answer(command, arguments, False)["message"]
+
+    def ask(self, command, **arguments):
+        return self.answer(command, arguments, True).get("body")
+
+    def answer(self, command, arguments, success):
+        self.send(command, **arguments)
+        while True:
+            message = self.read()
+            if message["type"] == "event":
+                self.events.append(message)
+                continue
+            assert message["request_seq"] == self.seq and message["command"] == command, message
+            assert message["success"] is success, message
+            return message
+
+    def event(self, name):
+        while True:
+            for at, event in enumerate(self.events):
+                if event["event"] == name:
+                    return self.events.pop(at).get("body")
+            message = self.read()
+            assert message["type"] == "event", message
+            self.events.append(message)
+
+    def begin(self, lines=(), filters=(), **arguments):
+        """As editors do."""
+        capabilities = self.ask("initialize", adapterID="probing")
+        assert capabilities["supportsConfigurationDoneRequest"] is True
+        self.ask("attach", **arguments)
+        self.event("initialized")
+        told = self.lines(*lines)
+        self.ask("setExceptionBreakpoints", filters=list(filters))
+        self.ask("configurationDone")
+        return told
+
+    def lines(self, *lines):
+        told = self.ask("setBreakpoints", source={"path": PATH},
+                        breakpoints=[each if isinstance(each, dict) else {"line": each} for each in lines])
+        return told["breakpoints"]
+
+    def stopped(self, reason):
+        """(thread, function, line) of a stop."""
+        event = self.event("stopped")
+        assert event["reason"] == reason, event
+        assert event["allThreadsStopped"] is True
+        top = self.ask("stackTrace", threadId=event["threadId"], levels=1)["stackFrames"][0]
+        return event["threadId"], top["name"], top["line"]
+
+    def variables(self, reference):
+        return {each["name"]: each for each in self.ask("variables", variablesReference=reference)["variables"]}
+
+    def leave(self):
+        self.ask("disconnect")
+        if self.process:
+            out, err = self.process.communicate(timeout=SECONDS)
+            assert (self.process.returncode, out) == (OK, b""), (out, err)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+        if self.process:
+            self.process.wait(SECONDS)
+            for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+                stream.close()
+
+
+@pytest.mark.parametrize("interpreter", GIL, ids=repr)
+def test_a_session(interpreter, driven, shared, clean):
+    process = driven(interpreter)
+    with Editor("-t", process.pid, "dap", "--within", "30s") as editor:
+        told = editor.begin([{"line": FIRST, "condition": "self.calls % 2 == 0"}, {"line": 11}])
+        assert [each["verified"] for each in told] == [True, False] and "no code" in told[1]["message"], told
+        tid, *place = editor.stopped("breakpoint")
+        assert place == ["Net.forward", FIRST] or place == ["forward", FIRST]
+        assert [each["name"] for each in editor.ask("threads")["threads"]] == ["MainThread", "beside"]
+        frames = editor.ask("stackTrace", threadId=tid)["stackFrames"]
+        assert [each["name"].rpartition(".")[2] for each in frames] == ["forward", "turn", "main", "<module>"]
+        assert {each["source"]["path"] for each in frames} == {PATH}
+        scopes = editor.ask("scopes", frameId=frames[0]["id"])["scopes"]
+        local, module = (editor.variables(each["variablesReference"]) for each in scopes)
+        assert set(local) == {"self", "batch"} and {"Net", "shared", "__name__"} <= set(module)
+        assert set(editor.variables(local["self"]["variablesReference"])) == {"calls"}
+        items = editor.variables(local["batch"]["variablesReference"])
+        assert [items[each]["type"] for each in ("0", "1")] == ["int", "int"], items
+        frame = frames[0]["id"]
+        assert editor.ask("evaluate", expression="self.calls % 2", frameId=frame)["result"] == "0"
+        assert "NameError" in editor.fails("evaluate", expression="nope", frameId=frame, context="repl")
+        assert editor.fails("evaluate", expression="print(1)", frameId=frame, context="hover")
+        assert "self.calls" in [each["label"] for each in editor.ask(
+            "completions", text="self.", column=6, frameId=frame)["targets"]]
+        for way, line in (("next", LOOP), ("next", LOOP + 1), ("stepIn", LOOP)):
+            editor.ask(way, threadId=tid)
+            assert editor.stopped("step")[2] == line
+        editor.ask("stepOut", threadId=tid)
+        assert editor.stopped("step")[1:] == ("turn", LINES["both = double(loss)"])
+        editor.lines({"line": FIRST, "hitCondition": "% 3"})
+        editor.ask("continue", threadId=tid)
+        editor.stopped("breakpoint")
+        editor.lines()
+        editor.ask("setFunctionBreakpoints", breakpoints=[{"name": "one_line"}])
+        editor.ask("continue", threadId=tid)
+        assert editor.stopped("breakpoint")[1] == "one_line"
+        editor.ask("setFunctionBreakpoints", breakpoints=[])
+        editor.ask("continue", threadId=tid)
+        pauses.wait_until_runs(shared)
+        assert len(editor.ask("threads")["threads"]) == 2
+        editor.ask("pause", threadId=tid)
+        assert editor.event("stopped")["reason"] == "pause"
+        editor.leave()
+    clean(interpreter, process.pid, shared)
+
+
+@pytest.mark.parametrize("interpreter", NEW, ids=repr)
+def test_exceptions(interpreter, driven, shared, clean):
+    process = driven(interpreter)
+    with Editor("-t", process.pid, "dap") as editor:
+        editor.begin(filters=["raised"])
+        event = editor.event("stopped")
+        assert event["reason"] == "exception" and "Error: " in event["text"], event
+        editor.leave()
+    clean(interpreter, process.pid, shared)
+
+
+def test_breakpoints_while_it_runs(driven, newest, shared, clean):
+    """The process is paused for a moment, and goes on."""
+    process = driven()
+    with Editor("-t", process.pid, "dap") as editor:
+        editor.begin()
+        for _ in range(5):
+            pauses.wait_until_runs(shared)
+            assert editor.lines({"line": FIRST, "condition": "False"})[0]["verified"] is True
+        editor.lines(FIRST)
+        assert editor.stopped("breakpoint")[2] == FIRST
+        editor.leave()
+    clean(newest, process.pid, shared)
+
+
+@pytest.mark.parametrize("kind", ["core", "snapshot"])
+def test_post_mortem(kind, driven, tmp_path, probing):
+    process = driven()
+    file = tmp_path / "it.snapshot"
+    if kind == "core":
+        file = core_of(process.pid, tmp_path)
+    else:
+        assert probing(process.pid, "snapshot", "-o", file).code == OK
+    with Editor("-t", file, "dap") as editor:
+        told = editor.begin([FIRST])
+        assert [each["verified"] for each in told] == [False], told
+        event = editor.event("stopped")
+        frames = editor.ask("stackTrace", threadId=event["threadId"])["stackFrames"]
+        assert frames[-1]["name"] == "<module>"
+        main = next(each for each in frames if each["name"] == "main")
+        local = editor.variables(editor.ask("scopes", frameId=main["id"])["scopes"][0]["variablesReference"])
+        assert set(local) == {"net", "k"}
+        if kind == "core":
+            assert set(editor.variables(local["net"]["variablesReference"])) == {"calls"}
+        else:
+            # A snapshot has what its own dump read of an object, which need not be all.
+            editor.send("variables", variablesReference=local["net"]["variablesReference"])
+            told = editor.read()
+            assert told.get("message") or told["body"]["variables"], told
+        assert editor.ask("evaluate", expression="net.calls", frameId=main["id"])["type"] == "int"
+        assert "nothing runs in a" in editor.fails("continue", threadId=event["threadId"])
+        editor.leave()
+
+
+@pytest.mark.parametrize("how", ["killed", "closed"])
+def test_the_editor_ends(how, driven, shared, newest, clean):
+    """The process runs on, and removes the breakpoints itself."""
+    process = driven()
+    with Editor("-t", process.pid, "dap") as editor:
+        editor.begin([FIRST])
+        editor.stopped("breakpoint")
+        if how == "killed":
+            editor.process.send_signal(signal.SIGKILL)
+        else:
+            editor.process.stdin.close()
+        editor.process.wait(60)
+    clean(newest, process.pid, shared)
+
+
+def test_the_process_ends(driven):
+    process = driven()
+    with Editor("-t", process.pid, "dap") as editor:
+        editor.begin()
+        os.kill(process.pid, signal.SIGKILL)
+        editor.event("terminated")
+        editor.leave()
+
+
+def listening(*words, env=None):
+    """(the command, its launch.json): it waits for editors."""
+    command = subprocess.Popen([support.BINARY, "dap", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=dict(os.environ, **(env or {})))
+    text = b"".join(iter(command.stdout.readline, b"}\n")) + b"}"
+    return command, json.loads(text.decode())["configurations"][0]
+
+
+def test_listens(driven, newest, shared, clean):
+    """One editor after the other; the first one names the process."""
+    process = driven()
+    command, launch = listening("--listen=127.0.0.1:0")
+    assert launch["type"] == "debugpy" and "token" not in launch, launch
+    for _ in range(2):
+        with Editor(address=("127.0.0.1", launch["debugServer"])) as editor:
+            editor.begin([FIRST], processId=process.pid)
+            editor.stopped("breakpoint")
+            editor.leave()
+        clean(newest, process.pid, shared)
+    command.kill()
+    command.communicate()
+
+
+def test_a_token_where_others_can_connect(driven):
+    process = driven()
+    command, launch = listening("--listen=0.0.0.0:0")
+    with Editor(address=("127.0.0.1", launch["debugServer"])) as editor:
+        editor.ask("initialize", adapterID="probing")
+        for given in ({}, {"token": ""}, {"token": launch["token"] + "x"}, {"token": launch["token"][:-1] + "!"}):
+            assert "token is missing or wrong" in editor.fails("attach", processId=process.pid, **given)
+        assert "before the client has attached" in editor.fails("threads")
+        editor.ask("attach", processId=process.pid, token=launch["token"])
+        editor.leave()
+    command.kill()
+    command.communicate()
+
+
+def test_served(driven, newest, shared, clean):
+    process = driven()
+    with Service(process.pid) as service:
+        with Editor("-t", service.address, "dap", env={"PROBING_AUTH_TOKEN": service.token}) as editor:
+            editor.begin([FIRST])
+            assert editor.stopped("breakpoint")[2] == FIRST
+            editor.leave()
+        clean(newest, process.pid, shared)
+
+
+@pytest.mark.parametrize("data", [
+    b"GET / HTTP/1.1\r\n\r\n", b"Content-Length: 99999999\r\n\r\n", b"x" * 5000, b"Content-Length: 2\r\n\r\n[]",
+    b"Content-Length: 3\r\n\r\n{{{", b"Content-Length: -1\r\n\r\n", b"Content-Length: 60000\r\n\r\n" + b"[" * 60000,
+    b"Content-Length: 17\r\n\r\n{\"a\":1,\"a\":\"\\ud8\"}",
+])
+def test_what_is_no_message(data, driven, shared):
+    process = driven()
+    done = subprocess.run([support.BINARY, "-t", str(process.pid), "dap"], input=data, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == 1 and b"the client" in done.stderr and not done.stdout, done
+    pauses.wait_until_runs(shared)
+
+
+def test_strange_requests(driven, newest, shared, clean):
+    """Wrong types, numbers out of range, requests that are not known."""
+    process = driven()
+    with Editor("-t", process.pid, "dap") as editor:
+        assert "before the client has attached" in editor.fails("scopes", frameId=1)
+        editor.begin([FIRST])
+        editor.stopped("breakpoint")
+        for command, arguments in (
+                ("scopes", {"frameId": 99}), ("scopes", {"frameId": "x"}), ("variables", {"variablesReference": -1}),
+                ("variables", {"variablesReference": 2 ** 62}), ("source", {"sourceReference": 7}), ("evaluate", {}),
+                ("evaluate", {"expression": 5}), ("attach", {}), ("frobnicate", {}), ("restart", {})):
+            assert editor.fails(command, **arguments)
+        assert editor.ask("stackTrace", threadId=-5)["stackFrames"] == []
+        assert editor.ask("setBreakpoints", source=7, breakpoints={"a": 1})["breakpoints"] == []
+        told = editor.ask("setBreakpoints", source={"path": PATH}, breakpoints=[
+            {"line": -1}, {"line": 2 ** 40}, {"line": FIRST, "condition": "a\nb"}, {"line": FIRST, "condition": "1 +"}, 5])
+        assert [each["verified"] for each in told["breakpoints"]] == [False] * 5, told
+        editor.leave()
+    agent.wait_until(lambda: pauses.nobody_traced(process.pid))
+    clean(newest, process.pid, shared)
