@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands/cluster/cluster.h"
 #include "command/command.h"
 #include "command/output.h"
+#include "cluster/jobs/process_tree.h"
 #include "cluster/reach/relay.h"
 #include "cluster/looks/json.h"
 #include "cluster/looks/look.h"
@@ -145,6 +147,29 @@ static void warn_of_doubles(const struct prb_cluster *c)
 			prb_cluster_warn_of_doubles(job);
 }
 
+/** Takes a process that is no rank, with its workers, for the job. */
+static struct prb_error *choose_processes(const struct action *action, struct prb_cluster *c,
+					  const char *job)
+{
+	char *end;
+	long pid = job ? strtol(job, &end, 10) : 0;
+
+	if (action->run != prb_cluster_hang || pid <= 0 || pid > INT_MAX || *end)
+		return NULL;
+	PRB_TRY(prb_error_tolerate(prb_job_of_processes((pid_t)pid, &c->merged), NULL));
+	if (!c->merged.ranks.count) {
+		prb_job_deinit(&c->merged);
+		c->merged = (struct prb_job){};
+		return NULL;
+	}
+	if (c->settings->save)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--save is for ranks, and process %ld is none", pid);
+	c->job = &c->merged;
+	c->processes = true;
+	return NULL;
+}
+
 /** Chooses the job and looks at its ranks, as far as the action needs it. */
 static struct prb_error *prepare(const struct action *action, struct prb_cluster *c,
 				 const char *job)
@@ -161,8 +186,14 @@ static struct prb_error *prepare(const struct action *action, struct prb_cluster
 	if (action->own)
 		PRB_TRY(keep_own(action, c));
 	if (!action->any_job || action->looks || job) {
-		struct prb_error *err = prb_jobs_choose(&c->jobs, job, &c->job);
+		struct prb_error *err = prb_jobs_choose(&c->jobs, job, &c->job), *other = NULL;
 
+		if (err && err->code == PRB_ERROR_NOT_FOUND)
+			other = choose_processes(action, c, job);
+		if (other || c->processes) {
+			prb_error_destroy(err);
+			err = other;
+		}
 		/* A machine without a rank answers, too. */
 		if (!is_asked(action) || !prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 			PRB_TRY(err);

@@ -42,6 +42,7 @@ struct prb_unanswered {
 struct prb_cluster {
 	const struct prb_cluster_settings *settings;
 	const struct prb_cli *cli;
+	bool processes;	    /**< the job is a program with its workers, without ranks */
 	bool paces;	    /**< many looks are wanted, for their pace */
 	const char *bundle; /**< the job is read from there; NULL: it runs */
 	struct prb_jobs jobs;

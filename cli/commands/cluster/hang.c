@@ -3,6 +3,7 @@
 #include "cli/commands/cluster/cluster.h"
 #include "command/exit.h"
 #include "command/output.h"
+#include "cluster/verdict/processes.h"
 #include "cluster/verdict/verdict.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -36,7 +37,7 @@ static void put_verdict_json(struct prb_str *s, const struct prb_cluster *c,
 	prb_json_open(&json, NULL, '{');
 	prb_json_text(&json, "job", c->job->name);
 	prb_json_text(&json, "verdict", prb_verdict_name(v->kind));
-	prb_json_open(&json, "ranks", '[');
+	prb_json_open(&json, c->processes ? "pids" : "ranks", '[');
 	prb_vec_each (rank, &v->ranks.list)
 		prb_json_integer(&json, NULL, *rank);
 	prb_json_close(&json, ']');
@@ -76,6 +77,8 @@ struct prb_error *prb_cluster_judge(struct prb_cluster *c, struct prb_verdict *r
 	struct prb_ras *ras = NULL;
 	struct prb_error *err;
 
+	if (c->processes)
+		return prb_verdict_find_processes(c->last, ret);
 	if (c->reach.ras && !c->bundle) {
 		prb_auto_error struct prb_error *silent = prb_ras_read(c->reach.ras, &ras);
 
