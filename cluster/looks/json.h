@@ -38,6 +38,9 @@ void prb_looks_destroy(struct prb_looks *looks);
 struct prb_error *prb_looks_add(struct prb_looks *looks, const char *host, const char *text,
 				size_t length, char **why) PRB_MUST_CHECK;
 
+/** Notes why pods of the job do not run: ranks that nobody has are in one of them. */
+struct prb_error *prb_looks_note_end(struct prb_looks *looks, const char *why) PRB_MUST_CHECK;
+
 /** Notes that a host has not answered: then ranks that no host has are unknown, else absent. */
 void prb_looks_lack(struct prb_looks *looks);
 

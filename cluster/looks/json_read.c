@@ -41,6 +41,7 @@ struct prb_looks {
 	size_t before_last; /**< items of the list before the last host was added */
 	bool master_only;   /**< so far, only a rank 0 that calls itself by a loopback address */
 	bool lacking;	    /**< a host has not answered */
+	char *end;	    /**< why ranks are nowhere, or NULL */
 };
 
 static void told_deinit(struct told *told)
@@ -73,7 +74,14 @@ void prb_looks_destroy(struct prb_looks *looks)
 	prb_vec_free(&looks->frames);
 	prb_pool_destroy(looks->pool);
 	free(looks->job);
+	free(looks->end);
 	free(looks);
+}
+
+struct prb_error *prb_looks_note_end(struct prb_looks *looks, const char *why)
+{
+	free(prb_steal(&looks->end));
+	return prb_str_copy(why, &looks->end);
 }
 
 void prb_looks_lack(struct prb_looks *looks)
@@ -314,6 +322,7 @@ static struct prb_error *read_seen(struct prb_looks *looks, const json_t *value,
 	PRB_TRY(prb_str_copy(text_of(value, "holder"), &seen->holder));
 	PRB_TRY(prb_str_copy(text_of(value, "chain"), &seen->chain));
 	seen->keeper = (pid_t)integer_of(value, "keeper", 0);
+	seen->holds = json_is_true(json_object_get(value, "holds"));
 	seen->guessed = json_is_true(json_object_get(value, "guessed"));
 	PRB_TRY(prb_str_copy(text_of(value, "end"), &seen->end));
 	PRB_TRY(prb_str_copy(text_of(value, "end_log"), &seen->end_log));
@@ -507,6 +516,7 @@ static struct prb_error *drop_doubles(struct prb_looks *looks)
  */
 static struct prb_error *add_missing(struct prb_looks *looks, bool everywhere)
 {
+	const bool ended = looks->end && !looks->lacking;
 	size_t known = looks->list.count, at = 0;
 
 	for (long n = 0; n < PRB_MIN(looks->world_size, MAX_RANKS); n++) {
@@ -522,9 +532,12 @@ static struct prb_error *add_missing(struct prb_looks *looks, bool everywhere)
 		told->rank = (struct prb_rank){.rank = n, .local_rank = -1};
 		told->seen = (struct prb_seen){.ran_ns = -1,
 					       .gone = !looks->lacking,
-					       .unasked = !looks->lacking && !everywhere,
+					       .unasked = !looks->lacking && !everywhere && !ended,
+					       .end_known = ended,
 					       .movement = PRB_UNKNOWN};
-		if (looks->lacking || !everywhere)
+		if (ended)
+			PRB_TRY(prb_str_copy(looks->end, &told->seen.end));
+		else if (looks->lacking || !everywhere)
 			PRB_TRY(prb_str_copy(looks->lacking ? "no host that answered has it"
 							    : "no host that was asked has it",
 					     &told->seen.error));

@@ -118,6 +118,7 @@ static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool al
 	prb_json_text(json, "holder", seen->holder);
 	prb_json_text(json, "chain", seen->chain);
 	prb_json_integer(json, "keeper", seen->keeper);
+	prb_json_bool(json, "holds", seen->holds);
 	prb_json_bool(json, "guessed", seen->guessed);
 	prb_json_text(json, "end", seen->end);
 	prb_json_text(json, "end_log", redact ? NULL : seen->end_log);

@@ -154,6 +154,11 @@ static struct prb_error *put_unknown(struct prb_str *s, struct prb_seen *seen,
 	return NULL;
 }
 
+static bool is_lock(const char *kind)
+{
+	return kind && (!strcmp(kind, "file lock") || !strcmp(kind, "lock"));
+}
+
 static struct prb_error *follow(struct prb_seen *seen, struct prb_peers *peers,
 				struct prb_chain *chain, struct prb_chain *other)
 {
@@ -174,8 +179,12 @@ static struct prb_error *follow(struct prb_seen *seen, struct prb_peers *peers,
 		PRB_TRY(prb_peers_note_idle(peers));
 		put_chain(&s, peers, chain, seen->holder ? 2 : 1, "it");
 	}
-	if (chain->list.count > 1)
-		seen->keeper = peers->list.items[chain->list.items[chain->list.count - 1].peer].pid;
+	if (chain->list.count > 1) {
+		const struct prb_peer_thread *last = &chain->list.items[chain->list.count - 1];
+
+		seen->keeper = peers->list.items[last->peer].pid;
+		seen->holds = is_lock(prb_peer_thread(peers, last[-1])->enders.kind);
+	}
 	if (!s.length)
 		return NULL;
 	seen->chain = prb_str_take(&s);

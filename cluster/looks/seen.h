@@ -66,6 +66,7 @@ struct prb_seen {
 	char *holder;	   /**< the thread that holds the lock of the main thread; the same */
 	char *chain;	   /**< what it waits for in the end (keeper.h), or NULL */
 	pid_t keeper;	   /**< the last process of that; 0: none */
+	bool holds;	   /**< that process holds a lock; another thread of it answers a socket */
 	bool guessed;	   /**< that is one of several possible threads, not known to be it */
 	char *end;	   /**< of one that has ended: how, or NULL (end.h) */
 	char *end_log;	   /**< the same, as a log says it, or NULL */

@@ -124,35 +124,23 @@ static struct prb_error *find_nodes(const struct prb_reach *r, struct prb_hosts 
 	return NULL;
 }
 
-static struct prb_error *find_pods(const struct prb_reach *r, struct prb_hosts *ret)
+static struct prb_error *find_pods(struct prb_reach *r, struct prb_hosts *ret)
 {
-	static const char *const list[] = {
-		"kubectl", "get", "pods", "--output=name", "--field-selector=status.phase=Running",
-		NULL};
+	static const char *const list[] = {"kubectl", "get", "pods", "--output=json", NULL};
 	prb_auto_words struct prb_words words = {};
-	prb_auto_str struct prb_str out = {};
+	prb_auto_str struct prb_str out = {}, selector = {};
 
+	prb_pods_selector(&selector, r->kubernetes);
 	PRB_TRY(prb_words_add_ours(&words, list));
-	PRB_TRY(prb_words_add(&words, "--selector=%s", r->kubernetes));
+	PRB_TRY(prb_words_add(&words, "--selector=%s", prb_str_text(&selector)));
 	if (r->space)
 		PRB_TRY(prb_words_add(&words, "--namespace=%s", r->space));
 	PRB_TRY(run(&words, &out));
-	for (char *line = out.data, *rest; line && *line; line = rest) {
-		char **place;
-
-		rest = strchrnul(line, '\n');
-		if (*rest)
-			*rest++ = '\0';
-		if (strncmp(line, "pod/", 4) != 0 || !line[4] || line[4] == '-')
-			continue;
-		place = prb_vec_push(&ret->list);
-		if (!place || !(*place = strdup(line + 4)))
-			return prb_error_nomem();
-	}
+	PRB_TRY(prb_pods_parse(&out, ret, &r->other_pods));
 	if (!ret->list.count)
 		return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
 						       "no running pod has the labels '%.200s'",
-						       r->kubernetes),
+						       prb_str_text(&selector)),
 				      "'kubectl get pods --show-labels' lists them; --namespace "
 				      "chooses another namespace");
 	return NULL;
@@ -191,6 +179,7 @@ void prb_reach_close(struct prb_reach *reach)
 	reach->bring_fd = -1;
 	prb_ras_destroy(reach->ras_said);
 	reach->ras_said = NULL;
+	prb_pods_deinit(&reach->other_pods);
 }
 
 static struct prb_error *add_slurm(const struct prb_reach *r, const char *host,

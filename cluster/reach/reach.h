@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "cluster/reach/gather.h"
 #include "cluster/reach/hosts.h"
+#include "cluster/reach/pods.h"
 #include "cluster/reach/ras.h"
 
 /** As the user says it; at most one of the first five is set. */
@@ -23,13 +24,14 @@ struct prb_reach {
 	const char *hosts;	/**< "node[01-16]", through ssh */
 	const char *host_file;	/**< one or more of them on each line, "#" begins a comment */
 	const char *slurm;	/**< number of a Slurm job */
-	const char *kubernetes; /**< label selector of its pods */
+	const char *kubernetes; /**< label selector of its pods, or "pytorchjob/NAME" (pods.h) */
 	const char *ras;	/**< address of NCCL's RAS service, which knows the hosts */
 	const char *space;	/**< Kubernetes: the namespace, or NULL */
 	const char *container;	/**< Kubernetes: the container of each pod, or NULL */
 	const char *bring;	/**< a program that needs no libraries, to be run there; or NULL */
 	int bring_fd;		/**< it, open; -1 without */
-	struct prb_ras *ras_said; /**< what RAS said when the hosts were found; owned, or NULL */
+	struct prb_ras *ras_said;   /**< what RAS said when the hosts were found; owned, or NULL */
+	struct prb_pods other_pods; /**< pods that do not run, or did not for a while; owned */
 };
 
 /** True if other machines are asked. */
@@ -41,7 +43,8 @@ bool prb_reach_is_served(const char *host);
 /** PRB_ERROR_USAGE if what the user said makes no sense. */
 struct prb_error *prb_reach_check(const struct prb_reach *reach) PRB_MUST_CHECK;
 
-/** Finds the hosts, nodes or pods. Sets `bring_fd` and `ras_said`, for prb_reach_close(). */
+/** Finds the hosts, nodes or pods. Sets `bring_fd`, `ras_said` and `other_pods`, for
+ * prb_reach_close(). */
 struct prb_error *prb_reach_find(struct prb_reach *reach, struct prb_hosts *ret) PRB_MUST_CHECK;
 void prb_reach_close(struct prb_reach *reach);
 

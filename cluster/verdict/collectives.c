@@ -172,7 +172,7 @@ static struct prb_error *judge_ring(const struct prb_evidence *e, const struct p
 	for (size_t i = 0; i < e->round->list.count; i++) {
 		const struct prb_seen *seen = prb_evidence_seen(e, i), *other;
 
-		other = seen->entered || seen->collective || !seen->main
+		other = seen->entered || seen->collective || !seen->main || !seen->holds
 				? NULL
 				: rank_of(e, seen, seen->keeper);
 		if (!other || !prb_evidence_waits(other) || !prb_waits_for(waits, i) ||

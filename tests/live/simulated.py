@@ -26,6 +26,35 @@ def step(depth):
 step(%d)
 """
 
+# Rank 1 ends as it is told, if it is, and the others wait for all three.
+ENDING = """
+import os, signal, sys, time, types
+class Group:
+    pass
+def barrier(group=None):
+    print("ready", flush=True)
+    time.sleep(1000)
+module = types.ModuleType("torch.distributed.distributed_c10d")
+sys.modules[module.__name__] = module
+call = types.FunctionType(barrier.__code__, {"__name__": module.__name__, "print": print, "time": time}, "barrier",
+                          (None,))
+group = Group()
+module._pg_group_ranks = {group: {0: 0, 1: 1, 2: 2}}
+module._pg_names = {group: "0"}
+if sys.argv[1] == "1" and END is not None:
+    print("ready", flush=True)
+    if END < 0:
+        os.kill(os.getpid(), -END)
+    os._exit(END)
+call(group=group)
+"""
+
+
+def ending(code):
+    """The source of ranks of which rank 1 ends with that code; None: it does not end."""
+    return ENDING.replace("END", str(code))
+
+
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "far_host.c")
 
 

@@ -215,6 +215,7 @@ static struct prb_error *nobody_answered(const struct prb_cluster *c, size_t cou
 struct prb_error *prb_cluster_warn(struct prb_cluster *c, const struct prb_answers *answers)
 {
 	const struct prb_answer *answer;
+	size_t count = 0;
 
 	prb_vec_each (answer, &answers->list) {
 		prb_auto_str struct prb_str text = {};
@@ -222,6 +223,7 @@ struct prb_error *prb_cluster_warn(struct prb_cluster *c, const struct prb_answe
 
 		if (!answer->error)
 			continue;
+		count++;
 		prb_text_escape(&text, answer->host);
 		prb_str_puts(&text, ": ");
 		prb_text_escape(&text, answer->error);
@@ -234,8 +236,7 @@ struct prb_error *prb_cluster_warn(struct prb_cluster *c, const struct prb_answe
 		PRB_TRY(prb_str_copy(answer->error, &place->error));
 		place->waited = answer->waited;
 	}
-	return c->unanswered.count == answers->list.count ? nobody_answered(c, answers->list.count)
-							  : NULL;
+	return count == answers->list.count ? nobody_answered(c, count) : NULL;
 }
 
 struct prb_error *prb_cluster_add_job(const struct prb_cluster *c, const char *job,
@@ -289,6 +290,33 @@ struct prb_error *prb_cluster_ask(struct prb_cluster *c, struct prb_words *words
 		       : prb_gather(answers, &options);
 }
 
+/** Warns of pods that do not run, and notes why: ranks that nobody has are in one of them. */
+static struct prb_error *note_pods(struct prb_cluster *c, struct prb_looks *looks)
+{
+	prb_auto_str struct prb_str all = {};
+	const struct prb_pod *pod;
+
+	prb_vec_each (pod, &c->reach.other_pods.list) {
+		prb_auto_str struct prb_str text = {};
+		struct prb_unanswered *place = pod->runs ? NULL : prb_vec_push(&c->unanswered);
+
+		prb_str_puts(&text, "pod ");
+		prb_text_escape(&text, pod->name);
+		prb_str_puts(&text, pod->runs ? " " : ": ");
+		prb_text_escape(&text, pod->why);
+		prb_warn(prb_str_text(&text));
+		if (pod->runs)
+			continue;
+		if (!place)
+			return prb_error_nomem();
+		*place = (struct prb_unanswered){};
+		PRB_TRY(prb_str_copy(pod->name, &place->host));
+		PRB_TRY(prb_str_copy(pod->why, &place->error));
+		prb_str_printf(&all, "%spod %s is %s", all.length ? ", " : "", pod->name, pod->why);
+	}
+	return all.length ? prb_looks_note_end(looks, prb_str_text(&all)) : NULL;
+}
+
 static struct prb_error *gather(struct prb_cluster *c, const char *job, struct intake *in)
 {
 	const struct prb_gather_options options = {.handler = take, .context = in};
@@ -298,6 +326,7 @@ static struct prb_error *gather(struct prb_cluster *c, const char *job, struct i
 
 	PRB_TRY(add_words(c, job, &words));
 	PRB_TRY(prb_reach_find(&c->reach, &c->hosts));
+	PRB_TRY(note_pods(c, in->looks));
 	if (in->fd >= 0)
 		PRB_TRY(prb_bundle_begin(in->fd));
 	err = prb_cluster_ask(c, &words, c->settings->save, options, &answers);

@@ -9,38 +9,11 @@ import time
 import pytest
 
 import jobs
+import simulated
 import support
 
 ABSENT = 11
 PYTHON = "/usr/bin/python3"
-
-# Rank 1 ends as it is told, the others wait for all three.
-RANK = """
-import os, signal, sys, time, types
-class Group:
-    pass
-def barrier(group=None):
-    print("ready", flush=True)
-    time.sleep(1000)
-module = types.ModuleType("torch.distributed.distributed_c10d")
-sys.modules[module.__name__] = module
-call = types.FunctionType(barrier.__code__, {"__name__": module.__name__, "print": print, "time": time}, "barrier",
-                          (None,))
-group = Group()
-module._pg_group_ranks = {group: {0: 0, 1: 1, 2: 2}}
-module._pg_names = {group: "0"}
-if sys.argv[1] == "1":
-    print("ready", flush=True)
-    if END < 0:
-        os.kill(os.getpid(), -END)
-    os._exit(END)
-call(group=group)
-"""
-
-
-def source(end):
-    return RANK.replace("END", str(end))
-
 
 def hang(name=jobs.ADDRESS, *words):
     done = jobs.cluster("cluster", "hang", name, "--json", *words)
@@ -51,7 +24,7 @@ def hang(name=jobs.ADDRESS, *words):
 @pytest.mark.parametrize("end,text", [(3, "exited with status 3"), (-9, "killed by SIGKILL"),
                                       (0, "exited with status 0")])
 def test_its_parent_has_not_reaped_it(end, text):
-    with jobs.ranks(PYTHON, 3, source=source(end), LOCAL_WORLD_SIZE="3") as ranks:
+    with jobs.ranks(PYTHON, 3, source=simulated.ending(end), LOCAL_WORLD_SIZE="3") as ranks:
         for rank in (ranks[0], ranks[2]):
             support.wait_for_sleep(rank.pid, "nanosleep", timeout=60)
         found = hang()
@@ -73,7 +46,7 @@ time.sleep(1000)
 
 
 def launch(tmp_path, line, output):
-    (tmp_path / "rank.py").write_text(source(3))
+    (tmp_path / "rank.py").write_text(simulated.ending(3))
     env = dict(os.environ, MASTER_ADDR=jobs.ADDRESS, MASTER_PORT="29500", WORLD_SIZE="3", LOCAL_WORLD_SIZE="3", HOME="/")
     return subprocess.Popen([sys.executable, "-c", LAUNCHER, line, str(tmp_path / "rank.py")], env=env, stdout=output,
                             stderr=output, stdin=subprocess.DEVNULL, start_new_session=True)

@@ -15,7 +15,7 @@ import training
 from environment import PROGRAMS, wait_until
 from rank_job import check_signs, end_group
 
-PROGRAM = PROGRAMS / "training" / "rank_kinds.py"
+PROGRAM, REPORTS = (PROGRAMS / "training" / name for name in ("rank_kinds.py", "report_kinds.py"))
 WORLD = 4
 
 # Case, verdicts, ranks (None: any), texts of the sentence.
@@ -43,7 +43,40 @@ KINDS = [
     ("stopped", ["absent"], [2], ["stopped by a signal"]),
     ("counted", ["moves"], [], []),
 ]
-SHORT = ("thread_child", "file_lock_rank0", "collective_in_thread", "other_tag", "exit_thread", "counted")
+# Of report_kinds.py.
+REPORTED = [
+    ("validate_on_one", ["mismatch"], [0], ["barrier", "all_reduce"]),
+    ("uneven_inputs", ["mismatch", "late"], [2], ["barrier"]),
+    ("finish_of_logger", ["late"], [0], ["sender", "stuck rank_kinds.py"]),
+    ("loader_fork_lock", ["late"], [2], ["waits in DataLoader for worker", "__getitem__ report_kinds.py"]),
+    ("dataset_map_pool", ["late"], [2], ["never entered barrier", "dataset_map_pool report_kinds.py"]),
+    ("partial_line", ["late"], [2], ["partial_line report_kinds.py", "(sleep)"]),
+    ("full_pipe", ["late"], [2], ["full_pipe report_kinds.py", "(child)"]),
+    ("broadcast_instead", ["mismatch"], [2], ["broadcast", "all_gather"]),
+    ("other_root", ["mismatch", "late"], None, ["broadcast"]),
+    ("store_key", ["late"], [2], ["store_key report_kinds.py"]),
+    ("receive_never_sent", ["late"], [2], ["stuck rank_kinds.py"]),
+    ("finalizer", ["late"], [2], ["stuck rank_kinds.py"]),
+    ("full_log", ["late"], [2], ["full_log report_kinds.py"]),
+    ("in_signal_handler", ["late"], [2], ["stuck rank_kinds.py"]),
+    ("importing", ["late"], [2], ["_module.py"]),
+    ("database", ["late"], [2], ["database report_kinds.py"]),
+    ("silent_server", ["late"], [2], ["silent_server report_kinds.py"]),
+    ("event_loop", ["late"], [2], ["event_loop"]),
+    ("full_queue", ["late"], [2], ["full_queue report_kinds.py"]),
+    ("lock_of_a_dead", ["late"], [2], ["lock_of_a_dead report_kinds.py"]),
+    ("threads_barrier", ["late"], [2], ["threads_barrier report_kinds.py"]),
+    ("debugger", ["late"], [2], ["debugger report_kinds.py"]),
+    ("regex", ["late"], [2], ["regex report_kinds.py"]),
+    ("long_product", ["late"], [2], ["long_product report_kinds.py"]),
+    ("monitored", ["late"], [2], ["never entered monitored_barrier", "stuck rank_kinds.py"]),
+    ("objects", ["late"], [2], ["never entered all_gather_object", "stuck rank_kinds.py"]),
+    ("tensor_and_data", ["late"], [2], ["stuck rank_kinds.py"]),
+    ("starved_start", ["late"], [2], ["starved_start report_kinds.py"]),
+]
+KINDS += REPORTED
+SHORT = ("validate_on_one", "loader_fork_lock", "partial_line", "tensor_and_data", "thread_child", "file_lock_rank0",
+         "collective_in_thread", "other_tag", "exit_thread", "counted")
 
 
 @contextlib.contextmanager
@@ -59,7 +92,8 @@ def job(case, file, torch=training.SYSTEM):
             env = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK=str(rank),
                        LOCAL_RANK=str(rank), WORLD_SIZE=str(WORLD), OMP_NUM_THREADS="1", HOME="/",
                        PYTHONDONTWRITEBYTECODE="1", **torch.env)
-            ranks.append(subprocess.Popen([torch.exe, str(PROGRAM), case, file], env=env, start_new_session=True,
+            ranks.append(subprocess.Popen([torch.exe, str(REPORTS if case in [kind[0] for kind in REPORTED] else PROGRAM), case,
+                                           file], env=env, start_new_session=True,
                                           stdin=subprocess.DEVNULL))
             stack.callback(ranks[-1].wait)
             stack.callback(end_group, ranks[-1].pid)

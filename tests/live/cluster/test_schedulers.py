@@ -13,6 +13,7 @@ import tempfile
 import pytest
 
 import jobs
+import simulated
 import slurm
 import support
 import training
@@ -25,7 +26,12 @@ UNKNOWN, OK, FAILED, USAGE = 16, 0, 1, 2
 KUBECTL = """#!/bin/sh
 echo "$@" >>"$LOG"
 case $1 in
-get) for pod in $PODS; do echo pod/$pod; done; exit 0;;
+get) python3 - $PODS <<END
+import json, os, sys
+pods = [{"metadata": {"name": name}, "status": {"phase": "Running"}} for name in sys.argv[1:]]
+print(json.dumps({"items": pods + json.loads(os.environ.get("OTHER_PODS", "[]"))}))
+END
+exit 0;;
 esac
 while [ "$1" != -- ]; do shift; done
 shift
@@ -117,13 +123,50 @@ def test_pods(bin_path):
         assert "next        kubectl exec trainer-" in hang.stdout, hang
         assert " --namespace=ml --container=main -- probing %d dump --locals" % ranks[1].pid in hang.stdout
     log = (bin_path / "log").read_text()
-    assert "get pods --output=name --field-selector=status.phase=Running --selector=app=trainer " \
-        "--namespace=ml\n" in log
+    assert "get pods --output=json --selector=app=trainer --namespace=ml\n" in log
     assert "exec --namespace=ml --container=main trainer-1 -- %s cluster look" % support.BINARY in log
     usage = jobs.cluster("cluster", "nodes", "--namespace", "ml", env=env)
     assert usage.returncode == USAGE and "are for --kubernetes" in usage.stderr
     assert jobs.cluster("cluster", "nodes", "--kubernetes", "a", "--hosts", "b",
                         env=env).returncode == USAGE
+
+
+def pod(name, phase, **status):
+    return {"metadata": {"name": name}, "status": dict(status, phase=phase)}
+
+
+ENDED = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
+GONE = [
+    (pod("trainer-2", "Failed", containerStatuses=[{"state": ENDED}]), "Failed: OOMKilled, exit code 137"),
+    (pod("trainer-2", "Failed", reason="Evicted"), "Failed: Evicted"),
+    (pod("trainer-2", "Pending", conditions=[{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]),
+     "Pending: Unschedulable"),
+    (pod("trainer-2", "Pending", containerStatuses=[{"state": {"waiting": {"reason": "ImagePullBackOff"}}}]),
+     "Pending: ImagePullBackOff"),
+    (pod("trainer-2", "Failed", reason="\x1b[2J" * 99), "Failed: \\x1b[2J")]
+
+
+@pytest.mark.parametrize("gone,why", GONE, ids=[why.split(":")[1].strip()[:9] for _, why in GONE])
+def test_a_pod_that_is_gone(bin_path, gone, why):
+    """Why it is gone is why a rank is missing."""
+    env = environment(bin_path, "kubectl", KUBECTL, PROBING_REMOTE_PROGRAM=str(support.BINARY), PODS="trainer-0",
+                      OTHER_PODS=json.dumps([gone]))
+    with jobs.ranks(PYTHON, 2, source=simulated.ending(None), WORLD_SIZE="3"):
+        done = jobs.cluster("cluster", "hang", "--json", "--kubernetes", "pytorchjob/night", jobs.ADDRESS, env=env)
+    found = json.loads(done.stdout)
+    assert "pod trainer-2: " + why in done.stderr and "\x1b" not in done.stderr + found["sentence"], done
+    assert [found["verdict"], found["ranks"]] == ["absent", [2]], found
+    assert "pod trainer-2 is " + why in found["sentence"] and found["unanswered"][0]["host"] == "trainer-2", found
+    assert "--selector=training.kubeflow.org/job-name=night\n" in (bin_path / "log").read_text()
+
+
+def test_a_pod_that_was_gone(bin_path):
+    env = environment(bin_path, "kubectl", KUBECTL, PROBING_REMOTE_PROGRAM=str(support.BINARY), PODS="", OTHER_PODS=json.dumps(
+        [pod("trainer-0", "Running", containerStatuses=[{"state": {"running": {}}, "lastState": ENDED}])]))
+    with jobs.ranks(PYTHON, 2):
+        done = jobs.cluster("cluster", "hang", "--json", "--kubernetes", "app=trainer", jobs.ADDRESS, env=env)
+    assert "pod trainer-0 runs again, after: OOMKilled, exit code 137" in done.stderr, done
+    assert json.loads(done.stdout)["unanswered"] == [], done
 
 
 def test_a_profile_of_pods(bin_path):

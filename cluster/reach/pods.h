@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The pods of a job in Kubernetes, from what `kubectl get pods --output=json` prints: those
+ * that run, and why the others do not. The answer is untrusted.
+ *
+ * Threading: any thread.
+ */
+#ifndef PRB_CLUSTER_REACH_PODS_H
+#define PRB_CLUSTER_REACH_PODS_H
+
+#include "base/error.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "cluster/reach/hosts.h"
+
+/** A pod that does not run, or did not. Both texts are owned. */
+struct prb_pod {
+	char *name, *why; /**< "Failed: OOMKilled, exit code 137" */
+	bool runs;	  /**< it runs again */
+};
+
+struct prb_pods {
+	PRB_VEC(struct prb_pod) list;
+};
+void prb_pods_deinit(struct prb_pods *pods);
+
+/**
+ * Appends the selector that @p said means: itself, or the labels of "pytorchjob/NAME",
+ * "jobset/NAME", "rayjob/NAME", "raycluster/NAME", "vcjob/NAME" (Volcano) or "job/NAME".
+ */
+void prb_pods_selector(struct prb_str *s, const char *said);
+
+/** Appends the pods that run to @p running, and all others to @p others. PRB_ERROR_BAD_DATA. */
+struct prb_error *prb_pods_parse(const struct prb_str *text, struct prb_hosts *running,
+				 struct prb_pods *others) PRB_MUST_CHECK;
+
+#endif
