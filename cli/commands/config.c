@@ -10,10 +10,11 @@
 #include "command/command.h"
 #include "command/output.h"
 #include "control/config.h"
+#include "judge/limits.h"
 #include "target/spec/target_spec.h"
 
 struct config_settings {
-	bool json, no_inject, keys;
+	bool json, no_inject, keys, limits;
 };
 
 static void put_json(struct prb_json *json, unsigned index, const struct prb_str *value)
@@ -131,11 +132,46 @@ static struct prb_error *work(struct prb_target *target, const char *word,
 		      : show_all(&config);
 }
 
+static struct prb_error *show_limits(bool as_json)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_json json = {&text};
+
+	PRB_TRY(prb_limits_check());
+	if (as_json)
+		prb_json_open(&json, NULL, '[');
+	for (unsigned i = 0; i < PRB_LIMITS; i++) {
+		const struct prb_limit_key *key = &prb_limit_keys[i];
+
+		if (!as_json) {
+			prb_text_column(&text, key->name, 13);
+			prb_str_printf(&text, "%-8g%-4s%s\n", prb_limit(i),
+				       key->unit ? key->unit : "", key->doc);
+			continue;
+		}
+		prb_json_open(&json, NULL, '{');
+		prb_json_text(&json, "key", key->name);
+		prb_json_real(&json, "value", prb_limit(i), 6);
+		prb_json_real(&json, "default", key->initial, 6);
+		prb_json_real(&json, "most", key->most, 6);
+		prb_json_text(&json, "unit", key->unit);
+		prb_json_text(&json, "description", key->doc);
+		prb_json_close(&json, '}');
+	}
+	if (as_json) {
+		prb_json_close(&json, ']');
+		prb_str_putc(&text, '\n');
+	}
+	return prb_output(&text);
+}
+
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct config_settings *s = settings;
 	prb_auto_target struct prb_target *target = NULL;
 
+	if (s->limits)
+		return show_limits(s->json);
 	if (s->keys)
 		return show_json(NULL, PRB_CONFIG_KEYS);
 	if (cli->targets.count != 1)
@@ -165,6 +201,10 @@ const struct prb_command prb_command_config = {
 			{"keys", 0, PRB_OPTION_FLAG, NULL,
 			 "Print the keys there are as JSON, without a target", PRB_COMPLETE_NOTHING,
 			 offsetof(struct config_settings, keys)},
+			{"limits", 0, PRB_OPTION_FLAG, NULL,
+			 "Print from which numbers on 'probing why' speaks; $PROBING_LIMITS "
+			 "changes them",
+			 PRB_COMPLETE_NOTHING, offsetof(struct config_settings, limits)},
 			{"no-inject", 0, PRB_OPTION_FLAG, NULL,
 			 "Fail if the target has no agent, instead of loading it",
 			 PRB_COMPLETE_NOTHING, offsetof(struct config_settings, no_inject),
@@ -180,6 +220,8 @@ const struct prb_command prb_command_config = {
 			{"probing 4242 config probing.sample_rate=0.05",
 			 "Record every twentieth event and outermost span"},
 			{"probing 4242 config probing.max_memory=1GB", "Let rings take more"},
+			{"PROBING_LIMITS=still=60 probing why 4242",
+			 "Nothing has to move for a minute"},
 			{}},
 	.run = run,
 };

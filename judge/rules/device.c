@@ -2,13 +2,13 @@
 /* Threads that no signal reaches: they sleep in the kernel until a disk or a device answers. */
 #include "base/cleanup.h"
 #include "judge/facts.h"
+#include "judge/limits.h"
 #include "judge/threads.h"
-
-static const double MOVING = 1; /* shorter waits for a disk are ordinary */
 
 static bool is_stuck(const struct prb_case *c, const struct prb_dump_thread *thread)
 {
-	return prb_thread_is(thread, "uninterruptible") && !prb_case_moved(c, thread, MOVING);
+	return prb_thread_is(thread, "uninterruptible") &&
+	       !prb_case_moved(c, thread, prb_limit(PRB_LIMIT_WAIT));
 }
 
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,

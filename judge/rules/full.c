@@ -7,10 +7,10 @@
 #include "base/text.h"
 #include "dump/waits/descriptors.h"
 #include "judge/facts.h"
+#include "judge/limits.h"
 #include "judge/threads.h"
 
 enum { MOST_FILES = 1024, MOST_LINES = 8 };
-static const uint64_t LITTLE = 64 << 10; /* bytes that are no room */
 
 static uint64_t room_of(struct prb_case *c, const struct prb_descriptor *d)
 {
@@ -52,7 +52,9 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 
 static bool is_full(struct prb_case *c, const struct prb_descriptor *d)
 {
-	return d->room_known && d->capacity > LITTLE && room_of(c, d) < LITTLE;
+	double little = prb_limit(PRB_LIMIT_ROOM) * 1024;
+
+	return d->room_known && (double)d->capacity > little && (double)room_of(c, d) < little;
 }
 
 static struct prb_error *look_at(const struct prb_rule *rule, struct prb_case *c,

@@ -2,9 +2,8 @@
 /* The GIL is held by a thread that sleeps: no other thread can run Python code. */
 #include "base/cleanup.h"
 #include "judge/judge.h"
+#include "judge/limits.h"
 #include "judge/threads.h"
-
-static const double LONG = 1;
 
 static unsigned gil_waiters(const struct prb_case *c)
 {
@@ -23,7 +22,7 @@ static const struct prb_dump_thread *holder_of(const struct prb_case *c)
 	prb_vec_each (thread, &c->dump->threads)
 		if (prb_thread_holds_gil(thread) && !prb_thread_is(thread, "running") &&
 		    !prb_thread_is(thread, "stopped") && !prb_thread_is(thread, "traced") &&
-		    prb_case_idle(c, thread) > LONG)
+		    prb_case_idle(c, thread) > prb_limit(PRB_LIMIT_WAIT))
 			return thread;
 	return NULL;
 }

@@ -2,9 +2,8 @@
 /* Many threads want to run Python code at one instant. */
 #include "base/cleanup.h"
 #include "judge/judge.h"
+#include "judge/limits.h"
 #include "judge/threads.h"
-
-enum { MANY = 4 };
 
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 			      struct prb_findings *ret)
@@ -18,7 +17,7 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 		if (prb_thread_holds_gil(thread))
 			holder = thread;
 	}
-	if (waiters < MANY)
+	if (waiters < prb_limit(PRB_LIMIT_GIL_WAITERS))
 		return NULL;
 	PRB_TRY(prb_finding_add(rule, ret, &f));
 	f->confidence = PRB_CONFIDENCE_MEDIUM;

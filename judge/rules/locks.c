@@ -2,11 +2,10 @@
 /* Threads that wait for a lock whose holder is named, and that are in no deadlock. */
 #include "base/cleanup.h"
 #include "judge/judge.h"
+#include "judge/limits.h"
 #include "judge/threads.h"
 
-enum { MANY = 2, MOST_LINES = 8 };
-/* A wait shorter than MOVING proves nothing. A single wait counts from LONG on. */
-static const double MOVING = 1, LONG = 10;
+enum { MOST_LINES = 8 };
 
 static bool has_deadlock(const struct prb_findings *findings)
 {
@@ -20,7 +19,8 @@ static bool has_deadlock(const struct prb_findings *findings)
 
 static bool is_waiter(const struct prb_case *c, const struct prb_dump_thread *thread)
 {
-	return prb_thread_waits_for_held_lock(thread) && !prb_case_moved(c, thread, MOVING);
+	return prb_thread_waits_for_held_lock(thread) &&
+	       !prb_case_moved(c, thread, prb_limit(PRB_LIMIT_WAIT));
 }
 
 static unsigned waiters_for(const struct prb_case *c, pid_t owner)
@@ -100,9 +100,10 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 		if (!is_waiter(c, thread))
 			continue;
 		waiters++;
-		is_long = is_long || prb_case_idle(c, thread) >= LONG;
+		is_long = is_long || prb_case_idle(c, thread) >= prb_limit(PRB_LIMIT_LONG);
 	}
-	return waiters >= MANY || is_long ? tell(rule, c, waiters, ret) : NULL;
+	return waiters >= prb_limit(PRB_LIMIT_WAITERS) || is_long ? tell(rule, c, waiters, ret)
+								  : NULL;
 }
 
 const struct prb_rule prb_rule_locks = {

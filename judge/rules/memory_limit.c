@@ -4,8 +4,7 @@
 #include "base/text.h"
 #include "judge/facts.h"
 #include "judge/judge.h"
-
-static const double NEAR = 0.9;
+#include "judge/limits.h"
 
 /** Bytes of files that the kernel can take back, of the process's own group. */
 static int64_t reclaimable(struct prb_case *c)
@@ -30,12 +29,12 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	int64_t files;
 	double used = memory->limit > 0 ? (double)memory->limit_used / (double)memory->limit : 0;
 
-	if (used < NEAR)
+	if (used * 100 < prb_limit(PRB_LIMIT_MEMORY))
 		return NULL;
 	/* The cache of files is used memory, too. It is asked for only now. */
 	files = reclaimable(c);
 	used = (double)(memory->limit_used - files) / (double)memory->limit;
-	if (used < NEAR)
+	if (used * 100 < prb_limit(PRB_LIMIT_MEMORY))
 		return NULL;
 	PRB_TRY(prb_finding_add(rule, ret, &f));
 	f->confidence = PRB_CONFIDENCE_MEDIUM;

@@ -3,10 +3,10 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "judge/judge.h"
+#include "judge/limits.h"
 #include "rings/lasting_nan.h"
 
 /* GradScaler and others leave out a step or two whose loss is no number. */
-enum { LEAST = 5 };
 
 static struct prb_error *add(const struct prb_rule *rule, const struct prb_case *c,
 			     const struct prb_lasting_nan *nan, struct prb_findings *ret)
@@ -53,7 +53,7 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	if (err)
 		return err->code == PRB_ERROR_NOMEM ? prb_steal(&err) : NULL;
 	prb_vec_each (nan, &nans.list)
-		if (nan->count >= LEAST)
+		if (nan->count >= prb_limit(PRB_LIMIT_NAN))
 			PRB_TRY(add(rule, c, nan, ret));
 	return NULL;
 }

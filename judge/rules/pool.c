@@ -8,11 +8,10 @@
 #include "base/text.h"
 #include "dump/dump.h"
 #include "judge/judge.h"
+#include "judge/limits.h"
 #include "judge/threads.h"
 
-enum { MANY = 2, MOST_LINES = 8 };
-/* As of the rule for locks: a shorter wait proves nothing, and a single one counts from LONG on. */
-static const double MOVING = 1, LONG = 10;
+enum { MOST_LINES = 8 };
 
 /* Where the pools of libraries wait until a connection is given back. */
 static const struct pool {
@@ -43,7 +42,8 @@ static const struct pool *pool_of(const struct prb_case *c, const struct prb_dum
 {
 	const struct prb_dump_frame *frame;
 
-	if (!prb_thread_waits_inside(thread) || prb_case_moved(c, thread, MOVING))
+	if (!prb_thread_waits_inside(thread) ||
+	    prb_case_moved(c, thread, prb_limit(PRB_LIMIT_WAIT)))
 		return NULL;
 	prb_vec_each (frame, &thread->frames)
 		for (size_t i = 0; frame->func && i < PRB_ARRAY_SIZE(pools); i++)
@@ -161,9 +161,11 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 
 		pool = of ? of : pool;
 		waiters += of != NULL;
-		is_long = is_long || (of && prb_case_idle(c, thread) >= LONG);
+		is_long = is_long || (of && prb_case_idle(c, thread) >= prb_limit(PRB_LIMIT_LONG));
 	}
-	return waiters >= MANY || is_long ? tell(rule, c, pool, waiters, ret) : NULL;
+	return waiters >= prb_limit(PRB_LIMIT_WAITERS) || is_long
+		       ? tell(rule, c, pool, waiters, ret)
+		       : NULL;
 }
 
 const struct prb_rule prb_rule_pool = {

@@ -6,11 +6,10 @@
 #include "base/text.h"
 #include "judge/facts.h"
 #include "judge/glance.h"
+#include "judge/limits.h"
 #include "judge/peers.h"
 #include "judge/rest.h"
 #include "judge/threads.h"
-
-static const double LONG = 5; /* shorter waits for a process are ordinary */
 
 struct circle {
 	const struct prb_peers *peers;
@@ -28,7 +27,8 @@ static void measure(struct circle *circle)
 
 		if (peer->user < 0 || peer->user != circle->peers->list.items[0].user)
 			circle->one_user = false;
-		if (prb_peer_thread(circle->peers, *at)->idle_seconds < LONG)
+		if (prb_peer_thread(circle->peers, *at)->idle_seconds <
+		    prb_limit(PRB_LIMIT_PROCESSES))
 			circle->old = false;
 	}
 	for (size_t i = 0; i < circle->peers->list.count; i++) {
@@ -175,7 +175,8 @@ static struct prb_error *may_be_stuck(const struct prb_case *c, bool *ret)
 		if (prb_thread_moves(thread))
 			return NULL;
 	prb_vec_each (thread, &c->dump->threads)
-		if (!*ret && prb_thread_waits_outside(thread) && !prb_case_moved(c, thread, LONG))
+		if (!*ret && prb_thread_waits_outside(thread) &&
+		    !prb_case_moved(c, thread, prb_limit(PRB_LIMIT_PROCESSES)))
 			PRB_TRY(may_last(c->glances ? c->glances : &own, c, thread, ret));
 	return NULL;
 }

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "judge/facts.h"
 #include "judge/glance.h"
+#include "judge/limits.h"
 #include "judge/peers.h"
 #include "judge/rest.h"
 #include "judge/threads.h"
@@ -18,7 +19,6 @@ enum {
 	MOST_LINES = 8,
 	EXPLAINS = 70, /* rules of a lower rank say why threads do not move */
 };
-static const double STILL = 20; /* seconds; as of `probing watch` */
 
 struct walk {
 	struct prb_glances *glances;
@@ -219,7 +219,8 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	for (size_t i = 0; i < ret->list.count; i++)
 		if (ret->list.items[i]->rank < EXPLAINS)
 			return NULL;
-	if (!c->dump || !c->dump->threads.count || !prb_case_is_here(c) || slept(c) < STILL)
+	if (!c->dump || !c->dump->threads.count || !prb_case_is_here(c) ||
+	    slept(c) < prb_limit(PRB_LIMIT_STILL))
 		return NULL;
 	PRB_TRY(follow(&walk, c));
 	return walk.idle ? NULL : tell(rule, c, &walk, ret);

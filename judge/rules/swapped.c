@@ -3,8 +3,7 @@
 #include "base/cleanup.h"
 #include "judge/facts.h"
 #include "judge/judge.h"
-
-static const int64_t MUCH = 100 << 20;
+#include "judge/limits.h"
 
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 			      struct prb_findings *ret)
@@ -13,7 +12,7 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	struct prb_finding *f;
 	struct prb_str *line;
 
-	if (memory->swap <= MUCH)
+	if ((double)memory->swap <= prb_limit(PRB_LIMIT_SWAPPED) * (1 << 20))
 		return NULL;
 	PRB_TRY(prb_finding_add(rule, ret, &f));
 	f->confidence = PRB_CONFIDENCE_MEDIUM;

@@ -5,9 +5,8 @@
 
 #include "base/cleanup.h"
 #include "judge/facts.h"
+#include "judge/limits.h"
 #include "judge/threads.h"
-
-static const double MANY = 0.5; /* of the periods between two looks */
 
 struct periods {
 	int64_t all, throttled;
@@ -50,7 +49,7 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 
 	int64_t all = after.all - before.all, throttled = after.throttled - before.throttled;
 
-	if (all <= 0 || (double)throttled < MANY * (double)all)
+	if (all <= 0 || (double)throttled * 100 < prb_limit(PRB_LIMIT_THROTTLED) * (double)all)
 		return NULL;
 	PRB_TRY(prb_finding_add(rule, ret, &f));
 	f->confidence = PRB_CONFIDENCE_HIGH;

@@ -5,14 +5,13 @@
 #include "base/text.h"
 #include "base/cleanup.h"
 #include "judge/facts.h"
+#include "judge/limits.h"
 #include "judge/threads.h"
 
 enum {
 	MOST_LINES = 8,
 	EXPLAINS = 70, /* rules of a lower rank say why threads do not move */
 };
-/* Waits for a lock with an unknown holder; waits of all threads for each other. */
-static const double LOCK_SECONDS = 1, ALL_SECONDS = 10;
 
 static struct prb_error *begin(const struct prb_rule *rule, struct prb_findings *ret,
 			       struct prb_finding **f)
@@ -55,7 +54,8 @@ static struct prb_error *tell_lock(const struct prb_rule *rule, struct prb_case 
 	unsigned count = 0;
 
 	prb_vec_each (thread, &c->dump->threads) {
-		if (!waits_for_somebody(thread) || prb_case_moved(c, thread, LOCK_SECONDS))
+		if (!waits_for_somebody(thread) ||
+		    prb_case_moved(c, thread, prb_limit(PRB_LIMIT_WAIT)))
 			continue;
 		if (!f)
 			PRB_TRY(begin(rule, ret, &f));
@@ -84,7 +84,8 @@ static bool all_wait_inside(struct prb_case *c)
 	    prb_case_status(c, "Threads") != (int64_t)c->dump->threads.count)
 		return false;
 	prb_vec_each (thread, &c->dump->threads)
-		if (!prb_thread_waits_inside(thread) || prb_case_idle(c, thread) < ALL_SECONDS)
+		if (!prb_thread_waits_inside(thread) ||
+		    prb_case_idle(c, thread) < prb_limit(PRB_LIMIT_LONG))
 			return false;
 	prb_vec_each (thread, &c->dump->threads) {
 		struct prb_futex_call call = prb_case_futex_call(c, thread);

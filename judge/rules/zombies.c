@@ -2,9 +2,10 @@
 /* Children that have ended and that nobody reaps: each holds a pid. */
 #include "base/cleanup.h"
 #include "judge/facts.h"
+#include "judge/limits.h"
 #include "target/proc/pids.h"
 
-enum { MANY = 16, MOST_NAMED = 8 };
+enum { MOST_NAMED = 8 };
 
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 			      struct prb_findings *ret)
@@ -14,7 +15,7 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	struct prb_str *line;
 
 	PRB_TRY(prb_case_zombies(c, &zombies));
-	if (zombies.list.count < MANY)
+	if (zombies.list.count < prb_limit(PRB_LIMIT_ZOMBIES))
 		return NULL;
 	PRB_TRY(prb_finding_add(rule, ret, &f));
 	f->confidence = PRB_CONFIDENCE_MEDIUM;

@@ -8,6 +8,7 @@
 #include "cli/commands/script/extensions.h"
 #include "command/exit.h"
 #include "command/output.h"
+#include "judge/limits.h"
 
 struct settings {
 	bool json, rules;
@@ -55,6 +56,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		prb_why_rules(s->json, &rules);
 		return prb_output(&rules);
 	}
+	PRB_TRY(prb_limits_check());
 	PRB_TRY(prb_why_create(cli, &targets, &s->scripts, &why));
 	PRB_TRY(show(&why, s->json));
 	if (worst(&why) != PRB_FINDING_NOTHING)

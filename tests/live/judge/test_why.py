@@ -770,3 +770,40 @@ def test_a_pool_at_its_limit(size, tmp_path):
                                        "have one: "), pool
     assert pool["kind"] == "locks" and pool["confidence"] == "medium" and len(pool["tids"]) == 2
     assert all("has a Connection in connection of `holds`" in line["text"] for line in pool["evidence"][:2]), pool
+
+
+def test_limits(probing):
+    listed = {row["key"]: row for row in json.loads(probing("config", "--limits", "--json").out)}
+    assert listed["still"]["value"] == listed["still"]["default"] == 20
+    env = dict(os.environ, PROBING_LIMITS="still=60,swapped=1000.5")
+    shown = subprocess.run([support.BINARY, "config", "--limits"], env=env, stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert "\nstill        60      s   nothing has run for so long\n" in shown and "\nswapped      1000.5  MB" in shown
+    for wrong in "stil=60", "still", "still=", "still=-1", "memory=101", "still=60,nan=x", "still=nan", "still=60 ":
+        done = subprocess.run([support.BINARY, "why", str(os.getpid())], env=dict(os.environ, PROBING_LIMITS=wrong),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        assert done.returncode == 2 and b"is no limit" in done.stderr, (wrong, done)
+
+
+def test_a_limit_is_used():
+    """A second thread that waits for a lock is one of two, or of three."""
+    source = """
+import threading, time
+lock = threading.RLock()
+def hold():
+    with lock:
+        time.sleep(100000)
+def want():
+    with lock:
+        pass
+for function in hold, want, want:
+    threading.Thread(target=function, daemon=True).start()
+    time.sleep(0.1)
+print(flush=True)
+time.sleep(100000)
+"""
+    with support.Program([NEWEST.exe, "-c", source], env=NEWEST.env) as program:
+        program.line()
+        until_found(program.pid, "locks")
+        done = subprocess.run([support.BINARY, "why", str(program.pid)], stdout=subprocess.PIPE, check=False,
+                              env=dict(os.environ, PROBING_LIMITS="waiters=3,long=86400"))
+        assert done.returncode == 0, done
