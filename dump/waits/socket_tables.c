@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The tables of sockets under /proc/PID/net, of the target's network namespace. Each table is read
- * once for a dump, at the first lookup, and indexed by inode.
+ * The tables of sockets under /proc/PID/net, of the target's network namespace, and of others if
+ * the other end of a connection is not there. Each table is read once for a dump, at the first
+ * lookup, and indexed by inode.
  */
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "dump/waits/wait_private.h"
+#include "target/proc/process.h"
 
 enum {
 	TCP_LISTEN = 10,	/* in the column "st" of net/tcp */
@@ -52,8 +55,22 @@ struct loaded {
 	PRB_VEC(struct entry) entries;
 };
 
+enum {
+	TCP_TABLES = 2, /* the first ones */
+	MOST_NETWORKS = 64,
+};
+
+/* The TCP tables of another network namespace of this machine. */
+struct network {
+	struct prb_str name; /* "net:[4026531840]" */
+	pid_t pid;	     /* one of its processes */
+	struct loaded loaded[TCP_TABLES];
+};
+
 struct prb_socket_tables {
 	struct loaded loaded[PRB_ARRAY_SIZE(tables)];
+	bool networks_tried;
+	PRB_VEC(struct network) networks;
 };
 
 /* Parses "0100007F:1F90": words in the memory order of a little-endian machine. */
@@ -152,13 +169,8 @@ static int compare_entries(const void *a, const void *b)
 	return x->inode < y->inode ? -1 : x->inode > y->inode;
 }
 
-static bool load(struct prb_wait_context *c, const struct table *table, struct loaded *loaded)
+static bool index_lines(const struct table *table, struct loaded *loaded)
 {
-	loaded->tried = true;
-	if (!prb_wait_ok(&loaded->text,
-			 prb_target_read_file(c->target, &loaded->text, "%s", table->name)))
-		return !loaded->text.failed;
-
 	const char *text = prb_str_text(&loaded->text);
 	const char *line = strchr(text, '\n'); /* after the heading */
 	for (; line && line[1]; line = strchr(line + 1, '\n')) {
@@ -176,6 +188,15 @@ static bool load(struct prb_wait_context *c, const struct table *table, struct l
 		qsort(loaded->entries.items, loaded->entries.count, sizeof(*loaded->entries.items),
 		      compare_entries);
 	return true;
+}
+
+static bool load(struct prb_wait_context *c, const struct table *table, struct loaded *loaded)
+{
+	loaded->tried = true;
+	if (!prb_wait_ok(&loaded->text,
+			 prb_target_read_file(c->target, &loaded->text, "%s", table->name)))
+		return !loaded->text.failed;
+	return index_lines(table, loaded);
 }
 
 static bool find(const struct table *table, const struct loaded *loaded, uint64_t inode,
@@ -220,9 +241,90 @@ static uint64_t other_end(const struct table *table, const struct loaded *loaded
 	return 0;
 }
 
+static bool is_loopback(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in *in = (const void *)address;
+	const struct sockaddr_in6 *in6 = (const void *)address;
+
+	if (address->ss_family == AF_INET)
+		return (ntohl(in->sin_addr.s_addr) >> 24) == 127;
+	return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr) ||
+	       (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr) && in6->sin6_addr.s6_addr[12] == 127);
+}
+
+static bool is_known(const struct prb_socket_tables *sockets, const char *name)
+{
+	const struct network *network;
+
+	prb_vec_each (network, &sockets->networks)
+		if (!strcmp(prb_str_text(&network->name), name))
+			return true;
+	return false;
+}
+
+/* Notes the network namespaces that other processes are in; the target's is the first. */
+static void find_networks(struct prb_wait_context *c, struct prb_str *s)
+{
+	prb_auto_pids struct prb_pids pids = {};
+	struct network *network = prb_vec_push(&c->sockets->networks);
+	const pid_t *pid;
+
+	c->sockets->networks_tried = true;
+	if (!network ||
+	    !prb_wait_ok(s, prb_target_read_link(c->target, &network->name, "ns/net")) ||
+	    !prb_wait_ok(s, prb_pids_of_all(&pids)))
+		return;
+	prb_vec_each (pid, &pids.list) {
+		char path[40], name[64];
+		ssize_t length;
+
+		snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)*pid);
+		length = readlink(path, name, sizeof(name) - 1);
+		if (length <= 0)
+			continue;
+		name[length] = 0;
+		if (is_known(c->sockets, name) || c->sockets->networks.count > MOST_NETWORKS)
+			continue;
+		network = prb_vec_push(&c->sockets->networks);
+		if (!network)
+			return;
+		network->pid = *pid;
+		prb_str_puts(&network->name, name);
+	}
+}
+
+/* Private addresses may be used by several networks: then nobody knows. */
+static uint64_t other_network(struct prb_wait_context *c, const struct prb_socket *socket)
+{
+	prb_auto_str struct prb_str unused = {};
+	uint64_t only = 0;
+
+	if (is_loopback(&socket->local) || is_loopback(&socket->peer))
+		return 0;
+	if (!c->sockets->networks_tried)
+		find_networks(c, &unused);
+	for (size_t n = 1; n < c->sockets->networks.count; n++) {
+		struct network *network = &c->sockets->networks.items[n];
+
+		for (size_t i = 0; i < TCP_TABLES; i++) {
+			struct loaded *loaded = &network->loaded[i];
+			uint64_t inode;
+
+			if (!loaded->tried)
+				loaded->tried = prb_proc_read(network->pid, tables[i].name,
+							      &loaded->text) &&
+						index_lines(&tables[i], loaded);
+			inode = other_end(&tables[i], loaded, socket);
+			if (inode && only)
+				return 0;
+			only = inode ? inode : only;
+		}
+	}
+	return only;
+}
+
 uint64_t prb_socket_other_end(struct prb_wait_context *c, const struct prb_socket *socket)
 {
-	enum { TCP_TABLES = 2 }; /* the first ones */
 	uint64_t inode = 0;
 
 	if (!socket->local_length || !socket->peer_length)
@@ -238,7 +340,7 @@ uint64_t prb_socket_other_end(struct prb_wait_context *c, const struct prb_socke
 			return 0;
 		inode = other_end(&tables[i], loaded, socket);
 	}
-	return inode;
+	return inode ? inode : other_network(c, socket);
 }
 
 bool prb_socket_from_tables(struct prb_wait_context *c, uint64_t inode, struct prb_socket *ret)
@@ -260,8 +362,18 @@ bool prb_socket_from_tables(struct prb_wait_context *c, uint64_t inode, struct p
 
 void prb_socket_tables_destroy(struct prb_socket_tables *sockets)
 {
+	struct network *network;
+
 	if (!sockets)
 		return;
+	prb_vec_each (network, &sockets->networks) {
+		prb_str_deinit(&network->name);
+		for (size_t i = 0; i < TCP_TABLES; i++) {
+			prb_str_deinit(&network->loaded[i].text);
+			prb_vec_free(&network->loaded[i].entries);
+		}
+	}
+	prb_vec_free(&sockets->networks);
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(tables); i++) {
 		prb_str_deinit(&sockets->loaded[i].text);
 		prb_vec_free(&sockets->loaded[i].entries);

@@ -13,6 +13,9 @@
 #include <linux/vm_sockets.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,11 +211,56 @@ static uint64_t parse_diag(const void *reply, size_t length)
 	return 0;
 }
 
-/* The inode at the other end of a unix socket in our network namespace, 0 if unknown. */
-static uint64_t unix_peer(uint64_t inode)
+static int diag_socket(void)
 {
-	prb_auto_close int fd =
-		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+	return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+}
+
+struct elsewhere {
+	int network; /* descriptor of the namespace */
+	int socket;
+};
+
+static void *make_there(void *context)
+{
+	struct elsewhere *there = context;
+
+	if (!setns(there->network, CLONE_NEWNET))
+		there->socket = diag_socket();
+	return NULL;
+}
+
+/*
+ * A socket belongs to the network namespace in which it was made. A thread of its own goes there,
+ * and ends; that needs the rights of root.
+ */
+static int diag_socket_of(struct prb_wait_context *c)
+{
+	struct elsewhere there = {.socket = -1};
+	sigset_t all, before;
+	pthread_t thread;
+	char path[40];
+
+	if (same_network(c))
+		return diag_socket();
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)c->target->pid);
+	there.network = open(path, O_RDONLY | O_CLOEXEC);
+	if (there.network < 0)
+		return -1;
+	/* Signals are for the threads that were there before. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (!pthread_create(&thread, NULL, make_there, &there))
+		pthread_join(thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	close(there.network);
+	return there.socket;
+}
+
+/* The inode at the other end of a unix socket, 0 if unknown. */
+static uint64_t unix_peer(struct prb_wait_context *c, uint64_t inode)
+{
+	prb_auto_close int fd = diag_socket_of(c);
 	struct {
 		struct nlmsghdr header;
 		struct unix_diag_req request;
@@ -240,7 +288,7 @@ static uint64_t unix_peer(uint64_t inode)
 void prb_describe_unix_peer(struct prb_wait_context *c, const struct prb_socket *socket,
 			    uint64_t inode, pid_t hint, struct prb_str *s)
 {
-	uint64_t peer = same_network(c) ? unix_peer(inode) : 0;
+	uint64_t peer = unix_peer(c, inode);
 	size_t before = s->length;
 
 	if (peer) {

@@ -131,8 +131,8 @@ uint64_t prb_link_inode(const char *link, const char *kind);
 /** Finds the socket with this inode in the tables; false if it is in none. */
 bool prb_socket_from_tables(struct prb_wait_context *c, uint64_t inode, struct prb_socket *ret);
 /**
- * The inode of the socket at the other end of a TCP connection, if it is in the same network
- * namespace; else 0.
+ * The inode of the socket at the other end of a TCP connection on this machine, also in another
+ * network namespace; 0: there is none, or several may be it.
  */
 uint64_t prb_socket_other_end(struct prb_wait_context *c, const struct prb_socket *socket);
 void prb_socket_tables_destroy(struct prb_socket_tables *tables);

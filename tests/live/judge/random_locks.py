@@ -85,9 +85,9 @@ def judge(pid, truth, recursive, semaphores):
             right = bool(about) and about <= told[finding["rule"]]
             results.append((finding["rule"], finding["rule"] if right else "WRONG " + finding["rule"], right or said))
     rules = {finding["rule"] for finding in said["findings"]}
-    if stuck and {truth["wants"][name] for name in stuck} <= set(semaphores) and not rules:
-        # Who is not inside of it by a `with` may release it, as far as anybody can know.
-        results.append(("a semaphore's own waiters", "nothing", True))
+    if (stuck or left) and not rules and {truth["wants"][name] for name in stuck | left} <= set(semaphores):
+        # Any thread may release a semaphore, as far as anybody can know.
+        results.append(("semaphores alone", "nothing", True))
     elif stuck and "deadlock" not in rules:
         results.append(("deadlock", ", ".join(sorted(rules)) or "NOTHING", bool(rules) or said))
     elif left and "orphan" not in rules:

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import support
-from environment import wait_until
+from environment import needs, wait_until
 
 NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
 
@@ -92,3 +92,73 @@ def test_other_targets_have_none(tmp_path, chain):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
     assert json.loads(done.stdout or "[]") == []
     assert b"a live process of this machine only" in done.stderr
+
+
+SERVER = """
+import os, socket, sys, time
+def there():
+    if sys.argv[1] == "unix":
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(sys.argv[2])
+        listener.listen(1)
+        return listener
+    return socket.create_server(("10.99.0.1", 7777))
+while True:
+    try:
+        listener = there()
+        break
+    except OSError:
+        time.sleep(0.05)
+connection = listener.accept()[0]
+if not os.fork():
+    listener.close()
+    print(os.getpid(), flush=True)
+    time.sleep(100000)
+connection.close()
+listener.close()
+time.sleep(100000)
+"""
+CLIENT = """
+import socket, sys, time
+def there():
+    if sys.argv[1] == "unix":
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(sys.argv[2])
+        return client
+    return socket.create_connection(("10.99.0.1", 7777))
+while True:
+    try:
+        client = there()
+        break
+    except OSError:
+        time.sleep(0.05)
+client.recv(1)
+"""
+
+
+def in_network_of(pid, *words):
+    subprocess.run(["nsenter", "-t", str(pid), "-n", "ip", *words], check=True)
+
+
+@needs("no network namespaces here", "unshare", "-n", "ip", "link")
+@pytest.mark.parametrize("kind", ["tcp", "unix"])
+def test_peers_in_another_network(kind, tmp_path):
+    """A fork of the server has the other end, in another network namespace than the client."""
+    words = [kind, str(tmp_path / "socket")]
+    begin = ["unshare", "-n", NEWEST.exe, "-c"]
+    with support.Program(begin + [SERVER] + words, env=NEWEST.env, start_new_session=True) as server, \
+            support.Program(begin + [CLIENT] + words, env=NEWEST.env) as client:
+        try:
+            ours = os.readlink("/proc/self/ns/net")
+            wait_until(lambda: len({os.readlink("/proc/%d/ns/net" % pid) for pid in (server.pid, client.pid)} - {ours}) == 2)
+            in_network_of(server.pid, "link", "add", "name", "one0", "type", "veth", "peer", "name", "two0", "netns", str(client.pid))
+            for pid, name, address in (server.pid, "one0", "10.99.0.1/24"), (client.pid, "two0", "10.99.0.2/24"):
+                in_network_of(pid, "addr", "add", address, "dev", name)
+                in_network_of(pid, "link", "set", name, "up")
+            peer = int(server.line())
+
+            def peers():
+                return {row["peer_pid"] for row in rows(client.pid, "SELECT * FROM wait.edges")}
+            wait_until(lambda: peers() == {client.pid, peer})
+        finally:
+            os.killpg(server.pid, signal.SIGKILL)
