@@ -2,6 +2,7 @@
 #include "judge/finding.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void finding_destroy(struct prb_finding *finding)
 {
@@ -29,6 +30,17 @@ void prb_findings_deinit(struct prb_findings *findings)
 	prb_vec_each (finding, &findings->list)
 		finding_destroy(*finding);
 	prb_vec_free(&findings->list);
+}
+
+bool prb_findings_is_repeated(const struct prb_findings *findings, size_t number)
+{
+	const struct prb_finding *finding = findings->list.items[number];
+
+	for (size_t i = 0; i < number; i++)
+		if (!strcmp(findings->list.items[i]->rule, finding->rule) &&
+		    findings->list.items[i]->confidence == finding->confidence)
+			return true;
+	return false;
 }
 
 struct prb_error *prb_finding_line(struct prb_finding *finding, pid_t tid, struct prb_str **ret)

@@ -78,6 +78,12 @@ struct prb_error *prb_finding_tid(struct prb_finding *finding, pid_t tid) PRB_MU
 /** Notes that the finding is about another process. */
 struct prb_error *prb_finding_pid(struct prb_finding *finding, pid_t pid) PRB_MUST_CHECK;
 
+/** True if an earlier one has the same rule and confidence: for monitoring, they are the same. */
+bool prb_findings_is_repeated(const struct prb_findings *findings, size_t number);
+
+/** The metric of findings, in words. */
+#define PRB_FINDING_HELP "1 for each rule that finds something wrong"
+
 /** "high", "medium", "low"; static. */
 const char *prb_confidence_name(enum prb_confidence confidence);
 /** "deadlock", "orphan", …: one word for each kind; static. */

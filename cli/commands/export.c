@@ -48,24 +48,12 @@ static struct prb_error *write_file(const char *path, const struct prb_str *text
 	return prb_new_file_finish(&file);
 }
 
-/** True if an earlier finding about the process would be the same series. */
-static bool is_told(const struct prb_why_one *one, size_t index)
-{
-	const struct prb_finding *finding = one->findings.list.items[index];
-
-	for (size_t i = 0; i < index; i++)
-		if (!strcmp(one->findings.list.items[i]->rule, finding->rule) &&
-		    one->findings.list.items[i]->confidence == finding->confidence)
-			return true;
-	return false;
-}
-
 static void put_findings_of(const struct prb_why_one *one, struct prb_str *ret)
 {
 	for (size_t i = 0; i < one->findings.list.count; i++) {
 		const struct prb_finding *finding = one->findings.list.items[i];
 
-		if (!is_told(one, i))
+		if (!prb_findings_is_repeated(&one->findings, i))
 			prb_str_printf(ret,
 				       "probing_finding{pid=\"%d\",rule=\"%s\","
 				       "confidence=\"%s\"} 1\n",
@@ -74,19 +62,27 @@ static void put_findings_of(const struct prb_why_one *one, struct prb_str *ret)
 	}
 }
 
+/** A named process may have ended since its samples were taken: then nothing is found. */
+static struct prb_error *judge(const struct prb_cli *cli, const struct prb_texts *targets,
+			       struct prb_why *ret)
+{
+	const struct prb_texts none = {};
+	struct prb_error *err = prb_why_create(cli, targets, &none, ret);
+
+	(void)prb_error_catch(&err, PRB_ERROR_NO_PROCESS);
+	return err;
+}
+
 /** What the rules of `why` find. Nothing in a label is the process's own choice. */
 static struct prb_error *put_findings(const struct prb_cli *cli, const struct prb_texts *targets,
 				      struct prb_str *ret)
 {
 	__attribute__((cleanup(prb_why_deinit))) struct prb_why why = {};
-	const struct prb_texts none = {};
-	struct prb_error *err = prb_why_create(cli, targets, &none, &why);
 
-	/* A named process may have ended since its samples were taken. */
-	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
+	PRB_TRY(judge(cli, targets, &why));
+	if (!why.list.count)
 		return NULL;
-	PRB_TRY(err);
-	prb_str_puts(ret, "# HELP probing_finding 1 for each rule that finds something wrong\n"
+	prb_str_puts(ret, "# HELP probing_finding " PRB_FINDING_HELP "\n"
 			  "# TYPE probing_finding gauge\n");
 	for (size_t i = 0; i < why.list.count; i++)
 		put_findings_of(why.list.items[i], ret);
@@ -161,14 +157,21 @@ static double now(void)
 }
 
 /** Sends what there is; *since becomes the end of the time whose spans were sent. */
-static struct prb_error *send_once(const struct prb_texts *targets, const char *endpoint,
-				   double *since)
+static struct prb_error *send_once(const struct prb_cli *cli, const struct prb_texts *targets,
+				   const char *endpoint, double *since)
 {
+	__attribute__((cleanup(prb_why_deinit))) struct prb_why why = {};
 	const struct prb_otlp_time time = {*since, now() - LATE_SECONDS};
 	__attribute__((cleanup(prb_otlp_deinit))) struct prb_otlp otlp = {};
 	prb_auto_str struct prb_str text = {};
 
 	PRB_TRY(prb_otlp_collect(targets, &time, &otlp));
+	PRB_TRY(judge(cli, targets, &why));
+	for (size_t i = 0; i < why.list.count; i++)
+		prb_otlp_put_findings(why.list.items[i]->process.pid, &why.list.items[i]->findings,
+				      &otlp);
+	if (otlp.metrics.failed)
+		return prb_error_nomem();
 	PRB_TRY(post(endpoint, "metrics", &otlp.metrics));
 	PRB_TRY(post(endpoint, "traces", &otlp.traces));
 	*since = time.until;
@@ -187,16 +190,16 @@ static void rest(double seconds)
 		nanosleep(&time, NULL);
 }
 
-static struct prb_error *export_otlp(const struct prb_texts *targets,
+static struct prb_error *export_otlp(const struct prb_cli *cli, const struct prb_texts *targets,
 				     const struct export_settings *s)
 {
 	double since = now() - (s->every > 0 ? s->every : ONCE_SECONDS);
 
 	if (s->every <= 0)
-		return send_once(targets, endpoint_of(s), &since);
+		return send_once(cli, targets, endpoint_of(s), &since);
 	prb_interrupt_catch(NULL);
 	while (!prb_interrupted()) {
-		struct prb_error *err = send_once(targets, endpoint_of(s), &since);
+		struct prb_error *err = send_once(cli, targets, endpoint_of(s), &since);
 
 		/* A receiver that is away for a while gets the spans later. */
 		if (err)
@@ -224,7 +227,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		return prb_error_create(PRB_ERROR_USAGE, "--endpoint and --every are for otlp");
 	for (size_t i = 1; i < cli->argument_count && targets.count < PRB_MAX_TEXTS; i++)
 		targets.items[targets.count++] = cli->arguments[i];
-	return otlp ? export_otlp(&targets, s) : export_prometheus(cli, &targets, s);
+	return otlp ? export_otlp(cli, &targets, s) : export_prometheus(cli, &targets, s);
 }
 
 const struct prb_command prb_command_export = {
@@ -233,9 +236,10 @@ const struct prb_command prb_command_export = {
 	.summary = "Give metrics and spans of Python processes to Prometheus or OpenTelemetry",
 	.description =
 		"Metrics are threads by state, waiters for the GIL and locks, processor time, "
-		"memory "
-		"and the garbage collector's runs, for each process: those that are named, or all "
-		"that may be read. prometheus prints them; --textfile writes a file for "
+		"memory, "
+		"the garbage collector's runs and what 'probing why' finds, for each process: "
+		"those that are named, or all that may be read. prometheus prints them; --textfile "
+		"writes a file for "
 		"node_exporter; 'probing serve' has the same at /metrics.\n\n"
 		"otlp sends them to an OpenTelemetry receiver, with the spans that programs have "
 		"recorded by probing.span(), as Protocol Buffers over HTTP: those that ended in "

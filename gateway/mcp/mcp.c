@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -17,6 +18,7 @@
 #include "command/exit.h"
 #include "gateway/targets/child.h"
 #include "gateway/mcp/tools.h"
+#include "judge/finding.h"
 
 enum {
 	MAX_LINE = 4 << 20,
@@ -274,6 +276,10 @@ static struct prb_error *run(const struct question *q, struct prb_tool_call *cal
 
 	prb_auto_error struct prb_error *err = prb_child_judge(&child);
 
+	/* Then the exit code says what was found. */
+	if (err && call->tool->judges && WIFEXITED(child.status) &&
+	    WEXITSTATUS(child.status) > PRB_FINDING_EXIT)
+		prb_error_destroy(prb_steal(&err));
 	prb_child_warnings(&child, &warnings);
 	/* Output before a failure is useful, too: of code, rows. */
 	if (err)

@@ -75,6 +75,17 @@ static struct prb_error *prepare_list(struct prb_tool_call *call)
 	return add(call, "--json");
 }
 
+/** Of all processes, if none is named here. */
+static struct prb_error *prepare_why(struct prb_tool_call *call)
+{
+	if (text(call, "target"))
+		PRB_TRY(add_target(call));
+	else if (call->served->named.count)
+		PRB_TRY(prb_served_words_all(call->served, &call->words));
+	PRB_TRY(add(call, "why"));
+	return add(call, "--json");
+}
+
 static struct prb_error *prepare_dump(struct prb_tool_call *call)
 {
 	static const char *const FLAGS[] = {"locals", "native", "json"};
@@ -208,11 +219,21 @@ const struct prb_tool prb_tools[] = {
 	 false,
 	 20,
 	 prepare_list},
+	{"why",
+	 "What is wrong",
+	 "What is wrong with a process, the worst first, or that nothing is: each finding with its "
+	 "evidence, its confidence, what would refute it, and the next step. Start here when a "
+	 "program hangs or is slow. Only what is proven is certain; 'unknown' is an answer.",
+	 {{"target", PRB_TOOL_TEXT, false,
+	   "Pid of a process, or the id of a file that is served; all, if it is left out"}},
+	 false,
+	 60,
+	 prepare_why,
+	 .judges = true},
 	{"dump",
 	 "Stacks of all threads",
 	 "Stacks of all threads of a process, exact, without stopping it: what each thread does or "
-	 "waits for, who holds the GIL, functions with files and lines. Start here when a program "
-	 "hangs or does something unexpected.",
+	 "waits for, who holds the GIL, functions with files and lines.",
 	 {TARGET,
 	  {"tid", PRB_TOOL_NUMBER, false, "Only this thread"},
 	  {"locals", PRB_TOOL_FLAG, false, "Variables of each frame too"},

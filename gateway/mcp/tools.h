@@ -28,6 +28,7 @@ struct prb_tool {
 	bool writes;	/**< only if that was allowed */
 	double seconds; /**< its deadline, without what its own duration adds */
 	struct prb_error *(*prepare)(struct prb_tool_call *call);
+	bool judges; /**< exit codes of findings are no failures */
 };
 /** The first one lists processes; ends with an entry without a name. */
 extern const struct prb_tool prb_tools[];

@@ -229,22 +229,62 @@ static size_t put_process(struct prb_str *s, const struct prb_metrics *metrics, 
 	return at;
 }
 
+static double now(void)
+{
+	struct timespec clock;
+
+	clock_gettime(CLOCK_REALTIME, &clock);
+	return (double)clock.tv_sec + (double)clock.tv_nsec / 1e9;
+}
+
+static void put_finding(struct prb_str *s, const struct prb_finding *finding)
+{
+	struct prb_str point = {};
+
+	prb_proto_fixed64(&point, POINT_TIME, nanoseconds(now()));
+	prb_proto_double(&point, POINT_DOUBLE, 1);
+	prb_otlp_put_text(&point, POINT_ATTRIBUTES, "rule", finding->rule);
+	prb_otlp_put_text(&point, POINT_ATTRIBUTES, "confidence",
+			  prb_confidence_name(finding->confidence));
+	prb_proto_message(s, POINTS, &point);
+}
+
+void prb_otlp_put_findings(pid_t pid, const struct prb_findings *findings, struct prb_otlp *ret)
+{
+	struct prb_str resource = {}, scope = {}, metric = {}, points = {};
+	struct prb_finding *const *finding;
+
+	if (!findings->list.count)
+		return;
+	prb_otlp_put_resource(&resource, pid, -1);
+	prb_otlp_put_scope(&scope);
+	prb_proto_text(&metric, METRIC_NAME, "probing_finding");
+	prb_proto_text(&metric, METRIC_DESCRIPTION, PRB_FINDING_HELP);
+	prb_vec_each (finding, &findings->list) {
+		if (prb_findings_is_repeated(findings, (size_t)(finding - findings->list.items)))
+			continue;
+		put_finding(&points, *finding);
+		ret->samples++;
+	}
+	prb_proto_message(&metric, METRIC_GAUGE, &points);
+	prb_proto_message(&scope, SCOPE_METRICS_METRICS, &metric);
+	prb_proto_message(&resource, RESOURCE_METRICS_SCOPE_METRICS, &scope);
+	prb_proto_message(&ret->metrics, REQUEST_RESOURCE_METRICS, &resource);
+}
+
 struct prb_error *prb_otlp_collect(const struct prb_texts *targets,
 				   const struct prb_otlp_time *time, struct prb_otlp *ret)
 {
 	struct prb_metrics metrics = {};
-	struct timespec clock;
 	struct prb_error *err = prb_metrics_read(targets, &metrics);
 
-	clock_gettime(CLOCK_REALTIME, &clock);
 	ret->samples = metrics.samples.count;
 	for (size_t at = 0; !err && at < metrics.samples.count;) {
 		const struct prb_metric_sample *first = &metrics.samples.items[at];
 		const struct prb_otlp_process process = {first->pid, first->rank,
 							 start_of(&metrics, first->pid)};
 
-		at = put_process(&ret->metrics, &metrics, at,
-				 (double)clock.tv_sec + (double)clock.tv_nsec / 1e9);
+		at = put_process(&ret->metrics, &metrics, at, now());
 		err = prb_otlp_put_spans(&process, time, ret);
 	}
 	prb_metrics_deinit(&metrics);

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "command/command.h"
+#include "judge/finding.h"
 
 /** The requests to send; starts as {}. */
 struct prb_otlp {
@@ -35,6 +36,12 @@ struct prb_otlp_time {
 struct prb_error *prb_otlp_collect(const struct prb_texts *targets,
 				   const struct prb_otlp_time *time,
 				   struct prb_otlp *ret) PRB_MUST_CHECK;
+
+/**
+ * Appends a gauge "probing_finding" of a process: 1 for each of its findings, with rule and
+ * confidence. None is nothing.
+ */
+void prb_otlp_put_findings(pid_t pid, const struct prb_findings *findings, struct prb_otlp *ret);
 
 /** One attribute of the resource, span or sample that is put into @p s as @p field. */
 void prb_otlp_put_text(struct prb_str *s, unsigned field, const char *key, const char *value);

@@ -93,7 +93,7 @@ def test_another_version_of_the_protocol(program):
 
 def test_tools_only_read(assistant):
     tools = {tool["name"]: tool for tool in assistant.ask("tools/list")["tools"]}
-    assert {"list_processes", "dump", "query", "tables", "snapshot", "perf", "skill", "memory",
+    assert {"list_processes", "why", "dump", "query", "tables", "snapshot", "perf", "skill", "memory",
             "print_value", "server"} == set(tools)
     assert all(tool["annotations"]["readOnlyHint"] for tool in tools.values())
     assert tools["query"]["inputSchema"]["required"] == ["sql"]
@@ -104,6 +104,9 @@ def test_tools_only_read(assistant):
 def test_each_tool(assistant, program):
     [listed] = json.loads(assistant.tell("list_processes"))["targets"]
     assert listed["pid"] == program.pid
+    for target in {}, {"target": str(program.pid)}:
+        [judged] = json.loads(assistant.tell("why", **target))["targets"]
+        assert judged["pid"] == program.pid and judged["verdict"]
     assert "MainThread" in assistant.tell("dump", target=str(program.pid))
     assert json.loads(assistant.tell("dump", json=True))["target"]["pid"] == program.pid
     assert json.loads(assistant.tell("query", sql="SELECT 1 AS x")) == [{"x": 1}]
@@ -224,3 +227,18 @@ def test_the_session_of_the_page():
                 else:
                     answer = one.process.stdout.readline().decode().rstrip("\n")
                     assert said(answer) == said(line[2:])
+
+
+def test_a_finding_is_no_failure():
+    """The exit code of `why` says what was found."""
+    source = """
+import threading
+lock = threading.Lock()
+def twice():
+    with lock:
+        with lock:
+            pass
+threading.Thread(target=twice).start()
+"""
+    with support.Program([NEWEST.exe, "-c", source]) as stuck, Assistant(stuck.pid) as one:
+        wait_until(lambda: json.loads(one.tell("why"))["targets"][0]["verdict"] == "deadlock", "no deadlock is told")

@@ -155,6 +155,29 @@ def test_metrics(program):
         assert all(first(point, 2)[::-1] < first(point, 3)[::-1] for point in points)  # little endian
 
 
+def test_findings():
+    source = """
+import threading
+lock = threading.Lock()
+def twice():
+    with lock:
+        with lock:
+            pass
+threading.Thread(target=twice).start()
+"""
+    def found():
+        with receiving() as server:
+            assert export(program.pid, OTEL_EXPORTER_OTLP_ENDPOINT=server.url)[0] == OK
+            metrics = [(resource, metric) for resource, metrics in resources(server.got[0][2]) for metric in metrics]
+        return [(resource, fields(first(metric, 5))) for resource, metric in metrics if first(metric, 1) == b"probing_finding"]
+    with support.Program([NEWEST.exe, "-c", source]) as program:
+        wait_until(found, "no finding was sent")
+        [(resource, points)] = found()
+        assert resource["process.pid"] == program.pid
+        [point] = [fields(value) for key, value in points if key == 1]
+        assert attributes(point, 7)["rule"] == "deadlock" and struct.unpack("<d", first(point, 4))[0] == 1
+
+
 def test_again_and_again_each_span_once(program):
     with receiving() as server:
         sender = subprocess.Popen([support.BINARY, "export", "otlp", str(program.pid), "--every", "100ms",
