@@ -169,6 +169,8 @@ static struct prb_error *judge_late(const struct prb_round *round, const struct 
 		thread = first ? thread : processes[i].thread;
 		first = first ? first : seen;
 	}
+	if (!first)
+		return NULL;
 	v->kind = PRB_VERDICT_LATE;
 	v->confidence = !others && first->movement == PRB_STILL ? "high" : "medium";
 	put_process(&v->sentence, first);

@@ -35,7 +35,7 @@ static bool ends(const char *text, const char *end)
 {
 	size_t length = text ? strlen(text) : 0, wanted = strlen(end);
 
-	return length >= wanted && !strcmp(text + length - wanted, end);
+	return text && length >= wanted && !strcmp(text + length - wanted, end);
 }
 
 static const struct pool *pool_of(const struct prb_case *c, const struct prb_dump_thread *thread)
@@ -163,9 +163,9 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 		waiters += of != NULL;
 		is_long = is_long || (of && prb_case_idle(c, thread) >= prb_limit(PRB_LIMIT_LONG));
 	}
-	return waiters >= prb_limit(PRB_LIMIT_WAITERS) || is_long
-		       ? tell(rule, c, pool, waiters, ret)
-		       : NULL;
+	if (!pool || (waiters < prb_limit(PRB_LIMIT_WAITERS) && !is_long))
+		return NULL;
+	return tell(rule, c, pool, waiters, ret);
 }
 
 const struct prb_rule prb_rule_pool = {

@@ -43,7 +43,7 @@ def write(seed, version):
     recursive = [k for k in eval(re.search(r"if k in (\[.*?\])", text)[1]) if k not in semaphores]  # our own list of numbers
     made = SEMAPHORES % {"semaphores": semaphores, "kind": chance.choice(["Semaphore", "BoundedSemaphore"])}
     forks = FORKS % {"forks": chance.random() < 0.4, "wanted": chance.randrange(7)}
-    text = text.replace("import contextlib, json", "import contextlib, json, os").replace("\nowns, wants", made + "owns, wants", 1)
+    text = text.replace("import contextlib, json", "import contextlib, json, os").replace("\n" "owns, wants", made + "owns, wants", 1)
     last = text.rindex("time.sleep(1000)")
     return text[:last] + forks.lstrip() + text[last:], recursive, semaphores
 

@@ -778,7 +778,7 @@ def test_limits(probing):
     env = dict(os.environ, PROBING_LIMITS="still=60,swapped=1000.5")
     shown = subprocess.run([support.BINARY, "config", "--limits"], env=env, stdout=subprocess.PIPE, check=True).stdout.decode()
     assert "\nstill        60      s   nothing has run for so long\n" in shown and "\nswapped      1000.5  MB" in shown
-    for wrong in "stil=60", "still", "still=", "still=-1", "memory=101", "still=60,nan=x", "still=nan", "still=60 ":
+    for wrong in "stay=60", "still", "still=", "still=-1", "memory=101", "still=60,nan=x", "still=nan", "still=60 ":
         done = subprocess.run([support.BINARY, "why", str(os.getpid())], env=dict(os.environ, PROBING_LIMITS=wrong),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         assert done.returncode == 2 and b"is no limit" in done.stderr, (wrong, done)
