@@ -64,7 +64,7 @@ def running(case):
     """It has printed "ready"."""
     module = MODULES.get(case.split("_", maxsplit=1)[0])
     if module and subprocess.run([OTHER, "-c", "import " + module], stderr=subprocess.DEVNULL, check=False).returncode:
-        pytest.skip(module + " is not installed")
+        pytest.skip("%s is not installed" % module)
     # Ray's sockets need a short path.
     with tempfile.TemporaryDirectory(prefix="p") as folder, contextlib.ExitStack() as stack:
         program = stack.enter_context(support.Program(
