@@ -202,8 +202,7 @@ const struct prb_command prb_command_config = {
 			 "Print the keys there are as JSON, without a target", PRB_COMPLETE_NOTHING,
 			 offsetof(struct config_settings, keys)},
 			{"limits", 0, PRB_OPTION_FLAG, NULL,
-			 "Print from which numbers on 'probing why' speaks; $PROBING_LIMITS "
-			 "changes them",
+			 "Print the limits of 'probing why'; $PROBING_LIMITS changes them",
 			 PRB_COMPLETE_NOTHING, offsetof(struct config_settings, limits)},
 			{"no-inject", 0, PRB_OPTION_FLAG, NULL,
 			 "Fail if the target has no agent, instead of loading it",

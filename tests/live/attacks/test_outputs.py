@@ -67,7 +67,7 @@ OTHERS = {
     ("query", "--input"): READ, ("eval", "--file"): READ,
     ("debug", "--dap"): "an address of the network", ("debug", "--address"): "an address of the network",
     ("inject", "--library"): READ,
-    ("inject", "--listen"): "an address of the network",
+    ("inject", "--listen"): "an address of the network", ("dap", "--listen"): "an address of the network",
     ("inject", "--address"): "an address of the network",
     ("inject", "--define"): "crash.folder: the target writes, with its own rights; test_crash_records.py",
     ("serve", "--cert"): READ, ("serve", "--key"): READ,
