@@ -142,47 +142,33 @@ bool prb_case_is_frozen(struct prb_case *c)
 	return frozen;
 }
 
-static struct prb_error *add_zombies(const char *children, struct prb_pids *ret)
+static bool is_zombie(pid_t pid)
 {
-	char *end;
+	prb_auto_str struct prb_str line = {};
+	struct prb_stat stat;
 
-	for (const char *at = children; *at; at = end + strspn(end, " ")) {
-		pid_t pid = (pid_t)strtol(at, &end, 10), *place;
-		prb_auto_str struct prb_str line = {};
-		struct prb_stat stat;
-
-		if (end == at || pid <= 0)
-			return NULL;
-		if (!prb_proc_read(pid, "stat", &line) ||
-		    !prb_stat_parse(prb_str_text(&line), &stat) || stat.state != 'Z')
-			continue;
-		place = prb_vec_push(&ret->list);
-		if (!place)
-			return prb_error_nomem();
-		*place = pid;
-	}
-	return NULL;
+	return prb_proc_read(pid, "stat", &line) && prb_stat_parse(prb_str_text(&line), &stat) &&
+	       stat.state == 'Z';
 }
 
 struct prb_error *prb_case_zombies(struct prb_case *c, struct prb_pids *ret)
 {
 	enum { MOST_THREADS = 256 };
-	prb_auto_str struct prb_str tasks = {};
-	char *end;
+	prb_auto_pids struct prb_pids children = {};
+	const pid_t *child;
 
 	if (!prb_case_is_here(c))
 		return NULL;
-	prb_error_destroy(prb_target_list(c->target, &tasks, "task"));
-	for (unsigned n = 0; n < MOST_THREADS; n++) {
-		const char *at = n ? end : prb_str_text(&tasks);
-		prb_auto_str struct prb_str children = {};
-		long tid = strtol(at, &end, 10);
+	PRB_TRY(prb_target_children(c->target, MOST_THREADS, &children, NULL));
+	prb_vec_each (child, &children.list) {
+		pid_t *place;
 
-		if (end == at)
-			return NULL;
-		prb_error_destroy(
-			prb_target_read_file(c->target, &children, "task/%ld/children", tid));
-		PRB_TRY(add_zombies(prb_str_text(&children), ret));
+		if (!is_zombie(*child))
+			continue;
+		place = prb_vec_push(&ret->list);
+		if (!place)
+			return prb_error_nomem();
+		*place = *child;
 	}
 	return NULL;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "judge/sharing.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/cleanup.h"
 #include "target/mem/maps.h"
 #include "target/proc/process.h"
@@ -57,15 +54,14 @@ static bool maps_file(pid_t pid, const struct prb_map *file)
 /** The same of the children of @p pid, but for @p own. */
 static bool children_map(pid_t pid, pid_t own, const struct prb_map *file)
 {
-	prb_auto_str struct prb_str list = {};
+	prb_auto_pids struct prb_pids children = {};
+	const pid_t *child;
 	unsigned count = 0;
-	char name[64], *end;
-	long child;
+	bool listed;
 
-	snprintf(name, sizeof(name), "task/%d/children", (int)pid);
-	prb_proc_read(pid, name, &list);
-	for (const char *at = prb_str_text(&list); (child = strtol(at, &end, 10)) > 0; at = end)
-		if (child != own && (count++ > MOST_RELATIVES || maps_file((pid_t)child, file)))
+	prb_error_destroy(prb_pids_of_children(pid, pid, &children, &listed));
+	prb_vec_each (child, &children.list)
+		if (*child != own && (count++ > MOST_RELATIVES || maps_file(*child, file)))
 			return true;
 	return false;
 }

@@ -185,3 +185,26 @@ void prb_target_destroy(struct prb_target *t)
 	prb_mem_destroy(t->mem);
 	t->ops->destroy(t);
 }
+
+static struct prb_error *add_children(struct prb_target *t, pid_t tid, struct prb_pids *ret)
+{
+	prb_auto_str struct prb_str list = {};
+
+	PRB_TRY(prb_target_read_file(t, &list, "task/%d/children", (int)tid));
+	return prb_pids_parse(prb_str_text(&list), ret);
+}
+
+struct prb_error *prb_target_children(struct prb_target *t, unsigned most, struct prb_pids *ret,
+				      bool *more)
+{
+	prb_auto_str struct prb_str tasks = {};
+	prb_auto_pids struct prb_pids tids = {};
+
+	PRB_TRY(prb_error_tolerate(prb_target_list(t, &tasks, "task"), NULL));
+	PRB_TRY(prb_pids_parse(prb_str_text(&tasks), &tids));
+	if (more)
+		*more = tids.list.count > most;
+	for (size_t i = 0; i < tids.list.count && i < most; i++)
+		PRB_TRY(prb_error_tolerate(add_children(t, tids.list.items[i], ret), NULL));
+	return NULL;
+}

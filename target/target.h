@@ -28,6 +28,7 @@
 #include "base/vec.h"
 #include "target/mem/maps.h"
 #include "target/mem/mem.h"
+#include "target/proc/pids.h"
 #include "target/regs.h"
 
 enum prb_target_kind {
@@ -188,6 +189,13 @@ struct prb_error *prb_target_open_map(struct prb_target *t, const struct prb_map
 				      int *ret_fd) PRB_MUST_CHECK;
 struct prb_error *prb_target_registers(struct prb_target *t, pid_t tid,
 				       struct prb_regs *ret) PRB_MUST_CHECK;
+
+/**
+ * Appends the children of all threads, or of the first @p most; *more, which may be NULL, says that
+ * there are more threads. None where the kernel has no such lists.
+ */
+struct prb_error *prb_target_children(struct prb_target *t, unsigned most, struct prb_pids *ret,
+				      bool *more) PRB_MUST_CHECK;
 
 /**
  * Derived facts: results that cost much or need files that another machine does not have (a pc's

@@ -33,46 +33,27 @@ static pid_t innermost_pid(pid_t pid)
 	return (pid_t)inner;
 }
 
-static void add_children(struct prb_wait_context *c, pid_t tid, struct children *children,
-			 struct prb_str *s)
+static void note_children(const struct prb_pids *pids, struct children *children)
 {
-	prb_auto_str struct prb_str list = {};
-	char *end;
+	const pid_t *pid;
 
-	if (!prb_wait_ok(s, prb_target_read_file(c->target, &list, "task/%d/children", tid)))
-		return;
-	for (const char *at = prb_str_text(&list); *at; at = end + strspn(end, " ")) {
-		pid_t pid = (pid_t)strtol(at, &end, 10);
-
-		if (end == at || pid <= 0)
-			return;
+	prb_vec_each (pid, &pids->list) {
 		if (!children->count++)
-			children->first = pid;
-		children->last = pid;
-		if (children->inner && !children->called && innermost_pid(pid) == children->inner)
-			children->called = pid;
+			children->first = *pid;
+		children->last = *pid;
+		if (children->inner && !children->called && innermost_pid(*pid) == children->inner)
+			children->called = *pid;
 	}
 }
 
 static void add_all_children(struct prb_wait_context *c, struct children *children,
 			     struct prb_str *s)
 {
-	const int most = children->inner ? MAX_THREADS_OF_ONE : MAX_THREADS;
-	prb_auto_str struct prb_str list = {};
-	char *end;
-	int threads = 0;
+	const unsigned most = children->inner ? MAX_THREADS_OF_ONE : MAX_THREADS;
+	prb_auto_pids struct prb_pids pids = {};
 
-	if (!prb_wait_ok(s, prb_target_list(c->target, &list, "task")))
-		return;
-	for (const char *at = prb_str_text(&list); *at; threads++) {
-		pid_t tid = (pid_t)strtol(at, &end, 10);
-
-		children->more = threads == most;
-		if (end == at || children->more)
-			return;
-		add_children(c, tid, children, s);
-		at = end + (*end == '\n');
-	}
+	if (prb_wait_ok(s, prb_target_children(c->target, most, &pids, &children->more)))
+		note_children(&pids, children);
 }
 
 static void put_child(struct prb_wait_context *c, pid_t pid, struct prb_str *s)
@@ -135,11 +116,12 @@ void prb_describe_child(struct prb_wait_context *c, pid_t pid, struct prb_str *s
 
 void prb_describe_newest_child(struct prb_wait_context *c, pid_t tid, struct prb_str *s)
 {
-	struct children children = {};
+	prb_auto_pids struct prb_pids pids = {};
+	prb_auto_str struct prb_str list = {};
 
-	add_children(c, tid, &children, s);
-	if (children.last)
-		put_child(c, children.last, s);
+	if (prb_wait_ok(s, prb_target_read_file(c->target, &list, "task/%d/children", tid)) &&
+	    prb_wait_ok(s, prb_pids_parse(prb_str_text(&list), &pids)) && pids.list.count)
+		put_child(c, pids.list.items[pids.list.count - 1], s);
 	else
 		prb_str_puts(s, "its child");
 }

@@ -139,16 +139,17 @@ static bool add_candidate(struct candidates *candidates, pid_t pid, pid_t target
 
 static bool add_children(struct candidates *candidates, pid_t pid, pid_t target)
 {
-	char path[64];
-	int child;
+	prb_auto_pids struct prb_pids pids = {};
+	const pid_t *child;
+	bool listed;
+	struct prb_error *err = prb_pids_of_children(pid, pid, &pids, &listed);
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
-	prb_auto_fclose FILE *file = fopen(path, "re");
-	while (file && candidates->list.count < MAX_CHILDREN && fscanf(file, "%d", &child) == 1) {
-		if (!add_candidate(candidates, child, target))
+	prb_error_destroy(err);
+	prb_vec_each (child, &pids.list)
+		if (candidates->list.count < MAX_CHILDREN &&
+		    !add_candidate(candidates, *child, target))
 			return false;
-	}
-	return true;
+	return !err;
 }
 
 static void sort(struct candidates *candidates)

@@ -3,6 +3,7 @@
  * Nothing has run for a while, and nobody outside of the program can end any of its waits: no
  * client, no input, no clock. Whether that is a hang only its author knows.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,24 +53,14 @@ static struct prb_error *visit(struct walk *walk, pid_t pid, bool *is_new)
 /** Adds the children of a process to the processes to look at. */
 static struct prb_error *visit_children(struct walk *walk, struct prb_target *t)
 {
-	prb_auto_str struct prb_str tasks = {};
+	prb_auto_pids struct prb_pids children = {};
+	const pid_t *child;
 	bool is_new;
-	char *end;
 
-	PRB_TRY(prb_error_tolerate(prb_target_list(t, &tasks, "task"), NULL));
-	for (const char *at = prb_str_text(&tasks);; at = end) {
-		prb_auto_str struct prb_str children = {};
-		long tid = strtol(at, &end, 10), child;
-		char *next;
-
-		if (end == at)
-			return NULL;
-		PRB_TRY(prb_error_tolerate(
-			prb_target_read_file(t, &children, "task/%ld/children", tid), NULL));
-		for (const char *word = prb_str_text(&children);
-		     (child = strtol(word, &next, 10)) > 0; word = next)
-			PRB_TRY(visit(walk, (pid_t)child, &is_new));
-	}
+	PRB_TRY(prb_target_children(t, UINT_MAX, &children, NULL));
+	prb_vec_each (child, &children.list)
+		PRB_TRY(visit(walk, *child, &is_new));
+	return NULL;
 }
 
 static struct prb_error *look_at_thread(struct walk *walk, const struct prb_case *c,

@@ -3,11 +3,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "target/proc/process.h"
 
 void prb_pids_deinit(struct prb_pids *pids)
 {
@@ -73,4 +75,31 @@ bool prb_pids_are_all(void)
 	ssize_t n = readlink("/proc/self/ns/pid", link, sizeof(link));
 
 	return n == (ssize_t)strlen(first) && !memcmp(link, first, strlen(first));
+}
+
+struct prb_error *prb_pids_parse(const char *list, struct prb_pids *ret)
+{
+	char *end;
+
+	for (const char *at = list;; at = end) {
+		long pid = strtol(at, &end, 10);
+		pid_t *place;
+
+		if (end == at || pid <= 0)
+			return NULL;
+		place = prb_vec_push(&ret->list);
+		if (!place)
+			return prb_error_nomem();
+		*place = (pid_t)pid;
+	}
+}
+
+struct prb_error *prb_pids_of_children(pid_t pid, pid_t tid, struct prb_pids *ret, bool *listed)
+{
+	prb_auto_str struct prb_str list = {};
+	char name[64];
+
+	snprintf(name, sizeof(name), "task/%d/children", (int)tid);
+	*listed = prb_proc_read(pid, name, &list);
+	return *listed ? prb_pids_parse(prb_str_text(&list), ret) : NULL;
 }

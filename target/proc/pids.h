@@ -27,6 +27,16 @@ struct prb_error *prb_proc_check(void) PRB_MUST_CHECK;
 /** Appends the pids of all processes that /proc shows, in order. Checks it first. */
 struct prb_error *prb_pids_of_all(struct prb_pids *ret) PRB_MUST_CHECK;
 
+/** Appends the numbers of a list, "12 15 ", up to what is none. */
+struct prb_error *prb_pids_parse(const char *list, struct prb_pids *ret) PRB_MUST_CHECK;
+
+/**
+ * Appends the children that the thread @p tid of @p pid has, as the kernel lists them. *listed is
+ * false if it does not, or the thread has ended: then they are another thread's.
+ */
+struct prb_error *prb_pids_of_children(pid_t pid, pid_t tid, struct prb_pids *ret,
+				       bool *listed) PRB_MUST_CHECK;
+
 /** True if /proc shows all processes of the machine, and not only those of a container. */
 bool prb_pids_are_all(void);
 

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "target/proc/pids.h"
 #include "target/proc/process.h"
 #include "target/proc/subprocesses.h"
 #include "target/proc/text.h"
@@ -61,21 +62,15 @@ static struct prb_error *add(struct prb_tree *tree, pid_t pid)
 	return NULL;
 }
 
-/** The children of one thread; false if the kernel has no such list. */
+/** The children of one thread; *ret is false if the kernel has no such list. */
 static struct prb_error *add_children(struct prb_tree *tree, pid_t pid, const char *tid, bool *ret)
 {
-	prb_auto_str struct prb_str list = {};
-	char name[64], *end;
+	prb_auto_pids struct prb_pids children = {};
+	const pid_t *child;
 
-	snprintf(name, sizeof(name), "task/%.20s/children", tid);
-	*ret = prb_proc_read(pid, name, &list);
-	for (const char *at = prb_str_text(&list); *at; at = end + strspn(end, " ")) {
-		pid_t child = (pid_t)strtol(at, &end, 10);
-
-		if (end == at || child <= 0)
-			break;
-		PRB_TRY(add(tree, child));
-	}
+	PRB_TRY(prb_pids_of_children(pid, (pid_t)atoi(tid), &children, ret));
+	prb_vec_each (child, &children.list)
+		PRB_TRY(add(tree, *child));
 	return NULL;
 }
 
