@@ -10,6 +10,7 @@ void prb_glances_deinit(struct prb_glances *glances)
 {
 	prb_number_map_deinit(&glances->places);
 	prb_vec_free(&glances->list);
+	prb_vec_free(&glances->memory);
 }
 
 static struct prb_glance *find(const struct prb_glances *glances, pid_t pid)
@@ -56,13 +57,58 @@ static struct prb_error *look(pid_t pid, struct prb_glance *ret)
 
 struct prb_error *prb_glances_at(struct prb_glances *glances, pid_t pid, struct prb_glance *ret)
 {
-	const struct prb_glance *known = find(glances, pid);
+	struct prb_glance *known = find(glances, pid);
 
 	*ret = known ? *known : (struct prb_glance){.pid = pid};
-	if (known)
+	if (ret->seen)
 		return NULL;
+	ret->seen = true;
 	PRB_TRY(prb_error_tolerate(look(pid, ret), NULL));
-	return add(glances, *ret);
+	if (!known)
+		return add(glances, *ret);
+	*known = *ret;
+	return NULL;
+}
+
+static struct prb_error *look_at_sharers(struct prb_glances *glances, struct prb_sharers *sharers,
+					 bool *ret)
+{
+	const pid_t *pid;
+	bool all;
+
+	*ret = false;
+	PRB_TRY(prb_sharers_find(sharers, 1, &all));
+	prb_vec_each (pid, &sharers->pids.list) {
+		struct prb_glance glance;
+
+		PRB_TRY(prb_glances_at(glances, *pid, &glance));
+		*ret = *ret || glance.moves;
+		if (*ret)
+			break;
+	}
+	return NULL;
+}
+
+struct prb_error *prb_glances_at_memory(struct prb_glances *glances,
+					const struct prb_shared_word *word, bool *ret)
+{
+	struct prb_sharers sharers = {.word = *word};
+	struct prb_glance_memory *memory;
+	struct prb_error *err;
+
+	prb_vec_each (memory, &glances->memory)
+		if (prb_shared_word_same(&memory->word, word)) {
+			*ret = memory->moves;
+			return NULL;
+		}
+	err = look_at_sharers(glances, &sharers, ret);
+	prb_pids_deinit(&sharers.pids);
+	PRB_TRY(err);
+	memory = prb_vec_push(&glances->memory);
+	if (!memory)
+		return prb_error_nomem();
+	*memory = (struct prb_glance_memory){*word, *ret};
+	return NULL;
 }
 
 struct prb_error *prb_glances_note_idle(struct prb_glances *glances, pid_t pid)

@@ -13,18 +13,27 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "judge/judge.h"
+#include "target/task.h"
 
 struct prb_glance {
 	pid_t pid;
+	bool seen;  /**< it was looked at, and not only noted as idle */
 	bool moves; /**< a thread runs, or a clock or somebody unknown ends its wait */
 	bool idle;  /**< a thread runs, or a clock or somebody outside of the program ends its wait,
 		       or that of a process that it waits for */
+};
+
+/** Memory that processes share, and whether one of these goes on. */
+struct prb_glance_memory {
+	struct prb_shared_word word;
+	bool moves;
 };
 
 /** Starts as {}. */
 struct prb_glances {
 	PRB_VEC(struct prb_glance) list;
 	struct prb_number_map places; /**< in the list, by pid */
+	PRB_VEC(struct prb_glance_memory) memory;
 };
 void prb_glances_deinit(struct prb_glances *glances);
 #define prb_auto_glances __attribute__((cleanup(prb_glances_deinit)))
@@ -32,6 +41,14 @@ void prb_glances_deinit(struct prb_glances *glances);
 /** Looks at the process @p pid, unless that was done. What cannot be read is neither. */
 struct prb_error *prb_glances_at(struct prb_glances *glances, pid_t pid,
 				 struct prb_glance *ret) PRB_MUST_CHECK;
+
+/**
+ * *ret: a process that has the word in its memory goes on. All processes are looked for once for
+ * each word: hundreds of a pool wait for the same one.
+ */
+struct prb_error *prb_glances_at_memory(struct prb_glances *glances,
+					const struct prb_shared_word *word,
+					bool *ret) PRB_MUST_CHECK;
 
 /** Notes that a rule has followed the waits of the process @p pid, and somebody may end them. */
 struct prb_error *prb_glances_note_idle(struct prb_glances *glances, pid_t pid) PRB_MUST_CHECK;

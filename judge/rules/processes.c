@@ -160,6 +160,12 @@ static struct prb_error *may_last(struct prb_glances *glances, const struct prb_
 		PRB_TRY(prb_glances_at(glances, enders->pids[i], &glance));
 		*ret = !glance.moves;
 	}
+	if (*ret && enders->word.inode) {
+		bool moves;
+
+		PRB_TRY(prb_glances_at_memory(glances, &enders->word, &moves));
+		*ret = !moves;
+	}
 	return NULL;
 }
 
