@@ -763,8 +763,6 @@ static struct prb_error *no_such_job(const struct prb_jobs *jobs, const char *te
 	if (pid)
 		prb_str_printf(&hint, "; --slurm %d asks for the Slurm job of that number",
 			       (int)pid);
-	if (process)
-		prb_str_printf(&hint, "; 'probing why %d' judges that process alone", (int)pid);
 	return prb_error_hint(err, "%s", prb_str_text(&hint));
 }
 

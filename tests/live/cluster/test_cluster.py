@@ -263,10 +263,9 @@ def test_no_job():
     # More than pids there can be, and a process of ours: the number of a Slurm job is no pid.
     for number, reason in ((4999999, "there is no such process"),
                            (os.getpid(), "that process is no rank, nor above one")):
-        result = jobs.cluster("cluster", "hang", number)
+        result = jobs.cluster("cluster", "dump", number)
         assert result.returncode == 1 and "no job on this machine is '%d': %s\n" % (number, reason) in result.stderr, result
-        assert "--slurm %d asks for the Slurm job of that number" % number in result.stderr, result
-        assert ("; 'probing why %d' judges" % number in result.stderr) == (number == os.getpid()), result
+        assert "--slurm %d asks for the Slurm job of that number\n" % number in result.stderr, result
     # A whole number in the job's name: its port.
     port = 4200000 + os.getpid() % 700000
     with jobs.ranks("/usr/bin/python3", 1, MASTER_PORT=str(port)) as ranks:
