@@ -11,7 +11,7 @@
 
 static const double MONOTONIC_BELOW = 1e9; /* of the epoch that is September 2001 */
 
-enum { ID_MAX = 200, STATE_MAX = 60, SIZES_MAX = 400 };
+enum { ID_MAX = 200, STATE_MAX = 60, SIZES_MAX = 400, MISSING_MAX = 500 };
 
 /** The walk over the items of one container. */
 struct walk {
@@ -24,14 +24,23 @@ struct walk {
 	struct prb_error *err;
 };
 
-/** The first thing that the description names and the process has not. */
+/** Adds what the description names and the process has not, once. */
 static struct prb_error *note_missing(struct prb_server_process *p,
 				      const struct prb_engine_path *path,
 				      const struct prb_engine_value *value)
 {
-	if (!value->missing.length || path->optional || p->missing)
+	prb_auto_str struct prb_str text = {};
+	size_t before = p->missing ? strlen(p->missing) : 0;
+
+	if (!value->missing.length || path->optional || before > MISSING_MAX)
 		return NULL;
-	p->missing = prb_format("%s: %s", path->text, prb_str_text(&value->missing));
+	if (p->missing && strstr(p->missing, prb_str_text(&value->missing)))
+		return NULL;
+	if (p->missing)
+		prb_str_printf(&text, "%s; ", p->missing);
+	prb_str_printf(&text, "%s: %s", path->text, prb_str_text(&value->missing));
+	free(p->missing);
+	p->missing = prb_str_take(&text);
 	return p->missing ? NULL : prb_error_nomem();
 }
 

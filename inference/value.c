@@ -41,9 +41,11 @@ static struct prb_error *note_missing(const struct prb_engine_scope *scope, uint
 		PRB_TRY(prb_error_tolerate(prb_parts_read(scope->parts, &name_of, &answer, &code),
 					   &failed));
 	}
-	prb_str_printf(missing, "%s has no '%s'",
-		       !failed && answer->text.length ? prb_str_text(&answer->text) : "an object",
-		       name);
+	if (failed || answer->text.length < strlen("''"))
+		prb_str_puts(missing, "an object");
+	else /* it is in quotes */
+		prb_str_append(missing, answer->text.data + 1, answer->text.length - strlen("''"));
+	prb_str_printf(missing, " has no '%s'", name);
 	return NULL;
 }
 
