@@ -12,7 +12,7 @@
  *
  *     engine NAME                   what it is called
  *     module NAME                   its processes have imported this module
- *     from VERSION, before VERSION  for which versions, by the module's __version__
+ *     from VERSION, before VERSION  for which versions, by the __version__ of its package
  *     part ROLE NAME                a kind of process, which the lines below are about; the roles
  *                                   are frontend, scheduler, worker, detokenizer
  *     title TEXT                    how a title begins that the process gives itself

@@ -268,16 +268,27 @@ static struct prb_error *read_request(struct prb_server_reading *r,
 	return NULL;
 }
 
-/** Paths to what a root holds about a request, by its id. */
+/** True if the path begins at a root, and not at the request. */
+static bool is_of_root(const struct prb_server_reading *r, const struct prb_engine_path *path)
+{
+	const char *name = path->text ? path->routes.items[0].steps.items[0].name : "";
+
+	for (size_t i = 0; i < r->scope.root_count; i++)
+		if (!strcmp(r->scope.roots[i].name, name))
+			return true;
+	return false;
+}
+
+/** Its blocks: what the request itself says, or a root by its id. */
 static struct prb_error *read_blocks(struct prb_server_reading *r,
 				     struct prb_server_request *request)
 {
-	r->scope.object = 0;
+	const struct prb_engine_path *path = &r->process->part->request[PRB_REQUEST_BLOCKS];
+
+	r->scope.object = is_of_root(r, path) ? 0 : request->address;
 	r->scope.id = request->id;
 	request->blocks = -1;
-	return request->id ? read_number(r, &r->process->part->request[PRB_REQUEST_BLOCKS],
-					 &request->blocks)
-			   : NULL;
+	return request->id ? read_number(r, path, &request->blocks) : NULL;
 }
 
 static struct prb_error *read_requests(struct prb_server_reading *r)

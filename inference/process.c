@@ -84,13 +84,16 @@ static struct prb_error *read_version(const struct prb_inside *inside, const cha
 	static const char *const places[] = {"sys.modules['%s'].__version__",
 					     "sys.modules['%s.version'].__version__",
 					     "sys.modules['%s._version'].__version__"};
+	prb_auto_free char *package = strndup(module, strcspn(module, "."));
 	prb_auto_str struct prb_str text = {};
 	bool failed = true;
 
+	if (!package)
+		return prb_error_nomem();
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(places) && failed; i++) {
 		uint64_t object;
 
-		PRB_TRY(find(inside, &object, places[i], module));
+		PRB_TRY(find(inside, &object, places[i], package));
 		prb_str_truncate(&text, 0);
 		failed = !object;
 		if (object)

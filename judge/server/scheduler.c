@@ -47,7 +47,8 @@ static struct load weigh(const struct prb_server_looks *looks, const struct prb_
 						 part->transfer_states.count);
 		bool grammar = prb_server_is_in(request, part->grammar_states.items,
 						part->grammar_states.count);
-		bool runs = request->queue && !strcmp(request->queue, "running");
+		bool runs = (request->queue && !strcmp(request->queue, "running")) ||
+			    (request->state && !strcmp(request->state, "RUNNING"));
 
 		note_age(age, &load.oldest);
 		load.transfer += transfer;

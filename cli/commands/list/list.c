@@ -413,6 +413,17 @@ static struct prb_error *ask_version(struct prb_target *target, struct prb_pytho
 	return NULL;
 }
 
+/** True if the package of that module is in the word. */
+static bool mentions(const char *word, const char *module)
+{
+	size_t length = strcspn(module, ".");
+
+	for (; (word = strchr(word, *module)); word++)
+		if (!strncmp(word, module, length))
+			return true;
+	return false;
+}
+
 /** True if its arguments, or its parent's nature, say that it may be a process of a server. */
 static bool may_be_server(const struct rows *rows, const struct prb_process *process,
 			  const struct prb_python_process *above)
@@ -428,7 +439,7 @@ static bool may_be_server(const struct rows *rows, const struct prb_process *pro
 		    prb_engine_by_title(*engine, process->argv.items[0], &rest))
 			return true;
 		prb_vec_each (word, &process->argv)
-			if (strstr(*word, (*engine)->module))
+			if (mentions(*word, (*engine)->module))
 				return true;
 	}
 	return false;

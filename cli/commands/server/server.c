@@ -55,8 +55,9 @@ const struct prb_command prb_command_server = {
 		"TARGET is any process of the server. Prints its processes with their parts (API "
 		"server, scheduler, workers), what each does, how many requests are where, and the "
 		"KV cache; and in one sentence what keeps the requests, as 'probing why' does. All "
-		"is read from outside, by descriptions of the servers' classes: of vLLM and "
-		"SGLang, and those of your own in the folder that PROBING_ENGINES names.\n\n"
+		"is read from outside, by descriptions of the servers' classes: of vLLM, SGLang, "
+		"LMDeploy and transformers, and those of your own in the folder that "
+		"PROBING_ENGINES names.\n\n"
 		"The exit code is 24 if requests do not move. The tables inference.requests, "
 		"inference.queues and inference.kv have each request.",
 	.options =

@@ -65,6 +65,8 @@ static void put_more(struct prb_str *s, const struct prb_server_looks *looks,
 	double age = oldest(looks, p);
 
 	put_queues(&line, p);
+	if (!line.length && p->requests.count)
+		prb_str_printf(&line, "%zu requests", p->requests.count);
 	if (age >= 0) {
 		prb_str_puts(&line, ", the oldest is ");
 		prb_text_duration(&line, age);
@@ -118,8 +120,10 @@ void prb_server_text(const struct prb_server_looks *looks, const struct prb_find
 
 	if (name) {
 		prb_text_escape(out, name->engine->name);
-		prb_str_putc(out, ' ');
-		prb_text_escape(out, name->version ? name->version : "");
+		if (name->version) {
+			prb_str_putc(out, ' ');
+			prb_text_escape(out, name->version);
+		}
 		prb_str_printf(out, ", %zu process%s\n", looks->now.processes.count,
 			       looks->now.processes.count == 1 ? "" : "es");
 	}

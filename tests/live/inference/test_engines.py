@@ -61,3 +61,20 @@ def test_sglang(version):
         assert [each["output_tokens"] for each in found] == [1] * 4 + [0] * 7
         [server] = rows(program.pid, "SELECT engine, version, role FROM inference.servers")
         assert server == {"engine": "SGLang", "version": version, "role": "scheduler"}
+
+
+def test_lmdeploy():
+    with running("lmdeploy-0.18.0", "real_others.py") as program:
+        found = rows(program.pid, "SELECT id, state, age, output_tokens FROM inference.requests ORDER BY id")
+        assert [(each["id"], each["state"], each["output_tokens"]) for each in found] == [
+            (str(number), "WAITING", number) for number in range(3)] and all(50 <= each["age"] < 1000 for each in found)
+        assert rows(program.pid, "SELECT total, free FROM inference.kv") == [{"total": 10, "free": 10}]
+
+
+def test_transformers():
+    with running("transformers-5.24.0", "real_others.py") as program:
+        found = rows(program.pid, "SELECT id, state, queue, prompt_tokens, output_tokens, blocks, age FROM inference.requests")
+        assert [(each["id"], each["state"], each["queue"], each["prompt_tokens"]) for each in found] == [
+            *(("req_%d" % number, "PENDING", "waiting", 10 * number) for number in range(3)), ("req_9", "PENDING", "input", 1)]
+        assert {(each["output_tokens"], each["blocks"]) for each in found} == {(0, 0)}
+        assert all(0 <= each["age"] < 1000 for each in found)
