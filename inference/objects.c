@@ -246,6 +246,20 @@ static struct prb_error *read_containers(struct walk *w)
 						       : NULL;
 }
 
+/** An id is a text or a number: others are shared by several requests. */
+static struct prb_error *read_id(struct prb_server_reading *r, char **ret)
+{
+	prb_auto_engine_value struct prb_engine_value value = {};
+	prb_auto_str struct prb_str text = {};
+
+	PRB_TRY(read_at(r, &r->process->part->request[PRB_REQUEST_ID], &value));
+	if (value.kind != PRB_PART_STR && value.kind != PRB_PART_INT)
+		return NULL;
+	PRB_TRY(prb_engine_put_text(r->scope.parts, &value, ID_MAX, &text));
+	*ret = prb_str_take(&text);
+	return *ret ? NULL : prb_error_nomem();
+}
+
 static struct prb_error *read_request(struct prb_server_reading *r,
 				      struct prb_server_request *request)
 {
@@ -254,7 +268,7 @@ static struct prb_error *read_request(struct prb_server_reading *r,
 
 	r->scope.object = request->address;
 	r->scope.id = NULL;
-	PRB_TRY(read_text(r, &columns[PRB_REQUEST_ID], ID_MAX, &request->id));
+	PRB_TRY(read_id(r, &request->id));
 	r->scope.id = request->id;
 	PRB_TRY(read_text(r, &columns[PRB_REQUEST_STATE], STATE_MAX, &request->state));
 	PRB_TRY(read_text(r, &columns[PRB_REQUEST_LORA], ID_MAX, &request->lora));

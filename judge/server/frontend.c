@@ -109,7 +109,8 @@ static struct prb_error *judge_loop(struct prb_server_verdict *v,
 	struct prb_str *text;
 	bool waits;
 
-	if (!main)
+	/* One that starts waits for its engine in the loop. */
+	if (!main || !p->requests.count)
 		return NULL;
 	waits = prb_thread_waits_for_gil(main);
 	if (!waits && main->idle_seconds < BLOCKED)
@@ -146,18 +147,34 @@ static struct prb_error *judge_loop(struct prb_server_verdict *v,
 	return prb_server_evidence(v, p);
 }
 
+/** What follows from where the requests are, and from what the detokenizer does. */
+static void put_reason(struct prb_str *text, const struct strays *strays,
+		       const struct prb_server_process *detokenizer)
+{
+	if (detokenizer && detokenizer->activity == PRB_ENGINE_STEP) {
+		prb_str_puts(text, ": their outputs wait for ");
+		prb_server_put(text, detokenizer);
+		prb_str_puts(text, ", which is ");
+		prb_server_put_doing(text, detokenizer);
+	} else if (strays->started) {
+		prb_str_puts(text,
+			     ": the scheduler has ended them, and the outputs have not arrived");
+	} else {
+		prb_str_puts(text, ": they did not get there, or no output has come back");
+	}
+}
+
 static struct prb_error *tell_strays(struct prb_server_verdict *v, const struct strays *strays)
 {
 	const struct prb_server_process *scheduler =
 		prb_server_next(&v->looks->now, PRB_ENGINE_SCHEDULER, NULL);
 	const struct prb_server_process *detokenizer =
 		prb_server_next(&v->looks->now, PRB_ENGINE_DETOKENIZER, NULL);
-	bool done = strays->started;
 	struct prb_str *text;
 
 	PRB_TRY(prb_server_found(v, PRB_CONFIDENCE_MEDIUM,
-				 done ? "outputs do not reach the clients"
-				      : "requests do not reach the scheduler"));
+				 strays->started ? "outputs do not reach the clients"
+						 : "requests are stuck before the scheduler"));
 	v->finding->lasted = strays->oldest;
 	text = &v->finding->sentence;
 	prb_server_put_count(text, strays->count, "request");
@@ -168,8 +185,7 @@ static struct prb_error *tell_strays(struct prb_server_verdict *v, const struct 
 	prb_server_put(text, scheduler);
 	if (scheduler->activity == PRB_ENGINE_IDLE)
 		prb_str_puts(text, ", which waits for work");
-	prb_str_puts(text, done ? ": the scheduler has ended them, and the outputs have not arrived"
-				: ": they did not get there");
+	put_reason(text, strays, detokenizer);
 	prb_str_puts(text, "; the oldest is ");
 	prb_text_duration(text, strays->oldest);
 	prb_str_puts(text, " old");

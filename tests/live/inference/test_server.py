@@ -26,13 +26,14 @@ def probing(*words, env=None):
 
 
 @contextlib.contextmanager
-def server(state, count=0, interpreter=NEWEST, nvcc=""):
+def server(state, count=0, interpreter=NEWEST, nvcc="", standin=STANDIN):
     env = dict(interpreter.env, STANDIN_NVCC=str(nvcc))
-    with support.Program([interpreter.exe, STANDIN, state, count], env=env, start_new_session=True) as program:
+    with support.Program([interpreter.exe, standin, state, count], env=env, start_new_session=True) as program:
         try:
             yield json.loads(program.line())
         finally:
-            os.killpg(program.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # the error says more
+                os.killpg(program.pid, signal.SIGKILL)
 
 
 def rows(pid, query):
@@ -73,7 +74,8 @@ SENTENCES = {
     "ring": r"worker TP1 \(PID\) does not answer and has not read 10 messages of the ring in shared memory: it is in .*; engine core "
             r"\(CORE\) waits for it, and 1 of 2 workers wait for work; .*",
     "compile": r"worker TP1 \(PID\) has been compiling for \d+.* with nvcc \(pid \d+\), in .*; 8 requests wait",
-    "full": r"27 requests of API server \(WEB\) are not in engine core \(CORE\), which waits for work: they did not get there; .*",
+    "full": r"27 requests of API server \(WEB\) are not in engine core \(CORE\), which waits for work: they did not get there, or no output "
+            r"has come back; .*",
     "behind": r"27 requests of API server \(WEB\) are not in engine core \(CORE\), which waits for work: the scheduler has ended "
               r"them, and the outputs have not arrived; .*",
     "gone": r"16 requests of engine core \(CORE\) are no longer in API server \(WEB\): the clients are gone, and the oldest is .*",
@@ -100,6 +102,21 @@ def test_a_wedge_is_named(state, tmp_path):
         for pid in (pids["core"], pids["api"], pids["workers"][0]):
             wait_until(lambda pid=pid: is_found(pid))
         wait_until(lambda: [each for each in why(pids["core"]) if re.fullmatch(expected, each)])
+
+
+def test_a_detokenizer_behind():
+    """Of SGLang: its scheduler has nothing to do, and its tokenizer manager waits for outputs."""
+    with server("behind", standin=STANDIN.with_name("sglang_standin.py")) as pids:
+        expected = (r"27 requests of tokenizer manager \(%(tokenizer)d\) are not in scheduler TP0 \(%(scheduler)d\), which waits for work: "
+                    r"their outputs wait for detokenizer \(%(detokenizer)d\), which is in `(DetokenizerManager\.)?decode` .*; the "
+                    r"oldest is 3 m \d+ s old" % pids)
+        for pid in pids.values():
+            wait_until(lambda pid=pid: re.fullmatch(expected, verdict(pid)[0] or ""))
+        names = {each["pid"]: each["program"] for each in json.loads(probing("list", "--json")[1])}
+        assert [names[pids[each]] for each in ("tokenizer", "scheduler", "detokenizer")] == [
+            "SGLang 0.5 tokenizer manager", "SGLang 0.5 scheduler TP0", "SGLang 0.5 detokenizer"]
+    with server("idle", standin=STANDIN.with_name("sglang_standin.py")) as pids:
+        assert verdict(pids["scheduler"]) == (None, None)
 
 
 @pytest.mark.parametrize("state", ["healthy", "idle"])

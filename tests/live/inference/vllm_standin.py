@@ -26,7 +26,7 @@ def module(name, **members):
 
 
 module("vllm", __version__="0.33.0")
-for part in ("v1.engine.core", "v1.request", "v1.core.sched.scheduler", "v1.engine.async_llm",
+for part in ("v1", "v1.engine.core", "v1.request", "v1.core.sched.scheduler", "v1.engine.async_llm",
              "v1.executor.multiproc_executor"):
     module("vllm." + part)
 
