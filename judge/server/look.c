@@ -32,6 +32,7 @@ struct prb_error *prb_server_looks_read(struct prb_server_looks *looks, pid_t pi
 					enum prb_dump_mode mode)
 {
 	PRB_TRY(prb_engines_load(getenv("PROBING_ENGINES"), &looks->engines));
+	looks->mode = mode;
 	PRB_TRY(prb_server_read(&looks->engines, pid, mode, &looks->now));
 	note_time(looks);
 	return NULL;
@@ -51,15 +52,15 @@ static bool any_runs(const struct prb_server *server)
 static struct prb_error *look_again(struct prb_server_verdict *v)
 {
 	struct prb_server_looks *looks = v->looks;
-	bool certain = v->finding->confidence == PRB_CONFIDENCE_HIGH ||
+	bool certain = v->finding->confidence == PRB_CONFIDENCE_HIGH || !v->of_scheduler ||
 		       prb_server_silent(looks) >= 0 || !any_runs(&looks->now);
 
 	looks->before = looks->now;
 	looks->now = (struct prb_server){};
 	looks->twice = true;
 	nanosleep(&(struct timespec){.tv_nsec = certain ? SHORT_PAUSE_NS : LONG_PAUSE_NS}, NULL);
-	PRB_TRY(prb_server_read(&looks->engines, looks->before.processes.items[0]->pid,
-				PRB_DUMP_NONBLOCKING, &looks->now));
+	PRB_TRY(prb_server_read(&looks->engines, looks->before.processes.items[0]->pid, looks->mode,
+				&looks->now));
 	note_time(looks);
 	return NULL;
 }
@@ -72,6 +73,7 @@ static struct prb_error *judge_once(struct prb_server_verdict *v)
 	while (still && !v->finding &&
 	       (scheduler = prb_server_next(&v->looks->now, PRB_ENGINE_SCHEDULER, scheduler)))
 		PRB_TRY(prb_server_judge_scheduler(v, scheduler));
+	v->of_scheduler = v->finding;
 	return v->finding ? NULL : prb_server_judge_frontends(v);
 }
 
@@ -94,7 +96,7 @@ struct prb_error *prb_server_judge(const struct prb_rule *rule, struct prb_case 
 				   struct prb_server_looks *looks, struct prb_findings *ret)
 {
 	__attribute__((cleanup(prb_findings_deinit))) struct prb_findings first = {};
-	struct prb_server_verdict v = {rule, c, looks, &first, NULL};
+	struct prb_server_verdict v = {rule, c, looks, &first, NULL, false};
 
 	PRB_TRY(judge_once(&v));
 	if (!v.finding)

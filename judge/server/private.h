@@ -13,6 +13,7 @@ struct prb_server_verdict {
 	struct prb_server_looks *looks;
 	struct prb_findings *findings;
 	struct prb_finding *finding; /**< NULL: nothing was found yet */
+	bool of_scheduler;	     /**< it says that a scheduler's requests do not go on */
 };
 
 /** Begins the finding. */

@@ -15,6 +15,7 @@
 struct prb_server_looks {
 	struct prb_engines engines;
 	struct prb_server now, before;
+	enum prb_dump_mode mode;
 	bool twice;  /**< `before` is there */
 	double time; /**< of `now`, seconds since the epoch */
 };
