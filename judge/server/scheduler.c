@@ -21,12 +21,19 @@ struct load {
 	const char *held_state;
 };
 
-/** How long no token was made, as far as that is noted; else for how long a request waits. */
-static double silent_or(const struct prb_server_looks *looks, double age)
+/** How long no token was made; 0: nothing notes it. */
+static double silence(const struct prb_server_looks *looks)
 {
 	double silent = prb_server_silent(looks);
 
-	return silent >= 0 && silent < age ? silent : age;
+	return silent >= 0 ? silent : 0;
+}
+
+/** A step may take longer than the time between two looks: without times of tokens it is a guess.
+ */
+static enum prb_confidence confidence(const struct prb_server_looks *looks)
+{
+	return silence(looks) >= LONG ? PRB_CONFIDENCE_MEDIUM : PRB_CONFIDENCE_LOW;
 }
 
 static void note_age(double age, double *oldest)
@@ -223,9 +230,9 @@ static struct prb_error *judge_reply(struct prb_server_verdict *v,
 	/* Workers on other machines are not seen: then one of those may be meant. */
 	if (!late && s->workers.count != count)
 		return NULL;
-	PRB_TRY(prb_server_found(v, PRB_CONFIDENCE_MEDIUM,
+	PRB_TRY(prb_server_found(v, confidence(v->looks),
 				 late ? "a worker does not answer" : "a reply was lost"));
-	v->finding->lasted = silent_or(v->looks, load->oldest);
+	v->finding->lasted = silence(v->looks);
 	text = &v->finding->sentence;
 	if (late) {
 		prb_server_put(text, late);
@@ -281,8 +288,8 @@ static struct prb_error *judge_kv(struct prb_server_verdict *v, const struct prb
 	/* A prefix in the cache needs no blocks: how many the first one needs is then not known. */
 	if (free && (s->kv[PRB_KV_CACHED] || free >= needed))
 		return NULL;
-	PRB_TRY(prb_server_found(v, PRB_CONFIDENCE_MEDIUM, "the KV cache is exhausted"));
-	v->finding->lasted = silent_or(v->looks, load->oldest_waiting);
+	PRB_TRY(prb_server_found(v, confidence(v->looks), "the KV cache is exhausted"));
+	v->finding->lasted = silence(v->looks);
 	text = &v->finding->sentence;
 	prb_str_puts(text, "no request can be admitted to ");
 	prb_server_put(text, s);
@@ -350,9 +357,8 @@ static struct prb_error *judge_slots(struct prb_server_verdict *v,
 	if (!load->waiting || load->oldest_waiting < LONG || s->limit <= 0 ||
 	    load->running < (size_t)s->limit)
 		return NULL;
-	PRB_TRY(prb_server_found(v, silent >= LONG ? PRB_CONFIDENCE_MEDIUM : PRB_CONFIDENCE_LOW,
-				 "no running request goes on"));
-	v->finding->lasted = silent_or(v->looks, load->oldest_waiting);
+	PRB_TRY(prb_server_found(v, confidence(v->looks), "no running request goes on"));
+	v->finding->lasted = silence(v->looks);
 	text = &v->finding->sentence;
 	prb_str_puts(text, "nothing is admitted to ");
 	prb_server_put(text, s);

@@ -104,6 +104,19 @@ def test_a_wedge_is_named(state, tmp_path):
         wait_until(lambda: [each for each in why(pids["core"]) if re.fullmatch(expected, each)])
 
 
+def test_a_long_step_is_no_wedge():
+    """Requests may be old on a busy server. A token of the last seconds says that it goes on; where nothing notes when
+    tokens are made, the finding is a guess, and no reason to restart the server."""
+    with server("step") as pids:
+        assert verdict(pids["core"]) == (None, None)
+    with server("unknown") as pids:
+        def is_guessed():
+            sentence, confidence = verdict(pids["core"])
+            return sentence and "worker TP1" in sentence and confidence == "low"
+        wait_until(is_guessed)
+        assert check(pids["api"], "60s") == (0, "ok")
+
+
 def test_a_detokenizer_behind():
     """Of SGLang: its scheduler has nothing to do, and its tokenizer manager waits for outputs."""
     with server("behind", standin=STANDIN.with_name("sglang_standin.py")) as pids:

@@ -269,20 +269,20 @@ def compile_kernel():
 class RequestStateStats:
     __module__ = "vllm.v1.metrics.stats"
 
-    def __init__(self, age, tokens):
+    def __init__(self, age, tokens, silent):
         self.arrival_time = time.time() - age
         self.num_generation_tokens = tokens
-        self.last_token_ts = time.monotonic() - min(age, 100) if tokens else 0.0
+        self.last_token_ts = time.monotonic() - min(age, silent) if tokens else 0.0
 
 
 class RequestState:
     __module__ = "vllm.v1.engine.output_processor"
 
-    def __init__(self, number, age, tokens):
+    def __init__(self, number, age, tokens, silent):
         self.request_id = "chatcmpl-%04d" % number
         self.prompt_len = 100 + number
         self.lora_name = None
-        self.stats = RequestStateStats(age, tokens)
+        self.stats = RequestStateStats(age, tokens, silent) if silent else None
 
 
 class OutputProcessor:
@@ -318,6 +318,9 @@ STATES = {
     "reply": {"core": "reply", "workers": ("idle", "idle"), "running": 8, "free": 500},
     "dead": {"core": "reply", "workers": ("idle", "die"), "running": 8, "free": 500},
     "spin": {"core": "reply", "workers": ("idle", "spin"), "running": 8, "free": 500},
+    # A long step: the last token was made just now; and where nothing notes tokens.
+    "step": {"core": "reply", "workers": ("idle", "step"), "running": 8, "free": 500, "silent": 1e-3},
+    "unknown": {"core": "reply", "workers": ("idle", "step"), "running": 8, "free": 500, "silent": 0},
     "ring": {"core": "write", "workers": ("idle", "step"), "running": 8, "free": 500},
     "compile": {"core": "reply", "workers": ("idle", "compile"), "running": 8, "free": 500},
     "full": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 27},
@@ -389,7 +392,8 @@ async def serve(llm, name, count, announce):
     for number in range(max(count, known) + state.get("stranded", 0)):
         age = state.get("age", AGE)
         llm.output_processor.request_states["chatcmpl-%04d" % number] = RequestState(
-            number, age * (1 - number / 1000), state.get("tokens", 5 if number < state.get("running", 0) else 0))
+            number, age * (1 - number / 1000), state.get("tokens", 5 if number < state.get("running", 0) else 0),
+            state.get("silent", 100))
         if number < 50:
             handlers.append(asyncio.ensure_future(llm.generate(number)))
     announce()
