@@ -214,6 +214,42 @@ def test_an_assistant_is_told():
         assert not answers[3]["isError"] and "chatcmpl-0000" in answers[3]["content"][0]["text"]
 
 
+HOSTILE = """
+import sys; sys.path.insert(0, %r)
+import vllm_standin as v
+v.sys.modules["vllm"].__version__ = "9\\x1b[31m" * 50
+class Request(v.Request):
+    __module__ = "vllm.v1.request"
+    status = property(lambda self: 1 / 0)
+    def __init__(self, number):
+        self.__dict__.update(request_id="\\x1b[31m" * 10 ** 6, priority=2 ** 200, num_prompt_tokens=-5, arrival_time=float("nan"),
+                             num_computed_tokens=True, _output_token_ids=self, lora_request=self, lora_name=[self])
+scheduler = v.Scheduler(2 ** 70, -1, 2 ** 65)
+scheduler.running += [scheduler.running, None, 7, Request(1), Request(2)]
+scheduler.waiting = scheduler.skipped_waiting = {Request(3): Request(4)}
+scheduler.requests = {number: scheduler for number in range(200000)}
+scheduler.kv_cache_manager.block_pool = scheduler
+v.BlockPool.__qualname__ = v.Scheduler.__qualname__ = "\\x1b[31m"
+core = v.EngineCoreProc(scheduler, v.MultiprocExecutor([v.WorkerProcHandle(pid) for pid in (0, -1, 2 ** 40, 1, scheduler)], None))
+def run(self):
+    v.title("VLLM::EngineCore\\x1b[31m")
+    print(flush=True); input()
+run(core)
+"""
+
+
+def test_a_hostile_server():
+    """Objects of the right classes with anything in them: an answer comes, and no control character with it."""
+    with support.Program([NEWEST.exe, "-c", HOSTILE % str(STANDIN.parent)], env=NEWEST.env) as program:
+        program.line()
+        for words in (("server", program.pid), ("server", "--json", program.pid), ("list",), ("why", program.pid),
+                      ("-t", program.pid, "query", "SELECT * FROM inference.requests LIMIT 9"),
+                      ("-t", program.pid, "query", "SELECT * FROM inference.queues; SELECT * FROM inference.kv")):
+            code, out, err = probing(*words)
+            assert code in (0, 1, SERVER, 20, 21) and "\x1b" not in out + err and len(out) < 100000, (words, code, out[-300:], err[-300:])
+        assert program.alive()
+
+
 def test_no_server():
     with support.Program([NEWEST.exe, "-c", "print(flush=True); input()"], env=NEWEST.env) as program:
         program.line()
