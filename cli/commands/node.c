@@ -33,7 +33,7 @@ struct node_settings {
 	const char *webhook;
 	double every, metrics, hang;
 	int max_size, keep;
-	bool crashes, watch_jobs;
+	bool crashes, watch_jobs, plain;
 };
 
 /* Seconds. */
@@ -74,6 +74,8 @@ static struct prb_error *serve_words(const struct node_settings *s, struct prb_w
 	PRB_TRY(prb_words_add(ret, "probing"));
 	PRB_TRY(prb_words_add(ret, "serve"));
 	PRB_TRY(prb_words_add(ret, "--address=%s", s->listen));
+	if (s->plain)
+		PRB_TRY(prb_words_add(ret, "--plain"));
 	return s->token_file ? prb_words_add(ret, "--token-file=%s", s->token_file) : NULL;
 }
 
@@ -272,6 +274,8 @@ static struct prb_error *check(const struct node_settings *s)
 			prb_error_create(PRB_ERROR_USAGE, "there is nothing to do"),
 			"give --to, --listen, --crashes or --watch-jobs: probing node --to "
 			"clickhouse://HOST/DATABASE");
+	if (s->plain && !s->listen)
+		return prb_error_create(PRB_ERROR_USAGE, "--plain is for --listen");
 	if ((s->hang > 0 || s->webhook) && !s->watch_jobs)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--hang and --webhook are for --watch-jobs");
@@ -361,6 +365,9 @@ const struct prb_command prb_command_node = {
 			{"listen-token", 0, PRB_OPTION_TEXT, "FILE",
 			 "Token for --listen [a random one, which is printed]", PRB_COMPLETE_FILE,
 			 offsetof(struct node_settings, token_file)},
+			{"plain", 0, PRB_OPTION_FLAG, NULL,
+			 "'--listen': also without encryption, in a network that you trust",
+			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, plain)},
 			{"crashes", 0, PRB_OPTION_FLAG, NULL,
 			 "Keep copies of crash records in the state's folder", PRB_COMPLETE_NOTHING,
 			 offsetof(struct node_settings, crashes)},

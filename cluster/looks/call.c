@@ -117,6 +117,12 @@ static struct prb_error *read_frame(struct prb_watch *watch, const struct prb_se
 	return read_variables(again.called, call, group, all);
 }
 
+/** True for the group of all ranks, as the versions of torch call it. */
+static bool is_default(const char *name)
+{
+	return name && (!strcmp(name, "0") || !strcmp(name, "default_pg"));
+}
+
 /** Finds the group of the call: the given object, or the only group. */
 static struct prb_error *find_group(const struct prb_groups *groups, uint64_t object, bool all,
 				    struct prb_call *call)
@@ -131,6 +137,9 @@ static struct prb_error *find_group(const struct prb_groups *groups, uint64_t ob
 		if (group->object != object || !group->members)
 			continue;
 		call->known = true;
+		/* Some functions get it, and others nothing. */
+		if (is_default(group->name))
+			return NULL;
 		PRB_TRY(prb_str_copy(group->name, &call->group));
 		return prb_str_copy(group->members, &call->members);
 	}

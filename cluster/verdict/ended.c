@@ -200,6 +200,43 @@ struct prb_error *prb_verdict_find_unasked(const struct prb_evidence *e, bool *f
 	return NULL;
 }
 
+/** True if the rank has a process, of which nothing was read: it begins or ends, mostly. */
+static bool is_closed(const struct prb_seen *seen)
+{
+	return !seen->main && !seen->gone && seen->rank->pid && seen->error;
+}
+
+struct prb_error *prb_verdict_find_closed(const struct prb_evidence *e, bool *found)
+{
+	const struct prb_seen *seen, *closed = NULL, *waiting = NULL;
+	struct prb_verdict *v = e->verdict;
+	size_t closed_count = 0, waits = 0;
+
+	prb_vec_each (seen, &e->round->list) {
+		if (is_closed(seen)) {
+			closed = seen;
+			closed_count++;
+		} else if (seen->main && prb_evidence_waits(seen)) {
+			waiting = waiting ? waiting : seen;
+			waits++;
+		}
+	}
+	*found = waits && closed_count == 1 && waits + 1 == e->round->list.count;
+	if (!*found)
+		return NULL;
+	v->kind = PRB_VERDICT_LATE;
+	v->confidence = "medium";
+	PRB_TRY(prb_verdict_blame(v, closed->rank->rank));
+	prb_str_printf(&v->sentence, "rank %ld", closed->rank->rank);
+	prb_verdict_put_process(&v->sentence, closed->rank);
+	prb_str_puts(&v->sentence, " is the only one that does not wait, while all others are in ");
+	prb_why_put_operation(&v->sentence, waiting);
+	prb_str_puts(&v->sentence, "; it ");
+	prb_why_put_absence(&v->sentence, closed, false);
+	prb_str_puts(&v->refuted_by, "it waits for them, too, in what cannot be read");
+	return prb_verdict_sign_waiter(e, waiting, false);
+}
+
 /** True if the rank is on a host that gave no answer. */
 static bool is_silent(const struct prb_seen *seen)
 {

@@ -401,6 +401,8 @@ static struct prb_error *judge(const struct prb_evidence *e)
 	if (!found)
 		PRB_TRY(prb_verdict_find_left(e, &found));
 	if (!found)
+		PRB_TRY(prb_verdict_find_closed(e, &found));
+	if (!found)
 		PRB_TRY(prb_verdict_find_unreachable(e, &found));
 	if (!found)
 		PRB_TRY(prb_verdict_find_unasked(e, &found));

@@ -81,6 +81,9 @@ struct prb_error *prb_verdict_find_ended(const struct prb_evidence *e, bool sure
 /** Ranks have ended and no rank waits for them: names the ranks that still run, and why. */
 struct prb_error *prb_verdict_find_left(const struct prb_evidence *e, bool *found) PRB_MUST_CHECK;
 
+/** The only rank that does not wait cannot be read. */
+struct prb_error *prb_verdict_find_closed(const struct prb_evidence *e, bool *found) PRB_MUST_CHECK;
+
 /** Ranks without a process that may be on a host that was not asked. */
 struct prb_error *prb_verdict_find_unasked(const struct prb_evidence *e,
 					   bool *found) PRB_MUST_CHECK;

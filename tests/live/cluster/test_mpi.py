@@ -80,9 +80,16 @@ def until(pid, verdict):
     ("gather", "late", [2], ["never", "stall mpi_ranks.py"]),
     ("split", "late", [2], ["never entered MPI_", "stall mpi_ranks.py"]),
     ("mismatch", "mismatch", [2], ["MPI_Barrier", "MPI_Allreduce"]),
+    ("failed", "late", [2], ["is the only one that does not wait, while all others are in MPI_Barrier", "cannot be read"]),
+    ("request", "late", [2], ["stall mpi_ranks.py"]),
+    ("probe", "late", [2], ["stall mpi_ranks.py"]),
+    ("divide", "late", [2], ["never entered MPI_Comm_split", "stall mpi_ranks.py"]),
     ("tag", "mismatch", [0, 1], ["rank 0 is in MPI_", "rank 1 in MPI_Ssend", "waits for them in MPI_Barrier"])])
 def test_hung_job(start, case, verdict, ranks, texts):
     found = until(start(case), verdict)
+    if os.environ.get("PROBING_MATRIX"):
+        with open(os.environ["PROBING_MATRIX"], "a", encoding="utf-8") as file:
+            file.write(json.dumps({"fault": "mpi_" + case, "right": found["ranks"] == ranks, **found}) + "\n")
     assert found["ranks"] == ranks and found["confidence"] != "high", found
     for text in texts:
         assert text in found["sentence"], found

@@ -151,7 +151,7 @@ def test_the_unit_is_one(tmp_path):
     assert not lines, done
 
 
-@pytest.mark.parametrize("name", ["probing-node.service", "daemonset.yaml"])
+@pytest.mark.parametrize("name", ["probing-node.service", "daemonset.yaml", "helm/probing/templates/daemonset.yaml"])
 def test_options_of_these_files_exist(probing, name):
     """A renamed option would leave daemons that do not start."""
     text = "\n".join(line for line in (DEPLOY / name).read_text().splitlines()
@@ -174,11 +174,27 @@ def test_the_manifest_is_yaml():
     assert container["command"] == ["probing", "node"]
 
 
-def test_the_manifest_is_one_of_kubernetes():
+def test_the_manifests_are_of_kubernetes():
     yaml = pytest.importorskip("yaml")
     validate = pytest.importorskip("kubernetes_validate")
-    manifest, = yaml.safe_load_all((DEPLOY / "daemonset.yaml").read_text())
-    validate.validate(manifest, validate.latest_version(), strict=True)
+    for name in yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())["resources"]:
+        for manifest in yaml.safe_load_all((DEPLOY / name).read_text()):
+            validate.validate(manifest, validate.latest_version(), strict=True)
+
+
+def test_the_chart_renders():
+    """With all that it has, and as it is."""
+    yaml = pytest.importorskip("yaml")
+    if not shutil.which("helm"):
+        pytest.skip("helm is not installed")
+    more = ["--set", "clickhouse.url=clickhouse://x/y,serve.tokenSecret=t,webhookSecret=w,operators[0].kind=Group,"
+            "operators[0].name=o,operators[0].apiGroup=rbac.authorization.k8s.io"]
+    for words, kinds in (([], ["DaemonSet", "ServiceAccount"]),
+                         (more, ["DaemonSet", "Role", "RoleBinding", "Service", "ServiceAccount"])):
+        done = subprocess.run(["helm", "template", "night", str(DEPLOY / "helm/probing"), *words], capture_output=True,
+                              check=True, text=True)
+        manifests = [manifest for manifest in yaml.safe_load_all(done.stdout) if manifest]
+        assert sorted(manifest["kind"] for manifest in manifests) == kinds, done.stdout
 
 
 @needs_clickhouse

@@ -96,6 +96,48 @@ def case_split():
     WORLD.Barrier()
 
 
+def case_failed():
+    """Rank 2 has failed, and waits at its end for the others, who meet once more."""
+    WORLD.Barrier()
+    there()
+    if RANK == 2:
+        raise SystemExit("failed")
+    WORLD.Barrier()
+
+
+def case_request():
+    """Rank 0 has begun to receive what rank 2 never sends."""
+    WORLD.Barrier()
+    if RANK == 0:
+        request = WORLD.Irecv([DATA, MPI.BYTE], source=2)
+        there()
+        request.Wait()
+    if RANK == 2:
+        stall()
+    there()
+    WORLD.Barrier()
+
+
+def case_probe():
+    WORLD.Barrier()
+    if RANK == 0:
+        there()
+        WORLD.Probe(source=2)
+    if RANK == 2:
+        stall()
+    there()
+    WORLD.Barrier()
+
+
+def case_divide():
+    """Rank 2 does not take part in making a communicator."""
+    WORLD.Barrier()
+    if RANK == 2:
+        stall()
+    there()
+    WORLD.Split(RANK % 2)
+
+
 def case_moving():
     there()
     while True:
