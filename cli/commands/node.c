@@ -30,7 +30,7 @@
 
 struct node_settings {
 	const char *to, *password_file, *state, *host, *job, *listen, *token_file;
-	const char *webhook;
+	const char *webhook, *hosts;
 	double every, metrics, hang;
 	int max_size, keep;
 	bool crashes, watch_jobs, plain;
@@ -126,6 +126,7 @@ static int run_watch_jobs(const struct node_settings *s)
 	return (int)prb_exit_report(prb_watch_jobs_run(
 		&(struct prb_watch_jobs_options){.state = s->state,
 						 .webhook = webhook && *webhook ? webhook : NULL,
+						 .hosts = s->hosts,
 						 .host = s->host,
 						 .hang = s->hang}));
 }
@@ -276,9 +277,9 @@ static struct prb_error *check(const struct node_settings *s)
 			"clickhouse://HOST/DATABASE");
 	if (s->plain && !s->listen)
 		return prb_error_create(PRB_ERROR_USAGE, "--plain is for --listen");
-	if ((s->hang > 0 || s->webhook) && !s->watch_jobs)
+	if ((s->hang > 0 || s->webhook || s->hosts) && !s->watch_jobs)
 		return prb_error_create(PRB_ERROR_USAGE,
-					"--hang and --webhook are for --watch-jobs");
+					"--hang, --hosts and --webhook are for --watch-jobs");
 	if (s->host && !s->to && !s->watch_jobs)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--host-name is for --to and --watch-jobs");
@@ -377,6 +378,9 @@ const struct prb_command prb_command_node = {
 			{"hang", 0, PRB_OPTION_SECONDS, "TIME",
 			 "'--watch-jobs': how long ranks may wait, at least (default: 60s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, hang)},
+			{"hosts", 0, PRB_OPTION_TEXT, "LIST",
+			 "'--watch-jobs': judge a job of several machines by asking these, by ssh",
+			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, hosts)},
 			{"webhook", 0, PRB_OPTION_TEXT, "URL",
 			 "'--watch-jobs': post verdicts there as JSON [$PROBING_WEBHOOK]",
 			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, webhook)},

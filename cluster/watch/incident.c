@@ -28,9 +28,9 @@ void prb_incident_deinit(struct prb_incident *incident)
 	*incident = (struct prb_incident){};
 }
 
-/** Runs "probing cluster ACTION PID --json …", and takes the JSON that it prints. */
-static struct prb_error *ask(const char *action, pid_t pid, const char *save, struct prb_str *text,
-			     json_t **ret)
+/** Runs "probing cluster ACTION JOB --json …", and takes the JSON that it prints. */
+static struct prb_error *ask(const char *action, const char *job, const char *hosts,
+			     const char *save, struct prb_str *text, json_t **ret)
 {
 	prb_auto_answers struct prb_answers answers = {};
 	struct prb_answer *answer = prb_answers_add(&answers, NULL);
@@ -41,10 +41,14 @@ static struct prb_error *ask(const char *action, pid_t pid, const char *save, st
 	PRB_TRY(prb_words_add(&answer->words, "probing"));
 	PRB_TRY(prb_words_add(&answer->words, "cluster"));
 	PRB_TRY(prb_words_add(&answer->words, "%s", action));
-	PRB_TRY(prb_words_add(&answer->words, "%d", (int)pid));
 	PRB_TRY(prb_words_add(&answer->words, "--json"));
 	if (save)
 		PRB_TRY(prb_words_add(&answer->words, "--save=%s", save));
+	if (hosts)
+		PRB_TRY(prb_words_add(&answer->words, "--hosts=%s", hosts));
+	/* Names of jobs are their user's choice. */
+	PRB_TRY(prb_words_add(&answer->words, "--"));
+	PRB_TRY(prb_words_add(&answer->words, "%s", job));
 	PRB_TRY(prb_gather(&answers, &(struct prb_gather_options){.deadline_s = PATIENCE}));
 	/* A job that hangs is an exit code. */
 	*ret = json_loadb(answer->out.data ? answer->out.data : "", answer->out.length,
@@ -87,12 +91,13 @@ static struct prb_error *take(const json_t *answer, struct prb_incident *ret)
 	return NULL;
 }
 
-struct prb_error *prb_incident_judge(pid_t pid, const char *save, struct prb_incident *ret)
+struct prb_error *prb_incident_judge(const char *job, const char *hosts, const char *save,
+				     struct prb_incident *ret)
 {
 	json_t *answer;
 	struct prb_error *err;
 
-	PRB_TRY(ask("hang", pid, save, &ret->text, &answer));
+	PRB_TRY(ask("hang", job, hosts, save, &ret->text, &answer));
 	err = take(answer, ret);
 	json_decref(answer);
 	return err;
@@ -100,13 +105,16 @@ struct prb_error *prb_incident_judge(pid_t pid, const char *save, struct prb_inc
 
 struct prb_error *prb_incident_find_slow(pid_t pid, char **sentence, long *rank)
 {
+	prb_auto_free char *job = prb_format("%d", (int)pid);
 	prb_auto_str struct prb_str text = {};
 	struct prb_error *err = NULL;
 	json_t *answer;
 
 	*sentence = NULL;
 	*rank = -1;
-	PRB_TRY(ask("slow", pid, NULL, &text, &answer));
+	if (!job)
+		return prb_error_nomem();
+	PRB_TRY(ask("slow", job, NULL, NULL, &text, &answer));
 	if (json_is_true(json_object_get(answer, "sure")) &&
 	    json_is_integer(json_object_get(answer, "slow")) &&
 	    json_is_string(json_object_get(answer, "sentence"))) {

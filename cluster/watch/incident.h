@@ -25,8 +25,11 @@ struct prb_incident {
 void prb_incident_deinit(struct prb_incident *incident);
 #define prb_auto_incident __attribute__((cleanup(prb_incident_deinit)))
 
-/** Judges the job of the rank @p pid, and saves its ranks to the file @p save. */
-struct prb_error *prb_incident_judge(pid_t pid, const char *save,
+/**
+ * Judges a job, which @p job names or the pid of a rank, and saves its ranks to the file @p save.
+ * @p hosts: all of its machines, through ssh; NULL: this one.
+ */
+struct prb_error *prb_incident_judge(const char *job, const char *hosts, const char *save,
 				     struct prb_incident *ret) PRB_MUST_CHECK;
 
 /**

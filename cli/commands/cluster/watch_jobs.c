@@ -208,6 +208,18 @@ static struct prb_error *post(const struct watching *w, const struct watched *on
 	return NULL;
 }
 
+/** Judges it here, or on all machines if it has ranks elsewhere. */
+static struct prb_error *ask(const struct watching *w, struct watched *one, const char *save)
+{
+	const bool far = w->options->hosts && !one->job->complete;
+	prb_auto_free char *pid = prb_format("%d", (int)first_pid(one->job));
+
+	if (!pid)
+		return prb_error_nomem();
+	return prb_incident_judge(far ? one->job->name : pid, far ? w->options->hosts : NULL, save,
+				  &one->incident);
+}
+
 /** Judges a job that is suspicious, and reports it if it hangs. */
 static struct prb_error *judge(struct watching *w, struct watched *one, double waited)
 {
@@ -222,8 +234,7 @@ static struct prb_error *judge(struct watching *w, struct watched *one, double w
 	if (!save)
 		return prb_error_nomem();
 	prb_incident_deinit(&one->incident);
-	prb_auto_error struct prb_error *err =
-		prb_incident_judge(first_pid(one->job), save, &one->incident);
+	prb_auto_error struct prb_error *err = ask(w, one, save);
 	if (err && err->code == PRB_ERROR_NOMEM)
 		return prb_steal(&err);
 	if (err)

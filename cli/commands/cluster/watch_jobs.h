@@ -12,6 +12,7 @@
 struct prb_watch_jobs_options {
 	const char *state;   /**< folder, or NULL: the usual one (clickhouse/state.h) */
 	const char *webhook; /**< that verdicts are posted to; NULL: none */
+	const char *hosts;   /**< that are asked, too, if a job runs on several; NULL: none */
 	const char *host;    /**< what this machine is called; NULL: its name */
 	double hang;	     /**< seconds that ranks may wait, at least; 0: 60 */
 };

@@ -89,7 +89,7 @@ def test_hung_job(start, case, verdict, ranks, texts):
     found = until(start(case), verdict)
     if os.environ.get("PROBING_MATRIX"):
         with open(os.environ["PROBING_MATRIX"], "a", encoding="utf-8") as file:
-            file.write(json.dumps({"fault": "mpi_" + case, "right": found["ranks"] == ranks, **found}) + "\n")
+            file.write(json.dumps({"fault": "mpi_" + case, "job": os.environ.get("PROBING_MPIRUN", "mpirun"), "right": found["ranks"] == ranks, **found}) + "\n")
     assert found["ranks"] == ranks and found["confidence"] != "high", found
     for text in texts:
         assert text in found["sentence"], found

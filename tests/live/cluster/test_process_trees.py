@@ -94,7 +94,7 @@ def test_kind(kind):
             wait_until(is_there, 60)
         if os.environ.get("PROBING_MATRIX"):
             with open(os.environ["PROBING_MATRIX"], "a", encoding="utf-8") as file:
-                file.write(json.dumps({"fault": case, "right": is_there(), **found}) + "\n")
+                file.write(json.dumps({"fault": case, "job": case.split("_")[0], "right": is_there(), **found}) + "\n")
         assert is_there(), found
         assert set(found["pids"]) <= {pid, *descendants(pid)} and "ranks" not in found
 

@@ -4,7 +4,9 @@ import contextlib
 import http.server
 import json
 import os
+import pathlib
 import signal
+import tempfile
 import threading
 import time
 import urllib.request
@@ -12,6 +14,7 @@ import urllib.request
 import pytest
 
 import jobs
+import simulated
 from clickhouse_server import OPENER, free_ports
 from environment import wait_until
 from test_clickhouse import daemon
@@ -85,7 +88,12 @@ def test_a_job_that_hangs(tmp_path):
         wait_until(lambda: line in metrics(tmp_path), 20)
         request = urllib.request.Request(
             "http://127.0.0.1:%d/metrics" % port, headers={"Authorization": "Bearer " + "x" * 43})
-        assert line in OPENER.open(request, timeout=60).read().decode()
+
+        def is_served():
+            with contextlib.suppress(OSError):
+                return line in OPENER.open(request, timeout=60).read().decode()
+
+        wait_until(is_served, 60)
         for rank in ranks:
             os.kill(rank.pid, signal.SIGKILL)
             rank.wait()
@@ -152,3 +160,23 @@ def test_an_answer_of_the_hook_without_an_end(tmp_path):
         wait_until(lambda: "the verdict could not be posted" in log() or "has ended" in log(), 120)
         assert "\x1b" not in log() and "secret-of-the-hook" not in log(), log()
         assert 'probing_job_hung{job="torch %s"' % name in metrics(tmp_path) and ranks
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_a_job_of_several_machines(tmp_path):
+    """All of them are asked: each host is a user of this machine."""
+    users = [2003, 2004]
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        env = jobs.reach_hosts(pathlib.Path(folder), jobs.SSH % "/dev/null")
+        for rank, user in enumerate(users):
+            stack.enter_context(jobs.ranks(PYTHON, 1, [user], source=simulated.RANK.replace(
+                "sys.argv[1]", "os.environ['RANK']") % 3, RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK="0",
+                LOCAL_WORLD_SIZE="1", MASTER_PORT="29521"))
+        with daemon(tmp_path, "--watch-jobs", "--state", tmp_path / "state", "--hang", "3s", "--hosts",
+                    "node2003,node2004", command=NODE, PATH=env["PATH"],
+                    PROBING_REMOTE_PROGRAM=env["PROBING_REMOTE_PROGRAM"]) as start:
+            start()
+            name = "torch %s:29521" % jobs.ADDRESS
+            line = 'probing_job_hung{job="%s",rank="1",verdict="late"} 1' % name
+            wait_until(lambda: line in metrics(tmp_path), 90)
+            assert "rank 1 (node2004, pid " in start.log.read_text()
