@@ -50,6 +50,9 @@ struct prb_ship_source {
 	PRB_VEC(pid_t) holders; /**< processes that have it mapped */
 	bool ended;		/**< it has no writer any more */
 	bool placed;		/**< `next` is known */
+	bool claimed;		/**< no other process sends it to this database: ship_claim.c */
+	bool contested;		/**< another one does, and that was said */
+	double claim_after;	/**< when the last insert of the other one is over */
 	bool refused;		/**< its names or columns cannot be had there */
 
 	size_t table;		  /**< index, if `has_table` */
@@ -138,6 +141,9 @@ struct prb_ship {
 };
 
 double prb_ship_every(const struct prb_ship *ship);
+
+/** True if no other process sends this ring to the database; else that is said once. */
+bool prb_ship_claim(const struct prb_ship *ship, struct prb_ship_source *source);
 
 /** Finds processes and rings that are new: ship_find.c. */
 struct prb_error *prb_ship_find(struct prb_ship *ship) PRB_MUST_CHECK;

@@ -227,6 +227,11 @@ static struct prb_error *place_all(struct prb_ship *ship)
 		if (source->placed || source->refused ||
 		    (source->has_table && ship->tables.items[source->table].next_try > now))
 			continue;
+		if (!prb_ship_claim(ship, source)) {
+			source->refused = ship->options->once;
+			ship->sums.refused += source->refused;
+			continue;
+		}
 		ship->server.code = 0;
 		err = prepare(ship, source);
 		source->prepared = !err;

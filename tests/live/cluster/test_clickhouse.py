@@ -191,6 +191,29 @@ def test_kills_of_either_lose_and_double_nothing(target, tmp_path):
         check_all(server, "kills.user_stored", writer.count)
 
 
+def test_two_processes_do_not_send_one_ring(server, target, tmp_path):
+    """Whatever their states' folders. Another database is another matter."""
+    writer = Writer(target, tmp_path / "data")
+    writer.write(100)
+    with daemon(tmp_path, "--to", server.url("twice"), "--every", "50ms", "--state", tmp_path / "one", writer.pid) as start:
+        start()
+        wait_for(lambda: count(server, "twice.user_stored") == 100, start.log.read_text)
+        (tmp_path / "other").mkdir()
+        with daemon(tmp_path / "other", "--to", server.url("twice"), "--every", "50ms", "--state", tmp_path / "two",
+                    writer.pid) as other:
+            other()
+            wait_for(lambda: "is sent to this database by another process already" in other.log.read_text(),
+                     other.log.read_text)
+            writer.write(1000)
+            wait_for(lambda: (count(server, "twice.user_stored") or 0) >= 1100, start.log.read_text)
+        once = ship(tmp_path, "--to", server.url("twice"), "--once", "--state", tmp_path / "three", writer.pid)
+        assert "by another process already" in once.stderr, once
+        check_all(server, "twice.user_stored", 1100)
+        once = ship(tmp_path, "--to", server.url("elsewhere"), "--once", "--state", tmp_path / "four", writer.pid)
+        assert once.returncode == 0 and "another process" not in once.stderr, once
+        check_all(server, "elsewhere.user_stored", 1100)
+
+
 def test_an_insert_that_arrives_late_is_refused(server, writer, tmp_path):
     """A killed daemon's insert that the server reads only after another daemon has begun."""
     def session():
