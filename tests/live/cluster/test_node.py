@@ -157,7 +157,7 @@ def test_options_of_these_files_exist(probing, name):
     text = "\n".join(line for line in (DEPLOY / name).read_text().splitlines()
                      if "--" in line and "#" not in line)
     help_text = probing("help", "node").out
-    options = set(re.findall(r"--[a-z-]+", text))
+    options = set(re.findall(r" (--[a-z]+[a-z-]*)", text))
     assert options and all(option in help_text for option in options), options
 
 
