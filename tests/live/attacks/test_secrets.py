@@ -228,6 +228,7 @@ def test_one_function_cuts_command_lines():
              for file in (support.ROOT / folder).rglob("*.c")
              if re.search(r"prb_text_cut_command\(|prb_command_line_cut\(", file.read_text(encoding="utf-8"))}
     assert users == {"base/text.c", "target/snapshot/writer.c", "target/spec/command_line.c", "cluster/jobs/job.c",
+                     "cluster/jobs/process_tree.c",
                      "cli/commands/run/round.c"}
 
 
