@@ -169,10 +169,12 @@ object *prba_breaks_call(object *function, object *first, object *second)
 		py->PyErr_Clear();
 		result = py->PyBool_FromLong(0);
 	} else if (result && !py->PyBytes_AsStringAndSize(result, &what, &length)) {
-		if (*what == PAUSES)
+		if (*what == PAUSES) {
 			prba_stepping_break(what + 1);
-		else
+		} else {
 			stop_here(what);
+			prba_stepping_goes_on();
+		}
 	} else if (result) {
 		py->PyErr_Clear(); /* it is no text: the line is none of ours */
 	}

@@ -45,6 +45,8 @@ class Break:
         self.base = posixpath.basename(file)
         self.condition = compile(condition, AGENT, "eval") if condition else None
         self.codes, self.lost, self.hits = [], 0, 0
+        self.enabled, self.once, self.ident, self.ignore, self.met, self.hit = True, False, 0, 0, 0, None
+        self.hit_text = ""
 
     def is_of(self, code):
         """Whether it is code of that file, which may be given by the end of its path."""
@@ -67,20 +69,53 @@ class Break:
                 else:
                     self.lost += 1
 
+    def only(self, hit="", once=False, ident=0, ignore=0):
+        """Further limits: Python over `hits`, how often it was met; one time; one thread; so many times
+        later."""
+        self.hit = compile(hit, AGENT, "eval") if hit else None
+        self.hit_text, self.once, self.ident, self.ignore = hit, once, ident, ignore
+
+    def comes(self, frame):
+        """Whether a thread that is there stops: what its conditions raised, or ""; None: it goes on."""
+        if not self.enabled or self.ident and get_ident() != self.ident:
+            return None
+        problem = ""
+        try:
+            if self.condition and not eval_in(frame, self.condition):
+                return None
+        except Exception as error:
+            problem = describe(error)
+        self.met += 1
+        try:
+            if self.hit and not eval(self.hit, {"hits": self.met}):
+                return None
+        except Exception as error:
+            problem = problem or describe(error)
+        if self.ignore:
+            self.ignore -= 1
+            return None
+        return problem
+
     def stops(self, frame):
         """The text for the debugger; None: the thread goes on."""
-        problem = ""
-        if self.condition:
-            try:
-                if not eval_in(frame, self.condition):
-                    return None
-            except Exception as error:
-                problem = describe(error)
-        return ("%d %s" % (self.number, problem)).encode("utf-8", "backslashreplace")
+        problem = self.comes(frame)
+        return None if problem is None else ("%d %s" % (self.number, problem)).encode(
+            "utf-8", "backslashreplace")
+
+    def change(self, what, value):
+        """What was asked for: enable, disable, ignore, condition."""
+        if what == "ignore":
+            self.ignore = int(value)
+        elif what == "condition":
+            self.condition = compile(value, AGENT, "eval") if value else None
+            self.text = value
+        else:
+            self.enabled = what == "enable"
 
     def told(self):
         return {"number": self.number, "file": self.file, "line": self.line,
-                "condition": self.text, "hits": self.hits, "lost": self.lost,
+                "condition": self.text, "hits": self.hits, "lost": self.lost, "enabled": self.enabled,
+                "once": self.once, "ignore": self.ignore, "one_thread": self.ident != 0,
                 "places": [(each.co_filename, getattr(each, "co_qualname", each.co_name))
                            for each in self.codes],
                 "deaf": deaf()}
@@ -148,6 +183,8 @@ def reached(points, frame):
     if stops and heard != NOBODY:
         for point, _ in stops:
             point.hits += 1
+            if point.once:
+                forget(point.number)
         return stops[0][1]
     if heard == NOBODY:
         debugger_gone()
@@ -365,16 +402,33 @@ def make_step(ident, tid, stride, line):
     return {"problem": problem.decode()} if problem else {}
 
 
+def limited(words):
+    once, ident, ignore = words or ("", "0", "0")
+
+    def make(file, line, condition):
+        point = Break(file, line, condition)
+        point.only("", once == "1", int(ident), int(ignore))
+        return point
+
+    return make
+
+
 def answer(job, text):
-    """To lines: add, FILE, LINE, CONDITION; function, MODULE, NAME, CONDITION; delete, NUMBER; list;
-    step, IDENT, TID, STRIDE, LINE; trace and what logpoints.py takes, which answers in text."""
+    """To lines: add, FILE, LINE, CONDITION; function, MODULE, NAME, CONDITION, both with ONCE, IDENT, IGNORE;
+    catch, CLASS, UNCAUGHT, CONDITION; set, NUMBER, WHAT, VALUE; delete, NUMBER; list; step, IDENT, TID, STRIDE, LINE; trace and what logpoints.py takes, which answers in text."""
     words = text.decode("utf-8", "surrogateescape").split("\n")
     if words[0] == "trace":
         return load(7, "trace")(job, text.partition(b"\n")[2])
     if words[0] == "add":
-        told = add(words[1], int(words[2]), words[3])
+        told = add(words[1], int(words[2]), words[3], limited(words[4:]))
     elif words[0] == "function":
-        told = add_function(words[1], words[2], words[3])
+        told = add_function(words[1], words[2], words[3], limited(words[4:]))
+    elif words[0] == "catch":
+        load(7, "trace")
+        told = load(14, "catch_for_debugger")(words[1], words[2] == "1", words[3])
+    elif words[0] == "set":
+        point = breaks.get(int(words[1]))
+        told = point and debuggers([point]) and (point.change(words[2], words[3]) or point.told()) or None
     elif words[0] == "step":
         told = make_step(int(words[1]), int(words[2]), int(words[3]), words[4])
     elif words[0] == "delete":

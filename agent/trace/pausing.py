@@ -8,34 +8,11 @@ CATCH_LINE = 0  # of one for exceptions, which has no line
 
 class Pausing(Break):
     pauses = True
-
-    def __init__(self, file, line, condition, hit="", once=False, ident=0):
-        Break.__init__(self, file, line, condition)
-        self.hit = compile(hit, AGENT, "eval") if hit else None
-        self.hit_text, self.once, self.ident = hit, once, ident
-        self.enabled, self.ignore, self.met, self.name = True, 0, 0, ""
+    name = ""
 
     def stops(self, frame):
-        if not self.enabled or self.ident and get_ident() != self.ident:
-            return None
-        problem = ""
-        try:
-            if self.condition and not eval_in(frame, self.condition):
-                return None
-        except Exception as error:
-            problem = describe(error)
-        return self.count(problem)
-
-    def count(self, problem):
-        """A time that counts: whether the thread stops this time."""
-        self.met += 1
-        try:
-            if self.hit and not eval(self.hit, {"hits": self.met}):
-                return None
-        except Exception as error:
-            problem = problem or describe(error)
-        if self.ignore:
-            self.ignore -= 1
+        problem = self.comes(frame)
+        if problem is None:
             return None
         self.hits += 1
         if self.once:
@@ -69,9 +46,23 @@ class Pausing(Break):
 class Catch(Pausing):
     """Where exceptions of a class are raised, or leave a thread unless they are handled."""
 
-    def __init__(self, name, uncaught, condition):
+    def __init__(self, name, uncaught, condition, pauses=True):
         Pausing.__init__(self, "", CATCH_LINE, condition)
-        self.name, self.uncaught = name, uncaught
+        self.name, self.uncaught, self.pauses = name, uncaught, pauses
+
+    def stops(self, frame):
+        return Pausing.stops(self, frame) if self.pauses else self.stops_for_debugger(frame)
+
+    def stops_for_debugger(self, frame):
+        found = Break.stops(self, frame)
+        if found and listener(SURE) != LISTENS:
+            debugger_gone()
+            return None
+        self.hits += found is not None
+        return found
+
+    def told(self):
+        return dict(Pausing.told(self), file=self.place())
 
     def is_of(self, code):
         return False
@@ -157,9 +148,10 @@ def on_raise_anywhere(code, exception):
 
 
 def raised(code, exception, frame):
-    catches = [each for each in list(breaks.values()) if each.pauses and each.line == CATCH_LINE]
-    if not catches or pauser() == GONE_PAUSE:
+    if pauser() == GONE_PAUSE:
         owners_gone()
+    catches = [each for each in list(breaks.values()) if each.line == CATCH_LINE and not each.calls]
+    if not catches:
         end_raises()
         return None
     if evaluating() or code.co_filename == AGENT:
@@ -171,7 +163,8 @@ def raised(code, exception, frame):
         if each.enabled and each.catches(frame, exception):
             found = each.stops(frame)
             if found:
-                return found + clean(describe(exception)).encode("utf-8", "backslashreplace")
+                text = ("" if each.pauses else "=") + clean(describe(exception))
+                return found + text.encode("utf-8", "backslashreplace")
     return None
 
 
@@ -183,21 +176,26 @@ def end_raises():
 def forget_pausing(point):
     forget(point.number)
     if sys.version_info >= (3, 12) and not any(
-            each.pauses and each.line == CATCH_LINE for each in list(breaks.values())):
+            each.line == CATCH_LINE and not each.calls for each in list(breaks.values())):
         end_raises()
 
 
-def add_catch(name, uncaught, condition):
+def add_catch(name, uncaught, condition, pauses=True):
     if sys.version_info < (3, 12):
         return {"problem": "breakpoints for exceptions need Python 3.12 or later (sys.monitoring)"}
-    point = Catch(name, uncaught, condition)
+    point = Catch(name, uncaught, condition, pauses)
     event = sys.monitoring.events.RAISE
 
     def begins():
         return begin() or take_tool(raises_tool, {event: guard(on_raise_anywhere)}, event)
 
     problem = put_break(point, begins)
-    return {"problem": problem} if problem else {}
+    return {"problem": problem} if problem else point.told()
+
+
+def catch_for_debugger(name, uncaught, condition):
+    listener(BEGINS)
+    return add_catch(name, uncaught, condition, False)
 
 
 def pausing():
@@ -252,7 +250,9 @@ def make_with(words):
     hit, once, ident = words
 
     def make(file, line, condition):
-        return Pausing(file, line, condition, hit, once == "1", int(ident))
+        point = Pausing(file, line, condition)
+        point.only(hit, once == "1", int(ident))
+        return point
 
     return make
 
@@ -261,13 +261,7 @@ def change(job, number, what, value):
     point = breaks.get(int(number))
     if point is None or not point.pauses:
         return tell_problem(job, "there is no breakpoint %s" % number)
-    if what == "ignore":
-        point.ignore = int(value)
-    elif what == "condition":
-        point.condition = compile(value, AGENT, "eval") if value else None
-        point.text = value
-    else:
-        point.enabled = what == "enable"
+    point.change(what, value)
     send(job, 1, point.row())
     return DONE
 

@@ -185,6 +185,13 @@ static bool is_others(unsigned long self, uint32_t *step, int64_t *until_us)
 	return now.to_line && now.thread != self && now_us < *until_us;
 }
 
+void prba_stepping_goes_on(void)
+{
+	stop.frame = py->PyEval_GetFrame ? py->PyEval_GetFrame() : NULL;
+	stop.at = stop.frame ? number_of(stop.frame, "f_lasti") : -1;
+	stop.into = atomic_load(&stop.counted);
+}
+
 void prba_stepping_break(const char *what)
 {
 	unsigned long self = py->PyThread_get_thread_ident();
@@ -212,9 +219,7 @@ void prba_stepping_break(const char *what)
 		}
 	}
 	py->PyEval_RestoreThread(state);
-	stop.frame = py->PyEval_GetFrame ? py->PyEval_GetFrame() : NULL;
-	stop.at = stop.frame ? number_of(stop.frame, "f_lasti") : -1;
-	stop.into = atomic_load(&stop.counted);
+	prba_stepping_goes_on();
 }
 
 /** It has not come as far as it was to. */
@@ -336,6 +341,7 @@ const char *prba_stepping_begin_alone(const struct prb_wire_step *step, int line
 	prba_stepping_release();
 	now.alone = true;
 	now.line = line;
+	atomic_fetch_add(&stop.counted, 1);
 	return begin(step, &nobody);
 }
 

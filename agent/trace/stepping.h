@@ -74,6 +74,10 @@ void prba_stepping_own(bool on);
  */
 void prba_stepping_break(const char *what);
 
+/** The calling thread goes on from a breakpoint; a step of it may have begun there. The caller
+ * holds the GIL. */
+void prba_stepping_goes_on(void);
+
 /** Where the last step ended: "" at its line, else "NUMBER IDENT PROBLEM" of a breakpoint. */
 const char *prba_stepping_stop(void);
 

@@ -106,9 +106,17 @@ class Breaks:
             raise Problem("break-py: %s" % (result.text or "the agent gave no answer"))
         return ast.literal_eval("".join(text for _, text in result.parts))
 
-    def add(self, file, line, condition):
+    def _limits(self, limits):
+        """The words for (once, thread, ignored times)."""
+        once, thread, ignore = limits or (False, False, 0)
+        ident = identity(self.debugger)[0] if thread else 0
+        if thread and not ident:
+            raise Problem("break-py: Python does not know the selected thread")
+        return "1" if once else "", str(ident), str(ignore)
+
+    def add(self, file, line, condition, limits=None):
         known = agent.need(self.debugger, self.control)
-        told = self._ask(known, "add", file, str(line), condition)
+        told = self._ask(known, "add", file, str(line), condition, *self._limits(limits))
         if "near" in told:
             raise Problem("line %d of %s has no code that can be reached any more; lines nearby "
                           "that have: %s" % (line, ", ".join(map(safe, told["files"])),
@@ -121,9 +129,9 @@ class Breaks:
         self.debugger.stop_at(known[agent.BREAK_STOPS])
         return told
 
-    def add_function(self, module, name, condition):
+    def add_function(self, module, name, condition, limits=None):
         known = agent.need(self.debugger, self.control)
-        told = self._ask(known, "function", module, name, condition)
+        told = self._ask(known, "function", module, name, condition, *self._limits(limits))
         if told.get("several"):
             raise Problem("there are several functions %s; name the line of one: %s"
                           % (safe(name), ", ".join("%s:%d" % (safe(file), line)
@@ -138,6 +146,23 @@ class Breaks:
         """The thread is to stop at its next line."""
         known = agent.need(self.debugger, self.control)
         self._told(known, self._ask(known, "step", str(ident), str(tid), str(stride), line))
+
+    def catch(self, name, uncaught, condition):
+        """Where exceptions of a class are raised; "": any."""
+        known = agent.need(self.debugger, self.control)
+        return self._told(known, self._ask(known, "catch", name, "1" if uncaught else "", condition))
+
+    def change(self, number, what, value=""):
+        known = agent.find(self.debugger)
+        told = self._ask(known, "set", str(number), what, value) if known else None
+        if told is None:
+            raise Problem("there is no breakpoint %d: 'probing break-py' lists them" % number)
+        return told
+
+    def delete_all(self):
+        """Those that were there."""
+        known = agent.find(self.debugger)
+        return [self.delete(each["number"]) for each in (self._ask(known, "list") if known else [])]
 
     def delete(self, number):
         known = agent.find(self.debugger)
@@ -173,11 +198,11 @@ class Breaks:
 
 def described(told):
     """Lines about a breakpoint."""
-    text = "%s:%d" % (safe(told["file"]), told["line"])
+    text = "%s:%d" % (safe(told["file"]), told["line"]) if told["line"] else safe(told["file"])
     if told["condition"]:
         text += " if " + safe(told["condition"])
     places, files = told["places"], sorted({file for file, _ in told["places"]})
-    if not places:
+    if not places and told["line"]:
         text += ", of which no code was found so far"
     names = [safe(name) for _, name in places[:SHOWN]]
     if len(places) > SHOWN:
@@ -215,6 +240,8 @@ def show_stop(debugger):
         text = source_line(session, frame)
         if text:
             lines.append("%-4d %s" % (frame["lineno"], safe(text)))
-    if problem:
+    if problem.startswith("="):  # of catch-py
+        lines.append(safe(problem[1:]))
+    elif problem:
         lines.append("its condition raised %s" % safe(problem))
     return "\n".join(lines) + "\n"

@@ -36,6 +36,8 @@ static void python_path(struct prb_str *ret)
 
 const struct prb_debugger_kind prb_debugger_lldb = {
 	.program = "lldb",
+	.newest = 40,
+	.oldest = 11,
 	.plugin = "probing_lldb.py",
 	.load = "command script import",
 	.words = true,

@@ -19,6 +19,12 @@ char *prb_debugger_program(const struct prb_debugger_kind *kind)
 {
 	prb_auto_free char *path = prb_start_find(kind->program);
 
+	for (int version = kind->newest; !path && version > 0 && version >= kind->oldest;
+	     version--) {
+		prb_auto_free char *name = prb_format("%s-%d", kind->program, version);
+
+		path = name ? prb_start_find(name) : NULL;
+	}
 	return path ? realpath(path, NULL) : NULL;
 }
 
@@ -121,7 +127,10 @@ static struct prb_error *start(const char *load, const struct prb_debugger_kind 
 			       const struct prb_cli *cli)
 {
 	const char *target = cli->argument_count ? cli->arguments[0] : cli->target;
-	const char *const first[] = {kind->program, kind->early, load, kind->quiet, NULL};
+	prb_auto_free char *found = prb_start_find(kind->program);
+	prb_auto_free char *other = found ? NULL : prb_debugger_program(kind);
+	const char *const first[] = {other ? other : kind->program, kind->early, load, kind->quiet,
+				     NULL};
 	prb_auto_words struct prb_words words = {};
 	char **list;
 

@@ -14,6 +14,7 @@ struct prb_debugger_settings {
 
 struct prb_debugger_kind {
 	const char *program; /**< "gdb" */
+	int newest, oldest;  /**< versions that may be part of its name: "lldb-14"; or 0 */
 	const char *plugin;  /**< the file that it loads */
 	const char *load;    /**< its command for that, before the file's path, */
 	bool words;	     /**< which ends at a space that is not escaped */
@@ -39,7 +40,8 @@ struct prb_debugger_kind {
 
 extern const struct prb_debugger_kind prb_debugger_gdb, prb_debugger_lldb;
 
-/** The real path of the debugger's program in $PATH, for the caller to free; NULL if none is. */
+/** The real path of the debugger's program in $PATH, for the caller to free; NULL if none is. The
+ * newest one of a version if there is none without. */
 char *prb_debugger_program(const struct prb_debugger_kind *kind);
 
 /** The path of the plugin, installed or in the source folder, for the caller to free. */

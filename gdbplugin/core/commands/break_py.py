@@ -31,14 +31,21 @@ The agent is loaded first if it is not there, and has the interpreter call it at
 Before Python 3.12 it has to trace all threads for that, which slows them down until the last one is
 deleted; the command says how much. Those left when the debugger goes are taken back by the process
 itself, at the latest when it comes to one."""
-    options = (Option("delete", "delete the one with that number", "NUMBER", "d"),)
+    options = (Option("delete", "delete the one with that number, or all", "NUMBER", "d"),
+               Option("enable", "let it stop again", "NUMBER"),
+               Option("disable", "keep it, without stopping there", "NUMBER"),
+               Option("ignore", "do not stop for that many times; of PLACE, or of a number in its place", "COUNT"),
+               Option("once", "delete it when it is reached", short="o"),
+               Option("thread", "only in the selected thread", short="t"))
+    once = False
 
     def run(self, debugger, words):
         options, rest = self.parse(words)
-        place = None
-        if "delete" in options:
+        place, what = None, [name for name in ("delete", "enable", "disable") if name in options]
+        if "ignore" in options and rest.isdigit():
+            what.append("ignore")
+        elif what:
             self.no_more(rest)
-            chosen = number(options["delete"], "breakpoint")
         elif rest:
             place = read_place(rest)
         control = debugger.control()
@@ -47,21 +54,34 @@ itself, at the latest when it comes to one."""
             stops.check(debugger, control, self.name)
         with stops.kept(debugger, control):
             known = breaks.Breaks(debugger, control)
-            if "delete" in options:
-                lines = ["breakpoint %d deleted" % known.delete(chosen)["number"]]
+            if what:
+                lines = self.changed(known, what[0], options, rest)
             elif place:
-                lines = told_lines(set_at(known, *place), "Python breakpoint %d at ")
+                limits = ("once" in options or self.once, "thread" in options,
+                          number(options.get("ignore", "0"), "count"))
+                lines = told_lines(set_at(known, *place, limits=limits), "Python breakpoint %d at ")
                 lines += breaks.cost(version)
             else:
                 lines = [line for each in known.list() for line in listed(each)]
         debugger.write("\n".join(lines or ["no breakpoints of Python"]) + "\n")
 
+    @staticmethod
+    def changed(known, what, options, rest):
+        if what == "delete" and options[what] == "all":
+            return ["breakpoint %d deleted" % each["number"] for each in known.delete_all()]
+        if what == "delete":
+            return ["breakpoint %d deleted" % known.delete(number(options[what], "breakpoint"))["number"]]
+        if what == "ignore":
+            count = number(options[what], "count")
+            return listed(known.change(number(rest, "breakpoint"), what, str(count)))
+        return listed(known.change(number(options[what], "breakpoint"), what))
 
-def set_at(known, file, place, condition):
+
+def set_at(known, file, place, condition, limits=None):
     """@place: a line of the file, or a function of the module."""
     if isinstance(place, int):
-        return known.add(file, place, condition)
-    return known.add_function(file, place, condition)
+        return known.add(file, place, condition, limits)
+    return known.add_function(file, place, condition, limits)
 
 
 def read_place(text):
@@ -88,6 +108,10 @@ def told_lines(told, beginning):
 
 def listed(told):
     hits = "reached %d time%s" % (told["hits"], "" if told["hits"] == 1 else "s")
+    hits += ", %d more are ignored" % told["ignore"] if told["ignore"] else ""
+    hits += ", once" if told["once"] else ""
+    hits += ", in one thread" if told["one_thread"] else ""
+    hits += "" if told["enabled"] else ", disabled"
     lines = told_lines(told, "%-3d ")
     return [lines[0] + "; " + hits] + lines[1:]
 

@@ -180,6 +180,29 @@ def test_each_call_stops_and_a_condition_chooses(start, each):
 
 
 @both
+def test_limits(start, each):
+    """One that is deleted when it was reached; ignored times; disabled and enabled; of one thread; all deleted."""
+    session = attached(
+        start, each, "probing tbreak-py breaks.py:%d" % RESULT, "continue", ("once",), "probing break-py",
+        "probing break-py --ignore 2 breaks.py:%d" % RESULT, ("zero",), "probing print number", "continue",
+        ("three",), "probing print number", "probing break-py --ignore 4 2", ("list",), "probing break-py", "continue",
+        ("eight",), "probing print number", "probing break-py --disable 2",
+        "probing break-py --thread breaks.py:%d if number %% 3 == 0" % RESULT, "continue", ("other",),
+        "probing break-py", "probing break-py --enable 2", ("again",), "continue", ("all",),
+        "probing break-py --delete all", "probing break-py")
+    assert "no breakpoints of Python" in session.part("once"), session
+    zero, three, eight = (int(re.search(r"^(\d+)$", session.part(name), re.M).group(1))
+                          for name in ("zero", "three", "eight"))
+    assert (three, eight) == (zero + 3, three + 5), session
+    assert "reached 1 time, 4 more are ignored" in session.part("list"), session
+    assert "reached 2 times, disabled" in session.part("other") and "in one thread" in session.part("other"), session
+    assert "Python breakpoint 2, work" in session.part("again"), session
+    assert "breakpoint 2 deleted\nbreakpoint 3 deleted\nno breakpoints of Python" in session.part("all"), session
+    each.goes_on()
+    assert each.has_none()
+
+
+@both
 @pytest.mark.parametrize("name", ["work", "__main__:work"])
 def test_a_function(start, each, name):
     first = line_of("double = number")

@@ -27,12 +27,12 @@ def told_by_tracing(interpreter):
     return [tuple(each) for each in json.loads(out.decode())]
 
 
-def stepped(start, interpreter, *commands):
-    """Where each of the commands stopped, from the first line of turn() on."""
+def stepped(start, interpreter, *commands, stays=False):
+    """Where each of the commands stopped, from the first line of turn() on, whose breakpoint @stays."""
     with support.Target(interpreter, PROGRAM) as process:
         process.line()
         session = attached(start, process, "probing break-py debug_steps.py:%d" % line_of("total = leaf(1)"),
-                           "continue", "probing break-py -d 1", ("from here",), *commands)
+                           "continue", *([] if stays else ["probing break-py -d 1"]), ("from here",), *commands)
         assert process.alive()
     assert not session.code, session
     text = session.part("from here")
@@ -41,11 +41,12 @@ def stepped(start, interpreter, *commands):
 
 @both
 @on_each
-def test_each_line(start, interpreter):
+@pytest.mark.parametrize("stays", [False, True])
+def test_each_line(start, interpreter, stays):
     told = told_by_tracing(interpreter)
     assert told[0] == ("turn", line_of("total = leaf(1)")), told
     count = support.count(10, len(told) - 1)
-    found, session = stepped(start, interpreter, *["probing step"] * count)
+    found, session = stepped(start, interpreter, *["probing step"] * count, stays=stays)
     assert found == told[1:count + 1], session
 
 
