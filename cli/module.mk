@@ -26,6 +26,7 @@ $(O)/probing-inject-static: $(INJECT_OBJECTS) $(O)/libprobing.a
 -include $(O)/cli/inject_main.d
 
 $(O)/cli/commands/debug/dap.o: cli/commands/debug/dap.py
+$(O)/cli/commands/eval/eval.o: cli/commands/eval/interpreter.py
 $(O)/cli/commands/completion/completion.o: $(wildcard cli/commands/completion/*.in)
 
 # The unit tests of the command line are linked with all of it but main().

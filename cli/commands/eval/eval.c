@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,10 +16,11 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "target/spec/target_spec.h"
 
 struct eval_settings {
-	const char *file, *thread, *name, *frame;
+	const char *file, *thread, *name, *frame, *interpreter;
 	double timeout;
 	int tid;
 	bool json, no_inject, loop;
@@ -71,15 +73,54 @@ static struct prb_error *check(const struct prb_cli *cli, const struct eval_sett
 {
 	if (s->tid && !s->frame)
 		return prb_error_create(PRB_ERROR_USAGE, "--tid needs --frame");
-	if ((s->frame != NULL) + s->loop + (s->thread != NULL) > 1)
+	if ((s->frame != NULL) + s->loop + (s->thread != NULL) + (s->interpreter != NULL) > 1)
 		return prb_error_create(PRB_ERROR_USAGE,
-					"only one of --frame, --loop and --thread can be used");
+					"only one of --frame, --loop, --thread and --interpreter "
+					"can be used");
+	if (s->interpreter && s->json)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--interpreter and --json exclude each other");
 	if (cli->targets.count != 1)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, cli->target ? "code is run in one target"
 								      : "no target given"),
 			"for example 'probing 4242 eval \"1 + 1\"'");
 	return NULL;
+}
+
+/* The Python code that has another interpreter run the user's, as text. */
+__asm__(".pushsection .rodata\n"
+	".global prb_eval_interpreter_code\n"
+	".hidden prb_eval_interpreter_code\n"
+	"prb_eval_interpreter_code:\n"
+	".incbin \"cli/commands/eval/interpreter.py\"\n"
+	".byte 0\n"
+	".popsection\n");
+extern const char prb_eval_interpreter_code[];
+
+/** Replaces the code by what has the interpreter of that number run it. */
+static struct prb_error *put_interpreter(const char *number, const char *name, struct prb_str *code)
+{
+	prb_auto_str struct prb_str plain = *code;
+	struct prb_json names = {.out = code};
+	char *end;
+	long value = strtol(number, &end, 10);
+
+	*code = (struct prb_str){};
+	if (end == number || *end || value < 0)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "'%.100s' is no interpreter", number),
+			"the table python.interpreters has their numbers");
+	prb_str_puts(code, "exec(");
+	prb_json_quote(code, prb_eval_interpreter_code, strlen(prb_eval_interpreter_code));
+	prb_str_puts(code, ", ");
+	prb_json_open(&names, NULL, '{');
+	prb_json_integer(&names, "number", value);
+	prb_json_text(&names, "name", name);
+	prb_json_bytes(&names, "source", prb_str_text(&plain), plain.length);
+	prb_json_close(&names, '}');
+	prb_str_putc(code, ')');
+	return code->failed ? prb_error_nomem() : NULL;
 }
 
 static struct prb_error *put_json(const struct prb_target *t, const struct prb_eval_result *r)
@@ -136,6 +177,34 @@ struct prb_error *prb_eval_show(struct prb_target *t, struct prb_agent *agent,
 	return NULL;
 }
 
+/** Runs what put_interpreter() made: of its own traceback, the last line says what went wrong. */
+static struct prb_error *run_interpreter(struct prb_target *t, struct prb_agent *agent,
+					 struct prb_eval *how, const struct prb_str *code)
+{
+	__attribute__((cleanup(prb_eval_result_deinit))) struct prb_eval_result result = {};
+	prb_auto_str struct prb_str plain = {};
+	const char *last;
+
+	how->put = NULL;
+	prb_interrupt_catch(NULL);
+	prb_interrupt_hold(true);
+
+	struct prb_error *err = prb_eval_run(agent, how, "<probing>", code, &result);
+	prb_agent_close(agent);
+	PRB_TRY(err);
+	PRB_TRY(prb_output_bytes(prb_str_text(&result.out), result.out.length));
+	PRB_TRY(prb_output_flush());
+	fputs(prb_str_text(&result.err), stderr);
+	if (!result.has_traceback)
+		return prb_eval_judge(t, (int)t->pid, how, &result);
+	while (result.traceback.length &&
+	       result.traceback.data[result.traceback.length - 1] == '\n')
+		prb_str_truncate(&result.traceback, result.traceback.length - 1);
+	last = strrchr(prb_str_text(&result.traceback), '\n');
+	prb_text_escape(&plain, last ? last + 1 : prb_str_text(&result.traceback));
+	return prb_error_create(PRB_ERROR_FAILED, "%.1000s", prb_str_text(&plain));
+}
+
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct eval_settings *s = settings;
@@ -152,6 +221,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	PRB_TRY(prb_eval_thread(s->thread, &how.flags));
 	PRB_TRY(prb_frame_number(s->frame, &frame));
 	PRB_TRY(find_code(cli, s, &code, &name));
+	if (s->interpreter)
+		PRB_TRY(put_interpreter(s->interpreter, name, &code));
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 
 	struct prb_error *err =
@@ -163,7 +234,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	if (!err)
 		err = prb_eval_check_place(&agent, how.flags);
 	if (!err)
-		err = prb_eval_show(target, agent, &how, name, &code, s->json);
+		err = s->interpreter ? run_interpreter(target, agent, &how, &code)
+				     : prb_eval_show(target, agent, &how, name, &code, s->json);
 	return err;
 }
 
@@ -206,6 +278,10 @@ const struct prb_command prb_command_eval = {
 			{"loop", 0, PRB_OPTION_FLAG, NULL,
 			 "In a task of the running asyncio loop; CODE may await",
 			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, loop),
+			 .for_clients = true},
+			{"interpreter", 0, PRB_OPTION_TEXT, "N",
+			 "In the subinterpreter N of python.interpreters, while it runs nothing",
+			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, interpreter),
 			 .for_clients = true},
 			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
 			 "Interrupt after TIME: 5, 5s, 500ms (default: must start within 5 s)",
