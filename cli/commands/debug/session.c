@@ -209,9 +209,14 @@ struct prb_error *prb_debug_place(struct prb_debug *d)
 	prb_debug_put_place(&s, thread, frame);
 
 	struct prb_dump_frame plain = *frame;
-	/* All of the innermost line is to run, so nothing of it is marked. */
-	if (!d->frame)
+	prb_auto_free char *line = NULL;
+	/* All of the innermost line is to run, so nothing of it is marked; nor is its block shown.
+	 */
+	if (!d->frame && frame->source) {
+		line = strndup(frame->source, strcspn(frame->source, "\n"));
+		plain.source = line;
 		plain.col = plain.end_col = -1;
+	}
 	prb_render_source(&s, &plain, INDENT);
 	d->listed = 0;
 	return prb_output(&s);
