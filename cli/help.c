@@ -13,8 +13,8 @@ const char prb_help_description[] =
 	"probing reads the memory of a Python process from outside. By default it "
 	"loads nothing into the process and runs no code there; only running "
 	"threads are stopped, and only while their stacks are copied. The "
-	"commands that do run code in the process are inject, eval, repl, step, "
-	"debug --pause and debug --dap.";
+	"commands that do run code in the process are inject, eval, repl, trace, step, "
+	"break, dap, and debug without --dump.";
 
 const struct prb_example prb_help_targets[] = {
 	{"PID", "A running process"},

@@ -65,6 +65,11 @@ static struct prb_error *serve(const struct prb_listener *listener, struct prb_d
 		once_more = false;
 		if (fd < 0)
 			return prb_error_os(errno, "cannot accept a client");
+		if (!how->token && !prb_dap_peer_is_ours(fd)) {
+			prb_warn("a client of another user was refused");
+			once_more = true;
+			continue;
+		}
 		how->in = how->out = fd;
 		prb_exit_report(prb_dap_run(how));
 	} while (!once || once_more);
@@ -115,10 +120,10 @@ const struct prb_command prb_command_dap = {
 		"disconnects. A core file or a snapshot is debugged post mortem.\n\n"
 		"Without TARGET, the editor's configuration names it: \"processId\", or "
 		"\"target\".\n\n"
-		"With --listen the output is a launch.json for VS Code. Clients are not asked for "
-		"a password on the loopback interface; elsewhere \"token\" of the configuration "
-		"has "
-		"to be that of $PROBING_AUTH_TOKEN or the one that is printed.",
+		"With --listen the output is a launch.json for VS Code. On the "
+		"loopback interface only programs of your user, or root's, can connect; elsewhere "
+		"\"token\" of the configuration has to be that of $PROBING_AUTH_TOKEN or the one "
+		"that is printed.",
 	.options =
 		(const struct prb_option[]){
 			{"listen", 0, PRB_OPTION_TEXT, "[ADDR]",

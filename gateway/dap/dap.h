@@ -35,4 +35,7 @@ struct prb_error *prb_dap_run(const struct prb_dap_options *options) PRB_MUST_CH
  */
 int prb_dap_next(const char *data, size_t size, const char **body, size_t *length, size_t *used);
 
+/** True if the other end of a connection on this machine is a process of our user, or of root. */
+bool prb_dap_peer_is_ours(int fd);
+
 #endif

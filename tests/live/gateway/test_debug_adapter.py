@@ -292,6 +292,24 @@ def test_a_token_where_others_can_connect(driven):
     command.communicate()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user is needed")
+def test_another_user_cannot_connect(driven):
+    """Everybody can connect to the loopback interface."""
+    process = driven()
+    command, launch = listening("--listen=127.0.0.1:0")
+    code = ("import os, socket; os.setuid(65534); "
+            "s = socket.create_connection(('127.0.0.1', %d)); print(s.recv(1))" % launch["debugServer"])
+    done = subprocess.run(["/usr/bin/python3", "-c", code],
+                          stdout=subprocess.PIPE, timeout=60, check=True)
+    assert done.stdout == b"b''\n"
+    with Editor(address=("127.0.0.1", launch["debugServer"])) as editor:
+        editor.ask("initialize", adapterID="probing")
+        editor.ask("attach", processId=process.pid)
+        editor.leave()
+    command.kill()
+    assert b"a client of another user was refused" in command.communicate()[1]
+
+
 def test_served(driven, newest, shared, clean):
     process = driven()
     with Service(process.pid) as service:
