@@ -28,10 +28,11 @@ static void run_line(struct prb_debug *d, const char *line)
 
 	/* What ended the pause ends the session. */
 	if (err && (err->code == PRB_ERROR_NO_PROCESS || err->code == PRB_ERROR_NOMEM))
-		d->over = true;
+		d->over = d->ended = true;
 	prb_exit_report(err);
 	err = d->drive && !d->over ? prb_drive_check(d->drive) : NULL;
 	if (err) {
+		d->ended = err->code == PRB_ERROR_NO_PROCESS;
 		d->over = true;
 		prb_exit_report(err);
 	}
@@ -190,5 +191,7 @@ struct prb_error *prb_debug_prompt(const struct prb_cli *cli, double within, dou
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	prb_interrupt_catch(NULL);
 	PRB_TRY(prb_debug_begin(target, within, max > 0 ? max : MAX_SECONDS, &d));
-	return talk(&d, mark);
+	PRB_TRY(talk(&d, mark));
+	/* It was said before. */
+	return d.ended ? prb_error_create(PRB_ERROR_NO_PROCESS, "%s", "") : NULL;
 }

@@ -42,7 +42,8 @@ struct prb_debug {
 	PRB_VEC(struct prb_debug_commands) commands;
 	struct prb_str text; /**< Python of several lines so far */
 	struct prb_str last; /**< command that an empty line repeats */
-	bool over;	     /**< the user wants no more */
+	bool over;	     /**< the user wants no more, or */
+	bool ended;	     /**< … the process has ended */
 };
 
 /** A command of the prompt; the last one has no name. */

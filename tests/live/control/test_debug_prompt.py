@@ -10,7 +10,7 @@ import pytest
 import agent
 import pauses
 import support
-from environment import OK, UNSUPPORTED, USAGE
+from environment import NO_PROCESS, OK, UNSUPPORTED, USAGE
 from remote import Service
 from tables import core_of
 from terminal import Terminal
@@ -191,6 +191,12 @@ def test_another_client(driven, shared, probing):
     out, err = prompt.communicate(timeout=60)
     assert b"its pause was ended" in err and prompt.returncode == OK, (out, err)
     pauses.wait_until_runs(shared)
+
+
+def test_the_process_ends(driven):
+    process = driven()
+    text = typed(process.pid, "b fails", "c", "!import os; os.kill(os.getpid(), 9)", "n", "w", code=NO_PROCESS)
+    assert re.search("process %d (has ended|closed the connection)" % process.pid, text), text
 
 
 def test_limit(driven, shared):
