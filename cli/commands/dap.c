@@ -98,7 +98,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		return prb_dap_run(&how);
 	PRB_TRY(prb_listener_open(s->listen, &listener));
 	if (!listener.loopback) {
-		PRB_TRY(prb_token_choose(cli->token_file, &token));
+		PRB_TRY(prb_token_choose(NULL, &token));
 		how.token = token.text;
 		prb_warn("other machines can reach that address, and what is sent is not "
 			 "encrypted: use it in a network that you trust");

@@ -66,6 +66,7 @@ OTHERS = {
     ("*", "--script"): READ, ("debug", "--debugpy"): READ,
     ("query", "--input"): READ, ("eval", "--file"): READ,
     ("debug", "--dap"): "an address of the network", ("debug", "--address"): "an address of the network",
+    ("dap", "--listen"): "an address of the network",
     ("inject", "--library"): READ,
     ("inject", "--listen"): "an address of the network", ("dap", "--listen"): "an address of the network",
     ("inject", "--address"): "an address of the network",
