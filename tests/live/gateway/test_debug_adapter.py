@@ -292,7 +292,7 @@ def test_a_token_where_others_can_connect(driven):
     command.communicate()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="another user is needed")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_another_user_cannot_connect(driven):
     """Everybody can connect to the loopback interface."""
     process = driven()
