@@ -2,6 +2,8 @@
 """gdb's own `print`, `info locals` and `backtrace` show what pointers to Python objects point to,
 after `set probing pretty on`."""
 
+import re
+
 import gdb
 
 from .core.values import Values
@@ -28,6 +30,17 @@ def is_object(kind, depth=DEPTH):
 
 def plain(kind):
     return kind.unqualified().strip_typedefs()
+
+
+# Addresses outside of texts.
+ADDRESS = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")| at 0x[0-9a-f]+""")
+
+
+def addressed(address, text):
+    """The text behind the address of the object, as gdb itself has it; or without any."""
+    if gdb.parameter("print address"):
+        return "%#x %s" % (address, text)
+    return ADDRESS.sub(lambda found: found.group(1) or "", text)
 
 
 def limit():
@@ -74,10 +87,10 @@ class Printer:
         kind = plain(value.type)
         if kind.code == gdb.TYPE_CODE_PTR and is_object(plain(kind.target())):
             address = int(value)
-            return "%#x %s" % (address, self._values.text(address, limit())) if address else "0x0"
+            return addressed(address, self._values.text(address, limit())) if address else "0x0"
         if value.type.unqualified().name == "_PyStackRef":
             bits = int(value["bits"])
-            return "%#x %s" % (bits, self._values.reference_text(bits, limit()))
+            return addressed(bits, self._values.reference_text(bits, limit()))
         return None
 
     def _on_change(self, *_):

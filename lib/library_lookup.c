@@ -50,6 +50,9 @@ struct probing_error *probing_describe(struct probing *p, uint64_t address, unsi
 	struct prb_repr_options options = {
 		.max_items = limit,
 		.max_text = limit,
+		.max_objects = 1,
+		.objects_alone = true,
+		.whole = true,
 		.max_total = (unsigned)prb_session_text_max(p->session),
 	};
 

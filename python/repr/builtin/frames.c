@@ -107,5 +107,11 @@ struct prb_error *prb_repr_handle_frame(struct prb_repr *r, uint64_t object, str
 	struct prb_py_frame frame;
 
 	PRB_TRY(open_frame(r, object, &frame));
-	return prb_repr_put_frame(r, &frame, type->name, object);
+	PRB_TRY(prb_repr_put_frame(r, &frame, type->name, object));
+	if (!r->max.whole || r->out->failed)
+		return NULL;
+	prb_str_truncate(r->out, r->out->length - 1);
+	PRB_TRY(prb_repr_put_variables(r, object));
+	prb_str_putc(r->out, '>');
+	return NULL;
 }

@@ -61,7 +61,8 @@ static void shorten(struct prb_repr_options *max)
 	max->max_text = PRB_MIN(max->max_text, (unsigned)TEXT);
 }
 
-static struct prb_error *put_attributes(struct prb_repr *r, uint64_t object, struct list *list)
+static struct prb_error *put_attributes(struct prb_repr *r, uint64_t object, unsigned kinds,
+					struct list *list)
 {
 	struct prb_repr_options max = r->max;
 	bool torn = r->torn;
@@ -69,8 +70,7 @@ static struct prb_error *put_attributes(struct prb_repr *r, uint64_t object, str
 
 	r->torn = false;
 	shorten(&r->max);
-	err = prb_repr_attributes(r, object, PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT, put_attribute,
-				  list);
+	err = prb_repr_attributes(r, object, kinds, put_attribute, list);
 	r->max = max;
 	if (list->err) {
 		prb_error_destroy(err);
@@ -106,6 +106,34 @@ static bool has_names(struct prb_repr *r, const struct prb_type *type)
 	return !err;
 }
 
+/* Of the plain type that a class is derived from, or NULL. */
+static struct prb_error *find_plain(struct prb_repr *r, const struct prb_type *type,
+				    prb_repr_handler **ret)
+{
+	static const char *const plain[] = {"dict", "list",  "tuple", "str",	   "bytes",
+					    "int",  "float", "set",   "frozenset", "numpy.ndarray"};
+	struct prb_type *base;
+
+	*ret = NULL;
+	if (!(type->flags & PRB_PY_HEAP_TYPE) || !type->base)
+		return NULL;
+	PRB_TRY(prb_repr_type(r, type->base, &base));
+	for (int i = 0; i < PRB_MRO_MAX && base->flags & PRB_PY_HEAP_TYPE && base->base; i++)
+		PRB_TRY(prb_repr_type(r, base->base, &base));
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(plain); i++)
+		if (prb_type_is(base, plain[i]))
+			*ret = prb_repr_c_handler(plain[i]);
+	return NULL;
+}
+
+bool prb_repr_is_derived(struct prb_repr *r, const struct prb_type *type)
+{
+	prb_repr_handler *handler = NULL;
+	prb_auto_error struct prb_error *err = find_plain(r, type, &handler);
+
+	return !err && handler && handler == type->handler;
+}
+
 /*
  * Puts an object of a class derived from a plain type as that type: only the class's repr()
  * differs.
@@ -113,23 +141,16 @@ static bool has_names(struct prb_repr *r, const struct prb_type *type)
 static struct prb_error *put_plain(struct prb_repr *r, uint64_t object, struct prb_type *type,
 				   bool *ret)
 {
-	static const char *const plain[] = {"dict", "list",  "tuple", "str",	   "bytes",
-					    "int",  "float", "set",   "frozenset", "numpy.ndarray"};
-	struct prb_type *base = type;
-	prb_repr_handler *handler = NULL;
+	prb_repr_handler *handler;
 	size_t start = r->out->length;
 	unsigned depth = r->depth;
 	struct prb_error *err;
 
 	*ret = false;
-	for (int i = 0; i < PRB_MRO_MAX && base->flags & PRB_PY_HEAP_TYPE && base->base; i++)
-		PRB_TRY(prb_repr_type(r, base->base, &base));
-	for (size_t i = 0; base != type && i < PRB_ARRAY_SIZE(plain); i++)
-		if (prb_type_is(base, plain[i]))
-			handler = prb_repr_c_handler(plain[i]);
-	if (!handler || !own_repr(r, type))
+	PRB_TRY(find_plain(r, type, &handler));
+	if (!handler || (!r->max.whole && !own_repr(r, type)))
 		return NULL;
-	if (base->flags & PRB_PY_TUPLE && has_names(r, type))
+	if (handler == prb_repr_handle_tuple && has_names(r, type))
 		handler = prb_repr_handle_namedtuple;
 	prb_str_putc(r->out, ' ');
 	err = handler(r, object, type);
@@ -165,7 +186,7 @@ struct prb_error *prb_repr_handle_default(struct prb_repr *r, uint64_t object,
 	PRB_TRY(put_plain(r, object, type, &plain));
 	if (level(r) < r->max.max_objects && prb_repr_enter(r, object, NULL)) {
 		r->instances |= UINT64_C(1) << (r->depth - 1);
-		PRB_TRY(put_attributes(r, object, &list));
+		PRB_TRY(put_attributes(r, object, PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT, &list));
 		prb_repr_leave(r);
 	}
 	if (!list.shown && !plain)
@@ -173,5 +194,18 @@ struct prb_error *prb_repr_handle_default(struct prb_repr *r, uint64_t object,
 	if (list.more)
 		prb_str_printf(r->out, " …+%u", list.more);
 	prb_str_putc(r->out, '>');
+	return NULL;
+}
+
+struct prb_error *prb_repr_put_variables(struct prb_repr *r, uint64_t object)
+{
+	struct list list = {.r = r};
+
+	if (!prb_repr_enter(r, object, NULL))
+		return NULL;
+	PRB_TRY(put_attributes(r, object, PRB_ATTRIBUTE_LOCAL, &list));
+	prb_repr_leave(r);
+	if (list.more)
+		prb_str_printf(r->out, " …+%u", list.more);
 	return NULL;
 }

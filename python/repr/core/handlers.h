@@ -16,6 +16,10 @@ prb_repr_handler *prb_repr_silent_handler(const struct prb_type *type);
 
 /* default.c */
 prb_repr_handler prb_repr_handle_default;
+/** True of a class of a program that prints like the plain type that it is derived from. */
+bool prb_repr_is_derived(struct prb_repr *r, const struct prb_type *type);
+/** Appends " name=value" for each variable of a frame object. */
+struct prb_error *prb_repr_put_variables(struct prb_repr *r, uint64_t object) PRB_MUST_CHECK;
 
 /* builtin/str.c, builtin/bytes.c */
 prb_repr_handler prb_repr_handle_str, prb_repr_handle_bytes, prb_repr_handle_bytearray;

@@ -37,6 +37,7 @@ static struct prb_repr_options limits(const struct prb_repr_options *options)
 		.objects_alone = options->objects_alone,
 		.max_attributes = options->max_attributes ? options->max_attributes : ATTRIBUTES,
 		.long_attributes = options->long_attributes,
+		.whole = options->whole,
 		.marked = options->marked,
 		.secrets = options->secrets,
 	};
@@ -201,11 +202,16 @@ static struct prb_error *print(struct prb_repr *r, uint64_t object)
 		return prb_repr_put_hidden(r, object, type);
 	if (!type->handler)
 		PRB_TRY(resolve(r, type));
+
+	prb_repr_handler *handler = type->handler;
+
+	if (r->max.whole && prb_repr_is_derived(r, type))
+		handler = prb_repr_handle_default;
 	if (!r->max.marked || !prb_repr_is_custom(r, type))
-		return type->handler(r, object, type);
+		return handler(r, object, type);
 	prb_custom_begin(r->out, object, type->address);
 
-	struct prb_error *err = type->handler(r, object, type);
+	struct prb_error *err = handler(r, object, type);
 	prb_custom_end(r->out);
 	return err;
 }

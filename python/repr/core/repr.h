@@ -35,7 +35,10 @@ struct prb_repr_options {
 	unsigned max_attributes; /**< of one of them; 0: default (12) */
 	bool long_attributes;	 /**< as long as single values */
 	bool secrets;		 /**< also what an object's own class hides (hidden.c) */
-	bool marked;		 /**< the caller calls prb_custom_expand() of target/custom.h */
+	/** As debuggers show objects: those of classes derived from list, str and the like with
+	 * class and attributes, and frames with their variables. */
+	bool whole;
+	bool marked; /**< the caller calls prb_custom_expand() of target/custom.h */
 };
 
 /**

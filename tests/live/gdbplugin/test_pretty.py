@@ -244,3 +244,48 @@ def test_lldb_on_other_versions(interpreter, types):
             [" " + process.truth[name] for name in held_in], session
         assert process.truth["self.items"] not in session.part("before")
         assert process.alive() and "Traceback" not in session.err
+
+
+CLASSES = """
+import json, os, sys
+class Foo(object):
+    pass
+class List(list):
+    pass
+class Pair(tuple):
+    pass
+class Word(str):
+    pass
+def outer(first, second=5):
+    return sys._getframe()
+foo, items, pair, word = Foo(), List([1, 2]), Pair((1, "x")), Word("w at 0x12")
+foo.an_int, items.an_int, pair.an_int, foo.me = 42, 43, 44, foo
+objects = [foo, items, pair, word, outer(3), [Foo()]]
+print(json.dumps([id(each) for each in objects]), flush=True)
+os.read(0, 1)
+"""
+
+
+@debuggers.needs_gdb
+def test_gdb_shows_classes_attributes_and_variables(newest, types, tmp_path):
+    """What repr() of a list or a frame leaves out is what a debugger's user looks for."""
+    program = tmp_path / "classes.py"
+    program.write_text(CLASSES)
+    with support.Target(newest, program) as process:
+        numbers = json.loads(process.line())
+        support.wait_for_sleep(process.pid, "pipe_read")
+        prints = [command for i, number in enumerate(numbers)
+                  for command in (("v%d" % i,), "print (PyObject *) %d" % number)]
+        session = gdb(types, ON, *prints, ("off",), "set print address off",
+                      "print (PyObject *) %d" % numbers[5], "print (PyObject *) %d" % numbers[3],
+                      ("end",), arguments=["-p", process.pid])
+    texts = [shown(session, "v%d" % i).split(" ", 1)[1] for i in range(len(numbers))]
+    assert re.fullmatch(r"<__main__\.Foo an_int=42 me=<__main__\.Foo object at 0x\w+>>", texts[0])
+    assert texts[1] == "<__main__.List [1, 2] an_int=43>"
+    assert texts[2] == "<__main__.Pair (1, 'x') an_int=44>"
+    assert texts[3] == "<__main__.Word 'w at 0x12'>"
+    assert re.fullmatch(r"<frame at 0x\w+, file '.*classes\.py', line 12, code outer first=3 second=5>",
+                        texts[4]), texts
+    # "set print address off" is for what is shown of objects, too, but not for texts.
+    assert re.findall(r"^\$\d+ = (.*)$", session.part("off"), re.M) == \
+        ["[<__main__.Foo object>]", "<__main__.Word 'w at 0x12'>"], session
