@@ -60,6 +60,7 @@ static struct prb_error *evaluate(struct inspection *l, struct prb_python *py,
 	if (l->names)
 		return prb_python_names(py, l->mem, &scope, l->expression, &l->found->value);
 	PRB_TRY(prb_python_find(py, l->mem, &scope, l->expression, &l->options, &value));
+	memcpy(l->found->computed_by, value.computed_by, sizeof(value.computed_by));
 	if (value.object) {
 		prb_str_deinit(&value.text);
 		return tell(l, py, value.object);

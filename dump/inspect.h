@@ -20,6 +20,9 @@ struct prb_inspected {
 	/** Where the first name was found, if in no frame that was named: "train() train.py:12
 	 * (frame 3)", or "__main__". Empty: in the innermost frame, or as builtin or module. */
 	struct prb_str found_in;
+	/** The class whose __getattribute__ may answer otherwise than what the object stores, which
+	 * this is; "" if there is none. */
+	char computed_by[128];
 	bool changed; /**< the target changed it during each reading */
 };
 

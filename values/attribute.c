@@ -4,6 +4,7 @@
  * classes, what the instance has, what else its classes have. Where code would run, that is said.
  */
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -223,6 +224,35 @@ static struct prb_error *check_module(struct prb_search *s, const struct prb_typ
 	return err ? err : prb_search_needs_code(s, "the module's __getattr__ is code");
 }
 
+static struct prb_error *no_getattribute(const struct prb_search *s, const struct prb_type *type)
+{
+	return prb_error_hint(
+		prb_search_needs_code(s, "the __getattribute__ of %s is code", type->name),
+		"vars(%.*s) tells what it holds; 'probing PID eval CODE' runs code", s->looked_into,
+		s->from);
+}
+
+/* What the object stores, where a __getattribute__ of the program would be called; *done is false
+ * if that is nothing, or not wanted. */
+static struct prb_error *find_stored(struct prb_search *s, const struct prb_type *type,
+				     const char *name, bool *done)
+{
+	uint64_t found;
+	struct prb_error *err;
+
+	*done = false;
+	if (!s->computed_by)
+		return NULL;
+	err = prb_repr_attribute(s->r, s->object, name, &found);
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return NULL;
+	PRB_TRY(err);
+	*done = true;
+	s->object = found;
+	snprintf(s->computed_by, PRB_COMPUTED_BY, "%s", type->name);
+	return NULL;
+}
+
 /* *of_class: what was found is no part of the object. */
 static struct prb_error *find_in_instance(struct prb_search *s, const struct prb_type *type,
 					  const char *name, bool *of_class)
@@ -233,12 +263,10 @@ static struct prb_error *find_in_instance(struct prb_search *s, const struct prb
 	bool done;
 
 	PRB_TRY(try_class(s, type, "__getattribute__", &getter, NULL));
-	if (getter && prb_repr_is(s->r, getter, "function"))
-		return prb_error_hint(
-			prb_search_needs_code(s, "the __getattribute__ of %s is code", type->name),
-			"vars(%.*s) tells what it holds; 'probing PID eval CODE' runs "
-			"code",
-			s->looked_into, s->from);
+	if (getter && prb_repr_is(s->r, getter, "function")) {
+		PRB_TRY(find_stored(s, type, name, &done));
+		return done ? NULL : no_getattribute(s, type);
+	}
 	PRB_TRY(try_class(s, type, name, &found, &owner));
 	PRB_TRY(find_descriptor(s, type, name, found, owner, &done));
 	if (done)

@@ -87,6 +87,8 @@ static struct prb_error *find_index(struct prb_search *s)
 	s->at++;
 	if (s->view == PRB_SEARCH_VARIABLES && is_text)
 		return prb_search_variable(s, prb_str_text(&key));
+	if (s->view == PRB_SEARCH_ARRAY && !is_text)
+		return prb_search_array_item(s, number);
 	PRB_TRY(prb_search_end_view(s, true));
 	return is_text ? prb_search_text_item(s, prb_str_text(&key))
 		       : prb_search_number_item(s, number);
@@ -196,6 +198,7 @@ struct prb_error *prb_python_find(struct prb_python *py, struct prb_mem *mem,
 	struct prb_search s = {.r = &r, .scope = scope, .text = expression, .at = expression};
 
 	*ret = (struct prb_py_value){};
+	s.computed_by = ret->computed_by;
 	prb_repr_init(&r, py, mem, options, &unused);
 	if (strlen(expression) > PRB_EXPRESSION_MAX)
 		return prb_error_create(PRB_ERROR_USAGE, "the expression has over %d bytes",
@@ -210,7 +213,9 @@ struct prb_error *prb_python_find(struct prb_python *py, struct prb_mem *mem,
 		prb_str_deinit(&s.value);
 		return err;
 	}
-	*ret = (struct prb_py_value){.object = s.object, .type = s.type, .text = s.value};
+	ret->object = s.object;
+	ret->type = s.type;
+	ret->text = s.value;
 	return NULL;
 }
 

@@ -48,6 +48,9 @@ struct prb_py_value {
 	uint64_t object;
 	const char *type;    /**< of the text; static */
 	struct prb_str text; /**< the caller ends it with prb_str_deinit() */
+	/** The class whose __getattribute__ may answer otherwise than what the object stores, which
+	 * this is; "" if there is none. */
+	char computed_by[128];
 };
 
 /** Evaluates @p expression in @p scope. @p options: of texts, as for prb_object_repr(). */

@@ -9,6 +9,7 @@
 #ifndef PRB_VALUES_EXPRESSION_PRIVATE_H
 #define PRB_VALUES_EXPRESSION_PRIVATE_H
 
+#include "python/repr/arrays/numpy.h"
 #include "python/repr/core/repr_private.h"
 #include "values/expression.h"
 
@@ -34,7 +35,10 @@ enum prb_search_view {
 	PRB_SEARCH_OBJECT,
 	PRB_SEARCH_FRAME,
 	PRB_SEARCH_VARIABLES,
+	PRB_SEARCH_ARRAY, /**< a part of an array of numpy */
 };
+
+enum { PRB_COMPUTED_BY = sizeof(((struct prb_py_value *)NULL)->computed_by) };
 
 struct prb_search {
 	struct prb_repr *r;
@@ -46,9 +50,12 @@ struct prb_search {
 	unsigned nested;       /**< functions around it */
 	uint64_t object;       /**< found so far; 0: it is what `value` has */
 	enum prb_search_view view;
-	struct prb_str value; /**< text of what is no object */
-	const char *type;     /**< type of that */
-	bool *needs_code;     /**< set if only code could compute it; NULL: not wanted */
+	struct prb_ndarray array; /**< of PRB_SEARCH_ARRAY */
+	struct prb_str value;	  /**< text of what is no object */
+	const char *type;	  /**< type of that */
+	/** PRB_COMPUTED_BY bytes, for prb_py_value.computed_by; NULL: it is an error. */
+	char *computed_by;
+	bool *needs_code; /**< set if only code could compute it; NULL: not wanted */
 };
 
 /* names.c */
@@ -111,6 +118,8 @@ struct prb_error *prb_search_end_view(struct prb_search *s, bool more) PRB_MUST_
 /* items.c */
 struct prb_error *prb_search_text_item(struct prb_search *s, const char *key) PRB_MUST_CHECK;
 struct prb_error *prb_search_number_item(struct prb_search *s, int64_t number) PRB_MUST_CHECK;
+/** Of the part of an array that is the view. */
+struct prb_error *prb_search_array_item(struct prb_search *s, int64_t number) PRB_MUST_CHECK;
 
 /* complete.c */
 /** The names of expression.h's prb_python_names(); @p find finds s->at as a whole. */

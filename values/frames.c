@@ -178,6 +178,16 @@ struct prb_error *prb_search_end_view(struct prb_search *s, bool more)
 
 	if (view == PRB_SEARCH_OBJECT)
 		return NULL;
+	if (view == PRB_SEARCH_ARRAY && more)
+		return prb_error_create(PRB_ERROR_NOT_FOUND,
+					"%.*s is a part of an array, of which only items by their "
+					"number can be looked up",
+					s->looked_into, s->from);
+	if (view == PRB_SEARCH_ARRAY) {
+		s->view = PRB_SEARCH_OBJECT;
+		prb_search_begin_text(s, "ndarray");
+		return prb_ndarray_put(s->r, &s->array);
+	}
 	if (more)
 		return prb_error_create(
 			PRB_ERROR_NOT_FOUND, "%.*s is a %s, of which only %s can be looked up",

@@ -10,7 +10,7 @@
 enum { NAME_CHARACTERS = 1000, NAMES_MAX = 100000 };
 
 /* Where a length lies. */
-enum place { AT_SIZE, AT_UNICODE, AT_DICT, AT_SET, AT_RANGE };
+enum place { AT_SIZE, AT_UNICODE, AT_DICT, AT_SET, AT_RANGE, AT_SHAPE };
 
 static const struct {
 	const char *type;
@@ -21,7 +21,7 @@ static const struct {
 	{"dict", AT_DICT},	  {"frozenset", AT_SET},
 	{"list", AT_SIZE},	  {"range", AT_RANGE},
 	{"set", AT_SET},	  {"str", AT_UNICODE},
-	{"tuple", AT_SIZE},
+	{"tuple", AT_SIZE},	  {"numpy.ndarray", AT_SHAPE},
 };
 
 static struct prb_error *read_length(struct prb_search *s, enum place place, int64_t *ret)
@@ -43,6 +43,12 @@ static struct prb_error *read_length(struct prb_search *s, enum place place, int
 	case AT_RANGE: /* behind start, stop and step */
 		PRB_TRY(prb_repr_member(s->r, s->object, 3, &word));
 		return prb_repr_int(s->r, word, ret);
+	case AT_SHAPE:
+		PRB_TRY(prb_ndarray_read(s->r, s->object, &s->array));
+		if (!s->array.dimensions)
+			break;
+		*ret = (int64_t)s->array.shape[0];
+		return NULL;
 	}
 	return prb_repr_bad(s->object, "no length");
 }

@@ -153,6 +153,42 @@ static struct prb_error *take_from_deque(struct prb_search *s, int64_t index)
 	return prb_repr_deque_item(s->r, s->object, (uint64_t)index, &s->object);
 }
 
+static bool is_array(struct prb_search *s, const struct prb_type *type)
+{
+	uint64_t mro[PRB_MRO_MAX];
+	struct prb_type *base;
+	size_t count;
+	prb_auto_error struct prb_error *err = prb_repr_mro(s->r, type, mro, &count);
+
+	for (size_t i = 0; !err && i < count; i++) {
+		err = prb_repr_type(s->r, mro[i], &base);
+		if (!err && prb_type_is(base, "numpy.ndarray"))
+			return true;
+	}
+	return false;
+}
+
+struct prb_error *prb_search_array_item(struct prb_search *s, int64_t number)
+{
+	const struct prb_ndarray *array = &s->array;
+
+	if (!array->dimensions)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s has no items", s->looked_into,
+					s->from);
+	PRB_TRY(check_index(s, array->shape[0], &number));
+	prb_ndarray_enter(&s->array, (uint64_t)number);
+	s->view = PRB_SEARCH_ARRAY;
+	if (array->dimensions)
+		return NULL;
+	s->view = PRB_SEARCH_OBJECT;
+	if (prb_dtype_is_object(&array->dtype))
+		return prb_repr_word(s->r, array->data, &s->object);
+	if (!prb_dtype_is_printable(&array->dtype))
+		return prb_search_needs_code(s, "its items are of a type that is not known");
+	prb_search_begin_text(s, "numpy scalar");
+	return prb_ndarray_put_item(s->r, &array->dtype, array->data);
+}
+
 struct prb_error *prb_search_number_item(struct prb_search *s, int64_t number)
 {
 	struct prb_type *type;
@@ -166,6 +202,10 @@ struct prb_error *prb_search_number_item(struct prb_search *s, int64_t number)
 		return take_item(s, type, number);
 	if (prb_type_is(type, "collections.deque"))
 		return take_from_deque(s, number);
+	if (is_array(s, type)) {
+		PRB_TRY(prb_ndarray_read(s->r, s->object, &s->array));
+		return prb_search_array_item(s, number);
+	}
 	if (!(type->flags & PRB_PY_DICT))
 		return no_index(s, type, "number");
 

@@ -44,6 +44,8 @@ static struct prb_error *put_json(const struct prb_cli *cli, const struct prb_in
 	prb_json_bool(&json, "changed", found->changed);
 	prb_json_text(&json, "found_in",
 		      found->found_in.length ? prb_str_text(&found->found_in) : NULL);
+	if (*found->computed_by)
+		prb_json_text(&json, "computed_by", found->computed_by);
 	prb_json_close(&json, '}');
 	prb_str_putc(&text, '\n');
 	return prb_output(&text);
@@ -111,6 +113,16 @@ static void put_place(const struct prb_cli *cli, const struct prb_inspected *fou
 	fputs(prb_str_text(&text), stderr);
 }
 
+static void warn_computed(const struct prb_inspected *found)
+{
+	prb_auto_str struct prb_str text = {};
+
+	prb_str_puts(&text, "this is what the object stores; the __getattribute__ of ");
+	prb_text_escape(&text, found->computed_by);
+	prb_str_puts(&text, ", which is not run, may answer otherwise");
+	prb_warn(prb_str_text(&text));
+}
+
 static struct prb_error *show(const struct prb_cli *cli, const struct print_settings *s,
 			      const struct prb_inspected *found)
 {
@@ -120,6 +132,8 @@ static struct prb_error *show(const struct prb_cli *cli, const struct print_sett
 		return put_json(cli, found);
 	put_place(cli, found);
 	PRB_TRY(put_text(s, found));
+	if (*found->computed_by)
+		warn_computed(found);
 	if (found->changed)
 		prb_warn("this was changing all the time while it was read: its parts may be of "
 			 "different moments ('probing debug --pause' holds the process)");

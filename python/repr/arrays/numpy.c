@@ -553,6 +553,44 @@ struct prb_error *prb_repr_handle_dtype(struct prb_repr *r, uint64_t object, str
 	return err;
 }
 
+/* Behind its name. */
+static struct prb_error *put_content(struct prb_repr *r, const struct prb_ndarray *array)
+{
+	prb_str_putc(r->out, '(');
+	if (prb_dtype_is_printable(&array->dtype)) {
+		PRB_TRY(put_dimension(r, array, 0, array->data));
+		prb_str_puts(r->out, ", ");
+	}
+	prb_str_puts(r->out, "shape=");
+	put_shape(r, array);
+	prb_str_puts(r->out, ", ");
+	PRB_TRY(put_dtype(r, &array->dtype));
+	prb_str_putc(r->out, ')');
+	return NULL;
+}
+
+struct prb_error *prb_ndarray_put(struct prb_repr *r, const struct prb_ndarray *array)
+{
+	prb_str_puts(r->out, "array");
+	return put_content(r, array);
+}
+
+bool prb_ndarray_enter(struct prb_ndarray *array, uint64_t index)
+{
+	if (!array->dimensions || index >= array->shape[0])
+		return false;
+	array->data += index * array->strides[0];
+	array->dimensions--;
+	memmove(array->shape, array->shape + 1, array->dimensions * sizeof(*array->shape));
+	memmove(array->strides, array->strides + 1, array->dimensions * sizeof(*array->strides));
+	return true;
+}
+
+bool prb_dtype_is_object(const struct prb_dtype *dtype)
+{
+	return dtype->number == TYPE_OBJECT;
+}
+
 struct prb_error *prb_repr_handle_ndarray(struct prb_repr *r, uint64_t object,
 					  struct prb_type *type)
 {
@@ -567,16 +605,7 @@ struct prb_error *prb_repr_handle_ndarray(struct prb_repr *r, uint64_t object,
 		prb_str_puts(r->out, "rec.array");
 	else
 		PRB_TRY(prb_repr_put_name(r, type));
-	prb_str_putc(r->out, '(');
-	if (prb_dtype_is_printable(&array.dtype)) {
-		PRB_TRY(put_dimension(r, &array, 0, array.data));
-		prb_str_puts(r->out, ", ");
-	}
-	prb_str_puts(r->out, "shape=");
-	put_shape(r, &array);
-	prb_str_puts(r->out, ", ");
-	PRB_TRY(put_dtype(r, &array.dtype));
-	prb_str_putc(r->out, ')');
+	PRB_TRY(put_content(r, &array));
 	prb_repr_leave(r);
 	return NULL;
 }

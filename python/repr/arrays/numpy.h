@@ -36,6 +36,14 @@ struct prb_ndarray {
 
 struct prb_error *prb_ndarray_read(struct prb_repr *r, uint64_t object,
 				   struct prb_ndarray *ret) PRB_MUST_CHECK;
+/** Appends the array as dumps show it: array([1, 2], shape=(2,), dtype=int64). */
+struct prb_error *prb_ndarray_put(struct prb_repr *r,
+				  const struct prb_ndarray *array) PRB_MUST_CHECK;
+/** The first item becomes that of number @p index along the first dimension, which ends; false if
+ * there is none. */
+bool prb_ndarray_enter(struct prb_ndarray *array, uint64_t index);
+/** True if the items are objects. */
+bool prb_dtype_is_object(const struct prb_dtype *dtype);
 /** True if items of the kind can be printed. */
 bool prb_dtype_is_printable(const struct prb_dtype *dtype);
 /** Appends the name of the dtype: float64, datetime64[ns], or as "<U5" and ">f8", unquoted. */

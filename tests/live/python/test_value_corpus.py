@@ -115,3 +115,66 @@ def test_values_of_packages():
     interpreter = support.Interpreter({"name": "packages", "exe": exe, "env": {}, "free_threaded": False,
                                        "version": version.decode().strip(), "debug_build": False})
     check(interpreter, "value_corpus_packages.txt", 120, 0.95)
+
+
+STORED = """
+import os
+class Getter(object):
+    def __init__(self):
+        self.inner = "kept"
+    def __getattribute__(self, name):
+        raise AttributeError(name)
+getter = Getter()
+os.write(1, b"ready\\n")
+os.read(0, 1)
+"""
+
+
+def test_what_is_stored_where_a_getattribute_decides(newest, tmp_path):
+    def printed(*words):
+        return subprocess.run([support.BINARY, str(process.pid), "print", *words], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+
+    program = tmp_path / "stored.py"
+    program.write_text(STORED)
+    with support.Target(newest, program) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+        done = printed("getter.inner")
+        assert done.stdout == "'kept'\n", done
+        assert "the __getattribute__ of Getter, which is not run, may answer otherwise" in done.stderr
+        assert json.loads(printed("--json", "getter.inner").stdout)["computed_by"] == "Getter"
+        assert "computed_by" not in json.loads(printed("--json", "getter").stdout)
+        done = printed("getter.other")
+        assert done.returncode == 1 and "the __getattribute__ of Getter is code" in done.stderr
+
+
+ARRAYS = """
+import os, numpy
+whole = numpy.arange(12.0).reshape(3, 4)
+objects = numpy.array([[1], "x"], dtype=object)
+fields = numpy.array([(1, 2.5)], dtype=[("a", "i4"), ("b", "f8")])
+os.write(1, b"ready\\n")
+os.read(0, 1)
+"""
+
+
+def test_items_of_arrays(tmp_path):
+    def printed(expression):
+        done = subprocess.run([support.BINARY, str(process.pid), "print", expression], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        return (done.stdout or done.stderr).splitlines()[0]
+
+    program = tmp_path / "arrays.py"
+    program.write_text(ARRAYS)
+    with support.Program([packages.need("numpy"), "-I", program]) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+        assert printed("whole[0]") == "array([0.0, 1.0, 2.0, 3.0], shape=(4,), dtype=float64)"
+        assert printed("whole[-1][1]") == "9.0"
+        assert printed("len(whole)") == "3"
+        assert printed("objects[0][0]") == "1"
+        assert printed("fields[0]") == "(1, 2.5)"
+        assert printed("whole[3]") == "probing: whole has only 3 items"
+        assert "is 0.0, which is not looked into" in printed("whole[0][0][0]")
+        assert "of which only items by their number" in printed("whole[0].shape")
