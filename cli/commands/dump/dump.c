@@ -9,6 +9,7 @@
 
 #include "target/spec/command_line.h"
 #include "cli/commands/cluster/cluster.h"
+#include "cli/commands/dump/parent.h"
 #include "command/exit.h"
 #include "dump/text/fold.h"
 #include "command/output.h"
@@ -280,7 +281,7 @@ struct prb_error *prb_dump(const struct prb_cli *cli, const void *of_command)
 		return prb_cluster_dump_bundle(cli, !main_only, settings->json);
 	PRB_TRY(check(settings));
 	job_init(&job, cli, settings, how, main_only);
-	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
+	PRB_TRY(prb_dump_open(cli, &target));
 	prb_pause_state_find(target, &pause);
 	prb_pause_state_tell(&pause, target->pid, &paused);
 	job.render.paused = prb_str_text(&paused);

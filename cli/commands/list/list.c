@@ -12,6 +12,7 @@
 #include "control/socket.h"
 #include "command/command.h"
 #include "command/output.h"
+#include "command/term.h"
 #include "control/pause_state.h"
 #include "remote/serve/known.h"
 #include "base/checked.h"
@@ -53,6 +54,7 @@ struct rows {
 	size_t served_width;   /**< 0: none is served */
 	size_t version_width;
 	size_t program_width; /**< 0: none is known */
+	size_t columns;	      /**< of the terminal; 0: it is none */
 };
 
 static const struct prb_python_process *find_pid(const struct prb_python_processes *all, pid_t pid)
@@ -187,6 +189,36 @@ static const struct prb_pause_state *pause_of(const struct rows *rows, const str
 	return &rows->pauses[row->process - rows->all->list.items];
 }
 
+/* The command line, cut where the terminal ends; what may follow it is shown whole. */
+static void put_command(struct prb_str *s, const struct rows *rows, const struct row *row,
+			size_t start)
+{
+	enum { LEAST = 20 };
+	prb_auto_str struct prb_str command = {};
+	size_t used = s->failed ? 0 : prb_text_width(s->data + start), room, width = 0;
+	const char *at, *end = NULL;
+
+	prb_command_line_text(&command, &row->process->process);
+	if (command.failed || !rows->columns ||
+	    used + prb_text_width(prb_str_text(&command)) <= rows->columns) {
+		prb_str_append(s, prb_str_text(&command), command.length);
+		s->failed |= command.failed;
+		return;
+	}
+	room = rows->columns > used + LEAST ? rows->columns - used : LEAST;
+	for (at = prb_str_text(&command); *at && !end;) {
+		uint32_t code_point;
+		size_t length = prb_text_decode(at, &code_point);
+
+		width += prb_text_char_width(code_point);
+		if (width > room - 1)
+			end = at;
+		at += length ? length : 1;
+	}
+	prb_str_append(s, command.data, end ? (size_t)(end - command.data) : command.length);
+	prb_str_puts(s, end ? "…" : "");
+}
+
 static void put_row(struct prb_str *s, const struct rows *rows, const struct row *row)
 {
 	static const char *const agents[] = {[PRB_AGENT_NONE] = "-",
@@ -194,6 +226,7 @@ static void put_row(struct prb_str *s, const struct rows *rows, const struct row
 					     [PRB_AGENT_RUNNING] = "yes"};
 	const struct prb_python_process *p = row->process;
 	const struct prb_pause_state *pause = pause_of(rows, row);
+	size_t start = s->length;
 
 	prb_str_printf(s, "%7d  ", (int)p->process.pid);
 	prb_text_column(s, p->version ? p->version : "?", rows->version_width);
@@ -219,7 +252,7 @@ static void put_row(struct prb_str *s, const struct rows *rows, const struct row
 	}
 	for (unsigned n = 0; n < row->depth; n++)
 		prb_str_puts(s, n + 1 == row->depth ? "└─ " : "   ");
-	prb_command_line_text(s, &p->process);
+	put_command(s, rows, row, start);
 	if (p->refusal) {
 		prb_str_puts(s, "   (unreadable: ");
 		prb_text_escape(s, p->refusal);
@@ -513,6 +546,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	prb_auto_free bool *servers = NULL;
 	prb_auto_jobs struct prb_jobs jobs = {};
 	struct rows rows = {.all = &all, .jobs = s->job ? &jobs : NULL};
+	size_t lines;
 
 	(void)cli;
 	if (s->dead)
@@ -521,6 +555,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--job shows children below their ranks, so --tree says "
 					"nothing more");
+	if (!s->json)
+		prb_term_size(stdout, &rows.columns, &lines);
 	if (s->job)
 		PRB_TRY(prb_jobs_find(&jobs));
 	PRB_TRY(prb_process_list(&all));

@@ -740,3 +740,36 @@ def test_man_page_is_sound(probing):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert not done.stderr, done.stderr.decode()
     assert b"EXIT STATUS" in re.sub(rb".\x08", b"", done.stdout) or b"EXIT" in done.stdout
+
+
+POOL = """
+import os, sys, time
+children = []
+for _ in range(3):
+    child = os.fork()
+    if not child:
+        os.read(0, 1)
+        os._exit(0)
+    children.append(child)
+print("ready", flush=True)
+os.read(0, 1)
+for child in children:
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_pool_by_its_name_is_its_parent(newest, tmp_path):
+    """All that match are one process and its children: a dump takes the parent, and says so."""
+    program = tmp_path / ("pool_%d.py" % os.getpid())
+    program.write_text(POOL)
+    with support.Target(newest, program) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+        done = subprocess.run([support.BINARY, program.name, "dump"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False)
+        assert done.stdout.startswith("%d  " % process.pid), done
+        assert "4 processes match: this is %d, the parent of the others" % process.pid in done.stderr
+        # What changes a process takes no guess.
+        done = subprocess.run([support.BINARY, program.name, "eval", "1"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 2 and "is ambiguous: 4 Python processes match" in done.stderr

@@ -10,6 +10,8 @@ import time
 import pytest
 
 import packages
+import support
+import terminal
 import training
 
 APP = """
@@ -123,3 +125,18 @@ def test_the_column_of_text(probing, start):
     line, = [line for line in lines if line.split()[0] == str(pid)]
     at = head.index("PROGRAM")
     assert line[at:].startswith("pytest "), (head, line)
+
+
+def test_command_lines_end_where_the_terminal_does(newest, tmp_path):
+    program = tmp_path / "long.py"
+    program.write_text("import os\nos.write(1, b'ready\\n')\nos.read(0, 1)\n")
+    with support.Target(newest, program, *["argument-%d" % i for i in range(40)]) as process:
+        assert process.line() == "ready"
+        with terminal.Terminal("list", size=(24, 100)) as listed:
+            text, status = listed.end()
+        assert not status
+        line, = [line for line in text.splitlines() if line.split()[:1] == [str(process.pid)]]
+        assert line.endswith("…") and len(line) == 100, line
+        # Without a terminal, nothing is cut.
+        whole = subprocess.check_output([support.BINARY, "list"], text=True)
+        assert "argument-39" in whole
