@@ -227,7 +227,7 @@ static struct prb_error *fill(struct prb_reader *r, struct prb_dump_found *found
 	if (r->native)
 		PRB_TRY(prb_cython_fill(r->target, r->dump));
 	if (r->options->source || r->options->source_innermost)
-		PRB_TRY(prb_source_fill(r->target, r->dump, !r->options->source));
+		PRB_TRY(prb_source_fill(r->target, r->pythons, r->dump, !r->options->source));
 	PRB_TRY(warn_missing(r->dump, r->target));
 	PRB_TRY(warn_damaged(r));
 	PRB_TRY(warn_nameless(r));

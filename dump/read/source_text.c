@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "python/repr/core/items.h"
+#include "values/interpreters.h"
 
-enum { MAX_LINES = 20 /* of one expression */, MAX_FILE = 64 << 20 };
+enum { MAX_LINES = 20 /* of one expression */, MAX_FILE = 64 << 20, MAX_CACHED = 1 << 20 };
 
 struct file {
 	const char *path; /* borrowed from a frame */
@@ -19,6 +21,7 @@ struct file {
 
 struct sources {
 	struct prb_target *target;
+	const struct prb_pythons *pythons;
 	struct prb_dump *dump;
 	struct prb_str cwd;
 	double started; /* seconds since the epoch; 0 if unknown */
@@ -113,15 +116,76 @@ static struct prb_error *left_out(struct sources *s, struct prb_error *err)
 	return warn(s, prb_format("source lines are left out: %s", why->message));
 }
 
+/* The lines of one file in the module `linecache`. */
+struct cached {
+	const char *expression;
+	const struct prb_inside *inside;
+	struct prb_str text;
+	struct prb_error *err;
+};
+
+static bool add_line(void *context, uint64_t key __attribute__((unused)), uint64_t line)
+{
+	struct cached *c = context;
+
+	c->err = prb_object_str(c->inside->py, c->inside->mem, line, MAX_CACHED, &c->text);
+	return !c->err && c->text.length < MAX_CACHED;
+}
+
+static struct prb_error *read_cached(void *context, const struct prb_inside *inside)
+{
+	struct cached *c = context;
+	uint64_t lines;
+	bool torn;
+
+	if (c->text.length)
+		return NULL;
+	PRB_TRY(prb_inside_find(inside, c->expression, &lines));
+	c->inside = inside;
+
+	struct prb_error *err =
+		prb_object_items(inside->py, inside->mem, lines, false, add_line, c, &torn);
+	if (!err)
+		err = prb_steal(&c->err);
+	prb_error_destroy(c->err);
+	c->err = NULL;
+	if (err || torn)
+		prb_str_truncate(&c->text, 0);
+	return err;
+}
+
+/* Code that was in no file: what a notebook, a doctest or a code generator noted for tracebacks. */
+static struct prb_error *load_cached(struct sources *s, struct file *file)
+{
+	prb_auto_free char *expression = prb_format("linecache.cache['%s'][2]", file->path);
+	struct cached c = {.expression = expression};
+	struct prb_error *err;
+
+	if (!expression)
+		return prb_error_nomem();
+	if (strpbrk(file->path, "'\\\n") || !s->pythons)
+		return NULL;
+	err = prb_inside_each(s->target, s->pythons, read_cached, &c);
+	if (!err && c.text.failed)
+		err = prb_error_nomem();
+	if (!err && c.text.length) {
+		file->size = c.text.length;
+		file->text = prb_str_take(&c.text);
+		return file->text ? NULL : prb_error_nomem();
+	}
+	prb_str_deinit(&c.text);
+	return err;
+}
+
 static struct prb_error *load(struct sources *s, struct file *file)
 {
 	prb_auto_close int fd = -1;
 	struct prb_error *err = open_source(s, file->path, &fd);
 	struct stat st;
 
-	/* "<string>", a file in an archive, or deleted. */
+	/* "<string>", a file in an archive, deleted, or a cell of a notebook. */
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
-		return NULL;
+		return load_cached(s, file);
 	if (err)
 		return left_out(s, err);
 	if (fstat(fd, &st) || !st.st_size || st.st_size > MAX_FILE)
@@ -209,9 +273,10 @@ static struct prb_error *fill_all(struct sources *s, bool innermost)
 	return NULL;
 }
 
-struct prb_error *prb_source_fill(struct prb_target *target, struct prb_dump *dump, bool innermost)
+struct prb_error *prb_source_fill(struct prb_target *target, const struct prb_pythons *pythons,
+				  struct prb_dump *dump, bool innermost)
 {
-	struct sources s = {.target = target, .dump = dump};
+	struct sources s = {.target = target, .pythons = pythons, .dump = dump};
 	struct file *file;
 
 	if (target->local)

@@ -5,14 +5,16 @@
 
 #include "base/str.h"
 #include "dump/model/dump.h"
+#include "python/python.h"
 
 /**
  * Fills `source` of all Python frames whose file can be read, or with @p innermost only of the
- * first frame of each thread. Adds a warning for each file changed after the process started, since
- * its lines may not match the running code.
+ * first frame of each thread. Code that is in no file, such as the cells of a notebook, has its
+ * source in the program's `linecache`, of @p pythons. Adds a warning for each file changed after
+ * the process started, since its lines may not match the running code.
  */
-struct prb_error *prb_source_fill(struct prb_target *target, struct prb_dump *dump,
-				  bool innermost) PRB_MUST_CHECK;
+struct prb_error *prb_source_fill(struct prb_target *target, const struct prb_pythons *pythons,
+				  struct prb_dump *dump, bool innermost) PRB_MUST_CHECK;
 
 /**
  * Reads the file of a frame whole, as the target sees it. @p ret stays empty if there is no such
