@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "dump/asyncio_tasks.h"
 #include "dump/greenlet_stacks.h"
+#include "dump/trio_tasks.h"
 #include "values/interpreters.h"
 
 enum { CHAIN_MAX = 32, FRAMES_MAX = 1000, TASKS_MAX = 100000 };
@@ -286,12 +287,17 @@ struct prb_error *prb_dump_add_tasks(struct prb_target *target, enum prb_dump_mo
 {
 	static const char *const of_asyncio[] = {"/asyncio/", "/uvloop/", NULL};
 	static const char *const of_greenlets[] = {"/gevent/", "/eventlet/", "/greenlet/", NULL};
+	static const char *const of_trio[] = {"/trio/_core/_run.py", NULL};
 	const struct prb_dump_thread *hub = find_thread(dump, of_greenlets);
+	const struct prb_dump_thread *run = find_thread(dump, of_trio);
 
 	if (!found->modules)
 		return NULL;
 	if (find_thread(dump, of_asyncio) || is_loaded(target, "/uvloop/loop."))
 		PRB_TRY(add_tasks(target, mode, found, dump));
+	if (run)
+		PRB_TRY(note(dump, "tasks of trio",
+			     prb_dump_add_trio(target, found, run->tid, dump)));
 	if (hub || is_loaded(target, "/gevent/_gevent_c")) {
 		struct greenlets g = {target, dump, mode, hub ? hub->tid : dump->main_tid};
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Adds to a dump the tasks of asyncio's loops and the greenlets that wait.
+ * @file Adds to a dump the tasks of asyncio's and trio's loops, and the greenlets that wait.
  *
  * They are looked for only where a thread's stack, or a library that is loaded, shows that there
- * are such: tasks if a frame is of asyncio or uvloop is loaded, greenlets if a frame is of gevent,
- * eventlet or greenlet or gevent is loaded. Greenlets take a walk over all objects.
+ * are such: tasks if a frame is of asyncio or trio, or uvloop is loaded, greenlets if a frame is of
+ * gevent, eventlet or greenlet or gevent is loaded. Greenlets take a walk over all objects.
  *
  * A task that others wait for is shown once for each task at the end of that chain: the frames of
  * the task that waits itself, then those of its awaiter. Tasks in the middle have no entry.

@@ -520,7 +520,12 @@ static void put_task_names(struct renderer *r, const struct prb_fold_tasks *grou
 {
 	enum { NAMES = 3 };
 	size_t count = group->tasks.count, shown = count > NAMES + 1 ? NAMES : count;
+	const char *first = group->tasks.items[0]->name;
+	const char *last = group->tasks.items[count - 1]->name;
 
+	/* They are sorted; trio's have the name of their function. */
+	if (first && last && !strcmp(first, last))
+		count = shown = 1;
 	for (size_t i = 0; i < shown; i++) {
 		if (!group->tasks.items[i]->name)
 			return;

@@ -110,3 +110,31 @@ def test_the_greenlet_that_runs(tmp_path):
         assert process.line() == "ready"
         text = dump(process)
     assert re.search(r"^    greenlet  current\n    12 greenlets  in ", text, re.M), text
+
+
+TRIO = """
+import os, trio
+async def worker(event):
+    await event.wait()
+async def last():
+    os.write(1, b"ready\\n")
+    await trio.sleep(1000)
+async def main():
+    event = trio.Event()
+    async with trio.open_nursery() as nursery:
+        for _ in range(12):
+            nursery.start_soon(worker, event)
+        nursery.start_soon(last)
+trio.run(main)
+"""
+
+
+def test_tasks_of_trio(tmp_path):
+    with support.Program([packages.need("trio"), "-I", written(tmp_path, TRIO)]) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "epoll_wait")
+        text = dump(process)
+        assert "12 tasks" not in dump(process, "--no-tasks")
+    assert re.search(r"^    12 tasks  in Event\.wait  \(__main__\.worker\)\n        Event\.wait .*\n"
+                     r"        worker +waiting\.py:4\n        awaited by task __main__\.main\n", text, re.M), text
+    assert re.search(r"^    task __main__\.last  in sleep\n", text, re.M) and "<init>" not in text, text
