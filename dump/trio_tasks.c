@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/map.h"
 #include "base/pool.h"
 #include "base/str.h"
 #include "dump/inspect.h"
@@ -100,14 +101,35 @@ static struct prb_error *add_frames(struct prb_dump *dump, struct prb_dump_task 
 	return NULL;
 }
 
-static const struct prb_trio_task *find_task(const struct prb_trio_tasks *tasks, uint64_t address)
-{
-	const struct prb_trio_task *task;
+/* The tasks by their addresses, and which of them wait for their children. */
+struct family {
+	const struct prb_trio_tasks *tasks;
+	struct prb_number_map by_address, parents;
+};
 
-	prb_vec_each (task, &tasks->list)
-		if (address && task->address == address)
-			return task;
+static void family_guard(struct family *family)
+{
+	prb_number_map_deinit(&family->by_address);
+	prb_number_map_deinit(&family->parents);
+}
+
+static struct prb_error *family_init(struct family *family, const struct prb_trio_tasks *tasks)
+{
+	family->tasks = tasks;
+	for (size_t i = 0; i < tasks->list.count; i++)
+		if (!prb_number_map_put(&family->by_address, tasks->list.items[i].address, i) ||
+		    !prb_number_map_put(&family->parents, tasks->list.items[i].parent, i))
+			return prb_error_nomem();
 	return NULL;
+}
+
+static const struct prb_trio_task *find_task(const struct family *family, uint64_t address)
+{
+	size_t index;
+
+	return address && prb_number_map_get(&family->by_address, address, &index)
+		       ? &family->tasks->list.items[index]
+		       : NULL;
 }
 
 /* The function of trio that the program called. */
@@ -123,7 +145,7 @@ static struct prb_error *put_wait(const struct prb_trio_task *task, char **ret)
 	return last && last->qualname ? prb_str_copy(last->qualname, ret) : NULL;
 }
 
-static struct prb_error *add_task(struct prb_dump *dump, const struct prb_trio_tasks *tasks,
+static struct prb_error *add_task(struct prb_dump *dump, const struct family *family,
 				  const struct prb_trio_task *task, pid_t tid)
 {
 	struct prb_dump_task *to = prb_vec_push(&dump->tasks);
@@ -142,7 +164,7 @@ static struct prb_error *add_task(struct prb_dump *dump, const struct prb_trio_t
 		struct prb_dump_awaiter *awaiter;
 
 		PRB_TRY(add_frames(dump, to, task));
-		task = find_task(tasks, task->parent);
+		task = find_task(family, task->parent);
 		if (!task || is_own(task))
 			return NULL;
 		awaiter = prb_vec_push(&to->awaiters);
@@ -159,16 +181,15 @@ static struct prb_error *add_task(struct prb_dump *dump, const struct prb_trio_t
 static struct prb_error *add_tasks(struct prb_dump *dump, const struct prb_trio_tasks *tasks,
 				   pid_t tid)
 {
-	const struct prb_trio_task *task, *child;
+	__attribute__((cleanup(family_guard))) struct family family = {};
+	const struct prb_trio_task *task;
+	size_t child;
 
-	prb_vec_each (task, &tasks->list) {
-		bool leaf = !is_own(task);
-
-		prb_vec_each (child, &tasks->list)
-			leaf &= child->parent != task->address;
-		if (leaf || (task->running && !is_own(task)))
-			PRB_TRY(add_task(dump, tasks, task, tid));
-	}
+	PRB_TRY(family_init(&family, tasks));
+	prb_vec_each (task, &tasks->list)
+		if (!is_own(task) &&
+		    (task->running || !prb_number_map_get(&family.parents, task->address, &child)))
+			PRB_TRY(add_task(dump, &family, task, tid));
 	return NULL;
 }
 

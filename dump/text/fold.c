@@ -181,11 +181,12 @@ static struct prb_error *add_task(struct prb_fold_task_groups *groups, bool fold
 				  const struct prb_dump_task *task)
 {
 	const struct prb_dump_task **place;
-	struct prb_fold_tasks *group = NULL, *each;
+	enum { COMPARED = 300 }; /* of a hundred thousand tasks, each may be another one */
+	struct prb_fold_tasks *group = NULL;
 
-	prb_vec_each (each, &groups->list)
-		if (fold && !group && same_tasks(each->tasks.items[0], task))
-			group = each;
+	for (size_t i = 0; fold && !group && i < groups->list.count && i < COMPARED; i++)
+		if (same_tasks(groups->list.items[i].tasks.items[0], task))
+			group = &groups->list.items[i];
 	if (!group) {
 		group = prb_vec_push(&groups->list);
 		if (!group)

@@ -138,3 +138,33 @@ def test_tasks_of_trio(tmp_path):
     assert re.search(r"^    12 tasks  in Event\.wait  \(__main__\.worker\)\n        Event\.wait .*\n"
                      r"        worker +waiting\.py:4\n        awaited by task __main__\.main\n", text, re.M), text
     assert re.search(r"^    task __main__\.last  in sleep\n", text, re.M) and "<init>" not in text, text
+
+
+EVENTLET = """
+import eventlet, eventlet.event, os
+event = eventlet.event.Event()
+def worker():
+    event.wait()
+for _ in range(12):
+    eventlet.spawn(worker)
+eventlet.spawn_after(0.01, os.write, 1, b"ready\\n")
+eventlet.sleep(1000)
+"""
+
+
+def test_greenlets_of_eventlet(tmp_path):
+    with support.Program([packages.need("eventlet"), "-I", written(tmp_path, EVENTLET)]) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "nanosleep")
+        text = dump(process)
+    assert re.search(r"^    12 greenlets\n        (BaseHub\.)?switch .*\n        (Event\.)?wait .*\n"
+                     r"        worker +waiting\.py:5\n", text, re.M), text
+
+
+def test_tasks_of_uvloop(tmp_path):
+    text = TASKS.replace("asyncio.get_event_loop_policy().new_event_loop()", "__import__('uvloop').new_event_loop()")
+    with support.Program([packages.need("uvloop"), "-I", written(tmp_path, text)]) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "epoll_wait")
+        text = dump(process)
+    assert re.search(r"^    12 tasks  in Event\.wait of 0x\w+ ", text, re.M), text
