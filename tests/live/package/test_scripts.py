@@ -52,10 +52,13 @@ def test_all_are_listed():
         assert len(path.read_text().splitlines()) <= 70
 
 
-def test_all_run_where_there_is_nothing_to_find(target, newest):
+def test_all_run_where_there_is_nothing_to_find(target, newest, tmp_path):
     process = target("sleeper.py")
+    saved = tmp_path / "earlier.snapshot"
+    assert not run("snapshot", process.pid, "-o", saved).code
+    wanted = {"holders": ["SourceFileLoader"], "changes": [saved]}
     for path in SCRIPTS.glob("*.py"):
-        arguments = ["SourceFileLoader"] if path.stem == "holders" else []
+        arguments = wanted.get(path.stem, [])
         assert shown(path.stem, process, *arguments)
     assert "There is no deadlock" in shown("deadlocks", process)
     result = run("script", "holders", process.pid, "Nothing")
@@ -273,3 +276,44 @@ def test_what_the_page_shows_runs(target, newest, tmp_path):
     out = shown(tmp_path / "page.py", process)
     assert re.search(r"^wanter .*RLock.* held by %d" % process.pid, out, re.M), out
     assert re.search(r"^Trainer.run \d+ 12$", out, re.M), out
+
+
+STEPS = """
+import sys, threading, time
+class State(object):
+    def __init__(self):
+        self.step, self.rows = 0, [1]
+def still():
+    time.sleep(1000)
+def run(state):
+    for line in iter(sys.stdin.readline, ""):
+        state.step += 1
+        state.rows.append(state.step)
+        if line == "go\\n":
+            threading.Thread(target=still, daemon=True, name="started").start()
+        print("ready", flush=True)
+threading.Thread(target=still, daemon=True, name="still").start()
+print("ready", flush=True)
+run(State())
+"""
+
+
+def test_changes_since_a_snapshot(newest, tmp_path):
+    program, earlier, later = tmp_path / "steps.py", tmp_path / "a.snapshot", tmp_path / "b.snapshot"
+    program.write_text(STEPS)
+    with support.Target(newest, program) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+        assert not run("snapshot", process.pid, "-o", earlier).code
+        process.send(b"go\n")
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read", process.pid)
+        assert not run("snapshot", process.pid, "-o", later).code
+        live = shown("changes", process, earlier)
+    found = run("script", "changes", later, earlier)
+    assert (found.code, found.out) == (0, live), found
+    assert re.search(r"^  state of run, the same object at 0x\w+\n    - <__main__\.State step=0 rows=\[1\]>\n"
+                     r"    \+ <__main__\.State step=1 rows=\[1, 1\]>\n", live, re.M), live
+    assert re.search(r"^\d+ started is new, in still, line 7$", live, re.M) and " still is " not in live
+    assert live.endswith("2 of 3 threads changed.\n"), live
+    assert run("script", "changes", earlier, earlier).out == "0 of 2 threads changed.\n"
