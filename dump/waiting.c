@@ -227,8 +227,8 @@ static struct prb_error *read_greenlets(struct greenlets *g, const struct prb_in
 {
 	struct prb_greenlets list = {};
 	const struct prb_greenlet *greenlet;
-	struct prb_error *err =
-		prb_greenlets_read(inside->py, g->target->mem, inside->interp, &list);
+	struct prb_error *err = prb_greenlets_read(inside->py, g->target->mem, inside->interp,
+						   PRB_GREENLETS_SOON, &list);
 
 	if (!err)
 		err = prb_greenlet_stacks(g->target, g->mode, inside->py, g->target->mem, &list);

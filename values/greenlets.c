@@ -382,12 +382,17 @@ static struct prb_error *explain(struct reader *r)
 	return err;
 }
 
-static struct prb_error *walk(struct reader *r)
+static struct prb_error *walk(struct reader *r, size_t most)
 {
 	struct prb_heap_object object;
 	bool more = true;
 
-	for (;;) {
+	for (size_t count = 0;; count++) {
+		if (most && count >= most) {
+			r->out->doubt = "only the first 100,000 objects were looked at; the table "
+					"python.greenlets has those of all";
+			break;
+		}
 		PRB_TRY(prb_heap_next(r->heap, &object, &more));
 		if (!more)
 			break;
@@ -401,14 +406,14 @@ static struct prb_error *walk(struct reader *r)
 }
 
 struct prb_error *prb_greenlets_read(struct prb_python *py, struct prb_mem *mem, uint64_t interp,
-				     struct prb_greenlets *ret)
+				     size_t most, struct prb_greenlets *ret)
 {
 	struct reader r = {.py = py, .mem = mem, .out = ret};
 
 	*ret = (struct prb_greenlets){};
 	PRB_TRY(prb_heap_create(py, mem, interp, &r.heap));
 
-	struct prb_error *err = walk(&r);
+	struct prb_error *err = walk(&r, most);
 	prb_heap_destroy(r.heap);
 	prb_vec_free(&r.links);
 	prb_number_map_deinit(&r.lists);

@@ -38,9 +38,13 @@ struct prb_greenlets {
 	const char *doubt; /**< why some may be missing; static; NULL */
 };
 
-/** Walks the objects of the interpreter at @p interp; all but the stacks is filled. */
+/** Objects that are looked at where an answer has to come soon: about half a second. */
+enum { PRB_GREENLETS_SOON = 100000 };
+
+/** Walks the objects of the interpreter at @p interp, at most @p most, 0: all; all but the stacks
+ * is filled. */
 struct prb_error *prb_greenlets_read(struct prb_python *py, struct prb_mem *mem, uint64_t interp,
-				     struct prb_greenlets *ret) PRB_MUST_CHECK;
+				     size_t most, struct prb_greenlets *ret) PRB_MUST_CHECK;
 
 /**
  * Fills frames and call anew; no frames if it is not suspended. PRB_ERROR_BAD_DATA or

@@ -59,7 +59,7 @@ static void sum_up(struct prb_python *py, struct prb_mem *mem, uint64_t interp)
 static void read_greenlets(struct prb_python *py, struct prb_mem *mem, uint64_t interp)
 {
 	struct prb_greenlets found = {}, one = {};
-	struct prb_error *err = prb_greenlets_read(py, mem, interp, &found);
+	struct prb_error *err = prb_greenlets_read(py, mem, interp, 0, &found);
 	struct prb_greenlet *greenlet = err ? NULL : prb_vec_push(&one.list);
 
 	prb_error_destroy(err);

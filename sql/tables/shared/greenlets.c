@@ -45,7 +45,7 @@ static struct prb_error *read_all(struct prb_scan *scan, struct state *s, const 
 			return prb_error_nomem();
 		of->interpreter = i;
 		PRB_TRY(prb_greenlets_read(i->py, prb_interpreter_bulk(scan, i), i->state.address,
-					   &of->greenlets));
+					   0, &of->greenlets));
 		PRB_TRY(read_stacks(scan, i, &of->greenlets));
 		missing |= of->greenlets.doubt != NULL;
 		if (of->greenlets.doubt)
