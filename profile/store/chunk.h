@@ -2,10 +2,25 @@
 /**
  * @file Runs as bytes: the chunks that samples lie in in a .profile file.
  *
- * A chunk is one zstd frame. Decompressed it is one column after the other, each with a number for
- * every run: thread, stack, state, wait, samples, reads, begin, wall, cpu, queue, and the sum of
- * squares. docs/profile-format.md describes it. Times are counted in a unit of the chunk; rounding
- * errors are carried on to the next run of the thread, so that sums stay exact.
+ * A chunk is one zstd frame, which says how long it is. Decompressed it is eleven columns, one
+ * after the other, each with a number for every run, in the order in which the runs began within
+ * each thread:
+ *
+ *     thread, stack, state    as in the tables of docs/profile-format.md
+ *     wait                    twice its number in `waits`, 0 if not known; one more with the GIL
+ *     samples                 all of them
+ *     reads                   those that did not merely find that nothing had changed
+ *     begin                   from the end of the thread's run before, in this chunk, or from
+ *                             `begin_ns`; signed
+ *     wall, cpu, runqueue     as in `totals`
+ *     squares                 0: the sum of the squares of the samples' cpu weights is that of
+ *                             cpu; 1: it follows, a little-endian 64-bit float, in ns squared
+ *
+ * Numbers are little-endian groups of seven bits, with the top bit set in all bytes but the last.
+ * Signed ones are folded: 0, -1, 1, -2, ... are 0, 1, 2, 3, ... Times count in units of the chunk,
+ * 1 ns, and after an hour a hundredth of the mean time between two samples, or a tenth where runs
+ * are put together; rounding errors are carried on to the next run of the thread, so that sums stay
+ * exact.
  *
  * Threading: any thread; nothing here keeps state. Decoding treats the bytes as hostile.
  */

@@ -25,25 +25,47 @@ bool prb_sql_mentions(const char *sql, const char *name)
 	return false;
 }
 
-/** Statements that list tables by SQLite's own means need all of them. */
+/** SQLite's own limit, which distributions do not raise. */
+enum { MOST_ATTACHED = 10 };
+
+/** Statements that list tables by SQLite's own means need all of them, as far as there is room. */
 static bool asks_for_all(const char *sql)
 {
 	return strcasestr(sql, "sqlite_") || strcasestr(sql, "pragma");
 }
 
-static void attach(struct prb_session *session, const char *schema, struct prb_str *ret)
+/** The bit of a schema in `attached`; 0 for main, which is always there. */
+static uint32_t bit_of(const char *schema)
 {
 	size_t index = 0;
 
 	if (!strcmp(schema, "main"))
-		return;
+		return 0;
 	/* The bit after prb_schemas is for the schema "user", which only rings have. */
 	while (prb_schemas[index].name && strcmp(prb_schemas[index].name, schema) != 0)
 		index++;
-	index += !strcmp(schema, "global");
-	if (!(session->attached >> index & 1))
+	return 1u << (index + !strcmp(schema, "global"));
+}
+
+static void attach(struct prb_session *session, const char *schema, struct prb_str *ret)
+{
+	uint32_t bit = bit_of(schema);
+
+	if (bit & ~session->attached)
 		prb_str_printf(ret, "ATTACH ':memory:' AS %s;", schema);
-	session->attached |= 1u << index;
+	session->attached |= bit;
+}
+
+/** Whether a statement that lists tables gets one of this schema. The catalog's warning tells that
+ * some are left out (statement.c). */
+static bool has_room(const struct prb_session *session, const char *sql, const char *schema)
+{
+	uint32_t attached = session->attached;
+
+	for (size_t i = 0; prb_schemas[i].name; i++)
+		if (prb_sql_mentions(sql, prb_schemas[i].name))
+			attached |= bit_of(prb_schemas[i].name);
+	return !(bit_of(schema) & ~attached) || __builtin_popcount(attached) < MOST_ATTACHED;
 }
 
 static void create(struct prb_session *session, const struct prb_table *table,
@@ -100,7 +122,10 @@ struct prb_error *prb_declare_tables(struct prb_session *session, const char *sq
 	for (size_t i = 0; (table = prb_session_table(session, i)); i++) {
 		if (i == session->declared.count && !prb_vec_push(&session->declared))
 			return prb_error_nomem();
-		if (session->declared.items[i] || (!all && !prb_sql_mentions(sql, table->name)))
+		if (session->declared.items[i])
+			continue;
+		if (all ? !has_room(session, sql, table->schema)
+			: !prb_sql_mentions(sql, table->name))
 			continue;
 		session->declared.items[i] = true;
 		create(session, table, &attached, &created);

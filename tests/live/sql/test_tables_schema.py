@@ -2,6 +2,7 @@
 """All tables on all kinds of targets: none fails, none is empty without a reason; and information_schema
 is correct."""
 
+import json
 import re
 
 import pytest
@@ -159,3 +160,16 @@ def test_joins_ask_for_one_frame_of_one_thread(table):
                               "ON x.tid = t.tid AND x.depth = s.depth" % table)
     scan, = (row["detail"] for row in plan if "SCAN x" in row["detail"])
     assert {columns[int(place)] for place in scan.split(",")[1:]} == {"tid", "depth"}
+
+
+def test_sqlites_own_catalog(probing, target):
+    """It may have fewer schemas than there are, those that are named first; and a warning says so."""
+    process = target("asleep.py", 1)
+    schemas = {name.split(".")[0] for name in NAMES} - {"main"}
+    for schema in schemas:
+        done = probing(process.pid, "query", "-f", "json", "SELECT name FROM %s.sqlite_master" % schema)
+        assert done.code == 0 and "few of the tables" in done.err, (schema, done)
+        assert {row["name"] for row in json.loads(done.out)} >= {
+            name.split(".")[1] for name in NAMES if name.startswith(schema + ".") and name not in COLLECTED}, (schema, done)
+    done = probing(process.pid, "query", "PRAGMA table_list")
+    assert done.code == 0 and done.out and "few of the tables" in done.err, done
