@@ -54,7 +54,10 @@ def descendants(pid):
 
 
 def end(pid):
-    for each in (*list(descendants(pid)), *list(session(pid)), pid):
+    known = list(descendants(pid))
+    # A pool starts workers anew as long as it lives.
+    os.kill(pid, signal.SIGKILL)
+    for each in (*known, *session(pid)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(each, signal.SIGKILL)
 
