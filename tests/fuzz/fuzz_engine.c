@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "inference/engine.h"
+#include "tests/fuzz/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
