@@ -330,6 +330,17 @@ struct prb_error *prb_search_hidden(struct prb_search *s, bool *ret)
 	return NULL;
 }
 
+struct prb_error *prb_search_hidden_item(struct prb_search *s, bool *ret)
+{
+	struct prb_type *type;
+
+	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));
+	*ret = prb_repr_hides_items(s->r, type);
+	if (*ret)
+		hide(s);
+	return NULL;
+}
+
 struct prb_error *prb_search_attribute(struct prb_search *s, const char *name)
 {
 	struct prb_type *type;

@@ -74,6 +74,8 @@ struct prb_error *prb_search_around(struct prb_search *s, const char *name,
 struct prb_error *prb_search_attribute(struct prb_search *s, const char *name) PRB_MUST_CHECK;
 /** True, and found, if the class of the object hides all that it keeps. */
 struct prb_error *prb_search_hidden(struct prb_search *s, bool *ret) PRB_MUST_CHECK;
+/** The same of a class that hides one of its items, which are not told apart. */
+struct prb_error *prb_search_hidden_item(struct prb_search *s, bool *ret) PRB_MUST_CHECK;
 /** A class attribute along the MRO, also of Python's own types; 0 if there is none. */
 struct prb_error *prb_search_class(struct prb_search *s, const struct prb_type *type,
 				   const char *name, uint64_t *ret,

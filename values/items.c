@@ -194,7 +194,7 @@ struct prb_error *prb_search_number_item(struct prb_search *s, int64_t number)
 	struct prb_type *type;
 	bool hidden, kept;
 
-	PRB_TRY(prb_search_hidden(s, &hidden));
+	PRB_TRY(prb_search_hidden_item(s, &hidden));
 	if (hidden)
 		return NULL;
 	PRB_TRY(find_container(s, &type, &kept));

@@ -291,6 +291,11 @@ bool prb_repr_hides_all(struct prb_repr *r, struct prb_type *type)
 	return hides_any(r, type) && type->hides & PRB_HIDES_ALL;
 }
 
+bool prb_repr_hides_items(struct prb_repr *r, struct prb_type *type)
+{
+	return hides_any(r, type) && (type->hides & PRB_HIDES_ALL || type->known);
+}
+
 struct prb_error *prb_repr_put_hidden(struct prb_repr *r, uint64_t object, struct prb_type *type)
 {
 	if (!(type->hides & PRB_HIDES_CONTENT))

@@ -91,7 +91,7 @@ static struct prb_error *walk(struct walk *w)
 	size_t count;
 
 	PRB_TRY(prb_repr_type_of(w->r, w->object, &type));
-	if (prb_repr_hides_all(w->r, type))
+	if (prb_repr_hides_items(w->r, type))
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "the class %s hides its items",
 					type->name);
 	PRB_TRY(prb_repr_mro(w->r, type, mro, &count));

@@ -363,7 +363,9 @@ bool prb_repr_hides_defaults(struct prb_repr *r, uint64_t class);
 /** True if it hides all that its objects keep, whatever it is derived from: attributes, the text of
  * a str, the items of a list. Every reader of values asks before it chooses by type how to read. */
 bool prb_repr_hides_all(struct prb_repr *r, struct prb_type *type);
-/** Prints such an object. */
+/** True if it hides an item: all, or one that an attribute gives, too, as of named tuples. */
+bool prb_repr_hides_items(struct prb_repr *r, struct prb_type *type);
+/** Prints an object that hides all. */
 struct prb_error *prb_repr_put_hidden(struct prb_repr *r, uint64_t object,
 				      struct prb_type *type) PRB_MUST_CHECK;
 

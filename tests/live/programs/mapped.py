@@ -3,7 +3,7 @@
 import sys
 from typing import List
 
-from sqlalchemy import ForeignKey, create_engine
+from sqlalchemy import ForeignKey, create_engine, make_url
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
 
 
@@ -33,5 +33,6 @@ session.add(User(name="bob", orders=[Order(total=9.5), Order(total=1.25)]))
 session.commit()  # from now on nothing is loaded
 order = session.get(Order, 2)
 user = User(name="ann", orders=[Order(total=2.0)])
+url = make_url("postgresql://joe:hunter2@db/orders")
 print("ready", flush=True)
 sys.stdin.read()

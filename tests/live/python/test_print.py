@@ -295,6 +295,12 @@ def test_objects_of_an_orm():
         assert [value(process.pid, each) for each in (
             "order.total", "order.user_id", "user.name", "user.orders[0].total",
             "user.orders[0].user.name", "len(user.orders)")] == ["1.25", "1", "'ann'", "2.0", "'ann'", "1"]
+        # The password of a named tuple, by name, by number, and as a row.
+        assert [value(process.pid, each) for each in ("url.password", "url[2]", "url[-5]")] == ["<hidden>"] * 3
+        assert value(process.pid, "len(url)") == "7" and "hunter2" not in value(process.pid, "url")
+        row = tables.query(process.pid, "SELECT i.value, i._error FROM python.locals l, python.items(l.address) i "
+                                        "WHERE l.name = 'url'")
+        assert row == [{"value": None, "_error": "the class URL hides its items"}]
         code, out, err = printed(process.pid, "order.user")
         assert code == FAILED and not out
         assert "its 'user' is a InstrumentedAttribute of Order: computed by code, which is not run" in err
