@@ -175,6 +175,7 @@ static void test_a_lock_of_no_thread(void **state)
 	    "futex: waiting for an RLock that no thread of this process holds: it was held when "
 	    "10 forked",
 	    5);
+	threads[0].orphaned = true;
 	f = judge(&c);
 	assert_string_equal(f->rule, "orphan");
 	assert_int_equal(f->kind, PRB_FINDING_ORPHAN);

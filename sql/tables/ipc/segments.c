@@ -17,7 +17,7 @@ static const struct prb_column columns[] = {
 	[NAME] = {"name", PRB_COLUMN_TEXT,
 		  "Its name: psm_4f1c0a2b of multiprocessing.shared_memory"},
 	[KIND] = {"kind", PRB_COLUMN_TEXT,
-		  "posix (a file in /dev/shm), semaphore, memfd, sysv or anonymous"},
+		  "What it is: posix (a file in /dev/shm), semaphore, memfd, sysv, anonymous"},
 	[SIZE] = {"size", PRB_COLUMN_INTEGER, "How much of it is mapped here", "bytes"},
 	[START] = {"start", PRB_COLUMN_INTEGER, "Where it is mapped first"},
 	[INODE] = {"inode", PRB_COLUMN_INTEGER, "Inode of its file"},
