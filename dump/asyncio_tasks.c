@@ -378,11 +378,12 @@ struct prb_error *prb_asyncio_reading_create(struct prb_target *target, struct p
 		return prb_error_nomem();
 	PRB_TRY(prb_tasks_create(target, &a.tasks));
 	PRB_TRY(prb_view_create(mem ? mem : target->mem, &a.view));
-	a.reading->now = read_clock(target);
 	if (target->live)
 		PRB_TRY(read_process(&a, mode));
 	else
 		PRB_TRY(read_tasks(&a));
+	/* After them: thousands take seconds, in which tasks go on and sleep anew. */
+	a.reading->now = read_clock(target);
 	prb_target_note_pages(target, recorded, a.view);
 	*ret = prb_steal(&a.reading);
 	return NULL;

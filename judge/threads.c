@@ -23,6 +23,11 @@ static bool gil_is(const struct prb_dump_thread *thread, const char *word)
 	return thread->gil && !strcmp(thread->gil, word);
 }
 
+bool prb_thread_is_agents(const struct prb_dump_thread *thread)
+{
+	return thread->os_name && !strcmp(thread->os_name, "probing-eval");
+}
+
 bool prb_thread_holds_gil(const struct prb_dump_thread *thread)
 {
 	return gil_is(thread, "holds");

@@ -16,6 +16,8 @@
 /** True if the thread is in the state @p state ("running", "stopped", …). */
 bool prb_thread_is(const struct prb_dump_thread *thread, const char *state);
 bool prb_thread_holds_gil(const struct prb_dump_thread *thread);
+/** True if it is the thread of our agent that evaluates code, or pauses the process. */
+bool prb_thread_is_agents(const struct prb_dump_thread *thread);
 bool prb_thread_waits_for_gil(const struct prb_dump_thread *thread);
 
 /** True if the thread waits for another thread of its process: a futex, but not for the GIL. */

@@ -74,11 +74,19 @@ static bool waits_for_worker(const struct prb_dump_frame *frame)
 	return false;
 }
 
+/** True if a process takes what others put into a queue: a worker has no work then. */
+static bool takes_from_queue(const struct prb_dump_frame *frame)
+{
+	return frame->module && frame->func && !strcmp(frame->func, "get") &&
+	       !strcmp(frame->module, "multiprocessing.queues");
+}
+
 /** The role of one thread: what the frames say that are within the program's innermost one. */
-static void judge_thread(const struct prb_dump_thread *thread, struct process *ret)
+static void judge_thread(const struct prb_dump_thread *thread, bool first, struct process *ret)
 {
 	const struct prb_dump_frame *frame;
 	const char *module = NULL;
+	bool takes = false;
 
 	prb_vec_each (frame, &thread->frames) {
 		if (frame->kind != PRB_FRAME_PYTHON)
@@ -87,16 +95,19 @@ static void judge_thread(const struct prb_dump_thread *thread, struct process *r
 			return;
 		if (prb_dump_is_library(frame)) {
 			module = waits_for_worker(frame) ? frame->module : module;
+			takes |= takes_from_queue(frame);
 			continue;
 		}
-		if (module && ret->role == WORKS)
+		if ((module && ret->role == WORKS) || (takes && !module && !first))
 			return;
+		module = takes && !module ? "multiprocessing.queues" : module;
 		*ret = (struct process){module ? WAITS : WORKS, thread, frame, module};
 		return;
 	}
 }
 
-static struct process judge_process(const struct prb_seen *seen)
+/** @p first: it is the one that has started the others, and takes their results from a queue. */
+static struct process judge_process(const struct prb_seen *seen, bool first)
 {
 	struct process ret = {.role = seen->main ? IDLE : UNREAD};
 	const struct prb_dump_thread *thread;
@@ -104,10 +115,10 @@ static struct process judge_process(const struct prb_seen *seen)
 	if (!seen->main)
 		return ret;
 	/* The main thread is the process's own unless it has nothing to do. */
-	judge_thread(seen->main, &ret);
+	judge_thread(seen->main, first, &ret);
 	prb_vec_each (thread, &seen->dump->threads)
 		if (thread != seen->main && ret.role == IDLE)
-			judge_thread(thread, &ret);
+			judge_thread(thread, first, &ret);
 	return ret;
 }
 
@@ -224,11 +235,12 @@ static struct prb_error *judge_waiting(const struct prb_round *round,
 			       (int)round->list.items[i].rank->pid);
 	}
 	if (!workers) {
-		prb_str_printf(&v->sentence,
-			       "process %d waits for its workers, and none of them has work: it is "
-			       "lost, as when a worker was killed, or is elsewhere",
-			       (int)waiting->rank->pid);
-		prb_str_printf(&v->next, "probing %d dump --all", (int)waiting->rank->pid);
+		prb_str_printf(
+			&v->sentence,
+			"process %d waits for its workers, which all wait for work: there is "
+			"none now, it was lost, as when a worker was killed, or is elsewhere",
+			(int)waiting->rank->pid);
+		prb_str_printf(&v->next, "probing %d dump", (int)waiting->rank->pid);
 	}
 	prb_str_puts(&v->refuted_by,
 		     "another process, which is no child of this one, has the work");
@@ -278,7 +290,7 @@ struct prb_error *prb_verdict_find_processes(const struct prb_round *round, stru
 	if (!processes)
 		return prb_error_nomem();
 	for (size_t i = 0; i < round->list.count; i++)
-		processes[i] = judge_process(&round->list.items[i]);
+		processes[i] = judge_process(&round->list.items[i], !i);
 	PRB_TRY(judge(round, processes, ret));
 	ret->confidence = prb_signs_confidence(&ret->signs, ret->confidence);
 	PRB_TRY(tell(round, processes, ret));

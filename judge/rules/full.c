@@ -46,7 +46,7 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 	prb_text_escape(line, prb_str_text(&d->path));
 	if (d->deleted)
 		prb_str_puts(line, ", which was removed");
-	prb_str_printf(line, ", written up to byte %llu", (unsigned long long)d->position);
+	prb_str_printf(line, ", at byte %llu", (unsigned long long)d->position);
 	return NULL;
 }
 

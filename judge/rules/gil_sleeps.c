@@ -27,6 +27,24 @@ static const struct prb_dump_thread *holder_of(const struct prb_case *c)
 	return NULL;
 }
 
+/* That is a pause, or code that somebody evaluates. */
+static void tell_pause(struct prb_finding *f, const struct prb_case *c,
+		       const struct prb_dump_thread *holder)
+{
+	f->kind = PRB_FINDING_STOPPED;
+	f->confidence = PRB_CONFIDENCE_MEDIUM;
+	prb_str_puts(&f->brief, "paused by probing");
+	prb_str_puts(&f->sentence,
+		     "the process is paused by probing, or evaluates code for it: thread ");
+	prb_case_put_thread(&f->sentence, holder);
+	prb_str_puts(&f->sentence, " of its agent holds the GIL");
+	prb_str_puts(&f->rests_on,
+		     "the fields of the GIL, and the name of the thread that holds it");
+	prb_str_puts(&f->wrong_if,
+		     "the pause has ended, or the program gives its threads such names");
+	prb_case_put_command(&f->next, c, "agent status");
+}
+
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 			      struct prb_findings *ret)
 {
@@ -37,6 +55,10 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	if (!holder)
 		return NULL;
 	PRB_TRY(prb_finding_add(rule, ret, &f));
+	if (prb_thread_is_agents(holder)) {
+		tell_pause(f, c, holder);
+		return prb_finding_thread(f, c, holder);
+	}
 	/* A program that embeds Python may hold the GIL where it waits for work. */
 	f->confidence = waiters ? PRB_CONFIDENCE_HIGH : PRB_CONFIDENCE_MEDIUM;
 	prb_str_puts(&f->brief, "GIL held by a sleeping thread");

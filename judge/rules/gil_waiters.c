@@ -17,7 +17,8 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 		if (prb_thread_holds_gil(thread))
 			holder = thread;
 	}
-	if (waiters < prb_limit(PRB_LIMIT_GIL_WAITERS))
+	/* The agent's is told by gil_sleeps. */
+	if (waiters < prb_limit(PRB_LIMIT_GIL_WAITERS) || (holder && prb_thread_is_agents(holder)))
 		return NULL;
 	PRB_TRY(prb_finding_add(rule, ret, &f));
 	f->confidence = PRB_CONFIDENCE_MEDIUM;

@@ -38,19 +38,25 @@ static bool ends(const char *text, const char *end)
 	return text && length >= wanted && !strcmp(text + length - wanted, end);
 }
 
-static const struct pool *pool_of(const struct prb_case *c, const struct prb_dump_thread *thread)
+/* The pool that a thread asks for a connection, for however long. */
+static const struct pool *asks(const struct prb_dump_thread *thread)
 {
 	const struct prb_dump_frame *frame;
 
-	if (!prb_thread_waits_inside(thread) ||
-	    prb_case_moved(c, thread, prb_limit(PRB_LIMIT_WAIT)))
-		return NULL;
 	prb_vec_each (frame, &thread->frames)
 		for (size_t i = 0; frame->func && i < PRB_ARRAY_SIZE(pools); i++)
 			if (!strcmp(frame->func, pools[i].function) &&
 			    ends(frame->file, pools[i].file))
 				return &pools[i];
 	return NULL;
+}
+
+static const struct pool *pool_of(const struct prb_case *c, const struct prb_dump_thread *thread)
+{
+	return prb_thread_waits_inside(thread) &&
+			       !prb_case_moved(c, thread, prb_limit(PRB_LIMIT_WAIT))
+		       ? asks(thread)
+		       : NULL;
 }
 
 static bool holds(const struct prb_dump_local *local)
@@ -88,7 +94,7 @@ static struct prb_error *tell_holders(struct prb_finding *f, const struct prb_ca
 		const struct prb_dump_thread *known = prb_case_thread(c, thread->tid);
 		struct prb_str *line;
 
-		if (!local || !known || pool_of(c, known) || (*count)++ >= MOST_LINES)
+		if (!local || !known || asks(known) || (*count)++ >= MOST_LINES)
 			continue;
 		PRB_TRY(prb_finding_line(f, thread->tid, &line));
 		prb_case_put_thread(line, known);

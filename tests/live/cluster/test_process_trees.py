@@ -23,7 +23,7 @@ MODULES = {"ray": "ray", "dask": "distributed", "celery": "celery"}
 # Case, verdicts, texts of the sentence.
 KINDS = [
     ("pool_stuck", ["late"], ["has not finished its work", "stuck pools.py"]),
-    ("pool_lost", ["unknown"], ["none of them has work"]),
+    ("pool_lost", ["unknown"], ["which all wait for work"]),
     ("executor_stuck", ["late"], ["has not finished its work", "stuck pools.py"]),
     ("executor_lock", ["late"], ["has not finished its work", "take pools.py"]),
     ("join_process", ["late"], ["has not finished its work", "stuck pools.py"]),

@@ -807,3 +807,19 @@ time.sleep(100000)
         done = subprocess.run([support.BINARY, "why", str(program.pid)], stdout=subprocess.PIPE, check=False,
                               env=dict(os.environ, PROBING_LIMITS="waiters=3,long=86400"))
         assert done.returncode == 0, done
+
+
+def test_a_pause_is_no_fault(probing, target):
+    """The GIL is the agent's then: the process is paused, and nothing of its own is to blame."""
+    process = target("evaluated.py", "idle")
+    pause = subprocess.Popen([support.BINARY, str(process.pid), "debug", "--pause", "--max", "60s"], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL)
+    try:
+        assert b"is paused" in pause.stdout.readline()
+        wait_until(lambda: json.loads(probing(process.pid, "why", "--json").out)["targets"][0]["findings"])
+        finding = json.loads(probing(process.pid, "why", "--json").out)["targets"][0]["findings"][0]
+        assert finding["kind"] == "stopped" and finding["confidence"] == "medium" and finding["code"] == 12, finding
+        assert finding["sentence"].startswith("the process is paused by probing, or evaluates code for it"), finding
+    finally:
+        pause.kill()
+        pause.wait()
