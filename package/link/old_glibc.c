@@ -58,6 +58,7 @@ OLD(int, pthread_create, FIRST,
     (pthread_t * thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument),
     (thread, attr, run, argument))
 OLD(int, pthread_join, FIRST, (pthread_t thread, void **ret), (thread, ret))
+OLD(int, pthread_once, FIRST, (pthread_once_t * once, void (*run)(void)), (once, run))
 OLD(int, pthread_attr_setstacksize, FIRST, (pthread_attr_t * attr, size_t size), (attr, size))
 OLD(int, pthread_condattr_setclock, THIRD, (pthread_condattr_t * attr, clockid_t clock),
     (attr, clock))

@@ -40,7 +40,7 @@ def listen(host, port):
     thread = threading.current_thread()
     thread.pydev_do_not_trace = thread.is_pydev_daemon_thread = True
     endpoint = debugpy.listen((host, port)) + (debugpy.__version__,)
-    if not keeps_listening(endpoint[1]):
+    if endpoint[1] and not keeps_listening(endpoint[1]):
         raise RuntimeError("it stopped to listen at once: no thread of the program is one that it can debug")
     debugpy.probing_endpoint = endpoint
     return ("listening",) + endpoint

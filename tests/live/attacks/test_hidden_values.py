@@ -159,6 +159,22 @@ SAME = {
 }
 # They are of the program's types, and no class is derived from them but in typing itself.
 TYPES = {"typing.%sGenericAlias" % kind for kind in ("_Base", "_Callable", "_", "_Special", "_Union")}
+# Read behind the same door (python/repr/core/repr.c asks first); no class of theirs that hides was tried.
+UNTRIED = {
+    "PIL.Image.Image", "PyCapsule", "_struct.Struct", "annotationlib.ForwardRef",
+    "collections.abc._CallableGenericAlias", "decimal.Context", "google._upb._message.Message",
+    "ipaddress._BaseAddress", "ipaddress._BaseNetwork", "itertools.count", "itertools.repeat", "mmap.mmap",
+    "numpy._core.records.recarray", "numpy.core.records.recarray", "numpy.ma.MaskedArray",
+    "numpy.ma.core.MaskedArray", "numpy.ma.core.MaskedConstant", "numpy.random._generator.Generator",
+    "numpy.random.mtrand.RandomState", "numpy.rec.recarray", "numpy.ufunc", "operator.attrgetter",
+    "operator.itemgetter", "operator.methodcaller", "pandas._libs.interval.Interval",
+    "pandas._libs.tslibs.nattype._NaT", "pandas._libs.tslibs.offsets.BaseOffset",
+    "pandas._libs.tslibs.period._Period", "pandas._libs.tslibs.timedeltas._Timedelta",
+    "pandas.core.arrays.base.ExtensionArray", "pandas.core.arrays.categorical.Categorical",
+    "sqlalchemy.engine.row.Row", "typing.ForwardRef", "typing.NewType", "typing.ParamSpec", "typing.TypeAliasType",
+    "typing.TypeVar", "typing.TypeVarTuple", "typing._AnnotatedAlias", "typing._BoundVarianceMixin",
+    "typing._SpecialForm", "typing._TypeVarLike", "typing._UnpackGenericAlias", "xml.etree.ElementTree.Element",
+}
 # Where readers of values choose by type: a table, and what of a line of it is the type.
 READERS = [
     ("python/repr/core/handlers.c", "handlers", r'\{"([^"]+)", '),
@@ -180,7 +196,7 @@ def test_no_type_is_missing():
         names = {".".join(words if isinstance(words, tuple) else [words]) for words in re.findall(pattern, rows)}
         assert names, (file, table)
         found |= names
-    assert found - set(ROWS) - set(SAME) == TYPES
+    assert found - set(ROWS) - set(SAME) == TYPES | UNTRIED
     assert set(SAME.values()) <= set(ROWS)
 
 

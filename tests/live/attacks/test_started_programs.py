@@ -136,7 +136,7 @@ def test_pods_and_nodes_that_are_options(tmp_path):
     assert run("cluster", "nodes", "--kubernetes", "-f/etc/passwd", env=env).returncode == USAGE
     assert run("cluster", "nodes", "--kubernetes", "app=x", env=env).returncode == FAILED
     assert words.read_text().splitlines() == [
-        "get", "pods", "--output=name", "--field-selector=status.phase=Running", "--selector=app=x"]
+        "get", "pods", "--output=json", "--selector=app=x"]
     env, words = stand_in(tmp_path / "slurm", "srun")
     stand_in(tmp_path / "slurm", "squeue")
     (tmp_path / "slurm" / "squeue").write_text("#!/bin/sh\necho --export=x,-x\n")

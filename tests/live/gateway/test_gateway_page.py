@@ -175,7 +175,7 @@ def test_sql(page, program):
 
 def test_a_diagnosis(page, program):
     page.show("sql", target=program.pid)
-    page.wait("document.querySelectorAll('#skills li').length == 5")
+    page.wait("document.querySelectorAll('#skills li').length == 6")
     page.value("[...document.querySelectorAll('#skills button')].find((b) => b.textContent == 'hang').click()")
     page.sees("Does the program hang, and where?", "What do its threads do?", "waits_for", "Edit the query")
     page.send("Page.reload")

@@ -207,7 +207,7 @@ def test_a_job_on_other_machines(hosts):
         assert [(one["rank"], one["host"], one["pid"]) for one in job["ranks"]] == \
             list(zip(range(3), ["node2001", "node2001", "node2002"], pids)), job
         assert ends(job) == {(0, 1, 2): "step"}
-        assert job["unanswered"] == [{"host": "nowhere", "error": "ssh: Could not resolve hostname nowhere"}]
+        assert job["unanswered"] == [{"host": "nowhere", "error": "ssh: Could not resolve hostname nowhere", "waited_s": job["unanswered"][0]["waited_s"]}]
         # A request chooses neither hosts nor a job.
         (folder / "log").write_text("")
         for query in ("hosts=evil", "job=x", "target=--hosts=evil", "bring=/bin/sh", "target=evil"):
