@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "remote/address.h"
@@ -15,6 +17,7 @@
 #include "command/exit.h"
 #include "command/interrupt.h"
 #include "command/output.h"
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/conflict.h"
 #include "base/json.h"
@@ -137,7 +140,44 @@ static struct prb_error *judge(const struct prb_target *t, const struct answer *
 			      "--dap=127.0.0.1:0 takes any port that is free");
 }
 
-static struct prb_error *understand(const struct prb_target *t, const struct prb_address *asked,
+/** True if a socket of the target's network listens at that port, or that cannot be seen. */
+static bool listens(struct prb_target *t, int port)
+{
+	static const char *const tables[] = {"net/tcp", "net/tcp6"};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(tables); i++) {
+		prb_auto_str struct prb_str text = {};
+		prb_auto_error struct prb_error *err = prb_target_read_file(t, &text, tables[i]);
+
+		if (err)
+			return true;
+		for (const char *at = strchr(prb_str_text(&text), '\n'); at && at[1];
+		     at = strchr(at + 1, '\n')) {
+			unsigned local, state;
+
+			if (sscanf(at + 1, " %*[^:]: %*[0-9A-F]:%x %*s %x", &local, &state) == 2 &&
+			    (int)local == port && state == TCP_LISTEN)
+				return true;
+		}
+	}
+	return false;
+}
+
+/** debugpy gives up within 0.2 s if it sees no thread that lives. Looked at from here: a filter may
+ * forbid the process to wait. */
+static bool keeps_listening(struct prb_target *t, int port)
+{
+	const struct timespec nap = {.tv_nsec = 50000000};
+
+	for (int looks = 8; looks > 0; looks--) {
+		if (!listens(t, port))
+			return false;
+		nanosleep(&nap, NULL);
+	}
+	return true;
+}
+
+static struct prb_error *understand(struct prb_target *t, const struct prb_address *asked,
 				    const struct prb_str *said)
 {
 	struct answer answer = {.rest = ""};
@@ -147,8 +187,12 @@ static struct prb_error *understand(const struct prb_target *t, const struct prb
 	if (space)
 		answer.rest = space + 1;
 	if ((!strcmp(answer.word, "listening") || !strcmp(answer.word, "already")) &&
-	    sscanf(answer.rest, "%253s %d %63s", answer.host, &answer.port, answer.version) == 3)
-		return show(t, asked, &answer);
+	    sscanf(answer.rest, "%253s %d %63s", answer.host, &answer.port, answer.version) == 3) {
+		if (keeps_listening(t, answer.port))
+			return show(t, asked, &answer);
+		answer.rest = "it stopped to listen at once: no thread of the program is one that "
+			      "it can debug";
+	}
 	return judge(t, &answer);
 }
 

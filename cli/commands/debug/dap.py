@@ -5,32 +5,6 @@ import sys
 import threading
 
 
-LISTENS = "0A"  # a state in /proc/net/tcp
-LOOKS, PAUSE = 8, 0.05  # debugpy gives up within 0.2 s if it sees no thread that lives
-
-
-def is_open(port):
-    for name in ("/proc/self/net/tcp", "/proc/self/net/tcp6"):
-        try:
-            with open(name) as file:
-                rows = [line.split() for line in file.readlines()[1:]]
-        except OSError:
-            return True  # it cannot be seen
-        if any(row[1].endswith(":%04X" % port) and row[3] == LISTENS for row in rows):
-            return True
-    return False
-
-
-def keeps_listening(port):
-    import time
-
-    for _ in range(LOOKS):
-        if not is_open(port):
-            return False
-        time.sleep(PAUSE)
-    return True
-
-
 def listen(host, port):
     import debugpy
     known = getattr(debugpy, "probing_endpoint", None)
@@ -39,11 +13,8 @@ def listen(host, port):
     # The thread that this runs on is none of the program's: it is not shown or stopped.
     thread = threading.current_thread()
     thread.pydev_do_not_trace = thread.is_pydev_daemon_thread = True
-    endpoint = debugpy.listen((host, port)) + (debugpy.__version__,)
-    if endpoint[1] and not keeps_listening(endpoint[1]):
-        raise RuntimeError("it stopped to listen at once: no thread of the program is one that it can debug")
-    debugpy.probing_endpoint = endpoint
-    return ("listening",) + endpoint
+    debugpy.probing_endpoint = debugpy.listen((host, port)) + (debugpy.__version__,)
+    return ("listening",) + debugpy.probing_endpoint
 
 
 def start(host, port, path):

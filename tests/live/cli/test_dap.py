@@ -202,6 +202,18 @@ def test_unfit_packages(probing, program, tmp_path):
     start(probing, program.pid)
 
 
+def test_nobody_listens(probing, program, tmp_path):
+    """As when debugpy sees no thread that it could debug: it gives up after it has said where it listens."""
+    (tmp_path / "debugpy").mkdir()
+    (tmp_path / "debugpy/__init__.py").write_text(
+        "import socket\n__version__ = '1'\ndef listen(address):\n    with socket.socket() as one:\n"
+        "        one.bind(('127.0.0.1', 0))\n        return one.getsockname()\n")
+    for _ in range(2):
+        done = probing(program.pid, "debug", "--dap=127.0.0.1:0", "--debugpy", tmp_path)
+        assert done.code == FAILED and not done.out, done
+        assert "debugpy does not listen in process %d: it stopped to listen at once" % program.pid in done.err, done
+
+
 def test_adapter_ends_with_the_target(probing):
     with support.Program([SYSTEM, PROGRAMS / "debugged.py"]) as program:
         program.line()

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -52,13 +53,17 @@ WITH_TORCH = ("exact",)
 COMMANDS_WITHOUT = [name for name in COMMANDS if name not in WITH_TORCH]
 
 
+LISTENING = []
+
+
 @functools.lru_cache(maxsize=None)
 def no_debugpy():
-    """debugpy's own calls are its own affair."""
+    """debugpy's own calls are its own affair: it says that it listens where we do."""
     folder = Path(environment.build_folder().name) / "debugpy"
     folder.mkdir()
+    LISTENING.append(socket.create_server(("127.0.0.1", 0)))
     (folder / "__init__.py").write_text(
-        "__version__ = '1'\n\ndef listen(address):\n    return address\n", "ascii")
+        "__version__ = '1'\n\ndef listen(address):\n    return %r\n" % (LISTENING[0].getsockname(),), "ascii")
     return folder
 
 
