@@ -50,7 +50,7 @@ def places(made):
 
 
 def make(imports, base, arguments):
-    """The object; False if there is no such class here, None if no other can be derived from it."""
+    """The object; False if there is no such class here, or no object of it, None if no other can be derived from it."""
     known = {"TEXT": TEXT, "NUMBER": NUMBER, "derived": derived, "work": work}
     try:
         for name in imports.split():
@@ -63,6 +63,8 @@ def make(imports, base, arguments):
     except TypeError:
         return None
     made = eval(arguments, known)
+    if not isinstance(made, known["Class"]):  # pandas.Timestamp() gives its own class, whatever was asked for
+        return False
     try:
         made.kept = TEXT
     except (AttributeError, TypeError, ValueError):
