@@ -48,6 +48,7 @@ itself, at the latest when it comes to one."""
             self.no_more(rest)
         elif rest:
             place = read_place(rest)
+        which = self.numbered(what[0], options, rest) if what else None
         control = debugger.control()
         version = breaks.check(debugger, control)
         if place or agent.find(debugger):
@@ -55,7 +56,7 @@ itself, at the latest when it comes to one."""
         with stops.kept(debugger, control):
             known = breaks.Breaks(debugger, control)
             if what:
-                lines = self.changed(known, what[0], options, rest)
+                lines = self.changed(known, what[0], which, options)
             elif place:
                 limits = ("once" in options or self.once, "thread" in options,
                           number(options.get("ignore", "0"), "count"))
@@ -66,15 +67,18 @@ itself, at the latest when it comes to one."""
         debugger.write("\n".join(lines or ["no breakpoints of Python"]) + "\n")
 
     @staticmethod
-    def changed(known, what, options, rest):
-        if what == "delete" and options[what] == "all":
-            return ["breakpoint %d deleted" % each["number"] for each in known.delete_all()]
+    def numbered(what, options, rest):
+        """The number of the breakpoint to be changed; None: all."""
+        text = rest if what == "ignore" else options[what]
+        return None if (what, text) == ("delete", "all") else number(text, "breakpoint")
+
+    @staticmethod
+    def changed(known, what, which, options):
         if what == "delete":
-            return ["breakpoint %d deleted" % known.delete(number(options[what], "breakpoint"))["number"]]
-        if what == "ignore":
-            count = number(options[what], "count")
-            return listed(known.change(number(rest, "breakpoint"), what, str(count)))
-        return listed(known.change(number(options[what], "breakpoint"), what))
+            gone = known.delete_all() if which is None else [known.delete(which)]
+            return ["breakpoint %d deleted" % each["number"] for each in gone]
+        count = str(number(options[what], "count")) if what == "ignore" else ""
+        return listed(known.change(which, what, count))
 
 
 def set_at(known, file, place, condition, limits=None):

@@ -403,6 +403,7 @@ def test_a_line_without_code(start, one):
     ("probing break-py here.py", "'here.py' is no place: for example"),
     ("probing break-py a.py:0", "'a.py:0' is no place"),
     ("probing break-py a.py:1 if )", "')' is no condition"),
+    ("probing break-py --delete x", "'x' is no breakpoint"),
     ("probing break-py a.py:1", "there is no process: attach to one"),
 ])
 def test_what_is_no_breakpoint(start, command, said):
