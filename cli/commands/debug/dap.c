@@ -147,7 +147,8 @@ static bool listens(struct prb_target *t, int port)
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(tables); i++) {
 		prb_auto_str struct prb_str text = {};
-		prb_auto_error struct prb_error *err = prb_target_read_file(t, &text, tables[i]);
+		prb_auto_error struct prb_error *err =
+			prb_target_read_file(t, &text, "%s", tables[i]);
 
 		if (err)
 			return true;
