@@ -161,18 +161,11 @@ static struct prb_error *add_task(struct prb_dump *dump, const struct family *fa
 		return NULL;
 	PRB_TRY(put_wait(task, &to->waits_for));
 	for (int i = 0; i < CHAIN_MAX; i++) {
-		struct prb_dump_awaiter *awaiter;
-
 		PRB_TRY(add_frames(dump, to, task));
 		task = find_task(family, task->parent);
 		if (!task || is_own(task))
 			return NULL;
-		awaiter = prb_vec_push(&to->awaiters);
-		if (!awaiter)
-			return prb_error_nomem();
-		awaiter->at = to->frames.count;
-		if (task->name)
-			PRB_TRY(prb_str_copy(task->name, &awaiter->name));
+		PRB_TRY(prb_dump_task_add_awaiter(to, task->name));
 	}
 	return NULL;
 }

@@ -104,18 +104,11 @@ static struct prb_error *add_chain(struct prb_dump *dump, struct prb_dump_task *
 				   const struct prb_asyncio_task *task)
 {
 	for (int i = 0; i < CHAIN_MAX; i++) {
-		struct prb_dump_awaiter *awaiter;
-
 		PRB_TRY(add_task_frames(dump, to, task));
 		if (!task->awaiters.count)
 			return NULL;
 		task = &tasks->list.items[task->awaiters.items[0]];
-		awaiter = prb_vec_push(&to->awaiters);
-		if (!awaiter)
-			return prb_error_nomem();
-		awaiter->at = to->frames.count;
-		if (task->name)
-			PRB_TRY(prb_str_copy(task->name, &awaiter->name));
+		PRB_TRY(prb_dump_task_add_awaiter(to, task->name));
 	}
 	return NULL;
 }

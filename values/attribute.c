@@ -319,26 +319,27 @@ static void hide(struct prb_search *s)
 	prb_str_puts(&s->value, PRB_REPR_HIDDEN);
 }
 
-struct prb_error *prb_search_hidden(struct prb_search *s, bool *ret)
+static struct prb_error *hide_if(struct prb_search *s,
+				 bool (*hides)(struct prb_repr *r, struct prb_type *type),
+				 bool *ret)
 {
 	struct prb_type *type;
 
 	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));
-	*ret = prb_repr_hides_all(s->r, type);
+	*ret = hides(s->r, type);
 	if (*ret)
 		hide(s);
 	return NULL;
 }
 
+struct prb_error *prb_search_hidden(struct prb_search *s, bool *ret)
+{
+	return hide_if(s, prb_repr_hides_all, ret);
+}
+
 struct prb_error *prb_search_hidden_item(struct prb_search *s, bool *ret)
 {
-	struct prb_type *type;
-
-	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));
-	*ret = prb_repr_hides_items(s->r, type);
-	if (*ret)
-		hide(s);
-	return NULL;
+	return hide_if(s, prb_repr_hides_items, ret);
 }
 
 struct prb_error *prb_search_attribute(struct prb_search *s, const char *name)

@@ -42,6 +42,10 @@ bool prb_prompt_has_offers(void);
 /** The candidates of @p word for readline: all that were offered, and no file names. */
 char **prb_prompt_matches(const char *word);
 
+/** Lets Tab complete words between @p breaks (static) by a function for readline. */
+void prb_prompt_complete_by(char **(*complete)(const char *word, int start, int end),
+			    const char *breaks);
+
 /** Lets Tab complete keywords, tables, columns and the prompt's commands. */
 void prb_prompt_complete_begin(void);
 /** The earlier lines of the statement, which may name tables. NULL: none. */

@@ -45,3 +45,12 @@ char **prb_prompt_matches(const char *word)
 	prb_vec_free(&candidates);
 	return matches;
 }
+
+void prb_prompt_complete_by(char **(*complete)(const char *word, int start, int end),
+			    const char *breaks)
+{
+	rl_attempted_completion_function = complete;
+	rl_completer_word_break_characters = breaks;
+	rl_basic_word_break_characters = breaks;
+	rl_completer_quote_characters = "";
+}

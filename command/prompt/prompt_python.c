@@ -96,9 +96,6 @@ void prb_prompt_python_begin(struct prb_agent *agent)
 	static const char breaks[] = " \t\n!\"#$%&'()*+,-/:;<=>?@[\\]^`{|}~";
 
 	source = agent;
-	rl_attempted_completion_function = complete;
-	rl_completer_word_break_characters = breaks;
-	rl_basic_word_break_characters = breaks;
-	rl_completer_quote_characters = "";
+	prb_prompt_complete_by(complete, breaks);
 	rl_bind_key('\t', on_tab);
 }

@@ -26,10 +26,7 @@ void prb_prompt_words_begin(void (*offers)(const char *line, const char *word, b
 	static const char breaks[] = " \t\n!\"#$%&'()*+,-/:;<=>?@\\^`{|}~";
 
 	offer = offers;
-	rl_attempted_completion_function = complete;
-	rl_completer_word_break_characters = breaks;
-	rl_basic_word_break_characters = breaks;
-	rl_completer_quote_characters = "";
+	prb_prompt_complete_by(complete, breaks);
 }
 
 static void offer_nothing(const char *line, const char *word, bool first)

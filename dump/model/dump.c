@@ -52,6 +52,16 @@ void prb_dump_task_deinit(struct prb_dump_task *task)
 	free(task->error);
 }
 
+struct prb_error *prb_dump_task_add_awaiter(struct prb_dump_task *task, const char *name)
+{
+	struct prb_dump_awaiter *awaiter = prb_vec_push(&task->awaiters);
+
+	if (!awaiter)
+		return prb_error_nomem();
+	awaiter->at = task->frames.count;
+	return name ? prb_str_copy(name, &awaiter->name) : NULL;
+}
+
 struct prb_error *prb_dump_warn(struct prb_dump *dump, char *text)
 {
 	char **slot = text ? prb_vec_push(&dump->warnings) : NULL;

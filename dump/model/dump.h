@@ -178,6 +178,9 @@ void prb_dump_frame_deinit(struct prb_dump_frame *frame);
 void prb_dump_frames_clear(struct prb_dump_thread *thread);
 void prb_dump_thread_deinit(struct prb_dump_thread *thread);
 void prb_dump_task_deinit(struct prb_dump_task *task);
+/** The frames that follow are those of a task that waits for it; @p name is copied, or NULL. */
+struct prb_error *prb_dump_task_add_awaiter(struct prb_dump_task *task,
+					    const char *name) PRB_MUST_CHECK;
 
 /** Appends a warning, whose ownership is taken; NULL: memory has run out. */
 struct prb_error *prb_dump_warn(struct prb_dump *dump, char *text) PRB_MUST_CHECK;

@@ -164,6 +164,18 @@ static void put_reason(struct prb_str *text, const struct strays *strays,
 	}
 }
 
+/* "16 requests of API server (411) are no longer in engine core (430)" */
+static void put_where(struct prb_str *text, const struct strays *strays, const char *where,
+		      const struct prb_server_process *in)
+{
+	prb_server_put_count(text, strays->count, "request");
+	prb_str_puts(text, " of ");
+	prb_server_put(text, strays->owner);
+	prb_str_puts(text, strays->count == 1 ? " is" : " are");
+	prb_str_puts(text, where);
+	prb_server_put(text, in);
+}
+
 static struct prb_error *tell_strays(struct prb_server_verdict *v, const struct strays *strays)
 {
 	const struct prb_server_process *scheduler =
@@ -177,12 +189,7 @@ static struct prb_error *tell_strays(struct prb_server_verdict *v, const struct 
 						 : "requests are stuck before the scheduler"));
 	v->finding->lasted = strays->oldest;
 	text = &v->finding->sentence;
-	prb_server_put_count(text, strays->count, "request");
-	prb_str_puts(text, " of ");
-	prb_server_put(text, strays->owner);
-	prb_str_puts(text, strays->count == 1 ? " is" : " are");
-	prb_str_puts(text, " not in ");
-	prb_server_put(text, scheduler);
+	put_where(text, strays, " not in ", scheduler);
 	if (scheduler->activity == PRB_ENGINE_IDLE)
 		prb_str_puts(text, ", which waits for work");
 	put_reason(text, strays, detokenizer);
@@ -203,12 +210,7 @@ static struct prb_error *tell_gone(struct prb_server_verdict *v, const struct st
 	PRB_TRY(prb_server_found(v, PRB_CONFIDENCE_MEDIUM,
 				 "requests run for clients that are gone"));
 	text = &v->finding->sentence;
-	prb_server_put_count(text, strays->count, "request");
-	prb_str_puts(text, " of ");
-	prb_server_put(text, strays->owner);
-	prb_str_puts(text, strays->count == 1 ? " is" : " are");
-	prb_str_puts(text, " no longer in ");
-	prb_server_put(text, frontend);
+	put_where(text, strays, " no longer in ", frontend);
 	prb_str_puts(text, ": the clients are gone, and the oldest is ");
 	prb_text_duration(text, strays->oldest);
 	prb_str_puts(text, " old");

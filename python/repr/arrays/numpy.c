@@ -389,8 +389,8 @@ struct prb_error *prb_ndarray_put_item(struct prb_repr *r, const struct prb_dtyp
 	}
 }
 
-static struct prb_error *put_dimension(struct prb_repr *r, const struct prb_ndarray *array,
-				       unsigned dimension, uint64_t address)
+struct prb_error *prb_ndarray_put_items(struct prb_repr *r, const struct prb_ndarray *array,
+					unsigned dimension, uint64_t address)
 {
 	struct prb_items items = {.r = r};
 
@@ -399,7 +399,7 @@ static struct prb_error *put_dimension(struct prb_repr *r, const struct prb_ndar
 	items.total = array->shape[dimension];
 	prb_str_putc(r->out, '[');
 	while (prb_items_next(&items)) {
-		PRB_TRY(put_dimension(r, array, dimension + 1, address));
+		PRB_TRY(prb_ndarray_put_items(r, array, dimension + 1, address));
 		address += array->strides[dimension];
 	}
 	prb_str_putc(r->out, ']');
@@ -558,7 +558,7 @@ static struct prb_error *put_content(struct prb_repr *r, const struct prb_ndarra
 {
 	prb_str_putc(r->out, '(');
 	if (prb_dtype_is_printable(&array->dtype)) {
-		PRB_TRY(put_dimension(r, array, 0, array->data));
+		PRB_TRY(prb_ndarray_put_items(r, array, 0, array->data));
 		prb_str_puts(r->out, ", ");
 	}
 	prb_str_puts(r->out, "shape=");

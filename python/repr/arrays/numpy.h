@@ -51,6 +51,9 @@ void prb_dtype_put_name(struct prb_str *out, const struct prb_dtype *dtype);
 /** Appends the item at @p address. */
 struct prb_error *prb_ndarray_put_item(struct prb_repr *r, const struct prb_dtype *dtype,
 				       uint64_t address) PRB_MUST_CHECK;
+/** Appends the items from @p dimension on, the first of which is at @p address, as nested lists. */
+struct prb_error *prb_ndarray_put_items(struct prb_repr *r, const struct prb_ndarray *array,
+					unsigned dimension, uint64_t address) PRB_MUST_CHECK;
 /** The item at @p address of an array of signed integers; PRB_ERROR_BAD_DATA for other arrays. */
 struct prb_error *prb_ndarray_int(struct prb_repr *r, const struct prb_dtype *dtype,
 				  uint64_t address, int64_t *ret) PRB_MUST_CHECK;

@@ -58,23 +58,6 @@ static struct prb_error *read_subarray(struct prb_repr *r, const struct prb_dtyp
 	return NULL;
 }
 
-static struct prb_error *put_dimension(struct prb_repr *r, const struct prb_ndarray *array,
-				       unsigned dimension, uint64_t address)
-{
-	struct prb_items items = {.r = r};
-
-	if (dimension == array->dimensions)
-		return prb_ndarray_put_item(r, &array->dtype, address);
-	items.total = array->shape[dimension];
-	prb_str_putc(r->out, '[');
-	while (prb_items_next(&items)) {
-		PRB_TRY(put_dimension(r, array, dimension + 1, address));
-		address += array->strides[dimension];
-	}
-	prb_str_putc(r->out, ']');
-	return NULL;
-}
-
 static struct prb_error *put_bytes(struct prb_repr *r, uint64_t address, uint64_t size)
 {
 	uint8_t bytes[BYTES_MAX];
@@ -123,7 +106,7 @@ struct prb_error *prb_numpy_put_void(struct prb_repr *r, const struct prb_dtype 
 		PRB_TRY(put_item_fields(r, dtype, address));
 	} else if (dtype->subarray) {
 		PRB_TRY(read_subarray(r, dtype, &part));
-		PRB_TRY(put_dimension(r, &part, 0, address));
+		PRB_TRY(prb_ndarray_put_items(r, &part, 0, address));
 	} else {
 		PRB_TRY(put_bytes(r, address, dtype->size));
 	}
@@ -296,10 +279,10 @@ static struct prb_error *put_masked(struct prb_repr *r, uint64_t object,
 	if (m.has_mask && m.mask.dtype.number == 0)
 		PRB_TRY(put_masked_dimension(r, &m, 0, m.array.data, m.mask.data));
 	else
-		PRB_TRY(put_dimension(r, &m.array, 0, m.array.data));
+		PRB_TRY(prb_ndarray_put_items(r, &m.array, 0, m.array.data));
 	prb_str_puts(r->out, ", mask=");
 	if (m.has_mask && prb_dtype_is_printable(&m.mask.dtype))
-		PRB_TRY(put_dimension(r, &m.mask, 0, m.mask.data));
+		PRB_TRY(prb_ndarray_put_items(r, &m.mask, 0, m.mask.data));
 	else
 		prb_str_puts(r->out, "False");
 	PRB_TRY(prb_repr_attribute(r, object, "_fill_value", &fill));

@@ -161,20 +161,10 @@ struct prb_error *prb_repr_handle_wrapped(struct prb_repr *r, uint64_t object,
 	return NULL;
 }
 
-struct prb_error *prb_repr_handle_partial(struct prb_repr *r, uint64_t object,
-					  struct prb_type *type)
+struct prb_error *prb_repr_put_call(struct prb_repr *r, const uint64_t words[3], uint64_t count)
 {
-	uint64_t words[3]; /* function, arguments, keywords */
-	uint64_t count, keywords = 0;
+	uint64_t keywords = 0;
 
-	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->object_size, 3, words));
-	PRB_TRY(prb_repr_tuple(r, words[1], NULL, 0, &count));
-	if (!prb_repr_enter(r, object, "..."))
-		return NULL;
-	if (type->flags & PRB_PY_HEAP_TYPE)
-		PRB_TRY(prb_repr_put_module(r, type));
-	PRB_TRY(type->flags & PRB_PY_HEAP_TYPE ? prb_repr_put_qualname(r, type)
-					       : put_type_of(r, object));
 	prb_str_putc(r->out, '(');
 	PRB_TRY(prb_repr_object(r, words[0]));
 	if (count) {
@@ -188,6 +178,23 @@ struct prb_error *prb_repr_handle_partial(struct prb_repr *r, uint64_t object,
 		PRB_TRY(prb_repr_put_fields(r, words[2]));
 	}
 	prb_str_putc(r->out, ')');
+	return NULL;
+}
+
+struct prb_error *prb_repr_handle_partial(struct prb_repr *r, uint64_t object,
+					  struct prb_type *type)
+{
+	uint64_t words[3], count; /* function, arguments, keywords */
+
+	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->object_size, 3, words));
+	PRB_TRY(prb_repr_tuple(r, words[1], NULL, 0, &count));
+	if (!prb_repr_enter(r, object, "..."))
+		return NULL;
+	if (type->flags & PRB_PY_HEAP_TYPE)
+		PRB_TRY(prb_repr_put_module(r, type));
+	PRB_TRY(type->flags & PRB_PY_HEAP_TYPE ? prb_repr_put_qualname(r, type)
+					       : put_type_of(r, object));
+	PRB_TRY(prb_repr_put_call(r, words, count));
 	prb_repr_leave(r);
 	return NULL;
 }

@@ -232,6 +232,10 @@ struct prb_error *prb_repr_put_kind(struct prb_repr *r, const struct prb_type *t
 				    const char *kind) PRB_MUST_CHECK;
 struct prb_error *prb_repr_put_qualname(struct prb_repr *r,
 					const struct prb_type *type) PRB_MUST_CHECK;
+/** Appends "(FUNCTION, ARGUMENTS, KEY=VALUE)": @p words are the function, the tuple of its @p count
+ * arguments, and a dict of the others (0 or None: there is none). */
+struct prb_error *prb_repr_put_call(struct prb_repr *r, const uint64_t words[3],
+				    uint64_t count) PRB_MUST_CHECK;
 /** Appends "module." unless the type is of builtins or has no module. */
 struct prb_error *prb_repr_put_module(struct prb_repr *r,
 				      const struct prb_type *type) PRB_MUST_CHECK;

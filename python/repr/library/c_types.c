@@ -122,25 +122,14 @@ struct prb_error *prb_repr_handle_attribute_getter(struct prb_repr *r, uint64_t 
 struct prb_error *prb_repr_handle_method_caller(struct prb_repr *r, uint64_t object,
 						struct prb_type *type)
 {
-	uint64_t words[3], count, keywords = 0;
+	uint64_t words[3], count;
 
 	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->object_size, 3, words));
 	PRB_TRY(prb_repr_tuple(r, words[1], NULL, 0, &count));
 	if (!prb_repr_enter(r, object, "..."))
 		return NULL;
-	prb_str_printf(r->out, "%s(", type->name);
-	PRB_TRY(prb_repr_object(r, words[0]));
-	if (count) {
-		prb_str_puts(r->out, ", ");
-		PRB_TRY(prb_repr_array(r, words[1] + (uint64_t)r->layout->tuple_items, count));
-	}
-	if (words[2])
-		PRB_TRY(prb_repr_dict_size(r, words[2], &keywords));
-	if (keywords) {
-		prb_str_puts(r->out, ", ");
-		PRB_TRY(prb_repr_put_fields(r, words[2]));
-	}
-	prb_str_putc(r->out, ')');
+	prb_str_puts(r->out, type->name);
+	PRB_TRY(prb_repr_put_call(r, words, count));
 	prb_repr_leave(r);
 	return NULL;
 }
