@@ -7,6 +7,7 @@
 #ifndef PRB_PYTHON_ASYNCIO_PRIVATE_H
 #define PRB_PYTHON_ASYNCIO_PRIVATE_H
 
+#include "base/map.h"
 #include "python/asyncio/layout.h"
 #include "python/repr/builtin/coroutine.h"
 #include "python/repr/core/repr_private.h"
@@ -27,6 +28,9 @@ struct prb_asyncio_reader {
 	struct prb_asyncio_tasks *tasks;
 	PRB_VEC(struct prb_asyncio_task_loop) loops;
 	PRB_VEC(uint64_t) running; /**< addresses of current tasks */
+	/** Futures that are chained to no pool: thousands of tasks may wait for one, each of
+	 * which is a callback of it. */
+	struct prb_number_map plain;
 };
 
 enum prb_future_kind {

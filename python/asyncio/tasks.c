@@ -233,6 +233,7 @@ struct prb_error *prb_asyncio_tasks_read(struct prb_python *py, struct prb_modul
 	prb_repr_deinit(&t.r);
 	prb_vec_free(&t.loops);
 	prb_vec_free(&t.running);
+	prb_number_map_deinit(&t.plain);
 	if (err)
 		prb_asyncio_tasks_deinit(ret);
 	return err;

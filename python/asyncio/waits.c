@@ -292,13 +292,17 @@ static struct prb_error *describe_by_future(struct waiting *w)
 	struct prb_str name = {};
 	struct prb_future future;
 	struct prb_error *err;
+	size_t known;
 
 	PRB_TRY(prb_future_open(w->t, w->task->future, &future));
 	if (future.kind == PRB_FUTURE_NONE)
 		return prb_repr_bad(w->task->future, "awaited, but not a future");
-	PRB_TRY(prb_future_callbacks(w->t, &future, visit_callback, w));
+	if (!prb_number_map_get(&w->t->plain, w->task->future, &known))
+		PRB_TRY(prb_future_callbacks(w->t, &future, visit_callback, w));
 	if (w->task->waits_kind)
 		return NULL;
+	if (!prb_number_map_put(&w->t->plain, w->task->future, 0))
+		return prb_error_nomem();
 	w->task->waits_kind = "future";
 	err = prb_object_type_name(w->t->r.py, w->t->r.mem, w->task->future, &name);
 	prb_str_printf(&w->text, "%s at %#llx", prb_str_text(&name),

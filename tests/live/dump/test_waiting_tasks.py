@@ -168,3 +168,33 @@ def test_tasks_of_uvloop(tmp_path):
         support.wait_for_sleep(process.pid, "epoll_wait")
         text = dump(process)
     assert re.search(r"^    12 tasks  in Event\.wait of 0x\w+ ", text, re.M), text
+
+
+SHARED = """
+import asyncio, threading
+
+async def waits(future):
+    await future
+
+async def waits_for_the_pool(future):
+    await future
+
+async def main():
+    loop, plain, gate = asyncio.get_running_loop(), asyncio.get_running_loop().create_future(), threading.Event()
+    pool = loop.run_in_executor(None, gate.wait)
+    kept = [loop.create_task(made) for _ in range(2000) for made in (waits(plain), waits_for_the_pool(pool))]
+    loop.call_later(0.5, lambda: print("ready", flush=True))
+    await asyncio.wait(kept)
+
+asyncio.run(main())
+"""
+
+
+def test_thousands_of_tasks_for_two_futures(newest, tmp_path):
+    """Each is looked at once, for all that wait for it; and what stands behind it is said of all."""
+    with support.Target(newest, written(tmp_path, SHARED)) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "epoll_wait")
+        text = dump(process)
+    assert re.search(r"^    2000 tasks  in executor, running  \(", text, re.M), text[-3000:]
+    assert re.search(r"^    2000 tasks  in (_asyncio\.)?Future at 0x\w+  \(", text, re.M), text[-3000:]
