@@ -81,11 +81,10 @@ def assert_untouched(pid, states="RSD"):
 def child_of(pid):
     """The only process at the end of the chain of children that begins with @pid."""
     while True:
-        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
-            children = file.read().split()
+        children = support.children(pid)
         if not children:
             return pid
-        pid, = map(int, children)
+        pid, = children
 
 
 class Started(support.Program):

@@ -89,8 +89,7 @@ class Gateway:
 
     def children(self):
         """Pids of the commands that run for it."""
-        with open("/proc/%d/task/%d/children" % (2 * (self.process.pid,)), encoding="ascii") as file:
-            return [int(pid) for pid in file.read().split()]
+        return support.children(self.process.pid)
 
     def files(self):
         """How many descriptors it has open."""

@@ -104,12 +104,6 @@ def listening_ports(pid):
     return ports
 
 
-def children(pid):
-    """Processes that a process has started and not waited for."""
-    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
-        return [int(word) for word in file.read().split()]
-
-
 def proof(token, who, client, server):
     return hmac.new(token.encode(), b"probing %s 1" % who + client + server,
                     hashlib.sha256).digest()

@@ -172,6 +172,21 @@ def thread_ids(pid):
     return sorted(int(tid) for tid in os.listdir("/proc/%d/task" % pid))
 
 
+def children(pid):
+    """Processes that a thread of it has started and not waited for; none of one that is gone."""
+    found = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for tid in thread_ids(pid):
+            found += map(int, Path("/proc/%d/task/%d/children" % (pid, tid)).read_text(encoding="ascii").split())
+    return found
+
+
+def descendants(pid):
+    for child in children(pid):
+        yield child
+        yield from descendants(child)
+
+
 def wait_for_rest(pid, timeout=60):
     """Until all threads of a process sleep: some of those just started may not have begun to wait."""
     end = time.monotonic() + timeout
@@ -260,9 +275,11 @@ class Program:
         return self
 
     def __exit__(self, *_):
+        """A child that outlives it may keep its stdout: that is closed, not read to its end."""
         if self.alive():
             self._process.kill()
-        self._process.communicate()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.__exit__(None, None, None)
         self._errors.close()
 
 

@@ -8,7 +8,6 @@ import subprocess
 import pytest
 
 import agent
-import remote
 import support
 from agent import Client, wait_until
 from environment import FAILED, OK
@@ -158,7 +157,7 @@ def test_out_of_a_child_of_fork(interpreter, target, probing):
     assert probing(process.pid, "eval", "1").out == "1\n"
     process.send(IN_CHILD)
     assert process.line() == "child"
-    child, = remote.children(process.pid)
+    child, = support.children(process.pid)
     assert probing(child, "eval", "2").out == "2\n"
     assert eject(probing, child)["unmapped"]
     process.send(b"import gc; gc.collect(); os.write(1, b'collected\\n')\n")

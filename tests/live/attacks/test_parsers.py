@@ -84,7 +84,7 @@ class Watched:
 
         def works():
             found.clear()
-            for pid in children_of(self.process.pid):
+            for pid in support.children(self.process.pid):
                 found.update(status_of(pid), pid=pid)
             return found.get("Seccomp") == "2" or self.process.poll() is not None
 
@@ -96,14 +96,6 @@ class Watched:
         assert not self.thread.is_alive(), "the command does not end"
         assert self.process.returncode == OK, self.done
         return self.done[0]
-
-
-def children_of(pid):
-    try:
-        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
-            return list(map(int, file.read().split()))
-    except OSError:
-        return []
 
 
 def status_of(pid):

@@ -32,16 +32,8 @@ def ranks():
             yield started
         finally:
             for rank in started:
-                for child in children(rank.pid):
+                for child in support.children(rank.pid):
                     os.kill(child, signal.SIGKILL)
-
-
-def children(pid):
-    try:
-        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
-            return [int(child) for child in file.read().split()]
-    except FileNotFoundError:
-        return []
 
 
 def own(probing):
@@ -59,7 +51,7 @@ def test_ranks_and_children(probing, ranks):
     assert job["launcher"] == os.getpid() and job["uid"] == os.getuid()
     expected = []
     for number, rank in enumerate(ranks):
-        child, = children(rank.pid)
+        child, = support.children(rank.pid)
         expected += [(rank.pid, None, number), (child, rank.pid, number)]
     assert [(each["pid"], each["python_parent"], each["rank"])
             for each in job["processes"]] == expected

@@ -45,16 +45,9 @@ def session(number):
                 yield int(name)
 
 
-def descendants(pid):
-    """Ray's daemons have sessions of their own."""
-    done = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, check=False, text=True)
-    for child in map(int, done.stdout.split()):
-        yield child
-        yield from descendants(child)
-
-
 def end(pid):
-    known = list(descendants(pid))
+    # Ray's daemons have sessions of their own.
+    known = list(support.descendants(pid))
     # A pool starts workers anew as long as it lives.
     os.kill(pid, signal.SIGKILL)
     for each in (*known, *session(pid)):
@@ -99,7 +92,7 @@ def test_kind(kind):
             with open(os.environ["PROBING_MATRIX"], "a", encoding="utf-8") as file:
                 file.write(json.dumps({"fault": case, "job": case.split("_")[0], "right": is_there(), **found}) + "\n")
         assert is_there(), found
-        assert set(found["pids"]) <= {pid, *descendants(pid)} and "ranks" not in found
+        assert set(found["pids"]) <= {pid, *support.descendants(pid)} and "ranks" not in found
 
 
 def test_what_is_no_such_program():

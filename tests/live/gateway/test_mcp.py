@@ -184,11 +184,9 @@ def test_a_call_is_cancelled(program):
     with Assistant(program.pid) as one:
         one.send({"jsonrpc": "2.0", "id": "slow", "method": "tools/call", "params": {
             "name": "perf", "arguments": {"duration": 300}}})
-        children = "/proc/%d/task/%d/children" % (one.process.pid, one.process.pid)
 
         def running():
-            with open(children, encoding="ascii") as file:
-                return file.read().split()
+            return support.children(one.process.pid)
 
         wait_until(running, "the tool does not run")
         one.send({"jsonrpc": "2.0", "method": "notifications/cancelled",

@@ -15,11 +15,6 @@ from faults import Checked, Look, inject, is_mapped
 TOOL = os.path.join(os.path.dirname(support.BINARY), "probing-inject")
 
 
-def children(pid):
-    return [int(child) for tid in support.thread_ids(pid)
-            for child in open("/proc/%d/task/%d/children" % (pid, tid)).read().split()]
-
-
 def assert_refused(build, pid, other):
     before, library = Look(pid), build.library()
     code, _, err = inject(pid, library)
@@ -32,8 +27,8 @@ def assert_refused(build, pid, other):
 
 def test_child_in_vfork(build):
     with Checked(build.program("fault_places"), "vfork") as target:
-        environment.wait_until(lambda: children(target.pid))
-        child, = children(target.pid)
+        environment.wait_until(lambda: support.children(target.pid))
+        child, = support.children(target.pid)
         assert_refused(build, child, target.pid)
         # The parent is only refused because it is stopped in vfork().
         assert inject(target.pid, build.library())[0] == TIMEOUT
@@ -43,8 +38,8 @@ def test_child_in_vfork(build):
 def test_parent_in_vfork(build):
     """Its other threads are as free as ever: the child ends nothing in it."""
     with Checked(build.program("fault_places"), "vfork-thread") as target:
-        environment.wait_until(lambda: children(target.pid))
-        assert_refused(build, children(target.pid)[0], target.pid)
+        environment.wait_until(lambda: support.children(target.pid))
+        assert_refused(build, support.children(target.pid)[0], target.pid)
         assert inject(target.pid, build.library())[0] == OK
         target.wait_for_progress()
 
@@ -78,8 +73,8 @@ def test_without_kcmp(build):
     if subprocess.run([forbid, "kcmp", "/bin/true"], check=False).returncode:
         pytest.skip("no seccomp filters here")
     with Checked(build.program("fault_places"), "vfork") as target:
-        environment.wait_until(lambda: children(target.pid))
-        child, = children(target.pid)
+        environment.wait_until(lambda: support.children(target.pid))
+        child, = support.children(target.pid)
         done = subprocess.run([forbid, "kcmp", support.BINARY, str(child), "inject", "-L", build.library()],
                               stderr=subprocess.PIPE, check=False)
         assert done.returncode == UNSUPPORTED and b"shares its memory" in done.stderr, done
@@ -96,8 +91,8 @@ def test_python_child_in_vfork(interpreter):
         pytest.skip("its C library is too old for ours")
     with support.Target(interpreter, environment.PROGRAMS / "env_vfork.py", library) as process:
         assert process.line() == "ready"
-        environment.wait_until(lambda: children(process.pid))
-        child, = children(process.pid)
+        environment.wait_until(lambda: support.children(process.pid))
+        child, = support.children(process.pid)
         try:
             for words in (["eval", "1"], ["inject"], ["debug", "--pause", "--max", "1s"]):
                 done = subprocess.run([support.BINARY, "-p", str(child), *words],

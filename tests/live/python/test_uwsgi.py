@@ -92,8 +92,7 @@ class Server:
 
     def processes(self):
         """The master, if there is one, and the workers."""
-        with open("/proc/%d/task/%d/children" % ((self.process.pid,) * 2), encoding="ascii") as file:
-            return [self.process.pid] + [int(pid) for pid in file.read().split()]
+        return [self.process.pid, *support.children(self.process.pid)]
 
     def __enter__(self):
         return self

@@ -168,7 +168,7 @@ def test_repl(process, service, tmp_path):
         assert "KeyboardInterrupt" in terminal.until(prompt)
         terminal.send("\x04")
         assert terminal.end()[1] == OK
-    wait_until(lambda: not remote.children(service.server))
+    wait_until(lambda: not support.children(service.server))
 
 
 def test_repl_loses_its_server(process, service, tmp_path):
@@ -251,7 +251,7 @@ def test_a_client_that_leaves_ends_its_command(process, service):
     with Client(service) as client:
         client.send(remote.command("eval", "--", RUNS))
         client.until(b"runs\n")
-        child, = remote.children(service.server)
+        child, = support.children(service.server)
     wait_until(lambda: not os.path.exists("/proc/%d" % child))
     wait_until(lambda: json.loads(run(process.pid, "agent", "status", "--json").stdout.decode())
                ["running"] == 0)
@@ -488,7 +488,7 @@ def test_killed_server(process, service):
     with Client(service) as client:
         client.send(remote.command("eval", RUNS))
         client.until(b"runs\n")
-        child, = remote.children(service.server)
+        child, = support.children(service.server)
         service.kill()
         wait_until(lambda: gone(child))
         assert client.receive() is None

@@ -38,7 +38,7 @@ def service(target, shared, newest):
 
 def runs_undisturbed(service, shared):
     pauses.wait_until_runs(shared)
-    wait_until(lambda: not remote.children(service.server), 60)
+    wait_until(lambda: not support.children(service.server), 60)
     return pauses.nobody_traced(service.pid)
 
 
@@ -63,7 +63,7 @@ def test_pause(service, shared, options, by):
 @pytest.mark.parametrize("who", ["client", "server", "command"])
 def test_whoever_dies_it_runs_again(service, shared, options, who):
     with Pause(service, *options) as pause:
-        child, = remote.children(service.server)
+        child, = support.children(service.server)
         os.kill({"client": pause.process.pid, "server": service.server, "command": child}[who],
                 signal.SIGKILL)
         pauses.wait_until_runs(shared)

@@ -3,7 +3,6 @@
 answers, and the server and the process run on."""
 import os
 import random
-import select
 import signal
 import socket
 import struct
@@ -26,7 +25,7 @@ def assert_serves(service):
     done = service.run("eval", "numbers")
     assert done.returncode == OK and done.stdout == b"[1, 2, 3]\n", done
     assert len(os.listdir("/proc/%d/fd" % service.server)) < 30
-    assert not remote.children(service.server)
+    assert not support.children(service.server)
 
 
 def wait_for_end(connection):
@@ -278,7 +277,7 @@ def test_a_client_that_does_not_read(process, service):
         for _ in range(5):
             assert_serves_beside(service)
         assert memory(service.server) - before < 8 << 20
-    wait_until(lambda: not remote.children(service.server))
+    wait_until(lambda: not support.children(service.server))
     assert_serves(service)
 
 
@@ -311,7 +310,7 @@ def test_a_command_that_does_not_read(process, service):
             kind, payload = frame_of
         assert payload is None or kind != remote.ERROR or b"more than is taken" in payload
         assert memory(service.server) - before < 8 << 20
-        wait_until(lambda: not remote.children(service.server))
+        wait_until(lambda: not support.children(service.server))
     assert_serves(service)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import remote
 import sql_prompt
+import support
 from agent import wait_until
 from environment import FAILED, NO_PROCESS, OK, PERMISSION, USAGE
 from remote import process, service  # noqa: F401 (fixtures)
@@ -29,7 +30,7 @@ def prompt(service, tmp_path):
 
 def relay_of(service):
     """The process at the other end that runs the typed lines."""
-    child, = remote.children(service.server)
+    child, = support.children(service.server)
     return child
 
 
@@ -70,7 +71,7 @@ def test_leaving_ends_the_session(service, prompt, leave):
     relay_of(service)
     prompt.send(leave)
     assert prompt.end()[1] == OK
-    wait_until(lambda: not remote.children(service.server))
+    wait_until(lambda: not support.children(service.server))
     assert service.run("eval", "numbers").stdout == b"[1, 2, 3]\n"
 
 

@@ -12,7 +12,6 @@ import pytest
 import support
 from conftest import PROGRAMS
 from environment import FAILED, OK, USAGE
-from remote import children
 from sql_prompt import ENDLESS, enter, prompt, until_it_computes
 from terminal import Terminal, environment
 
@@ -139,8 +138,8 @@ def test_prompt_of_sql(process, other, tmp_path):
         for _ in range(2):
             assert "\n%d\n" % process.pid in enter(terminal, "SELECT tid FROM python.threads;")
         there = terminal.process.pid
-        while children(there):
-            there, = children(there)
+        while support.children(there):
+            there, = support.children(there)
         terminal.send(ENDLESS + ";\r")
         until_it_computes(there)
         terminal.send("\x03")

@@ -48,8 +48,8 @@ p.wait()
 
 
 def child_of(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
-        return int(file.read())
+    child, = support.children(pid)
+    return child
 
 
 def test_edges_and_roots(chain):

@@ -5,7 +5,6 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -351,9 +350,7 @@ def test_vfork(interpreter, probing, read):
         children = []
 
         def has_child():
-            children[:] = [
-                int(child) for tid in support.thread_ids(process.pid)
-                for child in open("/proc/%d/task/%d/children" % (process.pid, tid)).read().split()]
+            children[:] = support.children(process.pid)
             return children
 
         wait_until(has_child)
