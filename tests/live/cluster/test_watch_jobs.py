@@ -19,6 +19,7 @@ from clickhouse_server import OPENER, free_ports
 from environment import wait_until
 from test_clickhouse import daemon
 from test_job_kinds import job
+from training import SYSTEM
 
 PYTHON = "/usr/bin/python3"
 NODE = ("node",)
@@ -146,6 +147,7 @@ elif CASE == "checkpoint":
 @pytest.mark.parametrize("case", ["start", "evaluation", "compile", "checkpoint"])
 def test_no_false_alarm(tmp_path, case):
     """While rank 1 waits, rank 0 works; or it has not come yet."""
+    SYSTEM.check()
     with jobs.ranks(PYTHON, 2, source=QUIET % (case, tmp_path / "file"), MASTER_ADDR="127.0.0.1",
                     MASTER_PORT=str(free_ports(1)[0]), OMP_NUM_THREADS="1") as _, watching(tmp_path) as (_, log):
         # Four times what a hang has.

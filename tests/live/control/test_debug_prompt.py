@@ -74,7 +74,7 @@ def test_looks(interpreter, driven, shared, clean):
     process = driven(interpreter)
     text = typed(process.pid, "b Net.forward", "c", "w", "args", "p batch[0] + 1 - batch[0]", "p self.missing",
                  "pp vars(self).keys()", "up", "p k", "down", "l", "threads", "!import os; print(os.getpid())")
-    stack = [line.split()[-2] for line in text.splitlines() if re.match(r"[> ] #\d", line)]
+    stack = re.findall(r"^[> ] #\d +(\S+) ", text, re.M)
     assert stack == ["Net.forward", "turn", "main", "<module>"], text
     assert re.search(r"^self = <__main__\.Net calls=\d+>\nbatch = \[\d+, \d+\]$", text, re.M), text
     assert "\n1\n*** AttributeError: 'Net' object has no attribute 'missing'\ndict_keys(['calls'])\n" in text
@@ -188,7 +188,8 @@ def test_another_client(driven, shared, probing):
     assert (done.code, done.out) == (OK, "42\n"), done
     assert probing(process.pid, "step").code == OK
     assert probing(process.pid, "resume").code == OK
-    out, err = prompt.communicate(timeout=60)
+    prompt.wait(60)  # before its input ends
+    out, err = prompt.communicate()
     assert b"its pause was ended" in err and prompt.returncode == OK, (out, err)
     pauses.wait_until_runs(shared)
 
