@@ -273,12 +273,15 @@ static bool wants_more(struct prb_natives *n, struct prb_native_thread *thread)
 /* Code in no mapping: the process has loaded something, or what was read is no code. */
 static void look_for_lost(struct prb_natives *n)
 {
-	const struct prb_c_frame *last;
+	const struct prb_c_frame *frames = n->stack.frames.items;
+	size_t count = n->stack.frames.count;
 
-	if (!n->stack.reason || !n->stack.frames.count)
-		return;
-	last = &n->stack.frames.items[n->stack.frames.count - 1];
-	n->lost |= !prb_maps_find(&n->target->maps, prb_c_frame_code(last));
+	for (size_t i = 0; i < count; i++) {
+		bool ends = i + 1 < count ? frames[i + 1].guess : n->stack.reason != NULL;
+
+		if (ends && !prb_maps_find(&n->target->maps, prb_c_frame_code(&frames[i])))
+			n->lost = true;
+	}
 }
 
 /* The copy is unwound again if that was for want of a library that has just been loaded. */
