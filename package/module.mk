@@ -17,7 +17,7 @@ OLD_LIBS := -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--as-needed
 
 $(WHEEL_O)/old_glibc.%.o: package/link/old_glibc.c $(O)/flags
 	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -fno-builtin $(if $(filter program,$*),-DPRB_PROGRAM) -c -o $@ $<
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -fno-builtin $(if $(filter-out shared,$*),-DPRB_FOR_$*) -c -o $@ $<
 
 $(WHEEL_O)/libprobing.so: $(O)/libprobing.a $(O)/package/link/shared.o $(WHEEL_O)/old_glibc.shared.o lib/probing.map $(WHEEL_ARCHIVES)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-Bsymbolic \
@@ -52,7 +52,25 @@ wheel: $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 $(pat
 		$(foreach s,bash zsh fish,$(s)=$(WHEEL_O)/completion.$(s)) $(WHEEL_O)
 	$(if $(IN_TREE),$(Q)mkdir -p dist && rm -f dist/*.whl && cp $(WHEEL_O)/*.whl dist/)
 
-WHEEL_NAMES = DISTRIBUTION='$(DISTRIBUTION)' HOMEPAGE='$(HOMEPAGE)'
+# The same for musl: the library with what musl lacks, and without glibc's loader; the static program.
+MUSL_O := $(O)/musl-wheel
+
+$(MUSL_O)/musl.o: package/link/musl.c $(O)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -fno-builtin -c -o $@ $<
+
+$(MUSL_O)/libprobing.so: $(O)/libprobing.a $(O)/package/link/shared.o $(WHEEL_O)/old_glibc.musl.o $(MUSL_O)/musl.o lib/probing.map $(WHEEL_ARCHIVES)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-Bsymbolic \
+		-Wl,--version-script=lib/probing.map -o $@ $(O)/package/link/shared.o $(WHEEL_O)/old_glibc.musl.o $(MUSL_O)/musl.o \
+		-Wl,--whole-archive $(O)/libprobing.a -Wl,--no-whole-archive \
+		-L$(WHEEL_O) $(LIBS) -nodefaultlibs -lgcc -l:libc.so.6 -l:libm.so.6
+
+.PHONY: musl-wheel
+musl-wheel: $(MUSL_O)/libprobing.so $(O)/probing-static $(AGENT) $(O)/probing.1 $(patsubst %,$(WHEEL_O)/completion.%,bash zsh fish) $(PACKAGE_FILES) $(PLUGIN_FILES) ## the Python package for Alpine and others with musl
+	$(Q)STRIP='$(STRIP)' PLATFORM=musllinux_1_2 $(WHEEL_NAMES) build-aux/make-wheel $(VERSION) $(O)/probing-static $(MUSL_O)/libprobing.so $(AGENT) \
+		$(O)/probing.1 $(foreach s,bash zsh fish,$(s)=$(WHEEL_O)/completion.$(s)) $(MUSL_O)
+
+WHEEL_NAMES = DISTRIBUTION='$(DISTRIBUTION)' HOMEPAGE='$(HOMEPAGE)' OBJDUMP='$(OBJCOPY:%copy=%dump)'
 SDIST := $(O)/probing-$(VERSION).tar.gz
 
 .PHONY: sdist
@@ -90,10 +108,12 @@ $(O)/probing-static: $(CLI_OBJECTS) $(O)/static_agent.o $(O)/libprobing.a $(READ
 		$(filter-out -Wl$(comma)-B%,$(CLI_LIBS) $(LIBS))
 
 # All that a release has, with sums, in one folder.
-DIST_FILES = $(O)/wheel/*.whl $(SDIST) $(O)/probing_$(VERSION)_*.deb $(O)/probing-static
+DIST_FILES = $(O)/wheel/*.whl $(MUSL_O)/*.whl $(SDIST) $(O)/probing_$(VERSION)_*.deb $(O)/probing-static
+DIST_SUMS = cd dist && rm -f SHA256SUMS && set -- * && sha256sum "$$@" > SHA256SUMS && cat SHA256SUMS
+
 .PHONY: dist
-dist: wheel sdist deb static ## all files of a release, with their sums and what is in them, in dist/
+dist: wheel musl-wheel sdist deb static ## all files of a release, with their sums and what is in them, in dist/
 	$(Q)rm -rf dist && mkdir dist && cp $(DIST_FILES) dist/
 	$(Q)$(STRIP) -o dist/probing-$(VERSION)-$$(uname -m)-static dist/probing-static && rm dist/probing-static
 	$(Q)build-aux/make-sbom $(VERSION) '$(CC)' $(LIBS) $(CLI_LIBS) $(READLINE:%=-lreadline) > dist/probing-$(VERSION).cdx.json
-	$(Q)cd dist && sha256sum * > SHA256SUMS.new && mv SHA256SUMS.new SHA256SUMS && cat SHA256SUMS
+	$(Q)$(DIST_SUMS)

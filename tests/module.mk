@@ -18,7 +18,7 @@ LIVE = PROBING_CI='$(CI)' CI=1 PROBING_BINARY=$(call built,$(TESTED)) \
 	$(PYTHON) -m pytest -q -o cache_dir=$(call built,pytest-cache)
 LIVE_OR_AGAIN = PROBING_REPEAT=$(REPEAT) $(LIVE) $(BESIDE) tests/live || { [ $$? = $(ONLY_THOSE) ] || exit 1; \
 	echo "$@: these are run once more; a second failure counts" >&2; $(LIVE) --last-failed tests/live; }
-LIVE_NEEDS = all probing-inject-static wheel deb static fault-steps
+LIVE_NEEDS = all probing-inject-static wheel deb static musl-wheel fault-steps
 # Not the Debian package, which takes as long as the others together, nor the static program, whose linker warns.
 MAIN_NEEDS = all wheel fault-steps $(if $(NO_ARCHIVE),,probing-inject-static)
 # Which tests `make check-long` runs: all of them take hours, a folder or a file minutes.

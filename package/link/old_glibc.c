@@ -52,8 +52,10 @@ OLD(void *, dlopen, FIRST, (const char *file, int mode), (file, mode))
 OLD(void *, dlsym, FIRST, (void *handle, const char *name), (handle, name))
 OLD(int, dlclose, FIRST, (void *handle), (handle))
 OLD(char *, dlerror, FIRST, (void), ())
+#ifndef PRB_FOR_musl
 OLD(int, dladdr1, THIRD, (const void *address, Dl_info *info, void **extra, int flags),
     (address, info, extra, flags))
+#endif
 OLD(int, pthread_create, FIRST,
     (pthread_t * thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument),
     (thread, attr, run, argument))
@@ -164,7 +166,7 @@ HIDDEN const char *sigabbrev_np(int number)
 	return number > 0 && (size_t)number < sizeof(names) / sizeof(*names) ? names[number] : NULL;
 }
 
-#ifdef PRB_PROGRAM
+#ifdef PRB_FOR_program
 typedef int prb_main(int, char **, char **);
 typedef void prb_init(int, char **, char **);
 

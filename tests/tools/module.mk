@@ -55,3 +55,17 @@ check-aarch64: ## build for aarch64 and test it in an emulated machine
 .PHONY: check-dist
 check-dist: ## after `make dist`: README's lines to install, typed in bare roots
 	$(Q)tests/tools/check-dist
+
+.PHONY: check-dist-aarch64
+check-dist-aarch64: ## after `make dist-aarch64`: pip and the static program, in an emulated machine
+	$(Q)rm -rf $(AARCH64_ROOT) && mkdir -p $(AARCH64_ROOT)/tests/tools $(AARCH64_ROOT)/dist
+	$(Q)cp tests/tools/main-path tests/tools/check-dist-in-vm $(AARCH64_ROOT)/tests/tools
+	$(Q)cp dist/*aarch64* $(AARCH64_ROOT)/dist
+	$(Q)tests/tools/aarch64-vm --with $(AARCH64_ROOT) -- tests/tools/check-dist-in-vm
+
+.PHONY: dist-aarch64
+dist-aarch64: $(O)/probing ## after `make dist`: the wheels and the static program for aarch64, in dist/ too
+	$(Q)+$(AARCH64_MAKE) NATIVE=$(abspath $(O)/probing) wheel musl-wheel static
+	$(Q)cp $(AARCH64_O)/wheel/*.whl $(AARCH64_O)/musl-wheel/*.whl dist/
+	$(Q)aarch64-linux-gnu-strip -o dist/probing-$(VERSION)-aarch64-static $(AARCH64_O)/probing-static
+	$(Q)$(DIST_SUMS)
