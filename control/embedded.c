@@ -59,6 +59,15 @@ static bool write_file(int folder, const char *name, const char *data, size_t si
 	return !file.temporary && !err;
 }
 
+/** In an image with this program alone. */
+static int make_cache(void)
+{
+	prb_auto_close int root = prb_own_folder_open("/", 0);
+	prb_auto_close int var = root < 0 ? -1 : prb_own_folder_in(root, "var", FOLDER_MODE);
+
+	return var < 0 ? -1 : prb_own_folder_in(var, "cache", FOLDER_MODE);
+}
+
 static int open_base(char **ret_path)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -73,6 +82,8 @@ static int open_base(char **ret_path)
 		return prb_own_folder_make(base, middle, true);
 	/* Targets of all users read it. A folder that exists keeps its mode. */
 	prb_auto_close int parent = prb_own_folder_open(base, 0);
+	if (parent < 0 && errno == ENOENT)
+		parent = make_cache();
 	return parent < 0 ? -1 : prb_own_folder_in(parent, "probing", FOLDER_MODE);
 }
 

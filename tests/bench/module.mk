@@ -26,7 +26,7 @@ bench-debuggers: $(O)/libprobing.so ## measure in gdb, beside CPython's script; 
 
 $(O)/peers/compare/.stamp: tests/bench/module.mk
 	$(Q)$(COMPARE_PYTHON) -m venv $(O)/peers/compare
-	$(Q)for peer in py-spy pystack memray; do $(O)/peers/compare/bin/pip install -q $$peer || \
+	$(Q)for peer in py-spy pystack memray 'austin-dist<4'; do $(O)/peers/compare/bin/pip install -q "$$peer" || \
 		echo "bench: $$peer cannot be installed"; done
 	$(Q)touch $@
 

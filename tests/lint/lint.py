@@ -305,6 +305,7 @@ def check_programs(tree):
 # is named by the user, and base/own_file.h, for one in a folder of ours. Each with what it may, and why.
 WRITERS = {
     "base/new_file.c": ("make name", "files that the user names"),
+    "package/link/musl.c": ("name", "the function itself, where musl has none"),
     "base/way.h": ("folder", "what is missing on the way to a folder of ours"),
     "base/own_file.c": ("make name folder mode", "folders of ours, and files in them; the mode of those it made"),
     "agent/inside/own_folder.c": ("folder", "the same in the target, which has no base/"),

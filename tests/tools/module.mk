@@ -63,6 +63,10 @@ check-dist-aarch64: ## after `make dist-aarch64`: pip and the static program, in
 	$(Q)cp dist/*aarch64* $(AARCH64_ROOT)/dist
 	$(Q)tests/tools/aarch64-vm --with $(AARCH64_ROOT) -- tests/tools/check-dist-in-vm
 
+.PHONY: check-image
+check-image: ## after `make dist`: the image, by docker or podman
+	$(Q)tests/tools/check-image
+
 .PHONY: dist-aarch64
 dist-aarch64: $(O)/probing ## after `make dist`: the wheels and the static program for aarch64, in dist/ too
 	$(Q)+$(AARCH64_MAKE) NATIVE=$(abspath $(O)/probing) wheel musl-wheel static

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Loads the libprobing.so of the wheel for musl, as a Python on musl does, and asks of a process: argv is
- * the library, the process and a statement. */
+/* Loads the libprobing.so of the wheel for musl, as a Python on musl does, and asks of a process:
+ * argv is the library, the process and a statement. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
