@@ -8,6 +8,7 @@
 #include "clickhouse/http.h"
 #include "control/load.h"
 #include "gateway/page_files.h"
+#include "profile/sampler/sampler.h"
 
 static bool has_agent(void)
 {
@@ -30,6 +31,7 @@ static const struct feature {
 } features[] = {
 	{"agent", has_agent},
 	{"page", has_page},
+	{"ebpf", prb_profile_ebpf_built},
 	{"clickhouse", prb_http_built},
 };
 

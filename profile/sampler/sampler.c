@@ -723,6 +723,11 @@ struct prb_error *prb_profile_record_program(const struct prb_profile_program *p
 	return err;
 }
 
+bool prb_profile_ebpf_built(void)
+{
+	return prb_ebpf_built();
+}
+
 struct prb_error *prb_profile_ebpf_check(void)
 {
 	return prb_ebpf_check();

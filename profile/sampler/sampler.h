@@ -92,6 +92,8 @@ struct prb_error *prb_profile_record_program(const struct prb_profile_program *p
 					     const struct prb_profile_options *options,
 					     struct prb_recording **ret) PRB_MUST_CHECK;
 
+/** False if this program was built without clang or libbpf: it samples by stops alone. */
+bool prb_profile_ebpf_built(void);
 /** PRB_ERROR_UNSUPPORTED if this build or this machine lacks what samples by the kernel need. The
  * rights for it, and the kernel, are not tried. */
 struct prb_error *prb_profile_ebpf_check(void) PRB_MUST_CHECK;

@@ -8,6 +8,15 @@
 
 #include "base/cleanup.h"
 
+bool prb_ebpf_built(void)
+{
+#ifdef PRB_HAVE_EBPF
+	return true;
+#else
+	return false;
+#endif
+}
+
 #ifdef PRB_HAVE_EBPF
 
 #include <bpf/bpf.h>

@@ -18,6 +18,9 @@
 
 struct prb_ebpf;
 
+/** Whether this build has the BPF program. */
+bool prb_ebpf_built(void);
+
 /** PRB_ERROR_UNSUPPORTED if this build has no BPF program, or this machine no libbpf. */
 struct prb_error *prb_ebpf_check(void) PRB_MUST_CHECK;
 

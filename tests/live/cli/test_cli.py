@@ -102,7 +102,7 @@ def test_version(probing):
         assert re.fullmatch(r"probing \d+\.\d+\.\d+", first)
         assert re.fullmatch(r"built for (x86_64|aarch64) by (gcc|clang) .*, glibc \d\.\d+; this is glibc \d\.\d+", built)
         named = {name for line in features for name in re.sub("^.*: ", "", line).split(", ")}
-        assert named == {"agent", "page", "clickhouse"} and features[0].startswith("features: agent"), features
+        assert named == {"agent", "page", "ebpf", "clickhouse"} and features[0].startswith("features: agent"), features
 
 
 def test_help_is_instant():
