@@ -16,14 +16,6 @@ static bool has_steps(const struct prb_ring *ring)
 	       (!strcmp(h->schema, "python") && !strcmp(h->name, "torch_step_timing"));
 }
 
-static int find_column(const struct prb_ring *ring, const char *name, uint32_t type)
-{
-	for (uint32_t i = 0; i < ring->header.column_count; i++)
-		if (!strcmp(ring->columns[i].name, name) && ring->columns[i].type == type)
-			return (int)i;
-	return -1;
-}
-
 static double real_of(const struct prb_ring_item *row, int column)
 {
 	double value = 0;
@@ -56,8 +48,8 @@ static struct prb_error *read_rows(struct prb_ring *ring, uint32_t pid, int64_t 
 				   struct prb_last_step *ret)
 {
 	const struct prb_ring_range always = PRB_RING_ALWAYS;
-	int step = find_column(ring, "step", PRB_RING_INTEGER);
-	int duration = find_column(ring, "duration", PRB_RING_REAL);
+	int step = prb_ring_column(ring, "step", PRB_RING_INTEGER);
+	int duration = prb_ring_column(ring, "duration", PRB_RING_REAL);
 	struct prb_ring_item row;
 	bool more = true;
 

@@ -16,14 +16,6 @@ struct columns {
 	int name, function, number, step;
 };
 
-static int find_column(const struct prb_ring *ring, const char *name, uint32_t type)
-{
-	for (uint32_t i = 0; i < ring->header.column_count; i++)
-		if (!strcmp(ring->columns[i].name, name) && ring->columns[i].type == type)
-			return (int)i;
-	return -1;
-}
-
 /* What fits; the text does not end with a NUL. */
 static void copy_text(const struct prb_ring_item *row, int column, char *ret, size_t size)
 {
@@ -88,10 +80,10 @@ static struct prb_error *read_ring(struct prb_ring_files *files, size_t index,
 	if (ring->cold || strcmp(ring->header.schema, "python") != 0 ||
 	    strcmp(ring->header.name, "variables") != 0)
 		return NULL;
-	at = (struct columns){find_column(ring, "name", PRB_RING_TEXT),
-			      find_column(ring, "function", PRB_RING_TEXT),
-			      find_column(ring, "number", PRB_RING_REAL),
-			      find_column(ring, "step", PRB_RING_INTEGER)};
+	at = (struct columns){prb_ring_column(ring, "name", PRB_RING_TEXT),
+			      prb_ring_column(ring, "function", PRB_RING_TEXT),
+			      prb_ring_column(ring, "number", PRB_RING_REAL),
+			      prb_ring_column(ring, "step", PRB_RING_INTEGER)};
 	if (at.name < 0 || at.number < 0 || at.step < 0)
 		return NULL;
 	for (;;) {

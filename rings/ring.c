@@ -184,6 +184,14 @@ struct prb_error *prb_ring_open(int fd, const char *path, struct prb_ring **ret)
 	return NULL;
 }
 
+int prb_ring_column(const struct prb_ring *ring, const char *name, uint32_t type)
+{
+	for (uint32_t i = 0; i < ring->header.column_count; i++)
+		if (!strcmp(ring->columns[i].name, name) && ring->columns[i].type == type)
+			return (int)i;
+	return -1;
+}
+
 const char *prb_ring_role(const struct prb_ring *ring)
 {
 	const char *role = ring->header.roles[ring->header.role & 1];

@@ -121,6 +121,9 @@ uint64_t prb_ring_unfinished(const struct prb_ring *ring, uint64_t from);
 /** The next row of the chunk; false after the last. */
 bool prb_ring_next_row(struct prb_ring *ring, struct prb_ring_item *ret);
 
+/** The position of the column with that name and type; -1: there is none. */
+int prb_ring_column(const struct prb_ring *ring, const char *name, uint32_t type);
+
 /** The role of the process that made it, or NULL; the ring's. */
 const char *prb_ring_role(const struct prb_ring *ring);
 
