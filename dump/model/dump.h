@@ -73,9 +73,10 @@ struct prb_dump_frame {
 						   position in bytes */
 	uint64_t offset;		      /**< the native pc as an address in the file of its
 						   module, as debuggers take it; 0 if unknown */
-	bool own;     /**< an own C frame of the interpreter, present only with native_all */
-	char *source; /**< text of the line(s) if requested */
-	char *error;  /**< why a part of this frame could not be read */
+	uint64_t code; /**< address of a Python frame's code object; 0: not known */
+	bool own;      /**< an own C frame of the interpreter, present only with native_all */
+	char *source;  /**< text of the line(s) if requested */
+	char *error;   /**< why a part of this frame could not be read */
 	PRB_VEC(struct prb_dump_local) locals;
 };
 
@@ -85,7 +86,12 @@ enum prb_read_kind {
 	PRB_READ_UNSTABLE, /**< ran while it was read: only the outer frames common to all reads */
 };
 
-enum prb_wants { PRB_WANTS_NOTHING, PRB_WANTS_LOCK, PRB_WANTS_SEMAPHORE };
+enum prb_wants {
+	PRB_WANTS_NOTHING,
+	PRB_WANTS_LOCK,
+	PRB_WANTS_SEMAPHORE, /**< that is used as a lock */
+	PRB_WANTS_SIGNAL,    /**< another semaphore */
+};
 
 struct prb_dump_thread {
 	pid_t tid; /**< as in our pid namespace, for a core as it was; 0: no thread uses this state

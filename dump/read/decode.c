@@ -327,6 +327,7 @@ static struct prb_error *decode_frame(struct prb_decoder *d, const struct prb_py
 	frame->qualname = known->qualname;
 	frame->file = known->file;
 	frame->module = known->module;
+	frame->code = raw->code;
 	PRB_TRY(keep_error(decode_position(d, raw, known, frame), &frame->error));
 	if (!d->objects)
 		return NULL;

@@ -401,13 +401,16 @@ struct prb_error *prb_lock_owners_put_semaphore(struct prb_lock_owners *owners,
 						struct prb_str *s)
 {
 	uint64_t semaphore, initial;
-	bool failed = false, sure = false;
+	bool failed = false, sure = false, is_lock = false;
 	unsigned count;
 
 	PRB_TRY(prb_error_tolerate(find_semaphore(thread, owners->mem, &semaphore, &initial),
 				   &failed));
 	if (failed || !semaphore)
 		return NULL;
+	PRB_TRY(prb_error_tolerate(
+		prb_python_uses_as_lock(thread->py, owners->mem, &thread->frames, &is_lock),
+		&failed));
 
 	struct inside *only = find_only(owners, semaphore, &count);
 	/* Of a semaphore for several, any of them may go on. */
@@ -415,10 +418,12 @@ struct prb_error *prb_lock_owners_put_semaphore(struct prb_lock_owners *owners,
 		PRB_TRY(holds_for_sure(owners, only, &sure));
 	if (sure)
 		PRB_TRY(still_wants(owners, thread, semaphore, &sure));
-	if (sure)
-		prb_str_puts(s, "futex: waiting for a BoundedSemaphore");
-	else if (count)
-		prb_str_puts(s, "futex: waiting in Semaphore.acquire");
+	if (!count && !initial && !is_lock)
+		return NULL;
+	prb_str_puts(s, sure ? "futex: waiting for a BoundedSemaphore"
+			     : "futex: waiting in Semaphore.acquire");
+	if (!count)
+		prb_str_puts(s, ", holder unknown");
 	return put_holders(owners, semaphore, sure ? only : NULL, ", inside: ", s);
 }
 

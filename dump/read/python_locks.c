@@ -312,9 +312,9 @@ static struct prb_error *explain_call(struct locks *locks, const struct prb_read
 
 	if (name_of(call) &&
 	    (!strcmp(name_of(call), "Semaphore.acquire") || !strcmp(name_of(call), "acquire"))) {
-		locks->wants = PRB_WANTS_SEMAPHORE;
 		PRB_TRY(find_insiders(locks));
 		PRB_TRY(prb_lock_owners_put_semaphore(locks->owners, thread, &s));
+		locks->wants = s.length ? PRB_WANTS_SEMAPHORE : PRB_WANTS_SIGNAL;
 	}
 	*ret = s.length ? prb_str_take(&s) : describe_call(call);
 	return *ret ? NULL : prb_error_nomem();

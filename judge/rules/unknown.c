@@ -42,7 +42,7 @@ static bool waits_for_somebody(const struct prb_dump_thread *thread)
 	static const char words[] = "futex: waiting for a";
 
 	return prb_thread_waits_inside(thread) && !prb_thread_owner(thread) &&
-	       (thread->wants == PRB_WANTS_LOCK ||
+	       (thread->wants == PRB_WANTS_LOCK || thread->wants == PRB_WANTS_SEMAPHORE ||
 		!strncmp(thread->waits_for, words, strlen(words)));
 }
 
@@ -66,10 +66,11 @@ static struct prb_error *tell_lock(const struct prb_rule *rule, struct prb_case 
 		return NULL;
 	prb_str_printf(&f->brief, "%u thread%s for locks of unknown holders", count,
 		       count == 1 ? " waits" : "s wait");
-	prb_str_printf(&f->sentence, "%u thread%s for a lock, and its holder is not known", count,
+	prb_str_printf(&f->sentence,
+		       "%u thread%s for a lock or semaphore, and its holder is not known", count,
 		       count == 1 ? " waits" : "s wait");
 	prb_case_put_reading(&f->rests_on, c);
-	prb_str_puts(&f->rests_on, "; a plain lock does not say who holds it");
+	prb_str_puts(&f->rests_on, "; neither says who holds it");
 	prb_str_puts(&f->wrong_if, "the lock is used as a signal, and nothing is wrong");
 	prb_case_put_command(&f->next, c, "dump --locals");
 	return NULL;

@@ -205,6 +205,51 @@ struct prb_error *prb_python_may_release(struct prb_python *py, struct prb_mem *
 				      ret);
 }
 
+static bool is_acquire(const char *name)
+{
+	return strcasestr(name, "acquire");
+}
+
+/* The frame that calls acquire(): with `with`, it does not have that name. */
+static struct prb_error *caller_locks(struct prb_python *py, struct prb_mem *mem,
+				      const struct prb_py_frame *frame, bool *ret)
+{
+	struct prb_py_code code;
+	bool acquires;
+
+	PRB_TRY(prb_python_code(py, mem, frame->code, &code));
+	*ret = !strncmp(code.name, "__", 2);
+	prb_py_code_deinit(&code);
+	PRB_TRY(names_of_code(py, mem, frame->code, is_acquire, &acquires));
+	*ret = *ret || !acquires;
+	return NULL;
+}
+
+struct prb_error *prb_python_uses_as_lock(struct prb_python *py, struct prb_mem *mem,
+					  const struct prb_py_frames *frames, bool *ret)
+{
+	enum { MOST_CALLERS = 4 };
+	const struct prb_py_frame *frame;
+	unsigned callers = 0;
+
+	*ret = false;
+	prb_vec_each (frame, &frames->list) {
+		prb_auto_free char *module = NULL;
+		bool releases;
+
+		if (frame->shim || callers == MOST_CALLERS || *ret)
+			continue;
+		PRB_TRY(module_of(py, mem, frame, &module));
+		if (has_own_locks(module))
+			continue;
+		if (!callers++)
+			PRB_TRY(caller_locks(py, mem, frame, ret));
+		PRB_TRY(names_of_code(py, mem, frame->code, is_release, &releases));
+		*ret = *ret || releases;
+	}
+	return NULL;
+}
+
 /* The lock that the frame has released because it is Condition.wait(); 0 if it is not. */
 static struct prb_error *condition_waited(struct prb_python *py, struct prb_mem *mem,
 					  const struct prb_py_frame *frame, uint64_t *ret)

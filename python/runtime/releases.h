@@ -27,6 +27,15 @@ struct prb_error *prb_python_may_release(struct prb_python *py, struct prb_mem *
 struct prb_error *prb_python_lock_of(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 				     uint64_t leave, uint64_t *ret) PRB_MUST_CHECK;
 
+/**
+ * True if the semaphore that a thread waits for by acquire(), as its innermost @p frames say, seems
+ * to be used as a lock: by `with`, or by code that releases it, too. Else it may be a signal that
+ * another thread is to give.
+ */
+struct prb_error *prb_python_uses_as_lock(struct prb_python *py, struct prb_mem *mem,
+					  const struct prb_py_frames *frames,
+					  bool *ret) PRB_MUST_CHECK;
+
 enum { PRB_RELEASED_MAX = 4 };
 /** The locks that a stack has released because it waits for conditions of them. Starts as {}. */
 struct prb_py_released {

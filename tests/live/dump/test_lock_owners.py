@@ -63,22 +63,32 @@ def test_random_programs(interpreter):
 
 SEMAPHORES = """
 import threading, time
-several, one, signal = threading.Semaphore(2), threading.BoundedSemaphore(1), threading.Semaphore(0)
+several, one, signal, taken = threading.Semaphore(2), threading.BoundedSemaphore(1), threading.Semaphore(0), threading.Semaphore(1)
 def work(semaphore):
     with semaphore:
         time.sleep(1000)
 def want(semaphore):
     with semaphore:
         pass
+def use(semaphore):
+    semaphore.acquire()
+    time.sleep(1000)
+    semaphore.release()
+def receive(semaphore):
+    semaphore.acquire()
 def start(name, function, *args):
     threading.Thread(target=function, args=args, name=name, daemon=True).start()
 for name, semaphore in ("first", several), ("second", several), ("only", one):
     start(name, work, semaphore)
-while several._value or one._value:
+start("user", use, taken)
+while several._value or one._value or taken._value:
     time.sleep(0.001)
 start("wants several", want, several)
 start("wants one", want, one)
 start("wants signal", signal.acquire)
+start("receives", receive, signal)
+start("wants with", want, taken)
+start("wants bare", use, taken)
 print(flush=True)
 time.sleep(1000)
 """
@@ -92,6 +102,9 @@ def test_semaphores(interpreter):
         "wants several": r"futex: waiting in Semaphore\.acquire, inside: %s; %s" % (inside, inside),
         "wants one": r"futex: waiting for a BoundedSemaphore held by \d+ only, in work \S+:6",
         "wants signal": r"futex: waiting in Semaphore\.acquire",
+        "receives": r"futex: waiting in Semaphore\.acquire",
+        "wants with": r"futex: waiting in Semaphore\.acquire, holder unknown",
+        "wants bare": r"futex: waiting in Semaphore\.acquire, holder unknown",
     }
     with support.Program([interpreter.exe, "-c", SEMAPHORES], env=interpreter.env) as program:
         program.line()
