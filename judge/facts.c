@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "judge/look.h"
 #include "target/proc/cgroup.h"
 #include "target/proc/process.h"
 #include "target/proc/text.h"
@@ -16,6 +17,8 @@ void prb_case_deinit(struct prb_case *c)
 {
 	prb_case_renew(c);
 	prb_vec_free(&c->sleepers);
+	prb_look_destroy(c->look);
+	c->look = NULL;
 }
 
 void prb_case_renew(struct prb_case *c)

@@ -102,7 +102,9 @@ const char *prb_finding_kind_name(enum prb_finding_kind kind)
 					    [PRB_FINDING_CUSTOM] = "custom",
 					    [PRB_FINDING_NAN] = "nan",
 					    [PRB_FINDING_SERVER] = "server",
-					    [PRB_FINDING_ROOM] = "room"};
+					    [PRB_FINDING_ROOM] = "room",
+					    [PRB_FINDING_LOOP] = "loop",
+					    [PRB_FINDING_LEAK] = "leak"};
 
 	return names[kind];
 }

@@ -35,6 +35,9 @@ enum prb_finding_kind {
 	PRB_FINDING_NAN,       /**< 23: a watched value is NaN */
 	PRB_FINDING_SERVER,    /**< 24: requests of an inference server do not move */
 	PRB_FINDING_ROOM,      /**< 25: a file system that it writes to is full */
+	PRB_FINDING_LOOP,      /**< 26: a thread computes, and nothing changes */
+	PRB_FINDING_LEAK,      /**< 27: memory that grows and grows */
+	PRB_FINDING_KINDS,     /**< number of kinds */
 };
 enum { PRB_FINDING_EXIT = 9 };
 

@@ -30,6 +30,7 @@ struct prb_case_memory {
 };
 
 struct prb_glances;
+struct prb_look;
 
 struct prb_case_sleeper {
 	pid_t tid;
@@ -54,6 +55,7 @@ struct prb_case {
 
 	/** Threads and their context switches at an earlier look, of rules that set `again`. */
 	PRB_VEC(struct prb_case_sleeper) sleepers;
+	struct prb_look *look; /**< judge/look.h; NULL: nobody has asked for it */
 
 	/* Internal to facts.c. */
 	struct prb_str status, groups, mounts;

@@ -27,6 +27,11 @@ const struct prb_limit_key prb_limit_keys[PRB_LIMITS] = {
 				 "of the periods a control group was throttled"},
 	[PRB_LIMIT_ZOMBIES] = {"zombies", 16, 1e6, NULL, "so many children are not reaped"},
 	[PRB_LIMIT_NAN] = {"nan", 5, 1e6, NULL, "a value is NaN for so many steps"},
+	[PRB_LIMIT_LEAK] = {"leak", 10, 1e9, "MB",
+			    "memory that grows evenly, but by less in a minute, is ordinary"},
+	[PRB_LIMIT_LEAK_FOR] = {"leak_for", 60, 86400, "s", "rows of less time say nothing"},
+	[PRB_LIMIT_READY] = {"ready", 50, 100, "%",
+			     "of its time a thread that computes waits for a processor"},
 };
 
 static double values[PRB_LIMITS];

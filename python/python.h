@@ -153,6 +153,11 @@ struct prb_error *prb_python_threads(struct prb_python *py, struct prb_mem *mem,
  */
 double prb_python_switch_interval(const struct prb_python *py, struct prb_mem *mem,
 				  const struct prb_interp *interp);
+/**
+ * How often the GIL of the first interpreter has gone from one thread to another; false if that is
+ * not known: as above.
+ */
+bool prb_python_gil_switches(struct prb_python *py, struct prb_mem *mem, uint64_t *ret);
 void prb_py_threads_deinit(struct prb_py_threads *threads);
 
 /** One Python frame as it lies in memory; only addresses and numbers. */

@@ -272,6 +272,26 @@ struct prb_error *prb_python_threads(struct prb_python *py, struct prb_mem *mem,
 	return err;
 }
 
+bool prb_python_gil_switches(struct prb_python *py, struct prb_mem *mem, uint64_t *ret)
+{
+	const struct prb_layout *l = &py->layout;
+	struct prb_py_threads threads = {};
+	struct prb_error *err = prb_python_threads(py, mem, &threads);
+	uint64_t gil = !err && threads.interps.count ? threads.interps.items[0].gil : 0;
+
+	/* last_holder, locked, and, aligned, switch_number have followed each other in all
+	 * versions. */
+	if (gil && !l->free_threaded && l->gil_locked == l->gil_holder + (int32_t)sizeof(*ret))
+		err = prb_mem_read_u64(mem, gil + (uint64_t)l->gil_locked + sizeof(*ret), ret);
+	else
+		gil = 0;
+	prb_py_threads_deinit(&threads);
+	if (err)
+		gil = 0;
+	prb_error_destroy(err);
+	return gil;
+}
+
 void prb_py_threads_deinit(struct prb_py_threads *threads)
 {
 	prb_vec_free(&threads->interps);
