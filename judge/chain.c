@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "judge/polling.h"
 #include "judge/threads.h"
 
 enum { MOST_STEPS = 16 };
@@ -190,7 +191,8 @@ static bool find_free_thread(const struct prb_peers *peers, struct prb_peer_thre
 		return false;
 	for (size_t i = 0; i < peer->dump->threads.count; i++) {
 		thread = &peer->dump->threads.items[i];
-		if (i == at.thread || waits_inside(&thread->enders, peer->pid))
+		if (i == at.thread || waits_inside(&thread->enders, peer->pid) ||
+		    prb_polling_thread(thread))
 			continue;
 		if (first && !same_processes(first, thread, peer->pid))
 			return false;

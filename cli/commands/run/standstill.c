@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "cli/commands/run/polling.h"
+#include "judge/polling.h"
 #include "dump/tasks/tasks.h"
 #include "judge/facts.h"
 #include "judge/threads.h"

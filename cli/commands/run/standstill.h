@@ -7,9 +7,6 @@
  * end of the pipe that it waits for. Where that leads to a wait that only the program itself can
  * end, and no thread of the process on the way waits for anything else, the tree is hung.
  *
- * Some libraries' threads, and launchers, only look now and then whether others are done. That is
- * no progress: polling.h lists them.
- *
  * Some libraries' threads, and launchers, only look now and then whether others are done. What they
  * do is no progress: polling.h lists them.
  *

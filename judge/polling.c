@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/run/polling.h"
+#include "judge/polling.h"
 
 #include <string.h>
 

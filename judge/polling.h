@@ -4,8 +4,8 @@
  *
  * Threading: any thread.
  */
-#ifndef PRB_CLI_COMMANDS_RUN_POLLING_H
-#define PRB_CLI_COMMANDS_RUN_POLLING_H
+#ifndef PRB_JUDGE_POLLING_H
+#define PRB_JUDGE_POLLING_H
 
 #include <stdbool.h>
 
