@@ -57,11 +57,41 @@ static double slept(const struct prb_standstill *s)
 	return isinf(least) ? -1 : least;
 }
 
+/** A finding that somebody has stopped or paused the process @p pid, and for how long; or NULL. */
+static const struct prb_finding *stopped(const struct prb_standstill *s, pid_t pid, double *seconds)
+{
+	struct prb_why_one *const *one;
+
+	prb_vec_each (one, &s->why.list) {
+		if ((*one)->process.pid != pid || !prb_why_main(*one))
+			continue;
+		*seconds = prb_why_main(*one)->idle_seconds;
+		for (size_t i = 0; i < (*one)->findings.list.count; i++)
+			if ((*one)->findings.list.items[i]->kind == PRB_FINDING_STOPPED)
+				return (*one)->findings.list.items[i];
+	}
+	return NULL;
+}
+
+static void put_stopped(const struct prb_finding *finding, double seconds, double still,
+			struct answer *ret)
+{
+	if (seconds >= still) {
+		ret->state = prb_finding_kind_name(finding->kind);
+		ret->code = PRB_FINDING_EXIT + (int)finding->kind;
+	}
+	prb_str_puts(&ret->words, prb_str_text(&finding->sentence));
+	if (seconds < 0)
+		return;
+	prb_str_puts(&ret->words, ", for ");
+	prb_text_duration(&ret->words, seconds);
+}
+
 static struct prb_error *judge(struct prb_tree *tree, double still, struct answer *ret)
 {
 	prb_auto_standstill struct prb_standstill s = {};
-	const struct prb_finding *fatal;
-	double seconds;
+	const struct prb_finding *fatal, *stop;
+	double seconds, stopped_for = -1;
 
 	PRB_TRY(prb_tree_look(tree));
 	PRB_TRY(prb_standstill_read(tree, ret->pid, &s));
@@ -71,18 +101,20 @@ static struct prb_error *judge(struct prb_tree *tree, double still, struct answe
 	fatal = prb_standstill_fatal(&s, ret->pid, still);
 	if (!fatal)
 		fatal = prb_standstill_server(&s, still);
+	stop = stopped(&s, ret->pid, &stopped_for);
 	ret->state = "ok";
 	if (fatal) {
 		ret->state = prb_finding_kind_name(fatal->kind);
 		ret->code = PRB_FINDING_EXIT + (int)fatal->kind;
 		prb_str_puts(&ret->words, prb_str_text(&fatal->sentence));
-	} else if (tree->moved || (seconds >= 0 && seconds < still)) {
-		prb_str_puts(&ret->words, "it has run");
-		if (!tree->moved) {
-			prb_str_puts(&ret->words, " ");
-			prb_text_duration(&ret->words, seconds);
-			prb_str_puts(&ret->words, " ago");
-		}
+	} else if (stop) {
+		put_stopped(stop, stopped_for, still, ret);
+	} else if (tree->moved) {
+		prb_str_puts(&ret->words, "it runs");
+	} else if (seconds >= 0 && seconds < still) {
+		prb_str_puts(&ret->words, "it has run ");
+		prb_text_duration(&ret->words, seconds);
+		prb_str_puts(&ret->words, " ago");
 	} else if (!s.hung) {
 		prb_str_puts(&ret->words, "it waits for something from outside: ");
 		prb_standstill_put_end(&ret->words, &s);
@@ -145,10 +177,11 @@ const struct prb_command prb_command_check = {
 	.description =
 		"Prints one line. The exit code is 0 if a thread of the process, or of its "
 		"children, has run in the last --still, or if it waits for something from outside: "
-		"clients, input, a signal, a time. It is 10, 11 or 14, as in 'probing why "
+		"clients, input, a signal, a time. It is 10, 11, 12 or 14, as in 'probing why "
 		"--rules', "
-		"if threads are surely in a deadlock, wait for a lock that nobody can release, or "
-		"hold the GIL and sleep, for as long; and 24 if the requests of an inference "
+		"if threads are surely in a deadlock, wait for a lock that nobody can release, "
+		"are stopped or paused, or hold the GIL and sleep, for as long; and 24 if the "
+		"requests of an inference "
 		"server have not moved for as long. It is 21 if nothing has run for as long, and "
 		"only the process itself could end its wait. Where it is not known how long "
 		"threads "

@@ -10,7 +10,7 @@ import pytest
 import hangs
 import support
 
-OK, UNSUPPORTED, NO_PROCESS, DEADLOCK, ORPHAN, STILL = 0, 3, 6, 10, 11, 21
+OK, UNSUPPORTED, NO_PROCESS, DEADLOCK, ORPHAN, STOPPED, STILL = 0, 3, 6, 10, 11, 12, 21
 PYTHON = "/usr/bin/python3"
 # Exit codes of programs of tests/live/hangs.py.
 HUNG = {
@@ -19,6 +19,7 @@ HUNG = {
     "a child": STILL, "asyncio.Event": STILL, "a lock beside a monitor that runs": DEADLOCK, "a fifo that nobody writes": STILL,
 }
 IDLE = list(hangs.IDLE)
+IDLE_SOURCE = "input()"
 
 
 class Started:
@@ -107,3 +108,28 @@ def test_it_is_not_stopped(tmp_path):
         for _ in range(20):
             assert check("--still", "0.5s", pid)[0] == STILL
         assert support.thread_status(pid)["voluntary_ctxt_switches"] == before
+
+
+def test_a_stopped_process(tmp_path):
+    """It does not go on: at first that is said, and after a while it counts."""
+    with Started(tmp_path, IDLE_SOURCE) as pid:
+        os.kill(pid, 19)
+        code, text, errors = until(pid, STOPPED)
+        assert code == STOPPED and text.startswith("stopped: %d: " % pid) and "SIGSTOP" in text and not errors, (text, errors)
+        code, text, errors = check(pid)
+        assert code == OK and text.startswith("ok: %d: " % pid) and "SIGSTOP" in text, text
+        os.kill(pid, 18)
+        assert check("--still", "0.1s", pid)[0] == OK
+
+
+def test_a_paused_process(tmp_path):
+    """The agent's thread runs meanwhile: that is no progress of the program."""
+    with Started(tmp_path, "import time\nwhile True: time.sleep(0.01)") as pid:
+        with subprocess.Popen([support.BINARY, str(pid), "debug", "--pause", "--max", "60s"], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as pause:
+            try:
+                assert b"is paused" in pause.stdout.readline()
+                done = until(pid, STOPPED)
+                assert done[0] == STOPPED and "the process is paused by probing" in done[1] and done[1].rstrip()[-1] in "sm", done
+            finally:
+                pause.kill()
