@@ -9,6 +9,7 @@
 void prb_glances_deinit(struct prb_glances *glances)
 {
 	prb_number_map_deinit(&glances->places);
+	prb_number_map_deinit(&glances->servers);
 	prb_vec_free(&glances->list);
 	prb_vec_free(&glances->memory);
 }
@@ -119,4 +120,18 @@ struct prb_error *prb_glances_note_idle(struct prb_glances *glances, pid_t pid)
 		return add(glances, (struct prb_glance){.pid = pid, .idle = true});
 	known->idle = true;
 	return NULL;
+}
+
+struct prb_error *prb_glances_note_server(struct prb_glances *glances, pid_t pid, pid_t owner)
+{
+	return prb_number_map_put(&glances->servers, (uint64_t)pid, (size_t)owner)
+		       ? NULL
+		       : prb_error_nomem();
+}
+
+bool prb_glances_judged_elsewhere(const struct prb_glances *glances, pid_t pid)
+{
+	size_t owner;
+
+	return prb_number_map_get(&glances->servers, (uint64_t)pid, &owner) && owner != (size_t)pid;
 }

@@ -34,6 +34,7 @@ struct prb_glances {
 	PRB_VEC(struct prb_glance) list;
 	struct prb_number_map places; /**< in the list, by pid */
 	PRB_VEC(struct prb_glance_memory) memory;
+	struct prb_number_map servers; /**< of a server's process: in whose case it is judged */
 };
 void prb_glances_deinit(struct prb_glances *glances);
 #define prb_auto_glances __attribute__((cleanup(prb_glances_deinit)))
@@ -52,5 +53,11 @@ struct prb_error *prb_glances_at_memory(struct prb_glances *glances,
 
 /** Notes that a rule has followed the waits of the process @p pid, and somebody may end them. */
 struct prb_error *prb_glances_note_idle(struct prb_glances *glances, pid_t pid) PRB_MUST_CHECK;
+
+/** Notes that the server that the process @p pid belongs to is judged in the case of @p owner. */
+struct prb_error *prb_glances_note_server(struct prb_glances *glances, pid_t pid,
+					  pid_t owner) PRB_MUST_CHECK;
+/** True if that is the case of another process than itself. */
+bool prb_glances_judged_elsewhere(const struct prb_glances *glances, pid_t pid);
 
 #endif

@@ -2,15 +2,18 @@
 /* An inference server whose requests do not move. */
 #include "base/cleanup.h"
 #include "judge/facts.h"
+#include "judge/glance.h"
 #include "judge/server/server.h"
 
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 			      struct prb_findings *ret)
 {
 	prb_auto_server_looks struct prb_server_looks looks = {};
+	struct prb_server_process *const *process;
 	bool is_one;
 
-	if (!prb_case_is_here(c) || !c->target)
+	if (!prb_case_is_here(c) || !c->target ||
+	    (c->glances && prb_glances_judged_elsewhere(c->glances, c->pid)))
 		return NULL;
 	PRB_TRY(prb_engines_load(getenv("PROBING_ENGINES"), &looks.engines));
 	PRB_TRY(prb_server_is_one(&looks.engines, c->target, &is_one));
@@ -19,6 +22,10 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	prb_engines_deinit(&looks.engines);
 	looks.engines = (struct prb_engines){};
 	PRB_TRY(prb_server_looks_read(&looks, c->pid, PRB_DUMP_NONBLOCKING));
+	/* A server of many processes is judged once. */
+	prb_vec_each (process, &looks.now.processes)
+		if (c->glances && !prb_glances_judged_elsewhere(c->glances, (*process)->pid))
+			PRB_TRY(prb_glances_note_server(c->glances, (*process)->pid, c->pid));
 	return prb_server_judge(rule, c, &looks, ret);
 }
 
