@@ -163,7 +163,7 @@ static void put_summary(struct renderer *r)
 	if (paused) {
 		prb_str_printf(&r->text, " · %u thread%s paused ", paused, paused == 1 ? "" : "s");
 		prb_text_duration(&r->text, r->dump->pause_us / 1e6);
-	} else if (!r->dump->partial) {
+	} else if (!r->dump->partial && !(r->options->paused && *r->options->paused)) {
 		prb_str_puts(&r->text, " · no thread paused");
 	}
 	if (r->dump->own_frames)
@@ -546,9 +546,10 @@ static void put_task_line(struct renderer *r, const struct prb_fold_tasks *group
 	if (task->current) {
 		prb_str_puts(&r->text, "  ");
 		coloured(r, COLOUR_RUNNING, "current");
-	} else if (task->waits_for && group->same_wait) {
+	} else if (task->waits_for) {
 		prb_str_puts(&r->text, "  in ");
 		prb_text_escape(&r->text, task->waits_for);
+		prb_str_puts(&r->text, group->same_wait ? "" : " and other waits");
 	}
 	if (group->tasks.count > 1)
 		put_task_names(r, group);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "dump/waits/descriptors.h"
@@ -29,10 +30,10 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 		prb_str_puts(&(*f)->brief, "a file system is full");
 		prb_str_puts(&(*f)->sentence, "the file system of ");
 		prb_text_escape(&(*f)->sentence, prb_str_text(&d->path));
-		prb_str_printf(&(*f)->sentence,
-			       ", which is open for writing, is full: %llu kB of %llu MB are free",
-			       (unsigned long long)room_of(c, d) >> 10,
-			       (unsigned long long)d->capacity >> 20);
+		prb_str_printf(&(*f)->sentence, ", which is open for writing, is full: %llu kB of ",
+			       (unsigned long long)room_of(c, d) >> 10);
+		prb_text_bytes(&(*f)->sentence, (double)d->capacity);
+		prb_str_puts(&(*f)->sentence, " are free");
 		prb_str_puts(&(*f)->rests_on, "the open files, and the kernel's count of free "
 					      "blocks");
 		prb_str_puts(&(*f)->wrong_if, "the program does not write to it any more");
@@ -52,9 +53,10 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 
 static bool is_full(struct prb_case *c, const struct prb_descriptor *d)
 {
-	double little = prb_limit(PRB_LIMIT_ROOM) * 1024;
+	/* A small one is not full from its beginning. */
+	double little = PRB_MIN(prb_limit(PRB_LIMIT_ROOM) * 1024, (double)d->capacity / 16);
 
-	return d->room_known && (double)d->capacity > little && (double)room_of(c, d) < little;
+	return d->room_known && d->capacity && (double)room_of(c, d) < little;
 }
 
 static struct prb_error *look_at(const struct prb_rule *rule, struct prb_case *c,

@@ -713,9 +713,9 @@ ON_LITTLE = 'mount -t tmpfs -o size=1m none "$1" && shift && exec "$@"'
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-@pytest.mark.parametrize("then", ["stay", "shrink"])
-def test_a_file_system_without_room(then, tmp_path):
-    words = ["unshare", "-m", "sh", "-c", ON_LITTLE, "sh", str(tmp_path), NEWEST.exe, "-c", FULL, str(tmp_path / "log"), then]
+@pytest.mark.parametrize("then, size", [("stay", "1m"), ("shrink", "1m"), ("stay", "32k"), ("shrink", "32k")])
+def test_a_file_system_without_room(then, size, tmp_path):
+    words = ["unshare", "-m", "sh", "-c", ON_LITTLE.replace("1m", size), "sh", str(tmp_path), NEWEST.exe, "-c", FULL, str(tmp_path / "log"), then]
     with support.Program(words, env=NEWEST.env) as program:
         program.line()
         program.line()
@@ -725,7 +725,7 @@ def test_a_file_system_without_room(then, tmp_path):
         return
     [full] = found
     assert full["kind"] == "room" and full["code"] == 25 and full["confidence"] == "medium", full
-    assert str(tmp_path / "log") in full["sentence"] and "0 kB of 1 MB are free" in full["sentence"]
+    assert str(tmp_path / "log") in full["sentence"] and "0 kB of %s are free" % {"1m": "1.0 MiB", "32k": "32.0 KiB"}[size] in full["sentence"]
 
 
 POOL = """
@@ -820,6 +820,8 @@ def test_a_pause_is_no_fault(probing, target):
         finding = json.loads(probing(process.pid, "why", "--json").out)["targets"][0]["findings"][0]
         assert finding["kind"] == "stopped" and finding["confidence"] == "medium" and finding["code"] == 12, finding
         assert finding["sentence"].startswith("the process is paused by probing, or evaluates code for it"), finding
+        dump = probing(process.pid, "dump").out
+        assert "\npaused by process %d since " % pause.pid in dump and "no thread paused" not in dump, dump
     finally:
         pause.kill()
         pause.wait()
@@ -850,5 +852,28 @@ def test_a_semaphore_that_is_used_as_a_lock(interpreter):
         assert found["confidence"] == "low" and "for a lock or semaphore, and its holder is not known" in found["sentence"], found
         assert "waiting in Semaphore.acquire, holder unknown" in found["evidence"][0]["text"], found
     with running(SEMAPHORE % "signal", interpreter) as program:
-        wait_until(lambda: support.dump(program.pid)["threads"][0]["idle_seconds"] > 1.5)
+        wait_until(lambda: (support.dump(program.pid)["threads"][0]["idle_seconds"] or 0) > 1.5)
         assert findings(program.pid) == []
+
+
+def test_the_chain_of_a_pool():
+    """Its thread that only looks whether workers have ended is not what Pool.map waits for."""
+    source = """
+import multiprocessing, time
+def work(_):
+    time.sleep(100000)
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    print(flush=True)
+    pool.map(work, range(1))
+"""
+    with running(source, start_new_session=True) as program:
+        try:
+            chain = []
+
+            def leads_on():
+                chain[:] = [json.loads(why("--json", program.pid)[1])["targets"][0]["chain"]]
+                return chain[0] and "in `work`" in chain[0]
+            wait_until(leads_on)
+            assert "_handle_results) (lock) → " in chain[0] and "_handle_workers" not in chain[0], chain
+        finally:
+            os.killpg(program.pid, signal.SIGKILL)
