@@ -23,6 +23,8 @@ enum {
 	MOST_AT_ONCE = 256,
 	MOST_OUTPUT = 256 << 20,
 	MOST_ERRORS = 65536, /* of stderr; the rest is dropped */
+	FIRST_VERDICT = 10,  /* exit codes */
+	LAST_VERDICT = 99,
 	CHUNK = 65536,
 	SPOOL_SHIFT = 24, /* after so many bytes room is looked at again */
 };
@@ -228,6 +230,15 @@ static char *explain(struct runner *r, int status, double deadline_s)
 	return prb_format("%s ended with exit code %d", program, WEXITSTATUS(status));
 }
 
+/** True if it has ended as a program does that gives an answer. */
+static bool has_answered(const struct runner *r)
+{
+	int code = WIFEXITED(r->status) ? WEXITSTATUS(r->status) : -1;
+
+	return !r->late && !r->too_much &&
+	       (!code || (r->answer->judges && code >= FIRST_VERDICT && code <= LAST_VERDICT));
+}
+
 static struct prb_error *finish(struct gathering *g, size_t i)
 {
 	struct runner *r = &g->runners[i];
@@ -235,13 +246,12 @@ static struct prb_error *finish(struct gathering *g, size_t i)
 	while (!r->ended && waitpid(r->pid, &r->status, 0) < 0 && errno == EINTR)
 		;
 
-	const int status = r->status;
+	const bool answered = has_answered(r);
 
-	if (r->late || r->too_much || !WIFEXITED(status) || WEXITSTATUS(status))
-		r->answer->error = explain(r, status, g->options->deadline_s);
+	if (!answered)
+		r->answer->error = explain(r, r->status, g->options->deadline_s);
 	r->answer->waited = prb_clock_seconds() - r->until + g->options->deadline_s;
-	bool failed =
-		r->answer->out.failed || ((r->late || r->too_much || status) && !r->answer->error);
+	bool failed = r->answer->out.failed || (!answered && !r->answer->error);
 	struct prb_answer *answer = r->answer;
 
 	prb_str_deinit(&r->errors);

@@ -20,6 +20,7 @@ struct prb_answer {
 	const char *host;	/**< the host to ask, borrowed; NULL: this machine */
 	struct prb_words words; /**< the program that asks; none: it is not asked */
 	bool itself;		/**< that is this program */
+	bool judges;		/**< exit codes from 10 to 99 are answers, too */
 	int in;			/**< what it reads, owned; -1: nothing */
 	bool spools;		/**< what it prints goes to a file without a name, else to `out` */
 	int spool;		/**< that file, from its start on, owned; -1: none */

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 
 enum { MOST_PODS = PRB_MAX_HOSTS, MOST_NAME = 253, MOST_WHY = 200 };
 
@@ -21,24 +22,55 @@ void prb_pods_deinit(struct prb_pods *pods)
 	prb_vec_free(&pods->list);
 }
 
+static const char POD[] = "pod/";
+static const char *const kinds[][2] = {{"pytorchjob/", "training.kubeflow.org/job-name"},
+				       {"jobset/", "jobset.sigs.k8s.io/jobset-name"},
+				       {"rayjob/", "ray.io/cluster"},
+				       {"raycluster/", "ray.io/cluster"},
+				       {"vcjob/", "volcano.sh/job-name"},
+				       {"job/", "batch.kubernetes.io/job-name"}};
+
+/** The label of the kind that @p said begins with, and the name behind it; NULL: it has none. */
+static const char *label_of(const char *said, const char **name)
+{
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(kinds) && !strchr(said, '='); i++) {
+		*name = said + strlen(kinds[i][0]);
+		if (!strncmp(said, kinds[i][0], strlen(kinds[i][0])))
+			return kinds[i][1];
+	}
+	return NULL;
+}
+
 void prb_pods_selector(struct prb_str *s, const char *said)
 {
-	static const char *const kinds[][2] = {{"pytorchjob/", "training.kubeflow.org/job-name"},
-					       {"jobset/", "jobset.sigs.k8s.io/jobset-name"},
-					       {"rayjob/", "ray.io/cluster"},
-					       {"raycluster/", "ray.io/cluster"},
-					       {"vcjob/", "volcano.sh/job-name"},
-					       {"job/", "batch.kubernetes.io/job-name"}};
+	const char *name, *label = label_of(said, &name);
 
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(kinds) && !strchr(said, '='); i++) {
-		const size_t length = strlen(kinds[i][0]);
+	if (label)
+		prb_str_printf(s, "%s=%s", label, name);
+	else
+		prb_str_puts(s, said);
+}
 
-		if (strncmp(said, kinds[i][0], length) != 0)
-			continue;
-		prb_str_printf(s, "%s=%s", kinds[i][1], said + length);
-		return;
-	}
-	prb_str_puts(s, said);
+const char *prb_pods_one(const char *said)
+{
+	const char *name = said + strlen(POD);
+
+	return !strncmp(said, POD, strlen(POD)) && *name && *name != '-' ? name : NULL;
+}
+
+bool prb_pods_is_name(const char *said)
+{
+	const char *name;
+
+	return prb_pods_one(said) || (label_of(said, &name) && *name);
+}
+
+void prb_pod_put(const struct prb_pod *pod, struct prb_str *s)
+{
+	prb_str_puts(s, "pod ");
+	prb_text_escape(s, pod->name);
+	prb_str_puts(s, pod->runs ? " " : ": ");
+	prb_text_escape(s, pod->why);
 }
 
 static const char *text_of(const json_t *object, const char *key)

@@ -30,6 +30,15 @@ void prb_pods_deinit(struct prb_pods *pods);
  */
 void prb_pods_selector(struct prb_str *s, const char *said);
 
+/** True if @p said names one of these, or a pod by "pod/NAME", which prb_pods_selector() does not
+ * take. */
+bool prb_pods_is_name(const char *said);
+/** The name in "pod/NAME"; NULL if it is none. */
+const char *prb_pods_one(const char *said);
+
+/** Appends "pod trainer-1: Failed: OOMKilled, exit code 137", escaped. */
+void prb_pod_put(const struct prb_pod *pod, struct prb_str *s);
+
 /** Appends the pods that run to @p running, and all others to @p others. PRB_ERROR_BAD_DATA. */
 struct prb_error *prb_pods_parse(const struct prb_str *text, struct prb_hosts *running,
 				 struct prb_pods *others) PRB_MUST_CHECK;

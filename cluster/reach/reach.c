@@ -132,7 +132,11 @@ static struct prb_error *find_pods(struct prb_reach *r, struct prb_hosts *ret)
 
 	prb_pods_selector(&selector, r->kubernetes);
 	PRB_TRY(prb_words_add_ours(&words, list));
-	PRB_TRY(prb_words_add(&words, "--selector=%s", prb_str_text(&selector)));
+	if (prb_pods_one(r->kubernetes))
+		PRB_TRY(prb_words_add(&words, "--field-selector=metadata.name=%s",
+				      prb_pods_one(r->kubernetes)));
+	else
+		PRB_TRY(prb_words_add(&words, "--selector=%s", prb_str_text(&selector)));
 	if (r->space)
 		PRB_TRY(prb_words_add(&words, "--namespace=%s", r->space));
 	PRB_TRY(run(&words, &out));
@@ -310,6 +314,20 @@ void prb_reach_put_options(const struct prb_reach *reach, struct prb_str *s)
 	put_option(s, "bring", reach->bring);
 }
 
+void prb_reach_put_way(const struct prb_reach *reach, const char *host, struct prb_str *s)
+{
+	if (reach->slurm)
+		prb_str_printf(s, "srun --overlap --jobid=%s --nodelist=", reach->slurm);
+	else
+		prb_str_puts(s, reach->kubernetes ? "kubectl exec " : "ssh ");
+	prb_text_escape(s, host);
+	if (reach->kubernetes) {
+		put_option(s, "namespace", reach->space);
+		put_option(s, "container", reach->container);
+	}
+	prb_str_puts(s, reach->kubernetes ? " -- " : " ");
+}
+
 void prb_reach_suggest(const struct prb_reach *reach, const char *host, int pid, struct prb_str *s)
 {
 	if (reach && reach->hosts && prb_reach_is_served(host)) {
@@ -318,19 +336,13 @@ void prb_reach_suggest(const struct prb_reach *reach, const char *host, int pid,
 		prb_str_puts(s, " dump --locals");
 		return;
 	}
-	if (reach && reach->slurm)
-		prb_str_printf(s, "srun --overlap --jobid=%s --nodelist=", reach->slurm);
-	else if (reach && reach->kubernetes)
-		prb_str_puts(s, "kubectl exec ");
-	else
+	if (reach && (reach->slurm || reach->kubernetes)) {
+		prb_reach_put_way(reach, host, s);
+		prb_str_puts(s, "probing ");
+	} else {
 		prb_str_puts(s, "probing ssh://");
-	prb_text_escape(s, host);
-	if (reach && reach->kubernetes) {
-		put_option(s, "namespace", reach->space);
-		put_option(s, "container", reach->container);
+		prb_text_escape(s, host);
+		prb_str_putc(s, '/');
 	}
-	prb_str_puts(s, !reach || (!reach->slurm && !reach->kubernetes) ? "/"
-			: reach->slurm					? " probing "
-									: " -- probing ");
 	prb_str_printf(s, "%d dump --locals", pid);
 }

@@ -24,7 +24,7 @@ struct prb_reach {
 	const char *hosts;	/**< "node[01-16]", through ssh */
 	const char *host_file;	/**< one or more of them on each line, "#" begins a comment */
 	const char *slurm;	/**< number of a Slurm job */
-	const char *kubernetes; /**< label selector of its pods, or "pytorchjob/NAME" (pods.h) */
+	const char *kubernetes; /**< label selector of its pods, or "pytorchjob/NAME", "pod/NAME" */
 	const char *ras;	/**< address of NCCL's RAS service, which knows the hosts */
 	const char *space;	/**< Kubernetes: the namespace, or NULL */
 	const char *container;	/**< Kubernetes: the container of each pod, or NULL */
@@ -54,6 +54,10 @@ struct prb_error *prb_reach_ask(const struct prb_reach *reach, struct prb_answer
 
 /** Appends the options that name the same machines: " --hosts=node[01-16]". */
 void prb_reach_put_options(const struct prb_reach *reach, struct prb_str *s);
+
+/** Appends the words before a command of @p host: "kubectl exec trainer-1 -- ". Not for served
+ * processes. */
+void prb_reach_put_way(const struct prb_reach *reach, const char *host, struct prb_str *s);
 
 /** Appends the command line that dumps process @p pid of @p host with its variables. */
 void prb_reach_suggest(const struct prb_reach *reach, const char *host, int pid, struct prb_str *s);

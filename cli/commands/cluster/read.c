@@ -300,10 +300,7 @@ static struct prb_error *note_pods(struct prb_cluster *c, struct prb_looks *look
 		prb_auto_str struct prb_str text = {};
 		struct prb_unanswered *place = pod->runs ? NULL : prb_vec_push(&c->unanswered);
 
-		prb_str_puts(&text, "pod ");
-		prb_text_escape(&text, pod->name);
-		prb_str_puts(&text, pod->runs ? " " : ": ");
-		prb_text_escape(&text, pod->why);
+		prb_pod_put(pod, &text);
 		prb_warn(prb_str_text(&text));
 		if (pod->runs)
 			continue;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "cli/commands/script/extensions.h"
 #include "cli/commands/why/why.h"
+#include "cluster/jobs/job.h"
 #include "command/descriptors.h"
 #include "judge/chain.h"
 #include "judge/glance.h"
@@ -39,6 +40,8 @@ static void destroy(struct prb_why_one *one)
 	prb_process_deinit(&one->process);
 	free(one->words);
 	free(one->file);
+	free(one->host);
+	free(one->command);
 	free(one->unreadable);
 	free(one->doing);
 	free(one->chain);
@@ -48,13 +51,19 @@ static void destroy(struct prb_why_one *one)
 void prb_why_deinit(struct prb_why *why)
 {
 	struct prb_why_one **one;
+	struct prb_why_silent *silent;
 
 	prb_vec_each (one, &why->list)
 		destroy(*one);
 	prb_vec_free(&why->list);
+	prb_vec_each (silent, &why->silent) {
+		free(silent->host);
+		free(silent->why);
+	}
+	prb_vec_free(&why->silent);
 }
 
-static struct prb_error *add(struct prb_why *why, char *words, struct prb_why_one **ret)
+struct prb_error *prb_why_add(struct prb_why *why, char *words, struct prb_why_one **ret)
 {
 	struct prb_why_one *one = words ? calloc(1, sizeof(*one)) : NULL;
 	struct prb_why_one **place = one ? prb_vec_push(&why->list) : NULL;
@@ -88,10 +97,10 @@ static struct prb_error *add_named(struct prb_why *why, const char *name,
 	struct prb_why_one *one;
 
 	PRB_TRY(prb_spec_open_in(name, places, &target));
-	PRB_TRY(add(why,
-		    target->live && target->local ? prb_format("%d", (int)target->pid)
-						  : strdup(name),
-		    &one));
+	PRB_TRY(prb_why_add(why,
+			    target->live && target->local ? prb_format("%d", (int)target->pid)
+							  : strdup(name),
+			    &one));
 	one->named = true;
 	one->target = prb_steal(&target);
 	if (!one->target->live || !one->target->local)
@@ -101,6 +110,43 @@ static struct prb_error *add_named(struct prb_why *why, const char *name,
 	prb_error_catch(&err, PRB_ERROR_NO_PROCESS);
 	one->process.pid = one->target->pid;
 	return err;
+}
+
+/** The ranks of a Slurm job on this machine. */
+static struct prb_error *add_slurm(struct prb_why *why, const char *number,
+				   const struct prb_core_places *places)
+{
+	prb_auto_jobs struct prb_jobs jobs = {};
+	const struct prb_job *job;
+	const struct prb_rank *rank;
+	size_t before = why->list.count;
+
+	PRB_TRY(prb_jobs_find(&jobs));
+	prb_vec_each (job, &jobs.list) {
+		if (!job->slurm || strcmp(job->slurm, number) != 0)
+			continue;
+		prb_vec_each (rank, &job->ranks) {
+			prb_auto_free char *pid = prb_format("%d", (int)rank->pid);
+
+			if (!pid)
+				return prb_error_nomem();
+			if (rank->pid)
+				PRB_TRY(add_named(why, pid, places));
+		}
+	}
+	return why->list.count > before
+		       ? NULL
+		       : prb_error_create(PRB_ERROR_NOT_FOUND, "no rank of Slurm job %s runs here",
+					  number);
+}
+
+static struct prb_error *add_target(struct prb_why *why, const char *name,
+				    const struct prb_core_places *places)
+{
+	static const char slurm[] = "slurm:";
+
+	return !strncmp(name, slurm, strlen(slurm)) ? add_slurm(why, name + strlen(slurm), places)
+						    : add_named(why, name, places);
 }
 
 static struct prb_error *add_all(struct prb_why *why)
@@ -114,7 +160,7 @@ static struct prb_error *add_all(struct prb_why *why)
 
 		if (err)
 			break;
-		err = add(why, prb_format("%d", (int)process->process.pid), &one);
+		err = prb_why_add(why, prb_format("%d", (int)process->process.pid), &one);
 		if (err)
 			break;
 		one->process = process->process;
@@ -210,10 +256,10 @@ static struct prb_error *put_doing(const struct prb_why *why, struct prb_why_one
 	return one->doing ? NULL : prb_error_nomem();
 }
 
-/** Of many targets nobody waits for each. */
+/** Of many targets nobody waits for each, unless they say so. */
 static double patience(const struct prb_why *why)
 {
-	return why->list.count <= FEW ? 0.25 : 0;
+	return why->look > 0 ? why->look : why->list.count <= FEW ? 0.25 : 0;
 }
 
 static struct prb_error *run_rules(struct prb_why_one *one, struct prb_glances *glances)
@@ -304,7 +350,7 @@ struct prb_error *prb_why_create(const struct prb_cli *cli, const struct prb_tex
 {
 	prb_descriptors_raise();
 	for (size_t i = 0; i < targets->count; i++)
-		PRB_TRY(add_named(ret, targets->items[i], &cli->places));
+		PRB_TRY(add_target(ret, targets->items[i], &cli->places));
 	PRB_TRY(extend(cli, scripts, ret));
 	if (!targets->count)
 		PRB_TRY(add_all(ret));
@@ -318,7 +364,7 @@ struct prb_error *prb_why_of(const pid_t *pids, size_t count, struct prb_why *re
 	for (size_t i = 0; i < count; i++) {
 		struct prb_why_one *one;
 
-		PRB_TRY(add(ret, prb_format("%d", (int)pids[i]), &one));
+		PRB_TRY(prb_why_add(ret, prb_format("%d", (int)pids[i]), &one));
 		struct prb_error *err = prb_process_describe(pids[i], &one->process);
 
 		one->gone = prb_error_catch(&err, PRB_ERROR_NO_PROCESS);

@@ -14,7 +14,13 @@ enum { MOST_SENTENCES = 5, MOST_NAMED = 20 };
 
 static void put_name(struct prb_str *s, const struct prb_why_one *one)
 {
-	if (one->file) {
+	if (one->host) {
+		prb_text_escape(s, one->host);
+		prb_str_putc(s, ' ');
+		if (one->process.pid)
+			prb_str_printf(s, " %d  ", (int)one->process.pid);
+		prb_str_puts(s, one->command);
+	} else if (one->file) {
 		prb_text_escape(s, one->file);
 	} else {
 		prb_str_printf(s, "%d  ", (int)one->process.pid);
@@ -62,6 +68,14 @@ static void put_pids(struct prb_str *s, const struct prb_why *why, bool strange)
 	prb_str_putc(s, '\n');
 }
 
+static void put_silent(struct prb_str *s, const struct prb_why *why)
+{
+	const struct prb_why_silent *silent;
+
+	prb_vec_each (silent, &why->silent)
+		prb_str_printf(s, "not judged: %s: %s\n", silent->host, silent->why);
+}
+
 /** One line for all that is healthy, and one for what may not be read. */
 static void put_others(struct prb_str *s, const struct prb_why *why)
 {
@@ -72,7 +86,7 @@ static void put_others(struct prb_str *s, const struct prb_why *why)
 		healthy += !prb_why_is_strange(why->list.items[i]) &&
 			   !why->list.items[i]->findings.list.count;
 	}
-	if (why->list.count == 1 && healthy) {
+	if (why->list.count == 1 && healthy && !why->list.items[0]->host) {
 		put_nothing(s, why->list.items[0]);
 		return;
 	}
@@ -86,6 +100,7 @@ static void put_others(struct prb_str *s, const struct prb_why *why)
 			       strange == 1 ? "" : "es");
 		put_pids(s, why, true);
 	}
+	put_silent(s, why);
 }
 
 static struct prb_error *rank(const struct prb_why *why, struct prb_ranking *ret)
@@ -148,6 +163,8 @@ static void put_one_json(struct prb_json *json, const struct prb_why_one *one)
 	prb_json_open(json, NULL, '{');
 	prb_json_natural(json, "pid", one->process.pid ? one->process.pid : -1);
 	prb_json_text(json, "file", one->file);
+	prb_json_text(json, "host", one->host);
+	prb_json_text(json, "command", one->command);
 	prb_json_open(json, "argv", '[');
 	prb_vec_each (argument, &one->process.argv)
 		prb_json_text(json, NULL, *argument);
@@ -171,11 +188,20 @@ static void put_one_json(struct prb_json *json, const struct prb_why_one *one)
 void prb_why_json(const struct prb_why *why, struct prb_str *ret)
 {
 	struct prb_json json = {ret};
+	const struct prb_why_silent *silent;
 
 	prb_json_open(&json, NULL, '{');
 	prb_json_open(&json, "targets", '[');
 	for (size_t i = 0; i < why->list.count; i++)
 		put_one_json(&json, why->list.items[i]);
+	prb_json_close(&json, ']');
+	prb_json_open(&json, "silent", '[');
+	prb_vec_each (silent, &why->silent) {
+		prb_json_open(&json, NULL, '{');
+		prb_json_text(&json, "host", silent->host);
+		prb_json_text(&json, "error", silent->why);
+		prb_json_close(&json, '}');
+	}
 	prb_json_close(&json, ']');
 	prb_json_close(&json, '}');
 	prb_str_putc(ret, '\n');

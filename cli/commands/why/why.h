@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "cluster/reach/reach.h"
 #include "command/command.h"
 #include "dump/dump.h"
 #include "judge/judge.h"
@@ -19,6 +20,8 @@
 struct prb_why_one {
 	char *words;		    /**< as a command line names it */
 	char *file;		    /**< NULL: a process */
+	char *host;		    /**< where it is judged; NULL: here */
+	char *command;		    /**< there, its command line */
 	struct prb_process process; /**< pid 0: not known */
 	bool named;
 	bool gone;	  /**< it has ended meanwhile */
@@ -32,9 +35,17 @@ struct prb_why_one {
 	char *chain; /**< what it waits for in the end, if that is another process; or NULL */
 };
 
+/** A host or pod that said nothing, and why. Both are escaped. */
+struct prb_why_silent {
+	char *host, *why;
+};
+
 struct prb_why {
 	PRB_VEC(struct prb_why_one *) list;
-	bool keeps; /**< targets and dumps stay until prb_why_deinit() */
+	PRB_VEC(struct prb_why_silent) silent;
+	bool far;    /**< other machines were asked */
+	double look; /**< seconds to look at each process; 0: a moment, if they are few */
+	bool keeps;  /**< targets and dumps stay until prb_why_deinit() */
 };
 
 /**
@@ -46,7 +57,18 @@ struct prb_error *prb_why_create(const struct prb_cli *cli, const struct prb_tex
 				 struct prb_why *ret) PRB_MUST_CHECK;
 /** Judges these processes of this machine, of any program, and keeps their targets and dumps. */
 struct prb_error *prb_why_of(const pid_t *pids, size_t count, struct prb_why *ret) PRB_MUST_CHECK;
+/**
+ * Asks other machines, which judge @p targets, or all their Python processes. Those that do not
+ * answer in @p timeout seconds, and pods that do not run, are `silent`.
+ */
+struct prb_error *prb_why_far(struct prb_reach *reach, const struct prb_texts *targets,
+			      double timeout, struct prb_why *ret) PRB_MUST_CHECK;
+/** True if ranks of that Slurm job run here. */
+bool prb_why_has_slurm(const char *number);
 void prb_why_deinit(struct prb_why *why);
+/** Appends a place in the list. Takes over @p words, also after an error; NULL: out of memory. */
+struct prb_error *prb_why_add(struct prb_why *why, char *words,
+			      struct prb_why_one **ret) PRB_MUST_CHECK;
 
 /** The kind of the worst finding; unknown counts less than all others. */
 enum prb_finding_kind prb_why_kind(const struct prb_why_one *one);
