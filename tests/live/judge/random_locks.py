@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`probing why` on random programs of all kinds of locks, some of which fork, with the truth about each.
 
-Run as a program with a first seed, how many, and how many at once, it judges them and prints the table."""
-import collections
+Run as a program with a file of results, a first seed, how many, and how many at once, it judges them and adds them to the
+results, of which tests/tools/random-locks writes the table of docs/why.md."""
 import concurrent.futures
 import contextlib
 import json
@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import lock_programs
 import support
@@ -86,8 +87,7 @@ def judge(pid, truth, recursive, semaphores):
             results.append((finding["rule"], finding["rule"] if right else "WRONG " + finding["rule"], right or said))
     rules = {finding["rule"] for finding in said["findings"]}
     if (stuck or left) and not rules and {truth["wants"][name] for name in stuck | left} <= set(semaphores):
-        # Any thread may release a semaphore, as far as anybody can know.
-        results.append(("semaphores alone", "nothing", True))
+        results.append(("semaphores alone", "nothing", said))
     elif stuck and "deadlock" not in rules:
         results.append(("deadlock", ", ".join(sorted(rules)) or "NOTHING", bool(rules) or said))
     elif left and "orphan" not in rules:
@@ -131,25 +131,54 @@ def attempt(seed):
         return interpreter, seed, str(error)[:200]
 
 
-def main(first, count, at_once):
-    table, wrong, programs = collections.Counter(), [], 0
+ROWS = [("threads wait in a circle", lambda truth: truth == "deadlock"),
+        ("the holder of a lock has ended", lambda truth: truth == "orphan"),
+        ("a fork has left the holder behind", lambda truth: truth.endswith("before the fork")),
+        ("one of these, of semaphores alone, which any thread may release", lambda truth: truth == "semaphores alone"),
+        ("none of these", lambda truth: truth in ("none", "free lock in a child"))]
+NAMED = {"deadlock", "orphan"}
+
+
+def cells(row, counts):
+    """How often the truth was named, `locks` or `unknown` was said, and nothing."""
+    found = [0, 0, 0]
+    for (truth, said), count in counts.items():
+        if row(truth):
+            words = set(said.split(", "))
+            found[0 if words & NAMED else 2 if words & {"none", "NOTHING", "nothing"} else 1] += count
+    return found
+
+
+def table(results):
+    """The table of docs/why.md."""
+    counts = {tuple(key.split("|")): count for key, count in results["table"].items()}
+    lines = ["| what is so | named | `locks` or `unknown` | \"nothing is wrong\" |", "|---|---|---|---|"]
+    lines += ["| %s | %s |" % (name, " | ".join(format(cell, ",") for cell in cells(row, counts))) for name, row in ROWS]
+    return "%s random programs" % format(results["programs"], ","), "\n".join(lines)
+
+
+def main(path, first, count, at_once):
+    """Adds programs to the results in the file."""
+    results = json.loads(Path(path).read_text()) if os.path.exists(path) else {"programs": 0, "left_out": 0, "table": {}, "wrong": []}
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        for interpreter, seed, results in pool.map(attempt, range(first, first + count)):
-            if isinstance(results, str):
-                print("left out: %s %d %s" % (interpreter, seed, results), file=sys.stderr)
+        for interpreter, seed, found in pool.map(attempt, range(first, first + count)):
+            if isinstance(found, str):
+                print("left out: %s %d %s" % (interpreter, seed, found), file=sys.stderr)
+                results["left_out"] += 1
                 continue
-            programs += 1
-            for truth, said, right in results:
-                table[truth, said] += 1
+            results["programs"] += 1
+            for truth, said, right in found:
+                key = "%s|%s" % (truth, said)
+                results["table"][key] = results["table"].get(key, 0) + 1
                 if right is not True:
-                    wrong.append((repr(interpreter), seed, truth, said, right))
-            if programs % 50 == 0 or wrong:
-                print(programs, sorted(table.items()), wrong, flush=True)
-                wrong = []
-    print(programs, sorted(table.items()), flush=True)
+                    results["wrong"].append("%r %d: %s: %s" % (interpreter, seed, truth, said))
+                    print(interpreter, seed, truth, said, right, flush=True)
+    results["table"] = dict(sorted(results["table"].items()))
+    Path(path).write_text(json.dumps(results, indent=1) + "\n")
+    print(table(results)[1])
 
 
 ALL = [i for i in support.INTERPRETERS if i.version >= (3, 6)]
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))
