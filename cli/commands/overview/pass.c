@@ -127,7 +127,7 @@ static struct prb_error *open_target(struct prb_overview *o, struct prb_overview
 static struct prb_error *make_dump(struct prb_overview_row *row)
 {
 	const struct prb_dump_options options = {
-		.max_frames = FRAMES, .no_modules = true, .no_values = true, .no_command = true};
+		.max_frames = FRAMES, .no_values = true, .no_command = true};
 
 	prb_dump_destroy(prb_steal(&row->dump));
 	row->is_new = true;

@@ -877,3 +877,13 @@ with multiprocessing.get_context("fork").Pool(1) as pool:
             assert "_handle_results) (lock) → " in chain[0] and "_handle_workers" not in chain[0], chain
         finally:
             os.killpg(program.pid, signal.SIGKILL)
+
+
+def test_overview_knows_idle_queues():
+    """It reads less of each process, and judges the same."""
+    source = "import queue, threading\nthreading.Thread(target=queue.Queue().get, daemon=True).start()" + PRINT + "input()"
+    with running(source) as program:
+        wait_until(lambda: (support.dump(program.pid)["threads"][0]["idle_seconds"] or 0) > 1.5)
+        assert findings(program.pid) == []
+        done = subprocess.run([support.BINARY, "overview", str(program.pid)], stdout=subprocess.PIPE, check=True)
+        assert b"nothing is wrong with 1 process" in done.stdout and b"!" not in done.stdout, done.stdout.decode()
