@@ -19,6 +19,7 @@
 MOST_MODULES = 65000
 MOST_TENSORS = 8  # of a call, whose gradients are watched
 MOST_FRAMES = 60
+STEP_SECONDS = 2  # that are waited for a step to end; a hook that does nothing stays else
 MOST_ALIKE = 32  # modules of the class of an outermost one, in it
 # What is wrapped: module, class, function, and what to call around it. Where torch compiles, the first two are not wrapped.
 TOLD_PARTS = (("torch.autograd", None, "backward", "torch_pass"),
@@ -201,10 +202,10 @@ def remove_hooks():
     return True
 
 
-def variable_of(root):
+def variable_of(root, above=2):
     """What the program calls the model, as torch.modules does: by a module's variable rather than a
     function's, and by that of an outer function rather than of one that it calls."""
-    frames, frame = [], sys._getframe(2)
+    frames, frame = [], sys._getframe(above)
     while frame and len(frames) < MOST_FRAMES:
         frames.insert(0, frame)
         frame = frame.f_back
@@ -385,7 +386,7 @@ def cell_of(step):
     return step.__closure__[code.co_freevars.index("func")]
 
 
-def wrap_class(kind, calls):
+def wrap_class(kind, calls, undo):
     inner = kind.__dict__.get("step")
     cell = cell_of(inner)
     if cell is not None:
@@ -406,7 +407,7 @@ def wrap_class(kind, calls):
         elif now is mine:
             kind.step = inner
 
-    torch_undo.append(unwrap)
+    undo.append(unwrap)
 
 
 def subclasses(kind):
@@ -416,16 +417,60 @@ def subclasses(kind):
             yield inner
 
 
-def find_steps(torch):
+def nothing(*_):
+    """In place of a hook that cannot be removed yet."""
+
+
+def out_of_steps(torch, act):
+    """Torch iterates over its tables of these hooks while it calls them: if one changes meanwhile, the
+    program's step() raises. So they are changed while no thread is in a step. False: some always is."""
+    import time
+
+    file, end = torch.optim.Optimizer.profile_hook_step.__code__.co_filename, time.monotonic() + STEP_SECONDS
+    while time.monotonic() < end:
+        time.sleep(0.0005)  # After that no other thread gets the GIL for some milliseconds.
+        if not any(in_step(frame, file) for frame in sys._current_frames().values()):
+            act()
+            return True
+    return False
+
+
+def in_step(frame, file):
+    while frame:
+        if frame.f_code.co_filename == file and frame.f_code.co_name == "wrapper":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def remove_step_hooks(torch, handles):
+    for each in handles:
+        hooks = each.hooks_dict_ref()
+        if hooks is not None and each.id in hooks:
+            hooks[each.id] = nothing  # which is no change of the table
+    out_of_steps(torch, lambda: [each.remove() for each in handles])
+
+
+def find_steps(torch, before, after, undo):
+    """Has these called around each step of an optimizer, until the functions in `undo` were called."""
     optim = sys.modules[torch.optim.Optimizer.__module__]
     if hasattr(optim, "register_optimizer_step_post_hook"):
-        torch_undo.append(optim.register_optimizer_step_pre_hook(torch_before).remove)
-        torch_undo.append(optim.register_optimizer_step_post_hook(torch_after).remove)
+        handles = []
+
+        def register():
+            handles.append(optim.register_optimizer_step_pre_hook(before))
+            handles.append(optim.register_optimizer_step_post_hook(after))
+
+        if not any(getattr(optim, "_global_optimizer_%s_hooks" % each, True) for each in ("pre", "post")):
+            register()
+        elif not out_of_steps(torch, register):
+            raise RuntimeError("a step of an optimizer takes longer than %d s" % STEP_SECONDS)
+        undo.append(lambda: remove_step_hooks(torch, handles))
         return
-    calls = [torch_before, torch_after]
-    torch_undo.append(lambda: calls.__setitem__(slice(None), [gone, gone]))
+    calls = [before, after]
+    undo.append(lambda: calls.__setitem__(slice(None), [gone, gone]))
     for kind in set(subclasses(torch.optim.Optimizer)):
-        wrap_class(kind, calls)
+        wrap_class(kind, calls, undo)
 
 
 def torch_on():
@@ -454,7 +499,7 @@ def torch_on():
     if error:
         return "its rows have no place: %s" % os.strerror(error)
     try:
-        find_steps(torch)
+        find_steps(torch, torch_before, torch_after, torch_undo)
         torch_blind[0] = False
         watch_parts()
     except BaseException:
@@ -540,7 +585,10 @@ def torch_apply():
 
 
 def torch_request(job, source):
-    """A request, in lines: "apply", or "begin", steps to sample at once, or "exact", steps, seconds."""
+    """A request, in lines: "apply", or "begin", steps to sample at once, or "exact", steps, seconds; or of
+    ops.py."""
+    if source.startswith(b"ops"):
+        return load(15, "ops_request")(job, source)
     words = source.decode().split("\n")
     if words[0] in ("apply", "begin"):
         send(job, 1, torch_apply() + "\n")
