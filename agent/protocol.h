@@ -117,6 +117,7 @@ enum {
 	PRB_WIRE_CAN_SITES = 1024, /**< knows the flag of eval for sampled allocations */
 	PRB_WIRE_CAN_SITES_NATIVE = 2048, /**< samples them with C frames */
 	PRB_WIRE_CAN_BREAK = 4096,	  /**< breakpoints of a pause, and steps to them */
+	PRB_WIRE_CAN_OPS = 8192,	  /**< runs torch's own profiler for some steps */
 };
 
 /** Flags of pause. */
@@ -175,7 +176,9 @@ enum {
 	PRB_WIRE_TRACE = 32,
 	/** One for steps of torch: "apply"; lines "begin" and steps to sample at once; "exact",
 	 * steps, seconds; or "flight", which gives a line of JSON for each flight recorder, without
-	 * the GIL. Needs PRB_WIRE_CAN_TORCH. */
+	 * the GIL. Needs PRB_WIRE_CAN_TORCH. With PRB_WIRE_CAN_OPS also "ops", steps, seconds,
+	 * which gives a line of numbers, a line of text, and what Kineto writes; "ops-end"; or
+	 * "ops-rows", the number of a table, and rows for it. */
 	PRB_WIRE_TORCH = 64,
 	/** One for allocations: "sample", seconds, and numbers of agent/sites_format.h, which is
 	 * answered by "buffer ADDRESS" and, when it is over, "ended" or "stays", whereupon the

@@ -155,6 +155,18 @@ static void *find(const char *library, const char *name)
 	return found;
 }
 
+void *prba_torch_symbol(const char *name)
+{
+	static struct libraries libraries;
+	void *found = NULL;
+
+	libraries.count = 0;
+	dl_iterate_phdr(collect, &libraries);
+	for (unsigned i = 0; i < libraries.count && !found; i++)
+		found = find(libraries.paths[i], name);
+	return found;
+}
+
 static void send_all(struct prba_connection *c, const char *data, size_t length)
 {
 	while (length > 0 && !atomic_load(&c->gone)) {

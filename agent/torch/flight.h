@@ -22,4 +22,7 @@ bool prba_flight_is_asked(const struct prba_connection *c);
 /** Does the job: sends a line of JSON for each recorder that is there, and finishes it. */
 void prba_flight_do(struct prba_connection *c);
 
+/** What torch's libraries export by that name, or NULL. The caller holds the GIL. */
+void *prba_torch_symbol(const char *name);
+
 #endif

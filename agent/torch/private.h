@@ -146,6 +146,12 @@ object *prba_torch_variable(object *self, object *arguments);
 /** For the table of methods. */
 object *prba_torch_comm(object *self, object *arguments);
 
+/* ops.c */
+
+/** For the table of methods. */
+object *prba_torch_op_rows(object *self, object *arguments);
+object *prba_torch_hush(object *self, object *arguments);
+
 /* rows.c */
 
 enum prba_torch_stage {

@@ -458,4 +458,6 @@ struct prba_method prba_torch_methods[PRBA_TORCH_METHODS] = {
 	{"torch_rooted", prba_torch_rooted, METH_VARARGS, NULL},
 	{"torch_communicating", prba_torch_communicating, METH_VARARGS, NULL},
 	{"torch_saving", prba_torch_saving, METH_VARARGS, NULL},
+	{"torch_op_rows", prba_torch_op_rows, METH_VARARGS, NULL},
+	{"torch_hush", prba_torch_hush, METH_VARARGS, NULL},
 };

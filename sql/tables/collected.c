@@ -164,6 +164,47 @@ static const struct prb_collected_column torch_step_timing[] = {
 	{},
 };
 
+#define PRB_START_OPS                                                                       \
+	"'probing PID perf --torch --ops' records some steps by torch's own profiler; see " \
+	"docs/training.md"
+
+static const struct prb_collected_column torch_ops[] = {
+	{"step", "Number of the training step, as the optimizer counts", "step"},
+	{"name", "Operator of torch, or node of autograd", "name"},
+	{"part", "forward, backward, optimizer or data loading; NULL: none of these", "part"},
+	{"module", "Path of the innermost module; of backward, that whose forward it is of",
+	 "module"},
+	{"class", "Class of the module", "class"},
+	{"file", "Source file in which the program calls the module", "file"},
+	{"lineno", "Line of that call", "lineno"},
+	{"shapes", "JSON: shapes of the inputs", "shapes"},
+	{"flops", "Operations on numbers, of products of matrices and convolutions", "flops"},
+	{"duration", "How long it took, with what it called", "duration", "ms"},
+	{"self", "Without the operators that it called", "self", "ms"},
+	{"time_offset", "When it began, since the first recorded step began", "time_offset", "ms"},
+	{"thread", "Number of the thread, as torch's profiler has it", "thread"},
+	{"depth", "How many operators it was called from", "depth"},
+	{"op", "Number of the operator in this recording", "op"},
+	{},
+};
+
+static const struct prb_collected_column torch_kernels[] = {
+	{"step", "Number of the training step, as the optimizer counts", "step"},
+	{"name", "Kernel, or what was copied", "name"},
+	{"kind", "kernel, collective (of NCCL), copy or set (of memory)", "kind"},
+	{"part", "Part of the step that launched it, as in torch.ops", "part"},
+	{"module", "Path of the module that launched it", "module"},
+	{"operator", "Operator that launched it", "operator"},
+	{"op", "Its number in torch.ops, of the same recording", "op"},
+	{"duration", "How long it ran", "duration", "ms"},
+	{"time_offset", "When it began, since the first recorded step began", "time_offset", "ms"},
+	{"device", "Number of the GPU", "device"},
+	{"stream", "Number of the stream", "stream"},
+	{"correlation", "Number that the GPU's library gives it and the call that launched it",
+	 "correlation"},
+	{},
+};
+
 static const struct prb_collected_column comm_collective[] = {
 	{"record", "begin: the rank arrived; end: it went on"},
 	{"operation",
@@ -242,6 +283,10 @@ const struct prb_collected prb_collected_tables[] = {
 	{"python", "comm_collective",
 	 "Operations of torch.distributed, as this rank begins and ends them", PRB_START_TORCH,
 	 comm_collective},
+	{"torch", "ops", "Calls of torch's operators in recorded training steps", PRB_START_OPS,
+	 torch_ops, "python", "torch_ops"},
+	{"torch", "kernels", "What ran on GPUs in recorded training steps", PRB_START_OPS,
+	 torch_kernels, "python", "torch_kernels"},
 	{"main", "comm_metrics", "Operations of torch.distributed that have ended", PRB_START_TORCH,
 	 comm_metrics, "python", "comm_collective", "record", "end"},
 	{},

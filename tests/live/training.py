@@ -72,6 +72,22 @@ if not support.LONG and not os.environ.get("PROBING_TORCHES"):
 TORCHES = [SYSTEM] + OTHERS
 
 
+@functools.lru_cache(maxsize=None)
+def has_kineto(torch):
+    """Whether it was built with its own profiler."""
+    code = "import sys, torch; sys.exit(not torch.autograd.kineto_available())"
+    return torch.there and not subprocess.run([torch.exe, "-c", code], env=dict(os.environ, **torch.env),
+                                              stderr=subprocess.DEVNULL, check=False).returncode
+
+
+def with_kineto():
+    """Some torch that has it, also in the short form: Debian's have none."""
+    for torch in (SYSTEM, *_others()):
+        if has_kineto(torch):
+            return torch
+    return Torch("other", "", {}, False)
+
+
 def check():
     """Skips a test that needs torch where there is none."""
     SYSTEM.check()

@@ -18,6 +18,9 @@ static const int highest_rate = 20000;
 
 static const struct prb_mode modes[] = {
 	[PRB_PERFORMANCE_STOP] = {.name = "--stop", .by = "stop", .takes = "stop json"},
+	[PRB_PERFORMANCE_OPS] = {.name = "'--torch --ops'",
+				 .by = "torch ops",
+				 .takes = "torch ops steps duration " WRITING},
 	[PRB_PERFORMANCE_EXACT] = {.name = "'--torch --exact'",
 				   .by = "torch exact",
 				   .takes = "torch exact steps duration " WRITING},

@@ -11,6 +11,7 @@
 
 enum prb_performance_mode {
 	PRB_PERFORMANCE_STOP,
+	PRB_PERFORMANCE_OPS,	    /**< --torch --ops: torch's own profiler runs */
 	PRB_PERFORMANCE_EXACT,	    /**< --torch --exact: the agent times modules */
 	PRB_PERFORMANCE_TORCH,	    /**< samples by module */
 	PRB_PERFORMANCE_BACKGROUND, /**< starts a recorder that stays */

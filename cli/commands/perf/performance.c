@@ -9,6 +9,7 @@
 #include "cli/commands/perf/record/program.h"
 #include "cli/commands/perf/record/record.h"
 #include "cli/commands/perf/torch/exact/exact.h"
+#include "cli/commands/perf/torch/ops/ops.h"
 #include "cli/commands/perf/torch/torch.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -238,6 +239,7 @@ typedef struct prb_error *runs(const struct prb_cli *cli, const struct prb_perfo
 
 static runs *const does[PRB_PERFORMANCE_MODES] = {
 	[PRB_PERFORMANCE_STOP] = stop,
+	[PRB_PERFORMANCE_OPS] = prb_performance_ops,
 	[PRB_PERFORMANCE_EXACT] = prb_performance_exact,
 	[PRB_PERFORMANCE_TORCH] = prb_performance_torch,
 	[PRB_PERFORMANCE_BACKGROUND] = background,
@@ -324,6 +326,10 @@ const struct prb_option prb_performance_options[] = {
 	{"exact", 0, PRB_OPTION_FLAG, NULL,
 	 "Time each call of a module in half of the steps by hooks, with --torch",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, torch.exact),
+	 .for_clients = true},
+	{"ops", 0, PRB_OPTION_FLAG, NULL,
+	 "Operators and kernels of 3 steps, by torch's own profiler, with --torch",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, torch.ops),
 	 .for_clients = true},
 	{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, show.lines),

@@ -74,6 +74,8 @@ ENDLESS = {
     "sites": ("control/sites.c", ("memory", "--sites", "1s"), 1),
     "sites-cc": ("control/sites.c", ("memory", "--sites", "1s", "--cc"), 1),
     "exact": ("cli/commands/perf/torch/exact/exact.c", ("perf", "--torch", "--exact", "--duration", "1s"), 1),
+    "ops": ("cli/commands/perf/torch/ops/ops.c", ("perf", "--torch", "--ops", "--duration", "1s"), 61),
+    "ops-rows": ("cli/commands/perf/torch/ops/rows.c", None, "to an agent that has answered before"),
     "flight": ("control/flight.c", None, "the cluster's, with --timeout as eval"),
     "completion": ("command/prompt/prompt_python.c", None, "of a repl whose agent answers"),
     "library": ("lib/library_eval.c", None, "a function, as eval"),

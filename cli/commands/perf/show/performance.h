@@ -56,7 +56,7 @@ struct prb_performance_output {
 
 /** Modules of torch. */
 struct prb_performance_modules {
-	bool on, exact;
+	bool on, exact, ops;
 	int steps; /**< 0: not given */
 };
 
