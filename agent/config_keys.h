@@ -41,6 +41,7 @@ enum prb_config_index {
 	PRB_CONFIG_MEMORY_INTERVAL,
 	PRB_CONFIG_RETENTION_DAYS,
 	PRB_CONFIG_SAMPLE_RATE,
+	PRB_CONFIG_TORCH_NAN,
 	PRB_CONFIG_TORCH_PROFILING,
 	PRB_CONFIG_WATCH,
 	PRB_CONFIG_KEYS,
@@ -66,6 +67,13 @@ static const struct prb_config_key prb_config_keys[PRB_CONFIG_KEYS] = {
 				    PRB_CONFIG_NUMBER, NULL, 0, 1, 1, "at once",
 				    "Share of events and outermost spans that are recorded",
 				    "What happens within a span is recorded if the span is"},
+	[PRB_CONFIG_TORCH_NAN] =
+		{"probing.torch.nan", "PROBING_TORCH_NAN", NULL, PRB_CONFIG_NUMBER, NULL, 0, 1, 0,
+		 "with the next step",
+		 "Whether losses and outputs of modules are checked for NaN and infinity; on: 1",
+		 "Losses in each step, outputs in timed steps and in those after such a loss: "
+		 "rows of python.torch_nan",
+		 .on = 1},
 	[PRB_CONFIG_TORCH_PROFILING] =
 		{"probing.torch.profiling", "PROBING_TORCH_PROFILING", NULL, PRB_CONFIG_NUMBER,
 		 NULL, 0, 1, 0, "with the next step",

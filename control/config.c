@@ -187,7 +187,8 @@ struct prb_error *prb_config_change(struct prb_target *t, const char *key, const
 	PRB_TRY(prb_agent_reach(t, may_load, &agent));
 	deadline = prb_agent_deadline(SECONDS);
 	err = ask(agent, &request, deadline, ret);
-	if (!err && (index == PRB_CONFIG_TORCH_PROFILING || index == PRB_CONFIG_WATCH))
+	if (!err && (index == PRB_CONFIG_TORCH_PROFILING || index == PRB_CONFIG_TORCH_NAN ||
+		     index == PRB_CONFIG_WATCH))
 		err = apply(agent, deadline, "apply", ret);
 	prb_agent_close(agent);
 	return err;

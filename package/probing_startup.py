@@ -91,7 +91,7 @@ def begin(children):
     """Starts the agent, and what variables ask for besides: the same for every way of starting."""
     start_agent()
     if any(os.environ.get(name, "off") not in ("", "0", "off") for name in (
-            "PROBING_TORCH_PROFILING", "PROBING_WATCH", "PROBE_TORCH_EXPRS")):
+            "PROBING_TORCH_NAN", "PROBING_TORCH_PROFILING", "PROBING_WATCH", "PROBE_TORCH_EXPRS")):
         call_agent("probing_torch_apply", None)
     if children:
         follow_forks()

@@ -2,6 +2,7 @@
 /* Calls of modules in a sampled step, forward and backward. */
 #include <string.h>
 
+#include "agent/inside/config.h"
 #include "agent/torch/private.h"
 
 static const struct prba_python_table *const py = &prba_python;
@@ -451,6 +452,18 @@ static void leave(object *module, object *output, int64_t entered)
 	py->Py_DecRef(told);
 }
 
+/** Looks for NaN in what a module gave: see agent/torch/nan.py. */
+static void check(object *arguments)
+{
+	object *result = py->PyObject_Call
+				 ? py->PyObject_Call(prba_torch.helpers.check, arguments, NULL)
+				 : NULL;
+
+	if (!result)
+		py->PyErr_Clear();
+	py->Py_DecRef(result);
+}
+
 object *prba_torch_post(object *self, object *arguments)
 {
 	object *module, *output;
@@ -464,6 +477,8 @@ object *prba_torch_post(object *self, object *arguments)
 	output = prba_torch_argument(arguments, 2);
 	if (module && output)
 		leave(module, output, entered);
+	if (prba_config_number(PRB_CONFIG_TORCH_NAN) > 0)
+		check(arguments);
 	prba_torch_leave(entered);
 	return prba_torch_none();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rows of python.torch_ops and python.torch_kernels, which the client of a profile sends; and
- * that Kineto prints nothing into the program's stderr. */
+/* The rows of python.torch_ops and python.torch_kernels, which the client of a profile sends, and
+ * of python.torch_nan; and that Kineto prints nothing into the program's stderr. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@ static const struct prba_python_table *const py = &prba_python;
 
 enum { MOST_COLUMNS = 16, NUMBER_LENGTH = 24 };
 
-/** A letter for each cell: text, integer, or nanoseconds that become milliseconds. */
+/** A letter for each cell: text, integer, nanoseconds that become milliseconds; or the number of
+ * the step that runs, which is in no line. */
 static const struct {
 	const char *ring, *columns, *kinds;
 	uint64_t bytes;
@@ -28,6 +29,10 @@ static const struct {
 	 "duration real [ms], time_offset real [ms], device integer, stream integer, "
 	 "correlation integer",
 	 "itttttimmiii", 2 << 20},
+	{"python.torch_nan",
+	 "step integer, kind text, module text, class text, nan integer, inf integer, "
+	 "elements integer, inputs_odd integer, inputs text, parameters text",
+	 "stttiiiitt", 1 << 20},
 };
 
 /** A cell of a line: what is empty is NULL. */
@@ -58,6 +63,12 @@ static int put_row(intptr_t ring, const char *kinds, const char *line, const cha
 	struct probing_cell cells[MOST_COLUMNS] = {};
 
 	for (unsigned i = 0; kinds[i]; i++) {
+		if (kinds[i] == 's') {
+			cells[i] = (struct probing_cell){
+				PROBING_INTEGER, 0, {.integer = prba_torch.step.number}};
+			continue;
+		}
+
 		const char *tab = memchr(line, '\t', (size_t)(end - line));
 		const char *to = tab ? tab : end;
 

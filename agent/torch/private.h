@@ -29,6 +29,7 @@ struct prba_torch_helpers {
 	object *gradients;	  /**< gradients(): whether they are recorded */
 	object *known;		  /**< the dictionary of numbers by the addresses of modules */
 	object *outermost;	  /**< outermost(module): time its calls in every later step */
+	object *check;		  /**< check(module, inputs, output): for NaN and infinity */
 };
 
 /** What every step is made of, beside optimizers. */

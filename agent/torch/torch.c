@@ -340,12 +340,12 @@ static object *begin(object *self, object *arguments)
 {
 	struct prba_torch_helpers *h = &prba_torch.helpers;
 	object *helpers = py->PyTuple_GetItem(arguments, 0);
-	static const char *const names[] = {"begin",  "end",	   "name",     "inputs", "outputs",
-					    "at_end", "step_of",   "watch",    "known",	 "device",
-					    "stream", "gradients", "outermost"};
-	object **places[] = {&h->begin,	 &h->end,	&h->name,     &h->inputs, &h->outputs,
-			     &h->at_end, &h->step_of,	&h->watch,    &h->known,  &h->device,
-			     &h->stream, &h->gradients, &h->outermost};
+	static const char *const names[] = {"begin",  "end",	   "name",	"inputs", "outputs",
+					    "at_end", "step_of",   "watch",	"known",  "device",
+					    "stream", "gradients", "outermost", "check"};
+	object **places[] = {&h->begin,	 &h->end,	&h->name,      &h->inputs, &h->outputs,
+			     &h->at_end, &h->step_of,	&h->watch,     &h->known,  &h->device,
+			     &h->stream, &h->gradients, &h->outermost, &h->check};
 	object *found[sizeof(names) / sizeof(*names)];
 	int error;
 
@@ -398,6 +398,13 @@ static object *configured(object *self, object *arguments)
 		(void *)(uintptr_t)(prba_config_number(PRB_CONFIG_TORCH_PROFILING) * MILLION));
 }
 
+/** nan(): whether losses and outputs are checked. */
+static object *checks_nan(object *self, object *arguments)
+{
+	(void)self, (void)arguments;
+	return py->PyBool_FromLong(prba_config_number(PRB_CONFIG_TORCH_NAN) > 0);
+}
+
 /** count(): steps that were sampled, and whose modules had names already. */
 static object *count(object *self, object *arguments)
 {
@@ -409,9 +416,9 @@ static object *count(object *self, object *arguments)
 static object *stop(object *self, object *arguments)
 {
 	struct prba_torch_helpers h = prba_torch.helpers;
-	object *held[] = {h.begin,  h.end,	 h.name,      h.inputs,		h.outputs,
-			  h.at_end, h.step_of,	 h.watch,     h.known,		h.device,
-			  h.stream, h.gradients, h.outermost, prba_torch.memory};
+	object *held[] = {h.begin,  h.end,	 h.name,      h.inputs, h.outputs,
+			  h.at_end, h.step_of,	 h.watch,     h.known,	h.device,
+			  h.stream, h.gradients, h.outermost, h.check,	prba_torch.memory};
 	bool was = prba_torch_is_on();
 
 	(void)self, (void)arguments;
@@ -459,5 +466,6 @@ struct prba_method prba_torch_methods[PRBA_TORCH_METHODS] = {
 	{"torch_communicating", prba_torch_communicating, METH_VARARGS, NULL},
 	{"torch_saving", prba_torch_saving, METH_VARARGS, NULL},
 	{"torch_op_rows", prba_torch_op_rows, METH_VARARGS, NULL},
+	{"torch_nan", checks_nan, METH_VARARGS, NULL},
 	{"torch_hush", prba_torch_hush, METH_VARARGS, NULL},
 };

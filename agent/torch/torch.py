@@ -14,12 +14,14 @@
 #   torch_loading(begins), torch_pass(begins)   around a wait for a batch, and a backward pass
 #   torch_root(begins), torch_saving(begins)    around a call of an outermost module, and torch.save()
 #   torch_rooted(are)                  whether all outermost modules do that
+#   torch_nan()                        whether probing.torch.nan is on
 #   torch_gpu_waits()                  whether times of the GPU are still to come
 # Nothing here raises into the program: C takes what is raised in a helper for "no".
 MOST_MODULES = 65000
 MOST_TENSORS = 8  # of a call, whose gradients are watched
 MOST_FRAMES = 60
 STEP_SECONDS = 2  # that are waited for a step to end; a hook that does nothing stays else
+NAN_PPM = 10000  # of steps whose outputs are checked, if none are timed
 MOST_ALIKE = 32  # modules of the class of an outermost one, in it
 # What is wrapped: module, class, function, and what to call around it. Where torch compiles, the first two are not wrapped.
 TOLD_PARTS = (("torch.autograd", None, "backward", "torch_pass"),
@@ -102,7 +104,7 @@ def install_hooks():
 class Around:
     """A function of torch that tells when it is called and when it has ended."""
 
-    def __init__(self, module, kind, name, tell):
+    def __init__(self, module, kind, name, tell, look=None):
         holder = sys.modules.get(module)
         self.holder, self.name = getattr(holder, kind, None) if kind else holder, name
         self.inner = inner = getattr(self.holder, "__dict__", {}).get(name)
@@ -112,6 +114,8 @@ class Around:
         def mine(*args, **kwargs):
             tell(1)
             try:
+                if look:
+                    look(args, kwargs)
                 return inner(*args, **kwargs)
             finally:
                 tell(0)
@@ -129,7 +133,8 @@ def watch_parts():
     """Once for all steps: each change of a class costs later calls of its methods."""
     for where in TOLD_PARTS:
         if where not in torch_parts and where[0] in sys.modules:
-            torch_parts[where] = Around(*where[:3], tell=globals()[where[3]])
+            torch_parts[where] = Around(*where[:3], tell=globals()[where[3]],
+                                        look=look_at_loss if where[2] == "backward" else None)
     dynamo = sys.modules.get("torch._dynamo.eval_frame")
     if getattr(dynamo, "cached_backends", None):
         leave_roots()
@@ -357,6 +362,20 @@ def steps_of(optimizer):
     return int(getattr(optimizer, "_step_count", -1))
 
 
+def torch_share():
+    """Of the steps to sample, in millionths."""
+    return torch_configured() or (NAN_PPM if torch_nan() else 0)
+
+
+def look_at_loss(args, kwargs):
+    if torch_nan():
+        load(16, "check_loss")(args, kwargs)
+
+
+def check_output(module, inputs, output):
+    return load(16, "check_module")(module, inputs, output)
+
+
 def watch_step(step):
     load(3, "answer")
     load(7, "clean")
@@ -490,7 +509,7 @@ def torch_on():
                "step_of": steps_of, "known": torch_known,
                "device": getattr(torch._C, "_cuda_getDevice", None),
                "stream": getattr(torch._C, "_cuda_getCurrentRawStream", None),
-               "gradients": torch.is_grad_enabled, "outermost": watch_root}
+               "gradients": torch.is_grad_enabled, "outermost": watch_root, "check": check_output}
     try:
         world = int(os.environ.get("WORLD_SIZE", -1))
     except ValueError:
@@ -565,7 +584,7 @@ def stop_waiting():
 
 def torch_apply():
     """Does what probing.torch.profiling says: what came of it, in words."""
-    ppm = torch_configured()
+    ppm = torch_share()
     if not ppm and not torch_exact[0] and not torch_watched():
         forget_torch()
         return "no steps of torch are timed"
@@ -614,16 +633,16 @@ def sample_steps(job, count, seconds):
     try:
         while torch_count() - first < count and time.monotonic() < end and not torch_problem[0]:
             # Again and again: another client may have wanted fewer, and be done.
-            torch_rate(torch_configured(), count - (torch_count() - first))
+            torch_rate(torch_share(), count - (torch_count() - first))
             wake.acquire(True, 0.02)
-        torch_rate(torch_configured(), 0)
+        torch_rate(torch_share(), 0)
         while torch_gpu_waits() and time.monotonic() < end and not torch_problem[0]:
             wake.acquire(True, 0.02)
     finally:
         torch_exact[0] -= 1
-        torch_rate(torch_configured(), 0)
+        torch_rate(torch_share(), 0)
         done = torch_count() - first
-        if not torch_exact[0] and not torch_configured() and not torch_watched():
+        if not torch_exact[0] and not torch_share() and not torch_watched():
             torch_off()
     if torch_problem[0]:
         send(job, 2, torch_problem[0] + "\n")

@@ -8,7 +8,7 @@ from collections.abc import MutableMapping
 from . import _rings, _watch
 
 KEYS = ("probing.max_memory", "probing.memory.interval", "probing.retention_days",
-        "probing.sample_rate", "probing.torch.profiling", "probing.watch")
+        "probing.sample_rate", "probing.torch.nan", "probing.torch.profiling", "probing.watch")
 
 
 def full(key):
@@ -31,7 +31,7 @@ class Config(MutableMapping):
             raise KeyError(key)
         if result:
             raise ValueError("%s cannot be %r" % (full(key), value))
-        if full(key) in ("probing.torch.profiling", "probing.watch"):
+        if full(key) in ("probing.torch.nan", "probing.torch.profiling", "probing.watch"):
             _rings.load().probing_torch_apply()
 
     def __delitem__(self, key):

@@ -164,6 +164,21 @@ static const struct prb_collected_column torch_step_timing[] = {
 	{},
 };
 
+static const struct prb_collected_column torch_nan[] = {
+	{"step", "Number of the training step"},
+	{"kind",
+	 "loss: it is no finite number from this step on, or again one; output: of a module"},
+	{"module", "Path of the module"},
+	{"class", "Class of the module"},
+	{"nan", "How many elements are NaN; 0 and no infinite ones: the loss is a number again"},
+	{"inf", "How many are infinite"},
+	{"elements", "How many there are"},
+	{"inputs_odd", "How many of the inputs have NaN or infinity"},
+	{"inputs", "Types and shapes of the inputs, with their bounds, or counts of NaN"},
+	{"parameters", "Parameters of the module that have NaN or infinity"},
+	{},
+};
+
 #define PRB_START_OPS                                                                       \
 	"'probing PID perf --torch --ops' records some steps by torch's own profiler; see " \
 	"docs/training.md"
@@ -283,6 +298,9 @@ const struct prb_collected prb_collected_tables[] = {
 	{"python", "comm_collective",
 	 "Operations of torch.distributed, as this rank begins and ends them", PRB_START_TORCH,
 	 comm_collective},
+	{"python", "torch_nan", "Losses and outputs of modules with NaN or infinity",
+	 "'probing PID config probing.torch.nan=on' checks them; no row: all were finite",
+	 torch_nan},
 	{"torch", "ops", "Calls of torch's operators in recorded training steps", PRB_START_OPS,
 	 torch_ops, "python", "torch_ops"},
 	{"torch", "kernels", "What ran on GPUs in recorded training steps", PRB_START_OPS,

@@ -82,9 +82,10 @@ static struct prb_error *end_on_main(struct prb_target *target, struct prb_agent
 	return err ? prb_error_prefix(err,
 				      "torch's profiler still runs there, until the next call of "
 				      "a module or step ends it")
-		   : prb_error_create(PRB_ERROR_TIMEOUT,
-				      "no step ended in that time, and torch's profiler was ended "
-				      "without a result");
+		   : prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+						     "no step ended in that time, and torch's "
+						     "profiler was ended without a result"),
+				    "--duration gives it more time");
 }
 
 static struct prb_error *run(struct prb_target *target, struct prb_agent *agent,
