@@ -11,7 +11,7 @@ from environment import OK, USAGE
 PACKAGE = Path(__file__).resolve().parents[3] / "package"
 AGENT = Path(support.BINARY).with_name("libprobing-agent.so")
 NAMES = ["probing.max_memory", "probing.memory.interval", "probing.retention_days",
-         "probing.sample_rate", "probing.torch.profiling", "probing.watch"]
+         "probing.sample_rate", "probing.torch.nan", "probing.torch.profiling", "probing.watch"]
 
 
 def values(probing, pid):
@@ -50,7 +50,8 @@ def test_changes(probing, target):
     assert probing(pid, "query", "SET probing.retention_days = 2.5").code == OK
     assert values(probing, pid) == {
         "probing.max_memory": "2000000", "probing.memory.interval": "0",
-        "probing.retention_days": "2.5", "probing.sample_rate": "0.25", "probing.torch.profiling": "0",
+        "probing.retention_days": "2.5", "probing.sample_rate": "0.25", "probing.torch.nan": "0",
+        "probing.torch.profiling": "0",
         "probing.watch": "loss@train, a['b=c']"}
     done = probing(pid, "query", "-f", "json",
                    "SELECT name, value FROM information_schema.df_settings WHERE value = '2.5'")
@@ -75,7 +76,8 @@ def test_the_environment(probing, target):
     assert probing(process.pid, "inject").code == OK
     assert values(probing, process.pid) == {
         "probing.max_memory": "1073741824", "probing.memory.interval": "0",
-        "probing.retention_days": "7", "probing.sample_rate": "0.1", "probing.torch.profiling": "0",
+        "probing.retention_days": "7", "probing.sample_rate": "0.1", "probing.torch.nan": "0",
+        "probing.torch.profiling": "0",
         "probing.watch": "loss@train"}
 
 
