@@ -32,6 +32,9 @@ const struct prb_limit_key prb_limit_keys[PRB_LIMITS] = {
 	[PRB_LIMIT_LEAK_FOR] = {"leak_for", 60, 86400, "s", "rows of less time say nothing"},
 	[PRB_LIMIT_READY] = {"ready", 50, 100, "%",
 			     "of its time a thread that computes waits for a processor"},
+	[PRB_LIMIT_JOB] = {"job", 60, 86400, "s",
+			   "a rank that waits for so long has its job judged"},
+	[PRB_LIMIT_PEER] = {"peer", 600, 86400, "s", "the main thread has waited for a server"},
 };
 
 static double values[PRB_LIMITS];

@@ -21,7 +21,10 @@ void prb_incident_deinit(struct prb_incident *incident)
 	free(incident->job);
 	free(incident->verdict);
 	free(incident->sentence);
+	free(incident->evidence);
+	free(incident->rests_on);
 	free(incident->confidence);
+	free(incident->wrong_if);
 	free(incident->next);
 	prb_vec_free(&incident->ranks.list);
 	prb_str_deinit(&incident->text);
@@ -78,7 +81,10 @@ static struct prb_error *take(const json_t *answer, struct prb_incident *ret)
 	PRB_TRY(copy(answer, "job", &ret->job));
 	PRB_TRY(copy(answer, "verdict", &ret->verdict));
 	PRB_TRY(copy(answer, "sentence", &ret->sentence));
+	PRB_TRY(copy(answer, "evidence", &ret->evidence));
+	PRB_TRY(copy(answer, "rests_on", &ret->rests_on));
 	PRB_TRY(copy(answer, "confidence", &ret->confidence));
+	PRB_TRY(copy(answer, "wrong_if", &ret->wrong_if));
 	PRB_TRY(copy(answer, "next", &ret->next));
 	json_array_foreach((json_t *)ranks, i, rank)
 	{

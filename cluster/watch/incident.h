@@ -17,7 +17,7 @@
 #include "cluster/jobs/rank_set.h"
 
 struct prb_incident {
-	char *job, *verdict, *sentence, *confidence, *next;
+	char *job, *verdict, *sentence, *evidence, *rests_on, *confidence, *wrong_if, *next;
 	struct prb_rank_set ranks; /**< to blame */
 	struct prb_str text;	   /**< the whole verdict as JSON, one line */
 };

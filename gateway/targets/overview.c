@@ -68,7 +68,7 @@ struct prb_error *prb_overview_keeper_ask(struct prb_overview_keeper *k,
 		/* All have ended: there is nothing to run. */
 		prb_str_truncate(&k->last, 0);
 		prb_str_puts(&k->last, "{\"time\":null,\"seconds\":0,\"judged\":0,\"findings\":[],"
-				       "\"targets\":[]}");
+				       "\"jobs\":[],\"targets\":[]}");
 		PRB_TRY(prb_served_overview(served, &k->last));
 	}
 	if (k->last.length)

@@ -343,9 +343,9 @@ struct prb_error *prb_served_list(const struct prb_served *served, struct prb_st
 static json_t *describe_ended(const struct prb_served_target *t)
 {
 	static const char *const UNKNOWN[] = {
-		"file",	       "version", "rank", "unreadable",	 "threads",
-		"cpu_seconds", "rss",	  "swap", "cpu_percent", "limit",
-		"limit_used",  "main",	  "step", "gil_holder"};
+		"file", "version",    "rank",	     "unreadable", "threads",	 "cpu_seconds",
+		"rss",	"swap",	      "cpu_percent", "limit",	   "limit_used", "main",
+		"step", "gil_holder", "ppid",	     "user",	   "job"};
 	json_t *item = json_pack("{s:s, s:s, s:i, s:b, s:[], s:i, s:[s]}", "id", t->id, "kind",
 				 "process", "pid", (int)t->pid, "ended", 1, "argv", "gil_waiters",
 				 0, "troubles", "has ended");

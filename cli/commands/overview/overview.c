@@ -27,16 +27,17 @@ static void destroy(struct prb_overview **overview)
 		prb_overview_destroy(*overview);
 }
 
-static struct prb_error *show(struct prb_overview *overview, const struct settings *s)
+static struct prb_error *show(struct prb_overview *overview, const struct prb_overview_jobs *jobs,
+			      const struct settings *s)
 {
 	prb_auto_str struct prb_str out = {};
 
 	if (s->watch > 0 && !s->json && prb_term_is(stdout))
 		prb_str_puts(&out, "\x1b[H\x1b[2J");
 	if (s->json)
-		PRB_TRY(prb_overview_json(overview, &out));
+		PRB_TRY(prb_overview_json(overview, jobs, &out));
 	else if (prb_overview_count(overview))
-		PRB_TRY(prb_overview_text(overview, &out));
+		PRB_TRY(prb_overview_text(overview, jobs, &out));
 	else
 		fputs("probing: there are no Python processes here\n", stderr);
 	PRB_TRY(prb_output(&out));
@@ -58,7 +59,9 @@ static bool wait(double seconds)
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	__attribute__((cleanup(destroy))) struct prb_overview *overview = NULL;
+	__attribute__((cleanup(prb_overview_jobs_deinit))) struct prb_overview_jobs jobs = {};
 	const struct settings *s = settings;
+	bool first = true;
 	struct prb_texts targets = cli->targets;
 	double seconds;
 
@@ -69,7 +72,12 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	PRB_TRY(prb_overview_create(&targets, &cli->places, &overview));
 	do {
 		PRB_TRY(prb_overview_pass(overview));
-		PRB_TRY(show(overview, s));
+		PRB_TRY(prb_overview_jobs_find(&jobs, overview));
+		/* Whoever watches sees the processes at once, and the jobs a moment later. */
+		if (!first || !(s->watch > 0))
+			PRB_TRY(prb_overview_jobs_judge(&jobs, overview));
+		first = false;
+		PRB_TRY(show(overview, &jobs, s));
 		seconds = prb_overview_seconds(overview) / MOST_SHARE;
 	} while (s->watch > 0 && wait(PRB_MAX(s->watch, seconds)));
 	return NULL;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "cluster/jobs/job.h"
 #include "command/command.h"
 #include "dump/dump.h"
 #include "judge/glance.h"
@@ -50,6 +51,7 @@ struct prb_overview_row {
 	unsigned gil_waiters;	  /**< threads */
 	PRB_VEC(char *) troubles; /**< what is wrong, the worst first */
 	bool judged;		  /**< by the rules */
+	bool hangs;		  /**< its job does */
 	struct prb_findings findings;
 
 	/* The rest belongs to pass.c. */
@@ -61,6 +63,7 @@ struct prb_overview_row {
 	unsigned looks;		/**< that were had since it was opened */
 	char *groups;		/**< its control groups */
 	char *words;		/**< as a command line names it */
+	char *user;		/**< name, or number, of its user */
 	struct prb_str command; /**< its command line as it was when it was described */
 };
 
@@ -82,6 +85,8 @@ double prb_overview_seconds(const struct prb_overview *overview);
 /** The rows of the last pass: in the order in which they were named, or by pid. */
 size_t prb_overview_count(const struct prb_overview *overview);
 const struct prb_overview_row *prb_overview_row(const struct prb_overview *overview, size_t index);
+/** The row of a process that runs; NULL if there is none. */
+struct prb_overview_row *prb_overview_row_of(const struct prb_overview *overview, pid_t pid);
 
 /* judge.c */
 
@@ -96,10 +101,55 @@ struct prb_error *prb_overview_trouble(struct prb_overview_row *row, double now,
 /** Forgets what is known of its threads, and the troubles. */
 void prb_overview_row_clear(struct prb_overview_row *row);
 
+/* jobs.c */
+
+/** A rank that was there once, and is not any more. */
+struct prb_overview_gone {
+	long rank;
+	double when; /**< that it was missed first, since the epoch */
+};
+
+/** A distributed job that has ranks among the rows. */
+struct prb_overview_job {
+	struct prb_job *job;	      /**< of the list of jobs */
+	bool whole;		      /**< all of its ranks here are rows */
+	double judged;		      /**< monotonic; 0: never */
+	struct prb_findings findings; /**< that it hangs, or none */
+	long blamed;		      /**< rank that the finding is about; -1: none */
+	PRB_VEC(struct prb_overview_gone) gone;
+};
+
+/** Starts as {}. */
+struct prb_overview_jobs {
+	struct prb_jobs found;
+	PRB_VEC(struct prb_overview_job) list;
+	double looked;	/**< when they were found; 0: never */
+	uint64_t state; /**< of the rows then: which processes they were */
+};
+void prb_overview_jobs_deinit(struct prb_overview_jobs *jobs);
+
+/** Finds the jobs anew if processes have started or ended, but at most every ten seconds. */
+struct prb_error *prb_overview_jobs_find(struct prb_overview_jobs *jobs,
+					 const struct prb_overview *overview) PRB_MUST_CHECK;
+/**
+ * Has `cluster hang` judge the jobs of which a rank has waited for long; each takes it a second or
+ * two. Notes the rows whose job hangs.
+ */
+struct prb_error *prb_overview_jobs_judge(struct prb_overview_jobs *jobs,
+					  const struct prb_overview *overview) PRB_MUST_CHECK;
+/** The job of a row, or NULL. */
+const struct prb_overview_job *prb_overview_job_of(const struct prb_overview_jobs *jobs,
+						   const struct prb_overview_row *row);
+/** The row that a finding about the job belongs to: of the blamed rank, or another one's. */
+const struct prb_overview_row *prb_overview_job_row(const struct prb_overview_job *job,
+						    const struct prb_overview *overview);
+
 /* show.c */
 struct prb_error *prb_overview_json(const struct prb_overview *overview,
+				    const struct prb_overview_jobs *jobs,
 				    struct prb_str *ret) PRB_MUST_CHECK;
 struct prb_error *prb_overview_text(const struct prb_overview *overview,
+				    const struct prb_overview_jobs *jobs,
 				    struct prb_str *ret) PRB_MUST_CHECK;
 
 #endif

@@ -18,6 +18,7 @@
 #include "rings/last_step.h"
 #include "target/spec/target_spec.h"
 #include "target/proc/pids.h"
+#include "target/proc/user.h"
 
 enum {
 	FRAMES = 32,	       /* innermost: that of the program is among them */
@@ -85,6 +86,7 @@ static void row_destroy(struct prb_overview *o, struct prb_overview_row *row)
 	free(row->version);
 	free(row->groups);
 	free(row->words);
+	free(row->user);
 	prb_str_deinit(&row->command);
 	free(row);
 }
@@ -436,10 +438,17 @@ static struct prb_error *note_times(struct prb_overview *o)
 	return err;
 }
 
+/** Of its user, and of itself for command lines. */
 static struct prb_error *name(struct prb_overview_row *row)
 {
+	prb_auto_str struct prb_str user = {};
+
 	row->words = row->file ? strdup(row->file) : prb_format("%d", (int)row->info.process.pid);
-	return row->words ? NULL : prb_error_nomem();
+	if (!row->words || row->file)
+		return row->words ? NULL : prb_error_nomem();
+	if (!prb_user_name(row->info.process.uid, &user))
+		prb_str_printf(&user, "%u", (unsigned)row->info.process.uid);
+	return prb_str_copy(prb_str_text(&user), &row->user);
 }
 
 /** Of all that were read in this pass, since the clocks are read once. */
@@ -609,4 +618,14 @@ size_t prb_overview_count(const struct prb_overview *o)
 const struct prb_overview_row *prb_overview_row(const struct prb_overview *o, size_t index)
 {
 	return o->rows.items[index];
+}
+
+struct prb_overview_row *prb_overview_row_of(const struct prb_overview *o, pid_t pid)
+{
+	struct prb_overview_row *const *row;
+
+	prb_vec_each (row, &o->rows)
+		if (!(*row)->file && !(*row)->ended && (*row)->info.process.pid == pid)
+			return *row;
+	return NULL;
 }

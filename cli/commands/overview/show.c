@@ -73,15 +73,19 @@ static void put_identity(struct prb_json *json, const struct prb_overview_row *r
 		prb_json_text(json, NULL, *argument);
 	prb_json_close(json, ']');
 	prb_json_text(json, "unreadable", row->info.refusal ? row->info.refusal : row->error);
+	prb_json_natural(json, "ppid", row->file ? -1 : process->ppid);
+	prb_json_text(json, "user", row->user);
 }
 
-static void put_row(struct prb_json *json, const struct prb_overview_row *row, double now)
+static void put_row(struct prb_json *json, const struct prb_overview_row *row,
+		    const struct prb_overview_job *job, double now)
 {
 	bool counted = row->pulse.start_ticks && !row->ended;
 	char *const *text;
 
 	prb_json_open(json, NULL, '{');
 	put_identity(json, row);
+	prb_json_text(json, "job", job ? job->job->name : NULL);
 	prb_json_natural(json, "threads", counted ? (int64_t)row->pulse.threads : -1);
 	prb_json_real(json, "cpu_seconds", counted ? row->pulse.cpu_seconds : -1, 2);
 	prb_json_real(json, "cpu_percent", counted ? row->cpu_percent : -1, 1);
@@ -100,8 +104,17 @@ static void put_row(struct prb_json *json, const struct prb_overview_row *row, d
 	prb_json_close(json, '}');
 }
 
-static struct prb_error *rank(const struct prb_overview *overview, struct prb_ranking *ret)
+static struct prb_error *rank(const struct prb_overview *overview,
+			      const struct prb_overview_jobs *jobs, struct prb_ranking *ret)
 {
+	const struct prb_overview_job *job;
+
+	prb_vec_each (job, &jobs->list) {
+		const struct prb_overview_row *row = prb_overview_job_row(job, overview);
+
+		if (row)
+			PRB_TRY(prb_ranking_add(ret, &job->findings, row, row->info.process.pid));
+	}
 	for (size_t i = 0; i < prb_overview_count(overview); i++) {
 		const struct prb_overview_row *row = prb_overview_row(overview, i);
 
@@ -121,13 +134,68 @@ static size_t judged(const struct prb_overview *overview)
 	return count;
 }
 
-struct prb_error *prb_overview_json(const struct prb_overview *overview, struct prb_str *ret)
+static void put_rank(struct prb_json *json, long rank, pid_t pid, double ended)
+{
+	prb_json_open(json, NULL, '{');
+	prb_json_integer(json, "rank", rank);
+	prb_json_natural(json, "pid", pid ? pid : -1);
+	prb_json_real(json, "ended", ended, 3);
+	prb_json_close(json, '}');
+}
+
+static double when_ended(const struct prb_overview_job *one, long rank)
+{
+	const struct prb_overview_gone *gone;
+
+	prb_vec_each (gone, &one->gone)
+		if (gone->rank == rank)
+			return gone->when;
+	return -1;
+}
+
+/** With the ranks that no process here has, or none any more. */
+static void put_job(struct prb_json *json, const struct prb_overview_job *one)
+{
+	const struct prb_overview_gone *gone;
+	const struct prb_rank *rank;
+
+	prb_json_open(json, NULL, '{');
+	prb_json_text(json, "job", one->job->name);
+	prb_json_natural(json, "world_size", one->job->world_size);
+	prb_json_bool(json, "hangs", one->findings.list.count);
+	prb_json_open(json, "ranks", '[');
+	prb_vec_each (rank, &one->job->ranks)
+		put_rank(json, rank->rank, rank->pid, when_ended(one, rank->rank));
+	prb_vec_each (gone, &one->gone) {
+		bool listed = false;
+
+		prb_vec_each (rank, &one->job->ranks)
+			listed |= rank->rank == gone->rank;
+		if (!listed)
+			put_rank(json, gone->rank, 0, gone->when);
+	}
+	prb_json_close(json, ']');
+	prb_json_close(json, '}');
+}
+
+static void put_jobs(struct prb_json *json, const struct prb_overview_jobs *jobs)
+{
+	const struct prb_overview_job *job;
+
+	prb_json_open(json, "jobs", '[');
+	prb_vec_each (job, &jobs->list)
+		put_job(json, job);
+	prb_json_close(json, ']');
+}
+
+struct prb_error *prb_overview_json(const struct prb_overview *overview,
+				    const struct prb_overview_jobs *jobs, struct prb_str *ret)
 {
 	prb_auto_ranking struct prb_ranking ranking = {};
 	const struct prb_ranked *ranked;
 	struct prb_json json = {ret};
 
-	PRB_TRY(rank(overview, &ranking));
+	PRB_TRY(rank(overview, jobs, &ranking));
 	prb_json_open(&json, NULL, '{');
 	prb_json_real(&json, "time", now_since_epoch(), 3);
 	prb_json_real(&json, "seconds", prb_overview_seconds(overview), 6);
@@ -140,9 +208,13 @@ struct prb_error *prb_overview_json(const struct prb_overview *overview, struct 
 		prb_json_close(&json, '}');
 	}
 	prb_json_close(&json, ']');
+	put_jobs(&json, jobs);
 	prb_json_open(&json, "targets", '[');
-	for (size_t i = 0; i < prb_overview_count(overview); i++)
-		put_row(&json, prb_overview_row(overview, i), prb_overview_time(overview));
+	for (size_t i = 0; i < prb_overview_count(overview); i++) {
+		const struct prb_overview_row *row = prb_overview_row(overview, i);
+
+		put_row(&json, row, prb_overview_job_of(jobs, row), prb_overview_time(overview));
+	}
 	prb_json_close(&json, ']');
 	prb_json_close(&json, '}');
 	prb_str_putc(ret, '\n');
@@ -262,12 +334,13 @@ static void put_count(struct prb_str *s, const char *text, size_t count, const c
 }
 
 /** What is wrong, the worst first. */
-static struct prb_error *put_findings(struct prb_str *s, const struct prb_overview *overview)
+static struct prb_error *put_findings(struct prb_str *s, const struct prb_overview *overview,
+				      const struct prb_overview_jobs *jobs)
 {
 	prb_auto_ranking struct prb_ranking ranking = {};
 	size_t at = 0, healthy = 0, strange = 0;
 
-	PRB_TRY(rank(overview, &ranking));
+	PRB_TRY(rank(overview, jobs, &ranking));
 	for (size_t n = 0; at < ranking.list.count && n < MOST_SENTENCES; n++) {
 		size_t same = prb_ranking_same(&ranking, at);
 
@@ -280,7 +353,7 @@ static struct prb_error *put_findings(struct prb_str *s, const struct prb_overvi
 	for (size_t i = 0; i < prb_overview_count(overview); i++) {
 		const struct prb_overview_row *row = prb_overview_row(overview, i);
 
-		healthy += row->judged && !row->findings.list.count;
+		healthy += row->judged && !row->findings.list.count && !row->hangs;
 		strange += !row->judged && !row->ended;
 	}
 	put_count(s, "nothing is wrong with ", healthy, "");
@@ -290,9 +363,10 @@ static struct prb_error *put_findings(struct prb_str *s, const struct prb_overvi
 	return NULL;
 }
 
-struct prb_error *prb_overview_text(const struct prb_overview *overview, struct prb_str *ret)
+struct prb_error *prb_overview_text(const struct prb_overview *overview,
+				    const struct prb_overview_jobs *jobs, struct prb_str *ret)
 {
-	PRB_TRY(put_findings(ret, overview));
+	PRB_TRY(put_findings(ret, overview, jobs));
 	prb_str_puts(ret, "    PID  RANK  THREADS     CPU     MEMORY  COMMAND\n");
 	for (int troubled = 1; troubled >= 0; troubled--)
 		for (size_t i = 0; i < prb_overview_count(overview); i++) {

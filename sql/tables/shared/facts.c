@@ -2,7 +2,6 @@
 #include "sql/tables/shared/facts.h"
 
 #include <math.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "sql/engine/instant.h"
+#include "target/proc/user.h"
 
 static struct prb_target *target_of(struct prb_scan *scan)
 {
@@ -174,16 +174,14 @@ bool prb_fact_clock(struct prb_scan *scan, struct prb_fact_clock *ret)
 void prb_fact_user(struct prb_scan *scan, int64_t uid, struct prb_str *ret)
 {
 	struct prb_target *t = target_of(scan);
-	struct passwd entry, *found = NULL;
-	char key[40], buffer[4096];
+	size_t start = ret->length;
+	char key[40];
 
 	snprintf(key, sizeof(key), "user:%lld", (long long)uid);
 	if (prb_target_recall(t, key, ret) || !t->local || uid < 0)
 		return;
-	if (getpwuid_r((uid_t)uid, &entry, buffer, sizeof(buffer), &found) || !found)
-		return;
-	prb_str_puts(ret, found->pw_name);
-	prb_target_remember(t, key, found->pw_name, strlen(found->pw_name));
+	if (prb_user_name((uid_t)uid, ret) && !ret->failed)
+		prb_target_remember(t, key, ret->data + start, ret->length - start);
 }
 
 bool prb_next_line(const char **text, const char **line, size_t *length)

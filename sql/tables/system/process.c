@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +10,7 @@
 #include "sql/tables/shared/machine.h"
 #include "sql/spec/table.h"
 #include "target/proc/pids.h"
+#include "target/proc/user.h"
 
 enum {
 	PID,
@@ -68,13 +68,11 @@ static const struct prb_column columns[] = {
 
 static void put_user(struct prb_scan *scan, uid_t uid)
 {
-	struct passwd entry, *found = NULL;
-	char buffer[4096];
+	prb_auto_str struct prb_str name = {};
 
 	prb_put_integer(scan, UID, uid);
-	if (prb_scan_wants(scan, USER) &&
-	    !getpwuid_r(uid, &entry, buffer, sizeof(buffer), &found) && found)
-		prb_put_text(scan, USER, found->pw_name);
+	if (prb_scan_wants(scan, USER) && prb_user_name(uid, &name))
+		prb_put_text(scan, USER, prb_str_text(&name));
 }
 
 static void put_cmdline(struct prb_scan *scan, const struct prb_process *process)

@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -887,3 +888,42 @@ def test_overview_knows_idle_queues():
         assert findings(program.pid) == []
         done = subprocess.run([support.BINARY, "overview", str(program.pid)], stdout=subprocess.PIPE, check=True)
         assert b"nothing is wrong with 1 process" in done.stdout and b"!" not in done.stdout, done.stdout.decode()
+
+
+CLIENT = """
+import socket, threading
+server = socket.create_server(("127.0.0.1", 0))
+class Backend:
+    def call(self):
+        with socket.create_connection(server.getsockname()) as connection:
+            print("ready", flush=True)
+            %s
+Backend().call()
+"""
+
+
+@pytest.mark.parametrize("how, found", [
+    ("connection.recv(1)", True), ("connection.settimeout(1000); connection.recv(1)", True),
+    # A server that waits for its client, whose port is any.
+    ("server.accept()[0].recv(1)", False), ("threading.Event().wait()", False)])
+def test_a_server_that_does_not_answer(how, found, monkeypatch):
+    # The server's port is one of clients, unless it is told otherwise.
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
+        first = int(file.read().split()[0])
+    port = next(port for port in range(first - 1, 1024, -1) if is_free(port))
+    with running(CLIENT.replace('("127.0.0.1", 0)', '("127.0.0.1", %d)' % port) % how) as program:
+        monkeypatch.setenv("PROBING_LIMITS", "peer=0.3")
+        # Not before it has waited for so long.
+        wait_until(lambda: (support.dump(program.pid)["threads"][0]["idle_seconds"] or 0) > 0.5, 60)
+        told = [each for each in findings(program.pid) if each["rule"] == "silent_peer"]
+        assert len(told) == found
+        if found:
+            assert (told[0]["confidence"], told[0]["code"]) == ("low", 29)
+            assert "for 127.0.0.1:%d in `Backend.call`" % port in told[0]["sentence"]
+        monkeypatch.setenv("PROBING_LIMITS", "peer=600")
+        assert not [each for each in findings(program.pid) if each["rule"] == "silent_peer"]
+
+
+def is_free(port):
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) != 0

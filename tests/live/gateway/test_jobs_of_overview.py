@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Jobs in `probing overview`, /v1/overview and on the page: one that hangs is told with the verdict of `cluster hang`."""
+import json
+import os
+import pwd
+import subprocess
+
+import pytest
+
+import jobs
+import simulated
+import support
+from gateway_client import Gateway, wait_until
+from web_page import MARKS, Page
+
+PYTHON = "/usr/bin/python3"
+LIMITS = {"PROBING_LIMITS": "job=0.2"}
+# Each rank sleeps most of the time, and comes to another place again and again.
+MOVING = """
+import sys, time
+def step(n):
+    time.sleep(0.3)
+    return n + 1
+def train():
+    print("ready", flush=True)
+    n = 0
+    while True:
+        n = step(n)
+        time.sleep(0.2)
+train()
+"""
+
+
+def overview(pids, *words, **variables):
+    done = subprocess.run([support.BINARY, "overview", *words, *map(str, pids)], capture_output=True, text=True, check=True,
+                          timeout=120, stdin=subprocess.DEVNULL, env=dict(os.environ, **variables))
+    return done.stdout
+
+
+def of_job(look):
+    return [finding for finding in look["findings"] if finding["rule"] == "hung_job"]
+
+
+@pytest.fixture(scope="module")
+def hung():
+    with jobs.ranks(PYTHON, 3, source=simulated.RANK % 2) as ranks:
+        for rank in ranks:
+            wait_until(lambda rank=rank: (support.dump(rank.pid)["threads"][0]["idle_seconds"] or 0) > 0.5, "it does not sleep")
+        yield [rank.pid for rank in ranks]
+
+
+def test_the_verdict_comes_first(hung):
+    look = json.loads(overview(hung, "--json", **LIMITS))
+    finding = look["findings"][0]
+    assert (finding["rule"], finding["kind"], finding["code"], finding["id"]) == ("hung_job", "job", 28, str(hung[1]))
+    assert finding["sentence"].startswith("job torch %s:29500" % jobs.ADDRESS) and "rank 1" in finding["sentence"]
+    assert "never entered all_reduce" in finding["sentence"] and finding["pids"] == hung
+    assert finding["evidence"] and finding["rests_on"] and finding["wrong_if"] and finding["next"]
+    verdict = json.loads(jobs.cluster("cluster", "hang", "--json", hung[0]).stdout)
+    assert verdict["sentence"].split(";")[0] in finding["sentence"] and verdict["confidence"] == finding["confidence"]
+    [job] = look["jobs"]
+    assert job["hangs"] and [rank["pid"] for rank in job["ranks"]] == hung
+    for target in look["targets"]:
+        assert (target["job"], target["ppid"]) == (job["job"], os.getpid())
+        assert target["user"] == pwd.getpwuid(os.geteuid()).pw_name
+    text = overview(hung, **LIMITS)
+    assert text.startswith("%d  hung_job: job torch " % hung[1]) and "nothing is wrong" not in text
+
+
+def test_only_what_has_waited_long_enough_and_only_whole_jobs(hung):
+    assert not of_job(json.loads(overview(hung, "--json", PROBING_LIMITS="job=86400")))
+    part = json.loads(overview(hung[:2], "--json", **LIMITS))
+    assert not of_job(part) and not part["jobs"][0]["hangs"]
+
+
+def test_a_job_that_moves_is_not_told():
+    with jobs.ranks(PYTHON, 2, source=MOVING, MASTER_PORT="29503") as ranks:
+        for _ in range(3):
+            assert not of_job(json.loads(overview([rank.pid for rank in ranks], "--json", PROBING_LIMITS="job=0")))
+
+
+def test_over_http_and_when_it_ends():
+    with jobs.ranks(PYTHON, 3, source=simulated.RANK % 2, MASTER_PORT="29501") as ranks, Gateway(*(rank.pid for rank in ranks), **LIMITS) as gateway:
+        wait_until(lambda: of_job(gateway.ask("/v1/overview").json), "it is not told")
+        for rank in ranks:
+            rank.kill()
+        wait_until(lambda: not of_job(gateway.ask("/v1/overview").json), "it is told of ranks that are gone")
+
+
+ROWS = "document.querySelectorAll('.processes tbody tr').length"
+
+
+@pytest.mark.skipif(MARKS[0].args[0] or MARKS[1].args[0], reason="there is no page, or no browser")
+def test_a_job_is_one_row_with_its_ranks(hung):
+    with Gateway(*hung, **LIMITS) as gateway, Page(gateway) as page:
+        page.show("overview")
+        page.wait("document.querySelector('#findings li.high, #findings li.medium')?.textContent.includes('never entered all_reduce')")
+        page.wait(ROWS + " === 1")
+        assert page.value("[...document.querySelectorAll('.ranks strong')].map((e) => e.textContent).join()") == "0,1,2"
+        page.wait("[...document.querySelectorAll('.ranks .wrong strong')].map((e) => e.textContent).join() === '1'")
+        page.sees("hangs", "job of 3 ranks")
+        page.push(".processes .fold")
+        page.wait(ROWS + " === 4")
+        page.show("overview", troubles=1)
+        page.wait("document.querySelectorAll('.ranks a').length === 3")
+        # The evidence: all ranks as one tree; a cell leads to its rank.
+        page.push("#findings a")
+        page.wait("location.hash === '#/job?target=%d'" % hung[1])
+        page.show("overview")
+        page.push(".ranks a", 2)
+        page.wait("location.hash === '#/activity?target=%d'" % hung[2])
+        assert not page.errors
+
+
+@pytest.mark.skipif(MARKS[0].args[0] or MARKS[1].args[0], reason="there is no page, or no browser")
+def test_a_rank_that_is_gone_stays():
+    with jobs.ranks(PYTHON, 3, source=simulated.RANK % 2, MASTER_PORT="29502") as ranks, \
+            Gateway(*(rank.pid for rank in ranks), **LIMITS) as gateway, Page(gateway) as page:
+        page.show("overview")
+        page.wait("document.querySelectorAll('.ranks a').length === 3")
+        ranks[2].kill()
+        page.wait("document.querySelector('.ranks .gone')?.textContent.startsWith('2 ended ')")
+        page.sees("1 gone")
