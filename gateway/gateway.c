@@ -174,6 +174,7 @@ static struct prb_error *set_up(struct prb_gateway *g)
 {
 	g->access.token = *g->options.token;
 	PRB_TRY(prb_mhd_load());
+	PRB_TRY(prb_dashboards_open(g->options.dashboards, &g->dashboards));
 	PRB_TRY(prb_served_init(&g->served, g->options.targets, g->options.places));
 	PRB_TRY(listen_at(g));
 	g->now = prb_clock_seconds();
@@ -189,7 +190,7 @@ struct prb_error *prb_gateway_create(const struct prb_gateway_options *options,
 	if (!g)
 		return prb_error_nomem();
 	g->options = *options;
-	g->listener.fd = g->epoll = g->signals = -1;
+	g->listener.fd = g->epoll = g->signals = g->dashboards.folder = -1;
 	prb_overview_keeper_init(&g->overview);
 	err = set_up(g);
 	if (err)
@@ -227,6 +228,7 @@ void prb_gateway_destroy(struct prb_gateway *g)
 	prb_vec_free(&g->dying);
 	prb_recordings_deinit(&g->recordings);
 	prb_overview_keeper_deinit(&g->overview);
+	prb_dashboards_close(&g->dashboards);
 	prb_vec_free(&g->waiting);
 	prb_connections_free(g);
 	prb_listener_close(&g->listener);

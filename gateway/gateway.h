@@ -32,6 +32,7 @@ struct prb_gateway_options {
 	/** Options and JOB for 'cluster': where the ranks of the job on other machines are. NULL:
 	 * it is on this one. */
 	const struct prb_words *job;
+	const char *dashboards;	       /**< folder where they are kept, or NULL */
 	const struct prb_texts *hosts; /**< further names that requests may use; or NULL */
 	const char *certificate, *key; /**< files for TLS, or NULL */
 	bool plain;		       /**< other machines may use it without TLS */

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "gateway/access.h"
+#include "gateway/dashboards/dashboards.h"
 #include "gateway/targets/child.h"
 #include "gateway/gateway.h"
 #include "gateway/mhd.h"
@@ -141,6 +142,7 @@ struct prb_gateway {
 	struct prb_served served;
 	struct prb_recordings recordings;
 	struct prb_overview_keeper overview;
+	struct prb_dashboards dashboards;
 	PRB_VEC(struct prb_request *) waiting; /**< those with a command */
 	PRB_VEC(struct prb_connection *) connections;
 	PRB_VEC(struct prb_child) dying;
@@ -251,9 +253,17 @@ bool prb_page_find(struct prb_request *r);
 /** The page that asks for the token. */
 void prb_page_login(struct prb_request *r);
 
+/* dashboards_routes.c */
+struct prb_error *prb_answer_dashboards(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_dashboard(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_dashboard_save(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_dashboard_delete(struct prb_request *r) PRB_MUST_CHECK;
+
 struct prb_error *prb_answer_record(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_recordings(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_recording(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_recorders(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_recent(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_recording_stop(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_recording_delete(struct prb_request *r) PRB_MUST_CHECK;
 

@@ -10,6 +10,10 @@ $(O)/gateway/skills/skills.o: $(O)/gateway/skills/skills.inc
 $(O)/gateway/skills/skills.inc: build-aux/embed-skills $(wildcard gateway/skills/*.md)
 	$(Q)mkdir -p $(@D) && $< $(sort $(filter %.md,$^)) > $@.new && mv $@.new $@
 
+$(O)/gateway/dashboards/dashboards.o: $(O)/gateway/dashboards/own.inc
+$(O)/gateway/dashboards/own.inc: build-aux/embed-text gateway/dashboards/own.json
+	$(Q)mkdir -p $(@D) && $^ > $@.new && mv $@.new $@
+
 # What answers look like.
 $(O)/gateway/openapi.o: $(O)/gateway/schemas.inc
 $(O)/gateway/schemas.inc: build-aux/embed-schemas gateway/schemas.json docs/dump.schema.json

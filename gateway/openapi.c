@@ -71,6 +71,7 @@ static const struct prb_param NAMES[] = {
 	{"profile", PRB_PARAM_TEXT, "Id of a recording", true},
 	{"terminal", PRB_PARAM_TEXT, "Name of a terminal", true},
 	{"skill", PRB_PARAM_TEXT, "Name of a diagnosis", true},
+	{"dashboard", PRB_PARAM_TEXT, "Name of a dashboard: letters, digits and '-'", true},
 };
 
 static void put_parameters(struct prb_json *json, const struct prb_route *route)

@@ -10,6 +10,7 @@
 #include "base/conflict.h"
 #include "base/json.h"
 #include "gateway/gateway_private.h"
+#include "rings/known.h"
 
 /* The page of a flame graph brings a policy of its own, which lets nothing run but its own script.
  * It gets no origin, so that it can ask us for nothing. */
@@ -27,11 +28,14 @@ static const struct format {
 	{"gecko", ".gecko.json", "application/json"},
 };
 
+static const double FOR_GOOD = 365 * 86400;
+
 static struct prb_error *record_words(struct prb_request *r, double duration)
 {
 	PRB_TRY(prb_served_words(&r->gateway->served, r->id, &r->words));
 	PRB_TRY(prb_words_add(&r->words, "performance"));
-	PRB_TRY(prb_words_add(&r->words, "--duration=%.3fs", duration));
+	PRB_TRY(prb_param(r, "keep") ? prb_param_word(r, "keep", "ring")
+				     : prb_words_add(&r->words, "--duration=%.3fs", duration));
 	PRB_TRY(prb_param_word(r, "rate", "rate"));
 	PRB_TRY(prb_param_word(r, "mode", "mode"));
 	if (prb_param_flag(r, "native"))
@@ -98,7 +102,8 @@ struct prb_error *prb_answer_record(struct prb_request *r)
 	struct prb_json json = {&r->reply};
 	struct prb_profile_made *made;
 	const char *text = prb_param(r, "duration");
-	double duration = text ? atof(text) : 10;
+	/* What keeps the end of it runs until it is stopped. */
+	double duration = prb_param(r, "keep") ? FOR_GOOD : text ? atof(text) : 10;
 
 	if (r->route->alias)
 		return record_at_once(r, duration);
@@ -192,6 +197,47 @@ struct prb_error *prb_answer_recording(struct prb_request *r)
 		return through_file(r, &FORMATS[i]);
 	}
 	return prb_error_create(PRB_ERROR_USAGE, "there is no format '%.20s'", format);
+}
+
+/** Who keeps the last minutes of the process. */
+struct prb_error *prb_answer_recorders(struct prb_request *r)
+{
+	prb_auto_known_list struct prb_known_list known = {};
+	const struct prb_known_recording *one;
+	struct prb_json json = {&r->reply};
+	pid_t pid;
+
+	PRB_TRY(prb_served_check(&r->gateway->served, r->id));
+	pid = prb_served_pid(&r->gateway->served, r->id);
+	if (pid) {
+		prb_auto_error struct prb_error *err = prb_known_find(pid, &known);
+
+		if (err && err->code != PRB_ERROR_NOT_FOUND)
+			return prb_steal(&err);
+	}
+	prb_json_open(&json, NULL, '{');
+	prb_json_open(&json, "recorders", '[');
+	prb_vec_each (one, &known.list) {
+		prb_json_open(&json, NULL, '{');
+		prb_json_integer(&json, "pid", one->recorder);
+		prb_json_bool(&json, "running", one->running);
+		prb_json_close(&json, '}');
+	}
+	prb_json_close(&json, ']');
+	prb_json_close(&json, '}');
+	return NULL;
+}
+
+/** What a recorder keeps of the process: one that was started here by `keep`, or by the user. */
+struct prb_error *prb_answer_recent(struct prb_request *r)
+{
+	const char *last = prb_param(r, "last");
+
+	PRB_TRY(prb_recordings_prepare(&r->gateway->recordings));
+	PRB_TRY(prb_served_words(&r->gateway->served, r->id, &r->words));
+	PRB_TRY(prb_words_add(&r->words, "performance"));
+	PRB_TRY(prb_words_add(&r->words, "--last=%ss", last ? last : "600"));
+	return through_file(r, &FORMATS[0]);
 }
 
 struct prb_error *prb_answer_recording_stop(struct prb_request *r)

@@ -400,7 +400,19 @@ const struct prb_route prb_routes[] = {
 	 .params = {{"port", PRB_PARAM_NUMBER, "Its port; 5678; 0: any that is free",
 		     .most = 65535}},
 	 .writes = true, .schema = "launch", .answer = prb_answer_debugpy},
-	{"POST", "/v1/targets/{id}/profiles", "Start a recording", .params = {RECORD_PARAMS},
+	{"GET", "/v1/targets/{id}/recorders", "Recorders of its last minutes",
+	 .schema = "recorders", .answer = prb_answer_recorders},
+	{"GET",
+	 "/v1/targets/{id}/recent",
+	 "Flame graph of its last minutes",
+	 "text/html",
+	 {{"last", PRB_PARAM_SECONDS, "Seconds; 600, at most 3600", .most = 3600}},
+	 .answer = prb_answer_recent},
+	{"POST", "/v1/targets/{id}/profiles", "Start a recording",
+	 .params = {RECORD_PARAMS,
+		    {"keep", PRB_PARAM_SECONDS,
+		     "Until it is stopped; the last so many seconds stay", .least = 10,
+		     .most = 3600}},
 	 .made = true, .schema = "profile", .answer = prb_answer_record},
 	{"GET", "/v1/profiles", "Recordings of this gateway", .schema = "profiles",
 	 .answer = prb_answer_recordings},
@@ -418,6 +430,15 @@ const struct prb_route prb_routes[] = {
 	 .answer = prb_answer_recording_delete},
 	{"POST", "/v1/profiles/{profile}/stop", "Stop a recording before its time",
 	 .schema = "profile", .answer = prb_answer_recording_stop},
+	{"GET", "/v1/dashboards", "Names and titles of dashboards", .schema = "dashboards",
+	 .answer = prb_answer_dashboards},
+	{"GET", "/v1/dashboards/{dashboard}", "A dashboard: queries, and how they are shown",
+	 .schema = "dashboard", .answer = prb_answer_dashboard},
+	{"POST", "/v1/dashboards/{dashboard}", "Save a dashboard, with 'serve --dashboards'",
+	 .params = {{"json", PRB_PARAM_TEXT, "The dashboard as text", true, .least = 1}},
+	 .schema = "dashboard", .answer = prb_answer_dashboard_save},
+	{"DELETE", "/v1/dashboards/{dashboard}", "Remove its file", .schema = "nothing",
+	 .answer = prb_answer_dashboard_delete},
 	{"POST", "/mcp", "A message of the Model Context Protocol, answered as docs/mcp.md says",
 	 .whole = true, .answer = prb_answer_mcp},
 	{"GET", "/metrics", "Metrics for Prometheus", "text/plain; version=0.0.4; charset=utf-8",
@@ -444,9 +465,9 @@ const struct prb_route prb_routes[] = {
 
 static bool is_name(const char *text, size_t length)
 {
-	static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+	static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 
-	return length && length < PRB_ROUTE_NAME && strspn(text, LETTERS) >= length;
+	return length && *text != '-' && length < PRB_ROUTE_NAME && strspn(text, LETTERS) >= length;
 }
 
 /** Compares an address with that of a route; the names in it are put into the request. */

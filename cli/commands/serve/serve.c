@@ -21,7 +21,7 @@ struct serve_settings {
 	const char *certificate, *key;
 	struct prb_texts names;
 	bool plain, allow_write, read_only, open, json;
-	const char *job;
+	const char *job, *dashboards;
 	PRB_REACH_MEMBERS;
 };
 
@@ -137,6 +137,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 			.targets = &targets,
 			.places = &cli->places,
 			.job = job.list.count ? &job : NULL,
+			.dashboards = s->dashboards,
 			.hosts = &s->names,
 			.certificate = s->certificate,
 			.key = s->key,
@@ -197,6 +198,9 @@ const struct prb_command prb_command_serve = {
 			{"read-only", 0, PRB_OPTION_FLAG, NULL,
 			 "Let no request change a target, not even at a unix socket",
 			 PRB_COMPLETE_NOTHING, offsetof(struct serve_settings, read_only)},
+			{"dashboards", 0, PRB_OPTION_TEXT, "FOLDER",
+			 "Keep dashboards there, as files of JSON", PRB_COMPLETE_FILE,
+			 offsetof(struct serve_settings, dashboards)},
 			PRB_REACH_OPTIONS(struct serve_settings),
 			{"job", 0, PRB_OPTION_TEXT, "JOB",
 			 "The job on these machines, if they have several: a part of its name",
@@ -215,6 +219,7 @@ const struct prb_command prb_command_serve = {
 			{"probing serve --open", "All processes, in a browser"},
 			{"probing serve 4242 train.py", "Two processes"},
 			{"probing serve core.4242 hang.snapshot", "Files"},
+			{"probing serve --dashboards ops/boards", "Keep dashboards in a folder"},
 			{"probing serve --hosts node[01-16]", "A job on sixteen machines, too"},
 			{"probing serve -a unix:/run/user/1000/probing.sock", "For programs here"},
 			{},

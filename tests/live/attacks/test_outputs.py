@@ -49,6 +49,7 @@ FILES = {
 FOLDERS = {
     ("record", "--output"): [("PID", "record", "-o", "PATH")],
     ("watch", "--output"): [("watch", "PID", "-o", "PATH")],
+    ("serve", "--dashboards"): [("PID", "serve", "-a", "127.0.0.1:0", "--dashboards", "PATH")],
     ("cluster", "--state"): [("cluster", "ship", "--to", NOWHERE, "--state", "PATH")],
     ("node", "--state"): [("node", "--crashes", "--state", "PATH"), ("node", "--watch-jobs", "--state", "PATH")],
 }

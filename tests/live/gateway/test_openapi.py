@@ -71,7 +71,8 @@ def test_it_names_what_there_is(gateway, description):
     assert description.document["openapi"].startswith("3.")
     for path, methods in description.document["paths"].items():
         for method in methods:
-            asked = path.replace("{id}", "0").replace("{profile}", "p0").replace("{skill}", "hang").replace("{terminal}", "t0")
+            asked = path.replace("{id}", "0").replace("{profile}", "p0").replace("{skill}", "hang").replace("{terminal}", "t0").replace(
+                "{dashboard}", "none")
             answer = gateway.ask(asked, method=method.upper())
             # JSON answers have a schema.
             for answers in methods[method]["responses"].values():
@@ -85,7 +86,7 @@ def test_it_names_what_there_is(gateway, description):
 
 def sent(gateway, program, path, method, values):
     """A request with these parameters, in its address or its body."""
-    path = path.format(id=program.pid, profile="p0", skill="hang", terminal="t0")
+    path = path.format(id=program.pid, profile="p0", skill="hang", terminal="t0", dashboard="service")
     if method == "get":
         return gateway.ask(path + "?" + urllib.parse.urlencode(values))
     return gateway.ask(path, values)
@@ -138,7 +139,7 @@ def test_answers_are_what_it_says(gateway, program, description):
         asked = path.replace("/v1/targets/{id}", at).replace("{skill}", "hang") + query
         return description.check(method, path, gateway.ask(asked, body, method))
 
-    for path in ("/v1", "/v1/targets", "/v1/overview", "/v1/tables", "/v1/skills", "/v1/profiles",
+    for path in ("/v1", "/v1/targets", "/v1/overview", "/v1/tables", "/v1/skills", "/v1/profiles", "/v1/dashboards",
                  "/v1/targets/{id}/skills/{skill}", "/v1/targets/{id}/memory", "/v1/targets/{id}/config"):
         assert ask("GET", path), path
     ask("GET", "/v1/targets/{id}/stacks", query="?locals=1&native=1&source=1")
