@@ -17,12 +17,13 @@
 #include "base/text.h"
 #include "command/exit.h"
 #include "gateway/targets/child.h"
+#include "gateway/mcp/prompts.h"
 #include "gateway/mcp/tools.h"
 #include "judge/finding.h"
 
 enum {
 	MAX_LINE = 4 << 20,
-	MAX_ANSWER = 200 << 10, /* of a tool: more would fill an assistant's context */
+	MAX_OUTPUT = 16 << 20, /* of a tool; an answer has a part of it */
 	STEP_MS = 200,
 	PARSE_ERROR = -32700,
 	INVALID_REQUEST = -32600,
@@ -109,6 +110,8 @@ static struct prb_error *initialize(const struct question *q)
 	prb_json_open(&json, "capabilities", '{');
 	prb_json_open(&json, "tools", '{');
 	prb_json_close(&json, '}');
+	prb_json_open(&json, "prompts", '{');
+	prb_json_close(&json, '}');
 	prb_json_close(&json, '}');
 	prb_json_open(&json, "serverInfo", '{');
 	prb_json_text(&json, "name", "probing");
@@ -144,13 +147,14 @@ static struct prb_error *list_tools(const struct question *q)
 	return finish(q->mcp, &json);
 }
 
-/** Sends the result of a tool, or why it failed. */
-static struct prb_error *tell(const struct question *q, struct prb_str *text, bool failed)
+/** Sends the result of a tool, or why it failed. @p structured: the same as JSON, or empty. */
+static struct prb_error *tell(const struct question *q, const struct prb_str *text,
+			      const struct prb_str *structured, bool failed)
 {
 	prb_auto_str struct prb_str line = {};
 	struct prb_json json = {&line};
 
-	if (text->failed)
+	if (text->failed || structured->failed)
 		return prb_error_nomem();
 	begin(&json, q->id);
 	prb_json_open(&json, "result", '{');
@@ -160,19 +164,26 @@ static struct prb_error *tell(const struct question *q, struct prb_str *text, bo
 	prb_json_bytes(&json, "text", prb_str_text(text), text->length);
 	prb_json_close(&json, '}');
 	prb_json_close(&json, ']');
+	if (structured->length)
+		prb_str_printf(&line, ",\"structuredContent\":%s", prb_str_text(structured));
 	prb_json_bool(&json, "isError", failed);
 	prb_json_close(&json, '}');
 	return finish(q->mcp, &json);
 }
 
+static void put_error(struct prb_str *text, const struct prb_error *why)
+{
+	prb_str_printf(text, "%s%s%s", why->message, why->hint ? "\n" : "",
+		       why->hint ? prb_tool_hint(why->hint) : "");
+}
+
 static struct prb_error *tell_error(const struct question *q, struct prb_error *why)
 {
-	prb_auto_str struct prb_str text = {};
+	prb_auto_str struct prb_str text = {}, none = {};
 
-	prb_str_printf(&text, "%s%s%s", why->message, why->hint ? "\n" : "",
-		       why->hint ? why->hint : "");
+	put_error(&text, why);
 	prb_error_destroy(why);
-	return tell(q, &text, true);
+	return tell(q, &text, &none, true);
 }
 
 /** Reads available input from stdin; at its end no answer is awaited any more. */
@@ -205,7 +216,22 @@ static bool is_cancelled(const struct question *q)
 	return found;
 }
 
-static void read_output(struct prb_child *child, struct prb_str *ret, size_t *left_out)
+/** What a command has printed. */
+struct said {
+	struct prb_str text, warnings, error;
+	size_t lines;
+	bool more; /**< it had more to say */
+	bool failed, cancelled;
+};
+
+static void said_deinit(struct said *said)
+{
+	prb_str_deinit(&said->text);
+	prb_str_deinit(&said->warnings);
+	prb_str_deinit(&said->error);
+}
+
+static void read_output(struct prb_child *child, struct said *said)
 {
 	char chunk[16 << 10];
 	ssize_t got;
@@ -219,16 +245,25 @@ static void read_output(struct prb_child *child, struct prb_str *ret, size_t *le
 			child->out = -1;
 			return;
 		}
-		size_t taken = PRB_MIN((size_t)got, MAX_ANSWER - ret->length);
+		size_t taken = PRB_MIN((size_t)got, MAX_OUTPUT - said->text.length);
 
-		prb_str_append(ret, chunk, taken);
-		*left_out += (size_t)got - taken;
+		prb_str_append(&said->text, chunk, taken);
+		for (size_t i = 0; i < taken; i++)
+			said->lines += chunk[i] == '\n';
+		said->more |= (size_t)got > taken;
 	}
 }
 
-/** Runs the command until it has ended; *cancelled: the client wants no answer any more. */
-static void watch(const struct question *q, struct prb_child *child, struct prb_str *text,
-		  size_t *left_out, bool *cancelled)
+/** True if no more of the output is needed: one row shows that there are more. */
+static bool is_enough(const struct prb_tool_call *call, const struct said *said)
+{
+	return said->more || (call->tool->output == PRB_TOOL_ROWS &&
+			      said->lines > call->part.first + call->part.rows);
+}
+
+/** Runs the command until it has ended, or has said enough. */
+static void watch(const struct question *q, const struct prb_tool_call *call,
+		  struct prb_child *child, struct said *said)
 {
 	struct mcp *mcp = q->mcp;
 
@@ -243,68 +278,73 @@ static void watch(const struct question *q, struct prb_child *child, struct prb_
 		poll(waits, PRB_ARRAY_SIZE(waits), child->out < 0 && child->err < 0 ? 5 : STEP_MS);
 		if (waits[2].revents) {
 			receive(mcp);
-			*cancelled |= is_cancelled(q);
+			said->cancelled |= is_cancelled(q);
 		}
-		read_output(child, text, left_out);
-		if (*cancelled)
+		read_output(child, said);
+		if (said->cancelled || is_enough(call, said))
 			prb_child_kill(child, prb_clock_seconds());
 		prb_child_tend(child, prb_clock_seconds());
 	}
 }
 
-/** The output of a command. */
-struct said {
-	struct prb_str text; /**< with its error and warnings */
-	bool failed, cancelled;
-};
-
 static struct prb_error *run(const struct question *q, struct prb_tool_call *call, struct said *ret)
 {
 	struct prb_child child = {.out = -1, .err = -1};
-	prb_auto_str struct prb_str warnings = {};
-	struct prb_str *text = &ret->text;
-	size_t left_out = 0;
 
 	PRB_TRY(prb_child_start(&child, &call->words, call->has_input ? &call->input : NULL, -1));
 	child.until = prb_clock_seconds() + call->seconds;
-	watch(q, &child, text, &left_out, &ret->cancelled);
+	watch(q, call, &child, ret);
 	/* The assistant sees only the named targets. */
 	if (call->tool == prb_tools && q->mcp->served.named.count)
-		prb_error_destroy(prb_served_list(&q->mcp->served, text));
-	if (left_out)
-		prb_str_printf(text, "\n[%zu more bytes were left out: ask for less]\n", left_out);
+		prb_error_destroy(prb_served_list(&q->mcp->served, &ret->text));
 
 	prb_auto_error struct prb_error *err = prb_child_judge(&child);
 
-	/* Then the exit code says what was found. */
-	if (err && call->tool->judges && WIFEXITED(child.status) &&
-	    WEXITSTATUS(child.status) > PRB_FINDING_EXIT)
+	/* Then the exit code says what was found; or we have ended it. */
+	if (err && ((call->tool->judges && WIFEXITED(child.status) &&
+		     WEXITSTATUS(child.status) > PRB_FINDING_EXIT) ||
+		    is_enough(call, ret)))
 		prb_error_destroy(prb_steal(&err));
-	prb_child_warnings(&child, &warnings);
-	/* Output before a failure is useful, too: of code, rows. */
+	prb_child_warnings(&child, &ret->warnings);
 	if (err)
-		prb_str_printf(text, "%s%s%s%s", text->length ? "\n" : "", err->message,
-			       err->hint ? "\n" : "", err->hint ? err->hint : "");
+		put_error(&ret->error, err);
 	if (err && call->tool->writes)
-		prb_str_printf(text, "\n%s", prb_str_text(&child.log));
-	if (warnings.length)
-		prb_str_printf(text, "\nwarning: %s\n", prb_str_text(&warnings));
+		prb_str_printf(&ret->error, "\n%s", prb_str_text(&child.log));
 	prb_child_deinit(&child);
 	ret->failed = err;
 	return NULL;
 }
 
+/** The part of it that was asked for. Output before a failure is useful, too: of code, rows. */
+static struct prb_error *shape(const struct prb_tool_call *call, const struct said *said,
+			       struct prb_str *text, struct prb_str *structured)
+{
+	/* Half of a value of JSON is none. */
+	bool lines = said->failed && call->tool->output == PRB_TOOL_JSON;
+
+	if (said->text.length || (!said->failed && call->tool->output != PRB_TOOL_LINES))
+		PRB_TRY(prb_answer_part(lines ? PRB_TOOL_LINES : call->tool->output, &said->text,
+					&call->part, is_enough(call, said), text, structured));
+	if (said->failed) {
+		prb_str_truncate(structured, 0);
+		prb_str_printf(text, "%s%s", text->length ? "\n" : "", prb_str_text(&said->error));
+	}
+	if (said->warnings.length)
+		prb_str_printf(text, "\nwarning: %s\n", prb_str_text(&said->warnings));
+	return NULL;
+}
+
 static struct prb_error *run_tool(const struct question *q, struct prb_tool_call *call)
 {
-	struct said said = {};
+	__attribute__((cleanup(said_deinit))) struct said said = {};
+	prb_auto_str struct prb_str text = {}, structured = {};
 	struct prb_error *err = run(q, call, &said);
 
-	if (err)
-		err = tell_error(q, err);
-	else if (!said.cancelled)
-		err = tell(q, &said.text, said.failed);
-	prb_str_deinit(&said.text);
-	return err;
+	if (!err && said.cancelled)
+		return NULL;
+	if (!err)
+		err = shape(call, &said, &text, &structured);
+	return err ? tell_error(q, err) : tell(q, &text, &structured, said.failed);
 }
 
 /** Logs each call that changes something. */
@@ -345,14 +385,42 @@ static struct prb_error *call_tool(const struct question *q)
 	return run_tool(q, &call);
 }
 
+static struct prb_error *list_prompts(const struct question *q)
+{
+	prb_auto_str struct prb_str line = {};
+	struct prb_json json = {&line};
+
+	begin(&json, q->id);
+	prb_json_open(&json, "result", '{');
+	prb_prompts_list(&json);
+	prb_json_close(&json, '}');
+	return finish(q->mcp, &json);
+}
+
+static struct prb_error *get_prompt(const struct question *q)
+{
+	const json_t *arguments = json_object_get(q->params, "arguments");
+	const char *target = json_string_value(json_object_get(arguments, "target"));
+	const struct prb_skill *skill = param(q, "name") ? prb_skill_find(param(q, "name")) : NULL;
+	prb_auto_str struct prb_str line = {};
+	struct prb_json json = {&line};
+
+	if (!skill)
+		return refuse(q->mcp, q->id, INVALID_PARAMS, "there is no such prompt");
+	begin(&json, q->id);
+	prb_json_open(&json, "result", '{');
+	prb_prompt_put(&json, skill, target);
+	prb_json_close(&json, '}');
+	return finish(q->mcp, &json);
+}
+
 static const struct {
 	const char *name;
 	struct prb_error *(*answer)(const struct question *q);
 } METHODS[] = {
-	{"initialize", initialize},
-	{"ping", ping},
-	{"tools/list", list_tools},
-	{"tools/call", call_tool},
+	{"initialize", initialize},	{"ping", ping},
+	{"tools/list", list_tools},	{"tools/call", call_tool},
+	{"prompts/list", list_prompts}, {"prompts/get", get_prompt},
 };
 
 static struct prb_error *answer(struct mcp *mcp, const json_t *message)

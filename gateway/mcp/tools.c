@@ -2,8 +2,10 @@
 #include "gateway/mcp/tools.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 
 /** Longer texts would fill an assistant's context. */
@@ -56,11 +58,24 @@ static struct prb_error *add_number(struct prb_tool_call *call, const char *name
 		       : NULL;
 }
 
+/** Its id, or "". */
+static struct prb_error *target_of(const struct prb_tool_call *call, struct prb_str *ret)
+{
+	const json_t *target = argument(call, "target");
+
+	if (json_is_integer(target))
+		prb_str_printf(ret, "%lld", (long long)json_integer_value(target));
+	else if (target)
+		prb_str_puts(ret, json_string_value(target));
+	return ret->failed ? prb_error_nomem() : NULL;
+}
+
 static struct prb_error *add_target(struct prb_tool_call *call)
 {
-	const char *target = text(call, "target");
+	prb_auto_str struct prb_str id = {};
 
-	return prb_served_words(call->served, target ? target : "", &call->words);
+	PRB_TRY(target_of(call, &id));
+	return prb_served_words(call->served, prb_str_text(&id), &call->words);
 }
 
 static void give_input(struct prb_tool_call *call, const char *name)
@@ -76,14 +91,53 @@ static struct prb_error *prepare_list(struct prb_tool_call *call)
 }
 
 /** Of all processes, if none is named here. */
+static struct prb_error *add_targets(struct prb_tool_call *call)
+{
+	if (argument(call, "target"))
+		return add_target(call);
+	return call->served->named.count ? prb_served_words_all(call->served, &call->words) : NULL;
+}
+
 static struct prb_error *prepare_why(struct prb_tool_call *call)
 {
-	if (text(call, "target"))
-		PRB_TRY(add_target(call));
-	else if (call->served->named.count)
-		PRB_TRY(prb_served_words_all(call->served, &call->words));
+	PRB_TRY(add_targets(call));
 	PRB_TRY(add(call, "why"));
 	return add(call, "--json");
+}
+
+static struct prb_error *prepare_overview(struct prb_tool_call *call)
+{
+	PRB_TRY(add_targets(call));
+	return add(call, "overview");
+}
+
+/** What reads all ranks of a job reads processes that nobody has named. */
+static struct prb_error *prepare_job(struct prb_tool_call *call, const char *action)
+{
+	prb_auto_str struct prb_str id = {};
+
+	if (call->served->named.count)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_PERMISSION,
+					 "only named processes may be read here, and a job has "
+					 "others"),
+			"the user has to start 'probing mcp' without targets");
+	PRB_TRY(target_of(call, &id));
+	PRB_TRY(add(call, "cluster"));
+	PRB_TRY(add(call, action));
+	PRB_TRY(add(call, "--json"));
+	PRB_TRY(add(call, "--"));
+	return id.length ? add_chosen(call, prb_str_text(&id)) : NULL;
+}
+
+static struct prb_error *prepare_hang(struct prb_tool_call *call)
+{
+	return prepare_job(call, "hang");
+}
+
+static struct prb_error *prepare_slow(struct prb_tool_call *call)
+{
+	return prepare_job(call, "slow");
 }
 
 static struct prb_error *prepare_dump(struct prb_tool_call *call)
@@ -105,7 +159,7 @@ static struct prb_error *prepare_query(struct prb_tool_call *call)
 {
 	PRB_TRY(add_target(call));
 	PRB_TRY(add(call, "query"));
-	PRB_TRY(add(call, "--format=json"));
+	PRB_TRY(add(call, "--format=ndjson"));
 	PRB_TRY(add(call, "--timeout=30s"));
 	PRB_TRY(add(call, "-"));
 	give_input(call, "sql");
@@ -138,11 +192,6 @@ static struct prb_error *prepare_perf(struct prb_tool_call *call)
 	const char *mode = text(call, "mode");
 	double seconds = duration ? json_number_value(duration) : 5;
 
-	if (!(seconds > 0) || seconds > 300)
-		return prb_error_create(PRB_ERROR_USAGE, "'duration' is over 0 and at most 300 s");
-	if (mode && strcmp(mode, "cpu") != 0 && strcmp(mode, "wall") != 0)
-		return prb_error_create(PRB_ERROR_USAGE, "the mode is cpu or wall, not '%.20s'",
-					mode);
 	PRB_TRY(add_target(call));
 	PRB_TRY(add(call, "performance"));
 	PRB_TRY(prb_words_add(&call->words, "--duration=%.3fs", seconds));
@@ -159,8 +208,6 @@ static struct prb_error *prepare_memory(struct prb_tool_call *call)
 	const json_t *growth = argument(call, "growth");
 	double seconds = json_number_value(growth);
 
-	if (growth && (!(seconds > 0) || seconds > 600))
-		return prb_error_create(PRB_ERROR_USAGE, "'growth' is over 0 and at most 600 s");
 	PRB_TRY(add_target(call));
 	PRB_TRY(add(call, "memory"));
 	if (growth)
@@ -203,12 +250,25 @@ static struct prb_error *prepare_eval(struct prb_tool_call *call)
 	return NULL;
 }
 
-#define TARGET                                                                                    \
-	{                                                                                         \
-		"target", PRB_TOOL_TEXT, false,                                                   \
-			"Pid of a process, as list_processes tells it, or the id of a file that " \
-			"is served; may be left out if only one is"                               \
+#define TARGET                                                                               \
+	{                                                                                    \
+		"target", PRB_TOOL_TARGET, false,                                            \
+			"Pid of a process, or the id of a file that is served; may be left " \
+			"out if only one is"                                                 \
 	}
+#define TARGETS                                                                                \
+	{                                                                                      \
+		"target", PRB_TOOL_TARGET, false,                                              \
+			"Pid of a process, or the id of a file that is served; all, if it is " \
+			"left out"                                                             \
+	}
+#define JOB                                                                                 \
+	{                                                                                   \
+		"target", PRB_TOOL_TARGET, false,                                           \
+			"Pid of any rank, or a part of the job's name; may be left out if " \
+			"there is one job"                                                  \
+	}
+#define SKILLS "hang deadlock gil slow leak server"
 
 const struct prb_tool prb_tools[] = {
 	{"list_processes",
@@ -218,24 +278,57 @@ const struct prb_tool prb_tools[] = {
 	 {},
 	 false,
 	 20,
-	 prepare_list},
+	 prepare_list,
+	 .output = PRB_TOOL_JSON},
 	{"why",
 	 "What is wrong",
 	 "What is wrong with a process, the worst first, or that nothing is: each finding with its "
 	 "evidence, its confidence, what would refute it, and the next step. Start here when a "
 	 "program hangs or is slow. Only what is proven is certain; 'unknown' is an answer.",
-	 {{"target", PRB_TOOL_TEXT, false,
-	   "Pid of a process, or the id of a file that is served; all, if it is left out"}},
+	 {TARGETS},
 	 false,
 	 60,
 	 prepare_why,
-	 .judges = true},
+	 .judges = true,
+	 .output = PRB_TOOL_JSON},
+	{"overview",
+	 "What all processes do",
+	 "What is wrong with all processes and jobs of this machine in one sentence each, and a "
+	 "few "
+	 "lines for each process: what its main thread does, processor, memory. Start here when it "
+	 "is not known which process is meant.",
+	 {TARGETS},
+	 false,
+	 60,
+	 prepare_overview},
+	{"hang",
+	 "Why a distributed job hangs",
+	 "The verdict on a job of several ranks (torchrun, MPI, Slurm, Ray): which rank the others "
+	 "wait for and what it does instead, with evidence and confidence; or that it moves.",
+	 {JOB},
+	 false,
+	 60,
+	 prepare_hang,
+	 .judges = true,
+	 .output = PRB_TOOL_JSON},
+	{"slow",
+	 "Which rank slows a job",
+	 "Looks for ten seconds at a job that moves: which rank the others wait for, and in which "
+	 "functions it spends more time than they do.",
+	 {JOB},
+	 false,
+	 90,
+	 prepare_slow,
+	 .judges = true,
+	 .output = PRB_TOOL_JSON,
+	 .once = true},
 	{"dump",
 	 "Stacks of all threads",
-	 "Stacks of all threads of a process, exact, without stopping it: what each thread does or "
-	 "waits for, who holds the GIL, functions with files and lines.",
+	 "Stacks of all threads of a process, exact: what each thread does or waits for, who holds "
+	 "the GIL, functions with files and lines. Only threads that run are stopped, for "
+	 "microseconds.",
 	 {TARGET,
-	  {"tid", PRB_TOOL_NUMBER, false, "Only this thread"},
+	  {"tid", PRB_TOOL_INTEGER, false, "Only this thread"},
 	  {"locals", PRB_TOOL_FLAG, false, "Variables of each frame too"},
 	  {"native", PRB_TOOL_FLAG, false, "C and C++ frames too"},
 	  {"json", PRB_TOOL_FLAG, false, "As JSON, nothing folded: much longer"}},
@@ -245,12 +338,15 @@ const struct prb_tool prb_tools[] = {
 	{"query",
 	 "SQL over a process",
 	 "Rows of SQL (SQLite) over a process: python.threads, python.stacks, python.locals, "
-	 "python.types, process.info, cpu.tasks and others; 'tables' lists them. Only reads. "
-	 "Use LIMIT.",
-	 {TARGET, {"sql", PRB_TOOL_TEXT, true, "One statement or several"}},
+	 "python.types, process.info, cpu.tasks and others; 'tables' lists them. Only reads.",
+	 {TARGET,
+	  {"sql", PRB_TOOL_TEXT, true, "One statement or several"},
+	  {"limit", PRB_TOOL_INTEGER, false, "Rows of this answer; 100", .least = 1,
+	   .most = 10000}},
 	 false,
 	 35,
-	 prepare_query},
+	 prepare_query,
+	 .output = PRB_TOOL_ROWS},
 	{"tables",
 	 "Tables and columns",
 	 "Tables that 'query' can read, or the columns of one with their meaning.",
@@ -264,31 +360,35 @@ const struct prb_tool prb_tools[] = {
 	 "self.layers[3].name, read from outside without running code.",
 	 {TARGET,
 	  {"expression", PRB_TOOL_TEXT, true, "The expression"},
-	  {"tid", PRB_TOOL_NUMBER, false, "Thread; the main one"},
-	  {"frame", PRB_TOOL_NUMBER, false, "Python frame; 0, the innermost"}},
+	  {"tid", PRB_TOOL_INTEGER, false, "Thread; the main one"},
+	  {"frame", PRB_TOOL_INTEGER, false, "Python frame; 0, the innermost"}},
 	 false,
 	 30,
-	 prepare_print},
+	 prepare_print,
+	 .output = PRB_TOOL_JSON},
 	{"perf",
 	 "Where the time goes",
 	 "Samples a process for some seconds from outside, and tells which functions use the "
 	 "processors, with bounds.",
 	 {TARGET,
-	  {"duration", PRB_TOOL_NUMBER, false, "Seconds; 5, at most 300"},
-	  {"mode", PRB_TOOL_TEXT, false, "cpu (the default), or wall: time that passed"},
+	  {"duration", PRB_TOOL_SECONDS, false, "Seconds; 5", .most = 300},
+	  {"mode", PRB_TOOL_TEXT, false, "cpu (the default), or wall: time that passed",
+	   .choices = "cpu wall"},
 	  {"native", PRB_TOOL_FLAG, false, "C and C++ functions too"}},
 	 false,
 	 30,
-	 prepare_perf},
+	 prepare_perf,
+	 .once = true},
 	{"memory",
 	 "What takes the memory",
 	 "Memory of a process: the kernel's figures, Python objects by type, tensors with what "
 	 "holds "
 	 "them. With 'growth': what grew in so many seconds, and which objects hold it.",
-	 {TARGET, {"growth", PRB_TOOL_NUMBER, false, "Seconds, at most 600"}},
+	 {TARGET, {"growth", PRB_TOOL_SECONDS, false, "Seconds", .most = 600}},
 	 false,
 	 150,
-	 prepare_memory},
+	 prepare_memory,
+	 .once = true},
 	{"snapshot",
 	 "Save what can be read",
 	 "Writes all that can be read of a process to a new file probing-PID.snapshot in the "
@@ -298,12 +398,14 @@ const struct prb_tool prb_tools[] = {
 	 {TARGET, {"redact", PRB_TOOL_FLAG, false, "Leave out values of variables"}},
 	 false,
 	 120,
-	 prepare_snapshot},
+	 prepare_snapshot,
+	 .once = true,
+	 .saves = true},
 	{"skill",
 	 "Diagnosis",
 	 "A named diagnosis, with what its rows mean: hang, deadlock, gil (who holds it), slow, "
 	 "leak, server (of inference).",
-	 {TARGET, {"name", PRB_TOOL_TEXT, true, "hang, deadlock, gil, slow, leak or server"}},
+	 {TARGET, {"name", PRB_TOOL_TEXT, true, "Which one", .choices = SKILLS}},
 	 false,
 	 60,
 	 prepare_skill},
@@ -324,26 +426,80 @@ const struct prb_tool prb_tools[] = {
 	 {TARGET, {"code", PRB_TOOL_TEXT, true, "The code"}},
 	 true,
 	 30,
-	 prepare_eval},
+	 prepare_eval,
+	 .once = true},
 	{},
 };
 
+/** Arguments of all tools; the first one only where the output can be asked for again. */
+static const struct prb_tool_param COMMON[] = {
+	{"cursor", PRB_TOOL_TEXT, false, "To go on: what the answer before gave for it"},
+	{"max_bytes", PRB_TOOL_INTEGER, false, "Of the answer; 8000", .least = 1000,
+	 .most = 200000},
+	{},
+};
+enum { USUAL_BYTES = 8000, USUAL_ROWS = 100 };
+
+static const struct prb_tool_param *common_of(const struct prb_tool *tool)
+{
+	return tool->once ? COMMON + 1 : COMMON;
+}
+
+static double most_of(const struct prb_tool_param *param)
+{
+	return param->most > 0 ? param->most : 1e9;
+}
+
+static struct prb_error *check_text(const struct prb_tool_param *param, const json_t *value)
+{
+	const char *given = json_string_value(value);
+	size_t length = json_string_length(value), part;
+
+	if (!given || strlen(given) != length)
+		return prb_error_create(PRB_ERROR_USAGE, "'%s' is a text", param->name);
+	if (!param->choices)
+		return NULL;
+	for (const char *at = param->choices; *at; at += part + (at[part] == ' ')) {
+		part = strcspn(at, " ");
+		if (part == length && !strncmp(at, given, part))
+			return NULL;
+	}
+	return prb_error_create(PRB_ERROR_USAGE, "'%s' is one of: %s; not '%.50s'", param->name,
+				param->choices, given);
+}
+
+static struct prb_error *check_number(const struct prb_tool_param *param, const json_t *value)
+{
+	bool whole = param->type == PRB_TOOL_INTEGER;
+	double number = json_number_value(value);
+
+	if (json_is_number(value) && number <= most_of(param) &&
+	    (whole ? number >= param->least && number == floor(number) : number > 0))
+		return NULL;
+	return prb_error_create(PRB_ERROR_USAGE, "'%s' is %s%g and at most %g", param->name,
+				whole ? "a whole number, at least " : "a number over ",
+				param->least, most_of(param));
+}
+
 static struct prb_error *check(const struct prb_tool_param *param, const json_t *value)
 {
-	static const char *const NAMES[] = {[PRB_TOOL_TEXT] = "a text",
-					    [PRB_TOOL_FLAG] = "true or false",
-					    [PRB_TOOL_NUMBER] = "a number that is not negative"};
-	bool right = param->type == PRB_TOOL_TEXT   ? json_is_string(value)
-		     : param->type == PRB_TOOL_FLAG ? json_is_boolean(value)
-						    : json_is_number(value);
-
-	if (right && param->type == PRB_TOOL_NUMBER)
-		right = json_number_value(value) >= 0 && json_number_value(value) < 1e9;
-	if (right && param->type == PRB_TOOL_TEXT)
-		right = strlen(json_string_value(value)) == json_string_length(value);
-	return right ? NULL
-		     : prb_error_create(PRB_ERROR_USAGE, "'%s' is %s", param->name,
-					NAMES[param->type]);
+	switch (param->type) {
+	case PRB_TOOL_TEXT:
+		return check_text(param, value);
+	case PRB_TOOL_TARGET:
+		return json_is_integer(value) && json_integer_value(value) > 0
+			       ? NULL
+			       : check_text(param, value);
+	case PRB_TOOL_FLAG:
+		return json_is_boolean(value)
+			       ? NULL
+			       : prb_error_create(PRB_ERROR_USAGE, "'%s' is true or false",
+						  param->name);
+	case PRB_TOOL_INTEGER:
+	case PRB_TOOL_SECONDS:
+		return check_number(param, value);
+	}
+	return NULL;
 }
 
 static const struct prb_tool_param *find_param(const struct prb_tool *tool, const char *name)
@@ -351,6 +507,42 @@ static const struct prb_tool_param *find_param(const struct prb_tool *tool, cons
 	for (const struct prb_tool_param *p = tool->params; p->name; p++)
 		if (!strcmp(p->name, name))
 			return p;
+	for (const struct prb_tool_param *p = common_of(tool); p->name; p++)
+		if (!strcmp(p->name, name))
+			return p;
+	return NULL;
+}
+
+/** Names all that a tool takes, in one line. */
+static struct prb_error *no_argument(const struct prb_tool *tool, const char *name)
+{
+	prb_auto_str struct prb_str known = {};
+
+	for (const struct prb_tool_param *p = tool->params; p->name; p++)
+		prb_str_printf(&known, "%s, ", p->name);
+	for (const struct prb_tool_param *p = common_of(tool); p->name; p++)
+		prb_str_printf(&known, "%s%s", p->name, p[1].name ? ", " : "");
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_USAGE, "'%s' has no argument '%.50s'", tool->name, name),
+		"it takes: %s", prb_str_text(&known));
+}
+
+/** Which part of its output is answered. */
+static struct prb_error *take_part(struct prb_tool_call *call)
+{
+	const char *cursor = text(call, "cursor");
+	const json_t *bytes = argument(call, "max_bytes"), *rows = argument(call, "limit");
+
+	call->part = (struct prb_answer_part){
+		.rows = rows ? (size_t)json_number_value(rows) : USUAL_ROWS,
+		.most = bytes ? (size_t)json_number_value(bytes) : USUAL_BYTES,
+		.pages = !call->tool->once};
+	if (!cursor)
+		return NULL;
+	if (!*cursor || strlen(cursor) > 8 || strspn(cursor, "0123456789") != strlen(cursor))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"'cursor' is what an answer gave as next_cursor");
+	call->part.first = (size_t)atol(cursor);
 	return NULL;
 }
 
@@ -365,33 +557,83 @@ struct prb_error *prb_tool_prepare(struct prb_tool_call *call)
 		const struct prb_tool_param *param = find_param(tool, name);
 
 		if (!param)
-			return prb_error_create(PRB_ERROR_USAGE, "'%s' has no argument '%.50s'",
-						tool->name, name);
+			return no_argument(tool, name);
 		PRB_TRY(check(param, value));
 	}
 	for (const struct prb_tool_param *p = tool->params; p->name; p++)
 		if (p->required && !argument(call, p->name))
 			return prb_error_create(PRB_ERROR_USAGE, "the argument '%s' is missing",
 						p->name);
+	PRB_TRY(take_part(call));
 	call->seconds = tool->seconds;
 	return tool->prepare(call);
 }
 
-static void put_schema(struct prb_json *json, const struct prb_tool *tool)
+const char *prb_tool_hint(const char *hint)
+{
+	static const char *const HINTS[][2] = {
+		{"/v1/targets lists them", "the tool list_processes lists them"},
+		{"say which process is meant: pid=PID",
+		 "say which process is meant by the argument target"},
+		{"'probing tables' lists them", "the tool tables lists them"},
+		{"allow more with --timeout, or ask for less", "ask for less: it may take 30 s"},
+	};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(HINTS); i++)
+		if (!strcmp(hint, HINTS[i][0]))
+			return HINTS[i][1];
+	return hint;
+}
+
+static void put_type(struct prb_json *json, const struct prb_tool_param *p)
 {
 	static const char *const TYPES[] = {[PRB_TOOL_TEXT] = "string",
 					    [PRB_TOOL_FLAG] = "boolean",
-					    [PRB_TOOL_NUMBER] = "number"};
+					    [PRB_TOOL_INTEGER] = "integer",
+					    [PRB_TOOL_SECONDS] = "number"};
+	size_t part;
 
+	if (p->type == PRB_TOOL_TARGET) {
+		prb_json_open(json, "type", '[');
+		prb_json_text(json, NULL, "integer");
+		prb_json_text(json, NULL, "string");
+		prb_json_close(json, ']');
+		return;
+	}
+	prb_json_text(json, "type", TYPES[p->type]);
+	if (p->choices) {
+		prb_json_open(json, "enum", '[');
+		for (const char *at = p->choices; *at; at += part + (at[part] == ' ')) {
+			part = strcspn(at, " ");
+			prb_json_bytes(json, NULL, at, part);
+		}
+		prb_json_close(json, ']');
+	}
+	if (p->type == PRB_TOOL_INTEGER)
+		prb_json_real(json, "minimum", p->least, 0);
+	if (p->type == PRB_TOOL_SECONDS)
+		prb_json_real(json, "exclusiveMinimum", 0, 0);
+	if (p->most > 0)
+		prb_json_real(json, "maximum", p->most, 0);
+}
+
+static void put_param(struct prb_json *json, const struct prb_tool_param *p)
+{
+	prb_json_open(json, p->name, '{');
+	put_type(json, p);
+	prb_json_text(json, "description", p->help);
+	prb_json_close(json, '}');
+}
+
+static void put_schema(struct prb_json *json, const struct prb_tool *tool)
+{
 	prb_json_open(json, "inputSchema", '{');
 	prb_json_text(json, "type", "object");
 	prb_json_open(json, "properties", '{');
-	for (const struct prb_tool_param *p = tool->params; p->name; p++) {
-		prb_json_open(json, p->name, '{');
-		prb_json_text(json, "type", TYPES[p->type]);
-		prb_json_text(json, "description", p->help);
-		prb_json_close(json, '}');
-	}
+	for (const struct prb_tool_param *p = tool->params; p->name; p++)
+		put_param(json, p);
+	for (const struct prb_tool_param *p = common_of(tool); p->name; p++)
+		put_param(json, p);
 	prb_json_close(json, '}');
 	prb_json_open(json, "required", '[');
 	for (const struct prb_tool_param *p = tool->params; p->name; p++)
@@ -400,6 +642,20 @@ static void put_schema(struct prb_json *json, const struct prb_tool *tool)
 	prb_json_close(json, ']');
 	prb_json_bool(json, "additionalProperties", false);
 	prb_json_close(json, '}');
+}
+
+/** What its structured content is. */
+static void put_output(struct prb_json *json, const struct prb_tool *tool)
+{
+	static const char ROWS[] = "{\"type\":\"object\",\"properties\":{\"rows\":{\"type\":"
+				   "\"array\",\"items\":{\"type\":\"object\"}},\"next_cursor\":"
+				   "{\"type\":[\"string\",\"null\"]}},\"required\":[\"rows\","
+				   "\"next_cursor\"]}";
+
+	if (tool->output == PRB_TOOL_LINES)
+		return;
+	prb_str_printf(json->out, ",\"outputSchema\":%s",
+		       tool->output == PRB_TOOL_ROWS ? ROWS : "{\"type\":\"object\"}");
 }
 
 void prb_tools_list(struct prb_json *json, bool allow_write)
@@ -413,8 +669,9 @@ void prb_tools_list(struct prb_json *json, bool allow_write)
 		prb_json_text(json, "title", tool->title);
 		prb_json_text(json, "description", tool->description);
 		put_schema(json, tool);
+		put_output(json, tool);
 		prb_json_open(json, "annotations", '{');
-		prb_json_bool(json, "readOnlyHint", !tool->writes);
+		prb_json_bool(json, "readOnlyHint", !tool->writes && !tool->saves);
 		prb_json_bool(json, "destructiveHint", tool->writes);
 		prb_json_close(json, '}');
 		prb_json_close(json, '}');
