@@ -268,6 +268,13 @@ function chooseRange(from, to) {
 	refresh();
 }
 
+/** A page that shows this one names a range in the address: "#at=FROM-TO", in seconds since the epoch. */
+function followAddress() {
+	const [, from, to] = /^#at=([\d.]+)-([\d.]+)$/.exec(location.hash) ?? [];
+	if (to)
+		chooseRange((from - data.started) * 1e9, (to - data.started) * 1e9);
+}
+
 function resize() {
 	if (view.picture !== "functions") {
 		chart.measure();
@@ -466,5 +473,7 @@ follow();
 showFacts();
 listen();
 refresh();
+followAddress();
+addEventListener("hashchange", followAddress);
 // For consoles: what is looked at, and how it is drawn.
 globalThis.probing = { data, view, chart, refresh, weighed: () => weighed };

@@ -24,6 +24,7 @@ export interface Finding {
 	tids: number[];
 	pids: number[];
 }
+export type SeenJob = Schemas["seen_job"];
 export type Job = Schemas["job"];
 export type JobNode = Schemas["job_node"];
 export type JobRank = Schemas["job_rank"];
@@ -39,6 +40,8 @@ export type Census = Schemas["census"];
 export type Memory = Schemas["memory"];
 export type Growth = Schemas["growth"];
 export type Row = Schemas["row"];
+export type Dashboard = Schemas["dashboard"];
+export type DashboardChart = Schemas["dashboard_chart"];
 
 export class ApiError extends Error {
 	constructor(readonly code: string, message: string, readonly hint: string | null) {
@@ -156,6 +159,12 @@ export const stacks = (id: string, query: Gets["/v1/targets/{id}/stacks"]["query
 	value(client.GET("/v1/targets/{id}/stacks", { params: { ...at(id), query } }));
 export const query = (id: string, sql: string, signal?: AbortSignal) =>
 	whole(client.POST("/v1/targets/{id}/query", { params: at(id), body: { sql }, signal: signal ?? null }));
+export const queryAll = (sql: string) => whole(client.POST("/v1/query", { body: { sql } }));
+export const dashboards = () => value(client.GET("/v1/dashboards"));
+export const dashboard = (name: string) => value(client.GET("/v1/dashboards/{dashboard}", { params: { path: { dashboard: name } } }));
+export const saveDashboard = (name: string, board: Dashboard) =>
+	value(client.POST("/v1/dashboards/{dashboard}", { params: { path: { dashboard: name } }, body: { json: JSON.stringify(board) } }));
+export const removeDashboard = (name: string) => value(client.DELETE("/v1/dashboards/{dashboard}", { params: { path: { dashboard: name } } }));
 export const tables = () => value(client.GET("/v1/tables"));
 export const evaluated = (id: string, expression: string, frame: { tid?: number; frame?: number }) =>
 	value(client.GET("/v1/targets/{id}/value", { params: { ...at(id), query: { expression, "max-items": 20, "max-value": 200, ...frame } } }));
@@ -206,4 +215,6 @@ export const eventsLink = (id: string, query: Gets["/v1/targets/{id}/events"]["q
 export const queryLink = (id: string, sql: string, format: Gets["/v1/targets/{id}/query"]["query"]["format"]) => address("/v1/targets/{id}/query", { ...at(id), query: { sql, format } });
 export const profileLink = (profile: string, format: NonNullable<Gets["/v1/profiles/{profile}"]["query"]>["format"], before?: string) =>
 	address("/v1/profiles/{profile}", { path: { profile }, query: { format, before } });
+export const recorders = async (id: string) => (await value(client.GET("/v1/targets/{id}/recorders", { params: at(id) }))).recorders;
+export const recentLink = (id: string) => address("/v1/targets/{id}/recent", at(id));
 export const snapshotLink = (id: string) => address("/v1/targets/{id}/snapshot", at(id));

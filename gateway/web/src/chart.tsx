@@ -42,9 +42,9 @@ export function bins(rows: Row[]): Row[] | null {
 	}));
 }
 
-export function Histogram({ rows }: { rows: Row[] }) {
+export function Histogram({ rows, height = 320 }: { rows: Row[]; height?: number }) {
 	const counted = useMemo(() => bins(rows), [rows]);
-	return counted ? <Chart rows={counted} kind="bar" /> : <p>No column has numbers.</p>;
+	return counted ? <Chart rows={counted} kind="bar" height={height} /> : <p>No column has numbers.</p>;
 }
 
 const isNumeric = (rows: Row[], name: string) => rows.some((row) => typeof row[name] === "number")
@@ -110,7 +110,7 @@ export function drawn(rows: Row[], series: string): Drawn {
 	return { ...shown, rows: firsts.map((value) => ({ [along]: value })), x: firsts.map((value, index) => sorted ? Number(value) : index), lines: [...lines].slice(0, MOST_SERIES) };
 }
 
-export function Chart({ rows, kind = "auto", series = "" }: { rows: Row[]; kind?: Kind; series?: string }) {
+export function Chart({ rows, kind = "auto", series = "", height = 320 }: { rows: Row[]; kind?: Kind; series?: string; height?: number }) {
 	const host = useRef<HTMLDivElement>(null);
 	useEffect(() => {
 		const element = host.current;
@@ -123,7 +123,7 @@ export function Chart({ rows, kind = "auto", series = "" }: { rows: Row[]; kind?
 		const grid = { stroke: style.getPropertyValue("--line"), width: 1 };
 		const plot = new uPlot({
 			width: element.clientWidth,
-			height: 320,
+			height,
 			// A part along x is enlarged by dragging over it; a double click shows all again.
 			cursor: { drag: { x: true, y: false } },
 			scales: { x: { time } },
@@ -140,6 +140,6 @@ export function Chart({ rows, kind = "auto", series = "" }: { rows: Row[]; kind?
 				}))],
 		} as uPlot.Options, [x, ...lines.map(([, heights]) => heights)] as uPlot.AlignedData, element);
 		return () => plot.destroy();
-	}, [rows, kind, series]);
+	}, [rows, kind, series, height]);
 	return <div class="chart" ref={host} role="img" aria-label="Chart of the rows" />;
 }

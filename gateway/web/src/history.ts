@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What this page has seen of processes: processor and memory of the last ten minutes, and ranks that are gone.
+// What this page has seen of processes: processor and memory of the last ten minutes.
 import type * as api from "./api";
 
 const KEPT_S = 600;
@@ -10,9 +10,6 @@ export interface Past {
 	times: number[];
 	cpu: number[];
 	rss: number[];
-	last: api.Seen;
-	/** When it was there no more; 0: it is there. */
-	gone: number;
 }
 
 const past = new Map<string, Past>();
@@ -23,9 +20,7 @@ export function noteLook(time: number, targets: api.Seen[]): void {
 	for (const one of targets) {
 		if (one.ended)
 			continue;
-		const known = past.get(one.id) ?? { times: [], cpu: [], rss: [], last: one, gone: 0 };
-		known.last = one;
-		known.gone = 0;
+		const known = past.get(one.id) ?? { times: [], cpu: [], rss: [] };
 		if (time - (known.times[known.times.length - 1] ?? 0) >= STEP_S) {
 			known.times.push(time);
 			known.cpu.push(one.cpu_percent ?? 0);
@@ -35,19 +30,12 @@ export function noteLook(time: number, targets: api.Seen[]): void {
 		}
 		past.set(one.id, known);
 	}
-	for (const [id, known] of past) {
-		if (!there.has(id) && !known.gone)
-			known.gone = time;
-		// A rank is missed; another process that has ended is not.
-		if (known.gone && (typeof known.last.rank !== "number" || known.gone < time - KEPT_S))
+	for (const id of past.keys())
+		if (!there.has(id))
 			past.delete(id);
-	}
 }
 
 export const pastOf = (id: string): Past | undefined => past.get(id);
-
-/** Ranks that this page has seen, and that have ended since. */
-export const goneRanks = (): Past[] => [...past.values()].filter(({ gone, last }) => gone && typeof last.rank === "number");
 
 /** The points of a line in a box. */
 export function points(times: number[], values: number[], width: number, height: number, most: number): string {

@@ -88,7 +88,7 @@ export function Inspect({ route }: { route: Route }) {
 	return (
 		<section aria-label="Inspect">
 			<form class="tools" onSubmit={submit}>
-				<label>Expression <Field name="expression" size={40} value={expression} draft={`expression ${id}`} placeholder="self.layers[0]" /></label>
+				<label>Expression <Field id="expression" name="expression" size={40} value={expression} draft={`expression ${id}`} placeholder="self.layers[0]" /></label>
 				<label>Thread <Field name="tid" size={8} value={tid ?? ""} placeholder="main" inputMode="numeric" /></label>
 				<label>Frame <Field name="frame" size={4} value={frame} inputMode="numeric" /></label>
 				<button>Look</button>

@@ -19,21 +19,24 @@ import { BOOK } from "./queries";
 import { Reconnect } from "./reconnect";
 import { change, link, useRoute } from "./route";
 import { savedQueries, useStore } from "./store";
-import { lineOf, nameOf } from "./target";
+import { lineOf, nameOf, recordingOf } from "./target";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 
 const Sql = later(async () => (await import("./sql")).Sql);
+const Time = later(async () => (await import("./time")).Time);
+const Dashboards = later(async () => (await import("./dashboard")).Dashboards);
 const Training = later(async () => (await import("./training")).Training);
 
 const PANELS = [
 	["overview", "Overview", Overview], ["activity", "Activity", Activity], ["profile", "Profile", Profiles],
 	["training", "Training", Training], ["memory", "Memory", MemoryPanel], ["inspect", "Inspect", Inspect], ["sql", "SQL", Sql],
 	["console", "Console", Console], ["debug", "Debug", Debug], ["job", "Job", JobPanel],
+	["time", "Time", Time], ["dashboard", "Dashboard", Dashboards],
 ] as const;
 
-const KEYS = [["Ctrl-K", "go to a panel, target, query or diagnosis"], ["1 – 9, 0", "panels"], ["/", "filter"], ["p", "pause, go on"],
-	["t", "choose a target"], ["F6, F5", "Debug: pause, resume"], ["F10, F11, Shift-F11", "Debug: step over calls, to the next line, out"], ["?", "this help"]];
+const KEYS = [["Ctrl-K", "go to a panel, target, query or diagnosis"], ["1 – 9, 0", "panels"], ["w", "what is wrong: the next finding"], ["/", "filter; Inspect: expression; SQL: editor"],
+	["p", "pause, go on"], ["t", "choose a target"], ["r", "Profile: record"], ["c", "Profile: compare"], ["g", "Memory: what grows"], ["F6, F5", "Debug: pause, resume"], ["F10, F11, Shift-F11", "Debug: step over calls, to the next line, out"], ["?", "this help"]];
 
 /** Whether a process has torch; a panel that has nothing to show is not offered. */
 const HAS_TORCH = "SELECT count(*) AS n FROM python.modules WHERE name = 'torch'";
@@ -54,14 +57,17 @@ function usePanels(target: api.Target | undefined, targets: api.Target[]): Panel
 	const live = target?.kind === "process" && !target.ended;
 	const inJob = targets.some(({ rank }) => typeof rank === "number") && (typeof target?.rank === "number" || !live);
 	return PANELS.filter(([name]) => name === "overview" ? false : name === "training" ? torch
-		: name === "console" || name === "debug" ? live && allowed : name === "job" ? inJob : name === "profile" ? live : true);
+		: name === "console" || name === "debug" ? live && allowed : name === "job" ? inJob : name === "profile" || name === "time" ? live : true);
 }
 
 /** What the palette offers. */
-function choices(targets: api.Target[], skills: api.Skill[], panel: string, target: string): Choice[] {
+function choices(targets: api.Target[], skills: api.Skill[], profiles: api.Profile[], panel: string, target: string): Choice[] {
 	return [
 		...PANELS.map(([name, title]) => ({ kind: "panel", text: title, go: link(name, { target }) })),
 		...targets.map((one) => ({ kind: "target", text: `${lineOf(one)} ${one.argv?.join(" ").slice(0, 80) ?? ""}`, go: link(panel === "overview" ? "activity" : panel, { target: one.id }) })),
+		...targets.filter(({ id }) => targets.length > 1 && id !== target).flatMap((one) => PANELS.filter(([name]) => name !== "overview").map(([name, title]) => (
+			{ kind: "panel", text: `${title} of ${lineOf(one)}`, go: link(name, { target: one.id }) }))),
+		...profiles.map((one) => ({ kind: "recording", text: recordingOf(one), go: link("profile", { target, profile: one.id }) })),
 		...skills.map((one) => ({ kind: "diagnosis", text: `${one.name}: ${one.title}`, go: link("sql", { target, skill: one.name }) })),
 		...[...BOOK, ...Object.entries(savedQueries())].map(([text, sql]) => ({ kind: "query", text, go: link("sql", { target, sql }) })),
 	];
@@ -74,6 +80,25 @@ function Pauses() {
 	return ids.length ? <p class="held" role="status">This page holds paused: {ids.map((id) => <a key={id} href={link("debug", { target: id })}>{id}</a>)}</p> : null;
 }
 
+/** Keys that press a button of the panel. */
+const CLICKED: Record<string, string> = { p: "pause", r: "record", g: "grow" };
+
+const press = (id: string) => document.getElementById(id)?.click();
+
+/** The field that a panel is mostly used by. */
+const mainField = () => document.getElementById("editor")?.shadowRoot?.querySelector<HTMLElement>(".cm-content")
+	?? document.querySelector<HTMLElement>("#filter, #expression");
+
+/** The focus goes to the next sentence of what is wrong, on the first view. */
+function nextFinding(target: string) {
+	const links = [...document.querySelectorAll<HTMLElement>("#findings a")];
+	const at = links.indexOf(document.activeElement as HTMLElement);
+	if (links.length)
+		links[(at + 1) % links.length]?.focus();
+	else
+		location.hash = link("overview", { target });
+}
+
 function Page() {
 	const route = useRoute();
 	const help = useRef<HTMLDialogElement>(null);
@@ -81,6 +106,7 @@ function Page() {
 	// The overview has a look of its own.
 	const targets = useAsked("targets", route.panel === "overview" ? 15000 : 5000, api.targets);
 	const skills = useAsked(`skills ${palette}`, 0, async () => palette ? api.skills() : []);
+	const profiles = useAsked(`recordings ${palette}`, 0, async () => palette ? api.profiles() : []);
 	const target = route.values.get("target") ?? "";
 	const only = targets.value?.length === 1 ? targets.value[0]?.id : undefined;
 
@@ -104,10 +130,14 @@ function Page() {
 			const panel = /^\d$/.test(event.key) ? PANELS[(Number(event.key) + 9) % 10] : undefined;
 			if (panel)
 				location.hash = link(panel[0], { target });
+			else if (event.key === "w")
+				nextFinding(target);
+			else if (event.key in CLICKED)
+				press(CLICKED[event.key] ?? "");
 			else if (event.key === "/")
-				document.getElementById("filter")?.focus();
-			else if (event.key === "p")
-				document.getElementById("pause")?.click();
+				mainField()?.focus();
+			else if (event.key === "c")
+				document.getElementById("before")?.focus();
 			else if (event.key === "t")
 				document.getElementById("target")?.focus();
 			else if (event.key === "?")
@@ -141,6 +171,7 @@ function Page() {
 						{target && !one && <option value={target}>{target}</option>}
 						{targets.value?.map((each) => <option key={each.id} value={each.id}>{lineOf(each)}</option>)}
 					</select>
+					<a href={link("dashboard", { target })}>Dashboards</a>
 					<button type="button" id="go" title="Ctrl-K" onClick={() => setPalette(true)}>Go to…</button>
 					<button type="button" aria-label="Keys" onClick={() => help.current?.showModal()}>?</button>
 				</div>
@@ -158,7 +189,7 @@ function Page() {
 				<Pauses />
 				<Panel key={`${found[0]} ${target}`} route={route} targets={targets.value ?? []} />
 			</main>
-			{palette && <Palette choices={choices(targets.value ?? [], skills.value ?? [], found[0], target)} close={() => setPalette(false)} />}
+			{palette && <Palette choices={choices(targets.value ?? [], skills.value ?? [], profiles.value ?? [], found[0], target)} close={() => setPalette(false)} />}
 			<dialog ref={help} aria-label="Keys">
 				<h2>Keys</h2>
 				<dl>{KEYS.map(([key, does]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{does}</dd></div>)}</dl>

@@ -6,7 +6,7 @@ import { useEffect, useState } from "preact/hooks";
 import * as api from "./api";
 import { Field } from "./field";
 import { Findings } from "./findings";
-import { goneRanks, noteLook, pastOf, points, type Past } from "./history";
+import { noteLook, pastOf, points, type Past } from "./history";
 import { Failure, Fresh, bytes, seconds, useAsked } from "./parts";
 import { change, link, type Route } from "./route";
 import { nameOf } from "./target";
@@ -44,15 +44,14 @@ interface Wrong {
 	sentence: string;
 }
 
-/** A target with what the list of processes has of it, and its findings. */
+/** A target, or a whole job, with its findings. */
 interface Entry {
 	row: api.Seen;
 	name: string;
-	parent: string;
-	user: string;
-	job: string;
 	wrong: Wrong[];
 	children: Entry[];
+	/** Of a job: its ranks. */
+	job: api.SeenJob | null;
 }
 
 type Order = (entry: Entry) => number | string;
@@ -69,8 +68,11 @@ const COLUMNS: [string, string, Order, boolean][] = [
 	["python", "Python", ({ row }) => row.version ?? "", false],
 ];
 
-const worst: Order = ({ row, wrong, children }) =>
-	-(wrong.length ? 2e9 : children.some((one) => one.wrong.length) ? 1e9 : 0) + (row.rank ?? 1e6);
+const worst: Order = ({ row, wrong, children, job }) =>
+	-(job?.hangs ? 3e9 : wrong.length ? 2e9 : children.some((one) => one.wrong.length) ? 1e9 : 0) + (row.rank ?? 1e6);
+
+/** Without a click; the ranks of a job are in its row. */
+const opens = ({ job, children }: Entry) => !job && children.length <= FEW;
 
 function sorted(list: Entry[], order: Order, up: boolean): Entry[] {
 	return [...list].sort((a, b) => {
@@ -85,22 +87,51 @@ function entries(seen: api.Seen[], targets: api.Target[], findings: api.Finding[
 	const wrong = new Map<string, Wrong[]>();
 	for (const { id, kind, sentence } of findings)
 		wrong.set(id, [...(wrong.get(id) ?? []), { kind, sentence }]);
-	return seen.map((row) => {
-		const target = known.get(row.id) as (api.Target & { user?: string; job?: string | null }) | undefined;
-		return { row, name: nameOf({ ...row, program: target?.program ?? null }), parent: String(target?.ppid ?? ""), user: target?.user ?? "",
-			job: target?.job ?? "", wrong: wrong.get(row.id) ?? row.troubles.map((text) => ({ kind: text, sentence: text })), children: [] };
-	});
+	return seen.map((row) => ({
+		row, name: nameOf({ ...row, program: known.get(row.id)?.program ?? null }), children: [], job: null,
+		wrong: wrong.get(row.id) ?? row.troubles.map((text) => ({ kind: text, sentence: text })),
+	}));
 }
 
-/** Puts processes below their parents; those without one here are what is returned. */
-function tree(list: Entry[]): Entry[] {
+const sum = (list: Entry[], of: (row: api.Seen) => number | null) => list.reduce((all, { row }) => all + (of(row) ?? 0), 0);
+
+/** A job as one line, with the sums of its ranks. */
+function jobEntry(job: api.SeenJob, ranks: Entry[]): Entry | null {
+	const [first] = ranks;
+	if (!first)
+		return null;
+	const row: api.Seen = {
+		...first.row, id: `job ${job.job}`, pid: null, rank: null, main: null, unreadable: null, troubles: [], gil_holder: null, gil_waiters: 0,
+		limit: null, limit_used: null, cpu_percent: sum(ranks, (one) => one.cpu_percent), cpu_seconds: sum(ranks, (one) => one.cpu_seconds),
+		rss: sum(ranks, (one) => one.rss), threads: sum(ranks, (one) => one.threads), step: Math.max(-1, ...ranks.map((one) => one.row.step ?? -1)),
+	};
+	if (Number(row.step) < 0)
+		row.step = null;
+	return { row, name: job.job, wrong: job.hangs ? [{ kind: "hangs", sentence: "" }] : [], children: ranks, job };
+}
+
+/** Puts ranks below their job, and processes below their parents; those without one here are what is returned. */
+function tree(list: Entry[], jobs: api.SeenJob[]): Entry[] {
 	const by = new Map(list.map((one) => [one.row.id, one]));
-	return list.filter((one) => {
-		const parent = by.get(one.parent);
+	const roots: Entry[] = [];
+	const inJobs = new Set<Entry>();
+	for (const job of jobs.filter((one) => one.ranks.length > 1 || Number(one.world_size) > 1)) {
+		const ranks = job.ranks.flatMap(({ pid }) => by.get(String(pid)) ?? []);
+		const entry = jobEntry(job, ranks);
+		if (entry)
+			roots.push(entry);
+		ranks.forEach((one) => inJobs.add(one));
+	}
+	for (const one of list) {
+		const parent = by.get(String(one.row.ppid));
+		if (inJobs.has(one))
+			continue;
 		if (parent && parent !== one)
 			parent.children.push(one);
-		return !parent || parent === one;
-	});
+		else
+			roots.push(one);
+	}
+	return roots;
 }
 
 function Spark({ past, of, most, title }: { past: Past | undefined; of: "cpu" | "rss"; most: number; title: string }) {
@@ -118,6 +149,37 @@ function kinds(wrong: Wrong[]): Wrong[] {
 	return [...by].map(([kind, sentences]) => ({ kind, sentence: sentences.join("\n") }));
 }
 
+/** A name that may be broken between its words. */
+function Parted({ name }: { name: string }) {
+	return <>{name.split(/(?<=_)/).map((part, place) => <Fragment key={place}>{place > 0 && <wbr />}{part}</Fragment>)}</>;
+}
+
+/** Cells with more than their number, as long as there are so few. */
+const WORDY = 32;
+
+/** A cell for each rank of a job: what its main thread does, by colour and by text. One that is gone stays. */
+function Ranks({ job, ranks }: { job: api.SeenJob; ranks: Entry[] }) {
+	const by = new Map(ranks.map((one) => [one.row.id, one]));
+	const wordy = job.ranks.length <= WORDY;
+	return (
+		<ol class={`ranks ${wordy ? "" : "many"}`} aria-label={`Ranks of ${job.job}`}>
+			{[...job.ranks].sort((a, b) => a.rank - b.rank).map(({ rank, pid, ended }) => {
+				const one = by.get(String(pid));
+				const state = one && !one.row.ended ? one.wrong[0]?.kind ?? one.row.main?.state ?? "not read"
+					: ended !== null ? `ended ${new Date(ended * 1000).toLocaleTimeString()}` : one ? "ended" : pid !== null ? "not served" : "no process";
+				const inside = <><strong>{rank}</strong>{wordy && <> <span>{state}</span> <span class="faint">{one?.row.main?.func ?? ""}</span></>}</>;
+				const title = `rank ${rank}${pid === null ? "" : `, process ${pid}`}: ${one ? one.wrong[0]?.sentence ?? doing(one.row) : state}`;
+				return (
+					<li key={rank}>
+						{one && !one.row.ended ? <a class={one.wrong.length ? "wrong" : state} href={link("activity", { target: one.row.id })} title={title}>{inside}</a>
+							: <span class="cell gone" title={title}>{inside}</span>}
+					</li>
+				);
+			})}
+		</ol>
+	);
+}
+
 interface RowProps {
 	entry: Entry;
 	child: boolean;
@@ -127,27 +189,40 @@ interface RowProps {
 	turn: number;
 }
 
-/** A name that may be broken between its words. */
-function Parted({ name }: { name: string }) {
-	return <>{name.split(/(?<=_)/).map((part, place) => <Fragment key={place}>{place > 0 && <wbr />}{part}</Fragment>)}</>;
+function Name({ entry, open, fold }: RowProps) {
+	const { row, name, job, children, wrong } = entry;
+	const gone = job?.ranks.filter(({ pid }) => pid === null).length ?? 0;
+	return (
+		<>
+			{children.length > 0 && (
+				<button type="button" class="fold" aria-expanded={open} aria-label={`Unfold ${name} ${job ? "" : row.id}`} onClick={() => fold(row.id)}>{open ? "▾" : "▸"}</button>
+			)}
+			{job ? (
+				<>
+					<a class="job" href={link("job", { target: children[0]?.row.id })} title="The stacks of all ranks as one tree">{name}</a>{" "}
+					<span class="faint">job of {job.world_size ?? job.ranks.length} ranks{gone > 0 && `, ${gone} gone`}</span>{" "}
+					{wrong.map(({ kind }) => <strong class="mark" key={kind}>{kind}</strong>)}
+				</>
+			) : (
+				<>
+					<a href={link("activity", { target: row.id })} title={command(row)}><Parted name={name} /></a> <span class="faint">{row.id === name ? "" : row.id}</span>
+					{children.length > 0 && <>{" "}<span class="faint">· {children.length} below</span></>}
+				</>
+			)}
+		</>
+	);
 }
 
 /** A row is drawn again when what it shows is another. */
-const Row = memo(function Row({ entry, child, open, fold }: RowProps) {
-	const { row, name, wrong, children } = entry;
+const Row = memo(function Row(props: RowProps) {
+	const { row, wrong, job, children } = props.entry;
 	const past = pastOf(row.id);
 	return (
-		<tr class={`${wrong.length ? "wrong" : ""} ${child ? "child" : ""}`}>
-			<td>
-				{children.length > 0 && (
-					<button type="button" class="fold" aria-expanded={open} aria-label={`Unfold ${name} ${row.id}`} onClick={() => fold(row.id)}>{open ? "▾" : "▸"}</button>
-				)}
-				<a href={link("activity", { target: row.id })} title={command(row)}><Parted name={name} /></a> <span class="faint">{row.id === name ? "" : row.id}</span>
-				{children.length > 0 && <>{" "}<span class="faint">· {children.length} below</span></>}
-			</td>
+		<tr class={`${wrong.length ? "wrong" : ""} ${props.child ? "child" : ""}`}>
+			<td><Name {...props} /></td>
 			<td class="doing">
-				{kinds(wrong).map(({ kind, sentence }) => <div class="mark" key={kind} title={row.unreadable ?? sentence}>{kind}</div>)}
-				{doing(row)}
+				{job ? <Ranks job={job} ranks={children} />
+					: <>{kinds(wrong).map(({ kind, sentence }) => <div class="mark" key={kind} title={row.unreadable ?? sentence}>{kind}</div>)}{doing(row)}</>}
 			</td>
 			<td class="number">
 				{row.cpu_percent === null ? "" : `${Math.round(row.cpu_percent)} %`}
@@ -164,39 +239,11 @@ const Row = memo(function Row({ entry, child, open, fold }: RowProps) {
 			<td class="short">{row.version ?? ""}</td>
 		</tr>
 	);
-}, (a, b) => a.turn === b.turn && a.open === b.open && a.child === b.child && JSON.stringify([a.entry.row, a.entry.wrong, a.entry.children.length])
-	=== JSON.stringify([b.entry.row, b.entry.wrong, b.entry.children.length]));
+}, (a, b) => a.turn === b.turn && a.open === b.open && a.child === b.child && JSON.stringify([a.entry.row, a.entry.wrong, a.entry.job, shownOf(a.entry)])
+	=== JSON.stringify([b.entry.row, b.entry.wrong, b.entry.job, shownOf(b.entry)]));
 
-/** A cell for each rank: what its main thread does, by colour and by text. One that has ended stays. */
-function Ranks({ list }: { list: Entry[] }) {
-	const ranked = list.filter(({ row }) => typeof row.rank === "number");
-	const there = new Set(ranked.map(({ row }) => row.rank));
-	const gone = goneRanks().filter(({ last }) => !there.has(last.rank));
-	const [first] = ranked;
-	if (!first && !gone.length)
-		return null;
-	const cells = [
-		...ranked.map(({ row, wrong }) => ({ rank: Number(row.rank), row, wrong, past: null as Past | null })),
-		...gone.map((past) => ({ rank: Number(past.last.rank), row: past.last, wrong: [] as Wrong[], past }))];
-	return (
-		<section aria-label="Job">
-			<ol class="ranks" aria-label="Ranks">
-				{cells.sort((a, b) => a.rank - b.rank).map(({ rank, row, wrong, past }) => {
-					const state = past ? `ended ${new Date(past.gone * 1000).toLocaleTimeString()}` : wrong[0]?.kind ?? row.main?.state ?? "not read";
-					const inside = <><strong>{rank}</strong> <span>{state}</span> <span class="faint">{row.main?.func ?? ""}</span></>;
-					return (
-						<li key={row.id}>
-							{past ? <span class="cell gone" title={`rank ${rank}, process ${row.id}: ${doing(row)} when it was last seen`}>{inside}</span>
-								: <a class={wrong.length ? "wrong" : state} href={link("activity", { target: row.id })}
-									title={`rank ${rank}, process ${row.id}: ${wrong[0]?.sentence ?? doing(row)}`}>{inside}</a>}
-						</li>
-					);
-				})}
-			</ol>
-			{first && <p><a id="whole" href={link("job", { target: first.row.id })}>The stacks of all ranks as one tree</a></p>}
-		</section>
-	);
-}
+/** What the row of an entry shows of those below it. */
+const shownOf = ({ job, children }: Entry) => job ? children.map(({ row, wrong }) => [row.main, wrong]) : children.length;
 
 function Choice({ name, label, values, chosen }: { name: string; label: string; values: string[]; chosen: string }) {
 	const list = [...new Set(values)].filter((one) => one).sort();
@@ -230,11 +277,13 @@ export function Overview({ route, targets }: { route: Route; targets: api.Target
 	const count = seen.value?.targets.length ?? 0;
 	useEffect(() => setEvery(count > MANY ? 5 * EVERY_MS : EVERY_MS), [count > MANY]);
 	const { findings } = seen.value ?? {};
+	const jobs = seen.value?.jobs ?? [];
+	const hanging = new Set(jobs.filter(({ hangs }) => hangs).map((one) => one.job));
 	const list = entries(seen.value?.targets ?? [], targets, findings ?? []);
-	const shown = list.filter(({ row, name, wrong, ...one }) => (!filter || `${row.id} ${name} ${command(row)}`.toLowerCase().includes(filter.toLowerCase()))
-		&& (!troubles || wrong.length) && (!user || one.user === user) && (!job || one.job === job));
-	const roots = sorted(tree(shown), column?.[2] ?? worst, !!column && up);
-	const isOpen = ({ row, children }: Entry) => folded.get(row.id) ?? children.length <= FEW;
+	const shown = list.filter(({ row, name, wrong }) => (!filter || `${row.id} ${name} ${command(row)}`.toLowerCase().includes(filter.toLowerCase()))
+		&& (!troubles || wrong.length || (row.job !== null && hanging.has(row.job))) && (!user || row.user === user) && (!job || row.job === job));
+	const roots = sorted(tree(shown, jobs), column?.[2] ?? worst, !!column && up);
+	const isOpen = (entry: Entry) => folded.get(entry.row.id) ?? opens(entry);
 	const rows: [Entry, boolean][] = [];
 	const put = (entry: Entry, child: boolean) => {
 		rows.push([entry, child]);
@@ -243,20 +292,20 @@ export function Overview({ route, targets }: { route: Route; targets: api.Target
 	};
 	roots.forEach((one) => put(one, false));
 	const fold = (id: string) => {
-		const entry = list.find(({ row }) => row.id === id);
-		setFolded((now) => new Map(now).set(id, entry ? !(now.get(id) ?? entry.children.length <= FEW) : false));
+		const entry = rows.find(([{ row }]) => row.id === id)?.[0];
+		if (entry)
+			setFolded((now) => new Map(now).set(id, !(now.get(id) ?? opens(entry))));
 	};
 	return (
 		<section aria-label="Overview">
 			<Failure error={seen.error} />
 			{findings && <Findings findings={findings} judged={seen.value?.judged ?? count} targets={targets} />}
-			<Ranks list={list} />
 			<div class="tools">
 				<Field id="filter" type="search" placeholder="Filter by name, command or pid" aria-label="Filter"
 					value={filter} onTyped={(text) => change({ filter: text }, true)} />
 				<label><input id="troubles" type="checkbox" checked={troubles} onChange={() => change({ troubles: !troubles }, true)} /> Troubles only</label>
-				<Choice name="user" label="User" values={list.map((one) => one.user)} chosen={user} />
-				<Choice name="job" label="Job" values={list.map((one) => one.job)} chosen={job} />
+				<Choice name="user" label="User" values={list.map(({ row }) => row.user ?? "")} chosen={user} />
+				<Choice name="job" label="Job" values={list.map(({ row }) => row.job ?? "")} chosen={job} />
 				<Fresh when={(seen.value?.time ?? 0) * 1000} />
 				{seen.value && <span class="faint">{shown.length} of {count} targets</span>}
 			</div>

@@ -6,9 +6,7 @@ import { ApiError } from "./api";
 import { Field } from "./field";
 import { Failure, useAsked } from "./parts";
 import { change, type Route } from "./route";
-
-const named = ({ id, target, file, started }: api.Profile) =>
-	file ? `${id}: ${file}` : `${id}: process ${target}, ${new Date((started ?? 0) * 1000).toLocaleTimeString()}`;
+import { recordingOf } from "./target";
 
 export function Profiles({ route }: { route: Route }) {
 	const id = route.values.get("target") ?? "";
@@ -52,7 +50,7 @@ export function Profiles({ route }: { route: Route }) {
 			<ul class="recordings">
 				{list.value?.map((profile) => (
 					<li key={profile.id} class={profile.id === shown ? "chosen" : ""}>
-						<button type="button" onClick={() => change({ profile: profile.id })}>{named(profile)}</button>
+						<button type="button" onClick={() => change({ profile: profile.id })}>{recordingOf(profile)}</button>
 						<span class="state">{profile.state}</span>
 						{profile.error && <span class="mark">{profile.error}</span>}
 						{profile.state === "running"
@@ -74,7 +72,7 @@ export function Profiles({ route }: { route: Route }) {
 							<label>Compare with{" "}
 								<select id="before" value={compared} onChange={(event) => change({ before: event.currentTarget.value })}>
 									<option value="">nothing</option>
-									{others.map((one) => <option key={one.id} value={one.id}>{named(one)}</option>)}
+									{others.map((one) => <option key={one.id} value={one.id}>{recordingOf(one)}</option>)}
 								</select>
 							</label>
 							{compared && <span class="faint"> orange takes more of the time than before, blue less</span>}

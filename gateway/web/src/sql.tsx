@@ -7,40 +7,11 @@ import { Chart, Histogram, KINDS, seriesOf, type Kind } from "./chart";
 import { Editor } from "./editor";
 import { Field } from "./field";
 import { Failure, Fresh, useAsked } from "./parts";
+import { Pin } from "./dashboard";
 import { BOOK, FIRST } from "./queries";
 import { change, type Route } from "./route";
+import { MOST, Rows } from "./rows";
 import { saveQuery, savedQueries, useStore } from "./store";
-
-const MOST = 2000;
-
-/** Whole numbers as they are; others as far as they are read, all of it on a longer look. */
-const told = (value: number) => Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(9)));
-
-/** What is this short is not broken into lines. */
-const SHORT = 28;
-
-export function Rows({ rows, id = "rows" }: { rows: Row[]; id?: string }) {
-	const names = Object.keys(rows[0] ?? {});
-	return (
-		<div class="wide" role="region" aria-label="Rows" tabIndex={0}>
-			<table id={id} class="rows">
-				<thead><tr>{names.map((name) => <th key={name} scope="col" class={rows.some((row) => typeof row[name] === "number") ? "number" : ""}>{name}</th>)}</tr></thead>
-				<tbody>
-					{rows.slice(0, MOST).map((row, index) => (
-						<tr key={index}>
-							{names.map((name) => {
-								const value = row[name];
-								return typeof value === "number" ? <td key={name} class="number" title={String(value)}>{told(value)}</td>
-									: value === null || value === undefined ? <td key={name} class="null">NULL</td>
-										: <td key={name} class={value.length <= SHORT ? "short" : ""}>{value}</td>;
-							})}
-						</tr>
-					))}
-				</tbody>
-			</table>
-		</div>
-	);
-}
 
 /** Queries with a name, which stay in this browser. */
 function Saved({ text, run }: { text: string; run: (sql: string) => void }) {
@@ -165,6 +136,7 @@ export function Sql({ route }: { route: Route }) {
 						)}{" "}
 						<a href={api.queryLink(id, text, "csv")} download="rows.csv">CSV</a>{" "}
 						<a href={api.queryLink(id, text, "json")} download="rows.json">JSON</a>{" "}
+						<Pin chart={{ sql: text, show: chart === "histogram" || chart === "bar" ? chart : chart ? "line" : "table", ...(series ? { series } : {}) }} />{" "}
 						<span class="fresh">{outcome.rows.length} rows in {outcome.ms.toFixed(0)} ms
 							{outcome.rows.length > MOST && !chart && `, the first ${MOST} are shown: CSV has all`}</span>
 					</>

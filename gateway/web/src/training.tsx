@@ -9,8 +9,12 @@ import { type Route } from "./route";
 
 const MOST = 100;
 const HAS_STEPS = "SELECT count(*) AS n FROM information_schema.tables WHERE table_schema = 'python' AND table_name = 'torch_step_timing'";
-const STEPS = "SELECT step, duration AS step_ms, data AS data_ms, forward AS forward_ms, backward AS backward_ms, "
-	+ "optimizer AS optimizer_ms FROM python.torch_step_timing ORDER BY timestamp DESC LIMIT 500";
+const STEPS = "SELECT step, duration AS step_ms, data AS data_ms, forward AS forward_ms, backward AS backward_ms, optimizer AS optimizer_ms, "
+	+ "communication AS communication_ms, evaluation AS evaluation_ms FROM python.torch_step_timing ORDER BY timestamp DESC LIMIT 500";
+/** What the program tells of its steps, and the values that are watched. */
+const LOSSES = "SELECT step, loss FROM training_logs WHERE loss IS NOT NULL ORDER BY timestamp DESC LIMIT 2000";
+const WATCHED = "SELECT step, name, number FROM python.variables WHERE number IS NOT NULL ORDER BY timestamp DESC LIMIT 2000";
+const RECORDED = "SELECT table_name FROM information_schema.tables WHERE table_name IN ('training_logs', 'variables')";
 
 const HAS_COLLECTIVES = HAS_STEPS.replace("torch_step_timing", "comm_collective");
 /** Of each rank: an operation that it has begun and not ended keeps it waiting now. */
@@ -25,11 +29,14 @@ interface Seen {
 	processes: Row[];
 	/** null: they are not recorded. */
 	steps: Row[] | null;
+	losses: Row[];
+	watched: Row[];
 	warnings: string[];
 }
 
 async function look(id: string): Promise<Seen> {
 	const recorded = Number((await api.query(id, HAS_STEPS)).value[0]?.["n"]) > 0;
+	const names = new Set((await api.query(id, RECORDED)).value.map((row) => row["table_name"]));
 	const answers = await Promise.all([
 		api.query(id, "SELECT path, class, depth, all_parameters, all_bytes, dtype, device, training, hooks, parent, address FROM torch.modules"),
 		api.query(id, `SELECT holder, kind, shape, dtype, device, bytes, shared FROM torch.tensors ORDER BY bytes DESC LIMIT ${MOST}`),
@@ -37,11 +44,14 @@ async function look(id: string): Promise<Seen> {
 		api.query(id, "SELECT holder, class, groups, parameters, lr, state_tensors, state_bytes FROM torch.optimizers"),
 		api.query(id, "SELECT rank, local_rank, world_size, group_name, backend, group_size FROM torch.processes"),
 		recorded ? api.query(id, STEPS) : null,
+		names.has("training_logs") ? api.query(id, LOSSES) : null,
+		names.has("variables") ? api.query(id, WATCHED) : null,
 	]);
-	const [modules, tensors, total, optimizers, processes, steps] = answers;
+	const [modules, tensors, total, optimizers, processes, steps, losses, watched] = answers;
 	return {
 		modules: modules.value, tensors: tensors.value, total: total.value[0], optimizers: optimizers.value,
 		processes: processes.value.filter((row) => row["rank"] !== null || row["group_name"] !== null), steps: steps?.value ?? null,
+		losses: losses?.value ?? [], watched: watched?.value ?? [],
 		warnings: [...new Set(answers.flatMap((answer) => answer?.warnings ?? []))],
 	};
 }
@@ -139,6 +149,10 @@ export function Training({ route }: { route: Route }) {
 			{seen?.warnings.map((warning) => <p class="failure" key={warning}>{warning}</p>)}
 			{seen && (
 				<>
+					{seen.losses.length > 0 && <div id="losses"><h3>Loss</h3><Chart rows={seen.losses} kind="line" height={220} /></div>}
+					{seen.watched.length > 0 && <div id="watched"><h3>Watched values</h3><Chart rows={seen.watched} kind="line" series="name" height={220} /></div>}
+					<h3>Steps</h3>
+					<Steps rows={seen.steps} />
 					<h3>Modules</h3>
 					{seen.modules.length ? <Modules rows={seen.modules} /> : <p>No module of torch is reached by a variable or a module of Python.</p>}
 					<h3>Tensors</h3>
@@ -158,8 +172,6 @@ export function Training({ route }: { route: Route }) {
 						rows={seen.processes.map((row) => ["rank", "local_rank", "world_size", "group_name", "backend", "group_size"].map((name) => text(row[name])))} />
 					<h3>Collectives by rank</h3>
 					<Collectives key={asked.when} id={id} />
-					<h3>Steps</h3>
-					<Steps rows={seen.steps} />
 				</>
 			)}
 		</section>

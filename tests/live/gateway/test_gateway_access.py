@@ -28,6 +28,8 @@ FULL = {
     "sql": ("rows in", None),
     "console": ("Run", None),
     "debug": ("keeper", None),
+    "time": ("Keep the last ten minutes", None),
+    "dashboard": ("Threads by state", None),
     "job": ("Classes: ranks with the same stack", None),
 }
 VALUES = {"inspect": {"expression": "shelf"}, "sql": {"sql": "SELECT name, tid FROM python.threads"}}
@@ -225,11 +227,11 @@ def test_queries_are_saved(gateway, program):
 def test_ranks_are_a_grid(gateway, program):
     with Page(gateway) as page:
         page.show("overview")
-        page.wait("document.querySelector('.ranks strong')?.textContent == '3'")
+        page.wait("document.querySelector('.ranks a strong')?.textContent == '3'")
         page.push(".ranks a")
         page.wait("location.hash == '#/activity?target=%d'" % program.pid)
         page.show("overview")
-        page.push("#whole")
+        page.push(".processes a.job")
         page.wait("location.hash == '#/job?target=%d'" % program.pid)
         page.sees("1 of 8 ranks read")
         assert not page.errors

@@ -79,7 +79,7 @@ def test_a_process_has_its_name_and_what_it_can_show(page, family):
     page.show("activity", target=family[0].pid)
     page.wait("document.querySelector('h1').textContent === %s" % json.dumps("parent of workers.py %d" % family[0].pid))
     # Neither torch nor a job, and this gateway only reads.
-    panels = ["Activity", "Profile", "Memory", "Inspect", "SQL"]
+    panels = ["Activity", "Profile", "Memory", "Inspect", "SQL", "Time", "Dashboard"]
     page.wait("[...document.querySelectorAll('nav a')].map((a) => a.textContent).join() === %s" % json.dumps(",".join(panels)))
     page.wait("document.title.startsWith('parent of workers.py Activity')")
     page.show("overview")
@@ -90,7 +90,7 @@ def test_one_row_of_panels_in_a_narrow_window(gateway, family):
     with Page(gateway, size=(390, 800)) as narrow:
         narrow.show("sql", target=family[0].pid, sql="SELECT * FROM python.threads")
         narrow.wait("document.querySelectorAll('#rows tbody tr').length == 1")
-        narrow.wait("document.querySelectorAll('nav a').length == 5")
+        narrow.wait("document.querySelectorAll('nav a').length == 7")
         assert narrow.value("new Set([...document.querySelectorAll('nav a')].map((a) => a.offsetTop)).size") == 1
         assert narrow.value("document.documentElement.scrollWidth") <= 390
         # Numbers and NULL are on one line each, and numbers at the right.
