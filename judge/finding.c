@@ -104,7 +104,7 @@ const char *prb_finding_kind_name(enum prb_finding_kind kind)
 					    [PRB_FINDING_SERVER] = "server",
 					    [PRB_FINDING_ROOM] = "room",
 					    [PRB_FINDING_LOOP] = "loop",
-					    [PRB_FINDING_LEAK] = "leak"},
+					    [PRB_FINDING_LEAK] = "leak",
 					    [PRB_FINDING_JOB] = "job",
 					    [PRB_FINDING_PEER] = "peer"};
 
