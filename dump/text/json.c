@@ -185,6 +185,54 @@ static void put_thread(struct writer *w, const struct prb_dump_thread *t)
 	prb_json_close(json, '}');
 }
 
+static void put_frames(struct writer *w, const struct prb_dump_task *task, size_t from, size_t to)
+{
+	prb_json_open(&w->json, "frames", '[');
+	for (size_t i = from; i < to && i < task->frames.count; i++) {
+		put_frame(w, &task->frames.items[i]);
+		write_out(w, CHUNK);
+	}
+	prb_json_close(&w->json, ']');
+}
+
+/** Its frames, and those of each task that waits for it, are one list in the model. */
+static void put_task(struct writer *w, const struct prb_dump_task *task)
+{
+	struct prb_json *json = &w->json;
+	const struct prb_dump_awaiter *awaiters = task->awaiters.items;
+	size_t count = task->awaiters.count;
+
+	prb_json_open(json, NULL, '{');
+	prb_json_text(json, "kind", task->kind);
+	prb_json_natural(json, "tid", task->tid ? task->tid : -1);
+	prb_json_text(json, "name", task->name);
+	prb_json_bool(json, "current", task->current);
+	prb_json_text(json, "waits_for", task->waits_for);
+	prb_json_text(json, "error", task->error);
+	put_frames(w, task, 0, count ? awaiters[0].at : SIZE_MAX);
+	prb_json_open(json, "awaited_by", '[');
+	for (size_t i = 0; i < count; i++) {
+		prb_json_open(json, NULL, '{');
+		prb_json_text(json, "name", awaiters[i].name);
+		put_frames(w, task, awaiters[i].at, i + 1 < count ? awaiters[i + 1].at : SIZE_MAX);
+		prb_json_close(json, '}');
+	}
+	prb_json_close(json, ']');
+	prb_json_close(json, '}');
+}
+
+static void put_tasks(struct writer *w, const struct prb_dump *dump)
+{
+	const struct prb_dump_task *task;
+
+	if (!dump->tasks.count)
+		return;
+	prb_json_open(&w->json, "tasks", '[');
+	prb_vec_each (task, &dump->tasks)
+		put_task(w, task);
+	prb_json_close(&w->json, ']');
+}
+
 static void put_dump(struct writer *w, const struct prb_dump *dump)
 {
 	struct prb_json *json = &w->json;
@@ -206,6 +254,7 @@ static void put_dump(struct writer *w, const struct prb_dump *dump)
 	prb_vec_each (t, &dump->threads)
 		put_thread(w, t);
 	prb_json_close(json, ']');
+	put_tasks(w, dump);
 	prb_json_close(json, '}');
 }
 

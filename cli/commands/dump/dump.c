@@ -86,7 +86,7 @@ static void job_init(struct job *job, const struct prb_cli *cli, const struct pr
 			   .native = s->native != NULL,
 			   .partial = main_only || s->tid},
 		.json = s->json,
-		.tasks = !s->json && !s->no_tasks && !main_only && !s->tid,
+		.tasks = !s->no_tasks && !main_only && !s->tid,
 		.scripts = &s->scripts,
 	};
 	job->options.values = &job->values;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tasks and greenlets that wait, below the thread of their loop or hub."""
+import json
 import re
 import subprocess
 
@@ -55,6 +56,12 @@ def test_tasks_below_their_loop(interpreter, tmp_path):
         assert process.line() == "ready"
         support.wait_for_sleep(process.pid, "epoll_wait")
         text, plain = dump(process), dump(process, "--no-tasks")
+        told, without = (json.loads(dump(process, "--json", *words)) for words in ((), ("--no-tasks",)))
+    waits = [each for each in told["tasks"] if (each["waits_for"] or "").startswith("Event.wait")]
+    assert len(waits) == 12 and {each["frames"][0]["func"] for each in waits} == {"wait"}, told["tasks"]
+    assert {each["tid"] for each in told["tasks"]} == {told["threads"][0]["tid"]} and "tasks" not in without
+    limited = [each for each in told["tasks"] if [one["frames"][-1]["func"] for one in each["awaited_by"][:1]] == ["gathers"]]
+    assert len(limited) == 2 and {each["frames"][-1]["func"] for each in limited} == {"leaf"}, told["tasks"]
     head, _, tasks = text.partition("<module>")
     assert "BaseEventLoop.run_forever" in head or "run_forever" in head
     assert re.search(r"^    12 tasks  in Event\.wait of 0x\w+  \(Task-\d+, Task-\d+, Task-\d+ and 9 more\)\n"
