@@ -25,7 +25,12 @@
 #include "dump/tasks/tasks.h"
 #include "target/spec/command_line.h"
 
-enum { MAX_ANCESTORS = 64, AGENT_WIDTH = 7 };
+enum {
+	MAX_ANCESTORS = 64,
+	AGENT_WIDTH = 7,
+	LEAST_COMMAND = 20, /* columns that are left for the command line, at least */
+	LEAST_PROGRAM = 8,
+};
 
 struct list_settings {
 	bool tree, json, dead, job;
@@ -140,6 +145,18 @@ static struct prb_error *add_jobs(struct rows *rows, const pid_t *parents)
 	return NULL;
 }
 
+/* The width of the names of programs, where all others leave some of the terminal. */
+static size_t fitting(const struct rows *rows)
+{
+	size_t others = strlen("    PID    THREADS      ") + AGENT_WIDTH + rows->version_width +
+			(rows->served_width ? rows->served_width + 2 : 0) +
+			(rows->ranks ? strlen("RANK  ") : 0) + LEAST_COMMAND;
+	size_t room =
+		rows->columns > others + LEAST_PROGRAM ? rows->columns - others : LEAST_PROGRAM;
+
+	return rows->columns ? PRB_MIN(rows->program_width, room) : rows->program_width;
+}
+
 static struct prb_error *arrange(struct rows *rows, bool tree)
 {
 	size_t count = rows->all->list.count;
@@ -166,6 +183,7 @@ static struct prb_error *arrange(struct rows *rows, bool tree)
 	/* The heading is as wide. */
 	if (rows->served_width)
 		rows->served_width = PRB_MAX(rows->served_width, strlen("SERVED AT"));
+	rows->program_width = fitting(rows);
 	return rows->jobs ? add_jobs(rows, parents) : add_tree(rows, parents, 0, 0, NULL);
 }
 
@@ -189,34 +207,49 @@ static const struct prb_pause_state *pause_of(const struct rows *rows, const str
 	return &rows->pauses[row->process - rows->all->list.items];
 }
 
+/* The text, cut with a … where it is wider than that. */
+static void put_cut(struct prb_str *s, const char *text, size_t room)
+{
+	size_t width = 0, length;
+	const char *at, *end = NULL;
+	uint32_t code_point;
+
+	if (prb_text_width(text) <= room) {
+		prb_str_puts(s, text);
+		return;
+	}
+	for (at = text; *at && !end; at += length ? length : 1) {
+		length = prb_text_decode(at, &code_point);
+		width += prb_text_char_width(code_point);
+		if (width > room - 1)
+			end = at;
+	}
+	prb_str_append(s, text, end ? (size_t)(end - text) : strlen(text));
+	prb_str_puts(s, end ? "…" : "");
+}
+
 /* The command line, cut where the terminal ends; what may follow it is shown whole. */
 static void put_command(struct prb_str *s, const struct rows *rows, const struct row *row,
 			size_t start)
 {
-	enum { LEAST = 20 };
 	prb_auto_str struct prb_str command = {};
-	size_t used = s->failed ? 0 : prb_text_width(s->data + start), room, width = 0;
-	const char *at, *end = NULL;
+	size_t used = s->failed ? 0 : prb_text_width(s->data + start), room = SIZE_MAX;
 
 	prb_command_line_text(&command, &row->process->process);
-	if (command.failed || !rows->columns ||
-	    used + prb_text_width(prb_str_text(&command)) <= rows->columns) {
-		prb_str_append(s, prb_str_text(&command), command.length);
-		s->failed |= command.failed;
-		return;
-	}
-	room = rows->columns > used + LEAST ? rows->columns - used : LEAST;
-	for (at = prb_str_text(&command); *at && !end;) {
-		uint32_t code_point;
-		size_t length = prb_text_decode(at, &code_point);
+	s->failed |= command.failed;
+	if (rows->columns)
+		room = rows->columns > used + LEAST_COMMAND ? rows->columns - used : LEAST_COMMAND;
+	put_cut(s, prb_str_text(&command), room);
+}
 
-		width += prb_text_char_width(code_point);
-		if (width > room - 1)
-			end = at;
-		at += length ? length : 1;
-	}
-	prb_str_append(s, command.data, end ? (size_t)(end - command.data) : command.length);
-	prb_str_puts(s, end ? "…" : "");
+/* The name of the program, padded. */
+static void put_program(struct prb_str *s, const char *program, size_t width)
+{
+	prb_auto_str struct prb_str cut = {};
+
+	put_cut(&cut, program ? program : "-", width);
+	prb_text_column(s, prb_str_text(&cut), width);
+	prb_str_puts(s, "  ");
 }
 
 static void put_row(struct prb_str *s, const struct rows *rows, const struct row *row)
@@ -238,12 +271,8 @@ static void put_row(struct prb_str *s, const struct rows *rows, const struct row
 		prb_text_column(s, served->length ? served->data : "-", rows->served_width);
 		prb_str_puts(s, "  ");
 	}
-	if (rows->program_width) {
-		const char *program = program_of(rows, row);
-
-		prb_text_column(s, program ? program : "-", rows->program_width);
-		prb_str_puts(s, "  ");
-	}
+	if (rows->program_width)
+		put_program(s, program_of(rows, row), rows->program_width);
 	if (rows->ranks) {
 		if (p->rank >= 0)
 			prb_str_printf(s, "%4ld  ", p->rank);

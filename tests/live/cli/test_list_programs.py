@@ -127,6 +127,18 @@ def test_the_column_of_text(probing, start):
     assert line[at:].startswith("pytest "), (head, line)
 
 
+def test_long_names_of_programs_keep_to_the_width(probing, start):
+    pid = start(packages.need("uvicorn"), "pools.py")
+    expect(probing, pid, {"multiprocessing pool worker": 1, "process pool worker": 1,
+                          "multiprocessing resource tracker": 1})
+    with terminal.Terminal("list", size=(24, 80)) as listed_there:
+        text, status = listed_there.end()
+    assert not status
+    lines = [line for line in text.splitlines() if "multiprocessing" in line]
+    assert lines and all(len(line) <= 80 for line in text.splitlines() if "(" not in line), text
+    assert all("…" in line for line in lines), text
+
+
 def test_command_lines_end_where_the_terminal_does(newest, tmp_path):
     program = tmp_path / "long.py"
     program.write_text("import os\nos.write(1, b'ready\\n')\nos.read(0, 1)\n")
