@@ -43,6 +43,7 @@ COMMANDS = [
     "eject",
     "doctor",
     "script",
+    "diff",
     "gdb",
     "lldb",
     "completion",

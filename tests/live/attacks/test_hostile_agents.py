@@ -83,7 +83,7 @@ ENDLESS = {
 # Commands that ask no agent, or only by other commands, which have a row.
 OTHERS = {
     "backtrace", "print", "dump", "list", "overview", "why", "tables", "ring", "crashes", "record", "flamegraph", "top", "node", "snapshot",
-    "doctor", "script", "gdb", "run", "check", "server", "watch", "lldb", "completion", "export", "skill", "help",  # read from outside
+    "doctor", "script", "diff", "gdb", "run", "check", "server", "watch", "lldb", "completion", "export", "skill", "help",  # read from outside
     "launch",  # of a process that it starts
     "cluster",  # control/flight.c
     "serve", "mcp",  # start these commands, each with a deadline

@@ -58,7 +58,7 @@ COMMANDS = {
 }
 LEFT_OUT = {"record": "it runs until the processes end", "watch": "the same", "node": "it runs for good", "serve": "it runs until it is stopped",
             "mcp": "it runs commands that are here", "repl": "it reads a terminal",
-            "break": "it waits for a line", "dap": "it waits for an editor", "script": "that is Python",
+            "break": "it waits for a line", "dap": "it waits for an editor", "script": "that is Python", "diff": "the same",
             "eject": "it leaves nothing to eject for the next run"}
 
 

@@ -310,8 +310,9 @@ def test_changes_since_a_snapshot(newest, tmp_path):
         support.wait_for_sleep(process.pid, "pipe_read", process.pid)
         assert not run("snapshot", process.pid, "-o", later).code
         live = shown("changes", process, earlier)
-    found = run("script", "changes", later, earlier)
-    assert (found.code, found.out) == (0, live), found
+    for words in (("script", "changes", later, earlier), ("diff", earlier, later)):
+        found = run(*words)
+        assert (found.code, found.out) == (0, live), found
     assert re.search(r"^  state of run, the same object at 0x\w+\n    - <__main__\.State step=0 rows=\[1\]>\n"
                      r"    \+ <__main__\.State step=1 rows=\[1, 1\]>\n", live, re.M), live
     assert re.search(r"^\d+ started is new, in still, line 7$", live, re.M) and " still is " not in live
