@@ -132,12 +132,18 @@ static struct prb_error *find_part(struct prb_search *s, const struct prb_type *
 	prb_auto_str struct prb_str text = {};
 	struct prb_str *out = s->r->out;
 	struct prb_error *err = NULL;
+	struct prb_type *type;
+	bool is_of_c;
 
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(parts); i++) {
-		if (strcmp(owner->name, parts[i].owner) != 0)
+	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));
+	is_of_c = prb_repr_c_kind(s->r, type) != PRB_C_NONE;
+	for (size_t i = 0; i <= PRB_ARRAY_SIZE(parts); i++) {
+		prb_repr_part *part = i < PRB_ARRAY_SIZE(parts) ? parts[i].part : prb_repr_c_part;
+
+		if (part == prb_repr_c_part ? !is_of_c : strcmp(owner->name, parts[i].owner) != 0)
 			continue;
 		s->r->out = &text;
-		err = parts[i].part(s->r, s->object, name, &s->type);
+		err = part(s->r, s->object, name, &s->type);
 		s->r->out = out;
 		if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 			return NULL;

@@ -163,6 +163,8 @@ enum prb_c_kind {
 };
 enum prb_c_kind prb_repr_c_kind(struct prb_repr *r, const struct prb_type *type);
 prb_repr_handler prb_repr_handle_c_value, prb_repr_handle_capsule;
+/** A field of a structure or union, `value` of a simple object, `contents` of a pointer. */
+prb_repr_part prb_repr_c_part;
 
 /* library/typing.c */
 prb_repr_handler prb_repr_handle_typing_alias, prb_repr_handle_abc_callable,

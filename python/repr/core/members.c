@@ -263,5 +263,7 @@ const char *prb_repr_text_type(const char *text)
 		return "bool";
 	if (*text == '\'' || *text == '"')
 		return "str";
+	if (*text == 'b')
+		return "bytes";
 	return strpbrk(text, ".nf") ? "float" : "int";
 }

@@ -211,6 +211,12 @@ static struct prb_error *put_bits(struct prb_repr *r, const struct prb_type *typ
 	return NULL;
 }
 
+static bool is_field(struct prb_repr *r, uint64_t descriptor)
+{
+	return prb_repr_is(r, descriptor, "_ctypes.CField") ||
+	       prb_repr_is(r, descriptor, "ctypes.CField");
+}
+
 /* A field, as the descriptor in the class says: its offset, size, number and type. Up to 3.13 the
  * size of one with bits has them in its upper half, and where they begin in the lower one. */
 static struct prb_error *put_field(struct prb_repr *r, uint64_t descriptor, const struct value *at)
@@ -220,8 +226,7 @@ static struct prb_error *put_field(struct prb_repr *r, uint64_t descriptor, cons
 	struct value field = {.depth = at->depth + 1};
 	struct prb_type *type;
 
-	if (!prb_repr_is(r, descriptor, "_ctypes.CField") &&
-	    !prb_repr_is(r, descriptor, "ctypes.CField"))
+	if (!is_field(r, descriptor))
 		return prb_repr_bad(descriptor, "not a field");
 	PRB_TRY(prb_repr_words(r, descriptor + (uint64_t)r->layout->object_size, 4, words));
 	PRB_TRY(prb_repr_type(r, words[3], &type));
@@ -480,6 +485,51 @@ struct prb_error *prb_repr_handle_c_value(struct prb_repr *r, uint64_t object,
 					  struct prb_type *type)
 {
 	return prb_repr_put_or_default(r, object, type, put_object);
+}
+
+struct prb_error *prb_repr_c_part(struct prb_repr *r, uint64_t object, const char *name,
+				  const char **type)
+{
+	uint64_t words[C_WORDS], found;
+	size_t start = r->out->length;
+	struct value at = {};
+	struct prb_type *own, *its;
+	char code;
+
+	PRB_TRY(prb_repr_type_of(r, object, &own));
+	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->object_size, C_WORDS, words));
+	at.address = words[C_POINTER];
+	at.size = words[C_SIZE];
+	switch (prb_repr_c_kind(r, own)) {
+	case PRB_C_STRUCTURE:
+		PRB_TRY(prb_repr_lookup(r, own, name, &found, NULL));
+		if (!is_field(r, found))
+			return prb_error_create(PRB_ERROR_NOT_FOUND, "computed");
+		PRB_TRY(put_field(r, found, &at));
+		break;
+	case PRB_C_SIMPLE:
+		PRB_TRY(read_code(r, own, &code));
+		if (strcmp(name, "value") != 0 || strchr("POzZ", code))
+			return prb_error_create(PRB_ERROR_NOT_FOUND, "computed");
+		PRB_TRY(put_simple(r, own, &at));
+		break;
+	case PRB_C_POINTER:
+		if (strcmp(name, "contents") != 0)
+			return prb_error_create(PRB_ERROR_NOT_FOUND, "computed");
+		at.size = C_BYTES_MAX;
+		PRB_TRY(prb_repr_word(r, at.address, &at.address));
+		PRB_TRY(prb_repr_lookup(r, own, "_type_", &found, NULL));
+		PRB_TRY(prb_repr_type(r, found, &its));
+		PRB_TRY(put_value(r, its, &at));
+		break;
+	default:
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "computed");
+	}
+	/* Of what is no value of Python's own, the text is the object's. */
+	*type = strchr("<[", prb_str_text(r->out)[start])
+			? "object"
+			: prb_repr_text_type(prb_str_text(r->out) + start);
+	return NULL;
 }
 
 /* Its words: pointer, name. */

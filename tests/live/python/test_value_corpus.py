@@ -108,6 +108,42 @@ def test_memory_of_c_that_leads_nowhere(newest, tmp_path):
     assert shown["tampered"].startswith("<__main__.Tampered _b_base_=None"), shown
 
 
+FIELDS_C = """
+import ctypes, os
+class Inner(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_double), ("low", ctypes.c_uint, 3), ("high", ctypes.c_int, 5)]
+class Outer(ctypes.Structure):
+    _fields_ = [("number", ctypes.c_short), ("inner", Inner), ("many", ctypes.c_int * 3), ("text", ctypes.c_char * 8)]
+    @property
+    def computed(self):
+        return 1
+def show(s, simple, at):
+    print("ready", flush=True)
+    os.read(0, 1)
+outer = Outer(-7, Inner(2.5, 5, -3), (ctypes.c_int * 3)(1, 2, 3), b"abc")
+show(outer, ctypes.c_long(5), ctypes.pointer(outer.inner))
+"""
+
+
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 8)), ids=repr)
+def test_fields_of_c(interpreter, tmp_path):
+    """`print s.a`, as Python has it; what is computed by code of the program is refused."""
+    program = tmp_path / "fields.py"
+    program.write_text(FIELDS_C)
+    with support.Target(interpreter, program) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+        for expression, value in (("s.number", "-7"), ("s.text", "b'abc'"), ("s.many", "[1, 2, 3]"), ("simple.value", "5"),
+                                  ("s.inner", "<__main__.Inner x=2.5 low=5 high=-3>"),
+                                  ("at.contents", "<__main__.Inner x=2.5 low=5 high=-3>")):
+            done = subprocess.run([support.BINARY, str(process.pid), "print", expression], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, check=False)
+            assert done.stdout == value + "\n", (expression, done.stdout)
+        done = subprocess.run([support.BINARY, str(process.pid), "print", "s.computed"], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+        assert "computed by code" in done.stdout, done
+
+
 def test_values_of_packages():
     """numpy, pandas, protobuf, SQLAlchemy, Pillow, pydantic, attrs: those that are installed."""
     exe = packages.need("pandas, google.protobuf, sqlalchemy, PIL, pydantic, attrs")
