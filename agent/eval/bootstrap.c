@@ -16,6 +16,7 @@
 #include "agent/inside/python_table.h"
 #include "agent/sites/sites.h"
 #include "agent/torch/torch.h"
+#include "agent/trace/standing.h"
 #include "agent/trace/breaks.h"
 #include "agent/trace/logpoints.h"
 #include "agent/trace/places.h"
@@ -230,6 +231,7 @@ static object *load(void)
 		size_t count;
 	} parts[] = {{methods, sizeof(methods) / sizeof(*methods)},
 		     {prba_breaks_methods, PRBA_BREAKS_METHODS},
+		     {prba_standing_methods, PRBA_STANDING_METHODS},
 		     {prba_tracing_methods, PRBA_TRACING_METHODS},
 		     {prba_logpoints_methods, PRBA_LOGPOINTS_METHODS},
 		     {prba_torch_methods, PRBA_TORCH_METHODS},

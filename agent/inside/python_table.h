@@ -126,6 +126,7 @@ typedef int prba_tracer(object *self, object *frame, int event, object *argument
 	X(object *, PyType_GenericNew, (object *, object *, object *))    \
 	X(void, PyObject_Free, (void *))                                  \
 	X(void, PyErr_SetString, (object *, const char *))                \
+	X(void, PyErr_SetObject, (object *, object *))                    \
 	X(void, PyMem_GetAllocator, (int, void *))                        \
 	X(void, PyMem_SetAllocator, (int, void *))                        \
 	X(int, PyGILState_Check, (void))                                  \

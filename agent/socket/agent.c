@@ -27,6 +27,7 @@
 #include "agent/socket/server.h"
 #include "agent/socket/unload.h"
 #include "agent/trace/breaks.h"
+#include "agent/trace/standing.h"
 #include "agent/trace/stepping.h"
 #include "agent/trace/tracing.h"
 
@@ -44,6 +45,7 @@ static void in_child(void)
 	prba_server_forked();
 	prba_debugger_forked();
 	prba_breaks_forked();
+	prba_standing_forked();
 	prba_tracing_forked();
 	prba_pause_forked();
 	prba_stepping_forked();

@@ -8,6 +8,7 @@
 #include "agent/inside/functions.h"
 #include "agent/inside/libc.h"
 #include "agent/inside/status.h"
+#include "agent/trace/standing.h"
 #include "agent/trace/stepping.h"
 
 enum {
@@ -169,11 +170,16 @@ object *prba_breaks_call(object *function, object *first, object *second)
 		py->PyErr_Clear();
 		result = py->PyBool_FromLong(0);
 	} else if (result && !py->PyBytes_AsStringAndSize(result, &what, &length)) {
+		prba_standing_begin();
 		if (*what == PAUSES) {
 			prba_stepping_break(what + 1);
 		} else {
 			stop_here(what);
 			prba_stepping_goes_on();
+		}
+		if (!prba_standing_end()) {
+			py->Py_DecRef(result);
+			result = NULL;
 		}
 	} else if (result) {
 		py->PyErr_Clear(); /* it is no text: the line is none of ours */

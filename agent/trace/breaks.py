@@ -3,6 +3,7 @@
 # the interpreter call us at from 3.12 on, and tracing.py before. The agent adds:
 #   guard(function)  what the interpreter may call in its place: text that it gives stops the thread
 #   step(thread, stride, line)  why not, b"": the thread stops at its next line
+#   stands(thread)   whether it is stopped at a line; raises(thread, exception): … and raises it, when it goes on
 #   pauser()         GONE, HOLDS, STEPS: what a stop at a breakpoint of a pause (pausing.py) would be good for
 #   listener(how)    NOBODY, LISTENS, NOT_NOW: what a stop would be good for; how: 0 at a glance, 1 for
 #                    sure, 2 to be called once when the debugger is there
@@ -20,6 +21,10 @@ MAX_CODES = 1000  # of a breakpoint
 NAMES = 10000  # of a dict that is looked through
 NEAR = 4  # lines that are proposed
 FROZEN = 1000  # objects, which 3.12 itself freezes when it starts
+OF_FUNCTION = 1  # a flag of the code of functions, which class bodies and modules lack
+# Instructions that nothing behind them follows.
+ENDS = ("JUMP_FORWARD", "JUMP_BACKWARD", "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
+NOWHERE = -1  # the line of a function that is not loaded yet
 Code, Function = type(gone.__code__), type(gone)
 GONE = object()
 FREE_THREADED = "free-threading" in sys.version
@@ -36,6 +41,10 @@ class Break:
     logs = False  # it stops, for a debugger; see logpoints.py
     pauses = False  # not for a debugger, but for who paused the process; see pausing.py
     calls = False  # of functions instead of a line; see calls.py
+    moves = False  # from a line without code to the next one with some
+    wanted = None  # (module, function) that is not loaded yet
+    number = 0  # that the debugger wants it to have
+    short = None  # its name: what else is on the line does not count
 
     def __init__(self, file, line, condition):
         import posixpath
@@ -62,12 +71,40 @@ class Break:
     def add(self, code):
         """This and what is defined in it, as far as it has the line."""
         for each in nested(code):
-            if self.line in lines_of(each) and not self.has(each):
-                if len(self.codes) < MAX_CODES:
-                    self.codes.append(each)
-                    watch(each)
-                else:
-                    self.lost += 1
+            if self.line in lines_of(each):
+                self.put(each)
+
+    def put(self, code):
+        if self.has(code) or self.short not in (None, code.co_name):
+            return
+        if len(self.codes) < MAX_CODES:
+            self.codes.append(code)
+            watch(code)
+        else:
+            self.lost += 1
+
+    def wait_for(self, module, name):
+        """Until a function of that name is loaded."""
+        self.wanted, self.file, self.base, self.line = (module, name), name, name, NOWHERE
+        self.short = name.rpartition(".")[2]
+
+    def comes_with(self, code):
+        """Whether the function that it waits for is in this code, which has just begun to run."""
+        module, name = self.wanted or (None, None)
+        if not self.wanted or module and getattr(sys.modules.get(module), "__file__", None) != code.co_filename:
+            return False
+        for full, each in named_in(code):
+            if full == name or full.endswith("." + name):
+                self.wanted, self.file, self.line = None, self.normal(each.co_filename), first_line(each)
+                self.base = each.co_filename.rpartition("/")[2]
+                return True
+        return False
+
+    def settle(self, code):
+        """A file begins to be loaded: where there is no code, it moves to the next line that has."""
+        if self.moves and not self.codes and code.co_name == "<module>":
+            lines = {line for each in nested(code) for line in lines_of(each)}
+            self.line = next_line(lines, self.line)
 
     def only(self, hit="", once=False, ident=0, ignore=0):
         """Further limits: Python over `hits`, how often it was met; one time; one thread; so many times
@@ -113,7 +150,7 @@ class Break:
             self.enabled = what == "enable"
 
     def told(self):
-        return {"number": self.number, "file": self.file, "line": self.line,
+        return {"number": self.number, "file": self.file, "line": max(self.line, 0),
                 "condition": self.text, "hits": self.hits, "lost": self.lost, "enabled": self.enabled,
                 "once": self.once, "ignore": self.ignore, "one_thread": self.ident != 0,
                 "places": [(each.co_filename, getattr(each, "co_qualname", each.co_name))
@@ -135,6 +172,20 @@ def nested(code):
             yield from nested(each)
 
 
+def named_in(code, prefix=""):
+    """(name, code) of this and what is defined in it."""
+    name = getattr(code, "co_qualname", prefix + code.co_name).replace("<locals>.", "")
+    yield name, code
+    for each in code.co_consts:
+        if type(each) is Code:
+            yield from named_in(each, "" if code.co_name == "<module>" else name + ".")
+
+
+def next_line(lines, line):
+    """It, or the first one behind it."""
+    return min((each for each in lines if each >= line), default=line)
+
+
 def lines_of(code):
     """Where it may stop: behind what each call begins with."""
     if sys.version_info < (3, 11):
@@ -146,7 +197,10 @@ def lines_of(code):
     text, at = code.co_code, 0
     while at < len(text) and text[at] != opcode.opmap["RESUME"]:
         at += 2
-    return {line for _, end, line in code.co_lines() if line and end > at + 2}
+    at += 2
+    while at < len(text) and text[at] == opcode.opmap["CACHE"]:  # from 3.15 on it has one
+        at += 2
+    return {line for _, end, line in code.co_lines() if line and end > at}
 
 
 def paused_at(points, frame):
@@ -162,7 +216,7 @@ def paused_at(points, frame):
 
 def reached(points, frame):
     """A line that has these, in that frame: the text to stop with, None, or GONE: there is no
-    debugger. All points that stop there count; the first gives the text."""
+    debugger. All points that stop there count; the first says what went wrong."""
     for point in points:
         if point.logs:
             point.log(frame)
@@ -185,7 +239,9 @@ def reached(points, frame):
             point.hits += 1
             if point.once:
                 forget(point.number)
-        return stops[0][1]
+        # "1+3 PROBLEM": the debugger may have disabled some of them.
+        numbers = b"+".join(text.split()[0] for _, text in stops)
+        return numbers + b" " + stops[0][1].partition(b" ")[2]
     if heard == NOBODY:
         debugger_gone()
         return None if breaks else GONE
@@ -219,9 +275,16 @@ def owners_gone():
 def started(code):
     """Code that was not seen before: the breakpoints of its file, which may be in it from now on."""
     owners_gone()
-    points = [point for point in list(breaks.values()) if point.is_of(code)]
-    for point in points:
-        point.add(code)
+    points, moved = [], False
+    for point in list(breaks.values()):
+        line = point.line
+        if point.comes_with(code) or point.is_of(code):
+            points.append(point)
+            point.settle(code)
+            point.add(code)
+        moved |= point.line != line
+    if moved:
+        apply()
     return points
 
 
@@ -346,42 +409,147 @@ def named():
                 yield each.__qualname__.replace("<locals>.", ""), each.__code__
 
 
-def add_function(module, name, condition, make=Break):
+def add_function(module, name, condition, make=Break, waits=False):
+    """@waits: for a function that is not loaded yet."""
     places = places_of(module, name)
+    if not places and waits:
+        point = make("", 0, condition)
+        point.wait_for(module, name)
+        return set_point(point, [])
     if len(places) != 1:
         return {"several": places}
-    return add(places[0][0], places[0][1], condition, make)
+    return add(places[0][0], places[0][1], condition, make, name.rpartition(".")[2])
 
 
-def add(file, line, condition, make=Break):
+def add(file, line, condition, make=Break, short=None):
     import gc
 
     point = make(file, line, condition)
+    point.short = point.short or short
     ours = {id(code): code for code in loaded() if type(code) is Code and point.is_of(code)}
-    lines = set()
-    for code in list(ours.values()):
-        for each in nested(code):
-            lines |= lines_of(each)
+    ahead = offsets_ahead()
+    found = [pair for code in list(ours.values()) for pair in alive(code, ahead.get(id(code)))]
+    lines = {each for _, of in found for each in of}
     # What was frozen is not listed, and shows when it is called.
     if lines and line not in lines and getattr(gc, "get_freeze_count", int)() < FROZEN:
-        near = sorted(sorted(lines, key=lambda other: abs(other - line))[:NEAR])
-        return {"near": near, "files": sorted({code.co_filename for code in ours.values()})}
+        if point.moves:
+            point.line = next_line(lines, line)
+        if point.line == line:
+            near = sorted(sorted(lines, key=lambda other: abs(other - line))[:NEAR])
+            return {"near": near, "files": sorted({code.co_filename for code in ours.values()})}
+    return set_point(point, [code for code, of in found if point.line in of])
+
+
+def set_point(point, codes):
+    """Has it stop in these, and in what is loaded later."""
     problem = put_break(point, begin)
     if problem:
         return {"problem": problem}
     if debuggers([point]):
         listener(BEGINS)
-    for code in ours.values():
-        point.add(code)
+    for code in codes:
+        point.put(code)
     apply()
     return point.told() if not point.logs else Break.told(point)
+
+
+def alive(code, offsets=None):
+    """(code, lines) of this and what is defined in it, without what has run and will not again: of code that
+    runs once, only what is at these @offsets is left."""
+    import dis
+
+    lines = lines_of(code)
+    if offsets is not None:
+        lines &= {line for at, line in dis.findlinestarts(code) if at in offsets}
+    yield code, lines
+    for each in code.co_consts:
+        if type(each) is Code:
+            once = offsets is not None and not each.co_flags & OF_FUNCTION
+            gone = once and not any(at in offsets for at in loads_of(code, each))
+            yield from alive(each, set() if gone else None)
+
+
+def loads_of(code, constant):
+    """The offsets at which it has the constant loaded."""
+    import dis
+
+    return [each.offset for each in dis.get_instructions(code) if each.argval is constant]
+
+
+def offsets_ahead():
+    """{id(code): offsets that it can still come to} of the program's file, which is run once. Other code of
+    modules may be kept, and run again."""
+    if FREE_THREADED:
+        return {}
+    main, found = vars(sys.modules["__main__"]) if "__main__" in sys.modules else None, {}
+    for frame in sys._current_frames().values():
+        while frame:
+            caller = frame.f_back
+            if frame.f_code.co_name == "<module>" and frame.f_globals is main and (
+                    caller is None or caller.f_globals.get("__name__") == "runpy"):
+                found[id(frame.f_code)] = ahead_of(frame.f_code, frame.f_lasti)
+            frame = caller
+    return found
+
+
+def ahead_of(code, last):
+    """What can still run behind the instruction at offset @last."""
+    import dis
+
+    jumps = dis.hasjrel + dis.hasjabs
+    instructions = {each.offset: each for each in dis.get_instructions(code)}
+    order = sorted(instructions)
+    following = dict(zip(order, order[1:]))
+    last = max((at for at in order if at <= last), default=0)  # which may be in a cache behind it
+    if sys.version_info < (3, 11):  # blocks that were begun before may be left to behind them
+        first = low = last
+        while first is not None:
+            targets = [each.argval for at, each in instructions.items() if at >= low and each.opcode in jumps]
+            first = min((at for at in targets if at < low), default=None)
+            low = low if first is None else first
+        return {at for at in order if at >= low}
+    guarded, found, left = handlers(code), set(), [last]
+    while left:
+        at = left.pop()
+        if at in found or at not in instructions:
+            continue
+        found.add(at)
+        each = instructions[at]
+        left += [target for start, end, target in guarded if start <= at < end]
+        if each.opcode in jumps:
+            left.append(each.argval)
+        if at in following and not each.opname.startswith(ENDS):
+            left.append(following[at])
+    return found
+
+
+def handlers(code):
+    """(start, end, target) of what its exception table protects, in bytes."""
+    found, table = [], iter(code.co_exceptiontable)
+
+    def number():
+        byte = next(table)
+        value = byte & 63
+        while byte & 64:
+            byte = next(table)
+            value = value << 6 | byte & 63
+        return value
+
+    try:
+        while True:
+            start = number() * 2
+            length, target, _ = number() * 2, number() * 2, number()
+            found.append((start, start + length, target))
+    except StopIteration:
+        return found
 
 
 def put_break(point, begins):
     """Among the others; what to say if it cannot be, None."""
     # Before it begins: from then on, breakpoints without a debugger are looked for.
-    counted[0] += 1
-    point.number = counted[0]
+    if not point.number or point.number in breaks:
+        point.number = counted[0] + 1
+    counted[0] = max(counted[0], point.number)
     breaks[point.number] = point
     problem = begins()
     if problem:
@@ -402,35 +570,59 @@ def make_step(ident, tid, stride, line):
     return {"problem": problem.decode()} if problem else {}
 
 
+def make_raise(ident, tid, text):
+    """A thread that stands at a line raises an exception there when it goes on."""
+    if FREE_THREADED:
+        return {"problem": "in a free-threaded build other threads change what is called"}
+    ident = ident or ident_of(tid)
+    frame = sys._current_frames().get(ident)
+    if frame is None or not stands(ident):
+        return {"problem": "the thread is not stopped at a line, where it could raise something: a step or a "
+                           "breakpoint takes it to one"}
+    try:
+        value = eval_in(frame, compile(text, AGENT, "eval"))
+        if isinstance(value, type) and issubclass(value, BaseException):
+            value = value()
+    except Exception as error:
+        return {"problem": describe(error)}
+    if not isinstance(value, BaseException):
+        return {"problem": "%s is no exception" % type(value).__name__}
+    raises(ident, value)
+    return {}
+
+
 def limited(words):
-    once, ident, ignore = words or ("", "0", "0")
+    once, ident, ignore, number = words or ("", "0", "0", "0")
 
     def make(file, line, condition):
         point = Break(file, line, condition)
         point.only("", once == "1", int(ident), int(ignore))
+        point.number = int(number)
         return point
 
     return make
 
 
 def answer(job, text):
-    """To lines: add, FILE, LINE, CONDITION; function, MODULE, NAME, CONDITION, both with ONCE, IDENT, IGNORE;
-    catch, CLASS, UNCAUGHT, CONDITION; set, NUMBER, WHAT, VALUE; delete, NUMBER; list; step, IDENT, TID, STRIDE, LINE; trace and what logpoints.py takes, which answers in text."""
+    """To lines: add, FILE, LINE, CONDITION; function, MODULE, NAME, CONDITION, both with ONCE, IDENT, IGNORE,
+    NUMBER; catch, CLASS, UNCAUGHT, CONDITION, NUMBER; set, NUMBER, WHAT, VALUE; delete, NUMBER; list; step, IDENT, TID, STRIDE, LINE; raise, IDENT, TID, EXPRESSION; trace and what logpoints.py takes, which answers in text."""
     words = text.decode("utf-8", "surrogateescape").split("\n")
     if words[0] == "trace":
         return load(7, "trace")(job, text.partition(b"\n")[2])
     if words[0] == "add":
         told = add(words[1], int(words[2]), words[3], limited(words[4:]))
     elif words[0] == "function":
-        told = add_function(words[1], words[2], words[3], limited(words[4:]))
+        told = add_function(words[1], words[2], words[3], limited(words[4:]), True)
     elif words[0] == "catch":
         load(7, "trace")
-        told = load(14, "catch_for_debugger")(words[1], words[2] == "1", words[3])
+        told = load(14, "catch_for_debugger")(words[1], words[2] == "1", words[3], int(words[4]))
     elif words[0] == "set":
         point = breaks.get(int(words[1]))
         told = point and debuggers([point]) and (point.change(words[2], words[3]) or point.told()) or None
     elif words[0] == "step":
         told = make_step(int(words[1]), int(words[2]), int(words[3]), words[4])
+    elif words[0] == "raise":
+        told = make_raise(int(words[1]), int(words[2]), words[3])
     elif words[0] == "delete":
         point = breaks.get(int(words[1]))
         told = point.told() if point and debuggers([point]) else None

@@ -20,7 +20,7 @@ class Pausing(Break):
         return ("P%d %s" % (self.number, problem)).encode("utf-8", "backslashreplace")
 
     def place(self):
-        return "%s:%d" % (self.file, self.line)
+        return "%s:%d" % (self.file, self.line) if self.line > 0 else self.file
 
     def words(self):
         """A line of text for people, without tabs."""
@@ -40,7 +40,7 @@ class Pausing(Break):
     def row(self):
         """What the client reads: number, line, enabled, hits, ignore, places, words."""
         return "%d\t%d\t%d\t%d\t%d\t%d\t%s\n" % (
-            self.number, self.line, self.enabled, self.hits, self.ignore, len(self.codes), self.words())
+            self.number, max(self.line, 0), self.enabled, self.hits, self.ignore, len(self.codes), self.words())
 
 
 class Catch(Pausing):
@@ -77,27 +77,6 @@ class Catch(Pausing):
 
     def pending(self):
         return ""
-
-
-def handlers(code):
-    """(start, end, target) of what its exception table protects, in bytes."""
-    found, table, at = [], iter(code.co_exceptiontable), []
-
-    def number():
-        byte = next(table)
-        value = byte & 63
-        while byte & 64:
-            byte = next(table)
-            value = value << 6 | byte & 63
-        return value
-
-    try:
-        while True:
-            start = number() * 2
-            length, target, _ = number() * 2, number() * 2, number()
-            found.append((start, start + length, target))
-    except StopIteration:
-        return found
 
 
 def matches(frame, names, exception):
@@ -180,10 +159,11 @@ def forget_pausing(point):
         end_raises()
 
 
-def add_catch(name, uncaught, condition, pauses=True):
+def add_catch(name, uncaught, condition, pauses=True, number=0):
     if sys.version_info < (3, 12):
         return {"problem": "breakpoints for exceptions need Python 3.12 or later (sys.monitoring)"}
     point = Catch(name, uncaught, condition, pauses)
+    point.number = number
     event = sys.monitoring.events.RAISE
 
     def begins():
@@ -193,9 +173,9 @@ def add_catch(name, uncaught, condition, pauses=True):
     return {"problem": problem} if problem else point.told()
 
 
-def catch_for_debugger(name, uncaught, condition):
+def catch_for_debugger(name, uncaught, condition, number):
     listener(BEGINS)
-    return add_catch(name, uncaught, condition, False)
+    return add_catch(name, uncaught, condition, False, number)
 
 
 def pausing():
@@ -223,8 +203,9 @@ def tell_added(job, told, name):
 
 
 def pausing_request(job, words):
-    """add FILE LINE CONDITION HIT ONCE IDENT; function MODULE NAME and the same; catch NAME UNCAUGHT
-    CONDITION; set NUMBER enable|disable|ignore|condition VALUE; delete NUMBER|""; list."""
+    """add FILE LINE CONDITION HIT ONCE IDENT [WAITS]; function MODULE NAME and the same; catch NAME UNCAUGHT
+    CONDITION; set NUMBER enable|disable|ignore|condition VALUE; delete NUMBER|""; list; raise
+    IDENT EXPRESSION."""
     if pauser() == GONE_PAUSE and words[0] in ("add", "function", "catch"):
         return tell_problem(job, "the process is not paused")
     if len(pausing()) >= MAX_PAUSES and words[0] in ("add", "function", "catch"):
@@ -233,7 +214,8 @@ def pausing_request(job, words):
         if words[0] == "add":
             return tell_added(job, add(words[1], int(words[2]), words[3], make_with(words[4:])), words[2])
         if words[0] == "function":
-            return tell_added(job, add_function(words[1], words[2], words[3], make_with(words[4:])), words[2])
+            told = add_function(words[1], words[2], words[3], make_with(words[4:]), words[7:] == ["1"])
+            return tell_added(job, told, words[2])
         if words[0] == "catch":
             return tell_added(job, add_catch(words[1], words[2] == "1", words[3]), words[1])
         if words[0] == "set":
@@ -242,16 +224,22 @@ def pausing_request(job, words):
         return tell_problem(job, "'%s' is no expression: %s" % ((error.text or "").strip(), error.msg))
     if words[0] == "delete":
         return delete(job, words[1])
+    if words[0] == "raise":
+        told = make_raise(int(words[1]), 0, words[2])
+        if told:
+            return tell_problem(job, told["problem"])
     send(job, 1, "".join(each.row() for each in pausing()))
     return DONE
 
 
 def make_with(words):
-    hit, once, ident = words
+    """WAITS: for a function to be loaded, or at the next line that has code."""
+    hit, once, ident = words[:3]
 
     def make(file, line, condition):
         point = Pausing(file, line, condition)
         point.only(hit, once == "1", int(ident))
+        point.moves = words[3:] == ["1"]
         return point
 
     return make

@@ -10,6 +10,7 @@
 #include "agent/inside/finalization.h"
 #include "agent/inside/libc.h"
 #include "agent/trace/breaks.h"
+#include "agent/trace/standing.h"
 #include "agent/trace/stepping_private.h"
 
 enum state {
@@ -136,7 +137,7 @@ static void wait_for_release(void)
 /**
  * Blocks until the pausing worker has acquired the GIL, and then as long as that worker holds it.
  */
-static void stand(void)
+static void stop_for_step(void)
 {
 	int on = ON, error = errno;
 	void *state;
@@ -153,6 +154,14 @@ static void stand(void)
 	wait_for_release();
 	py->PyEval_RestoreThread(state);
 	errno = error;
+}
+
+/** False: with an exception that the thread was made to raise. */
+static bool stand(void)
+{
+	prba_standing_begin();
+	stop_for_step();
+	return prba_standing_end();
 }
 
 enum prba_pauser prba_stepping_pauser(void)
@@ -241,12 +250,11 @@ static bool is_same_event(const object *frame)
 	       number_of(frame, "f_lasti") == stop.at;
 }
 
-void prba_stepping_line(const object *frame)
+bool prba_stepping_line(const object *frame)
 {
 	if (is_same_event(frame) || (frame == now.limit && is_before(frame)))
-		return;
-	if (now.into || (frame == now.limit && !now.out))
-		stand();
+		return true;
+	return !(now.into || (frame == now.limit && !now.out)) || stand();
 }
 
 object *prba_stepping_left(object *frame)

@@ -153,24 +153,24 @@ static bool repeats_line(object *code, object *arguments)
 	       py->PyCode_Addr2Line(code, (int)start) == py->PyCode_Addr2Line(code, (int)end);
 }
 
-static void happened(enum event event, object *code, object *arguments)
+/** False: with an exception that was asked for. */
+static bool happened(enum event event, object *code, object *arguments)
 {
 	object *frame = py->PyEval_GetFrame();
 
 	if (event == LINE || event == JUMPS) {
 		if (event == JUMPS && !repeats_line(code, arguments))
-			return;
-		if (frame)
-			prba_stepping_line(frame);
-		return;
+			return true;
+		return !frame || prba_stepping_line(frame);
 	}
 	if (!prba_stepping_busy())
-		return;
+		return true;
 	if (1 << event & BEGINS)
 		watch(code);
 	else if (frame)
 		leave(frame);
 	prba_stepping_idle();
+	return true;
 }
 
 /** Called by the interpreter: (code, ...); @self is the number of the event. */
@@ -178,15 +178,16 @@ static object *called(object *self, object *arguments)
 {
 	int error = errno;
 	object *code = py->PyTuple_GetItem(arguments, 0);
+	bool goes_on = code;
 
 	prba_breaks_enter();
 	if (prba_stepping_is_over())
 		prba_stepping_end();
 	else if (code && prba_stepping_is_mine())
-		happened((enum event)py->PyLong_AsLong(self), code, arguments);
+		goes_on = happened((enum event)py->PyLong_AsLong(self), code, arguments);
 	prba_breaks_exit();
 	errno = error;
-	return code ? py->PyBool_FromLong(0) : NULL;
+	return goes_on ? py->PyBool_FromLong(0) : NULL;
 }
 
 /** Borrowed. */

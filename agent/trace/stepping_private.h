@@ -33,8 +33,8 @@ bool prba_stepping_is_mine(void);
 /** There is nothing to be called for. Any thread. */
 bool prba_stepping_is_over(void);
 
-/** Stops if the step ends at a line of that frame. */
-void prba_stepping_line(const object *frame);
+/** Stops if the step ends at a line of that frame. False: with an exception that was asked for. */
+bool prba_stepping_line(const object *frame);
 
 /**
  * A frame is being left: what the step goes on in, if it was of that, else NULL. A new reference;

@@ -22,21 +22,21 @@ static struct {
 static int traced(object *self, object *frame, int event, object *argument)
 {
 	object *next = NULL;
-	int error = errno;
+	int error = errno, result = 0;
 
 	(void)self, (void)argument;
 	prba_breaks_enter();
 	if (prba_stepping_is_over())
 		py->PyEval_SetTrace(NULL, NULL);
 	else if (event == LINE && prba_stepping_is_mine())
-		prba_stepping_line(frame);
+		result = prba_stepping_line(frame) ? 0 : -1;
 	else if (event == RETURNS && prba_stepping_is_mine())
 		next = prba_stepping_left(frame);
 	if (next)
 		py->Py_DecRef(next);
 	prba_breaks_exit();
 	errno = error;
-	return 0;
+	return result;
 }
 
 static const char *prepare(bool into)

@@ -211,21 +211,23 @@ static int profiled(object *self, object *frame, int event, object *argument)
 	return 0;
 }
 
-/** The thread steps. */
-static void step(object *frame, int event)
+/** The thread steps. -1: with an exception that was asked for. */
+static int step(object *frame, int event)
 {
 	object *next = NULL;
+	int rc = 0;
 
 	if (prba_stepping_is_over()) {
 		now.stepping = NULL;
 	} else if (prba_stepping_is_mine()) {
 		if (event == LINE)
-			prba_stepping_line(frame);
+			rc = prba_stepping_line(frame) ? 0 : -1;
 		else if (event == RETURNS)
 			next = prba_stepping_left(frame);
 	}
 	if (next)
 		py->Py_DecRef(next);
+	return rc;
 }
 
 /** For a thread that is in code with a breakpoint, or just was. */
@@ -257,7 +259,7 @@ static int look_for_break(object *frame, int event, object *argument)
 		py->Py_DecRef(number);
 	if (result)
 		py->Py_DecRef(result);
-	return result || !now.on ? 0 : -1;
+	return py->PyErr_Occurred() ? -1 : 0;
 }
 
 /** The trace function of such a thread, and of one that steps. */
@@ -272,7 +274,7 @@ static int traced(object *self, object *frame, int event, object *argument)
 	}
 	rc = look_for_break(frame, event, argument);
 	if (!rc && now.stepping)
-		step(frame, event);
+		rc = step(frame, event);
 	return rc;
 }
 

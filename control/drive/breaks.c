@@ -91,7 +91,8 @@ struct prb_error *prb_drive_add(struct prb_drive *d, const struct prb_drive_plac
 	PRB_TRY(put(&request, place->condition));
 	if (!place->catches) {
 		PRB_TRY(put(&request, place->hits));
-		prb_str_printf(&request, "\n%d\n%llu", place->once, (unsigned long long)ident);
+		prb_str_printf(&request, "\n%d\n%llu%s", place->once, (unsigned long long)ident,
+			       place->waits ? "\n1" : "");
 	}
 	return ask(d, &request, ret);
 }
@@ -116,6 +117,19 @@ struct prb_error *prb_drive_delete(struct prb_drive *d, unsigned number,
 	if (number)
 		prb_str_printf(&request, "%u", number);
 	return ask(d, &request, ret);
+}
+
+struct prb_error *prb_drive_raise(struct prb_drive *d, pid_t tid, const char *expression)
+{
+	__attribute__((cleanup(prb_drive_breaks_deinit))) struct prb_drive_breaks others = {};
+	prb_auto_str struct prb_str request = {};
+	uint64_t ident;
+
+	PRB_TRY(prb_drive_check(d));
+	PRB_TRY(prb_drive_ident(d, tid, &ident));
+	prb_str_printf(&request, "break\nraise\n%llu", (unsigned long long)ident);
+	PRB_TRY(put(&request, expression));
+	return ask(d, &request, &others);
 }
 
 struct prb_error *prb_drive_list(struct prb_drive *d, struct prb_drive_breaks *ret)

@@ -79,7 +79,8 @@ struct prb_drive_place {
 	bool catches, uncaught;
 	const char *condition, *hits; /**< Python; the second sees `hits`, how often it was met */
 	bool once;
-	pid_t tid; /**< 0: in any thread */
+	bool waits; /**< for a function to be loaded, or at the next line that has code */
+	pid_t tid;  /**< 0: in any thread */
 };
 struct prb_error *prb_drive_add(struct prb_drive *drive, const struct prb_drive_place *place,
 				struct prb_drive_breaks *ret) PRB_MUST_CHECK;
@@ -91,6 +92,10 @@ struct prb_error *prb_drive_change(struct prb_drive *drive, unsigned number, con
 /** Removes one, or all (0). */
 struct prb_error *prb_drive_delete(struct prb_drive *drive, unsigned number,
 				   struct prb_drive_breaks *ret) PRB_MUST_CHECK;
+
+/** The thread, which has come to a line, raises the exception there when it goes on. */
+struct prb_error *prb_drive_raise(struct prb_drive *drive, pid_t tid,
+				  const char *expression) PRB_MUST_CHECK;
 struct prb_error *prb_drive_list(struct prb_drive *drive,
 				 struct prb_drive_breaks *ret) PRB_MUST_CHECK;
 

@@ -33,9 +33,12 @@ struct prb_dap_scope {
 
 /** A breakpoint of the client's. */
 struct prb_dap_break {
-	enum { PRB_DAP_LINES, PRB_DAP_FUNCTIONS, PRB_DAP_EXCEPTIONS } of;
+	enum prb_dap_breaks { PRB_DAP_LINES, PRB_DAP_FUNCTIONS, PRB_DAP_EXCEPTIONS } of;
 	char *path; /**< of lines; else NULL */
 	unsigned number;
+	unsigned asked; /**< line that the client asked for; 0: none */
+	unsigned line;	/**< as the client was told; 0: none */
+	bool verified;	/**< the same: it is in code that is there */
 };
 
 enum prb_dap_state {
@@ -106,6 +109,8 @@ void prb_dap_receive(struct prb_dap *d);
 
 /** The process goes on as the client asked, until it stops or a request has to be answered. */
 struct prb_error *prb_dap_go_on(struct prb_dap *d) PRB_MUST_CHECK;
+/** Tells the client of breakpoints whose code was loaded since. */
+struct prb_error *prb_dap_tell_breaks(struct prb_dap *d) PRB_MUST_CHECK;
 /** Removes the breakpoints; the process runs on. */
 void prb_dap_detach(struct prb_dap *d);
 

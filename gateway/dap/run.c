@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The client attaches, sets breakpoints, and lets the process run. */
-#include <ctype.h>
+/* The client attaches, and lets the process run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +7,6 @@
 #include "base/cleanup.h"
 #include "gateway/dap/private.h"
 #include "target/spec/target_spec.h"
-
-enum { MAX_BREAKS = 500 };
 
 /** A message that the process has to be paused for, or the end of the client. */
 static int interruptions(void *context)
@@ -106,7 +103,8 @@ static struct prb_error *tell_stop(struct prb_dap *d, const char *reason,
 				    prb_dap_string(prb_str_text(&stop->problem)));
 		json_object_set_new(body, "text", prb_dap_string(prb_str_text(&stop->problem)));
 	}
-	return prb_dap_event(d, "stopped", body);
+	PRB_TRY(prb_dap_event(d, "stopped", body));
+	return prb_dap_tell_breaks(d);
 }
 
 struct prb_error *prb_dap_configured(struct prb_dap *d, const struct prb_dap_request *r)
@@ -152,6 +150,7 @@ struct prb_error *prb_dap_go_on(struct prb_dap *d)
 	/* The client wants something that the process is paused for: it goes on behind that. */
 	if (prb_error_catch(&err, PRB_ERROR_CANCELLED) || (!err && !stop.breakpoint && !steps)) {
 		PRB_TRY(prb_dap_take_all(d, false));
+		PRB_TRY(prb_dap_tell_breaks(d));
 		if (!d->wants_pause)
 			return NULL;
 		d->wants_pause = false;
@@ -226,155 +225,4 @@ struct prb_error *prb_dap_pause(struct prb_dap *d, const struct prb_dap_request 
 		return read_only(d);
 	d->wants_pause = d->state != PRB_DAP_STOPPED;
 	return prb_dap_answer(d, r, NULL);
-}
-
-/** Removes the client's breakpoints of that kind, of that path. */
-static struct prb_error *remove_breaks(struct prb_dap *d, int of, const char *path)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < d->breaks.count; i++) {
-		struct prb_dap_break each = d->breaks.items[i];
-		struct prb_drive_breaks gone = {};
-		struct prb_error *err;
-
-		if ((int)each.of != of || (path && strcmp(path, each.path) != 0)) {
-			d->breaks.items[kept++] = each;
-			continue;
-		}
-		/* One that stopped once is gone already. */
-		err = prb_drive_delete(d->drive, each.number, &gone);
-		prb_drive_breaks_deinit(&gone);
-		prb_error_destroy(err);
-		free(each.path);
-	}
-	d->breaks.count = kept;
-	return NULL;
-}
-
-/** "5", ">= 5" or "% 5", as the client's users write it, as Python. */
-static char *hits_of(const char *condition)
-{
-	const char *at = condition ? condition + strspn(condition, " ") : "";
-
-	if (!*at)
-		return NULL;
-	if (isdigit((unsigned char)*at))
-		return prb_format("hits == (%s)", at);
-	if (*at == '%')
-		return prb_format("hits %% (%s) == 0", at + 1);
-	return prb_format("hits %s", at);
-}
-
-/** Sets one; what is told of it. */
-static json_t *set(struct prb_dap *d, struct prb_dap_break *kept, struct prb_drive_place *place,
-		   const json_t *asked)
-{
-	prb_auto_free char *hits =
-		hits_of(json_string_value(json_object_get(asked, "hitCondition")));
-	__attribute__((cleanup(prb_drive_breaks_deinit))) struct prb_drive_breaks made = {};
-	struct prb_error *err;
-	json_t *told;
-
-	place->condition = json_string_value(json_object_get(asked, "condition"));
-	place->hits = hits;
-	err = prb_drive_add(d->drive, place, &made);
-	if (!err && !made.list.count)
-		err = prb_error_create(PRB_ERROR_FAILED, "the agent did not say what it set");
-	if (err) {
-		told = json_pack("{s:b, s:o}", "verified", 0, "message",
-				 prb_dap_string(err->message));
-		prb_error_destroy(err);
-		free(kept->path);
-		return told;
-	}
-	kept->number = made.list.items[0].number;
-
-	struct prb_dap_break *slot = prb_vec_push(&d->breaks);
-	if (slot)
-		*slot = *kept;
-	told = json_pack("{s:i, s:b, s:o}", "id", (int)kept->number, "verified",
-			 made.list.items[0].places || place->catches, "message",
-			 prb_dap_string(made.list.items[0].words));
-	if (told && made.list.items[0].line)
-		json_object_set_new(told, "line", json_integer(made.list.items[0].line));
-	return told;
-}
-
-/** Nothing stops in what is only read. */
-static json_t *cannot(void)
-{
-	return json_pack("{s:b, s:s}", "verified", 0, "message", "nothing runs here");
-}
-
-struct prb_error *prb_dap_set_lines(struct prb_dap *d, const struct prb_dap_request *r)
-{
-	const char *path =
-		json_string_value(json_object_get(json_object_get(r->arguments, "source"), "path"));
-	json_t *asked = json_object_get(r->arguments, "breakpoints"), *each, *list = json_array();
-	size_t i;
-
-	if (!path)
-		path = json_string_value(
-			json_object_get(json_object_get(r->arguments, "source"), "name"));
-	if (path && d->drive)
-		PRB_TRY(remove_breaks(d, PRB_DAP_LINES, path));
-	json_array_foreach(asked, i, each)
-	{
-		json_int_t line = json_integer_value(json_object_get(each, "line"));
-		struct prb_dap_break kept = {.of = PRB_DAP_LINES,
-					     .path = path ? strdup(path) : NULL};
-		struct prb_drive_place place = {
-			.file = path, .line = line > 0 && line < INT32_MAX ? (unsigned)line : 0};
-
-		if (i < MAX_BREAKS && d->drive && kept.path && place.line) {
-			json_array_append_new(list, set(d, &kept, &place, each));
-			continue;
-		}
-		free(kept.path);
-		json_array_append_new(list, cannot());
-	}
-	return prb_dap_answer(d, r, json_pack("{s:o}", "breakpoints", list));
-}
-
-struct prb_error *prb_dap_set_functions(struct prb_dap *d, const struct prb_dap_request *r)
-{
-	json_t *asked = json_object_get(r->arguments, "breakpoints"), *each, *list = json_array();
-	size_t i;
-
-	if (d->drive)
-		PRB_TRY(remove_breaks(d, PRB_DAP_FUNCTIONS, NULL));
-	json_array_foreach(asked, i, each)
-	{
-		const char *name = json_string_value(json_object_get(each, "name"));
-		struct prb_dap_break kept = {.of = PRB_DAP_FUNCTIONS};
-		struct prb_drive_place place = {.name = name};
-
-		json_array_append_new(list, i < MAX_BREAKS && d->drive && name
-						    ? set(d, &kept, &place, each)
-						    : cannot());
-	}
-	return prb_dap_answer(d, r, json_pack("{s:o}", "breakpoints", list));
-}
-
-struct prb_error *prb_dap_set_exceptions(struct prb_dap *d, const struct prb_dap_request *r)
-{
-	json_t *asked = json_object_get(r->arguments, "filters"), *each, *list = json_array();
-	size_t i;
-
-	if (d->drive)
-		PRB_TRY(remove_breaks(d, PRB_DAP_EXCEPTIONS, NULL));
-	json_array_foreach(asked, i, each)
-	{
-		const char *filter = json_string_value(each);
-		struct prb_dap_break kept = {.of = PRB_DAP_EXCEPTIONS};
-		struct prb_drive_place place = {.catches = true,
-						.name = "",
-						.uncaught = filter && !strcmp(filter, "uncaught")};
-
-		json_array_append_new(list, i < MAX_BREAKS && d->drive && filter
-						    ? set(d, &kept, &place, NULL)
-						    : cannot());
-	}
-	return prb_dap_answer(d, r, json_pack("{s:o}", "breakpoints", list));
 }

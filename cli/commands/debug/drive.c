@@ -59,9 +59,23 @@ struct prb_error *prb_debug_next(struct prb_debug *d, const char *rest)
 	return step(d, PRB_WIRE_STRIDE_OVER, 0);
 }
 
+struct prb_error *prb_debug_raise(struct prb_debug *d, const char *rest)
+{
+	if (!*rest)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no exception given"),
+				      "for example 'raise ValueError(\"none\")'");
+	PRB_TRY(prb_debug_look(d));
+	return prb_drive_raise(d->drive, d->tid, rest);
+}
+
 struct prb_error *prb_debug_return(struct prb_debug *d, const char *rest)
 {
-	(void)rest;
+	if (*rest)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_UNSUPPORTED,
+					 "CPython has no way to make a running function return "
+					 "another value"),
+			"'raise' ends it by an exception, 'return' runs until it has returned");
 	return step(d, PRB_WIRE_STRIDE_OUT, 0);
 }
 

@@ -110,6 +110,7 @@ PRB_DEBUG_RUN(step);
 PRB_DEBUG_RUN(next);
 PRB_DEBUG_RUN(until);
 PRB_DEBUG_RUN(return );
+PRB_DEBUG_RUN(raise);
 PRB_DEBUG_RUN(continue);
 PRB_DEBUG_RUN(break);
 PRB_DEBUG_RUN(tbreak);

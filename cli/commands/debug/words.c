@@ -30,6 +30,8 @@ const struct prb_debug_command prb_debug_all[] = {
 	{"until", "unt", "[LINE]", "Run to a line behind this one, or to LINE", true,
 	 prb_debug_until},
 	{"return", "r finish", NULL, "Run until the function has returned", true, prb_debug_return},
+	{"raise", NULL, "EXPR", "Raise an exception at this line when the thread goes on", true,
+	 prb_debug_raise},
 	{"continue", "c cont", NULL, "Run until a breakpoint is reached", true, prb_debug_continue},
 	{"break", "b", "[PLACE[, COND]]", "Stop at a line or function; or list breakpoints", true,
 	 prb_debug_break},

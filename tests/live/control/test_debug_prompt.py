@@ -103,6 +103,19 @@ def test_kinds_of_breakpoints(interpreter, driven, shared, clean):
     clean(interpreter, process.pid, shared)
 
 
+@pytest.mark.parametrize("interpreter", GIL, ids=repr)
+def test_an_exception_on_request(interpreter, driven, shared, clean):
+    """It is handled as any other, at a breakpoint and where a step has ended."""
+    process, handler = driven(interpreter), LINES["except ValueError:"]
+    text = typed(process.pid, "raise ValueError", "b fails", "c", "raise k", "raise ValueError(k)", "clear", "r",
+                 "b driven.py:%d" % LINES["both = double(loss)"], "c", "clear", "until %d" % LINES["fails(both)"],
+                 "raise ValueError", "n", "return 5", "q")
+    assert "the thread is not stopped at a line" in text and "int is no exception" in text, text
+    assert "no way to make a running function return another value" in text, text
+    assert places(text)[2] == places(text)[-1] == ("turn", handler), text
+    clean(interpreter, process.pid, shared)
+
+
 @pytest.mark.parametrize("interpreter", NEW, ids=repr)
 def test_exceptions(interpreter, driven, shared, clean):
     process = driven(interpreter)

@@ -136,7 +136,9 @@ def test_a_session(interpreter, driven, shared, clean):
     process = driven(interpreter)
     with Editor("-t", process.pid, "dap", "--within", "30s") as editor:
         told = editor.begin([{"line": FIRST, "condition": "self.calls % 2 == 0"}, {"line": 11}])
-        assert [each["verified"] for each in told] == [True, False] and "no code" in told[1]["message"], told
+        assert [each["verified"] for each in told] == [True, True], told
+        # It is blank, and what follows it outside of functions has run.
+        assert told[1]["line"] == LINES["self.calls = 0"] and "line 11 has no code" in told[1]["message"], told
         tid, *place = editor.stopped("breakpoint")
         assert place == ["Net.forward", FIRST] or place == ["forward", FIRST]
         assert [each["name"] for each in editor.ask("threads")["threads"]] == ["MainThread", "beside"]
@@ -173,6 +175,45 @@ def test_a_session(interpreter, driven, shared, clean):
         assert len(editor.ask("threads")["threads"]) == 2
         editor.ask("pause", threadId=tid)
         assert editor.event("stopped")["reason"] == "pause"
+        editor.leave()
+    clean(interpreter, process.pid, shared)
+
+
+LATE = """\
+def late(value):
+
+    # no code
+    return value * 2
+class Late:
+    def method(self):
+        return 3
+"""
+
+
+@pytest.mark.parametrize("interpreter", GIL, ids=repr)
+def test_what_is_loaded_later(interpreter, driven, shared, clean, tmp_path):
+    """A line without code moves then, a function is waited for; the client is told of both."""
+    process, file = driven(interpreter), tmp_path / "late.py"
+    file.write_text(LATE)
+    with Editor("-t", process.pid, "dap", "--within", "30s") as editor:
+        editor.begin([FIRST])
+        editor.stopped("breakpoint")
+        told = editor.ask("setBreakpoints", source={"path": str(file)}, breakpoints=[{"line": 3}])["breakpoints"]
+        told += editor.ask("setFunctionBreakpoints", breakpoints=[{"name": "Late.method"}])["breakpoints"]
+        assert [each["verified"] for each in told] == [False, False], told
+        assert all("no code was found so far" in each["message"] for each in told), told
+        event = {"threadId": editor.ask("threads")["threads"][0]["id"]}
+        frame = editor.ask("stackTrace", **event)["stackFrames"][0]["id"]
+        editor.ask("evaluate", frameId=frame, context="repl", expression="import sys; sys.path.insert(0, %r); import "
+                   "late; sys.modules['__main__'].double = lambda x: late.late(late.Late().method())" % str(tmp_path))
+        editor.lines()
+        editor.ask("continue", **event)
+        assert editor.stopped("breakpoint")[1].rpartition(".")[2] == "method"
+        changed = [editor.event("breakpoint") for _ in range(2)]
+        assert [(each["breakpoint"]["id"], each["breakpoint"]["verified"], each["breakpoint"]["line"])
+                for each in changed] == [(told[0]["id"], True, 4), (told[1]["id"], True, 7)], changed
+        editor.ask("continue", **event)
+        assert editor.stopped("breakpoint")[1:] == ("late", 4)
         editor.leave()
     clean(interpreter, process.pid, shared)
 
@@ -350,6 +391,8 @@ def test_strange_requests(driven, newest, shared, clean):
         told = editor.ask("setBreakpoints", source={"path": PATH}, breakpoints=[
             {"line": -1}, {"line": 2 ** 40}, {"line": FIRST, "condition": "a\nb"}, {"line": FIRST, "condition": "1 +"}, 5])
         assert [each["verified"] for each in told["breakpoints"]] == [False] * 5, told
+        told = editor.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": 9999}])["breakpoints"]
+        assert told[0]["verified"] is False and "no code" in told[0]["message"], told
         editor.leave()
     agent.wait_until(lambda: pauses.nobody_traced(process.pid))
     clean(newest, process.pid, shared)
