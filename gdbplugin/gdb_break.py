@@ -1,37 +1,85 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""gdb: its own breakpoint behind those of Python, see core/breaks.py. 'info breakpoints' does not list
-it, and it is free until it is reached."""
+"""gdb: its own breakpoints behind those of Python, see core/breaks.py. All are at one function of the agent: an
+internal one that holds the agent's attention as long as there is any, and one for each that the user has set, so
+that 'info breakpoints', 'delete', 'disable', 'ignore' and 'commands' know it."""
 
 import gdb
 
-from .core import agent, breaks
+from . import gdb_start
+from .core import agent, breaks, control
 from .core.debugger import FIRST_ARGUMENT
 from .core.errors import Problem
+from .core.text import safe
 from .gdb_files import Silent
 
+TEXT = 200  # bytes of what the agent says
 OWN = []  # (breakpoint, the inferior's number, face)
+USERS = []  # each Users that there is
+DELETED = []  # (pid, number of the agent) that is still there
+# gdb runs it behind its own list.
+LIST = "define info hookpost-breakpoints\npython import %s; %s.show()\nend" % (__name__, __name__)
 
 
 class Own(gdb.Breakpoint):
-    """Asks the condition of a script before gdb stops."""
+    """Stops for what no breakpoint of the user's stands for: steps, and those of an earlier debugger."""
 
     face = None
 
     def stop(self):
         # gdb still takes the thread for running.
-        from .core import script
         try:
             with Silent():
-                return script.stops(self.face, number_of(self.face))
+                pid = gdb.selected_inferior().pid
+                return any(not (user_of(number, pid) or (pid, number) in DELETED)
+                           for number in numbers_of(self.face))
         except (Problem, gdb.error, ValueError):
             return True
 
 
-def number_of(face):
-    """Of the breakpoint of Python that the selected thread has come to."""
+class Users(gdb.Breakpoint):
+    """One that the user has set."""
+
+    face, wanted = None, None
+    off = False  # in the agent, too
+    own = 0  # its number among those of Python
+    pid = known = None  # where it is set, and its number there
+
+    def stop(self):
+        from .core import script
+        try:
+            with Silent():
+                return self.pid == gdb.selected_inferior().pid and self.known in numbers_of(self.face) and \
+                    script.stops(self.face, self.own)
+        except (Problem, gdb.error, ValueError):
+            return True
+
+    def is_set(self, pid):
+        return bool(pid) and self.pid == pid
+
+    def described(self):
+        text = safe(self.wanted.text)
+        return text if self.is_set(gdb.selected_inferior().pid) else breaks.WAITS % text
+
+
+def numbers_of(face):
+    """Of the breakpoints of Python that the selected thread has come to, as the agent counts."""
     name = FIRST_ARGUMENT[face.machine()]
     address = int(gdb.newest_frame().read_register(name)) & 0xffffffffffffffff
-    return int(face.read(address, 16).split()[0])
+    return breaks.numbers_in(face.read(address, TEXT) or face.read(address, 16))
+
+
+def users():
+    USERS[:] = [each for each in USERS if each.is_valid()]
+    return USERS
+
+
+def user_of(known, pid, stops=True):
+    """The one that the agent knows by this number; @stops: and that gdb stops at, which it does not where it does
+    not see the agent's symbols; None."""
+    for each in users():
+        if each.is_set(pid) and each.known == known and not (stops and each.pending):
+            return each
+    return None
 
 
 def ours(inferior):
@@ -40,10 +88,11 @@ def ours(inferior):
 
 def stop_at(face, address):
     inferior = gdb.selected_inferior()
-    if ours(inferior):
+    for each in ours(inferior):
+        each[0].enabled = True
         return
     # By name, so that it is nowhere in a process without the agent.
-    made = Own("*" + agent.BREAK_STOPS, internal=True)
+    made = Own(agent.BREAK_STOPS, internal=True)
     if made.pending:
         made.delete()
         made = Own("*%#x" % address, internal=True)
@@ -61,10 +110,118 @@ def stop_no_more():
         gdb.events.stop.disconnect(on_stop)
 
 
+def quietly(make):
+    """Calls it without what gdb says of a function that is not there yet."""
+    made = []
+    QUIET.append(lambda: made.append(make()))
+    gdb.execute("python import %s; %s.QUIET.pop()()" % (__name__, __name__), False, True)
+    return made[0]
+
+
+QUIET, LISTED = [], []
+
+
+def mark(face, wanted, told):
+    """gdb's own for one that is set, as the agent has @told, or waits (None). Its number."""
+    if not LISTED:
+        gdb.events.breakpoint_deleted.connect(on_deleted)
+        gdb.events.breakpoint_modified.connect(on_modified)
+        gdb.execute(LIST, False, True)
+        LISTED.append(True)
+    made = quietly(lambda: Users(agent.BREAK_STOPS, temporary=wanted.once))
+    made.silent, made.face, made.wanted = True, face, wanted
+    made.own = told["number"] if told else max([each.own for each in users()] + [0]) + 1
+    USERS.append(made)
+    is_set(made, told)
+    return made.own
+
+
+def is_set(made, told):
+    if told:
+        made.pid, made.known = gdb.selected_inferior().pid, told["number"]
+    gdb_start.look(made.face)
+
+
+def by_number(number):
+    return next((each for each in users() if each.own == number), None)
+
+
+def own_number(number):
+    made = by_number(number)
+    if made:
+        return made.known if made.is_set(gdb.selected_inferior().pid) else None
+    # One of an earlier debugger has the agent's number.
+    return None if any(each.known == number for each in users()) else number
+
+
+def shown(told):
+    made = user_of(told["number"], gdb.selected_inferior().pid, False)
+    if not made:
+        return told
+    return dict(told, number=made.own)
+
+
+def is_on(number):
+    made = by_number(number)
+    return not made or made.enabled
+
+
+def switch(number, on):
+    made = by_number(number)
+    if made:
+        made.off = not on  # before gdb tells of the change
+        made.enabled = on
+
+
+def unmark(number):
+    made = by_number(number)
+    if made:
+        USERS.remove(made)
+        made.delete()
+
+
+def waiting():
+    """Those that are set nowhere in this process, and can be."""
+    pid = gdb.selected_inferior().pid
+    return [each for each in users() if not each.is_set(pid) and each.wanted.lasts]
+
+
+def deleted():
+    """The agent's numbers of those that the user has deleted, once."""
+    pid = gdb.selected_inferior().pid
+    found = [number for each, number in DELETED if each == pid]
+    DELETED[:] = []
+    return found
+
+
+def on_deleted(made):
+    if not isinstance(made, Users) or made not in USERS:
+        return
+    USERS.remove(made)
+    if made.known is not None:
+        DELETED.append((made.pid, made.known))
+    if not USERS:
+        # Nobody listens any more, so the agent removes what there is.
+        for each in OWN:
+            each[0].enabled = False
+    gdb_start.look(made.face)
+
+
+def on_modified(made):
+    """What the agent does not stop at any more cannot be enabled by gdb alone."""
+    if isinstance(made, Users) and made.off and made.enabled and not control.Control.active:
+        made.face.warn("'probing break-py --enable %d' has it stop again" % made.own)
+
+
+def show():
+    for each in users():
+        gdb.write("%-7d is Python breakpoint %d: %s\n" % (each.number, each.own, each.described()))
+
+
 def face_of(event):
     """Whose breakpoint it is, None: not one of ours."""
     if isinstance(event, gdb.BreakpointEvent):
-        for made, _, face in OWN:
+        for made, face in [each[::2] for each in OWN] + [(each, each.face) for each in users()]:
             if made.is_valid() and any(each is made for each in event.breakpoints):
                 return face
     return None
@@ -73,13 +230,18 @@ def face_of(event):
 def reached(event):
     """The number of the breakpoint of Python, None: it is none."""
     face = face_of(event)
-    return number_of(face) if face else None
+    if not face:
+        return None
+    # gdb lists all that are there, also those that do not stop.
+    numbers, pid = numbers_of(face), gdb.selected_inferior().pid
+    found = [user_of(number, pid) for number in numbers]
+    return next((each.own for each in found if each and each.enabled), numbers[0])
 
 
 def on_stop(event):
     face = face_of(event)
     if face:
         try:
-            face.write(breaks.show_stop(face))
+            face.write(breaks.show_stop(face, reached(event)))
         except (Problem, gdb.error) as problem:
             face.warn("a breakpoint of Python was reached; where cannot be shown: %s" % problem)

@@ -37,7 +37,7 @@ def stop_no_more(target):
 
 
 def stopped_number(face, tid):
-    return int(breaks.what_stopped(face, tid).split()[0])
+    return breaks.numbers_in(breaks.what_stopped(face, tid))[0]
 
 
 def on_stop(frame, _, internal):

@@ -36,6 +36,9 @@ TEXT_MAX = 4096
 STEP = "0"  # the number that the agent has for the end of one
 INTO, OVER, OUT = 1, 2, 3
 _IDENT = "SELECT ident FROM python.threads WHERE tid = %d"
+_STARTED = "SELECT id FROM python.interpreters"
+WAITS = "%s, which waits for Python to start"
+EARLY = "not initialised"  # what is said then
 _VERSION = "SELECT python_version, free_threaded FROM process.info"
 
 
@@ -92,36 +95,86 @@ def cost(version):
             "  a function that has a breakpoint %d times" % COSTS[version][3]]
 
 
-class Breaks:
-    """The breakpoints of the process; use within its Control."""
+class Wanted:
+    """A breakpoint as the user asked for it, which each process that is run gets: the words of the request to
+    the agent, once as text. @lasts: not of a thread that there was."""
 
-    def __init__(self, debugger, control):
-        self.debugger, self.control = debugger, control
+    def __init__(self, words, text, once=False, lasts=True):
+        self.words, self.text, self.once, self.lasts = words, text, once, lasts
+
+
+def wanted(debugger, file, place, condition, limits):
+    """@place: a line of the file, or a function of the module; @limits: once, thread, ignored times."""
+    once, thread, ignore = limits or (False, False, 0)
+    ident = identity(debugger)[0] if thread else 0
+    if thread and not ident:
+        raise Problem("break-py: Python does not know the selected thread")
+    kind = "add" if isinstance(place, int) else "function"
+    text = "%s%s%s" % (file, ":" if file else "", place) + (" if " + condition if condition else "")
+    return Wanted((kind, file, str(place), condition, "1" if once else "", str(ident), str(ignore)), text, once,
+                  not thread)
+
+
+def wanted_catch(name, uncaught):
+    text = (name or "any exception") + (" that is not handled" if uncaught else "")
+    return Wanted(("catch", name, "1" if uncaught else "", ""), text)
+
+
+def waits(debugger, wanted):
+    """Lists it until Python has started: a line about it."""
+    return "Python breakpoint %d at %s" % (debugger.mark(wanted, None), WAITS % safe(wanted.text))
+
+
+def is_early(debugger):
+    """Whether breakpoints have to wait for Python, as this debugger can have them do."""
+    if not debugger.can_wait:
+        return False
+    if not debugger.pid():
+        return debugger.core_path() is None
+    try:
+        with open_session(debugger) as session:
+            if not session.query(_VERSION)[0]["python_version"]:
+                return not debugger.attached()
+            session.query(_STARTED)
+    except Problem as problem:
+        return EARLY in str(problem)
+    return False
+
+
+class Breaks:
+    """The breakpoints of the process; use within its Control. @here: a thread at a place where any code may run,
+    so that no other has to."""
+
+    def __init__(self, debugger, control, here=None):
+        self.debugger, self.control, self.here = debugger, control, here
 
     def _ask(self, known, *words):
         request = "\n".join(words).encode("utf-8", "surrogateescape")
-        result = evaluator.Evaluation(self.debugger, self.control, known, False).evaluate(
-            request, SECONDS, evaluator.BREAKS)
+        evaluation = evaluator.Evaluation(self.debugger, self.control, known, False)
+        result = evaluation.evaluate_here(request, SECONDS, evaluator.BREAKS, self.here) if self.here else \
+            evaluation.evaluate(request, SECONDS, evaluator.BREAKS)
         if result.outcome != evaluator.OK or not result.parts:
             raise Problem("break-py: %s" % (result.text or "the agent gave no answer"))
         return ast.literal_eval("".join(text for _, text in result.parts))
 
-    def _limits(self, limits):
-        """The words for (once, thread, ignored times)."""
-        once, thread, ignore = limits or (False, False, 0)
-        ident = identity(self.debugger)[0] if thread else 0
-        if thread and not ident:
-            raise Problem("break-py: Python does not know the selected thread")
-        return "1" if once else "", str(ident), str(ignore)
-
-    def add(self, file, line, condition, limits=None):
-        known = agent.need(self.debugger, self.control)
-        told = self._ask(known, "add", file, str(line), condition, *self._limits(limits))
+    def set(self, wanted, number=0):
+        """Sets one, which the agent numbers, so if it can."""
+        known, place = agent.need(self.debugger, self.control), wanted.words[2]
+        told = self._ask(known, *wanted.words, str(number))
         if "near" in told:
-            raise Problem("line %d of %s has no code that can be reached any more; lines nearby "
-                          "that have: %s" % (line, ", ".join(map(safe, told["files"])),
+            raise Problem("line %s of %s has no code that can be reached any more; lines nearby "
+                          "that have: %s" % (place, ", ".join(map(safe, told["files"])),
                                              ", ".join(map(str, told["near"]))))
+        if told.get("several"):
+            raise Problem("there are several functions %s; name the line of one: %s"
+                          % (safe(place), ", ".join("%s:%d" % (safe(file), line)
+                                                    for file, line in told["several"][:MOST])))
         return self._told(known, told)
+
+    def add(self, wanted):
+        """The same, as the user knows it."""
+        told = self.set(wanted)
+        return dict(told, number=self.debugger.mark(wanted, told))
 
     def _told(self, known, told):
         if "problem" in told:
@@ -129,46 +182,44 @@ class Breaks:
         self.debugger.stop_at(known[agent.BREAK_STOPS])
         return told
 
-    def add_function(self, module, name, condition, limits=None):
-        known = agent.need(self.debugger, self.control)
-        told = self._ask(known, "function", module, name, condition, *self._limits(limits))
-        if told.get("several"):
-            raise Problem("there are several functions %s; name the line of one: %s"
-                          % (safe(name), ", ".join("%s:%d" % (safe(file), line)
-                                                   for file, line in told["several"][:MOST])))
-        if "several" in told:
-            raise Problem("no function %s%s was found: 'probing break-py FILE:LINE' waits for code "
-                          "that is loaded later" % (safe(name),
-                                                    " of " + safe(module) if module else ""))
-        return self._told(known, told)
-
     def step(self, ident, tid, stride, line):
         """The thread is to stop at its next line."""
         known = agent.need(self.debugger, self.control)
         self._told(known, self._ask(known, "step", str(ident), str(tid), str(stride), line))
 
-    def catch(self, name, uncaught, condition):
-        """Where exceptions of a class are raised; "": any."""
-        known = agent.need(self.debugger, self.control)
-        return self._told(known, self._ask(known, "catch", name, "1" if uncaught else "", condition))
+    def make_raise(self, ident, tid, expression):
+        """The thread raises it at its line when it goes on."""
+        known = agent.find(self.debugger)
+        told = self._ask(known, "raise", str(ident), str(tid), expression) if known else {
+            "problem": "the thread is not at a breakpoint of Python"}
+        if told:
+            raise Problem("raise: %s" % told["problem"])
+
+    def _of(self, number):
+        """(what the agent exports, its number of the breakpoint)"""
+        known, own = agent.find(self.debugger), self.debugger.own_number(number)
+        if own is None or not known:
+            raise Problem("there is no breakpoint %d: 'probing break-py' lists them" % number)
+        return known, own
 
     def change(self, number, what, value=""):
-        known = agent.find(self.debugger)
-        told = self._ask(known, "set", str(number), what, value) if known else None
+        known, own = self._of(number)
+        told = self._ask(known, "set", str(own), what, value)
         if told is None:
             raise Problem("there is no breakpoint %d: 'probing break-py' lists them" % number)
-        return told
+        return self.debugger.shown(told)
 
     def delete_all(self):
         """Those that were there."""
-        known = agent.find(self.debugger)
-        return [self.delete(each["number"]) for each in (self._ask(known, "list") if known else [])]
+        return [self.delete(each["number"]) for each in self.list()]
 
     def delete(self, number):
-        known = agent.find(self.debugger)
-        told = self._ask(known, "delete", str(number)) if known else None
+        known, own = self._of(number)
+        told = self._ask(known, "delete", str(own))
         if told is None:
             raise Problem("there is no breakpoint %d: 'probing break-py' lists them" % number)
+        told = self.debugger.shown(told)
+        self.debugger.unmark(told["number"])
         if not self._ask(known, "list"):
             self.debugger.stop_no_more()
         return told
@@ -190,10 +241,12 @@ class Breaks:
     def list(self):
         """All that are in the process, which an earlier debugger may have left."""
         known = agent.find(self.debugger)
+        for number in self.debugger.deleted() if known else ():
+            self._ask(known, "delete", str(number))
         found = self._ask(known, "list") if known else []
         if found:
             self.debugger.stop_at(known[agent.BREAK_STOPS])
-        return found
+        return [self.debugger.shown(each) for each in found]
 
 
 def described(told):
@@ -229,9 +282,15 @@ def what_stopped(debugger, tid):
     return data.split(b"\0")[0].decode("utf-8", "replace")
 
 
-def show_stop(debugger):
-    """What is printed when the selected thread has come to one."""
+def numbers_in(text):
+    """Of the breakpoints that the thread has come to: "1+3 …"."""
+    return [int(each) for each in text.split()[0].split("+" if isinstance(text, str) else b"+")]
+
+
+def show_stop(debugger, shown=None):
+    """What is printed when the selected thread has come to one, which the user may know by another number."""
     number, _, problem = what_stopped(debugger, debugger.thread()).partition(" ")
+    number = number.partition("+")[0] if shown is None or number == STEP else str(shown)
     lines = []
     with open_session(debugger) as session:
         frame = find_frame(read_selected(session, debugger), 0)

@@ -16,9 +16,10 @@ def open_session(debugger, needs_process=True, direct=True):
 class Option:
     """--NAME, or --NAME VALUE if it has a metavar."""
 
-    def __init__(self, name, doc, metavar=None, short=None, values=None, choice=None):
+    def __init__(self, name, doc, metavar=None, short=None, values=None, choice=None, bare=False):
         self.name, self.doc, self.metavar, self.short = name, doc, metavar, short
         self.choice = choice  # --NAME=CHOICE is its only other form
+        self.bare = bare  # its value may be missing
         self.values = values  # a kind of core/completion.py: what its value may be
 
     def spelling(self):
@@ -75,7 +76,9 @@ class Command:
                               % (self.name, word, self.name))
             if option.metavar:
                 value, _, rest = rest.partition(" ")
-                if not value:
+                if not value and option.bare:
+                    value = True
+                elif not value:
                     raise Problem("%s needs %s" % (word, option.metavar))
                 found[option.name] = value
                 rest = rest.lstrip()

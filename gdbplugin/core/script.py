@@ -139,7 +139,7 @@ class Breakpoint:
         self._debugger, self.number, self.place = debugger, number, text
 
     def delete(self):
-        PYTHON[self._debugger.pid(), self.number] = never, None
+        PYTHON[key(self._debugger, self.number)] = never, None
         translated(_with_breaks, self._debugger, lambda known: known.delete(self.number))
 
     def __repr__(self):
@@ -148,7 +148,7 @@ class Breakpoint:
 
 PROGRAMS = {}  # {face: its Inferior}
 WATCHED = []
-PYTHON = {}  # {(pid, number of a breakpoint): (condition, action)}
+PYTHON = {}  # {key() of a breakpoint: (condition, action)}
 
 
 @atexit.register
@@ -163,6 +163,11 @@ def current(debugger):
     return PROGRAMS[debugger]
 
 
+def key(debugger, number):
+    """Where each process that is run gets the same ones, they keep their numbers."""
+    return None if debugger.can_wait else debugger.pid(), number
+
+
 def _with_breaks(debugger, function):
     made = debugger.control()
     breaks.check(debugger, made)
@@ -172,19 +177,23 @@ def _with_breaks(debugger, function):
 
 
 def break_py(debugger, place, condition, action):
-    from .commands.break_py import read_place, set_at
+    from .commands.break_py import read_place
     why = debugger.cannot_ask() if condition or action else None
     if why:
         raise _errors.Error("%s; \"PLACE if CONDITION\" is evaluated in the process" % why)
-    told = translated(lambda: _with_breaks(
-        debugger, lambda known: set_at(known, *read_place(place))))
-    PYTHON[debugger.pid(), told["number"]] = condition, action
-    return Breakpoint(debugger, told["number"], breaks.described(told)[0])
+    wanted = translated(lambda: breaks.wanted(debugger, *read_place(place), None))
+    if translated(breaks.is_early, debugger):
+        number, text = debugger.mark(wanted, None), wanted.text
+    else:
+        told = translated(_with_breaks, debugger, lambda known: known.add(wanted))
+        number, text = told["number"], breaks.described(told)[0]
+    PYTHON[key(debugger, number)] = condition, action
+    return Breakpoint(debugger, number, text)
 
 
 def stops(debugger, number):
     """Whether the selected thread, which has come to the breakpoint of Python, is to stop."""
-    condition, action = PYTHON.get((debugger.pid(), number), (None, None))
+    condition, action = PYTHON.get(key(debugger, number), (None, None))
     if condition is None and action is None:
         return True
     try:

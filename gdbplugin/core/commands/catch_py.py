@@ -21,12 +21,17 @@ It is one of the breakpoints of 'probing break-py', which lists and deletes it. 
         options, rest = self.parse(words)
         name, _, more = rest.partition(" ")
         self.no_more(more)
-        control = debugger.control()
-        breaks.check(debugger, control, self.name)
-        stops.check(debugger, control, self.name)
-        with stops.kept(debugger, control):
-            told = breaks.Breaks(debugger, control).catch(name, "uncaught" in options, "")
-        debugger.write("\n".join(told_lines(told, "Python breakpoint %d at ")) + "\n")
+        wanted = breaks.wanted_catch(name, "uncaught" in options)
+        if breaks.is_early(debugger):
+            lines = [breaks.waits(debugger, wanted)]
+        else:
+            control = debugger.control()
+            breaks.check(debugger, control, self.name)
+            stops.check(debugger, control, self.name)
+            with stops.kept(debugger, control):
+                told = breaks.Breaks(debugger, control).add(wanted)
+            lines = told_lines(told, "Python breakpoint %d at ")
+        debugger.write("\n".join(lines) + "\n")
 
 
 COMMAND = CatchPy

@@ -393,7 +393,7 @@ def test_a_line_without_code(start, one):
     session = attached(start, one, "probing break-py breaks.py:%d" % empty)
     said = problem(session)
     assert said.startswith("line %d of %s has no code that can be reached" % (empty, PROGRAM)), said
-    assert said.endswith(", %d, %d, %d" % (RESULT - 1, RESULT, RESULT + 2)), said
+    assert "that have: %d, %d, %d, " % (RESULT - 1, RESULT, RESULT + 2) in said, said
     one.goes_on()
     assert one.has_none()
 
@@ -404,7 +404,6 @@ def test_a_line_without_code(start, one):
     ("probing break-py a.py:0", "'a.py:0' is no place"),
     ("probing break-py a.py:1 if )", "')' is no condition"),
     ("probing break-py --delete x", "'x' is no breakpoint"),
-    ("probing break-py a.py:1", "there is no process: attach to one"),
 ])
 def test_what_is_no_breakpoint(start, command, said):
     assert said in problem(start(command))
@@ -412,12 +411,11 @@ def test_what_is_no_breakpoint(start, command, said):
 
 @both
 @pytest.mark.parametrize("name, said", [
-    ("nowhere", "no function nowhere was found: "),
-    ("nosuch.module:work", "no function work of nosuch.module was found: "),
     ("__enter__", "there are several functions __enter__; name the line of one: "),
-], ids=["nowhere", "module", "several"])
-def test_no_function_or_several(start, one, name, said):
-    assert problem(attached(start, one, "probing break-py " + name)).startswith(said)
+    ("breaks.py:%d" % line_of("import mmap"), "has no code that can be reached any more; lines nearby"),
+], ids=["several", "past"])
+def test_several_functions_or_a_past_line(start, one, name, said):
+    assert problem(attached(start, one, "probing break-py " + name)).find(said) >= 0
     one.goes_on()
     assert one.has_none()
 
@@ -629,20 +627,22 @@ INTERRUPT = ["python import os, signal, threading", "python PID = gdb.selected_i
 @debuggers.needs_gdb
 @pytest.mark.parametrize("lowest", [(3, 6), (3, 12)])
 def test_running_it_again(lowest, tmp_path):
-    """The breakpoint does not hinder the next process of the debugger."""
+    """The breakpoint does not hinder the next process of the debugger, which has it as well."""
     shared = support.Shared()
     interpreter = next(i for i in VERSIONS if i.version >= lowest)
     asleep = "clock_nanosleep" if interpreter.version >= (3, 11) else "select"
     session = debuggers.gdb(
         "set breakpoint pending on", "tbreak " + asleep, "run", *INTERRUPT, ("set",),
         "probing break-py breaks.py:%d" % RESULT, ("stop",), "continue", "kill",
-        "tbreak " + asleep, ("again",), "run", "probing break-py", "kill",
+        "tbreak " + asleep, ("again",), "run", "probing break-py", "continue", "kill",
         arguments=["--args", interpreter.exe, PROGRAM, shared.path, tmp_path / "late"],
         env=interpreter.env)
     assert "Python breakpoint 1 at" in session.part("set"), session
     assert "Python breakpoint 1, work" in session.part("stop"), session
     assert "Cannot" not in session.err + session.out, session
-    assert "no breakpoints of Python" in session.part("again"), session
+    assert "Python breakpoint 1, work" in session.part("again"), session
+    assert "breaks.py:%d in work; reached 1 time" % RESULT in session.part("again") or \
+        "breaks.py:%d in work; reached 0 times" % RESULT in session.part("again"), session
     shared.close()
 
 

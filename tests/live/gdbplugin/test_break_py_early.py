@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing break-py` in gdb before there is a process, before Python has started, and before a module is imported;
+again after each `run`; in gdb's own list."""
+
+import re
+
+import debuggers
+import pytest
+import support
+from debuggers import needs_gdb
+
+pytestmark = needs_gdb
+VERSIONS = [each for each in support.one_per_version((3, 6)) if not each.free_threaded]
+ONES = [each for each in VERSIONS if each.version < (3, 12)][-1:] + [each for each in VERSIONS if each.version >= (3, 12)][-1:]
+PROGRAM = """\
+import other
+
+
+def work(number):
+    total = number + 1
+    return total
+
+
+for i in range(3):
+    work(i)
+    other.Thing().method(i)
+    try:
+        work("x")
+    except Exception as error:
+        print("caught", type(error).__name__, error)
+print("done", flush=True)
+"""
+OTHER = """\
+class Thing:
+    def method(self, number):
+        double = lambda value: value * 2
+        return double(number)
+
+
+def generate():
+    yield 1
+"""
+WORK, METHOD, LAMBDA = 5, 3, 3
+
+
+@pytest.fixture
+def program(tmp_path):
+    (tmp_path / "other.py").write_text(OTHER)
+    path = tmp_path / "early.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def session(interpreter, program, *commands):
+    # gdb's own Python must not see them.
+    env = ["set environment %s %s" % each for each in interpreter.env.items()]
+    done = debuggers.gdb(*env, *commands, arguments=["--args", interpreter.exe, program])
+    assert "Error in re-setting" not in done.err and "No symbol" not in done.err, done
+    return done
+
+
+@pytest.mark.parametrize("interpreter", VERSIONS, ids=repr)
+def test_before_run_and_again(interpreter, program):
+    """A line, and a method of a module that is not imported, with a condition."""
+    done = session(
+        interpreter, program, ("set",), "probing break-py early.py:%d" % WORK,
+        "probing break-py Thing.method if number == 1", ("listed",), "probing break-py", ("info",), "info breakpoints",
+        ("first",), "run", ("stack",), "probing backtrace", ("second",), "continue", "continue", "continue", ("known",),
+        "info breakpoints", ("list",), "probing break-py", ("again",), "run", ("number",), "probing print number",
+        "delete", ("end",), "continue", ("none",), "probing break-py")
+    for number, place in ((1, "early.py:%d" % WORK), (2, "Thing.method if number == 1")):
+        waits = "%s, which waits for Python to start" % place
+        assert "Python breakpoint %d at %s" % (number, waits) in done.part("set"), done
+        assert "%-3d %s" % (number, waits) in done.part("listed"), done
+        assert "%-7d is Python breakpoint %d: %s" % (number, number, waits) in done.part("info"), done
+    assert "Python breakpoint 1, work  %s:%d" % (program, WORK) in done.part("first"), done
+    assert debuggers.frames_of(done.part("stack")) == [
+        ("work", "%s:%d" % (program, WORK)), ("<module>", "%s:10" % program)], done
+    assert re.search(r"Python breakpoint 2, (Thing\.)?method  \S+/other.py:%d" % METHOD, done.part("second")), done
+    assert re.search(r"^1  .*early.py:%d in work; reached 3 times$" % (
+        WORK), done.part("list"), re.M), done
+    assert "Python breakpoint 1: " in done.part("known") and "Python breakpoint 2: " in done.part("known"), done
+    assert "Python breakpoint 1, work  %s:%d" % (program, WORK) in done.part("again"), done
+    assert re.search("^0$", done.part("number"), re.M), done
+    assert "done" in done.part("end") and "exited normally" in done.part("end"), done
+    assert "no breakpoints of Python" in done.part("none"), done
+
+
+@pytest.mark.parametrize("interpreter", ONES, ids=repr)
+def test_gdb_own_commands(interpreter, program):
+    """commands, disable, enable, ignore, tbreak-py, delete with a number; commands are traced."""
+    done = session(
+        interpreter, program, "set trace-commands on", "probing break-py early.py:%d" % WORK,
+        "commands 1\nsilent\nprobing print number\ncontinue\nend", "probing tbreak-py Thing.method", ("run",), "run",
+        ("listed",), "info breakpoints", "disable 1", "probing break-py other.py:4", ("other",), "continue", ("enabled",),
+        "enable 1", "ignore 1 1", "continue", ("deleted",), "delete 1", "probing break-py", ("end",), "delete",
+        "continue", ("left",), "info breakpoints")
+    assert re.search(r"^0$", done.part("run"), re.M) and "Python breakpoint 2, " in done.part("run"), done
+    assert "Python breakpoint 1: " in done.part("listed") and "Python breakpoint 2: " not in done.part("listed"), done
+    assert "other.py:4" in done.part("other"), done
+    assert "early.py:%d" % WORK not in debuggers.printed(done, "deleted") and "other.py:4" in done.part("deleted"), done
+    assert "exited normally" in done.part("end") and "catchpoint" not in done.part("left"), done
+
+
+@pytest.mark.parametrize("interpreter", ONES, ids=repr)
+def test_stopped_before_python(interpreter, program):
+    """The process is there, and Python is not."""
+    done = session(interpreter, program, "starti", ("set",), "probing break-py work if number == 2", "continue", ("at",),
+                   "probing print number", "kill", ("listed",), "probing break-py")
+    assert "which waits for Python to start" in done.part("set"), done
+    assert re.search("^2$", done.part("at"), re.M), done
+    assert "1   work if number == 2, which waits for Python to start" in done.part("listed"), done
+
+
+@pytest.mark.parametrize("interpreter", VERSIONS, ids=repr)
+def test_an_exception_on_request(interpreter, program):
+    """At a breakpoint, and where a step has ended."""
+    done = session(
+        interpreter, program, "probing break-py early.py:10", "run", "probing next", "probing next",
+        "probing raise KeyError('asked', i)", ("end",), "delete", "continue")
+    assert "KeyError: ('asked', 0)" in done.err, done
+    done = session(interpreter, program, "probing break-py early.py:10", "run", "probing raise i")
+    assert debuggers.problem(done) == "raise: int is no exception", done
+    done = session(
+        interpreter, program, "probing break-py early.py:%d if number == 'x'" % WORK, "run",
+        "probing raise KeyError('asked', number)", ("end",), "delete", "continue")
+    assert "caught KeyError ('asked', 'x')" in done.out, done
