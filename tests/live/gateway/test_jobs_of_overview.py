@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs in `probing overview`, /v1/overview and on the page: one that hangs is told with the verdict of `cluster hang`."""
+"""Jobs in `probing overview` and /v1/overview: one that hangs is told with the verdict of `cluster hang`."""
 import json
 import os
 import pwd
@@ -11,7 +11,6 @@ import jobs
 import simulated
 import support
 from gateway_client import Gateway, wait_until
-from web_page import MARKS, Page
 
 PYTHON = "/usr/bin/python3"
 LIMITS = {"PROBING_LIMITS": "job=0.2"}
@@ -85,39 +84,3 @@ def test_over_http_and_when_it_ends():
         for rank in ranks:
             rank.kill()
         wait_until(lambda: not of_job(gateway.ask("/v1/overview").json), "it is told of ranks that are gone")
-
-
-ROWS = "document.querySelectorAll('.processes tbody tr').length"
-
-
-@pytest.mark.skipif(MARKS[0].args[0] or MARKS[1].args[0], reason="there is no page, or no browser")
-def test_a_job_is_one_row_with_its_ranks(hung):
-    with Gateway(*hung, **LIMITS) as gateway, Page(gateway) as page:
-        page.show("overview")
-        page.wait("document.querySelector('#findings li.high, #findings li.medium')?.textContent.includes('never entered all_reduce')")
-        page.wait(ROWS + " === 1")
-        assert page.value("[...document.querySelectorAll('.ranks strong')].map((e) => e.textContent).join()") == "0,1,2"
-        page.wait("[...document.querySelectorAll('.ranks .wrong strong')].map((e) => e.textContent).join() === '1'")
-        page.sees("hangs", "job of 3 ranks")
-        page.push(".processes .fold")
-        page.wait(ROWS + " === 4")
-        page.show("overview", troubles=1)
-        page.wait("document.querySelectorAll('.ranks a').length === 3")
-        # The evidence: all ranks as one tree; a cell leads to its rank.
-        page.push("#findings a")
-        page.wait("location.hash === '#/job?target=%d'" % hung[1])
-        page.show("overview")
-        page.push(".ranks a", 2)
-        page.wait("location.hash === '#/activity?target=%d'" % hung[2])
-        assert not page.errors
-
-
-@pytest.mark.skipif(MARKS[0].args[0] or MARKS[1].args[0], reason="there is no page, or no browser")
-def test_a_rank_that_is_gone_stays():
-    with jobs.ranks(PYTHON, 3, source=simulated.RANK % 2, MASTER_PORT="29502") as ranks, \
-            Gateway(*(rank.pid for rank in ranks), **LIMITS) as gateway, Page(gateway) as page:
-        page.show("overview")
-        page.wait("document.querySelectorAll('.ranks a').length === 3")
-        ranks[2].kill()
-        page.wait("document.querySelector('.ranks .gone')?.textContent.startsWith('2 ended ')")
-        page.sees("1 gone")

@@ -10,6 +10,7 @@ from gateway_client import Gateway, wait_until
 from web_page import MARKS, Page
 
 NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
+pytestmark = MARKS
 SOURCE = """
 import time
 print("ready", flush=True)
@@ -51,7 +52,6 @@ def test_the_last_minutes_are_kept_on_request(program):
 TRACK = "document.querySelector('.track[aria-label=\"Processor (of one)\"] .u-over')"
 
 
-@pytest.mark.skipif(MARKS[0].args[0] or MARKS[1].args[0], reason="there is no page, or no browser")
 def test_an_interval_is_dragged(program):
     with Gateway(program.pid) as gateway, Page(gateway) as page:
         page.show("time", target=program.pid, span=60)
