@@ -334,6 +334,12 @@ def test_rules():
     assert [line.split()[:2] for line in lines] == [[str(rule["exit_code"]), rule["rule"]] for rule in rules]
 
 
+def used():
+    """Processor seconds of the commands that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return children.ru_utime + children.ru_stime
+
+
 def test_fifty_threads_are_judged_at_once():
     source = """
 import threading, time
@@ -345,10 +351,10 @@ input()
     with running(source) as program:
         best = 60.0
         for _ in range(20):
-            start = time.monotonic()
+            start = used()
             assert findings(program.pid) == []
-            best = min(best, time.monotonic() - start)
-        support.report("why: %.0f ms for a process of 51 threads" % (best * 1000))
+            best = min(best, used() - start)
+        support.report("why: %.0f ms of a processor for a process of 51 threads" % (best * 1000))
         assert best < 0.1
 
 
