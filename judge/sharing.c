@@ -66,7 +66,7 @@ static bool children_map(pid_t pid, pid_t own, const struct prb_map *file)
 	return false;
 }
 
-bool prb_case_shares(const struct prb_case *c, uint64_t address)
+static bool shares(const struct prb_case *c, uint64_t address, bool below)
 {
 	prb_auto_str struct prb_str line = {};
 	__attribute__((cleanup(prb_maps_deinit))) struct prb_maps maps = {};
@@ -80,5 +80,15 @@ bool prb_case_shares(const struct prb_case *c, uint64_t address)
 		return true;
 	return (stat.ppid > 0 && maps_file(stat.ppid, file)) ||
 	       children_map(stat.ppid, c->target->pid, file) ||
-	       children_map(c->target->pid, 0, file);
+	       (below && children_map(c->target->pid, 0, file));
+}
+
+bool prb_case_shares(const struct prb_case *c, uint64_t address)
+{
+	return shares(c, address, true);
+}
+
+bool prb_case_shares_above(const struct prb_case *c, uint64_t address)
+{
+	return shares(c, address, false);
 }

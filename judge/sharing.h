@@ -19,4 +19,7 @@
  */
 bool prb_case_shares(const struct prb_case *c, uint64_t address);
 
+/** The same of the parent and the siblings alone. */
+bool prb_case_shares_above(const struct prb_case *c, uint64_t address);
+
 #endif

@@ -74,7 +74,8 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 				   "nothing");
 	prb_str_puts(
 		&f->wrong_if,
-		"another thread or a signal is to end the loop: a wait that costs a processor");
+		"another thread, a process that shares memory, or a signal is to end the loop: a "
+		"wait that costs a processor");
 	prb_case_put_command(&f->next, c, "dump --locals --source");
 	return NULL;
 }

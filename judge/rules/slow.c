@@ -32,7 +32,7 @@ static struct prb_error *tell_gil(const struct prb_rule *rule, struct prb_case *
 	struct prb_finding *f;
 
 	if (!holder || look->looks < LEAST_LOOKS || look->seconds < LEAST_SECONDS ||
-	    2 * look->waited < look->looks || was_told(ret, "gil_waiters"))
+	    2 * look->waited < look->looks || was_told(ret, "gil_waiters") || was_told(ret, "loop"))
 		return NULL;
 	PRB_TRY(prb_finding_add(rule, ret, &f));
 	f->kind = PRB_FINDING_GIL;

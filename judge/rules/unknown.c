@@ -37,12 +37,14 @@ static struct prb_error *tell_unreadable(const struct prb_rule *rule, struct prb
 }
 
 /** Some lock, and nobody is named. */
-static bool waits_for_somebody(const struct prb_dump_thread *thread)
+static bool waits_for_somebody(const struct prb_case *c, const struct prb_dump_thread *thread)
 {
 	static const char words[] = "futex: waiting for a";
 
 	return prb_thread_waits_inside(thread) && !prb_thread_owner(thread) &&
 	       (thread->wants == PRB_WANTS_LOCK || thread->wants == PRB_WANTS_SEMAPHORE ||
+		/* There is nobody else to give the signal. */
+		(thread->wants == PRB_WANTS_SIGNAL && c->dump->threads.count == 1) ||
 		!strncmp(thread->waits_for, words, strlen(words)));
 }
 
@@ -54,7 +56,7 @@ static struct prb_error *tell_lock(const struct prb_rule *rule, struct prb_case 
 	unsigned count = 0;
 
 	prb_vec_each (thread, &c->dump->threads) {
-		if (!waits_for_somebody(thread) ||
+		if (!waits_for_somebody(c, thread) ||
 		    prb_case_moved(c, thread, prb_limit(PRB_LIMIT_WAIT)))
 			continue;
 		if (!f)

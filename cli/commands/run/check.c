@@ -2,6 +2,7 @@
 /* `probing check`: whether a process goes on, for health checks. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -11,6 +12,8 @@
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/output.h"
+#include "judge/facts.h"
+#include "judge/threads.h"
 #include "target/spec/target_spec.h"
 
 enum { EXIT_STILL = PRB_FINDING_EXIT + PRB_FINDING_STILL };
@@ -57,6 +60,22 @@ static double slept(const struct prb_standstill *s)
 	return isinf(least) ? -1 : least;
 }
 
+/** Seconds that the threads of a finding have slept; without any, the main thread. */
+static double stopped_for(const struct prb_why_one *one, const struct prb_finding *finding)
+{
+	double least = -1;
+
+	for (size_t i = 0; i < finding->tids.count; i++) {
+		const struct prb_dump_thread *thread =
+			prb_case_thread(&one->judged, finding->tids.items[i]);
+		double idle = thread ? thread->idle_seconds : -1;
+
+		if (idle >= 0 && (least < 0 || idle < least))
+			least = idle;
+	}
+	return least < 0 ? prb_why_main(one)->idle_seconds : least;
+}
+
 /** A finding that somebody has stopped or paused the process @p pid, and for how long; or NULL. */
 static const struct prb_finding *stopped(const struct prb_standstill *s, pid_t pid, double *seconds)
 {
@@ -65,12 +84,32 @@ static const struct prb_finding *stopped(const struct prb_standstill *s, pid_t p
 	prb_vec_each (one, &s->why.list) {
 		if ((*one)->process.pid != pid || !prb_why_main(*one))
 			continue;
-		*seconds = prb_why_main(*one)->idle_seconds;
-		for (size_t i = 0; i < (*one)->findings.list.count; i++)
-			if ((*one)->findings.list.items[i]->kind == PRB_FINDING_STOPPED)
-				return (*one)->findings.list.items[i];
+		for (size_t i = 0; i < (*one)->findings.list.count; i++) {
+			const struct prb_finding *finding = (*one)->findings.list.items[i];
+
+			if (finding->kind != PRB_FINDING_STOPPED)
+				continue;
+			*seconds = stopped_for(*one, finding);
+			return finding;
+		}
 	}
 	return NULL;
+}
+
+/** The usual main thread of a daemon: it waits for an event that a handler of a signal sets. */
+static bool waits_for_signal(const struct prb_standstill *s, pid_t pid)
+{
+	static const char words[] = "futex: waiting in Event.wait";
+	struct prb_why_one *const *one;
+
+	prb_vec_each (one, &s->why.list) {
+		const struct prb_dump_thread *main = prb_why_main(*one);
+
+		if ((*one)->process.pid == pid && main && main->tid == pid && main->waits_for &&
+		    !strcmp(main->waits_for, words))
+			return prb_case_handles_signals(&(*one)->judged);
+	}
+	return false;
 }
 
 static void put_stopped(const struct prb_finding *finding, double seconds, double still,
@@ -91,7 +130,7 @@ static struct prb_error *judge(struct prb_tree *tree, double still, struct answe
 {
 	prb_auto_standstill struct prb_standstill s = {};
 	const struct prb_finding *fatal, *stop;
-	double seconds, stopped_for = -1;
+	double seconds, since = -1;
 
 	PRB_TRY(prb_tree_look(tree));
 	PRB_TRY(prb_standstill_read(tree, ret->pid, &s));
@@ -101,21 +140,21 @@ static struct prb_error *judge(struct prb_tree *tree, double still, struct answe
 	fatal = prb_standstill_fatal(&s, ret->pid, still);
 	if (!fatal)
 		fatal = prb_standstill_server(&s, still);
-	stop = stopped(&s, ret->pid, &stopped_for);
+	stop = stopped(&s, ret->pid, &since);
 	ret->state = "ok";
 	if (fatal) {
 		ret->state = prb_finding_kind_name(fatal->kind);
 		ret->code = PRB_FINDING_EXIT + (int)fatal->kind;
 		prb_str_puts(&ret->words, prb_str_text(&fatal->sentence));
 	} else if (stop) {
-		put_stopped(stop, stopped_for, still, ret);
+		put_stopped(stop, since, still, ret);
 	} else if (tree->moved) {
 		prb_str_puts(&ret->words, "it runs");
 	} else if (seconds >= 0 && seconds < still) {
 		prb_str_puts(&ret->words, "it has run ");
 		prb_text_duration(&ret->words, seconds);
 		prb_str_puts(&ret->words, " ago");
-	} else if (!s.hung) {
+	} else if (!s.hung || waits_for_signal(&s, ret->pid)) {
 		prb_str_puts(&ret->words, "it waits for something from outside: ");
 		prb_standstill_put_end(&ret->words, &s);
 	} else if (seconds < 0) {

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "judge/polling.h"
+#include "judge/sharing.h"
 #include "dump/tasks/tasks.h"
 #include "judge/facts.h"
 #include "judge/threads.h"
@@ -49,7 +50,15 @@ static struct prb_error *add_thread(struct prb_still_process *process, pid_t tid
 	return NULL;
 }
 
-static struct prb_error *add_python(struct prb_still_process *process)
+/** A process outside of the tree has the semaphore that the thread waits for, too. */
+static bool waits_above(const struct prb_case *c, const struct prb_dump_thread *thread)
+{
+	struct prb_futex_call call = prb_case_futex_call(c, thread);
+
+	return call.endless && !call.own && prb_case_shares_above(c, call.address);
+}
+
+static struct prb_error *add_python(struct prb_still_process *process, bool is_root)
 {
 	const struct prb_case *c = &process->one->judged;
 	const struct prb_dump_thread *thread;
@@ -60,6 +69,8 @@ static struct prb_error *add_python(struct prb_still_process *process)
 
 		if (!thread->tid)
 			continue;
+		if (is_root && rest.kind == PRB_REST_INSIDE && waits_above(c, thread))
+			rest.kind = PRB_REST_OUTSIDE;
 		PRB_TRY(add_thread(process, thread->tid,
 				   polls ? (struct prb_rest){PRB_REST_INSIDE} : rest, polls,
 				   prb_case_switches(c, thread->tid)));
@@ -125,7 +136,8 @@ static struct prb_error *describe(struct prb_standstill *s, const struct prb_tre
 		process->one = *one;
 		process->polls = prb_polling_program(&(*one)->process);
 		process->ran = prb_tree_find(tree, process->pid)->ran;
-		PRB_TRY(prb_why_main(*one) ? add_python(process) : add_other(process));
+		PRB_TRY(prb_why_main(*one) ? add_python(process, process->pid == tree->root)
+					   : add_other(process));
 	}
 	return NULL;
 }

@@ -40,7 +40,7 @@ def write(seed, version):
     """The text of a program, and its locks that are RLocks, and semaphores."""
     chance = random.Random(-seed)
     text = lock_programs.write(seed, match=version >= (3, 10))
-    semaphores = [k for k in range(7) if chance.random() < 0.2 and version < (3, 15)]  # no locked() there
+    semaphores = [k for k in range(7) if chance.random() < 0.2 and version < (3, 14)]  # no locked() there
     recursive = [k for k in eval(re.search(r"if k in (\[.*?\])", text)[1]) if k not in semaphores]  # our own list of numbers
     made = SEMAPHORES % {"semaphores": semaphores, "kind": chance.choice(["Semaphore", "BoundedSemaphore"])}
     forks = FORKS % {"forks": chance.random() < 0.4, "wanted": chance.randrange(7)}

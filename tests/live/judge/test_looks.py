@@ -72,7 +72,7 @@ def test_a_loop_without_a_change(kind, interpreter):
         [loop] = found
         assert (loop["kind"], loop["code"], loop["confidence"], loop["proof"]) == ("loop", LOOP, "medium", False), loop
         assert loop["tids"] == [program.pid] and "nothing changes in it: in `" in loop["sentence"], loop
-        assert "another thread or a signal" in loop["wrong_if"] and "looks in" in loop["evidence"][0]["text"], loop
+        assert "another thread, a process" in loop["wrong_if"] and "looks in" in loop["evidence"][0]["text"], loop
 
 
 @EACH

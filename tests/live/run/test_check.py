@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
 import hangs
 import support
+from environment import wait_until
 
 OK, UNSUPPORTED, NO_PROCESS, DEADLOCK, ORPHAN, STOPPED, STILL = 0, 3, 6, 10, 11, 12, 21
 PYTHON = "/usr/bin/python3"
@@ -113,6 +115,7 @@ def test_it_is_not_stopped(tmp_path):
 def test_a_stopped_process(tmp_path):
     """It does not go on: at first that is said, and after a while it counts."""
     with Started(tmp_path, IDLE_SOURCE) as pid:
+        wait_until(lambda: "it waits for something from outside" in check("--still", "0.1s", pid)[1])
         os.kill(pid, 19)
         code, text, errors = until(pid, STOPPED)
         assert code == STOPPED and text.startswith("stopped: %d: " % pid) and "SIGSTOP" in text and not errors, (text, errors)
@@ -125,6 +128,8 @@ def test_a_stopped_process(tmp_path):
 def test_a_paused_process(tmp_path):
     """The agent's thread runs meanwhile: that is no progress of the program."""
     with Started(tmp_path, "import time\nwhile True: time.sleep(0.01)") as pid:
+        wait_until(lambda: subprocess.run([support.BINARY, str(pid), "dump"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                          check=False).returncode == 0)
         with subprocess.Popen([support.BINARY, str(pid), "debug", "--pause", "--max", "60s"], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL) as pause:
             try:
@@ -133,3 +138,24 @@ def test_a_paused_process(tmp_path):
                 assert done[0] == STOPPED and "the process is paused by probing" in done[1] and done[1].rstrip()[-1] in "sm", done
             finally:
                 pause.kill()
+
+
+WAITS_FOR = {
+    "an event that a signal sets": "import signal, threading\ndone = threading.Event()\n"
+                                   "signal.signal(signal.SIGTERM, lambda *_: done.set())\ndone.wait()",
+    "work from its parent": "import multiprocessing, os, time\nqueue = multiprocessing.get_context('fork').Queue()\n"
+                            "child = multiprocessing.get_context('fork').Process(target=queue.get)\nchild.start()\n"
+                            "child2 = multiprocessing.get_context('fork').Process(target=queue.get)\nchild2.start()\n"
+                            "while True: time.sleep(0.1)",
+}
+
+
+@pytest.mark.parametrize("kind", sorted(WAITS_FOR))
+def test_who_waits_for_others_is_healthy(kind, tmp_path):
+    with Started(tmp_path, WAITS_FOR[kind]) as pid:
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            children = Path("/proc/%d/task/%d/children" % (pid, pid)).read_text().split()
+            for each in [pid, *children]:
+                code, text, errors = check("--still", "0.5s", each)
+                assert code == OK and text.startswith("ok: "), (kind, code, text, errors)
