@@ -15,6 +15,8 @@
 
 /* The first pauses are short: most programs are elsewhere after a few milliseconds. */
 static const double FIRST_PAUSE = 0.004;
+/* Seconds that a thread runs between two looks that count. */
+static const double LEAST_RAN = 0.0005;
 /* A look of so many seconds sees the memory grow. */
 static const double LONG = 5;
 /* After so many looks, threads that do something else each time are not looked at any more. */
@@ -59,14 +61,14 @@ static void add_thread(struct prb_look *look, const struct prb_case *c,
 	look->count += read_times(c, thread->tid, &t->ran_before, &t->waited_before);
 }
 
-static void note_times(const struct prb_case *c, struct prb_look_thread *t)
+static void note_times(const struct prb_case *c, double began, struct prb_look_thread *t)
 {
 	double ran, waited;
 
 	if (!read_times(c, t->tid, &ran, &waited))
 		return;
 	t->ran = ran - t->ran_before;
-	t->waited = waited - t->waited_before;
+	t->waited = PRB_MIN(waited - t->waited_before, prb_clock_seconds() - began);
 }
 
 /* All that the frame knows, as one text. */
@@ -108,6 +110,12 @@ static struct prb_error *compare(struct prb_look_thread *t, const struct prb_dum
 	return NULL;
 }
 
+/* A thread that has hardly run since the last look is where it was. */
+static bool is_due(const struct prb_look_thread *t)
+{
+	return t->same && (!t->looks || t->ran - t->ran_at_look >= LEAST_RAN);
+}
+
 static struct prb_error *look_at_thread(struct prb_look *look, const struct prb_case *c,
 					struct prb_look_thread *t)
 {
@@ -129,6 +137,7 @@ static struct prb_error *look_at_thread(struct prb_look *look, const struct prb_
 		return NULL;
 	}
 	t->in_library = t->in_library || thread->in_c;
+	t->ran_at_look = t->ran;
 	return compare(t, thread->frames.items);
 }
 
@@ -192,11 +201,11 @@ static struct prb_error *look_at_gil(struct prb_look *look, const struct prb_cas
 	return NULL;
 }
 
-static struct prb_error *look_once(struct prb_look *look, const struct prb_case *c)
+static struct prb_error *look_once(struct prb_look *look, const struct prb_case *c, double began)
 {
 	for (size_t i = 0; i < look->count; i++) {
-		note_times(c, &look->threads[i]);
-		if (look->threads[i].same)
+		note_times(c, began, &look->threads[i]);
+		if (is_due(&look->threads[i]))
 			PRB_TRY(look_at_thread(look, c, &look->threads[i]));
 	}
 	return look->holder ? look_at_gil(look, c) : NULL;
@@ -234,7 +243,7 @@ static struct prb_error *look_on(struct prb_look *look, const struct prb_case *c
 	bool is_long = c->patience >= LONG;
 
 	for (unsigned n = 1;; n++) {
-		PRB_TRY(look_once(look, c));
+		PRB_TRY(look_once(look, c, began));
 		look->seconds = prb_clock_seconds() - began;
 		if (is_long && prb_clock_seconds() >= memory_at) {
 			note_memory(look, c);

@@ -19,15 +19,15 @@ struct prb_look_thread {
 	double ran, waited; /**< seconds that it had a processor, and was ready without one */
 	/** In all looks: the innermost frame with the same values in its variables. */
 	bool same;
-	bool in_library; /**< a look found it in code of a library */
-	unsigned looks;
+	bool in_library;	       /**< a look found it in code of a library */
+	unsigned looks;		       /**< before each it has run */
 	uint64_t code;		       /**< of that frame */
 	int64_t first, last;	       /**< positions in its bytecode */
 	int32_t first_line, last_line; /**< -1: not known */
 	size_t variables;	       /**< their number */
 	/* Internal to look.c. */
 	char *values;
-	double ran_before, waited_before;
+	double ran_before, waited_before, ran_at_look;
 };
 
 struct prb_look {

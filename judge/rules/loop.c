@@ -13,7 +13,7 @@
 enum { LEAST_LOOKS = 6 };
 
 /* Less is no time in which a variable has to change. */
-static const double LEAST_RAN = 0.02;
+static const double LEAST_RAN = 0.005;
 
 /* True if the bytecode shows that nothing else can change. */
 static struct prb_error *is_closed(const struct prb_case *c, const struct prb_look *look,

@@ -11,7 +11,7 @@
 #include "judge/look.h"
 #include "judge/threads.h"
 
-enum { LEAST_LOOKS = 6 };
+enum { LEAST_LOOKS = 4 };
 
 static const double LEAST_SECONDS = 0.2;
 

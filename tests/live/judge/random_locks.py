@@ -104,7 +104,7 @@ def judge_child(child, recursive):
     if child["owner"] is None:
         return [("free lock in a child", ", ".join(sorted(rules)) or "none", not rules or said)]
     what = "RLock" if child["wanted"] in recursive else "lock"
-    return [("%s of a thread before the fork" % what, ", ".join(sorted(rules)) or "NOTHING", "orphan" in rules or said)]
+    return [("%s of a thread before the fork" % what, ", ".join(sorted(rules)) or "NOTHING", bool(rules) or said)]
 
 
 def run(interpreter, seed):
