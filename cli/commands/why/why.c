@@ -12,6 +12,7 @@
 #include "command/exit.h"
 #include "command/output.h"
 #include "judge/limits.h"
+#include "target/spec/target_spec.h"
 
 /** Seconds that a machine has for its answer, beside the time of looking. */
 static const double TIMEOUT = 20;
@@ -52,16 +53,29 @@ static struct prb_error *show(const struct prb_why *why, bool json)
 	return prb_output_flush();
 }
 
+/** True if that is a file, or a part of a command line here. */
+static bool is_here(const struct prb_cli *cli, const char *name)
+{
+	prb_auto_target struct prb_target *target = NULL;
+	struct prb_error *err =
+		access(name, F_OK) ? prb_spec_open_in(name, &cli->places, &target) : NULL;
+	bool found = !err || err->code == PRB_ERROR_USAGE; /* one, or several */
+
+	prb_error_destroy(err);
+	return found;
+}
+
 /** A single target may be a job on other machines; *ret: it is. */
-static void take_job(const struct prb_texts *targets, struct prb_reach *reach, bool *ret)
+static void take_job(const struct prb_cli *cli, const struct prb_texts *targets,
+		     struct prb_reach *reach, bool *ret)
 {
 	static const char slurm[] = "slurm:";
 	const char *name = targets->count == 1 ? targets->items[0] : NULL;
 
 	*ret = false;
-	if (!name || prb_reach_is_far(reach) || !access(name, F_OK))
+	if (!name || prb_reach_is_far(reach))
 		return;
-	if (prb_pods_is_name(name))
+	if (prb_pods_is_name(name) && !is_here(cli, name))
 		reach->kubernetes = name;
 	else if (!strncmp(name, slurm, strlen(slurm)) && !prb_why_has_slurm(name + strlen(slurm)))
 		reach->slurm = name + strlen(slurm);
@@ -75,7 +89,7 @@ static struct prb_error *ask(const struct prb_cli *cli, const struct settings *s
 	struct prb_error *err;
 	bool is_job;
 
-	take_job(targets, &reach, &is_job);
+	take_job(cli, targets, &reach, &is_job);
 	why->look = s->look;
 	if (!prb_reach_is_far(&reach)) {
 		PRB_TRY(prb_reach_check(&reach));

@@ -86,6 +86,11 @@ def test_a_job_by_its_name(folder):
     (folder / "why").chmod(0o755)
     assert why("pytorchjob/llama", env=env) == (0, "", "probing: there are no Python processes there\n")
     assert why("pod/llama-0", env=env)[0] == 0
+    # A program of this machine may have such a name.
+    with support.Program([PYTHON, "-c", IDLE, "job/llama-%d.py" % os.getpid()]) as program:
+        program.line()
+        code, out, err = why("job/llama-%d.py" % os.getpid(), env=env)
+        assert code == 0 and out.startswith("%d  " % program.pid), (out, err)
     log = (folder / "log").read_text()
     assert "--selector=training.kubeflow.org/job-name=llama" in log and "--field-selector=metadata.name=llama-0" in log, log
 
