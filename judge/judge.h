@@ -47,6 +47,7 @@ struct prb_case {
 	/** How long the dump and its idle times took to read. 0: an instant; negative: unknown. */
 	double read_seconds;
 	double patience; /**< seconds that a rule may wait for a second reading; 0: none */
+	bool at_once;	 /**< but not for judge/look.h: the caller looks often by itself */
 	/** Set by a rule that would say more if the threads were read once more, a little later. */
 	bool again;
 	struct prb_glances *glances; /**< borrowed: shared by the cases of one moment; or NULL */

@@ -274,7 +274,7 @@ struct prb_error *prb_case_look(struct prb_case *c, const struct prb_look **ret)
 	if (!look)
 		return prb_error_nomem();
 	*ret = c->look = look;
-	if (c->patience <= 0 || !c->dump || !prb_case_is_here(c))
+	if (c->patience <= 0 || c->at_once || !c->dump || !prb_case_is_here(c))
 		return NULL;
 	prb_vec_each (thread, &c->dump->threads) {
 		add_thread(look, c, thread);

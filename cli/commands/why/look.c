@@ -323,6 +323,7 @@ static struct prb_error *judge_all(struct prb_why *ret)
 		PRB_TRY(read_some(ret->list.items + i, count));
 		for (size_t k = i; k < i + count; k++) {
 			ret->list.items[k]->judged.patience = patience(ret);
+			ret->list.items[k]->judged.at_once = ret->keeps;
 			PRB_TRY(judge(ret, ret->list.items[k], &glances));
 			if (!ret->keeps)
 				close_one(ret->list.items[k]);
