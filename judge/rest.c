@@ -1,88 +1,35 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "judge/rest.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "judge/sharing.h"
 #include "judge/threads.h"
 
-static bool begins(const char *text, const char *start)
+/* Memory that processes share: who of them posts it, is not known. */
+static bool is_shared(const struct prb_enders *enders)
 {
-	return !strncmp(text, start, strlen(start));
+	return enders->word.inode || (enders->kind && (!strcmp(enders->kind, "semaphore") ||
+						       !strcmp(enders->kind, "shared memory")));
 }
 
-static bool ends(const char *text, const char *end)
+struct prb_rest prb_rest_of(const struct prb_enders *enders, pid_t own)
 {
-	size_t length = strlen(text), wanted = strlen(end);
-
-	return length >= wanted && !strcmp(text + length - wanted, end);
-}
-
-/** Calls that wait for nothing but a signal or a time. */
-static const char *const signal_calls[] = {"pause: ", "rt_sigsuspend: ", "rt_sigtimedwait: "};
-/* What somebody outside of the program may do at any time. */
-static const char *const outside[] = {" listening on ", "terminal ", "inotify ", "signalfd ",
-				      "netlink socket "};
-/* Sockets by which multiprocessing's own helpers wait for this very program. */
-static const char OWN_HELPERS[] = "/pymp-";
-
-static bool is_timed(const char *words)
-{
-	return strstr(words, ", at most ") || ends(words, " left") || strstr(words, "fires in ") ||
-	       strstr(words, "sleep: sleep") || strstr(words, ": sleep of ");
-}
-
-static bool is_outside(const char *words)
-{
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(signal_calls); i++)
-		if (begins(words, signal_calls[i]))
-			return true;
-	if (strstr(words, " listening on ") && strstr(words, OWN_HELPERS))
-		return false;
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(outside); i++)
-		if (strstr(words, outside[i]))
-			return true;
-	/* A datagram socket that is not connected: any sender. */
-	return strstr(words, "UDP socket ") && !strstr(words, "→");
-}
-
-/** The process that is named behind @p mark: "pipe 5 ← 4711 (cat)". */
-static pid_t named_behind(const char *words, const char *mark)
-{
-	const char *found = strstr(words, mark);
-	char *end;
-	long pid = found ? strtol(found + strlen(mark), &end, 10) : 0;
-
-	return pid > 0 && begins(end, " (") ? (pid_t)pid : 0;
-}
-
-struct prb_rest prb_rest_of_words(const char *words)
-{
-	static const char *const marks[] = {"child ", "of process ", "← ",
-					    "→ ",     " of ",	     " held by "};
-
-	if (!words)
-		return (struct prb_rest){PRB_REST_INSIDE};
-	if (is_timed(words))
+	if (!enders->endless)
 		return (struct prb_rest){PRB_REST_CLOCK};
-	if (is_outside(words))
+	if (enders->outside)
 		return (struct prb_rest){PRB_REST_OUTSIDE};
-	if (strstr(words, ": any of ") || strstr(words, ": any child"))
+	if (enders->any_child)
 		return (struct prb_rest){PRB_REST_CHILDREN};
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(marks); i++) {
-		pid_t pid = named_behind(words, marks[i]);
-
-		if (pid)
-			return (struct prb_rest){PRB_REST_PROCESS, pid};
-	}
+	for (unsigned i = 0; i < enders->count && !is_shared(enders); i++)
+		if (enders->pids[i] != own)
+			return (struct prb_rest){PRB_REST_PROCESS, enders->pids[i]};
 	return (struct prb_rest){PRB_REST_INSIDE};
 }
 
 struct prb_rest prb_case_rest(const struct prb_case *c, const struct prb_dump_thread *thread)
 {
-	struct prb_rest rest;
 	pid_t owner = prb_thread_owner(thread);
 
 	if (prb_thread_is(thread, "stopped") || prb_thread_is(thread, "traced") ||
@@ -90,15 +37,14 @@ struct prb_rest prb_case_rest(const struct prb_case *c, const struct prb_dump_th
 		return (struct prb_rest){PRB_REST_INSIDE};
 	if (!prb_thread_is(thread, "idle"))
 		return (struct prb_rest){PRB_REST_RUNS};
-	if (!prb_thread_waits_inside(thread) && !prb_thread_waits_for_gil(thread))
-		return prb_rest_of_words(thread->waits_for);
-	/* The words for Python's locks do not say whether the wait has a limit. */
-	rest = prb_rest_of_words(thread->waits_for);
-	if (rest.kind == PRB_REST_CLOCK || (c->target && prb_case_futex_call(c, thread).limited))
+	/* What is not described, is not known to have a limit either. */
+	if (!thread->waits_for)
+		return (struct prb_rest){PRB_REST_INSIDE};
+	if (prb_thread_waits_for_gil(thread))
 		return (struct prb_rest){PRB_REST_CLOCK};
-	if (owner && prb_case_thread(c, owner))
+	if (owner && thread->enders.endless && prb_case_thread(c, owner))
 		return (struct prb_rest){PRB_REST_THREAD, owner};
-	return (struct prb_rest){PRB_REST_INSIDE};
+	return prb_rest_of(&thread->enders, c->dump->pid);
 }
 
 bool prb_thread_moves(const struct prb_dump_thread *thread)

@@ -3,8 +3,7 @@
  * @file What can end the wait of a sleeping thread: a clock, somebody outside of the program, one
  * certain process, or only the program itself. It tells an idle server from a hung program.
  *
- * The words of dump/waits/ and dump/read/ are taken apart. A wait that they do not describe counts
- * as one that only the program itself can end.
+ * A wait that is not described counts as one that only the program itself can end.
  *
  * Threading: any thread.
  */
@@ -31,8 +30,8 @@ struct prb_rest {
 	pid_t pid; /**< 0: none */
 };
 
-/** Of the words of a wait, "accept4: socket 3 listening on 127.0.0.1:80"; NULL: not known. */
-struct prb_rest prb_rest_of_words(const char *waits_for);
+/** Of who can end a wait of the process @p own. */
+struct prb_rest prb_rest_of(const struct prb_enders *enders, pid_t own);
 
 /** Of a thread of the case's dump, whose target may be asked for the limit of a futex. */
 struct prb_rest prb_case_rest(const struct prb_case *c, const struct prb_dump_thread *thread);

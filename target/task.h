@@ -70,10 +70,13 @@ struct prb_enders {
 	bool alone;	  /**< nobody but that thread */
 	pid_t pids[PRB_MOST_ENDERS]; /**< processes, any of whose threads can; the own one, too */
 	unsigned count;
-	bool all;		     /**< no process beside these, of those that we may read */
-	bool certain;		     /**< and all processes could be read */
-	bool likely;		     /**< as `all`, but who shares an epoll instance is not known */
-	bool endless;		     /**< the wait has no limit of time */
+	bool all;	/**< no process beside these, of those that we may read */
+	bool certain;	/**< and all processes could be read */
+	bool likely;	/**< as `all`, but who shares an epoll instance is not known */
+	bool endless;	/**< the wait has no limit of time */
+	bool outside;	/**< somebody outside of all programs can end it: a client, a terminal, a
+			   signal */
+	bool any_child; /**< any child can, by its end */
 	struct prb_shared_word word; /**< the futex, if other processes may have it, too */
 	/** Thread of another process that holds that semaphore; set by judge/peers.h. */
 	pid_t holder_pid, holder_tid;

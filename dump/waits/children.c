@@ -102,10 +102,13 @@ void prb_describe_child(struct prb_wait_context *c, pid_t pid, struct prb_str *s
 		return;
 	}
 	if (pid < -1) {
+		prb_enders_any_child(c);
 		prb_str_printf(s, "any child in process group %lld", -(long long)pid);
 		return;
 	}
 	add_all_children(c, &children, s);
+	if (children.count != 1 || children.more)
+		prb_enders_any_child(c);
 	if (children.count == 1 && !children.more)
 		put_child(c, children.first, s);
 	else if (children.count && !children.more)

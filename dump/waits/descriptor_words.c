@@ -86,6 +86,8 @@ static void put_file(struct prb_wait_context *c, int fd, const char *link,
 		put_pipe(c, fd, link, direction, s);
 		return;
 	}
+	if (terminal)
+		prb_enders_outside(c);
 	prb_str_printf(s, "%s %d ", terminal ? "terminal" : device ? "device" : "file", fd);
 	prb_put_path(c, link, s);
 }
@@ -113,7 +115,7 @@ void prb_put_signals(uint64_t mask, struct prb_str *s)
 		prb_str_printf(s, " and %u more", count - MOST);
 }
 
-static void put_timer(const char *info, struct prb_str *s)
+static void put_timer(struct prb_wait_context *c, const char *info, struct prb_str *s)
 {
 	const char *value = prb_text_field(info, "it_value");
 	unsigned long long seconds, nanoseconds;
@@ -124,6 +126,7 @@ static void put_timer(const char *info, struct prb_str *s)
 		prb_str_puts(s, ", not set");
 		return;
 	}
+	prb_enders_limited(c);
 	prb_str_puts(s, ", fires in ");
 	prb_put_seconds(s, (double)seconds + (double)nanoseconds / 1e9);
 }
@@ -141,18 +144,20 @@ static unsigned count_lines(const char *text, const char *start)
 	return count;
 }
 
-static void put_watches(const char *info, struct prb_str *s)
+static void put_watches(struct prb_wait_context *c, const char *info, struct prb_str *s)
 {
 	unsigned count = count_lines(info, "inotify wd:");
 
+	prb_enders_outside(c);
 	if (count)
 		prb_str_printf(s, " watching %u %s", count, count == 1 ? "file" : "files");
 }
 
-static void put_sigmask(const char *info, struct prb_str *s)
+static void put_sigmask(struct prb_wait_context *c, const char *info, struct prb_str *s)
 {
 	const char *mask = prb_text_field(info, "sigmask");
 
+	prb_enders_outside(c);
 	if (!mask)
 		return;
 	prb_str_puts(s, " for ");
@@ -161,7 +166,7 @@ static void put_sigmask(const char *info, struct prb_str *s)
 
 static const struct {
 	const char *link, *words;
-	void (*more)(const char *info, struct prb_str *s);
+	void (*more)(struct prb_wait_context *c, const char *info, struct prb_str *s);
 } anonymous[] = {
 	{"[eventpoll]", "epoll", NULL},
 	{"[timerfd]", "timerfd", put_timer},
@@ -179,7 +184,7 @@ static void put_anonymous(struct prb_wait_context *c, int fd, const char *name, 
 		prb_str_printf(s, "%s %d", anonymous[i].words, fd);
 		if (anonymous[i].more &&
 		    prb_wait_ok(s, prb_target_read_file(c->target, &info, "fdinfo/%d", fd)))
-			anonymous[i].more(prb_str_text(&info), s);
+			anonymous[i].more(c, prb_str_text(&info), s);
 		return;
 	}
 	/* "[eventfd]", "[io_uring]", "[fanotify]" and so on: the kernel's name is clear enough. */

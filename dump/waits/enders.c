@@ -55,3 +55,15 @@ void prb_enders_limited(struct prb_wait_context *c)
 	if (c->enders)
 		c->enders->endless = false;
 }
+
+void prb_enders_outside(struct prb_wait_context *c)
+{
+	if (c->enders)
+		c->enders->outside = true;
+}
+
+void prb_enders_any_child(struct prb_wait_context *c)
+{
+	if (c->enders)
+		c->enders->any_child = true;
+}

@@ -100,6 +100,7 @@ static void on_ioctl(const struct call *call)
 static void put_sleep(const struct call *call, double seconds)
 {
 	call->wait->asked = seconds;
+	prb_enders_limited(call->c);
 	prb_str_puts(call->s, "sleep of ");
 	prb_put_seconds(call->s, seconds);
 }
@@ -212,6 +213,7 @@ static void on_nanosleep(const struct call *call)
 {
 	double seconds;
 
+	prb_enders_limited(call->c);
 	if (prb_read_time(call->c, call->task->args[0], PRB_TIMESPEC, &seconds, call->s))
 		put_sleep(call, seconds);
 	else
@@ -223,6 +225,7 @@ static void on_clock_nanosleep(const struct call *call)
 	uint64_t time = call->task->args[2];
 	double seconds;
 
+	prb_enders_limited(call->c);
 	if (call->task->args[1] & TIMER_ABSTIME) {
 		prb_str_puts(call->s, "sleep");
 		prb_put_deadline(call->c, call->wait, int_argument(call, 0), time, call->s);
@@ -327,6 +330,7 @@ static void on_io_getevents(const struct call *call)
 
 static void on_signal(const struct call *call)
 {
+	prb_enders_outside(call->c);
 	prb_str_puts(call->s, "any signal");
 }
 
@@ -334,6 +338,7 @@ static void on_sigtimedwait(const struct call *call)
 {
 	uint64_t mask;
 
+	prb_enders_outside(call->c);
 	if (!prb_wait_ok(call->s, prb_mem_read_u64(call->c->mem, call->task->args[0], &mask)))
 		mask = 0;
 	if (mask)

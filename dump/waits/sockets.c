@@ -354,6 +354,21 @@ static const char *kind_of(const struct prb_socket *socket)
 	return "socket";
 }
 
+/* Clients, and senders to a socket that is not connected; but not multiprocessing's own helpers. */
+static void note_outside(struct prb_wait_context *c, const struct prb_socket *socket, bool peer)
+{
+	static const char helpers[] = "/pymp-";
+	prb_auto_str struct prb_str address = {};
+
+	if (socket->listening && socket->domain == AF_UNIX)
+		prb_put_sockaddr(&address, &socket->local, socket->local_length);
+	if (strstr(prb_str_text(&address), helpers))
+		return;
+	if (socket->listening || socket->domain == AF_NETLINK ||
+	    (socket->type == SOCK_DGRAM && socket->domain != AF_UNIX && !peer))
+		prb_enders_outside(c);
+}
+
 static void put_socket(struct prb_wait_context *c, int fd, const struct prb_socket *socket,
 		       uint64_t inode, struct prb_str *s)
 {
@@ -362,6 +377,7 @@ static void put_socket(struct prb_wait_context *c, int fd, const struct prb_sock
 	const char *netlink =
 		socket->domain == AF_NETLINK ? netlink_family(socket->protocol) : NULL;
 
+	note_outside(c, socket, peer);
 	prb_str_printf(s, "%s %d", kind_of(socket), fd);
 	if (netlink)
 		prb_str_printf(s, " (%s)", netlink);

@@ -112,7 +112,8 @@ static void finish_enders(struct prb_wait_context *c)
 		    e->count <= PRB_MOST_ENDERS;
 	e->count = PRB_MIN(e->count, (unsigned)PRB_MOST_ENDERS);
 	if (!c->objects)
-		*e = (struct prb_enders){.endless = e->endless};
+		*e = (struct prb_enders){
+			.endless = e->endless, .outside = e->outside, .any_child = e->any_child};
 }
 
 /* Describes the system call of the thread and returns its number. */

@@ -63,6 +63,11 @@ void prb_enders_all(struct prb_wait_context *c, bool certain);
 /** The thread @p tid is to end it; @p alone as in struct prb_enders. */
 void prb_enders_thread(struct prb_wait_context *c, const char *kind, pid_t tid, bool alone);
 
+/** Somebody outside can end the wait: a client, a user, who sends a signal or changes a file. */
+void prb_enders_outside(struct prb_wait_context *c);
+/** Any child can. */
+void prb_enders_any_child(struct prb_wait_context *c);
+
 /** True if all went well; else frees the error, and notes in @p s if memory ran out. */
 bool prb_wait_ok(struct prb_str *s, struct prb_error *err);
 

@@ -91,15 +91,14 @@ static struct prb_error *add_task(struct prb_still_process *process, struct prb_
 
 	prb_auto_free char *words =
 		wait.call && wait.what ? prb_format("%s: %s", wait.call, wait.what) : NULL;
-	bool limited = wait.asked >= 0 || wait.left >= 0;
+	const struct prb_enders enders = wait.enders;
 	prb_wait_deinit(&wait);
 	if (task.state == 'T' || task.state == 't' || task.state == 'D')
 		rest.kind = PRB_REST_INSIDE;
 	else if (task.state == 'S')
 		/* What is not described may be anything. */
-		rest = limited ? (struct prb_rest){PRB_REST_CLOCK}
-		       : words ? prb_rest_of_words(words)
-			       : (struct prb_rest){PRB_REST_OUTSIDE};
+		rest = words ? prb_rest_of(&enders, process->pid)
+			     : (struct prb_rest){PRB_REST_OUTSIDE};
 	if (!process->threads.count)
 		process->words = prb_steal(&words);
 	if (process->polls)

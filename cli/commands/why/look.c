@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Opens, reads and judges the targets. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -205,14 +204,15 @@ static struct prb_error *read_some(struct prb_why_one **list, size_t count)
 	return err;
 }
 
-/** The child that a thread waits for; 0: none. The words before its number are ours. */
+/** The child that a thread waits for; 0: none, or any. */
 static pid_t child_of(const struct prb_dump_thread *thread)
 {
-	int pid = 0;
+	const struct prb_enders *enders = &thread->enders;
 
-	if (thread->waits_for)
-		sscanf(thread->waits_for, "wait%*[a-z0-9]: child %d", &pid);
-	return pid;
+	return enders->kind && !strcmp(enders->kind, "child") && enders->count == 1 &&
+			       !enders->any_child
+		       ? enders->pids[0]
+		       : 0;
 }
 
 /** What the main thread waits for in the end, if that is another process. */
