@@ -34,7 +34,8 @@ __asm__(".pushsection .rodata\n"
 	".global prba_bootstrap_text, prba_prompt_text, prba_complete_text\n"
 	".global prba_breaks_text, prba_monitoring_text, prba_tracing_text, prba_loop_text\n"
 	".global prba_texts_end, prba_pausing_text, prba_torch_ops_text\n"
-	".global prba_torch_nan_text\n"
+	".hidden prba_torch_logs_text\n"
+	".global prba_torch_nan_text, prba_torch_logs_text\n"
 	"prba_bootstrap_text:\n"
 	".incbin \"texts/package/probing/_locals.py\"\n"
 	".incbin \"texts/agent/eval/bootstrap.py\"\n"
@@ -73,6 +74,8 @@ __asm__(".pushsection .rodata\n"
 	".incbin \"texts/agent/torch/ops.py\"\n"
 	"prba_torch_nan_text:\n"
 	".incbin \"texts/agent/torch/nan.py\"\n"
+	"prba_torch_logs_text:\n"
+	".incbin \"texts/agent/torch/logs.py\"\n"
 	"prba_texts_end:\n"
 	".popsection\n");
 extern const char prba_bootstrap_text[], prba_prompt_text[], prba_complete_text[];
@@ -80,7 +83,7 @@ extern const char prba_breaks_text[], prba_monitoring_text[], prba_tracing_text[
 extern const char prba_loop_text[], prba_logpoints_text[], prba_calls_text[], prba_torch_text[];
 extern const char prba_torch_comm_text[], prba_torch_watch_text[], prba_sites_text[];
 extern const char prba_frame_text[], prba_pausing_text[], prba_torch_ops_text[];
-extern const char prba_torch_nan_text[], prba_texts_end[];
+extern const char prba_torch_nan_text[], prba_torch_logs_text[], prba_texts_end[];
 
 enum {
 	FILE_INPUT = 257, /* Py_file_input */
@@ -166,7 +169,7 @@ static object *emit(object *self, object *arguments)
  * 10 agent/torch/comm.py, 11 agent/torch/watch.py behind package/probing/_watched.py, 12
  * agent/sites/sites.py, 13 agent/eval/frame.py behind package/probing/_variables.py, 14
  * agent/trace/pausing.py, 15 agent/torch/ops.py, 16
- * agent/torch/nan.py.
+ * agent/torch/nan.py, 17 agent/torch/logs.py.
  */
 static object *part(object *self, object *arguments)
 {
@@ -176,7 +179,7 @@ static object *part(object *self, object *arguments)
 			       prba_logpoints_text,  prba_calls_text,	    prba_torch_text,
 			       prba_torch_comm_text, prba_torch_watch_text, prba_sites_text,
 			       prba_frame_text,	     prba_pausing_text,	    prba_torch_ops_text,
-			       prba_torch_nan_text,  prba_texts_end};
+			       prba_torch_nan_text,  prba_torch_logs_text,  prba_texts_end};
 	long i = number ? py->PyLong_AsLong(number) - 1 : 0;
 
 	(void)self;

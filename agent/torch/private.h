@@ -29,6 +29,7 @@ struct prba_torch_helpers {
 	object *gradients;	  /**< gradients(): whether they are recorded */
 	object *known;		  /**< the dictionary of numbers by the addresses of modules */
 	object *outermost;	  /**< outermost(module): time its calls in every later step */
+	object *log;		  /**< log(None): writes a row of training_logs */
 	object *check;		  /**< check(module, inputs, output): for NaN and infinity */
 };
 
@@ -133,6 +134,13 @@ object *prba_torch_root(object *self, object *arguments);
 object *prba_torch_communicating(object *self, object *arguments);
 object *prba_torch_saving(object *self, object *arguments);
 object *prba_torch_rooted(object *self, object *arguments);
+
+/* logs.c */
+
+/** A step has ended: writes what the program tells of it to training_logs. */
+void prba_torch_log(int64_t at, int64_t step);
+/** For the table of methods. */
+object *prba_torch_log_row(object *self, object *arguments);
 
 /* variables.c */
 

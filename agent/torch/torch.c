@@ -189,8 +189,10 @@ static void pass(int64_t at, int64_t number)
 		end_step(at);
 	prba_torch_gpu_read(prba_torch_rows_local());
 	now.number = number >= 0 ? number : known ? step->number : 0;
-	if (!now.told)
+	if (!now.told) {
 		prba_torch_watch(now.number);
+		prba_torch_log(at, now.number);
+	}
 	begin_step(at);
 }
 
@@ -342,10 +344,10 @@ static object *begin(object *self, object *arguments)
 	object *helpers = py->PyTuple_GetItem(arguments, 0);
 	static const char *const names[] = {"begin",  "end",	   "name",	"inputs", "outputs",
 					    "at_end", "step_of",   "watch",	"known",  "device",
-					    "stream", "gradients", "outermost", "check"};
+					    "stream", "gradients", "outermost", "check",  "log"};
 	object **places[] = {&h->begin,	 &h->end,	&h->name,      &h->inputs, &h->outputs,
 			     &h->at_end, &h->step_of,	&h->watch,     &h->known,  &h->device,
-			     &h->stream, &h->gradients, &h->outermost, &h->check};
+			     &h->stream, &h->gradients, &h->outermost, &h->check,  &h->log};
 	object *found[sizeof(names) / sizeof(*names)];
 	int error;
 
@@ -416,9 +418,9 @@ static object *count(object *self, object *arguments)
 static object *stop(object *self, object *arguments)
 {
 	struct prba_torch_helpers h = prba_torch.helpers;
-	object *held[] = {h.begin,  h.end,	 h.name,      h.inputs, h.outputs,
-			  h.at_end, h.step_of,	 h.watch,     h.known,	h.device,
-			  h.stream, h.gradients, h.outermost, h.check,	prba_torch.memory};
+	object *held[] = {h.begin,     h.end,	h.name,	 h.inputs,	   h.outputs, h.at_end,
+			  h.step_of,   h.watch, h.known, h.device,	   h.stream,  h.gradients,
+			  h.outermost, h.check, h.log,	 prba_torch.memory};
 	bool was = prba_torch_is_on();
 
 	(void)self, (void)arguments;
@@ -467,5 +469,6 @@ struct prba_method prba_torch_methods[PRBA_TORCH_METHODS] = {
 	{"torch_saving", prba_torch_saving, METH_VARARGS, NULL},
 	{"torch_op_rows", prba_torch_op_rows, METH_VARARGS, NULL},
 	{"torch_nan", checks_nan, METH_VARARGS, NULL},
+	{"torch_log", prba_torch_log_row, METH_VARARGS, NULL},
 	{"torch_hush", prba_torch_hush, METH_VARARGS, NULL},
 };

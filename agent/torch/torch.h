@@ -21,7 +21,7 @@
 #include "agent/inside/export.h"
 #include "agent/inside/python_table.h"
 
-enum { PRBA_TORCH_METHODS = 26 };
+enum { PRBA_TORCH_METHODS = 27 };
 
 /** For the names of agent/torch/torch.py, which says what they are. */
 extern struct prba_method prba_torch_methods[PRBA_TORCH_METHODS];

@@ -14,6 +14,7 @@
 #   torch_loading(begins), torch_pass(begins)   around a wait for a batch, and a backward pass
 #   torch_root(begins), torch_saving(begins)    around a call of an outermost module, and torch.save()
 #   torch_rooted(are)                  whether all outermost modules do that
+#   torch_log(epoch, loss, metrics)    a row of training_logs for the step that has ended; None: not known
 #   torch_nan()                        whether probing.torch.nan is on
 #   torch_gpu_waits()                  whether times of the GPU are still to come
 # Nothing here raises into the program: C takes what is raised in a helper for "no".
@@ -31,6 +32,13 @@ TOLD_PARTS = (("torch.autograd", None, "backward", "torch_pass"),
               ("torch.distributed.checkpoint", None, "save", "torch_saving"),
               ("transformers.modeling_utils", None, "safe_save_file", "torch_saving"),
               ("safetensors.torch", None, "save_file", "torch_saving"))
+# What a program tells of its training: module, class, function, and what is called with its arguments.
+TOLD_METRICS = (("torch.utils.tensorboard.writer", "SummaryWriter", "add_scalar", "see_scalar"),
+                ("tqdm.std", "tqdm", "set_postfix", "see_postfix"),
+                ("wandb.sdk.wandb_run", "Run", "log", "see_values"),
+                ("transformers.trainer", "Trainer", "log", "see_values"),
+                ("lightning.pytorch.core.module", "LightningModule", "log", "see_pair"),
+                ("pytorch_lightning.core.module", "LightningModule", "log", "see_pair"))
 MOST_HOLDERS = 4  # objects that have one another as attributes, and the innermost has the model
 
 torch_undo = []  # functions that take back what finds steps; empty: it is off
@@ -135,6 +143,9 @@ def watch_parts():
         if where not in torch_parts and where[0] in sys.modules:
             torch_parts[where] = Around(*where[:3], tell=globals()[where[3]],
                                         look=look_at_loss if where[2] == "backward" else None)
+    for where in TOLD_METRICS:
+        if where not in torch_parts and where[0] in sys.modules and torch_configured():
+            torch_parts[where] = Around(*where[:3], tell=nothing, look=metrics_seen(where[3]))
     dynamo = sys.modules.get("torch._dynamo.eval_frame")
     if getattr(dynamo, "cached_backends", None):
         leave_roots()
@@ -376,6 +387,14 @@ def check_output(module, inputs, output):
     return load(16, "check_module")(module, inputs, output)
 
 
+def metrics_seen(name):
+    return lambda args, kwargs: load(17, name)(args, kwargs)
+
+
+def log_step(_):
+    return load(17, "log_values")()
+
+
 def watch_step(step):
     load(3, "answer")
     load(7, "clean")
@@ -509,7 +528,8 @@ def torch_on():
                "step_of": steps_of, "known": torch_known,
                "device": getattr(torch._C, "_cuda_getDevice", None),
                "stream": getattr(torch._C, "_cuda_getCurrentRawStream", None),
-               "gradients": torch.is_grad_enabled, "outermost": watch_root, "check": check_output}
+               "gradients": torch.is_grad_enabled, "outermost": watch_root, "check": check_output,
+               "log": log_step}
     try:
         world = int(os.environ.get("WORLD_SIZE", -1))
     except ValueError:

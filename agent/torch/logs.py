@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Joins torch.py at the end of a first step: rows of training_logs, of variables of the frames that call
+# an optimizer's step(), and of what loggers are given. They are only looked at: no value is kept, none of
+# a GPU is read, and no code of the program runs.
+MOST_LOG_FRAMES, MOST_METRICS = 40, 24
+LOG_EPOCH, LOG_LOSS = ("epoch", "current_epoch"), ("loss", "train_loss", "tr_loss_step", "total_loss")
+LOG_OTHERS = ("lr", "learning_rate", "grad_norm", "acc", "acc1", "accuracy", "perplexity", "eval_loss", "val_loss")
+log_seen = {}  # metrics that were told since the last row
+
+
+def plain_number(value):
+    """A number that is one, or a tensor on the CPU with one element; else None."""
+    if type(value) in (int, float):
+        return value
+    torch = sys.modules["torch"]
+    if type(value) is torch.Tensor and value.device.type == "cpu" and value.numel() == 1 and not value.is_complex() \
+            and value.layout is torch.strided:
+        return value.detach().item()
+    numpy = sys.modules.get("numpy")
+    if numpy and isinstance(value, numpy.generic) and value.dtype.kind in "fiu":
+        return value.item()
+    return None
+
+
+def note_metric(name, value):
+    value = plain_number(value)
+    if value is not None and type(name) is str and (name in log_seen or len(log_seen) < MOST_METRICS):
+        log_seen[name] = value
+
+
+def argument(args, kwargs, index, name):
+    return args[index] if len(args) > index else kwargs.get(name)
+
+
+def see_pair(args, kwargs):
+    """log(self, name, value)"""
+    note_metric(argument(args, kwargs, 1, "name"), argument(args, kwargs, 2, "value"))
+
+
+def see_scalar(args, kwargs):
+    """add_scalar(self, tag, scalar_value)"""
+    note_metric(argument(args, kwargs, 1, "tag"), argument(args, kwargs, 2, "scalar_value"))
+
+
+def see_values(args, kwargs):
+    """log(self, values)"""
+    values = argument(args, kwargs, 1, "data") or kwargs.get("logs")
+    if type(values) is dict:
+        for name in list(values)[:MOST_METRICS]:
+            note_metric(name, values[name])
+
+
+def see_postfix(args, kwargs):
+    """set_postfix(self, ordered_dict=None, refresh=True, **values)"""
+    see_values(args, {})
+    for name in list(kwargs)[:MOST_METRICS]:
+        note_metric(name, kwargs[name])
+
+
+def find_values(own, found):
+    """Those of a frame; an inner frame's count."""
+    for name in LOG_EPOCH + LOG_LOSS + LOG_OTHERS:
+        if name in own and name not in found:
+            value = plain_number(own[name])
+            if value is not None:
+                found[name] = value
+
+
+def values_of_frames():
+    found, frame = {}, sys._getframe(2)
+    for _ in range(MOST_LOG_FRAMES):
+        if frame is None:
+            break
+        module = str(frame.f_globals.get("__name__", ""))
+        names = frame.f_code.co_names if frame.f_code.co_name == "<module>" else frame.f_code.co_varnames
+        # To look at the variables of a frame costs something: only of one that has such names.
+        if frame.f_code.co_filename != AGENT and not module.startswith("torch.") and not set(
+                names).isdisjoint(LOG_EPOCH + LOG_LOSS + LOG_OTHERS):
+            read_locals(frame, lambda own: find_values(own, found))
+        frame = frame.f_back
+    return found
+
+
+def first_of(found, names):
+    for name in names:
+        if name in found:
+            return found.pop(name)
+    return None
+
+
+def log_values():
+    found = values_of_frames()
+    for name in list(log_seen):
+        value = log_seen.pop(name)
+        found.setdefault(name, value)
+    epoch, loss = first_of(found, LOG_EPOCH), first_of(found, LOG_LOSS)
+    if epoch is None and loss is None and not found:
+        return
+    text = None
+    if found:
+        import json
+
+        text = json.dumps(found).encode()
+    torch_log(None if epoch is None else int(epoch), None if loss is None else float(loss), text)
