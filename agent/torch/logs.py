@@ -89,11 +89,13 @@ def first_of(found, names):
 
 
 def log_values():
-    found = values_of_frames()
-    for name in list(log_seen):
-        value = log_seen.pop(name)
-        found.setdefault(name, value)
+    """Variables count before what was logged, which may be a mean of several steps."""
+    found, told = values_of_frames(), dict(log_seen)
+    log_seen.clear()
     epoch, loss = first_of(found, LOG_EPOCH), first_of(found, LOG_LOSS)
+    epoch = first_of(told, LOG_EPOCH) if epoch is None else epoch
+    loss = first_of(told, LOG_LOSS) if loss is None else loss
+    found.update(told)
     if epoch is None and loss is None and not found:
         return
     text = None

@@ -96,6 +96,7 @@ class Operators:
         if state == OPS_BEFORE:
             problem = torch_busy(self.torch)
             self.before, self.bare = length, bool(problem) and "compile" in problem
+            self.note = "modules have no names, since torch.compile is used" if self.bare else ""
             if not problem or self.bare:
                 self.first = steps_of(optimizer)
                 self.begin()
@@ -162,7 +163,7 @@ class Operators:
 
         @wraps(inner)
         def mine(*args, **kwargs):
-            self.yield_to("the program " + why)
+            self.yield_to(why)
             return inner(*args, **kwargs)
 
         def restore():
@@ -175,7 +176,7 @@ class Operators:
     def yield_to(self, why):
         if self.state != OPS_RUNS:
             return
-        self.note = why
+        self.note = "it ended early: the program " + why
         self.late = True
         if get_ident() == self.thread:
             self.end()
@@ -216,7 +217,7 @@ class Operators:
             elif get_ident() == self.thread:
                 self.end()
         except Exception as error:
-            self.note = self.note or "names of modules are missing: %s" % type(error).__name__
+            self.note = self.note or "some modules have no names: %s" % type(error).__name__
 
     def enter_range(self, module):
         ranges = self.open.setdefault(get_ident(), [])
@@ -376,7 +377,7 @@ def record_into(recording, torch, job, seconds):
     if recording.problem:
         return recording.problem
     if not recording.steps:
-        return recording.note + " before a step was over" if recording.note else (
+        return recording.note + ", before a step was over" if recording.note else (
             "no optimizer made a step" if recording.state == OPS_NOTHING or recording.before < 0 else
             "no whole step was recorded in that time")
     recording.put(job)

@@ -8,6 +8,8 @@
 #include "base/map.h"
 
 enum { MOST_DEVICES = 64 };
+/** As the verdicts of `perf --torch`: of a smaller part nobody gains much. */
+static const double LEAST_IDLE = 0.15;
 
 /** Something begins or ends on a GPU. */
 struct edge {
@@ -169,6 +171,41 @@ struct prb_error *prb_kineto_gpus(const struct prb_kineto *trace, struct prb_kin
 	}
 	prb_number_map_deinit(&launches);
 	return err;
+}
+
+void prb_kineto_gpu_verdict(const struct prb_kineto_gpu *gpu, struct prb_str *s)
+{
+	const struct {
+		int64_t time;
+		const char *because, *evidence, *refuted_by;
+	} causes[] = {
+		{gpu->for_host, "Python launches too slowly",
+		 "nothing ran and the next kernel was not launched yet",
+		 "a larger batch, or CUDA graphs, with which steps are not faster"},
+		{gpu->for_copy, "it waits for copies of memory", "only copies ran",
+		 "pinned memory and copies in a stream of their own, with which steps are not "
+		 "faster"},
+		{gpu->for_collective, "it waits for other ranks, or the network",
+		 "only collectives ran", "a run on one rank with the same idle time"},
+		{gpu->for_other, "kernels wait for another stream",
+		 "nothing ran though a kernel was launched",
+		 "a profile of another tool without such gaps"},
+	};
+	const double whole = (double)PRB_MAX(gpu->total, 1),
+		     share = 1 - (double)gpu->computes / whole;
+	size_t most = 0;
+
+	for (size_t i = 1; i < PRB_ARRAY_SIZE(causes); i++)
+		if (causes[i].time > causes[most].time)
+			most = i;
+	if (share < LEAST_IDLE || gpu->total <= 0)
+		return;
+	prb_str_printf(s,
+		       "GPU %lld is idle %.0f %% of a step: %s\n  evidence: for %.0f %% of the "
+		       "time %s\n  refuted by: %s\n",
+		       (long long)gpu->device, 100 * share, causes[most].because,
+		       100 * (double)causes[most].time / whole, causes[most].evidence,
+		       causes[most].refuted_by);
 }
 
 void prb_kineto_gpus_deinit(struct prb_kineto_gpus *gpus)

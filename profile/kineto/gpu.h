@@ -7,6 +7,7 @@
 #ifndef PRB_PROFILE_KINETO_GPU_H
 #define PRB_PROFILE_KINETO_GPU_H
 
+#include "base/str.h"
 #include "profile/kineto/trace.h"
 
 /** Nanoseconds; those without a kernel that computes are idle. */
@@ -29,6 +30,11 @@ struct prb_kineto_gpus {
 /** *ret is to be ended also after an error. */
 struct prb_error *prb_kineto_gpus(const struct prb_kineto *trace,
 				  struct prb_kineto_gpus *ret) PRB_MUST_CHECK;
+/**
+ * Appends in lines why the GPU is idle, with the evidence and what would refute it; nothing if it
+ * is idle for little of the time.
+ */
+void prb_kineto_gpu_verdict(const struct prb_kineto_gpu *gpu, struct prb_str *s);
 void prb_kineto_gpus_deinit(struct prb_kineto_gpus *gpus);
 
 #endif

@@ -255,7 +255,9 @@ const struct prb_collected prb_collected_tables[] = {
 	 "the program records them with probing.event() and probing.span(); see docs/python-api.md",
 	 trace_event},
 	{"main", "training_logs", "Steps of a training",
-	 "the program records them with probing.step(); see docs/python-api.md", training_logs},
+	 "with 'probing PID config probing.torch.profiling=on' steps of torch are recorded, with "
+	 "variables such as epoch and loss; or the program calls probing.step()",
+	 training_logs},
 	{"main", "profiling_data", "Spans that have ended, with their durations",
 	 "the program records them with probing.span(); see docs/python-api.md", profiling_data,
 	 "python", "trace_event", "record", "span_end"},

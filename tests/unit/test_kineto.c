@@ -160,6 +160,7 @@ static void test_idle(void **state)
 	struct prb_kineto trace;
 	struct prb_kineto_gpus gpus;
 	const struct prb_kineto_gpu *gpu;
+	struct prb_str text = {};
 
 	(void)state;
 	read_trace(&trace);
@@ -175,8 +176,42 @@ static void test_idle(void **state)
 	/* 40 before the first launch, 70 to the second, 90 to the copy, and the end. */
 	assert_int_equal(gpu->for_host, 40000 + 70000 + 90000 + 500000);
 	assert_int_equal(gpu->for_other, 20000 + 10000 + 10000);
+	prb_kineto_gpu_verdict(gpu, &text);
+	assert_true(!strncmp(prb_str_text(&text),
+			     "GPU 0 is idle 84 % of a step: Python launches too slowly\n"
+			     "  evidence: for 70 % of the time nothing ran",
+			     90));
+	prb_str_deinit(&text);
 	prb_kineto_gpus_deinit(&gpus);
 	prb_kineto_deinit(&trace);
+}
+
+static void test_verdicts(void **state)
+{
+	static const struct {
+		struct prb_kineto_gpu gpu;
+		const char *words; /* NULL: nothing is said */
+	} cases[] = {
+		{{.total = 100, .computes = 90, .for_host = 10}, NULL},
+		{{.total = 0}, NULL},
+		{{.total = 100, .computes = 50, .for_copy = 40, .for_host = 10},
+		 "copies of memory"},
+		{{.total = 100, .computes = 50, .for_collective = 40, .for_host = 10},
+		 "other ranks"},
+		{{.total = 100, .computes = 50, .for_other = 40, .for_host = 10}, "another stream"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct prb_str text = {};
+
+		prb_kineto_gpu_verdict(&cases[i].gpu, &text);
+		if (cases[i].words)
+			assert_non_null(strstr(prb_str_text(&text), cases[i].words));
+		else
+			assert_int_equal(text.length, 0);
+		prb_str_deinit(&text);
+	}
 }
 
 static void test_no_trace(void **state)
@@ -199,9 +234,8 @@ static void test_no_trace(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_places),
-		cmocka_unit_test(test_kernels),
-		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_places),	 cmocka_unit_test(test_kernels),
+		cmocka_unit_test(test_idle),	 cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_no_trace),
 	};
 

@@ -65,6 +65,8 @@ def test_the_module(probing, torch):
             "`model.root`" % step), finding
         assert finding["confidence"] == "high"
         assert "its inputs were finite; its own parameters were finite" in json.dumps(finding["evidence"])
+        done = probing(odd.program.pid, "perf", "--torch", "-d", "1s")
+        assert done.code == OK and done.out.startswith(finding["sentence"] + "\n  evidence: model.root: Root at"), done
 
 
 def test_the_batch(probing, torch):

@@ -311,7 +311,7 @@ static struct prb_error *show(struct torch *t, const struct prb_recording *recor
 	tree.ranks = &ranks;
 	err = prb_torch_ranks_look(t->target->pid, steps_since, t, &ranks);
 	if (!err)
-		err = prb_torch_judge(recording, &ranks, &tree);
+		err = prb_torch_judge(recording, t->target, &ranks, &tree);
 	if (!err)
 		err = (t->settings->out.json ? prb_torch_tree_json : prb_torch_tree_text)(
 			by->recording, &tree, choice, &text);

@@ -10,6 +10,8 @@
 #include "cli/commands/perf/torch/loader.h"
 #include "cli/commands/perf/torch/ranks.h"
 #include "cli/commands/perf/torch/torch.h"
+#include "judge/limits.h"
+#include "rings/nan_origin.h"
 
 /* Of a smaller part nobody gains much. The lower bound counts, so that chance says nothing. */
 static const double least = 0.15;
@@ -212,11 +214,35 @@ static int compare(const void *a, const void *b)
 	return (one->share < other->share) - (one->share > other->share);
 }
 
-struct prb_error *prb_torch_judge(const struct prb_recording *recording,
+/* A loss that is no number makes all the time of no use. */
+static struct prb_error *add_nan(struct prb_target *target, struct prb_torch_tree *tree)
+{
+	prb_auto_str struct prb_str text = {}, evidence = {};
+	struct prb_nan_origin origin;
+
+	PRB_TRY(prb_nan_origin_find(target, &origin));
+	if (origin.steps < prb_limit(PRB_LIMIT_NAN))
+		return NULL;
+	prb_nan_origin_text(&origin, &text);
+	prb_nan_origin_evidence(&origin, &evidence);
+	return push(tree,
+		    &(struct prb_torch_verdict){.part = PRB_STEP_PARTS,
+						.share = 1,
+						.refuted_by = "a program that skips such steps on "
+							      "purpose, and goes on"},
+		    &text, &evidence);
+}
+
+struct prb_error *prb_torch_judge(const struct prb_recording *recording, struct prb_target *target,
 				  const struct prb_torch_ranks *ranks, struct prb_torch_tree *tree)
 {
 	const struct prb_torch_node *node;
+	struct prb_error *err = add_nan(target, tree);
 
+	/* Rings that cannot be read say nothing. */
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
 	if (ranks->own)
 		PRB_TRY(add_late(ranks, tree));
 

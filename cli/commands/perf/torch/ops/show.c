@@ -115,7 +115,6 @@ static void put_head(struct prb_str *s, const struct prb_ops *ops)
 	prb_str_printf(s, ", recorded by torch's profiler · %.0f operators a step\n",
 		       (double)ops->operations / (double)PRB_MAX(steps, 1u));
 	if (ops->note && *ops->note) {
-		prb_str_puts(s, "it ended early: ");
 		prb_text_escape(s, ops->note);
 		prb_str_putc(s, '\n');
 	}
@@ -172,6 +171,8 @@ struct prb_error *prb_ops_text(const struct prb_ops *ops, struct prb_str *s)
 {
 	const struct prb_kineto_gpu *gpu;
 
+	prb_vec_each (gpu, &ops->gpus.list)
+		prb_kineto_gpu_verdict(gpu, s);
 	put_head(s, ops);
 	prb_str_puts(s, "    self  per step   calls  GFLOP   operator                          "
 			"where\n");
@@ -250,7 +251,7 @@ struct prb_error *prb_ops_json(const struct prb_ops *ops, struct prb_str *s)
 	prb_json_integer(&json, "pid", ops->pid);
 	prb_json_text(&json, "command", ops->command);
 	prb_json_text(&json, "python", ops->python);
-	prb_json_text(&json, "ended_early", ops->note && *ops->note ? ops->note : NULL);
+	prb_json_text(&json, "note", ops->note && *ops->note ? ops->note : NULL);
 	prb_json_real(&json, "duration_ms", (double)ops->duration / milli, 6);
 	prb_json_real(&json, "in_no_operator_ms", (double)ops->outside / milli, 6);
 	prb_json_integer(&json, "operations", (int64_t)ops->operations);
