@@ -13,19 +13,40 @@ enum column { EPOCH, STEP, LOSS, DURATION, METRICS, COLUMNS };
 static const char columns[] =
 	"epoch integer, step integer, loss real, duration real [ms], metrics text";
 
-/** Looking at variables takes some 10 µs: steps that are too fast for that are left out. */
-static const int64_t SPACE_NS = 10000000;
+/** A row is worth a thousandth of the time: of fast steps only some have one, at least one a
+ * second. */
+enum { WORTH = 1000, SLOWEST_NS = 1000000, FIRST_NS = 20000, STEADY = 8 };
 
-static int64_t last, step_number, duration; /* when a row was written; of the row */
+static struct {
+	int64_t last;	  /* when a row was written */
+	int64_t cost;	  /* ns that one takes, mostly */
+	int64_t step;	  /* of the row */
+	int64_t ended;	  /* when the step before it ended; 0: not known */
+	int64_t duration; /* of its step; 0: not known */
+} now;
+
+/** The first one also compiles what it calls, and others are interrupted by other programs. */
+static void note_cost(int64_t took)
+{
+	if (!now.cost)
+		took = FIRST_NS;
+	if (took > SLOWEST_NS)
+		took = SLOWEST_NS;
+	now.cost += now.cost ? (took - now.cost) / STEADY : took;
+}
 
 void prba_torch_log(int64_t at, int64_t step)
 {
-	if (at - last < SPACE_NS || prba_config_number(PRB_CONFIG_TORCH_PROFILING) <= 0)
+	int64_t ended = now.ended;
+
+	now.ended = at;
+	if (at - now.last < now.cost * WORTH || prba_config_number(PRB_CONFIG_TORCH_PROFILING) <= 0)
 		return;
-	duration = last ? at - last : 0;
-	last = at;
-	step_number = step;
+	now.duration = ended ? at - ended : 0;
+	now.last = at;
+	now.step = step;
 	py->Py_DecRef(prba_torch_call(prba_torch.helpers.log, prba_torch_none(), NULL));
+	note_cost(prba_torch_now() - at);
 }
 
 static struct probing_cell integer(object *value)
@@ -46,9 +67,9 @@ object *prba_torch_log_row(object *self, object *arguments)
 {
 	struct probing_cell cells[COLUMNS] = {
 		[EPOCH] = integer(prba_torch_argument(arguments, 0)),
-		[STEP] = {PROBING_INTEGER, 0, {.integer = step_number}},
+		[STEP] = {PROBING_INTEGER, 0, {.integer = now.step}},
 		[LOSS] = real(prba_torch_argument(arguments, 1)),
-		[DURATION] = {PROBING_REAL, 0, {.real = (double)duration / 1e6}},
+		[DURATION] = {PROBING_REAL, 0, {.real = (double)now.duration / 1e6}},
 	};
 	object *metrics = prba_torch_argument(arguments, 2);
 	int error = errno;
@@ -60,7 +81,7 @@ object *prba_torch_log_row(object *self, object *arguments)
 	    !py->PyBytes_AsStringAndSize(metrics, &data, &length))
 		cells[METRICS] =
 			(struct probing_cell){PROBING_TEXT, (uint32_t)length, {.text = data}};
-	if (!duration)
+	if (!now.duration)
 		cells[DURATION] = (struct probing_cell){};
 	py->PyErr_Clear();
 	ring = probing_ring_create("main.training_logs", columns, 0);

@@ -5,6 +5,9 @@
 MOST_LOG_FRAMES, MOST_METRICS = 40, 24
 LOG_EPOCH, LOG_LOSS = ("epoch", "current_epoch"), ("loss", "train_loss", "tr_loss_step", "total_loss")
 LOG_OTHERS = ("lr", "learning_rate", "grad_norm", "acc", "acc1", "accuracy", "perplexity", "eval_loss", "val_loss")
+LOG_NAMES = LOG_EPOCH + LOG_LOSS + LOG_OTHERS
+MOST_CODES = 1000
+log_codes = {}  # {code: whether its frames may have such variables}
 log_seen = {}  # metrics that were told since the last row
 
 
@@ -59,7 +62,7 @@ def see_postfix(args, kwargs):
 
 def find_values(own, found):
     """Those of a frame; an inner frame's count."""
-    for name in LOG_EPOCH + LOG_LOSS + LOG_OTHERS:
+    for name in LOG_NAMES:
         if name in own and name not in found:
             value = plain_number(own[name])
             if value is not None:
@@ -71,14 +74,24 @@ def values_of_frames():
     for _ in range(MOST_LOG_FRAMES):
         if frame is None:
             break
-        module = str(frame.f_globals.get("__name__", ""))
-        names = frame.f_code.co_names if frame.f_code.co_name == "<module>" else frame.f_code.co_varnames
-        # To look at the variables of a frame costs something: only of one that has such names.
-        if frame.f_code.co_filename != AGENT and not module.startswith("torch.") and not set(
-                names).isdisjoint(LOG_EPOCH + LOG_LOSS + LOG_OTHERS):
+        tells = log_codes.get(frame.f_code)
+        if tells is None:
+            tells = may_tell(frame)
+        if tells:
             read_locals(frame, lambda own: find_values(own, found))
         frame = frame.f_back
     return found
+
+
+def may_tell(frame):
+    """To look at the variables of a frame costs something: only of one that has such names."""
+    code, module = frame.f_code, str(frame.f_globals.get("__name__", ""))
+    names = code.co_names if code.co_name == "<module>" else code.co_varnames + code.co_cellvars
+    tells = code.co_filename != AGENT and not module.startswith("torch.") and not set(names).isdisjoint(LOG_NAMES)
+    if len(log_codes) >= MOST_CODES:
+        log_codes.clear()
+    log_codes[code] = tells
+    return tells
 
 
 def first_of(found, names):
@@ -102,5 +115,6 @@ def log_values():
     if found:
         import json
 
-        text = json.dumps(found).encode()
+        # JSON has no NaN.
+        text = json.dumps({name: value if value - value == 0 else str(value) for name, value in found.items()}).encode()
     torch_log(None if epoch is None else int(epoch), None if loss is None else float(loss), text)

@@ -566,6 +566,7 @@ def torch_off():
     remove_hooks()
     torch_known.clear()
     torch_refs.clear()
+    globals().get("log_codes", {}).clear()
 
 
 class Later:

@@ -27,7 +27,7 @@ def query(probing, program, sql):
     return json.loads(done.out) if done.code == OK else []
 
 
-def rows(probing, program, count=60):
+def rows(probing, program, count=30):
     wait_until(lambda: len(query(probing, program, "SELECT step FROM training_logs")) >= count)
     return query(probing, program, "SELECT * FROM training_logs ORDER BY timestamp")
 
@@ -37,22 +37,22 @@ def test_variables(probing, torch):
         found = rows(probing, program)
         for one, other in zip(found, found[1:]):
             assert one["step"] < other["step"] and 0 <= other["epoch"] - one["epoch"] <= 1
-            assert other["duration"] > 10 and other["loss"] > 0
-        assert found[-1]["epoch"] > found[0]["epoch"]
+            assert (other["duration"] is None or other["duration"] > 10) and other["loss"] > 0
+        wait_until(lambda: query(probing, program, "SELECT max(epoch) > min(epoch) AS more FROM training_logs")[0]["more"])
         metrics = json.loads(found[-1]["metrics"])
         assert metrics["acc1"] == 0.5 and abs(metrics["lr"] - 0.01) < 1e-6 and len(metrics) == 2
         # As people type it, and beside the table of steps.
         done = probing(program.pid, "query", "SELECT epoch, avg(loss) FROM training_logs GROUP BY epoch")
-        assert done.code == OK and done.out.count("\n") > 3, done
+        assert done.code == OK and done.out.count("\n") >= 4, done
         assert query(probing, program, "SELECT count(*) AS n FROM training_logs JOIN python.torch_step_timing "
-                     "USING (step)")[0]["n"] > 50
+                     "USING (step)")[0]["n"] > 20
         assert probing(program.pid, "config", "torch.profiling=off").code == OK
         assert program.alive()
 
 
 def test_variables_of_the_module(probing, torch):
     with running(torch, probing, "module") as program:
-        found = rows(probing, program, 20)
+        found = rows(probing, program, 10)
         assert all(row["loss"] > 0 and row["metrics"] is None for row in found)
 
 
