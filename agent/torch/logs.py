@@ -6,7 +6,7 @@ MOST_LOG_FRAMES, MOST_METRICS = 40, 24
 LOG_EPOCH, LOG_LOSS = ("epoch", "current_epoch"), ("loss", "train_loss", "tr_loss_step", "total_loss")
 LOG_OTHERS = ("lr", "learning_rate", "grad_norm", "acc", "acc1", "accuracy", "perplexity", "eval_loss", "val_loss")
 LOG_NAMES = LOG_EPOCH + LOG_LOSS + LOG_OTHERS
-MOST_CODES = 1000
+MOST_LOG_CODES = 1000
 log_codes = {}  # {code: whether its frames may have such variables}
 log_seen = {}  # metrics that were told since the last row
 
@@ -88,7 +88,7 @@ def may_tell(frame):
     code, module = frame.f_code, str(frame.f_globals.get("__name__", ""))
     names = code.co_names if code.co_name == "<module>" else code.co_varnames + code.co_cellvars
     tells = code.co_filename != AGENT and not module.startswith("torch.") and not set(names).isdisjoint(LOG_NAMES)
-    if len(log_codes) >= MOST_CODES:
+    if len(log_codes) >= MOST_LOG_CODES:
         log_codes.clear()
     log_codes[code] = tells
     return tells

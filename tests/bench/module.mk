@@ -85,6 +85,7 @@ bench-cluster: all ## what `cluster hang` takes for thousands of simulated ranks
 .PHONY: bench-training
 bench-training: all ## shares and durations of torch's modules, TORCHES="--python FILE …"; writes the table of docs/training.md
 	$(Q)python3 tests/bench/training.py --probing $(O)/probing
+	$(Q)python3 tests/bench/training_costs.py --probing $(O)/probing
 	$(Q)python3 tests/bench/training_kinds.py --probing $(O)/probing --out docs/training.md $(TORCHES)
 
 .PHONY: bench-clickhouse

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Trains until stdin has a line "stop"; a number on stdin is the step in which something gives NaN. Arguments: "module": one module
-does, "batch": the input has it, "scaler": it gives infinity in that step only, whose gradients are left out, "fine": none does.
+"""Trains until stdin has a line "stop"; a number on stdin is the step in which something gives NaN.
+Arguments: "module": one module does, "batch": the input has it, "scaler": it gives infinity in that step only, whose gradients are left out, "fine": none does.
 Prints the loss and the sum of all parameters of step 400 when it stops."""
 import select
 import sys
