@@ -136,8 +136,7 @@ def test_nothing_stays(probing, kineto):
         before, size = program.ask("look"), program.ask("times")["resident"]
         for _ in range(support.count(4, 40)):
             record(probing, program)
-        after = program.ask("look")
-        assert after == before
+        wait_until(lambda: program.ask("look") == before)  # the agent closes a client's socket a bit later
         assert not any(before["hooks"]) and not any(before["enabled"]) and not before["shared"]
         assert program.ask("times")["resident"] - size < 24 << 20
         losses = program.ask("losses")["losses"]
