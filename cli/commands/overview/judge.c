@@ -117,6 +117,7 @@ struct prb_error *prb_overview_trouble(struct prb_overview_row *row, double now,
 	if (!readable && !row->named)
 		return add(row, strdup("cannot be read"));
 	PRB_TRY(judge(row, now, glances));
+	PRB_TRY(prb_overview_trend_find(row));
 	prb_vec_each (finding, &row->findings.list)
 		PRB_TRY(add(row, strdup(prb_str_text(&(*finding)->brief))));
 	return NULL;

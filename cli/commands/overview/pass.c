@@ -87,6 +87,7 @@ static void row_destroy(struct prb_overview *o, struct prb_overview_row *row)
 	free(row->groups);
 	free(row->words);
 	free(row->user);
+	prb_vec_free(&row->trend);
 	prb_str_deinit(&row->command);
 	free(row);
 }
@@ -272,6 +273,9 @@ static void count(struct prb_overview *o, struct known *k, const struct prb_puls
 				   ? -1
 				   : (double)(pulse->ran - k->pulse.ran) / passed / 1e7;
 	row->pulse = *pulse;
+	if (another)
+		row->trend.count = 0;
+	prb_overview_trend_note(row, o->now);
 	if (row->target && looked)
 		row->swap = swap_of(row);
 }

@@ -88,9 +88,9 @@ export function Console({ route }: { route: Route }) {
 		return <section aria-label="Console"><Repl id={id} thread={thread} close={() => setTerminal(false)} /></section>;
 	return (
 		<section aria-label="Console">
-			<ol class="transcript" role="log" aria-label="What was run">
-				{list.map((one, index) => <Answer key={index} one={one} />)}
-			</ol>
+			<div role="log" aria-label="What was run">
+				<ol class="transcript">{list.map((one, index) => <Answer key={index} one={one} />)}</ol>
+			</div>
 			<form class="prompt" onSubmit={(event) => {
 				event.preventDefault();
 				submit();

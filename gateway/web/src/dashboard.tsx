@@ -21,8 +21,10 @@ function Drawn({ chart, rows }: { chart: api.DashboardChart; rows: api.Row[] }) 
 	const { show, series = "" } = chart;
 	if (!rows.length)
 		return <p class="faint">{show === "rate" ? "The second reading makes a rate." : "No rows."}</p>;
+	if (show === "over-time" && new Set(rows.map((row) => row["timestamp"])).size < 2)
+		return <p class="faint">The second reading makes a line.</p>;
 	if (show === "table")
-		return <Rows rows={rows} id="" label={chart.title} />;
+		return <Rows rows={rows} id="" label={`Rows of ${chart.title}`} />;
 	if (show === "histogram")
 		return <Histogram rows={rows} height={HEIGHT} />;
 	return <Chart rows={rows} kind={show === "bar" ? "bar" : "line"} series={series} height={HEIGHT} />;

@@ -7,7 +7,7 @@ import { nameOf } from "./target";
 const MOST = 5;
 
 /** Of what a verdict is best seen in. */
-const PANEL_OF: Record<string, string> = { memory_limit: "memory", swapped: "memory", oom_killed: "memory", hung_job: "job" };
+const PANEL_OF: Record<string, string> = { memory_limit: "memory", swapped: "memory", oom_killed: "memory", grows: "memory", hung_job: "job" };
 
 function place(finding: api.Finding, targets: api.Target[]): string {
 	const { id } = finding;
@@ -26,7 +26,7 @@ export function Findings({ findings, judged, targets }: { findings: api.Finding[
 					return (
 						<li key={`${one.id} ${one.rule} ${index}`} class={one.confidence}>
 							<a href={place(one, targets)}>
-								<strong>{one.kind}</strong> {one.rule === "hung_job" ? "" : target ? `${nameOf(target)} (${one.id}): ` : `${one.id}: `}{one.sentence}{" "}
+								<strong>{one.kind}</strong> {one.rule === "hung_job" ? "" : target ? `${nameOf(target)} (${one.id}): ` : `${one.id}: `}{one.sentence.replace(`${one.kind} `, "")}{" "}
 								<span class="faint">{one.confidence === "high" ? "" : `${one.confidence} confidence`}</span>
 							</a>
 						</li>

@@ -2,6 +2,7 @@
 // A whole job: the stacks of all ranks as one tree, read when it is asked for. What few ranks do comes first.
 import { useState } from "preact/hooks";
 import * as api from "./api";
+import { Verdict } from "./findings";
 import { Failure, Fresh, useAsked } from "./parts";
 import { change, link, type Route } from "./route";
 
@@ -174,6 +175,7 @@ export function JobPanel({ route }: { route: Route }) {
 	const native = route.values.has("native");
 	const asked = useAsked(`job ${target} ${all} ${native}`, 0, async () => ({
 		job: await api.job({ target: target || undefined, all, native }), targets: await api.targets(),
+		verdicts: (await api.overview()).findings?.filter(({ rule, pids }) => rule === "hung_job" && (!target || pids.includes(Number(target)))) ?? [],
 	}));
 	return (
 		<section aria-label="Job" class={asked.error ? "stale" : ""}>
@@ -184,6 +186,7 @@ export function JobPanel({ route }: { route: Route }) {
 				<Fresh when={asked.when} />
 			</div>
 			<Failure error={asked.error} />
+			{asked.value?.verdicts.map((one) => <Verdict key={one.id} finding={one} id={one.id} />)}
 			{asked.value && <Stacks job={asked.value.job} targets={asked.value.targets} />}
 		</section>
 	);

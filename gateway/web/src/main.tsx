@@ -171,7 +171,7 @@ function Page() {
 						{target && !one && <option value={target}>{target}</option>}
 						{targets.value?.map((each) => <option key={each.id} value={each.id}>{lineOf(each)}</option>)}
 					</select>
-					<a href={link("dashboard", { target })}>Dashboards</a>
+					<a id="boards" href={link("dashboard", { target })}>Dashboards</a>
 					<button type="button" id="go" title="Ctrl-K" onClick={() => setPalette(true)}>Go to…</button>
 					<button type="button" aria-label="Keys" onClick={() => help.current?.showModal()}>?</button>
 				</div>

@@ -157,6 +157,9 @@ function Parted({ name }: { name: string }) {
 /** Cells with more than their number, as long as there are so few. */
 const WORDY = 32;
 
+/** Of a rank that is there; the one that a hung job waits for says so. */
+const stateOf = ({ wrong, row }: Entry) => wrong[0]?.kind === "job" ? "waited for" : wrong[0]?.kind ?? row.main?.state ?? "not read";
+
 /** A cell for each rank of a job: what its main thread does, by colour and by text. One that is gone stays. */
 function Ranks({ job, ranks }: { job: api.SeenJob; ranks: Entry[] }) {
 	const by = new Map(ranks.map((one) => [one.row.id, one]));
@@ -165,8 +168,8 @@ function Ranks({ job, ranks }: { job: api.SeenJob; ranks: Entry[] }) {
 		<ol class={`ranks ${wordy ? "" : "many"}`} aria-label={`Ranks of ${job.job}`}>
 			{[...job.ranks].sort((a, b) => a.rank - b.rank).map(({ rank, pid, ended }) => {
 				const one = by.get(String(pid));
-				const state = one && !one.row.ended ? one.wrong[0]?.kind ?? one.row.main?.state ?? "not read"
-					: ended !== null ? `ended ${new Date(ended * 1000).toLocaleTimeString()}` : one ? "ended" : pid !== null ? "not served" : "no process";
+				const state = one && !one.row.ended ? stateOf(one)
+					: ended !== null ? `ended ${new Date(ended * 1000).toLocaleTimeString([], { timeStyle: "short" })}` : one ? "ended" : pid !== null ? "not served" : "no process";
 				const inside = <><strong>{rank}</strong>{wordy && <> <span>{state}</span> <span class="faint">{one?.row.main?.func ?? ""}</span></>}</>;
 				const title = `rank ${rank}${pid === null ? "" : `, process ${pid}`}: ${one ? one.wrong[0]?.sentence ?? doing(one.row) : state}`;
 				return (

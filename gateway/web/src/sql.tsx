@@ -58,7 +58,7 @@ function Diagnosis({ id, name, run }: { id: string; name: string; run: (sql: str
 					<h3>{section.title}</h3>
 					{section.text.split("\n\n").map((part) => <p key={part} class="said">{part}</p>)}
 					{section.error && <p class="failure">cannot be told: {section.error}</p>}
-					{section.rows && (section.rows.length ? <Rows rows={section.rows} id={`rows${index}`} /> : <p class="faint">no rows</p>)}
+					{section.rows && (section.rows.length ? <Rows rows={section.rows} id={`rows${index}`} label={`Rows of ${section.title}`} /> : <p class="faint">no rows</p>)}
 					{section.sql && <p><button type="button" title={section.sql} onClick={() => run(section.sql ?? "")}>Edit the query</button></p>}
 				</article>
 			))}

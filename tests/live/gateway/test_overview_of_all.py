@@ -223,3 +223,30 @@ def test_it_ends_with_the_gateway(quiet):
         [command] = gateway.children()
         assert gateway.stop() == (0, "")
         wait_until(lambda: not support.Path("/proc/%d" % command).exists(), "the command goes on")
+
+
+GROWS = """
+import time
+print("ready", flush=True)
+kept = []
+while True:
+    %s
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("how, grows", [("kept.append(bytearray(400000))", True), ("bytearray(400000)", False)])
+def test_memory_that_grows(how, grows, monkeypatch):
+    monkeypatch.setenv("PROBING_LIMITS", "grows=50,grows_for=2")
+    with support.Program([NEWEST.exe, "-c", GROWS % how]) as program:
+        assert program.line() == "ready"
+        with watching(program.pid) as looks:
+            for number, look in enumerate(looks):
+                told = [finding for finding in look["findings"] if finding["rule"] == "grows"]
+                if told or number > 100:
+                    break
+        assert bool(told) == grows, told
+        if grows:
+            [finding] = told
+            assert (finding["confidence"], finding["kind"]) == ("low", "leak") and "iB a minute" in finding["sentence"]
+            assert finding["next"] == "probing -t %d memory --growth 10s" % program.pid

@@ -183,6 +183,16 @@ def test_time_range(page, working):
     assert 0 < page.value("probing.weighed().whole") < whole
 
 
+def test_a_range_in_the_address(page, working):
+    """A page that shows this one chooses it by the time of day; a range that is none changes nothing."""
+    started = page.value("probing.data.started")
+    page.value("location.hash = '#at=%.3f-%.3f'" % (started + 0.5, started + 1.25))
+    page.wait("Math.abs(probing.view.range[0] - 5e8) < 2e6 && Math.abs(probing.view.range[1] - 1.25e9) < 2e6")
+    page.value("location.hash = '#at=1-x'")
+    page.value("location.hash = '#at=%.3f-%.3f'" % (started, started + 1000))
+    page.wait("probing.view.range[0] === 0 && probing.view.range[1] === probing.data.duration")
+
+
 def test_search(page, working):
     _, report = working
     page.value("type('search', 'SHORT')")
