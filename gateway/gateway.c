@@ -229,6 +229,7 @@ void prb_gateway_destroy(struct prb_gateway *g)
 	prb_recordings_deinit(&g->recordings);
 	prb_overview_keeper_deinit(&g->overview);
 	prb_dashboards_close(&g->dashboards);
+	prb_shared_deinit(&g->shared);
 	prb_vec_free(&g->waiting);
 	prb_connections_free(g);
 	prb_listener_close(&g->listener);

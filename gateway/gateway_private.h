@@ -15,6 +15,7 @@
 #include "gateway/targets/child.h"
 #include "gateway/gateway.h"
 #include "gateway/mhd.h"
+#include "gateway/shared.h"
 #include "gateway/targets/overview.h"
 #include "gateway/targets/recordings.h"
 #include "gateway/targets/served.h"
@@ -59,6 +60,7 @@ struct prb_route {
 	bool quiet;	    /**< not logged: its beginning was, by another route */
 	bool alias;	    /**< an address of other programs, for what another route does */
 	bool made;	    /**< the answer's status is 201 */
+	double shared;	    /**< seconds for which an answer is good for other clients, too */
 	bool whole;	    /**< its body is no object of parameters, but for `answer` to read */
 	const char *schema; /**< of the answer, in schemas.json; NULL: it is no JSON */
 	struct prb_error *(*answer)(struct prb_request *r);
@@ -143,6 +145,7 @@ struct prb_gateway {
 	struct prb_recordings recordings;
 	struct prb_overview_keeper overview;
 	struct prb_dashboards dashboards;
+	struct prb_shared shared;
 	PRB_VEC(struct prb_request *) waiting; /**< those with a command */
 	PRB_VEC(struct prb_connection *) connections;
 	PRB_VEC(struct prb_child) dying;

@@ -245,12 +245,20 @@ static struct prb_error *answer_job(struct prb_request *r)
 	return NULL;
 }
 
+/** Nothing is to be made of what the command printed; but it is answered when it is whole. */
+static struct prb_error *keep(struct prb_request *r)
+{
+	(void)r;
+	return NULL;
+}
+
 static struct prb_error *answer_metrics(struct prb_request *r)
 {
 	PRB_TRY(prb_words_add(&r->words, "export"));
 	PRB_TRY(prb_words_add(&r->words, "prometheus"));
 	if (r->gateway->served.named.count)
 		PRB_TRY(prb_served_words_all(&r->gateway->served, &r->words));
+	r->finish = keep;
 	prb_request_start(r);
 	return NULL;
 }
@@ -288,7 +296,7 @@ static struct prb_error *answer_metrics(struct prb_request *r)
 const struct prb_route prb_routes[] = {
 	{"GET", "/v1", "What this gateway is", .schema = "server", .answer = answer_server},
 	{"GET", "/v1/targets", "Processes and files that are served; docs/json.md has the members",
-	 .schema = "targets", .answer = answer_targets},
+	 .shared = 0.1, .schema = "targets", .answer = answer_targets},
 	{"GET", "/v1/overview",
 	 "What all targets do now, and what is wrong with them; docs/json.md has the members. It "
 	 "is "
@@ -442,7 +450,7 @@ const struct prb_route prb_routes[] = {
 	{"POST", "/mcp", "A message of the Model Context Protocol, answered as docs/mcp.md says",
 	 .whole = true, .answer = prb_answer_mcp},
 	{"GET", "/metrics", "Metrics for Prometheus", "text/plain; version=0.0.4; charset=utf-8",
-	 .answer = answer_metrics},
+	 .shared = 1, .answer = answer_metrics},
 	{"GET", "/v1/openapi.json", "This interface, for programs", .answer = prb_answer_openapi},
 	{"GET", "/apis/callstack", "As /v1/targets/{id}/stacks",
 	 .params = {STACK_PARAMS, PID_PARAM}, .alias = true, .schema = "dump",

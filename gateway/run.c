@@ -67,6 +67,8 @@ static bool waits_its_turn(const struct prb_request *r)
 {
 	const struct prb_gateway *g = r->gateway;
 
+	if (r->route->shared > 0 && prb_shared_is_made(r))
+		return true;
 	for (size_t i = 0; r->alone && i < g->waiting.count; i++)
 		if (g->waiting.items[i]->alone && g->waiting.items[i]->child.pid)
 			return true;
@@ -119,6 +121,8 @@ void prb_request_start(struct prb_request *r)
 						    PRB_GATEWAY_MAX_LASTING));
 		return;
 	}
+	if (r->route->shared > 0 && prb_shared_take(r, r->gateway->now - r->route->shared))
+		return;
 	if (!wait_for_answer(r))
 		return;
 	if (r->lasts ||
@@ -173,6 +177,8 @@ static void finish(struct prb_request *r)
 		err = r->finish(r);
 	if (!err && r->every > 0)
 		prb_event_make(r, NULL);
+	if (!err)
+		prb_shared_put(r);
 	if (err)
 		fail(r, err);
 	else
@@ -276,6 +282,11 @@ static void tend(struct prb_request *r, bool may_begin)
 		r->child = (struct prb_child){.out = -1, .err = -1};
 		r->since = now;
 		r->state = PRB_REQUEST_QUEUED;
+	}
+	if (r->state == PRB_REQUEST_QUEUED && r->route->shared > 0 &&
+	    prb_shared_take(r, r->since)) {
+		set_ready(r);
+		return;
 	}
 	if (r->state == PRB_REQUEST_QUEUED && may_begin && !waits_its_turn(r))
 		begin(r);

@@ -27,10 +27,10 @@ with open(support.ROOT / "docs/openapi.json", encoding="utf-8") as described:
     OPERATIONS = [(method.upper(), path, said) for path, methods in json.load(described)["paths"].items()
                   for method, said in methods.items()]
 # A request that can last does.
-VALUES = {"sql": ENDLESS, "timeout": 500, "every": 60, "expression": "__name__", "growth": 500, "duration": 500,
+VALUES = {"json": '{"title": "a", "every": 5, "charts": []}', "sql": ENDLESS, "timeout": 500, "every": 60, "expression": "__name__", "growth": 500, "duration": 500,
           "max": 500, "code": "import time; time.sleep(500)", "key": "probing.sample_rate", "value": "1",
           "input": "1\n", "time": 20}
-NAMES = {"skill": "deadlock", "terminal": "t1", "profile": "p1"}
+NAMES = {"skill": "deadlock", "terminal": "t1", "profile": "p1", "dashboard": "service"}
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "query", "arguments": {"sql": ENDLESS}}}
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 
