@@ -164,6 +164,19 @@ struct prb_error *prb_overview_jobs_find(struct prb_overview_jobs *jobs,
 	return err;
 }
 
+/** True if a rank that should be here is not, while others are. */
+static bool is_missing_some(const struct prb_overview_job *one)
+{
+	const struct prb_rank *rank;
+	bool missing = one->gone.count, some = false;
+
+	prb_vec_each (rank, &one->job->ranks) {
+		missing |= !rank->pid;
+		some |= rank->pid != 0;
+	}
+	return missing && some;
+}
+
 /** How long the rank has waited that waits longest; negative: none does. */
 static double waited(const struct prb_overview_job *one, const struct prb_overview *overview)
 {
@@ -216,11 +229,15 @@ static struct prb_error *put_finding(struct prb_overview_job *one,
 	PRB_TRY(prb_finding_add(&RULE, &one->findings, &f));
 	f->confidence = confidence_of(incident->confidence);
 	f->lasted = lasted;
-	prb_str_printf(&f->brief, "job hangs: %s", incident->verdict);
+	prb_str_printf(&f->brief, "job: %s", incident->verdict);
 	prb_str_puts(&f->sentence, "job ");
 	prb_text_escape(&f->sentence, one->job->name);
-	prb_str_puts(&f->sentence, " has hung for ");
-	prb_text_duration(&f->sentence, lasted);
+	/* Ranks that have ended may leave others that go on. */
+	one->hangs = lasted > 0 && strcmp(incident->verdict, "left") != 0;
+	if (one->hangs) {
+		prb_str_puts(&f->sentence, " has hung for ");
+		prb_text_duration(&f->sentence, lasted);
+	}
 	prb_str_puts(&f->sentence, ": ");
 	prb_text_escape(&f->sentence, incident->sentence);
 	PRB_TRY(put_evidence(f, incident->evidence));
@@ -231,6 +248,34 @@ static struct prb_error *put_finding(struct prb_overview_job *one,
 		if (rank->pid)
 			PRB_TRY(prb_finding_pid(f, rank->pid));
 	one->blamed = incident->ranks.list.count ? incident->ranks.list.items[0] : -1;
+	return NULL;
+}
+
+/** Ranks that were there and are not any more, of a job that moves on. */
+static struct prb_error *put_gone(struct prb_overview_job *one)
+{
+	const struct prb_overview_gone *gone;
+	const struct prb_rank *rank;
+	struct prb_finding *f;
+
+	if (!one->gone.count)
+		return NULL;
+	PRB_TRY(prb_finding_add(&RULE, &one->findings, &f));
+	f->confidence = PRB_CONFIDENCE_MEDIUM;
+	prb_str_puts(&f->brief, "ranks of the job have ended");
+	prb_str_puts(&f->sentence, "job ");
+	prb_text_escape(&f->sentence, one->job->name);
+	prb_str_printf(&f->sentence, ": rank%s", one->gone.count > 1 ? "s" : "");
+	prb_vec_each (gone, &one->gone)
+		prb_str_printf(&f->sentence, "%s %ld", gone == one->gone.items ? "" : ",",
+			       gone->rank);
+	prb_str_printf(&f->sentence, " ha%s ended, and the others go on",
+		       one->gone.count > 1 ? "ve" : "s");
+	prb_str_puts(&f->rests_on, "looks at the processes of the job, one after the other");
+	prb_str_puts(&f->wrong_if, "the job is made to go on without them");
+	prb_vec_each (rank, &one->job->ranks)
+		if (rank->pid)
+			PRB_TRY(prb_finding_pid(f, rank->pid));
 	return NULL;
 }
 
@@ -254,6 +299,7 @@ static struct prb_error *judge(struct prb_overview_job *one, double lasted)
 	prb_findings_deinit(&one->findings);
 	one->findings = (struct prb_findings){};
 	one->blamed = -1;
+	one->hangs = false;
 
 	prb_auto_error struct prb_error *err = prb_incident_judge(pid, NULL, NULL, &incident);
 
@@ -261,7 +307,7 @@ static struct prb_error *judge(struct prb_overview_job *one, double lasted)
 		return err->code == PRB_ERROR_NOMEM ? prb_steal(&err) : NULL;
 	/* What is unknown is no verdict: the ranks may wait for something outside of the job. */
 	if (!strcmp(incident.verdict, "moves") || !strcmp(incident.verdict, "unknown"))
-		return NULL;
+		return put_gone(one);
 	return put_finding(one, &incident, lasted);
 }
 
@@ -286,14 +332,16 @@ struct prb_error *prb_overview_jobs_judge(struct prb_overview_jobs *jobs,
 
 	prb_vec_each (one, &jobs->list) {
 		double lasted = one->whole ? waited(one, overview) : -1;
+		bool is_long = lasted >= prb_limit(PRB_LIMIT_JOB) && lasted >= 0;
 
-		if (lasted < prb_limit(PRB_LIMIT_JOB) || lasted < 0) {
+		if (!one->whole || (!is_long && !is_missing_some(one))) {
 			prb_findings_deinit(&one->findings);
 			one->findings = (struct prb_findings){};
+			one->hangs = false;
 			one->judged = 0;
 		} else if (!(one->judged > 0) || now > one->judged + JUDGE_EVERY) {
 			one->judged = now;
-			PRB_TRY(judge(one, lasted));
+			PRB_TRY(judge(one, is_long ? lasted : 0));
 		}
 		note_rows(one, overview);
 	}

@@ -76,9 +76,9 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		/* Whoever watches sees the processes at once, and the jobs a moment later. */
 		if (!first || !(s->watch > 0))
 			PRB_TRY(prb_overview_jobs_judge(&jobs, overview));
-		first = false;
 		PRB_TRY(show(overview, &jobs, s));
-		seconds = prb_overview_seconds(overview) / MOST_SHARE;
+		seconds = first ? 0 : prb_overview_seconds(overview) / MOST_SHARE;
+		first = false;
 	} while (s->watch > 0 && wait(PRB_MAX(s->watch, seconds)));
 	return NULL;
 }

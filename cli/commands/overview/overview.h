@@ -127,8 +127,9 @@ struct prb_overview_gone {
 struct prb_overview_job {
 	struct prb_job *job;	      /**< of the list of jobs */
 	bool whole;		      /**< all of its ranks here are rows */
+	bool hangs;		      /**< as the finding says */
 	double judged;		      /**< monotonic; 0: never */
-	struct prb_findings findings; /**< that it hangs, or none */
+	struct prb_findings findings; /**< that it hangs or lacks ranks, or none */
 	long blamed;		      /**< rank that the finding is about; -1: none */
 	PRB_VEC(struct prb_overview_gone) gone;
 };

@@ -162,7 +162,7 @@ static void put_job(struct prb_json *json, const struct prb_overview_job *one)
 	prb_json_open(json, NULL, '{');
 	prb_json_text(json, "job", one->job->name);
 	prb_json_natural(json, "world_size", one->job->world_size);
-	prb_json_bool(json, "hangs", one->findings.list.count);
+	prb_json_bool(json, "hangs", one->hangs);
 	prb_json_open(json, "ranks", '[');
 	prb_vec_each (rank, &one->job->ranks)
 		put_rank(json, rank->rank, rank->pid, when_ended(one, rank->rank));

@@ -51,7 +51,7 @@ export function Verdict({ finding, id }: { finding: api.Finding; id: string }) {
 		["next", finding.next]];
 	return (
 		<section class={`verdict ${finding.confidence}`} aria-label={`Verdict: ${finding.kind}`}>
-			<p><strong>{finding.kind}</strong>: <Linked text={finding.sentence} id={id} tids={tids} /></p>
+			<p><strong>{finding.kind}</strong>: <Linked text={finding.sentence.replace(`${finding.kind} `, "")} id={id} tids={tids} /></p>
 			<dl>
 				{finding.evidence.length > 0 && (
 					<div><dt>evidence</dt><dd>{finding.evidence.map(({ text }) => <div key={text}><Linked text={text} id={id} tids={tids} /></div>)}</dd></div>

@@ -84,3 +84,17 @@ def test_over_http_and_when_it_ends():
         for rank in ranks:
             rank.kill()
         wait_until(lambda: not of_job(gateway.ask("/v1/overview").json), "it is told of ranks that are gone")
+
+
+def test_ranks_that_have_ended_are_told_without_a_wait():
+    """The others sleep for a moment each time: nothing waits for long."""
+    with jobs.ranks(PYTHON, 3, source=MOVING, MASTER_PORT="29504") as ranks, \
+            Gateway(*(rank.pid for rank in ranks), PROBING_LIMITS="job=86400") as gateway:
+        wait_until(lambda: len(gateway.ask("/v1/overview").json["jobs"][0]["ranks"]) == 3, "the job is not found")
+        assert not of_job(gateway.ask("/v1/overview").json)
+        ranks[2].kill()
+        wait_until(lambda: of_job(gateway.ask("/v1/overview").json), "it is not told")
+        look = gateway.ask("/v1/overview").json
+        [finding], [job] = of_job(look), look["jobs"]
+        assert "rank 2" in finding["sentence"] and "has hung" not in finding["sentence"] and not job["hangs"]
+        assert [rank["rank"] for rank in job["ranks"] if rank["ended"] is not None] == [2]
