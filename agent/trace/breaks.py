@@ -24,6 +24,7 @@ FROZEN = 1000  # objects, which 3.12 itself freezes when it starts
 OF_FUNCTION = 1  # a flag of the code of functions, which class bodies and modules lack
 # Instructions that nothing behind them follows.
 ENDS = ("JUMP_FORWARD", "JUMP_BACKWARD", "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
+RUNNERS = "runpy.py", "<frozen runpy>"  # files of what runs a module for `python -m`
 NOWHERE = -1  # the line of a function that is not loaded yet
 Code, Function = type(gone.__code__), type(gone)
 GONE = object()
@@ -481,12 +482,13 @@ def offsets_ahead():
     modules may be kept, and run again."""
     if FREE_THREADED:
         return {}
-    main, found = vars(sys.modules["__main__"]) if "__main__" in sys.modules else None, {}
+    main, found = sys.modules.get("__main__"), {}
+    main = main.__dict__ if type(main) is type(sys) else None
     for frame in sys._current_frames().values():
         while frame:
             caller = frame.f_back
             if frame.f_code.co_name == "<module>" and frame.f_globals is main and (
-                    caller is None or caller.f_globals.get("__name__") == "runpy"):
+                    caller is None or caller.f_code.co_filename.endswith(RUNNERS)):
                 found[id(frame.f_code)] = ahead_of(frame.f_code, frame.f_lasti)
             frame = caller
     return found
