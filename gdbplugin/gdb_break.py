@@ -57,8 +57,10 @@ class Users(gdb.Breakpoint):
         return bool(pid) and self.pid == pid
 
     def described(self):
-        text = safe(self.wanted.text)
-        return text if self.is_set(gdb.selected_inferior().pid) else breaks.WAITS % text
+        text, pid = safe(self.wanted.text), gdb.selected_inferior().pid
+        if self.is_set(pid):
+            return text
+        return breaks.WAITS % text if self in waiting() else "%s, not in this process" % text
 
 
 def numbers_of(face):
@@ -181,9 +183,13 @@ def unmark(number):
 
 
 def waiting():
-    """Those that are set nowhere in this process, and can be."""
-    pid = gdb.selected_inferior().pid
-    return [each for each in users() if not each.is_set(pid) and each.wanted.lasts]
+    """Those that are set nowhere in the process that gdb has started, or will, and can be. In one that it has
+    attached to, only what the user asks for is set: gdb may be killed, and a breakpoint in the interpreter would
+    kill the process then."""
+    inferior = gdb.selected_inferior()
+    if inferior.pid and inferior.was_attached:
+        return []
+    return [each for each in users() if not each.is_set(inferior.pid) and each.wanted.lasts]
 
 
 def deleted():

@@ -7,7 +7,7 @@ import re
 import debuggers
 import pytest
 import support
-from debuggers import needs_gdb
+from debuggers import PROGRAMS, needs_gdb
 
 pytestmark = needs_gdb
 VERSIONS = [each for each in support.one_per_version((3, 6)) if not each.free_threaded]
@@ -110,6 +110,17 @@ def test_stopped_before_python(interpreter, program):
     assert "which waits for Python to start" in done.part("set"), done
     assert re.search("^2$", done.part("at"), re.M), done
     assert "1   work if number == 2, which waits for Python to start" in done.part("listed"), done
+
+
+def test_a_process_that_was_there_gets_none(newest, program):
+    """A killed gdb must not leave a breakpoint in the interpreter of a program that it has attached to."""
+    with support.Target(newest, PROGRAMS / "sleeper.py") as process:
+        support.wait_for_sleep(process.pid, "pipe_read")
+        done = session(newest, program, "probing break-py early.py:%d" % WORK, "run", "kill", "attach %d" % process.pid,
+                       ("listed",), "probing break-py", ("info",), "info breakpoints", "maint info breakpoints", "detach")
+    assert "no breakpoints of Python" in done.part("listed"), done
+    assert "is Python breakpoint 1: early.py:%d, not in this process" % WORK in done.part("info"), done
+    assert not re.search(r"^-\d+ .* y .*PyEval_EvalCode", done.part("info"), re.M), done
 
 
 @pytest.mark.parametrize("interpreter", VERSIONS, ids=repr)
