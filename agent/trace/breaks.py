@@ -25,6 +25,7 @@ OF_FUNCTION = 1  # a flag of the code of functions, which class bodies and modul
 # Instructions that nothing behind them follows.
 ENDS = ("JUMP_FORWARD", "JUMP_BACKWARD", "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
 RUNNERS = "runpy.py", "<frozen runpy>"  # files of what runs a module for `python -m`
+BYTES_FOLLOWED = 40000  # bytes of code: the program waits meanwhile
 NOWHERE = -1  # the line of a function that is not loaded yet
 Code, Function = type(gone.__code__), type(gone)
 GONE = object()
@@ -459,22 +460,21 @@ def alive(code, offsets=None):
     runs once, only what is at these @offsets is left."""
     import dis
 
-    lines = lines_of(code)
+    lines, coming = lines_of(code), set()
     if offsets is not None:
-        lines &= {line for at, line in dis.findlinestarts(code) if at in offsets}
+        starts = list(dis.findlinestarts(code))
+        rest = [each for each in dis.get_instructions(code) if each.offset in offsets]
+        coming = {id(each.argval) for each in rest}
+        # A jump into a line begins it anew, wherever it leads to, and so does an exception.
+        to = [each.argval for each in rest if jumps(each)]
+        to += [target for _, _, target in handlers(code) if target in offsets] if sys.version_info >= (3, 11) else []
+        lines &= {line for at, line in starts if at in offsets} | {
+            max((start for start in starts if start[0] <= at), default=(0, 0))[1] for at in to}
     yield code, lines
     for each in code.co_consts:
         if type(each) is Code:
-            once = offsets is not None and not each.co_flags & OF_FUNCTION
-            gone = once and not any(at in offsets for at in loads_of(code, each))
+            gone = offsets is not None and not each.co_flags & OF_FUNCTION and id(each) not in coming
             yield from alive(each, set() if gone else None)
-
-
-def loads_of(code, constant):
-    """The offsets at which it has the constant loaded."""
-    import dis
-
-    return [each.offset for each in dis.get_instructions(code) if each.argval is constant]
 
 
 def offsets_ahead():
@@ -486,19 +486,24 @@ def offsets_ahead():
     main = main.__dict__ if type(main) is type(sys) else None
     for frame in sys._current_frames().values():
         while frame:
-            caller = frame.f_back
-            if frame.f_code.co_name == "<module>" and frame.f_globals is main and (
-                    caller is None or caller.f_code.co_filename.endswith(RUNNERS)):
-                found[id(frame.f_code)] = ahead_of(frame.f_code, frame.f_lasti)
+            code, caller = frame.f_code, frame.f_back
+            runs_once = caller is None or caller.f_code.co_filename.endswith(RUNNERS)
+            if code.co_name == "<module>" and frame.f_globals is main and runs_once and len(code.co_code) < BYTES_FOLLOWED:
+                found[id(code)] = ahead_of(code, frame.f_lasti)
             frame = caller
     return found
+
+
+def jumps(instruction):
+    import opcode
+
+    return instruction.opcode in opcode.hasjrel or instruction.opcode in opcode.hasjabs
 
 
 def ahead_of(code, last):
     """What can still run behind the instruction at offset @last."""
     import dis
 
-    jumps = dis.hasjrel + dis.hasjabs
     instructions = {each.offset: each for each in dis.get_instructions(code)}
     order = sorted(instructions)
     following = dict(zip(order, order[1:]))
@@ -506,7 +511,7 @@ def ahead_of(code, last):
     if sys.version_info < (3, 11):  # blocks that were begun before may be left to behind them
         first = low = last
         while first is not None:
-            targets = [each.argval for at, each in instructions.items() if at >= low and each.opcode in jumps]
+            targets = [each.argval for at, each in instructions.items() if at >= low and jumps(each)]
             first = min((at for at in targets if at < low), default=None)
             low = low if first is None else first
         return {at for at in order if at >= low}
@@ -518,7 +523,7 @@ def ahead_of(code, last):
         found.add(at)
         each = instructions[at]
         left += [target for start, end, target in guarded if start <= at < end]
-        if each.opcode in jumps:
+        if jumps(each):
             left.append(each.argval)
         if at in following and not each.opname.startswith(ENDS):
             left.append(following[at])

@@ -84,7 +84,7 @@ def test_help_lists_what_is_taken(probing, command):
             "ring": set(), "launch": set(), "run": set(), "check": {"pid", "target", "token-file"},
             "server": {"pid", "target", "token-file"},
             "watch": {"pid", "target", "token-file"}, "crashes": set(), "node": set(),
-            "export": {"target", "token-file", "pid"}, "completion": set()}.get(command, {"exe", "pid", "target", "token-file"}) == \
+            "export": {"target", "token-file", "pid"}, "completion": set(), "diff": set()}.get(command, {"exe", "pid", "target", "token-file"}) == \
         listed & {"exe", "pid", "target", "token-file"}
 
 
