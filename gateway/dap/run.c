@@ -150,7 +150,6 @@ struct prb_error *prb_dap_go_on(struct prb_dap *d)
 	/* The client wants something that the process is paused for: it goes on behind that. */
 	if (prb_error_catch(&err, PRB_ERROR_CANCELLED) || (!err && !stop.breakpoint && !steps)) {
 		PRB_TRY(prb_dap_take_all(d, false));
-		PRB_TRY(prb_dap_tell_breaks(d));
 		if (!d->wants_pause)
 			return NULL;
 		d->wants_pause = false;
