@@ -37,7 +37,7 @@ def loaded(target, probing):
 def test_library_is_small_and_needs_only_an_old_libc():
     # What is loaded: the compiler's debug information in the file differs by a tenth between releases.
     sizes = subprocess.run(["size", LIBRARY], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()[1].split()
-    assert int(sizes[0]) + int(sizes[1]) <= 360000, sizes
+    assert int(sizes[0]) + int(sizes[1]) <= 400000, sizes
     dynamic = subprocess.run(["readelf", "-Wd", LIBRARY], stdout=subprocess.PIPE, check=True)
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic.stdout.decode())
     assert needed == ["libc.so.6"]

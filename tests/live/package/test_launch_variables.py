@@ -41,7 +41,7 @@ print(json.dumps({
 """
 VALUES = {
     "PROBING_MAX_MEMORY": "2M", "PROBING_MEMORY_INTERVAL": "9", "PROBING_RETENTION_DAYS": "3", "PROBING_SAMPLE_RATE": "0.5",
-    "PROBING_TORCH_PROFILING": "on", "PROBING_WATCH": "loss@train", "PROBE_TORCH_EXPRS": "loss@train",
+    "PROBING_TORCH_PROFILING": "on", "PROBING_TORCH_NAN": "1", "PROBING_WATCH": "loss@train", "PROBE_TORCH_EXPRS": "loss@train",
     "PROBING_PORT": "0", "PROBING_AUTH_TOKEN": TOKEN, "PROBING_CRASH": "1", "PROBING_DATA_DIR": None, "PROBING_AGENT": None,
 }
 # They say whether there is an agent, which is what launch is for; or how the wheel's hook starts it.
