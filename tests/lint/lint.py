@@ -456,7 +456,13 @@ def check_words(tree):
 
 
 def check_scripts(tree):
-    """Shell and Python scripts"""
+    """Shell and Python scripts; test files have names of their own, by which pytest knows them"""
+    tests = {}
+    for name in tree.sources((".py",)):
+        if name.startswith("tests/") and name.rsplit("/", 1)[-1].startswith("test_"):
+            first = tests.setdefault(name.rsplit("/", 1)[-1], name)
+            if first != name:
+                yield f"{name}: has the name of {first}"
     shell = list(tree.scripts(r"\b(ba|da)?sh\b", ".sh"))
     if shell:
         yield from run_tool(tree, ["shellcheck", *shell])

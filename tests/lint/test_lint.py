@@ -95,6 +95,13 @@ def test_finds_full_folders(tree):
         "dwarf/a/: 26 C files, over 25: make two folders of it"]
 
 
+def test_finds_two_tests_of_one_name(tree):
+    files = {"tests/live/dump/test_a.py": "x = 1\n", "tests/live/judge/test_b.py": "x = 1\n"}
+    assert not findings("scripts", tree(files))
+    assert findings("scripts", tree({"tests/live/judge/test_a.py": "x = 1\n"})) == [
+        "tests/live/judge/test_a.py: has the name of tests/live/dump/test_a.py"]
+
+
 def test_finds_long_pages(tree):
     files = {"README.md": "word " * 1100, "docs/guide.md": "word " * 6000, "docs/new/page.md": "word " * 62900,
              "tests/notes.md": "word " * 1000}
