@@ -48,7 +48,7 @@ def test_it_comes_and_goes(interpreter, target, probing):
         done = probing(process.pid, "eject", "--json")
         assert json.loads(done.out) == {
             "pid": process.pid, "stopped": True, "unmapped": False,
-            "reason": "this C library unmaps no library"}, done
+            "reason": "this C library unmaps no library", "paused": None}, done
         assert not agent.ours(process.pid)
         assert agent.descriptors(process.pid) == [0, 1, 2]
     process.send(b"x")
