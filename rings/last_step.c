@@ -5,22 +5,20 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "rings/files.h"
 #include "rings/ring_private.h"
+#include "rings/rows.h"
 
-static bool has_steps(const struct prb_ring *ring)
-{
-	const struct prb_ring_header *h = &ring->header;
-
-	return (!strcmp(h->schema, "main") && !strcmp(h->name, "training_logs")) ||
-	       (!strcmp(h->schema, "python") && !strcmp(h->name, "torch_step_timing"));
-}
+struct search {
+	int64_t since;
+	struct prb_last_step *found;
+	int step, duration; /* positions of the columns; -1: there is none */
+};
 
 static double real_of(const struct prb_ring_item *row, int column)
 {
 	double value = 0;
 
-	if (column >= 0 && !(row->nulls >> column & 1))
+	if (prb_ring_has(row, column))
 		memcpy(&value, &row->cells[column], sizeof(value));
 	return isfinite(value) ? value : 0;
 }
@@ -44,55 +42,39 @@ static struct prb_error *skip_old(struct prb_ring *ring, int64_t since)
 	return NULL;
 }
 
-static struct prb_error *read_rows(struct prb_ring *ring, uint32_t pid, int64_t since,
-				   struct prb_last_step *ret)
+static struct prb_error *begin(void *context, struct prb_ring *ring, bool *wanted)
 {
-	const struct prb_ring_range always = PRB_RING_ALWAYS;
-	int step = prb_ring_column(ring, "step", PRB_RING_INTEGER);
-	int duration = prb_ring_column(ring, "duration", PRB_RING_REAL);
-	struct prb_ring_item row;
-	bool more = true;
+	struct search *at = context;
 
-	if (step < 0)
+	if (!prb_ring_is(ring, "main", "training_logs") &&
+	    !prb_ring_is(ring, "python", "torch_step_timing"))
 		return NULL;
-	PRB_TRY(skip_old(ring, since));
-	for (;;) {
-		PRB_TRY(prb_ring_next_chunk(ring, &always, &more));
-		if (!more)
-			return NULL;
-		while (prb_ring_next_row(ring, &row)) {
-			if ((pid && row.pid != pid) || row.nulls >> step & 1)
-				continue;
-			if (row.time > since)
-				ret->longest = fmax(ret->longest, real_of(&row, duration));
-			if (row.time < ret->ended)
-				continue;
-			ret->ended = row.time;
-			ret->number = (int64_t)row.cells[step];
-		}
-	}
+	at->step = prb_ring_column(ring, "step", PRB_RING_INTEGER);
+	at->duration = prb_ring_column(ring, "duration", PRB_RING_REAL);
+	*wanted = at->step >= 0;
+	return *wanted ? skip_old(ring, at->since) : NULL;
 }
 
-static struct prb_error *read_ring(struct prb_ring_files *files, size_t index, int64_t since,
-				   struct prb_last_step *ret)
+static struct prb_error *note(void *context, const struct prb_ring_item *row)
 {
-	prb_auto_ring struct prb_ring *ring = NULL;
+	const struct search *at = context;
+	struct prb_last_step *ret = at->found;
 
-	PRB_TRY(prb_ring_files_open(files, index, &ring));
-	return ring->cold || !has_steps(ring) ? NULL : read_rows(ring, files->pid, since, ret);
+	if (!prb_ring_has(row, at->step))
+		return NULL;
+	if (row->time > at->since)
+		ret->longest = fmax(ret->longest, real_of(row, at->duration));
+	if (row->time < ret->ended)
+		return NULL;
+	ret->ended = row->time;
+	ret->number = (int64_t)row->cells[at->step];
+	return NULL;
 }
 
 struct prb_error *prb_last_step(struct prb_target *target, int64_t since, struct prb_last_step *ret)
 {
-	struct prb_ring_files files = {};
-	struct prb_error *err = prb_ring_files_find(target, &files);
+	struct search search = {.since = since, .found = ret};
 
 	*ret = (struct prb_last_step){.number = -1, .ended = INT64_MIN};
-	for (size_t i = 0; !err && i < files.list.count; i++) {
-		err = read_ring(&files, i, since, ret);
-		if (err && err->code != PRB_ERROR_NOMEM)
-			prb_error_destroy(prb_steal(&err));
-	}
-	prb_ring_files_deinit(&files);
-	return err;
+	return prb_ring_visit(target, &(struct prb_ring_visit){begin, note, &search});
 }

@@ -4,39 +4,25 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/checked.h"
-#include "base/cleanup.h"
-#include "rings/files.h"
-#include "rings/ring_private.h"
+#include "rings/rows.h"
 
 enum { MOST_EXPRESSIONS = 64 };
 
 /* Positions of the columns; -1: there is none. */
-struct columns {
+struct search {
+	struct prb_lasting_nans *found;
 	int name, function, number, step;
 };
 
-/* What fits; the text does not end with a NUL. */
-static void copy_text(const struct prb_ring_item *row, int column, char *ret, size_t size)
-{
-	size_t length = 0;
-
-	if (column >= 0 && row->texts[column])
-		length = PRB_MIN(row->lengths[column], size - 1);
-	if (length)
-		memcpy(ret, row->texts[column], length);
-	ret[length] = '\0';
-}
-
 /* The expression of the row; NULL: there are too many. */
-static struct prb_lasting_nan *expression_of(struct prb_lasting_nans *nans,
-					     const struct columns *at,
+static struct prb_lasting_nan *expression_of(const struct search *at,
 					     const struct prb_ring_item *row)
 {
+	struct prb_lasting_nans *nans = at->found;
 	struct prb_lasting_nan key = {}, *each;
 
-	copy_text(row, at->name, key.name, sizeof(key.name));
-	copy_text(row, at->function, key.function, sizeof(key.function));
+	prb_ring_copy_text(row, at->name, key.name, sizeof(key.name));
+	prb_ring_copy_text(row, at->function, key.function, sizeof(key.function));
 	prb_vec_each (each, &nans->list)
 		if (!strcmp(each->name, key.name) && !strcmp(each->function, key.function))
 			return each;
@@ -46,18 +32,18 @@ static struct prb_lasting_nan *expression_of(struct prb_lasting_nans *nans,
 	return each;
 }
 
-static void note(struct prb_lasting_nans *nans, const struct columns *at,
-		 const struct prb_ring_item *row)
+static struct prb_error *note(void *context, const struct prb_ring_item *row)
 {
+	const struct search *at = context;
 	struct prb_lasting_nan *expression;
 	double number;
 
 	/* A value that is no number says nothing. */
-	if (row->nulls >> at->number & 1 || row->nulls >> at->step & 1)
-		return;
-	expression = expression_of(nans, at, row);
+	if (!prb_ring_has(row, at->number) || !prb_ring_has(row, at->step))
+		return NULL;
+	expression = expression_of(at, row);
 	if (!expression)
-		return;
+		return NULL;
 	memcpy(&number, &row->cells[at->number], sizeof(number));
 	if (!isnan(number)) {
 		expression->before += expression->count + 1;
@@ -65,50 +51,29 @@ static void note(struct prb_lasting_nans *nans, const struct columns *at,
 	} else if (!expression->count++) {
 		expression->step = (int64_t)row->cells[at->step];
 	}
+	return NULL;
 }
 
-static struct prb_error *read_ring(struct prb_ring_files *files, size_t index,
-				   struct prb_lasting_nans *ret)
+static struct prb_error *begin(void *context, struct prb_ring *ring, bool *wanted)
 {
-	const struct prb_ring_range always = PRB_RING_ALWAYS;
-	prb_auto_ring struct prb_ring *ring = NULL;
-	struct prb_ring_item row;
-	struct columns at;
-	bool more = true;
+	struct search *at = context;
 
-	PRB_TRY(prb_ring_files_open(files, index, &ring));
-	if (ring->cold || strcmp(ring->header.schema, "python") != 0 ||
-	    strcmp(ring->header.name, "variables") != 0)
+	if (!prb_ring_is(ring, "python", "variables"))
 		return NULL;
-	at = (struct columns){prb_ring_column(ring, "name", PRB_RING_TEXT),
-			      prb_ring_column(ring, "function", PRB_RING_TEXT),
-			      prb_ring_column(ring, "number", PRB_RING_REAL),
-			      prb_ring_column(ring, "step", PRB_RING_INTEGER)};
-	if (at.name < 0 || at.number < 0 || at.step < 0)
-		return NULL;
-	for (;;) {
-		PRB_TRY(prb_ring_next_chunk(ring, &always, &more));
-		if (!more)
-			return NULL;
-		while (prb_ring_next_row(ring, &row))
-			if (!files->pid || row.pid == files->pid)
-				note(ret, &at, &row);
-	}
+	at->name = prb_ring_column(ring, "name", PRB_RING_TEXT);
+	at->function = prb_ring_column(ring, "function", PRB_RING_TEXT);
+	at->number = prb_ring_column(ring, "number", PRB_RING_REAL);
+	at->step = prb_ring_column(ring, "step", PRB_RING_INTEGER);
+	*wanted = at->name >= 0 && at->number >= 0 && at->step >= 0;
+	return NULL;
 }
 
 struct prb_error *prb_lasting_nans_find(struct prb_target *target, struct prb_lasting_nans *ret)
 {
-	struct prb_ring_files files = {};
-	struct prb_error *err = prb_ring_files_find(target, &files);
+	struct search search = {.found = ret};
 
 	*ret = (struct prb_lasting_nans){};
-	for (size_t i = 0; !err && i < files.list.count; i++) {
-		err = read_ring(&files, i, ret);
-		if (err && err->code != PRB_ERROR_NOMEM)
-			prb_error_destroy(prb_steal(&err));
-	}
-	prb_ring_files_deinit(&files);
-	return err;
+	return prb_ring_visit(target, &(struct prb_ring_visit){begin, note, &search});
 }
 
 void prb_lasting_nans_deinit(struct prb_lasting_nans *nans)

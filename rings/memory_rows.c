@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "rings/files.h"
-#include "rings/ring_private.h"
+#include "rings/rows.h"
 
 enum { MOST_ROWS = 20000 };
 
@@ -15,7 +13,7 @@ static double real_of(const struct prb_ring_item *row, int column)
 {
 	double number;
 
-	if (column < 0 || row->nulls >> column & 1)
+	if (!prb_ring_has(row, column))
 		return -1;
 	memcpy(&number, &row->cells[column], sizeof(number));
 	return number;
@@ -23,13 +21,19 @@ static double real_of(const struct prb_ring_item *row, int column)
 
 static double count_of(const struct prb_ring_item *row, int column)
 {
-	return column < 0 || row->nulls >> column & 1 ? -1 : (double)(int64_t)row->cells[column];
+	return prb_ring_has(row, column) ? (double)(int64_t)row->cells[column] : -1;
 }
 
-static struct prb_error *add(struct prb_memory_rows *rows, const struct prb_ring_item *item,
-			     int memory, int blocks)
+struct reading {
+	struct prb_memory_rows *rows;
+	int memory, blocks; /* positions of the columns; -1: there is none */
+};
+
+static struct prb_error *add(void *context, const struct prb_ring_item *item)
 {
-	double megabytes = real_of(item, memory);
+	const struct reading *reading = context;
+	struct prb_memory_rows *rows = reading->rows;
+	double megabytes = real_of(item, reading->memory);
 	struct prb_memory_row *row;
 
 	if (!(megabytes > 0 && isfinite(megabytes)))
@@ -44,33 +48,18 @@ static struct prb_error *add(struct prb_memory_rows *rows, const struct prb_ring
 	if (!row)
 		return prb_error_nomem();
 	*row = (struct prb_memory_row){(double)item->time / 1e9, megabytes * 1e6,
-				       count_of(item, blocks)};
+				       count_of(item, reading->blocks)};
 	return NULL;
 }
 
-static struct prb_error *read_ring(struct prb_ring_files *files, size_t index,
-				   struct prb_memory_rows *ret)
+static struct prb_error *begin(void *context, struct prb_ring *ring, bool *wanted)
 {
-	const struct prb_ring_range always = PRB_RING_ALWAYS;
-	prb_auto_ring struct prb_ring *ring = NULL;
-	struct prb_ring_item row;
-	int memory, blocks;
-	bool more = true;
+	struct reading *reading = context;
 
-	PRB_TRY(prb_ring_files_open(files, index, &ring));
-	if (ring->cold || strcmp(ring->header.schema, "main") != 0 ||
-	    strcmp(ring->header.name, "memory_usage") != 0)
-		return NULL;
-	memory = prb_ring_column(ring, "memory_mb", PRB_RING_REAL);
-	blocks = prb_ring_column(ring, "python_blocks", PRB_RING_INTEGER);
-	for (;;) {
-		PRB_TRY(prb_ring_next_chunk(ring, &always, &more));
-		if (!more)
-			return NULL;
-		while (prb_ring_next_row(ring, &row))
-			if (!files->pid || row.pid == files->pid)
-				PRB_TRY(add(ret, &row, memory, blocks));
-	}
+	reading->memory = prb_ring_column(ring, "memory_mb", PRB_RING_REAL);
+	reading->blocks = prb_ring_column(ring, "python_blocks", PRB_RING_INTEGER);
+	*wanted = prb_ring_is(ring, "main", "memory_usage");
+	return NULL;
 }
 
 static int by_time(const void *a, const void *b)
@@ -83,16 +72,11 @@ static int by_time(const void *a, const void *b)
 
 struct prb_error *prb_memory_rows_read(struct prb_target *target, struct prb_memory_rows *ret)
 {
-	struct prb_ring_files files = {};
-	struct prb_error *err = prb_ring_files_find(target, &files);
+	struct reading reading = {.rows = ret};
+	struct prb_error *err;
 
 	*ret = (struct prb_memory_rows){};
-	for (size_t i = 0; !err && i < files.list.count; i++) {
-		err = read_ring(&files, i, ret);
-		if (err && err->code != PRB_ERROR_NOMEM)
-			prb_error_destroy(prb_steal(&err));
-	}
-	prb_ring_files_deinit(&files);
+	err = prb_ring_visit(target, &(struct prb_ring_visit){begin, add, &reading});
 	if (ret->list.count)
 		qsort(ret->list.items, ret->list.count, sizeof(*ret->list.items), by_time);
 	return err;

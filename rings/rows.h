@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file All rows that a process keeps in rings of one kind, in the order of each ring. A ring that
+ * cannot be read is left out.
+ *
+ * Threading: as the target's. Rows are as little to be trusted as the process that wrote them.
+ */
+#ifndef PRB_RINGS_ROWS_H
+#define PRB_RINGS_ROWS_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "rings/ring.h"
+#include "target/target.h"
+
+struct prb_ring_visit {
+	/** Finds the columns of @p ring, and may skip chunks. *wanted is false before the call. */
+	struct prb_error *(*begin)(void *context, struct prb_ring *ring, bool *wanted);
+	struct prb_error *(*row)(void *context, const struct prb_ring_item *row);
+	void *context;
+};
+
+/** Out of memory and an end of @p visit's row() for that are the only errors of rows. */
+struct prb_error *prb_ring_visit(struct prb_target *target,
+				 const struct prb_ring_visit *visit) PRB_MUST_CHECK;
+
+/** True for rings of that table. */
+bool prb_ring_is(const struct prb_ring *ring, const char *schema, const char *name);
+
+/** True if the row has a value there; @p column may be -1. */
+bool prb_ring_has(const struct prb_ring_item *row, int column);
+
+/** What fits of a text, which ends with a NUL; "" if there is none. */
+void prb_ring_copy_text(const struct prb_ring_item *row, int column, char *ret, size_t size);
+
+#endif
