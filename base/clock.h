@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file The monotonic clock, for deadlines and measured times, and the processor's time. Any
- * thread; never fails. */
+/** @file The monotonic clock, for deadlines and measured times, the processor's time, and the
+ * calendar. Any thread; never fails. */
 #ifndef PRB_BASE_CLOCK_H
 #define PRB_BASE_CLOCK_H
 
@@ -31,6 +31,24 @@ static inline double prb_clock_seconds(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/** Nanoseconds since the epoch. */
+static inline int64_t prb_clock_calendar_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/** Seconds since the epoch. */
+static inline double prb_clock_calendar_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/hash.h"
 #include "base/pool.h"
 
 #include <stdint.h>
@@ -42,10 +43,8 @@ void prb_pool_destroy(struct prb_pool *pool)
 /* FNV-1a, with its upper half folded in: tables take the lowest bits. */
 static uint64_t hash(const char *text)
 {
-	uint64_t value = 0xcbf29ce484222325u;
+	uint64_t value = prb_hash_text(PRB_HASH_START, text);
 
-	for (; *text; text++)
-		value = (value ^ (unsigned char)*text) * 0x100000001b3u;
 	return value ^ value >> 32;
 }
 

@@ -219,6 +219,21 @@ void prb_text_column(struct prb_str *s, const char *text, size_t width)
 		prb_text_spaces(s, width - have);
 }
 
+void prb_text_right(struct prb_str *s, const char *text, size_t width)
+{
+	size_t has = prb_text_width(text);
+
+	prb_text_spaces(s, width > has ? width - has : 0);
+	prb_str_puts(s, text);
+}
+
+bool prb_text_ends(const char *text, const char *end)
+{
+	size_t length = text ? strlen(text) : 0, tail = strlen(end);
+
+	return text && length >= tail && !strcmp(text + length - tail, end);
+}
+
 void prb_text_wrap(struct prb_str *s, const char *text, size_t indent)
 {
 	size_t column = 0;

@@ -9,6 +9,7 @@
 #ifndef PRB_BASE_TEXT_H
 #define PRB_BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,12 @@ void prb_text_spaces(struct prb_str *s, size_t count);
  * as it is.
  */
 void prb_text_column(struct prb_str *s, const char *text, size_t width);
+
+/** Appends spaces, and @p text so that it ends at column @p width. */
+void prb_text_right(struct prb_str *s, const char *text, size_t width);
+
+/** True if @p text, which may be NULL, ends with @p end. */
+bool prb_text_ends(const char *text, const char *end);
 
 /** Appends @p text as paragraphs wrapped at column 80, each line after @p indent spaces. */
 void prb_text_wrap(struct prb_str *s, const char *text, size_t indent);

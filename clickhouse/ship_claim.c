@@ -2,6 +2,7 @@
 /* A ring is sent to a database by one process, whatever its state's folder and its user. */
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "clickhouse/ship_private.h"
 #include "command/exit.h"
 #include "rings/claim.h"
@@ -9,18 +10,11 @@
 /* Seconds: an insert of a process that has ended may arrive as late (server.c). */
 static const double LAST_INSERT = 120;
 
-static uint64_t mix(uint64_t hash, const char *text)
-{
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 bool prb_ship_claim(const struct prb_ship *ship, struct prb_ship_source *source)
 {
 	const struct prb_clickhouse_url *url = &ship->server.url;
 	const uint64_t place =
-		mix(mix(UINT64_C(0xcbf29ce484222325), url->database), url->address.host);
+		prb_hash_text(prb_hash_text(PRB_HASH_START, url->database), url->address.host);
 	prb_auto_str struct prb_str text = {};
 
 	source->claimed |= source->kind != PRB_SHIP_RING || source->fd < 0;

@@ -269,15 +269,13 @@ static struct prb_error *start_child(struct prb_ship *ship)
 	struct prb_ship_metrics *m = &ship->metrics;
 	prb_auto_close int out = -1;
 	const pid_t parent = getpid();
-	struct timespec now;
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
 		return prb_error_os(errno, "cannot make a pipe");
 	m->from_child = ends[0];
 	out = ends[1];
-	clock_gettime(CLOCK_REALTIME, &now);
-	m->time = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+	m->time = prb_clock_calendar_ns();
 	m->limit = prb_clock_seconds() + READ_S;
 	prb_str_truncate(&m->text, 0);
 	fflush(NULL);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/new_file.h"
 #include "base/own_file.h"
 #include "base/str.h"
@@ -20,16 +21,6 @@ extern const char prb_embedded_agent[] __attribute__((weak));
 extern const char prb_embedded_agent_end[] __attribute__((weak));
 
 enum { FOLDER_MODE = 0755, FILE_MODE = 0644 };
-
-/** FNV-1a: tells versions apart; the file's owner shows that the file is ours. */
-static uint64_t sum(const char *data, size_t size)
-{
-	uint64_t result = 0xcbf29ce484222325;
-
-	for (size_t i = 0; i < size; i++)
-		result = (result ^ (uint8_t)data[i]) * 0x100000001b3;
-	return result;
-}
 
 /** True if the file is there, ours, and what it should be. */
 static bool is_there(int folder, const char *name, const char *data, size_t size)
@@ -98,7 +89,9 @@ struct prb_error *prb_agent_embedded(const char *name, char **ret)
 	*ret = NULL;
 	if (!size)
 		return NULL;
-	snprintf(below, sizeof(below), "agent-%016llx", (unsigned long long)sum(data, size));
+	/* The hash tells versions apart; the file's owner shows that the file is ours. */
+	snprintf(below, sizeof(below), "agent-%016llx",
+		 (unsigned long long)prb_hash_bytes(PRB_HASH_START, data, size));
 	base = open_base(&base_path);
 	if (base >= 0)
 		folder = prb_own_folder_in(base, below, FOLDER_MODE);

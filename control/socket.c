@@ -17,6 +17,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "target/proc/text.h"
 
 enum { USUAL_FOLDERS = 2 };
@@ -208,13 +209,6 @@ static int connect_abstract(const struct prb_target *t, const struct names *name
 			  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length), ret);
 }
 
-static bool ends_in(const char *text, const char *end)
-{
-	size_t length = strlen(text), tail = strlen(end);
-
-	return length >= tail && !strcmp(text + length - tail, end);
-}
-
 /**
  * True for a file name that the agent's library is loaded by: its own name, or $PROBING_AGENT's.
  */
@@ -296,10 +290,10 @@ static int connect_line(struct prb_target *t, const struct names *names, const c
 	unsigned long inode = 0;
 	int rc = ENOENT;
 
-	if (name && *name == '/' && ends_in(name, names->file)) {
+	if (name && *name == '/' && prb_text_ends(name, names->file)) {
 		rc = connect_path(t->pid, names, name, ret);
 		*removed |= rc == ENOENT && strstr(name, "/probing");
-	} else if (name && !strncmp(name, "@probing-", 9) && ends_in(name, names->abstract)) {
+	} else if (name && !strncmp(name, "@probing-", 9) && prb_text_ends(name, names->abstract)) {
 		rc = connect_abstract(t, names, name + 1, ret);
 		sscanf(line, "%*s %*s %*s %*s %*s %*s %lu", &inode);
 		if (rc == EAGAIN && !holds_socket(t, inode))

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "dump/dump.h"
 #include "dump/idle.h"
 #include "inference/process.h"
@@ -411,17 +412,9 @@ static struct prb_error *name_by_title(struct prb_server_process *p)
 	return p->name ? NULL : prb_error_nomem();
 }
 
-static double seconds_of(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static double monotonic_epoch(void)
 {
-	return seconds_of(CLOCK_REALTIME) - seconds_of(CLOCK_MONOTONIC);
+	return prb_clock_calendar_seconds() - prb_clock_seconds();
 }
 
 struct prb_error *prb_server_process_read(const struct prb_engines *engines,

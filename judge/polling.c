@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/text.h"
 
 static const struct {
 	const char *func, *file; /**< the end of its path */
@@ -19,13 +20,6 @@ static const char *const launchers[] = {
 	"mpirun", "mpiexec",	   "orterun", "orted",		 "prterun",	   "prted",
 	"prte",	  "mpiexec.hydra", "srun",    "hydra_pmi_proxy", "hydra_bstrap_pr"};
 
-static bool ends(const char *text, const char *end)
-{
-	size_t length = strlen(text), wanted = strlen(end);
-
-	return length >= wanted && !strcmp(text + length - wanted, end);
-}
-
 bool prb_polling_thread(const struct prb_dump_thread *thread)
 {
 	const struct prb_dump_frame *frame;
@@ -34,7 +28,7 @@ bool prb_polling_thread(const struct prb_dump_thread *thread)
 		for (size_t i = 0; i < PRB_ARRAY_SIZE(functions); i++)
 			if (frame->kind == PRB_FRAME_PYTHON && frame->func && frame->file &&
 			    !strcmp(frame->func, functions[i].func) &&
-			    ends(frame->file, functions[i].file))
+			    prb_text_ends(frame->file, functions[i].file))
 				return true;
 	return false;
 }

@@ -12,7 +12,9 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "target/proc/process.h"
 #include "target/proc/rights.h"
 #include "target/task.h"
@@ -153,11 +155,9 @@ static uint64_t program_of(struct process *p)
 {
 	prb_auto_str struct prb_str vector = {};
 	prb_auto_error struct prb_error *err = process_read_file(&p->target, "auxv", &vector);
-	uint64_t hash = 14695981039346656037u;
 
-	for (size_t i = 0; i < vector.length; i++)
-		hash = (hash ^ (uint8_t)vector.data[i]) * 1099511628211u;
-	return err || !vector.length ? 0 : hash;
+	return err || !vector.length ? 0
+				     : prb_hash_bytes(PRB_HASH_START, vector.data, vector.length);
 }
 
 static struct prb_error *read_rights(struct process *p, struct prb_rights *ret)
@@ -374,12 +374,10 @@ static struct prb_error *check(struct process *p)
 
 struct prb_error *prb_target_open_process(pid_t pid, struct prb_target **ret)
 {
-	struct timespec now;
 	struct process *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return prb_error_nomem();
-	clock_gettime(CLOCK_REALTIME, &now);
 	p->target = (struct prb_target){
 		.ops = &process_ops,
 		.kind = PRB_TARGET_PROCESS,
@@ -389,7 +387,7 @@ struct prb_error *prb_target_open_process(pid_t pid, struct prb_target **ret)
 		.loadable = true,
 		.pid = pid,
 		.machine = PRB_HOST_ARCHITECTURE,
-		.time = (double)now.tv_sec + (double)now.tv_nsec / 1e9,
+		.time = prb_clock_calendar_seconds(),
 	};
 	p->proc = p->tasks = -1;
 	p->special = prb_rights_are_special();

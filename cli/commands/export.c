@@ -148,20 +148,12 @@ static const char *endpoint_of(const struct export_settings *s)
 	return said && *said ? said : DEFAULT_ENDPOINT;
 }
 
-static double now(void)
-{
-	struct timespec clock;
-
-	clock_gettime(CLOCK_REALTIME, &clock);
-	return (double)clock.tv_sec + (double)clock.tv_nsec / 1e9;
-}
-
 /** Sends what there is; *since becomes the end of the time whose spans were sent. */
 static struct prb_error *send_once(const struct prb_cli *cli, const struct prb_texts *targets,
 				   const char *endpoint, double *since)
 {
 	__attribute__((cleanup(prb_why_deinit))) struct prb_why why = {};
-	const struct prb_otlp_time time = {*since, now() - LATE_SECONDS};
+	const struct prb_otlp_time time = {*since, prb_clock_calendar_seconds() - LATE_SECONDS};
 	__attribute__((cleanup(prb_otlp_deinit))) struct prb_otlp otlp = {};
 	prb_auto_str struct prb_str text = {};
 
@@ -193,7 +185,7 @@ static void rest(double seconds)
 static struct prb_error *export_otlp(const struct prb_cli *cli, const struct prb_texts *targets,
 				     const struct export_settings *s)
 {
-	double since = now() - (s->every > 0 ? s->every : ONCE_SECONDS);
+	double since = prb_clock_calendar_seconds() - (s->every > 0 ? s->every : ONCE_SECONDS);
 
 	if (s->every <= 0)
 		return send_once(cli, targets, endpoint_of(s), &since);

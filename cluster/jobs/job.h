@@ -66,6 +66,17 @@ void prb_jobs_deinit(struct prb_jobs *jobs);
 void prb_job_deinit(struct prb_job *job);
 #define prb_auto_jobs __attribute__((cleanup(prb_jobs_deinit)))
 
+/** The first process that has a rank; 0: none is here. */
+static inline pid_t prb_job_first_pid(const struct prb_job *job)
+{
+	const struct prb_rank *rank;
+
+	prb_vec_each (rank, &job->ranks)
+		if (rank->pid)
+			return rank->pid;
+	return 0;
+}
+
 /** Leaves out all ranks but those of the processes @p pids, and jobs without any. */
 void prb_jobs_keep(struct prb_jobs *jobs, const pid_t *pids, size_t count);
 

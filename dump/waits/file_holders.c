@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "target/proc/text.h"
@@ -41,15 +42,6 @@ struct prb_fd_peers {
 	bool cut;			/* time or room was up before all were read */
 	bool unreadable;		/* a process may not be read, or is not in /proc */
 };
-
-static uint64_t hash(const char *text, size_t length)
-{
-	uint64_t h = 0xcbf29ce484222325; /* FNV-1a */
-
-	for (size_t i = 0; i < length; i++)
-		h = (h ^ (unsigned char)text[i]) * 0x100000001b3;
-	return h;
-}
 
 /* Adds the links of a process; none if it is gone or not readable for us. */
 static bool scan_process(struct prb_fd_peers *h, int proc, pid_t pid)
@@ -85,7 +77,7 @@ static bool scan_process(struct prb_fd_peers *h, int proc, pid_t pid)
 		if (!file)
 			return false;
 		*file = (struct open_file){
-			.link = hash(link, (size_t)n),
+			.link = prb_hash_bytes(PRB_HASH_START, link, (size_t)n),
 			.pid = pid,
 			.fd = atoi(entry->d_name),
 		};
@@ -263,7 +255,7 @@ struct found {
 static void search(struct prb_wait_context *c, const struct prb_fd_peers *h, const char *link,
 		   enum prb_access access, struct found *found)
 {
-	uint64_t key = hash(link, strlen(link));
+	uint64_t key = prb_hash_bytes(PRB_HASH_START, link, strlen(link));
 	const struct open_file *file = first_with(h, key);
 	const struct open_file *end = file ? h->list.items + h->list.count : NULL;
 	pid_t last = 0, target = c->target->pid;

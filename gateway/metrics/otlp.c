@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/protobuf.h"
 #include "base/text.h"
 #include "gateway/metrics/metrics.h"
@@ -229,19 +230,11 @@ static size_t put_process(struct prb_str *s, const struct prb_metrics *metrics, 
 	return at;
 }
 
-static double now(void)
-{
-	struct timespec clock;
-
-	clock_gettime(CLOCK_REALTIME, &clock);
-	return (double)clock.tv_sec + (double)clock.tv_nsec / 1e9;
-}
-
 static void put_finding(struct prb_str *s, const struct prb_finding *finding)
 {
 	struct prb_str point = {};
 
-	prb_proto_fixed64(&point, POINT_TIME, nanoseconds(now()));
+	prb_proto_fixed64(&point, POINT_TIME, nanoseconds(prb_clock_calendar_seconds()));
 	prb_proto_double(&point, POINT_DOUBLE, 1);
 	prb_otlp_put_text(&point, POINT_ATTRIBUTES, "rule", finding->rule);
 	prb_otlp_put_text(&point, POINT_ATTRIBUTES, "confidence",
@@ -284,7 +277,7 @@ struct prb_error *prb_otlp_collect(const struct prb_texts *targets,
 		const struct prb_otlp_process process = {first->pid, first->rank,
 							 start_of(&metrics, first->pid)};
 
-		at = put_process(&ret->metrics, &metrics, at, now());
+		at = put_process(&ret->metrics, &metrics, at, prb_clock_calendar_seconds());
 		err = prb_otlp_put_spans(&process, time, ret);
 	}
 	prb_metrics_deinit(&metrics);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/conflict.h"
 #include "base/new_file.h"
 
@@ -102,7 +103,6 @@ struct prb_error *prb_recordings_start(struct prb_recordings *recordings, const 
 				       struct prb_profile_made **ret)
 {
 	struct prb_profile_made *made, **place;
-	struct timespec clock;
 
 	if (recordings->list.count >= PRB_RECORDINGS_MAX)
 		return prb_error_hint(
@@ -119,9 +119,7 @@ struct prb_error *prb_recordings_start(struct prb_recordings *recordings, const 
 		free(made);
 		return prb_error_nomem();
 	}
-	clock_gettime(CLOCK_REALTIME, &clock);
-	*made = (struct prb_profile_made){.started = (double)clock.tv_sec +
-						     (double)clock.tv_nsec / 1e9,
+	*made = (struct prb_profile_made){.started = prb_clock_calendar_seconds(),
 					  .duration = duration,
 					  .child = {.out = -1, .err = -1}};
 	snprintf(made->id, sizeof(made->id), "p%u", ++recordings->made);

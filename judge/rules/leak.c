@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "judge/facts.h"
 #include "judge/limits.h"
@@ -62,11 +63,8 @@ static bool rises(struct series *s)
 /* True if the process no longer notes its memory. */
 static bool is_old(const struct prb_case *c, const struct prb_memory_rows *rows)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
 	return prb_case_is_here(c) && rows->list.count &&
-	       (double)now.tv_sec - rows->list.items[rows->list.count - 1].time > OLD;
+	       prb_clock_calendar_seconds() - rows->list.items[rows->list.count - 1].time > OLD;
 }
 
 /* When a limit is met, at this rate. */

@@ -31,13 +31,6 @@ static const struct pool {
 static const char *const holding[] = {"Connection", "Session", "_ConnectionFairy",
 				      "PooledDedicatedDBConnection", "PooledSharedDBConnection"};
 
-static bool ends(const char *text, const char *end)
-{
-	size_t length = text ? strlen(text) : 0, wanted = strlen(end);
-
-	return text && length >= wanted && !strcmp(text + length - wanted, end);
-}
-
 /* The pool that a thread asks for a connection, for however long. */
 static const struct pool *asks(const struct prb_dump_thread *thread)
 {
@@ -46,7 +39,7 @@ static const struct pool *asks(const struct prb_dump_thread *thread)
 	prb_vec_each (frame, &thread->frames)
 		for (size_t i = 0; frame->func && i < PRB_ARRAY_SIZE(pools); i++)
 			if (!strcmp(frame->func, pools[i].function) &&
-			    ends(frame->file, pools[i].file))
+			    prb_text_ends(frame->file, pools[i].file))
 				return &pools[i];
 	return NULL;
 }

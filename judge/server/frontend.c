@@ -5,23 +5,15 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/text.h"
 #include "judge/server/private.h"
 
 static const double LONG = 10, BLOCKED = 1;
 
-/** A set of ids, by their hashes: a chance of one in 2^40 that two of many are taken for one. */
-static uint64_t hash(const char *id)
-{
-	uint64_t sum = UINT64_C(0xcbf29ce484222325);
-
-	for (; *id; id++)
-		sum = (sum ^ (unsigned char)*id) * UINT64_C(0x100000001b3);
-	return sum;
-}
-
-/** Adds the ids of a role's requests; *whole becomes false if some may be missing. */
+/** Adds the ids of a role's requests, by their hashes: a chance of one in 2^40 that two of many are
+ * taken for one. *whole becomes false if some may be missing. */
 static struct prb_error *collect(const struct prb_server *server, enum prb_engine_role role,
 				 struct prb_number_map *ids, bool *whole)
 {
@@ -31,7 +23,8 @@ static struct prb_error *collect(const struct prb_server *server, enum prb_engin
 	while ((p = prb_server_next(server, role, p))) {
 		*whole = *whole && !p->cut && !p->missing && p->dump;
 		prb_vec_each (request, &p->requests)
-			if (request->id && !prb_number_map_put(ids, hash(request->id), 1))
+			if (request->id &&
+			    !prb_number_map_put(ids, prb_hash_text(PRB_HASH_START, request->id), 1))
 				return prb_error_nomem();
 	}
 	return NULL;
@@ -57,7 +50,8 @@ static void count_strays(const struct prb_server_looks *looks, enum prb_engine_r
 			double age = prb_server_age(looks, request);
 
 			if (!request->id || age < LONG ||
-			    prb_number_map_get(others, hash(request->id), &there))
+			    prb_number_map_get(others, prb_hash_text(PRB_HASH_START, request->id),
+					       &there))
 				continue;
 			ret->owner = ret->owner ? ret->owner : p;
 			ret->count++;

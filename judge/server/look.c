@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/text.h"
 #include "judge/server/private.h"
@@ -20,21 +21,13 @@ void prb_server_looks_deinit(struct prb_server_looks *looks)
 	prb_engines_deinit(&looks->engines);
 }
 
-static void note_time(struct prb_server_looks *looks)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	looks->time = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 struct prb_error *prb_server_looks_read(struct prb_server_looks *looks, pid_t pid,
 					enum prb_dump_mode mode)
 {
 	PRB_TRY(prb_engines_load(getenv("PROBING_ENGINES"), &looks->engines));
 	looks->mode = mode;
 	PRB_TRY(prb_server_read(&looks->engines, pid, mode, &looks->now));
-	note_time(looks);
+	looks->time = prb_clock_calendar_seconds();
 	return NULL;
 }
 
@@ -61,7 +54,7 @@ static struct prb_error *look_again(struct prb_server_verdict *v)
 	nanosleep(&(struct timespec){.tv_nsec = certain ? SHORT_PAUSE_NS : LONG_PAUSE_NS}, NULL);
 	PRB_TRY(prb_server_read(&looks->engines, looks->before.processes.items[0]->pid, looks->mode,
 				&looks->now));
-	note_time(looks);
+	looks->time = prb_clock_calendar_seconds();
 	return NULL;
 }
 

@@ -556,7 +556,6 @@ static struct prb_error *begin(struct sampler *s)
 {
 	struct prb_sampled *const *p;
 	uint64_t key[2] = {};
-	struct timespec now;
 	double rate;
 
 	if (getrandom(key, sizeof(key), 0) < 0)
@@ -564,8 +563,7 @@ static struct prb_error *begin(struct sampler *s)
 	PRB_TRY(begin_processes(s));
 	if (s->program)
 		s->program->release(s->program->context);
-	clock_gettime(CLOCK_REALTIME, &now);
-	s->recording->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	s->recording->started = prb_clock_calendar_seconds();
 	s->recording->begun = s->woke = prb_clock_ns();
 	s->end = s->options->seconds > 0
 			 ? s->recording->begun + (int64_t)(s->options->seconds * 1e9)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "dwarf/cache/cache.h"
 #include "python/layout/debug_offsets.h"
@@ -22,11 +23,10 @@ static int32_t *field(struct prb_layout *layout, unsigned index)
 /* Changes whenever the list of fields does, so that an old cache is not taken for a new one. */
 static uint64_t fields_hash(void)
 {
-	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+	uint64_t hash = PRB_HASH_START;
 
 	for (unsigned i = 0; i < prb_layout_field_count; i++)
-		for (const char *p = prb_layout_fields[i].path; *p; p++)
-			hash = (hash ^ (uint8_t)*p) * 0x100000001b3u;
+		hash = prb_hash_text(hash, prb_layout_fields[i].path);
 	return hash;
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/vec.h"
 #include "target/mem/view.h"
 #include "dump/dump.h"
@@ -31,14 +32,6 @@ struct prb_instant {
 	PRB_VEC(struct memo) memos;
 };
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 struct prb_error *prb_instant_create(struct prb_target *target, const struct prb_plan *plan,
 				     const struct prb_instant_host *host, struct prb_instant **ret)
 {
@@ -49,7 +42,7 @@ struct prb_error *prb_instant_create(struct prb_target *target, const struct prb
 	instant->host = *host;
 	instant->target = target;
 	instant->plan = plan;
-	instant->time = target->live ? now() : target->time;
+	instant->time = target->live ? prb_clock_calendar_seconds() : target->time;
 	*ret = instant;
 	return NULL;
 }

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "target/proc/process.h"
 #include "sql/engine/session_private.h"
 #include "sql/engine/table_sources.h"
@@ -11,14 +12,6 @@
 
 /* Limit of memory for sorting and grouping: more than any useful query needs. */
 enum { DEFAULT_MEMORY = 512 << 20 };
-
-static double clock_seconds(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static bool has_to_end(void *context)
 {
@@ -246,7 +239,7 @@ static bool poll_says_end(struct prb_session *session)
 
 	if (!session->poll)
 		return false;
-	now = clock_seconds(CLOCK_MONOTONIC);
+	now = prb_clock_seconds();
 	if (now - session->polled < interval)
 		return false;
 	session->polled = now;
@@ -259,7 +252,7 @@ struct prb_error *prb_session_check(struct prb_session *session)
 		prb_session_cancel(session);
 	if (atomic_load_explicit(&session->cancelled, memory_order_relaxed))
 		return prb_error_create(PRB_ERROR_CANCELLED, "the query was cancelled");
-	if (session->deadline && clock_seconds(CLOCK_MONOTONIC) > session->deadline)
+	if (session->deadline && prb_clock_seconds() > session->deadline)
 		return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
 						       "the query took more than %g s",
 						       session->timeout),
@@ -270,10 +263,9 @@ struct prb_error *prb_session_check(struct prb_session *session)
 /** Call before a statement's first row. */
 void prb_session_begin(struct prb_session *session)
 {
-	session->deadline =
-		session->timeout ? clock_seconds(CLOCK_MONOTONIC) + session->timeout : 0;
+	session->deadline = session->timeout ? prb_clock_seconds() + session->timeout : 0;
 	session->memory_before = sqlite3_memory_used();
-	session->host.now = clock_seconds(CLOCK_REALTIME);
+	session->host.now = prb_clock_calendar_seconds();
 }
 
 /* A cancellation or deadline of one statement does not end the next. */

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "target/mem/local_file.h"
 #include "target/debugger/mem.h"
@@ -185,11 +186,9 @@ struct prb_error *prb_target_open_debugger(const struct prb_debugger *debugger,
 					   struct prb_target **ret)
 {
 	struct held_target *h = calloc(1, sizeof(*h));
-	struct timespec now;
 
 	if (!h)
 		return prb_error_nomem();
-	clock_gettime(CLOCK_REALTIME, &now);
 	h->debugger = *debugger;
 	h->target = (struct prb_target){
 		.ops = &debugger_ops,
@@ -198,7 +197,7 @@ struct prb_error *prb_target_open_debugger(const struct prb_debugger *debugger,
 		.distant = true,
 		.pid = debugger->pid,
 		.machine = debugger->machine,
-		.time = (double)now.tv_sec + (double)now.tv_nsec / 1e9,
+		.time = prb_clock_calendar_seconds(),
 	};
 
 	struct prb_error *err = debugger->read ? open_by_functions(h) : open_process(h);

@@ -4,17 +4,15 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "target/snapshot/format.h"
 #include "target/snapshot/recorder.h"
 #include "target/snapshot/snapshot.h"
 
 static uint64_t hash_key(char kind, const void *key, size_t length)
 {
-	const unsigned char *p = key;
-	uint64_t hash = 0xcbf29ce484222325u ^ (unsigned char)kind;
+	uint64_t hash = prb_hash_bytes(PRB_HASH_START ^ (unsigned char)kind, key, length);
 
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ p[i]) * 0x100000001b3u;
 	return hash ^ hash >> 32;
 }
 

@@ -18,6 +18,7 @@
 #include "cli/commands/perf/record/record.h"
 #include "profile/store/load/load.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/new_file.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -321,14 +322,14 @@ struct prb_error *prb_cluster_perf_far(struct prb_cluster *c, const char *job)
 	const struct prb_performance_settings settings = settings_of(c);
 	__attribute__((cleanup(parts_deinit))) struct parts parts = {};
 	prb_auto_answers struct prb_answers answers = {};
-	struct timespec now;
+	double now;
 
 	c->paces = true;
 	PRB_TRY(prb_performance_check(&settings));
 	PRB_TRY(prb_reach_find(&c->reach, &c->hosts));
 	PRB_TRY(check_hosts(c));
-	clock_gettime(CLOCK_REALTIME, &now);
+	now = prb_clock_calendar_seconds();
 	PRB_TRY(ask(c, job, &answers, &parts));
 	PRB_TRY(prb_cluster_warn(c, &answers));
-	return show(c, &parts, (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+	return show(c, &parts, now);
 }

@@ -179,16 +179,6 @@ static struct prb_error *make_room(const struct watching *w)
 	return err;
 }
 
-static pid_t first_pid(const struct prb_job *job)
-{
-	const struct prb_rank *rank;
-
-	prb_vec_each (rank, &job->ranks)
-		if (rank->pid)
-			return rank->pid;
-	return 0;
-}
-
 /** Posts the verdict. What is wrong with the answer is said, and not where it was posted to: the
  * address may be secret. */
 static struct prb_error *post(const struct watching *w, const struct watched *one, double waited,
@@ -212,7 +202,7 @@ static struct prb_error *post(const struct watching *w, const struct watched *on
 static struct prb_error *ask(const struct watching *w, struct watched *one, const char *save)
 {
 	const bool far = w->options->hosts && !one->job->complete;
-	prb_auto_free char *pid = prb_format("%d", (int)first_pid(one->job));
+	prb_auto_free char *pid = prb_format("%d", (int)prb_job_first_pid(one->job));
 
 	if (!pid)
 		return prb_error_nomem();
@@ -229,7 +219,7 @@ static struct prb_error *judge(struct watching *w, struct watched *one, double w
 
 	PRB_TRY(make_room(w));
 	snprintf(name, sizeof(name), "hang-%lld-%d.probing", (long long)time(NULL),
-		 (int)first_pid(one->job));
+		 (int)prb_job_first_pid(one->job));
 	save = prb_format("%s/jobs/%s", w->path, name);
 	if (!save)
 		return prb_error_nomem();
@@ -269,7 +259,7 @@ static struct prb_error *find_slow(struct watching *w, struct watched *one)
 	one->slow = -1;
 	if (index >= 0) {
 		prb_auto_error struct prb_error *err =
-			prb_incident_find_slow(first_pid(one->job), &sentence, &one->slow);
+			prb_incident_find_slow(prb_job_first_pid(one->job), &sentence, &one->slow);
 
 		if (err && err->code == PRB_ERROR_NOMEM)
 			return prb_steal(&err);

@@ -6,6 +6,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "cli/commands/overview/overview.h"
 #include "cluster/watch/incident.h"
@@ -37,14 +39,15 @@ void prb_overview_jobs_deinit(struct prb_overview_jobs *jobs)
 /** Changes when processes start or end. */
 static uint64_t state_of(const struct prb_overview *overview)
 {
-	uint64_t state = 14695981039346656037u;
+	uint64_t state = PRB_HASH_START;
 
 	for (size_t i = 0; i < prb_overview_count(overview); i++) {
 		const struct prb_overview_row *row = prb_overview_row(overview, i);
 
-		state = (state ^ (uint64_t)row->info.process.pid ^ row->pulse.start_ticks << 22 ^
-			 (uint64_t)row->ended << 62) *
-			1099511628211u;
+		const uint64_t parts[] = {(uint64_t)row->info.process.pid, row->pulse.start_ticks,
+					  row->ended};
+
+		state = prb_hash_bytes(state, parts, sizeof(parts));
 	}
 	return state;
 }
@@ -94,10 +97,8 @@ static bool is_gone(const struct prb_overview_job *one, long number)
 static struct prb_error *note_gone(struct prb_overview_job *one, const struct prb_job *before)
 {
 	const struct prb_rank *rank;
-	struct timespec now;
 	size_t kept = 0;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	for (size_t i = 0; i < one->gone.count; i++)
 		if (!has_rank(one->job, one->gone.items[i].rank))
 			one->gone.items[kept++] = one->gone.items[i];
@@ -110,8 +111,7 @@ static struct prb_error *note_gone(struct prb_overview_job *one, const struct pr
 		place = prb_vec_push(&one->gone);
 		if (!place)
 			return prb_error_nomem();
-		*place = (struct prb_overview_gone){rank->rank,
-						    (double)now.tv_sec + (double)now.tv_nsec / 1e9};
+		*place = (struct prb_overview_gone){rank->rank, prb_clock_calendar_seconds()};
 	}
 	return NULL;
 }
@@ -279,20 +279,10 @@ static struct prb_error *put_gone(struct prb_overview_job *one)
 	return NULL;
 }
 
-static pid_t first_pid(const struct prb_job *job)
-{
-	const struct prb_rank *rank;
-
-	prb_vec_each (rank, &job->ranks)
-		if (rank->pid)
-			return rank->pid;
-	return 0;
-}
-
 static struct prb_error *judge(struct prb_overview_job *one, double lasted)
 {
 	prb_auto_incident struct prb_incident incident = {};
-	prb_auto_free char *pid = prb_format("%d", (int)first_pid(one->job));
+	prb_auto_free char *pid = prb_format("%d", (int)prb_job_first_pid(one->job));
 
 	if (!pid)
 		return prb_error_nomem();

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands/overview/overview.h"
@@ -19,14 +20,6 @@ enum { MOST_SENTENCES = 5, MOST_NAMED = 8 };
 static double idle_now(const struct prb_overview_row *row, double now)
 {
 	return row->main.idle_seconds < 0 ? -1 : row->main.idle_seconds + now - row->read;
-}
-
-static double now_since_epoch(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 static void put_main(struct prb_json *json, const struct prb_overview_row *row, double now)
@@ -197,7 +190,7 @@ struct prb_error *prb_overview_json(const struct prb_overview *overview,
 
 	PRB_TRY(rank(overview, jobs, &ranking));
 	prb_json_open(&json, NULL, '{');
-	prb_json_real(&json, "time", now_since_epoch(), 3);
+	prb_json_real(&json, "time", prb_clock_calendar_seconds(), 3);
 	prb_json_real(&json, "seconds", prb_overview_seconds(overview), 6);
 	prb_json_integer(&json, "judged", (int64_t)judged(overview));
 	prb_json_open(&json, "findings", '[');

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "profile/store/write/growing_chunk.h"
 
@@ -327,13 +328,11 @@ static void learn_step(struct prb_store_when *when, pid_t pid, int64_t now, stru
 
 static struct prb_error *learn_steps(struct prb_store_when *when, const struct prb_batch *b)
 {
-	struct timespec time;
 	int64_t now;
 
 	if (!when->wants_steps || !when->steps)
 		return NULL;
-	clock_gettime(CLOCK_REALTIME, &time);
-	now = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+	now = prb_clock_calendar_ns();
 	for (size_t i = 0; i <= b->others.count; i++) {
 		struct step_row *row = i < when->step_rows.count ? &when->step_rows.items[i]
 								 : prb_vec_push(&when->step_rows);

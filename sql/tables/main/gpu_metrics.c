@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "sql/spec/table.h"
 #include "sql/tables/shared/nvml.h"
 
@@ -112,12 +113,10 @@ static struct prb_error *put_present(struct prb_scan *scan, const struct prb_nvm
 {
 	struct prb_nvml_memory memory;
 	struct prb_nvml_rates rates;
-	struct timespec now;
 	unsigned number;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	PRB_TRY(prb_scan_row(scan));
-	prb_put_real(scan, TIMESTAMP, (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+	prb_put_real(scan, TIMESTAMP, prb_clock_calendar_seconds());
 	prb_put_integer(scan, GPU, index);
 	if (gpu && nvml->rates &&
 	    prb_nvml_ok(nvml, nvml->rates(gpu, &rates), "gpu_util", reasons)) {

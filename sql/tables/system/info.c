@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "sql/tables/shared/facts.h"
 #include "sql/tables/shared/machine.h"
 #include "sql/spec/table.h"
@@ -110,11 +111,9 @@ static void put_names(struct prb_scan *scan)
 
 static void put_times(struct prb_scan *scan, const char *loads)
 {
-	struct timespec now;
 	double load[3], boot = prb_machine_boot();
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	double time = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	double time = prb_clock_calendar_seconds();
 	prb_put_real(scan, TIME, time);
 	prb_put_real(scan, BOOT_TIME, boot);
 	prb_put_real(scan, UPTIME, time - boot);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "target/proc/process.h"
 #include "sql/tables/shared/facts.h"
 #include "sql/tables/shared/machine.h"
@@ -93,9 +94,7 @@ static void put_process(struct prb_scan *scan, const struct prb_process *process
 		[PRB_PROCESS_ZOMBIE] = "zombie",
 		[PRB_PROCESS_KERNEL] = "kernel",
 	};
-	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	prb_put_integer(scan, PID, process->pid);
 	prb_put_integer(scan, PPID, process->ppid);
 	put_user(scan, process->uid);
@@ -106,8 +105,7 @@ static void put_process(struct prb_scan *scan, const struct prb_process *process
 	prb_put_static(scan, STATE, prb_state_name(process->state));
 	prb_put_integer(scan, THREADS, process->threads);
 	prb_put_real(scan, START_TIME, process->start_time);
-	prb_put_real(scan, AGE,
-		     (double)now.tv_sec + (double)now.tv_nsec / 1e9 - process->start_time);
+	prb_put_real(scan, AGE, prb_clock_calendar_seconds() - process->start_time);
 }
 
 static void put_numbers(struct prb_scan *scan, const int64_t *numbers)

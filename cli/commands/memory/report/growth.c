@@ -13,10 +13,7 @@ enum { CHANGE_WIDTH = 11 };
 
 static void put_right(struct prb_str *s, const struct prb_str *text)
 {
-	size_t has = prb_text_width(prb_str_text(text));
-
-	prb_text_spaces(s, CHANGE_WIDTH > has ? CHANGE_WIDTH - has : 0);
-	prb_str_puts(s, prb_str_text(text));
+	prb_text_right(s, prb_str_text(text), CHANGE_WIDTH);
 }
 
 static void put_changes(struct prb_str *s, int64_t objects, int64_t bytes)

@@ -112,10 +112,7 @@ static const char *module_of(const struct prb_memory *m, const struct prb_malloc
 
 static void put_right(struct prb_str *s, const struct prb_str *text)
 {
-	size_t has = prb_text_width(prb_str_text(text));
-
-	prb_text_spaces(s, WIDTH > has ? WIDTH - has : 0);
-	prb_str_puts(s, prb_str_text(text));
+	prb_text_right(s, prb_str_text(text), WIDTH);
 }
 
 static void put_change(const struct prb_memory *m, const struct change *change, struct prb_str *s)

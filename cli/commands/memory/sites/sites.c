@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/text.h"
 #include "command/exit.h"
@@ -191,11 +192,9 @@ static struct prb_error *describe(const struct prb_memory *m, const struct prb_p
 	struct prb_process process = {};
 	prb_auto_str struct prb_str text = {};
 	struct prb_error *err;
-	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	recording->pid = m->target->pid;
-	recording->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	recording->started = prb_clock_calendar_seconds();
 	PRB_TRY(prb_str_copy(py->version, &recording->python));
 	err = prb_process_describe(m->target->pid, &process);
 	if (!err)

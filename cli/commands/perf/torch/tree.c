@@ -169,20 +169,12 @@ struct prb_error *prb_torch_tree_make(const struct prb_by_module *by,
 	return err;
 }
 
-static void put_right(struct prb_str *s, const char *text, size_t width)
-{
-	size_t has = prb_text_width(text);
-
-	prb_text_spaces(s, width > has ? width - has : 0);
-	prb_str_puts(s, text);
-}
-
 static void put_share(struct prb_str *s, double share)
 {
 	prb_auto_str struct prb_str text = {};
 
 	prb_str_printf(&text, "%.1f %%", 100 * share);
-	put_right(s, prb_str_text(&text), SHARE_WIDTH);
+	prb_text_right(s, prb_str_text(&text), SHARE_WIDTH);
 }
 
 static void put_bounds(struct prb_str *s, struct prb_share share)
@@ -190,7 +182,7 @@ static void put_bounds(struct prb_str *s, struct prb_share share)
 	prb_auto_str struct prb_str text = {};
 
 	prb_str_printf(&text, "%.0f–%.0f %%", 100 * share.low, 100 * share.high);
-	put_right(s, prb_str_text(&text), BOUNDS_WIDTH);
+	prb_text_right(s, prb_str_text(&text), BOUNDS_WIDTH);
 }
 
 /* Empty if steps were not counted: of a least number only a longest step follows. */
@@ -200,7 +192,7 @@ static void put_per_step(struct prb_str *s, int64_t ns, const struct prb_torch_t
 
 	if (tree->steps && tree->steps_exact)
 		prb_text_duration(&text, (double)ns / 1e9 / (double)tree->steps);
-	put_right(s, prb_str_text(&text), TIME_WIDTH);
+	prb_text_right(s, prb_str_text(&text), TIME_WIDTH);
 }
 
 static void put_node(const struct prb_torch_tree *tree, const struct prb_torch_node *node,

@@ -34,14 +34,6 @@ static int interruptions(void *context __attribute__((unused)))
 	return count > 1 ? -1 : (int)count;
 }
 
-static int64_t realtime(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /** Makes the agent's output the reason of an error. */
 static struct prb_error *refusal(struct prb_str *text)
 {
@@ -135,7 +127,7 @@ static struct prb_error *time_steps(struct prb_target *target,
 {
 	prb_auto_free char *python = NULL;
 	struct prb_agent *agent = NULL;
-	int64_t since = realtime();
+	int64_t since = prb_clock_calendar_ns();
 	struct prb_error *err;
 
 	PRB_TRY(reach(target, &agent));

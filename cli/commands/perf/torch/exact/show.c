@@ -10,14 +10,6 @@
 
 enum { NONE = PRB_EXACT_NONE, SHARE_WIDTH = 8, TIME_WIDTH = 10, CALLS_WIDTH = 7 };
 
-static void put_right(struct prb_str *s, const char *text, size_t width)
-{
-	size_t has = prb_text_width(text);
-
-	prb_text_spaces(s, width > has ? width - has : 0);
-	prb_str_puts(s, text);
-}
-
 /** Mean time of a step. */
 static void put_time(struct prb_str *s, const struct prb_exact *e, double milliseconds)
 {
@@ -25,7 +17,7 @@ static void put_time(struct prb_str *s, const struct prb_exact *e, double millis
 
 	if (milliseconds > 0)
 		prb_text_duration(&text, milliseconds / 1e3 / (double)e->steps);
-	put_right(s, prb_str_text(&text), TIME_WIDTH);
+	prb_text_right(s, prb_str_text(&text), TIME_WIDTH);
 }
 
 /** Mean GPU time of a step, of steps for which it is known. */
@@ -37,7 +29,7 @@ static void put_gpu(struct prb_str *s, const struct prb_exact *e, double millise
 		return;
 	if (milliseconds > 0)
 		prb_text_duration(&text, milliseconds / 1e3 / (double)e->gpu_steps);
-	put_right(s, prb_str_text(&text), TIME_WIDTH);
+	prb_text_right(s, prb_str_text(&text), TIME_WIDTH);
 }
 
 /** Mean memory of a step; negative if forward frees more than it allocates. */
@@ -52,7 +44,7 @@ static void put_memory(struct prb_str *s, const struct prb_exact *e, double byte
 		prb_str_puts(&text, "-");
 	if (fabs(bytes) >= 1)
 		prb_text_bytes(&text, fabs(bytes));
-	put_right(s, prb_str_text(&text), TIME_WIDTH);
+	prb_text_right(s, prb_str_text(&text), TIME_WIDTH);
 }
 
 static void put_share(struct prb_str *s, const struct prb_exact *e, double milliseconds)
@@ -60,7 +52,7 @@ static void put_share(struct prb_str *s, const struct prb_exact *e, double milli
 	prb_auto_str struct prb_str text = {};
 
 	prb_str_printf(&text, "%.1f %%", e->duration > 0 ? 100 * milliseconds / e->duration : 0);
-	put_right(s, prb_str_text(&text), SHARE_WIDTH);
+	prb_text_right(s, prb_str_text(&text), SHARE_WIDTH);
 }
 
 /** Mean number in a step. */
@@ -95,7 +87,7 @@ static void put_node(struct prb_str *s, const struct prb_exact *e,
 	put_gpu(s, e, node->gpu_forward + node->gpu_backward);
 	put_memory(s, e, node->memory);
 	put_mean(&calls, e, node->calls);
-	put_right(s, prb_str_text(&calls), CALLS_WIDTH);
+	prb_text_right(s, prb_str_text(&calls), CALLS_WIDTH);
 	prb_text_spaces(s, 2 + 2 * ((size_t)node->depth + node->evaluation));
 	prb_text_escape(s, short_path(e, node));
 	prb_str_puts(s, ": ");

@@ -14,10 +14,8 @@ static const double giga = 1e9, milli = 1e6, least_share = 0.002;
 
 static void put_right(struct prb_str *s, const char *text, size_t width)
 {
-	size_t has = prb_text_width(text);
-
-	prb_text_spaces(s, width > has ? width - has : 1);
-	prb_str_puts(s, text);
+	prb_str_putc(s, ' ');
+	prb_text_right(s, text, width - 1);
 }
 
 static void put_share(struct prb_str *s, int64_t part, int64_t whole)
