@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "gateway/choices.h"
 #include "gateway/gateway_private.h"
 
 /** Definitions of schemas.json and docs/dump.schema.json. */
@@ -21,18 +22,6 @@ static const char *const TYPES[] = {
 	[PRB_PARAM_SECONDS] = "number",
 };
 
-static void put_choices(struct prb_json *json, const char *choices)
-{
-	size_t part;
-
-	prb_json_open(json, "enum", '[');
-	for (const char *at = choices; *at; at += part + (at[part] == ' ')) {
-		part = strcspn(at, " ");
-		prb_json_bytes(json, NULL, at, part);
-	}
-	prb_json_close(json, ']');
-}
-
 /** What prb_params_take() checks. */
 static void put_type(struct prb_json *json, const char *key, const struct prb_param *p, bool helps)
 {
@@ -41,7 +30,7 @@ static void put_type(struct prb_json *json, const char *key, const struct prb_pa
 	if (helps)
 		prb_json_text(json, "description", p->help);
 	if (p->choices)
-		put_choices(json, p->choices);
+		prb_choices_put(json, p->choices);
 	if (p->type == PRB_PARAM_TEXT && p->least > 0)
 		prb_json_integer(json, "minLength", (long)p->least);
 	if (p->type == PRB_PARAM_NUMBER || p->type == PRB_PARAM_SECONDS) {

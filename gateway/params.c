@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "gateway/gateway_private.h"
+#include "gateway/choices.h"
 
 /** So that it can be read as any type of numbers. */
 static const double MOST_NUMBER = 1e9;
@@ -19,19 +20,9 @@ struct taker {
 
 static struct prb_error *check_text(const struct prb_param *param, const char *value)
 {
-	size_t length = strlen(value), part;
-
-	if ((double)length < param->least)
+	if ((double)strlen(value) < param->least)
 		return prb_error_create(PRB_ERROR_USAGE, "'%s' is empty", param->name);
-	if (!param->choices)
-		return NULL;
-	for (const char *at = param->choices; *at; at += part + (at[part] == ' ')) {
-		part = strcspn(at, " ");
-		if (part == length && !strncmp(at, value, part))
-			return NULL;
-	}
-	return prb_error_create(PRB_ERROR_USAGE, "'%s' is one of: %s; not '%.50s'", param->name,
-				param->choices, value);
+	return param->choices ? prb_choices_check(param->name, param->choices, value) : NULL;
 }
 
 static struct prb_error *check_bounds(const struct prb_param *param, double number)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "gateway/mcp/tools.h"
+#include "gateway/choices.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -453,19 +454,10 @@ static double most_of(const struct prb_tool_param *param)
 static struct prb_error *check_text(const struct prb_tool_param *param, const json_t *value)
 {
 	const char *given = json_string_value(value);
-	size_t length = json_string_length(value), part;
 
-	if (!given || strlen(given) != length)
+	if (!given || strlen(given) != json_string_length(value))
 		return prb_error_create(PRB_ERROR_USAGE, "'%s' is a text", param->name);
-	if (!param->choices)
-		return NULL;
-	for (const char *at = param->choices; *at; at += part + (at[part] == ' ')) {
-		part = strcspn(at, " ");
-		if (part == length && !strncmp(at, given, part))
-			return NULL;
-	}
-	return prb_error_create(PRB_ERROR_USAGE, "'%s' is one of: %s; not '%.50s'", param->name,
-				param->choices, given);
+	return param->choices ? prb_choices_check(param->name, param->choices, given) : NULL;
 }
 
 static struct prb_error *check_number(const struct prb_tool_param *param, const json_t *value)
@@ -591,7 +583,6 @@ static void put_type(struct prb_json *json, const struct prb_tool_param *p)
 					    [PRB_TOOL_FLAG] = "boolean",
 					    [PRB_TOOL_INTEGER] = "integer",
 					    [PRB_TOOL_SECONDS] = "number"};
-	size_t part;
 
 	if (p->type == PRB_TOOL_TARGET) {
 		prb_json_open(json, "type", '[');
@@ -601,14 +592,8 @@ static void put_type(struct prb_json *json, const struct prb_tool_param *p)
 		return;
 	}
 	prb_json_text(json, "type", TYPES[p->type]);
-	if (p->choices) {
-		prb_json_open(json, "enum", '[');
-		for (const char *at = p->choices; *at; at += part + (at[part] == ' ')) {
-			part = strcspn(at, " ");
-			prb_json_bytes(json, NULL, at, part);
-		}
-		prb_json_close(json, ']');
-	}
+	if (p->choices)
+		prb_choices_put(json, p->choices);
 	if (p->type == PRB_TOOL_INTEGER)
 		prb_json_real(json, "minimum", p->least, 0);
 	if (p->type == PRB_TOOL_SECONDS)

@@ -1,74 +1,40 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/commands/perf/torch/exact/exact.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "command/interrupt.h"
 #include "command/output.h"
-#include "command/term.h"
 #include "control/load.h"
 #include "control/eval.h"
 #include "cli/commands/perf/record/processes.h"
+#include "cli/commands/perf/torch/asking.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
 
 enum { STEPS = 10 };
 static const double default_seconds = 60;
-/** The interval of looks at Ctrl-C. */
-static const double LOOK_SECONDS = 0.2;
-
-/**
- * One Ctrl-C ends the sampling. A hanging process does not react to that, so a second one ends the
- * wait.
- */
-static int interruptions(void *context __attribute__((unused)))
-{
-	unsigned count = prb_interrupt_count();
-
-	return count > 1 ? -1 : (int)count;
-}
-
-/** Makes the agent's output the reason of an error. */
-static struct prb_error *refusal(struct prb_str *text)
-{
-	while (text->length && text->data[text->length - 1] == '\n')
-		prb_str_truncate(text, text->length - 1);
-	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
-					       "steps cannot be timed there: %.400s",
-					       prb_str_text(text)),
-			      "without --exact nothing has to be in the process");
-}
 
 /** Returns when the steps are sampled, the time is over, or on Ctrl-C. */
 static struct prb_error *sample(struct prb_target *target, struct prb_agent *agent,
 				const struct prb_performance_settings *s)
 {
 	double seconds = s->record.duration > 0 ? s->record.duration : default_seconds;
-	struct prb_eval how = {.flags = PRB_WIRE_TORCH,
-			       .lasts = seconds,
-			       .interruptions = interruptions,
-			       .look = LOOK_SECONDS};
+	struct prb_eval how = {.lasts = seconds};
 	struct prb_eval_result result = {};
 	prb_auto_str struct prb_str code = {};
 	struct prb_error *err;
 
 	prb_str_printf(&code, "exact\n%d\n%.3f", s->torch.steps ? s->torch.steps : STEPS, seconds);
-	if (code.failed)
-		return prb_error_nomem();
-	if (prb_term_is(stderr))
-		fprintf(stderr, "timing steps of %d; Ctrl-C ends it and shows what there is\n",
-			(int)target->pid);
-	prb_interrupt_catch_ends();
-	err = prb_eval_run(agent, &how, "<probing>", &code, &result);
-	prb_interrupt_release();
+	err = prb_torch_ask(target, agent, &how, &code, "timing steps", " and shows what there is",
+			    &result);
 	if (!err && result.outcome == PRB_WIRE_RAISED)
-		err = refusal(result.has_traceback ? &result.traceback : &result.err);
+		err = prb_torch_refusal(result.has_traceback ? &result.traceback : &result.err,
+					"steps cannot be timed",
+					"without --exact nothing has to be in the process");
 	else if (!err && result.outcome != PRB_WIRE_INTERRUPTED)
 		err = prb_eval_judge(target, target->pid, &how, &result);
 	prb_eval_result_deinit(&result);

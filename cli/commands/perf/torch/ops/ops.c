@@ -13,10 +13,9 @@
 #include "base/new_file.h"
 #include "base/text.h"
 #include "cli/commands/perf/record/processes.h"
+#include "cli/commands/perf/torch/asking.h"
 #include "command/exit.h"
-#include "command/interrupt.h"
 #include "command/output.h"
-#include "command/term.h"
 #include "control/eval.h"
 #include "control/load.h"
 #include "target/spec/command_line.h"
@@ -24,20 +23,12 @@
 
 enum { MOST_MIB = 512, FIXED_TIMES = 5 };
 static const double default_seconds = 60;
-/** The interval of looks at Ctrl-C, and how long the process may write after its last step. */
-static const double LOOK_SECONDS = 0.2, WRITE_SECONDS = 60, END_SECONDS = 5;
+/** How long the process may write after its last step, and its main thread may take to end it. */
+static const double WRITE_SECONDS = 60, END_SECONDS = 5;
 
 struct taker {
 	struct prb_str out, err;
 };
-
-/** Ctrl-C ends the recording; a second one leaves a process that does not react. */
-static int interruptions(void *context __attribute__((unused)))
-{
-	unsigned count = prb_interrupt_count();
-
-	return count > 1 ? -1 : (int)count;
-}
 
 static struct prb_error *take(void *context, enum prb_wire_type what, const void *data,
 			      size_t length)
@@ -52,17 +43,6 @@ static struct prb_error *take(void *context, enum prb_wire_type what, const void
 				      "take fewer --steps");
 	prb_str_append(to, data, length);
 	return to->failed ? prb_error_nomem() : NULL;
-}
-
-/** Makes the agent's output the reason of an error. */
-static struct prb_error *refusal(struct prb_str *text)
-{
-	while (text->length && text->data[text->length - 1] == '\n')
-		prb_str_truncate(text, text->length - 1);
-	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
-					       "operators cannot be recorded there: %.400s",
-					       prb_str_text(text)),
-			      "perf --torch samples modules without a profiler in the process");
 }
 
 /** The thread that trains did not come by; if it is the main one, it is asked to. */
@@ -92,28 +72,20 @@ static struct prb_error *run(struct prb_target *target, struct prb_agent *agent,
 			     const struct prb_performance_settings *s, struct taker *t)
 {
 	double seconds = s->record.duration > 0 ? s->record.duration : default_seconds;
-	struct prb_eval how = {.flags = PRB_WIRE_TORCH,
-			       .lasts = seconds + WRITE_SECONDS,
-			       .put = take,
-			       .interruptions = interruptions,
-			       .context = t,
-			       .look = LOOK_SECONDS};
+	struct prb_eval how = {.lasts = seconds + WRITE_SECONDS, .put = take, .context = t};
 	struct prb_eval_result result = {};
 	prb_auto_str struct prb_str code = {};
 	struct prb_error *err;
 
 	prb_str_printf(&code, "ops\n%d\n%.3f", s->torch.steps ? s->torch.steps : PRB_OPS_STEPS,
 		       seconds);
-	if (code.failed)
-		return prb_error_nomem();
-	if (prb_term_is(stderr))
-		fprintf(stderr, "recording operators of %d; Ctrl-C ends it\n", (int)target->pid);
-	prb_interrupt_catch_ends();
-	err = prb_eval_run(agent, &how, "<probing>", &code, &result);
-	prb_interrupt_release();
+	err = prb_torch_ask(target, agent, &how, &code, "recording operators", "", &result);
 	if (!err && result.outcome == PRB_WIRE_RAISED)
-		err = strcmp(prb_str_text(&t->err), "late\n") ? refusal(&t->err)
-							      : end_on_main(target, agent);
+		err = strcmp(prb_str_text(&t->err), "late\n")
+			      ? prb_torch_refusal(&t->err, "operators cannot be recorded",
+						  "perf --torch samples modules without a "
+						  "profiler in the process")
+			      : end_on_main(target, agent);
 	else if (!err)
 		err = prb_eval_judge(target, target->pid, &how, &result);
 	prb_eval_result_deinit(&result);
