@@ -19,11 +19,14 @@ $(WHEEL_O)/old_glibc.%.o: package/link/old_glibc.c $(O)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -fno-builtin $(if $(filter-out shared,$*),-DPRB_FOR_$*) -c -o $@ $<
 
-$(WHEEL_O)/libprobing.so: $(O)/libprobing.a $(O)/package/link/shared.o $(WHEEL_O)/old_glibc.shared.o lib/probing.map $(WHEEL_ARCHIVES)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-Bsymbolic \
-		-Wl,--version-script=lib/probing.map -Wl,--no-undefined -o $@ $(O)/package/link/shared.o \
-		$(WHEEL_O)/old_glibc.shared.o -Wl,--whole-archive $(O)/libprobing.a -Wl,--no-whole-archive \
-		-L$(WHEEL_O) $(LIBS) $(OLD_LIBS)
+# Links the objects of a target with the library's archive; what the C library gives comes behind it.
+LINK_SHARED = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-Bsymbolic \
+	-Wl,--version-script=lib/probing.map -o $@ $(filter %.o,$^) -Wl,--whole-archive $(O)/libprobing.a \
+	-Wl,--no-whole-archive -L$(WHEEL_O) $(LIBS)
+SHARED_PARTS := $(O)/libprobing.a $(O)/package/link/shared.o lib/probing.map $(WHEEL_ARCHIVES)
+
+$(WHEEL_O)/libprobing.so: $(SHARED_PARTS) $(WHEEL_O)/old_glibc.shared.o
+	$(LINK_SHARED) -Wl,--no-undefined $(OLD_LIBS)
 
 $(WHEEL_O)/probing: $(CLI_OBJECTS) $(O)/libprobing.a $(WHEEL_O)/old_glibc.program.o $(READLINE:%=$(O)/libreadline.a)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJECTS) $(WHEEL_O)/old_glibc.program.o \
@@ -46,10 +49,15 @@ HOMEPAGE ?=
 # In the folder where people look for it, too, unless it is one of several builds.
 IN_TREE := $(filter build,$(O))
 
+WHEEL_NAMES = DISTRIBUTION='$(DISTRIBUTION)' HOMEPAGE='$(HOMEPAGE)' OBJDUMP='$(OBJCOPY:%copy=%dump)'
+# WHEEL_OF PROGRAM,PLATFORM,FOLDER: a wheel with the library in that folder.
+WHEEL_OF = $(Q)STRIP='$(STRIP)' PLATFORM=$(2) $(WHEEL_NAMES) build-aux/make-wheel $(VERSION) $(1) $(3)/libprobing.so $(AGENT) \
+	$(O)/probing.1 $(foreach s,bash zsh fish,$(s)=$(WHEEL_O)/completion.$(s)) $(3)
+WHEEL_PARTS := $(AGENT) $(O)/probing.1 $(patsubst %,$(WHEEL_O)/completion.%,bash zsh fish) $(PACKAGE_FILES) $(PLUGIN_FILES)
+
 .PHONY: wheel
-wheel: $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 $(patsubst %,$(WHEEL_O)/completion.%,bash zsh fish) $(PACKAGE_FILES) $(PLUGIN_FILES) ## the Python package with the program in it: pip install dist/probing-*.whl
-	$(Q)STRIP='$(STRIP)' $(WHEEL_NAMES) build-aux/make-wheel $(VERSION) $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 \
-		$(foreach s,bash zsh fish,$(s)=$(WHEEL_O)/completion.$(s)) $(WHEEL_O)
+wheel: $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(WHEEL_PARTS) ## the Python package with the program in it: pip install dist/probing-*.whl
+	$(call WHEEL_OF,$(WHEEL_O)/probing,,$(WHEEL_O))
 	$(if $(IN_TREE),$(Q)mkdir -p dist && rm -f dist/*.whl && cp $(WHEEL_O)/*.whl dist/)
 
 # The same for musl: the library with what musl lacks, and without glibc's loader; the static program.
@@ -59,18 +67,13 @@ $(MUSL_O)/musl.o: package/link/musl.c $(O)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -fno-builtin -c -o $@ $<
 
-$(MUSL_O)/libprobing.so: $(O)/libprobing.a $(O)/package/link/shared.o $(WHEEL_O)/old_glibc.musl.o $(MUSL_O)/musl.o lib/probing.map $(WHEEL_ARCHIVES)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-Bsymbolic \
-		-Wl,--version-script=lib/probing.map -o $@ $(O)/package/link/shared.o $(WHEEL_O)/old_glibc.musl.o $(MUSL_O)/musl.o \
-		-Wl,--whole-archive $(O)/libprobing.a -Wl,--no-whole-archive \
-		-L$(WHEEL_O) $(LIBS) -nodefaultlibs -lgcc -l:libc.so.6 -l:libm.so.6
+$(MUSL_O)/libprobing.so: $(SHARED_PARTS) $(WHEEL_O)/old_glibc.musl.o $(MUSL_O)/musl.o
+	$(LINK_SHARED) -nodefaultlibs -lgcc -l:libc.so.6 -l:libm.so.6
 
 .PHONY: musl-wheel
-musl-wheel: $(MUSL_O)/libprobing.so $(O)/probing-static $(AGENT) $(O)/probing.1 $(patsubst %,$(WHEEL_O)/completion.%,bash zsh fish) $(PACKAGE_FILES) $(PLUGIN_FILES) ## the Python package for Alpine and others with musl
-	$(Q)STRIP='$(STRIP)' PLATFORM=musllinux_1_2 $(WHEEL_NAMES) build-aux/make-wheel $(VERSION) $(O)/probing-static $(MUSL_O)/libprobing.so $(AGENT) \
-		$(O)/probing.1 $(foreach s,bash zsh fish,$(s)=$(WHEEL_O)/completion.$(s)) $(MUSL_O)
+musl-wheel: $(MUSL_O)/libprobing.so $(O)/probing-static $(WHEEL_PARTS) ## the Python package for Alpine and others with musl
+	$(call WHEEL_OF,$(O)/probing-static,musllinux_1_2,$(MUSL_O))
 
-WHEEL_NAMES = DISTRIBUTION='$(DISTRIBUTION)' HOMEPAGE='$(HOMEPAGE)' OBJDUMP='$(OBJCOPY:%copy=%dump)'
 SDIST := $(O)/probing-$(VERSION).tar.gz
 
 .PHONY: sdist
