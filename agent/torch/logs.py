@@ -84,7 +84,7 @@ def values_of_frames():
 
 
 def may_tell(frame):
-    """To look at the variables of a frame costs something: only of one that has such names."""
+    """Whether a frame may have values for training_logs. Reading variables has a cost, so that others are left out."""
     code, module = frame.f_code, str(frame.f_globals.get("__name__", ""))
     names = code.co_names if code.co_name == "<module>" else code.co_varnames + code.co_cellvars
     tells = code.co_filename != AGENT and not module.startswith("torch.") and not set(names).isdisjoint(LOG_NAMES)

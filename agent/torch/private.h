@@ -137,7 +137,7 @@ object *prba_torch_rooted(object *self, object *arguments);
 
 /* logs.c */
 
-/** A step has ended: writes what the program tells of it to training_logs. */
+/** Call at the end of a step: writes the program's own values for it to training_logs. */
 void prba_torch_log(int64_t at, int64_t step);
 /** For the table of methods. */
 object *prba_torch_log_row(object *self, object *arguments);

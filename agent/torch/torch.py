@@ -32,7 +32,7 @@ TOLD_PARTS = (("torch.autograd", None, "backward", "torch_pass"),
               ("torch.distributed.checkpoint", None, "save", "torch_saving"),
               ("transformers.modeling_utils", None, "safe_save_file", "torch_saving"),
               ("safetensors.torch", None, "save_file", "torch_saving"))
-# What a program tells of its training: module, class, function, and what is called with its arguments.
+# Calls by which programs log values: module, class, function, and our function that gets the same arguments.
 TOLD_METRICS = (("torch.utils.tensorboard.writer", "SummaryWriter", "add_scalar", "see_scalar"),
                 ("tqdm.std", "tqdm", "set_postfix", "see_postfix"),
                 ("wandb.sdk.wandb_run", "Run", "log", "see_values"),

@@ -578,7 +578,7 @@ def make_step(ident, tid, stride, line):
 
 
 def make_raise(ident, tid, text):
-    """A thread that stands at a line raises an exception there when it goes on."""
+    """Makes a paused thread raise an exception at its line as soon as it continues."""
     if FREE_THREADED:
         return {"problem": "in a free-threaded build other threads change what is called"}
     ident = ident or ident_of(tid)

@@ -32,8 +32,8 @@ struct prb_error *prb_lock_owners_put(struct prb_lock_owners *owners,
 struct prb_error *prb_lock_owners_note_shared(struct prb_lock_owners *owners) PRB_MUST_CHECK;
 
 /**
- * Appends what @p thread waits for if that is a semaphore of `threading` that is used as a lock,
- * and who is inside of it, as above; these may be several.
+ * If @p thread waits for a semaphore of `threading` that is used as a lock, appends that, and the
+ * threads inside it, as above.
  */
 struct prb_error *prb_lock_owners_put_semaphore(struct prb_lock_owners *owners,
 						const struct prb_reader_thread *thread,

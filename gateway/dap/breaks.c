@@ -50,7 +50,7 @@ static json_t *refused(const char *why)
 	return json_pack("{s:b, s:o}", "verified", 0, "message", prb_dap_string(why));
 }
 
-/** What the client is told of it, as the agent describes it now. */
+/** The breakpoint as the protocol describes it, from what the agent says now. */
 static json_t *told_of(struct prb_dap_break *kept, const struct prb_drive_break *made)
 {
 	prb_auto_free char *text =
@@ -69,7 +69,7 @@ static json_t *told_of(struct prb_dap_break *kept, const struct prb_drive_break 
 	return told;
 }
 
-/** Sets one; what is told of it. */
+/** Sets one breakpoint, and returns its description. */
 static json_t *set(struct prb_dap *d, struct prb_dap_break kept, struct prb_drive_place *place,
 		   const json_t *asked)
 {
@@ -180,7 +180,7 @@ struct prb_error *prb_dap_tell_breaks(struct prb_dap *d)
 
 	if (!d->drive || !d->breaks.count)
 		return NULL;
-	/* What has ended meanwhile is told elsewhere. */
+	/* If the process has ended, another event says so. */
 	err = prb_drive_list(d->drive, &now);
 	prb_error_destroy(err);
 	prb_vec_each (each, &d->breaks) {

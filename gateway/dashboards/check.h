@@ -13,7 +13,7 @@
 /** Appends the dashboard that @p text is, as files have it. PRB_ERROR_USAGE says what is wrong. */
 struct prb_error *prb_dashboard_check(const char *text, size_t length,
 				      struct prb_str *ret) PRB_MUST_CHECK;
-/** Appends the title of one that was checked. */
+/** Appends the title of a dashboard that prb_dashboard_check() has accepted. */
 struct prb_error *prb_dashboard_title(const struct prb_str *checked,
 				      struct prb_str *ret) PRB_MUST_CHECK;
 

@@ -21,7 +21,7 @@ enum { MOST = 100, NAME_SIZE = 32 };
 
 static const char ENDING[] = ".json";
 
-/** Those that come with the program: a JSON object that has them by name. */
+/** The built-in dashboards: a JSON object, by name. */
 static const char OWN[] =
 #include "gateway/dashboards/own.inc"
 	;
@@ -47,7 +47,7 @@ static json_t *own_ones(void)
 	return list;
 }
 
-/** Appends one that comes with the program; *found is false if there is none. */
+/** Appends a built-in dashboard; *found is false if there is none of that name. */
 static struct prb_error *read_own(const char *name, struct prb_str *ret, bool *found)
 {
 	json_t *list = own_ones();
@@ -209,7 +209,7 @@ static struct prb_error *put_entry(const struct prb_dashboards *d, const char *n
 	return NULL;
 }
 
-/** Puts those that come with the program and are not among the saved ones. */
+/** Appends the built-in dashboards whose names no saved one has. */
 static struct prb_error *put_own(const struct prb_dashboards *d, const struct names *names,
 				 struct prb_json *json)
 {

@@ -93,7 +93,8 @@ static bool is_gone(const struct prb_overview_job *one, long number)
 	return false;
 }
 
-/** Notes the ranks that the job had in @p before; forgets those that are there again. */
+/** Adds ranks that were in @p before and have ended to the missing ones, and removes from these
+ * what has started again. */
 static struct prb_error *note_gone(struct prb_overview_job *one, const struct prb_job *before)
 {
 	const struct prb_rank *rank;
