@@ -73,7 +73,7 @@ ENDLESS = {
     "query": ("control/expression.c", ("query", "--timeout", "1", "SELECT * FROM python.`1`"), 5),
     "sites": ("control/sites.c", ("memory", "--sites", "1s"), 1),
     "sites-cc": ("control/sites.c", ("memory", "--sites", "1s", "--cc"), 1),
-    "exact": ("cli/commands/perf/torch/exact/exact.c", ("perf", "--torch", "--exact", "--duration", "1s"), 1),
+    "exact": ("cli/commands/perf/torch/asking.c", ("perf", "--torch", "--exact", "--duration", "1s"), 1),
     "ops": ("cli/commands/perf/torch/ops/ops.c", ("perf", "--torch", "--ops", "--duration", "1s"), 61),
     "ops-rows": ("cli/commands/perf/torch/ops/rows.c", None, "to an agent that has answered before"),
     "flight": ("control/flight.c", None, "the cluster's, with --timeout as eval"),
