@@ -39,6 +39,15 @@ enum prba_asked {
 	PRBA_BREAKS, /**< a debugger, about breakpoints */
 };
 
+/** A request that came when the last one was answered and its worker had not ended yet. */
+struct prba_next_request {
+	uint8_t *payload; /**< NULL: there is none */
+	uint32_t length;
+	uint16_t type;
+	uint16_t request;
+	int64_t start_by; /**< ms of prba_now_ms(); 0: no limit */
+};
+
 struct prba_job {
 	_Atomic int state;
 	atomic_bool answered;	   /**< the outcome was sent to the client */
@@ -60,6 +69,7 @@ struct prba_job {
 	struct prb_wire_step step;
 	bool prompts; /**< the client is a prompt, whose worker stays */
 	uint16_t request;
+	struct prba_next_request next; /**< of the server's thread, in all states */
 	int64_t start_by;	/**< ms of prba_now_ms(); 0: no limit */
 	_Atomic int64_t end_by; /**< the same; a pause's is set by its worker */
 

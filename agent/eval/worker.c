@@ -52,7 +52,8 @@ static void *work(void *argument)
 	}
 }
 
-static const char malformed[] = "the request is malformed";
+static const char malformed[] = "the request is malformed",
+		  no_memory[] = "the target is out of memory";
 
 /** Requests that consist of a few numbers. */
 static const char *keep_short(struct prba_job *job, const struct prb_wire_frame *frame)
@@ -84,7 +85,7 @@ static const char *keep(struct prba_job *job, const struct prb_wire_frame *frame
 			   -1, 0);
 	if (job->memory == MAP_FAILED) {
 		job->memory = NULL;
-		return "the target is out of memory";
+		return no_memory;
 	}
 	memcpy(job->memory, frame->payload, frame->length);
 	copy.payload = job->memory;
@@ -99,6 +100,59 @@ static void forget(struct prba_job *job)
 	job->memory = NULL;
 }
 
+static const char still_evaluates[] = "this connection evaluates other code still";
+
+static size_t size_of(const struct prba_next_request *next)
+{
+	return next->length ? next->length : 1;
+}
+
+static void forget_next(struct prba_job *job)
+{
+	if (job->next.payload)
+		munmap(job->next.payload, size_of(&job->next));
+	job->next = (struct prba_next_request){};
+}
+
+/** How long a request waits for its start; 0: for as long as it takes. */
+static uint32_t start_ms_of(const struct prb_wire_frame *frame)
+{
+	enum { STEP_MS = 5000 }; /* as a step waits for other code */
+	struct prb_wire_eval eval;
+
+	if (frame->type == PRB_WIRE_STEP)
+		return STEP_MS;
+	if (frame->type == PRB_WIRE_PAUSE ? prb_wire_get_pause(frame, &eval)
+					  : prb_wire_get_eval(frame, &eval))
+		return eval.start_ms;
+	return 0; /* its start says what is wrong with it */
+}
+
+/**
+ * Keeps a request until the worker is through with the last one. The client has an answer to that
+ * already, at a deadline or an interrupt, so it cannot know that it is early.
+ */
+static const char *keep_next(struct prba_job *job, const struct prb_wire_frame *frame)
+{
+	struct prba_next_request *next = &job->next;
+	uint32_t start_ms = start_ms_of(frame);
+	void *memory;
+
+	if (!atomic_load(&job->answered) || next->payload)
+		return still_evaluates;
+	next->length = frame->length;
+	memory = mmap(NULL, size_of(next), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	if (memory == MAP_FAILED)
+		return no_memory;
+	memcpy(memory, frame->payload, frame->length);
+	next->payload = memory;
+	next->type = frame->type;
+	next->request = frame->request;
+	next->start_by = start_ms ? prba_now_ms() + start_ms : 0;
+	return NULL;
+}
+
 const char *prba_worker_start(struct prba_connection *c, const struct prb_wire_frame *frame)
 {
 	struct prba_job *job = &c->job;
@@ -106,8 +160,8 @@ const char *prba_worker_start(struct prba_connection *c, const struct prb_wire_f
 	int state = atomic_load(&job->state);
 	const char *why;
 
-	if (state != PRBA_IDLE && state != PRBA_LEAVING)
-		return "this connection evaluates other code still";
+	if ((state != PRBA_IDLE && state != PRBA_LEAVING) || job->next.payload)
+		return keep_next(job, frame);
 	forget(job);
 	why = keep(job, frame);
 	if (!why && job->asked == PRBA_PAUSES)
@@ -162,6 +216,7 @@ void prba_worker_leave(struct prba_connection *c)
 {
 	int idle = PRBA_IDLE;
 
+	forget_next(&c->job);
 	if (!atomic_load(&c->job.present) ||
 	    !atomic_compare_exchange_strong(&c->job.state, &idle, PRBA_LEAVING))
 		prba_worker_interrupt(c, PRB_WIRE_OK);
@@ -199,6 +254,7 @@ void prba_worker_deinit(struct prba_connection *c)
 {
 	prba_worker_end(c);
 	forget(&c->job);
+	forget_next(&c->job);
 }
 
 /** The GIL has to be waited for, which the server's thread cannot. */
@@ -213,8 +269,16 @@ static void *interrupt(void *argument)
 	return NULL;
 }
 
-/** Sends the outcome to the client; a full queue means that the client does not read. */
-static void tell(struct prba_connection *c, enum prb_wire_outcome outcome)
+/** A full queue means that the client does not read. */
+static void send(struct prba_connection *c, uint16_t type, uint16_t request, const void *payload,
+		 size_t length)
+{
+	if (prba_connection_send(c, type, request, payload, length) == PRBA_FULL)
+		prba_connection_give_up(c);
+}
+
+/** Sends the outcome to the client. */
+static void tell(struct prba_connection *c, uint16_t request, enum prb_wire_outcome outcome)
 {
 	uint8_t payload[4 + PRBA_PAUSE_REASON];
 	char *text = (char *)payload + 4;
@@ -223,12 +287,10 @@ static void tell(struct prba_connection *c, enum prb_wire_outcome outcome)
 	*text = '\0';
 	if (outcome == PRB_WIRE_NO_GIL)
 		prba_pause_explain(c, text);
-	if (prba_connection_send(c, PRB_WIRE_DONE, c->job.request, payload, 4 + strlen(text)) ==
-	    PRBA_FULL)
-		prba_connection_give_up(c);
+	send(c, PRB_WIRE_DONE, request, payload, 4 + strlen(text));
 }
 
-void prba_worker_interrupt(struct prba_connection *c, enum prb_wire_outcome outcome)
+static void interrupt_job(struct prba_connection *c, enum prb_wire_outcome outcome)
 {
 	struct prba_job *job = &c->job;
 	int state = atomic_load(&job->state);
@@ -254,7 +316,7 @@ void prba_worker_interrupt(struct prba_connection *c, enum prb_wire_outcome outc
 	pthread_mutex_unlock(&job->lock);
 
 	if (to_tell)
-		tell(c, outcome);
+		tell(c, job->request, outcome);
 	if (state == PRBA_WAITING) {
 		_Atomic uint32_t *also = atomic_load(&job->also_wake);
 
@@ -271,24 +333,68 @@ void prba_worker_interrupt(struct prba_connection *c, enum prb_wire_outcome outc
 	}
 }
 
+/** The next request is over, without a start. */
+static void answer_next(struct prba_connection *c, enum prb_wire_outcome outcome)
+{
+	uint16_t request = c->job.next.request;
+
+	forget_next(&c->job);
+	tell(c, request, outcome);
+}
+
+void prba_worker_interrupt(struct prba_connection *c, enum prb_wire_outcome outcome)
+{
+	if (c->job.next.payload)
+		answer_next(c, PRB_WIRE_INTERRUPTED);
+	interrupt_job(c, outcome);
+}
+
+/** Starts the next request as soon as it can be; returns its deadline, 0 if it has none. */
+static int64_t check_next(struct prba_connection *c, int64_t now)
+{
+	struct prba_next_request next = c->job.next;
+	int state = atomic_load(&c->job.state);
+	const struct prb_wire_frame frame = {.payload = next.payload,
+					     .length = next.length,
+					     .type = next.type,
+					     .request = next.request};
+	const char *why;
+
+	if (!next.payload)
+		return 0;
+	if (state != PRBA_IDLE && state != PRBA_LEAVING) {
+		if (!next.start_by || next.start_by > now)
+			return next.start_by;
+		answer_next(c, PRB_WIRE_NO_GIL);
+		return 0;
+	}
+	c->job.next = (struct prba_next_request){};
+	why = prba_worker_start(c, &frame);
+	munmap(next.payload, size_of(&next));
+	if (why)
+		send(c, PRB_WIRE_ERROR, next.request, why, strlen(why));
+	return 0;
+}
+
 int64_t prba_worker_check(struct prba_connection *c, int64_t now)
 {
 	struct prba_job *job = &c->job;
+	int64_t by = check_next(c, now);
 	int state = atomic_load(&job->state);
-	int64_t by = atomic_load(&job->end_by);
 
 	if (job->interrupt_again && no_interrupter(job))
-		prba_worker_interrupt(c, PRB_WIRE_OK);
+		interrupt_job(c, PRB_WIRE_OK);
 	if ((state != PRBA_WAITING && state != PRBA_RUNNING) || atomic_load(&job->answered))
-		return 0;
+		return by;
+	by = atomic_load(&job->end_by);
 	if (state == PRBA_WAITING && job->start_by && (!by || job->start_by < by))
 		by = job->start_by;
 	if (!by || by > now)
 		return by;
 	if (state == PRBA_RUNNING)
-		prba_worker_interrupt(c, PRB_WIRE_TIMED_OUT);
+		interrupt_job(c, PRB_WIRE_TIMED_OUT);
 	else
-		prba_worker_interrupt(c, atomic_load(&job->needs_main) ? PRB_WIRE_MAIN_NOT_REACHED
-								       : PRB_WIRE_NO_GIL);
+		interrupt_job(c, atomic_load(&job->needs_main) ? PRB_WIRE_MAIN_NOT_REACHED
+							       : PRB_WIRE_NO_GIL);
 	return 0;
 }

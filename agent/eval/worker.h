@@ -19,7 +19,7 @@
 
 /**
  * Begins to do what @p frame asks for: to evaluate, complete, pause or step. NULL, or why not
- * (static); the connection's job must be IDLE, else that is why.
+ * (static). If the job is not IDLE, but its client has the answer, the request waits for it.
  */
 const char *prba_worker_start(struct prba_connection *c, const struct prb_wire_frame *frame);
 

@@ -250,6 +250,48 @@ def test_a_request_at_a_time(loaded):
         assert client.evaluate("3")[1] == {agent.VALUE: b"3"}
 
 
+def test_a_request_behind_an_early_answer(loaded):
+    """The agent gives up at a deadline while its thread still waits for the GIL: the next request waits its own time."""
+    process, path = loaded("gil")
+
+    def outcome(client):
+        frames = client.until(agent.DONE)
+        assert frames[-1][0] == agent.DONE, frames
+        return (struct.unpack("<I", frames[-1][1][:4])[0],) + tuple(text for _, text in frames[:-1])
+
+    with Client(path) as client:
+        process.send(b"x")
+        wait_until(lambda: client.evaluate("1", start_ms=200, total_ms=200)[0] != agent.OK)
+        for code in ("first = 1", "second = 1"):
+            client.send(agent.evaluation(code, start_ms=200))
+            assert outcome(client) == (agent.NO_GIL,)
+        client.send(agent.evaluation("third = 1", request=2) + agent.frame(agent.INTERRUPT))
+        assert outcome(client) == (agent.INTERRUPTED,)
+        client.send(agent.evaluation("4", request=3) + agent.evaluation("5", request=4))
+        assert client.receive() == (agent.ERROR, b"this connection evaluates other code still")
+        process.send(b"x")
+        assert outcome(client) == (agent.OK, b"4")
+        assert client.evaluate("[n in globals() for n in ('first', 'second', 'third')]")[1] == {
+            agent.VALUE: b"[False, False, False]"}
+    # Code that was interrupted has an answer before it has ended, too.
+    with Client(path) as client:
+        client.send(agent.evaluation("try:\n while True: pass\nexcept KeyboardInterrupt:\n __import__('time').sleep(.5)",
+                                     start_ms=60000, total_ms=300))
+        assert outcome(client) == (agent.TIMED_OUT,)
+        assert client.evaluate("6")[1] == {agent.VALUE: b"6"}
+
+
+def test_a_client_that_leaves_takes_its_next_request_along(loaded, probing):
+    process, path = loaded("gil")
+    with Client(path) as client:
+        process.send(b"x")
+        wait_until(lambda: client.evaluate("1", start_ms=200, total_ms=200)[0] != agent.OK)
+        client.send(agent.evaluation("second = 1"))
+    process.send(b"x")
+    wait_until(lambda: agent.ours(process.pid) == ["probing-agent"])
+    assert probing(process.pid, "eval", "'second' in globals()").out == "False\n"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_other_users_are_refused(loaded, tmp_path):
     """By the mode of the file and, where that is changed, by their number."""
