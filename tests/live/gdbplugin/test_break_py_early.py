@@ -12,8 +12,19 @@ from debuggers import PROGRAMS, needs_gdb
 pytestmark = needs_gdb
 VERSIONS = [each for each in support.one_per_version((3, 6)) if not each.free_threaded]
 ONES = [each for each in VERSIONS if each.version < (3, 12)][-1:] + [each for each in VERSIONS if each.version >= (3, 12)][-1:]
+# gdb resumes one thread after the other, and fails if the process ends before the last: so the end waits for that.
 PROGRAM = """\
+import os
+
 import other
+
+
+def is_stopped(thread):
+    try:
+        with open("/proc/self/task/%s/stat" % thread) as file:
+            return file.read().rpartition(") ")[2][0] == "t"
+    except OSError:
+        return False
 
 
 def work(number):
@@ -29,6 +40,8 @@ for i in range(3):
     except Exception as error:
         print("caught", type(error).__name__, error)
 print("done", flush=True)
+while any(map(is_stopped, os.listdir("/proc/self/task"))):
+    pass
 """
 OTHER = """\
 class Thing:
@@ -40,7 +53,8 @@ class Thing:
 def generate():
     yield 1
 """
-WORK, METHOD, LAMBDA = 5, 3, 3
+WORK, METHOD, CALL = PROGRAM.splitlines().index("    total = number + 1") + 1, 3, \
+    PROGRAM.splitlines().index("    work(i)") + 1
 
 
 @pytest.fixture
@@ -75,7 +89,7 @@ def test_before_run_and_again(interpreter, program):
         assert "%-7d is Python breakpoint %d: %s" % (number, number, waits) in done.part("info"), done
     assert "Python breakpoint 1, work  %s:%d" % (program, WORK) in done.part("first"), done
     assert debuggers.frames_of(done.part("stack")) == [
-        ("work", "%s:%d" % (program, WORK)), ("<module>", "%s:10" % program)], done
+        ("work", "%s:%d" % (program, WORK)), ("<module>", "%s:%d" % (program, CALL))], done
     assert re.search(r"Python breakpoint 2, (Thing\.)?method  \S+/other.py:%d" % METHOD, done.part("second")), done
     assert re.search(r"^1  .*early.py:%d in work; reached 3 times$" % (
         WORK), done.part("list"), re.M), done
@@ -127,10 +141,10 @@ def test_a_process_that_was_there_gets_none(newest, program):
 def test_an_exception_on_request(interpreter, program):
     """At a breakpoint, and where a step has ended."""
     done = session(
-        interpreter, program, "probing break-py early.py:10", "run", "probing next", "probing next",
+        interpreter, program, "probing break-py early.py:%d" % CALL, "run", "probing next", "probing next",
         "probing raise KeyError('asked', i)", ("end",), "delete", "continue")
     assert "KeyError: ('asked', 0)" in done.err, done
-    done = session(interpreter, program, "probing break-py early.py:10", "run", "probing raise i")
+    done = session(interpreter, program, "probing break-py early.py:%d" % CALL, "run", "probing raise i")
     assert debuggers.problem(done) == "raise: int is no exception", done
     done = session(
         interpreter, program, "probing break-py early.py:%d if number == 'x'" % WORK, "run",
