@@ -46,6 +46,8 @@ static struct {
 	const object *limit; /* frame that it may stop in; only compared */
 	bool into, out;	     /* it stops in each; not in the limit, before that was left */
 	int line;	     /* nor in the limit before this line; 0: in any */
+	bool returns;	     /* what is returned to where it stops is kept */
+	object *returned;    /* … until it stops there */
 	bool alone;	     /* no pause: it stops as at a breakpoint */
 	bool to_line;	     /* of its thread, not of any thread that has a breakpoint */
 } now;
@@ -134,25 +136,42 @@ static void wait_for_release(void)
 	}
 }
 
+/** A reference to it in place of the last one; NULL: to nothing. */
+static void keep_returned(object *value)
+{
+	object *before = now.returned;
+
+	if (value)
+		py->Py_IncRef(value);
+	now.returned = value;
+	if (before)
+		py->Py_DecRef(before);
+}
+
 /**
  * Blocks until the pausing worker has acquired the GIL, and then as long as that worker holds it.
  */
 static void stop_for_step(void)
 {
 	int on = ON, error = errno;
+	char text[STOP] = "0 "; /* the number of no breakpoint */
+	object *returned = now.returned;
 	void *state;
 
+	now.returned = NULL;
+	if (returned)
+		snprintf(text, sizeof(text), "0 %s@%lx", now.alone ? "" : "0 ",
+			 (unsigned long)(uintptr_t)returned);
 	if (now.alone) {
 		if (atomic_compare_exchange_strong(&now.state, &on, OFF))
-			prba_breaks_stop("0 "); /* the number of no breakpoint */
-		errno = error;
-		return;
+			prba_breaks_stop(text);
+	} else if (arrive(returned ? text : "")) {
+		state = py->PyEval_SaveThread();
+		wait_for_release();
+		py->PyEval_RestoreThread(state);
 	}
-	if (!arrive(""))
-		return;
-	state = py->PyEval_SaveThread();
-	wait_for_release();
-	py->PyEval_RestoreThread(state);
+	if (returned)
+		py->Py_DecRef(returned);
 	errno = error;
 }
 
@@ -257,12 +276,14 @@ bool prba_stepping_line(const object *frame)
 	return !(now.into || (frame == now.limit && !now.out)) || stand();
 }
 
-object *prba_stepping_left(object *frame)
+object *prba_stepping_left(object *frame, object *value)
 {
 	object *caller, *code;
 
 	if (frame != now.limit)
 		return NULL;
+	if (now.returns)
+		keep_returned(value);
 	caller = py->PyObject_GetAttrString(frame, "f_back");
 	if (!caller) {
 		py->PyErr_Clear();
@@ -315,7 +336,7 @@ static const char *begin(const struct prb_wire_step *step, _Atomic uint32_t *wak
 	now.life = prba_finalization_number();
 	now.thread = step->thread;
 	now.into = step->stride == PRB_WIRE_STRIDE_INTO;
-	now.out = step->stride == PRB_WIRE_STRIDE_OUT;
+	now.out = now.returns = step->stride == PRB_WIRE_STRIDE_OUT;
 	now.lost = "";
 	atomic_store(&was_on, true);
 	problem = stepper->prepare(now.into);
@@ -391,6 +412,8 @@ void prba_stepping_end(void)
 	const struct prba_stepper *stepper = atomic_exchange(&now.stepper, NULL);
 
 	/* Objects of an interpreter that has ended were freed with it. */
+	if (now.life != prba_finalization_number())
+		now.returned = NULL;
 	if (!stepper || now.life != prba_finalization_number())
 		return;
 	atomic_store(&now.closed, true);
@@ -401,6 +424,7 @@ void prba_stepping_end(void)
 		py->PyEval_RestoreThread(state);
 	}
 	now.lost = stepper->end();
+	keep_returned(NULL);
 }
 
 bool prba_stepping_settle(void)

@@ -37,10 +37,11 @@ bool prba_stepping_is_over(void);
 bool prba_stepping_line(const object *frame);
 
 /**
- * A frame is being left: what the step goes on in, if it was of that, else NULL. A new reference;
- * None: nothing, so it ends with whatever begins next.
+ * A frame is being left, by returning @p value or, if that is NULL, by an exception: what the step
+ * goes on in, if it was of that, else NULL. A new reference; None: nothing, so it ends with
+ * whatever begins next.
  */
-object *prba_stepping_left(object *frame);
+object *prba_stepping_left(object *frame, object *value);
 
 /** It ends in all that begins. */
 bool prba_stepping_into(void);

@@ -24,14 +24,14 @@ static int traced(object *self, object *frame, int event, object *argument)
 	object *next = NULL;
 	int error = errno, result = 0;
 
-	(void)self, (void)argument;
+	(void)self;
 	prba_breaks_enter();
 	if (prba_stepping_is_over())
 		py->PyEval_SetTrace(NULL, NULL);
 	else if (event == LINE && prba_stepping_is_mine())
 		result = prba_stepping_line(frame) ? 0 : -1;
 	else if (event == RETURNS && prba_stepping_is_mine())
-		next = prba_stepping_left(frame);
+		next = prba_stepping_left(frame, argument);
 	if (next)
 		py->Py_DecRef(next);
 	prba_breaks_exit();

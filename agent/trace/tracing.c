@@ -212,7 +212,7 @@ static int profiled(object *self, object *frame, int event, object *argument)
 }
 
 /** The thread steps. -1: with an exception that was asked for. */
-static int step(object *frame, int event)
+static int step(object *frame, int event, object *argument)
 {
 	object *next = NULL;
 	int rc = 0;
@@ -223,7 +223,7 @@ static int step(object *frame, int event)
 		if (event == LINE)
 			rc = prba_stepping_line(frame) ? 0 : -1;
 		else if (event == RETURNS)
-			next = prba_stepping_left(frame);
+			next = prba_stepping_left(frame, argument);
 	}
 	if (next)
 		py->Py_DecRef(next);
@@ -274,7 +274,7 @@ static int traced(object *self, object *frame, int event, object *argument)
 	}
 	rc = look_for_break(frame, event, argument);
 	if (!rc && now.stepping)
-		rc = step(frame, event);
+		rc = step(frame, event, argument);
 	return rc;
 }
 

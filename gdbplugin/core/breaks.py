@@ -8,7 +8,7 @@ Python 3.12 the interpreter has to trace for that, which costs time.
 
 import ast
 
-from . import agent, evaluator
+from . import agent, evaluator, stops, values
 from .command import open_session
 from .debugger import FIRST_ARGUMENT
 from .errors import Problem
@@ -282,6 +282,16 @@ def what_stopped(debugger, tid):
     return data.split(b"\0")[0].decode("utf-8", "replace")
 
 
+def returned(debugger):
+    """The address of what was returned to the innermost frame, where 'probing finish' has stopped the selected
+    thread; None. The agent keeps the object until the thread goes on."""
+    tid = debugger.thread()
+    if not tid or not stops.at_python_breakpoint(debugger):
+        return None
+    number, _, what = what_stopped(debugger, tid).partition(" ")
+    return int(what[1:], 16) if number == STEP and what.startswith("@") else None
+
+
 def numbers_in(text):
     """Of the breakpoints that the thread has come to: "1+3 …"."""
     return [int(each) for each in text.split()[0].split("+" if isinstance(text, str) else b"+")]
@@ -301,6 +311,8 @@ def show_stop(debugger, shown=None):
             lines.append("%-4d %s" % (frame["lineno"], safe(text)))
     if problem.startswith("="):  # of catch-py
         lines.append(safe(problem[1:]))
+    elif number == STEP and problem.startswith("@"):
+        lines.append("returned %s" % values.Values(debugger).text(int(problem[1:], 16)))
     elif problem:
         lines.append("its condition raised %s" % safe(problem))
     return "\n".join(lines) + "\n"

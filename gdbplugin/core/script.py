@@ -126,6 +126,9 @@ class Inferior(Program):
     def native(self, value):
         return self.debugger.native(value.address)
 
+    def _returned_to(self, thread):
+        return translated(breaks.returned, self.debugger) if thread.tid == self.debugger.thread() else None
+
 
 def never(_):
     """The condition of one that was deleted: a thread may have come to it before."""

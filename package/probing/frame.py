@@ -6,7 +6,7 @@ import re
 from typing import Dict, List, Optional
 
 from . import extend
-from ._errors import Gone, NeedsCode
+from ._errors import Gone, NeedsCode, NotThere
 from .value import Value, get, of_instant
 
 HELD = re.compile(r"waiting for an? (?P<lock>\w+)(?: held by (?P<owner>\d+))?")
@@ -74,6 +74,14 @@ class Frame:
         if not rows or (rows[0]["func"], rows[0]["lineno"]) != (self.func, self.line):
             raise Gone("the thread has gone on since this frame was read")
         return rows[0]["source"]
+
+    @property
+    def return_value(self) -> Value:
+        """What was returned to this frame, where `probing finish` of gdb or LLDB has stopped."""
+        address = None if self.depth else self.thread.program._returned_to(self.thread)
+        if address is None:
+            raise NotThere("nothing was returned to this frame by 'probing finish'")
+        return Value(self.thread.program, address)
 
     def __repr__(self):
         return "<frame %s %s:%s>" % (self.qualname or self.func, self.file, self.line)

@@ -155,6 +155,9 @@ class Program:
                 return thread
         raise Error("there is no thread %r" % (wanted,))
 
+    def _returned_to(self, thread):
+        """The address of what was returned to its innermost frame, which a debugger of its process knows."""
+
     def value(self, address: int) -> Value:
         """The object at an address, by its id()."""
         self._open()

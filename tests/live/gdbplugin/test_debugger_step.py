@@ -66,6 +66,25 @@ def test_over_and_out(start, interpreter):
 
 @both
 @on_each
+def test_what_was_returned(start, interpreter):
+    """`finish` shows it, also what a generator yields; a script has it, until the thread goes on."""
+    asked = ("import probing", "f = probing.current().frame()", "print('got', int(f.return_value), f.func)")
+    runs = "python " if start is debuggers.gdb else "script "
+    fails = "fail = lambda: [None for f in [probing.current().frame()] if f.return_value]"
+    _, session = stepped(
+        start, interpreter, ("leaf",), "probing step", "probing finish", runs + "; ".join(asked), ("past",),
+        "probing next", runs + "import probing; %s; exec('try: fail()\\nexcept probing.NotThere as e: print(e)')" % fails,
+        ("yields",), "probing break-py debug_steps.py:%d" % line_of("yield 1"), "continue", "probing finish",
+        ("raises",), "probing break-py debug_steps.py:%d" % line_of("raise ValueError"), "continue", "probing finish")
+    leaf, past, yields, raises = map(session.part, ("leaf", "past", "yields", "raises"))
+    assert re.search(r"^returned 2$", leaf, re.M) and "got 2 turn" in leaf, session
+    assert "nothing was returned to this frame" in past and "returned 2" not in past, session
+    assert re.search(r"^turn  .*\n.*\nreturned 1$", yields, re.M), session
+    assert "turn  " in raises and "returned" not in raises, session
+
+
+@both
+@on_each
 def test_breakpoints_and_logpoints_after_a_step(start, interpreter):
     """Leftovers of a step at its thread's place disturb nothing."""
     found, session = stepped(
