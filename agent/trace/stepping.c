@@ -44,11 +44,11 @@ static struct {
 
 	/* the thread's, once it runs */
 	const object *limit; /* frame that it may stop in; only compared */
+	object *returned;    /* … and what was returned to it, until it stops there */
 	bool into, out;	     /* it stops in each; not in the limit, before that was left */
-	int line;	     /* nor in the limit before this line; 0: in any */
-	bool returns;	     /* what is returned to where it stops is kept */
-	object *returned;    /* … until it stops there */
+	bool returns;	     /* what is returned is kept */
 	bool alone;	     /* no pause: it stops as at a breakpoint */
+	int line;	     /* nor in the limit before this line; 0: in any */
 	bool to_line;	     /* of its thread, not of any thread that has a breakpoint */
 } now;
 
