@@ -12,13 +12,13 @@
 #include "base/cleanup.h"
 #include "python/repr/arrays/pandas.h"
 #include "python/repr/core/handlers.h"
+#include "python/repr/library/protobuf_tables.h"
 
 enum {
 	DEF_WORDS = 40,
 	FIELD_WORDS = 24,
 	FIELD_BYTES = 12, /* of a field in the table */
 	FIELDS_MAX = 256,
-	NAME_BYTES = 256,
 	DEPTH = 3,
 	TEXT_MAX = 4096,
 };
@@ -58,28 +58,12 @@ struct field {
 };
 
 struct definition {
-	char name[NAME_BYTES]; /* of the message, with its package */
+	char name[PRB_UPB_NAME]; /* of the message, with its package */
 	uint16_t size, count;
 	uint64_t table;	     /* address of the fields, by number */
 	uint64_t names;	     /* address of their definitions, 0 if there is none */
 	unsigned stride, at; /* words of one, and which of them leads to its name */
 };
-
-static bool read_name(struct prb_repr *r, uint64_t address, char ret[NAME_BYTES])
-{
-	prb_auto_error struct prb_error *err = NULL;
-
-	if (address < 0x10000)
-		return false;
-	err = prb_repr_cstr(r, address, ret, NAME_BYTES);
-	if (err || !*ret)
-		return false;
-	for (const char *c = ret; *c; c++)
-		if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
-		      (*c >= '0' && *c <= '9') || *c == '_' || *c == '.'))
-			return false;
-	return true;
-}
 
 /* Types and offsets of all fields are possible, and the numbers rise. */
 static bool has_fields(struct prb_repr *r, uint64_t address, unsigned count, unsigned size)
@@ -129,14 +113,14 @@ static bool is_of(const char *name, const struct definition *d)
 static bool read_names(struct prb_repr *r, uint64_t address, struct definition *ret)
 {
 	uint64_t words[2 * FIELD_WORDS];
-	char name[NAME_BYTES];
+	char name[PRB_UPB_NAME];
 	prb_auto_error struct prb_error *err = NULL;
 
 	if (address < 0x10000 || address % 8)
 		return false;
 	err = prb_repr_words(r, address, FIELD_WORDS, words);
 	for (ret->at = 3; !err && ret->at <= 4; ret->at++)
-		if (read_name(r, words[ret->at], name) && is_of(name, ret))
+		if (prb_upb_name(r, words[ret->at], name) && is_of(name, ret))
 			break;
 	/* Behind the name: another one, default, scope, what it is of, and the number. */
 	if (err || ret->at > 4 || !(uint32_t)words[ret->at + 5])
@@ -149,7 +133,7 @@ static bool read_names(struct prb_repr *r, uint64_t address, struct definition *
 		uint64_t next;
 
 		err = prb_repr_word(r, address + (stride + ret->at) * 8, &next);
-		if (!err && read_name(r, next, name) && is_of(name, ret)) {
+		if (!err && prb_upb_name(r, next, name) && is_of(name, ret)) {
 			ret->stride = stride;
 			return true;
 		}
@@ -157,32 +141,40 @@ static bool read_names(struct prb_repr *r, uint64_t address, struct definition *
 	return false;
 }
 
+/* Whether the message's name is what a word leads to, its table before that, and names behind it:
+ * what other words lead to may look like a name, too. */
+static bool fits_together(struct prb_repr *r, const uint64_t words[DEF_WORDS], unsigned named,
+			  struct definition *ret)
+{
+	bool table = false;
+
+	*ret = (struct definition){};
+	if (!prb_upb_name(r, words[named], ret->name))
+		return false;
+	for (unsigned i = 1; i < named && !table; i++)
+		table = read_table(r, words[i], ret);
+	for (unsigned i = named + 1; table && i < DEF_WORDS; i++)
+		if (read_names(r, words[i], ret))
+			return true;
+	return false;
+}
+
 static struct prb_error *read_definition(struct prb_repr *r, uint64_t address,
 					 struct definition *ret)
 {
 	uint64_t words[DEF_WORDS];
-	unsigned named = 0;
-	bool table = false;
 
-	*ret = (struct definition){};
 	PRB_TRY(prb_repr_walk(r, DEF_WORDS));
 	PRB_TRY(prb_repr_words(r, address, DEF_WORDS, words));
-	for (unsigned i = 1; i < 8 && !named; i++)
-		if (read_name(r, words[i], ret->name))
-			named = i;
-	for (unsigned i = 1; named && i < named && !table; i++)
-		table = read_table(r, words[i], ret);
-	if (!table) /* of a message without fields, too */
-		return prb_repr_bad(address, "not a message with fields");
-	for (unsigned i = named + 1; i < DEF_WORDS && !ret->names; i++)
-		if (!read_names(r, words[i], ret))
-			ret->names = 0;
-	return ret->names ? NULL : prb_repr_bad(address, "fields without names");
+	for (unsigned i = 1; i < 8; i++)
+		if (fits_together(r, words, i, ret))
+			return NULL;
+	return prb_repr_bad(address, "not a message with fields"); /* none, too */
 }
 
 /* The name of a field, and the definition of its messages. */
 static struct prb_error *find_name(struct prb_repr *r, const struct definition *d, uint32_t number,
-				   char ret[NAME_BYTES], uint64_t *sub)
+				   char ret[PRB_UPB_NAME], uint64_t *sub)
 {
 	uint64_t words[FIELD_WORDS];
 
@@ -191,7 +183,7 @@ static struct prb_error *find_name(struct prb_repr *r, const struct definition *
 				       words));
 		if ((uint32_t)words[d->at + 5] != number)
 			continue;
-		if (!read_name(r, words[d->at], ret) || !is_of(ret, d))
+		if (!prb_upb_name(r, words[d->at], ret) || !is_of(ret, d))
 			break;
 		memmove(ret, ret + strlen(d->name) + 1, strlen(ret + strlen(d->name)));
 		*sub = words[d->at + 4];
@@ -253,13 +245,14 @@ static struct prb_error *put_one(struct prb_repr *r, const struct field *field, 
 {
 	/* By the types; zigzag and the like are of the wire only. */
 	static const char codes[TYPE_COUNT] = {
-		[TYPE_DOUBLE] = 'd',   [TYPE_INT64] = 'q',   [TYPE_UINT64] = 'Q',
-		[TYPE_INT32] = 'i',    [TYPE_FIXED64] = 'Q', [TYPE_FIXED32] = 'I',
-		[TYPE_UINT32] = 'I',   [TYPE_ENUM] = 'i',    [TYPE_SFIXED32] = 'i',
-		[TYPE_SFIXED64] = 'q', [TYPE_SINT32] = 'i',  [TYPE_SINT64] = 'q',
+		[TYPE_DOUBLE] = 'd',   [TYPE_INT64] = 'q',    [TYPE_UINT64] = 'Q',
+		[TYPE_FIXED64] = 'Q',  [TYPE_FIXED32] = 'I',  [TYPE_UINT32] = 'I',
+		[TYPE_SFIXED32] = 'i', [TYPE_SFIXED64] = 'q', [TYPE_SINT32] = 'i',
+		[TYPE_SINT64] = 'q',
 	};
 	uint8_t bytes[16] = {};
 	uint64_t words[2];
+	char name[PRB_UPB_NAME] = "";
 
 	PRB_TRY(prb_mem_read(r->mem, address, bytes, width_of(field)));
 	memcpy(words, bytes, sizeof(words));
@@ -278,6 +271,16 @@ static struct prb_error *put_one(struct prb_repr *r, const struct field *field, 
 		prb_str_putc(r->out, '<');
 		PRB_TRY(put_message(r, sub, words[0] & ~UINT64_C(3), depth + 1));
 		prb_str_putc(r->out, '>');
+		return NULL;
+	case TYPE_ENUM:
+	case TYPE_INT32:
+		/* An enum that may have other values, too, is stored as a number. */
+		if (field->type == TYPE_ENUM || field->mode & ALTERNATE)
+			prb_upb_enum_name(r, sub, (int32_t)words[0], name);
+		if (*name)
+			prb_str_puts(r->out, name);
+		else
+			prb_repr_put_number(r, 'i', bytes);
 		return NULL;
 	default:
 		prb_repr_put_number(r, codes[field->type], bytes);
@@ -300,6 +303,70 @@ static struct prb_error *put_repeated(struct prb_repr *r, const struct field *fi
 		PRB_TRY(put_one(r, field, words[0] + (items.done - 1) * width_of(field), sub,
 				depth));
 	prb_str_putc(r->out, ']');
+	return NULL;
+}
+
+static struct prb_error *put_key(struct prb_repr *r, const struct field *field,
+				 const struct prb_upb_entry *entry)
+{
+	const uint64_t text[2] = {entry->key, entry->length};
+
+	if (field->type == TYPE_STRING || field->type == TYPE_BYTES)
+		return put_text(r, text, true);
+	if (entry->key)
+		return put_one(r, field, entry->key, 0, 0);
+	prb_str_putc(r->out, '0');
+	return NULL;
+}
+
+/* A map is a message of a key and a value, repeated. */
+static struct prb_error *put_map(struct prb_repr *r, uint64_t address, uint64_t definition,
+				 unsigned depth)
+{
+	struct prb_items items = {.r = r};
+	struct prb_upb_map map;
+	struct prb_upb_entry entry;
+	struct definition d;
+	struct field fields[2];
+	char name[PRB_UPB_NAME];
+	uint64_t sub;
+
+	PRB_TRY(read_definition(r, definition, &d));
+	if (d.count != 2)
+		return prb_repr_bad(definition, "not what a map consists of");
+	PRB_TRY(prb_mem_read(r->mem, d.table, fields, sizeof(fields)));
+	PRB_TRY(find_name(r, &d, fields[1].number, name, &sub));
+	PRB_TRY(prb_upb_map_open(r, address, &map));
+	items.total = map.count;
+	prb_str_putc(r->out, '{');
+	while (prb_items_next(&items)) {
+		PRB_TRY(prb_upb_map_next(&map, &entry));
+		if (!entry.value)
+			return prb_repr_bad(address, "a map that changes");
+		PRB_TRY(put_key(r, &fields[0], &entry));
+		prb_str_puts(r->out, ": ");
+		if (fields[1].type == TYPE_STRING || fields[1].type == TYPE_BYTES)
+			PRB_TRY(prb_repr_word(r, entry.value, &entry.value));
+		PRB_TRY(put_one(r, &fields[1], entry.value, sub, depth));
+	}
+	prb_str_putc(r->out, '}');
+	return NULL;
+}
+
+/* A map of which the layout is not known shows no entries. */
+static struct prb_error *put_map_or_none(struct prb_repr *r, uint64_t field, uint64_t definition,
+					 unsigned depth)
+{
+	size_t start = r->out->length;
+	struct prb_error *err;
+	uint64_t map;
+
+	PRB_TRY(prb_repr_word(r, field, &map));
+	err = put_map(r, map, definition, depth);
+	if (!prb_error_catch(&err, PRB_ERROR_BAD_DATA) && !prb_error_catch(&err, PRB_ERROR_FAULT))
+		return err;
+	prb_str_truncate(r->out, start);
+	prb_str_puts(r->out, "{…}");
 	return NULL;
 }
 
@@ -333,14 +400,13 @@ static struct prb_error *put_field(struct prb_repr *r, const struct definition *
 				   const struct field *field, uint64_t message, unsigned depth)
 {
 	uint64_t address = message + field->offset, array, sub;
-	char name[NAME_BYTES];
+	char name[PRB_UPB_NAME];
 
 	PRB_TRY(find_name(r, d, field->number, name, &sub));
 	prb_str_printf(r->out, "%s=", name);
 	switch (field->mode & MODE_MASK) {
 	case MODE_MAP:
-		prb_str_puts(r->out, "{…}");
-		return NULL;
+		return put_map_or_none(r, address, sub, depth);
 	case MODE_ARRAY:
 		PRB_TRY(prb_repr_word(r, address, &array));
 		return put_repeated(r, field, array, sub, depth);

@@ -153,6 +153,56 @@ def test_values_of_packages():
     check(interpreter, "value_corpus_packages.txt", 120, 0.95)
 
 
+PROTOBUF = """
+import os
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, struct_pb2
+file = descriptor_pb2.FileDescriptorProto(name="m.proto", package="pk", syntax="proto3")
+m = file.message_type.add(name="M")
+def add_map(name, number, key, value, of=None):
+    entry = m.nested_type.add(name=name.title() + "Entry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, type=key, label=1)
+    entry.field.add(name="value", number=2, type=value, label=1, type_name=of)
+    m.field.add(name=name, number=number, type=11, label=3, type_name=".pk.M.%sEntry" % name.title())
+add_map("texts", 1, 9, 5), add_map("numbers", 2, 5, 9), add_map("messages", 3, 9, 11, ".pk.M")
+add_map("flags", 4, 8, 1), add_map("enums", 5, 3, 14, ".pk.E")
+for name, number in (("ZERO", 0), ("ONE", 1), ("BIG", 1000), ("NEG", -4)):
+    (file.enum_type or [file.enum_type.add(name="E")])[0].value.add(name=name, number=number)
+m.field.add(name="one", number=6, type=14, label=1, type_name=".pk.E")
+m.field.add(name="many", number=7, type=14, label=3, type_name=".pk.E")
+pool = descriptor_pool.DescriptorPool()
+pool.AddSerializedFile(file.SerializeToString())
+M = message_factory.GetMessageClass(pool.FindMessageTypeByName("pk.M"))
+def show(m, zero, both, large, struct):
+    print("ready", flush=True)
+    os.read(0, 1)
+m = M(texts={"a": 1}, numbers={-3: "minus"}, flags={True: 1.5}, enums={2 ** 40: "ONE"}, one=1000, many=[0, 1, -4, 77])
+m.messages["k"].texts["deep"] = 5
+struct = struct_pb2.Struct()
+struct.update({"x": {"y": None}})
+show(m, M(numbers={0: "zero"}), M(numbers={0: "zero", 100000: "more"}), M(numbers={n: str(n) for n in range(3000)}),
+     struct)
+"""
+
+
+def test_maps_and_enums_of_protobuf(tmp_path):
+    program = tmp_path / "messages.py"
+    program.write_text(PROTOBUF)
+    with support.Program([packages.need("google.protobuf"), program]) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+        with Session(process.pid) as session:
+            shown = dict(session.query("SELECT name, value FROM python.locals WHERE depth = 0"))
+        large = subprocess.check_output([support.BINARY, str(process.pid), "print", "--depth", "9", "large"]).decode()
+    assert shown["m"] == "<M texts={'a': 1} numbers={-3: 'minus'} messages={'k': <texts={'deep': 5}>} flags={True: 1.5} " \
+        "enums={1099511627776: ONE} one=BIG many=[ZERO, ONE, NEG, 77]>", shown
+    assert shown["zero"] in ("<M numbers={0: 'zero'}>", "<M numbers={…}>"), shown
+    assert shown["both"] in ("<M numbers={0: 'zero', 100000: 'more'}>", "<M numbers={100000: 'more', 0: 'zero'}>"), shown
+    assert re.match(r"<M numbers=\{(\d+: '\d+', )+…", large) and "…" in large, large
+    assert all(key == value for key, value in re.findall(r"(\d+): '(\d+)'", large)), large
+    assert "fields={'x': <struct_value=<fields={'y': <null_value=0>}>>}" in shown["struct"], shown
+
+
 STORED = """
 import os
 class Getter(object):
