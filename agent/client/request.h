@@ -70,8 +70,8 @@ struct prba_job {
 	bool prompts; /**< the client is a prompt, whose worker stays */
 	uint16_t request;
 	struct prba_next_request next; /**< of the server's thread, in all states */
-	int64_t start_by;	/**< ms of prba_now_ms(); 0: no limit */
-	_Atomic int64_t end_by; /**< the same; a pause's is set by its worker */
+	int64_t start_by;	       /**< ms of prba_now_ms(); 0: no limit */
+	_Atomic int64_t end_by;	       /**< the same; a pause's is set by its worker */
 
 	/* while something is paused; of agent/pause/pause.c, under its lock */
 	struct prba_connection *next_served;
