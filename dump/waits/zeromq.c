@@ -121,19 +121,25 @@ static const struct prb_zeromq_socket *find_socket(struct prb_wait_context *c, i
 	return c->zeromq ? prb_zeromq_socket_of(c->zeromq, fd) : NULL;
 }
 
-static void put_socket(const struct prb_zeromq_socket *socket, struct prb_str *s)
+static bool is_connected(const struct prb_zeromq_socket *socket)
 {
 	const struct prb_zeromq_pipe *pipe;
-	bool connected = false;
+
+	prb_vec_each (pipe, &socket->pipes)
+		if (pipe->fd >= 0 || pipe->other)
+			return true;
+	return false;
+}
+
+static void put_socket(const struct prb_zeromq_socket *socket, struct prb_str *s)
+{
 
 	prb_str_printf(s, " %s", socket->type);
 	if (socket->endpoint.length) {
 		prb_str_putc(s, ' ');
 		prb_text_escape(s, prb_str_text(&socket->endpoint));
 	}
-	prb_vec_each (pipe, &socket->pipes)
-		connected = connected || pipe->fd >= 0 || pipe->other;
-	if (!connected)
+	if (!is_connected(socket))
 		prb_str_puts(s, ", not connected");
 }
 
@@ -168,6 +174,9 @@ bool prb_describe_zeromq(struct prb_wait_context *c, int fd, const char *words, 
 	if (c->enders && socket)
 		snprintf(c->enders->what, sizeof(c->enders->what), "%s",
 			 prb_str_text(&socket->endpoint));
+	/* A server waits for its first client; those that it has are judged themselves. */
+	if (socket && socket->listens && !is_connected(socket))
+		prb_enders_outside(c);
 	if (!c->enders || !c->search_all)
 		return true;
 	if (socket)

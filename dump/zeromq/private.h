@@ -16,6 +16,7 @@ struct prb_zeromq_watched {
 	int fd;
 	uint64_t object; /**< that is called then: an engine, a listener, an I/O thread */
 	bool engine;	 /**< of a connection */
+	bool listener;
 };
 
 struct prb_zeromq_reader {

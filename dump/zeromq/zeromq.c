@@ -145,7 +145,12 @@ static struct prb_error *note_watched(struct prb_zeromq_reader *r, int instance)
 		watched = r->cut ? NULL : prb_vec_push(&r->watched);
 		if (!watched)
 			return r->cut ? NULL : prb_error_nomem();
-		*watched = (struct prb_zeromq_watched){fd, object, strstr(class->name, "engine")};
+		*watched = (struct prb_zeromq_watched){
+			.fd = fd,
+			.object = object,
+			.engine = strstr(class->name, "engine"),
+			.listener = strstr(class->name, "listener"),
+		};
 	}
 	return NULL;
 }
@@ -349,6 +354,23 @@ static struct prb_error *find_pipes(struct prb_zeromq_reader *r,
 	return NULL;
 }
 
+/* True if a listener belongs to the socket: it has its address. */
+static bool find_listener(struct prb_zeromq_reader *r, uint64_t socket)
+{
+	const struct prb_zeromq_watched *watched;
+	struct prb_zeromq_words words;
+
+	prb_vec_each (watched, &r->watched) {
+		if (!watched->listener)
+			continue;
+		prb_zeromq_words(r, watched->object, &words);
+		for (size_t i = 0; i < words.count; i++)
+			if (words.items[i] == socket)
+				return true;
+	}
+	return false;
+}
+
 static struct prb_error *read_socket(struct prb_zeromq_reader *r, uint64_t address,
 				     uint64_t context, struct prb_zeromq *ret)
 {
@@ -373,6 +395,7 @@ static struct prb_error *read_socket(struct prb_zeromq_reader *r, uint64_t addre
 	socket->type = type;
 	words.count = PRB_MIN(words.count, from + SEARCHED);
 	socket->fd = find_fd(r, &words, from);
+	socket->listens = find_listener(r, object);
 	for (size_t i = from; i < words.count; i++)
 		if (prb_zeromq_endpoint(r, words.items[i], &socket->endpoint))
 			break;

@@ -38,6 +38,7 @@ struct prb_zeromq_socket {
 	const char *type;	 /**< "REQ", "ROUTER"; static */
 	int fd;			 /**< by which a thread waits for it; -1: not known */
 	struct prb_str endpoint; /**< the last it was bound or connected to; "" if not known */
+	bool listens;		 /**< anybody may connect to it */
 	PRB_VEC(struct prb_zeromq_pipe) pipes;
 };
 

@@ -4,6 +4,7 @@ import ctypes.util
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -131,3 +132,29 @@ def test_a_wait_is_for_the_peers_of_its_socket_alone(pair):
 def test_no_sockets_are_none():
     done = ask(os.getpid(), "SELECT * FROM zmq.sockets")
     assert json.loads(done.stdout) == [] and b"no socket of ZeroMQ" in done.stderr
+
+
+ONE = """
+import ctypes, sys
+zmq = ctypes.CDLL(%r)
+zmq.zmq_ctx_new.restype = zmq.zmq_socket.restype = ctypes.c_void_p
+socket = ctypes.c_void_p(zmq.zmq_socket(ctypes.c_void_p(zmq.zmq_ctx_new()), %%d))
+assert not zmq.%%s(socket, b"tcp://127.0.0.1:%%s")
+print(flush=True)
+zmq.zmq_recv(socket, ctypes.create_string_buffer(9), 9, 0)
+""" % ZMQ
+
+
+@pytest.mark.parametrize("kind, call, port, code", [(6, "zmq_bind", "*", 0), (5, "zmq_connect", "1", 21)],
+                         ids=["server", "client"])
+def test_a_server_without_clients_is_idle(kind, call, port, code):
+    """A ROUTER that is bound waits for somebody from outside; a DEALER whose server is not there for nobody."""
+    with support.Program([sys.executable, "-c", ONE % (kind, call, port)]) as program:
+        program.line()
+        wait_until(lambda: "of ZeroMQ" in check(program.pid).stdout.decode() and check(program.pid).returncode == code)
+        if not code:
+            assert b"it waits for something from outside" in check(program.pid).stdout
+
+
+def check(pid):
+    return subprocess.run([support.BINARY, "check", "--still", "0.2s", str(pid)], check=False, stdout=subprocess.PIPE)
