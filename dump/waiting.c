@@ -77,6 +77,18 @@ static bool is_pending(const struct prb_asyncio_task *task)
 	       task->state == PRB_PY_TASK_UNKNOWN;
 }
 
+static bool is_lock(const struct prb_asyncio_task *task)
+{
+	return task->waits_kind && !strcmp(task->waits_kind, "lock");
+}
+
+/* True if each of the tasks that it waits for has to end first, and it has no limit of time. */
+static bool waits_for_all(const struct prb_asyncio_task *task)
+{
+	return task->waits_kind &&
+	       (!strcmp(task->waits_kind, "task") || !strcmp(task->waits_kind, "gather"));
+}
+
 /* Tasks that wait for other tasks have their frames behind those of these. */
 static bool is_in_the_middle(const struct prb_asyncio_tasks *tasks,
 			     const struct prb_asyncio_task *task)
@@ -109,6 +121,8 @@ static struct prb_error *add_chain(struct prb_dump *dump, struct prb_dump_task *
 			return NULL;
 		task = &tasks->list.items[task->awaiters.items[0]];
 		PRB_TRY(prb_dump_task_add_awaiter(to, task->name));
+		if (waits_for_all(task))
+			to->awaiters.items[to->awaiters.count - 1].id = task->address;
 	}
 	return NULL;
 }
@@ -145,6 +159,9 @@ static struct prb_error *add_reading(struct prb_dump *dump,
 			continue;
 		PRB_TRY(add(dump, "task", task->tid, &to));
 		to->current = task->state == PRB_PY_TASK_RUNNING;
+		to->id = task->address;
+		to->lock = is_lock(task) ? task->waits_on : 0;
+		to->holder = task->holder;
 		if (task->name)
 			PRB_TRY(prb_str_copy(task->name, &to->name));
 		if (task->error)
@@ -198,13 +215,46 @@ struct greenlets {
 	pid_t tid;
 };
 
-static struct prb_error *add_greenlet(struct greenlets *g, const struct prb_greenlet *greenlet)
+/* gevent's own semaphores are no functions in Python. What its other modules wait for is no lock.
+ */
+static uint64_t lock_of(const struct prb_greenlet *greenlet)
+{
+	static const char semaphore[] = "gevent._gevent_c_semaphore.";
+
+	if (greenlet->lock || greenlet->call || !greenlet->linked ||
+	    strncmp(greenlet->linked, semaphore, strlen(semaphore)) != 0)
+		return greenlet->lock;
+	return greenlet->waits_on;
+}
+
+/* The only greenlet that is inside of the lock; 0: none, or several. */
+static uint64_t holder_of(const struct prb_greenlets *all, uint64_t lock)
+{
+	const struct prb_greenlet *g;
+	uint64_t found = 0;
+
+	prb_vec_each (g, &all->list)
+		for (size_t i = 0; lock && i < g->held.count; i++) {
+			if (g->held.items[i] != lock)
+				continue;
+			if (found && found != g->address)
+				return 0;
+			found = g->address;
+		}
+	return found;
+}
+
+static struct prb_error *add_greenlet(struct greenlets *g, const struct prb_greenlets *all,
+				      const struct prb_greenlet *greenlet)
 {
 	const char *waits = greenlet->linked ? greenlet->linked : greenlet->call;
 	const struct prb_greenlet_frame *frame;
 	struct prb_dump_task *to;
 
 	PRB_TRY(add(g->dump, "greenlet", g->tid, &to));
+	to->id = greenlet->address;
+	to->lock = lock_of(greenlet);
+	to->holder = holder_of(all, to->lock);
 	if (waits)
 		PRB_TRY(prb_str_copy(waits, &to->waits_for));
 	if (greenlet->error)
@@ -228,7 +278,7 @@ static struct prb_error *read_greenlets(struct greenlets *g, const struct prb_in
 	prb_vec_each (greenlet, &list.list)
 		if (!err && (greenlet->frames.count || greenlet->error) &&
 		    g->dump->tasks.count < TASKS_MAX)
-			err = add_greenlet(g, greenlet);
+			err = add_greenlet(g, &list, greenlet);
 	if (!err && list.doubt)
 		err = prb_dump_warn(g->dump,
 				    prb_format("greenlets may be missing: %s", list.doubt));

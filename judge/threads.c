@@ -138,7 +138,7 @@ void prb_case_put_thread(struct prb_str *s, const struct prb_dump_thread *thread
 	prb_text_escape(s, name);
 }
 
-static void put_frame(struct prb_str *s, const struct prb_dump_frame *frame)
+void prb_case_put_frame(struct prb_str *s, const struct prb_dump_frame *frame)
 {
 	const char *name = frame->qualname ? frame->qualname : frame->func;
 	const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
@@ -160,11 +160,11 @@ bool prb_case_put_place(struct prb_str *s, const struct prb_dump_thread *thread)
 
 	if (!frame)
 		return false;
-	put_frame(s, frame);
+	prb_case_put_frame(s, frame);
 	program = prb_dump_is_library(frame) ? prb_dump_program_frame(thread) : NULL;
 	if (program) {
 		prb_str_puts(s, " called by ");
-		put_frame(s, program);
+		prb_case_put_frame(s, program);
 	}
 	return true;
 }

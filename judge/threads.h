@@ -67,6 +67,8 @@ void prb_case_put_thread(struct prb_str *s, const struct prb_dump_thread *thread
  * job.py:9"; nothing, and false, if the thread has no Python frame.
  */
 bool prb_case_put_place(struct prb_str *s, const struct prb_dump_thread *thread);
+/** Appends "`Bank.transfer` bank.py:31". */
+void prb_case_put_frame(struct prb_str *s, const struct prb_dump_frame *frame);
 /** Appends "in `transfer` bank.py:31, idle 12 s in futex: …". */
 void prb_case_put_doing(struct prb_str *s, const struct prb_case *c,
 			const struct prb_dump_thread *thread);

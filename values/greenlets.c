@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "python/repr/core/items.h"
 #include "python/repr/core/repr.h"
+#include "values/greenlet_locks.h"
 #include "values/heap/heap.h"
 
 enum {
@@ -55,6 +56,8 @@ static void clear_frames(struct prb_greenlet *g)
 	prb_vec_each (frame, &g->frames)
 		frame_deinit(frame);
 	g->frames.count = 0;
+	g->held.count = 0;
+	g->lock = 0;
 }
 
 void prb_greenlets_deinit(struct prb_greenlets *greenlets)
@@ -64,6 +67,7 @@ void prb_greenlets_deinit(struct prb_greenlets *greenlets)
 	prb_vec_each (g, &greenlets->list) {
 		clear_frames(g);
 		prb_vec_free(&g->frames);
+		prb_vec_free(&g->held);
 		free(g->type);
 		free(g->linked);
 		free(g->call);
@@ -192,7 +196,7 @@ static struct prb_error *read_stack(struct reader *r, struct prb_greenlet *g, ui
 	PRB_TRY(prb_python_frames_from(r->py, r->mem, address, &frames));
 	for (size_t i = 0; i < frames.list.count && i < MAX_FRAMES; i++)
 		PRB_TRY(add_frame(r, g, &frames.list.items[i]));
-	return NULL;
+	return prb_greenlet_note_locks(r->py, r->mem, &frames, g);
 }
 
 /* The part of a path behind the last "gevent/"; NULL if it is none of gevent's. */
@@ -365,6 +369,7 @@ static struct prb_error *explain_all(struct reader *r, struct prb_number_map *pl
 		g = &r->out->list.items[place];
 		if (g->linked)
 			continue;
+		g->waits_on = link->waited_for;
 		PRB_TRY(prb_heap_type_name(r->heap, link->type, &name));
 		g->linked = prb_format("%s at %#llx", name, (unsigned long long)link->waited_for);
 		if (!g->linked)

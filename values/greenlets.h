@@ -28,9 +28,15 @@ struct prb_greenlet {
 	uint64_t address, type_address;
 	char *type;				   /**< "gevent._gevent_cgreenlet.Greenlet" */
 	PRB_VEC(struct prb_greenlet_frame) frames; /**< innermost first; empty: not suspended */
-	char *linked; /**< in gevent: the object that will switch to it, in words; NULL */
-	char *call;   /**< in gevent: the function that it called; NULL */
-	char *error;  /**< the caller's: why there is no stack; NULL */
+	uint64_t waits_on; /**< in gevent: the object that will switch to it; 0 */
+	char *linked;	   /**< that object in words; NULL */
+	char *call;	   /**< in gevent: the function that it called; NULL */
+	char *error;	   /**< the caller's: why there is no stack; NULL */
+	/** The lock or semaphore that acquire() or `with` waits for, of gevent or eventlet; or 0.
+	 */
+	uint64_t lock;
+	/** Those that it is inside of, by `with`, and has surely not released since. */
+	PRB_VEC(uint64_t) held;
 };
 
 struct prb_greenlets {
@@ -47,7 +53,7 @@ struct prb_error *prb_greenlets_read(struct prb_python *py, struct prb_mem *mem,
 				     size_t most, struct prb_greenlets *ret) PRB_MUST_CHECK;
 
 /**
- * Fills frames and call anew; no frames if it is not suspended. PRB_ERROR_BAD_DATA or
+ * Fills frames, call and locks anew; no frames if it is not suspended. PRB_ERROR_BAD_DATA or
  * PRB_ERROR_FAULT, and no frames, if it is gone or being changed.
  */
 struct prb_error *prb_greenlet_stack(struct prb_python *py, struct prb_mem *mem,

@@ -125,6 +125,7 @@ struct prb_dump_thread {
 struct prb_dump_awaiter {
 	size_t at;
 	char *name;
+	uint64_t id; /**< as of tasks; 0 if it may go on without the one before */
 };
 
 /** A task of an event loop, or a greenlet, that waits, or is the current one of its loop. */
@@ -132,6 +133,9 @@ struct prb_dump_task {
 	const char *kind; /**< "task" or "greenlet"; static */
 	pid_t tid;	  /**< of the loop's or hub's thread; 0 if unknown */
 	bool current;	  /**< it runs: its frames are those of the thread */
+	uint64_t id;	  /**< its object */
+	uint64_t lock;	  /**< the lock that it waits for; 0: none, or not known */
+	uint64_t holder;  /**< `id` of the task or greenlet that holds the lock; 0: not known */
 	char *name;	  /**< NULL if it has none */
 	char *waits_for;  /**< in words; NULL if that is not known */
 	char *error;	  /**< why frames are missing, or NULL */

@@ -165,6 +165,7 @@ static struct prb_error *tell(struct holders *h, struct prb_asyncio_task *task)
 	if (!released && !failed) {
 		prb_str_puts(&s, ", held by task ");
 		put(&s, only);
+		task->holder = only->task->address;
 	} else {
 		count = 0;
 		prb_vec_each (inside, &h->list) {

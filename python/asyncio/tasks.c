@@ -251,6 +251,7 @@ void prb_asyncio_task_forget(struct prb_asyncio_task *task)
 	task->waits_kind = NULL;
 	task->wakes_at = 0;
 	task->waits_on = 0;
+	task->holder = 0;
 }
 
 static void task_deinit(struct prb_asyncio_task *task)

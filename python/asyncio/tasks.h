@@ -62,6 +62,7 @@ struct prb_asyncio_task {
 	const char *waits_kind; /**< static: "task", "gather", "sleep", …; NULL: it does not wait */
 	char *waits_for;	/**< in words; NULL: it does not wait */
 	uint64_t waits_on;	/**< the lock or semaphore that it waits for; 0 if none */
+	uint64_t holder;	/**< the task that holds that lock; 0 if it is not known */
 	double wakes_at;	/**< monotonic clock, seconds, at which a sleep ends; 0: none */
 	PRB_VEC(size_t) children; /**< indices of the tasks that it waits for */
 	PRB_VEC(size_t) awaiters; /**< indices of the tasks that wait for it */

@@ -17,6 +17,7 @@ static const char *const modules_with_own_locks[] = {
 	"selectors",	   "concurrent.futures",
 	"multiprocessing", "importlib._bootstrap",
 	"socket",	   "asyncio",
+	"gevent",	   "eventlet",
 };
 
 /* Names in code */

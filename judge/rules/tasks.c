@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Tasks of asyncio, and greenlets of gevent and eventlet, that wait for each other's locks. Their
+ * threads go on: in a server all may look well but for these.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "dump/dump.h"
+#include "dump/model/program_frame.h"
+#include "dump/waiting.h"
+#include "judge/limits.h"
+#include "judge/threads.h"
+
+enum { MOST_NAMED = 6, MOST_LINES = 8 };
+
+/* A task, and the one that it waits for. */
+struct node {
+	uint64_t id, next; /* 0: nobody is known */
+	const struct prb_dump_task *task;
+	const struct prb_dump_awaiter *awaiter; /* of that task; NULL: it is the task itself */
+	size_t walk;
+};
+
+struct tasks {
+	struct prb_dump_found found;
+	struct prb_dump *dump;
+	PRB_VEC(struct node) nodes;
+	struct prb_number_map places;
+};
+
+static void tasks_deinit(struct tasks *t)
+{
+	prb_dump_destroy(t->dump);
+	prb_dump_found_deinit(&t->found);
+	prb_vec_free(&t->nodes);
+	prb_number_map_deinit(&t->places);
+}
+#define auto_tasks __attribute__((cleanup(tasks_deinit)))
+
+/* A look costs nothing where no thread runs such a loop. */
+static bool has_loop(const struct prb_dump *dump)
+{
+	static const char *const parts[] = {"/asyncio/", "/uvloop/", "/gevent/", "/eventlet/"};
+	const struct prb_dump_thread *thread;
+	const struct prb_dump_frame *frame;
+
+	prb_vec_each (thread, &dump->threads)
+		prb_vec_each (frame, &thread->frames)
+			for (size_t i = 0; frame->file && i < PRB_ARRAY_SIZE(parts); i++)
+				if (strstr(frame->file, parts[i]))
+					return true;
+	return false;
+}
+
+static struct prb_error *add(struct tasks *t, struct node node)
+{
+	struct node *place;
+	size_t known;
+
+	if (!node.id || prb_number_map_get(&t->places, node.id, &known))
+		return NULL;
+	place = prb_vec_push(&t->nodes);
+	if (!place)
+		return prb_error_nomem();
+	*place = node;
+	return prb_number_map_put(&t->places, node.id, t->nodes.count - 1) ? NULL
+									   : prb_error_nomem();
+}
+
+static struct prb_error *add_nodes(struct tasks *t)
+{
+	const struct prb_dump_task *task;
+
+	prb_vec_each (task, &t->dump->tasks) {
+		uint64_t before = task->id;
+		const struct prb_dump_awaiter *awaiter;
+
+		PRB_TRY(add(t, (struct node){.id = task->id, .next = task->holder, .task = task}));
+		prb_vec_each (awaiter, &task->awaiters) {
+			if (!awaiter->id)
+				break;
+			PRB_TRY(add(t, (struct node){.id = awaiter->id,
+						     .next = before,
+						     .task = task,
+						     .awaiter = awaiter}));
+			before = awaiter->id;
+		}
+	}
+	return NULL;
+}
+
+static struct prb_error *read_tasks(const struct prb_case *c, struct tasks *t)
+{
+	const struct prb_dump_options options = {
+		.no_values = true, .no_command = true, .no_waits = true};
+	struct prb_error *err = prb_dump_create_with(c->target, &options, &t->found, &t->dump);
+
+	PRB_TRY(prb_error_tolerate(err, NULL));
+	if (!t->dump)
+		return NULL;
+	PRB_TRY(prb_dump_add_tasks(c->target, options.mode, &t->found, t->dump));
+	return add_nodes(t);
+}
+
+static struct node *find_node(const struct tasks *t, uint64_t id)
+{
+	size_t place;
+
+	return id && prb_number_map_get(&t->places, id, &place) ? &t->nodes.items[place] : NULL;
+}
+
+static bool waits_for_lock(const struct node *node)
+{
+	return !node->awaiter && node->task->lock;
+}
+
+/* True if the task waited for the same lock before, and the same one held it. */
+static bool was_so(const struct tasks *before, const struct node *node)
+{
+	const struct node *was = find_node(before, node->id);
+
+	return was && was->next == node->next && was->task->lock == node->task->lock;
+}
+
+static size_t end_of(const struct node *node)
+{
+	return node->task->awaiters.count ? node->task->awaiters.items[0].at
+					  : node->task->frames.count;
+}
+
+/* "task ab", "greenlet", and where its own code is: not that of the library. */
+static void put_node(struct prb_str *s, const struct node *node)
+{
+	size_t from = node->awaiter ? node->awaiter->at : 0;
+	size_t end = node->awaiter ? node->task->frames.count : end_of(node), at = from;
+	const char *name = node->awaiter ? node->awaiter->name : node->task->name;
+
+	prb_str_puts(s, node->task->kind);
+	if (name) {
+		prb_str_putc(s, ' ');
+		prb_text_escape(s, name);
+	}
+	while (at < end && prb_dump_is_library(&node->task->frames.items[at]))
+		at++;
+	if (at == end)
+		at = from;
+	if (at < end) {
+		prb_str_puts(s, " in ");
+		prb_case_put_frame(s, &node->task->frames.items[at]);
+	}
+}
+
+static struct prb_error *tell_node(struct prb_finding *f, const struct node *node)
+{
+	struct prb_str *line;
+
+	if (f->evidence.count >= MOST_LINES)
+		return NULL;
+	PRB_TRY(prb_finding_line(f, node->task->tid, &line));
+	put_node(line, node);
+	if (node->awaiter) {
+		prb_str_puts(line, ", waits for the task before it");
+	} else if (node->task->waits_for) {
+		prb_str_puts(line, ", waits in ");
+		prb_text_escape(line, node->task->waits_for);
+	}
+	for (size_t i = 0; i < f->tids.count; i++)
+		if (f->tids.items[i] == node->task->tid)
+			return NULL;
+	return prb_finding_tid(f, node->task->tid);
+}
+
+static void put_basis(struct prb_finding *f, const struct prb_case *c, const struct tasks *t)
+{
+	prb_str_printf(&f->rests_on,
+		       "the stacks of %zu task%s that wait, and the locks that they are inside of",
+		       t->dump->tasks.count, t->dump->tasks.count == 1 ? "" : "s");
+	prb_case_put_command(&f->next, c, "dump --locals");
+}
+
+static struct prb_error *tell_cycle(const struct prb_rule *rule, const struct prb_case *c,
+				    const struct tasks *t, const struct node *first,
+				    unsigned length, struct prb_findings *ret)
+{
+	const struct node *at = first;
+	struct prb_finding *f;
+
+	PRB_TRY(prb_finding_add(rule, ret, &f));
+	f->confidence = PRB_CONFIDENCE_MEDIUM;
+	prb_str_printf(&f->brief, "deadlock of %u task%s", length, length == 1 ? "" : "s");
+	if (length == 1) {
+		put_node(&f->sentence, first);
+		prb_str_puts(&f->sentence, " waits for a lock that it holds itself");
+	} else {
+		prb_str_printf(&f->sentence, "%u %ss wait for each other: ", length,
+			       first->task->kind);
+		for (unsigned n = 0; n < PRB_MIN(length, MOST_NAMED); n++) {
+			prb_str_puts(&f->sentence, n ? ", " : "");
+			put_node(&f->sentence, at);
+			at = find_node(t, at->next);
+		}
+	}
+	for (unsigned n = 0; n < length; n++, at = find_node(t, at->next))
+		PRB_TRY(tell_node(f, n ? at : first));
+	prb_str_puts(&f->wrong_if, "one of the waits has a limit of time, or another task releases "
+				   "one of the locks");
+	put_basis(f, c, t);
+	return NULL;
+}
+
+/* How many wait in a circle that begins and ends there; 0: none. All have done so before. */
+static unsigned length_of(const struct tasks *before, const struct tasks *t,
+			  const struct node *first)
+{
+	const struct node *at = first;
+	bool locks = false;
+
+	for (unsigned n = 1; n <= t->nodes.count; n++) {
+		if (!was_so(before, at))
+			return 0;
+		locks = locks || waits_for_lock(at);
+		at = find_node(t, at->next);
+		if (!at)
+			return 0;
+		if (at == first)
+			return locks ? n : 0;
+	}
+	return 0;
+}
+
+static struct prb_error *find_cycles(const struct prb_rule *rule, const struct prb_case *c,
+				     const struct tasks *before, struct tasks *t,
+				     struct prb_findings *ret)
+{
+	for (size_t i = 0; i < t->nodes.count; i++) {
+		struct node *at = &t->nodes.items[i];
+		unsigned length;
+
+		for (; at && !at->walk; at = find_node(t, at->next))
+			at->walk = i + 1;
+		if (!at || at->walk != i + 1)
+			continue;
+		length = length_of(before, t, at);
+		if (length)
+			PRB_TRY(tell_cycle(rule, c, t, at, length, ret));
+	}
+	return NULL;
+}
+
+/* Seconds that the loop's thread has slept: none of its tasks has run meanwhile. */
+static double slept(const struct prb_case *c, const struct prb_dump_task *task)
+{
+	const struct prb_dump_thread *thread = prb_case_thread(c, task->tid);
+
+	return thread && !prb_thread_is(thread, "running") ? prb_case_idle(c, thread) : -1;
+}
+
+/* True if another task is to wake it: no clock, and no peer. The words are those of our readers. */
+static bool waits_for_tasks(const struct node *node)
+{
+	static const char *const starts[] = {
+		"Event.",     "Condition.", "Queue.",		"Lock.",
+		"Semaphore.", "Barrier.",   "gevent._gevent_c", "gevent.thread."};
+	const char *words = node->task->waits_for;
+
+	for (size_t i = 0; !node->awaiter && words && i < PRB_ARRAY_SIZE(starts); i++)
+		if (!strncmp(words, starts[i], strlen(starts[i])))
+			return true;
+	return false;
+}
+
+/*
+ * True if the wait may be more than an ordinary one. While a loop goes on, tasks that take turns
+ * look the same at two instants: not if their holder waits for another task, too.
+ */
+static bool is_strange(const struct prb_case *c, const struct tasks *before, const struct tasks *t,
+		       const struct node *node)
+{
+	const struct node *holder = find_node(t, node->next);
+
+	if (!waits_for_lock(node) || !was_so(before, node))
+		return false;
+	return slept(c, node->task) >= prb_limit(PRB_LIMIT_WAIT) ||
+	       (holder && waits_for_tasks(holder) && was_so(before, holder));
+}
+
+/* Waits for locks that are no circle: what keeps the holder may be anything. */
+static struct prb_error *find_waits(const struct prb_rule *rule, const struct prb_case *c,
+				    const struct tasks *before, const struct tasks *t,
+				    struct prb_findings *ret)
+{
+	const struct node *node, *holder;
+	struct prb_finding *f = NULL;
+	unsigned count = 0, held = 0;
+	double idle = -1;
+
+	prb_vec_each (node, &t->nodes) {
+		if (!is_strange(c, before, t, node))
+			continue;
+		if (!f)
+			PRB_TRY(prb_finding_add(rule, ret, &f));
+		count++;
+		holder = find_node(t, node->next);
+		held += holder != NULL;
+		idle = PRB_MAX(idle, slept(c, node->task));
+		PRB_TRY(tell_node(f, node));
+		if (holder)
+			PRB_TRY(tell_node(f, holder));
+	}
+	if (!f)
+		return NULL;
+	f->kind = PRB_FINDING_UNKNOWN;
+	f->confidence = PRB_CONFIDENCE_LOW;
+	if (held && idle >= prb_limit(count > 1 ? PRB_LIMIT_WAIT : PRB_LIMIT_LONG)) {
+		f->kind = PRB_FINDING_LOCKS;
+		f->confidence = PRB_CONFIDENCE_MEDIUM;
+		f->lasted = idle;
+	}
+	prb_str_printf(&f->brief, "%u task%s for locks", count, count == 1 ? " waits" : "s wait");
+	prb_str_printf(&f->sentence, "%u task%s or greenlet%s for locks", count,
+		       count == 1 ? "" : "s", count == 1 ? " waits" : "s wait");
+	prb_str_puts(&f->sentence,
+		     held ? ", whose holders wait, too" : ", and their holders are not known");
+	if (f->kind == PRB_FINDING_UNKNOWN)
+		prb_str_puts(&f->sentence, "; for how long is not known");
+	prb_str_puts(&f->wrong_if, "the holders release them in a moment: look again");
+	put_basis(f, c, t);
+	return NULL;
+}
+
+static struct prb_error *judge(const struct prb_rule *rule, const struct prb_case *c,
+			       const struct tasks *before, struct tasks *now,
+			       struct prb_findings *ret)
+{
+	size_t count = ret->list.count;
+
+	PRB_TRY(find_cycles(rule, c, before, now, ret));
+	return ret->list.count == count ? find_waits(rule, c, before, now, ret) : NULL;
+}
+
+static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
+			      struct prb_findings *ret)
+{
+	enum { PAUSE_NS = 200000000 };
+	auto_tasks struct tasks first = {}, again = {};
+	const struct node *node;
+	bool waits = false, lasts = true;
+
+	if (c->patience <= 0 || !c->target || !has_loop(c->dump))
+		return NULL;
+	PRB_TRY(read_tasks(c, &first));
+	prb_vec_each (node, &first.nodes) {
+		waits = waits || waits_for_lock(node);
+		lasts = lasts && slept(c, node->task) >= prb_limit(PRB_LIMIT_WAIT);
+	}
+	if (!waits)
+		return NULL;
+	/* While their thread sleeps, tasks stay as they are. */
+	if (lasts || !c->target->live || !c->target->moves)
+		return judge(rule, c, &first, &first, ret);
+	nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+	PRB_TRY(read_tasks(c, &again));
+	return judge(rule, c, &first, &again, ret);
+}
+
+const struct prb_rule prb_rule_tasks = {
+	.rank = 28,
+	.name = "tasks",
+	.kind = PRB_FINDING_DEADLOCK,
+	.needs = PRB_RULE_THREADS | PRB_RULE_PROC,
+	.proves = "tasks of asyncio, or greenlets, wait for each other's locks",
+	.find = find,
+};

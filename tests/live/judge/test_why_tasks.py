@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rule `tasks` of `probing why`: locks of asyncio, gevent and eventlet, beside loops that go on; and healthy twins."""
+import json
+
+import pytest
+
+import packages
+import support
+from environment import wait_until
+from test_why import why
+
+DEADLOCK, LOCKS, UNKNOWN = 10, 13, 20
+EACH = support.one_per_version((3, 8))
+ASYNCIO = """
+import asyncio
+class Never:
+    async def __aenter__(self):
+        await asyncio.Event().wait()
+    async def __aexit__(self, *_):
+        pass
+async def both(first, second):
+    async with first:
+        await asyncio.sleep(0.01)
+        async with second:
+            pass
+async def inside(lock):
+    async with lock:
+        await asyncio.create_task(wants(lock))
+async def wants(lock):
+    async with lock:
+        pass
+async def turns(lock):
+    while True:
+        async with lock:
+            await asyncio.sleep(0.001)
+async def main():
+    a, b = asyncio.Lock(), asyncio.Lock()
+    tasks = [asyncio.ensure_future(each) for each in (%s)]
+    print(flush=True)
+    while True:
+        await asyncio.sleep(%s)
+asyncio.run(main())
+"""
+GREENLETS = {
+    "gevent": """
+from gevent import monkey
+monkey.patch_all()
+from gevent import sleep, spawn
+from gevent.event import Event
+from gevent.lock import BoundedSemaphore
+""",
+    "eventlet": """
+import eventlet
+eventlet.monkey_patch()
+from eventlet import sleep, spawn
+from eventlet.event import Event
+""",
+}
+BOTH = """
+import threading
+def both(first, second):
+    with first:
+        sleep(0.01)
+        with second:
+            pass
+def turns(lock):
+    while True:
+        with lock:
+            sleep(0.001)
+a, b = threading.Lock(), threading.Lock()
+%s
+print(flush=True)
+while True:
+    sleep(%s)
+"""
+
+
+def findings(pid):
+    code, out, _ = why("--json", str(pid))
+    [target] = json.loads(out)["targets"]
+    return code, [each for each in target["findings"] if each["rule"] == "tasks"]
+
+
+def found(pid):
+    """The finding, once both tasks wait."""
+    last = []
+
+    def there():
+        last[:] = findings(pid)
+        return last[1]
+    wait_until(there)
+    code, [finding] = last
+    return code, finding
+
+
+def asyncio_program(interpreter, tasks, pause=0.02):
+    return support.Program([interpreter.exe, "-c", ASYNCIO % (tasks + ",", pause)], env=interpreter.env)
+
+
+@pytest.mark.parametrize("interpreter", EACH, ids=repr)
+def test_tasks_that_wait_for_each_other(interpreter):
+    with asyncio_program(interpreter, "both(a, b), both(b, a), wants(a)") as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code == DEADLOCK and finding["confidence"] == "medium" and not finding["proof"]
+    assert finding["sentence"].startswith("2 tasks wait for each other: task ")
+    assert finding["sentence"].count(" in `both` <string>:11") == 2
+
+
+@pytest.mark.parametrize("interpreter", EACH[-1:], ids=repr)
+def test_a_task_that_waits_for_one_that_wants_its_lock(interpreter):
+    with asyncio_program(interpreter, "inside(a)") as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code == DEADLOCK and " in `inside` " in finding["sentence"] and " in `wants` " in finding["sentence"]
+
+
+@pytest.mark.parametrize("interpreter", EACH[-1:], ids=repr)
+def test_a_task_that_wants_its_own_lock(interpreter):
+    with asyncio_program(interpreter, "both(a, a)", pause=1000) as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code == DEADLOCK and finding["sentence"].endswith(" in `both` <string>:11 waits for a lock that it holds itself")
+
+
+@pytest.mark.parametrize("interpreter", EACH[-1:], ids=repr)
+def test_a_task_whose_holder_waits_for_something_else(interpreter):
+    with asyncio_program(interpreter, "both(a, Never()), wants(a)") as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code == UNKNOWN and finding["confidence"] == "low"
+    assert "`Never.__aenter__` <string>:5" in json.dumps(finding["evidence"]) and "`wants` " in json.dumps(finding["evidence"])
+
+
+@pytest.mark.parametrize("interpreter", EACH[-1:], ids=repr)
+def test_tasks_that_take_turns_are_healthy(interpreter):
+    with asyncio_program(interpreter, "*(turns(a) for _ in range(5))") as program:
+        program.line()
+        assert findings(program.pid) == (0, [])
+
+
+@pytest.mark.parametrize("library", sorted(GREENLETS))
+def test_greenlets_that_wait_for_each_other(library):
+    source = GREENLETS[library] + BOTH % ("x = spawn(both, a, b), spawn(both, b, a)", 0.02)
+    with support.Program([packages.need(library), "-W", "ignore", "-c", source]) as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code == DEADLOCK and finding["sentence"].startswith("2 greenlets wait for each other: greenlet in `both` <string>:")
+
+
+def test_rlocks_and_semaphores_of_gevent():
+    source = GREENLETS["gevent"] + BOTH % (
+        "c, d = threading.RLock(), BoundedSemaphore(1)\nx = spawn(both, c, d), spawn(both, d, c)", 0.02)
+    with support.Program([packages.need("gevent"), "-W", "ignore", "-c", source]) as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code == DEADLOCK and finding["sentence"].startswith("2 greenlets wait for each other")
+
+
+@pytest.mark.parametrize("library", sorted(GREENLETS))
+def test_greenlets_whose_lock_is_held(library):
+    source = GREENLETS[library] + BOTH % ("a.acquire()\nx = spawn(both, b, a)", 1000)
+    with support.Program([packages.need(library), "-W", "ignore", "-c", source]) as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code == UNKNOWN and "their holders are not known" in finding["sentence"]
+
+
+@pytest.mark.parametrize("library", sorted(GREENLETS))
+def test_greenlets_that_take_turns_are_healthy(library):
+    source = GREENLETS[library] + BOTH % ("x = [spawn(turns, a) for _ in range(5)]", 0.02)
+    with support.Program([packages.need(library), "-W", "ignore", "-c", source]) as program:
+        program.line()
+        assert findings(program.pid) == (0, [])
