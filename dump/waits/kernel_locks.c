@@ -182,8 +182,7 @@ void prb_describe_futex(struct prb_wait_context *c, const struct prb_task *task,
 	s->failed |= thread.failed;
 }
 
-/* "MAJOR:MINOR:INODE" of an open file as in /proc/locks; false if unknown. */
-static bool lock_key(struct prb_wait_context *c, int fd, char *key, size_t size, struct prb_str *s)
+bool prb_lock_key(struct prb_wait_context *c, int fd, char *key, size_t size, struct prb_str *s)
 {
 	prb_auto_str struct prb_str info = {}, mounts = {};
 	const char *inode, *mount;
@@ -241,7 +240,7 @@ void prb_describe_file_lock(struct prb_wait_context *c, int fd, struct prb_str *
 	prb_describe_fd(c, fd, PRB_EITHER_WAY, s);
 	c->enders = enders;
 	prb_enders_object(c, "file lock");
-	if (!lock_key(c, fd, file, sizeof(file), s))
+	if (!prb_lock_key(c, fd, file, sizeof(file), s))
 		return;
 	pid = lock_holder(file, &only);
 	prb_enders_add(c, pid);

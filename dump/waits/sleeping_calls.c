@@ -209,13 +209,21 @@ static void on_futex_waitv(const struct call *call)
 	prb_put_deadline(call->c, call->wait, int_argument(call, 4), call->task->args[3], call->s);
 }
 
+/* Of SQLite, no longer sleep is known. */
+static void put_short_sleep(const struct call *call, double seconds)
+{
+	put_sleep(call, seconds);
+	if (seconds <= 1)
+		prb_describe_sqlite(call->c, call->s);
+}
+
 static void on_nanosleep(const struct call *call)
 {
 	double seconds;
 
 	prb_enders_limited(call->c);
 	if (prb_read_time(call->c, call->task->args[0], PRB_TIMESPEC, &seconds, call->s))
-		put_sleep(call, seconds);
+		put_short_sleep(call, seconds);
 	else
 		prb_str_puts(call->s, "sleep");
 }
@@ -230,7 +238,7 @@ static void on_clock_nanosleep(const struct call *call)
 		prb_str_puts(call->s, "sleep");
 		prb_put_deadline(call->c, call->wait, int_argument(call, 0), time, call->s);
 	} else if (prb_read_time(call->c, time, PRB_TIMESPEC, &seconds, call->s)) {
-		put_sleep(call, seconds);
+		put_short_sleep(call, seconds);
 	} else {
 		prb_str_puts(call->s, "sleep");
 	}

@@ -52,6 +52,23 @@ bool prb_wait_ok(struct prb_str *s, struct prb_error *err)
 	return false;
 }
 
+bool prb_is_called_by(struct prb_wait_context *c, const char *name, struct prb_str *s)
+{
+	enum { CALLERS = 24 }; /* words of the stack, among them the address that it returns to */
+	uint64_t stack[CALLERS];
+
+	if (!c->sp || !prb_wait_ok(s, prb_mem_read(c->mem, c->sp, stack, sizeof(stack))))
+		return false;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(stack); i++) {
+		const struct prb_map *map = prb_shared_map_at(c, stack[i]);
+		const char *slash = map && map->exec ? strrchr(map->path, '/') : NULL;
+
+		if (slash && !strncmp(slash + 1, name, strlen(name)))
+			return true;
+	}
+	return false;
+}
+
 static bool read_memory(void *context, uint64_t address, void *buffer, size_t length)
 {
 	struct prb_error *err = prb_mem_read(context, address, buffer, length);

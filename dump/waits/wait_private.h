@@ -151,6 +151,16 @@ void prb_describe_epoll(struct prb_wait_context *c, int fd, struct prb_str *s);
 /** Appends the holder of the lock that flock or fcntl wants on @p fd: " held by 4711 (sh)". */
 void prb_describe_file_lock(struct prb_wait_context *c, int fd, struct prb_str *s);
 
+/**
+ * The thread sleeps for a moment: if SQLite does that because a database is locked, appends the
+ * file and the lock's holder.
+ */
+void prb_describe_sqlite(struct prb_wait_context *c, struct prb_str *s);
+/** "MAJOR:MINOR:INODE" of an open file as in /proc/locks; false if unknown. */
+bool prb_lock_key(struct prb_wait_context *c, int fd, char *key, size_t size, struct prb_str *s);
+/** True if the C library's function returns to a library whose file name begins with @p name. */
+bool prb_is_called_by(struct prb_wait_context *c, const char *name, struct prb_str *s);
+
 /** The wait ends by itself, after a time that may be unknown. */
 void prb_enders_limited(struct prb_wait_context *c);
 

@@ -15,29 +15,11 @@
 #include "dump/zeromq/zeromq.h"
 
 enum {
-	CALLERS = 24, /* words of the stack, among them the address that poll() returns to */
 	MOST_THREADS = 1024,
 	MOST_SOCKETS = 64,
 };
 
 static const char IO_THREAD[] = "ZMQbg/IO/";
-
-/* True if the C library's function returns to libzmq. */
-static bool is_called_by_libzmq(struct prb_wait_context *c, struct prb_str *s)
-{
-	uint64_t stack[CALLERS];
-
-	if (!c->sp || !prb_wait_ok(s, prb_mem_read(c->mem, c->sp, stack, sizeof(stack))))
-		return false;
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(stack); i++) {
-		const struct prb_map *map = prb_shared_map_at(c, stack[i]);
-		const char *name = map && map->exec ? strrchr(map->path, '/') : NULL;
-
-		if (name && !strncmp(name, "/libzmq", strlen("/libzmq")))
-			return true;
-	}
-	return false;
-}
 
 /* Notes the other ends of the sockets that the I/O thread watches. */
 static void note_sockets(struct prb_wait_context *c, pid_t tid, struct prb_str *s)
@@ -165,7 +147,7 @@ bool prb_describe_zeromq(struct prb_wait_context *c, int fd, const char *words, 
 {
 	const struct prb_zeromq_socket *socket = find_socket(c, fd, s);
 
-	if (!socket && !(*words == 'e' && is_called_by_libzmq(c, s)))
+	if (!socket && !(*words == 'e' && prb_is_called_by(c, "libzmq", s)))
 		return false;
 	prb_str_printf(s, "%s %d of ZeroMQ", words, fd);
 	if (socket)
