@@ -20,6 +20,7 @@ COMMANDS = [
     "record",
     "performance",
     "flamegraph",
+    "symbolize",
     "top",
     "memory",
     "cluster",

@@ -158,6 +158,28 @@ void prb_unwinder_prefer_files(struct prb_unwinder *unwinder)
 	unwinder->prefer_files = true;
 }
 
+struct prb_error *prb_unwinder_function(struct prb_unwinder *unwinder, uint64_t address,
+					uint64_t *ret)
+{
+	struct prb_module *module = prb_modules_find(unwinder->modules, address);
+	struct reading reading = {.mem = unwinder->modules->target->mem};
+	struct prb_cfi_memory memory = {.read = read_memory, .context = &reading};
+	enum prb_cfi_status status;
+	struct prb_module_cfi *cfi;
+	uint64_t end;
+
+	*ret = 0;
+	if (!module)
+		return NULL;
+	PRB_TRY(module_tables(unwinder, module, &cfi));
+	struct prb_error *err = prb_module_cfi_function(cfi, &memory, address, ret, &end, &status);
+	/* A process that has ended is one more reason to find nothing. */
+	prb_error_destroy(reading.err);
+	if (!err && status != PRB_CFI_OK)
+		*ret = 0;
+	return err;
+}
+
 /* A row, from the cache or the tables of its module, and what its expressions lie in. */
 struct found_row {
 	const struct prb_cfi_row *row;

@@ -57,6 +57,13 @@ void prb_unwinder_prefer_files(struct prb_unwinder *unwinder);
  */
 void prb_unwinder_allow_guesses(struct prb_unwinder *unwinder);
 
+/**
+ * Where the function at @p address begins, by its FDE: for code without a symbol. 0 if none covers
+ * it. A part of a function that the compiler has split off begins by itself.
+ */
+struct prb_error *prb_unwinder_function(struct prb_unwinder *unwinder, uint64_t address,
+					uint64_t *ret) PRB_MUST_CHECK;
+
 struct prb_unwind_step {
 	uint64_t cfa;	     /**< canonical frame address of the frame that was left, if it was */
 	bool signal_frame;   /**< the frame left was a signal trampoline: the caller's pc is exact,

@@ -5,7 +5,10 @@
  * That viewer counts samples, each of which is worth one interval. So a run is as many samples as
  * intervals of its weight; what is left over of an interval is carried to the next run.
  */
+#include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -238,8 +241,14 @@ static struct prb_error *put_strings(struct writer *w)
 	prb_vec_each (number, &w->places) {
 		prb_auto_str struct prb_str label = {};
 
-		prb_profile_label(&label,
-				  prb_place_get(w->recording->tree, w->choice->lines, *number));
+		struct prb_place place =
+			prb_place_get(w->recording->tree, w->choice->lines, *number);
+
+		/* An address is what the viewer looks up by `libs`. */
+		if (prb_function_lacks_name(place.function) && prb_function_address(place.function))
+			prb_str_printf(&label, "0x%" PRIx64, prb_function_address(place.function));
+		else
+			prb_profile_label(&label, place);
 		prb_json_text(&w->json, NULL, prb_str_text(&label));
 		PRB_TRY(prb_sink_flush(w->sink, false));
 	}
@@ -334,6 +343,52 @@ static void put_empty(struct writer *w, const char *key)
 	prb_json_close(&w->json, ']');
 }
 
+/* 32 digits of the build-id, its first parts in the other byte order, and an age: a GUID of
+ * Microsoft's. */
+static void put_breakpad_id(struct writer *w, const char *build_id)
+{
+	static const int order[] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
+	enum { BYTES = PRB_ARRAY_SIZE(order) };
+	char id[2 * BYTES + 2];
+	size_t length = strlen(build_id);
+
+	for (size_t i = 0; i < 2 * BYTES; i++) {
+		size_t at = 2 * (size_t)order[i / 2] + i % 2;
+
+		id[i] = at < length ? (char)toupper((unsigned char)build_id[at]) : '0';
+	}
+	id[2 * BYTES] = '0';
+	id[2 * BYTES + 1] = '\0';
+	prb_json_text(&w->json, "breakpadId", *build_id ? id : "");
+	prb_json_text(&w->json, "codeId", build_id);
+}
+
+/* Each as if all of it were mapped, so that addresses in the file are those behind its start. */
+static void put_libraries(struct writer *w)
+{
+	struct prb_tree_image *const *image;
+
+	prb_json_open(&w->json, "libs", '[');
+	prb_vec_each (image, &w->recording->tree->images) {
+		const char *path = (*image)->path, *name = prb_tree_short_path(path);
+
+		prb_json_open(&w->json, NULL, '{');
+		prb_json_integer(&w->json, "start", (int64_t)prb_image_base(*image));
+		prb_json_integer(
+			&w->json, "end",
+			(int64_t)(prb_image_base(*image) + (*image)->address + (*image)->size));
+		prb_json_integer(&w->json, "offset", 0);
+		prb_json_text(&w->json, "name", name);
+		prb_json_text(&w->json, "path", path);
+		prb_json_text(&w->json, "debugName", name);
+		prb_json_text(&w->json, "debugPath", path);
+		put_breakpad_id(w, (*image)->build_id);
+		prb_json_null(&w->json, "arch");
+		prb_json_close(&w->json, '}');
+	}
+	prb_json_close(&w->json, ']');
+}
+
 static struct prb_error *write_gecko(const struct prb_recording *recording,
 				     const struct prb_profile_choice *choice, struct prb_sink *sink)
 {
@@ -343,7 +398,7 @@ static struct prb_error *write_gecko(const struct prb_recording *recording,
 	PRB_TRY(writer_init(&w));
 	prb_json_open(&w.json, NULL, '{');
 	put_meta(&w);
-	put_empty(&w, "libs");
+	put_libraries(&w);
 	prb_json_open(&w.json, "threads", '[');
 	for (uint32_t i = 0; i < recording->threads.count; i++)
 		if (!choice->threads || choice->threads[i])

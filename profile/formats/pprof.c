@@ -37,12 +37,17 @@ enum {
 	LABEL_STR = 2,
 	LABEL_NUM = 3,
 	MAPPING_ID = 1,
+	MAPPING_START = 2,
+	MAPPING_LIMIT = 3,
+	MAPPING_OFFSET = 4,
 	MAPPING_FILENAME = 5,
+	MAPPING_BUILD_ID = 6,
 	MAPPING_HAS_FUNCTIONS = 7,
 	MAPPING_HAS_FILENAMES = 8,
 	MAPPING_HAS_LINE_NUMBERS = 9,
 	LOCATION_ID = 1,
 	LOCATION_MAPPING = 2,
+	LOCATION_ADDRESS = 3,
 	LOCATION_LINE = 4,
 	LINE_FUNCTION = 1,
 	LINE_LINE = 2,
@@ -67,8 +72,9 @@ enum text {
 	TEXT_STATE,
 	TEXT_COMMAND,
 	TEXT_COMMENT,
-	TEXT_STATES,				       /* of them all */
-	TEXT_FUNCTIONS = TEXT_STATES + PRB_RUN_STATES, /* two each; then one for each thread */
+	TEXT_STATES, /* of them all */
+	/* Two each; then one for each thread, and two for each image. */
+	TEXT_FUNCTIONS = TEXT_STATES + PRB_RUN_STATES,
 };
 
 static const char *const texts[TEXT_COMMAND] = {
@@ -143,6 +149,17 @@ static uint64_t thread_text(const struct writer *w, uint32_t thread)
 	return name_text((uint32_t)w->recording->tree->functions.count) + thread;
 }
 
+static uint64_t image_text(const struct writer *w, const struct prb_tree_image *image)
+{
+	return thread_text(w, (uint32_t)w->recording->threads.count) + 2 * (uint64_t)image->number;
+}
+
+/* The first mapping is of all that has no address. */
+static uint64_t mapping_of(const struct prb_tree_function *f)
+{
+	return prb_function_address(f) ? (uint64_t)f->image->number + 2 : 1;
+}
+
 static void put_type(struct prb_str *s, unsigned field, enum text type, enum text unit)
 {
 	struct prb_str message = {};
@@ -182,6 +199,36 @@ static struct prb_error *put_head(struct writer *w)
 	return emit(w, &s);
 }
 
+/* Readers look for the names of a mapping's addresses unless it says that it has them. */
+static struct prb_error *put_mappings(struct writer *w)
+{
+	const struct prb_tree *tree = w->recording->tree;
+	prb_auto_free bool *lacks = calloc(tree->images.count + 1, sizeof(*lacks));
+	struct prb_tree_image *const *image;
+	const struct prb_tree_function *f;
+
+	if (!lacks)
+		return prb_error_nomem();
+	prb_vec_each (f, &tree->functions)
+		if (f->image)
+			lacks[f->image->number] |= prb_function_lacks_name(f);
+	prb_vec_each (image, &tree->images) {
+		uint64_t start = prb_image_base(*image) + (*image)->address;
+		struct prb_str s = {}, mapping = {};
+
+		prb_proto_number(&mapping, MAPPING_ID, (uint64_t)(*image)->number + 2);
+		prb_proto_number(&mapping, MAPPING_START, start);
+		prb_proto_number(&mapping, MAPPING_LIMIT, start + (*image)->size);
+		prb_proto_number(&mapping, MAPPING_OFFSET, (*image)->offset);
+		prb_proto_number(&mapping, MAPPING_FILENAME, image_text(w, *image));
+		prb_proto_number(&mapping, MAPPING_BUILD_ID, image_text(w, *image) + 1);
+		prb_proto_number(&mapping, MAPPING_HAS_FUNCTIONS, !lacks[(*image)->number]);
+		prb_proto_message(&s, PROFILE_MAPPING, &mapping);
+		PRB_TRY(emit(w, &s));
+	}
+	return NULL;
+}
+
 static struct prb_error *put_locations(struct writer *w)
 {
 	const struct prb_tree *tree = w->recording->tree;
@@ -194,7 +241,8 @@ static struct prb_error *put_locations(struct writer *w)
 				 (uint64_t)(place.function - tree->functions.items) + 1);
 		prb_proto_number(&line, LINE_LINE, place.line > 0 ? (uint64_t)place.line : 0);
 		prb_proto_number(&location, LOCATION_ID, i + 1);
-		prb_proto_number(&location, LOCATION_MAPPING, 1);
+		prb_proto_number(&location, LOCATION_MAPPING, mapping_of(place.function));
+		prb_proto_number(&location, LOCATION_ADDRESS, prb_function_address(place.function));
 		prb_proto_message(&location, LOCATION_LINE, &line);
 		prb_proto_message(&s, PROFILE_LOCATION, &location);
 		PRB_TRY(emit(w, &s));
@@ -302,6 +350,7 @@ static struct prb_error *put_texts(struct writer *w)
 	prb_auto_str struct prb_str comment = {};
 	const struct prb_tree_function *f;
 	const struct prb_profile_thread *thread;
+	struct prb_tree_image *const *image;
 
 	for (size_t i = 0; i < TEXT_COMMAND; i++)
 		PRB_TRY(put_text(w, texts[i]));
@@ -317,6 +366,10 @@ static struct prb_error *put_texts(struct writer *w)
 	}
 	prb_vec_each (thread, &r->threads)
 		PRB_TRY(put_text(w, prb_profile_thread_name(thread)));
+	prb_vec_each (image, &r->tree->images) {
+		PRB_TRY(put_text(w, (*image)->path));
+		PRB_TRY(put_text(w, (*image)->build_id));
+	}
 	return NULL;
 }
 
@@ -334,6 +387,7 @@ static struct prb_error *write_pprof(const struct prb_recording *recording,
 	PRB_TRY(put_head(&w));
 	PRB_TRY(put_texts(&w));
 	PRB_TRY(put_functions(&w));
+	PRB_TRY(put_mappings(&w));
 	PRB_TRY(put_locations(&w));
 	for (uint32_t i = 0; i < recording->threads.count; i++)
 		if (!choice->threads || choice->threads[i])

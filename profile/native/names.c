@@ -11,6 +11,8 @@
 #include "dwarf/lines/lines.h"
 #include "dwarf/lines/short_name.h"
 
+static const uint64_t most_address = 1ull << 60;
+
 /* The frames that stand for one place, outermost first. */
 struct named {
 	uint32_t first, count;
@@ -43,12 +45,82 @@ void prb_native_place_text(const struct prb_native_images *images, uint64_t code
 		       code - module->bias);
 }
 
+/* The mapping of code at @code, as it was then; NULL if it is of no file. */
+static const struct prb_map *mapping_of(const struct prb_native_images *images, uint64_t code)
+{
+	size_t low = 0, high = images->code.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (images->code.items[middle].end <= code)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < images->code.count && images->code.items[low].start <= code
+		       ? &images->code.items[low]
+		       : NULL;
+}
+
+void prb_native_origin(const struct prb_native_place *place, struct prb_tree_image *image,
+		       struct prb_tree_function *ret)
+{
+	struct prb_module *module = prb_modules_find(place->images->modules, place->code);
+	const struct prb_map *map = mapping_of(place->images, place->code);
+
+	/* What a file says of its own addresses can be anything. */
+	if (!module || !map || place->code - module->bias > most_address ||
+	    map->start - module->bias > most_address || map->offset > most_address)
+		return;
+	*image = (struct prb_tree_image){
+		.path = module->path,
+		.build_id = prb_module_build_id(module),
+		.address = map->start - module->bias,
+		.size = map->end - map->start,
+		.offset = map->offset,
+	};
+	ret->image = image;
+	ret->address = place->code - module->bias;
+}
+
+struct prb_error *prb_native_unnamed(const struct prb_native_place *place, struct prb_str *ret)
+{
+	const struct prb_module *module = prb_modules_find(place->images->modules, place->code);
+	uint64_t start;
+
+	PRB_TRY(prb_unwinder_function(place->images->unwinder, place->code, &start));
+	if (start)
+		prb_str_printf(ret, "fun_%" PRIx64, start - module->bias);
+	else if (module)
+		prb_str_puts(ret, "<code without a name>");
+	else if (place->region)
+		prb_str_printf(ret, "jit_region_%" PRIu32, place->region);
+	else
+		prb_str_puts(ret, "<code outside of any mapping>");
+	return NULL;
+}
+
+/* As above, of the function's start where that is known. */
+static struct prb_error *find_origin(const struct prb_native_place *place,
+				     struct prb_tree_image *image, struct prb_tree_function *ret)
+{
+	uint64_t code = place->code, start;
+
+	prb_native_origin(place, image, ret);
+	PRB_TRY(prb_unwinder_function(place->images->unwinder, code, &start));
+	if (ret->image && start && code - start <= ret->address)
+		ret->address -= code - start;
+	return NULL;
+}
+
 static struct prb_error *add_frame(struct naming *n, const struct prb_native_place *place,
 				   const struct prb_line *line)
 {
 	const struct prb_module *module = prb_modules_find(place->images->modules, place->code);
 	prb_auto_str struct prb_str address = {};
 	prb_auto_free char *brief = NULL;
+	struct prb_tree_image image;
 	struct prb_tree_function function = {
 		.kind = PRB_FUNCTION_NATIVE,
 		.name = line->func,
@@ -65,13 +137,21 @@ static struct prb_error *add_frame(struct naming *n, const struct prb_native_pla
 	if (brief)
 		function.name = brief;
 	if (!function.name && !module) {
-		function.name = prb_perf_map_find(place->images->perf_map, place->code);
-		function.module = function.name ? place->images->perf_map->path : NULL;
+		const struct prb_perf_map *map = place->images->perf_map;
+
+		function.name = prb_perf_map_find(map, place->code);
+		if (!function.name) {
+			map = place->images->jit;
+			function.name = prb_perf_map_find(map, place->code);
+		}
+		function.module = function.name ? map->path : NULL;
 	}
 	if (!function.name) {
-		prb_native_place_text(place->images, place->code, &address);
+		PRB_TRY(prb_native_unnamed(place, &address));
 		function.name = prb_str_text(&address);
 	}
+	if (!line->inlined)
+		PRB_TRY(find_origin(place, &image, &function));
 	PRB_TRY(prb_tree_function(n->tree, &function, &number));
 	return prb_tree_frame(n->tree, number, (int32_t)line->line, slot);
 }

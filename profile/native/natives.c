@@ -11,6 +11,7 @@
 #include "dump/native/c_stack.h"
 #include "dwarf/lines/demangle.h"
 #include "dwarf/lines/short_name.h"
+#include "profile/native/jit_entries.h"
 #include "profile/native/names.h"
 #include "profile/native/perf_map.h"
 #include "profile/native/stack_copy.h"
@@ -35,6 +36,9 @@ struct prb_natives {
 	struct prb_places places;
 	PRB_VEC(struct prb_native_place) met;
 	struct prb_perf_map perf_map;
+	struct prb_jit_entries jit;
+	PRB_VEC(uint64_t)
+	regions; /* starts of memory with code made at run time, as they were met */
 	bool names_at_once;
 	bool made_code; /* code was met that is in no module */
 	bool lost;	/* code was met that is in no mapping we know */
@@ -119,6 +123,7 @@ static struct prb_error *add_images(struct prb_natives *n)
 	prb_unwinder_allow_guesses(images->unwinder);
 	images->interleaver.modules = images->modules;
 	images->perf_map = &n->perf_map;
+	images->jit = &n->jit.names;
 	images->number = (int32_t)(n->number << 16) + (int32_t)n->images.count - 1;
 	return NULL;
 }
@@ -141,6 +146,7 @@ struct prb_error *prb_natives_create(struct prb_target *target, struct prb_recor
 	n->recording = recording;
 	n->number = number;
 	prb_perf_map_init(&n->perf_map);
+	prb_jit_entries_init(&n->jit);
 	err = begin(n);
 	if (err)
 		prb_natives_destroy(n);
@@ -165,7 +171,9 @@ void prb_natives_destroy(struct prb_natives *n)
 			images_destroy(*images);
 	prb_vec_free(&n->images);
 	prb_vec_free(&n->met);
+	prb_vec_free(&n->regions);
 	prb_perf_map_deinit(&n->perf_map);
+	prb_jit_entries_deinit(&n->jit);
 	prb_c_stack_deinit(&n->stack);
 	prb_places_deinit(&n->places);
 	prb_stack_copy_deinit(&n->copy);
@@ -198,6 +206,8 @@ struct prb_error *prb_natives_refresh(struct prb_natives *n, int64_t now)
 	err = take_maps(n);
 	if (!err && n->made_code)
 		err = prb_perf_map_update(&n->perf_map, n->target);
+	if (!err && n->made_code)
+		err = prb_jit_entries_update(&n->jit, newest(n)->modules);
 	n->refresh_from = now + (prb_clock_thread_ns() - used) * REFRESH_SHARE;
 	n->refresh_until = now + REFRESH_NS;
 	return err;
@@ -367,6 +377,10 @@ static struct prb_error *made_frame(struct prb_natives *n, uint64_t code, uint32
 		PRB_TRY(prb_perf_map_update(&n->perf_map, n->target));
 		function.name = prb_perf_map_find(map, code);
 	}
+	if (!function.name) {
+		map = &n->jit.names;
+		function.name = prb_perf_map_find(map, code);
+	}
 	*ret_found = function.name;
 	if (!function.name)
 		return NULL;
@@ -391,7 +405,34 @@ static struct prb_error *trampoline_frame(struct prb_natives *n, const struct pr
 	return prb_tree_frame(n->recording->tree, number, 0, ret);
 }
 
-/* Without a symbol it is identified by its place. */
+/* *ret is the number of the memory that the code was made in, from 1 on; 0 if it is in none. */
+static struct prb_error *find_region(struct prb_natives *n, uint64_t code, uint32_t *ret)
+{
+	const struct prb_map *map = prb_maps_find(&n->target->maps, code);
+	uint64_t *slot;
+
+	*ret = 0;
+	if (!map || !map->exec)
+		return NULL;
+	while (*ret < n->regions.count)
+		if (n->regions.items[(*ret)++] == map->start)
+			return NULL;
+	slot = prb_vec_push(&n->regions);
+	if (!slot)
+		return prb_error_nomem();
+	*slot = map->start;
+	*ret = (uint32_t)n->regions.count;
+	return NULL;
+}
+
+static struct prb_error *find_place(struct prb_natives *n, uint64_t code,
+				    struct prb_native_place *ret)
+{
+	*ret = (struct prb_native_place){.images = newest(n), .code = code};
+	return prb_modules_find(newest(n)->modules, code) ? NULL
+							  : find_region(n, code, &ret->region);
+}
+
 static struct prb_error *symbol_frame(struct prb_natives *n, uint64_t code, uint32_t *ret)
 {
 	struct prb_module *module = prb_modules_find(newest(n)->modules, code);
@@ -400,6 +441,7 @@ static struct prb_error *symbol_frame(struct prb_natives *n, uint64_t code, uint
 	prb_auto_str struct prb_str text = {};
 	prb_auto_free char *readable = NULL, *brief = NULL;
 	struct prb_error *err = module ? prb_module_symbol_at(module, code, &text, NULL) : NULL;
+	struct prb_native_place place;
 	uint32_t number;
 
 	if (err && err->code == PRB_ERROR_NOMEM)
@@ -409,7 +451,8 @@ static struct prb_error *symbol_frame(struct prb_natives *n, uint64_t code, uint
 		readable = prb_demangle(prb_str_text(&text));
 		PRB_TRY(prb_short_name(readable ? readable : prb_str_text(&text), &brief));
 	} else {
-		prb_native_place_text(newest(n), code, &text);
+		PRB_TRY(find_place(n, code, &place));
+		PRB_TRY(prb_native_unnamed(&place, &text));
 	}
 	if (text.failed)
 		return prb_error_nomem();
@@ -427,16 +470,21 @@ static struct prb_error *unnamed_frame(struct prb_natives *n, uint64_t code, uin
 	struct prb_tree_function function = {.kind = PRB_FUNCTION_NATIVE,
 					     .module = module ? module->path : NULL};
 	struct prb_native_place *place = prb_vec_push(&n->met);
+	struct prb_tree_image image;
 	uint32_t number;
 
+	if (!place)
+		return prb_error_nomem();
+	PRB_TRY(find_place(n, code, place));
+	prb_native_origin(place, &image, &function);
 	prb_native_place_text(images, code, &text);
-	if (!place || text.failed)
+	if (text.failed)
 		return prb_error_nomem();
 	function.name = prb_str_text(&text);
 	PRB_TRY(prb_tree_function(n->recording->tree, &function, &number));
 	/* The same place may be other code in other images: its line tells them apart. */
 	PRB_TRY(prb_tree_frame(n->recording->tree, number, images->number, ret));
-	*place = (struct prb_native_place){images, code, *ret};
+	place->frame = *ret;
 	return NULL;
 }
 
@@ -472,17 +520,22 @@ static struct prb_error *note(struct prb_natives *n, const char *text, uint32_t 
 	return prb_tree_call(tree, stack, tree->stacks.items[alone].frame, ret);
 }
 
-/* Notes where and why the native frames end, or that the Python frames match none. */
+/*
+ * Notes where and why the native frames end, or that the Python frames match none. The frame that
+ * follows says where exactly; without an address the same reason is the same row.
+ */
 static struct prb_error *note_end(struct prb_natives *n, uint32_t stack, uint32_t *ret)
 {
 	prb_auto_str struct prb_str text = {};
-	size_t count = n->stack.frames.count;
+	const struct prb_c_frame *last;
+	const struct prb_module *module;
 
 	if (n->stack.reason) {
-		prb_str_printf(&text, "[unwinding ended: %s at ", n->stack.trouble);
-		prb_native_place_text(newest(n),
-				      prb_c_frame_code(&n->stack.frames.items[count - 1]), &text);
-		prb_str_putc(&text, ']');
+		last = &n->stack.frames.items[n->stack.frames.count - 1];
+		module = prb_modules_find(newest(n)->modules, prb_c_frame_code(last));
+		prb_str_printf(&text, "[unwinding ended: %s in %s]", n->stack.trouble,
+			       module && *module->path ? prb_tree_short_path(module->path)
+						       : "code made at run time");
 	} else {
 		prb_str_puts(&text, "[Python frames that match no native frame]");
 	}

@@ -77,14 +77,13 @@ static struct prb_error *add_name(struct prb_perf_map *map, const char *name, si
 	return NULL;
 }
 
-static struct prb_error *add_line(struct prb_perf_map *map, const char *at, const char *end)
+struct prb_error *prb_perf_map_add(struct prb_perf_map *map, uint64_t start, uint64_t size,
+				   const char *name, size_t length)
 {
-	uint64_t start, size, behind;
 	struct prb_perf_symbol *symbol;
+	uint64_t behind;
 
-	if (!read_number(&at, end, &start) || !skip_space(&at, end) ||
-	    !read_number(&at, end, &size) || !skip_space(&at, end) || at == end || !size ||
-	    !prb_add(start, size, &behind) || map->symbols.count >= MOST_SYMBOLS)
+	if (!size || !prb_add(start, size, &behind) || map->symbols.count >= MOST_SYMBOLS)
 		return NULL;
 	symbol = prb_vec_push(&map->symbols);
 	if (!symbol)
@@ -95,7 +94,17 @@ static struct prb_error *add_line(struct prb_perf_map *map, const char *at, cons
 		.number = (uint32_t)map->symbols.count,
 		.name = (uint32_t)map->text.count,
 	};
-	return add_name(map, at, (size_t)(end - at));
+	return add_name(map, name, length);
+}
+
+static struct prb_error *add_line(struct prb_perf_map *map, const char *at, const char *end)
+{
+	uint64_t start, size;
+
+	if (!read_number(&at, end, &start) || !skip_space(&at, end) ||
+	    !read_number(&at, end, &size) || !skip_space(&at, end) || at == end)
+		return NULL;
+	return prb_perf_map_add(map, start, size, at, (size_t)(end - at));
 }
 
 /* Keeps what has no end yet, unless it can be no line any more. */
@@ -146,7 +155,7 @@ static struct prb_error *feed(struct prb_perf_map *map, const char *text, size_t
 	return keep_rest(map, text, (size_t)(end - text));
 }
 
-static void sort(struct prb_perf_map *map)
+void prb_perf_map_sort(struct prb_perf_map *map)
 {
 	if (map->symbols.count)
 		qsort(map->symbols.items, map->symbols.count, sizeof(*map->symbols.items),
@@ -156,7 +165,7 @@ static void sort(struct prb_perf_map *map)
 struct prb_error *prb_perf_map_feed(struct prb_perf_map *map, const char *text, size_t length)
 {
 	PRB_TRY(feed(map, text, length));
-	sort(map);
+	prb_perf_map_sort(map);
 	return NULL;
 }
 
@@ -216,7 +225,7 @@ static struct prb_error *read_new(struct prb_perf_map *map)
 		PRB_TRY(feed(map, buffer, (size_t)n));
 		map->read += (uint64_t)n;
 	}
-	sort(map);
+	prb_perf_map_sort(map);
 	return NULL;
 }
 

@@ -45,6 +45,14 @@ struct prb_error *prb_perf_map_feed(struct prb_perf_map *map, const char *text,
 				    size_t length) PRB_MUST_CHECK;
 
 /**
+ * Adds one function from another source; those of size 0 and beyond a bound are left out.
+ * prb_perf_map_sort() is to follow before a search.
+ */
+struct prb_error *prb_perf_map_add(struct prb_perf_map *map, uint64_t start, uint64_t size,
+				   const char *name, size_t length) PRB_MUST_CHECK;
+void prb_perf_map_sort(struct prb_perf_map *map);
+
+/**
  * Reads what has been added to the target's file since the last time, which it opens if there is
  * one. A missing or untrusted file is no error.
  */

@@ -44,7 +44,16 @@ const struct prb_schema_table prb_schema_tables[] = {
 	 "CREATE TABLE source (\n"
 	 "  file TEXT, line INTEGER, text TEXT,\n"
 	 "  PRIMARY KEY (file, line)) WITHOUT ROWID",
-	 true},
+	 PRB_SCHEMA_SOURCE},
+	{"images",
+	 "CREATE TABLE images (\n"
+	 "  image INTEGER PRIMARY KEY, path TEXT, build_id TEXT, address INTEGER,\n"
+	 "  size INTEGER, file_offset INTEGER)",
+	 PRB_SCHEMA_IMAGES},
+	{"origins",
+	 "CREATE TABLE origins (\n"
+	 "  function INTEGER PRIMARY KEY, image INTEGER, address INTEGER)",
+	 PRB_SCHEMA_ORIGINS},
 	{},
 };
 

@@ -17,10 +17,11 @@ enum {
 };
 
 struct prb_schema_table {
-	const char *name; /**< NULL ends the array */
-	const char *sql;  /**< as SQLite keeps it */
-	bool optional;	  /**< `source`: older recordings have none */
+	const char *name;  /**< NULL ends the array */
+	const char *sql;   /**< as SQLite keeps it */
+	unsigned optional; /**< a bit of those below: older recordings have none; 0: all have it */
 };
+enum { PRB_SCHEMA_SOURCE = 1, PRB_SCHEMA_IMAGES = 2, PRB_SCHEMA_ORIGINS = 4 };
 extern const struct prb_schema_table prb_schema_tables[];
 
 /** The text for `recording.ended`. */

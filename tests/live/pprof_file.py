@@ -51,7 +51,7 @@ def groups(data):
 
 
 class Profile:
-    """types: ["cpu", …]; samples: [(stack, values, labels)], stacks as (name, file, line), the
+    """mappings and places of code; types: ["cpu", …]; samples: [(stack, values, labels)], stacks as (name, file, line), the
     outermost first."""
 
     def __init__(self, path):
@@ -65,9 +65,13 @@ class Profile:
         assert texts[0] == ""
         functions = {first(f, 1): (texts[first(f, 2)], texts[first(f, 4)])
                      for f in map(fields, all_of(5))}
-        locations = {}
+        self.mappings = {first(m, 1): {"start": first(m, 2), "limit": first(m, 3), "offset": first(m, 4),
+                                       "path": texts[first(m, 5)], "build_id": texts[first(m, 6)],
+                                       "named": bool(first(m, 7))} for m in map(fields, all_of(3))}
+        locations, self.places = {}, {}  # places: (mapping, address) by name
         for location in map(fields, all_of(4)):
             line = fields(first(location, 4))
+            self.places[functions[first(line, 1)][0]] = self.mappings[first(location, 2)], first(location, 3)
             locations[first(location, 1)] = (*functions[first(line, 1)], first(line, 2))
         assert 0 not in functions and 0 not in locations
         self.types = [texts[first(fields(value), 1)] for value in all_of(1)]

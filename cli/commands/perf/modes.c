@@ -13,7 +13,7 @@ static const int highest_rate = 20000;
 #define SAMPLING "duration rate cc async no-source "
 #define PROCESSES "tid all subprocesses "
 #define KEEPING "ring when "
-#define SHOWING "mode threads lines from to diff annotate "
+#define SHOWING "mode threads lines by-library from to diff annotate "
 #define WRITING "output format json "
 
 static const struct prb_mode modes[] = {
@@ -60,6 +60,7 @@ static const struct prb_mode others[] = {
 	 .leaves = "tid",
 	 .instead = "--threads compares those whose names match"},
 	{.name = "--diff", .by = "diff", .leaves = "annotate"},
+	{.name = "--by-library", .by = "by-library", .leaves = "lines annotate"},
 	{.name = "--when", .by = "when", .leaves = "ring"},
 	{.name = "--tid",
 	 .by = "tid",

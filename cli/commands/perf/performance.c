@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "profile/formats/format.h"
 #include "profile/recording/join.h"
+#include "profile/recording/library_view.h"
 #include "profile/store/load/load.h"
 #include "profile/recording/range.h"
 #include "profile/recording/tasks_view.h"
@@ -132,11 +133,15 @@ static struct prb_error *prepare(const struct prb_performance_settings *s,
 		prb_recording_drop_lines(*recording);
 	/* A recording loaded from a file has this view already. */
 	PRB_TRY(prb_tasks_view(*recording, s->record.tasks, NULL));
+	if (s->show.by_library)
+		PRB_TRY(prb_library_view(*recording));
 	if (!s->show.diff)
 		return NULL;
 	PRB_TRY(prb_profile_load_view(s->show.diff, true, s->record.tasks, &before));
 	if (part)
 		prb_recording_clip(before, from, to);
+	if (s->show.by_library)
+		PRB_TRY(prb_library_view(before));
 	PRB_TRY(prb_recording_join(before, *recording, &joined));
 	prb_recording_destroy(*recording);
 	*recording = prb_steal(&joined);
@@ -334,6 +339,9 @@ const struct prb_option prb_performance_options[] = {
 	{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, show.lines),
 	 .for_clients = true},
+	{"by-library", 0, PRB_OPTION_FLAG, NULL,
+	 "Each library, Python package, and the program by itself", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, show.by_library), .for_clients = true},
 	{"from", 0, PRB_OPTION_SECONDS, "TIME", "Only what was later than TIME after the start",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, show.from),
 	 .for_clients = true},

@@ -151,7 +151,7 @@ static size_t count_required(void)
 	return count;
 }
 
-static struct prb_error *check_object(sqlite3_stmt *stmt, size_t *ours, bool *source)
+static struct prb_error *check_object(sqlite3_stmt *stmt, size_t *ours, unsigned *optional)
 {
 	const char *type = (const char *)sqlite3_column_text(stmt, 0);
 	const char *name = (const char *)sqlite3_column_text(stmt, 1);
@@ -166,12 +166,12 @@ static struct prb_error *check_object(sqlite3_stmt *stmt, size_t *ours, bool *so
 					"table that probing makes",
 					table->name);
 	*ours += !table->optional;
-	*source |= table->optional;
+	*optional |= table->optional;
 	return NULL;
 }
 
 /* Its tables are ours to the letter; what it has besides is not looked at. */
-static struct prb_error *check_tables(sqlite3_stmt *stmt, bool *source)
+static struct prb_error *check_tables(sqlite3_stmt *stmt, unsigned *optional)
 {
 	size_t ours = 0, objects = 0;
 	bool row;
@@ -182,19 +182,19 @@ static struct prb_error *check_tables(sqlite3_stmt *stmt, bool *source)
 			break;
 		if (++objects > MOST_OBJECTS)
 			return bad("it has too many tables");
-		PRB_TRY(check_object(stmt, &ours, source));
+		PRB_TRY(check_object(stmt, &ours, optional));
 	}
 	return ours == count_required() ? NULL : bad("tables are missing");
 }
 
-static struct prb_error *check_schema(sqlite3 *db, bool *source)
+static struct prb_error *check_schema(sqlite3 *db, unsigned *optional)
 {
 	sqlite3_stmt *stmt = NULL;
 	struct prb_error *err =
 		prb_load_file_prepare(db, "SELECT type, name, sql FROM sqlite_master", &stmt);
 
 	if (!err)
-		err = check_tables(stmt, source);
+		err = check_tables(stmt, optional);
 	sqlite3_finalize(stmt);
 	return err;
 }
@@ -242,14 +242,14 @@ static struct prb_error *open_database(struct prb_load_file *file, const char *p
 	sqlite3_busy_timeout(file->db, BUSY_MS);
 	confine(file->db);
 	/* From here on it has no writer. The journal may repair what is wrong. */
-	err = check_schema(file->db, &file->source);
+	err = check_schema(file->db, &file->optional);
 	if (!prb_load_file_is_cut_off(file->fd, real, &journal))
 		return err;
 	prb_error_destroy(err);
 	sqlite3_close(prb_steal(&file->db));
 	PRB_TRY(open_recovered(file->fd, journal, &file->db));
-	file->source = false;
-	return check_schema(file->db, &file->source);
+	file->optional = 0;
+	return check_schema(file->db, &file->optional);
 }
 
 struct prb_error *prb_load_file_open(struct prb_load_file *file, const char *path)
@@ -284,7 +284,7 @@ struct prb_error *prb_load_file_open_copy(struct prb_load_file *file, int fd)
 		return data ? bad("it cannot be read") : prb_error_nomem();
 	}
 	PRB_TRY(open_in_memory(data, done, &file->db));
-	return check_schema(file->db, &file->source);
+	return check_schema(file->db, &file->optional);
 }
 
 void prb_load_file_close(struct prb_load_file *file)

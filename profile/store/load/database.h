@@ -17,7 +17,7 @@ struct prb_load_file {
 	/** Closed after the database: closing a descriptor of a file drops all locks on it. */
 	int fd;
 	sqlite3 *db;
-	bool source; /**< it has the table of source lines */
+	unsigned optional; /**< the tables that it has, bits of the schema */
 };
 
 /**

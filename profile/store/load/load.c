@@ -20,7 +20,11 @@ enum {
 	MOST_DEPTH = 1 << 20,
 	MOST_LINES = 1 << 20,
 	MOST_WAITS = 1 << 27,
+	MOST_IMAGES = 1 << 14,
+	ORIGINS = PRB_SCHEMA_IMAGES | PRB_SCHEMA_ORIGINS,
 };
+
+static const int64_t most_address = INT64_MAX / 2;
 
 /* Frames of all stacks together, which is what formats write. */
 static const uint64_t most_frames = 1ull << 30;
@@ -59,6 +63,7 @@ static struct prb_error *read_function(struct prb_load *load, struct prb_row *ro
 
 	if (!f)
 		return prb_error_nomem();
+	*f = (struct prb_tree_function){};
 	prb_row_number(row, tree->functions.count - 1);
 	kind = prb_row_text(row);
 	if (!kind || !prb_schema_kind_of(kind, &f->kind))
@@ -69,6 +74,44 @@ static struct prb_error *read_function(struct prb_load *load, struct prb_row *ro
 	PRB_TRY(prb_pool_share(tree->pool, prb_row_text(row), &f->file));
 	f->first_line = (int32_t)prb_row_integer(row, INT32_MIN, INT32_MAX);
 	return prb_pool_share(tree->pool, prb_row_text(row), &f->module);
+}
+
+static struct prb_error *read_image(struct prb_load *load, struct prb_row *row)
+{
+	struct prb_tree *tree = load->about->tree;
+	const struct prb_tree_image *kept;
+	struct prb_tree_image image;
+	const char *path, *build_id;
+
+	prb_row_number(row, tree->images.count);
+	path = prb_row_text(row);
+	PRB_TRY(prb_pool_share(tree->pool, path ? path : "", &image.path));
+	build_id = prb_row_text(row);
+	PRB_TRY(prb_pool_share(tree->pool, build_id ? build_id : "", &image.build_id));
+	if (strlen(image.build_id) != strspn(image.build_id, "0123456789abcdef"))
+		prb_row_complain(row, "has no build-id in hexadecimal");
+	image.address = (uint64_t)prb_row_integer(row, 0, most_address);
+	image.size = (uint64_t)prb_row_integer(row, 0, most_address);
+	image.offset = (uint64_t)prb_row_integer(row, 0, most_address);
+	PRB_TRY(prb_tree_image(tree, &image, &kept));
+	if (kept->number + 1 != tree->images.count || tree->images.count > MOST_IMAGES)
+		prb_row_complain(row, "is one too many");
+	return NULL;
+}
+
+/* Of functions that were read before. */
+static struct prb_error *read_origin(struct prb_load *load, struct prb_row *row)
+{
+	struct prb_tree *tree = load->about->tree;
+	int64_t number = prb_row_integer(row, 0, (int64_t)tree->functions.count - 1);
+	int64_t image = prb_row_integer(row, 0, (int64_t)tree->images.count - 1);
+	int64_t address = prb_row_integer(row, 0, most_address);
+
+	if (row->err)
+		return NULL;
+	tree->functions.items[number].image = tree->images.items[image];
+	tree->functions.items[number].address = (uint64_t)address;
+	return NULL;
 }
 
 static struct prb_error *read_frame(struct prb_load *load, struct prb_row *row)
@@ -308,10 +351,20 @@ static struct prb_error *read_all(struct prb_load *load)
 {
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(readers); i++)
 		PRB_TRY(read_rows(load, readers[i].table, readers[i].sql, readers[i].read));
-	if (load->file.source)
+	if (load->file.optional & PRB_SCHEMA_SOURCE)
 		PRB_TRY(read_rows(load, "source",
 				  "SELECT file, line, text FROM source ORDER BY file, line",
 				  read_line));
+	if ((load->file.optional & ORIGINS) == ORIGINS) {
+		PRB_TRY(read_rows(load, "images",
+				  "SELECT image, path, build_id, address, size, file_offset "
+				  "FROM images NOT INDEXED ORDER BY image",
+				  read_image));
+		PRB_TRY(read_rows(load, "origins",
+				  "SELECT function, image, address FROM origins NOT INDEXED "
+				  "ORDER BY function",
+				  read_origin));
+	}
 	if (!load->totals_s || !load->about->pid)
 		return prb_error_create(PRB_ERROR_BAD_DATA,
 					"it was cut off before anything was recorded");

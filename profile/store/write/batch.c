@@ -31,7 +31,8 @@ struct prb_error *prb_batch_fill(struct prb_batch *batch, const struct prb_recor
 	const struct prb_tree *tree = recording->tree;
 
 	batch->first = *mark;
-	if (!COPY_FROM(&batch->functions, &tree->functions, mark->functions) ||
+	if (!COPY_FROM(&batch->images, &tree->images, mark->images) ||
+	    !COPY_FROM(&batch->functions, &tree->functions, mark->functions) ||
 	    !COPY_FROM(&batch->frames, &tree->frames, mark->frames) ||
 	    !COPY_FROM(&batch->stacks, &tree->stacks, mark->stacks) ||
 	    !COPY_FROM(&batch->waits, &recording->waits, mark->waits) ||
@@ -50,13 +51,15 @@ struct prb_error *prb_batch_fill(struct prb_batch *batch, const struct prb_recor
 	memset(&batch->about.wait_numbers, 0, sizeof(batch->about.wait_numbers));
 	memset(&batch->about.windows, 0, sizeof(batch->about.windows));
 	memset(&batch->about.runs, 0, sizeof(batch->about.runs));
-	*mark = (struct prb_batch_mark){tree->functions.count, tree->frames.count,
-					tree->stacks.count, recording->waits.count};
+	*mark = (struct prb_batch_mark){tree->images.count, tree->functions.count,
+					tree->frames.count, tree->stacks.count,
+					recording->waits.count};
 	return NULL;
 }
 
 void prb_batch_deinit(struct prb_batch *batch)
 {
+	prb_vec_free(&batch->images);
 	prb_vec_free(&batch->functions);
 	prb_vec_free(&batch->frames);
 	prb_vec_free(&batch->stacks);

@@ -14,11 +14,12 @@
 
 /** How much of a recording was handed over. */
 struct prb_batch_mark {
-	size_t functions, frames, stacks, waits;
+	size_t images, functions, frames, stacks, waits;
 };
 
 struct prb_batch {
 	struct prb_batch_mark first; /**< numbers of the first ones below */
+	PRB_VEC(struct prb_tree_image *) images;
 	PRB_VEC(struct prb_tree_function) functions;
 	PRB_VEC(struct prb_tree_frame) frames;
 	PRB_VEC(struct prb_tree_stack) stacks;

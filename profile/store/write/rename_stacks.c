@@ -20,7 +20,8 @@ static struct prb_error *rename_totals(struct prb_store_file *file, const struct
 		"sum(wall_ns), sum(runqueue_ns) FROM totals JOIN renamed ON old = stack "
 		"GROUP BY 1, 2, 3;"
 		"DELETE FROM totals; INSERT INTO totals SELECT * FROM merged;"
-		"DELETE FROM functions; DELETE FROM frames; DELETE FROM stacks");
+		"DELETE FROM functions; DELETE FROM frames; DELETE FROM stacks;"
+		"DELETE FROM images; DELETE FROM origins");
 }
 
 /* Renames stacks in the statement's current chunk. */

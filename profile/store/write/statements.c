@@ -28,6 +28,8 @@ static const char *const texts[PRB_STORE_STATEMENTS] = {
 		"?, nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0.0), ?, ?, "
 		"?, nullif(?, 0.0))",
 	[PRB_STORE_SOURCE] = "INSERT OR IGNORE INTO source VALUES (?, ?, ?)",
+	[PRB_STORE_IMAGE] = "INSERT INTO images VALUES (?, ?, ?, ?, ?, ?)",
+	[PRB_STORE_ORIGIN] = "INSERT INTO origins VALUES (?, ?, ?)",
 	[PRB_STORE_RENAMED] = "INSERT INTO temp.renamed VALUES (?, ?)",
 };
 

@@ -17,6 +17,18 @@ enum {
 
 static const int64_t second = 1000000000;
 
+static struct prb_error *put_images(struct prb_store_file *file, const struct prb_batch *b)
+{
+	struct prb_tree_image *const *image;
+
+	prb_vec_each (image, &b->images)
+		PRB_TRY(prb_store_sql_put(file, PRB_STORE_IMAGE, "ittiii",
+					  (int64_t)(*image)->number, (*image)->path,
+					  (*image)->build_id, (int64_t)(*image)->address,
+					  (int64_t)(*image)->size, (int64_t)(*image)->offset));
+	return NULL;
+}
+
 static struct prb_error *put_tree(struct prb_store_file *file, const struct prb_batch *b)
 {
 	for (size_t i = 0; i < b->functions.count; i++) {
@@ -26,6 +38,10 @@ static struct prb_error *put_tree(struct prb_store_file *file, const struct prb_
 					  (int64_t)(b->first.functions + i),
 					  prb_function_kind_name(f->kind), f->name, f->file,
 					  (int64_t)f->first_line, f->module));
+		if (f->image)
+			PRB_TRY(prb_store_sql_put(file, PRB_STORE_ORIGIN, "iii",
+						  (int64_t)(b->first.functions + i),
+						  (int64_t)f->image->number, (int64_t)f->address));
 	}
 	for (size_t i = 0; i < b->frames.count; i++)
 		PRB_TRY(prb_store_sql_put(
@@ -211,6 +227,7 @@ static struct prb_error *put_all(struct prb_store_file *file, const struct prb_b
 	PRB_TRY(prb_store_sql_run(file, "BEGIN IMMEDIATE"));
 	if (b->renamed)
 		PRB_TRY(prb_store_rename_rows(file, b));
+	PRB_TRY(put_images(file, b));
 	PRB_TRY(put_tree(file, b));
 	PRB_TRY(put_waits(file, b));
 	PRB_TRY(put_threads(file, b));

@@ -82,7 +82,7 @@ ENDLESS = {
 }
 # Commands that ask no agent, or only by other commands, which have a row.
 OTHERS = {
-    "backtrace", "print", "dump", "list", "overview", "why", "tables", "ring", "crashes", "record", "flamegraph", "top", "node", "snapshot",
+    "backtrace", "print", "dump", "list", "overview", "why", "tables", "ring", "crashes", "record", "flamegraph", "symbolize", "top", "node", "snapshot",
     "doctor", "script", "diff", "gdb", "run", "check", "server", "watch", "lldb", "completion", "export", "skill", "help",  # read from outside
     "launch",  # of a process that it starts
     "cluster",  # control/flight.c

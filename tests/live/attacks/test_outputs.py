@@ -32,6 +32,7 @@ FILES = {
         ("PID", *PROFILE, "--when", "1", "-o", "PATH.profile")],
     ("flamegraph", "--output"): [("PID", "flamegraph", "--duration", "0.2", "-o", "PATH" + end)
                                  for end in (".html", ".profile")],
+    ("symbolize", "--output"): [("RECORDING", "symbolize", "--from", "OWN", "-o", "PATH.profile")],
     ("memory", "--output"): [("PID", "memory", "--sites", "0.2s", "-o", "PATH.html")],
     ("snapshot", "--output"): [("PID", "snapshot", "-o", "PATH")],
     ("export", "--textfile"): [("export", "prometheus", "PID", "--textfile", "PATH")],
@@ -57,6 +58,7 @@ FOLDERS = {
 OTHERS = {
     ("*", "--exe"): READ, ("*", "--sysroot"): READ, ("*", "--library-path"): READ,
     ("*", "--token-file"): "a client's: it is only read",
+    ("symbolize", "--from"): READ,
     ("performance", "--annotate"): READ, ("flamegraph", "--annotate"): READ,
     ("performance", "--diff"): READ, ("flamegraph", "--diff"): READ, ("memory", "--diff"): READ,
     ("cluster", "--host-file"): READ, ("serve", "--host-file"): READ, ("why", "--host-file"): READ,
@@ -158,7 +160,11 @@ def attempt(words, path, own):
             return run(*given[:2], jobs.ADDRESS, *(each.replace("PATH", str(path)) for each in given[2:]))
     with program(BUSY, "burn", "burn.py") as process:
         values["PID"] = str(process.pid)
-        return run(*(re.sub("PID|PATH|OWN", lambda found: values[found[0]], word) for word in words),
+        if "RECORDING" in words:
+            own.mkdir(exist_ok=True)
+            values["RECORDING"] = str(own / "made.profile")
+            assert not run(values["PID"], *PROFILE, "-o", values["RECORDING"]).returncode
+        return run(*(re.sub("PID|PATH|OWN|RECORDING", lambda found: values[found[0]], word) for word in words),
                    timeout=60)
 
 

@@ -36,6 +36,7 @@ COMMANDS = {
     "performance": ["-t", "FIRST", "performance", "--mode=wall", "--cc", "--duration", "50ms"],
     "performance --all": ["performance", "-t", "BOTH", "--all", "--mode=wall", "--duration", "50ms"],
     "flamegraph": ["-t", "FIRST", "flamegraph", "--mode=wall", "--duration", "50ms", "-o", "-"],
+    "symbolize": ["RECORDING", "symbolize", "--from", "LIBRARIES", "-o", "named.profile"],
     "top": ["top", "FIRST", "--batch", "--count", "1", "--interval", "50ms"],
     "memory": ["FIRST", "memory"],
     "cluster": ["cluster", "nodes", "FIRST", "SECOND"],
@@ -82,7 +83,10 @@ def processes(tmp_path_factory):
         for process in (first, second):
             support.wait_for_sleep(process.pid, "pipe_read")
         subprocess.run([support.BINARY, str(first.pid), "eval", "1"], stdout=subprocess.DEVNULL, check=True)
-        yield {"FIRST": str(first.pid), "SECOND": str(second.pid), "BOTH": "/%s/" % script.stem,
+        recording = tmp_path_factory.mktemp("recording") / "run.profile"
+        subprocess.run([support.BINARY, str(first.pid), "perf", "--cc", "--duration", "50ms", "-o", recording],
+                       stdout=subprocess.DEVNULL, check=True)
+        yield {"RECORDING": str(recording), "LIBRARIES": os.path.dirname(support.BINARY), "FIRST": str(first.pid), "SECOND": str(second.pid), "BOTH": "/%s/" % script.stem,
                "FOLDER": str(tmp_path_factory.mktemp("empty"))}
         assert first.alive() and second.alive()
 

@@ -148,8 +148,8 @@ def impossible(names):
 
 def in_stub(names):
     """In libffi's code for a callback, without unwind information."""
-    return re.fullmatch(r"\[unwinding ended: no unwind information at (\S+)\];\1",
-                        ";".join(names[-2:]))
+    return re.fullmatch(r"\[unwinding ended: no unwind information in .+\];"
+                        r"(<code without a name>|jit_region_\d+)", ";".join(names[-2:]))
 
 
 def check_churn(probing, pid, file):
@@ -210,7 +210,7 @@ def test_idle_threads_cost_no_stops(probing, tmp_path, library):
     assert rows["Event.wait"]["kind"] == "python"
     assert rows["Event.wait"]["self_ns"] == 0 and rows["main"]["total_ns"] > 0
     outermost = {names[0] for names in stacks(file)}
-    assert all(re.match(r"_start$|(__)?clone3?$|libc.so.6\+0x", name) for name in outermost)
+    assert all(re.match(r"_start$|(__)?clone3?$|fun_", name) for name in outermost)
 
 
 def test_deep_stacks(program):
@@ -234,8 +234,7 @@ def test_without_call_frame_information(tmp_path):
         result = profile(target.pid, "--cc", "--duration", "1s")
     found = profiles.shares(result)
     notes = {row["func"]: row for row in result["functions"] if row["kind"] == "note"}
-    assert notes and all(re.match(r"\[unwinding ended: no unwind information at bare\+0x", name)
-                         for name in notes), notes
+    assert list(notes) == ["[unwinding ended: no unwind information in bare]"], notes
     assert found["native_burn"] > 90 and "main" not in found
 
 
@@ -308,8 +307,7 @@ def test_made_code_without_a_way_back(program):
     result, _ = made(program, 3)
     found = profiles.shares(result)
     notes = {row["func"] for row in result["functions"] if row["kind"] == "note"}
-    assert all(re.match(r"\[unwinding ended: no unwind information at 0x", note)
-               for note in notes) and len(notes) == 1, notes
+    assert notes == {"[unwinding ended: no unwind information in code made at run time]"}
     assert found["native_burn"] == 100 and "main" not in found
 
 

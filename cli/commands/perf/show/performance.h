@@ -44,7 +44,7 @@ struct prb_performance_view {
 	double last;	      /**< seconds */
 	const char *diff;     /**< the recording to compare with */
 	const char *annotate; /**< FILE[:FUNCTION] */
-	bool lines;
+	bool lines, by_library;
 };
 
 /** The output. */

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""C functions without symbols: of stripped files, and of code that is made at run time."""
+import json
+import os
+import re
+import sqlite3
+import subprocess
+
+import pytest
+
+import pprof_file
+import profiles
+import support
+from profiles import Recording, profile
+
+PROGRAMS = support.HERE / "programs"
+USAGE = 2
+
+
+def compile_c(source, path, *options):
+    subprocess.run(["gcc", "-O2", "-g", "-pthread", *options, "-o", path, source], check=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A program, and the same without symbols."""
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "whole").mkdir()
+    # Names of other builds, which tests have asked for, are in the cache by their build-ids.
+    whole = compile_c(PROGRAMS / "profiled_native.c", folder / "whole" / "native", "-DPROGRAM",
+                      "-Wl,--build-id=0x" + os.urandom(20).hex(), "-ldl")
+    subprocess.run(["strip", "-o", folder / "stripped", whole], check=True)
+    return whole, folder / "stripped"
+
+
+@pytest.fixture(scope="module")
+def recorded(files, tmp_path_factory):
+    """A recording of the one without."""
+    file = tmp_path_factory.mktemp("recorded") / "run.profile"
+    with support.Program([files[1]]) as target:
+        assert target.line() == "ready"
+        target.send(b"go 600\n")
+        Recording(target.pid, "--cc", "-d", "3600s", "-o", file).until_taken(file, 100)
+    return file
+
+
+def addresses(file):
+    lines = subprocess.run(["nm", file], check=True, text=True, stdout=subprocess.PIPE).stdout
+    return {words[2]: int(words[0], 16) for words in map(str.split, lines.splitlines())
+            if len(words) == 3}
+
+
+def build_id(file):
+    text = subprocess.run(["readelf", "-n", file], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    return re.search("Build ID: ([0-9a-f]+)", text)[1]
+
+
+def code_at(file, address):
+    """16 bytes, by what its program headers say."""
+    text = subprocess.run(["readelf", "-lW", file], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    for line in text.splitlines():
+        if line.split()[:1] == ["LOAD"]:
+            offset, start, _, size = (int(each, 16) for each in line.split()[1:5])
+            if start <= address < start + size:
+                return file.read_bytes()[address - start + offset:][:16]
+    raise AssertionError("no such address")
+
+
+def test_a_function_without_a_symbol_is_one_row(probing, files, recorded):
+    """It has the name of where it begins, however many of its instructions ran."""
+    found = json.loads(probing(recorded, "perf", "--json").out)
+    own = [row for row in found["functions"] if row["module"] == str(files[1]) and row["self_ns"]]
+    burn = "fun_%x" % addresses(files[0])["native_burn"]
+    assert own[0]["func"] == burn and own[0]["samples"] > 10, own
+    assert profiles.shares(found)[burn] > 90
+    assert not any(re.search(r"\+0x", row["func"]) for row in found["functions"])
+
+
+def test_recordings_have_build_id_and_address(files, recorded):
+    rows = sqlite3.connect(recorded).execute(
+        "SELECT f.name, i.path, i.build_id, o.address, i.address, i.file_offset, i.size "
+        "FROM origins o JOIN functions f USING (function) JOIN images i USING (image)").fetchall()
+    start = addresses(files[0])["native_burn"]
+    name, path, found, address, mapping, offset, size = next(
+        row for row in rows if row[0] == "fun_%x" % start)
+    assert (path, found, address) == (str(files[1]), build_id(files[0]), start)
+    assert files[1].read_bytes()[address - mapping + offset:][:16] == code_at(files[0], start)
+    assert mapping <= address < mapping + size
+
+
+def test_symbolize(probing, files, recorded, tmp_path):
+    named = tmp_path / "named.profile"
+    result = probing(recorded, "symbolize", "--from", files[0].parent, "-o", named)
+    assert result.code == 0, result
+    assert re.match(r".*named.profile: (\d+) of \1 functions without a name have one now, "
+                    r"from 1 file\n", result.out), result
+    before, after = (json.loads(probing(each, "perf", "--json").out) for each in (recorded, named))
+    assert before["weight_ns"] == after["weight_ns"]
+    found = profiles.shares(after)
+    assert found["native_burn"] > 90 and found["main"] > 99
+    assert not any(row["func"].startswith("fun_") for row in after["functions"]
+                   if row["module"] == str(files[1])), after["functions"]
+
+
+def test_symbolize_takes_names_of_the_same_build_only(probing, recorded, tmp_path):
+    other, named = tmp_path / "other", tmp_path / "named.profile"
+    other.mkdir()
+    compile_c(PROGRAMS / "profiled_native.c", other / "stripped", "-DPROGRAM", "-O1", "-ldl")
+    (other / "no ELF file").write_bytes(b"\x7fELF and nothing else")
+    (other / "a circle").symlink_to(other)
+    result = probing(recorded, "symbolize", "--from", other, "-o", named)
+    assert result.code == 0 and re.search(r": 0 of \d+ functions", result.out), result
+
+
+@pytest.mark.parametrize("options, says", [
+    (["--from", "."], "-o FILE.profile"), (["-o", "x.profile"], "--from DIR"),
+    (["--from", ".", "-o", "x.svg"], "-o FILE.profile")])
+def test_symbolize_refuses(probing, recorded, options, says):
+    result = probing(recorded, "symbolize", *options)
+    assert result.code == USAGE and says in result.err
+
+
+def test_pprof_gets_mappings_and_addresses(probing, files, recorded, tmp_path):
+    """A reader finds the place in the file by the rule of profile.proto, and the file by its build-id."""
+    written = tmp_path / "run.pb.gz"
+    assert probing(recorded, "perf", "-o", written).code == 0
+    start, profile_ = addresses(files[0])["native_burn"], pprof_file.Profile(written)
+    mapping, address = profile_.places["fun_%x" % start]
+    assert mapping["build_id"] == build_id(files[0]) and mapping["path"] == str(files[1])
+    assert mapping["start"] <= address < mapping["limit"] and not mapping["named"]
+    code = mapping["offset"] + address - mapping["start"]
+    assert files[0].read_bytes()[code:code + 16] == code_at(files[0], start)
+
+
+def test_firefox_gets_addresses_and_libraries(probing, files, recorded, tmp_path):
+    written = tmp_path / "run.gecko.json"
+    assert probing(recorded, "perf", "-o", written).code == 0
+    data = json.loads(written.read_text())
+    library = next(each for each in data["libs"] if each["path"] == str(files[1]))
+    assert library["codeId"] == build_id(files[0]) and len(library["breakpadId"]) == 33
+    address = "0x%x" % (library["start"] + addresses(files[0])["native_burn"])
+    assert address in data["threads"][0]["stringTable"]
+
+
+def test_by_library(probing, files, recorded, tmp_path):
+    result = json.loads(probing(recorded, "perf", "--by-library", "--json").out)
+    assert profiles.shares(result)["stripped"] > 99
+    assert len(result["functions"]) <= 4, result["functions"]
+    assert probing(recorded, "perf", "--by-library", "--lines").code == USAGE
+    file = tmp_path / "run.collapsed"
+    assert probing(recorded, "perf", "--by-library", "-o", file).code == 0
+    assert not re.search(r"stripped;stripped", file.read_text())
+
+
+def made(tmp_path, *options):
+    """A recording of code that a program made, and whether it has registered that."""
+    (tmp_path / "made.c").write_text(
+        "static volatile unsigned long sum;\n"
+        "void made_at_run_time(void) { unsigned long all = 0;\n"
+        "    for (int i = 0; i < 1000000; i++) __asm__ volatile(\"add %1, %0\" : \"+r\"(all) : \"r\"(1ul)); }\n")
+    subprocess.run(["gcc", "-O1", "-c", "-fno-asynchronous-unwind-tables", "-fomit-frame-pointer",
+                    "-o", tmp_path / "made.o", tmp_path / "made.c"], check=True)
+    program = compile_c(PROGRAMS / "jit_registered.c", tmp_path / "program")
+    with support.Program([program, tmp_path / "made.o", *options]) as target:
+        assert target.line() == "ready"
+        return profile(target.pid, "--cc", "--duration", "1s")
+
+
+def test_code_that_is_registered_with_gdb(tmp_path):
+    result = made(tmp_path)
+    rows = {row["func"]: row for row in result["functions"]}
+    assert rows["made_at_run_time"]["module"] == "JIT"
+    assert profiles.shares(result)["made_at_run_time"] > 95
+
+
+def test_nonsense_that_is_registered(tmp_path):
+    """Code without a name is one row for each memory that it is in, and so is the reason."""
+    result = made(tmp_path, "nonsense")
+    rows = {row["func"]: row for row in result["functions"]}
+    assert rows["jit_region_1"]["module"] is None and profiles.shares(result)["jit_region_1"] > 95
+    notes = [name for name, row in rows.items() if row["kind"] == "note"]
+    assert notes == ["[unwinding ended: no unwind information in code made at run time]"], notes
+
+
+def test_files_without_build_id(probing, tmp_path):
+    """Nothing can tell whether another file is the same: it is said, and nothing is guessed."""
+    whole = compile_c(PROGRAMS / "profiled_native.c", tmp_path / "whole", "-DPROGRAM",
+                      "-Wl,--build-id=none", "-ldl")
+    stripped, file = tmp_path / "stripped", tmp_path / "run.profile"
+    subprocess.run(["strip", "-o", stripped, whole], check=True)
+    with support.Program([stripped]) as target:
+        assert target.line() == "ready"
+        target.send(b"go 600\n")
+        profile(target.pid, "--cc", "--duration", "1s", "-o", file)
+    result = probing(file, "symbolize", "--from", tmp_path, "-o", tmp_path / "named.profile")
+    assert result.code == 0 and re.search(r": 0 of \d+ .*; the files of \d+ have no build-id\n",
+                                          result.out), result
