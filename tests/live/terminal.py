@@ -32,11 +32,11 @@ def take_terminal():
 class Terminal:
     """The command on a terminal of its own."""
 
-    def __init__(self, *words, size=(24, 80), stderr=None, **variables):
+    def __init__(self, *words, size=(24, 80), stderr=None, program=support.BINARY, **variables):
         self.leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         self.process = subprocess.Popen(
-            [support.BINARY, *map(str, words)], stdin=follower, stdout=follower,
+            [str(program), *map(str, words)], stdin=follower, stdout=follower,
             stderr=follower if stderr is None else stderr,
             env=environment(**variables), start_new_session=True,
             preexec_fn=take_terminal)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What takes long says on a terminal what it does and how much is left; a pipe gets results only."""
 import os
+import pathlib
 import re
 import stat
+import subprocess
 
 from environment import OK
 from terminal import Terminal
@@ -42,3 +44,41 @@ def test_pipe(target, probing):
     process = target("asleep.py", 1)
     done = probing(process.pid, "memory", "--growth", "3s")
     assert done.code == OK and not done.err, done
+
+
+# Of what it is asked, an apt prints with Status-Fd=1, and waits in the middle for the file `go`.
+APT = """#!/bin/sh
+case "$*" in *Status-Fd=1*) ;; *) exit 0 ;; esac
+echo 'Selecting previously unselected package one.'
+echo 'dlstatus:1:50.0000:Retrieving file 1 of 2'
+echo 'pmstatus:one:20.0000:Unpacking one (amd64)'
+until [ -e %(folder)s/go ]; do sleep 0.1; echo 'pmstatus:one:60.0000:Setting up one: now'; done
+"""
+
+
+def system_without_packages(tmp_path):
+    """Programs of a Debian where nothing is installed."""
+    for name, text in (("dpkg-query", "#!/bin/sh\nexit 1\n"), ("apt-cache", "#!/bin/sh\n"), ("sudo", '#!/bin/sh\nexec "$@"\n'),
+                       ("apt-get", APT % {"folder": tmp_path})):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    return {"PATH": "%s:%s" % (tmp_path, os.environ["PATH"])}
+
+
+INSTALL = pathlib.Path(__file__).parents[3] / "build-aux/install-deps"
+
+
+def test_apt(tmp_path):
+    with Terminal("build", program=INSTALL, **system_without_packages(tmp_path)) as terminal:
+        assert "installing with apt" in terminal.until(ERASE)
+        said = terminal.until(" left")
+        assert re.fullmatch(r"apt: 80 % · \d+ s, about \d+ s", said), said
+        (tmp_path / "go").touch()
+        rest, status = terminal.end()
+    assert status == OK and rest.endswith(ERASE), rest
+
+
+def test_apt_in_a_pipe(tmp_path):
+    done = subprocess.run([str(INSTALL), "build"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          env={**os.environ, **system_without_packages(tmp_path)})
+    assert done.returncode == OK and not done.stdout and done.stderr.count(b"\n") == 1, done
