@@ -234,14 +234,33 @@ bool prb_text_ends(const char *text, const char *end)
 	return text && length >= tail && !strcmp(text + length - tail, end);
 }
 
-void prb_text_wrap(struct prb_str *s, const char *text, size_t indent)
+void prb_text_cut(struct prb_str *s, const char *text, size_t columns)
 {
-	size_t column = 0;
+	size_t width = 0, length;
+	const char *at, *end = NULL;
+	uint32_t code_point;
 
+	if (prb_text_width(text) <= columns) {
+		prb_str_puts(s, text);
+		return;
+	}
+	for (at = text; *at && !end; at += length ? length : 1) {
+		length = prb_text_decode(at, &code_point);
+		width += prb_text_char_width(code_point);
+		if (width >= columns)
+			end = at;
+	}
+	prb_str_append(s, text, end ? (size_t)(end - text) : strlen(text));
+	prb_str_puts(s, end && columns ? "…" : "");
+}
+
+void prb_text_wrap_after(struct prb_str *s, const char *text, size_t column, size_t indent,
+			 size_t columns)
+{
 	while (*text) {
 		size_t length = strcspn(text, " \n");
 
-		if (column && column + 1 + length > WRAP_COLUMN) {
+		if (column && column + 1 + length > columns) {
 			prb_str_putc(s, '\n');
 			column = 0;
 		}
@@ -266,6 +285,11 @@ void prb_text_wrap(struct prb_str *s, const char *text, size_t indent)
 	}
 	if (column)
 		prb_str_putc(s, '\n');
+}
+
+void prb_text_wrap(struct prb_str *s, const char *text, size_t indent)
+{
+	prb_text_wrap_after(s, text, 0, indent, WRAP_COLUMN);
 }
 
 void prb_text_bytes(struct prb_str *s, double bytes)

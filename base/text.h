@@ -63,8 +63,17 @@ void prb_text_right(struct prb_str *s, const char *text, size_t width);
 /** True if @p text, which may be NULL, ends with @p end. */
 bool prb_text_ends(const char *text, const char *end);
 
+/** Appends @p text, which is escaped already; if it is wider than @p columns, its beginning and
+ * "…". */
+void prb_text_cut(struct prb_str *s, const char *text, size_t columns);
+
 /** Appends @p text as paragraphs wrapped at column 80, each line after @p indent spaces. */
 void prb_text_wrap(struct prb_str *s, const char *text, size_t indent);
+
+/** The same within @p columns, behind what the last line of @p s has, which is @p column columns.
+ */
+void prb_text_wrap_after(struct prb_str *s, const char *text, size_t column, size_t indent,
+			 size_t columns);
 
 /** Appends "512 B", "1.2 MiB", "-3.0 GiB". */
 void prb_text_bytes(struct prb_str *s, double bytes);

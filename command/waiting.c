@@ -64,19 +64,11 @@ static void describe(struct prb_str *s)
 static void print(const struct prb_str *text)
 {
 	prb_auto_str struct prb_str fits = {};
-	size_t columns = 0, rows = 0, width = 0;
+	size_t columns = 0, rows = 0;
 
 	if (!prb_term_size(stderr, &columns, &rows) || columns < 2)
 		columns = 80;
-	for (const char *at = prb_str_text(text); *at && width < columns - 1;) {
-		uint32_t code_point;
-		size_t length = prb_text_decode(at, &code_point);
-
-		width += prb_text_char_width(code_point);
-		if (width < columns)
-			prb_str_append(&fits, at, length);
-		at += length;
-	}
+	prb_text_cut(&fits, prb_str_text(text), columns - 1);
 	fprintf(stderr, "\r\x1b[K%s", prb_str_text(&fits));
 }
 

@@ -112,6 +112,16 @@ static void test_layout(void **state)
 	expect(&s, "one two\n\nthree\n");
 	prb_text_wrap(&s, "", 0);
 	expect(&s, "");
+	prb_text_wrap_after(&s, "aaaa bbbb cccc dddd", 3, 2, 12);
+	expect(&s, " aaaa\n  bbbb cccc\n  dddd\n");
+	prb_text_cut(&s, "漢字", 4);
+	expect(&s, "漢字");
+	prb_text_cut(&s, "漢字 and", 4);
+	expect(&s, "漢…");
+	prb_text_cut(&s, "abc", 1);
+	expect(&s, "…");
+	prb_text_cut(&s, "abc", 0);
+	expect(&s, "");
 
 	char words[500];
 	memset(words, 'x', sizeof(words));

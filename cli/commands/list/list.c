@@ -207,27 +207,6 @@ static const struct prb_pause_state *pause_of(const struct rows *rows, const str
 	return &rows->pauses[row->process - rows->all->list.items];
 }
 
-/* The text, cut with a … where it is wider than that. */
-static void put_cut(struct prb_str *s, const char *text, size_t room)
-{
-	size_t width = 0, length;
-	const char *at, *end = NULL;
-	uint32_t code_point;
-
-	if (prb_text_width(text) <= room) {
-		prb_str_puts(s, text);
-		return;
-	}
-	for (at = text; *at && !end; at += length ? length : 1) {
-		length = prb_text_decode(at, &code_point);
-		width += prb_text_char_width(code_point);
-		if (width > room - 1)
-			end = at;
-	}
-	prb_str_append(s, text, end ? (size_t)(end - text) : strlen(text));
-	prb_str_puts(s, end ? "…" : "");
-}
-
 /* The command line, cut where the terminal ends; what may follow it is shown whole. */
 static void put_command(struct prb_str *s, const struct rows *rows, const struct row *row,
 			size_t start)
@@ -239,7 +218,7 @@ static void put_command(struct prb_str *s, const struct rows *rows, const struct
 	s->failed |= command.failed;
 	if (rows->columns)
 		room = rows->columns > used + LEAST_COMMAND ? rows->columns - used : LEAST_COMMAND;
-	put_cut(s, prb_str_text(&command), room);
+	prb_text_cut(s, prb_str_text(&command), room);
 }
 
 /* The name of the program, padded. */
@@ -247,7 +226,7 @@ static void put_program(struct prb_str *s, const char *program, size_t width)
 {
 	prb_auto_str struct prb_str cut = {};
 
-	put_cut(&cut, program ? program : "-", width);
+	prb_text_cut(&cut, program ? program : "-", width);
 	prb_text_column(s, prb_str_text(&cut), width);
 	prb_str_puts(s, "  ");
 }

@@ -31,13 +31,16 @@ static struct prb_error *show(struct prb_overview *overview, const struct prb_ov
 			      const struct settings *s)
 {
 	prb_auto_str struct prb_str out = {};
+	size_t columns = 0, rows;
 
+	if (!prb_term_size(stdout, &columns, &rows))
+		columns = 0;
 	if (s->watch > 0 && !s->json && prb_term_is(stdout))
 		prb_str_puts(&out, "\x1b[H\x1b[2J");
 	if (s->json)
 		PRB_TRY(prb_overview_json(overview, jobs, &out));
 	else if (prb_overview_count(overview))
-		PRB_TRY(prb_overview_text(overview, jobs, &out));
+		PRB_TRY(prb_overview_text(overview, jobs, columns, &out));
 	else
 		fputs("probing: there are no Python processes here\n", stderr);
 	PRB_TRY(prb_output(&out));

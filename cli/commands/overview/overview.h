@@ -163,8 +163,9 @@ const struct prb_overview_row *prb_overview_job_row(const struct prb_overview_jo
 struct prb_error *prb_overview_json(const struct prb_overview *overview,
 				    const struct prb_overview_jobs *jobs,
 				    struct prb_str *ret) PRB_MUST_CHECK;
+/** For a terminal of @p columns: within them, and with what to type next. 0: for no terminal. */
 struct prb_error *prb_overview_text(const struct prb_overview *overview,
-				    const struct prb_overview_jobs *jobs,
+				    const struct prb_overview_jobs *jobs, size_t columns,
 				    struct prb_str *ret) PRB_MUST_CHECK;
 
 #endif

@@ -265,11 +265,15 @@ static void put_numbers(struct prb_str *s, const struct prb_overview_row *row)
 	prb_str_puts(s, memory.length ? prb_str_text(&memory) : "-");
 }
 
-static void put_line(struct prb_str *s, const struct prb_overview_row *row, double now)
+/** A line, within the terminal: all of it is in the dump of its process. */
+static void put_fitting(struct prb_str *s, const struct prb_str *line, size_t columns)
 {
-	static const char INDENT[] = "         ";
-	char *const *text;
+	prb_text_cut(s, prb_str_text(line), columns ? columns : SIZE_MAX);
+	prb_str_putc(s, '\n');
+}
 
+static void put_process(struct prb_str *s, const struct prb_overview_row *row)
+{
 	if (row->file)
 		prb_str_puts(s, "   file");
 	else
@@ -285,28 +289,42 @@ static void put_line(struct prb_str *s, const struct prb_overview_row *row, doub
 		prb_text_escape(s, row->file);
 	else
 		prb_command_line_text(s, &row->info.process);
-	prb_str_putc(s, '\n');
+}
+
+static void put_lines(struct prb_str *s, const struct prb_overview_row *row, double now,
+		      size_t columns)
+{
+	static const char INDENT[] = "         ";
+	prb_auto_str struct prb_str first = {}, doing = {};
+	char *const *text;
+
+	put_process(&first, row);
+	put_fitting(s, &first, columns);
 	prb_vec_each (text, &row->troubles) {
-		prb_str_printf(s, "%s! ", INDENT);
-		prb_text_escape(s, *text);
+		prb_auto_str struct prb_str line = {};
+
+		prb_str_printf(&line, "%s! ", INDENT);
+		prb_text_escape(&line, *text);
 		if (!strcmp(*text, "cannot be read")) {
-			prb_str_puts(s, ": ");
-			prb_text_escape(s, row->error ? row->error : row->info.refusal);
+			prb_str_puts(&line, ": ");
+			prb_text_escape(&line, row->error ? row->error : row->info.refusal);
 		}
-		prb_str_putc(s, '\n');
+		put_fitting(s, &line, columns);
 	}
 	if (!row->main.state)
 		return;
-	prb_str_puts(s, INDENT);
-	put_doing(s, row, now);
-	prb_str_putc(s, '\n');
+	prb_str_puts(&doing, INDENT);
+	put_doing(&doing, row, now);
+	put_fitting(s, &doing, columns);
 }
 
 /** "4250  deadlock: threads 4250 and 4251 wait for each other"; then the others that do, too. */
 static void put_sentence(struct prb_str *s, const struct prb_ranking *ranking, size_t at,
-			 size_t same)
+			 size_t same, size_t columns)
 {
 	const struct prb_finding *finding = ranking->list.items[at].finding;
+	prb_auto_str struct prb_str sentence = {};
+	size_t start = s->length;
 
 	for (size_t i = 0; i <= same && i < MOST_NAMED; i++) {
 		const struct prb_overview_row *row = ranking->list.items[at + i].owner;
@@ -316,8 +334,12 @@ static void put_sentence(struct prb_str *s, const struct prb_ranking *ranking, s
 	}
 	if (same >= MOST_NAMED)
 		prb_str_printf(s, " and %zu more", same + 1 - MOST_NAMED);
-	prb_str_printf(s, "  %s: %s (%s)\n", finding->rule, prb_str_text(&finding->sentence),
+	prb_str_putc(s, ' ');
+	prb_str_printf(&sentence, "%s: %s (%s)", finding->rule, prb_str_text(&finding->sentence),
 		       prb_confidence_name(finding->confidence));
+	prb_text_wrap_after(s, prb_str_text(&sentence),
+			    s->failed ? 0 : prb_text_width(s->data + start), 9,
+			    columns ? columns : SIZE_MAX);
 }
 
 static void put_count(struct prb_str *s, const char *text, size_t count, const char *end)
@@ -328,7 +350,7 @@ static void put_count(struct prb_str *s, const char *text, size_t count, const c
 
 /** What is wrong, the worst first. */
 static struct prb_error *put_findings(struct prb_str *s, const struct prb_overview *overview,
-				      const struct prb_overview_jobs *jobs)
+				      const struct prb_overview_jobs *jobs, size_t columns)
 {
 	prb_auto_ranking struct prb_ranking ranking = {};
 	size_t at = 0, healthy = 0, strange = 0;
@@ -337,7 +359,7 @@ static struct prb_error *put_findings(struct prb_str *s, const struct prb_overvi
 	for (size_t n = 0; at < ranking.list.count && n < MOST_SENTENCES; n++) {
 		size_t same = prb_ranking_same(&ranking, at);
 
-		put_sentence(s, &ranking, at, same);
+		put_sentence(s, &ranking, at, same, columns);
 		at += same + 1;
 	}
 	if (at < ranking.list.count)
@@ -356,17 +378,34 @@ static struct prb_error *put_findings(struct prb_str *s, const struct prb_overvi
 	return NULL;
 }
 
-struct prb_error *prb_overview_text(const struct prb_overview *overview,
-				    const struct prb_overview_jobs *jobs, struct prb_str *ret)
+/** What to type next, about the process that is shown first. */
+static void put_next(struct prb_str *s, const struct prb_overview_row *first)
 {
-	PRB_TRY(put_findings(ret, overview, jobs));
+	int width = (int)strlen(first->words) + 5;
+
+	prb_str_printf(s, "\nprobing %s dump  its stacks\n", first->words);
+	prb_str_printf(s, "probing %s why   why it does not move\n", first->words);
+	prb_str_printf(s, "probing %-*s  all commands\n", width, "help");
+}
+
+struct prb_error *prb_overview_text(const struct prb_overview *overview,
+				    const struct prb_overview_jobs *jobs, size_t columns,
+				    struct prb_str *ret)
+{
+	const struct prb_overview_row *first = NULL;
+
+	PRB_TRY(put_findings(ret, overview, jobs, columns));
 	prb_str_puts(ret, "    PID  RANK  THREADS     CPU     MEMORY  COMMAND\n");
 	for (int troubled = 1; troubled >= 0; troubled--)
 		for (size_t i = 0; i < prb_overview_count(overview); i++) {
 			const struct prb_overview_row *row = prb_overview_row(overview, i);
 
-			if (!row->troubles.count == !troubled)
-				put_line(ret, row, prb_overview_time(overview));
+			if (!row->troubles.count != !troubled)
+				continue;
+			put_lines(ret, row, prb_overview_time(overview), columns);
+			first = first ? first : row;
 		}
+	if (columns && first && !first->file)
+		put_next(ret, first);
 	return NULL;
 }

@@ -27,28 +27,12 @@ static void put_time(struct prb_str *s)
 /** Appends @p length bytes on one line of at most @p columns, the rest as an ellipsis. */
 static void put_cut(struct prb_str *s, const char *text, size_t length, size_t columns)
 {
-	prb_auto_str struct prb_str safe = {};
-	const char *p;
-	size_t width = 0;
+	prb_auto_str struct prb_str safe = {}, shown = {};
 
 	for (size_t i = 0; i < length; i++)
 		prb_str_putc(&safe, strchr("\n\t\r", text[i]) ? ' ' : text[i]);
-	p = prb_str_text(&safe);
-	while (*p) {
-		uint32_t c;
-		size_t before = s->length, used = prb_text_decode(p, &c);
-		size_t takes = prb_text_put(s, c, (unsigned char)*p);
-
-		/* The last column is for the ellipsis, unless nothing follows. */
-		if (width + takes + (p[used] != '\0') > columns) {
-			if (!s->failed)
-				prb_str_truncate(s, before);
-			prb_str_puts(s, "…");
-			return;
-		}
-		width += takes;
-		p += used;
-	}
+	prb_text_escape(&shown, prb_str_text(&safe));
+	prb_text_cut(s, prb_str_text(&shown), columns);
 }
 
 /** "12:30:01  4242  SELECT …". */
