@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tarfile
 import zipfile
 
@@ -150,6 +151,9 @@ def test_the_sources_build(tmp_path):
                           stderr=subprocess.PIPE, check=False)
     assert plan.returncode == 0, plan.stderr
     assert b"make-wheel" in plan.stdout
+    # As a pip does that is too old for the wheel.
+    old = subprocess.run([sys.executable, "setup.py", "egg_info"], cwd=folder, stderr=subprocess.PIPE, check=False)
+    assert old.returncode and b"pip 20.3 or later is needed" in old.stderr, old
     if support.LONG:
         subprocess.run(["make", "-s", "-j2", "O=made", "all"], cwd=folder, check=True)
         said = subprocess.run([folder + "/made/probing", "--version"], stdout=subprocess.PIPE, check=True)
