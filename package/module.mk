@@ -75,13 +75,24 @@ musl-wheel: $(MUSL_O)/libprobing.so $(O)/probing-static $(WHEEL_PARTS) ## the Py
 	$(call WHEEL_OF,$(O)/probing-static,musllinux_1_2,$(MUSL_O))
 
 SDIST := $(O)/probing-$(VERSION).tar.gz
+# With the page that `make web` has built: who builds from the archive has no npm.
+SDIST_PAGE = $(addprefix --add-file=,$(wildcard gateway/web/dist/*))
 
 .PHONY: sdist
 sdist: ## the sources as one archive, to be built with make, or by pip
 	$(Q)mkdir -p $(O) && $(WHEEL_NAMES) build-aux/make-wheel --metadata $(VERSION) > $(O)/PKG-INFO
-	$(Q)git archive --prefix=probing-$(VERSION)/ --add-file=$(O)/PKG-INFO --add-file=build-aux/setup.py -o $(SDIST) HEAD
+	$(Q)git archive $(if $(SDIST_PAGE),--prefix=probing-$(VERSION)/gateway/web/dist/ $(SDIST_PAGE)) --prefix=probing-$(VERSION)/ \
+		--add-file=$(O)/PKG-INFO --add-file=build-aux/setup.py -o $(SDIST) HEAD
 	$(if $(IN_TREE),$(Q)mkdir -p dist && cp $(SDIST) dist/)
 	@echo $(SDIST)
+
+# What conda-forge takes. Without an address of the sources: for the archive that lies beside it.
+CONDA_SOURCE = $(if $(HOMEPAGE),url: $(HOMEPAGE)/releases/download/v$(VERSION),path: .)/$(notdir $(SDIST))
+.PHONY: conda
+conda: sdist ## the recipe of the conda package, in dist/ beside the sources
+	$(Q)sum=$$(sha256sum $(SDIST)) && sed -e 's|@VERSION@|$(VERSION)|; s|@SOURCE@|$(CONDA_SOURCE)|; s|@SHA256@|'"$${sum%% *}|" \
+		-e '$(if $(HOMEPAGE),s|@HOMEPAGE@|$(HOMEPAGE)|,/@HOMEPAGE@/d)' package/conda/recipe.yaml.in > $(O)/recipe.yaml
+	$(if $(IN_TREE),$(Q)mkdir -p dist && cp $(O)/recipe.yaml dist/)
 
 $(WHEEL_O)/probing-inject: $(INJECT_OBJECTS) $(O)/libprobing.a $(WHEEL_O)/old_glibc.program.o
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(INJECT_OBJECTS) $(WHEEL_O)/old_glibc.program.o \
@@ -111,11 +122,11 @@ $(O)/probing-static: $(CLI_OBJECTS) $(O)/static_agent.o $(O)/libprobing.a $(READ
 		$(filter-out -Wl$(comma)-B%,$(CLI_LIBS) $(LIBS))
 
 # All that a release has, with sums, in one folder.
-DIST_FILES = $(O)/wheel/*.whl $(MUSL_O)/*.whl $(SDIST) $(O)/probing_$(VERSION)_*.deb $(O)/probing-static
+DIST_FILES = $(O)/wheel/*.whl $(MUSL_O)/*.whl $(SDIST) $(O)/recipe.yaml $(O)/probing_$(VERSION)_*.deb $(O)/probing-static
 DIST_SUMS = cd dist && rm -f SHA256SUMS && set -- * && sha256sum "$$@" > SHA256SUMS && cat SHA256SUMS
 
 .PHONY: dist
-dist: wheel musl-wheel sdist deb static ## all files of a release, with their sums and what is in them, in dist/
+dist: wheel musl-wheel conda deb static ## all files of a release, with their sums and what is in them, in dist/
 	$(Q)rm -rf dist && mkdir dist && cp $(DIST_FILES) dist/
 	$(Q)$(STRIP) -o dist/probing-$(VERSION)-$$(uname -m)-static dist/probing-static && rm dist/probing-static
 	$(Q)build-aux/make-sbom $(VERSION) '$(CC)' $(LIBS) $(CLI_LIBS) $(READLINE:%=-lreadline) > dist/probing-$(VERSION).cdx.json

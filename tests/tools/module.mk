@@ -56,6 +56,15 @@ check-aarch64: ## build for aarch64 and test it in an emulated machine
 check-dist: ## after `make dist`: README's lines to install, typed in bare roots
 	$(Q)tests/tools/check-dist
 
+# With packages of PyPI.
+CONDA_TOOLS := $(O)/conda-tools
+$(CONDA_TOOLS)/bin/python:
+	$(Q)python3 -m venv '$(CONDA_TOOLS)' && '$(CONDA_TOOLS)/bin/pip' install -q 'py-rattler>=0.28,<1' 'py-rattler-build>=0.73,<1'
+
+.PHONY: check-conda
+check-conda: $(CONDA_TOOLS)/bin/python ## after `make dist`: build the conda package by its recipe, install it and read a program
+	$(Q)'$(CONDA_TOOLS)/bin/python' tests/tools/check-conda
+
 .PHONY: check-dist-aarch64
 check-dist-aarch64: ## after `make dist-aarch64`: pip and the static program, in an emulated machine
 	$(Q)rm -rf $(AARCH64_ROOT) && mkdir -p $(AARCH64_ROOT)/tests/tools $(AARCH64_ROOT)/dist
