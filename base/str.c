@@ -98,6 +98,13 @@ void prb_str_printf(struct prb_str *s, const char *format, ...)
 	va_end(args);
 }
 
+void prb_str_put_escaped_byte(struct prb_str *s, uint8_t byte)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	prb_str_append(s, (char[]){'\\', 'x', digits[byte >> 4], digits[byte & 0xf]}, 4);
+}
+
 void prb_str_put_utf8(struct prb_str *s, uint32_t c)
 {
 	if (!c) {

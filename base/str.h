@@ -35,6 +35,9 @@ void prb_str_putc(struct prb_str *s, char c);
 void prb_str_printf(struct prb_str *s, const char *format, ...) PRB_PRINTF(2, 3);
 void prb_str_vprintf(struct prb_str *s, const char *format, va_list args) PRB_PRINTF(2, 0);
 
+/** Appends a byte as \xhh: long values of bytes have thousands of them. */
+void prb_str_put_escaped_byte(struct prb_str *s, uint8_t byte);
+
 /** Appends a code point as UTF-8; surrogates and values over U+10FFFF as \udXXX / \UXXXXXXXX, and
  * NUL, which would end the text for all that read it as one of C, as \x00. */
 void prb_str_put_utf8(struct prb_str *s, uint32_t code_point);

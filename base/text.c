@@ -105,7 +105,7 @@ size_t prb_text_put(struct prb_str *s, uint32_t c, unsigned char byte)
 	size_t start = s->length;
 
 	if (c == PRB_TEXT_INVALID) {
-		prb_str_printf(s, "\\x%02x", byte);
+		prb_str_put_escaped_byte(s, byte);
 	} else if (in_ranges(harmful, PRB_ARRAY_SIZE(harmful), c)) {
 		if (c == '\n')
 			prb_str_puts(s, "\\n");

@@ -45,12 +45,15 @@ function Parts({ id, place, from }: { id: string; place: number; from: number })
 	const asked = useAsked(`parts ${id} ${place} ${from}`, 0, async () => {
 		const [items, attributes] = await Promise.all([
 			api.query(id, `SELECT coalesce(key, number) AS name, type, value, value_address, _error FROM python.items(${place}) `
-				+ `WHERE number IS NOT NULL OR ${HAS_ITEMS} LIMIT ${PAGE + 1} OFFSET ${from}`),
+				+ `WHERE number BETWEEN ${from} AND ${from + PAGE} UNION ALL `
+				+ `SELECT NULL, NULL, NULL, NULL, _error FROM python.items(${place}) WHERE number IS NULL AND ${HAS_ITEMS}`),
 			from ? null : api.query(id, `SELECT name, type, value, value_address, _error FROM python.attributes(${place})`),
 		]);
+		const found = items.value.filter((row) => row["name"] !== null);
 		return {
-			rows: [...items.value.slice(0, PAGE).map((row): api.Row => ({ ...row, name: row["name"] === null ? null : `[${row["name"]}]` })), ...attributes?.value ?? []],
-			more: items.value.length > PAGE,
+			rows: [...found.slice(0, PAGE).map((row): api.Row => ({ ...row, name: `[${row["name"]}]` })),
+				...items.value.filter((row) => row["name"] === null), ...attributes?.value ?? []],
+			more: found.length > PAGE,
 		};
 	});
 	const rows = asked.value?.rows.filter((row) => row["name"] !== null) ?? [];

@@ -67,7 +67,7 @@ static struct prb_error *put_bytes(struct prb_repr *r, uint64_t address, uint64_
 	PRB_TRY(prb_mem_read(r->mem, address, bytes, shown));
 	prb_str_puts(r->out, "b'");
 	for (uint64_t i = 0; i < shown; i++)
-		prb_str_printf(r->out, "\\x%02x", bytes[i]);
+		prb_str_put_escaped_byte(r->out, bytes[i]);
 	prb_str_putc(r->out, '\'');
 	if (shown < size)
 		prb_str_printf(r->out, "…+%llu", (unsigned long long)(size - shown));

@@ -15,7 +15,7 @@ static void put_byte(struct prb_repr *r, uint8_t c, char quote)
 	else if (c < sizeof(named) && named[c])
 		prb_str_printf(r->out, "\\%c", named[c]);
 	else if (c < ' ' || c >= 0x7f)
-		prb_str_printf(r->out, "\\x%02x", c);
+		prb_str_put_escaped_byte(r->out, c);
 	else
 		prb_str_putc(r->out, (char)c);
 }

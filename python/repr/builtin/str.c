@@ -198,11 +198,11 @@ static void put_escaped(struct prb_repr *r, uint32_t c, char quote)
 	else if (c < sizeof(named) && named[c])
 		prb_str_printf(r->out, "\\%c", named[c]);
 	else if (c < ' ' || c == 0x7f)
-		prb_str_printf(r->out, "\\x%02x", c);
+		prb_str_put_escaped_byte(r->out, (uint8_t)c);
 	else if (c < 0x7f || prb_py_printable(c, r->layout->version))
 		prb_str_put_utf8(r->out, c);
 	else if (c <= 0xff)
-		prb_str_printf(r->out, "\\x%02x", c);
+		prb_str_put_escaped_byte(r->out, (uint8_t)c);
 	else if (c <= 0xffff)
 		prb_str_printf(r->out, "\\u%04x", c);
 	else

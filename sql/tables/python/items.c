@@ -5,7 +5,8 @@
 enum { NUMBER, KEY, TYPE, VALUE, VALUE_ADDRESS, KEY_ADDRESS, ERROR, ADDRESS };
 
 static const struct prb_column columns[] = {
-	[NUMBER] = {"number", PRB_COLUMN_INTEGER, "Which one it is, from 0"},
+	[NUMBER] = {"number", PRB_COLUMN_INTEGER, "Which one it is, from 0",
+		    .flags = PRB_COLUMN_KEY | PRB_COLUMN_RANGE},
 	[KEY] = {"key", PRB_COLUMN_TEXT, "The key in a dict, as repr() has it; NULL for others",
 		 .flags = PRB_COLUMN_REPR},
 	[TYPE] = {"type", PRB_COLUMN_TEXT, "Type of the item"},
@@ -48,7 +49,7 @@ static void put(struct prb_scan *scan, const struct prb_value_part *part, size_t
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	static const struct prb_value_table table = {ADDRESS, ERROR, KEY, TYPE, 0, find, put};
+	static const struct prb_value_table table = {ADDRESS, ERROR, KEY, TYPE, 0, NUMBER + 1, find, put};
 
 	return prb_value_scan(scan, &table);
 }

@@ -153,6 +153,12 @@ static struct prb_error *use_view(struct shared *shared, struct prb_target *targ
 	return prb_view_create(target->mem, &shared->view);
 }
 
+/* Behind the last part that is asked for. */
+static size_t end_of(const struct prb_value_parts *parts)
+{
+	return PRB_MIN(parts->list.count, parts->to);
+}
+
 struct attempt {
 	struct prb_scan *scan;
 	const struct prb_value_table *table;
@@ -176,14 +182,15 @@ static struct prb_error *find_once(void *context)
 	if (a->err)
 		/* It may lie in memory that was not copied: the next attempt copies that too. */
 		return prb_view_misses(a->shared->view) ? prb_error_copy(a->err) : NULL;
-	for (size_t i = 0; i < PRB_MIN(parts->list.count, (size_t)TRIED_MAX); i++)
+	for (size_t i = parts->from; i < PRB_MIN(end_of(parts), parts->from + TRIED_MAX); i++)
 		PRB_TRY(show(a->scan, parts, a->table, &parts->list.items[i]));
 	return parts->torn || parts->garbled
 		       ? prb_error_create(PRB_ERROR_BAD_DATA, "it is being changed")
 		       : NULL;
 }
 
-/* All of the object at one instant, but for the texts behind the first TRIED_MAX. */
+/* All of the object at one instant, but for the texts behind the first TRIED_MAX of those that are
+ * asked for. */
 static struct prb_error *find_steady(struct attempt *a)
 {
 	static const char key;
@@ -253,6 +260,17 @@ static struct prb_error *put_failure(struct prb_scan *scan, const struct prb_val
 	return prb_put_reason(scan, table->error, err);
 }
 
+static void find_range(const struct prb_scan *scan, const struct prb_value_table *table,
+		       struct prb_value_parts *ret)
+{
+	double from = 0, to = PARTS_MAX;
+
+	if (table->place)
+		prb_scan_range(scan, table->place - 1, &from, &to);
+	ret->from = (size_t)PRB_MIN(from, (double)PARTS_MAX);
+	ret->to = to < 0 ? 0 : (size_t)to + 1;
+}
+
 static struct prb_error *begin(struct prb_scan *scan, const struct prb_value_table *table,
 			       bool *done)
 {
@@ -269,6 +287,8 @@ static struct prb_error *begin(struct prb_scan *scan, const struct prb_value_tab
 	if (!prb_scan_key_integer(scan, table->address, &object))
 		return prb_scan_keyed(scan, table->address) ? NULL : no_address(scan);
 	parts->object = (uint64_t)object;
+	find_range(scan, table, parts);
+	scan->position = parts->from;
 	err = find_parts(scan, parts, table);
 	*done = err;
 	return err ? put_failure(scan, table, parts->object, err) : NULL;
@@ -335,7 +355,7 @@ struct prb_error *prb_value_scan(struct prb_scan *scan, const struct prb_value_t
 	if (!scan->state)
 		PRB_TRY(begin(scan, table, &done));
 	parts = scan->state;
-	for (; !done && scan->position < parts->list.count; scan->position++) {
+	for (; !done && scan->position < end_of(parts); scan->position++) {
 		struct prb_value_part *part = &parts->list.items[scan->position];
 
 		if (prb_scan_full(scan)) {

@@ -32,6 +32,7 @@ struct prb_value_parts {
 	struct prb_objects *objects;
 	struct prb_repr_options options; /**< of their texts */
 	PRB_VEC(struct prb_value_part) list;
+	size_t from, to;       /**< places of the parts that the statement asks for; to is not one */
 	bool torn;	       /**< it was changing while it was read */
 	bool cut;	       /**< it has more parts than are kept */
 	bool garbled;	       /**< a text says that something could not be read */
@@ -47,6 +48,8 @@ struct prb_value_table {
 	unsigned key;		 /**< column with the text of a part's key */
 	unsigned type;		 /**< column of the type; value and its address are behind it */
 	unsigned number;	 /**< column of a value that is a number; 0: it has none */
+	/** Column of a part's place, a PRB_COLUMN_RANGE, plus 1: others are not read; 0: none. */
+	unsigned place;
 	/** Finds the parts of parts->object with parts->py and parts->mem. */
 	struct prb_error *(*find)(struct prb_value_parts *parts);
 	/** Fills the other cells of a row. */

@@ -54,6 +54,14 @@ def check(session):
         "python.attributes(l.address) a, python.items(a.value_address) i "
         "WHERE l.name = 'self' AND a.name = 'queue'")
     assert rows == [(150, 50, 199, 149)]
+    where = ("FROM python.locals l, python.attributes(l.address) a, python.items(a.value_address) i "
+             "WHERE l.name = 'self' AND a.name = 'queue' AND ")
+    for condition, numbers in (("i.number BETWEEN 20 AND 22", [20, 21, 22]), ("i.number > 147.5", [148, 149]),
+                               ("i.number >= 2 AND i.number < 4", [2, 3]), ("i.number = 149", [149]), ("i.number < 1", [0]),
+                               ("i.number < 0", []), ("i.number > 149", []), ("i.number > 1e300", []),
+                               ("i.number BETWEEN 5 AND 3", [])):
+        assert session.query("SELECT i.number, i.value + 0 " + where + condition) == [
+            (number, 50 + number) for number in numbers], condition
 
 
 @pytest.mark.every_interpreter
