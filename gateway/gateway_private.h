@@ -267,6 +267,7 @@ struct prb_error *prb_answer_recordings(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_recording(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_recorders(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_recent(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_recording_name(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_recording_stop(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_recording_delete(struct prb_request *r) PRB_MUST_CHECK;
 

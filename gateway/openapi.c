@@ -33,6 +33,8 @@ static void put_type(struct prb_json *json, const char *key, const struct prb_pa
 		prb_choices_put(json, p->choices);
 	if (p->type == PRB_PARAM_TEXT && p->least > 0)
 		prb_json_integer(json, "minLength", (long)p->least);
+	if (p->type == PRB_PARAM_TEXT && p->most > 0)
+		prb_json_integer(json, "maxLength", (long)p->most);
 	if (p->type == PRB_PARAM_NUMBER || p->type == PRB_PARAM_SECONDS) {
 		prb_json_real(json,
 			      p->type == PRB_PARAM_SECONDS && !(p->least > 0) ? "exclusiveMinimum"

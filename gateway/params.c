@@ -18,10 +18,22 @@ struct taker {
 	struct prb_error *err;
 };
 
+static size_t count_characters(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text; text++)
+		count += ((unsigned char)*text & 0xc0) != 0x80;
+	return count;
+}
+
 static struct prb_error *check_text(const struct prb_param *param, const char *value)
 {
 	if ((double)strlen(value) < param->least)
 		return prb_error_create(PRB_ERROR_USAGE, "'%s' is empty", param->name);
+	if (param->most > 0 && (double)count_characters(value) > param->most)
+		return prb_error_create(PRB_ERROR_USAGE, "'%s' has at most %g characters",
+					param->name, param->most);
 	return param->choices ? prb_choices_check(param->name, param->choices, value) : NULL;
 }
 

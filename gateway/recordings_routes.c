@@ -251,6 +251,21 @@ struct prb_error *prb_answer_recording_stop(struct prb_request *r)
 	return NULL;
 }
 
+struct prb_error *prb_answer_recording_name(struct prb_request *r)
+{
+	const char *name = prb_param(r, "name"), *note = prb_param(r, "note");
+	struct prb_json json = {&r->reply};
+	struct prb_profile_made *made;
+
+	PRB_TRY(find(r, &made));
+	if (name)
+		PRB_TRY(prb_str_copy(*name ? name : NULL, &made->name));
+	if (note)
+		PRB_TRY(prb_str_copy(*note ? note : NULL, &made->note));
+	prb_recordings_put(made, NULL, &json);
+	return NULL;
+}
+
 struct prb_error *prb_answer_recording_delete(struct prb_request *r)
 {
 	struct prb_profile_made *made;

@@ -49,6 +49,8 @@ static void destroy(struct prb_profile_made *made)
 	if (made->path)
 		unlink(made->path);
 	free(made->path);
+	free(made->name);
+	free(made->note);
 	free(made);
 }
 
@@ -178,6 +180,8 @@ void prb_recordings_put(const struct prb_profile_made *made, const char *key, st
 	prb_json_open(json, key, '{');
 	prb_json_text(json, "id", made->id);
 	prb_json_text(json, "target", made->target);
+	prb_json_text(json, "name", made->name);
+	prb_json_text(json, "note", made->note);
 	prb_json_real(json, "started", made->started, 3);
 	prb_json_real(json, "duration", made->duration, 3);
 	/* An interrupted recording has an exit code of its own, and is complete. */

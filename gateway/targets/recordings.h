@@ -13,12 +13,19 @@
 #include "base/vec.h"
 #include "gateway/targets/child.h"
 
-enum { PRB_RECORDINGS_MAX = 32, PRB_RECORDINGS_MAX_RUNNING = 4 };
+enum {
+	PRB_RECORDINGS_MAX = 32,
+	PRB_RECORDINGS_MAX_RUNNING = 4,
+	/* Characters. */
+	PRB_RECORDINGS_MAX_NAME = 80,
+	PRB_RECORDINGS_MAX_NOTE = 1000,
+};
 
 struct prb_profile_made {
 	char id[16];	 /**< "p1" */
 	char target[32]; /**< id of what is recorded */
 	char *path;
+	char *name, *note; /**< by a client; NULL: none */
 	double started;	 /**< since the epoch */
 	double duration; /**< seconds that were asked for */
 	bool stopped;	 /**< before its time */

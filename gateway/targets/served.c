@@ -408,6 +408,8 @@ void prb_served_put_recordings(const struct prb_served *served, struct prb_json 
 		prb_json_text(json, "id", t->id);
 		prb_json_text(json, "target", t->id);
 		prb_json_text(json, "file", t->name);
+		prb_json_null(json, "name");
+		prb_json_null(json, "note");
 		prb_json_null(json, "started");
 		prb_json_null(json, "duration");
 		prb_json_text(json, "state", "finished");

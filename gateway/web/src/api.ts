@@ -172,6 +172,8 @@ export const profiles = async () => (await value(client.GET("/v1/profiles"))).pr
 export const record = (id: string, options: Recorded) =>
 	value(client.POST("/v1/targets/{id}/profiles", { params: at(id), body: options }));
 export const stop = (profile: string) => value(client.POST("/v1/profiles/{profile}/stop", { params: { path: { profile } } }));
+export const nameRecording = (profile: string, texts: { name: string; note: string }) =>
+	value(client.POST("/v1/profiles/{profile}", { params: { path: { profile } }, body: texts }));
 export const forget = (profile: string) => value(client.DELETE("/v1/profiles/{profile}", { params: { path: { profile } } }));
 export const memory = async (id: string) => await value(client.GET("/v1/targets/{id}/memory", { params: at(id) })) as Memory;
 export const growth = async (id: string, seconds: number, signal: AbortSignal) =>

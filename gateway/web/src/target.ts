@@ -40,5 +40,5 @@ export const nameOf = (target: Named) => `${scriptOf(target)}${typeof target.ran
 /** One line for lists: name, number and what else tells it from others. */
 export const lineOf = (target: api.Target) => `${nameOf(target)} ${target.id === nameOf(target) ? "" : target.id}${target.ended ? " (ended)" : ""}`;
 
-export const recordingOf = ({ id, target, file, started }: api.Profile) =>
-	file ? `${id}: ${file}` : `${id}: process ${target}, ${new Date((started ?? 0) * 1000).toLocaleTimeString()}`;
+export const recordingOf = ({ id, target, file, name, started }: api.Profile) =>
+	file || name ? `${id}: ${name ?? file}` : `${id}: process ${target}, ${new Date((started ?? 0) * 1000).toLocaleTimeString()}`;

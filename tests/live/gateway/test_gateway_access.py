@@ -156,7 +156,7 @@ def test_each_panel_by_keys(gateway, program):
         page.press("a", control=True)
         page.type("600")
         page.press("Enter")
-        page.sees("running", "Draw what there is now")
+        page.sees("running", "Draw it anew")
         for button, then in (("Stop", "finished"), ("Delete", "Nothing was recorded yet")):
             reach(page, "e.textContent == '%s'" % button)
             page.press("Enter")

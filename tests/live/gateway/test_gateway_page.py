@@ -219,12 +219,18 @@ def test_a_flame_graph(page, program):
     page.wait("!document.getElementById('record').disabled")
     page.value("document.querySelector('[name=duration]').value = '600'")
     page.push("#record")
-    page.sees("running", "Draw what there is now")
-    [made] = page.gateway.ask("/v1/profiles").json["profiles"]
-    wait_until(lambda: b"spin" in page.gateway.ask(
-        "/v1/profiles/%s?format=collapsed" % made["id"]).body, "nothing was recorded")
-    page.push("#redraw")
-    page.wait("!!document.querySelector('iframe')")
+    page.sees("running, 9 m")
+    # It is drawn while it is recorded, and a new picture takes the place of the old one, until somebody looks at it.
+    picture = "document.querySelector('.live iframe[title=\"Flame graph\"]')"
+    for _ in range(2):
+        page.wait("%s && !%s.seen" % (picture, picture))
+        page.value("%s.seen = true" % picture)
+    page.value("%s.focus()" % picture)
+    page.wait("!document.getElementById('live').checked")
+    for field, text in (("name", "before the change"), ("note", HOSTILE)):
+        page.value("document.querySelector('[name=%s]').value = %s" % (field, json.dumps(text)))
+    page.push("#rename")
+    page.sees("p1: before the change", HOSTILE)
     page.value("[...document.querySelectorAll('button')].find((b) => b.textContent == 'Stop').click()")
     page.sees("finished", "speedscope")
     # The graph has no origin: the page cannot access it, nor it the page.

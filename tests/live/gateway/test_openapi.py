@@ -177,6 +177,10 @@ def test_recordings(gateway, program, description):
         "/v1/targets/%d/profiles" % program.pid, {"duration": 600}))
     path = "/v1/profiles/" + made["id"]
     description.check("GET", "/v1/profiles", gateway.ask("/v1/profiles"))
+    for body in ({"name": "é" * 80, "note": "slow since noon"}, {}, {"name": "é" * 81}, {"note": ""}):
+        named = description.check("POST", "/v1/profiles/{profile}", gateway.ask(path, body))
+        assert "error" in named and "at most 80" in named["error"]["message"] if "é" * 81 in body.values() else named["name"], named
+    assert named["name"] == "é" * 80 and named["note"] is None, named
     description.check("POST", "/v1/profiles/{profile}/stop", gateway.ask(path + "/stop", {}))
     wait_until(lambda: gateway.ask("/v1/profiles").json["profiles"][0]["state"] == "finished", "it does not stop")
     description.check("GET", "/v1/profiles/{profile}", gateway.ask(path))
