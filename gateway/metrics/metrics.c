@@ -25,15 +25,20 @@ static const struct prb_metric FAMILIES[] = {
 	{"inference_requests", "gauge", "queue", "Requests of an inference server by queue"},
 	{"inference_oldest_request_seconds", "gauge", NULL, "Age of its oldest request"},
 	{"inference_kv_free_blocks", "gauge", NULL, "Blocks of its KV cache that are free"},
-	{"cpu_seconds_total", "counter", "mode", "Processor time of the process"},
-	{"resident_memory_bytes", "gauge", NULL, "Memory of the process in RAM"},
+	{"cpu_seconds_total", "counter", "mode", "Processor time of the process",
+	 "process.cpu.time", "cpu.mode", "s"},
+	{"resident_memory_bytes", "gauge", NULL, "Memory of the process in RAM",
+	 "process.memory.usage", NULL, "By"},
 	{"swap_bytes", "gauge", NULL, "Memory of the process that was swapped out"},
-	{"open_fds", "gauge", NULL, "Open descriptors"},
+	{"open_fds", "gauge", NULL, "Open descriptors", "process.unix.file_descriptor.count", NULL,
+	 "{file_descriptor}"},
 	{"start_time_seconds", "gauge", NULL, "When the process was started, since the epoch"},
 	{"step", "gauge", NULL, "Number of the last training step"},
 	{"step_duration_seconds", "gauge", NULL, "How long the last training step took"},
-	{"gc_collections_total", "counter", "generation", "Runs of the garbage collector"},
-	{"gc_uncollectable_total", "counter", "generation", "Objects that it could not free"},
+	{"gc_collections_total", "counter", "generation", "Runs of the garbage collector",
+	 "cpython.gc.collections", "cpython.gc.generation", "{collection}"},
+	{"gc_uncollectable_total", "counter", "generation", "Objects that it could not free",
+	 "cpython.gc.uncollectable_objects", "cpython.gc.generation", "{object}"},
 };
 enum { FAMILY_COUNT = sizeof(FAMILIES) / sizeof(*FAMILIES) };
 
@@ -83,8 +88,7 @@ static const struct {
 
 struct collection {
 	struct prb_metrics *metrics;
-	pid_t pid; /* whose rows come */
-	long rank;
+	struct prb_metric_process *process; /* whose rows come */
 };
 
 static void put(struct collection *c, const char *name, const char *label, double value)
@@ -97,7 +101,8 @@ static void put(struct collection *c, const char *name, const char *label, doubl
 		sample = prb_vec_push(&c->metrics->samples);
 		if (!sample)
 			return;
-		*sample = (struct prb_metric_sample){&FAMILIES[i], c->pid, c->rank, "", value};
+		*sample = (struct prb_metric_sample){&FAMILIES[i], c->process->pid,
+						     c->process->rank, "", value};
 		snprintf(sample->label, sizeof(sample->label), "%s", label ? label : "");
 		return;
 	}
@@ -140,22 +145,10 @@ static int take_rank(void *context, struct probing_statement *row)
 	struct collection *c = context;
 
 	if (probing_value_kind(row, 0) == PROBING_INTEGER)
-		c->rank = (long)probing_value_integer(row, 0);
+		c->process->rank = (long)probing_value_integer(row, 0);
 	return 0;
 }
 
-static long rank_of(pid_t pid)
-{
-	prb_auto_str struct prb_str environment = {};
-	prb_auto_free char *path = prb_format("/proc/%d/environ", (int)pid);
-	prb_auto_fclose FILE *file = path ? fopen(path, "re") : NULL;
-	char chunk[4096];
-	size_t got;
-
-	while (file && (got = fread(chunk, 1, sizeof(chunk), file)) && environment.length < 1 << 20)
-		prb_str_append(&environment, chunk, got);
-	return prb_process_job(&environment).rank;
-}
 
 static void destroy_session(struct probing **session)
 {
@@ -169,14 +162,18 @@ static void collect(struct collection *c, const char *target, pid_t pid)
 	struct probing_error *err = probing_create(&session);
 	size_t before = c->metrics->samples.count;
 
-	c->pid = pid;
-	c->rank = rank_of(pid);
+	c->process = prb_vec_push(&c->metrics->processes);
+	if (!c->process) {
+		probing_error_destroy(err);
+		return;
+	}
+	prb_error_destroy(prb_metric_process_read(pid, c->process));
 	if (!err)
 		err = probing_open(session, target, NULL);
 	if (!err)
 		err = probing_set(session, "probing.query.timeout", "5");
 	/* Its environment may be in its memory alone. */
-	if (!err && c->rank < 0)
+	if (!err && c->process->rank < 0)
 		err = probing_query(session, "SELECT rank FROM process.info", take_rank, c);
 	if (!err)
 		err = probing_query(session, SQL, take_row, c);
@@ -253,7 +250,46 @@ struct prb_error *prb_metrics_read(const struct prb_texts *targets, struct prb_m
 
 void prb_metrics_deinit(struct prb_metrics *metrics)
 {
+	struct prb_metric_process *process;
+
 	prb_vec_free(&metrics->samples);
+	prb_vec_each (process, &metrics->processes)
+		prb_metric_process_deinit(process);
+	prb_vec_free(&metrics->processes);
+}
+
+const struct prb_metric_process *prb_metrics_process(const struct prb_metrics *metrics, pid_t pid)
+{
+	const struct prb_metric_process *process;
+
+	prb_vec_each (process, &metrics->processes)
+		if (process->pid == pid)
+			return process;
+	return NULL;
+}
+
+static void put_label(struct prb_str *s, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	prb_str_printf(s, ",%s=\"", name);
+	for (; *value; value++) {
+		if (*value == '"' || *value == '\\')
+			prb_str_putc(s, '\\');
+		prb_str_putc(s, *value);
+	}
+	prb_str_putc(s, '"');
+}
+
+static void put_info(struct prb_str *s, const struct prb_metric_process *process)
+{
+	prb_str_printf(s, "probing_process_info{pid=\"%d\"", (int)process->pid);
+	if (process->rank >= 0)
+		prb_str_printf(s, ",rank=\"%ld\"", process->rank);
+	put_label(s, "user", process->user);
+	put_label(s, "script", process->script);
+	put_label(s, "job", process->job);
+	prb_str_puts(s, "} 1\n");
 }
 
 struct prb_error *prb_metrics_collect(const struct prb_texts *targets, struct prb_str *ret)
@@ -262,6 +298,7 @@ struct prb_error *prb_metrics_collect(const struct prb_texts *targets, struct pr
 	double start = prb_clock_seconds();
 	struct prb_error *err = prb_metrics_read(targets, &metrics);
 	struct prb_metric_sample *sample;
+	struct prb_metric_process *process;
 
 	for (size_t i = 0; !err && i < FAMILY_COUNT; i++) {
 		put_head(ret, FAMILIES[i].name, FAMILIES[i].type, FAMILIES[i].help);
@@ -269,6 +306,9 @@ struct prb_error *prb_metrics_collect(const struct prb_texts *targets, struct pr
 			if (sample->metric == &FAMILIES[i])
 				put_sample(ret, sample);
 	}
+	put_head(ret, "process_info", "gauge", "1, with what the process is called");
+	prb_vec_each (process, &metrics.processes)
+		put_info(ret, process);
 	prb_metrics_deinit(&metrics);
 	put_head(ret, "build_info", "gauge", "1, with the version of probing");
 	prb_str_puts(ret, "probing_build_info{version=\"" PRB_VERSION "\"} 1\n");

@@ -2,8 +2,9 @@
 /**
  * @file Metrics of Python processes, also in the text format of Prometheus.
  *
- * Names and labels are few and fixed: a process is its pid and its rank, never a name that it chose
- * itself. Unreadable values have no sample; `probing_up` says so.
+ * Names and labels are few and fixed: a process is its pid and its rank. What it chose itself, its
+ * name, is in `probing_process_info` alone, so that a new one does not begin all series anew.
+ * Unreadable values have no sample; `probing_up` says so.
  */
 #ifndef PRB_GATEWAY_METRICS_METRICS_H
 #define PRB_GATEWAY_METRICS_METRICS_H
@@ -14,10 +15,14 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "command/command.h"
+#include "gateway/metrics/process.h"
 
 /** Its name is without "probing_"; samples have the label besides the process. */
 struct prb_metric {
 	const char *name, *type, *label, *help;
+	/** Its name, label and unit in OpenTelemetry's conventions. NULL: as above, with
+	 * "probing_"; as above; none. */
+	const char *otel, *otel_label, *unit;
 };
 
 struct prb_metric_sample {
@@ -31,8 +36,11 @@ struct prb_metric_sample {
 /** Samples of one process follow each other. Starts as {}. */
 struct prb_metrics {
 	PRB_VEC(struct prb_metric_sample) samples;
+	PRB_VEC(struct prb_metric_process) processes;
 };
 void prb_metrics_deinit(struct prb_metrics *metrics);
+/** What a process of the samples is called. */
+const struct prb_metric_process *prb_metrics_process(const struct prb_metrics *metrics, pid_t pid);
 
 /** Reads these targets; all processes that may be read if there are none. */
 struct prb_error *prb_metrics_read(const struct prb_texts *targets,

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/protobuf.h"
@@ -25,6 +26,7 @@ enum {
 	SCOPE_VERSION = 2,
 	METRIC_NAME = 1,
 	METRIC_DESCRIPTION = 2,
+	METRIC_UNIT = 3,
 	METRIC_GAUGE = 5,
 	METRIC_SUM = 7,
 	POINTS = 1, /* of a gauge, and of a sum */
@@ -132,7 +134,26 @@ void prb_otlp_put_members(struct prb_str *s, unsigned field, const char *json)
 	json_decref(object);
 }
 
-void prb_otlp_put_resource(struct prb_str *s, pid_t pid, long rank)
+/** Attributes by OpenTelemetry's conventions. */
+static void put_process_names(struct prb_str *resource, const struct prb_metric_process *process)
+{
+	const struct {
+		const char *key, *value;
+	} names[] = {
+		{"process.owner", process->user},
+		{"process.executable.name", process->executable},
+		{"script", process->script},
+		{"job", process->job},
+	};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(names); i++)
+		if (names[i].value)
+			prb_otlp_put_text(resource, RESOURCE_ATTRIBUTES, names[i].key,
+					  names[i].value);
+}
+
+void prb_otlp_put_resource(struct prb_str *s, pid_t pid, long rank,
+			   const struct prb_metric_process *process)
 {
 	const char *service = getenv("OTEL_SERVICE_NAME");
 	struct prb_str resource = {};
@@ -145,6 +166,8 @@ void prb_otlp_put_resource(struct prb_str *s, pid_t pid, long rank)
 	prb_otlp_put_integer(&resource, RESOURCE_ATTRIBUTES, "process.pid", pid);
 	if (rank >= 0)
 		prb_otlp_put_integer(&resource, RESOURCE_ATTRIBUTES, "rank", rank);
+	if (process)
+		put_process_names(&resource, process);
 	prb_proto_message(s, RESOURCE_METRICS_RESOURCE, &resource);
 }
 
@@ -172,7 +195,10 @@ static void put_point(struct prb_str *s, const struct prb_metric_sample *sample,
 	prb_proto_fixed64(&point, POINT_TIME, nanoseconds(now));
 	prb_proto_double(&point, POINT_DOUBLE, sample->value);
 	if (sample->metric->label)
-		prb_otlp_put_text(&point, POINT_ATTRIBUTES, sample->metric->label, sample->label);
+		prb_otlp_put_text(&point, POINT_ATTRIBUTES,
+				  sample->metric->otel_label ? sample->metric->otel_label
+							     : sample->metric->label,
+				  sample->label);
 	prb_proto_message(s, POINTS, &point);
 }
 
@@ -186,9 +212,11 @@ static size_t put_metric(struct prb_str *s, const struct prb_metrics *metrics, s
 	bool sum = !strcmp(kind->type, "counter");
 	char name[64];
 
-	snprintf(name, sizeof(name), "probing_%s", kind->name);
+	snprintf(name, sizeof(name), "%s%s", kind->otel ? "" : "probing_",
+		 kind->otel ? kind->otel : kind->name);
 	prb_proto_text(&metric, METRIC_NAME, name);
 	prb_proto_text(&metric, METRIC_DESCRIPTION, kind->help);
+	prb_proto_text(&metric, METRIC_UNIT, kind->unit);
 	for (; at < metrics->samples.count && metrics->samples.items[at].metric == kind &&
 	       metrics->samples.items[at].pid == first->pid;
 	     at++)
@@ -221,7 +249,8 @@ static size_t put_process(struct prb_str *s, const struct prb_metrics *metrics, 
 	struct prb_str resource = {}, scope = {};
 	double start = start_of(metrics, first->pid);
 
-	prb_otlp_put_resource(&resource, first->pid, first->rank);
+	prb_otlp_put_resource(&resource, first->pid, first->rank,
+			      prb_metrics_process(metrics, first->pid));
 	prb_otlp_put_scope(&scope);
 	while (at < metrics->samples.count && metrics->samples.items[at].pid == first->pid)
 		at = put_metric(&scope, metrics, at, start, now);
@@ -245,11 +274,14 @@ static void put_finding(struct prb_str *s, const struct prb_finding *finding)
 void prb_otlp_put_findings(pid_t pid, const struct prb_findings *findings, struct prb_otlp *ret)
 {
 	struct prb_str resource = {}, scope = {}, metric = {}, points = {};
+	struct prb_metric_process process;
 	struct prb_finding *const *finding;
 
 	if (!findings->list.count)
 		return;
-	prb_otlp_put_resource(&resource, pid, -1);
+	prb_error_destroy(prb_metric_process_read(pid, &process));
+	prb_otlp_put_resource(&resource, pid, process.rank, &process);
+	prb_metric_process_deinit(&process);
 	prb_otlp_put_scope(&scope);
 	prb_proto_text(&metric, METRIC_NAME, "probing_finding");
 	prb_proto_text(&metric, METRIC_DESCRIPTION, PRB_FINDING_HELP);
@@ -275,7 +307,8 @@ struct prb_error *prb_otlp_collect(const struct prb_texts *targets,
 	for (size_t at = 0; !err && at < metrics.samples.count;) {
 		const struct prb_metric_sample *first = &metrics.samples.items[at];
 		const struct prb_otlp_process process = {first->pid, first->rank,
-							 start_of(&metrics, first->pid)};
+							 start_of(&metrics, first->pid),
+							 prb_metrics_process(&metrics, first->pid)};
 
 		at = put_process(&ret->metrics, &metrics, at, prb_clock_calendar_seconds());
 		err = prb_otlp_put_spans(&process, time, ret);

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "command/command.h"
+#include "gateway/metrics/process.h"
 #include "judge/finding.h"
 
 /** The requests to send; starts as {}. */
@@ -49,8 +50,9 @@ void prb_otlp_put_integer(struct prb_str *s, unsigned field, const char *key, in
 /** The members of a JSON object. */
 void prb_otlp_put_members(struct prb_str *s, unsigned field, const char *json);
 
-/** The resource of a process; @p rank of -1: none. */
-void prb_otlp_put_resource(struct prb_str *s, pid_t pid, long rank);
+/** The resource of a process; @p rank of -1: none; @p process is what it is called, or NULL. */
+void prb_otlp_put_resource(struct prb_str *s, pid_t pid, long rank,
+			   const struct prb_metric_process *process);
 /** The instrumentation scope. */
 void prb_otlp_put_scope(struct prb_str *s);
 
@@ -61,6 +63,7 @@ struct prb_otlp_process {
 	pid_t pid;
 	long rank;    /**< -1: none */
 	double start; /**< since the epoch; 0: unknown */
+	const struct prb_metric_process *names; /**< or NULL */
 };
 
 /** Appends the spans of one process, with its resource. */

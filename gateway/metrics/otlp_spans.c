@@ -219,7 +219,7 @@ static void put_rows(struct rows *rows, const struct prb_otlp_process *process,
 	uint64_t mark = (uint64_t)gethostid() << 32 | (uint32_t)process->start;
 
 	qsort(rows->list.items, rows->list.count, sizeof(struct row), compare);
-	prb_otlp_put_resource(&resource, process->pid, process->rank);
+	prb_otlp_put_resource(&resource, process->pid, process->rank, process->names);
 	prb_otlp_put_scope(&scope);
 	prb_vec_each (row, &rows->list) {
 		if (row->kind != END || row->time <= time->since || row->time > time->until ||

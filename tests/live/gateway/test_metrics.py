@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Metrics: the text format as promtool checks it, and a real Prometheus that asks for it."""
+import getpass
 import json
 import os
 import re
@@ -62,7 +63,25 @@ def test_a_process(program):
     assert sum(threads.values()) == len(support.dump(program.pid)["threads"])
     assert of(found, "probing_resident_memory_bytes", **me) > 1 << 20
     assert of(found, "probing_gc_collections_total", generation="0", **me) >= 0
+    assert of(found, "probing_process_info", user=getpass.getuser(), script="obeys.py", job="unnamed", **me) == 1
     assert of(found, "probing_build_info", version=support.VERSION) == 1
+
+
+@pytest.mark.parametrize("words, script", [
+    (["-m", "http.server", "--bind", "127.0.0.1", "0"], "-m http.server"), (["-c", "import time; time.sleep(1000)", "se\\cret"], "python3"),
+    (["-X", "dev", "-W", "ignore", "{folder}/a \"b\"\n\\.py", "se\\cret"], 'a \\"b\\"\\\\n\\\\.py')])
+def test_what_it_is_called(words, script, tmp_path):
+    """The script alone, whatever is in its name."""
+    (tmp_path / 'a "b"\n\\.py').write_text("import time; time.sleep(1000)")
+    words = [word.format(folder=tmp_path) for word in words]
+    with subprocess.Popen(["python3", *words], executable=NEWEST.exe, env=NEWEST.env, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as running:
+        try:
+            _, text, _ = export(running.pid)
+        finally:
+            running.kill()
+        assert 'pid="%d",user="%s",script="%s"} 1\n' % (running.pid, getpass.getuser(), script) in text, text
+        assert "cret" not in text
 
 
 def test_findings_are_those_of_the_rules(program, deadlocked):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`probing export otlp`, as a receiver sees it: read field by field, and by OpenTelemetry's own messages."""
 import contextlib
+import getpass
 import http.server
 import os
 import signal
@@ -144,14 +145,15 @@ def test_metrics(program):
         assert path == "/v1/metrics" and headers["Content-Type"] == "application/x-protobuf"
         assert headers["x-key"] == 'a"b\\c=d' and headers["y"] == "2"
         [(resource, metrics)] = resources(body)
-        assert resource["service.name"] == "mine"
+        assert resource["service.name"] == "mine" and resource["process.owner"] == getpass.getuser()
+        assert resource["process.executable.name"].startswith("python") and resource["script"].startswith("python"), resource
         by_name = {first(metric, 1).decode(): metric for metric in metrics}
         up = fields(first(fields(first(by_name["probing_up"], 5)), 1))
         assert struct.unpack("<d", first(up, 4))[0] == 1
-        cpu = fields(first(by_name["probing_cpu_seconds_total"], 7))
+        cpu = fields(first(by_name["process.cpu.time"], 7))
         assert first(cpu, 2) == 2 and first(cpu, 3) == 1  # cumulative, and never falls
         points = [fields(value) for key, value in cpu if key == 1]
-        assert [attributes(point, 7) for point in points] == [{"mode": "user"}, {"mode": "system"}]
+        assert [attributes(point, 7) for point in points] == [{"cpu.mode": "user"}, {"cpu.mode": "system"}]
         assert all(first(point, 2)[::-1] < first(point, 3)[::-1] for point in points)  # little endian
 
 
