@@ -5,6 +5,7 @@ import * as api from "./api";
 import { type Row } from "./api";
 import { Chart } from "./chart";
 import { Failure, Fresh, Table, bytes, count, useAsked } from "./parts";
+import { StepsByRank } from "./ranks";
 import { type Route } from "./route";
 
 const MOST = 100;
@@ -153,6 +154,7 @@ export function Training({ route }: { route: Route }) {
 					{seen.watched.length > 0 && <div id="watched"><h3>Watched values</h3><Chart rows={seen.watched} kind="line" series="name" height={220} /></div>}
 					<h3>Steps</h3>
 					<Steps rows={seen.steps} />
+					<StepsByRank key={`ranks ${asked.when}`} id={id} />
 					<h3>Modules</h3>
 					{seen.modules.length ? <Modules rows={seen.modules} /> : <p>No module of torch is reached by a variable or a module of Python.</p>}
 					<h3>Tensors</h3>

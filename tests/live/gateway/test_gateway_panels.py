@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Panels of the page that change a target or walk over its objects, in Chromium."""
+import contextlib
 import json
+import os
 import subprocess
 import sys
 
@@ -238,4 +240,42 @@ def test_steps_over_time():
             page.show("training", target=program.pid)
             page.wait("!!document.querySelector('#steps .chart canvas')", timeout=100)
             page.sees("step_ms")
+            assert not page.errors
+
+
+# Ranks without a wait for each other: rank 1 is late before each optimizer step.
+RANKS = """
+import os, time, torch
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+print("ready", flush=True)
+while True:
+    time.sleep(0.01 + 0.02 * (os.environ["RANK"] == "1"))
+    optimizer.zero_grad()
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_steps_of_all_ranks():
+    training.SYSTEM.check()
+    with contextlib.ExitStack() as stack:
+        ranks = [stack.enter_context(support.Program([training.PYTHON, "-c", RANKS], env=dict(
+            os.environ, RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="29555"))) for rank in range(2)]
+        for one in ranks:
+            assert one.line(timeout=100) == "ready"
+            subprocess.run([support.BINARY, str(one.pid), "config", "probing.torch.profiling=on"], check=True,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with Gateway(*(one.pid for one in ranks)) as gateway, Page(gateway) as page:
+            sql = "SELECT count(backward) AS n FROM python.torch_step_timing"
+            for one in ranks:
+                wait_until(lambda pid=one.pid: gateway.ask("/v1/targets/%d/query" % pid, {"sql": sql}).status == 200 and
+                           gateway.query(pid, sql)[0]["n"] > 5, "no step is recorded")
+            page.show("training", target=ranks[0].pid)
+            page.sees("Steps by rank", "Rank 1 took longest in")
+            assert page.value("document.querySelectorAll('.heat g').length") == 2
+            assert page.value("document.querySelector('.heat g:last-of-type title').textContent").startswith("rank 1, step ")
+            dark = [page.value("Number(document.querySelector('.heat g:nth-of-type(%d) rect:last-of-type').getAttribute('fill-opacity'))"
+                               % line) for line in (1, 2)]
+            assert dark[0] < dark[1], dark
             assert not page.errors
