@@ -139,7 +139,13 @@ export function Chart({ rows, kind = "auto", series = "", height = 320 }: { rows
 					...(!bars ? {} : { points: { show: false }, paths: bars({ size: [0.6, 60] }), fill: STROKES[index % STROKES.length] ?? "#888" }),
 				}))],
 		} as uPlot.Options, [x, ...lines.map(([, heights]) => heights)] as uPlot.AlignedData, element);
-		return () => plot.destroy();
+		// A window that gets narrower is not scrolled sideways.
+		const fit = new ResizeObserver(() => element.clientWidth && plot.setSize({ width: element.clientWidth, height }));
+		fit.observe(element);
+		return () => {
+			fit.disconnect();
+			plot.destroy();
+		};
 	}, [rows, kind, series, height]);
 	return <div class="chart" ref={host} role="img" aria-label="Chart of the rows" />;
 }

@@ -62,25 +62,27 @@ function slowest(ranks: Rank[], steps: number[]): [number, number][] {
 function HeatMap({ ranks, steps }: { ranks: Rank[]; steps: number[] }) {
 	const usual = median(ranks.flatMap(({ rows }) => steps.flatMap((step) => rows.get(step) ?? [])));
 	return (
-		<div class="wide">
-			<svg class="heat" width={60 + steps.length * CELL.width} height={ranks.length * CELL.height + 4} role="img" aria-label="Steps by rank">
-				{ranks.map(({ rank, id, rows }, line) => (
-					<g key={rank}>
-						<a href={link("activity", { target: id })}><text x="0" y={line * CELL.height + 10}>rank {rank}</text></a>
-						{steps.map((step, column) => {
-							const ms = rows.get(step);
-							return ms === undefined ? null : (
-								<rect key={step} x={60 + column * CELL.width} y={line * CELL.height} width={CELL.width - 1} height={CELL.height - 1}
-									fill-opacity={Math.max(0.08, Math.min(1, usual > 0 ? (ms / usual - 0.5) / 1.5 : 0))}>
-									<title>rank {rank}, step {step}: {seconds(ms / 1000)}</title>
-								</rect>
-							);
-						})}
-					</g>
-				))}
-			</svg>
-			<p class="faint">Steps {steps[0]} to {steps[steps.length - 1]}; the darkest cells took twice the median of {seconds(usual / 1000)}, or more.</p>
-		</div>
+		<>
+			<div class="wide" role="region" aria-label="Steps by rank" tabIndex={0}>
+				<svg class="heat" width={60 + steps.length * CELL.width} height={ranks.length * CELL.height + 4} role="group" aria-label="Each step of each rank">
+					{ranks.map(({ rank, id, rows }, line) => (
+						<g key={rank}>
+							<a href={link("activity", { target: id })}><text x="0" y={line * CELL.height + 10}>rank {rank}</text></a>
+							{steps.map((step, column) => {
+								const ms = rows.get(step);
+								return ms === undefined ? null : (
+									<rect key={step} x={60 + column * CELL.width} y={line * CELL.height} width={CELL.width - 1} height={CELL.height - 1}
+										fill-opacity={Math.max(0.08, Math.min(1, usual > 0 ? (ms / usual - 0.5) / 1.5 : 0))}>
+										<title>rank {rank}, step {step}: {seconds(ms / 1000)}</title>
+									</rect>
+								);
+							})}
+						</g>
+					))}
+				</svg>
+			</div>
+			<p class="faint">Steps {steps[0]} to {steps[steps.length - 1]}; the strongest cells took twice the median of {seconds(usual / 1000)}, or more.</p>
+		</>
 	);
 }
 
