@@ -149,7 +149,6 @@ static int take_rank(void *context, struct probing_statement *row)
 	return 0;
 }
 
-
 static void destroy_session(struct probing **session)
 {
 	probing_destroy(*session);

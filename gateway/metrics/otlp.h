@@ -61,8 +61,8 @@ void prb_otlp_put_utf8(struct prb_str *s, unsigned field, const char *text);
 
 struct prb_otlp_process {
 	pid_t pid;
-	long rank;    /**< -1: none */
-	double start; /**< since the epoch; 0: unknown */
+	long rank;				/**< -1: none */
+	double start;				/**< since the epoch; 0: unknown */
 	const struct prb_metric_process *names; /**< or NULL */
 };
 

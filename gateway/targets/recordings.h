@@ -26,9 +26,9 @@ struct prb_profile_made {
 	char target[32]; /**< id of what is recorded */
 	char *path;
 	char *name, *note; /**< by a client; NULL: none */
-	double started;	 /**< since the epoch */
-	double duration; /**< seconds that were asked for */
-	bool stopped;	 /**< before its time */
+	double started;	   /**< since the epoch */
+	double duration;   /**< seconds that were asked for */
+	bool stopped;	   /**< before its time */
 	struct prb_child child;
 };
 

@@ -2,6 +2,7 @@
 // A value, and what it consists of, unfolded step by step: read from outside, no code runs.
 import { useState } from "preact/hooks";
 import * as api from "./api";
+import { Numbers, isArray } from "./array";
 import { Field } from "./field";
 import { Failure, useAsked } from "./parts";
 import { change, type Route } from "./route";
@@ -34,7 +35,7 @@ function Part({ id, name, type, value, address }: { id: string; name: string; ty
 				? <button type="button" class="fold" aria-expanded={open} aria-label={`Unfold ${name}`} onClick={() => setOpen(!open)}>{open ? "▾" : "▸"}</button>
 				: <span class="fold" />}
 			<span class="name">{name}</span> <span class="place">{type}</span> <Value text={value} />
-			{open && address !== null && <ul class="parts"><Parts id={id} place={Math.trunc(address)} from={0} /></ul>}
+			{open && address !== null && <ul class="parts">{isArray(type) && <Numbers id={id} place={Math.trunc(address)} />}<Parts id={id} place={Math.trunc(address)} from={0} /></ul>}
 		</li>
 	);
 }

@@ -50,6 +50,17 @@ static const struct {
 
 enum { NUMPY2_SIZE = 112 }; /* sizeof of a descriptor, larger than in numpy 1 */
 
+const char *prb_dtype_number(const struct prb_dtype *dtype, char *code)
+{
+	if (dtype->number >= TYPE_COUNT || !types[dtype->number].code ||
+	    dtype->number == TYPE_OBJECT)
+		return NULL;
+	*code = types[dtype->number].code;
+	if (*code == 'l' || *code == 'L')
+		*code = *code == 'l' ? 'q' : 'Q';
+	return types[dtype->number].name;
+}
+
 static bool is_time(unsigned number)
 {
 	return number == TYPE_DATETIME || number == TYPE_TIMEDELTA;

@@ -44,6 +44,9 @@ struct prb_error *prb_ndarray_put(struct prb_repr *r,
 bool prb_ndarray_enter(struct prb_ndarray *array, uint64_t index);
 /** True if the items are objects. */
 bool prb_dtype_is_object(const struct prb_dtype *dtype);
+/** The name of a dtype of numbers, and their struct code, of 64 bits 'q' and 'Q'; NULL of others.
+ */
+const char *prb_dtype_number(const struct prb_dtype *dtype, char *code);
 /** True if items of the kind can be printed. */
 bool prb_dtype_is_printable(const struct prb_dtype *dtype);
 /** Appends the name of the dtype: float64, datetime64[ns], or as "<U5" and ">f8", unquoted. */

@@ -54,7 +54,7 @@ static bool find_bounds(struct values *v)
 
 static bool begin(struct values *v, struct prb_repr *r, const struct prb_tensor *tensor)
 {
-	*v = (struct values){.r = r, .tensor = tensor, .room = r->max.max_items};
+	*v = (struct values){.r = r, .tensor = tensor, .room = r ? r->max.max_items : 0};
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(codes); i++)
 		if (tensor->dtype && strcmp(codes[i].dtype, tensor->dtype) == 0)
 			v->code = codes[i].code;
@@ -268,34 +268,46 @@ struct prb_error *prb_tensor_put_counts(struct prb_repr *r, const struct prb_ten
 	return NULL;
 }
 
+void prb_tensor_values_number(char code, unsigned size, const uint8_t *bytes,
+			      struct prb_object_number *ret)
+{
+	double values[2];
+	unsigned parts, unused = 64 - 8 * size;
+	uint64_t bits;
+
+	read_parts(code, bytes, values, &parts);
+	if (parts == 1) {
+		ret->kind = PRB_NUMBER_REAL;
+		ret->real = values[0];
+	}
+	memcpy(&bits, bytes, sizeof(bits));
+	if (parts || (code == 'Q' && bits > INT64_MAX))
+		return;
+	ret->kind = PRB_NUMBER_INTEGER;
+	ret->integer = (int64_t)bits;
+	if (strchr("bhiq", code))
+		ret->integer = (int64_t)(bits << unused) >> unused;
+}
+
+char prb_tensor_values_code(const struct prb_tensor *tensor, uint64_t *first)
+{
+	struct values v;
+
+	if (!begin(&v, NULL, tensor))
+		return 0;
+	*first = v.first;
+	return v.code;
+}
+
 struct prb_error *prb_tensor_number(struct prb_repr *r, const struct prb_tensor *tensor,
 				    struct prb_object_number *ret)
 {
 	uint8_t bytes[NUMBER];
-	double values[2];
-	unsigned parts;
 	struct values v;
 
 	if (tensor->elements != 1 || !begin(&v, r, tensor))
 		return NULL;
 	PRB_TRY(read_element(&v, v.first, bytes));
-	read_parts(v.code, bytes, values, &parts);
-	if (parts == 1) {
-		ret->kind = PRB_NUMBER_REAL;
-		ret->real = values[0];
-	}
-	if (parts)
-		return NULL;
-
-	unsigned unused = 64 - 8 * (unsigned)tensor->item_bytes;
-	uint64_t bits;
-
-	memcpy(&bits, bytes, sizeof(bits));
-	if (v.code == 'Q' && bits > INT64_MAX)
-		return NULL;
-	ret->kind = PRB_NUMBER_INTEGER;
-	ret->integer = (int64_t)bits;
-	if (strchr("bhiq", v.code))
-		ret->integer = (int64_t)(bits << unused) >> unused;
+	prb_tensor_values_number(v.code, (unsigned)tensor->item_bytes, bytes, ret);
 	return NULL;
 }

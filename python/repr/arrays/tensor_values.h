@@ -26,4 +26,15 @@ struct prb_error *prb_tensor_put_counts(struct prb_repr *r,
 struct prb_error *prb_tensor_number(struct prb_repr *r, const struct prb_tensor *tensor,
 				    struct prb_object_number *ret) PRB_MUST_CHECK;
 
+/**
+ * The code of its numbers: as struct has it, 'F' and 'D' complex, 'g' bfloat16; and the address of
+ * the first. 0 if they are not in the CPU's memory, or not as they lie there.
+ */
+char prb_tensor_values_code(const struct prb_tensor *tensor, uint64_t *first);
+
+/** The number of such a code in 16 bytes, of which @p size are its own. ret->kind stays for complex
+ * ones, and for integers over INT64_MAX. */
+void prb_tensor_values_number(char code, unsigned size, const uint8_t *bytes,
+			      struct prb_object_number *ret);
+
 #endif

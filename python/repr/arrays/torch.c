@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "python/repr/core/handlers.h"
+#include "python/repr/arrays/elements.h"
 #include "python/repr/arrays/tensor.h"
 #include "python/repr/arrays/tensor_values.h"
 
@@ -212,6 +213,15 @@ struct prb_error *prb_repr_handle_tensor(struct prb_repr *r, uint64_t object, st
 	put_gradient(r, &tensor);
 	prb_str_putc(r->out, ')');
 	return NULL;
+}
+
+struct prb_error *prb_repr_open_tensor(struct prb_repr *r, uint64_t object,
+				       struct prb_elements *ret)
+{
+	struct prb_tensor tensor = {};
+
+	PRB_TRY(read_tensor(r, object, &tensor));
+	return prb_repr_tensor_elements(&tensor, ret);
 }
 
 struct prb_error *prb_repr_tensor_number(struct prb_repr *r, uint64_t object,

@@ -124,6 +124,13 @@ struct prb_error *prb_repr_polars_column(struct prb_repr *r, uint64_t object,
 prb_repr_handler prb_repr_handle_tensor, prb_repr_handle_torch_size, prb_repr_handle_torch_dtype,
 	prb_repr_handle_torch_device;
 /** The number of a tensor of one element on the CPU; ret->kind stays for all others. */
+struct prb_elements;
+struct prb_error *prb_repr_open_tensor(struct prb_repr *r, uint64_t object,
+				       struct prb_elements *ret) PRB_MUST_CHECK;
+/* elements.c: of a tensor that was read. */
+struct prb_tensor;
+struct prb_error *prb_repr_tensor_elements(const struct prb_tensor *tensor,
+					   struct prb_elements *ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_tensor_number(struct prb_repr *r, uint64_t object,
 					 struct prb_object_number *ret) PRB_MUST_CHECK;
 

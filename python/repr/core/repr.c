@@ -342,6 +342,15 @@ static struct prb_error *read_number(struct prb_repr *r, uint64_t object,
 	return err;
 }
 
+struct prb_error *prb_objects_begin(struct prb_objects *objects, uint64_t object,
+				    struct prb_repr **ret, struct prb_type **type)
+{
+	*ret = &objects->repr;
+	prb_repr_again(*ret, NULL, NULL);
+	PRB_TRY(prb_repr_type_of(*ret, object, type));
+	return (*type)->handler ? NULL : resolve(*ret, *type);
+}
+
 struct prb_error *prb_objects_number(struct prb_objects *objects, uint64_t object,
 				     struct prb_object_number *ret)
 {

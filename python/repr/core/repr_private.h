@@ -140,6 +140,10 @@ struct prb_repr {
 /* repr.c: state, dispatch, containers */
 void prb_repr_init(struct prb_repr *r, struct prb_python *py, struct prb_mem *mem,
 		   const struct prb_repr_options *options, struct prb_str *out);
+/** Begins with an object of @p objects: the repr to use, and the type with its handler. */
+struct prb_error *prb_objects_begin(struct prb_objects *objects, uint64_t object,
+				    struct prb_repr **ret, struct prb_type **type) PRB_MUST_CHECK;
+
 /** Begins another object of the same instant, whose types are known already. */
 void prb_repr_again(struct prb_repr *r, const struct prb_repr_options *options,
 		    struct prb_str *out);

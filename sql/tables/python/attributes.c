@@ -75,7 +75,8 @@ static void put(struct prb_scan *scan, const struct prb_value_part *part, size_t
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	static const struct prb_value_table table = {ADDRESS, ERROR, NAME, TYPE, NUMBER, 0, find, put};
+	static const struct prb_value_table table = {ADDRESS, ERROR, NAME, TYPE,
+						     NUMBER,  0,     find, put};
 
 	return prb_value_scan(scan, &table);
 }

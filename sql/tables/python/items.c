@@ -49,7 +49,8 @@ static void put(struct prb_scan *scan, const struct prb_value_part *part, size_t
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	static const struct prb_value_table table = {ADDRESS, ERROR, KEY, TYPE, 0, NUMBER + 1, find, put};
+	static const struct prb_value_table table = {ADDRESS, ERROR,	  KEY,	TYPE,
+						     0,	      NUMBER + 1, find, put};
 
 	return prb_value_scan(scan, &table);
 }

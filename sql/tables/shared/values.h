@@ -32,10 +32,10 @@ struct prb_value_parts {
 	struct prb_objects *objects;
 	struct prb_repr_options options; /**< of their texts */
 	PRB_VEC(struct prb_value_part) list;
-	size_t from, to;       /**< places of the parts that the statement asks for; to is not one */
-	bool torn;	       /**< it was changing while it was read */
-	bool cut;	       /**< it has more parts than are kept */
-	bool garbled;	       /**< a text says that something could not be read */
+	size_t from, to; /**< places of the parts that the statement asks for; to is not one */
+	bool torn;	 /**< it was changing while it was read */
+	bool cut;	 /**< it has more parts than are kept */
+	bool garbled;	 /**< a text says that something could not be read */
 	struct prb_error *err; /**< of a visit */
 };
 

@@ -66,7 +66,7 @@ def test_print(liar):
 def test_tables_and_dumps(liar):
     done = ask(liar.pid, "dump", "--locals")
     assert b"around" in done.stdout
-    for table in ("attributes", "items"):
+    for table in ("attributes", "items", "elements"):
         ask(liar.pid, "query", "SELECT count(*), sum(length(x.value)) FROM python.locals l, "
             "python.%s(l.address) x" % table)
         ask(liar.pid, "query", "SELECT count(*), sum(length(x.value)) FROM python.locals l, "

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import packages
 import support
 from environment import PROGRAMS
 from gateway_client import Gateway, wait_until
@@ -198,6 +199,37 @@ def test_nothing_is_changed_unless_that_was_allowed(program):
             answer = gateway.ask("/v1/targets/%d/%s" % (program.pid, path), {"code": "1"} if path == "eval" else {})
             assert (answer.status, answer.error["code"]) == (403, "permission"), answer
         assert not page.errors
+
+
+ARRAYS = """
+import numpy as np
+photo = np.zeros((2, 300, 3), "u1")
+photo[1, ::3] = [255, 128, 0]
+weights = np.linspace(-1, 1, 400).reshape(20, 20)
+weights[3] = np.nan
+weights[4, 4] = np.inf
+print(flush=True)
+input()
+"""
+PIXEL = "[...document.querySelector('.pixels').getContext('2d').getImageData(%d, %d, 1, 1).data].join()"
+
+
+def test_arrays_as_pictures():
+    with support.Program([packages.need("numpy"), "-c", ARRAYS]) as arrays:
+        arrays.line()
+        with Gateway(arrays.pid) as gateway, Page(gateway) as page:
+            page.show("inspect", target=arrays.pid, expression="photo")
+            page.push("#value .fold")
+            page.sees("2 × 300 × 3 uint8: mean")
+            # Of each third pixel.
+            assert page.value("document.querySelector('.pixels').width") == 100
+            assert [page.value(PIXEL % at) for at in ((0, 0), (7, 0), (0, 1), (99, 1))] == ["0,0,0,255"] * 2 + ["255,128,0,255"] * 2
+            page.show("inspect", target=arrays.pid, expression="weights")
+            page.push("#value .fold")
+            page.sees("20 × 20 float64: mean", "20 NaN", "1 infinite", "-1.000 to 1.000")
+            assert page.value(PIXEL % (19, 19)) == "255,255,255,255" and page.value(PIXEL % (0, 0)) == "0,0,0,255"
+            assert page.value("document.querySelectorAll('.histogram rect').length") == 40
+            assert not page.errors
 
 
 @pytest.fixture(scope="module")

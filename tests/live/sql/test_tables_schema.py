@@ -25,7 +25,7 @@ COLLECTED = {"python.trace_event", "python.variables", "python.memory", "memory_
 OF_MACHINE = {name for name in NAMES
               if name.split(".")[0] in ("system", "gpu", "information_schema")}
 OF_MACHINE |= {"cpu.utilization", "main.gpu_metrics"}
-WITH_ARGUMENT = {"main.generate_series", "main.profile", "python.attributes", "python.items",
+WITH_ARGUMENT = {"main.generate_series", "main.profile", "python.attributes", "python.elements", "python.items",
                  "python.referrers"}
 OF_RECORDINGS = {name for name in NAMES if name.startswith("profile.")}
 
