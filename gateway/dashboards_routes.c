@@ -15,7 +15,12 @@ struct prb_error *prb_answer_dashboard(struct prb_request *r)
 
 struct prb_error *prb_answer_dashboard_save(struct prb_request *r)
 {
-	PRB_TRY(prb_dashboards_save(&r->gateway->dashboards, r->name, prb_param(r, "json")));
+	struct prb_error *err =
+		prb_dashboards_save(&r->gateway->dashboards, r->name, prb_param(r, "json"));
+
+	/* A text that is no dashboard. */
+	r->refused = err;
+	PRB_TRY(err);
 	return prb_answer_dashboard(r);
 }
 

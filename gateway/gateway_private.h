@@ -112,7 +112,7 @@ struct prb_request {
 	struct prb_child child;
 	/** Makes the reply of what the command printed, `reply`; NULL: that is the answer. */
 	struct prb_error *(*finish)(struct prb_request *r);
-	bool refused;	      /**< the command has judged the request, and failed */
+	bool refused;	      /**< what it says was judged, and refused */
 	bool tells_failure;   /**< what was printed is the answer, also if the command failed */
 	bool overview;	      /**< it has no command: it waits for the next overview */
 	unsigned terminal;    /**< its command runs in this one; 0: in none */
@@ -218,7 +218,8 @@ struct prb_error *prb_params_take(struct prb_request *r) PRB_MUST_CHECK;
 /** The value of a parameter, or NULL. */
 const char *prb_param(const struct prb_request *r, const char *name);
 bool prb_param_flag(const struct prb_request *r, const char *name);
-/** What a number may be at most. */
+/** What a number is at least, and at most. */
+double prb_param_least(const struct prb_param *param);
 double prb_param_most(const struct prb_param *param);
 /** Appends "--NAME" if the flag is set; "--OPTION=VALUE" if the text is given. */
 struct prb_error *prb_param_flag_word(struct prb_request *r, const char *name) PRB_MUST_CHECK;

@@ -36,12 +36,26 @@ static struct prb_error *take_answer(struct prb_request *r)
 	return NULL;
 }
 
+/** A request, notification or answer of JSON-RPC, or several. */
+static bool is_message(const json_t *message)
+{
+	const char *version = json_string_value(json_object_get(message, "jsonrpc"));
+	const json_t *method = json_object_get(message, "method");
+
+	if (json_is_array(message))
+		return true;
+	return version && !strcmp(version, "2.0") &&
+	       (json_is_string(method) || (!method && (json_object_get(message, "result") ||
+						       json_object_get(message, "error"))));
+}
+
 struct prb_error *prb_answer_mcp(struct prb_request *r)
 {
 	json_t *message = json_loadb(prb_str_text(&r->body), r->body.length,
 				     JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 	/* One line, whatever it was. */
-	char *line = message ? json_dumps(message, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+	char *line =
+		is_message(message) ? json_dumps(message, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 
 	json_decref(message);
 	if (line)

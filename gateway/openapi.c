@@ -36,10 +36,7 @@ static void put_type(struct prb_json *json, const char *key, const struct prb_pa
 	if (p->type == PRB_PARAM_TEXT && p->most > 0)
 		prb_json_integer(json, "maxLength", (long)p->most);
 	if (p->type == PRB_PARAM_NUMBER || p->type == PRB_PARAM_SECONDS) {
-		prb_json_real(json,
-			      p->type == PRB_PARAM_SECONDS && !(p->least > 0) ? "exclusiveMinimum"
-									      : "minimum",
-			      p->least, 1);
+		prb_json_real(json, "minimum", prb_param_least(p), 3);
 		prb_json_real(json, "maximum", prb_param_most(p), 0);
 	}
 	prb_json_close(json, '}');
@@ -89,8 +86,23 @@ static bool needs_body(const struct prb_route *route)
 	return false;
 }
 
+/** A body that is one message of JSON-RPC. */
+static void put_message(struct prb_json *json)
+{
+	prb_json_open(json, "requestBody", '{');
+	prb_json_bool(json, "required", true);
+	prb_json_open(json, "content", '{');
+	prb_json_open(json, "application/json", '{');
+	prb_json_open(json, "schema", '{');
+	prb_json_text(json, "$ref", "#/components/schemas/message");
+	for (unsigned i = 0; i < 4; i++)
+		prb_json_close(json, '}');
+}
+
 static void put_body(struct prb_json *json, const struct prb_route *route)
 {
+	if (route->whole)
+		put_message(json);
 	if (strcmp(route->method, "POST") != 0 || !route->params->name)
 		return;
 	prb_json_open(json, "requestBody", '{');
@@ -135,6 +147,11 @@ static void put_answers(struct prb_json *json, const struct prb_route *route)
 {
 	prb_json_open(json, "responses", '{');
 	put_answer(json, route->made ? "201" : "200", route->summary, route->media, route->schema);
+	if (route->whole) {
+		prb_json_open(json, "202", '{');
+		prb_json_text(json, "description", "A notification was taken");
+		prb_json_close(json, '}');
+	}
 	put_answer(json, "default", "Why there is no answer", NULL, "error");
 	prb_json_close(json, '}');
 }

@@ -13,6 +13,9 @@
 /** So that it can be read as any type of numbers. */
 static const double MOST_NUMBER = 1e9;
 
+/** Of times, in seconds: commands count in milliseconds. */
+static const double SHORTEST = 0.001;
+
 struct taker {
 	struct prb_request *r;
 	struct prb_error *err;
@@ -39,12 +42,10 @@ static struct prb_error *check_text(const struct prb_param *param, const char *v
 
 static struct prb_error *check_bounds(const struct prb_param *param, double number)
 {
-	bool over = param->type == PRB_PARAM_SECONDS && !(param->least > 0);
-
-	if ((over ? number > 0 : number >= param->least) && number <= prb_param_most(param))
+	if (number >= prb_param_least(param) && number <= prb_param_most(param))
 		return NULL;
-	return prb_error_create(PRB_ERROR_USAGE, "'%s' is %s%g and at most %g", param->name,
-				over ? "over " : "at least ", param->least, prb_param_most(param));
+	return prb_error_create(PRB_ERROR_USAGE, "'%s' is at least %g and at most %g", param->name,
+				prb_param_least(param), prb_param_most(param));
 }
 
 static struct prb_error *check_value(const struct prb_param *param, const char *value)
@@ -66,12 +67,17 @@ static struct prb_error *check_value(const struct prb_param *param, const char *
 		number = strtod(value, &end);
 		if (*value && !*end && isfinite(number) &&
 		    (param->type == PRB_PARAM_SECONDS || number == floor(number)) &&
-		    strspn(value, "0123456789.") == strlen(value))
+		    strspn(value, "0123456789.+-eE") == strlen(value))
 			return check_bounds(param, number);
 		return prb_error_create(PRB_ERROR_USAGE, "'%s' is a number, not '%.50s'",
 					param->name, value);
 	}
 	return NULL;
+}
+
+double prb_param_least(const struct prb_param *param)
+{
+	return param->type == PRB_PARAM_SECONDS && !(param->least > 0) ? SHORTEST : param->least;
 }
 
 double prb_param_most(const struct prb_param *param)
@@ -108,10 +114,23 @@ static enum MHD_Result take_argument(void *context, enum MHD_ValueKind kind, con
 	return t->err ? MHD_NO : MHD_YES;
 }
 
+/** The JSON of a parameter's type; others are refused by set(). */
+static bool has_type(const struct prb_request *r, const char *name, const json_t *value)
+{
+	for (const struct prb_param *p = r->route->params; p->name; p++)
+		if (!strcmp(p->name, name))
+			return p->type == PRB_PARAM_TEXT   ? json_is_string(value)
+			       : p->type == PRB_PARAM_FLAG ? json_is_boolean(value)
+							   : json_is_number(value);
+	return true;
+}
+
 static struct prb_error *take_member(struct prb_request *r, const char *name, const json_t *value)
 {
 	char number[32];
 
+	if (!has_type(r, name, value))
+		return prb_error_create(PRB_ERROR_USAGE, "'%.50s' has another type of JSON", name);
 	if (json_is_string(value)) {
 		if (strlen(json_string_value(value)) != json_string_length(value))
 			return prb_error_create(PRB_ERROR_USAGE, "'%.50s' has a NUL in it", name);

@@ -71,7 +71,8 @@ static void put_headers(struct prb_request *r, struct MHD_Response *response)
 		put(response, ALWAYS[i].name, ALWAYS[i].value);
 	/* With no-referrer, a browser would send its own form here without an origin. */
 	put(response, "Referrer-Policy", r->policy ? "same-origin" : "no-referrer");
-	put(response, "Content-Type", r->media ? r->media : "application/json");
+	if (r->status != 202)
+		put(response, "Content-Type", r->media ? r->media : "application/json");
 	put(response, "Cache-Control", r->packed ? "no-cache" : "no-store");
 	put(response, "Content-Security-Policy", r->policy ? r->policy : DATA_POLICY);
 	if (r->packed)
@@ -158,7 +159,7 @@ static const struct kind KINDS[] = {
 	{PRB_ERROR_FAILED, 500, "failed"}, /* and all others */
 };
 static const struct kind CONFLICT = {PRB_ERROR_OS, 409, "conflict"};
-/** The request was well-formed, and its command refused what it says: SQL, an expression. */
+/** The request was well-formed, and what it says was refused: SQL, an expression, a dashboard. */
 static const struct kind INVALID = {PRB_ERROR_USAGE, 422, "invalid"};
 
 static const struct kind *kind_of(const struct prb_request *r, const struct prb_error *err)

@@ -278,7 +278,7 @@ static struct prb_error *answer_metrics(struct prb_request *r)
 		{"nonblocking", PRB_PARAM_FLAG, "Stop no thread, not even for microseconds"}, \
 		{"freeze", PRB_PARAM_FLAG, "Stop all that run, at one instant"},              \
 	{                                                                                     \
-		"tid", PRB_PARAM_NUMBER, "Only this thread"                                   \
+		"tid", PRB_PARAM_NUMBER, "Only this thread", .least = 1                       \
 	}
 #define RECORD_PARAMS                                                               \
 	{"duration", PRB_PARAM_SECONDS, "Seconds; 10, at most 3600", .most = 3600}, \
@@ -335,7 +335,7 @@ const struct prb_route prb_routes[] = {
 	 .answer = answer_skill},
 	{"GET", "/v1/targets/{id}/value", "Value of an expression, read without running code",
 	 .params = {{"expression", PRB_PARAM_TEXT, "Such as self.layers[0]", true, .least = 1},
-		    {"tid", PRB_PARAM_NUMBER, "Thread; the main one"},
+		    {"tid", PRB_PARAM_NUMBER, "Thread; the main one", .least = 1},
 		    {"frame", PRB_PARAM_NUMBER, "Python frame; 0, the innermost"},
 		    {"depth", PRB_PARAM_NUMBER, "Levels of instances with attributes"},
 		    {"max-items", PRB_PARAM_NUMBER, "Items and attributes of each object"},
@@ -364,7 +364,8 @@ const struct prb_route prb_routes[] = {
 		     .choices = "agent main"},
 		    {"frame", PRB_PARAM_NUMBER,
 		     "In this Python frame, in a pause; 0, the innermost"},
-		    {"tid", PRB_PARAM_NUMBER, "With frame: of this thread, not the main one"}},
+		    {"tid", PRB_PARAM_NUMBER, "With frame: of this thread, not the main one",
+		     .least = 1}},
 	 .writes = true, .schema = "evaluated", .answer = prb_answer_eval},
 	{"POST",
 	 "/v1/targets/{id}/repl",
@@ -399,7 +400,7 @@ const struct prb_route prb_routes[] = {
 	{"POST", "/v1/targets/{id}/step", "Run a paused process to its next line of Python",
 	 .params = {{"over", PRB_PARAM_FLAG, "Not in functions that this one calls"},
 		    {"out", PRB_PARAM_FLAG, "The next line of the caller"},
-		    {"tid", PRB_PARAM_NUMBER, "Of this thread, not the main one"},
+		    {"tid", PRB_PARAM_NUMBER, "Of this thread, not the main one", .least = 1},
 		    {"time", PRB_PARAM_SECONDS, "Run for so many seconds instead, at most 20",
 		     .most = 20}},
 	 .writes = true, .schema = "stepped", .answer = prb_answer_step},

@@ -88,7 +88,7 @@ def test_one_is_kept_as_a_file(kept, folder):
     ids=range(16))
 def test_what_is_no_dashboard(kept, folder, board, told):
     answer = save(kept, "wrong", board)
-    assert (answer.status, answer.error["code"]) == (400, "usage") and told in answer.error["message"], answer
+    assert (answer.status, answer.error["code"]) == (422, "invalid") and told in answer.error["message"], answer
     assert not os.listdir(folder)
     # As a file it is named, and harms no other.
     (folder / "wrong.json").write_text(board if isinstance(board, str) else json.dumps(board), "utf-8")
@@ -99,7 +99,7 @@ def test_what_is_no_dashboard(kept, folder, board, told):
 
 @pytest.mark.parametrize("name", ["..", "%2e%2e", "a%2fb", "A", "a.b", "-a", "x" * 32, "a%00b"])
 def test_names_are_no_paths(kept, folder, name):
-    assert save(kept, name, BOARD).status in (400, 404)
+    assert save(kept, name, BOARD).status in (400, 404, 422)
     assert not os.listdir(folder) and os.listdir(folder.parent) == [folder.name]
 
 

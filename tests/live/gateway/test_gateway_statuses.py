@@ -129,4 +129,4 @@ def test_methods_that_an_address_has_not(gateway):
         asked = path.format(id="1", profile="p0", skill="hang", terminal="t0", dashboard="service")
         answer = gateway.ask(asked, method="PATCH")
         assert answer.status == 405 and answer.headers["allow"], (path, answer)
-    assert gateway.ask("/v1/profiles/p0", method="PATCH").headers["allow"] == "GET, DELETE"
+    assert gateway.ask("/v1/profiles/p0", method="PATCH").headers["allow"] == "GET, POST, DELETE"

@@ -76,7 +76,7 @@ def test_it_names_what_there_is(gateway, description):
             answer = gateway.ask(asked, method=method.upper())
             # JSON answers have a schema.
             for answers in methods[method]["responses"].values():
-                for media, content in answers["content"].items():
+                for media, content in answers.get("content", {}).items():
                     assert ("schema" in content) == (media in ("application/json", "application/x-ndjson")) or path in (
                         "/mcp", "/v1/openapi.json"), path
             # The error is in the id, or a parameter is missing: never in the address.
@@ -98,8 +98,6 @@ def wrong_values(schema):
         yield "x" + schema["enum"][0]
     if schema.get("minLength"):
         yield ""
-    if "exclusiveMinimum" in schema:
-        yield schema["exclusiveMinimum"]
     if schema.get("minimum"):
         yield schema["minimum"] - (1 if schema["type"] == "integer" else 0.1)
     if "maximum" in schema:
@@ -115,6 +113,8 @@ def test_what_the_schema_refuses_is_refused(gateway, program, description):
     tried = 0
     for path, methods in description.document["paths"].items():
         for method, said in methods.items():
+            if path == "/mcp":
+                continue
             body = said.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
             assert not body or body["additionalProperties"] is False, path
             query = {one["name"]: one["schema"] for one in said["parameters"] if one["in"] == "query"}
@@ -124,7 +124,9 @@ def test_what_the_schema_refuses_is_refused(gateway, program, description):
             wrong = [{**valid, name: value} for name, schema in schemas.items() for value in wrong_values(schema)]
             wrong += [{name: value for name, value in valid.items() if name != left_out} for left_out in needed]
             wrong += [{**valid, "unknown": 1}] if schemas else []
+            # In JSON, types are not converted.
             wrong += [{**valid, name: None} for name in schemas] if body else []
+            wrong += [{**valid, name: {"string": 1, "boolean": 1}.get(schema["type"], "1")} for name, schema in schemas.items()] if body else []
             for values in wrong:
                 answer = sent(gateway, program, path, method, values)
                 assert (answer.status, answer.error["code"]) == (400, "usage"), (path, method, values, answer)
