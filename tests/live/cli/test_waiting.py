@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import signal
 import stat
 import subprocess
 
@@ -82,3 +83,16 @@ def test_apt_in_a_pipe(tmp_path):
     done = subprocess.run([str(INSTALL), "build"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
                           env={**os.environ, **system_without_packages(tmp_path)})
     assert done.returncode == OK and not done.stdout and done.stderr.count(b"\n") == 1, done
+
+
+def test_the_demo_begins_to_speak(tmp_path):
+    """Before it calls a compiler, which may take long."""
+    compiler = tmp_path / "cc"
+    compiler.write_text("#!/bin/sh\nexec sleep 1000\n")
+    compiler.chmod(0o755)
+    with subprocess.Popen([str(INSTALL.with_name("demo")), "false", "build"], cwd=str(INSTALL.parents[1]), stdout=subprocess.PIPE,
+                          env={**os.environ, "CC": str(compiler)}, start_new_session=True) as demo:
+        try:
+            assert demo.stdout.readline().startswith(b"Looking for what building needs")
+        finally:
+            os.killpg(demo.pid, signal.SIGKILL)
