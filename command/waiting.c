@@ -37,6 +37,17 @@ static void put_seconds(struct prb_str *s, double seconds)
 		prb_text_duration(s, seconds);
 }
 
+bool prb_waiting_left(struct prb_str *s)
+{
+	double left = line.began + line.at_most - prb_clock_seconds();
+
+	if (!(line.at_most > 0) || left <= 0)
+		return false;
+	put_seconds(s, ceil(left));
+	prb_str_puts(s, " left");
+	return true;
+}
+
 /** What is shown now; "": nothing yet. */
 static void describe(struct prb_str *s)
 {
@@ -53,11 +64,9 @@ static void describe(struct prb_str *s)
 		prb_str_printf(s, ": %zu of %zu", line.done, line.total);
 	prb_str_puts(s, " · ");
 	put_seconds(s, floor(passed));
-	if (line.at_most > passed) {
+	if (line.at_most > passed)
 		prb_str_puts(s, ", at most ");
-		put_seconds(s, ceil(line.at_most - passed));
-		prb_str_puts(s, " left");
-	}
+	prb_waiting_left(s);
 }
 
 /** Prints only what fits: a line that wraps could not be erased. */

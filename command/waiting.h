@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/str.h"
+
 enum { PRB_WAITING_AFTER = 2 /**< seconds; what is over sooner needs no line */ };
 
 /**
@@ -26,6 +28,9 @@ void prb_waiting_begin(const char *what, double at_most);
 
 /** True between begin and end on a terminal: it is worth to make a text. */
 bool prb_waiting_shows(void);
+
+/** Appends "12 s left"; false, and nothing, if that is not known. */
+bool prb_waiting_left(struct prb_str *s);
 
 /** @p done of @p total are done, such as hosts that have answered. */
 void prb_waiting_count(size_t done, size_t total);

@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The first minute on a terminal: `probing` alone, and what it says to type next; all within the terminal's width."""
 import re
+import subprocess
 
 import pytest
 from deadlock import deadlocked  # noqa: F401
 from environment import OK
 from terminal import Terminal
 
-def on_terminal(*words, columns):
-    with Terminal(*words, size=(24, columns)) as terminal:
+
+def on_terminal(*words, columns, stderr=None):
+    with Terminal(*words, size=(24, columns), stderr=stderr) as terminal:
         text, status = terminal.end()
     assert status == OK, text
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
-
-
-def within(text, columns):
-    return all(len(line) <= columns for line in text.splitlines())
 
 
 @pytest.mark.parametrize("columns", (60, 100))
@@ -46,3 +44,14 @@ def test_overview_of_one(deadlocked, probing):
 def test_nothing_is_cut_in_a_pipe(deadlocked, probing):
     done = probing("overview", deadlocked.pid)
     assert done.code == OK and "…" not in done.out.replace("…+", "") and "probing " not in done.out, done
+
+
+@pytest.mark.parametrize("words", (["tables"], ["tables", "python.threads"], ["tables", "python"],
+                                   ["{pid}", "query", "SELECT * FROM python.threads"]))
+def test_tables_keep_to_the_width(deadlocked, probing, words):
+    words = [word.format(pid=deadlocked.pid) for word in words]
+    text = on_terminal(*words, columns=72, stderr=subprocess.DEVNULL)
+    assert max(map(len, text.splitlines())) <= 72, text
+    # Nothing of a description is left out.
+    if words[0] == "tables":
+        assert text.split() == probing(*words).out.split()

@@ -344,7 +344,7 @@ def test_a_line_on_the_terminal_meanwhile():
         with Terminal(target.pid, "perf", "-d", "600s") as terminal:
             terminal.until("; Ctrl-C ends it")
             for _ in range(2):
-                terminal.until(" samples · ")
+                assert re.search(r"\x1b\[K9 m \d+ s left · \d+$", terminal.until(" samples · "))
             assert re.search(r"/s · \d+ missed · stopped \d+\.\d % · own CPU \d+\.\d %", terminal.until("\x1b[K"))
             terminal.send("\x03")
             out, code = terminal.end()

@@ -20,7 +20,8 @@ void prb_recording_progress(const struct prb_recording *recording)
 
 	if (!prb_waiting_shows() || recording->duration <= 0)
 		return;
-	prb_text_duration(&text, floor(seconds));
+	if (!prb_waiting_left(&text))
+		prb_text_duration(&text, floor(seconds));
 	prb_str_printf(&text, " · %llu samples · %.0f/s · %llu missed",
 		       (unsigned long long)cost->times, (double)cost->times / seconds,
 		       (unsigned long long)cost->missed);
