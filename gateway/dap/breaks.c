@@ -27,6 +27,7 @@ static void remove_breaks(struct prb_dap *d, enum prb_dap_breaks of, const char 
 		prb_error_destroy(prb_drive_delete(d->drive, each.number, &gone));
 		prb_drive_breaks_deinit(&gone);
 		free(each.path);
+		free(each.log);
 	}
 	d->breaks.count = kept;
 }
@@ -76,10 +77,12 @@ static json_t *set(struct prb_dap *d, struct prb_dap_break kept, struct prb_driv
 	prb_auto_free char *hits =
 		hits_of(json_string_value(json_object_get(asked, "hitCondition")));
 	__attribute__((cleanup(prb_drive_breaks_deinit))) struct prb_drive_breaks made = {};
+	const char *log = json_string_value(json_object_get(asked, "logMessage"));
 	struct prb_dap_break *slot;
 	struct prb_error *err;
 	json_t *told;
 
+	log = log ? log : "";
 	place->condition = json_string_value(json_object_get(asked, "condition"));
 	place->hits = hits;
 	place->waits = true;
@@ -96,6 +99,7 @@ static json_t *set(struct prb_dap *d, struct prb_dap_break kept, struct prb_driv
 		return refused("out of memory");
 	kept.number = made.list.items[0].number;
 	kept.path = place->line ? strdup(place->file) : NULL;
+	kept.log = *log ? strdup(log) : NULL;
 	*slot = kept;
 	return told_of(slot, &made.list.items[0]);
 }

@@ -77,8 +77,9 @@ struct prb_error *prb_dap_event(struct prb_dap *d, const char *name, json_t *bod
 {
 	json_t *message = json_pack("{s:s, s:s}", "type", "event", "event", name);
 
-	if (body)
-		json_object_set_new(message, "body", body);
+	/* The protocol lets it out if it is empty; some clients do not. */
+	if (message)
+		json_object_set_new(message, "body", body ? body : json_object());
 	return message ? send(d, message) : prb_error_nomem();
 }
 
@@ -94,8 +95,8 @@ struct prb_error *prb_dap_answer(struct prb_dap *d, const struct prb_dap_request
 {
 	json_t *message = response(r, true);
 
-	if (message && body)
-		json_object_set_new(message, "body", body);
+	if (message)
+		json_object_set_new(message, "body", body ? body : json_object());
 	return message ? send(d, message) : prb_error_nomem();
 }
 
@@ -120,13 +121,14 @@ static struct prb_error *initialize(struct prb_dap *d, const struct prb_dap_requ
 {
 	return prb_dap_answer(
 		d, r,
-		json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:[{s:s, s:s, s:b}, {s:s, s:s, s:b}]}",
-			  "supportsConfigurationDoneRequest", 1, "supportsFunctionBreakpoints", 1,
-			  "supportsConditionalBreakpoints", 1, "supportsHitConditionalBreakpoints",
-			  1, "supportsEvaluateForHovers", 1, "supportsCompletionsRequest", 1,
-			  "exceptionBreakpointFilters", "filter", "raised", "label",
-			  "Raised exceptions", "default", 0, "filter", "uncaught", "label",
-			  "Exceptions without a handler", "default", 0));
+		json_pack(
+			"{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:[{s:s, s:s, s:b}, {s:s, s:s, s:b}]}",
+			"supportsConfigurationDoneRequest", 1, "supportsFunctionBreakpoints", 1,
+			"supportsConditionalBreakpoints", 1, "supportsHitConditionalBreakpoints", 1,
+			"supportsEvaluateForHovers", 1, "supportsCompletionsRequest", 1,
+			"supportsLogPoints", 1, "exceptionBreakpointFilters", "filter", "raised",
+			"label", "Raised exceptions", "default", 0, "filter", "uncaught", "label",
+			"Exceptions without a handler", "default", 0));
 }
 
 static struct prb_error *disconnect(struct prb_dap *d, const struct prb_dap_request *r)
@@ -310,8 +312,10 @@ static void dap_deinit(struct prb_dap *d)
 	prb_dap_forget(d);
 	if (d->target)
 		prb_target_destroy(d->target);
-	prb_vec_each (each, &d->breaks)
+	prb_vec_each (each, &d->breaks) {
 		free(each->path);
+		free(each->log);
+	}
 	prb_vec_free(&d->breaks);
 	prb_vec_each (source, &d->sources)
 		free(*source);

@@ -35,6 +35,7 @@ struct prb_dap_scope {
 struct prb_dap_break {
 	enum prb_dap_breaks { PRB_DAP_LINES, PRB_DAP_FUNCTIONS, PRB_DAP_EXCEPTIONS } of;
 	char *path; /**< of lines; else NULL */
+	char *log;  /**< what a logpoint says, as the client has it; NULL: it stops */
 	unsigned number;
 	unsigned asked; /**< line that the client asked for; 0: none */
 	unsigned line;	/**< as the client was told; 0: none */
@@ -57,9 +58,11 @@ struct prb_dap {
 	json_t *pending; /**< a request that waits until the process is paused; or NULL */
 	int64_t seq;
 	bool over, configured, stops_first, wants_pause;
+	bool step_logged; /**< a step has come to a logpoint, and goes on */
 	enum prb_dap_state state;
 	uint32_t stride;
 	pid_t step_tid;
+	size_t step_depth; /**< frames of the thread when the step began */
 
 	/* of this stop */
 	struct prb_dump *dump;
@@ -109,6 +112,16 @@ void prb_dap_receive(struct prb_dap *d);
 
 /** The process goes on as the client asked, until it stops or a request has to be answered. */
 struct prb_error *prb_dap_go_on(struct prb_dap *d) PRB_MUST_CHECK;
+/** Frames of Python of the thread that steps. */
+struct prb_error *prb_dap_depth(struct prb_dap *d, size_t *ret) PRB_MUST_CHECK;
+/** Shows what a thread's evaluated code printed, or a logpoint said. */
+struct prb_error *prb_dap_output(struct prb_dap *d, const char *category,
+				 const struct prb_str *text) PRB_MUST_CHECK;
+/** A thread has come to the breakpoint: NULL, or the logpoint that it is. */
+const struct prb_dap_break *prb_dap_logpoint(const struct prb_dap *d, unsigned number);
+/** Shows what the logpoint says in the thread's frame. */
+struct prb_error *prb_dap_log(struct prb_dap *d, const struct prb_dap_break *log,
+			      pid_t tid) PRB_MUST_CHECK;
 /** Tells the client of breakpoints whose code was loaded since. */
 struct prb_error *prb_dap_tell_breaks(struct prb_dap *d) PRB_MUST_CHECK;
 /** Removes the breakpoints; the process runs on. */

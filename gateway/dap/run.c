@@ -140,15 +140,61 @@ static const char *reason_of(const struct prb_dap *d, const struct prb_drive_sto
 	return "breakpoint";
 }
 
+/** Whether a step is not through where its process has stopped: that is in a deeper call. */
+static struct prb_error *is_deeper(struct prb_dap *d, bool *ret)
+{
+	size_t depth;
+
+	prb_dap_forget(d);
+	PRB_TRY(prb_dap_depth(d, &depth));
+	*ret = d->stride != PRB_WIRE_STRIDE_INTO &&
+	       depth >= d->step_depth + (d->stride != PRB_WIRE_STRIDE_OUT);
+	prb_dap_forget(d);
+	return NULL;
+}
+
+/**
+ * Lets the process run. At a logpoint it goes on, and a step does if that was in a call or of
+ * another thread: then no breakpoint and *goes_on are returned.
+ */
+static struct prb_error *run_on(struct prb_dap *d, bool steps, struct prb_drive_stop *stop,
+				bool *goes_on)
+{
+	bool deeper = false;
+	const struct prb_dap_break *log;
+
+	if (steps && d->step_logged)
+		PRB_TRY(is_deeper(d, &deeper));
+	if (steps)
+		PRB_TRY(prb_drive_step(d->drive, d->step_tid,
+				       deeper ? PRB_WIRE_STRIDE_OUT : d->stride, 0, stop));
+	else
+		PRB_TRY(prb_drive_continue(d->drive, stop));
+	log = prb_dap_logpoint(d, stop->breakpoint);
+	if (steps && (log || deeper))
+		PRB_TRY(is_deeper(d, &deeper));
+	if (log) {
+		PRB_TRY(prb_dap_log(d, log, stop->tid));
+		stop->breakpoint = 0;
+	}
+	*goes_on = !stop->breakpoint &&
+		   (steps ? deeper || (log && stop->tid != d->step_tid) : log != NULL);
+	d->step_logged = *goes_on;
+	return NULL;
+}
+
 struct prb_error *prb_dap_go_on(struct prb_dap *d)
 {
 	__attribute__((cleanup(prb_drive_stop_deinit))) struct prb_drive_stop stop = {};
 	bool steps = d->state == PRB_DAP_STEPPING;
-	struct prb_error *err = steps ? prb_drive_step(d->drive, d->step_tid, d->stride, 0, &stop)
-				      : prb_drive_continue(d->drive, &stop);
+	bool goes_on = false;
+	struct prb_error *err = run_on(d, steps, &stop, &goes_on);
 
 	/* The client wants something that the process is paused for: it goes on behind that. */
-	if (prb_error_catch(&err, PRB_ERROR_CANCELLED) || (!err && !stop.breakpoint && !steps)) {
+	if (goes_on)
+		prb_dap_receive(d);
+	if (prb_error_catch(&err, PRB_ERROR_CANCELLED) ||
+	    (!err && !stop.breakpoint && (!steps || goes_on))) {
 		PRB_TRY(prb_dap_take_all(d, false));
 		if (!d->wants_pause)
 			return NULL;
@@ -190,6 +236,9 @@ static struct prb_error *run(struct prb_dap *d, const struct prb_dap_request *r,
 		return read_only(d);
 	d->step_tid = (pid_t)prb_dap_number(r, "threadId");
 	d->stride = stride;
+	d->step_logged = false;
+	if (state == PRB_DAP_STEPPING)
+		PRB_TRY(prb_dap_depth(d, &d->step_depth));
 	prb_dap_forget(d);
 	PRB_TRY(prb_dap_answer(
 		d, r,

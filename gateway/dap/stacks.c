@@ -33,6 +33,20 @@ void prb_dap_forget(struct prb_dap *d)
 	prb_dap_forget_objects(d);
 }
 
+struct prb_error *prb_dap_depth(struct prb_dap *d, size_t *ret)
+{
+	const struct prb_dump_thread *thread;
+	const struct prb_dump_frame *frame;
+
+	*ret = 0;
+	PRB_TRY(prb_dap_look(d));
+	prb_vec_each (thread, &d->dump->threads)
+		if (thread->tid == d->step_tid)
+			prb_vec_each (frame, &thread->frames)
+				*ret += frame->kind == PRB_FRAME_PYTHON;
+	return NULL;
+}
+
 /** A thread that a client wants to see: not one of the agent's. */
 static bool is_shown(const struct prb_dump_thread *thread)
 {

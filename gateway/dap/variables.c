@@ -287,8 +287,8 @@ static const struct prb_dap_frame *frame_of(struct prb_dap *d, const struct prb_
 								  : NULL;
 }
 
-static struct prb_error *tell_output(struct prb_dap *d, const char *category,
-				     const struct prb_str *text)
+struct prb_error *prb_dap_output(struct prb_dap *d, const char *category,
+				 const struct prb_str *text)
 {
 	if (!text->length)
 		return NULL;
@@ -306,8 +306,8 @@ static struct prb_error *run_code(struct prb_dap *d, const struct prb_dap_reques
 
 	PRB_TRY(prb_drive_eval(d->drive, frame->tid, frame->depth, expression, NULL, &result));
 	prb_dap_forget_objects(d);
-	PRB_TRY(tell_output(d, "stdout", &result.out));
-	PRB_TRY(tell_output(d, "stderr", &result.err));
+	PRB_TRY(prb_dap_output(d, "stdout", &result.out));
+	PRB_TRY(prb_dap_output(d, "stderr", &result.err));
 	if (result.has_traceback)
 		return prb_error_create(PRB_ERROR_FAILED, "%.4000s",
 					prb_str_text(&result.traceback));

@@ -2,6 +2,7 @@
 """`probing dap`: what an editor asks for by the Debug Adapter Protocol, of processes, core files and snapshots."""
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -15,7 +16,7 @@ import support
 from environment import OK
 from remote import Service
 from tables import core_of
-from test_debug_prompt import FIRST, GIL, LINES, LOOP, NEW, PROGRAM, clean, driven  # noqa: F401 (fixtures)
+from test_debug_prompt import ADD, FIRST, GIL, LINES, LOOP, NEW, PROGRAM, clean, driven  # noqa: F401 (fixtures)
 
 PATH = str(PROGRAM)
 SECONDS = 120
@@ -214,6 +215,42 @@ def test_what_is_loaded_later(interpreter, driven, shared, clean, tmp_path):
                 for each in changed] == [(told[0]["id"], True, 4), (told[1]["id"], True, 7)], changed
         editor.ask("continue", **event)
         assert editor.stopped("breakpoint")[1:] == ("late", 4)
+        editor.leave()
+    clean(interpreter, process.pid, shared)
+
+
+def said(editor):
+    return editor.event("output")["output"]
+
+
+@pytest.mark.parametrize("interpreter", GIL, ids=repr)
+def test_logpoints(interpreter, driven, shared, clean):
+    """They say something, and stop nothing, steps neither; one that fails says why."""
+    process = driven(interpreter)
+    with Editor("-t", process.pid, "dap", "--within", "30s") as editor:
+        editor.begin([{"line": ADD, "logMessage": 'x is {x}, "{ {1: x}[1] + 0 }", {}', "condition": "x % 2 == 0"}])
+        for _ in range(5):
+            found = re.fullmatch(r'x is (\d+), "(\d+)", \{\}\n', said(editor))
+            assert found and found.group(1) == found.group(2) and int(found.group(1)) % 2 == 0, found
+        editor.lines({"line": LINES["loss = net.forward(list(items(k)))"]},
+                     {"line": LOOP, "logMessage": "loop"}, {"line": FIRST, "logMessage": "{nobody}"})
+        tid, *place = editor.stopped("breakpoint")
+        assert place[0] == "turn", place
+        editor.events.clear()
+        editor.ask("next", threadId=tid)
+        assert "NameError" in said(editor) and said(editor) == "loop\n"
+        assert editor.stopped("step")[1:] == ("turn", LINES["both = double(loss)"])
+        editor.ask("continue", threadId=tid)
+        editor.stopped("breakpoint")
+        editor.ask("stepIn", threadId=tid)
+        for _ in range(8):
+            name = editor.stopped("step")[1].rpartition(".")[2]
+            if name == "forward":
+                break
+            editor.ask("stepIn", threadId=tid)
+        assert name == "forward"
+        editor.ask("stepOut", threadId=tid)
+        assert editor.stopped("step")[1] == "turn"
         editor.leave()
     clean(interpreter, process.pid, shared)
 
