@@ -556,15 +556,24 @@ static void put_task_line(struct renderer *r, const struct prb_fold_tasks *group
 	prb_str_putc(&r->text, '\n');
 }
 
-static void put_awaiter(struct renderer *r, const struct prb_dump_awaiter *awaiter)
+/** "awaited by task worker-0", for some that differ "awaited by task worker-0 and others". */
+static void put_awaiter(struct renderer *r, const struct prb_fold_tasks *group, size_t number)
 {
+	const char *name = group->tasks.items[0]->awaiters.items[number].name;
+	bool differ = false;
+
+	for (size_t i = 1; name && i < group->tasks.count && !differ; i++) {
+		const char *other = group->tasks.items[i]->awaiters.items[number].name;
+
+		differ = !other || strcmp(name, other) != 0;
+	}
 	prb_text_spaces(&r->text, FRAME_INDENT + r->indent);
 	prb_str_puts(&r->text, "awaited by task");
-	if (awaiter->name) {
+	if (name) {
 		prb_str_putc(&r->text, ' ');
-		prb_text_escape(&r->text, awaiter->name);
+		prb_text_escape(&r->text, name);
 	}
-	prb_str_putc(&r->text, '\n');
+	prb_str_puts(&r->text, differ ? " and others\n" : "\n");
 }
 
 static void put_task(struct renderer *r, const struct prb_fold_tasks *group)
@@ -575,11 +584,11 @@ static void put_task(struct renderer *r, const struct prb_fold_tasks *group)
 	put_task_line(r, group);
 	for (size_t i = 0; i < task->frames.count; i++) {
 		for (; next < task->awaiters.count && task->awaiters.items[next].at == i; next++)
-			put_awaiter(r, &task->awaiters.items[next]);
+			put_awaiter(r, group, next);
 		put_frame(r, &task->frames.items[i], NULL, 0);
 	}
 	for (; next < task->awaiters.count; next++)
-		put_awaiter(r, &task->awaiters.items[next]);
+		put_awaiter(r, group, next);
 	if (task->error)
 		put_thread_error(r, "incomplete: ", task->error);
 }

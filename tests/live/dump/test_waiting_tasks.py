@@ -75,6 +75,34 @@ def test_tasks_below_their_loop(interpreter, tmp_path):
     assert plain.rstrip("\n").endswith(head.splitlines()[-1] + "<module>" + tasks.splitlines()[0])
 
 
+WRAPPED = """
+import asyncio
+async def leaf(event):
+    await event.wait()
+async def wrapper(event):
+    await asyncio.gather(leaf(event))
+async def main():
+    event = asyncio.Event()
+    wrappers = [asyncio.ensure_future(wrapper(event)) for _ in range(12)]
+    asyncio.get_event_loop().call_later(0.1, print, "ready", None)
+    await asyncio.gather(*wrappers)
+import functools
+print = functools.partial(print, flush=True)
+asyncio.get_event_loop_policy().new_event_loop().run_until_complete(main())
+"""
+
+
+def test_the_same_chains_of_other_tasks_are_one(newest, tmp_path):
+    """As after wait_for() before 3.12, which makes a task of its own for each."""
+    with support.Target(newest, written(tmp_path, WRAPPED)) as process:
+        assert process.line().startswith("ready")
+        support.wait_for_sleep(process.pid, "epoll_wait")
+        text = dump(process)
+    assert re.search(r"^    12 tasks  in Event\.wait of 0x\w+  \(Task-\d+, Task-\d+, Task-\d+ and 9 more\)\n"
+                     r"        (Event\.)?wait .*\n        leaf .*\n        awaited by task Task-\d+ and others\n"
+                     r"        wrapper .*\n        awaited by task Task-\d+\n        main ", text, re.M), text
+
+
 def test_the_current_task_is_marked(newest, tmp_path):
     with support.Target(newest, written(tmp_path, TASKS), "busy") as process:
         assert process.line() == "ready"
