@@ -233,19 +233,36 @@ static struct prb_error *inspect(struct prb_debug *d, const char *expression, bo
 	return err;
 }
 
+/** Behind the frames of the last exception: its text, which may have several lines. */
+static const char *text_of(const char *traceback)
+{
+	static const char header[] = "Traceback (most recent call last):\n";
+	const char *at = traceback, *next, *text;
+
+	while ((next = strstr(at, header)))
+		at = next + strlen(header);
+	for (text = at; text && *text == ' ';) {
+		text = strchr(text, '\n');
+		text += text != NULL;
+	}
+	return text && *text ? text : at;
+}
+
 /** "*** NameError: name 'x' is not defined", as pdb has it. */
 static struct prb_error *put_exception(const struct prb_str *traceback)
 {
 	prb_auto_str struct prb_str s = {}, plain = {};
-	const char *last;
+	char *rest = NULL;
 
-	prb_str_append(&plain, prb_str_text(traceback), traceback->length);
-	while (plain.length && plain.data[plain.length - 1] == '\n')
-		prb_str_truncate(&plain, plain.length - 1);
-	last = strrchr(prb_str_text(&plain), '\n');
+	prb_str_puts(&plain, text_of(prb_str_text(traceback)));
+	if (plain.failed)
+		return prb_error_nomem();
 	prb_str_puts(&s, "*** ");
-	prb_text_escape(&s, last ? last + 1 : prb_str_text(&plain));
-	prb_str_putc(&s, '\n');
+	for (char *line = plain.length ? strtok_r(plain.data, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		prb_text_escape(&s, line);
+		prb_str_putc(&s, '\n');
+	}
 	return prb_output(&s);
 }
 

@@ -140,8 +140,10 @@ def test_commands_and_python(driven, newest, shared, clean):
     process = driven()
     text = typed(process.pid, "b Net.forward", "commands", "p 'reached'", "w", "end", "c", "interact",
                  "for each in range(2):", "    print('turn', each, len(batch))", "", "exit", "p 1 +", "nope()", "jump 3",
+                 "p (_ for _ in ()).throw(ValueError('one\\n\\n two'))",
                  "c = 5", "frame 99", "thread 1", "b nowhere.py:x", "b driven.py:11")
     assert "\n'reached'\n> #0 " in text and "turn 0 2\nturn 1 2\n" in text, text
+    assert "\n*** ValueError: one\n two\n" in text, text
     assert "*** SyntaxError: " in text and "NameError: name 'nope' is not defined" in text, text
     for error in ("the outermost frame is #3", "there is no thread 1", "no function x of nowhere.py was found",
                   "line 11 of"):
