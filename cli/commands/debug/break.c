@@ -25,14 +25,15 @@ struct break_settings {
 };
 
 static const double MAX_SECONDS = 600;
-enum { MAX_WORDS = 3 };
+enum { MAX_WORDS = 100 }; /* a condition may be several */
 
 /** The words as one text: "train.py:22 if step > 100". */
 static struct prb_error *join(const struct prb_cli *cli, const struct break_settings *s,
 			      struct prb_str *ret)
 {
+	const char *second = cli->argument_count > 1 ? cli->arguments[1] : "";
 	bool conditional =
-		cli->argument_count > 1 && !strcmp(cli->arguments[cli->argument_count - 2], "if");
+		!strncmp(second, "if ", 3) || (cli->argument_count > 2 && !strcmp(second, "if"));
 
 	if (!s->catches == !cli->argument_count || (cli->argument_count > 1 && !conditional) ||
 	    (s->uncaught && !s->catches))

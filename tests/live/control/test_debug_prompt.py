@@ -277,6 +277,9 @@ def test_break(interpreter, driven, shared, probing, clean):
     (("22",), USAGE, "a line needs its file"),
     (("driven.py:11",), UNSUPPORTED, "has no code that can be reached"),
     (("driven.py:22", "if", "1 +"), UNSUPPORTED, "is no expression"),
+    (("driven.py:22", "if 1 +"), UNSUPPORTED, "is no expression"),
+    (("driven.py:22", "if", "1", "+"), UNSUPPORTED, "is no expression"),
+    (("driven.py:22", "when", "x"), USAGE, "where is the target to stop?"),
     (("no_such_function",), UNSUPPORTED, "no function no_such_function was found"),
     (("--uncaught",), USAGE, "where is the target to stop?"),
 ])
