@@ -244,10 +244,18 @@ def reached(event):
     return next((each.own for each in found if each and each.enabled), numbers[0])
 
 
+def is_silent(number):
+    """Whether the user's commands for it begin with gdb's own word for that."""
+    made = by_number(number)
+    return bool(made and made.commands) and made.commands.split()[:1] == ["silent"]
+
+
 def on_stop(event):
     face = face_of(event)
     if face:
         try:
-            face.write(breaks.show_stop(face, reached(event)))
+            number = reached(event)
+            if not is_silent(number):
+                face.write(breaks.show_stop(face, number))
         except (Problem, gdb.error) as problem:
             face.warn("a breakpoint of Python was reached; where cannot be shown: %s" % problem)

@@ -9,6 +9,8 @@ from .core.errors import Problem
 
 RUNS_CODE = "PyEval_EvalCode"
 INITIALISED = "((int (*)(void))Py_IsInitialized)()"
+MAKES_GIL = (3, 7)  # at its start; before, with the first thread, so that nobody else could have it
+GIL = "((void (*)(void))PyEval_InitThreads)()"
 GOES_ON = "silent\npython import %s; %s.come()" % (__name__, __name__)
 STARTER = []  # (gdb's breakpoint there, face)
 FAILED = set()  # pids
@@ -57,13 +59,17 @@ def set_waiting():
         if breaks.is_early(face):
             return
         made = face.control()
-        breaks.check(face, made)
+        version = breaks.check(face, made)
         tid = face.thread()
         with made:
+            if version < MAKES_GIL:
+                gdb.parse_and_eval(GIL)
             known = breaks.Breaks(face, made, tid)
             for each in waiting():
                 is_set(each, known.set(each.wanted, each.own))
     except (Problem, gdb.error) as problem:
+        if breaks.EARLY in str(problem):
+            return  # 3.6 says earlier that it is initialised than it has its files
         if pid not in FAILED:
             face.warn("breakpoints of Python are not set: %s" % problem)
         FAILED.add(pid)

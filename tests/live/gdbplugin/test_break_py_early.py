@@ -110,6 +110,7 @@ def test_gdb_own_commands(interpreter, program):
         "enable 1", "ignore 1 1", "continue", ("deleted",), "delete 1", "probing break-py", ("end",), "delete",
         "continue", ("left",), "info breakpoints")
     assert re.search(r"^0$", done.part("run"), re.M) and "Python breakpoint 2, " in done.part("run"), done
+    assert "Python breakpoint 1, " not in done.part("run"), done
     assert "Python breakpoint 1: " in done.part("listed") and "Python breakpoint 2: " not in done.part("listed"), done
     assert "other.py:4" in done.part("other"), done
     assert "early.py:%d" % WORK not in debuggers.printed(done, "deleted") and "other.py:4" in done.part("deleted"), done
