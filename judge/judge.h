@@ -31,6 +31,7 @@ struct prb_case_memory {
 
 struct prb_glances;
 struct prb_look;
+struct prb_memory_row;
 
 struct prb_case_sleeper {
 	pid_t tid;
@@ -50,6 +51,9 @@ struct prb_case {
 	bool at_once;	 /**< but not for judge/look.h: the caller looks often by itself */
 	/** Set by a rule that would say more if the threads were read once more, a little later. */
 	bool again;
+	/** Borrowed: resident memory, as a caller that looks often has noted it, or NULL. */
+	const struct prb_memory_row *memories;
+	size_t memory_count;
 	struct prb_glances *glances; /**< borrowed: shared by the cases of one moment; or NULL */
 	double since; /**< seconds since then: threads that slept have slept so much longer */
 	struct prb_case_memory memory; /**< filled by the caller, or by prb_case_memory() */

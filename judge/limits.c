@@ -35,8 +35,6 @@ const struct prb_limit_key prb_limit_keys[PRB_LIMITS] = {
 	[PRB_LIMIT_JOB] = {"job", 60, 86400, "s",
 			   "a rank that waits for so long has its job judged"},
 	[PRB_LIMIT_PEER] = {"peer", 600, 86400, "s", "the main thread has waited for a server"},
-	[PRB_LIMIT_GROWS] = {"grows", 20, 1e6, "MB", "memory grows so much a minute"},
-	[PRB_LIMIT_GROWS_FOR] = {"grows_for", 60, 86400, "s", "and has done so for so long"},
 };
 
 static double values[PRB_LIMITS];

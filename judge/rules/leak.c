@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The memory grows, evenly and all the time: seen in the rows of memory_usage that the process
- * keeps itself, or in a long look from outside. What is only filled once does not look like that.
+ * keeps itself, by a caller that looks often, or in a long look from outside. What is only filled
+ * once does not look like that.
  */
 #include <time.h>
 
@@ -120,7 +121,7 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 	prb_text_duration(&f->rests_on, all);
 	prb_str_puts(&f->rests_on, ", the least of each fifth of the time");
 	prb_str_puts(&f->wrong_if, "it still loads data, or fills a cache that has a limit");
-	prb_case_put_command(&f->next, c, "memory --growth");
+	prb_case_put_command(&f->next, c, "memory --growth 10s");
 	return NULL;
 }
 
@@ -171,6 +172,9 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	if (!c->target)
 		return NULL;
 	PRB_TRY(find_in_rows(rule, c, ret));
+	if (ret->list.count == before && c->memory_count)
+		return judge(rule, c, &(struct series){c->memories, c->memory_count}, "looks",
+			     prb_limit(PRB_LIMIT_LEAK_FOR), ret);
 	return ret->list.count > before ? NULL : find_in_look(rule, c, ret);
 }
 

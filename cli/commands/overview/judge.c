@@ -96,6 +96,8 @@ static struct prb_error *judge(struct prb_overview_row *row, double now,
 	c->words = row->words;
 	c->since = now - row->read;
 	c->memory = (struct prb_case_memory){true, row->limit, row->limit_used, row->swap};
+	c->memories = row->trend.items;
+	c->memory_count = row->trend.count;
 	c->glances = glances;
 	c->again = false;
 	err = prb_judge(c, PRB_OVERVIEW_OFFERS, &row->findings);
@@ -117,7 +119,6 @@ struct prb_error *prb_overview_trouble(struct prb_overview_row *row, double now,
 	if (!readable && !row->named)
 		return add(row, strdup("cannot be read"));
 	PRB_TRY(judge(row, now, glances));
-	PRB_TRY(prb_overview_trend_find(row));
 	prb_vec_each (finding, &row->findings.list)
 		PRB_TRY(add(row, strdup(prb_str_text(&(*finding)->brief))));
 	return NULL;

@@ -20,6 +20,7 @@
 #include "dump/dump.h"
 #include "judge/glance.h"
 #include "judge/judge.h"
+#include "rings/memory_rows.h"
 #include "target/proc/process.h"
 #include "target/target.h"
 
@@ -30,12 +31,6 @@ struct prb_overview_main {
 	double idle_seconds; /**< when it was read; negative: not known */
 	char *waits_for, *func, *qualname, *file;
 	int line;
-};
-
-/** What a process had in RAM at a moment. */
-struct prb_overview_point {
-	double at;   /**< monotonic */
-	int64_t rss; /**< bytes */
 };
 
 /** A process, or a file that was named. */
@@ -53,12 +48,12 @@ struct prb_overview_row {
 	int64_t step;			 /**< the last recorded step; -1: none */
 	double read;			 /**< when its threads were read, monotonic; 0: never */
 	struct prb_overview_main main;
-	pid_t gil_holder;			  /**< 0: none, or unknown */
-	unsigned gil_waiters;			  /**< threads */
-	PRB_VEC(char *) troubles;		  /**< what is wrong, the worst first */
-	bool judged;				  /**< by the rules */
-	bool hangs;				  /**< its job does */
-	PRB_VEC(struct prb_overview_point) trend; /**< by time; see trend.c */
+	pid_t gil_holder;		      /**< 0: none, or unknown */
+	unsigned gil_waiters;		      /**< threads */
+	PRB_VEC(char *) troubles;	      /**< what is wrong, the worst first */
+	bool judged;			      /**< by the rules */
+	bool hangs;			      /**< its job does */
+	PRB_VEC(struct prb_memory_row) trend; /**< by monotonic time; see trend.c */
 	struct prb_findings findings;
 
 	/* The rest belongs to pass.c. */
@@ -112,8 +107,6 @@ void prb_overview_row_clear(struct prb_overview_row *row);
 
 /** Notes the memory that the pulse has; to be called at each look. */
 void prb_overview_trend_note(struct prb_overview_row *row, double now);
-/** Adds the finding that it grows, if it does. */
-struct prb_error *prb_overview_trend_find(struct prb_overview_row *row) PRB_MUST_CHECK;
 
 /* jobs.c */
 
