@@ -79,6 +79,10 @@ static struct prb_error *look_at_sharers(struct prb_glances *glances, struct prb
 
 	*ret = false;
 	PRB_TRY(prb_sharers_find(sharers, 1, &all));
+	/* So many can never be told to wait all: hundreds of a pool need not be read. */
+	*ret = sharers->pids.list.count > PRB_MOST_ENDERS;
+	if (*ret)
+		return NULL;
 	prb_vec_each (pid, &sharers->pids.list) {
 		struct prb_glance glance;
 

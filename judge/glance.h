@@ -26,7 +26,7 @@ struct prb_glance {
 /** Memory that processes share, and whether one of these goes on. */
 struct prb_glance_memory {
 	struct prb_shared_word word;
-	bool moves;
+	bool moves; /**< as prb_glances_at_memory() says */
 };
 
 /** Starts as {}. */
@@ -44,7 +44,8 @@ struct prb_error *prb_glances_at(struct prb_glances *glances, pid_t pid,
 				 struct prb_glance *ret) PRB_MUST_CHECK;
 
 /**
- * *ret: a process that has the word in its memory goes on. All processes are looked for once for
+ * *ret: a process that has the word in its memory goes on, or so many have it that not all of them
+ * can be known to wait. All processes are looked for once for
  * each word: hundreds of a pool wait for the same one.
  */
 struct prb_error *prb_glances_at_memory(struct prb_glances *glances,
