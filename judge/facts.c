@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -132,6 +133,38 @@ int64_t prb_group_number(const char *text, const char *name)
 			return strtoll(line + length, NULL, 10);
 	}
 	return -1;
+}
+
+/* Threads of this machine that run or want to; 0: not known. */
+static unsigned runnable(void)
+{
+	prb_auto_fclose FILE *file = fopen("/proc/loadavg", "re");
+	unsigned count;
+
+	/* "12.55 15.50 13.27 14/1177 4711" */
+	return file && fscanf(file, "%*s %*s %*s %u/", &count) == 1 ? count : 0;
+}
+
+static unsigned processors(void)
+{
+	long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return count > 0 ? (unsigned)count : 1;
+}
+
+bool prb_machine_is_overloaded(void)
+{
+	enum { MANY = 3 }; /* for each processor */
+
+	return runnable() >= MANY * processors();
+}
+
+void prb_machine_put_load(struct prb_str *s)
+{
+	unsigned count = processors();
+
+	prb_str_printf(s, "the machine is overloaded: %u threads want its %u processor%s",
+		       runnable(), count, count == 1 ? "" : "s");
 }
 
 bool prb_case_is_frozen(struct prb_case *c)

@@ -47,6 +47,14 @@ int64_t prb_group_number(const char *text, const char *name);
 /** Appends the children that have ended and were not waited for. */
 struct prb_error *prb_case_zombies(struct prb_case *c, struct prb_pids *ret) PRB_MUST_CHECK;
 
+/**
+ * True if many more threads of this machine want to run than it has processors: then what does not
+ * move may only wait for one.
+ */
+bool prb_machine_is_overloaded(void);
+/** Appends "the machine is overloaded: 31 threads want its 2 processors". */
+void prb_machine_put_load(struct prb_str *s);
+
 /** True if its control group is frozen. */
 bool prb_case_is_frozen(struct prb_case *c);
 

@@ -21,6 +21,8 @@ static const double LEAST_RAN = 0.0005;
 static const double LONG = 5;
 /* After so many looks, threads that do something else each time are not looked at any more. */
 enum { ENOUGH = 3, PAUSES = 8 };
+/* So many times as long a look may take at a thread that gets no processor. */
+enum { LONGER = 7 };
 
 void prb_look_destroy(struct prb_look *look)
 {
@@ -236,6 +238,17 @@ static void note_memory(struct prb_look *look, const struct prb_case *c)
 		look->memory[look->memories++] = (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
+/* The time in which a thread that is looked at had no processor shows nothing of it. */
+static double starved(const struct prb_look *look)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < look->count; i++)
+		if (look->threads[i].same)
+			most = PRB_MAX(most, look->threads[i].waited);
+	return most;
+}
+
 static struct prb_error *look_on(struct prb_look *look, const struct prb_case *c)
 {
 	const double began = prb_clock_seconds();
@@ -250,6 +263,8 @@ static struct prb_error *look_on(struct prb_look *look, const struct prb_case *c
 			memory_at += c->patience / (PRB_LOOK_MEMORY - 1);
 		}
 		left = c->patience - look->seconds;
+		if (!is_long)
+			left += PRB_MIN(starved(look), LONGER * c->patience);
 		if (left <= 0 || (n >= ENOUGH && !is_long && !is_strange(look)))
 			return NULL;
 		if (is_long)

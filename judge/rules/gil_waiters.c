@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Many threads want to run Python code at one instant. */
 #include "base/cleanup.h"
-#include "judge/judge.h"
+#include "judge/facts.h"
 #include "judge/limits.h"
 #include "judge/threads.h"
 
@@ -9,6 +9,8 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 			      struct prb_findings *ret)
 {
 	const struct prb_dump_thread *thread, *holder = NULL;
+	/* A holder that waits for a processor keeps all others waiting. */
+	bool overloaded = prb_case_is_here(c) && prb_machine_is_overloaded();
 	struct prb_finding *f;
 	unsigned waiters = 0;
 
@@ -21,7 +23,7 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	if (waiters < prb_limit(PRB_LIMIT_GIL_WAITERS) || (holder && prb_thread_is_agents(holder)))
 		return NULL;
 	PRB_TRY(prb_finding_add(rule, ret, &f));
-	f->confidence = PRB_CONFIDENCE_MEDIUM;
+	f->confidence = overloaded ? PRB_CONFIDENCE_LOW : PRB_CONFIDENCE_MEDIUM;
 	prb_str_printf(&f->brief, "%u threads wait for the GIL", waiters);
 	prb_str_puts(&f->sentence, prb_str_text(&f->brief));
 	if (holder) {
@@ -37,6 +39,10 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	prb_case_put_reading(&f->rests_on, c);
 	prb_str_puts(&f->rests_on, ": one look");
 	prb_str_puts(&f->wrong_if, "the next look finds few waiters");
+	if (overloaded) {
+		prb_str_puts(&f->wrong_if, ", or the holder only waits for a processor: ");
+		prb_machine_put_load(&f->wrong_if);
+	}
 	prb_case_put_command(&f->next, c, "perf --mode gil");
 	return NULL;
 }

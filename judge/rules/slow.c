@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "judge/facts.h"
 #include "judge/limits.h"
 #include "judge/look.h"
 #include "judge/threads.h"
@@ -84,13 +85,15 @@ static struct prb_error *tell_ready(const struct prb_rule *rule, struct prb_case
 {
 	const struct prb_look_thread *ready = find_ready(look);
 	const struct prb_dump_thread *thread = ready ? prb_case_thread(c, ready->tid) : NULL;
+	bool overloaded = prb_machine_is_overloaded();
 	struct prb_finding *f;
 	struct prb_str *line;
 
 	if (!thread || look->seconds < LEAST_SECONDS || was_told(ret, "throttled"))
 		return NULL;
 	PRB_TRY(prb_finding_add(rule, ret, &f));
-	f->confidence = PRB_CONFIDENCE_MEDIUM;
+	/* In a moment that may be over. */
+	f->confidence = overloaded ? PRB_CONFIDENCE_LOW : PRB_CONFIDENCE_MEDIUM;
 	prb_str_puts(&f->brief, "waits for a processor");
 	prb_str_puts(&f->sentence, "thread ");
 	prb_case_put_thread(&f->sentence, thread);
@@ -98,6 +101,10 @@ static struct prb_error *tell_ready(const struct prb_rule *rule, struct prb_case
 	prb_text_duration(&f->sentence, ready->waited);
 	prb_str_puts(&f->sentence, " of the last ");
 	prb_text_duration(&f->sentence, look->seconds);
+	if (overloaded) {
+		prb_str_puts(&f->sentence, "; ");
+		prb_machine_put_load(&f->sentence);
+	}
 	PRB_TRY(prb_finding_line(f, thread->tid, &line));
 	prb_case_put_thread(line, thread);
 	prb_str_puts(line, " had one for ");

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -132,6 +133,41 @@ def test_a_thread_without_a_processor():
         [slow] = found
         assert slow["kind"] == "processor" and "wants to run and waits for a processor: " in slow["sentence"], slow
         assert slow["next"].endswith("perf --mode runqueue")
+
+
+BUSY = "import os, sys, time\nos.sched_setaffinity(0, {int(sys.argv[1])})\nend = time.time() + 8\nwhile time.time() < end:\n    pass"
+
+
+@contextlib.contextmanager
+def crowd(count, cpu):
+    """So many that compute on one processor, for some seconds."""
+    busy = [subprocess.Popen([NEWEST.exe, "-c", BUSY, str(cpu)], env=NEWEST.env) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for each in busy:
+            each.kill()
+            each.wait()
+
+
+def test_a_loop_that_seldom_gets_a_processor():
+    cpu = max(os.sched_getaffinity(0))
+    source = "import os\nos.sched_setaffinity(0, {%d})\nos.nice(10)\n%s\nprint(flush=True)\nspin()" % (cpu, SPINS["flag"])
+    with running(source) as program, crowd(5, cpu):
+        loops = []
+        wait_until(lambda: loops.extend(of("loop", program.pid)) or loops)
+    # In a quarter of a second it does not run often enough.
+    assert re.search(r"looks in ([3-9]\d\d ms|[12]\.?\d* s)", loops[0]["evidence"][0]["text"]), loops
+
+
+def test_a_machine_that_is_overloaded():
+    """Many want a processor: that is said, with low confidence."""
+    cpu = max(os.sched_getaffinity(0))
+    source = "import os\nos.sched_setaffinity(0, {%d})\nprint(flush=True)\nx = 0\nwhile True:\n    x += 1" % cpu
+    with running(source) as program, crowd(4 * os.cpu_count(), cpu):
+        slow = []
+        wait_until(lambda: slow.extend(of("slow", program.pid)) or slow)
+    assert slow[0]["confidence"] == "low" and "; the machine is overloaded: " in slow[0]["sentence"], slow
 
 
 GROWS = "import time\nkept = []\nprint(flush=True)\nwhile True:\n    %s\n    time.sleep(0.02)"
