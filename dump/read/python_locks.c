@@ -39,6 +39,7 @@ static const struct {
 	{"concurrent.futures.thread", "WorkerContext.run"},
 	{"concurrent.futures.process", "_process_worker"},
 	{"multiprocessing.pool", "worker"},
+	{"multiprocessing.managers", "Server.serve_client"},
 };
 
 static bool is_waiting_module(const char *module)

@@ -180,3 +180,22 @@ while True:
         for _ in range(support.count(40, 2000)):
             # Another test's command may stop it for the moment in which it reads all processes.
             assert [each for each in findings(program.pid) if each["rule"] != "stopped"] == []
+
+
+def test_a_lock_of_a_manager_whose_client_has_ended():
+    """The thread that took it for the client has ended, and nobody else knows of it."""
+    source = """
+manager = mp.get_context("fork").Manager()
+lock = manager.Lock()
+def take():
+    lock.acquire(); os._exit(0)
+client = mp.get_context("fork").Process(target=take)
+client.start(); client.join()
+print(manager._process.pid, flush=True)
+lock.acquire()
+"""
+    with support.Program([NEWEST.exe, "-W", "ignore", "-c", PIPES + source], env=NEWEST.env) as program:
+        manager = int(program.line())
+        wait_until(lambda: [each["kind"] for each in findings(manager)] == ["unknown"])
+        [found] = findings(manager)
+    assert "for a lock" in found["evidence"][0]["text"] and "Server.serve_client" in found["evidence"][0]["text"], found
