@@ -79,7 +79,8 @@ static bool is_pending(const struct prb_asyncio_task *task)
 
 static bool is_lock(const struct prb_asyncio_task *task)
 {
-	return task->waits_kind && !strcmp(task->waits_kind, "lock");
+	return task->waits_kind &&
+	       (!strcmp(task->waits_kind, "lock") || !strcmp(task->waits_kind, "semaphore"));
 }
 
 /* True if each of the tasks that it waits for has to end first, and it has no limit of time. */

@@ -134,7 +134,7 @@ struct prb_dump_task {
 	pid_t tid;	  /**< of the loop's or hub's thread; 0 if unknown */
 	bool current;	  /**< it runs: its frames are those of the thread */
 	uint64_t id;	  /**< its object */
-	uint64_t lock;	  /**< the lock that it waits for; 0: none, or not known */
+	uint64_t lock;	  /**< the lock or semaphore that it waits for; 0: none, or not known */
 	uint64_t holder;  /**< `id` of the task or greenlet that holds the lock; 0: not known */
 	char *name;	  /**< NULL if it has none */
 	char *waits_for;  /**< in words; NULL if that is not known */

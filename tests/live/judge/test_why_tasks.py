@@ -34,7 +34,7 @@ async def turns(lock):
         async with lock:
             await asyncio.sleep(0.001)
 async def main():
-    a, b = asyncio.Lock(), asyncio.Lock()
+    a, b, s = asyncio.Lock(), asyncio.Lock(), asyncio.Semaphore(1)
     tasks = [asyncio.ensure_future(each) for each in (%s)]
     print(flush=True)
     while True:
@@ -157,8 +157,19 @@ def test_rlocks_and_semaphores_of_gevent():
     assert code == DEADLOCK and finding["sentence"].startswith("2 greenlets wait for each other")
 
 
+@pytest.mark.parametrize("interpreter", EACH[-1:], ids=repr)
+def test_a_task_that_waits_for_a_semaphore(interpreter, monkeypatch):
+    """While nothing runs at all: any task may release it."""
+    monkeypatch.setenv("PROBING_LIMITS", "long=2")
+    with asyncio_program(interpreter, "both(s, s)", pause=1000) as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code == UNKNOWN and "their holders are not known" in finding["sentence"], finding
+
+
 @pytest.mark.parametrize("library", sorted(GREENLETS))
-def test_greenlets_whose_lock_is_held(library):
+def test_greenlets_whose_lock_is_held(library, monkeypatch):
+    monkeypatch.setenv("PROBING_LIMITS", "long=2")
     source = GREENLETS[library] + BOTH % ("a.acquire()\nx = spawn(both, b, a)", 1000)
     with support.Program([packages.need(library), "-W", "ignore", "-c", source]) as program:
         program.line()
