@@ -86,7 +86,7 @@ static bool is_lock(const struct prb_asyncio_task *task)
 /* True if each of the tasks that it waits for has to end first, and it has no limit of time. */
 static bool waits_for_all(const struct prb_asyncio_task *task)
 {
-	return task->waits_kind &&
+	return task->waits_kind && !task->limited &&
 	       (!strcmp(task->waits_kind, "task") || !strcmp(task->waits_kind, "gather"));
 }
 
@@ -163,6 +163,7 @@ static struct prb_error *add_reading(struct prb_dump *dump,
 		to->id = task->address;
 		to->lock = is_lock(task) ? task->waits_on : 0;
 		to->holder = task->holder;
+		to->limited = task->limited;
 		if (task->name)
 			PRB_TRY(prb_str_copy(task->name, &to->name));
 		if (task->error)
@@ -256,6 +257,7 @@ static struct prb_error *add_greenlet(struct greenlets *g, const struct prb_gree
 	to->id = greenlet->address;
 	to->lock = lock_of(greenlet);
 	to->holder = holder_of(all, to->lock);
+	to->limited = greenlet->limited;
 	if (waits)
 		PRB_TRY(prb_str_copy(waits, &to->waits_for));
 	if (greenlet->error)

@@ -92,10 +92,14 @@ static struct prb_error *add_held(struct search *s, size_t number,
 				  const struct prb_py_entered *entered, unsigned level)
 {
 	uint64_t object = entered->list[level].object, lock, *place;
+	prb_auto_str struct prb_str type = {};
 	bool released;
 
 	if (!object || s->greenlet->held.count >= MOST_HELD)
 		return NULL;
+	PRB_TRY(prb_object_type_name(s->py, s->mem, object, &type));
+	s->greenlet->limited =
+		s->greenlet->limited || prb_text_ends(prb_str_text(&type), "Timeout");
 	PRB_TRY(prb_python_lock_of(s->py, s->mem, object, entered->list[level].leave, &lock));
 	PRB_TRY(inner_lock(s, &lock));
 	PRB_TRY(may_be_released(s, number, level, lock, &released));

@@ -58,6 +58,7 @@ static void clear_frames(struct prb_greenlet *g)
 	g->frames.count = 0;
 	g->held.count = 0;
 	g->lock = 0;
+	g->limited = false;
 }
 
 void prb_greenlets_deinit(struct prb_greenlets *greenlets)

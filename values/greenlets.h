@@ -35,6 +35,7 @@ struct prb_greenlet {
 	/** The lock or semaphore that acquire() or `with` waits for, of gevent or eventlet; or 0.
 	 */
 	uint64_t lock;
+	bool limited; /**< it is inside of a Timeout */
 	/** Those that it is inside of, by `with`, and has surely not released since. */
 	PRB_VEC(uint64_t) held;
 };

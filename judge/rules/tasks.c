@@ -222,7 +222,7 @@ static unsigned length_of(const struct tasks *before, const struct tasks *t,
 	bool locks = false;
 
 	for (unsigned n = 1; n <= t->nodes.count; n++) {
-		if (!was_so(before, at))
+		if (!was_so(before, at) || (waits_for_lock(at) && at->task->limited))
 			return 0;
 		locks = locks || waits_for_lock(at);
 		at = find_node(t, at->next);

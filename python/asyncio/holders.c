@@ -33,7 +33,7 @@ struct holders {
 /* A task whose frames are looked at. */
 struct look {
 	struct holders *holders;
-	const struct prb_asyncio_task *task;
+	struct prb_asyncio_task *task;
 	bool looked; /* `released` is known */
 	struct prb_py_released released;
 };
@@ -72,6 +72,17 @@ static struct prb_error *add(struct look *look, size_t frame, unsigned level, ui
 	return NULL;
 }
 
+/* asyncio.timeout(), and that of the package async_timeout. */
+static struct prb_error *note_limit(struct look *look, uint64_t object)
+{
+	struct prb_asyncio_reader *t = look->holders->t;
+	prb_auto_str struct prb_str type = {};
+
+	PRB_TRY(prb_error_tolerate(prb_object_type_name(t->r.py, t->r.mem, object, &type), NULL));
+	look->task->limited = look->task->limited || !strcmp(prb_str_text(&type), "Timeout");
+	return NULL;
+}
+
 static struct prb_error *look_at(struct look *look, size_t number)
 {
 	struct holders *h = look->holders;
@@ -83,11 +94,13 @@ static struct prb_error *look_at(struct look *look, size_t number)
 		bool failed = false;
 		uint64_t lock = 0;
 
-		if (entered.list[i].object)
-			PRB_TRY(prb_error_tolerate(prb_python_lock_of(h->t->r.py, h->t->r.mem,
-								      entered.list[i].object,
-								      entered.list[i].leave, &lock),
-						   &failed));
+		if (!entered.list[i].object)
+			continue;
+		PRB_TRY(note_limit(look, entered.list[i].object));
+		PRB_TRY(prb_error_tolerate(prb_python_lock_of(h->t->r.py, h->t->r.mem,
+							      entered.list[i].object,
+							      entered.list[i].leave, &lock),
+					   &failed));
 		if (lock && !failed)
 			PRB_TRY(add(look, number, i, lock));
 	}
@@ -96,7 +109,7 @@ static struct prb_error *look_at(struct look *look, size_t number)
 
 static struct prb_error *look_through(struct holders *h)
 {
-	const struct prb_asyncio_task *task;
+	struct prb_asyncio_task *task;
 	size_t frames = 0;
 
 	prb_vec_each (task, &h->t->tasks->list) {

@@ -252,6 +252,7 @@ void prb_asyncio_task_forget(struct prb_asyncio_task *task)
 	task->wakes_at = 0;
 	task->waits_on = 0;
 	task->holder = 0;
+	task->limited = false;
 }
 
 static void task_deinit(struct prb_asyncio_task *task)

@@ -63,6 +63,7 @@ struct prb_asyncio_task {
 	char *waits_for;	/**< in words; NULL: it does not wait */
 	uint64_t waits_on;	/**< the lock or semaphore that it waits for; 0 if none */
 	uint64_t holder;	/**< the task that holds that lock; 0 if it is not known */
+	bool limited;		/**< if others wait for locks: it is inside of a timeout() */
 	double wakes_at;	/**< monotonic clock, seconds, at which a sleep ends; 0: none */
 	PRB_VEC(size_t) children; /**< indices of the tasks that it waits for */
 	PRB_VEC(size_t) awaiters; /**< indices of the tasks that wait for it */

@@ -33,6 +33,11 @@ async def turns(lock):
     while True:
         async with lock:
             await asyncio.sleep(0.001)
+async def limited(first, second):
+    async with first:
+        await asyncio.sleep(0.01)
+        async with asyncio.timeout(1000), second:
+            pass
 async def main():
     a, b, s = asyncio.Lock(), asyncio.Lock(), asyncio.Semaphore(1)
     tasks = [asyncio.ensure_future(each) for each in (%s)]
@@ -45,19 +50,25 @@ GREENLETS = {
     "gevent": """
 from gevent import monkey
 monkey.patch_all()
-from gevent import sleep, spawn
+from gevent import Timeout, sleep, spawn
 from gevent.event import Event
 from gevent.lock import BoundedSemaphore
 """,
     "eventlet": """
 import eventlet
 eventlet.monkey_patch()
-from eventlet import sleep, spawn
+from eventlet import Timeout, sleep, spawn
 from eventlet.event import Event
 """,
 }
 BOTH = """
 import threading
+def limited(first, second):
+    with first:
+        sleep(0.01)
+        with Timeout(1000):
+            with second:
+                pass
 def both(first, second):
     with first:
         sleep(0.01)
@@ -183,3 +194,20 @@ def test_greenlets_that_take_turns_are_healthy(library):
     with support.Program([packages.need(library), "-W", "ignore", "-c", source]) as program:
         program.line()
         assert findings(program.pid) == (0, [])
+
+
+@pytest.mark.parametrize("interpreter", EACH[-1:], ids=repr)
+def test_a_task_whose_wait_has_a_limit_is_in_no_deadlock(interpreter):
+    with asyncio_program(interpreter, "limited(a, b), both(b, a)") as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code == UNKNOWN, finding
+
+
+@pytest.mark.parametrize("library", sorted(GREENLETS))
+def test_a_greenlet_whose_wait_has_a_limit_is_in_no_deadlock(library):
+    source = GREENLETS[library] + BOTH % ("x = spawn(limited, a, b), spawn(both, b, a)", 1000)
+    with support.Program([packages.need(library), "-W", "ignore", "-c", source]) as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code in (UNKNOWN, LOCKS), finding
