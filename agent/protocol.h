@@ -118,6 +118,7 @@ enum {
 	PRB_WIRE_CAN_SITES_NATIVE = 2048, /**< samples them with C frames */
 	PRB_WIRE_CAN_BREAK = 4096,	  /**< breakpoints of a pause, and steps to them */
 	PRB_WIRE_CAN_OPS = 8192,	  /**< runs torch's own profiler for some steps */
+	PRB_WIRE_CAN_SLOW = 16384,	  /**< its logpoints of calls can be of slow ones alone */
 };
 
 /** Flags of pause. */

@@ -19,6 +19,7 @@
 #include "agent/trace/standing.h"
 #include "agent/trace/breaks.h"
 #include "agent/trace/logpoints.h"
+#include "agent/trace/quick.h"
 #include "agent/trace/places.h"
 #include "agent/trace/tracing.h"
 
@@ -108,6 +109,7 @@ void prba_bootstrap_forked(void)
 	}
 	names = NULL;
 	prba_torch_forked();
+	prba_quick_forked();
 	prba_sites_forked();
 	atomic_fetch_add(&forks, 1);
 }
@@ -237,6 +239,7 @@ static object *load(void)
 		     {prba_standing_methods, PRBA_STANDING_METHODS},
 		     {prba_tracing_methods, PRBA_TRACING_METHODS},
 		     {prba_logpoints_methods, PRBA_LOGPOINTS_METHODS},
+		     {prba_quick_methods, PRBA_QUICK_METHODS},
 		     {prba_torch_methods, PRBA_TORCH_METHODS},
 		     {prba_sites_methods, PRBA_SITES_METHODS}};
 	object *fresh = py->PyDict_New(), *code = NULL, *result = NULL;

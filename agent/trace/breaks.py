@@ -43,6 +43,7 @@ class Break:
     logs = False  # it stops, for a debugger; see logpoints.py
     pauses = False  # not for a debugger, but for who paused the process; see pausing.py
     calls = False  # of functions instead of a line; see calls.py
+    slow = False  # of those, only what takes long
     moves = False  # from a line without code to the next one with some
     wanted = None  # (module, function) that is not loaded yet
     number = 0  # that the debugger wants it to have
@@ -300,6 +301,7 @@ def forget(number):
         unwatch([code for code in point.codes if not any(each.has(code) for each in rest)])
         if not any(each.calls for each in rest):
             end_calls()
+        quicken()
 
 
 def loaded():

@@ -8,6 +8,12 @@
 import json
 import time
 
+try:
+    from time import perf_counter_ns
+except ImportError:  # before 3.7
+    def perf_counter_ns():
+        return int(time.perf_counter() * 1e9)
+
 MAKE_RING, SPAN_BEGIN, SPAN_END = 0, 1, 2
 MAX_ATTRIBUTES = 2200  # bytes: a row takes little more
 ALL_VALUES = 1500  # characters of all arguments of a call
@@ -89,7 +95,7 @@ def key_of(frame):
 class Calls(Logpoint):
     """Of all functions that have a name."""
 
-    calls = True
+    calls, slow = True, False
 
     def __init__(self, name, found, condition, rate, owner):
         Logpoint.__init__(self, "", 0, condition, [], rate, owner)
@@ -97,14 +103,17 @@ class Calls(Logpoint):
         self.files = {code.co_filename for code in found}
 
     def is_of(self, code):
-        return code.co_filename in self.files
+        return is_pattern(self.name) or code.co_filename in self.files
+
+    def knows(self, frame):
+        call = self.open.get(key_of(frame))
+        return call is not None and call.code is frame.f_code
 
     def add(self, code):
         """From 3.11 on code has its full name; before, a function that is made later counts if one
         part of a name was asked for."""
         for each in nested(code):
-            full = getattr(each, "co_qualname", each.co_name).replace("<locals>.", "")
-            if each.co_name == self.short and (full == self.name or full.endswith("." + self.name)):
+            if is_called(each, name_of(each), self.name):
                 self.put(each)
 
     def put(self, code):
@@ -112,6 +121,7 @@ class Calls(Logpoint):
             return
         if len(self.codes) < MAX_CODES:
             self.codes.append(code)
+            quicken()
             watch_calls(code)
         else:
             self.lost += 1
@@ -173,6 +183,158 @@ class Calls(Logpoint):
         return "calls of " + self.name
 
 
+class Late:
+    """A call that took long, when it is over."""
+
+    def __init__(self, frame, took):
+        self.began_at, self.arguments = time.time() - took / 1e9, arguments_of(frame)
+        self.thread, self.number, self.parent = get_ident(), span_number(), span_parent()
+
+
+class Slow(Calls):
+    """Keeps those calls alone that took long; of the others only how long they took. What a fast call
+    costs is that: nothing is read of it."""
+
+    slow = True
+
+    def __init__(self, name, found, condition, rate, owner, least):
+        Calls.__init__(self, name, found, condition, rate, owner)
+        self.least, self.begun = least, {}  # nanoseconds; {id of a frame: when it began}
+        self.counts, self.longest = [0] * (65 * FINE), 0  # by place_of() what they took
+        taken = {each.slot for each in list(breaks.values()) if each.slow}
+        free = [number for number in range(0 if BY_TRACING else SLOTS) if number not in taken]
+        self.slot = free[0] if free else -1  # of quick.c
+        if free:
+            quick_counts(self.slot, 1)
+        self.said_at, self.said = time.monotonic(), 0
+
+    def knows(self, frame):
+        return id(frame) in self.begun
+
+    def enter(self, frame):
+        if not (BY_TRACING and frame.f_code.co_flags & GENERATES and id(frame) in self.begun):
+            self.begun[id(frame)] = perf_counter_ns()
+
+    def leave(self, frame, value, error):
+        began = self.begun.pop(id(frame), 0)
+        if began:
+            self.over(frame, perf_counter_ns() - began, value, error)
+
+    def over(self, frame, took, value, error):
+        self.counts[place_of(took)] += 1
+        self.longest = max(self.longest, took)
+        if took >= self.least:
+            self.keep(frame, took, value, error)
+
+    def keep(self, frame, took, value, error):
+        """Its arguments are those that it has at its end."""
+        before = time.perf_counter()
+        try:
+            if self.condition and not eval_in(frame, self.condition):
+                return
+        except Exception as failure:
+            self.problem = describe(failure)
+            return
+        self.hits += 1
+        if not self.may(time.time()):
+            self.skipped += 1
+            return
+        call = Late(frame, took)
+        result = {"error": error} if error else {"result": brief(value, VALUE), "type": type(value).__name__}
+        self.write(SPAN_END, frame.f_code, call, took, dict(result, arguments=call.arguments))
+        self.rows += 1
+        if self.follower:
+            self.follower.add((call, frame.f_code, took / 1e6, result))
+        self.spent += time.perf_counter() - before
+
+    def look(self, job):
+        """Says now and then how long calls took so far."""
+        if len(self.begun) > UNENDED:  # generators that never end
+            self.begun.clear()
+        if time.monotonic() - self.said_at >= SAID_EVERY:
+            counts, longest, lost = self.counted()
+            self.said_at = time.monotonic()
+            if sum(counts) > self.said:
+                self.said = sum(counts)
+                send(job, 2, self.percentiles(counts, longest, lost) + "\n")
+
+    def counted(self):
+        """(calls by place, the longest, how many could not be measured)"""
+        if self.slot < 0:
+            return list(self.counts), self.longest, 0
+        numbers = memoryview(quick_counts(self.slot, 0)).cast("q").tolist()
+        lost, longest = numbers.pop(), numbers.pop()
+        return [a + b for a, b in zip(self.counts, numbers)], max(longest, self.longest), lost
+
+    def percentiles(self, counts, longest, lost):
+        return "%d calls%s: %s, longest %s; %d of %s or more" % (
+            sum(counts), " and %d that could not be measured" % lost if lost else "",
+            ", ".join("p%g %s" % (part * 100, lasting(min(share_at(counts, part), longest)))
+                      for part in PARTS_OF_ALL), lasting(longest), self.hits, lasting(self.least))
+
+    def ended(self):
+        counts, longest, lost = self.counted()
+        if not any(counts):
+            return "no call was over\n"
+        octaves = [sum(counts[at:at + FINE]) for at in range(0, len(counts), FINE)]
+        some = [number for number, count in enumerate(octaves) if count]
+        return self.percentiles(counts, longest, lost) + "\n" + "".join(
+            "  below %9s %9d  %s\n" % (lasting(end_of(each * FINE + FINE - 1)), octaves[each],
+                                       "#" * -(-octaves[each] * BAR // max(octaves)))
+            for each in range(some[0], some[-1] + 1))
+
+    def shown(self):
+        return "calls of %s that take %s or more" % (self.name, lasting(self.least))
+
+
+FINE = 16  # places of a doubling: a percentile is at most 1/16 too high
+UNENDED, SLOTS = 1 << 17, 8
+SAID_EVERY = 10.0  # seconds
+PARTS_OF_ALL = (0.5, 0.9, 0.99, 0.999)
+BAR = 40  # characters
+
+
+def place_of(took):
+    """As agent/trace/quick.c counts, too."""
+    bits = (took | FINE).bit_length()
+    return bits * FINE + ((took | FINE) >> bits - 5) % FINE
+
+
+def share_at(counts, part):
+    """What that part of all took at most."""
+    left = part * sum(counts)
+    for place, count in enumerate(counts):
+        left -= count
+        if left < 1e-9:
+            return end_of(place)
+
+
+def end_of(place):
+    """Nanoseconds: what the longest call of a place took."""
+    bits, fine = divmod(place, FINE)
+    return ((FINE + fine + 1) << bits - 5) - 1
+
+
+def lasting(ns):
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= size * 0.9995:
+            return "%.3g %s" % (ns / size, unit)
+    return "%d ns" % ns
+
+
+def is_pattern(name):
+    return "*" in name or "?" in name
+
+
+def is_called(code, full, name):
+    """Whether that is its name, or the end of it, or a pattern of either."""
+    if is_pattern(name):
+        import fnmatch
+
+        return fnmatch.fnmatchcase(full, name) or fnmatch.fnmatchcase(full, "*." + name)
+    return code.co_name == name.rpartition(".")[2] and (full == name or full.endswith("." + name))
+
+
 def name_of(code):
     return getattr(code, "co_qualname", code.co_name).replace("<locals>.", "")
 
@@ -206,9 +368,19 @@ def left(frame, value=None, error=None):
     busy.add(thread)
     try:
         for point in list(breaks.values()):
-            call = point.open.get(key_of(frame)) if point.calls else None
-            if call and call.code is frame.f_code:
+            if point.calls and point.knows(frame):
                 point.leave(frame, value, error)
+    finally:
+        busy.discard(thread)
+
+
+def keep_late(point, frame, took, value, error):
+    thread = get_ident()
+    if thread in busy:
+        return
+    busy.add(thread)
+    try:
+        point.keep(frame, took, value, error)
     finally:
         busy.discard(thread)
 
@@ -234,19 +406,22 @@ def functions_of(module, name):
         file = getattr(sys.modules.get(module), "__file__", None)
         if file is None:
             return []
-    short, found = name.rpartition(".")[2], {}
+    found = {}
     for full, code in named():
-        if code.co_name == short and (full == name or full.endswith("." + name)) and (
-                file is None or code.co_filename == file):
+        if is_called(code, full, name) and (file is None or code.co_filename == file):
             found[id(code)] = code
     return list(found.values())
 
 
-def start_calls(job, text, condition, rate, seconds, mode):
+def start_calls(job, text, condition, rate, seconds, mode, slower=""):
+    """@slower: seconds; only calls that take so long are kept."""
     found, name = find_functions(text)
     if not found:
         return refuse(job, "no function of Python that is called '%s' is loaded" % clean(text))
-    point = Calls(name, found, condition, int(rate), job)
+    if slower:
+        point = Slow(name, found, condition, int(rate), job, int(float(slower) * 1e9))
+    else:
+        point = Calls(name, found, condition, int(rate), job)
     problem = put_break(point, begin_calls)
     if problem:
         return refuse(job, problem)
@@ -260,10 +435,13 @@ def start_calls(job, text, condition, rate, seconds, mode):
 
 
 def say_places(job, point):
-    send(job, 2, "%s; a call gets some tens of microseconds slower%s\n" % (
+    cost = "a call gets some tens of microseconds slower"
+    if point.slow:
+        cost = "a fast call gets %s slower" % ("some microseconds" if BY_TRACING else "less than a microsecond")
+    send(job, 2, "%s; %s%s\n" % (
         ", ".join(sorted({"%s (%s:%d)" % (clean(name_of(code)), clean(code.co_filename.rpartition("/")[2]),
                                           code.co_firstlineno) for code in point.codes})[:PLACES]) +
-        (" and %d more" % (len(point.codes) - PLACES) if len(point.codes) > PLACES else ""),
+        (" and %d more" % (len(point.codes) - PLACES) if len(point.codes) > PLACES else ""), cost,
         ", its lines several times, and all calls of the program by some 0.1 us" if BY_TRACING else
         ", and each exception that leaves a function by 1 us"))
     say_deaf(job, deaf())

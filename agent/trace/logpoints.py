@@ -175,6 +175,13 @@ class Logpoint(Break):
             clock(when), clean(function), clean(file.rpartition("/")[2]), number,
             "  ".join("%s=%s" % (name, value) for name, value, _ in values))
 
+    def look(self, job):
+        """What is to be done now and then."""
+
+    def ended(self):
+        """What is said at its end."""
+        return ""
+
     def shown(self):
         return "%s:%d" % (self.file, self.line)
 
@@ -285,6 +292,7 @@ def follow(job, point, seconds, mode):
     try:
         while (end is None or time.monotonic() < end) and breaks.get(point.number) is point:
             follower.wait(LOOK if end is None else max(0.0, min(LOOK, end - time.monotonic())))
+            point.look(job)
             if not follower.print():
                 break
         follower.print()
@@ -299,6 +307,9 @@ def follow(job, point, seconds, mode):
 
 
 def say_end(job, point):
+    told = point.ended()
+    if told:
+        send(job, 2, told)
     send(job, 2, "recorded %d times%s%s%s%s\n" % (
         point.rows, " (%.1f us each)" % (point.spent / point.rows * 1e6) if point.rows else "",
         ", %d times over the rate were left out" % point.skipped if point.skipped else "",

@@ -53,6 +53,30 @@ def deaf():
     return 0
 
 
+# {id of code: Slow}: of code that nothing else records calls of. agent/trace/quick.c measures these calls, and
+# calls on_slow() with those that took long. The agent adds:
+#   quick_watch(code, slot, nanoseconds)   False if there is no room; None, -1, 0: none is watched any more
+#   quick_guard(begins, (function, function of slow ones))   what the interpreter may call in their place
+#   quick_end(code, frame)   nanoseconds of a slow call that an exception ended, else 0
+#   quick_counts(slot, clear)   bytes of numbers: calls by what they took, the longest, how many are not in there
+quick = {}
+
+
+def quicken():
+    """Whenever calls of another function are recorded, or of one no more."""
+    points = [each for each in list(breaks.values()) if each.calls]
+    stop_quick()
+    for point in points:
+        for code in point.codes if point.slow and point.slot >= 0 else ():
+            if sum(each.has(code) for each in points) == 1 and quick_watch(code, point.slot, point.least):
+                quick[id(code)] = point
+
+
+def stop_quick():
+    quick_watch(None, -1, 0)
+    quick.clear()
+
+
 def on_call(code, _):
     entered(sys._getframe(1))
 
@@ -61,11 +85,25 @@ def on_return(code, value):
     left(sys._getframe(1), value)
 
 
+def on_slow(took, value):
+    frame = sys._getframe(1)
+    point = quick.get(id(frame.f_code))
+    if point:
+        keep_late(point, frame, took, value, None)
+
+
 def on_unwind(code, exception):
-    left(sys._getframe(1), None, type(exception).__name__)
+    frame, name = sys._getframe(1), type(exception).__name__
+    point = quick.get(id(code))
+    if not point:
+        return left(frame, None, name)
+    took = quick_end(code, id(frame))
+    if took:
+        keep_late(point, frame, took, None, name)
 
 
-call_begins, call_ends, call_fails = guard(on_call), guard(on_return), guard(on_unwind)
+call_begins, call_ends = quick_guard(1, (on_call, on_call)), quick_guard(0, (on_return, on_slow))
+call_fails = guard(on_unwind)
 
 
 def take_tool(numbers, callbacks, everywhere):
@@ -117,6 +155,7 @@ def forget_breaks(*more):
         return
     points = list(breaks.values()) + [each for each in more if each]
     breaks.clear()
+    stop_quick()
     for number in numbers:
         give_back(number, points)
 

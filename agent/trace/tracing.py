@@ -86,6 +86,10 @@ def watch_calls(code):
     """Asked for, too."""
 
 
+def quicken():
+    """Each call takes the same way."""
+
+
 def end_calls():
     raising.clear()
     apply()

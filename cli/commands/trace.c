@@ -19,7 +19,7 @@ struct trace_settings {
 	const char *calls;
 	bool follow, keep, json, no_inject;
 	int rate;
-	double seconds;
+	double seconds, slower;
 };
 
 static struct prb_error *incomplete(void)
@@ -78,6 +78,8 @@ static void put_rest(const struct trace_settings *s, struct prb_str *code)
 	/* A logpoint that stays behind has no client to print to. */
 	prb_str_printf(code, "%s%s%s", s->keep ? "k" : "", s->follow || !s->keep ? "f" : "",
 		       s->json ? "j" : "");
+	if (s->slower > 0)
+		prb_str_printf(code, "\n%.9f", s->slower);
 }
 
 static struct prb_error *put_calls(const struct prb_cli *cli, const struct trace_settings *s,
@@ -100,6 +102,10 @@ static struct prb_error *make_request(const struct prb_cli *cli, const struct tr
 	const char *first = cli->argument_count ? cli->arguments[0] : "";
 
 	PRB_TRY(check_words(cli));
+	if (s->slower > 0 && !s->calls)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "trace: --slower is for calls"),
+			"--calls FUNCTION names what is called");
 	if (s->calls) {
 		PRB_TRY(put_calls(cli, s, code));
 		put_rest(s, code);
@@ -130,7 +136,9 @@ static struct prb_error *trace(const struct prb_cli *cli, const struct trace_set
 {
 	struct prb_eval_console console = {.patience = 1};
 	struct prb_eval how = {.flags = PRB_WIRE_TRACE, .lasts = lasting(cli, s)};
-	uint32_t needed = s->calls ? PRB_WIRE_CAN_CALLS : PRB_WIRE_CAN_TRACE;
+	uint32_t needed = s->slower > 0 ? PRB_WIRE_CAN_SLOW
+			  : s->calls	? PRB_WIRE_CAN_CALLS
+					: PRB_WIRE_CAN_TRACE;
 	prb_auto_target struct prb_target *target = NULL;
 	struct prb_agent *agent;
 
@@ -183,8 +191,12 @@ const struct prb_command prb_command_trace = {
 		"its "
 		"result or exception, as spans in python.trace_event. The end of the name is "
 		"enough, "
-		"as in Model.step; all functions of that name count. 'if' and a condition look at "
-		"the arguments.\n\n"
+		"as in Model.step; all functions of that name count, and of a pattern as in "
+		"'Handler.do_*'. 'if' and a condition look at the arguments.\n\n"
+		"With --slower only calls that took so long are kept, with the arguments that they "
+		"had at their end, and percentiles and a histogram are made of all calls. A "
+		"coroutine's time is that of its task, waits included. A fast call gets slower by "
+		"less than a microsecond from 3.12 on, before by some.\n\n"
 		"From Python 3.12 on only that line gets slower. Before, its function gets several "
 		"times slower, and every call of the program by a fraction of a microsecond; a "
 		"program "
@@ -196,6 +208,10 @@ const struct prb_command prb_command_trace = {
 			{"calls", 0, PRB_OPTION_TEXT, "FUNCTION",
 			 "Record calls of a function, with arguments, result and duration",
 			 PRB_COMPLETE_NOTHING, offsetof(struct trace_settings, calls),
+			 .for_clients = true},
+			{"slower", 0, PRB_OPTION_SECONDS, "TIME",
+			 "Keep calls that take TIME or more, and how long all took: 200ms",
+			 PRB_COMPLETE_NOTHING, offsetof(struct trace_settings, slower),
 			 .for_clients = true},
 			{"follow", 0, PRB_OPTION_FLAG, NULL, "Print the values also with --keep",
 			 PRB_COMPLETE_NOTHING, offsetof(struct trace_settings, follow),
@@ -229,6 +245,8 @@ const struct prb_command prb_command_trace = {
 			 "Only high values, for 5 minutes"},
 			{"probing 4242 trace --calls Model.step --for 10s",
 			 "Each call of that function"},
+			{"probing 4242 trace --calls handle --slower 200ms",
+			 "Only slow ones, and percentiles of all"},
 			{"probing 4242 trace clear", "Remove those that were kept"},
 			{}},
 	.run = run,

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""trace --calls --slower: slow calls alone, and how long all took."""
+import json
+import re
+
+import pytest
+
+from environment import OK, USAGE
+from test_logpoints import Tracing, watched
+
+REST = 0.5  # of a slow call
+LEAST = "400ms"  # a fast one takes microseconds
+
+
+@pytest.fixture
+def slow(target, tmp_path):
+    def start(interpreter):
+        return target("slow_calls.py", REST, interpreter=interpreter, env={"PROBING_DATA_DIR": str(tmp_path)})
+
+    return start
+
+
+def kept(process, name, count, *options):
+    """(rows, what was said) of so many slow calls."""
+    tracing = Tracing(process.pid, "--calls", name, "--slower", LEAST, "--json", *options)
+    rows = [json.loads(tracing.line()) for _ in range(count)]
+    code, _, errors = tracing.end()
+    assert code == OK, errors
+    assert all(REST * 1000 <= row["duration"] for row in rows), rows
+    return rows, errors
+
+
+def milliseconds(text, name):
+    value, unit = re.search(r"%s ([\d.]+) (ns|us|ms|s)\b" % name, text).groups()
+    return float(value) * {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}[unit]
+
+
+def test_slow_calls_alone(slow, probing, interpreter):
+    process = slow(interpreter)
+    rows, told = kept(process, "handle", 2)
+    assert [row["arguments"]["slow"] for row in rows] == ["True"] * 2, rows
+    numbers = [int(row["result"]) for row in rows]
+    assert numbers[0] % 10 == 0 and numbers[1] == numbers[0] + 10, rows
+    # The text of an argument calls the function itself, and that is no call of the program.
+    assert [row["arguments"]["request"] for row in rows] == ["Request(%d)" % each for each in numbers]
+    assert int(re.search(r"(\d+) calls: p50", told)[1]) >= 11, told
+    assert milliseconds(told, "p50") < REST * 1000 <= milliseconds(told, "p99"), told
+    assert milliseconds(told, "longest") >= REST * 1000, told
+    assert len(re.findall(r"^ +below .* #+$", told, re.M)) >= 2, told
+    assert "no logpoints" in watched(probing, process) and process.alive()
+
+
+def test_in_the_ring(slow, probing, newest):
+    process = slow(newest)
+    kept(process, "handle", 1)
+    rows = json.loads(probing(process.pid, "query", "SELECT record, name, duration, attributes FROM "
+                              "python.trace_event", "-f", "json").out)
+    assert rows and {(row["record"], row["name"]) for row in rows} == {("span_end", "handle")}, rows
+    assert all(row["duration"] >= REST * 1000 for row in rows)
+    assert json.loads(rows[0]["attributes"])["arguments"]["slow"] == "True"
+
+
+def test_calls_that_raise_generators_and_recursion(slow, newest):
+    process = slow(newest)
+    assert kept(process, "fail", 1)[0][0]["error"] == "KeyError"
+    # A generator's time is that from its first value to its end, what its user does included.
+    assert int(kept(process, "numbers", 1)[0][0]["arguments"]["number"]) % 10 == 0
+    depths = [row["arguments"]["depth"] for row in kept(process, "recurse", 3)[0]]
+    assert depths == ["0", "1", "2"], depths
+
+
+def test_a_coroutine_takes_the_time_of_its_task(slow, newest):
+    """Of ten that wait in turns on one thread, one is slow."""
+    process = slow(newest)
+    rows, told = kept(process, "serve", 2)
+    assert all(int(row["arguments"]["number"]) % 10 == 0 for row in rows), rows
+    assert int(re.search(r"(\d+) calls", told)[1]) >= 11 and milliseconds(told, "p50") < REST * 1000, told
+
+
+def test_functions_by_a_pattern(slow, newest):
+    process = slow(newest)
+    rows, told = kept(process, "Handler.do_*", 1)
+    assert rows[0]["function_name"].endswith("do_get") and "do_put" in told, (rows, told)
+
+
+def test_a_condition_is_asked_of_slow_calls(slow, newest):
+    process = slow(newest)
+    rows, _ = kept(process, "handle", 2, "if", "request.number % 20 == 0")
+    assert [int(row["result"]) % 20 for row in rows] == [0, 0], rows
+
+
+def test_two_at_once_on_one_function(slow, probing, newest):
+    """Each gets all calls that it wants, also when the other ends."""
+    process = slow(newest)
+    all_calls = Tracing(process.pid, "--calls", "handle", "--json")
+    all_calls.line()
+    rows, told = kept(process, "handle", 1)
+    assert int(re.search(r"(\d+) calls", told)[1]) >= 1 and rows[0]["arguments"]["slow"] == "True"
+    code, out, errors = all_calls.end()
+    numbers = [int(json.loads(line)["result"]) for line in out.splitlines()]
+    assert code == OK and len(numbers) > 1, errors
+    assert numbers == list(range(numbers[0], numbers[-1] + 1)), numbers
+    kept(process, "handle", 1)
+    assert "no logpoints" in watched(probing, process) and process.alive()
+
+
+def test_slower_is_for_calls(slow, probing, newest):
+    process = slow(newest)
+    done = probing(process.pid, "trace", "slow_calls.py:20", "number", "--slower", "1s")
+    assert done.code == USAGE and "--slower is for calls" in done.err, done
