@@ -39,10 +39,21 @@ static void writer_deinit(struct writer *w)
 	prb_vec_free(&w->open);
 }
 
-/* Microseconds, exact. */
-static void put_time(struct writer *w, const char *key, int64_t ns)
+/*
+ * Microseconds, in eighths: those are decimals of three digits and doubles without an error. So a
+ * reader that adds a begin and a duration as doubles, or makes whole nanoseconds of both, gets the
+ * end that the caller and the next call have.
+ */
+static int64_t eighths(int64_t ns)
 {
-	prb_json_real(&w->json, key, (double)ns / 1e3, 3);
+	enum { NS = 125 };
+
+	return ns / NS;
+}
+
+static void put_time(struct writer *w, const char *key, int64_t eighths)
+{
+	prb_json_real(&w->json, key, (double)eighths / 8, 3);
 }
 
 static void open_event(struct writer *w, const char *phase, const char *name)
@@ -59,8 +70,8 @@ static void open_slice(struct writer *w, const struct slice *slice, const char *
 {
 	open_event(w, "X", name);
 	prb_json_text(&w->json, "cat", category);
-	put_time(w, "ts", slice->begin);
-	put_time(w, "dur", slice->end - slice->begin);
+	put_time(w, "ts", eighths(slice->begin));
+	put_time(w, "dur", eighths(slice->end) - eighths(slice->begin));
 }
 
 static void put_call(struct writer *w, const struct slice *slice)

@@ -28,12 +28,14 @@ class Trace:
     def __init__(self, data):
         check(isinstance(data, dict) and set(data) == {"displayTimeUnit", "otherData", "traceEvents"}, "members")
         check(data["displayTimeUnit"] in ("ms", "ns"), "unit")
-        self.slices, self.names = {}, {}
+        self.slices, self.names, self._read = {}, {}, {}
         for event in data["traceEvents"]:
             self._event(event)
         for thread, slices in self.slices.items():
             check(("thread_name", *thread) in self.names, "a thread without a name", thread)
             check(any(key[:2] == ("process_name", thread[0]) for key in self.names), "a process without a name")
+            self._nested(slices)
+        for slices in self._read.values():
             self._nested(slices)
 
     def _event(self, event):
@@ -54,6 +56,11 @@ class Trace:
         begin = ns(event["ts"])
         self.slices.setdefault((event["pid"], event["tid"]), []).append(
             (begin, begin + ns(event["dur"]), event["name"], event["cat"]))
+        # As speedscope adds them, as doubles, and Perfetto, as whole nanoseconds.
+        for reader, convert in (("speedscope", float), ("perfetto", lambda value: int(value * 1000.0))):
+            begin, took = convert(event["ts"]), convert(event["dur"])
+            self._read.setdefault((reader, event["pid"], event["tid"]), []).append(
+                (begin, begin + took, event["name"], event["cat"]))
 
     @staticmethod
     def _nested(slices):

@@ -2,9 +2,11 @@
 """trace --calls --slower: slow calls alone, and how long all took."""
 import json
 import re
+import shlex
 
 import pytest
 
+import support
 from environment import OK, USAGE
 from test_logpoints import Tracing, watched
 
@@ -108,3 +110,24 @@ def test_slower_is_for_calls(slow, probing, newest):
     process = slow(newest)
     done = probing(process.pid, "trace", "slow_calls.py:20", "number", "--slower", "1s")
     assert done.code == USAGE and "--slower is for calls" in done.err, done
+
+
+def commands_of(page, title):
+    """[words] of the commands of a section."""
+    section = re.search(r"^## %s\n(.*?)^## " % re.escape(title), (support.ROOT / "docs" / page).read_text(),
+                        re.M | re.S)[1]
+    return [shlex.split(command.replace("\n> ", "\n"))[2:]
+            for command in re.findall(r"^\$ (probing 4242 .*(?:\n> .*)*)", section, re.M)]
+
+
+def test_the_page_about_p99(target, probing, newest, tmp_path):
+    """Its commands, as they are, on a service."""
+    process = target("serve.py", interpreter=newest, env={"PROBING_DATA_DIR": str(tmp_path)})
+    trace, query = commands_of("cookbook.md", "The p99 latency of a service")
+    traced = probing(process.pid, *trace)
+    assert traced.code == OK and "serve.py:" in traced.err, traced
+    slow = re.findall(r"^[\d:.]+  handle\(number=(\d+)\) -> \1  ([\d.]+) ms$", traced.out, re.M)
+    assert slow and all(int(number) % 50 == 0 and float(took) >= 500 for number, took in slow), traced
+    assert milliseconds(traced.err, "p50") < 200 < milliseconds(traced.err, "longest"), traced
+    found = probing(process.pid, *query)
+    assert found.code == OK and '"arguments": {"number": "' in found.out, found
