@@ -33,7 +33,7 @@ static const struct prb_mode modes[] = {
 						KEEPING},
 	[PRB_PERFORMANCE_LAST] = {.name = "--last",
 				  .by = "last",
-				  .takes = "last tid async no-source " SHOWING WRITING},
+				  .takes = "last slowest tid async no-source " SHOWING WRITING},
 	[PRB_PERFORMANCE_PROCESS] = {.name = "sampling a process",
 				     .by = "",
 				     .takes = "source " SAMPLING PROCESSES KEEPING SHOWING WRITING},
@@ -42,7 +42,8 @@ static const struct prb_mode modes[] = {
 				     .takes = "subprocesses ring " SAMPLING SHOWING WRITING},
 	[PRB_PERFORMANCE_RECORDING] = {.name = "a recording",
 				       .by = "",
-				       .takes = "last tid async no-source " SHOWING WRITING},
+				       .takes =
+					       "last slowest tid async no-source " SHOWING WRITING},
 };
 
 enum output { TABLE, PROFILE, VIEWER, OUTPUTS };
@@ -59,7 +60,8 @@ static const struct prb_mode others[] = {
 	 .by = "diff",
 	 .leaves = "tid",
 	 .instead = "--threads compares those whose names match"},
-	{.name = "--diff", .by = "diff", .leaves = "annotate"},
+	{.name = "--diff", .by = "diff", .leaves = "annotate slowest"},
+	{.name = "--slowest", .by = "slowest", .leaves = "annotate tid threads"},
 	{.name = "--by-library", .by = "by-library", .leaves = "lines annotate"},
 	{.name = "--when", .by = "when", .leaves = "ring"},
 	{.name = "--tid",
@@ -123,7 +125,7 @@ static struct prb_error *check_values(const struct prb_performance_settings *s,
 {
 	if (s->show.to > 0 && s->show.to <= s->show.from)
 		return prb_error_create(PRB_ERROR_USAGE, "--to has to be after --from");
-	if (s->show.diff && format && format != &prb_format_html)
+	if ((s->show.diff || s->show.slowest) && format && format != &prb_format_html)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
 						       "a comparison cannot be written as %s",
 						       format->name),

@@ -4,6 +4,7 @@
 #include "command/output.h"
 #include "cli/commands/perf/modes.h"
 #include "cli/commands/perf/show/performance.h"
+#include "cli/commands/perf/show/slowest.h"
 #include "cli/commands/perf/record/background.h"
 #include "cli/commands/perf/record/processes.h"
 #include "cli/commands/perf/record/program.h"
@@ -21,6 +22,7 @@
 #include "profile/recording/range.h"
 #include "profile/recording/tasks_view.h"
 #include "target/recorded/recorded.h"
+#include "target/spec/target_spec.h"
 
 #define auto_choice __attribute__((cleanup(prb_performance_choice_deinit)))
 
@@ -205,11 +207,35 @@ static struct prb_error *prepare_and_show(struct prb_recording **recording,
 	return show_all(*recording, s, format);
 }
 
+/* The kept recording twice: the samples within other calls, and those within the slowest. */
+static struct prb_error *slowest(const struct prb_cli *cli,
+				 const struct prb_performance_settings *s,
+				 const struct prb_profile_format *format)
+{
+	prb_auto_recording struct prb_recording *others = NULL, *slow = NULL, *joined = NULL;
+	prb_auto_target struct prb_target *target = NULL;
+	prb_auto_str struct prb_str told = {};
+
+	PRB_TRY(prb_slowest_check(s->show.slowest));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
+	PRB_TRY(get_last(cli, s, format, &slow));
+	PRB_TRY(get_last(cli, s, format, &others));
+	PRB_TRY(prepare(s, &slow));
+	PRB_TRY(prepare(s, &others));
+	PRB_TRY(prb_slowest_split(target, s->show.slowest, others, slow, &told));
+	PRB_TRY(prb_recording_join(others, slow, &joined));
+	if (!s->out.json)
+		PRB_TRY(prb_output(&told));
+	return show_all(joined, s, format);
+}
+
 static struct prb_error *last(const struct prb_cli *cli, const struct prb_performance_settings *s,
 			      const struct prb_profile_format *format)
 {
 	prb_auto_recording struct prb_recording *recording = NULL;
 
+	if (s->show.slowest)
+		return slowest(cli, s, format);
 	PRB_TRY(get_last(cli, s, format, &recording));
 	return prepare_and_show(&recording, s, format);
 }
@@ -350,6 +376,9 @@ const struct prb_option prb_performance_options[] = {
 	 .for_clients = true},
 	{"diff", 0, PRB_OPTION_TEXT, "BEFORE", "What changed since BEFORE, a recording",
 	 PRB_COMPLETE_FILE, offsetof(struct prb_performance_settings, show.diff)},
+	{"slowest", 0, PRB_OPTION_TEXT, "PART",
+	 "What differs in '1% of FUNCTION', its slowest traced calls, with --last",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, show.slowest)},
 	{"annotate", 0, PRB_OPTION_TEXT, "FILE[:FUNCTION]",
 	 "Print the source of FILE with the time of each line", PRB_COMPLETE_FILE,
 	 offsetof(struct prb_performance_settings, show.annotate), .for_clients = true},

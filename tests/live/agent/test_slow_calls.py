@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 import support
-from environment import OK, USAGE
+from environment import FAILED, OK, USAGE
 from test_logpoints import Tracing, watched
 
 REST = 0.5  # of a slow call
@@ -131,3 +131,37 @@ def test_the_page_about_p99(target, probing, newest, tmp_path):
     assert milliseconds(traced.err, "p50") < 200 < milliseconds(traced.err, "longest"), traced
     found = probing(process.pid, *query)
     assert found.code == OK and '"arguments": {"number": "' in found.out, found
+
+
+def test_the_slowest_beside_the_others(target, probing, newest, tmp_path):
+    """What the slowest calls do that the others do not, by the samples of a recorder."""
+    process = target("serve.py", interpreter=newest, env={"PROBING_DATA_DIR": str(tmp_path)})
+    assert probing(process.pid, "perf", "--background").code == OK
+    try:
+        assert probing(process.pid, "perf", "--last", "60s", "--slowest", "1% of handle").code == FAILED
+        done = probing(process.pid, "trace", "--calls", "handle", "--for", "12s", "--json")
+        calls = [json.loads(line) for line in done.out.splitlines()]
+        page = tmp_path / "slowest.html"
+        words = "--last", "60s", "--slowest", "1% of handle", "--mode", "wall"
+        text = probing(process.pid, "perf", *words)
+        result = json.loads(probing(process.pid, "perf", *words, "--json").out)
+        drawn = probing(process.pid, "flamegraph", *words, "-o", page)
+    finally:
+        assert probing(process.pid, "perf", "--stop").code == OK
+    number = -(-len(calls) // 100)
+    assert re.match(r"before: the other \d+ of \d+ recorded calls of handle; after: the slowest %d, of "
+                    r"5\d\d ms or more\n" % number, text.out), (text, len(calls))
+    rows = {row["func"]: row for row in result["functions"]}
+    wait = next(row for name, row in rows.items() if name.endswith("wait"))
+    assert wait["total"]["after"] > 0.9, rows
+    assert drawn.code == OK and page.stat().st_size > 10000, drawn
+
+
+@pytest.mark.parametrize("words, says", [
+    (["--slowest", "1% of handle"], "--slowest is not for"),
+    (["--last", "9s", "--slowest", "handle"], "'1% of handle'"),
+    (["--last", "9s", "--slowest", "100% of handle"], "'1% of handle'")])
+def test_the_slowest_refuses(slow, probing, newest, words, says):
+    process = slow(newest)
+    done = probing(process.pid, "perf", *words)
+    assert done.code == USAGE and says in done.err, done

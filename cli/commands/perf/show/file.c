@@ -19,8 +19,8 @@ bool prb_performance_writes_recording(const struct prb_performance_settings *s)
 bool prb_performance_needs_order(const struct prb_performance_settings *s,
 				 const struct prb_profile_format *format)
 {
-	return s->show.diff || s->show.last > 0 || s->show.from > 0 || s->show.to > 0 ||
-	       (format && !format->any_order);
+	return s->show.diff || s->show.slowest || s->show.last > 0 || s->show.from > 0 ||
+	       s->show.to > 0 || (format && !format->any_order);
 }
 
 bool prb_performance_wants_source(const struct prb_performance_settings *s,

@@ -43,6 +43,7 @@ struct prb_performance_view {
 	double from, to;      /**< seconds */
 	double last;	      /**< seconds */
 	const char *diff;     /**< the recording to compare with */
+	const char *slowest;  /**< "1% of FUNCTION" */
 	const char *annotate; /**< FILE[:FUNCTION] */
 	bool lines, by_library;
 };
