@@ -116,6 +116,7 @@ struct prb_request {
 	bool tells_failure;   /**< what was printed is the answer, also if the command failed */
 	bool overview;	      /**< it has no command: it waits for the next overview */
 	unsigned terminal;    /**< its command runs in this one; 0: in none */
+	bool talks;	      /**< with terminal: it is none, but the two ends of a socket */
 	struct prb_str typed; /**< what is still to be given to it */
 	bool alone;	      /**< its command does not run beside another such request's */
 	bool lasts;   /**< it holds something until its client leaves, and answers at once */
@@ -242,6 +243,8 @@ struct prb_error *prb_answer_debugpy(struct prb_request *r) PRB_MUST_CHECK;
 
 /* terminal.c: a prompt in a terminal, which lasts as long as its client reads. */
 struct prb_error *prb_answer_terminal(struct prb_request *r) PRB_MUST_CHECK;
+/** A session of the Debug Adapter Protocol, in the same way. */
+struct prb_error *prb_answer_dap(struct prb_request *r) PRB_MUST_CHECK;
 /** Starts its command, which is in r->words. */
 struct prb_error *prb_terminal_begin(struct prb_request *r) PRB_MUST_CHECK;
 /** Types, and sets the size. */

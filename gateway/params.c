@@ -67,7 +67,9 @@ static struct prb_error *check_value(const struct prb_param *param, const char *
 		number = strtod(value, &end);
 		if (*value && !*end && isfinite(number) &&
 		    (param->type == PRB_PARAM_SECONDS || number == floor(number)) &&
-		    strspn(value, "0123456789.+-eE") == strlen(value))
+		    strspn(value,
+			   param->type == PRB_PARAM_SECONDS ? "0123456789.+-eE" : "0123456789.") ==
+			    strlen(value))
 			return check_bounds(param, number);
 		return prb_error_create(PRB_ERROR_USAGE, "'%s' is a number, not '%.50s'",
 					param->name, value);

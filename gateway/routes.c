@@ -379,7 +379,14 @@ const struct prb_route prb_routes[] = {
 	   .choices = "agent main"}},
 	 .writes = true,
 	 .answer = prb_answer_terminal},
-	{"POST", "/v1/terminals/{terminal}", "Type in a terminal, or give it another size",
+	{"POST", "/v1/targets/{id}/dap",
+	 "Debug the process: messages of the Debug Adapter Protocol as they come, with their "
+	 "heads. "
+	 "The header Probing-Terminal names where to POST its own; the session ends at the latest "
+	 "when this client leaves, and the process runs on without breakpoints",
+	 "application/octet-stream", .writes = true, .answer = prb_answer_dap},
+	{"POST", "/v1/terminals/{terminal}",
+	 "Type in a terminal, or give it another size; or send messages to a debugger",
 	 .params = {{"input", PRB_PARAM_TEXT, "What is typed; at most 65536 bytes"},
 		    {"rows", PRB_PARAM_NUMBER, "Lines", .least = 1, .most = 1000},
 		    {"columns", PRB_PARAM_NUMBER, "Columns", .least = 1, .most = 1000}},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `probing TARGET repl` in a terminal of its own. One request is what the terminal shows, and
- * lasts; what is typed comes in others. It ends with the request that shows it, as a terminal's
- * window does.
+ * `probing TARGET repl` in a terminal of its own, and `probing TARGET dap`. One request is what is
+ * shown, and lasts; what is typed comes in others. It ends with the request that shows it, as a
+ * terminal's window does.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -37,8 +37,18 @@ struct prb_error *prb_terminal_begin(struct prb_request *r)
 {
 	struct winsize size = {.ws_row = ROWS, .ws_col = COLUMNS};
 
+	if (r->talks)
+		return prb_child_start_talk(&r->child, &r->words);
 	PRB_TRY(take_size(r, &size));
 	return prb_child_start_terminal(&r->child, &r->words, &size);
+}
+
+static void start(struct prb_request *r)
+{
+	r->limit = LIMIT_SECONDS;
+	r->lasts = true;
+	r->terminal = ++r->gateway->terminals;
+	prb_request_start(r);
 }
 
 struct prb_error *prb_answer_terminal(struct prb_request *r)
@@ -49,10 +59,16 @@ struct prb_error *prb_answer_terminal(struct prb_request *r)
 	PRB_TRY(prb_served_words(&r->gateway->served, r->id, &r->words));
 	PRB_TRY(prb_words_add(&r->words, "repl"));
 	PRB_TRY(prb_param_word(r, "thread", "thread"));
-	r->limit = LIMIT_SECONDS;
-	r->lasts = true;
-	r->terminal = ++r->gateway->terminals;
-	prb_request_start(r);
+	start(r);
+	return NULL;
+}
+
+struct prb_error *prb_answer_dap(struct prb_request *r)
+{
+	PRB_TRY(prb_served_words(&r->gateway->served, r->id, &r->words));
+	PRB_TRY(prb_words_add(&r->words, "dap"));
+	r->talks = true;
+	start(r);
 	return NULL;
 }
 

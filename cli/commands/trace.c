@@ -246,7 +246,7 @@ const struct prb_command prb_command_trace = {
 			{"probing 4242 trace --calls Model.step --for 10s",
 			 "Each call of that function"},
 			{"probing 4242 trace --calls handle --slower 200ms",
-			 "Only slow ones, and percentiles of all"},
+			 "Only slow ones; percentiles of all"},
 			{"probing 4242 trace clear", "Remove those that were kept"},
 			{}},
 	.run = run,

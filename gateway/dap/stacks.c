@@ -202,16 +202,31 @@ struct prb_error *prb_dap_scopes(struct prb_dap *d, const struct prb_dap_request
 	return prb_dap_answer(d, r, json_pack("{s:o}", "scopes", list));
 }
 
+static struct prb_error *answer_source(struct prb_dap *d, const struct prb_dap_request *r,
+				       const struct prb_str *text)
+{
+	return prb_dap_answer(d, r,
+			      json_pack("{s:o, s:s}", "content",
+					prb_dap_bytes(prb_str_text(text), text->length), "mimeType",
+					"text/x-python"));
+}
+
 struct prb_error *prb_dap_source(struct prb_dap *d, const struct prb_dap_request *r)
 {
 	json_int_t number = prb_dap_number(r, "sourceReference");
+	const char *path =
+		json_string_value(json_object_get(json_object_get(r->arguments, "source"), "path"));
 	prb_auto_str struct prb_str text = {};
 
+	/* A client that shows what is on the machine of the process has no other way to it. */
+	if (!number && path && *path == '/' && d->target) {
+		PRB_TRY(prb_source_read(d->target, path, &text));
+		if (!text.length)
+			return prb_error_create(PRB_ERROR_NOT_FOUND, "there is no such source");
+		return answer_source(d, r, &text);
+	}
 	if (number < 1 || number > (json_int_t)d->sources.count)
 		return prb_error_create(PRB_ERROR_USAGE, "there is no such source");
 	PRB_TRY(prb_source_read(d->target, d->sources.items[number - 1], &text));
-	return prb_dap_answer(d, r,
-			      json_pack("{s:o, s:s}", "content",
-					prb_dap_bytes(prb_str_text(&text), text.length), "mimeType",
-					"text/x-python"));
+	return answer_source(d, r, &text);
 }

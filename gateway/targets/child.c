@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -142,6 +143,38 @@ struct prb_error *prb_child_start_terminal(struct prb_child *child, const struct
 
 	PRB_TRY(prb_program_start(&program, &child->pid));
 	child->out = prb_steal_fd(&ours);
+	return NULL;
+}
+
+struct prb_error *prb_child_start_talk(struct prb_child *child, const struct prb_words *words)
+{
+	prb_auto_close int ours = -1, theirs = -1, err_read = -1, err_write = -1;
+	prb_auto_free char **list = command_line(words);
+	int ends[2];
+
+	if (!list)
+		return prb_error_nomem();
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return prb_error_os(errno, "cannot make a pair of sockets");
+	ours = ends[0];
+	theirs = ends[1];
+	if (pipe2(ends, O_CLOEXEC))
+		return prb_error_os(errno, "cannot make a pipe");
+	err_read = ends[0];
+	err_write = ends[1];
+	fcntl(ours, F_SETFL, O_NONBLOCK);
+	fcntl(err_read, F_SETFL, O_NONBLOCK);
+
+	const struct prb_program program = {.words = list,
+					    .itself = true,
+					    .in = theirs,
+					    .out = theirs,
+					    .err = err_write,
+					    .prepare = set_environment};
+
+	PRB_TRY(prb_program_start(&program, &child->pid));
+	child->out = prb_steal_fd(&ours);
+	child->err = prb_steal_fd(&err_read);
 	return NULL;
 }
 

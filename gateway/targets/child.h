@@ -46,6 +46,10 @@ struct prb_error *prb_child_start(struct prb_child *child, struct prb_words *wor
 struct prb_error *prb_child_start_terminal(struct prb_child *child, const struct prb_words *words,
 					   const struct winsize *size) PRB_MUST_CHECK;
 
+/** Starts it with stdin and stdout at the other end of child->out. */
+struct prb_error *prb_child_start_talk(struct prb_child *child,
+				       const struct prb_words *words) PRB_MUST_CHECK;
+
 /** Reads stderr, kills a late one, and reaps it if it has ended. To be called now and then. */
 void prb_child_tend(struct prb_child *child, double now);
 

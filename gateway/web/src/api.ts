@@ -210,6 +210,14 @@ export async function terminal(id: string, body: { rows: number; columns: number
 	await each(stream, tell);
 }
 
+/** Opens a session of the Debug Adapter Protocol, and passes what it says on until it ends. */
+export async function session(id: string, signal: AbortSignal, named: (name: string) => void, tell: (part: Uint8Array) => void) {
+	const asked = client.POST("/v1/targets/{id}/dap", { params: at(id), signal, parseAs: "stream" });
+	const stream = await value(asked);
+	named((await asked).response.headers.get("Probing-Terminal") ?? "");
+	await each(stream, tell);
+}
+
 export const enter = (name: string, body: { input?: string; rows?: number; columns?: number }) =>
 	value(client.POST("/v1/terminals/{terminal}", { params: { path: { terminal: name } }, body }));
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Pause, step, resume; and debugpy for an editor. A pause is held by this page: it ends with it.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Locals, Stack } from "./activity";
 import { NotAllowed, useAllowed } from "./allowed";
 import * as api from "./api";
 import { ApiError } from "./api";
 import { Field } from "./field";
+import { Listing } from "./listing";
 import { Failure, Fresh, useAsked } from "./parts";
 import { change, type Route } from "./route";
+import { Session } from "./session";
 import { asError, pause, useStore } from "./store";
 
 function Launch({ id }: { id: string }) {
@@ -58,31 +60,6 @@ function Place({ at }: { at: api.Stepped | null }) {
 	);
 }
 
-/** Lines above and below the current one. */
-const AROUND = 150;
-
-/** The source as the process finds it, with the current line. Nothing is shown where code cannot run, as in a hard pause. */
-function Listing({ id, file, line }: { id: string; file: string; line: number }) {
-	const current = useRef<HTMLLIElement>(null);
-	const first = Math.max(0, line - 1 - AROUND);
-	const asked = useAsked(`source ${id} ${file} ${first}`, 0, async () => {
-		const code = `print("".join(__import__("linecache").getlines(${JSON.stringify(file)})[${first}:${line + AROUND}]), end="")`;
-		return (await api.run(id, code, "agent")).stdout.replace(/\n$/, "").split("\n");
-	});
-	const lines = asked.value ?? [];
-	useEffect(() => current.current?.scrollIntoView({ block: "center" }), [lines.length, line]);
-	if (lines.join("") === "")
-		return null;
-	return (
-		<ol class="listing" id="listing" aria-label={`Source of ${file}`} tabIndex={0}>
-			{lines.map((text, index) => {
-				const mine = first + index + 1 === line;
-				return <li key={index} ref={mine ? current : undefined} aria-current={mine ? "step" : undefined}><span>{first + index + 1}</span>{text || " "}</li>;
-			})}
-		</ol>
-	);
-}
-
 /** The keys of VS Code, each for a button. */
 const STEP_KEYS: Record<string, string> = { "F5": "resume", "F6": "hold", "F10": "over", "F11": "step", "Shift-F11": "out" };
 
@@ -108,6 +85,7 @@ export function Debug({ route }: { route: Route }) {
 	const [error, setError] = useState<ApiError | null>(null);
 	const [at, setAt] = useState<api.Stepped | null>(null);
 	const [busy, setBusy] = useState(false);
+	const [attached, setAttached] = useState(false);
 	const list = useAsked("targets", 2000, api.targets);
 	const target = list.value?.find((each) => each.id === id);
 	useStepKeys();
@@ -119,6 +97,12 @@ export function Debug({ route }: { route: Route }) {
 
 	const python = chosen?.frames.filter((frame) => frame.kind === "python") ?? [];
 	const [innermost] = python;
+
+	// As the process finds it. There is none where code cannot run, as in a hard pause.
+	const source = async (file: string, first: number, count: number) => {
+		const code = `print("".join(__import__("linecache").getlines(${JSON.stringify(file)})[${first}:${first + count}]), end="")`;
+		return { first, text: (await api.run(id, code, "agent")).stdout };
+	};
 
 	const attempt = async (what: () => Promise<unknown>) => {
 		setError(null);
@@ -144,6 +128,8 @@ export function Debug({ route }: { route: Route }) {
 		return <p>Choose a process above.</p>;
 	if (allowed === false)
 		return <NotAllowed what="pause and step them" />;
+	if (attached)
+		return <Session key={id} id={id} over={() => setAttached(false)} />;
 	return (
 		<section aria-label="Debug">
 			<form class="tools" onSubmit={begin}>
@@ -151,6 +137,7 @@ export function Debug({ route }: { route: Route }) {
 					<>
 						<button id="hold" title="F6" disabled={!allowed || one?.state === "asked"}>Pause</button>
 						<label>for at most <Field name="max" type="number" min="1" max="3600" value="60" draft="max" /> s</label>
+						<button type="button" id="attach" disabled={!allowed} onClick={() => setAttached(true)}>Breakpoints…</button>
 						<label><input name="hard" type="checkbox" /> C code too (nothing can be stepped or run then)</label>
 					</>
 				)}
@@ -177,7 +164,7 @@ export function Debug({ route }: { route: Route }) {
 			<Place at={at} />
 			{mine && innermost?.file && typeof innermost.line === "number" && typeof chosen?.tid === "number" && (
 				<div class="beside">
-					<Listing id={id} file={innermost.file} line={innermost.line} />
+					<Listing file={innermost.file} read={source} line={innermost.line} current={innermost.line} />
 					<aside aria-label="Variables"><Locals key={stacks.when} id={id} tid={chosen.tid} place={python.length - 1} /></aside>
 				</div>
 			)}

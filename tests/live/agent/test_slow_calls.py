@@ -148,9 +148,11 @@ def test_the_slowest_beside_the_others(target, probing, newest, tmp_path):
         drawn = probing(process.pid, "flamegraph", *words, "-o", page)
     finally:
         assert probing(process.pid, "perf", "--stop").code == OK
-    number = -(-len(calls) // 100)
-    assert re.match(r"before: the other \d+ of \d+ recorded calls of handle; after: the slowest %d, of "
-                    r"5\d\d ms or more\n" % number, text.out), (text, len(calls))
+    said = re.match(r"before: the other (\d+) of (\d+) recorded calls of handle; after: the slowest (\d+), of "
+                    r"5\d\d ms or more\n", text.out)
+    assert said, text
+    others, recorded, slowest = map(int, said.groups())
+    assert 100 < recorded <= len(calls) and slowest == -(-recorded // 100) == recorded - others, (text, len(calls))
     rows = {row["func"]: row for row in result["functions"]}
     wait = next(row for name, row in rows.items() if name.endswith("wait"))
     assert wait["total"]["after"] > 0.9, rows

@@ -106,7 +106,7 @@ def values_of(said, path, pid):
     names |= set(content.get("schema", {}).get("properties", {}))
     values = {name: VALUES[name] for name in names & set(VALUES)}
     if "pid" in names:
-        values["pid"] = pid
+        values["pid"] = str(pid)
     return CALL if path == "/mcp" else {**values, "format": "collapsed"} if path == "/v1/profiles/{profile}" else values
 
 

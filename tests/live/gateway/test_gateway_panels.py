@@ -203,8 +203,8 @@ def test_nothing_is_changed_unless_that_was_allowed(program):
 
 ARRAYS = """
 import numpy as np
-photo = np.zeros((2, 300, 3), "u1")
-photo[1, ::3] = [255, 128, 0]
+photo = np.zeros((4, 300, 3), "u1")
+photo[3, ::3] = [255, 128, 0]
 weights = np.linspace(-1, 1, 400).reshape(20, 20)
 weights[3] = np.nan
 weights[4, 4] = np.inf
@@ -220,8 +220,8 @@ def test_arrays_as_pictures():
         with Gateway(arrays.pid) as gateway, Page(gateway) as page:
             page.show("inspect", target=arrays.pid, expression="photo")
             page.push("#value .fold")
-            page.sees("2 × 300 × 3 uint8: mean")
-            # Of each third pixel.
+            page.sees("4 × 300 × 3 uint8: mean")
+            # Each third pixel.
             assert page.value("document.querySelector('.pixels').width") == 100
             assert [page.value(PIXEL % at) for at in ((0, 0), (7, 0), (0, 1), (99, 1))] == ["0,0,0,255"] * 2 + ["255,128,0,255"] * 2
             page.show("inspect", target=arrays.pid, expression="weights")

@@ -112,7 +112,7 @@ def test_no_state_of_a_target_is_our_failure(gateway):
             wait_until(lambda: not os.path.exists("/proc/%d" % gone.pid), "it does not end")
             for method, path, values in routes(gateway):
                 # A stream of events ends with its first failure, but lasts without one.
-                if "{id}" not in path or (path.endswith(("/events", "/repl", "/pause"))):
+                if "{id}" not in path or (path.endswith(("/events", "/repl", "/dap", "/pause"))):
                     continue
                 for target in (other, gone, stopped):
                     asked = path.format(id=target.pid, skill="hang")

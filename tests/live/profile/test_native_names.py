@@ -72,9 +72,10 @@ def code_at(file, address):
 def test_a_function_without_a_symbol_is_one_row(probing, files, recorded):
     """It has the name of where it begins, however many of its instructions ran."""
     found = json.loads(probing(recorded, "perf", "--json").out)
-    own = [row for row in found["functions"] if row["module"] == str(files[1]) and row["self_ns"]]
+    # Its own time may all be in what it calls to read the clock.
+    own = [row["func"] for row in found["functions"] if row["module"] == str(files[1])]
     burn = "fun_%x" % addresses(files[0])["native_burn"]
-    assert own[0]["func"] == burn and own[0]["samples"] > 10, own
+    assert own.count(burn) == 1, own
     assert profiles.shares(found)[burn] > 90
     assert not any(re.search(r"\+0x", row["func"]) for row in found["functions"])
 
@@ -95,13 +96,15 @@ def test_symbolize(probing, files, recorded, tmp_path):
     named = tmp_path / "named.profile"
     result = probing(recorded, "symbolize", "--from", files[0].parent, "-o", named)
     assert result.code == 0, result
-    assert re.match(r".*named.profile: (\d+) of \1 functions without a name have one now, "
+    # The C library may be without symbols here, and has no file there.
+    assert re.match(r".*named.profile: [1-9]\d* of \d+ functions without a name have one now, "
                     r"from 1 file\n", result.out), result
     before, after = (json.loads(probing(each, "perf", "--json").out) for each in (recorded, named))
     assert before["weight_ns"] == after["weight_ns"]
     found = profiles.shares(after)
     assert found["native_burn"] > 90 and found["main"] > 99
-    assert not any(row["func"].startswith("fun_") for row in after["functions"]
+    ours = {"fun_%x" % address for address in addresses(files[0]).values()}
+    assert not any(row["func"] in ours for row in after["functions"]
                    if row["module"] == str(files[1])), after["functions"]
 
 
