@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/words.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stddef.h>
 #include <string.h>
@@ -32,10 +33,16 @@ unsigned prb_word_distance(const char *a, const char *b)
 	return d[m][n];
 }
 
-bool prb_word_resembles(const char *word, const char *name)
+bool prb_word_resembles(const char *typed, const char *name)
 {
-	size_t length = strlen(word);
+	char word[PRB_MAX_WORD + 1] = "";
+	size_t length = strlen(typed);
 
+	if (length > PRB_MAX_WORD)
+		return false;
+	/* Names are in small letters. */
+	for (size_t i = 0; i < length; i++)
+		word[i] = (char)tolower((unsigned char)typed[i]);
 	if (length >= 2 && !strncmp(word, name, length))
 		return true;
 	return prb_word_distance(word, name) <= (strlen(name) > 5 ? 2 : 1) && strlen(name) > 2;

@@ -107,6 +107,7 @@ static const struct {
 	{"attach", false,
 	 "no need to attach: 'probing PID dump' shows its stacks, 'probing PID repl' opens a "
 	 "prompt in it, 'probing PID debug --dap' connects an editor"},
+	{"version", false, "'probing --version' shows it"},
 	{"ps", false, "'probing list' lists the Python processes"},
 	{"exec", false, "'probing PID eval CODE' runs code"},
 	{"run", false, "'probing PID eval CODE' runs code"},

@@ -59,6 +59,22 @@ static int make_cache(void)
 	return var < 0 ? -1 : prb_own_folder_in(var, "cache", FOLDER_MODE);
 }
 
+/** Of a user: where caches are, or /tmp where there is no home, or none that can be written. */
+static int open_own(const char *base, const char *middle, char **ret_path)
+{
+	int own = base ? prb_own_folder_make(base, middle, true) : -1;
+	char name[32];
+
+	if (own >= 0) {
+		*ret_path = prb_format("%s%s/probing", base, middle);
+		return own;
+	}
+	snprintf(name, sizeof(name), "probing-%u", (unsigned)geteuid());
+	*ret_path = prb_format("/tmp/%s", name);
+	prb_auto_close int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return tmp < 0 ? -1 : prb_own_folder_in(tmp, name, 0700);
+}
+
 static int open_base(char **ret_path)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -66,11 +82,9 @@ static int open_base(char **ret_path)
 	const char *base = root ? "/var/cache" : xdg && *xdg == '/' ? xdg : home;
 	const char *middle = root || base == xdg ? "" : "/.cache";
 
-	if (!base)
-		return -1;
-	*ret_path = prb_format("%s%s/probing", base, middle);
 	if (!root)
-		return prb_own_folder_make(base, middle, true);
+		return open_own(base, middle, ret_path);
+	*ret_path = prb_format("%s%s/probing", base, middle);
 	/* Targets of all users read it. A folder that exists keeps its mode. */
 	prb_auto_close int parent = prb_own_folder_open(base, 0);
 	if (parent < 0 && errno == ENOENT)
@@ -98,7 +112,7 @@ struct prb_error *prb_agent_embedded(const char *name, char **ret)
 	if (folder < 0 ||
 	    (!is_there(folder, name, data, size) && !write_file(folder, name, data, size)))
 		return prb_error_hint(prb_error_os(errno, "cannot unpack the agent below %s",
-						   base_path ? base_path : "$HOME"),
+						   base_path ? base_path : "/tmp"),
 				      "set PROBING_AGENT to the path of libprobing-agent.so");
 	*ret = prb_format("%s/%s/%s", base_path, below, name);
 	return *ret ? NULL : prb_error_nomem();

@@ -7,11 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "cli/commands/doctor/doctor.h"
+
+enum { PREFIXES = 64 };
 
 /* Below a prefix of Python: of system packages, and of all others. */
 static const char *const places[] = {
@@ -66,16 +69,24 @@ static bool is_its_command(const char *path)
 static bool find_commands(struct prb_doctor *d, const char *name)
 {
 	prb_auto_free char *folders = strdup(getenv("PATH") ?: "");
-	bool found = false;
+	struct stat ours = {};
+	bool found = false, reached = false;
 	char *rest = folders;
 
-	while (rest) {
+	if (stat("/proc/self/exe", &ours))
+		ours.st_ino = 0;
+
+	while (rest && !reached) {
 		const char *folder = strsep(&rest, ":");
+		struct stat st;
 		char path[4096];
 
 		if (*folder != '/' ||
-		    (size_t)snprintf(path, sizeof(path), "%s/probing", folder) >= sizeof(path) ||
-		    !is_its_command(path))
+		    (size_t)snprintf(path, sizeof(path), "%s/probing", folder) >= sizeof(path))
+			continue;
+		/* Behind this program nothing is found by a shell. */
+		reached = !stat(path, &st) && st.st_ino == ours.st_ino && st.st_dev == ours.st_dev;
+		if (reached || !is_its_command(path))
 			continue;
 		prb_remarks_add(&d->report, name, PRB_VERDICT_LIMITED,
 				"%s is the command of another tool of this name", path);
@@ -86,15 +97,63 @@ static bool find_commands(struct prb_doctor *d, const char *name)
 	return found;
 }
 
+/** Appends a prefix of Pythons that is none of those that are there; NULL is none. */
+static void add_prefix(char *prefixes[PREFIXES], const char *prefix)
+{
+	size_t i = 0;
+
+	if (!prefix || *prefix != '/')
+		return;
+	while (i < PREFIXES && prefixes[i] && strcmp(prefixes[i], prefix) != 0)
+		i++;
+	if (i < PREFIXES && !prefixes[i])
+		prefixes[i] = strdup(prefix);
+}
+
+/** The prefix of a program in PREFIX/bin. */
+static void add_prefix_of(char *prefixes[PREFIXES], const char *folder)
+{
+	prb_auto_free char *prefix = strdup(folder);
+	size_t length = prefix ? strlen(prefix) : 0;
+
+	if (length <= 4 || strcmp(prefix + length - 4, "/bin") != 0)
+		return;
+	prefix[length - 4] = '\0';
+	add_prefix(prefixes, prefix);
+}
+
+/* Where Pythons of this shell are, and the one that this program was installed for. */
+static void find_prefixes(char *prefixes[PREFIXES])
+{
+	prb_auto_free char *folders = strdup(getenv("PATH") ?: "");
+	prb_auto_free char *local = getenv("HOME") ? prb_format("%s/.local", getenv("HOME")) : NULL;
+	char *rest = folders, own[4096];
+	ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
+
+	add_prefix(prefixes, getenv("VIRTUAL_ENV"));
+	add_prefix(prefixes, getenv("CONDA_PREFIX"));
+	if (length > 0) {
+		own[length] = '\0';
+		*strrchr(own, '/') = '\0';
+		add_prefix_of(prefixes, own);
+	}
+	add_prefix(prefixes, local);
+	add_prefix(prefixes, "/usr/local");
+	add_prefix(prefixes, "/usr");
+	while (rest)
+		add_prefix_of(prefixes, strsep(&rest, ":"));
+}
+
 void prb_doctor_namesake(struct prb_doctor *d, const struct prb_check *check)
 {
-	const char *const prefixes[] = {getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"), "/usr/local",
-					"/usr"};
+	char *prefixes[PREFIXES] = {};
 	bool found = find_commands(d, check->name);
 
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
-		if (prefixes[i] && *prefixes[i] == '/')
-			found |= find_packages(d, check->name, prefixes[i]);
+	find_prefixes(prefixes);
+	for (size_t i = 0; i < PREFIXES && prefixes[i]; i++) {
+		found |= find_packages(d, check->name, prefixes[i]);
+		free(prefixes[i]);
+	}
 	if (!found)
 		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK,
 				"no other tool of this name was found");

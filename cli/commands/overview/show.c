@@ -403,7 +403,7 @@ struct prb_error *prb_overview_text(const struct prb_overview *overview,
 			if (!row->troubles.count != !troubled)
 				continue;
 			put_lines(ret, row, prb_overview_time(overview), columns);
-			first = first ? first : row;
+			first = first || row->info.refusal || row->error ? first : row;
 		}
 	if (columns && first && !first->file)
 		put_next(ret, first);

@@ -98,7 +98,14 @@ struct prb_ebpf {
 
 struct prb_error *prb_ebpf_check(void)
 {
-	return load_library();
+	static const char types[] = "/sys/kernel/btf/vmlinux";
+
+	PRB_TRY(load_library());
+	if (access(types, R_OK))
+		return prb_error_hint(
+			prb_error_os(errno, "cannot read the kernel's types, %s", types),
+			"mount /sys; the kernel needs CONFIG_DEBUG_INFO_BTF");
+	return NULL;
 }
 
 static int print(enum libbpf_print_level level, const char *format, va_list args)

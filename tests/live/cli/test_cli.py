@@ -123,6 +123,8 @@ def test_help_is_instant():
 
 @pytest.mark.parametrize("words, says", [
     (["debuk"], "did you mean 'debug'?"),
+    (["LIST"], "did you mean 'list'?"),
+    (["version"], "'probing --version' shows it"),
     (["4242", "backtrce"], "did you mean 'backtrace'?"),
     (["nonsense", "--dump"], "'probing --help' lists the commands"),
     (["help", "lst"], "did you mean 'list'?"),

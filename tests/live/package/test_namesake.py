@@ -55,9 +55,9 @@ class Venv:
     def hook(self):
         return self.run(self.python, "-c", "", PROBING="no-such-program.py").stderr
 
-    def doctor(self):
-        path = "%s:%s" % (self.folder / "bin", os.environ["PATH"])
-        return self.run(support.BINARY, "doctor", VIRTUAL_ENV=str(self.folder), PATH=path).stdout
+    def doctor(self, path="{own}:{others}", **variables):
+        path = path.format(own=self.folder / "bin", others=os.environ["PATH"])
+        return self.run(support.BINARY, "doctor", PATH=path, **variables).stdout
 
 
 @pytest.fixture
@@ -114,6 +114,14 @@ def test_one_replaces_the_other_wholly(venv, wheel, other):
     assert venv.files() == before and venv.run(venv.program).stdout == "the other\n"
 
 
+def test_behind_ours_nobody_finds_it(venv, other):
+    """A command that a shell does not come to."""
+    venv.install(other)
+    ours = str(pathlib.Path(support.BINARY).parent)
+    for path, is_told in (("{own}:%s:{others}", True), ("%s:{own}:{others}", False)):
+        assert ("the command of another tool" in venv.doctor(path.replace("%s", ours))) == is_told, path
+
+
 def test_both_in_one_folder(venv, renamed, other):
     """Under another name of ours pip does not see that they exclude each other: we say so."""
     venv.install(other)
@@ -121,6 +129,8 @@ def test_both_in_one_folder(venv, renamed, other):
     assert is_ours(venv) and "another tool named probing" in venv.warned()
     assert "another tool named probing" in venv.hook() and "_core" not in venv.hook()
     assert "another tool of this name" in venv.doctor()
+    assert "another tool of this name" in venv.doctor("{others}", VIRTUAL_ENV=str(venv.folder))
+    assert "another tool of this name" in venv.run(venv.program, "doctor").stdout
     venv.pip("uninstall", "-y", "probing")
     venv.install("--force-reinstall", renamed)
     assert is_ours(venv) and not venv.warned() and not venv.hook()
