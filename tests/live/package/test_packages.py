@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 import support
@@ -118,6 +119,29 @@ def test_static_brings_its_agent(static, target, newest, tmp_path):
     path, = mapped
     assert path.startswith("/var/cache/probing/agent-" if not os.geteuid() else str(tmp_path)), path
     assert os.stat(path).st_mode & 0o777 == 0o644
+
+
+@pytest.mark.skipif(bool(os.geteuid()), reason="needs root")
+@pytest.mark.parametrize("home", [{}, {"HOME": "/no/such/folder"}, {"HOME": "/"}], ids=str)
+def test_static_of_a_user_without_a_home(static, home):
+    """A container often has none: the agent comes from the user's folder below /tmp."""
+    user, folder = 64123, pathlib.Path(tempfile.mkdtemp(dir="/tmp"))
+    below = pathlib.Path("/tmp/probing-%d" % user)
+    try:
+        folder.chmod(0o755)
+        shutil.copy(str(static), str(folder / "probing"))
+        rights = {"user": user, "group": user, "extra_groups": [], "cwd": "/", "env": {"PATH": "/usr/bin:/bin", **home}}
+        with subprocess.Popen(["python3", "-c", "import time; print(flush=True); time.sleep(1000)"], stdout=subprocess.PIPE,
+                              **rights) as process:
+            process.stdout.readline()
+            done = subprocess.run([folder / "probing", str(process.pid), "eval", "6 * 7"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, check=False, timeout=60, **rights)
+            process.kill()
+        assert done.stdout == b"42\n", done
+        assert (below.stat().st_uid, below.stat().st_mode & 0o777) == (user, 0o700)
+    finally:
+        shutil.rmtree(folder)
+        shutil.rmtree(below, ignore_errors=True)
 
 
 @pytest.mark.skipif(not support.ON_MUSL, reason="no Python on musl")
