@@ -11,6 +11,7 @@
 #include "cli/commands/doctor/doctor.h"
 #include "base/cleanup.h"
 #include "dwarf/cache/cache.h"
+#include "gateway/mhd.h"
 #include "profile/sampler/sampler.h"
 
 static void check_cache(struct prb_doctor *d, const struct prb_check *check)
@@ -102,12 +103,28 @@ static void check_ebpf(struct prb_doctor *d, const struct prb_check *check)
 		prb_remarks_advise(&d->report, "%s", err->hint);
 }
 
+static void check_page(struct prb_doctor *d, const struct prb_check *check)
+{
+	prb_auto_error struct prb_error *err = prb_mhd_load();
+
+	if (!err) {
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK,
+				"'serve' answers browsers and programs");
+		return;
+	}
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED, "%s: 'serve' does not work",
+			err->message);
+	if (err->hint)
+		prb_remarks_advise(&d->report, "%s", err->hint);
+}
+
 static const struct prb_check checks[] = {
 	{"cache", check_cache},
 	{"agent", check_agent},
 	{"gdb", check_gdb},
 	{"lldb", check_lldb},
 	{"eBPF", check_ebpf},
+	{"page", check_page},
 	{"namesake", prb_doctor_namesake},
 	{},
 };
