@@ -191,6 +191,8 @@ static void set_process(const struct prb_ship *ship, pid_t pid, struct prb_ring_
 		row->cells[UID] = st.st_uid;
 }
 
+static const char NAMES[] = "probing_process_info{";
+
 /** A line "probing_threads{pid="1",rank="0",state="running"} 3"; others have no process. */
 static struct prb_error *take_line(struct prb_ship *ship, const char *line)
 {
@@ -202,7 +204,8 @@ static struct prb_error *take_line(struct prb_ship *ship, const char *line)
 	char *after;
 	pid_t pid;
 
-	if (*line == '#' || !end)
+	/* What a process is called is in the other columns. */
+	if (*line == '#' || !end || !strncmp(line, NAMES, strlen(NAMES)))
 		return NULL;
 	pid = (pid_t)strtol(label_of(labels + 1, "pid", &length), NULL, 10);
 	if (!length || pid <= 0 ||

@@ -65,6 +65,7 @@ static void ask(struct prb_asyncio_reader *t, uint64_t waiter)
 		if (!task->waits_kind != !task->waits_for)
 			abort();
 	}
+	prb_number_map_deinit(&t->plain);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -93,8 +93,9 @@ def test_no_field_is_left_out(page, program):
         show(page, program, panel)
         found |= {re.sub(r"\W", "", selector.replace("name=", "")) for selector in page.value(FIELDS)}
     made = [tag for text in SOURCES.values() for tag in re.findall(r"<Field\b(.*?)/>", text, re.S)]
-    # A token is asked for when there is another one: test_gateway_restart.py. A title: test_dashboard_page.py.
-    assert found | {"palette", "token", "title"} == {re.search(r'\b(?:id|name)="(\w+)"', tag)[1] for tag in made}
+    # A token is asked for when there is another one: test_gateway_restart.py. A title: test_dashboard_page.py. A note of a
+    # recording: test_gateway_page.py. A condition: test_page_debugger.py.
+    assert found | {"palette", "token", "title", "name", "note", "condition"} == {re.search(r'\b(?:id|name)="(\w+)"', tag)[1] for tag in made}
     for name, text in SOURCES.items():
         others = [tag for tag in re.findall(r"<(?:input|textarea)\b.*?/>", text, re.S) if 'type="checkbox"' not in tag]
         assert name == "field.tsx" or not others, others
