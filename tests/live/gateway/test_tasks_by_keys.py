@@ -58,7 +58,11 @@ class Person:
         """Ctrl-K, and some letters."""
         self.press("Ctrl-k")
         self.page.wait("document.activeElement?.id === 'palette'")
-        self.enter(text)
+        self._act()
+        self.page.type(text)
+        # The targets may have to be read first.
+        self.page.wait("!!document.querySelector('#choices li')")
+        self.page.press("Enter")
 
 
 @pytest.fixture(scope="module")
