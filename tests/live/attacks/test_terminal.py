@@ -104,6 +104,7 @@ def test_overview_and_why_are_escaped(villain):
                       "wait.__code__ = wait.__code__.replace(co_name=evil, co_filename='/x/' + evil, **(\n"
                       "    {'co_qualname': evil} if sys.version_info >= (3, 11) else {}))\n"
                       "print('ready', flush=True)\nwait()  # \x1b]0;owned\x07")
+    support.wait_for_all_asleep(process.pid, 1)
     for words in (["overview", process.pid], ["overview"], ["overview", "--json", process.pid]):
         done = run(*words)
         assert done.returncode == OK, done
