@@ -50,7 +50,7 @@ static struct prb_error *take(void *context, const struct prb_ring_item *row)
 	    at->found->list.count >= MOST)
 		return NULL;
 	prb_ring_copy_text(row, at->function, text, sizeof(text));
-	memcpy(&duration, &row->cells[at->duration], sizeof(duration));
+	duration = prb_ring_real(row, at->duration, 0);
 	if (!is_of(text, at->name) || !(duration >= 0 && duration < longest_ms) || row->time < 0)
 		return NULL;
 	slot = prb_vec_push(&at->found->list);

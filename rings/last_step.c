@@ -2,7 +2,6 @@
 #include "rings/last_step.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "rings/ring_private.h"
@@ -16,10 +15,8 @@ struct search {
 
 static double real_of(const struct prb_ring_item *row, int column)
 {
-	double value = 0;
+	double value = prb_ring_real(row, column, 0);
 
-	if (prb_ring_has(row, column))
-		memcpy(&value, &row->cells[column], sizeof(value));
 	return isfinite(value) ? value : 0;
 }
 

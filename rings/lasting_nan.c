@@ -36,7 +36,6 @@ static struct prb_error *note(void *context, const struct prb_ring_item *row)
 {
 	const struct search *at = context;
 	struct prb_lasting_nan *expression;
-	double number;
 
 	/* A value that is no number says nothing. */
 	if (!prb_ring_has(row, at->number) || !prb_ring_has(row, at->step))
@@ -44,8 +43,7 @@ static struct prb_error *note(void *context, const struct prb_ring_item *row)
 	expression = expression_of(at, row);
 	if (!expression)
 		return NULL;
-	memcpy(&number, &row->cells[at->number], sizeof(number));
-	if (!isnan(number)) {
+	if (!isnan(prb_ring_real(row, at->number, NAN))) {
 		expression->before += expression->count + 1;
 		expression->count = 0;
 	} else if (!expression->count++) {

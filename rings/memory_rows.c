@@ -9,16 +9,6 @@
 
 enum { MOST_ROWS = 20000 };
 
-static double real_of(const struct prb_ring_item *row, int column)
-{
-	double number;
-
-	if (!prb_ring_has(row, column))
-		return -1;
-	memcpy(&number, &row->cells[column], sizeof(number));
-	return number;
-}
-
 static double count_of(const struct prb_ring_item *row, int column)
 {
 	return prb_ring_has(row, column) ? (double)(int64_t)row->cells[column] : -1;
@@ -33,7 +23,7 @@ static struct prb_error *add(void *context, const struct prb_ring_item *item)
 {
 	const struct reading *reading = context;
 	struct prb_memory_rows *rows = reading->rows;
-	double megabytes = real_of(item, reading->memory);
+	double megabytes = prb_ring_real(item, reading->memory, -1);
 	struct prb_memory_row *row;
 
 	if (!(megabytes > 0 && isfinite(megabytes)))

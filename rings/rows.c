@@ -18,6 +18,13 @@ bool prb_ring_has(const struct prb_ring_item *row, int column)
 	return column >= 0 && !(row->nulls >> column & 1);
 }
 
+double prb_ring_real(const struct prb_ring_item *row, int column, double none)
+{
+	if (prb_ring_has(row, column))
+		memcpy(&none, &row->cells[column], sizeof(none));
+	return none;
+}
+
 void prb_ring_copy_text(const struct prb_ring_item *row, int column, char *ret, size_t size)
 {
 	size_t length = 0;

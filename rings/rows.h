@@ -31,6 +31,9 @@ bool prb_ring_is(const struct prb_ring *ring, const char *schema, const char *na
 /** True if the row has a value there; @p column may be -1. */
 bool prb_ring_has(const struct prb_ring_item *row, int column);
 
+/** A number of a column of reals; @p none if the row has none. */
+double prb_ring_real(const struct prb_ring_item *row, int column, double none);
+
 /** What fits of a text, which ends with a NUL; "" if there is none. */
 void prb_ring_copy_text(const struct prb_ring_item *row, int column, char *ret, size_t size);
 
