@@ -6,6 +6,7 @@
 #include "sql/engine/instant.h"
 #include "sql/spec/table.h"
 #include "sql/tables/shared/interpreters.h"
+#include "sql/tables/shared/values.h"
 
 enum { NUMBER, VALUE, DTYPE, SHAPE, ERROR, ADDRESS };
 
@@ -26,7 +27,8 @@ static const struct prb_column columns[] = {
 struct state {
 	struct prb_elements elements;
 	struct prb_str shape;
-	uint64_t object, to; /* behind the last one that is asked for */
+	uint64_t object;
+	uint64_t to; /* the first element that is not asked for any more */
 };
 
 static void end(void *state)
@@ -79,42 +81,22 @@ static void find_range(const struct prb_scan *scan, uint64_t count, uint64_t *fr
 	*to = high < 0 ? 0 : high >= (double)count ? count : (uint64_t)high + 1;
 }
 
-static struct prb_error *put_failure(struct prb_scan *scan, uint64_t object, struct prb_error *err)
-{
-	struct prb_error *mine = prb_scan_row(scan);
-
-	if (mine) {
-		prb_error_destroy(err);
-		return mine;
-	}
-	prb_put_integer(scan, ADDRESS, (int64_t)object);
-	return prb_put_reason(scan, ERROR, err);
-}
-
 static struct prb_error *begin(struct prb_scan *scan)
 {
 	struct state *s = calloc(1, sizeof(*s));
 	struct prb_error *err;
-	int64_t object;
+	bool known;
 
 	if (!s)
 		return prb_error_nomem();
 	scan->state = s;
 	scan->end = end;
-	/* Joined with an address that is not known: no row. */
-	if (!prb_scan_key_integer(scan, ADDRESS, &object))
-		return prb_scan_keyed(scan, ADDRESS)
-			       ? NULL
-			       : prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
-								 "python.elements needs to know "
-								 "the address of an array"),
-						"for example SELECT e.* FROM python.locals l, "
-						"python.elements(l.address) e WHERE l.name = "
-						"'weights'");
-	s->object = (uint64_t)object;
+	PRB_TRY(prb_value_address(scan, ADDRESS, "an array", "weights", &s->object, &known));
+	if (!known)
+		return NULL;
 	err = find(scan, s);
 	if (err)
-		return put_failure(scan, s->object, err);
+		return prb_value_failure(scan, ADDRESS, ERROR, s->object, err);
 	put_shape(s);
 	find_range(scan, s->elements.count, &scan->position, &s->to);
 	return s->shape.failed ? prb_error_nomem() : NULL;

@@ -189,8 +189,8 @@ static struct prb_error *find_once(void *context)
 		       : NULL;
 }
 
-/* All of the object at one instant, but for the texts behind the first TRIED_MAX of those that are
- * asked for. */
+/* Reads the object at one instant. Of the parts that are asked for, the texts after the first
+ * TRIED_MAX are read later. */
 static struct prb_error *find_steady(struct attempt *a)
 {
 	static const char key;
@@ -236,19 +236,25 @@ static struct prb_error *find_parts(struct prb_scan *scan, struct prb_value_part
 		.scan = scan, .table = table, .pythons = pythons, .parts = parts});
 }
 
-static struct prb_error *no_address(const struct prb_scan *scan)
+struct prb_error *prb_value_address(const struct prb_scan *scan, unsigned column, const char *what,
+				    const char *name, uint64_t *ret, bool *known)
 {
+	int64_t address = 0;
+
+	*known = prb_scan_key_integer(scan, column, &address);
+	*ret = (uint64_t)address;
+	if (*known || prb_scan_keyed(scan, column))
+		return NULL;
 	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
-					       "%s.%s needs to know the address of an object",
-					       scan->table->schema, scan->table->name),
+					       "%s.%s needs to know the address of %s",
+					       scan->table->schema, scan->table->name, what),
 			      "for example SELECT x.* FROM python.locals l, %s.%s(l.address) x "
-			      "WHERE l.name = 'self'",
-			      scan->table->schema, scan->table->name);
+			      "WHERE l.name = '%s'",
+			      scan->table->schema, scan->table->name, name);
 }
 
-/* A row that says why there are no others. */
-static struct prb_error *put_failure(struct prb_scan *scan, const struct prb_value_table *table,
-				     uint64_t object, struct prb_error *err)
+struct prb_error *prb_value_failure(struct prb_scan *scan, unsigned address, unsigned error,
+				    uint64_t object, struct prb_error *err)
 {
 	struct prb_error *mine = prb_scan_row(scan);
 
@@ -256,8 +262,14 @@ static struct prb_error *put_failure(struct prb_scan *scan, const struct prb_val
 		prb_error_destroy(err);
 		return mine;
 	}
-	prb_put_integer(scan, table->address, (int64_t)object);
-	return prb_put_reason(scan, table->error, err);
+	prb_put_integer(scan, address, (int64_t)object);
+	return prb_put_reason(scan, error, err);
+}
+
+static struct prb_error *put_failure(struct prb_scan *scan, const struct prb_value_table *table,
+				     uint64_t object, struct prb_error *err)
+{
+	return prb_value_failure(scan, table->address, table->error, object, err);
 }
 
 static void find_range(const struct prb_scan *scan, const struct prb_value_table *table,
@@ -276,17 +288,17 @@ static struct prb_error *begin(struct prb_scan *scan, const struct prb_value_tab
 {
 	struct prb_value_parts *parts = calloc(1, sizeof(*parts));
 	struct prb_error *err;
-	int64_t object;
+	bool known;
 
 	if (!parts)
 		return prb_error_nomem();
 	scan->state = parts;
 	scan->end = end;
 	*done = true;
-	/* Joined with an address that is not known: no row. */
-	if (!prb_scan_key_integer(scan, table->address, &object))
-		return prb_scan_keyed(scan, table->address) ? NULL : no_address(scan);
-	parts->object = (uint64_t)object;
+	PRB_TRY(prb_value_address(scan, table->address, "an object", "self", &parts->object,
+				  &known));
+	if (!known)
+		return NULL;
 	find_range(scan, table, parts);
 	scan->position = parts->from;
 	err = find_parts(scan, parts, table);

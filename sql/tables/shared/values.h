@@ -56,6 +56,18 @@ struct prb_value_table {
 	void (*put)(struct prb_scan *scan, const struct prb_value_part *part, size_t index);
 };
 
+/**
+ * Reads the address that a table is asked about, its key @p column; *known is false if it has no
+ * rows: in a join, the address is not known. Without any condition on it, an error says that the
+ * address of @p what is needed, with a query for the variable @p name.
+ */
+struct prb_error *prb_value_address(const struct prb_scan *scan, unsigned column, const char *what,
+				    const char *name, uint64_t *ret, bool *known) PRB_MUST_CHECK;
+
+/** Puts a row for @p object that says why there are no others. Takes over @p err. */
+struct prb_error *prb_value_failure(struct prb_scan *scan, unsigned address, unsigned error,
+				    uint64_t object, struct prb_error *err) PRB_MUST_CHECK;
+
 /** A scan of the parts of one object. */
 struct prb_error *prb_value_scan(struct prb_scan *scan,
 				 const struct prb_value_table *table) PRB_MUST_CHECK;
