@@ -7,18 +7,12 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cluster/jobs/job.h"
+#include "dump/text/paths.h"
 #include "target/proc/process.h"
 #include "target/proc/user.h"
 
 /** Characters of a name: a series is no place for more. */
 enum { MOST = 100 };
-
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 /** A name that a process has chosen, as text that every receiver takes. */
 static char *clean(const char *name)
@@ -62,11 +56,11 @@ static void put_script(struct prb_str *s, const struct prb_process *process)
 		if (takes_a_word(word)) {
 			i++;
 		} else if (*word != '-') {
-			prb_str_puts(s, base_of(word));
+			prb_str_puts(s, prb_path_last(word));
 			return;
 		}
 	}
-	prb_str_puts(s, base_of(process->argv.items[0]));
+	prb_str_puts(s, prb_path_last(process->argv.items[0]));
 }
 
 static char *script_of(const struct prb_process *process)
@@ -76,14 +70,14 @@ static char *script_of(const struct prb_process *process)
 
 	if (!process->argv.count)
 		return process->comm ? clean(process->comm) : NULL;
-	program = base_of(process->argv.items[0]);
+	program = prb_path_last(process->argv.items[0]);
 	if (is_python(program)) {
 		put_script(&text, process);
 	} else {
 		/* A title that it gave itself may have anything in it. */
 		prb_text_cut_command(&cut, process->argv.items[0],
 				     strlen(process->argv.items[0]) + 1);
-		prb_str_puts(&text, base_of(prb_str_text(&cut)));
+		prb_str_puts(&text, prb_path_last(prb_str_text(&cut)));
 	}
 	return text.failed || cut.failed ? NULL : clean(prb_str_text(&text));
 }
@@ -120,7 +114,7 @@ struct prb_error *prb_metric_process_read(pid_t pid, struct prb_metric_process *
 	ret->user = user_of(&process);
 	ret->script = script_of(&process);
 	if (process.exe)
-		ret->executable = clean(base_of(process.exe));
+		ret->executable = clean(prb_path_last(process.exe));
 	prb_process_deinit(&process);
 	read_job(pid, ret);
 	return NULL;

@@ -68,28 +68,31 @@ static char **command_line(const struct prb_words *words)
 	return list;
 }
 
+/** A pipe from the child, of which our end does not block. */
+static struct prb_error *open_pipe(int *ours, int *theirs)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return prb_error_os(errno, "cannot make a pipe");
+	*ours = ends[0];
+	*theirs = ends[1];
+	fcntl(*ours, F_SETFL, O_NONBLOCK);
+	return NULL;
+}
+
 struct prb_error *prb_child_start(struct prb_child *child, struct prb_words *words,
 				  const struct prb_str *input, int out)
 {
 	prb_auto_close int in = -1, out_read = -1, out_write = -1, err_read = -1, err_write = -1;
 	prb_auto_free char **list = command_line(words);
-	int pipes[2];
 
 	if (!list)
 		return prb_error_nomem();
 	PRB_TRY(open_input(input, &in));
-	if (out < 0) {
-		if (pipe2(pipes, O_CLOEXEC))
-			return prb_error_os(errno, "cannot make a pipe");
-		out_read = pipes[0];
-		out_write = pipes[1];
-		fcntl(out_read, F_SETFL, O_NONBLOCK);
-	}
-	if (pipe2(pipes, O_CLOEXEC))
-		return prb_error_os(errno, "cannot make a pipe");
-	err_read = pipes[0];
-	err_write = pipes[1];
-	fcntl(err_read, F_SETFL, O_NONBLOCK);
+	if (out < 0)
+		PRB_TRY(open_pipe(&out_read, &out_write));
+	PRB_TRY(open_pipe(&err_read, &err_write));
 
 	const struct prb_program program = {.words = list,
 					    .itself = true,
@@ -158,12 +161,8 @@ struct prb_error *prb_child_start_talk(struct prb_child *child, const struct prb
 		return prb_error_os(errno, "cannot make a pair of sockets");
 	ours = ends[0];
 	theirs = ends[1];
-	if (pipe2(ends, O_CLOEXEC))
-		return prb_error_os(errno, "cannot make a pipe");
-	err_read = ends[0];
-	err_write = ends[1];
 	fcntl(ours, F_SETFL, O_NONBLOCK);
-	fcntl(err_read, F_SETFL, O_NONBLOCK);
+	PRB_TRY(open_pipe(&err_read, &err_write));
 
 	const struct prb_program program = {.words = list,
 					    .itself = true,
