@@ -198,24 +198,26 @@ export async function pause(id: string, body: { max: number; hard: boolean }, si
 	});
 }
 
+/** Passes on the name of what an answer opens, then all that it says. */
+async function follow(asked: Promise<Reply & { data?: ReadableStream<Uint8Array> | null }>, named: (name: string) => void,
+	tell: (part: Uint8Array) => void) {
+	const stream = await value(asked);
+	named((await asked).response.headers.get("Probing-Terminal") ?? "");
+	await each(stream, tell);
+}
+
 /**
  * Opens a prompt in a terminal, and passes its output on until it ends; `named` gets its name
  * first.
  */
 export async function terminal(id: string, body: { rows: number; columns: number; thread: Where }, signal: AbortSignal,
 	named: (name: string) => void, tell: (part: Uint8Array) => void) {
-	const asked = client.POST("/v1/targets/{id}/repl", { params: at(id), body, signal, parseAs: "stream" });
-	const stream = await value(asked);
-	named((await asked).response.headers.get("Probing-Terminal") ?? "");
-	await each(stream, tell);
+	await follow(client.POST("/v1/targets/{id}/repl", { params: at(id), body, signal, parseAs: "stream" }), named, tell);
 }
 
 /** Opens a session of the Debug Adapter Protocol, and passes what it says on until it ends. */
 export async function session(id: string, signal: AbortSignal, named: (name: string) => void, tell: (part: Uint8Array) => void) {
-	const asked = client.POST("/v1/targets/{id}/dap", { params: at(id), signal, parseAs: "stream" });
-	const stream = await value(asked);
-	named((await asked).response.headers.get("Probing-Terminal") ?? "");
-	await each(stream, tell);
+	await follow(client.POST("/v1/targets/{id}/dap", { params: at(id), signal, parseAs: "stream" }), named, tell);
 }
 
 export const enter = (name: string, body: { input?: string; rows?: number; columns?: number }) =>

@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Failure, useAsked } from "./parts";
 
-/** Lines above and below the one that is shown. */
+/** This many lines before `line` and after it are shown. */
 const AROUND = 150;
 
 interface Listed {

@@ -19,7 +19,7 @@ function Left({ profile }: { profile: api.Profile }) {
 		return () => clearInterval(timer);
 	}, []);
 	const left = Math.ceil((profile.started ?? 0) + (profile.duration ?? 0) - now / 1000);
-	// One that is kept until it is stopped has no end.
+	// A recording that runs until it is stopped has no time left to show.
 	return <span class="state" role="timer">running{left < 86400 && (left > 0 ? `, ${left < 60 ? `${left} s` : seconds(left)} left` : ", ends now")}</span>;
 }
 

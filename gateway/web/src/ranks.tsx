@@ -6,8 +6,9 @@ import { type Row } from "./api";
 import { Failure, seconds, useAsked } from "./parts";
 import { link } from "./route";
 
-/** Steps that are drawn, the last ones that all ranks have had; those that are read; ranks. */
+/** Steps that are drawn: the last ones that every rank has finished. */
 const STEPS = 120;
+/** Steps that are read of each rank, so that a slow one and a fast one have some in common. */
 const READ = 1000;
 const MOST_RANKS = 256;
 const CELL = { width: 7, height: 12 };
@@ -96,7 +97,8 @@ export function StepsByRank({ id }: { id: string }) {
 	const ranks = asked.value?.filter(({ rows }) => rows.size) ?? [];
 	const last = Math.min(...ranks.map(({ rows }) => Math.max(...rows.keys())));
 	const steps = [...new Set(ranks.flatMap(({ rows }) => [...rows.keys()]))].filter((step) => step <= last).sort((a, b) => a - b).slice(-STEPS);
-	const [worst] = slowest(ranks, steps);
+	const counts = slowest(ranks, steps);
+	const [worst] = counts;
 	if (!asked.error && ranks.length < 2)
 		return null;
 	return (
@@ -109,7 +111,7 @@ export function StepsByRank({ id }: { id: string }) {
 						{Object.entries(VALUES).map(([one, [words]]) => <option key={one} value={one}>{words}</option>)}
 					</select>
 				</label>
-				{worst && <span> Rank {worst[0]} took longest in {worst[1]} of {slowest(ranks, steps).reduce((sum, [, n]) => sum + n, 0)} steps.</span>}
+				{worst && <span> Rank {worst[0]} took longest in {worst[1]} of {counts.reduce((sum, [, n]) => sum + n, 0)} steps.</span>}
 			</p>
 			<HeatMap ranks={ranks} steps={steps} />
 			{asked.value?.filter(({ error }) => error).map(({ rank, error }) => <p class="failure" key={rank}>Rank {rank} was left out: {error}</p>)}
