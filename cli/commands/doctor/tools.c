@@ -83,6 +83,15 @@ static void check_lldb(struct prb_doctor *d, const struct prb_check *check)
 	check_debugger(d, check->name, &prb_debugger_lldb);
 }
 
+static void add_missing(struct prb_doctor *d, const struct prb_check *check, const char *why,
+			const char *command, const char *hint)
+{
+	prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED, "%s: '%s' does not work", why,
+			command);
+	if (hint)
+		prb_remarks_advise(&d->report, "%s", hint);
+}
+
 /* Nothing is loaded into the kernel for that: a seccomp filter may kill who tries. */
 static void check_ebpf(struct prb_doctor *d, const struct prb_check *check)
 {
@@ -96,11 +105,8 @@ static void check_ebpf(struct prb_doctor *d, const struct prb_check *check)
 				"'perf --source ebpf' samples without stops");
 		return;
 	}
-	prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED,
-			"%s: 'perf --source ebpf' does not work",
-			err ? err->message : "it needs root, or CAP_BPF and CAP_PERFMON");
-	if (err && err->hint)
-		prb_remarks_advise(&d->report, "%s", err->hint);
+	add_missing(d, check, err ? err->message : "it needs root, or CAP_BPF and CAP_PERFMON",
+		    "perf --source ebpf", err ? err->hint : NULL);
 }
 
 static void check_page(struct prb_doctor *d, const struct prb_check *check)
@@ -112,10 +118,7 @@ static void check_page(struct prb_doctor *d, const struct prb_check *check)
 				"'serve' answers browsers and programs");
 		return;
 	}
-	prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED, "%s: 'serve' does not work",
-			err->message);
-	if (err->hint)
-		prb_remarks_advise(&d->report, "%s", err->hint);
+	add_missing(d, check, err->message, "serve", err->hint);
 }
 
 static const struct prb_check checks[] = {
