@@ -43,7 +43,8 @@ void prba_quick_forked(void)
 	atomic_flag_clear(&lock);
 }
 
-/* Without a GIL another thread may have it; one that is gone has it for ever, but in a child. */
+/* In a free-threaded build another thread may hold the lock. After fork() in such a moment, nobody
+ * would release it in the child: prba_quick_forked() does. */
 static bool take_lock(void)
 {
 	for (int i = 0; i < TRIES; i++)

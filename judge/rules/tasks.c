@@ -286,7 +286,7 @@ static bool is_strange(const struct prb_case *c, const struct tasks *before, con
 
 	if (!waits_for_lock(node) || !was_so(before, node))
 		return false;
-	/* Who is to release a semaphore may be anybody. */
+	/* Any task may release a semaphore, so a wait without a known holder has to be long. */
 	return slept(c, node->task) >= prb_limit(holder ? PRB_LIMIT_WAIT : PRB_LIMIT_LONG) ||
 	       (holder && waits_for_tasks(holder) && was_so(before, holder));
 }

@@ -97,7 +97,7 @@ static bool find_commands(struct prb_doctor *d, const char *name)
 	return found;
 }
 
-/** Appends a prefix of Pythons that is none of those that are there; NULL is none. */
+/** Appends a prefix unless the list has it already. NULL and relative paths are ignored. */
 static void add_prefix(char *prefixes[PREFIXES], const char *prefix)
 {
 	size_t i = 0;

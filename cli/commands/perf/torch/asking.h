@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Asks the agent to measure steps of torch, for as long as that takes, while somebody waits.
+ * @file Has the agent measure training steps of torch, and waits for the answer.
  *
  * Threading: one request of a process at a time; Ctrl-C is caught meanwhile.
  */
