@@ -49,7 +49,7 @@ JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$$(nproc))
 check: ## the main path of everything, in minutes; installs what it needs
 	$(Q)build-aux/install-deps check
 	$(Q)+$(PARTS) $(JOBS) check-needs
-	$(Q)+tests/tools/check lint='$(PARTS) lint' unit='$(PARTS) check-unit' corpora='$(PARTS) check-corpora' \
+	$(Q)+tests/tools/check lint='$(PARTS) lint' unit='$(PARTS) check-unit REPEAT=all' corpora='$(PARTS) check-corpora' \
 		live='$(PARTS) check-main'
 
 .PHONY: check-needs
@@ -71,7 +71,7 @@ unit-tests: $(UNIT_TESTS)
 
 .PHONY: check-unit
 check-unit: $(UNIT_TESTS) ## unit tests
-	$(Q)PROBING_CI='$(CI)' tests/tools/unit-tests $^
+	$(Q)PROBING_CI='$(CI)' PROBING_REPEAT=$(REPEAT) tests/tools/unit-tests $^
 
 # On this machine's own Python, without what tests/long.txt lists. Machines are busy: what fails is run once
 # more, and named at the end.

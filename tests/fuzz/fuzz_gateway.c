@@ -122,14 +122,18 @@ static int give_arguments(struct MHD_Connection *mhd, enum MHD_ValueKind kind,
 	return count;
 }
 
+/** A name of the address is no option and no path. */
+static void check_name(const char *name)
+{
+	if (*name == '-' || name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")])
+		abort();
+}
+
 static void check_taken(const struct prb_request *r)
 {
-	static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-
-	if (r->id[strspn(r->id, LETTERS)] && !r->route->alias)
-		abort();
-	if (r->name[strspn(r->name, LETTERS)])
-		abort();
+	if (!r->route->alias)
+		check_name(r->id);
+	check_name(r->name);
 	for (size_t i = 0; r->route->params[i].name; i++) {
 		const char *value = r->values[i];
 
