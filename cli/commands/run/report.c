@@ -60,10 +60,12 @@ static const struct prb_still_process *find(const struct prb_standstill *s, pid_
 
 static void put_doing(struct prb_str *s, const struct prb_still_process *process)
 {
-	const struct prb_dump_thread *main = prb_why_main(process->one);
+	const struct prb_dump_thread *thread = prb_report_tester(process->one);
 
-	if (main) {
-		prb_put_thread(s, main);
+	if (!thread)
+		thread = prb_why_main(process->one);
+	if (thread) {
+		prb_put_thread(s, thread);
 	} else if (process->words) {
 		prb_str_puts(s, "idle in ");
 		prb_str_puts(s, process->words);
@@ -97,7 +99,7 @@ static bool is_named(const struct prb_standstill *s, pid_t pid)
 	return false;
 }
 
-/** A process, and where its main thread and its tasks are. */
+/** A process, and where its main thread, or that of a test, and its tasks are. */
 static struct prb_error *put_whole(struct prb_str *s, const struct prb_still_process *process)
 {
 	put_process(s, process);

@@ -30,6 +30,9 @@ struct prb_error *prb_report_save(const struct prb_standstill *s, const char *pa
 				  bool redact, double seconds, size_t *count,
 				  size_t *left) PRB_MUST_CHECK;
 
+/** The thread in which pytest runs a test, with xdist not the main thread; NULL: none does. */
+const struct prb_dump_thread *prb_report_tester(const struct prb_why_one *one);
+
 /** Appends the test that pytest runs in the process, if it runs one: "tests/test_a.py::test_b
  * (call)". */
 struct prb_error *prb_report_test(const struct prb_why_one *one,

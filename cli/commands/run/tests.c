@@ -8,17 +8,17 @@
 #include "target/proc/text.h"
 #include "values/environment.h"
 
-/** Children inherit the variable: only where pytest's own frame is, it is this process's test. */
-static bool runs_test(const struct prb_dump *dump)
+const struct prb_dump_thread *prb_report_tester(const struct prb_why_one *one)
 {
 	const struct prb_dump_thread *thread;
 	const struct prb_dump_frame *frame;
 
-	prb_vec_each (thread, &dump->threads)
-		prb_vec_each (frame, &thread->frames)
-			if (frame->func && !strcmp(frame->func, "pytest_runtest_protocol"))
-				return true;
-	return false;
+	if (one && one->dump)
+		prb_vec_each (thread, &one->dump->threads)
+			prb_vec_each (frame, &thread->frames)
+				if (frame->func && !strcmp(frame->func, "pytest_runtest_protocol"))
+					return thread;
+	return NULL;
 }
 
 struct prb_error *prb_report_test(const struct prb_why_one *one, struct prb_str *ret)
@@ -26,7 +26,8 @@ struct prb_error *prb_report_test(const struct prb_why_one *one, struct prb_str 
 	prb_auto_str struct prb_str environment = {};
 	const char *test;
 
-	if (!one->dump || !one->target || !runs_test(one->dump))
+	/* Children inherit the variable: where pytest's own frame is, it is this process's test. */
+	if (!one->target || !prb_report_tester(one))
 		return NULL;
 	PRB_TRY(prb_environment_inside(one->target, &environment));
 	test = prb_text_variable(&environment, "PYTEST_CURRENT_TEST");

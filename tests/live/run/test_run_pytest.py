@@ -24,13 +24,13 @@ def test_never():
 """
 
 
-def run(folder, *options):
-    (folder / "test_it.py").write_text(TESTS)
+def run(folder, *options, limit=("--hang", "2s"), tests=TESTS):
+    (folder / "test_it.py").write_text(tests)
     env = dict(hangs.environment(), PYTHONPATH=str(support.ROOT / "package"))
     for name in [name for name in env if name.startswith("PYTEST_")]:
         del env[name]
     done = subprocess.run(
-        [support.BINARY, "run", "--hang", "2s", "--grace", "20s", "--", sys.executable, "-m", "pytest", "-v", "-p",
+        [support.BINARY, "run", *limit, "--grace", "20s", "--", sys.executable, "-m", "pytest", "-v", "-p",
          "no:cacheprovider", "--rootdir", str(folder), *options], cwd=folder, env=env, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
@@ -60,6 +60,15 @@ def test_a_worker_of_xdist(tmp_path):
     code, out, text = run(tmp_path, "-p", "probing", "-n2")
     check_named(code, text)
     assert "ended by SIGTERM in test_it.py::test_hangs" in out, out
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("xdist"), reason="pytest-xdist is not installed")
+def test_a_worker_of_xdist_that_moves(tmp_path):
+    """No rule has a cause: its line shows the thread of the test, which is not the main one."""
+    tests = TESTS.replace("threading.Event().wait()", "threading.Event().wait(timeout=3600)")
+    code, _, text = run(tmp_path, "-n2", limit=("--timeout", "8s"), tests=tests)
+    assert code == HUNG and "  is at       " in text, text
+    assert [line for line in text.splitlines() if "is at  " in line and "called by test_hangs test_it.py:8" in line], text
 
 
 def test_other_handlers_stay(tmp_path):
