@@ -82,6 +82,15 @@ static bool polls(const struct prb_round *rounds, size_t count, size_t i)
 	return true;
 }
 
+/** True if the rank wanted a processor at every look: where it got none it did not wait. */
+static bool starves(const struct prb_round *rounds, size_t count, size_t i)
+{
+	for (size_t n = 0; n < count; n++)
+		if (rounds[n].list.items[i].state != 'R')
+			return false;
+	return true;
+}
+
 static enum prb_movement movement(const struct prb_round *rounds, size_t count, size_t i)
 {
 	const struct prb_seen *first = &rounds[0].list.items[i];
@@ -102,7 +111,8 @@ static enum prb_movement movement(const struct prb_round *rounds, size_t count, 
 	    (first->progress && last->progress && first->progress != last->progress))
 		return PRB_MOVES;
 	if (first->ran_ns < 0 || last->ran_ns < 0 || seconds <= 0 ||
-	    (double)(last->ran_ns - first->ran_ns) / 1e9 <= IDLE_SHARE * seconds)
+	    ((double)(last->ran_ns - first->ran_ns) / 1e9 <= IDLE_SHARE * seconds &&
+	     !starves(rounds, count, i)))
 		return PRB_STILL;
 	if (polls(rounds, count, i))
 		return last->called ? PRB_STILL : PRB_SPINS;

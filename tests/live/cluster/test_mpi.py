@@ -4,6 +4,7 @@ import contextlib
 import glob
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -103,6 +104,25 @@ def test_a_moving_job_is_not_called_hung(start):
     """All ranks wait by computing, at one place in all looks: that they hang is a guess then."""
     pid = start("tight")
     found = [hang(pid) for _ in range(5)]
+    assert all(each["verdict"] == "moves" or each["confidence"] == "low" for each in found), found
+
+
+def test_a_job_without_a_processor_is_not_called_hung(start):
+    """Ranks that want a processor and get none do not rest."""
+    pid = start("tight")
+    ranks = [int(path.split("/")[2]) for path in glob.glob("/proc/[0-9]*/cmdline")
+             if str(PROGRAM).encode() in pathlib.Path(path).read_bytes()]
+    ranks = [rank for rank in ranks if os.getsid(rank) == os.getsid(pid) and rank != pid]
+    assert len(ranks) == WORLD, ranks
+    for rank in ranks:
+        for task in map(int, os.listdir("/proc/%d/task" % rank)):
+            os.sched_setaffinity(task, {0})
+    busy = [sys.executable, "-c", "import os; os.sched_setaffinity(0, {0}); print(flush=True)\nwhile True: pass"]
+    with contextlib.ExitStack() as stack:
+        # Each session has its own share: the four ranks get a ninth of one processor.
+        for _ in range(8):
+            stack.enter_context(support.Program(busy, start_new_session=True)).line()
+        found = [hang(pid) for _ in range(3)]
     assert all(each["verdict"] == "moves" or each["confidence"] == "low" for each in found), found
 
 
