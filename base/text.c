@@ -254,6 +254,172 @@ void prb_text_cut(struct prb_str *s, const char *text, size_t columns)
 	prb_str_puts(s, end && columns ? "…" : "");
 }
 
+void prb_text_last_cell(struct prb_str *s, size_t start, const char *text, size_t columns)
+{
+	enum { INDENT = 9 }; /* behind a pid */
+	size_t used = s->failed ? 0 : prb_text_width(s->data + start);
+
+	if (columns && used + PRB_TEXT_LEAST_LAST > columns) {
+		prb_str_putc(s, '\n');
+		used = PRB_MIN(columns / 2, (size_t)INDENT);
+		prb_text_spaces(s, used);
+	}
+	prb_text_cut(s, text, columns ? columns - used : SIZE_MAX);
+}
+
+/** Bytes of the colour that @p text begins with: it takes no columns. */
+static size_t colour_length(const char *text)
+{
+	size_t length = 2;
+
+	if (text[0] != '\x1b' || text[1] != '[')
+		return 0;
+	while (text[length] && (text[length] < 0x40 || text[length] > 0x7e))
+		length++;
+	return length + (text[length] != '\0');
+}
+
+/** Decodes a character, or a colour, of @p text; gives its bytes. */
+static size_t decode_shown(const char *text, unsigned *width)
+{
+	uint32_t code_point;
+	size_t length = colour_length(text);
+
+	*width = 0;
+	if (length)
+		return length;
+	length = prb_text_decode(text, &code_point);
+	*width = prb_text_char_width(code_point);
+	return length;
+}
+
+/** Columns of the text up to @p end, or that of the line; gives its bytes. */
+static size_t shown_width(const char *text, const char *end, size_t *length)
+{
+	size_t columns = 0, whole = strlen(end);
+	const char *at = text;
+	unsigned width;
+
+	while (*at && *at != '\n' && (!whole || strncmp(at, end, whole) != 0)) {
+		at += decode_shown(at, &width);
+		columns += width;
+	}
+	*length = (size_t)(at - text);
+	return columns;
+}
+
+/** Where the rest of a line continues that is too wide. */
+static size_t hanging_indent(const char *line, size_t columns)
+{
+	size_t column = strspn(line, " "), indent = column + 4, length;
+
+	for (const char *at = line + column; *at && *at != '\n';) {
+		column += shown_width(at, "  ", &length);
+		at += length;
+		length = strspn(at, " ");
+		column += length;
+		at += length;
+		if (column > columns / 2)
+			break;
+		indent = column;
+	}
+	return PRB_MIN(indent, columns / 2);
+}
+
+/** Text that is brought within a width, line by line. */
+struct fitting {
+	struct prb_str *out;
+	size_t columns, indent, column;
+};
+
+static void continue_below(struct fitting *f)
+{
+	prb_str_putc(f->out, '\n');
+	prb_text_spaces(f->out, f->indent);
+	f->column = f->indent;
+}
+
+/** Appends spaces, or goes below where only that makes @p width columns fit. */
+static void fit_blanks(struct fitting *f, size_t blanks, size_t width)
+{
+	bool fits = f->column + blanks + width <= f->columns;
+
+	if (!fits && (f->indent + width <= f->columns || f->column + blanks >= f->columns)) {
+		continue_below(f);
+		return;
+	}
+	prb_text_spaces(f->out, blanks);
+	f->column += blanks;
+}
+
+/** A word that is wider than the terminal is divided at its end. */
+static void fit_word(struct fitting *f, const char *word, size_t length)
+{
+	for (const char *end = word + length; word < end;) {
+		unsigned width;
+		size_t bytes = decode_shown(word, &width);
+
+		if (f->column + width > f->columns && f->column > f->indent)
+			continue_below(f);
+		prb_str_append(f->out, word, bytes);
+		f->column += width;
+		word += bytes;
+	}
+}
+
+/** A cell stays whole where a line has room for it; else it is divided between its words. */
+static void fit_cell(struct fitting *f, const char *cell, size_t length)
+{
+	const char *end = cell + length;
+
+	while (cell < end) {
+		size_t blanks = strspn(cell, " "), word, width;
+
+		cell += blanks;
+		width = shown_width(cell, " ", &word);
+		if (blanks)
+			fit_blanks(f, blanks, width);
+		fit_word(f, cell, word);
+		cell += word;
+	}
+}
+
+static const char *fit_line(struct fitting *f, const char *line)
+{
+	f->column = 0;
+	f->indent = hanging_indent(line, f->columns);
+	while (*line && *line != '\n') {
+		size_t blanks = strspn(line, " "), cell, word, width;
+
+		line += blanks;
+		width = shown_width(line, "  ", &cell);
+		if (f->indent + width > f->columns)
+			width = shown_width(line, " ", &word);
+		if (cell && blanks)
+			fit_blanks(f, blanks, width);
+		fit_cell(f, line, cell);
+		line += cell;
+	}
+	return line;
+}
+
+void prb_text_fit(struct prb_str *s, const char *text, size_t columns)
+{
+	struct fitting fitting = {.out = s, .columns = columns};
+	size_t length;
+
+	while (*text) {
+		if (shown_width(text, "", &length) <= columns) {
+			prb_str_append(s, text, length);
+			text += length;
+		} else {
+			text = fit_line(&fitting, text);
+		}
+		if (*text)
+			prb_str_putc(s, *text++);
+	}
+}
+
 void prb_text_wrap_after(struct prb_str *s, const char *text, size_t column, size_t indent,
 			 size_t columns)
 {

@@ -67,6 +67,20 @@ bool prb_text_ends(const char *text, const char *end);
  * "…". */
 void prb_text_cut(struct prb_str *s, const char *text, size_t columns);
 
+/**
+ * Appends the last cell of the line that begins at byte @p start of @p s, cut where a terminal of
+ * @p columns ends; on a line of its own if under PRB_TEXT_LEAST_LAST columns are left there.
+ * @p columns 0: all of it.
+ */
+void prb_text_last_cell(struct prb_str *s, size_t start, const char *text, size_t columns);
+enum { PRB_TEXT_LEAST_LAST = 16 };
+
+/**
+ * Appends @p text, which may have colours, with no line wider than @p columns: what does not fit
+ * continues below, behind spaces, at the last of the line's columns that begins in its first half.
+ */
+void prb_text_fit(struct prb_str *s, const char *text, size_t columns);
+
 /** Appends @p text as paragraphs wrapped at column 80, each line after @p indent spaces. */
 void prb_text_wrap(struct prb_str *s, const char *text, size_t indent);
 

@@ -127,7 +127,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 			return prb_command_unknown(cli->arguments[0]);
 	}
 	prb_help_text(command, &text);
-	return prb_output(&text);
+	return prb_output_lines(&text, false);
 }
 
 const struct prb_command prb_command_help = {

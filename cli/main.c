@@ -321,7 +321,7 @@ static struct prb_error *run(char **words, size_t count)
 		prb_manual_page(&text);
 	else
 		return run_command(inv);
-	return prb_output(&text);
+	return prb_output_lines(&text, inv->global.manual);
 }
 
 /** Fails if memory ran out for any text, even if the command did not notice: output may lack parts.

@@ -10,7 +10,7 @@ $(O)/command/commands.inc: $(call sources,cli) $(O)/command/files build-aux/gen-
 
 # A program of its own: the injector and no more of the libraries than it needs.
 INJECT_OBJECTS := $(patsubst %,$(O)/%.o,cli/inject_main cli/commands/inject/library \
-	$(addprefix command/,descriptors exit exit_kind help_parts log manual_parts options output rights))
+	$(addprefix command/,descriptors exit exit_kind help_parts log manual_parts options output rights term))
 
 all: $(O)/probing-inject
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
+#include "command/term.h"
 
 static FILE *other; /* in place of stdout, or NULL */
 
@@ -35,6 +37,17 @@ struct prb_error *prb_output(const struct prb_str *text)
 		return prb_error_nomem();
 	PRB_TRY(prb_output_bytes(prb_str_text(text), text->length));
 	return prb_output_flush();
+}
+
+struct prb_error *prb_output_lines(const struct prb_str *text, bool for_programs)
+{
+	prb_auto_str struct prb_str fitting = {};
+	size_t columns, rows;
+
+	if (for_programs || text->failed || !prb_term_size(place(), &columns, &rows))
+		return prb_output(text);
+	prb_text_fit(&fitting, prb_str_text(text), columns);
+	return prb_output(&fitting);
 }
 
 struct prb_error *prb_output_flush(void)

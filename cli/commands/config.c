@@ -73,7 +73,7 @@ static struct prb_error *show_all(const struct prb_config *config)
 		prb_text_column(&text, prb_str_text(&config->values[i]), value + 2);
 		prb_str_printf(&text, "%-7s%s\n", key->unit ? key->unit : "", key->doc);
 	}
-	return prb_output(&text);
+	return prb_output_lines(&text, false);
 }
 
 static struct prb_error *show_value(const struct prb_config *config, unsigned index)
@@ -162,7 +162,7 @@ static struct prb_error *show_limits(bool as_json)
 		prb_json_close(&json, ']');
 		prb_str_putc(&text, '\n');
 	}
-	return prb_output(&text);
+	return prb_output_lines(&text, as_json);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)

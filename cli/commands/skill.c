@@ -88,7 +88,7 @@ static struct prb_error *print_verdict(const struct prb_why *why)
 
 	PRB_TRY(prb_why_text(why, &text));
 	prb_str_putc(&text, '\n');
-	return prb_output(&text);
+	return prb_output_lines(&text, false);
 }
 
 /** One section: what it says, and the rows. A query that fails says why in its place. */
@@ -128,7 +128,7 @@ static struct prb_error *show(const struct run *run, const struct prb_skill_part
 	else if (part->sql.length)
 		prb_str_printf(&text, "%s", rows.length ? prb_str_text(&rows) : "(no rows)\n");
 	prb_str_putc(&text, '\n');
-	return prb_output(&text);
+	return prb_output_lines(&text, false);
 }
 
 static struct prb_error *run_all(const struct run *run, const struct prb_skill *skill)
@@ -178,7 +178,7 @@ static struct prb_error *list(bool as_json)
 		prb_json_close(&json, ']');
 		prb_str_putc(&text, '\n');
 	}
-	return prb_output(&text);
+	return prb_output_lines(&text, as_json);
 }
 
 static struct prb_error *run_skill(const struct prb_cli *cli, bool json, const char *name,

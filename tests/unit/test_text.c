@@ -133,6 +133,47 @@ static void test_layout(void **state)
 		assert_true(strlen(line) <= 80);
 }
 
+static void test_fit(void **state)
+{
+	static const struct {
+		const char *text, *fitting;
+		size_t columns;
+	} cases[] = {
+		{"  12  bytes  of a text\n", "  12  bytes  of a text\n", 22},
+		/* At the last column that begins in the first half; a cell stays whole. */
+		{"  12  bytes  of a text\n", "  12  bytes\n      of a text\n", 16},
+		{"  12  bytes  of a long text\nb\n", "  12  bytes  of a\n      long text\nb\n", 18},
+		{"   8.9 MiB  4\n", "   8.9 MiB\n     4\n", 10},
+		{"  1      running as of now\n", "  1\n      running\n      as of\n      now\n",
+		 14},
+		/* Nothing is lost of a word that is too wide. */
+		{"a /tmp/abcdefghijk", "a /tmp/a\n    bcde\n    fghi\n    jk", 8},
+		{"a 漢字漢", "a 漢\n  字\n  漢", 5},
+		/* Colours take no columns; other bytes behind an escape do. */
+		{"\x1b[1;32mok\x1b[0m of it", "\x1b[1;32mok\x1b[0m of it", 8},
+		{"\x1b[32maaaa\x1b[0m bbbb", "\x1b[32maaaa\x1b[0m\n   bbbb", 7},
+		{"\n\n", "\n\n", 1},
+		{"ab  \n", "ab\n", 2},
+		{"ab", "a\nb", 1},
+		{"", "", 0},
+	};
+	prb_auto_str struct prb_str s = {};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		prb_text_fit(&s, cases[i].text, cases[i].columns);
+		expect(&s, cases[i].fitting);
+	}
+	prb_text_last_cell(&s, 0, "the last cell of the line", 0);
+	expect(&s, "the last cell of the line");
+	prb_str_puts(&s, "\n12345  ");
+	prb_text_last_cell(&s, 1, "the last cell of the line", 23);
+	expect(&s, "\n12345  the last cell o…");
+	prb_str_puts(&s, "\n12345  ");
+	prb_text_last_cell(&s, 1, "the last cell of the line", 22);
+	expect(&s, "\n12345  \n         the last cel…");
+}
+
 static void test_duration(void **state)
 {
 	static const struct {
@@ -183,9 +224,13 @@ static void test_command_length(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_decode),	 cmocka_unit_test(test_width),
-		cmocka_unit_test(test_escape),	 cmocka_unit_test(test_layout),
-		cmocka_unit_test(test_duration), cmocka_unit_test(test_command_length),
+		cmocka_unit_test(test_decode),
+		cmocka_unit_test(test_width),
+		cmocka_unit_test(test_escape),
+		cmocka_unit_test(test_layout),
+		cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_duration),
+		cmocka_unit_test(test_command_length),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

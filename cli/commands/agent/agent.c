@@ -74,7 +74,7 @@ static struct prb_error *show_status(const struct prb_target *t, struct prb_agen
 	if (served.length)
 		prb_str_printf(&raw, "served_at=%s\n", prb_str_text(&served));
 	put_status(prb_str_text(&raw), json, &text);
-	return prb_output(&text);
+	return prb_output_lines(&text, json);
 }
 
 static struct prb_error *stop(struct prb_agent *agent, pid_t pid, bool json)

@@ -99,7 +99,7 @@ struct prb_error *prb_cluster_tell(const struct prb_cluster *c, const struct prb
 	else
 		put_verdict(&text, verdict);
 	put_saved(&text, c);
-	PRB_TRY(prb_output(&text));
+	PRB_TRY(prb_output_lines(&text, c->settings->json));
 	if (verdict->kind != PRB_VERDICT_MOVES)
 		prb_exit_pass((EXIT_VERDICT + (int)verdict->kind) << 8);
 	return NULL;

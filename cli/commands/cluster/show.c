@@ -192,7 +192,7 @@ struct prb_error *prb_cluster_nodes(struct prb_cluster *c)
 		prb_json_close(&json, ']');
 		prb_str_putc(&text, '\n');
 	}
-	return prb_output(&text);
+	return prb_output_lines(&text, c->settings->json);
 }
 
 /** Why a rank is not in the tree; NULL: it is. */

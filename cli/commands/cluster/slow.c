@@ -186,7 +186,7 @@ static struct prb_error *show(const struct prb_cluster *c, struct parts *parts)
 		put_json(&text, c, &found, &late, parts);
 	else
 		put_text(&text, c->last, &found, &late, parts);
-	return prb_output(&text);
+	return prb_output_lines(&text, c->settings->json);
 }
 
 struct prb_error *prb_cluster_slow(struct prb_cluster *c)

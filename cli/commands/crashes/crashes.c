@@ -324,7 +324,7 @@ static struct prb_error *show(const struct prb_cli *cli, const struct crashes_se
 		put_json(&text, records);
 	else
 		put_text(&text, records);
-	return prb_output(&text);
+	return prb_output_lines(&text, s->json);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)

@@ -151,5 +151,5 @@ struct prb_error *prb_remarks_print(const struct prb_remarks *report,
 	}
 	prb_str_putc(&text, '\n');
 	put_text(&text, report);
-	return prb_output(&text);
+	return prb_output_lines(&text, false);
 }

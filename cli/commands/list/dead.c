@@ -42,7 +42,7 @@ static struct prb_error *show_text(const struct prb_left_list *all)
 		prb_text_escape(&text, left->path);
 		prb_str_putc(&text, '\n');
 	}
-	return prb_output(&text);
+	return prb_output_lines(&text, false);
 }
 
 static struct prb_error *show_json(const struct prb_left_list *all)

@@ -28,7 +28,6 @@
 enum {
 	MAX_ANCESTORS = 64,
 	AGENT_WIDTH = 7,
-	LEAST_COMMAND = 20, /* columns that are left for the command line, at least */
 	LEAST_PROGRAM = 8,
 };
 
@@ -150,7 +149,7 @@ static size_t fitting(const struct rows *rows)
 {
 	size_t others = strlen("    PID    THREADS      ") + AGENT_WIDTH + rows->version_width +
 			(rows->served_width ? rows->served_width + 2 : 0) +
-			(rows->ranks ? strlen("RANK  ") : 0) + LEAST_COMMAND;
+			(rows->ranks ? strlen("RANK  ") : 0) + PRB_TEXT_LEAST_LAST;
 	size_t room =
 		rows->columns > others + LEAST_PROGRAM ? rows->columns - others : LEAST_PROGRAM;
 
@@ -212,13 +211,10 @@ static void put_command(struct prb_str *s, const struct rows *rows, const struct
 			size_t start)
 {
 	prb_auto_str struct prb_str command = {};
-	size_t used = s->failed ? 0 : prb_text_width(s->data + start), room = SIZE_MAX;
 
 	prb_command_line_text(&command, &row->process->process);
 	s->failed |= command.failed;
-	if (rows->columns)
-		room = rows->columns > used + LEAST_COMMAND ? rows->columns - used : LEAST_COMMAND;
-	prb_text_cut(s, prb_str_text(&command), room);
+	prb_text_last_cell(s, start, prb_str_text(&command), rows->columns);
 }
 
 /* The name of the program, padded. */
@@ -294,14 +290,16 @@ static struct prb_error *show_text(const struct rows *rows)
 		prb_str_printf(&text, "%-*s  ", (int)rows->served_width, "SERVED AT");
 	if (rows->program_width)
 		prb_str_printf(&text, "%-*s  ", (int)rows->program_width, "PROGRAM");
-	prb_str_printf(&text, "%sCOMMAND\n", rows->ranks ? "RANK  " : "");
+	prb_str_puts(&text, rows->ranks ? "RANK  " : "");
+	prb_text_last_cell(&text, 0, "COMMAND", rows->columns);
+	prb_str_putc(&text, '\n');
 	prb_vec_each (row, &rows->list) {
 		if (row->job != job)
 			prb_list_job_text(row->job, prb_list_launcher(row->job, rows->all), &text);
 		job = row->job;
 		put_row(&text, rows, row);
 	}
-	return prb_output(&text);
+	return prb_output_lines(&text, false);
 }
 
 /** "3.13t", as files are named, is a free-threaded 3.13. */

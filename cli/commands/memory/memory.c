@@ -56,7 +56,7 @@ static struct prb_error *watch(struct prb_target *target, const struct prb_memor
 		else if (n && !s->json)
 			prb_str_putc(&out, '\n');
 		PRB_TRY(show_once(target, s, &out));
-		PRB_TRY(prb_output(&out));
+		PRB_TRY(prb_output_lines(&out, s->json));
 		PRB_TRY(prb_output_flush());
 	}
 	return NULL;
@@ -71,7 +71,7 @@ static struct prb_error *show_diff(const struct prb_cli *cli, struct prb_target 
 
 	PRB_TRY(prb_spec_open_in(s->diff, &cli->places, &before));
 	PRB_TRY(prb_memory_diff(before, target, s, &out));
-	return prb_output(&out);
+	return prb_output_lines(&out, s->json);
 }
 
 static struct prb_error *show_sites(struct prb_target *target, const struct prb_memory_settings *s)
@@ -95,7 +95,7 @@ static struct prb_error *show_sites(struct prb_target *target, const struct prb_
 		PRB_TRY(prb_memory_sites_write(&sites, s->output));
 	PRB_TRY((s->json ? prb_memory_sites_json : prb_memory_sites_text)(&memory, &sites, s->rows,
 									  &out));
-	return prb_output(&out);
+	return prb_output_lines(&out, s->json);
 }
 
 static struct prb_error *show(struct prb_target *target, const struct prb_memory_settings *s)
@@ -107,7 +107,7 @@ static struct prb_error *show(struct prb_target *target, const struct prb_memory
 	if (s->watch > 0)
 		return watch(target, s);
 	PRB_TRY(s->growth > 0 ? prb_memory_growth(target, s, &out) : show_once(target, s, &out));
-	return prb_output(&out);
+	return prb_output_lines(&out, s->json);
 }
 
 static struct prb_error *check(const struct prb_cli *cli, const struct prb_memory_settings *s)

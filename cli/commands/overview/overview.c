@@ -43,7 +43,7 @@ static struct prb_error *show(struct prb_overview *overview, const struct prb_ov
 		PRB_TRY(prb_overview_text(overview, jobs, columns, &out));
 	else
 		fputs("probing: there are no Python processes here\n", stderr);
-	PRB_TRY(prb_output(&out));
+	PRB_TRY(prb_output_lines(&out, s->json));
 	return prb_output_flush();
 }
 

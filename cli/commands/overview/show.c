@@ -272,8 +272,11 @@ static void put_fitting(struct prb_str *s, const struct prb_str *line, size_t co
 	prb_str_putc(s, '\n');
 }
 
-static void put_process(struct prb_str *s, const struct prb_overview_row *row)
+static void put_process(struct prb_str *s, const struct prb_overview_row *row, size_t columns)
 {
+	prb_auto_str struct prb_str command = {};
+	size_t start = s->length;
+
 	if (row->file)
 		prb_str_puts(s, "   file");
 	else
@@ -286,20 +289,22 @@ static void put_process(struct prb_str *s, const struct prb_overview_row *row)
 	put_numbers(s, row);
 	prb_str_puts(s, "  ");
 	if (row->file)
-		prb_text_escape(s, row->file);
+		prb_text_escape(&command, row->file);
 	else
-		prb_command_line_text(s, &row->info.process);
+		prb_command_line_text(&command, &row->info.process);
+	s->failed |= command.failed;
+	prb_text_last_cell(s, start, prb_str_text(&command), columns);
+	prb_str_putc(s, '\n');
 }
 
 static void put_lines(struct prb_str *s, const struct prb_overview_row *row, double now,
 		      size_t columns)
 {
 	static const char INDENT[] = "         ";
-	prb_auto_str struct prb_str first = {}, doing = {};
+	prb_auto_str struct prb_str doing = {};
 	char *const *text;
 
-	put_process(&first, row);
-	put_fitting(s, &first, columns);
+	put_process(s, row, columns);
 	prb_vec_each (text, &row->troubles) {
 		prb_auto_str struct prb_str line = {};
 
@@ -393,9 +398,13 @@ struct prb_error *prb_overview_text(const struct prb_overview *overview,
 				    struct prb_str *ret)
 {
 	const struct prb_overview_row *first = NULL;
+	size_t start;
 
 	PRB_TRY(put_findings(ret, overview, jobs, columns));
-	prb_str_puts(ret, "    PID  RANK  THREADS     CPU     MEMORY  COMMAND\n");
+	start = ret->length;
+	prb_str_puts(ret, "    PID  RANK  THREADS     CPU     MEMORY  ");
+	prb_text_last_cell(ret, start, "COMMAND", columns);
+	prb_str_putc(ret, '\n');
 	for (int troubled = 1; troubled >= 0; troubled--)
 		for (size_t i = 0; i < prb_overview_count(overview); i++) {
 			const struct prb_overview_row *row = prb_overview_row(overview, i);

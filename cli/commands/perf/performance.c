@@ -114,7 +114,7 @@ static struct prb_error *show(const struct prb_recording *recording,
 		prb_text_escape(&text, s->out.path);
 		prb_str_puts(&text, ": the samples; 'probing FILE perf' shows them again\n");
 	}
-	PRB_TRY(prb_output(&text));
+	PRB_TRY(prb_output_lines(&text, s->out.json));
 	return prb_output_flush();
 }
 
@@ -225,7 +225,7 @@ static struct prb_error *slowest(const struct prb_cli *cli,
 	PRB_TRY(prb_slowest_split(target, s->show.slowest, others, slow, &told));
 	PRB_TRY(prb_recording_join(others, slow, &joined));
 	if (!s->out.json)
-		PRB_TRY(prb_output(&told));
+		PRB_TRY(prb_output_lines(&told, false));
 	return show_all(joined, s, format);
 }
 

@@ -22,8 +22,6 @@ struct tables_settings {
 	bool json;
 };
 
-enum { MOST_INDENT = 40 /**< columns of a terminal, so that some are left */ };
-
 /** "python.stacks"; a table of "main" needs no schema. */
 static void put_name(struct prb_str *s, const struct prb_table *table)
 {
@@ -83,22 +81,9 @@ static struct prb_error *unknown(const char *pattern)
 	return prb_error_hint(err, "'probing tables' lists them");
 }
 
-/** A description, on a terminal in a column of its own behind what @p s has from @p start on. */
-static void put_doc(struct prb_str *s, size_t start, const char *doc)
-{
-	size_t columns = SIZE_MAX, rows, column;
-
-	if (s->failed)
-		return;
-	column = prb_text_width(s->data + start);
-	prb_term_size(stdout, &columns, &rows);
-	prb_str_truncate(s, s->length - 1); /* the space before the first word */
-	prb_text_wrap_after(s, doc, column - 1, PRB_MIN(column, MOST_INDENT), columns);
-}
-
 static void put_list(struct prb_str *s)
 {
-	size_t width = 0, start;
+	size_t width = 0;
 
 	for (int pass = 0; pass < 2; pass++) {
 		for (const struct prb_table *const *t = prb_tables; *t; t++) {
@@ -108,37 +93,30 @@ static void put_list(struct prb_str *s)
 			width = PRB_MAX(width, name.length);
 			if (!pass)
 				continue;
-			start = s->length;
 			prb_text_column(s, prb_str_text(&name), width + 2);
-			put_doc(s, start, (*t)->doc);
+			prb_str_printf(s, "%s\n", (*t)->doc);
 		}
 	}
 }
 
 static void put_columns(struct prb_str *s, const struct prb_table *table)
 {
-	size_t name_width = 0, unit_width = 0, start;
+	size_t name_width = 0, unit_width = 0;
 
 	for (const struct prb_column *c = table->columns; c->name; c++) {
 		name_width = PRB_MAX(name_width, strlen(c->name));
 		if (c->unit)
 			unit_width = PRB_MAX(unit_width, prb_text_width(c->unit) + 2);
 	}
-	start = s->length;
 	put_name(s, table);
-	prb_str_puts(s, "  ");
-	put_doc(s, start, table->doc);
+	prb_str_printf(s, "  %s\n", table->doc);
 	for (const struct prb_column *c = table->columns; c->name; c++) {
-		prb_auto_str struct prb_str doc = {};
-
-		start = s->length;
 		prb_text_spaces(s, 4);
 		prb_text_column(s, c->name, name_width + 2);
 		prb_text_column(s, type_name(c->type), 9);
 		prb_text_column(s, c->unit ? c->unit : "", unit_width);
-		prb_str_printf(&doc, "%s%s", c->doc,
+		prb_str_printf(s, "%s%s\n", c->doc,
 			       c->flags & PRB_COLUMN_HIDDEN ? " (not in SELECT *)" : "");
-		put_doc(s, start, prb_str_text(&doc));
 	}
 }
 
@@ -214,7 +192,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	} else {
 		PRB_TRY(prb_tables_text(pattern, &text));
 	}
-	return prb_output(&text);
+	return prb_output_lines(&text, s->json);
 }
 
 const struct prb_command prb_command_tables = {

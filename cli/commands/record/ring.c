@@ -147,7 +147,7 @@ static struct prb_error *print_rows(struct prb_ring *ring, bool as_json)
 				put_row(&text, ring, &row);
 			if (text.length < FLUSH)
 				continue;
-			PRB_TRY(prb_output(&text));
+			PRB_TRY(prb_output_lines(&text, as_json));
 			prb_str_truncate(&text, 0);
 		}
 	}
@@ -155,7 +155,7 @@ static struct prb_error *print_rows(struct prb_ring *ring, bool as_json)
 		prb_json_close(&json, ']');
 	prb_str_puts(&text, as_json ? "\n" : "");
 	warn_of_rest(ring);
-	return prb_output(&text);
+	return prb_output_lines(&text, as_json);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)

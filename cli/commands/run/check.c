@@ -203,7 +203,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		put(&text, &answer, s->json);
 	prb_str_deinit(&answer.words);
 	PRB_TRY(err);
-	PRB_TRY(prb_output(&text));
+	PRB_TRY(prb_output_lines(&text, s->json));
 	if (answer.code)
 		prb_exit_pass(answer.code << 8);
 	return NULL;

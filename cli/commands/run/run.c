@@ -95,7 +95,7 @@ static struct prb_error *report(struct run *run, const struct prb_standstill *st
 	run->reported = true;
 	put_reason(&text, run, reason);
 	PRB_TRY(prb_report_text(still, SPARE_LINES, &text));
-	PRB_TRY(prb_output(&text));
+	PRB_TRY(prb_output_lines(&text, false));
 	PRB_TRY(prb_output_flush());
 	unsaved = save(run, still, &line);
 	if (unsaved)

@@ -189,7 +189,7 @@ static struct prb_error *tell(struct watch *watch, struct prb_watched *w,
 	if (unsaved)
 		prb_warn(unsaved->message);
 	put(&text, watch, w, news, name);
-	PRB_TRY(prb_output(&text));
+	PRB_TRY(prb_output_lines(&text, watch->s->json));
 	return prb_output_flush();
 }
 

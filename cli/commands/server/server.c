@@ -41,7 +41,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		prb_server_json(&looks, &findings, c.pid, &text);
 	else
 		prb_server_text(&looks, &findings, &text);
-	PRB_TRY(prb_output(&text));
+	PRB_TRY(prb_output_lines(&text, s->json));
 	if (findings.list.count && !s->exit_zero)
 		prb_exit_pass((PRB_FINDING_EXIT + (int)findings.list.items[0]->kind) << 8);
 	return NULL;

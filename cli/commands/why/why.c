@@ -49,7 +49,7 @@ static struct prb_error *show(const struct prb_why *why, bool json)
 	else
 		fprintf(stderr, "probing: there are no Python processes %s\n",
 			why->far ? "there" : "here");
-	PRB_TRY(prb_output(&text));
+	PRB_TRY(prb_output_lines(&text, json));
 	return prb_output_flush();
 }
 
@@ -117,7 +117,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		targets.items[targets.count++] = cli->arguments[i];
 	if (s->rules) {
 		prb_why_rules(s->json, &rules);
-		return prb_output(&rules);
+		return prb_output_lines(&rules, s->json);
 	}
 	PRB_TRY(prb_limits_check());
 	PRB_TRY(ask(cli, s, &targets, &why));

@@ -2,10 +2,11 @@
 """The first minute on a terminal: `probing` alone, and what it says to type next; all within the terminal's width."""
 import re
 import subprocess
+import unicodedata
 
 import pytest
 from deadlock import deadlocked  # noqa: F401
-from environment import OK
+from environment import OK, USAGE
 from terminal import Terminal
 
 
@@ -14,6 +15,11 @@ def on_terminal(*words, columns, stderr=None):
         text, status = terminal.end()
     assert status == OK, text
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def cells(line):
+    """Columns of the terminal."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 
 
 @pytest.mark.parametrize("columns", (60, 100))
@@ -46,12 +52,39 @@ def test_nothing_is_cut_in_a_pipe(deadlocked, probing):
     assert done.code == OK and "…" not in done.out.replace("…+", "") and "probing " not in done.out, done
 
 
-@pytest.mark.parametrize("words", (["tables"], ["tables", "python.threads"], ["tables", "python"],
-                                   ["{pid}", "query", "SELECT * FROM python.threads"]))
-def test_tables_keep_to_the_width(deadlocked, probing, words):
-    words = [word.format(pid=deadlocked.pid) for word in words]
-    text = on_terminal(*words, columns=72, stderr=subprocess.DEVNULL)
-    assert max(map(len, text.splitlines())) <= 72, text
-    # Nothing of a description is left out.
-    if words[0] == "tables":
-        assert text.split() == probing(*words).out.split()
+# Commands that print tables and reports for people.
+REPORTS = (
+    "list", "list --tree", "list --job", "list --dead", "overview", "overview {pid}", "tables",
+    "tables python.threads", "{pid} query", "{pid} config", "config --limits", "{pid} memory",
+    "{pid} memory --growth 0.1", "{pid} why", "why --rules", "doctor", "doctor {pid}", "crashes", "skill list",
+    "{pid} skill run hang", "{pid} check", "{pid} agent", "{pid} perf --duration 0.3",
+    "{pid} perf --duration 0.3 --lines", "cluster nodes", "cluster hang {pid}",
+    "help", "help query", "memory --help",
+)
+# Those that say the same each time.
+FIXED = {"tables", "tables python.threads", "{pid} config", "config --limits", "why --rules", "skill list", "help",
+         "help query", "memory --help"}
+# These may find nothing, and say that on stderr.
+MAY_BE_EMPTY = {"list --job", "list --dead", "crashes", "cluster nodes"}
+SQL = "SELECT * FROM python.threads"
+
+
+@pytest.fixture(scope="module")
+def reported(deadlocked, probing):
+    assert probing(deadlocked.pid, "inject").code == OK
+    return deadlocked.pid
+
+
+@pytest.mark.parametrize("columns", (30, 40, 80, 100))
+@pytest.mark.parametrize("report", REPORTS)
+def test_reports_keep_to_the_width(reported, probing, report, columns):
+    words = [word.format(pid=reported) for word in report.split()]
+    words += [SQL] if words[-1] == "query" and words[0] != "help" else []
+    with Terminal(*words, size=(24, columns), stderr=subprocess.DEVNULL) as terminal:
+        text, status = terminal.end()
+    assert status != USAGE and (text or report in MAY_BE_EMPTY), (status, text)
+    lines = re.sub(r"\x1b\[[0-9;]*[a-zA-Z]", "", text).splitlines()
+    assert all(cells(line) <= columns for line in lines), lines
+    # Nothing is left out of what is wrapped.
+    if report in FIXED:
+        assert "".join("".join(lines).split()) == "".join(probing(*words).out.split()), text

@@ -317,7 +317,7 @@ static struct prb_error *show(struct torch *t, const struct prb_recording *recor
 			by->recording, &tree, choice, &text);
 	prb_torch_tree_deinit(&tree);
 	PRB_TRY(err);
-	PRB_TRY(prb_output(&text));
+	PRB_TRY(prb_output_lines(&text, t->settings->out.json));
 	return prb_output_flush();
 }
 

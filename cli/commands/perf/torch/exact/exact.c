@@ -83,7 +83,7 @@ static struct prb_error *show(struct prb_target *target, const char *python, int
 	if (format && !s->out.json)
 		return NULL;
 	PRB_TRY((s->out.json ? prb_exact_json : prb_exact_text)(&exact, &about, &text));
-	PRB_TRY(prb_output(&text));
+	PRB_TRY(prb_output_lines(&text, s->out.json));
 	return prb_output_flush();
 }
 

@@ -199,7 +199,7 @@ static struct prb_error *show(struct prb_ops *ops, const struct prb_performance_
 	if (s->out.path && !s->out.json)
 		return NULL;
 	PRB_TRY((s->out.json ? prb_ops_json : prb_ops_text)(ops, &text));
-	PRB_TRY(prb_output(&text));
+	PRB_TRY(prb_output_lines(&text, s->out.json));
 	return prb_output_flush();
 }
 
