@@ -24,9 +24,15 @@ void prb_config_deinit(struct prb_config *config)
 	prb_str_deinit(&config->told);
 }
 
+static const char *without_prefix(const char *key)
+{
+	return strncasecmp(key, prefix, strlen(prefix)) ? key : key + strlen(prefix);
+}
+
 struct prb_error *prb_config_key_find(const char *key, unsigned *ret)
 {
-	const char *word = strncasecmp(key, prefix, strlen(prefix)) ? key : key + strlen(prefix);
+	const char *word = without_prefix(key);
+	prb_auto_str struct prb_str near = {};
 	struct prb_error *err;
 
 	for (unsigned i = 0; i < PRB_CONFIG_KEYS; i++) {
@@ -36,10 +42,23 @@ struct prb_error *prb_config_key_find(const char *key, unsigned *ret)
 		}
 	}
 	err = prb_error_create(PRB_ERROR_USAGE, "there is no setting '%.100s'", key);
-	for (unsigned i = 0; i < PRB_CONFIG_KEYS; i++)
-		if (prb_word_resembles(word, prb_config_keys[i].name + strlen(prefix)))
-			return prb_error_hint(err, "did you mean '%s'?", prb_config_keys[i].name);
+	prb_config_near(key, &near);
+	if (near.length)
+		return prb_error_hint(err, "did you mean %s?", prb_str_text(&near));
 	return prb_error_hint(err, "'probing PID config' lists them");
+}
+
+void prb_config_near(const char *key, struct prb_str *ret)
+{
+	const char *word = without_prefix(key);
+
+	for (unsigned i = 0; i < PRB_CONFIG_KEYS; i++) {
+		const char *name = prb_config_keys[i].name;
+
+		if (prb_word_resembles(word, name + strlen(prefix)) ||
+		    prb_word_resembles(word, strrchr(name, '.') + 1))
+			prb_str_printf(ret, "%s'%s'", ret->length ? " or " : "", name);
+	}
 }
 
 void prb_config_describe(const struct prb_config_key *key, struct prb_str *ret)

@@ -41,6 +41,9 @@ enum { PRB_CONFIG_FIRST_STEPS = 10 };
  */
 struct prb_error *prb_config_record_torch(struct prb_target *t, bool *begun) PRB_MUST_CHECK;
 
+/** Appends the keys that @p key may be meant for: "'a' or 'b'". */
+void prb_config_near(const char *key, struct prb_str *ret);
+
 /** The index of a key; an unknown one is an error with the nearest names. */
 struct prb_error *prb_config_key_find(const char *key, unsigned *ret) PRB_MUST_CHECK;
 

@@ -197,14 +197,15 @@ static struct prb_error *unknown(const char *key)
 {
 	struct prb_error *err =
 		prb_error_create(PRB_ERROR_USAGE, "there is no setting '%.100s'", key);
+	prb_auto_str struct prb_str near = {};
 
 	for (const struct prb_setting *s = prb_settings; s->name; s++)
 		if (prb_word_resembles(key, s->name) ||
 		    prb_word_resembles(key, strrchr(s->name, '.') + 1))
-			return prb_error_hint(err, "did you mean '%s'?", s->name);
-	for (unsigned i = 0; i < PRB_CONFIG_KEYS; i++)
-		if (prb_word_resembles(key, prb_config_keys[i].name))
-			return prb_error_hint(err, "did you mean '%s'?", prb_config_keys[i].name);
+			prb_str_printf(&near, "%s'%s'", near.length ? " or " : "", s->name);
+	prb_config_near(key, &near);
+	if (near.length)
+		return prb_error_hint(err, "did you mean %s?", prb_str_text(&near));
 	return prb_error_hint(err, "'SHOW ALL' lists them");
 }
 

@@ -63,9 +63,19 @@ def test_changes(probing, target):
     ("sample_rate=nan", "a number from 0 to 1"), ("max_memory=1XB", "such as 500MB or 1GiB"),
     ("max_memory=1", "a number of bytes from 1048576"), ("watch=" + "x" * 512, "up to 511 bytes"),
     ("sample_rat=1", "did you mean 'probing.sample_rate'?"),
+    ("interval", "did you mean 'probing.memory.interval'?"),
+    ("torch", "did you mean 'probing.torch.nan' or 'probing.torch.profiling'?"),
     ("nothing=1", "'probing PID config' lists them"), ("=1", "there is no setting ''")])
 def test_what_makes_no_sense(probing, target, word, text):
     done = probing(target("sleeper.py").pid, "config", word)
+    assert done.code == USAGE and not done.out and text in done.err, done
+
+
+@pytest.mark.parametrize("key, text", [
+    ("max_mem", "did you mean 'probing.max_memory'?"), ("probing.watc", "did you mean 'probing.watch'?"),
+    ("nothing", "'SHOW ALL' lists them")])
+def test_an_unknown_key_in_sql(probing, target, key, text):
+    done = probing(target("sleeper.py").pid, "query", "SET %s = 1" % key)
     assert done.code == USAGE and not done.out and text in done.err, done
 
 
