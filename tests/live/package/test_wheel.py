@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The wheel: its content, and that an installation works."""
 
+import importlib.util
 import os
 import pathlib
 import re
@@ -136,6 +137,20 @@ def test_the_package_reads_a_process(installed):
         process.stdin.close()
 
 
+def backends(folder, tmp_path):
+    """Pip 19 asks the real setuptools, later ones ours, which runs make."""
+    (tmp_path / "make").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "make").chmod(0o755)
+    asked = [("build_wheel('.')", "build-aux", b"probing: 'make wheel' failed")]
+    if importlib.util.find_spec("setuptools"):
+        asked.append(("get_requires_for_build_wheel({})", "", b"pip 20.3 or later is needed"))
+    for call, path, said in asked:
+        done = subprocess.run([sys.executable, "-c", "from setuptools import build_meta as b; b." + call],
+                              cwd=folder, stderr=subprocess.PIPE, check=False,
+                              env=environment({"PYTHONPATH": path, "PATH": "%s:%s" % (tmp_path, os.environ["PATH"])}))
+        assert done.returncode and said in done.stderr, done
+
+
 def test_the_sources_build(tmp_path):
     """`make sdist` has everything for `make`: the goal with the most needs, compiled in the long form."""
     need("git")
@@ -154,6 +169,7 @@ def test_the_sources_build(tmp_path):
     # As a pip does that is too old for the wheel.
     old = subprocess.run([sys.executable, "setup.py", "egg_info"], cwd=folder, stderr=subprocess.PIPE, check=False)
     assert old.returncode and b"pip 20.3 or later is needed" in old.stderr, old
+    backends(folder, tmp_path)
     if support.LONG:
         subprocess.run(["make", "-s", "-j2", "O=made", "all"], cwd=folder, check=True)
         said = subprocess.run([folder + "/made/probing", "--version"], stdout=subprocess.PIPE, check=True)
