@@ -117,6 +117,8 @@ def take_tool(numbers, callbacks, everywhere):
             numbers.append(number)
             for event, function in callbacks.items():
                 monitoring.register_callback(number, event, function)
+            # What an earlier tool of that id has turned off stays so in code that has not run since.
+            monitoring.restart_events()
             monitoring.set_events(number, everywhere)
             return None
     return "sys.monitoring has no place left: %s have them" % ", ".join(

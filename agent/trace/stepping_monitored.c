@@ -248,8 +248,14 @@ static bool take_tool(void)
 		object *name = py->PyUnicode_DecodeUTF8("probing", 7, NULL);
 
 		now.tool = tools[i];
-		if (call("use_tool_id", number(now.tool), name, NULL, NULL))
+		/*
+		 * What an earlier tool of that id has turned off stays so in code that has not run
+		 * since, unless events are restarted.
+		 */
+		if (call("use_tool_id", number(now.tool), name, NULL, NULL)) {
+			call("restart_events", NULL, NULL, NULL, NULL);
 			return true;
+		}
 	}
 	return false;
 }

@@ -70,6 +70,15 @@ def test_breaks_and_steps(interpreter, driven, shared, clean):
 
 
 @pytest.mark.parametrize("interpreter", GIL, ids=repr)
+def test_step_into_what_breakpoints_have_seen(interpreter, driven, shared, clean):
+    """The breakpoints were asked of functions that the step, which is alone by then, has to stop in."""
+    process = driven(interpreter)
+    text = typed(process.pid, "b %d" % LINES["both = double(loss)"], "c", "c", "cl", "s", "q")
+    assert places(text)[-1] == ("<lambda>", LINES["double = lambda value: value * 2  # noqa: E731"]), text
+    clean(interpreter, process.pid, shared)
+
+
+@pytest.mark.parametrize("interpreter", GIL, ids=repr)
 def test_looks(interpreter, driven, shared, clean):
     process = driven(interpreter)
     text = typed(process.pid, "b Net.forward", "c", "w", "args", "p batch[0] + 1 - batch[0]", "p self.missing",

@@ -126,9 +126,9 @@ ask(client.step_in(stop.threadId))
 stopped("step", "forward", lines["total += x"])
 ask(client.step_out(stop.threadId))
 stopped("step", "turn", lines["both = double(loss)"])
+breaks()
 ask(client.step_in(stop.threadId))
 stopped("step", "<lambda>")
-breaks()
 
 # A hit count, a logpoint, a function.
 breaks({"line": lines["self.calls += 1"], "hitCondition": "3"},
