@@ -18,6 +18,7 @@ NOBODY, LISTENS, NOT_NOW = range(3)
 GONE_PAUSE, HOLDS, STEPS = range(3)
 GLANCE, SURE, BEGINS = range(3)
 MAX_CODES = 1000  # of a breakpoint
+MAX_PLACES = 40  # functions of one name that a breakpoint may stop in
 NAMES = 10000  # of a dict that is looked through
 NEAR = 4  # lines that are proposed
 FROZEN = 1000  # objects, which 3.12 itself freezes when it starts
@@ -59,14 +60,28 @@ class Break:
         self.codes, self.lost, self.hits = [], 0, 0
         self.enabled, self.once, self.ident, self.ignore, self.met, self.hit = True, False, 0, 0, 0, None
         self.hit_text = ""
+        self.others = frozenset()  # (file, line) of further functions of its name
 
     def is_of(self, code):
-        """Whether it is code of that file, which may be given by the end of its path."""
+        """Whether it is code of its files."""
+        return self.is_of_first(code) or any(file == code.co_filename for file, _ in self.others)
+
+    def is_of_first(self, code):
+        """The file may be given by the end of its path."""
         if not code.co_filename.endswith(self.base):
             return False
         name = self.normal(code.co_filename)
         return name == self.file or name.endswith("/" + self.file) or (
             not name.startswith("/") and self.file.endswith("/" + name))
+
+    def lines(self):
+        return {self.line} | {line for _, line in self.others}
+
+    def is_line(self, code, line):
+        """Of its code, whether it stops at that line."""
+        if not self.others:
+            return line == self.line
+        return (code.co_filename, line) in self.others or line == self.line and self.is_of_first(code)
 
     def has(self, code):
         return any(each is code for each in self.codes)
@@ -74,7 +89,7 @@ class Break:
     def add(self, code):
         """This and what is defined in it, as far as it has the line."""
         for each in nested(code):
-            if self.line in lines_of(each):
+            if any(self.is_line(each, line) for line in lines_of(each)):
                 self.put(each)
 
     def put(self, code):
@@ -156,6 +171,7 @@ class Break:
         return {"number": self.number, "file": self.file, "line": max(self.line, 0),
                 "condition": self.text, "hits": self.hits, "lost": self.lost, "enabled": self.enabled,
                 "once": self.once, "ignore": self.ignore, "one_thread": self.ident != 0,
+                "others": sorted(self.others),
                 "places": [(each.co_filename, getattr(each, "co_qualname", each.co_name))
                            for each in self.codes],
                 "deaf": deaf()}
@@ -383,18 +399,20 @@ def first_line(code):
 
 
 def places_of(module, name):
-    """[(file, line)] of the functions of that name, of which the end is enough."""
+    """[(file, line)] of the functions of that name, else of those whose names end in it."""
     short, file = name.rpartition(".")[2], None
     if module:
         file = getattr(sys.modules.get(module), "__file__", None)
         if file is None:
             return []
-    found = set()
+    whole, ends = set(), set()
     for full, code in named():
-        if code.co_name == short and (full == name or full.endswith("." + name)) and (
-                file is None or code.co_filename == file):
-            found.add((code.co_filename, first_line(code)))
-    return sorted(found)
+        if code.co_name == short and code.co_filename != AGENT and (file is None or code.co_filename == file):
+            if full == name:
+                whole.add((code.co_filename, first_line(code)))
+            elif full.endswith("." + name):
+                ends.add((code.co_filename, first_line(code)))
+    return sorted(whole or ends)
 
 
 def named():
@@ -420,16 +438,16 @@ def add_function(module, name, condition, make=Break, waits=False):
         point = make("", 0, condition)
         point.wait_for(module, name)
         return set_point(point, [])
-    if len(places) != 1:
+    if not 1 <= len(places) <= MAX_PLACES:
         return {"several": places}
-    return add(places[0][0], places[0][1], condition, make, name.rpartition(".")[2])
+    return add(places[0][0], places[0][1], condition, make, name.rpartition(".")[2], places[1:])
 
 
-def add(file, line, condition, make=Break, short=None):
+def add(file, line, condition, make=Break, short=None, others=()):
     import gc
 
     point = make(file, line, condition)
-    point.short = point.short or short
+    point.short, point.others = point.short or short, frozenset(others)
     ours = {id(code): code for code in loaded() if type(code) is Code and point.is_of(code)}
     ahead = offsets_ahead()
     found = [pair for code in list(ours.values()) for pair in alive(code, ahead.get(id(code)))]
@@ -441,7 +459,7 @@ def add(file, line, condition, make=Break, short=None):
         if point.line == line:
             near = sorted(sorted(lines, key=lambda other: abs(other - line))[:NEAR])
             return {"near": near, "files": sorted({code.co_filename for code in ours.values()})}
-    return set_point(point, [code for code, of in found if point.line in of])
+    return set_point(point, [code for code, of in found if any(point.is_line(code, each) for each in of)])
 
 
 def set_point(point, codes):

@@ -26,7 +26,7 @@ def set_events(number, code, events):
 
 
 def on_line(code, line):
-    points = [each for each in list(breaks.values()) if each.line == line and each.has(code)]
+    points = [each for each in list(breaks.values()) if each.is_line(code, line) and each.has(code)]
     found = reached(points, sys._getframe(1)) if points else GONE
     return sys.monitoring.DISABLE if found is GONE else found
 

@@ -3,6 +3,7 @@
 # the step that is on (PRB_WIRE_STRIDE_BREAK, or any to a line), and the process is paused again. They are
 # gone when the pause is, at the latest when one is reached.
 MAX_PAUSES = 1000
+SHOWN_PLACES = 4
 CATCH_LINE = 0  # of one for exceptions, which has no line
 
 
@@ -20,6 +21,10 @@ class Pausing(Break):
         return ("P%d %s" % (self.number, problem)).encode("utf-8", "backslashreplace")
 
     def place(self):
+        if self.others:
+            places = sorted(self.others | {(self.file, self.line)})
+            return "%d places: %s" % (len(places), ", ".join("%s:%d" % each for each in places[:SHOWN_PLACES])) + (
+                ", …" if len(places) > SHOWN_PLACES else "")
         return "%s:%d" % (self.file, self.line) if self.line > 0 else self.file
 
     def words(self):
@@ -192,8 +197,8 @@ def tell_added(job, told, name):
         return tell_problem(job, "line %s of %s has no code that can be reached any more; lines nearby that "
                                  "have: %s" % (name, ", ".join(told["files"]), ", ".join(map(str, told["near"]))))
     if told.get("several"):
-        return tell_problem(job, "there are several functions %s; name the line of one: %s" % (
-            name, ", ".join("%s:%d" % each for each in told["several"][:8])))
+        return tell_problem(job, "there are %d functions %s; name more of it, or the line of one: %s, …" % (
+            len(told["several"]), name, ", ".join("%s:%d" % each for each in told["several"][:SHOWN_PLACES])))
     if "several" in told:
         return tell_problem(job, "no function %s was found: FILE:LINE waits for code that is loaded later" % name)
     if "problem" in told:

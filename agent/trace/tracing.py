@@ -19,7 +19,8 @@ LINES = 128  # bytes of their set: the rest that a line leaves has one bit
 
 
 def on_trace(frame, line):
-    points = [each for each in list(breaks.values()) if each.line == line and each.has(frame.f_code)]
+    points = [each for each in list(breaks.values()) if
+              each.is_line(frame.f_code, line) and each.has(frame.f_code)]
     found = reached(points, frame) if points else None
     return None if found is GONE else found
 
@@ -106,8 +107,8 @@ def unwatch(codes):
 def apply():
     bits, codes, points = bytearray(LINES), [], list(breaks.values())
     for each in points:
-        if not each.calls:
-            bits[each.line // 8 % LINES] |= 1 << each.line % 8
+        for line in each.lines() if not each.calls else ():
+            bits[line // 8 % LINES] |= 1 << line % 8
         codes += each.codes
     trace_lines(bytes(bits), *[part for code in codes for part in (code, kind_of(points, code))])
 

@@ -31,7 +31,7 @@ COSTS = {
 }
 LISTS_BADLY = ("3.13.0",)  # gc.get_objects() during a collection of a free-threaded build
 SHOWN = 3  # places of a breakpoint
-MOST = 8  # functions of one name that are listed
+MOST = 4  # functions of one name that are listed
 TEXT_MAX = 4096
 STEP = "0"  # the number that the agent has for the end of one
 INTO, OVER, OUT = 1, 2, 3
@@ -166,9 +166,8 @@ class Breaks:
                           "that have: %s" % (place, ", ".join(map(safe, told["files"])),
                                              ", ".join(map(str, told["near"]))))
         if told.get("several"):
-            raise Problem("there are several functions %s; name the line of one: %s"
-                          % (safe(place), ", ".join("%s:%d" % (safe(file), line)
-                                                    for file, line in told["several"][:MOST])))
+            raise Problem("there are %d functions %s; name more of it, or the line of one: %s, …"
+                          % (len(told["several"]), safe(place), listed_places(told["several"])))
         return self._told(known, told)
 
     def add(self, wanted):
@@ -249,9 +248,17 @@ class Breaks:
         return [self.debugger.shown(each) for each in found]
 
 
+def listed_places(places):
+    return ", ".join("%s:%d" % (safe(file), line) for file, line in places[:MOST])
+
+
 def described(told):
     """Lines about a breakpoint."""
     text = "%s:%d" % (safe(told["file"]), told["line"]) if told["line"] else safe(told["file"])
+    if told["others"]:
+        all_of_them = sorted(told["others"] + [(told["file"], told["line"])])
+        text = "%d places: %s%s" % (len(all_of_them), listed_places(all_of_them),
+                                    ", …" if len(all_of_them) > MOST else "")
     if told["condition"]:
         text += " if " + safe(told["condition"])
     places, files = told["places"], sorted({file for file, _ in told["places"]})

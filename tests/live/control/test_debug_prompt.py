@@ -79,6 +79,21 @@ def test_step_into_what_breakpoints_have_seen(interpreter, driven, shared, clean
 
 
 @pytest.mark.parametrize("interpreter", GIL, ids=repr)
+def test_functions_of_one_name(interpreter, driven, shared, clean):
+    """A name stops in all functions that end in it; one that is whole means that function."""
+    process = driven(interpreter)
+    own = LINES["return number + 1"]
+    text = typed(process.pid, "tbreak turn", "c", "b forward", "c", "n", "c", "n", "b", "q")
+    assert re.search(r"^breakpoint 1 at \S*driven\.py:%d, once in turn$" % LINES["loss = net.forward(list(items(k)))"],
+                     text, re.M), text
+    said = r"breakpoint 2 at 2 places: \S*driven\.py:%d, \S*driven\.py:%d" % (FIRST, own)
+    assert len(re.findall(said + r".* in Net\.forward, Ticks\.forward", text)) == 2 or interpreter.version < (3, 11), text
+    assert len(re.findall(said, text)) == 2, text
+    assert {("Net.forward", FIRST), ("Ticks.forward", own)} <= set(places(text)), text
+    clean(interpreter, process.pid, shared)
+
+
+@pytest.mark.parametrize("interpreter", GIL, ids=repr)
 def test_looks(interpreter, driven, shared, clean):
     process = driven(interpreter)
     text = typed(process.pid, "b Net.forward", "c", "w", "args", "p batch[0] + 1 - batch[0]", "p self.missing",

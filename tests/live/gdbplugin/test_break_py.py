@@ -411,11 +411,21 @@ def test_what_is_no_breakpoint(start, command, said):
 
 @both
 @pytest.mark.parametrize("name, said", [
-    ("__enter__", "there are several functions __enter__; name the line of one: "),
+    ("__init__", " functions __init__; name more of it, or the line of one: "),
     ("breaks.py:%d" % line_of("import mmap"), "has no code that can be reached any more; lines nearby"),
 ], ids=["several", "past"])
 def test_several_functions_or_a_past_line(start, one, name, said):
     assert problem(attached(start, one, "probing break-py " + name)).find(said) >= 0
+    one.goes_on()
+    assert one.has_none()
+
+
+@both
+def test_functions_of_one_name(start, one):
+    """It is one breakpoint, which stops in each of them."""
+    session = attached(start, one, ("set",), "probing break-py __enter__", ("list",), "probing break-py")
+    for name in ("set", "list"):
+        assert re.search(r"1 +(at )?\d+ places: .*:\d+, .*, … in .*__enter__, ", session.part(name)), session
     one.goes_on()
     assert one.has_none()
 

@@ -53,10 +53,15 @@ def turn(net, k):
     return one_line(both)
 
 
+class Ticks:
+    def forward(self, number):
+        return number + 1
+
+
 def beside():
-    number = 0
+    number, ticks = 0, Ticks()
     while True:
-        number += 1
+        number = ticks.forward(number)
         time.sleep(0.01)
 
 
