@@ -206,6 +206,26 @@ static object *main_thread(object *self, object *arguments)
 	return py->PyLong_FromVoidPtr((void *)found[py->PyLong_AsLong(which) == 1]);
 }
 
+/** thread_context(thread, context): the one that the thread is in, None if that is unknown; the
+ * caller is in the given one. */
+static object *thread_context(object *self, object *arguments)
+{
+	object *thread = py->PyTuple_GetItem(arguments, 0);
+	object *ours = thread ? py->PyTuple_GetItem(arguments, 1) : NULL, *found = NULL;
+
+	(void)self;
+	if (!ours)
+		return NULL;
+	/* Without a GIL, threads go from one to another while we look. */
+	if (!prba_python_stops_world())
+		found = prba_places_context((uintptr_t)py->PyLong_AsVoidPtr(thread), ours);
+	if (!found) {
+		found = py->PyDict_GetItemString(py->PyEval_GetBuiltins(), "None");
+		py->Py_IncRef(found);
+	}
+	return found;
+}
+
 static bool put_function(object *into, struct prba_method *method)
 {
 	object *function = prba_functions_make(method, NULL);
@@ -230,7 +250,9 @@ static object *load(void)
 {
 	static struct prba_method methods[] = {{"emit", emit, METH_VARARGS, NULL},
 					       {"part", part, METH_VARARGS, NULL},
-					       {"main_thread", main_thread, METH_VARARGS, NULL}};
+					       {"main_thread", main_thread, METH_VARARGS, NULL},
+					       {"thread_context", thread_context, METH_VARARGS,
+						NULL}};
 	const struct {
 		struct prba_method *methods;
 		size_t count;

@@ -6,6 +6,7 @@
 #                           5 tracing.py, 6 loop.py, 7 logpoints.py, 8 calls.py, 9 torch.py,
 #                           10 comm.py, 11 watch.py, 12 sites.py, 13 frame.py, 14 pausing.py,
 #                           15 ops.py, 16 nan.py, 17 logs.py, which join this
+#   thread_context(thread, context)   the contextvars.Context that it is in, None: unknown; ours is @context
 #   main_thread(which)      what Python (0) or the kernel (1) calls the main thread, 0: unknown
 #   read_locals(frame, read)                                of package/probing/_locals.py
 import _thread

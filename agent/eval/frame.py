@@ -34,6 +34,7 @@ ON_STACK = ": --frame %d, where it is one"
 PRIVATE_NAME = "'%s' is a private name of a class, and %s"
 RAN_ON = "its thread ran on meanwhile, or is unknown to Python"
 CANNOT_SET = "%s was assigned, which the frame does not see: before Python 3.13 its variables cannot be set\n"
+CANNOT_SET_CONTEXT = "the context variable %s was set, which its thread does not see\n"
 CANNOT_DELETE = "%s was deleted, which the frame does not see: only its own code can do so\n"
 
 
@@ -46,14 +47,16 @@ def evaluate_in_frame(job, source, name, sources):
     frame = find_frame(*head[:7])
     if frame is None and len(head) == 9:
         evaluate_beside(job, source, name, sources, *head[6:])
-    elif frame is None or frame.f_locals is frame.f_globals:
-        evaluate(job, source, name, sources, frame.f_globals if frame else namespace(), False)
+    elif frame is None:
+        evaluate(job, source, name, sources, namespace(), False)
+    elif frame.f_locals is frame.f_globals:
+        in_context(job, head, evaluate, job, source, name, sources, frame.f_globals, False)
     else:
         name = number(name)
         sources.add(name, source)
         variables = Variables(frame, int(head[2]))
         try:
-            value = variables.run(source, name)
+            value = in_context(job, head, variables.run, source, name)
         finally:
             left = variables.left
             variables = None
@@ -61,6 +64,28 @@ def evaluate_in_frame(job, source, name, sources):
             send(job, 3, repr(value))
         for text in sorted(left):
             send(job, 2, text)
+
+
+def in_context(job, head, function, *arguments):
+    """Runs it with the context variables of the frame's thread, as far as these are known (3.7)."""
+    theirs, ident = None, thread_of(*head[:2])
+    module = sys.modules.get("_contextvars")
+    if module and ident != get_ident():
+        ours = module.copy_context()
+        theirs = ours.run(thread_context, ident or 0, ours)
+    if theirs is None:
+        return function(*arguments)
+    own = theirs.copy()  # the thread is in that one
+    try:
+        return own.run(function, *arguments)
+    finally:
+        for each in own:
+            if own[each] is not theirs.get(each, own):
+                send(job, 2, CANNOT_SET_CONTEXT % each.name)
+
+
+def thread_of(ident, tid):
+    return int(ident) or ident_of(int(tid))
 
 
 class Variables:
@@ -282,7 +307,7 @@ def find_frame(ident, tid, depth, must, line, name, file):
     """None if it is not there any more, and need not be; or if its number says not to look for it."""
     if depth.startswith("-"):
         return None
-    ident, left = int(ident) or ident_of(int(tid)), int(depth)
+    ident, left = thread_of(ident, tid), int(depth)
     frame = sys._current_frames().get(ident)
     while frame and ident == get_ident() and frame.f_code.co_filename == AGENT:
         frame = frame.f_back  # of ours, on that thread

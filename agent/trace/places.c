@@ -20,6 +20,7 @@ enum {
 	STATE_CALLS = 7, /* 3.11: what has the inner frame in its second word */
 	CALLS_INNER = 1,
 	STATE_DEPTH = STATE_OUTER + 1, /* up to 3.9: an int, and behind it a byte */
+	CONTEXT_END = 11,	       /* of what is behind the thread's id, in 3.7 to 3.15 */
 };
 
 static const struct prba_python_table *const py = &prba_python;
@@ -229,6 +230,32 @@ bool prba_places_main_thread(uintptr_t *ident, uintptr_t *native)
 	/* From 3.11 on the kernel's name is behind Python's. */
 	*native = word(own, at + 1) == (void *)tid ? (uintptr_t)word(first, at + 1) : 0;
 	return *ident;
+}
+
+object *prba_places_context(uintptr_t thread, const object *ours)
+{
+	const void *own = py->PyThreadState_Get(), *state = NULL;
+	size_t ident = find(own, STATE_FIRST, STATE_END, py->PyThread_get_thread_ident());
+	size_t at = ident ? find(own, ident + 1, ident + CONTEXT_END, (uintptr_t)ours) : 0;
+	object *found, *kinds[2];
+
+	if (at && py->PyThreadState_Next && py->PyInterpreterState_ThreadHead &&
+	    py->PyInterpreterState_Head && py->PyInterpreterState_Next)
+		state = prba_places_first();
+	while (state && (uintptr_t)word(state, ident) != thread)
+		state = py->PyThreadState_Next((void *)state);
+	found = state ? word(state, at) : NULL;
+	if (!found || !py->Py_IncRef)
+		return NULL;
+	kinds[0] = py->PyObject_Type(found);
+	kinds[1] = py->PyObject_Type((object *)ours);
+	if (kinds[0] == kinds[1])
+		py->Py_IncRef(found);
+	else
+		found = NULL;
+	py->Py_DecRef(kinds[0]);
+	py->Py_DecRef(kinds[1]);
+	return found;
 }
 
 /** Our thread state has no function now, gets one, and has none again. */

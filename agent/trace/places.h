@@ -60,6 +60,11 @@ void *prba_places_first(void);
  * interpreter, wherever it is, also outside of Python code. False if it cannot be found.
  */
 bool prba_places_main_thread(uintptr_t *ident, uintptr_t *native);
+/**
+ * The contextvars.Context that a thread is in: a new reference; NULL: none was found. The calling
+ * thread is in the context @p ours.
+ */
+object *prba_places_context(uintptr_t thread, const object *ours);
 /** Code that a thread is in, NULL: in none. */
 object *prba_places_top(const struct prba_places *places, const void *state);
 /** True if that thread's function is not ours. */

@@ -93,6 +93,22 @@ def test_functions_of_one_name(interpreter, driven, shared, clean):
     clean(interpreter, process.pid, shared)
 
 
+def line_of(text, program=PROGRAM.with_name("contexts.py")):
+    return next(number for number, line in enumerate(program.read_text().splitlines(), 1) if text in line)
+
+
+@pytest.mark.parametrize("interpreter", [each for each in GIL if each.version >= (3, 7)], ids=repr)
+def test_context_variables(interpreter, target):
+    """Python runs with those of the selected thread, as the proxies of web frameworks need it."""
+    process = target("contexts.py", interpreter=interpreter)
+    text = typed(process.pid, "b contexts.py:%d" % line_of("beside = request"), "c", "p 'thread ' + request.get()",
+                 "cl", "b contexts.py:%d, number == 2" % line_of("task = number"), "c", "request.set('ours')",
+                 "p 'task ' + request.get()", "q")
+    assert "\n'thread of the thread'\n" in text and "\n'task of task 2'\n" in text, text
+    assert "the context variable request was set, which its thread does not see" in text, text
+    assert process.alive() and not process.errors()
+
+
 @pytest.mark.parametrize("interpreter", GIL, ids=repr)
 def test_looks(interpreter, driven, shared, clean):
     process = driven(interpreter)
