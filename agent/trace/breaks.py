@@ -11,6 +11,7 @@
 #   begin()          why nothing can be watched, None if it can
 #   watch(code), unwatch(codes)   those that have a breakpoint
 #   begin_calls(), watch_calls(code), end_calls()   the same of those whose calls are recorded (calls.py)
+#   begin_raises(), end_raises()   the same of exceptions: raised() of pausing.py is called
 #   apply()          once all is known that is to be watched
 #   deaf()           how many threads cannot stop
 #   forget_breaks(*more)   all breakpoints, and those of @more that were just forgotten
@@ -43,6 +44,7 @@ def eval_in(frame, code):
 class Break:
     logs = False  # it stops, for a debugger; see logpoints.py
     pauses = False  # not for a debugger, but for who paused the process; see pausing.py
+    raises = False  # of exceptions instead; see pausing.py
     calls = False  # of functions instead of a line; see calls.py
     slow = False  # of those, only what takes long
     moves = False  # from a line without code to the next one with some

@@ -145,6 +145,24 @@ def watch_calls(code):
             set_events(number, code, 0)
 
 
+def begin_raises():
+    event = sys.monitoring.events.RAISE
+    return begin() or take_tool(raises_tool, {event: guard(on_raise_anywhere)}, event)
+
+
+def on_raise_anywhere(code, exception):
+    """What raised here would take the exception's place in the program."""
+    try:
+        return raised(code, exception, sys._getframe(1), exception.__traceback__)
+    except Exception:
+        return None
+
+
+def end_raises():
+    for number in taken(raises_tool):
+        give_back(number)
+
+
 def end_calls():
     for number in taken(calls_tool):
         give_back(number)

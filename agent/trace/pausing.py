@@ -4,6 +4,8 @@
 # gone when the pause is, at the latest when one is reached.
 MAX_PAUSES = 1000
 SHOWN_PLACES = 4
+ENDS_HANDLERS = "WITH_EXCEPT_START", "WITH_CLEANUP_START", "RERAISE", "END_FINALLY"
+TESTS = "CHECK_EXC_MATCH", "CHECK_EG_MATCH", "JUMP_IF_NOT_EXC_MATCH"
 CATCH_LINE = 0  # of one for exceptions, which has no line
 
 
@@ -50,6 +52,7 @@ class Pausing(Break):
 
 class Catch(Pausing):
     """Where exceptions of a class are raised, or leave a thread unless they are handled."""
+    raises = True
 
     def __init__(self, name, uncaught, condition, pauses=True):
         Pausing.__init__(self, "", CATCH_LINE, condition)
@@ -96,6 +99,12 @@ def matches(frame, names, exception):
     return False
 
 
+def targets_at(code, at):
+    if sys.version_info < (3, 11):
+        return blocks_at(code, at)
+    return [target for start, end, target in handlers(code) if start <= at < end]
+
+
 def is_handled(frame, exception):
     """Whether a frame has an `except` for it, by its code: what runs later is not known, so a handler
     that names what is not found counts."""
@@ -103,17 +112,16 @@ def is_handled(frame, exception):
 
     while frame:
         if frame.f_code.co_filename != AGENT:
-            ranges = [each for each in handlers(frame.f_code) if each[0] <= frame.f_lasti < each[1]]
-            for _, _, target in ranges:
+            for target in targets_at(frame.f_code, frame.f_lasti):
                 names, tests = [], 0
                 for each in dis.get_instructions(frame.f_code):
                     if each.offset < target:
                         continue
-                    if each.opname in ("WITH_EXCEPT_START", "RERAISE"):
+                    if each.opname in ENDS_HANDLERS:
                         break
                     if each.opname.startswith("LOAD_") and isinstance(each.argval, str):
                         names.append(each.argval)
-                    if each.opname in ("CHECK_EXC_MATCH", "CHECK_EG_MATCH"):
+                    if each.opname in TESTS or each.argval == "exception match":
                         tests += 1
                         if matches(frame, names, exception):
                             return True
@@ -123,25 +131,17 @@ def is_handled(frame, exception):
     return False
 
 
-def on_raise_anywhere(code, exception):
-    """From 3.12 on. What raised here would take the exception's place in the program."""
-    try:
-        return raised(code, exception, sys._getframe(1))
-    except Exception:
-        return None
-
-
-def raised(code, exception, frame):
+def raised(code, exception, frame, trace):
     if pauser() == GONE_PAUSE:
         owners_gone()
-    catches = [each for each in list(breaks.values()) if each.line == CATCH_LINE and not each.calls]
+    catches = [each for each in list(breaks.values()) if each.raises]
     if not catches:
         end_raises()
         return None
     if evaluating() or code.co_filename == AGENT:
         return None
     # A traceback that begins further in has been here already.
-    if exception.__traceback__ is not None and exception.__traceback__.tb_next is not None:
+    if trace is not None and trace.tb_next is not None:
         return None
     for each in catches:
         if each.enabled and each.catches(frame, exception):
@@ -152,29 +152,17 @@ def raised(code, exception, frame):
     return None
 
 
-def end_raises():
-    for number in taken(raises_tool):
-        give_back(number)
-
-
 def forget_pausing(point):
     forget(point.number)
-    if sys.version_info >= (3, 12) and not any(
-            each.line == CATCH_LINE and not each.calls for each in list(breaks.values())):
+    if point.raises and not any(each.raises for each in list(breaks.values())):
         end_raises()
 
 
 def add_catch(name, uncaught, condition, pauses=True, number=0):
-    if sys.version_info < (3, 12):
-        return {"problem": "breakpoints for exceptions need Python 3.12 or later (sys.monitoring)"}
     point = Catch(name, uncaught, condition, pauses)
     point.number = number
-    event = sys.monitoring.events.RAISE
-
-    def begins():
-        return begin() or take_tool(raises_tool, {event: guard(on_raise_anywhere)}, event)
-
-    problem = put_break(point, begins)
+    problem = put_break(point, begin_raises)
+    apply()
     return {"problem": problem} if problem else point.told()
 
 

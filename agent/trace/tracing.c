@@ -26,7 +26,7 @@ enum {
 	BYTE = 8,
 	LOOK_EACH = 1024, /* starts of functions */
 	ROOM = 200,	  /* calls of ours */
-	FUNCTIONS = 6,	  /* of agent/trace/tracing.py */
+	FUNCTIONS = 7,	  /* of agent/trace/tracing.py */
 };
 
 static const struct prba_python_table *const py = &prba_python;
@@ -34,11 +34,12 @@ static const struct prba_python_table *const py = &prba_python;
 static struct {
 	bool on, makes_room;
 	int life;
-	object *on_trace, *on_code, *on_gone, *on_call, *on_return, *on_raise;
+	object *on_trace, *on_code, *on_gone, *on_call, *on_return, *on_raise, *on_catch;
 	object *starts[2]; /* functions that start a thread; only compared */
 	struct prba_places at;
 	uint32_t started, asked_anew;
 	uint8_t lines[LINES / BYTE];
+	bool catches; /* it is asked at exceptions, wherever these are raised */
 	struct prba_cache known; /* code, and names of files that are OTHER */
 	void *stepping; /* state of the thread that steps, only compared; NULL: none does */
 } now;
@@ -126,7 +127,7 @@ static int follow(object *code)
 	if (kind == FAILED)
 		return -1;
 	if (now.on)
-		set_trace(py->PyThreadState_Get(), (kind & (HAS | CALLS)) != 0);
+		set_trace(py->PyThreadState_Get(), now.catches || (kind & (HAS | CALLS)));
 	return 0;
 }
 
@@ -158,6 +159,9 @@ static void cover_all(void)
 		return;
 	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state))
 		set_profile(state, true);
+	for (void *state = now.catches ? prba_places_first() : NULL; state;
+	     state = py->PyThreadState_Next(state))
+		set_trace(state, true);
 }
 
 /** Looks for a debugger from time to time; 0, or -1 with an exception. */
@@ -207,7 +211,7 @@ static int profiled(object *self, object *frame, int event, object *argument)
 	caller = prba_places_caller(&now.at, inner);
 	if (caller)
 		return follow(prba_places_code(caller));
-	set_trace(py->PyThreadState_Get(), false);
+	set_trace(py->PyThreadState_Get(), now.catches);
 	return 0;
 }
 
@@ -230,6 +234,20 @@ static int step(object *frame, int event, object *argument)
 	return rc;
 }
 
+/** An exception is raised in the frame, or comes to it. */
+static int look_for_catch(object *code, object *frame, object *argument)
+{
+	object *result;
+
+	if (now.catches) {
+		result = ask(now.on_catch, frame, argument);
+		if (!result)
+			return -1;
+		py->Py_DecRef(result);
+	}
+	return now.on ? report(code, now.on_raise, frame, py->PyTuple_GetItem(argument, 0)) : 0;
+}
+
 /** For a thread that is in code with a breakpoint, or just was. */
 static int look_for_break(object *frame, int event, object *argument)
 {
@@ -241,10 +259,10 @@ static int look_for_break(object *frame, int event, object *argument)
 		return 0;
 	code = prba_places_code(prba_places_frame(&now.at, frame));
 	if (event == RAISES)
-		return report(code, now.on_raise, frame, py->PyTuple_GetItem(argument, 0));
+		return look_for_catch(code, frame, argument);
 	kind = kind_of(code);
 	if (kind == FAILED || !(kind & (HAS | CALLS))) {
-		if (kind != FAILED && now.on)
+		if (kind != FAILED && now.on && !now.catches)
 			set_trace(py->PyThreadState_Get(), false);
 		return kind == FAILED ? -1 : 0;
 	}
@@ -336,8 +354,8 @@ static const char *refusal(object *frame)
 /** Functions of agent/trace/tracing.py, in the order of trace_begin(). */
 static void functions(object **ret[FUNCTIONS])
 {
-	object **all[] = {&now.on_trace, &now.on_code,	 &now.on_gone,
-			  &now.on_call,	 &now.on_return, &now.on_raise};
+	object **all[] = {&now.on_trace,  &now.on_code,  &now.on_gone, &now.on_call,
+			  &now.on_return, &now.on_raise, &now.on_catch};
 
 	memcpy(ret, all, sizeof(all));
 }
@@ -381,23 +399,25 @@ static object *trace_begin(object *self, object *arguments)
 	return py->PyUnicode_DecodeUTF8("", 0, NULL);
 }
 
-/** trace_lines(bits, code, kind...): the lines, and code as far as it is known. */
+/** trace_lines(bits, catches, code, kind...): the lines, and code as far as it is known. */
 static object *trace_lines(object *self, object *arguments)
 {
 	object *bits = py->PyTuple_GetItem(arguments, 0), *code, *kind;
+	object *catches = bits ? py->PyTuple_GetItem(arguments, 1) : NULL;
 	intptr_t length;
 	char *data;
 
 	(void)self;
-	if (!bits || py->PyBytes_AsStringAndSize(bits, &data, &length))
+	if (!catches || py->PyBytes_AsStringAndSize(bits, &data, &length))
 		return NULL;
 	if (!now.on)
 		return py->PyBool_FromLong(0);
 	if ((size_t)length == sizeof(now.lines))
 		memcpy(now.lines, data, sizeof(now.lines));
+	now.catches = py->PyLong_AsLong(catches) > 0;
 	now.asked_anew++;
 	prba_cache_clear(&now.known);
-	for (int i = 1; (code = py->PyTuple_GetItem(arguments, i)) != NULL &&
+	for (int i = 2; (code = py->PyTuple_GetItem(arguments, i)) != NULL &&
 			(kind = py->PyTuple_GetItem(arguments, i + 1)) != NULL;
 	     i += 2)
 		prba_cache_put(&now.known, code, (int)py->PyLong_AsLong(kind));
@@ -406,7 +426,8 @@ static object *trace_lines(object *self, object *arguments)
 	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state)) {
 		object *top = prba_places_top(&now.at, state);
 
-		if (top && prba_cache_get(&now.known, top) & (HAS | CALLS))
+		if (now.catches ||
+		    (top && prba_cache_get(&now.known, top) & (HAS | CALLS)))
 			set_trace(state, true);
 	}
 	return py->PyBool_FromLong(1);
@@ -431,7 +452,7 @@ static object *trace_end(object *self, object *arguments)
 	(void)self, (void)arguments;
 	if (!now.on || now.life != prba_finalization_number())
 		return py->PyBool_FromLong(0);
-	now.on = false;
+	now.on = now.catches = false;
 	now.stepping = NULL;
 	now.asked_anew++;
 	functions(called);

@@ -2,19 +2,22 @@
 # Joins breaks.py before 3.12: a function of agent/trace/tracing.c is called when any function starts or
 # returns, and at lines where code that has a breakpoint runs. It asks here what it does not know yet.
 # The agent adds:
-#   trace_begin(on_trace, on_code, on_gone, on_call, on_return, on_raise, frame, start, start, room)  why
+#   trace_begin(on_trace, on_code, on_gone, on_call, on_return, on_raise, on_catch, frame, start, start, room)  why
 #                 threads cannot be traced, "": they are; on_gone() is called when the debugger has gone,
 #                 on_call(frame), on_return(frame[, value]) and on_raise(frame, type) for code with CALLS,
+#                 on_catch(frame, (type, exception, traceback)) for exceptions,
 #                 frame is that of the caller, each start() begins a thread; room: 1 if calls of ours
 #                 need some of the recursion limit, -1: they do, and there can be none
-#   trace_lines(bits, code, kind...)   what was said of code is asked again; bits has the lines that may
-#                 have a breakpoint, and codes are known to be of these kinds
+#   trace_lines(bits, catches, code, kind...)   what was said of code is asked again; bits has the lines that may
+#                 have a breakpoint, codes are known to be of these kinds; catches: on_catch() is called
 #   trace_depth() how deep the calls of this thread are, up to 3.9
 #   trace_deaf()  how many threads have a tracer or profiler of the program's own
 #   trace_end()
 # What a code object is: in a file without breakpoints; in a file with one; has one itself; has its calls
 # recorded. The last two may be combined.
 OTHER, PLAIN, HAS, CALLS = 1, 2, 4, 8
+BLOCKS = "SETUP_LOOP", "SETUP_EXCEPT", "SETUP_FINALLY", "SETUP_WITH", "SETUP_ASYNC_WITH"
+LEAVES = "JUMP_ABSOLUTE", "CONTINUE_LOOP", "BREAK_LOOP"
 LINES = 128  # bytes of their set: the rest that a line leaves has one bit
 
 
@@ -60,6 +63,16 @@ def on_raise(frame, kind):
     raising[frame] = getattr(kind, "__name__", "?")
 
 
+def on_catch(frame, happened):
+    """What raised here would take the exception's place in the program. The end of an iteration has no
+    traceback."""
+    _, exception, trace = happened
+    try:
+        return raised(frame.f_code, exception, frame, trace) if trace is not None else None
+    except Exception:
+        return None
+
+
 def on_return(frame, *value):
     """Without a value it is left by an exception."""
     error = raising.pop(frame, "an exception")
@@ -76,7 +89,7 @@ def begin():
     room = 0
     if sys.version_info < (3, 10):  # what is taken for the depth has to grow with each call
         room = 1 if [depth_below(calls) - depth_below(0) for calls in (1, 7)] == [1, 7] else -1
-    return trace_begin(on_trace, on_code, owners_gone, on_call, on_return, on_raise, sys._getframe(),
+    return trace_begin(on_trace, on_code, owners_gone, on_call, on_return, on_raise, on_catch, sys._getframe(),
                        _thread.start_new_thread, _thread.start_new, room) or None
 
 
@@ -110,7 +123,40 @@ def apply():
         for line in each.lines() if not each.calls else ():
             bits[line // 8 % LINES] |= 1 << line % 8
         codes += each.codes
-    trace_lines(bytes(bits), *[part for code in codes for part in (code, kind_of(points, code))])
+    trace_lines(bytes(bits), any(each.raises for each in points), *[part for code in codes for part in (code, kind_of(points, code))])
+
+
+def begin_raises():
+    """Nothing but apply()."""
+    return begin()
+
+
+def end_raises():
+    apply()
+
+
+def blocks_at(code, at):
+    """Where exceptions at that offset are handled, the outermost first: before 3.11, what begins and ends the blocks
+    tells it."""
+    import dis
+
+    instructions = {each.offset: each for each in dis.get_instructions(code)}
+    order = sorted(instructions)
+    following, known, left = dict(zip(order, order[1:])), {}, [(0, ())]
+    while left:
+        offset, blocks = left.pop()
+        if offset in known or offset not in instructions:
+            continue
+        known[offset], each = blocks, instructions[offset]
+        if jumps(each):
+            left.append((each.argval, blocks))
+        if each.opname in BLOCKS:
+            blocks += (each.argval if each.opname != "SETUP_LOOP" else None,)
+        elif each.opname == "POP_BLOCK":
+            blocks = blocks[:-1]
+        if offset in following and not each.opname.startswith(ENDS + LEAVES):
+            left.append((following[offset], blocks))
+    return [target for target in known.get(at, ()) if target is not None]
 
 
 def deaf():

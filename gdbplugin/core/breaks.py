@@ -84,15 +84,16 @@ def run_to(debugger, stride, line="0"):
     debugger.resume()
 
 
-def cost(version):
-    """Lines about what a breakpoint costs the program in that version, none: next to nothing."""
+def cost(version, catches=False):
+    """Lines about what a breakpoint, or one for exceptions, costs the program in that version; none: next to
+    nothing."""
     if version >= UNTRACED:
         return []
     return ["  Python %d.%d is traced for this, which slows all threads down until the last breakpoint is "
             "deleted:" % version,
             "  calls take about %.1f times as long, calls of functions of C %.1f times, loops %.1f times, "
-            "lines of" % (COSTS[version][0], COSTS[version][2], COSTS[version][1]),
-            "  a function that has a breakpoint %d times" % COSTS[version][3]]
+            "%s" % (COSTS[version][0], COSTS[version][2], COSTS[version][1], "all" if catches else "lines of"),
+            "  %s %d times" % ("lines" if catches else "a function that has a breakpoint", COSTS[version][3])]
 
 
 class Wanted:

@@ -154,11 +154,11 @@ const struct prb_command prb_command_break = {
 		"this command is killed, the target removes it at the next function start. "
 		"'probing debug' has more than one, and steps.\n\n"
 		"From Python 3.12 on only that line gets slower. Before, every call of the program "
-		"does while the breakpoint exists.",
+		"does while the breakpoint exists, and with --catch every line.",
 	.options =
 		(const struct prb_option[]){
 			{"catch", 0, PRB_OPTION_TEXT, "CLASS",
-			 "Stop where an exception of that class is raised (Python 3.12)",
+			 "Stop where an exception of that class is raised",
 			 PRB_COMPLETE_NOTHING, offsetof(struct break_settings, catches),
 			 .for_clients = true},
 			{"uncaught", 0, PRB_OPTION_FLAG, NULL,

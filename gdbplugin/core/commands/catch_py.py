@@ -14,7 +14,8 @@ class CatchPy(Command):
 CLASS is the name of the exception's class or of one that it is derived from; without it, all count:
   probing catch-py ValueError
   probing catch-py --uncaught
-It is one of the breakpoints of 'probing break-py', which lists and deletes it. Python 3.12 or later."""
+It is one of the breakpoints of 'probing break-py', which lists and deletes it. Before Python 3.12 all
+lines of the program are traced for it."""
     options = (Option("uncaught", "only if no caller's code has an 'except' for it"),)
 
     def run(self, debugger, words):
@@ -26,11 +27,11 @@ It is one of the breakpoints of 'probing break-py', which lists and deletes it. 
             lines = [breaks.waits(debugger, wanted)]
         else:
             control = debugger.control()
-            breaks.check(debugger, control, self.name)
+            version = breaks.check(debugger, control, self.name)
             stops.check(debugger, control, self.name)
             with stops.kept(debugger, control):
                 told = breaks.Breaks(debugger, control).add(wanted)
-            lines = told_lines(told, "Python breakpoint %d at ")
+            lines = told_lines(told, "Python breakpoint %d at ") + breaks.cost(version, True)
         debugger.write("\n".join(lines) + "\n")
 
 

@@ -156,7 +156,7 @@ def test_an_exception_on_request(interpreter, driven, shared, clean):
     clean(interpreter, process.pid, shared)
 
 
-@pytest.mark.parametrize("interpreter", NEW, ids=repr)
+@pytest.mark.parametrize("interpreter", GIL, ids=repr)
 def test_exceptions(interpreter, driven, shared, clean):
     process = driven(interpreter)
     text = typed(process.pid, "catch ValueError", "c", "clear", "catch uncaught", "catch LookupError", "c", "clear",

@@ -255,7 +255,7 @@ def test_logpoints(interpreter, driven, shared, clean):
     clean(interpreter, process.pid, shared)
 
 
-@pytest.mark.parametrize("interpreter", NEW, ids=repr)
+@pytest.mark.parametrize("interpreter", GIL, ids=repr)
 def test_exceptions(interpreter, driven, shared, clean):
     process = driven(interpreter)
     with Editor("-t", process.pid, "dap") as editor:

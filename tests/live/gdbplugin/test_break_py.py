@@ -180,6 +180,25 @@ def test_each_call_stops_and_a_condition_chooses(start, each):
 
 
 @both
+@pytest.mark.parametrize("interpreter", [i for i in ONES if not i.free_threaded] + TRACED_VERSIONS[:1], ids=repr)
+def test_exceptions(start, interpreter, target, shared):
+    """Those that an `except` handles count, unless only others are asked for."""
+    driven = PROGRAM.with_name("driven.py")
+    raised = line_of("raise ValueError(k)", driven)
+    session = attached(
+        start, target("driven.py", shared.path, interpreter=interpreter), "probing catch-py --uncaught", ("set",),
+        "probing catch-py ValueError", ("stop",), "continue", ("stack",), "probing backtrace", ("list",),
+        "probing break-py")
+    assert "Python breakpoint 2 at ValueError" in session.part("set"), session
+    assert ("all\n  lines " in session.part("set")) == (interpreter.version < (3, 12)), session
+    assert re.search(r"Python breakpoint 2, fails .*:%d\n.*\nValueError: \d+$" % raised, session.part("stop"), re.M), session
+    assert debuggers.frames_of(session.part("stack"))[0] == ("fails", "%s:%d" % (driven, raised)), session
+    assert re.search("any exception that is not handled; reached 0 times\n2 +ValueError; reached 1 time$",
+                     session.part("list"), re.M), session
+    pauses.wait_until_runs(shared)
+
+
+@both
 def test_limits(start, each):
     """One that is deleted when it was reached; ignored times; disabled and enabled; of one thread; all deleted."""
     session = attached(
