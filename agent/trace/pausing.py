@@ -4,8 +4,12 @@
 # gone when the pause is, at the latest when one is reached.
 MAX_PAUSES = 1000
 SHOWN_PLACES = 4
-ENDS_HANDLERS = "WITH_EXCEPT_START", "WITH_CLEANUP_START", "RERAISE", "END_FINALLY"
+GOES_ON = "RERAISE", "END_FINALLY"  # instructions that raise it again
 TESTS = "CHECK_EXC_MATCH", "CHECK_EG_MATCH", "JUMP_IF_NOT_EXC_MATCH"
+ENDS_THREADS = "_bootstrap", "_bootstrap_inner"  # functions of threading, which report what a thread leaves by
+MAX_READ = 200  # functions
+UNKNOWN = object()
+read = {}  # {id: (code, its instructions, what follows each)}
 CATCH_LINE = 0  # of one for exceptions, which has no line
 
 
@@ -87,46 +91,85 @@ class Catch(Pausing):
         return ""
 
 
-def matches(frame, names, exception):
-    """Whether one of the classes that a handler names, as far as they are global, has it."""
-    known = dict(builtins_of(frame.f_globals))
-    known.update(frame.f_globals)
-    for name in names:
-        kind = known.get(name)
+def named_kind(frame, each, kinds):
+    """What an instruction loads that may name a class: adds it; what is not global is UNKNOWN."""
+    if each.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+        known = frame.f_globals
+        kinds.append(known[each.argval] if each.argval in known else builtins_of(known).get(each.argval, UNKNOWN))
+    elif each.opname in ("LOAD_ATTR", "LOAD_METHOD") and kinds:
+        kinds[-1] = type(kinds[-1]) in (type(sys), type) and vars(kinds[-1]).get(each.argval) or UNKNOWN
+    elif each.opname.startswith("LOAD_") and isinstance(each.argval, str):
+        kinds.append(UNKNOWN)
+
+
+def matches(kinds, exception):
+    """Whether one of the classes has it; one that is not known counts."""
+    for kind in kinds:
         for each in kind if type(kind) is tuple else (kind,):
-            if isinstance(each, type) and isinstance(exception, each):
+            if each is UNKNOWN or isinstance(each, type) and isinstance(exception, each):
                 return True
     return False
 
 
-def targets_at(code, at):
+def instructions_of(code):
+    """{offset: instruction} and {offset: the next one}, kept as long as exceptions are looked for."""
+    import dis
+
+    if len(read) >= MAX_READ:
+        read.clear()
+    if id(code) not in read:
+        every = {each.offset: each for each in dis.get_instructions(code)}
+        order = sorted(every)
+        read[id(code)] = code, every, dict(zip(order, order[1:]))
+    return read[id(code)][1:]
+
+
+def target_at(code, at):
+    """Where an exception at that offset goes; None: out of the function."""
     if sys.version_info < (3, 11):
-        return blocks_at(code, at)
-    return [target for start, end, target in handlers(code) if start <= at < end]
+        return (blocks_at(code, at) or [None])[-1]
+    return next((target for start, end, target in handlers(code) if start <= at < end), None)
+
+
+def leads_on(frame, at, exception):
+    """From a handler: the offset from which the exception goes on, None if it is handled."""
+    every, following = instructions_of(frame.f_code)
+    kinds, seen = [], set()
+    cleans = sys.version_info >= (3, 11) and every[at].opname != "PUSH_EXC_INFO"
+    while at in every and at not in seen:
+        each = every[at]
+        seen.add(at)
+        at = following.get(at)
+        if each.opname in GOES_ON or each.opname == "RAISE_VARARGS" and not each.arg:
+            return each.offset
+        named_kind(frame, each, kinds)
+        if each.opname in TESTS or each.argval == "exception match":
+            if matches(kinds, exception):
+                return None
+            kinds = []
+            no = each if jumps(each) else every.get(at)
+            at = no.argval if no and jumps(no) else at
+        elif each.opname == "POP_EXCEPT" and not cleans or each.opname.startswith(("RETURN_", "RAISE_VARARGS")):
+            return None
+        elif each.opname.startswith("JUMP") and jumps(each):
+            at = each.argval
+    return None
 
 
 def is_handled(frame, exception):
-    """Whether a frame has an `except` for it, by its code: what runs later is not known, so a handler
-    that names what is not found counts."""
-    import dis
-
+    """Whether a frame has an `except` for it, by its code: what runs later is not known."""
     while frame:
-        if frame.f_code.co_filename != AGENT:
-            for target in targets_at(frame.f_code, frame.f_lasti):
-                names, tests = [], 0
-                for each in dis.get_instructions(frame.f_code):
-                    if each.offset < target:
-                        continue
-                    if each.opname in ENDS_HANDLERS:
-                        break
-                    if each.opname.startswith("LOAD_") and isinstance(each.argval, str):
-                        names.append(each.argval)
-                    if each.opname in TESTS or each.argval == "exception match":
-                        tests += 1
-                        if matches(frame, names, exception):
-                            return True
-                    if each.opname == "POP_EXCEPT" and not tests:
-                        return True
+        at, seen = frame.f_lasti, set()
+        leaves = frame.f_code.co_filename == AGENT or frame.f_code.co_name in ENDS_THREADS and \
+            frame.f_globals is vars(sys.modules.get("threading", sys))
+        while at is not None and at not in seen and not leaves:
+            seen.add(at)
+            target = target_at(frame.f_code, at)
+            if target is None:
+                break
+            at = leads_on(frame, target, exception)
+            if at is None:
+                return True
         frame = frame.f_back
     return False
 
@@ -136,6 +179,7 @@ def raised(code, exception, frame, trace):
         owners_gone()
     catches = [each for each in list(breaks.values()) if each.raises]
     if not catches:
+        read.clear()
         end_raises()
         return None
     if evaluating() or code.co_filename == AGENT:
@@ -155,6 +199,7 @@ def raised(code, exception, frame, trace):
 def forget_pausing(point):
     forget(point.number)
     if point.raises and not any(each.raises for each in list(breaks.values())):
+        read.clear()
         end_raises()
 
 

@@ -136,13 +136,10 @@ def end_raises():
 
 
 def blocks_at(code, at):
-    """Where exceptions at that offset are handled, the outermost first: before 3.11, what begins and ends the blocks
-    tells it."""
-    import dis
-
-    instructions = {each.offset: each for each in dis.get_instructions(code)}
-    order = sorted(instructions)
-    following, known, left = dict(zip(order, order[1:])), {}, [(0, ())]
+    """Where exceptions at that offset go, the innermost last: before 3.11, only what begins and ends the blocks
+    tells that."""
+    instructions, following = instructions_of(code)
+    known, left = {}, [(0, ())]
     while left:
         offset, blocks = left.pop()
         if offset in known or offset not in instructions:

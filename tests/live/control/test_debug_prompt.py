@@ -168,6 +168,18 @@ def test_exceptions(interpreter, driven, shared, clean):
 
 
 @pytest.mark.parametrize("interpreter", GIL, ids=repr)
+def test_what_is_not_handled(interpreter, target):
+    """The process stops at each exception that ends a thread, and at no other."""
+    program = PROGRAM.with_name("raises.py").read_text()
+    process = target("raises.py", interpreter=interpreter)
+    unhandled = re.findall(r"^def (u_\w+)", program, re.M)
+    text = typed(process.pid, "catch uncaught", *["c"] * len(unhandled), "q")
+    found = re.findall(r"^(\w+) \(\d+\) in boom at raises\.py:\d+$", text, re.M)
+    assert sorted(found) == sorted(unhandled), text
+    assert process.alive()
+
+
+@pytest.mark.parametrize("interpreter", GIL, ids=repr)
 def test_loop_on_one_line(interpreter, driven, shared):
     """Each turn of it is a step, as sys.settrace() has it."""
     line = LINES["for i in range(2): k += i  # noqa: E701"]

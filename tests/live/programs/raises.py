@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Exceptions that are handled, in functions whose names begin with h, and others, each in a thread of its own that
+it ends. Each function raises at a call of boom()."""
+import os
+import sys
+import threading
+import time
+
+sys.stderr = open(os.devnull, "w")
+
+
+class Errors:
+    Value = ValueError
+
+
+class Context:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
+
+
+def boom():
+    raise ValueError
+
+
+def h_plain():
+    try:
+        boom()
+    except ValueError:
+        pass
+
+
+def u_other():
+    try:
+        boom()
+    except KeyError:
+        pass
+
+
+def u_finally():
+    try:
+        boom()
+    finally:
+        sys.intern("x")
+
+
+def h_above():
+    try:
+        try:
+            boom()
+        finally:
+            sys.intern("x")
+    except Exception:
+        pass
+
+
+def u_with():
+    with Context():
+        boom()
+
+
+def h_with():
+    try:
+        with Context():
+            boom()
+    except (KeyError, ValueError):
+        pass
+
+
+def h_bare():
+    for _ in range(2):
+        try:
+            boom()
+        except KeyError:
+            continue
+        except:  # noqa: E722
+            break
+
+
+def u_behind():
+    try:
+        sys.intern("x")
+    except ValueError:
+        pass
+    boom()
+
+
+def u_in_handler():
+    try:
+        raise KeyError
+    except KeyError as error:  # noqa: F841
+        boom()
+
+
+def h_in_handler():
+    try:
+        try:
+            raise KeyError
+        except KeyError as error:  # noqa: F841
+            boom()
+    except ValueError:
+        return 5
+
+
+def h_returns():
+    try:
+        boom()
+    except:  # noqa: E722
+        return 1
+
+
+def h_dotted():
+    try:
+        boom()
+    except (Errors.Value, KeyError):
+        pass
+
+
+def h_local():
+    kind = ValueError
+    try:
+        boom()
+    except kind:
+        pass
+
+
+def h_comprehension():
+    try:
+        [boom() for _ in range(2)]
+    except ValueError:
+        pass
+
+
+def u_loops():
+    for _ in range(2):
+        with Context():
+            for each in range(2):
+                if each == 0:
+                    continue
+                boom()
+
+
+def u_again():
+    try:
+        boom()
+    except:  # noqa: E722
+        sys.intern("x")
+        raise
+
+
+def main():
+    every = [function for name, function in sorted(globals().items()) if name[:2] in ("h_", "u_")]
+    print("ready", flush=True)
+    while True:
+        for function in every:
+            thread = threading.Thread(target=function, name=function.__name__)
+            thread.start()
+            thread.join()
+        time.sleep(0.001)
+
+
+main()
