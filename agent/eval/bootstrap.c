@@ -248,11 +248,11 @@ static void discard(object *fresh)
 
 static object *load(void)
 {
-	static struct prba_method methods[] = {{"emit", emit, METH_VARARGS, NULL},
-					       {"part", part, METH_VARARGS, NULL},
-					       {"main_thread", main_thread, METH_VARARGS, NULL},
-					       {"thread_context", thread_context, METH_VARARGS,
-						NULL}};
+	static struct prba_method methods[] = {
+		{"emit", emit, METH_VARARGS, NULL},
+		{"part", part, METH_VARARGS, NULL},
+		{"main_thread", main_thread, METH_VARARGS, NULL},
+		{"thread_context", thread_context, METH_VARARGS, NULL}};
 	const struct {
 		struct prba_method *methods;
 		size_t count;

@@ -39,7 +39,7 @@ static struct {
 	struct prba_places at;
 	uint32_t started, asked_anew;
 	uint8_t lines[LINES / BYTE];
-	bool catches; /* it is asked at exceptions, wherever these are raised */
+	bool catches;		 /* it is asked at exceptions, wherever these are raised */
 	struct prba_cache known; /* code, and names of files that are OTHER */
 	void *stepping; /* state of the thread that steps, only compared; NULL: none does */
 } now;
@@ -354,7 +354,7 @@ static const char *refusal(object *frame)
 /** Functions of agent/trace/tracing.py, in the order of trace_begin(). */
 static void functions(object **ret[FUNCTIONS])
 {
-	object **all[] = {&now.on_trace,  &now.on_code,  &now.on_gone, &now.on_call,
+	object **all[] = {&now.on_trace,  &now.on_code,	 &now.on_gone, &now.on_call,
 			  &now.on_return, &now.on_raise, &now.on_catch};
 
 	memcpy(ret, all, sizeof(all));
@@ -426,8 +426,7 @@ static object *trace_lines(object *self, object *arguments)
 	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state)) {
 		object *top = prba_places_top(&now.at, state);
 
-		if (now.catches ||
-		    (top && prba_cache_get(&now.known, top) & (HAS | CALLS)))
+		if (now.catches || (top && prba_cache_get(&now.known, top) & (HAS | CALLS)))
 			set_trace(state, true);
 	}
 	return py->PyBool_FromLong(1);

@@ -158,9 +158,8 @@ const struct prb_command prb_command_break = {
 	.options =
 		(const struct prb_option[]){
 			{"catch", 0, PRB_OPTION_TEXT, "CLASS",
-			 "Stop where an exception of that class is raised",
-			 PRB_COMPLETE_NOTHING, offsetof(struct break_settings, catches),
-			 .for_clients = true},
+			 "Stop where an exception of that class is raised", PRB_COMPLETE_NOTHING,
+			 offsetof(struct break_settings, catches), .for_clients = true},
 			{"uncaught", 0, PRB_OPTION_FLAG, NULL,
 			 "With --catch: only if no caller has an 'except' for it",
 			 PRB_COMPLETE_NOTHING, offsetof(struct break_settings, uncaught),
