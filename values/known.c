@@ -363,28 +363,48 @@ struct prb_error *prb_known_column(struct prb_search *s, const char *name, bool 
 	return text.failed ? prb_error_nomem() : NULL;
 }
 
-/* Modules of torch keep parameters, buffers and other modules in dicts of their own. */
-struct prb_error *prb_known_getattr(struct prb_search *s, uint64_t function, const char *name,
-				    bool *ret)
+/* Classes that keep some attributes in dicts of their own: torch's modules parameters, buffers and
+ * other modules, pydantic's models what is private or not declared. */
+static const struct keeper {
+	const char *module, *function, *dicts[3];
+} keepers[] = {
+	{"torch.nn.modules.module", "Module.__getattr__", {"_parameters", "_buffers", "_modules"}},
+	{"pydantic.main", "BaseModel.__getattr__", {"__pydantic_private__", "__pydantic_extra__"}},
+};
+
+static struct prb_error *find_kept(struct prb_search *s, const struct keeper *keeper,
+				   const char *name, bool *ret)
 {
-	static const char *const dicts[] = {"_parameters", "_buffers", "_modules"};
 	uint64_t object = s->object, dict;
 
-	PRB_TRY(is_function(s, function, "pandas.core.generic", "NDFrame.__getattr__", ret));
-	if (*ret)
-		return prb_known_column(s, name, ret);
-	PRB_TRY(is_function(s, function, "torch.nn.modules.module", "Module.__getattr__", ret));
-	if (!*ret)
-		return NULL;
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(dicts); i++) {
-		struct prb_error *err = prb_repr_instance_get(s->r, object, dicts[i], &dict);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(keeper->dicts) && keeper->dicts[i]; i++) {
+		struct prb_error *err = prb_repr_attribute(s->r, object, keeper->dicts[i], &dict);
 
+		/* One that has never been needed may be None. */
+		if (!err && prb_repr_is(s->r, dict, "NoneType"))
+			continue;
 		if (!err)
 			err = prb_repr_dict_get(s->r, dict, name, &s->object);
 		if (!prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 			return err;
 	}
 	*ret = false;
+	return NULL;
+}
+
+struct prb_error *prb_known_getattr(struct prb_search *s, uint64_t function, const char *name,
+				    bool *ret)
+{
+	PRB_TRY(is_function(s, function, "pandas.core.generic", "NDFrame.__getattr__", ret));
+	if (*ret)
+		return prb_known_column(s, name, ret);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(keepers); i++) {
+		const struct keeper *keeper = &keepers[i];
+
+		PRB_TRY(is_function(s, function, keeper->module, keeper->function, ret));
+		if (*ret)
+			return find_kept(s, keeper, name, ret);
+	}
 	return NULL;
 }
 

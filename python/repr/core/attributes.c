@@ -81,6 +81,24 @@ static struct prb_error *is_hidden(struct walk *w, const char *name, bool *ret)
 	return NULL;
 }
 
+/* A visitor's error takes precedence over the walk's. */
+static struct prb_error *end_of(struct walk *w, struct prb_error *err)
+{
+	if (!w->err)
+		return err;
+	prb_error_destroy(err);
+	return prb_steal(&w->err);
+}
+
+/* Attributes of a model of pydantic 2 that its class does not declare are in a dict of a slot. */
+static struct prb_error *tell_extra(struct walk *w, const char *slot, uint64_t value)
+{
+	if (!value || w->done || strcmp(slot, "__pydantic_extra__") != 0 ||
+	    !prb_repr_is(w->r, value, "dict"))
+		return NULL;
+	return end_of(w, prb_repr_dict_each(w->r, value, visit_entry, w));
+}
+
 static struct prb_error *tell_member(struct walk *w, const struct prb_member *member)
 {
 	prb_auto_str struct prb_str text = {};
@@ -101,7 +119,7 @@ static struct prb_error *tell_member(struct walk *w, const struct prb_member *me
 					.object = value,
 					.text = value ? NULL : prb_str_text(&text),
 					.owner = w->owner});
-	return NULL;
+	return tell_extra(w, member->name, value);
 }
 
 /* Names that C code declares only to make the type, not fields of the object. */
@@ -160,15 +178,6 @@ static bool visit_class(void *context, uint64_t key, uint64_t value)
 					       .name = prb_str_text(&name),
 					       .object = value,
 					       .owner = w->owner});
-}
-
-/* A visitor's error takes precedence over the walk's. */
-static struct prb_error *end_of(struct walk *w, struct prb_error *err)
-{
-	if (!w->err)
-		return err;
-	prb_error_destroy(err);
-	return prb_steal(&w->err);
 }
 
 /* @p each shows one class of the object. */

@@ -185,6 +185,36 @@ show(m, M(numbers={0: "zero"}), M(numbers={0: "zero", 100000: "more"}), M(number
 """
 
 
+PYDANTIC = """
+import os, pydantic
+class M(pydantic.BaseModel):
+    model_config = {"extra": "allow"}
+    a: int = 1
+    _own: int = pydantic.PrivateAttr(7)
+def show(m, plain):
+    print("ready", flush=True)
+    os.read(0, 1)
+show(M(b=[1, 2]), M())
+"""
+
+
+def test_undeclared_and_private_attributes_of_pydantic(tmp_path):
+    exe = packages.need("pydantic, pydantic_core")
+    program = tmp_path / "models.py"
+    program.write_text(PYDANTIC)
+    with support.Program([exe, program]) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+
+        def shown(expression):
+            return subprocess.run([support.BINARY, str(process.pid), "print", "--function", "show", expression],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False).stdout.strip()
+
+        assert (shown("m"), shown("plain")) == ("<__main__.M a=1 b=[1, 2]>", "<__main__.M a=1>")
+        assert (shown("m.b[1]"), shown("m._own"), shown("plain._own")) == ("2", "7", "7")
+        assert "__getattr__ of M is code" in shown("m.c")
+
+
 def test_maps_and_enums_of_protobuf(tmp_path):
     program = tmp_path / "messages.py"
     program.write_text(PROTOBUF)
