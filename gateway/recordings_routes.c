@@ -26,6 +26,7 @@ static const struct format {
 	{"pprof", ".pb.gz", "application/octet-stream"},
 	{"trace", ".trace.json", "application/json"},
 	{"gecko", ".gecko.json", "application/json"},
+	{"otlp", ".otlp", "application/x-protobuf"},
 };
 
 static const double FOR_GOOD = 365 * 86400;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `probing export`: metrics and spans for monitoring. */
+/* `probing export`: metrics, spans and recordings for monitoring. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/new_file.h"
+#include "base/text.h"
 #include "cli/commands/cluster/watch_jobs.h"
 #include "cli/commands/why/why.h"
 #include "command/command.h"
@@ -21,6 +22,9 @@
 #include "gateway/metrics/metrics.h"
 #include "gateway/metrics/otlp.h"
 #include "gateway/metrics/post.h"
+#include "profile/formats/otlp.h"
+#include "profile/store/load/load.h"
+#include "target/recorded/recorded.h"
 
 struct export_settings {
 	const char *file, *endpoint;
@@ -122,14 +126,15 @@ static struct prb_error *export_prometheus(const struct prb_cli *cli,
 	return s->file ? write_file(s->file, &text) : prb_output(&text);
 }
 
-static struct prb_error *post(const char *endpoint, const char *signal, const struct prb_str *body)
+/** @p path: "v1/metrics", … */
+static struct prb_error *post(const char *endpoint, const char *path, const struct prb_str *body)
 {
 	prb_auto_str struct prb_str answer = {};
 	size_t length = strlen(endpoint);
 
 	while (length && endpoint[length - 1] == '/')
 		length--;
-	prb_auto_free char *url = prb_format("%.*s/v1/%s", (int)length, endpoint, signal);
+	prb_auto_free char *url = prb_format("%.*s/%s", (int)length, endpoint, path);
 	if (!url)
 		return prb_error_nomem();
 	if (!body->length)
@@ -164,13 +169,43 @@ static struct prb_error *send_once(const struct prb_cli *cli, const struct prb_t
 				      &otlp);
 	if (otlp.metrics.failed)
 		return prb_error_nomem();
-	PRB_TRY(post(endpoint, "metrics", &otlp.metrics));
-	PRB_TRY(post(endpoint, "traces", &otlp.traces));
+	PRB_TRY(post(endpoint, "v1/metrics", &otlp.metrics));
+	PRB_TRY(post(endpoint, "v1/traces", &otlp.traces));
 	*since = time.until;
 	prb_str_printf(&text, "%zu samples and %zu spans were sent to %s\n", otlp.samples,
 		       otlp.spans, endpoint);
 	PRB_TRY(prb_output(&text));
 	return prb_output_flush();
+}
+
+/** Takes the recordings out of @p targets. */
+static void take_recordings(struct prb_texts *targets, struct prb_texts *ret)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < targets->count; i++) {
+		const char *target = targets->items[i];
+
+		if (prb_recorded_probe(target))
+			ret->items[ret->count++] = target;
+		else
+			targets->items[left++] = target;
+	}
+	targets->count = left;
+}
+
+static struct prb_error *send_recording(const char *path, const char *endpoint)
+{
+	const struct prb_profile_choice choice = {.weight = PRB_WEIGHT_CPU};
+	prb_auto_recording struct prb_recording *recording = NULL;
+	prb_auto_str struct prb_str body = {}, text = {};
+
+	PRB_TRY(prb_profile_load(path, false, &recording));
+	PRB_TRY(prb_otlp_put_profiles(&body, recording, &choice));
+	PRB_TRY(post(endpoint, "v1development/profiles", &body));
+	prb_text_escape(&text, path);
+	prb_str_printf(&text, " was sent to %s\n", endpoint);
+	return prb_output(&text);
 }
 
 static void rest(double seconds)
@@ -182,8 +217,8 @@ static void rest(double seconds)
 		nanosleep(&time, NULL);
 }
 
-static struct prb_error *export_otlp(const struct prb_cli *cli, const struct prb_texts *targets,
-				     const struct export_settings *s)
+static struct prb_error *send_processes(const struct prb_cli *cli, const struct prb_texts *targets,
+					const struct export_settings *s)
 {
 	double since = prb_clock_calendar_seconds() - (s->every > 0 ? s->every : ONCE_SECONDS);
 
@@ -200,6 +235,22 @@ static struct prb_error *export_otlp(const struct prb_cli *cli, const struct prb
 		rest(s->every);
 	}
 	return NULL;
+}
+
+static struct prb_error *export_otlp(const struct prb_cli *cli, struct prb_texts *targets,
+				     const struct export_settings *s)
+{
+	struct prb_texts recordings = {};
+
+	take_recordings(targets, &recordings);
+	if (recordings.count && s->every > 0)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--every is for processes, and %.200s is a recording",
+					recordings.items[0]);
+	for (size_t i = 0; i < recordings.count; i++)
+		PRB_TRY(send_recording(recordings.items[i], endpoint_of(s)));
+	return recordings.count && !targets->count ? prb_output_flush()
+						   : send_processes(cli, targets, s);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
@@ -225,7 +276,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 const struct prb_command prb_command_export = {
 	.rank = 88,
 	.name = "export",
-	.summary = "Give metrics and spans of Python processes to Prometheus or OpenTelemetry",
+	.summary = "Give metrics, spans and profiles to Prometheus or OpenTelemetry",
 	.description =
 		"Metrics are threads by state, waiters for the GIL and locks, processor time, "
 		"memory, "
@@ -236,14 +287,15 @@ const struct prb_command prb_command_export = {
 		"otlp sends them to an OpenTelemetry receiver, with the spans that programs have "
 		"recorded by probing.span(), as Protocol Buffers over HTTP: those that ended in "
 		"the "
-		"last minute, or with --every all from then on.",
+		"last minute, or with --every all from then on. Of a recording (FILE.profile) it "
+		"sends the profile.",
 	.options =
 		(const struct prb_option[]){
 			{"textfile", 0, PRB_OPTION_TEXT, "FILE",
 			 "prometheus: write FILE, which is there whole or not at all",
 			 PRB_COMPLETE_FILE, offsetof(struct export_settings, file)},
 			{"endpoint", 'e', PRB_OPTION_TEXT, "URL",
-			 "otlp: send to URL/v1/metrics and URL/v1/traces [http://127.0.0.1:4318]",
+			 "otlp: send to URL/v1/metrics and the like [http://127.0.0.1:4318]",
 			 PRB_COMPLETE_NOTHING, offsetof(struct export_settings, endpoint)},
 			{"every", 0, PRB_OPTION_SECONDS, "TIME", "otlp: send again and again",
 			 PRB_COMPLETE_NOTHING, offsetof(struct export_settings, every)},
@@ -262,6 +314,7 @@ const struct prb_command prb_command_export = {
 			 "One, for node_exporter"},
 			{"probing export otlp train.py --every 10s",
 			 "To a collector on this machine"},
+			{"probing export otlp run.profile", "A recording, as a profile"},
 			{},
 		},
 	.run = run,

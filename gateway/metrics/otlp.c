@@ -11,19 +11,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/protobuf.h"
-#include "base/text.h"
 #include "gateway/metrics/metrics.h"
 
 /* Fields of the messages, by their names in opentelemetry/proto. */
 enum {
 	REQUEST_RESOURCE_METRICS = 1,
-	RESOURCE_METRICS_RESOURCE = 1,
 	RESOURCE_METRICS_SCOPE_METRICS = 2,
-	SCOPE_METRICS_SCOPE = 1,
 	SCOPE_METRICS_METRICS = 2,
-	RESOURCE_ATTRIBUTES = 1,
-	SCOPE_NAME = 1,
-	SCOPE_VERSION = 2,
 	METRIC_NAME = 1,
 	METRIC_DESCRIPTION = 2,
 	METRIC_UNIT = 3,
@@ -36,12 +30,6 @@ enum {
 	POINT_TIME = 3,
 	POINT_DOUBLE = 4,
 	POINT_ATTRIBUTES = 7,
-	KEY_VALUE_KEY = 1,
-	KEY_VALUE_VALUE = 2,
-	ANY_STRING = 1,
-	ANY_BOOL = 2,
-	ANY_INT = 3,
-	ANY_DOUBLE = 4,
 	CUMULATIVE = 2,
 };
 
@@ -51,74 +39,28 @@ void prb_otlp_deinit(struct prb_otlp *otlp)
 	prb_str_deinit(&otlp->traces);
 }
 
-static void put_attribute(struct prb_str *s, unsigned field, const char *key, struct prb_str *value)
-{
-	struct prb_str attribute = {};
-
-	prb_proto_text(&attribute, KEY_VALUE_KEY, key);
-	prb_proto_message(&attribute, KEY_VALUE_VALUE, value);
-	prb_proto_message(s, field, &attribute);
-}
-
-void prb_otlp_put_utf8(struct prb_str *s, unsigned field, const char *text)
-{
-	prb_auto_str struct prb_str right = {};
-
-	for (const char *at = text ? text : ""; *at;) {
-		uint32_t code_point;
-		size_t length = prb_text_decode(at, &code_point);
-
-		if (code_point == PRB_TEXT_INVALID)
-			prb_str_puts(&right, "\xef\xbf\xbd");
-		else
-			prb_str_append(&right, at, length);
-		at += length;
-	}
-	if (text)
-		prb_proto_bytes(s, field, prb_str_text(&right), right.length);
-	s->failed |= right.failed;
-}
-
-void prb_otlp_put_text(struct prb_str *s, unsigned field, const char *key, const char *value)
-{
-	struct prb_str any = {};
-
-	prb_otlp_put_utf8(&any, ANY_STRING, value);
-	put_attribute(s, field, key, &any);
-}
-
-void prb_otlp_put_integer(struct prb_str *s, unsigned field, const char *key, int64_t value)
-{
-	struct prb_str any = {};
-
-	/* Zero is a value, too. */
-	prb_proto_varint(&any, ANY_INT << 3);
-	prb_proto_varint(&any, (uint64_t)value);
-	put_attribute(s, field, key, &any);
-}
-
 static void put_member(struct prb_str *s, unsigned field, const char *key, const json_t *value)
 {
 	struct prb_str any = {};
 
 	if (json_is_string(value)) {
-		prb_proto_bytes(&any, ANY_STRING, json_string_value(value),
+		prb_proto_bytes(&any, PRB_OTLP_ANY_STRING, json_string_value(value),
 				json_string_length(value));
 	} else if (json_is_integer(value)) {
 		prb_otlp_put_integer(s, field, key, json_integer_value(value));
 		return;
 	} else if (json_is_real(value)) {
-		prb_proto_double(&any, ANY_DOUBLE, json_real_value(value));
+		prb_proto_double(&any, PRB_OTLP_ANY_DOUBLE, json_real_value(value));
 	} else if (json_is_boolean(value)) {
-		prb_proto_varint(&any, ANY_BOOL << 3);
+		prb_proto_varint(&any, PRB_OTLP_ANY_BOOL << 3);
 		prb_proto_varint(&any, json_is_true(value));
 	} else {
 		char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
 
-		prb_proto_text(&any, ANY_STRING, text);
+		prb_proto_text(&any, PRB_OTLP_ANY_STRING, text);
 		free(text);
 	}
-	put_attribute(s, field, key, &any);
+	prb_otlp_put_attribute(s, field, key, &any);
 }
 
 void prb_otlp_put_members(struct prb_str *s, unsigned field, const char *json)
@@ -148,36 +90,25 @@ static void put_process_names(struct prb_str *resource, const struct prb_metric_
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(names); i++)
 		if (names[i].value)
-			prb_otlp_put_text(resource, RESOURCE_ATTRIBUTES, names[i].key,
+			prb_otlp_put_text(resource, PRB_OTLP_RESOURCE_ATTRIBUTES, names[i].key,
 					  names[i].value);
 }
 
 void prb_otlp_put_resource(struct prb_str *s, pid_t pid, long rank,
 			   const struct prb_metric_process *process)
 {
-	const char *service = getenv("OTEL_SERVICE_NAME");
 	struct prb_str resource = {};
 	char host[256] = "";
 
 	gethostname(host, sizeof(host) - 1);
-	prb_otlp_put_text(&resource, RESOURCE_ATTRIBUTES, "service.name",
-			  service && *service ? service : "python");
-	prb_otlp_put_text(&resource, RESOURCE_ATTRIBUTES, "host.name", host);
-	prb_otlp_put_integer(&resource, RESOURCE_ATTRIBUTES, "process.pid", pid);
+	prb_otlp_put_service(&resource);
+	prb_otlp_put_text(&resource, PRB_OTLP_RESOURCE_ATTRIBUTES, "host.name", host);
+	prb_otlp_put_integer(&resource, PRB_OTLP_RESOURCE_ATTRIBUTES, "process.pid", pid);
 	if (rank >= 0)
-		prb_otlp_put_integer(&resource, RESOURCE_ATTRIBUTES, "rank", rank);
+		prb_otlp_put_integer(&resource, PRB_OTLP_RESOURCE_ATTRIBUTES, "rank", rank);
 	if (process)
 		put_process_names(&resource, process);
-	prb_proto_message(s, RESOURCE_METRICS_RESOURCE, &resource);
-}
-
-void prb_otlp_put_scope(struct prb_str *s)
-{
-	struct prb_str scope = {};
-
-	prb_proto_text(&scope, SCOPE_NAME, "probing");
-	prb_proto_text(&scope, SCOPE_VERSION, PRB_VERSION);
-	prb_proto_message(s, SCOPE_METRICS_SCOPE, &scope);
+	prb_proto_message(s, PRB_OTLP_RESOURCE, &resource);
 }
 
 static uint64_t nanoseconds(double seconds)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/otlp.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "command/command.h"
@@ -44,20 +45,12 @@ struct prb_error *prb_otlp_collect(const struct prb_texts *targets,
  */
 void prb_otlp_put_findings(pid_t pid, const struct prb_findings *findings, struct prb_otlp *ret);
 
-/** One attribute of the resource, span or sample that is put into @p s as @p field. */
-void prb_otlp_put_text(struct prb_str *s, unsigned field, const char *key, const char *value);
-void prb_otlp_put_integer(struct prb_str *s, unsigned field, const char *key, int64_t value);
-/** The members of a JSON object. */
+/** The members of a JSON object, as attributes. */
 void prb_otlp_put_members(struct prb_str *s, unsigned field, const char *json);
 
 /** The resource of a process; @p rank of -1: none; @p process is what it is called, or NULL. */
 void prb_otlp_put_resource(struct prb_str *s, pid_t pid, long rank,
 			   const struct prb_metric_process *process);
-/** The instrumentation scope. */
-void prb_otlp_put_scope(struct prb_str *s);
-
-/** A text; broken UTF-8, which receivers refuse, becomes U+FFFD. NULL is nothing. */
-void prb_otlp_put_utf8(struct prb_str *s, unsigned field, const char *text);
 
 struct prb_otlp_process {
 	pid_t pid;

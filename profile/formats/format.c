@@ -17,6 +17,7 @@ const struct prb_profile_format *const prb_profile_formats[] = {
 	&prb_format_pprof,
 	&prb_format_trace,
 	&prb_format_gecko,
+	&prb_format_otlp,
 	NULL,
 };
 /* clang-format on */

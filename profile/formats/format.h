@@ -63,5 +63,6 @@ extern const struct prb_profile_format prb_format_svg;
 extern const struct prb_profile_format prb_format_pprof;
 extern const struct prb_profile_format prb_format_trace;
 extern const struct prb_profile_format prb_format_gecko;
+extern const struct prb_profile_format prb_format_otlp;
 
 #endif

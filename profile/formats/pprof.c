@@ -12,7 +12,7 @@
 #include "base/protobuf.h"
 #include "base/text.h"
 #include "profile/formats/format.h"
-#include "profile/recording/order.h"
+#include "profile/formats/sums.h"
 
 /* Fields of the messages, by their names in profile.proto. */
 enum {
@@ -82,31 +82,18 @@ static const char *const texts[TEXT_COMMAND] = {
 	"runqueue", "nanoseconds", "thread", "thread_id", "state",
 };
 
-struct sum {
-	uint32_t stack;
-	enum prb_run_state state;
-	uint64_t samples;
-	int64_t cpu, wall, queue;
-};
-
 struct writer {
 	const struct prb_recording *recording;
 	const struct prb_profile_choice *choice;
 	struct prb_sink *sink;
 	z_stream zlib;
-	uint32_t *folded; /* stacks */
-	struct prb_order order;
-	struct prb_number_map known; /* sums of a thread by stack and state */
-	PRB_VEC(struct sum) sums;
+	struct prb_sums sums;
 };
 
 static void writer_deinit(struct writer *w)
 {
 	deflateEnd(&w->zlib);
-	free(w->folded);
-	prb_order_deinit(&w->order);
-	prb_number_map_deinit(&w->known);
-	prb_vec_free(&w->sums);
+	prb_sums_deinit(&w->sums);
 }
 
 /* Compresses @p bytes into the sink. */
@@ -279,7 +266,7 @@ static void put_label(struct prb_str *s, enum text key, unsigned field, uint64_t
 }
 
 /* Places are innermost first. */
-static struct prb_error *put_sum(struct writer *w, uint32_t thread, const struct sum *sum)
+static struct prb_error *put_sum(struct writer *w, uint32_t thread, const struct prb_sum *sum)
 {
 	const struct prb_tree *tree = w->recording->tree;
 	struct prb_str s = {}, sample = {}, packed = {};
@@ -300,36 +287,12 @@ static struct prb_error *put_sum(struct writer *w, uint32_t thread, const struct
 	return emit(w, &s);
 }
 
-static struct prb_error *add_run(struct writer *w, const struct prb_run *run)
-{
-	uint64_t key = (uint64_t)w->folded[run->stack] << 8 | (uint64_t)run->state;
-	size_t number = w->sums.count;
-	struct sum *sum;
-
-	if (!prb_number_map_get(&w->known, key, &number)) {
-		sum = prb_vec_push(&w->sums);
-		if (!sum || !prb_number_map_put(&w->known, key, number))
-			return prb_error_nomem();
-		sum->stack = w->folded[run->stack];
-		sum->state = run->state;
-	}
-	sum = &w->sums.items[number];
-	sum->samples += run->samples;
-	sum->cpu += run->cpu;
-	sum->wall += run->wall;
-	sum->queue += run->queue;
-	return NULL;
-}
-
 static struct prb_error *put_thread(struct writer *w, uint32_t thread)
 {
-	const struct sum *sum;
+	const struct prb_sum *sum;
 
-	prb_number_map_deinit(&w->known);
-	w->known = (struct prb_number_map){};
-	w->sums.count = 0;
-	prb_order_each(i, &w->order, thread) PRB_TRY(add_run(w, &w->recording->runs.items[*i]));
-	prb_vec_each (sum, &w->sums)
+	PRB_TRY(prb_sums_of_thread(&w->sums, thread));
+	prb_vec_each (sum, &w->sums.list)
 		PRB_TRY(put_sum(w, thread, sum));
 	return NULL;
 }
@@ -382,8 +345,7 @@ static struct prb_error *write_pprof(const struct prb_recording *recording,
 	if (deflateInit2(&w.zlib, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP, MEMORY,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
 		return prb_error_nomem();
-	PRB_TRY(prb_fold_stacks(recording->tree, choice->lines, &w.folded));
-	PRB_TRY(prb_order_make(recording, &w.order));
+	PRB_TRY(prb_sums_init(&w.sums, recording, choice->lines));
 	PRB_TRY(put_head(&w));
 	PRB_TRY(put_texts(&w));
 	PRB_TRY(put_functions(&w));

@@ -325,7 +325,7 @@ const struct prb_option prb_performance_options[] = {
 	 "Write FILE: .profile, .html, .svg, .pb.gz and others, as --format has", PRB_COMPLETE_FILE,
 	 offsetof(struct prb_performance_settings, out.path)},
 	{"format", 'f', PRB_OPTION_TEXT, "FORMAT",
-	 "As html, svg, collapsed, speedscope, pprof, trace or gecko", PRB_COMPLETE_NOTHING,
+	 "As html, svg, collapsed, speedscope, pprof, trace, gecko or otlp", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, out.format)},
 	{"mode", 'm', PRB_OPTION_TEXT, "MODE",
 	 "What is weighed: cpu, runqueue, gil, blocked or wall time", PRB_COMPLETE_NOTHING,

@@ -26,7 +26,7 @@ PROFILE = ("perf", "--duration", "0.2")
 FILES = {
     ("performance", "--output"): [
         *(("PID", *PROFILE, "-o", "PATH" + end) for end in (
-            ".profile", ".html", ".svg", ".pb.gz", ".collapsed", ".speedscope.json")),
+            ".profile", ".html", ".svg", ".pb.gz", ".collapsed", ".speedscope.json", ".otlp")),
         ("PID", *PROFILE, "--ring", "9s", "-o", "PATH.profile"),
         ("PID", "perf", "--background", "--duration", "1", "-o", "PATH.profile"),
         ("PID", *PROFILE, "--when", "1", "-o", "PATH.profile")],

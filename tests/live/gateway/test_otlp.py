@@ -3,17 +3,21 @@
 import contextlib
 import getpass
 import http.server
+import json
 import os
 import signal
 import struct
 import subprocess
 import threading
+import time
 
 import pytest
 
+import profiles
 import support
 from environment import need
 from gateway_client import wait_until
+from otlp_file import Profiles
 from pprof_file import fields, first
 from terminal import environment
 
@@ -210,6 +214,56 @@ def test_again_and_again_each_span_once(program):
         assert sender.returncode == OK
 
 
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    """Of two processes."""
+    script = tmp_path_factory.mktemp("recorded") / "recorded_for_otlp.py"
+    script.write_bytes(profiles.PROGRAM.read_bytes())
+    with support.Target(NEWEST, script, 1) as one, support.Target(NEWEST, script, 1) as two:
+        for target in one, two:
+            assert target.line() == "ready"
+            target.send(b"go 600\n")
+        file, begun = script.with_name("run.profile"), time.time()
+        done = subprocess.run([support.BINARY, "/recorded_for_otlp/", "perf", "--all", "-d", "1s", "--json", "-o", str(file)],
+                              stdout=subprocess.PIPE, check=True, timeout=100)
+        yield file, {**json.loads(done.stdout), "between": (begun, time.time())}
+
+
+def test_recordings(recording):
+    """A profile for each weight of each process, with what the recording says of it."""
+    file, said = recording
+    with receiving() as server:
+        code, out, error = export(file, OTEL_EXPORTER_OTLP_ENDPOINT=server.url + "/", OTEL_SERVICE_NAME="mine")
+        assert (code, out, error) == (OK, "%s was sent to %s/\n" % (file, server.url), "")
+        [(path, headers, body)] = server.got  # no other process's metrics
+    assert path == "/v1development/profiles" and headers["Content-Type"] == "application/x-protobuf"
+    sent = Profiles(body)
+    assert {resource["process.pid"] for resource, _, _ in sent.resources} == {each["pid"] for each in said["processes"]}
+    for resource, scope, each in sent.resources:
+        assert resource["service.name"] == "mine" and scope == b"probing"
+        assert resource["process.runtime.name"] == "cpython" and resource["process.runtime.version"].startswith("%d.%d" % NEWEST.version[:2])
+        assert [kind for kind, _ in (profile.type for profile in each)] == ["cpu", "wall", "runqueue", "samples"]
+        for profile in each:
+            assert profile.period_type == ("cpu", "nanoseconds") and profile.period == 10_000_000
+            assert said["between"][0] < profile.started / 1e9 < (profile.started + profile.duration) / 1e9 < said["between"][1]
+            assert profile.duration == said["duration_ns"]
+        threads = {thread["tid"]: thread["name"] for thread in said["threads"] if thread["pid"] == resource["process.pid"]}
+        assert {(values["thread.id"], values["thread.name"]) for _, _, values in each[1].samples} == set(threads.items())
+    assert sum(value for _, _, each in sent.resources for _, value, _ in each[0].samples) == said["weight_ns"]
+
+
+def test_recordings_beside_processes(recording, program):
+    file, _ = recording
+    with receiving() as server:
+        assert export(program.pid, file, "--endpoint", server.url)[0] == OK
+        assert [path for path, _, _ in server.got][:2] == ["/v1development/profiles", "/v1/metrics"]
+    code, _, error = export(file, "--every", "1s")
+    assert code == USAGE and "is a recording" in error
+    with receiving(404) as server:
+        code, out, error = export(file, "--endpoint", server.url)
+        assert code == FAILED and "404" in error and not out
+
+
 def test_what_cannot_be_sent(program):
     with receiving(500) as server:
         code, _, error = export(program.pid, "--endpoint", server.url)
@@ -238,6 +292,39 @@ def test_messages_of_opentelemetry(program):
             # Unknown data would be written last, and invalid data not at all.
             assert kind.FromString(message.SerializeToString()) == message
             assert not fields_unknown(message), path
+
+
+def test_profiles_of_opentelemetry(recording):
+    """The published messages understand every byte, and each number in them names an entry that is there once."""
+    service = pytest.importorskip("opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2")
+    with receiving() as server:
+        assert export(recording[0], "--endpoint", server.url)[0] == OK
+        [(_, _, body)] = server.got
+    message = service.ExportProfilesServiceRequest.FromString(body)
+    assert service.ExportProfilesServiceRequest.FromString(message.SerializeToString()) == message
+    assert not fields_unknown(message)
+    tables = {field.name: list(value) for field, value in message.dictionary.ListFields()}
+    assert len(tables) == len(message.dictionary.DESCRIPTOR.fields)
+    entries = {name: [each if isinstance(each, str) else each.SerializeToString() for each in table] for name, table in tables.items()}
+    assert all(not table[0] and len(set(table)) == len(table) for table in entries.values())
+    used = {name: {0} for name in tables}
+    numbers_used(message, used)
+    assert used == {name: set(range(len(table))) for name, table in tables.items()}
+    for each in message.resource_profiles:
+        for profile in each.scope_profiles[0].profiles:
+            assert all(len(sample.values) == 1 and sample.values[0] > 0 for sample in profile.samples)
+
+
+def numbers_used(message, used):
+    """By the words that fields have in the published messages: …_strindex, stack_index, attribute_indices, …"""
+    for field, value in message.ListFields():
+        kind = field.name.rpartition("_")[0] if field.name.endswith(("_index", "_indices")) else \
+            "string" if field.name.endswith("strindex") else None
+        if kind:
+            used[kind + "_table"].update([value] if isinstance(value, int) else value)
+        elif field.type == field.TYPE_MESSAGE:
+            for part in [value] if hasattr(value, "ListFields") else value:
+                numbers_used(part, used)
 
 
 def fields_unknown(message):

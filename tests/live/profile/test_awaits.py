@@ -108,7 +108,7 @@ def test_formats(target, probing, tmp_path):
     record(process, file, seconds=1)
     table = probing(file, "perf", "--async")
     assert table.code == OK and "[task direct]" in table.out and LOOP not in table.out
-    for ending in ("html", "svg", "speedscope.json", "pb.gz", "trace.json", "gecko.json"):
+    for ending in ("html", "svg", "speedscope.json", "pb.gz", "trace.json", "gecko.json", "otlp"):
         made = tmp_path / ("run." + ending)
         assert probing(file, "perf", "--async", "--no-source", "-o", made).code == OK and made.stat().st_size
     assert b"[task direct]" in (tmp_path / "run.html").read_bytes()

@@ -11,6 +11,7 @@ import xml.etree.ElementTree
 
 import pytest
 
+import otlp_file
 import pprof_file
 import profiles
 import support
@@ -66,6 +67,17 @@ def read_pprof(file):
         assert labels["thread"] and labels["thread_id"] and labels["state"]
         if values[profile.default]:
             yield [name for name, _, _ in stack], values[profile.default]
+
+
+def read_otlp(file):
+    data = otlp_file.Profiles(file.read_bytes())
+    [(_, scope, each)] = data.resources
+    assert scope == b"probing" and {kind for kind in data.kinds.values()} <= {"cpython", None}
+    assert sorted(profile.type for profile in each) == [
+        ("cpu", "nanoseconds"), ("runqueue", "nanoseconds"), ("samples", "count"), ("wall", "nanoseconds")]
+    for stack, weight, attributes in each[0].samples:
+        assert attributes["thread.id"] and attributes["thread.name"] and attributes["thread.state"]
+        yield [name for name, _, _ in stack], weight
 
 
 def read_trace(file):
@@ -137,7 +149,7 @@ def read_svg(file):
 READERS = {
     "collapsed": (read_collapsed, shown), "speedscope.json": (read_speedscope, exact),
     "pb.gz": (read_pprof, shown), "trace.json": (read_trace, exact),
-    "gecko.json": (read_gecko, exact), "svg": (read_svg, shown),
+    "gecko.json": (read_gecko, exact), "svg": (read_svg, shown), "otlp": (read_otlp, shown),
 }
 XML = {"\ufffe\uffff": r"\ufffe\uffff"}  # no characters to XML
 
@@ -160,7 +172,7 @@ def test_hostile_names(probing, hostile, tmp_path, extension):
     target, names = hostile
     file = recorded(probing, target, tmp_path / ("run." + extension))
     read, escaped = READERS[extension]
-    if extension != "pb.gz":
+    if extension not in ("pb.gz", "otlp"):
         assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", file.read_bytes())
         assert not re.search(rb"\xed[\xa0-\xbf]|\xe2\x80[\xa8-\xae]|</script>x", file.read_bytes())
         file.read_bytes().decode("utf-8")

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+import otlp_file
 import pprof_file
 import profiles
 import support
@@ -126,14 +127,16 @@ def test_symbolize_refuses(probing, recorded, options, says):
     assert result.code == USAGE and says in result.err
 
 
-def test_pprof_gets_mappings_and_addresses(probing, files, recorded, tmp_path):
+@pytest.mark.parametrize("ending, read", [
+    ("pb.gz", pprof_file.Profile), ("otlp", lambda path: otlp_file.Profiles(path.read_bytes()))])
+def test_viewers_get_mappings_and_addresses(probing, files, recorded, tmp_path, ending, read):
     """A reader finds the place in the file by the rule of profile.proto, and the file by its build-id."""
-    written = tmp_path / "run.pb.gz"
+    written = tmp_path / ("run." + ending)
     assert probing(recorded, "perf", "-o", written).code == 0
-    start, profile_ = addresses(files[0])["native_burn"], pprof_file.Profile(written)
+    start, profile_ = addresses(files[0])["native_burn"], read(written)
     mapping, address = profile_.places["fun_%x" % start]
     assert mapping["build_id"] == build_id(files[0]) and mapping["path"] == str(files[1])
-    assert mapping["start"] <= address < mapping["limit"] and not mapping["named"]
+    assert mapping["start"] <= address < mapping["limit"] and not mapping.get("named")
     code = mapping["offset"] + address - mapping["start"]
     assert files[0].read_bytes()[code:code + 16] == code_at(files[0], start)
 
