@@ -59,10 +59,11 @@ static struct prb_error *add_number(struct prb_tool_call *call, const char *name
 		       : NULL;
 }
 
-/** Its id, or "". */
-static struct prb_error *target_of(const struct prb_tool_call *call, struct prb_str *ret)
+/** The id of the target that this argument names, or "". */
+static struct prb_error *target_of(const struct prb_tool_call *call, const char *name,
+				   struct prb_str *ret)
 {
-	const json_t *target = argument(call, "target");
+	const json_t *target = argument(call, name);
 
 	if (json_is_integer(target))
 		prb_str_printf(ret, "%lld", (long long)json_integer_value(target));
@@ -75,7 +76,7 @@ static struct prb_error *add_target(struct prb_tool_call *call)
 {
 	prb_auto_str struct prb_str id = {};
 
-	PRB_TRY(target_of(call, &id));
+	PRB_TRY(target_of(call, "target", &id));
 	return prb_served_words(call->served, prb_str_text(&id), &call->words);
 }
 
@@ -123,7 +124,7 @@ static struct prb_error *prepare_job(struct prb_tool_call *call, const char *act
 					 "only named processes may be read here, and a job has "
 					 "others"),
 			"the user has to start 'probing mcp' without targets");
-	PRB_TRY(target_of(call, &id));
+	PRB_TRY(target_of(call, "target", &id));
 	PRB_TRY(add(call, "cluster"));
 	PRB_TRY(add(call, action));
 	PRB_TRY(add(call, "--json"));
@@ -223,6 +224,30 @@ static struct prb_error *prepare_snapshot(struct prb_tool_call *call)
 	PRB_TRY(add_target(call));
 	PRB_TRY(add(call, "snapshot"));
 	return add_flag(call, "redact");
+}
+
+/** The file that the tool "snapshot" writes of a process. */
+static struct prb_error *add_snapshot(struct prb_tool_call *call, const char *id)
+{
+	const struct prb_served *served = call->served;
+	const char *only = served->named.count == 1 ? served->named.items[0].id : id;
+	pid_t pid = prb_served_pid(served, *id ? id : only);
+
+	return pid > 0 ? prb_words_add(&call->words, "probing-%d.snapshot", (int)pid)
+		       : prb_error_create(PRB_ERROR_USAGE, "the argument 'before' is missing");
+}
+
+static struct prb_error *prepare_diff(struct prb_tool_call *call)
+{
+	prb_auto_str struct prb_str id = {}, before = {};
+
+	PRB_TRY(target_of(call, "target", &id));
+	PRB_TRY(target_of(call, "before", &before));
+	PRB_TRY(add(call, "diff"));
+	PRB_TRY(add(call, "--"));
+	PRB_TRY(before.length ? prb_served_word(call->served, prb_str_text(&before), &call->words)
+			      : add_snapshot(call, prb_str_text(&id)));
+	return prb_served_word(call->served, prb_str_text(&id), &call->words);
 }
 
 static struct prb_error *prepare_skill(struct prb_tool_call *call)
@@ -402,6 +427,16 @@ const struct prb_tool prb_tools[] = {
 	 prepare_snapshot,
 	 .once = true,
 	 .saves = true},
+	{"diff",
+	 "What has changed",
+	 "Which threads have moved, started and ended since the tool snapshot was called for the "
+	 "process, and which of their variables have another value. What has not moved hangs.",
+	 {TARGET,
+	  {"before", PRB_TOOL_TARGET, false,
+	   "Id of a file that is served; what snapshot wrote of the process, if it is left out"}},
+	 false,
+	 60,
+	 prepare_diff},
 	{"skill",
 	 "Diagnosis",
 	 "A named diagnosis, with what its rows mean: hang, deadlock, gil (who holds it), slow, "

@@ -167,6 +167,15 @@ struct prb_error *prb_served_words(const struct prb_served *served, const char *
 	return add_places(served, words);
 }
 
+struct prb_error *prb_served_word(const struct prb_served *served, const char *id,
+				  struct prb_words *words)
+{
+	const struct prb_served_target *target;
+
+	PRB_TRY(find(served, id, &target));
+	return prb_words_add(words, "%s", target ? target->name : id);
+}
+
 struct prb_error *prb_served_words_all(const struct prb_served *served, struct prb_words *words)
 {
 	size_t there = 0;

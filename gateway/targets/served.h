@@ -50,6 +50,10 @@ struct prb_error *prb_served_init(struct prb_served *served, const struct prb_te
 struct prb_error *prb_served_words(const struct prb_served *served, const char *id,
 				   struct prb_words *words) PRB_MUST_CHECK;
 
+/** Appends that target as a word by itself, for a command that compares two. */
+struct prb_error *prb_served_word(const struct prb_served *served, const char *id,
+				  struct prb_words *words) PRB_MUST_CHECK;
+
 /** Appends what means all of them to 'query' and 'export'. */
 struct prb_error *prb_served_words_all(const struct prb_served *served,
 				       struct prb_words *words) PRB_MUST_CHECK;

@@ -306,5 +306,5 @@ def test_a_gateway_that_ends_while_it_is_shown(program):
 def test_it_is_small(gateway):
     names = ["/"] + ["/" + name for name in os.listdir(support.ROOT / "gateway/web/dist")]
     sizes = [len(gateway.ask(name).body) for name in names]
-    assert sum(sizes) < 500000 and gateway.ask("/").headers["content-encoding"] == "gzip"
+    assert sum(sizes) < 400000 and gateway.ask("/").headers["content-encoding"] == "gzip"
     assert "unsafe" not in gateway.ask("/").headers["content-security-policy"]

@@ -94,7 +94,7 @@ def test_another_version_of_the_protocol(program):
 def test_tools_only_read(assistant):
     tools = {tool["name"]: tool for tool in assistant.ask("tools/list")["tools"]}
     assert {"list_processes", "why", "dump", "query", "tables", "snapshot", "perf", "skill", "memory",
-            "print_value", "server", "overview", "hang", "slow"} == set(tools)
+            "print_value", "server", "overview", "hang", "slow", "diff"} == set(tools)
     # A snapshot is a new file.
     assert {name for name, tool in tools.items() if not tool["annotations"]["readOnlyHint"]} == {"snapshot"}
     assert not any(tool["annotations"]["destructiveHint"] for tool in tools.values())
@@ -189,6 +189,31 @@ def test_a_snapshot_goes_to_a_new_file(program, tmp_path):
         [file] = os.listdir(tmp_path)
     with Assistant(tmp_path / file) as two:
         assert "MainThread" in two.tell("dump", target="f1")
+
+
+COUNTS = "def count():\n    turn = 0\n    while input('ready\\n'): turn += 1\ncount()"
+
+
+def test_what_has_changed_since_a_snapshot(tmp_path):
+    with support.Program([NEWEST.exe, "-c", COUNTS]) as running, \
+            Assistant(running.pid, cwd=tmp_path) as one:
+        assert running.line() == "ready"
+        text, failed = one.call("diff")
+        assert failed and "probing-%d.snapshot" % running.pid in text
+        one.tell("snapshot")
+        assert "turn" not in one.tell("diff")
+        running.send(b"on\n")
+        assert running.line() == "ready"
+        changed = "turn of count\n    - 0\n    + 1\n"
+        assert changed in one.tell("diff")
+        [file] = os.listdir(tmp_path)
+        with Assistant(running.pid, tmp_path / file) as two:
+            assert changed in two.tell("diff", target=running.pid, before="f1")
+            text, failed = two.call("diff", target="f1")
+            assert failed and "'before' is missing" in text
+            for before in "/etc/passwd", "../x", 1:
+                text, failed = two.call("diff", target=running.pid, before=before)
+                assert failed and "no target '%s' is served here" % before in text, text
 
 
 def test_a_call_is_cancelled(program):
