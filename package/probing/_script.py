@@ -67,7 +67,7 @@ def main(words):
             return run_command(text, ([target] if target else []) + words[3:])
         name, code = read(text) if kind == "-f" else ("<code>", text)
         sys.argv = [text if kind == "-f" else name] + words[3:]
-        return run(compile(code, name, "exec"), name, attached(target))
+        return run(compile(code, name, "exec"), name, attached(target), kind == "-f" and is_ours(text))
     except (OSError, probing.Error, SyntaxError) as error:
         sys.exit("probing: %s" % error)
 
@@ -115,16 +115,18 @@ def namespace(program):
     return {"__name__": "__main__", "p": program, "probing": probing}
 
 
-def run(code, name, program):
-    """Runs it; an exception is one traceback, of the script's own frames."""
-    guarded(lambda: exec(code, dict(namespace(program), __file__=name)))
+def run(code, name, program, ours=False):
+    """Runs it; an exception is one traceback, of the script's own frames. What a script of the package cannot read is a line."""
+    guarded(lambda: exec(code, dict(namespace(program), __file__=name)), (probing.Error,) if ours else ())
 
 
-def guarded(function):
+def guarded(function, plain=()):
     try:
         result = function()
     except SystemExit:
         raise
+    except plain as error:
+        sys.exit("probing: %s" % error)
     except BaseException as error:
         show(error)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)

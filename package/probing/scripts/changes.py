@@ -42,10 +42,7 @@ def show(name, func, old, new):
 def main():
     if len(sys.argv) != 2:
         sys.exit("name an earlier snapshot: 'changes TARGET before.snapshot'")
-    try:
-        (before, old_values), (now, values) = look(probing.attach(sys.argv[1])), look(probing.current())
-    except probing.Error as error:
-        sys.exit("probing: %s" % error)
+    (before, old_values), (now, values) = look(probing.attach(sys.argv[1])), look(probing.current())
     changed = 0
     for tid, thread in now.items():
         if tid not in before:
