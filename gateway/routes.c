@@ -208,6 +208,16 @@ static struct prb_error *answer_memory(struct prb_request *r)
 	return NULL;
 }
 
+static struct prb_error *answer_inference(struct prb_request *r)
+{
+	PRB_TRY(target_words(r));
+	PRB_TRY(prb_words_add(&r->words, "server"));
+	PRB_TRY(prb_words_add(&r->words, "--json"));
+	PRB_TRY(prb_words_add(&r->words, "--exit-zero"));
+	prb_request_start(r);
+	return NULL;
+}
+
 static struct prb_error *answer_config(struct prb_request *r)
 {
 	PRB_TRY(target_words(r));
@@ -351,6 +361,9 @@ const struct prb_route prb_routes[] = {
 	 .params = {{"growth", PRB_PARAM_SECONDS, "What grows in so many seconds, at most 600",
 		     .most = 600}},
 	 .schema = "memory_or_growth", .answer = answer_memory},
+	{"GET", "/v1/targets/{id}/server",
+	 "The inference server that it is a process of, and what keeps the requests",
+	 .schema = "inference_server", .answer = answer_inference},
 	{"GET", "/v1/targets/{id}/config", "Settings of the process, with their values",
 	 .schema = "settings", .answer = answer_config},
 	{"POST", "/v1/targets/{id}/config", "Change a setting of the process",

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -136,6 +137,36 @@ void prb_server_text(const struct prb_server_looks *looks, const struct prb_find
 		put_process(out, looks, *p);
 }
 
+/** How many requests are younger than each bound; the last has none. Those of unknown age are in no
+ * part. */
+static void put_ages(struct prb_json *json, const struct prb_server_looks *looks,
+		     const struct prb_server_process *p)
+{
+	static const double BOUNDS[] = {1, 10, 60, 600, 3600};
+	enum { PARTS = PRB_ARRAY_SIZE(BOUNDS) + 1 };
+	const struct prb_server_request *request;
+	int64_t counts[PARTS] = {};
+
+	prb_vec_each (request, &p->requests) {
+		double age = looks->time - request->arrival;
+		size_t part = 0;
+
+		while (part < PRB_ARRAY_SIZE(BOUNDS) && age >= BOUNDS[part])
+			part++;
+		if (!isnan(age))
+			counts[part]++;
+	}
+	prb_json_open(json, "ages", '[');
+	for (size_t i = 0; i < PARTS; i++) {
+		prb_json_open(json, NULL, '{');
+		prb_json_natural(json, "below_seconds",
+				 i < PRB_ARRAY_SIZE(BOUNDS) ? (int64_t)BOUNDS[i] : -1);
+		prb_json_integer(json, "requests", counts[i]);
+		prb_json_close(json, '}');
+	}
+	prb_json_close(json, ']');
+}
+
 static void put_process_json(struct prb_json *json, const struct prb_server_looks *looks,
 			     const struct prb_server_process *p)
 {
@@ -151,14 +182,15 @@ static void put_process_json(struct prb_json *json, const struct prb_server_look
 	prb_json_text(json, "activity", prb_engine_activity_text(p->activity));
 	prb_json_text(json, "doing", prb_str_text(&doing));
 	prb_json_natural(json, "requests", (int64_t)p->requests.count);
-	if (age >= 0)
-		prb_json_real(json, "oldest_seconds", age, 3);
+	prb_json_real(json, "oldest_seconds", age, 3);
+	put_ages(json, looks, p);
 	prb_json_open(json, "queues", '{');
 	prb_vec_each (queue, &p->queues)
 		prb_json_natural(json, queue->name, queue->count);
 	prb_json_close(json, '}');
 	prb_json_natural(json, "kv_total", p->kv[PRB_KV_TOTAL]);
 	prb_json_natural(json, "kv_free", p->kv[PRB_KV_FREE]);
+	prb_json_natural(json, "kv_cached", p->kv[PRB_KV_CACHED]);
 	prb_json_text(json, "missing", p->missing);
 	prb_json_text(json, "unreadable", p->unreadable);
 	prb_json_close(json, '}');
@@ -171,13 +203,16 @@ void prb_server_json(const struct prb_server_looks *looks, const struct prb_find
 	struct prb_server_process *const *p;
 	struct prb_finding *const *finding;
 	struct prb_json json = {out};
+	prb_auto_free char *id = prb_format("%d", (int)pid);
 
 	prb_json_open(&json, NULL, '{');
+	prb_json_real(&json, "time", looks->time, 3);
 	prb_json_text(&json, "engine", name ? name->engine->name : NULL);
 	prb_json_text(&json, "version", name ? name->version : NULL);
 	prb_json_open(&json, "findings", '[');
 	prb_vec_each (finding, &findings->list) {
 		prb_json_open(&json, NULL, '{');
+		prb_json_text(&json, "id", id);
 		prb_finding_members(&json, *finding, pid);
 		prb_json_close(&json, '}');
 	}

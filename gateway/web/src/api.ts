@@ -39,6 +39,7 @@ export type Pause = Schemas["pause"];
 export type Census = Schemas["census"];
 export type Memory = Schemas["memory"];
 export type Growth = Schemas["growth"];
+export type InferenceServer = Schemas["inference_server"];
 export type Row = Schemas["row"];
 export type Dashboard = Schemas["dashboard"];
 export type DashboardChart = Schemas["dashboard_chart"];
@@ -176,6 +177,7 @@ export const nameRecording = (profile: string, texts: { name: string; note: stri
 	value(client.POST("/v1/profiles/{profile}", { params: { path: { profile } }, body: texts }));
 export const forget = (profile: string) => value(client.DELETE("/v1/profiles/{profile}", { params: { path: { profile } } }));
 export const memory = async (id: string) => await value(client.GET("/v1/targets/{id}/memory", { params: at(id) })) as Memory;
+export const inference = (id: string) => value(client.GET("/v1/targets/{id}/server", { params: at(id) }));
 export const growth = async (id: string, seconds: number, signal: AbortSignal) =>
 	await value(client.GET("/v1/targets/{id}/memory", { params: { ...at(id), query: { growth: seconds } }, signal })) as Growth;
 export const run = (id: string, code: string, thread: Where) =>

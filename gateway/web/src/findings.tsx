@@ -7,7 +7,7 @@ import { nameOf } from "./target";
 const MOST = 5;
 
 /** Of what a verdict is best seen in. */
-const PANEL_OF: Record<string, string> = { memory_limit: "memory", swapped: "memory", oom_killed: "memory", grows: "memory", hung_job: "job" };
+const PANEL_OF: Record<string, string> = { memory_limit: "memory", swapped: "memory", oom_killed: "memory", grows: "memory", hung_job: "job", server: "server" };
 
 function place(finding: api.Finding, targets: api.Target[]): string {
 	const { id } = finding;

@@ -26,20 +26,21 @@ import "./style.css";
 const Sql = later(async () => (await import("./sql")).Sql);
 const Time = later(async () => (await import("./time")).Time);
 const Dashboards = later(async () => (await import("./dashboard")).Dashboards);
+const ServerPanel = later(async () => (await import("./server")).ServerPanel);
 const Training = later(async () => (await import("./training")).Training);
 
 const PANELS = [
 	["overview", "Overview", Overview], ["activity", "Activity", Activity], ["profile", "Profile", Profiles],
 	["training", "Training", Training], ["memory", "Memory", MemoryPanel], ["inspect", "Inspect", Inspect], ["sql", "SQL", Sql],
 	["console", "Console", Console], ["debug", "Debug", Debug], ["job", "Job", JobPanel],
-	["time", "Time", Time], ["dashboard", "Dashboard", Dashboards],
+	["time", "Time", Time], ["dashboard", "Dashboard", Dashboards], ["server", "Server", ServerPanel],
 ] as const;
 
 const KEYS = [["Ctrl-K", "go to a panel, target, query or diagnosis"], ["1 – 9, 0", "panels"], ["w", "what is wrong: the next finding"], ["/", "filter; Inspect: expression; SQL: editor"],
 	["p", "pause, go on"], ["t", "choose a target"], ["r", "Profile: record"], ["c", "Profile: compare"], ["g", "Memory: what grows"], ["F6, F5", "Debug: pause, resume"], ["F10, F11, Shift-F11", "Debug: step over calls, to the next line, out"], ["?", "this help"]];
 
-/** Whether a process has torch; a panel that has nothing to show is not offered. */
-const HAS_TORCH = "SELECT count(*) AS n FROM python.modules WHERE name = 'torch'";
+/** Whether a process has torch, or is one of an inference server; a panel that has nothing to show is not offered. */
+const HAS = "SELECT (SELECT count(*) FROM python.modules WHERE name = 'torch') AS torch, (SELECT count(*) FROM inference.servers) AS server";
 
 type Panel = (typeof PANELS)[number];
 
@@ -47,16 +48,16 @@ type Panel = (typeof PANELS)[number];
 function usePanels(target: api.Target | undefined, targets: api.Target[]): Panel[] {
 	const allowed = useAllowed();
 	const id = target && !target.ended ? target.id : "";
-	const torch = useAsked(`torch in ${id}`, 0, async () => {
+	const has = useAsked(`panels of ${id}`, 0, async () => {
 		try {
-			return id ? Number((await api.query(id, HAS_TORCH)).value[0]?.["n"]) > 0 : false;
+			return id ? (await api.query(id, HAS)).value[0] : undefined;
 		} catch {
-			return false;
+			return undefined;
 		}
 	}).value;
 	const live = target?.kind === "process" && !target.ended;
 	const inJob = targets.some(({ rank }) => typeof rank === "number") && (typeof target?.rank === "number" || !live);
-	return PANELS.filter(([name]) => name === "overview" ? false : name === "training" ? torch
+	return PANELS.filter(([name]) => name === "overview" ? false : name === "training" || name === "server" ? Number(has?.[name === "server" ? "server" : "torch"]) > 0
 		: name === "console" || name === "debug" ? live && allowed : name === "job" ? inJob : name === "profile" || name === "time" ? live : true);
 }
 
