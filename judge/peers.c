@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "dump/dump.h"
 #include "dump/idle.h"
+#include "judge/polling.h"
 #include "judge/rings.h"
 #include "target/proc/text.h"
 
@@ -268,7 +269,9 @@ static bool may_be_stuck(const struct prb_peer *peer, const struct prb_dump_thre
 {
 	const struct prb_enders *enders = &thread->enders;
 
-	return enders->kind && enders->all && enders->endless && slept_on(peer, thread->tid);
+	/* One that only looks after the others waits for ever where they do. */
+	return enders->kind && enders->all && enders->endless && !prb_polling_thread(thread) &&
+	       slept_on(peer, thread->tid);
 }
 
 void prb_peers_judge(struct prb_peers *peers)

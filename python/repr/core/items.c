@@ -72,10 +72,43 @@ static struct prb_error *walk_deque(struct walk *w)
 	return prb_repr_deque_each(w->r, w->object, visit_key, w);
 }
 
+/* A ring: where to put the next item, where to get one, the items, room for how many, how many. */
+static struct prb_error *walk_ring(struct walk *w)
+{
+	enum { PUT, GET, ITEMS, ROOM, COUNT, WORDS };
+	uint64_t words[WORDS], first;
+
+	PRB_TRY(prb_repr_words(w->r, w->object + (uint64_t)w->r->layout->object_size + 8, WORDS,
+			       words));
+	if (words[COUNT] > words[ROOM] || words[ROOM] > UINT32_MAX || words[GET] > words[ROOM])
+		return prb_repr_bad(w->object, "a queue with more items than room");
+	first = PRB_MIN(words[COUNT], words[ROOM] - words[GET]);
+	PRB_TRY(walk_array(w, words[ITEMS] + words[GET] * 8, first));
+	return walk_array(w, words[ITEMS], words[COUNT] - first);
+}
+
+/* Until 3.12 a lock, if it is held, a list, and how many of its items were taken. */
+static struct prb_error *walk_simple_queue(struct walk *w)
+{
+	enum { LOCK, HELD, LIST, TAKEN, WORDS };
+	uint64_t words[WORDS], count, items;
+
+	if (w->r->traits->queue_ring)
+		return walk_ring(w);
+	PRB_TRY(prb_repr_words(w->r, w->object + (uint64_t)w->r->layout->object_size, WORDS,
+			       words));
+	PRB_TRY(prb_repr_size(w->r, words[LIST], &count));
+	if (words[TAKEN] > count)
+		return prb_repr_bad(w->object, "a queue with fewer items than were taken");
+	PRB_TRY(prb_repr_word(w->r, words[LIST] + (uint64_t)w->r->layout->list_items, &items));
+	return walk_array(w, items + words[TAKEN] * 8, count - words[TAKEN]);
+}
+
 static const struct {
 	const char *type;
 	struct prb_error *(*walk)(struct walk *w);
 } containers[] = {
+	{"_queue.SimpleQueue", walk_simple_queue},
 	{"collections.deque", walk_deque},
 	{"dict", walk_dict},
 	{"frozenset", walk_set},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file The items of a container in a target's memory, without running any code there: of list,
- * tuple, dict, set, frozenset, deque, and of classes derived from them, whatever these make of
- * their items.
+ * tuple, dict, set, frozenset, deque, SimpleQueue, and of classes derived from them, whatever these
+ * make of their items.
  *
  * Threading: as repr.h. Errors: PRB_ERROR_NOT_FOUND for objects without readable items;
  * PRB_ERROR_FAULT or PRB_ERROR_BAD_DATA for what is no object or makes no sense.

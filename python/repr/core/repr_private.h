@@ -80,6 +80,7 @@ struct prb_object_traits {
 	bool exception_notes;	 /**< exceptions have them, behind their arguments */
 	bool slots_after_items;	 /**< subclasses of tuple may have slots */
 	bool timedelta_names;	 /**< timedelta(days=1) instead of timedelta(1) */
+	bool queue_ring;	 /**< a SimpleQueue is a ring, and no list */
 	uint8_t deque_block;	 /**< items in one block */
 };
 

@@ -105,6 +105,7 @@ static const struct prb_object_traits traits[] = {
 		.fold = true,
 		.timedelta_names = true,
 		.weakref_full = true,
+		.queue_ring = true,
 		.deque_block = 64,
 	},
 	{
@@ -120,6 +121,7 @@ static const struct prb_object_traits traits[] = {
 		.timedelta_names = true,
 		.rlock_mutex = true,
 		.weakref_full = true,
+		.queue_ring = true,
 		.deque_block = 64,
 	},
 	{
@@ -137,6 +139,7 @@ static const struct prb_object_traits traits[] = {
 		.slots_after_items = true,
 		.rlock_mutex = true,
 		.weakref_full = true,
+		.queue_ring = true,
 		.deque_block = 64,
 	},
 };
