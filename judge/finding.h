@@ -38,7 +38,7 @@ enum prb_finding_kind {
 	PRB_FINDING_LOOP,      /**< 26: a thread computes, and nothing changes */
 	PRB_FINDING_LEAK,      /**< 27: memory that grows and grows */
 	PRB_FINDING_JOB,       /**< 28: ranks of a distributed job wait for one of them */
-	PRB_FINDING_PEER,      /**< 29: a server does not answer */
+	PRB_FINDING_PEER,      /**< 29: a server does not answer, or a pipe does not end */
 	PRB_FINDING_KINDS,     /**< number of kinds */
 };
 enum { PRB_FINDING_EXIT = 9 };
