@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Judges a process: one set of rules for all faces, each in a file of judge/rules/.
+ * @file Judges a process: one set of rules for all faces, each in a file of judge/rules/, in
+ * libraries/ if it knows the code of certain libraries.
  *
  * A case is what is known of one process. Its dump is given; all else is read when the first rule
  * asks for it, and once. A rule that finds nothing says nothing. docs/howto/add-rule.md shows how
