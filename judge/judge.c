@@ -19,6 +19,11 @@ const struct prb_rule *const prb_rules[] = {
 };
 #undef X
 
+void prb_case_spent(struct prb_case *c, double began)
+{
+	c->spent += prb_clock_seconds() - began;
+}
+
 struct prb_error *prb_judge(struct prb_case *c, unsigned offered, struct prb_findings *ret)
 {
 	for (const struct prb_rule *const *rule = prb_rules; *rule; rule++) {

@@ -299,5 +299,10 @@ struct prb_error *prb_case_look(struct prb_case *c, const struct prb_look **ret)
 	}
 	if (!look->count && c->patience < LONG)
 		return NULL;
-	return look_on(look, c);
+
+	const double began = prb_clock_seconds();
+	struct prb_error *err = look_on(look, c);
+
+	prb_case_spent(c, began);
+	return err;
 }

@@ -19,7 +19,7 @@
 enum {
 	AT_ONCE = 64, /* targets that are open together: the clocks are read once for them */
 	MOST_LOOKS = 5,
-	FEW = 4,
+	FEW = 4, /* targets: each is looked at for as long as its rules want */
 	OFFERED = PRB_RULE_THREADS | PRB_RULE_MEMORY | PRB_RULE_PROC,
 };
 
@@ -256,10 +256,14 @@ static struct prb_error *put_doing(const struct prb_why *why, struct prb_why_one
 	return one->doing ? NULL : prb_error_nomem();
 }
 
-/** Of many targets nobody waits for each, unless they say so. */
-static double patience(const struct prb_why *why)
+/** Of many targets, those are looked at for which nobody has to wait for over a second in all. */
+static double patience(const struct prb_why *why, double spent)
 {
-	return why->look > 0 ? why->look : why->list.count <= FEW ? 0.25 : 0;
+	static const double moment = 0.25, most = 1;
+
+	if (why->look > 0)
+		return why->look;
+	return why->list.count <= FEW || (!why->keeps && spent < most) ? moment : 0;
 }
 
 static struct prb_error *run_rules(struct prb_why_one *one, struct prb_glances *glances)
@@ -316,17 +320,22 @@ static void forget_gone(struct prb_why *why)
 static struct prb_error *judge_all(struct prb_why *ret)
 {
 	prb_auto_glances struct prb_glances glances = {};
+	double spent = 0;
 
 	for (size_t i = 0; i < ret->list.count; i += AT_ONCE) {
 		size_t count = PRB_MIN(ret->list.count - i, (size_t)AT_ONCE);
 
 		PRB_TRY(read_some(ret->list.items + i, count));
 		for (size_t k = i; k < i + count; k++) {
-			ret->list.items[k]->judged.patience = patience(ret);
-			ret->list.items[k]->judged.at_once = ret->keeps;
-			PRB_TRY(judge(ret, ret->list.items[k], &glances));
+			struct prb_why_one *one = ret->list.items[k];
+
+			one->judged.patience = patience(ret, spent);
+			one->judged.at_once = ret->keeps;
+			one->looked = one->judged.patience > 0;
+			PRB_TRY(judge(ret, one, &glances));
+			spent += one->judged.spent;
 			if (!ret->keeps)
-				close_one(ret->list.items[k]);
+				close_one(one);
 		}
 	}
 	for (size_t i = 0; i < ret->list.count; i++)

@@ -76,6 +76,21 @@ static void put_silent(struct prb_str *s, const struct prb_why *why)
 		prb_str_printf(s, "not judged: %s: %s\n", silent->host, silent->why);
 }
 
+/** Rules that look at a process for a while may not have been asked about all of them. */
+static void put_unlooked(struct prb_str *s, const struct prb_why *why)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < why->list.count; i++)
+		count += !why->list.items[i]->looked && !why->list.items[i]->host &&
+			 !prb_why_is_strange(why->list.items[i]);
+	if (count)
+		prb_str_printf(s,
+			       "not looked at for a while, as loop, slow, sqlite, tasks and "
+			       "throttled want: %zu process%s; --look 0.25s looks at each\n",
+			       count, count == 1 ? "" : "es");
+}
+
 /** One line for all that is healthy, and one for what may not be read. */
 static void put_others(struct prb_str *s, const struct prb_why *why)
 {
@@ -100,6 +115,7 @@ static void put_others(struct prb_str *s, const struct prb_why *why)
 			       strange == 1 ? "" : "es");
 		put_pids(s, why, true);
 	}
+	put_unlooked(s, why);
 	put_silent(s, why);
 }
 
@@ -174,6 +190,8 @@ static void put_one_json(struct prb_json *json, const struct prb_why_one *one)
 	prb_json_text(json, "unreadable", one->unreadable);
 	prb_json_text(json, "doing", one->doing);
 	prb_json_text(json, "chain", one->chain);
+	if (!one->host)
+		prb_json_bool(json, "looked", one->looked);
 	prb_json_natural(json, "waits_for_child", one->child ? one->child : -1);
 	prb_json_open(json, "findings", '[');
 	for (size_t i = 0; i < one->findings.list.count; i++) {

@@ -25,6 +25,7 @@ struct prb_why_one {
 	struct prb_process process; /**< pid 0: not known */
 	bool named;
 	bool gone;	  /**< it has ended meanwhile */
+	bool looked;	  /**< rules that look for a while were asked, too */
 	char *unreadable; /**< why there is no dump, or NULL */
 	struct prb_target *target;
 	struct prb_dump *dump;

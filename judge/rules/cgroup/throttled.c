@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "judge/facts.h"
 #include "judge/limits.h"
 #include "judge/threads.h"
@@ -43,7 +44,10 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	/* The counters never fall: only their growth between two readings counts. */
 	if (c->patience <= 0 || !read_periods(c, &before))
 		return NULL;
+	const double began = prb_clock_seconds();
+
 	nanosleep(&(struct timespec){.tv_nsec = (long)(c->patience * 1e9)}, NULL);
+	prb_case_spent(c, began);
 	if (!read_periods(c, &after))
 		return NULL;
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "dump/dump.h"
 #include "judge/facts.h"
@@ -113,6 +114,7 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	struct prb_dump_found found = {};
 	const struct prb_dump_thread *thread;
 	struct prb_error *err = NULL;
+	const double began = prb_clock_seconds();
 	size_t before = ret->list.count;
 	unsigned count = 0;
 
@@ -123,6 +125,7 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 		    (waits(thread) || prb_thread_is(thread, "running")) && count++ < MOST_THREADS)
 			err = judge(rule, c, thread->tid, &found, ret);
 	prb_dump_found_deinit(&found);
+	prb_case_spent(c, began);
 	return err;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/text.h"
 #include "dump/dump.h"
@@ -345,7 +346,7 @@ static struct prb_error *judge(const struct prb_rule *rule, const struct prb_cas
 	return ret->list.count == count ? find_waits(rule, c, before, now, ret) : NULL;
 }
 
-static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
+static struct prb_error *look(const struct prb_rule *rule, struct prb_case *c,
 			      struct prb_findings *ret)
 {
 	enum { PAUSE_NS = 200000000 };
@@ -353,8 +354,6 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	const struct node *node;
 	bool waits = false, lasts = true;
 
-	if (c->patience <= 0 || !c->target || !has_loop(c->dump))
-		return NULL;
 	PRB_TRY(read_tasks(c, &first));
 	prb_vec_each (node, &first.nodes) {
 		waits = waits || waits_for_lock(node);
@@ -368,6 +367,19 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 	PRB_TRY(read_tasks(c, &again));
 	return judge(rule, c, &first, &again, ret);
+}
+
+static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
+			      struct prb_findings *ret)
+{
+	const double began = prb_clock_seconds();
+	struct prb_error *err;
+
+	if (c->patience <= 0 || !c->target || !has_loop(c->dump))
+		return NULL;
+	err = look(rule, c, ret);
+	prb_case_spent(c, began);
+	return err;
 }
 
 const struct prb_rule prb_rule_tasks = {

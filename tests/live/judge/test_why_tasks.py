@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The rule `tasks` of `probing why`: locks of asyncio, gevent and eventlet, beside loops that go on; and healthy twins."""
+import contextlib
 import json
 
 import pytest
@@ -211,3 +212,21 @@ def test_a_greenlet_whose_wait_has_a_limit_is_in_no_deadlock(library):
         program.line()
         code, finding = found(program.pid)
     assert code in (UNKNOWN, LOCKS), finding
+
+
+def test_of_many_programs_some_are_looked_at():
+    """Each look lasts 0.2 s at least, and all of them a second: which were left out is said."""
+    with contextlib.ExitStack() as stack:
+        programs = [stack.enter_context(asyncio_program(EACH[-1], "both(a, b), both(b, a)")) for _ in range(7)]
+        for program in programs:
+            program.line()
+            found(program.pid)
+        pids = [str(program.pid) for program in programs]
+        code, out, _ = why("--json", *pids)
+        targets = json.loads(out)["targets"]
+        assert code == DEADLOCK and targets[0]["looked"] and not targets[-1]["looked"]
+        assert [bool(target["findings"]) for target in targets] == [target["looked"] for target in targets]
+        left = [target["looked"] for target in targets].count(False)
+        assert "not looked at for a while, as loop, slow, sqlite, tasks and throttled want: " in why(*pids)[1]
+        _, out, _ = why("--json", "--look", "0.25s", *pids)
+        assert left and all(target["looked"] and target["findings"] for target in json.loads(out)["targets"])
