@@ -36,6 +36,7 @@ ROWS = {
     "_asyncio.Task": ("_asyncio asyncio", "_asyncio.Task", "Class(asyncio.sleep(1, TEXT), loop=asyncio.new_event_loop())"),
     "ContextVar": final("contextvars.ContextVar", "contextvars"),
     "_contextvars.ContextVar": final("contextvars.ContextVar", "contextvars"),
+    "_queue.SimpleQueue": ("_queue", "_queue.SimpleQueue", "[each.put(TEXT) or each for each in [Class()]][0]"),
     "_io.BufferedRandom": of("io.BufferedRandom", "io.FileIO('/tmp/' + TEXT, 'w+')", "io"),
     "_io.BufferedReader": of("io.BufferedReader", "io.BytesIO(TEXT.encode())", "io"),
     "_io.BufferedWriter": of("io.BufferedWriter", "io.BytesIO(TEXT.encode())", "io"),
