@@ -24,8 +24,9 @@ struct writer {
 	struct prb_sink *sink;
 	struct prb_str text; /* JSON that is not in the sink yet */
 	struct prb_json json;
-	/* Numbers of the texts of a function: its name, and, if it has one, its file. */
-	PRB_VEC(uint32_t) file_texts;
+	/* Numbers of the texts of a function's file and of its module; UINT32_MAX if it has none.
+	 */
+	PRB_VEC(uint32_t) file_texts, module_texts;
 	uint32_t *threads; /* number of each thread among the chosen ones */
 };
 
@@ -33,6 +34,7 @@ static void writer_deinit(struct writer *w)
 {
 	prb_str_deinit(&w->text);
 	prb_vec_free(&w->file_texts);
+	prb_vec_free(&w->module_texts);
 	free(w->threads);
 }
 
@@ -190,42 +192,64 @@ static struct prb_error *put_comparison(struct writer *w)
 	return flush(w);
 }
 
-/* A function's name has its number, in front of the files, each of which is there once. */
-static struct prb_error *put_texts(struct writer *w)
+/* The number of a path, which is written when it is met for the first time. */
+static struct prb_error *put_path(struct writer *w, struct prb_number_map *known, uint32_t *next,
+				  const char *path, uint32_t *ret)
+{
+	size_t found;
+
+	*ret = UINT32_MAX;
+	if (!path)
+		return NULL;
+	if (prb_number_map_get(known, (uint64_t)(uintptr_t)path, &found)) {
+		*ret = (uint32_t)found;
+		return NULL;
+	}
+	if (!prb_number_map_put(known, (uint64_t)(uintptr_t)path, *next))
+		return prb_error_nomem();
+	prb_json_text(&w->json, NULL, path);
+	*ret = (*next)++;
+	return NULL;
+}
+
+static struct prb_error *put_paths(struct writer *w, struct prb_number_map *known)
 {
 	const struct prb_tree *tree = w->recording->tree;
 	uint32_t next = (uint32_t)tree->functions.count;
+	const struct prb_tree_function *f;
+
+	prb_vec_each (f, &tree->functions) {
+		uint32_t *file = prb_vec_push(&w->file_texts);
+		uint32_t *module = prb_vec_push(&w->module_texts);
+
+		if (!file || !module)
+			return prb_error_nomem();
+		PRB_TRY(put_path(w, known, &next, f->file, file));
+		PRB_TRY(put_path(w, known, &next, f->module, module));
+	}
+	return NULL;
+}
+
+/* A function's name has its number, in front of the paths, each of which is there once. */
+static struct prb_error *put_texts(struct writer *w)
+{
 	struct prb_number_map known = {};
 	const struct prb_tree_function *f;
-	struct prb_error *err = NULL;
+	struct prb_error *err;
 
 	prb_json_open(&w->json, "texts", '[');
-	prb_vec_each (f, &tree->functions)
+	prb_vec_each (f, &w->recording->tree->functions)
 		prb_json_text(&w->json, NULL, f->name);
-	prb_vec_each (f, &tree->functions) {
-		uint32_t *number = prb_vec_push(&w->file_texts);
-		const char *file = prb_function_file(f);
-		size_t found;
-
-		if (!number) {
-			err = prb_error_nomem();
-			break;
-		}
-		*number = next;
-		if (!file || prb_number_map_get(&known, (uint64_t)(uintptr_t)file, &found)) {
-			*number = file ? (uint32_t)found : UINT32_MAX;
-			continue;
-		}
-		if (!prb_number_map_put(&known, (uint64_t)(uintptr_t)file, next++)) {
-			err = prb_error_nomem();
-			break;
-		}
-		prb_json_text(&w->json, NULL, file);
-	}
+	err = put_paths(w, &known);
 	prb_json_close(&w->json, ']');
 	prb_number_map_deinit(&known);
 	PRB_TRY(err);
 	return flush(w);
+}
+
+static void put_path_number(struct writer *w, uint32_t number)
+{
+	put_number(w, number == UINT32_MAX ? -1 : (int64_t)number);
 }
 
 /* Rows of numbers follow each other. */
@@ -240,8 +264,9 @@ static struct prb_error *put_tree(struct writer *w)
 
 		put_number(w, f->kind);
 		put_number(w, i);
-		put_number(w, f->file ? (int64_t)w->file_texts.items[i] : -1);
+		put_path_number(w, w->file_texts.items[i]);
 		put_number(w, f->first_line);
+		put_path_number(w, w->module_texts.items[i]);
 	}
 	prb_json_close(&w->json, ']');
 	prb_json_open(&w->json, "frames", '[');

@@ -23,8 +23,9 @@ function after(column, value, low = 0) {
 export class Chart {
 	// Asks `look` for { colour(stack), shade(stack), label(stack), title(thread), state(number), ink, soft, paper,
 	// accent, found } and matched(stack): true, false, or null where nothing is searched.
-	constructor(canvas, scroll, height, look) {
-		Object.assign(this, { canvas, scroll, height, look });
+	// Calls moved() when another part is shown.
+	constructor(canvas, scroll, height, look, moved) {
+		Object.assign(this, { canvas, scroll, height, look, moved });
 		this.picture = { rows: [], begin: 0, end: 1 };
 		this.upwards = false;
 		this.left = 0;
@@ -35,16 +36,37 @@ export class Chart {
 	}
 
 	show(picture, upwards) {
-		const same = picture.rows.length === this.picture.rows.length && upwards === this.upwards;
+		const before = this.picture.rows.length, was = this.upwards;
 		this.picture = picture;
 		this.upwards = upwards;
-		this.focus = this.hover = null;
+		this.focus = this.hover = this.moving = null;
 		this.left = picture.begin;
 		this.right = picture.end;
+		this.refine(this.left, this.right);
 		this.measure();
+		const same = picture.rows.length === before && upwards === was;
 		if (!same)
 			this.scroll.scrollTop = upwards ? this.scroll.scrollHeight : 0;
 		this.draw();
+	}
+
+	// Makes the boxes of this part, where a picture does not have all of its boxes.
+	refine(left, right) {
+		const { make, rows } = this.picture;
+		if (!make)
+			return;
+		const least = (this.right - this.left) / (this.scroll.clientWidth || 1) * SLIVER;
+		this.picture.rows = make(left, right, least);
+		for (const which of ["focus", "hover"])
+			this[which] &&= this.find(this[which].row, rows[this[which].row], this[which].box);
+		if (rows && this.picture.rows.length !== rows.length)
+			this.measure();
+	}
+
+	// Where a box is now; or null.
+	find(number, { start, end, stack }, box) {
+		const row = this.picture.rows[number], at = row ? after(row.end, (start[box] + end[box]) / 2) : 0;
+		return row?.stack[at] === stack[box] ? { row: number, box: at } : null;
 	}
 
 	measure() {
@@ -87,6 +109,12 @@ export class Chart {
 			return null;
 		const value = this.value(x), box = after(row.end, value);
 		return box < row.end.length && row.start[box] <= value ? { row: number, box } : null;
+	}
+
+	// The box in a row that holds this part, or null.
+	holding(number, start, end) {
+		const row = this.picture.rows[number], box = row ? after(row.end, (start + end) / 2) : 0;
+		return row && box < row.end.length ? { row: number, box } : null;
 	}
 
 	stackAt({ row, box }) {
@@ -185,10 +213,18 @@ export class Chart {
 			this.left = source[0] + (target[0] - source[0]) * ease;
 			this.right = source[1] + (target[1] - source[1]) * ease;
 			this.draw();
-			if (part < 1 && this.moving === step)
+			if (this.moving !== step)
+				return;
+			if (part < 1) {
 				requestAnimationFrame(step);
+			} else {
+				this.refine(...target);
+				this.draw();
+				this.moved();
+			}
 		};
 		this.moving = step;
+		this.refine(min(source[0], target[0]), max(source[1], target[1]));
 		step();
 	}
 
@@ -208,7 +244,9 @@ export class Chart {
 		this.moving = null;
 		this.left += bounded;
 		this.right += bounded;
+		this.refine(this.left, this.right);
 		this.draw();
+		this.moved();
 	}
 
 	zoomTo({ row, box }) {

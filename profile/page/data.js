@@ -23,7 +23,7 @@ export function read(text) {
 	const data = JSON.parse(text);
 	data.texts = data.texts.map(plain);
 	data.waits = data.waits.map(plain);
-	data.functions = columns(data.functions, ["kind", "name", "file", "line"]);
+	data.functions = columns(data.functions, ["kind", "name", "file", "line", "module"]);
 	data.frames = columns(data.frames, ["function", "line"]);
 	data.stacks = columns([0, 0].concat(data.stacks), ["parent", "frame"]);
 	const runs = data.runs = columns(data.runs, COLUMNS);
@@ -43,21 +43,26 @@ export function read(text) {
 }
 
 // A place is a function, or, with lines, a frame: a line of a function.
-export function placeOf(data, stack, lines) {
-	const frame = data.stacks.frame[stack];
-	return lines ? frame : data.frames.function[frame];
-}
-
 // { name, file, line, kind } of a place; file is "" where there is none.
 export function describe(data, place, lines) {
 	const f = lines ? data.frames.function[place] : place;
-	const { kind, name, file, line } = data.functions;
+	const { kind, name, file, line } = data.functions, library = libraryOf(data, f);
 	return {
 		kind: kind[f],
-		name: data.texts[name[f]] || "?",
+		name: (data.texts[name[f]] || "?") + library,
 		file: file[f] < 0 ? "" : data.texts[file[f]],
 		line: lines ? data.frames.line[place] : line[f],
 	};
+}
+
+// " [libz.so.1]" of a native function whose name does not say it yet.
+function libraryOf({ functions, texts }, f) {
+	const library = shortPath(texts[functions.module[f]]);
+	return library && !texts[functions.name[f]].endsWith("]") ? ` [${library}]` : "";
+}
+
+export function shortPath(path = "") {
+	return path.slice(path.lastIndexOf("/") + 1);
 }
 
 export function where({ file, line }) {

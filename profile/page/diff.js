@@ -93,9 +93,10 @@ export function changeText(change, limit) {
 		boundsOfChange(change)}): ${change.chance < limit ? "more than chance" : "may be chance"}`;
 }
 
-export function stackChanges(data, weighed, stack) {
-	const place = weighed.place[stack], { before, after } = weighed;
-	return ["total", "self"].map((key, i) => `${key} ${changeText(changeOf(weighed,
+export function stackChanges(data, weighed, tree, stack) {
+	const place = tree.place[stack], { before, after } = tree;
+	const keys = tree === weighed ? ["total", "self"] : ["total"];
+	return keys.map((key, i) => `${key} ${changeText(changeOf(weighed,
 		before[key][stack], after[key][stack], worthOf(data, place, weighed.view.lines, 1 - i)),
 		changesOf(data, weighed)[key])}`);
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The page: what is looked at, and what happens at each key and click.
+import { addressOf, readAddress } from "./address.js";
 import { Chart } from "./chart.js";
 import { describe, read, where } from "./data.js";
 import { deltaOf, stackChanges, weighBoth } from "./diff.js";
+import { Inverted } from "./invert.js";
+import { KINDS, NATIVE, NOTHING, sortFunctions } from "./kinds.js";
 import { Overview } from "./overview.js";
 import { checks, choices, shareText, showDetails, Table } from "./panes.js";
-import { timePicture, treePicture } from "./pictures.js";
+import { invertedPicture, locate, timePicture, treePicture } from "./pictures.js";
 import { abs, amount, button, byId, duration, element, max, min, percent, plain, round, weighBytes } from "./text.js";
 import { hasParts, matchedWeight, matcher, partsOf, weigh } from "./weigh.js";
 
@@ -13,29 +16,34 @@ const data = read(byId("data").textContent);
 if (data.bytes)
 	weighBytes();
 const STEPS = 8; // of colours of changes, each way
-const view = {
+const sorted = sortFunctions(data);
+// The view as it is at first, and as it is now.
+const first = {
 	picture: "flame",
 	weight: data.mode,
 	lines: data.lines,
 	merged: false,
+	interpreter: false,
 	threads: new Uint8Array(data.threads.length).fill(1),
 	states: new Uint8Array(data.states.length).fill(1),
 	processes: new Uint8Array(data.processes.length).fill(1),
 	range: [0, data.before ? Infinity : data.duration],
 	widths: "after",
 };
-let weighed, matches = null, chosen = null;
+const view = readAddress(data, "", first, { picture: [], weight: [], widths: [] }).view;
+// `shown` is the tree whose boxes are drawn; `zoomed` are the box that was zoomed to and its callers, outermost first.
+let weighed, shown, matches = null, chosen = null, zoomed = [];
 
 // Colours come from the style sheet, so that they follow light and dark.
 const look = {
 	colours: [],
 	states: [],
 	colour: (stack) => data.before ? look.changes[stepOf(stack)] : look.colours[colourOf(stack)],
-	shade: (stack) => stack && !data.before ? 1 - hashOf(look.label(stack)) % 5 * 0.07 : 1,
+	shade: (stack) => stack && !data.before ? 1 - hashOf(data.texts[data.functions.name[functionOf(shown.place[stack])]]) % 5 * 0.07 : 1,
 	state: (number) => look.states[number],
-	label: (stack) => stack ? describe(data, weighed.place[stack], view.lines).name : allLabel(),
+	label: (stack) => stack ? describe(data, shown.place[stack], view.lines).name : allLabel(),
 	title: (thread) => threadName(data.threads[thread], thread),
-	matched: (stack) => matches && stack ? matches(weighed.place[stack]) : null,
+	matched: (stack) => matches && stack ? matches(shown.place[stack]) : null,
 };
 
 function readColours() {
@@ -61,15 +69,21 @@ function hashOf(text) {
 	return hashes.get(text);
 }
 
-// The colour is that of the file; how strong it is tells functions apart.
+function functionOf(place) {
+	return view.lines ? data.frames.function[place] : place;
+}
+
+// The kind's own colours, one for each file or library; how strong it is tells functions apart.
 function colourOf(stack) {
-	const d = stack ? describe(data, weighed.place[stack], view.lines) : { kind: 2 };
-	return d.kind === 2 ? 8 : hashOf(d.file) % 8;
+	const f = stack ? functionOf(shown.place[stack]) : -1, kind = f < 0 ? NOTHING : sorted.kinds[f];
+	const [, colour, count] = KINDS[kind];
+	return colour + hashOf(data.texts[data.functions[kind === NATIVE ? "module" : "file"][f]] ?? "") % count;
 }
 
 // Which of the colours from less to more.
 function stepOf(stack) {
-	return STEPS + (stack ? round(STEPS * deltaOf(weighed, stack) / weighed.most) : 0);
+	const by = stack ? deltaOf(shown, stack) / weighed.most : 0;
+	return STEPS + round(STEPS * min(max(by, -1), 1));
 }
 
 function threadName({ tid, name }, number) {
@@ -95,29 +109,48 @@ function allLabel() {
 			gil: "of holding the GIL", blocked: "of waiting" }[view.weight]}`;
 }
 
-const chart = new Chart(byId("chart"), byId("scroll"), byId("height"), look);
+const chart = new Chart(byId("chart"), byId("scroll"), byId("height"), look, keepAddress);
 const overview = new Overview(byId("overview"), data, look, chooseRange);
 const table = new Table(byId("functions"), data, choosePlace);
 
 // Showing
 
+let weighedFor = "";
+
+// Weighs anew if that can differ.
+function weighView() {
+	const isHiding = !view.interpreter && view.picture !== "functions" && sorted.hidden.includes(1);
+	const hidden = isHiding ? sorted.hidden : null;
+	const { weight, lines, merged, widths, range, threads, states } = view;
+	const key = [weight, lines, merged, widths, range, threads, states, isHiding].join();
+	if (key === weighedFor)
+		return;
+	weighedFor = key;
+	weighed = data.before ? weighBoth(data, { ...view, hidden }) : weigh(data, { ...view, hidden });
+	if (!data.before)
+		overview.draw(view);
+}
+
 function refresh() {
-	weighed = data.before ? weighBoth(data, view) : weigh(data, view);
+	weighView();
 	searchAgain();
 	const isTable = view.picture === "functions";
 	byId("scroll").hidden = isTable;
 	byId("functions").hidden = !isTable;
+	byId("interpreter").disabled = isTable;
 	showPicture();
 	showFilters();
-	if (!data.before)
-		overview.draw(view);
 	if (chosen !== null)
 		openDetails();
+	keepAddress();
 }
 
 function showPicture() {
+	shown = weighed;
 	if (view.picture === "functions")
 		table.show(weighed, matches);
+	else if (view.picture === "inverted")
+		chart.show(invertedPicture(shown = weighed.inverted ??= new Inverted(weighed)), false);
 	else
 		chart.show(view.picture === "time" ? timePicture(data, weighed) : treePicture(weighed),
 			view.picture === "flame");
@@ -148,54 +181,51 @@ function showFilters() {
 	showLegend();
 }
 
-function legendItem(colour, text) {
-	const mark = element("i", {});
-	mark.style.background = colour;
-	return element("span", {}, mark, text);
+function legendItem(text, ...colours) {
+	const marks = colours.map((colour) => {
+		const mark = element("i", {});
+		mark.style.background = colour;
+		return mark;
+	});
+	return element("span", {}, ...marks, " ", text);
 }
 
 function showLegend() {
 	const points = data.before && (100 * weighed.most).toFixed(1);
 	byId("legend").replaceChildren(...(data.before
 		? [[0, `−${points} points of the run`], [STEPS, "as before"], [2 * STEPS, `+${points}`]]
-			.map(([step, text]) => legendItem(look.changes[step], text))
+			.map(([step, text]) => legendItem(text, look.changes[step]))
 		: data.states.flatMap((name, i) => weighed.states[i] > 0
-			? [legendItem(look.states[i], `${name} ${percent(weighed.states[i], weighed.whole)}`)]
+			? [legendItem(`${name} ${percent(weighed.states[i], weighed.whole)}`, look.states[i])]
 			: [])));
 }
 
-// The way to what is zoomed in to; each step of it zooms out to there.
-function showPath(where) {
-	const steps = [];
-	if (where && !chart.picture.rows[where.row].state) {
-		for (let at = chart.stackAt(where); at; at = weighed.caller[at])
-			steps.push(at);
-	}
-	const items = [0, ...steps.reverse()].map((stack) => {
-		const text = stack ? look.label(stack) : "all";
-		return element("li", {}, button(text, () => zoomToStack(stack, where)));
-	});
-	byId("path").replaceChildren(...(!weighed.whole ? ["No samples weigh anything here: try wall, or other filters."]
-		: view.picture === "functions" ? [] : items));
+// A box by what it holds, which its number may not be for long.
+function extentOf({ row, box }) {
+	const { start, end, stack } = chart.picture.rows[row];
+	return { row, start: start[box], end: end[box], stack: stack[box] };
 }
 
-function zoomToStack(stack, from) {
-	if (!stack) {
-		chart.zoom(chart.picture.begin, chart.picture.end);
-		showPath(null);
-		return;
+// A box and those that it lies in, outermost first.
+function wayTo({ row, start, end }) {
+	const way = [];
+	for (let at = row; at >= 0 && !chart.picture.rows[at].state; at--) {
+		const where = chart.holding(at, start, end);
+		if (where && chart.stackAt(where))
+			way.push(extentOf(where));
 	}
-	const middle = (chart.picture.rows[from.row].start[from.box] +
-		chart.picture.rows[from.row].end[from.box]) / 2;
-	for (let row = from.row; row >= 0; row--) {
-		const boxes = chart.picture.rows[row];
-		const box = boxes.stack.findIndex((each, i) => each === stack && boxes.start[i] <= middle &&
-			middle <= boxes.end[i]);
-		if (box >= 0) {
-			zoomTo({ row, box });
-			return;
-		}
-	}
+	return way.reverse();
+}
+
+// The way to what is zoomed in to; each step of it zooms out to there. Its end is what is looked at.
+function showPath(extent) {
+	zoomed = extent ? wayTo(extent) : [];
+	const items = [null, ...zoomed].map((step) => element("li", {}, button(
+		step ? look.label(step.stack) : "all", () => zoomTo(step))));
+	const path = byId("path");
+	path.replaceChildren(...(!weighed.whole ? ["No samples weigh anything here: try wall, or other filters."]
+		: view.picture === "functions" ? [] : items));
+	path.scrollLeft = path.scrollWidth;
 }
 
 // The text of a box, for the pointer and for screen readers.
@@ -206,14 +236,25 @@ function boxText({ row, box }) {
 		return `${look.title(boxes.thread)}\n${data.states[boxes.state[box]]} for ${duration(span)}`;
 	if (!stack)
 		return allLabel();
-	const d = describe(data, weighed.place[stack], view.lines);
+	const d = describe(data, shown.place[stack], view.lines);
 	const place = where(d) ? `\n${where(d)}` : "";
 	if (chart.picture.isTime)
 		return `${d.name}${place}\n${duration(span)} at ${(boxes.start[box] / 1e9).toFixed(3)} s`;
 	if (data.before)
-		return `${d.name}${place}\n${stackChanges(data, weighed, stack).join("\n")}`;
+		return `${d.name}${place}\n${stackChanges(data, weighed, shown, stack).join("\n")}`;
+	if (shown !== weighed)
+		return `${d.name}${place}\n${invertedText(stack)}`;
 	return `${d.name}${place}\ntotal ${shareText(weighed, weighed.total[stack])}\nself ${
 		shareText(weighed, weighed.self[stack])}${partsText(stack)}`;
+}
+
+// An inverted box is time of the function that its row begins with.
+function invertedText(stack) {
+	let hot = stack;
+	while (shown.caller[hot])
+		hot = shown.caller[hot];
+	const { name } = describe(data, shown.place[hot], view.lines);
+	return `${shareText(weighed, shown.total[stack])}: ${hot === stack ? "its own" : `${name}, called through here`}`;
 }
 
 // The most of what the time of a box was, a line each.
@@ -236,18 +277,21 @@ function showTip(event) {
 
 // Choosing
 
-function zoomTo(where) {
-	chart.zoomTo(where);
-	showPath(where);
+// Zooms to a box, or out if it is null.
+function zoomTo(extent) {
+	const { begin, end } = chart.picture;
+	chart.zoom(extent?.start ?? begin, extent?.end ?? end);
+	showPath(extent);
+	keepAddress();
 }
 
 function chooseBox(where) {
 	chart.focus = where;
-	const stack = chart.stackAt(where);
-	zoomTo(where);
+	const extent = extentOf(where);
 	byId("said").textContent = boxText(where);
-	if (stack)
-		choosePlace(weighed.place[stack]);
+	zoomTo(extent);
+	if (extent.stack)
+		choosePlace(shown.place[extent.stack]);
 }
 
 function choosePlace(place) {
@@ -268,16 +312,52 @@ function chooseRange(from, to) {
 	refresh();
 }
 
-/** A page that shows this one names a range in the address: "#at=FROM-TO", in seconds since the epoch. */
+let addressTimer = 0;
+
+// Puts the view into the address, without a step in the browser's history; not at each move, since browsers
+// limit that.
+function keepAddress() {
+	clearTimeout(addressTimer);
+	addressTimer = setTimeout(putAddress, 150);
+}
+
+function putAddress() {
+	const { left, right, picture } = chart;
+	let zoom = null;
+	if (view.picture === "time" && (left > picture.begin || right < picture.end))
+		zoom = { from: round(left), to: round(right) };
+	else if (view.picture !== "time" && zoomed.length)
+		zoom = { places: zoomed.map(({ stack }) => shown.place[stack]) };
+	const text = addressOf(data, view, first, byId("search").value, zoom);
+	if (location.hash.slice(1) !== text)
+		history.replaceState(null, "", `#${text}`);
+}
+
 function followAddress() {
-	const [, from, to] = /^#at=([\d.]+)-([\d.]+)$/.exec(location.hash) ?? [];
-	if (to)
-		chooseRange((from - data.started) * 1e9, (to - data.started) * 1e9);
+	const said = readAddress(data, location.hash, first, KNOWN);
+	Object.assign(view, said.view);
+	byId("search").value = said.search;
+	showChoices();
+	refresh();
+	followZoom(said.zoomed);
+}
+
+function followZoom(said) {
+	if (!said || view.picture === "functions")
+		return;
+	const isTime = view.picture === "time";
+	const found = isTime ? said.to && { start: said.from, end: said.to } : said.places && locate(shown, said.places);
+	if (!found)
+		return;
+	chart.zoom(found.start, found.end);
+	showPath(isTime ? null : found);
+	keepAddress();
 }
 
 function resize() {
 	if (view.picture !== "functions") {
 		chart.measure();
+		chart.refine(chart.left, chart.right);
 		chart.draw();
 	}
 	if (!data.before)
@@ -287,6 +367,7 @@ function resize() {
 function useTheme(theme) {
 	document.documentElement.dataset.theme = theme;
 	readColours();
+	showKinds();
 	if (weighed) {
 		resize();
 		showFilters();
@@ -298,12 +379,13 @@ function useTheme(theme) {
 const KEYS = [
 	["arrows", "move from box to box", null],
 	["Enter", "zoom in to the box", () => chart.focus && chooseBox(chart.focus)],
-	["Escape", "zoom out", () => zoomToStack(0)],
+	["Escape", "zoom out", () => zoomTo(null)],
 	["+", "zoom in", () => chart.zoomAround(chart.width / 2, 0.5)],
 	["-", "zoom out a step", () => chart.zoomAround(chart.width / 2, 2)],
 	["/", "search", () => byId("search").focus()],
-	["f", "flame: callers at the bottom", () => press("flame")],
+	["f", "flame: callers at the bottom, the heaviest at the left", () => press("flame")],
 	["i", "icicle: callers at the top", () => press("icicle")],
+	["v", "inverted: callers of what is hot", () => press("inverted")],
 	["t", "in the order of time", () => press("time")],
 	["l", "list of functions", () => press("functions")],
 	["?", "these keys", () => byId("keys").showModal()],
@@ -314,7 +396,7 @@ function press(value) {
 }
 
 function onKey(event) {
-	if (event.target.matches("input") || event.ctrlKey || event.metaKey || event.altKey)
+	if (event.target.matches("input:not([type=checkbox])") || event.ctrlKey || event.metaKey || event.altKey)
 		return;
 	const found = KEYS.find(([key]) => key === event.key);
 	if (event.key.startsWith("Arrow") && event.target === chart.canvas) {
@@ -400,22 +482,32 @@ function showFacts() {
 		element("tr", {}, element("td", {}, element("b", {}, key)), element("td", {}, does)))));
 }
 
+// Each with what it weighs in the mode.
 function listThreads() {
+	const sums = new Float64Array(data.threads.length), { thread, count } = data.runs, weights = data.runs[view.weight];
+	for (let i = 0; i < count; i++)
+		sums[thread[i]] += weights[i];
 	checks(byId("threads").lastElementChild, data.threads.map((each, i) =>
-		[threadName(each, i), each.cpu ? amount(each.cpu) : ""]), view.threads, refresh);
+		[threadName(each, i), sums[i] ? amount(sums[i]) : ""]), view.threads, refresh);
 }
 
-function listen() {
-	choices(byId("pictures"), [["flame", "flame", "Callers at the bottom"],
-		["icicle", "icicle", "Callers at the top"],
-		["time", "time order", "What happened when"],
-		["functions", "functions", "Self and total of each function"]].filter(([name]) =>
-		name !== "time" || !data.bytes), view.picture, (value) => {
+const PICTURES = [["flame", "flame", "Callers at the bottom, the heaviest calls at the left"],
+	["icicle", "icicle", "Callers at the top, the heaviest calls at the left"],
+	["inverted", "inverted", "Functions by their own time, with their callers below"],
+	["time", "time order", "What happened when"],
+	["functions", "functions", "Self and total of each function"]].filter(([name]) => name !== "time" || !data.bytes);
+
+const KNOWN = { picture: PICTURES.map(([name]) => name), weight: WEIGHTS.map(([name]) => name), widths: ["before", "after"] };
+
+// All that is chosen, as the view has it.
+function showChoices() {
+	choices(byId("pictures"), PICTURES, view.picture, (value) => {
 		view.picture = value;
 		refresh();
 	});
 	choices(byId("weights"), WEIGHTS, view.weight, (value) => {
 		view.weight = value;
+		listThreads();
 		refresh();
 	});
 	if (data.before)
@@ -424,11 +516,7 @@ function listen() {
 			view.widths = value;
 			refresh();
 		});
-	for (const id of ["overview", "range"])
-		byId(id).hidden = data.before || data.bytes;
-	byId("states").hidden = data.bytes;
 	listThreads();
-	byId("processes").hidden = data.before || data.processes.length < 2;
 	checks(byId("processes").lastElementChild, data.processes.map((name) => [plain(name), ""]),
 		view.processes, () => {
 			data.threads.forEach(({ process }, i) => view.threads[i] = view.processes[process]);
@@ -436,21 +524,39 @@ function listen() {
 			refresh();
 		});
 	checks(byId("states").lastElementChild, data.states.map((name) => [name, ""]), view.states, refresh);
-	for (const id of ["lines", "merged"]) {
+	for (const id of ["lines", "merged", "interpreter"])
 		byId(id).checked = view[id];
+}
+
+// The colours of the kinds of functions that there are.
+function showKinds() {
+	const items = KINDS.filter((_, kind) => kind !== NOTHING && sorted.kinds.includes(kind)).map(
+		([name, colour, count]) => legendItem(name, ...look.colours.slice(colour, colour + count)));
+	byId("kinds").replaceChildren(...(data.before ? [] : items));
+}
+
+function listen() {
+	for (const id of ["overview", "range"])
+		byId(id).hidden = data.before || data.bytes;
+	byId("states").hidden = data.bytes;
+	byId("processes").hidden = data.before || data.processes.length < 2;
+	byId("interpreter").parentElement.hidden = !sorted.hidden.includes(1);
+	for (const id of ["lines", "merged", "interpreter"])
 		byId(id).onchange = () => {
 			view[id] = byId(id).checked;
-			chosen = null;
-			byId("details").hidden = true;
+			if (id !== "interpreter") {
+				chosen = null;
+				byId("details").hidden = true;
+			}
 			refresh();
 		};
-	}
 	byId("search").oninput = () => {
 		searchAgain();
 		if (view.picture === "functions")
 			table.show(weighed, matches);
 		else
 			chart.draw();
+		keepAddress();
 	};
 	byId("range").onchange = () => chooseRange(byId("from").value * 1e9, byId("to").value * 1e9);
 	byId("range").onsubmit = (event) => event.preventDefault();
@@ -472,8 +578,7 @@ dark.onchange = follow;
 follow();
 showFacts();
 listen();
-refresh();
 followAddress();
 addEventListener("hashchange", followAddress);
 // For consoles: what is looked at, and how it is drawn.
-globalThis.probing = { data, view, chart, refresh, weighed: () => weighed };
+globalThis.probing = { data, view, chart, refresh, weighed: () => weighed, shown: () => shown };

@@ -1,36 +1,51 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What of a recording is looked at, and what each stack and function weighs in it.
 import { max, min } from "./text.js";
-import { describe, placeOf, where } from "./data.js";
+import { describe, where } from "./data.js";
 
-// Stacks that are one in this view: by function or line, and with a recursion as one call or not.
+// Finds nodes of a tree by their caller and place: a table of numbers, as there may be a million.
+class Known {
+	constructor(count) {
+		this.slots = new Int32Array(2 << (32 - Math.clz32(count)));
+	}
+
+	// The number of such a node, which is @made if there is none yet.
+	find({ caller, place }, up, here, made) {
+		const { slots } = this, mask = slots.length - 1;
+		let at = Math.imul(Math.imul(up, 0x9e3779b1) ^ here, 0x85ebca6b);
+		for (at = (at ^ at >>> 15) & mask; slots[at]; at = at + 1 & mask)
+			if (caller[slots[at]] === up && place[slots[at]] === here)
+				return slots[at];
+		return slots[at] = made;
+	}
+}
+
+// Stacks that are one in this view: by function or line, with a recursion as one call or not, and
+// without the functions that are hidden, whose time is that of their callers.
 // `stands[stack]` is the one that stands for it; only such ones have `caller`, `place` and `depth`.
-export function fold(data, lines, merged) {
-	const { parent, count } = data.stacks;
-	const places = (lines ? data.frames.count : data.functions.count) + 1;
+export function fold(data, { lines, merged, hidden }) {
+	const { parent, frame, count } = data.stacks;
 	const stands = new Int32Array(count);
 	const caller = new Int32Array(count);
 	const place = new Int32Array(count).fill(-1);
 	const depth = new Int32Array(count);
-	const known = new Map();
+	const tree = { stands, caller, place, depth, count };
+	const known = new Known(count);
 	for (let i = 1; i < count; i++) {
-		const up = stands[parent[i]];
-		const here = placeOf(data, i, lines);
-		if (merged && up && place[up] === here) {
+		const up = stands[parent[i]], f = data.frames.function[frame[i]];
+		const here = lines ? frame[i] : f;
+		if (hidden?.[f] || (merged && up && place[up] === here)) {
 			stands[i] = up;
 			continue;
 		}
-		const key = up * places + here;
-		const found = known.get(key);
-		stands[i] = found ?? i;
-		if (found !== undefined)
+		const found = stands[i] = known.find(tree, up, here, i);
+		if (found !== i)
 			continue;
-		known.set(key, i);
 		caller[i] = up;
 		place[i] = here;
 		depth[i] = depth[up] + 1;
 	}
-	return { stands, caller, place, depth, count };
+	return tree;
 }
 
 // What run @i weighs in the view; the weight of a run lies evenly over its time.
@@ -52,7 +67,7 @@ function runPart(view, begin, wall) {
 // All that the panes show: `self` and `total` of the stacks that stand for others, in `whole`; `n`
 // independent samples give the same precision.
 export function weigh(data, view) {
-	const tree = fold(data, view.lines, view.merged);
+	const tree = fold(data, view);
 	const self = new Float64Array(tree.count);
 	const samples = new Float64Array(tree.count);
 	const states = data.states.map(() => 0);
@@ -81,44 +96,70 @@ export function weigh(data, view) {
 
 // For each stack its calls that weigh anything, the heaviest first.
 function callsOf(tree, total) {
-	const calls = new Map();
-	for (let i = 1; i < tree.count; i++) {
-		if (tree.stands[i] !== i || !(total[i] > 0))
-			continue;
-		const list = calls.get(tree.caller[i]);
-		if (list)
-			list.push(i);
-		else
-			calls.set(tree.caller[i], [i]);
+	const { caller, stands, count } = tree;
+	const ends = new Int32Array(count + 1);
+	const weighs = (i) => stands[i] === i && total[i] > 0;
+	for (let i = 1; i < count; i++)
+		if (weighs(i))
+			ends[caller[i] + 1]++;
+	for (let i = 0; i < count; i++)
+		ends[i + 1] += ends[i];
+	const begins = ends.slice(), list = new Int32Array(ends[count]);
+	// Each goes to its place among those of its caller: mostly there are few, or they come by weight.
+	for (let i = 1; i < count; i++)
+		if (weighs(i))
+			list[ends[caller[i]]++] = i;
+	const byWeight = (a, b) => total[b] - total[a] || a - b;
+	for (let i = 0; i < count; i++)
+		sortPart(list, begins[i], ends[i], byWeight);
+	return { get: (stack) => list.subarray(begins[stack], ends[stack]) };
+}
+
+// Sorts a part of a list; most are short, and not worth an array of their own.
+function sortPart(list, begin, end, compare) {
+	if (end - begin > 16) {
+		list.subarray(begin, end).sort(compare);
+		return;
 	}
-	for (const list of calls.values())
-		list.sort((a, b) => total[b] - total[a] || a - b);
-	return calls;
+	for (let i = begin + 1; i < end; i++) {
+		const value = list[i];
+		let at = i;
+		for (; at > begin && compare(list[at - 1], value) > 0; at--)
+			list[at] = list[at - 1];
+		list[at] = value;
+	}
 }
 
 // [{ place, self, total, samples }]: a recursion counts once.
 export function functionsOf(weighed) {
-	const rows = new Map(), open = new Map();
-	const todo = [...(weighed.calls.get(0) ?? [])];
+	return weighed.functions ??= sumFunctions(weighed);
+}
+
+function sumFunctions(weighed) {
+	const rows = [], open = new Map();
+	const todo = [...weighed.calls.get(0)];
 	while (todo.length) {
 		const stack = todo.pop();
 		if (stack < 0) {
-			const place = weighed.place[-stack];
-			open.set(place, open.get(place) - 1);
+			open.get(weighed.place[-stack]).open--;
 			continue;
 		}
 		const place = weighed.place[stack];
-		let row = rows.get(place);
-		if (!row)
-			rows.set(place, row = { place, self: 0, total: 0, samples: 0 });
+		let row = open.get(place);
+		if (!row) {
+			open.set(place, row = { place, self: 0, total: 0, samples: 0, open: 0 });
+			rows.push(row);
+		}
 		row.self += weighed.self[stack];
 		row.samples += weighed.samples[stack];
-		if (!open.get(place))
+		if (!row.open)
 			row.total += weighed.total[stack];
-		open.set(place, (open.get(place) ?? 0) + 1);
-		todo.push(-stack, ...(weighed.calls.get(stack) ?? []));
+		row.open++;
+		todo.push(-stack);
+		for (const call of weighed.calls.get(stack))
+			todo.push(call);
 	}
-	return [...rows.values()];
+	return rows;
 }
 
 // Whether a caller of @stack is at @place, and was called, if that is asked for, from @from.

@@ -26,7 +26,7 @@ globalThis.type = (name, text) => {
 };
 globalThis.nameOf = (place) => probing.data.texts[probing.data.functions.name[place]];
 globalThis.boxes = (row) => [...probing.chart.picture.rows[row].stack].map((stack, i) => ({
-	name: stack ? nameOf(probing.weighed().place[stack]) : "all",
+	name: stack ? nameOf(probing.shown().place[stack]) : "all",
 	start: probing.chart.picture.rows[row].start[i], end: probing.chart.picture.rows[row].end[i] }));
 globalThis.middle = (row, box) => {
 	const chart = probing.chart, place = id("chart").getBoundingClientRect();
@@ -409,7 +409,7 @@ def test_page_is_small(working):
 def made_page(file, stacks, runs):
     """A page of @runs runs in @stacks stacks, from another page's."""
     before, data, behind = parts_of(file)
-    data["stacks"], data["frames"] = [], [n for f in range(len(data["functions"]) // 4)
+    data["stacks"], data["frames"] = [], [n for f in range(len(data["functions"]) // 5)
                                           for n in (f, 1)]
     frames = len(data["frames"]) // 2
     for number in range(1, stacks):
@@ -426,6 +426,7 @@ def test_large(chromium, working, tmp_path):
     file.write_text(made_page(working[0], 100000, 200000))
     chromium.open(file)
     chromium.value(HELPERS)
+    chromium.value("id('interpreter').click()")  # shows them
     assert chromium.value("probing.chart.picture.rows.reduce((n, row) => n + row.stack.length, 0)") > 90000
     times = chromium.value("Array.from({ length: 9 }, () => { probing.chart.draw();"
                            "return probing.chart.drawn; })")
