@@ -76,7 +76,8 @@ struct prb_profile_program {
 };
 
 /**
- * Records until its time is over, it is cancelled, or the process ends or runs another program.
+ * Records until its time is over, it is cancelled, or the process ends. Another program that it
+ * runs is recorded further, except for a live view or one thread, or if it may not be read.
  * PRB_ERROR_UNSUPPORTED if @p target is not alive or no Python that we can read,
  * PRB_ERROR_NO_PROCESS if it has no such thread, PRB_ERROR_PERMISSION if its threads may not be
  * stopped.
@@ -85,8 +86,8 @@ struct prb_error *prb_profile_record(struct prb_target *target,
 				     const struct prb_profile_options *options,
 				     struct prb_recording **ret) PRB_MUST_CHECK;
 
-/** As above, for a program that has just been started. It need not run Python, or not yet; it is
- * recorded further when it runs another program, and may have ended before it was looked at.
+/** As above, for a program that has just been started. It need not run Python, or not yet,
+ * and may have ended before it was looked at.
  */
 struct prb_error *prb_profile_record_program(const struct prb_profile_program *program,
 					     const struct prb_profile_options *options,

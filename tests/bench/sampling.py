@@ -136,8 +136,34 @@ def measured(args, python, threads, rate, in_c):
     return {name: result for name, result in results.items() if result.lost}
 
 
+def overloaded(args, python, rate=100):
+    """Beside ten busy loops for each processor: the samples taken, and those that its time on a processor is
+    worth. With stops most are missed; by eBPF none should be."""
+    lines = ["", "### Sampling at %d Hz with a load of ten on each processor" % rate, "",
+             "| command | samples | expected of its time on a processor | missed | stop, p99 µs | own processor |",
+             "|---|---|---|---|---|---|"]
+    loops = [subprocess.Popen([python, "-c", "while True: pass"]) for _ in range(10 * os.cpu_count())]
+    try:
+        with Counted(python, 9) as target:
+            for source in ("stops", "ebpf"):
+                _, share, out = target.speed([args.probing, str(target.pid), "perf", "-d", "%ds" % SECONDS, "-r", str(rate),
+                                              "--json", "--source", source])
+                if share is None:
+                    print("--source %s: fails here, left out" % source, file=sys.stderr)
+                    continue
+                found = json.loads(out)
+                expected = rate * found["process_cpu_ns"] / 1e9
+                lines.append("| probing perf --source %s | %d | %.0f | %d | %.0f | %.1f %% |" % (
+                    source, found["samples"], expected, found["cost"]["missed"], found["cost"]["pause_p99_us"], 100 * share))
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+    return lines
+
+
 def page(args, python):
-    lines = []
+    lines = overloaded(args, python)
     for rate, threads, in_c in ((100, 9, False), (100, 151, False), (100, 500, False), (100, 17, True),
                                 (1000, 9, False), (1000, 151, False), (1000, 500, False)):
         what = "%d threads that compute in C" % (threads - 1) if in_c else \

@@ -54,6 +54,13 @@ static void put_process(const struct prb_top *top, size_t first, struct prb_str 
 	prb_str_printf(s, " · %zu thread%s", alive, alive == 1 ? "" : "s");
 }
 
+/* "waits for a processor", of one thread; "wait for a processor", of several. */
+static const char *doing(unsigned state, size_t count)
+{
+	return state == PRB_RUN_QUEUED && count > 1 ? "wait for a processor"
+						    : prb_run_state_name((enum prb_run_state)state);
+}
+
 /* By what each did at the end of the last part. */
 static void put_states(const struct prb_top *top, struct prb_str *s)
 {
@@ -73,8 +80,7 @@ static void put_states(const struct prb_top *top, struct prb_str *s)
 	for (unsigned i = 0; i < PRB_RUN_STATES; i++) {
 		if (!counts[i])
 			continue;
-		prb_str_printf(s, "%s%zu %s", mark, counts[i],
-			       prb_run_state_name((enum prb_run_state)i));
+		prb_str_printf(s, "%s%zu %s", mark, counts[i], doing(i, counts[i]));
 		mark = ", ";
 	}
 }

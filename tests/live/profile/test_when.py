@@ -55,6 +55,10 @@ def test_a_wait_for_the_gil(target, interpreter, probing, tmp_path):
     code, out, err = recording.end()
     assert code == OK and not err and re.search(r"[1-9] windows? of it, ", out), (out, err)
     result = json.loads(probing(file, "perf", "--json", "-m", "gil").out)
+    clock = re.search(r"^windows: (\S+ \S+)–(\d\d:\d\d:\d\d)(, |$)", out, re.M)
+    begin = result["windows"][0]["timestamp"]
+    assert clock[1] == time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(begin)), (clock, begin)
+    assert abs(begin - result["timestamp"] - result["windows"][0]["begin_ns"] / 1e9) < 0.01
     covered = sum(window["end_ns"] - window["begin_ns"] for window in result["windows"])
     assert result["when"] == "waiting = 'gil' AND waited_ms > 300"
     assert "hog" in profiles.shares(result)

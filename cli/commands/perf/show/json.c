@@ -162,6 +162,8 @@ void prb_performance_json_windows(struct prb_json *json, const struct prb_record
 		prb_json_open(json, NULL, '{');
 		prb_json_integer(json, "begin_ns", window->begin);
 		prb_json_integer(json, "end_ns", window->end);
+		prb_json_real(json, "timestamp", recording->started + (double)window->begin / 1e9,
+			      3);
 		prb_json_close(json, '}');
 	}
 	prb_json_close(json, ']');

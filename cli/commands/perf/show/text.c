@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "command/output.h"
 #include "base/checked.h"
@@ -11,7 +12,7 @@
 #include "base/text.h"
 #include "profile/recording/wall_parts.h"
 
-enum { MOST_ROWS = 30, WIDEST_NAME = 40, MOST_PARTS = 3, MOST_LEFT_OUT = 10 };
+enum { MOST_ROWS = 30, WIDEST_NAME = 40, MOST_PARTS = 3, MOST_LEFT_OUT = 10, MOST_WINDOWS = 8 };
 
 static const double least_part = 0.01; /* share that is worth a line */
 
@@ -58,6 +59,35 @@ void prb_performance_put_amounts(const struct prb_recording *r, const struct prb
 		prb_str_printf(s, " · %s", end);
 }
 
+/* Appends the time of day of a moment of the recording, with its day if that is wanted. */
+static void put_moment(const struct prb_recording *r, int64_t ns, bool day, struct prb_str *s)
+{
+	const time_t seconds = (time_t)(r->started + (double)ns / 1e9);
+	char text[32] = "?";
+	struct tm local;
+
+	if (localtime_r(&seconds, &local))
+		strftime(text, sizeof(text), day ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S", &local);
+	prb_str_puts(s, text);
+}
+
+/* When the windows of --when were: "2026-11-30 14:02:07–14:02:27, 14:05:31–14:05:40". */
+static void put_windows(const struct prb_recording *r, struct prb_str *s)
+{
+	const size_t count = r->condition ? r->windows.count : 0;
+
+	for (size_t i = 0; i < count && i < MOST_WINDOWS; i++) {
+		prb_str_puts(s, i ? ", " : "windows: ");
+		put_moment(r, r->windows.items[i].begin, !i, s);
+		prb_str_puts(s, "–");
+		put_moment(r, r->windows.items[i].end, false, s);
+	}
+	if (count > MOST_WINDOWS)
+		prb_str_printf(s, ", and %zu more (--json has them)", count - MOST_WINDOWS);
+	if (count)
+		prb_str_putc(s, '\n');
+}
+
 static void put_head(const struct prb_recording *r, const struct prb_report *report,
 		     const struct prb_profile_choice *choice, struct prb_str *s)
 {
@@ -66,6 +96,7 @@ static void put_head(const struct prb_recording *r, const struct prb_report *rep
 	prb_str_putc(s, '\n');
 	prb_performance_put_amounts(r, report, choice, r->threads.count, s);
 	prb_str_putc(s, '\n');
+	put_windows(r, s);
 }
 
 /** Thread states of a row: "on a processor 12 %, asleep 88 %". */
