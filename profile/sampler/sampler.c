@@ -100,7 +100,8 @@ static struct prb_error *add_process(struct sampler *s, pid_t pid, struct prb_ta
 		.live = s->options->live,
 		.tasks = s->options->tasks,
 		.starts = !borrowed,
-		.follows = !s->options->tid && !s->options->live,
+		.follows = s->program || s->options->children ||
+			   (!s->options->tid && !s->options->live && !s->options->ebpf),
 		.named = has_several(s),
 		.descends = !borrowed && s->processes.count > 1,
 		.images = &s->images,
