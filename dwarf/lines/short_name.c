@@ -273,7 +273,10 @@ struct prb_error *prb_short_name(const char *name, char **ret)
 	*ret = NULL;
 	if (!strpbrk(name, "<:[") || strnlen(name, MAX_NAME) == MAX_NAME)
 		return NULL;
-	read_text(&r, &w, '\0');
+	if (prb_rust_is_name(name))
+		r.bad = !prb_rust_short_name(name, &w.text);
+	else
+		read_text(&r, &w, '\0');
 
 	prb_auto_str struct prb_str text = w.text;
 	if (text.failed)

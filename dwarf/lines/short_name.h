@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Shortens demangled C++ names: drops what the programmer did not write.
+ * @file Shortens demangled names of C++ and Rust: drops what the programmer did not write.
  *
  *     std::vector<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >,
  *         std::allocator<std::__cxx11::basic_string<char, std::char_traits<char>,
@@ -12,7 +12,14 @@
  * `std::basic_string<char>` becomes `std::string`, and `> >` becomes `>>`. Two different names can
  * have the same short form, so keep the complete one where it matters.
  *
- * Any text may be given. Text that does not parse as a C++ name has no short form.
+ * Of Rust's names the modules of arguments and of a method's type go, and arguments of arguments:
+ *
+ *     <alloc::vec::Vec<core::option::Option<u8>> as core::ops::drop::Drop>::drop
+ *     <Vec<Option<…>> as Drop>::drop
+ *
+ * Hashes (`::h0123456789abcdef`, `core[f846ed4b]`) and `.llvm.123` go, too.
+ *
+ * Any text may be given. Text that does not parse as such a name has no short form.
  *
  * Threading: no state, any thread. Time and memory are bounded by the length of the name.
  */
@@ -30,6 +37,17 @@
  * equals @p name. Fails only when out of memory.
  */
 struct prb_error *prb_short_name(const char *name, char **ret) PRB_MUST_CHECK;
+
+/* For short_name.c. */
+
+/** True if only Rust has such names. */
+bool prb_rust_is_name(const char *name);
+
+/** Where the hash at the end of @p name begins; its length if it has none. */
+size_t prb_rust_hash(const char *name);
+
+/** Appends the short form; false if @p name is no name of Rust's. */
+bool prb_rust_short_name(const char *name, struct prb_str *ret);
 
 /* Knowledge of the standard library, for short_name.c. */
 

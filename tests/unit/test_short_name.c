@@ -189,6 +189,52 @@ static void reads_lambdas_and_expressions(void **state)
 	check(cases, PRB_ARRAY_SIZE(cases));
 }
 
+static void shortens_names_of_rust(void **state)
+{
+	static const struct test_case cases[] = {
+		{"<alloc::vec::Vec<core::option::Option<alloc::string::String>> as "
+		 "core::ops::drop::Drop>::drop",
+		 "<Vec<Option<…>> as Drop>::drop"},
+		{"<rustc_demangle::v0::Printer>::print_sep_list::<<rustc_demangle::v0::Printer>::"
+		 "print_const::{closure#2}>",
+		 "Printer::print_sep_list::<<Printer>::print_const::{closure#2}>"},
+		{"addr2line::line::render_file::<gimli::read::slice::Slice<gimli::"
+		 "order::LittleEndian>>",
+		 "addr2line::line::render_file::<Slice<…>>"},
+		{"<[u8]>::copy_within::<core::ops::range::RangeInclusive<usize>>",
+		 "<[u8]>::copy_within::<RangeInclusive<…>>"},
+		{"<hashbrown::raw::RawTable<(alloc::string::String, u64)>>::reserve_rehash::"
+		 "<hashbrown::map::make_hasher<alloc::string::String, u64>::{closure#0}>",
+		 "RawTable<(String, u64)>::reserve_rehash::<make_hasher<…>::{closure#0}>"},
+		{"core::ptr::drop_in_place<hashbrown::scopeguard::ScopeGuard<&mut "
+		 "hashbrown::raw::RawTableInner,hashbrown::raw::RawTableInner::rehash_in_place::"
+		 "{{closure}}>>",
+		 "core::ptr::drop_in_place<ScopeGuard<…>>"},
+		{"<fn(u8) -> core::option::Option<u8> as core::ops::function::FnOnce<(u8,)>>::"
+		 "call_once",
+		 "<fn(u8) -> Option<u8> as FnOnce<(u8,)>>::call_once"},
+		{"<alloc::vec::Vec<T,A> as core::ops::drop::Drop>::drop",
+		 "<Vec<T,A> as Drop>::drop"},
+		{"<T as core::convert::Into<U>>::into", "<T as Into<U>>::into"},
+		{"<&mut F as core::ops::function::FnOnce<A>>::call_once",
+		 "<&mut F as FnOnce<A>>::call_once"},
+		{"core::ptr::drop_in_place<[alloc::string::String]>",
+		 "core::ptr::drop_in_place<[String]>"},
+		{"r::drive::h0123456789abcdef", "r::drive"},
+		{"r::drive::h0123456789abcdef [clone .llvm.16864605153652375965]", "r::drive"},
+		{"r::drive::h0123456789abcde", NULL},
+		{"<core[f846ed4b]::fmt::Formatter>::pad", "Formatter::pad"},
+		{"core::fmt::write", NULL},
+		{"core::Pool<std::vector<int, std::allocator<int> > >::get() const",
+		 "core::Pool<std::vector<int>>::get() const"},
+		{"serde::Serialize::<", NULL},
+		{"<a as b>>::c", NULL},
+	};
+
+	(void)state;
+	check(cases, PRB_ARRAY_SIZE(cases));
+}
+
 static void leaves_other_text_alone(void **state)
 {
 	static const struct test_case cases[] = {
@@ -210,12 +256,8 @@ static void leaves_other_text_alone(void **state)
 		{"::", NULL},
 		{"libfoo.so+0x1234", NULL},
 		{"core::fmt::Write::write_fmt", NULL},
-		{"<alloc::vec::Vec<T,A> as core::ops::drop::Drop>::drop", NULL},
-		{"<T as core::convert::Into<U>>::into", NULL},
-		{"<&mut F as core::ops::function::FnOnce<A>>::call_once", NULL},
-		{"core::ptr::drop_in_place<[alloc::string::String]>", NULL},
 		{"std::panicking::try::do_call::<main::{closure#0}, ()>", NULL},
-		{"<dyn Fn(u8) -> bool as m::T>::f", NULL},
+		{"<dyn Fn(u8) -> bool as T>::f", NULL},
 		{"foo.bar!(int).bar(int)", NULL},
 	};
 
@@ -278,6 +320,7 @@ int main(void)
 		cmocka_unit_test(drops_inline_namespaces_and_tags),
 		cmocka_unit_test(reads_operators),
 		cmocka_unit_test(reads_lambdas_and_expressions),
+		cmocka_unit_test(shortens_names_of_rust),
 		cmocka_unit_test(leaves_other_text_alone),
 		cmocka_unit_test(shortens_what_is_demangled),
 		cmocka_unit_test(bounds_depth_and_length),

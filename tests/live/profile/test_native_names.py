@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 
@@ -204,3 +205,29 @@ def test_files_without_build_id(probing, tmp_path):
     result = probing(file, "symbolize", "--from", tmp_path, "-o", tmp_path / "named.profile")
     assert result.code == 0 and re.search(r": 0 of \d+ .*; the files of \d+ have no build-id\n",
                                           result.out), result
+
+
+# By how a compiler mangles them: legacy names lack the types of generics.
+SHORT_EAT = {"<Parser<T> as Eat>::eat", "<Parser<Option<…>> as Eat>::eat"}
+SHORT_DRIVE = {"work::drive", "work::drive::<rust_work::{closure#0}>"}
+
+
+@pytest.mark.skipif(not shutil.which("rustc"), reason="rustc is not installed")
+@pytest.mark.parametrize("mangling", ["legacy", "v0"])
+def test_short_names_of_rust(mangling, tmp_path):
+    """Without hashes, the modules of types, and arguments of arguments; with the library."""
+    library, program = tmp_path / "work.so", tmp_path / "use.py"
+    options = [] if mangling == "legacy" else ["-C", "symbol-mangling-version=v0"]
+    # Newer compilers have v0 as their default, and legacy only as an unstable option.
+    subprocess.run(["rustc", "-O", "-C", "debuginfo=0", "--crate-type", "cdylib", "--crate-name", "work", *options,
+                    "-o", library, PROGRAMS / "rust_work.rs"], check=True, capture_output=True)
+    program.write_text("import ctypes, threading\n"
+                       "work = ctypes.CDLL(%r).rust_work\nwork.argtypes = [ctypes.c_uint64]\n"
+                       "print('ready', flush=True)\nwhile True: work(1 << 20)\n" % str(library))
+    with support.Target(support.one_per_version((3, 8), (3, 13))[-1], program) as target:
+        assert target.line() == "ready"
+        result = profiles.repeated(lambda: profile(target.pid, "--cc", "-d", "1s"), lambda found: all(
+            any(word in row["func"] for row in found["functions"]) for word in ("drive", "::eat")))
+    names = {row["func"] for row in result["functions"] if row["module"] == str(library)}
+    assert names & SHORT_EAT and names & SHORT_DRIVE, names
+    assert not [name for name in names if re.search("h[0-9a-f]{16}", name)], names
