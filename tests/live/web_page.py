@@ -13,7 +13,7 @@ MARKS = [
     pytest.mark.skipif(not browser.COMMAND, reason="chromium is not installed"),
     pytest.mark.skipif(not BUILT, reason="the page was not built: 'make web' builds it, with npm"),
 ]
-PANELS = ("overview", "activity", "profile", "training", "memory", "inspect", "sql", "console", "debug", "time", "dashboard", "job", "server")
+PANELS = ("overview", "activity", "profile", "training", "memory", "inspect", "sql", "console", "debug", "time", "dashboard", "server", "job")
 
 
 class Page(browser.Browser):

@@ -11,6 +11,7 @@ import { link, type Route } from "./route";
 
 /** How often the server is read while the panel is open. */
 const EVERY_MS = 5000;
+const KNOWN = "SELECT count(*) AS n FROM inference.servers";
 /** An hour of readings. */
 const MOST = 720;
 const EDGES = "SELECT tid, name, kind, peer_pid, idle_seconds, waits_for FROM wait.edges WHERE peer_pid IS NOT NULL AND peer_pid <> (SELECT pid FROM process.info)";
@@ -112,9 +113,11 @@ export function ServerPanel({ route }: { route: Route }) {
 	const id = route.values.get("target") ?? "";
 	const [history] = useState<{ id: string; requests: Row[]; kv: Row[] }>({ id, requests: [], kv: [] });
 	const asked = useAsked(`server ${id}`, EVERY_MS, async () => {
-		const server = id ? await api.inference(id) : null;
 		if (history.id !== id)
 			Object.assign(history, { id, requests: [], kv: [] });
+		if (id && !history.requests.length && !Number((await api.query(id, KNOWN)).value[0]?.["n"]))
+			return null;
+		const server = id ? await api.inference(id) : null;
 		if (server) {
 			const { requests, kv } = sums(server);
 			history.requests = [...history.requests, requests].slice(-MOST);
@@ -132,6 +135,7 @@ export function ServerPanel({ route }: { route: Route }) {
 				<Fresh when={asked.when} />
 			</div>
 			<Failure error={asked.error} />
+			{!server && asked.when > 0 && <p>This is no process of an inference server that is known. docs/howto/add-server.md says how to describe another one.</p>}
 			{server && (
 				<>
 					<h3>{server.engine ?? "Inference server"} {server.version ?? ""}</h3>

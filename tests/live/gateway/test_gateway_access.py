@@ -31,6 +31,7 @@ FULL = {
     "time": ("Keep the last ten minutes", None),
     "dashboard": ("Threads by state", None),
     "job": ("Classes: ranks with the same stack", None),
+    "server": ("no process of an inference server", None),
 }
 VALUES = {"inspect": {"expression": "shelf"}, "sql": {"sql": "SELECT name, tid FROM python.threads"}}
 
