@@ -28,11 +28,15 @@ AARCH64_MAKE = tests/tools/aarch64-vm --print-cross-flags | tr '\n' '\0' | \
 PURE_TESTS := $(addprefix $(AARCH64_O)/tests/unit/,test_cache test_cfi test_cfi_format \
 	test_cfi_hostile test_core test_json test_options test_render test_snapshot test_text)
 
+# By its loader, not with -L: that would lead the tests to the emulator's own / and /tmp.
+AARCH64_LIBS := $(AARCH64_SYSROOT)/lib/aarch64-linux-gnu:$(AARCH64_SYSROOT)/usr/lib/aarch64-linux-gnu
+AARCH64_EMULATED := qemu-aarch64-static $(AARCH64_SYSROOT)/lib/ld-linux-aarch64.so.1 --library-path $(AARCH64_LIBS)
+
 .PHONY: check-aarch64-units
 check-aarch64-units: ## build for aarch64 and run the unit tests that need no kernel
 	$(Q)+$(AARCH64_MAKE) all $(PURE_TESTS)
 	$(Q)for t in $(PURE_TESTS); do \
-		qemu-aarch64-static -L $(AARCH64_SYSROOT) $$t >$$t.log 2>&1 || { cat $$t.log; exit 1; }; \
+		$(AARCH64_EMULATED) $$t >$$t.log 2>&1 || { cat $$t.log; exit 1; }; \
 		printf 'aarch64 %s: ' $${t##*/}; sed -n 's/^\[  PASSED  \] //p' $$t.log; done
 
 # Only if all of this is installed already: building and testing here does not need it.
