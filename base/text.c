@@ -260,6 +260,8 @@ void prb_text_last_cell(struct prb_str *s, size_t start, const char *text, size_
 	size_t used = s->failed ? 0 : prb_text_width(s->data + start);
 
 	if (columns && used + PRB_TEXT_LEAST_LAST > columns) {
+		while (!s->failed && s->length > start && s->data[s->length - 1] == ' ')
+			prb_str_truncate(s, s->length - 1);
 		prb_str_putc(s, '\n');
 		used = PRB_MIN(columns / 2, (size_t)INDENT);
 		prb_text_spaces(s, used);
@@ -311,7 +313,7 @@ static size_t shown_width(const char *text, const char *end, size_t *length)
 /** Where the rest of a line continues that is too wide. */
 static size_t hanging_indent(const char *line, size_t columns)
 {
-	size_t column = strspn(line, " "), indent = column + 4, length;
+	size_t column = strspn(line, " "), indent = PRB_MIN(column + 4, columns / 2), length;
 
 	for (const char *at = line + column; *at && *at != '\n';) {
 		column += shown_width(at, "  ", &length);
@@ -319,11 +321,11 @@ static size_t hanging_indent(const char *line, size_t columns)
 		length = strspn(at, " ");
 		column += length;
 		at += length;
-		if (column > columns / 2)
+		if (column > columns * 3 / 5)
 			break;
 		indent = column;
 	}
-	return PRB_MIN(indent, columns / 2);
+	return indent;
 }
 
 /** Text that is brought within a width, line by line. */

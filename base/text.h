@@ -77,7 +77,8 @@ enum { PRB_TEXT_LEAST_LAST = 16 };
 
 /**
  * Appends @p text, which may have colours, with no line wider than @p columns: what does not fit
- * continues below, behind spaces, at the last of the line's columns that begins in its first half.
+ * continues below, behind spaces, at the last column of the line that leaves it two fifths of the
+ * terminal.
  */
 void prb_text_fit(struct prb_str *s, const char *text, size_t columns);
 

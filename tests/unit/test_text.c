@@ -140,7 +140,7 @@ static void test_fit(void **state)
 		size_t columns;
 	} cases[] = {
 		{"  12  bytes  of a text\n", "  12  bytes  of a text\n", 22},
-		/* At the last column that begins in the first half; a cell stays whole. */
+		/* Below the last column that leaves room; a cell stays whole. */
 		{"  12  bytes  of a text\n", "  12  bytes\n      of a text\n", 16},
 		{"  12  bytes  of a long text\nb\n", "  12  bytes  of a\n      long text\nb\n", 18},
 		{"   8.9 MiB  4\n", "   8.9 MiB\n     4\n", 10},
@@ -171,7 +171,7 @@ static void test_fit(void **state)
 	expect(&s, "\n12345  the last cell o…");
 	prb_str_puts(&s, "\n12345  ");
 	prb_text_last_cell(&s, 1, "the last cell of the line", 22);
-	expect(&s, "\n12345  \n         the last cel…");
+	expect(&s, "\n12345\n         the last cel…");
 }
 
 static void test_duration(void **state)

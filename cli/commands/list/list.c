@@ -212,6 +212,8 @@ static void put_command(struct prb_str *s, const struct rows *rows, const struct
 {
 	prb_auto_str struct prb_str command = {};
 
+	for (unsigned n = 0; n < row->depth; n++)
+		prb_str_puts(&command, n + 1 == row->depth ? "└─ " : "   ");
 	prb_command_line_text(&command, &row->process->process);
 	s->failed |= command.failed;
 	prb_text_last_cell(s, start, prb_str_text(&command), rows->columns);
@@ -254,8 +256,6 @@ static void put_row(struct prb_str *s, const struct rows *rows, const struct row
 		else
 			prb_str_puts(s, "   -  ");
 	}
-	for (unsigned n = 0; n < row->depth; n++)
-		prb_str_puts(s, n + 1 == row->depth ? "└─ " : "   ");
 	put_command(s, rows, row, start);
 	if (p->refusal) {
 		prb_str_puts(s, "   (unreadable: ");
