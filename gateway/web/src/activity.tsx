@@ -21,7 +21,8 @@ function fold(threads: api.Thread[], filter: string, before: api.Dump | null): G
 		if (filter && !text.toLowerCase().includes(filter.toLowerCase()))
 			continue;
 		const same = thread.frames.map((frame) => `${frame.func}\0${frame.file}\0${frame.line}`).join("\n");
-		const key = `${thread.state}\n${thread.gil}\n${thread.waits_for?.replace(/\d+(\.\d+)?/g, "N") ?? ""}\n${same}${before ? `\n${moved(thread, before)}` : ""}`;
+		// Of times alone it does not matter that they differ: an owner, a socket or a file is what is waited for.
+		const key = `${thread.state}\n${thread.gil}\n${thread.waits_for?.replace(/[\d.]+ (?=[mµ]?s\b)/g, "N ") ?? ""}\n${same}${before ? `\n${moved(thread, before)}` : ""}`;
 		const group = groups.get(key);
 		if (group)
 			group.threads.push(thread);
@@ -241,8 +242,7 @@ export function Activity({ route }: { route: Route }) {
 			</div>
 			<Failure error={error} />
 			{dump && (
-				<p class="facts">
-					{dump.target.argv.join(" ")} · Python {dump.target.python?.version ?? "?"} · {threads.length} {threads.length === 1 ? "thread" : "threads"}
+				<p class="facts"><span class="argv" title={dump.target.argv.join(" ")}>{dump.target.argv.join(" ")}</span> · Python {dump.target.python?.version ?? "?"} · {threads.length} {threads.length === 1 ? "thread" : "threads"}
 					{dump.paused_threads > 0 && ` · ${dump.paused_threads} paused${dump.pause_us === null ? "" : ` for ${dump.pause_us.toFixed(0)} µs`}`}
 				</p>
 			)}

@@ -4,6 +4,7 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type { Row } from "./api";
+import * as shared from "./plot";
 
 const STROKES = ["#3b7dd8", "#d9822b", "#2f9e6e", "#b0499c", "#8a6d3b", "#c23030"];
 
@@ -112,40 +113,37 @@ export function drawn(rows: Row[], series: string): Drawn {
 
 export function Chart({ rows, kind = "auto", series = "", height = 320 }: { rows: Row[]; kind?: Kind; series?: string; height?: number }) {
 	const host = useRef<HTMLDivElement>(null);
+	const dark = shared.useDark();
 	useEffect(() => {
 		const element = host.current;
 		if (!element || !rows.length)
 			return;
 		const { along, time, sorted, rows: used, lines, x } = drawn(rows, series);
 		const bars = (kind === "auto" ? !sorted : kind === "bar") ? uPlot.paths.bars : undefined;
-		const style = getComputedStyle(document.body);
-		const colour = style.color;
-		const grid = { stroke: style.getPropertyValue("--line"), width: 1 };
+		const axis = shared.axis();
 		const plot = new uPlot({
 			width: element.clientWidth,
 			height,
 			// A part along x is enlarged by dragging over it; a double click shows all again.
 			cursor: { drag: { x: true, y: false } },
-			scales: { x: { time } },
+			scales: { x: { time, ...(time ? { range: shared.along } : {}) }, y: { range: shared.heights } },
 			axes: [{
-				stroke: colour, grid: { ...grid, show: sorted }, ticks: grid, ...(sorted ? {} : {
+				...axis, grid: { ...axis.grid, show: sorted }, ...(time ? shared.times : sorted ? {} : {
 					space: 120, values: (_: uPlot, splits: number[]) => splits.map((at) => Number.isInteger(at) ? String(used[at]?.[along] ?? "").slice(0, 18) : ""),
 				}),
-			}, { stroke: colour, grid, ticks: grid, size: (_: uPlot, texts: string[] | null) => 24 + 8 * Math.max(2, ...(texts ?? []).map((text) => text.length)) }],
+			}, { ...axis, size: (_: uPlot, texts: string[] | null) => 24 + 8 * Math.max(2, ...(texts ?? []).map((text) => text.length)) }],
 			series: [{ label: along, value: (_: uPlot, at: number | null) => at === null ? "–" : time ? new Date(at * 1000).toLocaleString()
 				: sorted ? String(at) : String(used[at]?.[along] ?? "") },
 				...lines.map(([label], index) => ({
-					label, stroke: STROKES[index % STROKES.length] ?? "#888", width: 2, spanGaps: true,
+					label, value: shared.legend, stroke: STROKES[index % STROKES.length] ?? "#888", width: 2, spanGaps: true,
 					...(!bars ? {} : { points: { show: false }, paths: bars({ size: [0.6, 60] }), fill: STROKES[index % STROKES.length] ?? "#888" }),
 				}))],
 		} as uPlot.Options, [x, ...lines.map(([, heights]) => heights)] as uPlot.AlignedData, element);
-		// A window that gets narrower is not scrolled sideways.
-		const fit = new ResizeObserver(() => element.clientWidth && plot.setSize({ width: element.clientWidth, height }));
-		fit.observe(element);
+		const end = shared.fit(plot, element, height);
 		return () => {
-			fit.disconnect();
+			end();
 			plot.destroy();
 		};
-	}, [rows, kind, series, height]);
+	}, [rows, kind, series, height, dark]);
 	return <div class="chart" ref={host} role="img" aria-label="Chart of the rows" />;
 }

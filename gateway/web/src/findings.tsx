@@ -26,7 +26,7 @@ export function Findings({ findings, judged, targets }: { findings: api.Finding[
 					return (
 						<li key={`${one.id} ${one.rule} ${index}`} class={one.confidence}>
 							<a href={place(one, targets)}>
-								<strong>{one.kind}</strong> {one.rule === "hung_job" ? "" : target ? `${nameOf(target)} (${one.id}): ` : `${one.id}: `}{one.sentence.replace(`${one.kind} `, "")}{" "}
+								<strong>{one.kind}</strong> {one.rule === "hung_job" ? "" : target ? `${nameOf(target)} (${one.id}): ` : `${one.id}: `}<Sentence text={one.sentence.replace(`${one.kind} `, "")} />{" "}
 								<span class="faint">{one.confidence === "high" ? "" : `${one.confidence} confidence`}</span>
 							</a>
 						</li>
@@ -38,9 +38,14 @@ export function Findings({ findings, judged, targets }: { findings: api.Finding[
 	);
 }
 
+/** A sentence: names of the program's own are between backticks. */
+export function Sentence({ text }: { text: string }) {
+	return <>{text.split("`").map((part, place) => place % 2 ? <code>{part}</code> : part)}</>;
+}
+
 /** A text that names threads by their numbers: those of the process lead to their stacks. */
 function Linked({ text, id, tids }: { text: string; id: string; tids: Set<string> }) {
-	return <>{text.split(/(\b\d{2,}\b)/).map((part) => tids.has(part) ? <a href={link("activity", { target: id, tid: part })}>{part}</a> : part)}</>;
+	return <>{text.split(/(`[^`]*`|\b\d{2,}\b)/).map((part) => tids.has(part) ? <a href={link("activity", { target: id, tid: part })}>{part}</a> : <Sentence text={part} />)}</>;
 }
 
 /** A finding with all that it rests on. */

@@ -164,7 +164,7 @@ function Page() {
 			<header>
 				<div class="top">
 					<a class="brand" href={link("overview")}>Probing</a>
-					<h1 title={one?.argv?.join(" ")}>{title}{!whole && title !== target && <span class="faint"> {target}</span>}</h1>
+					<h1 title={one?.argv?.join(" ")}><span>{title}</span>{!whole && title !== target && <span class="faint"> {target}</span>}</h1>
 					<select id="target" aria-label="Target" value={target} onChange={(event) => {
 						location.hash = link(found[0] === "overview" ? "activity" : found[0], { target: event.currentTarget.value });
 					}}>

@@ -228,12 +228,12 @@ const Row = memo(function Row(props: RowProps) {
 					: <>{kinds(wrong).map(({ kind, sentence }) => <div class="mark" key={kind} title={row.unreadable ?? sentence}>{kind}</div>)}{doing(row)}</>}
 			</td>
 			<td class="number">
-				{row.cpu_percent === null ? "" : `${Math.round(row.cpu_percent)} %`}
 				<Spark past={past} of="cpu" most={Math.max(100, ...past?.cpu ?? [])} title="Processor, last ten minutes" />
+				{row.cpu_percent === null ? "" : `${Math.round(row.cpu_percent)} %`}
 			</td>
 			<td class="number">
-				{bytes(row.rss)}{limit(row)}
 				<Spark past={past} of="rss" most={Math.max(...past?.rss ?? [1])} title="Memory, last ten minutes" />
+				{bytes(row.rss)}{limit(row)}
 			</td>
 			<td class="number">{seconds(row.cpu_seconds)}</td>
 			<td class="number">{row.threads ?? ""}</td>

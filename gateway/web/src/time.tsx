@@ -7,11 +7,13 @@ import * as api from "./api";
 import { ApiError, type Row } from "./api";
 import { collect } from "./boards";
 import { Failure, Fresh, useAsked } from "./parts";
+import * as shared from "./plot";
 import { change, type Route } from "./route";
 import { asError } from "./store";
 
 const EVERY_MS = 2000;
 const KEEP_S = 600;
+const HEIGHT = 110;
 const SPANS = [60, 300, 600, 3600];
 
 /** A line of the panel: where it comes from, and whether it is the change a second of what is read. */
@@ -71,30 +73,34 @@ function Line({ track, rows, from, to, chosen }: { track: Track; rows: Row[]; fr
 	now.current = { x, y, from, to };
 	const plot = useRef<uPlot | null>(null);
 	const labels = y.map(([label]) => label).join("\n");
+	const dark = shared.useDark();
 	useEffect(() => {
 		const element = host.current;
 		if (!element)
 			return;
 		const style = getComputedStyle(document.body);
-		const axis = { stroke: style.color, grid: { stroke: style.getPropertyValue("--line"), width: 1 }, ticks: { stroke: style.getPropertyValue("--line"), width: 1 } };
+		const axis = shared.axis();
 		const { x, y, from, to } = now.current;
-		plot.current = new uPlot({
-			width: element.clientWidth, height: 110,
+		const plotted = new uPlot({
+			width: element.clientWidth, height: HEIGHT,
 			cursor: { sync: { key: "time" }, drag: { x: true, y: false, setScale: false } },
-			scales: { x: { time: true, min: from, max: to } },
-			axes: [axis, { ...axis, size: 64 }],
+			scales: { x: { time: true, min: from, max: to }, y: { range: shared.heights } },
+			axes: [{ ...axis, ...shared.times }, { ...axis, size: 64 }],
 			series: [{ value: (_: uPlot, at: number | null) => at === null ? "–" : new Date(at * 1000).toLocaleTimeString() },
-				...y.map(([label], index) => ({ label, stroke: style.getPropertyValue(STROKES[index % STROKES.length] ?? ""), width: 1.5, spanGaps: true }))],
+				...y.map(([label], index) => ({ label, value: shared.legend, stroke: style.getPropertyValue(STROKES[index % STROKES.length] ?? ""), width: 1.5, spanGaps: true }))],
 			hooks: { setSelect: [(self: uPlot) => {
 				if (self.select.width > 4)
 					choose.current(self.posToVal(self.select.left, "x"), self.posToVal(self.select.left + self.select.width, "x"));
 			}] },
 		} as uPlot.Options, [x, ...y.map(([, line]) => line)] as uPlot.AlignedData, element);
+		const end = shared.fit(plotted, element, HEIGHT);
+		plot.current = plotted;
 		return () => {
-			plot.current?.destroy();
+			end();
+			plotted.destroy();
 			plot.current = null;
 		};
-	}, [labels]);
+	}, [labels, dark]);
 	useEffect(() => {
 		plot.current?.setData([x, ...y.map(([, line]) => line)] as uPlot.AlignedData, false);
 		plot.current?.setScale("x", { min: from, max: to });

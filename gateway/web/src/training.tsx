@@ -129,8 +129,8 @@ function Collectives({ id }: { id: string }) {
 
 function Steps({ rows }: { rows: Row[] | null }) {
 	if (!rows?.length)
-		return <p class="faint">{rows ? "No step was recorded yet." : "Steps are not recorded here."} <code>probing TARGET config probing.torch.profiling=on</code> begins that;
-			<code>perf --torch</code> samples their parts from outside.</p>;
+		return <p class="faint">{rows ? "No step was recorded yet." : "Steps are not recorded here."} <code>probing TARGET config probing.torch.profiling=on</code> begins
+			that; <code>perf --torch</code> samples their parts from outside.</p>;
 	return <div id="steps"><Chart rows={[...rows].reverse()} /></div>;
 }
 
@@ -147,7 +147,8 @@ export function Training({ route }: { route: Route }) {
 				<Fresh when={asked.when} />
 			</div>
 			<Failure error={asked.error} />
-			{seen?.warnings.map((warning) => <p class="failure" key={warning}>{warning}</p>)}
+			{/* That there is nothing is no failure. */}
+			{seen?.warnings.map((warning) => <p class={warning.includes(" is empty: ") ? "faint" : "failure"} key={warning}>{warning}</p>)}
 			{seen && (
 				<>
 					{seen.losses.length > 0 && <div id="losses"><h3>Loss</h3><Chart rows={seen.losses} kind="line" height={220} /></div>}
