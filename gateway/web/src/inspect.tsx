@@ -35,7 +35,9 @@ function Part({ id, name, type, value, address }: { id: string; name: string; ty
 				? <button type="button" class="fold" aria-expanded={open} aria-label={`Unfold ${name}`} onClick={() => setOpen(!open)}>{open ? "▾" : "▸"}</button>
 				: <span class="fold" />}
 			<span class="name">{name}</span> <span class="place">{type}</span> <Value text={value} />
-			{open && address !== null && <ul class="parts">{isArray(type) && <Numbers id={id} place={Math.trunc(address)} />}<Parts id={id} place={Math.trunc(address)} from={0} /></ul>}
+			{open && address !== null && <ul class="parts">{isArray(type) && <Numbers id={id} place={Math.trunc(address)} />}
+				{value?.startsWith("<PIL.") && <li class="faint">No picture: Pillow keeps pixels in structures of its own, which differ with its version; an array of NumPy is drawn.</li>}
+				<Parts id={id} place={Math.trunc(address)} from={0} /></ul>}
 		</li>
 	);
 }

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import packages
 import support
 from gateway_client import Gateway
 from web_page import MARKS, Page
@@ -92,3 +93,15 @@ def test_a_pid_is_never_cut(shown):
     page.wait("(([title, pid]) => pid.right <= title.right && pid.width > 20)(['h1', 'h1 .faint'].map((name) => "
               "document.querySelector(name).getBoundingClientRect()))")
     wide(page, 1280)
+
+
+def test_an_image_says_its_size_and_why_it_is_not_drawn():
+    source = "from PIL import Image\npicture = Image.new('RGB', (6, 4))\nprint('ready', flush=True)\ninput()"
+    with support.Program([packages.need("PIL"), "-c", source]) as program:
+        assert program.line() == "ready"
+        with Gateway(program.pid) as gateway, Page(gateway) as page:
+            page.show("inspect", target=program.pid, expression="picture")
+            page.sees("mode=RGB size=6x4")
+            page.push("#value .fold")
+            page.sees("No picture: Pillow")
+            assert not page.errors, json.dumps(page.errors)
