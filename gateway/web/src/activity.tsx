@@ -243,7 +243,7 @@ export function Activity({ route }: { route: Route }) {
 			<Failure error={error} />
 			{dump && (
 				<p class="facts"><span class="argv" title={dump.target.argv.join(" ")}>{dump.target.argv.join(" ")}</span> · Python {dump.target.python?.version ?? "?"} · {threads.length} {threads.length === 1 ? "thread" : "threads"}
-					{dump.paused_threads > 0 && ` · ${dump.paused_threads} paused${dump.pause_us === null ? "" : ` for ${dump.pause_us.toFixed(0)} µs`}`}
+					{dump.paused_threads > 0 && ` · ${dump.paused_threads} paused${dump.pause_us === null ? "" : ` for ${dump.pause_us < 1000 ? `${dump.pause_us.toFixed(0)} µs` : seconds(dump.pause_us / 1e6)}`}`}
 				</p>
 			)}
 			{judged.value?.filter((one) => one.id === id).map((one) => <Verdict key={`${one.rule} ${one.tids}`} finding={one} id={id} />)}
