@@ -258,6 +258,7 @@ static struct prb_error *add_greenlet(struct greenlets *g, const struct prb_gree
 	to->lock = lock_of(greenlet);
 	to->holder = holder_of(all, to->lock);
 	to->limited = greenlet->limited;
+	to->own_pool = greenlet->own_pool;
 	if (waits)
 		PRB_TRY(prb_str_copy(waits, &to->waits_for));
 	if (greenlet->error)

@@ -11,6 +11,7 @@
 #include "python/repr/core/items.h"
 #include "python/repr/core/repr.h"
 #include "values/greenlet_locks.h"
+#include "values/greenlet_pools.h"
 #include "values/heap/heap.h"
 
 enum {
@@ -39,6 +40,7 @@ struct reader {
 	uint64_t linkable_type;
 	bool nomem;
 	PRB_VEC(struct link) links;
+	struct prb_greenlet_pools pools;
 	struct prb_number_map lists; /* those whose links are known */
 	size_t looked_at;
 };
@@ -348,6 +350,11 @@ static struct prb_error *look_at(struct reader *r, const struct prb_heap_object 
 	PRB_TRY(is_kind(r, object->type, "greenlet.greenlet", "greenlet", &found));
 	if (found)
 		PRB_TRY(add_greenlet(r, object->address, object->type));
+	if (!found) {
+		PRB_TRY(is_kind(r, object->type, "gevent.pool.Group", "gevent.pool.Pool", &found));
+		if (found)
+			return prb_greenlet_pools_add(&r->pools, r->py, r->mem, object->address);
+	}
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(linkables) && !found; i++)
 		PRB_TRY(is_kind(r, object->type, linkables[i][0], linkables[i][1], &found));
 	return found ? add_links(r, object) : NULL;
@@ -408,7 +415,8 @@ static struct prb_error *walk(struct reader *r, size_t most)
 	}
 	if (!r->out->doubt)
 		r->out->doubt = prb_heap_doubt(r->heap);
-	return explain(r);
+	PRB_TRY(explain(r));
+	return prb_greenlet_pools_judge(&r->pools, r->py, r->mem, r->out);
 }
 
 struct prb_error *prb_greenlets_read(struct prb_python *py, struct prb_mem *mem, uint64_t interp,
@@ -422,6 +430,7 @@ struct prb_error *prb_greenlets_read(struct prb_python *py, struct prb_mem *mem,
 	struct prb_error *err = walk(&r, most);
 	prb_heap_destroy(r.heap);
 	prb_vec_free(&r.links);
+	prb_greenlet_pools_deinit(&r.pools);
 	prb_number_map_deinit(&r.lists);
 	return err;
 }

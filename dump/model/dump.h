@@ -137,6 +137,7 @@ struct prb_dump_task {
 	uint64_t lock;	  /**< the lock or semaphore that it waits for; 0: none, or not known */
 	uint64_t holder;  /**< `id` of the task or greenlet that holds the lock; 0: not known */
 	bool limited;	  /**< its wait ends after some time */
+	bool own_pool;	  /**< it waits for its own pool, as prb_greenlet.own_pool */
 	char *name;	  /**< NULL if it has none */
 	char *waits_for;  /**< in words; NULL if that is not known */
 	char *error;	  /**< why frames are missing, or NULL */

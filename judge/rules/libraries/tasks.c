@@ -254,6 +254,40 @@ static struct prb_error *find_cycles(const struct prb_rule *rule, const struct p
 	return NULL;
 }
 
+/* Greenlets of a pool that all wait for the pool, for two looks. */
+static struct prb_error *find_pools(const struct prb_rule *rule, const struct prb_case *c,
+				    const struct tasks *before, const struct tasks *t,
+				    struct prb_findings *ret)
+{
+	const struct node *node, *was, *first = NULL;
+	struct prb_finding *f = NULL;
+	unsigned count = 0;
+
+	prb_vec_each (node, &t->nodes) {
+		was = find_node(before, node->id);
+		if (!node->task->own_pool || node->task->limited || !was || !was->task->own_pool)
+			continue;
+		if (!f)
+			PRB_TRY(prb_finding_add(rule, ret, &f));
+		first = first ? first : node;
+		count++;
+		PRB_TRY(tell_node(f, node));
+	}
+	if (!f)
+		return NULL;
+	f->confidence = PRB_CONFIDENCE_MEDIUM;
+	prb_str_printf(&f->brief, "%u greenlet%s for %s own pool", count,
+		       count == 1 ? " waits" : "s wait", count == 1 ? "its" : "their");
+	prb_str_printf(&f->sentence,
+		       "%u greenlet%s for the pool that %s of, and so do all of it: ", count,
+		       count == 1 ? " waits" : "s wait", count == 1 ? "it is" : "they are");
+	put_node(&f->sentence, first);
+	prb_str_puts(&f->wrong_if, "one of the waits has a limit of time, or another greenlet "
+				   "kills one of the pool");
+	put_basis(f, c, t);
+	return NULL;
+}
+
 /* Seconds that the loop's thread has slept: none of its tasks has run meanwhile. */
 static double slept(const struct prb_case *c, const struct prb_dump_task *task)
 {
@@ -343,7 +377,84 @@ static struct prb_error *judge(const struct prb_rule *rule, const struct prb_cas
 	size_t count = ret->list.count;
 
 	PRB_TRY(find_cycles(rule, c, before, now, ret));
+	PRB_TRY(find_pools(rule, c, before, now, ret));
 	return ret->list.count == count ? find_waits(rule, c, before, now, ret) : NULL;
+}
+
+/* A plain lock, taken by acquire(): no frame says who has it. */
+static bool waits_for_nobody(const struct node *node)
+{
+	static const char lock[] = "gevent.thread.LockType";
+	const char *words = node->task->waits_for;
+
+	return waits_for_lock(node) && !node->next && !node->task->limited && words &&
+	       !strncmp(words, lock, strlen(lock));
+}
+
+static size_t count_waiters(const struct tasks *t, uint64_t lock)
+{
+	const struct node *node;
+	size_t count = 0;
+
+	prb_vec_each (node, &t->nodes)
+		count += waits_for_nobody(node) && node->task->lock == lock;
+	return count;
+}
+
+/* True if the greenlets that wait for the lock are the same as before: it has not been released. */
+static bool is_kept(const struct tasks *before, const struct tasks *t, uint64_t lock)
+{
+	const struct node *node;
+
+	prb_vec_each (node, &t->nodes)
+		if (waits_for_nobody(node) && node->task->lock == lock && !was_so(before, node))
+			return false;
+	return count_waiters(t, lock) && count_waiters(before, lock) == count_waiters(t, lock);
+}
+
+static struct prb_error *tell_nobody(const struct prb_rule *rule, const struct prb_case *c,
+				     const struct tasks *t, const struct node *node,
+				     struct prb_findings *ret)
+{
+	struct prb_finding *f;
+
+	PRB_TRY(prb_finding_add(rule, ret, &f));
+	f->kind = PRB_FINDING_UNKNOWN;
+	f->confidence = PRB_CONFIDENCE_LOW;
+	prb_str_puts(&f->brief, "a greenlet waits for a lock");
+	prb_str_puts(&f->sentence, "a greenlet has waited for a lock for a second, and who is to "
+				   "release it is not known: ");
+	put_node(&f->sentence, node);
+	PRB_TRY(tell_node(f, node));
+	prb_str_puts(&f->wrong_if, "another greenlet releases it in a moment: look again");
+	put_basis(f, c, t);
+	return NULL;
+}
+
+/*
+ * While other greenlets run, the kernel does not say how long one has waited. So the waiters of a
+ * lock are looked at again and again for a second: greenlets that take turns are soon others.
+ */
+static struct prb_error *watch_locks(const struct prb_rule *rule, const struct prb_case *c,
+				     const struct tasks *first, struct prb_findings *ret)
+{
+	enum { PAUSE_NS = 150000000, LOOKS = 7 };
+	const struct node *node = NULL;
+
+	prb_vec_each (node, &first->nodes)
+		if (waits_for_nobody(node))
+			break;
+	if (node == first->nodes.items + first->nodes.count)
+		return NULL;
+	for (unsigned n = 0; n < LOOKS; n++) {
+		auto_tasks struct tasks now = {};
+
+		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+		PRB_TRY(read_tasks(c, &now));
+		if (!is_kept(first, &now, node->task->lock))
+			return NULL;
+	}
+	return tell_nobody(rule, c, first, node, ret);
 }
 
 static struct prb_error *look(const struct prb_rule *rule, struct prb_case *c,
@@ -356,7 +467,7 @@ static struct prb_error *look(const struct prb_rule *rule, struct prb_case *c,
 
 	PRB_TRY(read_tasks(c, &first));
 	prb_vec_each (node, &first.nodes) {
-		waits = waits || waits_for_lock(node);
+		waits = waits || waits_for_lock(node) || node->task->own_pool;
 		lasts = lasts && slept(c, node->task) >= prb_limit(PRB_LIMIT_WAIT);
 	}
 	if (!waits)
@@ -366,7 +477,11 @@ static struct prb_error *look(const struct prb_rule *rule, struct prb_case *c,
 		return judge(rule, c, &first, &first, ret);
 	nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 	PRB_TRY(read_tasks(c, &again));
-	return judge(rule, c, &first, &again, ret);
+
+	size_t count = ret->list.count;
+
+	PRB_TRY(judge(rule, c, &first, &again, ret));
+	return ret->list.count == count ? watch_locks(rule, c, &again, ret) : NULL;
 }
 
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
@@ -387,6 +502,6 @@ const struct prb_rule prb_rule_tasks = {
 	.name = "tasks",
 	.kind = PRB_FINDING_DEADLOCK,
 	.needs = PRB_RULE_THREADS | PRB_RULE_PROC,
-	.proves = "tasks of asyncio, or greenlets, wait for each other's locks",
+	.proves = "tasks or greenlets wait for each other's locks, or their pool",
 	.find = find,
 };

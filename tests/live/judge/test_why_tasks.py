@@ -93,13 +93,13 @@ def findings(pid):
     return code, [each for each in target["findings"] if each["rule"] == "tasks"]
 
 
-def found(pid):
-    """The finding, once both tasks wait."""
+def found(pid, words=""):
+    """The finding with these words, once both tasks wait."""
     last = []
 
     def there():
         last[:] = findings(pid)
-        return last[1]
+        return last[1] and words in last[1][0]["sentence"]
     wait_until(there)
     code, [finding] = last
     return code, finding
@@ -185,8 +185,8 @@ def test_greenlets_whose_lock_is_held(library, monkeypatch):
     source = GREENLETS[library] + BOTH % ("a.acquire()\nx = spawn(both, b, a)", 1000)
     with support.Program([packages.need(library), "-W", "ignore", "-c", source]) as program:
         program.line()
-        code, finding = found(program.pid)
-    assert code == UNKNOWN and "their holders are not known" in finding["sentence"]
+        code, _ = found(program.pid, "their holders are not known")
+    assert code == UNKNOWN
 
 
 @pytest.mark.parametrize("library", sorted(GREENLETS))
@@ -230,3 +230,54 @@ def test_of_many_programs_some_are_looked_at():
         assert "not looked at for a while, as loop, slow, sqlite, tasks and throttled want: " in why(*pids)[1]
         _, out, _ = why("--json", "--look", "0.25s", *pids)
         assert left and all(target["looked"] and target["findings"] for target in json.loads(out)["targets"])
+
+
+POOLS = """
+from gevent.pool import Pool
+pool = Pool(2)
+def more():
+    sleep(0.01)
+    pool.spawn(int)
+def joins():
+    sleep(0.01)
+    pool.join()
+def works():
+    sleep(100000)
+x = [pool.spawn(each) for each in (%s)]
+"""
+
+
+@pytest.mark.parametrize("kinds, count", [("more, more", 2), ("joins,", 1), ("more, joins", 2)])
+def test_greenlets_that_wait_for_their_own_pool(kinds, count):
+    source = GREENLETS["gevent"] + BOTH % (POOLS % kinds, 0.02)
+    with support.Program([packages.need("gevent"), "-W", "ignore", "-c", source]) as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code == DEADLOCK and finding["confidence"] == "medium" and not finding["proof"]
+    assert finding["sentence"].startswith("%d greenlet" % count) and " in `%s` <string>:" % kinds.split(",", 1)[0] in json.dumps(finding)
+
+
+@pytest.mark.parametrize("kinds", ["more, works", "joins, works", "works, works"])
+def test_greenlets_of_a_pool_that_may_go_on(kinds):
+    source = GREENLETS["gevent"] + BOTH % (POOLS % kinds, 0.02)
+    with support.Program([packages.need("gevent"), "-W", "ignore", "-c", source]) as program:
+        program.line()
+        assert findings(program.pid) == (0, [])
+
+
+def test_a_lock_that_nobody_seems_to_release():
+    """Taken by acquire(), while other greenlets run."""
+    source = GREENLETS["gevent"] + BOTH % ("def wants():\n    a.acquire()\na.acquire()\nx = spawn(wants)", 0.02)
+    with support.Program([packages.need("gevent"), "-W", "ignore", "-c", source]) as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code == UNKNOWN and finding["confidence"] == "low", finding
+    assert "for a second, and who is to release it is not known: greenlet in `wants` <string>:" in finding["sentence"]
+
+
+def test_greenlets_that_take_turns_by_acquire_are_healthy():
+    turns = "def takes():\n    while True:\n        a.acquire()\n        sleep(0.001)\n        a.release()\n        sleep(0)"
+    source = GREENLETS["gevent"] + BOTH % (turns + "\nx = [spawn(takes) for _ in range(3)]", 0.02)
+    with support.Program([packages.need("gevent"), "-W", "ignore", "-c", source]) as program:
+        program.line()
+        assert findings(program.pid) == (0, [])
