@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/siphash.h"
@@ -101,6 +102,15 @@ struct prb_error *prb_native_unnamed(const struct prb_native_place *place, struc
 	return NULL;
 }
 
+void prb_native_made_name(const struct prb_native_images *images, uint64_t code,
+			  struct prb_tree_function *function)
+{
+	for (size_t i = 0; !function->name && i < PRB_ARRAY_SIZE(images->made); i++) {
+		function->name = prb_perf_map_find(images->made[i], code);
+		function->module = function->name ? images->made[i]->path : NULL;
+	}
+}
+
 /* As above, of the function's start where that is known. */
 static struct prb_error *find_origin(const struct prb_native_place *place,
 				     struct prb_tree_image *image, struct prb_tree_function *ret)
@@ -136,16 +146,8 @@ static struct prb_error *add_frame(struct naming *n, const struct prb_native_pla
 		PRB_TRY(prb_short_name(line->func, &brief));
 	if (brief)
 		function.name = brief;
-	if (!function.name && !module) {
-		const struct prb_perf_map *map = place->images->perf_map;
-
-		function.name = prb_perf_map_find(map, place->code);
-		if (!function.name) {
-			map = place->images->jit;
-			function.name = prb_perf_map_find(map, place->code);
-		}
-		function.module = function.name ? map->path : NULL;
-	}
+	if (!function.name && !module)
+		prb_native_made_name(place->images, place->code, &function);
 	if (!function.name) {
 		PRB_TRY(prb_native_unnamed(place, &address));
 		function.name = prb_str_text(&address);

@@ -22,10 +22,10 @@ struct prb_native_images {
 	struct prb_modules *modules;
 	struct prb_unwinder *unwinder;
 	struct prb_interleaver interleaver;
-	PRB_VEC(struct prb_map) code; /**< what was mapped then, by address; without paths */
-	struct prb_number_map frames; /**< the tree's, by address */
-	const struct prb_perf_map *perf_map, *jit; /**< what was made at run time */
-	int32_t number;				   /**< unique among the images of the recording */
+	PRB_VEC(struct prb_map) code;	    /**< what was mapped then, by address; without paths */
+	struct prb_number_map frames;	    /**< the tree's, by address */
+	const struct prb_perf_map *made[3]; /**< names of what was made at run time */
+	int32_t number;			    /**< unique among the images of the recording */
 };
 
 /** Code that was met. */
@@ -36,6 +36,10 @@ struct prb_native_place {
 	uint32_t
 		region; /**< number of the memory with code made at run time; 0: unknown, or none */
 };
+
+/** Gives @p function the name and the file of code that was made at run time, if they are known. */
+void prb_native_made_name(const struct prb_native_images *images, uint64_t code,
+			  struct prb_tree_function *function);
 
 /** Appends "libfoo.so+0x12", or the address alone: of an instruction, not of a function. */
 void prb_native_place_text(const struct prb_native_images *images, uint64_t code,

@@ -12,6 +12,7 @@
 #include "dwarf/lines/demangle.h"
 #include "dwarf/lines/short_name.h"
 #include "profile/native/jit_entries.h"
+#include "profile/native/jitdump.h"
 #include "profile/native/names.h"
 #include "profile/native/perf_map.h"
 #include "profile/native/stack_copy.h"
@@ -37,6 +38,7 @@ struct prb_natives {
 	PRB_VEC(struct prb_native_place) met;
 	struct prb_perf_map perf_map;
 	struct prb_jit_entries jit;
+	struct prb_jitdump dump;
 	PRB_VEC(uint64_t)
 	regions; /* starts of memory with code made at run time, as they were met */
 	bool names_at_once;
@@ -122,8 +124,9 @@ static struct prb_error *add_images(struct prb_natives *n)
 	prb_unwinder_prefer_files(images->unwinder);
 	prb_unwinder_allow_guesses(images->unwinder);
 	images->interleaver.modules = images->modules;
-	images->perf_map = &n->perf_map;
-	images->jit = &n->jit.names;
+	images->made[0] = &n->perf_map;
+	images->made[1] = &n->dump.names;
+	images->made[2] = &n->jit.names;
 	images->number = (int32_t)(n->number << 16) + (int32_t)n->images.count - 1;
 	return NULL;
 }
@@ -147,6 +150,7 @@ struct prb_error *prb_natives_create(struct prb_target *target, struct prb_recor
 	n->number = number;
 	prb_perf_map_init(&n->perf_map);
 	prb_jit_entries_init(&n->jit);
+	prb_jitdump_init(&n->dump);
 	err = begin(n);
 	if (err)
 		prb_natives_destroy(n);
@@ -174,6 +178,7 @@ void prb_natives_destroy(struct prb_natives *n)
 	prb_vec_free(&n->regions);
 	prb_perf_map_deinit(&n->perf_map);
 	prb_jit_entries_deinit(&n->jit);
+	prb_jitdump_deinit(&n->dump);
 	prb_c_stack_deinit(&n->stack);
 	prb_places_deinit(&n->places);
 	prb_stack_copy_deinit(&n->copy);
@@ -206,6 +211,8 @@ struct prb_error *prb_natives_refresh(struct prb_natives *n, int64_t now)
 	err = take_maps(n);
 	if (!err && n->made_code)
 		err = prb_perf_map_update(&n->perf_map, n->target);
+	if (!err && n->made_code)
+		err = prb_jitdump_update(&n->dump, n->target);
 	if (!err && n->made_code)
 		err = prb_jit_entries_update(&n->jit, newest(n)->modules);
 	n->refresh_from = now + (prb_clock_thread_ns() - used) * REFRESH_SHARE;
@@ -365,26 +372,21 @@ struct prb_error *prb_natives_unwind(struct prb_natives *n, const struct prb_pyt
 static struct prb_error *made_frame(struct prb_natives *n, uint64_t code, uint32_t *ret,
 				    bool *ret_found)
 {
-	const struct prb_perf_map *map = &n->perf_map;
 	struct prb_tree_function function = {.kind = PRB_FUNCTION_NATIVE};
 	uint32_t number;
 
 	if (!n->made_code)
 		n->refresh_until = 0;
 	n->made_code = true;
-	function.name = prb_perf_map_find(map, code);
-	if (!function.name && map->fd >= 0) {
+	prb_native_made_name(newest(n), code, &function);
+	if (!function.name && (n->perf_map.fd >= 0 || n->dump.names.fd >= 0)) {
 		PRB_TRY(prb_perf_map_update(&n->perf_map, n->target));
-		function.name = prb_perf_map_find(map, code);
-	}
-	if (!function.name) {
-		map = &n->jit.names;
-		function.name = prb_perf_map_find(map, code);
+		PRB_TRY(prb_jitdump_update(&n->dump, n->target));
+		prb_native_made_name(newest(n), code, &function);
 	}
 	*ret_found = function.name;
 	if (!function.name)
 		return NULL;
-	function.module = map->path;
 	PRB_TRY(prb_tree_function(n->recording->tree, &function, &number));
 	return prb_tree_frame(n->recording->tree, number, 0, ret);
 }

@@ -192,25 +192,30 @@ static struct prb_error *find_user(struct prb_target *target, uid_t *ret)
 	return NULL;
 }
 
-static struct prb_error *open_map(struct prb_perf_map *map, struct prb_target *target)
+struct prb_error *prb_perf_map_open(struct prb_target *target, const char *path, int *ret)
 {
 	uid_t user;
 	int fd;
 
+	PRB_TRY(find_user(target, &user));
+	PRB_TRY(prb_target_open_file(target, path, &fd));
+	if (!may_be_believed(fd, user)) {
+		close(fd);
+		return prb_error_create(PRB_ERROR_PERMISSION,
+					"%s is not written by the process's user alone", path);
+	}
+	*ret = fd;
+	return NULL;
+}
+
+static struct prb_error *open_map(struct prb_perf_map *map, struct prb_target *target)
+{
 	if (!map->path)
 		map->path = prb_format("/tmp/perf-%d.map",
 				       (int)prb_task_inner_tid(target, target->pid));
 	if (!map->path)
 		return prb_error_nomem();
-	PRB_TRY(find_user(target, &user));
-	PRB_TRY(prb_target_open_file(target, map->path, &fd));
-	if (!may_be_believed(fd, user)) {
-		close(fd);
-		return prb_error_create(PRB_ERROR_PERMISSION,
-					"%s is not written by the process's user alone", map->path);
-	}
-	map->fd = fd;
-	return NULL;
+	return prb_perf_map_open(target, map->path, &map->fd);
 }
 
 static struct prb_error *read_new(struct prb_perf_map *map)

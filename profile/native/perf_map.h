@@ -59,6 +59,10 @@ void prb_perf_map_sort(struct prb_perf_map *map);
 struct prb_error *prb_perf_map_update(struct prb_perf_map *map,
 				      struct prb_target *target) PRB_MUST_CHECK;
 
+/** Opens such a file of the target, which its user or root alone can have written. */
+struct prb_error *prb_perf_map_open(struct prb_target *target, const char *path,
+				    int *ret) PRB_MUST_CHECK;
+
 /** The name of the code at @p address, the map's; NULL if there is none. */
 const char *prb_perf_map_find(const struct prb_perf_map *map, uint64_t address);
 

@@ -2,6 +2,7 @@
 """C functions without symbols: of stripped files, and of code that is made at run time."""
 import json
 import os
+import platform
 import re
 import shutil
 import sqlite3
@@ -16,6 +17,7 @@ import support
 from profiles import Recording, profile
 
 PROGRAMS = support.HERE / "programs"
+NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
 USAGE = 2
 
 
@@ -207,6 +209,23 @@ def test_files_without_build_id(probing, tmp_path):
                                           result.out), result
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the code is for x86_64")
+@pytest.mark.parametrize("mode, order, named", [("644", "stay", True), ("644", "move", True), ("666", "stay", False)],
+                         ids=["load", "move", "written by anybody"])
+def test_names_of_a_jitdump(tmp_path, mode, order, named):
+    """Code is named by the dump that the process has mapped, which nobody else may write to."""
+    with support.Target(NEWEST, PROGRAMS / "jitdump.py", tmp_path, mode) as target:
+        assert target.line() == "ready"
+        target.send(order.encode() + b"\n")
+        # What it has not reached yet, or had no time for, has no name.
+        result = profiles.repeated(lambda: profile(target.pid, "--cc", "-d", "500ms"), lambda found: any(
+            row["func"] in ("made_loop", "jit_region_1") for row in found["functions"]))
+    rows = {row["func"]: row for row in result["functions"]}
+    assert ("made_loop" in rows) == named, rows.keys()
+    if named:
+        assert rows["made_loop"]["module"] == "%s/jit-%d.dump" % (tmp_path, target.pid)
+
+
 # By how a compiler mangles them: legacy names lack the types of generics.
 SHORT_EAT = {"<Parser<T> as Eat>::eat", "<Parser<Option<…>> as Eat>::eat"}
 SHORT_DRIVE = {"work::drive", "work::drive::<rust_work::{closure#0}>"}
@@ -224,7 +243,7 @@ def test_short_names_of_rust(mangling, tmp_path):
     program.write_text("import ctypes, threading\n"
                        "work = ctypes.CDLL(%r).rust_work\nwork.argtypes = [ctypes.c_uint64]\n"
                        "print('ready', flush=True)\nwhile True: work(1 << 20)\n" % str(library))
-    with support.Target(support.one_per_version((3, 8), (3, 13))[-1], program) as target:
+    with support.Target(NEWEST, program) as target:
         assert target.line() == "ready"
         result = profiles.repeated(lambda: profile(target.pid, "--cc", "-d", "1s"), lambda found: all(
             any(word in row["func"] for row in found["functions"]) for word in ("drive", "::eat")))
