@@ -2,6 +2,8 @@
 """`probing memory`: the blocks of the C library's malloc(), and their growth."""
 import ctypes
 import json
+import re
+import subprocess
 
 import pytest
 
@@ -61,6 +63,24 @@ def test_which_library(process):
     (line,) = [line for line in out.split("\n") if "blocks of up to 504 bytes" in line]
     assert line.startswith(("     +2,9", "     +3,000")) and "+1.5 MiB  blocks" in line, out
     assert line.endswith("which begin with an address of libc.so.6"), out
+
+
+@pytest.mark.parametrize("stripped", [False, True], ids=["symbols", "stripped"])
+def test_which_class(newest, tmp_path, stripped):
+    """A leak of a C++ extension: its objects tell their class, without symbols too."""
+    library = tmp_path / "libcache.so"
+    subprocess.run(["g++", "-O1", "-shared", "-fPIC", *["-s"] * stripped, "-o", library,
+                    support.HERE / "programs" / "leaks_objects.cpp"], check=True)
+    code = "import ctypes, sys\nleak = ctypes.CDLL(%r).leak\nprint('ready', flush=True)\n" \
+        "for line in sys.stdin: print(leak(int(line)) and '' or 'did', flush=True)" % str(library)
+    with support.Target(newest, "-c", code) as process:
+        assert process.line() == "ready"
+        out = growth(process, lambda: do(process, "3000"))
+        found = json.loads(growth(process, lambda: do(process, "3000"), "--json"))["malloc"]["sizes"]
+    (line,) = [line for line in out.split("\n") if "[libcache.so]" in line]
+    assert re.match(r" +\+[23],\d{3} +\+1\.\d MiB  blocks of up to 504 bytes, most of them objects of "
+                    r"cache::\(anonymous namespace\)::Connection<long> \[libcache\.so\]$", line), out
+    assert by_size({"sizes": found})[504]["class"] == "cache::(anonymous namespace)::Connection<long>", found
 
 
 def test_text(probing, process):

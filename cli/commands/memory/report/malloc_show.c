@@ -115,12 +115,16 @@ static void put_right(struct prb_str *s, const struct prb_str *text)
 	prb_text_right(s, prb_str_text(text), WIDTH);
 }
 
-static void put_change(const struct prb_memory *m, const struct change *change, struct prb_str *s)
+static struct prb_error *put_change(const struct prb_memory *m, const struct change *change,
+				    struct prb_str *s)
 {
 	prb_auto_str struct prb_str blocks = {}, bytes = {};
 	const char *module = module_of(m, change->now);
+	prb_auto_free char *name = NULL;
 	uint64_t most = change->now->size - HEAD;
 
+	if (module)
+		PRB_TRY(prb_memory_class_name(m, change->now->word, &name));
 	prb_str_putc(&blocks, '+');
 	prb_memory_put_count(&blocks, change->blocks);
 	prb_memory_put_change(&bytes, (double)change->bytes);
@@ -129,11 +133,18 @@ static void put_change(const struct prb_memory *m, const struct change *change, 
 	prb_str_puts(s, "  blocks of up to ");
 	prb_memory_put_count(s, (int64_t)most);
 	prb_str_puts(s, " bytes");
-	if (module) {
+	if (name) {
+		prb_str_puts(s, ", most of them objects of ");
+		prb_text_escape(s, name);
+		prb_str_puts(s, " [");
+		prb_text_escape(s, prb_tree_short_path(module));
+		prb_str_putc(s, ']');
+	} else if (module) {
 		prb_str_puts(s, ", which begin with an address of ");
 		prb_text_escape(s, prb_tree_short_path(module));
 	}
 	prb_str_putc(s, '\n');
+	return NULL;
 }
 
 struct prb_error *prb_memory_put_malloc_growth(const struct prb_memory *before,
@@ -166,7 +177,7 @@ struct prb_error *prb_memory_put_malloc_growth(const struct prb_memory *before,
 	put_missing(missing, s);
 	for (size_t i = 0; i < PRB_MIN(count, (size_t)rows); i++)
 		if (list[i].bytes >= list[0].bytes / SMALL)
-			put_change(after, &list[i], s);
+			PRB_TRY(put_change(after, &list[i], s));
 	return NULL;
 }
 
@@ -175,6 +186,19 @@ static void put_size(const struct prb_malloc_size *size, struct prb_json *json)
 	prb_json_integer(json, "block_bytes", (int64_t)(size->size - HEAD));
 	prb_json_integer(json, "now_blocks", (int64_t)size->blocks);
 	prb_json_integer(json, "now_bytes", (int64_t)(size->blocks * size->size));
+}
+
+static struct prb_error *put_origin(const struct prb_memory *m, const struct prb_malloc_size *size,
+				    struct prb_json *json)
+{
+	const char *module = module_of(m, size);
+	prb_auto_free char *name = NULL;
+
+	if (module)
+		PRB_TRY(prb_memory_class_name(m, size->word, &name));
+	prb_json_text(json, "begin_in", module);
+	prb_json_text(json, "class", name);
+	return NULL;
 }
 
 struct prb_error *prb_memory_put_malloc_growth_json(const struct prb_memory *before,
@@ -199,7 +223,7 @@ struct prb_error *prb_memory_put_malloc_growth_json(const struct prb_memory *bef
 		prb_json_integer(json, "blocks", list[i].blocks);
 		prb_json_integer(json, "bytes", list[i].bytes);
 		put_size(list[i].now, json);
-		prb_json_text(json, "begin_in", module_of(after, list[i].now));
+		PRB_TRY(put_origin(after, list[i].now, json));
 		prb_json_close(json, '}');
 	}
 	prb_json_close(json, ']');

@@ -135,4 +135,11 @@ struct prb_error *prb_memory_diff(struct prb_target *first, struct prb_target *s
 				  const struct prb_memory_settings *settings,
 				  struct prb_str *out) PRB_MUST_CHECK;
 
+/**
+ * The C++ class of objects that begin with the address @p table, for the caller to free; NULL if
+ * that is no table of virtual functions. PRB_ERROR_NOMEM only.
+ */
+struct prb_error *prb_memory_class_name(const struct prb_memory *m, uint64_t table,
+					char **ret) PRB_MUST_CHECK;
+
 #endif
