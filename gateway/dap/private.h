@@ -29,6 +29,12 @@ struct prb_dap_scope {
 	enum prb_dap_kind kind;
 	size_t frame;	  /**< place in the list; of an object not used */
 	uint64_t address; /**< of an object */
+	char *expression; /**< that gives the object in its frame; NULL: none is known */
+	enum prb_dap_keys {
+		PRB_DAP_NO_KEYS,
+		PRB_DAP_BY_NUMBER, /**< its items: of a list or tuple */
+		PRB_DAP_BY_KEY,	   /**< of a dict */
+	} keys;
 };
 
 /** A breakpoint of the client's. */

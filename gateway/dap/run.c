@@ -130,13 +130,16 @@ struct prb_error *prb_dap_configured(struct prb_dap *d, const struct prb_dap_req
 /** What a stop is called: by an exception, or another breakpoint. */
 static const char *reason_of(const struct prb_dap *d, const struct prb_drive_stop *stop)
 {
+	static const char *const reasons[] = {[PRB_DAP_LINES] = "breakpoint",
+					      [PRB_DAP_FUNCTIONS] = "function breakpoint",
+					      [PRB_DAP_EXCEPTIONS] = "exception"};
 	const struct prb_dap_break *each;
 
 	if (!stop->breakpoint)
 		return "step";
 	prb_vec_each (each, &d->breaks)
-		if (each->number == stop->breakpoint && each->of == PRB_DAP_EXCEPTIONS)
-			return "exception";
+		if (each->number == stop->breakpoint)
+			return reasons[each->of];
 	return "breakpoint";
 }
 

@@ -23,11 +23,14 @@ struct prb_error *prb_dap_look(struct prb_dap *d)
 void prb_dap_forget(struct prb_dap *d)
 {
 	struct prb_dap_frame *frame;
+	struct prb_dap_scope *scope;
 
 	prb_dump_destroy(d->dump);
 	d->dump = NULL;
 	prb_vec_each (frame, &d->frames)
 		free(frame->module);
+	prb_vec_each (scope, &d->scopes)
+		free(scope->expression);
 	prb_vec_free(&d->frames);
 	prb_vec_free(&d->scopes);
 	prb_dap_forget_objects(d);
@@ -120,23 +123,45 @@ static json_t *source_of(struct prb_dap *d, const char *path)
 	return source;
 }
 
-static json_t *put_frame(struct prb_dap *d, pid_t tid, unsigned depth,
+/** The frame's id, the same at each request of this stop; 0: out of memory. @p hint: the one that
+ * is likely. */
+static int refer_to_frame(struct prb_dap *d, pid_t tid, unsigned depth,
+			  const struct prb_dump_frame *frame, int hint)
+{
+	struct prb_dap_frame *each;
+	int id = 0;
+
+	if (hint > 0 && hint <= (int)d->frames.count) {
+		each = &d->frames.items[hint - 1];
+		if (each->tid == tid && each->depth == depth)
+			return hint;
+	}
+	prb_vec_each (each, &d->frames) {
+		id++;
+		if (each->tid == tid && each->depth == depth)
+			return id;
+	}
+	each = prb_vec_push(&d->frames);
+	if (!each)
+		return 0;
+	*each = (struct prb_dap_frame){
+		.tid = tid, .depth = depth, .module = frame->module ? strdup(frame->module) : NULL};
+	return (int)d->frames.count;
+}
+
+static json_t *put_frame(struct prb_dap *d, int id, unsigned depth,
 			 const struct prb_dump_frame *frame)
 {
-	struct prb_dap_frame *made = prb_vec_push(&d->frames);
 	const char *name = frame->qualname ? frame->qualname : frame->func;
 	json_t *put;
 	bool whole;
 
-	if (!made)
+	if (!id)
 		return NULL;
-	*made = (struct prb_dap_frame){
-		.tid = tid, .depth = depth, .module = frame->module ? strdup(frame->module) : NULL};
 	/* All of the line is to run where a process has stopped. */
 	whole = !depth && d->drive;
-	put = json_pack("{s:i, s:o, s:i, s:i}", "id", (int)d->frames.count, "name",
-			prb_dap_string(name ? name : "?"), "line",
-			frame->line > 0 ? frame->line : 0, "column",
+	put = json_pack("{s:i, s:o, s:i, s:i}", "id", id, "name", prb_dap_string(name ? name : "?"),
+			"line", frame->line > 0 ? frame->line : 0, "column",
 			whole		  ? 1
 			: frame->col >= 0 ? frame->col + 1
 					  : 0);
@@ -157,6 +182,7 @@ struct prb_error *prb_dap_stack(struct prb_dap *d, const struct prb_dap_request 
 	const struct prb_dump_frame *frame;
 	json_t *list = json_array();
 	unsigned depth = 0;
+	int id = 0;
 
 	PRB_TRY(prb_dap_look(d));
 	most = most > 0 && most < MAX_FRAMES ? most : MAX_FRAMES;
@@ -166,8 +192,10 @@ struct prb_error *prb_dap_stack(struct prb_dap *d, const struct prb_dap_request 
 		prb_vec_each (frame, &thread->frames) {
 			if (frame->kind != PRB_FRAME_PYTHON)
 				continue;
-			if (depth >= first && depth - first < most)
-				json_array_append_new(list, put_frame(d, tid, depth, frame));
+			if (depth >= first && depth - first < most) {
+				id = refer_to_frame(d, tid, depth, frame, id + 1);
+				json_array_append_new(list, put_frame(d, id, depth, frame));
+			}
 			depth++;
 		}
 	}
@@ -193,8 +221,7 @@ struct prb_error *prb_dap_scopes(struct prb_dap *d, const struct prb_dap_request
 
 		if (!scope)
 			return prb_error_nomem();
-		scope->kind = all[i].kind;
-		scope->frame = (size_t)frame - 1;
+		*scope = (struct prb_dap_scope){.kind = all[i].kind, .frame = (size_t)frame - 1};
 		json_array_append_new(list, json_pack("{s:s, s:i, s:b}", "name", all[i].name,
 						      "variablesReference", (int)d->scopes.count,
 						      "expensive", all[i].kind == PRB_DAP_GLOBALS));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Variables and what they hold, read from outside; expressions, by code where there is a process.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 #include "python/repr/core/attributes.h"
 #include "python/repr/core/items.h"
 
-enum { MAX_CHILDREN = 1000, ITEMS = 100, TEXT = 2000, TOTAL = 20000, SHORT = 500 };
+enum { KEY = 80, MAX_CHILDREN = 1000, ITEMS = 100, TEXT = 2000, TOTAL = 20000, SHORT = 500 };
 
 /** Reads objects of this stop. */
 struct prb_dap_objects {
@@ -60,23 +61,45 @@ static bool is_leaf(const char *type)
 	return !*type;
 }
 
-/** A reference to what an object holds; 0 without an address, or if it is simple. */
-static int refer_to(struct prb_dap *d, uint64_t address, const char *type)
+/** A reference to what an object holds; 0 without an address, or if it is simple. @p expression
+ * may be NULL. */
+static int refer_to(struct prb_dap *d, uint64_t address, const char *type, const char *expression)
 {
 	struct prb_dap_scope *scope = address && !is_leaf(type) ? prb_vec_push(&d->scopes) : NULL;
 
 	if (!scope)
 		return 0;
-	*scope = (struct prb_dap_scope){.kind = PRB_DAP_OBJECT, .address = address};
+	*scope = (struct prb_dap_scope){.kind = PRB_DAP_OBJECT,
+					.address = address,
+					.expression = expression ? strdup(expression) : NULL,
+					.keys = !strcmp(type, "list") || !strcmp(type, "tuple")
+							? PRB_DAP_BY_NUMBER
+						: !strcmp(type, "dict") ? PRB_DAP_BY_KEY
+									: PRB_DAP_NO_KEYS};
 	return (int)d->scopes.count;
 }
 
-static json_t *variable(struct prb_dap *d, const char *name, const char *value, const char *type,
-			uint64_t address)
+static bool is_identifier(const char *name)
 {
-	return json_pack("{s:o, s:o, s:o, s:i}", "name", prb_dap_string(name), "value",
-			 prb_dap_string(value), "type", prb_dap_string(type ? type : ""),
-			 "variablesReference", refer_to(d, address, type ? type : ""));
+	for (size_t i = 0; name[i]; i++)
+		if (!isalpha((unsigned char)name[i]) && name[i] != '_' &&
+		    !(i && isdigit((unsigned char)name[i])))
+			return false;
+	return *name;
+}
+
+/** @p expression: by which the client's users may ask for it again, or NULL. */
+static json_t *variable(struct prb_dap *d, const char *name, const char *value, const char *type,
+			uint64_t address, const char *expression)
+{
+	json_t *put =
+		json_pack("{s:o, s:o, s:o, s:i}", "name", prb_dap_string(name), "value",
+			  prb_dap_string(value), "type", prb_dap_string(type ? type : ""),
+			  "variablesReference", refer_to(d, address, type ? type : "", expression));
+
+	if (put && expression)
+		json_object_set_new(put, "evaluateName", prb_dap_string(expression));
+	return put;
 }
 
 static struct prb_error *put_locals(struct prb_dap *d, const struct prb_dap_frame *of, json_t *list)
@@ -97,9 +120,12 @@ static struct prb_error *put_locals(struct prb_dap *d, const struct prb_dap_fram
 				continue;
 			prb_vec_each (local, &frame->locals)
 				if (local->value && json_array_size(list) < MAX_CHILDREN)
-					json_array_append_new(
-						list, variable(d, local->name, local->value,
-							       local->type, local->address));
+					json_array_append_new(list,
+							      variable(d, local->name, local->value,
+								       local->type, local->address,
+								       is_identifier(local->name)
+									       ? local->name
+									       : NULL));
 		}
 	}
 	return NULL;
@@ -112,10 +138,25 @@ struct listing {
 	struct prb_mem *mem;
 	json_t *list;
 	json_int_t at, start, count; /* which of the children, counted from 0 */
+	const char *expression;	     /* for the object, or NULL */
+	enum prb_dap_keys keys;
 	bool cut, names;
 };
 
-static void put_child(struct listing *l, const char *name, uint64_t object, const char *text)
+/** The expression for an item or attribute; NULL: none is known. @p whole: the name is all of the
+ * key. */
+static char *expression_of(const struct listing *l, const char *name, bool item, bool whole)
+{
+	const char *base = l->expression;
+	bool subscript = l->keys == PRB_DAP_BY_NUMBER || (l->keys == PRB_DAP_BY_KEY && whole);
+
+	if (!base || (item ? !subscript : !is_identifier(name)))
+		return NULL;
+	return prb_format(item ? "%s[%s]" : "%s.%s", base, name);
+}
+
+static void put_child(struct listing *l, const char *name, uint64_t object, const char *text,
+		      const char *expression)
 {
 	static const struct prb_repr_options options = {
 		.max_objects = 1, .objects_alone = true, .max_total = SHORT};
@@ -129,7 +170,7 @@ static void put_child(struct listing *l, const char *name, uint64_t object, cons
 						object ? prb_str_text(&value)
 						: text ? text
 						       : "?",
-						prb_str_text(&type), object));
+						prb_str_text(&type), object, expression));
 }
 
 /** False: no more is wanted. */
@@ -142,10 +183,22 @@ static bool is_wanted(struct listing *l, bool *ret)
 	return !l->cut;
 }
 
+/** Whether the text of a key is one in Python: a number, or all of a text. */
+static bool is_constant(const struct prb_str *name)
+{
+	const char *text = prb_str_text(name);
+	size_t last = name->length ? name->length - 1 : 0;
+
+	return name->length < KEY && !strstr(text, "…") &&
+	       (!text[strspn(text, "-0123456789")] ||
+		((*text == '\'' || *text == '"') && last && text[last] == *text));
+}
+
 static bool on_item(void *context, uint64_t key, uint64_t value)
 {
 	struct listing *l = context;
 	prb_auto_str struct prb_str name = {};
+	prb_auto_free char *expression = NULL;
 	bool wanted;
 
 	if (!is_wanted(l, &wanted))
@@ -161,7 +214,8 @@ static bool on_item(void *context, uint64_t key, uint64_t value)
 			&(const struct prb_repr_options){.max_total = SHORT / 2}, &name));
 	if (!key)
 		prb_str_printf(&name, "%lld", (long long)l->at - 1);
-	put_child(l, prb_str_text(&name), value, NULL);
+	expression = expression_of(l, prb_str_text(&name), true, is_constant(&name));
+	put_child(l, prb_str_text(&name), value, NULL, expression);
 	return true;
 }
 
@@ -172,14 +226,17 @@ static bool on_attribute(void *context, const struct prb_attribute *a)
 
 	if (!is_wanted(l, &wanted))
 		return false;
-	if (wanted)
-		put_child(l, a->name, a->object, a->text);
+	if (wanted) {
+		prb_auto_free char *expression = expression_of(l, a->name, false, true);
+
+		put_child(l, a->name, a->object, a->text, expression);
+	}
 	return true;
 }
 
 /** In whichever Python takes it for an object: its items, then its attributes. @p names: it is a
  * namespace. */
-static struct prb_error *put_object(struct prb_dap *d, uint64_t address, bool names,
+static struct prb_error *put_object(struct prb_dap *d, const struct prb_dap_scope *of, bool names,
 				    json_int_t start, json_int_t count, json_t *list)
 {
 	struct prb_error *err = NULL;
@@ -191,19 +248,23 @@ static struct prb_error *put_object(struct prb_dap *d, uint64_t address, bool na
 				    .py = *py,
 				    .mem = prb_view_mem(d->objects->view),
 				    .list = list,
+				    .expression = of->expression,
+				    .keys = of->keys,
 				    .names = names,
 				    .start = start,
 				    .count = count};
 
 		/* Most objects have no items. */
-		prb_error_destroy(prb_object_items(*py, l.mem, address, false, on_item, &l, NULL));
+		prb_error_destroy(
+			prb_object_items(*py, l.mem, of->address, false, on_item, &l, NULL));
 		prb_error_destroy(err);
 		err = l.cut ? NULL
-			    : prb_object_attributes(*py, l.mem, address,
+			    : prb_object_attributes(*py, l.mem, of->address,
 						    PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT,
 						    on_attribute, &l, NULL);
 		if (l.cut && count == MAX_CHILDREN)
-			json_array_append_new(list, variable(d, "…", "more is left out", "", 0));
+			json_array_append_new(list,
+					      variable(d, "…", "more is left out", "", 0, NULL));
 		if (!err || json_array_size(list))
 			break;
 	}
@@ -237,7 +298,7 @@ static struct prb_error *put_globals(struct prb_dap *d, const struct prb_dap_fra
 	struct prb_inspected found = {};
 	struct prb_error *err;
 	prb_auto_free char *expression = NULL;
-	uint64_t address;
+	struct prb_dap_scope object = {.kind = PRB_DAP_OBJECT};
 
 	if (!frame->module || strpbrk(frame->module, "'\\\n"))
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "the module of the frame is unknown");
@@ -245,10 +306,10 @@ static struct prb_error *put_globals(struct prb_dap *d, const struct prb_dap_fra
 	if (!expression)
 		return prb_error_nomem();
 	err = inspect(d, frame, expression, &found);
-	address = found.address;
+	object.address = found.address;
 	prb_inspected_deinit(&found);
 	PRB_TRY(err);
-	return put_object(d, address, true, start, count, list);
+	return put_object(d, &object, true, start, count, list);
 }
 
 struct prb_error *prb_dap_variables(struct prb_dap *d, const struct prb_dap_request *r)
@@ -270,7 +331,7 @@ struct prb_error *prb_dap_variables(struct prb_dap *d, const struct prb_dap_requ
 	else if (scope.kind == PRB_DAP_GLOBALS)
 		err = put_globals(d, &d->frames.items[scope.frame], start, count, list);
 	else
-		err = put_object(d, scope.address, false, start, count, list);
+		err = put_object(d, &scope, false, start, count, list);
 	if (err) {
 		json_decref(list);
 		return err;
@@ -325,10 +386,13 @@ struct prb_error *prb_dap_evaluate(struct prb_dap *d, const struct prb_dap_reque
 	const char *how = prb_dap_word(r, "context");
 	const struct prb_dap_frame *frame = frame_of(d, r);
 	struct prb_inspected found = {};
+	prb_auto_free char *whole = NULL;
 	struct prb_error *err;
 
 	if (!expression)
 		return prb_error_create(PRB_ERROR_USAGE, "there is no expression");
+	/* What its parts are asked for by. */
+	whole = prb_format(is_identifier(expression) ? "%s" : "(%s)", expression);
 	err = inspect(d, frame, expression, &found);
 	if (!err)
 		err = prb_dap_answer(
@@ -336,7 +400,7 @@ struct prb_error *prb_dap_evaluate(struct prb_dap *d, const struct prb_dap_reque
 			json_pack("{s:o, s:o, s:i}", "result",
 				  prb_dap_string(prb_str_text(&found.value)), "type",
 				  prb_dap_string(prb_str_text(&found.type)), "variablesReference",
-				  refer_to(d, found.address, prb_str_text(&found.type))));
+				  refer_to(d, found.address, prb_str_text(&found.type), whole)));
 	/* What the mouse points at runs no code. */
 	else if (d->drive && frame && err->code != PRB_ERROR_NOMEM &&
 		 !(how && !strcmp(how, "hover"))) {

@@ -169,7 +169,7 @@ def test_a_session(interpreter, driven, shared, clean):
         editor.lines()
         editor.ask("setFunctionBreakpoints", breakpoints=[{"name": "one_line"}])
         editor.ask("continue", threadId=tid)
-        assert editor.stopped("breakpoint")[1] == "one_line"
+        assert editor.stopped("function breakpoint")[1] == "one_line"
         editor.ask("setFunctionBreakpoints", breakpoints=[])
         editor.ask("continue", threadId=tid)
         pauses.wait_until_runs(shared)
@@ -209,7 +209,7 @@ def test_what_is_loaded_later(interpreter, driven, shared, clean, tmp_path):
                    "late; sys.modules['__main__'].double = lambda x: late.late(late.Late().method())" % str(tmp_path))
         editor.lines()
         editor.ask("continue", **event)
-        assert editor.stopped("breakpoint")[1].rpartition(".")[2] == "method"
+        assert editor.stopped("function breakpoint")[1].rpartition(".")[2] == "method"
         changed = [editor.event("breakpoint") for _ in range(2)]
         assert [(each["breakpoint"]["id"], each["breakpoint"]["verified"], each["breakpoint"]["line"])
                 for each in changed] == [(told[0]["id"], True, 4), (told[1]["id"], True, 7)], changed
@@ -253,6 +253,47 @@ def test_logpoints(interpreter, driven, shared, clean):
         assert editor.stopped("step")[1] == "turn"
         editor.leave()
     clean(interpreter, process.pid, shared)
+
+
+NAMED = """
+import os
+class Node:
+    def __init__(self, **values):
+        self.__dict__.update(values)
+def show(node, table, both, empty):
+    print("ready", flush=True)
+    os.read(0, 1)
+show(Node(items=[1, (2, [3])], inner=Node(deep={"x": [4]})), {"a b": [5], 7: (6,), None: 1, "it's": [8], "x" * 99: [9]},
+     {frozenset([1])}, [])
+"""
+
+
+def test_names_of_variables(newest, tmp_path):
+    """What is shown may be asked for again by its name; a frame stays the same during a stop."""
+    program = tmp_path / "named.py"
+    program.write_text(NAMED)
+    with support.Program([newest.exe, program], env=newest.env) as process, Editor("-t", process.pid, "dap") as editor:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+        editor.begin(stopOnEntry=True)
+        tid = editor.event("stopped")["threadId"]
+        frames = editor.ask("stackTrace", threadId=tid)["stackFrames"]
+        again = [editor.ask("stackTrace", threadId=tid, startFrame=each, levels=1)["stackFrames"][0]
+                 for each in reversed(range(len(frames)))]
+        assert frames == again[::-1], (frames, again)
+        frame, named, left = frames[0]["id"], {}, [editor.ask("scopes", frameId=frames[0]["id"])["scopes"][0]]
+        while left:
+            for each in editor.variables(left.pop()["variablesReference"]).values():
+                name = each.get("evaluateName")
+                if name:
+                    named[name] = each["value"]
+                    assert editor.ask("evaluate", expression=name, frameId=frame)["result"] == each["value"], each
+                if each["variablesReference"] and len(named) < 100:
+                    left.append(each)
+        assert {"node.items[1][1][0]", "node.inner.deep['x'][0]", "table['a b'][0]", "table[7][0]", 'table["it\'s"][0]',
+                "both", "empty"} <= set(named), named
+        assert not [name for name in named if name.startswith(("both[", "table[None", "table['xx"))], named
+        editor.leave()
 
 
 @pytest.mark.parametrize("interpreter", GIL, ids=repr)

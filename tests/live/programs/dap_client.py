@@ -141,7 +141,7 @@ breaks()
 told = ask(client.set_function_breakpoints([plain(FunctionBreakpoint(name="one_line"))])).breakpoints
 assert len(told) == 1, told
 ask(client.continue_(stop.threadId))
-stop, _ = stopped("breakpoint", "one_line")
+stop, _ = stopped("function breakpoint", "one_line")
 ask(client.set_function_breakpoints([]))
 
 # Exceptions, where the interpreter tells of them.
