@@ -121,14 +121,15 @@ static struct prb_error *initialize(struct prb_dap *d, const struct prb_dap_requ
 {
 	return prb_dap_answer(
 		d, r,
-		json_pack(
-			"{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:[{s:s, s:s, s:b}, {s:s, s:s, s:b}]}",
-			"supportsConfigurationDoneRequest", 1, "supportsFunctionBreakpoints", 1,
-			"supportsConditionalBreakpoints", 1, "supportsHitConditionalBreakpoints", 1,
-			"supportsEvaluateForHovers", 1, "supportsCompletionsRequest", 1,
-			"supportsLogPoints", 1, "exceptionBreakpointFilters", "filter", "raised",
-			"label", "Raised exceptions", "default", 0, "filter", "uncaught", "label",
-			"Exceptions without a handler", "default", 0));
+		json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:[{s:s, s:s, s:b}, {s:s, s:s, "
+			  "s:b}]}",
+			  "supportsConfigurationDoneRequest", 1, "supportsFunctionBreakpoints", 1,
+			  "supportsConditionalBreakpoints", 1, "supportsHitConditionalBreakpoints",
+			  1, "supportsEvaluateForHovers", 1, "supportsCompletionsRequest", 1,
+			  "supportsLogPoints", 1, "supportsExceptionInfoRequest", 1,
+			  "exceptionBreakpointFilters", "filter", "raised", "label",
+			  "Raised exceptions", "default", 0, "filter", "uncaught", "label",
+			  "Exceptions without a handler", "default", 0));
 }
 
 static struct prb_error *disconnect(struct prb_dap *d, const struct prb_dap_request *r)
@@ -154,6 +155,7 @@ static const struct {
 	{"scopes", prb_dap_scopes, true, false},
 	{"variables", prb_dap_variables, true, false},
 	{"source", prb_dap_source, false, false},
+	{"exceptionInfo", prb_dap_exception, true, false},
 	{"evaluate", prb_dap_evaluate, true, false},
 	{"completions", prb_dap_completions, true, false},
 	{"setBreakpoints", prb_dap_set_lines, true, false},

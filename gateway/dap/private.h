@@ -72,6 +72,7 @@ struct prb_dap {
 
 	/* of this stop */
 	struct prb_dump *dump;
+	char *exception; /**< "CLASS: TEXT" that stopped the process, or NULL */
 	PRB_VEC(struct prb_dap_frame) frames;
 	PRB_VEC(struct prb_dap_scope) scopes;
 	struct prb_dap_objects *objects;
@@ -141,6 +142,7 @@ PRB_DAP_REQUEST(threads);
 PRB_DAP_REQUEST(stack);
 PRB_DAP_REQUEST(scopes);
 PRB_DAP_REQUEST(source);
+PRB_DAP_REQUEST(exception);
 PRB_DAP_REQUEST(variables);
 PRB_DAP_REQUEST(evaluate);
 PRB_DAP_REQUEST(completions);

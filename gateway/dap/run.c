@@ -98,6 +98,8 @@ static struct prb_error *tell_stop(struct prb_dap *d, const char *reason,
 	if (stop->breakpoint)
 		json_object_set_new(body, "hitBreakpointIds",
 				    json_pack("[i]", (int)stop->breakpoint));
+	if (!strcmp(reason, "exception") && stop->problem.length)
+		d->exception = strdup(prb_str_text(&stop->problem));
 	if (stop->problem.length) {
 		json_object_set_new(body, "description",
 				    prb_dap_string(prb_str_text(&stop->problem)));

@@ -27,6 +27,8 @@ void prb_dap_forget(struct prb_dap *d)
 
 	prb_dump_destroy(d->dump);
 	d->dump = NULL;
+	free(d->exception);
+	d->exception = NULL;
 	prb_vec_each (frame, &d->frames)
 		free(frame->module);
 	prb_vec_each (scope, &d->scopes)
@@ -227,6 +229,25 @@ struct prb_error *prb_dap_scopes(struct prb_dap *d, const struct prb_dap_request
 						      "expensive", all[i].kind == PRB_DAP_GLOBALS));
 	}
 	return prb_dap_answer(d, r, json_pack("{s:o}", "scopes", list));
+}
+
+struct prb_error *prb_dap_exception(struct prb_dap *d, const struct prb_dap_request *r)
+{
+	prb_auto_free char *name = NULL;
+	const char *text;
+
+	if (!d->exception)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "no exception has stopped it");
+	name = strndup(d->exception, strcspn(d->exception, ":"));
+	if (!name)
+		return prb_error_nomem();
+	text = d->exception + strlen(name);
+	text += strspn(text, ": ");
+	return prb_dap_answer(d, r,
+			      json_pack("{s:o, s:o, s:s, s:{s:o, s:o}}", "exceptionId",
+					prb_dap_string(name), "description", prb_dap_string(text),
+					"breakMode", "always", "details", "typeName",
+					prb_dap_string(name), "message", prb_dap_string(text)));
 }
 
 static struct prb_error *answer_source(struct prb_dap *d, const struct prb_dap_request *r,

@@ -303,6 +303,13 @@ def test_exceptions(interpreter, driven, shared, clean):
         editor.begin(filters=["raised"])
         event = editor.event("stopped")
         assert event["reason"] == "exception" and "Error: " in event["text"], event
+        told = editor.ask("exceptionInfo", threadId=event["threadId"])
+        assert event["text"] == "%s: %s" % (told["exceptionId"], told["description"]), told
+        assert told["details"] == {"typeName": told["exceptionId"], "message": told["description"]}, told
+        editor.ask("setExceptionBreakpoints", filters=[])
+        editor.ask("next", threadId=event["threadId"])
+        editor.stopped("step")
+        assert editor.fails("exceptionInfo", threadId=event["threadId"]) == "no exception has stopped it"
         editor.leave()
     clean(interpreter, process.pid, shared)
 
