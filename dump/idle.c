@@ -14,6 +14,7 @@
 enum {
 	AGE_SLACK_MS = 100,  /* the kernel reports a thread's start in ticks */
 	TOLERATED_LOSS = 10, /* a tenth */
+	CLOCK_TRIES = 3,
 };
 
 /* The time at which a thread last ran, and the CPU whose clock has it. */
@@ -178,12 +179,30 @@ struct prb_error *prb_idle_note(struct prb_idle *idle, struct prb_target *t, str
 	return NULL;
 }
 
+/**
+ * On an overloaded machine a clock may not be had in time. Without it a thread that has slept for
+ * long is one that may have run just now: it is tried again.
+ */
+static void read_clocks(struct prb_idle *idle)
+{
+	for (int tries = 0; tries < CLOCK_TRIES; tries++) {
+		struct prb_cpu_clock *clock;
+		bool missing = false;
+
+		prb_cpu_clocks_read(idle->clocks.items, idle->clocks.count);
+		prb_vec_each (clock, &idle->clocks)
+			missing |= clock->late && !clock->now;
+		if (!missing)
+			break;
+	}
+}
+
 void prb_idle_finish(struct prb_idle *idle)
 {
 	struct last_run *run;
 
 	if (idle->runs.count)
-		prb_cpu_clocks_read(idle->clocks.items, idle->clocks.count);
+		read_clocks(idle);
 	prb_vec_each (run, &idle->runs) {
 		const struct prb_cpu_clock *clock = find_clock(idle, run->cpu);
 

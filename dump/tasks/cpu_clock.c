@@ -158,8 +158,10 @@ static void wait_all(struct group *group, struct reader *readers, size_t count,
 		for (size_t i = 0; i < count; i++) {
 			pid_t tid = atomic_load(&readers[i].tid);
 
-			if (readers[i].started && tid && !atomic_load(&readers[i].done))
+			if (readers[i].started && tid && !atomic_load(&readers[i].done)) {
+				readers[i].clock->late = true;
 				sched_setaffinity(tid, sizeof(*allowed), allowed);
+			}
 		}
 	for (size_t i = 0; i < count; i++)
 		if (readers[i].started)
@@ -187,7 +189,7 @@ void prb_cpu_clocks_read(struct prb_cpu_clock *clocks, size_t count)
 	cpu_set_t allowed;
 
 	for (size_t i = 0; i < count; i++)
-		clocks[i].now = clocks[i].lost = 0;
+		clocks[i] = (struct prb_cpu_clock){.cpu = clocks[i].cpu};
 	if (!readers || sched_getaffinity(0, sizeof(allowed), &allowed) || !init_group(&group))
 		return;
 	for (size_t i = 0; i < count; i++)

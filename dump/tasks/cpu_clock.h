@@ -20,6 +20,7 @@ struct prb_cpu_clock {
 	double now; /**< milliseconds; 0 if it could not be read */
 	/** Milliseconds of CLOCK_MONOTONIC that this clock has left out since boot. */
 	double lost;
+	bool late; /**< its CPU had no time for a thread of ours: another try may read it */
 };
 
 /**

@@ -57,9 +57,9 @@ def fixture_seen(tmp_path_factory):
         while time.monotonic() < began + STILL + len(programs) / 20:
             time.sleep(0.2)
         for part, kind, pid, line in programs:
-            finding = first_finding(pid)
+            finding, asked = first_finding(pid), time.monotonic()
             # It may have come late to its wait.
-            while not finding and PARTS[part] is not hangs.IDLE and time.monotonic() < began + 3 * STILL:
+            while not finding and PARTS[part] is not hangs.IDLE and time.monotonic() < asked + 2 * STILL:
                 finding = first_finding(pid)
             found[part][kind] = finding, bool(finding) and "hung.py:%s" % line in json.dumps(finding)
     return found
