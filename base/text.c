@@ -346,7 +346,8 @@ static void fit_blanks(struct fitting *f, size_t blanks, size_t width)
 {
 	bool fits = f->column + blanks + width <= f->columns;
 
-	if (!fits && (f->indent + width <= f->columns || f->column + blanks >= f->columns)) {
+	if (!fits && f->column &&
+	    (f->indent + width <= f->columns || f->column + blanks >= f->columns)) {
 		continue_below(f);
 		return;
 	}

@@ -49,7 +49,7 @@ struct prb_case {
 	/** How long the dump and its idle times took to read. 0: an instant; negative: unknown. */
 	double read_seconds;
 	double patience; /**< seconds that a rule may wait for a second reading; 0: none */
-	double spent;	 /**< seconds that rules have used to wait for one, and to read it */
+	double spent;	 /**< seconds that rules have taken for second readings */
 	bool at_once;	 /**< but not for judge/look.h: the caller looks often by itself */
 	/** Set by a rule that would say more if the threads were read once more, a little later. */
 	bool again;
@@ -91,7 +91,7 @@ extern const struct prb_rule *const prb_rules[];
 struct prb_error *prb_judge(struct prb_case *c, unsigned offered,
 			    struct prb_findings *ret) PRB_MUST_CHECK;
 
-/** A rule has looked again since @p began (prb_clock_seconds()). */
+/** Adds the seconds since @p began (prb_clock_seconds()) to `spent`. */
 void prb_case_spent(struct prb_case *c, double began);
 
 /** Adds an empty finding of @p rule, for the caller to fill. */

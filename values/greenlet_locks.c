@@ -122,6 +122,41 @@ static struct prb_error *look_at(struct search *s, size_t number)
 	return NULL;
 }
 
+static bool is_none(const struct search *s, uint64_t object)
+{
+	prb_auto_str struct prb_str type = {};
+	prb_auto_error struct prb_error *err = prb_object_type_name(s->py, s->mem, object, &type);
+
+	return !err && !strcmp(prb_str_text(&type), "NoneType");
+}
+
+/* join() and add() of a pool start their limit in compiled code: their argument tells of it. */
+static struct prb_error *note_limit(struct search *s, const struct prb_py_frame *frame)
+{
+	struct prb_py_locals locals = {};
+	const struct prb_py_local *local;
+	struct prb_py_code code;
+	struct prb_error *err;
+	bool failed;
+
+	PRB_TRY(prb_error_tolerate(prb_python_code(s->py, s->mem, frame->code, &code), &failed));
+	if (failed)
+		return NULL;
+
+	bool is_pool = prb_text_ends(code.file, "/gevent/pool.py");
+	prb_py_code_deinit(&code);
+	if (!is_pool)
+		return NULL;
+	err = prb_python_locals(s->py, s->mem, frame, &locals);
+	if (!err)
+		prb_vec_each (local, &locals.list)
+			if (!strcmp(local->name, "timeout") && local->object)
+				s->greenlet->limited =
+					s->greenlet->limited || !is_none(s, local->object);
+	prb_py_locals_deinit(&locals);
+	return err;
+}
+
 struct prb_error *prb_greenlet_note_locks(struct prb_python *py, struct prb_mem *mem,
 					  const struct prb_py_frames *frames,
 					  struct prb_greenlet *greenlet)
@@ -133,7 +168,9 @@ struct prb_error *prb_greenlet_note_locks(struct prb_python *py, struct prb_mem 
 	for (size_t i = 0; i < count; i++)
 		PRB_TRY(prb_python_note_released(py, mem, &frames->list.items[i], &s.released));
 	for (size_t i = 0; i < count; i++)
-		if (!frames->list.items[i].shim)
+		if (!frames->list.items[i].shim) {
+			PRB_TRY(prb_error_tolerate(note_limit(&s, &frames->list.items[i]), NULL));
 			PRB_TRY(prb_error_tolerate(look_at(&s, i), NULL));
+		}
 	return NULL;
 }

@@ -37,11 +37,17 @@ struct prb_error *prb_greenlet_pools_add(struct prb_greenlet_pools *pools, struc
 	return NULL;
 }
 
+/* Of all pools: the sets are the target's, and may share their members. */
+enum { MOST_MEMBERS = 1000000 };
+
 struct members {
 	struct prb_greenlets *greenlets;
+	const struct prb_number_map *places; /* of each greenlet in the list, by its address */
 	const struct prb_greenlet_pool *pool;
-	size_t count, for_room, for_end;
-	bool mark; /* set what they wait for */
+	size_t left;  /* members that may still be looked at */
+	size_t count; /* that wait for the pool */
+	bool others;  /* one does not, or is not known */
+	bool mark;    /* set what they wait for */
 };
 
 static bool waits(const struct prb_greenlet *g, uint64_t object)
@@ -53,44 +59,47 @@ static bool visit(void *context, uint64_t key __attribute__((unused)), uint64_t 
 {
 	struct members *m = context;
 	struct prb_greenlet *g;
+	size_t place;
 
+	m->others = true;
+	if (!m->left || !prb_number_map_get(m->places, address, &place))
+		return false;
+	m->left--;
+	g = &m->greenlets->list.items[place];
+	if (!waits(g, m->pool->room) && !waits(g, m->pool->empty))
+		return false;
+	m->others = false;
 	m->count++;
-	prb_vec_each (g, &m->greenlets->list) {
-		if (g->address != address)
-			continue;
-		m->for_room += waits(g, m->pool->room);
-		m->for_end += waits(g, m->pool->empty);
-		if (m->mark)
-			g->own_pool =
-				g->own_pool || waits(g, m->pool->room) || waits(g, m->pool->empty);
-	}
+	if (m->mark)
+		g->own_pool = m->pool->greenlets;
 	return true;
 }
 
 /*
- * One that waits until its own pool is empty waits for ever, and then so do those that wait for
- * room, if all others do.
+ * A greenlet that waits until its own pool is empty waits for ever. If all others wait for a free
+ * slot, none of them can go on.
  */
-static struct prb_error *judge(const struct prb_greenlet_pool *pool, struct prb_python *py,
-			       struct prb_mem *mem, struct prb_greenlets *greenlets)
+static struct prb_error *judge(struct members *m, struct prb_python *py, struct prb_mem *mem)
 {
-	struct members m = {.greenlets = greenlets, .pool = pool};
 	bool torn;
 
-	PRB_TRY(prb_object_items(py, mem, pool->greenlets, true, visit, &m, &torn));
-	if (torn || !m.count || m.for_room + m.for_end != m.count)
+	m->count = 0;
+	m->others = m->mark = false;
+	PRB_TRY(prb_object_items(py, mem, m->pool->greenlets, true, visit, m, &torn));
+	if (torn || m->others || !m->count)
 		return NULL;
-	m.mark = true;
-	return prb_object_items(py, mem, pool->greenlets, true, visit, &m, &torn);
+	m->mark = true;
+	return prb_object_items(py, mem, m->pool->greenlets, true, visit, m, &torn);
 }
 
 struct prb_error *prb_greenlet_pools_judge(const struct prb_greenlet_pools *pools,
 					   struct prb_python *py, struct prb_mem *mem,
+					   const struct prb_number_map *places,
 					   struct prb_greenlets *greenlets)
 {
-	const struct prb_greenlet_pool *pool;
+	struct members m = {.greenlets = greenlets, .places = places, .left = MOST_MEMBERS};
 
-	prb_vec_each (pool, &pools->list)
-		PRB_TRY(prb_error_tolerate(judge(pool, py, mem, greenlets), NULL));
+	prb_vec_each (m.pool, &pools->list)
+		PRB_TRY(prb_error_tolerate(judge(&m, py, mem), NULL));
 	return NULL;
 }

@@ -386,11 +386,14 @@ static struct prb_error *explain_all(struct reader *r, struct prb_number_map *pl
 	return NULL;
 }
 
+/* With what each waits for, the pools whose greenlets all wait for it. */
 static struct prb_error *explain(struct reader *r)
 {
 	struct prb_number_map places = {};
 	struct prb_error *err = explain_all(r, &places);
 
+	if (!err)
+		err = prb_greenlet_pools_judge(&r->pools, r->py, r->mem, &places, r->out);
 	prb_number_map_deinit(&places);
 	return err;
 }
@@ -415,8 +418,7 @@ static struct prb_error *walk(struct reader *r, size_t most)
 	}
 	if (!r->out->doubt)
 		r->out->doubt = prb_heap_doubt(r->heap);
-	PRB_TRY(explain(r));
-	return prb_greenlet_pools_judge(&r->pools, r->py, r->mem, r->out);
+	return explain(r);
 }
 
 struct prb_error *prb_greenlets_read(struct prb_python *py, struct prb_mem *mem, uint64_t interp,

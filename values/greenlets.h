@@ -36,9 +36,9 @@ struct prb_greenlet {
 	 */
 	uint64_t lock;
 	bool limited; /**< it is inside of a Timeout */
-	/** In gevent: it waits for room in the pool that it is of, or until that is empty, and so
-	 * do all greenlets of the pool. */
-	bool own_pool;
+	/** In gevent: the set of its own pool, if it waits for a free slot there, or until the pool
+	 * is empty, and so do all greenlets of the pool; else 0. */
+	uint64_t own_pool;
 	/** Those that it is inside of, by `with`, and has surely not released since. */
 	PRB_VEC(uint64_t) held;
 };

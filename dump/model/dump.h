@@ -130,17 +130,17 @@ struct prb_dump_awaiter {
 
 /** A task of an event loop, or a greenlet, that waits, or is the current one of its loop. */
 struct prb_dump_task {
-	const char *kind; /**< "task" or "greenlet"; static */
-	pid_t tid;	  /**< of the loop's or hub's thread; 0 if unknown */
-	bool current;	  /**< it runs: its frames are those of the thread */
-	uint64_t id;	  /**< its object */
-	uint64_t lock;	  /**< the lock or semaphore that it waits for; 0: none, or not known */
-	uint64_t holder;  /**< `id` of the task or greenlet that holds the lock; 0: not known */
-	bool limited;	  /**< its wait ends after some time */
-	bool own_pool;	  /**< it waits for its own pool, as prb_greenlet.own_pool */
-	char *name;	  /**< NULL if it has none */
-	char *waits_for;  /**< in words; NULL if that is not known */
-	char *error;	  /**< why frames are missing, or NULL */
+	const char *kind;  /**< "task" or "greenlet"; static */
+	pid_t tid;	   /**< of the loop's or hub's thread; 0 if unknown */
+	bool current;	   /**< it runs: its frames are those of the thread */
+	uint64_t id;	   /**< its object */
+	uint64_t lock;	   /**< the lock or semaphore that it waits for; 0: none, or not known */
+	uint64_t holder;   /**< `id` of the task or greenlet that holds the lock; 0: not known */
+	uint64_t own_pool; /**< its own pool, for which it waits, as prb_greenlet.own_pool; 0 */
+	bool limited;	   /**< its wait ends after some time */
+	char *name;	   /**< NULL if it has none */
+	char *waits_for;   /**< in words; NULL if that is not known */
+	char *error;	   /**< why frames are missing, or NULL */
 	/** Innermost first; then those of the task that waits for it, and so on. */
 	PRB_VEC(struct prb_dump_frame) frames;
 	PRB_VEC(struct prb_dump_awaiter) awaiters;

@@ -256,7 +256,7 @@ static struct prb_error *put_doing(const struct prb_why *why, struct prb_why_one
 	return one->doing ? NULL : prb_error_nomem();
 }
 
-/** Of many targets, those are looked at for which nobody has to wait for over a second in all. */
+/** With many targets, second readings stop once they have taken a second in all. */
 static double patience(const struct prb_why *why, double spent)
 {
 	static const double moment = 0.25, most = 1;

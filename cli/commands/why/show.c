@@ -83,11 +83,11 @@ static void put_unlooked(struct prb_str *s, const struct prb_why *why)
 
 	for (size_t i = 0; i < why->list.count; i++)
 		count += !why->list.items[i]->looked && !why->list.items[i]->host &&
-			 !prb_why_is_strange(why->list.items[i]);
+			 !why->list.items[i]->unreadable;
 	if (count)
 		prb_str_printf(s,
-			       "not looked at for a while, as loop, slow, sqlite, tasks and "
-			       "throttled want: %zu process%s; --look 0.25s looks at each\n",
+			       "only one reading of %zu process%s: loop, slow, sqlite, tasks and "
+			       "throttled need a second one; --look 0.25s makes it for each\n",
 			       count, count == 1 ? "" : "es");
 }
 
@@ -190,7 +190,7 @@ static void put_one_json(struct prb_json *json, const struct prb_why_one *one)
 	prb_json_text(json, "unreadable", one->unreadable);
 	prb_json_text(json, "doing", one->doing);
 	prb_json_text(json, "chain", one->chain);
-	if (!one->host)
+	if (!one->host && !one->unreadable)
 		prb_json_bool(json, "looked", one->looked);
 	prb_json_natural(json, "waits_for_child", one->child ? one->child : -1);
 	prb_json_open(json, "findings", '[');

@@ -69,30 +69,45 @@ static void process_guard(struct prb_process *process)
 }
 #define auto_process __attribute__((cleanup(process_guard)))
 
-/* True if the child is gone, or waits to be reaped. Its number may be another one's by now. */
-static struct prb_error *has_ended(const struct prb_case *c, pid_t child, bool *ret)
+/* True if the child is gone, or a zombie. If its number is another process's by now, nothing is
+ * said. */
+static struct prb_error *has_ended(pid_t child, bool *ret)
 {
 	auto_process struct prb_process process = {};
 	struct prb_error *err = prb_process_describe(child, &process);
 
 	*ret = prb_error_catch(&err, PRB_ERROR_NO_PROCESS);
 	PRB_TRY(err);
-	*ret = *ret || process.ppid != c->pid || process.state == 'Z';
+	*ret = *ret || process.state == 'Z';
 	return NULL;
 }
 
-/* Another process that has the pipe open; its number is 0 if there is none, or any child has. */
+static bool can_end(const struct prb_enders *enders, pid_t pid)
+{
+	for (unsigned i = 0; i < enders->count; i++)
+		if (enders->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/*
+ * The first other process that has the pipe open; its number is 0 if there is none, or if the
+ * target itself or the child has it, too: of a full list that is not known.
+ */
 static struct prb_error *find_holder(const struct prb_case *c, const struct prb_dump_thread *thread,
 				     pid_t child, struct prb_process *ret)
 {
-	for (unsigned i = 0; i < thread->enders.count; i++) {
-		pid_t pid = thread->enders.pids[i];
-		auto_process struct prb_process process = {};
+	const struct prb_enders *enders = &thread->enders;
 
-		if (pid == c->pid || pid == child)
-			return NULL;
-		PRB_TRY(prb_error_tolerate(prb_process_describe(pid, &process), NULL));
-		if (!process.pid || ret->pid)
+	if (enders->count >= PRB_MOST_ENDERS || can_end(enders, c->pid) || can_end(enders, child))
+		return NULL;
+	for (unsigned i = 0; i < enders->count && !ret->pid; i++) {
+		auto_process struct prb_process process = {};
+		bool failed = false;
+
+		PRB_TRY(prb_error_tolerate(prb_process_describe(enders->pids[i], &process),
+					   &failed));
+		if (failed || process.state == 'Z')
 			continue;
 		*ret = process;
 		process = (struct prb_process){};
@@ -126,7 +141,8 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 	struct prb_finding *f;
 
 	PRB_TRY(prb_finding_add(rule, ret, &f));
-	/* Who has the pipe, a process may have arranged with another user's. */
+	/* A process can pass its pipe to another user's process in order to have that one blamed.
+	 */
 	f->confidence = is_of_user(c, holder) ? PRB_CONFIDENCE_MEDIUM : PRB_CONFIDENCE_LOW;
 	f->lasted = prb_case_idle(c, thread);
 	prb_str_puts(&f->brief, "waits for a pipe of an ended child");
@@ -163,7 +179,7 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 		PRB_TRY(child_of(c, thread->tid, &child));
 		if (!child)
 			continue;
-		PRB_TRY(has_ended(c, child, &ended));
+		PRB_TRY(has_ended(child, &ended));
 		if (ended)
 			PRB_TRY(find_holder(c, thread, child, &holder));
 		if (holder.pid)
@@ -177,6 +193,6 @@ const struct prb_rule prb_rule_inherited = {
 	.name = "inherited",
 	.kind = PRB_FINDING_PEER,
 	.needs = PRB_RULE_THREADS | PRB_RULE_PROC,
-	.proves = "a child has ended, and another process has its output open",
+	.proves = "a child has ended, and another process keeps a pipe of it open",
 	.find = find,
 };

@@ -254,37 +254,73 @@ static struct prb_error *find_cycles(const struct prb_rule *rule, const struct p
 	return NULL;
 }
 
-/* Greenlets of a pool that all wait for the pool, for two looks. */
-static struct prb_error *find_pools(const struct prb_rule *rule, const struct prb_case *c,
-				    const struct tasks *before, const struct tasks *t,
-				    struct prb_findings *ret)
+static bool waits_for_pool(const struct tasks *t, const struct node *node, uint64_t pool)
 {
-	const struct node *node, *was, *first = NULL;
-	struct prb_finding *f = NULL;
+	const struct node *was = find_node(t, node->id);
+
+	return node->task->own_pool == pool && was && was->task->own_pool == pool;
+}
+
+/* A wait with a limit of time ends, and another greenlet gets the slot. */
+static bool is_limited(const struct tasks *t, uint64_t pool)
+{
+	const struct node *node;
+
+	prb_vec_each (node, &t->nodes)
+		if (node->task->own_pool == pool && node->task->limited)
+			return true;
+	return false;
+}
+
+static struct prb_error *tell_pool(const struct prb_rule *rule, const struct prb_case *c,
+				   const struct tasks *before, const struct tasks *t,
+				   const struct node *first, struct prb_findings *ret)
+{
+	const struct node *node;
+	struct prb_finding *f;
 	unsigned count = 0;
 
+	PRB_TRY(prb_finding_add(rule, ret, &f));
 	prb_vec_each (node, &t->nodes) {
-		was = find_node(before, node->id);
-		if (!node->task->own_pool || node->task->limited || !was || !was->task->own_pool)
+		if (!waits_for_pool(before, node, first->task->own_pool))
 			continue;
-		if (!f)
-			PRB_TRY(prb_finding_add(rule, ret, &f));
-		first = first ? first : node;
 		count++;
 		PRB_TRY(tell_node(f, node));
 	}
-	if (!f)
-		return NULL;
 	f->confidence = PRB_CONFIDENCE_MEDIUM;
 	prb_str_printf(&f->brief, "%u greenlet%s for %s own pool", count,
 		       count == 1 ? " waits" : "s wait", count == 1 ? "its" : "their");
 	prb_str_printf(&f->sentence,
-		       "%u greenlet%s for the pool that %s of, and so do all of it: ", count,
-		       count == 1 ? " waits" : "s wait", count == 1 ? "it is" : "they are");
+		       "%u greenlet%s for %s own pool, and no greenlet of the pool can run: ",
+		       count, count == 1 ? " waits" : "s wait", count == 1 ? "its" : "their");
 	put_node(&f->sentence, first);
+	prb_str_puts(&f->rests_on, "the set of greenlets of the pool, and what each of them waits "
+				   "for, at two looks");
 	prb_str_puts(&f->wrong_if, "one of the waits has a limit of time, or another greenlet "
 				   "kills one of the pool");
-	put_basis(f, c, t);
+	prb_case_put_command(&f->next, c, "dump --locals");
+	return NULL;
+}
+
+/* Greenlets of a pool that all wait for the pool, at two looks: a finding for each pool. */
+static struct prb_error *find_pools(const struct prb_rule *rule, const struct prb_case *c,
+				    const struct tasks *before, const struct tasks *t,
+				    struct prb_findings *ret)
+{
+	const struct node *node, *other;
+
+	prb_vec_each (node, &t->nodes) {
+		uint64_t pool = node->task->own_pool;
+
+		if (!pool || !waits_for_pool(before, node, pool) || is_limited(t, pool))
+			continue;
+		/* It is told at its first greenlet. */
+		for (other = t->nodes.items; other < node; other++)
+			if (waits_for_pool(before, other, pool))
+				break;
+		if (other == node)
+			PRB_TRY(tell_pool(rule, c, before, t, node, ret));
+	}
 	return NULL;
 }
 
@@ -481,7 +517,7 @@ static struct prb_error *look(const struct prb_rule *rule, struct prb_case *c,
 	size_t count = ret->list.count;
 
 	PRB_TRY(judge(rule, c, &first, &again, ret));
-	return ret->list.count == count ? watch_locks(rule, c, &again, ret) : NULL;
+	return ret->list.count == count && !c->at_once ? watch_locks(rule, c, &again, ret) : NULL;
 }
 
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,

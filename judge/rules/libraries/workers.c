@@ -288,24 +288,35 @@ static struct prb_error *judge(const struct prb_rule *rule, const struct look *l
 		    is_proof(look->c, look->dump, pool) && all_have_slept(look), ret);
 }
 
+static bool is_among(const uint64_t *queues, size_t count, uint64_t queue)
+{
+	for (size_t i = 0; i < count; i++)
+		if (queues[i] == queue)
+			return true;
+	return false;
+}
+
 /* Each pool is judged at its first thread. */
 static struct prb_error *judge_all(const struct prb_rule *rule, const struct look *look,
 				   struct prb_findings *ret)
 {
 	const struct prb_dump_thread *thread;
-	unsigned pools = 0;
+	uint64_t queues[MOST_POOLS];
+	size_t count = 0;
 
 	prb_vec_each (thread, &look->dump->threads) {
 		__attribute__((cleanup(pool_deinit))) struct pool pool = {.kind = kind_of(thread)};
+		uint64_t queue =
+			pool.kind ? variable(thread, &pool.kind->worker, pool.kind->queue) : 0;
 
-		if (!pool.kind)
+		if (!queue || is_among(queues, count, queue))
 			continue;
-		PRB_TRY(collect(look->c, look->dump, thread, &pool));
-		if (!pool.tids.count || pool.tids.items[0] != thread->tid)
-			continue;
-		if (pools++ >= MOST_POOLS)
+		if (count == MOST_POOLS)
 			break;
-		PRB_TRY(judge(rule, look, &pool, ret));
+		queues[count++] = queue;
+		PRB_TRY(collect(look->c, look->dump, thread, &pool));
+		if (pool.tids.count)
+			PRB_TRY(judge(rule, look, &pool, ret));
 	}
 	return NULL;
 }

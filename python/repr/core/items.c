@@ -12,6 +12,7 @@ struct walk {
 	uint64_t object;
 	prb_item_visit *visit;
 	void *context;
+	bool stopped; /* by the visitor */
 };
 
 static struct prb_error *walk_array(struct walk *w, uint64_t address, uint64_t count)
@@ -26,8 +27,10 @@ static struct prb_error *walk_array(struct walk *w, uint64_t address, uint64_t c
 		for (uint64_t j = 0; j < n; j++) {
 			if (!items[j])
 				w->r->torn = true;
-			else if (!w->visit(w->context, 0, items[j]))
+			else if (!w->visit(w->context, 0, items[j])) {
+				w->stopped = true;
 				return NULL;
+			}
 		}
 	}
 	return NULL;
@@ -84,7 +87,7 @@ static struct prb_error *walk_ring(struct walk *w)
 		return prb_repr_bad(w->object, "a queue with more items than room");
 	first = PRB_MIN(words[COUNT], words[ROOM] - words[GET]);
 	PRB_TRY(walk_array(w, words[ITEMS] + words[GET] * 8, first));
-	return walk_array(w, words[ITEMS], words[COUNT] - first);
+	return w->stopped ? NULL : walk_array(w, words[ITEMS], words[COUNT] - first);
 }
 
 /* Until 3.12 a lock, if it is held, a list, and how many of its items were taken. */

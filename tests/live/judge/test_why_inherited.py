@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rule `inherited` of `probing why`: a child has ended, and another process has its output open."""
+"""The rule `inherited` of `probing why`: a child has ended, and another process keeps a pipe of it open."""
 import contextlib
 import json
 import os

@@ -227,7 +227,7 @@ def test_of_many_programs_some_are_looked_at():
         assert code == DEADLOCK and targets[0]["looked"] and not targets[-1]["looked"]
         assert [bool(target["findings"]) for target in targets] == [target["looked"] for target in targets]
         left = [target["looked"] for target in targets].count(False)
-        assert "not looked at for a while, as loop, slow, sqlite, tasks and throttled want: " in why(*pids)[1]
+        assert ": loop, slow, sqlite, tasks and throttled need a second one; --look 0.25s makes it for each" in why(*pids)[1]
         _, out, _ = why("--json", "--look", "0.25s", *pids)
         assert left and all(target["looked"] and target["findings"] for target in json.loads(out)["targets"])
 
@@ -243,7 +243,11 @@ def joins():
     pool.join()
 def works():
     sleep(100000)
+def joins_limited():
+    sleep(0.01)
+    pool.join(timeout=1000)
 x = [pool.spawn(each) for each in (%s)]
+sleep(0.1)
 """
 
 
@@ -257,7 +261,7 @@ def test_greenlets_that_wait_for_their_own_pool(kinds, count):
     assert finding["sentence"].startswith("%d greenlet" % count) and " in `%s` <string>:" % kinds.split(",", 1)[0] in json.dumps(finding)
 
 
-@pytest.mark.parametrize("kinds", ["more, works", "joins, works", "works, works"])
+@pytest.mark.parametrize("kinds", ["more, works", "joins, works", "works, works", "joins_limited,", "more, joins_limited"])
 def test_greenlets_of_a_pool_that_may_go_on(kinds):
     source = GREENLETS["gevent"] + BOTH % (POOLS % kinds, 0.02)
     with support.Program([packages.need("gevent"), "-W", "ignore", "-c", source]) as program:
@@ -277,7 +281,7 @@ def test_a_lock_that_nobody_seems_to_release():
 
 def test_greenlets_that_take_turns_by_acquire_are_healthy():
     turns = "def takes():\n    while True:\n        a.acquire()\n        sleep(0.001)\n        a.release()\n        sleep(0)"
-    source = GREENLETS["gevent"] + BOTH % (turns + "\nx = [spawn(takes) for _ in range(3)]", 0.02)
+    source = GREENLETS["gevent"] + BOTH % (turns + "\nx = [spawn(takes) for _ in range(3)]\nsleep(0.1)", 0.02)
     with support.Program([packages.need("gevent"), "-W", "ignore", "-c", source]) as program:
         program.line()
         assert findings(program.pid) == (0, [])

@@ -77,8 +77,8 @@ def started(interpreter, source):
 
 
 def asleep(program):
-    """Once all threads wait, for a second at least."""
-    wait_until(lambda: all(thread["idle_seconds"] and thread["idle_seconds"] > 1.1 for thread in support.dump(program.pid)["threads"]))
+    """Once all threads have waited for longer than `still`."""
+    wait_until(lambda: all(thread["idle_seconds"] and thread["idle_seconds"] > 2.5 for thread in support.dump(program.pid)["threads"]))
 
 
 @pytest.mark.parametrize("interpreter", EACH, ids=repr)
