@@ -450,6 +450,52 @@ static void demangles(void **state)
 	}
 }
 
+/* A class whose argument is one whose arguments are twice the one before, and so on. */
+static char *doubled(unsigned times, const char *begin, const char *pattern)
+{
+	struct prb_str symbol = {};
+
+	prb_str_puts(&symbol, begin);
+	for (unsigned i = 2; i < times + 2; i++) {
+		const char digit = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i];
+
+		prb_str_printf(&symbol, pattern, digit, digit);
+	}
+	prb_str_putc(&symbol, 'E');
+	return prb_str_take(&symbol);
+}
+
+/* What is printed, or only looked through, is exponential in the name: it has no readable form. */
+static void demangles_in_bounded_time(void **state)
+{
+	static const char *const cases[] = {
+		/* References in Rust and in D, and template arguments that are read twice. */
+		"_RIC1fTxxETB3_B3_ETB7_B7_ETBf_Bf_ETBn_Bn_ETBv_Bv_ETBD_BD_ETBL_BL_ETBT_BT_ETB"
+		"11_B11_ETB19_B19_ETB1j_B1j_ETB1t_B1t_ETB1D_B1D_ETB1N_B1N_ETB1X_B1X_ETB27_B27"
+		"_EE",
+		"_D1fFHiiHQeQgHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQg"
+		"QiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiHQgQiZv",
+		"_ZN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IN1"
+		"XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT"
+		"_IN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IN1XcvT_IiEEEEEEEEEEEEEEEEEEEEEEEEE"
+		"EEEEEEEEEEEEEEEEEEEEEEEEEv",
+	};
+	prb_auto_free char *few = doubled(3, "_ZTS1QI1PI1AS1_E", "S0_IS%c_S%c_E");
+	prb_auto_free char *more = doubled(12, "_ZTS1QI1PI1AS1_E", "S0_IS%c_S%c_E");
+	prb_auto_free char *most = doubled(24, "_ZTS1QI1PI1AS1_E", "S0_IS%c_S%c_E");
+	prb_auto_free char *readable = prb_demangle(few);
+
+	(void)state;
+	alarm(20);
+	assert_true(readable && strlen(readable) > strlen(few));
+	assert_int_equal(strlen(more), 149);
+	assert_null(prb_demangle(more));
+	assert_null(prb_demangle(most));
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(cases); i++)
+		assert_null(prb_demangle(cases[i]));
+	alarm(0);
+}
+
 /* Damaged debug information may give wrong answers or none, but soon, and never ends us. */
 
 static void ask_damaged(const char *good, size_t length, unsigned seed)
@@ -526,6 +572,7 @@ int main(void)
 		cmocka_unit_test(replays_snapshots),
 		cmocka_unit_test(decodes_what_it_encodes),
 		cmocka_unit_test(demangles),
+		cmocka_unit_test(demangles_in_bounded_time),
 		cmocka_unit_test(survives_damage),
 	};
 
