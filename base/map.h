@@ -2,7 +2,7 @@
 /**
  * @file A hash map from addresses (or other numbers) to numbers, usually indices of a vector.
  *
- * It starts as {}. Keys come from targets, so that their hash is mixed well.
+ * It starts as {}. The hash has no key: do not use it for numbers that a target chooses freely.
  */
 #ifndef PRB_BASE_MAP_H
 #define PRB_BASE_MAP_H
