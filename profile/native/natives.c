@@ -379,8 +379,11 @@ static struct prb_error *made_frame(struct prb_natives *n, uint64_t code, uint32
 		n->refresh_until = 0;
 	n->made_code = true;
 	prb_native_made_name(newest(n), code, &function);
-	if (!function.name && (n->perf_map.fd >= 0 || n->dump.names.fd >= 0)) {
+	if (!function.name && n->perf_map.fd >= 0) {
 		PRB_TRY(prb_perf_map_update(&n->perf_map, n->target));
+		prb_native_made_name(newest(n), code, &function);
+	}
+	if (!function.name && n->dump.names.fd >= 0) {
 		PRB_TRY(prb_jitdump_update(&n->dump, n->target));
 		prb_native_made_name(newest(n), code, &function);
 	}
