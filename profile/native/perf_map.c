@@ -66,6 +66,13 @@ static bool skip_space(const char **at, const char *end)
 	return *at > start;
 }
 
+/* Said once. */
+static void say_full(const struct prb_perf_map *map)
+{
+	prb_log("profile", 1, "%s is too long: later functions of it have no names",
+		map->path ? map->path : "a map");
+}
+
 static struct prb_error *add_name(struct prb_perf_map *map, const char *name, size_t length)
 {
 	length = PRB_MIN(length, (size_t)NAME_MOST);
@@ -74,16 +81,24 @@ static struct prb_error *add_name(struct prb_perf_map *map, const char *name, si
 	for (size_t i = 0; i < length; i++)
 		map->text.items[map->text.count++] = name[i] ? name[i] : '?';
 	map->text.items[map->text.count++] = '\0';
+	if (map->text.count >= MOST_BYTES)
+		say_full(map);
 	return NULL;
 }
 
-struct prb_error *prb_perf_map_add(struct prb_perf_map *map, uint64_t start, uint64_t size,
-				   const char *name, size_t length)
+static bool takes(const struct prb_perf_map *map, uint64_t start, uint64_t size)
 {
-	struct prb_perf_symbol *symbol;
 	uint64_t behind;
 
-	if (!size || !prb_add(start, size, &behind) || map->symbols.count >= MOST_SYMBOLS)
+	return size && prb_add(start, size, &behind) && map->symbols.count < MOST_SYMBOLS;
+}
+
+struct prb_error *prb_perf_map_add_named(struct prb_perf_map *map, uint64_t start, uint64_t size,
+					 uint32_t name)
+{
+	struct prb_perf_symbol *symbol;
+
+	if (!takes(map, start, size))
 		return NULL;
 	symbol = prb_vec_push(&map->symbols);
 	if (!symbol)
@@ -92,9 +107,22 @@ struct prb_error *prb_perf_map_add(struct prb_perf_map *map, uint64_t start, uin
 		.start = start,
 		.size = size,
 		.number = (uint32_t)map->symbols.count,
-		.name = (uint32_t)map->text.count,
+		.name = name,
 	};
-	return add_name(map, name, length);
+	if (map->symbols.count == MOST_SYMBOLS)
+		say_full(map);
+	return NULL;
+}
+
+struct prb_error *prb_perf_map_add(struct prb_perf_map *map, uint64_t start, uint64_t size,
+				   const char *name, size_t length)
+{
+	const uint32_t place = (uint32_t)map->text.count;
+
+	if (map->text.count >= MOST_BYTES || !takes(map, start, size))
+		return NULL;
+	PRB_TRY(add_name(map, name, length));
+	return prb_perf_map_add_named(map, start, size, place);
 }
 
 static struct prb_error *add_line(struct prb_perf_map *map, const char *at, const char *end)
@@ -192,30 +220,31 @@ static struct prb_error *find_user(struct prb_target *target, uid_t *ret)
 	return NULL;
 }
 
-struct prb_error *prb_perf_map_open(struct prb_target *target, const char *path, int *ret)
+struct prb_error *prb_perf_map_check(struct prb_target *target, const char *path, int fd)
 {
 	uid_t user;
-	int fd;
 
 	PRB_TRY(find_user(target, &user));
-	PRB_TRY(prb_target_open_file(target, path, &fd));
-	if (!may_be_believed(fd, user)) {
-		close(fd);
-		return prb_error_create(PRB_ERROR_PERMISSION,
-					"%s is not written by the process's user alone", path);
-	}
-	*ret = fd;
-	return NULL;
+	if (may_be_believed(fd, user))
+		return NULL;
+	return prb_error_create(PRB_ERROR_PERMISSION,
+				"%s is not written by the process's user alone", path);
 }
 
 static struct prb_error *open_map(struct prb_perf_map *map, struct prb_target *target)
 {
+	prb_auto_close int fd = -1;
+
 	if (!map->path)
 		map->path = prb_format("/tmp/perf-%d.map",
 				       (int)prb_task_inner_tid(target, target->pid));
 	if (!map->path)
 		return prb_error_nomem();
-	return prb_perf_map_open(target, map->path, &map->fd);
+	PRB_TRY(prb_target_open_file(target, map->path, &fd));
+	PRB_TRY(prb_perf_map_check(target, map->path, fd));
+	map->fd = fd;
+	fd = -1;
+	return NULL;
 }
 
 static struct prb_error *read_new(struct prb_perf_map *map)
@@ -230,6 +259,8 @@ static struct prb_error *read_new(struct prb_perf_map *map)
 		PRB_TRY(feed(map, buffer, (size_t)n));
 		map->read += (uint64_t)n;
 	}
+	if (map->read >= MOST_BYTES)
+		say_full(map);
 	prb_perf_map_sort(map);
 	return NULL;
 }

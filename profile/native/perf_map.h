@@ -50,6 +50,10 @@ struct prb_error *prb_perf_map_feed(struct prb_perf_map *map, const char *text,
  */
 struct prb_error *prb_perf_map_add(struct prb_perf_map *map, uint64_t start, uint64_t size,
 				   const char *name, size_t length) PRB_MUST_CHECK;
+
+/** The same for a function that shares a name, which is at @p name in the text. */
+struct prb_error *prb_perf_map_add_named(struct prb_perf_map *map, uint64_t start, uint64_t size,
+					 uint32_t name) PRB_MUST_CHECK;
 void prb_perf_map_sort(struct prb_perf_map *map);
 
 /**
@@ -59,9 +63,9 @@ void prb_perf_map_sort(struct prb_perf_map *map);
 struct prb_error *prb_perf_map_update(struct prb_perf_map *map,
 				      struct prb_target *target) PRB_MUST_CHECK;
 
-/** Opens such a file of the target, which its user or root alone can have written. */
-struct prb_error *prb_perf_map_open(struct prb_target *target, const char *path,
-				    int *ret) PRB_MUST_CHECK;
+/** PRB_ERROR_PERMISSION if others than the target's user and root can have written such a file. */
+struct prb_error *prb_perf_map_check(struct prb_target *target, const char *path,
+				     int fd) PRB_MUST_CHECK;
 
 /** The name of the code at @p address, the map's; NULL if there is none. */
 const char *prb_perf_map_find(const struct prb_perf_map *map, uint64_t address);

@@ -210,18 +210,21 @@ def test_files_without_build_id(probing, tmp_path):
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the code is for x86_64")
-@pytest.mark.parametrize("mode, order, named", [("644", "stay", True), ("644", "move", True), ("666", "stay", False)],
-                         ids=["load", "move", "written by anybody"])
+@pytest.mark.parametrize("mode, order, named", [
+    ("644", "stay", True), ("644", "move", True), ("644", "decoy", True), ("644", "fork", False), ("666", "stay", False)],
+    ids=["load", "move", "beside one that is none", "of its parent", "written by anybody"])
 def test_names_of_a_jitdump(tmp_path, mode, order, named):
     """Code is named by the dump that the process has mapped, which nobody else may write to."""
     with support.Target(NEWEST, PROGRAMS / "jitdump.py", tmp_path, mode) as target:
         assert target.line() == "ready"
         target.send(order.encode() + b"\n")
+        pid = int(target.line()) if order == "fork" else target.pid
         # What it has not reached yet, or had no time for, has no name.
-        result = profiles.repeated(lambda: profile(target.pid, "--cc", "-d", "500ms"), lambda found: any(
+        result = profiles.repeated(lambda: profile(pid, "--cc", "-d", "500ms"), lambda found: any(
             row["func"] in ("made_loop", "jit_region_1") for row in found["functions"]))
     rows = {row["func"]: row for row in result["functions"]}
     assert ("made_loop" in rows) == named, rows.keys()
+    assert named or "jit_region_1" in rows, rows.keys()
     if named:
         assert rows["made_loop"]["module"] == "%s/jit-%d.dump" % (tmp_path, target.pid)
 
