@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`probing memory`: the blocks of the C library's malloc(), and their growth."""
+import contextlib
 import ctypes
 import json
 import re
@@ -65,22 +66,40 @@ def test_which_library(process):
     assert line.endswith("which begin with an address of libc.so.6"), out
 
 
+@contextlib.contextmanager
+def leaking(newest, folder, *options):
+    """A process that leaks objects of a C++ extension: "KIND COUNT"."""
+    library = folder / "libcache.so"
+    subprocess.run(["g++", "-O1", "-shared", "-fPIC", *options, "-o", library,
+                    support.HERE / "programs" / "leaks_objects.cpp"], check=True)
+    code = "import ctypes, sys\nlibrary = ctypes.CDLL(%r)\nprint('ready', flush=True)\n" \
+        "for line in sys.stdin:\n    kind, count = line.split()\n" \
+        "    print(library[kind](int(count)) and '' or 'did', flush=True)" % str(library)
+    with support.Target(newest, "-c", code) as process:
+        assert process.line() == "ready"
+        yield process
+
+
 @pytest.mark.parametrize("stripped", [False, True], ids=["symbols", "stripped"])
 def test_which_class(newest, tmp_path, stripped):
     """A leak of a C++ extension: its objects tell their class, without symbols too."""
-    library = tmp_path / "libcache.so"
-    subprocess.run(["g++", "-O1", "-shared", "-fPIC", *["-s"] * stripped, "-o", library,
-                    support.HERE / "programs" / "leaks_objects.cpp"], check=True)
-    code = "import ctypes, sys\nleak = ctypes.CDLL(%r).leak\nprint('ready', flush=True)\n" \
-        "for line in sys.stdin: print(leak(int(line)) and '' or 'did', flush=True)" % str(library)
-    with support.Target(newest, "-c", code) as process:
-        assert process.line() == "ready"
-        out = growth(process, lambda: do(process, "3000"))
-        found = json.loads(growth(process, lambda: do(process, "3000"), "--json"))["malloc"]["sizes"]
+    with leaking(newest, tmp_path, *["-s"] * stripped) as process:
+        out = growth(process, lambda: do(process, "leak 3000"))
+        found = json.loads(growth(process, lambda: do(process, "leak 3000"), "--json"))["malloc"]["sizes"]
     (line,) = [line for line in out.split("\n") if "[libcache.so]" in line]
     assert re.match(r" +\+[23],\d{3} +\+1\.\d MiB  blocks of up to 504 bytes, most of them objects of "
                     r"cache::\(anonymous namespace\)::Connection<long> \[libcache\.so\]$", line), out
     assert by_size({"sizes": found})[504]["class"] == "cache::(anonymous namespace)::Connection<long>", found
+
+
+@pytest.mark.parametrize("others, told", [(10000, None), (1000, "cache::(anonymous namespace)::Connection<long>")])
+def test_the_class_is_that_of_the_new_objects(newest, tmp_path, others, told):
+    """Those that were there before may be of another class: where they are too many, none is told."""
+    with leaking(newest, tmp_path) as process:
+        assert do(process, "leak_other %d" % others) == "did"
+        found = json.loads(growth(process, lambda: do(process, "leak 3000"), "--json"))["malloc"]["sizes"]
+        row = by_size({"sizes": found})[504]
+    assert (row["class"], row["begin_in"] is None, row["blocks"] > 2900) == (told, told is None, True), found
 
 
 def test_text(probing, process):

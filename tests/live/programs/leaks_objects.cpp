@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Objects of a class with virtual functions, which nobody frees.
+// Objects of classes with virtual functions, which nobody frees.
 namespace cache {
 namespace {
 
@@ -20,10 +20,17 @@ template <typename Kind> struct Connection : Base {
 } // namespace
 } // namespace cache
 
+static cache::Base *volatile last;
+
 extern "C" void leak(int count)
 {
-	static cache::Base *volatile last;
-
 	while (count-- > 0)
 		last = new cache::Connection<long>;
+}
+
+// Of the same size.
+extern "C" void leak_other(int count)
+{
+	while (count-- > 0)
+		last = new cache::Connection<unsigned long>;
 }

@@ -62,6 +62,7 @@ void prb_memory_put_malloc(const struct prb_malloc *m, struct prb_str *s)
 
 /* A size of which there are more blocks than before. */
 struct change {
+	struct prb_malloc_size was;
 	const struct prb_malloc_size *now;
 	int64_t blocks, bytes;
 };
@@ -89,10 +90,12 @@ static struct prb_error *changes(const struct prb_malloc *before, const struct p
 	if (!list)
 		return prb_error_nomem();
 	prb_vec_each (size, &after->sizes) {
-		int64_t more = (int64_t)(size->blocks - prb_malloc_size(before, size->size).blocks);
+		const struct prb_malloc_size was = prb_malloc_size(before, size->size);
+		const int64_t more = (int64_t)(size->blocks - was.blocks);
 
 		if (more > 0)
-			list[count++] = (struct change){size, more, more * (int64_t)size->size};
+			list[count++] =
+				(struct change){was, size, more, more * (int64_t)size->size};
 	}
 	qsort(list, count, sizeof(*list), by_bytes);
 	*ret = prb_steal(&list);
@@ -100,11 +103,25 @@ static struct prb_error *changes(const struct prb_malloc *before, const struct p
 	return NULL;
 }
 
-/* The library whose address most blocks of a size begin with, as those of C++ objects do. */
-static const char *module_of(const struct prb_memory *m, const struct prb_malloc_size *size)
+/*
+ * True if it is certain that most of the blocks that came begin with the word of most that there
+ * are: of two kinds of objects of one size only one may leak. A vote says how many there are at
+ * least, and how many there can have been.
+ */
+static bool is_of_growth(const struct change *change)
 {
-	const struct prb_module *module = m->modules && size->votes * 2 > size->blocks
-						  ? prb_modules_find(m->modules, size->word)
+	const struct prb_malloc_size *was = &change->was, *now = change->now;
+	const uint64_t most = was->word == now->word ? (was->blocks + was->votes) / 2
+						     : (was->blocks - was->votes) / 2;
+
+	return now->votes > most && 2 * (now->votes - most) > (uint64_t)change->blocks;
+}
+
+/* The library whose address most new blocks begin with, as those of C++ objects do. */
+static const char *module_of(const struct prb_memory *m, const struct change *change)
+{
+	const struct prb_module *module = m->modules && is_of_growth(change)
+						  ? prb_modules_find(m->modules, change->now->word)
 						  : NULL;
 
 	return module && *module->path ? module->path : NULL;
@@ -119,7 +136,7 @@ static struct prb_error *put_change(const struct prb_memory *m, const struct cha
 				    struct prb_str *s)
 {
 	prb_auto_str struct prb_str blocks = {}, bytes = {};
-	const char *module = module_of(m, change->now);
+	const char *module = module_of(m, change);
 	prb_auto_free char *name = NULL;
 	uint64_t most = change->now->size - HEAD;
 
@@ -188,14 +205,14 @@ static void put_size(const struct prb_malloc_size *size, struct prb_json *json)
 	prb_json_integer(json, "now_bytes", (int64_t)(size->blocks * size->size));
 }
 
-static struct prb_error *put_origin(const struct prb_memory *m, const struct prb_malloc_size *size,
+static struct prb_error *put_origin(const struct prb_memory *m, const struct change *change,
 				    struct prb_json *json)
 {
-	const char *module = module_of(m, size);
+	const char *module = module_of(m, change);
 	prb_auto_free char *name = NULL;
 
 	if (module)
-		PRB_TRY(prb_memory_class_name(m, size->word, &name));
+		PRB_TRY(prb_memory_class_name(m, change->now->word, &name));
 	prb_json_text(json, "begin_in", module);
 	prb_json_text(json, "class", name);
 	return NULL;
@@ -223,7 +240,7 @@ struct prb_error *prb_memory_put_malloc_growth_json(const struct prb_memory *bef
 		prb_json_integer(json, "blocks", list[i].blocks);
 		prb_json_integer(json, "bytes", list[i].bytes);
 		put_size(list[i].now, json);
-		PRB_TRY(put_origin(after, list[i].now, json));
+		PRB_TRY(put_origin(after, &list[i], json));
 		prb_json_close(json, '}');
 	}
 	prb_json_close(json, ']');
