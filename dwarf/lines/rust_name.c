@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Short forms of names of Rust, which are told by their text alone: debug information has no more.
- */
+/* Short forms of Rust names. A name is recognized as Rust by its text alone: debug information does
+ * not help here. */
 #include <ctype.h>
 #include <string.h>
 
@@ -28,13 +28,30 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || (c & 0x80);
 }
 
-/* C++ names of functions end with their parameters. */
+/* C++ names of functions have parameters, behind which only qualifiers and marks of clones follow.
+ */
+static bool has_parameters(const char *name)
+{
+	const size_t length = strlen(name);
+
+	for (const char *end = name; (end = strstr(end, ") ")); end++)
+		if (strncmp(end + 2, "->", 2) != 0 && end[2] != '+')
+			return true;
+	return length && name[length - 1] == ')';
+}
+
 static bool is_of_rust_crate(const char *name)
 {
-	size_t length = strlen(name);
-
 	return (!strncmp(name, "core::", 6) || !strncmp(name, "alloc::", 7)) &&
-	       name[length - 1] != ')' && !strstr(name, ") const");
+	       !has_parameters(name);
+}
+
+/* What LLVM adds to local symbols of any language. */
+static size_t without_llvm(const char *name)
+{
+	const char *clone = strstr(name, " [clone .llvm."), *part = strstr(name, ".llvm.");
+
+	return clone || part ? (size_t)((clone ? clone : part) - name) : strlen(name);
 }
 
 bool prb_rust_is_name(const char *name)
@@ -45,16 +62,13 @@ bool prb_rust_is_name(const char *name)
 		if (strstr(name, marks[i]))
 			return true;
 	return (name[0] == '<' && strstr(name, ">::")) || is_of_rust_crate(name) ||
-	       prb_rust_hash(name) < strlen(name);
+	       prb_rust_hash(name) < without_llvm(name);
 }
 
 size_t prb_rust_hash(const char *name)
 {
-	size_t length = strlen(name), end = length, digits = 0;
-	const char *clone = strstr(name, " [clone .llvm."), *part = strstr(name, ".llvm.");
+	size_t end = without_llvm(name), digits = 0;
 
-	if (clone || part)
-		end = (size_t)((clone ? clone : part) - name);
 	while (digits < HASH_DIGITS && digits < end &&
 	       isxdigit((unsigned char)name[end - 1 - digits]))
 		digits++;

@@ -265,24 +265,46 @@ static bool read_text(struct reader *r, struct writer *w, char closer)
 	return read;
 }
 
-struct prb_error *prb_short_name(const char *name, char **ret)
+static bool may_be_short(const char *name)
+{
+	return strpbrk(name, "<:[") && strnlen(name, MAX_NAME) < MAX_NAME;
+}
+
+/* Takes @p text, the short form of @p name unless it is @p bad. */
+static struct prb_error *take(struct prb_str *text, bool bad, const char *name, char **ret)
+{
+	prb_auto_str struct prb_str taken = *text;
+
+	if (taken.failed)
+		return prb_error_nomem();
+	if (bad || !strcmp(prb_str_text(&taken), name))
+		return NULL;
+	*ret = prb_str_take(&taken);
+	return *ret ? NULL : prb_error_nomem();
+}
+
+struct prb_error *prb_cxx_short_name(const char *name, char **ret)
 {
 	struct reader r = {.at = name};
 	struct writer w = {};
 
 	*ret = NULL;
-	if (!strpbrk(name, "<:[") || strnlen(name, MAX_NAME) == MAX_NAME)
+	if (!may_be_short(name))
 		return NULL;
-	if (prb_rust_is_name(name))
-		r.bad = !prb_rust_short_name(name, &w.text);
-	else
-		read_text(&r, &w, '\0');
+	read_text(&r, &w, '\0');
+	return take(&w.text, r.bad, name, ret);
+}
 
-	prb_auto_str struct prb_str text = w.text;
-	if (text.failed)
-		return prb_error_nomem();
-	if (r.bad || !strcmp(prb_str_text(&text), name))
+struct prb_error *prb_short_name(const char *name, char **ret)
+{
+	struct prb_str text = {};
+	bool bad;
+
+	*ret = NULL;
+	if (!may_be_short(name))
 		return NULL;
-	*ret = prb_str_take(&text);
-	return *ret ? NULL : prb_error_nomem();
+	if (!prb_rust_is_name(name))
+		return prb_cxx_short_name(name, ret);
+	bad = !prb_rust_short_name(name, &text);
+	return take(&text, bad, name, ret);
 }

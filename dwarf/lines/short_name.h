@@ -12,7 +12,8 @@
  * `std::basic_string<char>` becomes `std::string`, and `> >` becomes `>>`. Two different names can
  * have the same short form, so keep the complete one where it matters.
  *
- * Of Rust's names the modules of arguments and of a method's type go, and arguments of arguments:
+ * In Rust names, modules are dropped from arguments and from the type of a method, and the
+ * arguments of arguments are shown as `<…>`:
  *
  *     <alloc::vec::Vec<core::option::Option<u8>> as core::ops::drop::Drop>::drop
  *     <Vec<Option<…>> as Drop>::drop
@@ -38,9 +39,12 @@
  */
 struct prb_error *prb_short_name(const char *name, char **ret) PRB_MUST_CHECK;
 
+/** The same for a name that is known to be of C++. */
+struct prb_error *prb_cxx_short_name(const char *name, char **ret) PRB_MUST_CHECK;
+
 /* For short_name.c. */
 
-/** True if only Rust has such names. */
+/** Guesses by the text: true if @p name looks like a demangled Rust name. */
 bool prb_rust_is_name(const char *name);
 
 /** Where the hash at the end of @p name begins; its length if it has none. */

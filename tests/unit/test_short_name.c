@@ -227,12 +227,33 @@ static void shortens_names_of_rust(void **state)
 		{"core::fmt::write", NULL},
 		{"core::Pool<std::vector<int, std::allocator<int> > >::get() const",
 		 "core::Pool<std::vector<int>>::get() const"},
+		{"core::get(std::vector<int, std::allocator<int> >) [clone .cold]",
+		 "core::get(std::vector<int>) [clone .cold]"},
+		{"alloc::Pool<std::vector<int, std::allocator<int> > >::get() &",
+		 "alloc::Pool<std::vector<int>>::get() &"},
+		{"f(std::vector<int, std::allocator<int> >) [clone .llvm.1]",
+		 "f(std::vector<int>) [clone .llvm.1]"},
+		{"core::ptr::drop_in_place<fn(u8) -> core::option::Option<u8>>",
+		 "core::ptr::drop_in_place<fn(u8) -> Option<…>>"},
+		{"core::ptr::drop_in_place<dyn core::ops::Fn() + core::marker::Send>",
+		 "core::ptr::drop_in_place<dyn Fn() + Send>"},
 		{"serde::Serialize::<", NULL},
 		{"<a as b>>::c", NULL},
 	};
 
 	(void)state;
 	check(cases, PRB_ARRAY_SIZE(cases));
+}
+
+/* A class in a namespace that is called like a crate of Rust. */
+static void shortens_names_of_classes(void **state)
+{
+	const char *name = "core::Pool<std::vector<int, std::allocator<int> > >";
+	prb_auto_free char *brief = NULL;
+
+	(void)state;
+	assert_null(prb_cxx_short_name(name, &brief));
+	assert_string_equal(brief, "core::Pool<std::vector<int>>");
 }
 
 static void leaves_other_text_alone(void **state)
@@ -321,6 +342,7 @@ int main(void)
 		cmocka_unit_test(reads_operators),
 		cmocka_unit_test(reads_lambdas_and_expressions),
 		cmocka_unit_test(shortens_names_of_rust),
+		cmocka_unit_test(shortens_names_of_classes),
 		cmocka_unit_test(leaves_other_text_alone),
 		cmocka_unit_test(shortens_what_is_demangled),
 		cmocka_unit_test(bounds_depth_and_length),
