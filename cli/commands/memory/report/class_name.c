@@ -66,7 +66,7 @@ struct prb_error *prb_memory_class_name(const struct prb_memory *m, uint64_t tab
 	readable = prb_demangle(prb_str_text(&symbol));
 	if (!readable || strncmp(readable, described, strlen(described)) != 0)
 		return NULL;
-	PRB_TRY(prb_short_name(readable + strlen(described), &brief));
+	PRB_TRY(prb_cxx_short_name(readable + strlen(described), &brief));
 	*ret = strdup(brief ? brief : readable + strlen(described));
 	return *ret ? NULL : prb_error_nomem();
 }
