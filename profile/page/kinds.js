@@ -12,12 +12,13 @@ const COLLECTS = /^(_?PyGC_|_Py_RunGC|gc_(collect|main|generation)|collect($|_|[
 // Of the interpreter: calls, the loop itself, and how a program and a thread begin.
 const RUNS = /^(_?PyEval_|_?PyObject_(_?Call|Vectorcall|FastCall|MakeTpCall)|_?PyFunction_|_?PyVectorcall|_?PyCFunction_|cfunction_|method_vectorcall|vectorcall_|object_vacall|call_function|do_call_core|function_code_fastcall|slot_tp_(call|init|new)|type_call|_?PyRun_|run_(mod|eval_code)|pyrun_|Py_(RunMain|BytesMain|Main)|pymain_|builtin_exec|gen_(send|iternext|resume)|thread_run|t_bootstrap|pythread_wrapper|_start$|main$)/;
 const STARTS = /^(_*clone3?|start_thread|_*libc_start.*|_start)$/;
-const PYTHON_STARTS = [["threading.py", /^(Thread[.])?(_bootstrap|_bootstrap_inner|run)$/], ["<frozen runpy>", /^_run_/],
-	["runpy.py", /^_run_/]];
+// By the whole path: a program may have modules of such names.
+const PYTHON_STARTS = [[/(^|\/)python[0-9.]+t?\/threading[.]py$/, /^(Thread[.])?(_bootstrap|_bootstrap_inner|run)$/],
+	[/^<frozen runpy>$|(^|\/)python[0-9.]+t?\/runpy[.]py$/, /^_run_/]];
 
 function facts({ functions, texts }, f) {
 	const { kind, name, file, module } = functions;
-	return { kind: kind[f], name: texts[name[f]].split(" ")[0], file: shortPath(texts[file[f]]),
+	return { kind: kind[f], name: texts[name[f]].split(" ")[0], file: texts[file[f]] ?? "",
 		library: shortPath(texts[module[f]]) };
 }
 
@@ -30,7 +31,7 @@ function kindOf({ kind, name, library }) {
 function onlyRuns({ kind, name, file, library }) {
 	if (kind === 1)
 		return (INTERPRETER.test(library) && RUNS.test(name)) || (STARTS.test(name) && (INTERPRETER.test(library) || LIBC.test(library)));
-	return kind === 0 && PYTHON_STARTS.some(([end, names]) => file === end && names.test(name));
+	return kind === 0 && PYTHON_STARTS.some(([files, names]) => files.test(file) && names.test(name));
 }
 
 // { kinds, hidden } of all functions.
