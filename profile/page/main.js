@@ -581,4 +581,4 @@ listen();
 followAddress();
 addEventListener("hashchange", followAddress);
 // For consoles: what is looked at, and how it is drawn.
-globalThis.probing = { data, view, chart, refresh, weighed: () => weighed, shown: () => shown };
+globalThis.probing = { data, view, chart, refresh, putAddress, weighed: () => weighed, shown: () => shown };
