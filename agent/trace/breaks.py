@@ -33,6 +33,7 @@ Code, Function = type(gone.__code__), type(gone)
 GONE = object()
 FREE_THREADED = "free-threading" in sys.version
 breaks = {}  # {number: Break}
+read = {}  # {id: (code, …)} that exceptions came through; see instructions_of() of pausing.py
 counted = [0]
 load(13, "eval_in_frame")
 
@@ -319,6 +320,8 @@ def forget(number):
         unwatch([code for code in point.codes if not any(each.has(code) for each in rest)])
         if not any(each.calls for each in rest):
             end_calls()
+        if point.raises and not any(each.raises for each in rest):
+            end_raises()
         quicken()
 
 

@@ -117,7 +117,7 @@ def take_tool(numbers, callbacks, everywhere):
             numbers.append(number)
             for event, function in callbacks.items():
                 monitoring.register_callback(number, event, function)
-            # What an earlier tool of that id has turned off stays so in code that has not run since.
+            # Code that an earlier tool with this id disabled stays disabled until events are restarted.
             monitoring.restart_events()
             monitoring.set_events(number, everywhere)
             return None
@@ -151,7 +151,7 @@ def begin_raises():
 
 
 def on_raise_anywhere(code, exception):
-    """What raised here would take the exception's place in the program."""
+    """An exception raised here would replace the program's own."""
     try:
         return raised(code, exception, sys._getframe(1), exception.__traceback__)
     except Exception:
@@ -159,6 +159,7 @@ def on_raise_anywhere(code, exception):
 
 
 def end_raises():
+    read.clear()
     for number in taken(raises_tool):
         give_back(number)
 
@@ -175,6 +176,7 @@ def forget_breaks(*more):
         return
     points = list(breaks.values()) + [each for each in more if each]
     breaks.clear()
+    read.clear()
     stop_quick()
     for number in numbers:
         give_back(number, points)

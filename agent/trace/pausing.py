@@ -9,7 +9,6 @@ TESTS = "CHECK_EXC_MATCH", "CHECK_EG_MATCH", "JUMP_IF_NOT_EXC_MATCH"
 ENDS_THREADS = "_bootstrap", "_bootstrap_inner"  # functions of threading, which report what a thread leaves by
 MAX_READ = 200  # functions
 UNKNOWN = object()
-read = {}  # {id: (code, its instructions, what follows each)}
 CATCH_LINE = 0  # of one for exceptions, which has no line
 
 
@@ -23,7 +22,7 @@ class Pausing(Break):
             return None
         self.hits += 1
         if self.once:
-            forget_pausing(self)
+            forget(self.number)
         return ("P%d %s" % (self.number, problem)).encode("utf-8", "backslashreplace")
 
     def place(self):
@@ -112,16 +111,19 @@ def matches(kinds, exception):
 
 
 def instructions_of(code):
-    """{offset: instruction} and {offset: the next one}, kept as long as exceptions are looked for."""
+    """{offset: instruction}, {offset: the next one}, and a list for blocks_at(), kept as long as exceptions are
+    looked for. Another thread may clear what is kept meanwhile."""
     import dis
 
-    if len(read) >= MAX_READ:
-        read.clear()
-    if id(code) not in read:
+    found = read.get(id(code))
+    if found is None:
         every = {each.offset: each for each in dis.get_instructions(code)}
         order = sorted(every)
-        read[id(code)] = code, every, dict(zip(order, order[1:]))
-    return read[id(code)][1:]
+        found = code, every, dict(zip(order, order[1:])), []
+        if len(read) >= MAX_READ:
+            read.clear()
+        read[id(code)] = found
+    return found[1:]
 
 
 def target_at(code, at):
@@ -133,7 +135,7 @@ def target_at(code, at):
 
 def leads_on(frame, at, exception):
     """From a handler: the offset from which the exception goes on, None if it is handled."""
-    every, following = instructions_of(frame.f_code)
+    every, following, _ = instructions_of(frame.f_code)
     kinds, seen = [], set()
     cleans = sys.version_info >= (3, 11) and every[at].opname != "PUSH_EXC_INFO"
     while at in every and at not in seen:
@@ -179,7 +181,6 @@ def raised(code, exception, frame, trace):
         owners_gone()
     catches = [each for each in list(breaks.values()) if each.raises]
     if not catches:
-        read.clear()
         end_raises()
         return None
     if evaluating() or code.co_filename == AGENT:
@@ -194,13 +195,6 @@ def raised(code, exception, frame, trace):
                 text = ("" if each.pauses else "=") + clean(describe(exception))
                 return found + text.encode("utf-8", "backslashreplace")
     return None
-
-
-def forget_pausing(point):
-    forget(point.number)
-    if point.raises and not any(each.raises for each in list(breaks.values())):
-        read.clear()
-        end_raises()
 
 
 def add_catch(name, uncaught, condition, pauses=True, number=0):
@@ -297,6 +291,6 @@ def delete(job, number):
     if number and not found:
         return tell_problem(job, "there is no breakpoint %s" % number)
     for each in found:
-        forget_pausing(each)
+        forget(each.number)
     send(job, 1, "".join(each.row() for each in found))
     return DONE

@@ -64,8 +64,7 @@ def on_raise(frame, kind):
 
 
 def on_catch(frame, happened):
-    """What raised here would take the exception's place in the program. The end of an iteration has no
-    traceback."""
+    """An exception raised here would replace the program's own. The end of an iteration has no traceback."""
     _, exception, trace = happened
     try:
         return raised(frame.f_code, exception, frame, trace) if trace is not None else None
@@ -132,13 +131,21 @@ def begin_raises():
 
 
 def end_raises():
+    read.clear()
     apply()
 
 
 def blocks_at(code, at):
     """Where exceptions at that offset go, the innermost last: before 3.11, only what begins and ends the blocks
     tells that."""
-    instructions, following = instructions_of(code)
+    instructions, following, kept = instructions_of(code)
+    if not kept:
+        kept.append(blocks_of(instructions, following))
+    return [target for target in kept[0].get(at, ()) if target is not None]
+
+
+def blocks_of(instructions, following):
+    """{offset: the blocks that it is in}."""
     known, left = {}, [(0, ())]
     while left:
         offset, blocks = left.pop()
@@ -153,7 +160,7 @@ def blocks_at(code, at):
             blocks = blocks[:-1]
         if offset in following and not each.opname.startswith(ENDS + LEAVES):
             left.append((following[offset], blocks))
-    return [target for target in known.get(at, ()) if target is not None]
+    return known
 
 
 def deaf():
@@ -163,4 +170,5 @@ def deaf():
 def forget_breaks(*more):
     breaks.clear()
     raising.clear()
+    read.clear()
     trace_end()
