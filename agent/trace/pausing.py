@@ -4,9 +4,12 @@
 # gone when the pause is, at the latest when one is reached.
 MAX_PAUSES = 1000
 SHOWN_PLACES = 4
-GOES_ON = "RERAISE", "END_FINALLY"  # instructions that raise it again
+# Instructions that raise it again; before 3.12 PREP_RERAISE_STAR is one itself, later what CALL_INTRINSIC_2 does.
+GOES_ON = "RERAISE", "END_FINALLY", "END_ASYNC_FOR", "CLEANUP_THROW", "PREP_RERAISE_STAR"
+STAR = 1
 TESTS = "CHECK_EXC_MATCH", "CHECK_EG_MATCH", "JUMP_IF_NOT_EXC_MATCH"
 ENDS_THREADS = "_bootstrap", "_bootstrap_inner"  # functions of threading, which report what a thread leaves by
+CONTROL = StopIteration, StopAsyncIteration, GeneratorExit  # how iterations end: C code handles them unseen
 MAX_READ = 200  # functions
 UNKNOWN = object()
 CATCH_LINE = 0  # of one for exceptions, which has no line
@@ -79,6 +82,8 @@ class Catch(Pausing):
         return False
 
     def catches(self, frame, exception):
+        if self.uncaught and of_class(exception, *CONTROL):
+            return False
         names = {each.__name__ for each in type(exception).__mro__} | {
             "%s.%s" % (each.__module__, each.__qualname__) for each in type(exception).__mro__}
         return (not self.name or self.name in names) and not (self.uncaught and is_handled(frame, exception))
@@ -90,9 +95,16 @@ class Catch(Pausing):
         return ""
 
 
+def of_class(exception, *kinds):
+    """Whether it is of one of them, as an `except` has it: without asking their metaclass."""
+    return any(each is kind for each in type(exception).__mro__ for kind in kinds)
+
+
 def named_kind(frame, each, kinds):
     """What an instruction loads that may name a class: adds it; what is not global is UNKNOWN."""
-    if each.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+    if each.opname.startswith(("CALL", "BINARY_", "LOAD_FAST")):
+        kinds.append(UNKNOWN)
+    elif each.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
         known = frame.f_globals
         kinds.append(known[each.argval] if each.argval in known else builtins_of(known).get(each.argval, UNKNOWN))
     elif each.opname in ("LOAD_ATTR", "LOAD_METHOD") and kinds:
@@ -105,7 +117,7 @@ def matches(kinds, exception):
     """Whether one of the classes has it; one that is not known counts."""
     for kind in kinds:
         for each in kind if type(kind) is tuple else (kind,):
-            if each is UNKNOWN or isinstance(each, type) and isinstance(exception, each):
+            if each is UNKNOWN or of_class(exception, each):
                 return True
     return False
 
@@ -133,6 +145,16 @@ def target_at(code, at):
     return next((target for start, end, target in handlers(code) if start <= at < end), None)
 
 
+def goes_on(instruction):
+    return instruction.opname in GOES_ON or instruction.opname == "CALL_INTRINSIC_2" and instruction.arg == STAR or \
+        instruction.opname == "RAISE_VARARGS" and not instruction.arg
+
+
+def is_part(instruction, exception):
+    """Whether an `except*` may take some of a group of exceptions, and leave the others."""
+    return instruction.opname == "CHECK_EG_MATCH" and of_class(exception, BaseExceptionGroup)
+
+
 def leads_on(frame, at, exception):
     """From a handler: the offset from which the exception goes on, None if it is handled."""
     every, following, _ = instructions_of(frame.f_code)
@@ -142,19 +164,19 @@ def leads_on(frame, at, exception):
         each = every[at]
         seen.add(at)
         at = following.get(at)
-        if each.opname in GOES_ON or each.opname == "RAISE_VARARGS" and not each.arg:
+        if goes_on(each):
             return each.offset
         named_kind(frame, each, kinds)
         if each.opname in TESTS or each.argval == "exception match":
-            if matches(kinds, exception):
+            if matches(kinds, exception) or is_part(each, exception):
                 return None
             kinds = []
             no = each if jumps(each) else every.get(at)
-            at = no.argval if no and jumps(no) else at
+            at = no.argval if no and jumps(no) and not no.opname.endswith("_TRUE") else at
         elif each.opname == "POP_EXCEPT" and not cleans or each.opname.startswith(("RETURN_", "RAISE_VARARGS")):
             return None
-        elif each.opname.startswith("JUMP") and jumps(each):
-            at = each.argval
+        elif each.opname.startswith("JUMP") or each.opname.endswith("_IF_NONE"):
+            at = each.argval if jumps(each) else at
     return None
 
 

@@ -3,6 +3,7 @@
 it ends. Each function raises at a call of boom()."""
 import os
 import sys
+import textwrap
 import threading
 import time
 
@@ -148,6 +149,84 @@ def u_again():
     except:  # noqa: E722
         sys.intern("x")
         raise
+
+
+class Iterator:
+    left = 2
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self.left:
+            raise StopIteration
+        self.left -= 1
+
+
+class Broken:
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        boom()
+
+
+KINDS = [KeyError, ValueError]
+
+
+def h_iterator():
+    for _ in Iterator():
+        sys.intern("x")
+
+
+def h_call():
+    try:
+        boom()
+    except tuple(KINDS):
+        pass
+
+
+def h_locals():
+    one, other = KINDS
+    try:
+        boom()
+    except (one, other):
+        pass
+
+
+def u_async_for():
+    async def run():
+        async for _ in Broken():
+            sys.intern("x")
+
+    run().send(None)
+
+
+# From 3.11 on. They are indented for those who look for the functions of a version.
+STARS = """
+    def u_star():
+        try:
+            boom()
+        except* TypeError:
+            pass
+
+    def h_star():
+        try:
+            boom()
+        except* ValueError:
+            pass
+
+    def h_around_star():
+        try:
+            try:
+                boom()
+            except* (TypeError, KeyError):
+                pass
+        except ValueError:
+            pass
+"""
+if sys.version_info >= (3, 11):
+    exec(textwrap.dedent(STARS))
 
 
 def main():
