@@ -34,7 +34,7 @@ ON_STACK = ": --frame %d, where it is one"
 PRIVATE_NAME = "'%s' is a private name of a class, and %s"
 RAN_ON = "its thread ran on meanwhile, or is unknown to Python"
 CANNOT_SET = "%s was assigned, which the frame does not see: before Python 3.13 its variables cannot be set\n"
-CANNOT_SET_CONTEXT = "the context variable %s was set, which its thread does not see\n"
+CANNOT_SET_CONTEXT = "setting the context variable %s has no effect in its thread\n"
 CANNOT_DELETE = "%s was deleted, which the frame does not see: only its own code can do so\n"
 
 
@@ -75,12 +75,13 @@ def in_context(job, head, function, *arguments):
         theirs = ours.run(thread_context, ident or 0, ours)
     if theirs is None:
         return function(*arguments)
-    own = theirs.copy()  # the thread is in that one
+    before = theirs.copy()  # the thread is in theirs, and may run on meanwhile
+    own = before.copy()
     try:
         return own.run(function, *arguments)
     finally:
         for each in own:
-            if own[each] is not theirs.get(each, own):
+            if own[each] is not before.get(each, own):
                 send(job, 2, CANNOT_SET_CONTEXT % each.name)
 
 

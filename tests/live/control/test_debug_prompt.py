@@ -105,7 +105,7 @@ def test_context_variables(interpreter, target):
                  "cl", "b contexts.py:%d, number == 2" % line_of("task = number"), "c", "request.set('ours')",
                  "p 'task ' + request.get()", "q")
     assert "\n'thread of the thread'\n" in text and "\n'task of task 2'\n" in text, text
-    assert "the context variable request was set, which its thread does not see" in text, text
+    assert "setting the context variable request has no effect in its thread" in text, text
     assert process.alive() and not process.errors()
 
 
