@@ -206,8 +206,8 @@ static object *main_thread(object *self, object *arguments)
 	return py->PyLong_FromVoidPtr((void *)found[py->PyLong_AsLong(which) == 1]);
 }
 
-/** thread_context(thread, context): the one that the thread is in, None if that is unknown; the
- * caller is in the given one. */
+/** thread_context(thread, context): returns the contextvars.Context of the thread, None if it is
+ * unknown. The second argument is the caller's own context. */
 static object *thread_context(object *self, object *arguments)
 {
 	object *thread = py->PyTuple_GetItem(arguments, 0);
@@ -216,7 +216,7 @@ static object *thread_context(object *self, object *arguments)
 	(void)self;
 	if (!ours)
 		return NULL;
-	/* Without a GIL, threads go from one to another while we look. */
+	/* Without a GIL, a thread may switch contexts while we read its state. */
 	if (!prba_python_stops_world())
 		found = prba_places_context((uintptr_t)py->PyLong_AsVoidPtr(thread), ours);
 	if (!found) {

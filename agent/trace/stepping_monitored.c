@@ -249,8 +249,8 @@ static bool take_tool(void)
 
 		now.tool = tools[i];
 		/*
-		 * What an earlier tool of that id has turned off stays so in code that has not run
-		 * since, unless events are restarted.
+		 * Code that an earlier tool with this id disabled stays disabled until events are
+		 * restarted.
 		 */
 		if (call("use_tool_id", number(now.tool), name, NULL, NULL)) {
 			call("restart_events", NULL, NULL, NULL, NULL);
