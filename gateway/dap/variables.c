@@ -79,8 +79,19 @@ static int refer_to(struct prb_dap *d, uint64_t address, const char *type, const
 	return (int)d->scopes.count;
 }
 
+/** Whether a name may be written as one: keywords are none, though attributes may be called so. */
 static bool is_identifier(const char *name)
 {
+	static const char *const keywords[] = {
+		"False",  "None",   "True",    "and",	   "as",       "assert", "async",
+		"await",  "break",  "class",   "continue", "def",      "del",	 "elif",
+		"else",	  "except", "finally", "for",	   "from",     "global", "if",
+		"import", "in",	    "is",      "lambda",   "nonlocal", "not",	 "or",
+		"pass",	  "raise",  "return",  "try",	   "while",    "with",	 "yield"};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(keywords); i++)
+		if (!strcmp(name, keywords[i]))
+			return false;
 	for (size_t i = 0; name[i]; i++)
 		if (!isalpha((unsigned char)name[i]) && name[i] != '_' &&
 		    !(i && isdigit((unsigned char)name[i])))
@@ -189,7 +200,7 @@ static bool is_constant(const struct prb_str *name)
 	const char *text = prb_str_text(name);
 	size_t last = name->length ? name->length - 1 : 0;
 
-	return name->length < KEY && !strstr(text, "…") &&
+	return name->length && name->length < KEY && !strstr(text, "…") &&
 	       (!text[strspn(text, "-0123456789")] ||
 		((*text == '\'' || *text == '"') && last && text[last] == *text));
 }

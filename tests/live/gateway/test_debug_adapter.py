@@ -263,7 +263,7 @@ class Node:
 def show(node, table, both, empty):
     print("ready", flush=True)
     os.read(0, 1)
-show(Node(items=[1, (2, [3])], inner=Node(deep={"x": [4]})), {"a b": [5], 7: (6,), None: 1, "it's": [8], "x" * 99: [9]},
+show(Node(items=[1, (2, [3])], inner=Node(**{"deep": {"x": [4]}, "class": 5})), {"a b": [5], 7: (6,), None: 1, "it's": [8], "x" * 99: [9]},
      {frozenset([1])}, [])
 """
 
@@ -292,7 +292,7 @@ def test_names_of_variables(newest, tmp_path):
                     left.append(each)
         assert {"node.items[1][1][0]", "node.inner.deep['x'][0]", "table['a b'][0]", "table[7][0]", 'table["it\'s"][0]',
                 "both", "empty"} <= set(named), named
-        assert not [name for name in named if name.startswith(("both[", "table[None", "table['xx"))], named
+        assert not [name for name in named if name.startswith(("both[", "table[None", "table['xx", "node.inner.class"))], named
         editor.leave()
 
 
