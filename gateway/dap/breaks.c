@@ -100,6 +100,7 @@ static json_t *set(struct prb_dap *d, struct prb_dap_break kept, struct prb_driv
 	kept.number = made.list.items[0].number;
 	kept.path = place->line ? strdup(place->file) : NULL;
 	kept.log = *log ? strdup(log) : NULL;
+	kept.uncaught = place->uncaught;
 	*slot = kept;
 	return told_of(slot, &made.list.items[0]);
 }

@@ -46,6 +46,7 @@ struct prb_dap_break {
 	unsigned asked; /**< line that the client asked for; 0: none */
 	unsigned line;	/**< as the client was told; 0: none */
 	bool verified;	/**< the same: it is in code that is there */
+	bool uncaught;	/**< of exceptions: only of those that nobody handles */
 };
 
 enum prb_dap_state {
@@ -72,7 +73,9 @@ struct prb_dap {
 
 	/* of this stop */
 	struct prb_dump *dump;
-	char *exception; /**< "CLASS: TEXT" that stopped the process, or NULL */
+	char *exception;     /**< "CLASS: TEXT" or a signal that stopped the process, or NULL */
+	pid_t exception_tid; /**< thread that it is of */
+	bool unhandled;
 	PRB_VEC(struct prb_dap_frame) frames;
 	PRB_VEC(struct prb_dap_scope) scopes;
 	struct prb_dap_objects *objects;

@@ -5,7 +5,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "gateway/dap/private.h"
+#include "target/proc/signal_text.h"
 #include "target/spec/target_spec.h"
 
 /** A message that the process has to be paused for, or the end of the client. */
@@ -83,11 +85,40 @@ void prb_dap_detach(struct prb_dap *d)
 	d->state = PRB_DAP_STOPPED;
 }
 
+static const struct prb_dap_break *break_of(const struct prb_dap *d, unsigned number)
+{
+	const struct prb_dap_break *each;
+
+	prb_vec_each (each, &d->breaks)
+		if (number && each->number == number)
+			return each;
+	return NULL;
+}
+
+/** Keeps the exception that has stopped the process, or what has ended it. */
+static void keep_exception(struct prb_dap *d, pid_t tid, const struct prb_drive_stop *stop)
+{
+	const struct prb_dap_break *of = break_of(d, stop->breakpoint);
+	const struct prb_dump_death *death = &d->dump->death;
+	prb_auto_str struct prb_str text = {};
+
+	if (stop->problem.length)
+		prb_str_puts(&text, prb_str_text(&stop->problem));
+	else if (*death->exception)
+		prb_text_escape(&text, death->exception);
+	else
+		prb_put_signal(&text, death->signal);
+	d->exception = strdup(prb_str_text(&text));
+	d->exception_tid = tid;
+	d->unhandled = !of || of->uncaught;
+}
+
 static struct prb_error *tell_stop(struct prb_dap *d, const char *reason,
 				   const struct prb_drive_stop *stop)
 {
 	json_t *body = json_pack("{s:s, s:b}", "reason", reason, "allThreadsStopped", 1);
 	pid_t tid = stop->tid;
+	const char *text;
 
 	d->state = PRB_DAP_STOPPED;
 	prb_dap_forget(d);
@@ -98,12 +129,12 @@ static struct prb_error *tell_stop(struct prb_dap *d, const char *reason,
 	if (stop->breakpoint)
 		json_object_set_new(body, "hitBreakpointIds",
 				    json_pack("[i]", (int)stop->breakpoint));
-	if (!strcmp(reason, "exception") && stop->problem.length)
-		d->exception = strdup(prb_str_text(&stop->problem));
-	if (stop->problem.length) {
-		json_object_set_new(body, "description",
-				    prb_dap_string(prb_str_text(&stop->problem)));
-		json_object_set_new(body, "text", prb_dap_string(prb_str_text(&stop->problem)));
+	if (!strcmp(reason, "exception"))
+		keep_exception(d, tid, stop);
+	text = d->exception ? d->exception : prb_str_text(&stop->problem);
+	if (*text) {
+		json_object_set_new(body, "description", prb_dap_string(text));
+		json_object_set_new(body, "text", prb_dap_string(text));
 	}
 	PRB_TRY(prb_dap_event(d, "stopped", body));
 	return prb_dap_tell_breaks(d);
@@ -123,9 +154,9 @@ struct prb_error *prb_dap_configured(struct prb_dap *d, const struct prb_dap_req
 	}
 	PRB_TRY(prb_dap_look(d));
 	return tell_stop(d,
-			 d->drive				       ? "entry"
-			 : d->dump->death.signal || d->dump->exception ? "exception"
-								       : "pause",
+			 d->drive					      ? "entry"
+			 : d->dump->death.signal || *d->dump->death.exception ? "exception"
+									      : "pause",
 			 &stop);
 }
 
@@ -135,14 +166,11 @@ static const char *reason_of(const struct prb_dap *d, const struct prb_drive_sto
 	static const char *const reasons[] = {[PRB_DAP_LINES] = "breakpoint",
 					      [PRB_DAP_FUNCTIONS] = "function breakpoint",
 					      [PRB_DAP_EXCEPTIONS] = "exception"};
-	const struct prb_dap_break *each;
+	const struct prb_dap_break *of = break_of(d, stop->breakpoint);
 
 	if (!stop->breakpoint)
 		return "step";
-	prb_vec_each (each, &d->breaks)
-		if (each->number == stop->breakpoint)
-			return reasons[each->of];
-	return "breakpoint";
+	return of ? reasons[of->of] : "breakpoint";
 }
 
 /** Whether a step is not through where its process has stopped: that is in a deeper call. */

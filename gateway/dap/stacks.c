@@ -236,18 +236,19 @@ struct prb_error *prb_dap_exception(struct prb_dap *d, const struct prb_dap_requ
 	prb_auto_free char *name = NULL;
 	const char *text;
 
-	if (!d->exception)
+	if (!d->exception || (pid_t)prb_dap_number(r, "threadId") != d->exception_tid)
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "no exception has stopped it");
 	name = strndup(d->exception, strcspn(d->exception, ":"));
 	if (!name)
 		return prb_error_nomem();
 	text = d->exception + strlen(name);
-	text += strspn(text, ": ");
+	text += strncmp(text, ": ", 2) ? 0 : 2; /* the message may begin with a colon, too */
 	return prb_dap_answer(d, r,
 			      json_pack("{s:o, s:o, s:s, s:{s:o, s:o}}", "exceptionId",
 					prb_dap_string(name), "description", prb_dap_string(text),
-					"breakMode", "always", "details", "typeName",
-					prb_dap_string(name), "message", prb_dap_string(text)));
+					"breakMode", d->unhandled ? "unhandled" : "always",
+					"details", "typeName", prb_dap_string(name), "message",
+					prb_dap_string(text)));
 }
 
 static struct prb_error *answer_source(struct prb_dap *d, const struct prb_dap_request *r,

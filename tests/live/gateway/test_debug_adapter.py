@@ -306,12 +306,45 @@ def test_exceptions(interpreter, driven, shared, clean):
         told = editor.ask("exceptionInfo", threadId=event["threadId"])
         assert event["text"] == "%s: %s" % (told["exceptionId"], told["description"]), told
         assert told["details"] == {"typeName": told["exceptionId"], "message": told["description"]}, told
+        assert told["breakMode"] == "always", told
+        assert editor.fails("exceptionInfo", threadId=event["threadId"] + 1) == "no exception has stopped it"
         editor.ask("setExceptionBreakpoints", filters=[])
         editor.ask("next", threadId=event["threadId"])
         editor.stopped("step")
         assert editor.fails("exceptionInfo", threadId=event["threadId"]) == "no exception has stopped it"
         editor.leave()
     clean(interpreter, process.pid, shared)
+
+
+UNHANDLED = r"""
+import os, sys, threading, time
+sys.stderr = open(os.devnull, "w")
+def fail():
+    raise ValueError(": two")
+for turn in range(10 ** 9):
+    try:
+        fail()
+    except ValueError:
+        thread = threading.Thread(target=fail, name="fails")
+        thread.start()
+        thread.join()
+    if not turn:  # what reports an exception is imported
+        print("ready", flush=True)
+    time.sleep(0.001)
+"""
+
+
+def test_unhandled_exceptions(newest, tmp_path):
+    program = tmp_path / "unhandled.py"
+    program.write_text(UNHANDLED)
+    with support.Program([newest.exe, program], env=newest.env) as process, Editor("-t", process.pid, "dap") as editor:
+        assert process.line() == "ready"
+        editor.begin(filters=["uncaught"])
+        tid = editor.event("stopped")["threadId"]
+        assert {each["id"]: each["name"] for each in editor.ask("threads")["threads"]}[tid] == "fails"
+        told = editor.ask("exceptionInfo", threadId=tid)
+        assert (told["exceptionId"], told["description"], told["breakMode"]) == ("ValueError", ": two", "unhandled"), told
+        editor.leave()
 
 
 def test_breakpoints_while_it_runs(driven, newest, shared, clean):
@@ -340,6 +373,13 @@ def test_post_mortem(kind, driven, tmp_path, probing):
         told = editor.begin([FIRST])
         assert [each["verified"] for each in told] == [False], told
         event = editor.event("stopped")
+        if event["reason"] == "exception":
+            told = editor.ask("exceptionInfo", threadId=event["threadId"])
+            assert kind == "core" and re.fullmatch(r"SIG[A-Z]+", told["exceptionId"]), told
+            assert told["breakMode"] == "unhandled" and event["text"] == told["exceptionId"], told
+        else:
+            assert event["reason"] == "pause", event
+            assert editor.fails("exceptionInfo", threadId=event["threadId"]) == "no exception has stopped it"
         frames = editor.ask("stackTrace", threadId=event["threadId"])["stackFrames"]
         assert frames[-1]["name"] == "<module>"
         main = next(each for each in frames if each["name"] == "main")
