@@ -318,3 +318,23 @@ def test_changes_since_a_snapshot(newest, tmp_path):
     assert re.search(r"^\d+ started is new, in still, line 7$", live, re.M) and " still is " not in live
     assert live.endswith("2 of 3 threads changed.\n"), live
     assert run("script", "changes", earlier, earlier).out == "0 of 2 threads changed.\n"
+
+
+def test_changes_of_what_cannot_be_compared(newest, tmp_path):
+    """Without the values of variables, or of another process."""
+    program, without, other = tmp_path / "steps.py", tmp_path / "without.snapshot", tmp_path / "other.snapshot"
+    program.write_text(STEPS)
+    with support.Target(newest, program) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+        assert not run("snapshot", process.pid, "-o", other).code
+    time.sleep(1.2)  # as a pid that is used again, the next one has a later start
+    with support.Target(newest, program) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+        assert not run("snapshot", process.pid, "--redact", "-o", without).code
+        told = run("diff", without, process.pid)
+        assert told.out == ("variables were not compared: the snapshot has none (--redact?)\n"
+                            "0 of 2 threads changed.\n"), told
+        told = run("diff", other, process.pid)
+    assert (told.code, told.err) == (1, "%s is of another process, which was started at another time\n" % other), told
