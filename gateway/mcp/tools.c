@@ -242,6 +242,7 @@ static struct prb_error *prepare_diff(struct prb_tool_call *call)
 	prb_auto_str struct prb_str id = {}, before = {};
 
 	PRB_TRY(target_of(call, "target", &id));
+	PRB_TRY(prb_served_check(call->served, prb_str_text(&id)));
 	PRB_TRY(target_of(call, "before", &before));
 	PRB_TRY(add(call, "diff"));
 	PRB_TRY(add(call, "--"));
@@ -430,7 +431,8 @@ const struct prb_tool prb_tools[] = {
 	{"diff",
 	 "What has changed",
 	 "Which threads have moved, started and ended since the tool snapshot was called for the "
-	 "process, and which of their variables have another value. What has not moved hangs.",
+	 "process, and which of their variables have another value. A thread that has not moved "
+	 "may hang, or only be idle: ask 'why'.",
 	 {TARGET,
 	  {"before", PRB_TOOL_TARGET, false,
 	   "Id of a file that is served; what snapshot wrote of the process, if it is left out"}},

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 
 import pytest
@@ -214,6 +215,12 @@ def test_what_has_changed_since_a_snapshot(tmp_path):
             for before in "/etc/passwd", "../x", 1:
                 text, failed = two.call("diff", target=running.pid, before=before)
                 assert failed and "no target '%s' is served here" % before in text, text
+        text, failed = one.call("diff", target=1)
+        assert failed and "no target '1' is served here" in text, text
+        os.kill(running.pid, signal.SIGKILL)
+        running.wait()
+        text, failed = one.call("diff")
+        assert failed and "process %d has ended" % running.pid in text, text
 
 
 def test_a_call_is_cancelled(program):
