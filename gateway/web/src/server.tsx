@@ -20,14 +20,14 @@ type Process = api.InferenceServer["processes"][number];
 
 const part = (one: Process) => one.part ?? "a process";
 
-/** The sums over all schedulers: requests by queue, and the share of the KV cache that is used. */
+/** The sums over all schedulers: requests by queue, null if one cannot be read, and the share of the KV cache that is used. */
 function sums(server: api.InferenceServer): { requests: Row; kv: Row } {
 	const requests: Row = { time: server.time };
 	let total = 0;
 	let free = 0;
 	for (const one of server.processes) {
 		for (const [queue, number] of Object.entries(one.role === "scheduler" ? one.queues : {}))
-			requests[queue] = Number(requests[queue] ?? 0) + Number(number ?? 0);
+			requests[queue] = number === null || requests[queue] === null ? null : Number(requests[queue] ?? 0) + number;
 		if (one.kv_total !== null && one.kv_free !== null) {
 			total += one.kv_total;
 			free += one.kv_free;
@@ -42,7 +42,7 @@ const short = (bound: number) => bound < 60 ? `${bound} s` : bound < 3600 ? `${b
 /** Readings without the queues that were empty in all of them. */
 const used = (rows: Row[]) => {
 	const names = [...new Set(rows.flatMap(Object.keys))].filter((name) => rows.some((row) => row[name]));
-	return rows.map((row) => Object.fromEntries(names.map((name) => [name, row[name] ?? 0])));
+	return rows.map((row) => Object.fromEntries(names.map((name) => [name, row[name] ?? null])));
 };
 
 /** Requests of the schedulers by age; of a server without one that can be read, of all its processes. */
@@ -80,10 +80,10 @@ function Processes({ server }: { server: api.InferenceServer }) {
 	);
 }
 
-/** Which processes of the server wait for which other ones, and for how long. */
-function Waits({ server }: { server: api.InferenceServer }) {
+/** Which processes of the server wait for which other ones, and for how long; read in each turn. */
+function Waits({ server, turn }: { server: api.InferenceServer; turn: number }) {
 	const names = new Map(server.processes.map((one) => [one.pid, `${part(one)} ${one.pid}`]));
-	const asked = useAsked(`waits of ${[...names.keys()].join()}`, 0, async () => (await Promise.all(server.processes.map(async (one) => {
+	const asked = useAsked(`waits of ${[...names.keys()].join()} ${turn}`, 0, async () => (await Promise.all(server.processes.map(async (one) => {
 		try {
 			return (await api.query(String(one.pid), EDGES)).value.map((row): Row => ({ ...row, waiter: one.pid }));
 		} catch (error) {
@@ -98,7 +98,7 @@ function Waits({ server }: { server: api.InferenceServer }) {
 		<>
 			<h3>Waits between processes</h3>
 			<Failure error={asked.error} />
-			{asked.value && !edges.length && <p class="faint">None waits for another one in the kernel: a process that polls shared memory runs.</p>}
+			{asked.value && !edges.length && !failed.length && <p class="faint">No process waits for another one in the kernel. One that polls shared memory counts as running.</p>}
 			<Table caption="Waits between processes" heads={["Waits", "Thread", "For", "How", "Since"]}
 				rows={edges.map((row) => [
 					names.get(Number(row["waiter"])) ?? String(row["waiter"]), String(row["name"] ?? row["tid"] ?? ""),
@@ -111,6 +111,7 @@ function Waits({ server }: { server: api.InferenceServer }) {
 
 export function ServerPanel({ route }: { route: Route }) {
 	const id = route.values.get("target") ?? "";
+	const [turn, setTurn] = useState(0);
 	const [history] = useState<{ id: string; requests: Row[]; kv: Row[] }>({ id, requests: [], kv: [] });
 	const asked = useAsked(`server ${id}`, EVERY_MS, async () => {
 		if (history.id !== id)
@@ -131,7 +132,10 @@ export function ServerPanel({ route }: { route: Route }) {
 	return (
 		<section aria-label="Server">
 			<div class="tools">
-				<button type="button" onClick={asked.again}>Read again</button>
+				<button type="button" onClick={() => {
+					setTurn(turn + 1);
+					asked.again();
+				}}>Read again</button>
 				<Fresh when={asked.when} />
 			</div>
 			<Failure error={asked.error} />
@@ -147,7 +151,7 @@ export function ServerPanel({ route }: { route: Route }) {
 					<h3>Requests by queue</h3>
 					{history.requests.length > 1 ? <Chart rows={used(history.requests)} height={220} /> : <p class="faint">A chart needs a second reading, {EVERY_MS / 1000} s after the first.</p>}
 					{history.kv.length > 1 && history.kv.some((row) => row["used %"] !== null) && <><h3>KV cache in use</h3><Chart rows={history.kv} height={180} /></>}
-					<Waits server={server} />
+					<Waits server={server} turn={turn} />
 				</>
 			)}
 		</section>

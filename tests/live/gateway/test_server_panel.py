@@ -41,7 +41,21 @@ def test_the_panel_says_what_keeps_the_requests(pids, tmp_path):
             page.sees("no request can be admitted to engine core (%d)" % pids["core"], "worker TP1", "12 waiting", "0 of 1,000")
             page.sees("Requests by age", "Requests by queue", "KV cache in use", "Waits between processes")
             page.wait("document.querySelectorAll('[aria-label=Server] .uplot').length === 3")
+            page.sees("No process waits for another one in the kernel")
             assert not page.errors, json.dumps(page.errors)
+
+
+def test_parts_that_are_not_served(pids, tmp_path):
+    """Of waits of processes that cannot be asked nothing is said; they are asked again on request, not by themselves."""
+    asked = "performance.getEntriesByType('resource').filter((one) => one.name.includes('/%d/')).length" % pids["api"]
+    with Gateway(str(pids["core"]), XDG_STATE_HOME=str(tmp_path)) as gateway, Page(gateway) as page:
+        page.show("server", target=pids["core"])
+        page.sees("Waits between processes", "%d was left out" % pids["api"])
+        assert "No process waits" not in page.text()
+        before = page.value(asked)
+        page.push("[aria-label=Server] .tools button")
+        page.wait("%s > %d" % (asked, before))
+        page.sees("%d was left out" % pids["api"])
 
 
 def test_another_process_has_no_such_panel(newest, tmp_path):
