@@ -39,25 +39,32 @@ const PANELS = [
 const KEYS = [["Ctrl-K", "go to a panel, target, query or diagnosis"], ["1 – 9, 0", "panels"], ["w", "what is wrong: the next finding"], ["/", "filter; Inspect: expression; SQL: editor"],
 	["p", "pause, go on"], ["t", "choose a target"], ["r", "Profile: record"], ["c", "Profile: compare"], ["g", "Memory: what grows"], ["F6, F5", "Debug: pause, resume"], ["F10, F11, Shift-F11", "Debug: step over calls, to the next line, out"], ["?", "this help"]];
 
-/** Whether a process has torch, or is one of an inference server; a panel that has nothing to show is not offered. */
-const HAS = "SELECT (SELECT count(*) FROM python.modules WHERE name = 'torch') AS torch, (SELECT count(*) FROM inference.servers) AS server";
+/** Panels that are only offered of a process that has torch, or is one of an inference server. */
+const TRAINS = "SELECT count(*) AS n FROM python.modules WHERE name = 'torch'";
+const SERVES = "SELECT count(*) AS n FROM inference.servers";
 
 type Panel = (typeof PANELS)[number];
+
+/** Whether there is anything that a statement counts; what cannot be read is not. */
+function useHas(target: string, sql: string): boolean {
+	return useAsked(`${sql} of ${target}`, 0, async () => {
+		try {
+			return target ? Number((await api.query(target, sql)).value[0]?.["n"]) > 0 : false;
+		} catch {
+			return false;
+		}
+	}).value ?? false;
+}
 
 /** The panels that have something to show for a target. */
 function usePanels(target: api.Target | undefined, targets: api.Target[]): Panel[] {
 	const allowed = useAllowed();
 	const id = target && !target.ended ? target.id : "";
-	const has = useAsked(`panels of ${id}`, 0, async () => {
-		try {
-			return id ? (await api.query(id, HAS)).value[0] : undefined;
-		} catch {
-			return undefined;
-		}
-	}).value;
+	const trains = useHas(id, TRAINS);
+	const serves = useHas(id, SERVES);
 	const live = target?.kind === "process" && !target.ended;
 	const inJob = targets.some(({ rank }) => typeof rank === "number") && (typeof target?.rank === "number" || !live);
-	return PANELS.filter(([name]) => name === "overview" ? false : name === "training" || name === "server" ? Number(has?.[name === "server" ? "server" : "torch"]) > 0
+	return PANELS.filter(([name]) => name === "overview" ? false : name === "training" ? trains : name === "server" ? serves
 		: name === "console" || name === "debug" ? live && allowed : name === "job" ? inJob : name === "profile" || name === "time" ? live : true);
 }
 
