@@ -41,13 +41,13 @@ export const times = { space: TIME_SPACE, values: (_: uPlot, splits: number[], _
 
 type Range = [number | null, number | null];
 
-/** A single moment has half a minute around it: uPlot would show years. */
+/** A single reading gets an axis of one minute: uPlot would choose years. */
 export const along = (plot: uPlot, low: number | null, high: number | null): Range => {
 	const [only, ...more] = plot.data[0];
 	return only !== undefined && !more.length ? [only - 30, only + 30] : [low, high];
 };
 
-/** Values that all are zero stand on the ground, and not below a hundred. */
+/** If all values are zero, the axis runs from 0 to 1: uPlot would choose 0 to 100. */
 export const heights = (_: uPlot, low: number | null, high: number | null): Range =>
 	low === null || high === null ? [null, null] : low === 0 && high === 0 ? [0, 1] : uPlot.rangeNum(low, high, 0.1, true);
 
