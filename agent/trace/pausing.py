@@ -6,7 +6,7 @@ MAX_PAUSES = 1000
 SHOWN_PLACES = 4
 # Instructions that raise it again; before 3.12 PREP_RERAISE_STAR is one itself, later what CALL_INTRINSIC_2 does.
 GOES_ON = "RERAISE", "END_FINALLY", "END_ASYNC_FOR", "CLEANUP_THROW", "PREP_RERAISE_STAR"
-STAR_GROUP = 1
+PREPARES_STAR = 1
 TESTS = "CHECK_EXC_MATCH", "CHECK_EG_MATCH", "JUMP_IF_NOT_EXC_MATCH"
 ENDS_THREADS = "_bootstrap", "_bootstrap_inner"  # functions of threading, which report what a thread leaves by
 CONTROL = StopIteration, StopAsyncIteration, GeneratorExit  # how iterations end: C code handles them unseen
@@ -146,8 +146,9 @@ def target_at(code, at):
 
 
 def goes_on(instruction):
-    return instruction.opname in GOES_ON or instruction.opname == "CALL_INTRINSIC_2" and instruction.arg == STAR_GROUP or \
-        instruction.opname == "RAISE_VARARGS" and not instruction.arg
+    name, number = instruction.opname, instruction.arg
+    return name in GOES_ON or name == "CALL_INTRINSIC_2" and number == PREPARES_STAR or \
+        name == "RAISE_VARARGS" and not number
 
 
 def is_part(instruction, exception):
