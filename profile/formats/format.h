@@ -9,6 +9,8 @@
 #ifndef PRB_PROFILE_FORMATS_FORMAT_H
 #define PRB_PROFILE_FORMATS_FORMAT_H
 
+#include <stdint.h>
+
 #include "base/error.h"
 #include "base/str.h"
 #include "profile/recording/fold.h"
@@ -24,6 +26,12 @@ struct prb_sink {
 
 /** Writes what there is if it is much; @p all: in any case. */
 struct prb_error *prb_sink_flush(struct prb_sink *sink, bool all) PRB_MUST_CHECK;
+
+/** Of a number that a file chose; 0 if it cannot be. */
+static inline uint64_t prb_whole_ns(double ns)
+{
+	return ns > 0 && ns < 9.2e18 ? (uint64_t)ns : 0;
+}
 
 struct prb_profile_format {
 	const char *name;	   /**< "collapsed" */

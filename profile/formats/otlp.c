@@ -132,11 +132,11 @@ static void put_profile(struct writer *w, struct prb_str *scope, enum weight wei
 	put_type(w, &profile, PROFILE_SAMPLE_TYPE, weight);
 	prb_str_append(&profile, w->samples[weight].data, w->samples[weight].length);
 	profile.failed |= w->samples[weight].failed;
-	prb_proto_fixed64(&profile, PROFILE_TIME, (uint64_t)(r->started * 1e9));
+	prb_proto_fixed64(&profile, PROFILE_TIME, prb_whole_ns(r->started * 1e9));
 	prb_proto_number(&profile, PROFILE_DURATION, (uint64_t)r->duration);
 	if (r->rate > 0) {
 		put_type(w, &profile, PROFILE_PERIOD_TYPE, first_weight(w));
-		prb_proto_number(&profile, PROFILE_PERIOD, (uint64_t)(1e9 / r->rate));
+		prb_proto_number(&profile, PROFILE_PERIOD, prb_whole_ns(1e9 / r->rate));
 	}
 	prb_proto_message(scope, SCOPE_PROFILES, &profile);
 	prb_str_deinit(&w->samples[weight]);

@@ -177,10 +177,10 @@ static struct prb_error *put_head(struct writer *w)
 	prb_proto_number(&mapping, MAPPING_HAS_FILENAMES, 1);
 	prb_proto_number(&mapping, MAPPING_HAS_LINE_NUMBERS, 1);
 	prb_proto_message(&s, PROFILE_MAPPING, &mapping);
-	prb_proto_number(&s, PROFILE_TIME_NANOS, (uint64_t)(r->started * 1e9));
+	prb_proto_number(&s, PROFILE_TIME_NANOS, prb_whole_ns(r->started * 1e9));
 	prb_proto_number(&s, PROFILE_DURATION_NANOS, (uint64_t)r->duration);
 	put_type(&s, PROFILE_PERIOD_TYPE, weight, TEXT_NANOSECONDS);
-	prb_proto_number(&s, PROFILE_PERIOD, r->rate > 0 ? (uint64_t)(1e9 / r->rate) : 0);
+	prb_proto_number(&s, PROFILE_PERIOD, r->rate > 0 ? prb_whole_ns(1e9 / r->rate) : 0);
 	prb_proto_number(&s, PROFILE_COMMENT, TEXT_COMMENT);
 	prb_proto_number(&s, PROFILE_DEFAULT_SAMPLE_TYPE, weight);
 	return emit(w, &s);

@@ -20,7 +20,7 @@ class Profile:
     def __init__(self, data, message):
         profile = fields(message)
         self.type, self.period_type = (self.type_of(data, profile, number) for number in (1, 5))
-        self.started, = struct.unpack("<Q", first(profile, 3))
+        self.started, = struct.unpack("<Q", first(profile, 3, bytes(8)))
         self.duration, self.period = first(profile, 4), first(profile, 6)
         self.samples = []
         for sample in map(fields, all_of(profile, 2)):

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files for viewers, read as their viewers read them, of a process with hostile names and others."""
+import contextlib
 import csv
+import gzip
 import io
 import json
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import xml.etree.ElementTree
 
@@ -237,6 +240,19 @@ def test_trace_of_several_processes(probing, tmp_path):
         assert {name for (kind, pid, _), name in trace.names.items() if (kind, pid) == ("thread_name", wanted)} == {
             "MainThread", "idle-0"}
     assert {"python", "state"} <= {category for slices in trace.slices.values() for *_, category in slices}
+
+
+def test_times_that_cannot_be(probing, working, tmp_path):
+    """A recording may say anything of when it began and of its rate."""
+    file = recorded(probing, working, tmp_path / "run.profile")
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE recording SET started = 1e12, rate = 1e-300")
+    for name in "run.otlp", "run.pb.gz":
+        assert probing(file, "perf", "-o", tmp_path / name).code == OK
+    [(_, _, each)] = otlp_file.Profiles((tmp_path / "run.otlp").read_bytes()).resources
+    assert {(profile.started, profile.period) for profile in each} == {(0, 0)}
+    sent = pprof_file.fields(gzip.decompress((tmp_path / "run.pb.gz").read_bytes()))
+    assert not {number for number, _ in sent} & {9, 12}, "its time and period"
 
 
 def slice_of(name, ts, dur, **more):
