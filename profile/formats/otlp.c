@@ -161,6 +161,15 @@ static void put_resource(struct writer *w, struct prb_str *s, uint32_t process)
 	prb_proto_message(s, PRB_OTLP_RESOURCE, &resource);
 }
 
+static bool is_empty(const struct writer *w)
+{
+	for (unsigned i = 0; i < WEIGHTS; i++)
+		if (w->samples[i].length)
+			return false;
+	return true;
+}
+
+/* Of several processes, those without samples that were asked for are left out. */
 static struct prb_error *put_process(struct writer *w, uint32_t process, struct prb_str *ret)
 {
 	const struct prb_recording *r = w->recording;
@@ -171,6 +180,8 @@ static struct prb_error *put_process(struct writer *w, uint32_t process, struct 
 		if (r->threads.items[i].process == process &&
 		    (!w->choice->threads || w->choice->threads[i]))
 			PRB_TRY(put_thread(w, i));
+	if (r->others.count && is_empty(w))
+		return NULL;
 	put_resource(w, &resource, process);
 	prb_otlp_put_scope(&scope);
 	put_profile(w, &scope, first);

@@ -242,6 +242,21 @@ def test_trace_of_several_processes(probing, tmp_path):
     assert {"python", "state"} <= {category for slices in trace.slices.values() for *_, category in slices}
 
 
+def test_otlp_of_threads_of_one_of_several_processes(probing, tmp_path):
+    """A process none of whose threads was asked for is not told of."""
+    file, script = tmp_path / "run.profile", tmp_path / "of_the_otlp.py"
+    script.write_bytes(profiles.PROGRAM.read_bytes())
+    with support.Target(NEWEST, script, 1) as one, support.Target(NEWEST, script, 2) as two:
+        for target in one, two:
+            assert target.line() == "ready"
+        done = probing("/of_the_otlp/", "perf", "--all", "-m", "wall", "-d", "500ms", "-o", file)
+    assert done.code == OK and not done.err, done
+    for more, pids in ([], [one.pid, two.pid]), (["--threads", "idle-1"], [two.pid]):
+        assert probing(file, "perf", "-m", "wall", *more, "-o", tmp_path / "run.otlp").code == OK
+        found = otlp_file.Profiles((tmp_path / "run.otlp").read_bytes()).resources
+        assert sorted(resource["process.pid"] for resource, _, _ in found) == sorted(pids)
+
+
 def test_times_that_cannot_be(probing, working, tmp_path):
     """A recording may say anything of when it began and of its rate."""
     file = recorded(probing, working, tmp_path / "run.profile")
