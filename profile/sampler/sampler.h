@@ -76,9 +76,9 @@ struct prb_profile_program {
 };
 
 /**
- * Records until its time is over, it is cancelled, or the process ends. Another program that it
- * runs is recorded further, except for a live view, one thread or eBPF, or if it may not
- * be read.
+ * Records until its time is over, it is cancelled, or the process ends. If the process executes
+ * another program, that program is recorded too, except in a live view, for one thread, with eBPF,
+ * or if it may not be read.
  * PRB_ERROR_UNSUPPORTED if @p target is not alive or no Python that we can read,
  * PRB_ERROR_NO_PROCESS if it has no such thread, PRB_ERROR_PERMISSION if its threads may not be
  * stopped.
