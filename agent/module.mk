@@ -16,7 +16,7 @@ $(AGENT_OBJECTS): $(O)/%.o: %.c $(O)/flags
 # Python code that it carries. Its comments and docstrings stay here: they would be 26 KB of the file.
 AGENT_TEXTS := $(addprefix $(O)/texts/,$(wildcard agent/*/*.py) \
 	$(addprefix package/probing/,_locals.py _variables.py _watched.py))
-$(AGENT_TEXTS): $(O)/texts/%: %
+$(AGENT_TEXTS): $(O)/texts/%: % agent/module.mk
 	@mkdir -p $(@D)
 	$(call say,TEXT,$<)sed -e '/^ *#/d' -e 's/^\( \{4,\}\)"""[^"]*"""$$/\10/' \
 		-e '/^ \{4,\}"""[^"]*$$/,/"""$$/{/"""$$/!d; s/^\( *\).*/\10/;}' $< >$@
