@@ -346,8 +346,10 @@ static void fit_blanks(struct fitting *f, size_t blanks, size_t width)
 {
 	bool fits = f->column + blanks + width <= f->columns;
 
-	if (!fits && f->column &&
-	    (f->indent + width <= f->columns || f->column + blanks >= f->columns)) {
+	/* A line begins where others of its kind go on, if its own place leaves no room. */
+	if (!fits && !f->column)
+		blanks = PRB_MIN(blanks, f->indent);
+	else if (!fits && (f->indent + width <= f->columns || f->column + blanks >= f->columns)) {
 		continue_below(f);
 		return;
 	}

@@ -152,6 +152,9 @@ static void test_fit(void **state)
 		/* Colours take no columns; other bytes behind an escape do. */
 		{"\x1b[1;32mok\x1b[0m of it", "\x1b[1;32mok\x1b[0m of it", 8},
 		{"\x1b[32maaaa\x1b[0m bbbb", "\x1b[32maaaa\x1b[0m\n   bbbb", 7},
+		/* A line that begins too far to the right. */
+		{"            of it\n", "     of it\n", 10},
+		{"      of it all\n", "      of\n     it\n     all\n", 10},
 		{"\n\n", "\n\n", 1},
 		{"ab  \n", "ab\n", 2},
 		{"ab", "a\nb", 1},

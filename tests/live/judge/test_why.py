@@ -360,8 +360,9 @@ input()
 def test_ended_children_that_nobody_reaps():
     source = "import os\nfor _ in range(20):\n    os.fork() or os._exit(0)\nprint(flush=True)\ninput()"
     with running(source) as program:
-        found = until_found(program.pid, "zombies")
-        assert found["sentence"].startswith("20 children") and len(found["pids"]) == 20
+        until_found(program.pid, "zombies")
+        wait_until(lambda: findings(program.pid)[0]["sentence"].startswith("20 children"))
+        assert len(findings(program.pid)[0]["pids"]) == 20
     with running(source.replace("20", "3")) as program:
         assert findings(program.pid) == []
 
