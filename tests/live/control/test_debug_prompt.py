@@ -83,7 +83,7 @@ def test_functions_of_one_name(interpreter, driven, shared, clean):
     """A name stops in all functions that end in it; one that is whole means that function."""
     process = driven(interpreter)
     own = LINES["return number + 1"]
-    text = typed(process.pid, "tbreak turn", "c", "b forward", "c", "n", "c", "n", "b", "q")
+    text = typed(process.pid, "tbreak turn", "c", "b forward", *["c", "n"] * 8, "b", "q")
     assert re.search(r"^breakpoint 1 at .*driven\.py:%d, once in turn$" % LINES["loss = net.forward(list(items(k)))"],
                      text, re.M), text
     said = r"breakpoint 2 at 2 places: .*driven\.py:%d, .*driven\.py:%d" % (FIRST, own)
