@@ -597,7 +597,7 @@ def test_a_pool_at_its_limit(size, tmp_path):
     with support.Program([NEWEST.exe, str(script)], env=NEWEST.env) as program:
         program.line()
         if size == 4:
-            wait_until(lambda: support.dump(program.pid)["threads"][0]["idle_seconds"] > 1.5)
+            wait_until(lambda: (support.dump(program.pid)["threads"][0]["idle_seconds"] or 0) > 1.5)
             assert [each for each in findings(program.pid) if each["rule"] == "pool"] == []
             return
         pool = until_found(program.pid, "pool")
