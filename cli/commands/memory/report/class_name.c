@@ -15,15 +15,6 @@ enum { NAME_MOST = 1000 };
 
 static const char described[] = "typeinfo name for ";
 
-/* Bad data and unreadable memory mean that it is no such table. */
-static struct prb_error *forgive(struct prb_error *err)
-{
-	if (err && err->code == PRB_ERROR_NOMEM)
-		return err;
-	prb_error_destroy(err);
-	return NULL;
-}
-
 /*
  * As the Itanium C++ ABI has it: before the functions of a table are the distance to the object's
  * begin, which is 0 here, and the address of the type's description, whose second word is that of
@@ -55,7 +46,8 @@ struct prb_error *prb_memory_class_name(const struct prb_memory *m, uint64_t tab
 	const char *at;
 
 	*ret = NULL;
-	PRB_TRY(forgive(read_name(m, table, &name)));
+	/* Bad data and unreadable memory mean that it is no such table. */
+	PRB_TRY(prb_error_tolerate(read_name(m, table, &name), NULL));
 	at = prb_str_text(&name);
 	at += *at == '*'; /* of a type that only one file knows */
 	if (!isalnum((unsigned char)*at))
