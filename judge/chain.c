@@ -100,21 +100,6 @@ static bool find_thread(const struct prb_peers *peers, size_t peer, pid_t tid,
 	return false;
 }
 
-static bool is_in_function(const struct prb_dump_thread *thread, const char *file,
-			   const char *function)
-{
-	const struct prb_dump_frame *frame;
-
-	prb_vec_each (frame, &thread->frames) {
-		size_t length = frame->file ? strlen(frame->file) : 0, wanted = strlen(file);
-
-		if (frame->func && !strcmp(frame->func, function) && length >= wanted &&
-		    !strcmp(frame->file + length - wanted, file))
-			return true;
-	}
-	return false;
-}
-
 /*
  * The thread that serves a waiter from another process: the main one, or, of a server that has a
  * thread for each client, the one that does not wait for its client.
@@ -136,13 +121,13 @@ static bool find_serving(const struct prb_peers *peers, size_t peer, pid_t pid,
 		return false;
 	*ret = main;
 	for (size_t s = 0; s < PRB_ARRAY_SIZE(servers); s++) {
-		if (!is_in_function(prb_peer_thread(peers, main), servers[s].file,
-				    servers[s].server))
+		if (!prb_thread_frame(prb_peer_thread(peers, main), servers[s].server,
+				      servers[s].file))
 			continue;
 		for (size_t i = 0; i < dump->threads.count; i++) {
 			const struct prb_dump_thread *thread = &dump->threads.items[i];
 
-			if (is_in_function(thread, servers[s].file, servers[s].handler) &&
+			if (prb_thread_frame(thread, servers[s].handler, servers[s].file) &&
 			    (!thread->enders.kind || strcmp(thread->enders.kind, "socket") != 0))
 				*ret = count++ ? main : (struct prb_peer_thread){peer, i};
 		}

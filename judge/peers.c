@@ -269,7 +269,7 @@ static bool may_be_stuck(const struct prb_peer *peer, const struct prb_dump_thre
 {
 	const struct prb_enders *enders = &thread->enders;
 
-	/* One that only looks after the others waits for ever where they do. */
+	/* A thread that only polls whether others are done is never stuck itself. */
 	return enders->kind && enders->all && enders->endless && !prb_polling_thread(thread) &&
 	       slept_on(peer, thread->tid);
 }

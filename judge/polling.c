@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/text.h"
+#include "judge/threads.h"
 
 static const struct {
 	const char *func, *file; /**< the end of its path */
@@ -22,14 +22,9 @@ static const char *const launchers[] = {
 
 bool prb_polling_thread(const struct prb_dump_thread *thread)
 {
-	const struct prb_dump_frame *frame;
-
-	prb_vec_each (frame, &thread->frames)
-		for (size_t i = 0; i < PRB_ARRAY_SIZE(functions); i++)
-			if (frame->kind == PRB_FRAME_PYTHON && frame->func && frame->file &&
-			    !strcmp(frame->func, functions[i].func) &&
-			    prb_text_ends(frame->file, functions[i].file))
-				return true;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(functions); i++)
+		if (prb_thread_frame(thread, functions[i].func, functions[i].file))
+			return true;
 	return false;
 }
 

@@ -77,6 +77,23 @@ bool prb_thread_owner_alone(const struct prb_dump_thread *thread)
 	return waits_for_lock(thread) && thread->enders.alone;
 }
 
+bool prb_frame_is(const struct prb_dump_frame *frame, const char *function, const char *file_end)
+{
+	return frame->kind == PRB_FRAME_PYTHON && frame->func && frame->file &&
+	       !strcmp(frame->func, function) && prb_text_ends(frame->file, file_end);
+}
+
+const struct prb_dump_frame *prb_thread_frame(const struct prb_dump_thread *thread,
+					      const char *function, const char *file_end)
+{
+	const struct prb_dump_frame *frame;
+
+	prb_vec_each (frame, &thread->frames)
+		if (prb_frame_is(frame, function, file_end))
+			return frame;
+	return NULL;
+}
+
 const struct prb_dump_thread *prb_case_thread(const struct prb_case *c, pid_t tid)
 {
 	const struct prb_dump_thread *thread;

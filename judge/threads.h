@@ -38,6 +38,13 @@ pid_t prb_thread_owner(const struct prb_dump_thread *thread);
  */
 bool prb_thread_owner_alone(const struct prb_dump_thread *thread);
 
+/** True if the frame is of that Python function, in a file whose path ends so: "/queue.py". */
+bool prb_frame_is(const struct prb_dump_frame *frame, const char *function, const char *file_end);
+
+/** The innermost such frame of the thread; NULL: none. */
+const struct prb_dump_frame *prb_thread_frame(const struct prb_dump_thread *thread,
+					      const char *function, const char *file_end);
+
 /** The thread @p tid of the case's dump; NULL if it has none. */
 const struct prb_dump_thread *prb_case_thread(const struct prb_case *c, pid_t tid);
 

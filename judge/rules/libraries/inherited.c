@@ -21,16 +21,10 @@ static const char FUNCTION[] = "communicate";
 static bool communicates(const struct prb_case *c, const struct prb_dump_thread *thread)
 {
 	const struct prb_enders *enders = &thread->enders;
-	const struct prb_dump_frame *frame;
 
-	if (!enders->kind || strcmp(enders->kind, "pipe") != 0 || !enders->endless ||
-	    !enders->count || prb_case_idle(c, thread) < prb_limit(PRB_LIMIT_LONG))
-		return false;
-	prb_vec_each (frame, &thread->frames)
-		if (frame->func && !strcmp(frame->func, FUNCTION) &&
-		    prb_text_ends(frame->file, "/subprocess.py"))
-			return true;
-	return false;
+	return enders->kind && !strcmp(enders->kind, "pipe") && enders->endless && enders->count &&
+	       prb_case_idle(c, thread) >= prb_limit(PRB_LIMIT_LONG) &&
+	       prb_thread_frame(thread, FUNCTION, "/subprocess.py");
 }
 
 /* True if the numbers of processes are the same for the target and us. */

@@ -37,9 +37,8 @@ static const struct pool *asks(const struct prb_dump_thread *thread)
 	const struct prb_dump_frame *frame;
 
 	prb_vec_each (frame, &thread->frames)
-		for (size_t i = 0; frame->func && i < PRB_ARRAY_SIZE(pools); i++)
-			if (!strcmp(frame->func, pools[i].function) &&
-			    prb_text_ends(frame->file, pools[i].file))
+		for (size_t i = 0; i < PRB_ARRAY_SIZE(pools); i++)
+			if (prb_frame_is(frame, pools[i].function, pools[i].file))
 				return &pools[i];
 	return NULL;
 }

@@ -312,13 +312,13 @@ static struct prb_error *find_pools(const struct prb_rule *rule, const struct pr
 	prb_vec_each (node, &t->nodes) {
 		uint64_t pool = node->task->own_pool;
 
-		if (!pool || !waits_for_pool(before, node, pool) || is_limited(t, pool))
+		if (!pool || !waits_for_pool(before, node, pool))
 			continue;
-		/* It is told at its first greenlet. */
+		/* The finding of a pool is made when its first greenlet is met. */
 		for (other = t->nodes.items; other < node; other++)
 			if (waits_for_pool(before, other, pool))
 				break;
-		if (other == node)
+		if (other == node && !is_limited(t, pool))
 			PRB_TRY(tell_pool(rule, c, before, t, node, ret));
 	}
 	return NULL;
@@ -417,7 +417,7 @@ static struct prb_error *judge(const struct prb_rule *rule, const struct prb_cas
 	return ret->list.count == count ? find_waits(rule, c, before, now, ret) : NULL;
 }
 
-/* A plain lock, taken by acquire(): no frame says who has it. */
+/* It waits for a lock that was taken by acquire(), not by `with`: no frame says who has it. */
 static bool waits_for_nobody(const struct node *node)
 {
 	static const char lock[] = "gevent.thread.LockType";

@@ -40,13 +40,7 @@ static const struct kind {
 static const struct prb_dump_frame *frame_at(const struct prb_dump_thread *thread,
 					     const struct place *place)
 {
-	const struct prb_dump_frame *frame;
-
-	prb_vec_each (frame, &thread->frames)
-		if (frame->func && !strcmp(frame->func, place->function) &&
-		    prb_text_ends(frame->file, place->file))
-			return frame;
-	return NULL;
+	return prb_thread_frame(thread, place->function, place->file);
 }
 
 /* The kind of pool whose thread it is; NULL: none. */
