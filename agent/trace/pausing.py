@@ -114,7 +114,7 @@ def named_kind(frame, each, kinds):
 
 
 def matches(kinds, exception):
-    """Whether one of the classes has it; one that is not known counts."""
+    """Whether the exception is of one of the classes, or one of these is UNKNOWN."""
     for kind in kinds:
         for each in kind if type(kind) is tuple else (kind,):
             if each is UNKNOWN or of_class(exception, each):

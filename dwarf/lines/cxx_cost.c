@@ -51,7 +51,7 @@ static uint64_t cost_of_both(struct costs *costs, const struct demangle_componen
 	const struct demangle_component *left = part->u.s_binary.left;
 	const struct demangle_component *right = part->u.s_binary.right;
 
-	/* A pointer to something else: of a kind without parts. */
+	/* This kind has no parts: what the union holds there is no component. */
 	if (left && !is_part(costs, left))
 		return 0;
 	return (left ? cost_of(costs, left) : 0) +

@@ -8,7 +8,7 @@ const FLAGS = ["lines", "merged", "interpreter"];
 const CHOICES = ["picture", "weight", "widths"];
 const LISTS = ["threads", "states", "processes"];
 
-// The numbers of those that are chosen; or null if all are.
+// The indices of the chosen items, or null if all items are chosen.
 function chosenOf(list) {
 	const chosen = [...list.keys()].filter((i) => list[i]);
 	return chosen.length < list.length ? chosen.join(".") : null;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// An inference server, whichever of its processes was chosen: what keeps its requests, where they are, how old, the
-// KV cache, and who waits for whom.
+// The panel of an inference server: the verdict, its processes, its requests by queue and by age, the KV cache, and
+// which process waits for which. It shows the whole server, whichever of its processes is the target.
 import { useState } from "preact/hooks";
 import * as api from "./api";
 import { type Row } from "./api";

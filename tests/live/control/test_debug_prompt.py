@@ -80,7 +80,7 @@ def test_step_into_what_breakpoints_have_seen(interpreter, driven, shared, clean
 
 @pytest.mark.parametrize("interpreter", GIL, ids=repr)
 def test_functions_of_one_name(interpreter, driven, shared, clean):
-    """A name stops in all functions that end in it; one that is whole means that function."""
+    """A breakpoint at a bare name is in every function of that name; a qualified name is that of one function."""
     process = driven(interpreter)
     own = LINES["return number + 1"]
     text = typed(process.pid, "tbreak turn", "c", "b forward", *["c", "n"] * 8, "b", "q")
