@@ -80,8 +80,8 @@ void prb_error_destroy(struct prb_error *err);
 bool prb_error_catch(struct prb_error **err, enum prb_error_code code);
 
 /**
- * Ends an error, and sets *failed (may be NULL) to true: "without this I can go on". Out of memory
- * is returned, for no other way would be better.
+ * Ends an error. If there was one, sets *failed (may be NULL) to true; otherwise leaves *failed
+ * alone, so initialise it to false. Out of memory is not ended but returned.
  */
 struct prb_error *prb_error_tolerate(struct prb_error *err, bool *failed) PRB_MUST_CHECK;
 

@@ -254,19 +254,38 @@ void prb_text_cut(struct prb_str *s, const char *text, size_t columns)
 	prb_str_puts(s, end && columns ? "…" : "");
 }
 
+/** Columns in front of a last cell on a line of its own: behind a pid. */
+static size_t last_indent(size_t columns)
+{
+	return PRB_MIN(columns / 2, (size_t)9);
+}
+
+static bool has_own_line(const struct prb_str *s, size_t start, size_t columns, size_t *used)
+{
+	*used = s->failed || start >= s->length ? 0 : prb_text_width(s->data + start);
+	return columns && *used + PRB_TEXT_LEAST_LAST > columns;
+}
+
+size_t prb_text_last_room(const struct prb_str *s, size_t start, size_t columns)
+{
+	size_t used;
+
+	if (has_own_line(s, start, columns, &used))
+		used = last_indent(columns);
+	return columns ? columns - used : SIZE_MAX;
+}
+
 void prb_text_last_cell(struct prb_str *s, size_t start, const char *text, size_t columns)
 {
-	enum { INDENT = 9 }; /* behind a pid */
-	size_t used = s->failed ? 0 : prb_text_width(s->data + start);
+	size_t room = prb_text_last_room(s, start, columns), used;
 
-	if (columns && used + PRB_TEXT_LEAST_LAST > columns) {
+	if (has_own_line(s, start, columns, &used)) {
 		while (!s->failed && s->length > start && s->data[s->length - 1] == ' ')
 			prb_str_truncate(s, s->length - 1);
 		prb_str_putc(s, '\n');
-		used = PRB_MIN(columns / 2, (size_t)INDENT);
-		prb_text_spaces(s, used);
+		prb_text_spaces(s, last_indent(columns));
 	}
-	prb_text_cut(s, text, columns ? columns - used : SIZE_MAX);
+	prb_text_cut(s, text, room);
 }
 
 /** Bytes of the colour that @p text begins with: it takes no columns. */

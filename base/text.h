@@ -73,6 +73,8 @@ void prb_text_cut(struct prb_str *s, const char *text, size_t columns);
  * @p columns 0: all of it.
  */
 void prb_text_last_cell(struct prb_str *s, size_t start, const char *text, size_t columns);
+/** The columns that such a cell has; SIZE_MAX without a terminal. */
+size_t prb_text_last_room(const struct prb_str *s, size_t start, size_t columns);
 enum { PRB_TEXT_LEAST_LAST = 16 };
 
 /**

@@ -108,6 +108,7 @@ static const struct {
 	 "no need to attach: 'probing PID dump' shows its stacks, 'probing PID repl' opens a "
 	 "prompt in it, 'probing PID debug --dap' connects an editor"},
 	{"version", false, "'probing --version' shows it"},
+	{"man", false, "'probing --man' prints the manual page"},
 	{"ps", false, "'probing list' lists the Python processes"},
 	{"exec", false, "'probing PID eval CODE' runs code"},
 	{"run", false, "'probing PID eval CODE' runs code"},
@@ -132,7 +133,8 @@ bool prb_command_is_foreign(const char *name)
 
 struct prb_error *prb_command_unknown(const char *name)
 {
-	size_t known = find_foreign(name);
+	size_t known =
+		prb_word_resembles(name, "version") ? find_foreign("version") : find_foreign(name);
 	bool later = known < PRB_ARRAY_SIZE(foreign) && foreign[known].later;
 	struct prb_error *err = prb_error_create(PRB_ERROR_USAGE, "there is no command '%.100s'%s",
 						 name, later ? " in this version" : "");

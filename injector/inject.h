@@ -70,4 +70,11 @@ struct prb_error *prb_inject(struct prb_target *t, const struct prb_inject_reque
  */
 struct prb_error *prb_inject_allowed(struct prb_target *t, unsigned makers) PRB_MUST_CHECK;
 
+/**
+ * The rules of prb_inject() for whom another way loads the agent @p library: nothing is changed.
+ * Also refuses a process that does not see that file under its path.
+ */
+struct prb_error *prb_inject_check_other_way(struct prb_target *t,
+					     const char *library) PRB_MUST_CHECK;
+
 #endif

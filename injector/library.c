@@ -539,3 +539,20 @@ struct prb_error *prb_library_load(const struct prb_library *library, struct prb
 	free(l.why);
 	return err;
 }
+
+struct prb_error *prb_inject_check_other_way(struct prb_target *t, const char *path)
+{
+	struct prb_library library = {.fd = -1};
+
+	PRB_TRY(prb_inject_preflight(t));
+	PRB_TRY(prb_inject_check_alone(t));
+	PRB_TRY(prb_inject_allowed(t, PRB_CALL_LOADS | PRB_CALL_SERVES));
+
+	struct prb_error *err = prb_library_open(path, NULL, t->machine, &library);
+	if (!err && !sees(&library, t))
+		err = prb_error_create(PRB_ERROR_UNSUPPORTED,
+				       "process %d does not see %s: its file system is another",
+				       t->pid, library.path);
+	prb_library_deinit(&library);
+	return err;
+}

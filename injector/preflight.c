@@ -14,8 +14,9 @@
 enum {
 	STRICT = 1, /* mode of seccomp */
 	/* A dump by somebody else holds a process for some µs, and longer on a busy machine: it is
-	   waited for. */
+	   waited for; longer for a command of ours, unlike a debugger. */
 	READER_MS = 500,
+	OURS_MS = 1250,
 	AGAIN_MS = 10,
 };
 
@@ -89,30 +90,15 @@ static bool is_ours(long tracer)
 	return !file || (fgets(name, sizeof(name), file) && !strcmp(name, "probing\n"));
 }
 
-/* Another command at work, unlike a debugger, is through in a moment. */
-static struct prb_error *read_status(struct prb_target *t, struct prb_str *status)
-{
-	enum { LOOKS = 250, EACH_NS = 5000000 };
-
-	for (int i = 0; i < LOOKS; i++) {
-		prb_str_truncate(status, 0);
-		PRB_TRY(prb_target_read_file(t, status, "status"));
-		long tracer = field(prb_str_text(status), "\nTracerPid:\t");
-		if (tracer <= 0 || !is_ours(tracer))
-			break;
-		nanosleep(&(struct timespec){.tv_nsec = EACH_NS}, NULL);
-	}
-	return NULL;
-}
-
-/* The status of the process; of one with a tracer after a while, since that may only be reading it.
- */
+/* The status of the process. If it has a tracer, after a while: that may be a command at work, or
+ * somebody who only reads. */
 static struct prb_error *read_untraced(struct prb_target *t, struct prb_str *status)
 {
 	for (unsigned waited = 0;; waited += AGAIN_MS) {
-		prb_str_deinit(status);
-		PRB_TRY(read_status(t, status));
-		if (field(prb_str_text(status), "\nTracerPid:\t") <= 0 || waited >= READER_MS)
+		prb_str_truncate(status, 0);
+		PRB_TRY(prb_target_read_file(t, status, "status"));
+		long tracer = field(prb_str_text(status), "\nTracerPid:\t");
+		if (tracer <= 0 || waited >= (is_ours(tracer) ? OURS_MS : READER_MS))
 			return NULL;
 		nanosleep(&(struct timespec){.tv_nsec = AGAIN_MS * 1000000L}, NULL);
 	}

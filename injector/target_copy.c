@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -47,6 +48,7 @@ static int open_folder(int root, const char *path)
 
 static struct prb_error *create(struct prb_target_copy *copy, int root, const char *folder)
 {
+	struct stat st;
 	uint64_t number;
 
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
@@ -54,6 +56,9 @@ static struct prb_error *create(struct prb_target_copy *copy, int root, const ch
 	copy->folder = open_folder(root, folder);
 	if (copy->folder < 0)
 		return prb_error_os(errno, "cannot open %s of the target", folder);
+	if (fstat(copy->folder, &st) ||
+	    (st.st_mode & (S_IWGRP | S_IWOTH) && !(st.st_mode & S_ISVTX)))
+		return prb_error_os(EPERM, "others may replace files in %s of the target", folder);
 	snprintf(copy->path, sizeof(copy->path), "%.40s/probing-%d-%06llx", folder, (int)getpid(),
 		 (unsigned long long)(number & 0xffffff));
 	const char *name = strrchr(copy->path, '/') + 1;

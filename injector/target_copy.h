@@ -28,7 +28,8 @@ struct prb_target_copy {
 
 /**
  * Makes an empty file, mode 0700, in @p folder of the target: an absolute path of at most 40
- * bytes. Fails where a part of the path is a symbolic link, or the target's user may not write.
+ * bytes. Fails where a part of the path is a symbolic link, the target's user may not write,
+ * or other users may replace files.
  */
 struct prb_error *prb_target_copy_create(struct prb_target *t, const char *folder,
 					 struct prb_target_copy *ret) PRB_MUST_CHECK;

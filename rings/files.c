@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/own_file.h"
 #include "base/str.h"
+#include "target/proc/instance.h"
 #include "target/proc/text.h"
 #include "rings/cold.h"
 #include "target/recorded/left.h"
@@ -149,7 +150,7 @@ static struct prb_error *find_cold(struct prb_ring_files *ret)
 				strrchr(ret->list.items[j].path, '/') ==
 					ret->list.items[j].path + (slash - path);
 		name = strrchr(path, '/');
-		if (known || !name || !prb_left_parse(name + 1, &pid, &start_ticks) ||
+		if (known || !name || !prb_instance_parse(name + 1, &pid, &start_ticks) ||
 		    fstat(ret->list.items[i].fd, &st))
 			continue;
 		folder = prb_own_folder_open(path, st.st_uid);
@@ -172,7 +173,7 @@ static int open_process_folder(const char *ring, char **ret_path)
 		return -1;
 	*slash = '\0';
 	slash = strrchr(path, '/');
-	if (!slash || !prb_left_parse(slash + 1, &pid, &start_ticks) || lstat(path, &st))
+	if (!slash || !prb_instance_parse(slash + 1, &pid, &start_ticks) || lstat(path, &st))
 		return -1;
 	return prb_own_folder_open(path, st.st_uid);
 }

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "base/cleanup.h"
-#include "rings/ring_private.h"
 #include "rings/rows.h"
 
 struct search {
@@ -20,36 +19,18 @@ static double real_of(const struct prb_ring_item *row, int column)
 	return isfinite(value) ? value : 0;
 }
 
-/** Leaves out chunks before those after @p since, but not the last two, which have the last row:
- * the last chunk may have just been begun. */
-static struct prb_error *skip_old(struct prb_ring *ring, int64_t since)
-{
-	const struct prb_ring_range recent = {since, INT64_MAX};
-	uint64_t last = ring->end >> ring->header.chunk_shift, chunk = last ? last - 1 : 0;
-	struct prb_ring_bounds bounds;
-	bool there = true;
-
-	while (chunk > ring->chunk) {
-		PRB_TRY(prb_ring_read_bounds(ring, chunk - 1, &bounds, &there));
-		if (!there || !prb_ring_bounds_meet(ring, chunk - 1, &bounds, &recent))
-			break;
-		chunk--;
-	}
-	prb_ring_skip(ring, chunk);
-	return NULL;
-}
-
 static struct prb_error *begin(void *context, struct prb_ring *ring, bool *wanted)
 {
 	struct search *at = context;
 
+	at->found->rings = true;
 	if (!prb_ring_is(ring, "main", "training_logs") &&
 	    !prb_ring_is(ring, "python", "torch_step_timing"))
 		return NULL;
 	at->step = prb_ring_column(ring, "step", PRB_RING_INTEGER);
 	at->duration = prb_ring_column(ring, "duration", PRB_RING_REAL);
 	*wanted = at->step >= 0;
-	return *wanted ? skip_old(ring, at->since) : NULL;
+	return *wanted ? prb_ring_skip_before(ring, at->since) : NULL;
 }
 
 static struct prb_error *note(void *context, const struct prb_ring_item *row)

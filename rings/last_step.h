@@ -14,6 +14,7 @@
 struct prb_last_step {
 	int64_t number; /**< of the last one; -1: none was recorded */
 	int64_t ended;	/**< when that was, in nanoseconds since the epoch */
+	bool rings;	/**< it has any */
 	double longest; /**< ms, of the last ones that ended after @p since; 0: none did */
 };
 

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "rings/rows.h"
 
@@ -28,12 +27,8 @@ static struct prb_error *add(void *context, const struct prb_ring_item *item)
 
 	if (!(megabytes > 0 && isfinite(megabytes)))
 		return NULL;
-	/* Half of them go at once, so that each row costs the same. */
-	if (rows->list.count == MOST_ROWS) {
-		rows->list.count = MOST_ROWS / 2;
-		memmove(rows->list.items, rows->list.items + MOST_ROWS / 2,
-			rows->list.count * sizeof(*rows->list.items));
-	}
+	rows->list.count = prb_ring_rows_keep(rows->list.items, rows->list.count, MOST_ROWS,
+					      sizeof(*rows->list.items));
 	row = prb_vec_push(&rows->list);
 	if (!row)
 		return prb_error_nomem();

@@ -25,6 +25,23 @@ double prb_ring_real(const struct prb_ring_item *row, int column, double none)
 	return none;
 }
 
+struct prb_error *prb_ring_skip_before(struct prb_ring *ring, int64_t since)
+{
+	const struct prb_ring_range recent = {since, INT64_MAX};
+	uint64_t last = ring->end >> ring->header.chunk_shift, chunk = last ? last - 1 : 0;
+	struct prb_ring_bounds bounds;
+	bool there = true;
+
+	while (chunk > ring->chunk) {
+		PRB_TRY(prb_ring_read_bounds(ring, chunk - 1, &bounds, &there));
+		if (!there || !prb_ring_bounds_meet(ring, chunk - 1, &bounds, &recent))
+			break;
+		chunk--;
+	}
+	prb_ring_skip(ring, chunk);
+	return NULL;
+}
+
 void prb_ring_copy_text(const struct prb_ring_item *row, int column, char *ret, size_t size)
 {
 	size_t length = 0;
@@ -70,4 +87,14 @@ struct prb_error *prb_ring_visit(struct prb_target *target, const struct prb_rin
 	}
 	prb_ring_files_deinit(&files);
 	return err;
+}
+
+size_t prb_ring_rows_keep(void *rows, size_t count, size_t most, size_t size)
+{
+	const size_t left = most - most / 2;
+
+	if (count < most)
+		return count;
+	memmove(rows, (char *)rows + (count - left) * size, left * size);
+	return left;
 }

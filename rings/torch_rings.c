@@ -97,6 +97,7 @@ static struct prb_error *add_step(const struct prb_ring *ring, const struct prb_
 		.evaluation = real(row, find(ring, "evaluation", PRB_RING_REAL)),
 		.backward = real(row, find(ring, "backward", PRB_RING_REAL)),
 		.optimizer = real(row, find(ring, "optimizer", PRB_RING_REAL)),
+		.communication = real(row, find(ring, "communication", PRB_RING_REAL)),
 		.own = real(row, find(ring, "own", PRB_RING_REAL)),
 		.ended = row->time,
 	};

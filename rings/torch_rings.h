@@ -22,7 +22,7 @@ struct prb_torch_step_row {
 	char kind;	     /**< 's'ampled, 'd'iscovery, 'u'nsampled */
 	int64_t micro, calls;
 	/** Milliseconds; NaN: not known. */
-	double duration, data, forward, evaluation, backward, optimizer;
+	double duration, data, forward, evaluation, backward, optimizer, communication;
 	double own;    /**< microseconds */
 	int64_t ended; /**< ns since the epoch */
 	bool cut;      /**< the ring has dropped some of its calls, or all */
