@@ -5,28 +5,38 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "python/repr/arrays/tensor.h"
 #include "values/expression_private.h"
 
 enum { NAME_CHARACTERS = 1000, NAMES_MAX = 100000 };
 
 /* Where a length lies. */
-enum place { AT_SIZE, AT_UNICODE, AT_DICT, AT_SET, AT_RANGE, AT_SHAPE };
+enum place { AT_SIZE, AT_UNICODE, AT_DICT, AT_SET, AT_RANGE, AT_SHAPE, AT_TENSOR };
 
 static const struct {
 	const char *type;
 	enum place place;
 } sized[] = {
-	{"array.array", AT_SIZE}, {"bytearray", AT_SIZE},
-	{"bytes", AT_SIZE},	  {"collections.deque", AT_SIZE},
-	{"dict", AT_DICT},	  {"frozenset", AT_SET},
-	{"list", AT_SIZE},	  {"range", AT_RANGE},
-	{"set", AT_SET},	  {"str", AT_UNICODE},
-	{"tuple", AT_SIZE},	  {"numpy.ndarray", AT_SHAPE},
+	{"array.array", AT_SIZE},
+	{"bytearray", AT_SIZE},
+	{"bytes", AT_SIZE},
+	{"collections.deque", AT_SIZE},
+	{"dict", AT_DICT},
+	{"frozenset", AT_SET},
+	{"list", AT_SIZE},
+	{"range", AT_RANGE},
+	{"set", AT_SET},
+	{"str", AT_UNICODE},
+	{"tuple", AT_SIZE},
+	{"numpy.ndarray", AT_SHAPE},
+	{"torch._C.TensorBase", AT_TENSOR},
+	{"torch._C._TensorBase", AT_TENSOR},
 };
 
 static struct prb_error *read_length(struct prb_search *s, enum place place, int64_t *ret)
 {
 	const struct prb_layout *l = s->r->layout;
+	struct prb_tensor tensor;
 	uint64_t word;
 
 	switch (place) {
@@ -48,6 +58,12 @@ static struct prb_error *read_length(struct prb_search *s, enum place place, int
 		if (!s->array.dimensions)
 			break;
 		*ret = (int64_t)s->array.shape[0];
+		return NULL;
+	case AT_TENSOR:
+		PRB_TRY(prb_tensor_read(s->r->py, s->r->mem, s->object, &tensor));
+		if (!tensor.dimensions)
+			break;
+		*ret = (int64_t)tensor.shape[0];
 		return NULL;
 	}
 	return prb_repr_bad(s->object, "no length");

@@ -28,7 +28,7 @@ struct search {
 static struct prb_error *inner_lock(struct search *s, uint64_t *lock)
 {
 	prb_auto_str struct prb_str type = {};
-	bool failed;
+	bool failed = false;
 	uint64_t inner;
 
 	PRB_TRY(prb_error_tolerate(prb_object_type_name(s->py, s->mem, *lock, &type), &failed));
@@ -51,7 +51,7 @@ static struct prb_error *find_wanted(struct search *s)
 
 	prb_vec_each (frame, &s->frames->list) {
 		struct prb_py_code code;
-		bool found = false, failed;
+		bool found = false, failed = false;
 
 		if (frame->shim || frame->hidden)
 			continue;
@@ -137,7 +137,7 @@ static struct prb_error *note_limit(struct search *s, const struct prb_py_frame 
 	const struct prb_py_local *local;
 	struct prb_py_code code;
 	struct prb_error *err;
-	bool failed;
+	bool failed = false;
 
 	PRB_TRY(prb_error_tolerate(prb_python_code(s->py, s->mem, frame->code, &code), &failed));
 	if (failed)

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "python/repr/core/items.h"
 #include "python/repr/core/repr.h"
 #include "values/greenlet_locks.h"
@@ -41,6 +42,7 @@ struct reader {
 	bool nomem;
 	PRB_VEC(struct link) links;
 	struct prb_greenlet_pools pools;
+	struct prb_number_map kinds; /* of types */
 	struct prb_number_map lists; /* those whose links are known */
 	size_t looked_at;
 };
@@ -91,21 +93,47 @@ static struct prb_error *type_of(struct reader *r, uint64_t object, uint64_t *re
 	return prb_mem_read_u64(r->mem, object + (uint64_t)r->py->layout.object_type, ret);
 }
 
-/* True if the type, or one of its bases, has one of two names. */
-static struct prb_error *is_kind(struct reader *r, uint64_t type, const char *first,
-				 const char *second, bool *ret)
+enum kind { OTHER, GREENLET, POOL, LINKABLE };
+
+/* Compiled and in Python. */
+static const struct {
+	const char *name;
+	enum kind kind;
+} KINDS[] = {
+	{"greenlet.greenlet", GREENLET},
+	{"greenlet", GREENLET},
+	{"gevent.pool.Group", POOL},
+	{"gevent.pool.Pool", POOL},
+	{"gevent._gevent_c_abstract_linkable.AbstractLinkable", LINKABLE},
+	{"gevent._abstract_linkable.AbstractLinkable", LINKABLE},
+	{"gevent._gevent_cqueue.SimpleQueue", LINKABLE},
+	{"gevent.queue.SimpleQueue", LINKABLE},
+	{"gevent._gevent_cqueue.Queue", LINKABLE},
+	{"gevent.queue.Queue", LINKABLE},
+};
+
+/* What objects of a type are, by the nearest of its bases that is known. Of each type once: there
+ * are hundreds of types, and hundred thousands of objects. */
+static struct prb_error *kind_of(struct reader *r, uint64_t type, enum kind *ret)
 {
-	*ret = false;
-	for (int i = 0; i < MAX_BASES && type; i++) {
+	uint64_t at = type;
+	size_t known;
+
+	*ret = OTHER;
+	if (prb_number_map_get(&r->kinds, type, &known)) {
+		*ret = (enum kind)known;
+		return NULL;
+	}
+	for (int i = 0; i < MAX_BASES && at && *ret == OTHER; i++) {
 		const char *name;
 
-		PRB_TRY(prb_heap_type_name(r->heap, type, &name));
-		*ret = !strcmp(name, first) || !strcmp(name, second);
-		if (*ret)
-			return NULL;
-		PRB_TRY(prb_mem_read_u64(r->mem, type + (uint64_t)r->py->layout.type_base, &type));
+		PRB_TRY(prb_heap_type_name(r->heap, at, &name));
+		for (size_t k = 0; k < PRB_ARRAY_SIZE(KINDS) && *ret == OTHER; k++)
+			if (!strcmp(name, KINDS[k].name))
+				*ret = KINDS[k].kind;
+		PRB_TRY(prb_mem_read_u64(r->mem, at + (uint64_t)r->py->layout.type_base, &at));
 	}
-	return NULL;
+	return prb_number_map_put(&r->kinds, type, *ret) ? NULL : prb_error_nomem();
 }
 
 /* Words that can be read, up to the first that cannot. */
@@ -202,30 +230,42 @@ static struct prb_error *read_stack(struct reader *r, struct prb_greenlet *g, ui
 	return prb_greenlet_note_locks(r->py, r->mem, &frames, g);
 }
 
-/* The part of a path behind the last "gevent/"; NULL if it is none of gevent's. */
-static const char *of_gevent(const char *file)
+/* The part of a path from the library's name on, as in "gevent/hub.py"; NULL if it is of none. */
+static const char *in_library(const char *file)
 {
-	const char *at = file ? strstr(file, "/gevent/") : NULL;
+	static const char *const libraries[] = {"/gevent/", "/eventlet/"};
+	const char *at = NULL;
 
-	return at ? at + strlen("/gevent/") : NULL;
+	for (size_t i = 0; file && !at && i < PRB_ARRAY_SIZE(libraries); i++)
+		at = strstr(file, libraries[i]);
+	return at ? at + 1 : NULL;
 }
 
-/* The function of gevent that the program called is the outermost of those at the inner end. */
+/* The function that eventlet begins a greenlet with, which calls the program's. */
+static bool begins(const struct prb_py_code *code)
+{
+	return code->name && !strcmp(code->name, "main") &&
+	       prb_text_ends(code->file, "/eventlet/greenthread.py");
+}
+
+/* The library's function that the program called is the outermost of those at the inner end. */
 static struct prb_error *name_call(struct prb_greenlet *g)
 {
 	const struct prb_greenlet_frame *frame, *last = NULL;
 	const char *file;
 
 	prb_vec_each (frame, &g->frames) {
-		if (!of_gevent(frame->code.file))
+		if (!in_library(frame->code.file) || begins(&frame->code))
 			break;
 		last = frame;
 	}
 	if (!last)
 		return NULL;
-	file = of_gevent(last->code.file);
-	g->call = prb_format("gevent.%.*s.%s", (int)strcspn(file, "."), file,
+	file = in_library(last->code.file);
+	g->call = prb_format("%.*s.%s", (int)strcspn(file, "."), file,
 			     last->qualname ? last->qualname : last->code.name);
+	for (char *at = g->call; at && (at = strchr(at, '/'));)
+		*at = '.';
 	return g->call ? NULL : prb_error_nomem();
 }
 
@@ -335,29 +375,16 @@ static struct prb_error *add_links(struct reader *r, const struct prb_heap_objec
 	return r->nomem ? prb_error_nomem() : NULL;
 }
 
-/* Compiled and in Python. */
-static const char *const linkables[][2] = {
-	{"gevent._gevent_c_abstract_linkable.AbstractLinkable",
-	 "gevent._abstract_linkable.AbstractLinkable"},
-	{"gevent._gevent_cqueue.SimpleQueue", "gevent.queue.SimpleQueue"},
-	{"gevent._gevent_cqueue.Queue", "gevent.queue.Queue"},
-};
-
 static struct prb_error *look_at(struct reader *r, const struct prb_heap_object *object)
 {
-	bool found;
+	enum kind kind;
 
-	PRB_TRY(is_kind(r, object->type, "greenlet.greenlet", "greenlet", &found));
-	if (found)
+	PRB_TRY(kind_of(r, object->type, &kind));
+	if (kind == POOL)
+		return prb_greenlet_pools_add(&r->pools, r->py, r->mem, object->address);
+	if (kind == GREENLET)
 		PRB_TRY(add_greenlet(r, object->address, object->type));
-	if (!found) {
-		PRB_TRY(is_kind(r, object->type, "gevent.pool.Group", "gevent.pool.Pool", &found));
-		if (found)
-			return prb_greenlet_pools_add(&r->pools, r->py, r->mem, object->address);
-	}
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(linkables) && !found; i++)
-		PRB_TRY(is_kind(r, object->type, linkables[i][0], linkables[i][1], &found));
-	return found ? add_links(r, object) : NULL;
+	return kind == OTHER ? NULL : add_links(r, object);
 }
 
 static struct prb_error *explain_all(struct reader *r, struct prb_number_map *places)
@@ -433,6 +460,7 @@ struct prb_error *prb_greenlets_read(struct prb_python *py, struct prb_mem *mem,
 	prb_heap_destroy(r.heap);
 	prb_vec_free(&r.links);
 	prb_greenlet_pools_deinit(&r.pools);
+	prb_number_map_deinit(&r.kinds);
 	prb_number_map_deinit(&r.lists);
 	return err;
 }

@@ -30,7 +30,7 @@ struct prb_greenlet {
 	PRB_VEC(struct prb_greenlet_frame) frames; /**< innermost first; empty: not suspended */
 	uint64_t waits_on; /**< in gevent: the object that will switch to it; 0 */
 	char *linked;	   /**< that object in words; NULL */
-	char *call;	   /**< in gevent: the function that it called; NULL */
+	char *call;	   /**< of gevent or eventlet: the function that it called; NULL */
 	char *error;	   /**< the caller's: why there is no stack; NULL */
 	/** The lock or semaphore that acquire() or `with` waits for, of gevent or eventlet; or 0.
 	 */

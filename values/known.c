@@ -422,8 +422,15 @@ static const struct {
 struct prb_error *prb_known_container(struct prb_search *s, uint64_t function, bool *ret)
 {
 	static const char *const methods[] = {"__getitem__", "__len__"};
+	struct prb_type *type;
 
-	*ret = false;
+	/* A class of the program's may say something else of its tensors. */
+	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));
+	PRB_TRY(is_function(s, function, "torch._tensor", "Tensor.__len__", ret));
+	if (*ret) {
+		*ret = !strcmp(type->name, "Tensor") || !strcmp(type->name, "Parameter");
+		return NULL;
+	}
 	for (size_t i = 0; i < 2 * PRB_ARRAY_SIZE(containers); i++) {
 		prb_auto_str struct prb_str name = {};
 

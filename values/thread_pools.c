@@ -21,6 +21,7 @@ struct reading {
 
 void prb_thread_pool_deinit(struct prb_thread_pool *pool)
 {
+	prb_vec_free(&pool->candidates);
 	prb_vec_free(&pool->running);
 	prb_vec_free(&pool->awaited);
 }
@@ -160,6 +161,28 @@ static struct prb_error *read_executor(struct reading *r)
 	return NULL;
 }
 
+/* The pool that has to give a result: before Python 3.8, the one whose cache has it; 0: unknown. */
+static struct prb_error *pool_of_result(struct reading *r, uint64_t result, uint64_t *ret)
+{
+	const uint64_t *candidate;
+	uint64_t cache, other;
+	bool failed = false;
+
+	*ret = 0;
+	PRB_TRY(prb_error_tolerate(attribute(r, result, "_pool", ret), &failed));
+	if (!failed)
+		return NULL;
+	PRB_TRY(attribute(r, result, "_cache", &cache));
+	prb_vec_each (candidate, &r->pool->candidates) {
+		PRB_TRY(attribute(r, *candidate, "_cache", &other));
+		if (other != cache)
+			continue;
+		*ret = *candidate;
+		break;
+	}
+	return NULL;
+}
+
 /* A ThreadPool, by a result of it. Another thread moves its tasks from one queue to the other. */
 static struct prb_error *read_pool(struct reading *r)
 {
@@ -172,7 +195,9 @@ static struct prb_error *read_pool(struct reading *r)
 
 		if (!awaited->object)
 			continue;
-		PRB_TRY(attribute(r, awaited->object, "_pool", &object));
+		PRB_TRY(pool_of_result(r, awaited->object, &object));
+		if (!object)
+			continue;
 		PRB_TRY(attribute(r, object, "_inqueue", &queue));
 		if (queue != pool->queue)
 			continue;

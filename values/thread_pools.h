@@ -23,6 +23,9 @@ struct prb_thread_pool {
 	uint64_t queue; /**< the object from which its threads get their tasks */
 	/** The weak reference to the executor; 0: of a ThreadPool, whose results know it. */
 	uint64_t reference;
+	/** Possible ThreadPools, for Python before 3.8, whose results do not refer to their pool.
+	 */
+	PRB_VEC(uint64_t) candidates;
 	/** The tasks that its threads run: each a _WorkItem, or the number of a job. */
 	PRB_VEC(uint64_t) running;
 	PRB_VEC(struct prb_awaited) awaited;

@@ -116,11 +116,9 @@ static struct prb_error *look_through(struct holders *h)
 		struct look look = {.holders = h, .task = task};
 
 		for (size_t i = 0; i < task->frames.count && !h->full; i++) {
-			bool failed;
-
 			h->full |= ++frames > MOST_FRAMES;
 			if (task->frames.items[i].started && task->frames.items[i].frame.address)
-				PRB_TRY(prb_error_tolerate(look_at(&look, i), &failed));
+				PRB_TRY(prb_error_tolerate(look_at(&look, i), NULL));
 		}
 	}
 	return NULL;
@@ -199,14 +197,28 @@ static struct prb_error *tell(struct holders *h, struct prb_asyncio_task *task)
 	return task->waits_for ? NULL : prb_error_nomem();
 }
 
+static bool has_circle(const struct prb_asyncio_tasks *tasks)
+{
+	size_t list[PRB_ASYNCIO_CIRCLE_MAX];
+
+	for (size_t i = 0; i < tasks->list.count; i++)
+		if (prb_asyncio_circle(tasks, i, list))
+			return true;
+	return false;
+}
+
 struct prb_error *prb_asyncio_tell_holders(struct prb_asyncio_reader *t)
 {
 	struct holders h = {.t = t};
 	struct prb_asyncio_task *task;
 	struct prb_error *err = NULL;
-	bool looked = false;
+	bool looked = has_circle(t->tasks);
 
+	if (looked)
+		err = look_through(&h);
 	prb_vec_each (task, &t->tasks->list) {
+		if (err)
+			break;
 		if (!task->waits_on || !task->waits_kind || !task->waits_for)
 			continue;
 		if (!looked)

@@ -266,3 +266,24 @@ struct prb_error *prb_asyncio_relate(struct prb_asyncio_reader *t)
 	}
 	return NULL;
 }
+
+static bool awaits_one(const struct prb_asyncio_task *task)
+{
+	return task->state == PRB_PY_TASK_PENDING && task->waits_kind && !task->limited &&
+	       (!strcmp(task->waits_kind, "task") || !strcmp(task->waits_kind, "gather")) &&
+	       task->children.count == 1;
+}
+
+size_t prb_asyncio_circle(const struct prb_asyncio_tasks *tasks, size_t first, size_t *list)
+{
+	size_t at = first, count = 0;
+
+	while (count < PRB_ASYNCIO_CIRCLE_MAX && at >= first &&
+	       awaits_one(&tasks->list.items[at])) {
+		list[count++] = at;
+		at = tasks->list.items[at].children.items[0];
+		if (at == first)
+			return count;
+	}
+	return 0;
+}

@@ -63,7 +63,8 @@ struct prb_asyncio_task {
 	char *waits_for;	/**< in words; NULL: it does not wait */
 	uint64_t waits_on;	/**< the lock or semaphore that it waits for; 0 if none */
 	uint64_t holder;	/**< the task that holds that lock; 0 if it is not known */
-	bool limited;		/**< if others wait for locks: it is inside of a timeout() */
+	bool limited;		/**< if others wait for locks, or in a circle: it is inside of a
+				     timeout() */
 	double wakes_at;	/**< monotonic clock, seconds, at which a sleep ends; 0: none */
 	PRB_VEC(size_t) children; /**< indices of the tasks that it waits for */
 	PRB_VEC(size_t) awaiters; /**< indices of the tasks that wait for it */
@@ -90,6 +91,13 @@ struct prb_error *prb_asyncio_tasks_read(struct prb_python *py, struct prb_modul
 					 struct prb_mem *mem, const struct prb_py_threads *threads,
 					 bool values, struct prb_asyncio_tasks *ret) PRB_MUST_CHECK;
 void prb_asyncio_tasks_deinit(struct prb_asyncio_tasks *tasks);
+
+enum { PRB_ASYNCIO_CIRCLE_MAX = 32 };
+/**
+ * Fills @p list with tasks, each of which awaits the next one alone, without a limit of time, and
+ * the last one the first, which is @p first and has the least index. Returns their number, 0: none.
+ */
+size_t prb_asyncio_circle(const struct prb_asyncio_tasks *tasks, size_t first, size_t *list);
 
 /** Takes back what was read of a task that changed meanwhile: frames and what it waits for. */
 void prb_asyncio_task_forget(struct prb_asyncio_task *task);

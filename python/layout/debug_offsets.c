@@ -275,3 +275,33 @@ struct prb_error *prb_debug_offsets_read(struct prb_mem *mem, uint64_t runtime,
 	return prb_error_create(PRB_ERROR_UNSUPPORTED, "no table of offsets for Python %u.%u",
 				layout->version >> 8, layout->version & 0xff);
 }
+
+struct prb_error *prb_debug_offsets_remote_exec(struct prb_mem *mem, uint64_t runtime,
+						struct prb_remote_exec_offsets *ret)
+{
+	enum { FIRST = 14, BREAKER = 0, SUPPORT, ENABLED, PENDING, PATH, PATH_SIZE, COUNT };
+	uint64_t at[COUNT];
+	uint32_t version = 0;
+
+	for (size_t i = 0;
+	     i < PRB_ARRAY_SIZE(tables) && prb_debug_offsets_present(mem, runtime, &version); i++) {
+		if (tables[i].version != version >> 16 || (tables[i].version & 0xff) < FIRST)
+			continue;
+		/* The last member. */
+		PRB_TRY(prb_mem_read(mem, runtime + tables[i].size - sizeof(at), at, sizeof(at)));
+		for (size_t j = 0; j < COUNT; j++)
+			if (at[j] >= MAX_OFFSET)
+				return prb_error_create(PRB_ERROR_BAD_DATA,
+							"_Py_DebugOffsets holds an impossible "
+							"place of the debugger's support");
+		*ret = (struct prb_remote_exec_offsets){
+			.eval_breaker = at[BREAKER],
+			.enabled = at[ENABLED],
+			.pending = at[SUPPORT] + at[PENDING],
+			.path = at[SUPPORT] + at[PATH],
+			.path_size = at[PATH_SIZE],
+		};
+		return NULL;
+	}
+	return prb_error_create(PRB_ERROR_UNSUPPORTED, "sys.remote_exec() came with Python 3.14");
+}

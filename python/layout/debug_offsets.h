@@ -22,4 +22,14 @@ bool prb_debug_offsets_present(struct prb_mem *mem, uint64_t runtime, uint32_t *
 struct prb_error *prb_debug_offsets_read(struct prb_mem *mem, uint64_t runtime,
 					 struct prb_layout *layout) PRB_MUST_CHECK;
 
+/** Where requests of sys.remote_exec() are written (3.14+): offsets in a thread state, but for
+ * `enabled`, which is in the interpreter's structure. */
+struct prb_remote_exec_offsets {
+	uint64_t eval_breaker, enabled, pending, path, path_size;
+};
+
+/** PRB_ERROR_UNSUPPORTED before 3.14. */
+struct prb_error *prb_debug_offsets_remote_exec(struct prb_mem *mem, uint64_t runtime,
+						struct prb_remote_exec_offsets *ret) PRB_MUST_CHECK;
+
 #endif

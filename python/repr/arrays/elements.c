@@ -6,14 +6,15 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "python/repr/arrays/numpy.h"
+#include "python/repr/arrays/pillow.h"
 #include "python/repr/arrays/tensor_values.h"
 #include "python/repr/core/handlers.h"
 
 static struct prb_error *no_numbers(const char *what)
 {
 	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED, "%s", what),
-			      "python.elements is for numbers in arrays of numpy, and in tensors "
-			      "on the CPU");
+			      "python.elements is for numbers in arrays of numpy, in tensors on "
+			      "the CPU, and in images of Pillow");
 }
 
 static struct prb_error *count_elements(struct prb_elements *ret)
@@ -76,19 +77,39 @@ struct prb_error *prb_objects_elements(struct prb_objects *objects, uint64_t obj
 		return open_ndarray(r, object, ret);
 	if (type->handler == prb_repr_handle_tensor)
 		return prb_repr_open_tensor(r, object, ret);
+	if (type->handler == prb_repr_handle_image) {
+		PRB_TRY(prb_repr_open_image(r, object, ret));
+		return count_elements(ret);
+	}
 	return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %.100s is no array of numbers",
 				type->name);
 }
 
-static uint64_t address_of(const struct prb_elements *e, uint64_t index)
+static struct prb_error *find_row(struct prb_elements *e, struct prb_mem *mem, uint64_t row)
 {
-	uint64_t address = e->first;
+	if (e->row_address && e->row == row)
+		return NULL;
+	e->row_address = 0;
+	PRB_TRY(prb_mem_read_u64(mem, e->rows + row * sizeof(uint64_t), &e->row_address));
+	e->row = row;
+	return e->row_address ? NULL
+			      : prb_error_create(PRB_ERROR_BAD_DATA,
+						 "a row of the image has a null pointer");
+}
 
-	for (uint64_t i = e->dimensions; i-- > 0;) {
-		address += index % e->shape[i] * e->strides[i];
+static struct prb_error *find_address(struct prb_elements *e, struct prb_mem *mem, uint64_t index,
+				      uint64_t *ret)
+{
+	*ret = e->first;
+	for (uint64_t i = e->dimensions; i-- > (e->rows ? 1 : 0);) {
+		*ret += index % e->shape[i] * e->strides[i];
 		index /= e->shape[i];
 	}
-	return address;
+	if (!e->rows)
+		return NULL;
+	PRB_TRY(find_row(e, mem, index));
+	*ret += e->row_address;
+	return NULL;
 }
 
 /* A window begins at the element, for most arrays are read forwards; what lies behind the last
@@ -107,13 +128,16 @@ static struct prb_error *read_window(struct prb_elements *e, struct prb_mem *mem
 struct prb_error *prb_elements_read(struct prb_elements *e, struct prb_mem *mem, uint64_t index,
 				    struct prb_object_number *ret)
 {
-	uint64_t address = address_of(e, index);
+	uint64_t address;
 	uint8_t bytes[16] = {};
 
-	if (address < e->at || address - e->at + e->size > e->held)
+	PRB_TRY(find_address(e, mem, index, &address));
+	if (address < e->at || e->held < e->size || address - e->at > e->held - e->size)
 		PRB_TRY(read_window(e, mem, address));
 	for (unsigned i = 0; i < e->size; i++)
 		bytes[e->swapped ? e->size - 1 - i : i] = e->window[address - e->at + i];
+	if (e->has_palette)
+		bytes[0] = e->palette[4 * bytes[0] + index % e->shape[e->dimensions - 1]];
 	*ret = (struct prb_object_number){};
 	prb_tensor_values_number(e->code, e->size, bytes, ret);
 	return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The numbers in an array of numpy, or in a torch tensor on the CPU, one by one, in the order
- * of their indexes, the last of which runs fastest.
+ * @file The numbers in an array of numpy, a torch tensor on the CPU or an image of Pillow, one by
+ * one, in the order of their indexes, the last of which runs fastest.
  *
  * Threading: as python/repr/core/repr.h. Owns nothing.
  */
@@ -20,9 +20,17 @@ struct prb_elements {
 	uint64_t dimensions, shape[PRB_ELEMENTS_DIMENSIONS];
 	uint64_t strides[PRB_ELEMENTS_DIMENSIONS]; /**< in bytes; negative ones wrap around */
 	uint64_t first, count;			   /**< address; how many there are */
+	/** Address of pointers, one for each index of the first dimension, in place of `first` and
+	 * of that dimension's stride; 0: none. */
+	uint64_t rows;
+	/** What is read is an index into the palette, four bytes for each colour; the last index
+	 * is that of a byte of the colour. */
+	bool has_palette;
+	uint8_t palette[1024];
 
 	/* The bytes that were read last; the reader's own. */
 	uint64_t at, held;
+	uint64_t row, row_address; /* whose pointer was read last, and that pointer; 0: none yet */
 	uint8_t window[PRB_ELEMENTS_WINDOW];
 };
 

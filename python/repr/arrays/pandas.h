@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Columns and indexes of pandas: values that lie in arrays of numpy, which pandas wraps in
- * classes of its own. Not thread-safe beyond what a prb_repr is; owns nothing. Columns outside of
- * numpy's arrays (Arrow's memory) have no values here, and are named by their class.
+ * classes of its own, and texts in Arrow's memory. Not thread-safe beyond what a prb_repr is; owns
+ * nothing. Other columns of Arrow have no values here, and are named by their class.
  */
 #ifndef PRB_PYTHON_REPR_ARRAYS_PANDAS_H
 #define PRB_PYTHON_REPR_ARRAYS_PANDAS_H
@@ -17,6 +17,7 @@ enum prb_frame_column_kind {
 	PRB_FRAME_RANGE,     /**< start and step of a RangeIndex */
 	PRB_FRAME_LEVELS,    /**< of a MultiIndex: codes and levels of each part */
 	PRB_FRAME_INTERVALS, /**< the values of each end are in `levels` and `codes` */
+	PRB_FRAME_TEXTS,     /**< in Arrow's memory: shared pointers to arrays are at `first` */
 };
 
 struct prb_frame_column {
@@ -24,6 +25,7 @@ struct prb_frame_column {
 	uint64_t count; /**< of values, or PRB_FRAME_UNKNOWN */
 	struct prb_dtype dtype;
 	uint64_t first, stride;	    /**< address of the first value, distance of the others */
+	uint64_t chunks;	    /**< how many arrays of Arrow */
 	uint64_t mask, mask_stride; /**< bytes that are 1 where a value is missing, or 0 */
 	uint64_t categories;	    /**< index object that the values are positions in, or 0 */
 	bool utc;		    /**< moments with a time zone, which lie in UTC */
@@ -62,8 +64,7 @@ typedef bool prb_part_wanted_fn(const struct prb_type *type);
 struct prb_error *prb_repr_find_word(struct prb_repr *r, uint64_t object,
 				     prb_part_wanted_fn *wanted, uint64_t *ret) PRB_MUST_CHECK;
 /* pandas_scalars.c */
-/** Appends the start of a period, by the number of its frequency; PRB_ERROR_BAD_DATA of weeks, and
- * of quarters of a year that ends elsewhere. */
+/** Appends a period as it prints itself, by the number of its frequency. */
 struct prb_error *prb_pandas_put_period(struct prb_repr *r, int64_t ordinal,
 					uint32_t frequency) PRB_MUST_CHECK;
 /** Set in the number of a frequency of pandas before 2.2, where some had other names. */
@@ -78,6 +79,18 @@ struct prb_error *prb_pandas_put_categories(struct prb_repr *r, uint64_t object,
 					    const struct prb_frame_column *values) PRB_MUST_CHECK;
 /** Appends a span: 1 days 02:03:04.500000. */
 void prb_pandas_put_span(struct prb_repr *r, int64_t value, int32_t unit);
+
+/* pandas_arrow.c */
+/** Opens texts: sets all of @p ret but the name. @p object is a ChunkedArray of pyarrow.
+ * PRB_ERROR_BAD_DATA if it is not as known. */
+struct prb_error *prb_arrow_texts_open(struct prb_repr *r, uint64_t object,
+				       struct prb_frame_column *ret) PRB_MUST_CHECK;
+/** Appends the text in that row, or how its dtype writes that there is none. */
+struct prb_error *prb_arrow_put_text(struct prb_repr *r, const struct prb_frame_column *column,
+				     uint64_t row) PRB_MUST_CHECK;
+/** Whether that row has the text. */
+struct prb_error *prb_arrow_text_is(struct prb_repr *r, const struct prb_frame_column *column,
+				    uint64_t row, const char *wanted, bool *same) PRB_MUST_CHECK;
 
 /* pandas_column.c */
 /** True of CategoricalDtype. */

@@ -182,6 +182,9 @@ static struct prb_error *name_text(struct prb_repr *r, uint64_t values,
 	struct prb_error *err = prb_repr_find_word(r, values, is_text_dtype, &dtype);
 	bool plain = false;
 
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		err = prb_repr_instance_get(r, values, "_dtype", &dtype);
+
 	if (!err)
 		err = prb_repr_attribute(r, dtype, "_na_value", &missing);
 	if (!err)
@@ -342,6 +345,29 @@ static const struct {
 	{"TimedeltaArray", name_spans},
 };
 
+/* Texts in Arrow's memory; what is not as known stays unread. */
+static struct prb_error *open_texts(struct prb_repr *r, uint64_t values, struct prb_type *type,
+				    struct prb_frame_column *ret)
+{
+	struct prb_frame_column texts = {};
+	uint64_t object;
+	struct prb_error *err = prb_repr_instance_get(r, values, "_pa_array", &object);
+
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND)) /* before pandas 2.1 */
+		err = prb_repr_instance_get(r, values, "_data", &object);
+	if (!err)
+		err = prb_arrow_texts_open(r, object, &texts);
+	if (!err)
+		err = name_text(r, values, &texts);
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND) ||
+	    prb_error_catch(&err, PRB_ERROR_BAD_DATA) || prb_error_catch(&err, PRB_ERROR_FAULT))
+		return NULL;
+	if (strstr(type->name, "NumpySemantics"))
+		strcpy(texts.name, "str");
+	*ret = texts;
+	return err;
+}
+
 struct prb_error *prb_frame_column_open(struct prb_repr *r, uint64_t values, uint64_t row,
 					struct prb_frame_column *ret)
 {
@@ -366,7 +392,9 @@ struct prb_error *prb_frame_column_open(struct prb_repr *r, uint64_t values, uin
 		return wrappers[i].finish(r, values, ret);
 	}
 	snprintf(ret->name, sizeof(ret->name), "%.79s", prb_type_short_name(type));
-	return NULL;
+	return strncmp(ret->name, "ArrowStringArray", strlen("ArrowStringArray")) != 0
+		       ? NULL
+		       : open_texts(r, values, type, ret);
 }
 
 static struct prb_error *open_range(struct prb_repr *r, uint64_t range,
@@ -550,6 +578,8 @@ struct prb_error *prb_frame_column_put(struct prb_repr *r, const struct prb_fram
 		return put_parts(r, column, row);
 	case PRB_FRAME_INTERVALS:
 		return put_interval(r, column, row);
+	case PRB_FRAME_TEXTS:
+		return prb_arrow_put_text(r, column, row);
 	case PRB_FRAME_UNREAD:
 		prb_str_puts(r->out, "…");
 		return NULL;
@@ -585,6 +615,13 @@ struct prb_error *prb_frame_column_find(struct prb_repr *r, const struct prb_fra
 	uint64_t object;
 	bool same = false;
 
+	for (*row = 0; column->kind == PRB_FRAME_TEXTS && *row < column->count; ++*row) {
+		PRB_TRY(prb_arrow_text_is(r, column, *row, text, &same));
+		if (same)
+			return NULL;
+	}
+	if (column->kind == PRB_FRAME_TEXTS)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "there is no such name");
 	if (column->kind != PRB_FRAME_ARRAY || column->dtype.kind != 'O')
 		return prb_repr_bad(column->first, "not an array of objects");
 	for (*row = 0; *row < column->count; ++*row) {

@@ -11,7 +11,7 @@
 #include "python/repr/core/handlers.h"
 
 /* numpy's numbers of units. */
-enum { UNIT_MINUTE = 6, UNIT_SECOND, UNIT_MILLI, UNIT_MICRO, UNIT_NANO, DAY = 86400 };
+enum { UNIT_DAY = 4, UNIT_MINUTE = 6, UNIT_SECOND, UNIT_MILLI, UNIT_MICRO, UNIT_NANO, DAY = 86400 };
 #define NANOS_PER_SECOND INT64_C(1000000000)
 
 static void put_span(struct prb_repr *r, __int128 nanos)
@@ -166,7 +166,7 @@ struct prb_error *prb_repr_handle_pandas_interval(struct prb_repr *r, uint64_t o
 
 /* Numbers of frequencies, by thousands; how numpy counts the same, and their names before and since
  * pandas 2.2. */
-enum { YEARS = 1, QUARTERS, MONTHS, DAYS = 6, FREQUENCIES = 13, DECEMBER = 12 };
+enum { YEARS = 1, QUARTERS, MONTHS, WEEKS, WORKDAYS, DAYS, FREQUENCIES = 13 };
 static const struct {
 	const char *before, *name;
 	int32_t unit;
@@ -174,7 +174,9 @@ static const struct {
 	[YEARS] = {"A-", "Y-", 0},
 	[QUARTERS] = {"Q-", "Q-", 0},
 	[MONTHS] = {"M", "M", 1},
-	[DAYS] = {"D", "D", 4},
+	[WEEKS] = {"W-", "W-", UNIT_DAY},
+	[WORKDAYS] = {"B", "B", UNIT_DAY},
+	[DAYS] = {"D", "D", UNIT_DAY},
 	[DAYS + 1] = {"H", "h", 5},
 	[DAYS + 2] = {"T", "min", UNIT_MINUTE},
 	[DAYS + 3] = {"S", "s", UNIT_SECOND},
@@ -183,11 +185,38 @@ static const struct {
 	[DAYS + 6] = {"N", "ns", UNIT_NANO},
 };
 
+static bool put_moment(struct prb_repr *r, int64_t ordinal, int32_t unit)
+{
+	return prb_numpy_put_moment(r->out, ordinal, (struct prb_numpy_unit){unit, 1});
+}
+
+/* Its first and last day; weeks are counted from the one that ends in the first days of 1970. */
+static bool put_week(struct prb_repr *r, int64_t ordinal, uint32_t end)
+{
+	int64_t last;
+
+	if (ordinal > INT32_MAX || ordinal < INT32_MIN)
+		return false;
+	last = ordinal * 7 + end - 4;
+	if (!put_moment(r, last - 6, UNIT_DAY))
+		return false;
+	prb_str_putc(r->out, '/');
+	return put_moment(r, last, UNIT_DAY);
+}
+
+/* The day with the number among those from Monday to Friday, from 1970 on. */
+static int64_t of_workday(int64_t ordinal)
+{
+	int64_t from_monday = ordinal + 3, day = from_monday % 5 + (from_monday % 5 < 0 ? 5 : 0);
+
+	return (from_monday - day) / 5 * 7 + day - 3;
+}
+
 struct prb_error *prb_pandas_put_period(struct prb_repr *r, int64_t ordinal, uint32_t code)
 {
 	uint32_t kind, end;
 	size_t start = r->out->length;
-	bool hours;
+	bool hours, known;
 	char *t;
 
 	code &= ~(uint32_t)PRB_PANDAS_OLD_FREQUENCY;
@@ -195,7 +224,7 @@ struct prb_error *prb_pandas_put_period(struct prb_repr *r, int64_t ordinal, uin
 	end = code % 1000;
 	hours = kind == DAYS + 1;
 	if (kind >= FREQUENCIES || !frequencies[kind].name || ordinal == INT64_MIN ||
-	    (kind == QUARTERS && end && end != DECEMBER) || (end && kind > QUARTERS))
+	    (end && kind > QUARTERS && kind != WEEKS) || (kind == WEEKS && end > 6))
 		return prb_repr_bad(code, "not a known frequency");
 	if (kind == QUARTERS) {
 		int64_t quarter = ordinal % 4 + (ordinal % 4 < 0 ? 4 : 0);
@@ -204,9 +233,14 @@ struct prb_error *prb_pandas_put_period(struct prb_repr *r, int64_t ordinal, uin
 			       (long long)quarter + 1);
 		return NULL;
 	}
-	if (!prb_numpy_put_moment(
-		    r->out, hours ? ordinal * 60 : ordinal,
-		    (struct prb_numpy_unit){hours ? UNIT_MINUTE : frequencies[kind].unit, 1}))
+	if (kind == WEEKS)
+		known = put_week(r, ordinal, end);
+	else if (kind == WORKDAYS)
+		known = put_moment(r, of_workday(ordinal), UNIT_DAY);
+	else
+		known = put_moment(r, hours ? ordinal * 60 : ordinal,
+				   hours ? UNIT_MINUTE : frequencies[kind].unit);
+	if (!known)
 		return prb_repr_bad(code, "a moment out of range");
 	t = r->out->failed ? NULL : strchr(r->out->data + start, 'T');
 	if (t)
@@ -242,10 +276,13 @@ struct prb_error *prb_pandas_frequency(struct prb_repr *r, uint64_t dtype, uint3
 
 void prb_pandas_put_frequency(struct prb_str *out, uint32_t frequency)
 {
+	static const char days[] = "SUNMONTUEWEDTHUFRISAT";
 	static const char months[] = "DECJANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC";
 	uint32_t code = frequency & ~(uint32_t)PRB_PANDAS_OLD_FREQUENCY, kind = code / 1000;
 
 	prb_str_puts(out, frequency == code ? frequencies[kind].name : frequencies[kind].before);
+	if (kind == WEEKS)
+		prb_str_printf(out, "%.3s", days + code % 1000 % 7 * 3);
 	if (kind <= QUARTERS)
 		prb_str_printf(out, "%.3s", months + code % 1000 % 13 * 3);
 }
@@ -332,7 +369,8 @@ static struct prb_error *put_array(struct prb_repr *r, uint64_t object, struct p
 	struct prb_frame_column values;
 
 	PRB_TRY(prb_frame_column_open(r, object, 0, &values));
-	if (values.kind != PRB_FRAME_ARRAY && values.kind != PRB_FRAME_INTERVALS)
+	if (values.kind != PRB_FRAME_ARRAY && values.kind != PRB_FRAME_INTERVALS &&
+	    values.kind != PRB_FRAME_TEXTS)
 		return prb_repr_bad(object, "an array of another kind");
 	PRB_TRY(prb_repr_put_name(r, type));
 	prb_str_putc(r->out, '(');

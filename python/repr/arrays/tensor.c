@@ -16,14 +16,20 @@ enum {
 	CPU = 0,
 };
 
-/* Words of an AutogradMeta, which begins with its vtable and a name (std::string, 4 words). Without
- * a gradient META_GRAD leads to a tensor without a type. A mutex lies before META_REQUIRES. */
+/*
+ * Words of an AutogradMeta, which begins with its vtable and a name (std::string, 4 words). Without
+ * a gradient META_GRAD leads to a tensor without a type. A mutex lies before META_REQUIRES, which
+ * is that of 1.13; 2.6 has one word more in front of it, and 2.15 two words less than that, one of
+ * them before META_ACCUMULATOR. The word of a TensorImpl that leads back says which of them it is.
+ */
 enum {
 	META_GRAD = 5,
 	META_FUNCTION,
 	META_ACCUMULATOR = 8,
 	META_REQUIRES = 12 + sizeof(pthread_mutex_t) / 8,
-	META_WORDS,
+	META_WORDS = META_REQUIRES + 2,
+	HEAD_2_15 = 6,
+	HEAD_2_6,
 };
 
 static const uint64_t storage_max = UINT64_C(1) << 44;
@@ -129,12 +135,13 @@ static struct prb_error *read_device(uint64_t bytes, uint64_t impl, struct prb_t
 }
 
 /*
- * True for the dispatch keys of a tensor of the CPU whose elements lie in its storage as they are.
- * These keys are CPU (bit 0), Dense, ADInplaceOrView, AutogradFunctionality two bits after it, and
- * AutocastCPU; in inference mode CPU, Dense and AutocastCPU, which is far behind. Conjugated,
- * negated and wrapped tensors have more keys, and old versions of torch (up to 1.11) others.
+ * True for the dispatch keys of a tensor whose elements lie in its storage as they are. These keys
+ * are the device's (bit 0: CPU), Dense, ADInplaceOrView, AutogradFunctionality two bits after it,
+ * and the device's Autocast, if it has one; in inference mode the first two and Autocast, which is
+ * far behind. Conjugated, negated and wrapped tensors have more keys, and old versions of torch (up
+ * to 1.11) others.
  */
-static bool are_plain_keys(uint64_t keys)
+static bool are_dense_keys(uint64_t keys)
 {
 	enum { PLAIN = 5, INFERENCE = 3, DENSE_MIN = 8, DENSE_MAX = 18, AUTOCAST_BEHIND = 20 };
 	unsigned bits[PLAIN] = {}, count = 0;
@@ -146,11 +153,21 @@ static bool are_plain_keys(uint64_t keys)
 			return false;
 		bits[count++] = i;
 	}
-	if (bits[0] != 0 || bits[1] < DENSE_MIN || bits[1] > DENSE_MAX)
+	if (bits[1] < DENSE_MIN || bits[1] > DENSE_MAX)
 		return false;
-	if (count == PLAIN)
+	if (count >= PLAIN - 1)
 		return bits[3] == bits[2] + 2;
 	return count == INFERENCE && bits[2] >= bits[1] + AUTOCAST_BEHIND;
+}
+
+/* Nested tensors keep sizes of 0 here, as nothing else does that has elements. */
+static bool keeps_no_sizes(const struct prb_tensor *tensor, uint64_t keys)
+{
+	bool kept = !tensor->dimensions || are_dense_keys(keys);
+
+	for (uint64_t i = 0; i < tensor->dimensions; i++)
+		kept |= tensor->shape[i] != 0;
+	return !kept;
 }
 
 /* What follows the pointer back: sizes, strides, storage offset, elements, type, device, dispatch
@@ -176,11 +193,11 @@ static struct prb_error *read_sizes(struct prb_mem *mem, uint64_t impl, struct p
 		if (!prb_mul(count, ret->shape[i], &count))
 			return bad(impl, "a tensor of impossible size");
 	dtype = rest[2] & 0xffff;
-	if (count != rest[1] || dtype >= PRB_ARRAY_SIZE(dtypes))
+	if (count != rest[1] || dtype >= PRB_ARRAY_SIZE(dtypes) || keeps_no_sizes(ret, rest[3]))
 		return bad(impl,
 			   "a tensor whose sizes do not fit its elements, or of unknown type");
 	ret->offset = rest[0];
-	ret->plain = are_plain_keys(rest[3]);
+	ret->plain = are_dense_keys(rest[3]) && rest[3] & 1;
 	ret->elements = count;
 	ret->dtype = dtypes[dtype].name;
 	ret->item_bytes = dtypes[dtype].bytes;
@@ -231,11 +248,15 @@ static void read_autograd(struct prb_mem *mem, uint64_t meta, struct prb_tensor 
 		return;
 	ret->grad = words[META_GRAD];
 	ret->function = words[META_FUNCTION];
-	if (ret->function || words[META_ACCUMULATOR] || (words[META_REQUIRES] & 0xff) == 1)
+	unsigned accumulator = META_ACCUMULATOR - (ret->head <= HEAD_2_15),
+		 requires = META_REQUIRES + (ret->head == HEAD_2_6) - (ret->head <= HEAD_2_15);
+
+	if (ret->function || words[accumulator] || (words[requires] & 0xff) == 1)
 		ret->requires_grad = 1;
 }
 
-/* The storage's and the meta data's addresses lie before the pointer back, in this distance. */
+/* The storage's and the meta data's addresses lie before the pointer back, in this distance; a word
+ * less in new versions. */
 static void read_parts(struct prb_mem *mem, uint64_t impl, struct prb_tensor *ret)
 {
 	enum { STORAGE_BEFORE = 5, PARTS = 2 };

@@ -110,8 +110,11 @@ static bool has_names(struct prb_repr *r, const struct prb_type *type)
 static struct prb_error *find_plain(struct prb_repr *r, const struct prb_type *type,
 				    prb_repr_handler **ret)
 {
-	static const char *const plain[] = {"dict", "list",  "tuple", "str",	   "bytes",
-					    "int",  "float", "set",   "frozenset", "numpy.ndarray"};
+	static const char *const plain[] = {"dict",	     "list",	      "tuple",
+					    "str",	     "bytes",	      "int",
+					    "float",	     "set",	      "frozenset",
+					    "numpy.ndarray", "datetime.date", "datetime.datetime",
+					    "datetime.time"};
 	struct prb_type *base;
 
 	*ret = NULL;

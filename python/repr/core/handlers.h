@@ -185,7 +185,8 @@ prb_repr_handler prb_repr_handle_count, prb_repr_handle_repeat, prb_repr_handle_
 	prb_repr_handle_struct, prb_repr_handle_ip_address;
 
 /* library/packages.c */
-prb_repr_handler prb_repr_handle_row, prb_repr_handle_image, prb_repr_handle_random_generator;
+prb_repr_handler prb_repr_handle_row, prb_repr_handle_row_mapping, prb_repr_handle_image,
+	prb_repr_handle_random_generator;
 
 /* library/protobuf.c */
 prb_repr_handler prb_repr_handle_protobuf;

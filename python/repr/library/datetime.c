@@ -4,6 +4,7 @@
  * datetime have a flag for the time zone and packed bytes, timedelta has three ints.
  */
 #include <string.h>
+#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -114,21 +115,86 @@ static struct prb_error *put_zone_name(struct prb_repr *r, uint64_t zone)
 }
 
 /*
- * pandas adds nanoseconds behind a datetime: methods, the moment, and their number. The text has
- * the time of the day in its zone; only code of the zone could compute its distance from UTC.
+ * A Timestamp has the time of the day in its zone, and the moment since 1970 in UTC, in units of
+ * its own from pandas 2 on: the difference is the zone's distance from UTC. False: these do not
+ * fit.
  */
+static bool offset_of(const uint8_t *data, int64_t nanos, int64_t moment, uint32_t unit,
+		      int64_t *ret)
+{
+	enum { DAY = 86400, SECOND = 7, MILLI, MICRO, NANO }; /* numpy's numbers of units */
+	static const int64_t per_second[] = {1, 1000, 1000000, 1000000000};
+	struct tm day = {.tm_year = (int)packed(data, 2) - 1900,
+			 .tm_mon = data[2] - 1,
+			 .tm_mday = data[3],
+			 .tm_hour = data[4],
+			 .tm_min = data[5],
+			 .tm_sec = data[6]};
+	int64_t parts = per_second[unit >= SECOND && unit <= NANO ? unit - SECOND : NANO - SECOND];
+	int64_t rest = moment % parts, seconds = moment / parts;
+
+	if (rest < 0) {
+		rest += parts;
+		seconds--;
+	}
+	*ret = timegm(&day) - seconds;
+	return *ret > -DAY && *ret < DAY && rest == nanos / (1000000000 / parts);
+}
+
+/** As "-0500", with seconds if there are any. */
+static void put_offset(struct prb_repr *r, int64_t offset, const char *colon)
+{
+	unsigned seconds = (unsigned)(offset < 0 ? -offset : offset);
+
+	prb_str_printf(r->out, "%c%02u%s%02u", offset < 0 ? '-' : '+', seconds / 3600, colon,
+		       seconds / 60 % 60);
+	if (seconds % 60)
+		prb_str_printf(r->out, "%s%02u", colon, seconds % 60);
+}
+
+/* The zone of a Timestamp, with its distance from UTC, if that is known. */
+static struct prb_error *put_zone_of_stamp(struct prb_repr *r, uint64_t zone, const int64_t *offset)
+{
+	struct prb_type *type;
+	uint64_t words[2] = {}; /* of a timezone: offset, name */
+
+	if (is_utc(r, zone)) {
+		prb_str_puts(r->out, "+0000', tz='UTC'");
+		return NULL;
+	}
+	if (offset)
+		put_offset(r, *offset, "");
+	prb_str_puts(r->out, "', tz=");
+	PRB_TRY(prb_repr_type_of(r, zone, &type));
+	if (!offset || !prb_type_is(type, "datetime.timezone"))
+		return put_zone_name(r, zone);
+	PRB_TRY(prb_repr_words(r, zone + (uint64_t)r->layout->object_size, 2, words));
+	if (words[1])
+		return put_zone_name(r, words[1]);
+	prb_str_puts(r->out, "'UTC");
+	put_offset(r, *offset, ":");
+	prb_str_putc(r->out, '\'');
+	return NULL;
+}
+
+/* pandas adds nanoseconds behind a datetime: methods, the moment, their number, the year (before 2:
+ * the frequency), and from 1.5 on the unit. */
 struct prb_error *prb_repr_handle_timestamp(struct prb_repr *r, uint64_t object,
 					    struct prb_type *type __attribute__((unused)))
 {
-	enum { NANOSECONDS_AT = 48, MOST = 999 };
-	uint64_t start = object + (uint64_t)r->layout->object_size, zone;
+	enum { MOMENT_AT = 40, NANOSECONDS_AT = 48, UNIT_AT = 64, MOST = 999 };
+	uint64_t start = object + (uint64_t)r->layout->object_size, zone, moment;
 	uint8_t bytes[1 + PACKED_MAX];
 	const uint8_t *data = bytes + 1;
 	unsigned microsecond;
-	uint32_t nanosecond;
+	uint32_t nanosecond, unit;
+	int64_t offset;
+	bool fits;
 
 	PRB_TRY(prb_mem_read(r->mem, start + 8, bytes, sizeof(bytes)));
+	PRB_TRY(prb_mem_read_u64(r->mem, start + MOMENT_AT, &moment));
 	PRB_TRY(prb_mem_read_u32(r->mem, start + NANOSECONDS_AT, &nanosecond));
+	prb_auto_error struct prb_error *older = prb_mem_read_u32(r->mem, start + UNIT_AT, &unit);
 	if (nanosecond > MOST)
 		return prb_repr_bad(object, "not a timestamp");
 	prb_str_printf(r->out, "Timestamp('%04u-%02u-%02u %02u:%02u:%02u", packed(data, 2), data[2],
@@ -138,17 +204,14 @@ struct prb_error *prb_repr_handle_timestamp(struct prb_repr *r, uint64_t object,
 		prb_str_printf(r->out, ".%06u", microsecond);
 	if (nanosecond)
 		prb_str_printf(r->out, "%03u", nanosecond);
-	if (bytes[0])
-		PRB_TRY(prb_repr_word(r, start + 24, &zone));
-	if (bytes[0] && is_utc(r, zone)) {
-		prb_str_puts(r->out, "+0000', tz='UTC')");
+	if (!bytes[0]) {
+		prb_str_puts(r->out, "')");
 		return NULL;
 	}
-	prb_str_putc(r->out, '\'');
-	if (bytes[0]) {
-		prb_str_puts(r->out, ", tz=");
-		PRB_TRY(put_zone_name(r, zone));
-	}
+	fits = offset_of(data, (int64_t)microsecond * 1000 + nanosecond, (int64_t)moment,
+			 older ? 0 : unit, &offset);
+	PRB_TRY(prb_repr_word(r, start + 24, &zone));
+	PRB_TRY(put_zone_of_stamp(r, zone, fits ? &offset : NULL));
 	prb_str_putc(r->out, ')');
 	return NULL;
 }

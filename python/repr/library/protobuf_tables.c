@@ -141,6 +141,10 @@ static unsigned stride_of(const uint64_t words[2 * VALUE_WORDS], uint64_t defini
 		     stride++)
 			if (words[stride + *at] == definition)
 				return stride;
+	/* One value alone: the number follows its name, as in all versions. */
+	for (*at = 1; *at <= 2; ++*at)
+		if (words[*at] == definition)
+			return *at + 3;
 	return 0;
 }
 

@@ -49,6 +49,7 @@ static const struct {
 	{"polars.dataframe.frame", "DataFrame", prb_repr_handle_polars_frame},
 	{"polars.series.series", "Series", prb_repr_handle_polars_series},
 	{"sqlalchemy.engine.row", "Row", prb_repr_handle_row},
+	{"sqlalchemy.engine.row", "RowMapping", prb_repr_handle_row_mapping},
 	{"socket", "socket", prb_repr_handle_socket},
 	{"re", "RegexFlag", prb_repr_handle_global_enum},
 	{"threading", "BoundedSemaphore", prb_repr_handle_semaphore},
