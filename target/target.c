@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "target/proc/text.h"
 
 const char *prb_target_kind_name(enum prb_target_kind kind)
 {
@@ -147,33 +148,46 @@ void prb_target_note_pages(struct prb_target *t, pid_t tid, const struct prb_vie
 		t->ops->note_pages(t, tid, view);
 }
 
-static struct prb_error *read_maps(struct prb_target *t, struct prb_maps *ret)
+static struct prb_error *parse_anew(struct prb_target *t, struct prb_str *text,
+				    struct prb_maps *ret)
 {
-	prb_auto_str struct prb_str text = {};
-
-	PRB_TRY(prb_target_read_file(t, &text, "maps"));
-	return prb_maps_parse(prb_str_text(&text), ret);
+	prb_str_truncate(text, 0);
+	PRB_TRY(prb_target_read_file(t, text, "maps"));
+	return prb_maps_parse(prb_str_text(text), ret);
 }
 
-struct prb_error *prb_target_read_maps(struct prb_target *t, struct prb_maps *ret)
+static struct prb_error *read_maps(struct prb_target *t, struct prb_str *text, struct prb_maps *ret)
 {
 	enum { ATTEMPTS = 10 };
-	struct prb_error *err = read_maps(t, ret);
+	struct prb_error *err = parse_anew(t, text, ret);
 
 	/* The text comes in pieces, between which mappings grow together: pieces may overlap. */
 	for (int attempt = 1;
 	     attempt < ATTEMPTS && t->live && prb_error_catch(&err, PRB_ERROR_BAD_DATA); attempt++)
-		err = read_maps(t, ret);
+		err = parse_anew(t, text, ret);
 	return err;
+}
+
+struct prb_error *prb_target_read_maps(struct prb_target *t, struct prb_maps *ret)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (t->one_look && t->maps_text.length)
+		return prb_maps_parse(prb_str_text(&t->maps_text), ret);
+	return read_maps(t, &text, ret);
 }
 
 struct prb_error *prb_target_refresh_maps(struct prb_target *t)
 {
+	prb_auto_str struct prb_str text = {};
 	struct prb_maps maps;
 
-	PRB_TRY(prb_target_read_maps(t, &maps));
+	PRB_TRY(read_maps(t, &text, &maps));
 	prb_maps_deinit(&t->maps);
+	prb_str_deinit(&t->maps_text);
 	t->maps = maps;
+	t->maps_text = text;
+	text = (struct prb_str){};
 	return NULL;
 }
 
@@ -182,6 +196,7 @@ void prb_target_destroy(struct prb_target *t)
 	if (!t)
 		return;
 	prb_maps_deinit(&t->maps);
+	prb_str_deinit(&t->maps_text);
 	prb_mem_destroy(t->mem);
 	t->ops->destroy(t);
 }
@@ -207,4 +222,17 @@ struct prb_error *prb_target_children(struct prb_target *t, unsigned most, struc
 	for (size_t i = 0; i < tids.list.count && i < most; i++)
 		PRB_TRY(prb_error_tolerate(add_children(t, tids.list.items[i], ret), NULL));
 	return NULL;
+}
+
+int prb_target_sees_our_pids(struct prb_target *t)
+{
+	prb_auto_str struct prb_str status = {};
+	const char *pids;
+	char *end;
+
+	prb_error_destroy(prb_target_read_file(t, &status, "status"));
+	pids = prb_text_field(prb_str_text(&status), "NSpid");
+	if (!pids)
+		return -1;
+	return strtol(pids, &end, 10) == t->pid && *end == '\n';
 }

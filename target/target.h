@@ -96,7 +96,10 @@ struct prb_target {
 	double time;	      /**< seconds since the epoch of what is read; live: opening time */
 	struct prb_mem *mem;  /**< owned; all memory as it is now (uncached for a process) */
 	struct prb_maps maps; /**< owned; see prb_target_refresh_maps() */
-	uint64_t summed;      /**< bytes of other people's debug files that were summed up */
+	struct prb_str maps_text; /**< owned; the text of these */
+	/** Set by a caller that opens it, looks once and closes it: "maps" is read only once. */
+	bool one_look;
+	uint64_t summed; /**< bytes of other people's debug files that were summed up */
 	const struct prb_custom
 		*custom; /**< borrowed; what the user's extensions say; NULL: none */
 };
@@ -196,6 +199,10 @@ struct prb_error *prb_target_registers(struct prb_target *t, pid_t tid,
  */
 struct prb_error *prb_target_children(struct prb_target *t, unsigned most, struct prb_pids *ret,
 				      bool *more) PRB_MUST_CHECK;
+
+/** 1 if the process sees the same pids as we do: those of one namespace; 0 if it sees others, -1 if
+ * that is not known. */
+int prb_target_sees_our_pids(struct prb_target *t);
 
 /**
  * Derived facts: results that cost much or need files that another machine does not have (a pc's

@@ -69,6 +69,8 @@ struct prb_enders {
 	pid_t tid;	  /**< thread of the own process that holds the lock, or is to end; or 0 */
 	bool alone;	  /**< nobody but that thread */
 	pid_t pids[PRB_MOST_ENDERS]; /**< processes, any of whose threads can; the own one, too */
+	/** Of each of them: who waits for several objects waits for each for another reason. */
+	const char *kinds[PRB_MOST_ENDERS];
 	unsigned count;
 	bool all;	/**< no process beside these, of those that we may read */
 	bool certain;	/**< and all processes could be read */
@@ -81,6 +83,15 @@ struct prb_enders {
 	/** Thread of another process that holds that semaphore; set by judge/peers.h. */
 	pid_t holder_pid, holder_tid;
 };
+
+/** As what the process @p pid can end the wait. */
+static inline const char *prb_enders_kind(const struct prb_enders *enders, pid_t pid)
+{
+	for (unsigned i = 0; i < enders->count && i < PRB_MOST_ENDERS; i++)
+		if (enders->pids[i] == pid && enders->kinds[i])
+			return enders->kinds[i];
+	return enders->kind;
+}
 
 /** The object that a sleeping thread waits for. */
 struct prb_wait {
@@ -109,10 +120,21 @@ struct prb_error *prb_wait_context_create(struct prb_target *t,
 void prb_wait_context_destroy(struct prb_wait_context *context);
 
 /**
+ * What was found in all processes of this machine, for the waits of several targets: they have to
+ * be read within one moment. One thread at a time.
+ */
+struct prb_search;
+
+struct prb_error *prb_search_create(struct prb_search **ret) PRB_MUST_CHECK;
+void prb_search_destroy(struct prb_search *search);
+
+/**
  * From now on, all processes that can end a wait are looked for, and the peers of TCP connections:
  * some 20 µs for each process of the machine. Otherwise relatives alone are searched first.
+ * @p search, which outlives the context, keeps what is found; NULL: the context does.
  */
-void prb_wait_context_search_all(struct prb_wait_context *context);
+struct prb_error *prb_wait_context_search_all(struct prb_wait_context *context,
+					      struct prb_search *search) PRB_MUST_CHECK;
 
 /** Finds the place of @p address in shared memory; false if it is in none. */
 bool prb_shared_word_find(struct prb_wait_context *context, uint64_t address,

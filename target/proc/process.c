@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "target/proc/process_private.h"
 #include "target/proc/text.h"
@@ -55,16 +56,34 @@ bool prb_proc_link(pid_t pid, const char *name, struct prb_str *ret)
 	return true;
 }
 
+bool prb_proc_is_ancestor(pid_t ancestor, pid_t pid)
+{
+	enum { MAX_DEPTH = 64 };
+
+	for (int depth = 0; pid > 1 && depth < MAX_DEPTH; depth++) {
+		prb_auto_str struct prb_str text = {};
+		struct prb_stat stat;
+
+		if (!prb_proc_read(pid, "stat", &text) ||
+		    !prb_stat_parse(prb_str_text(&text), &stat))
+			return false;
+		pid = stat.ppid;
+		if (pid == ancestor)
+			return true;
+	}
+	return false;
+}
+
+double prb_proc_age(uint64_t start_ticks)
+{
+	return prb_clock_read_seconds(CLOCK_BOOTTIME) -
+	       (double)start_ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
 /* The kernel counts from boot, and the calendar may have been set since: so ask for both now. */
 static double start_time(uint64_t ticks)
 {
-	struct timespec calendar, boot;
-
-	clock_gettime(CLOCK_REALTIME, &calendar);
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	return (double)(calendar.tv_sec - boot.tv_sec) +
-	       (double)(calendar.tv_nsec - boot.tv_nsec) / 1e9 +
-	       (double)ticks / (double)sysconf(_SC_CLK_TCK);
+	return prb_clock_calendar_seconds() - prb_proc_age(ticks);
 }
 
 static struct prb_error *read_argv(struct prb_process *process)
@@ -134,6 +153,7 @@ static struct prb_error *describe(struct prb_process *process)
 	process->forked = stat.forked;
 	process->threads = stat.threads;
 	process->start_time = start_time(stat.start_ticks);
+	process->start_ticks = stat.start_ticks;
 	process->kind = stat.kernel				 ? PRB_PROCESS_KERNEL
 			: stat.state == 'Z' || stat.state == 'X' ? PRB_PROCESS_ZOMBIE
 								 : PRB_PROCESS_PROGRAM;
@@ -169,4 +189,24 @@ void prb_process_deinit(struct prb_process *process)
 	free(process->comm);
 	free(process->exe);
 	process->comm = process->exe = NULL;
+}
+
+bool prb_process_has_word(const struct prb_process *process, const char *part)
+{
+	char *const *word;
+
+	prb_vec_each (word, &process->argv)
+		if (strstr(*word, part))
+			return true;
+	return false;
+}
+
+bool prb_process_has_ended(pid_t pid)
+{
+	struct prb_process process = {};
+	prb_auto_error struct prb_error *err = prb_process_describe(pid, &process);
+	const bool ended = err ? err->code == PRB_ERROR_NO_PROCESS : process.state == 'Z';
+
+	prb_process_deinit(&process);
+	return ended;
 }

@@ -36,6 +36,7 @@ struct prb_process {
 	uid_t uid;   /**< effective */
 	unsigned threads;
 	double start_time;    /**< seconds since the epoch */
+	uint64_t start_ticks; /**< since boot: a pid that is used again has another one */
 	int elf_class;	      /**< 32 or 64; 0 if the executable may not be read */
 	char *comm;	      /**< the kernel's name of it, mostly at most 15 bytes */
 	char *exe;	      /**< path of the executable; NULL if it may not be read */
@@ -48,12 +49,26 @@ int prb_proc_open(pid_t pid, const char *name);
 /** Appends the file, up to a megabyte of it; false if it cannot be read. */
 bool prb_proc_read(pid_t pid, const char *name, struct prb_str *ret);
 
+/** True if @p ancestor is the parent of @p pid, or the parent's, and so on; false: not known. */
+bool prb_proc_is_ancestor(pid_t ancestor, pid_t pid);
+
+/** Seconds since a process or thread was started, by its start in ticks since boot (text.h). */
+double prb_proc_age(uint64_t start_ticks);
+
 /** Appends what a link points to; false if it cannot be read. */
 bool prb_proc_link(pid_t pid, const char *name, struct prb_str *ret);
 
 /** Reads what there is about @p pid. PRB_ERROR_NO_PROCESS if it does not exist. */
 struct prb_error *prb_process_describe(pid_t pid, struct prb_process *ret) PRB_MUST_CHECK;
 void prb_process_deinit(struct prb_process *process);
+
+/** True if a word of the process's command line contains @p part. */
+bool prb_process_has_word(const struct prb_process *process, const char *part);
+/** The word by which multiprocessing's helper is told that frees what processes share. */
+#define PRB_RESOURCE_TRACKER "from multiprocessing.resource_tracker import main"
+
+/** True if @p pid is no process, or a zombie; false also if that cannot be found out. */
+bool prb_process_has_ended(pid_t pid);
 
 /**
  * Finds out why @p pid may not be read. *ret stays NULL if it may; else it is an error that names
@@ -134,7 +149,15 @@ struct prb_pulse {
 	uint64_t device, inode;
 };
 
+/** Reads `ran` alone, with one system call. False: there is no such process, or no such clock. */
+bool prb_pulse_clock(pid_t pid, uint64_t *ret);
 /** False if there is no such process, or it is a zombie. */
 bool prb_pulse_read(pid_t pid, struct prb_pulse *ret);
+/**
+ * The same for a process that was read before. If none of its threads has run since, what was read
+ * is given again, without a file being opened: only memory that the kernel took away would differ.
+ * A process that ends or executes another program has run.
+ */
+bool prb_pulse_again(pid_t pid, const struct prb_pulse *before, struct prb_pulse *ret);
 
 #endif

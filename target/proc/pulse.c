@@ -11,7 +11,7 @@
 #include "target/proc/text.h"
 
 /** The scheduler's clock of the process counts each nanosecond, and what runs right now too. */
-static bool read_clock(pid_t pid, uint64_t *ret)
+bool prb_pulse_clock(pid_t pid, uint64_t *ret)
 {
 	struct timespec used;
 	clockid_t clock;
@@ -34,6 +34,16 @@ static void read_executable(pid_t pid, struct prb_pulse *ret)
 	ret->inode = st.st_ino;
 }
 
+bool prb_pulse_again(pid_t pid, const struct prb_pulse *before, struct prb_pulse *ret)
+{
+	uint64_t ran;
+
+	if (!before->start_ticks || !prb_pulse_clock(pid, &ran) || ran != before->ran)
+		return prb_pulse_read(pid, ret);
+	*ret = *before;
+	return true;
+}
+
 bool prb_pulse_read(pid_t pid, struct prb_pulse *ret)
 {
 	prb_auto_str struct prb_str line = {};
@@ -42,7 +52,7 @@ bool prb_pulse_read(pid_t pid, struct prb_pulse *ret)
 
 	*ret = (struct prb_pulse){};
 	/* The clock first: what runs between the two looks is seen the next time. */
-	bool clocked = read_clock(pid, &ret->ran);
+	bool clocked = prb_pulse_clock(pid, &ret->ran);
 
 	if (!prb_proc_read(pid, "stat", &line) || !prb_stat_parse(prb_str_text(&line), &stat) ||
 	    !prb_stat_numbers(prb_str_text(&line), numbers) || stat.state == 'Z' ||

@@ -204,24 +204,6 @@ bool prb_process_in_container(void)
 	return in_container(&ours);
 }
 
-static bool is_ancestor(pid_t ancestor, pid_t pid)
-{
-	enum { MAX_DEPTH = 64 };
-
-	for (int depth = 0; pid > 1 && depth < MAX_DEPTH; depth++) {
-		prb_auto_str struct prb_str text = {};
-		struct prb_stat stat;
-
-		if (!prb_proc_read(pid, "stat", &text) ||
-		    !prb_stat_parse(prb_str_text(&text), &stat))
-			return false;
-		pid = stat.ppid;
-		if (pid == ancestor)
-			return true;
-	}
-	return false;
-}
-
 /* Files of a process that is not dumpable belong to root; its folder itself always to its user. */
 static bool is_dumpable(pid_t pid, const struct prb_credentials *theirs)
 {
@@ -241,7 +223,7 @@ static struct prb_error *refused(const struct prb_process *process, const char *
 		.comm = comm,
 		.ptrace_scope = prb_process_ptrace_scope(),
 		.user_namespace = prb_process_in_user_namespace(),
-		.ancestor = is_ancestor(getpid(), process->pid),
+		.ancestor = prb_proc_is_ancestor(getpid(), process->pid),
 	};
 	int os_errno = try_to_read(getpid());
 

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/own_file.h"
 #include "base/str.h"
+#include "target/proc/instance.h"
 #include "target/proc/text.h"
 
 enum {
@@ -29,28 +30,6 @@ struct walk {
 	each_folder *each;
 	void *context;
 };
-
-static bool take_digits(const char **at, uint64_t *ret)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)**at))
-		return false;
-	errno = 0;
-	*ret = strtoull(*at, &end, 10);
-	*at = end;
-	return !errno;
-}
-
-bool prb_left_parse(const char *name, pid_t *pid, uint64_t *start_ticks)
-{
-	uint64_t number;
-
-	if (!take_digits(&name, &number) || !number || number > INT_MAX || *name++ != '-')
-		return false;
-	*pid = (pid_t)number;
-	return take_digits(&name, start_ticks) && !*name;
-}
 
 /** True if the process that made the folder runs, as far as it is seen from here. */
 static bool is_alive(const struct prb_left *left)
@@ -103,7 +82,7 @@ static struct prb_error *look_at(const struct walk *walk, int base, const char *
 	struct stat st;
 	struct prb_error *err;
 
-	if (!prb_left_parse(name, &left.pid, &left.start_ticks) || is_alive(&left))
+	if (!prb_instance_parse(name, &left.pid, &left.start_ticks) || is_alive(&left))
 		return NULL;
 	fd = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) || st.st_uid != uid || st.st_mode & 022)
@@ -144,12 +123,14 @@ static struct prb_error *walk_users(const struct walk *walk, const char *parent,
 	while (folder && (entry = readdir(folder))) {
 		const char *at = entry->d_name;
 		prb_auto_free char *path = NULL;
-		uint64_t uid;
+		unsigned long long uid;
+		char *end;
 
 		if (strncmp(at, prefix, strlen(prefix)) != 0)
 			continue;
 		at += strlen(prefix);
-		if (!take_digits(&at, &uid) || (*at && *at != '.') || uid >= UINT_MAX ||
+		uid = strtoull(at, &end, 10);
+		if (!isdigit((unsigned char)*at) || (*end && *end != '.') || uid >= UINT_MAX ||
 		    uid == geteuid())
 			continue;
 		path = prb_format("%s/%s%s", parent, entry->d_name, suffix);
@@ -220,6 +201,7 @@ void prb_left_list_deinit(struct prb_left_list *list)
 
 struct newest {
 	pid_t pid;
+	uint64_t start_ticks;
 	double time;
 	int fd;
 	char *path;
@@ -230,7 +212,9 @@ static struct prb_error *keep_newest(void *context, int fd, struct prb_left *lef
 	struct newest *newest = context;
 	int copy;
 
-	if (left->pid != newest->pid || (newest->fd >= 0 && left->time < newest->time))
+	if (left->pid != newest->pid ||
+	    (newest->start_ticks && left->start_ticks != newest->start_ticks) ||
+	    (newest->fd >= 0 && left->time < newest->time))
 		return NULL;
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (copy < 0)
@@ -244,9 +228,9 @@ static struct prb_error *keep_newest(void *context, int fd, struct prb_left *lef
 	return NULL;
 }
 
-struct prb_error *prb_left_open(pid_t pid, int *ret_fd, char **ret_path)
+struct prb_error *prb_left_open(pid_t pid, uint64_t start_ticks, int *ret_fd, char **ret_path)
 {
-	struct newest newest = {.pid = pid, .fd = -1};
+	struct newest newest = {.pid = pid, .start_ticks = start_ticks, .fd = -1};
 	struct prb_error *err = walk_all(&(struct walk){keep_newest, &newest});
 
 	if (!err && newest.fd < 0)

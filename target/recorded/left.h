@@ -36,10 +36,11 @@ struct prb_left_list {
 struct prb_error *prb_left_find_all(struct prb_left_list *ret) PRB_MUST_CHECK;
 void prb_left_list_deinit(struct prb_left_list *list);
 
-/** Opens the newest folder of a process @p pid that has ended; PRB_ERROR_NOT_FOUND. */
-struct prb_error *prb_left_open(pid_t pid, int *ret_fd, char **ret_path) PRB_MUST_CHECK;
-
-/** True if @p name names such a folder: PID-STARTTIME. */
-bool prb_left_parse(const char *name, pid_t *pid, uint64_t *start_ticks);
+/**
+ * Opens the newest folder of a process @p pid that has ended; of several that had the pid, only
+ * the one that started then, unless @p start_ticks is 0. PRB_ERROR_NOT_FOUND.
+ */
+struct prb_error *prb_left_open(pid_t pid, uint64_t start_ticks, int *ret_fd,
+				char **ret_path) PRB_MUST_CHECK;
 
 #endif

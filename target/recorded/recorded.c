@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "target/proc/instance.h"
 #include "target/recorded/recorded.h"
 
 #include <errno.h>
@@ -57,8 +58,8 @@ bool prb_recorded_probe_folder(const char *path)
 
 	while (length > 1 && name[length - 1] == '/')
 		name[--length] = '\0';
-	return length && prb_left_parse(basename(name), &pid, &start_ticks) && !stat(path, &st) &&
-	       S_ISDIR(st.st_mode);
+	return length && prb_instance_parse(basename(name), &pid, &start_ticks) &&
+	       !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
 static struct prb_error *only_rows(const struct recorded *recorded)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "target/spec/command_line.h"
 
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,6 +24,94 @@ void prb_command_line_text(struct prb_str *s, const struct prb_process *process)
 		prb_text_escape(s, process->comm ? process->comm : "?");
 		prb_str_putc(s, ']');
 	}
+}
+
+enum { MOST_WORDS = 64 };
+
+/** Without the folders of a path. A title that a program has given itself is no path. */
+static const char *without_folders(const char *path)
+{
+	const char *slash = strchr(path, ' ') ? NULL : strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/** The place of the script among the arguments; 0 if there is none. */
+static size_t find_script(const struct prb_process *process)
+{
+	for (size_t i = 1; i < process->argv.count; i++) {
+		const char *word = process->argv.items[i], *letter;
+
+		if (*word != '-')
+			return *word && strlen(word) < PATH_MAX ? i : 0;
+		if (!word[1])
+			return 0; /* it is read from stdin */
+		if (word[1] == '-') {
+			i += !strcmp(word, "--check-hash-based-pycs");
+			continue;
+		}
+		letter = strpbrk(word + 1, "cmWX");
+		if (letter && (*letter == 'c' || *letter == 'm'))
+			return 0;
+		i += letter && !letter[1]; /* the next word is its value */
+	}
+	return 0;
+}
+
+/** The command line without the interpreter's folders, and the script as "…" and @p tail. */
+static void put_short(struct prb_str *s, const struct prb_process *process, size_t script,
+		      const char *tail)
+{
+	prb_text_argument_start(s, without_folders(process->argv.items[0]));
+	for (size_t i = 1; i < process->argv.count; i++) {
+		prb_auto_str struct prb_str cut = {};
+
+		prb_str_putc(s, ' ');
+		if (i == script && tail != process->argv.items[i])
+			prb_str_printf(&cut, "…%s", tail);
+		s->failed |= cut.failed;
+		prb_text_argument_start(s, cut.length ? cut.data : process->argv.items[i]);
+	}
+}
+
+/**
+ * Leaves out one more folder of the script until the line fits, or its name alone is left; of a
+ * long line, which is put together anew for each, all at once.
+ */
+static void put_fitting(struct prb_str *s, const struct prb_process *process, size_t room)
+{
+	size_t script = find_script(process), begin = s->length;
+	const char *tail = script ? process->argv.items[script] : NULL, *slash;
+
+	const char *last = tail ? strrchr(tail, '/') : NULL;
+	if (process->argv.count > MOST_WORDS && last && last > tail && last[1])
+		tail = last;
+	put_short(s, process, script, tail);
+	while (tail && process->argv.count <= MOST_WORDS && !s->failed &&
+	       prb_text_width(prb_str_text(s) + begin) > room && (slash = strchr(tail + 1, '/')) &&
+	       slash[1]) {
+		tail = slash;
+		prb_str_truncate(s, begin);
+		put_short(s, process, script, tail);
+	}
+}
+
+void prb_command_line_cell(struct prb_str *s, size_t start, const char *prefix,
+			   const struct prb_process *process, size_t columns)
+{
+	prb_auto_str struct prb_str line = {};
+	size_t room = prb_text_last_room(s, start, columns), begin = strlen(prefix);
+
+	prb_str_puts(&line, prefix);
+	prb_command_line_text(&line, process);
+	if (!line.failed && process->argv.count && prb_text_width(prb_str_text(&line)) > room) {
+		size_t taken = prb_text_width(prefix);
+
+		prb_str_truncate(&line, begin);
+		put_fitting(&line, process, room > taken ? room - taken : 0);
+	}
+	s->failed |= line.failed;
+	prb_text_last_cell(s, start, prb_str_text(&line), columns);
 }
 
 void prb_command_line_cut(struct prb_str *s, const struct prb_process *process)

@@ -20,6 +20,13 @@
  * (prb_text_argument_start()); "[comm]" if it has none.
  */
 void prb_command_line_text(struct prb_str *s, const struct prb_process *process);
+/**
+ * The same as the last cell of a table's line (prb_text_last_cell()), behind @p prefix. On a
+ * terminal that it does not fit, folders are left out so that programs can be told apart: those of
+ * the interpreter, then the first of the script's.
+ */
+void prb_command_line_cell(struct prb_str *s, size_t start, const char *prefix,
+			   const struct prb_process *process, size_t columns);
 /** As above, without secrets. */
 void prb_command_line_cut(struct prb_str *s, const struct prb_process *process);
 

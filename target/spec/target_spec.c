@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "target/core/core.h"
+#include "target/proc/instance.h"
 #include "target/recorded/left.h"
 #include "target/recorded/recorded.h"
 #include "target/snapshot/bundle.h"
@@ -44,9 +45,11 @@ static bool is_member(const char *text)
 enum prb_spec_kind prb_spec_kind(const char *text)
 {
 	size_t length = strlen(text);
+	uint64_t start;
 	struct stat st;
+	pid_t pid;
 
-	if (is_number(text))
+	if (is_number(text) || prb_instance_parse(text, &pid, &start))
 		return PRB_SPEC_PID;
 	if (length > 2 && text[0] == '/' && text[length - 1] == '/')
 		return PRB_SPEC_REGEX;
@@ -116,8 +119,28 @@ static struct prb_error *open_bundle(const char *text, struct prb_target **ret)
 		"choose one by '%s/%ld', or 'query' all", text, found->number);
 }
 
+/** Another process may get the pid at any time: what was opened is its own if it is there after. */
+static struct prb_error *open_instance(pid_t pid, uint64_t start, struct prb_target **ret)
+{
+	struct prb_error *err;
+
+	PRB_TRY(prb_instance_check(pid, start));
+	PRB_TRY(prb_target_open_process(pid, ret));
+	err = prb_instance_check(pid, start);
+	if (err) {
+		prb_target_destroy(*ret);
+		*ret = NULL;
+	}
+	return err;
+}
+
 static struct prb_error *open_pid(const char *text, struct prb_target **ret)
 {
+	uint64_t start;
+	pid_t instance;
+
+	if (prb_instance_parse(text, &instance, &start))
+		return open_instance(instance, start, ret);
 	errno = 0;
 	long pid = strtol(text, NULL, 10);
 
@@ -276,12 +299,16 @@ struct prb_error *prb_spec_open_rows(const char *text, const struct prb_core_pla
 {
 	struct prb_error *err = prb_spec_open_in(text, places, ret), *none;
 	prb_auto_free char *path = NULL;
+	uint64_t start = 0;
+	pid_t pid;
 	int fd;
 
 	*left = false;
 	if (!err || err->code != PRB_ERROR_NO_PROCESS || prb_spec_kind(text) != PRB_SPEC_PID)
 		return err;
-	none = prb_left_open((pid_t)strtol(text, NULL, 10), &fd, &path);
+	if (!prb_instance_parse(text, &pid, &start))
+		pid = (pid_t)strtol(text, NULL, 10);
+	none = prb_left_open(pid, start, &fd, &path);
 	if (none) {
 		prb_error_destroy(none);
 		return err;

@@ -2,10 +2,10 @@
 /**
  * @file Finds the target of the user's text.
  *
- * In this order: digits are a pid; /REGEX/ matches command lines; a file that exists is a core,
- * a snapshot, a bundle or a recording by its content, a socket is the process that listens there;
- * a bundle and a number is one of its ranks; host:port is elsewhere; anything else is a part of a
- * command line.
+ * In this order: digits are a pid, or with "-START" that process alone (target/proc/instance.h);
+ * /REGEX/ matches command lines; a file that exists is a core, a snapshot, a bundle or a recording
+ * by its content, a socket is the process that listens there; a bundle and a number is one of its
+ * ranks; host:port is elsewhere; anything else is a part of a command line.
  */
 #ifndef PRB_TARGET_SPEC_TARGET_SPEC_H
 #define PRB_TARGET_SPEC_TARGET_SPEC_H
