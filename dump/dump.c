@@ -220,7 +220,7 @@ static struct prb_error *fill(struct prb_reader *r, struct prb_dump_found *found
 	PRB_TRY(prb_view_prefetch(r->view));
 	PRB_TRY(prb_wait_context_create(r->target, &r->waits));
 	if (r->options->all_enders)
-		prb_wait_context_search_all(r->waits);
+		PRB_TRY(prb_wait_context_search_all(r->waits, r->options->search));
 	PRB_TRY(prb_dump_plan(r));
 	PRB_TRY(r->target->moves ? read_live(r) : prb_read_still(r));
 	PRB_TRY(read_rest(r));

@@ -22,9 +22,10 @@ struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_du
 
 /**
  * The threads of any process, without stacks: what the kernel says of each. @p all_enders: look for
- * all processes that can end its wait.
+ * all processes that can end its wait; @p search is as in struct prb_dump_options.
  */
 struct prb_error *prb_dump_create_stackless(struct prb_target *target, bool all_enders,
+					    struct prb_search *search,
 					    struct prb_dump **ret) PRB_MUST_CHECK;
 
 /** The Python runtimes of a target, for a dump and for other readers. */

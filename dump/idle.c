@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "target/proc/process.h"
 #include "target/proc/text.h"
 #include "dump/tasks/cpu_clock.h"
 
@@ -105,8 +106,7 @@ static bool read_last_run(struct prb_target *t, pid_t tid, struct last_run *ret)
 	    !prb_stat_numbers(text, numbers) || !read_last(sched, &again) || again != ret->last)
 		return false;
 	ret->cpu = (int)numbers[PRB_STAT_PROCESSOR];
-	ret->age = clock_ms(CLOCK_BOOTTIME) -
-		   (double)numbers[PRB_STAT_START] * 1e3 / (double)sysconf(_SC_CLK_TCK);
+	ret->age = prb_proc_age((uint64_t)numbers[PRB_STAT_START]) * 1e3;
 	return true;
 }
 

@@ -64,7 +64,7 @@ static struct prb_error *add_threads(struct prb_wait_context *waits, struct prb_
 }
 
 struct prb_error *prb_dump_create_stackless(struct prb_target *t, bool all_enders,
-					    struct prb_dump **ret)
+					    struct prb_search *search, struct prb_dump **ret)
 {
 	prb_auto_dump struct prb_dump *dump = calloc(1, sizeof(*dump));
 	auto_waits struct prb_wait_context *waits = NULL;
@@ -74,7 +74,7 @@ struct prb_error *prb_dump_create_stackless(struct prb_target *t, bool all_ender
 	PRB_TRY(prb_pool_create(&dump->pool));
 	PRB_TRY(prb_wait_context_create(t, &waits));
 	if (all_enders)
-		prb_wait_context_search_all(waits);
+		PRB_TRY(prb_wait_context_search_all(waits, search));
 	dump->kind = t->kind;
 	dump->pid = dump->main_tid = t->pid;
 	PRB_TRY(add_threads(waits, t, dump));

@@ -128,6 +128,24 @@ static struct prb_error *add_chain(struct prb_dump *dump, struct prb_dump_task *
 	return NULL;
 }
 
+/* As add_chain(), of tasks in a circle. */
+static struct prb_error *add_circle(struct prb_dump *dump, struct prb_dump_task *to,
+				    const struct prb_asyncio_tasks *tasks, const size_t *circle,
+				    size_t count)
+{
+	const struct prb_asyncio_task *task = &tasks->list.items[circle[0]];
+
+	to->holder = tasks->list.items[task->children.items[0]].address;
+	PRB_TRY(add_task_frames(dump, to, task));
+	for (size_t i = count; i-- > 1;) {
+		task = &tasks->list.items[circle[i]];
+		PRB_TRY(prb_dump_task_add_awaiter(to, task->name));
+		to->awaiters.items[to->awaiters.count - 1].id = task->address;
+		PRB_TRY(add_task_frames(dump, to, task));
+	}
+	return NULL;
+}
+
 static struct prb_error *put_wait(struct prb_dump_task *to, const struct prb_asyncio_task *task,
 				  double now)
 {
@@ -155,9 +173,16 @@ static struct prb_error *add_reading(struct prb_dump *dump,
 	struct prb_dump_task *to;
 
 	prb_vec_each (task, &tasks->list) {
-		if (!is_pending(task) || is_in_the_middle(tasks, task) ||
-		    dump->tasks.count >= TASKS_MAX)
+		size_t circle[PRB_ASYNCIO_CIRCLE_MAX], count = 0;
+
+		if (!is_pending(task) || dump->tasks.count >= TASKS_MAX)
 			continue;
+		if (is_in_the_middle(tasks, task)) {
+			count = prb_asyncio_circle(tasks, (size_t)(task - tasks->list.items),
+						   circle);
+			if (!count)
+				continue;
+		}
 		PRB_TRY(add(dump, "task", task->tid, &to));
 		to->current = task->state == PRB_PY_TASK_RUNNING;
 		to->id = task->address;
@@ -171,7 +196,8 @@ static struct prb_error *add_reading(struct prb_dump *dump,
 		if (to->current)
 			continue;
 		PRB_TRY(put_wait(to, task, reading->now));
-		PRB_TRY(add_chain(dump, to, tasks, task));
+		PRB_TRY(count ? add_circle(dump, to, tasks, circle, count)
+			      : add_chain(dump, to, tasks, task));
 	}
 	if (tasks->error)
 		PRB_TRY(prb_dump_warn(dump, prb_format("tasks may be missing: %s", tasks->error)));

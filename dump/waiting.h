@@ -7,7 +7,8 @@
  * gevent, eventlet or greenlet or gevent is loaded. Greenlets take a walk over all objects.
  *
  * A task that others wait for is shown once for each task at the end of that chain: the frames of
- * the task that waits itself, then those of its awaiter. Tasks in the middle have no entry.
+ * the task that waits itself, then those of its awaiter. Tasks in the middle have no entry. Of
+ * tasks that await each other in a circle, the first one has.
  *
  * Threading: one thread at a time.
  */

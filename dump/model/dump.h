@@ -31,14 +31,15 @@ struct prb_dump_options {
 	enum prb_dump_mode mode;
 	bool locals, native, source;
 	bool native_all; /**< with `native`: the interpreter's own C frames too (own_frames.h) */
-	bool source_innermost; /**< source of the innermost Python frame of each thread only */
-	bool main_only;	       /**< only the main thread */
-	bool all_enders;       /**< look for all processes that can end the waits */
-	bool no_waits;	       /**< do not read what threads wait for, including the GIL */
-	bool no_modules;       /**< no modules of Python frames: saves requests to remote targets */
-	bool no_values;	       /**< of variables, only addresses, classes and numbers */
-	bool no_command;       /**< no exe and argv */
-	pid_t tid;	       /**< only this thread; 0: all */
+	bool source_innermost;	   /**< source of the innermost Python frame of each thread only */
+	bool main_only;		   /**< only the main thread */
+	bool all_enders;	   /**< look for all processes that can end the waits */
+	struct prb_search *search; /**< what was found for other targets, or NULL */
+	bool no_waits;		   /**< do not read what threads wait for, including the GIL */
+	bool no_modules; /**< no modules of Python frames: saves requests to remote targets */
+	bool no_values;	 /**< of variables, only addresses, classes and numbers */
+	bool no_command; /**< no exe and argv */
+	pid_t tid;	 /**< only this thread; 0: all */
 	const struct prb_repr_options *values; /**< limits of variables; NULL: the default ones */
 	/**
 	 * Frames to read of each thread, from the innermost; 0: all. A dump may have more: native
@@ -135,7 +136,8 @@ struct prb_dump_task {
 	bool current;	   /**< it runs: its frames are those of the thread */
 	uint64_t id;	   /**< its object */
 	uint64_t lock;	   /**< the lock or semaphore that it waits for; 0: none, or not known */
-	uint64_t holder;   /**< `id` of the task or greenlet that holds the lock; 0: not known */
+	uint64_t holder;   /**< `id` of the task or greenlet that holds the lock, or, of tasks in a
+			      circle, of the one that it awaits; 0: not known */
 	uint64_t own_pool; /**< its own pool, for which it waits, as prb_greenlet.own_pool; 0 */
 	bool limited;	   /**< its wait ends after some time */
 	char *name;	   /**< NULL if it has none */

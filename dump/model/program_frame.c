@@ -35,3 +35,8 @@ const struct prb_dump_frame *prb_dump_program_frame(const struct prb_dump_thread
 			return frame;
 	return NULL;
 }
+
+size_t prb_dump_own_frames(const struct prb_dump_task *task)
+{
+	return task->awaiters.count ? task->awaiters.items[0].at : task->frames.count;
+}

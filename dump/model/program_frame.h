@@ -18,4 +18,7 @@ bool prb_dump_is_library(const struct prb_dump_frame *frame);
 /** The innermost Python frame that is no library's; NULL if there is none. */
 const struct prb_dump_frame *prb_dump_program_frame(const struct prb_dump_thread *thread);
 
+/** How many frames are the task's own: then follow those of the tasks that wait for it. */
+size_t prb_dump_own_frames(const struct prb_dump_task *task);
+
 #endif

@@ -10,6 +10,7 @@
 #include "python/runtime/locks.h"
 #include "python/runtime/releases.h"
 #include "dump/read/lock_proof.h"
+#include "dump/read/method_self.h"
 #include "dump/read/thread_names.h"
 
 enum {
@@ -167,14 +168,12 @@ static struct prb_error *look_at_thread(struct prb_lock_owners *o, struct prb_re
 	struct look look = {.owners = o, .thread = thread, .other = other};
 
 	for (size_t i = 0; thread->py && i < thread->frames.list.count; i++) {
-		bool failed;
-
 		if (thread->frames.list.items[i].shim)
 			continue;
 		o->full |= ++o->frames > MOST_FRAMES;
 		if (o->full)
 			break;
-		PRB_TRY(prb_error_tolerate(look_at(&look, &thread->frames.list.items[i]), &failed));
+		PRB_TRY(prb_error_tolerate(look_at(&look, &thread->frames.list.items[i]), NULL));
 	}
 	return NULL;
 }
@@ -331,11 +330,10 @@ static struct prb_error *note_shared(struct prb_lock_owners *o, struct inside *i
 struct prb_error *prb_lock_owners_note_shared(struct prb_lock_owners *owners)
 {
 	struct inside *inside;
-	bool failed;
 
 	prb_vec_each (inside, &owners->list)
 		if (!inside->other && inside->thread->self)
-			PRB_TRY(prb_error_tolerate(note_shared(owners, inside), &failed));
+			PRB_TRY(prb_error_tolerate(note_shared(owners, inside), NULL));
 	return NULL;
 }
 
@@ -343,25 +341,11 @@ struct prb_error *prb_lock_owners_note_shared(struct prb_lock_owners *owners)
 static struct prb_error *find_semaphore(const struct prb_reader_thread *thread, struct prb_mem *mem,
 					uint64_t *ret, uint64_t *initial)
 {
-	enum { INNER = 6 };
 	uint64_t number;
 	int64_t integer;
 
-	*ret = *initial = 0;
-	for (size_t i = 0; i < PRB_MIN(thread->frames.list.count, (size_t)INNER) && !*ret; i++) {
-		const struct prb_py_frame *frame = &thread->frames.list.items[i];
-		struct prb_py_code code;
-		bool acquires;
-
-		if (frame->shim)
-			continue;
-		PRB_TRY(prb_python_code(thread->py, mem, frame->code, &code));
-		acquires = !strcmp(code.name, "acquire");
-		prb_py_code_deinit(&code);
-		if (!acquires)
-			continue;
-		PRB_TRY(prb_python_first_value(thread->py, mem, frame, ret));
-	}
+	*initial = 0;
+	PRB_TRY(prb_read_method_self(thread, mem, "acquire", NULL, ret));
 	if (!*ret)
 		return NULL;
 	PRB_TRY(prb_object_attribute(thread->py, mem, *ret, "_value", &number));
@@ -425,6 +409,17 @@ struct prb_error *prb_lock_owners_put_semaphore(struct prb_lock_owners *owners,
 	if (!count)
 		prb_str_puts(s, ", holder unknown");
 	return put_holders(owners, semaphore, sure ? only : NULL, ", inside: ", s);
+}
+
+bool prb_lock_owners_is_inside(const struct prb_lock_owners *owners, uint64_t lock,
+			       uint64_t pthread)
+{
+	const struct inside *inside;
+
+	prb_vec_each (inside, &owners->list)
+		if (inside->lock == lock && inside->thread->self == pthread)
+			return true;
+	return false;
 }
 
 struct prb_error *prb_lock_owners_put_place(struct prb_lock_owners *owners, uint64_t lock,

@@ -39,6 +39,10 @@ struct prb_error *prb_lock_owners_put_semaphore(struct prb_lock_owners *owners,
 						const struct prb_reader_thread *thread,
 						struct prb_str *s) PRB_MUST_CHECK;
 
+/** True if the thread @p pthread has a frame inside of a `with` statement of the lock. */
+bool prb_lock_owners_is_inside(const struct prb_lock_owners *owners, uint64_t lock,
+			       uint64_t pthread);
+
 /** Appends ", in transfer bank.py:31": where the thread @p pthread, its owner, is inside of it. */
 struct prb_error *prb_lock_owners_put_place(struct prb_lock_owners *owners, uint64_t lock,
 					    uint64_t pthread, struct prb_str *s) PRB_MUST_CHECK;

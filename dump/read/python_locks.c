@@ -5,8 +5,12 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
+#include "python/repr/core/repr.h"
 #include "python/runtime/locks.h"
+#include "dump/model/program_frame.h"
 #include "dump/read/lock_owners.h"
+#include "dump/read/method_self.h"
 #include "dump/read/thread_names.h"
 #include "dump/tasks/thread_of_state.h"
 
@@ -121,6 +125,7 @@ struct locks {
 	struct prb_view *view;
 	struct prb_lock_owners *owners; /* NULL until a thread waits for a lock */
 	pid_t owner;			/* of the lock that is explained; 0: not known */
+	bool joins;			/* it is no lock: `owner` is to end */
 	bool alone;			/* nobody else can release it */
 	enum prb_wants wants;
 	bool orphaned; /* it names an owner that does not exist */
@@ -192,11 +197,53 @@ static struct prb_error *has_no_owner(struct prb_reader *r, struct prb_view *vie
 	return prb_error_tolerate(err, NULL);
 }
 
+/* True if no thread of the interpreter has ended, and @p pthread is the id of one of them. */
+static struct prb_error *all_live(struct prb_mem *mem, const struct prb_reader_thread *thread,
+				  uint64_t pthread, bool *ret)
+{
+	struct prb_py_threads before = {}, after = {};
+	const struct prb_py_thread *state;
+	const struct prb_interp *interp;
+	int64_t count = 0, first = -1, last = -2;
+	unsigned same = 0;
+	struct prb_error *err = prb_python_threads(thread->py, mem, &before);
+
+	if (!err)
+		err = prb_python_threads(thread->py, mem, &after);
+	prb_vec_each (interp, &before.interps)
+		if (interp->address == thread->state.interp)
+			first = interp->thread_ids;
+	prb_vec_each (interp, &after.interps)
+		if (interp->address == thread->state.interp)
+			last = interp->thread_ids;
+	prb_vec_each (state, &before.list) {
+		count += state->interp == thread->state.interp;
+		same += state->pthread == pthread;
+	}
+	*ret = !err && same == 1 && first == last && count == first;
+	prb_py_threads_deinit(&before);
+	prb_py_threads_deinit(&after);
+	return prb_error_tolerate(err, NULL);
+}
+
+/*
+ * True if the thread that is named is the one that took the lock: the id of a thread that has ended
+ * is given to a later one.
+ */
+static struct prb_error *is_taker(struct locks *locks, const struct prb_reader_thread *thread,
+				  const struct prb_py_lock *lock, bool *ret)
+{
+	PRB_TRY(find_insiders(locks));
+	*ret = prb_lock_owners_is_inside(locks->owners, lock->address, lock->owner);
+	return *ret ? NULL : all_live(locks->reader->target->mem, thread, lock->owner, ret);
+}
+
 static struct prb_error *describe_rlock(struct locks *locks, const struct prb_reader_thread *thread,
 					const struct prb_py_lock *lock, struct prb_str *s)
 {
 	prb_auto_free char *name = NULL;
 	pid_t owner = 0;
+	bool taker;
 
 	if (lock->owner)
 		PRB_TRY(find_owner(locks->reader, thread, locks->view, lock->owner, &owner, &name));
@@ -212,11 +259,19 @@ static struct prb_error *describe_rlock(struct locks *locks, const struct prb_re
 				    : "");
 		return NULL;
 	}
+	PRB_TRY(is_taker(locks, thread, lock, &taker));
+	if (!taker) {
+		prb_str_printf(s,
+			       "futex: waiting for an RLock at %#llx, holder unknown; possible: "
+			       "%d%s%s, or a thread that has ended and had the same id",
+			       (unsigned long long)lock->address, owner, name ? " " : "",
+			       name ? name : "");
+		return NULL;
+	}
 	locks->owner = owner;
 	locks->alone = true;
 	prb_str_printf(s, "futex: waiting for an RLock held by %d%s%s", owner, name ? " " : "",
 		       name ? name : "");
-	PRB_TRY(find_insiders(locks));
 	return prb_lock_owners_put_place(locks->owners, lock->address, lock->owner, s);
 }
 
@@ -231,14 +286,17 @@ static struct prb_error *describe_shared(struct locks *locks,
 	prb_auto_str struct prb_str s = {}, holder = {}, plain = {};
 	prb_auto_free char *name = NULL;
 	pid_t owner = 0, inside = 0;
+	bool taker;
 
 	if (!lock->held || !lock->owner)
 		return NULL;
 	PRB_TRY(find_owner(locks->reader, thread, locks->view, lock->owner, &owner, &name));
 	if (!owner)
 		return NULL;
+	PRB_TRY(is_taker(locks, thread, lock, &taker));
+	if (!taker)
+		return NULL;
 	prb_str_printf(&holder, " held by %d%s%s", owner, name ? " " : "", name ? name : "");
-	PRB_TRY(find_insiders(locks));
 	if (lock->recursive) {
 		prb_str_printf(&s, "futex: waiting for an RLock%s", prb_str_text(&holder));
 		PRB_TRY(prb_lock_owners_put_place(locks->owners, lock->address, lock->owner, &s));
@@ -298,11 +356,108 @@ static struct prb_error *try_locks(void *context)
 	return NULL;
 }
 
-/* `with condition:` waits for the lock of it, as the program says. */
-static bool takes_lock(const struct prb_dump_frame *call)
+/* `with condition:` waits for the lock of it, also within a call of Queue. */
+static bool takes_lock(const struct prb_dump_frame *innermost)
 {
-	return name_of(call) && (!strcmp(name_of(call), "Condition.__enter__") ||
-				 !strcmp(name_of(call), "__enter__"));
+	return name_of(innermost) && (!strcmp(name_of(innermost), "Condition.__enter__") ||
+				      !strcmp(name_of(innermost), "__enter__"));
+}
+
+static struct prb_error *find_joined(struct locks *locks, const struct prb_reader_thread *thread,
+				     pid_t *ret, char **name)
+{
+	struct prb_mem *mem = prb_view_mem(locks->view);
+	uint64_t object, number;
+	int64_t pthread;
+
+	PRB_TRY(prb_read_method_self(thread, mem, "join", "/threading.py", &object));
+	if (!object)
+		return NULL;
+	PRB_TRY(prb_object_attribute(thread->py, mem, object, "_ident", &number));
+	PRB_TRY(prb_object_int(thread->py, mem, number, &pthread));
+	return find_owner(locks->reader, thread, locks->view, (uint64_t)pthread, ret, name);
+}
+
+/* The end of a thread, by what threading.Thread notes of it. Of a thread that has run on, nothing.
+ */
+static struct prb_error *describe_join(struct locks *locks, const struct prb_reader_thread *thread,
+				       const struct prb_dump_frame *call, char **ret)
+{
+	struct prb_reader *r = locks->reader;
+	prb_auto_free char *name = NULL, *text = NULL;
+	bool failed = false;
+	pid_t joined = 0;
+
+	PRB_TRY(prb_error_tolerate(find_joined(locks, thread, &joined, &name), &failed));
+	if (failed || !joined || joined == prb_reader_out(r, thread)->tid ||
+	    (r->target->moves && !(thread->task && prb_task_slept(&r->tasks, thread->task, false))))
+		return NULL;
+	locks->owner = joined;
+	locks->joins = locks->alone = true;
+	text = call ? describe_call(call) : strdup("futex: waiting in Thread.join");
+	*ret = text ? prb_format("%s for thread %d%s%s", text, (int)joined, name ? " " : "",
+				 name ? name : "")
+		    : NULL;
+	return *ret ? NULL : prb_error_nomem();
+}
+
+struct import_lock {
+	uint64_t owner; /* thread; 0: none */
+	struct prb_str module;
+};
+
+static struct prb_error *read_import_lock(struct locks *locks,
+					  const struct prb_reader_thread *thread,
+					  struct import_lock *ret)
+{
+	struct prb_mem *mem = prb_view_mem(locks->view);
+	uint64_t object, value;
+	int64_t owner;
+
+	PRB_TRY(prb_read_method_self(thread, mem, "acquire", "<frozen importlib._bootstrap>",
+				     &object));
+	if (!object)
+		return NULL;
+	PRB_TRY(prb_object_attribute(thread->py, mem, object, "owner", &value));
+	PRB_TRY(prb_object_int(thread->py, mem, value, &owner));
+	PRB_TRY(prb_object_attribute(thread->py, mem, object, "name", &value));
+	PRB_TRY(prb_object_str(thread->py, mem, value, 64, &ret->module));
+	ret->owner = (uint64_t)owner;
+	return NULL;
+}
+
+/* The lock of a module that is being imported, by the owner that it names. */
+static struct prb_error *describe_import(struct locks *locks,
+					 const struct prb_reader_thread *thread, char **ret)
+{
+	struct prb_reader *r = locks->reader;
+	prb_auto_str struct prb_str s = {};
+	prb_auto_free char *name = NULL;
+	struct import_lock lock = {};
+	bool failed = false, live = false;
+	pid_t owner = 0;
+	struct prb_error *err = prb_error_tolerate(read_import_lock(locks, thread, &lock), &failed);
+
+	if (!err && !failed && lock.owner)
+		err = find_owner(r, thread, locks->view, lock.owner, &owner, &name);
+	if (!err && owner && owner != prb_reader_out(r, thread)->tid &&
+	    (!r->target->moves ||
+	     (thread->task && prb_task_slept(&r->tasks, thread->task, false)))) {
+		/* The id of a thread that has ended may be that of another one by now. */
+		err = all_live(r->target->mem, thread, lock.owner, &live);
+		prb_str_puts(&s, "futex: waiting for the import lock of ");
+		prb_text_escape(&s, prb_str_text(&lock.module));
+		prb_str_printf(&s, " held by %d%s%s", (int)owner, name ? " " : "",
+			       name ? name : "");
+		locks->owner = owner;
+		locks->alone = live;
+		locks->wants = PRB_WANTS_LOCK;
+	}
+	s.failed = s.failed || lock.module.failed;
+	prb_str_deinit(&lock.module);
+	PRB_TRY(err);
+	*ret = s.length || s.failed ? prb_str_take(&s) : NULL;
+	return s.failed ? prb_error_nomem() : NULL;
 }
 
 /* Describes a wait inside the library by its call. For a semaphore, also names its holders. */
@@ -325,6 +480,8 @@ static struct prb_error *explain_call(struct locks *locks, const struct prb_read
 static struct prb_error *explain_lock(struct locks *locks, const struct prb_reader_thread *thread,
 				      const struct prb_dump_frame *call, char **ret)
 {
+	const struct prb_dump_frame *innermost =
+		prb_dump_innermost(prb_reader_out(locks->reader, thread));
 	struct prb_py_lock lock;
 	struct prb_error *err = prb_python_lock(thread->py, prb_view_mem(locks->view),
 						thread->frames.list.items, thread->futex, &lock);
@@ -338,9 +495,13 @@ static struct prb_error *explain_lock(struct locks *locks, const struct prb_read
 		PRB_TRY(describe_shared(locks, thread, &lock, ret));
 		lock = (struct prb_py_lock){};
 	}
+	if (!*ret && !lock.owner)
+		PRB_TRY(describe_import(locks, thread, ret));
+	if (!*ret && !lock.owner)
+		PRB_TRY(describe_join(locks, thread, call, ret));
 	if (*ret)
 		return NULL;
-	if (call && !lock.owner && !(lock.held && takes_lock(call)))
+	if (call && !lock.owner && !(lock.held && takes_lock(innermost)))
 		return explain_call(locks, thread, call, ret);
 	return lock.type ? describe_lock(locks, thread, &lock, ret) : NULL;
 }
@@ -355,7 +516,7 @@ static void note_enders(struct locks *locks, struct prb_dump_thread *out)
 	if (!locks->owner)
 		return;
 	*enders = (struct prb_enders){
-		.kind = "lock",
+		.kind = locks->joins ? "thread" : "lock",
 		.tid = locks->owner,
 		.alone = locks->alone,
 		.pids = {locks->reader->target->pid},
@@ -373,7 +534,7 @@ static struct prb_error *explain(struct locks *locks, struct prb_reader_thread *
 	char *text = NULL;
 
 	locks->owner = 0;
-	locks->alone = locks->orphaned = false;
+	locks->joins = locks->alone = locks->orphaned = false;
 	locks->wants = PRB_WANTS_NOTHING;
 
 	if (!may_have_lock(locks->reader, thread))

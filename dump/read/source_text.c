@@ -291,6 +291,28 @@ struct prb_error *prb_source_fill(struct prb_target *target, const struct prb_py
 	return err;
 }
 
+/** With the interpreters of the target, which are found for it. */
+static struct prb_error *find_cached(struct sources *s, struct file *file)
+{
+	struct prb_modules *modules = NULL;
+	struct prb_pythons pythons = {};
+	struct prb_view *view;
+
+	PRB_TRY(prb_view_create(s->target->mem, &view));
+
+	struct prb_error *err = prb_pythons_open(s->target, view, false, &modules, &pythons);
+
+	s->pythons = &pythons;
+	if (!err)
+		err = load_cached(s, file);
+	s->pythons = NULL;
+	prb_pythons_deinit(&pythons);
+	if (modules)
+		prb_modules_destroy(modules);
+	prb_view_destroy(view);
+	return err;
+}
+
 struct prb_error *prb_source_read(struct prb_target *target, const char *path, struct prb_str *ret)
 {
 	struct prb_dump nothing = {};
@@ -301,6 +323,8 @@ struct prb_error *prb_source_read(struct prb_target *target, const char *path, s
 	prb_error_destroy(prb_target_read_link(target, &s.cwd, "cwd"));
 
 	struct prb_error *err = load(&s, &file);
+	if (!err && !file.text)
+		err = find_cached(&s, &file);
 	if (!err && file.text)
 		prb_str_append(ret, file.text, file.size);
 	free(file.text);

@@ -17,8 +17,8 @@ struct prb_error *prb_source_fill(struct prb_target *target, const struct prb_py
 				  struct prb_dump *dump, bool innermost) PRB_MUST_CHECK;
 
 /**
- * Reads the file of a frame whole, as the target sees it. @p ret stays empty if there is no such
- * file here, as for "<string>" or in a snapshot, which has single lines.
+ * Reads the file of a frame whole, as the target sees it, or what its `linecache` has. @p ret stays
+ * empty if there is neither, as for "<string>" or in a snapshot, which has single lines.
  */
 struct prb_error *prb_source_read(struct prb_target *target, const char *path,
 				  struct prb_str *ret) PRB_MUST_CHECK;

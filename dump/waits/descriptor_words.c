@@ -27,6 +27,9 @@ static void put_pipe(struct prb_wait_context *c, int fd, const char *link,
 
 	prb_str_printf(s, "pipe %d", fd);
 	if (link[0] == '/') {
+		/* Whoever knows the name can open it; 'probing run' asks for its own tree alone. */
+		if (c->search)
+			prb_enders_outside(c);
 		prb_str_putc(s, ' ');
 		prb_put_path(c, link, s);
 	}
@@ -81,12 +84,14 @@ static void put_file(struct prb_wait_context *c, int fd, const char *link,
 	bool device = !strncmp(link, "/dev/", 5) && strncmp(link, "/dev/shm/", 9);
 	bool terminal = !strncmp(link, "/dev/pts/", 9) || !strncmp(link, "/dev/tty", 8) ||
 			!strncmp(link, "/dev/console", 12);
+	/* Whoever knows its name can open the other end. */
+	bool master = !strcmp(link, "/dev/ptmx") || !strcmp(link, "/dev/pts/ptmx");
 
 	if (!device && is_fifo(c, fd)) {
 		put_pipe(c, fd, link, direction, s);
 		return;
 	}
-	if (terminal)
+	if (terminal || master)
 		prb_enders_outside(c);
 	prb_str_printf(s, "%s %d ", terminal ? "terminal" : device ? "device" : "file", fd);
 	prb_put_path(c, link, s);

@@ -1,11 +1,38 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Who can end a wait, collected while it is described. */
+#include <stdlib.h>
+
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "dump/waits/wait_private.h"
 
-void prb_wait_context_search_all(struct prb_wait_context *c)
+struct prb_error *prb_search_create(struct prb_search **ret)
 {
-	c->search_all = true;
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? NULL : prb_error_nomem();
+}
+
+void prb_search_destroy(struct prb_search *search)
+{
+	struct prb_known_sharers *known;
+
+	if (!search)
+		return;
+	prb_fd_peers_destroy(search->holders);
+	prb_vec_each (known, &search->sharers)
+		prb_pids_deinit(&known->found.pids);
+	prb_vec_free(&search->sharers);
+	free(search);
+}
+
+struct prb_error *prb_wait_context_search_all(struct prb_wait_context *c, struct prb_search *search)
+{
+	if (!search) {
+		PRB_TRY(prb_search_create(&c->own_search));
+		search = c->own_search;
+	}
+	c->search = search;
+	return NULL;
 }
 
 void prb_enders_object(struct prb_wait_context *c, const char *kind)
@@ -13,6 +40,7 @@ void prb_enders_object(struct prb_wait_context *c, const char *kind)
 	if (!c->enders)
 		return;
 	c->objects++;
+	c->kind = kind;
 	if (!c->enders->kind)
 		c->enders->kind = kind;
 }
@@ -26,8 +54,10 @@ void prb_enders_add(struct prb_wait_context *c, pid_t pid)
 	for (unsigned i = 0; i < PRB_MIN(e->count, (unsigned)PRB_MOST_ENDERS); i++)
 		if (e->pids[i] == pid)
 			return;
-	if (e->count < PRB_MOST_ENDERS)
+	if (e->count < PRB_MOST_ENDERS) {
 		e->pids[e->count] = pid;
+		e->kinds[e->count] = c->kind;
+	}
 	e->count++;
 }
 

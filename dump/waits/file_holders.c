@@ -299,24 +299,26 @@ static bool find(struct prb_wait_context *c, const char *link, enum prb_access a
 	auto_candidates struct candidates family = {}, all = {};
 	pid_t target = c->target->pid;
 
-	if (!c->holders)
-		c->holders = calloc(1, sizeof(*c->holders));
+	struct prb_fd_peers **place = c->search ? &c->search->holders : &c->holders;
 
-	struct prb_fd_peers *h = c->holders;
-	if (!h || (hint && !c->search_all && !find_hinted(c, link, access, hint, found)))
+	if (!*place)
+		*place = calloc(1, sizeof(**place));
+
+	struct prb_fd_peers *h = *place;
+	if (!h || (hint && !c->search && !find_hinted(c, link, access, hint, found)))
 		return false;
 	if (found->others || found->itself)
 		return true;
-	if (!c->search_all && !h->family && !h->all) {
+	if (!c->search && !h->family && !h->all) {
 		h->family = true;
 		if (!add_family(c, &family) || !scan(h, &family, SCAN_MS))
 			return false;
 	}
-	if (!c->search_all || h->all)
+	if (!c->search || h->all)
 		search(c, h, link, access, found);
 	if (!h->all && !found->others && !found->itself) {
 		h->all = true;
-		if (!add_all(&all, target) || !scan(h, &all, c->search_all ? SCAN_ALL_MS : SCAN_MS))
+		if (!add_all(&all, target) || !scan(h, &all, c->search ? SCAN_ALL_MS : SCAN_MS))
 			return false;
 		search(c, h, link, access, found);
 	}
@@ -325,11 +327,12 @@ static bool find(struct prb_wait_context *c, const char *link, enum prb_access a
 	return true;
 }
 
-void prb_note_holders(struct prb_wait_context *c, const char *link, enum prb_access access)
+bool prb_note_holders(struct prb_wait_context *c, const char *link, enum prb_access access)
 {
 	struct found found = {};
 
 	find(c, link, access, 0, &found);
+	return found.others || found.itself;
 }
 
 void prb_describe_holders(struct prb_wait_context *c, const char *link, enum prb_access access,

@@ -58,7 +58,7 @@ static bool add(struct watch *watch, int fd, enum prb_direction direction, struc
 
 static void put_watch(struct prb_wait_context *c, const struct watch *watch, struct prb_str *s)
 {
-	size_t noted = c->enders && c->search_all ? MAX_NOTED : DESCRIBED;
+	size_t noted = c->enders && c->search ? MAX_NOTED : DESCRIBED;
 
 	if (watch->list.count > noted || watch->more)
 		prb_enders_object(c, NULL);

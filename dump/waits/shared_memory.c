@@ -4,6 +4,7 @@
  * Only the maps of each process show who else has that memory, at some fifty microseconds a
  * process, so they are read only where all who can end a wait are asked for.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,14 +34,11 @@ void prb_shared_maps_destroy(struct prb_maps *maps)
 
 const struct prb_map *prb_shared_map_at(struct prb_wait_context *c, uint64_t address)
 {
-	prb_auto_str struct prb_str text = {};
-
 	if (!c->maps) {
 		c->maps = calloc(1, sizeof(*c->maps));
 		if (!c->maps)
 			return NULL;
-		if (prb_wait_ok(&text, prb_target_read_file(c->target, &text, "maps")))
-			prb_error_destroy(prb_maps_parse(prb_str_text(&text), c->maps));
+		prb_error_destroy(prb_target_read_maps(c->target, c->maps));
 	}
 	return prb_maps_find(c->maps, address);
 }
@@ -124,31 +122,11 @@ static void each_shared(pid_t pid, bool (*see)(void *context, const struct prb_m
 	*unknown = *unknown || (ferror(file) && errno != ESRCH);
 }
 
-struct search {
-	const struct prb_shared_word *word;
-	bool found;
-};
-
-static bool see_word(void *context, const struct prb_map *map)
-{
-	struct search *search = context;
-
-	search->found = line_has(map, search->word);
-	return !search->found;
-}
-
-static bool has_mapped(pid_t pid, const struct prb_shared_word *word, bool *unknown)
-{
-	struct search search = {.word = word};
-
-	each_shared(pid, see_word, &search, unknown);
-	return search.found;
-}
-
 struct sharing {
 	struct prb_sharers *list;
 	size_t count;
 	pid_t pid;
+	size_t left; /* words that the process is not known to have */
 	bool failed;
 };
 
@@ -168,77 +146,106 @@ static bool see_any(void *context, const struct prb_map *map)
 		sharing->failed = sharing->failed || !slot;
 		if (slot)
 			*slot = sharing->pid;
+		sharing->left--;
 	}
-	return !sharing->failed;
+	return !sharing->failed && sharing->left;
+}
+
+/* Finds them for all of the list; *cut: time was up before all processes were read. */
+static struct prb_error *scan(struct prb_sharers *list, size_t count, bool *unknown, bool *cut)
+{
+	prb_auto_pids struct prb_pids pids = {};
+	int64_t end = prb_clock_thread_ns() + SCAN_MS * 1000000;
+	struct sharing sharing = {.list = list, .count = count};
+	const pid_t *pid;
+
+	*unknown = !prb_pids_are_all();
+	*cut = false;
+	PRB_TRY(prb_pids_of_all(&pids));
+	prb_vec_each (pid, &pids.list) {
+		*cut = prb_clock_thread_ns() > end;
+		if (*cut)
+			return NULL;
+		sharing.pid = *pid;
+		sharing.left = count;
+		each_shared(*pid, see_any, &sharing, unknown);
+		if (sharing.failed)
+			return prb_error_nomem();
+	}
+	return NULL;
 }
 
 struct prb_error *prb_sharers_find(struct prb_sharers *list, size_t count, bool *all)
 {
-	prb_auto_pids struct prb_pids pids = {};
-	int64_t end = prb_clock_thread_ns() + SCAN_MS * 1000000;
-	struct sharing sharing = {list, count, 0, false};
-	bool unknown = false;
-	const pid_t *pid;
+	bool unknown, cut;
 
 	*all = false;
 	if (!count)
 		return NULL;
-	PRB_TRY(prb_pids_of_all(&pids));
-	prb_vec_each (pid, &pids.list) {
-		if (prb_clock_thread_ns() > end)
-			return NULL;
-		sharing.pid = *pid;
-		each_shared(*pid, see_any, &sharing, &unknown);
-		if (sharing.failed)
-			return prb_error_nomem();
-	}
-	*all = !unknown && prb_pids_are_all();
+	PRB_TRY(scan(list, count, &unknown, &cut));
+	*all = !unknown && !cut;
 	return NULL;
 }
 
-/* Finds all processes that have mapped the word; keeps the answer for the next call with the same
- * word. */
-static void find_sharers(struct prb_wait_context *c, const struct prb_shared_word *word,
-			 struct prb_str *s)
+/* Each word is searched once: hundreds of a pool wait for the same one. NULL: no memory. */
+static const struct prb_known_sharers *find_sharers(struct prb_search *search,
+						    const struct prb_shared_word *word,
+						    struct prb_str *s)
 {
-	prb_auto_pids struct prb_pids pids = {};
-	int64_t end = prb_clock_thread_ns() + SCAN_MS * 1000000;
-	const pid_t *pid;
+	struct prb_known_sharers *known;
 
-	if (prb_shared_word_same(&c->sharers.word, word))
-		return;
-	c->sharers.word = *word;
-	c->sharers.pids.list.count = 0;
-	c->sharers.unknown = !prb_wait_ok(s, prb_pids_of_all(&pids)) || !prb_pids_are_all();
-	c->sharers.cut = false;
-	prb_vec_each (pid, &pids.list) {
-		pid_t *slot;
-
-		c->sharers.cut = prb_clock_thread_ns() > end;
-		if (c->sharers.cut)
-			return;
-		if (!has_mapped(*pid, word, &c->sharers.unknown))
-			continue;
-		slot = prb_vec_push(&c->sharers.pids.list);
-		c->sharers.cut = !slot;
-		if (!slot)
-			return;
-		*slot = *pid;
+	prb_vec_each (known, &search->sharers)
+		if (prb_shared_word_same(&known->found.word, word))
+			return known;
+	known = prb_vec_push(&search->sharers);
+	if (!known) {
+		s->failed = true;
+		return NULL;
 	}
+	*known = (struct prb_known_sharers){.found = {.word = *word}};
+	if (!prb_wait_ok(s, scan(&known->found, 1, &known->unknown, &known->cut)))
+		known->unknown = true;
+	return known;
+}
+
+static bool is_semaphore(const struct prb_map *map)
+{
+	return !strncmp(map->path, SEMAPHORE, strlen(SEMAPHORE));
+}
+
+/*
+ * True if the semaphore has a name, by which anybody may open and post it; multiprocessing removes
+ * its names at once. The maps of its creator show a name of glibc's that is gone in either case.
+ */
+static bool has_name(const struct prb_wait_context *c, const struct prb_map *map)
+{
+	char path[64];
+	const struct dirent *entry;
+
+	if (!c->target->live || !c->target->local)
+		return !map->deleted;
+	snprintf(path, sizeof(path), "/proc/%d/root/dev/shm", (int)c->target->pid);
+
+	prb_auto_closedir DIR *folder = opendir(path);
+	for (unsigned n = 0; folder && n < MOST_LINES && (entry = readdir(folder)); n++)
+		if (entry->d_ino == map->inode && !strncmp(entry->d_name, "sem.", strlen("sem.")))
+			return true;
+	return !map->deleted;
 }
 
 static void note_sharers(struct prb_wait_context *c, const struct prb_map *map,
 			 const struct prb_shared_word *word, struct prb_str *s)
 {
+	const struct prb_known_sharers *known = find_sharers(c->search, word, s);
 	const pid_t *pid;
 
-	find_sharers(c, word, s);
-	prb_vec_each (pid, &c->sharers.pids.list)
+	if (!known)
+		return;
+	prb_vec_each (pid, &known->found.pids.list)
 		prb_enders_add(c, *pid);
-	/* Whoever knows the name or has the file open can map it later. */
-	if (!c->sharers.cut)
-		prb_enders_all(c, !c->sharers.unknown && map->deleted &&
-					  !strncmp(map->path, SEMAPHORE, strlen(SEMAPHORE)));
+	/* Whoever has the file open can map it later. */
+	if (!known->cut && !c->enders->outside)
+		prb_enders_all(c, !known->unknown && is_semaphore(map));
 }
 
 bool prb_describe_shared_futex(struct prb_wait_context *c, uint64_t address, struct prb_str *s)
@@ -255,10 +262,12 @@ bool prb_describe_shared_futex(struct prb_wait_context *c, uint64_t address, str
 	}
 	if (!map->inode)
 		return false;
-	semaphore = !strncmp(map->path, SEMAPHORE, strlen(SEMAPHORE));
+	semaphore = is_semaphore(map);
 	prb_enders_object(c, semaphore ? "semaphore" : "shared memory");
 	c->enders->word = word_in(map, address);
-	if (c->search_all)
+	if (semaphore && has_name(c, map))
+		prb_enders_outside(c);
+	if (c->search)
 		note_sharers(c, map, &c->enders->word, s);
 	prb_str_puts(s, semaphore ? "a semaphore of several processes"
 				  : "a lock or condition of several processes");

@@ -312,8 +312,10 @@ static void on_semop(const struct call *call)
 				 call->s);
 }
 
+/* Whoever knows the name of a queue can send. */
 static void on_message(const struct call *call)
 {
+	prb_enders_outside(call->c);
 	prb_str_printf(call->s, "message queue %d", int_argument(call, 0));
 }
 
@@ -322,6 +324,7 @@ static void on_mq(const struct call *call)
 	prb_auto_str struct prb_str link = {};
 	int fd = int_argument(call, 0);
 
+	prb_enders_outside(call->c);
 	prb_str_printf(call->s, "message queue %d", fd);
 	if (prb_wait_ok(call->s, prb_target_read_link(call->c->target, &link, "fd/%d", fd))) {
 		prb_str_putc(call->s, ' ');

@@ -15,10 +15,10 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "dump/waits/wait_private.h"
+#include "target/proc/inet_line.h"
 #include "target/proc/process.h"
 
 enum {
-	TCP_LISTEN = 10,	/* in the column "st" of net/tcp */
 	UNIX_ACCEPTS = 0x10000, /* among the flags in net/unix: __SO_ACCEPTCON */
 };
 
@@ -73,33 +73,30 @@ struct prb_socket_tables {
 	PRB_VEC(struct network) networks;
 };
 
-/* Parses "0100007F:1F90": words in the memory order of a little-endian machine. */
-static bool parse_address(const char *text, int domain, struct sockaddr_storage *ret,
-			  socklen_t *ret_length)
+static bool parse_end(const struct prb_inet_end *end, int domain, struct sockaddr_storage *ret,
+		      socklen_t *ret_length)
 {
 	uint32_t words[4];
-	unsigned port, count = domain == AF_INET ? 1 : 4;
+	unsigned count = domain == AF_INET ? 1 : 4;
 
-	if (strspn(text, "0123456789ABCDEF") != 8 * (size_t)count)
+	if (strlen(end->address) != 8 * (size_t)count)
 		return false;
 	for (unsigned i = 0; i < count; i++) {
-		if (sscanf(text + 8 * (size_t)i, "%8x", &words[i]) != 1)
+		if (sscanf(end->address + 8 * (size_t)i, "%8x", &words[i]) != 1)
 			return false;
 	}
-	if (sscanf(text + 8 * (size_t)count, ":%4x", &port) != 1)
-		return false;
 	*ret = (struct sockaddr_storage){.ss_family = (sa_family_t)domain};
 	if (domain == AF_INET) {
 		struct sockaddr_in *in = (struct sockaddr_in *)ret;
 
 		in->sin_addr.s_addr = words[0];
-		in->sin_port = htons((uint16_t)port);
+		in->sin_port = htons((uint16_t)end->port);
 		*ret_length = sizeof(*in);
 	} else {
 		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret;
 
 		memcpy(&in6->sin6_addr, words, sizeof(words));
-		in6->sin6_port = htons((uint16_t)port);
+		in6->sin6_port = htons((uint16_t)end->port);
 		*ret_length = sizeof(*in6);
 	}
 	return true;
@@ -107,17 +104,15 @@ static bool parse_address(const char *text, int domain, struct sockaddr_storage 
 
 static bool parse_inet(const char *line, int domain, int type, struct prb_socket *ret)
 {
-	char local[64], peer[64];
-	unsigned state;
+	struct prb_inet_line each;
 
-	if (sscanf(line, " %*[^:]: %63s %63s %x", local, peer, &state) != 3)
+	if (!prb_inet_line_parse(line, &each) ||
+	    !parse_end(&each.near, domain, &ret->local, &ret->local_length) ||
+	    !parse_end(&each.far, domain, &ret->peer, &ret->peer_length))
 		return false;
-	if (!parse_address(local, domain, &ret->local, &ret->local_length) ||
-	    !parse_address(peer, domain, &ret->peer, &ret->peer_length))
-		return false;
-	ret->listening = type == SOCK_STREAM && state == TCP_LISTEN;
+	ret->listening = type == SOCK_STREAM && each.state == PRB_INET_LISTENING;
 	if (type == SOCK_STREAM)
-		ret->state = (int)state;
+		ret->state = (int)each.state;
 	return true;
 }
 
@@ -323,7 +318,44 @@ static uint64_t other_network(struct prb_wait_context *c, const struct prb_socke
 	return only;
 }
 
-uint64_t prb_socket_other_end(struct prb_wait_context *c, const struct prb_socket *socket)
+/* Both families keep the port in the same place. */
+static bool same_port(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	return ((const struct sockaddr_in *)(const void *)a)->sin_port ==
+	       ((const struct sockaddr_in *)(const void *)b)->sin_port;
+}
+
+static bool is_any(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in *in = (const void *)address;
+	const struct sockaddr_in6 *in6 = (const void *)address;
+
+	return address->ss_family == AF_INET ? !in->sin_addr.s_addr
+					     : IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
+}
+
+static uint64_t listener(const struct table *table, const struct loaded *loaded,
+			 const struct prb_socket *socket)
+{
+	const struct entry *entry;
+
+	prb_vec_each (entry, &loaded->entries) {
+		struct prb_socket found = {};
+
+		if (table->parse(loaded->text.data + entry->line, table->domain, table->type,
+				 &found) &&
+		    found.listening && same_port(&found.local, &socket->peer) &&
+		    (is_any(&found.local) || same_address(&found.local, &socket->peer)))
+			return entry->inode;
+	}
+	return 0;
+}
+
+typedef uint64_t search_table(const struct table *table, const struct loaded *loaded,
+			      const struct prb_socket *socket);
+
+static uint64_t search(struct prb_wait_context *c, const struct prb_socket *socket,
+		       search_table *find_in)
 {
 	uint64_t inode = 0;
 
@@ -338,9 +370,23 @@ uint64_t prb_socket_other_end(struct prb_wait_context *c, const struct prb_socke
 
 		if (!loaded->tried && !load(c, &tables[i], loaded))
 			return 0;
-		inode = other_end(&tables[i], loaded, socket);
+		inode = find_in(&tables[i], loaded, socket);
 	}
-	return inode ? inode : other_network(c, socket);
+	return inode;
+}
+
+uint64_t prb_socket_other_end(struct prb_wait_context *c, const struct prb_socket *socket)
+{
+	uint64_t inode = search(c, socket, other_end);
+
+	return inode || !c->sockets || !socket->local_length || !socket->peer_length
+		       ? inode
+		       : other_network(c, socket);
+}
+
+uint64_t prb_socket_listener(struct prb_wait_context *c, const struct prb_socket *socket)
+{
+	return search(c, socket, listener);
 }
 
 bool prb_socket_from_tables(struct prb_wait_context *c, uint64_t inode, struct prb_socket *ret)

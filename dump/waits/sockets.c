@@ -301,8 +301,10 @@ void prb_describe_unix_peer(struct prb_wait_context *c, const struct prb_socket 
 	 * The process that connected. For a socketpair() that is the target itself, which is no
 	 * news.
 	 */
-	if (s->length == before && socket->peer_pid && socket->peer_pid != c->target->pid)
+	if (s->length == before && socket->peer_pid && socket->peer_pid != c->target->pid) {
+		prb_enders_add(c, socket->peer_pid);
 		prb_describe_process(socket->peer_pid, s);
+	}
 }
 
 static void put_unix_peer(struct prb_wait_context *c, const struct prb_socket *socket,
@@ -365,7 +367,8 @@ static void note_outside(struct prb_wait_context *c, const struct prb_socket *so
 	if (strstr(prb_str_text(&address), helpers))
 		return;
 	if (socket->listening || socket->domain == AF_NETLINK ||
-	    (socket->type == SOCK_DGRAM && socket->domain != AF_UNIX && !peer))
+	    (socket->type == SOCK_DGRAM && !peer &&
+	     (socket->domain != AF_UNIX || is_address(&socket->local, socket->local_length))))
 		prb_enders_outside(c);
 }
 
@@ -393,22 +396,30 @@ static void put_socket(struct prb_wait_context *c, int fd, const struct prb_sock
 	}
 }
 
+/** Adds the processes at the other end of a TCP connection; false if none is found. */
+static bool note_tcp_peer(struct prb_wait_context *c, const struct prb_socket *socket)
+{
+	uint64_t other = prb_socket_other_end(c, socket);
+	char link[40];
+
+	/* A connection that was not accepted yet has no end there. */
+	if (!other)
+		other = prb_socket_listener(c, socket);
+	snprintf(link, sizeof(link), "socket:[%llu]", (unsigned long long)other);
+	return other && prb_note_holders(c, link, PRB_HAS_OPEN);
+}
+
 /* Threads of its own can end the wait, too, by shutdown(). */
 static void note_enders(struct prb_wait_context *c, const struct prb_socket *socket)
 {
-	uint64_t other = 0;
-	char link[40];
-
 	if (!c->enders)
 		return;
 	if (socket->limited)
 		prb_enders_limited(c);
-	if (!socket->listening && socket->protocol == IPPROTO_TCP && c->search_all)
-		other = prb_socket_other_end(c, socket);
-	if (other) {
-		snprintf(link, sizeof(link), "socket:[%llu]", (unsigned long long)other);
-		prb_note_holders(c, link, PRB_HAS_OPEN);
-	}
+	/* Another machine, or a process that we may not read. */
+	if (!socket->listening && socket->protocol == IPPROTO_TCP && c->search &&
+	    !note_tcp_peer(c, socket) && is_address(&socket->peer, socket->peer_length))
+		prb_enders_outside(c);
 	prb_enders_add(c, c->target->pid);
 }
 

@@ -88,6 +88,9 @@ void prb_put_deadline(struct prb_wait_context *c, struct prb_wait *wait, int clo
 
 	if (address)
 		prb_enders_limited(c);
+	/* The clocks of a core's machine stopped when it was written, or are not ours. */
+	if (c->target->partial)
+		return;
 	if (!prb_read_time(c, address, PRB_TIMESPEC, &end, s) || !read_clock(c, clock, &now, s))
 		return;
 	wait->left = end > now ? end - now : 0;

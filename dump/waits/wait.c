@@ -34,7 +34,7 @@ void prb_wait_context_destroy(struct prb_wait_context *c)
 	prb_socket_tables_destroy(c->sockets);
 	prb_shared_maps_destroy(c->maps);
 	prb_wait_zeromq_destroy(c->zeromq);
-	prb_pids_deinit(&c->sharers.pids);
+	prb_search_destroy(c->own_search);
 	prb_str_deinit(&c->root);
 	prb_str_deinit(&c->named.words);
 	if (c->pidfd >= 0)
@@ -114,6 +114,7 @@ static void begin_enders(struct prb_wait_context *c, struct prb_enders *enders)
 {
 	*enders = (struct prb_enders){.certain = true, .endless = true};
 	c->enders = enders;
+	c->kind = NULL;
 	c->objects = c->complete = c->instances = 0;
 }
 
@@ -155,6 +156,20 @@ static long describe(struct prb_wait_context *c, const struct prb_task *task, st
 	if (task->state == 'D')
 		put_kernel_function(c, task->tid, s);
 	return number;
+}
+
+/* A core has the memory that a futex is described from, and not the processes of other calls. */
+static long describe_in_core(struct prb_wait_context *c, const struct prb_task *task,
+			     struct prb_wait *ret, struct prb_str *s)
+{
+	const char *name = prb_syscall_name(c->target->machine, task->syscall);
+
+	if (!task->in_syscall || !name || strncmp(name, "futex", strlen("futex")) != 0)
+		return -1;
+	begin_enders(c, &ret->enders);
+	prb_describe_call(c, name, task, ret, s);
+	finish_enders(c);
+	return task->syscall;
 }
 
 /*
@@ -220,6 +235,8 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *c, struct prb_mem *
 	c->sp = task->sp;
 	if (c->target->distant)
 		number = task->syscall; /* a remote description would take several requests */
+	else if (c->target->partial)
+		number = describe_in_core(c, task, ret, &s);
 	else if (!local)
 		recall(c, key, &number, ret, &s);
 	else if (stopped)

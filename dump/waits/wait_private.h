@@ -24,26 +24,34 @@ enum prb_direction {
 	PRB_OUTGOING, /**< waits until there is room to write */
 };
 
+/** What was found of a word in shared memory. */
+struct prb_known_sharers {
+	struct prb_sharers found;
+	bool unknown, cut; /**< some could not be read; time was up */
+};
+
+struct prb_search {
+	struct prb_fd_peers *holders; /**< NULL until first used */
+	PRB_VEC(struct prb_known_sharers) sharers;
+};
+
 struct prb_wait_context {
 	struct prb_target *target;
 	struct prb_mem *mem;		   /* memory for the present description */
-	struct prb_fd_peers *holders;	   /**< NULL until first used */
+	struct prb_fd_peers *holders;	   /**< of relatives; NULL until first used */
 	struct prb_socket_tables *sockets; /**< the same */
 	struct prb_maps *maps;		   /**< the same */
 	struct prb_zeromq *zeromq;	   /**< the same */
 	int pidfd;	     /**< of the target; -1 not opened yet, -2 not available */
 	struct prb_str root; /**< the target's root as we see it, "/" mostly */
 	bool root_known;
-	struct { /* cache: the processes that have the last word in shared memory */
-		struct prb_shared_word word;
-		struct prb_pids pids;
-		bool unknown, cut; /* some could not be read; time was up */
-	} sharers;
 	bool time_known, same_time; /**< no time namespace: the target's clocks are ours */
 	char state;		    /**< of the described thread */
 	uint64_t sp;		    /**< its stack pointer; 0: not known */
-	bool search_all;	    /**< see prb_wait_context_search_all() */
-	struct prb_enders *enders;  /**< of the wait that is described; NULL: nobody asks */
+	struct prb_search *search;  /**< see prb_wait_context_search_all(); NULL: relatives only */
+	struct prb_search *own_search; /**< NULL: it is shared, or there is none */
+	struct prb_enders *enders;     /**< of the wait that is described; NULL: nobody asks */
+	const char *kind;	       /**< of the object that is described */
 	unsigned objects, complete; /**< what the wait is for; of how many all enders are known */
 	unsigned instances;	    /**< those of the objects that are epoll instances */
 	struct {
@@ -99,8 +107,8 @@ void prb_describe_holders(struct prb_wait_context *c, const char *link, enum prb
 			  pid_t hint, struct prb_str *s);
 void prb_fd_peers_destroy(struct prb_fd_peers *holders);
 
-/** As above, without words: the processes are added to the enders alone. */
-void prb_note_holders(struct prb_wait_context *c, const char *link, enum prb_access access);
+/** As above, without words: the processes are added to the enders alone. False if none is found. */
+bool prb_note_holders(struct prb_wait_context *c, const char *link, enum prb_access access);
 
 /** Appends "4711 (cat)". */
 void prb_describe_process(pid_t pid, struct prb_str *s);
@@ -140,6 +148,9 @@ bool prb_socket_from_tables(struct prb_wait_context *c, uint64_t inode, struct p
  * network namespace; 0: there is none, or several may be it.
  */
 uint64_t prb_socket_other_end(struct prb_wait_context *c, const struct prb_socket *socket);
+/** The inode of the socket that listens where @p socket is connected to, in the same network; or 0.
+ */
+uint64_t prb_socket_listener(struct prb_wait_context *c, const struct prb_socket *socket);
 void prb_socket_tables_destroy(struct prb_socket_tables *tables);
 
 /** Appends the descriptors that poll, select and epoll watch. */

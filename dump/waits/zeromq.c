@@ -146,6 +146,7 @@ static void note_peers(struct prb_wait_context *c, const struct prb_zeromq_socke
 bool prb_describe_zeromq(struct prb_wait_context *c, int fd, const char *words, struct prb_str *s)
 {
 	const struct prb_zeromq_socket *socket = find_socket(c, fd, s);
+	unsigned before;
 
 	if (!socket && !(*words == 'e' && prb_is_called_by(c, "libzmq", s)))
 		return false;
@@ -159,11 +160,15 @@ bool prb_describe_zeromq(struct prb_wait_context *c, int fd, const char *words, 
 	/* A server waits for its first client; those that it has are judged themselves. */
 	if (socket && socket->listens && !is_connected(socket))
 		prb_enders_outside(c);
-	if (!c->enders || !c->search_all)
+	if (!c->enders || !c->search)
 		return true;
+	before = c->enders->count;
 	if (socket)
 		note_peers(c, socket, s);
 	else
 		note_all(c, s);
+	/* They are found by the connections of the socket that is waited for. */
+	for (unsigned i = before; i < PRB_MIN(c->enders->count, (unsigned)PRB_MOST_ENDERS); i++)
+		c->enders->kinds[i] = "zmq";
 	return true;
 }
