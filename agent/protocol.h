@@ -119,6 +119,8 @@ enum {
 	PRB_WIRE_CAN_BREAK = 4096,	  /**< breakpoints of a pause, and steps to them */
 	PRB_WIRE_CAN_OPS = 8192,	  /**< runs torch's own profiler for some steps */
 	PRB_WIRE_CAN_SLOW = 16384,	  /**< its logpoints of calls can be of slow ones alone */
+	PRB_WIRE_CAN_PREPARE = 32768,	  /**< knows PRB_WIRE_IMPORTS */
+	PRB_WIRE_CAN_HISTORY = 65536,	  /**< has torch record the history of its GPU memory */
 };
 
 /** Flags of pause. */
@@ -179,13 +181,17 @@ enum {
 	 * steps, seconds; or "flight", which gives a line of JSON for each flight recorder, without
 	 * the GIL. Needs PRB_WIRE_CAN_TORCH. With PRB_WIRE_CAN_OPS also "ops", steps, seconds,
 	 * which gives a line of numbers, a line of text, and what Kineto writes; "ops-end"; or
-	 * "ops-rows", the number of a table, and rows for it. */
+	 * "ops-rows", the number of a table, and rows for it. With PRB_WIRE_CAN_HISTORY also
+	 * "history", seconds: a line of numbers, lines of history.py, an empty line, a pickle. */
 	PRB_WIRE_TORCH = 64,
 	/** One for allocations: "sample", seconds, and numbers of agent/sites_format.h, which is
 	 * answered by "buffer ADDRESS" and, when it is over, "ended" or "stays", whereupon the
 	 * client reads the rest and interrupts; or "rows" and rows for memory_allocations. Needs
 	 * PRB_WIRE_CAN_SITES. */
 	PRB_WIRE_SITES = 128,
+	/** With PRB_WIRE_TRACE: a request that only imports modules (PRB_WIRE_CAN_PREPARE). The
+	 * agent does not interrupt it: that could leave locks of the import system held. */
+	PRB_WIRE_IMPORTS = 256,
 };
 
 /** How an evaluation ended. */

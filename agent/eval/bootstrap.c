@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/client/connection.h"
+#include "agent/eval/subinterpreter.h"
 #include "agent/inside/finalization.h"
 #include "agent/inside/functions.h"
 #include "agent/inside/libc.h"
@@ -35,8 +36,8 @@ __asm__(".pushsection .rodata\n"
 	".global prba_bootstrap_text, prba_prompt_text, prba_complete_text\n"
 	".global prba_breaks_text, prba_monitoring_text, prba_tracing_text, prba_loop_text\n"
 	".global prba_texts_end, prba_pausing_text, prba_torch_ops_text\n"
-	".hidden prba_torch_logs_text\n"
-	".global prba_torch_nan_text, prba_torch_logs_text\n"
+	".hidden prba_torch_logs_text, prba_torch_history_text\n"
+	".global prba_torch_nan_text, prba_torch_logs_text, prba_torch_history_text\n"
 	"prba_bootstrap_text:\n"
 	".incbin \"texts/package/probing/_locals.py\"\n"
 	".incbin \"texts/agent/eval/bootstrap.py\"\n"
@@ -77,6 +78,8 @@ __asm__(".pushsection .rodata\n"
 	".incbin \"texts/agent/torch/nan.py\"\n"
 	"prba_torch_logs_text:\n"
 	".incbin \"texts/agent/torch/logs.py\"\n"
+	"prba_torch_history_text:\n"
+	".incbin \"texts/agent/torch/history.py\"\n"
 	"prba_texts_end:\n"
 	".popsection\n");
 extern const char prba_bootstrap_text[], prba_prompt_text[], prba_complete_text[];
@@ -84,7 +87,8 @@ extern const char prba_breaks_text[], prba_monitoring_text[], prba_tracing_text[
 extern const char prba_loop_text[], prba_logpoints_text[], prba_calls_text[], prba_torch_text[];
 extern const char prba_torch_comm_text[], prba_torch_watch_text[], prba_sites_text[];
 extern const char prba_frame_text[], prba_pausing_text[], prba_torch_ops_text[];
-extern const char prba_torch_nan_text[], prba_torch_logs_text[], prba_texts_end[];
+extern const char prba_torch_nan_text[], prba_torch_logs_text[], prba_torch_history_text[],
+	prba_texts_end[];
 
 enum {
 	FILE_INPUT = 257, /* Py_file_input */
@@ -171,7 +175,7 @@ static object *emit(object *self, object *arguments)
  * 10 agent/torch/comm.py, 11 agent/torch/watch.py behind package/probing/_watched.py, 12
  * agent/sites/sites.py, 13 agent/eval/frame.py behind package/probing/_variables.py, 14
  * agent/trace/pausing.py, 15 agent/torch/ops.py, 16
- * agent/torch/nan.py, 17 agent/torch/logs.py.
+ * agent/torch/nan.py, 17 agent/torch/logs.py, 18 agent/torch/history.py.
  */
 static object *part(object *self, object *arguments)
 {
@@ -181,7 +185,8 @@ static object *part(object *self, object *arguments)
 			       prba_logpoints_text,  prba_calls_text,	    prba_torch_text,
 			       prba_torch_comm_text, prba_torch_watch_text, prba_sites_text,
 			       prba_frame_text,	     prba_pausing_text,	    prba_torch_ops_text,
-			       prba_torch_nan_text,  prba_torch_logs_text,  prba_texts_end};
+			       prba_torch_nan_text,  prba_torch_logs_text,  prba_torch_history_text,
+			       prba_texts_end};
 	long i = number ? py->PyLong_AsLong(number) - 1 : 0;
 
 	(void)self;
@@ -226,6 +231,19 @@ static object *thread_context(object *self, object *arguments)
 	return found;
 }
 
+/** thread_frames(): [ident, frame, …], None if sys._current_frames() has to do. */
+static object *thread_frames(object *self, object *arguments)
+{
+	object *found = prba_python_stops_world() ? NULL : prba_places_frames();
+
+	(void)self, (void)arguments;
+	if (!found) {
+		found = py->PyDict_GetItemString(py->PyEval_GetBuiltins(), "None");
+		py->Py_IncRef(found);
+	}
+	return found;
+}
+
 static bool put_function(object *into, struct prba_method *method)
 {
 	object *function = prba_functions_make(method, NULL);
@@ -252,13 +270,15 @@ static object *load(void)
 		{"emit", emit, METH_VARARGS, NULL},
 		{"part", part, METH_VARARGS, NULL},
 		{"main_thread", main_thread, METH_VARARGS, NULL},
-		{"thread_context", thread_context, METH_VARARGS, NULL}};
+		{"thread_context", thread_context, METH_VARARGS, NULL},
+		{"thread_frames", thread_frames, METH_VARARGS, NULL}};
 	const struct {
 		struct prba_method *methods;
 		size_t count;
 	} parts[] = {{methods, sizeof(methods) / sizeof(*methods)},
 		     {prba_breaks_methods, PRBA_BREAKS_METHODS},
 		     {prba_standing_methods, PRBA_STANDING_METHODS},
+		     {prba_subinterpreter_methods, PRBA_SUBINTERPRETER_METHODS},
 		     {prba_tracing_methods, PRBA_TRACING_METHODS},
 		     {prba_logpoints_methods, PRBA_LOGPOINTS_METHODS},
 		     {prba_quick_methods, PRBA_QUICK_METHODS},
@@ -410,6 +430,16 @@ bool prba_bootstrap_leave(void)
 		py->PyErr_Clear();
 	}
 	return came;
+}
+
+void prba_bootstrap_forget_thread(void)
+{
+	object *result = call("forget_thread", 0, NULL, NULL, NULL, NULL);
+
+	if (result)
+		py->Py_DecRef(result);
+	else
+		py->PyErr_Clear();
 }
 
 void prba_bootstrap_close(struct prba_connection *c)

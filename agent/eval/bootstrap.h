@@ -39,6 +39,9 @@ bool prba_bootstrap_leave(void);
 /** Forgets what the connection's evaluations left, but for what they did to the program. */
 void prba_bootstrap_close(struct prba_connection *c);
 
+/** What threading keeps of the calling thread, for whose client other clients' code has run. */
+void prba_bootstrap_forget_thread(void);
+
 /**
  * Removes all of it from the interpreter, the exit hook (finalization.h) too. False if some of our
  * functions stay in use there.

@@ -5,7 +5,7 @@
 #   part(number)            the text of 1 prompt.py, 2 complete.py, 3 breaks.py, 4 monitoring.py,
 #                           5 tracing.py, 6 loop.py, 7 logpoints.py, 8 calls.py, 9 torch.py,
 #                           10 comm.py, 11 watch.py, 12 sites.py, 13 frame.py, 14 pausing.py,
-#                           15 ops.py, 16 nan.py, 17 logs.py, which join this
+#                           15 ops.py, 16 nan.py, 17 logs.py, 18 history.py, which join this
 #   thread_context(thread, context)   the contextvars.Context that it is in, None: unknown; ours is @context
 #   main_thread(which)      what Python (0) or the kernel (1) calls the main thread, 0: unknown
 #   read_locals(frame, read)                                of package/probing/_locals.py
@@ -20,6 +20,7 @@ loaded_parts = set()
 threads = {}  # threads that evaluate: {ident: (job, Session or None)}
 sessions = {}  # at a prompt: {job: Session}
 numbered = [0]
+needed = {}  # {name: module} of Python's library
 ONLY_AST = 0x400
 INTERACTIVE, LAST, IN_FRAME, ON_LOOP, TRACE, TORCH, SITES = 2, 4, 8 | 1 << 16, 16, 32, 64, 128
 DONE, RAISED, INTERRUPTED, INCOMPLETE, EXIT = range(5)
@@ -41,6 +42,14 @@ def send(job, kind, text):
 
 def evaluating():
     return get_ident() in threads
+
+
+def module(name):
+    """A module of the standard library, cached. During a pause nothing may be imported, since a paused thread
+    may hold an import lock: import_needed() of pausing.py fills this cache before."""
+    if name not in needed:
+        needed[name] = __import__(name)
+    return needed[name]
 
 
 class Bytes:
@@ -320,12 +329,21 @@ def number(name):
 
 def future_flags(flags):
     """Those of `from __future__ import …` among the flags of code."""
-    import __future__
-
-    known = 0
-    for name in __future__.all_feature_names:
-        known |= getattr(__future__, name).compiler_flag
+    known, future = 0, module("__future__")
+    for name in future.all_feature_names:
+        known |= getattr(future, name).compiler_flag
     return flags & known
+
+
+def current_frames():
+    """sys._current_frames() of this interpreter alone: from 3.12 on others may run meanwhile."""
+    found = thread_frames() if sys.version_info >= (3, 12) else None
+    if found is None:
+        return sys._current_frames()
+    try:
+        return dict(zip(found[::2], found[1::2]))
+    finally:
+        found.clear()  # The frame of this call is among them: with the list it would keep all alive.
 
 
 def namespace():
@@ -382,8 +400,7 @@ def load(number, name):
 
 
 def report(job, kind, value, trace, sources, in_frame):
-    import traceback
-
+    traceback = module("traceback")
     while trace and trace.tb_frame.f_code.co_filename == AGENT:
         trace = trace.tb_next
     value.__traceback__ = trace
@@ -396,6 +413,8 @@ def report(job, kind, value, trace, sources, in_frame):
         text = "%s: its text cannot be made\n" % kind.__name__
     if kind is NameError and not in_frame:
         text += load(1, "where_is")(value)
+    if kind is AttributeError and in_frame and "_local' object has no attribute" in text:
+        text += OF_THREADS
     send(job, 4, text)
 
 
@@ -482,6 +501,7 @@ def close(job):
     session = sessions.pop(job, None)
     if session:
         session.sources.clear()
+    globals().get("bound", {}).pop(job, None)
     forget_thread()
 
 

@@ -156,7 +156,7 @@ def chosen(names, start):
 
 
 def keywords():
-    import keyword
+    keyword = module("keyword")
 
     return keyword.kwlist
 

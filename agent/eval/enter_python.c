@@ -94,6 +94,8 @@ static void serve(struct prba_connection *c)
 		prba_bootstrap_close(c);
 	else
 		run_as_worker(c, &job->outcome, &job->text);
+	/* The thread is another client's, which does not know what ran on it. */
+	prba_bootstrap_forget_thread();
 	if (!prba_pause_note_ran(c) && !leaves && !*job->text)
 		job->text = "the process is paused, but some of its threads could run while this "
 			    "was evaluated";

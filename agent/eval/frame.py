@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Joins bootstrap.py when code first is to run in a frame, behind package/probing/_variables.py. The code
 # becomes a function within a function: its variables are those of the frame, with and without a value, and
-# all other names are globals of the frame's module. So Python itself gives each name its meaning.
+# those that a prompt's code has bound in that function. All other names are globals of the frame's module. So
+# Python itself gives each name its meaning.
 
 # The code stands in the try. What it assigned, its value and what it raised are read where this yields.
 FRAME_SCOPE = """
@@ -29,13 +30,16 @@ class around:
 FRAME_VALUE, FRAME_ERROR = ".value", ".error"
 DEFINITIONS = "FunctionDef", "AsyncFunctionDef", "ClassDef"
 STATEMENTS = "body", "orelse", "finalbody", "handlers", "cases"
-STAR = "exec(compile('from %s%s import *', '" + AGENT + "', 'exec'), globals())"
 ON_STACK = ": --frame %d, where it is one"
 PRIVATE_NAME = "'%s' is a private name of a class, and %s"
 RAN_ON = "its thread ran on meanwhile, or is unknown to Python"
 CANNOT_SET = "%s was assigned, which the frame does not see: before Python 3.13 its variables cannot be set\n"
+KEPT_HERE = "%s is now a variable of this prompt: that of the module stays as it is ('global %s' before it sets that)\n"
 CANNOT_SET_CONTEXT = "setting the context variable %s has no effect in its thread\n"
+OF_THREADS = "the code runs on a thread of the agent, which has none of the values of other threads: those of a threading.local\n"
 CANNOT_DELETE = "%s was deleted, which the frame does not see: only its own code can do so\n"
+LOOPS = {"run_forever": "/asyncio/base_events.py", "run": "/asyncio/runners.py"}  # functions that run one
+bound = {}  # names that clients' code has bound in functions: {job: {code: {name: value}}}; for the debuggers' plugin none
 
 
 def evaluate_in_frame(job, source, name, sources):
@@ -54,7 +58,8 @@ def evaluate_in_frame(job, source, name, sources):
     else:
         name = number(name)
         sources.add(name, source)
-        variables = Variables(frame, int(head[2]))
+        kept = bound.setdefault(job, {}).setdefault(frame.f_code, {}) if len(head) == 7 else None
+        variables = Variables(frame, int(head[2]), kept)
         try:
             value = in_context(job, head, variables.run, source, name)
         finally:
@@ -67,7 +72,67 @@ def evaluate_in_frame(job, source, name, sources):
 
 
 def in_context(job, head, function, *arguments):
-    """Runs it with the context variables of the frame's thread, as far as these are known (3.7)."""
+    """Runs it as the frame's thread: with its context variables, as far as these are known (3.7)."""
+    ident = thread_of(*head[:2])
+    with AsThread(ident), InLoop(ident):
+        return with_variables_of(job, head, function, *arguments)
+
+
+class InLoop:
+    """The loop of asyncio that runs in the frame's thread, and its task, are those of ours meanwhile."""
+
+    def __init__(self, ident):
+        self.loop = self.task = None
+        self.tasks = sys.modules.get("asyncio.tasks")
+        # Without a GIL, the search for the task would wait for all threads.
+        known = hasattr(getattr(self.tasks, "events", None), "_set_running_loop") and ident != get_ident() and "free-threading" not in sys.version
+        frame = current_frames().get(ident) if known else None
+        while frame and not self.loop:
+            code = frame.f_code
+            if code.co_name in LOOPS and code.co_filename.endswith(LOOPS[code.co_name]):
+                self.loop = getattr(frame.f_locals.get("self"), "get_loop", lambda: frame.f_locals.get("self"))()
+            frame = frame.f_back
+
+    def __enter__(self):
+        if self.loop:
+            if sys.version_info >= (3, 14):  # a thread has its own there
+                self.task = self.tasks.current_task(self.loop)
+            self.tasks.events._set_running_loop(self.loop)
+            if self.task:
+                self.tasks._enter_task(self.loop, self.task)
+
+    def __exit__(self, *_):
+        if self.loop:
+            if self.task:
+                self.tasks._leave_task(self.loop, self.task)
+            self.tasks.events._set_running_loop(None)
+
+
+class AsThread:
+    """threading.current_thread() is the frame's thread meanwhile, and makes none for ours."""
+
+    def __init__(self, ident):
+        self.threading = sys.modules.get("threading")
+        self.thread = getattr(self.threading, "_active", {}).get(ident) if ident != get_ident() else None
+
+    def __enter__(self):
+        if self.thread is None:
+            return
+        forget_thread()
+        before, thread, own = self.threading._DummyThread, self.thread, get_ident()
+
+        class DummyThread(before):
+            def __new__(cls):
+                return thread if get_ident() == own else before()
+
+        self.before, self.threading._DummyThread = before, DummyThread
+
+    def __exit__(self, *_):
+        if self.thread is not None:
+            self.threading._DummyThread = self.before
+
+
+def with_variables_of(job, head, function, *arguments):
     theirs, ident = None, thread_of(*head[:2])
     module = sys.modules.get("_contextvars")
     if module and ident != get_ident():
@@ -92,7 +157,7 @@ def thread_of(ident, tid):
 class Variables:
     """Those of a function's frame, or of a class's."""
 
-    def __init__(self, frame, depth):
+    def __init__(self, frame, depth, bound):
         self.frame, self.own, self.left, self.depth = frame, frame.f_locals, [], depth
         code = frame.f_code
         self.is_function = code.co_flags & OPTIMIZED
@@ -108,6 +173,11 @@ class Variables:
             elif each not in self.values:
                 self.refused[each] = owner
         self.free = self.kept.union(self.around, self.refused)
+        self.known = self.free.union(self.values, self.empty)
+        self.of, self.declared = "", set()
+        self.bound = bound if self.is_function or bound is None else self.own
+        if self.is_function and bound:
+            self.values.update({each: bound[each] for each in bound if each not in self.known})
 
     def run(self, source, name):
         """The value of the last expression, or None."""
@@ -148,23 +218,44 @@ class Variables:
         whole = compile(tree, name, "exec", 0, True)  # what is wrong is said as of a module's code
         flags = future_flags(whole.co_flags) if b"__future__" in source else 0
         body = tree.body
-        tree.body = [each for each in body if imports_from(each) == "__future__"]
+        tree.body = [each for each in body if is_of_modules(each)]
         if tree.body:
-            exec(compile(tree, name, "exec", 0, True), self.frame.f_globals)
-        body = body[len(tree.body):]
+            self.run_as_module(compile(tree, name, "exec", 0, True))
+        body = [each for each in body if not is_of_modules(each)]
         self.of = class_for(self.frame, private_in(whole))
         self.declared = {mangle(self.of, each) for each in prepare(body)}
+        binds = set() if self.bound is None else \
+            {mangle(self.of, each) for each in used_as("STORE_NAME", whole)} - self.known - self.declared
+        for each in binds.difference(self.values):
+            names = self.frame.f_globals if each in self.frame.f_globals else builtins_of(self.frame.f_globals)
+            if each in names:  # until it is bound
+                self.values[each] = names[each]
         own, used = self.in_order(), {mangle(self.of, each) for each in whole.co_names}
         inner = self.kept | used.intersection(self.free, variables_around(self.frame, False))
-        others = used - inner - self.empty - set(own)
+        others = used - inner - self.empty - binds - set(own)
         around = self.free | ({"__class__"} if is_class_body(self.frame.f_code) else set())
         return wrap(name, flags, body, around=around, inner=inner - self.declared, own=own,
                     empty=self.empty - self.declared - self.free, others=others - self.declared, of=self.of)
 
+    def run_as_module(self, code):
+        if self.bound is None:
+            exec(code, self.frame.f_globals)
+            return
+        found = {}
+        exec(code, self.frame.f_globals, found)
+        self.keep(dict(self.values, **found))
+        self.values.update({each: found[each] for each in found if each not in self.known})
+
     def keep(self, after):
-        """What the code assigned: to the variables, where Python lets it. All else is in the module."""
+        """What the code assigned: to the variables, where Python lets it, else to those of the prompt. All else
+        is in the module."""
         for name, value in after.items():
             if name in self.values and self.values[name] is value:
+                continue
+            if name not in self.known and self.bound is not None:
+                if self.is_function and name not in self.bound and name in self.frame.f_globals:
+                    self.left.append(KEPT_HERE % (name, name))
+                self.bound[name] = value
                 continue
             own = self.around.get(name, self.own)
             if own is self.own and not self.is_function or sys.version_info >= (3, 13):
@@ -174,7 +265,9 @@ class Variables:
         for name in set(self.values) - self.declared - set(after):
             if mangle(self.of, name) != name:
                 continue  # no code in a class can name it
-            if self.is_function or name in self.free:
+            if name not in self.known:
+                self.bound.pop(name, None)
+            elif self.is_function or name in self.free:
                 self.left.append(CANNOT_DELETE % name)
             else:
                 del self.own[name]
@@ -191,18 +284,21 @@ def imports_from(statement):
     return type(statement).__name__ == "ImportFrom" and statement.module
 
 
+def is_of_modules(statement):
+    """Whether a function cannot have it."""
+    return imports_from(statement) == "__future__" or \
+        type(statement).__name__ == "ImportFrom" and statement.names[0].name == "*"
+
+
 def prepare(statements):
     """Makes the code of a module one that a function may have; the names that it declares as global."""
     declared = set()
-    for at, each in enumerate(statements):
+    for each in statements:
         kind = type(each).__name__
         if kind == "Global":
             declared.update(each.names)
         elif kind == "AnnAssign":
             each.simple = 0  # is not declared by that
-        elif kind == "ImportFrom" and each.names[0].name == "*":
-            text = STAR % ("." * (each.level or 0), each.module or "")
-            statements[at] = compile("\n" * (each.lineno - 1) + text, AGENT, "exec", ONLY_AST, True).body[0]
         elif kind not in DEFINITIONS:
             for field in STATEMENTS:
                 declared |= prepare(getattr(each, field, ()))
@@ -290,7 +386,7 @@ def uses(source, hidden):
             value = getattr(node, field, None)
             rest.extend(each for each in (value if type(value) is list else [value])
                         if hasattr(each, "_fields"))
-    body = [each for each in tree.body if imports_from(each) != "__future__"]
+    body = [each for each in tree.body if not is_of_modules(each)]
     prepare(body)
     code = wrap(AGENT, 0, body, around=hidden)
     return hidden.intersection(code.co_freevars + code.co_varnames + code.co_cellvars), declared, private
@@ -309,7 +405,7 @@ def find_frame(ident, tid, depth, must, line, name, file):
     if depth.startswith("-"):
         return None
     ident, left = thread_of(ident, tid), int(depth)
-    frame = sys._current_frames().get(ident)
+    frame = current_frames().get(ident)
     while frame and ident == get_ident() and frame.f_code.co_filename == AGENT:
         frame = frame.f_back  # of ours, on that thread
     while frame and left:

@@ -19,7 +19,7 @@ def loops_of_tasks():
 
 
 def loops_of_frames():
-    for frame in list(sys._current_frames().values()):
+    for frame in list(current_frames().values()):
         while frame:
             if frame.f_code.co_name in ("run", "run_forever", "run_until_complete") and \
                     "asyncio" in frame.f_code.co_filename:

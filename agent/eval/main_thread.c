@@ -12,6 +12,8 @@
 #include "agent/inside/python.h"
 #include "agent/inside/python_table.h"
 #include "agent/inside/status.h"
+#include "agent/trace/places.h"
+#include "agent/trace/tracing.h"
 
 enum {
 	PENDING_MAX = 32,
@@ -78,6 +80,22 @@ static bool register_hook(void)
 	return pressed;
 }
 
+/** Makes it; true if a Ctrl-C for the program came. */
+static bool make(struct call *call)
+{
+	struct prba_room room = {};
+	bool pressed;
+
+	if (prba_places_has_recursion())
+		room = prba_places_make_room();
+	pressed = register_hook();
+	call->entered = !call->run && prba_finalization_is_known() && prba_finalization_enter();
+	if (call->run)
+		pressed |= call->run(call->connection, &call->outcome, &call->text);
+	prba_places_leave_room(&room);
+	return pressed;
+}
+
 /** A pending call, on the main thread, which holds the GIL. */
 static int called(void *argument)
 {
@@ -85,6 +103,11 @@ static int called(void *argument)
 	int queued = CALL_QUEUED, error = errno;
 	bool pressed;
 
+	/* Where a breakpoint is looked for: threads that it starts would not be traced. */
+	if (prba_tracing_asks() && !py->Py_AddPendingCall(called, call)) {
+		errno = error;
+		return 0;
+	}
 	/* The next request needs the GIL, and so does the worker when its client leaves. */
 	if (prba_python_lacks_gil())
 		py->PyEval_InitThreads();
@@ -95,10 +118,7 @@ static int called(void *argument)
 		errno = error;
 		return 0;
 	}
-	pressed = register_hook();
-	call->entered = !call->run && prba_finalization_is_known() && prba_finalization_enter();
-	if (call->run)
-		pressed |= call->run(call->connection, &call->outcome, &call->text);
+	pressed = make(call);
 	atomic_store(&call->state, CALL_DONE);
 	prba_wake(&call->wake);
 	errno = error;

@@ -41,7 +41,7 @@ def read_local(frame, name, found):
 def find_local(name):
     """([value], where it is) of the innermost function of a thread of the program that has it as a variable,
     the main thread first; ([], None) if none has."""
-    running, found, first = sys._current_frames(), [], main_thread(0)
+    running, found, first = current_frames(), [], main_thread(0)
     running.pop(get_ident(), None)  # that of this function would keep itself alive, and the value
     for ident in sorted(set(running).difference(threads), key=lambda each: (each != first, each)):
         frame, depth = running.pop(ident), 0
@@ -110,9 +110,7 @@ class Session:
     """What a prompt keeps from one statement to the next."""
 
     def __init__(self):
-        import codeop
-
-        self.compiler = codeop.CommandCompiler()
+        self.compiler = module("codeop").CommandCompiler()
         self.sources = Sources()
         self.has_last, self.last = False, None
         self.found = {}  # variables of running functions, for one statement

@@ -290,6 +290,13 @@ static void tell(struct prba_connection *c, uint16_t request, enum prb_wire_outc
 	send(c, PRB_WIRE_DONE, request, payload, 4 + strlen(text));
 }
 
+static bool only_imports(const struct prba_job *job)
+{
+	const uint32_t both = PRB_WIRE_TRACE | PRB_WIRE_IMPORTS;
+
+	return (job->eval.flags & both) == both;
+}
+
 static void interrupt_job(struct prba_connection *c, enum prb_wire_outcome outcome)
 {
 	struct prba_job *job = &c->job;
@@ -324,7 +331,7 @@ static void interrupt_job(struct prba_connection *c, enum prb_wire_outcome outco
 			prba_wake(also);
 	} else if (state == PRBA_RUNNING && !no_interrupter(job)) {
 		job->interrupt_again = true;
-	} else if (state == PRBA_RUNNING) {
+	} else if (state == PRBA_RUNNING && !only_imports(job)) {
 		job->interrupt_again = false;
 		job->interrupts = job->serial;
 		atomic_store(&job->interrupter_done, false);

@@ -247,18 +247,6 @@ static bool is_importing(void)
 	return is;
 }
 
-/** Calls a function of a module, with one argument or NULL. A new reference; NULL: an exception. */
-static object *call_of(object *module, const char *name, object *argument)
-{
-	object *function = py->PyObject_GetAttrString(module, name), *result = NULL;
-
-	if (function) {
-		result = py->PyObject_CallFunctionObjArgs(function, argument, NULL);
-		py->Py_DecRef(function);
-	}
-	return result;
-}
-
 /** True if atexit has to be imported, while another thread has the lock of all imports. */
 static bool would_wait(void)
 {
@@ -268,7 +256,7 @@ static bool would_wait(void)
 	if (!modules || py->PyDict_GetItemString(modules, "atexit"))
 		return false;
 	imp = py->PyDict_GetItemString(modules, "_imp");
-	held = imp ? call_of(imp, "lock_held", NULL) : NULL;
+	held = imp ? prba_functions_call(imp, "lock_held", NULL) : NULL;
 	would = held && py->PyLong_AsLong(held) == 1;
 	if (held)
 		py->Py_DecRef(held);
@@ -280,7 +268,7 @@ static bool would_wait(void)
 static bool call_atexit(const char *name, object *argument)
 {
 	object *module = py->PyImport_ImportModule("atexit");
-	object *result = module ? call_of(module, name, argument) : NULL;
+	object *result = module ? prba_functions_call(module, name, argument) : NULL;
 
 	if (module)
 		py->Py_DecRef(module);

@@ -105,3 +105,14 @@ bool prba_functions_are_gone(void)
 	py->Py_DecRef(all);
 	return true;
 }
+
+object *prba_functions_call(object *of, const char *name, object *argument)
+{
+	object *function = py->PyObject_GetAttrString(of, name), *result = NULL;
+
+	if (function) {
+		result = py->PyObject_CallFunctionObjArgs(function, argument, NULL);
+		py->Py_DecRef(function);
+	}
+	return result;
+}

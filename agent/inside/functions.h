@@ -16,6 +16,12 @@
 /** A new reference; NULL with an exception. @p self may be NULL. */
 object *prba_functions_make(struct prba_method *method, object *self);
 
+/**
+ * Calls a function of a module, or a method, with one argument or NULL. A new reference; NULL with
+ * an exception.
+ */
+object *prba_functions_call(object *of, const char *name, object *argument);
+
 /** True if none is left in the interpreter. Without an exception. */
 bool prba_functions_are_gone(void);
 

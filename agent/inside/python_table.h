@@ -129,6 +129,11 @@ typedef int prba_tracer(object *self, object *frame, int event, object *argument
 	X(void, PyErr_SetObject, (object *, object *))                    \
 	X(void, PyMem_GetAllocator, (int, void *))                        \
 	X(void, PyMem_SetAllocator, (int, void *))                        \
+	X(long long, PyInterpreterState_GetID, (void *))                  \
+	X(void *, PyThreadState_New, (void *))                            \
+	X(void, PyThreadState_Clear, (void *))                            \
+	X(void, PyThreadState_DeleteCurrent, (void))                      \
+	X(void *, _PyInterpreterState_LookUpID, (int64_t))                \
 	X(int, PyGILState_Check, (void))                                  \
 	X(void *, PyThreadState_GetUnchecked, (void))                     \
 	X(void *, _PyThreadState_UncheckedGet, (void))

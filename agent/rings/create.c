@@ -14,6 +14,7 @@
 #include "agent/inside/libc.h"
 #include "agent/inside/own_folder.h"
 #include "agent/inside/status.h"
+#include "agent/rings/history.h"
 #include "agent/rings/limits.h"
 #include "agent/rings/private.h"
 #include "agent/rings/write.h"
@@ -366,6 +367,33 @@ static intptr_t make(const struct prb_ring_header *header, const struct prb_ring
 	return __atomic_add_fetch((int *)&ring_count, 1, __ATOMIC_RELEASE);
 }
 
+/** The rings of a new ring's history, while `making`: here, since a signal handler may append. */
+static void make_history(struct prba_ring *ring, const struct prb_ring_header *base,
+			 const struct prb_ring_column *columns)
+{
+	struct prba_history *history = prba_history_create(base, columns);
+	struct prb_ring_column own[PRB_RING_COLUMNS] = {};
+	unsigned rows = 1;
+	int count;
+
+	if (!history)
+		return;
+	count = prba_history_columns(history, columns, own);
+	for (unsigned level = 0; level < PRBA_HISTORY_LEVELS; level++) {
+		struct prb_ring_header header = {};
+
+		memcpy(header.schema, base->schema, sizeof(header.schema));
+		rows *= PRBA_HISTORY_BASE;
+		snprintf(header.name, sizeof(header.name), "%.40s_per_%u", base->name, rows);
+		fill_header(&header, (uint32_t)count, 0);
+		header.chunks = PRBA_HISTORY_CHUNKS;
+		header.file_size = prb_ring_parts(&header).end;
+		if (!prba_ring_check_memory(0, header.file_size * PRBA_HISTORY_SHARE))
+			prba_history_set(history, level, make(&header, own));
+	}
+	__atomic_store_n(&ring->history, history, __ATOMIC_RELEASE);
+}
+
 /** A thread of the parent may have held the lock when it forked us. */
 static void lock_making(uint32_t pid)
 {
@@ -405,6 +433,7 @@ PRBA_EXPORT intptr_t probing_ring_create(const char *table, const char *columns,
 	int count = parse_columns(columns, parsed);
 	uint32_t pid = (uint32_t)syscall(SYS_getpid);
 	intptr_t result;
+	int before;
 
 	if (!at || *at != '.')
 		return -EINVAL;
@@ -415,7 +444,10 @@ PRBA_EXPORT intptr_t probing_ring_create(const char *table, const char *columns,
 		return count;
 	fill_header(&header, (uint32_t)count, bytes ? bytes : DEFAULT_BYTES);
 	lock_making(pid);
+	before = ring_count;
 	result = make(&header, parsed);
+	if (ring_count > before)
+		make_history(prba_ring_of(result), &header, parsed);
 	pthread_mutex_unlock(&making);
 	return result;
 }

@@ -7,6 +7,8 @@
 
 #include "agent/ring.h"
 
+struct prba_history;
+
 enum { PRBA_RINGS = 64, PRBA_RING_PATH = 512 };
 
 struct prba_ring {
@@ -21,6 +23,7 @@ struct prba_ring {
 	int64_t clock;	/**< the header's realtime */
 	uint64_t bytes; /**< of the file */
 	uint8_t types[PRB_RING_COLUMNS];
+	struct prba_history *history; /**< or NULL */
 	char path[PRBA_RING_PATH];
 };
 

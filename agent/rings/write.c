@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "agent/inside/libc.h"
+#include "agent/rings/history.h"
 #include "agent/rings/private.h"
 
 enum {
@@ -38,18 +39,26 @@ int prba_ring_threads_init(void)
 	return 0;
 }
 
-/**
- * The writer's pid and tid, which the thread caches: they are right as long as the pid is the same.
- */
-static void put_origin(struct prb_ring_row *row)
+/** The pid, which is asked for once. */
+static uint32_t own_number(void)
 {
 	uint32_t pid = __atomic_load_n((uint32_t *)own_pid, __ATOMIC_RELAXED);
-	uint64_t origin = (uintptr_t)pthread_getspecific(origin_key);
 
 	if (!pid) {
 		pid = (uint32_t)syscall(SYS_getpid);
 		__atomic_store_n((uint32_t *)own_pid, pid, __ATOMIC_RELAXED);
 	}
+	return pid;
+}
+
+/**
+ * The writer's pid and tid, which the thread caches: they are right as long as the pid is the same.
+ */
+static void put_origin(struct prb_ring_row *row)
+{
+	uint32_t pid = own_number();
+	uint64_t origin = (uintptr_t)pthread_getspecific(origin_key);
+
 	if (origin >> 32 != pid) {
 		origin = (uint64_t)pid << 32 | (uint32_t)syscall(SYS_gettid);
 		pthread_setspecific(origin_key, (void *)(uintptr_t)origin);
@@ -260,6 +269,7 @@ static uint64_t slots_for(const struct prba_ring *ring, uint64_t text)
 PRBA_EXPORT int probing_ring_append(intptr_t handle, int64_t time, const struct probing_cell *cells)
 {
 	struct prba_ring *ring = prba_ring_of(handle);
+	struct prba_history *history;
 	uint64_t text, count, first;
 	int rc;
 
@@ -282,6 +292,9 @@ PRBA_EXPORT int probing_ring_append(intptr_t handle, int64_t time, const struct 
 	for (uint64_t i = 1; i < count; i++)
 		release(ring, first + i, PRB_RING_CONTINUE);
 	release(ring, first, PRB_RING_ROW);
+	history = __atomic_load_n(&ring->history, __ATOMIC_ACQUIRE);
+	if (history)
+		prba_history_add(history, ring, own_number(), time, cells);
 	return 0;
 }
 

@@ -102,7 +102,8 @@ static void greet(struct prba_connection *c, const struct prb_wire_frame *frame)
 						  PRB_WIRE_CAN_CALLS | PRB_WIRE_CAN_TORCH |
 						  PRB_WIRE_CAN_SITES | PRB_WIRE_CAN_SITES_NATIVE |
 						  PRB_WIRE_CAN_BREAK | PRB_WIRE_CAN_OPS |
-						  PRB_WIRE_CAN_SLOW
+						  PRB_WIRE_CAN_SLOW | PRB_WIRE_CAN_PREPARE |
+						  PRB_WIRE_CAN_HISTORY
 					: 0));
 	length = snprintf(texts, MAX_HELLO, "%s%c%s", PRB_VERSION, 0, prba_python_version());
 	if (prba_connection_send(c, PRB_WIRE_HELLO_REPLY, frame->request, hello,

@@ -29,7 +29,7 @@ static void see_it_off(void)
 	if (!prba_finalization_enter())
 		return;
 	gil = py->PyGILState_Ensure();
-	frames = py->PySys_GetObject("_current_frames");
+	frames = prba_python_stops_world() ? py->PySys_GetObject("_current_frames") : NULL;
 	if (frames)
 		result = py->PyObject_CallFunctionObjArgs(frames, NULL);
 	if (result)

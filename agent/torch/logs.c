@@ -9,9 +9,10 @@
 static const struct prba_python_table *const py = &prba_python;
 
 /* The same columns as in package/probing/_events.py: it is one table. */
-enum column { EPOCH, STEP, LOSS, DURATION, METRICS, COLUMNS };
+enum column { EPOCH, STEP, LOSS, LR, GRAD_NORM, DURATION, METRICS, COLUMNS };
 static const char columns[] =
-	"epoch integer, step integer, loss real, duration real [ms], metrics text";
+	"epoch integer, step integer, loss real, lr real, grad_norm real, duration real [ms], "
+	"metrics text";
 
 /** A row is worth a thousandth of the time: of fast steps only some have one, at least one a
  * second. */
@@ -69,9 +70,11 @@ object *prba_torch_log_row(object *self, object *arguments)
 		[EPOCH] = integer(prba_torch_argument(arguments, 0)),
 		[STEP] = {PROBING_INTEGER, 0, {.integer = now.step}},
 		[LOSS] = real(prba_torch_argument(arguments, 1)),
+		[LR] = real(prba_torch_argument(arguments, 2)),
+		[GRAD_NORM] = real(prba_torch_argument(arguments, 3)),
 		[DURATION] = {PROBING_REAL, 0, {.real = (double)now.duration / 1e6}},
 	};
-	object *metrics = prba_torch_argument(arguments, 2);
+	object *metrics = prba_torch_argument(arguments, 4);
 	int error = errno;
 	intptr_t length, ring;
 	char *data;

@@ -4,9 +4,14 @@
 # a GPU is read, and no code of the program runs.
 MOST_LOG_FRAMES, MOST_METRICS = 40, 24
 LOG_EPOCH, LOG_LOSS = ("epoch", "current_epoch"), ("loss", "train_loss", "tr_loss_step", "total_loss")
-LOG_OTHERS = ("lr", "learning_rate", "grad_norm", "acc", "acc1", "accuracy", "perplexity", "eval_loss", "val_loss")
-LOG_NAMES = LOG_EPOCH + LOG_LOSS + LOG_OTHERS
-MOST_LOG_CODES = 1000
+LOG_RATE, LOG_NORM = ("lr", "learning_rate"), ("grad_norm", "total_norm")
+LOG_OTHERS = ("acc", "acc1", "accuracy", "perplexity", "eval_loss", "val_loss")
+LOG_COLUMNS = LOG_EPOCH, LOG_LOSS, LOG_RATE, LOG_NORM
+LOG_NAMES = LOG_EPOCH + LOG_LOSS + LOG_RATE + LOG_NORM + LOG_OTHERS
+MOST_LOG_CODES, MOST_LOG_TEXT = 1000, 1000
+# A name, perhaps of two words, then ":", "=" or nothing, and a number.
+LOG_PAIR = (r"((?:\b(?:train|training|val|valid|validation|test|eval) )?[A-Za-z_][\w./@-]*?)(?:\s*([:=])\s*|[ \t]+)\[?"
+            r"([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf))(?!\w|\.\w)")
 log_codes = {}  # {code: whether its frames may have such variables}
 log_seen = {}  # metrics that were told since the last row
 
@@ -45,19 +50,62 @@ def see_scalar(args, kwargs):
     note_metric(argument(args, kwargs, 1, "tag"), argument(args, kwargs, 2, "scalar_value"))
 
 
-def see_values(args, kwargs):
-    """log(self, values)"""
-    values = argument(args, kwargs, 1, "data") or kwargs.get("logs")
+def see_scalars(args, kwargs):
+    """add_scalars(self, main_tag, tag_scalar_dict)"""
+    tag, values = argument(args, kwargs, 1, "main_tag"), argument(args, kwargs, 2, "tag_scalar_dict")
+    if type(tag) is str and type(values) is dict:
+        note_metrics({"%s/%s" % (tag, name): values[name] for name in list(values)[:MOST_METRICS]})
+
+
+def note_metrics(values):
     if type(values) is dict:
         for name in list(values)[:MOST_METRICS]:
             note_metric(name, values[name])
 
 
+def see_values(args, kwargs):
+    """log(self, values)"""
+    note_metrics(args[1] if len(args) > 1 else kwargs.get("data") or kwargs.get("logs") or kwargs.get("metrics"))
+
+
+def see_text(args, kwargs):
+    """set_description(self, desc), set_postfix_str(self, s)"""
+    note_text(args[1] if len(args) > 1 else kwargs.get("desc") or kwargs.get("s"))
+
+
+def see_record(args, kwargs):
+    """Logger.handle(self, record). Only what numbers and texts make is made a text here: no code of the program runs."""
+    record = argument(args, kwargs, 1, "record")
+    text, values = record.msg, record.args
+    if type(text) is not str or len(text) > MOST_LOG_TEXT:
+        return
+    if values:
+        names = list(values) if type(values) is dict else range(len(values))
+        plain = {name: values[name] if type(values[name]) is str else plain_number(values[name]) for name in names}
+        if None in plain.values():
+            return
+        text %= plain if type(values) is dict else tuple(plain[name] for name in names)
+    note_text(text)
+
+
+def note_text(text):
+    """Notes "loss: 0.23" and "lr=1e-3" of a text that names at least one of what is looked for, and "epoch 3"."""
+    if type(text) is not str or len(text) > MOST_LOG_TEXT:
+        return
+    import re
+
+    found = [(name.lower().replace(" ", "_"), sign, number) for name, sign, number in re.findall(LOG_PAIR, text)]
+    known = {name for name, _, _ in found if name in LOG_NAMES or name.endswith("loss")}
+    if known:
+        for name, sign, number in found:
+            if sign or name in known:
+                note_metric(name, float(number) if set(number) & set(".enEN") else int(number))
+
+
 def see_postfix(args, kwargs):
     """set_postfix(self, ordered_dict=None, refresh=True, **values)"""
-    see_values(args, {})
-    for name in list(kwargs)[:MOST_METRICS]:
-        note_metric(name, kwargs[name])
+    note_metrics(argument(args, kwargs, 1, "ordered_dict"))
+    note_metrics({name: kwargs[name] for name in kwargs if name not in ("ordered_dict", "refresh")})
 
 
 def find_values(own, found):
@@ -105,11 +153,10 @@ def log_values():
     """Variables count before what was logged, which may be a mean of several steps."""
     found, told = values_of_frames(), dict(log_seen)
     log_seen.clear()
-    epoch, loss = first_of(found, LOG_EPOCH), first_of(found, LOG_LOSS)
-    epoch = first_of(told, LOG_EPOCH) if epoch is None else epoch
-    loss = first_of(told, LOG_LOSS) if loss is None else loss
+    columns = [first_of(found, names) for names in LOG_COLUMNS]
+    columns = [first_of(told, names) if value is None else value for names, value in zip(LOG_COLUMNS, columns)]
     found.update(told)
-    if epoch is None and loss is None and not found:
+    if not found and columns == [None] * len(columns):
         return
     text = None
     if found:
@@ -117,4 +164,6 @@ def log_values():
 
         # JSON has no NaN.
         text = json.dumps({name: value if value - value == 0 else str(value) for name, value in found.items()}).encode()
-    torch_log(None if epoch is None else int(epoch), None if loss is None else float(loss), text)
+    epoch = columns.pop(0)
+    torch_log(None if epoch is None else int(epoch), *[None if value is None else float(value) for value in columns],
+              text)

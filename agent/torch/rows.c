@@ -324,7 +324,11 @@ static void put_parts(struct probing_cell *cells)
 	if (step->sampled) {
 		cells[T_EVALUATION] = without_waits(step->evaluation, PRBA_TORCH_EVALUATING);
 		cells[T_FORWARD] = without_waits(step->forward, PRBA_TORCH_CALLING);
+		/* After the last gradient, DDP waits for the other ranks: that is of backward(),
+		 * too. */
 		cells[T_BACKWARD] = without_waits(step->backward, PRBA_TORCH_PASSING);
+		if (cells[T_BACKWARD].real * 1e6 < (double)parts[PRBA_TORCH_PASSING])
+			cells[T_BACKWARD] = milliseconds(parts[PRBA_TORCH_PASSING]);
 	} else if (step->rooted) {
 		cells[T_EVALUATION] = milliseconds(parts[PRBA_TORCH_EVALUATING]);
 		cells[T_FORWARD] = milliseconds(parts[PRBA_TORCH_CALLING]);

@@ -213,15 +213,19 @@ PRBA_EXPORT void probing_recorder_step(int64_t number)
 	told(number);
 }
 
-/** Whether step() got arguments: of torch's hook two more, of our own wrapper unknown. */
-static bool has_closure(object *arguments)
+/**
+ * Whether step() got a closure. torch's hook gets the arguments of step(), newer ones with the
+ * optimizer first; our own wrapper does not.
+ */
+static bool has_closure(const void *optimizer, object *arguments)
 {
 	object *args = prba_torch_argument(arguments, 1),
 	       *kwargs = prba_torch_argument(arguments, 2);
-	intptr_t given = args ? py->PyTuple_Size(args) : 0;
+	intptr_t given = args ? py->PyTuple_Size(args) : 0, first;
 
 	py->PyErr_Clear();
-	if (given > 0 && py->PyTuple_GetItem(args, 0) != py->_Py_NoneStruct)
+	first = given > 0 && py->PyTuple_GetItem(args, 0) == optimizer;
+	if (given > first && py->PyTuple_GetItem(args, first) != py->_Py_NoneStruct)
 		return true;
 	if (!kwargs)
 		return false;
@@ -241,7 +245,7 @@ static object *before(object *self, object *arguments)
 		now.own = step->own;
 		now.closures = step->closures;
 		now.waited = step->waits_in_optimizer;
-		now.closes = has_closure(arguments);
+		now.closes = has_closure(now.inside, arguments);
 		prba_torch_closure_begin(now.began);
 	}
 	return prba_torch_none();

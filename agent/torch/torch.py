@@ -33,12 +33,23 @@ TOLD_PARTS = (("torch.autograd", None, "backward", "torch_pass"),
               ("transformers.modeling_utils", None, "safe_save_file", "torch_saving"),
               ("safetensors.torch", None, "save_file", "torch_saving"))
 # Calls by which programs log values: module, class, function, and our function that gets the same arguments.
-TOLD_METRICS = (("torch.utils.tensorboard.writer", "SummaryWriter", "add_scalar", "see_scalar"),
+TOLD_METRICS = (("logging", "Logger", "handle", "see_record"),
+                ("torch.utils.tensorboard.writer", "SummaryWriter", "add_scalar", "see_scalar"),
+                ("torch.utils.tensorboard.writer", "SummaryWriter", "add_scalars", "see_scalars"),
+                ("tensorboardX.writer", "SummaryWriter", "add_scalar", "see_scalar"),
+                ("tensorboardX.writer", "SummaryWriter", "add_scalars", "see_scalars"),
                 ("tqdm.std", "tqdm", "set_postfix", "see_postfix"),
-                ("wandb.sdk.wandb_run", "Run", "log", "see_values"),
+                ("tqdm.std", "tqdm", "set_postfix_str", "see_text"),
+                ("tqdm.std", "tqdm", "set_description", "see_text"),
+                ("tqdm.std", "tqdm", "set_description_str", "see_text"),
+                # wandb.init() has bound log(), which calls this.
+                ("wandb.sdk.wandb_run", "Run", "_log", "see_values"),
                 ("transformers.trainer", "Trainer", "log", "see_values"),
                 ("lightning.pytorch.core.module", "LightningModule", "log", "see_pair"),
-                ("pytorch_lightning.core.module", "LightningModule", "log", "see_pair"))
+                ("lightning.fabric.fabric", "Fabric", "log", "see_pair"),
+                ("lightning.fabric.loggers.csv_logs", "CSVLogger", "log_metrics", "see_values"),
+                ("pytorch_lightning.core.module", "LightningModule", "log", "see_pair"),
+                ("lightning_fabric.loggers.csv_logs", "CSVLogger", "log_metrics", "see_values"))
 MOST_HOLDERS = 4  # objects that have one another as attributes, and the innermost has the model
 
 torch_undo = []  # functions that take back what finds steps; empty: it is off
@@ -147,7 +158,8 @@ def watch_parts():
         if where not in torch_parts and where[0] in sys.modules and torch_configured():
             torch_parts[where] = Around(*where[:3], tell=nothing, look=metrics_seen(where[3]))
     dynamo = sys.modules.get("torch._dynamo.eval_frame")
-    if getattr(dynamo, "cached_backends", None):
+    # torch._dynamo.disable(), which DDP and trainers use, leaves a None there.
+    if any(callable(each) for each in list(getattr(dynamo, "cached_backends", {}).values())):
         leave_roots()
 
 
@@ -388,7 +400,13 @@ def check_output(module, inputs, output):
 
 
 def metrics_seen(name):
-    return lambda args, kwargs: load(17, name)(args, kwargs)
+    def look(args, kwargs):
+        try:
+            load(17, name)(args, kwargs)
+        except Exception:
+            pass
+
+    return look
 
 
 def log_step(_):
@@ -467,7 +485,7 @@ def out_of_steps(torch, act):
     file, end = torch.optim.Optimizer.profile_hook_step.__code__.co_filename, time.monotonic() + STEP_SECONDS
     while time.monotonic() < end:
         time.sleep(0.0005)  # After that no other thread gets the GIL for some milliseconds.
-        if not any(in_step(frame, file) for frame in sys._current_frames().values()):
+        if not any(in_step(frame, file) for frame in current_frames().values()):
             act()
             return True
     return False
@@ -626,9 +644,11 @@ def torch_apply():
 
 def torch_request(job, source):
     """A request, in lines: "apply", or "begin", steps to sample at once, or "exact", steps, seconds; or of
-    ops.py."""
+    ops.py or history.py."""
     if source.startswith(b"ops"):
         return load(15, "ops_request")(job, source)
+    if source.startswith(b"history"):
+        return load(18, "history_request")(job, source)
     words = source.decode().split("\n")
     if words[0] in ("apply", "begin"):
         send(job, 1, torch_apply() + "\n")
@@ -647,6 +667,7 @@ def sample_steps(job, count, seconds):
         send(job, 2, problem + "\n")
         return RAISED
     torch_exact[0] += 1
+    load(10, "comm_on")()
     wake = _thread.allocate_lock()
     wake.acquire()
     first, end = torch_count(), time.monotonic() + seconds
@@ -663,6 +684,8 @@ def sample_steps(job, count, seconds):
         torch_exact[0] -= 1
         torch_rate(torch_share(), 0)
         done = torch_count() - first
+        if not torch_exact[0] and not torch_share():
+            comm_off()
         if not torch_exact[0] and not torch_share() and not torch_watched():
             torch_off()
     if torch_problem[0]:

@@ -54,8 +54,7 @@ class Break:
     short = None  # its name: what else is on the line does not count
 
     def __init__(self, file, line, condition):
-        import posixpath
-
+        posixpath = module("posixpath")
         self.file, self.line, self.text = posixpath.normpath(file), line, condition
         self.normal = posixpath.normpath
         self.base = posixpath.basename(file)
@@ -211,16 +210,12 @@ def next_line(lines, line):
 def lines_of(code):
     """Where it may stop: behind what each call begins with."""
     if sys.version_info < (3, 11):
-        import dis
-
-        return {line for _, line in dis.findlinestarts(code)}
-    import opcode
-
-    text, at = code.co_code, 0
-    while at < len(text) and text[at] != opcode.opmap["RESUME"]:
+        return {line for _, line in module("dis").findlinestarts(code)}
+    text, at, opcodes = code.co_code, 0, module("opcode").opmap
+    while at < len(text) and text[at] != opcodes["RESUME"]:
         at += 2
     at += 2
-    while at < len(text) and text[at] == opcode.opmap["CACHE"]:  # from 3.15 on it has one
+    while at < len(text) and text[at] == opcodes["CACHE"]:  # from 3.15 on it has one
         at += 2
     return {line for _, end, line in code.co_lines() if line and end > at}
 
@@ -327,9 +322,7 @@ def forget(number):
 
 def loaded():
     """The code of all functions there are, of what was suspended, and of what runs."""
-    import gc
-
-    objects = gc.get_objects()
+    objects = module("gc").get_objects()
     yield from suspended(objects)
     if FREE_THREADED:
         # Other threads run on, and free the frames that we would look at. What runs is listed: 3.14
@@ -341,8 +334,7 @@ def loaded():
 
 
 def suspended(objects):
-    import types
-
+    types = module("types")
     have = {Function: "__code__", types.GeneratorType: "gi_code", types.CoroutineType: "cr_code",
             types.AsyncGeneratorType: "ag_code"}
     for each in objects:
@@ -388,7 +380,7 @@ def content(cell):
 
 def running():
     """The code objects that run now. For the GIL holder."""
-    for frame in sys._current_frames().values():
+    for frame in current_frames().values():
         while frame:
             yield frame.f_code
             frame = frame.f_back
@@ -397,9 +389,7 @@ def running():
 def first_line(code):
     """Where its own code begins: behind what each call begins with."""
     if sys.version_info < (3, 11):
-        import dis
-
-        return next((line for _, line in dis.findlinestarts(code)), code.co_firstlineno)
+        return next((line for _, line in module("dis").findlinestarts(code)), code.co_firstlineno)
     return min(lines_of(code) - {code.co_firstlineno}, default=code.co_firstlineno)
 
 
@@ -422,18 +412,15 @@ def places_of(module, name):
 
 def named():
     """(name, code) of all functions; of those inside of others, as "outer.inner"."""
-    seen = set()
+    seen, names = set(), {}
+    if sys.version_info < (3, 11):
+        names = {id(each.__code__): each.__qualname__ for each in module("gc").get_objects() if type(each) is Function}
     for code in loaded():
-        for each in nested(code) if type(code) is Code else ():
+        outer = names.get(id(code), "").rpartition(".")[:2]
+        for name, each in named_in(code, "".join(outer).replace("<locals>.", "")) if type(code) is Code else ():
             if id(each) not in seen:
                 seen.add(id(each))
-                yield getattr(each, "co_qualname", each.co_name).replace("<locals>.", ""), each
-    if sys.version_info < (3, 11):
-        import gc
-
-        for each in gc.get_objects():
-            if type(each) is Function:
-                yield each.__qualname__.replace("<locals>.", ""), each.__code__
+                yield name, each
 
 
 def add_function(module, name, condition, make=Break, waits=False):
@@ -449,8 +436,6 @@ def add_function(module, name, condition, make=Break, waits=False):
 
 
 def add(file, line, condition, make=Break, short=None, others=()):
-    import gc
-
     point = make(file, line, condition)
     point.short, point.others = point.short or short, frozenset(others)
     ours = {id(code): code for code in loaded() if type(code) is Code and point.is_of(code)}
@@ -458,7 +443,7 @@ def add(file, line, condition, make=Break, short=None, others=()):
     found = [pair for code in list(ours.values()) for pair in alive(code, ahead.get(id(code)))]
     lines = {each for _, of in found for each in of}
     # What was frozen is not listed, and shows when it is called.
-    if lines and line not in lines and getattr(gc, "get_freeze_count", int)() < FROZEN:
+    if lines and line not in lines and getattr(module("gc"), "get_freeze_count", int)() < FROZEN:
         if point.moves:
             point.line = next_line(lines, line)
         if point.line == line:
@@ -483,9 +468,7 @@ def set_point(point, codes):
 def alive(code, offsets=None):
     """(code, lines) of this and what is defined in it, without what has run and will not again: of code that
     runs once, only what is at these @offsets is left."""
-    import dis
-
-    lines, coming = lines_of(code), set()
+    dis, lines, coming = module("dis"), lines_of(code), set()
     if offsets is not None:
         starts = list(dis.findlinestarts(code))
         rest = [each for each in dis.get_instructions(code) if each.offset in offsets]
@@ -509,7 +492,7 @@ def offsets_ahead():
         return {}
     main, found = sys.modules.get("__main__"), {}
     main = main.__dict__ if type(main) is type(sys) else None
-    for frame in sys._current_frames().values():
+    for frame in current_frames().values():
         while frame:
             code, caller = frame.f_code, frame.f_back
             runs_once = caller is None or caller.f_code.co_filename.endswith(RUNNERS)
@@ -520,16 +503,13 @@ def offsets_ahead():
 
 
 def jumps(instruction):
-    import opcode
-
+    opcode = module("opcode")
     return instruction.opcode in opcode.hasjrel or instruction.opcode in opcode.hasjabs
 
 
 def ahead_of(code, last):
     """What can still run behind the instruction at offset @last."""
-    import dis
-
-    instructions = {each.offset: each for each in dis.get_instructions(code)}
+    instructions = {each.offset: each for each in module("dis").get_instructions(code)}
     order = sorted(instructions)
     following = dict(zip(order, order[1:]))
     last = max((at for at in order if at <= last), default=0)  # which may be in a cache behind it
@@ -594,7 +574,7 @@ def make_step(ident, tid, stride, line):
     if FREE_THREADED:
         return {"problem": "in a free-threaded build other threads change what is called"}
     ident = ident or ident_of(tid)
-    frame = sys._current_frames().get(ident)
+    frame = current_frames().get(ident)
     if frame is None:
         return {"problem": "that thread runs no Python code, so it has no next line"}
     listener(BEGINS)
@@ -607,7 +587,7 @@ def make_raise(ident, tid, text):
     if FREE_THREADED:
         return {"problem": "in a free-threaded build other threads change what is called"}
     ident = ident or ident_of(tid)
-    frame = sys._current_frames().get(ident)
+    frame = current_frames().get(ident)
     if frame is None or not stands(ident):
         return {"problem": "the thread is not stopped at a line, where it could raise something: a step or a "
                            "breakpoint takes it to one"}

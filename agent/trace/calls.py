@@ -197,8 +197,10 @@ class Slow(Calls):
 
     slow = True
 
-    def __init__(self, name, found, condition, rate, owner, least):
+    def __init__(self, name, found, condition, rate, owner, least, mode):
         Calls.__init__(self, name, found, condition, rate, owner)
+        # Columns and rows of the client's terminal, where the histogram is drawn again and again.
+        self.room, self.drawn = [int(each) for each in mode.partition("t")[2].split(",") if each], 0
         self.least, self.begun = least, {}  # nanoseconds; {id of a frame: when it began}
         self.counts, self.longest = [0] * (65 * FINE), 0  # by place_of() what they took
         taken = {each.slot for each in list(breaks.values()) if each.slow}
@@ -251,12 +253,26 @@ class Slow(Calls):
         """Says now and then how long calls took so far."""
         if len(self.begun) > UNENDED:  # generators that never end
             self.begun.clear()
-        if time.monotonic() - self.said_at >= SAID_EVERY:
-            counts, longest, lost = self.counted()
-            self.said_at = time.monotonic()
-            if sum(counts) > self.said:
-                self.said = sum(counts)
-                send(job, 2, self.percentiles(counts, longest, lost) + "\n")
+        since = time.monotonic() - self.said_at
+        if since < (DRAWN_EVERY if self.room else SAID_EVERY) and (self.drawn or not self.room):
+            return
+        counts, longest, lost = self.counted()
+        self.said_at = time.monotonic()
+        if sum(counts) <= self.said and (self.drawn or not self.room) or not any(counts):
+            return
+        self.said = sum(counts)
+        told = [self.percentiles(counts, longest, lost)]
+        if self.room:
+            columns, rows = self.room
+            self.wipe(job)
+            told = [line[:columns - 1] for line in told + histogram(counts)[-max(1, rows - 3):]]
+            self.drawn = len(told)
+        send(job, 2, "".join(line + "\n" for line in told))
+
+    def wipe(self, job):
+        if self.drawn:
+            send(job, 2, "\x1b[%dA\x1b[J" % self.drawn)
+        self.drawn = 0
 
     def counted(self):
         """(calls by place, the longest, how many could not be measured)"""
@@ -276,12 +292,7 @@ class Slow(Calls):
         counts, longest, lost = self.counted()
         if not any(counts):
             return "no call was over\n"
-        octaves = [sum(counts[at:at + FINE]) for at in range(0, len(counts), FINE)]
-        some = [number for number, count in enumerate(octaves) if count]
-        return self.percentiles(counts, longest, lost) + "\n" + "".join(
-            "  below %9s %9d  %s\n" % (lasting(end_of(each * FINE + FINE - 1)), octaves[each],
-                                       "#" * -(-octaves[each] * BAR // max(octaves)))
-            for each in range(some[0], some[-1] + 1))
+        return "".join(line + "\n" for line in [self.percentiles(counts, longest, lost)] + histogram(counts))
 
     def shown(self):
         return "calls of %s that take %s or more" % (self.name, lasting(self.least))
@@ -289,7 +300,7 @@ class Slow(Calls):
 
 FINE = 16  # places of a doubling: a percentile is at most 1/16 too high
 UNENDED, SLOTS = 1 << 17, 8
-SAID_EVERY = 10.0  # seconds
+SAID_EVERY, DRAWN_EVERY = 10.0, 1.0  # seconds
 PARTS_OF_ALL = (0.5, 0.9, 0.99, 0.999)
 BAR = 40  # characters
 
@@ -320,6 +331,15 @@ def lasting(ns):
         if ns >= size * 0.9995:
             return "%.3g %s" % (ns / size, unit)
     return "%d ns" % ns
+
+
+def histogram(counts):
+    """Lines, one for a doubling of the time."""
+    octaves = [sum(counts[at:at + FINE]) for at in range(0, len(counts), FINE)]
+    some = [number for number, count in enumerate(octaves) if count]
+    return ["  below %9s %9d  %s" % (lasting(end_of(each * FINE + FINE - 1)), octaves[each],
+                                     "#" * -(-octaves[each] * BAR // max(octaves)))
+            for each in range(some[0], some[-1] + 1)]
 
 
 def is_pattern(name):
@@ -419,7 +439,7 @@ def start_calls(job, text, condition, rate, seconds, mode, slower=""):
     if not found:
         return refuse(job, "no function of Python that is called '%s' is loaded" % clean(text))
     if slower:
-        point = Slow(name, found, condition, int(rate), job, int(float(slower) * 1e9))
+        point = Slow(name, found, condition, int(rate), job, int(float(slower) * 1e9), mode)
     else:
         point = Calls(name, found, condition, int(rate), job)
     problem = put_break(point, begin_calls)

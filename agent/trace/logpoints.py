@@ -67,10 +67,8 @@ class Follower:
     """A client that waits for rows, which line(as_json, *row) makes text of."""
 
     def __init__(self, job, as_json, line):
-        import collections
-
         self.job, self.as_json, self.line = job, as_json, line
-        self.rows, self.lost = collections.deque(), 0
+        self.rows, self.lost = module("collections").deque(), 0
         # Released once for each time that it is waited for: a second one, before the waiter has noticed
         # the first, would end the process in a debug build of 3.13 and 3.14.
         self.wake, self.releases = _thread.allocate_lock(), [None]
@@ -104,8 +102,7 @@ class Follower:
 
 
 def clock(when):
-    import time
-
+    time = module("time")
     return "%s.%06d" % (time.strftime("%H:%M:%S", time.localtime(when)), when % 1 * 1e6)
 
 
@@ -128,8 +125,7 @@ class Logpoint(Break):
 
     def log(self, frame):
         """At its line; what it raises is never the program's."""
-        import time
-
+        time = module("time")
         try:
             if self.condition and not eval_in(frame, self.condition):
                 return
@@ -166,9 +162,7 @@ class Logpoint(Break):
     def line_of(self, as_json, when, function, file, number, values):
         """What a client prints of a row."""
         if as_json:
-            import json
-
-            return json.dumps({"timestamp": when, "function_name": function, "filename": file,
+            return module("json").dumps({"timestamp": when, "function_name": function, "filename": file,
                                "lineno": number, "values": {name: value for name, value, _ in values},
                                "types": {name: kind for name, _, kind in values}})
         return "%s  %s %s:%d  %s" % (
@@ -177,6 +171,9 @@ class Logpoint(Break):
 
     def look(self, job):
         """What is to be done now and then."""
+
+    def wipe(self, job):
+        """Erases what look() drew."""
 
     def ended(self):
         """What is said at its end."""
@@ -280,8 +277,7 @@ def say_deaf(job, count):
 
 def follow(job, point, seconds, mode):
     """Until the client leaves, or the time is over."""
-    import time
-
+    time = module("time")
     keeps, prints = "k" in mode, "f" in mode
     if keeps and not prints and not seconds:
         send(job, 1, "logpoint %d\n" % point.number)
@@ -292,11 +288,15 @@ def follow(job, point, seconds, mode):
     try:
         while (end is None or time.monotonic() < end) and breaks.get(point.number) is point:
             follower.wait(LOOK if end is None else max(0.0, min(LOOK, end - time.monotonic())))
-            point.look(job)
+            if follower.rows:
+                point.wipe(job)
             if not follower.print():
                 break
+            point.look(job)
+        point.wipe(job)
         follower.print()
     except KeyboardInterrupt:
+        point.wipe(job)
         follower.print()
     finally:
         point.follower = None

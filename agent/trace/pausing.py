@@ -9,8 +9,18 @@ GOES_ON = "RERAISE", "END_FINALLY", "END_ASYNC_FOR", "CLEANUP_THROW", "PREP_RERA
 PREPARES_STAR = 1
 TESTS = "CHECK_EXC_MATCH", "CHECK_EG_MATCH", "JUMP_IF_NOT_EXC_MATCH"
 ENDS_THREADS = "_bootstrap", "_bootstrap_inner"  # functions of threading, which report what a thread leaves by
+# Files of the import system, which handles most of what it raises, under locks that code of ours needs.
+IMPORTS = "<frozen importlib."
+UNSEEN = {"__getitem__": IndexError, "__getattr__": AttributeError, "__getattribute__": AttributeError}
 CONTROL = StopIteration, StopAsyncIteration, GeneratorExit  # how iterations end: C code handles them unseen
 MAX_READ = 200  # functions
+# What code of ours needs while the program is paused: import_needed() has it before.
+MODULES = ("dis", "opcode", "gc", "types", "posixpath", "traceback", "tokenize", "keyword", "collections", "time",
+           "__future__", "json", "codeop")
+# What traceback imports when it first shows an exception, in some version of Python.
+LAZY = "linecache", "tokenize", "ast", "unicodedata", "_suggestions", "os"
+RAISER, RAISING = "<probing>", ("nowhere + (1)", "sys.nowhere", "(1) / 0", "1 +")
+PARTS_PAUSED = (1, "where_is"), (2, "candidates")
 UNKNOWN = object()
 CATCH_LINE = 0  # of one for exceptions, which has no line
 
@@ -84,15 +94,32 @@ class Catch(Pausing):
     def catches(self, frame, exception):
         if self.uncaught and of_class(exception, *CONTROL):
             return False
-        names = {each.__name__ for each in type(exception).__mro__} | {
-            "%s.%s" % (each.__module__, each.__qualname__) for each in type(exception).__mro__}
-        return (not self.name or self.name in names) and not (self.uncaught and is_handled(frame, exception))
+        named = not self.name or any(is_named(each, self.name) for each in type(exception).__mro__)
+        return named and not (self.uncaught and is_handled(frame, exception))
 
     def place(self):
         return (self.name or "any exception") + (" that is not handled" if self.uncaught else "")
 
     def pending(self):
-        return ""
+        return "" if not self.name or exists(self.name) else ", of which no class was found so far"
+
+
+def is_named(kind, name):
+    read = type.__getattribute__
+    return name in (read(kind, "__name__"), "%s.%s" % (read(kind, "__module__"), read(kind, "__qualname__")))
+
+
+def exists(name):
+    """Whether an exception class of that name is loaded."""
+    seen, left = set(), [BaseException]
+    while left:
+        kind = left.pop()
+        if id(kind) not in seen:
+            if is_named(kind, name):
+                return True
+            seen.add(id(kind))
+            left += type.__subclasses__(kind)
+    return False
 
 
 def of_class(exception, *kinds):
@@ -125,11 +152,9 @@ def matches(kinds, exception):
 def instructions_of(code):
     """{offset: instruction}, {offset: the next one}, and a list for blocks_at(), kept as long as exceptions are
     looked for. Another thread may clear what is kept meanwhile."""
-    import dis
-
     found = read.get(id(code))
     if found is None:
-        every = {each.offset: each for each in dis.get_instructions(code)}
+        every = {each.offset: each for each in module("dis").get_instructions(code)}
         order = sorted(every)
         found = code, every, dict(zip(order, order[1:])), []
         if len(read) >= MAX_READ:
@@ -181,6 +206,19 @@ def leads_on(frame, at, exception):
     return None
 
 
+def is_expected(frame, exception):
+    """Whether C code that has called the function expects it: an iteration by numbers, hasattr() or getattr()."""
+    name, caller = frame.f_code.co_name, frame.f_back
+    if name not in UNSEEN or not caller or not of_class(exception, UNSEEN[name]):
+        return False
+    each = instructions_of(caller.f_code)[0].get(caller.f_lasti)
+    if not each:
+        return False
+    if name == "__getitem__":
+        return not each.opname.startswith("BINARY_")
+    return each.opname.startswith("CALL") and {2: "hasattr", 3: "getattr"}.get(each.arg) in caller.f_code.co_names
+
+
 def is_handled(frame, exception):
     """Whether a frame has an `except` for it, by its code: what runs later is not known."""
     while frame:
@@ -195,6 +233,8 @@ def is_handled(frame, exception):
             at = leads_on(frame, target, exception)
             if at is None:
                 return True
+        if is_expected(frame, exception):
+            return True
         frame = frame.f_back
     return False
 
@@ -206,10 +246,11 @@ def raised(code, exception, frame, trace):
     if not catches:
         end_raises()
         return None
-    if evaluating() or code.co_filename == AGENT:
+    if evaluating() or code.co_filename == AGENT or code.co_filename.startswith(IMPORTS):
         return None
     # A traceback that begins further in has been here already.
-    if trace is not None and trace.tb_next is not None:
+    inner = trace and trace.tb_next
+    if inner and not inner.tb_frame.f_code.co_filename.startswith(IMPORTS):
         return None
     for each in catches:
         if each.enabled and each.catches(frame, exception):
@@ -231,6 +272,27 @@ def add_catch(name, uncaught, condition, pauses=True, number=0):
 def catch_for_debugger(name, uncaught, condition, number):
     listener(BEGINS)
     return add_catch(name, uncaught, condition, False, number)
+
+
+def import_needed():
+    """Before the pause: a paused thread may hold a lock of the import system, and ours would wait for it."""
+    for name in MODULES:
+        module(name)
+    for name in LAZY:
+        try:
+            module(name)
+        except Exception:  # one of the program's own name: traceback does without it
+            pass
+    for number, name in PARTS_PAUSED:
+        load(number, name)
+    for text in RAISING:  # traceback imports what it shows them with
+        sources = Sources()
+        sources.add(RAISER, text)
+        try:
+            eval(compile(text, RAISER, "eval"), {"sys": sys})
+        except Exception:
+            module("traceback").format_exception(*sys.exc_info())
+        sources.clear()
 
 
 def pausing():
@@ -260,7 +322,7 @@ def tell_added(job, told, name):
 def pausing_request(job, words):
     """add FILE LINE CONDITION HIT ONCE IDENT [WAITS]; function MODULE NAME and the same; catch NAME UNCAUGHT
     CONDITION; set NUMBER enable|disable|ignore|condition VALUE; delete NUMBER|""; list; raise
-    IDENT EXPRESSION."""
+    IDENT EXPRESSION; prepare."""
     if pauser() == GONE_PAUSE and words[0] in ("add", "function", "catch"):
         return tell_problem(job, "the process is not paused")
     if len(pausing()) >= MAX_PAUSES and words[0] in ("add", "function", "catch"):
@@ -277,6 +339,9 @@ def pausing_request(job, words):
             return change(job, *words[1:4])
     except SyntaxError as error:
         return tell_problem(job, "'%s' is no expression: %s" % ((error.text or "").strip(), error.msg))
+    if words[0] == "prepare":
+        import_needed()
+        return DONE
     if words[0] == "delete":
         return delete(job, words[1])
     if words[0] == "raise":

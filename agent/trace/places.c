@@ -20,6 +20,7 @@ enum {
 	STATE_CALLS = 7, /* 3.11: what has the inner frame in its second word */
 	CALLS_INNER = 1,
 	STATE_DEPTH = STATE_OUTER + 1, /* up to 3.9: an int, and behind it a byte */
+	ROOM = 200,		       /* calls of ours */
 	CONTEXT_END = 11,	       /* of what is behind the thread's id, in 3.7 to 3.15 */
 };
 
@@ -50,12 +51,40 @@ struct prba_recursion prba_places_recursion(void)
 	return found;
 }
 
-void prba_places_set_recursion(struct prba_recursion recursion)
+static void set_recursion(struct prba_recursion recursion)
 {
 	char *at = (char *)py->PyThreadState_Get() + STATE_DEPTH * sizeof(void *);
 
 	memcpy(at, &recursion.depth, sizeof(recursion.depth));
 	memcpy(at + sizeof(recursion.depth), &recursion.overflowed, sizeof(recursion.overflowed));
+}
+
+bool prba_places_has_recursion(void)
+{
+	const char *version = py->Py_GetVersion();
+	object *frame = py->PyEval_GetFrame();
+	struct prba_recursion found;
+
+	/* 3.4 to 3.9 */
+	if (strncmp(version, "3.", 2) != 0 || version[3] != '.' || !frame ||
+	    word(py->PyThreadState_Get(), STATE_OUTER) != frame)
+		return false;
+	found = prba_places_recursion();
+	return found.depth > 0 && found.overflowed <= 1;
+}
+
+struct prba_room prba_places_make_room(void)
+{
+	struct prba_room room = {true, prba_places_recursion()};
+
+	set_recursion((struct prba_recursion){room.before.depth - ROOM, 0});
+	return room;
+}
+
+void prba_places_leave_room(const struct prba_room *room)
+{
+	if (room->made)
+		set_recursion(room->before);
 }
 
 const void *prba_places_frame(const struct prba_places *places, const object *frame)
@@ -230,6 +259,40 @@ bool prba_places_main_thread(uintptr_t *ident, uintptr_t *native)
 	/* From 3.11 on the kernel's name is behind Python's. */
 	*native = word(own, at + 1) == (void *)tid ? (uintptr_t)word(first, at + 1) : 0;
 	return *ident;
+}
+
+/** Steals the value. */
+static bool append(object *list, object *value)
+{
+	bool added = value && !py->PyList_Append(list, value);
+
+	if (value)
+		py->Py_DecRef(value);
+	return added;
+}
+
+object *prba_places_frames(void)
+{
+	size_t at = find(py->PyThreadState_Get(), STATE_FIRST, STATE_END,
+			 py->PyThread_get_thread_ident());
+	object *frames = at && py->PyThreadState_GetFrame && py->PyInterpreterState_Main &&
+					 py->PyInterpreterState_ThreadHead && py->PyThreadState_Next
+				 ? py->PyList_New(0)
+				 : NULL;
+
+	for (void *state = frames ? prba_places_first() : NULL; state;
+	     state = py->PyThreadState_Next(state)) {
+		object *frame = py->PyThreadState_GetFrame(state);
+
+		if (frame && !(append(frames, py->PyLong_FromVoidPtr(word(state, at))) &&
+			       append(frames, frame))) {
+			py->Py_DecRef(frames);
+			frames = NULL;
+			break;
+		}
+	}
+	py->PyErr_Clear();
+	return frames;
 }
 
 object *prba_places_context(uintptr_t thread, const object *ours)

@@ -65,6 +65,12 @@ bool prba_places_main_thread(uintptr_t *ident, uintptr_t *native);
  * thread is in the context @p ours.
  */
 object *prba_places_context(uintptr_t thread, const object *ours);
+/**
+ * [ident, frame, …] of the main interpreter's threads. sys._current_frames() would also make frames
+ * of interpreters with a GIL of their own (3.12), which run meanwhile and free them with their own
+ * allocator. NULL, without an exception: they cannot be found.
+ */
+object *prba_places_frames(void);
 /** Code that a thread is in, NULL: in none. */
 object *prba_places_top(const struct prba_places *places, const void *state);
 /** True if that thread's function is not ours. */
@@ -77,7 +83,19 @@ struct prba_recursion {
 	uint8_t overflowed;
 };
 struct prba_recursion prba_places_recursion(void);
-void prba_places_set_recursion(struct prba_recursion recursion);
+/** Whether that is where it is elsewhere, as far as the caller's frame shows it. */
+bool prba_places_has_recursion(void);
+/**
+ * Up to 3.9 a RecursionError of ours, which the program does not see, would have the interpreter
+ * end the process if the program goes a little deeper. So calls of ours count from further up, in
+ * the calling thread alone, and what the program has reached is put back.
+ */
+struct prba_room {
+	bool made;
+	struct prba_recursion before;
+};
+struct prba_room prba_places_make_room(void);
+void prba_places_leave_room(const struct prba_room *room);
 /** Why nothing is done in a build whose structs are elsewhere. */
 const char *prba_places_strange(void);
 

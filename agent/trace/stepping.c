@@ -11,6 +11,8 @@
 #include "agent/inside/libc.h"
 #include "agent/trace/breaks.h"
 #include "agent/trace/standing.h"
+#include "agent/inside/python.h"
+#include "agent/trace/places.h"
 #include "agent/trace/stepping_private.h"
 
 enum state {
@@ -25,6 +27,9 @@ enum {
 	STOP = 400,	    /* bytes of what is said of a stop */
 	US_OF_MS = 1000,
 };
+
+/** Of co_flags. */
+enum { CO_COROUTINE = 0x80, CO_ITERABLE_COROUTINE = 0x100, CO_ASYNC_GENERATOR = 0x200 };
 
 static const struct prba_python_table *const py = &prba_python;
 const char prba_stepping_tracer[] =
@@ -276,11 +281,40 @@ bool prba_stepping_line(const object *frame)
 	return !(now.into || (frame == now.limit && !now.out)) || stand();
 }
 
-object *prba_stepping_left(object *frame, object *value)
+/** What is yielded by that frame is for the event loop: the frame waits in an `await`. */
+static bool awaits(const object *frame, object *value)
+{
+	object *code = py->PyObject_GetAttrString((object *)(uintptr_t)frame, "f_code");
+	long flags = code ? number_of(code, "co_flags") : 0;
+	object *type, *name = NULL;
+	const char *text;
+	bool is = flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE);
+
+	if (code)
+		py->Py_DecRef(code);
+	else
+		py->PyErr_Clear();
+	if (is || !(flags & CO_ASYNC_GENERATOR))
+		return is;
+	type = py->PyObject_Type(value);
+	if (type)
+		name = py->PyObject_GetAttrString(type, "__name__");
+	text = name ? py->PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+	/* Of which there is one for each value that an asynchronous generator yields itself. */
+	is = text && strcmp(text, "async_generator_wrapped_value") != 0;
+	if (type)
+		py->Py_DecRef(type);
+	if (name)
+		py->Py_DecRef(name);
+	py->PyErr_Clear();
+	return is;
+}
+
+object *prba_stepping_left(object *frame, object *value, bool yields)
 {
 	object *caller, *code;
 
-	if (frame != now.limit)
+	if (frame != now.limit || (yields && value && awaits(frame, value)))
 		return NULL;
 	if (now.returns)
 		keep_returned(value);
@@ -302,8 +336,8 @@ object *prba_stepping_left(object *frame, object *value)
 	return caller;
 }
 
-/** Where the thread is, a new reference; NULL: it runs no Python. */
-static object *frame_of(unsigned long thread)
+/** The same by the interpreter, which stops all threads where there is no GIL. */
+static object *frame_by_interpreter(unsigned long thread)
 {
 	object *current = py->PySys_GetObject("_current_frames"), *number, *all = NULL,
 	       *found = NULL;
@@ -320,6 +354,24 @@ static object *frame_of(unsigned long thread)
 	if (number)
 		py->Py_DecRef(number);
 	py->PyErr_Clear();
+	return found;
+}
+
+/** Where the thread is, a new reference; NULL: it runs no Python. */
+static object *frame_of(unsigned long thread)
+{
+	bool monitored = py->PySys_GetObject("monitoring"); /* 3.12 */
+	object *all = monitored && !prba_python_stops_world() ? prba_places_frames() : NULL;
+	object *found = NULL;
+
+	if (!all)
+		return frame_by_interpreter(thread);
+	for (intptr_t i = 0; i + 1 < py->PyList_Size(all) && !found; i += 2)
+		if ((uintptr_t)py->PyLong_AsVoidPtr(py->PyList_GetItem(all, i)) == thread)
+			found = py->PyList_GetItem(all, i + 1);
+	if (found)
+		py->Py_IncRef(found);
+	py->Py_DecRef(all);
 	return found;
 }
 

@@ -128,9 +128,9 @@ static void go_into(void)
 }
 
 /** The thread leaves a frame. */
-static void leave(object *frame, object *value)
+static void leave(object *frame, object *value, bool yields)
 {
-	object *next = prba_stepping_left(frame, value);
+	object *next = prba_stepping_left(frame, value, yields);
 
 	if (!next)
 		return;
@@ -168,7 +168,8 @@ static bool happened(enum event event, object *code, object *arguments)
 	if (1 << event & BEGINS)
 		watch(code);
 	else if (frame)
-		leave(frame, event == UNWINDS ? NULL : py->PyTuple_GetItem(arguments, 2));
+		leave(frame, event == UNWINDS ? NULL : py->PyTuple_GetItem(arguments, 2),
+		      event == YIELDS);
 	prba_stepping_idle();
 	return true;
 }

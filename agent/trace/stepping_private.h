@@ -37,11 +37,14 @@ bool prba_stepping_is_over(void);
 bool prba_stepping_line(const object *frame);
 
 /**
- * A frame is being left, by returning @p value or, if that is NULL, by an exception: what the step
- * goes on in, if it was of that, else NULL. A new reference; None: nothing, so it ends with
- * whatever begins next.
+ * A frame is being left, by returning or, if @p yields, yielding @p value or, if that is NULL, by
+ * an exception: what the step goes on in, if it was of that, else NULL. A new reference; None:
+ * nothing, so it ends with whatever begins next. A coroutine that waits in an `await` is not left.
  */
-object *prba_stepping_left(object *frame, object *value);
+object *prba_stepping_left(object *frame, object *value, bool yields);
+
+/** The same before 3.12, where a trace function is not told what yields. */
+object *prba_stepping_returns(object *frame, object *value);
 
 /** It ends in all that begins. */
 bool prba_stepping_into(void);

@@ -11,6 +11,7 @@
 #include "agent/trace/tracing.h"
 
 enum { LINE = 2, RETURNS }; /* as the interpreter has them */
+enum { RETURN_VALUE = 83 }; /* its opcode in each version before 3.12 */
 
 static const struct prba_python_table *const py = &prba_python;
 static struct {
@@ -18,6 +19,36 @@ static struct {
 	const void *state; /* of the thread; only compared, and it may be another's by now */
 	bool shared;	   /* breakpoints have its trace function: that one calls */
 } now;
+
+/** The frame's last instruction is another one than that which ends its function. */
+static bool yields(object *frame)
+{
+	object *code = py->PyObject_GetAttrString(frame, "f_code"), *all = NULL, *last = NULL;
+	bool does = false;
+	char *bytes;
+	intptr_t size, at;
+
+	if (code)
+		all = py->PyObject_GetAttrString(code, "co_code");
+	if (all)
+		last = py->PyObject_GetAttrString(frame, "f_lasti");
+	at = last ? py->PyLong_AsLong(last) : -1;
+	if (at >= 0 && py->PyBytes_AsStringAndSize(all, &bytes, &size) == 0)
+		does = at < size && (unsigned char)bytes[at] != RETURN_VALUE;
+	for (int i = 0; i < 3; i++) {
+		object *each = (object *[]){code, all, last}[i];
+
+		if (each)
+			py->Py_DecRef(each);
+	}
+	py->PyErr_Clear();
+	return does;
+}
+
+object *prba_stepping_returns(object *frame, object *value)
+{
+	return prba_stepping_left(frame, value, value && yields(frame));
+}
 
 static int traced(object *self, object *frame, int event, object *argument)
 {
@@ -31,7 +62,7 @@ static int traced(object *self, object *frame, int event, object *argument)
 	else if (event == LINE && prba_stepping_is_mine())
 		result = prba_stepping_line(frame) ? 0 : -1;
 	else if (event == RETURNS && prba_stepping_is_mine())
-		next = prba_stepping_left(frame, argument);
+		next = prba_stepping_returns(frame, argument);
 	if (next)
 		py->Py_DecRef(next);
 	prba_breaks_exit();

@@ -25,7 +25,6 @@ enum {
 	LINES = 1024,
 	BYTE = 8,
 	LOOK_EACH = 1024, /* starts of functions */
-	ROOM = 200,	  /* calls of ours */
 	FUNCTIONS = 7,	  /* of agent/trace/tracing.py */
 };
 
@@ -46,43 +45,53 @@ static struct {
 
 static atomic_bool was_on, stays;
 
-/**
- * Before 3.10 a RecursionError of ours, which the program does not see, would have the interpreter
- * end the process if the program goes a little deeper. So calls of ours count from further up, in
- * this thread alone, and what the program has reached is put back.
- */
-struct room {
-	bool made;
-	struct prba_recursion before;
+/** A thread that asks. What runs there meanwhile is not traced, also what is none of ours. */
+struct asking {
+	unsigned long thread;
+	struct asking *next;
 };
 
-static struct room make_room(void)
-{
-	struct room room = {.made = now.makes_room};
+static struct asking *asking;
 
-	if (room.made) {
-		room.before = prba_places_recursion();
-		prba_places_set_recursion((struct prba_recursion){room.before.depth - ROOM, 0});
-	}
-	return room;
+static void asks_no_more(struct asking *self)
+{
+	struct asking **at = &asking;
+
+	while (*at && *at != self)
+		at = &(*at)->next;
+	if (*at)
+		*at = self->next;
 }
 
-static void leave_room(const struct room *room)
+static struct asking *find_asking(void)
 {
-	if (room->made)
-		prba_places_set_recursion(room->before);
+	unsigned long self = py->PyThread_get_thread_ident();
+	struct asking *found = asking;
+
+	while (found && found->thread != self)
+		found = found->next;
+	return found;
+}
+
+bool prba_tracing_asks(void)
+{
+	return find_asking();
 }
 
 static object *ask(object *function, object *first, object *second)
 {
-	struct room room;
+	struct asking self = {py->PyThread_get_thread_ident(), asking};
+	struct prba_room room = {};
 	object *result;
 
 	/* It may be forgotten meanwhile. */
 	py->Py_IncRef(function);
-	room = make_room();
+	asking = &self;
+	if (now.makes_room)
+		room = prba_places_make_room();
 	result = prba_breaks_call(function, first, second);
-	leave_room(&room);
+	prba_places_leave_room(&room);
+	asks_no_more(&self);
 	py->Py_DecRef(function);
 	return result;
 }
@@ -151,10 +160,13 @@ static int report(object *code, object *function, object *frame, object *argumen
 /** Also threads that began meanwhile. */
 static void cover_all(void)
 {
-	struct room room = make_room();
-	bool audited = prba_places_is_audited();
+	struct prba_room room = {};
+	bool audited;
 
-	leave_room(&room);
+	if (now.makes_room)
+		room = prba_places_make_room();
+	audited = prba_places_is_audited();
+	prba_places_leave_room(&room);
 	if (audited)
 		return;
 	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state))
@@ -227,7 +239,7 @@ static int step(object *frame, int event, object *argument)
 		if (event == LINE)
 			rc = prba_stepping_line(frame) ? 0 : -1;
 		else if (event == RETURNS)
-			next = prba_stepping_left(frame, argument);
+			next = prba_stepping_returns(frame, argument);
 	}
 	if (next)
 		py->Py_DecRef(next);
@@ -493,5 +505,9 @@ bool prba_tracing_stays(void)
 
 void prba_tracing_forked(void)
 {
+	/* Other threads are gone, and what they had on their stacks may be overwritten. */
+	asking = asking ? find_asking() : NULL;
+	if (asking)
+		asking->next = NULL;
 	now.started = LOOK_EACH - 1;
 }

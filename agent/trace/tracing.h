@@ -39,6 +39,12 @@ bool prba_tracing_stays(void);
  */
 bool prba_tracing_step(void *state);
 
+/**
+ * The calling thread asks code of ours for an event, and nothing that runs on it meanwhile is
+ * traced. The caller holds the GIL.
+ */
+bool prba_tracing_asks(void);
+
 /** In a child after fork(). */
 void prba_tracing_forked(void);
 

@@ -42,9 +42,7 @@ def kind_of(points, code):
 
 def yields(frame):
     """Whether it only stops for now, as generators and coroutines do."""
-    import opcode
-
-    code, at, names = frame.f_code, frame.f_lasti, opcode.opmap
+    code, at, names = frame.f_code, frame.f_lasti, module("opcode").opmap
     if at < 0 or not code.co_flags & GENERATES:
         return False
     text, delegates = code.co_code, names.get("YIELD_FROM")
