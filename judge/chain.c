@@ -80,9 +80,9 @@ static struct prb_error *find_free(struct prb_peers *peers, const struct candida
 				continue;
 		}
 		*ret = count++ ? 0 : c->pids[i];
+		if (count > 1)
+			return NULL;
 	}
-	if (count > 1)
-		*ret = 0;
 	return NULL;
 }
 
@@ -162,6 +162,13 @@ static bool waits_inside(const struct prb_enders *enders, pid_t own)
 	       (enders->all || enders->likely);
 }
 
+/** True if it waits for a lock that somebody holds: that of a Condition's waiter is a signal. */
+static bool wants_lock(const struct prb_dump_thread *thread)
+{
+	return thread->wants == PRB_WANTS_LOCK &&
+	       !prb_thread_frame(thread, "wait", "/threading.py");
+}
+
 /*
  * Where only threads of the process can end the wait, the one that does not itself wait for any of
  * them has to go on first; or several that wait for the same processes.
@@ -172,6 +179,9 @@ static bool find_free_thread(const struct prb_peers *peers, struct prb_peer_thre
 	const struct prb_peer *peer = &peers->list.items[at.peer];
 	const struct prb_dump_thread *first = NULL, *thread;
 
+	/* That a thread sleeps does not make it the holder of the lock. */
+	if (wants_lock(prb_peer_thread(peers, at)))
+		return false;
 	if (!waits_inside(&prb_peer_thread(peers, at)->enders, peer->pid) || !peer->whole)
 		return false;
 	for (size_t i = 0; i < peer->dump->threads.count; i++) {
@@ -256,9 +266,25 @@ struct prb_error *prb_chain_follow(struct prb_peers *peers, pid_t pid, size_t th
 	return NULL;
 }
 
-static void put_kind(struct prb_str *s, const struct prb_enders *enders)
+bool prb_chain_lasts(const struct prb_peers *peers, const struct prb_chain *chain, bool *alone)
 {
-	prb_str_printf(s, " (%s", enders->kind);
+	*alone = true;
+	for (size_t i = 0; i + 1 < chain->list.count; i++) {
+		struct prb_peer_thread at = chain->list.items[i];
+		const struct prb_enders *enders = &prb_peer_thread(peers, at)->enders;
+		const struct prb_peer *peer = &peers->list.items[at.peer];
+
+		if (!enders->endless || enders->outside)
+			return false;
+		*alone = *alone && enders->certain && enders->count == 1 &&
+			 (!enders->any_child || peer->dump->threads.count == 1);
+	}
+	return true;
+}
+
+static void put_kind(struct prb_str *s, const struct prb_enders *enders, pid_t pid)
+{
+	prb_str_printf(s, " (%s", prb_enders_kind(enders, pid));
 	prb_str_puts(s, *enders->what ? " " : "");
 	prb_text_escape(s, enders->what);
 	prb_str_putc(s, ')');
@@ -268,6 +294,7 @@ void prb_chain_put(struct prb_str *s, const struct prb_peers *peers, const struc
 {
 	const struct prb_enders *enders = NULL;
 	const struct prb_peer_thread *at;
+	const char *holder = NULL;
 
 	prb_vec_each (at, &chain->list) {
 		const struct prb_dump_thread *thread = prb_peer_thread(peers, *at);
@@ -282,12 +309,17 @@ void prb_chain_put(struct prb_str *s, const struct prb_peers *peers, const struc
 			prb_case_put_thread(s, thread);
 		}
 		if (enders)
-			put_kind(s, enders);
+			put_kind(s, enders, peers->list.items[at->peer].pid);
 		enders = &thread->enders;
+		holder = thread->orphaned ? "a lock that no thread of its process holds"
+			 : wants_lock(thread) && !enders->tid ? "a lock whose holder is not known"
+							      : NULL;
 	}
+	if (holder && !chain->circle && !chain->unread)
+		prb_str_printf(s, " → %s", holder);
 	if (chain->unread && enders) {
 		prb_str_printf(s, " → %d", (int)chain->unread);
-		put_kind(s, enders);
+		put_kind(s, enders, chain->unread);
 	}
 	if (chain->circle)
 		prb_str_puts(s, " → the same");

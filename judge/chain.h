@@ -26,6 +26,12 @@ void prb_chain_deinit(struct prb_chain *chain);
 struct prb_error *prb_chain_follow(struct prb_peers *peers, pid_t pid, size_t thread,
 				   struct prb_chain *ret) PRB_MUST_CHECK;
 
+/**
+ * True if each step of the chain waits without a limit of time. *alone: and surely for nobody but
+ * the next one. A wait for any child ends also by that of one that another thread starts.
+ */
+bool prb_chain_lasts(const struct prb_peers *peers, const struct prb_chain *chain, bool *alone);
+
 /** Appends "4711 MainThread → 4720 python3 (child) → 4733 cat (pipe)". */
 void prb_chain_put(struct prb_str *s, const struct prb_peers *peers, const struct prb_chain *chain);
 

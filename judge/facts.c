@@ -9,18 +9,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "judge/look.h"
 #include "target/proc/cgroup.h"
 #include "target/proc/process.h"
 #include "target/proc/text.h"
-
-void prb_case_deinit(struct prb_case *c)
-{
-	prb_case_renew(c);
-	prb_vec_free(&c->sleepers);
-	prb_look_destroy(c->look);
-	c->look = NULL;
-}
 
 void prb_case_renew(struct prb_case *c)
 {
@@ -33,6 +24,17 @@ void prb_case_renew(struct prb_case *c)
 bool prb_case_is_here(const struct prb_case *c)
 {
 	return c->target && c->target->live && c->target->local;
+}
+
+double prb_resident_bytes(struct prb_target *target)
+{
+	prb_auto_str struct prb_str text = {};
+	unsigned long long pages;
+
+	prb_error_destroy(prb_target_read_file(target, &text, "statm"));
+	return sscanf(prb_str_text(&text), "%*u %llu", &pages) == 1
+		       ? (double)pages * (double)sysconf(_SC_PAGESIZE)
+		       : 0;
 }
 
 static const char *fact(struct prb_case *c, const char *name, bool *read, struct prb_str *text)
@@ -70,6 +72,19 @@ bool prb_status_handles_signals(const char *status, bool children)
 bool prb_case_handles_signals(struct prb_case *c)
 {
 	return prb_status_handles_signals(fact(c, "status", &c->status_read, &c->status), true);
+}
+
+bool prb_case_handles_alarms(struct prb_case *c)
+{
+	static const int alarms[] = {SIGALRM, SIGVTALRM, SIGPROF};
+	const char *value =
+		prb_text_field(fact(c, "status", &c->status_read, &c->status), "SigCgt");
+	uint64_t caught = value ? strtoull(value, NULL, 16) : 0;
+	bool any = false;
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(alarms); i++)
+		any = any || caught & UINT64_C(1) << (alarms[i] - 1);
+	return any;
 }
 
 int64_t prb_case_switches(const struct prb_case *c, pid_t tid)

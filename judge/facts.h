@@ -17,6 +17,9 @@ bool prb_case_is_here(const struct prb_case *c);
 /** The limit of its control groups, what they use, and what is swapped out of the process. */
 const struct prb_case_memory *prb_case_memory(struct prb_case *c);
 
+/** What is resident of a live process; 0: not known. */
+double prb_resident_bytes(struct prb_target *target);
+
 /** A number of /proc/PID/status ("TracerPid"); -1 if it is not there. */
 int64_t prb_case_status(struct prb_case *c, const char *field);
 
@@ -27,6 +30,8 @@ int64_t prb_case_status(struct prb_case *c, const char *field);
 bool prb_status_handles_signals(const char *status, bool children);
 /** The same for the case, with the ends of children; true if it is not known. */
 bool prb_case_handles_signals(struct prb_case *c);
+/** True if the program has a handler for a timer's signal, as of a watchdog; false: not known. */
+bool prb_case_handles_alarms(struct prb_case *c);
 
 /**
  * How often a thread that sleeps now has got a processor, or left one: while that stays the same,
@@ -57,5 +62,12 @@ void prb_machine_put_load(struct prb_str *s);
 
 /** True if its control group is frozen. */
 bool prb_case_is_frozen(struct prb_case *c);
+
+/** The runtimes for a rule's own dump: those of the case, or else @p own. */
+static inline struct prb_dump_found *prb_case_found(const struct prb_case *c,
+						    struct prb_dump_found *own)
+{
+	return c->found ? c->found : own;
+}
 
 #endif

@@ -32,13 +32,17 @@ void prb_findings_deinit(struct prb_findings *findings)
 	prb_vec_free(&findings->list);
 }
 
+bool prb_finding_is_alike(const struct prb_finding *a, const struct prb_finding *b)
+{
+	return !strcmp(a->rule, b->rule) && a->confidence == b->confidence;
+}
+
 bool prb_findings_is_repeated(const struct prb_findings *findings, size_t number)
 {
 	const struct prb_finding *finding = findings->list.items[number];
 
 	for (size_t i = 0; i < number; i++)
-		if (!strcmp(findings->list.items[i]->rule, finding->rule) &&
-		    findings->list.items[i]->confidence == finding->confidence)
+		if (prb_finding_is_alike(findings->list.items[i], finding))
 			return true;
 	return false;
 }
@@ -106,7 +110,29 @@ const char *prb_finding_kind_name(enum prb_finding_kind kind)
 					    [PRB_FINDING_LOOP] = "loop",
 					    [PRB_FINDING_LEAK] = "leak",
 					    [PRB_FINDING_JOB] = "job",
-					    [PRB_FINDING_PEER] = "peer"};
+					    [PRB_FINDING_PEER] = "peer",
+					    [PRB_FINDING_STEPS] = "steps"};
 
 	return names[kind];
+}
+
+bool prb_findings_explain(const struct prb_findings *findings)
+{
+	enum { EXPLAINS = 70 }; /* ranks below */
+	struct prb_finding *const *finding;
+
+	prb_vec_each (finding, &findings->list)
+		if ((*finding)->rank < EXPLAINS)
+			return true;
+	return false;
+}
+
+bool prb_findings_have(const struct prb_findings *findings, const char *rule)
+{
+	struct prb_finding *const *finding;
+
+	prb_vec_each (finding, &findings->list)
+		if (!strcmp((*finding)->rule, rule))
+			return true;
+	return false;
 }

@@ -39,6 +39,7 @@ enum prb_finding_kind {
 	PRB_FINDING_LEAK,      /**< 27: memory that grows and grows */
 	PRB_FINDING_JOB,       /**< 28: ranks of a distributed job wait for one of them */
 	PRB_FINDING_PEER,      /**< 29: a server does not answer, or a pipe does not end */
+	PRB_FINDING_STEPS,     /**< 30: something else than the model takes a training step */
 	PRB_FINDING_KINDS,     /**< number of kinds */
 };
 enum { PRB_FINDING_EXIT = 9 };
@@ -83,7 +84,16 @@ struct prb_error *prb_finding_tid(struct prb_finding *finding, pid_t tid) PRB_MU
 /** Notes that the finding is about another process. */
 struct prb_error *prb_finding_pid(struct prb_finding *finding, pid_t pid) PRB_MUST_CHECK;
 
-/** True if an earlier one has the same rule and confidence: for monitoring, they are the same. */
+/** True if one of them, of a rule of a low rank, says why threads do not move. */
+bool prb_findings_explain(const struct prb_findings *findings);
+
+/** True if the rule @p rule has found something. */
+bool prb_findings_have(const struct prb_findings *findings, const char *rule);
+
+/** True if they have the same rule and confidence: about one process, monitoring has them once. */
+bool prb_finding_is_alike(const struct prb_finding *a, const struct prb_finding *b);
+
+/** True if an earlier one is alike. */
 bool prb_findings_is_repeated(const struct prb_findings *findings, size_t number);
 
 /** The metric of findings, in words. */

@@ -37,8 +37,12 @@ static struct prb_error *add(struct prb_glances *glances, struct prb_glance glan
 
 static void judge(const struct prb_case *c, struct prb_glance *ret)
 {
-	const struct prb_dump_thread *thread;
+	const struct prb_dump_thread *thread, *main = c->dump->threads.items;
 
+	ret->waits =
+		c->dump->threads.count && prb_thread_waits_inside(main) && main->enders.endless;
+	ret->polls = c->dump->threads.count &&
+		     (prb_thread_sleeps(main) || prb_thread_is(main, "running"));
 	prb_vec_each (thread, &c->dump->threads) {
 		ret->moves = ret->moves || prb_thread_moves(thread);
 		ret->idle = ret->idle || prb_case_goes_on(c, thread);
@@ -51,7 +55,7 @@ static struct prb_error *look(pid_t pid, struct prb_glance *ret)
 	prb_auto_dump struct prb_dump *dump = NULL;
 
 	PRB_TRY(prb_target_open_process(pid, &target));
-	PRB_TRY(prb_dump_create_stackless(target, false, &dump));
+	PRB_TRY(prb_dump_create_stackless(target, false, NULL, &dump));
 	judge(&(const struct prb_case){.target = target, .dump = dump}, ret);
 	return NULL;
 }

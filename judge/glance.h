@@ -19,6 +19,8 @@ struct prb_glance {
 	pid_t pid;
 	bool seen;  /**< it was looked at, and not only noted as idle */
 	bool moves; /**< a thread runs, or a clock or somebody unknown ends its wait */
+	bool waits; /**< its main thread waits for its own process, without a limit of time */
+	bool polls; /**< its main thread runs, or sleeps for a time: it may ask again and again */
 	bool idle;  /**< a thread runs, or a clock or somebody outside of the program ends its wait,
 		       or that of a process that it waits for */
 };

@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "judge/facts.h"
 #include "judge/threads.h"
 
 /* build/judge/rules.inc is written by build-aux/gen-registry: an X() for each rule. */
@@ -24,6 +26,52 @@ void prb_case_spent(struct prb_case *c, double began)
 	c->spent += prb_clock_seconds() - began;
 }
 
+static bool is_about(const struct prb_finding *finding, pid_t tid)
+{
+	const pid_t *at;
+
+	prb_vec_each (at, &finding->tids)
+		if (tid && *at == tid)
+			return true;
+	return false;
+}
+
+/*
+ * Python runs the handlers of signals in the main thread: one may release a lock, or raise and so
+ * end the wait. That is a timeout of pytest, and a soft limit of time of celery.
+ */
+static void heed_handlers(struct prb_case *c, struct prb_finding *finding)
+{
+	if (finding->kind != PRB_FINDING_DEADLOCK && finding->kind != PRB_FINDING_ORPHAN)
+		return;
+	if (!c->dump || !is_about(finding, c->dump->main_tid))
+		return;
+	/* A core does not tell its handlers. */
+	if (prb_case_status(c, "SigCgt") < 0 ? !c->target || !c->target->partial
+					     : !prb_case_handles_signals(c))
+		return;
+	finding->proof = false;
+	/* A watchdog's is likely to come. */
+	if (prb_case_handles_alarms(c))
+		finding->confidence = PRB_MIN(finding->confidence, PRB_CONFIDENCE_MEDIUM);
+	prb_str_puts(
+		&finding->wrong_if,
+		prb_case_status(c, "SigCgt") < 0
+			? "; the main thread may have handlers of signals: one may end its wait"
+			: "; the main thread has handlers of signals: one may end its wait");
+}
+
+struct prb_error *prb_judge_by(const struct prb_rule *rule, struct prb_case *c,
+			       struct prb_findings *ret)
+{
+	size_t before = ret->list.count;
+
+	PRB_TRY(rule->find(rule, c, ret));
+	for (size_t i = before; i < ret->list.count; i++)
+		heed_handlers(c, ret->list.items[i]);
+	return NULL;
+}
+
 struct prb_error *prb_judge(struct prb_case *c, unsigned offered, struct prb_findings *ret)
 {
 	for (const struct prb_rule *const *rule = prb_rules; *rule; rule++) {
@@ -31,7 +79,7 @@ struct prb_error *prb_judge(struct prb_case *c, unsigned offered, struct prb_fin
 			continue;
 		if (((*rule)->needs & PRB_RULE_THREADS) && !c->dump)
 			continue;
-		PRB_TRY((*rule)->find(*rule, c, ret));
+		PRB_TRY(prb_judge_by(*rule, c, ret));
 	}
 	return NULL;
 }

@@ -11,6 +11,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "judge/facts.h"
+#include "judge/gil.h"
+#include "judge/holder.h"
 #include "judge/threads.h"
 
 /* The first pauses are short: most programs are elsewhere after a few milliseconds. */
@@ -33,6 +35,15 @@ void prb_look_destroy(struct prb_look *look)
 	free(look->holder_text);
 	prb_dump_found_deinit(&look->found);
 	free(look);
+}
+
+void prb_case_deinit(struct prb_case *c)
+{
+	prb_case_renew(c);
+	prb_vec_free(&c->sleepers);
+	prb_look_destroy(prb_steal(&c->look));
+	prb_holder_destroy(prb_steal(&c->holder));
+	prb_gil_history_destroy(prb_steal(&c->gil));
 }
 
 /* Seconds with a processor, and ready without one. */
@@ -229,13 +240,10 @@ static bool is_strange(const struct prb_look *look)
 
 static void note_memory(struct prb_look *look, const struct prb_case *c)
 {
-	prb_auto_str struct prb_str text = {};
-	unsigned long long pages;
+	double bytes = prb_resident_bytes(c->target);
 
-	prb_error_destroy(prb_target_read_file(c->target, &text, "statm"));
-	if (look->memories < PRB_LOOK_MEMORY &&
-	    sscanf(prb_str_text(&text), "%*u %llu", &pages) == 1)
-		look->memory[look->memories++] = (double)pages * (double)sysconf(_SC_PAGESIZE);
+	if (look->memories < PRB_LOOK_MEMORY && bytes > 0)
+		look->memory[look->memories++] = bytes;
 }
 
 /* The time in which a thread that is looked at had no processor shows nothing of it. */

@@ -25,6 +25,7 @@ void prb_peers_deinit(struct prb_peers *peers)
 		free(peer->stuck);
 	}
 	prb_vec_free(&peers->list);
+	prb_search_destroy(peers->search);
 }
 
 static struct prb_peer *find(const struct prb_peers *peers, pid_t pid)
@@ -38,19 +39,20 @@ static struct prb_peer *find(const struct prb_peers *peers, pid_t pid)
 }
 
 /* Nobody asked about this process: its running threads are not stopped. */
-static struct prb_error *dump(struct prb_peer *peer)
+static struct prb_error *dump(struct prb_peer *peer, struct prb_search *search)
 {
 	const struct prb_dump_options options = {.mode = PRB_DUMP_NONBLOCKING,
 						 .no_values = true,
 						 .no_command = true,
 						 .no_modules = true,
-						 .all_enders = true};
+						 .all_enders = true,
+						 .search = search};
 	struct prb_error *err = prb_dump_create(peer->target, &options, &peer->dump);
 
 	if (!err || err->code == PRB_ERROR_NOMEM)
 		return err;
 	prb_error_destroy(err);
-	return prb_dump_create_stackless(peer->target, true, &peer->dump);
+	return prb_dump_create_stackless(peer->target, true, search, &peer->dump);
 }
 
 static int64_t switches(const struct prb_peer *peer, pid_t tid)
@@ -83,14 +85,14 @@ static struct prb_error *note_sleepers(struct prb_peer *peer)
 	}
 }
 
-static struct prb_error *read_one(struct prb_peer *peer)
+static struct prb_error *read_one(struct prb_peer *peer, struct prb_search *search)
 {
 	prb_auto_str struct prb_str status = {};
 	const char *threads, *user;
 
 	PRB_TRY(prb_target_open_process(peer->pid, &peer->target));
 	PRB_TRY(note_sleepers(peer));
-	PRB_TRY(dump(peer));
+	PRB_TRY(dump(peer, search));
 	PRB_TRY(prb_rings_note_waits(peer->target, peer->dump));
 	PRB_TRY(prb_target_read_file(peer->target, &status, "status"));
 	threads = prb_text_field(prb_str_text(&status), "Threads");
@@ -110,11 +112,13 @@ struct prb_error *prb_peers_add(struct prb_peers *peers, pid_t pid, size_t *ret)
 	*ret = peer ? (size_t)(peer - peers->list.items) : peers->list.count;
 	if (peer || peers->list.count >= MOST_PEERS)
 		return NULL;
+	if (!peers->search)
+		PRB_TRY(prb_search_create(&peers->search));
 	peer = prb_vec_push(&peers->list);
 	if (!peer)
 		return prb_error_nomem();
 	*peer = (struct prb_peer){.pid = pid, .user = -1};
-	err = read_one(peer);
+	err = read_one(peer, peers->search);
 	if (!err || err->code == PRB_ERROR_NOMEM)
 		return err;
 	prb_error_destroy(err);

@@ -25,6 +25,7 @@ struct prb_peer {
 /** Starts as {}. */
 struct prb_peers {
 	PRB_VEC(struct prb_peer) list;
+	struct prb_search *search; /**< what was found for all of them */
 };
 
 void prb_peers_deinit(struct prb_peers *peers);

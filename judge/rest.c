@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "judge/hub.h"
 #include "judge/sharing.h"
 #include "judge/threads.h"
 
@@ -28,9 +29,19 @@ struct prb_rest prb_rest_of(const struct prb_enders *enders, pid_t own)
 	return (struct prb_rest){PRB_REST_INSIDE};
 }
 
+/* The kernel's limit of a wait is none if the loop chose it since it had no timer. */
+static struct prb_enders enders_of(const struct prb_case *c, const struct prb_dump_thread *thread)
+{
+	struct prb_enders enders = thread->enders;
+
+	enders.endless = enders.endless || prb_case_loop_has_no_timer(c, thread);
+	return enders;
+}
+
 struct prb_rest prb_case_rest(const struct prb_case *c, const struct prb_dump_thread *thread)
 {
 	pid_t owner = prb_thread_owner(thread);
+	struct prb_enders enders;
 
 	if (prb_thread_is(thread, "stopped") || prb_thread_is(thread, "traced") ||
 	    prb_thread_is(thread, "uninterruptible"))
@@ -44,7 +55,8 @@ struct prb_rest prb_case_rest(const struct prb_case *c, const struct prb_dump_th
 		return (struct prb_rest){PRB_REST_CLOCK};
 	if (owner && thread->enders.endless && prb_case_thread(c, owner))
 		return (struct prb_rest){PRB_REST_THREAD, owner};
-	return prb_rest_of(&thread->enders, c->dump->pid);
+	enders = enders_of(c, thread);
+	return prb_rest_of(&enders, c->dump->pid);
 }
 
 bool prb_thread_moves(const struct prb_dump_thread *thread)
@@ -70,12 +82,12 @@ static bool may_be_of_others(const struct prb_case *c, const struct prb_dump_thr
 
 bool prb_case_goes_on(const struct prb_case *c, const struct prb_dump_thread *thread)
 {
-	const struct prb_enders *enders = &thread->enders;
+	const struct prb_enders enders = enders_of(c, thread);
 
 	/* What a thread without a description waits for may be anything. */
 	if (!thread->waits_for && prb_thread_is(thread, "idle"))
 		return true;
-	if (enders->kind && !strcmp(enders->kind, "socket") && !enders->endless)
+	if (enders.kind && !strcmp(enders.kind, "socket") && !enders.endless)
 		return true;
 	if (may_be_of_others(c, thread))
 		return true;

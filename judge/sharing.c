@@ -16,10 +16,10 @@ static bool read_maps(struct prb_target *t, pid_t pid, struct prb_maps *ret)
 	struct prb_error *err = NULL;
 
 	if (t)
-		err = prb_target_read_file(t, &text, "maps");
+		err = prb_target_read_maps(t, ret);
 	else if (!prb_proc_read(pid, "maps", &text))
 		return false;
-	if (!err)
+	if (!t)
 		err = prb_maps_parse(prb_str_text(&text), ret);
 	prb_error_destroy(err);
 	return !err;

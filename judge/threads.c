@@ -11,6 +11,8 @@
 #include "dump/model/program_frame.h"
 
 /* How dump/waits/ and dump/read/ say it. What stands before the mark is ours, not the target's. */
+/* A program may choose any name for a thread, also one with sentences like ours. */
+enum { NAME_COLUMNS = 60 };
 static const char FUTEX[] = "futex: ", HELD[] = " held by ";
 
 bool prb_thread_is(const struct prb_dump_thread *thread, const char *state)
@@ -48,6 +50,11 @@ bool prb_thread_waits_inside(const struct prb_dump_thread *thread)
 	return in_futex(thread) && !prb_thread_waits_for_gil(thread);
 }
 
+bool prb_thread_sleeps(const struct prb_dump_thread *thread)
+{
+	return thread->waits_for && strstr(thread->waits_for, ": sleep");
+}
+
 bool prb_thread_waits_outside(const struct prb_dump_thread *thread)
 {
 	const struct prb_enders *enders = &thread->enders;
@@ -72,9 +79,14 @@ pid_t prb_thread_owner(const struct prb_dump_thread *thread)
 	return waits_for_lock(thread) ? thread->enders.tid : 0;
 }
 
-bool prb_thread_owner_alone(const struct prb_dump_thread *thread)
+pid_t prb_thread_awaited(const struct prb_dump_thread *thread)
 {
-	return waits_for_lock(thread) && thread->enders.alone;
+	return thread->enders.kind ? thread->enders.tid : 0;
+}
+
+bool prb_thread_awaits_alone(const struct prb_dump_thread *thread)
+{
+	return prb_thread_awaited(thread) && thread->enders.alone;
 }
 
 bool prb_frame_is(const struct prb_dump_frame *frame, const char *function, const char *file_end)
@@ -142,9 +154,26 @@ bool prb_case_waits_without_limit(const struct prb_case *c, const struct prb_dum
 	return prb_case_futex_call(c, thread).endless;
 }
 
+/** "MainThread", "Thread-1 (take)": names of one word, and as Python makes them. */
+static bool is_plain(const char *name)
+{
+	static const char WORD[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789_.-<>/";
+	size_t length = strspn(name, WORD);
+
+	if (length > NAME_COLUMNS || !name[length])
+		return length <= NAME_COLUMNS;
+	if (name[length] != ' ' || name[length + 1] != '(')
+		return false;
+	length += 2;
+	length += strspn(name + length, WORD);
+	return length < NAME_COLUMNS && name[length] == ')' && !name[length + 1];
+}
+
 void prb_case_put_thread(struct prb_str *s, const struct prb_dump_thread *thread)
 {
 	const char *name = thread->name ? thread->name : thread->os_name;
+	prb_auto_str struct prb_str text = {};
 
 	if (thread->tid)
 		prb_str_printf(s, "%d", (int)thread->tid);
@@ -152,7 +181,19 @@ void prb_case_put_thread(struct prb_str *s, const struct prb_dump_thread *thread
 		return;
 	if (thread->tid)
 		prb_str_putc(s, ' ');
-	prb_text_escape(s, name);
+	if (is_plain(name)) {
+		prb_str_puts(s, name);
+		return;
+	}
+	prb_text_escape(&text, name);
+	/* Quotes inside of it must not look like its end. */
+	for (size_t i = 0; i < text.length; i++)
+		if (text.data[i] == '"')
+			text.data[i] = '\'';
+	s->failed = s->failed || text.failed;
+	prb_str_putc(s, '"');
+	prb_text_cut(s, prb_str_text(&text), NAME_COLUMNS);
+	prb_str_putc(s, '"');
 }
 
 void prb_case_put_frame(struct prb_str *s, const struct prb_dump_frame *frame)

@@ -23,6 +23,9 @@ bool prb_thread_waits_for_gil(const struct prb_dump_thread *thread);
 /** True if the thread waits for another thread of its process: a futex, but not for the GIL. */
 bool prb_thread_waits_inside(const struct prb_dump_thread *thread);
 
+/** True if the thread sleeps for a time, and for nothing else. */
+bool prb_thread_sleeps(const struct prb_dump_thread *thread);
+
 /** True if a process can end the thread's wait, which has no limit of time: a pipe, a child, … */
 bool prb_thread_waits_outside(const struct prb_dump_thread *thread);
 
@@ -32,11 +35,14 @@ bool prb_thread_waits_for_held_lock(const struct prb_dump_thread *thread);
 /** The thread that holds the lock that @p thread waits for; 0: none, or not known. */
 pid_t prb_thread_owner(const struct prb_dump_thread *thread);
 
+/** The same, or the thread for whose end it waits. */
+pid_t prb_thread_awaited(const struct prb_dump_thread *thread);
+
 /**
- * True if nobody but the holder can release that lock: an RLock, or a mutex of the C library that
- * names its owner.
+ * True if nobody but the awaited thread can end the wait: by its end, or by the release of an
+ * RLock, or of a mutex of the C library that names its owner.
  */
-bool prb_thread_owner_alone(const struct prb_dump_thread *thread);
+bool prb_thread_awaits_alone(const struct prb_dump_thread *thread);
 
 /** True if the frame is of that Python function, in a file whose path ends so: "/queue.py". */
 bool prb_frame_is(const struct prb_dump_frame *frame, const char *function, const char *file_end);
@@ -67,7 +73,7 @@ struct prb_futex_call prb_case_futex_call(const struct prb_case *c,
 /** True if the thread is known to wait in futex() without a limit of time. */
 bool prb_case_waits_without_limit(const struct prb_case *c, const struct prb_dump_thread *thread);
 
-/** Appends "4250 worker-0". */
+/** Appends "4250 worker-0"; a name of several words is quoted, and cut at 60 columns. */
 void prb_case_put_thread(struct prb_str *s, const struct prb_dump_thread *thread);
 /**
  * Appends "`Bank.transfer` bank.py:31" or, of a library, "`Queue.get` queue.py:171 called by `main`

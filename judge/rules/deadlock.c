@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Threads that wait for each other through the owners of their locks. */
+/* Threads that wait for each other: for the owners of their locks, or for ends of threads. */
 #include <stdlib.h>
 
 #include "base/checked.h"
@@ -17,12 +17,13 @@ struct cycle {
 	unsigned length;
 	bool at_once; /* all are known to have slept while they were read */
 	bool proof;
+	bool limited; /* one of the waits ends after some time */
 };
 
 static const struct prb_dump_thread *next(const struct prb_case *c,
 					  const struct prb_dump_thread *thread)
 {
-	return prb_case_thread(c, prb_thread_owner(thread));
+	return prb_case_thread(c, prb_thread_awaited(thread));
 }
 
 /** True if the thread has slept since an earlier look; it is noted for the next one. */
@@ -77,8 +78,9 @@ static struct prb_error *measure(struct prb_case *c, struct cycle *cycle, bool *
 
 		PRB_TRY(has_slept(c, at, cycle, &slept));
 		*ret = *ret && slept;
-		if (!prb_thread_owner_alone(at) || !prb_case_waits_without_limit(c, at))
+		if (!prb_thread_awaits_alone(at) || !prb_case_waits_without_limit(c, at))
 			cycle->proof = false;
+		cycle->limited = cycle->limited || prb_case_futex_call(c, at).limited;
 		if (at->tid < cycle->first->tid)
 			cycle->first = at;
 		cycle->length++;
@@ -135,7 +137,7 @@ static struct prb_error *tell_victims(const struct prb_case *c, const struct cyc
 	unsigned count = 0;
 
 	for (size_t i = 0; i < c->dump->threads.count; i++) {
-		if (walks[i] != walks[cycle->first - threads] || !prb_thread_owner(&threads[i]))
+		if (walks[i] != walks[cycle->first - threads] || !prb_thread_awaited(&threads[i]))
 			continue;
 		bool inside = false;
 		for (unsigned n = 0; n < cycle->length; n++, at = next(c, at))
@@ -159,11 +161,14 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 	struct prb_finding *f;
 
 	PRB_TRY(prb_finding_add(rule, ret, &f));
-	f->confidence = cycle->at_once ? PRB_CONFIDENCE_HIGH : PRB_CONFIDENCE_MEDIUM;
+	f->confidence =
+		cycle->at_once && !cycle->limited ? PRB_CONFIDENCE_HIGH : PRB_CONFIDENCE_MEDIUM;
 	f->proof = cycle->proof;
 	prb_str_printf(&f->brief, "deadlock of %u thread%s", cycle->length,
 		       cycle->length == 1 ? "" : "s");
 	put_sentence(&f->sentence, c, cycle);
+	if (cycle->limited)
+		prb_str_puts(&f->sentence, "; but a wait has a limit of time, and ends by itself");
 	for (unsigned n = 0; n < cycle->length; n++, at = next(c, at))
 		PRB_TRY(prb_finding_thread(f, c, at));
 	PRB_TRY(tell_victims(c, cycle, walks, f));
@@ -171,8 +176,10 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 	prb_str_puts(&f->rests_on, ", and the owners of their locks");
 	prb_str_puts(&f->wrong_if,
 		     cycle->proof ? "a signal handler or a debugger breaks one of the waits"
-				  : "one of the waits has a limit of time, or a thread outside of "
-				    "the circle releases one of the locks");
+		     : cycle->limited
+			     ? "the wait with a limit of time has ended by now"
+			     : "one of the waits has a limit of time, or a thread outside of "
+			       "the circle releases one of the locks");
 	prb_case_put_command(&f->next, c, "dump --locals");
 	return NULL;
 }

@@ -9,19 +9,22 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 			      struct prb_findings *ret)
 {
 	const struct prb_dump_thread *thread, *holder = NULL;
-	/* A holder that waits for a processor keeps all others waiting. */
-	bool overloaded = prb_case_is_here(c) && prb_machine_is_overloaded();
 	struct prb_finding *f;
 	unsigned waiters = 0;
+	bool overloaded;
 
 	prb_vec_each (thread, &c->dump->threads) {
 		waiters += prb_thread_waits_for_gil(thread);
 		if (prb_thread_holds_gil(thread))
 			holder = thread;
 	}
-	/* The agent's is told by gil_sleeps. */
-	if (waiters < prb_limit(PRB_LIMIT_GIL_WAITERS) || (holder && prb_thread_is_agents(holder)))
+	/* The rule `gil_sleeps` reports the agent's thread; `gil_held` reports one that holds it
+	 * long. */
+	if (waiters < prb_limit(PRB_LIMIT_GIL_WAITERS) ||
+	    (holder && prb_thread_is_agents(holder)) || prb_findings_have(ret, "gil_held"))
 		return NULL;
+	/* A holder that waits for a processor keeps all others waiting. */
+	overloaded = prb_case_is_here(c) && prb_machine_is_overloaded();
 	PRB_TRY(prb_finding_add(rule, ret, &f));
 	f->confidence = overloaded ? PRB_CONFIDENCE_LOW : PRB_CONFIDENCE_MEDIUM;
 	prb_str_printf(&f->brief, "%u threads wait for the GIL", waiters);

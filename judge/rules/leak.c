@@ -11,55 +11,15 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "judge/facts.h"
+#include "judge/holder.h"
 #include "judge/limits.h"
 #include "judge/look.h"
+#include "judge/series.h"
 #include "judge/threads.h"
-#include "rings/memory_rows.h"
+#include "rings/step_rows.h"
 
-enum { PARTS = 5, LEAST_ROWS = 10 };
-
-/* Seconds: older rows say nothing; so many are looked at; from here on it is no start-up. */
-static const double OLD = 60, MOST_SPAN = 900, SURE_SPAN = 300;
-
-struct series {
-	const struct prb_memory_row *rows;
-	size_t count;
-	double least[PARTS]; /* the least memory in each part of the time */
-	double growth, span; /* from the first part's least to the last's */
-};
-
-/* The last rows that belong together. */
-static void cut(struct series *s)
-{
-	const struct prb_memory_row *last = s->rows + s->count - 1;
-
-	while (s->count && s->rows->time < last->time - MOST_SPAN) {
-		s->rows++;
-		s->count--;
-	}
-}
-
-/* True if each part has more than the one before: after what was freed in it, too. */
-static bool rises(struct series *s)
-{
-	double begin = s->rows->time, all = s->rows[s->count - 1].time - begin;
-
-	for (unsigned i = 0; i < PARTS; i++)
-		s->least[i] = -1;
-	for (size_t i = 0; i < s->count; i++) {
-		unsigned part = all > 0 ? (unsigned)(PARTS * (s->rows[i].time - begin) / all) : 0;
-		double *least = &s->least[PRB_MIN(part, (unsigned)PARTS - 1)];
-
-		if (*least < 0 || s->rows[i].bytes < *least)
-			*least = s->rows[i].bytes;
-	}
-	s->growth = s->least[PARTS - 1] - s->least[0];
-	s->span = all * (PARTS - 1) / PARTS;
-	for (unsigned i = 1; i < PARTS; i++)
-		if (s->least[i - 1] < 0 || s->least[i] - s->least[i - 1] < s->growth / (4 * PARTS))
-			return false;
-	return s->growth > 0 && s->growth / (1 << 20) * 60 >= prb_limit(PRB_LIMIT_LEAK) * s->span;
-}
+/* Seconds: older rows say nothing; from here on it is no start-up. */
+static const double OLD = 60, SURE_SPAN = 300;
 
 /* True if the process no longer notes its memory. */
 static bool is_old(const struct prb_case *c, const struct prb_memory_rows *rows)
@@ -69,7 +29,7 @@ static bool is_old(const struct prb_case *c, const struct prb_memory_rows *rows)
 }
 
 /* When a limit is met, at this rate. */
-static void put_limit(struct prb_case *c, const struct series *s, struct prb_str *text)
+static void put_limit(struct prb_case *c, const struct prb_memory_series *s, struct prb_str *text)
 {
 	const struct prb_case_memory *memory = prb_case_memory(c);
 
@@ -80,7 +40,7 @@ static void put_limit(struct prb_case *c, const struct series *s, struct prb_str
 }
 
 /* Whether Python's own objects grow, too. */
-static void put_blocks(const struct series *s, struct prb_str *text)
+static void put_blocks(const struct prb_memory_series *s, struct prb_str *text)
 {
 	double first = s->rows->blocks, last = s->rows[s->count - 1].blocks;
 
@@ -92,8 +52,64 @@ static void put_blocks(const struct series *s, struct prb_str *text)
 		prb_str_puts(text, "; Python has no more blocks in use: it is memory of C code");
 }
 
+/* How much of it a training step is, where the process notes its steps. */
+static struct prb_error *put_step(struct prb_case *c, const struct prb_memory_series *s,
+				  struct prb_finding *f)
+{
+	struct prb_step_rows rows;
+	const struct prb_step_row *row;
+	double begin = s->rows->time + s->to_calendar;
+	double end = s->rows[s->count - 1].time + s->to_calendar, seconds = 0;
+	size_t steps = 0;
+	struct prb_error *err =
+		prb_error_tolerate(prb_step_rows_read(c->target, begin, &rows), NULL);
+
+	prb_vec_each (row, &rows.list) {
+		if (row->ended < begin || row->ended > end)
+			continue;
+		steps++;
+		seconds += row->seconds;
+	}
+	prb_step_rows_deinit(&rows);
+	/* A program may train for a part of the time only. */
+	if (err || !steps || seconds * 2 < end - begin)
+		return err;
+	prb_str_puts(&f->sentence, ", ");
+	prb_text_bytes(&f->sentence, s->growth / s->span * seconds / (double)steps);
+	prb_str_puts(&f->sentence, " a step");
+	return NULL;
+}
+
+/* What holds it, where that is known. */
+static struct prb_error *put_holder(struct prb_case *c, struct prb_finding *f)
+{
+	const struct prb_holding *held;
+	struct prb_str *line;
+
+	PRB_TRY(prb_case_holder(c, &held));
+	if (!(held->seconds > 0))
+		return NULL;
+	PRB_TRY(prb_finding_line(f, 0, &line));
+	prb_str_puts(line, "in ");
+	prb_text_duration(line, held->seconds);
+	prb_str_puts(line, ", Python's objects grew by ");
+	prb_text_bytes(line, PRB_MAX(held->in_objects, 0.0));
+	prb_str_puts(line, ", and the process by ");
+	prb_text_bytes(line, PRB_MAX(held->grown, 0.0));
+	if (!held->name)
+		return NULL;
+	prb_str_puts(line, "; what `");
+	prb_str_puts(line, held->name);
+	prb_str_puts(line, "` holds, by ");
+	prb_text_bytes(line, held->bytes);
+	prb_str_printf(&f->brief, ": %s", held->name);
+	prb_str_printf(&f->sentence, ", held by `%s`", held->name);
+	return NULL;
+}
+
 static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
-			      const struct series *s, const char *source, struct prb_findings *ret)
+			      const struct prb_memory_series *s, const char *source,
+			      struct prb_findings *ret)
 {
 	double all = s->rows[s->count - 1].time - s->rows->time;
 	struct prb_finding *f;
@@ -109,14 +125,12 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 	prb_text_bytes(&f->sentence, s->growth);
 	prb_str_puts(&f->sentence, " in ");
 	prb_text_duration(&f->sentence, s->span);
+	PRB_TRY(put_step(c, s, f));
 	PRB_TRY(prb_finding_line(f, 0, &line));
-	prb_str_puts(line, "resident: ");
-	for (unsigned i = 0; i < PARTS; i++) {
-		prb_str_puts(line, i ? " → " : "");
-		prb_text_bytes(line, s->least[i]);
-	}
+	prb_memory_series_put(line, s);
 	put_blocks(s, line);
 	put_limit(c, s, line);
+	PRB_TRY(put_holder(c, f));
 	prb_str_printf(&f->rests_on, "%zu %s in ", s->count, source);
 	prb_text_duration(&f->rests_on, all);
 	prb_str_puts(&f->rests_on, ", the least of each fifth of the time");
@@ -125,14 +139,11 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 	return NULL;
 }
 
-static struct prb_error *judge(const struct prb_rule *rule, struct prb_case *c, struct series *s,
-			       const char *source, double least, struct prb_findings *ret)
+static struct prb_error *judge(const struct prb_rule *rule, struct prb_case *c,
+			       struct prb_memory_series *s, const char *source, double least,
+			       struct prb_findings *ret)
 {
-	if (s->count)
-		cut(s);
-	if (s->count < LEAST_ROWS || s->rows[s->count - 1].time - s->rows->time < least)
-		return NULL;
-	return rises(s) ? tell(rule, c, s, source, ret) : NULL;
+	return prb_memory_rises(s, least) ? tell(rule, c, s, source, ret) : NULL;
 }
 
 static struct prb_error *find_in_rows(const struct prb_rule *rule, struct prb_case *c,
@@ -140,10 +151,13 @@ static struct prb_error *find_in_rows(const struct prb_rule *rule, struct prb_ca
 {
 	struct prb_memory_rows rows;
 	bool failed = false;
+
+	if (c->no_rings)
+		return NULL;
 	struct prb_error *err = prb_error_tolerate(prb_memory_rows_read(c->target, &rows), &failed);
 
 	if (!err && !failed && !is_old(c, &rows))
-		err = judge(rule, c, &(struct series){rows.list.items, rows.list.count},
+		err = judge(rule, c, &(struct prb_memory_series){rows.list.items, rows.list.count},
 			    "rows of memory_usage", prb_limit(PRB_LIMIT_LEAK_FOR), ret);
 	prb_memory_rows_deinit(&rows);
 	return err;
@@ -154,14 +168,29 @@ static struct prb_error *find_in_look(const struct prb_rule *rule, struct prb_ca
 {
 	struct prb_memory_row rows[PRB_LOOK_MEMORY];
 	const struct prb_look *look;
+	double begin;
 
 	PRB_TRY(prb_case_look(c, &look));
+	begin = prb_clock_calendar_seconds() - look->seconds;
 	for (size_t i = 0; i < look->memories; i++)
-		rows[i] = (struct prb_memory_row){.time = look->seconds * (double)i /
-							  (double)PRB_MAX(look->memories - 1, 1),
-						  .bytes = look->memory[i],
-						  .blocks = -1};
-	return judge(rule, c, &(struct series){rows, look->memories}, "looks", 0, ret);
+		rows[i] = (struct prb_memory_row){
+			.time = begin +
+				look->seconds * (double)i / (double)PRB_MAX(look->memories - 1, 1),
+			.bytes = look->memory[i],
+			.blocks = -1};
+	return judge(rule, c, &(struct prb_memory_series){rows, look->memories}, "looks", 0, ret);
+}
+
+static struct prb_error *find_in_looks(const struct prb_rule *rule, struct prb_case *c,
+				       struct prb_findings *ret)
+{
+	struct prb_memory_series series = {
+		.rows = c->memories,
+		.count = c->memory_count,
+		.to_calendar = prb_clock_calendar_seconds() - prb_clock_seconds(),
+	};
+
+	return judge(rule, c, &series, "looks", prb_limit(PRB_LIMIT_LEAK_FOR), ret);
 }
 
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
@@ -173,9 +202,12 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 		return NULL;
 	PRB_TRY(find_in_rows(rule, c, ret));
 	if (ret->list.count == before && c->memory_count)
-		return judge(rule, c, &(struct series){c->memories, c->memory_count}, "looks",
-			     prb_limit(PRB_LIMIT_LEAK_FOR), ret);
-	return ret->list.count > before ? NULL : find_in_look(rule, c, ret);
+		PRB_TRY(find_in_looks(rule, c, ret));
+	else if (ret->list.count == before)
+		PRB_TRY(find_in_look(rule, c, ret));
+	if (ret->list.count == before)
+		prb_case_end_search(c);
+	return NULL;
 }
 
 const struct prb_rule prb_rule_leak = {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Threads that wait for a lock whose holder is named, and that are in no deadlock. */
+#include <string.h>
+
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "judge/judge.h"
 #include "judge/limits.h"
 #include "judge/threads.h"
@@ -52,10 +55,37 @@ static const struct prb_dump_thread *worst_holder(const struct prb_case *c, unsi
 	return worst;
 }
 
+/** The first of the threads, if all wait for file locks of other processes; else NULL. */
+static const struct prb_dump_thread *waits_for_others(const struct prb_case *c)
+{
+	const struct prb_dump_thread *thread, *first = NULL;
+
+	prb_vec_each (thread, &c->dump->threads) {
+		const struct prb_enders *enders = &thread->enders;
+
+		if (!is_waiter(c, thread))
+			continue;
+		if (!enders->kind || strcmp(enders->kind, "file lock") != 0 || !enders->count ||
+		    enders->pids[0] == c->dump->pid)
+			return NULL;
+		first = first ? first : thread;
+	}
+	return first;
+}
+
+/** That a standby waits until it may take over is its purpose. */
+static void tell_others(struct prb_finding *f, const struct prb_dump_thread *first)
+{
+	f->confidence = PRB_CONFIDENCE_LOW;
+	prb_str_puts(&f->sentence, ": ");
+	prb_text_escape(&f->sentence, first->waits_for);
+	prb_str_puts(&f->wrong_if, "it is to wait until the holder ends, as a standby does");
+}
+
 static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c, unsigned waiters,
 			      struct prb_findings *ret)
 {
-	const struct prb_dump_thread *thread, *holder;
+	const struct prb_dump_thread *thread, *holder, *others = waits_for_others(c);
 	struct prb_finding *f;
 	unsigned of_one, lines = 0;
 
@@ -82,7 +112,10 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c, u
 			PRB_TRY(prb_finding_thread(f, c, thread));
 	prb_case_put_reading(&f->rests_on, c);
 	prb_str_puts(&f->rests_on, ", and the owners of their locks");
-	prb_str_puts(&f->wrong_if, "the holder releases the lock in a moment: look again");
+	if (others)
+		tell_others(f, others);
+	else
+		prb_str_puts(&f->wrong_if, "the holder releases the lock in a moment: look again");
 	prb_case_put_command(&f->next, c, "dump");
 	return NULL;
 }

@@ -86,7 +86,7 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	const struct prb_lasting_nan *nan;
 	prb_auto_error struct prb_error *err = NULL;
 
-	if (!c->target)
+	if (!c->target || c->no_rings)
 		return NULL;
 	PRB_TRY(find_origin(rule, c, ret));
 	err = prb_lasting_nans_find(c->target, &nans);

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "judge/answers.h"
 #include "judge/facts.h"
 #include "judge/glance.h"
 #include "judge/limits.h"
@@ -86,6 +87,8 @@ static void put_sentence(struct prb_str *s, const struct circle *circle)
 		put_name(s, circle, *at);
 		put_wait(s, prb_peer_thread(circle->peers, *at));
 	}
+	if (count > 1)
+		prb_str_puts(s, "; until one of them is ended");
 }
 
 static struct prb_error *add_evidence(struct prb_finding *f, const struct prb_case *c,
@@ -140,8 +143,8 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 	prb_str_puts(&f->wrong_if,
 		     circle->handles
 			     ? "the processes are to sleep until one of them gets a signal"
-			     : "a signal ends one of the waits, or a descriptor is under way "
-			       "in a message");
+			     : "a signal or an alarm ends one of the processes, or a descriptor "
+			       "is under way in a message");
 	prb_case_put_command(&f->next, c, "dump --locals");
 	return NULL;
 }
@@ -202,6 +205,30 @@ static bool is_told(const struct circle *circle, const struct prb_findings *find
 	return false;
 }
 
+/**
+ * Workers that wait for a task, and the thread that waits for their results, are a circle while the
+ * program has nothing for them to do.
+ */
+static bool is_idle_pool(const struct circle *circle)
+{
+	const struct prb_peer_thread *at;
+	const struct prb_dump_thread *thread;
+	const struct prb_peer *peer;
+	bool idle = false;
+
+	prb_vec_each (at, &circle->list.list)
+		idle = idle || prb_thread_is_idle_worker(prb_peer_thread(circle->peers, *at));
+	if (!idle)
+		return false;
+	prb_vec_each (peer, &circle->peers->list)
+		if (peer->dump)
+			prb_vec_each (thread, &peer->dump->threads)
+				/* The children of a fork have the frames of their parent. */
+				if (prb_thread_asks(thread) && !prb_thread_is_idle_worker(thread))
+					return false;
+	return true;
+}
+
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 			      struct prb_findings *ret)
 {
@@ -224,7 +251,8 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	if (!err && circle.list.list.count) {
 		measure(&circle);
 		/* A program that waits for what its own handler writes is a common one. */
-		if ((circle.list.list.count > 1 || !circle.handles) && !is_told(&circle, ret))
+		if ((circle.list.list.count > 1 || !circle.handles) && !is_told(&circle, ret) &&
+		    !is_idle_pool(&circle))
 			err = tell(rule, c, &circle, ret);
 	}
 	prb_vec_free(&circle.list.list);

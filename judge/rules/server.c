@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* An inference server whose requests do not move. */
 #include "base/cleanup.h"
+#include "dump/dump.h"
 #include "judge/facts.h"
 #include "judge/glance.h"
 #include "judge/server/server.h"
@@ -12,11 +13,12 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	struct prb_server_process *const *process;
 	bool is_one;
 
-	if (!prb_case_is_here(c) || !c->target ||
+	if (!prb_case_is_here(c) || !c->target || c->no_server ||
 	    (c->glances && prb_glances_judged_elsewhere(c->glances, c->pid)))
 		return NULL;
 	PRB_TRY(prb_engines_load(getenv("PROBING_ENGINES"), &looks.engines));
-	PRB_TRY(prb_server_is_one(&looks.engines, c->target, &is_one));
+	PRB_TRY(prb_server_is_one(&looks.engines, c->target, c->found ? &c->found->pythons : NULL,
+				  &is_one));
 	if (!is_one)
 		return NULL;
 	prb_engines_deinit(&looks.engines);

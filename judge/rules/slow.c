@@ -3,8 +3,6 @@
  * Why a process that runs is slow: a thread is ready to run and has no processor, or one call holds
  * the GIL while others wait for it. What a control group takes away is told by `throttled`.
  */
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "judge/facts.h"
@@ -16,16 +14,6 @@ enum { LEAST_LOOKS = 4 };
 
 static const double LEAST_SECONDS = 0.2;
 
-static bool was_told(const struct prb_findings *findings, const char *rule)
-{
-	struct prb_finding *const *finding;
-
-	prb_vec_each (finding, &findings->list)
-		if (!strcmp((*finding)->rule, rule))
-			return true;
-	return false;
-}
-
 static struct prb_error *tell_gil(const struct prb_rule *rule, struct prb_case *c,
 				  const struct prb_look *look, struct prb_findings *ret)
 {
@@ -33,7 +21,8 @@ static struct prb_error *tell_gil(const struct prb_rule *rule, struct prb_case *
 	struct prb_finding *f;
 
 	if (!holder || look->looks < LEAST_LOOKS || look->seconds < LEAST_SECONDS ||
-	    2 * look->waited < look->looks || was_told(ret, "gil_waiters") || was_told(ret, "loop"))
+	    2 * look->waited < look->looks || prb_findings_have(ret, "gil_waiters") ||
+	    prb_findings_have(ret, "gil_held") || prb_findings_have(ret, "loop"))
 		return NULL;
 	PRB_TRY(prb_finding_add(rule, ret, &f));
 	f->kind = PRB_FINDING_GIL;
@@ -85,12 +74,13 @@ static struct prb_error *tell_ready(const struct prb_rule *rule, struct prb_case
 {
 	const struct prb_look_thread *ready = find_ready(look);
 	const struct prb_dump_thread *thread = ready ? prb_case_thread(c, ready->tid) : NULL;
-	bool overloaded = prb_machine_is_overloaded();
 	struct prb_finding *f;
 	struct prb_str *line;
+	bool overloaded;
 
-	if (!thread || look->seconds < LEAST_SECONDS || was_told(ret, "throttled"))
+	if (!thread || look->seconds < LEAST_SECONDS || prb_findings_have(ret, "throttled"))
 		return NULL;
+	overloaded = prb_machine_is_overloaded();
 	PRB_TRY(prb_finding_add(rule, ret, &f));
 	/* In a moment that may be over. */
 	f->confidence = overloaded ? PRB_CONFIDENCE_LOW : PRB_CONFIDENCE_MEDIUM;

@@ -14,12 +14,10 @@
 #include "judge/limits.h"
 #include "judge/peers.h"
 #include "judge/rest.h"
+#include "judge/suspended.h"
 #include "judge/threads.h"
 
-enum {
-	MOST_LINES = 8,
-	EXPLAINS = 70, /* rules of a lower rank say why threads do not move */
-};
+enum { MOST_LINES = 8 };
 
 struct walk {
 	struct prb_glances *glances;
@@ -173,6 +171,25 @@ static struct prb_error *tell_peers(struct prb_finding *f, const struct prb_case
 	return NULL;
 }
 
+/** The stacks of loops do not show what their tasks wait for. */
+static struct prb_error *tell_tasks(struct prb_finding *f, const struct prb_case *c)
+{
+	prb_auto_dump struct prb_dump *dump = NULL;
+	const struct prb_dump_task *task;
+	struct prb_str *line;
+
+	PRB_TRY(prb_case_read_tasks(c, &dump));
+	if (!dump)
+		return NULL;
+	prb_vec_each (task, &dump->tasks) {
+		if (task->current || f->evidence.count >= MOST_LINES)
+			continue;
+		PRB_TRY(prb_finding_line(f, task->tid, &line));
+		prb_case_put_task(line, task);
+	}
+	return NULL;
+}
+
 static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 			      const struct walk *walk, struct prb_findings *ret)
 {
@@ -191,6 +208,7 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 	prb_vec_each (thread, &c->dump->threads)
 		if (f->evidence.count < MOST_LINES)
 			PRB_TRY(prb_finding_thread(f, c, thread));
+	PRB_TRY(tell_tasks(f, c));
 	PRB_TRY(tell_peers(f, c, walk));
 	prb_str_printf(&f->rests_on, "what all threads of %zu process%s wait for", walk->seen.count,
 		       walk->seen.count == 1 ? "" : "es");
@@ -207,9 +225,8 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	__attribute__((cleanup(walk_deinit))) struct walk walk = {.glances = c->glances ? c->glances
 											: &own};
 
-	for (size_t i = 0; i < ret->list.count; i++)
-		if (ret->list.items[i]->rank < EXPLAINS)
-			return NULL;
+	if (prb_findings_explain(ret) || prb_findings_have(ret, "silent_peer"))
+		return NULL;
 	if (!c->dump || !c->dump->threads.count || !prb_case_is_here(c) ||
 	    slept(c) < prb_limit(PRB_LIMIT_STILL))
 		return NULL;

@@ -8,10 +8,7 @@
 #include "judge/limits.h"
 #include "judge/threads.h"
 
-enum {
-	MOST_LINES = 8,
-	EXPLAINS = 70, /* rules of a lower rank say why threads do not move */
-};
+enum { MOST_LINES = 8 };
 
 static struct prb_error *begin(const struct prb_rule *rule, struct prb_findings *ret,
 			       struct prb_finding **f)
@@ -162,9 +159,11 @@ static struct prb_error *tell_errors(const struct prb_rule *rule, struct prb_cas
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 			      struct prb_findings *ret)
 {
+	if (prb_findings_explain(ret))
+		return NULL;
 	for (size_t i = 0; i < ret->list.count; i++)
-		if (ret->list.items[i]->rank < EXPLAINS ||
-		    ret->list.items[i]->kind == PRB_FINDING_STILL)
+		if (ret->list.items[i]->kind == PRB_FINDING_STILL ||
+		    ret->list.items[i]->kind == PRB_FINDING_UNKNOWN)
 			return NULL;
 	if (!c->dump || !c->dump->threads.count)
 		return tell_unreadable(rule, c, ret);

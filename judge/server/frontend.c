@@ -10,8 +10,6 @@
 #include "base/text.h"
 #include "judge/server/private.h"
 
-static const double LONG = 10, BLOCKED = 1;
-
 /** Adds the ids of a role's requests, by their hashes: a chance of one in 2^40 that two of many are
  * taken for one. *whole becomes false if some may be missing. */
 static struct prb_error *collect(const struct prb_server *server, enum prb_engine_role role,
@@ -49,7 +47,8 @@ static void count_strays(const struct prb_server_looks *looks, enum prb_engine_r
 		prb_vec_each (request, &p->requests) {
 			double age = prb_server_age(looks, request);
 
-			if (!request->id || age < LONG ||
+			if (!request->id || age < prb_limit(PRB_LIMIT_REQUEST) ||
+			    prb_server_is_done(request, p->part) ||
 			    prb_number_map_get(others, prb_hash_text(PRB_HASH_START, request->id),
 					       &there))
 				continue;
@@ -107,7 +106,7 @@ static struct prb_error *judge_loop(struct prb_server_verdict *v,
 	if (!main || !p->requests.count)
 		return NULL;
 	waits = prb_thread_waits_for_gil(main);
-	if (!waits && main->idle_seconds < BLOCKED)
+	if (!waits && main->idle_seconds < prb_limit(PRB_LIMIT_LOOP))
 		return NULL;
 	prb_vec_each (thread, &p->dump->threads)
 		if (prb_thread_holds_gil(thread))
@@ -139,6 +138,23 @@ static struct prb_error *judge_loop(struct prb_server_verdict *v,
 		     waits ? "the next look finds the loop waiting for events"
 			   : "the call ends in a moment");
 	return prb_server_evidence(v, p);
+}
+
+/** Appends which socket between both processes has messages; *ret: there is one. */
+static struct prb_error *put_messages(struct prb_str *text, const struct strays *strays,
+				      const struct prb_server_process *scheduler, bool *ret)
+{
+	const struct prb_server_process *sends = strays->started ? scheduler : strays->owner;
+	const struct prb_server_process *receives = strays->started ? strays->owner : scheduler;
+	size_t before = text->length;
+
+	prb_str_puts(text, ": ");
+	PRB_TRY(prb_server_put_messages(text, receives, true, ret));
+	if (!*ret)
+		PRB_TRY(prb_server_put_messages(text, sends, false, ret));
+	if (!*ret)
+		prb_str_truncate(text, before);
+	return NULL;
 }
 
 /** What follows from where the requests are, and from what the detokenizer does. */
@@ -176,6 +192,7 @@ static struct prb_error *tell_strays(struct prb_server_verdict *v, const struct 
 		prb_server_next(&v->looks->now, PRB_ENGINE_SCHEDULER, NULL);
 	const struct prb_server_process *detokenizer =
 		prb_server_next(&v->looks->now, PRB_ENGINE_DETOKENIZER, NULL);
+	bool messages = false;
 	struct prb_str *text;
 
 	PRB_TRY(prb_server_found(v, PRB_CONFIDENCE_MEDIUM,
@@ -186,7 +203,10 @@ static struct prb_error *tell_strays(struct prb_server_verdict *v, const struct 
 	put_where(text, strays, " not in ", scheduler);
 	if (scheduler->activity == PRB_ENGINE_IDLE)
 		prb_str_puts(text, ", which waits for work");
-	put_reason(text, strays, detokenizer);
+	if (!detokenizer || detokenizer->activity != PRB_ENGINE_STEP)
+		PRB_TRY(put_messages(text, strays, scheduler, &messages));
+	if (!messages)
+		put_reason(text, strays, detokenizer);
 	prb_str_puts(text, "; the oldest is ");
 	prb_text_duration(text, strays->oldest);
 	prb_str_puts(text, " old");
@@ -253,5 +273,6 @@ struct prb_error *prb_server_judge_frontends(struct prb_server_verdict *v)
 		err = compare(v, &ours, &theirs);
 	prb_number_map_deinit(&ours);
 	prb_number_map_deinit(&theirs);
-	return err;
+	PRB_TRY(err);
+	return v->finding ? NULL : prb_server_judge_untaken(v);
 }

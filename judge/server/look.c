@@ -9,10 +9,14 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "judge/facts.h"
 #include "judge/server/private.h"
 
-/** Between two looks. Where nothing says when tokens were made, a step has more time to end. */
-enum { SHORT_PAUSE_NS = 60000000, LONG_PAUSE_NS = 700000000 };
+/**
+ * Milliseconds between two looks. Where nothing says when tokens were made, a step has more time to
+ * end; so many times as long if it may have to wait for a processor.
+ */
+enum { SHORT_PAUSE = 60, LONG_PAUSE = 700, OVERLOADED = 4 };
 
 void prb_server_looks_deinit(struct prb_server_looks *looks)
 {
@@ -48,10 +52,13 @@ static struct prb_error *look_again(struct prb_server_verdict *v)
 	bool certain = v->finding->confidence == PRB_CONFIDENCE_HIGH || !v->of_scheduler ||
 		       prb_server_silent(looks) >= 0 || !any_runs(&looks->now);
 
+	unsigned pause = (certain ? SHORT_PAUSE : LONG_PAUSE) *
+			 (prb_machine_is_overloaded() ? OVERLOADED : 1);
+
 	looks->before = looks->now;
 	looks->now = (struct prb_server){};
 	looks->twice = true;
-	nanosleep(&(struct timespec){.tv_nsec = certain ? SHORT_PAUSE_NS : LONG_PAUSE_NS}, NULL);
+	nanosleep(&(struct timespec){pause / 1000, pause % 1000 * 1000000L}, NULL);
 	PRB_TRY(prb_server_read(&looks->engines, looks->before.processes.items[0]->pid, looks->mode,
 				&looks->now));
 	looks->time = prb_clock_calendar_seconds();
@@ -63,11 +70,16 @@ static struct prb_error *judge_once(struct prb_server_verdict *v)
 	const struct prb_server_process *scheduler = NULL;
 	bool still = !v->looks->twice || !prb_server_moved(v->looks);
 
+	PRB_TRY(prb_server_judge_ended(v));
 	while (still && !v->finding &&
 	       (scheduler = prb_server_next(&v->looks->now, PRB_ENGINE_SCHEDULER, scheduler)))
 		PRB_TRY(prb_server_judge_scheduler(v, scheduler));
 	v->of_scheduler = v->finding;
-	return v->finding ? NULL : prb_server_judge_frontends(v);
+	if (still && !v->finding)
+		PRB_TRY(prb_server_judge_replicas(v));
+	if (!v->finding)
+		PRB_TRY(prb_server_judge_frontends(v));
+	return v->finding ? NULL : prb_server_judge_some(v);
 }
 
 static struct prb_error *conclude(struct prb_server_verdict *v)
@@ -152,31 +164,6 @@ struct prb_error *prb_server_evidence(struct prb_server_verdict *v,
 	return own ? NULL : prb_finding_pid(v->finding, p->pid);
 }
 
-const struct prb_server_process *prb_server_next(const struct prb_server *server,
-						 enum prb_engine_role role,
-						 const struct prb_server_process *after)
-{
-	struct prb_server_process *const *p;
-
-	prb_vec_each (p, &server->processes) {
-		if (!after && (*p)->part && (*p)->part->role == role)
-			return *p;
-		if (*p == after)
-			after = NULL;
-	}
-	return NULL;
-}
-
-bool prb_server_serves(const struct prb_server *server, const struct prb_server_process *worker,
-		       const struct prb_server_process *scheduler)
-{
-	const struct prb_server_process *first =
-		prb_server_next(server, PRB_ENGINE_SCHEDULER, NULL);
-
-	return worker->ppid == scheduler->pid ||
-	       (first == scheduler && !prb_server_next(server, PRB_ENGINE_SCHEDULER, first));
-}
-
 double prb_server_age(const struct prb_server_looks *looks,
 		      const struct prb_server_request *request)
 {
@@ -194,14 +181,15 @@ bool prb_server_is_in(const struct prb_server_request *request, char *const *sta
 	return false;
 }
 
-static const struct prb_server_process *same(const struct prb_server *server, pid_t pid)
+bool prb_server_is_done(const struct prb_server_request *request,
+			const struct prb_engine_part *part)
 {
-	struct prb_server_process *const *p;
+	char *const *state;
 
-	prb_vec_each (p, &server->processes)
-		if ((*p)->pid == pid)
-			return *p;
-	return NULL;
+	prb_vec_each (state, &part->done_states)
+		if (request->state && !strncmp(request->state, *state, strlen(*state)))
+			return true;
+	return false;
 }
 
 /** True if a request of the first look has ended, or has more tokens, at the second. */
@@ -223,8 +211,9 @@ static bool went_on(const struct prb_server_process *before, const struct prb_se
 		if (moved)
 			break;
 		later = &now->requests.items[at];
-		moved = later->output_tokens > request->output_tokens ||
-			later->computed_tokens > request->computed_tokens;
+		/* Fewer: another request has come to lie where one was that ended. */
+		moved = later->output_tokens != request->output_tokens ||
+			later->computed_tokens != request->computed_tokens;
 	}
 	prb_number_map_deinit(&map);
 	return moved;
@@ -248,14 +237,13 @@ double prb_server_silent(const struct prb_server_looks *looks)
 
 bool prb_server_moved(const struct prb_server_looks *looks)
 {
-	static const double RECENT = 5;
 	double silent = prb_server_silent(looks);
 	struct prb_server_process *const *p;
 
-	if (silent >= 0 && silent < RECENT)
+	if (silent >= 0 && silent < prb_limit(PRB_LIMIT_TOKEN))
 		return true;
 	prb_vec_each (p, &looks->before.processes) {
-		const struct prb_server_process *now = same(&looks->now, (*p)->pid);
+		const struct prb_server_process *now = prb_server_find(&looks->now, (*p)->pid);
 
 		if (now && went_on(*p, now))
 			return true;

@@ -3,6 +3,7 @@
 #ifndef PRB_JUDGE_SERVER_PRIVATE_H
 #define PRB_JUDGE_SERVER_PRIVATE_H
 
+#include "judge/limits.h"
 #include "judge/server/server.h"
 #include "judge/threads.h"
 
@@ -32,19 +33,15 @@ void prb_server_put_count(struct prb_str *s, size_t count, const char *what);
 /** The main thread of a process; NULL if its threads could not be read. */
 const struct prb_dump_thread *prb_server_main(const struct prb_server_process *p);
 
-/** The next process of that role behind @p after (NULL: the first); NULL if there is none. */
-const struct prb_server_process *prb_server_next(const struct prb_server *server,
-						 enum prb_engine_role role,
-						 const struct prb_server_process *after);
-/** True if @p worker works for @p scheduler: its child, or the server has one scheduler only. */
-bool prb_server_serves(const struct prb_server *server, const struct prb_server_process *worker,
-		       const struct prb_server_process *scheduler);
-
 /** Seconds that the request has been here; negative: not known. */
 double prb_server_age(const struct prb_server_looks *looks,
 		      const struct prb_server_request *request);
 /** True if its state, or the queue that it is in, is among those of the list. */
 bool prb_server_is_in(const struct prb_server_request *request, char *const *states, size_t count);
+
+/** True if it has ended, and only keeps its blocks, which the other side is still to fetch. */
+bool prb_server_is_done(const struct prb_server_request *request,
+			const struct prb_engine_part *part);
 
 /** Seconds since the last token of any request, as the frontends note it; -1: not known. */
 double prb_server_silent(const struct prb_server_looks *looks);
@@ -59,10 +56,32 @@ struct prb_error *prb_server_unread(const struct prb_server_process *scheduler,
 				    const struct prb_server_process *worker,
 				    int64_t *ret) PRB_MUST_CHECK;
 
-/** scheduler.c: workers that ended, compile or do not answer; requests that are not admitted. */
+/**
+ * messages.c: appends what waits in the socket of ZeroMQ that has the most messages, which came
+ * (@p inwards) or are to be sent; *ret is false where nothing waits.
+ */
+struct prb_error *prb_server_put_messages(struct prb_str *text, const struct prb_server_process *p,
+					  bool inwards, bool *ret) PRB_MUST_CHECK;
+
+/** gpu.c: appends that a kernel spins on a GPU of the process, if all speaks for it. */
+void prb_server_put_spinning(struct prb_str *text, const struct prb_server_process *p);
+
+/** ended.c: processes that a scheduler or a frontend has started, and that have ended. */
+struct prb_error *prb_server_judge_ended(struct prb_server_verdict *v) PRB_MUST_CHECK;
+/** compiling.c: a compiler below it has run for long; @p waiting: how many requests wait. */
+struct prb_error *prb_server_judge_compiling(struct prb_server_verdict *v,
+					     const struct prb_server_process *p,
+					     size_t waiting) PRB_MUST_CHECK;
+/** scheduler.c: workers that do not answer; requests that are not admitted. */
 struct prb_error *prb_server_judge_scheduler(
 	struct prb_server_verdict *v, const struct prb_server_process *scheduler) PRB_MUST_CHECK;
+/** The same: requests that wait for something else while others run. */
+struct prb_error *prb_server_judge_some(struct prb_server_verdict *v) PRB_MUST_CHECK;
+/** replica.c: an event loop of the program that is blocked; slots that are all taken. */
+struct prb_error *prb_server_judge_replicas(struct prb_server_verdict *v) PRB_MUST_CHECK;
 /** frontend.c: an event loop that is blocked; requests that only one side has. */
 struct prb_error *prb_server_judge_frontends(struct prb_server_verdict *v) PRB_MUST_CHECK;
+/** untaken.c: old requests of a server of which only frontends are known. */
+struct prb_error *prb_server_judge_untaken(struct prb_server_verdict *v) PRB_MUST_CHECK;
 
 #endif

@@ -78,6 +78,7 @@ const struct prb_rule prb_rule_throttled = {
 	.name = "throttled",
 	.kind = PRB_FINDING_PROCESSOR,
 	.needs = PRB_RULE_PROC,
+	.waits = true,
 	.proves = "the control group was throttled in half of the periods",
 	.find = find,
 };

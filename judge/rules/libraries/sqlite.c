@@ -123,7 +123,7 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 	prb_vec_each (thread, &c->dump->threads)
 		if (!err && ret->list.count == before &&
 		    (waits(thread) || prb_thread_is(thread, "running")) && count++ < MOST_THREADS)
-			err = judge(rule, c, thread->tid, &found, ret);
+			err = judge(rule, c, thread->tid, prb_case_found(c, &found), ret);
 	prb_dump_found_deinit(&found);
 	prb_case_spent(c, began);
 	return err;
@@ -134,6 +134,7 @@ const struct prb_rule prb_rule_sqlite = {
 	.name = "sqlite",
 	.kind = PRB_FINDING_LOCKS,
 	.needs = PRB_RULE_THREADS | PRB_RULE_PROC,
+	.waits = true,
 	.proves = "a thread waits for a database of SQLite that is locked",
 	.find = find,
 };

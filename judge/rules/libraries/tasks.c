@@ -15,10 +15,12 @@
 #include "dump/dump.h"
 #include "dump/model/program_frame.h"
 #include "dump/waiting.h"
+#include "judge/facts.h"
+#include "judge/hub.h"
 #include "judge/limits.h"
 #include "judge/threads.h"
 
-enum { MOST_NAMED = 6, MOST_LINES = 8 };
+enum { MOST_NAMED = 6, MOST_LINES = 8, MOST_WATCHED = 64 };
 
 /* A task, and the one that it waits for. */
 struct node {
@@ -33,6 +35,7 @@ struct tasks {
 	struct prb_dump *dump;
 	PRB_VEC(struct node) nodes;
 	struct prb_number_map places;
+	bool done; /* as prb_case_hub_is_done() says */
 };
 
 static void tasks_deinit(struct tasks *t)
@@ -47,7 +50,8 @@ static void tasks_deinit(struct tasks *t)
 /* A look costs nothing where no thread runs such a loop. */
 static bool has_loop(const struct prb_dump *dump)
 {
-	static const char *const parts[] = {"/asyncio/", "/uvloop/", "/gevent/", "/eventlet/"};
+	static const char *const parts[] = {"/asyncio/", "/uvloop/", "/gevent/", "/eventlet/",
+					    "/twisted/internet/"};
 	const struct prb_dump_thread *thread;
 	const struct prb_dump_frame *frame;
 
@@ -100,12 +104,13 @@ static struct prb_error *read_tasks(const struct prb_case *c, struct tasks *t)
 {
 	const struct prb_dump_options options = {
 		.no_values = true, .no_command = true, .no_waits = true};
-	struct prb_error *err = prb_dump_create_with(c->target, &options, &t->found, &t->dump);
+	struct prb_dump_found *found = prb_case_found(c, &t->found);
+	struct prb_error *err = prb_dump_create_with(c->target, &options, found, &t->dump);
 
 	PRB_TRY(prb_error_tolerate(err, NULL));
 	if (!t->dump)
 		return NULL;
-	PRB_TRY(prb_dump_add_tasks(c->target, options.mode, &t->found, t->dump));
+	PRB_TRY(prb_dump_add_tasks(c->target, options.mode, found, t->dump));
 	return add_nodes(t);
 }
 
@@ -121,6 +126,12 @@ static bool waits_for_lock(const struct node *node)
 	return !node->awaiter && node->task->lock;
 }
 
+/* What it waits for is known: the holder of a lock, or the next task of a circle. */
+static bool waits_for_one(const struct node *node)
+{
+	return !node->awaiter && node->next;
+}
+
 /* True if the task waited for the same lock before, and the same one held it. */
 static bool was_so(const struct tasks *before, const struct node *node)
 {
@@ -129,17 +140,12 @@ static bool was_so(const struct tasks *before, const struct node *node)
 	return was && was->next == node->next && was->task->lock == node->task->lock;
 }
 
-static size_t end_of(const struct node *node)
-{
-	return node->task->awaiters.count ? node->task->awaiters.items[0].at
-					  : node->task->frames.count;
-}
-
 /* "task ab", "greenlet", and where its own code is: not that of the library. */
 static void put_node(struct prb_str *s, const struct node *node)
 {
 	size_t from = node->awaiter ? node->awaiter->at : 0;
-	size_t end = node->awaiter ? node->task->frames.count : end_of(node), at = from;
+	size_t end = node->awaiter ? node->task->frames.count : prb_dump_own_frames(node->task);
+	size_t at = from;
 	const char *name = node->awaiter ? node->awaiter->name : node->task->name;
 
 	prb_str_puts(s, node->task->kind);
@@ -209,8 +215,8 @@ static struct prb_error *tell_cycle(const struct prb_rule *rule, const struct pr
 	}
 	for (unsigned n = 0; n < length; n++, at = find_node(t, at->next))
 		PRB_TRY(tell_node(f, n ? at : first));
-	prb_str_puts(&f->wrong_if, "one of the waits has a limit of time, or another task releases "
-				   "one of the locks");
+	prb_str_puts(&f->wrong_if, "one of the waits has a limit of time, or another task cancels "
+				   "one of the tasks, or releases one of the locks");
 	put_basis(f, c, t);
 	return NULL;
 }
@@ -220,17 +226,17 @@ static unsigned length_of(const struct tasks *before, const struct tasks *t,
 			  const struct node *first)
 {
 	const struct node *at = first;
-	bool locks = false;
+	bool known = false;
 
 	for (unsigned n = 1; n <= t->nodes.count; n++) {
-		if (!was_so(before, at) || (waits_for_lock(at) && at->task->limited))
+		if (!was_so(before, at) || (!at->awaiter && at->task->limited))
 			return 0;
-		locks = locks || waits_for_lock(at);
+		known = known || waits_for_one(at);
 		at = find_node(t, at->next);
 		if (!at)
 			return 0;
 		if (at == first)
-			return locks ? n : 0;
+			return known ? n : 0;
 	}
 	return 0;
 }
@@ -406,15 +412,62 @@ static struct prb_error *find_waits(const struct prb_rule *rule, const struct pr
 	return NULL;
 }
 
+static bool is_greenlet(const struct node *node)
+{
+	return !node->awaiter && !strcmp(node->task->kind, "greenlet");
+}
+
+static size_t count_greenlets(const struct tasks *t, const struct node **first)
+{
+	const struct node *node;
+	size_t count = 0;
+
+	*first = NULL;
+	prb_vec_each (node, &t->nodes)
+		if (is_greenlet(node) && !count++)
+			*first = node;
+	return count;
+}
+
+static struct prb_error *tell_done(const struct prb_rule *rule, const struct prb_case *c,
+				   const struct tasks *t, struct prb_findings *ret)
+{
+	const struct node *node, *first;
+	size_t count = count_greenlets(t, &first);
+	struct prb_finding *f;
+
+	if (!first)
+		return NULL;
+	PRB_TRY(prb_finding_add(rule, ret, &f));
+	f->kind = PRB_FINDING_STILL;
+	f->confidence = PRB_CONFIDENCE_MEDIUM;
+	prb_str_puts(&f->brief, "nothing resumes its greenlets");
+	prb_str_printf(&f->sentence,
+		       "%zu greenlet%s, and the hub has no timer and no file that could resume "
+		       "%s: ",
+		       count, count == 1 ? "" : "s", count == 1 ? "it" : "them");
+	put_node(&f->sentence, first);
+	prb_vec_each (node, &t->nodes)
+		if (is_greenlet(node))
+			PRB_TRY(tell_node(f, node));
+	prb_str_puts(&f->rests_on, "the stack of the hub, its two lists of timers, both empty, and "
+				   "the signals that the process handles");
+	prb_str_puts(&f->wrong_if, "the program is meant to sleep until it is killed");
+	prb_case_put_command(&f->next, c, "dump --locals");
+	return NULL;
+}
+
 static struct prb_error *judge(const struct prb_rule *rule, const struct prb_case *c,
-			       const struct tasks *before, struct tasks *now,
+			       const struct tasks *before, struct tasks *now, bool blocked,
 			       struct prb_findings *ret)
 {
 	size_t count = ret->list.count;
 
 	PRB_TRY(find_cycles(rule, c, before, now, ret));
 	PRB_TRY(find_pools(rule, c, before, now, ret));
-	return ret->list.count == count ? find_waits(rule, c, before, now, ret) : NULL;
+	if (ret->list.count > count || blocked)
+		return NULL;
+	return now->done ? tell_done(rule, c, now, ret) : find_waits(rule, c, before, now, ret);
 }
 
 /* It waits for a lock that was taken by acquire(), not by `with`: no frame says who has it. */
@@ -425,6 +478,34 @@ static bool waits_for_nobody(const struct node *node)
 
 	return waits_for_lock(node) && !node->next && !node->task->limited && words &&
 	       !strncmp(words, lock, strlen(lock));
+}
+
+/* Locks that are watched. */
+struct locks {
+	size_t count;
+	bool more; /* there were others */
+	uint64_t list[MOST_WATCHED];
+};
+
+static bool is_among(const struct locks *locks, uint64_t lock)
+{
+	for (size_t i = 0; i < locks->count; i++)
+		if (locks->list[i] == lock)
+			return true;
+	return false;
+}
+
+static void find_locks(const struct tasks *t, struct locks *ret)
+{
+	const struct node *node;
+
+	prb_vec_each (node, &t->nodes)
+		if (!waits_for_nobody(node) || is_among(ret, node->task->lock))
+			continue;
+		else if (ret->count < MOST_WATCHED)
+			ret->list[ret->count++] = node->task->lock;
+		else
+			ret->more = true;
 }
 
 static size_t count_waiters(const struct tasks *t, uint64_t lock)
@@ -448,76 +529,167 @@ static bool is_kept(const struct tasks *before, const struct tasks *t, uint64_t 
 	return count_waiters(t, lock) && count_waiters(before, lock) == count_waiters(t, lock);
 }
 
+static void leave_out_released(const struct tasks *before, const struct tasks *t,
+			       struct locks *locks)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < locks->count; i++)
+		if (is_kept(before, t, locks->list[i]))
+			locks->list[kept++] = locks->list[i];
+	locks->count = kept;
+}
+
+/* The greenlets of all locks that were kept, in one finding. */
 static struct prb_error *tell_nobody(const struct prb_rule *rule, const struct prb_case *c,
-				     const struct tasks *t, const struct node *node,
+				     const struct tasks *t, const struct locks *locks,
 				     struct prb_findings *ret)
 {
+	const struct node *node, *first = NULL;
 	struct prb_finding *f;
+	unsigned count = 0;
 
 	PRB_TRY(prb_finding_add(rule, ret, &f));
+	prb_vec_each (node, &t->nodes) {
+		if (!waits_for_nobody(node) || !is_among(locks, node->task->lock))
+			continue;
+		first = first ? first : node;
+		count++;
+		PRB_TRY(tell_node(f, node));
+	}
 	f->kind = PRB_FINDING_UNKNOWN;
 	f->confidence = PRB_CONFIDENCE_LOW;
-	prb_str_puts(&f->brief, "a greenlet waits for a lock");
-	prb_str_puts(&f->sentence, "a greenlet has waited for a lock for a second, and who is to "
-				   "release it is not known: ");
-	put_node(&f->sentence, node);
-	PRB_TRY(tell_node(f, node));
-	prb_str_puts(&f->wrong_if, "another greenlet releases it in a moment: look again");
+	prb_str_printf(&f->brief, "%s%u greenlet%s for locks", locks->more ? "at least " : "",
+		       count, count == 1 ? " waits" : "s wait");
+	if (locks->more)
+		prb_str_puts(&f->sentence, "at least ");
+	if (count == 1)
+		prb_str_puts(&f->sentence, "a greenlet has waited for a lock");
+	else
+		prb_str_printf(&f->sentence, "%u greenlets have waited for locks", count);
+	prb_str_puts(&f->sentence, " for a second, and who is to release ");
+	prb_str_puts(&f->sentence, locks->count == 1 ? "it" : "them");
+	prb_str_puts(&f->sentence, " is not known: ");
+	put_node(&f->sentence, first);
+	prb_str_puts(&f->wrong_if, "another greenlet releases them in a moment: look again");
 	put_basis(f, c, t);
 	return NULL;
 }
 
 /*
- * While other greenlets run, the kernel does not say how long one has waited. So the waiters of a
- * lock are looked at again and again for a second: greenlets that take turns are soon others.
+ * While other greenlets run, the kernel does not say how long one has waited. So the waiters of
+ * locks are looked at again and again for a second: greenlets that take turns are soon others.
  */
 static struct prb_error *watch_locks(const struct prb_rule *rule, const struct prb_case *c,
 				     const struct tasks *first, struct prb_findings *ret)
 {
 	enum { PAUSE_NS = 150000000, LOOKS = 7 };
-	const struct node *node = NULL;
+	struct locks locks = {};
 
-	prb_vec_each (node, &first->nodes)
-		if (waits_for_nobody(node))
-			break;
-	if (node == first->nodes.items + first->nodes.count)
-		return NULL;
-	for (unsigned n = 0; n < LOOKS; n++) {
+	find_locks(first, &locks);
+	for (unsigned n = 0; n < LOOKS && locks.count; n++) {
 		auto_tasks struct tasks now = {};
 
 		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 		PRB_TRY(read_tasks(c, &now));
-		if (!is_kept(first, &now, node->task->lock))
-			return NULL;
+		leave_out_released(first, &now, &locks);
 	}
-	return tell_nobody(rule, c, first, node, ret);
+	return locks.count ? tell_nobody(rule, c, first, &locks, ret) : NULL;
 }
 
-static struct prb_error *look(const struct prb_rule *rule, struct prb_case *c,
-			      struct prb_findings *ret)
+/* What twisted's reactor is to run waits for its thread, which waits for the result. */
+static struct prb_error *tell_itself(const struct prb_rule *rule, const struct prb_case *c,
+				     const struct prb_dump_thread *thread, struct prb_findings *ret)
+{
+	struct prb_finding *f;
+
+	PRB_TRY(prb_finding_add(rule, ret, &f));
+	f->confidence = PRB_CONFIDENCE_HIGH;
+	f->lasted = prb_case_idle(c, thread);
+	prb_str_puts(&f->brief, "a reactor waits for itself");
+	prb_str_puts(&f->sentence, "the thread of twisted's reactor waits for a call that the "
+				   "reactor is to make: ");
+	prb_case_put_thread(&f->sentence, thread);
+	prb_str_puts(&f->sentence, " in ");
+	prb_case_put_place(&f->sentence, thread);
+	PRB_TRY(prb_finding_thread(f, c, thread));
+	prb_case_put_reading(&f->rests_on, c);
+	prb_str_puts(&f->wrong_if, "the program has another reactor, which makes the call");
+	prb_case_put_command(&f->next, c, "dump --locals");
+	return NULL;
+}
+
+static struct prb_error *tell_blocked(const struct prb_rule *rule, const struct prb_case *c,
+				      const struct prb_blocked_loop *loop, struct prb_findings *ret)
+{
+	struct prb_finding *f;
+
+	PRB_TRY(prb_finding_add(rule, ret, &f));
+	f->kind = PRB_FINDING_STILL;
+	f->confidence = PRB_CONFIDENCE_MEDIUM;
+	f->lasted = prb_case_idle(c, loop->thread);
+	prb_str_puts(&f->brief, "a call blocks its event loop");
+	prb_str_puts(&f->sentence, "a call has kept the loop of asyncio from going on for ");
+	prb_text_duration(&f->sentence, f->lasted);
+	prb_str_puts(&f->sentence, ", and a timer is overdue: ");
+	prb_case_put_thread(&f->sentence, loop->thread);
+	prb_str_puts(&f->sentence, " in ");
+	prb_case_put_place(&f->sentence, loop->thread);
+	PRB_TRY(prb_finding_thread(f, c, loop->thread));
+	prb_str_puts(&f->rests_on, "the stack of the thread, and the timers of its loop, the first "
+				   "of which is overdue by ");
+	prb_text_duration(&f->rests_on, loop->overdue);
+	prb_str_puts(&f->wrong_if, "its other tasks are to wait until the call ends");
+	prb_case_put_command(&f->next, c, "dump --locals");
+	return NULL;
+}
+
+/* While a call blocks a loop, waits that are no circle may well be for what it does. */
+static struct prb_error *look_at_tasks(const struct prb_rule *rule, struct prb_case *c,
+				       bool blocked, struct prb_findings *ret)
 {
 	enum { PAUSE_NS = 200000000 };
+	const int64_t switches = prb_case_switches(c, c->dump->main_tid);
 	auto_tasks struct tasks first = {}, again = {};
 	const struct node *node;
 	bool waits = false, lasts = true;
 
 	PRB_TRY(read_tasks(c, &first));
 	prb_vec_each (node, &first.nodes) {
-		waits = waits || waits_for_lock(node) || node->task->own_pool;
+		waits = waits || waits_for_lock(node) || waits_for_one(node) ||
+			node->task->own_pool;
 		lasts = lasts && slept(c, node->task) >= prb_limit(PRB_LIMIT_WAIT);
 	}
-	if (!waits)
+	PRB_TRY(prb_case_hub_is_done(c, first.dump, switches, &first.done));
+	first.done = first.done && count_greenlets(&first, &node);
+	if (!waits && !first.done)
 		return NULL;
 	/* While their thread sleeps, tasks stay as they are. */
-	if (lasts || !c->target->live || !c->target->moves)
-		return judge(rule, c, &first, &first, ret);
+	if (first.done || lasts || !c->target->live || !c->target->moves)
+		return judge(rule, c, &first, &first, blocked, ret);
 	nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 	PRB_TRY(read_tasks(c, &again));
 
 	size_t count = ret->list.count;
 
-	PRB_TRY(judge(rule, c, &first, &again, ret));
-	return ret->list.count == count && !c->at_once ? watch_locks(rule, c, &again, ret) : NULL;
+	PRB_TRY(judge(rule, c, &first, &again, blocked, ret));
+	return ret->list.count == count && !blocked && !c->at_once
+		       ? watch_locks(rule, c, &again, ret)
+		       : NULL;
+}
+
+static struct prb_error *look(const struct prb_rule *rule, struct prb_case *c,
+			      struct prb_findings *ret)
+{
+	const size_t count = ret->list.count;
+	struct prb_blocked_loop loop;
+
+	PRB_TRY(prb_case_blocked_loop(c, &loop));
+	PRB_TRY(look_at_tasks(rule, c, loop.thread != NULL, ret));
+	if (!loop.thread || ret->list.count > count)
+		return NULL;
+	return loop.itself ? tell_itself(rule, c, loop.thread, ret)
+			   : tell_blocked(rule, c, &loop, ret);
 }
 
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
@@ -538,6 +710,7 @@ const struct prb_rule prb_rule_tasks = {
 	.name = "tasks",
 	.kind = PRB_FINDING_DEADLOCK,
 	.needs = PRB_RULE_THREADS | PRB_RULE_PROC,
-	.proves = "tasks or greenlets wait for each other's locks, or their pool",
+	.waits = true,
+	.proves = "tasks or greenlets wait for each other, or nothing resumes them",
 	.find = find,
 };

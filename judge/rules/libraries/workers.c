@@ -106,6 +106,18 @@ static struct prb_error *add_worker(const struct prb_case *c, const struct prb_d
 	return NULL;
 }
 
+/* Before Python 3.8, only the thread in _handle_workers() refers to the ThreadPool. */
+static struct prb_error *add_candidate(const struct prb_dump_thread *thread, struct pool *pool)
+{
+	const struct place keeper = {"/multiprocessing/pool.py", "_handle_workers"};
+	uint64_t object = variable(thread, &keeper, "pool");
+	uint64_t *place = object ? prb_vec_push(&pool->read.candidates) : NULL;
+
+	if (place)
+		*place = object;
+	return object && !place ? prb_error_nomem() : NULL;
+}
+
 /* The pool of the thread @p first, with all of its threads that the dump has. */
 static struct prb_error *collect(const struct prb_case *c, const struct prb_dump *dump,
 				 const struct prb_dump_thread *first, struct pool *pool)
@@ -116,9 +128,11 @@ static struct prb_error *collect(const struct prb_case *c, const struct prb_dump
 
 	pool->read.queue = variable(first, place, queue);
 	pool->read.reference = variable(first, place, "executor_reference");
-	prb_vec_each (thread, &dump->threads)
+	prb_vec_each (thread, &dump->threads) {
 		if (pool->read.queue && variable(thread, place, queue) == pool->read.queue)
 			PRB_TRY(add_worker(c, thread, pool));
+		PRB_TRY(add_candidate(thread, pool));
+	}
 	return NULL;
 }
 
@@ -160,12 +174,23 @@ static bool is_full(const struct pool *pool)
 	       pool->read.most == (int64_t)pool->tids.count;
 }
 
+/* Threads that wait for a task which another of them runs wait for what that one waits for. */
 static bool waits_for_itself(const struct pool *pool)
+{
+	const struct prb_awaited *awaited = pool->read.awaited.items;
+
+	for (size_t i = 0; i < pool->tids.count; i++)
+		if (!awaited[i].queued && !awaited[i].running)
+			return false;
+	return true;
+}
+
+static bool is_nested(const struct pool *pool)
 {
 	for (size_t i = 0; i < pool->tids.count; i++)
 		if (!pool->read.awaited.items[i].queued)
-			return false;
-	return true;
+			return true;
+	return false;
 }
 
 /* True if no thread is left that could cancel one of the tasks. */
@@ -213,8 +238,9 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 			   : "all %zu threads of a pool wait for results of tasks",
 		       pool->tids.count);
 	if (itself)
-		prb_str_puts(&f->sentence, one ? " that is queued in the same pool: "
-					       : " that are queued in the same pool: ");
+		prb_str_printf(&f->sentence,
+			       " that %s queued %sin the same pool: ", one ? "is" : "are",
+			       is_nested(pool) ? "or running " : "");
 	else
 		prb_str_printf(&f->sentence,
 			       ", while %zu task%s for a thread of the pool, and whether %s ends "
@@ -357,6 +383,6 @@ const struct prb_rule prb_rule_workers = {
 	.name = "workers",
 	.kind = PRB_FINDING_DEADLOCK,
 	.needs = PRB_RULE_THREADS | PRB_RULE_PROC,
-	.proves = "all threads of a pool wait for tasks in its own queue",
+	.proves = "all threads of a pool wait for tasks that the same pool has queued or runs",
 	.find = find,
 };
