@@ -18,8 +18,10 @@ static const char *const roles[] = {
 	[PRB_ENGINE_WORKER] = "worker",
 	[PRB_ENGINE_DETOKENIZER] = "detokenizer",
 };
-static const char *const activities[] = {
-	[PRB_ENGINE_IDLE] = "idle", [PRB_ENGINE_REPLY] = "reply", [PRB_ENGINE_STEP] = "step"};
+static const char *const activities[] = {[PRB_ENGINE_IDLE] = "idle",
+					 [PRB_ENGINE_REPLY] = "reply",
+					 [PRB_ENGINE_LOAD] = "load",
+					 [PRB_ENGINE_STEP] = "step"};
 static const char *const request_columns[] = {
 	[PRB_REQUEST_ID] = "id",
 	[PRB_REQUEST_STATE] = "state",
@@ -54,6 +56,7 @@ const char *prb_engine_activity_text(enum prb_engine_activity activity)
 	static const char *const texts[] = {
 		[PRB_ENGINE_IDLE] = "waits for work",
 		[PRB_ENGINE_REPLY] = "waits for its workers",
+		[PRB_ENGINE_LOAD] = "loads or compiles",
 		[PRB_ENGINE_STEP] = "in a step",
 	};
 
@@ -218,15 +221,37 @@ static struct prb_error *add_column(struct reading *r, char *rest, const char *c
 						      : wrong(r, "not a column:", word);
 }
 
+/** A place for one more text of the list of that word; *is_list: there is such a list. */
+static char **text_place(struct prb_engine_part *part, const char *word, bool *is_list)
+{
+	*is_list = true;
+	if (!strcmp(word, "title"))
+		return prb_vec_push(&part->titles);
+	if (!strcmp(word, "transfer"))
+		return prb_vec_push(&part->transfer_states);
+	if (!strcmp(word, "grammar"))
+		return prb_vec_push(&part->grammar_states);
+	if (!strcmp(word, "client"))
+		return prb_vec_push(&part->client_states);
+	if (!strcmp(word, "done"))
+		return prb_vec_push(&part->done_states);
+	if (!strcmp(word, "loop"))
+		return prb_vec_push(&part->loops);
+	*is_list = false;
+	return NULL;
+}
+
 static struct prb_error *add_to_part(struct reading *r, struct prb_engine_part *part,
 				     const char *word, char *rest)
 {
 	size_t activity;
+	bool is_list;
+	char **text = text_place(part, word, &is_list);
 
+	if (is_list)
+		return add_text(text, rest);
 	if (find_word(activities, PRB_ARRAY_SIZE(activities), word, &activity))
 		return add_place(r, part, (enum prb_engine_activity)activity, rest);
-	if (!strcmp(word, "title"))
-		return add_text(prb_vec_push(&part->titles), rest);
 	if (!strcmp(word, "root"))
 		return add_root(r, part, rest);
 	if (!strcmp(word, "queue"))
@@ -236,16 +261,21 @@ static struct prb_error *add_to_part(struct reading *r, struct prb_engine_part *
 	if (!strcmp(word, "class"))
 		return part->class ? wrong(r, "said twice:", word)
 				   : copy_name(r, rest, ".", &part->class);
+	if (!strcmp(word, "unit"))
+		return part->unit ? wrong(r, "said twice:", word)
+				  : copy_name(r, rest, "", &part->unit);
 	if (!strcmp(word, "all"))
 		return add_path(r, rest, &part->all);
 	if (!strcmp(word, "limit"))
 		return add_path(r, rest, &part->limit);
 	if (!strcmp(word, "workers"))
 		return add_container(r, &part->workers, rest);
-	if (!strcmp(word, "transfer"))
-		return add_text(prb_vec_push(&part->transfer_states), rest);
-	if (!strcmp(word, "grammar"))
-		return add_text(prb_vec_push(&part->grammar_states), rest);
+	if (!strcmp(word, "paused"))
+		return add_path(r, rest, &part->paused);
+	if (!strcmp(word, "preempts"))
+		return add_path(r, rest, &part->preempts);
+	if (!strcmp(word, "peers"))
+		return add_path(r, rest, &part->peers);
 	if (!strcmp(word, "request"))
 		return add_column(r, rest, request_columns, PRB_ARRAY_SIZE(request_columns),
 				  part->request);
@@ -277,6 +307,10 @@ static struct prb_error *add_line(struct reading *r, char *line)
 		text = &engine->from;
 	else if (!strcmp(word, "before"))
 		text = &engine->before;
+	else if (!strcmp(word, "hosts"))
+		text = &engine->hosts;
+	else if (!strcmp(word, "below"))
+		text = &engine->below;
 	if (text && (*text || engine->parts.count))
 		return wrong(r, "said twice, or after a part:", word);
 	if (text)
@@ -343,6 +377,15 @@ struct prb_error *prb_engine_parse(const char *file, const char *text, size_t le
 	return err;
 }
 
+static void end_paths(struct prb_engine_part *part)
+{
+	prb_engine_path_deinit(&part->all);
+	prb_engine_path_deinit(&part->limit);
+	prb_engine_path_deinit(&part->paused);
+	prb_engine_path_deinit(&part->preempts);
+	prb_engine_path_deinit(&part->peers);
+}
+
 static void end_part(struct prb_engine_part *part)
 {
 	struct prb_engine_queue *queue;
@@ -353,11 +396,18 @@ static void end_part(struct prb_engine_part *part)
 
 	free(part->name);
 	free(part->class);
+	free(part->unit);
 	prb_vec_each (text, &part->titles)
 		free(*text);
 	prb_vec_each (text, &part->transfer_states)
 		free(*text);
 	prb_vec_each (text, &part->grammar_states)
+		free(*text);
+	prb_vec_each (text, &part->client_states)
+		free(*text);
+	prb_vec_each (text, &part->done_states)
+		free(*text);
+	prb_vec_each (text, &part->loops)
 		free(*text);
 	prb_vec_each (root, &part->roots) {
 		free(root->name);
@@ -380,12 +430,13 @@ static void end_part(struct prb_engine_part *part)
 	prb_vec_free(&part->titles);
 	prb_vec_free(&part->transfer_states);
 	prb_vec_free(&part->grammar_states);
+	prb_vec_free(&part->client_states);
+	prb_vec_free(&part->done_states);
+	prb_vec_free(&part->loops);
 	prb_vec_free(&part->roots);
 	prb_vec_free(&part->ranks);
 	prb_vec_free(&part->places);
 	prb_vec_free(&part->queues);
-	prb_engine_path_deinit(&part->all);
-	prb_engine_path_deinit(&part->limit);
 	prb_engine_path_deinit(&part->workers.path);
 	prb_engine_path_deinit(&part->workers.item);
 	for (size_t i = 0; i < PRB_REQUEST_COLUMNS; i++)
@@ -394,6 +445,7 @@ static void end_part(struct prb_engine_part *part)
 		prb_engine_path_deinit(&part->kv[i]);
 	for (size_t i = 0; i < PRB_GRAPH_COLUMNS; i++)
 		prb_engine_path_deinit(&part->graph[i]);
+	end_paths(part);
 }
 
 void prb_engine_destroy(struct prb_engine *engine)
@@ -410,6 +462,8 @@ void prb_engine_destroy(struct prb_engine *engine)
 	free(engine->module);
 	free(engine->from);
 	free(engine->before);
+	free(engine->hosts);
+	free(engine->below);
 	free(engine);
 }
 
@@ -449,19 +503,4 @@ bool prb_engine_takes(const struct prb_engine *engine, const char *version)
 		return true;
 	return (!engine->from || compare_versions(version, engine->from) >= 0) &&
 	       (!engine->before || compare_versions(version, engine->before) < 0);
-}
-
-const struct prb_engine_part *prb_engine_by_title(const struct prb_engine *engine,
-						  const char *title, const char **ret_rest)
-{
-	const struct prb_engine_part *part;
-	char *const *begin;
-
-	prb_vec_each (part, &engine->parts)
-		prb_vec_each (begin, &part->titles)
-			if (!strncmp(title, *begin, strlen(*begin))) {
-				*ret_rest = title + strlen(*begin);
-				return part;
-			}
-	return NULL;
 }

@@ -13,6 +13,8 @@
  *     engine NAME                   what it is called
  *     module NAME                   its processes have imported this module
  *     from VERSION, before VERSION  for which versions, by the __version__ of its package
+ *     hosts others                  if a process has another server's module, too, it is that one's
+ *     below PROGRAM                 its processes are children of that one, which is none of them
  *     part ROLE NAME                a kind of process, which the lines below are about; the roles
  *                                   are frontend, scheduler, worker, detokenizer
  *     title TEXT                    how a title begins that the process gives itself
@@ -20,19 +22,25 @@
  *                                   frame, else the first among all objects
  *     root NAME sys.modules['M'].X  an object by an expression
  *     queue NAME PATH [item PATH]   a container of requests: list, tuple, dict, set, deque; the
- *                                   second path leads from an item to its request
+ *                                   second path leads from an item to its request; or a number
  *     all PATH                      a container of all requests, also those in no queue
  *     class CLASS                   of a request; items of other classes are counted, and no rows
  *     request COLUMN PATH           a column of inference.requests; the path begins at the request
- *     kv COLUMN PATH                a column of inference.kv
+ *     kv COLUMN PATH                a column of inference.kv; A + B, A * B: numbers, from the left
+ *     unit WORD                     what the numbers of kv count; without it blocks
  *     limit PATH                    how many requests may run
  *     rank LETTERS PATH             a part of the process's name: "TP" and a number
  *     workers PATH item PATH        the processes that it has started, and their pids
- *     idle|reply|step FUNCTION      what the main thread does while the function of this qualified
+ *     idle|reply|load|step FUNCTION what the main thread does while the function of this qualified
  *                                   name is on its stack: it waits for work, it waits for its
- *                                   workers, it is in a step; the first line that fits counts.
- *                                   OUTER > INNER needs both functions
- *     transfer|grammar STATE        a state, or a queue, of requests that wait for something else
+ *                                   workers, it loads or compiles, it is in a step; the first line
+ *                                   that fits counts. OUTER > INNER needs both functions
+ *     loop FUNCTION                 a thread with this function runs the program's event loop
+ *     transfer|grammar|client STATE a state, or queue, of requests that wait for something else
+ *     done STATE                    how a state begins of requests that have ended
+ *     paused PATH                   a number: 0 unless somebody has paused it
+ *     preempts PATH                 a number: 0 if no running request makes room for a waiting one
+ *     peers PATH                    a number: how many processes it can send requests to
  *     graph sizes|eager PATH        CUDA graphs
  *
  * Threading: none of its own. Errors: PRB_ERROR_USAGE names file and line.
@@ -72,6 +80,7 @@ struct prb_engine_step {
 
 /** One way to a value. The first name may be that of a root. */
 struct prb_engine_route {
+	char joined; /**< '+', '*': with the value of the route before it; 0: another way */
 	PRB_VEC(struct prb_engine_step) steps;
 };
 
@@ -110,10 +119,12 @@ enum prb_engine_activity {
 	PRB_ENGINE_UNKNOWN,
 	PRB_ENGINE_IDLE,  /**< waits for work */
 	PRB_ENGINE_REPLY, /**< waits for its workers */
+	PRB_ENGINE_LOAD,  /**< loads or compiles, which may take minutes */
 	PRB_ENGINE_STEP,  /**< in a step */
 };
 
-/** "waits for work", "waits for its workers", "in a step"; NULL: unknown. Static. */
+/** "waits for work", "waits for its workers", "loads or compiles", "in a step"; NULL: unknown.
+ * Static. */
 const char *prb_engine_activity_text(enum prb_engine_activity activity);
 
 /** A function on the stack of a process's main thread, or (inner) one that it has called. */
@@ -149,10 +160,12 @@ struct prb_engine_part {
 	PRB_VEC(struct prb_engine_rank) ranks;
 	PRB_VEC(struct prb_engine_place) places;
 	PRB_VEC(struct prb_engine_queue) queues;
-	PRB_VEC(char *) transfer_states, grammar_states;
+	PRB_VEC(char *) transfer_states, grammar_states, client_states, done_states;
+	PRB_VEC(char *) loops;	    /**< functions that run an event loop */
 	char *class;		    /**< of its requests; NULL: any */
+	char *unit;		    /**< of the KV cache; NULL: blocks */
 	struct prb_engine_path all; /**< all requests; or those of the queues */
-	struct prb_engine_path limit;
+	struct prb_engine_path limit, paused, preempts, peers;
 	/** Its own record of its workers, and from one of them to the number of its process. */
 	struct prb_engine_queue workers;
 	struct prb_engine_path request[PRB_REQUEST_COLUMNS];
@@ -165,6 +178,8 @@ struct prb_engine {
 	char *name;	     /**< "vLLM" */
 	char *module;	     /**< that its processes have imported */
 	char *from, *before; /**< versions; NULL: any */
+	char *hosts;	     /**< not NULL: other descriptions go first */
+	char *below;	     /**< the program that starts its processes; NULL: one of them */
 	PRB_VEC(struct prb_engine_part) parts;
 };
 
@@ -199,5 +214,8 @@ size_t prb_engine_release(const char *version);
 /** The part whose process has a title that begins so; or NULL. *rank: what follows in it. */
 const struct prb_engine_part *prb_engine_by_title(const struct prb_engine *engine,
 						  const char *title, const char **ret_rest);
+
+/** The same by the name of a process that the kernel keeps, which has 15 bytes at most. */
+const struct prb_engine_part *prb_engine_by_comm(const struct prb_engine *engine, const char *comm);
 
 #endif

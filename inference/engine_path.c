@@ -73,7 +73,8 @@ static struct prb_error *parse_steps(const char *text, const char *end,
 	return text == end && route->steps.count ? NULL : bad("not a path:");
 }
 
-static struct prb_error *parse_route(const char *text, size_t length, struct prb_engine_path *ret)
+static struct prb_error *parse_route(const char *text, size_t length, char joined,
+				     struct prb_engine_path *ret)
 {
 	struct prb_engine_route *route;
 	const char *end = text + length;
@@ -85,10 +86,20 @@ static struct prb_error *parse_route(const char *text, size_t length, struct prb
 	route = prb_vec_push(&ret->routes);
 	if (!route)
 		return prb_error_nomem();
+	route->joined = joined;
 	if (!counts)
 		return parse_steps(text, end, route);
 	PRB_TRY(parse_steps(text + strlen("len("), end - 1, route));
 	return add_step(route, PRB_ENGINE_LENGTH, NULL, 0, 0);
+}
+
+/** The blank before the next " | ", " + " or " * "; else the end. */
+static const char *find_sign(const char *text)
+{
+	for (; *text; text++)
+		if (*text == ' ' && text[1] && strchr("|+*", text[1]) && text[2] == ' ')
+			break;
+	return text;
 }
 
 struct prb_error *prb_engine_path_parse(const char *text, struct prb_engine_path *ret)
@@ -96,13 +107,14 @@ struct prb_error *prb_engine_path_parse(const char *text, struct prb_engine_path
 	ret->optional = *text == '?';
 	text += ret->optional;
 	PRB_TRY(prb_str_copy(text, &ret->text));
-	for (const char *at = text;;) {
-		const char *bar = strstr(at, " | ");
+	for (char joined = 0;;) {
+		const char *end = find_sign(text);
 
-		PRB_TRY(parse_route(at, bar ? (size_t)(bar - at) : strlen(at), ret));
-		if (!bar)
+		PRB_TRY(parse_route(text, (size_t)(end - text), joined, ret));
+		if (!*end)
 			return NULL;
-		at = bar + strlen(" | ");
+		joined = end[1] == '|' ? '\0' : end[1];
+		text = end + strlen(" | ");
 	}
 }
 

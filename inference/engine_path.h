@@ -3,8 +3,8 @@
  * @file Paths of descriptions of servers: "?core.scheduler.waiting._heap | core.scheduler.waiting".
  *
  * A path is one route, or several in the order in which they are tried. A route is a name, then
- * any number of .NAME, [NUMBER], ['TEXT'] and [$id]; or len() around one. "?" in front: not every
- * version has it.
+ * any number of .NAME, [NUMBER], ['TEXT'] and [$id]; or len() around one. " + " and " * " join the
+ * numbers of routes, from the left. "?" in front: not every version has it.
  *
  * Threading: none of its own. Internal to inference/.
  */
@@ -13,7 +13,7 @@
 
 #include "inference/engine.h"
 
-enum { PRB_ENGINE_ROUTES_MAX = 8, PRB_ENGINE_STEPS_MAX = 16 };
+enum { PRB_ENGINE_ROUTES_MAX = 16, PRB_ENGINE_STEPS_MAX = 16 };
 
 /** PRB_ERROR_USAGE with what is wrong; *ret is to be ended also then. */
 struct prb_error *prb_engine_path_parse(const char *text,

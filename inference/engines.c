@@ -13,7 +13,10 @@
 #include "base/str.h"
 #include "inference/engine.h"
 
-enum { FILES_MAX = 100 };
+enum {
+	FILES_MAX = 100,
+	COMM_MAX = 15, /* bytes of a process's name that Linux keeps, TASK_COMM_LEN - 1 */
+};
 
 static const struct {
 	const char *file, *text;
@@ -128,5 +131,41 @@ struct prb_error *prb_engines_load(const char *folder, struct prb_engines *ret)
 		if (!is_replaced(ret, built_in[i].file))
 			PRB_TRY(add(ret, built_in[i].file, built_in[i].text,
 				    strlen(built_in[i].text)));
+	return NULL;
+}
+
+const struct prb_engine_part *prb_engine_by_title(const struct prb_engine *engine,
+						  const char *title, const char **ret_rest)
+{
+	const struct prb_engine_part *part;
+	char *const *begin;
+
+	prb_vec_each (part, &engine->parts)
+		prb_vec_each (begin, &part->titles)
+			if (!strncmp(title, *begin, strlen(*begin))) {
+				*ret_rest = title + strlen(*begin);
+				return part;
+			}
+	return NULL;
+}
+
+const struct prb_engine_part *prb_engine_by_comm(const struct prb_engine *engine, const char *comm)
+{
+	size_t length = comm ? strlen(comm) : 0;
+	const struct prb_engine_part *part;
+	char *const *begin;
+
+	if (!length || !engine)
+		return NULL;
+	prb_vec_each (part, &engine->parts)
+		prb_vec_each (begin, &part->titles) {
+			size_t most = strlen(*begin);
+
+			/* A longer title was cut. */
+			if (length == COMM_MAX && most > length)
+				most = length;
+			if (length >= most && !strncmp(comm, *begin, most))
+				return part;
+		}
 	return NULL;
 }

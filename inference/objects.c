@@ -218,7 +218,9 @@ static struct prb_error *read_queue(struct walk *w, const struct prb_engine_queu
 	added->count = -1;
 	PRB_TRY(prb_str_copy(queue->path.text, &added->path));
 	PRB_TRY(read_at(w->r, &queue->path, &value));
-	if (!value.object || value.kind == PRB_PART_NONE)
+	if (value.kind == PRB_PART_INT && value.integer >= 0)
+		added->count = value.integer;
+	if (!value.object || value.kind == PRB_PART_NONE || value.kind == PRB_PART_INT)
 		return NULL;
 	w->queue = queue;
 	PRB_TRY(walk_items(w, value.object, &has_items));
@@ -373,6 +375,9 @@ static struct prb_error *read_figures(struct prb_server_reading *r)
 	struct prb_server_process *p = r->process;
 
 	PRB_TRY(read_number(r, &p->part->limit, &p->limit));
+	PRB_TRY(read_number(r, &p->part->paused, &p->paused));
+	PRB_TRY(read_number(r, &p->part->preempts, &p->preempts));
+	PRB_TRY(read_number(r, &p->part->peers, &p->peers));
 	PRB_TRY(read_workers(r));
 	for (size_t i = 0; i < PRB_KV_COLUMNS; i++)
 		PRB_TRY(read_number(r, &p->part->kv[i], &p->kv[i]));

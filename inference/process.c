@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads one process of a server: which part it is, what it does, and then its objects. */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,10 +72,10 @@ static struct prb_error *find_engine(const struct prb_engines *engines,
 	*ret = NULL;
 	prb_vec_each (engine, &engines->list) {
 		PRB_TRY(find(inside, &module, "sys.modules['%s']", (*engine)->module));
-		if (!module)
-			continue;
-		*ret = *engine;
-		return NULL;
+		if (module && (!*ret || !(*engine)->hosts))
+			*ret = *engine;
+		if (*ret && !(*ret)->hosts)
+			return NULL;
 	}
 	return NULL;
 }
@@ -143,15 +144,25 @@ static struct prb_error *look_inside(void *context, const struct prb_inside *ins
 		       : prb_server_find_version(looking->engines, inside, &looking->found);
 }
 
-struct prb_error *prb_server_is_one(const struct prb_engines *engines, struct prb_target *target,
-				    bool *ret)
+struct prb_error *prb_server_engine_of(const struct prb_engines *engines, struct prb_target *target,
+				       const struct prb_pythons *pythons,
+				       const struct prb_engine **ret, bool *is_one)
 {
 	struct looking looking = {.engines = engines};
-	struct prb_error *err = prb_inside_each(target, NULL, look_inside, &looking);
+	struct prb_error *err = prb_inside_each(target, pythons, look_inside, &looking);
 
-	*ret = looking.found.engine || looking.found.missing;
+	*ret = looking.found.engine;
+	*is_one = looking.found.engine || looking.found.missing;
 	prb_server_process_deinit(&looking.found);
 	return err;
+}
+
+struct prb_error *prb_server_is_one(const struct prb_engines *engines, struct prb_target *target,
+				    const struct prb_pythons *pythons, bool *ret)
+{
+	const struct prb_engine *engine;
+
+	return prb_server_engine_of(engines, target, pythons, &engine, ret);
 }
 
 /** Notes an object that may be a root of a part. */
@@ -265,7 +276,7 @@ static struct prb_error *find_roots(struct prb_server_reading *r)
 	return NULL;
 }
 
-static bool is_place(const struct prb_dump_frame *frame, const char *name)
+bool prb_server_is_place(const struct prb_dump_frame *frame, const char *name)
 {
 	const char *dot = strrchr(name, '.');
 
@@ -288,8 +299,8 @@ static bool is_at(const struct prb_dump_thread *thread, const struct prb_engine_
 	const struct prb_dump_frame *frame;
 
 	prb_vec_each (frame, &thread->frames) {
-		inner = inner || is_place(frame, place->inner);
-		if (inner && is_place(frame, place->outer))
+		inner = inner || prb_server_is_place(frame, place->inner);
+		if (inner && prb_server_is_place(frame, place->outer))
 			return true;
 	}
 	return false;
@@ -306,6 +317,17 @@ static void find_activity(struct prb_server_process *p)
 			p->activity = place->activity;
 }
 
+/** Without the method that an actor of Ray is in: ".check_health". */
+static size_t title_length(const char *rest)
+{
+	const char *method = strrchr(rest, '.');
+	size_t length = strlen(rest);
+
+	if (method && (islower((unsigned char)method[1]) || method[1] == '_'))
+		length = (size_t)(method - rest);
+	return length < TITLE_REST_MAX ? length : TITLE_REST_MAX;
+}
+
 /** Appends the name of the part, and what its title says behind the usual words: "_TP1". */
 static bool put_title(struct prb_str *name, const struct prb_server_process *p,
 		      const struct prb_engine_part *part)
@@ -315,7 +337,7 @@ static bool put_title(struct prb_str *name, const struct prb_server_process *p,
 	prb_str_puts(name, part->name);
 	if (prb_engine_by_title(p->engine, title, &rest) != part)
 		return false;
-	for (unsigned i = 0; i < TITLE_REST_MAX && rest[i]; i++)
+	for (size_t i = 0, length = title_length(rest); i < length; i++)
 		prb_str_putc(name, rest[i] == '_' || rest[i] == ':' ? ' ' : rest[i]);
 	return *rest;
 }
@@ -341,7 +363,10 @@ static struct prb_error *put_name(struct prb_server_reading *r)
 	return r->process->name ? NULL : prb_error_nomem();
 }
 
-/** A scheduler that polls has nothing to do where all its queues are empty. */
+/**
+ * A scheduler that polls has nothing to do where all its queues are empty, if it is in no step: the
+ * queues of a child that it has forked are empty, too.
+ */
 static bool is_empty(const struct prb_server_process *p)
 {
 	const struct prb_server_queue *queue;
@@ -352,7 +377,8 @@ static bool is_empty(const struct prb_server_process *p)
 			return false;
 		known = known || !queue->count;
 	}
-	return known && p->part->role == PRB_ENGINE_SCHEDULER && !p->missing;
+	return known && p->part->places.count && p->part->role == PRB_ENGINE_SCHEDULER &&
+	       !p->missing;
 }
 
 static struct prb_error *read_parts(struct prb_server_reading *r)
@@ -405,7 +431,7 @@ static struct prb_error *name_by_title(struct prb_server_process *p)
 	find_activity(p);
 	if (!p->part)
 		return NULL;
-	if (!p->missing)
+	if (!p->missing && p->part->roots.count)
 		PRB_TRY(prb_str_copy("none of the described objects is here yet", &p->missing));
 	(void)put_title(&name, p, p->part);
 	p->name = prb_str_take(&name);
@@ -429,11 +455,11 @@ struct prb_error *prb_server_process_read(const struct prb_engines *engines,
 
 	ret->target = target;
 	ret->pid = target->pid;
-	ret->limit = ret->eager = -1;
+	ret->limit = ret->eager = ret->paused = ret->preempts = ret->peers = -1;
 	for (size_t i = 0; i < PRB_KV_COLUMNS; i++)
 		ret->kv[i] = -1;
 	ret->reading = engines;
-	PRB_TRY(prb_server_is_one(engines, target, &is_one));
+	PRB_TRY(prb_server_is_one(engines, target, NULL, &is_one));
 	if (!is_one)
 		return NULL;
 	ret->epoch = target->live && target->local ? monotonic_epoch() : NAN;

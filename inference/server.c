@@ -16,7 +16,7 @@ enum { ANCESTORS_MAX = 16 };
 /** A process of this machine. */
 struct relative {
 	pid_t pid, ppid;
-	bool python, descends;
+	bool descends, ended;
 	double started;
 	char *comm;
 };
@@ -32,6 +32,16 @@ static void relatives_deinit(struct relatives *all)
 	prb_vec_each (one, &all->list)
 		free(one->comm);
 	prb_vec_free(&all->list);
+}
+
+const struct prb_server_process *prb_server_find(const struct prb_server *server, pid_t pid)
+{
+	struct prb_server_process *const *p;
+
+	prb_vec_each (p, &server->processes)
+		if ((*p)->pid == pid)
+			return *p;
+	return NULL;
 }
 
 void prb_server_deinit(struct prb_server *server)
@@ -50,14 +60,16 @@ void prb_server_deinit(struct prb_server *server)
 	prb_vec_free(&server->helpers);
 }
 
-static struct prb_error *is_server(const struct prb_engines *engines, pid_t pid, bool *ret)
+static struct prb_error *is_server(const struct prb_engines *engines, pid_t pid,
+				   const struct prb_engine **engine, bool *ret)
 {
 	prb_auto_target struct prb_target *target = NULL;
 	bool failed = false;
 
 	*ret = false;
+	*engine = NULL;
 	PRB_TRY(prb_error_tolerate(prb_target_open_process(pid, &target), &failed));
-	return failed ? NULL : prb_server_is_one(engines, target, ret);
+	return failed ? NULL : prb_server_engine_of(engines, target, NULL, engine, ret);
 }
 
 static struct prb_error *list_all(struct relatives *ret)
@@ -71,10 +83,11 @@ static struct prb_error *list_all(struct relatives *ret)
 		struct prb_error *err = prb_process_describe(*pid, &process);
 		struct relative *added = NULL;
 
-		if (!err && process.kind == PRB_PROCESS_PROGRAM &&
+		if (!err && process.kind != PRB_PROCESS_KERNEL &&
 		    (added = prb_vec_push(&ret->list))) {
 			*added = (struct relative){.pid = *pid,
 						   .ppid = process.ppid,
+						   .ended = process.kind == PRB_PROCESS_ZOMBIE,
 						   .started = process.start_time,
 						   .comm = process.comm};
 			process.comm = NULL;
@@ -100,12 +113,14 @@ static struct prb_error *find_top(const struct prb_engines *engines, const struc
 				  pid_t pid, pid_t *ret)
 {
 	const struct relative *at = find(all, pid);
+	const struct prb_engine *engine = NULL, *own;
 	bool is = false;
 
 	*ret = 0;
 	for (unsigned n = 0; at && n < ANCESTORS_MAX; n++) {
-		PRB_TRY(is_server(engines, at->pid, &is));
-		if (is)
+		PRB_TRY(is_server(engines, at->pid, &own, &is));
+		engine = own ? own : engine;
+		if (is || (engine && engine->below && at->comm && !strcmp(at->comm, engine->below)))
 			*ret = at->pid;
 		else if (n)
 			return NULL; /* a process that only started it may be the asked one */
@@ -137,7 +152,7 @@ static struct prb_error *add_helper(struct prb_server *server, struct relative *
 
 	if (!helper)
 		return prb_error_nomem();
-	*helper = (struct prb_server_helper){one->pid, one->ppid, one->started,
+	*helper = (struct prb_server_helper){one->pid, one->ppid, one->ended, one->started,
 					     prb_steal(&one->comm)};
 	return NULL;
 }
@@ -194,7 +209,8 @@ static struct prb_error *read_all(const struct prb_engines *engines, enum prb_du
 
 		if (!one->descends || err)
 			continue;
-		err = prb_process_judge(&judge, one->pid, &python);
+		if (!one->ended)
+			err = prb_process_judge(&judge, one->pid, &python);
 		if (err)
 			err = prb_error_tolerate(err, NULL);
 		if (!err && python.list.count == before)
@@ -221,4 +237,29 @@ struct prb_error *prb_server_read(const struct prb_engines *engines, pid_t pid,
 		return NULL;
 	mark_descendants(&all, top);
 	return read_all(engines, mode, &all, ret);
+}
+
+const struct prb_server_process *prb_server_next(const struct prb_server *server,
+						 enum prb_engine_role role,
+						 const struct prb_server_process *after)
+{
+	struct prb_server_process *const *p;
+
+	prb_vec_each (p, &server->processes) {
+		if (!after && (*p)->part && (*p)->part->role == role)
+			return *p;
+		if (*p == after)
+			after = NULL;
+	}
+	return NULL;
+}
+
+bool prb_server_serves(const struct prb_server *server, const struct prb_server_process *worker,
+		       const struct prb_server_process *scheduler)
+{
+	const struct prb_server_process *first =
+		prb_server_next(server, PRB_ENGINE_SCHEDULER, NULL);
+
+	return worker->ppid == scheduler->pid ||
+	       (first == scheduler && !prb_server_next(server, PRB_ENGINE_SCHEDULER, first));
 }

@@ -60,7 +60,10 @@ struct prb_server_process {
 	bool cut;		    /**< it has more requests */
 	char *request_class;	    /**< of the requests read; NULL: there was none */
 	int64_t limit;		    /**< of running requests; -1: not known */
-	PRB_VEC(pid_t) workers;	    /**< that it has started, by its own record */
+	int64_t paused;		    /**< not 0: by somebody; -1: not known */
+	int64_t preempts;	    /**< 0: no running request makes room; -1: not known */
+	int64_t peers;		    /**< that it can send requests to; -1: not known */
+	PRB_VEC(pid_t) workers;	    /**< processes it has started, by its own record */
 	int64_t kv[PRB_KV_COLUMNS]; /**< -1: not known */
 	char *graph_sizes;	    /**< NULL: not known */
 	int64_t eager;		    /**< 1, 0; -1: not known */
@@ -86,9 +89,10 @@ struct prb_error *prb_server_process_name(const struct prb_engines *engines,
 /** Ends all but the target. */
 void prb_server_process_deinit(struct prb_server_process *process);
 
-/** A descendant that is no process of the server itself: a compiler, say. */
+/** A descendant that does not belong to the server, such as a compiler; or a zombie. */
 struct prb_server_helper {
 	pid_t pid, ppid;
+	bool ended; /**< a zombie */
 	double started;
 	char *comm;
 };
@@ -99,20 +103,43 @@ struct prb_server {
 	bool cut; /**< it has more processes than are read */
 };
 
-/** True if the process has imported the module of an engine. Only memory is an error. */
+/**
+ * True if the process has imported the module of an engine. Only memory is an error. @p pythons:
+ * its runtimes, or NULL.
+ */
 struct prb_error *prb_server_is_one(const struct prb_engines *engines, struct prb_target *target,
-				    bool *ret) PRB_MUST_CHECK;
+				    const struct prb_pythons *pythons, bool *ret) PRB_MUST_CHECK;
+
+/** The same; *ret: the engine, NULL if it is of no version that is described. */
+struct prb_error *prb_server_engine_of(const struct prb_engines *engines, struct prb_target *target,
+				       const struct prb_pythons *pythons,
+				       const struct prb_engine **ret, bool *is_one) PRB_MUST_CHECK;
 
 /**
  * Reads all processes of the server that @p pid is part of: its topmost ancestor that is a process
- * of a server, and what descends from that. No processes, if it is part of none.
+ * of a server, or the program that its description names, and what descends from that. No
+ * processes, if it is part of none.
  */
 struct prb_error *prb_server_read(const struct prb_engines *engines, pid_t pid,
 				  enum prb_dump_mode mode, struct prb_server *ret) PRB_MUST_CHECK;
 void prb_server_deinit(struct prb_server *server);
 #define prb_auto_server __attribute__((cleanup(prb_server_deinit)))
 
+/** Its process @p pid; NULL: there is none. */
+const struct prb_server_process *prb_server_find(const struct prb_server *server, pid_t pid);
+
+/** True if the frame is of the function of this qualified name, or of this end of one. */
+bool prb_server_is_place(const struct prb_dump_frame *frame, const char *name);
+
 /** Its number in a queue of that name; -1 if there is none, or it could not be read. */
 int64_t prb_server_queued(const struct prb_server_process *process, const char *queue);
+
+/** The next process of that role behind @p after (NULL: the first); NULL if there is none. */
+const struct prb_server_process *prb_server_next(const struct prb_server *server,
+						 enum prb_engine_role role,
+						 const struct prb_server_process *after);
+/** True if @p worker works for @p scheduler: its child, or the server has one scheduler only. */
+bool prb_server_serves(const struct prb_server *server, const struct prb_server_process *worker,
+		       const struct prb_server_process *scheduler);
 
 #endif

@@ -124,6 +124,15 @@ static struct prb_error *follow(const struct prb_engine_scope *scope,
 	return NULL;
 }
 
+/** Adds to, or multiplies with, what the routes before have led to; false: no number. */
+static bool join(char joined, const struct prb_engine_value *value, struct prb_engine_value *ret)
+{
+	if (ret->kind != PRB_PART_INT || value->kind != PRB_PART_INT)
+		return false;
+	return joined == '+' ? !__builtin_add_overflow(ret->integer, value->integer, &ret->integer)
+			     : !__builtin_mul_overflow(ret->integer, value->integer, &ret->integer);
+}
+
 struct prb_error *prb_engine_read(const struct prb_engine_scope *scope,
 				  const struct prb_engine_path *path, struct prb_engine_value *ret)
 {
@@ -131,9 +140,26 @@ struct prb_error *prb_engine_read(const struct prb_engine_scope *scope,
 	bool found = false;
 
 	prb_vec_each (route, &path->routes) {
-		PRB_TRY(follow(scope, route, ret, &found));
+		prb_auto_engine_value struct prb_engine_value value = {};
+
+		if (!route->joined) {
+			if (found)
+				break;
+			PRB_TRY(follow(scope, route, ret, &found));
+			/* A time that was not taken yet. */
+			if (route + 1 < path->routes.items + path->routes.count)
+				found = found && (ret->kind != PRB_PART_FLOAT || ret->real != 0);
+			continue;
+		}
 		if (!found)
 			continue;
+		PRB_TRY(follow(scope, route, &value, &found));
+		if (!ret->missing.length)
+			prb_str_append(&ret->missing, value.missing.data, value.missing.length);
+		if (found && !join(route->joined, &value, ret))
+			ret->kind = PRB_PART_NONE;
+	}
+	if (found) {
 		prb_str_truncate(&ret->missing, 0);
 		return NULL;
 	}
