@@ -583,17 +583,16 @@ static struct prb_error *add_missing(struct prb_job *job, long first, long count
 	return NULL;
 }
 
-/** Adds the ranks that must be on this machine and have no process. */
+/** Adds the ranks that must be here and are not. If enough are here, others may be elsewhere. */
 static struct prb_error *complete_job(struct prb_job *job, const struct candidate *c)
 {
 	long world = job->world_size, local = c->local_size;
-	/* Rank 0 may call its own machine so, and be alone there, as in a PyTorchJob of Kubernetes.
-	 */
+	/* Rank 0 may call its own machine so, and be alone there: a PyTorchJob of Kubernetes. */
 	bool together = local > 0 ? local == world : c->loopback && c->job.rank > 0;
 
 	if (world > 0 && world <= MAX_LOCAL && together)
 		PRB_TRY(add_missing(job, 0, world));
-	else if (local > 0 && local <= MAX_LOCAL && c->job.local_rank >= 0 &&
+	else if (local > prb_job_count_here(job) && local <= MAX_LOCAL && c->job.local_rank >= 0 &&
 		 c->job.local_rank <= c->job.rank)
 		PRB_TRY(add_missing(job, c->job.rank - c->job.local_rank, local));
 	job->complete = world > 0 && job->ranks.count == (size_t)world;

@@ -77,6 +77,17 @@ static inline pid_t prb_job_first_pid(const struct prb_job *job)
 	return 0;
 }
 
+/** The number of ranks that have a process on this machine. */
+static inline long prb_job_count_here(const struct prb_job *job)
+{
+	const struct prb_rank *rank;
+	long count = 0;
+
+	prb_vec_each (rank, &job->ranks)
+		count += rank->pid != 0;
+	return count;
+}
+
 /** Leaves out all ranks but those of the processes @p pids, and jobs without any. */
 void prb_jobs_keep(struct prb_jobs *jobs, const pid_t *pids, size_t count);
 

@@ -19,12 +19,10 @@ static bool is_daemon(const struct prb_process *process)
 		"multiprocessing.resource_tracker", "multiprocessing.forkserver"};
 	static const char *const names[] = {"ray::IDLE", "ray::DashboardAgent",
 					    "ray::RuntimeEnvAgent", "ray::"};
-	char *const *word;
 
-	prb_vec_each (word, &process->argv)
-		for (size_t i = 0; i < PRB_ARRAY_SIZE(scripts); i++)
-			if (strstr(*word, scripts[i]))
-				return true;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(scripts); i++)
+		if (prb_process_has_word(process, scripts[i]))
+			return true;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(names); i++)
 		if (process->argv.count && !strcmp(process->argv.items[0], names[i]))
 			return true;

@@ -92,19 +92,35 @@ static void put_status(struct prb_str *s, int status)
 	}
 }
 
+/** Which zombie is meant; 0 or NULL: whatever it has. */
+struct wanted {
+	pid_t parent;
+	const char *comm;
+	uint64_t start_ticks;
+};
+
 /** The exit status of process @p pid, if it is a zombie; for another user's the kernel says 0. */
-static bool read_status(pid_t pid, pid_t parent, const char *comm, int *ret)
+static bool read_status(pid_t pid, const struct wanted *wanted, int *ret)
 {
 	prb_auto_str struct prb_str line = {};
 	int64_t numbers[PRB_STAT_NUMBERS];
 	struct prb_stat stat;
 	bool found = read_stat(pid, &line, &stat, numbers) && stat.state == 'Z' &&
-		     (!parent || stat.ppid == parent) &&
-		     (!comm || (strlen(comm) == stat.comm_length &&
-				!strncmp(comm, stat.comm, stat.comm_length)));
+		     (!wanted->parent || stat.ppid == wanted->parent) &&
+		     (!wanted->start_ticks || stat.start_ticks == wanted->start_ticks) &&
+		     (!wanted->comm || (strlen(wanted->comm) == stat.comm_length &&
+					!strncmp(wanted->comm, stat.comm, stat.comm_length)));
 
 	*ret = found ? (int)numbers[EXIT_CODE] : 0;
 	return found;
+}
+
+void prb_end_put(struct prb_str *s, pid_t pid, uint64_t start_ticks)
+{
+	int status;
+
+	if (read_status(pid, &(const struct wanted){.start_ticks = start_ticks}, &status))
+		put_status(s, status);
 }
 
 /**
@@ -126,7 +142,8 @@ static struct prb_error *find_zombies(const struct ends *e, size_t missing, pid_
 	PRB_TRY(prb_error_tolerate(prb_process_describe(e->living->pid, &like), NULL));
 	prb_auto_error struct prb_error *err = prb_pids_of_all(&pids);
 	for (size_t i = 0; !err && like.comm && i < pids.list.count; i++) {
-		if (!read_status(pids.list.items[i], e->parent, like.comm, &one))
+		if (!read_status(pids.list.items[i],
+				 &(const struct wanted){e->parent, like.comm, 0}, &one))
 			continue;
 		same &= !count || one == *status;
 		*status = one;
@@ -324,7 +341,7 @@ static struct prb_error *note(const struct ends *e, struct prb_seen *seen, bool 
 	pid_t pid = seen->rank->pid ? seen->rank->pid : zombie;
 	int own;
 
-	if (seen->rank->pid && read_status(seen->rank->pid, 0, NULL, &own)) {
+	if (seen->rank->pid && read_status(seen->rank->pid, &(const struct wanted){}, &own)) {
 		put_status(&s, own);
 		seen->end_known = true;
 	} else if (!seen->rank->pid && zombies) {

@@ -19,6 +19,12 @@
 struct prb_error *prb_end_note(const struct prb_job *job, struct prb_round *round) PRB_MUST_CHECK;
 
 /**
+ * Appends "exited with status 1" of a process that started at @p start_ticks (0: any), if it is a
+ * zombie still, and one that we may read: of others the kernel says 0.
+ */
+void prb_end_put(struct prb_str *s, pid_t pid, uint64_t start_ticks);
+
+/**
  * Finds in a line of a log which rank of the job has ended, and how. @p first_rank: the number of
  * local rank 0. *ret: a part of @p line, or NULL; the rank is -1 then.
  */

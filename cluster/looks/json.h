@@ -13,6 +13,7 @@
 #define PRB_CLUSTER_LOOKS_JSON_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -56,6 +57,24 @@ bool prb_looks_claim(struct prb_looks *looks, long rank);
  */
 struct prb_error *prb_looks_finish(struct prb_looks *looks, bool everywhere, struct prb_job *job,
 				   struct prb_round *round) PRB_MUST_CHECK;
+
+/** A host that gave no answer, as a document says. Both texts are owned, and not escaped. */
+struct prb_silent {
+	char *host, *why;
+};
+struct prb_silents {
+	PRB_VEC(struct prb_silent) list;
+};
+
+/** Those of the documents that were added so far; the looks'. */
+const struct prb_silents *prb_looks_silent(const struct prb_looks *looks);
+
+/**
+ * Appends a document that says why @p host gave no answer, with the @p count @p ranks that it is
+ * known to have: one line.
+ */
+void prb_looks_write_silent(struct prb_str *s, const char *job, uid_t uid, const char *host,
+			    const char *why, const long *ranks, size_t count);
 
 /** Appends @p text, an object that prb_looks_write() wrote, with the name of its host. */
 void prb_looks_name(struct prb_str *s, const char *host, const char *text, size_t length);

@@ -42,6 +42,7 @@ struct prb_looks {
 	bool master_only;   /**< so far, only a rank 0 that calls itself by a loopback address */
 	bool lacking;	    /**< a host has not answered */
 	char *end;	    /**< why ranks are nowhere, or NULL */
+	struct prb_silents silent;
 };
 
 static void told_deinit(struct told *told)
@@ -64,6 +65,7 @@ struct prb_error *prb_looks_create(struct prb_looks **ret)
 
 void prb_looks_destroy(struct prb_looks *looks)
 {
+	struct prb_silent *silent;
 	struct told *told;
 
 	if (!looks)
@@ -75,6 +77,11 @@ void prb_looks_destroy(struct prb_looks *looks)
 	prb_pool_destroy(looks->pool);
 	free(looks->job);
 	free(looks->end);
+	prb_vec_each (silent, &looks->silent.list) {
+		free(silent->host);
+		free(silent->why);
+	}
+	prb_vec_free(&looks->silent.list);
 	free(looks);
 }
 
@@ -82,6 +89,11 @@ struct prb_error *prb_looks_note_end(struct prb_looks *looks, const char *why)
 {
 	free(prb_steal(&looks->end));
 	return prb_str_copy(why, &looks->end);
+}
+
+const struct prb_silents *prb_looks_silent(const struct prb_looks *looks)
+{
+	return &looks->silent;
 }
 
 void prb_looks_lack(struct prb_looks *looks)
@@ -393,20 +405,35 @@ static struct prb_error *name_job(struct prb_looks *looks, const json_t *documen
 	return looks->job ? NULL : prb_str_copy(job, &looks->job);
 }
 
+/** A host that has given no answer to whoever wrote the document. */
+static struct prb_error *note_silent(struct prb_looks *looks, const char *host, const char *why)
+{
+	struct prb_silent *place = prb_vec_push(&looks->silent.list);
+
+	if (!place)
+		return prb_error_nomem();
+	*place = (struct prb_silent){};
+	looks->lacking = true;
+	PRB_TRY(prb_str_copy(host ? host : "", &place->host));
+	return prb_str_copy(why, &place->why);
+}
+
 static struct prb_error *add_document(struct prb_looks *looks, const char *host,
 				      const json_t *document)
 {
 	json_t *ranks = json_object_get(document, "ranks"), *rank;
 	const json_t *span = json_object_get(document, "span");
-	const char *job = text_of(document, "job");
+	const char *job = text_of(document, "job"), *silent = text_of(document, "error");
 	size_t i;
 
+	if (silent)
+		PRB_TRY(note_silent(looks, host ? host : text_of(document, "host"), silent));
 	if (!json_array_size(ranks))
 		return NULL;
 	PRB_TRY(name_job(looks, document, job));
 	looks->uid = (uid_t)integer_of(document, "uid", 0);
 	looks->world_size = PRB_MAX(looks->world_size, integer_of(document, "world_size", -1));
-	looks->span = json_is_number(span) ? json_number_value(span) : 0;
+	looks->span = json_is_number(span) ? json_number_value(span) : looks->span;
 	if (host || text_of(document, "host"))
 		PRB_TRY(prb_pool_share(looks->pool, host ? host : text_of(document, "host"),
 				       &host));

@@ -177,6 +177,30 @@ void prb_looks_write(const struct prb_job *job, const struct prb_round *round, b
 	prb_pool_destroy(frames.pool);
 }
 
+void prb_looks_write_silent(struct prb_str *s, const char *job, uid_t uid, const char *host,
+			    const char *why, const long *ranks, size_t count)
+{
+	struct prb_json json = {s};
+
+	prb_json_open(&json, NULL, '{');
+	prb_json_text(&json, "host", host);
+	prb_json_integer(&json, "format", PRB_LOOKS_FORMAT);
+	prb_json_text(&json, "job", job);
+	prb_json_integer(&json, "uid", uid);
+	prb_json_text(&json, "error", why);
+	prb_json_open(&json, "ranks", '[');
+	for (size_t i = 0; i < count; i++) {
+		prb_json_open(&json, NULL, '{');
+		prb_json_integer(&json, "rank", ranks[i]);
+		prb_json_integer(&json, "pid", 0);
+		prb_json_text(&json, "error", why);
+		prb_json_close(&json, '}');
+	}
+	prb_json_close(&json, ']');
+	prb_json_close(&json, '}');
+	prb_str_putc(s, '\n');
+}
+
 void prb_looks_name(struct prb_str *s, const char *host, const char *text, size_t length)
 {
 	const char *brace = memchr(text, '{', length);

@@ -38,7 +38,8 @@ static void put_link(struct prb_str *s, const struct prb_peers *peers,
 		prb_text_escape(s, thread->os_name ? thread->os_name : "?");
 	}
 	if (from->enders.kind)
-		prb_str_printf(s, " (%s)", from->enders.kind);
+		prb_str_printf(s, " (%s)",
+			       prb_enders_kind(&from->enders, peers->list.items[at.peer].pid));
 }
 
 /** Appends the chain after its first @p skip threads; false: there is nothing more. */

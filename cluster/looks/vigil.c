@@ -228,9 +228,8 @@ double prb_vigil_limit(const struct prb_vigil *v)
 	return PRB_MAX(v->hang, TIMES_USUAL * sorted[count / 2]);
 }
 
-bool prb_vigil_is_suspicious(const struct prb_vigil *v, double *ret)
+void prb_vigil_rests(const struct prb_vigil *v, double *still, double *ret_waited)
 {
-	const double limit = prb_vigil_limit(v);
 	double moved = 0, waited = v->last;
 
 	for (size_t i = 0; i < v->job->ranks.count; i++) {
@@ -242,8 +241,21 @@ bool prb_vigil_is_suspicious(const struct prb_vigil *v, double *ret)
 		if (rank->waits || rank->spins)
 			waited = PRB_MIN(waited, rank->since);
 	}
-	*ret = v->last - waited;
-	return v->last - moved >= limit ? *ret > 0 : *ret >= WHILE_ONE_MOVES * limit;
+	*still = v->last - moved;
+	*ret_waited = v->last - waited;
+}
+
+bool prb_vigil_is_too_long(double still, double waited, double limit)
+{
+	return still >= limit ? waited > 0 : waited >= WHILE_ONE_MOVES * limit;
+}
+
+bool prb_vigil_is_suspicious(const struct prb_vigil *v, double *waited)
+{
+	double still;
+
+	prb_vigil_rests(v, &still, waited);
+	return prb_vigil_is_too_long(still, *waited, prb_vigil_limit(v));
 }
 
 bool prb_vigil_waits(const struct prb_vigil *v)

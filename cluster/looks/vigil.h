@@ -45,6 +45,12 @@ struct prb_error *prb_vigil_look(struct prb_vigil *vigil, bool *gone) PRB_MUST_C
 /** How long the ranks may wait: `hang`, or five times their median rest. */
 double prb_vigil_limit(const struct prb_vigil *vigil);
 
+/** For how many seconds no rank has moved, and how long one has waited; 0: none waits. */
+void prb_vigil_rests(const struct prb_vigil *vigil, double *still, double *waited);
+
+/** True if that is too long, for one that may wait @p limit seconds. */
+bool prb_vigil_is_too_long(double still, double waited, double limit);
+
 /** True if ranks have waited for too long; *waited: so many seconds. */
 bool prb_vigil_is_suspicious(const struct prb_vigil *vigil, double *waited);
 

@@ -99,10 +99,15 @@ void prb_why_put_state(struct prb_str *s, const struct prb_seen *seen)
 
 void prb_why_put_end(struct prb_str *s, const struct prb_seen *seen)
 {
-	if (seen->end) {
+	if (seen->end)
 		prb_str_puts(s, ": ");
+	prb_why_put_how(s, seen);
+}
+
+void prb_why_put_how(struct prb_str *s, const struct prb_seen *seen)
+{
+	if (seen->end)
 		prb_text_escape(s, seen->end);
-	}
 	if (seen->end_log) {
 		prb_str_puts(s, "; its log says: ");
 		prb_text_escape(s, seen->end_log);

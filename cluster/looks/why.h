@@ -26,6 +26,8 @@ void prb_why_put_state(struct prb_str *s, const struct prb_seen *seen);
 
 /** Appends ": killed by SIGKILL; …" of a rank that has ended, as far as it is known. */
 void prb_why_put_end(struct prb_str *s, const struct prb_seen *seen);
+/** The same without the colon. */
+void prb_why_put_how(struct prb_str *s, const struct prb_seen *seen);
 
 /** Appends "has no process", "is stopped by a signal", …; @p several: for more than one rank. */
 void prb_why_put_absence(struct prb_str *s, const struct prb_seen *seen, bool several);

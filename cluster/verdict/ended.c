@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cluster/looks/thread_text.h"
 #include "cluster/looks/why.h"
 #include "cluster/verdict/verdict_private.h"
 #include "cluster/verdict/waiters.h"
@@ -136,10 +137,44 @@ static void set_guard(struct prb_rank_set *set)
 	prb_vec_free(&set->list);
 }
 
+void prb_verdict_put_ends(const struct prb_evidence *e)
+{
+	const struct prb_seen *seen;
+
+	prb_vec_each (seen, &e->round->list) {
+		if (!has_ended(seen) || !seen->end_known)
+			continue;
+		prb_str_printf(&e->verdict->sentence, "; rank %ld has ended", seen->rank->rank);
+		prb_why_put_end(&e->verdict->sentence, seen);
+	}
+}
+
+/** True if the rank has slept with a limit of time, and woke during the looks: its own clock wakes
+ * it. */
+static bool wakes(const struct prb_evidence *e, const struct prb_seen *seen)
+{
+	return seen->main && !seen->collective && seen->main->idle_seconds >= 0 &&
+	       !prb_evidence_slept(e, seen) && seen->main->waits_for &&
+	       prb_text_ends(seen->main->waits_for, " left");
+}
+
+/** Others that are left wake by themselves, again and again. */
+static void put_waking(const struct prb_evidence *e, const struct prb_seen *waking)
+{
+	struct prb_verdict *v = e->verdict;
+
+	v->kind = PRB_VERDICT_MOVES;
+	prb_str_printf(&v->sentence, "the job does not hang: rank %ld sleeps and wakes at ",
+		       waking->rank->rank);
+	prb_put_innermost(&v->sentence, waking->main);
+	prb_verdict_put_ends(e);
+	prb_str_puts(&v->refuted_by, "it asks again and again for what will never come");
+}
+
 struct prb_error *prb_verdict_find_left(const struct prb_evidence *e, bool *found)
 {
 	__attribute__((cleanup(set_guard))) struct prb_rank_set ended = {};
-	const struct prb_seen *seen, *first = NULL;
+	const struct prb_seen *seen, *first = NULL, *waking = NULL;
 	struct prb_verdict *v = e->verdict;
 
 	prb_vec_each (seen, &e->round->list)
@@ -148,13 +183,19 @@ struct prb_error *prb_verdict_find_left(const struct prb_evidence *e, bool *foun
 	*found = ended.list.count && !prb_evidence_waiting(e);
 	if (!*found)
 		return NULL;
+	v->confidence = "medium";
+	prb_vec_each (seen, &e->round->list)
+		waking = waking || has_ended(seen) || !wakes(e, seen) ? waking : seen;
+	if (waking) {
+		put_waking(e, waking);
+		return NULL;
+	}
 	prb_vec_each (seen, &e->round->list) {
 		if (!seen->main || has_ended(seen))
 			continue;
 		first = first ? first : seen;
 		PRB_TRY(prb_verdict_blame(v, seen->rank->rank));
 	}
-	v->confidence = "medium";
 	if (!first) {
 		v->kind = PRB_VERDICT_ABSENT;
 		for (size_t i = 0; i < ended.list.count; i++)
@@ -174,6 +215,7 @@ struct prb_error *prb_verdict_find_left(const struct prb_evidence *e, bool *foun
 	prb_str_puts(&v->sentence,
 		     v->ranks.list.count == 1 ? " is left: it " : " are left: the first of them ");
 	prb_why_put_reason(&v->sentence, first);
+	prb_verdict_put_ends(e);
 	prb_str_puts(&v->refuted_by,
 		     "the rank that is left does something useful, or the others have "
 		     "not ended as they should");

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "target/snapshot/bundle.h"
 #include "cluster/looks/call.h"
 #include "cluster/looks/operation.h"
 #include "cluster/verdict/verdict_private.h"
@@ -265,6 +266,7 @@ static struct prb_error *judge_moves(const struct prb_evidence *e, bool *found)
 	v->confidence = "high";
 	prb_str_printf(&v->sentence, "the job does not hang: %zu of %zu ranks moved within %.1f s",
 		       moving, rank_count(e), e->round->span);
+	prb_verdict_put_ends(e);
 	prb_str_puts(&v->refuted_by, "the ranks repeat one step without ever finishing it");
 	prb_vec_each (seen, &e->round->list)
 		if (seen->movement == PRB_MOVES && v->signs.list.count < 2)
@@ -409,6 +411,15 @@ static struct prb_error *judge(const struct prb_evidence *e)
 	return found ? NULL : judge_rest(e);
 }
 
+/** True if the bundle has a snapshot of that rank: a host may have sent its looks only. */
+static bool is_saved(const char *path, long rank)
+{
+	prb_auto_bundle struct prb_bundle bundle = PRB_NO_BUNDLE;
+	prb_auto_error struct prb_error *err = prb_bundle_open(path, &bundle);
+
+	return !err && prb_bundle_find(&bundle, PRB_BUNDLE_SNAPSHOT, rank);
+}
+
 /** Suggests to look at a rank, or at the process that it waits for in the end. */
 static void put_next(const struct prb_evidence *e, const struct prb_seen *seen)
 {
@@ -416,7 +427,7 @@ static void put_next(const struct prb_evidence *e, const struct prb_seen *seen)
 	int pid = (int)(seen->keeper ? seen->keeper : rank->pid);
 	struct prb_str *s = &e->verdict->next;
 
-	if (e->bundle) {
+	if (e->bundle && is_saved(e->bundle, rank->rank)) {
 		prb_str_puts(s, "probing ");
 		prb_text_escape(s, e->bundle);
 		prb_str_printf(s, "/%ld", rank->rank);

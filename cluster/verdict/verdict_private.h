@@ -43,6 +43,9 @@ struct prb_error *prb_verdict_add(struct prb_rank_set *set, long rank) PRB_MUST_
 /** Appends " (pid 4242)" if one rank is blamed that has a process. */
 void prb_verdict_put_pid(const struct prb_evidence *e, struct prb_str *s);
 
+/** Appends "; rank 1 has ended: killed by SIGKILL" for each rank of which that is known. */
+void prb_verdict_put_ends(const struct prb_evidence *e);
+
 /** Appends "rank 3" or "ranks 0-2,5". */
 void prb_verdict_put_ranks(struct prb_str *s, const struct prb_rank_set *set);
 

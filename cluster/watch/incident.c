@@ -13,8 +13,19 @@
 
 enum { MOST_TEXT = 4000, MOST_LABEL = 200, MOST_NAMED = 1 << 16 };
 
+static const char LOOK[] = "look";
+
 /* Seconds for the child that judges, snapshots included. */
 static const double PATIENCE = 300;
+
+void prb_incident_ends_deinit(struct prb_incident_ends *ends)
+{
+	struct prb_incident_end *one;
+
+	prb_vec_each (one, &ends->list)
+		free(one->how);
+	prb_vec_free(&ends->list);
+}
 
 void prb_incident_deinit(struct prb_incident *incident)
 {
@@ -27,11 +38,12 @@ void prb_incident_deinit(struct prb_incident *incident)
 	free(incident->wrong_if);
 	free(incident->next);
 	prb_vec_free(&incident->ranks.list);
+	prb_incident_ends_deinit(&incident->ends);
 	prb_str_deinit(&incident->text);
 	*incident = (struct prb_incident){};
 }
 
-/** Runs "probing cluster ACTION JOB --json …", and takes the JSON that it prints. */
+/** Runs "probing cluster ACTION JOB …", and takes the JSON that it prints. */
 static struct prb_error *ask(const char *action, const char *job, const char *hosts,
 			     const char *save, struct prb_str *text, json_t **ret)
 {
@@ -44,7 +56,8 @@ static struct prb_error *ask(const char *action, const char *job, const char *ho
 	PRB_TRY(prb_words_add(&answer->words, "probing"));
 	PRB_TRY(prb_words_add(&answer->words, "cluster"));
 	PRB_TRY(prb_words_add(&answer->words, "%s", action));
-	PRB_TRY(prb_words_add(&answer->words, "--json"));
+	if (strcmp(action, LOOK) != 0)
+		PRB_TRY(prb_words_add(&answer->words, "--json"));
 	if (save)
 		PRB_TRY(prb_words_add(&answer->words, "--save=%s", save));
 	if (hosts)
@@ -73,6 +86,26 @@ static struct prb_error *copy(const json_t *object, const char *key, char **ret)
 	return *ret ? NULL : prb_error_nomem();
 }
 
+static struct prb_error *take_ends(const json_t *ended, struct prb_incident_ends *ret)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach((json_t *)ended, i, one)
+	{
+		struct prb_incident_end *place = i < MOST_NAMED ? prb_vec_push(&ret->list) : NULL;
+
+		if (!place)
+			return i < MOST_NAMED ? prb_error_nomem() : NULL;
+		*place = (struct prb_incident_end){
+			.rank = (long)json_integer_value(json_object_get(one, "rank")),
+			.known = json_is_true(json_object_get(one, "known")),
+		};
+		PRB_TRY(copy(one, "how", &place->how));
+	}
+	return NULL;
+}
+
 static struct prb_error *take(const json_t *answer, struct prb_incident *ret)
 {
 	const json_t *ranks = json_object_get(answer, "ranks"), *rank;
@@ -94,7 +127,7 @@ static struct prb_error *take(const json_t *answer, struct prb_incident *ret)
 			return i < MOST_NAMED ? prb_error_nomem() : NULL;
 		*place = (long)json_integer_value(rank);
 	}
-	return NULL;
+	return take_ends(json_object_get(answer, "ended"), &ret->ends);
 }
 
 struct prb_error *prb_incident_judge(const char *job, const char *hosts, const char *save,
@@ -107,6 +140,24 @@ struct prb_error *prb_incident_judge(const char *job, const char *hosts, const c
 	err = take(answer, ret);
 	json_decref(answer);
 	return err;
+}
+
+bool prb_incident_hangs(const struct prb_incident *incident, bool waits)
+{
+	return strcmp(incident->verdict, "moves") != 0 &&
+	       (waits || strcmp(incident->verdict, "unknown") != 0);
+}
+
+struct prb_error *prb_incident_look(pid_t pid, const char *save, struct prb_str *ret)
+{
+	prb_auto_free char *job = prb_format("%d", (int)pid);
+	json_t *answer;
+
+	if (!job)
+		return prb_error_nomem();
+	PRB_TRY(ask(LOOK, job, NULL, save, ret, &answer));
+	json_decref(answer);
+	return NULL;
 }
 
 struct prb_error *prb_incident_find_slow(pid_t pid, char **sentence, long *rank)

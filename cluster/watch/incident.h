@@ -16,10 +16,24 @@
 #include "base/str.h"
 #include "cluster/jobs/rank_set.h"
 
+/** How a rank has ended, "killed by SIGKILL"; @p known by a status or a log. */
+struct prb_incident_end {
+	long rank;
+	char *how;
+	bool known;
+};
+
+struct prb_incident_ends {
+	PRB_VEC(struct prb_incident_end) list;
+};
+
+void prb_incident_ends_deinit(struct prb_incident_ends *ends);
+
 struct prb_incident {
 	char *job, *verdict, *sentence, *evidence, *rests_on, *confidence, *wrong_if, *next;
 	struct prb_rank_set ranks; /**< to blame */
-	struct prb_str text;	   /**< the whole verdict as JSON, one line */
+	struct prb_incident_ends ends;
+	struct prb_str text; /**< the whole verdict as JSON, one line */
 };
 
 void prb_incident_deinit(struct prb_incident *incident);
@@ -27,10 +41,21 @@ void prb_incident_deinit(struct prb_incident *incident);
 
 /**
  * Judges a job, which @p job names or the pid of a rank, and saves its ranks to the file @p save.
- * @p hosts: all of its machines, through ssh; NULL: this one.
+ * @p hosts: all of its machines, through ssh; NULL: this one. @p job may be a bundle, with
+ * @p save NULL.
  */
 struct prb_error *prb_incident_judge(const char *job, const char *hosts, const char *save,
 				     struct prb_incident *ret) PRB_MUST_CHECK;
+
+/** True if the verdict is that the job hangs; @p waits: a rank is in a collective. */
+bool prb_incident_hangs(const struct prb_incident *incident, bool waits);
+
+/**
+ * Looks at the ranks of this machine of the job of @p pid, and saves them to the file @p save. *ret
+ * is what prb_looks_write() makes of them.
+ */
+struct prb_error *prb_incident_look(pid_t pid, const char *save,
+				    struct prb_str *ret) PRB_MUST_CHECK;
 
 /**
  * Asks which rank of the job of @p pid the others wait for; *sentence is the caller's, NULL: none
