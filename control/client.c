@@ -365,7 +365,7 @@ static void note_version(const struct prb_agent *agent)
 		prb_log("agent", 0,
 			"process %d has the agent of probing %.32s, and this is "
 			"probing " PRB_VERSION
-			": what one of them lacks is refused. 'probing %d eject' removes it",
+			": what one of them lacks is refused. 'probing %d eject' stops it",
 			(int)agent->pid, agent->hello.agent, (int)agent->pid);
 }
 
@@ -409,7 +409,7 @@ struct prb_error *prb_agent_requires(const struct prb_agent *agent, uint32_t cap
 					       "the agent of process %d is of probing %.32s and "
 					       "cannot %s",
 					       pid, agent->hello.agent, what),
-			      "'probing %d eject' removes it; then this version's is loaded", pid);
+			      "'probing %d eject' stops it; then this version's is loaded", pid);
 }
 
 struct prb_error *prb_agent_attach(int fd, struct prb_agent **ret)

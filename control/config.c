@@ -237,7 +237,7 @@ static bool has_chosen(struct prb_target *t)
 	return false;
 }
 
-static bool has_torch(const struct prb_target *t)
+bool prb_target_has_torch(const struct prb_target *t)
 {
 	const struct prb_map *map;
 
@@ -255,7 +255,7 @@ struct prb_error *prb_config_record_torch(struct prb_target *t, bool *begun)
 	char request[32];
 
 	*begun = false;
-	if (!has_torch(t) || has_chosen(t))
+	if (!prb_target_has_torch(t) || has_chosen(t))
 		return NULL;
 	snprintf(request, sizeof(request), "begin\n%d", PRB_CONFIG_FIRST_STEPS);
 	PRB_TRY(prb_agent_connect(t, &agent));

@@ -32,6 +32,9 @@ struct prb_error *prb_config_read(struct prb_target *t, struct prb_config *ret) 
 struct prb_error *prb_config_change(struct prb_target *t, const char *key, const char *value,
 				    bool may_load, struct prb_config *ret) PRB_MUST_CHECK;
 
+/** True if the process has loaded torch. */
+bool prb_target_has_torch(const struct prb_target *t);
+
 enum { PRB_CONFIG_FIRST_STEPS = 10 };
 
 /**

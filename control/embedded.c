@@ -63,16 +63,11 @@ static int make_cache(void)
 static int open_own(const char *base, const char *middle, char **ret_path)
 {
 	int own = base ? prb_own_folder_make(base, middle, true) : -1;
-	char name[32];
 
-	if (own >= 0) {
-		*ret_path = prb_format("%s%s/probing", base, middle);
-		return own;
-	}
-	snprintf(name, sizeof(name), "probing-%u", (unsigned)geteuid());
-	*ret_path = prb_format("/tmp/%s", name);
-	prb_auto_close int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return tmp < 0 ? -1 : prb_own_folder_in(tmp, name, 0700);
+	if (own < 0)
+		return prb_tmp_folder_open(geteuid(), true, ret_path);
+	*ret_path = prb_format("%s%s/probing", base, middle);
+	return own;
 }
 
 static int open_base(char **ret_path)
@@ -107,7 +102,7 @@ struct prb_error *prb_agent_embedded(const char *name, char **ret)
 	snprintf(below, sizeof(below), "agent-%016llx",
 		 (unsigned long long)prb_hash_bytes(PRB_HASH_START, data, size));
 	base = open_base(&base_path);
-	if (base >= 0)
+	if (base >= 0 && base_path)
 		folder = prb_own_folder_in(base, below, FOLDER_MODE);
 	if (folder < 0 ||
 	    (!is_there(folder, name, data, size) && !write_file(folder, name, data, size)))

@@ -87,8 +87,7 @@ static struct prb_error *check_python(struct prb_modules *modules)
 	return err;
 }
 
-/** The error for a result of probing_agent_start(). */
-static struct prb_error *started(const struct prb_target *t, int64_t value)
+struct prb_error *prb_agent_started(const struct prb_target *t, int64_t value)
 {
 	if (value >= 0)
 		return NULL;
@@ -137,7 +136,7 @@ struct prb_error *prb_agent_load(struct prb_target *t, struct prb_inject_result 
 	prb_modules_destroy(request.modules);
 	PRB_TRY(err);
 	prb_agent_tidy(t);
-	return started(t, ret->value);
+	return prb_agent_started(t, ret->value);
 }
 
 /** Explains a result of probing_agent_stop("unload"). */

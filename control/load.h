@@ -24,6 +24,9 @@ struct prb_error *prb_agent_library(char **ret) PRB_MUST_CHECK;
 struct prb_error *prb_agent_load(struct prb_target *t,
 				 struct prb_inject_result *ret) PRB_MUST_CHECK;
 
+/** The error for a result of probing_agent_start(), or NULL. */
+struct prb_error *prb_agent_started(const struct prb_target *t, int64_t value) PRB_MUST_CHECK;
+
 /**
  * Unmaps the library of an agent that was stopped. result->absent: there is none of this build;
  * else *why explains why it stays (static), NULL if it was unmapped.

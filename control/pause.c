@@ -32,6 +32,14 @@ void prb_pause_deinit(struct prb_pause *pause)
 	pause->agent = NULL;
 }
 
+/** Seconds that it has to begin. */
+static double left(const struct prb_pause *pause)
+{
+	static const double LEAST_SECONDS = 0.1;
+
+	return PRB_MAX(LEAST_SECONDS, pause->within - pause->spent);
+}
+
 struct prb_error *prb_pause_ask(struct prb_pause *pause, bool freezes)
 {
 	uint8_t payload[PRB_WIRE_PAUSE_SIZE];
@@ -39,7 +47,7 @@ struct prb_error *prb_pause_ask(struct prb_pause *pause, bool freezes)
 	PRB_TRY(prb_agent_reach(pause->target, true, &pause->agent));
 	PRB_TRY(prb_agent_requires(pause->agent, PRB_WIRE_CAN_PAUSE, "pause it"));
 	prb_wire_put32(payload, freezes ? PRB_WIRE_FREEZES : 0);
-	prb_wire_put32(payload + 4, (uint32_t)(pause->within * 1e3 + 1));
+	prb_wire_put32(payload + 4, (uint32_t)(left(pause) * 1e3 + 1));
 	prb_wire_put32(payload + 8, (uint32_t)(pause->max * 1e3 + 1));
 	prb_fault_step();
 	pause->asked = prb_clock_seconds();
@@ -133,7 +141,7 @@ static struct prb_error *await(struct prb_pause *pause, bool begin, double secon
 struct prb_error *prb_pause_await_begin(struct prb_pause *pause, prb_pause_check *check,
 					void *context)
 {
-	return await(pause, true, pause->within + ANSWER_SECONDS, check, context);
+	return await(pause, true, left(pause) + ANSWER_SECONDS, check, context);
 }
 
 struct prb_error *prb_pause_await_end(struct prb_pause *pause, prb_pause_check *check,

@@ -23,6 +23,7 @@ struct prb_pause {
 	struct prb_target *target; /**< borrowed */
 	struct prb_agent *agent;   /**< NULL: it was not asked */
 	double within, max;	   /**< seconds: to begin, and to last at most */
+	double spent;		   /**< seconds of those to begin that are over when it is asked */
 	double asked, paused;	   /**< when, by prb_clock_seconds(); 0: not yet */
 	int64_t held_us;	   /**< -1: not known */
 	bool over;

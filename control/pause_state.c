@@ -9,6 +9,7 @@
 #include "control/socket.h"
 #include "base/cleanup.h"
 #include "base/conflict.h"
+#include "base/local_time.h"
 #include "base/text.h"
 #include "dwarf/elf/module.h"
 #include "target/proc/process.h"
@@ -104,16 +105,6 @@ static bool read_note(struct prb_target *t, struct prb_wire_paused *ret)
 	return found;
 }
 
-/** True if the pids that the process sees are not ours. */
-static bool has_own_pids(struct prb_target *t)
-{
-	prb_auto_str struct prb_str status = {};
-	prb_auto_error struct prb_error *err = prb_target_read_file(t, &status, "status");
-	const char *ids = err ? NULL : prb_text_field(prb_str_text(&status), "NSpid");
-
-	return ids && ids[strspn(ids, "0123456789")] == '\t';
-}
-
 void prb_pause_state_find(struct prb_target *t, struct prb_pause_state *ret)
 {
 	struct prb_wire_paused note = {};
@@ -126,7 +117,7 @@ void prb_pause_state_find(struct prb_target *t, struct prb_pause_state *ret)
 		return;
 	*ret = (struct prb_pause_state){.paused = true,
 					.pid = note.pid > 0 ? note.pid : 0,
-					.foreign = has_own_pids(t),
+					.foreign = prb_target_sees_our_pids(t) == 0,
 					.since = (double)note.since_us * MICRO};
 	if (ret->pid && !ret->foreign)
 		find_origin(ret->pid, ret);
@@ -134,9 +125,7 @@ void prb_pause_state_find(struct prb_target *t, struct prb_pause_state *ret)
 
 void prb_pause_state_put(const struct prb_pause_state *state, struct prb_str *ret)
 {
-	time_t since = (time_t)state->since;
-	struct tm local;
-	char text[16];
+	const time_t since = (time_t)state->since;
 
 	if (state->pid)
 		prb_str_printf(ret, "by process %d%s", (int)state->pid,
@@ -148,9 +137,8 @@ void prb_pause_state_put(const struct prb_pause_state *state, struct prb_str *re
 		prb_text_escape(ret, state->from);
 		prb_str_putc(ret, ')');
 	}
-	if (since > 0 && localtime_r(&since, &local) &&
-	    strftime(text, sizeof(text), "%H:%M:%S", &local))
-		prb_str_printf(ret, " since %s", text);
+	if (since > 0)
+		prb_str_printf(ret, " since %s", prb_local_time(since, PRB_LOCAL_CLOCK).text);
 }
 
 void prb_pause_state_tell(const struct prb_pause_state *state, pid_t pid, struct prb_str *ret)

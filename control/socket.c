@@ -223,23 +223,26 @@ static bool is_library(const char *name)
 	return said && *said && !strcmp(name, slash ? slash + 1 : said);
 }
 
-/** As a file, as it was given in memory, or as a copy that was removed. */
-static bool has_library(const struct prb_maps *maps)
+bool prb_agent_is_library(const struct prb_map *map)
 {
 	static const char in_memory[] = "memfd:", copy[] = "probing-";
+	const char *slash = strrchr(map->path, '/');
+
+	if (!slash || !map->exec)
+		return false;
+	slash++;
+	if (!strncmp(slash, in_memory, strlen(in_memory)))
+		slash += strlen(in_memory);
+	return is_library(slash) || (map->deleted && !strncmp(slash, copy, strlen(copy)));
+}
+
+static bool has_library(const struct prb_maps *maps)
+{
 	const struct prb_map *map;
 
-	prb_vec_each (map, &maps->list) {
-		const char *slash = strrchr(map->path, '/');
-
-		if (!slash || !map->exec)
-			continue;
-		slash++;
-		if (!strncmp(slash, in_memory, strlen(in_memory)))
-			slash += strlen(in_memory);
-		if (is_library(slash) || (map->deleted && !strncmp(slash, copy, strlen(copy))))
+	prb_vec_each (map, &maps->list)
+		if (prb_agent_is_library(map))
 			return true;
-	}
 	return false;
 }
 

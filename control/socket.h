@@ -25,6 +25,10 @@ void prb_agent_tidy(struct prb_target *t);
  */
 bool prb_agent_is_mapped(const struct prb_target *t);
 
+/** True for the code of that library: as a file, as it was given in memory, or as a removed copy.
+ */
+bool prb_agent_is_library(const struct prb_map *map);
+
 /** The state of an agent as seen from outside, without talking to it. */
 enum prb_agent_state {
 	PRB_AGENT_NONE,

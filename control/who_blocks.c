@@ -12,6 +12,8 @@
 #include "dump/dump.h"
 #include "dump/tasks/tasks.h"
 
+static const char evaluating[] = PRB_AGENT_THREAD PRB_AGENT_THREAD_EVAL;
+
 /** "thread 4250 (worker-0), in leaf at target.py:22, in futex: …". */
 static void describe(const struct prb_dump_thread *thread, struct prb_str *ret)
 {
@@ -63,7 +65,6 @@ static void see(struct prb_target *t, bool main_only, pid_t tid, struct prb_str 
 /* With several evaluating threads, each may belong to another client. */
 static pid_t find_evaluating(struct prb_target *t)
 {
-	static const char name[] = PRB_AGENT_THREAD PRB_AGENT_THREAD_EVAL;
 	struct prb_tasks tasks = {};
 	const struct prb_task_watch *task;
 	pid_t found = 0;
@@ -71,12 +72,59 @@ static pid_t find_evaluating(struct prb_target *t)
 
 	prb_auto_error struct prb_error *err = prb_tasks_create(t, &tasks);
 	prb_vec_each (task, &tasks.list)
-		if (!strcmp(task->name, name)) {
+		if (!strcmp(task->name, evaluating)) {
 			found = task->tid;
 			count++;
 		}
 	prb_tasks_deinit(&tasks);
 	return !err && count == 1 ? found : 0;
+}
+
+static bool imports(const struct prb_dump_thread *thread, size_t frames)
+{
+	static const char name[] = "<frozen importlib";
+	const struct prb_dump_frame *frame;
+
+	prb_vec_each (frame, &thread->frames)
+		if ((size_t)(frame - thread->frames.items) < frames && frame->file &&
+		    !strncmp(frame->file, name, sizeof(name) - 1))
+			return true;
+	return false;
+}
+
+struct prb_error *prb_agent_blame_import(struct prb_target *t, double seconds, const char *so)
+{
+	const struct prb_dump_options options = {.mode = PRB_DUMP_NONBLOCKING};
+	prb_auto_dump struct prb_dump *dump = NULL;
+	prb_auto_str struct prb_str who = {};
+	const struct prb_dump_thread *thread;
+	unsigned count = 0;
+	bool waits = false;
+
+	if (!t)
+		return NULL;
+
+	prb_auto_error struct prb_error *err = prb_dump_create(t, &options, &dump);
+	if (err)
+		return NULL;
+	prb_vec_each (thread, &dump->threads) {
+		if (thread->os_name && !strcmp(thread->os_name, evaluating))
+			waits |= imports(thread, 1);
+		else if (imports(thread, SIZE_MAX) && !count++)
+			describe(thread, &who);
+	}
+	if (!waits || !count)
+		return NULL;
+	/* A server may have been started by an import: which of several it is, is not known. */
+	if (count == 1)
+		prb_str_puts(&who, "; ");
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_TIMEOUT,
+				 "the agent has waited %g s to import a module, while %s of the "
+				 "process import%s",
+				 seconds, count == 1 ? "another thread" : "other threads",
+				 count == 1 ? "s" : ""),
+		"%s%s", count == 1 ? prb_str_text(&who) : "", so);
 }
 
 void prb_agent_blame_code(struct prb_target *t, bool on_main, struct prb_str *ret)
@@ -138,10 +186,14 @@ static void put_switch_interval(struct prb_target *t, struct prb_str *ret)
 struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seconds, const char *so)
 {
 	prb_auto_str struct prb_str who = {}, interval = {};
-	struct prb_error *err = prb_error_create(
-		PRB_ERROR_TIMEOUT, "the interpreter was not free within %g s", seconds);
+	struct prb_error *err;
 
 	see(t, false, 0, &who);
+	err = who.length ? NULL : prb_agent_blame_import(t, seconds, so);
+	if (err)
+		return err;
+	err = prb_error_create(PRB_ERROR_TIMEOUT, "the interpreter was not free within %g s",
+			       seconds);
 	put_switch_interval(t, &interval);
 	if (!who.length)
 		return prb_error_hint(err, "%s%s; 'probing %d debug --dump' shows what is running",

@@ -26,6 +26,13 @@ struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seco
 				      const char *so) PRB_MUST_CHECK;
 
 /**
+ * The error for an agent whose thread waits, after @p seconds, for a thread of the program that
+ * imports a module; NULL if it does not. @p so: as above.
+ */
+struct prb_error *prb_agent_blame_import(struct prb_target *t, double seconds,
+					 const char *so) PRB_MUST_CHECK;
+
+/**
  * The error for a main thread that executed no Python code for @p seconds: what it does. It was
  * waited for because the user @p asked_for it, or because it alone can make the GIL.
  */

@@ -6,17 +6,22 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "control/drive/private.h"
 #include "control/gil_locks.h"
 #include "control/interpreters.h"
+#include "control/load.h"
 #include "control/place.h"
+#include "control/who_blocks.h"
 #include "dump/dump.h"
 
 /** A step to a breakpoint is begun anew after that. */
 static const double RUN_SECONDS = 3600;
 /** How often the agent is looked at, which may want threads to be stopped. */
 static const double LOOK_SECONDS = 0.002;
+/** Looking for breakpoints takes a second with millions of objects. */
+static const double REQUEST_SECONDS = 60;
 /** The most that the protocol has room for. */
 static const double ENDLESS_SECONDS = 4e6;
 
@@ -88,8 +93,60 @@ static void find_gil(void *context, struct prb_python *py, const struct prb_py_t
 				*(struct prb_gil_locks *)context = prb_gil_locks(py, interp);
 }
 
+/**
+ * Before the pause, the agent imports what it needs in it: a paused thread may hold a lock of the
+ * import system. A thread that imports one of these modules holds us up, but nothing else.
+ */
+static struct prb_error *prepare(struct prb_drive *d)
+{
+	static const char request[] = "break\nprepare",
+			  not_paused[] = "it was not paused; --within waits longer";
+	__attribute__((cleanup(prb_eval_result_deinit))) struct prb_eval_result result = {};
+	const struct prb_eval how = {.flags = PRB_WIRE_TRACE | PRB_WIRE_IMPORTS,
+				     .timeout = d->pause.within,
+				     .interruptions = d->how.interruptions,
+				     .look = LOOK_SECONDS,
+				     .context = d->how.context};
+	prb_auto_str struct prb_str code = {};
+	struct prb_agent *agent;
+	struct prb_error *err;
+
+	/* Its worker may come to the end of this in the pause, and then waits for the GIL. */
+	PRB_TRY(prb_agent_reach(d->target, true, &agent));
+	prb_str_puts(&code, request);
+	err = prb_agent_requires(agent, PRB_WIRE_CAN_BREAK, "have breakpoints");
+	/* An older agent knows no such request, and imports them in the pause. */
+	if (!err && !(prb_agent_hello(agent)->capabilities & PRB_WIRE_CAN_PREPARE)) {
+		prb_agent_close(agent);
+		return NULL;
+	}
+	if (!err)
+		err = prb_eval_run(agent, &how, "<probing>", &code, &result);
+	prb_agent_close(agent);
+	if (prb_error_catch(&err, PRB_ERROR_TIMEOUT) ||
+	    (!err && result.outcome == PRB_WIRE_TIMED_OUT)) {
+		PRB_TRY(prb_agent_blame_import(d->target, d->pause.within, not_paused));
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_TIMEOUT,
+					 "the agent of process %d needed over %g s to import "
+					 "what breakpoints use",
+					 (int)d->target->pid, d->pause.within),
+			"%s", not_paused);
+	}
+	PRB_TRY(err);
+	if (result.has_traceback)
+		return prb_error_create(PRB_ERROR_FAILED, "the agent failed: %.400s",
+					prb_str_text(&result.traceback));
+	if (result.outcome == PRB_WIRE_OK)
+		return NULL;
+	d->pause.how = result.outcome;
+	prb_str_append(&d->pause.text, result.text.data, result.text.length);
+	return prb_pause_explain(&d->pause);
+}
+
 static struct prb_error *begin(struct prb_drive *d)
 {
+	const double began = prb_clock_seconds();
 	struct prb_pause_state hard;
 
 	prb_pause_state_find_hard(d->target, &hard);
@@ -97,15 +154,16 @@ static struct prb_error *begin(struct prb_drive *d)
 		return prb_pause_already(d->target, &hard);
 	prb_pause_init(&d->pause, d->target, d->how.within,
 		       d->how.max > 0 ? d->how.max : ENDLESS_SECONDS);
-	PRB_TRY(prb_pause_ask(&d->pause, true));
 	d->freeze.target = d->target;
+	PRB_TRY(prepare(d));
+	d->pause.spent = prb_clock_seconds() - began;
+	PRB_TRY(prb_pause_ask(&d->pause, true));
 	d->freeze.agent = d->pause.agent;
 	prb_interpreters_look(d->target, find_gil, &d->freeze.gil);
 	PRB_TRY(prb_pause_await_begin(&d->pause, while_pausing, d));
 	if (!d->pause.paused || d->pause.over)
 		return prb_pause_explain(&d->pause);
-	PRB_TRY(prb_step_connect(d->target, &d->agent));
-	return prb_agent_requires(d->agent, PRB_WIRE_CAN_BREAK, "have breakpoints");
+	return prb_step_connect(d->target, &d->agent);
 }
 
 struct prb_error *prb_drive_create(struct prb_target *t, const struct prb_drive_how *how,
@@ -144,7 +202,7 @@ void prb_drive_destroy(struct prb_drive *d)
 	if (!d)
 		return;
 	/* Without them the pause ends as well: the agent looks for its client then. */
-	if (d->agent && !d->err)
+	if (d->pause.paused && !d->err && !d->busy)
 		prb_error_destroy(prb_drive_delete(d, 0, &gone));
 	prb_drive_breaks_deinit(&gone);
 	if (d->pause.paused && !d->pause.over && !d->err) {
@@ -173,6 +231,14 @@ struct prb_error *prb_drive_check(struct prb_drive *d)
 	prb_drive_pump(d);
 	if (d->err)
 		return prb_steal(&d->err);
+	if (d->busy)
+		return prb_error_hint(
+			prb_error_create(
+				PRB_ERROR_TIMEOUT,
+				"process %d runs again: evaluated code was abandoned and is "
+				"still running",
+				pid),
+			"'probing %d dump' shows where it is", pid);
 	if (!d->pause.over)
 		return NULL;
 	if (d->pause.how == PRB_WIRE_TIMED_OUT)
@@ -262,20 +328,33 @@ struct prb_error *prb_drive_continue(struct prb_drive *d, struct prb_drive_stop 
 	return report(d, &stop, ret);
 }
 
+/** Runs code; what is left before it has ended leaves the connection to it. */
+static struct prb_error *run(struct prb_drive *d, const struct prb_eval *how,
+			     const struct prb_str *code, struct prb_eval_result *ret)
+{
+	struct prb_error *err = prb_eval_run(d->agent, how, "<probing>", code, ret);
+
+	d->busy = err && (err->code == PRB_ERROR_TIMEOUT || err->code == PRB_ERROR_CANCELLED);
+	return err;
+}
+
 struct prb_error *prb_drive_eval(struct prb_drive *d, pid_t tid, unsigned depth, const char *code,
+				 double timeout,
 				 struct prb_error *(*put)(void *, enum prb_wire_type, const void *,
 							  size_t),
 				 struct prb_eval_result *ret)
 {
-	struct prb_eval how = {
-		.put = put, .interruptions = interruptions, .look = LOOK_SECONDS, .context = d};
+	struct prb_eval how = {.put = put,
+			       .timeout = timeout,
+			       .interruptions = interruptions,
+			       .look = LOOK_SECONDS,
+			       .context = d};
 	prb_auto_str struct prb_str text = {};
 
 	PRB_TRY(prb_drive_check(d));
 	prb_str_puts(&text, code);
 	PRB_TRY(prb_eval_name_frame(d->target, tid, depth, &text, &how.flags));
-	PRB_TRY(prb_eval_run(d->agent, &how, "<probing>", &text, ret));
-	return NULL;
+	return run(d, &how, &text, ret);
 }
 
 struct prb_error *prb_drive_request(struct prb_drive *d, const struct prb_str *request,
@@ -283,13 +362,14 @@ struct prb_error *prb_drive_request(struct prb_drive *d, const struct prb_str *r
 {
 	__attribute__((cleanup(prb_eval_result_deinit))) struct prb_eval_result result = {};
 	const struct prb_eval how = {.flags = PRB_WIRE_TRACE,
+				     .timeout = REQUEST_SECONDS,
 				     .interruptions = interruptions,
 				     .look = LOOK_SECONDS,
 				     .context = d};
 
 	if (request->failed)
 		return prb_error_nomem();
-	PRB_TRY(prb_eval_run(d->agent, &how, "<probing>", request, &result));
+	PRB_TRY(run(d, &how, request, &result));
 	if (result.has_traceback)
 		return prb_error_create(PRB_ERROR_FAILED, "the agent failed: %.400s",
 					prb_str_text(&result.traceback));

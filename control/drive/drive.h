@@ -102,9 +102,10 @@ struct prb_error *prb_drive_list(struct prb_drive *drive,
 /**
  * Runs code with the variables of Python frame @p depth of thread @p tid; without @p put what it
  * prints is kept in @p ret, which the caller ends. How the code ended is no error.
+ * @p timeout: seconds that it may take; 0: as long as the user likes.
  */
 struct prb_error *prb_drive_eval(struct prb_drive *drive, pid_t tid, unsigned depth,
-				 const char *code,
+				 const char *code, double timeout,
 				 struct prb_error *(*put)(void *, enum prb_wire_type, const void *,
 							  size_t),
 				 struct prb_eval_result *ret) PRB_MUST_CHECK;

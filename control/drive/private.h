@@ -15,6 +15,7 @@ struct prb_drive {
 	struct prb_freeze freeze; /**< threads that are stopped while code is evaluated */
 	struct prb_agent *agent;  /**< another connection: steps and code */
 	struct prb_error *err;	  /**< of the first, until it is reported */
+	bool busy;		  /**< code was left that runs on the other */
 };
 
 /** Does what the agent asks of the client that pauses. */
