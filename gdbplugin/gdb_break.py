@@ -6,7 +6,7 @@ that 'info breakpoints', 'delete', 'disable', 'ignore' and 'commands' know it.""
 import gdb
 
 from . import gdb_start
-from .core import agent, breaks, control
+from .core import agent, breaks, control, marks
 from .core.debugger import FIRST_ARGUMENT
 from .core.errors import Problem
 from .core.text import safe
@@ -36,13 +36,11 @@ class Own(gdb.Breakpoint):
             return True
 
 
-class Users(gdb.Breakpoint):
+class Users(marks.Mark, gdb.Breakpoint):
     """One that the user has set."""
 
-    face, wanted = None, None
+    face = None
     off = False  # in the agent, too
-    own = 0  # its number among those of Python
-    pid = known = None  # where it is set, and its number there
 
     def stop(self):
         from .core import script
@@ -53,14 +51,15 @@ class Users(gdb.Breakpoint):
         except (Problem, gdb.error, ValueError):
             return True
 
-    def is_set(self, pid):
-        return bool(pid) and self.pid == pid
+    def set(self, pid, told):
+        marks.Mark.set(self, pid, told)
+        gdb_start.look(self.face)
 
     def described(self):
         text, pid = safe(self.wanted.text), gdb.selected_inferior().pid
         if self.is_set(pid):
             return text
-        return breaks.WAITS % text if self in waiting() else "%s, not in this process" % text
+        return breaks.WAITS % text if self in marks.waiting([self], self.face) else "%s, not in this process" % text
 
 
 def numbers_of(face):
@@ -78,10 +77,8 @@ def users():
 def user_of(known, pid, stops=True):
     """The one that the agent knows by this number; @stops: and that gdb stops at, which it does not where it does
     not see the agent's symbols; None."""
-    for each in users():
-        if each.is_set(pid) and each.known == known and not (stops and each.pending):
-            return each
-    return None
+    made = marks.by_known(users(), pid, known)
+    return None if made and stops and made.pending else made
 
 
 def ours(inferior):
@@ -132,64 +129,32 @@ def mark(face, wanted, told):
         LISTED.append(True)
     made = quietly(lambda: Users(agent.BREAK_STOPS, temporary=wanted.once))
     made.silent, made.face, made.wanted = True, face, wanted
-    made.own = told["number"] if told else max([each.own for each in users()] + [0]) + 1
+    made.own = marks.new_number(users(), told)
     USERS.append(made)
-    is_set(made, told)
+    if told:
+        made.set(face.pid(), told)
+    else:
+        gdb_start.look(face)
     return made.own
 
 
-def is_set(made, told):
-    if told:
-        made.pid, made.known = gdb.selected_inferior().pid, told["number"]
-    gdb_start.look(made.face)
-
-
-def by_number(number):
-    return next((each for each in users() if each.own == number), None)
-
-
-def own_number(number):
-    made = by_number(number)
-    if made:
-        return made.known if made.is_set(gdb.selected_inferior().pid) else None
-    # One of an earlier debugger has the agent's number.
-    return None if any(each.known == number for each in users()) else number
-
-
-def shown(told):
-    made = user_of(told["number"], gdb.selected_inferior().pid, False)
-    if not made:
-        return told
-    return dict(told, number=made.own)
-
-
 def is_on(number):
-    made = by_number(number)
+    made = marks.by_number(users(), number)
     return not made or made.enabled
 
 
 def switch(number, on):
-    made = by_number(number)
+    made = marks.by_number(users(), number)
     if made:
         made.off = not on  # before gdb tells of the change
         made.enabled = on
 
 
 def unmark(number):
-    made = by_number(number)
+    made = marks.by_number(users(), number)
     if made:
         USERS.remove(made)
         made.delete()
-
-
-def waiting():
-    """Those that are set nowhere in the process that gdb has started, or will, and can be. In one that it has
-    attached to, only what the user asks for is set: gdb may be killed, and a breakpoint in the interpreter would
-    kill the process then."""
-    inferior = gdb.selected_inferior()
-    if inferior.pid and inferior.was_attached:
-        return []
-    return [each for each in users() if not each.is_set(inferior.pid) and each.wanted.lasts]
 
 
 def deleted():
@@ -246,7 +211,7 @@ def reached(event):
 
 def is_silent(number):
     """Whether the user's commands for it begin with gdb's own word for that."""
-    made = by_number(number)
+    made = marks.by_number(users(), number)
     return bool(made and made.commands) and made.commands.split()[:1] == ["silent"]
 
 

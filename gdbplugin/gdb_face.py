@@ -170,8 +170,6 @@ class Gdb(Debugger):
     def resume(self):
         gdb.execute("continue")
 
-    can_wait = True
-
     def attached(self):
         return gdb.selected_inferior().was_attached
 
@@ -179,13 +177,9 @@ class Gdb(Debugger):
         from .gdb_break import mark
         return mark(self, wanted, told)
 
-    def own_number(self, number):
-        from .gdb_break import own_number
-        return own_number(number)
-
-    def shown(self, told):
-        from .gdb_break import shown
-        return shown(told)
+    def marks(self):
+        from .gdb_break import users
+        return users()
 
     def is_on(self, number):
         from .gdb_break import is_on
@@ -202,10 +196,6 @@ class Gdb(Debugger):
     def deleted(self):
         from .gdb_break import deleted
         return deleted()
-
-    def waiting(self):
-        from .gdb_break import waiting
-        return [(each.own, each.wanted.text) for each in waiting()]
 
     def cannot_ask(self):
         return None if traced_by_us(self.pid()) or sends_packets() else NEEDS_PACKETS

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""gdb: breakpoints of Python that were set before Python was there. The interpreter calls one function for the
-code of each module, also of the program: there any code may run, so what waits is set there, on that thread."""
+"""gdb: breakpoints of Python that were set before Python was there, see core/start.py."""
 
 import gdb
 
-from .core import breaks, control
+from .core import breaks, control, marks, start
 from .core.errors import Problem
 
-RUNS_CODE = "PyEval_EvalCode"
-INITIALISED = "((int (*)(void))Py_IsInitialized)()"
-MAKES_GIL = (3, 7)  # at its start; before, with the first thread, so that nobody else could have it
-GIL = "((void (*)(void))PyEval_InitThreads)()"
 GOES_ON = "silent\npython import %s; %s.come()" % (__name__, __name__)
 STARTER = []  # (gdb's breakpoint there, face)
 FAILED = set()  # pids
@@ -23,10 +18,10 @@ class Starter(gdb.Breakpoint):
 
 def look(face):
     """Has gdb stop there if something waits."""
-    from .gdb_break import quietly, waiting
-    wanted = bool(waiting())
+    from .gdb_break import quietly
+    wanted = bool(marks.waiting(face.marks(), face))
     if not (STARTER and STARTER[0][0].is_valid()):
-        made = quietly(lambda: Starter(RUNS_CODE, internal=True))
+        made = quietly(lambda: Starter(start.RUNS_CODE, internal=True))
         made.silent = True
         made.commands = GOES_ON
         if not STARTER:
@@ -49,28 +44,18 @@ def come():
         gdb.execute("continue")
 
 
+def call(name):
+    return int(gdb.parse_and_eval("((int (*)(void))%s)()" % name))
+
+
 def set_waiting():
-    """Sets what waits, if Python can be used by now."""
-    from .gdb_break import is_set, waiting
-    face, pid = STARTER[0][1], gdb.selected_inferior().pid
+    face = STARTER[0][1]
     try:
-        if not int(gdb.parse_and_eval(INITIALISED)):
-            return
-        if breaks.is_early(face):
-            return
-        made = face.control()
-        version = breaks.check(face, made)
-        tid = face.thread()
-        with made:
-            if version < MAKES_GIL:
-                gdb.parse_and_eval(GIL)
-            known = breaks.Breaks(face, made, tid)
-            for each in waiting():
-                is_set(each, known.set(each.wanted, each.own))
+        start.set_waiting(face, call)
     except (Problem, gdb.error) as problem:
         if breaks.EARLY in str(problem):
             return  # 3.6 says earlier that it is initialised than it has its files
-        if pid not in FAILED:
+        if face.pid() not in FAILED:
             face.warn("breakpoints of Python are not set: %s" % problem)
-        FAILED.add(pid)
+        FAILED.add(face.pid())
         STARTER[0][0].enabled = False

@@ -1,34 +1,59 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""LLDB: its own breakpoint behind those of Python, see core/breaks.py."""
+"""LLDB: its own breakpoint behind those of Python, see core/breaks.py, and what the user has set. LLDB calls us when
+the process has come to a place of ours, and we may call functions on that thread then."""
 
 import re
 import sys
 
 import lldb
 
-from .core import breaks
+from .core import breaks, control, marks, start
 from .core.errors import Problem
 
-NAME = "probing_break_py"  # which 'breakpoint list' shows
-CALLBACK = "on_python_breakpoint"
-SHOWS = {}  # the face, and the module in which LLDB looks for the function
+# Names of LLDB's own, which 'breakpoint list' shows.
+NAME = "probing_break_py"
+STARTS = "probing_start_py"  # enabled while something waits for Python
+BEGINS = "probing_begin_py"  # enabled for good: each process comes to it once or twice, before Python has started
+BEGINNINGS = "Py_BytesMain", "_Py_UnixMain", "Py_Main", "Py_InitializeEx", "Py_InitializeFromConfig"
+SHOWS = {}  # the face, the module in which LLDB looks for functions, the process that NAME is for
+MARKS = []
+FAILED = set()  # pids
 
 
 def install(module, face):
     SHOWS.update(face=face, module=module.__name__)
-    setattr(module, CALLBACK, on_stop)
+    for each in on_stop, on_start, on_begin:
+        setattr(module, each.__name__, each)
 
 
-def own(target):
-    return [each for each in target.breakpoint_iter() if each.MatchesName(NAME)]
+def own(target, name=NAME):
+    return [each for each in target.breakpoint_iter() if each.MatchesName(name)]
+
+
+def learn_names(target):
+    """Has LLDB call us for breakpoints of these names: not within such a call, where LLDB 19 can learn no more."""
+    known = lldb.SBStringList()
+    target.GetBreakpointNames(known)
+    names = {known.GetStringAtIndex(i) for i in range(known.GetSize())}
+    for name, function in ((NAME, on_stop), (STARTS, on_start), (BEGINS, on_begin)):
+        if name not in names:
+            made = lldb.SBBreakpointName(target, name)
+            made.SetScriptCallbackFunction("%s.%s" % (SHOWS["module"], function.__name__))
+
+
+def forget_earlier(target):
+    """One that an earlier process has left must not be in the agent of this one, which looks for it."""
+    process = target.GetProcess().GetUniqueID()
+    if SHOWS.get("process") != process:
+        stop_no_more(target)
+    SHOWS["process"] = process
 
 
 def stop_at(target, address):
     if own(target):
         return
-    made = target.BreakpointCreateByAddress(address)
-    made.AddName(NAME)
-    made.SetScriptCallbackFunction("%s.%s" % (SHOWS["module"], CALLBACK))
+    learn_names(target)
+    target.BreakpointCreateByAddress(address).AddName(NAME)
 
 
 def stop_no_more(target):
@@ -36,21 +61,98 @@ def stop_no_more(target):
         target.BreakpointDelete(each.GetID())
 
 
+def mark(face, wanted, told):
+    made = marks.Mark()
+    made.wanted, made.own = wanted, marks.new_number(MARKS, told)
+    MARKS.append(made)
+    if told:
+        made.set(face.pid(), told)
+    learn_names(face.target())
+    if wanted.lasts and not (face.pid() and face.attached()) and not own(face.target(), BEGINS):
+        face.target().BreakpointCreateByNames(list(BEGINNINGS), len(BEGINNINGS), *anywhere()).AddName(BEGINS)
+    look(face)
+    return made.own
+
+
+def unmark(number):
+    MARKS[:] = [each for each in MARKS if each.own != number]
+
+
+def anywhere():
+    """No modules or files that the names have to be of."""
+    return lldb.eFunctionNameTypeAuto, lldb.SBFileSpecList(), lldb.SBFileSpecList()
+
+
+def look(face):
+    """Has LLDB stop where the process starts code of a module, if something waits for that."""
+    wanted, target = face.pid() not in (0, *FAILED) and bool(marks.waiting(MARKS, face)), face.target()
+    if wanted and not own(target, STARTS):
+        target.BreakpointCreateByName(start.RUNS_CODE).AddName(STARTS)
+    for each in own(target, STARTS):
+        each.SetEnabled(wanted)
+
+
+def begin(frame):
+    thread = frame.GetThread()
+    thread.GetProcess().SetSelectedThread(thread)
+    face = SHOWS["face"]
+    face.begin(thread.GetProcess().GetTarget().GetDebugger(), None)
+    return face
+
+
+def on_begin(frame, *_):
+    look(begin(frame))
+    return False
+
+
+def on_start(frame, *_):
+    if control.Control.active:
+        return False
+    face = begin(frame)
+    try:
+        start.set_waiting(face, lambda name: call(face, name))
+    except Problem as problem:
+        if breaks.EARLY not in str(problem) and face.pid() not in FAILED:
+            face.warn("breakpoints of Python are not set: %s" % problem)
+            FAILED.add(face.pid())
+    look(face)
+    return False
+
+
+def call(face, name):
+    """A function of Python without arguments."""
+    found = [each.GetSymbol().GetStartAddress().GetLoadAddress(face.target()) for each in face.target().FindSymbols(name)]
+    if not found:
+        raise Problem("the process has no %s()" % name)
+    made = face.control()
+    with made:
+        return made.call(face.thread(), found[0], (), True)
+
+
 def stopped_number(face, tid):
-    return breaks.numbers_in(breaks.what_stopped(face, tid))[0]
+    """As the user knows it."""
+    number = breaks.numbers_in(breaks.what_stopped(face, tid))[0]
+    made = marks.by_known(MARKS, face.pid(), number)
+    return made.own if made else number
+
+
+def forget_reached(face):
+    """Those that were to stop once, as the agent has."""
+    for number in breaks.numbers_in(breaks.what_stopped(face, face.thread())):
+        made = marks.by_known(MARKS, face.pid(), number)
+        if made and made.wanted.once:
+            MARKS.remove(made)
 
 
 def on_stop(frame, _, internal):
     """LLDB calls it when a thread has stopped there, and has the process stay stopped if it says
     so."""
-    face = SHOWS["face"]
-    process = frame.GetThread().GetProcess()
-    process.SetSelectedThread(frame.GetThread())
-    face.begin(process.GetTarget().GetDebugger(), None)
+    face = begin(frame)
     try:
         if "probing" in sys.modules and not script_stops(face):
             return False
-        print(breaks.show_stop(face), end="")
+        print(breaks.show_stop(face, stopped_number(face, face.thread())), end="")
+        forget_reached(face)
     except Problem as problem:
         print("probing: a breakpoint of Python was reached; where cannot be shown: %s" % problem)
     return True

@@ -8,7 +8,7 @@ import lldb
 
 from . import lldb_break, lldb_pretty
 from .core import commands, extensions, facts, importer, link_map
-from .core.debugger import COLORS, FORMATS, SWITCH, Debugger
+from .core.debugger import COLORS, FORMATS, SWITCH, Debugger, status_field, traced_by_us
 from .core.errors import Problem
 
 SETTINGS = {"format": "how 'probing query' shows results: " + ", ".join(FORMATS),
@@ -167,6 +167,20 @@ class Lldb(Debugger):
 
     def stop_at(self, address):
         lldb_break.stop_at(self.target(), address)
+
+    def attached(self):
+        # What LLDB starts is its child, or its helper's.
+        pid = self.pid()
+        return not traced_by_us(pid) or status_field(pid, "PPid") != status_field(pid, "TracerPid")
+
+    def marks(self):
+        return lldb_break.MARKS
+
+    def mark(self, wanted, told):
+        return lldb_break.mark(self, wanted, told)
+
+    def unmark(self, number):
+        lldb_break.unmark(number)
 
     def resume(self):
         debugger = self.debugger

@@ -21,6 +21,7 @@ class LldbControl(control.Control):
 
     def __enter__(self):
         control.Control.active += 1
+        lldb_break.forget_earlier(self._target)
         lldb_break.hush(self._debugger, True)
         thread = self._process.GetSelectedThread()
         self._selected = thread.GetThreadID(), thread.GetSelectedFrame().GetCFA()

@@ -8,7 +8,7 @@ Python 3.12 the interpreter has to trace for that, which costs time.
 
 import ast
 
-from . import agent, evaluator, stops, values
+from . import agent, evaluator, marks, stops, values
 from .command import open_session
 from .debugger import FIRST_ARGUMENT
 from .errors import Problem
@@ -127,9 +127,7 @@ def waits(debugger, wanted):
 
 
 def is_early(debugger):
-    """Whether breakpoints have to wait for Python, as this debugger can have them do."""
-    if not debugger.can_wait:
-        return False
+    """Whether breakpoints have to wait for Python."""
     if not debugger.pid():
         return debugger.core_path() is None
     try:
@@ -197,17 +195,22 @@ class Breaks:
 
     def _of(self, number):
         """(what the agent exports, its number of the breakpoint)"""
-        known, own = agent.find(self.debugger), self.debugger.own_number(number)
+        known = agent.find(self.debugger)
+        own = marks.own_number(self.debugger.marks(), self.debugger.pid(), number)
         if own is None or not known:
             raise Problem("there is no breakpoint %d: 'probing break-py' lists them" % number)
         return known, own
+
+    def _shown(self, told):
+        """The same, as the user knows it."""
+        return marks.shown(self.debugger.marks(), self.debugger.pid(), told)
 
     def change(self, number, what, value=""):
         known, own = self._of(number)
         told = self._ask(known, "set", str(own), what, value)
         if told is None:
             raise Problem("there is no breakpoint %d: 'probing break-py' lists them" % number)
-        return self.debugger.shown(told)
+        return self._shown(told)
 
     def delete_all(self):
         """Those that were there."""
@@ -218,7 +221,7 @@ class Breaks:
         told = self._ask(known, "delete", str(own))
         if told is None:
             raise Problem("there is no breakpoint %d: 'probing break-py' lists them" % number)
-        told = self.debugger.shown(told)
+        told = self._shown(told)
         self.debugger.unmark(told["number"])
         if not self._ask(known, "list"):
             self.debugger.stop_no_more()
@@ -246,7 +249,7 @@ class Breaks:
         found = self._ask(known, "list") if known else []
         if found:
             self.debugger.stop_at(known[agent.BREAK_STOPS])
-        return [self.debugger.shown(each) for each in found]
+        return [self._shown(each) for each in found]
 
 
 def listed_places(places):

@@ -139,24 +139,23 @@ class Debugger:
         """The end of that."""
         raise NotImplementedError
 
-    # What the debugger's own lists have of breakpoints of Python, if they do.
-    can_wait = False  # for a process, or for its Python
+    # Breakpoints of Python as the user knows them, see core/marks.py.
 
     def attached(self):
         """Whether the process was there before."""
-        return True
+        raise NotImplementedError
+
+    def marks(self):
+        """All that the user has set."""
+        raise NotImplementedError
 
     def mark(self, wanted, told):
         """Lists one, which the agent @told of, or which waits (None): the number that the user knows it by."""
-        return told["number"]
+        raise NotImplementedError
 
-    def own_number(self, number):
-        """The agent's of the one that the user knows by this number; None."""
-        return number
-
-    def shown(self, told):
-        """What the agent told, as the user knows it."""
-        return told
+    def unmark(self, number):
+        """Lists it no more."""
+        raise NotImplementedError
 
     def switch(self, number, on):
         """The user has it stop, or not."""
@@ -165,15 +164,8 @@ class Debugger:
         """Whether it does, as far as the debugger has a say. Not while it holds the process for us."""
         return True
 
-    def unmark(self, number):
-        """Lists it no more."""
-
     def deleted(self):
         """The agent's numbers of those that the user has deleted from the debugger's list."""
-        return []
-
-    def waiting(self):
-        """[(number, text)] of those that wait."""
         return []
 
     def is_terminal(self):

@@ -142,7 +142,7 @@ class Breakpoint:
         self._debugger, self.number, self.place = debugger, number, text
 
     def delete(self):
-        PYTHON[key(self._debugger, self.number)] = never, None
+        PYTHON[self.number] = never, None
         translated(_with_breaks, self._debugger, lambda known: known.delete(self.number))
 
     def __repr__(self):
@@ -151,7 +151,7 @@ class Breakpoint:
 
 PROGRAMS = {}  # {face: its Inferior}
 WATCHED = []
-PYTHON = {}  # {key() of a breakpoint: (condition, action)}
+PYTHON = {}  # {number of a breakpoint: (condition, action)}
 
 
 @atexit.register
@@ -164,11 +164,6 @@ def current(debugger):
     if debugger not in PROGRAMS:
         PROGRAMS[debugger] = Inferior(debugger)
     return PROGRAMS[debugger]
-
-
-def key(debugger, number):
-    """Where each process that is run gets the same ones, they keep their numbers."""
-    return None if debugger.can_wait else debugger.pid(), number
 
 
 def _with_breaks(debugger, function):
@@ -190,13 +185,13 @@ def break_py(debugger, place, condition, action):
     else:
         told = translated(_with_breaks, debugger, lambda known: known.add(wanted))
         number, text = told["number"], breaks.described(told)[0]
-    PYTHON[key(debugger, number)] = condition, action
+    PYTHON[number] = condition, action
     return Breakpoint(debugger, number, text)
 
 
 def stops(debugger, number):
     """Whether the selected thread, which has come to the breakpoint of Python, is to stop."""
-    condition, action = PYTHON.get(key(debugger, number), (None, None))
+    condition, action = PYTHON.get(number, (None, None))
     if condition is None and action is None:
         return True
     try:

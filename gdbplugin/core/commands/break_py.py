@@ -3,7 +3,7 @@
 
 import re
 
-from .. import agent, breaks, stops
+from .. import agent, breaks, marks, stops
 from ..command import Command, Option, number
 from ..errors import Problem
 from ..text import safe
@@ -63,12 +63,13 @@ itself, at the latest when it comes to one."""
             raise Problem("break-py: there is no thread of Python yet")
         if place:
             return [breaks.waits(debugger, breaks.wanted(debugger, *place, limits))]
-        listed = debugger.waiting()
+        listed = marks.waiting(debugger.marks(), debugger)
         if what and what != ["delete"]:
-            raise Problem("break-py: there is no process yet: the debugger's own '%s' can change breakpoints" % what[0])
+            raise Problem("break-py: --%s needs Python, which has not started%s" % (
+                what[0], ": gdb's own '%s' can change breakpoints" % what[0] if debugger.name == "gdb" else ""))
         if not what:
             return waiting_lines(debugger)
-        gone = [each for each, _ in listed if which in (None, each)]
+        gone = [each.own for each in listed if which in (None, each.own)]
         if which is not None and not gone:
             raise Problem("there is no breakpoint %d: 'probing break-py' lists them" % which)
         for each in gone:
@@ -111,7 +112,8 @@ itself, at the latest when it comes to one."""
 
 
 def waiting_lines(debugger):
-    return ["%-3d %s" % (each, breaks.WAITS % safe(text)) for each, text in debugger.waiting()]
+    return ["%-3d %s" % (each.own, breaks.WAITS % safe(each.wanted.text))
+            for each in marks.waiting(debugger.marks(), debugger)]
 
 
 def read_place(text):
