@@ -3,9 +3,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -16,6 +18,7 @@
 #include "dwarf/lines/short_name.h"
 
 enum { MOST_FILES = 200000, MOST_DEPTH = 16 };
+enum { LEAST_HEX = 8, MOST_HEX = 128, MOST_WANTED = 200 };
 
 struct work {
 	struct prb_recording *recording;
@@ -110,10 +113,8 @@ static struct prb_error *walk(struct work *w, const char *path, unsigned depth)
 	return NULL;
 }
 
-struct prb_error *prb_symbolize(struct prb_recording *recording, const char *folder,
-				struct prb_symbolized *ret)
+static void count(const struct prb_recording *recording, struct prb_symbolized *ret)
 {
-	struct work w = {.recording = recording, .ret = ret};
 	const struct prb_tree_function *f;
 
 	*ret = (struct prb_symbolized){};
@@ -122,5 +123,104 @@ struct prb_error *prb_symbolize(struct prb_recording *recording, const char *fol
 			ret->lacking++;
 			ret->without += !*f->image->build_id;
 		}
+}
+
+struct prb_error *prb_symbolize(struct prb_recording *recording, const char *folder,
+				struct prb_symbolized *ret)
+{
+	struct work w = {.recording = recording, .ret = ret};
+
+	count(recording, ret);
 	return walk(&w, folder, 0);
+}
+
+/* Recordings are files that others may have written. */
+static bool is_build_id(const char *text)
+{
+	size_t length = strspn(text, "0123456789abcdef");
+
+	return length >= LEAST_HEX && length <= MOST_HEX && length % 2 == 0 && !text[length];
+}
+
+static int by_functions(const void *a, const void *b)
+{
+	const struct prb_symbols_wanted *x = a, *y = b;
+
+	return (x->functions < y->functions) - (x->functions > y->functions);
+}
+
+static int by_build_id(const void *a, const void *b)
+{
+	const struct prb_symbols_wanted *x = a, *y = b;
+
+	return strcmp(x->build_id, y->build_id);
+}
+
+/* A file that is mapped at several places is several images. */
+static void unite(struct prb_symbols_wanted_list *wanted)
+{
+	struct prb_symbols_wanted *all = wanted->list.items;
+	size_t kept = 0;
+
+	if (!wanted->list.count)
+		return;
+	qsort(all, wanted->list.count, sizeof(*all), by_build_id);
+	for (size_t i = 0; i < wanted->list.count; i++)
+		if (kept && !strcmp(all[kept - 1].build_id, all[i].build_id))
+			all[kept - 1].functions += all[i].functions;
+		else
+			all[kept++] = all[i];
+	qsort(all, kept, sizeof(*all), by_functions);
+	wanted->list.count = PRB_MIN(kept, (size_t)MOST_WANTED);
+	wanted->left_out = kept - wanted->list.count;
+}
+
+struct prb_error *prb_symbols_wanted(const struct prb_recording *recording,
+				     struct prb_symbolized *counts,
+				     struct prb_symbols_wanted_list *ret)
+{
+	const struct prb_tree *tree = recording->tree;
+	prb_auto_free size_t *functions = calloc(tree->images.count + 1, sizeof(*functions));
+	const struct prb_tree_function *f;
+
+	count(recording, counts);
+	*ret = (struct prb_symbols_wanted_list){};
+	if (!functions)
+		return prb_error_nomem();
+	prb_vec_each (f, &tree->functions)
+		if (prb_function_lacks_name(f))
+			functions[f->image->number]++;
+	for (size_t i = 0; i < tree->images.count; i++) {
+		const struct prb_tree_image *image = tree->images.items[i];
+		struct prb_symbols_wanted *slot;
+
+		if (!functions[i] || !is_build_id(image->build_id))
+			continue;
+		slot = prb_vec_push(&ret->list);
+		if (!slot)
+			return prb_error_nomem();
+		*slot = (struct prb_symbols_wanted){image->build_id, image->path, functions[i]};
+	}
+	unite(ret);
+	return NULL;
+}
+
+struct prb_error *prb_symbolize_by(struct prb_recording *recording, const char *build_id, int fd,
+				   const char *name, struct prb_symbolized *ret)
+{
+	struct work w = {.recording = recording, .ret = ret};
+	struct prb_error *err;
+	struct prb_elf *elf;
+
+	err = prb_elf_open(fd, name, &elf);
+	if (!err) {
+		err = strcmp(prb_elf_build_id(elf), build_id) != 0
+			      ? prb_error_create(PRB_ERROR_BAD_DATA, "%s does not have build-id %s",
+						 name, build_id)
+			      : use(&w, elf);
+		prb_elf_close(elf);
+	}
+	if (err && err->code != PRB_ERROR_NOMEM)
+		err->code = PRB_ERROR_BAD_DATA;
+	return err;
 }

@@ -4,6 +4,7 @@ import { addressOf, readAddress } from "./address.js";
 import { Chart } from "./chart.js";
 import { describe, read, where } from "./data.js";
 import { deltaOf, stackChanges, weighBoth } from "./diff.js";
+import { Heat } from "./heat.js";
 import { Inverted } from "./invert.js";
 import { KINDS, NATIVE, NOTHING, sortFunctions } from "./kinds.js";
 import { Overview } from "./overview.js";
@@ -111,7 +112,8 @@ function allLabel() {
 
 const chart = new Chart(byId("chart"), byId("scroll"), byId("height"), look, keepAddress);
 const overview = new Overview(byId("overview"), data, look, chooseRange);
-const table = new Table(byId("functions"), data, choosePlace);
+// What is a list, and no picture of boxes.
+const lists = { functions: new Table(byId("functions"), data, choosePlace), heat: new Heat(byId("functions"), data, choosePlace) };
 
 // Showing
 
@@ -119,7 +121,7 @@ let weighedFor = "";
 
 // Weighs anew if that can differ.
 function weighView() {
-	const isHiding = !view.interpreter && view.picture !== "functions" && sorted.hidden.includes(1);
+	const isHiding = !view.interpreter && !lists[view.picture] && sorted.hidden.includes(1);
 	const hidden = isHiding ? sorted.hidden : null;
 	const { weight, lines, merged, widths, range, threads, states } = view;
 	const key = [weight, lines, merged, widths, range, threads, states, isHiding].join();
@@ -134,10 +136,10 @@ function weighView() {
 function refresh() {
 	weighView();
 	searchAgain();
-	const isTable = view.picture === "functions";
-	byId("scroll").hidden = isTable;
-	byId("functions").hidden = !isTable;
-	byId("interpreter").disabled = isTable;
+	const isList = Boolean(lists[view.picture]);
+	byId("scroll").hidden = isList;
+	byId("functions").hidden = !isList;
+	byId("interpreter").disabled = isList;
 	showPicture();
 	showFilters();
 	if (chosen !== null)
@@ -147,8 +149,8 @@ function refresh() {
 
 function showPicture() {
 	shown = weighed;
-	if (view.picture === "functions")
-		table.show(weighed, matches);
+	if (lists[view.picture])
+		lists[view.picture].show(weighed, matches);
 	else if (view.picture === "inverted")
 		chart.show(invertedPicture(shown = weighed.inverted ??= new Inverted(weighed)), false);
 	else
@@ -224,7 +226,7 @@ function showPath(extent) {
 		step ? look.label(step.stack) : "all", () => zoomTo(step))));
 	const path = byId("path");
 	path.replaceChildren(...(!weighed.whole ? ["No samples weigh anything here: try wall, or other filters."]
-		: view.picture === "functions" ? [] : items));
+		: lists[view.picture] ? [] : items));
 	path.scrollLeft = path.scrollWidth;
 }
 
@@ -343,7 +345,7 @@ function followAddress() {
 }
 
 function followZoom(said) {
-	if (!said || view.picture === "functions")
+	if (!said || lists[view.picture])
 		return;
 	const isTime = view.picture === "time";
 	const found = isTime ? said.to && { start: said.from, end: said.to } : said.places && locate(shown, said.places);
@@ -355,7 +357,7 @@ function followZoom(said) {
 }
 
 function resize() {
-	if (view.picture !== "functions") {
+	if (!lists[view.picture]) {
 		chart.measure();
 		chart.refine(chart.left, chart.right);
 		chart.draw();
@@ -388,6 +390,7 @@ const KEYS = [
 	["v", "inverted: callers of what is hot", () => press("inverted")],
 	["t", "in the order of time", () => press("time")],
 	["l", "list of functions", () => press("functions")],
+	["h", "heat map of the source files", () => press("heat")],
 	["?", "these keys", () => byId("keys").showModal()],
 ];
 
@@ -495,7 +498,8 @@ const PICTURES = [["flame", "flame", "Callers at the bottom, the heaviest calls 
 	["icicle", "icicle", "Callers at the top, the heaviest calls at the left"],
 	["inverted", "inverted", "Functions by their own time, with their callers below"],
 	["time", "time order", "What happened when"],
-	["functions", "functions", "Self and total of each function"]].filter(([name]) => name !== "time" || !data.bytes);
+	["functions", "functions", "Self and total of each function"],
+	["heat", "heat map", "Source files, and the time of each of their lines"]].filter(([name]) => (name !== "time" || !data.bytes) && (name !== "heat" || !data.before));
 
 const KNOWN = { picture: PICTURES.map(([name]) => name), weight: WEIGHTS.map(([name]) => name), widths: ["before", "after"] };
 
@@ -552,8 +556,8 @@ function listen() {
 		};
 	byId("search").oninput = () => {
 		searchAgain();
-		if (view.picture === "functions")
-			table.show(weighed, matches);
+		if (lists[view.picture])
+			lists[view.picture].show(weighed, matches);
 		else
 			chart.draw();
 		keepAddress();
@@ -566,7 +570,7 @@ function listen() {
 	byId("help").onclick = () => byId("keys").showModal();
 	byId("keys").onclick = () => byId("keys").close();
 	document.onkeydown = onKey;
-	document.onclick = (event) => document.querySelectorAll("details[open]").forEach(
+	document.onclick = (event) => document.querySelectorAll("nav details[open]").forEach(
 		(each) => each.contains(event.target) || each.removeAttribute("open"));
 	new ResizeObserver(resize).observe(byId("scroll"));
 	listenToChart();

@@ -134,7 +134,6 @@ struct prb_profile_cost {
 	uint64_t again;	     /**< stops because the one before came between two frames */
 	int64_t duration; /**< of all that was recorded for it: of a part of that, no cost is known
 			   */
-	/* Not in .profile files, which are recorded by stops. */
 	uint64_t unstopped; /**< samples that the kernel took, without a stop */
 	bool ebpf;	    /**< running threads were sampled so, and not by stops */
 };

@@ -271,3 +271,23 @@ void prb_report_deinit(struct prb_report *report)
 {
 	prb_vec_free(&report->rows);
 }
+
+double prb_report_traced(const struct prb_recording *recording,
+			 const struct prb_profile_choice *choice)
+{
+	const struct prb_tree *tree = recording->tree;
+	uint64_t taken = 0, traced = 0;
+	const struct prb_run *run;
+
+	prb_vec_each (run, &recording->runs) {
+		const struct prb_tree_function *f;
+
+		if (!run->stack || prb_run_weight(run, choice) <= 0)
+			continue;
+		f = prb_tree_function_of(tree, run->stack);
+		taken += run->samples;
+		if (f->kind == PRB_FUNCTION_NOTE && !strcmp(f->name, PRB_NOTE_TRACED))
+			traced += run->samples;
+	}
+	return taken ? 100 * (double)traced / (double)taken : 0;
+}

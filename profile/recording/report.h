@@ -71,6 +71,11 @@ struct prb_error *prb_report_make(const struct prb_recording *recording,
 				  struct prb_report *ret) PRB_MUST_CHECK;
 void prb_report_deinit(struct prb_report *report);
 
+/** Percent of the samples that weigh anything that could not be read, as another tracer had the
+ * thread. */
+double prb_report_traced(const struct prb_recording *recording,
+			 const struct prb_profile_choice *choice);
+
 /** Share of a weight of the report, with its bounds. */
 struct prb_share prb_report_share(const struct prb_report *report, int64_t weight);
 

@@ -16,6 +16,8 @@ struct rule {
 static const struct rule rules[] = {
 	/* A weighted mean of the weights; or it is called as a module. */
 	{"/torch/optim/swa_utils.py", NULL, PRB_STEP_OTHER},
+	/* No part of step(); with large gradients, freeing them takes its time. */
+	{"/torch/optim/", "zero_grad", PRB_STEP_OTHER},
 	{"/torch/optim/", NULL, PRB_STEP_OPTIMIZER},
 	{"/torch/distributed/optim/", NULL, PRB_STEP_OPTIMIZER},
 	{"/amp/grad_scaler.py", ".step", PRB_STEP_OPTIMIZER},

@@ -94,6 +94,9 @@ struct prb_error *prb_tree_call(struct prb_tree *tree, uint32_t stack, uint32_t 
 struct prb_error *prb_tree_note(struct prb_tree *tree, const char *text,
 				uint32_t *ret) PRB_MUST_CHECK;
 
+/** The note of a running thread that could not be read, as another tracer had it. */
+#define PRB_NOTE_TRACED "<unreadable: another tracer>"
+
 /** "python", "native", "note". */
 const char *prb_function_kind_name(enum prb_function_kind kind);
 

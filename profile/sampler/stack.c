@@ -36,6 +36,7 @@ struct reading {
 	uint64_t holder; /* the state that holds the GIL for which it competes; 0: none */
 	bool gil;	 /* that is its own */
 	bool broken;	 /* what was read is no stack */
+	bool traced;	 /* another tracer has it, so it is not read */
 	bool incomplete; /* more of the C stack is needed */
 	bool certain;	 /* without Python frames it is what it looks like, by its C frames */
 };
@@ -197,7 +198,7 @@ static struct prb_error *take(struct reading *r, struct prb_stack_sample *ret)
 {
 	if (r->broken) {
 		ret->unreadable = true;
-		return take_note(r, "<unreadable>", ret);
+		return take_note(r, r->traced ? PRB_NOTE_TRACED : "<unreadable>", ret);
 	}
 	if (r->reader->natives) {
 		const uint32_t *frames;
@@ -420,12 +421,15 @@ static struct prb_error *seize(struct reading *r, struct prb_stop *ret)
 {
 	enum { SEIZE_ATTEMPTS = 20, SEIZE_NAP_NS = 50 * 1000 };
 	int attempts = r->subject->refused ? 1 : SEIZE_ATTEMPTS;
+	bool traced = false;
 
 	for (int attempt = 1;; attempt++) {
 		struct prb_error *err = prb_stop_seize(r->task->tid, ret);
 
 		r->subject->refused = err && err->code == PRB_ERROR_PERMISSION;
 		note_tracer(r->reader, ret->tracer);
+		traced |= ret->tracer != 0;
+		r->traced = r->subject->refused && traced;
 		if (!r->subject->refused || attempt >= attempts)
 			return err;
 		prb_error_destroy(err);

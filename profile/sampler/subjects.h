@@ -47,11 +47,13 @@ struct prb_subject {
 	int64_t seen;		/**< when it was sampled last */
 	int64_t unplaced;	/**< time on a processor that no sample has yet */
 	int64_t unplaced_queue; /**< the same of time in the run queue */
-	int64_t queued; /**< time in the run queue that samples have, and counters had not yet */
-	size_t run;	/**< its last run in the recording, plus one; 0: none */
-	uint32_t stack; /**< of its last sample; 0: there was none */
-	uint32_t wait;	/**< what it waited for then */
-	bool gil;	/**< it held the GIL then */
+	int64_t queued;	  /**< time in the run queue that samples have, and counters had not yet */
+	size_t run;	  /**< its last run in the recording, plus one; 0: none */
+	uint32_t stack;	  /**< of its last sample; 0: there was none */
+	uint32_t wait;	  /**< what it waited for then */
+	bool gil;	  /**< it held the GIL then */
+	uint32_t drained; /**< samples by the kernel that are there, and not added yet, */
+	int64_t drained_ran; /**< and `times.ran` at the last of them */
 	enum prb_run_state state;
 	bool ran;	      /**< a sample found it on a processor */
 	uint32_t cpu_stack;   /**< the last that did */

@@ -2,7 +2,9 @@
 #include "profile/sampler/unstopped.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/checked.h"
@@ -21,6 +23,7 @@ struct prb_unstopped {
 	struct prb_ebpf *ebpf;
 	struct prb_view *view, *later; /* what is read, and what shows that it was the same */
 	struct prb_py_frames frames;
+	PRB_VEC(uint64_t) kept; /* records of this look that count, one after the other */
 	uint64_t lost;
 	int64_t now;
 	bool any;
@@ -98,7 +101,17 @@ static struct prb_error *make_layout(const struct prb_subjects *subjects,
 		.name_hash = l->unicode_length + (int32_t)sizeof(uint64_t),
 		.gil_locked = l->gil_locked,
 		.gil_holder = l->gil_holder,
+		.generator_frame = PRB_ABSENT,
 	};
+	if (l->behaviour->chain == PRB_CHAIN_CFRAME && l->behaviour->owner_generator >= 0 &&
+	    l->frame_stack_top >= 0) {
+		ret->generator_frame = l->generator_frame;
+		ret->generator_owner = (uint8_t)l->behaviour->owner_generator;
+		ret->frame_stack_top = l->frame_stack_top;
+		ret->frame_stack = l->frame_localsplus;
+		ret->code_variables = l->code_nlocalsplus;
+		ret->code_stack_size = l->code_stacksize;
+	}
 	return find_slot(subjects, &ret->slot);
 }
 
@@ -174,6 +187,7 @@ void prb_unstopped_destroy(struct prb_unstopped *u)
 	prb_view_destroy(u->view);
 	prb_view_destroy(u->later);
 	prb_py_frames_deinit(&u->frames);
+	prb_vec_free(&u->kept);
 	free(u);
 }
 
@@ -325,17 +339,21 @@ static struct prb_error *account_queue(struct prb_recording *recording, struct p
 	return prb_account_sample(recording, subject, &before, PRB_MIN(subject->seen + waited, at));
 }
 
-static struct prb_error *take(void *context, const struct prb_ebpf_record *record)
+static size_t size_of(const struct prb_ebpf_record *record)
+{
+	return offsetof(struct prb_ebpf_record, frames) + record->count * sizeof(record->frames[0]);
+}
+
+/*
+ * The kernel counts a thread's time anew when the scheduler looks at it, or the program asks for
+ * its clock. Many samples may come in between. So all samples that are drained together get equal
+ * parts of the time since the ones before.
+ */
+static struct prb_error *keep(void *context, const struct prb_ebpf_record *record)
 {
 	struct prb_unstopped *u = context;
-	struct prb_recording *recording = u->reader->subjects->recording;
 	struct prb_subject *subject = find_subject(u, record->pthread);
-	struct prb_stack_sample sample = {
-		.state = PRB_RUN_ON_CPU,
-		.times = {(int64_t)record->ran, (int64_t)record->waited, (int64_t)record->turns},
-		.gil = record->gil,
-	};
-	int64_t at, ran;
+	size_t size = size_of(record);
 
 	u->any = true;
 	if (!subject || record->flags & PRB_EBPF_STRANGE) {
@@ -345,16 +363,57 @@ static struct prb_error *take(void *context, const struct prb_ebpf_record *recor
 		return NULL;
 	}
 	/* A look that came after it has counted this already. */
-	if (sample.times.ran < subject->times.ran)
+	if ((int64_t)record->ran < subject->times.ran)
 		return NULL;
+	if (!prb_vec_reserve(&u->kept, size / sizeof(uint64_t)))
+		return prb_error_nomem();
+	memcpy(u->kept.items + u->kept.count, record, size);
+	u->kept.count += size / sizeof(uint64_t);
+	subject->drained++;
+	subject->drained_ran = (int64_t)record->ran;
+	return NULL;
+}
+
+/* Its part of the time. */
+static int64_t share(struct prb_subject *subject)
+{
+	/* No sample has this: it is shared, too. */
+	subject->times.ran -= subject->unplaced;
+	subject->unplaced = 0;
+	return (subject->drained_ran - subject->times.ran) / subject->drained--;
+}
+
+static struct prb_error *take(struct prb_unstopped *u, const struct prb_ebpf_record *record)
+{
+	struct prb_recording *recording = u->reader->subjects->recording;
+	struct prb_subject *subject = find_subject(u, record->pthread);
+	struct prb_stack_sample sample = {
+		.state = PRB_RUN_ON_CPU,
+		.times = {0, (int64_t)record->waited, (int64_t)record->turns},
+		.gil = record->gil,
+	};
+	int64_t at, ran;
+
 	PRB_TRY(take_stack(u, record, subject->states.count > 1, &sample));
 	at = PRB_MAX((int64_t)record->time, subject->seen);
 	at = PRB_MIN(at, u->now);
-	ran = sample.times.ran - subject->times.ran;
+	ran = share(subject);
+	sample.times.ran = subject->times.ran + ran;
 	PRB_TRY(account_queue(recording, subject, &sample, at));
 	prb_quiet_watch(subject, ran, at);
 	recording->cost.unstopped++;
 	return prb_account_sample(recording, subject, &sample, at);
+}
+
+static struct prb_error *take_kept(struct prb_unstopped *u)
+{
+	for (size_t i = 0; i < u->kept.count;) {
+		const struct prb_ebpf_record *record = (const void *)(u->kept.items + i);
+
+		PRB_TRY(take(u, record));
+		i += size_of(record) / sizeof(uint64_t);
+	}
+	return NULL;
 }
 
 struct prb_error *prb_unstopped_drain(struct prb_unstopped *u, int64_t now, bool *ret_any)
@@ -366,7 +425,9 @@ struct prb_error *prb_unstopped_drain(struct prb_unstopped *u, int64_t now, bool
 	PRB_TRY(prb_quiet_settle(u->quiet));
 	prb_view_new_epoch(u->view);
 	PRB_TRY(prb_view_prefetch(u->view));
-	PRB_TRY(prb_ebpf_drain(u->ebpf, take, u));
+	u->kept.count = 0;
+	PRB_TRY(prb_ebpf_drain(u->ebpf, keep, u));
+	PRB_TRY(take_kept(u));
 	*ret_any = u->any;
 	lost = prb_ebpf_lost(u->ebpf);
 	u->reader->subjects->recording->cost.missed += lost - u->lost;

@@ -54,6 +54,7 @@ const struct prb_schema_table prb_schema_tables[] = {
 	 "CREATE TABLE origins (\n"
 	 "  function INTEGER PRIMARY KEY, image INTEGER, address INTEGER)",
 	 PRB_SCHEMA_ORIGINS},
+	{"unstopped", "CREATE TABLE unstopped (samples INTEGER)", PRB_SCHEMA_UNSTOPPED},
 	{},
 };
 

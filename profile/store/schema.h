@@ -21,7 +21,12 @@ struct prb_schema_table {
 	const char *sql;   /**< as SQLite keeps it */
 	unsigned optional; /**< a bit of those below: older recordings have none; 0: all have it */
 };
-enum { PRB_SCHEMA_SOURCE = 1, PRB_SCHEMA_IMAGES = 2, PRB_SCHEMA_ORIGINS = 4 };
+enum {
+	PRB_SCHEMA_SOURCE = 1,
+	PRB_SCHEMA_IMAGES = 2,
+	PRB_SCHEMA_ORIGINS = 4,
+	PRB_SCHEMA_UNSTOPPED = 8,
+};
 extern const struct prb_schema_table prb_schema_tables[];
 
 /** The text for `recording.ended`. */

@@ -43,6 +43,8 @@ static const char *const LIBRARIES[] = {"libbpf.so.1", "libbpf.so.2"};
 	X(bpf_object__load)                 \
 	X(bpf_object__close)                \
 	X(bpf_map__set_initial_value)       \
+	X(bpf_map__set_max_entries)         \
+	X(libbpf_num_possible_cpus)         \
 	X(bpf_map__fd)                      \
 	X(bpf_map_lookup_elem)              \
 	X(bpf_program__attach_perf_event)   \
@@ -154,7 +156,7 @@ static int take_one(void *context, void *data, size_t size)
 
 static struct prb_error *load(struct prb_ebpf *ebpf, const struct prb_ebpf_layout *layout)
 {
-	struct bpf_map *constants, *ring;
+	struct bpf_map *constants, *ring, *scratch;
 	int result;
 
 	PRB_TRY(load_library());
@@ -164,11 +166,16 @@ static struct prb_error *load(struct prb_ebpf *ebpf, const struct prb_ebpf_layou
 		return failed(errno, "open the BPF program");
 	constants = lib.bpf_object__find_map_by_name(ebpf->object, ".rodata");
 	ring = lib.bpf_object__find_map_by_name(ebpf->object, "ring");
+	scratch = lib.bpf_object__find_map_by_name(ebpf->object, "scratch");
 	ebpf->lost = lib.bpf_object__find_map_by_name(ebpf->object, "lost");
 	ebpf->program = lib.bpf_object__find_program_by_name(ebpf->object, "on_tick");
-	if (!constants || !ring || !ebpf->lost || !ebpf->program)
+	if (!constants || !ring || !scratch || !ebpf->lost || !ebpf->program)
 		return failed(ENOENT, "find the parts of the BPF program");
 	result = lib.bpf_map__set_initial_value(constants, layout, sizeof(*layout));
+	if (!result)
+		result = lib.libbpf_num_possible_cpus();
+	if (result > 0)
+		result = lib.bpf_map__set_max_entries(scratch, (uint32_t)result);
 	if (result)
 		return failed(result, "set the layout of the BPF program");
 	result = lib.bpf_object__load(ebpf->object);

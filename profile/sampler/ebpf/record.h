@@ -16,7 +16,7 @@ typedef __s32 int32_t;
 #endif
 
 enum {
-	PRB_EBPF_FRAMES = 512, /* of one stack; a deeper one is not complete */
+	PRB_EBPF_FRAMES = 2048, /* of one stack; a deeper one is not complete */
 
 	/* flags of a record */
 	PRB_EBPF_ENDED = 1,	/* the chain of frames was followed to its end */
@@ -39,6 +39,10 @@ struct prb_ebpf_layout {
 	int32_t code_name, code_file, code_lines, code_first_line;
 	int32_t name_hash;
 	int32_t gil_locked, gil_holder;
+	/* Of a generator and its resumer: known where one of them may have no link (3.12). */
+	int32_t generator_owner, generator_frame;
+	int32_t frame_stack_top, frame_stack, code_variables, code_stack_size;
+	int32_t unused;
 	uint64_t gil; /**< its address; 0: unknown */
 };
 

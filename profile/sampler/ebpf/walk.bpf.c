@@ -5,6 +5,7 @@
  */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
+#include <stdbool.h>
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -44,8 +45,10 @@ struct {
 	__uint(max_entries, 8 << 20);
 } ring SEC(".maps");
 
+/* By processor, since values of per-CPU maps are at most 32 KiB. A tick is never interrupted by
+ * another one. The loader sets the number. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct prb_ebpf_record);
@@ -92,10 +95,17 @@ static __always_inline void identify(struct prb_ebpf_frame *frame)
 	frame->name_hash = read64(read64(code + layout.code_name) + layout.name_hash);
 }
 
+static __always_inline struct prb_ebpf_record *find_scratch(void)
+{
+	__u32 processor = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&scratch, &processor);
+}
+
 static long step(__u32 i, struct walk *w)
 {
-	__u32 zero = 0, n = w->count;
-	struct prb_ebpf_record *record = bpf_map_lookup_elem(&scratch, &zero);
+	__u32 n = w->count;
+	struct prb_ebpf_record *record = find_scratch();
 	struct prb_ebpf_frame *frame;
 	__u64 code, at = w->next;
 	__u8 owner = 0xff;
@@ -158,6 +168,92 @@ static __always_inline void follow(struct prb_ebpf_record *record, __u64 first, 
 	record->flags |= w.flags;
 }
 
+/* The general registers of the interrupted code, all of which a compiler may keep a frame in. */
+#ifdef __TARGET_ARCH_arm64
+enum { REGISTERS = 29 };
+#define IN_USER_CODE(regs) (!((regs)->pstate & 0xf))
+#else
+enum { REGISTERS = 15 };
+#define IN_USER_CODE(regs) ((regs)->cs & 3)
+#endif
+
+/* What a frame that waits for a call has on top of its stack: the generator that it resumes. A
+ * frame that runs has no top in memory: the top is in a register, too. */
+static __always_inline bool resumes(__u64 frame, __u64 generator, __u64 top)
+{
+	enum { MOST = 1 << 20 };
+	__u64 code, stack = frame + layout.frame_stack;
+	__u32 count, size;
+
+	if (frame < 4096 || frame % 8)
+		return false;
+	count = read32(frame + layout.frame_stack_top);
+	if (count && count < MOST)
+		return read64(stack + 8 * ((__u64)count - 1)) == generator;
+	if (count != (__u32)-1 || !top)
+		return false;
+	code = read64(frame + layout.frame_code);
+	size = read32(code + layout.code_variables);
+	if (size >= MOST || top <= stack + 8 * (__u64)size)
+		return false;
+	size += read32(code + layout.code_stack_size);
+	return size < MOST && top <= stack + 8 * (__u64)size;
+}
+
+struct search {
+	__u64 registers[REGISTERS];
+	__u64 self, generator; /* the frame of the generator, and its object */
+	__u64 top, found;
+};
+
+static long find_top(__u32 i, struct search *s)
+{
+	__u64 value = i < REGISTERS ? s->registers[i] : 0;
+
+	if (value >= 4096 && !(value % 8) && read64(value - 8) == s->generator)
+		s->top = value;
+	return s->top != 0;
+}
+
+static long find_frame(__u32 i, struct search *s)
+{
+	__u64 value = i < REGISTERS ? s->registers[i] : 0;
+
+	if (value != s->self && resumes(value, s->generator, s->top))
+		s->found = value;
+	return s->found != 0;
+}
+
+/*
+ * 3.12: while a generator is resumed or yields, there are some instructions in which it is the
+ * innermost frame and has no link to the resumer, which is in a register. The resumer has that
+ * generator on top of its stack, and is on the chain that the eval loop outside belongs to.
+ */
+static __always_inline void find_resumer(struct bpf_perf_event_data *context,
+					 struct prb_ebpf_record *record)
+{
+	struct walk w = {.wanted = record->wanted, .count = 1};
+	struct search s = {.self = record->frames[0].address};
+
+	if (layout.generator_frame < 0 || record->count != 1 || !(record->flags & PRB_EBPF_ENDED) ||
+	    record->frames[0].owner != layout.generator_owner || !IN_USER_CODE(&context->regs))
+		return;
+	s.generator = s.self - layout.generator_frame;
+#pragma unroll
+	for (int i = 0; i < REGISTERS; i++)
+		s.registers[i] = ((const __u64 *)&context->regs)[i];
+	bpf_loop(REGISTERS, find_top, &s, 0);
+	bpf_loop(REGISTERS, find_frame, &s, 0);
+	if (!s.found)
+		return;
+	w.next = s.found;
+	bpf_loop(PRB_EBPF_FRAMES + 1, step, &w, 0);
+	if (!(w.flags & PRB_EBPF_ENDED) || (w.wanted && !w.met))
+		return;
+	record->count = w.count;
+	record->flags = w.flags;
+}
+
 /* The GIL holder's state is in the lock itself. */
 static __always_inline __u32 holds_gil(__u64 state)
 {
@@ -191,7 +287,7 @@ int on_tick(struct bpf_perf_event_data *context)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u32 zero = 0, size;
-	struct prb_ebpf_record *record = bpf_map_lookup_elem(&scratch, &zero);
+	struct prb_ebpf_record *record = find_scratch();
 	__u64 *count;
 
 	if (!record)
@@ -210,8 +306,10 @@ int on_tick(struct bpf_perf_event_data *context)
 	record->state = read64(record->pthread + layout.slot);
 	if (record->state && read64(record->state + layout.thread_id) != record->pthread)
 		record->flags = PRB_EBPF_STRANGE;
-	else if (record->state)
+	else if (record->state) {
 		begin(record);
+		find_resumer(context, record);
+	}
 	size = record->count;
 	if (size > PRB_EBPF_FRAMES)
 		return 0;

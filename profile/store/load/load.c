@@ -270,6 +270,16 @@ static struct prb_error *read_recording(struct prb_load *load, struct prb_row *r
 	return NULL;
 }
 
+/* A row is there if the kernel sampled threads. */
+static struct prb_error *read_unstopped(struct prb_load *load, struct prb_row *row)
+{
+	if (load->about->cost.ebpf)
+		prb_row_complain(row, "is one too many");
+	load->about->cost.ebpf = true;
+	load->about->cost.unstopped = prb_row_count(row);
+	return NULL;
+}
+
 /* One after the other. */
 static struct prb_error *read_window(struct prb_load *load, struct prb_row *row)
 {
@@ -355,6 +365,9 @@ static struct prb_error *read_all(struct prb_load *load)
 		PRB_TRY(read_rows(load, "source",
 				  "SELECT file, line, text FROM source ORDER BY file, line",
 				  read_line));
+	if (load->file.optional & PRB_SCHEMA_UNSTOPPED)
+		PRB_TRY(read_rows(load, "unstopped", "SELECT samples FROM unstopped NOT INDEXED",
+				  read_unstopped));
 	if ((load->file.optional & ORIGINS) == ORIGINS) {
 		PRB_TRY(read_rows(load, "images",
 				  "SELECT image, path, build_id, address, size, file_offset "

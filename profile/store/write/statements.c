@@ -27,6 +27,7 @@ static const char *const texts[PRB_STORE_STATEMENTS] = {
 		"VALUES (1, ?, ?, ?, ?, "
 		"?, nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0.0), ?, ?, "
 		"?, nullif(?, 0.0))",
+	[PRB_STORE_UNSTOPPED] = "REPLACE INTO unstopped (rowid, samples) VALUES (1, ?)",
 	[PRB_STORE_SOURCE] = "INSERT OR IGNORE INTO source VALUES (?, ?, ?)",
 	[PRB_STORE_IMAGE] = "INSERT INTO images VALUES (?, ?, ?, ?, ?, ?)",
 	[PRB_STORE_ORIGIN] = "INSERT INTO origins VALUES (?, ?, ?)",

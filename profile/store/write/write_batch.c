@@ -188,6 +188,8 @@ static struct prb_error *put_about(struct prb_store_file *file, const struct prb
 	if (!uname(&name))
 		system = prb_format("%s %s %s", name.sysname, name.release, name.machine);
 	PRB_TRY(put_processes(file, b));
+	if (c->ebpf)
+		PRB_TRY(prb_store_sql_put(file, PRB_STORE_UNSTOPPED, "i", (int64_t)c->unstopped));
 	return prb_store_sql_put(
 		file, PRB_STORE_RECORDING, "ttdidiitiiiiiiiddddidiitd", PRB_VERSION,
 		(const char *)system, r->started, r->duration, r->rate, (int64_t)r->tid,
