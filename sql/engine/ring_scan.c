@@ -6,8 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "rings/files.h"
+#include "rings/history.h"
 #include "sql/engine/instant.h"
 #include "sql/engine/ring_tables.h"
 #include "target/recorded/recorded.h"
@@ -18,7 +20,11 @@ struct progress {
 	size_t next; /**< index in `files` */
 	struct prb_ring *ring;
 	bool foreign; /**< the ring belongs to the process that the target was forked from */
-	struct prb_ring_range range;
+	struct prb_ring_range asked; /**< what the statement asks for */
+	struct prb_ring_range range; /**< what of it counts in the present ring */
+	struct prb_history history;
+	/** The ring's column for each of the table's, or -1. */
+	int8_t own[PRB_RING_TABLE_COLUMNS];
 	bool found; /**< a ring of the table was found */
 };
 
@@ -68,32 +74,62 @@ static struct prb_error *begin(struct prb_scan *scan)
 		return prb_error_nomem();
 	scan->state = progress;
 	scan->end = end;
-	find_range(scan, &progress->range);
-	return prb_ring_files_find(prb_instant_target(scan->instant), &progress->files);
+	find_range(scan, &progress->asked);
+	PRB_TRY(prb_ring_files_find(prb_instant_target(scan->instant), &progress->files));
+	if (!table_of(scan)->history)
+		return NULL;
+	return prb_history_find(&progress->files, table_of(scan)->source_schema,
+				table_of(scan)->source_name, &progress->history);
 }
 
-static bool is_of(const struct prb_ring_table *table, const struct prb_ring *ring)
+/** The level of the ring in the table's history, 0 for its own ring; -1: of another table. */
+static int level_of(const struct prb_ring_table *table, const struct prb_ring *ring)
 {
-	return !strcasecmp(table->source_schema, ring->header.schema) &&
-	       !strcasecmp(table->source_name, ring->header.name);
+	int level = prb_history_level(&ring->header, table->source_schema, table->source_name);
+
+	return level > 0 && !table->history ? -1 : level;
 }
 
-static bool has_columns(const struct prb_ring_table *table, const struct prb_ring *ring)
+static bool has_columns(const struct prb_ring_table *table, const struct prb_ring *ring, int level)
 {
+	if (level > 0)
+		return true;
 	return table->own_count == ring->header.column_count &&
 	       !memcmp(table->own, ring->columns, table->own_count * sizeof(*table->own));
 }
 
-/** Mask of the ring's used columns: bit N is column N. */
-static uint32_t wanted(const struct prb_scan *scan)
+/** Finds the ring's column for each of the table. Sets the mask of the used ones: bit N is column
+ * N. */
+static void find_columns(const struct prb_scan *scan, struct progress *progress,
+			 struct prb_ring *ring)
 {
 	const struct prb_ring_table *table = table_of(scan);
-	uint32_t result = table->filter < 0 ? 0 : 1u << table->filter;
 
-	for (unsigned i = 0; table->columns[i].name; i++)
-		if (table->from[i] >= PRB_RING_TABLE_LEAD && prb_scan_wants(scan, i))
-			result |= 1u << (table->from[i] - PRB_RING_TABLE_LEAD);
-	return result;
+	ring->wanted = table->filter < 0 ? 0 : 1u << table->filter;
+	for (unsigned i = 0; table->columns[i].name; i++) {
+		const struct prb_ring_column *column;
+
+		progress->own[i] = -1;
+		if (table->from[i] < PRB_RING_TABLE_LEAD || !prb_scan_wants(scan, i))
+			continue;
+		column = &table->own[table->from[i] - PRB_RING_TABLE_LEAD];
+		progress->own[i] = (int8_t)prb_ring_column(ring, column->name, column->type);
+		if (progress->own[i] >= 0)
+			ring->wanted |= 1u << progress->own[i];
+	}
+}
+
+/** The times that the statement asks for, of those that count in a ring of that level. */
+static struct prb_ring_range range_of(const struct prb_ring_table *table,
+				      const struct progress *progress, int level)
+{
+	struct prb_ring_range range = progress->asked;
+
+	if (table->history) {
+		range.from = PRB_MAX(range.from, progress->history.levels[level].from);
+		range.to = PRB_MIN(range.to, progress->history.levels[level].to);
+	}
+	return range;
 }
 
 /** Opens the next ring of the table; `ring` stays NULL after the last. */
@@ -105,20 +141,23 @@ static struct prb_error *open_next(struct prb_scan *scan, struct progress *progr
 		prb_auto_ring struct prb_ring *ring = NULL;
 		struct prb_error *err =
 			prb_ring_files_open(&progress->files, progress->next++, &ring);
+		int level;
 
 		if (err && (progress->files.list.count == 1 || err->code == PRB_ERROR_NOMEM))
 			return err;
 		if (err)
 			prb_scan_note(scan, "%s", err->message);
 		prb_error_destroy(err);
-		if (err || !is_of(table, ring))
+		level = err ? -1 : level_of(table, ring);
+		if (level < 0)
 			continue;
-		if (!has_columns(table, ring))
+		if (!has_columns(table, ring, level))
 			return prb_error_create(PRB_ERROR_BAD_DATA,
 						"%s.%s has other columns in %s than in the ring "
 						"before it",
 						table->schema, table->name, ring->path);
-		ring->wanted = wanted(scan);
+		find_columns(scan, progress, ring);
+		progress->range = range_of(table, progress, level);
 		progress->foreign = prb_ring_files_foreign(&progress->files, ring);
 		progress->found = true;
 		progress->ring = prb_steal(&ring);
@@ -143,9 +182,11 @@ static void put_own(struct prb_scan *scan, unsigned column, const struct prb_rin
 	}
 }
 
-static void put(struct prb_scan *scan, const struct prb_ring *ring, const struct prb_ring_item *row)
+static void put(struct prb_scan *scan, const struct progress *progress,
+		const struct prb_ring_item *row)
 {
 	const struct prb_ring_table *table = table_of(scan);
+	const struct prb_ring *ring = progress->ring;
 
 	for (unsigned i = 0; table->columns[i].name; i++) {
 		if (!prb_scan_wants(scan, i))
@@ -168,7 +209,10 @@ static void put(struct prb_scan *scan, const struct prb_ring *ring, const struct
 			prb_put_text(scan, i, prb_ring_role(ring));
 			break;
 		default:
-			put_own(scan, i, ring, row, table->from[i] - PRB_RING_TABLE_LEAD);
+			if (progress->own[i] >= 0)
+				put_own(scan, i, ring, row, (unsigned)progress->own[i]);
+			else if (table->history && i == table->steps)
+				prb_put_integer(scan, i, 1);
 		}
 	}
 }
@@ -221,7 +265,7 @@ static struct prb_error *scan_ring(struct prb_scan *scan, struct progress *progr
 			if (!is_meant(scan, progress, &row))
 				continue;
 			PRB_TRY(prb_scan_row(scan));
-			put(scan, ring, &row);
+			put(scan, progress, &row);
 			continue;
 		}
 		PRB_TRY(prb_scan_check(scan));

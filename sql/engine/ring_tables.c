@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "rings/files.h"
+#include "rings/history.h"
 #include "sql/engine/ring_scan.h"
 #include "sql/engine/session_private.h"
 #include "sql/engine/table_sources.h"
@@ -152,6 +153,48 @@ static unsigned add_lead(struct prb_ring_table *table, bool is_view)
 	return count;
 }
 
+/** A column "steps" is a number; X_min and X_max are of column X. False: there is no X. */
+static bool describe_history(const struct prb_ring_table *table, const char *name,
+			     struct prb_ring_column *ret)
+{
+	char of[PRB_RING_NAME];
+	int own;
+
+	snprintf(of, sizeof(of), "%.*s", (int)strlen(name) - (int)strlen("_min"), name);
+	own = find_own(table, of);
+	*ret = (struct prb_ring_column){.type = PRB_RING_INTEGER};
+	if (own >= 0)
+		*ret = table->own[own];
+	snprintf(ret->name, sizeof(ret->name), "%s", name);
+	return own >= 0 || !strcmp(name, "steps");
+}
+
+/** Adds the columns that rows of the table's history have beside those of the ring. */
+static void add_history(struct prb_ring_table *table, const struct prb_collected *known,
+			unsigned count)
+{
+	uint32_t place = table->own_count;
+
+	for (const struct prb_collected_column *c = known->columns; c->name; c++) {
+		struct prb_ring_column *own = &table->own[place];
+
+		if (find_own(table, c->name) >= 0 || place == PRB_ARRAY_SIZE(table->own) ||
+		    !describe_history(table, c->name, own))
+			continue;
+		if (own->type == PRB_RING_INTEGER)
+			table->steps = count;
+		table->columns[count] = (struct prb_column){
+			.name = own->name,
+			.type = type_of(own),
+			.doc = c->doc,
+			.unit = *own->unit ? own->unit : NULL,
+			.flags = own->type == PRB_RING_INTEGER ? 0 : PRB_COLUMN_HIDDEN,
+		};
+		table->from[count++] = (uint8_t)(PRB_RING_TABLE_LEAD + place++);
+	}
+	table->history = true;
+}
+
 static struct prb_ring_table *create(const struct prb_ring *ring)
 {
 	const struct prb_collected *known =
@@ -173,6 +216,8 @@ static struct prb_ring_table *create(const struct prb_ring *ring)
 		};
 		table->from[count] = (uint8_t)(PRB_RING_TABLE_LEAD + i);
 	}
+	if (known && known->history)
+		add_history(table, known, count);
 	end_table(table, ring->header.schema, ring->header.name,
 		  known ? known->doc : "Rows of a ring");
 	return table;
@@ -234,11 +279,22 @@ static struct prb_error *push(struct prb_ring_tables *tables, struct prb_ring_ta
 	return NULL;
 }
 
+/** True for a ring that is read as older rows of another table. */
+static bool is_of_history(const struct prb_ring_header *header)
+{
+	for (const struct prb_collected *c = prb_collected_tables; c->name; c++)
+		if (c->history && prb_history_level(header, c->schema, c->name) > 0)
+			return true;
+	return false;
+}
+
 static struct prb_error *add_ring(struct prb_session *session, const struct prb_ring *ring)
 {
 	const struct prb_ring_header *h = &ring->header;
 
 	PRB_TRY(check_names(ring));
+	if (is_of_history(h))
+		return NULL;
 	if (find(session, h->schema, h->name))
 		return NULL;
 	PRB_TRY(push(&session->rings, create(ring)));

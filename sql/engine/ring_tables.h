@@ -24,16 +24,20 @@ enum {
 	PRB_RING_TABLE_LEAD
 };
 
+/** Most columns of a table: the ring's, and the same again for those of its history. */
+enum { PRB_RING_TABLE_COLUMNS = PRB_RING_TABLE_LEAD + 2 * PRB_RING_COLUMNS };
+
 struct prb_ring_table {
 	struct prb_table spec;
-	struct prb_column columns[PRB_RING_TABLE_LEAD + PRB_RING_COLUMNS + 1];
-	/**
-	 * Origin of each column: one of the enum, or PRB_RING_TABLE_LEAD + a column of the ring.
-	 */
-	uint8_t from[PRB_RING_TABLE_LEAD + PRB_RING_COLUMNS];
+	struct prb_column columns[PRB_RING_TABLE_COLUMNS + 1];
+	/** Origin of each column: one of the enum, or PRB_RING_TABLE_LEAD + an index in `own`. */
+	uint8_t from[PRB_RING_TABLE_COLUMNS];
 	char schema[PRB_RING_NAME], name[PRB_RING_NAME];
-	struct prb_ring_column own[PRB_RING_COLUMNS]; /**< of the ring */
-	uint32_t own_count;
+	/** Of the ring, and behind them those that only its history has (rings/history.h). */
+	struct prb_ring_column own[2 * PRB_RING_COLUMNS];
+	uint32_t own_count; /**< of the ring */
+	bool history;	    /**< older rows are read from the rings of its history */
+	unsigned steps;	    /**< index of the column that says of how many rows a row is */
 	char source_schema[PRB_RING_NAME], source_name[PRB_RING_NAME]; /**< of the ring */
 	int filter;	   /**< column of the ring that must equal `value`; -1: none */
 	const char *value; /**< static */

@@ -8,6 +8,7 @@
 #ifndef PRB_SQL_SPEC_COLLECTED_H
 #define PRB_SQL_SPEC_COLLECTED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct prb_collected_column {
@@ -24,6 +25,7 @@ struct prb_collected {
 	const struct prb_collected_column *columns;
 	/* A view: rows of another ring's table, where the text `filter` has the value `value`. */
 	const char *source_schema, *source_name, *filter, *value;
+	bool history; /**< older rows are of several steps: rings/history.h */
 };
 
 extern const struct prb_collected prb_collected_tables[];

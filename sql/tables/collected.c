@@ -5,6 +5,18 @@
 #include <string.h>
 #include <strings.h>
 
+/* Columns of tables with a history. */
+#define STEPS                                                                             \
+	{                                                                                 \
+		"steps", "1, or how many steps an older row is of: numbers are means of " \
+			 "them, NULL if one was NaN; others are the last one's"           \
+	}
+#define EXTREMES(name)                                                                   \
+	{name "_min", "Its least value in an older row's steps; NULL in others"},        \
+	{                                                                                \
+		name "_max", "Its highest value in an older row's steps; NULL in others" \
+	}
+
 static const struct prb_collected_column trace_event[] = {
 	{"record", "event, span_begin or span_end"},
 	{"name", "What the program calls it"},
@@ -20,8 +32,15 @@ static const struct prb_collected_column training_logs[] = {
 	{"epoch", "As the program gives it"},
 	{"step", "Number of the step"},
 	{"loss", "As the program gives it"},
+	{"lr", "Learning rate"},
+	{"grad_norm", "Norm of the gradients"},
 	{"duration", "Time since the step before"},
-	{"metrics", "JSON of what else the program tells"},
+	{"metrics", "JSON of what else the program tells; NULL in rows of several steps"},
+	STEPS,
+	EXTREMES("loss"),
+	EXTREMES("lr"),
+	EXTREMES("grad_norm"),
+	EXTREMES("duration"),
 	{},
 };
 
@@ -63,6 +82,8 @@ static const struct prb_collected_column variables[] = {
 	{"value", "Its value as text; up to 200 characters"},
 	{"type", "Its type, or that of the exception that evaluating it raised"},
 	{"step", "Number of the step"},
+	STEPS,
+	EXTREMES("number"),
 	{},
 };
 
@@ -161,6 +182,16 @@ static const struct prb_collected_column torch_step_timing[] = {
 	{"own", "In functions of the agent"},
 	{"allocated", "As in python.torch_trace, at its end; NULL if unsampled"},
 	{"world_size", "Processes in the job"},
+	STEPS,
+	EXTREMES("duration"),
+	EXTREMES("data"),
+	EXTREMES("forward"),
+	EXTREMES("evaluation"),
+	EXTREMES("backward"),
+	EXTREMES("optimizer"),
+	EXTREMES("communication"),
+	EXTREMES("checkpoint"),
+	EXTREMES("own"),
 	{},
 };
 
@@ -257,7 +288,7 @@ const struct prb_collected prb_collected_tables[] = {
 	{"main", "training_logs", "Steps of a training",
 	 "with 'probing PID config probing.torch.profiling=on' steps of torch are recorded, with "
 	 "variables such as epoch and loss; or the program calls probing.step()",
-	 training_logs},
+	 training_logs, .history = true},
 	{"main", "profiling_data", "Spans that have ended, with their durations",
 	 "the program records them with probing.span(); see docs/python-api.md", profiling_data,
 	 "python", "trace_event", "record", "span_end"},
@@ -287,7 +318,7 @@ const struct prb_collected prb_collected_tables[] = {
 	 "and "
 	 "calls probing.step() or trains with torch; python.locals has the variables of all frames "
 	 "as they are now",
-	 variables},
+	 variables, .history = true},
 	{"python", "torch_calls", "Calls of torch's modules in sampled training steps",
 	 PRB_START_TORCH, torch_calls},
 	{"python", "torch_trace",
@@ -296,7 +327,7 @@ const struct prb_collected prb_collected_tables[] = {
 	{"python", "torch_gpu", "How long the GPU took for calls in sampled training steps",
 	 PRB_START_TORCH, torch_gpu},
 	{"python", "torch_step_timing", "Training steps of torch", PRB_START_TORCH,
-	 torch_step_timing},
+	 torch_step_timing, .history = true},
 	{"python", "comm_collective",
 	 "Operations of torch.distributed, as this rank begins and ends them", PRB_START_TORCH,
 	 comm_collective},

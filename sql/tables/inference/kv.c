@@ -5,8 +5,9 @@
 enum { TOTAL, FREE, CACHED, BLOCK_SIZE, PART };
 
 static const struct prb_column columns[] = {
-	[TOTAL] = {"total", PRB_COLUMN_INTEGER, "Blocks that there are"},
-	[FREE] = {"free", PRB_COLUMN_INTEGER, "Blocks that no request holds"},
+	[TOTAL] = {"total", PRB_COLUMN_INTEGER, "Blocks that there are; of SGLang tokens"},
+	[FREE] = {"free", PRB_COLUMN_INTEGER,
+		  "Blocks that no request holds, also those with a prefix"},
 	[CACHED] = {"cached", PRB_COLUMN_INTEGER, "Blocks with a prefix that may be used again"},
 	[BLOCK_SIZE] = {"block_size", PRB_COLUMN_INTEGER, "Tokens of a block"},
 	[PART] = {"part", PRB_COLUMN_TEXT, "The process that manages them"},

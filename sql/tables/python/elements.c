@@ -146,8 +146,10 @@ static struct prb_error *scan(struct prb_scan *scan)
 const struct prb_table prb_table_python_elements = {
 	.schema = "python",
 	.name = "elements",
-	.doc = "Numbers in an array of numpy or a tensor on the CPU, as python.elements(address); "
-	       "of a running process not of one instant",
+	.doc = "Numbers in an array of numpy, a tensor on the CPU or an image of Pillow (with a "
+	       "palette: its colours), as python.elements(address); of a running process not of "
+	       "one "
+	       "instant",
 	.columns = columns,
 	.flags = PRB_TABLE_COSTLY | PRB_TABLE_LONG,
 	.rows = 100000,

@@ -11,8 +11,8 @@ static const struct prb_column columns[] = {
 	[STATE] = {"state", PRB_COLUMN_TEXT,
 		   "suspended, or other: it runs, was not started, or has ended"},
 	[WAITS_FOR] = {"waits_for", PRB_COLUMN_TEXT,
-		       "In gevent: the event, semaphore or the like that it waits for, or the "
-		       "function of gevent that it called"},
+		       "The event, semaphore or the like of gevent that it waits for, or the "
+		       "function of gevent or eventlet that it called"},
 	[CHAIN] = {"chain", PRB_COLUMN_TEXT,
 		   "Its functions from the outermost to the innermost, as in "
 		   "python.greenlet_frames"},

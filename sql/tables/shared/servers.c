@@ -4,8 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "sql/engine/instant.h"
+
+/** Seconds. */
+static const double LONGEST_READING = 10;
 
 struct reading {
 	struct prb_engines engines;
@@ -65,6 +69,7 @@ void prb_put_age(struct prb_scan *scan, unsigned column, double time)
 {
 	double age = prb_instant_time(scan->instant) - time;
 
-	if (isfinite(age) && age >= 0)
-		prb_put_real(scan, column, age);
+	/* It may have come while the process was read. */
+	if (isfinite(age) && age >= -LONGEST_READING)
+		prb_put_real(scan, column, PRB_MAX(age, 0));
 }

@@ -14,7 +14,8 @@
 struct prb_error *prb_server_of(struct prb_scan *scan,
 				const struct prb_server_process **ret) PRB_MUST_CHECK;
 
-/** Puts the seconds since @p time, an epoch's; NULL if it is not known, or in the future. */
+/** Puts the seconds since @p time, an epoch's; 0 of one that came during the reading; NULL if it is
+ * not known, or in the future. */
 void prb_put_age(struct prb_scan *scan, unsigned column, double time);
 
 #endif

@@ -33,7 +33,7 @@ static void put(struct prb_scan *scan, const struct prb_dump_thread *thread, uns
 
 	prb_put_integer(scan, TID, thread->tid);
 	prb_put_static(scan, NAME, thread->name ? thread->name : thread->os_name);
-	prb_put_static(scan, KIND, enders->kind);
+	prb_put_static(scan, KIND, prb_enders_kind(enders, enders->pids[number]));
 	prb_put_integer(scan, PEER_PID, enders->pids[number]);
 	if (enders->tid)
 		prb_put_integer(scan, PEER_TID, enders->tid);

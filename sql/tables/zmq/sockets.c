@@ -172,7 +172,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 	if (!told)
 		return NULL;
 	PRB_TRY(prb_wait_context_create(t, &lookup.waits));
-	prb_wait_context_search_all(lookup.waits);
+	PRB_TRY(prb_wait_context_search_all(lookup.waits, NULL));
 	PRB_TRY(prb_descriptors_create(t, &lookup.descriptors));
 	return put_all(scan, &lookup, &zeromq);
 }
