@@ -32,13 +32,47 @@ struct prb_error *prb_clickhouse_open(const char *url, const char *password_file
 	return err;
 }
 
+static struct prb_error *add_headers(struct prb_http *http, const char *user, const char *password)
+{
+	PRB_TRY(prb_http_add_header(http, "X-ClickHouse-User", user));
+	if (*password)
+		PRB_TRY(prb_http_add_header(http, "X-ClickHouse-Key", password));
+	PRB_TRY(prb_http_add_header(http, "Content-Type", "application/octet-stream"));
+	/* Else libcurl waits a second for servers that do not know it. */
+	return prb_http_add_header(http, "Expect", "");
+}
+
+static struct prb_error *create(const struct prb_clickhouse_url *url, const char *password,
+				struct prb_http **ret)
+{
+	bool six = strchr(url->address.host, ':') != NULL;
+	prb_auto_free char *base = NULL;
+	struct prb_error *err;
+
+	for (const char *at = password; *at; at++)
+		if ((unsigned char)*at < ' ')
+			return prb_error_create(PRB_ERROR_USAGE,
+						"the password has a control character");
+	base = prb_format("http%s://%s%s%s:%d/", url->tls ? "s" : "", six ? "[" : "",
+			  url->address.host, six ? "]" : "", url->address.port);
+	if (!base)
+		return prb_error_nomem();
+	PRB_TRY(prb_http_create(base, ret));
+	prb_http_hint_of_tls(*ret, "clickhouses:// is for a port that uses TLS, clickhouse:// for "
+				   "one that does not");
+	err = add_headers(*ret, url->user, password);
+	if (err)
+		prb_http_destroy(*ret);
+	return err;
+}
+
 struct prb_error *prb_clickhouse_log_in(struct prb_clickhouse *server, const char *password_file)
 {
 	prb_auto_free char *password = NULL;
 	struct prb_http *http;
 
 	PRB_TRY(prb_clickhouse_password(password_file, &password));
-	PRB_TRY(prb_http_create(&server->url, password, &http));
+	PRB_TRY(create(&server->url, password, &http));
 	prb_http_destroy(server->http);
 	server->http = http;
 	return NULL;

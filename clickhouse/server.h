@@ -17,8 +17,8 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "clickhouse/http.h"
 #include "clickhouse/url.h"
+#include "remote/http.h"
 
 enum {
 	PRB_CLICKHOUSE_SESSION = 33, /**< bytes of a session's name with its NUL */
