@@ -2,6 +2,7 @@
 /*
  * Stacks as Server-Sent Events: the command is run again and again, and what it prints is an event.
  * Between two of them nothing runs. A client that reads slowly gets fewer events, not late ones.
+ * Streams that ask for the same share what is read: see prb_event_give().
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,56 @@ void prb_event_make(struct prb_request *r, struct prb_error *err)
 	prb_str_puts(&r->reply, r->over ? "event: failure\n" : "event: stacks\n");
 	put_data(&r->reply, prb_str_text(&text));
 	r->sent = 0;
+}
+
+/** True if the same command makes the events of another stream. */
+static bool is_alike(const struct prb_request *r, const struct prb_request *other)
+{
+	if (other == r || !(other->every > 0) || other->words.list.count != r->words.list.count)
+		return false;
+	for (size_t i = 0; i < r->words.list.count; i++)
+		if (strcmp(r->words.list.items[i], other->words.list.items[i]) != 0)
+			return false;
+	return true;
+}
+
+bool prb_event_is_made(const struct prb_request *r)
+{
+	struct prb_request *const *other;
+
+	if (!(r->every > 0))
+		return false;
+	prb_vec_each (other, &r->gateway->waiting)
+		if ((*other)->state == PRB_REQUEST_RUNS && is_alike(r, *other))
+			return true;
+	return false;
+}
+
+/** True if it has waited for half of its time at least: a fresh event is not too much for it. */
+static bool takes(const struct prb_request *r, double now)
+{
+	return r->state == PRB_REQUEST_QUEUED ||
+	       (r->state == PRB_REQUEST_RESTS && now >= r->since + r->every / 2);
+}
+
+struct prb_request *prb_event_give(const struct prb_request *r)
+{
+	struct prb_request **other;
+
+	prb_vec_each (other, &r->gateway->waiting) {
+		struct prb_request *one = *other;
+
+		if (!one->suspended || !takes(one, r->gateway->now) || !is_alike(r, one))
+			continue;
+		prb_str_truncate(&one->reply, 0);
+		prb_str_append(&one->reply, r->reply.data, r->reply.length);
+		prb_str_truncate(&one->child.log, 0);
+		prb_str_append(&one->child.log, prb_str_text(&r->child.log), r->child.log.length);
+		one->sent = 0;
+		one->since = r->since;
+		return one;
+	}
+	return NULL;
 }
 
 bool prb_event_is_due(const struct prb_request *r)

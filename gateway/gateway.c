@@ -192,6 +192,7 @@ struct prb_error *prb_gateway_create(const struct prb_gateway_options *options,
 	g->options = *options;
 	g->listener.fd = g->epoll = g->signals = g->dashboards.folder = -1;
 	prb_overview_keeper_init(&g->overview);
+	prb_scraper_init(&g->scraper);
 	err = set_up(g);
 	if (err)
 		prb_gateway_destroy(g);
@@ -228,6 +229,7 @@ void prb_gateway_destroy(struct prb_gateway *g)
 	prb_vec_free(&g->dying);
 	prb_recordings_deinit(&g->recordings);
 	prb_overview_keeper_deinit(&g->overview);
+	prb_scraper_deinit(&g->scraper);
 	prb_dashboards_close(&g->dashboards);
 	prb_shared_deinit(&g->shared);
 	prb_vec_free(&g->waiting);
@@ -263,6 +265,7 @@ static void expect_all(struct prb_gateway *g, struct waits *w)
 	expect(w, g->signals, POLLIN);
 	expect(w, g->options.adopted, POLLIN);
 	expect(w, g->overview.child.out, POLLIN);
+	expect(w, g->scraper.child.out, POLLIN);
 	for (size_t i = 0; i < g->waiting.count; i++) {
 		const struct prb_request *r = g->waiting.items[i];
 
@@ -322,6 +325,7 @@ static struct prb_error *run(struct prb_gateway *g)
 		take_signals(g);
 		prb_connections_tend(g);
 		prb_overview_keeper_tend(&g->overview, &g->served, g->now);
+		prb_scraper_tend(&g->scraper, g->now);
 		prb_requests_tend(g);
 		prb_recordings_tend(&g->recordings, g->now);
 		tend_dying(g);

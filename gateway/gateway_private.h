@@ -18,6 +18,7 @@
 #include "gateway/shared.h"
 #include "gateway/targets/overview.h"
 #include "gateway/targets/recordings.h"
+#include "gateway/targets/scraper.h"
 #include "gateway/targets/served.h"
 #include "remote/serve/serve.h"
 
@@ -31,7 +32,7 @@ enum {
 	PRB_GATEWAY_HEAD = 64 << 10,	   /**< of an answer, before its status is sent */
 	PRB_GATEWAY_MAX_TYPED = 64 << 10,  /**< into a terminal that does not read it */
 	PRB_ROUTE_MAX_PARAMS = 8,
-	PRB_ROUTE_NAME = 32, /**< size of a part of an address that names something */
+	PRB_ROUTE_NAME = PRB_INSTANCE_SIZE, /**< size of a name in an address */
 };
 
 struct prb_request;
@@ -56,12 +57,13 @@ struct prb_route {
 	const char *summary;
 	const char *media; /**< of the answer */
 	struct prb_param params[PRB_ROUTE_MAX_PARAMS + 1];
-	bool writes;	    /**< it changes a target: only with --allow-write */
-	bool quiet;	    /**< not logged: its beginning was, by another route */
-	bool alias;	    /**< an address of other programs, for what another route does */
-	bool made;	    /**< the answer's status is 201 */
-	double shared;	    /**< seconds for which an answer is good for other clients, too */
-	bool whole;	    /**< its body is no object of parameters, but for `answer` to read */
+	bool writes;   /**< it changes a target: only with --allow-write */
+	bool quiet;    /**< not logged: its beginning was, by another route */
+	bool alias;    /**< an address of other programs, for what another route does */
+	bool made;     /**< the answer's status is 201 */
+	double shared; /**< seconds for which an answer is good for other clients, too */
+	const char
+		*whole; /**< schema of its body, which is for `answer` to read; NULL: parameters */
 	const char *schema; /**< of the answer, in schemas.json; NULL: it is no JSON */
 	struct prb_error *(*answer)(struct prb_request *r);
 };
@@ -97,7 +99,7 @@ struct prb_request {
 	struct prb_str body;
 	bool too_long;
 	const struct prb_route *route;
-	char id[PRB_ROUTE_NAME];
+	char id[PRB_INSTANCE_SIZE];
 	char name[PRB_ROUTE_NAME];	    /**< of the other thing in the address */
 	char *values[PRB_ROUTE_MAX_PARAMS]; /**< of the route's params; NULL: not given */
 
@@ -112,9 +114,11 @@ struct prb_request {
 	struct prb_child child;
 	/** Makes the reply of what the command printed, `reply`; NULL: that is the answer. */
 	struct prb_error *(*finish)(struct prb_request *r);
-	bool refused;	      /**< what it says was judged, and refused */
-	bool tells_failure;   /**< what was printed is the answer, also if the command failed */
-	bool overview;	      /**< it has no command: it waits for the next overview */
+	bool refused;	    /**< what it says was judged, and refused */
+	bool tells_failure; /**< what was printed is the answer, also if the command failed */
+	/** It has no command, but waits for what one that serves several prints: true once that is
+	 * the reply. */
+	bool (*take)(struct prb_request *r, struct prb_error **err);
 	unsigned terminal;    /**< its command runs in this one; 0: in none */
 	bool talks;	      /**< with terminal: it is none, but the two ends of a socket */
 	struct prb_str typed; /**< what is still to be given to it */
@@ -145,6 +149,7 @@ struct prb_gateway {
 	struct prb_served served;
 	struct prb_recordings recordings;
 	struct prb_overview_keeper overview;
+	struct prb_scraper scraper;
 	struct prb_dashboards dashboards;
 	struct prb_shared shared;
 	PRB_VEC(struct prb_request *) waiting; /**< those with a command */
@@ -152,7 +157,8 @@ struct prb_gateway {
 	PRB_VEC(struct prb_child) dying;
 	unsigned terminals; /**< that were opened so far */
 	double now;
-	bool ends; /**< no request is suspended any more */
+	double changed; /**< when a target may have been changed by a request */
+	bool ends;	/**< no request is suspended any more */
 };
 
 /* request.c: what libmicrohttpd calls. */
@@ -177,6 +183,8 @@ void prb_requests_end(struct prb_gateway *g);
 void prb_request_start(struct prb_request *r);
 /** Answers with the overview, once there is one. */
 struct prb_error *prb_answer_overview(struct prb_request *r) PRB_MUST_CHECK;
+/** Answers with the metrics of the served processes, once they are read. */
+struct prb_error *prb_answer_scrape(struct prb_request *r) PRB_MUST_CHECK;
 /** One round for all of them, after waiting. */
 void prb_requests_tend(struct prb_gateway *g);
 /** It is over; ends its command if that still runs. */
@@ -197,6 +205,14 @@ void prb_reply_refusal(struct prb_request *r);
 struct prb_error *prb_answer_events(struct prb_request *r) PRB_MUST_CHECK;
 /** Makes what the command printed, or why it failed, the next event. */
 void prb_event_make(struct prb_request *r, struct prb_error *err);
+/** True if the event that it waits for is being made for another stream. */
+bool prb_event_is_made(const struct prb_request *r);
+/**
+ * Gives the event of @p r to a stream that asks for the same and will have one soon: the next one
+ * is made for both. NULL: there is no such stream, or no other one. That its event is ready is for
+ * the caller to say.
+ */
+struct prb_request *prb_event_give(const struct prb_request *r);
 /** True if its time has come. */
 bool prb_event_is_due(const struct prb_request *r);
 /** Gives events to libmicrohttpd. */
@@ -252,13 +268,16 @@ struct prb_error *prb_answer_type(struct prb_request *r) PRB_MUST_CHECK;
 /** Gives the terminal as much of what was typed as it takes now. */
 void prb_terminal_tend(struct prb_request *r);
 
-/* openapi.c, page.c, recordings_routes.c, mcp_route.c */
+/* openapi.c, page.c, recordings_routes.c, mcp_route.c, jobs_route.c */
 struct prb_error *prb_answer_mcp(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_openapi(struct prb_request *r) PRB_MUST_CHECK;
 /** A file of the page, if the path is one. */
 bool prb_page_find(struct prb_request *r);
 /** The page that asks for the token. */
 void prb_page_login(struct prb_request *r);
+
+/** Keeps what a daemon of another machine reports of a job. */
+struct prb_error *prb_answer_report(struct prb_request *r) PRB_MUST_CHECK;
 
 /* dashboards_routes.c */
 struct prb_error *prb_answer_dashboards(struct prb_request *r) PRB_MUST_CHECK;

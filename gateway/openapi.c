@@ -55,7 +55,8 @@ static void put_parameter(struct prb_json *json, const char *place, const struct
 
 /** The parts of addresses that name something. */
 static const struct prb_param NAMES[] = {
-	{"id", PRB_PARAM_TEXT, "Id of a target: a process has its pid", true},
+	{"id", PRB_PARAM_TEXT,
+	 "Id of a target as /v1/targets lists it; or a pid: whatever process has it now", true},
 	{"profile", PRB_PARAM_TEXT, "Id of a recording", true},
 	{"terminal", PRB_PARAM_TEXT, "Name of a terminal", true},
 	{"skill", PRB_PARAM_TEXT, "Name of a diagnosis", true},
@@ -86,15 +87,17 @@ static bool needs_body(const struct prb_route *route)
 	return false;
 }
 
-/** A body that is one message of JSON-RPC. */
-static void put_message(struct prb_json *json)
+/** A body that is one object of a schema. */
+static void put_whole(struct prb_json *json, const char *schema)
 {
+	prb_auto_free char *place = prb_format("#/components/schemas/%s", schema);
+
 	prb_json_open(json, "requestBody", '{');
 	prb_json_bool(json, "required", true);
 	prb_json_open(json, "content", '{');
 	prb_json_open(json, "application/json", '{');
 	prb_json_open(json, "schema", '{');
-	prb_json_text(json, "$ref", "#/components/schemas/message");
+	prb_json_text(json, "$ref", place);
 	for (unsigned i = 0; i < 4; i++)
 		prb_json_close(json, '}');
 }
@@ -102,7 +105,7 @@ static void put_message(struct prb_json *json)
 static void put_body(struct prb_json *json, const struct prb_route *route)
 {
 	if (route->whole)
-		put_message(json);
+		put_whole(json, route->whole);
 	if (strcmp(route->method, "POST") != 0 || !route->params->name)
 		return;
 	prb_json_open(json, "requestBody", '{');
@@ -147,7 +150,8 @@ static void put_answers(struct prb_json *json, const struct prb_route *route)
 {
 	prb_json_open(json, "responses", '{');
 	put_answer(json, route->made ? "201" : "200", route->summary, route->media, route->schema);
-	if (route->whole) {
+	/* A message may be a notification. */
+	if (route->whole && !route->schema) {
 		prb_json_open(json, "202", '{');
 		prb_json_text(json, "description", "A notification was taken");
 		prb_json_close(json, '}');

@@ -109,8 +109,9 @@ struct prb_error *prb_answer_record(struct prb_request *r)
 	if (r->route->alias)
 		return record_at_once(r, duration);
 	PRB_TRY(record_words(r, duration));
-	PRB_TRY(prb_recordings_start(&r->gateway->recordings, r->id, duration, r->gateway->now,
-				     &r->words, &made));
+	PRB_TRY(prb_recordings_start(&r->gateway->recordings, r->id,
+				     prb_served_pid(&r->gateway->served, r->id), duration,
+				     r->gateway->now, &r->words, &made));
 	prb_recordings_put(made, NULL, &json);
 	r->status = 201;
 	return NULL;

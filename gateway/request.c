@@ -161,6 +161,8 @@ static void answer(struct prb_request *r)
 			"start it with --allow-write");
 	if (!err)
 		err = prb_params_take(r);
+	if (!err)
+		prb_served_settle(&r->gateway->served, r->id);
 	if (!err && r->route->writes && !r->route->quiet)
 		prb_write_audit(r);
 	if (!err)

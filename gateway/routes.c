@@ -183,11 +183,14 @@ static struct prb_error *answer_value(struct prb_request *r)
 
 static struct prb_error *answer_snapshot(struct prb_request *r)
 {
+	pid_t pid = prb_served_pid(&r->gateway->served, r->id);
+
 	PRB_TRY(target_words(r));
 	PRB_TRY(prb_words_add(&r->words, "snapshot"));
 	PRB_TRY(prb_words_add(&r->words, "--output=-"));
 	PRB_TRY(prb_param_flag_word(r, "redact"));
-	r->file = prb_format("probing-%s.snapshot", r->id);
+	r->file = pid ? prb_format("probing-%d.snapshot", (int)pid)
+		      : prb_format("probing-%s.snapshot", r->id);
 	r->limit = 120;
 	prb_request_start(r);
 	return NULL;
@@ -255,24 +258,6 @@ static struct prb_error *answer_job(struct prb_request *r)
 	return NULL;
 }
 
-/** Nothing is to be made of what the command printed; but it is answered when it is whole. */
-static struct prb_error *keep(struct prb_request *r)
-{
-	(void)r;
-	return NULL;
-}
-
-static struct prb_error *answer_metrics(struct prb_request *r)
-{
-	PRB_TRY(prb_words_add(&r->words, "export"));
-	PRB_TRY(prb_words_add(&r->words, "prometheus"));
-	if (r->gateway->served.named.count)
-		PRB_TRY(prb_served_words_all(&r->gateway->served, &r->words));
-	r->finish = keep;
-	prb_request_start(r);
-	return NULL;
-}
-
 #define QUERY_PARAMS                                                                          \
 	{"sql", PRB_PARAM_TEXT, "SQL; `/v1/tables` lists the tables", true, .least = 1},      \
 		{"format", PRB_PARAM_TEXT, "json (the default), ndjson, csv or tsv",          \
@@ -311,6 +296,7 @@ const struct prb_route prb_routes[] = {
 	 "What all targets do now, and what is wrong with them; docs/json.md has the members. It "
 	 "is "
 	 "read anew every 2 seconds while somebody asks, and 'time' says when",
+	 .params = {{"early", PRB_PARAM_FLAG, "Answer before all are judged: see 'pending'"}},
 	 .schema = "overview", .answer = prb_answer_overview},
 	{"GET", "/v1/targets/{id}/stacks", "Stacks of all threads; docs/json.md has the members",
 	 .params = {STACK_PARAMS}, .schema = "dump", .answer = answer_stacks},
@@ -337,6 +323,9 @@ const struct prb_route prb_routes[] = {
 		    {"all", PRB_PARAM_FLAG, "All threads, not only main threads"},
 		    {"native", PRB_PARAM_FLAG, "C and C++ frames too"}},
 	 .schema = "job", .answer = answer_job},
+	{"POST", "/v1/jobs",
+	 "What 'probing node --watch-jobs --to' of another machine reports of its ranks",
+	 .whole = "report", .schema = "reported", .answer = prb_answer_report},
 	{"GET", "/v1/tables", "Tables of SQL with their columns", .schema = "tables",
 	 .answer = answer_tables},
 	{"GET", "/v1/skills", "Named diagnoses", .schema = "skills", .answer = answer_skills},
@@ -475,9 +464,9 @@ const struct prb_route prb_routes[] = {
 	{"DELETE", "/v1/dashboards/{dashboard}", "Remove its file", .schema = "nothing",
 	 .answer = prb_answer_dashboard_delete},
 	{"POST", "/mcp", "A message of the Model Context Protocol, answered as docs/mcp.md says",
-	 .whole = true, .answer = prb_answer_mcp},
+	 .whole = "message", .answer = prb_answer_mcp},
 	{"GET", "/metrics", "Metrics for Prometheus", "text/plain; version=0.0.4; charset=utf-8",
-	 .shared = 1, .answer = answer_metrics},
+	 .shared = 1, .answer = prb_answer_scrape},
 	{"GET", "/v1/openapi.json", "This interface, for programs", .answer = prb_answer_openapi},
 	{"GET", "/apis/callstack", "As /v1/targets/{id}/stacks",
 	 .params = {STACK_PARAMS, PID_PARAM}, .alias = true, .schema = "dump",

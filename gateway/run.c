@@ -36,6 +36,8 @@ void prb_request_resume(struct prb_request *r)
 static void set_ready(struct prb_request *r)
 {
 	r->state = PRB_REQUEST_ANSWERED;
+	if (r->route->writes)
+		r->gateway->changed = r->gateway->now;
 	if (!r->status)
 		r->status = 200;
 	prb_request_resume(r);
@@ -67,7 +69,7 @@ static bool waits_its_turn(const struct prb_request *r)
 {
 	const struct prb_gateway *g = r->gateway;
 
-	if (r->route->shared > 0 && prb_shared_is_made(r))
+	if ((r->route->shared > 0 && prb_shared_is_made(r)) || prb_event_is_made(r))
 		return true;
 	for (size_t i = 0; r->alone && i < g->waiting.count; i++)
 		if (g->waiting.items[i]->alone && g->waiting.items[i]->child.pid)
@@ -135,20 +137,8 @@ static bool fill(struct prb_request *r)
 {
 	bool whole = r->finish || r->every > 0;
 	size_t most = whole ? PRB_GATEWAY_MAX_ANSWER : PRB_GATEWAY_HEAD;
-	char chunk[16 << 10];
-	ssize_t got;
 
-	while (r->child.out >= 0 && r->reply.length < most) {
-		got = read(r->child.out, chunk, sizeof(chunk));
-		if (got < 0 && (errno == EAGAIN || errno == EINTR))
-			break;
-		if (got <= 0) {
-			close(r->child.out);
-			r->child.out = -1;
-		} else {
-			prb_str_append(&r->reply, chunk, (size_t)got);
-		}
-	}
+	prb_child_receive(&r->child, most, &r->reply);
 	return !r->reply.failed && (!whole || r->reply.length < most);
 }
 
@@ -179,10 +169,13 @@ static void finish(struct prb_request *r)
 		prb_event_make(r, NULL);
 	if (!err)
 		prb_shared_put(r);
-	if (err)
+	if (err) {
 		fail(r, err);
-	else
-		set_ready(r);
+		return;
+	}
+	set_ready(r);
+	for (struct prb_request *other; r->every > 0 && (other = prb_event_give(r));)
+		set_ready(other);
 }
 
 /** Nothing was answered yet. */
@@ -227,36 +220,61 @@ static bool take_overview(struct prb_request *r, struct prb_error **err)
 {
 	const struct prb_str *look;
 
-	*err = prb_overview_keeper_ask(&r->gateway->overview, &r->gateway->served, r->gateway->now,
-				       &look);
+	*err = prb_overview_keeper_ask(&r->gateway->overview, &r->gateway->served,
+				       prb_param_flag(r, "early"), r->gateway->now, &look);
 	if (*err || !look)
 		return false;
 	prb_str_append(&r->reply, look->data, look->length);
 	return true;
 }
 
-struct prb_error *prb_answer_overview(struct prb_request *r)
+/** Takes the metrics if they were read for this request, or for another one a moment ago. */
+static bool take_scrape(struct prb_request *r, struct prb_error **err)
+{
+	double asked = r->state == PRB_REQUEST_QUEUED ? r->since : r->gateway->now;
+	const struct prb_str *text;
+
+	*err = prb_scraper_ask(&r->gateway->scraper, &r->gateway->served, asked - r->route->shared,
+			       r->gateway->now, &text);
+	if (*err || !text)
+		return false;
+	prb_str_append(&r->reply, text->data, text->length);
+	return true;
+}
+
+static struct prb_error *answer_by(struct prb_request *r,
+				   bool (*take)(struct prb_request *r, struct prb_error **err))
 {
 	struct prb_error *err;
 
-	if (!take_overview(r, &err) && !err) {
-		r->overview = true;
+	if (!take(r, &err) && !err) {
+		r->take = take;
 		wait_for_answer(r);
 	}
 	return err;
 }
 
-static void tend_overview(struct prb_request *r)
+struct prb_error *prb_answer_overview(struct prb_request *r)
+{
+	return answer_by(r, take_overview);
+}
+
+struct prb_error *prb_answer_scrape(struct prb_request *r)
+{
+	return answer_by(r, take_scrape);
+}
+
+static void tend_taking(struct prb_request *r)
 {
 	struct prb_error *err = NULL;
 
 	if (r->state != PRB_REQUEST_QUEUED)
 		return;
-	if (take_overview(r, &err))
+	if (r->take(r, &err))
 		set_ready(r);
 	else if (!err && r->gateway->now > r->since + r->limit)
 		err = prb_error_hint(
-			prb_error_create(PRB_ERROR_TIMEOUT, "the overview takes too long"),
+			prb_error_create(PRB_ERROR_TIMEOUT, "reading all takes too long"),
 			"ask again when the machine is less busy");
 	if (err)
 		fail(r, err);
@@ -273,8 +291,8 @@ static void tend(struct prb_request *r, bool may_begin)
 		fail(r, prb_error_create(PRB_ERROR_CANCELLED, "the client has left"));
 		return;
 	}
-	if (r->overview) {
-		tend_overview(r);
+	if (r->take) {
+		tend_taking(r);
 		return;
 	}
 	if (r->state == PRB_REQUEST_RESTS && prb_event_is_due(r)) {

@@ -28,7 +28,7 @@ bool prb_shared_take(struct prb_request *r, double since)
 {
 	const struct prb_shared_answer *one = find(r);
 
-	if (!one || !one->reply.length || one->when < since)
+	if (!one || !one->reply.length || one->when < since || one->began < r->gateway->changed)
 		return false;
 	prb_str_append(&r->reply, one->reply.data, one->reply.length);
 	prb_str_append(&r->child.log, prb_str_text(&one->log), one->log.length);
@@ -56,6 +56,7 @@ void prb_shared_put(const struct prb_request *r)
 	if (!one)
 		return;
 	one->route = r->route;
+	one->began = r->since;
 	one->when = r->gateway->now;
 	prb_str_truncate(&one->reply, 0);
 	prb_str_truncate(&one->log, 0);

@@ -17,7 +17,7 @@ struct prb_route;
 struct prb_shared_answer {
 	const struct prb_route *route;
 	struct prb_str reply, log; /**< the last one; and what the command wrote to stderr */
-	double when;		   /**< monotonic */
+	double began, when;	   /**< monotonic: the reading, and its end */
 };
 
 /** Starts as {}. */
@@ -26,7 +26,11 @@ struct prb_shared {
 };
 void prb_shared_deinit(struct prb_shared *shared);
 
-/** Gives the request the answer of its route, if there is one that was made after @p since. */
+/**
+ * Answers the request with an earlier answer of its route; false if there is none. It must have
+ * been made after @p since, and begun after the last change of a target, so that a process that was
+ * just resumed does not look paused.
+ */
 bool prb_shared_take(struct prb_request *r, double since);
 /** True if another request is making that answer now. */
 bool prb_shared_is_made(const struct prb_request *r);

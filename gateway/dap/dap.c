@@ -121,15 +121,21 @@ static struct prb_error *initialize(struct prb_dap *d, const struct prb_dap_requ
 {
 	return prb_dap_answer(
 		d, r,
-		json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:[{s:s, s:s, s:b}, {s:s, s:s, "
-			  "s:b}]}",
-			  "supportsConfigurationDoneRequest", 1, "supportsFunctionBreakpoints", 1,
-			  "supportsConditionalBreakpoints", 1, "supportsHitConditionalBreakpoints",
-			  1, "supportsEvaluateForHovers", 1, "supportsCompletionsRequest", 1,
-			  "supportsLogPoints", 1, "supportsExceptionInfoRequest", 1,
-			  "exceptionBreakpointFilters", "filter", "raised", "label",
-			  "Raised exceptions", "default", 0, "filter", "uncaught", "label",
-			  "Exceptions without a handler", "default", 0));
+		json_pack(
+			"{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:[{s:s, "
+			"s:s, s:b}, {s:s, s:s, s:s, s:b}]}",
+			"supportsConfigurationDoneRequest", 1, "supportsFunctionBreakpoints", 1,
+			"supportsConditionalBreakpoints", 1, "supportsHitConditionalBreakpoints", 1,
+			"supportsEvaluateForHovers", 1, "supportsCompletionsRequest", 1,
+			"supportsLogPoints", 1, "supportsExceptionInfoRequest", 1,
+			"supportsSetVariable", 1, "supportsSetExpression", 1,
+			/* No button of an editor may end a process. */
+			"supportsTerminateRequest", 0, "supportTerminateDebuggee", 0,
+			"exceptionBreakpointFilters", "filter", "raised", "label",
+			"Raised exceptions", "default", 0, "filter", "uncaught", "label",
+			"Exceptions without a handler", "description",
+			"Where no caller's code has an 'except' for it; a 'with' may still end it",
+			"default", 0));
 }
 
 static struct prb_error *disconnect(struct prb_dap *d, const struct prb_dap_request *r)
@@ -158,6 +164,8 @@ static const struct {
 	{"exceptionInfo", prb_dap_exception, true, false},
 	{"evaluate", prb_dap_evaluate, true, false},
 	{"completions", prb_dap_completions, true, false},
+	{"setVariable", prb_dap_set_variable, true, false},
+	{"setExpression", prb_dap_set_expression, true, false},
 	{"setBreakpoints", prb_dap_set_lines, true, false},
 	{"setFunctionBreakpoints", prb_dap_set_functions, true, false},
 	{"setExceptionBreakpoints", prb_dap_set_exceptions, true, false},
@@ -274,6 +282,27 @@ void prb_dap_receive(struct prb_dap *d)
 		prb_str_append(&d->input, chunk, (size_t)got);
 	else if (!got || (errno != EINTR && errno != EAGAIN))
 		d->over = true;
+}
+
+bool prb_dap_leaves(const struct prb_dap *d)
+{
+	const char *body;
+	size_t length, used;
+	bool leaves = d->over || d->input.length > MOST_INPUT;
+
+	for (size_t at = 0; !leaves && at < d->input.length; at += used) {
+		json_t *message;
+		const char *command;
+
+		if (prb_dap_next(d->input.data + at, d->input.length - at, &body, &length, &used) <=
+		    0)
+			break;
+		message = json_loadb(body, length, JSON_REJECT_DUPLICATES, NULL);
+		command = json_string_value(json_object_get(message, "command"));
+		leaves = command && !strcmp(command, "disconnect");
+		json_decref(message);
+	}
+	return leaves;
 }
 
 static void wait_for_input(struct prb_dap *d)

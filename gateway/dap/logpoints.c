@@ -72,7 +72,8 @@ struct prb_error *prb_dap_log(struct prb_dap *d, const struct prb_dap_break *log
 	prb_auto_str struct prb_str code = {};
 
 	PRB_TRY(code_of(log->log, &code));
-	PRB_TRY(prb_drive_eval(d->drive, tid, 0, prb_str_text(&code), NULL, &result));
+	PRB_TRY(prb_drive_eval(d->drive, tid, 0, prb_str_text(&code), PRB_DAP_SECONDS, NULL,
+			       &result));
 	PRB_TRY(prb_dap_output(d, "console", &result.out));
 	return prb_dap_output(d, "stderr", &result.traceback);
 }

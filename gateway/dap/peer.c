@@ -9,46 +9,49 @@
 
 #include "base/cleanup.h"
 #include "gateway/dap/dap.h"
+#include "target/proc/inet_line.h"
 
-enum { ADDRESS = 48, LINE = 512 };
+enum { LINE = 512 };
 
-/** As the kernel writes it: the words of the address in hexadecimal, a colon, the port. */
-static void put_address(const struct sockaddr_storage *at, char ret[ADDRESS])
+/** As the kernel writes it. */
+static struct prb_inet_end end_of(const struct sockaddr_storage *at)
 {
 	const struct sockaddr_in *four = (const void *)at;
 	const struct sockaddr_in6 *six = (const void *)at;
+	struct prb_inet_end ret = {};
 	uint32_t words[4];
 
 	if (at->ss_family == AF_INET) {
-		snprintf(ret, ADDRESS, "%08X:%04X", four->sin_addr.s_addr, ntohs(four->sin_port));
-		return;
+		snprintf(ret.address, sizeof(ret.address), "%08X", four->sin_addr.s_addr);
+		ret.port = ntohs(four->sin_port);
+		return ret;
 	}
 	memcpy(words, &six->sin6_addr, sizeof(words));
-	snprintf(ret, ADDRESS, "%08X%08X%08X%08X:%04X", words[0], words[1], words[2], words[3],
-		 ntohs(six->sin6_port));
+	snprintf(ret.address, sizeof(ret.address), "%08X%08X%08X%08X", words[0], words[1], words[2],
+		 words[3]);
+	ret.port = ntohs(six->sin6_port);
+	return ret;
 }
 
 bool prb_dap_peer_is_ours(int fd)
 {
 	struct sockaddr_storage own = {}, peer = {};
 	socklen_t own_length = sizeof(own), peer_length = sizeof(peer);
-	char here[ADDRESS], there[ADDRESS], line[LINE];
+	struct prb_inet_end here, there;
+	struct prb_inet_line each;
+	char line[LINE];
 	prb_auto_fclose FILE *file = NULL;
 
 	if (getsockname(fd, (struct sockaddr *)&own, &own_length) ||
 	    getpeername(fd, (struct sockaddr *)&peer, &peer_length) ||
 	    (own.ss_family != AF_INET && own.ss_family != AF_INET6))
 		return false;
-	put_address(&own, here);
-	put_address(&peer, there);
+	here = end_of(&own);
+	there = end_of(&peer);
 	file = fopen(own.ss_family == AF_INET ? "/proc/net/tcp" : "/proc/net/tcp6", "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		char local[ADDRESS], remote[ADDRESS];
-		unsigned uid;
-
-		if (sscanf(line, " %*d: %47s %47s %*x %*s %*s %*s %u", local, remote, &uid) == 3 &&
-		    !strcmp(local, there) && !strcmp(remote, here))
-			return uid == geteuid() || !uid;
-	}
+	while (file && fgets(line, sizeof(line), file))
+		if (prb_inet_line_parse(line, &each) && prb_inet_ends_equal(&each.near, &there) &&
+		    prb_inet_ends_equal(&each.far, &here))
+			return each.uid == geteuid() || !each.uid;
 	return false;
 }

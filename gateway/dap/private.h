@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "control/drive/drive.h"
+#include "dump/inspect.h"
 #include "dump/model/dump.h"
 #include "gateway/dap/dap.h"
 #include "target/target.h"
@@ -27,7 +28,7 @@ enum prb_dap_kind { PRB_DAP_LOCALS, PRB_DAP_GLOBALS, PRB_DAP_OBJECT };
 /** What has variables, in the same way. */
 struct prb_dap_scope {
 	enum prb_dap_kind kind;
-	size_t frame;	  /**< place in the list; of an object not used */
+	int frame;	  /**< place in the list; of an object that of its expression, or -1 */
 	uint64_t address; /**< of an object */
 	char *expression; /**< that gives the object in its frame; NULL: none is known */
 	enum prb_dap_keys {
@@ -49,6 +50,9 @@ struct prb_dap_break {
 	bool uncaught;	/**< of exceptions: only of those that nobody handles */
 };
 
+/** How long code may take that the user has not typed at a prompt. */
+enum { PRB_DAP_SECONDS = 10 };
+
 enum prb_dap_state {
 	PRB_DAP_STOPPED, /**< or there is no process */
 	PRB_DAP_RUNNING,
@@ -62,10 +66,14 @@ struct prb_dap {
 	struct prb_target *target; /**< NULL: not attached */
 	struct prb_drive *drive;   /**< NULL: it is only read, or has ended */
 	struct prb_str input;
-	json_t *pending; /**< a request that waits until the process is paused; or NULL */
+	size_t looked_at; /**< bytes of the input in which no wish to disconnect was found */
+	json_t *pending;  /**< a request that waits until the process is paused; or NULL */
 	int64_t seq;
 	bool over, configured, stops_first, wants_pause;
 	bool step_logged; /**< a step has come to a logpoint, and goes on */
+	bool evaluates;	  /**< code of the client */
+	bool binds;	  /**< code of the client may have bound names */
+	double note_at;	  /**< when to tell the user that the code still runs; 0: never */
 	enum prb_dap_state state;
 	uint32_t stride;
 	pid_t step_tid;
@@ -73,10 +81,11 @@ struct prb_dap {
 
 	/* of this stop */
 	struct prb_dump *dump;
-	char *exception;     /**< "CLASS: TEXT" or a signal that stopped the process, or NULL */
-	pid_t exception_tid; /**< thread that it is of */
-	bool unhandled;
+	char *exception;	/**< "CLASS: TEXT" or a signal that stopped the process, or NULL */
+	pid_t exception_tid;	/**< thread that it is of */
+	const char *break_mode; /**< static: as the protocol calls it */
 	PRB_VEC(struct prb_dap_frame) frames;
+	int frames_before; /**< of earlier stops, whose ids are not used again */
 	PRB_VEC(struct prb_dap_scope) scopes;
 	struct prb_dap_objects *objects;
 
@@ -120,6 +129,9 @@ struct prb_error *prb_dap_take_all(struct prb_dap *d, bool running) PRB_MUST_CHE
 /** Reads what there is, without waiting. */
 void prb_dap_receive(struct prb_dap *d);
 
+/** Whether it has left, or wants to; or has sent more than is read while code runs. */
+bool prb_dap_leaves(const struct prb_dap *d);
+
 /** The process goes on as the client asked, until it stops or a request has to be answered. */
 struct prb_error *prb_dap_go_on(struct prb_dap *d) PRB_MUST_CHECK;
 /** Frames of Python of the thread that steps. */
@@ -148,6 +160,8 @@ PRB_DAP_REQUEST(source);
 PRB_DAP_REQUEST(exception);
 PRB_DAP_REQUEST(variables);
 PRB_DAP_REQUEST(evaluate);
+PRB_DAP_REQUEST(set_variable);
+PRB_DAP_REQUEST(set_expression);
 PRB_DAP_REQUEST(completions);
 PRB_DAP_REQUEST(attach);
 PRB_DAP_REQUEST(configured);
@@ -159,5 +173,25 @@ PRB_DAP_REQUEST(next_line);
 PRB_DAP_REQUEST(step_in);
 PRB_DAP_REQUEST(step_out);
 PRB_DAP_REQUEST(pause);
+
+/**
+ * The frame that a request names by `frameId`: its index, or -1 without one. PRB_ERROR_USAGE if it
+ * is none of this stop.
+ */
+struct prb_error *prb_dap_frame_index(struct prb_dap *d, const struct prb_dap_request *r,
+				      int *ret) PRB_MUST_CHECK;
+
+/** The value of an expression, read from outside; @p frame NULL: in the global scope. */
+struct prb_error *prb_dap_inspect(struct prb_dap *d, const struct prb_dap_frame *frame,
+				  const char *expression, struct prb_inspected *ret) PRB_MUST_CHECK;
+/** A reference to what an object holds; 0 without an address, or if it is simple. @p expression
+ * gives it in the frame with that index; NULL: none does. */
+int prb_dap_refer_to(struct prb_dap *d, int frame, uint64_t address, const char *type,
+		     const char *expression);
+/** Whether a name may be written as one: keywords are none, though attributes may be called so. */
+bool prb_dap_is_identifier(const char *name);
+/** The expression for what the client calls @p name of a scope; NULL: none is known. The caller
+ * frees it. */
+char *prb_dap_expression_of(const struct prb_dap_scope *scope, const char *name);
 
 #endif

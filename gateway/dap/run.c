@@ -5,10 +5,35 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "gateway/dap/private.h"
 #include "target/proc/signal_text.h"
 #include "target/spec/target_spec.h"
+
+/** Code of the client runs while the process is paused. */
+static int while_stopped(struct prb_dap *d)
+{
+	static const char note[] = "the code is still running. If it waits for a paused thread, it "
+				   "never ends: disconnect to abandon it\n";
+
+	if (!d->evaluates)
+		return 0;
+	if (d->note_at > 0 && prb_clock_seconds() > d->note_at) {
+		prb_auto_str struct prb_str text = {};
+
+		d->note_at = 0;
+		prb_str_puts(&text, note);
+		prb_error_destroy(prb_dap_output(d, "important", &text));
+	}
+	prb_dap_receive(d);
+	if (d->over)
+		return -1;
+	if (d->input.length == d->looked_at)
+		return 0;
+	d->looked_at = d->input.length;
+	return prb_dap_leaves(d) ? -1 : 0;
+}
 
 /** A message that the process has to be paused for, or the end of the client. */
 static int interruptions(void *context)
@@ -16,7 +41,7 @@ static int interruptions(void *context)
 	struct prb_dap *d = context;
 
 	if (d->state == PRB_DAP_STOPPED)
-		return 0;
+		return while_stopped(d);
 	prb_dap_receive(d);
 	if (!d->pending && prb_dap_take_all(d, true))
 		d->over = true;
@@ -110,7 +135,8 @@ static void keep_exception(struct prb_dap *d, pid_t tid, const struct prb_drive_
 		prb_put_signal(&text, death->signal);
 	d->exception = strdup(prb_str_text(&text));
 	d->exception_tid = tid;
-	d->unhandled = !of || of->uncaught;
+	/* A "with" may end it: that is not known before. */
+	d->break_mode = !of ? "unhandled" : of->uncaught ? "userUnhandled" : "always";
 }
 
 static struct prb_error *tell_stop(struct prb_dap *d, const char *reason,

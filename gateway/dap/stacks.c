@@ -33,6 +33,7 @@ void prb_dap_forget(struct prb_dap *d)
 		free(frame->module);
 	prb_vec_each (scope, &d->scopes)
 		free(scope->expression);
+	d->frames_before += (int)d->frames.count;
 	prb_vec_free(&d->frames);
 	prb_vec_free(&d->scopes);
 	prb_dap_forget_objects(d);
@@ -94,7 +95,8 @@ static int refer_to(struct prb_dap *d, const char *path)
 	char **each;
 	int number = 0;
 
-	if (*path != '/' || !access(path, R_OK))
+	/* Python's own frozen modules are in no file, and in no cell of a notebook. */
+	if (*path == '/' ? !access(path, R_OK) : !strncmp(path, "<frozen ", 8))
 		return 0;
 	prb_vec_each (each, &d->sources) {
 		number++;
@@ -131,10 +133,11 @@ static int refer_to_frame(struct prb_dap *d, pid_t tid, unsigned depth,
 			  const struct prb_dump_frame *frame, int hint)
 {
 	struct prb_dap_frame *each;
-	int id = 0;
+	int id = d->frames_before;
 
-	if (hint > 0 && hint <= (int)d->frames.count) {
-		each = &d->frames.items[hint - 1];
+	hint = PRB_MAX(hint, id + 1);
+	if (hint - id <= (int)d->frames.count) {
+		each = &d->frames.items[hint - id - 1];
 		if (each->tid == tid && each->depth == depth)
 			return hint;
 	}
@@ -148,7 +151,7 @@ static int refer_to_frame(struct prb_dap *d, pid_t tid, unsigned depth,
 		return 0;
 	*each = (struct prb_dap_frame){
 		.tid = tid, .depth = depth, .module = frame->module ? strdup(frame->module) : NULL};
-	return (int)d->frames.count;
+	return d->frames_before + (int)d->frames.count;
 }
 
 static json_t *put_frame(struct prb_dap *d, int id, unsigned depth,
@@ -205,25 +208,38 @@ struct prb_error *prb_dap_stack(struct prb_dap *d, const struct prb_dap_request 
 		d, r, json_pack("{s:o, s:i}", "stackFrames", list, "totalFrames", (int)depth));
 }
 
+struct prb_error *prb_dap_frame_index(struct prb_dap *d, const struct prb_dap_request *r, int *ret)
+{
+	json_int_t index = prb_dap_number(r, "frameId") - d->frames_before - 1;
+
+	*ret = -1;
+	if (!json_object_get(r->arguments, "frameId"))
+		return NULL;
+	if (index < 0 || index >= (json_int_t)d->frames.count)
+		return prb_error_create(PRB_ERROR_USAGE, "there is no such frame at this stop");
+	*ret = (int)index;
+	return NULL;
+}
+
 struct prb_error *prb_dap_scopes(struct prb_dap *d, const struct prb_dap_request *r)
 {
 	static const struct {
 		const char *name;
 		enum prb_dap_kind kind;
 	} all[] = {{"Locals", PRB_DAP_LOCALS}, {"Globals", PRB_DAP_GLOBALS}};
-	json_int_t frame = prb_dap_number(r, "frameId");
-	json_t *list = json_array();
+	json_t *list;
+	int frame;
 
-	if (frame < 1 || frame > (json_int_t)d->frames.count) {
-		json_decref(list);
-		return prb_error_create(PRB_ERROR_USAGE, "there is no such frame at this stop");
-	}
+	PRB_TRY(prb_dap_frame_index(d, r, &frame));
+	if (frame < 0)
+		return prb_error_create(PRB_ERROR_USAGE, "there is no frameId");
+	list = json_array();
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(all); i++) {
 		struct prb_dap_scope *scope = prb_vec_push(&d->scopes);
 
 		if (!scope)
 			return prb_error_nomem();
-		*scope = (struct prb_dap_scope){.kind = all[i].kind, .frame = (size_t)frame - 1};
+		*scope = (struct prb_dap_scope){.kind = all[i].kind, .frame = (size_t)frame};
 		json_array_append_new(list, json_pack("{s:s, s:i, s:b}", "name", all[i].name,
 						      "variablesReference", (int)d->scopes.count,
 						      "expensive", all[i].kind == PRB_DAP_GLOBALS));
@@ -246,9 +262,8 @@ struct prb_error *prb_dap_exception(struct prb_dap *d, const struct prb_dap_requ
 	return prb_dap_answer(d, r,
 			      json_pack("{s:o, s:o, s:s, s:{s:o, s:o}}", "exceptionId",
 					prb_dap_string(name), "description", prb_dap_string(text),
-					"breakMode", d->unhandled ? "unhandled" : "always",
-					"details", "typeName", prb_dap_string(name), "message",
-					prb_dap_string(text)));
+					"breakMode", d->break_mode, "details", "typeName",
+					prb_dap_string(name), "message", prb_dap_string(text)));
 }
 
 static struct prb_error *answer_source(struct prb_dap *d, const struct prb_dap_request *r,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Variables and what they hold, read from outside; expressions, by code where there is a process.
- */
+/* Variables and what they hold, read from outside. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,15 +60,15 @@ static bool is_leaf(const char *type)
 	return !*type;
 }
 
-/** A reference to what an object holds; 0 without an address, or if it is simple. @p expression
- * may be NULL. */
-static int refer_to(struct prb_dap *d, uint64_t address, const char *type, const char *expression)
+int prb_dap_refer_to(struct prb_dap *d, int frame, uint64_t address, const char *type,
+		     const char *expression)
 {
 	struct prb_dap_scope *scope = address && !is_leaf(type) ? prb_vec_push(&d->scopes) : NULL;
 
 	if (!scope)
 		return 0;
 	*scope = (struct prb_dap_scope){.kind = PRB_DAP_OBJECT,
+					.frame = frame,
 					.address = address,
 					.expression = expression ? strdup(expression) : NULL,
 					.keys = !strcmp(type, "list") || !strcmp(type, "tuple")
@@ -79,8 +78,7 @@ static int refer_to(struct prb_dap *d, uint64_t address, const char *type, const
 	return (int)d->scopes.count;
 }
 
-/** Whether a name may be written as one: keywords are none, though attributes may be called so. */
-static bool is_identifier(const char *name)
+bool prb_dap_is_identifier(const char *name)
 {
 	static const char *const keywords[] = {
 		"False",  "None",   "True",    "and",	   "as",       "assert", "async",
@@ -100,21 +98,22 @@ static bool is_identifier(const char *name)
 }
 
 /** @p expression: by which the client's users may ask for it again, or NULL. */
-static json_t *variable(struct prb_dap *d, const char *name, const char *value, const char *type,
-			uint64_t address, const char *expression)
+static json_t *variable(struct prb_dap *d, int frame, const char *name, const char *value,
+			const char *type, uint64_t address, const char *expression)
 {
-	json_t *put =
-		json_pack("{s:o, s:o, s:o, s:i}", "name", prb_dap_string(name), "value",
-			  prb_dap_string(value), "type", prb_dap_string(type ? type : ""),
-			  "variablesReference", refer_to(d, address, type ? type : "", expression));
+	json_t *put = json_pack("{s:o, s:o, s:o, s:i}", "name", prb_dap_string(name), "value",
+				prb_dap_string(value), "type", prb_dap_string(type ? type : ""),
+				"variablesReference",
+				prb_dap_refer_to(d, frame, address, type ? type : "", expression));
 
 	if (put && expression)
 		json_object_set_new(put, "evaluateName", prb_dap_string(expression));
 	return put;
 }
 
-static struct prb_error *put_locals(struct prb_dap *d, const struct prb_dap_frame *of, json_t *list)
+static struct prb_error *put_locals(struct prb_dap *d, int index, json_t *list)
 {
+	const struct prb_dap_frame *of = &d->frames.items[index];
 	const struct prb_dump_options options = {
 		.tid = of->tid, .locals = true, .no_waits = true, .no_command = true};
 	prb_auto_dump struct prb_dump *dump = NULL;
@@ -131,12 +130,12 @@ static struct prb_error *put_locals(struct prb_dap *d, const struct prb_dap_fram
 				continue;
 			prb_vec_each (local, &frame->locals)
 				if (local->value && json_array_size(list) < MAX_CHILDREN)
-					json_array_append_new(list,
-							      variable(d, local->name, local->value,
-								       local->type, local->address,
-								       is_identifier(local->name)
-									       ? local->name
-									       : NULL));
+					json_array_append_new(
+						list, variable(d, index, local->name, local->value,
+							       local->type, local->address,
+							       prb_dap_is_identifier(local->name)
+								       ? local->name
+								       : NULL));
 		}
 	}
 	return NULL;
@@ -150,9 +149,20 @@ struct listing {
 	json_t *list;
 	json_int_t at, start, count; /* which of the children, counted from 0 */
 	const char *expression;	     /* for the object, or NULL */
+	int frame;		     /* of the expression */
 	enum prb_dap_keys keys;
 	bool cut, names;
 };
+
+/** Whether the text of a key is one in Python: a number, or all of a text. */
+static bool is_constant(const char *text)
+{
+	size_t length = strlen(text), last = length ? length - 1 : 0;
+
+	return length && length < KEY && !strstr(text, "…") &&
+	       (!text[strspn(text, "-0123456789")] ||
+		((*text == '\'' || *text == '"') && last && text[last] == *text));
+}
 
 /** The expression for an item or attribute; NULL: none is known. @p whole: the name is all of the
  * key. */
@@ -161,9 +171,18 @@ static char *expression_of(const struct listing *l, const char *name, bool item,
 	const char *base = l->expression;
 	bool subscript = l->keys == PRB_DAP_BY_NUMBER || (l->keys == PRB_DAP_BY_KEY && whole);
 
-	if (!base || (item ? !subscript : !is_identifier(name)))
+	if (!base || (item ? !subscript : !prb_dap_is_identifier(name)))
 		return NULL;
 	return prb_format(item ? "%s[%s]" : "%s.%s", base, name);
+}
+
+char *prb_dap_expression_of(const struct prb_dap_scope *scope, const char *name)
+{
+	const struct listing l = {.expression = scope->expression, .keys = scope->keys};
+
+	if (scope->kind != PRB_DAP_OBJECT)
+		return prb_dap_is_identifier(name) ? strdup(name) : NULL;
+	return expression_of(&l, name, scope->keys != PRB_DAP_NO_KEYS && is_constant(name), true);
 }
 
 static void put_child(struct listing *l, const char *name, uint64_t object, const char *text,
@@ -177,7 +196,7 @@ static void put_child(struct listing *l, const char *name, uint64_t object, cons
 		prb_error_destroy(prb_object_repr(l->py, l->mem, object, &options, &value));
 		prb_error_destroy(prb_object_type_name(l->py, l->mem, object, &type));
 	}
-	json_array_append_new(l->list, variable(l->d, name,
+	json_array_append_new(l->list, variable(l->d, l->frame, name,
 						object ? prb_str_text(&value)
 						: text ? text
 						       : "?",
@@ -192,17 +211,6 @@ static bool is_wanted(struct listing *l, bool *ret)
 	*ret = at >= l->start;
 	l->cut = at - l->start >= l->count;
 	return !l->cut;
-}
-
-/** Whether the text of a key is one in Python: a number, or all of a text. */
-static bool is_constant(const struct prb_str *name)
-{
-	const char *text = prb_str_text(name);
-	size_t last = name->length ? name->length - 1 : 0;
-
-	return name->length && name->length < KEY && !strstr(text, "…") &&
-	       (!text[strspn(text, "-0123456789")] ||
-		((*text == '\'' || *text == '"') && last && text[last] == *text));
 }
 
 static bool on_item(void *context, uint64_t key, uint64_t value)
@@ -225,7 +233,7 @@ static bool on_item(void *context, uint64_t key, uint64_t value)
 			&(const struct prb_repr_options){.max_total = SHORT / 2}, &name));
 	if (!key)
 		prb_str_printf(&name, "%lld", (long long)l->at - 1);
-	expression = expression_of(l, prb_str_text(&name), true, is_constant(&name));
+	expression = expression_of(l, prb_str_text(&name), true, is_constant(prb_str_text(&name)));
 	put_child(l, prb_str_text(&name), value, NULL, expression);
 	return true;
 }
@@ -260,6 +268,7 @@ static struct prb_error *put_object(struct prb_dap *d, const struct prb_dap_scop
 				    .mem = prb_view_mem(d->objects->view),
 				    .list = list,
 				    .expression = of->expression,
+				    .frame = of->frame,
 				    .keys = of->keys,
 				    .names = names,
 				    .start = start,
@@ -274,8 +283,8 @@ static struct prb_error *put_object(struct prb_dap *d, const struct prb_dap_scop
 						    PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT,
 						    on_attribute, &l, NULL);
 		if (l.cut && count == MAX_CHILDREN)
-			json_array_append_new(list,
-					      variable(d, "…", "more is left out", "", 0, NULL));
+			json_array_append_new(
+				list, variable(d, -1, "…", "more is left out", "", 0, NULL));
 		if (!err || json_array_size(list))
 			break;
 	}
@@ -287,11 +296,13 @@ static struct prb_error *put_object(struct prb_dap *d, const struct prb_dap_scop
 	return err;
 }
 
-static struct prb_error *inspect(struct prb_dap *d, const struct prb_dap_frame *frame,
-				 const char *expression, struct prb_inspected *ret)
+struct prb_error *prb_dap_inspect(struct prb_dap *d, const struct prb_dap_frame *frame,
+				  const char *expression, struct prb_inspected *ret)
 {
 	const struct prb_inspect_place place = {.tid = frame ? frame->tid : 0,
-						.depth = frame ? frame->depth : 0};
+						.depth = frame ? frame->depth : 0,
+						/* The global scope. */
+						.function = frame ? NULL : "<module>"};
 	const struct prb_repr_options options = {.max_objects = 1,
 						 .objects_alone = true,
 						 .max_attributes = ITEMS,
@@ -309,14 +320,14 @@ static struct prb_error *put_globals(struct prb_dap *d, const struct prb_dap_fra
 	struct prb_inspected found = {};
 	struct prb_error *err;
 	prb_auto_free char *expression = NULL;
-	struct prb_dap_scope object = {.kind = PRB_DAP_OBJECT};
+	struct prb_dap_scope object = {.kind = PRB_DAP_OBJECT, .frame = -1};
 
 	if (!frame->module || strpbrk(frame->module, "'\\\n"))
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "the module of the frame is unknown");
 	expression = prb_format("sys.modules['%s'].__dict__", frame->module);
 	if (!expression)
 		return prb_error_nomem();
-	err = inspect(d, frame, expression, &found);
+	err = prb_dap_inspect(d, frame, expression, &found);
 	object.address = found.address;
 	prb_inspected_deinit(&found);
 	PRB_TRY(err);
@@ -338,7 +349,7 @@ struct prb_error *prb_dap_variables(struct prb_dap *d, const struct prb_dap_requ
 	count = count > 0 && count < MAX_CHILDREN ? count : MAX_CHILDREN;
 	list = json_array();
 	if (scope.kind == PRB_DAP_LOCALS)
-		err = put_locals(d, &d->frames.items[scope.frame], list);
+		err = put_locals(d, scope.frame, list);
 	else if (scope.kind == PRB_DAP_GLOBALS)
 		err = put_globals(d, &d->frames.items[scope.frame], start, count, list);
 	else
@@ -348,104 +359,4 @@ struct prb_error *prb_dap_variables(struct prb_dap *d, const struct prb_dap_requ
 		return err;
 	}
 	return prb_dap_answer(d, r, json_pack("{s:o}", "variables", list));
-}
-
-/** The frame that a request names, NULL without one. */
-static const struct prb_dap_frame *frame_of(struct prb_dap *d, const struct prb_dap_request *r)
-{
-	json_int_t frame = prb_dap_number(r, "frameId");
-
-	return frame >= 1 && frame <= (json_int_t)d->frames.count ? &d->frames.items[frame - 1]
-								  : NULL;
-}
-
-struct prb_error *prb_dap_output(struct prb_dap *d, const char *category,
-				 const struct prb_str *text)
-{
-	if (!text->length)
-		return NULL;
-	return prb_dap_event(d, "output",
-			     json_pack("{s:s, s:o}", "category", category, "output",
-				       prb_dap_bytes(prb_str_text(text), text->length)));
-}
-
-/** By the process itself. */
-static struct prb_error *run_code(struct prb_dap *d, const struct prb_dap_request *r,
-				  const struct prb_dap_frame *frame, const char *expression)
-{
-	__attribute__((cleanup(prb_eval_result_deinit))) struct prb_eval_result result = {};
-	const struct prb_eval how = {};
-
-	PRB_TRY(prb_drive_eval(d->drive, frame->tid, frame->depth, expression, NULL, &result));
-	prb_dap_forget_objects(d);
-	PRB_TRY(prb_dap_output(d, "stdout", &result.out));
-	PRB_TRY(prb_dap_output(d, "stderr", &result.err));
-	if (result.has_traceback)
-		return prb_error_create(PRB_ERROR_FAILED, "%.4000s",
-					prb_str_text(&result.traceback));
-	PRB_TRY(prb_eval_judge(d->target, (int)d->target->pid, &how, &result));
-	return prb_dap_answer(
-		d, r,
-		json_pack("{s:o, s:i}", "result",
-			  prb_dap_bytes(prb_str_text(&result.value), result.value.length),
-			  "variablesReference", 0));
-}
-
-struct prb_error *prb_dap_evaluate(struct prb_dap *d, const struct prb_dap_request *r)
-{
-	const char *expression = prb_dap_word(r, "expression");
-	const char *how = prb_dap_word(r, "context");
-	const struct prb_dap_frame *frame = frame_of(d, r);
-	struct prb_inspected found = {};
-	prb_auto_free char *whole = NULL;
-	struct prb_error *err;
-
-	if (!expression)
-		return prb_error_create(PRB_ERROR_USAGE, "there is no expression");
-	/* What its parts are asked for by. */
-	whole = prb_format(is_identifier(expression) ? "%s" : "(%s)", expression);
-	err = inspect(d, frame, expression, &found);
-	if (!err)
-		err = prb_dap_answer(
-			d, r,
-			json_pack("{s:o, s:o, s:i}", "result",
-				  prb_dap_string(prb_str_text(&found.value)), "type",
-				  prb_dap_string(prb_str_text(&found.type)), "variablesReference",
-				  refer_to(d, found.address, prb_str_text(&found.type), whole)));
-	/* What the mouse points at runs no code. */
-	else if (d->drive && frame && err->code != PRB_ERROR_NOMEM &&
-		 !(how && !strcmp(how, "hover"))) {
-		prb_error_destroy(err);
-		err = run_code(d, r, frame, expression);
-	}
-	prb_inspected_deinit(&found);
-	return err;
-}
-
-struct prb_error *prb_dap_completions(struct prb_dap *d, const struct prb_dap_request *r)
-{
-	const struct prb_dap_frame *frame = frame_of(d, r);
-	const char *text = prb_dap_word(r, "text");
-	json_int_t column = prb_dap_number(r, "column");
-	struct prb_inspected found = {};
-	json_t *list = json_array();
-	prb_auto_free char *before = NULL;
-	size_t start;
-	char *rest = NULL;
-
-	before = text ? strndup(text, column > 0 ? (size_t)column - 1 : 0) : NULL;
-	if (!before)
-		return prb_dap_answer(d, r, json_pack("{s:o}", "targets", list));
-	/* The expression that the cursor is behind. */
-	for (start = strlen(before); start && !strchr(" ()[]{},=+-*/<>!:;", before[start - 1]);)
-		start--;
-	prb_error_destroy(prb_inspect_names(d->target, frame ? frame->tid : 0,
-					    frame ? frame->depth : 0, before + start, &found));
-	for (char *name = found.value.length ? strtok_r(found.value.data, "\n", &rest) : NULL;
-	     name && json_array_size(list) < MAX_CHILDREN; name = strtok_r(NULL, "\n", &rest))
-		json_array_append_new(list, json_pack("{s:o, s:i, s:i}", "label",
-						      prb_dap_string(name), "start", (int)start,
-						      "length", (int)(strlen(before) - start)));
-	prb_inspected_deinit(&found);
-	return prb_dap_answer(d, r, json_pack("{s:o}", "targets", list));
 }

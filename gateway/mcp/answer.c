@@ -158,6 +158,47 @@ static struct prb_error *cut(json_t *object, const char *name, const struct prb_
 	return NULL;
 }
 
+/** The name of the longest text of an object; NULL if it has none. */
+static const char *longest_text(json_t *object)
+{
+	const char *name, *found = NULL;
+	size_t most = 0;
+	json_t *value;
+
+	json_object_foreach(object, name, value) if (json_string_length(value) > most)
+	{
+		most = json_string_length(value);
+		found = name;
+	}
+	return found;
+}
+
+/** Keeps as much of the longest text as there is room for, and says how much that leaves out. */
+static struct prb_error *cut_text(json_t *object, size_t most)
+{
+	const char *name = longest_text(object);
+	prb_auto_free char *whole =
+		name ? strdup(json_string_value(json_object_get(object, name))) : NULL;
+
+	if (!whole)
+		return name ? prb_error_nomem() : NULL;
+	for (size_t all = strlen(whole), kept = all; kept;) {
+		prb_auto_str struct prb_str now = {}, text = {};
+
+		PRB_TRY(put_value(object, &now));
+		if (now.length <= most)
+			return NULL;
+		/* Of characters that are escaped, fewer are too many. */
+		kept = whole_characters(whole, PRB_MIN(kept * most / now.length, kept - 1));
+		prb_str_append(&text, whole, kept);
+		prb_str_printf(&text, "… [%zu more bytes: allow more by max_bytes]", all - kept);
+		if (text.failed ||
+		    json_object_set_new(object, name, json_string(prb_str_text(&text))))
+			return prb_error_nomem();
+	}
+	return NULL;
+}
+
 static struct prb_error *put_json(const struct prb_str *output, const struct prb_answer_part *part,
 				  struct prb_str *structured)
 {
@@ -174,6 +215,8 @@ static struct prb_error *put_json(const struct prb_str *output, const struct prb
 
 	if (list && (part->first || output->length > part->most))
 		err = cut(value, list, part);
+	if (!err && output->length > part->most)
+		err = cut_text(value, part->most);
 	if (!err)
 		err = put_value(value, structured);
 	json_decref(value);

@@ -233,25 +233,14 @@ static void said_deinit(struct said *said)
 
 static void read_output(struct prb_child *child, struct said *said)
 {
-	char chunk[16 << 10];
-	ssize_t got;
+	const size_t before = said->text.length;
 
-	while (child->out >= 0) {
-		got = read(child->out, chunk, sizeof(chunk));
-		if (got < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (got <= 0) {
-			close(child->out);
-			child->out = -1;
-			return;
-		}
-		size_t taken = PRB_MIN((size_t)got, MAX_OUTPUT - said->text.length);
-
-		prb_str_append(&said->text, chunk, taken);
-		for (size_t i = 0; i < taken; i++)
-			said->lines += chunk[i] == '\n';
-		said->more |= (size_t)got > taken;
-	}
+	prb_child_receive(child, MAX_OUTPUT + 1, &said->text);
+	said->more |= said->text.length > MAX_OUTPUT;
+	if (said->more)
+		prb_str_truncate(&said->text, MAX_OUTPUT);
+	for (size_t i = before; i < said->text.length; i++)
+		said->lines += said->text.data[i] == '\n';
 }
 
 /** True if no more of the output is needed: one row shows that there are more. */
@@ -300,8 +289,8 @@ static struct prb_error *run(const struct question *q, struct prb_tool_call *cal
 
 	prb_auto_error struct prb_error *err = prb_child_judge(&child);
 
-	/* Then the exit code says what was found; or we have ended it. */
-	if (err && ((call->tool->judges && WIFEXITED(child.status) &&
+	/* Then the exit code says what was found, as the output does; or we have ended it. */
+	if (err && ((call->tool->judges && ret->text.length && WIFEXITED(child.status) &&
 		     WEXITSTATUS(child.status) > PRB_FINDING_EXIT) ||
 		    is_enough(call, ret)))
 		prb_error_destroy(prb_steal(&err));

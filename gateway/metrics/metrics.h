@@ -5,6 +5,10 @@
  * Names and labels are few and fixed: a process is its pid and its rank. What it chose itself, its
  * name, is in `probing_process_info` alone, so that a new one does not begin all series anew.
  * Unreadable values have no sample; `probing_up` says so.
+ *
+ * The caller has read the threads. What it did not read again is not read here either.
+ *
+ * Threading: one thread at a time.
  */
 #ifndef PRB_GATEWAY_METRICS_METRICS_H
 #define PRB_GATEWAY_METRICS_METRICS_H
@@ -14,8 +18,11 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "command/command.h"
+#include "dump/dump.h"
 #include "gateway/metrics/process.h"
+#include "lib/probing.h"
+#include "target/proc/process.h"
+#include "target/target.h"
 
 /** Its name is without "probing_"; samples have the label besides the process. */
 struct prb_metric {
@@ -27,27 +34,59 @@ struct prb_metric {
 
 struct prb_metric_sample {
 	const struct prb_metric *metric;
-	pid_t pid;
-	long rank;	/**< -1: none */
 	char label[24]; /**< one of few words, or a number */
 	double value;
 };
 
-/** Samples of one process follow each other. Starts as {}. */
-struct prb_metrics {
+/** A process, with its samples in the order of the metrics. */
+struct prb_metrics_one {
+	struct prb_metric_process process;
 	PRB_VEC(struct prb_metric_sample) samples;
-	PRB_VEC(struct prb_metric_process) processes;
+	uint64_t start_ticks;	 /**< another process has the pid again with others */
+	double start;		 /**< since the epoch; 0: unknown */
+	double read;		 /**< as in the reading */
+	bool seen;		 /**< in this round */
+	struct probing *session; /**< open for the next time, or NULL */
+};
+
+/** What was read of all processes, also in the rounds before. Starts as {}. */
+struct prb_metrics {
+	PRB_VEC(struct prb_metrics_one *) list;
 };
 void prb_metrics_deinit(struct prb_metrics *metrics);
-/** What a process of the samples is called. */
-const struct prb_metric_process *prb_metrics_process(const struct prb_metrics *metrics, pid_t pid);
+#define prb_auto_metrics __attribute__((cleanup(prb_metrics_deinit)))
 
-/** Reads these targets; all processes that may be read if there are none. */
-struct prb_error *prb_metrics_read(const struct prb_texts *targets,
-				   struct prb_metrics *ret) PRB_MUST_CHECK;
+/** A process as its threads were read. All is borrowed. */
+struct prb_metrics_reading {
+	const struct prb_process *process;
+	struct prb_target *target;   /**< NULL: it is not open */
+	const struct prb_dump *dump; /**< with waits and times of sleep; NULL: it cannot be read */
+	const struct prb_pythons *pythons;
+	double read; /**< when, monotonic; the same as in the round before: it was not read again */
+	bool server; /**< it is a process of an inference server */
+	bool steps;  /**< it has recorded training steps */
+};
 
-/** Appends the metrics of these targets; of all processes that may be read if there are none. */
-struct prb_error *prb_metrics_collect(const struct prb_texts *targets,
-				      struct prb_str *ret) PRB_MUST_CHECK;
+/** Begins a round, at the end of which processes without a reading are forgotten. */
+void prb_metrics_begin(struct prb_metrics *metrics);
+/** Reads the rest of the process, if its threads were read again. PRB_ERROR_NOMEM. */
+struct prb_error *prb_metrics_add(struct prb_metrics *metrics,
+				  const struct prb_metrics_reading *reading) PRB_MUST_CHECK;
+void prb_metrics_end(struct prb_metrics *metrics);
+
+/** A sample's value @p now (monotonic): who sleeps does so for longer than when it was read. */
+double prb_metrics_value(const struct prb_metrics_one *one, const struct prb_metric_sample *sample,
+			 double now);
+
+/** Appends the text; reading took @p seconds. */
+void prb_metrics_text(const struct prb_metrics *metrics, double seconds, struct prb_str *ret);
+
+/* read.c */
+
+/** The metrics of processes; ends with an entry without a name. */
+extern const struct prb_metric prb_metric_families[];
+/** Replaces the samples by those of the reading. PRB_ERROR_NOMEM. */
+struct prb_error *prb_metrics_read(struct prb_metrics_one *one,
+				   const struct prb_metrics_reading *reading) PRB_MUST_CHECK;
 
 #endif

@@ -94,8 +94,7 @@ static void put_process_names(struct prb_str *resource, const struct prb_metric_
 					  names[i].value);
 }
 
-void prb_otlp_put_resource(struct prb_str *s, pid_t pid, long rank,
-			   const struct prb_metric_process *process)
+void prb_otlp_put_resource(struct prb_str *s, const struct prb_metric_process *process)
 {
 	struct prb_str resource = {};
 	char host[256] = "";
@@ -103,11 +102,11 @@ void prb_otlp_put_resource(struct prb_str *s, pid_t pid, long rank,
 	gethostname(host, sizeof(host) - 1);
 	prb_otlp_put_service(&resource);
 	prb_otlp_put_text(&resource, PRB_OTLP_RESOURCE_ATTRIBUTES, "host.name", host);
-	prb_otlp_put_integer(&resource, PRB_OTLP_RESOURCE_ATTRIBUTES, "process.pid", pid);
-	if (rank >= 0)
-		prb_otlp_put_integer(&resource, PRB_OTLP_RESOURCE_ATTRIBUTES, "rank", rank);
-	if (process)
-		put_process_names(&resource, process);
+	prb_otlp_put_integer(&resource, PRB_OTLP_RESOURCE_ATTRIBUTES, "process.pid", process->pid);
+	if (process->rank >= 0)
+		prb_otlp_put_integer(&resource, PRB_OTLP_RESOURCE_ATTRIBUTES, "rank",
+				     process->rank);
+	put_process_names(&resource, process);
 	prb_proto_message(s, PRB_OTLP_RESOURCE, &resource);
 }
 
@@ -116,15 +115,15 @@ static uint64_t nanoseconds(double seconds)
 	return seconds > 0 ? (uint64_t)(seconds * 1e9) : 0;
 }
 
-static void put_point(struct prb_str *s, const struct prb_metric_sample *sample, double start,
-		      double now)
+static void put_point(struct prb_str *s, const struct prb_metrics_one *one,
+		      const struct prb_metric_sample *sample)
 {
 	struct prb_str point = {};
 
 	if (!strcmp(sample->metric->type, "counter"))
-		prb_proto_fixed64(&point, POINT_START, nanoseconds(start));
-	prb_proto_fixed64(&point, POINT_TIME, nanoseconds(now));
-	prb_proto_double(&point, POINT_DOUBLE, sample->value);
+		prb_proto_fixed64(&point, POINT_START, nanoseconds(one->start));
+	prb_proto_fixed64(&point, POINT_TIME, nanoseconds(prb_clock_calendar_seconds()));
+	prb_proto_double(&point, POINT_DOUBLE, prb_metrics_value(one, sample, prb_clock_seconds()));
 	if (sample->metric->label)
 		prb_otlp_put_text(&point, POINT_ATTRIBUTES,
 				  sample->metric->otel_label ? sample->metric->otel_label
@@ -133,61 +132,30 @@ static void put_point(struct prb_str *s, const struct prb_metric_sample *sample,
 	prb_proto_message(s, POINTS, &point);
 }
 
-/** The samples from @p at on that are of one metric. */
-static size_t put_metric(struct prb_str *s, const struct prb_metrics *metrics, size_t at,
-			 double start, double now)
+static void put_metric(struct prb_str *s, const struct prb_metrics_one *one,
+		       const struct prb_metric *kind)
 {
-	const struct prb_metric_sample *first = &metrics->samples.items[at];
-	const struct prb_metric *kind = first->metric;
 	struct prb_str metric = {}, points = {};
 	bool sum = !strcmp(kind->type, "counter");
+	const struct prb_metric_sample *sample;
 	char name[64];
 
+	prb_vec_each (sample, &one->samples)
+		if (sample->metric == kind)
+			put_point(&points, one, sample);
+	if (!points.length)
+		return;
 	snprintf(name, sizeof(name), "%s%s", kind->otel ? "" : "probing_",
 		 kind->otel ? kind->otel : kind->name);
 	prb_proto_text(&metric, METRIC_NAME, name);
 	prb_proto_text(&metric, METRIC_DESCRIPTION, kind->help);
 	prb_proto_text(&metric, METRIC_UNIT, kind->unit);
-	for (; at < metrics->samples.count && metrics->samples.items[at].metric == kind &&
-	       metrics->samples.items[at].pid == first->pid;
-	     at++)
-		put_point(&points, &metrics->samples.items[at], start, now);
 	if (sum) {
 		prb_proto_number(&points, SUM_TEMPORALITY, CUMULATIVE);
 		prb_proto_number(&points, SUM_MONOTONIC, 1);
 	}
 	prb_proto_message(&metric, sum ? METRIC_SUM : METRIC_GAUGE, &points);
 	prb_proto_message(s, SCOPE_METRICS_METRICS, &metric);
-	return at;
-}
-
-/** The start of the process from its samples; 0 if unknown. */
-static double start_of(const struct prb_metrics *metrics, pid_t pid)
-{
-	const struct prb_metric_sample *sample;
-
-	prb_vec_each (sample, &metrics->samples)
-		if (sample->pid == pid && !strcmp(sample->metric->name, "start_time_seconds"))
-			return sample->value;
-	return 0;
-}
-
-/** All samples of one process, from @p at on. */
-static size_t put_process(struct prb_str *s, const struct prb_metrics *metrics, size_t at,
-			  double now)
-{
-	const struct prb_metric_sample *first = &metrics->samples.items[at];
-	struct prb_str resource = {}, scope = {};
-	double start = start_of(metrics, first->pid);
-
-	prb_otlp_put_resource(&resource, first->pid, first->rank,
-			      prb_metrics_process(metrics, first->pid));
-	prb_otlp_put_scope(&scope);
-	while (at < metrics->samples.count && metrics->samples.items[at].pid == first->pid)
-		at = put_metric(&scope, metrics, at, start, now);
-	prb_proto_message(&resource, RESOURCE_METRICS_SCOPE_METRICS, &scope);
-	prb_proto_message(s, REQUEST_RESOURCE_METRICS, &resource);
-	return at;
 }
 
 static void put_finding(struct prb_str *s, const struct prb_finding *finding)
@@ -202,50 +170,34 @@ static void put_finding(struct prb_str *s, const struct prb_finding *finding)
 	prb_proto_message(s, POINTS, &point);
 }
 
-void prb_otlp_put_findings(pid_t pid, const struct prb_findings *findings, struct prb_otlp *ret)
+static void put_findings(struct prb_str *s, const struct prb_otlp_findings *findings)
 {
-	struct prb_str resource = {}, scope = {}, metric = {}, points = {};
-	struct prb_metric_process process;
-	struct prb_finding *const *finding;
+	struct prb_str metric = {}, points = {};
 
 	if (!findings->list.count)
 		return;
-	prb_error_destroy(prb_metric_process_read(pid, &process));
-	prb_otlp_put_resource(&resource, pid, process.rank, &process);
-	prb_metric_process_deinit(&process);
-	prb_otlp_put_scope(&scope);
 	prb_proto_text(&metric, METRIC_NAME, "probing_finding");
 	prb_proto_text(&metric, METRIC_DESCRIPTION, PRB_FINDING_HELP);
-	prb_vec_each (finding, &findings->list) {
-		if (prb_findings_is_repeated(findings, (size_t)(finding - findings->list.items)))
-			continue;
-		put_finding(&points, *finding);
-		ret->samples++;
-	}
+	for (size_t i = 0; i < findings->list.count; i++)
+		put_finding(&points, findings->list.items[i]);
 	prb_proto_message(&metric, METRIC_GAUGE, &points);
-	prb_proto_message(&scope, SCOPE_METRICS_METRICS, &metric);
-	prb_proto_message(&resource, RESOURCE_METRICS_SCOPE_METRICS, &scope);
-	prb_proto_message(&ret->metrics, REQUEST_RESOURCE_METRICS, &resource);
+	prb_proto_message(s, SCOPE_METRICS_METRICS, &metric);
 }
 
-struct prb_error *prb_otlp_collect(const struct prb_texts *targets,
-				   const struct prb_otlp_time *time, struct prb_otlp *ret)
+struct prb_error *prb_otlp_put_process(const struct prb_metrics_one *one,
+				       const struct prb_otlp_findings *findings,
+				       const struct prb_otlp_time *time, struct prb_otlp *ret)
 {
-	struct prb_metrics metrics = {};
-	struct prb_error *err = prb_metrics_read(targets, &metrics);
+	struct prb_str resource = {}, scope = {};
 
-	ret->samples = metrics.samples.count;
-	for (size_t at = 0; !err && at < metrics.samples.count;) {
-		const struct prb_metric_sample *first = &metrics.samples.items[at];
-		const struct prb_otlp_process process = {first->pid, first->rank,
-							 start_of(&metrics, first->pid),
-							 prb_metrics_process(&metrics, first->pid)};
-
-		at = put_process(&ret->metrics, &metrics, at, prb_clock_calendar_seconds());
-		err = prb_otlp_put_spans(&process, time, ret);
-	}
-	prb_metrics_deinit(&metrics);
-	if (!err && (ret->metrics.failed || ret->traces.failed))
-		return prb_error_nomem();
-	return err;
+	ret->samples += one->samples.count + findings->list.count;
+	prb_otlp_put_resource(&resource, &one->process);
+	prb_otlp_put_scope(&scope);
+	for (const struct prb_metric *kind = prb_metric_families; kind->name; kind++)
+		put_metric(&scope, one, kind);
+	put_findings(&scope, findings);
+	prb_proto_message(&resource, RESOURCE_METRICS_SCOPE_METRICS, &scope);
+	prb_proto_message(&ret->metrics, REQUEST_RESOURCE_METRICS, &resource);
+	PRB_TRY(prb_otlp_put_spans(one, time, ret));
+	return ret->metrics.failed || ret->traces.failed ? prb_error_nomem() : NULL;
 }

@@ -15,8 +15,7 @@
 #include "base/otlp.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "command/command.h"
-#include "gateway/metrics/process.h"
+#include "gateway/metrics/metrics.h"
 #include "judge/finding.h"
 
 /** The requests to send; starts as {}. */
@@ -31,36 +30,25 @@ struct prb_otlp_time {
 	double since, until;
 };
 
-/**
- * Reads these targets, or all processes that may be read, with the spans of that time.
- * Processes that cannot be read have the sample "up" alone.
- */
-struct prb_error *prb_otlp_collect(const struct prb_texts *targets,
-				   const struct prb_otlp_time *time,
-				   struct prb_otlp *ret) PRB_MUST_CHECK;
+/** The findings about one process; borrowed. Starts as {}. */
+struct prb_otlp_findings {
+	PRB_VEC(const struct prb_finding *) list;
+};
 
-/**
- * Appends a gauge "probing_finding" of a process: 1 for each of its findings, with rule and
- * confidence. None is nothing.
- */
-void prb_otlp_put_findings(pid_t pid, const struct prb_findings *findings, struct prb_otlp *ret);
+/** Puts the samples of a process, the gauge "probing_finding", 1 for each, and its spans. */
+struct prb_error *prb_otlp_put_process(const struct prb_metrics_one *one,
+				       const struct prb_otlp_findings *findings,
+				       const struct prb_otlp_time *time,
+				       struct prb_otlp *ret) PRB_MUST_CHECK;
 
 /** The members of a JSON object, as attributes. */
 void prb_otlp_put_members(struct prb_str *s, unsigned field, const char *json);
 
-/** The resource of a process; @p rank of -1: none; @p process is what it is called, or NULL. */
-void prb_otlp_put_resource(struct prb_str *s, pid_t pid, long rank,
-			   const struct prb_metric_process *process);
-
-struct prb_otlp_process {
-	pid_t pid;
-	long rank;				/**< -1: none */
-	double start;				/**< since the epoch; 0: unknown */
-	const struct prb_metric_process *names; /**< or NULL */
-};
+/** The resource of a process. */
+void prb_otlp_put_resource(struct prb_str *s, const struct prb_metric_process *process);
 
 /** Appends the spans of one process, with its resource. */
-struct prb_error *prb_otlp_put_spans(const struct prb_otlp_process *process,
+struct prb_error *prb_otlp_put_spans(const struct prb_metrics_one *process,
 				     const struct prb_otlp_time *time,
 				     struct prb_otlp *ret) PRB_MUST_CHECK;
 

@@ -209,7 +209,7 @@ static struct probing_error *read_rows(struct probing *session, double since, st
 	return probing_query(session, sql, take, rows);
 }
 
-static void put_rows(struct rows *rows, const struct prb_otlp_process *process,
+static void put_rows(struct rows *rows, const struct prb_metrics_one *process,
 		     const struct prb_otlp_time *time, struct prb_otlp *ret)
 {
 	struct prb_str resource = {}, scope = {};
@@ -219,7 +219,7 @@ static void put_rows(struct rows *rows, const struct prb_otlp_process *process,
 	uint64_t mark = (uint64_t)gethostid() << 32 | (uint32_t)process->start;
 
 	qsort(rows->list.items, rows->list.count, sizeof(struct row), compare);
-	prb_otlp_put_resource(&resource, process->pid, process->rank, process->names);
+	prb_otlp_put_resource(&resource, &process->process);
 	prb_otlp_put_scope(&scope);
 	prb_vec_each (row, &rows->list) {
 		if (row->kind != END || row->time <= time->since || row->time > time->until ||
@@ -239,7 +239,7 @@ static void destroy_session(struct probing **session)
 	probing_destroy(*session);
 }
 
-struct prb_error *prb_otlp_put_spans(const struct prb_otlp_process *process,
+struct prb_error *prb_otlp_put_spans(const struct prb_metrics_one *process,
 				     const struct prb_otlp_time *time, struct prb_otlp *ret)
 {
 	char target[16];
@@ -247,7 +247,7 @@ struct prb_error *prb_otlp_put_spans(const struct prb_otlp_process *process,
 	__attribute__((cleanup(rows_deinit))) struct rows rows = {};
 	struct probing_error *err = probing_create(&session);
 
-	snprintf(target, sizeof(target), "%d", (int)process->pid);
+	snprintf(target, sizeof(target), "%d", (int)process->process.pid);
 	if (!err)
 		err = probing_open(session, target, NULL);
 	if (!err)

@@ -10,10 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "command/start.h"
+#include "remote/http.h"
 
-enum { BODY_FD = 3, MAX_ANSWER = 64 << 10 };
+enum { BODY_FD = 3, MAX_ANSWER = 64 << 10, TIMEOUT_S = 30 };
 
 /** Precedes the status of the answer; no answer contains it by chance. */
 static const char STATUS[] = "\nprobing-status ";
@@ -72,9 +74,9 @@ static struct prb_error *make_settings(const char *url, const char *media, const
 	put_setting(ret, "header", "Expect:", strlen("Expect:"));
 	PRB_TRY(put_headers(ret, headers));
 	prb_str_printf(ret,
-		       "data-binary = \"@/proc/self/fd/%d\"\nmax-time = 30\nsilent\nshow-error\n"
+		       "data-binary = \"@/proc/self/fd/%d\"\nmax-time = %d\nsilent\nshow-error\n"
 		       "proto = \"=http,https\"\nwrite-out = \"%s\"\n",
-		       BODY_FD, out);
+		       BODY_FD, TIMEOUT_S, out);
 	return ret->failed ? prb_error_nomem() : NULL;
 }
 
@@ -141,6 +143,42 @@ static int take_status(struct prb_str *answer)
 	return status;
 }
 
+static struct prb_error *keep(void *context, const char *data, size_t length)
+{
+	struct prb_str *answer = context;
+
+	prb_str_append(answer, data, PRB_MIN(length, MAX_ANSWER - answer->length));
+	return NULL;
+}
+
+/** Sends it without the command. */
+static struct prb_error *send_ourselves(const char *url, const char *media,
+					const struct prb_str *body, struct prb_str *ret)
+{
+	struct prb_http_request request = {.body = body->data,
+					   .length = body->length,
+					   .sink = keep,
+					   .context = ret,
+					   .timeout_s = TIMEOUT_S,
+					   .once = true};
+	struct prb_http_outcome outcome = {};
+	struct prb_http *http;
+	struct prb_error *err;
+
+	PRB_TRY(prb_http_create(url, &http));
+	err = prb_http_add_header(http, "Content-Type", media);
+	if (!err)
+		err = prb_http_add_header(http, "Expect", "");
+	if (!err)
+		err = prb_http_send(http, &request, &outcome);
+	prb_str_deinit(&outcome.error);
+	prb_http_destroy(http);
+	if (!err && (outcome.status < 200 || outcome.status > 299))
+		return prb_error_create(PRB_ERROR_FAILED, "%s answered with status %ld", url,
+					outcome.status);
+	return err;
+}
+
 struct prb_error *prb_post(const char *url, const char *media, const char *headers,
 			   const struct prb_str *body, struct prb_str *ret)
 {
@@ -156,7 +194,16 @@ struct prb_error *prb_post(const char *url, const char *media, const char *heade
 		return prb_error_os(errno, "cannot make a pipe");
 	in = pipes[0];
 	out = pipes[1];
-	PRB_TRY(start(settings_fd, body_fd, out, &pid));
+	prb_auto_error struct prb_error *missing = start(settings_fd, body_fd, out, &pid);
+
+	if (missing) {
+		prb_auto_error struct prb_error *err =
+			headers ? prb_error_create(PRB_ERROR_UNSUPPORTED, "headers need curl")
+				: send_ourselves(url, media, body, ret);
+
+		return err && err->code == PRB_ERROR_UNSUPPORTED ? prb_steal(&missing)
+								 : prb_steal(&err);
+	}
 	close(prb_steal_fd(&out));
 	read_all(in, ret);
 	while (waitpid(pid, &code, 0) < 0 && errno == EINTR)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Sends a body to an HTTP server, by the command `curl`: that knows TLS, proxies and their
- * settings, and is on most machines. Secrets are passed to it in a nameless file.
+ * settings, and is on most machines. Secrets are passed to it in a nameless file. Where it is not,
+ * a body without such headers is sent by remote/http.h.
  */
 #ifndef PRB_GATEWAY_METRICS_POST_H
 #define PRB_GATEWAY_METRICS_POST_H

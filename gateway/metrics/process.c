@@ -10,9 +10,12 @@
 #include "dump/text/paths.h"
 #include "target/proc/process.h"
 #include "target/proc/user.h"
+#include "values/environment.h"
 
-/** Characters of a name: a series is no place for more. */
-enum { MOST = 100 };
+enum {
+	MOST = 100,	/* characters of a name: a series is no place for more */
+	JOB_EVERY = 16, /* readings: a process may become a rank later, by its own memory */
+};
 
 /** A name that a process has chosen, as text that every receiver takes. */
 static char *clean(const char *name)
@@ -91,32 +94,37 @@ static char *user_of(const struct prb_process *process)
 	return name.failed ? NULL : clean(prb_str_text(&name));
 }
 
-static void read_job(pid_t pid, struct prb_metric_process *ret)
+/** Its place in a job, for which it may have written over its environment. */
+static struct prb_error *read_job(const struct prb_process *process, struct prb_target *target,
+				  struct prb_metric_process *ret)
 {
 	prb_auto_str struct prb_str environment = {};
 
-	if (!prb_proc_read(pid, "environ", &environment))
-		return;
+	PRB_TRY(prb_error_tolerate(prb_environment_read(target, &environment, NULL), NULL));
 	ret->rank = prb_process_job(&environment).rank;
-	prb_auto_free char *name = ret->rank >= 0 ? prb_job_name_of_all(&environment, pid) : NULL;
+	prb_auto_free char *name =
+		ret->rank >= 0 ? prb_job_name_of_all(&environment, process->pid) : NULL;
 	if (name)
 		ret->job = clean(name);
+	return NULL;
 }
 
-struct prb_error *prb_metric_process_read(pid_t pid, struct prb_metric_process *ret)
+static void replace(char **place, char *text)
 {
-	struct prb_process process;
-	struct prb_error *err = prb_process_describe(pid, &process);
+	free(*place);
+	*place = text;
+}
 
-	*ret = (struct prb_metric_process){.pid = pid, .rank = -1};
-	if (err)
-		return err;
-	ret->user = user_of(&process);
-	ret->script = script_of(&process);
-	if (process.exe)
-		ret->executable = clean(prb_path_last(process.exe));
-	prb_process_deinit(&process);
-	read_job(pid, ret);
+struct prb_error *prb_metric_process_read(const struct prb_process *process,
+					  struct prb_target *target, struct prb_metric_process *ret)
+{
+	replace(&ret->script, script_of(process));
+	replace(&ret->executable, process->exe ? clean(prb_path_last(process->exe)) : NULL);
+	/* The files of users are long on some machines. */
+	if (!ret->user)
+		ret->user = user_of(process);
+	if (target && ret->rank < 0 && ret->readings++ % JOB_EVERY == 0)
+		return read_job(process, target, ret);
 	return NULL;
 }
 

@@ -195,6 +195,24 @@ static void read_log(struct prb_child *child)
 	}
 }
 
+void prb_child_receive(struct prb_child *child, size_t most, struct prb_str *ret)
+{
+	char chunk[16 << 10];
+	ssize_t got;
+
+	while (child->out >= 0 && ret->length < most) {
+		got = read(child->out, chunk, sizeof(chunk));
+		if (got < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (got <= 0) {
+			close(child->out);
+			child->out = -1;
+		} else {
+			prb_str_append(ret, chunk, (size_t)got);
+		}
+	}
+}
+
 void prb_child_kill(struct prb_child *child, double now)
 {
 	if (!child->pid || child->killed)

@@ -50,6 +50,9 @@ struct prb_error *prb_child_start_terminal(struct prb_child *child, const struct
 struct prb_error *prb_child_start_talk(struct prb_child *child,
 				       const struct prb_words *words) PRB_MUST_CHECK;
 
+/** Appends what it has printed to stdout; no more is read once @p ret has @p most bytes. */
+void prb_child_receive(struct prb_child *child, size_t most, struct prb_str *ret);
+
 /** Reads stderr, kills a late one, and reaps it if it has ended. To be called now and then. */
 void prb_child_tend(struct prb_child *child, double now);
 

@@ -25,6 +25,7 @@ static void forget(struct prb_overview_keeper *k)
 	prb_str_deinit(&k->in);
 	prb_str_deinit(&k->last);
 	k->in = k->last = (struct prb_str){};
+	k->pending = false;
 }
 
 void prb_overview_keeper_deinit(struct prb_overview_keeper *k)
@@ -47,7 +48,7 @@ static struct prb_error *start(struct prb_overview_keeper *k, const struct prb_s
 }
 
 struct prb_error *prb_overview_keeper_ask(struct prb_overview_keeper *k,
-					  const struct prb_served *served, double now,
+					  const struct prb_served *served, bool early, double now,
 					  const struct prb_str **ret)
 {
 	*ret = NULL;
@@ -67,13 +68,24 @@ struct prb_error *prb_overview_keeper_ask(struct prb_overview_keeper *k,
 			return err;
 		/* All have ended: there is nothing to run. */
 		prb_str_truncate(&k->last, 0);
-		prb_str_puts(&k->last, "{\"time\":null,\"seconds\":0,\"judged\":0,\"findings\":[],"
-				       "\"jobs\":[],\"targets\":[]}");
+		prb_str_puts(&k->last, "{\"time\":null,\"seconds\":0,\"pending\":false,"
+				       "\"judged\":0,\"findings\":[],\"jobs\":[],"
+				       "\"targets\":[]}");
 		PRB_TRY(prb_served_overview(served, &k->last));
 	}
-	if (k->last.length)
+	if (k->last.length && (early || !k->pending))
 		*ret = &k->last;
 	return NULL;
+}
+
+/** Whether a look says so, before anything that a process has a say in. */
+static bool is_pending(const struct prb_str *look)
+{
+	static const char WORDS[] = "\"pending\":true", NEXT[] = "\"judged\":";
+	const char *next = strstr(prb_str_text(look), NEXT);
+	const char *at = strstr(prb_str_text(look), WORDS);
+
+	return at && next && at < next;
 }
 
 /** Takes the lines that are whole; the last one counts. */
@@ -89,26 +101,9 @@ static void take_lines(struct prb_overview_keeper *k, const struct prb_served *s
 	prb_str_truncate(&k->last, 0);
 	prb_str_append(&k->last, begin, (size_t)(end - begin));
 	prb_str_remove(&k->in, 0, whole + 1);
+	k->pending = is_pending(&k->last);
 	prb_error_destroy(prb_served_overview(served, &k->last));
 	k->came = now;
-}
-
-static void receive(struct prb_overview_keeper *k)
-{
-	char chunk[64 << 10];
-	ssize_t got;
-
-	while (k->child.out >= 0 && k->in.length < MAX_LOOK) {
-		got = read(k->child.out, chunk, sizeof(chunk));
-		if (got < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (got <= 0) {
-			close(k->child.out);
-			k->child.out = -1;
-			return;
-		}
-		prb_str_append(&k->in, chunk, (size_t)got);
-	}
 }
 
 void prb_overview_keeper_tend(struct prb_overview_keeper *k, const struct prb_served *served,
@@ -116,7 +111,7 @@ void prb_overview_keeper_tend(struct prb_overview_keeper *k, const struct prb_se
 {
 	if (!k->child.pid && k->child.out < 0)
 		return;
-	receive(k);
+	prb_child_receive(&k->child, MAX_LOOK, &k->in);
 	take_lines(k, served, now);
 	if (k->child.pid && (now > k->came + STUCK || k->in.failed || k->in.length >= MAX_LOOK)) {
 		k->child.late = true;

@@ -48,6 +48,7 @@ static void destroy(struct prb_profile_made *made)
 	prb_child_deinit(&made->child);
 	if (made->path)
 		unlink(made->path);
+	prb_process_deinit(&made->process);
 	free(made->path);
 	free(made->name);
 	free(made->note);
@@ -101,8 +102,8 @@ static struct prb_error *begin(struct prb_recordings *recordings, struct prb_pro
 }
 
 struct prb_error *prb_recordings_start(struct prb_recordings *recordings, const char *target,
-				       double duration, double now, struct prb_words *words,
-				       struct prb_profile_made **ret)
+				       pid_t pid, double duration, double now,
+				       struct prb_words *words, struct prb_profile_made **ret)
 {
 	struct prb_profile_made *made, **place;
 
@@ -127,6 +128,8 @@ struct prb_error *prb_recordings_start(struct prb_recordings *recordings, const 
 	snprintf(made->id, sizeof(made->id), "p%u", ++recordings->made);
 	snprintf(made->target, sizeof(made->target), "%s", target);
 	*place = made;
+	if (pid)
+		prb_error_destroy(prb_process_describe(pid, &made->process));
 
 	struct prb_error *err = begin(recordings, made, words);
 
@@ -176,10 +179,15 @@ void prb_recordings_put(const struct prb_profile_made *made, const char *key, st
 {
 	prb_auto_error struct prb_error *err =
 		made->child.ended ? prb_child_judge(&made->child) : NULL;
+	char *const *argument;
 
 	prb_json_open(json, key, '{');
 	prb_json_text(json, "id", made->id);
 	prb_json_text(json, "target", made->target);
+	prb_json_open(json, "argv", '[');
+	prb_vec_each (argument, &made->process.argv)
+		prb_json_text(json, NULL, *argument);
+	prb_json_close(json, ']');
 	prb_json_text(json, "name", made->name);
 	prb_json_text(json, "note", made->note);
 	prb_json_real(json, "started", made->started, 3);

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/vec.h"
 #include "gateway/targets/child.h"
+#include "target/proc/process.h"
 
 enum {
 	PRB_RECORDINGS_MAX = 32,
@@ -24,6 +25,8 @@ enum {
 struct prb_profile_made {
 	char id[16];	 /**< "p1" */
 	char target[32]; /**< id of what is recorded */
+	struct prb_process
+		process; /**< what it is called, also once it has ended; of a file empty */
 	char *path;
 	char *name, *note; /**< by a client; NULL: none */
 	double started;	   /**< since the epoch */
@@ -41,9 +44,10 @@ struct prb_recordings {
 /** Ends all, and removes the folder. */
 void prb_recordings_deinit(struct prb_recordings *recordings);
 
-/** Starts one: @p words are the words of `perf` without -o. */
+/** Starts one: @p words are the words of `perf` without -o; @p pid is 0 for a file. */
 struct prb_error *prb_recordings_start(struct prb_recordings *recordings, const char *target,
-				       double duration, double now, struct prb_words *words,
+				       pid_t pid, double duration, double now,
+				       struct prb_words *words,
 				       struct prb_profile_made **ret) PRB_MUST_CHECK;
 /** NULL if there is none. */
 struct prb_profile_made *prb_recordings_find(const struct prb_recordings *recordings,

@@ -53,7 +53,7 @@ static struct prb_error *add(struct prb_served *served, const char *text)
 	place->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (place->pidfd < 0)
 		return prb_error_os(errno, "cannot watch process %d", (int)pid);
-	snprintf(place->id, sizeof(place->id), "%d", (int)pid);
+	prb_instance_print(pid, prb_instance_start(pid), place->id);
 	return prb_str_copy(place->id, &place->name);
 }
 
@@ -115,6 +115,20 @@ static bool is_pid(const char *id)
 	return length && length < 10 && !id[length] && id[0] != '0';
 }
 
+static bool is_process(const char *id)
+{
+	uint64_t start;
+	pid_t pid;
+
+	return is_pid(id) || prb_instance_parse(id, &pid, &start);
+}
+
+/** True if a client means this one: a pid alone is enough. */
+static bool is_meant(const struct prb_served_target *t, const char *id)
+{
+	return !strcmp(t->id, id) || (t->pid && is_pid(id) && atoi(id) == t->pid);
+}
+
 static struct prb_error *no_target(const char *id)
 {
 	return prb_error_hint(
@@ -132,14 +146,26 @@ static struct prb_error *find(const struct prb_served *served, const char *id,
 				      "say which process is meant: pid=PID");
 	for (size_t i = 0; i < served->named.count; i++) {
 		*ret = &served->named.items[i];
-		if (strcmp((*ret)->id, id) != 0)
+		if (!is_meant(*ret, id))
 			continue;
 		if (has_ended(*ret))
-			return prb_error_create(PRB_ERROR_NO_PROCESS, "process %s has ended", id);
+			return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended",
+						(int)(*ret)->pid);
 		return NULL;
 	}
 	*ret = NULL;
-	return served->named.count || !is_pid(id) ? no_target(id) : NULL;
+	return served->named.count || !is_process(id) ? no_target(id) : NULL;
+}
+
+void prb_served_settle(const struct prb_served *served, char id[PRB_INSTANCE_SIZE])
+{
+	const struct prb_served_target *target = NULL;
+	prb_auto_error struct prb_error *err = *id ? find(served, id, &target) : NULL;
+
+	if (target)
+		snprintf(id, PRB_INSTANCE_SIZE, "%s", target->id);
+	else if (!err && is_pid(id))
+		prb_instance_print((pid_t)atoi(id), prb_instance_start((pid_t)atoi(id)), id);
 }
 
 /** Where the files of core files are. */
@@ -192,6 +218,23 @@ struct prb_error *prb_served_words_all(const struct prb_served *served, struct p
 		return prb_error_create(PRB_ERROR_NO_PROCESS, "all processes that were served have "
 							      "ended");
 	return add_places(served, words);
+}
+
+struct prb_error *prb_served_words_processes(const struct prb_served *served,
+					     struct prb_words *words)
+{
+	const struct prb_served_target *t;
+	size_t there = 0;
+
+	prb_vec_each (t, &served->named) {
+		if (!t->pid || has_ended(t))
+			continue;
+		there++;
+		PRB_TRY(prb_words_add(words, "--target=%s", t->name));
+	}
+	return there || !served->named.count
+		       ? NULL
+		       : prb_error_create(PRB_ERROR_NO_PROCESS, "no process that runs is served");
 }
 
 /** Chooses, where no target is: any process, or else a rank of the only bundle. */
@@ -261,14 +304,19 @@ struct prb_error *prb_served_words_job(const struct prb_served *served, const ch
 	PRB_TRY(add_job_action(served, target && target->bundle, flags, words));
 	if (target && target->bundle)
 		return prb_words_add(words, "%s", target->bundle);
-	return *id ? prb_words_add(words, "%s", id) : NULL;
+	return *id ? prb_words_add(words, "%d", (int)prb_served_pid(served, id)) : NULL;
 }
 
 struct prb_error *prb_served_check(const struct prb_served *served, const char *id)
 {
 	const struct prb_served_target *target;
+	uint64_t start;
+	pid_t pid;
 
-	return find(served, id, &target);
+	PRB_TRY(find(served, id, &target));
+	if (target || !prb_instance_parse(id, &pid, &start))
+		return NULL;
+	return prb_instance_check(pid, start);
 }
 
 pid_t prb_served_pid(const struct prb_served *served, const char *id)
@@ -281,21 +329,25 @@ pid_t prb_served_pid(const struct prb_served *served, const char *id)
 	return target ? target->pid : (pid_t)atoi(id);
 }
 
-/** The process among those that `list` has printed. */
-static json_t *listed(json_t *list, pid_t pid)
+/** The same process in what `list` has printed. Another one may have its pid by now. */
+static json_t *listed(json_t *list, const struct prb_served_target *t)
 {
-	json_t *item;
+	json_t *item, *id;
 	size_t i;
 
-	json_array_foreach(list, i, item) if (json_integer_value(json_object_get(item, "pid")) ==
-					      pid) return json_incref(item);
+	json_array_foreach(list, i, item)
+	{
+		id = json_object_get(item, "id");
+		if (json_is_string(id) && !strcmp(json_string_value(id), t->id))
+			return json_incref(item);
+	}
 	return NULL;
 }
 
 /** Describes a named target. */
 static json_t *describe(const struct prb_served_target *t, json_t *list)
 {
-	json_t *item = t->pid ? listed(list, t->pid) : NULL;
+	json_t *item = t->pid ? listed(list, t) : NULL;
 
 	if (!item && t->pid)
 		item = json_pack("{s:i}", "pid", (int)t->pid);
@@ -312,7 +364,6 @@ static json_t *describe(const struct prb_served_target *t, json_t *list)
 static json_t *describe_all(const struct prb_served *served, json_t *list)
 {
 	json_t *targets = json_array(), *item;
-	char id[16];
 	size_t i;
 
 	for (i = 0; i < served->named.count; i++)
@@ -321,9 +372,6 @@ static json_t *describe_all(const struct prb_served *served, json_t *list)
 		return targets;
 	json_array_foreach(list, i, item)
 	{
-		snprintf(id, sizeof(id), "%lld",
-			 (long long)json_integer_value(json_object_get(item, "pid")));
-		json_object_set_new(item, "id", json_string(id));
 		json_object_set_new(item, "kind", json_string("process"));
 		json_object_set_new(item, "ended", json_false());
 		json_array_append(targets, item);
@@ -368,7 +416,7 @@ static void add_ended(const struct prb_served *served, json_t *targets)
 {
 	for (size_t i = 0; i < served->named.count; i++) {
 		const struct prb_served_target *t = &served->named.items[i];
-		json_t *item = t->pid && has_ended(t) ? listed(targets, t->pid) : NULL;
+		json_t *item = t->pid && has_ended(t) ? listed(targets, t) : NULL;
 
 		if (!item && t->pid && has_ended(t))
 			json_array_append_new(targets, describe_ended(t));

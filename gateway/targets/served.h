@@ -2,8 +2,9 @@
 /**
  * @file The targets that a gateway serves: all processes, or the named ones.
  *
- * A target has an id: a process its pid, a file "f1", "f2" and so on. Ids come from clients and
- * are only looked up; a command gets the pid, or the name that the user of the gateway gave.
+ * A target has an id: a process "PID-START" (target/proc/instance.h), a file "f1", "f2" and so on.
+ * A client that gives a pid alone means whatever process has it now. A command gets the id, and
+ * refuses another process by itself; of a file, the name that the user of the gateway gave.
  */
 #ifndef PRB_GATEWAY_TARGETS_SERVED_H
 #define PRB_GATEWAY_TARGETS_SERVED_H
@@ -17,13 +18,14 @@
 #include "base/vec.h"
 #include "command/command.h"
 #include "command/words.h"
+#include "target/proc/instance.h"
 #include "target/target.h"
 
 struct prb_served_target {
-	char id[16];
+	char id[PRB_INSTANCE_SIZE];
 	pid_t pid;    /**< 0: a file */
 	int pidfd;    /**< of the process; -1 for a file */
-	char *name;   /**< for -t: the pid, or as the user gave it */
+	char *name;   /**< for -t: the id, or as the user gave it */
 	char *bundle; /**< the file of a whole job that it is a rank of; NULL: none */
 	bool recording;
 };
@@ -44,6 +46,12 @@ struct prb_error *prb_served_init(struct prb_served *served, const struct prb_te
 				  const struct prb_core_places *places) PRB_MUST_CHECK;
 
 /**
+ * Makes a pid alone the id of the process that has it now, so that whatever follows is of that one.
+ * Other ids stay as they are.
+ */
+void prb_served_settle(const struct prb_served *served, char id[PRB_INSTANCE_SIZE]);
+
+/**
  * Appends "-t TARGET" for that id; "" is the only target there is. PRB_ERROR_NO_PROCESS if it is
  * not served, or has ended.
  */
@@ -57,6 +65,10 @@ struct prb_error *prb_served_word(const struct prb_served *served, const char *i
 /** Appends what means all of them to 'query' and 'export'. */
 struct prb_error *prb_served_words_all(const struct prb_served *served,
 				       struct prb_words *words) PRB_MUST_CHECK;
+
+/** Appends the named targets that are running processes. Appends nothing if no target was named. */
+struct prb_error *prb_served_words_processes(const struct prb_served *served,
+					     struct prb_words *words) PRB_MUST_CHECK;
 
 /** Appends `cluster ACTION --json`, which merges the stacks of a job, and @p flags, which end with
  * NULL. */

@@ -3,9 +3,11 @@
 import { useRef, useState } from "preact/hooks";
 import * as api from "./api";
 import { Field } from "./field";
-import { Verdict } from "./findings";
-import { Failure, Fresh, Table, seconds, useAsked, useStream } from "./parts";
+import { Verdicts } from "./findings";
+import { Failure, Fresh, Table, Value, byNumbers, seconds, useAsked, useAskedAt, useStream } from "./parts";
 import { change, link, type Route } from "./route";
+import { pidOf } from "./target";
+import { WaitsOfTasks, WaitsOfThreads } from "./waits";
 
 interface Group {
 	key: string;
@@ -13,6 +15,9 @@ interface Group {
 }
 
 const shown = (thread: api.Thread) => thread.name ?? thread.os_name ?? "";
+
+/** A wait without the times in it. */
+const steady = (wait: string) => wait.replace(/[\d.]+ (?=[mµ]?s\b)/g, "N ");
 
 function fold(threads: api.Thread[], filter: string, before: api.Dump | null): Group[] {
 	const groups = new Map<string, Group>();
@@ -22,7 +27,7 @@ function fold(threads: api.Thread[], filter: string, before: api.Dump | null): G
 			continue;
 		const same = thread.frames.map((frame) => `${frame.func}\0${frame.file}\0${frame.line}`).join("\n");
 		// Of times alone it does not matter that they differ: an owner, a socket or a file is what is waited for.
-		const key = `${thread.state}\n${thread.gil}\n${thread.waits_for?.replace(/[\d.]+ (?=[mµ]?s\b)/g, "N ") ?? ""}\n${same}${before ? `\n${moved(thread, before)}` : ""}`;
+		const key = `${thread.state}\n${thread.gil}\n${steady(thread.waits_for ?? "")}\n${same}${before ? `\n${moved(thread, before)}` : ""}`;
 		const group = groups.get(key);
 		if (group)
 			group.threads.push(thread);
@@ -38,12 +43,12 @@ function weight({ threads }: Group): number {
 }
 
 /** A wait names threads and processes by their numbers: those that we can show become links. */
-function Wait({ text, tids, targets, id }: { text: string; tids: Set<string>; targets: Set<string>; id: string }) {
+function Wait({ text, tids, targets, id }: { text: string; tids: Set<string>; targets: Map<string, string>; id: string }) {
 	return (
 		<span class="wait">
-			{text.split(/(\b\d{2,}\b)/).map((part) =>
+			{byNumbers(text).map((part) =>
 				tids.has(part) ? <a href={link("activity", { target: id, tid: part })}>{part}</a>
-					: targets.has(part) ? <a href={link("activity", { target: part })}>{part}</a> : part)}
+					: targets.has(part) ? <a href={link("activity", { target: targets.get(part) })}>{part}</a> : part)}
 		</span>
 	);
 }
@@ -66,7 +71,7 @@ export function Locals({ id, tid, place }: { id: string; tid: number; place: num
 									<a href={link("inspect", { target: id, tid, frame: python.length - 1 - place, expression: local.name })}>{local.name}</a>
 								</th>
 								<td>{local.type}</td>
-								<td class="value">{local.value ?? "not set"}</td>
+								<td>{local.value === null ? "not set" : <Value text={local.value} open={false} />}</td>
 							</tr>
 						))}
 					</tbody>
@@ -119,7 +124,7 @@ function Names({ threads }: { threads: api.Thread[] }) {
 	);
 }
 
-function Threads({ group, id, tids, targets, before }: { group: Group; id: string; tids: Set<string>; targets: Set<string>; before: api.Dump | null }) {
+function Threads({ group, id, tids, targets, before }: { group: Group; id: string; tids: Set<string>; targets: Map<string, string>; before: api.Dump | null }) {
 	const first = group.threads[0];
 	if (!first)
 		return null;
@@ -146,23 +151,32 @@ function Threads({ group, id, tids, targets, before }: { group: Group; id: strin
 const TASKS_MS = 5000;
 const TASKS = "SELECT name, coro, state, waits_for, awaiters, chain, file, lineno FROM python.tasks ORDER BY waits_for, name LIMIT 1000";
 
+const GREENLETS = "SELECT type, waits_for, chain, file, lineno FROM python.greenlets WHERE state = 'suspended' ORDER BY waits_for LIMIT 1000";
+
+const text = (value: api.Row[string] | undefined) => value === null || value === undefined ? "" : String(value);
+
+/** Rows that are the same in the columns are one group, in the order of its first row. */
+function alike(rows: api.Row[], columns: string[]): api.Row[][] {
+	const groups = new Map<string, api.Row[]>();
+	for (const row of rows) {
+		const key = columns.map((name) => row[name]).join("\0");
+		groups.set(key, [...(groups.get(key) ?? []), row]);
+	}
+	return [...groups.values()];
+}
+
 /** The tasks of event loops, which the stack of a sleeping loop's thread does not show; one row for all that wait for the same. */
 function Tasks({ id, turn }: { id: string; turn: number }) {
-	const asked = useAsked(`tasks ${id} ${turn}`, 0, async () => (await api.query(id, TASKS)).value);
+	const asked = useAskedAt(`tasks ${id}`, turn, async () => (await api.query(id, TASKS)).value);
 	const rows = asked.value?.filter((row) => row["coro"] !== null) ?? [];
 	if (!rows.length)
 		return <Failure error={asked.error} />;
-	const groups = new Map<string, api.Row[]>();
-	for (const row of rows) {
-		const key = [row["coro"], row["state"], row["waits_for"], row["chain"], row["lineno"]].join("\0");
-		groups.set(key, [...(groups.get(key) ?? []), row]);
-	}
-	const text = (value: api.Row[string] | undefined) => value === null || value === undefined ? "" : String(value);
 	return (
 		<>
 			<h3>{rows.length} asyncio {rows.length === 1 ? "task" : "tasks"}</h3>
+			<WaitsOfTasks rows={rows} />
 			<Table caption="asyncio tasks" heads={["Task", "State", "Waits for", "Awaited by", "Calls", "Place"]}
-				rows={[...groups.values()].map((group) => {
+				rows={alike(rows, ["coro", "state", "waits_for", "chain", "lineno"]).map((group) => {
 					const [row = {}] = group;
 					const names = group.map((one) => text(one["name"]));
 					return [names.length > FEW ? `${names.slice(0, FEW).join(", ")} and ${names.length - FEW} more` : names.join(", "), text(row["state"]),
@@ -171,6 +185,28 @@ function Tasks({ id, turn }: { id: string; turn: number }) {
 		</>
 	);
 }
+
+/** As tasks: greenlets that are switched out are in no thread's stack. */
+function Greenlets({ id, turn }: { id: string; turn: number }) {
+	const asked = useAskedAt(`greenlets ${id}`, turn, async () => (await api.query(id, GREENLETS)).value);
+	const rows = asked.value?.filter((row) => row["type"] !== null) ?? [];
+	if (!rows.length)
+		return <Failure error={asked.error} />;
+	return (
+		<>
+			<h3>{rows.length} {rows.length === 1 ? "greenlet" : "greenlets"}</h3>
+			<Table caption="Greenlets" heads={["Number", "Type", "Waits for", "Calls", "Place"]}
+				rows={alike(rows, ["type", "waits_for", "chain", "lineno"]).map((group) => {
+					const [row = {}] = group;
+					return [String(group.length), text(row["type"]), text(row["waits_for"]), text(row["chain"]),
+						row["file"] === null ? "" : `${text(row["file"])}:${text(row["lineno"])}`];
+				})} />
+		</>
+	);
+}
+
+/** What threads wait for that do so for a second, without its times: who can end it is read again when this is another. */
+const waitsOf = (threads: api.Thread[]) => threads.flatMap(({ tid, waits_for, idle_seconds }) => waits_for && (idle_seconds ?? 1) >= 1 ? [`${tid} ${steady(waits_for)}`] : []).join("\n");
 
 const frames = (thread: api.Thread) => thread.frames.map((frame) => `${frame.func}:${frame.file}:${frame.line}`).reverse();
 
@@ -207,13 +243,13 @@ export function Activity({ route }: { route: Route }) {
 	const dump = newest.value;
 	const error = stream.error ?? asked.error;
 	const all = useAsked("targets", 0, api.targets);
-	const judged = useAsked(`findings ${id}`, 10000, async () => id && !paused ? (await api.overview()).findings ?? [] : []);
 	if (!id)
 		return <p>Choose a process above.</p>;
 	const threads = dump?.threads ?? [];
 	const tids = new Set(threads.map((thread) => String(thread.tid)));
-	const targets = new Set((all.value ?? []).map((target) => target.id));
+	const targets = new Map((all.value ?? []).map((target) => [pidOf(target.id), target.id]));
 	const wanted = only ? threads.filter((thread) => String(thread.tid) === only) : threads;
+	const runs = (library: RegExp) => !only && dump?.threads.some((thread) => thread.frames.some(({ file }) => library.test(file ?? "")));
 	return (
 		<section aria-label="Activity" class={error ? "stale" : ""}>
 			<div class="tools">
@@ -233,7 +269,7 @@ export function Activity({ route }: { route: Route }) {
 				</label>
 				<label><input type="checkbox" checked={native} onChange={() => change({ native: !native })} /> C frames</label>
 				<label><input id="source" type="checkbox" checked={source} onChange={() => change({ source: !source })} /> Source</label>
-				<button type="button" id="compare" aria-pressed={!!before} onClick={() => setBefore(before ? null : dump)}>
+				<button type="button" id="compare" disabled={!dump} aria-pressed={!!before} onClick={() => setBefore(before ? null : dump)}>
 					{before ? `Compared with ${new Date(before.timestamp * 1000).toLocaleTimeString()}` : "Compare with now"}
 				</button>
 				{only && <a href={link("activity", { target: id })}>all threads</a>}
@@ -246,10 +282,12 @@ export function Activity({ route }: { route: Route }) {
 					{dump.paused_threads > 0 && ` · ${dump.paused_threads} paused${dump.pause_us === null ? "" : ` for ${dump.pause_us < 1000 ? `${dump.pause_us.toFixed(0)} µs` : seconds(dump.pause_us / 1e6)}`}`}
 				</p>
 			)}
-			{judged.value?.filter((one) => one.id === id).map((one) => <Verdict key={`${one.rule} ${one.tids}`} finding={one} id={id} />)}
+			<Verdicts id={id} paused={paused} />
 			{dump?.warnings.map((text) => <p class="failure" key={text}>{text}</p>)}
+			{dump && !only && <WaitsOfThreads id={id} threads={threads} targets={all.value ?? []} what={waitsOf(threads)} />}
 			{fold(wanted, filter, before).map((group) => <Threads key={group.key + group.threads[0]?.tid} group={group} id={id} tids={tids} targets={targets} before={before} />)}
-			{dump && !only && dump.threads.some((thread) => thread.frames.some(({ file }) => /asyncio[^/]*\/|uvloop/.test(file ?? ""))) && <Tasks id={id} turn={Math.floor(newest.when / TASKS_MS)} />}
+			{runs(/asyncio[^/]*\/|uvloop/) && <Tasks id={id} turn={Math.floor(newest.when / TASKS_MS)} />}
+			{runs(/gevent|greenlet|eventlet/) && <Greenlets id={id} turn={Math.floor(newest.when / TASKS_MS)} />}
 		</section>
 	);
 }

@@ -150,7 +150,8 @@ export async function whyNot(address: string): Promise<ApiError | null> {
 }
 
 export const server = () => value(client.GET("/v1"));
-export const overview = async () => await value(client.GET("/v1/overview")) as Schemas["overview"] & { findings?: Finding[]; judged?: number };
+/** Early: also before all are judged, as `pending` says. */
+export const overview = async (early = false) => await value(client.GET("/v1/overview", { params: { query: { early } } })) as Schemas["overview"] & { findings: Finding[] };
 export const job = (query: Gets["/v1/job"]["query"]) => value(client.GET("/v1/job", { params: { query } }));
 export const skills = () => value(client.GET("/v1/skills"));
 export const skill = (id: string, name: string) =>

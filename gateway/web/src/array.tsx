@@ -5,12 +5,20 @@ import * as api from "./api";
 import { Failure, count, useAsked } from "./parts";
 
 /** Classes whose objects python.elements may know. */
-export const isArray = (type: string) => /(^|\.)(ndarray|Tensor|Parameter|memmap)$/.test(type);
+export const isArray = (type: string, value: string | null) => /(^|\.)(ndarray|Tensor|Parameter|memmap)$/.test(type) || /^<PIL\.\S+ image mode=/.test(value ?? "");
 
 /** Elements that are counted, pixels along a side, bars. */
 const MOST = 1000000;
 const SIDE = 128;
 const BARS = 40;
+
+/** The mode of an image of Pillow, as its repr says it. */
+const modeOf = (value: string | null) => /^<PIL\.\S+ image mode=(\S+)/.exec(value ?? "")?.[1] ?? null;
+
+/** What is seen of the ink of a pixel. */
+function fromInk([cyan = 0, magenta = 0, yellow = 0, black = 0]: number[]): number[] {
+	return [cyan, magenta, yellow].map((ink) => (255 - ink) * (255 - black) / 255);
+}
 
 interface Picture {
 	width: number;
@@ -22,12 +30,12 @@ interface Picture {
 	colours: number;
 }
 
-/** Two dimensions, or three of which the last, or the first, are colours. */
-export function pictureOf(shape: number[]): Picture | null {
+/** Two dimensions, or three of which the last, or the first, are colours; two of them are light and opacity of an image. */
+export function pictureOf(shape: number[], mode: string | null): Picture | null {
 	const [a = 0, b = 0, c = 0] = shape;
 	if (shape.length === 2 && a > 1 && b > 1)
 		return { height: a, width: b, down: b, right: 1, colour: 1, colours: 1 };
-	if (shape.length === 3 && [1, 3, 4].includes(c) && a > 1 && b > 1)
+	if (shape.length === 3 && ([1, 3, 4].includes(c) || mode === "LA") && a > 1 && b > 1)
 		return { height: a, width: b, down: b * c, right: c, colour: 1, colours: c };
 	if (shape.length === 3 && [1, 3].includes(a) && b > 1 && c > 1)
 		return { height: b, width: c, down: c, right: 1, colour: b * c, colours: a };
@@ -51,7 +59,7 @@ async function readPixels(id: string, place: number, picture: Picture): Promise<
 		inOne > 1 ? line.slice(x * inOne, (x + 1) * inOne) : planes.map((plane) => plane[y]?.[x] ?? null))) };
 }
 
-function Drawing({ pixels, dtype, low, high }: { pixels: Awaited<ReturnType<typeof readPixels>>; dtype: string; low: number; high: number }) {
+function Drawing({ pixels, dtype, mode, low, high }: { pixels: Awaited<ReturnType<typeof readPixels>>; dtype: string; mode: string | null; low: number; high: number }) {
 	const canvas = useRef<HTMLCanvasElement>(null);
 	useEffect(() => {
 		const context = canvas.current?.getContext("2d");
@@ -62,8 +70,8 @@ function Drawing({ pixels, dtype, low, high }: { pixels: Awaited<ReturnType<type
 		const [from, to] = dtype === "uint8" ? [0, 255] : low >= 0 && high <= 1 ? [0, 1] : [low, high];
 		pixels.rows.flat().forEach((values, index) => {
 			const light = values.map((value) => value === null ? 0 : to > from ? (value - from) / (to - from) * 255 : 0);
-			const [red = 0, green = red, blue = red, alpha = 255] = light;
-			image.data.set([red, light.length > 2 ? green : red, light.length > 2 ? blue : red, alpha], index * 4);
+			const [red = 0, green = red, blue = red, alpha = 255] = mode === "CMYK" ? fromInk(light) : light;
+			image.data.set(light.length > 2 ? [red, green, blue, alpha] : [red, red, red, light[1] ?? 255], index * 4);
 		});
 		context.putImageData(image, 0, 0);
 	}, [pixels]);
@@ -86,7 +94,8 @@ function Histogram({ bars, low, high }: { bars: number[]; low: number; high: num
 	);
 }
 
-export function Numbers({ id, place }: { id: string; place: number }) {
+export function Numbers({ id, place, value }: { id: string; place: number; value: string | null }) {
+	const mode = modeOf(value);
 	const asked = useAsked(`elements ${id} ${place}`, 0, async () => {
 		const from = `FROM python.elements(${place})`;
 		const [first] = (await api.query(id, `SELECT dtype, shape, _error ${from} LIMIT 1`)).value;
@@ -103,7 +112,7 @@ export function Numbers({ id, place }: { id: string; place: number }) {
 			for (const row of (await api.query(id, `SELECT min(${BARS - 1}, CAST((value - ${low}) / ${(high - low) / BARS} AS INTEGER)) AS bar, count(*) AS n ${from} `
 				+ `WHERE number < ${MOST} AND ${finite} GROUP BY bar`)).value)
 				bars[Number(row["bar"])] = Number(row["n"]);
-		const picture = pictureOf(shape);
+		const picture = pictureOf(shape, mode);
 		return { shape, dtype: String(first["dtype"]), facts, low, high, bars, pixels: picture && await readPixels(id, place, picture) };
 	});
 	const seen = asked.value;
@@ -121,7 +130,7 @@ export function Numbers({ id, place }: { id: string; place: number }) {
 						{Number(seen.facts["finite"]) < Number(seen.facts["numbers"]) && `, ${count(Number(seen.facts["numbers"]) - Number(seen.facts["finite"]))} infinite`}
 						{seen.facts["error"] !== null && <span class="mark"> {String(seen.facts["error"])}</span>}
 					</p>
-					{seen.pixels && <Drawing pixels={seen.pixels} dtype={seen.dtype} low={seen.low} high={seen.high} />}
+					{seen.pixels && <Drawing pixels={seen.pixels} dtype={seen.dtype} mode={mode} low={seen.low} high={seen.high} />}
 					{seen.high > seen.low && <Histogram bars={seen.bars} low={seen.low} high={seen.high} />}
 				</>
 			)}

@@ -6,7 +6,6 @@ import uPlot from "uplot";
 import type { Row } from "./api";
 import * as shared from "./plot";
 
-const STROKES = ["#3b7dd8", "#d9822b", "#2f9e6e", "#b0499c", "#8a6d3b", "#c23030"];
 
 export const KINDS = ["auto", "line", "bar", "histogram"] as const;
 export type Kind = (typeof KINDS)[number];
@@ -126,17 +125,19 @@ export function Chart({ rows, kind = "auto", series = "", height = 320 }: { rows
 			height,
 			// A part along x is enlarged by dragging over it; a double click shows all again.
 			cursor: { drag: { x: true, y: false } },
+			// Half of the last label is on the right of the last value.
+			...(sorted ? {} : { padding: [null, 48, null, null] as uPlot.Padding }),
 			scales: { x: { time, ...(time ? { range: shared.along } : {}) }, y: { range: shared.heights } },
 			axes: [{
-				...axis, grid: { ...axis.grid, show: sorted }, ...(time ? shared.times : sorted ? {} : {
+				...axis, grid: { ...axis.grid, show: sorted }, ...(time ? shared.times : sorted ? shared.counts(x) : {
 					space: 120, values: (_: uPlot, splits: number[]) => splits.map((at) => Number.isInteger(at) ? String(used[at]?.[along] ?? "").slice(0, 18) : ""),
 				}),
-			}, { ...axis, size: (_: uPlot, texts: string[] | null) => 24 + 8 * Math.max(2, ...(texts ?? []).map((text) => text.length)) }],
+			}, { ...axis, values: shared.exact, size: (_: uPlot, texts: string[] | null) => 24 + 8 * Math.max(2, ...(texts ?? []).map((text) => text.length)) }],
 			series: [{ label: along, value: (_: uPlot, at: number | null) => at === null ? "–" : time ? new Date(at * 1000).toLocaleString()
 				: sorted ? String(at) : String(used[at]?.[along] ?? "") },
 				...lines.map(([label], index) => ({
-					label, value: shared.legend, stroke: STROKES[index % STROKES.length] ?? "#888", width: 2, spanGaps: true,
-					...(!bars ? {} : { points: { show: false }, paths: bars({ size: [0.6, 60] }), fill: STROKES[index % STROKES.length] ?? "#888" }),
+					label, value: shared.legend, stroke: shared.stroke(index), width: 2, spanGaps: true,
+					...(!bars ? {} : { points: { show: false }, paths: bars({ size: [0.6, 60] }), fill: shared.stroke(index) }),
 				}))],
 		} as uPlot.Options, [x, ...lines.map(([, heights]) => heights)] as uPlot.AlignedData, element);
 		const end = shared.fit(plot, element, height);

@@ -15,7 +15,7 @@ import { asError } from "./store";
 const HEIGHT = 220;
 
 /** What is not recorded here is no failure. */
-const isMissing = ({ message }: ApiError) => /^no such table|nothing records/.test(message);
+const isMissing = ({ message }: ApiError) => /(^|: )no such table|nothing records/.test(message);
 
 function Drawn({ chart, rows }: { chart: api.DashboardChart; rows: api.Row[] }) {
 	const { show, series = "" } = chart;
@@ -30,12 +30,47 @@ function Drawn({ chart, rows }: { chart: api.DashboardChart; rows: api.Row[] }) 
 	return <Chart rows={rows} kind={show === "bar" ? "bar" : "line"} series={series} height={HEIGHT} />;
 }
 
+let last: Promise<unknown> = Promise.resolve();
+
+/** Runs one query at a time. Of two, each would take the other, which stops threads, for a debugger. */
+function inTurn<T>(ask: () => Promise<T>): Promise<T> {
+	const next = last.then(ask, ask);
+	last = next.catch(() => undefined);
+	return next;
+}
+
+const LISTED = "SELECT DISTINCT table_schema AS 'schema', table_name AS 'name' FROM information_schema.tables";
+/** A look at what is recorded serves all tiles for so long. */
+const LISTED_MS = 3000;
+let listed: { target: string; at: number; names: Promise<Set<string>> } | null = null;
+
+/** What there is to ask for: a table that nothing records here is not asked for again and again. */
+function tablesOf(target: string): Promise<Set<string>> {
+	if (listed?.target !== target || Date.now() > listed.at + LISTED_MS)
+		listed = { target, at: Date.now(), names: (target ? api.query(target, LISTED) : api.queryAll(LISTED))
+			.then(({ value }) => new Set(value.flatMap(({ schema, name }) => [`${String(schema)}.${String(name)}`, String(name)]))) };
+	return listed.names;
+}
+
+/** The tables that a query names, but for its own "WITH name AS" and what is called. */
+function namesIn(sql: string): string[] {
+	const own = new Set([...sql.matchAll(/(\w+)\s+AS\s*\(/gi)].map(([, name]) => name));
+	return [...sql.matchAll(/\b(?:FROM|JOIN)\s+([a-z_][\w.]*)(?!\s*\(|[\w.])/gi)].flatMap(([, name]) => name && !own.has(name) && !name.startsWith("information_schema.") ? name : []);
+}
+
+const NO_TABLE = new ApiError("invalid", "nothing records it", null);
+
 function Tile({ chart, target, every, paused, remove }: {
 	chart: api.DashboardChart; target: string; every: number; paused: boolean; remove: (() => void) | null;
 }) {
 	const key = `${target} ${chart.show} ${chart.series ?? ""} ${chart.sql}`;
 	const asked = useAsked(`chart ${key}`, paused ? 0 : every * 1000, async () => {
-		const { value } = await (target ? api.query(target, chart.sql) : api.queryAll(chart.sql));
+		const { value } = await inTurn(async () => {
+			const there = await tablesOf(target);
+			if (namesIn(chart.sql).some((name) => !there.has(name)))
+				throw NO_TABLE;
+			return target ? api.query(target, chart.sql) : api.queryAll(chart.sql);
+		});
 		return chart.show === "over-time" || chart.show === "rate" ? collect(key, chart, Date.now() / 1000, value) : value;
 	});
 	const { error } = asked;
@@ -46,7 +81,7 @@ function Tile({ chart, target, every, paused, remove }: {
 				{target && <a class="faint" href={link("sql", { target, sql: chart.sql })}>SQL</a>}
 				{remove && <button type="button" class="faint" aria-label={`Take ${chart.title} away`} onClick={remove}>×</button>}
 			</h3>
-			{error && (isMissing(error) ? <p class="faint">Not recorded here. {error.hint}</p> : <Failure error={error} />)}
+			{error && (isMissing(error) ? <p class="faint">Not recorded here. {error.hint ?? (target && <a href={link("sql", { target, sql: chart.sql })}>How to record it</a>)}</p> : <Failure error={error} />)}
 			{asked.value && !error && <Drawn chart={chart} rows={asked.value} />}
 			{!asked.value && !error && <p class="fresh">reading…</p>}
 		</section>
@@ -83,7 +118,7 @@ export function Dashboards({ route, targets }: { route: Route; targets: api.Targ
 						{list.value?.dashboards.map((one) => <option key={one.name} value={one.name}>{one.title}{one.error && " (unreadable)"}</option>)}
 					</select>
 				</label>
-				{board && <span class="faint">every {board.every} s, {target ? "of this process" : `of ${targets.length} targets`}</span>}
+				{board && <span class="faint">every {board.every} s, {target ? "of this process" : `of ${targets.length} ${targets.length === 1 ? "target" : "targets"}`}</span>}
 				<button type="button" id="pause" aria-pressed={paused} onClick={() => change({ paused: !paused }, true)}>{paused ? "Go on" : "Pause"}</button>
 				{known?.saved && <button type="button" onClick={() => void attempt(() => api.removeDashboard(name))}>Remove its file</button>}
 				<Fresh when={asked.when} />

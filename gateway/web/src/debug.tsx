@@ -11,6 +11,7 @@ import { Failure, Fresh, useAsked } from "./parts";
 import { change, type Route } from "./route";
 import { Session } from "./session";
 import { asError, pause, useStore } from "./store";
+import { pidOf } from "./target";
 
 function Launch({ id }: { id: string }) {
 	const [config, setConfig] = useState<string | null>(null);
@@ -93,7 +94,7 @@ export function Debug({ route }: { route: Route }) {
 	const paused = mine || !!target?.paused;
 	const stacks = useAsked(`debug ${id} ${paused}`, paused ? 0 : 2000, async () => id ? api.stacks(id, {}) : null);
 	const threads = stacks.value?.threads.filter((thread) => thread.frames.length) ?? [];
-	const chosen = threads.find((thread) => thread.tid === tid) ?? threads.find((thread) => String(thread.tid) === id) ?? threads[0];
+	const chosen = threads.find((thread) => thread.tid === tid) ?? threads.find((thread) => String(thread.tid) === pidOf(id)) ?? threads[0];
 
 	const python = chosen?.frames.filter((frame) => frame.kind === "python") ?? [];
 	const [innermost] = python;

@@ -9,7 +9,7 @@ import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
 import type { Table } from "./api";
-import { draftOf, keepDraft } from "./field";
+import { draftOf, isWished, keepDraft } from "./field";
 
 const colours = HighlightStyle.define([
 	{ tag: tags.keyword, color: "var(--accent)", fontWeight: "600" },
@@ -29,6 +29,16 @@ const theme = EditorView.theme({
 	".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--back)" },
 });
 
+/** Letters are put in by the editor: where one replaces coloured text, the browser gives it a style of its own, which is not allowed. */
+const letters = EditorView.domEventHandlers({
+	beforeinput: (event, view) => {
+		if (event.inputType !== "insertText" || event.isComposing || !event.data)
+			return false;
+		view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+		return true;
+	},
+});
+
 function schema(tables: Table[]) {
 	const found: Record<string, Record<string, string[]>> = {};
 	for (const table of tables)
@@ -36,13 +46,15 @@ function schema(tables: Table[]) {
 	return found;
 }
 
-/** `given` is what the address gives of `text`, which goes before what was typed and not run. */
-export function Editor({ text, given, tables, onRun }: { text: string; given: string; tables: Table[]; onRun: (text: string) => void }) {
+/** `given` is what the address gives of `text`, which goes before what was typed and not run. `mend`: the text with the name that was meant. */
+export function Editor({ text, given, tables, mend, onRun }: { text: string; given: string; tables: Table[]; mend: ((text: string) => string) | null; onRun: (text: string) => void }) {
 	const host = useRef<HTMLDivElement>(null);
 	const view = useRef<EditorView | null>(null);
 	const language = useRef(new Compartment());
 	const run = useRef(onRun);
 	run.current = onRun;
+	const mended = useRef(mend);
+	mended.current = mend;
 	const shown = useRef(text);
 	useEffect(() => {
 		const element = host.current;
@@ -58,8 +70,12 @@ export function Editor({ text, given, tables, onRun }: { text: string; given: st
 					Prec.highest(keymap.of([{ key: "Mod-Enter", run: (it) => {
 						run.current(it.state.doc.toString());
 						return true;
+					} }, { key: "Mod-.", run: (it) => {
+						if (mended.current)
+							run.current(mended.current(it.state.doc.toString()));
+						return true;
 					} }])),
-					lineNumbers(), history(), bracketMatching(), autocompletion(), syntaxHighlighting(colours), theme,
+					lineNumbers(), history(), bracketMatching(), autocompletion(), syntaxHighlighting(colours), theme, letters,
 					EditorView.lineWrapping, EditorView.contentAttributes.of({ "aria-label": "SQL" }),
 					keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap]),
 					language.current.of(sql({ dialect: SQLite })),
@@ -67,6 +83,10 @@ export function Editor({ text, given, tables, onRun }: { text: string; given: st
 			}),
 		});
 		view.current = editor;
+		if (isWished()) {
+			editor.focus();
+			editor.dispatch({ selection: { anchor: 0, head: editor.state.doc.length } });
+		}
 		return () => {
 			keepDraft("sql", shown.current, editor.state.doc.toString());
 			editor.destroy();

@@ -20,6 +20,18 @@ export function keepDraft(name: string, given: string, text: string) {
 		drafts.set(name, { over: given, text });
 }
 
+/** Where whoever has gone to a panel by keys wants to type. */
+let wished = "";
+
+export const wishToType = (address: string) => void (wished = address);
+
+/** Whether that is here; once. */
+export function isWished(): boolean {
+	const is = wished !== "" && wished === location.hash;
+	wished = "";
+	return is;
+}
+
 type Text = HTMLInputElement | HTMLTextAreaElement;
 
 interface Own {

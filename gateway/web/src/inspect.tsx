@@ -4,28 +4,13 @@ import { useState } from "preact/hooks";
 import * as api from "./api";
 import { Numbers, isArray } from "./array";
 import { Field } from "./field";
-import { Failure, useAsked } from "./parts";
+import { Failure, Value, useAsked } from "./parts";
 import { change, type Route } from "./route";
 
 /** Parts that are read and shown at once. */
 const PAGE = 100;
-/** Characters of a value that are shown without a click. */
-const CUT = 160;
 // What is no container says so; an error of one that is must be seen.
 const HAS_ITEMS = "_error NOT LIKE '% have no items that can be told'";
-
-/** A long text is cut, and shown whole on a click. */
-function Value({ text }: { text: string | null }) {
-	const [whole, setWhole] = useState(false);
-	if (text === null || text.length <= CUT || whole)
-		return <span class="value">{text ?? "computed"}</span>;
-	return (
-		<span class="value">
-			{text.slice(0, CUT)}…{" "}
-			<button type="button" class="more" onClick={() => setWhole(true)}>show {text.length} characters</button>
-		</span>
-	);
-}
 
 function Part({ id, name, type, value, address }: { id: string; name: string; type: string; value: string | null; address: number | null }) {
 	const [open, setOpen] = useState(false);
@@ -34,9 +19,8 @@ function Part({ id, name, type, value, address }: { id: string; name: string; ty
 			{address !== null
 				? <button type="button" class="fold" aria-expanded={open} aria-label={`Unfold ${name}`} onClick={() => setOpen(!open)}>{open ? "▾" : "▸"}</button>
 				: <span class="fold" />}
-			<span class="name">{name}</span> <span class="place">{type}</span> <Value text={value} />
-			{open && address !== null && <ul class="parts">{isArray(type) && <Numbers id={id} place={Math.trunc(address)} />}
-				{value?.startsWith("<PIL.") && <li class="faint">No picture: Pillow keeps pixels in structures of its own, which differ with its version; an array of NumPy is drawn.</li>}
+			<span class="name">{name}</span> <span class="place">{type}</span> <Value text={value} open={open} />
+			{open && address !== null && <ul class="parts">{isArray(type, value) && <Numbers id={id} place={Math.trunc(address)} value={value} />}
 				<Parts id={id} place={Math.trunc(address)} from={0} /></ul>}
 		</li>
 	);
@@ -59,7 +43,10 @@ function Parts({ id, place, from }: { id: string; place: number; from: number })
 			more: found.length > PAGE,
 		};
 	});
-	const rows = asked.value?.rows.filter((row) => row["name"] !== null) ?? [];
+	const named = asked.value?.rows.filter((row) => row["name"] !== null) ?? [];
+	// What C code would have to compute is not known, and often long.
+	const rows = named.filter((row) => row["value"] !== null || row["type"] !== "getset_descriptor");
+	const computed = named.length - rows.length;
 	const doubts = new Set(asked.value?.rows.flatMap((row) => row["_error"] === null ? [] : [String(row["_error"])]));
 	return (
 		<>
@@ -71,6 +58,7 @@ function Parts({ id, place, from }: { id: string; place: number; from: number })
 					value={row["value"] === null ? null : String(row["value"])}
 					address={row["value_address"] === null ? null : Number(row["value_address"])} />
 			))}
+			{computed > 0 && <li class="faint">{computed} attributes are computed by C code when they are asked for.</li>}
 			{asked.value && !asked.value.rows.length && <li>Nothing in it.</li>}
 			{asked.value?.more && !more && <li><button type="button" class="more" onClick={() => setMore(true)}>Show more, from [{from + PAGE}] on</button></li>}
 			{more && <Parts id={id} place={place} from={from + PAGE} />}

@@ -2,9 +2,10 @@
 // A whole job: the stacks of all ranks as one tree, read when it is asked for. What few ranks do comes first.
 import { useState } from "preact/hooks";
 import * as api from "./api";
-import { Verdict } from "./findings";
+import { Verdict, useLook } from "./findings";
 import { Failure, Fresh, useAsked } from "./parts";
 import { change, link, type Route } from "./route";
+import { pidOf } from "./target";
 
 /** Cells of ranks that are shown at once. */
 const MOST = 512;
@@ -52,7 +53,7 @@ class Places {
 
 	constructor(private readonly job: api.Job, targets: api.Target[]) {
 		this.ranks = new Map(job.ranks.map((one) => [one.rank, one]));
-		this.targets = new Map(targets.map((one) => [one.file ?? one.id, one.id]));
+		this.targets = new Map(targets.map((one) => [one.file ?? pidOf(one.id), one.id]));
 	}
 
 	link(rank: number): string | null {
@@ -175,8 +176,9 @@ export function JobPanel({ route }: { route: Route }) {
 	const native = route.values.has("native");
 	const asked = useAsked(`job ${target} ${all} ${native}`, 0, async () => ({
 		job: await api.job({ target: target || undefined, all, native }), targets: await api.targets(),
-		verdicts: (await api.overview()).findings?.filter(({ rule, pids }) => rule === "hung_job" && (!target || pids.includes(Number(target)))) ?? [],
 	}));
+	const look = useLook();
+	const verdicts = (look?.findings ?? []).filter(({ kind, pids }) => kind === "job" && (!target || pids.includes(Number(pidOf(target)))));
 	return (
 		<section aria-label="Job" class={asked.error ? "stale" : ""}>
 			<div class="tools">
@@ -186,7 +188,9 @@ export function JobPanel({ route }: { route: Route }) {
 				<Fresh when={asked.when} />
 			</div>
 			<Failure error={asked.error} />
-			{asked.value?.verdicts.map((one) => <Verdict key={one.id} finding={one} id={one.id} />)}
+			{verdicts.map((one) => <Verdict key={one.id} finding={one} id={one.id} />)}
+			{look?.jobs.find((one) => one.job === asked.value?.job.job)?.ranks.map(({ rank, how }) =>
+				how !== null && <p class="failure" key={rank}>Rank {rank} has ended: {how}</p>)}
 			{asked.value && <Stacks job={asked.value.job} targets={asked.value.targets} />}
 		</section>
 	);

@@ -13,13 +13,13 @@ import { later } from "./later";
 import { MemoryPanel } from "./memory";
 import { Overview } from "./overview";
 import { Palette, type Choice } from "./palette";
-import { useAsked } from "./parts";
+import { MANY, useAsked } from "./parts";
 import { Profiles } from "./profile";
 import { BOOK } from "./queries";
 import { Reconnect } from "./reconnect";
 import { change, link, useRoute } from "./route";
 import { savedQueries, useStore } from "./store";
-import { lineOf, nameOf, recordingOf } from "./target";
+import { isPid, lineOf, nameOf, pidOf, recordingOf } from "./target";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 
@@ -37,7 +37,7 @@ const PANELS = [
 ] as const;
 
 const KEYS = [["Ctrl-K", "go to a panel, target, query or diagnosis"], ["1 – 9, 0", "panels"], ["w", "what is wrong: the next finding"], ["/", "filter; Inspect: expression; SQL: editor"],
-	["p", "pause, go on"], ["t", "choose a target"], ["r", "Profile: record"], ["c", "Profile: compare"], ["g", "Memory: what grows"], ["F6, F5", "Debug: pause, resume"], ["F10, F11, Shift-F11", "Debug: step over calls, to the next line, out"], ["?", "this help"]];
+	["p", "pause, go on"], ["t", "choose a target"], ["r", "Profile: record"], ["c", "Profile: compare"], ["g", "Memory: what grows"], ["Ctrl-.", "SQL: run with the name that was meant"], ["F6, F5", "Debug: pause, resume"], ["F10, F11, Shift-F11", "Debug: step over calls, to the next line, out"], ["?", "this help"]];
 
 /** Panels that are only offered of a process that has torch, or is one of an inference server. */
 const TRAINS = "SELECT count(*) AS n FROM python.modules WHERE name = 'torch'";
@@ -85,7 +85,24 @@ function choices(targets: api.Target[], skills: api.Skill[], profiles: api.Profi
 function Pauses() {
 	const { held } = useStore();
 	const ids = [...held].filter(([, one]) => one.state === "paused").map(([id]) => id);
-	return ids.length ? <p class="held" role="status">This page holds paused: {ids.map((id) => <a key={id} href={link("debug", { target: id })}>{id}</a>)}</p> : null;
+	return ids.length ? <p class="held" role="status">This page holds paused: {ids.map((id) => <a key={id} href={link("debug", { target: id })}>{pidOf(id)}</a>)}</p> : null;
+}
+
+/** Panels that do not say it themselves. */
+const SILENT = ["memory", "inspect", "sql", "dashboard", "training", "debug"];
+
+/** That what a panel shows is of a process which is not there any more. */
+function Ended({ panel, target }: { panel: string; target: api.Target | undefined }) {
+	return target?.ended && SILENT.includes(panel) ? <p class="failure" role="status">Process {pidOf(target.id)} has ended: what was read before it did is below.</p> : null;
+}
+
+/** The target with that id, as it was last listed. If it is not listed any more, it has ended. */
+function useSeen(id: string, targets: api.Target[] | null): api.Target | undefined {
+	const seen = useRef(new Map<string, api.Target>());
+	targets?.forEach((one) => seen.current.set(one.id, one));
+	const now = targets?.find((one) => one.id === id);
+	const before = seen.current.get(id);
+	return now ?? (before && { ...before, ended: true });
 }
 
 /** Keys that press a button of the panel. */
@@ -112,11 +129,21 @@ function Page() {
 	const help = useRef<HTMLDialogElement>(null);
 	const [palette, setPalette] = useState(false);
 	// The overview has a look of its own.
-	const targets = useAsked("targets", route.panel === "overview" ? 15000 : 5000, api.targets);
+	const [many, setMany] = useState(false);
+	const targets = useAsked("targets", many ? 60000 : route.panel === "overview" ? 15000 : 5000, api.targets);
+	useEffect(() => setMany((targets.value?.length ?? 0) > MANY), [targets.value]);
 	const skills = useAsked(`skills ${palette}`, 0, async () => palette ? api.skills() : []);
 	const profiles = useAsked(`recordings ${palette}`, 0, async () => palette ? api.profiles() : []);
 	const target = route.values.get("target") ?? "";
 	const only = targets.value?.length === 1 ? targets.value[0]?.id : undefined;
+
+	// A pid alone means the process that has it now. The address is then changed to its id.
+	const exact = isPid(target) ? targets.value?.find(({ id }) => pidOf(id) === target)?.id : undefined;
+	useEffect(() => {
+		if (exact)
+			change({ target: exact }, true);
+	}, [exact]);
+	const unsure = !!exact || (isPid(target) && !targets.value && !targets.error);
 
 	// A gateway of one process shows that one.
 	useEffect(() => {
@@ -159,24 +186,31 @@ function Page() {
 	}, [target]);
 	const found = PANELS.find(([name]) => name === (route.panel === "torch" ? "training" : route.panel)) ?? PANELS[0];
 	const Panel = found[2];
-	const one = targets.value?.find(({ id }) => id === target);
+	const one = useSeen(target, targets.value);
 	const whole = found[0] === "overview" || !target;
 	const offered = usePanels(whole ? undefined : one, targets.value ?? []);
-	const title = whole ? found[1] : one ? nameOf(one) : target;
+	const title = whole ? found[1] : one ? nameOf(one) : pidOf(target);
 	useEffect(() => {
 		document.title = whole ? `${title} – Probing` : `${title} ${found[1]} – Probing`;
 	}, [title, found]);
+	// In a narrow window the tabs scroll.
+	const tabs = useRef<HTMLElement>(null);
+	useEffect(() => {
+		const tab = tabs.current?.querySelector<HTMLElement>("[aria-current]");
+		if (tabs.current && tab)
+			tabs.current.scrollLeft = tab.offsetLeft - (tabs.current.clientWidth - tab.offsetWidth) / 2;
+	}, [found, offered.length]);
 	return (
 		<>
 			<header>
 				<div class="top">
 					<a class="brand" href={link("overview")}>Probing</a>
-					<h1 title={one?.argv?.join(" ")}><span>{title}</span>{!whole && title !== target && <span class="faint"> {target}</span>}</h1>
+					<h1 title={one?.argv?.join(" ")}><span>{title}</span>{!whole && title !== pidOf(target) && <span class="faint"> {pidOf(target)}{one?.ended && " (ended)"}</span>}</h1>
 					<select id="target" aria-label="Target" value={target} onChange={(event) => {
 						location.hash = link(found[0] === "overview" ? "activity" : found[0], { target: event.currentTarget.value });
 					}}>
 						<option value="">All processes</option>
-						{target && !one && <option value={target}>{target}</option>}
+						{target && !targets.value?.some(({ id }) => id === target) && <option value={target}>{one ? lineOf(one) : pidOf(target)}</option>}
 						{targets.value?.map((each) => <option key={each.id} value={each.id}>{lineOf(each)}</option>)}
 					</select>
 					<a id="boards" href={link("dashboard", { target })}>Dashboards</a>
@@ -184,7 +218,7 @@ function Page() {
 					<button type="button" aria-label="Keys" onClick={() => help.current?.showModal()}>?</button>
 				</div>
 				{!whole && (
-					<nav aria-label="Panels">
+					<nav aria-label="Panels" ref={tabs}>
 						{PANELS.filter((each) => offered.includes(each) || each === found).map(([name, text]) => (
 							<a key={name} href={link(name, { target })} aria-current={found[0] === name ? "page" : undefined}>{text}</a>
 						))}
@@ -192,10 +226,11 @@ function Page() {
 				)}
 			</header>
 			<main data-panel={found[0]}>
-				{title !== found[1] && <h2 class="unseen">{found[1]}</h2>}
+				{found[0] !== "overview" && <h2 class="unseen">{found[1]}</h2>}
 				<Reconnect />
 				<Pauses />
-				<Panel key={`${found[0]} ${target}`} route={route} targets={targets.value ?? []} />
+				<Ended panel={found[0]} target={one} />
+				{!unsure && <Panel key={`${found[0]} ${target}`} route={route} targets={targets.value ?? []} />}
 			</main>
 			{palette && <Palette choices={choices(targets.value ?? [], skills.value ?? [], profiles.value ?? [], found[0], target)} close={() => setPalette(false)} />}
 			<dialog ref={help} aria-label="Keys">

@@ -4,6 +4,7 @@ import { useRef, useState } from "preact/hooks";
 import * as api from "./api";
 import { ApiError } from "./api";
 import { Field } from "./field";
+import { Verdicts } from "./findings";
 import { Failure, Fresh, Table, bytes, count, useAsked } from "./parts";
 import { change, type Route } from "./route";
 import { asError } from "./store";
@@ -42,7 +43,7 @@ function Objects({ census }: { census: api.Memory["interpreters"][number] }) {
 				{small && ` · small objects: ${small.arenas} arenas, ${bytes(small.used)} used, ${bytes(small.free + small.unused)} free or of others`}
 			</p>
 			{census.doubt && <p class="failure">{census.doubt}</p>}
-			<Table caption="Types" heads={["Type", "Objects", "Bytes", "of it owned buffers"]}
+			<Table caption="Types" heads={["Type", "Objects", "Bytes", "Owned buffers"]}
 				rows={census.types.slice(0, MOST).map((type) => [type.type, count(type.objects), bytes(type.bytes), type.owned ? bytes(type.owned) : ""])} />
 			{census.types.length > MOST && <p class="faint">and {census.types.length - MOST} more types</p>}
 			{census.tensors.length > 0 && (
@@ -116,6 +117,7 @@ export function MemoryPanel({ route }: { route: Route }) {
 				<Fresh when={asked.when} />
 			</div>
 			<Failure error={error ?? asked.error} />
+			<Verdicts id={id} kinds={["leak", "memory"]} />
 			{grown && <Grown grown={grown} />}
 			{asked.value && <Process process={asked.value.process} />}
 			{asked.value?.error && <p class="failure">{asked.value.error}</p>}

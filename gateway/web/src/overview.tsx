@@ -2,14 +2,14 @@
 // The first view: what is wrong, and all processes as a table.
 import { Fragment } from "preact";
 import { memo } from "preact/compat";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "./api";
 import { Field } from "./field";
 import { Findings } from "./findings";
 import { noteLook, pastOf, points, type Past } from "./history";
-import { Failure, Fresh, bytes, seconds, useAsked } from "./parts";
+import { Failure, Fresh, MANY, bytes, seconds, useAsked } from "./parts";
 import { change, link, type Route } from "./route";
-import { nameOf } from "./target";
+import { nameOf, pidOf } from "./target";
 
 /** Rows at once; the others on demand. */
 const MOST = 100;
@@ -17,7 +17,8 @@ const MOST = 100;
 const FEW = 8;
 /** Asked for less often where there are many processes, so that a page that is only open costs little. */
 const EVERY_MS = 2000;
-const MANY = 60;
+/** While some are still to be judged. */
+const SOON_MS = 250;
 
 const command = (target: api.Seen) => target.argv?.length ? target.argv.join(" ") : target.file ?? "";
 
@@ -68,6 +69,9 @@ const COLUMNS: [string, string, Order, boolean][] = [
 	["python", "Python", ({ row }) => row.version ?? "", false],
 ];
 
+/** They are left out while nothing is in them. */
+const SPARSE = ["step", "gil"];
+
 const worst: Order = ({ row, wrong, children, job }) =>
 	-(job?.hangs ? 3e9 : wrong.length ? 2e9 : children.some((one) => one.wrong.length) ? 1e9 : 0) + (row.rank ?? 1e6);
 
@@ -112,18 +116,18 @@ function jobEntry(job: api.SeenJob, ranks: Entry[]): Entry | null {
 
 /** Puts ranks below their job, and processes below their parents; those without one here are what is returned. */
 function tree(list: Entry[], jobs: api.SeenJob[]): Entry[] {
-	const by = new Map(list.map((one) => [one.row.id, one]));
+	const by = new Map(list.map((one) => [one.row.pid, one]));
 	const roots: Entry[] = [];
 	const inJobs = new Set<Entry>();
 	for (const job of jobs.filter((one) => one.ranks.length > 1 || Number(one.world_size) > 1)) {
-		const ranks = job.ranks.flatMap(({ pid }) => by.get(String(pid)) ?? []);
+		const ranks = job.ranks.flatMap(({ pid }) => by.get(pid) ?? []);
 		const entry = jobEntry(job, ranks);
 		if (entry)
 			roots.push(entry);
 		ranks.forEach((one) => inJobs.add(one));
 	}
 	for (const one of list) {
-		const parent = by.get(String(one.row.ppid));
+		const parent = by.get(one.row.ppid);
 		if (inJobs.has(one))
 			continue;
 		if (parent && parent !== one)
@@ -160,18 +164,24 @@ const WORDY = 32;
 /** Of a rank that is there; the one that a hung job waits for says so. */
 const stateOf = ({ wrong, row }: Entry) => wrong[0]?.kind === "job" ? "waited for" : wrong[0]?.kind ?? row.main?.state ?? "not read";
 
+/** What the trouble of a process that has ended begins with, if its status is known. */
+const ENDED = "has ended: ";
+
 /** A cell for each rank of a job: what its main thread does, by colour and by text. One that is gone stays. */
 function Ranks({ job, ranks }: { job: api.SeenJob; ranks: Entry[] }) {
-	const by = new Map(ranks.map((one) => [one.row.id, one]));
+	const by = new Map(ranks.map((one) => [one.row.pid, one]));
 	const wordy = job.ranks.length <= WORDY;
 	return (
 		<ol class={`ranks ${wordy ? "" : "many"}`} aria-label={`Ranks of ${job.job}`}>
-			{[...job.ranks].sort((a, b) => a.rank - b.rank).map(({ rank, pid, ended }) => {
-				const one = by.get(String(pid));
-				const state = one && !one.row.ended ? stateOf(one)
-					: ended !== null ? `ended ${new Date(ended * 1000).toLocaleTimeString([], { timeStyle: "short" })}` : one ? "ended" : pid !== null ? "not served" : "no process";
+			{[...job.ranks].sort((a, b) => a.rank - b.rank).map(({ rank, pid, ended, how }) => {
+				const one = by.get(pid);
+				const when = ended === null ? "" : ` ${new Date(ended * 1000).toLocaleTimeString([], { timeStyle: "short" })}`;
+				const end = how ?? one?.row.troubles.find((text) => text.startsWith(ENDED))?.slice(ENDED.length) ?? null;
+				// Without a status the cause is what follows: the OOM killer's counter, a log.
+				const state = one && !one.row.ended ? stateOf(one) : end ? `${end.replace("why is not known; ", "").split("; ")[0]}${when}`
+					: ended !== null || one ? `ended${when}` : pid !== null ? "not served" : "no process";
 				const inside = <><strong>{rank}</strong>{wordy && <> <span>{state}</span> <span class="faint">{one?.row.main?.func ?? ""}</span></>}</>;
-				const title = `rank ${rank}${pid === null ? "" : `, process ${pid}`}: ${one ? one.wrong[0]?.sentence ?? doing(one.row) : state}`;
+				const title = `rank ${rank}${pid === null ? "" : `, process ${pid}`}: ${one && !one.row.ended ? one.wrong[0]?.sentence ?? doing(one.row) : end ? `${end}${when && `, missed at${when}`}` : state}`;
 				return (
 					<li key={rank}>
 						{one && !one.row.ended ? <a class={one.wrong.length ? "wrong" : state} href={link("activity", { target: one.row.id })} title={title}>{inside}</a>
@@ -190,6 +200,8 @@ interface RowProps {
 	fold: (id: string) => void;
 	/** Changes with the sparklines. */
 	turn: number;
+	/** Columns that are shown only where something is in them. */
+	filled: string;
 }
 
 function Name({ entry, open, fold }: RowProps) {
@@ -198,7 +210,7 @@ function Name({ entry, open, fold }: RowProps) {
 	return (
 		<>
 			{children.length > 0 && (
-				<button type="button" class="fold" aria-expanded={open} aria-label={`Unfold ${name} ${job ? "" : row.id}`} onClick={() => fold(row.id)}>{open ? "▾" : "▸"}</button>
+				<button type="button" class="fold" aria-expanded={open} aria-label={`Unfold ${name} ${job ? "" : pidOf(row.id)}`} onClick={() => fold(row.id)}>{open ? "▾" : "▸"}</button>
 			)}
 			{job ? (
 				<>
@@ -208,7 +220,7 @@ function Name({ entry, open, fold }: RowProps) {
 				</>
 			) : (
 				<>
-					<a href={link("activity", { target: row.id })} title={command(row)}><Parted name={name} /></a> <span class="faint">{row.id === name ? "" : row.id}</span>
+					<a href={link("activity", { target: row.id })} title={command(row)}><Parted name={name} /></a> <span class="faint">{pidOf(row.id) === name ? "" : pidOf(row.id)}</span>
 					{children.length > 0 && <>{" "}<span class="faint">· {children.length} below</span></>}
 				</>
 			)}
@@ -237,12 +249,12 @@ const Row = memo(function Row(props: RowProps) {
 			</td>
 			<td class="number">{seconds(row.cpu_seconds)}</td>
 			<td class="number">{row.threads ?? ""}</td>
-			<td class="number">{row.step ?? ""}</td>
-			<td class="short">{gil(row)}</td>
+			{props.filled.includes("step") && <td class="number">{row.step ?? ""}</td>}
+			{props.filled.includes("gil") && <td class="short">{gil(row)}</td>}
 			<td class="short">{row.version ?? ""}</td>
 		</tr>
 	);
-}, (a, b) => a.turn === b.turn && a.open === b.open && a.child === b.child && JSON.stringify([a.entry.row, a.entry.wrong, a.entry.job, shownOf(a.entry)])
+}, (a, b) => a.turn === b.turn && a.filled === b.filled && a.open === b.open && a.child === b.child && JSON.stringify([a.entry.row, a.entry.wrong, a.entry.job, shownOf(a.entry)])
 	=== JSON.stringify([b.entry.row, b.entry.wrong, b.entry.job, shownOf(b.entry)]));
 
 /** What the row of an entry shows of those below it. */
@@ -273,18 +285,29 @@ export function Overview({ route, targets }: { route: Route; targets: api.Target
 	const [all, setAll] = useState(false);
 	const [folded, setFolded] = useState(new Map<string, boolean>());
 	const seen = useAsked("overview", every, async () => {
-		const look = await api.overview();
+		const look = await api.overview(true);
 		noteLook(look.time ?? Date.now() / 1000, look.targets);
 		return look;
 	});
 	const count = seen.value?.targets.length ?? 0;
-	useEffect(() => setEvery(count > MANY ? 5 * EVERY_MS : EVERY_MS), [count > MANY]);
+	const pending = seen.value?.pending ?? false;
+	useEffect(() => setEvery(pending ? SOON_MS : count > MANY ? 5 * EVERY_MS : EVERY_MS), [count > MANY, pending]);
 	const { findings } = seen.value ?? {};
 	const jobs = seen.value?.jobs ?? [];
 	const hanging = new Set(jobs.filter(({ hangs }) => hangs).map((one) => one.job));
 	const list = entries(seen.value?.targets ?? [], targets, findings ?? []);
-	const shown = list.filter(({ row, name, wrong }) => (!filter || `${row.id} ${name} ${command(row)}`.toLowerCase().includes(filter.toLowerCase()))
+	const shown = list.filter(({ row, name, wrong }) => (!filter || `${pidOf(row.id)} ${name} ${command(row)}`.toLowerCase().includes(filter.toLowerCase()))
 		&& (!troubles || wrong.length || (row.job !== null && hanging.has(row.job))) && (!user || row.user === user) && (!job || row.job === job));
+	// A column that has had a value stays, so that the table does not jump.
+	const had = useRef(new Set<string>());
+	list.forEach(({ row }) => {
+		if (row.step !== null)
+			had.current.add("step");
+		if (gil(row))
+			had.current.add("gil");
+	});
+	const filled = [...had.current].sort().join();
+	const columns = COLUMNS.filter(([name]) => !SPARSE.includes(name) || had.current.has(name));
 	const roots = sorted(tree(shown, jobs), column?.[2] ?? worst, !!column && up);
 	const isOpen = (entry: Entry) => folded.get(entry.row.id) ?? opens(entry);
 	const rows: [Entry, boolean][] = [];
@@ -302,7 +325,7 @@ export function Overview({ route, targets }: { route: Route; targets: api.Target
 	return (
 		<section aria-label="Overview">
 			<Failure error={seen.error} />
-			{findings && <Findings findings={findings} judged={seen.value?.judged ?? count} targets={targets} />}
+			{seen.value && <Findings look={seen.value} targets={targets} />}
 			<div class="tools">
 				<Field id="filter" type="search" placeholder="Filter by name, command or pid" aria-label="Filter"
 					value={filter} onTyped={(text) => change({ filter: text }, true)} />
@@ -310,13 +333,13 @@ export function Overview({ route, targets }: { route: Route; targets: api.Target
 				<Choice name="user" label="User" values={list.map(({ row }) => row.user ?? "")} chosen={user} />
 				<Choice name="job" label="Job" values={list.map(({ row }) => row.job ?? "")} chosen={job} />
 				<Fresh when={(seen.value?.time ?? 0) * 1000} />
-				{seen.value && <span class="faint">{shown.length} of {count} targets</span>}
+				{seen.value && <span class="faint">{shown.length} of {count} {count === 1 ? "target" : "targets"}</span>}
 			</div>
 			<div class="wide whole processes" role="region" aria-label="Targets" tabIndex={0}>
 				<table>
 					<thead>
 						<tr>
-							{COLUMNS.map(([name, title, , isNumber]) => (
+							{columns.map(([name, title, , isNumber]) => (
 								<th key={name} scope="col" class={isNumber ? "number" : ""}
 									aria-sort={column?.[0] === name ? up ? "ascending" : "descending" : undefined}>
 									<button type="button" onClick={() => change(column?.[0] !== name ? { sort: name, up: false }
@@ -329,7 +352,7 @@ export function Overview({ route, targets }: { route: Route; targets: api.Target
 					</thead>
 					<tbody>
 						{rows.slice(0, all ? rows.length : MOST).map(([entry, child]) => (
-							<Row key={entry.row.id} entry={entry} child={child} open={isOpen(entry)} fold={fold} turn={pastOf(entry.row.id)?.times.at(-1) ?? 0} />
+							<Row key={entry.row.id} entry={entry} child={child} open={isOpen(entry)} fold={fold} filled={filled} turn={pastOf(entry.row.id)?.times.at(-1) ?? 0} />
 						))}
 					</tbody>
 				</table>

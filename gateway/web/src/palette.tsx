@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // All that can be gone to, found by a few letters: Ctrl-K.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Field } from "./field";
+import { Field, wishToType } from "./field";
 
 export interface Choice {
 	kind: string;
@@ -29,10 +29,15 @@ export function Palette({ choices, close }: { choices: Choice[]; close: () => vo
 		if (!choice)
 			return;
 		dialog.current?.close();
-		if (typeof choice.go === "string")
+		if (typeof choice.go === "string") {
+			// A query is there already: letters are keys.
+			if (choice.kind !== "query" && choice.kind !== "diagnosis")
+				wishToType(choice.go);
 			location.hash = choice.go;
-		else
+		}
+		else {
 			choice.go();
+		}
 	};
 	const key = (event: KeyboardEvent) => {
 		if (event.key === "Enter")

@@ -12,6 +12,9 @@ export interface Asked<T> {
 	again: () => void;
 }
 
+/** So many processes are asked for less often. */
+export const MANY = 60;
+
 /**
  * What `ask` gives, asked again every `every` ms (0: once) while the page is visible, and when the gateway answers
  * again. A value stays when a later one cannot be had. `key` says what is asked for: another one begins anew.
@@ -54,6 +57,18 @@ export function useAsked<T>(key: string, every: number, ask: () => Promise<T>): 
 	}, [key, every, turn, connection.turn]);
 	const again = useCallback(() => setTurn((n) => n + 1), []);
 	return { ...(state.key === key ? state : { value: null, error: null, when: 0 }), again };
+}
+
+/** What `ask` gives, asked anew when `turn` is another: what is shown stays until then. */
+export function useAskedAt<T>(key: string, turn: number | string, ask: () => Promise<T>): Asked<T> {
+	const asked = useAsked(key, 0, ask);
+	const was = useRef(turn);
+	useEffect(() => {
+		if (was.current !== turn)
+			asked.again();
+		was.current = turn;
+	}, [turn]);
+	return asked;
 }
 
 /** A stream that was cut, though the gateway answers, begins again after so long. */
@@ -155,12 +170,22 @@ export function bytes(value: number | null | undefined): string {
 
 export const count = (value: number) => value.toLocaleString("en");
 
+/** A text in parts, of which each that may name a thread or a process is alone: no duration, size, descriptor or address. */
+export const byNumbers = (text: string) =>
+	text.split(/((?<![\w.:/]|\b(?:socket|pipe|epoll|\w*fd|file|port|line|step|rank) )\d{2,}(?![\w.:/]| (?:[mµn]?s|m|h|%|[kMGT]?i?B)\b))/);
+
+/** What is this short is not broken into lines. */
+const SHORT = 24;
+
 const isNumber = (cell: string) => /^[+−]?[\d.,]+( ([kMGT]?B|%|m?s))?$/.test(cell);
 
-/** Texts in rows; nothing if there are none. It scrolls in itself; numbers are at the right. */
-export function Table({ caption, heads, rows }: { caption: string; heads: string[]; rows: string[][] }) {
-	if (!rows.length)
+/** Texts in rows; nothing if there are none. It scrolls in itself; numbers are at the right. A column without texts is left out. */
+export function Table({ caption, heads: all, rows: given }: { caption: string; heads: string[]; rows: string[][] }) {
+	if (!given.length)
 		return null;
+	const filled = (_: string, place: number) => given.some((row) => row[place]);
+	const heads = all.filter(filled);
+	const rows = given.map((row) => row.filter(filled));
 	const numbers = heads.map((_, place) => rows.every((row) => !row[place] || isNumber(row[place] ?? "")) && rows.some((row) => row[place]));
 	return (
 		<div class="wide" role="region" aria-label={caption} tabIndex={0}>
@@ -168,10 +193,31 @@ export function Table({ caption, heads, rows }: { caption: string; heads: string
 				<thead><tr>{heads.map((head, place) => <th key={head} scope="col" class={numbers[place] ? "number" : ""}>{head}</th>)}</tr></thead>
 				<tbody>
 					{rows.map((row, index) => (
-						<tr key={index}>{row.map((cell, place) => <td key={place} class={isNumber(cell) ? "number" : "value"}>{cell}</td>)}</tr>
+						<tr key={index}>{row.map((cell, place) => <td key={place} class={isNumber(cell) ? "number" : cell.length <= SHORT ? "short" : "value"}>{cell}</td>)}</tr>
 					))}
 				</tbody>
 			</table>
 		</div>
+	);
+}
+
+/** Characters of a value that are shown without a click; fewer of one whose parts are below it. */
+const CUT = 120;
+const CUT_OPEN = 40;
+/** A character that is there again and again, as in a buffer of zeros. */
+const RUN = /(\\x[0-9a-f]{2}|[^\s\d])\1{7,}/g;
+
+/** A long text is cut, and shown whole on a click. */
+export function Value({ text, open }: { text: string | null; open: boolean }) {
+	const [whole, setWhole] = useState(false);
+	const most = open ? CUT_OPEN : CUT;
+	if (text === null || text.length <= most || whole)
+		return <span class="value">{text ?? "computed"}</span>;
+	const short = text.replace(RUN, "$1$1…");
+	return (
+		<span class="value">
+			{short.slice(0, most)}{short.length > most && "…"}{" "}
+			<button type="button" class="more" onClick={() => setWhole(true)}>show {text.length} characters</button>
+		</span>
 	);
 }

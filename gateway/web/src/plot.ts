@@ -16,6 +16,10 @@ export function useDark(): boolean {
 	return dark;
 }
 
+/** To be told from each other, and from both backgrounds. */
+const STROKES = ["#3b7dd8", "#d9822b", "#2f9e6e", "#b0499c", "#8a6d3b", "#c23030", "#3aa6b9", "#8f7ae5", "#7f8891", "#a0a52c"];
+export const stroke = (index: number) => STROKES[index % STROKES.length] ?? "#888";
+
 /** The colours of an axis. */
 export function axis() {
 	const style = getComputedStyle(document.body);
@@ -38,6 +42,18 @@ function time(at: number, step: number): string {
 
 /** Local times along x. */
 export const times = { space: TIME_SPACE, values: (_: uPlot, splits: number[], _axis: number, _space: number, step: number) => splits.map((at) => time(at, step)) };
+
+/** With as many digits as tell one from the next: 2.30258 and 2.30259 are not both 2.303. */
+export const exact = (_: uPlot, splits: number[], _axis: number, _space: number, step: number) => {
+	const digits = Math.min(12, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
+	return splits.map((at) => at.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+};
+
+/** There is no half of a step. */
+const WHOLE = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((one) => one * 10 ** power)).flat();
+
+/** Numbers along x that do not touch. */
+export const counts = (values: number[]) => ({ space: 72, values: exact, ...(values.every(Number.isInteger) ? { incrs: WHOLE } : {}) });
 
 type Range = [number | null, number | null];
 

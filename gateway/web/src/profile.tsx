@@ -101,8 +101,12 @@ export function Profiles({ route }: { route: Route }) {
 	const before = route.values.get("before") ?? "";
 	const [error, setError] = useState<ApiError | null>(null);
 	const list = useAsked("profiles", 1000, api.profiles);
+	// The newest first; those of other processes only on demand.
+	const newest = [...list.value ?? []].reverse();
+	const own = newest.filter(({ target, file, id: one }) => !id || file || target === id || one === shown);
+	const listed = route.values.has("all") ? newest : own;
 	const current = list.value?.find((profile) => profile.id === shown);
-	const others = list.value?.filter(({ id: one, state }) => one !== shown && state === "finished") ?? [];
+	const others = newest.filter(({ id: one, state }) => one !== shown && state === "finished");
 	const compared = others.some((one) => one.id === before) ? before : "";
 
 	const attempt = async (what: () => Promise<unknown>) => {
@@ -129,11 +133,11 @@ export function Profiles({ route }: { route: Route }) {
 				<label>Seconds <Field name="duration" type="number" min="0.1" max="3600" step="any" value="10" draft="duration" /></label>
 				<label>Time <select name="mode"><option value="cpu">on a processor</option><option value="wall">that passes</option></select></label>
 				<label><input name="native" type="checkbox" /> C frames</label>
-				<button id="record" disabled={!id}>Record {id}</button>
+				<button id="record" disabled={!id}>Record</button>
 			</form>
 			<Failure error={error ?? list.error} />
 			<ul class="recordings">
-				{list.value?.map((profile) => (
+				{listed.map((profile) => (
 					<li key={profile.id} class={profile.id === shown ? "chosen" : ""}>
 						<button type="button" onClick={() => change({ profile: profile.id })}>{recordingOf(profile)}</button>
 						{profile.state === "running" ? <Left profile={profile} /> : <span class="state">{profile.state}</span>}
@@ -148,6 +152,10 @@ export function Profiles({ route }: { route: Route }) {
 					</li>
 				))}
 			</ul>
+			{newest.length > own.length && (
+				<p><label><input id="all" type="checkbox" checked={listed === newest} onChange={(event) => change({ all: event.currentTarget.checked }, true)} />{" "}
+					Those of other processes, too ({newest.length - own.length})</label></p>
+			)}
 			{current && current.state !== "failed" && (
 				<>
 					{!current.file && <Naming key={current.id} profile={current} save={(texts) => void attempt(() => api.nameRecording(current.id, texts))} />}
@@ -169,7 +177,7 @@ export function Profiles({ route }: { route: Route }) {
 					)}
 				</>
 			)}
-			{!list.value?.length && <p>Nothing was recorded yet.</p>}
+			{!listed.length && <p>Nothing was recorded yet.</p>}
 		</section>
 	);
 }

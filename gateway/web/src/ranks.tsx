@@ -29,10 +29,14 @@ interface Rank {
 	error: string;
 }
 
+export const HAS_STEPS = "SELECT count(*) AS n FROM information_schema.tables WHERE table_schema = 'python' AND table_name = 'torch_step_timing'";
+
 async function read(one: api.Target, name: Name): Promise<Rank> {
 	const sql = `SELECT step, ${VALUES[name][1]} AS ms FROM python.torch_step_timing ORDER BY timestamp DESC LIMIT ${READ}`;
 	const rank = { rank: one.rank ?? -1, id: one.id, rows: new Map<number, number>(), error: "" };
 	try {
+		if (!Number((await api.query(one.id, HAS_STEPS)).value[0]?.["n"]))
+			return { ...rank, error: "its steps are not recorded" };
 		for (const row of (await api.query(one.id, sql)).value as Row[])
 			if (row["ms"] !== null)
 				rank.rows.set(Number(row["step"]), Number(row["ms"]));

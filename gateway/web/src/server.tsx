@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import * as api from "./api";
 import { type Row } from "./api";
 import { Chart } from "./chart";
-import { Verdict } from "./findings";
+import { Sentence, Verdict } from "./findings";
 import { Failure, Fresh, Table, count, seconds, useAsked } from "./parts";
 import { link, type Route } from "./route";
 
@@ -67,8 +67,8 @@ function Processes({ server }: { server: api.InferenceServer }) {
 						<tr key={one.pid}>
 							<td><a href={link("activity", { target: String(one.pid) })}>{one.pid}</a></td>
 							<td>{part(one)}</td>
-							<td class="value">{one.unreadable ?? one.doing}{one.missing && <span class="failure"> not as described: {one.missing}</span>}</td>
-							<td class="number">{Object.entries(one.queues).filter(([, number]) => number).map(([queue, number]) => `${count(number ?? 0)} ${queue}`).join(", ")
+							<td class="value"><Sentence text={one.unreadable ?? one.doing ?? ""} />{one.missing && <span class="failure"> not as described: {one.missing}</span>}</td>
+							<td class="number">{Object.entries(one.queues).filter(([, number]) => number).map(([queue, number]) => `${count(number ?? 0)} ${queue.replaceAll("_", " ")}`).join(", ")
 								|| (one.requests === null ? "" : count(one.requests))}</td>
 							<td class="number">{one.oldest_seconds === null ? "" : seconds(one.oldest_seconds)}</td>
 							<td class="number">{one.kv_total === null ? "" : `${one.kv_free === null ? "?" : count(one.kv_free)} of ${count(one.kv_total)}`}</td>

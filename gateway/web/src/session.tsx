@@ -6,7 +6,7 @@ import { type ApiError } from "./api";
 import { Debugger, type Frame, type Placed, type Variable } from "./dap";
 import { Field } from "./field";
 import { Listing } from "./listing";
-import { Failure, useAsked } from "./parts";
+import { Failure, Value, useAsked } from "./parts";
 import { asError } from "./store";
 
 interface Break {
@@ -29,7 +29,7 @@ function VariableRow({ one, more }: { one: Variable; more: (reference: number) =
 			{one.variablesReference > 0
 				? <button type="button" class="fold" aria-expanded={!!inside} aria-label={`Unfold ${one.name}`} onClick={() => void fold()}>{inside ? "▾" : "▸"}</button>
 				: <span class="fold" />}
-			<span class="name">{one.name}</span> <span class="place">{one.type ?? ""}</span> <span class="value">{one.value}</span>
+			<span class="name">{one.name}</span> <span class="place">{one.type ?? ""}</span> <Value text={one.value} open={!!inside} />
 			{inside && <ul class="parts">{inside.map((each, index) => <VariableRow key={index} one={each} more={more} />)}</ul>}
 		</li>
 	);

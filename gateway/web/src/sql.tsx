@@ -6,6 +6,7 @@ import { ApiError, type Row } from "./api";
 import { Chart, Histogram, KINDS, seriesOf, type Kind } from "./chart";
 import { Editor } from "./editor";
 import { Field } from "./field";
+import { Sentence } from "./findings";
 import { Failure, Fresh, useAsked } from "./parts";
 import { Pin } from "./dashboard";
 import { BOOK, FIRST } from "./queries";
@@ -51,12 +52,16 @@ function Diagnosis({ id, name, run }: { id: string; name: string; run: (sql: str
 	const asked = useAsked(`skill ${id} ${name}`, 0, () => api.skill(id, name));
 	return (
 		<div id="diagnosis">
-			<div class="tools"><button type="button" onClick={asked.again}>Run again</button> <Fresh when={asked.when} /></div>
+			<div class="tools">
+				<button type="button" onClick={asked.again}>Run again</button>
+				<button type="button" onClick={() => change({ skill: null })}>Back to the editor</button>
+				<Fresh when={asked.when} />
+			</div>
 			<Failure error={asked.error} />
 			{asked.value?.map((section, index) => (
 				<article key={section.title}>
 					<h3>{section.title}</h3>
-					{section.text.split("\n\n").map((part) => <p key={part} class="said">{part}</p>)}
+					{section.text.split("\n\n").map((part) => <p key={part} class="said"><Sentence text={part.replace(/\n(?!\s*[-*|\d])/g, " ")} /></p>)}
 					{section.error && <p class="failure">cannot be told: {section.error}</p>}
 					{section.rows && (section.rows.length ? <Rows rows={section.rows} id={`rows${index}`} label={`Rows of ${section.title}`} /> : <p class="faint">no rows</p>)}
 					{section.sql && <p><button type="button" title={section.sql} onClick={() => run(section.sql ?? "")}>Edit the query</button></p>}
@@ -64,6 +69,19 @@ function Diagnosis({ id, name, run }: { id: string; name: string; run: (sql: str
 			))}
 		</div>
 	);
+}
+
+/** The first name that an error proposes for one that does not exist. */
+function proposalOf(error: ApiError | null): { name: string; mend: (sql: string) => string } | null {
+	// Of a query of several lines, the place goes before it.
+	const wrong = /(?:^|: )no such \w+: ([\w.]+)$/.exec(error?.message ?? "")?.[1];
+	const name = /did you mean ([\w.]+)/.exec(error?.hint ?? "")?.[1];
+	if (!wrong || !name)
+		return null;
+	// A column keeps the table that it is written with.
+	const dot = name.includes(".") ? -1 : wrong.lastIndexOf(".");
+	const meant = wrong.slice(0, dot + 1) + name;
+	return { name: meant, mend: (sql) => sql.replace(new RegExp(`(?<![\\w.'"])${wrong.replaceAll(".", "\\.")}(?![\\w.'"])`, "gi"), meant) };
 }
 
 interface Outcome {
@@ -106,6 +124,7 @@ export function Sql({ route }: { route: Route }) {
 		return () => controller.abort();
 	}, [id, text, turn, skill, route.values.has("sql")]);
 
+	const proposal = proposalOf((!skill && outcome?.error) || null);
 	const run = (sql: string) => {
 		if (sql === route.values.get("sql") && !skill)
 			setTurn(turn + 1);
@@ -115,17 +134,17 @@ export function Sql({ route }: { route: Route }) {
 	return (
 		<section aria-label="SQL" class="columns">
 			<div class="main">
-				<Editor text={text} given={given} tables={tables.value ?? []} onRun={run} />
+				{!skill && <Editor text={text} given={given} tables={tables.value ?? []} mend={proposal?.mend ?? null} onRun={run} />}
 				{skill && id && <Diagnosis key={`${id} ${skill}`} id={id} name={skill} run={run} />}
 				{busy && <button type="button" id="end" onClick={() => ending.current?.abort()}>End it</button>}
 				{outcome?.rows && !skill && (
-					<>
+					<div class="tools">
 						<label>Shown as{" "}
 							<select id="chart" value={chart ?? ""} onChange={(event) => change({ chart: event.currentTarget.value }, true)}>
 								<option value="">table</option>
 								{KINDS.map((kind) => <option key={kind} value={kind}>{TITLES[kind]}</option>)}
 							</select>
-						</label>{" "}
+						</label>
 						{chart && chart !== "histogram" && seriesOf(outcome.rows).length > 0 && (
 							<label>Series by{" "}
 								<select id="series" value={series} onChange={(event) => change({ series: event.currentTarget.value }, true)}>
@@ -133,16 +152,17 @@ export function Sql({ route }: { route: Route }) {
 									{seriesOf(outcome.rows).map((name) => <option key={name} value={name}>{name}</option>)}
 								</select>
 							</label>
-						)}{" "}
-						<a href={api.queryLink(id, text, "csv")} download="rows.csv">CSV</a>{" "}
-						<a href={api.queryLink(id, text, "json")} download="rows.json">JSON</a>{" "}
-						<Pin chart={{ sql: text, show: chart === "histogram" || chart === "bar" ? chart : chart ? "line" : "table", ...(series ? { series } : {}) }} />{" "}
-						<span class="fresh">{outcome.rows.length} rows in {outcome.ms.toFixed(0)} ms
+						)}
+						<a href={api.queryLink(id, text, "csv")} download="rows.csv">CSV</a>
+						<a href={api.queryLink(id, text, "json")} download="rows.json">JSON</a>
+						<Pin chart={{ sql: text, show: chart === "histogram" || chart === "bar" ? chart : chart ? "line" : "table", ...(series ? { series } : {}) }} />
+						<span class="fresh">{outcome.rows.length} {outcome.rows.length === 1 ? "row" : "rows"} in {outcome.ms.toFixed(0)} ms
 							{outcome.rows.length > MOST && !chart && `, the first ${MOST} are shown: CSV has all`}</span>
-					</>
+					</div>
 				)}
 				{!id && <p>Choose a process above.</p>}
 				<Failure error={(!skill && outcome?.error) || null} />
+				{proposal && <button type="button" id="mend" title="Ctrl-." onClick={() => run(proposal.mend(text))}>Run with {proposal.name}</button>}
 				{!skill && outcome?.warnings.map((warning) => <p class="failure" key={warning}>{warning}</p>)}
 				{outcome?.rows && !skill && (chart === "histogram" ? <Histogram rows={outcome.rows} />
 					: chart ? <Chart rows={outcome.rows} kind={chart} series={series} /> : <Rows rows={outcome.rows} />)}

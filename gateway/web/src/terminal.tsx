@@ -39,17 +39,24 @@ function restyle(): () => void {
 	return () => Reflect.deleteProperty(document, "createElement");
 }
 
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+
+/** The colours of the page, also when these change. */
+function themeOf(place: HTMLElement): { background: string; foreground: string; cursor: string; cursorAccent: string } {
+	const { backgroundColor, color } = getComputedStyle(place);
+	return { background: backgroundColor, foreground: color, cursor: color, cursorAccent: backgroundColor };
+}
+
 function open(place: HTMLElement): { terminal: Terminal; fit: FitAddon } {
-	const colours = getComputedStyle(place);
 	const terminal = new Terminal({
-		fontFamily: colours.fontFamily,
+		fontFamily: getComputedStyle(place).fontFamily,
 		fontSize: 13,
 		// Colours of a process are not made for our background.
 		minimumContrastRatio: 4.5,
 		scrollback: 5000,
 		// A link of the process leads nowhere.
 		linkHandler: { activate: () => undefined },
-		theme: { background: colours.backgroundColor, foreground: colours.color, cursor: colours.color, cursorAccent: colours.backgroundColor },
+		theme: themeOf(place),
 	});
 	const fit = new FitAddon();
 	terminal.loadAddon(fit);
@@ -104,7 +111,10 @@ export function Repl({ id, thread, close }: { id: string; thread: api.Where; clo
 		if (!place.current)
 			return;
 		const restore = restyle();
-		const { terminal, fit } = open(place.current);
+		const host = place.current;
+		const { terminal, fit } = open(host);
+		const coloured = () => void (terminal.options.theme = themeOf(host));
+		DARK.addEventListener("change", coloured);
 		const ending = new AbortController();
 		const failed = (caught: unknown) => {
 			if (!ending.signal.aborted)
@@ -118,7 +128,7 @@ export function Repl({ id, thread, close }: { id: string; thread: api.Where; clo
 				api.enter(name, { rows, columns: cols }).catch(failed);
 		});
 		const watch = new ResizeObserver(() => fit.fit());
-		watch.observe(place.current);
+		watch.observe(host);
 		terminal.focus();
 		api.terminal(id, { rows: terminal.rows, columns: terminal.cols, thread }, ending.signal, (given) => {
 			name = given;
@@ -130,6 +140,7 @@ export function Repl({ id, thread, close }: { id: string; thread: api.Where; clo
 		});
 		return () => {
 			ending.abort();
+			DARK.removeEventListener("change", coloured);
 			watch.disconnect();
 			terminal.dispose();
 			restore();

@@ -44,8 +44,6 @@ const tracks = (seconds: number, tables: Set<string>): Track[] => [
 	...(tables.has("devices") ? [{ title: "GPU (%)", show: "over-time", series: "gpu", sql: "SELECT 'GPU ' || gpu AS gpu, gpu_util AS used FROM gpu.utilization" } as const] : []),
 ];
 
-const STROKES = ["--accent", "--warm", "--good", "--bad", "--faint"];
-
 /** Rows as lines over the same time. */
 function lines(rows: Row[], series: string): { x: number[]; y: [string, (number | null)[]][] } {
 	const sorted = rows.filter((row) => typeof row["timestamp"] === "number").sort((a, b) => Number(a["timestamp"]) - Number(b["timestamp"]));
@@ -78,16 +76,15 @@ function Line({ track, rows, from, to, chosen }: { track: Track; rows: Row[]; fr
 		const element = host.current;
 		if (!element)
 			return;
-		const style = getComputedStyle(document.body);
 		const axis = shared.axis();
 		const { x, y, from, to } = now.current;
 		const plotted = new uPlot({
 			width: element.clientWidth, height: HEIGHT,
 			cursor: { sync: { key: "time" }, drag: { x: true, y: false, setScale: false } },
 			scales: { x: { time: true, min: from, max: to }, y: { range: shared.heights } },
-			axes: [{ ...axis, ...shared.times }, { ...axis, size: 64 }],
+			axes: [{ ...axis, ...shared.times }, { ...axis, size: 64, space: 18 }],
 			series: [{ value: (_: uPlot, at: number | null) => at === null ? "–" : new Date(at * 1000).toLocaleTimeString() },
-				...y.map(([label], index) => ({ label, value: shared.legend, stroke: style.getPropertyValue(STROKES[index % STROKES.length] ?? ""), width: 1.5, spanGaps: true }))],
+				...y.map(([label], index) => ({ label, value: shared.legend, stroke: shared.stroke(index), width: 1.5, spanGaps: true }))],
 			hooks: { setSelect: [(self: uPlot) => {
 				if (self.select.width > 4)
 					choose.current(self.posToVal(self.select.left, "x"), self.posToVal(self.select.left + self.select.width, "x"));
