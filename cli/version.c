@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "clickhouse/http.h"
 #include "control/load.h"
 #include "gateway/page_files.h"
 #include "profile/sampler/sampler.h"
+#include "remote/http.h"
 
 static bool has_agent(void)
 {

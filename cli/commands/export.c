@@ -14,7 +14,7 @@
 #include "base/new_file.h"
 #include "base/text.h"
 #include "cli/commands/cluster/watch_jobs.h"
-#include "cli/commands/why/why.h"
+#include "cli/commands/overview/overview.h"
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
@@ -29,9 +29,13 @@
 struct export_settings {
 	const char *file, *endpoint;
 	double every;
+	bool each_line;
 };
 
 enum { MAX_JOBS = 1 << 20 /* bytes of metrics of jobs */ };
+
+static const char FINDING_HEAD[] =
+	"# HELP probing_finding " PRB_FINDING_HELP "\n# TYPE probing_finding gauge\n";
 
 static const char DEFAULT_ENDPOINT[] = "http://127.0.0.1:4318";
 
@@ -52,44 +56,73 @@ static struct prb_error *write_file(const char *path, const struct prb_str *text
 	return prb_new_file_finish(&file);
 }
 
-static void put_findings_of(const struct prb_why_one *one, struct prb_str *ret)
-{
-	for (size_t i = 0; i < one->findings.list.count; i++) {
-		const struct prb_finding *finding = one->findings.list.items[i];
+/** What is read, and judged, again and again. */
+struct watch {
+	struct prb_overview *overview;
+	struct prb_overview_jobs jobs;
+	struct prb_metrics metrics;
+	struct prb_ranking ranking;
+	double seconds; /* that the last look took */
+};
 
-		if (!prb_findings_is_repeated(&one->findings, i))
-			prb_str_printf(ret,
-				       "probing_finding{pid=\"%d\",rule=\"%s\","
-				       "confidence=\"%s\"} 1\n",
-				       (int)one->process.pid, finding->rule,
-				       prb_confidence_name(finding->confidence));
+static void watch_deinit(struct watch *w)
+{
+	prb_ranking_deinit(&w->ranking);
+	prb_metrics_deinit(&w->metrics);
+	prb_overview_jobs_deinit(&w->jobs);
+	prb_overview_destroy(w->overview);
+}
+#define prb_auto_watch __attribute__((cleanup(watch_deinit)))
+
+static struct prb_error *watch_begin(const struct prb_cli *cli, const struct prb_texts *targets,
+				     struct watch *w)
+{
+	PRB_TRY(prb_overview_create(targets, &cli->places, &w->overview));
+	PRB_TRY(prb_overview_list(w->overview));
+	for (size_t i = 0; i < prb_overview_count(w->overview); i++) {
+		const struct prb_overview_row *row = prb_overview_row(w->overview, i);
+
+		if (row->file)
+			return prb_error_create(PRB_ERROR_USAGE,
+						"metrics are of processes, and '%.100s' is none",
+						row->file);
 	}
+	return NULL;
 }
 
-/** A named process may have ended since its samples were taken: then nothing is found. */
-static struct prb_error *judge(const struct prb_cli *cli, const struct prb_texts *targets,
-			       struct prb_why *ret)
+static struct prb_error *add_metrics(struct watch *w)
 {
-	const struct prb_texts none = {};
-	struct prb_error *err = prb_why_create(cli, targets, &none, ret);
+	prb_metrics_begin(&w->metrics);
+	for (size_t i = 0; i < prb_overview_count(w->overview); i++) {
+		const struct prb_overview_row *row = prb_overview_row(w->overview, i);
+		bool readable = row->dump && !row->ended && !row->error;
 
-	(void)prb_error_catch(&err, PRB_ERROR_NO_PROCESS);
-	return err;
+		PRB_TRY(prb_metrics_add(&w->metrics, &(struct prb_metrics_reading){
+							     .process = &row->info.process,
+							     .target = row->target,
+							     .dump = readable ? row->dump : NULL,
+							     .pythons = &row->found.pythons,
+							     .read = row->read,
+							     .server = row->server,
+							     .steps = row->step >= 0}));
+	}
+	prb_metrics_end(&w->metrics);
+	return NULL;
 }
 
-/** What the rules of `why` find. Nothing in a label is the process's own choice. */
-static struct prb_error *put_findings(const struct prb_cli *cli, const struct prb_texts *targets,
-				      struct prb_str *ret)
+/** Processes that did not run since the last look are neither read nor judged again. */
+static struct prb_error *watch_look(struct watch *w)
 {
-	__attribute__((cleanup(prb_why_deinit))) struct prb_why why = {};
+	double began = prb_clock_seconds();
 
-	PRB_TRY(judge(cli, targets, &why));
-	if (!why.list.count)
-		return NULL;
-	prb_str_puts(ret, "# HELP probing_finding " PRB_FINDING_HELP "\n"
-			  "# TYPE probing_finding gauge\n");
-	for (size_t i = 0; i < why.list.count; i++)
-		put_findings_of(why.list.items[i], ret);
+	PRB_TRY(prb_overview_pass(w->overview));
+	PRB_TRY(prb_overview_jobs_find(&w->jobs, w->overview));
+	PRB_TRY(prb_overview_jobs_judge(&w->jobs, w->overview));
+	prb_ranking_deinit(&w->ranking);
+	w->ranking = (struct prb_ranking){};
+	PRB_TRY(prb_overview_rank(w->overview, &w->jobs, &w->ranking));
+	PRB_TRY(add_metrics(w));
+	w->seconds = prb_clock_seconds() - began;
 	return NULL;
 }
 
@@ -112,17 +145,72 @@ static struct prb_error *put_jobs(struct prb_str *ret)
 	return NULL;
 }
 
+/** A sample may be there once only. */
+static bool is_repeated(const struct prb_ranking *ranking, size_t index)
+{
+	const struct prb_ranked *one = &ranking->list.items[index];
+
+	for (size_t i = 0; i < index; i++) {
+		const struct prb_ranked *other = &ranking->list.items[i];
+
+		if (other->pid == one->pid && prb_finding_is_alike(other->finding, one->finding))
+			return true;
+	}
+	return false;
+}
+
+/** Nothing in a label is the process's own choice. */
+static void put_findings(const struct prb_ranking *ranking, struct prb_str *ret)
+{
+	prb_str_puts(ret, FINDING_HEAD);
+	for (size_t i = 0; i < ranking->list.count; i++) {
+		const struct prb_ranked *one = &ranking->list.items[i];
+
+		if (one->pid && !is_repeated(ranking, i))
+			prb_str_printf(
+				ret,
+				"probing_finding{pid=\"%d\",rule=\"%s\",confidence=\"%s\"} 1\n",
+				(int)one->pid, one->finding->rule,
+				prb_confidence_name(one->finding->confidence));
+	}
+}
+
+static struct prb_error *make_text(struct watch *w, struct prb_str *ret)
+{
+	PRB_TRY(watch_look(w));
+	prb_metrics_text(&w->metrics, w->seconds, ret);
+	put_findings(&w->ranking, ret);
+	PRB_TRY(put_jobs(ret));
+	return ret->failed ? prb_error_nomem() : NULL;
+}
+
+/** Prints them for each line of stdin. */
+static struct prb_error *answer_lines(struct watch *w)
+{
+	char line[16];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		prb_auto_str struct prb_str text = {};
+
+		PRB_TRY(make_text(w, &text));
+		prb_str_puts(&text, "# EOF\n");
+		PRB_TRY(prb_output(&text));
+		PRB_TRY(prb_output_flush());
+	}
+	return NULL;
+}
+
 static struct prb_error *export_prometheus(const struct prb_cli *cli,
 					   const struct prb_texts *targets,
 					   const struct export_settings *s)
 {
 	prb_auto_str struct prb_str text = {};
+	prb_auto_watch struct watch w = {};
 
-	PRB_TRY(prb_metrics_collect(targets, &text));
-	PRB_TRY(put_findings(cli, targets, &text));
-	PRB_TRY(put_jobs(&text));
-	if (text.failed)
-		return prb_error_nomem();
+	PRB_TRY(watch_begin(cli, targets, &w));
+	if (s->each_line)
+		return answer_lines(&w);
+	PRB_TRY(make_text(&w, &text));
 	return s->file ? write_file(s->file, &text) : prb_output(&text);
 }
 
@@ -153,22 +241,40 @@ static const char *endpoint_of(const struct export_settings *s)
 	return said && *said ? said : DEFAULT_ENDPOINT;
 }
 
-/** Sends what there is; *since becomes the end of the time whose spans were sent. */
-static struct prb_error *send_once(const struct prb_cli *cli, const struct prb_texts *targets,
-				   const char *endpoint, double *since)
+static struct prb_error *collect_process(struct watch *w, const struct prb_metrics_one *one,
+					 const struct prb_otlp_time *time, struct prb_otlp *ret)
 {
-	__attribute__((cleanup(prb_why_deinit))) struct prb_why why = {};
+	struct prb_otlp_findings findings = {};
+	struct prb_error *err = NULL;
+
+	for (size_t i = 0; i < w->ranking.list.count && !err; i++) {
+		const struct prb_ranked *ranked = &w->ranking.list.items[i];
+		const struct prb_finding **place;
+
+		if (ranked->pid != one->process.pid || is_repeated(&w->ranking, i))
+			continue;
+		place = prb_vec_push(&findings.list);
+		if (place)
+			*place = ranked->finding;
+		else
+			err = prb_error_nomem();
+	}
+	if (!err)
+		err = prb_otlp_put_process(one, &findings, time, ret);
+	prb_vec_free(&findings.list);
+	return err;
+}
+
+/** Sends what there is; *since becomes the end of the time whose spans were sent. */
+static struct prb_error *send_once(struct watch *w, const char *endpoint, double *since)
+{
 	const struct prb_otlp_time time = {*since, prb_clock_calendar_seconds() - LATE_SECONDS};
 	__attribute__((cleanup(prb_otlp_deinit))) struct prb_otlp otlp = {};
 	prb_auto_str struct prb_str text = {};
 
-	PRB_TRY(prb_otlp_collect(targets, &time, &otlp));
-	PRB_TRY(judge(cli, targets, &why));
-	for (size_t i = 0; i < why.list.count; i++)
-		prb_otlp_put_findings(why.list.items[i]->process.pid, &why.list.items[i]->findings,
-				      &otlp);
-	if (otlp.metrics.failed)
-		return prb_error_nomem();
+	PRB_TRY(watch_look(w));
+	for (size_t i = 0; i < w->metrics.list.count; i++)
+		PRB_TRY(collect_process(w, w->metrics.list.items[i], &time, &otlp));
 	PRB_TRY(post(endpoint, "v1/metrics", &otlp.metrics));
 	PRB_TRY(post(endpoint, "v1/traces", &otlp.traces));
 	*since = time.until;
@@ -221,12 +327,14 @@ static struct prb_error *send_processes(const struct prb_cli *cli, const struct 
 					const struct export_settings *s)
 {
 	double since = prb_clock_calendar_seconds() - (s->every > 0 ? s->every : ONCE_SECONDS);
+	prb_auto_watch struct watch w = {};
 
+	PRB_TRY(watch_begin(cli, targets, &w));
 	if (s->every <= 0)
-		return send_once(cli, targets, endpoint_of(s), &since);
+		return send_once(&w, endpoint_of(s), &since);
 	prb_interrupt_catch(NULL);
 	while (!prb_interrupted()) {
-		struct prb_error *err = send_once(cli, targets, endpoint_of(s), &since);
+		struct prb_error *err = send_once(&w, endpoint_of(s), &since);
 
 		/* A receiver that is away for a while gets the spans later. */
 		if (err)
@@ -264,6 +372,9 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "the format to export is "
 									"'prometheus' or 'otlp'"),
 				      "for example 'probing export prometheus'");
+	if (s->each_line && (otlp || s->file))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--each-line is for prometheus, without --textfile");
 	if (otlp && s->file)
 		return prb_error_create(PRB_ERROR_USAGE, "--textfile is for prometheus");
 	if (!otlp && (s->endpoint || s->every > 0))
@@ -297,6 +408,9 @@ const struct prb_command prb_command_export = {
 			{"endpoint", 'e', PRB_OPTION_TEXT, "URL",
 			 "otlp: send to URL/v1/metrics and the like [http://127.0.0.1:4318]",
 			 PRB_COMPLETE_NOTHING, offsetof(struct export_settings, endpoint)},
+			{"each-line", 0, PRB_OPTION_FLAG, NULL,
+			 "prometheus: once for each line on stdin, ended by '# EOF'",
+			 PRB_COMPLETE_NOTHING, offsetof(struct export_settings, each_line)},
 			{"every", 0, PRB_OPTION_SECONDS, "TIME", "otlp: send again and again",
 			 PRB_COMPLETE_NOTHING, offsetof(struct export_settings, every)},
 			{},

@@ -27,9 +27,12 @@
 #include "command/exit.h"
 #include "command/start.h"
 #include "command/words.h"
+#include "cluster/watch/reports.h"
+#include "remote/token.h"
 
 struct node_settings {
-	const char *to, *password_file, *state, *host, *job, *listen, *token_file;
+	struct prb_texts to; /* a database, and the daemon that judges jobs */
+	const char *password_file, *state, *host, *job, *listen, *token_file;
 	const char *webhook, *hosts;
 	double every, metrics, hang;
 	int max_size, keep;
@@ -42,6 +45,21 @@ static const double FIRST_WAIT = 1, MOST_WAIT = 60, LONG_RUN = 60, LAST_CHANCE =
 
 static const char UNIX[] = "unix:", WEBHOOK[] = "PROBING_WEBHOOK";
 
+/** The HTTP address among those of --to, or without @p http the other one; NULL: not given. */
+static const char *find_to(const struct node_settings *s, bool http)
+{
+	for (size_t i = 0; i < s->to.count; i++)
+		if (http == (!strncmp(s->to.items[i], "http://", 7) ||
+			     !strncmp(s->to.items[i], "https://", 8)))
+			return s->to.items[i];
+	return NULL;
+}
+
+static const char *database(const struct node_settings *s)
+{
+	return find_to(s, false);
+}
+
 struct part {
 	const char *name;
 	bool wanted;
@@ -52,7 +70,7 @@ struct part {
 
 static int run_ship(const struct node_settings *s)
 {
-	const struct prb_ship_options options = {.to = s->to,
+	const struct prb_ship_options options = {.to = database(s),
 						 .password_file = s->password_file,
 						 .state = s->state,
 						 .host = s->host,
@@ -79,21 +97,25 @@ static struct prb_error *serve_words(const struct node_settings *s, struct prb_w
 	return s->token_file ? prb_words_add(ret, "--token-file=%s", s->token_file) : NULL;
 }
 
-/** Lets the metrics that are served have those of the jobs. */
-static struct prb_error *name_metrics(const struct node_settings *s)
+/** Lets the part that serves know the files of the part that watches jobs. */
+static struct prb_error *name_files(const struct node_settings *s)
 {
-	prb_auto_free char *path = NULL, *file = NULL;
+	prb_auto_free char *path = NULL, *file = NULL, *reports = NULL;
 	prb_auto_close int folder = -1;
 
 	PRB_TRY(prb_state_folder_open(s->state, &folder, &path));
 	file = prb_format("%s/" PRB_WATCH_JOBS_METRICS, path);
-	return file && !setenv(PRB_WATCH_JOBS_VARIABLE, file, 1) ? NULL : prb_error_nomem();
+	reports = prb_format("%s/" PRB_REPORTS_FOLDER, path);
+	return file && reports && !setenv(PRB_WATCH_JOBS_VARIABLE, file, 1) &&
+			       !setenv(PRB_REPORTS_VARIABLE, reports, 1)
+		       ? NULL
+		       : prb_error_nomem();
 }
 
 static int run_serve(const struct node_settings *s)
 {
 	prb_auto_words struct prb_words words = {};
-	struct prb_error *err = s->watch_jobs ? name_metrics(s) : NULL;
+	struct prb_error *err = s->watch_jobs ? name_files(s) : NULL;
 	char **list;
 
 	if (!err)
@@ -127,6 +149,9 @@ static int run_watch_jobs(const struct node_settings *s)
 		&(struct prb_watch_jobs_options){.state = s->state,
 						 .webhook = webhook && *webhook ? webhook : NULL,
 						 .hosts = s->hosts,
+						 .report = find_to(s, true),
+						 .token_file = s->token_file,
+						 .judges = s->listen,
 						 .host = s->host,
 						 .hang = s->hang}));
 }
@@ -260,17 +285,44 @@ static struct prb_error *check_places(const struct node_settings *s)
 		PRB_TRY(prb_new_file_check_way(s->token_file));
 	if (s->listen && !strncmp(s->listen, UNIX, strlen(UNIX)))
 		PRB_TRY(prb_new_file_check_way(s->listen + strlen(UNIX)));
-	return s->to || s->crashes || s->watch_jobs
+	return database(s) || s->crashes || s->watch_jobs
 		       ? prb_state_folder_open(s->state, &folder, &path)
 		       : NULL;
+}
+
+/** Reports wrong settings of what is sent elsewhere. */
+static struct prb_error *check_to(const struct node_settings *s)
+{
+	const char *to = database(s), *judge = find_to(s, true);
+	struct prb_clickhouse_url url;
+	struct prb_token token;
+
+	if (s->to.count != (to ? 1u : 0u) + (judge ? 1u : 0u))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--to is given twice: at most one database and one "
+					"http://HOST:PORT");
+	if (judge && !s->watch_jobs)
+		return prb_error_create(PRB_ERROR_USAGE, "--to http://… is for --watch-jobs");
+	if (judge && s->hosts)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--hosts and --to http://… are two ways for the same");
+	if (judge)
+		PRB_TRY(prb_token_find(s->token_file, &token));
+	if (!to && (s->every > 0 || s->metrics > 0 || s->password_file || s->job || s->keep))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--every, --metrics, --password-file, --job-name and "
+					"--keep-days are for --to clickhouse://…");
+	if (!to)
+		return NULL;
+	PRB_TRY(prb_clickhouse_url_parse(to, &url));
+	prb_clickhouse_url_deinit(&url);
+	return NULL;
 }
 
 /** Reports wrong settings before any part is started. */
 static struct prb_error *check(const struct node_settings *s)
 {
-	struct prb_clickhouse_url url;
-
-	if (!s->to && !s->listen && !s->crashes && !s->watch_jobs)
+	if (!s->to.count && !s->listen && !s->crashes && !s->watch_jobs)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, "there is nothing to do"),
 			"give --to, --listen, --crashes or --watch-jobs: probing node --to "
@@ -280,17 +332,10 @@ static struct prb_error *check(const struct node_settings *s)
 	if ((s->hang > 0 || s->webhook || s->hosts) && !s->watch_jobs)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--hang, --hosts and --webhook are for --watch-jobs");
-	if (s->host && !s->to && !s->watch_jobs)
+	if (s->host && !database(s) && !s->watch_jobs)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--host-name is for --to and --watch-jobs");
-	if (!s->to && (s->every > 0 || s->metrics > 0 || s->password_file || s->job || s->keep))
-		return prb_error_create(PRB_ERROR_USAGE,
-					"--every, --metrics, --password-file, --job-name and "
-					"--keep-days are for --to");
-	if (s->to)
-		PRB_TRY(prb_clickhouse_url_parse(s->to, &url));
-	if (s->to)
-		prb_clickhouse_url_deinit(&url);
+	PRB_TRY(check_to(s));
 	return check_places(s);
 }
 
@@ -298,7 +343,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct node_settings *s = settings;
 	struct part parts[] = {
-		{.name = "ship", .wanted = s->to, .run = run_ship},
+		{.name = "ship", .wanted = database(s), .run = run_ship},
 		{.name = "serve", .wanted = s->listen, .run = run_serve},
 		{.name = "crashes", .wanted = s->crashes, .run = run_crashes},
 		{.name = "watch-jobs", .wanted = s->watch_jobs, .run = run_watch_jobs},
@@ -335,13 +380,16 @@ const struct prb_command prb_command_node = {
 		"a page and an HTTP interface, as 'probing serve' does. --crashes keeps the crash "
 		"records that processes write. --watch-jobs looks at all distributed jobs every "
 		"ten seconds, without stopping a thread. If one makes no progress, it saves its "
-		"ranks, and reports the verdict of 'cluster hang' and the file.\n\n"
+		"ranks, and reports the verdict of 'cluster hang' and the file. With --to "
+		"http://HOST:PORT, where another daemon has --listen, that one judges the jobs of "
+		"several machines, whose daemons all report to it.\n\n"
 		"It finds new processes by itself, does nothing in them, and ends by SIGTERM or "
 		"Ctrl-C. docs/deploy/ has a unit for systemd and a manifest for Kubernetes.",
 	.options =
 		(const struct prb_option[]){
-			{"to", 0, PRB_OPTION_TEXT, "URL",
-			 "Send rows to clickhouse://[USER@]HOST[:PORT]/DATABASE",
+			{"to", 0, PRB_OPTION_TEXTS, "URL",
+			 "Rows to clickhouse://[USER@]HOST[:PORT]/DATABASE; jobs to "
+			 "http://HOST:PORT",
 			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, to)},
 			{"password-file", 0, PRB_OPTION_TEXT, "FILE",
 			 "Its password [$PROBING_CLICKHOUSE_PASSWORD]", PRB_COMPLETE_FILE,
@@ -364,8 +412,8 @@ const struct prb_command prb_command_node = {
 			{"listen", 0, PRB_OPTION_TEXT, "ADDR", "Serve at HOST:PORT or unix:PATH",
 			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, listen)},
 			{"listen-token", 0, PRB_OPTION_TEXT, "FILE",
-			 "Token for --listen [a random one, which is printed]", PRB_COMPLETE_FILE,
-			 offsetof(struct node_settings, token_file)},
+			 "Token for --listen and http:// [$PROBING_AUTH_TOKEN, a random one]",
+			 PRB_COMPLETE_FILE, offsetof(struct node_settings, token_file)},
 			{"plain", 0, PRB_OPTION_FLAG, NULL,
 			 "'--listen': also without encryption, in a network that you trust",
 			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, plain)},
@@ -401,6 +449,8 @@ const struct prb_command prb_command_node = {
 			 "Ship the rows of all processes"},
 			{"probing node --to clickhouse://db/training --listen 127.0.0.1:9922",
 			 "And serve this machine"},
+			{"probing node --watch-jobs --to http://head:9922",
+			 "Report jobs to 'head'"},
 			{},
 		},
 	.run = run,

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "cli/commands/perf/torch/torch.h"
 #include "cli/commands/why/why.h"
 #include "command/command.h"
 #include "command/exit.h"
@@ -20,7 +21,8 @@ struct skill_settings {
 
 struct run {
 	struct probing *session;
-	const struct prb_why *why; /* the verdict comes first */
+	const struct prb_why *why;		/* the verdict comes first */
+	const struct prb_torch_verdicts *steps; /* before it, of a process that trains */
 	bool json;
 	size_t width;
 };
@@ -82,11 +84,12 @@ static void put_verdict(struct prb_json *json, const struct prb_why *why)
 	prb_json_close(json, ']');
 }
 
-static struct prb_error *print_verdict(const struct prb_why *why)
+static struct prb_error *print_verdict(const struct run *run)
 {
 	prb_auto_str struct prb_str text = {};
 
-	PRB_TRY(prb_why_text(why, &text));
+	prb_torch_verdicts_text(run->steps, &text);
+	PRB_TRY(prb_why_text(run->why, &text));
 	prb_str_putc(&text, '\n');
 	return prb_output_lines(&text, false);
 }
@@ -116,8 +119,10 @@ static struct prb_error *show(const struct run *run, const struct prb_skill_part
 			prb_str_printf(json->out, ",\"rows\":%s", prb_str_text(&rows));
 		else
 			prb_json_null(json, "rows");
-		if (first)
+		if (first) {
 			put_verdict(json, run->why);
+			prb_torch_verdicts_json(run->steps, json);
+		}
 		prb_json_close(json, '}');
 		return NULL;
 	}
@@ -139,7 +144,7 @@ static struct prb_error *run_all(const struct run *run, const struct prb_skill *
 	bool more = true, first = true;
 
 	if (!run->json)
-		PRB_TRY(print_verdict(run->why));
+		PRB_TRY(print_verdict(run));
 	prb_json_open(&json, NULL, '[');
 	while (more) {
 		__attribute__((cleanup(prb_skill_part_deinit))) struct prb_skill_part part = {};
@@ -181,14 +186,32 @@ static struct prb_error *list(bool as_json)
 	return prb_output_lines(&text, as_json);
 }
 
+/** What training steps wait for: the skill about time samples the process for that. */
+static struct prb_error *judge_steps(const struct prb_cli *cli, const struct prb_skill *skill,
+				     const char *target, struct prb_torch_verdicts *ret)
+{
+	static const double seconds = 3;
+	prb_auto_error struct prb_error *err = NULL;
+
+	if (strcmp(skill->name, "slow") != 0)
+		return NULL;
+	err = prb_torch_verdicts_take(cli, target, seconds, ret);
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return prb_steal(&err);
+	if (err)
+		prb_warn(err->message);
+	return NULL;
+}
+
 static struct prb_error *run_skill(const struct prb_cli *cli, bool json, const char *name,
 				   const char *target)
 {
 	__attribute__((cleanup(destroy_session))) struct probing *session = NULL;
 	const struct prb_skill *skill = name ? prb_skill_find(name) : NULL;
 	__attribute__((cleanup(prb_why_deinit))) struct prb_why why = {};
+	__attribute__((cleanup(prb_torch_verdicts_deinit))) struct prb_torch_verdicts steps = {};
 	const struct prb_texts none = {}, targets = {.items = {target}, .count = 1};
-	struct run run = {.json = json, .why = &why};
+	struct run run = {.json = json, .why = &why, .steps = &steps};
 	size_t rows;
 
 	if (!skill)
@@ -202,6 +225,7 @@ static struct prb_error *run_skill(const struct prb_cli *cli, bool json, const c
 	probing_on_warning(session, warn, NULL);
 	PRB_TRY(convert(probing_open(session, target, cli->places.exe)));
 	PRB_TRY(convert(probing_set(session, "probing.query.timeout", "30")));
+	PRB_TRY(judge_steps(cli, skill, target, &steps));
 	PRB_TRY(prb_why_create(cli, &targets, &none, &why));
 	run.session = session;
 	prb_term_size(stdout, &run.width, &rows);

@@ -2,14 +2,19 @@
 /* `probing trace`: logpoints, which the agent sets and whose rows it sends
  * (agent/trace/logpoints.py). */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cli/commands/eval/eval.h"
 #include "cli/commands/eval/console.h"
+#include "cli/commands/perf/within_calls.h"
 #include "command/command.h"
+#include "command/interrupt.h"
+#include "command/term.h"
 #include "control/load.h"
 #include "target/spec/target_spec.h"
 
@@ -71,6 +76,16 @@ static struct prb_error *put_logpoint(const struct prb_cli *cli, struct prb_str 
 	return NULL;
 }
 
+/** The room for a histogram that is drawn again and again. */
+static void put_terminal(const struct trace_settings *s, struct prb_str *code)
+{
+	const char *term = getenv("TERM");
+	size_t columns, rows;
+
+	if (!s->json && term && strcmp(term, "dumb") != 0 && prb_term_size(stderr, &columns, &rows))
+		prb_str_printf(code, "t%zu,%zu", columns, rows);
+}
+
 /** How often, how long, and what becomes of it: the end of both requests. */
 static void put_rest(const struct trace_settings *s, struct prb_str *code)
 {
@@ -78,8 +93,11 @@ static void put_rest(const struct trace_settings *s, struct prb_str *code)
 	/* A logpoint that stays behind has no client to print to. */
 	prb_str_printf(code, "%s%s%s", s->keep ? "k" : "", s->follow || !s->keep ? "f" : "",
 		       s->json ? "j" : "");
-	if (s->slower > 0)
-		prb_str_printf(code, "\n%.9f", s->slower);
+	if (!(s->slower > 0))
+		return;
+	if (s->follow || !s->keep)
+		put_terminal(s, code);
+	prb_str_printf(code, "\n%.9f", s->slower);
 }
 
 static struct prb_error *put_calls(const struct prb_cli *cli, const struct trace_settings *s,
@@ -140,6 +158,7 @@ static struct prb_error *trace(const struct prb_cli *cli, const struct trace_set
 			  : s->calls	? PRB_WIRE_CAN_CALLS
 					: PRB_WIRE_CAN_TRACE;
 	prb_auto_target struct prb_target *target = NULL;
+	int64_t since = prb_clock_read_ns(CLOCK_REALTIME);
 	struct prb_agent *agent;
 
 	prb_eval_console_use(&console, false, &how);
@@ -153,7 +172,13 @@ static struct prb_error *trace(const struct prb_cli *cli, const struct trace_set
 		prb_agent_close(agent);
 		return err;
 	}
-	return prb_eval_show(target, agent, &how, "<probing>", code, false);
+	PRB_TRY(prb_eval_show(target, agent, &how, "<probing>", code, false));
+	if (!(s->slower > 0) || (s->keep && !s->follow))
+		return NULL;
+	/* The trace is over: Ctrl-C ends us from here on. */
+	prb_interrupt_hold(false);
+	prb_interrupt_release();
+	return prb_stacks_within_calls(target, s->calls, since, s->slower, s->json);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
@@ -194,7 +219,11 @@ const struct prb_command prb_command_trace = {
 		"as in Model.step; all functions of that name count, and of a pattern as in "
 		"'Handler.do_*'. 'if' and a condition look at the arguments.\n\n"
 		"With --slower only calls that took so long are kept, with the arguments that they "
-		"had at their end, and percentiles and a histogram are made of all calls. A "
+		"had at their end, and percentiles and a histogram are made of all calls, which a "
+		"terminal shows while they come. If the process is recorded ('perf --background'), "
+		"the stacks sampled within the slow calls follow; with --json in rows of their "
+		"own, "
+		"which have 'stacks' and the call's span_id. A "
 		"coroutine's time is that of its task, waits included. A fast call gets slower by "
 		"less than a microsecond from 3.12 on, before by some.\n\n"
 		"From Python 3.12 on only that line gets slower. Before, its function gets several "

@@ -23,7 +23,8 @@ static struct prb_error *run_look(struct prb_cluster *c)
 	const struct prb_job none = {.name = (char[]){""}, .world_size = -1};
 	prb_auto_str struct prb_str text = {};
 
-	if (c->settings->save)
+	/* The bundle has it, if it is printed. */
+	if (c->settings->save && !strcmp(c->settings->save, "-"))
 		return c->job ? NULL : prb_cluster_save_nothing(&none, c->last);
 	prb_looks_write(c->job ? c->job : &none, c->last, c->settings->all, false, &text);
 	return prb_output(&text);

@@ -3,6 +3,7 @@
 #include "cli/commands/cluster/cluster.h"
 #include "command/exit.h"
 #include "command/output.h"
+#include "cluster/looks/why.h"
 #include "cluster/verdict/processes.h"
 #include "cluster/verdict/verdict.h"
 #include "base/cleanup.h"
@@ -25,6 +26,27 @@ static void put_verdict(struct prb_str *s, const struct prb_verdict *v)
 	prb_put_lines(s, "confidence", v->confidence);
 	prb_put_lines(s, "wrong if", prb_str_text(&v->refuted_by));
 	prb_put_lines(s, "next", prb_str_text(&v->next));
+}
+
+/** How ranks have ended, as far as it was told. */
+static void put_ends(struct prb_json *json, const struct prb_round *round)
+{
+	const struct prb_seen *seen;
+
+	prb_json_open(json, "ended", '[');
+	prb_vec_each (seen, &round->list) {
+		prb_auto_str struct prb_str how = {};
+
+		if (!seen->end)
+			continue;
+		prb_why_put_how(&how, seen);
+		prb_json_open(json, NULL, '{');
+		prb_json_integer(json, "rank", seen->rank->rank);
+		prb_json_text(json, "how", prb_str_text(&how));
+		prb_json_bool(json, "known", seen->end_known);
+		prb_json_close(json, '}');
+	}
+	prb_json_close(json, ']');
 }
 
 static void put_verdict_json(struct prb_str *s, const struct prb_cluster *c,
@@ -51,6 +73,8 @@ static void put_verdict_json(struct prb_str *s, const struct prb_cluster *c,
 		prb_json_close(&json, '}');
 	}
 	prb_json_close(&json, ']');
+	if (!c->processes)
+		put_ends(&json, c->last);
 	prb_json_text(&json, "rests_on", prb_str_text(&v->rests_on));
 	prb_json_text(&json, "confidence", v->confidence);
 	prb_json_text(&json, "wrong_if", prb_str_text(&v->refuted_by));

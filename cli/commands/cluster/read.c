@@ -180,18 +180,32 @@ struct intake {
 	size_t saved;
 };
 
+/** Keeps in the bundle that a host is silent: who reads it has to know that its ranks may run. */
+static struct prb_error *save_silent(struct intake *in, const struct prb_answer *answer)
+{
+	prb_auto_str struct prb_str text = {};
+
+	prb_looks_write_silent(&text, "", 0, answer->host, answer->error, NULL, 0);
+	return text.failed ? prb_error_nomem()
+			   : prb_bundle_add_text(in->fd, PRB_BUNDLE_LOOKS, in->number++, text.data,
+						 text.length);
+}
+
 static struct prb_error *take(void *context, struct prb_answer *answer)
 {
 	struct intake *in = context;
 
-	if (answer->error)
+	if (answer->error) {
 		prb_looks_lack(in->looks);
-	else if (in->fd >= 0)
+		if (in->fd >= 0)
+			PRB_TRY(save_silent(in, answer));
+	} else if (in->fd >= 0) {
 		PRB_TRY(prb_save_copy(in->fd, in->number++, answer, in->looks, &in->saved,
 				      &answer->error));
-	else
+	} else {
 		PRB_TRY(prb_looks_add(in->looks, answer->host, answer->out.data, answer->out.length,
 				      &answer->error));
+	}
 	prb_str_deinit(&answer->out);
 	/* Of thousands of hosts. */
 	if (answer->spool >= 0)
@@ -212,29 +226,34 @@ static struct prb_error *nobody_answered(const struct prb_cluster *c, size_t cou
 					     "password or a question; --bring sends a probing");
 }
 
+/** Warns of a host that gave no answer, and notes it. @p waited: seconds; -1: unknown. */
+static struct prb_error *note_unanswered(struct prb_cluster *c, const char *host, const char *why,
+					 double waited)
+{
+	struct prb_unanswered *place = prb_vec_push(&c->unanswered);
+	prb_auto_str struct prb_str text = {};
+
+	if (!place)
+		return prb_error_nomem();
+	*place = (struct prb_unanswered){.waited = waited};
+	prb_text_escape(&text, host);
+	prb_str_puts(&text, ": ");
+	prb_text_escape(&text, why);
+	prb_warn(prb_str_text(&text));
+	PRB_TRY(prb_str_copy(host, &place->host));
+	return prb_str_copy(why, &place->error);
+}
+
 struct prb_error *prb_cluster_warn(struct prb_cluster *c, const struct prb_answers *answers)
 {
 	const struct prb_answer *answer;
 	size_t count = 0;
 
 	prb_vec_each (answer, &answers->list) {
-		prb_auto_str struct prb_str text = {};
-		struct prb_unanswered *place;
-
 		if (!answer->error)
 			continue;
 		count++;
-		prb_text_escape(&text, answer->host);
-		prb_str_puts(&text, ": ");
-		prb_text_escape(&text, answer->error);
-		prb_warn(prb_str_text(&text));
-		place = prb_vec_push(&c->unanswered);
-		if (!place)
-			return prb_error_nomem();
-		*place = (struct prb_unanswered){};
-		PRB_TRY(prb_str_copy(answer->host, &place->host));
-		PRB_TRY(prb_str_copy(answer->error, &place->error));
-		place->waited = answer->waited;
+		PRB_TRY(note_unanswered(c, answer->host, answer->error, answer->waited));
 	}
 	return count == answers->list.count ? nobody_answered(c, count) : NULL;
 }
@@ -367,8 +386,14 @@ struct prb_error *prb_cluster_load(struct prb_cluster *c, const char *path)
 	struct prb_error *err = prb_looks_create(&looks);
 
 	c->bundle = path;
+	const struct prb_silent *silent;
+
 	if (!err)
 		err = prb_save_load(path, looks);
+	if (!err)
+		prb_vec_each (silent, &prb_looks_silent(looks)->list)
+			if (!err)
+				err = note_unanswered(c, silent->host, silent->why, -1);
 	if (!err)
 		err = prb_looks_finish(looks, false, &c->merged, c->last);
 	prb_looks_destroy(looks);

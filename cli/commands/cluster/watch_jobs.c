@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/cluster/watch_jobs.h"
+#include "cli/commands/cluster/watch_jobs_private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,45 +27,27 @@ enum {
 	MOST_SAVED = 10,  /* bundles that are kept */
 	MOST_RANKS = 256, /* of a job on this machine; larger ones are not watched */
 	LOOKS_PER_LIMIT = 6,
-	NAME_SIZE = 64,
 };
 
 /* Seconds. */
 static const double MOST_REST = 10, HANG = 60;
 
-/** A job that is watched. */
-struct watched {
-	struct prb_vigil vigil; /* of `job` */
-	struct prb_job *job;	/* of the last list of jobs */
-	bool hung, there;
-	struct prb_incident incident; /* while it is hung */
-	long slow;		      /* rank that the others wait for; -1 */
-};
-
-struct watching {
-	const struct prb_watch_jobs_options *options;
-	struct prb_jobs jobs;
-	PRB_VEC(struct watched) list;
-	int folder, saved; /* the state's, and "jobs" in it */
-	char *path;
-	char host[256];
-	bool changed; /* the metrics */
-};
-
-static void end(struct watched *w)
+static void end(struct prb_watched *w)
 {
 	prb_vigil_deinit(&w->vigil);
 	prb_incident_deinit(&w->incident);
 }
 
-static void watching_deinit(struct watching *w)
+static void watching_deinit(struct prb_watching *w)
 {
-	struct watched *one;
+	struct prb_watched *one;
 
 	prb_vec_each (one, &w->list)
 		end(one);
 	prb_vec_free(&w->list);
 	prb_jobs_deinit(&w->jobs);
+	prb_reported_deinit(&w->reported);
+	prb_close_guard(&w->reports);
 	prb_close_guard(&w->saved);
 	prb_close_guard(&w->folder);
 	free(w->path);
@@ -81,34 +63,29 @@ static bool same_job(const struct prb_job *a, const struct prb_job *b)
 	return true;
 }
 
-static void put_job(struct prb_str *s, const struct watched *one)
-{
-	prb_str_puts(s, "job ");
-	prb_text_escape(s, one->job->name);
-}
-
-static void say(const struct watched *one, const char *what)
+void prb_watching_say(const char *job, const char *what)
 {
 	prb_auto_str struct prb_str text = {};
 
-	put_job(&text, one);
+	prb_str_puts(&text, "job ");
+	prb_text_escape(&text, job);
 	prb_str_puts(&text, what);
 	prb_warn(prb_str_text(&text));
 }
 
 /** Lists the jobs anew: one whose ranks are others is a new one, and one without ranks is over. */
-static struct prb_error *find_jobs(struct watching *w)
+static struct prb_error *find_jobs(struct prb_watching *w)
 {
 	prb_auto_jobs struct prb_jobs now = {};
 	struct prb_job *job;
-	struct watched *one;
+	struct prb_watched *one;
 	size_t kept = 0;
 
 	PRB_TRY(prb_jobs_find(&now));
 	prb_vec_each (one, &w->list)
 		one->there = false;
 	prb_vec_each (job, &now.list) {
-		struct watched *found = NULL;
+		struct prb_watched *found = NULL;
 
 		if (job->ranks.count > MOST_RANKS)
 			continue;
@@ -129,10 +106,13 @@ static struct prb_error *find_jobs(struct watching *w)
 	for (size_t i = 0; i < w->list.count; i++) {
 		one = &w->list.items[i];
 		w->changed |= !one->there && (one->hung || one->slow >= 0);
-		if (one->there)
+		if (one->there) {
 			w->list.items[kept++] = *one;
-		else
-			end(one);
+			continue;
+		}
+		if (one->reports)
+			prb_watching_report_end(w, one);
+		end(one);
 	}
 	w->list.count = kept;
 
@@ -150,7 +130,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /** Removes the oldest bundles, whose names begin with their time. */
-static struct prb_error *make_room(const struct watching *w)
+static struct prb_error *make_room(const struct prb_watching *w)
 {
 	PRB_VEC(char *) names = {};
 	struct prb_error *err = NULL;
@@ -179,14 +159,22 @@ static struct prb_error *make_room(const struct watching *w)
 	return err;
 }
 
+struct prb_error *prb_watching_name_bundle(const struct prb_watching *w, const char *job,
+					   char **ret)
+{
+	PRB_TRY(make_room(w));
+	*ret = prb_format("%s/jobs/hang-%lld-%s.probing", w->path, (long long)time(NULL), job);
+	return *ret ? NULL : prb_error_nomem();
+}
+
 /** Posts the verdict. What is wrong with the answer is said, and not where it was posted to: the
  * address may be secret. */
-static struct prb_error *post(const struct watching *w, const struct watched *one, double waited,
-			      const char *saved)
+static struct prb_error *post(const struct prb_watching *w, const struct prb_incident *incident,
+			      double waited, const char *saved)
 {
 	prb_auto_str struct prb_str body = {}, answer = {};
 
-	prb_incident_put(&one->incident, w->host, waited, saved, &body);
+	prb_incident_put(incident, w->host, waited, saved, &body);
 	if (body.failed)
 		return prb_error_nomem();
 	prb_auto_error struct prb_error *err =
@@ -198,8 +186,25 @@ static struct prb_error *post(const struct watching *w, const struct watched *on
 	return NULL;
 }
 
+struct prb_error *prb_watching_tell(const struct prb_watching *w, const char *job,
+				    const struct prb_incident *incident, double waited,
+				    const char *saved)
+{
+	prb_auto_str struct prb_str text = {};
+
+	prb_str_puts(&text, " has hung for ");
+	prb_text_duration(&text, waited);
+	prb_str_printf(&text, ": %s: ", incident->verdict);
+	prb_text_escape(&text, incident->sentence);
+	prb_str_printf(&text, "; confidence %s; saved in ", incident->confidence);
+	prb_text_escape(&text, saved);
+	prb_watching_say(job, prb_str_text(&text));
+	return w->options->webhook ? post(w, incident, waited, saved) : NULL;
+}
+
 /** Judges it here, or on all machines if it has ranks elsewhere. */
-static struct prb_error *ask(const struct watching *w, struct watched *one, const char *save)
+static struct prb_error *ask(const struct prb_watching *w, struct prb_watched *one,
+			     const char *save)
 {
 	const bool far = w->options->hosts && !one->job->complete;
 	prb_auto_free char *pid = prb_format("%d", (int)prb_job_first_pid(one->job));
@@ -211,44 +216,31 @@ static struct prb_error *ask(const struct watching *w, struct watched *one, cons
 }
 
 /** Judges a job that is suspicious, and reports it if it hangs. */
-static struct prb_error *judge(struct watching *w, struct watched *one, double waited)
+static struct prb_error *judge(struct prb_watching *w, struct prb_watched *one, double waited)
 {
 	prb_auto_free char *save = NULL;
-	prb_auto_str struct prb_str text = {};
-	char name[NAME_SIZE];
+	char pid[PRB_WATCHING_NAME];
 
-	PRB_TRY(make_room(w));
-	snprintf(name, sizeof(name), "hang-%lld-%d.probing", (long long)time(NULL),
-		 (int)prb_job_first_pid(one->job));
-	save = prb_format("%s/jobs/%s", w->path, name);
-	if (!save)
-		return prb_error_nomem();
+	snprintf(pid, sizeof(pid), "%d", (int)prb_job_first_pid(one->job));
+	PRB_TRY(prb_watching_name_bundle(w, pid, &save));
 	prb_incident_deinit(&one->incident);
 	prb_auto_error struct prb_error *err = ask(w, one, save);
 	if (err && err->code == PRB_ERROR_NOMEM)
 		return prb_steal(&err);
 	if (err)
-		say(one, ": its ranks have waited for long, but it cannot be judged");
-	if (err || !strcmp(one->incident.verdict, "moves") ||
-	    (!strcmp(one->incident.verdict, "unknown") && !prb_vigil_waits(&one->vigil))) {
-		unlinkat(w->saved, name, 0);
+		prb_watching_say(one->job->name,
+				 ": its ranks have waited for long, but it cannot be judged");
+	if (err || !prb_incident_hangs(&one->incident, prb_vigil_waits(&one->vigil))) {
+		unlink(save);
 		prb_vigil_forget(&one->vigil);
 		return NULL;
 	}
 	one->hung = w->changed = true;
-	put_job(&text, one);
-	prb_str_puts(&text, " has hung for ");
-	prb_text_duration(&text, waited);
-	prb_str_printf(&text, ": %s: ", one->incident.verdict);
-	prb_text_escape(&text, one->incident.sentence);
-	prb_str_printf(&text, "; confidence %s; saved in ", one->incident.confidence);
-	prb_text_escape(&text, save);
-	prb_warn(prb_str_text(&text));
-	return w->options->webhook ? post(w, one, waited, save) : NULL;
+	return prb_watching_tell(w, one->job->name, &one->incident, waited, save);
 }
 
 /** A rank that waits less than the others do may keep them: `slow` looks closer. */
-static struct prb_error *find_slow(struct watching *w, struct watched *one)
+static struct prb_error *find_slow(struct prb_watching *w, struct prb_watched *one)
 {
 	prb_auto_free char *sentence = NULL;
 	const bool ended = one->vigil.looks >= PRB_VIGIL_WINDOW;
@@ -271,37 +263,38 @@ static struct prb_error *find_slow(struct watching *w, struct watched *one)
 	prb_auto_str struct prb_str text = {};
 	prb_str_puts(&text, ": ");
 	prb_str_puts(&text, sentence);
-	say(one, prb_str_text(&text));
+	prb_watching_say(one->job->name, prb_str_text(&text));
 	return NULL;
 }
 
-static struct prb_error *look(struct watching *w, struct watched *one)
+static struct prb_error *look(struct prb_watching *w, struct prb_watched *one)
 {
+	bool gone, elsewhere = false;
 	double waited;
-	bool gone;
 
 	PRB_TRY(prb_vigil_look(&one->vigil, &gone));
 	if (one->hung && (gone || prb_vigil_moves(&one->vigil))) {
 		one->hung = false;
 		w->changed = true;
-		say(one, gone ? " has ended" : " goes on again");
+		prb_watching_say(one->job->name, gone ? " has ended" : " goes on again");
 		prb_vigil_forget(&one->vigil);
 	}
-	if (one->hung || gone)
+	if (!gone && !one->hung)
+		PRB_TRY(prb_watching_report(w, one, &elsewhere));
+	if (one->hung || gone || elsewhere)
 		return NULL;
 	if (prb_vigil_is_suspicious(&one->vigil, &waited))
 		return judge(w, one, waited);
 	return find_slow(w, one);
 }
 
-static void put_hung(struct prb_str *s, const struct watched *one)
+static void put_hung(struct prb_str *s, const char *job, const struct prb_incident *incident)
 {
-	const struct prb_incident *incident = &one->incident;
 	const size_t count = PRB_MAX(incident->ranks.list.count, (size_t)1);
 
 	for (size_t i = 0; i < count; i++) {
 		prb_str_puts(s, "probing_job_hung{job=");
-		prb_incident_put_label(s, one->job->name);
+		prb_incident_put_label(s, job);
 		if (incident->ranks.list.count)
 			prb_str_printf(s, ",rank=\"%ld\"", incident->ranks.list.items[i]);
 		else
@@ -313,17 +306,21 @@ static void put_hung(struct prb_str *s, const struct watched *one)
 }
 
 /** Replaces the file of metrics; it is there whole or not at all. */
-static struct prb_error *write_metrics(struct watching *w)
+static struct prb_error *write_metrics(struct prb_watching *w)
 {
 	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
 	prb_auto_str struct prb_str text = {};
-	const struct watched *one;
+	const struct prb_reported *reported;
+	const struct prb_watched *one;
 
 	prb_str_puts(&text, "# HELP probing_job_hung 1 for each rank that keeps a job which makes "
 			    "no progress\n# TYPE probing_job_hung gauge\n");
 	prb_vec_each (one, &w->list)
 		if (one->hung)
-			put_hung(&text, one);
+			put_hung(&text, one->job->name, &one->incident);
+	prb_vec_each (reported, &w->reported.list)
+		if (reported->hung)
+			put_hung(&text, reported->job, &reported->incident);
 	prb_str_puts(&text, "# HELP probing_job_slow 1 for a rank that the others wait for at most "
 			    "looks\n# TYPE probing_job_slow gauge\n");
 	prb_vec_each (one, &w->list) {
@@ -342,30 +339,36 @@ static struct prb_error *write_metrics(struct watching *w)
 	return prb_new_file_place(&file);
 }
 
-static struct prb_error *watch(struct watching *w)
+static struct prb_error *watch(struct prb_watching *w)
 {
-	const double hang = w->options->hang > 0 ? w->options->hang : HANG;
-	const double rest = PRB_MIN(hang / LOOKS_PER_LIMIT, MOST_REST);
-
+	w->hang = w->options->hang > 0 ? w->options->hang : HANG;
+	w->rest = PRB_MIN(w->hang / LOOKS_PER_LIMIT, MOST_REST);
 	for (;;) {
 		PRB_TRY(find_jobs(w));
 		for (size_t i = 0; i < w->list.count; i++)
 			PRB_TRY(look(w, &w->list.items[i]));
+		if (w->reports >= 0)
+			PRB_TRY(prb_watching_judge_reported(w));
 		if (w->changed)
 			PRB_TRY(write_metrics(w));
-		poll(NULL, 0, (int)(rest * 1000));
+		poll(NULL, 0, (int)(w->rest * 1000));
 	}
 }
 
 struct prb_error *prb_watch_jobs_run(const struct prb_watch_jobs_options *options)
 {
-	__attribute__((cleanup(watching_deinit))) struct watching w = {
-		.options = options, .folder = -1, .saved = -1, .changed = true};
+	__attribute__((cleanup(watching_deinit))) struct prb_watching w = {
+		.options = options, .folder = -1, .saved = -1, .reports = -1, .changed = true};
 
 	PRB_TRY(prb_state_folder_open(options->state, &w.folder, &w.path));
 	w.saved = prb_own_folder_in(w.folder, "jobs", 0700);
 	if (w.saved < 0)
 		return prb_error_os(errno, "cannot use %s/jobs", w.path);
+	if (options->judges) {
+		w.reports = prb_own_folder_in(w.folder, PRB_REPORTS_FOLDER, 0700);
+		if (w.reports < 0)
+			return prb_error_os(errno, "cannot use %s/" PRB_REPORTS_FOLDER, w.path);
+	}
 	if (options->host)
 		snprintf(w.host, sizeof(w.host), "%s", options->host);
 	else if (gethostname(w.host, sizeof(w.host) - 1))

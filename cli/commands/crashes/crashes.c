@@ -14,6 +14,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/local_time.h"
 #include "base/own_file.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -262,13 +263,8 @@ static void put_text(struct prb_str *s, const struct records *records)
 	struct record *r;
 
 	prb_vec_each (r, &records->list) {
-		char when[32] = "?";
-		time_t seconds = (time_t)r->time;
-		struct tm local;
-
-		if (localtime_r(&seconds, &local))
-			strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &local);
-		prb_str_printf(s, "%s  %d  %s", when, (int)r->pid, prb_str_text(&r->what));
+		prb_str_printf(s, "%s  %d  %s", prb_local_time((time_t)r->time, PRB_LOCAL_DAY).text,
+			       (int)r->pid, prb_str_text(&r->what));
 		if (r->where.length)
 			prb_str_printf(s, "  in %s", prb_str_text(&r->where));
 		prb_str_puts(s, "\n    ");

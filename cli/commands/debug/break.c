@@ -161,7 +161,7 @@ const struct prb_command prb_command_break = {
 			 "Stop where an exception of that class is raised", PRB_COMPLETE_NOTHING,
 			 offsetof(struct break_settings, catches), .for_clients = true},
 			{"uncaught", 0, PRB_OPTION_FLAG, NULL,
-			 "With --catch: only if no caller has an 'except' for it",
+			 "With --catch: only if no 'except' takes it; 'with' or C code still may",
 			 PRB_COMPLETE_NOTHING, offsetof(struct break_settings, uncaught),
 			 .for_clients = true},
 			{"max", 0, PRB_OPTION_SECONDS, "TIME",
@@ -184,7 +184,7 @@ const struct prb_command prb_command_break = {
 						 {"probing 4242 break Trainer.step",
 						  "At the next call of a method"},
 						 {"probing 4242 break --catch KeyError --uncaught",
-						  "Before an exception ends a thread"},
+						  "Where no caller has an 'except' (a 'with' may)"},
 						 {}},
 	.run = run,
 };

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "target/proc/inet_line.h"
 #include "target/spec/target_spec.h"
 
 /* The Python code that runs in the target, as text. */
@@ -154,10 +154,10 @@ static bool listens(struct prb_target *t, int port)
 			return true;
 		for (const char *at = strchr(prb_str_text(&text), '\n'); at && at[1];
 		     at = strchr(at + 1, '\n')) {
-			unsigned local, state;
+			struct prb_inet_line line;
 
-			if (sscanf(at + 1, " %*[^:]: %*[0-9A-F]:%x %*s %x", &local, &state) == 2 &&
-			    (int)local == port && state == TCP_LISTEN)
+			if (prb_inet_line_parse(at + 1, &line) && (int)line.near.port == port &&
+			    line.state == PRB_INET_LISTENING)
 				return true;
 		}
 	}

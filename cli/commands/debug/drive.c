@@ -116,7 +116,7 @@ struct prb_error *prb_debug_python(struct prb_debug *d, const char *code)
 	PRB_TRY(prb_debug_look(d));
 	prb_eval_console_use(&d->console, false, &how);
 	begin_to_run();
-	err = prb_drive_eval(d->drive, d->tid, d->frame, code, how.put, &result);
+	err = prb_drive_eval(d->drive, d->tid, d->frame, code, 0, how.put, &result);
 	end_to_run();
 	PRB_TRY(err);
 	if (result.has_value) {

@@ -278,7 +278,7 @@ static struct prb_error *evaluate(struct prb_debug *d, const char *expression, b
 
 	if (!code)
 		return prb_error_nomem();
-	PRB_TRY(prb_drive_eval(d->drive, d->tid, d->frame, code, NULL, &result));
+	PRB_TRY(prb_drive_eval(d->drive, d->tid, d->frame, code, 0, NULL, &result));
 	PRB_TRY(prb_output_bytes(prb_str_text(&result.out), result.out.length));
 	if (result.has_traceback)
 		return put_exception(&result.traceback);

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "cli/commands/doctor/doctor.h"
 
-enum { PREFIXES = 64 };
+enum { PREFIXES = 64, MOST_OF_RECORD = 8 << 20 };
 
 /* Below a prefix of Python: of system packages, and of all others. */
 static const char *const places[] = {
@@ -52,17 +52,95 @@ static bool find_packages(struct prb_doctor *d, const char *name, const char *pr
 	return found;
 }
 
-/** True for the script that pip writes for that tool's command. */
-static bool is_its_command(const char *path)
+/** The name of the distribution in whose folder *.dist-info a file is. */
+static const char *distribution(const char *record, int *length)
 {
+	const char *end = strrchr(record, '/'), *start = end;
+
+	while (start[-1] != '/')
+		start--;
+	*length = (int)(end - start - (long)strlen(".dist-info"));
+	return start;
+}
+
+/** True if the list of a distribution's files has the package. */
+static bool owns_package(const char *record)
+{
+	static const char file[] = "probing/__init__.py,";
 	prb_auto_close int fd = -1;
-	prb_auto_error struct prb_error *err = prb_file_open(-1, path, &fd);
-	char text[4096];
-	ssize_t length = err ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	prb_auto_error struct prb_error *err = prb_file_open(-1, record, &fd);
+	prb_auto_free char *text = err ? NULL : malloc(MOST_OF_RECORD + 1);
+	ssize_t length = text ? pread(fd, text, MOST_OF_RECORD, 0) : -1;
 
 	if (length < 0)
 		return false;
 	text[length] = '\0';
+	for (const char *at = strstr(text, file); at; at = strstr(at + 1, file))
+		if (at == text || at[-1] == '\n')
+			return true;
+	return false;
+}
+
+/** Two that own the package, as a publisher's other name for it and the usual one. */
+static bool find_owners(struct prb_doctor *d, const char *name, const char *pattern)
+{
+	const char *first = NULL;
+	bool found = false;
+	glob_t files = {};
+
+	if (!glob(pattern, 0, NULL, &files))
+		for (size_t at = 0; at < files.gl_pathc && !found; at++) {
+			const char *one, *two;
+			int length, more;
+
+			if (!owns_package(files.gl_pathv[at]))
+				continue;
+			two = distribution(files.gl_pathv[at], &more);
+			one = first ? distribution(first, &length) : NULL;
+			found = one && one - first == two - files.gl_pathv[at] &&
+				!strncmp(first, files.gl_pathv[at], (size_t)(one - first));
+			first = files.gl_pathv[at];
+			if (found)
+				prb_remarks_add(&d->report, name, PRB_VERDICT_LIMITED,
+						"%.*s and %.*s both own %.*sprobing", length, one,
+						more, two, (int)(one - first), first);
+		}
+	globfree(&files);
+	return found;
+}
+
+static bool find_all_owners(struct prb_doctor *d, const char *name, const char *prefix)
+{
+	static const char *const records[] = {"lib/python3*/site-packages/*.dist-info/RECORD",
+					      "lib/python3*/dist-packages/*.dist-info/RECORD"};
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof(records) / sizeof(*records); i++) {
+		prb_auto_free char *pattern = prb_format("%s/%s", prefix, records[i]);
+
+		found |= pattern && find_owners(d, name, pattern);
+	}
+	if (found)
+		prb_remarks_advise(&d->report, "pip uninstall both, then install one again");
+	return found;
+}
+
+/** The beginning of a small file; "" if it cannot be read. */
+static void read_start(const char *path, char ret[4096])
+{
+	prb_auto_close int fd = -1;
+	prb_auto_error struct prb_error *err = prb_file_open(-1, path, &fd);
+	ssize_t length = err ? -1 : pread(fd, ret, 4095, 0);
+
+	ret[length > 0 ? length : 0] = '\0';
+}
+
+/** True for the script that pip writes for that tool's command. */
+static bool is_its_command(const char *path)
+{
+	char text[4096];
+
+	read_start(path, text);
 	return !strncmp(text, "#!", 2) && strstr(text, "probing.cli");
 }
 
@@ -122,6 +200,23 @@ static void add_prefix_of(char *prefixes[PREFIXES], const char *folder)
 	add_prefix(prefixes, prefix);
 }
 
+/** Of a virtual environment that has its interpreter's packages, too: that one's. */
+static void add_shared_prefix(char *prefixes[PREFIXES], const char *prefix)
+{
+	prb_auto_free char *path = prb_format("%s/pyvenv.cfg", prefix);
+	char text[4096] = "", *home, *end;
+
+	if (path)
+		read_start(path, text);
+	home = strstr(text, "home = ");
+	if (!home || !strstr(text, "include-system-site-packages = true"))
+		return;
+	home += strlen("home = ");
+	end = home + strcspn(home, "\n");
+	*end = '\0';
+	add_prefix_of(prefixes, home);
+}
+
 /* Where Pythons of this shell are, and the one that this program was installed for. */
 static void find_prefixes(char *prefixes[PREFIXES])
 {
@@ -142,6 +237,8 @@ static void find_prefixes(char *prefixes[PREFIXES])
 	add_prefix(prefixes, "/usr");
 	while (rest)
 		add_prefix_of(prefixes, strsep(&rest, ":"));
+	for (size_t i = 0; i < PREFIXES && prefixes[i]; i++)
+		add_shared_prefix(prefixes, prefixes[i]);
 }
 
 void prb_doctor_namesake(struct prb_doctor *d, const struct prb_check *check)
@@ -151,7 +248,9 @@ void prb_doctor_namesake(struct prb_doctor *d, const struct prb_check *check)
 
 	find_prefixes(prefixes);
 	for (size_t i = 0; i < PREFIXES && prefixes[i]; i++) {
-		found |= find_packages(d, check->name, prefixes[i]);
+		bool both = find_packages(d, check->name, prefixes[i]);
+
+		found |= both || find_all_owners(d, check->name, prefixes[i]);
 		free(prefixes[i]);
 	}
 	if (!found)

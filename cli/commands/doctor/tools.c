@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "dwarf/cache/cache.h"
 #include "gateway/mhd.h"
+#include "gateway/page_files.h"
 #include "profile/sampler/sampler.h"
 
 static void check_cache(struct prb_doctor *d, const struct prb_check *check)
@@ -113,6 +114,12 @@ static void check_page(struct prb_doctor *d, const struct prb_check *check)
 {
 	prb_auto_error struct prb_error *err = prb_mhd_load();
 
+	if (!err && !prb_page_files[0].path) {
+		prb_remarks_add(&d->report, check->name, PRB_VERDICT_LIMITED,
+				"built without the page: 'serve' answers programs alone");
+		prb_remarks_advise(&d->report, "make web && make");
+		return;
+	}
 	if (!err) {
 		prb_remarks_add(&d->report, check->name, PRB_VERDICT_OK,
 				"'serve' answers browsers and programs");

@@ -213,6 +213,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	prb_auto_str struct prb_str code = {};
 	prb_auto_target struct prb_target *target = NULL;
 	struct prb_agent *agent;
+	/* Any code runs in the main one. */
+	bool elsewhere = s->interpreter && strcmp(s->interpreter, "0") != 0;
 	const char *name;
 	unsigned frame;
 
@@ -221,7 +223,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	PRB_TRY(prb_eval_thread(s->thread, &how.flags));
 	PRB_TRY(prb_frame_number(s->frame, &frame));
 	PRB_TRY(find_code(cli, s, &code, &name));
-	if (s->interpreter)
+	if (elsewhere)
 		PRB_TRY(put_interpreter(s->interpreter, name, &code));
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 
@@ -234,8 +236,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	if (!err)
 		err = prb_eval_check_place(&agent, how.flags);
 	if (!err)
-		err = s->interpreter ? run_interpreter(target, agent, &how, &code)
-				     : prb_eval_show(target, agent, &how, name, &code, s->json);
+		err = elsewhere ? run_interpreter(target, agent, &how, &code)
+				: prb_eval_show(target, agent, &how, name, &code, s->json);
 	return err;
 }
 
@@ -280,7 +282,8 @@ const struct prb_command prb_command_eval = {
 			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, loop),
 			 .for_clients = true},
 			{"interpreter", 0, PRB_OPTION_TEXT, "N",
-			 "In the subinterpreter N of python.interpreters, while it runs nothing",
+			 "In the subinterpreter N of python.interpreters; on 3.12+ while it is "
+			 "idle",
 			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, interpreter),
 			 .for_clients = true},
 			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",

@@ -29,6 +29,10 @@ def __probing__(source, name, fd):
         traceback.print_exception(kind, value, trace.tb_next, file=out)
     finally:
         sys.stdout, sys.stderr = before
+        # threading.current_thread() keeps an object for a foreign thread.
+        threading = sys.modules.get("threading")
+        if threading and type(threading._active.get(threading.get_ident())) is threading._DummyThread:
+            del threading._active[threading.get_ident()]
     data = status + out.getvalue().encode("utf-8", "backslashreplace")
     while data:
         data = data[posix.write(fd, data):]
@@ -53,6 +57,14 @@ def find_functions():
     return numbers, run
 
 
+def run_beside(number, text):
+    """By a thread of its own, beside those of an interpreter that has several and the same GIL."""
+    frame = sys._getframe()
+    while frame.f_code.co_filename != "<probing agent>":
+        frame = frame.f_back
+    return frame.f_globals["run_beside"](number, text.encode("utf-8", "surrogatepass"))
+
+
 def run_there(number, name, source):
     numbers, run = find_functions()
     if number not in numbers:
@@ -60,7 +72,20 @@ def run_there(number, name, source):
             number, ", ".join(map(str, numbers))))
     fd = posix.memfd_create("probing")
     try:
-        failed = run(number, INNER % (source, name, fd))
+        text, failed = INNER % (source, name, fd), None
+        try:
+            failed = run(number, text)
+        except Exception as error:
+            if "already running" in str(error):
+                raise RuntimeError("interpreter %d is already running code, and takes no other meanwhile" % number)
+            if "more than one thread" not in str(error):
+                raise
+            # One with a GIL of its own, as there are from 3.12 on, could end meanwhile.
+            ran = 0 if sys.version_info >= (3, 12) else run_beside(number, text)
+            if not ran:
+                raise RuntimeError("interpreter %d has several threads, and may end while the code runs: nothing was run" % number)
+            if ran < 0:
+                raise RuntimeError("the code in interpreter %d was interrupted" % number)
         data, at = b"", 0
         while True:
             part = posix.pread(fd, 1 << 16, at)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/client.h"
 #include "control/load.h"
+#include "control/serving.h"
 #include "command/command.h"
 #include "command/output.h"
 #include "control/pause_state.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "target/spec/target_spec.h"
 
 struct eject_settings {
@@ -20,6 +22,7 @@ struct ejection {
 	struct prb_pause_state pause; /**< that it ended */
 	const char *why;	      /**< it is not, or NULL; may lie in `reason` */
 	struct prb_str reason;
+	struct prb_serving library; /**< of the agent that has stopped */
 };
 
 static struct prb_error *stop_agent(struct prb_target *t, struct ejection *e)
@@ -29,11 +32,28 @@ static struct prb_error *stop_agent(struct prb_target *t, struct ejection *e)
 
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		return NULL;
+	prb_serving_find(t, &e->library);
 	if (!err)
 		err = prb_agent_stop(agent);
 	prb_agent_close(agent);
 	e->ran = !err;
 	return err;
+}
+
+/** The agent may have been of another build, whose library only a program of that build unmaps. */
+static struct prb_error *check_mapped(struct prb_target *t, struct ejection *e)
+{
+	prb_auto_free char *path = prb_serving_mapped(t, &e->library);
+
+	if (!path)
+		return NULL;
+	prb_text_escape(&e->reason, path);
+	prb_str_puts(&e->reason, e->library.path ? " is of another build than this program"
+						 : " may be its library");
+	if (e->reason.failed)
+		return prb_error_nomem();
+	e->why = prb_str_text(&e->reason);
+	return NULL;
 }
 
 /**
@@ -57,6 +77,8 @@ static struct prb_error *unmap_library(struct prb_target *t, struct ejection *e)
 					(int)t->pid);
 	if (result.absent)
 		e->why = "it is of another build than this program";
+	if (e->ran && (result.absent || result.unloaded))
+		PRB_TRY(check_mapped(t, e));
 	e->unmapped = !e->why;
 	return NULL;
 }
@@ -108,6 +130,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	if (!err)
 		(s->json ? put_json : put_text)(&ejection, &text);
 	prb_str_deinit(&ejection.reason);
+	prb_serving_deinit(&ejection.library);
 	return err ? err : prb_output(&text);
 }
 

@@ -4,6 +4,7 @@
 
 #include "control/client.h"
 #include "control/load.h"
+#include "control/remote_exec/remote_exec.h"
 #include "control/socket.h"
 #include "control/config.h"
 #include "control/crash.h"
@@ -27,7 +28,7 @@ struct inject_settings {
 	struct prb_inject_settings library;
 	bool pprof, crash, background, once, bare;
 	double hold;
-	const char *listen, *address, *code;
+	const char *listen, *address, *code, *by;
 	struct prb_texts defines;
 };
 
@@ -46,6 +47,18 @@ static struct prb_error *check_pprof(const struct inject_settings *s)
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_USAGE, "inject: '--pprof' with '%s'", other),
 		"it loads nothing: run two commands");
+}
+
+static struct prb_error *check_by(const struct inject_settings *s)
+{
+	if (s->by && strcmp(s->by, "remote-exec") != 0)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"inject: '--by %.100s': only 'remote-exec' is known",
+					s->by);
+	if (s->by && (s->library.library || s->pprof))
+		return prb_error_create(PRB_ERROR_USAGE, "inject: '--by' with '%s'",
+					s->pprof ? "--pprof" : "--library");
+	return NULL;
 }
 
 /** Where to serve the process, or NULL. */
@@ -71,6 +84,7 @@ static struct prb_error *check_settings(const struct inject_settings *s)
 	struct prb_crash_settings unused = {};
 
 	PRB_TRY(check_pprof(s));
+	PRB_TRY(check_by(s));
 	PRB_TRY(crash_settings(s, &unused));
 	if (s->library.library && (s->crash || s->defines.count))
 		return prb_error_create(PRB_ERROR_USAGE, "inject: '%s' with '--library'",
@@ -101,7 +115,8 @@ static struct prb_error *check_settings(const struct inject_settings *s)
 }
 
 /** Loads the agent, unless it is there. */
-static struct prb_error *inject_agent(struct prb_target *t, struct prb_inject_result *ret)
+static struct prb_error *inject_agent(struct prb_target *t, const struct inject_settings *s,
+				      struct prb_inject_result *ret)
 {
 	struct prb_agent *agent = NULL;
 	struct prb_error *err = prb_agent_is_mapped(t) ? prb_agent_connect(t, &agent) : NULL;
@@ -113,7 +128,7 @@ static struct prb_error *inject_agent(struct prb_target *t, struct prb_inject_re
 	}
 	if (err && !prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		return err;
-	err = prb_agent_load(t, ret);
+	err = s->by ? prb_remote_exec_agent(t, s->library.timeout, ret) : prb_agent_load(t, ret);
 	/* One whose socket was removed has made another; no more was done. */
 	ret->already = !err && ret->value > 0;
 	/* Its return value is internal. */
@@ -190,7 +205,8 @@ static struct prb_error *inject(struct prb_target *t, const struct inject_settin
 	struct prb_inject_settings shown = s->library;
 	struct prb_inject_result result = {};
 
-	PRB_TRY(shown.library ? prb_inject_library(t, &shown, &result) : inject_agent(t, &result));
+	PRB_TRY(shown.library ? prb_inject_library(t, &shown, &result)
+			      : inject_agent(t, s, &result));
 	if (!shown.library)
 		record_torch(t, s, result.already);
 	if (s->code) {
@@ -262,7 +278,7 @@ static struct prb_error *serve(struct prb_target *t, const struct inject_setting
 	PRB_TRY(explain_address(t, listen_address(s),
 				prb_listener_open(listen_address(s), &listener)));
 	PRB_TRY(prb_token_choose(token_file, &token));
-	PRB_TRY(inject_agent(t, &result));
+	PRB_TRY(inject_agent(t, s, &result));
 	record_torch(t, s, result.already);
 	if (s->crash)
 		PRB_TRY(handle_crashes(t, s));
@@ -338,6 +354,9 @@ const struct prb_command prb_command_inject = {
 			{"execute", 'e', PRB_OPTION_TEXT, "CODE", "Then run CODE, as eval does",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, code),
 			 .for_clients = true},
+			{"by", 0, PRB_OPTION_TEXT, "WAY",
+			 "remote-exec: by sys.remote_exec() (3.14+), which hijacks no thread",
+			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, by)},
 			{"pprof", 'P', PRB_OPTION_FLAG, NULL,
 			 "Sample it in the background, from outside: 'perf --background'",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, pprof)},

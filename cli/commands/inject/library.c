@@ -18,10 +18,12 @@ static void print_text(struct prb_str *s, const struct prb_target *t,
 	} else {
 		prb_str_printf(s, ": loaded into process %d %s", t->pid, r->way);
 	}
-	if (r->hijacked) {
+	if (r->hijacked)
 		prb_str_printf(s, "; thread %d paused for ", r->hijacked);
+	else if (r->stops)
+		prb_str_puts(s, "; all threads paused for ");
+	if (r->stops)
 		prb_text_duration(s, r->pause_us / 1e6);
-	}
 	prb_str_putc(s, '\n');
 	if (r->called) {
 		prb_text_escape(s, settings->symbol);
@@ -41,8 +43,9 @@ static void print_json(struct prb_str *s, const struct prb_target *t,
 	prb_json_bool(&json, "already", r->already);
 	if (!r->already)
 		prb_json_text(&json, "way", r->way);
-	if (r->hijacked) {
+	if (r->hijacked)
 		prb_json_integer(&json, "tid", r->hijacked);
+	if (r->stops) {
 		prb_json_integer(&json, "stops", r->stops);
 		prb_json_real(&json, "pause_us", r->pause_us, 1);
 	}

@@ -6,23 +6,11 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/local_time.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "command/output.h"
 #include "target/recorded/left.h"
-
-static void put_time(struct prb_str *s, double seconds)
-{
-	time_t time = (time_t)seconds;
-	struct tm parts;
-	char text[32];
-
-	if (!localtime_r(&time, &parts) ||
-	    !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &parts))
-		prb_str_printf(s, "%19s", "?");
-	else
-		prb_str_puts(s, text);
-}
 
 static struct prb_error *show_text(const struct prb_left_list *all)
 {
@@ -36,7 +24,8 @@ static struct prb_error *show_text(const struct prb_left_list *all)
 	prb_str_puts(&text, "    PID  LAST CHANGE          RINGS     MIB  FOLDER\n");
 	prb_vec_each (left, &all->list) {
 		prb_str_printf(&text, "%7d  ", (int)left->pid);
-		put_time(&text, left->time);
+		prb_str_printf(&text, "%19s",
+			       prb_local_time((time_t)left->time, PRB_LOCAL_DAY).text);
 		prb_str_printf(&text, "  %5u  %6.1f  ", left->rings,
 			       (double)left->bytes / (1 << 20));
 		prb_text_escape(&text, left->path);

@@ -8,6 +8,7 @@
 #include "cli/commands/list/job.h"
 #include "base/pool.h"
 #include "cli/commands/list/program.h"
+#include "cli/commands/list/version.h"
 #include "inference/server.h"
 #include "control/socket.h"
 #include "command/command.h"
@@ -20,7 +21,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "python/python.h"
+#include "target/proc/instance.h"
 #include "target/proc/process.h"
 #include "dump/tasks/tasks.h"
 #include "target/spec/command_line.h"
@@ -29,6 +30,7 @@ enum {
 	MAX_ANCESTORS = 64,
 	AGENT_WIDTH = 7,
 	LEAST_PROGRAM = 8,
+	LEAST_COMMAND = 18, /* an interpreter and the name of its script */
 };
 
 struct list_settings {
@@ -53,6 +55,7 @@ struct rows {
 	const char **programs; /**< the same: what it is; NULL if that is not known */
 	bool *servers;	       /**< the same: it is a process of an inference server */
 	struct prb_engines engines;
+	struct prb_list_versions versions;
 	struct prb_pool *pool; /**< of names of programs */
 	bool ranks;	       /**< any process has one */
 	size_t served_width;   /**< 0: none is served */
@@ -149,7 +152,7 @@ static size_t fitting(const struct rows *rows)
 {
 	size_t others = strlen("    PID    THREADS      ") + AGENT_WIDTH + rows->version_width +
 			(rows->served_width ? rows->served_width + 2 : 0) +
-			(rows->ranks ? strlen("RANK  ") : 0) + PRB_TEXT_LEAST_LAST;
+			(rows->ranks ? strlen("RANK  ") : 0) + LEAST_COMMAND;
 	size_t room =
 		rows->columns > others + LEAST_PROGRAM ? rows->columns - others : LEAST_PROGRAM;
 
@@ -210,13 +213,13 @@ static const struct prb_pause_state *pause_of(const struct rows *rows, const str
 static void put_command(struct prb_str *s, const struct rows *rows, const struct row *row,
 			size_t start)
 {
-	prb_auto_str struct prb_str command = {};
+	prb_auto_str struct prb_str branch = {};
 
 	for (unsigned n = 0; n < row->depth; n++)
-		prb_str_puts(&command, n + 1 == row->depth ? "└─ " : "   ");
-	prb_command_line_text(&command, &row->process->process);
-	s->failed |= command.failed;
-	prb_text_last_cell(s, start, prb_str_text(&command), rows->columns);
+		prb_str_puts(&branch, n + 1 == row->depth ? "└─ " : "   ");
+	s->failed |= branch.failed;
+	prb_command_line_cell(s, start, prb_str_text(&branch), &row->process->process,
+			      rows->columns);
 }
 
 /* The name of the program, padded. */
@@ -321,9 +324,12 @@ static void put_json_row(struct prb_json *json, const struct rows *rows, const s
 	const struct prb_python_process *p = row->process;
 	prb_auto_str struct prb_str version = {};
 	bool free_threaded = split_version(p->version, &version);
+	char id[PRB_INSTANCE_SIZE];
 	char *const *argument;
 
+	prb_instance_print(p->process.pid, p->process.start_ticks, id);
 	prb_json_open(json, NULL, '{');
+	prb_json_text(json, "id", id);
 	prb_json_integer(json, "pid", p->process.pid);
 	prb_json_integer(json, "ppid", p->process.ppid);
 	if (tree)
@@ -383,31 +389,6 @@ static struct prb_error *show_json(const struct rows *rows, bool tree)
 	return prb_output(&text);
 }
 
-/** Asks for the patch release, where the cheap way gave none. */
-static struct prb_error *ask_release(struct prb_target *target, struct prb_modules *modules,
-				     struct prb_python_identity *identity)
-{
-	struct prb_pythons pythons = {};
-	struct prb_view *view;
-
-	PRB_TRY(prb_view_create(target->mem, &view));
-
-	struct prb_error *err = prb_pythons_find(modules, view, &pythons);
-	if (!err)
-		snprintf(identity->version, sizeof(identity->version), "%s",
-			 pythons.list.items[0]->version);
-	prb_pythons_deinit(&pythons);
-	prb_view_destroy(view);
-	return err;
-}
-
-static bool has_release(const char *version)
-{
-	const char *dot = strchr(version, '.');
-
-	return dot && strchr(dot + 1, '.');
-}
-
 /** How many threads it has, not counting the agent's, by one listing; @p all if there is none. */
 static unsigned count_own_threads(struct prb_target *target, unsigned all)
 {
@@ -426,30 +407,6 @@ static unsigned count_own_threads(struct prb_target *target, unsigned all)
 		count += !ended && !prb_is_agent_thread(prb_str_text(&name));
 	}
 	return count ? count : all;
-}
-
-/** The version from the process itself; file names give at most the minor version. */
-static struct prb_error *ask_version(struct prb_target *target, struct prb_python_process *p)
-{
-	struct prb_modules *modules;
-	struct prb_python_identity identity = {};
-
-	PRB_TRY(prb_modules_create(target, &modules));
-
-	struct prb_error *err = prb_python_identify(modules, &identity);
-	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
-		err = ask_release(target, modules, &identity);
-	else if (!err && !has_release(identity.version))
-		prb_error_destroy(ask_release(target, modules, &identity));
-	prb_modules_destroy(modules);
-	PRB_TRY(err);
-
-	char *version = prb_format("%s%s", identity.version, identity.free_threaded ? "t" : "");
-	if (!version)
-		return prb_error_nomem();
-	free(p->version);
-	p->version = version;
-	return NULL;
 }
 
 /** True if the package of that module is in the word. */
@@ -522,7 +479,7 @@ static struct prb_error *ask_all(struct prb_python_processes *all, struct prb_ag
 			p->refusal ? NULL : prb_target_open_process(p->process.pid, &target);
 
 		if (!err && !p->refusal) {
-			err = ask_version(target, p);
+			err = prb_list_version(&rows->versions, target, p);
 			rows->agents[i] = prb_agent_seek(seeker, target);
 			prb_pause_state_find(target, &rows->pauses[i]);
 			if (rows->agents[i] != PRB_AGENT_NONE)
@@ -588,6 +545,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	for (size_t i = 0; i < all.list.count; i++)
 		prb_str_deinit(&rows.served[i]);
 	free(rows.served);
+	prb_list_versions_deinit(&rows.versions);
 	prb_engines_deinit(&rows.engines);
 	prb_pool_destroy(rows.pool);
 	prb_vec_free(&rows.list);

@@ -157,7 +157,7 @@ static const char *by_code(const struct prb_process *p, const struct prb_process
 	for (size_t i = 0; i < p->argv.count; i++) {
 		const char *word = p->argv.items[i];
 
-		if (strstr(word, "from multiprocessing.resource_tracker import main"))
+		if (strstr(word, PRB_RESOURCE_TRACKER))
 			return "multiprocessing resource tracker";
 		if (strstr(word, "from multiprocessing.forkserver import main"))
 			return "multiprocessing fork server";

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cli/commands/memory/history/history.h"
 #include "cli/commands/memory/report/memory.h"
 #include "cli/commands/memory/sites/sites.h"
 #include "command/command.h"
@@ -106,7 +107,9 @@ static struct prb_error *show(struct prb_target *target, const struct prb_memory
 		return show_sites(target, s);
 	if (s->watch > 0)
 		return watch(target, s);
-	PRB_TRY(s->growth > 0 ? prb_memory_growth(target, s, &out) : show_once(target, s, &out));
+	PRB_TRY(s->snapshot_gpu ? prb_memory_history(target, s, &out)
+		: s->growth > 0 ? prb_memory_growth(target, s, &out)
+				: show_once(target, s, &out));
 	return prb_output_lines(&out, s->json);
 }
 
@@ -114,9 +117,13 @@ static struct prb_error *check(const struct prb_cli *cli, const struct prb_memor
 {
 	if (cli->targets.count > 1)
 		return prb_error_create(PRB_ERROR_USAGE, "memory is read of one target");
-	if ((s->watch > 0) + (s->growth > 0) + (s->sites > 0) + (s->diff != NULL) > 1)
-		return prb_error_create(PRB_ERROR_USAGE, "--watch, --growth, --sites and --diff "
-							 "exclude each other");
+	if ((s->watch > 0) + (s->growth > 0) + (s->sites > 0) + (s->diff != NULL) +
+		    (s->snapshot_gpu != NULL) >
+	    1)
+		return prb_error_create(PRB_ERROR_USAGE, "--watch, --growth, --sites, --diff and "
+							 "--snapshot-gpu exclude each other");
+	if (s->duration > 0 && !s->snapshot_gpu)
+		return prb_error_create(PRB_ERROR_USAGE, "--duration is for --snapshot-gpu");
 	if ((s->every || s->output || s->cc) && s->sites <= 0)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--every, --cc and --output are for --sites");
@@ -166,7 +173,8 @@ const struct prb_command prb_command_memory = {
 		"what is new; --diff does so with two snapshots.\n\n"
 		"--sites loads the agent. It samples the memory that Python allocates, and shows "
 		"which lines allocate it, and where what is not freed comes from. The query "
-		"'SELECT * FROM memory_allocations' has the same afterwards.",
+		"'SELECT * FROM memory_allocations' has the same afterwards. --snapshot-gpu loads "
+		"it, too.",
 	.options =
 		(const struct prb_option[]){
 			{"growth", 'g', PRB_OPTION_SECONDS, "DURATION",
@@ -185,6 +193,11 @@ const struct prb_command prb_command_memory = {
 			{"output", 'o', PRB_OPTION_TEXT, "FILE",
 			 "With --sites: write a flame graph, too (.html, .svg, .collapsed)",
 			 PRB_COMPLETE_FILE, offsetof(struct prb_memory_settings, output)},
+			{"snapshot-gpu", 0, PRB_OPTION_TEXT, "FILE",
+			 "Have torch record its GPU memory, and write it for memory_viz",
+			 PRB_COMPLETE_FILE, offsetof(struct prb_memory_settings, snapshot_gpu)},
+			{"duration", 'd', PRB_OPTION_SECONDS, "DURATION",
+			 "With --snapshot-gpu: record for this time [10s]", PLACE(duration)},
 			{"watch", 'w', PRB_OPTION_SECONDS, "INTERVAL", "Read again and again",
 			 PLACE(watch), .for_clients = true},
 			{"count", 0, PRB_OPTION_NUMBER, "COUNT", "End after so many, with --watch",

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "cli/commands/overview/overview.h"
+#include "cluster/looks/end.h"
 #include "cluster/watch/incident.h"
 #include "judge/limits.h"
 
@@ -24,6 +25,14 @@ static const struct prb_rule RULE = {
 	.proves = "ranks of a distributed job wait for one of them",
 };
 
+/** Nothing hangs, and the others may do without it. */
+static const struct prb_rule ENDED = {
+	.rank = 6,
+	.name = "ended_rank",
+	.kind = PRB_FINDING_JOB,
+	.proves = "a rank of a distributed job has ended, and the others go on",
+};
+
 void prb_overview_jobs_deinit(struct prb_overview_jobs *jobs)
 {
 	struct prb_overview_job *one;
@@ -31,6 +40,7 @@ void prb_overview_jobs_deinit(struct prb_overview_jobs *jobs)
 	prb_vec_each (one, &jobs->list) {
 		prb_findings_deinit(&one->findings);
 		prb_vec_free(&one->gone);
+		prb_incident_ends_deinit(&one->ends);
 	}
 	prb_vec_free(&jobs->list);
 	prb_jobs_deinit(&jobs->found);
@@ -93,13 +103,32 @@ static bool is_gone(const struct prb_overview_job *one, long number)
 	return false;
 }
 
+/** Notes how the process of a rank has ended, if its parent has not reaped it yet. */
+static struct prb_error *note_end(struct prb_overview_job *one, const struct prb_rank *rank)
+{
+	prb_auto_str struct prb_str how = {};
+	struct prb_incident_end *place;
+
+	prb_end_put(&how, rank->pid, 0);
+	if (!how.length)
+		return NULL;
+	place = prb_vec_push(&one->ends.list);
+	if (!place)
+		return prb_error_nomem();
+	*place = (struct prb_incident_end){.rank = rank->rank, .known = true};
+	return prb_str_copy(prb_str_text(&how), &place->how);
+}
+
 /** Adds ranks that were in @p before and have ended to the missing ones, and removes from these
  * what has started again. */
 static struct prb_error *note_gone(struct prb_overview_job *one, const struct prb_job *before)
 {
 	const struct prb_rank *rank;
+	struct prb_incident_end *end;
 	size_t kept = 0;
 
+	prb_vec_each (end, &one->ends.list)
+		end->known &= !has_rank(one->job, end->rank);
 	for (size_t i = 0; i < one->gone.count; i++)
 		if (!has_rank(one->job, one->gone.items[i].rank))
 			one->gone.items[kept++] = one->gone.items[i];
@@ -113,6 +142,8 @@ static struct prb_error *note_gone(struct prb_overview_job *one, const struct pr
 		if (!place)
 			return prb_error_nomem();
 		*place = (struct prb_overview_gone){rank->rank, prb_clock_calendar_seconds()};
+		PRB_TRY(note_end(one, rank));
+		one->judged = 0; /* its parent may soon have reaped it */
 	}
 	return NULL;
 }
@@ -221,6 +252,16 @@ static struct prb_error *put_evidence(struct prb_finding *f, const char *lines)
 	return NULL;
 }
 
+/** "job 127.0.0.1:29500": its variables are torchrun's, and it need not have torch. */
+static void put_job(struct prb_str *s, const struct prb_job *job)
+{
+	static const char torch[] = "torch ";
+	bool named = !strncmp(job->name, torch, strlen(torch));
+
+	prb_str_puts(s, "job ");
+	prb_text_escape(s, job->name + (named ? strlen(torch) : 0));
+}
+
 static struct prb_error *put_finding(struct prb_overview_job *one,
 				     const struct prb_incident *incident, double lasted)
 {
@@ -231,8 +272,7 @@ static struct prb_error *put_finding(struct prb_overview_job *one,
 	f->confidence = confidence_of(incident->confidence);
 	f->lasted = lasted;
 	prb_str_printf(&f->brief, "job: %s", incident->verdict);
-	prb_str_puts(&f->sentence, "job ");
-	prb_text_escape(&f->sentence, one->job->name);
+	put_job(&f->sentence, one->job);
 	/* Ranks that have ended may leave others that go on. */
 	one->hangs = lasted > 0 && strcmp(incident->verdict, "left") != 0;
 	if (one->hangs) {
@@ -252,31 +292,98 @@ static struct prb_error *put_finding(struct prb_overview_job *one,
 	return NULL;
 }
 
-/** Ranks that were there and are not any more, of a job that moves on. */
-static struct prb_error *put_gone(struct prb_overview_job *one)
+/** ": ranks 1, 3 have ended, and the others go on" */
+static void put_ranks(struct prb_str *s, const struct prb_overview_job *one)
 {
 	const struct prb_overview_gone *gone;
+	bool several = one->gone.count > 1;
+
+	prb_str_puts(s, several ? ": ranks" : ": rank");
+	prb_vec_each (gone, &one->gone)
+		prb_str_printf(s, "%s %ld", gone == one->gone.items ? "" : ",", gone->rank);
+	prb_str_printf(s, " ha%s ended, and the others go on", several ? "ve" : "s");
+}
+
+/** How ranks have ended, "; rank 1 has ended: …", if one of them did so by a failure; or "". */
+static const char *failed(const char *sentence)
+{
+	static const char begins[] = "; rank ", well[] = "exited with status 0";
+	const char *ends = strstr(sentence, begins), *at = ends;
+
+	for (; at; at = strstr(at + 1, begins)) {
+		const char *good = strstr(at, well), *next = strstr(at + 1, begins);
+
+		if (!good || (next && good > next))
+			return ends;
+	}
+	return "";
+}
+
+/** Ranks that were there and are not any more, of a job that moves on. */
+static struct prb_error *put_gone(struct prb_overview_job *one, const struct prb_incident *incident)
+{
+	const char *how = failed(incident->sentence);
 	const struct prb_rank *rank;
 	struct prb_finding *f;
 
-	if (!one->gone.count)
+	if (!one->gone.count && !*how)
 		return NULL;
-	PRB_TRY(prb_finding_add(&RULE, &one->findings, &f));
+	PRB_TRY(prb_finding_add(&ENDED, &one->findings, &f));
 	f->confidence = PRB_CONFIDENCE_MEDIUM;
 	prb_str_puts(&f->brief, "ranks of the job have ended");
-	prb_str_puts(&f->sentence, "job ");
-	prb_text_escape(&f->sentence, one->job->name);
-	prb_str_printf(&f->sentence, ": rank%s", one->gone.count > 1 ? "s" : "");
-	prb_vec_each (gone, &one->gone)
-		prb_str_printf(&f->sentence, "%s %ld", gone == one->gone.items ? "" : ",",
-			       gone->rank);
-	prb_str_printf(&f->sentence, " ha%s ended, and the others go on",
-		       one->gone.count > 1 ? "ve" : "s");
+	put_job(&f->sentence, one->job);
+	if (!one->gone.count) {
+		prb_str_puts(&f->sentence, ": ");
+		prb_text_escape(&f->sentence, how + strlen("; "));
+		prb_str_puts(&f->sentence, ", and the others go on");
+	} else {
+		put_ranks(&f->sentence, one);
+		prb_text_escape(&f->sentence, how);
+	}
 	prb_str_puts(&f->rests_on, "looks at the processes of the job, one after the other");
 	prb_str_puts(&f->wrong_if, "the job is made to go on without them");
 	prb_vec_each (rank, &one->job->ranks)
 		if (rank->pid)
 			PRB_TRY(prb_finding_pid(f, rank->pid));
+	return NULL;
+}
+
+static struct prb_incident_end *end_of(const struct prb_incident_ends *ends, long rank)
+{
+	struct prb_incident_end *one;
+
+	prb_vec_each (one, &ends->list)
+		if (one->rank == rank)
+			return one;
+	return NULL;
+}
+
+const char *prb_overview_job_end(const struct prb_overview_job *job, long rank)
+{
+	const struct prb_incident_end *end = end_of(&job->ends, rank);
+
+	return end && !has_rank(job->job, rank) ? end->how : NULL;
+}
+
+/** Takes how ranks have ended; a status that was seen stays known when the kernel has no more. */
+static struct prb_error *take_ends(struct prb_overview_job *one, struct prb_incident_ends *ends)
+{
+	struct prb_incident_end *now, *before;
+
+	prb_vec_each (now, &ends->list) {
+		before = end_of(&one->ends, now->rank);
+		if (before && before->known && !now->known)
+			continue;
+		if (before) {
+			free(before->how);
+		} else {
+			before = prb_vec_push(&one->ends.list);
+			if (!before)
+				return prb_error_nomem();
+		}
+		*before = *now;
+		now->how = NULL;
+	}
 	return NULL;
 }
 
@@ -296,9 +403,10 @@ static struct prb_error *judge(struct prb_overview_job *one, double lasted)
 
 	if (err)
 		return err->code == PRB_ERROR_NOMEM ? prb_steal(&err) : NULL;
+	PRB_TRY(take_ends(one, &incident.ends));
 	/* What is unknown is no verdict: the ranks may wait for something outside of the job. */
 	if (!strcmp(incident.verdict, "moves") || !strcmp(incident.verdict, "unknown"))
-		return put_gone(one);
+		return put_gone(one, &incident);
 	return put_finding(one, &incident, lasted);
 }
 
@@ -315,6 +423,29 @@ static void note_rows(const struct prb_overview_job *one, const struct prb_overv
 	}
 }
 
+/** True if it seems to hang; *lasted: for how long, 0 if ranks are missing only. */
+static bool is_suspect(const struct prb_overview_job *one, const struct prb_overview *overview,
+		       double *lasted)
+{
+	double longest = one->whole ? waited(one, overview) : -1;
+	bool is_long = longest >= prb_limit(PRB_LIMIT_JOB) && longest >= 0;
+
+	*lasted = is_long ? longest : 0;
+	return one->whole && (is_long || is_missing_some(one));
+}
+
+bool prb_overview_jobs_wait(const struct prb_overview_jobs *jobs,
+			    const struct prb_overview *overview)
+{
+	const struct prb_overview_job *one;
+	double lasted;
+
+	prb_vec_each (one, &jobs->list)
+		if (!(one->judged > 0) && is_suspect(one, overview, &lasted))
+			return true;
+	return false;
+}
+
 struct prb_error *prb_overview_jobs_judge(struct prb_overview_jobs *jobs,
 					  const struct prb_overview *overview)
 {
@@ -322,17 +453,16 @@ struct prb_error *prb_overview_jobs_judge(struct prb_overview_jobs *jobs,
 	struct prb_overview_job *one;
 
 	prb_vec_each (one, &jobs->list) {
-		double lasted = one->whole ? waited(one, overview) : -1;
-		bool is_long = lasted >= prb_limit(PRB_LIMIT_JOB) && lasted >= 0;
+		double lasted;
 
-		if (!one->whole || (!is_long && !is_missing_some(one))) {
+		if (!is_suspect(one, overview, &lasted)) {
 			prb_findings_deinit(&one->findings);
 			one->findings = (struct prb_findings){};
 			one->hangs = false;
 			one->judged = 0;
 		} else if (!(one->judged > 0) || now > one->judged + JUDGE_EVERY) {
 			one->judged = now;
-			PRB_TRY(judge(one, is_long ? lasted : 0));
+			PRB_TRY(judge(one, lasted));
 		}
 		note_rows(one, overview);
 	}

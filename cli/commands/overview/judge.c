@@ -83,7 +83,7 @@ static struct prb_error *add(struct prb_overview_row *row, char *text)
 	return NULL;
 }
 
-static struct prb_error *judge(struct prb_overview_row *row, double now,
+static struct prb_error *judge(struct prb_overview_row *row, double now, struct prb_walks *walks,
 			       struct prb_glances *glances)
 {
 	struct prb_case *c = &row->rules;
@@ -91,6 +91,9 @@ static struct prb_error *judge(struct prb_overview_row *row, double now,
 
 	c->target = row->target;
 	c->dump = row->dump;
+	c->found = &row->found;
+	c->no_rings = !row->rings && row->target && row->target->live;
+	c->no_server = !row->server && !row->file;
 	c->unreadable = row->info.refusal ? row->info.refusal : row->error;
 	c->pid = row->file ? 0 : row->info.process.pid;
 	c->words = row->words;
@@ -99,26 +102,29 @@ static struct prb_error *judge(struct prb_overview_row *row, double now,
 	c->memories = row->trend.items;
 	c->memory_count = row->trend.count;
 	c->glances = glances;
+	c->walks = walks;
 	c->again = false;
 	err = prb_judge(c, PRB_OVERVIEW_OFFERS, &row->findings);
 	c->glances = NULL;
+	c->walks = NULL;
 	prb_case_renew(c);
 	row->judged = !err;
 	return err;
 }
 
 struct prb_error *prb_overview_trouble(struct prb_overview_row *row, double now,
-				       struct prb_glances *glances)
+				       struct prb_walks *walks, struct prb_glances *glances)
 {
 	bool readable = !row->info.refusal && !row->error;
 	struct prb_finding **finding;
 
 	forget_findings(row);
 	if (row->ended)
-		return add(row, strdup("has ended"));
+		return add(row, prb_format("has ended%s%s", row->end.length ? ": " : "",
+					   prb_str_text(&row->end)));
 	if (!readable && !row->named)
 		return add(row, strdup("cannot be read"));
-	PRB_TRY(judge(row, now, glances));
+	PRB_TRY(judge(row, now, walks, glances));
 	prb_vec_each (finding, &row->findings.list)
 		PRB_TRY(add(row, strdup(prb_str_text(&(*finding)->brief))));
 	return NULL;

@@ -21,14 +21,12 @@ struct settings {
 /** Passes that take long are made less often: they take at most so much of the time. */
 static const double MOST_SHARE = 0.2;
 
-static void destroy(struct prb_overview **overview)
-{
-	if (*overview)
-		prb_overview_destroy(*overview);
-}
+/** What to type next, for people. */
+static const char START_ONE[] =
+	"  start one: probing run -- python3 SCRIPT.py; or see 'probing help'\n";
 
 static struct prb_error *show(struct prb_overview *overview, const struct prb_overview_jobs *jobs,
-			      const struct settings *s)
+			      bool pending, const struct settings *s)
 {
 	prb_auto_str struct prb_str out = {};
 	size_t columns = 0, rows;
@@ -38,11 +36,12 @@ static struct prb_error *show(struct prb_overview *overview, const struct prb_ov
 	if (s->watch > 0 && !s->json && prb_term_is(stdout))
 		prb_str_puts(&out, "\x1b[H\x1b[2J");
 	if (s->json)
-		PRB_TRY(prb_overview_json(overview, jobs, &out));
+		PRB_TRY(prb_overview_json(overview, jobs, pending, &out));
 	else if (prb_overview_count(overview))
-		PRB_TRY(prb_overview_text(overview, jobs, columns, &out));
+		PRB_TRY(prb_overview_text(overview, jobs, pending, columns, &out));
 	else
-		fputs("probing: there are no Python processes here\n", stderr);
+		fprintf(stderr, "probing: there are no Python processes here\n%s",
+			columns && s->watch <= 0 ? START_ONE : "");
 	PRB_TRY(prb_output_lines(&out, s->json));
 	return prb_output_flush();
 }
@@ -61,7 +60,7 @@ static bool wait(double seconds)
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
-	__attribute__((cleanup(destroy))) struct prb_overview *overview = NULL;
+	prb_auto_overview struct prb_overview *overview = NULL;
 	__attribute__((cleanup(prb_overview_jobs_deinit))) struct prb_overview_jobs jobs = {};
 	const struct settings *s = settings;
 	bool first = true;
@@ -73,13 +72,18 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	if (s->watch > 0)
 		prb_interrupt_catch(NULL);
 	PRB_TRY(prb_overview_create(&targets, &cli->places, &overview));
+	if (s->watch > 0 && s->json) {
+		PRB_TRY(prb_overview_list(overview));
+		PRB_TRY(show(overview, &jobs, true, s));
+	}
 	do {
 		PRB_TRY(prb_overview_pass(overview));
 		PRB_TRY(prb_overview_jobs_find(&jobs, overview));
 		/* Whoever watches sees the processes at once, and the jobs a moment later. */
-		if (!first || !(s->watch > 0))
-			PRB_TRY(prb_overview_jobs_judge(&jobs, overview));
-		PRB_TRY(show(overview, &jobs, s));
+		if (first && s->watch > 0 && prb_overview_jobs_wait(&jobs, overview))
+			PRB_TRY(show(overview, &jobs, true, s));
+		PRB_TRY(prb_overview_jobs_judge(&jobs, overview));
+		PRB_TRY(show(overview, &jobs, false, s));
 		seconds = first ? 0 : prb_overview_seconds(overview) / MOST_SHARE;
 		first = false;
 	} while (s->watch > 0 && wait(PRB_MAX(s->watch, seconds)));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One look at all processes after the other. */
 #include "cli/commands/overview/overview.h"
+#include "cluster/looks/end.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +15,10 @@
 #include "command/descriptors.h"
 #include "dump/idle.h"
 #include "target/proc/cgroup.h"
+#include "target/proc/instance.h"
 #include "target/proc/text.h"
-#include "rings/last_step.h"
+#include "judge/gil.h"
+#include "judge/limits.h"
 #include "target/spec/target_spec.h"
 #include "target/proc/pids.h"
 #include "target/proc/user.h"
@@ -23,10 +26,30 @@
 enum {
 	FRAMES = 32,	       /* innermost: that of the program is among them */
 	MOST_LOOKS = 5,	       /* at one process in a pass */
-	FULL_EVERY = 15,       /* passes; then a process is read though it did not run */
 	FILES_OF_ONE = 8,      /* descriptors that a process which is watched may need */
 	FILES_FOR_OTHERS = 64, /* descriptors for all else */
 };
+
+/**
+ * Processes that did not run are read again after READ_AGAIN seconds, or later if there are many,
+ * as reading and judging may each use QUIET_SHARE of a processor; but after MOST_AGAIN seconds at
+ * last.
+ */
+static const double READ_AGAIN = 30, QUIET_SHARE = 0.003, MOST_AGAIN = 90;
+
+/** Walks of all objects (judge/holder.h) take this share of a processor; so much may be saved up.
+ */
+static const double WALKS_SHARE = 0.05, WALKS_CREDIT = 1;
+
+/**
+ * Rules that read a process again after a moment may wait for so long: in a pass all together for
+ * MOST_PATIENCE, or ONCE_PATIENCE in the only one, and for the same process not before
+ * PATIENT_AGAIN seconds have passed.
+ */
+static const double PATIENCE = 0.25, MOST_PATIENCE = 0.5, ONCE_PATIENCE = 1, PATIENT_AGAIN = 10;
+
+/** So often its rings are looked for, which needs its whole map. */
+static const double SEARCH_AGAIN = 30;
 
 /** A process that is no Python may become one by loading a library: so often it is judged anew. */
 static const double JUDGE_AGAIN = 30;
@@ -45,16 +68,52 @@ struct group {
 	int64_t limit, used;
 };
 
+/** Repeated work on processes that did not run. */
+struct turns {
+	double interval; /* seconds between two for the same process */
+	double cost;	 /* processor seconds of the latest turn of every row, in sum */
+	double left;	 /* how many more are made in this pass */
+};
+
 struct prb_overview {
 	bool all;
+	bool lists;				 /* threads are not read in this pass */
 	PRB_VEC(struct known) known;		 /* by pid; of all */
 	PRB_VEC(struct prb_overview_row *) rows; /* as shown */
 	PRB_VEC(struct group) groups;
 	struct prb_python_judge judge;
 	double seconds, now, before;
-	unsigned passes, files;
+	unsigned files, passes;
 	size_t most_open, open; /* targets that may stay open, and do */
+	struct turns reading, judging;
+	struct prb_walks walks;
+	struct prb_engines engines;
+	double patience; /* seconds that are left for rules that wait in this pass */
 };
+
+/** Limits the turns of a pass, so that they are spread evenly over an interval. */
+static void begin_turns(const struct prb_overview *o, struct turns *turns, double least)
+{
+	turns->interval = PRB_MIN(PRB_MAX(least, turns->cost / QUIET_SHARE), MOST_AGAIN);
+	turns->left = turns->interval > 0
+			      ? 1 + (double)o->rows.count * (o->now - o->before) / turns->interval
+			      : (double)o->rows.count;
+	turns->cost = 0;
+}
+
+/** True if a row that had its last turn at @p last has one now. */
+static bool take_turn(const struct prb_overview *o, struct turns *turns, double last)
+{
+	if (o->now < last + turns->interval || turns->left < 1)
+		return false;
+	turns->left--;
+	return true;
+}
+
+static double processor_seconds(void)
+{
+	return (double)prb_clock_thread_ns() / 1e9;
+}
 
 static void close_target(struct prb_overview *o, struct prb_overview_row *row)
 {
@@ -63,7 +122,7 @@ static void close_target(struct prb_overview *o, struct prb_overview_row *row)
 	if (row->target)
 		o->open--;
 	prb_target_destroy(prb_steal(&row->target));
-	row->looks = 0;
+	row->searched = 0;
 }
 
 static void forget_threads(struct prb_overview_row *row)
@@ -80,6 +139,7 @@ static void row_destroy(struct prb_overview *o, struct prb_overview_row *row)
 		return;
 	close_target(o, row);
 	forget_threads(row);
+	prb_overview_waits_forget(row);
 	prb_python_process_deinit(&row->info);
 	free(row->file);
 	free(row->error);
@@ -89,6 +149,7 @@ static void row_destroy(struct prb_overview *o, struct prb_overview_row *row)
 	free(row->user);
 	prb_vec_free(&row->trend);
 	prb_str_deinit(&row->command);
+	prb_str_deinit(&row->end);
 	free(row);
 }
 
@@ -156,83 +217,22 @@ static struct prb_error *read_process(struct prb_overview *o, struct prb_overvie
 	return err;
 }
 
-static struct prb_error *read_texts(struct prb_overview_row *row)
-{
-	free(prb_steal(&row->error));
-	free(prb_steal(&row->version));
-	if (row->dump->python_version)
-		PRB_TRY(prb_str_copy(row->dump->python_version, &row->version));
-	return NULL;
-}
-
-static struct prb_error *read_groups(struct prb_overview_row *row)
-{
-	prb_auto_str struct prb_str groups = {};
-
-	prb_error_destroy(prb_target_read_file(row->target, &groups, "cgroup"));
-	free(row->groups);
-	row->groups = strdup(prb_str_text(&groups));
-	return row->groups ? NULL : prb_error_nomem();
-}
-
-/** Looks for rings only now and then, since that needs the whole map. */
-static struct prb_error *read_step(struct prb_overview_row *row, bool seldom)
-{
-	if (row->step < 0 && !seldom)
-		return NULL;
-	struct prb_last_step last;
-	struct prb_error *err = prb_last_step(row->target, INT64_MAX, &last);
-
-	row->step = last.number;
-	if (!err || err->code == PRB_ERROR_NOMEM)
-		return err;
-	prb_error_destroy(err);
-	return NULL;
-}
-
-/** A command line that the process has changed since. */
-static struct prb_error *read_command(struct prb_overview_row *row)
-{
-	prb_auto_str struct prb_str text = {};
-	struct prb_process now;
-	struct prb_error *err = prb_target_read_file(row->target, &text, "cmdline");
-
-	if (!err && text.length == row->command.length &&
-	    !memcmp(prb_str_text(&text), prb_str_text(&row->command), text.length))
-		return NULL;
-	prb_str_deinit(&row->command);
-	row->command = text;
-	text = (struct prb_str){};
-	if (!err)
-		err = prb_process_describe(row->info.process.pid, &now);
-	if (err) {
-		if (err->code == PRB_ERROR_NOMEM)
-			return err;
-		prb_error_destroy(err);
-		return NULL;
-	}
-	prb_process_deinit(&row->info.process);
-	row->info.process = now;
-	return NULL;
-}
-
 static struct prb_error *look(struct prb_overview *o, struct prb_overview_row *row)
 {
 	if (row->info.refusal)
 		return NULL;
+	double began = processor_seconds();
+	bool seldom = !(row->searched > 0) || o->now > row->searched + SEARCH_AGAIN;
 	struct prb_error *err = read_process(o, row);
 
 	if (!err)
-		err = read_texts(row);
-	bool seldom = row->looks++ % FULL_EVERY == 0;
-
-	if (!err && seldom)
-		err = read_groups(row);
+		err = prb_overview_read_texts(row);
 	if (!err)
-		err = read_step(row, seldom);
-	if (!err)
-		err = read_command(row);
+		err = prb_overview_read_facts(row, seldom ? &o->engines : NULL);
+	if (seldom)
+		row->searched = o->now;
 	row->read = o->now;
+	row->read_cost = processor_seconds() - began;
 	return note_error(o, row, err);
 }
 
@@ -330,11 +330,15 @@ static struct prb_error *visit(struct prb_overview *o, struct known *k,
 		if (k->row) {
 			close_target(o, k->row);
 			forget_threads(k->row);
+			prb_overview_waits_forget(k->row);
 		}
 		PRB_TRY(judge(o, k));
 	}
+	if (k->row && ran)
+		k->row->ran_at = o->now;
 	if (k->row) {
-		bool due = ran || (o->passes + (unsigned)k->pid) % FULL_EVERY == 0;
+		bool due = !o->lists &&
+			   (ran || !(k->row->read > 0) || take_turn(o, &o->reading, k->row->read));
 
 		if (due)
 			PRB_TRY(look(o, k->row));
@@ -342,6 +346,16 @@ static struct prb_error *visit(struct prb_overview *o, struct known *k,
 	}
 	k->pulse = *pulse;
 	return NULL;
+}
+
+/** Now and then all of it, for what the kernel took of its memory. @p k: NULL for a new one. */
+static bool read_pulse(const struct prb_overview *o, pid_t pid, const struct known *k,
+		       struct prb_pulse *ret)
+{
+	enum { WHOLE = 8 }; /* passes */
+
+	return k && ((unsigned)pid + o->passes) % WHOLE ? prb_pulse_again(pid, &k->pulse, ret)
+							: prb_pulse_read(pid, ret);
 }
 
 /** Visits all current processes; those that have ended are forgotten. */
@@ -357,18 +371,20 @@ static struct prb_error *visit_all(struct prb_overview *o)
 	o->known = (__typeof__(o->known)){};
 	for (size_t i = 0; i < pids.list.count && !err; i++) {
 		struct prb_pulse pulse;
-		struct known *place;
+		struct known *place, *k;
 
 		for (; at < old.count && old.items[at].pid < pids.list.items[i]; at++)
 			row_destroy(o, old.items[at].row);
-		if (!prb_pulse_read(pids.list.items[i], &pulse))
+		k = at < old.count && old.items[at].pid == pids.list.items[i] ? &old.items[at]
+									      : NULL;
+		if (!read_pulse(o, pids.list.items[i], k, &pulse))
 			continue;
 		place = prb_vec_push(&o->known);
 		if (!place) {
 			err = prb_error_nomem();
 			break;
 		}
-		if (at < old.count && old.items[at].pid == pids.list.items[i])
+		if (k)
 			*place = old.items[at++];
 		place->pid = pids.list.items[i];
 		err = visit(o, place, &pulse);
@@ -390,12 +406,13 @@ static struct prb_error *visit_named(struct prb_overview *o)
 		if (k->row->file || k->row->ended)
 			continue;
 		/* Its pid may be another process's by now. */
-		if (prb_pulse_read(k->pid, &pulse) &&
+		if (read_pulse(o, k->pid, k, &pulse) &&
 		    (!k->judged || pulse.start_ticks == k->pulse.start_ticks)) {
 			PRB_TRY(visit(o, k, &pulse));
 			continue;
 		}
 		k->row->ended = true;
+		prb_end_put(&k->row->end, k->pid, k->pulse.start_ticks);
 		close_target(o, k->row);
 	}
 	return NULL;
@@ -435,9 +452,12 @@ static struct prb_error *note_times(struct prb_overview *o)
 	for (size_t i = 0; i < o->rows.count; i++) {
 		struct prb_overview_row *row = o->rows.items[i];
 
-		if (row->dump && row->is_new)
-			row->rules.read_seconds =
-				prb_judge_read_seconds(row->target, row->rules.read_seconds);
+		if (!row->dump || !row->is_new)
+			continue;
+		row->rules.read_seconds =
+			prb_judge_read_seconds(row->target, row->rules.read_seconds);
+		if (!err)
+			err = prb_overview_waits_note(row);
 	}
 	return err;
 }
@@ -455,6 +475,76 @@ static struct prb_error *name(struct prb_overview_row *row)
 	return prb_str_copy(prb_str_text(&user), &row->user);
 }
 
+/** True if its sleep has passed a limit of the rules since it was judged last. */
+static bool has_passed_a_limit(const struct prb_overview *o, const struct prb_overview_row *row)
+{
+	static const enum prb_limit limits[] = {PRB_LIMIT_WAIT, PRB_LIMIT_LONG, PRB_LIMIT_STILL,
+						PRB_LIMIT_JOB, PRB_LIMIT_PEER};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(limits); i++) {
+		double at = row->ran_at + prb_limit(limits[i]);
+
+		if (row->judged_at <= at && o->now > at)
+			return true;
+	}
+	return false;
+}
+
+/** False for a process that did not run and has no finding, until its turn comes. */
+static bool is_to_be_judged(struct prb_overview *o, const struct prb_overview_row *row)
+{
+	/* A finding says how long it lasts. */
+	return row->is_new || row->ended || !row->judged || row->findings.list.count ||
+	       row->rules.again || has_passed_a_limit(o, row) ||
+	       take_turn(o, &o->judging, row->judged_at);
+}
+
+/** True if a rule that waits has found something: without patience it would be forgotten. */
+static bool needs_patience(const struct prb_overview_row *row)
+{
+	for (const struct prb_rule *const *rule = prb_rules; *rule; rule++)
+		if ((*rule)->waits && prb_findings_have(&row->findings, (*rule)->name))
+			return true;
+	return false;
+}
+
+static double patience_for(const struct prb_overview *o, struct prb_overview_row *row)
+{
+	bool due = !(row->patient_at > 0) || o->now > row->patient_at + PATIENT_AGAIN;
+
+	if (row->ended || (!needs_patience(row) && (!due || o->patience <= 0)))
+		return 0;
+	row->patient_at = o->now;
+	return PATIENCE;
+}
+
+static struct prb_error *judge_row(struct prb_overview *o, struct prb_overview_row *row,
+				   struct prb_glances *glances)
+{
+	double began = processor_seconds(), spent = row->rules.spent;
+
+	if (row->groups && !row->ended)
+		read_limit(o, row);
+	PRB_TRY(prb_case_note_gil(&row->rules, row->is_new ? row->dump : NULL, o->now));
+	/* What takes patience stays as it is until there is some again. */
+	if (!is_to_be_judged(o, row) || (!row->ended && needs_patience(row) && o->patience <= 0))
+		return NULL;
+	row->rules.at_once = true;
+	row->rules.patience = patience_for(o, row);
+	if (row->dump && row->is_new)
+		PRB_TRY(prb_overview_judge(row));
+	if (!row->words)
+		PRB_TRY(name(row));
+	/* What grows shows in two of them: a single look makes none. */
+	PRB_TRY(prb_overview_trouble(row, o->now, o->before > 0 ? &o->walks : NULL, glances));
+	o->patience -= row->rules.spent - spent;
+	o->walks.took += row->rules.spent - spent;
+	row->is_new = false;
+	row->judged_at = o->now;
+	row->judge_cost = processor_seconds() - began;
+	return NULL;
+}
+
 /** Of all that were read in this pass, since the clocks are read once. */
 static struct prb_error *judge_all(struct prb_overview *o)
 {
@@ -465,15 +555,7 @@ static struct prb_error *judge_all(struct prb_overview *o)
 	for (size_t i = 0; i < o->rows.count && !err; i++) {
 		struct prb_overview_row *row = o->rows.items[i];
 
-		if (row->groups && !row->ended)
-			read_limit(o, row);
-		if (row->dump && row->is_new)
-			err = prb_overview_judge(row);
-		row->is_new = false;
-		if (!err && !row->words)
-			err = name(row);
-		if (!err)
-			err = prb_overview_trouble(row, o->now, &glances);
+		err = judge_row(o, row, &glances);
 		if (!row->file && o->open > o->most_open)
 			close_target(o, row);
 	}
@@ -499,12 +581,34 @@ static struct prb_error *look_again(struct prb_overview *o, bool *ret)
 	return NULL;
 }
 
+static void note_costs(struct prb_overview *o)
+{
+	for (size_t i = 0; i < o->rows.count; i++) {
+		o->reading.cost += o->rows.items[i]->read_cost;
+		o->judging.cost += o->rows.items[i]->judge_cost;
+	}
+}
+
+struct prb_error *prb_overview_list(struct prb_overview *o)
+{
+	o->now = prb_clock_seconds();
+	o->lists = true;
+	PRB_TRY(o->all ? visit_all(o) : visit_named(o));
+	o->lists = false;
+	return collect_rows(o);
+}
+
 struct prb_error *prb_overview_pass(struct prb_overview *o)
 {
 	bool again = true;
 
 	o->now = prb_clock_seconds();
 	o->passes++;
+	begin_turns(o, &o->reading, READ_AGAIN);
+	begin_turns(o, &o->judging, 0);
+	o->walks.left = PRB_MIN(o->walks.left + WALKS_SHARE * (o->now - o->before), WALKS_CREDIT);
+	o->walks.took = 0;
+	o->patience = o->before > 0 ? MOST_PATIENCE : ONCE_PATIENCE;
 	PRB_TRY(o->all ? visit_all(o) : visit_named(o));
 	PRB_TRY(collect_rows(o));
 	PRB_TRY(judge_all(o));
@@ -513,8 +617,10 @@ struct prb_error *prb_overview_pass(struct prb_overview *o)
 		if (again)
 			PRB_TRY(judge_all(o));
 	}
+	note_costs(o);
 	o->before = o->now;
-	o->seconds = prb_clock_seconds() - o->now;
+	/* Walks and waits have limits of their own, and are no reason to look less often. */
+	o->seconds = prb_clock_seconds() - o->now - o->walks.took;
 	return NULL;
 }
 
@@ -530,7 +636,7 @@ static struct prb_error *read_file(struct prb_overview *o, struct prb_overview_r
 	if (!err)
 		err = make_dump(row);
 	if (!err)
-		err = read_texts(row);
+		err = prb_overview_read_texts(row);
 	return note_error(o, row, err);
 }
 
@@ -555,6 +661,7 @@ static struct prb_error *add_named(struct prb_overview *o, const char *name,
 	if (!k->row->target->live)
 		return read_file(o, k->row, name);
 	k->pid = k->row->info.process.pid = k->row->target->pid;
+	k->row->info.process.start_ticks = prb_instance_start(k->pid);
 	return NULL;
 }
 
@@ -582,6 +689,7 @@ struct prb_error *prb_overview_create(const struct prb_texts *targets,
 		return prb_error_nomem();
 	o->all = !targets->count;
 	take_descriptors(o);
+	err = prb_engines_load(getenv("PROBING_ENGINES"), &o->engines);
 	for (size_t i = 0; i < targets->count && !err; i++)
 		err = add_named(o, targets->items[i], places);
 	if (err)
@@ -595,11 +703,14 @@ void prb_overview_destroy(struct prb_overview *o)
 {
 	struct known *k;
 
+	if (!o)
+		return;
 	prb_vec_each (k, &o->known)
 		row_destroy(o, k->row);
 	prb_vec_free(&o->known);
 	prb_vec_free(&o->rows);
 	prb_vec_free(&o->groups);
+	prb_engines_deinit(&o->engines);
 	prb_python_judge_deinit(&o->judge);
 	free(o);
 }

@@ -12,6 +12,7 @@
 #include "cli/commands/overview/overview.h"
 #include "judge/ranking.h"
 #include "judge/text.h"
+#include "target/proc/instance.h"
 #include "target/spec/command_line.h"
 
 enum { MOST_SENTENCES = 5, MOST_NAMED = 8 };
@@ -42,10 +43,13 @@ static void put_main(struct prb_json *json, const struct prb_overview_row *row, 
 
 static void put_id(struct prb_json *json, const struct prb_overview_row *row)
 {
-	char id[16];
+	const struct prb_process *process = &row->info.process;
+	char id[PRB_INSTANCE_SIZE];
 
-	snprintf(id, sizeof(id), row->file ? "f%u" : "%u",
-		 row->file ? row->number : (unsigned)row->info.process.pid);
+	if (row->file)
+		snprintf(id, sizeof(id), "f%u", row->number);
+	else
+		prb_instance_print(process->pid, process->start_ticks, id);
 	prb_json_text(json, "id", id);
 }
 
@@ -97,8 +101,8 @@ static void put_row(struct prb_json *json, const struct prb_overview_row *row,
 	prb_json_close(json, '}');
 }
 
-static struct prb_error *rank(const struct prb_overview *overview,
-			      const struct prb_overview_jobs *jobs, struct prb_ranking *ret)
+struct prb_error *prb_overview_rank(const struct prb_overview *overview,
+				    const struct prb_overview_jobs *jobs, struct prb_ranking *ret)
 {
 	const struct prb_overview_job *job;
 
@@ -118,22 +122,20 @@ static struct prb_error *rank(const struct prb_overview *overview,
 	return NULL;
 }
 
+static bool is_well(const struct prb_overview_row *row)
+{
+	return row->judged && !row->findings.list.count && !row->hangs;
+}
+
 static size_t judged(const struct prb_overview *overview)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < prb_overview_count(overview); i++)
-		count += prb_overview_row(overview, i)->judged;
+		count += prb_overview_row(overview, i)->judged &&
+			 !(is_well(prb_overview_row(overview, i)) &&
+			   prb_overview_row(overview, i)->interrupted);
 	return count;
-}
-
-static void put_rank(struct prb_json *json, long rank, pid_t pid, double ended)
-{
-	prb_json_open(json, NULL, '{');
-	prb_json_integer(json, "rank", rank);
-	prb_json_natural(json, "pid", pid ? pid : -1);
-	prb_json_real(json, "ended", ended, 3);
-	prb_json_close(json, '}');
 }
 
 static double when_ended(const struct prb_overview_job *one, long rank)
@@ -144,6 +146,17 @@ static double when_ended(const struct prb_overview_job *one, long rank)
 		if (gone->rank == rank)
 			return gone->when;
 	return -1;
+}
+
+static void put_rank(struct prb_json *json, const struct prb_overview_job *one, long rank,
+		     pid_t pid)
+{
+	prb_json_open(json, NULL, '{');
+	prb_json_integer(json, "rank", rank);
+	prb_json_natural(json, "pid", pid ? pid : -1);
+	prb_json_real(json, "ended", when_ended(one, rank), 3);
+	prb_json_text(json, "how", prb_overview_job_end(one, rank));
+	prb_json_close(json, '}');
 }
 
 /** With the ranks that no process here has, or none any more. */
@@ -158,14 +171,14 @@ static void put_job(struct prb_json *json, const struct prb_overview_job *one)
 	prb_json_bool(json, "hangs", one->hangs);
 	prb_json_open(json, "ranks", '[');
 	prb_vec_each (rank, &one->job->ranks)
-		put_rank(json, rank->rank, rank->pid, when_ended(one, rank->rank));
+		put_rank(json, one, rank->rank, rank->pid);
 	prb_vec_each (gone, &one->gone) {
 		bool listed = false;
 
 		prb_vec_each (rank, &one->job->ranks)
 			listed |= rank->rank == gone->rank;
 		if (!listed)
-			put_rank(json, gone->rank, 0, gone->when);
+			put_rank(json, one, gone->rank, 0);
 	}
 	prb_json_close(json, ']');
 	prb_json_close(json, '}');
@@ -182,16 +195,18 @@ static void put_jobs(struct prb_json *json, const struct prb_overview_jobs *jobs
 }
 
 struct prb_error *prb_overview_json(const struct prb_overview *overview,
-				    const struct prb_overview_jobs *jobs, struct prb_str *ret)
+				    const struct prb_overview_jobs *jobs, bool pending,
+				    struct prb_str *ret)
 {
 	prb_auto_ranking struct prb_ranking ranking = {};
 	const struct prb_ranked *ranked;
 	struct prb_json json = {ret};
 
-	PRB_TRY(rank(overview, jobs, &ranking));
+	PRB_TRY(prb_overview_rank(overview, jobs, &ranking));
 	prb_json_open(&json, NULL, '{');
 	prb_json_real(&json, "time", prb_clock_calendar_seconds(), 3);
 	prb_json_real(&json, "seconds", prb_overview_seconds(overview), 6);
+	prb_json_bool(&json, "pending", pending);
 	prb_json_integer(&json, "judged", (int64_t)judged(overview));
 	prb_json_open(&json, "findings", '[');
 	prb_vec_each (ranked, &ranking.list) {
@@ -274,7 +289,7 @@ static void put_fitting(struct prb_str *s, const struct prb_str *line, size_t co
 
 static void put_process(struct prb_str *s, const struct prb_overview_row *row, size_t columns)
 {
-	prb_auto_str struct prb_str command = {};
+	prb_auto_str struct prb_str file = {};
 	size_t start = s->length;
 
 	if (row->file)
@@ -288,12 +303,13 @@ static void put_process(struct prb_str *s, const struct prb_overview_row *row, s
 	prb_str_printf(s, "  %7u", row->pulse.threads);
 	put_numbers(s, row);
 	prb_str_puts(s, "  ");
-	if (row->file)
-		prb_text_escape(&command, row->file);
-	else
-		prb_command_line_text(&command, &row->info.process);
-	s->failed |= command.failed;
-	prb_text_last_cell(s, start, prb_str_text(&command), columns);
+	if (row->file) {
+		prb_text_escape(&file, row->file);
+		s->failed |= file.failed;
+		prb_text_last_cell(s, start, prb_str_text(&file), columns);
+	} else {
+		prb_command_line_cell(s, start, "", &row->info.process, columns);
+	}
 	prb_str_putc(s, '\n');
 }
 
@@ -353,14 +369,34 @@ static void put_count(struct prb_str *s, const char *text, size_t count, const c
 		prb_str_printf(s, "%s%zu process%s%s\n", text, count, count == 1 ? "" : "es", end);
 }
 
+/** Those of which it is not known how long they had waited before our agent came. */
+static void put_interrupted(struct prb_str *s, const struct prb_overview *overview)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < prb_overview_count(overview); i++) {
+		const struct prb_overview_row *row = prb_overview_row(overview, i);
+
+		if (!is_well(row) || !row->interrupted)
+			continue;
+		prb_str_puts(s, count++ ? ", "
+					: "interrupted when probing's agent was loaded, so that it "
+					  "is not known how long it had waited: ");
+		prb_text_escape(s, row->words);
+	}
+	if (count)
+		prb_str_putc(s, '\n');
+}
+
 /** What is wrong, the worst first. */
 static struct prb_error *put_findings(struct prb_str *s, const struct prb_overview *overview,
-				      const struct prb_overview_jobs *jobs, size_t columns)
+				      const struct prb_overview_jobs *jobs, bool pending,
+				      size_t columns)
 {
 	prb_auto_ranking struct prb_ranking ranking = {};
 	size_t at = 0, healthy = 0, strange = 0;
 
-	PRB_TRY(rank(overview, jobs, &ranking));
+	PRB_TRY(prb_overview_rank(overview, jobs, &ranking));
 	for (size_t n = 0; at < ranking.list.count && n < MOST_SENTENCES; n++) {
 		size_t same = prb_ranking_same(&ranking, at);
 
@@ -373,11 +409,13 @@ static struct prb_error *put_findings(struct prb_str *s, const struct prb_overvi
 	for (size_t i = 0; i < prb_overview_count(overview); i++) {
 		const struct prb_overview_row *row = prb_overview_row(overview, i);
 
-		healthy += row->judged && !row->findings.list.count && !row->hangs;
+		healthy += is_well(row) && !row->interrupted;
 		strange += !row->judged && !row->ended;
 	}
-	put_count(s, "nothing is wrong with ", healthy, "");
-	put_count(s, "not judged: ", strange, " that may not be read");
+	put_count(s, pending ? "judging " : "nothing is wrong with ", healthy, "");
+	if (!pending)
+		put_interrupted(s, overview);
+	put_count(s, "not judged: ", strange, " that cannot be read");
 	if (s->length)
 		prb_str_putc(s, '\n');
 	return NULL;
@@ -394,13 +432,13 @@ static void put_next(struct prb_str *s, const struct prb_overview_row *first)
 }
 
 struct prb_error *prb_overview_text(const struct prb_overview *overview,
-				    const struct prb_overview_jobs *jobs, size_t columns,
-				    struct prb_str *ret)
+				    const struct prb_overview_jobs *jobs, bool pending,
+				    size_t columns, struct prb_str *ret)
 {
 	const struct prb_overview_row *first = NULL;
 	size_t start;
 
-	PRB_TRY(put_findings(ret, overview, jobs, columns));
+	PRB_TRY(put_findings(ret, overview, jobs, pending, columns));
 	start = ret->length;
 	prb_str_puts(ret, "    PID  RANK  THREADS     CPU     MEMORY  ");
 	prb_text_last_cell(ret, start, "COMMAND", columns);

@@ -29,7 +29,7 @@ static const struct prb_mode modes[] = {
 				   .takes = "torch steps duration rate mode tid cc " WRITING},
 	[PRB_PERFORMANCE_BACKGROUND] = {.name = "--background",
 					.by = "background",
-					.takes = "background output json " SAMPLING PROCESSES
+					.takes = "background output json source " SAMPLING PROCESSES
 						KEEPING},
 	[PRB_PERFORMANCE_LAST] = {.name = "--last",
 				  .by = "last",
@@ -110,13 +110,12 @@ static struct prb_error *check_source(const struct prb_performance_settings *s)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, "there is no source '%s'", how->source),
 			"--source is 'stops' or 'ebpf'");
-	if (how->cc || how->tasks || how->tid || how->all || how->subprocesses || how->ring > 0 ||
-	    how->when || prb_performance_writes_recording(s))
+	if (how->cc || how->tasks || how->tid || how->all || how->subprocesses)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
 						       "--source ebpf samples the Python frames of "
-						       "one process, for a table or a viewer"),
-				      "leave out --cc, --async, --tid, --all, --subprocesses, "
-				      "--ring, --when and FILE.profile, or --source");
+						       "one process"),
+				      "leave out --cc, --async, --tid, --all and --subprocesses, "
+				      "or --source");
 	return NULL;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/commands/perf/record/processes.h"
 #include "cli/commands/perf/record/program.h"
 #include "cli/commands/perf/record/record.h"
+#include "cli/commands/perf/record/shared.h"
 #include "cli/commands/perf/torch/exact/exact.h"
 #include "cli/commands/perf/torch/ops/ops.h"
 #include "cli/commands/perf/torch/torch.h"
@@ -56,12 +57,20 @@ static struct prb_error *get(const struct prb_cli *cli, const struct prb_perform
 	__attribute__((cleanup(
 		prb_performance_targets_deinit))) struct prb_performance_targets targets = {};
 	struct prb_target *first;
+	bool source;
 
 	PRB_TRY(prb_performance_open(cli, s, &targets));
 	first = targets.list.items[0];
 	if (prb_recorded_path(first))
 		return load(prb_recorded_path(first), s, format, ret);
-	return prb_performance_record(&targets, s, format, ret);
+	source = prb_performance_writes_recording(s) ? !s->record.no_source
+						     : prb_performance_wants_source(s, format);
+	PRB_TRY(prb_performance_shared(&targets, s, source, ret));
+	if (!*ret)
+		return prb_performance_record(&targets, s, format, ret);
+	return prb_performance_writes_recording(s)
+		       ? prb_performance_keep_recording(*ret, s->out.path)
+		       : NULL;
 }
 
 /** The end of the process's ring recording, or of the target's file. */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `probing FILE symbolize`: names for C functions that a recording has without. */
+#include <stdlib.h>
+
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cli/commands/perf/debuginfod.h"
 #include "cli/commands/perf/show/performance.h"
 #include "command/output.h"
 #include "profile/native/symbolize.h"
@@ -14,11 +17,21 @@ struct symbolize_settings {
 	const char *from, *output;
 };
 
+/* Of our own environment, never a target's. */
+static const char *servers(void)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	return urls && *urls ? urls : NULL;
+}
+
 static struct prb_error *check(const struct symbolize_settings *s)
 {
-	if (!s->from)
-		return prb_error_create(PRB_ERROR_USAGE,
-					"--from DIR names a folder of files with symbols");
+	if (!s->from && !servers())
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE,
+					 "--from DIR names a folder of files with symbols"),
+			"or set DEBUGINFOD_URLS to the servers that have them");
 	if (!s->output || !prb_store_is_path(s->output))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"-o FILE.profile names the recording to be written");
@@ -57,7 +70,10 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 			prb_error_create(PRB_ERROR_USAGE, "symbolize needs a recording"),
 			"'probing PID perf --cc -o FILE.profile' makes one");
 	PRB_TRY(prb_profile_load_view(prb_recorded_path(target), true, false, &recording));
-	PRB_TRY(prb_symbolize(recording, s->from, &result));
+	if (s->from)
+		PRB_TRY(prb_symbolize(recording, s->from, &result));
+	else
+		PRB_TRY(prb_debuginfod_symbolize(recording, servers(), &result));
 	PRB_TRY(prb_performance_keep_recording(recording, s->output));
 	return tell(s, &result);
 }
@@ -70,7 +86,10 @@ const struct prb_command prb_command_symbolize = {
 		"A recording made with --cc has functions of stripped libraries as fun_4900, after "
 		"where they begin in their file. This looks for files with the same build-ids "
 		"below a folder, libraries or separate debug files, and writes a copy of the "
-		"recording with the names of their symbols.",
+		"recording with the names of their symbols. Without --from, the servers of "
+		"$DEBUGINFOD_URLS are asked for the files, if that is set; they learn the "
+		"build-ids. Files of over 512 MiB are not taken, none is kept, and it ends after "
+		"half an hour.",
 	.options =
 		(const struct prb_option[]){
 			{"from", 0, PRB_OPTION_TEXT, "DIR",
@@ -85,8 +104,10 @@ const struct prb_command prb_command_symbolize = {
 	.complete = PRB_COMPLETE_TARGET,
 	.examples =
 		(const struct prb_example[]){
-			{"probing run.profile symbolize --from /usr/lib/debug -o named.profile",
+			{"probing run.profile symbolize --from /usr/lib/debug",
 			 "By installed debug files"},
+			{"DEBUGINFOD_URLS=https://HOST probing run.profile symbolize",
+			 "By those of a server"},
 			{}},
 	.run = run,
 };

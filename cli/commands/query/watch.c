@@ -10,19 +10,10 @@
 #include "cli/commands/query/query.h"
 #include "command/term.h"
 #include "base/cleanup.h"
+#include "base/local_time.h"
 #include "base/text.h"
 
 #define CLEAR "\x1b[H\x1b[2J"
-
-static void put_time(struct prb_str *s)
-{
-	time_t now = time(NULL);
-	struct tm parts;
-	char text[16];
-
-	if (localtime_r(&now, &parts) && strftime(text, sizeof(text), "%H:%M:%S", &parts))
-		prb_str_puts(s, text);
-}
 
 /** Appends @p length bytes on one line of at most @p columns, the rest as an ellipsis. */
 static void put_cut(struct prb_str *s, const char *text, size_t length, size_t columns)
@@ -41,7 +32,7 @@ static void put_header(const struct prb_query *query, const char *sql, size_t le
 {
 	prb_auto_str struct prb_str line = {};
 
-	put_time(&line);
+	prb_str_puts(&line, prb_local_time(time(NULL), PRB_LOCAL_CLOCK).text);
 	if (query->targets > 1)
 		prb_str_printf(&line, "  %zu targets", query->targets);
 	else if (query->target)

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/own_file.h"
 #include "base/vec.h"
+#include "target/proc/instance.h"
 #include "target/proc/subprocesses.h"
 #include "target/proc/text.h"
 #include "command/command.h"
@@ -116,7 +117,7 @@ static struct prb_error *find_folder(const struct record *r, const char *ring, c
 	if (slash)
 		*slash = '\0';
 	name = slash ? strrchr(folder, '/') : NULL;
-	if (!name || !prb_left_parse(name + 1, &pid, &start_ticks))
+	if (!name || !prb_instance_parse(name + 1, &pid, &start_ticks))
 		return prb_error_create(PRB_ERROR_BAD_DATA, "%s lies in no folder of a process",
 					ring);
 	*ret = r->settings->output ? prb_format("%s%s", r->settings->output, name) : strdup(folder);

@@ -134,6 +134,7 @@ static struct prb_error *judge(struct prb_tree *tree, double still, struct answe
 
 	PRB_TRY(prb_tree_look(tree));
 	PRB_TRY(prb_standstill_read(tree, ret->pid, &s));
+	PRB_TRY(prb_standstill_search(tree, ret->pid, &s));
 	PRB_TRY(prb_standstill_fill_idle(&s));
 	PRB_TRY(prb_tree_look(tree));
 	seconds = slept(&s);
@@ -216,7 +217,8 @@ const struct prb_command prb_command_check = {
 	.description =
 		"Prints one line. The exit code is 0 if a thread of the process, or of its "
 		"children, has run in the last --still, or if it waits for something from outside: "
-		"clients, input, a signal, a time. It is 10, 11, 12 or 14, as in 'probing why "
+		"clients, input, a signal, a time, another program. It is 10, 11, 12 or 14, as in "
+		"'probing why "
 		"--rules', "
 		"if threads are surely in a deadlock, wait for a lock that nobody can release, "
 		"are stopped or paused, or hold the GIL and sleep, for as long; and 24 if the "

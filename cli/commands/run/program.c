@@ -24,13 +24,13 @@ static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
 
 /* What the program inherits. */
 static sigset_t mask_before;
-static struct sigaction child_before;
+static struct sigaction child_before, pipe_before;
 static sigset_t waited; /* what prb_started_wait() takes */
 
 /** Signals that are ignored stay so: a blocked one would be queued. */
 static void block_signals(void)
 {
-	const struct sigaction plain = {.sa_handler = SIG_DFL};
+	const struct sigaction plain = {.sa_handler = SIG_DFL}, ignored = {.sa_handler = SIG_IGN};
 	struct sigaction before;
 
 	sigemptyset(&waited);
@@ -40,6 +40,8 @@ static void block_signals(void)
 			sigaddset(&waited, passed[i]);
 	/* An inherited SIG_IGN would reap our children unseen. */
 	sigaction(SIGCHLD, &plain, &child_before);
+	/* Who closes the pipe of the report must not keep the program from being ended. */
+	sigaction(SIGPIPE, &ignored, &pipe_before);
 	sigprocmask(SIG_BLOCK, &waited, &mask_before);
 }
 
@@ -48,6 +50,7 @@ static _Noreturn void become(char *const *words, int failed)
 	int reason;
 
 	sigaction(SIGCHLD, &child_before, NULL);
+	sigaction(SIGPIPE, &pipe_before, NULL);
 	sigprocmask(SIG_SETMASK, &mask_before, NULL);
 	prb_descriptors_restore();
 	reason = prb_start_become_typed(words);

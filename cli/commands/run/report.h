@@ -38,7 +38,7 @@ const struct prb_dump_thread *prb_report_tester(const struct prb_why_one *one);
 struct prb_error *prb_report_test(const struct prb_why_one *one,
 				  struct prb_str *ret) PRB_MUST_CHECK;
 
-/** Appends what the tasks of asyncio wait for, if a thread of the process is in an event loop. */
+/** Appends where the tasks and greenlets of the process wait, and for what. */
 struct prb_error *prb_report_tasks(const struct prb_why_one *one,
 				   struct prb_str *ret) PRB_MUST_CHECK;
 

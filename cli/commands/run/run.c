@@ -85,7 +85,10 @@ static struct prb_error *save(const struct run *run, const struct prb_standstill
 	return NULL;
 }
 
-/** The text first: where the bundle cannot be written, that is there at least. */
+/**
+ * The text first: where the bundle cannot be written, that is there at least. Nobody may read
+ * either: that is no reason to let the program run on.
+ */
 static struct prb_error *report(struct run *run, const struct prb_standstill *still,
 				const char *reason)
 {
@@ -95,13 +98,12 @@ static struct prb_error *report(struct run *run, const struct prb_standstill *st
 	run->reported = true;
 	put_reason(&text, run, reason);
 	PRB_TRY(prb_report_text(still, SPARE_LINES, &text));
-	PRB_TRY(prb_output_lines(&text, false));
-	PRB_TRY(prb_output_flush());
+	prb_error_destroy(prb_output_lines(&text, false));
 	unsaved = save(run, still, &line);
 	if (unsaved)
 		prb_warn(unsaved->message);
-	PRB_TRY(prb_output(&line));
-	return prb_output_flush();
+	prb_error_destroy(prb_output(&line));
+	return NULL;
 }
 
 /** What cannot be reported must not keep the program from ending. */

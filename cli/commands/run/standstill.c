@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "dump/dump.h"
 #include "judge/polling.h"
 #include "judge/sharing.h"
 #include "dump/tasks/tasks.h"
@@ -151,6 +152,48 @@ static struct prb_still_process *find(const struct prb_standstill *s, pid_t pid)
 	return NULL;
 }
 
+/** What can end the wait, given all processes that can. One outside the tree may do so any time. */
+static struct prb_rest rest_with(const struct prb_standstill *s, const struct prb_enders *enders,
+				 pid_t own)
+{
+	struct prb_rest rest = prb_rest_of(enders, own);
+
+	for (unsigned i = 0; rest.kind == PRB_REST_PROCESS && i < enders->count; i++)
+		if (!find(s, enders->pids[i]))
+			rest.kind = PRB_REST_OUTSIDE;
+	return rest;
+}
+
+static void search_thread(const struct prb_standstill *s, const struct prb_dump_thread *seen,
+			  struct prb_still_process *process)
+{
+	struct prb_rest rest = rest_with(s, &seen->enders, process->pid);
+	struct prb_still_thread *thread;
+
+	if (!prb_thread_is(seen, "idle") ||
+	    (rest.kind != PRB_REST_OUTSIDE && rest.kind != PRB_REST_PROCESS))
+		return;
+	prb_vec_each (thread, &process->threads)
+		if (thread->tid == seen->tid && !thread->polls &&
+		    thread->rest.kind == PRB_REST_INSIDE)
+			thread->rest = rest;
+}
+
+/** The first look does not search all processes for the other ends of sockets. */
+static struct prb_error *search(const struct prb_standstill *s, struct prb_still_process *process)
+{
+	prb_auto_target struct prb_target *target = NULL;
+	prb_auto_dump struct prb_dump *dump = NULL;
+	const struct prb_dump_thread *seen;
+
+	process->searched = true;
+	PRB_TRY(prb_target_open_process(process->pid, &target));
+	PRB_TRY(prb_dump_create_stackless(target, true, NULL, &dump));
+	prb_vec_each (seen, &dump->threads)
+		search_thread(s, seen, process);
+	return NULL;
+}
+
 static struct prb_error *follow(struct prb_standstill *s, const struct prb_tree *tree, pid_t pid,
 				bool *idle);
 
@@ -222,6 +265,8 @@ static struct prb_error *follow(struct prb_standstill *s, const struct prb_tree 
 	if (process->followed)
 		return NULL;
 	process->followed = true;
+	if (s->searches && !process->searched)
+		PRB_TRY(prb_error_tolerate(search(s, process), NULL));
 	place = prb_vec_push(&s->chain);
 	if (!place)
 		return prb_error_nomem();
@@ -254,6 +299,23 @@ struct prb_error *prb_standstill_read(const struct prb_tree *tree, pid_t first,
 	PRB_TRY(describe(ret, tree));
 	PRB_TRY(follow(ret, tree, first, &idle));
 	ret->hung = !idle;
+	return NULL;
+}
+
+struct prb_error *prb_standstill_search(const struct prb_tree *tree, pid_t first,
+					struct prb_standstill *s)
+{
+	struct prb_still_process *process;
+	bool idle = false;
+
+	if (!s->hung)
+		return NULL;
+	prb_vec_each (process, &s->list)
+		process->followed = false;
+	s->chain.count = 0;
+	s->searches = true;
+	PRB_TRY(follow(s, tree, first, &idle));
+	s->hung = !idle;
 	return NULL;
 }
 

@@ -41,6 +41,7 @@ struct prb_still_process {
 	bool polls;   /**< a launcher */
 	uint64_t ran; /**< processor time, ns */
 	bool followed;
+	bool searched; /**< all who can end the waits of its threads were looked for */
 };
 
 /** Starts as {}. */
@@ -48,6 +49,7 @@ struct prb_standstill {
 	struct prb_why why; /**< of all processes, with their dumps */
 	PRB_VEC(struct prb_still_process) list;
 	bool hung;
+	bool searches;	      /**< each process that is followed is searched before */
 	PRB_VEC(pid_t) chain; /**< the first process, the one that it waits for, and so on */
 };
 
@@ -57,6 +59,13 @@ struct prb_standstill {
  */
 struct prb_error *prb_standstill_read(const struct prb_tree *tree, pid_t first,
 				      struct prb_standstill *ret) PRB_MUST_CHECK;
+/**
+ * If it seems hung, searches all processes for those that can end the waits on the way, also by the
+ * other ends of sockets. If one of them is outside the tree, it is not hung. Each process on the
+ * way takes some 20 µs for each process of the machine.
+ */
+struct prb_error *prb_standstill_search(const struct prb_tree *tree, pid_t first,
+					struct prb_standstill *s) PRB_MUST_CHECK;
 /** Closes the processes, and keeps what prb_standstill_is_quiet() needs. */
 void prb_standstill_forget(struct prb_standstill *s);
 void prb_standstill_deinit(struct prb_standstill *s);

@@ -18,7 +18,10 @@
 #include "target/proc/subprocesses.h"
 #include "target/proc/text.h"
 
-enum { MOST = 4096 }; /* processes of a tree that are looked at */
+enum {
+	MOST = 4096,	   /* processes of a tree that are looked at */
+	MOST_GLANCES = 16, /* at clocks alone, while processes run */
+};
 
 void prb_tree_deinit(struct prb_tree *tree)
 {
@@ -121,6 +124,9 @@ static void compare(struct prb_tree *tree, const struct prb_tree *before)
 			ran += process->ran > was->ran ? process->ran - was->ran : 0;
 		else
 			tree->moved = true;
+		/* It has begun since. */
+		if (!was && before->list.count)
+			ran += process->ran;
 	}
 	tree->moved = tree->moved || ran;
 	tree->ran_seconds = (double)ran / 1e9;
@@ -142,6 +148,43 @@ struct prb_error *prb_tree_look(struct prb_tree *tree)
 	if (!listed)
 		PRB_TRY(add_by_parents(tree));
 	compare(tree, &before);
+	tree->glances = 0;
+	return NULL;
+}
+
+/** Adds up what each has run; false if one has ended, or has no clock. */
+static bool read_clocks(struct prb_tree *tree, uint64_t *ran)
+{
+	struct prb_tree_process *process;
+
+	*ran = 0;
+	prb_vec_each (process, &tree->list) {
+		uint64_t now;
+
+		if (!prb_pulse_clock(process->pid, &now) || now < process->ran)
+			return false;
+		*ran += now - process->ran;
+		process->ran = now;
+	}
+	return true;
+}
+
+struct prb_error *prb_tree_glance(struct prb_tree *tree)
+{
+	uint64_t ran, noted;
+
+	if (!tree->list.count || tree->glances >= MOST_GLANCES)
+		return prb_tree_look(tree);
+	if (!read_clocks(tree, &ran) || (!ran && tree->glances)) {
+		noted = ran;
+		PRB_TRY(prb_tree_look(tree));
+		tree->moved = tree->moved || noted;
+		tree->ran_seconds += (double)noted / 1e9;
+		return NULL;
+	}
+	tree->moved = ran;
+	tree->ran_seconds = (double)ran / 1e9;
+	tree->glances += ran ? 1 : 0;
 	return NULL;
 }
 

@@ -3,8 +3,8 @@
  * @file The processes below one process: whether any of them has run since the last look, and how
  * to end them.
  *
- * A look costs a few system calls for each process, and stops none. A process is known by its pid
- * and its start, so a pid that is used again is another process.
+ * A look costs some ten system calls for each process, and stops none. A process is known by its
+ * pid and its start, so a pid that is used again is another process.
  *
  * Threading: one thread at a time.
  */
@@ -32,10 +32,17 @@ struct prb_tree {
 	PRB_VEC(struct prb_tree_process) list; /**< each after its parent */
 	double ran_seconds; /**< processor time between the last two looks, of all of them */
 	bool moved;	    /**< between the last two looks one has run, begun or ended */
+	unsigned glances;   /**< since the last look, that saw one of them run */
 };
 
 /** Looks at all of them. Ended processes that wait for their parent are left out. */
 struct prb_error *prb_tree_look(struct prb_tree *tree) PRB_MUST_CHECK;
+/**
+ * A cheaper look: only at the clocks of those that were there at the last look, one system call for
+ * each. New ones are looked for when none of these has run, but one has run before, and now and
+ * then: only what runs can begin a process.
+ */
+struct prb_error *prb_tree_glance(struct prb_tree *tree) PRB_MUST_CHECK;
 void prb_tree_deinit(struct prb_tree *tree);
 #define prb_auto_tree __attribute__((cleanup(prb_tree_deinit)))
 

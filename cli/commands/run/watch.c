@@ -10,24 +10,21 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/new_file.h"
+#include "base/local_time.h"
 #include "base/own_file.h"
 #include "base/text.h"
-#include "cli/commands/run/report.h"
-#include "cli/commands/run/watched.h"
+#include "cli/commands/run/saving.h"
 #include "command/command.h"
 #include "command/descriptors.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
 #include "command/output.h"
+#include "judge/judge.h"
 #include "target/spec/target_spec.h"
 
-enum {
-	MOST_SAVED = 3,	   /* bundles of one process */
-	MEMORY_LOOKS = 10, /* the memory is looked at once in so many looks */
-};
+enum { MEMORY_LOOKS = 10 }; /* the memory is looked at once in so many looks */
 
-static const double EVERY = 2, HANG = 20, SAVING = 30;
+static const double EVERY = 2, HANG = 20;
 
 struct settings {
 	double every, hang;
@@ -45,6 +42,7 @@ struct watch {
 	const struct settings *s;
 	struct wanted wanted;
 	PRB_VEC(struct prb_watched) list;
+	struct prb_saving saving;
 	int code; /**< of the first verdict; 0: none yet */
 };
 
@@ -55,6 +53,28 @@ static void watch_deinit(struct watch *watch)
 	prb_vec_each (w, &watch->list)
 		prb_watched_deinit(w);
 	prb_vec_free(&watch->list);
+	prb_saving_deinit(&watch->saving);
+}
+
+static bool is_verdict(const char *word)
+{
+	if (!strcmp(word, "none") || !strcmp(word, "memory"))
+		return true;
+	for (const struct prb_rule *const *rule = prb_rules; *rule; rule++)
+		if (!strcmp(word, (*rule)->name))
+			return true;
+	return false;
+}
+
+static struct prb_error *no_verdict(const char *word)
+{
+	prb_auto_str struct prb_str names = {};
+
+	for (const struct prb_rule *const *rule = prb_rules; *rule; rule++)
+		prb_str_printf(&names, "%s, ", (*rule)->name);
+	prb_str_puts(&names, "memory, none");
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "'%.100s' is no rule", word), "%s",
+			      prb_str_text(&names));
 }
 
 static struct prb_error *parse_wanted(const char *text, struct wanted *ret)
@@ -73,7 +93,7 @@ static struct prb_error *parse_wanted(const char *text, struct wanted *ret)
 			at += strspn(at, " ");
 			ret->word = at;
 			if (*at && at[strcspn(at, " '\"")] == '\0')
-				return NULL;
+				return is_verdict(at) ? NULL : no_verdict(at);
 		}
 	}
 	return prb_error_hint(
@@ -106,91 +126,82 @@ static struct prb_error *add(struct watch *watch, const char *text)
 	return NULL;
 }
 
-static struct prb_error *save_text(const char *path, const struct prb_watched_news *news)
-{
-	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
-	prb_auto_str struct prb_str text = {};
-
-	prb_str_printf(&text, "%s: %s\n", news->verdict, prb_str_text(&news->sentence));
-	PRB_TRY(prb_report_text(&news->still, 1, &text));
-	file.replaces_links = true;
-	PRB_TRY(prb_new_file_open(&file, path));
-	if (write(file.fd, prb_str_text(&text), text.length) != (ssize_t)text.length)
-		return prb_error_create(PRB_ERROR_FAILED, "cannot write %s", path);
-	return prb_new_file_finish(&file);
-}
-
-/** The verdict as text, and a bundle; *name is the bundle's, or NULL if there is none. */
-static struct prb_error *save(const struct watch *watch, struct prb_watched *w,
-			      const struct prb_watched_news *news, char **name)
-{
-	const char *folder = watch->s->output ? watch->s->output : ".";
-	prb_auto_free char *path = NULL, *text = NULL;
-	size_t count, left;
-
-	*name = NULL;
-	if (w->saved >= MOST_SAVED)
-		return NULL;
-	w->saved++;
-	path = prb_format("%s/probing-watch-%d-%u.probing", folder, (int)w->pid, w->saved);
-	text = prb_format("%s/probing-watch-%d-%u.txt", folder, (int)w->pid, w->saved);
-	if (!path || !text)
-		return prb_error_nomem();
-	PRB_TRY(save_text(text, news));
-	PRB_TRY(prb_report_save(&news->still, path, false, watch->s->redact, SAVING, &count,
-				&left));
-	if (count)
-		*name = prb_steal(&path);
-	return NULL;
-}
-
 static void put(struct prb_str *s, const struct watch *watch, const struct prb_watched *w,
-		const struct prb_watched_news *news, const char *name)
+		const struct prb_watched_news *news)
 {
 	struct prb_json json = {s};
 	time_t now = time(NULL);
-	struct tm local = {};
-	char clock[32];
 
-	if (watch->s->json) {
-		prb_json_open(&json, NULL, '{');
-		prb_json_integer(&json, "timestamp", now);
-		prb_json_integer(&json, "pid", w->pid);
-		prb_json_text(&json, "verdict", news->verdict);
-		prb_json_integer(&json, "exit_code", news->code);
-		prb_json_text(&json, "sentence", prb_str_text(&news->sentence));
-		prb_json_text(&json, "saved", name);
-		prb_json_close(&json, '}');
-		prb_str_putc(s, '\n');
+	if (!watch->s->json) {
+		prb_str_printf(s, "%s  %d %s: %s\n", prb_local_time(now, PRB_LOCAL_DAY).text,
+			       (int)w->pid, news->verdict, prb_str_text(&news->sentence));
 		return;
 	}
-	localtime_r(&now, &local);
-	strftime(clock, sizeof(clock), "%F %T", &local);
-	prb_str_printf(s, "%s  %d %s: %s\n", clock, (int)w->pid, news->verdict,
-		       prb_str_text(&news->sentence));
-	if (name) {
-		prb_str_puts(s, "  saved       ");
-		prb_text_escape(s, name);
-		prb_str_putc(s, '\n');
-	}
+	prb_json_open(&json, NULL, '{');
+	prb_json_integer(&json, "timestamp", now);
+	prb_json_integer(&json, "pid", w->pid);
+	prb_json_text(&json, "verdict", news->verdict);
+	prb_json_integer(&json, "exit_code", news->code);
+	prb_json_text(&json, "sentence", prb_str_text(&news->sentence));
+	prb_json_close(&json, '}');
+	prb_str_putc(s, '\n');
+}
+
+static struct prb_error *print(const struct watch *watch, const struct prb_str *text)
+{
+	PRB_TRY(prb_output_lines(text, watch->s->json));
+	return prb_output_flush();
 }
 
 static struct prb_error *tell(struct watch *watch, struct prb_watched *w,
-			      const struct prb_watched_news *news)
+			      struct prb_watched_news *news)
 {
-	prb_auto_free char *name = NULL;
 	prb_auto_str struct prb_str text = {};
-	prb_auto_error struct prb_error *unsaved = NULL;
 
 	if (!is_wanted(watch, news->verdict))
 		return NULL;
 	watch->code = watch->code ? watch->code : news->code;
-	unsaved = save(watch, w, news, &name);
-	if (unsaved)
-		prb_warn(unsaved->message);
-	put(&text, watch, w, news, name);
-	PRB_TRY(prb_output_lines(&text, watch->s->json));
-	return prb_output_flush();
+	put(&text, watch, w, news);
+	PRB_TRY(print(watch, &text));
+	return prb_saving_add(&watch->saving, w, news);
+}
+
+/** Saves one report, and names the file. */
+static struct prb_error *save_one(struct watch *watch)
+{
+	prb_auto_free char *name = NULL;
+	prb_auto_str struct prb_str text = {};
+	struct prb_json json = {&text};
+	const char *verdict;
+	pid_t pid;
+
+	PRB_TRY(prb_saving_next(&watch->saving, &pid, &verdict, &name));
+	if (!name)
+		return NULL;
+	if (watch->s->json) {
+		prb_json_open(&json, NULL, '{');
+		prb_json_integer(&json, "timestamp", time(NULL));
+		prb_json_integer(&json, "pid", pid);
+		prb_json_text(&json, "verdict", verdict);
+		prb_json_text(&json, "saved", name);
+		prb_json_close(&json, '}');
+	} else {
+		prb_str_printf(&text, "  saved       ");
+		prb_text_escape(&text, name);
+	}
+	prb_str_putc(&text, '\n');
+	return print(watch, &text);
+}
+
+/** One at least, and more until the next look; @p all: all of them. */
+static struct prb_error *save_some(struct watch *watch, double next, bool all)
+{
+	size_t count = 0;
+
+	while (watch->saving.list.count && !prb_interrupted() &&
+	       (all || !count++ || prb_clock_seconds() < next))
+		PRB_TRY(save_one(watch));
+	return NULL;
 }
 
 static struct prb_error *look_at(struct watch *watch, struct prb_watched *w, bool memory,
@@ -209,20 +220,25 @@ static struct prb_error *follow(struct watch *watch)
 	double every = watch->s->every > 0 ? watch->s->every : EVERY;
 
 	for (unsigned n = 0; watch->list.count && !prb_interrupted(); n++) {
+		double next = prb_clock_seconds() + every, left;
+
 		for (size_t i = 0; i < watch->list.count; i++) {
 			bool gone = false;
 
 			PRB_TRY(look_at(watch, &watch->list.items[i], !(n % MEMORY_LOOKS), &gone));
 			if (watch->s->once && watch->code)
-				return NULL;
+				return save_some(watch, 0, true);
 			if (!gone)
 				continue;
 			fprintf(stderr, "probing: %d has ended\n", (int)watch->list.items[i].pid);
 			prb_watched_deinit(&watch->list.items[i]);
 			watch->list.items[i--] = watch->list.items[--watch->list.count];
 		}
+		PRB_TRY(save_some(watch, next, !watch->list.count));
+		/* Looks that take longer are not made without a pause. */
+		left = PRB_MAX(next - prb_clock_seconds(), every / 4);
 		if (watch->list.count)
-			poll(NULL, 0, (int)PRB_MIN(every * 1000, 1e9));
+			poll(NULL, 0, (int)PRB_MIN(left * 1000, 1e9));
 	}
 	return NULL;
 }
@@ -230,7 +246,8 @@ static struct prb_error *follow(struct watch *watch)
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct settings *s = settings;
-	__attribute__((cleanup(watch_deinit))) struct watch watch = {.s = s};
+	__attribute__((cleanup(watch_deinit))) struct watch watch = {
+		.s = s, .saving = {.folder = s->output, .redact = s->redact}};
 	prb_auto_close int folder = -1;
 
 	PRB_TRY(parse_wanted(s->wanted ? s->wanted : "why != none", &watch.wanted));
@@ -246,6 +263,9 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		PRB_TRY(add(&watch, cli->arguments[i]));
 	prb_interrupt_catch_ends();
 	PRB_TRY(follow(&watch));
+	if (watch.saving.list.count)
+		fprintf(stderr, "probing: interrupted: %zu reports were not saved\n",
+			watch.saving.list.count);
 	if (s->once && watch.code)
 		prb_exit_pass(watch.code << 8);
 	return NULL;

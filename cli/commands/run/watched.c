@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "judge/limits.h"
 #include "target/proc/cgroup.h"
 #include "target/proc/process.h"
 
@@ -27,6 +28,30 @@ void prb_watched_deinit(struct prb_watched *w)
 	prb_tree_deinit(&w->tree);
 }
 
+/** A low one, too, if it is about a result for which nobody works. */
+static bool says_enough(const struct prb_finding *f)
+{
+	return (f->kind != PRB_FINDING_UNKNOWN && f->confidence != PRB_CONFIDENCE_LOW) ||
+	       !strcmp(f->rule, "answer");
+}
+
+/** What has not changed while nothing ran for a while needs no second reading. */
+static bool is_wait(const struct prb_finding *f)
+{
+	switch (f->kind) {
+	case PRB_FINDING_DEADLOCK:
+	case PRB_FINDING_ORPHAN:
+	case PRB_FINDING_LOCKS:
+	case PRB_FINDING_GIL:
+	case PRB_FINDING_UNKNOWN:
+	case PRB_FINDING_STILL:
+	case PRB_FINDING_PEER:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /** The worst finding about the process that says more than a sign does. */
 static const struct prb_finding *find_worst(const struct prb_watched *w,
 					    const struct prb_standstill *s)
@@ -37,23 +62,27 @@ static const struct prb_finding *find_worst(const struct prb_watched *w,
 		for (size_t i = 0; i < (*one)->findings.list.count; i++) {
 			const struct prb_finding *f = (*one)->findings.list.items[i];
 
-			if ((*one)->process.pid == w->pid && f->kind != PRB_FINDING_UNKNOWN &&
-			    f->confidence != PRB_CONFIDENCE_LOW)
+			if ((*one)->process.pid == w->pid && says_enough(f))
 				return f;
 		}
 	return NULL;
 }
 
-/** A verdict is new if it is another one, or about more threads. */
+/** A verdict is new if it is another one and not weaker, or about more threads. */
 static bool is_news(const struct prb_watched *w)
 {
-	return w->verdict && (w->reported != w->verdict || w->reported_size < w->size);
+	if (!w->reported || !w->verdict)
+		return w->verdict;
+	if (strcmp(w->reported, w->verdict) != 0)
+		return w->strength >= w->reported_strength;
+	return w->reported_size < w->size;
 }
 
 static void report(struct prb_watched *w, struct prb_watched_news *news, int code)
 {
 	w->reported = news->verdict = w->verdict;
 	w->reported_size = w->size;
+	w->reported_strength = w->strength;
 	news->code = code;
 }
 
@@ -64,6 +93,7 @@ static void note_finding(struct prb_watched *w, const struct prb_finding *f, boo
 	lasts = lasts || (w->verdict && !strcmp(w->verdict, f->rule));
 	w->verdict = f->rule;
 	w->size = f->tids.count;
+	w->strength = f->confidence;
 	if (!lasts || !is_news(w))
 		return;
 	report(w, news, PRB_FINDING_EXIT + (int)f->kind);
@@ -74,6 +104,7 @@ static void note_still(struct prb_watched *w, double now, struct prb_watched_new
 {
 	w->verdict = STILL;
 	w->size = news->still.chain.count;
+	w->strength = PRB_CONFIDENCE_LOW;
 	if (!is_news(w))
 		return;
 	report(w, news, CODE_STILL);
@@ -83,34 +114,48 @@ static void note_still(struct prb_watched *w, double now, struct prb_watched_new
 	prb_standstill_put_end(&news->sentence, &news->still);
 }
 
-static struct prb_error *read_it(struct prb_watched *w, double now, double hang,
-				 struct prb_watched_news *news)
+static void note(struct prb_watched *w, double now, double hang, bool still,
+		 struct prb_watched_news *news)
 {
-	const struct prb_finding *f;
-	bool still = now - w->moved >= hang;
+	const struct prb_finding *f = prb_standstill_fatal(&news->still, w->pid, hang);
 
-	PRB_TRY(prb_standstill_read(&w->tree, w->pid, &news->still));
-	PRB_TRY(prb_standstill_fill_idle(&news->still));
-	w->idle = still;
-	w->ran = 0;
-	w->looked_at = now;
-	f = prb_standstill_fatal(&news->still, w->pid, hang);
 	if (f) {
 		note_finding(w, f, true, news);
+		return;
+	}
+	f = find_worst(w, &news->still);
+	if (f && (!still || f->confidence != PRB_CONFIDENCE_LOW || !news->still.hung)) {
+		note_finding(w, f, still && is_wait(f), news);
 	} else if (still && news->still.hung) {
 		note_still(w, now, news);
 	} else {
-		f = find_worst(w, &news->still);
-		if (f)
-			note_finding(w, f, false, news);
-		else
-			w->verdict = NULL;
+		w->verdict = NULL;
+		w->reported_strength = PRB_CONFIDENCE_LOW;
 	}
+}
+
+static struct prb_error *read_it(struct prb_watched *w, double now, double hang,
+				 struct prb_watched_news *news)
+{
+	bool still = now - w->moved >= hang, waits, weak;
+
+	PRB_TRY(prb_standstill_read(&w->tree, w->pid, &news->still));
+	if (still)
+		PRB_TRY(prb_standstill_search(&w->tree, w->pid, &news->still));
+	PRB_TRY(prb_standstill_fill_idle(&news->still));
+	w->ran = 0;
+	w->looked_at = now;
+	note(w, now, hang, still, news);
 	/* What was found is looked at again soon: whether it lasts. */
-	w->pause = w->verdict && w->verdict != w->reported
-			   ? hang
-			   : PRB_MIN(2 * PRB_MAX(w->pause, hang), LONGEST);
+	waits = is_news(w);
+	weak = w->verdict && w->strength == PRB_CONFIDENCE_LOW;
+	w->still = still;
+	/* Some rules speak only of waits that are long. */
+	w->idle = still && !waits && !weak && now - w->moved >= prb_limit(PRB_LIMIT_LONG);
+	w->pause = waits ? hang / 2 : PRB_MIN(2 * PRB_MAX(w->pause, hang), LONGEST);
 	w->read_at = now + w->pause;
+	if (still && !w->idle && !waits && !weak)
+		w->read_at = w->moved + prb_limit(PRB_LIMIT_LONG);
 	return NULL;
 }
 
@@ -138,13 +183,30 @@ static struct prb_error *read_before_kill(struct prb_watched *w, struct prb_watc
 	return NULL;
 }
 
+static void note_moves(struct prb_watched *w, double now)
+{
+	w->ran += w->tree.ran_seconds;
+	if (!w->tree.moved)
+		return;
+	w->moved = now;
+	w->idle = w->still = false;
+}
+
+/** What has not run since it was read is as it was, but where more may be found. */
+static bool is_due(const struct prb_watched *w, double now, double hang)
+{
+	if (now - w->moved >= hang && !w->still)
+		return true;
+	return now >= w->read_at && !w->idle;
+}
+
 struct prb_error *prb_watched_look(struct prb_watched *w, double now, double hang, bool memory,
 				   bool *gone, struct prb_watched_news *news)
 {
 	const struct prb_tree_process *process;
 	uint64_t began = w->tree.list.count ? w->tree.list.items[0].start_ticks : 0;
 
-	PRB_TRY(prb_tree_look(&w->tree));
+	PRB_TRY(prb_tree_glance(&w->tree));
 	process = prb_tree_find(&w->tree, w->pid);
 	*gone = !process || (began && process->start_ticks != began);
 	if (*gone)
@@ -153,19 +215,18 @@ struct prb_error *prb_watched_look(struct prb_watched *w, double now, double han
 		w->looked_at = w->moved = now;
 	if (!w->read_at)
 		w->read_at = now + hang;
-	w->ran += w->tree.ran_seconds;
-	if (w->tree.moved) {
-		w->moved = now;
-		w->idle = false;
-	}
+	note_moves(w, now);
 	if (memory && comes_near_limit(w))
 		return read_before_kill(w, news);
-	if (now - w->moved >= hang && !w->idle)
-		return read_it(w, now, hang, news);
-	/* What has not run since it was read is as it was. */
-	if (now < w->read_at || w->idle)
+	if (!is_due(w, now, hang))
 		return NULL;
-	if (w->ran <= BUSY * (now - w->looked_at))
+	/* A look at all of its processes, the new ones, too. */
+	PRB_TRY(prb_tree_look(&w->tree));
+	note_moves(w, now);
+	*gone = !prb_tree_find(&w->tree, w->pid);
+	if (*gone || !is_due(w, now, hang))
+		return NULL;
+	if (now - w->moved >= hang || w->ran <= BUSY * (now - w->looked_at))
 		return read_it(w, now, hang, news);
 	w->ran = 0;
 	w->looked_at = now;

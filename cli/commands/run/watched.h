@@ -2,9 +2,9 @@
 /**
  * @file A process that `probing watch` looks at, and what was found so far.
  *
- * A look costs two or three system calls for each of its processes. They are read only when they
- * have not run for a while, and now and then while they hardly do; ever more rarely if nothing was
- * found.
+ * A look costs one system call for each of its processes. They are read only when they have not run
+ * for a while, and now and then while they hardly do; ever more rarely if nothing was found. A weak
+ * verdict is looked at again, too: a stronger one may come.
  *
  * Threading: one thread at a time.
  */
@@ -19,14 +19,17 @@ struct prb_watched {
 	double moved, read_at, pause; /**< it ran last; is read next; and how long after that */
 	double ran;		      /**< processor time since it was read, s */
 	double looked_at;	      /**< when it was read */
-	bool idle;		      /**< it was read since it moved last */
+	bool still;		      /**< it has stood still, and was read meanwhile */
+	bool idle;		      /**< it has not run since it was read, and no more is asked */
 	bool near_limit;	      /**< of its control group's memory, at the last look */
 	/* The verdict of the last reading. */
 	const char *verdict; /**< static; NULL: none */
 	size_t size;	     /**< threads that it is about */
+	enum prb_confidence strength;
 	/* The verdict that was reported last. */
 	const char *reported;
 	size_t reported_size;
+	enum prb_confidence reported_strength;
 	unsigned saved;
 };
 

@@ -20,9 +20,10 @@ const struct prb_command prb_command_diff = {
 	.summary = "Compare two states of a process",
 	.description =
 		"Shows which threads have moved, started and ended from one snapshot to the next, "
-		"and which of their variables have another value, and whether that is the same "
-		"object still, by its address. LATER may be the process as it is now. Needs "
-		"python3, as 'script' does.",
+		"and which variables of calls that both have show another value. Objects of a "
+		"thread that ran may have been freed, and others made where they were: these are "
+		"named by address, and as the same only if the thread did not run. LATER may be "
+		"the process as it is now. Needs python3, as 'script' does.",
 	.options = (const struct prb_option[]){{}},
 	.target_use = PRB_TARGET_NONE,
 	.argument = "EARLIER LATER",

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands/server/server.h"
+#include "judge/limits.h"
 #include "judge/text.h"
 #include "judge/threads.h"
 
@@ -25,6 +26,23 @@ static double oldest(const struct prb_server_looks *looks, const struct prb_serv
 	prb_vec_each (request, &p->requests)
 		age = fmax(age, looks->time - request->arrival);
 	return age;
+}
+
+/** Old requests are no fault by themselves: those before them may be long. */
+static void put_nothing(struct prb_str *s, const struct prb_server_looks *looks)
+{
+	struct prb_server_process *const *p;
+	double age = -1;
+
+	prb_vec_each (p, &looks->now.processes)
+		age = fmax(age, oldest(looks, *p));
+	prb_str_puts(s, "nothing is found that keeps its requests");
+	if (age >= prb_limit(PRB_LIMIT_REQUEST)) {
+		prb_str_puts(s, ", though the oldest is ");
+		prb_text_duration(s, age);
+		prb_str_puts(s, " old");
+	}
+	prb_str_putc(s, '\n');
 }
 
 /** "16 of 256 running, 12 waiting": queues that are not empty. */
@@ -59,12 +77,37 @@ static void put_doing(struct prb_str *s, const struct prb_server_process *p)
 		prb_case_put_doing(s, &c, main_thread(p));
 }
 
+/** A line "waits for engine core (4242): work". */
+static void put_waits(struct prb_str *s, const struct prb_server_shown *shown, pid_t pid)
+{
+	const struct prb_server_wait *wait;
+	const char *kind = NULL;
+
+	prb_vec_each (wait, &shown->waits->list) {
+		const struct prb_server_process *other =
+			prb_server_find(&shown->looks->now, wait->other);
+
+		if (wait->pid != pid || !other)
+			continue;
+		if (!kind)
+			prb_text_spaces(s, PID_WIDTH + NAME_WIDTH);
+		prb_str_puts(s, kind ? ", " : "waits for ");
+		prb_text_escape(s, other->name ? other->name : "process");
+		prb_str_printf(s, " (%d)", (int)other->pid);
+		kind = wait->kind;
+	}
+	if (kind)
+		prb_str_printf(s, ": %s\n", kind);
+}
+
 static void put_more(struct prb_str *s, const struct prb_server_looks *looks,
 		     const struct prb_server_process *p)
 {
 	prb_auto_str struct prb_str line = {};
 	double age = oldest(looks, p);
 
+	if (p->paused > 0)
+		prb_str_puts(&line, "paused by somebody, ");
 	put_queues(&line, p);
 	if (!line.length && p->requests.count)
 		prb_str_printf(&line, "%zu requests", p->requests.count);
@@ -74,9 +117,9 @@ static void put_more(struct prb_str *s, const struct prb_server_looks *looks,
 		prb_str_puts(&line, " old");
 	}
 	if (p->kv[PRB_KV_FREE] >= 0 && p->kv[PRB_KV_TOTAL] >= 0)
-		prb_str_printf(&line, "%sKV cache: %lld of %lld blocks free",
-			       line.length ? "; " : "", (long long)p->kv[PRB_KV_FREE],
-			       (long long)p->kv[PRB_KV_TOTAL]);
+		prb_str_printf(&line, "%sKV cache: %lld of %lld %s free", line.length ? "; " : "",
+			       (long long)p->kv[PRB_KV_FREE], (long long)p->kv[PRB_KV_TOTAL],
+			       p->part && p->part->unit ? p->part->unit : "blocks");
 	if (p->missing) {
 		prb_str_puts(&line, line.length ? "; not read: " : "not read: ");
 		prb_text_escape(&line, p->missing);
@@ -88,7 +131,7 @@ static void put_more(struct prb_str *s, const struct prb_server_looks *looks,
 	prb_str_putc(s, '\n');
 }
 
-static void put_process(struct prb_str *s, const struct prb_server_looks *looks,
+static void put_process(struct prb_str *s, const struct prb_server_shown *shown,
 			const struct prb_server_process *p)
 {
 	prb_auto_str struct prb_str pid = {};
@@ -98,7 +141,8 @@ static void put_process(struct prb_str *s, const struct prb_server_looks *looks,
 	prb_text_column(s, p->name ? p->name : "-", NAME_WIDTH);
 	put_doing(s, p);
 	prb_str_putc(s, '\n');
-	put_more(s, looks, p);
+	put_more(s, shown->looks, p);
+	put_waits(s, shown, p->pid);
 }
 
 /** "vLLM 0.33.0", of the first process that says it. */
@@ -112,9 +156,9 @@ static const struct prb_server_process *named(const struct prb_server *server)
 	return NULL;
 }
 
-void prb_server_text(const struct prb_server_looks *looks, const struct prb_findings *findings,
-		     struct prb_str *out)
+void prb_server_text(const struct prb_server_shown *shown, struct prb_str *out)
 {
+	const struct prb_server_looks *looks = shown->looks;
 	const struct prb_server_process *name = named(&looks->now);
 	struct prb_server_process *const *p;
 	struct prb_finding *const *finding;
@@ -128,13 +172,13 @@ void prb_server_text(const struct prb_server_looks *looks, const struct prb_find
 		prb_str_printf(out, ", %zu process%s\n", looks->now.processes.count,
 			       looks->now.processes.count == 1 ? "" : "es");
 	}
-	prb_vec_each (finding, &findings->list)
+	prb_vec_each (finding, &shown->findings->list)
 		prb_finding_text(out, *finding);
-	if (!findings->list.count)
-		prb_str_puts(out, "nothing is found that keeps its requests\n");
+	if (!shown->findings->list.count)
+		put_nothing(out, looks);
 	prb_str_putc(out, '\n');
 	prb_vec_each (p, &looks->now.processes)
-		put_process(out, looks, *p);
+		put_process(out, shown, *p);
 }
 
 /** How many requests are younger than each bound; the last has none. Those of unknown age are in no
@@ -167,12 +211,13 @@ static void put_ages(struct prb_json *json, const struct prb_server_looks *looks
 	prb_json_close(json, ']');
 }
 
-static void put_process_json(struct prb_json *json, const struct prb_server_looks *looks,
+static void put_process_json(struct prb_json *json, const struct prb_server_shown *shown,
 			     const struct prb_server_process *p)
 {
 	prb_auto_str struct prb_str doing = {};
 	const struct prb_server_queue *queue;
-	double age = oldest(looks, p);
+	const struct prb_server_wait *wait;
+	double age = oldest(shown->looks, p);
 
 	put_doing(&doing, p);
 	prb_json_open(json, NULL, '{');
@@ -183,11 +228,23 @@ static void put_process_json(struct prb_json *json, const struct prb_server_look
 	prb_json_text(json, "doing", prb_str_text(&doing));
 	prb_json_natural(json, "requests", (int64_t)p->requests.count);
 	prb_json_real(json, "oldest_seconds", age, 3);
-	put_ages(json, looks, p);
+	put_ages(json, shown->looks, p);
 	prb_json_open(json, "queues", '{');
 	prb_vec_each (queue, &p->queues)
 		prb_json_natural(json, queue->name, queue->count);
 	prb_json_close(json, '}');
+	prb_json_open(json, "waits_for", '[');
+	prb_vec_each (wait, &shown->waits->list) {
+		if (wait->pid != p->pid)
+			continue;
+		prb_json_open(json, NULL, '{');
+		prb_json_integer(json, "pid", wait->other);
+		prb_json_text(json, "kind", wait->kind);
+		prb_json_close(json, '}');
+	}
+	prb_json_close(json, ']');
+	if (p->paused >= 0)
+		prb_json_bool(json, "paused", p->paused);
 	prb_json_natural(json, "kv_total", p->kv[PRB_KV_TOTAL]);
 	prb_json_natural(json, "kv_free", p->kv[PRB_KV_FREE]);
 	prb_json_natural(json, "kv_cached", p->kv[PRB_KV_CACHED]);
@@ -196,9 +253,9 @@ static void put_process_json(struct prb_json *json, const struct prb_server_look
 	prb_json_close(json, '}');
 }
 
-void prb_server_json(const struct prb_server_looks *looks, const struct prb_findings *findings,
-		     pid_t pid, struct prb_str *out)
+void prb_server_json(const struct prb_server_shown *shown, pid_t pid, struct prb_str *out)
 {
+	const struct prb_server_looks *looks = shown->looks;
 	const struct prb_server_process *name = named(&looks->now);
 	struct prb_server_process *const *p;
 	struct prb_finding *const *finding;
@@ -210,7 +267,7 @@ void prb_server_json(const struct prb_server_looks *looks, const struct prb_find
 	prb_json_text(&json, "engine", name ? name->engine->name : NULL);
 	prb_json_text(&json, "version", name ? name->version : NULL);
 	prb_json_open(&json, "findings", '[');
-	prb_vec_each (finding, &findings->list) {
+	prb_vec_each (finding, &shown->findings->list) {
 		prb_json_open(&json, NULL, '{');
 		prb_json_text(&json, "id", id);
 		prb_finding_members(&json, *finding, pid);
@@ -219,7 +276,7 @@ void prb_server_json(const struct prb_server_looks *looks, const struct prb_find
 	prb_json_close(&json, ']');
 	prb_json_open(&json, "processes", '[');
 	prb_vec_each (p, &looks->now.processes)
-		put_process_json(&json, looks, *p);
+		put_process_json(&json, shown, *p);
 	prb_json_close(&json, ']');
 	prb_json_close(&json, '}');
 	prb_str_putc(out, '\n');

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/local_time.h"
 #include "base/text.h"
 #include "profile/store/write/store.h"
 
@@ -155,13 +156,8 @@ static struct prb_error *write_runs(struct prb_store *store, struct prb_recordin
 
 static char *file_name(const struct prb_recording *r)
 {
-	const time_t now = time(NULL);
-	char stamp[32] = "";
-	struct tm local;
-
-	if (localtime_r(&now, &local))
-		strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
-	return prb_format("probing-%d-%s" PRB_STORE_EXTENSION, (int)r->pid, stamp);
+	return prb_format("probing-%d-%s" PRB_STORE_EXTENSION, (int)r->pid,
+			  prb_local_time(time(NULL), PRB_LOCAL_STAMP).text);
 }
 
 struct prb_error *prb_top_save(struct prb_top *top)

@@ -130,6 +130,18 @@ static void put_cost(const struct prb_top *top, size_t first, struct prb_str *s)
 		       (unsigned long long)(now.missed - before.missed));
 }
 
+/* Of what the page shows: a recorder in the background, or a debugger, has the threads meanwhile.
+ */
+static void put_traced(const struct prb_top *top, size_t first, struct prb_str *s)
+{
+	const struct prb_profile_choice choice = {.weight = top->weight};
+	struct prb_recording r = prb_top_slice(top, first, prb_top_end(top));
+	double traced = prb_report_traced(&r, &choice);
+
+	if (traced >= 1)
+		prb_str_printf(s, " · another tracer took %.0f %% of the samples", traced);
+}
+
 static void put_choice(const struct prb_top *top, size_t first, struct prb_str *s)
 {
 	const struct prb_top_part *last = &top->parts.items[prb_top_end(top) - 1];
@@ -149,6 +161,7 @@ static void put_choice(const struct prb_top *top, size_t first, struct prb_str *
 	if (top->held)
 		prb_str_puts(s, " · PAUSED");
 	put_cost(top, first, s);
+	put_traced(top, first, s);
 	prb_str_putc(s, '\n');
 }
 

@@ -2,6 +2,7 @@
 /* Opens, reads and judges the targets. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/checked.h"
@@ -11,9 +12,14 @@
 #include "cli/commands/why/why.h"
 #include "cluster/jobs/job.h"
 #include "command/descriptors.h"
+#include "command/exit.h"
+#include "control/age.h"
+#include "control/socket.h"
+#include "judge/answers.h"
 #include "judge/chain.h"
 #include "judge/glance.h"
 #include "judge/threads.h"
+#include "target/snapshot/bundle.h"
 #include "target/spec/target_spec.h"
 
 enum {
@@ -28,6 +34,9 @@ static void close_one(struct prb_why_one *one)
 	prb_case_deinit(&one->judged);
 	one->judged.target = NULL;
 	one->judged.dump = NULL;
+	one->judged.found = NULL;
+	prb_dump_found_deinit(&one->found);
+	one->found = (struct prb_dump_found){};
 	prb_dump_destroy(prb_steal(&one->dump));
 	prb_target_destroy(prb_steal(&one->target));
 }
@@ -73,6 +82,7 @@ struct prb_error *prb_why_add(struct prb_why *why, char *words, struct prb_why_o
 		return prb_error_nomem();
 	}
 	one->words = words;
+	one->agent = -1;
 	*place = *ret = one;
 	return NULL;
 }
@@ -139,13 +149,57 @@ static struct prb_error *add_slurm(struct prb_why *why, const char *number,
 					  number);
 }
 
+/** Each process of a bundle. */
+static struct prb_error *add_bundle(struct prb_why *why, const char *name,
+				    const struct prb_core_places *places)
+{
+	prb_auto_bundle struct prb_bundle bundle = PRB_NO_BUNDLE;
+	const struct prb_bundle_member *member;
+
+	PRB_TRY(prb_bundle_open(name, &bundle));
+	prb_vec_each (member, &bundle.members) {
+		prb_auto_free char *one = prb_format("%s/%ld", name, member->number);
+
+		if (!one)
+			return prb_error_nomem();
+		if (member->kind == PRB_BUNDLE_SNAPSHOT)
+			PRB_TRY(add_named(why, one, places));
+	}
+	return NULL;
+}
+
 static struct prb_error *add_target(struct prb_why *why, const char *name,
 				    const struct prb_core_places *places)
 {
 	static const char slurm[] = "slurm:";
+	struct stat st;
 
-	return !strncmp(name, slurm, strlen(slurm)) ? add_slurm(why, name + strlen(slurm), places)
-						    : add_named(why, name, places);
+	if (!strncmp(name, slurm, strlen(slurm)))
+		return add_slurm(why, name + strlen(slurm), places);
+	/* Files come after numbers, as for all commands. */
+	if (name[strspn(name, "0123456789")] && !stat(name, &st) && S_ISREG(st.st_mode) &&
+	    prb_bundle_probe(name))
+		return add_bundle(why, name, places);
+	return add_named(why, name, places);
+}
+
+/** A process that ends while its number is typed does not keep the others from being judged. */
+static struct prb_error *add_targets(struct prb_why *why, const struct prb_texts *targets,
+				     const struct prb_core_places *places)
+{
+	for (size_t i = 0; i < targets->count; i++) {
+		struct prb_error *err = add_target(why, targets->items[i], places);
+
+		if (err && targets->count > 1 &&
+		    (err->code == PRB_ERROR_NO_PROCESS || err->code == PRB_ERROR_UNSUPPORTED) &&
+		    (why->list.count || i + 1 < targets->count)) {
+			prb_warn(err->message);
+			prb_error_destroy(err);
+			continue;
+		}
+		PRB_TRY(err);
+	}
+	return NULL;
 }
 
 static struct prb_error *add_all(struct prb_why *why)
@@ -176,8 +230,9 @@ static struct prb_error *read_threads(struct prb_why_one *one)
 
 	if (!one->target)
 		PRB_TRY(prb_target_open_process(one->process.pid, &one->target));
+	one->target->one_look = one->once;
 	PRB_TRY(prb_target_check_memory(one->target));
-	return prb_dump_create(one->target, &options, &one->dump);
+	return prb_dump_create_with(one->target, &options, &one->found, &one->dump);
 }
 
 static struct prb_error *read_some(struct prb_why_one **list, size_t count)
@@ -272,6 +327,7 @@ static struct prb_error *run_rules(struct prb_why_one *one, struct prb_glances *
 
 	c->target = one->target;
 	c->dump = one->dump;
+	c->found = &one->found;
 	c->unreadable = one->unreadable;
 	c->pid = one->process.pid;
 	c->words = one->words;
@@ -287,10 +343,42 @@ static struct prb_error *look_again(struct prb_why_one *one, struct prb_glances 
 	double seconds = PRB_MIN(PRB_MAX(2 * one->judged.read_seconds, 0.005), 0.1);
 
 	nanosleep(&(struct timespec){.tv_nsec = (long)(seconds * 1e9)}, NULL);
+	one->once = false;
 	prb_dump_destroy(prb_steal(&one->dump));
 	prb_case_renew(&one->judged);
 	PRB_TRY(read_some(&one, 1));
 	return run_rules(one, glances);
+}
+
+static void note_agent(struct prb_why_one *one)
+{
+	const struct prb_dump_thread *main =
+		one->dump && one->dump->threads.count ? one->dump->threads.items : NULL;
+
+	one->agent = -1;
+	if (!main || !one->target || !prb_agent_is_mapped(one->target))
+		return;
+	double age = prb_agent_age(one->target);
+
+	if (prb_agent_interrupted(one->target, age, main->idle_seconds))
+		one->agent = age;
+}
+
+/** True if the main thread waits for another process than that of the file, which has words only.
+ */
+static bool waits_apart(const struct prb_why_one *one)
+{
+	static const char *const words[] = {": child ", ": any child", ": pipe ", ": unix socket ",
+					    " of several processes"};
+	const char *text;
+
+	if (!one->file || !one->dump || !one->dump->threads.count)
+		return false;
+	text = one->dump->threads.items->waits_for;
+	for (size_t i = 0; text && i < PRB_ARRAY_SIZE(words); i++)
+		if (strstr(text, words[i]))
+			return true;
+	return false;
 }
 
 static struct prb_error *judge(const struct prb_why *why, struct prb_why_one *one,
@@ -301,6 +389,9 @@ static struct prb_error *judge(const struct prb_why *why, struct prb_why_one *on
 	PRB_TRY(run_rules(one, glances));
 	for (unsigned n = 0; one->judged.again && n < MOST_LOOKS; n++)
 		PRB_TRY(look_again(one, glances));
+	one->closed = !one->findings.list.count && prb_case_waits_for_itself(&one->judged);
+	one->apart = !one->findings.list.count && waits_apart(one);
+	note_agent(one);
 	return one->dump && one->dump->threads.count ? put_doing(why, one) : NULL;
 }
 
@@ -325,6 +416,8 @@ static struct prb_error *judge_all(struct prb_why *ret)
 	for (size_t i = 0; i < ret->list.count; i += AT_ONCE) {
 		size_t count = PRB_MIN(ret->list.count - i, (size_t)AT_ONCE);
 
+		for (size_t k = i; k < i + count; k++)
+			ret->list.items[k]->once = !ret->keeps && ret->look <= 0;
 		PRB_TRY(read_some(ret->list.items + i, count));
 		for (size_t k = i; k < i + count; k++) {
 			struct prb_why_one *one = ret->list.items[k];
@@ -359,8 +452,7 @@ struct prb_error *prb_why_create(const struct prb_cli *cli, const struct prb_tex
 				 const struct prb_texts *scripts, struct prb_why *ret)
 {
 	prb_descriptors_raise();
-	for (size_t i = 0; i < targets->count; i++)
-		PRB_TRY(add_target(ret, targets->items[i], &cli->places));
+	PRB_TRY(add_targets(ret, targets, &cli->places));
 	PRB_TRY(extend(cli, scripts, ret));
 	if (!targets->count)
 		PRB_TRY(add_all(ret));

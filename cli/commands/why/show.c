@@ -10,7 +10,7 @@
 #include "judge/text.h"
 #include "target/spec/command_line.h"
 
-enum { MOST_SENTENCES = 5, MOST_NAMED = 20 };
+enum { MOST_SENTENCES = 5, MOST_NAMED = 20, MOST_REASONS = 3 };
 
 static void put_name(struct prb_str *s, const struct prb_why_one *one)
 {
@@ -29,14 +29,33 @@ static void put_name(struct prb_str *s, const struct prb_why_one *one)
 	prb_str_putc(s, '\n');
 }
 
+static const char *confidence_words(const struct prb_why_one *one)
+{
+	if (one->apart)
+		return "low: it waits for another process, which the file does not have; processes "
+		       "that wait for each other are found where they run";
+	if (one->closed)
+		return "low: it waits without a limit for its own process, and whether that ever "
+		       "ends the wait is not known";
+	return "medium";
+}
+
 static void put_nothing(struct prb_str *s, const struct prb_why_one *one)
 {
 	put_name(s, one);
-	prb_str_puts(s, "nothing is wrong\n");
+	if (one->agent < 0) {
+		prb_str_puts(s, "nothing is wrong\n");
+	} else {
+		prb_str_puts(s, "nothing is wrong since probing's agent was loaded, ");
+		prb_text_duration(s, one->agent);
+		prb_str_puts(s,
+			     " ago: that interrupted the main thread, and how long it had waited "
+			     "is not known\n");
+	}
 	prb_put_lines(s, "evidence", one->doing ? one->doing : "");
 	prb_put_lines(s, one->doing ? "" : "evidence", one->chain ? one->chain : "");
 	prb_put_lines(s, "rests on", "all rules of `probing why --rules`, at one look");
-	prb_put_lines(s, "confidence", "medium");
+	prb_put_lines(s, "confidence", confidence_words(one));
 	prb_put_lines(s, "wrong if", "the program should be doing something else by now");
 	if (one->child) {
 		prb_str_printf(s, "  next        probing why %d\n", (int)one->child);
@@ -47,6 +66,25 @@ static void put_nothing(struct prb_str *s, const struct prb_why_one *one)
 	prb_str_puts(s, " dump\n");
 }
 
+/** Those of which it is not known how long they had waited before our agent came. */
+static void put_interrupted(struct prb_str *s, const struct prb_why *why)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < why->list.count; i++) {
+		const struct prb_why_one *one = why->list.items[i];
+
+		if (one->agent < 0 || one->findings.list.count)
+			continue;
+		prb_str_puts(s, count++ ? ", "
+					: "interrupted when probing's agent was loaded, so that it "
+					  "is not known how long it had waited: ");
+		prb_text_escape(s, one->words);
+	}
+	if (count)
+		prb_str_putc(s, '\n');
+}
+
 static void put_pids(struct prb_str *s, const struct prb_why *why, bool strange)
 {
 	const char *comma = ": ";
@@ -55,7 +93,8 @@ static void put_pids(struct prb_str *s, const struct prb_why *why, bool strange)
 	for (size_t i = 0; i < why->list.count; i++) {
 		const struct prb_why_one *one = why->list.items[i];
 
-		if (prb_why_is_strange(one) != strange || one->findings.list.count)
+		if (prb_why_is_strange(one) != strange || one->findings.list.count ||
+		    one->agent >= 0)
 			continue;
 		if (count++ < MOST_NAMED) {
 			prb_str_puts(s, comma);
@@ -66,6 +105,34 @@ static void put_pids(struct prb_str *s, const struct prb_why *why, bool strange)
 	if (count > MOST_NAMED)
 		prb_str_printf(s, " and %zu more", count - MOST_NAMED);
 	prb_str_putc(s, '\n');
+}
+
+/** Why the first ones cannot be read, each reason once. */
+static void put_reasons(struct prb_str *s, const struct prb_why *why)
+{
+	const char *said[MOST_REASONS];
+	size_t count = 0;
+
+	for (size_t i = 0; i < why->list.count; i++) {
+		const struct prb_why_one *one = why->list.items[i];
+		bool is_new = prb_why_is_strange(one);
+
+		for (size_t at = 0; is_new && at < count; at++)
+			is_new = strcmp(said[at], one->unreadable) != 0;
+		if (!is_new)
+			continue;
+		if (count == MOST_REASONS) {
+			prb_str_puts(s,
+				     "  others for other reasons: 'probing PID why' prints it\n");
+			return;
+		}
+		said[count++] = one->unreadable;
+		prb_str_puts(s, "  ");
+		prb_text_escape(s, one->words);
+		prb_str_puts(s, ": ");
+		prb_text_escape(s, one->unreadable);
+		prb_str_putc(s, '\n');
+	}
 }
 
 static void put_silent(struct prb_str *s, const struct prb_why *why)
@@ -86,9 +153,30 @@ static void put_unlooked(struct prb_str *s, const struct prb_why *why)
 			 !why->list.items[i]->unreadable;
 	if (count)
 		prb_str_printf(s,
-			       "only one reading of %zu process%s: loop, slow, sqlite, tasks and "
+			       "only one reading of %zu process%s: lock_file, loop, slow, sqlite, "
+			       "tasks and "
 			       "throttled need a second one; --look 0.25s makes it for each\n",
 			       count, count == 1 ? "" : "es");
+}
+
+/** Of those without a finding, which may be hung all the same. */
+static void put_low(struct prb_str *s, const struct prb_why *why, bool apart, const char *reason)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < why->list.count; i++) {
+		if (apart ? !why->list.items[i]->apart : !why->list.items[i]->closed)
+			continue;
+		if (count++ >= MOST_NAMED)
+			continue;
+		prb_str_puts(s, count == 1 ? "  with low confidence, since they wait for " : ", ");
+		prb_str_puts(s, count == 1 ? reason : "");
+		prb_text_escape(s, why->list.items[i]->words);
+	}
+	if (count > MOST_NAMED)
+		prb_str_printf(s, " and %zu more", count - MOST_NAMED);
+	if (count)
+		prb_str_putc(s, '\n');
 }
 
 /** One line for all that is healthy, and one for what may not be read. */
@@ -99,9 +187,11 @@ static void put_others(struct prb_str *s, const struct prb_why *why)
 	for (size_t i = 0; i < why->list.count; i++) {
 		strange += prb_why_is_strange(why->list.items[i]);
 		healthy += !prb_why_is_strange(why->list.items[i]) &&
-			   !why->list.items[i]->findings.list.count;
+			   !why->list.items[i]->findings.list.count &&
+			   why->list.items[i]->agent < 0;
 	}
-	if (why->list.count == 1 && healthy && !why->list.items[0]->host) {
+	if (why->list.count == 1 && !strange && !why->list.items[0]->findings.list.count &&
+	    !why->list.items[0]->host) {
 		put_nothing(s, why->list.items[0]);
 		return;
 	}
@@ -109,11 +199,15 @@ static void put_others(struct prb_str *s, const struct prb_why *why)
 		prb_str_printf(s, "nothing is wrong with %zu process%s", healthy,
 			       healthy == 1 ? "" : "es");
 		put_pids(s, why, false);
+		put_low(s, why, false, "themselves: ");
+		put_low(s, why, true, "others, and are judged without them: ");
 	}
+	put_interrupted(s, why);
 	if (strange) {
-		prb_str_printf(s, "not judged: %zu process%s that may not be read", strange,
+		prb_str_printf(s, "not judged: %zu process%s that cannot be read", strange,
 			       strange == 1 ? "" : "es");
 		put_pids(s, why, true);
+		put_reasons(s, why);
 	}
 	put_unlooked(s, why);
 	put_silent(s, why);
@@ -171,6 +265,17 @@ struct prb_error *prb_why_text(const struct prb_why *why, struct prb_str *ret)
 	return NULL;
 }
 
+/** Of the verdict: that of the worst finding, or of "nothing is wrong". */
+static const char *confidence_of(const struct prb_why_one *one)
+{
+	if (one->findings.list.count)
+		return prb_confidence_name(one->findings.list.items[0]->confidence);
+	if (one->unreadable || one->host)
+		return NULL;
+	return prb_confidence_name(one->closed || one->apart ? PRB_CONFIDENCE_LOW
+							     : PRB_CONFIDENCE_MEDIUM);
+}
+
 static void put_one_json(struct prb_json *json, const struct prb_why_one *one)
 {
 	bool strange = prb_why_is_strange(one);
@@ -188,6 +293,7 @@ static void put_one_json(struct prb_json *json, const struct prb_why_one *one)
 	prb_json_text(json, "verdict",
 		      strange ? "unreadable" : prb_finding_kind_name(prb_why_kind(one)));
 	prb_json_text(json, "unreadable", one->unreadable);
+	prb_json_text(json, "confidence", confidence_of(one));
 	prb_json_text(json, "doing", one->doing);
 	prb_json_text(json, "chain", one->chain);
 	if (!one->host && !one->unreadable)

@@ -25,15 +25,20 @@ struct prb_why_one {
 	struct prb_process process; /**< pid 0: not known */
 	bool named;
 	bool gone;	  /**< it has ended meanwhile */
+	bool closed;	  /**< as prb_case_waits_for_itself() says, if nothing is found */
+	bool apart;	  /**< it waits for another process, which its file does not have */
+	bool once;	  /**< it is read at one instant, and closed */
 	bool looked;	  /**< rules that look for a while were asked, too */
 	char *unreadable; /**< why there is no dump, or NULL */
 	struct prb_target *target;
 	struct prb_dump *dump;
+	struct prb_dump_found found;
 	struct prb_case judged;
 	struct prb_findings findings;
-	pid_t child; /**< that the main thread waits for; 0: none */
-	char *doing; /**< the main thread's activity, or NULL */
-	char *chain; /**< what it waits for in the end, if that is another process; or NULL */
+	pid_t child;  /**< that the main thread waits for; 0: none */
+	double agent; /**< seconds ago its main thread was interrupted to load the agent; or -1 */
+	char *doing;  /**< the main thread's activity, or NULL */
+	char *chain;  /**< what it waits for in the end, if that is another process; or NULL */
 };
 
 /** A host or pod that said nothing, and why. Both are escaped. */

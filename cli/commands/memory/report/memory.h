@@ -19,6 +19,8 @@ struct prb_memory_settings {
 	double sites;	  /**< seconds; 0: not given */
 	bool cc;	  /**< C frames, too */
 	const char *every, *output;
+	const char *snapshot_gpu; /**< a file, or NULL */
+	double duration;	  /**< seconds for that; 0: not given */
 	int rows, count;
 };
 

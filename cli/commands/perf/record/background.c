@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/local_time.h"
 #include "base/own_file.h"
 #include "base/text.h"
 #include "cli/commands/perf/record/processes.h"
@@ -21,6 +22,7 @@
 #include "command/background.h"
 #include "command/exit.h"
 #include "command/output.h"
+#include "profile/store/load/load.h"
 #include "profile/store/write/store.h"
 #include "target/spec/target_spec.h"
 
@@ -101,19 +103,15 @@ static struct prb_error *refuse_second(pid_t pid)
  */
 static struct prb_error *choose_output(struct background *b, pid_t pid, const char *folder)
 {
-	const time_t now = time(NULL);
-	char stamp[32] = "";
-	struct tm local;
+	const struct prb_local_time stamp = prb_local_time(time(NULL), PRB_LOCAL_STAMP);
 
 	if (b->output)
 		return NULL;
-	if (localtime_r(&now, &local))
-		strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
 	for (unsigned again = 1; !b->output; again++) {
 		prb_auto_free char *path =
-			again > 1 ? prb_format("%s/perf-%d-%s-%u%s", folder, (int)pid, stamp, again,
-					       PRB_STORE_EXTENSION)
-				  : prb_format("%s/perf-%d-%s%s", folder, (int)pid, stamp,
+			again > 1 ? prb_format("%s/perf-%d-%s-%u%s", folder, (int)pid, stamp.text,
+					       again, PRB_STORE_EXTENSION)
+				  : prb_format("%s/perf-%d-%s%s", folder, (int)pid, stamp.text,
 					       PRB_STORE_EXTENSION);
 
 		if (!path)
@@ -312,8 +310,7 @@ struct prb_error *prb_performance_stop(const struct prb_cli *cli, bool as_json)
 	return prb_output(&text);
 }
 
-/* The folder may be shared, and the path may name another file by now. */
-static struct prb_error *check_file(const char *path)
+struct prb_error *prb_performance_check_kept(const char *path)
 {
 	prb_auto_close int fd =
 		open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -325,6 +322,29 @@ static struct prb_error *check_file(const char *path)
 		return prb_error_create(
 			PRB_ERROR_FAILED,
 			"%s is no file of this user any more, which the recording was", path);
+	return NULL;
+}
+
+struct prb_error *prb_performance_wait_written(const char *path, int64_t end, bool *ret_reached)
+{
+	enum { LOOKS = 80 };
+	static const struct timespec pause = {0, 50 * 1000 * 1000};
+	bool over = false;
+
+	*ret_reached = false;
+	for (unsigned i = 0; i < LOOKS && !*ret_reached && !over; i++) {
+		const struct prb_recording *about;
+		struct prb_load *load;
+
+		if (i)
+			nanosleep(&pause, NULL);
+		PRB_TRY(prb_performance_check_kept(path));
+		PRB_TRY(prb_load_open(path, &load));
+		about = prb_load_about(load);
+		*ret_reached = (int64_t)(about->started * 1e9) + about->duration >= end;
+		over = about->end != PRB_PROFILE_CUT_OFF;
+		prb_load_destroy(load);
+	}
 	return NULL;
 }
 
@@ -348,7 +368,7 @@ struct prb_error *prb_performance_find_kept(const struct prb_cli *cli, char **re
 					 (int)pid),
 			"'probing %d inject -P' begins to; --duration records from now on",
 			(int)pid);
-	PRB_TRY(check_file(newest->path));
+	PRB_TRY(prb_performance_check_kept(newest->path));
 	if (newest->failed)
 		warning = prb_format("its recording ended early: %s", newest->failed);
 	else if (!newest->running)

@@ -44,6 +44,19 @@ struct prb_error *prb_performance_background(
 struct prb_error *prb_performance_stop(const struct prb_cli *cli, bool as_json) PRB_MUST_CHECK;
 
 /**
+ * Checks that a recording that was noted is a file of ours: its folder may be shared, and the path
+ * may name another file by now.
+ */
+struct prb_error *prb_performance_check_kept(const char *path) PRB_MUST_CHECK;
+
+/**
+ * Waits until a recorder, which writes once a second, has written all up to @p end (nanoseconds
+ * since the epoch), has ended, or has not for four seconds. *ret_reached: it has written them.
+ */
+struct prb_error *prb_performance_wait_written(const char *path, int64_t end,
+					       bool *ret_reached) PRB_MUST_CHECK;
+
+/**
  * Path of the ring recording of the target, which may have ended; caller frees. NULL if the target
  * is a file, PRB_ERROR_NOT_FOUND if it has no recording. *ret_running: it is being written.
  */

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/local_time.h"
 #include "base/new_file.h"
 #include "base/str.h"
 #include "cli/commands/perf/show/performance.h"
@@ -34,13 +35,9 @@ bool prb_performance_wants_source(const struct prb_performance_settings *s,
 static char *file_name(const struct prb_recording *recording,
 		       const struct prb_profile_format *format)
 {
-	const time_t begin = (time_t)recording->started;
-	char stamp[32] = "";
-	struct tm local;
-
-	if (localtime_r(&begin, &local))
-		strftime(stamp, sizeof(stamp), "-%Y%m%d-%H%M%S", &local);
-	return prb_format("probing-%d%s%s", (int)recording->pid, stamp, format->extensions[0]);
+	return prb_format("probing-%d-%s%s", (int)recording->pid,
+			  prb_local_time((time_t)recording->started, PRB_LOCAL_STAMP).text,
+			  format->extensions[0]);
 }
 
 static struct prb_error *write_to(const struct prb_recording *recording,
@@ -72,7 +69,7 @@ struct prb_error *prb_performance_write(const struct prb_recording *recording,
 		return prb_error_nomem();
 	file.replaces_links = !out->path;
 	PRB_TRY(write_to(recording, choice, format, &file, path));
-	return out->json ? NULL : prb_performance_tell_file(recording, path);
+	return out->json ? NULL : prb_performance_tell_file(recording, choice, path);
 }
 
 struct prb_error *prb_performance_find_format(const struct prb_performance_settings *s,

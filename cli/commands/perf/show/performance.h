@@ -203,8 +203,9 @@ void prb_performance_json_function(struct prb_json *json, const struct prb_tree_
 /** Members of a JSON object that list the windows of a recording of --when. */
 void prb_performance_json_windows(struct prb_json *json, const struct prb_recording *recording);
 
-/** Prints the name of the written file, the number of samples, and the cost. */
+/** Prints the name of the written file, what it lacks, and the cost. */
 struct prb_error *prb_performance_tell_file(const struct prb_recording *recording,
+					    const struct prb_profile_choice *choice,
 					    const char *path) PRB_MUST_CHECK;
 
 #endif

@@ -9,6 +9,7 @@
 #include "command/output.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/local_time.h"
 #include "base/text.h"
 #include "profile/recording/wall_parts.h"
 
@@ -63,12 +64,8 @@ void prb_performance_put_amounts(const struct prb_recording *r, const struct prb
 static void put_moment(const struct prb_recording *r, int64_t ns, bool day, struct prb_str *s)
 {
 	const time_t seconds = (time_t)(r->started + (double)ns / 1e9);
-	char text[32] = "?";
-	struct tm local;
 
-	if (localtime_r(&seconds, &local))
-		strftime(text, sizeof(text), day ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S", &local);
-	prb_str_puts(s, text);
+	prb_str_puts(s, prb_local_time(seconds, day ? PRB_LOCAL_DAY : PRB_LOCAL_CLOCK).text);
 }
 
 /* When the windows of --when were: "2026-11-30 14:02:07–14:02:27, 14:05:31–14:05:40". */
@@ -299,6 +296,20 @@ static void put_missed(const struct prb_profile_cost *c, bool part, struct prb_s
 			       missed, all, part ? " of the whole recording" : "");
 }
 
+/** Appends the share of samples that could not be read because another tracer had the thread. */
+static void put_traced(const struct prb_recording *r, const struct prb_profile_choice *choice,
+		       struct prb_str *s)
+{
+	double traced = prb_report_traced(r, choice);
+
+	if (traced >= 1)
+		prb_str_printf(s,
+			       "%.0f %% of the samples could not be read: another tracer (a "
+			       "debugger, or another recorder) was attached; if it is a recorder, "
+			       "'perf --last' shows its samples\n",
+			       traced);
+}
+
 /** Appends the cost of the whole recording: that of a part is unknown. */
 static void put_cost(const struct prb_recording *r, struct prb_str *s)
 {
@@ -347,11 +358,14 @@ struct prb_error *prb_performance_text(const struct prb_recording *recording,
 	PRB_TRY(prb_performance_ranks_text(recording, s));
 	prb_str_putc(s, '\n');
 	PRB_TRY(put_missing(recording, true, s));
+	put_traced(recording, choice, s);
 	put_cost(recording, s);
 	return s->failed ? prb_error_nomem() : NULL;
 }
 
-struct prb_error *prb_performance_tell_file(const struct prb_recording *recording, const char *path)
+struct prb_error *prb_performance_tell_file(const struct prb_recording *recording,
+					    const struct prb_profile_choice *choice,
+					    const char *path)
 {
 	prb_auto_str struct prb_str s = {};
 
@@ -363,6 +377,7 @@ struct prb_error *prb_performance_tell_file(const struct prb_recording *recordin
 		prb_str_printf(&s, " (%s)", prb_profile_end_text(recording->end));
 	prb_str_putc(&s, '\n');
 	PRB_TRY(put_missing(recording, false, &s));
+	put_traced(recording, choice, &s);
 	put_cost(recording, &s);
 	PRB_TRY(prb_output(&s));
 	return prb_output_flush();

@@ -9,12 +9,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/commands/memory/report/memory.h"
+#include "cli/commands/perf/record/processes.h"
+#include "cli/commands/perf/torch/growth.h"
 #include "command/interrupt.h"
 #include "command/naming.h"
 #include "command/output.h"
 #include "command/term.h"
+#include "control/config.h"
 #include "profile/sampler/sampler.h"
-#include "cli/commands/perf/record/processes.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
 #include "values/census/torch_steps.h"
@@ -43,6 +45,7 @@ struct torch {
 	PRB_VEC(struct module) modules;
 	bool interrupted; /**< ended by Ctrl-C, not by the last step */
 	struct counter counter;
+	struct prb_torch_growth growth;
 	int64_t next_look; /**< ns, time of the next check of steps */
 };
 
@@ -55,6 +58,7 @@ static void torch_deinit(struct torch *t)
 		free(module->class);
 	}
 	prb_vec_free(&t->modules);
+	prb_torch_growth_deinit(&t->growth);
 	prb_memory_deinit(&t->memory);
 	prb_target_destroy(t->target);
 }
@@ -97,7 +101,7 @@ static struct prb_error *find_counter(struct torch *t, const struct prb_memory_i
 	return prb_torch_counter(i->census, i->py, t->target->mem, &t->counter.optimizer);
 }
 
-static struct prb_error *read_model(struct torch *t)
+static struct prb_error *read_model(struct torch *t, bool again)
 {
 	const struct prb_memory_settings settings = {};
 	struct prb_memory_interpreter *i;
@@ -115,6 +119,8 @@ static struct prb_error *read_model(struct torch *t)
 		prb_vec_each (module, &modules.list)
 			PRB_TRY(note_module(t, module));
 		PRB_TRY(find_counter(t, i));
+		if (t->memory.interpreters.count == 1 && !again)
+			prb_torch_growth_begin(&t->growth, t->target, &i->census);
 		/* Only the names are needed from now on, and the census may be large. */
 		prb_census_destroy(prb_steal(&i->census));
 	}
@@ -126,7 +132,7 @@ static struct prb_error *read_again(struct torch *t)
 {
 	struct torch again = {.target = t->target, .counter = {.optimizer = 1}};
 	struct module *module;
-	struct prb_error *err = read_model(&again);
+	struct prb_error *err = read_model(&again, true);
 
 	/* On an error the process may have ended: keep the old names. */
 	if (!err)
@@ -181,6 +187,7 @@ static bool is_over(void *context)
 	int64_t now;
 
 	t->interrupted |= prb_interrupted();
+	prb_torch_growth_look(&t->growth, t->target);
 	if (t->interrupted)
 		return true;
 	now = t->settings->torch.steps ? prb_clock_ns() : 0;
@@ -294,31 +301,13 @@ static long steps_since(void *context)
 	return count_steps(t) ? (long)(t->counter.last - before) : -1;
 }
 
-static struct prb_error *show(struct torch *t, const struct prb_recording *recording,
-			      const struct prb_by_module *by, const struct prb_module_name *names,
-			      const uint32_t *orders, const struct prb_profile_choice *choice)
+static struct prb_error *find_growth(struct torch *t)
 {
-	prb_auto_str struct prb_str text = {};
-	__attribute__((cleanup(prb_torch_ranks_deinit))) struct prb_torch_ranks ranks = {};
-	struct prb_torch_tree tree;
-	struct prb_error *err;
+	const struct prb_memory_interpreter *i = t->memory.interpreters.items;
 
-	PRB_TRY(prb_torch_tree_make(by, names, orders, t->modules.count, choice, &tree));
-	if (t->counter.last > t->counter.first) {
-		tree.steps = t->counter.last - t->counter.first;
-		tree.steps_exact = true;
-	}
-	tree.ranks = &ranks;
-	err = prb_torch_ranks_look(t->target->pid, steps_since, t, &ranks);
-	if (!err)
-		err = prb_torch_judge(recording, t->target, &ranks, &tree);
-	if (!err)
-		err = (t->settings->out.json ? prb_torch_tree_json : prb_torch_tree_text)(
-			by->recording, &tree, choice, &text);
-	prb_torch_tree_deinit(&tree);
-	PRB_TRY(err);
-	PRB_TRY(prb_output_lines(&text, t->settings->out.json));
-	return prb_output_flush();
+	return t->growth.before
+		       ? prb_torch_growth_find(&t->growth, t->target, i->py, i->state.address)
+		       : NULL;
 }
 
 static struct prb_error *choose(const struct prb_performance_settings *s,
@@ -328,37 +317,118 @@ static struct prb_error *choose(const struct prb_performance_settings *s,
 	return s->show.mode ? prb_weight_parse(s->show.mode, &ret->weight) : NULL;
 }
 
-static struct prb_error *record_and_show(struct torch *t, const struct prb_profile_format *format)
-{
-	prb_auto_recording struct prb_recording *recording = NULL;
-	prb_auto_free struct prb_module_name *names = NULL, *more = NULL;
-	prb_auto_free uint32_t *orders = NULL, *more_orders = NULL;
-	struct prb_profile_choice choice;
-	const struct prb_by_module_options options = {.nodes = t->settings->record.cc};
+/** A recording, and what it says of the modules. Starts as {}. */
+struct made {
+	struct prb_recording *recording;
+	struct prb_module_name *names;
+	uint32_t *orders;
 	struct prb_by_module by;
+	struct prb_torch_ranks ranks;
+	struct prb_torch_tree tree;
+};
+
+static void made_deinit(struct made *made)
+{
+	prb_torch_tree_deinit(&made->tree);
+	prb_torch_ranks_deinit(&made->ranks);
+	prb_recording_destroy(made->by.recording);
+	prb_recording_destroy(made->recording);
+	free(made->names);
+	free(made->orders);
+}
+
+static struct prb_error *find_modules(struct torch *t, struct made *made)
+{
+	const struct prb_by_module_options options = {.nodes = t->settings->record.cc};
 	struct prb_error *err;
 
-	PRB_TRY(choose(t->settings, &choice));
-	PRB_TRY(read_model(t));
-	PRB_TRY(check_counter(t));
-	PRB_TRY(record(t, &recording));
-	PRB_TRY(list_names(t, &names, &orders));
-	err = prb_by_module(recording, names, t->modules.count, &options, &by);
-	if (err ? err->code == PRB_ERROR_NOT_FOUND : by.unknown > 0) {
-		prb_error_destroy(err);
-		prb_recording_destroy(by.recording);
-		PRB_TRY(read_again(t));
-		PRB_TRY(list_names(t, &more, &more_orders));
-		err = prb_by_module(recording, more, t->modules.count, &options, &by);
+	PRB_TRY(list_names(t, &made->names, &made->orders));
+	err = prb_by_module(made->recording, made->names, t->modules.count, &options, &made->by);
+	if (err ? err->code != PRB_ERROR_NOT_FOUND : !made->by.unknown)
+		return err;
+	prb_error_destroy(err);
+	prb_recording_destroy(prb_steal(&made->by.recording));
+	free(prb_steal(&made->names));
+	free(prb_steal(&made->orders));
+	PRB_TRY(read_again(t));
+	PRB_TRY(list_names(t, &made->names, &made->orders));
+	return prb_by_module(made->recording, made->names, t->modules.count, &options, &made->by);
+}
+
+static struct prb_error *judge(struct torch *t, const struct prb_profile_choice *choice,
+			       struct made *made)
+{
+	struct prb_torch_tree *tree = &made->tree;
+
+	PRB_TRY(prb_torch_tree_make(&made->by, made->names, made->orders, t->modules.count, choice,
+				    tree));
+	if (t->counter.last > t->counter.first) {
+		tree->steps = t->counter.last - t->counter.first;
+		tree->steps_exact = true;
 	}
-	PRB_TRY(err);
+	tree->ranks = &made->ranks;
+	PRB_TRY(prb_torch_ranks_look(t->target->pid, steps_since, t, &made->ranks));
+	PRB_TRY(find_growth(t));
+	return prb_torch_judge(made->recording, t->target, &made->ranks, &t->growth, tree);
+}
+
+static struct prb_error *show(struct torch *t, const struct prb_profile_choice *choice,
+			      struct made *made)
+{
+	prb_auto_str struct prb_str text = {};
+
+	PRB_TRY(judge(t, choice, made));
+	PRB_TRY((t->settings->out.json ? prb_torch_tree_json : prb_torch_tree_text)(
+		made->by.recording, &made->tree, choice, &text));
+	PRB_TRY(prb_output_lines(&text, t->settings->out.json));
+	return prb_output_flush();
+}
+
+static struct prb_error *record_and_show(struct torch *t, const struct prb_profile_format *format)
+{
+	__attribute__((cleanup(made_deinit))) struct made made = {};
+	struct prb_profile_choice choice;
+
+	PRB_TRY(choose(t->settings, &choice));
+	PRB_TRY(read_model(t, false));
+	PRB_TRY(check_counter(t));
+	PRB_TRY(record(t, &made.recording));
+	PRB_TRY(find_modules(t, &made));
 	if (format)
-		err = write_file(t->settings, recording, more ? more : names, t->modules.count,
-				 &choice, format);
-	if (!err && (!format || t->settings->out.json))
-		err = show(t, recording, &by, more ? more : names, more ? more_orders : orders,
-			   &choice);
-	prb_recording_destroy(by.recording);
+		PRB_TRY(write_file(t->settings, made.recording, made.names, t->modules.count,
+				   &choice, format));
+	return format && !t->settings->out.json ? NULL : show(t, &choice, &made);
+}
+
+static struct prb_error *record_and_judge(struct torch *t, struct prb_torch_verdicts *ret)
+{
+	__attribute__((cleanup(made_deinit))) struct made made = {};
+	const struct prb_profile_choice choice = {.weight = PRB_WEIGHT_WALL};
+	struct prb_error *err;
+
+	PRB_TRY(read_model(t, false));
+	PRB_TRY(record(t, &made.recording));
+	err = find_modules(t, &made);
+	/* No module ran. */
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return NULL;
+	PRB_TRY(err);
+	PRB_TRY(judge(t, &choice, &made));
+	*ret = made.tree.verdicts;
+	made.tree.verdicts = (struct prb_torch_verdicts){};
+	return NULL;
+}
+
+struct prb_error *prb_torch_verdicts_take(const struct prb_cli *cli, const char *target,
+					  double seconds, struct prb_torch_verdicts *ret)
+{
+	const struct prb_performance_settings settings = {.record.duration = seconds};
+	struct torch t = {.settings = &settings};
+	struct prb_error *err;
+
+	PRB_TRY(prb_spec_open_in(target, &cli->places, &t.target));
+	err = t.target->live && prb_target_has_torch(t.target) ? record_and_judge(&t, ret) : NULL;
+	torch_deinit(&t);
 	return err;
 }
 

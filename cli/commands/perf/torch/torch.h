@@ -54,4 +54,12 @@ struct prb_error *prb_performance_torch(const struct prb_cli *cli,
 					const struct prb_performance_settings *settings,
 					const struct prb_profile_format *format) PRB_MUST_CHECK;
 
+/**
+ * What the steps of a process wait for, after sampling it for @p seconds: nothing if it has no
+ * torch, or no module ran. @p target: as typed. *ret starts as {}, and is the caller's.
+ */
+struct prb_error *prb_torch_verdicts_take(const struct prb_cli *cli, const char *target,
+					  double seconds,
+					  struct prb_torch_verdicts *ret) PRB_MUST_CHECK;
+
 #endif

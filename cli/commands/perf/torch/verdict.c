@@ -7,14 +7,12 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cli/commands/perf/torch/growth.h"
 #include "cli/commands/perf/torch/loader.h"
 #include "cli/commands/perf/torch/ranks.h"
 #include "cli/commands/perf/torch/torch.h"
 #include "judge/limits.h"
 #include "rings/nan_origin.h"
-
-/* Of a smaller part nobody gains much. The lower bound counts, so that chance says nothing. */
-static const double least = 0.15;
 
 struct rule {
 	enum prb_step_part part;
@@ -233,8 +231,29 @@ static struct prb_error *add_nan(struct prb_target *target, struct prb_torch_tre
 		    &text, &evidence);
 }
 
+static struct prb_error *add_growth(const struct prb_recording *r,
+				    const struct prb_torch_growth *growth,
+				    struct prb_torch_tree *tree)
+{
+	prb_auto_str struct prb_str text = {}, evidence = {};
+
+	if (!growth->held.name)
+		return NULL;
+	prb_torch_growth_text(growth, step_of(r, tree), &text);
+	prb_torch_growth_evidence(growth, &evidence);
+	return push(tree,
+		    &(struct prb_torch_verdict){
+			    .part = PRB_STEP_PARTS,
+			    .refuted_by =
+				    "a longer look (--duration) in which it is emptied again, as "
+				    "at the end of an epoch"},
+		    &text, &evidence);
+}
+
 struct prb_error *prb_torch_judge(const struct prb_recording *recording, struct prb_target *target,
-				  const struct prb_torch_ranks *ranks, struct prb_torch_tree *tree)
+				  const struct prb_torch_ranks *ranks,
+				  const struct prb_torch_growth *growth,
+				  struct prb_torch_tree *tree)
 {
 	const struct prb_torch_node *node;
 	struct prb_error *err = add_nan(target, tree);
@@ -245,13 +264,16 @@ struct prb_error *prb_torch_judge(const struct prb_recording *recording, struct 
 	prb_error_destroy(err);
 	if (ranks->own)
 		PRB_TRY(add_late(ranks, tree));
+	PRB_TRY(add_growth(recording, growth, tree));
 
 	prb_vec_each (node, &tree->list) {
 		if (node->path || node->parent != UINT32_MAX)
 			continue;
 		for (size_t i = 0; i < PRB_ARRAY_SIZE(rules); i++)
 			if (node->order == rules[i].part &&
-			    prb_report_share(&tree->report, node->total).low >= least)
+			    /* The lower bound, so that chance says nothing. */
+			    prb_report_share(&tree->report, node->total).low * 100 >=
+				    prb_limit(PRB_LIMIT_STEP_PART))
 				PRB_TRY(add(recording, ranks, tree, &rules[i], node));
 	}
 	if (tree->verdicts.list.count)

@@ -26,12 +26,14 @@ struct prb_torch_verdicts {
 
 struct prb_recording;
 struct prb_target;
+struct prb_torch_growth;
 struct prb_torch_ranks;
 struct prb_torch_tree;
 
 /** Adds to `verdicts` of the tree, which was made from @p recording of @p target, by function. */
 struct prb_error *prb_torch_judge(const struct prb_recording *recording, struct prb_target *target,
 				  const struct prb_torch_ranks *ranks,
+				  const struct prb_torch_growth *growth,
 				  struct prb_torch_tree *tree) PRB_MUST_CHECK;
 void prb_torch_verdicts_deinit(struct prb_torch_verdicts *verdicts);
 void prb_torch_verdicts_text(const struct prb_torch_verdicts *verdicts, struct prb_str *s);

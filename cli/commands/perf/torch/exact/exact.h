@@ -35,7 +35,7 @@ struct prb_exact {
 	uint64_t others;		      /**< steps between them */
 	uint64_t cut;	  /**< sampled steps that are left out, since calls are missing */
 	uint64_t unnamed; /**< calls without a node: no room in the agent or here */
-	double duration, data, forward, evaluation, backward, optimizer;
+	double duration, data, forward, evaluation, backward, optimizer, communication;
 	bool loader; /**< `data` is what loaders took, else all until the first call of a module */
 	uint64_t gpu_steps; /**< sampled steps with known GPU times */
 	double gpu, gpu_optimizer;

@@ -128,7 +128,8 @@ static void put_part(struct prb_str *s, const struct prb_exact *e, const char *n
  */
 static double rest_of(const struct prb_exact *e)
 {
-	return e->duration - e->forward - e->evaluation - e->backward - e->optimizer - e->data;
+	return e->duration - e->forward - e->evaluation - e->backward - e->optimizer - e->data -
+	       e->communication;
 }
 
 static void put_head(struct prb_str *s, const struct prb_exact *e,
@@ -196,6 +197,7 @@ struct prb_error *prb_exact_text(const struct prb_exact *e, const struct prb_exa
 	put_nodes(s, e, e->first, true);
 	put_part(s, e, "optimizer", e->optimizer, e->gpu_optimizer);
 	put_part(s, e, e->loader ? "data loading" : "before the first module: data", e->data, 0);
+	put_part(s, e, prb_step_part_name(PRB_STEP_COMMUNICATION), e->communication, 0);
 	put_part(s, e, "other", rest_of(e), 0);
 	put_cost(s, e);
 	return s->failed ? prb_error_nomem() : NULL;
@@ -248,6 +250,7 @@ struct prb_error *prb_exact_json(const struct prb_exact *e, const struct prb_exa
 	prb_json_real(&json, "evaluation_ms", e->evaluation, 6);
 	prb_json_real(&json, "backward_ms", e->backward, 6);
 	prb_json_real(&json, "optimizer_ms", e->optimizer, 6);
+	prb_json_real(&json, "communication_ms", e->communication, 6);
 	prb_json_signed(&json, "other_ms", rest_of(e), 6);
 	prb_json_real(&json, "median_ms", e->p50, 6);
 	prb_json_real(&json, "p99_ms", e->p99, 6);

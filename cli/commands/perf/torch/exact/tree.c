@@ -402,6 +402,7 @@ static struct prb_error *add_steps(struct maker *m)
 		e->evaluation += known(step->evaluation);
 		e->backward += known(step->backward);
 		e->optimizer += known(step->optimizer);
+		e->communication += known(step->communication);
 	}
 	PRB_TRY(add_gpu(m));
 	if (!e->steps && e->cut)
