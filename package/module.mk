@@ -37,8 +37,7 @@ NATIVE ?= $(O)/probing
 OBJCOPY ?= objcopy
 STRIP ?= strip
 
-$(WHEEL_O)/completion.%: $(NATIVE)
-	@mkdir -p $(@D)
+$(O)/completion.%: $(NATIVE)
 	$(Q)$(NATIVE) completion $* > $@
 
 # The name that the wheel has on an index: the import and the command are `probing` whatever it is.
@@ -51,9 +50,8 @@ IN_TREE := $(filter build,$(O))
 
 WHEEL_NAMES = DISTRIBUTION='$(DISTRIBUTION)' HOMEPAGE='$(HOMEPAGE)' OBJDUMP='$(OBJCOPY:%copy=%dump)'
 # WHEEL_OF PROGRAM,PLATFORM,FOLDER: a wheel with the library in that folder.
-WHEEL_OF = $(Q)STRIP='$(STRIP)' PLATFORM=$(2) $(WHEEL_NAMES) build-aux/make-wheel $(VERSION) $(1) $(3)/libprobing.so $(AGENT) \
-	$(O)/probing.1 $(foreach s,bash zsh fish,$(s)=$(WHEEL_O)/completion.$(s)) $(3)
-WHEEL_PARTS := $(AGENT) $(O)/probing.1 $(patsubst %,$(WHEEL_O)/completion.%,bash zsh fish) $(PACKAGE_FILES) $(PLUGIN_FILES)
+WHEEL_OF = $(Q)STRIP='$(STRIP)' PLATFORM=$(2) $(WHEEL_NAMES) build-aux/make-wheel $(VERSION) $(1) $(3)/libprobing.so $(AGENT) $(3)
+WHEEL_PARTS := $(AGENT) $(PACKAGE_FILES) $(PLUGIN_FILES)
 
 .PHONY: wheel
 wheel: $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(WHEEL_PARTS) ## the Python package with the program in it: pip install dist/probing-*.whl
@@ -125,9 +123,15 @@ $(O)/probing-static: $(CLI_OBJECTS) $(O)/static_agent.o $(O)/libprobing.a $(READ
 DIST_FILES = $(O)/wheel/*.whl $(MUSL_O)/*.whl $(SDIST) $(O)/recipe.yaml $(O)/probing_$(VERSION)_*.deb $(O)/probing-static
 DIST_SUMS = cd dist && rm -f SHA256SUMS && set -- * && sha256sum "$$@" > SHA256SUMS && cat SHA256SUMS
 
+# A release has the page of `probing serve`. NO_PAGE=1 allows one without, if it was not built.
+.PHONY: page-is-built
+page-is-built:
+	@[ -n '$(NO_PAGE)$(wildcard gateway/web/dist/*)' ] || { echo 'probing: the page of `probing serve` is not built: run `make web`' \
+		'first (node and npm), or `make dist NO_PAGE=1`' >&2; exit 1; }
+
 .PHONY: dist
-dist: wheel musl-wheel conda deb static ## all files of a release, with their sums and what is in them, in dist/
+dist: page-is-built wheel musl-wheel conda deb static ## all files of a release, with their sums and what is in them, in dist/
 	$(Q)rm -rf dist && mkdir dist && cp $(DIST_FILES) dist/
 	$(Q)$(STRIP) -o dist/probing-$(VERSION)-$$(uname -m)-static dist/probing-static && rm dist/probing-static
-	$(Q)build-aux/make-sbom $(VERSION) '$(CC)' $(LIBS) $(CLI_LIBS) $(READLINE:%=-lreadline) > dist/probing-$(VERSION).cdx.json
+	$(Q)build-aux/make-sbom $(if $(wildcard gateway/web/dist/*),--page) $(VERSION) '$(CC)' $(LIBS) $(CLI_LIBS) $(READLINE:%=-lreadline) > dist/probing-$(VERSION).cdx.json
 	$(Q)$(DIST_SUMS)

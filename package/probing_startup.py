@@ -52,9 +52,23 @@ def obeys_environment():
 def tell_of_namesake():
     """The older tool of this name obeys PROBING too, by a hook of its own."""
     here = os.path.dirname(os.path.abspath(__file__))
-    if os.path.exists(os.path.join(here, "probing_hook.py")):
-        say("%s has another tool named probing, too, which also obeys PROBING: 'pip uninstall probing', "
-            "and install this one again" % here)
+    for folder in [here] + sys.path + folders_to_come():
+        if str(folder).endswith(("site-packages", "dist-packages")) and os.path.exists(os.path.join(folder, "probing_hook.py")):
+            say("%s has another tool named probing, too, which also obeys PROBING: 'pip uninstall probing', "
+                "and install this one again" % folder)
+            return
+
+
+def folders_to_come():
+    """Of the interpreter of a virtual environment, whose own come first: those that site adds after our hook."""
+    if sys.prefix == sys.base_prefix or "site" not in sys.modules:
+        return []
+    try:
+        with open(os.path.join(sys.prefix, "pyvenv.cfg"), "rb") as file:
+            lines = file.read().lower().replace(b" ", b"").split()
+    except OSError:
+        return []
+    return sys.modules["site"].getsitepackages() if b"include-system-site-packages=true" in lines else []
 
 
 def variable(name, default=None):

@@ -60,17 +60,20 @@ def pytest_configure(config):
 
 
 def _warn_of_namesake():
-    """Another tool's package has this name, too: pip may have put both into this folder."""
+    """Another tool's package has this name, too: pip may have put both into this folder, or it into another one."""
     import posix  # pylint: disable=import-outside-toplevel
 
-    try:
-        posix.stat(__path__[0] + "/_core.abi3.so")
-    except OSError:
-        return
-    import warnings  # pylint: disable=import-outside-toplevel
+    for folder, name in [(__path__[0], "_core.abi3.so")] + [
+            (folder, "probing_hook.py") for folder in _sys.path if str(folder).endswith(("site-packages", "dist-packages"))]:
+        try:
+            posix.stat("%s/%s" % (folder, name))
+        except (OSError, ValueError):
+            continue
+        import warnings  # pylint: disable=import-outside-toplevel
 
-    warnings.warn("%s has files of another tool named probing: 'pip uninstall probing', and install this one again"
-                  % __path__[0], RuntimeWarning, stacklevel=3)
+        warnings.warn("%s has files of another tool named probing: 'pip uninstall probing', and install this one again"
+                      % folder, RuntimeWarning, stacklevel=3)
+        return
 
 
 _warn_of_namesake()

@@ -22,8 +22,8 @@ from ._rings import INTEGER, INTERNED, NULL, REAL, START, TEXT, Off, Ring, encod
 
 EVENTS = ("python.trace_event", "record text, name text, span_id integer, parent_id integer, "
           "step integer, duration real [ms], attributes text")
-STEPS = ("main.training_logs", "epoch integer, step integer, loss real, duration real [ms], "
-         "metrics text")
+STEPS = ("main.training_logs", "epoch integer, step integer, loss real, lr real, grad_norm real, "
+         "duration real [ms], metrics text")
 EVENT, BEGIN, END = "event", "span_begin", "span_end"
 UNKNOWN = -2 ** 63
 NOT_CHOSEN = -1  # the number of a span that is not recorded, nor what happens in it
@@ -229,7 +229,7 @@ def span(name, **attributes):
     return Span(name, attributes)
 
 
-def step(n=None, epoch=None, loss=None, **metrics):
+def step(n=None, epoch=None, loss=None, lr=None, grad_norm=None, **metrics):
     """Record a training step in training_logs; events after it have its number.
 
     Without `n`, it is one more than that of the step before. Tensors are converted by float().
@@ -247,7 +247,8 @@ def step(n=None, epoch=None, loss=None, **metrics):
     ring.library.probing_recorder_step(current_step)
     _watch.record(sys._getframe(1), current_step)
     sample_if_due()
-    return ring.write((epoch, current_step, None if loss is None else float(loss), took,
+    loss, lr, grad_norm = (None if each is None else float(each) for each in (loss, lr, grad_norm))
+    return ring.write((epoch, current_step, loss, lr, grad_norm, took,
                        to_json(metrics) if metrics else None))
 
 

@@ -3,6 +3,7 @@
 
 import ctypes
 import json
+import os
 import sys
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
@@ -147,6 +148,11 @@ class Program:
                 threads.setdefault(row["tid"], []).append(row)
         return [Thread(self, rows, variables.get(tid, {}) if self._moves else None)
                 for tid, rows in threads.items() if tid]
+
+    @property
+    def live(self) -> bool:
+        """False for a core file or snapshot, for a target of another machine, of which a copy is read, and in a debugger."""
+        return self._moves and self._path is None and (self.target.isdigit() or not os.path.isfile(self.target))
 
     def thread(self, wanted: Union[None, int, str] = None) -> Thread:
         """The thread of that tid or name; None: the main one, in a debugger the selected one."""

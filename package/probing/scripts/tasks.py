@@ -1,10 +1,27 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tasks of asyncio as a tree: each task below its waiter."""
+"""Tasks of asyncio as a tree, the oldest first: each task below its waiter. With SECONDS, also those that do not move for so long.
+
+Python keeps no time of a task's creation, but numbers those without a name of their own."""
+
+import re
+import sys
+import time
 
 import probing
 
-tasks = probing.current().query("SELECT task, name, state, coro, waits_for, awaiters, file, "
-                                "lineno FROM python.tasks WHERE state IN ('pending', 'running')")
+SECONDS = float(sys.argv[1]) if sys.argv[1:] else 0
+
+
+def look():
+    """Tasks that are not done: those with numbers in their order, then the others."""
+    found = probing.current().query("SELECT task, name, state, coro, waits_for, awaiters, file, lineno, chain FROM python.tasks "
+                                    "WHERE state IN ('pending', 'running')")
+    return sorted(found, key=lambda each: int((re.match(r"Task-(\d+)$", each["name"] or "") or (0, sys.maxsize))[1]))
+
+
+tasks = look()
+time.sleep(SECONDS)
+stayed = [{**each, "state": ""} for each in look()] if SECONDS else []
 children, shown = {}, set()
 for task in tasks:
     for name in (task["awaiters"] or "").split(", "):
@@ -13,9 +30,9 @@ for task in tasks:
 
 def show(task, depth):
     shown.add(task["task"])
-    print("%s%s %s %s, waits for %s, at %s:%s" % (
-        "  " * depth, task["name"], task["coro"], task["state"], task["waits_for"] or "nothing",
-        task["file"], task["lineno"]))
+    print("%s%s %s %s, waits for %s, at %s:%s%s" % (
+        "  " * depth, task["name"], task["coro"], task["state"], task["waits_for"] or "nothing", task["file"], task["lineno"],
+        ", and %g s later" % SECONDS if {**task, "state": ""} in stayed else ""))
     for child in children.get(task["name"], ()):
         if child["task"] not in shown:
             show(child, depth + 1)
