@@ -24,6 +24,11 @@ configuration: $(O)/probing ## write docs/configuration.md from the keys
 http-api: $(O)/probing ## write docs/http-api.md from the requests of the gateway
 	$(Q)PROBING_BINARY=$(call built,probing) tests/tools/gen-http-api
 
+# Judges each planted hang, half a minute.
+.PHONY: gen-why
+gen-why: $(O)/probing ## write docs/why.tsv and the table of docs/why.md from planted hangs
+	$(Q)PROBING_WHY_TABLE=1 PROBING_BINARY=$(call built,probing) $(PYTEST) tests/live/judge/test_planted.py
+
 # With the page built in (make web, make), and Chromium.
 .PHONY: screenshots
 screenshots: $(O)/probing ## write the pictures of the page in docs/images
