@@ -30,7 +30,7 @@ $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBS)
 
 # What is loaded into the target is no part of the library.
-RING_WRITER := $(patsubst %,agent/%.c,inside/environment inside/own_folder inside/status inside/config rings/create rings/limits rings/write)
+RING_WRITER := $(patsubst %,agent/%.c,inside/environment inside/own_folder inside/status inside/config rings/create rings/history rings/limits rings/write)
 $(O)/tests/unit/test_gathered: $(O)/cli/commands/perf/gathered.o
 $(O)/tests/unit/test_identity_cache: $(O)/agent/inside/identity_cache.o
 $(O)/tests/unit/test_ring: $(RING_WRITER:%.c=$(O)/%.o)
@@ -64,7 +64,7 @@ check-all: ## all tests, in their short form, on all interpreters; `make deps-te
 	$(Q)+$(PARTS) $(JOBS) unit-tests fuzzers $(filter-out deb,$(LIVE_NEEDS)) usable-gdb
 	$(open_build)
 	$(Q)+tests/tools/check lint='PROBING_CI=$(CI) $(PARTS) lint' unit='$(PARTS) check-unit' fuzz='$(PARTS) check-fuzz' \
-		aarch64='$(PARTS) check-aarch64-if-there' live='$(PARTS) check-live'
+		aarch64='$(PARTS) $(JOBS) check-aarch64-if-there' live='$(PARTS) check-live'
 
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS)
@@ -94,7 +94,7 @@ SANITIZERS = UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_
 check-sanitized: override SAMPLE := 1
 check-sanitized: TESTED := fuzz/probing
 check-sanitized: $(O)/libprobing.so test-interpreters ## unit tests and some live ones with clang's sanitizers: addresses, leaks, undefined behaviour
-	$(Q)+$(FUZZ_MAKE) unit-tests $(FUZZ_O)/probing $(FUZZ_O)/libprobing-agent.so
+	$(Q)+$(FUZZ_MAKE) $(JOBS) unit-tests $(FUZZ_O)/probing $(FUZZ_O)/libprobing-agent.so
 	$(Q)ln -sf ../libprobing.so $(FUZZ_O)
 	$(Q)PROBING_CI='$(CI)' $(SANITIZERS) tests/tools/unit-tests $(UNIT_TESTS:$(O)/%=$(FUZZ_O)/%)
 	$(Q)$(SANITIZERS) $(LIVE) $(BESIDE) $(SANITIZED)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The result of a run of the live tests, beyond pytest's: no test is skipped for a reason that is not
-listed, and a failure may be tried again only where that is listed.
+listed, and a failure may be tried again only where that is listed. Names of tests that passed are added
+to the file $PROBING_PASSED_TO; those in the file $PROBING_PASSED are not run (tests/live/conftest.py).
 
 $PROBING_REPEAT says which: `quarantined` (tests/quarantine.txt), `all`, or none if it is not set. If
 more fail than a busy machine explains, none may.
@@ -15,6 +16,8 @@ import results
 
 REPEAT = os.environ.get("PROBING_REPEAT", "")
 FEW = 10
+# Not inherited by processes of a test: they would add theirs.
+PASSED_TO, PASSED = os.environ.pop("PROBING_PASSED_TO", None), []
 FAILED, SKIPPED = {}, []  # node ids with whether they may fail once; (node id, reason, what is wrong)
 COUNTS = results.Counts()
 
@@ -36,6 +39,7 @@ def note(report):
             REPEAT == "quarantined" and ledgers.quarantined(report.nodeid) is not None
     elif report.passed and report.when == "call":
         COUNTS.passed += 1
+        PASSED.append(report.nodeid)
     elif report.skipped and isinstance(report.longrepr, tuple):
         reason = report.longrepr[2].partition("Skipped: ")[2]
         COUNTS.skipped[ledgers.listed(reason)] += 1
@@ -53,6 +57,9 @@ def status(exitstatus):
         ["%s: skipped: %s" % (test, reason) for test, reason, _ in SKIPPED]
     COUNTS.again = list(FAILED) if again else []
     COUNTS.write("pytest")
+    if PASSED_TO:
+        with open(PASSED_TO, "a", encoding="utf-8") as file:
+            file.writelines("%s\n" % test for test in PASSED if test not in FAILED)
     if exitstatus not in (0, 1) or not FAILED and not SKIPPED:
         return exitstatus
     return ledgers.AGAIN if again else 1

@@ -32,6 +32,7 @@ import queries
 import recordings
 import rings
 import sampling
+import slow_calls
 import views
 
 HERE = Path(__file__).resolve().parent
@@ -256,6 +257,7 @@ def main():
         page += table(title, results)
     page += inject.page(args, args.python, sys.modules[__name__])
     page += sampling.page(args, args.python)
+    page += slow_calls.page(args.probing)
     page += recordings.page(args, args.python)
     page += views.page(args, args.python)
     page += gateway.page(args, args.python)

@@ -28,6 +28,12 @@ OWN = TOOLS[-1]
 SECONDS = 60
 GDB = "gdb -q -batch -nx -p {pid} -ex 'source {script}' -ex "
 
+EVAL_INPUT = 258  # Py_eval_input of Python.h
+RUN_BY_GDB = (
+    "gdb -q -batch -nx -p {pid} -ex 'set $gil = (int)PyGILState_Ensure()' -ex 'set $names = (void *)PyDict_New()' "
+    "-ex 'print (long)PyLong_AsLong((void *)PyRun_String(\"6 * 7\", %d, $names, $names))' "
+    "-ex 'call (void)PyGILState_Release($gil)'" % EVAL_INPUT)
+
 # The question; what an answer has in it, as a regular expression; and how each tool is asked. No
 # command: the tool's own help has none for that.
 QUESTIONS = (
@@ -43,7 +49,8 @@ QUESTIONS = (
         "Python's own": "{own} pdb -p {pid} -c \"p job.parts[1]['size']\" -c q"}),
     ("C functions between those of Python", r"(?s)(?=.*work)(?=.*(nanosleep|pysleep|time_sleep|sem_|futex|epoll_wait))", {
         "probing": "{probing} {pid} dump --native", "py-spy": "py-spy dump --native -p {pid}",
-        "pystack": "pystack remote --native {pid}", "gdb": GDB + "'thread apply all bt'"}),
+        "pystack": "pystack remote --native {pid}", "gdb": GDB + "'thread apply all bt'",
+        "austin": "austinp -i 10ms -x 1 -o {out}.mojo -p {pid} && strings {out}.mojo"}),
     ("The holder of the lock that a thread waits for", r"held by \S+.* in hold", {
         "probing": "{probing} {pid} dump"}),
     ("Tasks of asyncio that wait", r"(?s)(fetch.*){3}|3 tasks.*fetch|fetch.*3", {
@@ -62,8 +69,8 @@ QUESTIONS = (
         "probing": "{probing} {pid} memory --sites 3s",
         "memray": "rm -f {out}.*; memray attach -o {out}.bin --duration 2 {pid}; sleep 3; memray table -o {out}.html {out}.bin && "
                   "grep -o compared.py {out}.html"}),
-    ("The value of code that runs in it", r"^42$", {
-        "probing": "{probing} {pid} eval '6 * 7'", "Python's own": "{own} pdb -p {pid} -c 'p 6 * 7' -c q"}),
+    ("The value of code that runs in it", r"^42$|= 42$", {
+        "probing": "{probing} {pid} eval '6 * 7'", "Python's own": "{own} pdb -p {pid} -c 'p 6 * 7' -c q", "gdb": RUN_BY_GDB}),
     ("SQL", r"sleep|futex", {
         "probing": "{probing} {pid} query 'SELECT state, waits_for FROM python.threads'"}),
     ("What is wrong, in one sentence", r"nothing is wrong|still|unknown|wait", {

@@ -40,6 +40,10 @@ bench-compare: all $(O)/peers/compare/.stamp ## ask other tools the same of one 
 bench-values: all ## what is shown of kinds of values, beside PEERS="--peer py-spy=FILE …"; writes docs/values.tsv
 	$(Q)python3 tests/bench/values.py --probing $(O)/probing --out docs/values.tsv $(PEERS)
 
+.PHONY: bench-wedges
+bench-wedges: all ## ask stand-ins of inference servers what keeps their requests; writes docs/server.tsv
+	$(Q)python3 tests/bench/wedges.py --probing $(O)/probing
+
 .PHONY: bench-breaks
 bench-breaks: $(O)/libprobing.so ## measure what breakpoints of Python cost; writes docs/breaks.tsv
 	$(Q)python3 tests/bench/breaks.py --library $(CURDIR)/$(O)/libprobing.so
@@ -77,6 +81,12 @@ bench: all wheel $(O)/peers/.stamp $(O)/peers/duckdb/.stamp $(O)/peers/telemetry
 	$(Q)python3 tests/bench/bench.py --probing $(O)/probing --peers $(O)/peers \
 		--long-recording $(O)/tests/bench/long_recording \
 		--rounds $(BENCH_ROUNDS) --out docs/benchmarks.tsv
+
+EBPF_SAMPLES ?= 150000
+.PHONY: bench-ebpf
+bench-ebpf: $(O)/probing ## the acceptance of samples by eBPF, EBPF_SAMPLES of each program; writes docs/benchmarks.tsv
+	$(Q)PROBING_BINARY=$(call built,probing) $(PYTHON) tests/bench/ebpf.py --samples $(EBPF_SAMPLES) \
+		$(VERSIONS:%=--version %) --out docs/benchmarks.tsv
 
 .PHONY: bench-cluster
 bench-cluster: all ## what `cluster hang` takes for thousands of simulated ranks

@@ -9,7 +9,9 @@ the table in the place of the one whose first column is "loop".
 import argparse
 import json
 import os
+import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -20,10 +22,15 @@ KINDS = {
     "evaluation": "evaluation every sixth step", "decorated": "the same by `@torch.no_grad()`",
     "checkpointing": "checkpointing", "reentrant": "the same, reentrant", "accumulation": "accumulation of 4",
     "gan": "GAN, two optimizers", "models": "two models", "ema": "EMA", "hidden": "model behind a property",
-    "amp": "bfloat16, GradScaler", "compiled": "`torch.compile`", "loader": "slow loader"}
+    "amp": "bfloat16, GradScaler", "compiled": "`torch.compile`", "loader": "slow loader",
+    "even": "DDP, two ranks by gloo", "ranks": "DDP, one rank 150 ms late", "sharded": "FSDP, two ranks by gloo"}
+RANKS = "even", "ranks", "sharded"
+# Clocks of the program do not tell it apart from these: communication is in what waits for it.
+MODEL = "forward", "backward", "communication"
 PACKAGES = {"lightning": ("lightning", "pytorch-lightning"), "hf": ("transformers",), "accelerate": ("accelerate",)}
 EXACT = {"forward": "forward_ms", "backward": "backward_ms", "optimizer": "optimizer_ms", "data loading": "data_ms",
-         "evaluation (no gradient)": "evaluation_ms", "other": "other_ms"}
+         "evaluation (no gradient)": "evaluation_ms", "communication": "communication_ms",
+         "other": "other_ms"}
 WIDTH = "384"
 
 
@@ -31,19 +38,42 @@ def run(*command):
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
 
-def start(python, kind):
-    """The process in its loop; None if it cannot run that here."""
-    process = subprocess.Popen(["env", "CUDA_VISIBLE_DEVICES=", "OMP_NUM_THREADS=1", *python.split(), PROGRAM, kind, WIDTH],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL,
-                               bufsize=1)
-    while True:
-        line = process.stdout.readline()
-        if line in ("", "ready\n"):
-            break
-    if line:
-        return process
-    process.wait()
-    return None
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
+class Loop:
+    """The processes of a loop; the first one is measured."""
+
+    def __init__(self, python, kind):
+        self.ranked, self.said = kind in RANKS, tempfile.TemporaryFile("w+")
+        group = "MASTER_ADDR=127.0.0.1 MASTER_PORT=%s WORLD_SIZE=2 RANK=" % free_port()
+        words = [(group + "%d" % rank).split() for rank in (0, 1)] if self.ranked else [[]]
+        self.processes = [subprocess.Popen(
+            ["env", "CUDA_VISIBLE_DEVICES=", "OMP_NUM_THREADS=1", *each, *python.split(), PROGRAM, kind, WIDTH],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said, text=True, bufsize=1) for each in words]
+        self.first = self.processes[0]
+        self.why = self.begin()
+
+    def begin(self):
+        """Waits for its first steps; why there are none, or None."""
+        for process in self.processes:
+            for line in process.stdout:
+                if line == "ready\n":
+                    break
+            else:
+                return self.end()
+        return None
+
+    def end(self):
+        """Its last words of an error."""
+        for process in self.processes:
+            process.kill()
+            process.communicate()
+        self.said.seek(0)
+        return self.said.read().strip().rpartition("\n")[2] or "it ended"
 
 
 def answer(process):
@@ -70,21 +100,30 @@ def true_shares(times, spans):
     return {name: each / sum(total.values()) for name, each in total.items()}
 
 
-def worst(ours, truth):
+def together(shares):
+    """Of a rank."""
+    model = "forward, backward"
+    return {model: sum(shares.get(name, 0) for name in MODEL), **{
+        name: share for name, share in shares.items() if name not in MODEL}}
+
+
+def worst(ours, truth, ranked):
     """The largest difference of a part's share, and the part."""
+    if ranked:
+        ours, truth = together(ours), together(truth)
     return max((abs(ours.get(name, 0) - truth.get(name, 0)), name) for name in {*ours, *truth})
 
 
-def compare_samples(probing, process, seconds):
+def compare_samples(probing, process, seconds, ranked):
     found, times = during(process, probing, "-p", str(process.pid), "perf", "--torch", "--json", "-r", "500",
                           "-d", "%gs" % seconds)
     begin = found["timestamp"]
     ours = {node["name"]: node["share"] for node in found["nodes"] if node["parent"] in (None, -1)}
     assert abs(sum(ours.values()) - 1) < 1e-3, ours
-    return worst(ours, true_shares(times, [(begin, begin + found["duration_ns"] / 1e9)]))
+    return worst(ours, true_shares(times, [(begin, begin + found["duration_ns"] / 1e9)]), ranked)
 
 
-def compare_exact(probing, process, steps):
+def compare_exact(probing, process, steps, ranked):
     """In the timed steps. They are long enough that the agent's own time in them is small."""
     since = time.time()
     found, times = during(process, probing, "-p", str(process.pid), "perf", "--torch", "--json", "--exact",
@@ -94,7 +133,7 @@ def compare_exact(probing, process, steps):
     spans = [(row["timestamp"] - row["duration"] / 1e3, row["timestamp"]) for row in rows]
     ours = {name: found[key] / found["duration_ms"] for name, key in EXACT.items()}
     assert abs(sum(ours.values()) - 1) < 0.02, ours
-    return worst(ours, true_shares(times, spans))
+    return worst(ours, true_shares(times, spans), ranked)
 
 
 def output_of(python, code):
@@ -105,26 +144,46 @@ def output_of(python, code):
 
 def cell(probing, python, kind, options):
     """The text of two columns."""
-    process = start(python, kind)
-    if not process:
-        return "– | –"
+    loop = Loop(python, kind)
+    if loop.why:
+        return "– (%s) | –" % loop.why.partition(": ")[2].replace("|", "/")[:80]
     try:
-        found = [compare_samples(probing, process, options.seconds), compare_exact(probing, process, options.steps)]
+        found = [compare_samples(probing, loop.first, options.seconds, loop.ranked)]
+        if kind != "compiled":  # where modules are not timed
+            found.append(compare_exact(probing, loop.first, options.steps, loop.ranked))
+    except (AssertionError, EOFError, subprocess.CalledProcessError) as error:
+        return "– (%s) | –" % str(error)[:60].replace("|", "/")
     finally:
-        process.kill()
-        process.wait()
+        loop.end()
     text = " | ".join("%.1f (%s)" % (100 * more, name.partition(" (")[0]) for more, name in found)
+    text += "" if found[1:] else " | –"
     versions = [output_of(python, "import importlib.metadata as m; print(m.version(%r))" % name)
                 for name in PACKAGES.get(kind, ())]
     return text.replace(" |", "; %s |" % "".join(versions[:1]) if any(versions) else " |", 1)
 
 
+def cells_of(line):
+    return [each.strip() for each in line.strip("|\n ").split("|")]
+
+
 def write(page, lines):
-    """Puts the table into the page."""
+    """Puts the table into the page. What was not measured now stays: rows of other loops, columns of other versions."""
     text = page.read_text(encoding="utf-8").splitlines()
     first = next(i for i, line in enumerate(text) if line.startswith("| loop |"))
     last = next(i for i in range(first, len(text)) if not text[i].startswith("|"))
-    page.write_text("\n".join(text[:first] + lines + text[last:]) + "\n", encoding="utf-8")
+    found, columns = {}, []
+    for table in text[first:last], lines:
+        head = cells_of(table[0])
+        versions = head[1::2]
+        columns += [each for each in versions if each not in columns]
+        for row in map(cells_of, table[2:]):
+            for n, version in enumerate(versions):
+                found.setdefault(row[0], {})[version] = row[2 * n + 1:2 * n + 3]
+    made = ["| loop |%s" % "".join(" %s | `--exact` |" % each for each in columns), "|---" * (1 + 2 * len(columns)) + "|"]
+    made += ["|" + "".join(" %s |" % cell if cell else " |" for cell in
+                           [name, *(cell for each in columns for cell in found[name].get(each, ("", "")))])
+             for name in KINDS.values() if name in found]
+    page.write_text("\n".join(text[:first] + made + text[last:]) + "\n", encoding="utf-8")
 
 
 def main():
@@ -138,15 +197,15 @@ def main():
     options = parser.parse_args()
     probing, pythons = os.path.abspath(options.probing), options.python or ["/usr/bin/python3"]
     lines = ["| loop |%s" % "".join(
-        " torch %s, samples | `--exact` |" % output_of(each, "import torch; print(torch.__version__)")
+        " torch %s, samples | `--exact` |" % output_of(each, "import importlib.metadata as m; print(m.version('torch'))")
         for each in pythons), "|---" * (1 + 2 * len(pythons)) + "|"]
     print("\n".join(lines), flush=True)
     for kind in options.kind or KINDS:
         lines.append("| %s | %s |" % (KINDS[kind], " | ".join(cell(probing, python, kind, options)
                                                             for python in pythons)))
         print(lines[-1], flush=True)
-    if options.out:
-        write(options.out, lines)
+        if options.out:
+            write(options.out, lines)
 
 
 if __name__ == "__main__":

@@ -76,5 +76,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	prb_error_destroy(err);
 	prb_maps_deinit(&facts.target.maps);
+	prb_str_deinit(&facts.target.maps_text);
 	return 0;
 }

@@ -41,7 +41,7 @@ CONTAINED = {
     # Debug sections, snapshots and cores, and chunks of samples.
     r"(zstd|zlib|lzma)\.h|lzma/.*": ("base", "dwarf", "target", "profile", "rings"),
     r"jansson\.h": ("cluster", "gateway"),
-    r"curl/.*": ("clickhouse",),
+    r"curl/.*": ("remote",),
     r"microhttpd\.h": ("gateway",),
     r"nettle/.*": ("remote",),
     r"pcre2\.h": ("base",),
@@ -72,6 +72,7 @@ MAX_LINES, MAX_SOURCES = 6000, 25
 # Modules that include each other in a circle: a change of one may mean one of all.
 MAX_KNOT = 3
 SOFT_FUNCTION, MAX_FUNCTION = 60, 120
+MAX_BYTES = 2000000  # of a file
 # Words, as `wc -w` counts them: of all pages together, generated ones too, and of those that grow most easily.
 MAX_WORDS = 70000
 MAX_WORDS_OF = {"README.md": 1100, "docs/guide.md": 6000, "docs/profiling.md": 2500, "docs/troubleshooting.md": 2500,
@@ -285,6 +286,17 @@ def check_guards(tree):
                 yield f"{name}:{text.count(chr(10), 0, match.start(1)) + 1}: {match[1]} is to be prb_auto_target"
 
 
+def check_tolerated(tree):
+    """What prb_error_tolerate() may set starts as false"""
+    for name in tree.sources((".c",)):
+        text = without_comments(tree.text(name)) if room(name) in ORDER else ""
+        for match in re.finditer(r"\bprb_error_tolerate\([^;]*,\s*&(\w+)\)+;", text):
+            function = text[text.rfind("\n{\n", 0, match.start()):match.start()]
+            starts = re.findall(r"\bbool\b[^;]*?\b%s\b([^;,]*)" % match[1], function)
+            if starts and "=" not in starts[-1]:
+                yield f"{name}:{text.count(chr(10), 0, match.start(1)) + 1}: {match[1]} is to start as false"
+
+
 def check_environment(tree):
     """What is loaded into a target obeys no environment of another user"""
     for place, _ in calls(tree, READS_ENVIRONMENT, INSIDE, "agent/inside/environment.c"):
@@ -429,6 +441,14 @@ def check_size(tree):
                 yield f"{name}/: {count} {what}, over {limit}: make two folders of it"
 
 
+def check_large(tree):
+    """No file is as large as what a crash leaves"""
+    for name in tree.names:
+        size = (tree.root / name).stat().st_size
+        if size > MAX_BYTES:
+            yield f"{name}: {size} bytes, over {MAX_BYTES}"
+
+
 def check_pages(tree):
     """The pages are short: what the program says itself, or a header, they need not say"""
     pages = [name for name in tree.sources((".md",))
@@ -455,6 +475,16 @@ def check_words(tree):
                                    "--ignore-words-list", ",".join(NO_MISTAKES), *texts])
 
 
+def bare_programs(syntax):
+    """Yields the lines where a command of a shell is made with support.BINARY as it is."""
+    for node in ast.walk(syntax):
+        if isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
+            values = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+            if re.search(r"[;&|>]|%s [a-z]+\Z", node.left.value) and any(
+                    isinstance(each, ast.Attribute) and each.attr == "BINARY" for each in values):
+                yield node.lineno
+
+
 def check_scripts(tree):
     """Shell and Python scripts; test files have names of their own, by which pytest knows them"""
     tests = {}
@@ -468,7 +498,9 @@ def check_scripts(tree):
         yield from run_tool(tree, ["shellcheck", *shell])
     for name in tree.scripts(r"\bpython", ".py"):
         try:
-            ast.parse(tree.text(name), name)
+            syntax = ast.parse(tree.text(name), name)
+            for line in bare_programs(syntax) if name.startswith("tests/") else ():
+                yield f"{name}:{line}: a shell takes BINARY apart where its path has spaces: shlex.quote() it"
         except SyntaxError as error:
             # Programs that the tests run as targets may be written for another version.
             if "/programs/" not in name:

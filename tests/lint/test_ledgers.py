@@ -97,6 +97,11 @@ def test_each_quarantined_test_exists():
 
 CONFTEST = (pathlib.Path(__file__).parent / "conftest.py").read_text()
 
+def outside():
+    """The environment without what this run was told."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("PROBING_")}
+
+
 def run(tmp_path, text, name="test_program.py", **environment):
     """The exit status and the last lines of a run of one file."""
     (tmp_path / name).write_text(text)
@@ -105,8 +110,7 @@ def run(tmp_path, text, name="test_program.py", **environment):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path / name)],
         cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=False,
-        env=dict({key: value for key, value in os.environ.items()
-                  if not key.startswith("PROBING_")}, **environment))
+        env=dict(outside(), **environment))
     return done.returncode, done.stdout
 
 
@@ -175,6 +179,26 @@ def test_only_what_is_run_again_counts_then(tmp_path, text, failed, again):
     run(tmp_path, text, PROBING_REPEAT="all", PROBING_RESULTS=str(tmp_path))
     counts = results.read(next(tmp_path.glob("*.json")))
     assert (len(counts.failed), len(counts.again)) == (failed, again)
+
+
+def test_names_of_those_that_pass_are_added(tmp_path):
+    for _ in range(2):
+        run(tmp_path, DIES % 1, PROBING_PASSED_TO="passed")
+    assert (tmp_path / "passed").read_text() == "test_program.py::test_other\n" * 2
+
+
+def collected(**environment):
+    """The names of the live tests of a file that would be run."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "tests/live/cli/test_cli.py"],
+        cwd=TESTS.parent, stdout=subprocess.PIPE, text=True, check=True,
+        env=dict(outside(), **environment)).stdout.split("\n\n")[0].splitlines()
+
+
+def test_those_that_passed_are_not_run(tmp_path):
+    names = collected()
+    (tmp_path / "passed").write_text("\n".join(names[1:]) + "\n")
+    assert len(names) > 2 and collected(PROBING_PASSED=str(tmp_path / "passed")) == names[:1]
 
 
 def test_what_tests_look_for_in_the_tree_is_there():

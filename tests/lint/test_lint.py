@@ -52,6 +52,8 @@ def findings(check, tree):
     ("libraries", "agent/a.c", "prba_raw(SYS_write, STDERR_FILENO, text, n);\n", "SYS_write()"),
     ("guards", "cli/a.c", "void f(void)\n{\n\tstruct prb_target *t;\n\n\tx(&t);\n\tprb_target_destroy(t);\n}\n",
      "a.c:3: t is to be prb_auto_target"),
+    ("tolerated", "cli/a.c", "void f(void)\n{\n\tbool a = true, bad;\n\n\tPRB_TRY(prb_error_tolerate(x(&t), &bad));\n}\n",
+     "a.c:5: bad is to start as false"),
     ("writers", "cli/a.c", "int fd = open(p, O_WRONLY | O_CREAT, 0600);\n", "a.c:1: 'O_CREAT'"),
     ("writers", "cli/a.c", "\nFILE *f = fopen(p, \"we\");\n", "a.c:2: 'fopen"),
     ("writers", "cli/a.c", "rename(a, b);\n", "'rename('"),
@@ -76,6 +78,7 @@ def findings(check, tree):
     ("plugin", "gdbplugin/gdb_face.py", "import requests\n", "may import"),
     ("plugin", "gdbplugin/core/a.py", "if (a := 1):\n    pass\n", "not for Python 3.6"),
     ("scripts", "tests/a.py", "def f(:\n", "a.py:1"),
+    ("scripts", "tests/a.py", "run(['sh', '-c', '%s; exit 0' % support.BINARY])\n", "shlex.quote() it"),
 ])
 def test_finds(tree, check, name, text, what):
     found = findings(check, tree({name: text}))
@@ -86,6 +89,11 @@ def test_finds(tree, check, name, text, what):
                                   "write(fd, text, n);\n", "write(12, text, n);\n", "s->write(1, text);\n"])
 def test_libraries_may_write_to_what_they_are_given(tree, text):
     assert not findings("libraries", tree({"dump/a.c": text}))
+
+
+def test_finds_large_files(tree):
+    assert not findings("large", tree({"data": "x" * lint.MAX_BYTES}))
+    assert findings("large", tree({"core": "x" * (lint.MAX_BYTES + 1)})) == ["core: 2000001 bytes, over 2000000"]
 
 
 def test_finds_full_folders(tree):

@@ -20,6 +20,9 @@ import pytest
 PROGRAM = shutil.which("clickhouse-server")
 needs_clickhouse = pytest.mark.skipif(not PROGRAM, reason="clickhouse-server is not installed")
 PASSWORD = "open sesame"
+# Begins a command that finds no libcurl, and so speaks HTTP itself; for root.
+WITHOUT_LIBCURL = ("unshare", "--mount", "sh", "-c",
+                   'for file in /usr/lib/*/libcurl*.so.4; do mount --bind /dev/null "$file"; done; exec "$@"', "sh")
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 CONFIG = """<yandex>

@@ -39,6 +39,8 @@ PROGRAMS = HERE / "programs"
 VERSIONS = [(3, minor) for minor in range(4, 16)]
 # On how many interpreters a test runs, at most; 0: on all that it is meant for.
 SAMPLE = int(os.environ.get("PROBING_SAMPLE", "0"))
+# A file with the names of tests that need not run.
+PASSED = os.environ.get("PROBING_PASSED")
 # Names of parameters that are interpreters, or depend on one.
 OF_INTERPRETERS = "interpreter|unforgiving|libc|sleeping"
 # Seconds after which a test has hung: the slowest takes some 60. The long forms have no limit.
@@ -94,12 +96,22 @@ def sample(names, key):
     return {names[(first + i * len(names) // SAMPLE) % len(names)] for i in range(SAMPLE)}
 
 
+def leave_out(config, items, dropped):
+    """Takes away these of the tests."""
+    items[:] = [item for item in items if item not in dropped]
+    config.hook.pytest_deselected(items=dropped)
+
+
 def without_long_ones(config, items):
     """Takes away the tests that `make check` has no time for."""
     listed = {name for name, _ in ledgers.rows("long.txt")}
-    long = [item for item in items if "%s::%s" % (item.path.name, item.originalname) in listed]
-    items[:] = [item for item in items if item not in set(long)]
-    config.hook.pytest_deselected(items=long)
+    leave_out(config, items, {item for item in items if "%s::%s" % (item.path.name, item.originalname) in listed})
+
+
+def without_passed_ones(config, items):
+    """Takes away the tests that have passed elsewhere just now."""
+    passed = set(Path(PASSED).read_text(encoding="utf-8").splitlines())
+    leave_out(config, items, {item for item in items if item.nodeid in passed})
 
 
 def name_missing_ones(items):
@@ -131,6 +143,8 @@ def pytest_collection_modifyitems(config, items):
     name_missing_ones(items)
     if support.MAIN_PATH:
         without_long_ones(config, items)
+    if PASSED:
+        without_passed_ones(config, items)
     if SAMPLE:
         without_most_interpreters(config, items)
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -148,8 +162,7 @@ def without_most_interpreters(config, items):
     for key, members in groups.items():
         kept = sample([name for name, _ in members], key)
         dropped.update(item for name, item in members if name not in kept)
-    items[:] = [item for item in items if item not in dropped]
-    config.hook.pytest_deselected(items=dropped)
+    leave_out(config, items, dropped)
 
 
 def missing_interpreters():

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Programs that hang, each at the line with the mark, by what ends them: `--hang`, or only `--timeout`
 since they wait for a time, compute, or poll."""
+import contextlib
+import ctypes
 import os
 import select
+import socket
 import subprocess
 import textwrap
+import threading
 
 MARK = "# HERE"
 HANG, TIME = "hang", "time"
@@ -360,6 +364,75 @@ IDLE = {
             threading.Thread(target=q.get, daemon=True).start()
         socket.create_server(("127.0.0.1", 0)).accept()""",
 }
+
+# Programs that wait for others than themselves: outsiders() makes them.
+FOR_OTHERS = {
+    "a server that is quiet": """
+        import socket
+        socket.create_connection(("127.0.0.1", PORT)).recv(1)""",
+    "a server that is quiet, of asyncio": """
+        import asyncio
+        async def f():
+            reader, writer = await asyncio.open_connection("127.0.0.1", PORT)
+            await reader.readline()
+        asyncio.run(f())""",
+    "a worker with a server": """
+        import multiprocessing, socket
+        def f():
+            socket.create_connection(("127.0.0.1", PORT)).recv(1)
+        p = multiprocessing.get_context("fork").Process(target=f)
+        p.start()
+        p.join()""",
+    "a fifo for commands": """
+        import os, tempfile
+        name = tempfile.mkdtemp() + "/f"
+        os.mkfifo(name)
+        os.read(os.open(name, os.O_RDWR), 1)""",
+    "a supervisor with a fifo": """
+        import os, select, tempfile
+        name = tempfile.mkdtemp() + "/f"
+        os.mkfifo(name)
+        r, w = os.pipe()
+        if not os.fork():
+            os.close(w)
+            os.read(r, 1)
+        select.select([os.open(name, os.O_RDWR | os.O_NONBLOCK)], [], [])""",
+    "a socket for messages": """
+        import socket, tempfile
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        s.bind(tempfile.mkdtemp() + "/s")
+        s.recv(1)""",
+    "a message queue": """
+        import ctypes
+        c = ctypes.CDLL(None)
+        c.msgrcv(QUEUE, ctypes.create_string_buffer(100), ctypes.c_size_t(50), ctypes.c_long(0), 0)""",
+    "a POSIX message queue": """
+        import ctypes, os
+        c = ctypes.CDLL("librt.so.1")
+        name = b"/probing-test-%d" % os.getpid()
+        queue = c.mq_open(name, os.O_RDWR | os.O_CREAT, 0o600, None)
+        c.mq_unlink(name)
+        c.mq_receive(queue, ctypes.create_string_buffer(10000), ctypes.c_size_t(8192), None)""",
+    "a terminal of its own": "import os, pty\nmaster, slave = pty.openpty()\nos.read(master, 1)",
+}
+
+
+@contextlib.contextmanager
+def outsiders(source):
+    """The source of one of those, while somebody else has what it waits for."""
+    libc = ctypes.CDLL(None)
+    with contextlib.ExitStack() as stack:
+        if "PORT" in source:
+            server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            source = source.replace("PORT", str(server.getsockname()[1]))
+            # A connection that is not accepted has no owner.
+            accepter = threading.Thread(target=lambda: stack.enter_context(server.accept()[0]), daemon=True)
+            accepter.start()
+        if "QUEUE" in source:
+            queue = libc.msgget(0, 0o600)
+            stack.callback(libc.msgctl, queue, 0, None)
+            source = source.replace("QUEUE", str(queue))
+        yield source
 
 
 def write(folder, source):

@@ -6,6 +6,7 @@ import json
 import mmap
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -137,6 +138,11 @@ def thread_status(pid, tid=None):
         return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
 
 
+def catches(pid, number=signal.SIGINT):
+    """True if the process handles that signal."""
+    return bool(int(thread_status(pid)["SigCgt"], 16) >> (number - 1) & 1)
+
+
 def sleeps_in(pid, tid, function):
     """Whether a thread is off its processor, in that function of the kernel."""
     with open("/proc/%d/task/%d/wchan" % (pid, tid), encoding="ascii") as file:
@@ -150,6 +156,12 @@ def sleeping_in(pid, function):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             count += sleeps_in(pid, tid, function)
     return count
+
+
+def instance(pid):
+    """How a gateway names the process that has the pid now: with its start, in clock ticks since boot."""
+    with open("/proc/%d/stat" % pid, encoding="latin-1") as stat:
+        return "%d-%s" % (pid, stat.read().rpartition(")")[2].split()[19])
 
 
 def wait_for_sleep(pid, function, tid=None, timeout=60):
@@ -221,11 +233,13 @@ class Shared:
 
 
 class Program:
-    """A command started as a target; killed at the end of the `with` block.
+    """A command started as a target; killed at the end of the `with` block, with what it has started if it is
+    given a session of its own.
 
     A line on its stdout says that it is ready."""
 
     def __init__(self, command, **options):
+        self._session = options.get("start_new_session")
         self._errors = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -276,7 +290,10 @@ class Program:
 
     def __exit__(self, *_):
         """A child that outlives it may keep its stdout: that is closed, not read to its end."""
-        if self.alive():
+        if self._session:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+        elif self.alive():
             self._process.kill()
         with contextlib.suppress(BrokenPipeError):
             self._process.__exit__(None, None, None)

@@ -418,6 +418,7 @@ static void test_unreadable_headers(void **state)
 
 	assert_int_equal(mprotect(header, 4096, PROT_NONE), 0);
 	prb_maps_deinit(&fake.target.maps);
+	prb_str_deinit(&fake.target.maps_text);
 	read_own_maps(&fake.target.maps);
 	modules = modules_of(&fake.target);
 	module = prb_modules_find(modules, wanted);

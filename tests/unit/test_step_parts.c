@@ -28,6 +28,7 @@ static const struct frame model = {"Model.forward", "/src/model.py", MODEL};
 static const struct frame hook = {"Optimizer.profile_hook_step.<locals>.wrapper",
 				  LIB "optim/optimizer.py", 0};
 static const struct frame adam = {"Adam.step", LIB "optim/adam.py", ADAM};
+static const struct frame zero = {"Optimizer.zero_grad", LIB "optim/optimizer.py", 0};
 static const struct frame own = {"Lion.step", "/src/lion.py", 0};
 static const struct frame helper = {"update", "/src/lion.py", 0};
 static const struct frame closure = {"closure", "/src/train.py", 0};
@@ -62,6 +63,8 @@ static const struct {
 	{{&run, &hook, &adam, &closure, &model}, PRB_STEP_FORWARD},
 	{{&run, &hook, &adam, &closure, &backward}, PRB_STEP_BACKWARD},
 	{{&run, &hook, &adam, &closure, &loss}, PRB_STEP_OTHER},
+	{{&run, &hook, &adam, &closure, &zero}, PRB_STEP_OTHER},
+	{{&run, &zero}, PRB_STEP_OTHER},
 	{{&run, &hook, &adam, &closure, &loader}, PRB_STEP_DATA},
 	{{&run, &hook, &own, &helper}, PRB_STEP_OPTIMIZER},
 	/* An optimizer that backward calls. */

@@ -48,6 +48,9 @@ static void test_forms(void **state)
 		enum prb_spec_kind kind;
 	} cases[] = {
 		{"4242", PRB_SPEC_PID},
+		{"4242-17", PRB_SPEC_PID},
+		{"4242-", PRB_SPEC_NAME},
+		{"0-17", PRB_SPEC_NAME},
 		{"0", PRB_SPEC_PID},
 		{"99999999999999999999", PRB_SPEC_PID},
 		{"/train/", PRB_SPEC_REGEX},

@@ -203,6 +203,16 @@ def test_on_main(interpreter, target, probing):
                     "threading.current_thread().name == 'MainThread'").out == "False\n"
 
 
+def test_on_main_near_the_recursion_limit(interpreter, target, probing):
+    """Before 3.10 a RecursionError that the program does not see ends it when it goes deeper."""
+    for code in ("1 + 1", "def f(): f()\n\nf()"):
+        process = target("near_limit.py", interpreter=interpreter)
+        done = evaluate(probing, process, "--thread", "main", code)
+        assert interpreter.version >= (3, 10) or "RecursionError" in done.err or done.out == "2\n", done
+        process.send(b"x")
+        assert process.line() == "limit"
+
+
 def test_main_thread_that_sleeps_is_not_reached(newest, target, probing):
     process = target("evaluated.py", "idle")
     start = time.monotonic()

@@ -35,15 +35,37 @@ def test_code_in_a_frame(interpreter, probing):
             assert run(*in_worker, "0", "rows, label, [label for _ in rows]") == \
                 ("([1, 2, 3], 'inner', ['inner', 'inner', 'inner'])\n", "")
             assert run(*in_worker, "0", "turn == (lambda: turn)()")[0] == "True\n"
-            # New names are the module's; a variable can be set from 3.13 on.
-            out, err = run(*in_worker, "1", "fresh = 7\nname = 'other'")
-            assert not out and ("before Python 3.13" in err) == (interpreter.version < (3, 13))
-            assert run(*in_worker, "1", "name, fresh")[0] == \
-                "(%r, 7)\n" % ("outer" if interpreter.version < (3, 13) else "other")
-            assert run("fresh") == ("7\n", "")
+            # New names are those of the code alone; a variable can be set from 3.13 on.
+            out, err = run(*in_worker, "1", "fresh = 7\nname = 'other'\nfresh")
+            assert out == "7\n" and ("before Python 3.13" in err) == (interpreter.version < (3, 13))
+            assert run(*in_worker, "1", "name")[0] == "%r\n" % (
+                "outer" if interpreter.version < (3, 13) else "other")
+            assert "NameError" in run("fresh", code=FAILED)[1]
             assert "NameError" in run(*in_worker, "1", "nowhere", code=FAILED)[1]
             assert "no Python frame 77" in run("--frame", "77", "1", code=FAILED)[1]
             assert "has no Python thread 1" in run("--tid", "1", "--frame", "0", "1", code=NO_PROCESS)[1]
+
+
+def test_the_thread_of_a_frame(interpreter, probing):
+    """current_thread() is the frame's thread, and no thread is added to threading's list."""
+    if interpreter.free_threaded:
+        return  # as above
+    with support.Target(interpreter, PROGRAMS / "framed.py") as process:
+        process.line()
+        in_worker = "--tid", worker_of(process.pid), "--frame", "0"
+        names = "import threading; [each.name for each in threading.enumerate()]"
+        before = probing(process.pid, "eval", names).out
+        with Pause(process.pid):
+            # The first one runs without a frame.
+            assert "Dummy" in probing(process.pid, "eval", "import threading; threading.current_thread().name").out
+            done = probing(process.pid, "eval", *in_worker, "import threading; threading.current_thread().name")
+            assert (done.code, done.out) == (OK, "'worker'\n"), done
+            done = probing(process.pid, "eval", *in_worker, names)
+            assert done.out == before, done
+            done = probing(process.pid, "eval", *in_worker, "import threading; threading.local().name")
+            assert done.code == FAILED and "none of the values of other threads" in done.err, done
+        assert probing(process.pid, "eval", names).out == before
+        assert probing(process.pid, "eval", "threading._DummyThread.__module__").out == "'threading'\n"
 
 
 def test_where_no_code_runs_in_a_frame(newest, probing):

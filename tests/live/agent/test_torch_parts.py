@@ -115,13 +115,29 @@ def test_nothing_of_ours_where_torch_compiles(torch):
         if run(process, "eval", "import torch; hasattr(torch, 'compile')") == "False\n":
             return  # torch 1.13
         # Where a model is compiled, its class is as it was.
-        run(process, "eval", "torch.compile(torch.nn.Linear(1, 1), backend='eager') and None")
+        run(process, "eval", "(torch.compile(torch.nn.Linear(1, 1), backend='eager'), None)[1]")
         assert run(process, "eval", LEFT).endswith(", [])\n")
         since = query(process, "SELECT now() AS now")[0]["now"]
         wait_for_steps(process, since, 3)
         steps = query(process, "SELECT * " + UNSAMPLED % since)
     # The first one may have begun before.
     assert all(step["forward"] is None and step["backward"] is None and step["data"] > 0 for step in steps[1:]), steps
+
+
+def test_what_is_only_kept_from_the_compiler(torch):
+    """As DDP does it with its own functions: nothing is compiled then."""
+    # torch 1.13 has no compiler.
+    keep = ("import sys, types, torch; torch._dynamo.disable(print) and None if hasattr(torch, 'compile') else "
+            "sys.modules.update({'torch._dynamo.eval_frame': types.SimpleNamespace(cached_backends={1: None})})")
+    with torch.start("kinds.py", "plain") as process:
+        assert process.line(timeout=400) == "ready"
+        run(process, "eval", keep)
+        assert run(process, "eval", "None in sys.modules['torch._dynamo.eval_frame'].cached_backends.values()") == "True\n"
+        run(process, "config", "probing.torch.profiling=0.5")
+        # Every other one is timed, and shows the outermost modules.
+        wait_for_steps(process, 0, 16)
+        step = query(process, "SELECT * " + UNSAMPLED % 0)[-1]
+    assert step["forward"] > 0 and step["backward"] > 0 and step["optimizer"] > 0, step
 
 
 def test_communication(torch):
@@ -135,3 +151,18 @@ def test_communication(torch):
     whole = sum(step["duration"] for step in steps)
     assert sum(step["data"] for step in steps) > 0.2 * whole
     assert sum(step["communication"] for step in steps) > 0.2 * whole
+
+
+def test_communication_of_timed_steps(torch):
+    """`perf --torch --exact` has it as a part of its own, and leaves no operation wrapped."""
+    env = dict(MASTER_ADDR="127.0.0.1", WORLD_SIZE="2", MASTER_PORT=str(free_port()))
+    wrapped = "import torch; type(torch._C._distributed_c10d.ProcessGroup.allreduce).__name__"
+    with torch.start("parts.py", env=dict(env, RANK="0")) as rank, torch.start("parts.py", env=dict(env, RANK="1")):
+        assert rank.line(timeout=400) == "ready"
+        before = run(rank, "eval", wrapped)
+        found = json.loads(run(rank, "perf", "--torch", "--exact", "--json", "--steps", "5"))
+        assert run(rank, "eval", wrapped) == before
+    parts = [found[each + "_ms"] for each in ("data", "forward", "evaluation", "backward", "optimizer", "communication", "other")]
+    # On a busy machine computing takes longer, too.
+    assert found["communication_ms"] > 0.05 * found["duration_ms"] and min(parts) >= 0, found
+    assert sum(parts) == pytest.approx(found["duration_ms"])

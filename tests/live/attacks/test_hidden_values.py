@@ -182,6 +182,9 @@ ROWS = {
     "pandas.core.arrays.categorical.Categorical": of("pandas.Categorical", "[TEXT]", "pandas"),
     "sqlalchemy.engine.row.Row": of("sqlalchemy.engine.row.Row", "sqlalchemy.engine.result.SimpleResultMetaData(['key']), None, "
                                     "{'key': 0}, (TEXT,)", "sqlalchemy.engine.result sqlalchemy"),
+    "sqlalchemy.engine.row.RowMapping": of(
+        "sqlalchemy.engine.row.RowMapping", "sqlalchemy.engine.result.SimpleResultMetaData(['key']), None, {'key': 0}, (TEXT,)",
+        "sqlalchemy.engine.result sqlalchemy"),
     "typing.ForwardRef": final("typing.ForwardRef", "typing"),
     "typing.NewType": ("typing", "typing.NewType if isinstance(typing.NewType, type) else typing.none", "Class(TEXT, int)"),
     "typing.ParamSpec": final("typing.ParamSpec", "typing"),

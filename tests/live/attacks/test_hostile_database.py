@@ -12,7 +12,7 @@ import pytest
 
 import clickhouse_server
 import support
-from clickhouse_server import needs_clickhouse
+from clickhouse_server import WITHOUT_LIBCURL, needs_clickhouse
 from files_support import USER, folder, give, needs_root  # noqa: F401 (fixtures)
 
 DEAD = 4194298  # above any pid that this machine gives
@@ -52,8 +52,8 @@ def serving(answer):
             thread.join()
 
 
-def run(*words, env=None):
-    return subprocess.run([support.BINARY, *map(str, words)], capture_output=True, timeout=60,
+def run(*words, env=None, way=()):
+    return subprocess.run([*way, support.BINARY, *map(str, words)], capture_output=True, timeout=60,
                           check=False, stdin=subprocess.DEVNULL,
                           env=env or clickhouse_server.environment("/nowhere"))
 
@@ -61,6 +61,12 @@ def run(*words, env=None):
 def forever(part):
     while True:
         yield part
+
+
+@pytest.fixture(params=["libcurl", pytest.param("without", marks=needs_root)])
+def way(request):
+    """What begins a command: nothing, or what hides libcurl, so that we speak HTTP ourselves."""
+    return WITHOUT_LIBCURL if request.param == "without" else ()
 
 
 @pytest.mark.parametrize("status, headers, parts, said", [
@@ -72,11 +78,14 @@ def forever(part):
     (200, {}, [b"a\tb\nInt64\tInt64\n1\t2\n3"], b"makes no sense: it ends within a row"),
     (200, {}, [b"a\0b\nInt64\n1\n"], b"makes no sense: a column has no name"),
     (200, {}, [b"\t" * 5000 + b"\n"], b"makes no sense: it has too many columns"),
-    (200, {"Content-Length": "100"}, [b"a\nInt64\n"], b"no answer of http://127.0.0.1"),
+    (200, {"Content-Length": "100"}, [b"a\nInt64\n"], b"no answer from http://127.0.0.1"),
+    (200, {"Transfer-Encoding": "chunked"}, [b"4\r\na\nUI\r\n"], b"no answer from http://127.0.0.1"),
+    (200, {"Transfer-Encoding": "chunked"}, [b"oh\r\n"], b"no answer from http://127.0.0.1"),
+    (200, {"X": "y" * 300000}, [b"a\nInt64\n1\n"], b"no answer from http://127.0.0.1"),
 ])
-def test_answers_to_a_query(status, headers, parts, said):
+def test_answers_to_a_query(way, status, headers, parts, said):
     with serving(lambda _: (status, headers, parts or forever(b"x" * 65536))) as url:
-        done = run(url, "query", "SELECT 1")
+        done = run(url, "query", "SELECT 1", way=way)
     assert done.returncode == 1 and said in done.stderr, done
     assert b"\x1b" not in done.stderr and len(done.stderr) < 2000, done
 

@@ -324,3 +324,40 @@ def test_a_recording_that_is_killed(folder, sticky):
     for name in os.listdir(sticky):
         assert stat.S_IMODE((sticky / name).stat().st_mode) == 0o600
     assert not (sticky / "out.collapsed").exists()
+
+
+# The script of `inject --by remote-exec`, which lies where the target's user may change it
+
+SWAPS = """
+import os, sys
+def hook(event, arguments):
+    if event == "cpython.remote_debugger_script":
+        path, = arguments
+        mode = os.stat(path).st_mode
+        assert not mode & 0o077, oct(mode)
+        if sys.argv[1]:
+            os.unlink(path)
+            os.symlink(sys.argv[1], path)
+        else:
+            open(path, "wb").write(sys.argv[2].encode() * 1000 + b"\\n")
+sys.addaudithook(hook)
+print("ready", flush=True)
+while True:
+    pass
+"""
+
+
+@pytest.mark.parametrize("how", ["link", "text"])
+def test_the_script_for_the_interpreter(folder, how):
+    """What it says is text, and a link in its place is neither followed nor left."""
+    new = [each for each in support.one_per_version((3, 14)) if each.exe.startswith("/var")]
+    if not new:
+        pytest.skip("no interpreter of 3.14 here that every user may run")
+    secret = write(folder / "secret", SECRET, 0o600)
+    before = set(os.listdir("/tmp"))
+    with program(SWAPS, str(secret) if how == "link" else "", EVIL, python=new[0].exe, env=new[0].env) as process:
+        done = run(process.pid, "inject", "--by", "remote-exec", "--timeout", "1")
+    said = harmless(done.stderr)
+    assert done.returncode and ("999" in said) == (how == "text") and "only root" not in said, done
+    assert secret.read_bytes() == SECRET and not done.stdout
+    assert not [each for each in set(os.listdir("/tmp")) - before if os.path.islink(os.path.join("/tmp", each))]

@@ -34,6 +34,7 @@ FILES = {
                                  for end in (".html", ".profile")],
     ("symbolize", "--output"): [("RECORDING", "symbolize", "--from", "OWN", "-o", "PATH.profile")],
     ("memory", "--output"): [("PID", "memory", "--sites", "0.2s", "-o", "PATH.html")],
+    ("memory", "--snapshot-gpu"): [("PID", "memory", "--snapshot-gpu", "PATH", "-d", "0.1s")],
     ("snapshot", "--output"): [("PID", "snapshot", "-o", "PATH")],
     ("export", "--textfile"): [("export", "prometheus", "PID", "--textfile", "PATH")],
     ("run", "--output"): [("run", "--timeout", "0.5", "--grace", "0.1", "-o", "PATH", "--", PYTHON, "-c",

@@ -126,6 +126,7 @@ def test_overview_of_one_that_changes_all_the_time(python):
         assert process.line() == "ready"
         command = [support.BINARY, "overview", "--json", "--watch=20ms", str(process.pid), str(os.getpid())]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as looking:
+            assert json.loads(looking.stdout.readline())["pending"]  # the list alone
             for number in range(support.count(20, 300)):
                 one, other = json.loads(looking.stdout.readline())["targets"]
                 assert (one["pid"], other["pid"]) == (process.pid, os.getpid())

@@ -125,6 +125,8 @@ def test_help_is_instant():
     (["debuk"], "did you mean 'debug'?"),
     (["LIST"], "did you mean 'list'?"),
     (["version"], "'probing --version' shows it"),
+    (["versionx"], "'probing --version' shows it"),
+    (["man"], "'probing --man' prints the manual page"),
     (["4242", "backtrce"], "did you mean 'backtrace'?"),
     (["nonsense", "--dump"], "'probing --help' lists the commands"),
     (["help", "lst"], "did you mean 'list'?"),

@@ -2,6 +2,7 @@
 """`probing doctor`: its predictions about machines and processes are true, and it touches no process."""
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -263,6 +264,15 @@ def test_dumpable(newest):
                 assert Examined(process.python).verdict("dumpable") == verdict
         except FileNotFoundError:
             pytest.skip("no interpreter here may be run by everybody")
+
+
+def test_a_build_without_the_page():
+    features = subprocess.run([support.BINARY, "--version"], stdout=subprocess.PIPE, check=True).stdout.decode()
+    page = Examined()["page"]
+    if re.search(r"^not built: .*page", features, re.M):
+        assert page["verdict"] == "limited" and "programs alone" in page["means"], page
+    else:
+        assert re.search(r"^features: .*page", features, re.M) and "browsers" in page["means"], (page, features)
 
 
 def test_what_is_no_process(probing, tmp_path, target):

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The first minute on a terminal: `probing` alone, and what it says to type next; all within the terminal's width."""
+import os
+import pathlib
 import re
+import shlex
+import shutil
 import subprocess
 import unicodedata
 
 import pytest
+import support
 from deadlock import deadlocked  # noqa: F401
 from environment import OK, USAGE
 from terminal import Terminal
@@ -32,6 +37,53 @@ def test_alone(deadlocked, probing, columns):
     first = lines[lines.index(next(line for line in lines if line.startswith("    PID "))) + 1].split()[0]
     assert [line.split("  ")[0].rstrip() for line in lines[-3:]] == [
         "probing %s dump" % first, "probing %s why" % first, "probing help"], lines
+
+
+FIRST = "/a-folder-with-a-long-name/another-folder/versions/3.12.1/bin"
+
+
+@pytest.mark.parametrize("columns", (60, 80))
+def test_programs_are_told_apart(newest, tmp_path, probing, columns):
+    """Not the interpreter's folders, nor the script's, but its name."""
+    python = pathlib.Path(str(tmp_path) + FIRST) / "python3"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(newest.exe)
+    deep = python.parent / "a-module-of-it.py"
+    for script in (tmp_path / "job.py", deep):
+        script.write_text("import time\nprint('ready', flush=True)\ntime.sleep(1000)\n")
+    with support.Program([str(python), "job.py", "--lr=1"], cwd=str(tmp_path)) as one, \
+            support.Program([str(python), "-u", str(deep)]) as two, \
+            support.Program([str(python), "-X", "dev", str(deep)]) as three:
+        assert one.line() == two.line() == three.line() == "ready"
+        for words in (("list",), ("overview", one.pid, two.pid, three.pid)):
+            text = on_terminal(*words, columns=columns)
+            assert all(cells(line) <= columns for line in text.splitlines()), text
+            for pid, says in ((one.pid, "python3 job[.]py"), (two.pid, r"python3 -u …\S*/a-"), (three.pid, r"python3 -X dev …\S*/?" + "a-" * (columns > 60))):
+                assert re.search(r"(?m)^ *%d .*(\r*\n +)?%s" % (pid, says), text), text
+            whole = probing(*words)
+            assert "%s job.py --lr=1\n" % python in whole.out and "%s -u %s\n" % (python, deep) in whole.out, whole
+
+
+ALONE = ("unshare", "--pid", "--fork", "--mount-proc", "sh", "-c")
+
+
+@pytest.mark.skipif(bool(os.geteuid()), reason="needs root")
+def test_without_any_process():
+    with Terminal(*ALONE[1:], "%s; exit 0" % shlex.quote(support.BINARY), program=ALONE[0]) as terminal:
+        text, _ = terminal.end()
+    assert "there are no Python processes here" in text and "probing run -- python3" in text, text
+    done = subprocess.run([*ALONE, "%s overview; exit 0" % shlex.quote(support.BINARY)], stderr=subprocess.PIPE, check=True, text=True)
+    assert done.stderr == "probing: there are no Python processes here\n", done
+
+
+@pytest.mark.skipif(bool(os.geteuid()), reason="needs root")
+def test_what_is_not_judged(tmp_path):
+    """Not for want of a permission."""
+    shutil.copy(shutil.which("sleep"), str(tmp_path / "python2.7"))
+    done = subprocess.run([*ALONE, "%s 1000 & until grep -q python2 /proc/2/comm; do :; done; %s why; %s overview; exit 0" % (
+        tmp_path / "python2.7", *[shlex.quote(support.BINARY)] * 2)], stdout=subprocess.PIPE, check=True, text=True)
+    assert re.match(r"not judged: 1 process that cannot be read: 2\n  2: this is Python 2 \(python2[.]7\)\n", done.stdout), done
+    assert done.stdout.count("not judged: 1 process that cannot be read") == 2 and "may not" not in done.stdout, done
 
 
 def test_overview_of_one(deadlocked, probing):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`probing list` identifies well-known programs and their workers."""
 
+import contextlib
 import json
 import os
 import signal
@@ -152,3 +153,27 @@ def test_command_lines_end_where_the_terminal_does(newest, tmp_path):
         # Without a terminal, nothing is cut.
         whole = subprocess.check_output([support.BINARY, "list"], text=True)
         assert "argument-39" in whole
+
+
+def file_of(pid):
+    """The file that its Python is in."""
+    with open("/proc/%d/maps" % pid, encoding="utf-8") as maps:
+        paths = [line.split()[-1] for line in maps if "/" in line]
+    return next((path for path in paths if os.path.basename(path).startswith("libpython")), os.path.realpath("/proc/%d/exe" % pid))
+
+
+def test_a_file_is_asked_for_its_version_once(tmp_path):
+    some = support.one_per_version(first=(3, 8))[:2]
+    with contextlib.ExitStack() as stack:
+        running = [(python, stack.enter_context(support.Program([python.exe, "-c", "print(flush=True); input()"], env=python.env)))
+                   for python in some for _ in range(3)]
+        for _, program in running:
+            program.line()
+        done = subprocess.run(["strace", "-qq", "-o", tmp_path / "trace", "-e", "trace=openat", support.BINARY, "list", "--json"],
+                              stdout=subprocess.PIPE, check=True)
+        listed_here = {each["pid"]: each["version"] for each in json.loads(done.stdout)}
+        trace = (tmp_path / "trace").read_text()
+        for python, program in running:
+            assert listed_here[program.pid].startswith("%d.%d." % python.version), python
+            # One opening for its symbols, and at most one more for what else is mapped from it.
+            assert 1 <= trace.count('"%s"' % file_of(program.pid)) <= 2, trace

@@ -494,7 +494,7 @@ def test_kills_at_any_moment(newest, target, probing):
 def test_incomplete_and_last(newest, target, probing):
     process = target("evaluated.py", "idle")
     with Client(agent.load(probing, process.pid)) as client:
-        assert client.capabilities == 32767
+        assert client.capabilities == 131071
         run = lambda code, more=0: client.evaluate(code, flags=agent.INTERACTIVE | more)
         assert run("def f():") == (agent.INCOMPLETE, {})
         assert run("def f():\n  return 1") == (agent.INCOMPLETE, {})

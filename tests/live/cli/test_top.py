@@ -56,6 +56,28 @@ def test_batch(probing, target, interpreter):
     assert best["burn"][0] > 50 and best["work"][1] > 90, result
 
 
+def test_another_tracer(busy, tmp_path):
+    """The samples that it takes are reported, by `top` and beside a file for a viewer."""
+    file = profiles.Recording(busy.pid, "-d", "300s", "-o", tmp_path / "run.collapsed")
+    with subprocess.Popen([support.BINARY, str(busy.pid), "top", "--batch", "-i", "200ms", "--rate", "500"],
+                          stdout=subprocess.PIPE, text=True) as top:
+        file.samples()
+        assert top.stdout.readline()
+        with profiles.tracer_of(busy.pid):
+            for line in top.stdout:
+                if re.search(r" missed · another tracer took (100|[1-9]\d?) % of the samples$", line):
+                    break
+            else:
+                pytest.fail("the page does not say it")
+            until = profiles.counted(busy.pid) + 1e9
+            while profiles.counted(busy.pid) < until:
+                assert top.stdout.readline()
+            file.interrupt()
+            code, out, err = file.end()
+        top.kill()
+    assert code == OK and re.search(r"^\d+ % of the samples could not be read: another tracer", out, re.M), (out, err)
+
+
 def test_background_job_is_interrupted(busy):
     """A script's background jobs ignore SIGINT; 'kill -INT' ends this one as any other command."""
     with subprocess.Popen([support.BINARY, str(busy.pid), "top", "--batch", "-i", "200ms"],

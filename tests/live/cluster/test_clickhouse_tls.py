@@ -69,7 +69,7 @@ def test_a_wrong_scheme_is_said(secure, target, tmp_path):
     done = query(server.url("secure").replace("clickhouse:", "clickhouses:"), SSL_CERT_FILE=str(authority))
     assert done.returncode in (1, 5) and "clickhouses:// is for a port that uses TLS" in done.stderr, done
     done = query("clickhouse://127.0.0.1:%d/secure" % port)
-    assert done.returncode == 1 and "no answer of http://127.0.0.1:%d/" % port in done.stderr, done
+    assert done.returncode == 1 and "no answer from http://127.0.0.1:%d/" % port in done.stderr, done
 
 
 def test_a_daemon_keeps_rows_until_it_trusts_the_server(secure, target, tmp_path):

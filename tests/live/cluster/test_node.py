@@ -94,7 +94,7 @@ def test_its_parts_end_with_it(tmp_path):
 
 @pytest.mark.parametrize("words, code, said", [
     ((), 2, "there is nothing to do"),
-    (("--to", "http://x/y"), 2, "begins with clickhouse://"),
+    (("--to", "ftp://x/y"), 2, "begins with clickhouse://"),
     (("--to", "clickhouse://x"), 2, "has no database"),
     (("--listen", "nowhere"), 2, "'serve' cannot run as it was told"),
     (("--listen", "127.0.0.1:0", "--keep-days", "3"), 2, "are for --to"),
@@ -151,7 +151,8 @@ def test_the_unit_is_one(tmp_path):
     assert not lines, done
 
 
-@pytest.mark.parametrize("name", ["probing-node.service", "daemonset.yaml", "helm/probing/templates/daemonset.yaml"])
+@pytest.mark.parametrize("name", ["probing-node.service", "daemonset.yaml", "helm/probing/templates/daemonset.yaml",
+                                  "helm/probing/templates/judge.yaml"])
 def test_options_of_these_files_exist(probing, name):
     """A renamed option would leave daemons that do not start."""
     text = "\n".join(line for line in (DEPLOY / name).read_text().splitlines()
@@ -187,10 +188,10 @@ def test_the_chart_renders():
     yaml = pytest.importorskip("yaml")
     if not shutil.which("helm"):
         pytest.skip("helm is not installed")
-    more = ["--set", "clickhouse.url=clickhouse://x/y,serve.tokenSecret=t,webhookSecret=w,operators[0].kind=Group,"
+    more = ["--set", "judge=true,clickhouse.url=clickhouse://x/y,serve.tokenSecret=t,webhookSecret=w,operators[0].kind=Group,"
             "operators[0].name=o,operators[0].apiGroup=rbac.authorization.k8s.io"]
     for words, kinds in (([], ["DaemonSet", "ServiceAccount"]),
-                         (more, ["DaemonSet", "Role", "RoleBinding", "Service", "ServiceAccount"])):
+                         (more, ["DaemonSet", "Deployment", "Role", "RoleBinding", "Service", "Service", "ServiceAccount"])):
         done = subprocess.run(["helm", "template", "night", str(DEPLOY / "helm/probing"), *words], capture_output=True,
                               check=True, text=True)
         manifests = [manifest for manifest in yaml.safe_load_all(done.stdout) if manifest]

@@ -186,3 +186,11 @@ def test_a_rank_that_is_stopped_for_a_moment(stack, program):
     assert command.returncode != ABSENT and "is stopped by a debugger" not in out, (out, err)
     held = jobs.cluster("cluster", "hang", "--interval", "200ms", name)
     assert held.returncode == ABSENT and "rank 0 (pid %d) is stopped by a debugger" % rank in held.stdout, held
+
+
+def test_ranks_that_are_dealt_out_in_turn():
+    """Ranks 0 and 2 are all that this machine has: nobody says that rank 1 were here and gone."""
+    shared = {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "MASTER_PORT": "29571"}
+    with jobs.ranks(PYTHON, 1, RANK="0", LOCAL_RANK="0", **shared), jobs.ranks(PYTHON, 1, RANK="2", LOCAL_RANK="1", **shared):
+        found, = json.loads(jobs.cluster("cluster", "nodes", "--json", jobs.ADDRESS + ":29571").stdout)
+    assert [rank["rank"] for rank in found["ranks"]] == [0, 2] and not found["complete"], found

@@ -18,6 +18,7 @@ from test_step import ALL, MONITORED, ONES
 from test_break_py import TRACED
 
 PROGRAM = support.HERE / "programs" / "driven.py"
+AWAITS = PROGRAM.with_name("awaits.py")
 LINES = {line.strip(): number for number, line in enumerate(PROGRAM.read_text().splitlines(), 1)}
 FIRST, LOOP, ADD = LINES["total = 0"], LINES["for x in batch:"], LINES["total += x"]
 GIL = [each for each in ONES if not each.free_threaded]
@@ -83,7 +84,8 @@ def test_functions_of_one_name(interpreter, driven, shared, clean):
     """A breakpoint at a bare name is in every function of that name; a qualified name is that of one function."""
     process = driven(interpreter)
     own = LINES["return number + 1"]
-    text = typed(process.pid, "tbreak turn", "c", "b forward", *["c", "n"] * 8, "b", "q")
+    other = 'import sys; exec("class Other:\\n    def turn(self): pass", vars(sys))'
+    text = typed(process.pid, other, "tbreak turn", "c", "b forward", *["c", "n"] * 8, "b", "q")
     assert re.search(r"^breakpoint 1 at .*driven\.py:%d, once in turn$" % LINES["loss = net.forward(list(items(k)))"],
                      text, re.M), text
     said = r"breakpoint 2 at 2 places: .*driven\.py:%d, .*driven\.py:%d" % (FIRST, own)
@@ -101,12 +103,50 @@ def line_of(text, program=PROGRAM.with_name("contexts.py")):
 def test_context_variables(interpreter, target):
     """Python runs with those of the selected thread, as the proxies of web frameworks need it."""
     process = target("contexts.py", interpreter=interpreter)
+    beside = next(tid for tid in support.thread_ids(process.pid) if tid != process.pid)
     text = typed(process.pid, "b contexts.py:%d" % line_of("beside = request"), "c", "p 'thread ' + request.get()",
                  "cl", "b contexts.py:%d, number == 2" % line_of("task = number"), "c", "request.set('ours')",
-                 "p 'task ' + request.get()", "q")
+                 "p 'task ' + request.get()", "p asyncio.current_task().get_coro().cr_frame.f_locals['number']",
+                 "p asyncio.get_running_loop() is asyncio.current_task().get_loop()", "thread %d" % beside, "p asyncio.get_running_loop()", "q")
+    assert "\n2\n" in text and "\nTrue\n" in text and text.count("no running event loop") == 1, text
     assert "\n'thread of the thread'\n" in text and "\n'task of task 2'\n" in text, text
     assert "setting the context variable request has no effect in its thread" in text, text
     assert process.alive() and not process.errors()
+
+
+@pytest.mark.parametrize("interpreter", [each for each in GIL if each.version >= (3, 6)], ids=repr)
+def test_steps_over_an_await(interpreter, target):
+    """`next`, `return` and `until` stay with their task, however often others run while it waits."""
+    whole, loop, total = (line_of(text, AWAITS) for text in ("await part", "async for each", "whole +="))
+    part, each = (line_of(text, AWAITS) for text in ("return number", "yield number"))
+    process = target("awaits.py", interpreter=interpreter)
+    text = typed(process.pid, "tbreak awaits.py:%d, number == 2" % whole, "c", "n", "n", "n", "until", "n", "p number, each, whole",
+                 "tbreak awaits.py:%d, number == 3" % (part - 1), "c", "n", "r", "p number",
+                 "tbreak awaits.py:%d, number == 1" % (each - 1), "c", "n", "n", "p number", "q")
+    assert [int(line) for line in re.findall(r" at awaits\.py:(\d+)$", text, re.M)] == [
+        whole, loop, total, loop, total, loop, part - 1, part, loop, each - 1, each, total], text
+    assert "\n(2, 3, 25)\n" in text and "\n3\n" in text and "\n1\n" in text, text
+    assert process.alive() and not process.errors()
+
+
+@pytest.mark.parametrize("interpreter", GIL, ids=repr)
+def test_names_that_the_prompt_binds(interpreter, driven, shared, clean, probing):
+    """Like pdb's: they are not the module's, and later code in that function sees them; `global` sets the
+    module's."""
+    process = driven(interpreter)
+    text = typed(process.pid, "b Net.forward", "c", "!double = [double, 'ours']", "!double[1] += '!'", "p double[1]",
+                 "!for items in range(3): pass", "p items", "!import json as one_line", "p one_line.__name__",
+                 "!def fails(k): return double[1], items, k", "p fails('k')", "!from os.path import *",
+                 "p basename('a/base')", "!fresh = 7; del double", "c", "p fresh, items, [items for _ in 'a']", "up",
+                 "p double(4)", "p fresh", "!global told; told = 5", "p told", "q")
+    for said in ("'ours!'", "2", "'json'", "('ours!', 2, 'k')", "'base'", "(7, 2, [2])", "8", "5"):
+        assert "\n%s\n" % said in text, (said, text)
+    assert text.count("double is now a variable of this prompt") == 1, text
+    assert text.count("Error") == text.count("*** NameError: name 'fresh' is not defined") == 1, text
+    done = probing(process.pid, "eval", "double(4), items, one_line(0), fails, told, 'fresh' in globals(), "
+                                        "'basename' in globals()")
+    assert re.match(r"\(8, <function items at \w+>, 1, <function fails at \w+>, 5, False, False\)$", done.out), done
+    clean(interpreter, process.pid, shared)
 
 
 @pytest.mark.parametrize("interpreter", GIL, ids=repr)
@@ -159,11 +199,12 @@ def test_an_exception_on_request(interpreter, driven, shared, clean):
 @pytest.mark.parametrize("interpreter", GIL, ids=repr)
 def test_exceptions(interpreter, driven, shared, clean):
     process = driven(interpreter)
-    text = typed(process.pid, "catch ValueError", "c", "clear", "catch uncaught", "catch LookupError", "c", "clear",
-                 "b one_line", "c")
+    text = typed(process.pid, "catch ValueErorr", "clear", "catch ValueError", "c", "clear", "catch uncaught",
+                 "catch LookupError", "c", "clear", "b one_line", "c")
+    assert text.count("of which no class was found so far") == text.count("ValueErorr, of which no class") == 1, text
     raised = LINES["raise ValueError(k)"]
     assert places(text)[1:3] == [("fails", raised), ("fails", LINES["raise KeyError(k)"])], text
-    assert re.search(r"^breakpoint 1: ValueError: \d+$", text, re.M), text
+    assert re.search(r"^breakpoint 2: ValueError: \d+$", text, re.M), text
     clean(interpreter, process.pid, shared)
 
 
@@ -174,7 +215,7 @@ def test_what_is_not_handled(interpreter, target):
     process = target("raises.py", interpreter=interpreter)
     unhandled = re.findall(r"^%sdef (u_\w+)" % (" *" if interpreter.version >= (3, 11) else ""), program, re.M)
     text = typed(process.pid, "catch uncaught", *["c"] * len(unhandled), "q")
-    found = re.findall(r"^(\w+) \(\d+\) in boom at raises\.py:\d+$", text, re.M)
+    found = re.findall(r"^(?!MainThread)(\w+) \(\d+\) in \S+ at raises\.py:\d+$", text, re.M)
     assert sorted(found) == sorted(unhandled), text
     assert process.alive()
 
@@ -311,7 +352,7 @@ def test_break(interpreter, driven, shared, probing, clean):
     """It pauses the process at the line, says so, and others can look there."""
     process = driven(interpreter)
     command = subprocess.Popen(
-        [support.BINARY, "-t", str(process.pid), "break", "driven.py:%d" % ADD, "if", "x % 2", "--json"],
+        [support.BINARY, "-t", str(process.pid), "break", "driven.py:%d" % ADD, "if", "x % 2", "--json", "--within", "30s"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     told = json.loads(command.stdout.readline().decode())
     assert (told["func"], told["line"]) == ("forward", ADD), told

@@ -5,6 +5,7 @@ import subprocess
 import packages
 import pytest
 import support
+from test_debug_adapter import Editor
 
 MADE = r"""
 import linecache, os
@@ -17,6 +18,13 @@ CELLS = """
 from IPython.core.interactiveshell import InteractiveShell
 InteractiveShell.instance().run_cell(
     "import os\\ndef waits(count):\\n    os.write(1, b'ready\\\\n')\\n    os.read(0, count)\\nwaits(1)\\n")
+"""
+
+TURNS = """
+from IPython.core.interactiveshell import InteractiveShell
+InteractiveShell.instance().run_cell(
+    "import time\\ndef turn(count):\\n    half = count / 2\\n    time.sleep(.001)\\n    return half\\n"
+    "print('ready', flush=True)\\nwhile True:\\n    turn(8)\\n")
 """
 
 HOSTILE = r"""
@@ -61,3 +69,25 @@ def test_lines_that_are_none(newest, tmp_path):
     with support.Target(newest, written(tmp_path, HOSTILE)) as process:
         text = dumped(process)
     assert "<made 1>:2\n    <module>" in text and "\x1b" not in text, text
+
+
+def test_a_breakpoint_in_a_cell(tmp_path):
+    """At its lines, which the prompt lists."""
+    with support.Program([packages.need("IPython"), "-I", written(tmp_path, TURNS)]) as process:
+        assert process.line() == "ready"
+        done = subprocess.run([support.BINARY, "-t", str(process.pid), "debug", "--within", "30s"],
+                              input="b turn\nc\nn\np half * 2\nl\nq\n", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              encoding="utf-8", timeout=120, check=False)
+        assert done.returncode == 0 and "\n8.0\n" in done.stdout, done
+        assert "->    4      time.sleep(.001)\n" in done.stdout, done.stdout
+        with Editor("-t", process.pid, "dap", "--within", "30s") as editor:
+            editor.begin(stopOnEntry=True)
+            editor.event("stopped")
+            editor.ask("setFunctionBreakpoints", breakpoints=[{"name": "turn"}])
+            editor.ask("continue", threadId=process.pid)
+            tid, *place = editor.stopped("function breakpoint")
+            assert place == ["turn", 3]
+            source = editor.ask("stackTrace", threadId=tid)["stackFrames"][0]["source"]
+            assert "    half = count / 2\n" in editor.ask("source", **source, source=source)["content"]
+            editor.leave()
+        assert process.alive()

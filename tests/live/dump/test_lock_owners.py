@@ -172,6 +172,8 @@ def test_locks_of_multiprocessing(interpreter):
         "wants elsewhere": r"SemLock\.__enter__",
         "wants released": r"(SemLock|Condition)\.__enter__",
     }
+    if interpreter.version < (3, 7):  # it is not known whether a thread has ended that had the same id
+        del expected["takes recursive"]
     with support.Program([interpreter.exe, "-W", "ignore", "-c", SHARED], env=interpreter.env,
                          start_new_session=True) as program:
         child = int(program.line())

@@ -147,6 +147,36 @@ def test_the_greenlet_that_runs(tmp_path):
     assert re.search(r"^    greenlet  current\n    12 greenlets  in ", text, re.M), text
 
 
+EVENTLET = """
+import eventlet, eventlet.event, os
+from eventlet.green import socket as green
+event = eventlet.event.Event()
+ours, theirs = green.socketpair()
+def worker():
+    event.wait()
+def sleeper():
+    eventlet.sleep(1000)
+def reader():
+    ours.recv(1)
+def last():
+    os.write(1, b"ready\\n")
+    eventlet.sleep(2000)
+waiting = [eventlet.spawn(each) for each in [worker] * 12 + [sleeper, reader, last]]
+waiting[0].wait()
+"""
+
+
+def test_greenlets_of_eventlet(tmp_path):
+    with support.Program([packages.need("eventlet"), "-I", written(tmp_path, EVENTLET)]) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "epoll_wait")
+        text = dump(process)
+    assert re.search(r"^    12 greenlets  in eventlet\.event\.Event\.wait\n"
+                     r"(?:        .*\n)*        worker +waiting\.py:7\n", text, re.M), text
+    assert re.search(r"^    greenlet  in eventlet\.greenthread\.sleep\n", text, re.M), text
+    assert re.search(r"^    greenlet  in eventlet\.greenio\.base\.GreenSocket\.recv\n", text, re.M), text
+
+
 TRIO = """
 import os, trio
 async def worker(event):
@@ -173,27 +203,6 @@ def test_tasks_of_trio(tmp_path):
     assert re.search(r"^    12 tasks  in Event\.wait  \(__main__\.worker\)\n        Event\.wait .*\n"
                      r"        worker +waiting\.py:4\n        awaited by task __main__\.main\n", text, re.M), text
     assert re.search(r"^    task __main__\.last  in sleep\n", text, re.M) and "<init>" not in text, text
-
-
-EVENTLET = """
-import eventlet, eventlet.event, os
-event = eventlet.event.Event()
-def worker():
-    event.wait()
-for _ in range(12):
-    eventlet.spawn(worker)
-eventlet.spawn_after(0.01, os.write, 1, b"ready\\n")
-eventlet.sleep(1000)
-"""
-
-
-def test_greenlets_of_eventlet(tmp_path):
-    with support.Program([packages.need("eventlet"), "-I", written(tmp_path, EVENTLET)]) as process:
-        assert process.line() == "ready"
-        support.wait_for_sleep(process.pid, "nanosleep")
-        text = dump(process)
-    assert re.search(r"^    12 greenlets\n        (BaseHub\.)?switch .*\n        (Event\.)?wait .*\n"
-                     r"        worker +waiting\.py:5\n", text, re.M), text
 
 
 def test_tasks_of_uvloop(tmp_path):

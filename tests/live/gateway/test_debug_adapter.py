@@ -54,10 +54,13 @@ class Editor:
         finally:
             killer.cancel()
 
-    def send(self, command, **arguments):
+    def packet(self, command, **arguments):
         self.seq += 1
         body = json.dumps({"seq": self.seq, "type": "request", "command": command, "arguments": arguments}).encode()
-        self.writes.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+    def send(self, command, **arguments):
+        self.writes.write(self.packet(command, **arguments))
         self.writes.flush()
 
     def fails(self, command, **arguments):
@@ -154,7 +157,11 @@ def test_a_session(interpreter, driven, shared, clean):
         assert [items[each]["type"] for each in ("0", "1")] == ["int", "int"], items
         frame = frames[0]["id"]
         assert editor.ask("evaluate", expression="self.calls % 2", frameId=frame)["result"] == "0"
-        assert "NameError" in editor.fails("evaluate", expression="nope", frameId=frame, context="repl")
+        assert "NameError" in editor.fails("evaluate", expression="print('before') or nope", frameId=frame, context="repl")
+        assert editor.event("output")["output"] == "before\n"  # what was printed is shown, though it failed
+        assert "no such frame at this stop" in editor.fails("evaluate", expression="self", frameId=987654)
+        assert editor.ask("evaluate", expression="__name__")["result"] == "'__main__'"  # the global scope
+        assert editor.fails("evaluate", expression="self")
         assert editor.fails("evaluate", expression="print(1)", frameId=frame, context="hover")
         assert "self.calls" in [each["label"] for each in editor.ask(
             "completions", text="self.", column=6, frameId=frame)["targets"]]
@@ -272,7 +279,7 @@ def test_names_of_variables(newest, tmp_path):
     """What is shown may be asked for again by its name; a frame stays the same during a stop."""
     program = tmp_path / "named.py"
     program.write_text(NAMED)
-    with support.Program([newest.exe, program], env=newest.env) as process, Editor("-t", process.pid, "dap") as editor:
+    with support.Program([newest.exe, program], env=newest.env) as process, Editor("-t", process.pid, "dap", "--within", "30s") as editor:
         assert process.line() == "ready"
         support.wait_for_sleep(process.pid, "pipe_read")
         editor.begin(stopOnEntry=True)
@@ -299,7 +306,7 @@ def test_names_of_variables(newest, tmp_path):
 @pytest.mark.parametrize("interpreter", GIL, ids=repr)
 def test_exceptions(interpreter, driven, shared, clean):
     process = driven(interpreter)
-    with Editor("-t", process.pid, "dap") as editor:
+    with Editor("-t", process.pid, "dap", "--within", "30s") as editor:
         editor.begin(filters=["raised"])
         event = editor.event("stopped")
         assert event["reason"] == "exception" and "Error: " in event["text"], event
@@ -335,22 +342,25 @@ for turn in range(10 ** 9):
 
 
 def test_unhandled_exceptions(newest, tmp_path):
+    """By what the code says: a `with` that ends one is not known before, as the client is told."""
     program = tmp_path / "unhandled.py"
     program.write_text(UNHANDLED)
-    with support.Program([newest.exe, program], env=newest.env) as process, Editor("-t", process.pid, "dap") as editor:
+    with support.Program([newest.exe, program], env=newest.env) as process, Editor("-t", process.pid, "dap", "--within", "30s") as editor:
         assert process.line() == "ready"
+        told = editor.ask("initialize", adapterID="probing")["exceptionBreakpointFilters"]
+        assert "a 'with' may still end it" in told[1]["description"], told
         editor.begin(filters=["uncaught"])
         tid = editor.event("stopped")["threadId"]
         assert {each["id"]: each["name"] for each in editor.ask("threads")["threads"]}[tid] == "fails"
         told = editor.ask("exceptionInfo", threadId=tid)
-        assert (told["exceptionId"], told["description"], told["breakMode"]) == ("ValueError", ": two", "unhandled"), told
+        assert (told["exceptionId"], told["description"], told["breakMode"]) == ("ValueError", ": two", "userUnhandled"), told
         editor.leave()
 
 
 def test_breakpoints_while_it_runs(driven, newest, shared, clean):
     """The process is paused for a moment, and goes on."""
     process = driven()
-    with Editor("-t", process.pid, "dap") as editor:
+    with Editor("-t", process.pid, "dap", "--within", "30s") as editor:
         editor.begin()
         for _ in range(5):
             pauses.wait_until_runs(shared)
@@ -401,7 +411,7 @@ def test_post_mortem(kind, driven, tmp_path, probing):
 def test_the_editor_ends(how, driven, shared, newest, clean):
     """The process runs on, and removes the breakpoints itself."""
     process = driven()
-    with Editor("-t", process.pid, "dap") as editor:
+    with Editor("-t", process.pid, "dap", "--within", "30s") as editor:
         editor.begin([FIRST])
         editor.stopped("breakpoint")
         if how == "killed":
@@ -414,7 +424,7 @@ def test_the_editor_ends(how, driven, shared, newest, clean):
 
 def test_the_process_ends(driven):
     process = driven()
-    with Editor("-t", process.pid, "dap") as editor:
+    with Editor("-t", process.pid, "dap", "--within", "30s") as editor:
         editor.begin()
         os.kill(process.pid, signal.SIGKILL)
         editor.event("terminated")
@@ -502,7 +512,7 @@ def test_what_is_no_message(data, driven, shared):
 def test_strange_requests(driven, newest, shared, clean):
     """Wrong types, numbers out of range, requests that are not known."""
     process = driven()
-    with Editor("-t", process.pid, "dap") as editor:
+    with Editor("-t", process.pid, "dap", "--within", "30s") as editor:
         assert "before the client has attached" in editor.fails("scopes", frameId=1)
         editor.begin([FIRST])
         editor.stopped("breakpoint")
@@ -520,4 +530,78 @@ def test_strange_requests(driven, newest, shared, clean):
         assert told[0]["verified"] is False and "no code" in told[0]["message"], told
         editor.leave()
     agent.wait_until(lambda: pauses.nobody_traced(process.pid))
+    clean(newest, process.pid, shared)
+
+
+@pytest.mark.parametrize("interpreter", GIL, ids=repr)
+def test_what_the_prompt_binds(interpreter, driven, shared, clean):
+    """It is shown from then on, in that function, where the module has the name as well; hovering runs no code."""
+    process = driven(interpreter)
+    with Editor("-t", process.pid, "dap", "--within", "30s") as editor:
+        editor.begin([FIRST])
+        tid = editor.stopped("breakpoint")[0]
+        inner, outer = [each["id"] for each in editor.ask("stackTrace", threadId=tid)["stackFrames"]][:2]
+        before = editor.ask("evaluate", expression="double", frameId=outer)["result"]
+        assert "lambda" in before, before
+        editor.ask("evaluate", expression="double = [1, 'ours']", frameId=inner, context="repl")
+        for context in ("watch", "repl"):
+            assert editor.ask("evaluate", expression="double", frameId=inner, context=context)["result"] == "[1, 'ours']"
+        assert "bound at the prompt" in editor.fails("evaluate", expression="double[1]", frameId=inner, context="hover")
+        assert editor.ask("evaluate", expression="batch", frameId=inner)["variablesReference"]  # read from outside
+        assert editor.ask("evaluate", expression="double", frameId=outer)["result"] == before
+        assert editor.ask("evaluate", expression="double")["result"] == before
+        editor.leave()
+    clean(interpreter, process.pid, shared)
+
+
+@pytest.mark.parametrize("interpreter", GIL, ids=repr)
+def test_variables_are_set(interpreter, driven, shared, clean):
+    """Those of a function from 3.13 on; what cannot be set says so, and stays."""
+    process = driven(interpreter)
+    with Editor("-t", process.pid, "dap", "--within", "30s") as editor:
+        editor.begin([FIRST])
+        tid = editor.stopped("breakpoint")[0]
+        frames = editor.ask("stackTrace", threadId=tid)["stackFrames"]
+        local, module = editor.ask("scopes", frameId=frames[0]["id"])["scopes"]
+
+        def put(scope, name, value):
+            return editor.ask("setVariable", variablesReference=scope, name=name, value=value)
+
+        def shown(scope, name):
+            return editor.variables(scope)[name]["value"]
+
+        local, module = local["variablesReference"], module["variablesReference"]
+        batch = editor.variables(local)["batch"]
+        if interpreter.version >= (3, 13):
+            told = put(local, "batch", "[1, [2]] # two")
+            assert told["value"] == "[1, [2]]" == shown(local, "batch"), told
+            assert set(editor.variables(told["variablesReference"])) >= {"0", "1"}
+        else:
+            refused = editor.fails("setVariable", variablesReference=local, name="batch", value="[1]")
+            assert "before Python 3.13" in refused and shown(local, "batch") == batch["value"], refused
+        items = editor.variables(local)["batch"]["variablesReference"]
+        assert put(items, "0", "7")["value"] == "7" == shown(items, "0")
+        assert put(module, "fresh_one", "{'a': 1}")["value"] == "{'a': 1}" == shown(module, "fresh_one")
+        frame = {"frameId": frames[0]["id"]}
+        assert editor.ask("setExpression", expression="batch[0]", value="None", **frame)["value"] == "None"
+        assert editor.ask("evaluate", expression="batch[0]", **frame)["result"] == "None"
+        editor.ask("setExpression", expression="batch[:]", value="[1, 2]", **frame)  # what the program can add
+        for scope, name, value, why in ((items, "0", "1 +", "SyntaxError"), (items, "nope nope", "1", "no expression"),
+                                        (local, "batch", "nobody", "NameError"), (9999, "batch", "1", "has ended")):
+            assert why in editor.fails("setVariable", variablesReference=scope, name=name, value=value)
+        editor.leave()
+    clean(interpreter, process.pid, shared)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"terminateDebuggee": True}, {"restart": True}], ids=repr)
+def test_no_button_ends_the_process(arguments, driven, newest, shared, clean):
+    process = driven()
+    with Editor("-t", process.pid, "dap", "--within", "30s") as editor:
+        told = editor.ask("initialize", adapterID="probing")
+        assert told["supportsTerminateRequest"] is told["supportTerminateDebuggee"] is False, told
+        editor.begin([FIRST])
+        editor.stopped("breakpoint")
+        assert editor.fails("terminate") and process.alive()
+        editor.ask("disconnect", **arguments)
+        assert editor.process.wait(SECONDS) == OK
     clean(newest, process.pid, shared)

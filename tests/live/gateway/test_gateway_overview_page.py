@@ -52,6 +52,8 @@ def test_the_worst_comes_first_and_children_are_below(page, family, deadlocked):
     # The sentence of the finding is above the table, which has its kind.
     assert page.value("[...document.querySelectorAll('.processes .mark')].map((e) => e.textContent)") == ["deadlock"]
     page.wait("document.querySelector('#findings').textContent.includes('wait for each other')")
+    # What the processes took, from the third reading on.
+    page.wait("document.querySelectorAll('.processes .spark polyline').length >= 3")
     page.push(".processes .fold")
     rows(page, 2)
     page.push(".processes .fold")
@@ -99,6 +101,26 @@ def test_one_row_of_panels_in_a_narrow_window(gateway, family):
                    "return range.getClientRects().length === 1; })())"
         assert narrow.value(one_line)
         assert narrow.value("getComputedStyle(document.querySelector('#rows td.number')).textAlign") == "right"
+        # NULL is where the number would be.
+        narrow.show("sql", target=family[0].pid, sql="SELECT 1 AS n, 'x' AS t UNION ALL SELECT NULL, NULL")
+        narrow.wait("[...document.querySelectorAll('#rows td.null')].map((e) => getComputedStyle(e).textAlign).join() === 'right,left'")
+        # The tab of what is shown is in sight.
+        narrow.show("dashboard", target=family[0].pid)
+        narrow.wait("(({ left, right }) => left >= 0 && right <= 390)(document.querySelector('nav [aria-current]').getBoundingClientRect())")
+        assert not narrow.errors
+
+
+def test_which_process_it_is_can_be_read_in_a_narrow_window(gateway, family):
+    with Page(gateway, size=(390, 800)) as narrow:
+        for panel, shown in (("overview", "#target"), ("activity", "h1 span")):
+            narrow.show(panel, **({"target": family[0].pid} if panel == "activity" else {}))
+            narrow.wait("document.querySelector('main').dataset.panel === '%s'" % panel)
+            narrow.wait("(({ width }) => width > 80)(document.querySelector('%s').getBoundingClientRect())" % shown)
+            # Another one can be chosen, and nothing is cut to an empty box.
+            narrow.wait("[...document.querySelectorAll('.top select, .top button, .top a')].filter((e) => e.offsetParent)"
+                        ".every((e) => e.offsetWidth >= Math.min(80, 5 * (e.selectedOptions?.[0] ?? e).textContent.length))")
+        narrow.push("#go")
+        narrow.wait("!!document.getElementById('palette')")
         assert not narrow.errors
 
 
@@ -135,4 +157,8 @@ def test_the_caret_is_below_its_character(page, family):
     assert line[caret.index("^"):].startswith("nope")
     assert "mono" in page.value("getComputedStyle(document.querySelector('.failure pre')).fontFamily").lower()
     assert page.value("getComputedStyle(document.querySelector('.failure pre')).whiteSpace") == "pre"
+    # A misspelt name is mended by a button, on whichever line it is.
+    page.show("sql", target=family[0].pid, sql=sql.replace("nope", "nme"))
+    page.push("#mend")
+    page.wait("document.querySelectorAll('#rows tbody tr').length === 1")
     page.errors.clear()

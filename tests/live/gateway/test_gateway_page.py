@@ -75,10 +75,10 @@ def test_the_token_is_asked_for(gateway):
 
 def test_overview(page, program):
     page.show("overview")
-    page.sees(str(program.pid), "work:", "-c", "held by", "1 of 1 targets")
+    page.sees(str(program.pid), "work:", "-c", "held by", "1 of 1 target")
     page.push("tbody a")
     page.sees("MainThread")
-    assert page.value("location.hash") == "#/activity?target=%d" % program.pid
+    page.wait("location.hash.startsWith('#/activity?target=%d-')" % program.pid)
 
 
 def test_stacks_with_variables_and_links(page, program):
@@ -178,6 +178,8 @@ def test_a_diagnosis(page, program):
     page.wait("document.querySelectorAll('#skills li').length == 6")
     page.value("[...document.querySelectorAll('#skills button')].find((b) => b.textContent == 'hang').click()")
     page.sees("Does the program hang, and where?", "What do its threads do?", "waits_for", "Edit the query")
+    # A text without the marks of Markdown, and no editor with another query above it.
+    assert "`" not in page.value("document.getElementById('diagnosis').innerText") and not page.value("!!document.getElementById('editor')")
     page.send("Page.reload")
     page.sees("What do its threads do?")
     page.value("[...document.querySelectorAll('#diagnosis button')].find((b) => b.textContent == 'Edit the query').click()")

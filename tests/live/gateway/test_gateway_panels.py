@@ -266,12 +266,18 @@ def test_steps_over_time():
         subprocess.run([support.BINARY, str(program.pid), "config", "probing.torch.profiling=on"], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         with Gateway(program.pid) as gateway, Page(gateway) as page:
-            sql = "SELECT count(*) AS n FROM python.torch_step_timing"
+            sql = "SELECT count(forward) AS n FROM python.torch_step_timing"
             wait_until(lambda: gateway.ask("/v1/targets/%d/query" % program.pid, {"sql": sql}).status == 200 and
                        gateway.query(program.pid, sql)[0]["n"] > 3, "no step is recorded")
             page.show("training", target=program.pid)
             page.wait("!!document.querySelector('#steps .chart canvas')", timeout=100)
             page.sees("step_ms")
+            # What a step is made of, the largest part first; the parts are all of it.
+            page.wait("!!document.querySelector('#split p')")
+            shares = page.value("[...document.querySelector('#split p').textContent.matchAll(/(\\d+) % (\\w+)/g)].map((m) => [Number(m[1]), m[2]])")
+            assert 97 <= sum(share for share, _ in shares) <= 103 and shares == sorted(shares, key=lambda one: -one[0]), shares
+            assert {"forward", "backward"} <= {name for _, name in shares}, shares
+            assert page.value("document.querySelectorAll('.split rect').length") == len(shares)
             assert not page.errors
 
 

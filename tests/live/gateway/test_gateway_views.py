@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import packages
 import support
 from environment import PROGRAMS
 from gateway_client import Gateway
@@ -103,6 +104,37 @@ def test_tasks_of_a_loop(page, program):
     page.show("activity", target=program.pid)
     page.sees("8 asyncio tasks", "and 3 more")
     assert page.value("document.querySelectorAll('[aria-label=\"asyncio tasks\"] tbody tr').length") == 2
+
+
+def test_tasks_stay_while_they_are_read_anew(page, program):
+    table = "document.querySelector('[aria-label=\"asyncio tasks\"]')"
+    read = "performance.getEntriesByType('resource').filter((e) => e.name.endsWith('/query')).length"
+    page.show("activity", target=program.pid)
+    page.wait("!!" + table)
+    page.value("void (globalThis.gone = 0, new MutationObserver(() => { gone += !%s; }).observe(document, { childList: true, subtree: true }))" % table)
+    page.wait("%s > %d" % (read, page.value(read) + 1))
+    assert page.value("gone") == 0
+
+
+GREENLETS = """
+import gevent, gevent.event
+answer = gevent.event.Event()
+def ask():
+    answer.wait()
+asked = [gevent.spawn(ask) for _ in range(6)]
+print("ready", flush=True)
+gevent.sleep(1000)
+"""
+
+
+def test_greenlets_of_a_hub():
+    with support.Program([packages.need("gevent"), "-c", GREENLETS]) as program:
+        assert program.line() == "ready"
+        with Gateway(program.pid) as gateway, Page(gateway) as page:
+            page.show("activity", target=program.pid)
+            page.wait("[...document.querySelectorAll('[aria-label=Greenlets] tbody tr')].some((row) => "
+                      "row.cells[0].textContent === '6' && row.textContent.includes('ask'))")
+            assert not page.errors, json.dumps(page.errors)
 
 
 def test_source_and_step_keys_in_a_pause():

@@ -36,8 +36,8 @@ def overview(pids, *words, **variables):
     return done.stdout
 
 
-def of_job(look):
-    return [finding for finding in look["findings"] if finding["rule"] == "hung_job"]
+def of_job(look, rule="hung_job"):
+    return [finding for finding in look["findings"] if finding["rule"] == rule]
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +51,8 @@ def hung():
 def test_the_verdict_comes_first(hung):
     look = json.loads(overview(hung, "--json", **LIMITS))
     finding = look["findings"][0]
-    assert (finding["rule"], finding["kind"], finding["code"], finding["id"]) == ("hung_job", "job", 28, str(hung[1]))
-    assert finding["sentence"].startswith("job torch %s:29500" % jobs.ADDRESS) and "rank 1" in finding["sentence"]
+    assert (finding["rule"], finding["kind"], finding["code"], finding["id"]) == ("hung_job", "job", 28, support.instance(hung[1]))
+    assert finding["sentence"].startswith("job %s:29500" % jobs.ADDRESS) and "rank 1" in finding["sentence"]
     assert "never entered all_reduce" in finding["sentence"] and finding["pids"] == hung
     assert finding["evidence"] and finding["rests_on"] and finding["wrong_if"] and finding["next"]
     verdict = json.loads(jobs.cluster("cluster", "hang", "--json", hung[0]).stdout)
@@ -63,7 +63,7 @@ def test_the_verdict_comes_first(hung):
         assert (target["job"], target["ppid"]) == (job["job"], os.getpid())
         assert target["user"] == pwd.getpwuid(os.geteuid()).pw_name
     text = overview(hung, **LIMITS)
-    assert text.startswith("%d  hung_job: job torch " % hung[1]) and "nothing is wrong" not in text
+    assert text.startswith("%d  hung_job: job " % hung[1]) and "nothing is wrong" not in text
 
 
 def test_only_what_has_waited_long_enough_and_only_whole_jobs(hung):
@@ -92,9 +92,39 @@ def test_ranks_that_have_ended_are_told_without_a_wait():
             Gateway(*(rank.pid for rank in ranks), PROBING_LIMITS="job=86400") as gateway:
         wait_until(lambda: len(gateway.ask("/v1/overview").json["jobs"][0]["ranks"]) == 3, "the job is not found")
         assert not of_job(gateway.ask("/v1/overview").json)
-        ranks[2].kill()
-        wait_until(lambda: of_job(gateway.ask("/v1/overview").json), "it is not told")
+        os.kill(ranks[2].pid, 9)
+        wait_until(lambda: of_job(gateway.ask("/v1/overview").json, "ended_rank"), "it is not told")
         look = gateway.ask("/v1/overview").json
-        [finding], [job] = of_job(look), look["jobs"]
+        [finding], [job] = of_job(look, "ended_rank"), look["jobs"]
+        assert not of_job(look)
         assert "rank 2" in finding["sentence"] and "has hung" not in finding["sentence"] and not job["hangs"]
         assert [rank["rank"] for rank in job["ranks"] if rank["ended"] is not None] == [2]
+        assert [rank["how"] for rank in job["ranks"]] == [None, None, "killed by SIGKILL"]
+        [one] = [target for target in look["targets"] if target["ended"]]
+        assert (one["pid"], one["troubles"]) == (ranks[2].pid, ["has ended: killed by SIGKILL"])
+
+
+# All but rank 1 come to the same place again and again.
+SLEEPS = """
+import os, time
+print("ready", flush=True)
+while os.environ["RANK"] != "1" or not os.path.exists(os.environ["END"]):
+    time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("how", ["killed", "exited"])
+def test_a_job_that_sleeps_at_one_place_does_not_hang(how, tmp_path):
+    end = tmp_path / "end"
+    with jobs.ranks(PYTHON, 3, source=SLEEPS, MASTER_PORT="29505", LOCAL_WORLD_SIZE="3", END=str(end)) as ranks:
+        if how == "killed":
+            os.kill(ranks[1].pid, 9)
+        else:
+            end.write_text("")
+        wait_until(lambda: support.Path("/proc/%d/stat" % ranks[1].pid).read_text().split(") ")[1][0] == "Z", "it does not end")
+        look = json.loads(overview([ranks[0].pid, ranks[2].pid], "--json"))
+        told = [finding for finding in of_job(look, "ended_rank") if ranks[0].pid in finding["pids"]]
+        assert not [finding for finding in of_job(look) if ranks[0].pid in finding["pids"]], look["findings"]
+        assert bool(told) == (how == "killed"), told
+        if told:
+            assert "torch" not in told[0]["sentence"] and "rank 1 has ended: killed by SIGKILL" in told[0]["sentence"], told

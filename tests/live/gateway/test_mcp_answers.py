@@ -138,3 +138,19 @@ def test_a_job():
             found = json.loads(one.tell("hang", target=target))
             assert found["verdict"] == "late" and found["ranks"] == [1] and "never entered all_reduce" in found["sentence"]
         assert "%d" % ranks[0].pid in one.tell("overview", target=ranks[0].pid)
+
+
+def test_where_there_is_no_job():
+    with support.Program([NEWEST.exe, "-c", "print('ready', flush=True); input()"]) as program, Assistant() as one:
+        assert program.line() == "ready"
+        text, failed = one.call("slow", target=program.pid)
+        assert failed and "is no rank" in text and "JSON" not in text, text
+
+
+def test_a_long_value_has_room():
+    with support.Program([NEWEST.exe, "-c", "kept = [bytes(9000)] * 9\nprint('ready', flush=True)\ninput()"]) as program, \
+            Assistant(program.pid) as one:
+        assert program.line() == "ready"
+        text = one.tell("print_value", target=program.pid, expression="kept")
+        value = json.loads(text)["value"]
+        assert len(text) <= 8000 and value.startswith("[b'\\x00") and value.endswith(" more bytes: allow more by max_bytes]"), text

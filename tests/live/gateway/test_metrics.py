@@ -3,8 +3,10 @@
 import getpass
 import json
 import os
+import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import urllib.request
@@ -222,3 +224,73 @@ def test_prometheus_asks_the_gateway(program, tmp_path):
         finally:
             prometheus.terminate()
             prometheus.wait(60)
+
+
+class Asked:
+    """A command that gives metrics for each line of its stdin."""
+
+    def __init__(self, *targets):
+        self.process = subprocess.Popen([support.BINARY, "export", "prometheus", "--each-line", *map(str, targets)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+
+    def answer(self):
+        """The samples, and the nanoseconds of processor that it took."""
+        before = self.ran()
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        lines = list(iter(self.process.stdout.readline, "# EOF\n"))
+        return samples("".join(lines)), self.ran() - before
+
+    def ran(self):
+        return sum(int((task / "schedstat").read_text("ascii").split()[0])
+                   for task in pathlib.Path("/proc/%d/task" % self.process.pid).iterdir())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        assert self.process.wait(60) == OK
+        self.process.stdout.close()
+
+
+def test_what_did_not_run_is_not_read_again(deadlocked):
+    # A rank would be judged with its job, which may have ranks of other programs.
+    with support.Program([NEWEST.exe, support.HERE / "programs" / "obeys.py"], env=NEWEST.env) as program:
+        program.line()
+        see_what_is_read(program, deadlocked)
+
+
+def see_what_is_read(program, deadlocked):
+    told = "probing_finding", frozenset({"pid": str(deadlocked.pid), "rule": "deadlock", "confidence": "high"}.items())
+    me = {"pid": str(program.pid)}
+    with Asked(program.pid, deadlocked.pid) as command:
+        first, cost = command.answer()
+        second, again = command.answer()
+        assert first[told] == second[told] == 1
+        names = [{name for name, labels in found if ("pid", me["pid"]) in labels} for found in (first, second)]
+        assert names[0] == names[1] and "probing_gc_collections_total" in names[0]
+        # Time passes for those that sleep.
+        assert of(second, "probing_main_thread_idle_seconds", **me) > of(first, "probing_main_thread_idle_seconds", **me)
+        assert min(again, *(command.answer()[1] for _ in range(4))) < cost / 3, (cost, again)
+        program.send(b"import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()\n")
+        assert program.line() == "done"
+        third, _ = command.answer()
+        threads = [sum(value for (name, labels), value in found.items() if name == "probing_threads" and ("pid", me["pid"]) in labels)
+                   for found in (second, third)]
+        assert threads[1] == threads[0] + 1, threads
+
+
+def test_one_command_answers_for_all_processes(program):
+    me = {"pid": str(program.pid), "rank": "3"}
+    with Gateway() as gateway:
+        commands = []
+        for _ in range(2):
+            answer = gateway.ask("/metrics")
+            assert answer.status == 200, answer
+            assert of(samples(answer.text), "probing_up", **me) == 1
+            commands.append(gateway.children())
+        assert len(commands[0]) == 1 and commands[0] == commands[1]
+        # After the command is killed, another one is started.
+        os.kill(commands[0][0], signal.SIGKILL)
+        wait_until(lambda: gateway.ask("/metrics").status == 200, "no command is started")

@@ -2,6 +2,7 @@
 """`probing overview` and /v1/overview: the present activity of each process, and its problems."""
 import contextlib
 import json
+import re
 import subprocess
 import time
 
@@ -36,9 +37,9 @@ def overview(*words):
 
 
 @contextlib.contextmanager
-def watching(*words):
+def watching(*words, before=()):
     """The rounds of a watching command, as they come."""
-    command = [support.BINARY, "overview", "--json", "--watch=50ms", *map(str, words)]
+    command = [*before, support.BINARY, "overview", "--json", "--watch=50ms", *map(str, words)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as running:
         try:
             yield map(json.loads, running.stdout)
@@ -78,7 +79,7 @@ def test_one_process(quiet):
         assert (code, err) == (OK, "")
         [target] = json.loads(out)["targets"]
     [thread] = support.dump(quiet.pid)["threads"]
-    assert (target["id"], target["kind"], target["pid"], target["rank"]) == (str(quiet.pid), "process", quiet.pid, 7)
+    assert (target["id"], target["kind"], target["pid"], target["rank"]) == (support.instance(quiet.pid), "process", quiet.pid, 7)
     assert target["version"].split("+")[0] == NEWEST.full_version.split("+")[0]
     assert (wrong(target), target["unreadable"], target["ended"]) == ([], None, False)
     assert target["threads"] == 1 and target["rss"] > 1 << 20 and target["cpu_seconds"] > 0
@@ -112,7 +113,7 @@ def test_findings_are_those_of_why(quiet, deadlocked):
     done = subprocess.run([support.BINARY, "why", "--json", str(deadlocked.pid)], stdout=subprocess.PIPE, check=False)
     [judged] = json.loads(done.stdout)["targets"]
     [wanted] = about_threads(judged["findings"])
-    assert finding.pop("id") == str(deadlocked.pid)
+    assert finding.pop("id") == support.instance(deadlocked.pid)
     assert finding["code"] == done.returncode == 10 and finding["pid"] == deadlocked.pid
     for times in (finding, wanted):
         del times["evidence"]  # says how long
@@ -152,6 +153,41 @@ def test_all_processes(quiet, deadlocked):
     assert found[quiet.pid]["main"]["func"] == "line"
 
 
+def test_the_list_comes_before_the_verdicts(deadlocked):
+    with watching(deadlocked.pid) as looks:
+        first, second = next(looks), next(looks)
+    [target] = first["targets"]
+    assert first["pending"] and (first["judged"], first["findings"], target["main"]) == (0, [], None)
+    assert target["pid"] == deadlocked.pid and target["argv"] and target["rss"] > 1 << 20 and not target["unreadable"]
+    assert not second["pending"] and second["judged"] == 1 and second["findings"]
+    with Gateway(deadlocked.pid) as gateway:
+        look = gateway.ask("/v1/overview").json  # which waits
+        assert not look["pending"] and look["findings"]
+        assert not gateway.ask("/v1/overview?early=1").json["pending"]
+
+
+def test_processes_that_do_not_run_cost_little(tmp_path):
+    """All are read and judged at first; later the clock of each shows that it did not run,
+    and one file of it is opened in some passes."""
+    few, many = 4, 12
+    trace, opened = tmp_path / "trace", {}
+    for count in few, many:
+        with contextlib.ExitStack() as stack:
+            sleepers = [stack.enter_context(support.Program([NEWEST.exe, "-c", "print('ready', flush=True); input()"])) for _ in range(count)]
+            for sleeper in sleepers:
+                assert sleeper.line() == "ready"
+                support.wait_for_sleep(sleeper.pid, "pipe_read", sleeper.pid)
+            with watching(*(sleeper.pid for sleeper in sleepers), before=("strace", "-qq", "-o", trace, "-e", "trace=openat,write")) as looks:
+                for _ in range(30):
+                    next(looks)
+        # What is opened between two lines of output.
+        rounds = [text.count("openat(") for text in trace.read_text().split("write(1, ")]
+        opened[count] = sum(rounds[-17:-1]) / 16, max(rounds)
+    each = (opened[many][0] - opened[few][0]) / (many - few)
+    first = (opened[many][1] - opened[few][1]) / (many - few)
+    assert each <= 0.5 < 10 < first, opened
+
+
 def test_a_process_that_moves_is_read_again():
     with support.Program([NEWEST.exe, "-c", MOVES, "one"]) as program, watching(program.pid) as looks:
         for name in ("first", "second", "third"):
@@ -164,7 +200,7 @@ def test_a_process_that_moves_is_read_again():
             until(looks, lambda target: target["main"]["idle_seconds"] > before)
             program.send(b"go\n")
         ended = until(looks, lambda target: target["ended"])
-        assert ended["troubles"] == ["has ended"]
+        assert ended["troubles"] == ["has ended: exited with status 0"]
 
 
 def test_what_cannot_be_read_says_why():
@@ -189,7 +225,7 @@ def test_a_file(quiet, tmp_path):
 def test_over_http(quiet, deadlocked):
     with Gateway(quiet.pid, deadlocked.pid) as gateway:
         look = gateway.ask("/v1/overview").json
-        assert [target["id"] for target in look["targets"]] == [str(quiet.pid), str(deadlocked.pid)]
+        assert [target["id"] for target in look["targets"]] == [support.instance(quiet.pid), support.instance(deadlocked.pid)]
         assert wrong(look["targets"][1]) == ["deadlock of 2 threads"]
         # One command serves all clients, and repeats by itself.
         [command] = gateway.children()
@@ -250,3 +286,143 @@ def test_memory_that_grows(how, grows, monkeypatch):
             [finding] = told
             assert (finding["confidence"], finding["kind"]) == ("low", "leak") and finding["sentence"].startswith("its memory grows all the time: by ")
             assert finding["next"] == "probing -t %d memory --growth 10s" % program.pid
+
+
+HOLDERS = {
+    "a list": ("registry.sessions.append(bytearray(400000))", "registry.sessions"),
+    "lists of others": ("users[len(noise) % 5].history.append(bytearray(400000))", "users[…].history"),
+    "C code": ("libc.memset(libc.malloc(400000), 1, 400000)", None),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(HOLDERS))
+def test_what_holds_the_memory_that_grows(kind, monkeypatch):
+    """What is new is in one place, and another list grows by little: that is not blamed."""
+    monkeypatch.setenv("PROBING_LIMITS", "leak=30,leak_for=8")
+    how, holder = HOLDERS[kind]
+    source = """
+import ctypes
+libc, noise = ctypes.CDLL(None), []
+libc.malloc.restype = ctypes.c_void_p
+libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+class Holds:
+    pass
+registry, users = Holds(), [Holds() for _ in range(5)]
+registry.sessions = []
+for user in users:
+    user.history = []
+""" + GROWS % ("noise.append(str(len(noise)))\n    " + how)
+    with support.Program([NEWEST.exe, "-c", source]) as program:
+        assert program.line() == "ready"
+        with watching(program.pid) as looks:
+            for look in looks:
+                told = [finding for finding in look["findings"] if finding["rule"] == "leak"]
+                if told and len(told[0]["evidence"]) > 1:
+                    break
+        [finding] = told
+        text = finding["evidence"][1]["text"]
+        assert "Python's objects grew by " in text and ("noise" in text) is False, finding
+        if holder:
+            assert finding["sentence"].endswith(", held by `__main__.%s`" % holder) and "what `__main__.%s` holds, by " % holder in text, finding
+        else:
+            assert "held by" not in finding["sentence"] and "holds" not in text, finding
+
+
+HOLDS_GIL = """
+import threading, time
+def spin(number):
+    for each in range(number):
+        each %% 7
+def wanting():
+    while True:
+        time.sleep(%s)
+threading.Thread(target=wanting, daemon=True).start()
+print("ready", flush=True)
+while True:
+    %s
+"""
+
+
+def held(source, until, monkeypatch):
+    """What is said of the GIL, in looks of a second or more, or after @until looks."""
+    monkeypatch.setenv("PROBING_LIMITS", "gil_held=60,gil_for=1")
+    with support.Program([NEWEST.exe, "-c", source]) as program:
+        assert program.line() == "ready"
+        with watching(program.pid) as looks:
+            for number, look in enumerate(looks):
+                told = [finding for finding in look["findings"] if finding["rule"] == "gil_held"]
+                if told or number > until:
+                    return told, program.pid
+    raise AssertionError("the looks have ended")
+
+
+def test_a_function_that_holds_the_gil(monkeypatch):
+    [[finding], pid] = held(HOLDS_GIL % ("0.0001", "spin(10 ** 7)"), 10 ** 6, monkeypatch)
+    assert (finding["kind"], finding["code"], finding["confidence"] in ("medium", "low")) == ("gil", 14, True), finding
+    assert re.match(r"the GIL is held \d+ % of the time by `spin` <string>, and others wait for it$", finding["sentence"]), finding
+    assert re.match(r"\d+ looks in [\d.]+ s: in \d+ the function, or one that it called, held the GIL", finding["rests_on"]), finding
+    assert finding["next"] == "probing -t %d perf --mode gil" % pid and finding["tids"][0] == pid, finding
+
+
+@pytest.mark.parametrize("pause, work", [("100", "spin(10 ** 7)"), ("0.0001", "time.sleep(0.01)")])
+def test_a_gil_that_nobody_else_wants(pause, work, monkeypatch):
+    assert held(HOLDS_GIL % (pause, work), 60, monkeypatch)[0] == []
+
+
+TASKS = """
+import asyncio
+async def take(one, other):
+    async with one:
+        await asyncio.sleep(0.01)
+        async with other:
+            pass
+async def main():
+    locks = asyncio.Lock(), asyncio.Lock()
+    takers = [asyncio.create_task(take(*locks)), asyncio.create_task(take(*locks[::-1]))]
+    await asyncio.sleep(0.1)
+    print("ready", flush=True)
+    while True:
+        await asyncio.sleep(0.01)
+asyncio.run(main())
+"""
+
+
+def test_tasks_that_wait_for_each_other():
+    """The loop goes on, so it takes two readings; a look that comes later says the same."""
+    with support.Program([NEWEST.exe, "-c", TASKS]) as program:
+        assert program.line() == "ready"
+        [once] = about_threads(json.loads(overview("--json", program.pid)[1])["findings"])
+        assert once["rule"] == "tasks" and "2 tasks wait for each other" in once["sentence"], once
+        with watching(program.pid) as looks:
+            until(looks, lambda target: "deadlock of 2 tasks" in target["troubles"])
+            for _ in range(5):
+                assert "deadlock of 2 tasks" in next(looks)["targets"][0]["troubles"]
+
+
+WAITS = """
+import socket, time
+server = socket.socket()
+server.bind(("127.0.0.1", 0))
+server.listen()
+client = socket.create_connection(server.getsockname())
+print("ready", flush=True)
+client.recv(1)
+"""
+
+
+def test_loading_the_agent_begins_no_wait_anew():
+    """Whoever has watched knows how long it waits; others say that they do not know."""
+    with support.Program([NEWEST.exe, "-c", WAITS]) as program:
+        assert program.line() == "ready"
+        with watching(program.pid) as looks:
+            before = until(looks, lambda target: target["main"] and (target["main"]["idle_seconds"] or 0) > 11)
+            done = subprocess.run([support.BINARY, str(program.pid), "eval", "1 + 1"], stdout=subprocess.PIPE, check=True)
+            assert done.stdout == b"2\n"
+            assert (support.dump(program.pid)["threads"][0]["idle_seconds"] or 0) < 9
+            after = until(looks, lambda target: target["threads"] > before["threads"])
+            for _ in range(20):
+                assert next(looks)["targets"][0]["main"]["idle_seconds"] > 11, after
+        text = overview(program.pid)[1]
+        assert "nothing is wrong" not in text and "how long it had waited: %d\n" % program.pid in text, text
+        why = subprocess.run([support.BINARY, "why", str(program.pid)], stdout=subprocess.PIPE, text=True, check=False).stdout
+        assert "nothing is wrong since probing's agent was loaded, " in why, why

@@ -42,7 +42,7 @@ def test_what_it_is(gateway):
 
 def test_targets_are_those_that_were_named(gateway, program):
     [target] = gateway.ask("/v1/targets").json["targets"]
-    assert target["id"] == str(program.pid) and target["kind"] == "process"
+    assert target["id"] == support.instance(program.pid) and target["kind"] == "process"
     assert target["pid"] == program.pid and target["ended"] is False
     other = gateway.ask("/v1/targets/%d/stacks" % os.getpid())
     assert other.status == 404 and other.error["code"] == "no_process", other
@@ -51,7 +51,7 @@ def test_targets_are_those_that_were_named(gateway, program):
 def test_all_processes_without_a_name(program):
     with Gateway() as gateway:
         ids = [target["id"] for target in gateway.ask("/v1/targets").json["targets"]]
-        assert str(program.pid) in ids and str(os.getpid()) in ids
+        assert support.instance(program.pid) in ids and support.instance(os.getpid()) in ids
         assert gateway.ask("/v1/targets/%d/stacks" % program.pid).status == 200
         assert gateway.ask("/v1/targets/4194303/stacks").error["code"] == "no_process"
 

@@ -49,10 +49,10 @@ class Person:
         self._act()
         self.page.press(key.removeprefix("Ctrl-"), control=key.startswith("Ctrl-"))
 
-    def enter(self, text):
+    def enter(self, text, key="Enter"):
         self._act()
         self.page.type(text)
-        self.page.press("Enter")
+        self.page.press(key.removeprefix("Ctrl-"), control=key.startswith("Ctrl-"))
 
     def goes_to(self, text):
         """Ctrl-K, and some letters."""
@@ -105,7 +105,7 @@ def test_the_deadlock(person, deadlocked):  # noqa: F811
     person.press("w")
     person.press("Enter")
     person.page.sees("wait for each other", "rests on", "wrong if")
-    assert person.page.value("location.hash") == "#/activity?target=%d" % deadlocked.pid
+    assert person.page.value("location.hash").startswith("#/activity?target=%d-" % deadlocked.pid)
 
 
 def test_the_leak(person):
@@ -135,16 +135,16 @@ def test_a_variable(person):
 def test_an_sql_mistake_is_mended(person):
     person.goes_to("sql of leaking")
     editor = "document.getElementById('editor')?.shadowRoot?.querySelector('.cm-content')"
-    person.page.wait("!!" + editor)
-    person.press("/")
-    person.page.wait("document.getElementById('editor').shadowRoot.activeElement === " + editor)
-    # Behind the query that is there.
-    person.page.press("End", control=True)
-    person.page.type(" ORDER BY nme")
-    person.press("Ctrl-Enter")
-    person.page.sees("no such column: nme", "did you mean")
+    # What is typed replaces the query that is there.
+    person.page.wait("!!%s && document.getElementById('editor').shadowRoot.activeElement === %s" % (editor, editor))
+    person.enter("SELECT nme, tid FROM python.threads", "Ctrl-Enter")
+    person.page.sees("no such column: nme", "did you mean name?", "Run with name")
     # The browser itself logs the 422 to the console.
     person.page.errors.clear()
+    person.press("Ctrl-.")
+    person.page.wait("document.querySelectorAll('#rows tbody tr').length >= 1")
+    assert person.page.value(editor + ".textContent") == "SELECT name, tid FROM python.threads"
+    assert person.actions == 4
 
 
 def test_a_regression_between_two_recordings(leaking, tmp_path):

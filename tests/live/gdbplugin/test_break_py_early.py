@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`probing break-py` in gdb before there is a process, before Python has started, and before a module is imported;
+"""`probing break-py` in gdb and LLDB before there is a process, before Python has started, and before a module is imported;
 again after each `run`; in gdb's own list."""
 
+import os
 import re
 
 import debuggers
 import pytest
 import support
-from debuggers import PROGRAMS, needs_gdb
+from debuggers import PROGRAMS, needs_gdb, needs_lldb
 
-pytestmark = needs_gdb
 VERSIONS = [each for each in support.one_per_version((3, 6)) if not each.free_threaded]
 ONES = [each for each in VERSIONS if each.version < (3, 12)][-1:] + [each for each in VERSIONS if each.version >= (3, 12)][-1:]
 # gdb resumes one thread after the other, and fails if the process ends before the last: so the end waits for that.
@@ -73,6 +73,7 @@ def session(interpreter, program, *commands):
     return done
 
 
+@needs_gdb
 @pytest.mark.parametrize("interpreter", VERSIONS, ids=repr)
 def test_before_run_and_again(interpreter, program):
     """A line, and a method of a module that is not imported, with a condition."""
@@ -100,6 +101,7 @@ def test_before_run_and_again(interpreter, program):
     assert "no breakpoints of Python" in done.part("none"), done
 
 
+@needs_gdb
 @pytest.mark.parametrize("interpreter", ONES, ids=repr)
 def test_gdb_own_commands(interpreter, program):
     """commands, disable, enable, ignore, tbreak-py, delete with a number; commands are traced."""
@@ -117,6 +119,7 @@ def test_gdb_own_commands(interpreter, program):
     assert "exited normally" in done.part("end") and not re.search(r"^-?\d+ +catchpoint", done.part("left"), re.M), done
 
 
+@needs_gdb
 @pytest.mark.parametrize("interpreter", ONES, ids=repr)
 def test_stopped_before_python(interpreter, program):
     """The process is there, and Python is not."""
@@ -127,6 +130,7 @@ def test_stopped_before_python(interpreter, program):
     assert "1   work if number == 2, which waits for Python to start" in done.part("listed"), done
 
 
+@needs_gdb
 def test_a_process_that_was_there_gets_none(newest, program):
     """A killed gdb must not leave a breakpoint in the interpreter of a program that it has attached to."""
     with support.Target(newest, PROGRAMS / "sleeper.py") as process:
@@ -138,6 +142,7 @@ def test_a_process_that_was_there_gets_none(newest, program):
     assert not re.search(r"^-\d+ .* y .*PyEval_EvalCode", done.part("info"), re.M), done
 
 
+@needs_gdb
 @pytest.mark.parametrize("interpreter", VERSIONS, ids=repr)
 def test_an_exception_on_request(interpreter, program):
     """At a breakpoint, and where a step has ended."""
@@ -151,3 +156,80 @@ def test_an_exception_on_request(interpreter, program):
         interpreter, program, "probing break-py early.py:%d if number == 'x'" % WORK, "run",
         "probing raise KeyError('asked', number)", ("end",), "delete", "continue")
     assert "caught KeyError ('asked', 'x')" in done.out, done
+
+
+IMPORTS = """\
+import keyword, colorsys
+try:
+    import nowhere
+except ImportError:
+    pass
+{}[1]
+"""
+
+
+@needs_gdb
+@pytest.mark.parametrize("interpreter", ONES, ids=repr)
+def test_what_the_import_system_raises(interpreter, tmp_path):
+    """What it handles itself, under a lock that code of ours needs, stops nothing; the rest stops at the import."""
+    program = tmp_path / "imports.py"
+    program.write_text(IMPORTS)
+    done = session(interpreter, program, "probing tbreak-py imports.py:1", "run", "probing catch-py KeyError",
+                   "probing catch-py ImportError", ("first",), "continue", "probing next", ("second",), "continue")
+    assert re.search(r"Python breakpoint 3, <module>  %s:3\n.*\nModuleNotFoundError: " % program, done.part("first")), done
+    assert re.search(r"Python breakpoint 2, <module>  %s:6\n.*\nKeyError: 1$" % program, done.part("second"), re.M), done
+
+
+def lldb_session(interpreter, program, *commands, lldb=None):
+    # The rest is inherited; make's own variables would be read as options.
+    env = ["settings set target.env-vars '%s=%s'" % each for each in interpreter.env.items()
+           if os.environ.get(each[0]) != each[1]]
+    done = debuggers.lldb("settings set target.run-args %s" % program, *env, *commands,
+                          arguments=["-f", interpreter.exe], program=lldb)
+    assert "Traceback" not in done.err, done
+    return done
+
+
+def before_run_in_lldb(interpreter, program, lldb=None):
+    done = lldb_session(
+        interpreter, program, ("set",), "probing break-py early.py:%d" % WORK,
+        "probing break-py Thing.method if number == 1", "probing tbreak-py early.py:%d" % CALL, ("listed",),
+        "probing break-py", ("off",), debuggers.tried(debuggers.lldb, "probing break-py --disable 2"), ("once",), "run", ("first",), "continue", ("stack",),
+        "probing backtrace", ("list",), "probing break-py", ("second",), "continue", "continue", "continue", ("kill",), "kill",
+        ("again",), "run", ("number",), "probing print number", ("delete",), "probing break-py --delete",
+        "probing break-py", ("end",), "continue", lldb=lldb)
+    for number, place in ((1, "early.py:%d" % WORK), (2, "Thing.method if number == 1"), (3, "early.py:%d" % CALL)):
+        waits = "%s, which waits for Python to start" % place
+        assert "Python breakpoint %d at %s" % (number, waits) in done.part("set"), done
+        assert "%-3d %s" % (number, waits) in done.part("listed"), done
+    assert "--disable needs Python, which has not started" in done.part("off"), done
+    assert "Python breakpoint 3, <module>  %s:%d" % (program, CALL) in done.part("once"), done
+    assert "Python breakpoint 1, work  %s:%d" % (program, WORK) in done.part("first"), done
+    assert debuggers.frames_of(done.part("stack")) == [
+        ("work", "%s:%d" % (program, WORK)), ("<module>", "%s:%d" % (program, CALL))], done
+    assert re.search(r"^1  .*early.py:%d in work; reached 1 time$" % WORK, done.part("list"), re.M), done
+    assert not re.search("^3 ", done.part("list"), re.M), done
+    assert re.search(r"Python breakpoint 2, (Thing\.)?method  \S+/other.py:%d" % METHOD, done.part("second")), done
+    assert "Python breakpoint 1, work  %s:%d" % (program, WORK) in done.part("again"), done
+    assert re.search("^0$", done.part("number"), re.M), done
+    assert "breakpoint 1 deleted\nbreakpoint 2 deleted\nno breakpoints of Python" in done.part("delete"), done
+    assert "exited with status = 0" in done.part("end"), done
+
+
+@needs_lldb
+@pytest.mark.parametrize("interpreter", VERSIONS, ids=repr)
+def test_lldb_before_run_and_again(interpreter, program):
+    """A line, a method of a module that is not imported, and one that stops once: not in the second process."""
+    before_run_in_lldb(interpreter, program)
+
+
+@needs_lldb
+def test_lldb_in_a_process_that_was_there(newest, program):
+    """One that it has attached to gets no breakpoint in the interpreter, and none that waits."""
+    with support.Target(newest, PROGRAMS / "sleeper.py") as process:
+        support.wait_for_sleep(process.pid, "pipe_read")
+        done = lldb_session(newest, program, "probing break-py early.py:%d" % WORK, "run", "kill",
+                            "process attach -p %d" % process.pid, ("listed",), "probing break-py", ("own",),
+                            "breakpoint list probing_start_py", "detach")
+    assert "no breakpoints of Python" in done.part("listed"), done
+    assert "disabled" in done.part("own"), done

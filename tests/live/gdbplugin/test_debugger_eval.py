@@ -47,7 +47,7 @@ def test_what_is_printed_and_the_value(start, sleeping):
                        ("none",), "probing eval x = 1", ("kept",), "probing eval x + 1",
                        ("end",), "probing eval [][1]")
     assert printed(session, "first") == "shown\n42", session
-    assert printed(session, "second").startswith("'Dummy-"), session
+    assert printed(session, "second") == "'MainThread'", session
     assert printed(session, "none") == "" and printed(session, "kept") == "2", session
     assert "IndexError: list index out of range" in session.part("end")
     assert problem(session) == "the code raised IndexError"

@@ -37,6 +37,8 @@ def test_an_attached_process(sleeping):
     session = attached(sleeping, *query_commands(), ("info",), "probing info")
     same_rows(session, expected)
     assert "memory directly, registers through gdb" in session.part("info")
+    with open("/proc/%d/maps" % sleeping.pid, encoding="utf-8") as maps:
+        assert "libprobing" not in maps.read()
     assert sleeping.alive()
 
 

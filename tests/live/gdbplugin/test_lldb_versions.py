@@ -9,6 +9,7 @@ import debuggers
 import pytest
 from debuggers import answers, shell
 from debuggers import known, sleeper, sleeping  # noqa: F401 (fixtures)
+from test_break_py_early import before_run_in_lldb, program  # noqa: F401 (fixture)
 
 VERSIONS = debuggers.others("lldb")
 
@@ -58,3 +59,8 @@ def test_code_that_does_not_end(version, sleeper):
                              arguments=["-p", sleeper.pid], program=version["lldb"])
     assert "is interrupted as soon as the process runs" in session.err, session
     assert sleeper.alive() and shell(sleeper, "1 + 1") == "2\n"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_breakpoints_before_run(version, known, program):  # noqa: F811
+    before_run_in_lldb(known, program, version["lldb"])

@@ -12,7 +12,7 @@ import types
 MISSING = {"torch_xla", "intel_extension_for_pytorch", "libtpu", "torch_npu", "torch_musa", "torch_mlu", "amdsmi", "ray",
            "habana_frameworks", "tpu_info", "tpu_commons", "tpu_inference", "pathwaysutils", "torch_neuronx", "neuronxcc",
            "accelerate"}
-PARTS = ("vllm.ir", "sglang.kernels", *("sglang.srt." + part for part in (
+PARTS = ("vllm.ir", "llama_cpp._ctypes_extensions", "sglang.kernels", *("sglang.srt." + part for part in (
     "configs", "layers", "models", "speculative", "multimodal", "hardware_backend", "platforms")))
 
 

@@ -13,16 +13,36 @@ from vllm_standin import module, title
 
 del sys.modules["vllm"], sys.modules["vllm.v1"]
 module("sglang", __version__="0.5.23")
+# Of the states in which 4 requests run and 23 wait: free pages of 20 tokens, and tokens of the cache that can be given back.
+FREE = {"slots": (10, 100), "kv": (0, 0), "preempting": (0, 0), "cached": (0, 300)}
 MANAGERS = "sglang.srt.managers."
+CHILDREN = []  # of which one that has ended stays a zombie
 
 
 class ReqState:
     __module__ = MANAGERS + "tokenizer_manager"
 
-    def __init__(self, rid):
-        self.obj = types.SimpleNamespace(rid=rid)
-        # As theirs: of the clock of time.perf_counter().
-        self.time_stats = types.SimpleNamespace(created_time=time.perf_counter() - 214, last_time=0.0)
+    def __init__(self, number):
+        self.obj = types.SimpleNamespace(rid="rid-%d" % number)
+        # As theirs: of the clock of time.perf_counter(); 0.0: there was no token yet.
+        self.time_stats = types.SimpleNamespace(created_time=time.perf_counter() - 214,
+                                                last_time=time.perf_counter() - 100 if number < 4 else 0.0)
+
+
+class Req:
+    __module__ = MANAGERS + "schedule_batch"
+
+    def __init__(self, number):
+        self.rid, self.origin_input_ids, self.output_ids = "rid-%d" % number, [1] * 60, [5]
+        # Those that wait for a transfer have not been in the queue yet.
+        self.time_stats = types.SimpleNamespace(scheduler_recv_time=time.perf_counter() - 214, wait_queue_entry_time=0.0)
+
+
+class DecodeRequest:
+    __module__ = "sglang.srt.disaggregation.decode"
+
+    def __init__(self, number):
+        self.req, self.waiting_for_input = Req(number), False
 
 
 class TokenizerManager:
@@ -38,12 +58,20 @@ class TokenizerManager:
 class Scheduler:
     __module__ = MANAGERS + "scheduler"
 
-    def __init__(self):
-        self.waiting_queue, self.max_running_requests, self.last_batch = [], 16, None
-        self.running_batch = types.SimpleNamespace(reqs=[])
+    def __init__(self, state):
+        requests = [Req(number) for number in range(27 if state in FREE else 0)]
+        self.waiting_queue, self.max_running_requests, self.last_batch = requests[4:], 4 if state == "slots" else 16, None
+        self.running_batch = types.SimpleNamespace(reqs=requests[:4])
         self.grammar_manager = types.SimpleNamespace(grammar_queue=[])
+        self.max_total_num_tokens, self.enable_priority_preemption = 1000, state == "preempting"
+        self.disagg_decode_prealloc_queue = types.SimpleNamespace(queue=[DecodeRequest(number) for number in range(3)] if state == "prealloc" else [])
+        pages, cached = FREE.get(state, (10, 100))
+        self.tree_cache = types.SimpleNamespace(evictable_size_=cached)
+        self.token_to_kv_pool_allocator = types.SimpleNamespace(free_pages=list(range(pages)), release_pages=[], page_size=20)
 
-    def event_loop_normal(self):
+    def event_loop_normal(self, dies):
+        if dies:
+            os._exit(1)
         while True:
             time.sleep(0.002)
 
@@ -71,6 +99,7 @@ def sock_recv():
 def start(role, state):
     child = subprocess.Popen([sys.executable, os.path.abspath(__file__), "-" * 40, role, state], stdout=subprocess.PIPE)
     child.stdout.readline()
+    CHILDREN.append(child)
     return child.pid
 
 
@@ -80,12 +109,12 @@ def main():
         print(flush=True)
         if sys.argv[2] == "detokenizer":
             DetokenizerManager().event_loop(sys.argv[3] == "behind")
-        Scheduler().event_loop_normal()
+        Scheduler(sys.argv[3]).event_loop_normal(sys.argv[3] == "dead")
     pids = {"tokenizer": os.getpid(), "scheduler": start("scheduler_TP0", sys.argv[1]),
             "detokenizer": start("detokenizer", sys.argv[1])}
     manager = TokenizerManager()
-    if sys.argv[1] == "behind":
-        manager.rid_to_state = {"rid-%d" % number: ReqState("rid-%d" % number) for number in range(27)}
+    if sys.argv[1] != "idle":
+        manager.rid_to_state = {"rid-%d" % number: ReqState(number) for number in range(27)}
     print(json.dumps(pids), flush=True)
     asyncio.run(manager.handle_loop())
 

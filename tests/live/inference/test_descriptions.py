@@ -43,6 +43,9 @@ queue urgent app.heap
 class myserver.Job
 request id key
 request arrival created
+kv total len(app.heap) + len(app.heap) * len(app.heap)
+kv free ?len(app.heap) + app.nothing | len(app.heap) * len(app.state['jobs'].queue)
+kv cached ?len(app.heap) + app.heap
 """
 
 
@@ -71,6 +74,8 @@ def test_a_description_of_the_users(program, tmp_path, root):
     assert all(50 <= row["age"] < 1000 for row in rows)
     counts = ask(program, tmp_path, "SELECT name, count FROM inference.queues")[1]
     assert counts == [{"name": "jobs", "count": 4}, {"name": "urgent", "count": 2}]
+    # Reckoned from the left; another way where a number is missing, nothing where one is none.
+    assert ask(program, tmp_path, "SELECT total, free, cached FROM inference.kv")[1] == [{"total": 8, "free": 8, "cached": None}]
 
 
 def test_what_is_missing_is_named(program, tmp_path):
@@ -85,7 +90,7 @@ def test_what_is_missing_is_named(program, tmp_path):
 
 
 @pytest.mark.parametrize("line, why", [
-    ("root app", "my.engine:14: not a name: ''"), ("queue q app..x", "not a path: 'app..x'"), ("queue q a[x]", "not an item: 'a[x]'"),
+    ("root app", "my.engine:17: not a name: ''"), ("queue q app..x", "not a path: 'app..x'"), ("queue q a[x]", "not an item: 'a[x]'"), ("limit a + ", "not a path: 'a + '"),
     ("request colour x", "not a column: 'colour'"), ("part chief x", "not a role: 'chief'"), ("frobnicate x", "unknown word"),
     ("engine Again", "said twice"), ("title \x1b[31m", "control character"), ("queue q " + ".".join("a" * 40), "too long"),
 ])
@@ -109,3 +114,39 @@ def test_a_file_of_others_is_refused(program, tmp_path):
     code, _, err = ask(program, tmp_path)
     assert code == 3 and "my.engine" in err
     assert ask(program, tmp_path / "none")[0] == 1
+
+
+TENSORRT = """
+import queue, sys, types
+for name in ("tensorrt_llm", "tensorrt_llm._torch", "tensorrt_llm._torch.pyexecutor", "ray", "ray.serve"):
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["tensorrt_llm"].__version__ = "1.2.1"
+sys.modules["ray"].__version__ = "2.60.0"
+class PyExecutor:
+    __module__ = "tensorrt_llm._torch.pyexecutor.py_executor"
+class LlmRequest:
+    __module__ = "tensorrt_llm._torch.pyexecutor.llm_request"
+    def __init__(self, number):
+        self.py_request_id, self.py_prompt_len = number, 10 * number
+executor = PyExecutor()
+executor.active_requests, executor.waiting_queue, executor.max_num_active_requests = [LlmRequest(5), LlmRequest(6)], [object()], 2
+executor.executor_request_queue = types.SimpleNamespace(request_queue=queue.Queue())
+def loop(self):
+    print(flush=True)
+    input()
+loop(executor)
+"""
+
+
+def test_a_host_of_other_servers_and_an_executor_in_python():
+    """What Ray Serve runs is read as what it is, by the description that goes first."""
+    with support.Program([NEWEST.exe, "-c", TENSORRT], env=NEWEST.env) as program:
+        program.line()
+        done = subprocess.run([support.BINARY, "-t", str(program.pid), "query", "-f", "json",
+                               "SELECT id, queue, prompt_tokens, part FROM inference.requests ORDER BY id"], stdout=subprocess.PIPE, check=True)
+        assert json.loads(done.stdout) == [{"id": str(number), "queue": "running", "prompt_tokens": 10 * number, "part": "executor"}
+                                           for number in (5, 6)]
+        done = subprocess.run([support.BINARY, "server", "--json", str(program.pid)], stdout=subprocess.PIPE, check=True)
+        found = json.loads(done.stdout)
+        assert (found["engine"], found["version"]) == ("TensorRT-LLM", "1.2.1")
+        assert found["processes"][0]["queues"] == {"running": 2, "waiting": 1, "input": 0}

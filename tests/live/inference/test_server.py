@@ -26,8 +26,8 @@ def probing(*words, env=None):
 
 
 @contextlib.contextmanager
-def server(state, count=0, interpreter=NEWEST, nvcc="", standin=STANDIN):
-    env = dict(interpreter.env, STANDIN_NVCC=str(nvcc))
+def server(state, count=0, interpreter=NEWEST, nvcc="", standin=STANDIN, socket=""):
+    env = dict(interpreter.env, STANDIN_NVCC=str(nvcc), STANDIN_ZMQ=socket)
     with support.Program([interpreter.exe, standin, state, count], env=env, start_new_session=True) as program:
         try:
             yield json.loads(program.line())
@@ -43,11 +43,11 @@ def rows(pid, query):
 
 
 def verdict(pid):
-    """Exit code and sentence."""
+    """The sentence, and how sure it is. A guess is no reason for a script to act."""
     code, out, err = probing("server", pid, "--json")
     assert err == "", err
     found = json.loads(out)["findings"]
-    assert (code == SERVER) == bool(found) and len(found) <= 1, (code, found)
+    assert code == (SERVER if found and found[0]["confidence"] != "low" else 0) and len(found) <= 1, (code, found)
     return (found[0]["sentence"], found[0]["confidence"]) if found else (None, None)
 
 
@@ -68,7 +68,7 @@ SENTENCES = {
     "transfer": r"nothing runs in engine core \(CORE\): 3 requests in WAITING_FOR_REMOTE_KVS for up to 3 m \d+ s",
     "grammar": r"nothing runs in engine core \(CORE\): 5 requests in WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR for up to .*",
     "reply": r"a reply was lost: engine core \(CORE\) waits for its workers, and all 2 wait for work; the oldest request is .*",
-    "dead": r"1 of 2 workers of engine core \(CORE\) has ended: PID; 8 requests wait",
+    "dead": r"1 of 2 workers of engine core \(CORE\) has ended: PID \(worker\); 8 requests wait",
     "spin": r"worker TP1 \(PID\) does not answer: it is in `(WorkerProc\.)?execute_model` .*; engine core \(CORE\) waits for it, and "
             r"1 of 2 workers wait for work; the oldest request is 3 m \d+ s old",
     "ring": r"worker TP1 \(PID\) does not answer and has not read 10 messages of the ring in shared memory: it is in .*; engine core "
@@ -104,6 +104,15 @@ def test_a_wedge_is_named(state, tmp_path):
         wait_until(lambda: [each for each in why(pids["core"]) if re.fullmatch(expected, each)])
 
 
+@pytest.mark.parametrize("state, what", [("ended", r" \(engine core\)"), ("reaped", "")])
+def test_the_engine_core_has_ended(state, what):
+    """Its parent has not taken notice, or has."""
+    with server(state) as pids:
+        expected = r"1 of 1 child processes of API server \(%d\) has ended: %d%s; 27 requests wait" % (pids["api"], pids["core"], what)
+        wait_until(lambda: re.fullmatch(expected, verdict(pids["api"])[0] or ""))
+        assert verdict(pids["api"])[1] == "high" and re.fullmatch(expected, why(pids["api"])[0])
+
+
 def test_a_long_step_is_no_wedge():
     """Requests may be old on a busy server. A token of the last seconds says that it goes on; where nothing notes when
     tokens are made, the finding is a guess, and no reason to restart the server."""
@@ -115,6 +124,24 @@ def test_a_long_step_is_no_wedge():
             return sentence and "worker TP1" in sentence and confidence == "low"
         wait_until(is_guessed)
         assert check(pids["api"], "60s") == (0, "ok")
+
+
+def test_waits_of_the_processes():
+    """Which process waits for which."""
+    def edges(pid):
+        found = json.loads(probing("server", pid, "--json")[1])["processes"]
+        return {(each["pid"], wait["pid"], wait["kind"]) for each in found for wait in each["waits_for"]}
+    with server("ring") as pids:
+        first, late = pids["workers"]
+        wait_until(lambda: edges(pids["core"]) == {(pids["core"], late, "answer"), (first, pids["core"], "work")})
+        assert "\n" + 30 * " " + "waits for worker TP1 (%d): answer\n" % late in probing("server", late)[1]
+        # The table has the ring by which they do.
+        edge = "SELECT kind, peer_pid FROM wait.edges"
+        wait_until(lambda: rows(first, edge) == [{"kind": "ring", "peer_pid": pids["core"]}])
+        wait_until(lambda: rows(pids["core"], edge) == [{"kind": "ring", "peer_pid": late}])
+    with server("idle", standin=STANDIN.with_name("sglang_standin.py")) as pids:
+        wait_until(lambda: edges(pids["scheduler"]) == {(pids["scheduler"], pids["tokenizer"], "work"),
+                                                        (pids["detokenizer"], pids["scheduler"], "work")})
 
 
 def test_a_detokenizer_behind():
@@ -130,6 +157,56 @@ def test_a_detokenizer_behind():
             "SGLang 0.5 tokenizer manager", "SGLang 0.5 scheduler TP0", "SGLang 0.5 detokenizer"]
     with server("idle", standin=STANDIN.with_name("sglang_standin.py")) as pids:
         assert verdict(pids["scheduler"]) == (None, None)
+
+
+def test_a_scheduler_of_sglang_has_ended():
+    """Nothing has a record of it."""
+    with server("dead", standin=STANDIN.with_name("sglang_standin.py")) as pids:
+        expected = r"1 of the child processes of tokenizer manager \(%(tokenizer)d\) has ended: %(scheduler)d \(scheduler\); 27 requests wait" % pids
+        for name in ("tokenizer", "detokenizer"):
+            wait_until(lambda pid=pids[name]: re.fullmatch(expected, verdict(pid)[0] or ""))
+
+
+# Of SGLang, whose cache gives back what no request holds.
+OF_SGLANG = {
+    "slots": r"nothing is admitted to scheduler TP0 \(PID\): 4 of 4 slots are held by running requests that do not go on, whose last "
+             r"token is 1 m \d+ s old; 23 requests wait; preemption is off",
+    "kv": r"no request can be admitted to scheduler TP0 \(PID\): 0 of 1000 tokens of the KV cache are free, held by 4 running requests; "
+          r"23 requests have waited for up to 3 m \d+ s; preemption is off",
+    "preempting": r"no request can be admitted to scheduler TP0 \(PID\): 0 of 1000 tokens of .* for up to 3 m \d+ s",
+    "cached": None, "prealloc": r"nothing runs in scheduler TP0 \(PID\): 3 requests in prealloc for up to 3 m \d+ s",
+}
+
+
+@pytest.mark.parametrize("state", OF_SGLANG)
+def test_requests_of_sglang(state):
+    with server(state, standin=STANDIN.with_name("sglang_standin.py")) as pids:
+        expected = OF_SGLANG[state]
+        if expected:
+            wait_until(lambda: re.fullmatch(expected.replace("PID", str(pids["scheduler"])), verdict(pids["scheduler"])[0] or ""))
+        else:
+            assert verdict(pids["scheduler"]) == (None, None)
+        [kv] = rows(pids["scheduler"], "SELECT total, free, cached FROM inference.kv")
+        free, cached = {"slots": (300, 100), "prealloc": (300, 100), "cached": (300, 300)}.get(state, (0, 0))
+        assert kv == {"total": 1000, "free": free, "cached": cached}
+
+
+# Far above what the stand-in has.
+LIMITS = {"kv": "request=1000", "transfer": "transfer=1000", "compile": "loop=1000", "blocked": "loop=1000", "reply": "token=1000"}
+
+
+@pytest.mark.parametrize("state", LIMITS)
+def test_limits(state, tmp_path, monkeypatch):
+    nvcc = tmp_path / "nvcc"
+    shutil.copy(shutil.which("sleep"), nvcc)
+    with server(state, nvcc=nvcc) as pids:
+        wait_until(lambda: verdict(pids["core"])[0])
+        monkeypatch.setenv("PROBING_LIMITS", LIMITS[state])
+        # Something else may be said of it: that a worker does not answer, that requests are in one process only.
+        assert not re.search("no request can be admitted|nothing runs|has been compiling|blocked|lost", verdict(pids["core"])[0] or "")
+        monkeypatch.setenv("PROBING_LIMITS", "requests=3")
+        code, _, err = probing("server", pids["core"])
+        assert code == 2 and "PROBING_LIMITS: 'requests=3' is no limit" in err
 
 
 @pytest.mark.parametrize("state", ["healthy", "idle"])
@@ -149,7 +226,7 @@ def test_requests_queues_and_kv(interpreter):
         assert [each["queue"] for each in found] == ["running"] * 4 + ["waiting"] * 12
         assert [each["slot"] for each in found] == [*range(4), *range(12)]
         assert [each["prompt_tokens"] for each in found] == [*range(100, 116)]
-        assert {each["blocks"] for each in found} == {5} and {each["priority"] for each in found} == {0}
+        assert [each["blocks"] for each in found] == [5] * 4 + [0] * 12 and {each["priority"] for each in found} == {0}
         assert all(200 < each["age"] < 1000 for each in found)
         assert {(each["part"], each["class"]) for each in found} == {("engine core", "vllm.v1.request.Request")}
         [kv] = rows(pids["core"], "SELECT * FROM inference.kv")
@@ -195,9 +272,18 @@ def test_metrics():
         assert code == 0, err
         found = dict(re.findall(r'^probing_(inference_\w+)\{.*?pid="%d".*?\} (.*)$' % pids["core"], out, re.M))
         assert 200 < float(found["inference_oldest_request_seconds"]) < 1000
-        assert float(found["inference_kv_free_blocks"]) == 0
+        assert float(found["inference_kv_free_blocks"]) == float(found["inference_recently_admitted_requests"]) == 0
         assert re.search(r'probing_inference_requests\{[^}]*queue="waiting"[^}]*\} 12$', out, re.M), out
         assert re.search(r'probing_finding\{[^}]*rule="server"', out), out
+
+
+def test_admissions_are_counted():
+    with server("healthy") as pids:
+        # What ends is replaced at once, in the running list.
+        out = probing("export", "prometheus", pids["core"])[1]
+        assert re.search(r'^probing_inference_recently_admitted_requests\{pid="%d"\} 16$' % pids["core"], out, re.M), out
+        out = probing("export", "prometheus", pids["api"])[1]
+        assert not re.search(r"^probing_inference_recently_admitted_requests\{", out, re.M)
 
 
 def test_an_assistant_is_told():

@@ -5,6 +5,7 @@ prints the pids as JSON."""
 import asyncio
 import collections
 import ctypes
+import ctypes.util
 import enum
 import json
 import os
@@ -32,7 +33,9 @@ for part in ("v1", "v1.engine.core", "v1.request", "v1.core.sched.scheduler", "v
 
 
 def title(text):
-    """Writes over the arguments, as setproctitle does."""
+    """Writes over the arguments and the kernel's name of the process, as setproctitle does."""
+    set_name = 15
+    ctypes.CDLL(None).prctl(set_name, text.encode(), 0, 0, 0)
     with open("/proc/self/stat", encoding="ascii") as file:
         start, end = map(int, file.read().rsplit(")", 1)[1].split()[45:47])
     ctypes.memmove(start, text.encode()[:end - start - 1].ljust(end - start, b"\0"), end - start)
@@ -45,6 +48,13 @@ class RequestStatus(enum.IntEnum):
     WAITING_FOR_REMOTE_KVS = 3
     RUNNING = 4
     PREEMPTED = 5
+    FINISHED_LENGTH_CAPPED = 7
+
+
+class PauseState(enum.IntEnum):
+    __module__ = "vllm.v1.core.sched.interface"
+    UNPAUSED = 0
+    PAUSED_ALL = 2
 
 
 class Request:
@@ -121,6 +131,7 @@ class Scheduler:
         self.waiting = FCFSRequestQueue()
         self.skipped_waiting = FCFSRequestQueue()
         self.running = []
+        self._pause_state = PauseState.UNPAUSED
         self.kv_cache_manager = KVCacheManager(total, free)
 
     def add(self, where, request, blocks=0):
@@ -168,6 +179,9 @@ class MessageQueue:
     def acquire_read(self):
         time.sleep(0.002)
 
+    for function in (acquire_read, acquire_write):
+        function.__code__ = function.__code__.replace(co_filename="/vllm/distributed/device_communicators/shm_broadcast.py")
+
 
 class WorkerProcHandle:
     __module__ = "vllm.v1.executor.multiproc_executor"
@@ -200,6 +214,13 @@ class EngineCore:
         self.scheduler = scheduler
         self.model_executor = executor
 
+    def step(self):
+        """In one process with the model: the wait for a GPU."""
+        self.synchronize()
+
+    def synchronize(self):
+        time.sleep(600)
+
 
 class EngineCoreProc(EngineCore):
     __module__ = "vllm.v1.engine.core"
@@ -210,9 +231,13 @@ class EngineCoreProc(EngineCore):
         self.output_queue = queue.Queue()
 
     def run_busy_loop(self, state):
+        if STATES[state]["core"] == "die":
+            os._exit(1)
         if STATES[state]["core"] in ("reply", "write"):
             self.model_executor.collective_rpc(STATES[state]["core"] == "write")
         while STATES[state]["core"] == "spin":
+            self.schedule_nothing()
+        if STATES[state]["core"] == "step":
             self.step()
         while STATES[state]["core"] == "serve":
             self.serve(state)
@@ -221,8 +246,7 @@ class EngineCoreProc(EngineCore):
     def _process_input_queue(self):
         self.input_queue.get()
 
-    def step(self):
-        """Nothing can be scheduled."""
+    def schedule_nothing(self):
         time.sleep(0.002)
 
     def serve(self, state):
@@ -230,12 +254,22 @@ class EngineCoreProc(EngineCore):
         for request in list(self.scheduler.running):
             request.num_computed_tokens += 1
             request._output_token_ids.append(1)
-            if len(request._output_token_ids) > 50 and not STATES[state].get("lost"):
+            if len(request._output_token_ids) > 50 and not STATES[state].get("lost") and not STATES[state].get("lasting"):
                 self.scheduler.running.remove(request)
                 del self.scheduler.requests[request.request_id]
                 fresh = Request(int(request.request_id[9:]), RequestStatus.RUNNING, 0)
                 self.scheduler.add(self.scheduler.running, fresh)
         time.sleep(0.002)
+
+
+class Worker:
+    __module__ = "vllm.v1.worker.gpu_worker"
+
+    def add_lora(self):
+        time.sleep(600)
+
+    def load_model(self):
+        time.sleep(600)
 
 
 class WorkerProc:
@@ -250,6 +284,8 @@ class WorkerProc:
             os._exit(1)
         if does in ("step", "spin", "compile"):
             self.execute_model(does)
+        if does in ("add_lora", "load_model"):
+            getattr(Worker(), does)()
         self.rpc_broadcast_mq.dequeue()
 
     def execute_model(self, does):
@@ -297,6 +333,7 @@ class AsyncLLM:
 
     def __init__(self):
         self.output_processor = OutputProcessor()
+        self.engine_core = types.SimpleNamespace(resources=types.SimpleNamespace(engine_manager=types.SimpleNamespace(processes=[])))
 
     async def generate(self, number):
         """Waits for outputs."""
@@ -325,6 +362,22 @@ STATES = {
     "compile": {"core": "reply", "workers": ("idle", "compile"), "running": 8, "free": 500},
     "full": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 27},
     "behind": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 27, "tokens": 5},
+    # The model runs in the engine core itself; and with a worker, for the first token of one long prompt.
+    "single": {"core": "step", "workers": ("idle", "idle"), "running": 8, "free": 500},
+    "prefill": {"core": "reply", "workers": ("idle", "step"), "running": 1, "free": 500, "age": 60, "tokens": 0},
+    "warm_up": {"core": "reply", "workers": ("compile", "compile"), "free": 1000},
+    "weights": {"core": "reply", "workers": ("load_model", "load_model"), "free": 1000},
+    "draining": {"core": "serve", "workers": ("idle", "idle"), "running": 3, "free": 990, "age": 300},
+    "long_one": {"core": "serve", "workers": ("idle", "idle"), "running": 1, "free": 900, "age": 3600, "lasting": True},
+    "paused": {"core": "idle", "workers": ("idle", "idle"), "running": 16, "waiting": 4, "limit": 16, "free": 500, "paused": True},
+    "lora": {"core": "reply", "workers": ("add_lora", "add_lora"), "running": 8, "free": 500, "silent": 30},
+    "offload": {"core": "spin", "workers": ("idle", "idle"), "skipped": 3, "free": 600, "age": 30,
+                "status": RequestStatus.WAITING_FOR_REMOTE_KVS},
+    "burst": {"core": "serve", "workers": ("idle", "idle"), "running": 256, "waiting": 2000, "limit": 256, "free": 0, "age": 45},
+    # Of a server that only prefills: ended, and the other side has not fetched its blocks.
+    "fetched_late": {"core": "spin", "workers": ("idle", "idle"), "ended": 8, "free": 400, "age": 45},
+    "ended": {"core": "die", "workers": ("idle", "idle"), "free": 1000, "stranded": 27},
+    "reaped": {"core": "die", "workers": ("idle", "idle"), "free": 1000, "stranded": 27},
     "gone": {"core": "serve", "workers": ("idle", "idle"), "running": 16, "free": 800, "lost": 16},
     "blocked": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 3, "loop": "blocked"},
     "starved": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 3, "loop": "starved"},
@@ -339,19 +392,45 @@ def fill(scheduler, state, count):
                              ("skipped", scheduler.skipped_waiting, status),
                              ("waiting", scheduler.waiting, RequestStatus.WAITING)):
         for _ in range(state.get(name, 0)):
-            age = state.get("age", AGE) * (1 - number / 1000)
-            scheduler.add(where, Request(number, its, age, computed=100 if name == "running" else 0), 5)
+            age = state.get("age", AGE) * (1 - number / 10000)
+            scheduler.add(where, Request(number, its, age, computed=100 if name == "running" else 0), 0 if name == "waiting" else 5)
             number += 1
+    for _ in range(state.get("ended", 0)):
+        scheduler.add(None, Request(number, RequestStatus.FINISHED_LENGTH_CAPPED, state["age"], computed=100), 5)
+        number += 1
     for _ in range(count - number if count else 0):
         scheduler.add(scheduler.waiting, Request(number, RequestStatus.WAITING, AGE))
         number += 1
 
 
+def zmq_socket(bound, limit):
+    """A socket of libzmq at the place that the test names: connected to it, or the place itself."""
+    zmq = ctypes.CDLL(ctypes.util.find_library("zmq"))
+    zmq.zmq_ctx_new.restype = zmq.zmq_socket.restype = ctypes.c_void_p
+    dealer, high_water_marks = 5, (23, 24)
+    made = ctypes.c_void_p(zmq.zmq_socket(ctypes.c_void_p(zmq.zmq_ctx_new()), dealer))
+    for option in high_water_marks:
+        assert not zmq.zmq_setsockopt(made, option, ctypes.byref(ctypes.c_int(limit)), 4)
+    assert not (zmq.zmq_bind if bound else zmq.zmq_connect)(made, os.environ["STANDIN_ZMQ"].encode())
+    return zmq, made
+
+
+def send_requests(count):
+    """As many as there is room for."""
+    nowhere = "nowhere" in os.environ["STANDIN_ZMQ"]
+    zmq, socket = zmq_socket(not nowhere, 7 if nowhere else 1000)
+    sent = sum(zmq.zmq_send(socket, b"x", 1, 1 if nowhere else 0) == 1 for _ in range(count))
+    assert sent == (7 if nowhere else count)
+
+
 def run_core(name, count):
     title("VLLM::EngineCore")
+    if os.environ.get("STANDIN_ZMQ") and "nowhere" not in os.environ["STANDIN_ZMQ"]:
+        zmq_socket(False, 1000)
     state = STATES[name]
     scheduler = Scheduler(state.get("limit", 256), 1000, state["free"])
     fill(scheduler, state, count)
+    scheduler._pause_state = PauseState.PAUSED_ALL if state.get("paused") else PauseState.UNPAUSED
     buffer = ShmRingBuffer()
     buffer.write({0} if state["core"] == "write" else {0, 1})
     workers = [start("worker", name, str(rank), buffer.shared_memory.name) for rank in range(2)]
@@ -392,7 +471,7 @@ async def serve(llm, name, count, announce):
     for number in range(max(count, known) + state.get("stranded", 0)):
         age = state.get("age", AGE)
         llm.output_processor.request_states["chatcmpl-%04d" % number] = RequestState(
-            number, age * (1 - number / 1000), state.get("tokens", 5 if number < state.get("running", 0) else 0),
+            number, age * (1 - number / 10000), state.get("tokens", 5 if number < state.get("running", 0) else 0),
             state.get("silent", 100))
         if number < 50:
             handlers.append(asyncio.ensure_future(llm.generate(number)))
@@ -411,7 +490,15 @@ def run_api_server(name, count):
     core = start("core", name, str(count))
     workers = json.loads(core.stdout.readline())
     pids = {"api": os.getpid(), "core": core.pid, "workers": workers}
-    asyncio.run(serve(AsyncLLM(), name, count, lambda: print(json.dumps(pids), flush=True)))
+    if os.environ.get("STANDIN_ZMQ"):
+        send_requests(27)
+    if STATES[name]["core"] == "die":
+        os.waitid(os.P_PID, core.pid, os.WEXITED | os.WNOWAIT)
+    if name == "reaped":
+        core.wait()
+    llm = AsyncLLM()
+    llm.engine_core.resources.engine_manager.processes.append(types.SimpleNamespace(_popen=types.SimpleNamespace(pid=core.pid)))
+    asyncio.run(serve(llm, name, count, lambda: print(json.dumps(pids), flush=True)))
 
 
 def start(role, *arguments):

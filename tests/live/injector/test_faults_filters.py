@@ -41,6 +41,7 @@ COMMANDS = {
     "inject-code": (["inject", "-e", "print(42)"], b""),
     "inject-crash": (["inject", "--crash"], b""),
     "pause": (["debug", "--pause", "--max", "0.2s"], b""),
+    "prompt": (["debug", "--within", "30s"], b"tbreak sys.exit\np 40 + 2\nq\n"),
     "dap": (["debug", "--dap=127.0.0.1:0", "--debugpy", "DEBUGPY"], b""),
     "trace-line": (["trace", LINE, "shared", "--for", "0.2s"], b""),
     "trace-calls": (["trace", "--calls", "step", "--for", "0.2s"], b""),
@@ -181,11 +182,14 @@ LOADERS = {
     "control/config.c": "set",
     "control/expression.c": "query",
     "control/pause.c": "pause",
+    "control/drive/drive.c": "prompt",
     "lib/library_eval.c": "eval",
     "cli/commands/memory/sites/sites.c": "sites",
     "cli/commands/perf/torch/exact/exact.c": "exact",
     # The calls of torch's own profiler are its affair.
     "cli/commands/perf/torch/ops/ops.c": "exact",
+    # As above, of its allocator for GPUs.
+    "cli/commands/memory/history/history.c": "exact",
 }
 
 

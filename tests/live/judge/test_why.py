@@ -477,6 +477,28 @@ def test_a_group_in_which_the_oom_killer_was():
         assert found["sentence"].startswith("the OOM killer has killed 1 process of") and found["confidence"] == "low"
 
 
+def core_of(process, folder):
+    """A core that the kernel writes of a hung program."""
+    pattern = Path("/proc/sys/kernel/core_pattern").read_text(encoding="utf-8").strip()
+    if pattern != "core":
+        pytest.skip("cores of the kernel go to %r here" % pattern)
+    os.kill(process.pid, signal.SIGABRT)
+    process.wait()
+    core, = [*folder.glob("core"), *folder.glob("core.%d" % process.pid)]
+    return core
+
+
+@EACH
+def test_a_core_of_a_deadlock(interpreter, tmp_path):
+    limit = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    with running(TAKE % {"kind": "Lock", "pairs": BOTH_ORDERS}, interpreter, cwd=tmp_path,
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, limit)) as program:
+        tids = until_found(program.pid, "deadlock")["tids"]
+        core = core_of(program, tmp_path)
+    found = {each["rule"]: each for each in findings(core, "--exe", interpreter.exe)}
+    assert found["deadlock"]["tids"] == tids and found["deadlock"]["confidence"] == "high", found
+
+
 def test_a_core_of_a_killed_process(tmp_path):
     pattern = Path("/proc/sys/kernel/core_pattern").read_text(encoding="utf-8").strip()
     if pattern != "core":

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`probing why` of several processes: those that wait for each other are found, and no others."""
 import contextlib
+import fcntl
 import os
 import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -144,13 +148,17 @@ def test_processes_that_wait_for_each_other(kind, families):
         # The kernel forgets how long a thread has slept when it is moved to another group.
         known = SEES_ALL and not any(", idle in " in line["text"] for line in found["evidence"])
         return found["confidence"] == "high" or (not known and found["confidence"] == "medium")
-    wait_until(is_sure)
+
+    def all_agree():
+        """The other ones say the same; where one of their threads joins another, with that step."""
+        everybody = {program.pid, *found["pids"]}
+        return all([(each["rule"], each["proof"], {pid, *each["pids"]}) for each in findings(pid)] ==
+                   [("processes", found["proof"], everybody)] for pid in found["pids"])
+    # A child that began to wait later makes its parent's first finding a weaker one.
+    wait_until(lambda: is_sure() and all_agree())
     assert found["kind"] == "deadlock" and found["proof"] == (found["confidence"] == "high"), found
     assert len(found["evidence"]) == count and len(found["pids"]) == count - 1, found
     assert str(program.pid) in found["sentence"]
-    # The other ones say the same.
-    for pid in found["pids"]:
-        wait_until(lambda: [each["sentence"] for each in findings(pid)] == [found["sentence"]])
 
 
 @pytest.mark.parametrize("kind", HEALTHY_PROCESSES)
@@ -200,3 +208,27 @@ lock.acquire()
         wait_until(lambda: found.extend(findings(manager)) or [each["kind"] for each in found] == ["unknown"] or found.clear())
         [found] = found
     assert "for a lock" in found["evidence"][0]["text"] and "Server.serve_client" in found["evidence"][0]["text"], found
+
+
+def test_a_standby(tmp_path, monkeypatch):
+    """It waits for a file lock until it may take over: the lock and its holder are named, and that is no alarm."""
+    monkeypatch.setenv("PROBING_LIMITS", "long=0.3")
+    source = tmp_path / "standby.py"
+    source.write_text("import fcntl, sys\nf = open(sys.argv[1], 'w')\nprint(flush=True)\nfcntl.flock(f, fcntl.LOCK_EX)\n")
+    name = tmp_path / "leader"
+    with open(name, "w", encoding="utf-8") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with subprocess.Popen([sys.executable, str(source), str(name)], stdout=subprocess.PIPE) as process:
+            try:
+                process.stdout.readline()
+                end = time.monotonic() + 60
+                found = []
+                while not found and time.monotonic() < end:
+                    done = subprocess.run([support.BINARY, "why", str(process.pid)], stdout=subprocess.PIPE, timeout=60, check=False)
+                    found = [line for line in done.stdout.decode().splitlines() if line.startswith("locks: ")]
+                assert "/leader held by %d (" % os.getpid() in found[0]
+                assert "confidence  low" in done.stdout.decode() and "standby" in done.stdout.decode()
+                done = subprocess.run([support.BINARY, "check", "--still", "0.3s", str(process.pid)], timeout=60, check=False)
+                assert done.returncode == 0
+            finally:
+                process.kill()

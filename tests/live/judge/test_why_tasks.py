@@ -10,7 +10,7 @@ import support
 from environment import wait_until
 from test_why import why
 
-DEADLOCK, LOCKS, UNKNOWN = 10, 13, 20
+DEADLOCK, LOCKS, UNKNOWN, STILL = 10, 13, 20, 21
 EACH = support.one_per_version((3, 8))
 ASYNCIO = """
 import asyncio
@@ -144,6 +144,61 @@ def test_a_task_whose_holder_waits_for_something_else(interpreter):
     assert "`Never.__aenter__` <string>:5" in json.dumps(finding["evidence"]) and "`wants` " in json.dumps(finding["evidence"])
 
 
+BLOCKED = """
+import asyncio, time
+async def main():
+    timer = asyncio.ensure_future(asyncio.sleep(%s))
+    await asyncio.sleep(0)
+    print(flush=True)
+    time.sleep(100000)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("interpreter", EACH, ids=repr)
+def test_a_call_that_blocks_the_loop(interpreter, monkeypatch):
+    monkeypatch.setenv("PROBING_LIMITS", "long=1")
+    with support.Program([interpreter.exe, "-c", BLOCKED % 0.1], env=interpreter.env) as program:
+        program.line()
+        code, finding = found(program.pid, "a call has kept the loop of asyncio from going on for ")
+    assert code == STILL and finding["confidence"] == "medium" and not finding["proof"], finding
+    assert ", and a timer is overdue: " in finding["sentence"] and finding["sentence"].endswith(" in `main` <string>:7"), finding
+
+
+@pytest.mark.parametrize("interpreter", EACH[-1:], ids=repr)
+def test_a_call_that_keeps_nothing_waiting_is_healthy(interpreter, monkeypatch):
+    monkeypatch.setenv("PROBING_LIMITS", "long=1")
+    with support.Program([interpreter.exe, "-c", BLOCKED % 1000], env=interpreter.env) as program:
+        program.line()
+        wait_until(lambda: (support.dump(program.pid)["threads"][0]["idle_seconds"] or 0) > 1.5)
+        assert findings(program.pid)[1] == []
+
+
+@pytest.mark.parametrize("interpreter", EACH, ids=repr)
+def test_a_cancelled_timer_keeps_nothing_waiting(interpreter, monkeypatch):
+    monkeypatch.setenv("PROBING_LIMITS", "long=1")
+    timer = "asyncio.get_event_loop().call_later(0.1, print)\n    timer.cancel()"
+    source = BLOCKED.replace("asyncio.ensure_future(asyncio.sleep(%s))", timer)
+    with support.Program([interpreter.exe, "-c", source], env=interpreter.env) as program:
+        program.line()
+        wait_until(lambda: (support.dump(program.pid)["threads"][0]["idle_seconds"] or 0) > 1.5)
+        assert findings(program.pid)[1] == []
+
+
+@pytest.mark.parametrize("interpreter", EACH[-1:], ids=repr)
+def test_a_blocked_loop_hides_no_deadlock(interpreter, monkeypatch):
+    monkeypatch.setenv("PROBING_LIMITS", "long=1")
+    source = ASYNCIO % ("both(a, b), both(b, a), blocks(),", 0.02)
+    blocks = "async def blocks():\n    import time\n    timer = asyncio.ensure_future(asyncio.sleep(0.3))\n" \
+             "    await asyncio.sleep(0.2)\n    time.sleep(100000)\nasync def both("
+    with support.Program([interpreter.exe, "-c", source.replace("async def both(", blocks)], env=interpreter.env) as program:
+        program.line()
+        code, finding = found(program.pid, "2 tasks wait for each other: ")
+        wait_until(lambda: (support.dump(program.pid)["threads"][0]["idle_seconds"] or 0) > 1.5)
+        code, finding = found(program.pid, "2 tasks wait for each other: ")
+    assert code == DEADLOCK, finding
+
+
 @pytest.mark.parametrize("interpreter", EACH[-1:], ids=repr)
 def test_tasks_that_take_turns_are_healthy(interpreter):
     with asyncio_program(interpreter, "*(turns(a) for _ in range(5))") as program:
@@ -189,6 +244,53 @@ def test_greenlets_whose_lock_is_held(library, monkeypatch):
     assert code == UNKNOWN
 
 
+MAIN_WAITS = """
+import eventlet
+eventlet.monkey_patch()
+from eventlet.queue import Queue
+from eventlet.event import Event
+import threading
+q, e, lock = Queue(), Event(), threading.Lock()
+def getter():
+    q.get()
+print(flush=True)
+x = eventlet.spawn(getter)
+lock.acquire()
+%s
+"""
+
+
+def of_main(wait, words=""):
+    """What is found of a program of eventlet whose main greenlet waits, beside one that waits for a queue."""
+    with support.Program([packages.need("eventlet"), "-W", "ignore", "-c", MAIN_WAITS % wait]) as program:
+        program.line()
+        return found(program.pid, words)
+
+
+@pytest.mark.parametrize("wait", ["q.get()", "e.wait()", "x.wait()", "lock.acquire()", "threading.Event().wait()"])
+def test_a_hub_that_resumes_nobody(wait):
+    code, finding = of_main(wait, "2 greenlets, and the hub has no timer and no file that could resume them: ")
+    assert code == STILL and finding["confidence"] == "medium" and not finding["proof"]
+    assert all(words in json.dumps(finding["evidence"]) for words in ("in `<module>` <string>:", "in `getter` <string>:9"))
+
+
+WAKES = {
+    "a timer": "eventlet.spawn_after(1000, q.put, 1)\nq.get()",
+    "a client": "eventlet.listen(('127.0.0.1', 0)).accept()",
+    "a signal": "import signal\nsignal.signal(signal.SIGUSR1, print)\nq.get()",
+    "another thread": "eventlet.patcher.original('threading').Thread(target=eventlet.patcher.original('time').sleep,"
+                      " args=(1000,), daemon=True).start()\nq.get()",
+}
+
+
+@pytest.mark.parametrize("who", sorted(WAKES))
+def test_a_hub_that_may_resume_one(who):
+    with support.Program([packages.need("eventlet"), "-W", "ignore", "-c", MAIN_WAITS % WAKES[who]]) as program:
+        program.line()
+        wait_until(lambda: "hubs/" in json.dumps(support.dump(program.pid)["threads"][0]["frames"]))
+        assert findings(program.pid)[1] == []
+
+
 @pytest.mark.parametrize("library", sorted(GREENLETS))
 def test_greenlets_that_take_turns_are_healthy(library):
     source = GREENLETS[library] + BOTH % ("x = [spawn(turns, a) for _ in range(5)]", 0.02)
@@ -227,7 +329,7 @@ def test_of_many_programs_some_are_looked_at():
         assert code == DEADLOCK and targets[0]["looked"] and not targets[-1]["looked"]
         assert [bool(target["findings"]) for target in targets] == [target["looked"] for target in targets]
         left = [target["looked"] for target in targets].count(False)
-        assert ": loop, slow, sqlite, tasks and throttled need a second one; --look 0.25s makes it for each" in why(*pids)[1]
+        assert ": lock_file, loop, slow, sqlite, tasks and throttled need a second one; --look 0.25s makes it for each" in why(*pids)[1]
         _, out, _ = why("--json", "--look", "0.25s", *pids)
         assert left and all(target["looked"] and target["findings"] for target in json.loads(out)["targets"])
 
@@ -269,6 +371,9 @@ def test_greenlets_of_a_pool_that_may_go_on(kinds):
         assert findings(program.pid)[1] == []
 
 
+TAKES_TURNS = "def takes():\n    while True:\n        a.acquire()\n        sleep(0.001)\n        a.release()\n        sleep(0)"
+
+
 def test_a_lock_that_nobody_seems_to_release():
     """Taken by acquire(), while other greenlets run."""
     source = GREENLETS["gevent"] + BOTH % ("def wants():\n    a.acquire()\na.acquire()\nx = spawn(wants)", 0.02)
@@ -279,9 +384,101 @@ def test_a_lock_that_nobody_seems_to_release():
     assert "for a second, and who is to release it is not known: greenlet in `wants` <string>:" in finding["sentence"]
 
 
+def test_locks_that_nobody_seems_to_release_beside_one_that_takes_turns():
+    source = GREENLETS["gevent"] + BOTH % (
+        TAKES_TURNS + "\ndef wants(lock):\n    lock.acquire()\nc, d = threading.Lock(), threading.Lock()\nc.acquire()\n"
+        "d.acquire()\nx = [spawn(takes) for _ in range(3)], spawn(wants, c), spawn(wants, d)\nsleep(0.1)", 0.02)
+    with support.Program([packages.need("gevent"), "-W", "ignore", "-c", source]) as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code == UNKNOWN and "2 greenlets have waited for locks for a second" in finding["sentence"], finding
+    assert len(finding["evidence"]) == 2 and all("in `wants` " in each["text"] for each in finding["evidence"]), finding
+
+
 def test_greenlets_that_take_turns_by_acquire_are_healthy():
-    turns = "def takes():\n    while True:\n        a.acquire()\n        sleep(0.001)\n        a.release()\n        sleep(0)"
-    source = GREENLETS["gevent"] + BOTH % (turns + "\nx = [spawn(takes) for _ in range(3)]\nsleep(0.1)", 0.02)
+    source = GREENLETS["gevent"] + BOTH % (TAKES_TURNS + "\nx = [spawn(takes) for _ in range(3)]\nsleep(0.1)", 0.02)
     with support.Program([packages.need("gevent"), "-W", "ignore", "-c", source]) as program:
         program.line()
         assert findings(program.pid)[1] == []
+
+
+CIRCLE = """
+import asyncio
+async def awaits(others, name):
+    await others[name]
+async def limited(others, name):
+    await asyncio.wait_for(others[name], 1000)
+async def main():
+    tasks = {}
+    for name, next, function in (%s):
+        tasks[name] = asyncio.ensure_future(function(tasks, next))
+    print(flush=True)
+    while True:
+        await asyncio.sleep(0.02)
+asyncio.run(main())
+"""
+
+
+def circle(interpreter, members):
+    return support.Program([interpreter.exe, "-c", CIRCLE % members], env=interpreter.env)
+
+
+@pytest.mark.parametrize("interpreter", EACH, ids=repr)
+def test_tasks_that_await_each_other(interpreter):
+    with circle(interpreter, "('a', 'b', awaits), ('b', 'c', awaits), ('c', 'a', awaits)") as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code == DEADLOCK and finding["confidence"] == "medium" and not finding["proof"]
+    assert finding["sentence"].startswith("3 tasks wait for each other: task Task-"), finding
+    assert len(finding["evidence"]) == 3 and finding["sentence"].count("in `awaits` <string>:4") == 3, finding
+
+
+@pytest.mark.parametrize("interpreter", EACH, ids=repr)
+@pytest.mark.parametrize("members", ["('a', 'b', awaits), ('b', 'a', limited)", "('a', 'b', awaits), ('b', 'c', awaits), ('c', 'c', "
+                                     "lambda *_: asyncio.sleep(1000))"], ids=["limited", "no circle"])
+def test_tasks_that_await_others_are_healthy(interpreter, members):
+    with circle(interpreter, members) as program:
+        program.line()
+        assert findings(program.pid)[1] == []
+
+
+REACTOR = """
+import sys, threading
+sys.path.insert(0, %r)
+from twisted.internet import base, threads
+print(flush=True)
+%s
+"""
+# A reactor as that of twisted, of what matters here.
+TWISTED = {
+    "base.py": """
+class ReactorBase:
+    def mainLoop(self, call):
+        call()
+""",
+    "threads.py": """
+import queue
+def blockingCallFromThread():
+    queue.Queue().get()
+""",
+}
+
+
+@pytest.mark.parametrize("waits, kind", [("base.ReactorBase().mainLoop(threads.blockingCallFromThread)", DEADLOCK),
+                                         ("threads.blockingCallFromThread()", None)])
+def test_a_reactor_that_waits_for_itself(tmp_path, monkeypatch, waits, kind):
+    monkeypatch.setenv("PROBING_LIMITS", "long=1")
+    folder = tmp_path / "twisted" / "internet"
+    folder.mkdir(parents=True)
+    for name, source in TWISTED.items():
+        (folder / name).write_text(source)
+    with support.Program([EACH[-1].exe, "-c", REACTOR % (str(tmp_path), waits)], env=EACH[-1].env) as program:
+        program.line()
+        support.wait_for_sleep(program.pid, "futex")
+        if kind:
+            code, finding = found(program.pid, "the thread of twisted's reactor waits")
+            assert code == kind and finding["confidence"] == "high" and not finding["proof"]
+            assert "called by `blockingCallFromThread` threads.py:4" in finding["sentence"]
+        else:
+            wait_until(lambda: json.loads(why("--json", str(program.pid))[1])["targets"][0]["findings"])
+            assert findings(program.pid)[1] == []

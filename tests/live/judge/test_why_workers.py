@@ -91,6 +91,26 @@ def test_a_pool_that_waits_for_itself(interpreter):
     assert "called by `outer` <string>:8" in finding["sentence"] and len(finding["tids"]) == 2
 
 
+NESTED = """
+import concurrent.futures
+pool = concurrent.futures.ThreadPoolExecutor(3)
+def outer(n):
+    return pool.submit(outer, n - 1).result() if n else 0
+print(flush=True)
+pool.submit(outer, 5).result()
+"""
+
+
+@pytest.mark.parametrize("interpreter", EACH, ids=repr)
+def test_tasks_that_wait_for_tasks_of_the_same_pool(interpreter):
+    """Only the innermost of them waits for one in the queue."""
+    with started(interpreter, NESTED) as program:
+        program.line()
+        code, finding = found(program.pid)
+    assert code == DEADLOCK and finding["confidence"] == "high" and finding["proof"], finding
+    assert "all 3 threads of a pool wait for results of tasks that are queued or running in the same pool: " in finding["sentence"]
+
+
 @pytest.mark.parametrize("interpreter", EACH[-1:], ids=repr)
 def test_another_thread_may_cancel_the_task(interpreter):
     """It is true, but no proof, while a thread of the program does something else."""
@@ -101,7 +121,7 @@ def test_another_thread_may_cancel_the_task(interpreter):
     assert finding["sentence"].startswith("the only thread of a pool waits for the result of a task that is queued in the same pool: ")
 
 
-@pytest.mark.parametrize("interpreter", support.one_per_version((3, 9)), ids=repr)
+@pytest.mark.parametrize("interpreter", EACH, ids=repr)
 def test_a_thread_pool_that_waits_for_itself(interpreter):
     with started(interpreter, THREAD_POOL) as program:
         program.line()
@@ -137,3 +157,47 @@ def test_pools_that_may_go_on(interpreter, kind, monkeypatch):
         program.line()
         asleep(program)
         assert findings(program.pid)[1] == []
+
+
+CALLBACKS = """
+import multiprocessing.pool, sys, threading, time
+pool = multiprocessing.pool.ThreadPool(2)
+print(flush=True)
+result = pool.apply_async(abs, (1,), callback=%s)
+%s
+"""
+
+
+def results(program):
+    _, out, _ = why("--json", str(program.pid))
+    [target] = json.loads(out)["targets"]
+    return [each for each in target["findings"] if each["rule"] == "results"]
+
+
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 7)), ids=repr)
+@pytest.mark.parametrize("callback, kind, words", [
+    ("lambda _: pool.apply(abs, (2,))", "deadlock", "the thread that collects the results of a pool waits for one of them"),
+    ("lambda _: sys.exit()", "orphan", "a pool is waited for whose results nobody collects")], ids=["waits", "ended"])
+def test_a_pool_whose_results_nobody_collects(interpreter, monkeypatch, callback, kind, words):
+    monkeypatch.setenv("PROBING_LIMITS", "long=1")
+    source = CALLBACKS % (callback, "pool.apply_async(time.sleep, (0.1,)).get()")
+    with started(interpreter, source) as program:
+        program.line()
+        wait_until(lambda: results(program))
+        [finding] = results(program)
+    assert finding["kind"] == kind and finding["sentence"].startswith(words) and not finding["proof"], finding
+    assert finding["confidence"] == {"deadlock": "high", "orphan": "medium"}[kind]
+
+
+@pytest.mark.parametrize("callback, then", [
+    ("print", "pool.apply(time.sleep, (1000,))"),  # the result is to come
+    ("lambda _: sys.exit()", "threading.Event().wait()"),  # nobody waits for the pool
+    # Another pool has the result.
+    ("lambda _: multiprocessing.pool.ThreadPool(1).apply(time.sleep, (1000,))", "pool.apply(time.sleep, (1000,))")])
+def test_pools_whose_results_are_collected_are_healthy(monkeypatch, callback, then):
+    monkeypatch.setenv("PROBING_LIMITS", "long=1,still=1")
+    with started(EACH[-1], CALLBACKS % (callback, then)) as program:
+        program.line()
+        wait_until(lambda: json.loads(why("--json", str(program.pid))[1])["targets"][0]["confidence"] == "low"
+                   or support.dump(program.pid)["threads"][0]["idle_seconds"] > 2)
+        assert results(program) == []

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Values of tensors on the CPU, read from outside."""
 import json
+import re
 
 import pytest
 
@@ -13,6 +14,8 @@ VALUES = {
     "bad": "tensor([1.0, nan, inf, nan], shape=(4,), dtype=float32, device='cpu', nan=2, inf=1)",
     # What lies in its memory is not what it is.
     "conjugated": "tensor(shape=(1,), dtype=complex64, device='cpu')",
+    "empty": "tensor([], shape=(0, 2), dtype=float32, device='cpu')",
+    "meta": "tensor(shape=(0,), dtype=float32, device='meta')",
     "leaf": "tensor(2.5, shape=(), dtype=float32, device='cpu')",
     "leaves": "{'leaf': tensor(2.5, shape=(), dtype=float32, device='cpu'), 'weight': Parameter([0.0, 0.0], "
               "shape=(2,), dtype=float32, device='cpu', requires_grad=True)}",
@@ -31,9 +34,20 @@ def test_print(probing, resting, name):
     assert probing(str(resting.pid), "print", name).out.strip() == VALUES[name]
 
 
+def test_nested_tensors_have_no_sizes(probing, resting):
+    """Where others have theirs, zeros lie."""
+    text = probing(str(resting.pid), "print", "nested").out
+    assert "shape" not in text and re.match(r"<torch\.Tensor object at 0x\w+>$", text), text
+
+
 def test_first_elements(probing, resting):
     text = probing(str(resting.pid), "print", "large").out
     assert text.startswith("tensor([0.0, 1.0, 2.0, ") and "shape=(3000,), dtype=float32, device='cpu')" in text
+
+
+def test_lengths(probing, resting):
+    lengths = {name: probing(str(resting.pid), "print", "len(%s)" % name).out.strip() for name in ("bad", "large", "leaves['weight']", "loss")}
+    assert lengths == {"bad": "4", "large": "3000", "leaves['weight']": "2", "loss": ""}  # a number has none
 
 
 def test_locals(probing, resting):
@@ -49,7 +63,7 @@ def test_numbers(probing, resting):
     assert {name: rows[name]["value"] for name in VALUES} == VALUES
     assert abs(rows["loss"]["number"] - 0.0234) < 1e-6
     assert rows["acc1"]["number"] == 71 and rows["leaf"]["number"] == 2.5
-    assert {rows[name]["number"] for name in ("bad", "large", "conjugated", "leaves")} == {None}
+    assert {rows[name]["number"] for name in ("bad", "large", "conjugated", "nested", "empty", "meta", "leaves")} == {None}
 
 
 def test_requires_grad(probing, resting):

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -77,9 +78,8 @@ def renamed(wheel, tmp_path):
     parts = BUILD / "wheel"
     version = wheel.name.split("-")[1]
     subprocess.run([str(ROOT / "build-aux/make-wheel"), version, str(parts / "probing"), str(parts / "libprobing.so"),
-                    str(BUILD / "libprobing-agent.so"), str(BUILD / "probing.1"),
-                    *("%s=%s" % (shell, parts / ("completion." + shell)) for shell in ("bash", "zsh", "fish")),
-                    str(tmp_path)], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "DISTRIBUTION": "proc-probe"})
+                    str(BUILD / "libprobing-agent.so"), str(tmp_path)],
+                   check=True, stdout=subprocess.DEVNULL, env={**os.environ, "DISTRIBUTION": "proc-probe"})
     made, = tmp_path.glob("proc_probe-*.whl")
     return made
 
@@ -137,3 +137,48 @@ def test_both_in_one_folder(venv, renamed, other):
     assert "no other tool of this name" in venv.doctor()
     venv.pip("uninstall", "-y", "proc-probe")
     assert not venv.files() and not venv.program.exists()
+
+
+@pytest.mark.parametrize("by", ["system-site-packages", "addsitedir"])
+def test_in_another_folder(venv, renamed, other, tmp_path, by):
+    """Not beside ours: of the interpreter that the environment shares, or of a folder that a .pth file adds."""
+    base = Venv(tmp_path / "base")
+    base.install(other)
+    site, = base.folder.glob("lib/*/site-packages")
+    venv.install(renamed)
+    mine, = venv.folder.glob("lib/*/site-packages")
+    if by == "addsitedir":
+        (mine / "other.pth").write_text("import site; site.addsitedir(%r)\n" % str(site))
+    else:
+        # As of an interpreter whose own packages have it.
+        lib = tmp_path / "interpreter"
+        (lib / "bin").mkdir(parents=True)
+        shutil.copytree(str(base.folder / "lib"), str(lib / "lib"))
+        site, = lib.glob("lib/*/site-packages")
+        config = venv.folder / "pyvenv.cfg"
+        config.write_text("home = %s\ninclude-system-site-packages = true\n" % (lib / "bin"))
+        assert "another tool of this name" in venv.doctor("{others}", VIRTUAL_ENV=str(venv.folder))
+        return
+    assert "another tool named probing" in venv.warned() and str(site) in venv.warned()
+    assert "another tool named probing" in venv.hook() and str(site) in venv.hook()
+
+
+def test_of_the_interpreter_of_an_environment(venv, renamed):
+    """Hooks run before site adds the interpreter's own folders: their names are known."""
+    venv.install(renamed)
+    code = ("import os, site, sys, probing_startup as hook; sys.path[:] = []; site.PREFIXES[:] = [sys.base_prefix]; "
+            "print(hook.folders_to_come() == site.getsitepackages())")
+    assert venv.run(venv.python, "-c", code).stdout == "False\n"
+    config = venv.folder / "pyvenv.cfg"
+    config.write_text(config.read_text().replace("packages = false", "packages = true"))
+    assert venv.run(venv.python, "-c", code).stdout == "True\n"
+
+
+def test_two_distributions_of_ours(venv, renamed, wheel):
+    """Whichever was installed last has the files, and each uninstalls those of the other."""
+    venv.install(wheel)
+    assert "no other tool of this name" in venv.doctor()
+    venv.install(renamed)
+    assert "proc_probe-" in venv.doctor() and "both own" in venv.doctor()
+    venv.pip("uninstall", "-y", "probing")
+    assert "both own" not in venv.doctor()

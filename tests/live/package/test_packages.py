@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`make deb` and `make static`: their packages, used in roots other than the build machine's."""
 
+import json
 import os
 import pathlib
 import re
@@ -16,6 +17,8 @@ ROOTS = [each for each in support.INTERPRETERS if each.chroot and not each.debug
 if not support.LONG:
     ROOTS = ROOTS[:1] + ROOTS[1:][-1:]  # the oldest and the newest
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+SBOM = pathlib.Path(__file__).resolve().parents[3] / "build-aux/make-sbom"
 
 # In a mount namespace of its own: a copy of the root, with the package unpacked into it.
 INSTALL = 'mount -t tmpfs none "$4" && cp -a "$0/." "$4" && dpkg-deb -x "$1" "$4" && ' \
@@ -122,11 +125,14 @@ def test_static_brings_its_agent(static, target, newest, tmp_path):
 
 
 @pytest.mark.skipif(bool(os.geteuid()), reason="needs root")
+@pytest.mark.parametrize("taken", [False, True], ids=["free", "taken"])
 @pytest.mark.parametrize("home", [{}, {"HOME": "/no/such/folder"}, {"HOME": "/"}], ids=str)
-def test_static_of_a_user_without_a_home(static, home):
+def test_static_of_a_user_without_a_home(static, home, taken):
     """A container often has none: the agent comes from the user's folder below /tmp."""
     user, folder = 64123, pathlib.Path(tempfile.mkdtemp(dir="/tmp"))
     below = pathlib.Path("/tmp/probing-%d" % user)
+    if taken:  # by another user
+        below.mkdir()
     try:
         folder.chmod(0o755)
         shutil.copy(str(static), str(folder / "probing"))
@@ -138,10 +144,12 @@ def test_static_of_a_user_without_a_home(static, home):
                                   stderr=subprocess.PIPE, check=False, timeout=60, **rights)
             process.kill()
         assert done.stdout == b"42\n", done
-        assert (below.stat().st_uid, below.stat().st_mode & 0o777) == (user, 0o700)
+        made, = below.parent.glob("%s.*" % below.name) if taken else [below]
+        assert (made.stat().st_uid, made.stat().st_mode & 0o777) == (user, 0o700)
     finally:
-        shutil.rmtree(folder)
-        shutil.rmtree(below, ignore_errors=True)
+        shutil.rmtree(str(folder))
+        for path in below.parent.glob("%s*" % below.name):
+            shutil.rmtree(str(path), ignore_errors=True)
 
 
 @pytest.mark.skipif(not support.ON_MUSL, reason="no Python on musl")
@@ -153,3 +161,12 @@ def test_static_knows_targets_on_musl(static, interpreter):
         done = subprocess.run([static, str(process.pid), "bt"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, check=False, timeout=60)
         assert done.returncode == 0 and b"here" in done.stdout, done
+
+
+def test_the_list_of_what_is_linked_in():
+    """Packages of the page are named only if it is in."""
+    for words, has_page in (((), False), (("--page",), True)):
+        listed = json.loads(subprocess.run([str(SBOM), *words, "1.0.0", "gcc", "-lelf"], stdout=subprocess.PIPE, check=True).stdout.decode())
+        ours = [each for each in listed["components"] if each.get("purl", "").startswith("pkg:npm/")]
+        assert bool(ours) == has_page and all("licenses" in each for each in ours), ours
+        assert any(each["name"].startswith("libc6") for each in listed["components"]) or not shutil.which("dpkg"), listed

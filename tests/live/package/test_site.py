@@ -3,6 +3,7 @@
 
 import pathlib
 import re
+import urllib.parse
 
 import pytest
 import support
@@ -11,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILT = pathlib.Path(support.BINARY).parent / "site" / support.VERSION
 pytestmark = pytest.mark.skipif(not BUILT.exists(), reason="not built: make site")
 # What a browser fetches by itself.
-FETCHED = re.compile(r"<(?:script|img|iframe|source|embed)\b[^>]*\bsrc=[\"']?([^\"' >]+)|<link\b(?![^>]*rel=[\"']?canonical)[^>]*\bhref=[\"']?([^\"' >]+)")
+FETCHED = re.compile(r"<(?:script|img|iframe|source|embed)\b[^>]*\bsrc(?:set)?=[\"']?([^\"' >]+)|<link\b(?![^>]*rel=[\"']?canonical)[^>]*\bhref=[\"']?([^\"' >]+)")
 LEADS = re.compile(r"<a\b[^>]*\bhref=[\"']?([^\"' >]+)")
 
 
@@ -37,6 +38,28 @@ def test_links_lead_somewhere():
         for address in LEADS.findall(text):
             place = address.partition("#")[0].partition("?")[0]
             if place and not re.match("[a-z]+:|//", place) and not (path.parent / place).exists() and path.name != "404.html":
+                broken.append((path.name, address))
+    assert not broken
+
+
+def test_what_is_shown_is_there():
+    found = [(path, "".join(address)) for path, text in pages().items() for address in FETCHED.findall(text)
+             if path.name != "404.html"]
+    assert any(address.endswith("-dark.png") for _, address in found)
+    assert not [(path.name, address) for path, address in found
+                if not re.match("[a-z]+:|//", address) and not (path.parent / address.partition("?")[0]).exists()]
+
+
+def test_links_lead_to_headings():
+    """GitHub names them otherwise: with as many dashes as there are blanks and dashes."""
+    texts = {path.resolve(): text for path, text in pages().items()}
+    broken = []
+    for path, text in texts.items():
+        for address in LEADS.findall(text):
+            place, _, anchor = address.partition("#")
+            page = (path.parent / place).resolve() if place else path
+            if anchor and page in texts and not re.search("\\bid=[\"']?%s[\"' >]" % re.escape(urllib.parse.unquote(anchor)),
+                                                          texts[page]):
                 broken.append((path.name, address))
     assert not broken
 

@@ -13,7 +13,7 @@ import zipfile
 import pytest
 import support
 from environment import need
-from wheels import environment, installed, wheel  # noqa: F401
+from wheels import USUAL, Installed, environment, installed, pip_of, wheel  # noqa: F401
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2"}
@@ -43,6 +43,22 @@ def test_binaries_need_libc_only(wheel, tmp_path):
     assert ("-linux_" in wheel.name) == bool(others), others
     if others:
         pytest.skip("this wheel is for this system alone")
+
+
+@pytest.mark.parametrize("python", USUAL, ids=repr)
+def test_uninstall_leaves_nothing(python, wheel, tmp_path):
+    pip = pip_of(python.exe)
+    if not pip or python.version < (3, 7):
+        pytest.skip("no pip that installs it")
+    ours = Installed(tmp_path / "venv", python.exe, wheel)
+    ours.output("-m", "probing", "--version")
+    done = subprocess.run([ours.python, pip, "uninstall", "-q", "-y", "--disable-pip-version-check", "probing"], check=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.stderr == b""
+    subprocess.run([python.exe, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
+    left, bare = ({str(path.relative_to(folder)) for path in folder.rglob("*") if "__pycache__" not in path.parts}
+                  for folder in (tmp_path / "venv", tmp_path / "bare"))
+    assert not left - bare
 
 
 def test_the_program_is_no_script(installed):

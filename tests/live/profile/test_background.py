@@ -107,6 +107,31 @@ def test_a_second_one(busy, probing):
     assert probing(busy.pid, "perf", "--stop").code == OK
 
 
+def test_perf_reads_the_samples_of_a_recorder(busy, probing, tmp_path):
+    """A thread has one tracer: two would take samples from each other."""
+    _, recording = begin(probing, busy.pid)
+    until(lambda: samples(recording))
+    before = profiles.counted(busy.pid)
+    done = probing(busy.pid, "perf", "-d", "2s", "--json")
+    used = profiles.counted(busy.pid) - before
+    assert done.code == OK and "records this process already" in done.err, done
+    found = json.loads(done.out)
+    assert 1.9e9 < found["duration_ns"] < 2.1e9 and 0 < found["weight_ns"] <= used, (found, used)
+    assert profiles.shares(found)["burn"] > 50, found
+    page, file = tmp_path / "run.html", tmp_path / "run.profile"
+    for output in page, file:
+        done = probing(busy.pid, "perf", "-d", "1s", "-o", output)
+        assert done.code == OK and "records this process already" in done.err, done
+    assert "def burn(seconds)" in page.read_text()
+    kept = json.loads(probing(file, "perf", "--json").out)
+    assert 0.9e9 < kept["duration_ns"] < 1.1e9 and profiles.shares(kept)["burn"] > 50, kept
+    assert "<unreadable: another tracer>" not in profiles.shares(json.loads(last(probing, busy.pid).out))
+    # What the recorder does not sample is sampled.
+    for options in ["--rate", "50"], ["--cc"]:
+        own = probing(busy.pid, "perf", "-d", "500ms", "--json", *options)
+        assert own.code == OK and "records this process" not in own.err, own
+
+
 def test_many_at_once(busy, probing):
     """Exactly one of them records."""
     started = [subprocess.Popen([support.BINARY, str(busy.pid), "inject", "-P", "--json"],

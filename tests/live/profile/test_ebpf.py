@@ -13,8 +13,9 @@ import test_churn
 from test_profile import in_chains
 
 OK, FAILED, USAGE, UNSUPPORTED, PERMISSION = range(5)
-SAMPLES, RATE = support.count(1000, 100000), 5000
+SAMPLES, RATE, SECONDS = support.count(1000, 100000), 5000, support.count(1, 10)  # of each recording
 VERSIONS = support.one_per_version((3, 7), (3, 14))
+VARIANTS, KINDS = ["functions", "generators", "methods", "lines"], ["plain", "c", "generators"]  # of churn.py, of depths.py
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,13 +39,13 @@ def first(pid):
     assert code == OK, err
 
 
-def stacks(pid, tmp_path):
+def stacks(pid, tmp_path, rate=RATE):
     """{stack: weight} of some thousand samples, and how many there were; none by a stop."""
     found, taken = {}, 0
     first(pid)
     for _ in range(support.count(60, 3600)):
         file = tmp_path / "run.collapsed"
-        result = perf(pid, "-d", "1s", "-r", RATE, "--lines", "--json", "-o", file).result()
+        result = perf(pid, "-d", SECONDS, "-r", rate, "--lines", "--json", "-o", file).result()
         assert result["cost"]["source"] == "ebpf" and result["cost"]["stops"] == 0
         taken += result["cost"]["unstopped"]
         for line in file.read_text().splitlines():
@@ -55,7 +56,7 @@ def stacks(pid, tmp_path):
     raise AssertionError("only %d samples" % taken)
 
 
-@pytest.mark.parametrize("variant", ["functions", "generators", "methods", "lines"])
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("interpreter", VERSIONS, ids=repr)
 def test_no_impossible_stacks(tmp_path, interpreter, variant):
     with support.Target(interpreter, support.HERE / "programs" / "churn.py", variant, 1) as target:
@@ -66,9 +67,53 @@ def test_no_impossible_stacks(tmp_path, interpreter, variant):
     assert len(found) > 20
     for stack in found:
         assert not test_churn.impossible(in_chains(stack)), stack
-    assert unreadable < 0.05 * sum(found.values())
+    assert unreadable < 0.005 * sum(found.values())
     support.report("eBPF, churn of %s, %s: 0 of %d samples impossible, %.2f %% unreadable" % (
         variant, interpreter, taken, 100 * unreadable / sum(found.values())))
+
+
+def at_depths(found):
+    """{depth: share of the time} in the work of depths.py."""
+    shares = {}
+    for line, weight in found.items():
+        calls = re.findall(r"(?:^|;)(\S+) \(", line)
+        if calls[-1:] == ["work"]:
+            depth = len([each for each in calls if each.rpartition(".")[2] == "down"])
+            shares[depth] = shares.get(depth, 0) + weight
+    whole = sum(shares.values())
+    return {depth: weight / whole for depth, weight in shares.items()}
+
+
+def distance(found, truth):
+    """The part of the time that is elsewhere."""
+    return sum(abs(found.get(depth, 0) - truth.get(depth, 0)) for depth in {*found, *truth}) / 2
+
+
+def depths(interpreter, kind, tmp_path):
+    """(shares of the depths as sampled, as the program says, number of samples)"""
+    shared = support.Shared()
+    program = support.HERE / "programs" / "depths.py"
+    with support.Target(interpreter, program, kind, shared.path) as target:
+        assert target.line() == "ready"
+        before = [shared[depth] for depth in range(64)]
+        # A look at a deep stack takes longer, and the time is the program's: the more of them, the more of it.
+        found, taken = stacks(target.pid, tmp_path, 2000)
+        spent = {depth: shared[depth] - before[depth] for depth in range(64)}
+    shared.close()
+    return at_depths(found), {depth: each / sum(spent.values()) for depth, each in spent.items() if each}, taken
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("interpreter", VERSIONS, ids=repr)
+def test_depths_and_their_time(tmp_path, interpreter, kind):
+    """All levels are there, and each depth has its time, though the program asks for its clock all the time, at
+    which the kernel counts anew."""
+    found, truth, taken = depths(interpreter, kind, tmp_path)
+    off = distance(found, truth)
+    assert set(found) == set(truth)
+    assert off < 0.05 + 1 / taken ** 0.5, (off, found, truth)
+    support.report("eBPF, depths by %s, %s: no level missing in %d samples, shares %.1f points off" % (
+        kind, interpreter, taken, 100 * off))
 
 
 @pytest.mark.parametrize("interpreter", VERSIONS, ids=repr)
@@ -105,6 +150,37 @@ def test_beside_a_tracer_and_another_recording(interpreter):
                 assert result["weight_ns"] <= profiles.counted(target.pid) - before
                 assert result["cost"]["unstopped"] > 0.9 * result["weight_ns"] / 1e6 - 5
         assert "0 stops" in perf(target.pid, "-d", "200ms").end()[1]
+
+
+def test_a_stack_at_the_usual_limit_of_recursion(tmp_path):
+    program = tmp_path / "deep.py"
+    program.write_text("def down(left):\n"
+                       "    while not left:\n"
+                       "        pass\n"
+                       "    down(left - 1)\n"
+                       "print('ready', flush=True)\n"
+                       "down(970)\n")
+    with support.Target(VERSIONS[-1], program) as target:
+        assert target.line() == "ready"
+        first(target.pid)
+        file = tmp_path / "run.collapsed"
+        found = profiles.repeated(lambda: perf(target.pid, "-d", "200ms", "-o", file).end() and file.read_text(),
+                                  lambda text: text)
+    assert "<unreadable>" not in found and found.count(";down") == 971 * len(found.splitlines()), found[-300:]
+
+
+@pytest.mark.parametrize("how", [[], ["--ring", "1m"]])
+def test_a_recording_in_a_file(tmp_path, how):
+    with support.Target(VERSIONS[-1], profiles.PROGRAM, "0") as target:
+        assert target.line() == "ready"
+        target.send(b"go 600\n")
+        first(target.pid)
+        file = tmp_path / "run.profile"
+        recording = perf(target.pid, *how, "-o", file)
+        shown = recording.until_taken(file, 20)
+    assert re.search(r"^cost: \d+ samples by eBPF, 0 stops ", shown, re.M), shown
+    again = profiles.profile(file)
+    assert again["cost"]["source"] == "ebpf" and again["cost"]["unstopped"] >= 20 and again["weight_ns"]
 
 
 @pytest.mark.parametrize("options", [["--cc"], ["--async"], ["--subprocesses"], ["--tid", "1"]])

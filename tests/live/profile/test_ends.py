@@ -140,10 +140,6 @@ def fixture_python(target):
     return profiles.busy(target)
 
 
-def catches(pid, number=signal.SIGINT):
-    return int(support.thread_status(pid)["SigCgt"], 16) >> (number - 1) & 1
-
-
 def perf(gate, *words):
     return subprocess.Popen([support.BINARY, *map(str, words)], env=dict(os.environ, **gate.env),
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -158,7 +154,7 @@ def end_of(process):
 def interrupt_naming(process, number=signal.SIGINT):
     """Once, and waits until it was noticed: the next one ends the command."""
     process.send_signal(number)
-    until(lambda: not catches(process.pid, number))
+    until(lambda: not support.catches(process.pid, number))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
@@ -197,7 +193,7 @@ def test_names_after_an_interrupted_recording(busy, gate, tmp_path):
     profiles.samples(process)
     process.send_signal(signal.SIGINT)
     gate.await_met(process.pid)
-    assert catches(process.pid)
+    assert support.catches(process.pid)
     gate.open()
     code, out, err = end_of(process)
     assert code == OK and "the samples" in out and not err, (code, out, err)
@@ -242,7 +238,7 @@ def test_a_terminal_says_that_names_are_looked_for(busy, gate):
         terminal.until("naming C functions; Ctrl-C leaves their addresses", timeout=120)
         gate.await_met(terminal.process.pid)
         terminal.send("\x03")
-        until(lambda: not catches(terminal.process.pid))
+        until(lambda: not support.catches(terminal.process.pid))
         gate.open()
         said, code = terminal.end()
     assert code == OK and "shown by their addresses" in said and re.search(r"spins\+0x|fun_[0-9a-f]+ +\[spins\]", said), said

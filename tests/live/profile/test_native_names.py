@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+from debug_servers import http_files
 import otlp_file
 import pprof_file
 import profiles
@@ -120,6 +121,24 @@ def test_symbolize_takes_names_of_the_same_build_only(probing, recorded, tmp_pat
     (other / "a circle").symlink_to(other)
     result = probing(recorded, "symbolize", "--from", other, "-o", named)
     assert result.code == 0 and re.search(r": 0 of \d+ functions", result.out), result
+
+
+def test_symbolize_by_a_server(probing, files, recorded, tmp_path):
+    """The first one has none; the second has the debug file, in the folders of debuginfod."""
+    empty, full, named = tmp_path / "empty", tmp_path / "full", tmp_path / "named.profile"
+    empty.mkdir()
+    place = full / "buildid" / build_id(files[0])
+    place.mkdir(parents=True)
+    subprocess.run(["objcopy", "--only-keep-debug", files[0], place / "debuginfo"], check=True)
+    with http_files(empty) as (first, asked_first), http_files(full) as (second, asked):
+        result = probing(recorded, "symbolize", "-o", named,
+                         env={"DEBUGINFOD_URLS": "ima:enforcing %s %s/" % (first, second)})
+    assert result.code == 0, result
+    assert re.search(r": [1-9]\d* of \d+ functions without a name have one now, from 1 file", result.out), result
+    wanted = "/buildid/%s/debuginfo" % build_id(files[0])
+    assert wanted in asked_first and wanted in asked
+    assert re.search(r"^asking %s/ for \d+ debug files?$" % second, result.err, re.M), result
+    assert profiles.shares(json.loads(probing(named, "perf", "--json").out))["native_burn"] > 90
 
 
 @pytest.mark.parametrize("options, says", [

@@ -262,20 +262,94 @@ def test_time_order_without_what_is_too_short_to_be_seen(chromium, empty, tmp_pa
     assert not chromium.errors
 
 
+HEAT = """[...document.querySelectorAll("#functions .file")].map((file) => ({
+    head: file.querySelector("summary").textContent, open: file.open,
+    rows: [...file.querySelectorAll("tr")].map((row) => [...row.cells].map((cell) => cell.textContent)),
+    heat: [...file.querySelectorAll("tr")].map((row) => Number(/more\\) (\\d+)%/.exec(row.lastChild.style.background)?.[1] ?? 0)) }))"""
+
+
+def with_source(text, lines):
+    """A written page with source: [(number of the file among its texts, line, text)]."""
+    before, data, behind = text.partition('"source": []')
+    assert data
+    return before + '"source": ' + json.dumps([each for line in lines for each in line]).replace("<", "\\u003c") + behind
+
+
+def test_the_heat_map(chromium, empty, tmp_path):
+    """Files and lines by their own time, in colours that one can compare; a file that changed has no text."""
+    functions = [(0, "main", "/srv/app.py", 2, None), (0, "hot", "/srv/app.py", 7, None), (0, "lib", "/srv/lib.py", 3, None),
+                 (1, "deflate", None, 0, LIBZ)]
+    text = written(empty, [([0], 100), ([0, 1], 400), ([0, 2], 300), ([0, 1, 3], 200)], functions)
+    app = 4  # the first of the texts behind those of functions
+    source = [(app, 1, "import lib"), (app, 2, "def main(): <b>&amp;</b></script>"), (app, 7, "def hot():"), (app, 8, "\tpass")]
+    file = tmp_path / "heat.html"
+    file.write_text(with_source(text, source))
+    open_anew(chromium, file, "#picture=heat")
+    app, lib = chromium.value(HEAT)
+    assert app["head"] == "50.0 % /srv/app.py" and lib["head"] == "30.0 % /srv/lib.py" and app["open"] and lib["open"]
+    assert app["rows"] == [["", "", "1", "import lib"], ["10.0 %", "100.0 %", "2", "def main(): <b>&amp;</b></script>"],
+                           ["", "", "", "⋮"], ["40.0 %", "60.0 %", "7", "def hot():"], ["", "", "8", "    pass"]]
+    assert lib["rows"] == [["", "", "", "⋮"], ["30.0 %", "30.0 %", "3", ""]]
+    assert app["heat"] == [0, 50, 0, 100, 0] and lib["heat"] == [0, 87]
+    # A click on a line shows its function; a search keeps the files that it finds.
+    chromium.value("document.querySelector('#functions .file button').click()")
+    assert chromium.value("document.querySelector('#details h2').textContent") == "main"
+    assert chromium.value("document.querySelector('#functions .file').open")
+    chromium.value("type('search', 'lib')")
+    assert [each["head"] for each in chromium.value(HEAT)] == ["30.0 % /srv/lib.py"]
+    assert not chromium.errors
+
+
+def test_functions_that_share_a_line(chromium, empty, tmp_path):
+    """Their own time adds up, and all of it is at least that; a click is for the one with the most, and a search
+    finds the line by each."""
+    functions = [(0, name, "/srv/app.py", 5, None) for name in ("first", "second", "third")]
+    file = tmp_path / "line.html"
+    file.write_text(written(empty, [([0], 30), ([1], 40), ([2], 30)], functions))
+    open_anew(chromium, file, "#picture=heat")
+    assert chromium.value(HEAT)[0]["rows"][-1] == ["100.0 %", "100.0 %", "5", ""]
+    chromium.value("document.querySelector('#functions .file button').click()")
+    assert chromium.value("document.querySelector('#details h2').textContent") == "second"
+    for name, share in ("third", "30.0 %"), ("first", "30.0 %"), ("second", "40.0 %"):
+        chromium.value("type('search', '%s')" % name)
+        assert chromium.value(HEAT)[0]["rows"][-1][0] == share, name
+    assert not chromium.errors
+
+
+def test_a_heat_map_of_many_files_and_lines(chromium, empty, tmp_path):
+    """It has bounds, and says what it leaves out; lines are made when a file is opened."""
+    functions = [(0, "f%d" % i, "/srv/m%02d.py" % max(0, i - 5000), i + 1, None) for i in range(5080)]
+    file = tmp_path / "many.html"
+    file.write_text(written(empty, [([i], 1) for i in range(len(functions))], functions))
+    open_anew(chromium, file, "#picture=heat")
+    files = chromium.value(HEAT)
+    assert len(files) == 50 and [bool(each["rows"]) for each in files] == [True] * 3 + [False] * 47
+    assert files[0]["rows"][-1] == ["1001 more lines"] and len(files[0]["rows"]) == 4001
+    assert chromium.value("document.querySelector('#functions').lastChild.textContent") == "30 more files"
+    chromium.value("[...document.querySelectorAll('#functions summary')].pop().click()")
+    assert chromium.value("document.querySelectorAll('#functions .file')[49].querySelectorAll('tr').length") == 2
+    assert not chromium.errors
+
+
 def test_keys_of_large_pages(chromium, empty, tmp_path):
-    """Each key shows its picture; how fast is printed."""
+    """Each key shows its picture, and draws no more boxes than there are pixels for; how fast is printed."""
     nodes = support.count(100000, 1000000)
     plain, file = tmp_path / "plain.html", tmp_path / "large.html"
     plain.write_text(written(empty, STACKS, [(0, "function_%d" % i, "/srv/module_%d.py" % (i % 9), i, None)
                                             for i in range(300)]))
     file.write_text(made_page(plain, nodes, nodes))
     open_anew(chromium, file)
-    for key, picture in (("i", "icicle"), ("v", "inverted"), ("t", "time"), ("l", "functions"), ("f", "flame")):
-        took = chromium.value("""new Promise((done) => { const begun = performance.now();
+    chromium.value("""(() => { const prototype = CanvasRenderingContext2D.prototype, fill = prototype.fillRect;
+        prototype.fillRect = function (...box) { window.filled++; fill.apply(this, box); }; return 0; })()""")
+    at_most = chromium.value("(probing.chart.scroll.clientHeight / 20 + 2) * (probing.chart.scroll.clientWidth / 0.8 + 1)")
+    for key, picture in (("i", "icicle"), ("v", "inverted"), ("t", "time"), ("l", "functions"), ("h", "heat"), ("f", "flame")):
+        took = chromium.value("""new Promise((done) => { const begun = performance.now(); window.filled = 0;
             document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "%s", bubbles: true }));
             const keyed = performance.now() - begun;
-            requestAnimationFrame(() => setTimeout(() => done([keyed, performance.now() - begun]))); })""" % key)
-        print(nodes, key, ["%.0f ms" % ms for ms in took])
+            requestAnimationFrame(() => setTimeout(() => done([keyed, performance.now() - begun, window.filled]))); })""" % key)
+        *took, filled = took
+        print(nodes, key, ["%.0f ms" % ms for ms in took], filled, "boxes")
+        assert filled <= at_most and (filled or picture in ("functions", "heat")), (key, filled, at_most)
         assert chromium.value("probing.view.picture") == picture
     assert chromium.value("probing.chart.picture.rows.reduce((n, row) => n + row.stack.length, 0)") > 0.9 * nodes
     assert not chromium.errors

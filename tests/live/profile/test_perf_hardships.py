@@ -260,11 +260,13 @@ def test_gdb_comes_and_goes():
     assert result["weight_ns"] > 0.5e9 and profiles.shares(result)["<module>"] > 50, result
 
 
-def test_what_cannot_be_read_is_kept():
-    """While another tool traces it, samples are `<unreadable>`, with its CPU time as weight."""
+def test_what_cannot_be_read_is_kept(probing, tmp_path):
+    """While another tool traces it, samples are `<unreadable: another tracer>`, with its CPU time as weight; the
+    result says which part."""
+    file = tmp_path / "run.profile"
     with running() as target:
         before = profiles.counted(target.pid)
-        recording = Recording(target.pid, "-d", "300s", "-r", 500, "--json")
+        recording = Recording(target.pid, "-d", "300s", "-r", 500, "--json", "-o", file)
         recording.samples()
         counted_for(target, 0.6)
         begin = profiles.counted(target.pid)
@@ -278,9 +280,13 @@ def test_what_cannot_be_read_is_kept():
         goes_on(target)
     weights = {row["func"]: row["self_ns"] for row in result["functions"]}
     # Its time between two samples, which may be far apart, belongs to the second one.
-    assert 1e9 < weights["<unreadable>"] < end - begin + 0.5e9, (weights, end - begin)
+    assert 1e9 < weights["<unreadable: another tracer>"] < end - begin + 0.5e9, (weights, end - begin)
     assert result["cost"]["unreadable"] > 0 and "<module>" in weights
     assert sum(weights.values()) == result["weight_ns"] and 2.5e9 < result["weight_ns"] <= most, (weights, most)
+    told = probing(file, "perf").out
+    samples = {row["func"]: row["samples"] for row in result["functions"]}
+    assert "%.0f %% of the samples could not be read: another tracer" % (
+        100 * samples["<unreadable: another tracer>"] / sum(samples.values())) in told, (told, samples)
 
 
 def test_the_clock_jumps(tmp_path):

@@ -9,6 +9,7 @@ import tempfile
 
 import pytest
 
+import browser
 import profiles
 import support
 
@@ -56,6 +57,27 @@ def test_annotated(probing, file):
     assert found["weight_ns"] == result["weight_ns"]
     assert {row["line"]: row["self_ns"] for row in found["lines"] if row["self_ns"]} == \
         {line: weight for line, weight in own.items() if weight}
+
+
+def test_the_heat_map_of_the_page(probing, file, tmp_path):
+    """It says of each line what --annotate says."""
+    if not browser.COMMAND:
+        pytest.skip("chromium is not installed")
+    assert probing(file, "flamegraph", "-o", tmp_path / "run.html").code == OK
+    told = json.loads(probing(file, "perf", "--json", "--annotate", "profiled.py").out)
+    with browser.Browser() as page:
+        page.open(str(tmp_path / "run.html") + "#picture=heat")
+        rows = page.value("""[...[...document.querySelectorAll("#functions .file")]
+            .find((file) => file.querySelector("summary").textContent.endsWith("profiled.py")).querySelectorAll("tr")]
+            .map((row) => [...row.cells].map((cell) => cell.textContent))""")
+        assert not page.errors
+    shown = {int(number): (own, text) for own, _, number, text in rows if number}
+    lines = told["lines"]
+    hot = [line for line in lines if line["self_ns"]]
+    assert hot
+    for line in hot:
+        own, text = shown[line["line"]]
+        assert own == "%.1f %%" % (100 * line["self_ns"] / told["weight_ns"]) and text == line["text"], line
 
 
 def test_nothing_to_annotate(probing, file):

@@ -115,7 +115,8 @@ whole = [each.name for each in ask(client.variables(globals_)).variables]
 paged = [each.name for start in range(0, len(whole), 5)
          for each in ask(client.variables(globals_, start=start, count=5)).variables]
 assert paged == whole and len(whole) > 10, (paged, whole)
-assert fails(client.set_variable(scopes[0].variablesReference, "batch", "[]"))
+assert ask(client.set_variable(scopes[1].variablesReference, "set_by_client", "[1]")).value == "[1]"
+assert "SyntaxError" in fails(client.set_variable(scopes[1].variablesReference, "set_by_client", "1 +"))
 assert "NameError" in fails(client.evaluate("nothing_there", frame.id, context="repl"))
 assert "self" in [each.label for each in ask(client.completions("sel", 4, frame.id)).targets]
 

@@ -76,8 +76,13 @@ def main():
     values["stamps"] = [pandas.Timestamp(each) for each in (
         "2024-05-06 07:08:09", "2024-05-06 07:08:09.5", "2024-05-06 07:08:09.000000789")]
     values["stamps"].append(pandas.Timestamp("2024-05-06 07:08:09", tz="UTC"))
+    values["stamps"].append(pandas.Timestamp("2024-07-02 10:00-03:30"))
+    values["stamps"] += [pandas.Timestamp(each, tz=zone) for each, zone in (
+        ("2024-05-06 07:08:09", "Europe/Paris"), ("2024-11-03 01:30-0500", "US/Eastern"),
+        ("2024-11-03 01:30-0400", "US/Eastern"), ("1969-12-31 10:00:00.123456789", "Asia/Kolkata"))]
+    values["stamps"] += [pandas.Timestamp("1960-07-02 10:00:00.123", tz="Asia/Tokyo").as_unit(each) for each in ("s", "ms", "us")
+                         if hasattr(pandas.Timestamp, "as_unit")]
     truth["stamps"] = repr(values["stamps"])
-    values["stamps"].append(pandas.Timestamp("2024-05-06 07:08:09", tz="Europe/Paris"))
     broken = pandas.DataFrame({"v": [1]})
     object.__setattr__(broken, "_mgr", "no manager")
     print(json.dumps(truth))

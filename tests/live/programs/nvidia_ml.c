@@ -126,8 +126,8 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory)
 int nvmlDeviceGetUtilizationRates(void *device, struct rates *rates)
 {
 	(void)device;
-	rates->gpu = 87;
-	rates->memory = 45;
+	rates->gpu = getenv("GPU_SPINS") ? 100 : 87;
+	rates->memory = getenv("GPU_SPINS") ? 0 : 45;
 	return SUCCESS;
 }
 
@@ -141,7 +141,7 @@ int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *degrees)
 int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts)
 {
 	(void)device;
-	*milliwatts = 512345;
+	*milliwatts = getenv("GPU_SPINS") ? 121000 : 512345;
 	return SUCCESS;
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Exceptions that are handled, in functions whose names begin with h, and others, each in a thread of its own that
-it ends. Each function raises at a call of boom()."""
+it ends."""
 import os
 import sys
 import textwrap
@@ -200,6 +200,41 @@ def u_async_for():
             sys.intern("x")
 
     run().send(None)
+
+
+class Numbers:
+    def __getitem__(self, number):
+        if number > 1:
+            raise IndexError(number)
+        return number
+
+
+class Forwards:
+    def __getattr__(self, name):
+        raise AttributeError(name)
+
+
+def h_counts():
+    for _ in Numbers():
+        sys.intern("x")
+    first, second = Numbers()
+    return [*Numbers()], list(Numbers()), 5 in Numbers()
+
+
+def u_counts():
+    return Numbers()[2]
+
+
+def h_asks():
+    return hasattr(Forwards(), "x") or getattr(Forwards(), "x", None)
+
+
+def u_asks():
+    return getattr(Forwards(), "x")
+
+
+def u_takes():
+    return Forwards().x
 
 
 # From 3.11 on. They are indented for those who look for the functions of a version.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Another interpreter in the process, which runs nothing, or with an argument all the time."""
+"""Another interpreter in the process, which runs nothing; with "busy", all the time; with "threads", two of its own."""
 import sys
 import threading
 import time
@@ -10,9 +10,14 @@ except ImportError:
     import _xxsubinterpreters as interpreters
 
 run = getattr(interpreters, "run_string", None) or interpreters.exec
-other = interpreters.create()
+try:
+    other = interpreters.create(isolated=False)  # isolated ones have no threads up to 3.11
+except TypeError:
+    other = interpreters.create()
 run(other, "name = 'application'\ncount = 41\n")
-if len(sys.argv) > 1:
+if sys.argv[1:] == ["threads"]:
+    run(other, "import threading, time\nfor _ in range(2):\n    threading.Thread(target=time.sleep, args=(1000,)).start()\n")
+if sys.argv[1:] == ["busy"]:
     threading.Thread(target=run, args=(other, "import time\nprint('ready', flush=True)\ntime.sleep(1000)"),
                      daemon=True).start()
 else:

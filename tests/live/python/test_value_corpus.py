@@ -230,7 +230,7 @@ def test_maps_and_enums_of_protobuf(tmp_path):
     assert shown["both"] in ("<M numbers={0: 'zero', 100000: 'more'}>", "<M numbers={100000: 'more', 0: 'zero'}>"), shown
     assert re.match(r"<M numbers=\{(\d+: '\d+', )+…", large) and "…" in large, large
     assert all(key == value for key, value in re.findall(r"(\d+): '(\d+)'", large)), large
-    assert "fields={'x': <struct_value=<fields={'y': <null_value=0>}>>}" in shown["struct"], shown
+    assert "fields={'x': <struct_value=<fields={'y': <null_value=NULL_VALUE>}>>}" in shown["struct"], shown
 
 
 STORED = """

@@ -79,6 +79,24 @@ def test_idle(tmp_path):
                 assert code == OK and text.startswith("ok: %d: " % pid), (kind, code, text, errors)
 
 
+def why(pid):
+    done = subprocess.run([support.BINARY, "why", "--json", str(pid)], stdout=subprocess.PIPE, timeout=60, check=False)
+    return done.stdout.decode()
+
+
+@pytest.mark.parametrize("kind", hangs.FOR_OTHERS)
+def test_it_waits_for_others(kind, tmp_path, monkeypatch):
+    """Long enough to count, and `why` says the same."""
+    monkeypatch.setenv("PROBING_LIMITS", "still=0.5")
+    with hangs.outsiders(hangs.FOR_OTHERS[kind]) as source, Started(tmp_path, source) as pid:
+        words = "it waits for something from outside: "
+        end, text = time.monotonic() + 60, ""
+        while words not in text and time.monotonic() < end:
+            code, text, errors = check("--still", "0.5s", pid)
+        assert code == OK and words in text and not errors, (code, text, errors)
+        assert '"still"' not in why(pid)
+
+
 @pytest.mark.parametrize("source", ["while True: pass", "import time\nwhile True: time.sleep(0.01)"])
 def test_it_runs(source, tmp_path):
     with Started(tmp_path, source) as pid:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import hangs
+import packages
 import support
 from terminal import Terminal, environment
 
@@ -188,6 +189,25 @@ def test_a_child_that_stays_when_the_program_ends():
     os.kill(pid, signal.SIGKILL)
 
 
+def test_nobody_reads_the_report(tmp_path):
+    """As `2>&1 | head -1` and collectors that close early: the program is ended all the same."""
+    source = ("import signal, threading\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+              "print(__import__('os').getpid(), flush=True)\n"
+              "threading.Event().wait()")
+    with subprocess.Popen([support.BINARY, "run", "--hang", "1s", "--grace", "0.1s", "--", PYTHON, "-c", source], cwd=tmp_path,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=hangs.environment()) as process:
+        pid = int(process.stdout.readline())
+        process.stdout.close()
+        process.stderr.close()
+        assert process.wait(timeout=60) == HUNG
+        assert not exists(pid)
+
+
+def test_the_program_keeps_its_sigpipe():
+    words = ["grep", "SigIgn", "/proc/self/status"]  # Python itself ignores that signal
+    assert run(*words).stdout == subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout
+
+
 def test_keep(tmp_path):
     code = "import threading, time\ne = threading.Event()\nprint(flush=True)\ne.wait()"
     with Run(tmp_path, PYTHON, "-c", code, options=("--hang", "1s", "--keep")) as program:
@@ -223,6 +243,45 @@ def test_what_is_saved(options, tmp_path):
     assert b"Event.wait" in shown.stdout and (b"hunter2" in shown.stdout) == (not options), shown
 
 
+AWAITS = """
+import asyncio, sys
+sys.path.insert(0, sys.argv[1])
+import waiting
+async def work():
+    await waiting.until(asyncio.get_running_loop().create_future())
+async def main():
+    await asyncio.gather(*(work() for _ in range(3)))
+asyncio.get_event_loop_policy().new_event_loop().run_until_complete(main())
+"""
+NURSERY = """
+import trio
+async def work(event):
+    await event.wait()
+async def main():
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(work, trio.Event())
+trio.run(main)
+"""
+
+
+def test_tasks_are_at_lines_of_the_program(tmp_path):
+    """A library that awaits for it is not where it hangs."""
+    library = tmp_path / "lib" / "python3" / "site-packages"
+    library.mkdir(parents=True)
+    (library / "waiting.py").write_text("async def until(future):\n    await future\n")
+    (tmp_path / "hung.py").write_text(AWAITS)
+    done = run(PYTHON, tmp_path / "hung.py", library, cwd=tmp_path)
+    assert done.returncode == HUNG
+    assert "\n  task        work hung.py:6 waits for Future   (3 of them)\n" in done.stderr.decode(), done.stderr.decode()
+
+
+def test_tasks_of_trio(tmp_path):
+    (tmp_path / "hung.py").write_text(NURSERY)
+    done = run(packages.need("trio"), tmp_path / "hung.py", cwd=tmp_path)
+    assert "\n  task        work hung.py:4 waits for Event.wait   (3 of them)\n" in done.stderr.decode(), done.stderr.decode()
+
+
 def test_a_place_that_cannot_be_written(tmp_path):
     """The verdict is there, and the program ends."""
     done = run(PYTHON, "-c", "import threading\nthreading.Event().wait()",
@@ -238,7 +297,8 @@ def test_other_programs_are_named(tmp_path):
 
 
 def test_ctrl_c_is_the_programs():
-    code = "try:\n    print('ready')\n    input()\nexcept KeyboardInterrupt:\n    print('interrupted')"
+    # Not input(): readline loses a signal that comes while it begins.
+    code = "import sys\ntry:\n    print('ready')\n    sys.stdin.readline()\nexcept KeyboardInterrupt:\n    print('interrupted')"
     with Terminal("run", "--", PYTHON, "-c", code) as terminal:
         terminal.until("ready")
         terminal.send("\x03")

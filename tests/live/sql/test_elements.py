@@ -94,3 +94,48 @@ def test_tensors():
             for name in ("meta", "conjugated"):
                 [(value, _, _, error)] = session.query(select % name)
                 assert value is None and error, (name, error)
+
+
+# Images with all their pixels, and structures of them that lie.
+IMAGES = """
+import ctypes, json
+from PIL import Image
+def structure(image):
+    return ctypes.cast(id(image.im) + object.__basicsize__, ctypes.POINTER(ctypes.c_uint64))[0]
+def words(image):
+    return ctypes.cast(structure(image), ctypes.POINTER(ctypes.c_uint64))
+whole = {}
+for number, mode in enumerate(("1", "L", "RGB", "RGBA", "I", "F", "I;16")):
+    whole["mode " + mode] = image = Image.new(mode, (7, 5))
+    for x in range(7):
+        for y in range(5):
+            one = x * 30 + y
+            image.putpixel((x, y), {"1": 255 * (one % 2), "RGB": (one, 1, y), "RGBA": (one, 1, y, 9)}.get(mode, one))
+wrong_size, no_rows, wild_rows, last_rows = (Image.new("L", (7, 5), 3) for _ in range(4))
+wrong_size._size = (70000, 50000)
+kept = (ctypes.c_uint64 * 5)(0, 8, 1 << 47, 1 << 63, 2 ** 64 - 8)
+last = (ctypes.c_uint64 * 5)(*[2 ** 64 - 1] * 5)
+place = next(at for at in range(4, 9) if words(no_rows)[at] == words(no_rows)[at + 2] != 0)
+for image, rows in ((no_rows, 4096), (wild_rows, ctypes.addressof(kept)), (last_rows, ctypes.addressof(last))):
+    words(image)[place] = words(image)[place + 2] = rows
+def flat(image):
+    return [part for y in range(5) for x in range(7) for one in [image.getpixel((x, y))] for part in (one if isinstance(one, tuple) else (one,))]
+print(json.dumps({mode: flat(image) for mode, image in whole.items()}), flush=True)
+input()
+import os
+os._exit(0)
+"""
+
+
+def test_images_of_pillow():
+    with support.Program([packages.need("PIL"), "-c", IMAGES]) as program:
+        told = json.loads(program.line())
+        with Session(program.pid) as session:
+            for mode, pixels in told.items():
+                rows = session.query(SELECT % ("number, e.value, e.shape, e._error", "whole", mode))
+                bands = len(pixels) // 35
+                assert rows == [(number, value, "(5, 7, %d)" % bands if bands > 1 else "(5, 7)", None) for number, value in enumerate(pixels)], mode
+            for name, reason in (("wrong_size", "layout of this image"), ("no_rows", "cannot read 8 bytes"), ("wild_rows", "null pointer"),
+                                 ("last_rows", "cannot read")):
+                [(value, error)] = session.query("SELECT e.value, e._error FROM python.locals l, python.elements(l.address) e WHERE l.name = '%s'" % name)
+                assert value is None and reason in error, (name, error)

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -185,3 +186,18 @@ def test_without_greenlets(probing, newest):
         for table in ("python.greenlets", "python.greenlet_frames"):
             result = probing(program.pid, "query", "SELECT * FROM " + table)
             assert result.code == 0 and "this process has no greenlets" in result.err, result
+
+
+def test_types_are_looked_at_once(tmp_path):
+    """Not once for each of the objects, of which a program has hundred thousands."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    # What is of no known kind has all its bases looked at.
+    made = "class A: pass\nclass B(A): pass\nmade = [B() for _ in range(20000)]\nprint(flush=True)\ninput()"
+    with support.Program(["/usr/bin/python3", "-c", made]) as program:
+        program.line()
+        log = tmp_path / "log"
+        done = subprocess.run(["strace", "-f", "-e", "trace=process_vm_readv", "-o", log, support.BINARY, str(program.pid), "query",
+                               "-f", "csv", "SELECT count(*) FROM python.greenlets"], stdout=subprocess.PIPE, text=True, check=True)
+        assert done.stdout.split() == ["count(*)", "0"]
+        assert log.read_text().count("process_vm_readv(") < 15000

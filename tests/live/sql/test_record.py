@@ -156,7 +156,7 @@ def test_killed_recorders_lose_and_invent_nothing(probing, writer):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         process = recorder(writer.pid)
         writer.write()
-        while not int(support.thread_status(process.pid)["SigCgt"], 16) >> (number - 1) & 1:
+        while not support.catches(process.pid, number):
             assert process.poll() is None, ended(process)
         process.send_signal(number)
         code, err = ended(process)

@@ -71,13 +71,15 @@ def test_a_process_before_and_after_its_end(probing, writer):
     assert query(probing, "SHOW TABLES FROM user", writer.pid)[0]["table_name"] == "losses"
     columns = query(probing, "DESCRIBE training_logs", writer.pid)
     assert [row["column_name"] for row in columns] == [
-        "timestamp", "pid", "tid", "rank", "role", "epoch", "step", "loss", "duration", "metrics"]
+        "timestamp", "pid", "tid", "rank", "role", "epoch", "step", "loss", "lr", "grad_norm", "duration",
+        "metrics", "steps", "loss_min", "loss_max", "lr_min", "lr_max", "grad_norm_min", "grad_norm_max", "duration_min",
+        "duration_max"]
     listed = probing("list", "--dead", "--json", env={"PROBING_DATA_DIR": str(folder.parent)})
     assert str(folder) not in listed.out
     writer.kill()
     listed = probing("list", "--dead", "--json", env={"PROBING_DATA_DIR": str(folder.parent)})
     entry, = [row for row in json.loads(listed.out) if row["folder"] == str(folder)]
-    assert (entry["pid"], entry["rings"]) == (writer.pid, 4)
+    assert (entry["pid"], entry["rings"]) == (writer.pid, 8)  # training_logs has four of its history
     found = probing(writer.pid, "query", "-f", "json", everything,
                     env={"PROBING_DATA_DIR": str(folder.parent)})
     assert json.loads(found.out) == before and "has ended" in found.err

@@ -5,6 +5,7 @@ snapshot in full, of a core as far as it has the data."""
 import collections
 import json
 import os
+import shlex
 import signal
 import time
 
@@ -309,8 +310,8 @@ def test_smaps_are_read_only_when_asked_for(held, tmp_path):
     """Reading them takes the kernel a walk over all pages."""
     def opened(sql):
         log = tmp_path / "log"
-        os.system("strace -f -e trace=openat -o %s '%s' -t %d query \"%s\" >/dev/null 2>&1"
-                  % (log, support.BINARY, held.truth["pid"], sql))
+        os.system("strace -f -e trace=openat -o %s %s -t %d query \"%s\" >/dev/null 2>&1"
+                  % (log, shlex.quote(support.BINARY), held.truth["pid"], sql))
         return log.read_text()
 
     if os.system("strace -V >/dev/null 2>&1"):

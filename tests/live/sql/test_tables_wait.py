@@ -162,3 +162,18 @@ def test_peers_in_another_network(kind, tmp_path):
             wait_until(lambda: peers() == {client.pid, peer})
         finally:
             os.killpg(server.pid, signal.SIGKILL)
+
+
+def test_each_process_has_its_own_kind():
+    """Of a wait for several objects: a pipe of its own, and a socket of somebody else."""
+    source = "import os, select, socket, sys\ntheirs = socket.socket(fileno=int(sys.argv[1]))\nmine = os.pipe()\n" \
+        "print(flush=True)\nselect.select([mine[0], theirs], [], [])"
+    listening = socket.create_server(("127.0.0.1", 0))
+    with listening, socket.create_connection(listening.getsockname()) as ours, listening.accept()[0] as theirs:
+        with support.Program([NEWEST.exe, "-c", source, theirs.fileno()], env=NEWEST.env, pass_fds=(theirs.fileno(),)) as program:
+            program.line()
+            theirs.close()
+            wait_until(lambda: rows(program.pid, "SELECT * FROM wait.edges"))
+            found = {row["peer_pid"]: row["kind"] for row in rows(program.pid, "SELECT * FROM wait.edges")}
+            ours.send(b"x")
+    assert found == {program.pid: "pipe", os.getpid(): "socket"}

@@ -351,6 +351,20 @@ def even():
     return ranks()
 
 
+def sharded():
+    """As even(), and each rank keeps a part of the model."""
+    from torch.distributed.fsdp import fully_shard
+
+    torch.distributed.init_process_group("gloo")
+    model = Model()
+    for each in (*model.layers, model):
+        fully_shard(each)
+    optimizer = adam(model)
+    while True:
+        yield
+        once(model, optimizer)
+
+
 class TimedBatches:
     """Batches of a loader, for a trainer that asks for them itself."""
 
@@ -500,6 +514,17 @@ def saves():
             assert b"probing" not in file.getvalue()
 
 
+history = []
+
+
+def keeps():
+    """Forgets to let go of 2 MiB a step."""
+    for _ in plain():
+        yield
+        history.append(torch.ones(1 << 19))
+        time.sleep(0.05)
+
+
 class Images(Dataset):
     def __len__(self):
         return 1 << 30
@@ -524,7 +549,7 @@ def slow_item(self, number):
 
 KINDS = {each.__name__: each for each in (
     plain, sgd, closure, lbfgs, trainer, evaluation, decorated, checkpointing, reentrant, accumulation, gan, models,
-    ema, hidden, amp, compiled, loader, workers, ranks, saves, even, lightning, hf, accelerate)}
+    ema, hidden, amp, compiled, loader, workers, ranks, saves, even, sharded, keeps, lightning, hf, accelerate)}
 
 
 STEPS = [0]

@@ -21,12 +21,14 @@ def rest(loss, acc1):
     bad = torch.tensor([1.0, float("nan"), float("inf"), float("nan")])
     large = torch.arange(3000.0)
     conjugated = torch.tensor([1 + 2j]).conj()
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+    empty, meta = torch.empty(0, 2), torch.empty(0, device="meta")
     leaf = torch.tensor(2.5)
     leaves = {"leaf": leaf, "weight": torch.nn.Parameter(torch.zeros(2))}
     print("ready")
     sys.stdout.flush()
     sys.stdin.read()
-    return loss, acc1, bad, large, conjugated, leaf, leaves
+    return loss, acc1, bad, large, conjugated, nested, empty, meta, leaf, leaves
 
 
 if sys.argv[1] == "moving":
