@@ -2,8 +2,10 @@
 #include "cluster/looks/end.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -99,7 +101,16 @@ struct wanted {
 	uint64_t start_ticks;
 };
 
-/** The exit status of process @p pid, if it is a zombie; for another user's the kernel says 0. */
+/** Of a process that we may not read, the kernel says 0 in place of its exit status. */
+static bool may_read(pid_t pid)
+{
+	char name[32], link[1];
+
+	snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+	return readlink(name, link, sizeof(link)) >= 0 || errno != EACCES;
+}
+
+/** The exit status of process @p pid, if it is a zombie whose status the kernel tells us. */
 static bool read_status(pid_t pid, const struct wanted *wanted, int *ret)
 {
 	prb_auto_str struct prb_str line = {};
@@ -109,7 +120,8 @@ static bool read_status(pid_t pid, const struct wanted *wanted, int *ret)
 		     (!wanted->parent || stat.ppid == wanted->parent) &&
 		     (!wanted->start_ticks || stat.start_ticks == wanted->start_ticks) &&
 		     (!wanted->comm || (strlen(wanted->comm) == stat.comm_length &&
-					!strncmp(wanted->comm, stat.comm, stat.comm_length)));
+					!strncmp(wanted->comm, stat.comm, stat.comm_length))) &&
+		     (numbers[EXIT_CODE] || may_read(pid));
 
 	*ret = found ? (int)numbers[EXIT_CODE] : 0;
 	return found;

@@ -4,6 +4,8 @@ that imitate greenlets or frames of pandas, command lines and stacks that `list`
 import json
 import os
 import resource
+import shutil
+import signal
 import subprocess
 
 import pytest
@@ -259,3 +261,37 @@ def test_command_lines_that_list_recognises(name):
         for each in mine:
             if each["pid"] != process.pid:
                 os.kill(each["pid"], 9)
+
+
+# How a rank ended, which the kernel tells its own user alone
+
+LAUNCHER = """
+import os, subprocess, sys
+ranks = []
+for rank in range(3):
+    user = 0 if rank == 2 else int(sys.argv[1])
+    ranks.append(subprocess.Popen([sys.executable, "-c", "print(1, flush=True); input()"], user=user, group=user,
+                                  extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(
+        os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="3", MASTER_ADDR="127.0.0.1", MASTER_PORT="29567")))
+    ranks[-1].stdout.readline()
+ranks[2].kill()
+os.waitid(os.P_PID, ranks[2].pid, os.WEXITED | os.WNOWAIT)
+print("ready", *(rank.pid for rank in ranks), flush=True)
+input()
+"""
+
+
+def test_nobody_else_is_told_how_a_rank_ended(theirs):  # noqa: F811
+    """For others the kernel says 0, which is no exit status."""
+    binary = shutil.copy(support.BINARY, theirs / "probing")
+    with support.Program([PYTHON, "-c", LAUNCHER, str(USER)], cwd="/") as launcher:
+        pids = launcher.line().split()[1:]
+
+        def look(**options):
+            done = subprocess.run([binary, "-t", pids[0], "cluster", "hang"], stdin=subprocess.DEVNULL, cwd="/",
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **options)
+            return done.stdout + done.stderr
+
+        assert "SIGKILL" in look()
+        text = look(user=USER, group=USER, extra_groups=[])
+        assert "rank 2" in text and "exited with" not in text
