@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "base/regex.h"
@@ -168,8 +169,33 @@ static void put_plain(struct prb_str *s, const struct prb_process *process)
 	}
 }
 
-static struct prb_error *none_found(const char *pattern, bool regex)
+/**
+ * As matches(), of process @p pid. A line may be too long for the expression: it does not match,
+ * which is logged, and sets *left_out.
+ */
+static struct prb_error *matches_or_left_out(struct matcher *m, const struct prb_str *line,
+					     pid_t pid, bool *ret, bool *left_out)
 {
+	prb_auto_error struct prb_error *err = matches(m, line, ret);
+
+	if (!err || err->code == PRB_ERROR_NOMEM)
+		return prb_steal(&err);
+	prb_log("process", 0, "process %d, with a command line of %zu bytes, is left out: %s",
+		(int)pid, line->length, err->message);
+	*ret = false;
+	*left_out = true;
+	return NULL;
+}
+
+static struct prb_error *none_found(const char *pattern, bool regex, bool left_out)
+{
+	if (left_out)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_NO_PROCESS,
+					 "no Python process has a command line that /%.200s/ is "
+					 "known to match",
+					 pattern),
+			"a simpler expression, with fewer '*', can be matched with long lines too");
 	const char *form = regex ? "no Python process has a command line that matches /%.200s/"
 				 : "no Python process has a command line that contains '%.200s'";
 
@@ -186,6 +212,7 @@ static struct prb_error *search(const char *pattern, bool regex, struct prb_pids
 	prb_auto_str struct prb_str line = {};
 	const struct prb_python_process *p;
 	size_t before = ret->list.count;
+	bool left_out = false;
 
 	PRB_TRY(matcher_init(&matcher, pattern, regex));
 	PRB_TRY(prb_process_list(&all));
@@ -196,7 +223,7 @@ static struct prb_error *search(const char *pattern, bool regex, struct prb_pids
 			continue;
 		prb_str_truncate(&line, 0);
 		put_plain(&line, &p->process);
-		PRB_TRY(matches(&matcher, &line, &hit));
+		PRB_TRY(matches_or_left_out(&matcher, &line, p->process.pid, &hit, &left_out));
 		if (!hit)
 			continue;
 		prb_str_printf(lines, "%s%7d  ", ret->list.count > before ? "\n" : "",
@@ -210,7 +237,7 @@ static struct prb_error *search(const char *pattern, bool regex, struct prb_pids
 	}
 	if (line.failed || lines->failed)
 		return prb_error_nomem();
-	return ret->list.count > before ? NULL : none_found(pattern, regex);
+	return ret->list.count > before ? NULL : none_found(pattern, regex, left_out);
 }
 
 struct prb_error *prb_command_line_find(const char *pattern, bool regex, pid_t *ret)

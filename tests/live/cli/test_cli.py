@@ -293,6 +293,19 @@ def test_device(probing, newest):
             fails(probing(*words), UNSUPPORTED, "'/dev/null' is no file that can be read")
 
 
+def test_an_expression_and_a_line_that_is_too_long_for_it(probing, target, newest):
+    """Another process has it: it is left out and named, and the others are found."""
+    mark = "beside-%d" % os.getpid()
+    process = target("sleeper.py", mark)
+    long = "print('ready', flush=True); input()  # %s" % ("python sleep " * 5000)
+    with support.Program([newest.exe, "-c", long]) as other:
+        assert other.line() == "ready"
+        result = probing("-t", "/python.*sleep.*%s/" % mark, "backtrace", "--json")
+        assert dumped(result)["target"]["pid"] == process.pid
+        assert "process %d, with a command line of " % other.pid in result.err and "is left out: " in result.err
+        fails(probing("-t", "/python.*sleep.*no-%s/" % mark, "backtrace"), NO_PROCESS, "is known to match", "simpler")
+
+
 def test_long_command_lines(probing, newest):
     """A program behind -c is told by its beginning; in JSON it is whole, and its end finds it, too."""
     mark = "end-%d" % os.getpid()
