@@ -92,6 +92,69 @@ static bool is_in_callback(const struct prb_dump_thread *thread)
 	return callback && loop && callback < loop;
 }
 
+enum { MOST_READY = 64 }; /* callbacks of a loop that are looked at */
+
+/* The address of the Future whose result() the thread is in; 0: not known. */
+static struct prb_error *read_awaited(const struct prb_case *c, pid_t tid, uint64_t *ret)
+{
+	const struct prb_inspect_place place = {.tid = tid, .function = "result"};
+	const struct prb_repr_options options = {};
+	struct prb_inspected future = {};
+	struct prb_error *err = prb_inspect(c->target, &place, "self", &options, &future);
+
+	*ret = err || strcmp(prb_str_text(&future.type), "Future") ? 0 : future.address;
+	prb_inspected_deinit(&future);
+	return prb_error_tolerate(err, NULL);
+}
+
+/* What run_coroutine_threadsafe() hands to a loop has the Future in its closure. */
+static struct prb_error *is_ready_for(const struct prb_case *c, pid_t tid, unsigned number,
+				      uint64_t future, bool *ret, bool *last)
+{
+	static const char function[] = "<function run_coroutine_threadsafe.<locals>.callback at ";
+	const struct prb_inspect_place place = {.tid = tid, .function = "_run_once"};
+	const struct prb_repr_options options = {.max_total = 1000};
+	prb_auto_free char *expression = prb_format("self._ready[%u]._callback", number);
+	prb_auto_free char *closure = prb_format("self._ready[%u]._callback.__closure__", number);
+	prb_auto_free char *wanted =
+		prb_format(": Future object at 0x%llx>", (unsigned long long)future);
+	struct prb_inspected callback = {}, cells = {};
+	struct prb_error *err;
+
+	if (!expression || !closure || !wanted)
+		return prb_error_nomem();
+	err = prb_inspect(c->target, &place, expression, &options, &callback);
+	*last = err != NULL;
+	if (!err && !strncmp(prb_str_text(&callback.value), function, strlen(function))) {
+		err = prb_inspect(c->target, &place, closure, &options, &cells);
+		*ret = !err && strstr(prb_str_text(&cells.value), wanted);
+	}
+	prb_inspected_deinit(&callback);
+	prb_inspected_deinit(&cells);
+	return prb_error_tolerate(err, NULL);
+}
+
+/*
+ * True if the thread of a loop of asyncio waits, in one of its callbacks, for a coroutine that this
+ * loop is to begin.
+ */
+static struct prb_error *waits_for_own_loop(const struct prb_case *c,
+					    const struct prb_dump_thread *thread, bool *ret)
+{
+	uint64_t future;
+	bool last = false;
+
+	*ret = false;
+	if (!is_in_callback(thread) ||
+	    !prb_thread_frame(thread, "result", "/concurrent/futures/_base.py") ||
+	    !prb_case_waits_without_limit(c, thread))
+		return NULL;
+	PRB_TRY(read_awaited(c, thread->tid, &future));
+	for (unsigned i = 0; future && i < MOST_READY && !last && !*ret; i++)
+		PRB_TRY(is_ready_for(c, thread->tid, i, future, ret, &last));
+	return NULL;
+}
+
 /* A timer that was cancelled stays in the list until its time has come. */
 static struct prb_error *has_timer(const struct prb_case *c, const struct prb_inspect_place *place,
 				   bool *ret)
@@ -135,11 +198,19 @@ struct prb_error *prb_case_blocked_loop(const struct prb_case *c, struct prb_blo
 		return NULL;
 	prb_vec_each (thread, &c->dump->threads) {
 		double idle = prb_case_idle(c, thread);
+		bool own;
 
 		if (!prb_thread_is(thread, "idle") || idle < prb_limit(PRB_LIMIT_LONG))
 			continue;
-		if (waits_for_itself(thread) && prb_case_waits_without_limit(c, thread)) {
-			*ret = (struct prb_blocked_loop){.thread = thread, .itself = true};
+		if (waits_for_itself(thread) && prb_case_waits_without_limit(c, thread))
+			ret->itself = "the thread of twisted's reactor waits for a call that the "
+				      "reactor is to make";
+		PRB_TRY(waits_for_own_loop(c, thread, &own));
+		if (own)
+			ret->itself = "the thread of a loop of asyncio waits for a coroutine that "
+				      "the same loop is to run";
+		if (ret->itself) {
+			ret->thread = thread;
 			return NULL;
 		}
 		if (!is_in_callback(thread))

@@ -29,7 +29,8 @@ bool prb_case_loop_has_no_timer(const struct prb_case *c, const struct prb_dump_
 struct prb_blocked_loop {
 	const struct prb_dump_thread *thread; /**< NULL: there is none */
 	double overdue;			      /**< seconds since its first timer was to run */
-	bool itself;			      /**< the call waits for what the loop alone can run */
+	/** Who waits for what the loop alone can run, in words; NULL: the call waits for others. */
+	const char *itself;
 };
 
 /**

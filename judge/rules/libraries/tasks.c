@@ -597,24 +597,25 @@ static struct prb_error *watch_locks(const struct prb_rule *rule, const struct p
 	return locks.count ? tell_nobody(rule, c, first, &locks, ret) : NULL;
 }
 
-/* What twisted's reactor is to run waits for its thread, which waits for the result. */
+/* What a loop is to run waits for its thread, which waits for the result. */
 static struct prb_error *tell_itself(const struct prb_rule *rule, const struct prb_case *c,
-				     const struct prb_dump_thread *thread, struct prb_findings *ret)
+				     const struct prb_blocked_loop *loop, struct prb_findings *ret)
 {
+	const struct prb_dump_thread *thread = loop->thread;
 	struct prb_finding *f;
 
 	PRB_TRY(prb_finding_add(rule, ret, &f));
 	f->confidence = PRB_CONFIDENCE_HIGH;
 	f->lasted = prb_case_idle(c, thread);
-	prb_str_puts(&f->brief, "a reactor waits for itself");
-	prb_str_puts(&f->sentence, "the thread of twisted's reactor waits for a call that the "
-				   "reactor is to make: ");
+	prb_str_puts(&f->brief, "a loop waits for itself");
+	prb_str_printf(&f->sentence, "%s: ", loop->itself);
 	prb_case_put_thread(&f->sentence, thread);
 	prb_str_puts(&f->sentence, " in ");
 	prb_case_put_place(&f->sentence, thread);
 	PRB_TRY(prb_finding_thread(f, c, thread));
 	prb_case_put_reading(&f->rests_on, c);
-	prb_str_puts(&f->wrong_if, "the program has another reactor, which makes the call");
+	prb_str_puts(&f->wrong_if,
+		     "a signal handler ends the wait, or another loop makes the call");
 	prb_case_put_command(&f->next, c, "dump --locals");
 	return NULL;
 }
@@ -688,8 +689,7 @@ static struct prb_error *look(const struct prb_rule *rule, struct prb_case *c,
 	PRB_TRY(look_at_tasks(rule, c, loop.thread != NULL, ret));
 	if (!loop.thread || ret->list.count > count)
 		return NULL;
-	return loop.itself ? tell_itself(rule, c, loop.thread, ret)
-			   : tell_blocked(rule, c, &loop, ret);
+	return loop.itself ? tell_itself(rule, c, &loop, ret) : tell_blocked(rule, c, &loop, ret);
 }
 
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
@@ -711,6 +711,6 @@ const struct prb_rule prb_rule_tasks = {
 	.kind = PRB_FINDING_DEADLOCK,
 	.needs = PRB_RULE_THREADS | PRB_RULE_PROC,
 	.waits = true,
-	.proves = "tasks or greenlets wait for each other, or nothing resumes them",
+	.proves = "tasks, greenlets or a loop wait for each other or themselves",
 	.find = find,
 };

@@ -2,6 +2,7 @@
 """The rule `tasks` of `probing why`: locks of asyncio, gevent and eventlet, beside loops that go on; and healthy twins."""
 import contextlib
 import json
+import re
 
 import pytest
 
@@ -440,6 +441,39 @@ def test_tasks_that_await_others_are_healthy(interpreter, members):
     with circle(interpreter, members) as program:
         program.line()
         assert findings(program.pid)[1] == []
+
+
+OWN_LOOP = """
+import asyncio, concurrent.futures, time
+async def answer():
+    return 42
+async def main():
+    loop = asyncio.get_running_loop()
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    busy = pool.submit(time.sleep, 1000)
+    loop.call_soon(print, 1)
+    future = asyncio.run_coroutine_threadsafe(answer(), loop)
+    print(flush=True)
+    %s.result()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("interpreter", EACH, ids=repr)
+@pytest.mark.parametrize("waits, kind", [("future", DEADLOCK), ("busy", None)])
+def test_a_loop_that_waits_for_itself(interpreter, monkeypatch, waits, kind):
+    """The other future is of a thread that works."""
+    monkeypatch.setenv("PROBING_LIMITS", "long=1")
+    with support.Program([interpreter.exe, "-c", OWN_LOOP % waits], env=interpreter.env) as program:
+        program.line()
+        support.wait_for_sleep(program.pid, "futex")
+        if kind:
+            code, finding = found(program.pid, "the thread of a loop of asyncio waits")
+            assert code == kind and finding["confidence"] == "high" and not finding["proof"]
+            assert "called by `main` <string>:12" in finding["sentence"]
+        else:
+            wait_until(lambda: re.search("MainThread .*idle ([2-9]|[1-9][0-9]) ?[.s]", why(str(program.pid))[1]))
+            assert "waits for a coroutine" not in why(str(program.pid))[1]
 
 
 REACTOR = """
