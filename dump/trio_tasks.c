@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dump/trio_tasks.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -132,6 +133,35 @@ static const struct prb_trio_task *find_task(const struct family *family, uint64
 		       : NULL;
 }
 
+/* Where the task is in the program's code. */
+static const struct prb_trio_frame *own_frame(const struct prb_trio_task *task)
+{
+	const struct prb_trio_frame *frame;
+
+	prb_vec_each (frame, &task->frames)
+		if (frame->code.file && !strstr(frame->code.file, "/trio/"))
+			return frame;
+	return NULL;
+}
+
+/* "Lock held by task f, in f app.py:31". */
+static struct prb_error *put_holder(const struct prb_trio_task *owner, char **ret)
+{
+	const struct prb_trio_frame *frame = own_frame(owner);
+	prb_auto_str struct prb_str text = {};
+
+	prb_str_printf(&text, "Lock held by task %s", owner->name ? owner->name : "?");
+	if (frame)
+		prb_str_printf(&text, ", in %s %s:%d",
+			       frame->qualname ? frame->qualname : frame->code.name,
+			       strrchr(frame->code.file, '/') ? strrchr(frame->code.file, '/') + 1
+							      : frame->code.file,
+			       frame->location.line);
+	free(*ret);
+	*ret = prb_str_take(&text);
+	return *ret ? NULL : prb_error_nomem();
+}
+
 /* The function of trio that the program called. */
 static struct prb_error *put_wait(const struct prb_trio_task *task, char **ret)
 {
@@ -149,23 +179,33 @@ static struct prb_error *add_task(struct prb_dump *dump, const struct family *fa
 				  const struct prb_trio_task *task, pid_t tid)
 {
 	struct prb_dump_task *to = prb_vec_push(&dump->tasks);
+	const struct prb_trio_task *owner;
 
 	if (!to)
 		return prb_error_nomem();
 	to->kind = "task";
 	to->tid = tid;
+	to->id = task->address;
 	to->current = task->running;
 	if (task->name)
 		PRB_TRY(prb_str_copy(task->name, &to->name));
 	if (to->current)
 		return NULL;
 	PRB_TRY(put_wait(task, &to->waits_for));
+	owner = find_task(family, task->owner);
+	if (owner && to->waits_for) {
+		PRB_TRY(put_holder(owner, &to->waits_for));
+		to->lock = task->lock;
+		to->holder = task->owner;
+		to->limited = task->limited;
+	}
 	for (int i = 0; i < CHAIN_MAX; i++) {
 		PRB_TRY(add_frames(dump, to, task));
 		task = find_task(family, task->parent);
 		if (!task || is_own(task))
 			return NULL;
 		PRB_TRY(prb_dump_task_add_awaiter(to, task->name));
+		to->awaiters.items[to->awaiters.count - 1].id = task->address;
 	}
 	return NULL;
 }

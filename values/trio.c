@@ -2,13 +2,17 @@
 #include "values/trio.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "python/repr/builtin/coroutine.h"
 #include "python/repr/core/repr_private.h"
 
-enum { NAME_CHARACTERS = 200, TASKS_MAX = 100000 };
+enum { NAME_CHARACTERS = 200, TASKS_MAX = 100000, SCOPES_MAX = 64 };
+
+static const uint64_t INFINITE = 0x7ff0000000000000; /* the bits of a float */
 
 struct reading {
 	struct prb_repr *r;
@@ -41,6 +45,46 @@ static struct prb_error *add_frame(struct prb_repr *r, struct prb_trio_task *tas
 	return frame->qualname ? NULL : prb_error_nomem();
 }
 
+/* True if a cancel scope that the task is in has a deadline; also if that is not known. */
+static struct prb_error *is_limited(struct prb_repr *r, uint64_t task, bool *ret)
+{
+	uint64_t status, scope, deadline, bits;
+
+	*ret = true;
+	PRB_TRY(find(r, task, "_cancel_status", &status));
+	for (unsigned i = 0; status && i < SCOPES_MAX; i++) {
+		PRB_TRY(prb_repr_attribute(r, status, "_scope", &scope));
+		PRB_TRY(prb_repr_attribute(r, scope, "_registered_deadline", &deadline));
+		PRB_TRY(prb_repr_member(r, deadline, 0, &bits));
+		if (bits != INFINITE)
+			return NULL;
+		PRB_TRY(find(r, status, "_parent", &status));
+	}
+	*ret = status != 0;
+	return NULL;
+}
+
+/* In acquire(), `self` is the lock. One that was handed over to the task names it already. */
+static struct prb_error *note_lock(struct prb_repr *r, struct prb_trio_task *task,
+				   const struct prb_py_frame *frame)
+{
+	const struct prb_py_code *code = &task->frames.items[task->frames.count - 1].code;
+	uint64_t lock, owner;
+
+	if (task->lock || strcmp(code->name, "acquire") != 0 ||
+	    !prb_text_ends(code->file, "/trio/_sync.py"))
+		return NULL;
+	PRB_TRY(prb_python_first_value(r->py, r->mem, frame, &lock));
+	PRB_TRY(find(r, lock, "_owner", &owner));
+	if (owner && owner != task->address) {
+		task->lock = lock;
+		task->owner = owner;
+		task->limited = true;
+		return prb_error_tolerate(is_limited(r, task->address, &task->limited), NULL);
+	}
+	return NULL;
+}
+
 static struct prb_error *read_stack(struct prb_repr *r, struct prb_trio_task *task, uint64_t coro)
 {
 	struct prb_await_chain chain;
@@ -48,8 +92,12 @@ static struct prb_error *read_stack(struct prb_repr *r, struct prb_trio_task *ta
 
 	for (size_t i = chain.list.count; i-- > 0 && !err;) {
 		task->running |= chain.list.items[i].state == PRB_COROUTINE_RUNNING;
-		if (chain.list.items[i].state != PRB_COROUTINE_FINISHED)
-			err = add_frame(r, task, &chain.list.items[i]);
+		if (chain.list.items[i].state == PRB_COROUTINE_FINISHED)
+			continue;
+		err = add_frame(r, task, &chain.list.items[i]);
+		if (!err)
+			err = prb_error_tolerate(note_lock(r, task, &chain.list.items[i].frame),
+						 NULL);
 	}
 	prb_await_chain_deinit(&chain);
 	return err;

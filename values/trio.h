@@ -21,6 +21,9 @@ struct prb_trio_task {
 	uint64_t address, parent;	       /**< the task whose nursery it is in; 0: none */
 	char *name;			       /**< NULL if it could not be read */
 	bool running;			       /**< the current one: its frames are the thread's */
+	uint64_t lock;			       /**< the Lock that it waits for; 0: none */
+	uint64_t owner;			       /**< the task that the lock names; 0: none */
+	bool limited;			       /**< a scope around it ends the wait at some time */
 	PRB_VEC(struct prb_trio_frame) frames; /**< innermost first */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tasks of asyncio, and greenlets of gevent and eventlet, that wait for each other's locks. Their
- * threads go on: in a server all may look well but for these.
+ * Tasks of asyncio and trio, and greenlets of gevent and eventlet, that wait for each other's
+ * locks. Their threads go on: in a server all may look well but for these.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +50,8 @@ static void tasks_deinit(struct tasks *t)
 /* A look costs nothing where no thread runs such a loop. */
 static bool has_loop(const struct prb_dump *dump)
 {
-	static const char *const parts[] = {"/asyncio/", "/uvloop/", "/gevent/", "/eventlet/",
-					    "/twisted/internet/"};
+	static const char *const parts[] = {"/asyncio/",  "/uvloop/",		"/gevent/",
+					    "/eventlet/", "/twisted/internet/", "/trio/"};
 	const struct prb_dump_thread *thread;
 	const struct prb_dump_frame *frame;
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rule `tasks` of `probing why`: locks of asyncio, gevent and eventlet, beside loops that go on; and healthy twins."""
+"""The rule `tasks` of `probing why`: locks of asyncio, gevent, eventlet and trio, beside loops that go on; and healthy twins."""
 import contextlib
 import json
 import re
@@ -441,6 +441,43 @@ def test_tasks_that_await_others_are_healthy(interpreter, members):
     with circle(interpreter, members) as program:
         program.line()
         assert findings(program.pid)[1] == []
+
+
+TRIO = """
+import trio
+async def f(first, second):
+    async with first:
+        await trio.sleep(0.1)
+        with trio.fail_after(%s):
+            await g(second)
+async def g(lock):
+    async with lock:
+        print("never")
+async def main():
+    a, b = trio.Lock(), trio.StrictFIFOLock()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(f, a, b)
+        nursery.start_soon(f, %s)
+        await trio.sleep(0.2)
+        print(flush=True)
+        while True:
+            await trio.sleep(0.02)
+trio.run(main)
+"""
+
+
+@pytest.mark.parametrize("limit, order, kind", [("float('inf')", "b, a", DEADLOCK), ("1000", "b, a", None), ("float('inf')", "a, b", None)])
+def test_locks_of_trio(limit, order, kind):
+    """In the last case, the holder waits for another lock that it has, too: trio refuses that."""
+    with support.Program([packages.need("trio"), "-c", TRIO % (limit, order)]) as program:
+        program.line()
+        if not kind:
+            assert findings(program.pid)[1] == []
+            return
+        code, finding = found(program.pid)
+    assert code == kind and finding["confidence"] == "medium" and not finding["proof"]
+    assert finding["sentence"].count("task __main__.f in `f`") == 0 and finding["sentence"].count("in `g` <string>:9") == 2, finding
+    assert "waits in Lock held by task __main__.f, in g <string>:9" in json.dumps(finding["evidence"]), finding
 
 
 OWN_LOOP = """
