@@ -300,6 +300,21 @@ void prb_peers_judge(struct prb_peers *peers)
 }
 
 /*
+ * True if only the process itself may hold the other end of what the thread reads. A loop that
+ * polls the socket by which its own threads wake it is another matter.
+ */
+static bool reads_own_end(const struct prb_dump_thread *thread)
+{
+	const struct prb_enders *enders = &thread->enders;
+
+	if (enders->count > 1)
+		return false;
+	return !strcmp(enders->kind, "pipe") ||
+	       (!strcmp(enders->kind, "socket") && thread->waits_for &&
+		(!strncmp(thread->waits_for, "read", 4) || !strncmp(thread->waits_for, "recv", 4)));
+}
+
+/*
  * True if @p a waits for @p b or its process: not just for any thread of its own process, or for
  * itself among others.
  */
@@ -313,8 +328,8 @@ static bool waits_for(const struct prb_peers *peers, struct prb_peer_thread a,
 		return prb_peer_thread(peers, b)->tid == enders->holder_tid;
 	if (enders->tid)
 		return own && prb_peer_thread(peers, b)->tid == enders->tid;
-	if (own &&
-	    ((strcmp(enders->kind, "pipe") != 0 && !enders->word.inode) || enders->count > 1))
+	if (own && !reads_own_end(prb_peer_thread(peers, a)) &&
+	    (!enders->word.inode || enders->count > 1))
 		return false;
 	for (unsigned i = 0; i < enders->count; i++)
 		if (enders->pids[i] == peers->list.items[b.peer].pid)

@@ -64,6 +64,11 @@ ready(); p.wait()"""),
     "itself": (1, """
 r, w = os.pipe()
 ready(); os.read(r, 1)"""),
+    "itself by a socket": (1, """
+a, b = mp.Pipe()
+p = mp.get_context("fork").Process(target=b.send, args=(1,))
+p.start(); a.recv(); p.join()
+ready(); a.recv()"""),
 }
 
 
@@ -111,6 +116,19 @@ ready(); os.read(a.fileno(), 1)""",
 r, w = os.pipe()
 signal.signal(signal.SIGTERM, lambda *_: os.write(w, b"."))
 ready(); os.read(r, 1)""",
+    "a handler writes to a socket": """
+a, b = socket.socketpair(); b.setblocking(False)
+signal.set_wakeup_fd(b.fileno())
+signal.signal(signal.SIGTERM, lambda *_: None)
+ready(); a.recv(1)""",
+    "another thread writes to a socket": """
+a, b = socket.socketpair()
+threading.Thread(target=lambda: (time.sleep(1000), b.send(b".")), daemon=True).start()
+ready(); a.recv(1)""",
+    "an idle loop": """
+import asyncio
+loop = asyncio.new_event_loop()
+ready(); loop.run_forever()""",
     "a third process has the end": """
 r, w = os.pipe()
 if not os.fork():
