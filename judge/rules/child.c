@@ -69,14 +69,11 @@ static struct prb_error *run_rules(struct prb_case *end, const struct prb_peer *
 					     : prb_judge_by(&prb_rule_unknown, end, findings);
 }
 
-/** The finding about the thread at the end of the chain, or NULL. */
-static struct prb_error *judge_end(struct prb_case *c, struct prb_glances *glances,
-				   const struct prb_peers *peers, struct prb_peer_thread at,
-				   double began, struct prb_findings *findings,
-				   struct prb_finding **ret)
+/* What the rules say of a process that was read, from @p began on. */
+static struct prb_error *judge_peer(struct prb_case *c, struct prb_glances *glances,
+				    const struct prb_peer *peer, double began,
+				    struct prb_findings *findings)
 {
-	const struct prb_peer *peer = &peers->list.items[at.peer];
-	pid_t tid = prb_peer_thread(peers, at)->tid;
 	struct prb_case end = {
 		.target = peer->target,
 		.dump = peer->dump,
@@ -84,7 +81,6 @@ static struct prb_error *judge_end(struct prb_case *c, struct prb_glances *glanc
 		.read_seconds = prb_judge_read_seconds(peer->target, began),
 		.patience = c->patience,
 	};
-	struct prb_finding *const *each;
 	struct prb_glance glance;
 	struct prb_error *err = prb_glances_at(glances, peer->pid, &glance);
 
@@ -92,48 +88,76 @@ static struct prb_error *judge_end(struct prb_case *c, struct prb_glances *glanc
 		err = run_rules(&end, peer, glance.polls, findings);
 	c->spent += end.spent;
 	prb_case_deinit(&end);
-	prb_vec_each (each, &findings->list)
-		for (size_t i = 0; i < (*each)->tids.count && !*ret; i++)
-			if ((*each)->tids.items[i] == tid)
-				*ret = *each;
 	return err;
 }
 
-static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
-			      const struct prb_peers *peers, const struct prb_chain *chain,
-			      const struct prb_finding *found, struct prb_findings *ret)
+/** The finding about that thread, or NULL. */
+static struct prb_finding *find_about(const struct prb_findings *findings, pid_t tid)
 {
-	const struct prb_dump_thread *thread = prb_peer_thread(peers, chain->list.items[0]);
-	pid_t pid = peers->list.items[chain->list.items[chain->list.count - 1].peer].pid;
-	const struct prb_finding_line *line;
+	struct prb_finding *const *each;
+
+	prb_vec_each (each, &findings->list)
+		for (size_t i = 0; i < (*each)->tids.count; i++)
+			if ((*each)->tids.items[i] == tid)
+				return *each;
+	return NULL;
+}
+
+/* What a thread waits for, and what was found there. */
+struct below {
+	const struct prb_dump_thread *thread;
+	const struct prb_peers *peers;
+	const struct prb_chain *chain; /* up to the process; NULL: it is one of several */
+	pid_t pid;
+	const struct prb_finding *found;
+};
+
+static void put_sentence(struct prb_str *s, const struct below *below, bool ends)
+{
+	prb_str_puts(s, "thread ");
+	prb_case_put_thread(s, below->thread);
+	if (below->chain)
+		prb_str_printf(s, " waits for process %d, %s", (int)below->pid,
+			       ends ? "which cannot go on: " : "where ");
+	else
+		prb_str_printf(s, " waits for several processes, one of which, %d, cannot go on: ",
+			       (int)below->pid);
+	prb_str_puts(s, prb_str_text(&below->found->sentence));
+}
+
+static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
+			      const struct below *below, struct prb_findings *ret)
+{
+	const struct prb_finding *found = below->found;
 	const bool ends = found->kind == PRB_FINDING_DEADLOCK || found->kind == PRB_FINDING_ORPHAN;
+	const struct prb_finding_line *line;
 	struct prb_finding *f;
 	struct prb_str *text;
 
 	PRB_TRY(prb_finding_add(rule, ret, &f));
 	f->kind = found->kind;
 	f->confidence = found->confidence;
-	f->proof = found->proof;
-	prb_str_printf(&f->brief, "waits for %d", (int)pid);
+	f->proof = found->proof && below->chain;
+	prb_str_printf(&f->brief, "waits for %d", (int)below->pid);
 	if (ends)
 		prb_str_puts(&f->brief, ", which cannot go on");
-	prb_str_puts(&f->sentence, "thread ");
-	prb_case_put_thread(&f->sentence, thread);
-	prb_str_printf(&f->sentence, " waits for process %d, %s %s", (int)pid,
-		       ends ? "which cannot go on:" : "where", prb_str_text(&found->sentence));
-	PRB_TRY(prb_finding_thread(f, c, thread));
-	PRB_TRY(prb_finding_line(f, 0, &text));
-	prb_chain_put(text, peers, chain);
+	put_sentence(&f->sentence, below, ends);
+	PRB_TRY(prb_finding_thread(f, c, below->thread));
+	if (below->chain) {
+		PRB_TRY(prb_finding_line(f, 0, &text));
+		prb_chain_put(text, below->peers, below->chain);
+	}
 	prb_vec_each (line, &found->evidence) {
 		PRB_TRY(prb_finding_line(f, 0, &text));
-		prb_str_printf(text, "in %d: %s", (int)pid, prb_str_text(&line->text));
+		prb_str_printf(text, "in %d: %s", (int)below->pid, prb_str_text(&line->text));
 	}
-	PRB_TRY(prb_finding_pid(f, pid));
-	prb_str_printf(&f->rests_on, "who can end the waits up to %d, and there %s", (int)pid,
-		       prb_str_text(&found->rests_on));
+	PRB_TRY(prb_finding_pid(f, below->pid));
+	prb_str_printf(&f->rests_on, "who can end the waits up to %d, and there %s",
+		       (int)below->pid, prb_str_text(&found->rests_on));
 	prb_str_puts(&f->wrong_if, prb_str_text(&found->wrong_if));
-	prb_str_puts(&f->wrong_if, "; or a signal ends one of the processes");
-	prb_str_printf(&f->next, "probing -t %d dump --locals", (int)pid);
+	prb_str_puts(&f->wrong_if, below->chain ? "; or a signal ends one of the processes"
+						: "; or the other processes do its work");
+	prb_str_printf(&f->next, "probing -t %d dump --locals", (int)below->pid);
 	return NULL;
 }
 
@@ -144,9 +168,8 @@ static struct prb_error *follow(const struct prb_rule *rule, struct prb_case *c,
 	prb_auto_peers struct prb_peers peers = {};
 	prb_auto_chain struct prb_chain chain = {};
 	prb_auto_findings struct prb_findings findings = {};
-	struct prb_finding *found = NULL;
+	struct prb_finding *found;
 	struct prb_peer_thread last;
-	struct prb_error *err;
 	bool alone;
 	double began = prb_clock_seconds();
 	size_t place;
@@ -163,12 +186,66 @@ static struct prb_error *follow(const struct prb_rule *rule, struct prb_case *c,
 	if (chain.unread || !last.peer || !prb_chain_lasts(&peers, &chain, &alone))
 		return NULL;
 	PRB_TRY(prb_peers_note_idle(&peers));
-	err = judge_end(c, glances, &peers, last, began, &findings, &found);
-	if (!err && found) {
-		found->proof = found->proof && alone;
-		err = tell(rule, c, &peers, &chain, found, ret);
+	PRB_TRY(judge_peer(c, glances, &peers.list.items[last.peer], began, &findings));
+	found = find_about(&findings, prb_peer_thread(&peers, last)->tid);
+	if (!found)
+		return NULL;
+	found->proof = found->proof && alone;
+	return tell(rule, c,
+		    &(const struct below){.thread = prb_peer_thread(&peers, chain.list.items[0]),
+					  .peers = &peers,
+					  .chain = &chain,
+					  .pid = peers.list.items[last.peer].pid,
+					  .found = found},
+		    ret);
+}
+
+/* Whatever the others do that the thread waits for, this one never goes on. */
+static struct prb_error *look_at_one(const struct prb_rule *rule, struct prb_case *c,
+				     struct prb_glances *glances,
+				     const struct prb_dump_thread *thread, pid_t pid,
+				     struct prb_findings *ret)
+{
+	prb_auto_peers struct prb_peers peers = {};
+	prb_auto_findings struct prb_findings findings = {};
+	const double began = prb_clock_seconds();
+	struct prb_finding *const *each;
+	size_t place;
+
+	PRB_TRY(prb_peers_add(&peers, pid, &place));
+	if (!peers.list.count || !peers.list.items[0].dump)
+		return NULL;
+	PRB_TRY(prb_peers_note_idle(&peers));
+	PRB_TRY(judge_peer(c, glances, &peers.list.items[0], began, &findings));
+	prb_vec_each (each, &findings.list)
+		if ((*each)->proof)
+			return tell(rule, c,
+				    &(const struct below){.thread = thread,
+							  .peers = &peers,
+							  .pid = pid,
+							  .found = *each},
+				    ret);
+	return NULL;
+}
+
+/* Workers of a pool: the thread that waits for all of them waits for whichever comes first. */
+static struct prb_error *look_at_several(const struct prb_rule *rule, struct prb_case *c,
+					 struct prb_glances *glances,
+					 const struct prb_dump_thread *thread,
+					 struct prb_findings *ret)
+{
+	const struct prb_enders *enders = &thread->enders;
+	const size_t before = ret->list.count;
+	struct prb_glance glance;
+
+	for (unsigned i = 0; i < enders->count && ret->list.count == before; i++) {
+		if (enders->count < 2 || !prb_proc_is_ancestor(c->pid, enders->pids[i]))
+			continue;
+		PRB_TRY(prb_glances_at(glances, enders->pids[i], &glance));
+		if (glance.waits)
+			PRB_TRY(look_at_one(rule, c, glances, thread, enders->pids[i], ret));
 	}
-	return err;
+	return NULL;
 }
 
 static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
@@ -186,6 +263,8 @@ static struct prb_error *find(const struct prb_rule *rule, struct prb_case *c,
 		PRB_TRY(may_be_stuck(c, glances, &c->dump->threads.items[i], &may));
 		if (may)
 			PRB_TRY(follow(rule, c, glances, i, ret));
+		if (may && ret->list.count == before)
+			PRB_TRY(look_at_several(rule, c, glances, &c->dump->threads.items[i], ret));
 	}
 	return NULL;
 }

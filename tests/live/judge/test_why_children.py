@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import support
 from environment import wait_until
 from test_why import NEWEST, findings, running, until_found, why
 
@@ -52,6 +53,38 @@ def test_the_verdict_about_the_child_is_that_about_its_parent(kind, child, rule,
         assert found["tids"] == [program.pid] and "dump" in found["next"] and str(pid) in found["next"]
         code, out, _ = why(program.pid)
         assert code == own["code"] and "nothing is wrong" not in out
+
+
+POOL = """
+import multiprocessing, threading, time
+from concurrent.futures import ProcessPoolExecutor
+lock = threading.Lock()
+def takes():
+    with lock:
+        pass
+def sleeps():
+    time.sleep(36000)
+with lock, ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
+    results = [pool.submit(%s) for _ in range(4)]
+    print(flush=True)
+    results[0].result()
+"""
+
+
+def test_a_worker_that_cannot_go_on_is_told_of_its_pool():
+    """The parent waits for whichever worker comes first."""
+    with running(POOL % "takes") as program:
+        found = until_found(program.pid, "child")
+        assert (found["kind"], found["confidence"], found["proof"]) == ("orphan", "high", False), found
+        [pid] = found["pids"]
+        assert "waits for several processes, one of which, %d, cannot go on: " % pid in found["sentence"]
+        assert "or the other processes do its work" in found["wrong_if"], found
+
+
+def test_workers_that_go_on_are_not_told_of_their_pool():
+    with running(POOL % "sleeps") as program:
+        wait_until(lambda: support.dump(program.pid)["threads"][0]["idle_seconds"] > 6)
+        assert findings(program.pid) == []
 
 
 def test_a_chain_ends_at_a_lock_whose_holder_is_not_known(probing):
