@@ -398,10 +398,7 @@ struct prb_error *prb_target_open_process(pid_t pid, struct prb_target **ret)
 	if (!err)
 		err = check(p);
 	if (err) {
-		prb_maps_deinit(&p->target.maps);
-		prb_str_deinit(&p->target.maps_text);
-		prb_mem_destroy(p->target.mem);
-		process_destroy(&p->target);
+		prb_target_destroy(&p->target);
 		return err;
 	}
 	*ret = &p->target;

@@ -223,8 +223,7 @@ struct prb_error *prb_target_open_core_in(const char *path, const struct prb_cor
 
 	struct prb_error *err = open_core(core, path, places);
 	if (err) {
-		prb_maps_deinit(&core->target.maps);
-		core_destroy(&core->target);
+		prb_target_destroy(&core->target);
 		return err;
 	}
 	*ret = &core->target;
