@@ -11,6 +11,7 @@ from .core.debugger import FIRST_ARGUMENT
 from .core.errors import Problem
 from .core.text import safe
 from .gdb_files import Silent
+from .gdb_run import enable
 
 TEXT = 200  # bytes of what the agent says
 OWN = []  # (breakpoint, the inferior's number, face)
@@ -88,7 +89,7 @@ def ours(inferior):
 def stop_at(face, address):
     inferior = gdb.selected_inferior()
     for each in ours(inferior):
-        each[0].enabled = True
+        enable(each[0], True)
         return
     # By name, so that it is nowhere in a process without the agent.
     made = Own(agent.BREAK_STOPS, internal=True)
@@ -147,7 +148,7 @@ def switch(number, on):
     made = marks.by_number(users(), number)
     if made:
         made.off = not on  # before gdb tells of the change
-        made.enabled = on
+        enable(made, on)
 
 
 def unmark(number):
@@ -174,7 +175,7 @@ def on_deleted(made):
     if not USERS:
         # Nobody listens any more, so the agent removes what there is.
         for each in OWN:
-            each[0].enabled = False
+            enable(each[0], False)
     gdb_start.look(made.face)
 
 

@@ -31,6 +31,18 @@ def count(_):
 
 gdb.events.cont.connect(count)
 
+ACTIVE = []  # controls in their `with`
+
+
+def enable(breakpoint, on):
+    """Also for what is within a control, which enables at its end what it has disabled."""
+    for each in ACTIVE:
+        each.to_enable = [other for other in each.to_enable if other is not breakpoint]
+    if on and ACTIVE:
+        ACTIVE[0].to_enable.append(breakpoint)
+    else:
+        breakpoint.enabled = on
+
 
 class GdbControl(control.Control):
     def __init__(self):
@@ -41,10 +53,11 @@ class GdbControl(control.Control):
     def __enter__(self):
         control.Control.active += 1
         self._selection.__enter__()
-        self._disabled = [b for b in gdb.breakpoints() if b.enabled]
+        self.to_enable = [b for b in gdb.breakpoints() if b.enabled]
         self._signal = self._how_urgent()
-        for breakpoint in self._disabled:
+        for breakpoint in self.to_enable:
             breakpoint.enabled = False
+        ACTIVE.append(self)
         self._before = []
         for name, value in SETTINGS:
             try:
@@ -82,9 +95,11 @@ class GdbControl(control.Control):
                 quiet("with confirm off -- return")
 
     def _put_back(self):
+        if self in ACTIVE:  # not, if its beginning has failed
+            ACTIVE.remove(self)
         if self._catch:
             quiet("delete %s" % self._catch)
-        for breakpoint in self._disabled:
+        for breakpoint in self.to_enable:
             if breakpoint.is_valid():
                 breakpoint.enabled = True
         quiet("handle SIGURG %s" % self._signal)

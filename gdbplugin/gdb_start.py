@@ -5,6 +5,7 @@ import gdb
 
 from .core import breaks, control, marks, start
 from .core.errors import Problem
+from .gdb_run import enable
 
 GOES_ON = "silent\npython import %s; %s.come()" % (__name__, __name__)
 STARTER = []  # (gdb's breakpoint there, face)
@@ -28,8 +29,7 @@ def look(face):
             gdb.events.exited.connect(again)
             gdb.events.new_objfile.connect(again)
         STARTER[:] = [(made, face)]
-    if STARTER[0][0].enabled != wanted:
-        STARTER[0][0].enabled = wanted
+    enable(STARTER[0][0], wanted)
 
 
 def again(_):
@@ -58,4 +58,4 @@ def set_waiting():
         if face.pid() not in FAILED:
             face.warn("breakpoints of Python are not set: %s" % problem)
         FAILED.add(face.pid())
-        STARTER[0][0].enabled = False
+        enable(STARTER[0][0], False)

@@ -158,6 +158,23 @@ def test_an_exception_on_request(interpreter, program):
     assert "caught KeyError ('asked', 'x')" in done.out, done
 
 
+@needs_gdb
+@pytest.mark.parametrize("interpreter", ONES, ids=repr)
+def test_later_imports_cost_nothing(interpreter, tmp_path):
+    """Once all are set, gdb stops at the code of no further module."""
+    names = ["part%d" % number for number in range(9)]
+    for name in names:
+        (tmp_path / (name + ".py")).write_text("x = 1\n")
+    program = tmp_path / "imports.py"
+    program.write_text("import " + ", ".join(names) + "\n")
+    done = session(interpreter, program, "probing break-py part0.py:1", "probing break-py part8.py:1", ("first",), "run",
+                   "maint info breakpoints", ("last",), "continue", "maint info breakpoints")
+    hits = [re.search(r"PyEval_EvalCode\b.*\n\s+breakpoint already hit (\d+) times?\n", done.part(each)) for each in
+            ("first", "last")]
+    assert "Python breakpoint 1, " in done.part("first") and "Python breakpoint 2, " in done.part("last"), done
+    assert hits[0].group(1) == hits[1].group(1), done
+
+
 IMPORTS = """\
 import keyword, colorsys
 try:
