@@ -156,6 +156,7 @@ def unmark(number):
     if made:
         USERS.remove(made)
         made.delete()
+        gdb_start.look(made.face)
 
 
 def deleted():

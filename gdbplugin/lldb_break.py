@@ -56,9 +56,13 @@ def stop_at(target, address):
     target.BreakpointCreateByAddress(address).AddName(NAME)
 
 
-def stop_no_more(target):
-    for each in own(target):
+def remove(target, name):
+    for each in own(target, name):
         target.BreakpointDelete(each.GetID())
+
+
+def stop_no_more(target):
+    remove(target, NAME)
 
 
 def mark(face, wanted, told):
@@ -76,6 +80,8 @@ def mark(face, wanted, told):
 
 def unmark(number):
     MARKS[:] = [each for each in MARKS if each.own != number]
+    for name in () if MARKS else (STARTS, BEGINS):
+        remove(SHOWS["face"].target(), name)
 
 
 def anywhere():

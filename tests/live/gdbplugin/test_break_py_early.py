@@ -214,7 +214,7 @@ def before_run_in_lldb(interpreter, program, lldb=None):
         "probing break-py", ("off",), debuggers.tried(debuggers.lldb, "probing break-py --disable 2"), ("once",), "run", ("first",), "continue", ("stack",),
         "probing backtrace", ("list",), "probing break-py", ("second",), "continue", "continue", "continue", ("kill",), "kill",
         ("again",), "run", ("number",), "probing print number", ("delete",), "probing break-py --delete",
-        "probing break-py", ("end",), "continue", lldb=lldb)
+        "probing break-py", ("own",), "breakpoint list", ("end",), "continue", lldb=lldb)
     for number, place in ((1, "early.py:%d" % WORK), (2, "Thing.method if number == 1"), (3, "early.py:%d" % CALL)):
         waits = "%s, which waits for Python to start" % place
         assert "Python breakpoint %d at %s" % (number, waits) in done.part("set"), done
@@ -230,6 +230,7 @@ def before_run_in_lldb(interpreter, program, lldb=None):
     assert "Python breakpoint 1, work  %s:%d" % (program, WORK) in done.part("again"), done
     assert re.search("^0$", done.part("number"), re.M), done
     assert "breakpoint 1 deleted\nbreakpoint 2 deleted\nno breakpoints of Python" in done.part("delete"), done
+    assert "No breakpoints currently set" in done.part("own"), done
     assert "exited with status = 0" in done.part("end"), done
 
 
