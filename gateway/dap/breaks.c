@@ -162,9 +162,12 @@ struct prb_error *prb_dap_set_lines(struct prb_dap *d, const struct prb_dap_requ
 	const json_t *source = json_object_get(r->arguments, "source");
 	const char *path = json_string_value(json_object_get(source, "path"));
 
+	prb_auto_free char *here = NULL;
+
 	if (!path)
 		path = json_string_value(json_object_get(source, "name"));
-	return set_all(d, r, PRB_DAP_LINES, path, json_object_get(r->arguments, "breakpoints"));
+	here = path ? prb_dap_path_here(d, path) : NULL;
+	return set_all(d, r, PRB_DAP_LINES, here, json_object_get(r->arguments, "breakpoints"));
 }
 
 struct prb_error *prb_dap_set_functions(struct prb_dap *d, const struct prb_dap_request *r)

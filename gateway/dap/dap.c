@@ -352,6 +352,7 @@ static void dap_deinit(struct prb_dap *d)
 		free(*source);
 	prb_vec_free(&d->sources);
 	json_decref(d->pending);
+	json_decref(d->mappings);
 	prb_str_deinit(&d->input);
 }
 

@@ -89,6 +89,7 @@ struct prb_dap {
 	PRB_VEC(struct prb_dap_scope) scopes;
 	struct prb_dap_objects *objects;
 
+	json_t *mappings;	 /**< folders of the client and of the process; or NULL */
 	PRB_VEC(char *) sources; /**< paths that the client cannot open itself */
 	PRB_VEC(struct prb_dap_break) breaks;
 };
@@ -115,6 +116,11 @@ json_t *prb_dap_bytes(const char *text, size_t length);
 /** Numbers and texts of the arguments; what is not there is 0, or NULL. */
 json_int_t prb_dap_number(const struct prb_dap_request *r, const char *name);
 const char *prb_dap_word(const struct prb_dap_request *r, const char *name);
+
+/** The path that the process has for a file of the client's, and the other way round; the caller
+ * frees it, NULL is out of memory. */
+char *prb_dap_path_here(const struct prb_dap *d, const char *path);
+char *prb_dap_path_of_client(const struct prb_dap *d, const char *path);
 
 /** The dump of this stop, without variables. */
 struct prb_error *prb_dap_look(struct prb_dap *d) PRB_MUST_CHECK;

@@ -89,6 +89,8 @@ struct prb_error *prb_dap_attach(struct prb_dap *d, const struct prb_dap_request
 			prb_error_create(PRB_ERROR_PERMISSION, "the token is missing or wrong"),
 			"\"token\" in launch.json has it");
 	PRB_TRY(open_target(d, r));
+	json_decref(d->mappings);
+	d->mappings = json_incref(json_object_get(r->arguments, "pathMappings"));
 	d->stops_first = json_is_true(json_object_get(r->arguments, "stopOnEntry"));
 	if (d->target->loadable) {
 		struct prb_error *err = prb_drive_create(d->target, &how, &d->drive);

@@ -118,10 +118,12 @@ static int refer_to(struct prb_dap *d, const char *path)
 static json_t *source_of(struct prb_dap *d, const char *path)
 {
 	json_t *source = json_pack("{s:o}", "name", prb_dap_string(prb_path_last(path)));
-	int reference = refer_to(d, path);
+	prb_auto_free char *theirs = prb_dap_path_of_client(d, path);
+	/* A file that is mapped is the client's, which may be on another machine. */
+	int reference = theirs && strcmp(theirs, path) != 0 ? 0 : refer_to(d, path);
 
-	if (*path == '/')
-		json_object_set_new(source, "path", prb_dap_string(path));
+	if (theirs && *path == '/')
+		json_object_set_new(source, "path", prb_dap_string(theirs));
 	if (reference)
 		json_object_set_new(source, "sourceReference", json_integer(reference));
 	return source;
@@ -278,8 +280,9 @@ static struct prb_error *answer_source(struct prb_dap *d, const struct prb_dap_r
 struct prb_error *prb_dap_source(struct prb_dap *d, const struct prb_dap_request *r)
 {
 	json_int_t number = prb_dap_number(r, "sourceReference");
-	const char *path =
+	const char *given =
 		json_string_value(json_object_get(json_object_get(r->arguments, "source"), "path"));
+	prb_auto_free char *path = given ? prb_dap_path_here(d, given) : NULL;
 	prb_auto_str struct prb_str text = {};
 
 	/* A client that shows what is on the machine of the process has no other way to it. */

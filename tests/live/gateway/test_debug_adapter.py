@@ -454,6 +454,43 @@ def test_listens(driven, newest, shared, clean):
     command.communicate()
 
 
+def test_launch_json_as_vs_code_sends_it(driven, newest, shared, clean):
+    """The printed configuration, with what the editor's Python extension adds to it."""
+    process = driven()
+    command, launch = listening(str(process.pid), "--listen=127.0.0.1:0")
+    folder = os.path.dirname(PROGRAM)
+    added = {"host": "localhost", "workspaceFolder": folder, "justMyCode": True, "showReturnValue": True, "clientOS": "unix",
+             "debugOptions": ["RedirectOutput", "ShowReturnValue"], "__sessionId": "1", "__configurationTarget": 6,
+             "pathMappings": [{"localRoot": folder, "remoteRoot": folder}]}
+    with Editor(address=("127.0.0.1", launch["debugServer"])) as editor:
+        editor.begin([FIRST], **launch, **added)
+        editor.stopped("breakpoint")
+        editor.leave()
+    clean(newest, process.pid, shared)
+    command.kill()
+    command.communicate()
+
+
+def test_files_of_the_editor_are_elsewhere(driven, newest, shared, clean):
+    process = driven()
+    with Editor(str(process.pid), "dap") as editor:
+        editor.ask("initialize", adapterID="probing")
+        editor.ask("attach", pathMappings=[{"localRoot": "/nowhere", "remoteRoot": "."},
+                                           {"localRoot": "/home/me/project/", "remoteRoot": os.path.dirname(PATH)}])
+        editor.event("initialized")
+        file = "/home/me/project/" + os.path.basename(PATH)
+        told = editor.ask("setBreakpoints", source={"path": file}, breakpoints=[{"line": FIRST}])["breakpoints"]
+        assert told[0]["verified"], told
+        editor.ask("configurationDone")
+        tid = editor.event("stopped")["threadId"]
+        for frame in editor.ask("stackTrace", threadId=tid)["stackFrames"]:
+            assert frame["source"] == {"name": os.path.basename(PATH), "path": file}, frame
+        assert "class Net" in editor.ask("source", source={"path": file})["content"]
+        assert not editor.ask("setBreakpoints", source={"path": file}, breakpoints=[])["breakpoints"]
+        editor.leave()
+    clean(newest, process.pid, shared)
+
+
 def test_a_token_where_others_can_connect(driven):
     process = driven()
     command, launch = listening("--listen=0.0.0.0:0")
