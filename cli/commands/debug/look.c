@@ -378,8 +378,11 @@ struct prb_error *prb_debug_list(struct prb_debug *d, const char *rest)
 	if (!frame->file)
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "the file of the frame is unknown");
 	PRB_TRY(prb_source_read(d->target, frame->file, &text));
-	if (!text.length && frame->source)
-		return prb_debug_place(d);
+	if (!text.length && frame->source) {
+		PRB_TRY(prb_debug_place(d));
+		prb_str_puts(&s, "other lines of the source cannot be read\n");
+		return prb_output(&s);
+	}
 	put_lines(&s, &text, first, last, frame->line);
 	if (!s.length)
 		prb_str_puts(&s, text.length ? "[EOF]\n" : "the source cannot be read\n");

@@ -325,8 +325,9 @@ def test_post_mortem(kind, driven, tmp_path, probing, newest):
     else:
         file = tmp_path / "it.snapshot"
         assert probing(process.pid, "snapshot", "-o", file).code == OK
-    text = typed(file, "w", "frame 0", "threads", "p 1", "up", "p nope", "b main", "c", "interact", "q")
+    text = typed(file, "w", "frame 0", "threads", "p 1", "up", "p nope", "l", "b main", "c", "interact", "q")
     assert "beside" in text and "#0" in text, text
+    assert ("other lines of the source cannot be read" in text) == (kind == "snapshot"), text
     for word in ("break", "continue", "interact"):
         assert "'%s' needs a process, and this is a %s: it can only be read" % (word, {
             "core": "core file"}.get(kind, kind)) in text, text
