@@ -192,10 +192,14 @@ class Variables:
         next(scope)
         try:
             scope.send(tuple(self.values[each] for each in self.in_order()))
-            after = dict(scope.gi_frame.f_locals)
+            theirs = scope.gi_frame.f_locals
+            after = dict(theirs)
         finally:
             scope.close()
         value, error = after.pop(FRAME_VALUE, None), after.pop(FRAME_ERROR, None)
+        if type(theirs) is dict:  # before 3.13 what the code has of locals()
+            theirs.pop(FRAME_VALUE, None)
+            theirs.pop(FRAME_ERROR, None)
         self.keep(after)
         if error is not None:
             raise error

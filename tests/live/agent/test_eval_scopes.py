@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Names in code that runs in a frame mean what they mean in the frame's own code."""
+import ast
 import json
 import subprocess
 
@@ -83,6 +84,8 @@ def test_own_variables(interpreter, probing):
         return
     with Places(interpreter, probing) as at, Pause(at.process.pid):
         assert at.value("function", "sorted(locals())") == "['named', 'squares']"
+        # Shown when the value has been kept beside them.
+        assert sorted(ast.literal_eval(at.value("function", "locals().keys()")[len("dict_keys"):])) == ["named", "squares"]
         assert at.value("function", "sorted(vars()) == dir() == sorted(locals())") == "True"
         assert at.value("function", "'late' in globals(), globals()['named'], globals() is vars("
                         "__import__('sys').modules['__main__'])") == "(True, 'GLOBAL named', True)"
