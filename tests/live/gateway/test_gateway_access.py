@@ -293,7 +293,8 @@ def test_a_target_that_dies_in_any_panel():
                 page.value("document.getElementById('code').value = '1'")
             page.value("[...document.querySelectorAll('main button')].find((b) => "
                        "/again|^Run$|Look|^Record/.test(b.textContent))?.click()")
-            page.sees("process %d has ended" % program.pid if panel != "overview" else "has ended")
+            ended = "process %d has ended" % program.pid if panel != "overview" else "has ended"
+            page.wait("document.body.innerText.toLowerCase().includes(%s)" % json.dumps(ended))
             assert page.value("document.querySelector('main').dataset.panel") == panel
         # The browser itself logs the status.
         assert all(error["entry"]["source"] == "network" for error in page.errors), page.errors
